@@ -1,0 +1,178 @@
+// Package dyno is the vocabulary of a dynamometer for Go services: the words
+// that every other package speaks, and nothing that acts.
+//
+// An [Experiment] is a plan: a [Subject] to launch, the [Factor]s to vary, the
+// [Load] to put on it, and how often to repeat. [Experiment.Trials] writes the
+// plan out, one [Trial] per launch, in the order in which they will run. What
+// came of a trial is a [Result]. Results are what the lab makes, the store
+// keeps, and every analysis and report reads.
+//
+// The package owns the plan's file format ([ParsePlan]) and the names of the
+// metrics ([Metrics]). It does not own the run directory (package store), and
+// it starts, sends, reads and compares nothing.
+package dyno
+
+import (
+	"fmt"
+	"time"
+)
+
+// An Experiment is a plan of trials. Its JSON form is the plan's file format,
+// so what [ParsePlan] reads is what encoding/json writes.
+type Experiment struct {
+	Name       string    `json:"name,omitempty"`
+	Subject    Subject   `json:"subject,omitzero"`
+	Factors    Factors   `json:"vary,omitempty"`     // crossed; none means one setting, ""
+	Settings   []Setting `json:"settings,omitempty"` // listed instead of crossed; the first is the baseline
+	Repeats    int       `json:"repeat,omitempty"`   // blocks; 0 means DefaultRepeats
+	Seed       uint64    `json:"seed,omitempty"`     // orders the trials
+	Load       Load      `json:"load,omitzero"`
+	Probes     Probes    `json:"probes,omitzero"`
+	Negligible Fraction  `json:"negligible,omitempty"` // changes smaller than this are "same"; 0 means DefaultNegligible
+}
+
+// What a plan means where it is silent.
+const (
+	DefaultRepeats      = 6 // the least for which a setting's median has a 95 % interval
+	DefaultNegligible   = 0.01
+	DefaultConcurrency  = 10
+	DefaultDuration     = Duration(10 * time.Second)
+	DefaultTimeout      = Duration(30 * time.Second)
+	DefaultReadyTimeout = Duration(30 * time.Second)
+	DefaultMaxFailures  = 0.01
+	DefaultEvery        = Duration(time.Second)
+)
+
+// A Subject says how to obtain and launch the service under test. At most one
+// of Package, Module, Binary and URL is set.
+type Subject struct {
+	Package string `json:"package,omitempty"` // directory of a main package, such as ./cmd/server
+	Module  string `json:"module,omitempty"`  // main package and version, such as example.org/cmd/x@v1.2.0
+	Binary  string `json:"binary,omitempty"`  // an executable file
+	URL     string `json:"url,omitempty"`     // a service that runs already: load only
+
+	Args         []string          `json:"args,omitempty"` // templates: {{.Addr}} {{.Host}} {{.Port}} {{.arg.NAME}}
+	Env          map[string]string `json:"env,omitempty"`  // added to dyno's own environment; values are templates too
+	Ready        string            `json:"ready,omitempty"`
+	ReadyTimeout Duration          `json:"ready_timeout,omitempty"` // 0 means DefaultReadyTimeout
+	NoInject     Not               `json:"inject,omitzero"`         // no probe is injected; the plan says inject: false
+	Dir          string            `json:"dir,omitempty"`           // working directory; "" means the plan's, or dyno's
+
+	Go    string            `json:"go,omitempty"`    // toolchain version such as 1.25.5; "" means the go command's own choice
+	Rev   string            `json:"rev,omitempty"`   // git revision to build; "" means the working tree
+	Build []string          `json:"build,omitempty"` // flags of go build
+	Arg   map[string]string `json:"arg,omitempty"`   // values of {{.arg.NAME}}, of factors and of the plan
+}
+
+// Launched reports whether dyno itself starts the subject.
+func (s *Subject) Launched() bool { return s.Package != "" || s.Module != "" || s.Binary != "" }
+
+// Source reports whether the subject is built from source.
+func (s *Subject) Source() bool { return s.Package != "" || s.Module != "" }
+
+// String names the subject as the user did.
+func (s *Subject) String() string {
+	for _, v := range []string{s.Package, s.Module, s.Binary, s.URL} {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// A Load says what requests to send, and when each is due.
+//
+// With Rate 0 it is closed: Concurrency clients, each sending its next request
+// when the last is answered. With a Rate it is open: the schedule is kept
+// whatever the service does, and Concurrency is the most connections.
+type Load struct {
+	Concurrency       int      `json:"concurrency,omitempty"`         // 0 means DefaultConcurrency
+	Requests          int      `json:"requests,omitempty"`            // measured requests in all; or
+	RequestsPerClient int      `json:"requests_per_client,omitempty"` // of each client; or
+	Duration          Duration `json:"duration,omitempty"`            // for so long; none of the three means DefaultDuration
+	Rate              float64  `json:"rate,omitempty"`                // requests per second
+	Arrival           string   `json:"arrival,omitempty"`             // "", "constant" or "poisson"
+	Seed              uint64   `json:"-"`                             // of a Poisson schedule: the experiment's seed and the block
+	Warmup            Duration `json:"warmup,omitempty"`              // same load, not measured
+	Idle              Duration `json:"idle,omitempty"`                // rest after the load, for rss-idle-B
+	Timeout           Duration `json:"timeout,omitempty"`             // of one request; 0 means DefaultTimeout
+	MaxFailures       Fraction `json:"max_failures,omitempty"`        // share of requests; 0 means DefaultMaxFailures
+	Client            Client   `json:"client,omitzero"`               // no loop means GET Path
+}
+
+// A Client is what each client of the load does: Setup once, Loop again and
+// again, Teardown once. Each client has its own variables and cookies.
+type Client struct {
+	Setup    []Step `json:"setup,omitempty"`
+	Loop     []Step `json:"loop,omitempty"`
+	Teardown []Step `json:"teardown,omitempty"`
+}
+
+// A Step is one request of a client. Path, header values and Body are
+// templates in which {{.NAME}} is a captured value, {{.n}} the client's count
+// of loops from 0, {{.client}} its number from 0 and {{.arg.NAME}} a value of
+// the plan.
+type Step struct {
+	Name    string            `json:"name,omitempty"`   // "" means method and path
+	Method  string            `json:"method,omitempty"` // "" means GET
+	Path    string            `json:"path"`             // with a leading slash; a query may follow
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    string            `json:"body,omitempty"`
+	Expect  []int             `json:"expect,omitempty"`  // statuses that are success; none means below 400
+	Capture map[string]string `json:"capture,omitempty"` // name → jq expression on a JSON body, "header:NAME" or "cookie:NAME"
+	Measure *bool             `json:"measure,omitempty"` // nil: steps of the loop are, others are not
+}
+
+// Label is the step's name, or its method and path.
+func (s *Step) Label() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return s.Verb() + " " + s.Path
+}
+
+// Verb is the step's method, GET where it says none.
+func (s *Step) Verb() string {
+	if s.Method != "" {
+		return s.Method
+	}
+	return "GET"
+}
+
+// Probes says what is observed in a trial, and how often.
+type Probes struct {
+	Use   []string `json:"use,omitempty"`   // of ProbeNames; none means all that apply
+	Every Duration `json:"every,omitempty"` // between samples, at least 10ms; 0 means DefaultEvery
+}
+
+// ProbeNames are the probes a plan may ask for.
+var ProbeNames = []string{"proc", "gctrace", "runtime"}
+
+// A PlanError is a mistake in what the user wrote. Line and Column count from
+// 1; they are 0 where the mistake has no place in a file, as with a flag.
+type PlanError struct {
+	File         string
+	Line, Column int
+	Source       string // the line of the file, without its newline
+	Msg          string
+
+	key []string // of the plan, where the mistake has no place yet
+}
+
+func (e *PlanError) Error() string {
+	if e.Line == 0 {
+		return e.Msg
+	}
+	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
+	if e.Source != "" {
+		s += fmt.Sprintf("\n%5d | %s\n      | %*s", e.Line, e.Source, e.Column, "^")
+	}
+	return s
+}
+
+// of says which key of the plan the mistake is in.
+func (e *PlanError) of(key ...string) *PlanError { e.key = key; return e }
+
+func planErrorf(format string, args ...any) *PlanError {
+	return &PlanError{Msg: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,113 @@
+package dyno_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/dynolab/dyno"
+
+// layers is the house: what each package may import of the others. A new arrow
+// is a decision; it is made here, in the same change.
+var layers = map[string][]string{
+	".":        {}, // package dyno, the vocabulary
+	"stats":    {},
+	"subject":  {"."},
+	"load":     {"."},
+	"probe":    {"."},
+	"store":    {"."},
+	"lab":      {".", "load", "probe", "subject"},
+	"analysis": {".", "stats"},
+	"report":   {".", "analysis"},
+	"examples": {},
+	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject"},
+}
+
+// acting are the packages that may start goroutines.
+var acting = []string{"lab", "load", "subject", "cmd/dyno"}
+
+// programs are trees with mains of their own, which belong to no layer.
+var programs = []string{"examples/", "subject/inject"}
+
+// TestLayers reads the files itself, rather than ask go list, so that the test
+// cache notices when an import changes.
+func TestLayers(t *testing.T) {
+	walk(t, func(pkg, path string, f *ast.File) {
+		may, ok := layers[pkg]
+		if !ok {
+			t.Errorf("package %s is not in the table", pkg)
+		}
+		for _, spec := range f.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			rest, ours := strings.CutPrefix(imp, module)
+			if !ours || (rest != "" && rest[0] != '/') {
+				continue
+			}
+			dep := strings.TrimPrefix(rest, "/")
+			if dep == "" {
+				dep = "."
+			}
+			if !slices.Contains(may, dep) {
+				t.Errorf("%s: package %s may not import %s", path, pkg, dep)
+			}
+		}
+	})
+}
+
+func TestGoroutinesOnlyInHands(t *testing.T) {
+	walk(t, func(pkg, path string, f *ast.File) {
+		if slices.Contains(acting, pkg) {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if _, ok := n.(*ast.GoStmt); ok {
+				t.Errorf("%s: package %s may not start goroutines", path, pkg)
+			}
+			return true
+		})
+	})
+}
+
+func walk(t *testing.T, each func(pkg, path string, f *ast.File)) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		slash := filepath.ToSlash(path)
+		if err != nil || d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != ".") {
+			return cmpOr(err, fs.SkipDir)
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		if slices.ContainsFunc(programs, func(p string) bool { return strings.HasPrefix(slash, p) && pkg != strings.TrimSuffix(p, "/") }) {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err == nil {
+			files++
+			each(pkg, path, f)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files == 0 {
+		t.Fatal("no files were read")
+	}
+}
+
+func cmpOr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

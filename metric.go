@@ -1,0 +1,79 @@
+package dyno
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// A Metric describes one quantity of a trial. Its name ends in its base unit
+// and is a unit of the Go benchmark format, so that benchstat reads it too.
+type Metric struct {
+	Name    string
+	Better  int  // +1 if higher is better, -1 if lower is
+	Primary bool // compared in the family that shares a 5 % error
+	Help    string
+}
+
+// Metrics is every metric that a trial may have, in the order of reports.
+var Metrics = []Metric{
+	{"p50-sec", -1, true, "median latency"},
+	{"p90-sec", -1, false, "90th percentile of latency"},
+	{"p95-sec", -1, false, "95th percentile of latency"},
+	{"p99-sec", -1, true, "99th percentile of latency"},
+	{"p99.9-sec", -1, false, "99.9th percentile of latency"},
+	{"max-sec", -1, false, "longest latency"},
+	{"min-sec", -1, false, "shortest latency"},
+	{"mean-sec", -1, false, "mean latency"},
+	{"stddev-sec", -1, false, "standard deviation of latency"},
+	{"req/s", +1, true, "requests answered as expected per second of the measured window"},
+	{"failures", -1, false, "requests that failed"},
+	{"cpu-sec/req", -1, true, "CPU time of the subject per request"},
+	{"alloc-B/req", -1, false, "bytes allocated per request"},
+	{"allocs/req", -1, false, "objects allocated per request"},
+	{"gc-cycles", -1, false, "garbage collections in the measured window"},
+	{"req/gc", +1, false, "requests per garbage collection"},
+	{"gc-cpu-frac", -1, false, "garbage collection's share of the subject's CPU time"},
+	{"stw-max-sec", -1, false, "longest stop-the-world of a collection"},
+	{"stw-total-sec", -1, false, "stop-the-world time of all collections"},
+	{"heap-live-B", -1, false, "heap that a collection found live, mean over collections"},
+	{"rss-peak-B", -1, true, "highest resident memory of the measured window"},
+	{"rss-mean-B", -1, false, "mean resident memory of the measured window"},
+	{"rss-idle-B", -1, false, "resident memory after the idle time that follows the load"},
+	{"threads", -1, false, "most threads"},
+	{"goroutines", -1, false, "most goroutines"},
+}
+
+// MetricByName finds a metric. The latency of one named step, such as
+// "login-p99-sec", is not primary but otherwise as "p99-sec".
+func MetricByName(name string) (Metric, bool) {
+	for _, m := range Metrics {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	for _, m := range Metrics {
+		if step, ok := strings.CutSuffix(name, "-"+m.Name); ok && strings.HasSuffix(m.Name, "-sec") {
+			return Metric{name, m.Better, false, m.Help + " of step " + step}, true
+		}
+	}
+	return Metric{}, false
+}
+
+// Sort puts values in the order of Metrics; others follow by name.
+func (vs Values) Sort() {
+	rank := make(map[string]int, len(Metrics))
+	for i, m := range Metrics {
+		rank[m.Name] = i + 1
+	}
+	slices.SortFunc(vs, func(a, b Value) int {
+		ra, rb := rank[a.Metric], rank[b.Metric]
+		if ra == 0 {
+			ra = len(Metrics) + 1
+		}
+		if rb == 0 {
+			rb = len(Metrics) + 1
+		}
+		return cmp.Or(cmp.Compare(ra, rb), cmp.Compare(a.Metric, b.Metric))
+	})
+}

@@ -1,0 +1,219 @@
+package dyno
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// ParsePlan reads a plan. Relative paths in it are relative to the directory of
+// file, which is also where the error of a mistake, a *PlanError, points to.
+// The subject may be missing, to be given otherwise; everything else is checked.
+func ParsePlan(file string, src []byte) (*Experiment, error) {
+	d, err := newDecoder(file, src)
+	if err != nil {
+		return nil, err
+	}
+	e := new(Experiment)
+	if err := d.run(func() { d.experiment(e) }); err != nil {
+		return nil, err
+	}
+	if e.Name == "" {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			return nil, err
+		}
+		e.Name = filepath.Base(filepath.Dir(abs))
+	}
+	checked := *e
+	if checked.Subject.String() == "" {
+		checked.Subject.Binary = "given otherwise"
+	}
+	if err := checked.check(); err != nil {
+		return nil, d.locate(err)
+	}
+	return e, nil
+}
+
+func (d *decoder) experiment(e *Experiment) {
+	d.mapping(d.root, fields{
+		"name":       d.text(&e.Name),
+		"subject":    func(n ast.Node) { d.subject(n, &e.Subject) },
+		"vary":       func(n ast.Node) { d.vary(n, &e.Factors) },
+		"settings":   func(n ast.Node) { d.settings(n, &e.Settings) },
+		"repeat":     d.count(&e.Repeats),
+		"seed":       func(n ast.Node) { e.Seed = uint64(d.integer(n)) },
+		"load":       func(n ast.Node) { d.load(n, &e.Load) },
+		"probes":     func(n ast.Node) { d.probes(n, &e.Probes) },
+		"negligible": d.fraction(&e.Negligible),
+		"profile":    d.unsupported,
+		"limits":     d.unsupported,
+		"thresholds": d.unsupported,
+	})
+}
+
+func (d *decoder) subject(n ast.Node, s *Subject) {
+	s.Dir = "."
+	d.mapping(n, fields{
+		"package": func(n ast.Node) {
+			if s.Package = d.scalar(n); strings.HasPrefix(s.Package, ".") {
+				s.Package = d.path(s.Package)
+			}
+		},
+		"module":        d.text(&s.Module),
+		"binary":        func(n ast.Node) { s.Binary = d.path(d.scalar(n)) },
+		"url":           d.text(&s.URL),
+		"args":          d.texts(&s.Args),
+		"env":           d.table(&s.Env),
+		"arg":           d.table(&s.Arg),
+		"ready":         d.text(&s.Ready),
+		"ready_timeout": d.duration(&s.ReadyTimeout),
+		"inject":        func(n ast.Node) { s.NoInject = Not(!d.boolean(n)) },
+		"dir":           func(n ast.Node) { s.Dir = d.path(d.scalar(n)) },
+		"go":            d.text(&s.Go),
+		"rev":           d.text(&s.Rev),
+		"build":         d.flags(&s.Build),
+		"pid":           d.unsupported,
+		"process":       d.unsupported,
+	})
+	if s.Dir = d.path(s.Dir); s.Package != "" && strings.HasPrefix(s.Package, "..") {
+		s.Package = d.path(s.Package)
+	}
+	s.Go = strings.TrimPrefix(s.Go, "go")
+}
+
+// path makes a path of the plan absolute.
+func (d *decoder) path(p string) string {
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(filepath.Dir(d.file), p)
+	}
+	if abs, err := filepath.Abs(p); err == nil {
+		p = abs
+	}
+	return p
+}
+
+func (d *decoder) vary(n ast.Node, fs *Factors) {
+	d.pairs(n, func(key, value ast.Node) {
+		f := Factor{Name: d.scalar(key)}
+		d.texts(&f.Levels)(value)
+		*fs = append(*fs, f)
+	})
+}
+
+func (d *decoder) settings(n ast.Node, ss *[]Setting) {
+	d.items(n, func(n ast.Node) {
+		var s Setting
+		d.pairs(n, func(key, value ast.Node) { s = append(s, Level{d.scalar(key), d.scalar(value)}) })
+		*ss = append(*ss, s)
+	})
+}
+
+func (d *decoder) load(n ast.Node, l *Load) {
+	var one Step
+	alone := false
+	single := func(set func(ast.Node)) func(ast.Node) {
+		return func(n ast.Node) { alone = true; set(n) }
+	}
+	d.mapping(n, fields{
+		"concurrency":         d.count(&l.Concurrency),
+		"requests":            d.count(&l.Requests),
+		"requests_per_client": d.count(&l.RequestsPerClient),
+		"duration":            d.duration(&l.Duration),
+		"rate": func(n ast.Node) {
+			r, err := ParseRate(d.scalar(n))
+			d.check(n, err)
+			l.Rate = r
+		},
+		"arrival":      d.text(&l.Arrival),
+		"warmup":       d.duration(&l.Warmup),
+		"idle":         d.duration(&l.Idle),
+		"timeout":      d.duration(&l.Timeout),
+		"max_failures": d.fraction(&l.MaxFailures),
+		"client":       func(n ast.Node) { d.client(n, &l.Client) },
+		"path":         single(d.text(&one.Path)),
+		"method":       single(d.text(&one.Method)),
+		"headers":      single(d.table(&one.Headers)),
+		"body":         single(d.text(&one.Body)),
+		"expect":       single(d.statuses(&one.Expect)),
+	})
+	if !alone {
+		return
+	}
+	if len(l.Client.Loop) > 0 {
+		d.fail(n, "load has both client and the keys of a single step (consider: put path, method, headers and body into client.loop)")
+	}
+	if one.Path == "" {
+		one.Path = "/"
+	}
+	l.Client.Loop = []Step{one}
+}
+
+func (d *decoder) client(n ast.Node, c *Client) {
+	d.mapping(n, fields{
+		"setup":    func(n ast.Node) { d.steps(n, &c.Setup) },
+		"loop":     func(n ast.Node) { d.steps(n, &c.Loop) },
+		"teardown": func(n ast.Node) { d.steps(n, &c.Teardown) },
+	})
+}
+
+func (d *decoder) steps(n ast.Node, steps *[]Step) {
+	d.items(n, func(n ast.Node) {
+		var s Step
+		if _, ok := n.(ast.MapNode); !ok {
+			method, path, ok := strings.Cut(d.scalar(n), " ")
+			if !ok {
+				d.fail(n, "a step is a mapping, or a line such as: GET /path")
+			}
+			s.Method, s.Path = method, strings.TrimSpace(path)
+		} else {
+			d.mapping(n, fields{
+				"name":    d.text(&s.Name),
+				"method":  d.text(&s.Method),
+				"path":    d.text(&s.Path),
+				"headers": d.table(&s.Headers),
+				"body":    d.text(&s.Body),
+				"expect":  d.statuses(&s.Expect),
+				"capture": d.table(&s.Capture),
+				"measure": func(n ast.Node) { b := d.boolean(n); s.Measure = &b },
+			})
+		}
+		if s.Path == "" {
+			d.fail(n, "a step needs a path")
+		}
+		s.Method = strings.ToUpper(s.Method)
+		if i := strings.IndexFunc(s.Method, func(r rune) bool { return r < 'A' || r > 'Z' }); i >= 0 {
+			d.fail(n, "bad method %q", s.Method)
+		}
+		*steps = append(*steps, s)
+	})
+}
+
+func (d *decoder) statuses(to *[]int) func(ast.Node) {
+	return func(n ast.Node) {
+		var words []string
+		d.texts(&words)(n)
+		for _, w := range words {
+			status, err := strconv.Atoi(w)
+			if err != nil || status < 100 || status > 599 {
+				d.fail(n, "bad status %q (want for example 201)", w)
+			}
+			*to = append(*to, status)
+		}
+	}
+}
+
+func (d *decoder) probes(n ast.Node, p *Probes) {
+	d.mapping(n, fields{
+		"use":   d.texts(&p.Use),
+		"every": d.duration(&p.Every),
+	})
+	for _, name := range p.Use {
+		if !slices.Contains(ProbeNames, name) {
+			d.fail(n, "unknown probe %q (want %s)", name, strings.Join(ProbeNames, ", "))
+		}
+	}
+}

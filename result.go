@@ -1,0 +1,108 @@
+package dyno
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A Result is the record of one finished trial.
+type Result struct {
+	Trial    Trial
+	Start    time.Time
+	Elapsed  time.Duration  // of the measured window; 0 if it was not reached
+	Values   Values         // one number per metric: all that comparisons compare
+	Series   []Series       // what the probes sampled over the measured window
+	Latency  *Histogram     // of all requests that succeeded; nil if there was no load
+	Failures map[string]int // failed requests by cause
+	Subject  string         // what ran: Go version and revision, as far as known
+	Files    []string       // relative to the trial's directory
+	Warnings []string       // doubts that the reader must see
+	Err      string         // why the trial failed, or ""
+}
+
+// A Value is one measured number in the base unit of its metric.
+type Value struct {
+	Metric string
+	Value  float64
+}
+
+// Values are written as an object in order: {"p99-sec": 0.012}.
+type Values []Value
+
+// MarshalJSON implements json.Marshaler.
+func (vs Values) MarshalJSON() ([]byte, error) {
+	return marshalOrdered(len(vs), func(i int) (string, any) { return vs[i].Metric, vs[i].Value })
+}
+
+// UnmarshalJSON implements json.Unmarshaler. The values come in the order of
+// Metrics.
+func (vs *Values) UnmarshalJSON(data []byte) error {
+	var m map[string]float64
+	if err := json.Unmarshal(data, &m); err != nil {
+		return err
+	}
+	*vs = nil
+	for k, v := range m {
+		*vs = append(*vs, Value{k, v})
+	}
+	vs.Sort()
+	return nil
+}
+
+// Get returns the value of a metric.
+func (vs Values) Get(metric string) (v float64, ok bool) {
+	for _, x := range vs {
+		if x.Metric == metric {
+			return x.Value, true
+		}
+	}
+	return 0, false
+}
+
+// A Series is a quantity sampled over the measured window.
+type Series struct {
+	Metric string          // its name ends in its base unit, as a metric's
+	At     []time.Duration // since the window began
+	Value  []float64
+}
+
+// resultJSON is a Result as results.jsonl has it; doc/format.md describes it.
+type resultJSON struct {
+	Trial    int            `json:"trial"`
+	Block    int            `json:"block"`
+	Setting  string         `json:"setting"`
+	Levels   Setting        `json:"levels"`
+	Subject  string         `json:"subject,omitempty"`
+	Start    time.Time      `json:"start"`
+	Elapsed  float64        `json:"elapsed-sec"`
+	Values   Values         `json:"values"`
+	Latency  *Histogram     `json:"latency,omitempty"`
+	Failures map[string]int `json:"failures,omitempty"`
+	Files    []string       `json:"files,omitempty"`
+	Warnings []string       `json:"warnings,omitempty"`
+	Err      string         `json:"error,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler. It leaves out Series and the counts of
+// Latency, which have files of their own, and what the plan says of the trial.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	return json.Marshal(resultJSON{
+		r.Trial.N, r.Trial.Block, r.Trial.Setting.String(), r.Trial.Setting, r.Subject,
+		r.Start, r.Elapsed.Seconds(), r.Values, r.Latency, r.Failures, r.Files, r.Warnings, r.Err,
+	})
+}
+
+// UnmarshalJSON implements json.Unmarshaler; of the trial it fills N, Block and
+// Setting.
+func (r *Result) UnmarshalJSON(data []byte) error {
+	var j resultJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	*r = Result{
+		Trial: Trial{N: j.Trial, Block: j.Block, Setting: j.Levels},
+		Start: j.Start, Elapsed: seconds(j.Elapsed), Values: j.Values, Latency: j.Latency,
+		Failures: j.Failures, Subject: j.Subject, Files: j.Files, Warnings: j.Warnings, Err: j.Err,
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package dyno
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Factor is one thing that an experiment varies. Its name says what a level
+// changes:
+//
+//	GOGC, any other variable   the subject's environment
+//	arg.NAME                   the value of {{.arg.NAME}} in arguments, environment and load
+//	go                         the Go toolchain that builds the subject
+//	rev                        the git revision that it is built from
+//	build                      flags of go build
+//	load.rate                  the rate of the load
+//	load.concurrency           its clients, or its most connections
+type Factor struct {
+	Name   string
+	Levels []string // as written; the first is the baseline
+}
+
+// Factors are written as an object in order: {"GOGC": ["100", "50"]}.
+type Factors []Factor
+
+// MarshalJSON implements json.Marshaler.
+func (fs Factors) MarshalJSON() ([]byte, error) {
+	return marshalOrdered(len(fs), func(i int) (string, any) { return fs[i].Name, fs[i].Levels })
+}
+
+// A Level is one value of a factor.
+type Level struct{ Factor, Value string }
+
+// A Setting is one level for every factor, in the order of the factors.
+type Setting []Level
+
+// String returns the setting as "GOGC=100 GOMEMLIMIT=1GiB". It identifies the
+// setting: two settings are equal if and only if their strings are.
+func (s Setting) String() string {
+	parts := make([]string, len(s))
+	for i, l := range s {
+		v := l.Value
+		if v == "" || strings.ContainsAny(v, " \"=") || strings.ContainsFunc(v, func(r rune) bool { return !strconv.IsPrint(r) }) {
+			v = strconv.Quote(v)
+		}
+		parts[i] = l.Factor + "=" + v
+	}
+	return strings.Join(parts, " ")
+}
+
+// MarshalJSON implements json.Marshaler: {"GOGC":"50"}, in order.
+func (s Setting) MarshalJSON() ([]byte, error) {
+	return marshalOrdered(len(s), func(i int) (string, any) { return s[i].Factor, s[i].Value })
+}
+
+// UnmarshalJSON implements json.Unmarshaler; it keeps the order of the keys.
+func (s *Setting) UnmarshalJSON(data []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	*s = nil
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var l Level
+		var ok bool
+		if l.Factor, ok = key.(string); !ok {
+			return fmt.Errorf("setting: want an object, got %s", data)
+		}
+		if err := dec.Decode(&l.Value); err != nil {
+			return err
+		}
+		*s = append(*s, l)
+	}
+	return nil
+}
+
+func marshalOrdered(n int, at func(int) (string, any)) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, value := at(i)
+		k, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		v, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(k)
+		b.WriteByte(':')
+		b.Write(v)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+var (
+	envName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	argName   = regexp.MustCompile(`^arg\.[A-Za-z_][A-Za-z0-9_]*$`)
+	goVersion = regexp.MustCompile(`^1\.\d+(\.\d+)?(rc\d+|beta\d+)?$`)
+)
+
+// apply changes what the trial launches or sends to the level of a factor.
+func (t *Trial) apply(l Level) error {
+	switch {
+	case l.Factor == "go":
+		v := strings.TrimPrefix(l.Value, "go")
+		if !goVersion.MatchString(v) {
+			return fmt.Errorf("bad Go version %q (want for example 1.25.5)", l.Value)
+		}
+		t.Subject.Go = v
+	case l.Factor == "rev":
+		if l.Value == "" || strings.HasPrefix(l.Value, "-") {
+			return fmt.Errorf("bad git revision %q", l.Value)
+		}
+		t.Subject.Rev = l.Value
+	case l.Factor == "build":
+		flags, err := SplitFlags(l.Value)
+		if err != nil {
+			return err
+		}
+		t.Subject.Build = append(slices.Clone(t.Subject.Build), flags...)
+	case l.Factor == "load.rate":
+		r, err := ParseRate(l.Value)
+		t.Load.Rate = r
+		return err
+	case l.Factor == "load.concurrency":
+		n, err := strconv.Atoi(l.Value)
+		if err != nil || n < 1 {
+			return fmt.Errorf("bad concurrency %q (want a whole number from 1)", l.Value)
+		}
+		t.Load.Concurrency = n
+	case strings.HasPrefix(l.Factor, "limit."):
+		return fmt.Errorf("%s is not supported yet", l.Factor)
+	case argName.MatchString(l.Factor):
+		t.Subject.Arg = with(t.Subject.Arg, strings.TrimPrefix(l.Factor, "arg."), l.Value)
+	case envName.MatchString(l.Factor):
+		t.Subject.Env = with(t.Subject.Env, l.Factor, l.Value)
+	default:
+		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, load.rate or load.concurrency)", l.Factor)
+	}
+	return nil
+}
+
+// with returns a copy of m in which k is v.
+func with(m map[string]string, k, v string) map[string]string {
+	c := make(map[string]string, len(m)+1)
+	for k, v := range m {
+		c[k] = v
+	}
+	c[k] = v
+	return c
+}
+
+// SplitFlags splits a line into words at spaces; single or double quotes hold
+// a word together, as in `-gcflags='-N -l' -pgo=off`.
+func SplitFlags(s string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	var quote rune
+	in := false
+	for _, r := range s {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, in = r, true
+		case quote == 0 && r == ' ':
+			if in {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			in = false
+		default:
+			word.WriteRune(r)
+			in = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("unclosed %c in %q", quote, s)
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	return words, nil
+}

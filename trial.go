@@ -1,0 +1,236 @@
+package dyno
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// A Trial is one launch of the subject under one setting, with one load. The
+// levels of the setting are applied to Subject and Load already.
+type Trial struct {
+	N       int // position in the plan, from 1
+	Block   int // which repeat, from 1
+	Setting Setting
+	Subject Subject
+	Load    Load
+	Probes  Probes
+}
+
+// Levels lists the settings in the order of reports: the baseline first. With
+// factors crossed, the last factor changes fastest.
+func (e *Experiment) Levels() []Setting {
+	if len(e.Settings) > 0 {
+		return e.Settings
+	}
+	settings := []Setting{nil}
+	for _, f := range e.Factors {
+		var next []Setting
+		for _, s := range settings {
+			for _, v := range f.Levels {
+				next = append(next, append(slices.Clip(s), Level{f.Name, v}))
+			}
+		}
+		settings = next
+	}
+	return settings
+}
+
+// Trials writes the plan out. Each repeat is a block that holds every setting
+// once, shuffled, so that drift of the machine falls on all settings alike.
+// The same seed gives the same order. The experiment must have passed Check.
+func (e *Experiment) Trials() []Trial {
+	settings := e.Levels()
+	rng := rand.New(rand.NewPCG(e.Seed, 0))
+	repeats := e.Repeats
+	if repeats == 0 {
+		repeats = DefaultRepeats
+	}
+	var trials []Trial
+	for block := 1; block <= repeats; block++ {
+		for _, i := range rng.Perm(len(settings)) {
+			t, err := e.trial(settings[i])
+			if err != nil {
+				panic("dyno: Trials of an experiment that was not checked: " + err.Error())
+			}
+			t.N, t.Block = len(trials)+1, block
+			t.Load.Seed = e.Seed + uint64(block)
+			trials = append(trials, t)
+		}
+	}
+	return trials
+}
+
+func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
+	t := Trial{Setting: s, Subject: e.Subject, Load: e.Load, Probes: e.Probes}
+	for _, l := range s {
+		if err := t.apply(l); err != nil {
+			return t, planErrorf("%v", err).of("vary", l.Factor)
+		}
+	}
+	if t.Load.Concurrency == 0 {
+		t.Load.Concurrency = DefaultConcurrency
+	}
+	if l := &t.Load; l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 {
+		l.Duration = DefaultDuration
+	}
+	if len(t.Load.Client.Loop) == 0 {
+		t.Load.Client.Loop = []Step{{Path: "/"}}
+	}
+	return t, nil
+}
+
+// Check reports the first mistake in the plan as a *PlanError, or nil.
+func (e *Experiment) Check() error {
+	if err := e.check(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (e *Experiment) check() *PlanError {
+	if e.Repeats < 0 {
+		return planErrorf("repeat is %d (want at least 1)", e.Repeats).of("repeat")
+	}
+	if err := e.Subject.check(); err != nil {
+		return err
+	}
+	if len(e.Factors) > 0 && len(e.Settings) > 0 {
+		return planErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
+	}
+	if err := e.checkFactors(); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, s := range e.Levels() {
+		if seen[s.String()] {
+			return planErrorf("setting %q is listed twice", s).of("settings")
+		}
+		seen[s.String()] = true
+		t, err := e.trial(s)
+		if err != nil {
+			return err
+		}
+		if err := t.Load.check(); err != nil {
+			return err
+		}
+		if err := t.checkSource(); err != nil {
+			return err
+		}
+	}
+	return e.Probes.check()
+}
+
+func (e *Experiment) checkFactors() *PlanError {
+	names := map[string]bool{}
+	for _, f := range e.Factors {
+		if names[f.Name] {
+			return planErrorf("factor %s is given twice", f.Name).of("vary", f.Name)
+		}
+		names[f.Name] = true
+		if len(f.Levels) == 0 {
+			return planErrorf("factor %s has no levels (want for example --vary %s=a,b)", f.Name, f.Name).of("vary", f.Name)
+		}
+		levels := slices.Sorted(slices.Values(f.Levels))
+		if len(slices.Compact(levels)) != len(f.Levels) {
+			return planErrorf("factor %s has a level twice", f.Name).of("vary", f.Name)
+		}
+	}
+	for _, s := range e.Settings {
+		names := map[string]bool{}
+		for _, l := range s {
+			if names[l.Factor] {
+				return planErrorf("setting %q gives %s twice", s, l.Factor).of("settings")
+			}
+			names[l.Factor] = true
+		}
+	}
+	return nil
+}
+
+func (s *Subject) check() *PlanError {
+	var forms []string
+	for _, f := range []struct{ key, value string }{
+		{"package", s.Package}, {"module", s.Module}, {"binary", s.Binary}, {"url", s.URL},
+	} {
+		if f.value != "" {
+			forms = append(forms, f.key)
+		}
+	}
+	switch {
+	case len(forms) == 0:
+		return planErrorf("no subject (want a main package, a module@version, an executable file or a URL)")
+	case len(forms) > 1:
+		return planErrorf("the subject has both %s (want one)", strings.Join(forms, " and ")).of("subject")
+	case s.Module != "" && !strings.Contains(s.Module, "@"):
+		return planErrorf("module %s has no version (want for example %s@latest)", s.Module, s.Module).of("subject", "module")
+	case s.Ready != "" && !strings.HasPrefix(s.Ready, "/"):
+		return planErrorf("ready: %q is not a URL path (want for example /healthz)", s.Ready).of("subject", "ready")
+	}
+	return nil
+}
+
+// checkSource finds factors that the form of the subject cannot have.
+func (t *Trial) checkSource() *PlanError {
+	s := &t.Subject
+	for _, l := range t.Setting {
+		switch {
+		case strings.HasPrefix(l.Factor, "load.") || strings.HasPrefix(l.Factor, "arg."):
+		case l.Factor == "rev" && s.Package == "":
+			return planErrorf("factor rev needs a package in a git repository, not %s", s).of("vary", "rev")
+		case (l.Factor == "go" || l.Factor == "build") && !s.Source():
+			return planErrorf("factor %s needs a subject that is built from source, not %s", l.Factor, s).of("vary", l.Factor)
+		case !s.Launched():
+			return planErrorf("factor %s needs a subject that dyno launches, not the URL %s", l.Factor, s.URL).of("vary", l.Factor)
+		}
+	}
+	if s.Go != "" && !s.Source() {
+		return planErrorf("go needs a subject that is built from source, not %s", s).of("subject", "go")
+	}
+	return nil
+}
+
+func (l *Load) check() *PlanError {
+	ends := 0
+	for _, given := range []bool{l.Requests != 0, l.RequestsPerClient != 0, l.Duration != 0} {
+		if given {
+			ends++
+		}
+	}
+	switch {
+	case l.Concurrency < 0:
+		return planErrorf("concurrency is %d (want at least 1)", l.Concurrency).of("load", "concurrency")
+	case l.Requests < 0 || l.RequestsPerClient < 0:
+		return planErrorf("the number of requests is negative").of("load", "requests")
+	case ends > 1:
+		return planErrorf("the load has two ends (want one of requests, requests_per_client and duration)").of("load")
+	case l.Rate > 0 && l.RequestsPerClient > 0:
+		return planErrorf("requests_per_client is for a closed load; with a rate use duration or requests").of("load", "requests_per_client")
+	case l.Rate == 0 && l.Arrival != "":
+		return planErrorf("arrival needs a rate").of("load", "arrival")
+	case l.Arrival != "" && l.Arrival != "constant" && l.Arrival != "poisson":
+		return planErrorf("unknown arrival %q (want constant or poisson)", l.Arrival).of("load", "arrival")
+	case l.Rate > 0 && len(l.Client.Loop) > 1:
+		return planErrorf("with a rate the loop has one step, as each request is due on its own; it has %d", len(l.Client.Loop)).of("load", "client")
+	}
+	for _, part := range [][]Step{l.Client.Setup, l.Client.Loop, l.Client.Teardown} {
+		for _, s := range part {
+			if !strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "{{") {
+				return planErrorf("path %q of a step does not begin with a slash", s.Path).of("load", "client")
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Probes) check() *PlanError {
+	for _, name := range p.Use {
+		if !slices.Contains(ProbeNames, name) {
+			return planErrorf("unknown probe %q (want %s)", name, strings.Join(ProbeNames, ", ")).of("probes", "use")
+		}
+	}
+	if p.Every != 0 && p.Every < Duration(10e6) {
+		return planErrorf("probes every %v is too often (want at least 10ms)", p.Every).of("probes", "every")
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package dyno
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Duration is a time.Duration that is written as Go writes it: "1m30s".
+type Duration time.Duration
+
+// ParseDuration reads what time.ParseDuration reads, but nothing negative.
+func ParseDuration(s string) (Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("bad duration %q (want for example 30s or 1m30s)", s)
+	}
+	return Duration(d), nil
+}
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// Or returns d, or x if d is 0.
+func (d Duration) Or(x Duration) time.Duration {
+	if d == 0 {
+		d = x
+	}
+	return time.Duration(d)
+}
+
+// A Fraction is a share that is written as per cent: 0.01 is "1%".
+type Fraction float64
+
+// ParseFraction reads "1%", "0.5%" or "0.01"; the result is in [0, 1].
+func ParseFraction(s string) (Fraction, error) {
+	num, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, fmt.Errorf("bad fraction %q (want for example 1%% or 0.01)", s)
+	}
+	return Fraction(v), nil
+}
+
+func (f Fraction) String() string {
+	return strconv.FormatFloat(float64(f)*100, 'g', 12, 64) + "%"
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (f Fraction) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// Or returns f, or x if f is 0.
+func (f Fraction) Or(x float64) float64 {
+	if f == 0 {
+		return x
+	}
+	return float64(f)
+}
+
+// ParseRate reads requests per second: "500", "500/s", "30/m", "1.5/s".
+func ParseRate(s string) (float64, error) {
+	num, unit, found := strings.Cut(strings.TrimSpace(s), "/")
+	per := map[string]float64{"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}[unit]
+	if !found {
+		per = 1
+	}
+	v, err := strconv.ParseFloat(num, 64)
+	if err != nil || per == 0 || !(v > 0) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("bad rate %q (want for example 500/s)", s)
+	}
+	return v / per, nil
+}
+
+// A Not is a switch that is written the other way round: true as "false".
+type Not bool
+
+// MarshalJSON implements json.Marshaler.
+func (n Not) MarshalJSON() ([]byte, error) { return strconv.AppendBool(nil, !bool(n)), nil }

@@ -1,0 +1,86 @@
+// Package examples carries the sources of dyno's example subjects, so that an
+// installed dyno can build and measure one where there is no clone. It writes
+// them out; building and measuring is not its business.
+package examples
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Each example is a directory with a main package, the files that the package
+// embeds, and its plan, dyno.yaml. All of it is the standard library only.
+//
+//go:embed sessions/*.go sessions/config.json sessions/dyno.yaml
+var sources embed.FS
+
+// goMod is the go.mod of an extracted example. Its go line is the oldest
+// release that the injected probe supports, so that every Go version that can
+// be a factor can build it.
+const goMod = "module %s\n\ngo 1.22\n"
+
+// Names returns the names of the examples, sorted.
+func Names() []string {
+	entries, err := sources.ReadDir(".")
+	if err != nil {
+		panic(err) // the root of an embed.FS is always there
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Extract writes the example called name into dir, which is made if need be,
+// as a module of its own: its sources without the tests, its dyno.yaml and a
+// go.mod named after it. It overwrites nothing: where a file is in the way the
+// error matches fs.ErrExist. An example that does not exist is an error that
+// matches fs.ErrNotExist and lists those that do.
+func Extract(dir, name string) error {
+	if !slices.Contains(Names(), name) {
+		return fmt.Errorf("extract example %q: %w (have: %s)", name, fs.ErrNotExist, strings.Join(Names(), ", "))
+	}
+	entries, err := sources.ReadDir(name)
+	if err != nil {
+		return fmt.Errorf("extract example %s: %w", name, err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("extract example %s: %w", name, err)
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), "_test.go") {
+			continue // they need a newer Go, and packages of dyno's
+		}
+		data, err := sources.ReadFile(path.Join(name, e.Name()))
+		if err != nil {
+			return fmt.Errorf("extract example %s: %w", name, err)
+		}
+		if err := create(filepath.Join(dir, e.Name()), data); err != nil {
+			return fmt.Errorf("extract example %s: %w", name, err)
+		}
+	}
+	if err := create(filepath.Join(dir, "go.mod"), fmt.Appendf(nil, goMod, name)); err != nil {
+		return fmt.Errorf("extract example %s: %w", name, err)
+	}
+	return nil
+}
+
+// create writes a new file; unlike os.WriteFile it fails if there is one.
+func create(file string, data []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"text/template"
+
+	"github.com/goccy/go-yaml"
+)
+
+// TestPlan plays the client of dyno.yaml against the service: what the plan
+// sends is what the service takes, and the document keeps its size.
+func TestPlan(t *testing.T) {
+	type step struct {
+		Method, Path, Body string
+		Headers            map[string]string
+		Expect             int
+		Capture            map[string]string
+	}
+	var plan struct {
+		Load struct {
+			Client struct{ Setup, Loop, Teardown []step }
+		}
+	}
+	data, err := os.ReadFile("dyno.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, &plan); err != nil {
+		t.Fatal(err)
+	}
+
+	srv := newService(t)
+	vars := make(map[string]any)
+	expand := func(text string) string {
+		t.Helper()
+		var b strings.Builder
+		if err := template.Must(template.New("").Option("missingkey=error").Parse(text)).Execute(&b, vars); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	play := func(steps []step) (answer any) {
+		t.Helper()
+		if len(steps) == 0 {
+			t.Fatal("a phase without steps")
+		}
+		for _, s := range steps {
+			req, err := http.NewRequest(s.Method, srv.URL+expand(s.Path), strings.NewReader(expand(s.Body)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, value := range s.Headers {
+				req.Header.Set(name, value)
+			}
+			answer = do(t, srv, s.Expect, req)
+			for name, query := range s.Capture {
+				vars[name] = answer.(map[string]any)[strings.TrimPrefix(query, ".")]
+			}
+		}
+		return answer
+	}
+
+	client := plan.Load.Client
+	play(client.Setup)
+	var members int
+	for n := range 3 {
+		vars["n"] = n
+		document := play(client.Loop).(map[string]any)
+		if document["visits"] != float64(n) {
+			t.Errorf("iteration %d: visits = %v", n, document["visits"])
+		}
+		if n > 0 && len(document) != members {
+			t.Errorf("iteration %d: the document grew from %d to %d members", n, members, len(document))
+		}
+		members = len(document)
+	}
+	play(client.Teardown)
+	if answer := call(t, srv, 200, "GET", "/healthz", "").(map[string]any); answer["sessions"] != 0.0 {
+		t.Errorf("sessions open after teardown: %v", answer["sessions"])
+	}
+}

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/dynolab/dyno"
+)
+
+// TrialDir returns the directory for the files of trial n, made anew: what an
+// earlier, unfinished attempt left there is removed.
+func (d *Dir) TrialDir(n int) (string, error) {
+	dir := d.trialDir(n)
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o777)
+}
+
+func (d *Dir) trialDir(n int) string {
+	return filepath.Join(d.Path, trialsDir, fmt.Sprintf("%04d", n))
+}
+
+// Add stores the result of a trial and returns when it is on disk. The line in
+// results.jsonl comes last, so that a result that has one is whole.
+func (d *Dir) Add(r *dyno.Result) error {
+	if err := d.add(r); err != nil {
+		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno run --resume %s)", r.Trial.N, err, d.Path)
+	}
+	d.done[r.Trial.N] = r
+	return nil
+}
+
+func (d *Dir) add(r *dyno.Result) error {
+	dir := d.trialDir(r.Trial.N)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	stored := *r
+	if r.Latency != nil && r.Latency.Count() > 0 {
+		if err := writeSynced(filepath.Join(dir, latencyFile), func(w io.Writer) error { return writeLatency(w, r) }); err != nil {
+			return err
+		}
+		stored.Files = append(slices.Clip(stored.Files), latencyFile)
+	}
+	if len(r.Series) > 0 {
+		if err := writeSynced(filepath.Join(dir, seriesFile), func(w io.Writer) error { return writeSeries(w, r.Series) }); err != nil {
+			return err
+		}
+		stored.Files = append(slices.Clip(stored.Files), seriesFile)
+	}
+	line, err := json.Marshal(&stored)
+	if err != nil {
+		return err
+	}
+	before, err := d.results.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if _, err = d.results.Write(append(line, '\n')); err == nil {
+		err = d.results.Sync()
+	}
+	if err != nil {
+		// A full disk may have taken half of the line.
+		return errors.Join(err, d.results.Truncate(before))
+	}
+	return nil
+}
+
+func writeSynced(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(f)
+	if err = write(b); err == nil {
+		err = b.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// writeLatency writes the counts in the log format of HdrHistogram, which its
+// tools in other languages read too. Values are nanoseconds.
+func writeLatency(w io.Writer, r *dyno.Result) error {
+	h := r.Latency.Counts()
+	start := r.Start.UnixMilli()
+	h.SetStartTimeMs(start)
+	h.SetEndTimeMs(start + r.Elapsed.Milliseconds())
+	log := hdrhistogram.NewHistogramLogWriter(w)
+	if err := log.OutputComment("[dyno: latency in nanoseconds, from due to done]"); err != nil {
+		return err
+	}
+	if err := log.OutputLogFormatVersion(); err != nil {
+		return err
+	}
+	if err := log.OutputStartTime(start); err != nil {
+		return err
+	}
+	if err := log.OutputLegend(); err != nil {
+		return err
+	}
+	return log.OutputIntervalHistogram(h)
+}
+
+// writeSeries writes one sample a line: the metric, seconds since the measured
+// window began, and the value.
+func writeSeries(w io.Writer, series []dyno.Series) error {
+	if _, err := io.WriteString(w, "metric,sec,value\n"); err != nil {
+		return err
+	}
+	var line []byte
+	for _, s := range series {
+		for i, at := range s.At {
+			line = append(append(line[:0], s.Metric...), ',')
+			line = append(strconv.AppendFloat(line, at.Seconds(), 'f', 6, 64), ',')
+			line = append(strconv.AppendFloat(line, s.Value[i], 'g', -1, 64), '\n')
+			if _, err := w.Write(line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Done reports whether trial n has a result that is no failure.
+func (d *Dir) Done(n int) bool {
+	r, ok := d.done[n]
+	return ok && r.Err == ""
+}
+
+// Results returns the last result of each trial in the order of trials, with
+// the counts of their latencies. A histogram that is missing or broken is a
+// warning in its result.
+func (d *Dir) Results() []*dyno.Result {
+	var rs []*dyno.Result
+	for _, n := range slices.Sorted(maps.Keys(d.done)) {
+		r := d.done[n]
+		if r.Latency != nil && r.Latency.Counts().TotalCount() != r.Latency.Count() {
+			if err := readLatency(filepath.Join(d.trialDir(n), latencyFile), r.Latency); err != nil {
+				r.Warnings = append(r.Warnings, fmt.Sprintf("pooled percentiles lack trial %d: %v", n, err))
+			}
+		}
+		rs = append(rs, r)
+	}
+	return rs
+}
+
+func readLatency(path string, h *dyno.Histogram) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is missing", path)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	counts, err := hdrhistogram.NewHistogramLogReader(f).NextIntervalHistogram()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if counts == nil || counts.TotalCount() != h.Count() {
+		return fmt.Errorf("%s does not hold the %d requests of its result", path, h.Count())
+	}
+	h.SetCounts(counts)
+	return nil
+}
+
+// DefaultPath is the directory of a run that was not given one.
+func DefaultPath(name string, now time.Time) string {
+	clean := []byte(name)
+	for i, c := range clean {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.') {
+			clean[i] = '-'
+		}
+	}
+	return filepath.Join("dyno-runs", string(clean)+"-"+now.Format("20060102-150405"))
+}

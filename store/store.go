@@ -1,0 +1,242 @@
+// Package store keeps the results of a run in a directory, which is the truth:
+// plain files that cat, jq, benchstat and go tool pprof read. doc/format.md
+// describes every file and field.
+//
+// It owns the layout of the directory, its lock and its recovery after a crash.
+// It does not own what the files made from results say: summary.json, bench.txt
+// and the reports come from packages analysis and report, through WriteFile.
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// Schema is the version of the directory's format.
+const Schema = 1
+
+// The files of a run directory.
+const (
+	runFile     = "run.json"
+	resultsFile = "results.jsonl"
+	trialsDir   = "trials"
+	latencyFile = "latency.hlog"
+	seriesFile  = "series.csv"
+)
+
+// A Run is what run.json says: the plan as resolved, and where it ran.
+type Run struct {
+	Schema   int              `json:"schema"`
+	Dyno     string           `json:"dyno"`              // version of dyno
+	Started  time.Time        `json:"started"`           // of the first session
+	Command  []string         `json:"command,omitempty"` // as typed
+	Host     Host             `json:"host"`
+	Settings []string         `json:"settings"` // in the order of reports
+	Plan     *dyno.Experiment `json:"plan"`
+}
+
+// A Host is the machine that a run was made on.
+type Host struct {
+	Name   string `json:"name"`
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	Kernel string `json:"kernel,omitempty"`
+	CPU    string `json:"cpu,omitempty"` // model
+	CPUs   int    `json:"cpus"`          // that dyno may use
+	Memory int64  `json:"memory-B,omitempty"`
+	Go     string `json:"go,omitempty"` // of the go command, where there is one
+}
+
+// ErrExists is returned by Create for a directory that holds a run already.
+var ErrExists = errors.New("holds a run already")
+
+// ErrLocked is returned when another dyno is writing to the directory.
+var ErrLocked = errors.New("another dyno is writing to it")
+
+// A Dir is an open run directory. Only one process can have one open for
+// writing; Read needs none.
+type Dir struct {
+	Path string
+	Run  Run
+
+	results *os.File
+	done    map[int]*dyno.Result // by trial; the last result of a trial counts
+	notes   []string
+}
+
+// Create makes a run directory at path, which must be missing or empty, and
+// writes run.json.
+func Create(path string, run Run) (*Dir, error) {
+	if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {
+		return nil, fmt.Errorf("run directory %s: %w (consider: --resume %s to go on with it, or another --out)", path, ErrExists, path)
+	}
+	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+		return nil, fmt.Errorf("run directory %s: is not empty and holds no run (consider: another --out)", path)
+	}
+	if err := os.MkdirAll(filepath.Join(path, trialsDir), 0o777); err != nil {
+		return nil, fmt.Errorf("make run directory: %w", err)
+	}
+	d := &Dir{Path: path, Run: run, done: map[int]*dyno.Result{}}
+	d.Run.Schema = Schema
+	if err := d.openResults(); err != nil {
+		return nil, err
+	}
+	err := d.WriteFile(runFile, func(w io.Writer) error {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(&d.Run)
+	})
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Resume opens a run directory to go on with it. What a crash left of a line or
+// of a trial without a result is removed.
+func Resume(path string) (*Dir, error) {
+	d, good, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.openResults(); err != nil {
+		return nil, err
+	}
+	// Only now that the lock is held: results may have been added meanwhile.
+	if d.done, good, d.notes, err = readResults(d.results); err == nil {
+		err = d.results.Truncate(good)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("resume %s: %w", path, err), d.Close())
+	}
+	return d, nil
+}
+
+// Read reads a run directory, also while it is being written. Its notes say
+// what was cut off, if anything.
+func Read(path string) (*Dir, error) {
+	d, _, err := read(path)
+	return d, err
+}
+
+func read(path string) (*Dir, int64, error) {
+	d := &Dir{Path: path}
+	data, err := os.ReadFile(filepath.Join(path, runFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, fmt.Errorf("%s is not a run directory: it has no %s", path, runFile)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	var run struct {
+		Run
+		Plan json.RawMessage `json:"plan"`
+	}
+	if err := json.Unmarshal(data, &run); err != nil {
+		return nil, 0, fmt.Errorf("read %s: %w", filepath.Join(path, runFile), err)
+	}
+	if run.Schema != Schema {
+		return nil, 0, fmt.Errorf("%s has schema %d, this dyno knows %d (consider: the dyno that wrote it, %s)", path, run.Schema, Schema, run.Dyno)
+	}
+	d.Run = run.Run
+	if d.Run.Plan, err = dyno.ParsePlan(filepath.Join(path, runFile), run.Plan); err != nil {
+		return nil, 0, err
+	}
+	f, err := os.Open(filepath.Join(path, resultsFile))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	var good int64
+	d.done, good, d.notes, err = readResults(f)
+	return d, good, err
+}
+
+func (d *Dir) openResults() error {
+	f, err := os.OpenFile(filepath.Join(d.Path, resultsFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return fmt.Errorf("open run directory: %w", err)
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return fmt.Errorf("run directory %s: %w", d.Path, err)
+	}
+	d.results = f
+	return nil
+}
+
+// readResults reads the lines of results.jsonl. It returns the last result of
+// each trial, and where the last whole line ends.
+func readResults(r io.ReadSeeker) (done map[int]*dyno.Result, good int64, notes []string, err error) {
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return nil, 0, nil, err
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	done = map[int]*dyno.Result{}
+	for line := 1; len(data) > 0; line++ {
+		text, rest, whole := bytes.Cut(data, []byte("\n"))
+		res := new(dyno.Result)
+		err := json.Unmarshal(text, res)
+		if !whole || (err != nil && len(rest) == 0) {
+			notes = append(notes, fmt.Sprintf("%s: its last line was cut off and is left out", resultsFile))
+			return done, good, notes, nil
+		}
+		if err != nil {
+			return nil, 0, nil, fmt.Errorf("%s line %d: %w", resultsFile, line, err)
+		}
+		done[res.Trial.N] = res
+		good += int64(len(text)) + 1
+		data = rest
+	}
+	return done, good, nil, nil
+}
+
+// Close gives up the lock.
+func (d *Dir) Close() error {
+	if d.results == nil {
+		return nil
+	}
+	return d.results.Close()
+}
+
+// Notes say what was found amiss when the directory was opened.
+func (d *Dir) Notes() []string { return d.notes }
+
+// WriteFile writes a file of the run directory so that a reader, or a crash,
+// finds either the old content or the new.
+func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
+	path := filepath.Join(d.Path, name)
+	f, err := os.CreateTemp(d.Path, "."+name+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

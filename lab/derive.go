@@ -1,0 +1,74 @@
+package lab
+
+import (
+	"math"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/probe"
+)
+
+// record adds what the load saw to the result.
+func record(r *dyno.Result, rec *load.Record) {
+	r.Elapsed, r.Latency, r.Failures = rec.Elapsed, rec.Latency, rec.Failures
+	r.Warnings = append(r.Warnings, rec.Warnings...)
+	add(r, "failures", float64(rec.Failed))
+	if h := rec.Latency; h != nil && h.Count() > 0 {
+		latency(r, "", h)
+		for _, q := range []struct {
+			name string
+			v    float64
+		}{
+			{"min-sec", h.Min().Seconds()}, {"max-sec", h.Max().Seconds()},
+			{"mean-sec", h.Mean()}, {"stddev-sec", h.Stddev()},
+			{"req/s", float64(h.Count()) / rec.Elapsed.Seconds()},
+		} {
+			add(r, q.name, q.v)
+		}
+	}
+	for _, s := range rec.Steps {
+		if s.Latency.Count() > 0 {
+			latency(r, s.Label+"-", s.Latency)
+		}
+	}
+}
+
+func latency(r *dyno.Result, prefix string, h *dyno.Histogram) {
+	for _, q := range []struct {
+		name string
+		q    float64
+	}{{"p50-sec", .5}, {"p90-sec", .9}, {"p95-sec", .95}, {"p99-sec", .99}, {"p99.9-sec", .999}} {
+		add(r, prefix+q.name, h.Quantile(q.q).Seconds())
+	}
+}
+
+// observe adds what the probes saw: quantities that are metrics as they are, and
+// those that become metrics when they are divided by the number of requests.
+func observe(r *dyno.Result, saw probe.Reading, requests float64) {
+	r.Series = append(r.Series, saw.Series...)
+	r.Files = append(r.Files, saw.Files...)
+	r.Warnings = append(r.Warnings, saw.Warnings...)
+	for _, v := range saw.Values {
+		if _, ok := dyno.MetricByName(v.Metric); ok {
+			add(r, v.Metric, v.Value)
+		}
+	}
+	for _, q := range []struct{ metric, total string }{
+		{"cpu-sec/req", "cpu-sec"}, {"alloc-B/req", "alloc-B"}, {"allocs/req", "allocs"},
+	} {
+		if v, ok := saw.Values.Get(q.total); ok {
+			add(r, q.metric, v/requests)
+		}
+	}
+	if cycles, ok := saw.Values.Get("gc-cycles"); ok {
+		add(r, "req/gc", requests/cycles)
+	}
+}
+
+// add leaves out what cannot be said, such as requests per collection where
+// there was none.
+func add(r *dyno.Result, metric string, v float64) {
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		r.Values = append(r.Values, dyno.Value{Metric: metric, Value: v})
+	}
+}

@@ -1,0 +1,187 @@
+// Package lab runs experiments: it brings a subject, its probes and its load
+// together for each trial, one trial at a time.
+//
+// It owns the order of what happens in a trial and what becomes of failures. It
+// does not own how a subject is built and launched (package subject), how
+// requests are sent (load) or how anything is observed (probe), and it stores
+// nothing: each result goes to a sink.
+package lab
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/probe"
+)
+
+// A Lab holds the hands that do the work. [New] gives those of this machine;
+// tests bring their own.
+type Lab struct {
+	// Prepare makes everything that Start needs, such as builds, so that no
+	// trial waits for it or is disturbed by it. Nil means there is nothing.
+	Prepare func(ctx context.Context, s dyno.Subject) error
+	// Start launches the subject of a trial, whose files go to dir, and returns
+	// when it is ready.
+	Start func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error)
+	// Load is load.Run.
+	Load func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error)
+	// Probe is probe.Named.
+	Probe func(name string) (probe.Probe, bool)
+	// RSS is probe.RSS; nil means that idle memory is not read.
+	RSS func(pid int) (float64, error)
+	// Dir makes the directory for the files of trial n.
+	Dir func(n int) (string, error)
+	// Skip reports that trial n is done already; nil means none is.
+	Skip func(n int) bool
+	// Watch is told of each trial as it begins, with the meter of its load; nil
+	// means nobody watches.
+	Watch func(t *dyno.Trial, m *load.Meter)
+}
+
+// A Running is a subject that is ready for load. Stop ends it and everything it
+// started; Done is closed when it ended by itself, and Err then says why. Both
+// are nil for a service that dyno did not start.
+type Running struct {
+	Base     string       // scheme and address, such as http://127.0.0.1:8080
+	Target   probe.Target // Every and Begun are filled in by the lab
+	What     string       // what runs: Go version, revision
+	Warnings []string
+	Done     <-chan struct{}
+	Err      func() error
+	Stop     func() error
+}
+
+// Run runs every trial of e in order and hands each result to sink before it
+// begins the next. A trial that fails is a result with Err set, and the
+// experiment goes on. Run ends early only if ctx ends, which leaves the trial
+// under way without a result, if the subject cannot be prepared, or if sink
+// returns an error.
+func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+	if err := e.Check(); err != nil {
+		return err
+	}
+	var trials []dyno.Trial
+	for _, t := range e.Trials() {
+		if l.Skip == nil || !l.Skip(t.N) {
+			trials = append(trials, t)
+		}
+	}
+	if l.Prepare != nil {
+		for _, t := range trials {
+			if err := l.Prepare(ctx, t.Subject); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range trials {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r := l.Trial(ctx, t)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := sink(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Trial runs one trial. It always returns a result, and what it started is
+// always stopped when it returns.
+func (l *Lab) Trial(ctx context.Context, t dyno.Trial) *dyno.Result {
+	r := &dyno.Result{Trial: t, Start: time.Now()}
+	if err := l.trial(ctx, r); err != nil {
+		r.Err = err.Error()
+	}
+	r.Values.Sort()
+	return r
+}
+
+func (l *Lab) trial(ctx context.Context, r *dyno.Result) (err error) {
+	t := &r.Trial
+	meter := new(load.Meter)
+	if l.Watch != nil {
+		l.Watch(t, meter)
+	}
+	dir, err := l.Dir(t.N)
+	if err != nil {
+		return err
+	}
+	meter.Enter("start")
+	running, err := l.Start(ctx, t, dir)
+	if err != nil {
+		return err
+	}
+	r.Subject, r.Warnings = running.What, running.Warnings
+	if running.Stop != nil {
+		defer func() {
+			if e := running.Stop(); e != nil && err == nil {
+				err = fmt.Errorf("stop subject: %w", e)
+			}
+		}()
+	}
+	ctx, release := whileAlive(ctx, running)
+	defer release()
+
+	w := &window{lab: l, result: r, target: running.Target}
+	rec, err := l.Load(ctx, running.Base, t.Load, t.Subject.Arg, load.Options{
+		Meter: meter,
+		Begin: func(ctx context.Context) error { return w.open(ctx) },
+		End:   w.close,
+	})
+	w.close()
+	if rec != nil {
+		record(r, rec)
+		// Failed requests cost the subject something too.
+		observe(r, probe.Merge(w.readings), float64(rec.Requests))
+	}
+	if err != nil {
+		return err
+	}
+	return l.idle(ctx, r, running, meter)
+}
+
+// whileAlive returns a context that ends when the subject does, with the
+// subject's error as its cause. The caller calls release.
+func whileAlive(ctx context.Context, running *Running) (alive context.Context, release func()) {
+	alive, cancel := context.WithCancelCause(ctx)
+	if running.Done == nil {
+		return alive, func() { cancel(nil) }
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-running.Done:
+			cancel(running.Err())
+		case <-alive.Done():
+		}
+	})
+	return alive, func() { cancel(nil); wg.Wait() }
+}
+
+// idle lets the subject rest and reads its resident memory then.
+func (l *Lab) idle(ctx context.Context, r *dyno.Result, running *Running, meter *load.Meter) error {
+	rest := time.Duration(r.Trial.Load.Idle)
+	if rest == 0 || running.Target.PID == 0 || l.RSS == nil {
+		return nil
+	}
+	meter.Enter("idle")
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(rest):
+	}
+	rss, err := l.RSS(running.Target.PID)
+	if err != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("rss-idle-B is missing: %v", err))
+		return nil
+	}
+	r.Values = append(r.Values, dyno.Value{Metric: "rss-idle-B", Value: rss})
+	return nil
+}

@@ -1,0 +1,233 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/probe"
+)
+
+// A fake is a lab whose hands only write down what they were told.
+type fake struct {
+	lab   Lab
+	log   []string
+	alive map[int]chan struct{} // of the subject of trial n; closed when it dies
+}
+
+func newFake() *fake {
+	f := &fake{alive: map[int]chan struct{}{}}
+	f.lab = Lab{
+		Prepare: func(_ context.Context, s dyno.Subject) error { f.say("prepare"); return nil },
+		Start: func(_ context.Context, t *dyno.Trial, _ string) (*Running, error) {
+			f.say("start %d", t.N)
+			died := make(chan struct{})
+			f.alive[t.N] = died
+			return &Running{
+				Base: "http://127.0.0.1:1", Target: probe.Target{PID: 1}, What: "go1.26",
+				Done: died, Err: func() error { return errors.New("subject: exit status 3") },
+				Stop: func() error { f.say("stop %d", t.N); return nil },
+			}, nil
+		},
+		Load: func(ctx context.Context, _ string, l dyno.Load, _ map[string]string, o load.Options) (*load.Record, error) {
+			time.Sleep(time.Duration(l.Warmup))
+			if err := o.Begin(ctx); err != nil {
+				return nil, err
+			}
+			f.say("load")
+			select {
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			case <-time.After(time.Second):
+			}
+			o.End()
+			f.say("teardown")
+			h := dyno.NewHistogram()
+			h.Add(time.Millisecond)
+			h.Add(3 * time.Millisecond)
+			return &load.Record{Requests: 4, Failed: 2, Failures: map[string]int{"status 500": 2}, Elapsed: time.Second, Latency: h}, nil
+		},
+		Probe: func(string) (probe.Probe, bool) { return fakeProbe{f}, true },
+		RSS:   func(int) (float64, error) { return 42, nil },
+		Dir:   func(int) (string, error) { return "", nil },
+	}
+	return f
+}
+
+func (f *fake) say(format string, args ...any) { f.log = append(f.log, fmt.Sprintf(format, args...)) }
+
+type fakeProbe struct{ f *fake }
+
+func (p fakeProbe) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
+	p.f.say("probe begins")
+	t.Begun()
+	<-ctx.Done()
+	p.f.say("probe ends")
+	return probe.Reading{Values: dyno.Values{
+		{Metric: "cpu-sec", Value: 8}, {Metric: "gc-cpu-sec", Value: 2}, {Metric: "gc-cycles", Value: 2}, {Metric: "rss-peak-B", Value: 7},
+	}}, nil
+}
+
+func experiment(repeats int) *dyno.Experiment {
+	return &dyno.Experiment{
+		Subject: dyno.Subject{Binary: "x"}, Repeats: repeats,
+		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}},
+		Load:    dyno.Load{Warmup: dyno.Duration(time.Second), Idle: dyno.Duration(5 * time.Second)},
+	}
+}
+
+// The probes see the measured window and nothing else, and the subject is
+// stopped after the idle time.
+func TestOrderOfATrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		e := experiment(1)
+		began := time.Now()
+		r := f.lab.Trial(t.Context(), e.Trials()[0])
+		if r.Err != "" {
+			t.Fatal(r.Err)
+		}
+		want := []string{"start 1", "probe begins", "load", "probe ends", "teardown", "stop 1"}
+		if !slices.Equal(f.log, want) {
+			t.Errorf("got  %q\nwant %q", f.log, want)
+		}
+		if took := time.Since(began); took != 7*time.Second {
+			t.Errorf("took %v, want warm-up 1s + load 1s + idle 5s", took)
+		}
+		if since := r.Start.Sub(began); since != time.Second {
+			t.Errorf("the window starts %v after the trial, want 1s", since)
+		}
+	})
+}
+
+// Totals become metrics per request; a failed request cost something too.
+func TestValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		r := f.lab.Trial(t.Context(), experiment(1).Trials()[0])
+		for metric, want := range map[string]float64{
+			"cpu-sec/req": 2, "gc-cpu-frac": 0.25, "req/gc": 2, "failures": 2, "req/s": 2, "max-sec": 0.003, "rss-peak-B": 7, "rss-idle-B": 42,
+		} {
+			if got, ok := r.Values.Get(metric); !ok || got != want {
+				t.Errorf("%s is %v, want %v", metric, got, want)
+			}
+		}
+		if _, ok := r.Values.Get("cpu-sec"); ok {
+			t.Error("cpu-sec is no metric")
+		}
+		if r.Subject != "go1.26" || r.Failures["status 500"] != 2 {
+			t.Errorf("result: %+v", r)
+		}
+	})
+}
+
+// A subject that dies fails its trial at once, with its own error; the next
+// trial runs.
+func TestSubjectDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		start := f.lab.Start
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string) (*Running, error) {
+			r, err := start(ctx, tr, dir)
+			if tr.N == 1 {
+				time.AfterFunc(1500*time.Millisecond, func() { close(f.alive[1]) })
+			}
+			return r, err
+		}
+		var rs []*dyno.Result
+		began := time.Now()
+		err := f.lab.Run(t.Context(), experiment(1), func(r *dyno.Result) error { rs = append(rs, r); return nil })
+		if err != nil || len(rs) != 2 {
+			t.Fatalf("%d results, %v", len(rs), err)
+		}
+		if rs[0].Err != "subject: exit status 3" || rs[1].Err != "" {
+			t.Errorf("errors %q and %q", rs[0].Err, rs[1].Err)
+		}
+		if took := time.Since(began); took != 1500*time.Millisecond+7*time.Second {
+			t.Errorf("took %v", took)
+		}
+		if !slices.Contains(f.log, "stop 1") {
+			t.Error("what the dead subject started was not stopped")
+		}
+	})
+}
+
+// An interrupt leaves the trial under way without a result, and those before
+// it with theirs.
+func TestInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		stop := errors.New("interrupted")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(8500*time.Millisecond, func() { cancel(stop) })
+		n := 0
+		err := f.lab.Run(ctx, experiment(1), func(*dyno.Result) error { n++; return nil })
+		if !errors.Is(err, stop) || n != 1 {
+			t.Errorf("%d results, error %v", n, err)
+		}
+		if last := f.log[len(f.log)-1]; last != "stop 2" {
+			t.Errorf("last was %q, want stop 2", last)
+		}
+	})
+}
+
+func TestSinkEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("no space left on device")
+		f := newFake()
+		n := 0
+		err := f.lab.Run(t.Context(), experiment(2), func(*dyno.Result) error { n++; return full })
+		if !errors.Is(err, full) || n != 1 {
+			t.Errorf("%d results, error %v", n, err)
+		}
+	})
+}
+
+func TestSkip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.lab.Skip = func(n int) bool { return n != 3 }
+		var got []int
+		if err := f.lab.Run(t.Context(), experiment(2), func(r *dyno.Result) error { got = append(got, r.Trial.N); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, []int{3}) {
+			t.Errorf("ran trials %v, want 3 only", got)
+		}
+	})
+}
+
+// What cannot be built ends the run before the first trial.
+func TestPrepareFails(t *testing.T) {
+	f := newFake()
+	f.lab.Prepare = func(context.Context, dyno.Subject) error { return errors.New("does not build") }
+	err := f.lab.Run(t.Context(), experiment(1), func(*dyno.Result) error { t.Error("a trial ran"); return nil })
+	if err == nil || !strings.Contains(err.Error(), "does not build") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A probe that fails is a doubt about the trial, not its end.
+func TestProbeFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.lab.Probe = func(string) (probe.Probe, bool) { return badProbe{}, true }
+		r := f.lab.Trial(t.Context(), experiment(1).Trials()[0])
+		if r.Err != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "probe proc: no /proc here") {
+			t.Errorf("error %q, warnings %q", r.Err, r.Warnings)
+		}
+	})
+}
+
+type badProbe struct{}
+
+func (badProbe) Watch(context.Context, probe.Target) (probe.Reading, error) {
+	return probe.Reading{}, errors.New("no /proc here")
+}

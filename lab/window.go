@@ -1,0 +1,91 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/probe"
+)
+
+// A window is the measured part of a trial: the time in which probes watch.
+type window struct {
+	lab    *Lab
+	result *dyno.Result
+	target probe.Target
+
+	cancel   context.CancelFunc
+	watching sync.WaitGroup
+	mu       sync.Mutex
+	readings map[string]probe.Reading // by probe
+}
+
+// open starts the probes and returns when each has taken its first reading.
+func (w *window) open(ctx context.Context) error {
+	// The probes outlive ctx on purpose: when the subject dies or the user
+	// interrupts, close ends them, after the load has.
+	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w.cancel = cancel
+	w.readings = map[string]probe.Reading{}
+	w.target.Every = w.result.Trial.Probes.Every.Or(dyno.DefaultEvery)
+
+	names := w.names()
+	begun := make(chan struct{}, len(names))
+	for _, name := range names {
+		p, ok := w.lab.Probe(name)
+		if !ok {
+			return fmt.Errorf("no probe is called %q", name)
+		}
+		t := w.target
+		t.Begun = sync.OnceFunc(func() { begun <- struct{}{} })
+		w.watching.Go(func() {
+			defer t.Begun() // also if the probe fails at once
+			reading, err := p.Watch(watch, t)
+			if err != nil {
+				reading.Warnings = append(reading.Warnings, fmt.Sprintf("probe %s: %v", name, err))
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.readings[name] = reading
+		})
+	}
+	for range names {
+		select {
+		case <-begun:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	w.result.Start = time.Now()
+	return nil
+}
+
+// names are the probes that the plan asks for and that this subject allows.
+func (w *window) names() []string {
+	use := w.result.Trial.Probes.Use
+	return slices.DeleteFunc(slices.Clone(dyno.ProbeNames), func(name string) bool {
+		switch {
+		case len(use) > 0 && !slices.Contains(use, name):
+			return true
+		case name == "runtime":
+			return w.target.Socket == ""
+		case name == "gctrace":
+			return w.target.Trace == nil
+		}
+		return w.target.PID == 0
+	})
+}
+
+// close ends the probes. It does nothing the second time, or if the window was
+// never opened.
+func (w *window) close() {
+	if w.cancel == nil {
+		return
+	}
+	w.cancel()
+	w.cancel = nil
+	w.watching.Wait()
+}

@@ -1,0 +1,111 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/itchyny/gojq"
+)
+
+// maxBody is how much of a body is kept for captures.
+const maxBody = 16 << 20
+
+// A capture takes a value out of an answer: exactly one of jq, header and
+// cookie is set.
+type capture struct {
+	name           string
+	jq             *gojq.Code
+	header, cookie string
+}
+
+func compileCaptures(m map[string]string) ([]capture, error) {
+	var cs []capture
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		c := capture{name: name}
+		if h, ok := strings.CutPrefix(m[name], "header:"); ok {
+			c.header = h
+		} else if k, ok := strings.CutPrefix(m[name], "cookie:"); ok {
+			c.cookie = k
+		} else {
+			q, err := gojq.Parse(m[name])
+			if err == nil {
+				c.jq, err = gojq.Compile(q)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("capture %s: %q: %w", name, m[name], err)
+			}
+		}
+		if name == "n" || name == "client" || name == "arg" {
+			return nil, fmt.Errorf("capture %s: the name is taken", name)
+		}
+		cs = append(cs, c)
+	}
+	return cs, nil
+}
+
+// captureAll puts what the step captures into vars. The error is short and says
+// nothing that varies, as it is a cause by which failures are counted.
+func (s *step) captureAll(ctx context.Context, a *answer, vars map[string]any) error {
+	var doc any
+	for _, c := range s.captures {
+		if c.jq != nil && doc == nil {
+			if err := decode(a, &doc); err != nil {
+				return fmt.Errorf("capture %s: %w", c.name, err)
+			}
+		}
+		v, err := c.value(ctx, a, doc)
+		if err != nil {
+			return fmt.Errorf("capture %s: %w", c.name, err)
+		}
+		vars[c.name] = v
+	}
+	return nil
+}
+
+func decode(a *answer, doc *any) error {
+	if len(a.body) > maxBody {
+		return fmt.Errorf("body over %d MiB", maxBody>>20)
+	}
+	d := json.NewDecoder(bytes.NewReader(a.body))
+	d.UseNumber() // identifiers above 2^53 stay what they are
+	if d.Decode(doc) != nil {
+		return errors.New("body is not JSON")
+	}
+	return nil
+}
+
+func (c *capture) value(ctx context.Context, a *answer, doc any) (string, error) {
+	switch {
+	case c.header != "":
+		if v := a.header.Get(c.header); v != "" {
+			return v, nil
+		}
+		return "", errors.New("no such header")
+	case c.cookie != "":
+		for _, k := range (&http.Response{Header: a.header}).Cookies() {
+			if k.Name == c.cookie {
+				return k.Value, nil
+			}
+		}
+		return "", errors.New("no such cookie")
+	}
+	v, ok := c.jq.RunWithContext(ctx, doc).Next()
+	if !ok || v == nil {
+		return "", errors.New("no value")
+	}
+	switch v := v.(type) {
+	case error:
+		return "", errors.New("jq failed")
+	case string:
+		return v, nil
+	}
+	b, err := gojq.Marshal(v)
+	return string(b), err
+}

@@ -1,0 +1,299 @@
+// Package load puts a [dyno.Load] on a service over HTTP and records how long
+// each request took.
+//
+// It owns the schedules, the scenario that each client plays, the HTTP engine
+// and the recorder. It does not start the service, observe it, or judge what
+// was recorded.
+//
+// Every request has three times: due, sent and done. In an open load the
+// schedule says when a request is due, whatever the service does, and latency
+// runs from then; so a service that stalls cannot hide the requests that its
+// stall delayed (Gil Tene's coordinated omission). In a closed load a request
+// is due when it is sent.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// Options are what a caller of [Run] may add to the load. The zero value adds
+// nothing.
+type Options struct {
+	// Begin is called once, after set-up and warm-up, while no request is
+	// under way: the measured window starts when it returns. Its error ends
+	// the run.
+	Begin func(context.Context) error
+
+	// End is called once if Begin succeeded: as soon as the last measured
+	// request is answered, or abandoned because the context ended, and before
+	// teardown.
+	End func()
+
+	// Meter, if not nil, shows the progress of the run while it lasts.
+	Meter *Meter
+}
+
+// A Meter shows the progress of a run. The zero value is ready; it serves one
+// run, and any goroutine may read it meanwhile.
+type Meter struct {
+	Done   atomic.Int64 // measured requests that are over, failed ones included
+	Failed atomic.Int64 // measured requests that failed
+	phase  atomic.Pointer[string]
+}
+
+// Phase is what the run does now: "setup", "warmup", "measure", "teardown", or
+// what the caller said; "" before it began.
+func (m *Meter) Phase() string {
+	if p := m.phase.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// Enter says what the trial does now. Run does so for its own phases, the caller
+// for what comes before and after.
+func (m *Meter) Enter(phase string) { m.phase.Store(&phase) }
+
+// hopelessAfter is the number of failures, with not one success, after which a
+// run ends early. The rest would take the patience of the user to say the same.
+const hopelessAfter = 100
+
+var errHopeless = errors.New("every request failed")
+
+// A runner is one run: what it sends, who sends it, and what came of it.
+type runner struct {
+	base     string
+	load     dyno.Load // with defaults filled in
+	timeout  time.Duration
+	limit    float64 // share of failures that is allowed
+	scenario *scenario
+	clients  []*client
+	rec      *recorder
+	meter    *Meter
+	pacer    func(context.Context) pacer
+
+	tickets atomic.Int64 // closed load of so many requests in all: those left
+	unsent  int64        // open load
+}
+
+// Run puts l on the service at base, "http://host:port", and returns what it
+// recorded. The values of arg are those of {{.arg.NAME}}.
+//
+// Set-up comes first, then the warm-up, then the measured window, then
+// teardown; all clients finish one before any begins the next. Statuses below
+// 400 are success where a step says nothing, so redirects are; none is
+// followed. A body is read to its end, and kept only as far as a capture needs
+// it, at most 16 MiB.
+//
+// If ctx ends, requests under way are cancelled and count as nothing, teardown
+// is skipped, and Run returns at once what was recorded together with
+// [context.Cause] of ctx. If more requests failed than l allows, the error says
+// so and the record comes with it. Before the measured window the record is nil.
+func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options) (*Record, error) {
+	return run(ctx, base, l, arg, o, httpEngine, newPacer)
+}
+
+func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options,
+	e func(context.Context) engine, p func(context.Context) pacer) (*Record, error) {
+	r, err := newRunner(base, l, arg)
+	if err != nil {
+		return nil, err
+	}
+	r.pacer = p
+	if r.meter = o.Meter; r.meter == nil {
+		r.meter = new(Meter)
+	}
+	engineCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	open := e(engineCtx)
+	for i := range r.load.Concurrency {
+		c := newClient(i, arg, r.timeout, r.rec.shard(i))
+		c.send, c.close = open()
+		defer c.close()
+		r.clients = append(r.clients, c)
+	}
+	return r.play(ctx, o)
+}
+
+func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || (u.Path != "" && u.Path != "/") {
+		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
+	}
+	if l.Concurrency == 0 {
+		l.Concurrency = dyno.DefaultConcurrency
+	}
+	if l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 {
+		l.Duration = dyno.DefaultDuration
+	}
+	if len(l.Client.Loop) == 0 {
+		l.Client.Loop = []dyno.Step{{Path: "/"}}
+	}
+	s, err := compile(u, &l.Client, arg)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{
+		base: u.Scheme + "://" + u.Host, load: l, scenario: s,
+		timeout: l.Timeout.Or(dyno.DefaultTimeout),
+		limit:   l.MaxFailures.Or(dyno.DefaultMaxFailures),
+		rec:     newRecorder(s.tallies, l.Concurrency, l.Rate > 0),
+	}
+	r.tickets.Store(int64(l.Requests))
+	return r, nil
+}
+
+// play runs the phases, one after the other.
+func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
+	r.meter.Enter("setup")
+	if err := r.each(ctx, r.setUp); err != nil {
+		return nil, err
+	}
+	if r.load.Warmup > 0 {
+		r.meter.Enter("warmup")
+		if err := r.warmUp(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if o.Begin != nil {
+		if err := o.Begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r.meter.Enter("measure")
+	err := r.measure(ctx)
+	if o.End != nil {
+		o.End()
+	}
+	if err == nil {
+		r.meter.Enter("teardown")
+		err = r.each(ctx, r.tearDown)
+	}
+	rec := r.record()
+	if errors.Is(err, errHopeless) {
+		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the load ended early, as all of its %d requests failed", rec.Requests))
+		err = nil
+	}
+	if err != nil {
+		return rec, err
+	}
+	return rec, r.verdict(rec)
+}
+
+// each runs f for every client at once and waits for all. The first error
+// cancels the others and is returned; so is the cause if ctx ended.
+func (r *runner) each(ctx context.Context, f func(context.Context, *client) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for _, c := range r.clients {
+		all.Go(func() {
+			if err := f(ctx, c); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+func (r *runner) setUp(ctx context.Context, c *client) error {
+	for _, s := range r.scenario.setup {
+		o := c.do(ctx, s)
+		if o.cause != "" && ctx.Err() != nil {
+			return nil // each knows the cause
+		}
+		if o.cause != "" {
+			return fmt.Errorf("set up client %d: step %q: %s", c.number, s.label, o.explain())
+		}
+		if s.measured {
+			c.shard.add(s, due{at: o.sent}, o)
+		}
+	}
+	return nil
+}
+
+func (r *runner) tearDown(ctx context.Context, c *client) error {
+	for _, s := range r.scenario.teardown {
+		o := c.do(ctx, s)
+		if o.cause != "" && ctx.Err() != nil {
+			return nil
+		}
+		if s.measured {
+			c.shard.add(s, due{at: o.sent}, o)
+		}
+		if o.cause != "" {
+			c.shard.aside(s, o.cause)
+		}
+	}
+	return nil
+}
+
+func (r *runner) warmUp(ctx context.Context) error {
+	d := time.Duration(r.load.Warmup)
+	if r.load.Rate > 0 {
+		// A stream of its own: the measured schedule is the same with and
+		// without a warm-up. What is still waiting at the end is dropped, as
+		// the whole warm-up is.
+		return r.open(ctx, Until(r.schedule(1), d), d, false)
+	}
+	until := time.Now().Add(d)
+	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
+}
+
+func (r *runner) measure(ctx context.Context) error {
+	d := time.Duration(r.load.Duration)
+	if r.load.Rate > 0 {
+		s := r.schedule(0)
+		if n := r.load.Requests; n > 0 {
+			s, d = First(s, n), time.Duration(float64(n)/r.load.Rate*float64(time.Second))
+		} else {
+			s = Until(s, d)
+		}
+		// A service that is slower than the rate gets behind without limit.
+		// After the last due time it has one more time-out to catch up; what
+		// has waited longer would have failed at any patient client.
+		return r.open(ctx, s, d+r.timeout, true)
+	}
+	var until time.Time
+	if d > 0 {
+		until = time.Now().Add(d)
+	}
+	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, true) })
+}
+
+// schedule is that of an open load; Poisson schedules of different streams are
+// independent.
+func (r *runner) schedule(stream uint64) Schedule {
+	if r.load.Arrival == "poisson" {
+		return Poisson(r.load.Rate, r.load.Seed, stream)
+	}
+	return Constant(r.load.Rate)
+}
+
+// note counts a request of the loop and says whether the run is hopeless.
+func (r *runner) note(c *client, s *step, d due, o outcome) error {
+	if !s.measured {
+		if o.cause != "" {
+			c.shard.aside(s, o.cause)
+		}
+		return nil
+	}
+	c.shard.add(s, d, o)
+	done := r.meter.Done.Add(1)
+	if o.cause == "" {
+		return nil
+	}
+	if failed := r.meter.Failed.Add(1); failed >= hopelessAfter && failed == done && r.limit < 1 {
+		return errHopeless
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package load
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestConstant(t *testing.T) {
+	got := slices.Collect(Until(Constant(3), time.Second))
+	want := []time.Duration{0, 333333333, 666666666}
+	if !slices.Equal(got, want) {
+		t.Errorf("3/s for 1s: %v, want %v", got, want)
+	}
+	n := 0
+	var last time.Duration
+	for due := range First(Constant(7), 7_000_001) {
+		n, last = n+1, due
+	}
+	if n != 7_000_001 || last != 1_000_000*time.Second {
+		t.Errorf("after %d times the last is %v: rounding adds up", n, last)
+	}
+	if got := slices.Collect(First(Constant(1), 0)); got != nil {
+		t.Errorf("First 0: %v", got)
+	}
+}
+
+func TestPoisson(t *testing.T) {
+	const n, rate = 100_000, 250
+	s := Poisson(rate, 1, 0)
+	a := slices.Collect(First(s, n))
+	if !slices.Equal(a, slices.Collect(First(s, n))) {
+		t.Error("ranging twice gives different schedules")
+	}
+	if slices.Equal(a, slices.Collect(First(Poisson(rate, 1, 1), n))) {
+		t.Error("another stream gives the same schedule")
+	}
+	if !slices.IsSorted(a) {
+		t.Error("times decrease")
+	}
+	// Exponential gaps: mean 1/rate, and the standard deviation equals the mean.
+	var sum, squares float64
+	for i := 1; i < n; i++ {
+		gap := (a[i] - a[i-1]).Seconds() * rate
+		sum, squares = sum+gap, squares+gap*gap
+	}
+	mean := sum / (n - 1)
+	sd := math.Sqrt(squares/(n-1) - mean*mean)
+	if math.Abs(mean-1) > 0.02 || math.Abs(sd-1) > 0.02 {
+		t.Errorf("gaps have mean %.3f and deviation %.3f of 1/rate, want 1 and 1", mean, sd)
+	}
+}
+
+func TestPacer(t *testing.T) {
+	for _, p := range []struct {
+		name string
+		new  func(context.Context) pacer
+	}{
+		{"platform", newPacer},
+		{"timer", func(context.Context) pacer { return timerPacer{} }},
+	} {
+		t.Run(p.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			pace := p.new(ctx)
+			defer pace.close()
+			for range 5 {
+				until := time.Now().Add(2 * time.Millisecond)
+				if !pace.wait(ctx, until) || time.Now().Before(until) {
+					t.Fatal("woke before its time")
+				}
+			}
+			if !pace.wait(ctx, time.Now().Add(-time.Second)) {
+				t.Error("what is due already was refused")
+			}
+			woken := make(chan bool)
+			go func() { woken <- pace.wait(ctx, time.Now().Add(time.Hour)) }()
+			cancel()
+			if <-woken {
+				t.Error("the end of the context was reported as the due time")
+			}
+			if pace.wait(ctx, time.Now()) {
+				t.Error("waited after the context ended")
+			}
+		})
+	}
+}

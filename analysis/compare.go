@@ -1,0 +1,109 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// The errors allowed to the two families of comparisons. The primary metrics
+// are what experiments are made for; all others are looked at because they are
+// there, so that a change among them needs stronger evidence.
+const (
+	PrimaryAlpha = 0.05
+	OtherAlpha   = 0.01
+)
+
+// A Versus is one metric of a setting compared with the baseline's, within
+// blocks. Numbers that cannot be said are NaN.
+type Versus struct {
+	Ratio, Lo, Hi float64       // setting over baseline, with its plain 95 % interval; NaN where a value is zero
+	P             float64       // adjusted for the family; Verdict rests on it
+	Diff          float64       // setting minus baseline, mean over blocks, in the metric's base unit
+	Verdict       stats.Verdict // Unclear where there is nothing to compare
+	MoreBlocks    int           // that would settle an unclear verdict, roughly; 0 if that cannot be said
+}
+
+// compare fills in the values of each setting and compares them with the
+// baseline's. Metrics without a direction have values only.
+func (t *Table) compare(good map[int][]*dyno.Result) {
+	type comparison struct {
+		setting int
+		metric  dyno.Metric
+		stats.Comparison
+	}
+	var all []*comparison
+	families := map[bool][]*stats.Comparison{} // by Metric.Primary
+	for _, m := range t.Metrics {
+		blocks := t.blocks(good, m.Name)
+		for i := range t.Settings {
+			t.summarize(i, m.Name, blocks)
+		}
+		if m.Better == 0 {
+			continue
+		}
+		for j, c := range stats.Compare(blocks) {
+			x := &comparison{j + 1, m, c}
+			all = append(all, x)
+			families[m.Primary] = append(families[m.Primary], &x.Comparison)
+		}
+	}
+	for _, family := range families {
+		stats.Adjust(family)
+	}
+	for _, c := range all {
+		rule := stats.Rule{Alpha: OtherAlpha, Negligible: t.Negligible, Better: c.metric.Better}
+		if c.metric.Primary {
+			rule.Alpha = PrimaryAlpha
+		}
+		t.Settings[c.setting].Versus[c.metric.Name] = Versus{
+			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule),
+		}
+	}
+}
+
+// blocks returns the values of a metric, blocks in rows and settings in
+// columns; NaN where the trial failed or did not measure it.
+func (t *Table) blocks(good map[int][]*dyno.Result, metric string) [][]float64 {
+	var numbers []int
+	for _, rs := range good {
+		for _, r := range rs {
+			numbers = append(numbers, r.Trial.Block)
+		}
+	}
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	rows := make([][]float64, len(numbers))
+	for b := range rows {
+		rows[b] = make([]float64, len(t.Settings))
+		for i := range rows[b] {
+			rows[b][i] = math.NaN()
+		}
+	}
+	for i, rs := range good {
+		for _, r := range rs {
+			if v, ok := r.Values.Get(metric); ok {
+				b, _ := slices.BinarySearch(numbers, r.Trial.Block)
+				rows[b][i] = v
+			}
+		}
+	}
+	return rows
+}
+
+// summarize fills in a metric of setting i, if it was measured.
+func (t *Table) summarize(i int, metric string, blocks [][]float64) {
+	var trials []float64
+	for _, row := range blocks {
+		if !math.IsNaN(row[i]) {
+			trials = append(trials, row[i])
+		}
+	}
+	if len(trials) == 0 {
+		return
+	}
+	s := stats.Summarize(trials)
+	t.Settings[i].Values[metric] = Summary{s.Center, s.Lo, s.Hi, trials}
+}

@@ -1,0 +1,146 @@
+package analysis
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// Schema is the version of summary.json; it changes when a field changes its
+// meaning or goes, not when one is added.
+const Schema = 1
+
+// number is written as null where it is not finite, since JSON has no NaN.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+type tableJSON struct {
+	Schema     int           `json:"schema"`
+	Name       string        `json:"name"`
+	Planned    int           `json:"planned"`
+	Trials     int           `json:"trials"`
+	Blocks     int           `json:"blocks"`
+	Negligible number        `json:"negligible"`
+	Metrics    []metricJSON  `json:"metrics"`
+	Settings   []settingJSON `json:"settings"`
+	Warnings   []string      `json:"warnings"`
+	Failed     []failureJSON `json:"failed"`
+}
+
+type metricJSON struct {
+	Name    string `json:"name"`
+	Better  string `json:"better,omitempty"` // "higher", "lower", or absent if neither is
+	Primary bool   `json:"primary"`
+	Help    string `json:"help,omitempty"`
+}
+
+type settingJSON struct {
+	Setting  string                 `json:"setting"`
+	Levels   dyno.Setting           `json:"levels"`
+	Baseline bool                   `json:"baseline"`
+	Trials   int                    `json:"trials"`
+	Values   map[string]summaryJSON `json:"values"`
+	Pooled   *pooledJSON            `json:"pooled"`
+	Memory   *memoryJSON            `json:"memory"`
+	Versus   map[string]versusJSON  `json:"versus"`
+}
+
+type summaryJSON struct {
+	Center number   `json:"center"`
+	Lo     number   `json:"lo"`
+	Hi     number   `json:"hi"`
+	Trials []number `json:"trials"`
+}
+
+type pooledJSON struct {
+	Requests int64  `json:"requests"`
+	Mean     number `json:"mean-sec"`
+	Median   number `json:"median-sec"`
+	Min      number `json:"min-sec"`
+	Max      number `json:"max-sec"`
+	Stddev   number `json:"stddev-sec"`
+	P90      number `json:"p90-sec"`
+	P99      number `json:"p99-sec"`
+	P999     number `json:"p99.9-sec"`
+}
+
+type memoryJSON struct {
+	Highest number `json:"rss-peak-B"`
+	Diff    number `json:"diff-B"`
+	Frac    number `json:"diff-frac"`
+}
+
+type versusJSON struct {
+	Ratio      number        `json:"ratio"`
+	Lo         number        `json:"lo"`
+	Hi         number        `json:"hi"`
+	P          number        `json:"p"`
+	Diff       number        `json:"diff"`
+	Verdict    stats.Verdict `json:"verdict"`
+	MoreBlocks int           `json:"more_blocks,omitempty"`
+}
+
+type failureJSON struct {
+	Trial   int    `json:"trial"`
+	Setting string `json:"setting"`
+	Error   string `json:"error"`
+}
+
+// MarshalJSON implements json.Marshaler: the shape of summary.json, which
+// doc/format.md describes. What is not known is null.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	j := tableJSON{
+		Schema: Schema, Name: t.Name, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
+		Negligible: number(t.Negligible),
+		Metrics:    []metricJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
+		Warnings: append([]string{}, t.Warnings...),
+	}
+	for _, m := range t.Metrics {
+		better := map[int]string{-1: "lower", +1: "higher"}[m.Better]
+		j.Metrics = append(j.Metrics, metricJSON{m.Name, better, m.Primary, m.Help})
+	}
+	for i := range t.Settings {
+		j.Settings = append(j.Settings, t.Settings[i].json())
+	}
+	for _, f := range t.Failed {
+		j.Failed = append(j.Failed, failureJSON{f.Trial, f.Setting.String(), f.Err})
+	}
+	return json.Marshal(j)
+}
+
+func (s *Setting) json() settingJSON {
+	j := settingJSON{
+		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
+		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
+	}
+	for name, v := range s.Values {
+		trials := make([]number, len(v.Trials))
+		for i, x := range v.Trials {
+			trials[i] = number(x)
+		}
+		j.Values[name] = summaryJSON{number(v.Center), number(v.Lo), number(v.Hi), trials}
+	}
+	for name, v := range s.Versus {
+		j.Versus[name] = versusJSON{
+			number(v.Ratio), number(v.Lo), number(v.Hi), number(v.P), number(v.Diff), v.Verdict, v.MoreBlocks,
+		}
+	}
+	if p := s.Pooled; p != nil {
+		j.Pooled = &pooledJSON{
+			p.Requests, number(p.Mean), number(p.Median), number(p.Min), number(p.Max), number(p.Stddev),
+			number(p.P90), number(p.P99), number(p.P999),
+		}
+	}
+	if m := s.Memory; m != nil {
+		j.Memory = &memoryJSON{number(m.Highest), number(m.Diff), number(m.Frac)}
+	}
+	return j
+}

@@ -1,0 +1,352 @@
+// Package analysis turns results into tables: settings by metrics, with what
+// each setting was found to do, how it differs from the baseline, and what is
+// to be doubted.
+//
+// It owns which results count, what is compared with what, and the shape of
+// summary.json. The arithmetic of medians, intervals and verdicts is package
+// stats'; how a table looks to a reader is package report's. It reads no files
+// and measures nothing.
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// Options say how to tabulate. The zero value tabulates everything.
+type Options struct {
+	Name       string         // of the experiment, for the heading
+	Settings   []dyno.Setting // in the order of the table, the baseline first; none means in order of first appearance
+	Metrics    []string       // to show; none means all that were measured. Verdicts do not depend on it
+	Negligible float64        // changes smaller than this are "same"; 0 means dyno.DefaultNegligible
+	Planned    int            // trials; if more than there are results, the table warns that it is partial
+	Separate   bool           // blocks were not run side by side, as in runs that were labelled with Label
+}
+
+// A Table is what was found: the settings in order, the baseline first.
+type Table struct {
+	Name       string
+	Settings   []Setting
+	Metrics    []dyno.Metric // in the order of dyno.Metrics, then those of steps
+	Trials     int           // that finished; if 0, nothing was measured and every figure is missing
+	Planned    int           // trials, or as many as there are results
+	Blocks     int           // that have at least one finished trial
+	Negligible float64
+	Warnings   []string // doubts that the reader must see
+	Failed     []Failure
+}
+
+// A Setting is what was found of one setting. Of one without a finished trial
+// nothing is known: it has no values, and its verdicts are all unclear.
+type Setting struct {
+	Setting  dyno.Setting
+	Baseline bool
+	Trials   int                // that finished; failed ones count for nothing
+	Values   map[string]Summary // by metric; only metrics that were measured
+	Versus   map[string]Versus  // by metric; empty for the baseline
+	Pooled   *Pooled            // nil if no request was recorded
+	Memory   *Memory            // nil if resident memory was not measured
+}
+
+// A Summary is one metric of one setting, in the metric's base unit.
+type Summary struct {
+	Center float64   // median of the trials
+	Lo, Hi float64   // 95 % interval of the median; NaN if the trials are too few for one
+	Trials []float64 // in the order of blocks
+}
+
+// Pooled describes all successful requests of all trials of a setting, in
+// seconds. No verdict rests on it, as requests of one trial are not
+// independent: a trial of bad luck is thousands of slow requests.
+type Pooled struct {
+	Requests       int64
+	Mean           float64
+	Median         float64 // NaN if the results came without their histograms
+	Min, Max       float64
+	Stddev         float64
+	P90, P99, P999 float64 // NaN as Median
+}
+
+// Memory is the highest resident memory over all trials of a setting.
+type Memory struct {
+	Highest float64 // bytes
+	Diff    float64 // bytes more than the baseline's; NaN if that is unknown
+	Frac    float64 // Diff as a fraction of the baseline's; NaN if that is unknown
+}
+
+// A Failure is a trial that failed.
+type Failure struct {
+	Trial   int // position in the plan
+	Setting dyno.Setting
+	Err     string
+}
+
+// Tabulate makes the table of rs. Failed trials are listed and otherwise left
+// out. Of a trial that was run again, as by a resumed run, the last result
+// counts. Results of settings that o does not list come after the listed ones.
+func Tabulate(rs []*dyno.Result, o Options) *Table {
+	rs = lastOfEach(rs)
+	t := &Table{
+		Name:       o.Name,
+		Planned:    max(o.Planned, len(rs)),
+		Negligible: cmp.Or(o.Negligible, dyno.DefaultNegligible),
+	}
+	byKey := map[string]int{}
+	column := func(s dyno.Setting) int {
+		i, ok := byKey[s.String()]
+		if !ok {
+			i = len(t.Settings)
+			byKey[s.String()] = i
+			t.Settings = append(t.Settings, Setting{Setting: s, Baseline: i == 0})
+		}
+		return i
+	}
+	for _, s := range o.Settings {
+		column(s)
+	}
+	good := map[int][]*dyno.Result{} // by setting
+	blocks := map[int]bool{}
+	for _, r := range rs {
+		i := column(r.Trial.Setting)
+		if r.Err != "" {
+			t.Failed = append(t.Failed, Failure{r.Trial.N, r.Trial.Setting, r.Err})
+			continue
+		}
+		good[i] = append(good[i], r)
+		blocks[r.Trial.Block] = true
+		t.Trials++
+	}
+	t.Blocks = len(blocks)
+	t.Metrics = metricsOf(rs)
+	for i := range t.Settings {
+		s := &t.Settings[i]
+		s.Trials = len(good[i])
+		s.Values = map[string]Summary{}
+		s.Versus = map[string]Versus{}
+		s.Pooled = pool(good[i])
+	}
+	t.memory(good)
+	t.compare(good)
+	t.keep(o.Metrics)
+	t.Warnings = append(t.doubts(o), collect(rs)...)
+	return t
+}
+
+// lastOfEach sorts results by block and position and drops those that a later
+// one of the same trial replaces.
+func lastOfEach(rs []*dyno.Result) []*dyno.Result {
+	type key struct {
+		n, block int
+		setting  string
+	}
+	at := map[key]int{}
+	var kept []*dyno.Result
+	for _, r := range rs {
+		k := key{r.Trial.N, r.Trial.Block, r.Trial.Setting.String()}
+		if i, ok := at[k]; ok {
+			kept[i] = r
+			continue
+		}
+		at[k] = len(kept)
+		kept = append(kept, r)
+	}
+	slices.SortStableFunc(kept, func(a, b *dyno.Result) int {
+		return cmp.Or(cmp.Compare(a.Trial.Block, b.Trial.Block), cmp.Compare(a.Trial.N, b.Trial.N))
+	})
+	return kept
+}
+
+// metricsOf lists the metrics that any of the results has. Metrics of steps
+// come by step, each step's in the order of dyno.Metrics; unknown ones last.
+func metricsOf(rs []*dyno.Result) []dyno.Metric {
+	seen := map[string]bool{}
+	var ms []dyno.Metric
+	for _, r := range rs {
+		for _, v := range r.Values {
+			if r.Err != "" || seen[v.Metric] {
+				continue
+			}
+			seen[v.Metric] = true
+			m, ok := dyno.MetricByName(v.Metric)
+			if !ok {
+				m = dyno.Metric{Name: v.Metric}
+			}
+			ms = append(ms, m)
+		}
+	}
+	slices.SortFunc(ms, func(a, b dyno.Metric) int {
+		sa, ra := rank(a.Name)
+		sb, rb := rank(b.Name)
+		unknown := len(dyno.Metrics)
+		switch {
+		case (ra == unknown) != (rb == unknown):
+			return cmp.Compare(ra, rb)
+		default:
+			return cmp.Or(cmp.Compare(sa, sb), cmp.Compare(ra, rb), cmp.Compare(a.Name, b.Name))
+		}
+	})
+	return ms
+}
+
+// keep leaves only the given metrics in the table, if any are given. It comes
+// after the comparison: what is compared must not hang on what is looked at.
+func (t *Table) keep(only []string) {
+	if len(only) == 0 {
+		return
+	}
+	left := func(name string) bool { return !slices.Contains(only, name) }
+	t.Metrics = slices.DeleteFunc(t.Metrics, func(m dyno.Metric) bool { return left(m.Name) })
+	for i := range t.Settings {
+		maps.DeleteFunc(t.Settings[i].Values, func(name string, _ Summary) bool { return left(name) })
+		maps.DeleteFunc(t.Settings[i].Versus, func(name string, _ Versus) bool { return left(name) })
+	}
+}
+
+// rank splits a metric's name into its step, "" for the whole trial's, and the
+// place of the rest in dyno.Metrics, or len(dyno.Metrics) if it is not there.
+func rank(name string) (step string, place int) {
+	for i, m := range dyno.Metrics {
+		if m.Name == name {
+			return "", i
+		}
+	}
+	for i, m := range dyno.Metrics {
+		if s, ok := strings.CutSuffix(name, "-"+m.Name); ok {
+			return s, i
+		}
+	}
+	return "", len(dyno.Metrics)
+}
+
+func pool(rs []*dyno.Result) *Pooled {
+	all := dyno.NewHistogram()
+	for _, r := range rs {
+		all.Merge(r.Latency)
+	}
+	if all.Count() == 0 {
+		return nil
+	}
+	quantile := func(q float64) float64 { return all.Quantile(q).Seconds() }
+	if all.Counts().TotalCount() != all.Count() {
+		// The moments were read from results.jsonl, but of some trial not the
+		// histogram: its file is missing.
+		quantile = func(float64) float64 { return math.NaN() }
+	}
+	return &Pooled{
+		Requests: all.Count(), Mean: all.Mean(), Median: quantile(0.5),
+		Min: all.Min().Seconds(), Max: all.Max().Seconds(), Stddev: all.Stddev(),
+		P90: quantile(0.9), P99: quantile(0.99), P999: quantile(0.999),
+	}
+}
+
+// memory fills in the memory of each setting.
+func (t *Table) memory(good map[int][]*dyno.Result) {
+	for i := range t.Settings {
+		highest := math.Inf(-1)
+		for _, r := range good[i] {
+			if v, ok := r.Values.Get("rss-peak-B"); ok {
+				highest = max(highest, v)
+			}
+		}
+		if math.IsInf(highest, -1) {
+			continue
+		}
+		m := &Memory{highest, math.NaN(), math.NaN()}
+		t.Settings[i].Memory = m
+		if base := t.Settings[0].Memory; base != nil {
+			m.Diff = m.Highest - base.Highest
+			m.Frac = m.Diff / base.Highest
+		}
+	}
+}
+
+// doubts are the warnings about the table as a whole.
+func (t *Table) doubts(o Options) []string {
+	var ws []string
+	if done := t.Trials + len(t.Failed); done < t.Planned {
+		ws = append(ws, fmt.Sprintf("%d of %d planned trials were run", done, t.Planned))
+	}
+	if t.Trials == 0 {
+		return ws
+	}
+	for i, s := range t.Settings {
+		switch {
+		case s.Trials == 0 && i == 0 && len(t.Settings) > 1:
+			ws = append(ws, fmt.Sprintf("the baseline %s has no finished trial, so nothing can be compared", s.Setting))
+		case s.Trials == 0:
+			ws = append(ws, fmt.Sprintf("%s has no finished trial, so nothing is known of it", s.Setting))
+		}
+	}
+	if len(t.Settings) > 1 && t.Blocks == 1 {
+		ws = append(ws, "there is one block only: no change can be told from noise")
+	} else if t.Blocks > 1 && t.Blocks < stats.MedianTrials {
+		ws = append(ws, fmt.Sprintf("medians have no 95%% interval: that takes %d blocks, and there are %d", stats.MedianTrials, t.Blocks))
+	}
+	if o.Separate {
+		ws = append(ws, "the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings")
+	}
+	return ws
+}
+
+var figure = regexp.MustCompile(`\d+(\.\d+)?`)
+
+// collect returns the warnings of results, each once, with how many trials it
+// touches. Warnings that differ in figures only are one; it is told with the
+// figures of the first trial.
+func collect(rs []*dyno.Result) []string {
+	type warning struct {
+		text   string
+		first  int
+		trials int
+		vary   bool
+	}
+	var ws []*warning
+	at := map[string]*warning{}
+	for _, r := range rs {
+		seen := map[string]bool{}
+		for _, text := range r.Warnings {
+			key := figure.ReplaceAllLiteralString(text, "#")
+			w := at[key]
+			if w == nil {
+				w = &warning{text: text, first: r.Trial.N}
+				at[key] = w
+				ws = append(ws, w)
+			}
+			w.vary = w.vary || w.text != text
+			if !seen[key] {
+				seen[key] = true
+				w.trials++
+			}
+		}
+	}
+	var lines []string
+	for _, w := range ws {
+		line := fmt.Sprintf("%d of %d trials: %s", w.trials, len(rs), w.text)
+		if w.vary {
+			line += fmt.Sprintf(" (figures of trial %d)", w.first)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Label returns copies of results whose settings begin with the level
+// run=name, so that results of several runs can be put in one table with
+// Options.Separate. Blocks of different runs are matched by number.
+func Label(rs []*dyno.Result, name string) []*dyno.Result {
+	labelled := make([]*dyno.Result, len(rs))
+	for i, r := range rs {
+		c := *r
+		c.Trial.Setting = append(dyno.Setting{{Factor: "run", Value: name}}, r.Trial.Setting...)
+		labelled[i] = &c
+	}
+	return labelled
+}

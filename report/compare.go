@@ -1,0 +1,218 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/stats"
+)
+
+// changes is the comparison with the baseline: for two settings a line for
+// each metric; for more, the primary metrics in full, with a line for each
+// setting, and the others in brief.
+func (v *view) changes() []section {
+	var sections []section
+	if len(v.Settings) == 2 {
+		sections = []section{v.pair()}
+	} else {
+		for _, build := range []func() (section, bool){v.primary, v.others} {
+			if s, ok := build(); ok {
+				sections = append(sections, s)
+			}
+		}
+	}
+	last := &sections[len(sections)-1]
+	last.notes = v.legend(sections)
+	return sections
+}
+
+const headMore = "more blocks"
+
+// legend explains the words of a comparison.
+func (v *view) legend(sections []section) []string {
+	notes := []string{
+		fmt.Sprintf("Changes are within blocks. Same: surely within ±%s; unclear: the trials cannot tell.", dyno.Fraction(v.Negligible)),
+		fmt.Sprintf("Verdicts rest on p, adjusted for all comparisons of primary metrics together (limit %v) and of the others (%v); intervals are not adjusted.",
+			analysis.PrimaryAlpha, analysis.OtherAlpha),
+	}
+	if g := sections[0].grids[0]; g.shows(headMore) {
+		notes = append(notes, "More blocks: how many would settle the comparison if the trials go on alike.")
+	}
+	return notes
+}
+
+// rowScale is the scale of a metric over all settings.
+func (v *view) rowScale(metric string) scale {
+	var xs []float64
+	for i := range v.Settings {
+		if x, ok := v.Settings[i].Values[metric]; ok {
+			xs = append(xs, x.Center)
+		}
+	}
+	return scaleOf(metric, xs...)
+}
+
+// center is the cell of a setting's median.
+func (v *view) center(i int, metric string, sc scale) cell {
+	x, ok := v.Settings[i].Values[metric]
+	if !ok {
+		return v.absent(i)
+	}
+	return cell{text: sc.format(x.Center)}
+}
+
+// spread is the cell of the interval of a setting's median.
+func (v *view) spread(i int, metric string) cell {
+	x, ok := v.Settings[i].Values[metric]
+	if !ok {
+		return cell{}
+	}
+	return cell{spread(x.Center, x.Lo, x.Hi), faint}
+}
+
+// verdict are the cells change, interval, p, verdict and more blocks.
+func (v *view) verdict(i int, metric string, sc scale) []cell {
+	x, ok := v.Settings[i].Versus[metric]
+	if _, measured := v.Settings[i].Values[metric]; !ok || !measured {
+		return cells("", "", "", "", "")
+	}
+	more := ""
+	if x.MoreBlocks > 0 {
+		more = fmt.Sprintf("~%d", x.MoreBlocks)
+	}
+	m := markOf(x.Verdict)
+	return []cell{
+		{delta(x, sc), m}, {text: interval(x.Lo, x.Hi)}, {text: pvalue(x.P)},
+		{string(x.Verdict), m}, {text: more},
+	}
+}
+
+// delta is a change in per cent or, where a zero allows none, in the metric's
+// own unit.
+func delta(x analysis.Versus, sc scale) string {
+	switch {
+	case !math.IsNaN(x.Ratio):
+		return change(x.Ratio)
+	case math.IsNaN(x.Diff):
+		return ""
+	case x.Diff == 0:
+		return "0"
+	case sc.unit == "":
+		sc.decimals = max(sc.decimals, 1)
+	}
+	return sc.signed(x.Diff)
+}
+
+func markOf(v stats.Verdict) mark {
+	switch v {
+	case stats.Better:
+		return good
+	case stats.Worse:
+		return bad
+	}
+	return faint
+}
+
+// pair is the comparison of two settings, a line for each metric.
+func (v *view) pair() section {
+	g := grid{
+		cols: []column{{left: true}, {left: true}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1},
+			{}, {left: true}, {keep: 3}, {left: true}, {keep: 2}},
+		head: [][]string{{"", "", v.name(0), "", v.name(1), "", "change", "95% interval", "p", "verdict", headMore}},
+	}
+	wasPrimary := false
+	for _, m := range append(v.metrics(true), v.metrics(false)...) {
+		if wasPrimary && !m.Primary {
+			g.rows = append(g.rows, row{})
+		}
+		wasPrimary = m.Primary
+		label, _ := unitOf(m.Name)
+		sc := v.rowScale(m.Name)
+		cs := append(cells(label, sc.unit),
+			v.center(0, m.Name, sc), v.spread(0, m.Name), v.center(1, m.Name, sc), v.spread(1, m.Name))
+		g.rows = append(g.rows, row{cells: append(cs, v.verdict(1, m.Name, sc)...)})
+	}
+	g.narrow(v.width)
+	return section{title: "Change against " + v.name(0) + " (medians of the trials)", grids: []grid{g}}
+}
+
+// metrics lists those that are primary, or those that are not.
+func (v *view) metrics(primary bool) []dyno.Metric {
+	var ms []dyno.Metric
+	for _, m := range v.Metrics {
+		if m.Primary == primary {
+			ms = append(ms, m)
+		}
+	}
+	return ms
+}
+
+// primary is the comparison of the primary metrics in full.
+func (v *view) primary() (section, bool) {
+	g := grid{
+		cols: []column{{left: true}, {}, {left: true, keep: 1}, {}, {left: true}, {keep: 3}, {left: true}, {keep: 2}},
+		head: [][]string{{"", "median", "", "change", "95% interval", "p", "verdict", headMore}},
+	}
+	for _, m := range v.metrics(true) {
+		label, _ := unitOf(m.Name)
+		sc := v.rowScale(m.Name)
+		if sc.unit != "" {
+			label += ", " + sc.unit
+		}
+		g.rows = append(g.rows, row{group: label})
+		for i := range v.Settings {
+			cs := []cell{{text: "  " + v.name(i)}, v.center(i, m.Name, sc), v.spread(i, m.Name)}
+			cs = append(cs, v.verdict(i, m.Name, sc)...)
+			if v.Settings[i].Baseline {
+				cs[6] = cell{"baseline", faint}
+			}
+			g.rows = append(g.rows, row{cells: cs})
+		}
+	}
+	g.narrow(v.width)
+	return section{
+		title: "Change against " + v.name(0) + " (medians of the trials)",
+		grids: []grid{g},
+	}, len(g.rows) > 0
+}
+
+// others is the comparison of the metrics that are not primary, in brief.
+func (v *view) others() (section, bool) {
+	ms := v.metrics(false)
+	if len(ms) == 0 {
+		return section{}, false
+	}
+	const width = 8 // of a change; what follows is the verdict
+	build := func(settings []int) grid {
+		g := grid{cols: columns(len(settings) + 1), head: v.head(settings)}
+		g.cols[1].left = true
+		for n, h := range g.head {
+			h = append([]string{h[0], ""}, h[1:]...)
+			for i := 3; i < len(h); i++ {
+				h[i] = fmt.Sprintf("%*s        ", width, h[i])
+			}
+			g.head[n] = h
+		}
+		for _, m := range ms {
+			label, _ := unitOf(m.Name)
+			sc := v.rowScale(m.Name)
+			cs := append(cells(label, sc.unit), v.center(settings[0], m.Name, sc))
+			for _, i := range settings[1:] {
+				x, ok := v.Settings[i].Versus[m.Name]
+				if _, measured := v.Settings[i].Values[m.Name]; !ok || !measured {
+					cs = append(cs, v.center(i, m.Name, sc)) // not compared, or not there
+					continue
+				}
+				cs = append(cs, cell{fmt.Sprintf("%*s %-7s", width, delta(x, sc), x.Verdict), markOf(x.Verdict)})
+			}
+			g.rows = append(g.rows, row{cells: cs})
+		}
+		return g
+	}
+	return section{
+		title: "Other metrics (the baseline's median; change of the others)",
+		grids: v.fit([]int{0}, v.all()[1:], build),
+	}, true
+}

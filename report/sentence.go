@@ -1,0 +1,260 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/stats"
+)
+
+// nouns are the primary metrics in words.
+var nouns = map[string]string{
+	"p50-sec":     "median latency",
+	"p99-sec":     "p99 latency",
+	"req/s":       "throughput",
+	"cpu-sec/req": "CPU time per request",
+	"rss-peak-B":  "peak memory",
+}
+
+func noun(metric string) string {
+	if n, ok := nouns[metric]; ok {
+		return n
+	}
+	return metric
+}
+
+// Sentences says what was found in at most three sentences: the settings that
+// changed the most, with figures, and what could not be told. They speak of
+// primary metrics only and recommend nothing. Of a table without a finished
+// trial there is none.
+func Sentences(t *analysis.Table) []string {
+	switch {
+	case t.Trials == 0 || len(t.Settings) == 0:
+		return nil
+	case len(t.Settings) == 1:
+		return alone(t)
+	}
+	var found []string
+	if s := silent(t); s != "" {
+		found = append(found, s)
+	}
+	for _, i := range contrast(t, loudest(t)) {
+		if len(found) < 2 {
+			found = append(found, effect(t, i))
+		}
+	}
+	if s := remainder(t); s != "" {
+		found = append(found, s)
+	}
+	return found
+}
+
+// alone tells of a single setting.
+func alone(t *analysis.Table) []string {
+	s := &t.Settings[0]
+	var parts []string
+	for _, p := range []struct{ metric, format string }{
+		{"p50-sec", "the median latency is %s"}, {"p99-sec", "p99 %s"}, {"req/s", "throughput %s per second"}, {"rss-peak-B", "peak memory %s"},
+	} {
+		if x, ok := s.Values[p.metric]; ok {
+			parts = append(parts, fmt.Sprintf(p.format, scaleOf(p.metric, x.Center).with(x.Center)))
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	of := ""
+	if s.Trials > 1 {
+		of = fmt.Sprintf(" (medians of %d trials)", s.Trials)
+	}
+	text := list(parts) + of + "."
+	return []string{strings.ToUpper(text[:1]) + text[1:]}
+}
+
+// silent tells of settings of which nothing is known.
+func silent(t *analysis.Table) string {
+	var names []string
+	for i := range t.Settings {
+		if t.Settings[i].Trials == 0 {
+			names = append(names, t.Settings[i].Setting.String())
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("Nothing is known of %s: it has no finished trial.", names[0])
+	}
+	return fmt.Sprintf("Nothing is known of %s: they have no finished trial.", list(names))
+}
+
+// changed lists the primary metrics in which setting i is better or worse, the
+// greatest change first.
+func changed(t *analysis.Table, i int) []string {
+	var names []string
+	vs := t.Settings[i].Versus
+	for _, m := range t.Metrics {
+		if v := vs[m.Name].Verdict; m.Primary && (v == stats.Better || v == stats.Worse) {
+			names = append(names, m.Name)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(size(vs[b].Ratio), size(vs[a].Ratio))
+	})
+	return names
+}
+
+// size is how far a ratio is from 1; farthest if a zero allows no ratio.
+func size(ratio float64) float64 {
+	if math.IsNaN(ratio) {
+		return math.Inf(1)
+	}
+	return math.Abs(math.Log(ratio))
+}
+
+// loudest lists the settings that changed, those that changed the most first.
+func loudest(t *analysis.Table) []int {
+	var order []int
+	loud := make([]float64, len(t.Settings))
+	for i := range t.Settings {
+		for _, name := range changed(t, i) {
+			loud[i] += size(t.Settings[i].Versus[name].Ratio)
+		}
+		if loud[i] > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(loud[b], loud[a]) })
+	return order
+}
+
+// contrast moves behind the first setting the next one that went the other way
+// in some metric, so that the two tell of both sides of a trade.
+func contrast(t *analysis.Table, order []int) []int {
+	for n := 1; n < len(order); n++ {
+		for _, name := range changed(t, order[n]) {
+			a, b := t.Settings[order[0]].Versus[name], t.Settings[order[n]].Versus[name]
+			if a.Verdict != b.Verdict && slices.Contains(changed(t, order[0]), name) {
+				other := order[n]
+				return slices.Insert(slices.Delete(order, n, n+1), 1, other)
+			}
+		}
+	}
+	return order
+}
+
+// effect tells what setting i changed; the two greatest changes have figures.
+func effect(t *analysis.Table, i int) string {
+	s, base := &t.Settings[i], &t.Settings[0]
+	var parts []string
+	for n, name := range changed(t, i) {
+		part := noun(name) + " is " + much(s.Versus[name].Ratio)
+		if n > 0 {
+			part = noun(name) + " " + much(s.Versus[name].Ratio)
+		}
+		if n < 2 {
+			now, then := s.Values[name].Center, base.Values[name].Center
+			sc := scaleOf(name, now, then)
+			part += fmt.Sprintf(" (%s instead of %s)", sc.with(now), sc.with(then))
+		}
+		parts = append(parts, part)
+	}
+	return fmt.Sprintf("%s against %s: %s.", s.Setting, base.Setting, list(parts))
+}
+
+// much says a ratio in words.
+func much(ratio float64) string {
+	percent := func(x float64) string {
+		decimals := 1
+		if x >= 0.0995 {
+			decimals = 0
+		}
+		return strconv.FormatFloat(x*100, 'f', decimals, 64) + "%"
+	}
+	switch {
+	case math.IsNaN(ratio):
+		return "different"
+	case ratio >= 2:
+		return strconv.FormatFloat(ratio, 'f', 1, 64) + " times as high"
+	case ratio >= 1:
+		return percent(ratio-1) + " higher"
+	}
+	return percent(1-ratio) + " lower"
+}
+
+// remainder tells of the comparisons that showed no change.
+func remainder(t *analysis.Table) string {
+	var unclear, same []string
+	var more []int // blocks that would settle an unclear one
+	total := 0
+	for i := range t.Settings {
+		for _, m := range t.Metrics {
+			x, ok := t.Settings[i].Versus[m.Name]
+			if !ok || !m.Primary || t.Settings[i].Trials == 0 {
+				continue
+			}
+			total++
+			what := noun(m.Name)
+			if len(t.Settings) > 2 {
+				what += " of " + t.Settings[i].Setting.String()
+			}
+			switch x.Verdict {
+			case stats.Unclear:
+				unclear = append(unclear, what)
+				more = append(more, cmp.Or(x.MoreBlocks, math.MaxInt))
+			case stats.Same:
+				same = append(same, what)
+			}
+		}
+	}
+	if len(unclear)+len(same) == 0 {
+		return ""
+	}
+	margin := dyno.Fraction(t.Negligible)
+	slices.Sort(more)
+	if len(unclear) <= 3 && len(same) <= 3 {
+		var parts []string
+		if len(unclear) > 0 {
+			parts = append(parts, "no difference could be shown or ruled out in "+list(unclear)+settle(more, len(more)-1, ""))
+		}
+		if len(same) > 0 {
+			parts = append(parts, fmt.Sprintf("%s stayed the same within %s", list(same), margin))
+		}
+		text := strings.Join(parts, "; ") + "."
+		return strings.ToUpper(text[:1]) + text[1:]
+	}
+	parts := []string{"none shows a change"}
+	if n := total - len(unclear) - len(same); n > 0 {
+		parts[0] = fmt.Sprintf("%d show a change", n)
+	}
+	if len(same) > 0 {
+		parts = append(parts, fmt.Sprintf("%d stayed the same within %s", len(same), margin))
+	}
+	if len(unclear) > 0 {
+		parts = append(parts, fmt.Sprintf("%d are unclear%s", len(unclear), settle(more, (len(more)-1)/2, " half of them")))
+	}
+	return fmt.Sprintf("Of the %d comparisons of primary metrics, %s.", total, list(parts))
+}
+
+// settle says how many more blocks would settle the comparisons up to the
+// i-th, which are what, or nothing if that is not known.
+func settle(more []int, i int, what string) string {
+	if i < 0 || more[i] == math.MaxInt {
+		return ""
+	}
+	return fmt.Sprintf(" (about %s would settle%s)", count(more[i], "more block"), cmp.Or(what, " it"))
+}
+
+// list joins parts with commas and an "and".
+func list(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}

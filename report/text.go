@@ -1,0 +1,197 @@
+// Package report shows tables to readers: as text on a terminal, as Markdown
+// in a pull request, as JSON for programs, and results in the Go benchmark
+// format for benchstat.
+//
+// It owns layout, units and wording. It computes nothing: every figure and
+// every verdict is package analysis'.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// Options say how Text looks. The zero value is 100 columns without color.
+type Options struct {
+	Width int  // of the terminal in characters; 0 means 100, less than 80 counts as 80
+	Color bool // mark better green and worse red; the words say it anyway
+}
+
+func (o Options) width() int {
+	if o.Width == 0 {
+		return 100
+	}
+	return max(o.Width, 80)
+}
+
+// Text writes the table for a reader at a terminal: pooled response times,
+// memory, the comparison with the baseline, doubts, failed trials and what was
+// found. Only the names of settings or metrics can make a line longer than
+// o.Width. The error is w's.
+func Text(w io.Writer, t *analysis.Table, o Options) error {
+	var b strings.Builder
+	width := o.width()
+	b.WriteString(fold(heading(t), "", "  ", width))
+	v := newView(t, width)
+	for i, key := range v.keys {
+		name := t.Settings[i].Setting.String()
+		if i == 0 && len(t.Settings) > 1 {
+			name += " (baseline)"
+		}
+		b.WriteString(fold(name, "  "+key+" ", "      ", width))
+	}
+	for _, s := range v.sections() {
+		b.WriteString("\n" + fold(s.title, "", "", width))
+		for _, g := range s.grids {
+			b.WriteByte('\n')
+			g.text(&b, o.Color)
+		}
+		if len(s.notes) > 0 {
+			b.WriteByte('\n')
+		}
+		for _, n := range s.notes {
+			b.WriteString(fold(n, "", "", width))
+		}
+	}
+	if len(t.Warnings) > 0 {
+		b.WriteString("\nWarnings\n")
+		for _, warning := range t.Warnings {
+			b.WriteString(fold(clean(warning), "  ! ", "    ", width))
+		}
+	}
+	if len(t.Failed) > 0 {
+		b.WriteString("\nFailed trials\n")
+		for _, f := range failures(t) {
+			b.WriteString(fold(f.trials+": "+f.lines[0], "  ", "    ", width))
+			for _, l := range f.lines[1:] {
+				b.WriteString("    " + l + "\n")
+			}
+		}
+	}
+	if found := Sentences(t); len(found) > 0 {
+		b.WriteByte('\n')
+		for _, s := range found {
+			b.WriteString(fold(s, "", "", width))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// heading is the line of what was measured.
+func heading(t *analysis.Table) string {
+	name := ""
+	if t.Name != "" {
+		name = t.Name + ": "
+	}
+	settings := ""
+	switch {
+	case len(t.Settings) > 1:
+		settings = fmt.Sprintf(" of %d settings", len(t.Settings))
+	case len(t.Settings) == 1 && len(t.Settings[0].Setting) > 0:
+		settings = " of " + t.Settings[0].Setting.String()
+	}
+	if t.Trials == 0 {
+		return fmt.Sprintf("%sno finished trial%s, so there is nothing to report", name, settings)
+	}
+	s := fmt.Sprintf("%s%s in %s%s", name, count(t.Trials, "trial"), count(t.Blocks, "block"), settings)
+	if n := len(t.Failed); n > 0 {
+		s += fmt.Sprintf("; %d more failed", n)
+	}
+	return s
+}
+
+// count prints "1 trial", "2 trials".
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// sections are the tables of a report, in order.
+func (v *view) sections() []section {
+	if v.Trials == 0 {
+		return nil
+	}
+	var out []section
+	if s, ok := v.pooled(); ok {
+		out = append(out, s)
+	}
+	if s, ok := v.memory(); ok {
+		out = append(out, s)
+	}
+	switch {
+	case len(v.Metrics) == 0:
+	case len(v.Settings) == 1:
+		out = append(out, v.values())
+	default:
+		out = append(out, v.changes()...)
+	}
+	return out
+}
+
+// A failed is what trials of one setting failed of.
+type failed struct {
+	trials string   // such as "trials 2, 7 GOGC=50"
+	lines  []string // of the error, which may hold the last words of the subject
+}
+
+// failures lists the failed trials, those that failed alike once.
+func failures(t *analysis.Table) []failed {
+	var keys []string
+	numbers := map[string][]string{}
+	first := map[string]analysis.Failure{}
+	for _, f := range t.Failed {
+		key := f.Setting.String() + "\x00" + f.Err
+		if _, ok := first[key]; !ok {
+			keys = append(keys, key)
+			first[key] = f
+		}
+		numbers[key] = append(numbers[key], strconv.Itoa(f.Trial))
+	}
+	var out []failed
+	for _, key := range keys {
+		trials := "trial"
+		if len(numbers[key]) > 1 {
+			trials += "s"
+		}
+		trials += " " + strings.Join(numbers[key], ", ")
+		if s := first[key].Setting.String(); s != "" {
+			trials += " " + s
+		}
+		lines := strings.Split(strings.TrimRight(first[key].Err, "\n"), "\n")
+		for i := range lines {
+			lines[i] = clean(lines[i])
+		}
+		out = append(out, failed{trials, lines})
+	}
+	return out
+}
+
+// clean replaces control characters, which a subject may have written, so that
+// they do nothing to the terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' {
+			return '·'
+		}
+		return r
+	}, s)
+}
+
+// JSON writes the table as summary.json has it, indented. The error is w's.
+func JSON(w io.Writer, t *analysis.Table) error {
+	data, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}

@@ -1,0 +1,266 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs (go test ./report -update rewrites it); got:\n%s", file, got)
+	}
+}
+
+func text(t *testing.T, tb *analysis.Table, o Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Text(&b, tb, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// noEffect are n settings alike, with two factors.
+func noEffect(n int) []effects {
+	var es []effects
+	for i := range n {
+		es = append(es, effects{dyno.Setting{{Factor: "GOGC", Value: fmt.Sprint(50 * (i + 1))}, {Factor: "GOMEMLIMIT", Value: "1GiB"}}, 1, 1, 1})
+	}
+	return es
+}
+
+// long are settings whose names are too long for a table.
+func long() []effects {
+	es := noEffect(3)
+	for i := range es {
+		es[i].setting = append(es[i].setting, dyno.Level{Factor: "build", Value: fmt.Sprintf("-gcflags=all='-N -l' -ldflags=-X=main.variant=%d", i)})
+	}
+	return es
+}
+
+func allFailed() []*dyno.Result {
+	rs := synthetic(2, study[:2])
+	for _, r := range rs {
+		r.Err = "start subject: build: exit status 1"
+	}
+	return rs
+}
+
+func oneFailed() []*dyno.Result {
+	rs := synthetic(6, study[:3])
+	for _, r := range rs {
+		if r.Trial.Setting.String() == "GOGC=0" {
+			r.Err = "subject exited with status 2"
+		}
+	}
+	return rs
+}
+
+func cases() map[string]*analysis.Table {
+	load := []effects{{nil, 1, 1, 1}}
+	return map[string]*analysis.Table{
+		"study":   table(marred(), study),
+		"pair":    table(synthetic(6, study[:2]), study[:2]),
+		"blocks2": table(synthetic(2, study[:2]), study[:2]),
+		"load":    table(synthetic(1, load), load),
+		"repeats": table(synthetic(7, load), load),
+		"many":    table(synthetic(3, noEffect(12)), noEffect(12)),
+		"long":    table(synthetic(6, long()), long()),
+		"failed":  table(oneFailed(), study[:4]),
+		"none":    table(allFailed(), study[:2]),
+		"empty":   table(nil, nil),
+	}
+}
+
+func TestText(t *testing.T) {
+	for name, tb := range cases() {
+		golden(t, name+".txt", []byte(text(t, tb, Options{})))
+	}
+	golden(t, "study-80.txt", []byte(text(t, cases()["study"], Options{Width: 80})))
+}
+
+func TestMarkdown(t *testing.T) {
+	for _, name := range []string{"study", "long", "none"} {
+		var b bytes.Buffer
+		if err := Markdown(&b, cases()[name]); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".md", b.Bytes())
+	}
+}
+
+// TestWidth: no line is longer than the terminal is wide, nor ends in a space.
+func TestWidth(t *testing.T) {
+	for name, tb := range cases() {
+		for _, width := range []int{0, 80, 100, 160} {
+			want := Options{Width: width}.width()
+			for _, line := range strings.Split(text(t, tb, Options{Width: width}), "\n") {
+				if n := utf8.RuneCountInString(line); n > want {
+					t.Errorf("%s, width %d: a line of %d characters: %s", name, width, n, line)
+				}
+				if strings.TrimRight(line, " ") != line {
+					t.Errorf("%s: a line ends in a space: %q", name, line)
+				}
+			}
+		}
+	}
+}
+
+// TestColor: with the color codes taken out, the text is the same.
+func TestColor(t *testing.T) {
+	tb := cases()["study"]
+	colored := text(t, tb, Options{Color: true})
+	if !strings.Contains(colored, "\x1b[32mbetter\x1b[0m") || !strings.Contains(colored, "\x1b[31mworse\x1b[0m") {
+		t.Error("better is not green, or worse not red")
+	}
+	for _, code := range []string{"\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[0m"} {
+		colored = strings.ReplaceAll(colored, code, "")
+	}
+	if colored != text(t, tb, Options{}) {
+		t.Error("color changes more than the color")
+	}
+}
+
+// TestHostile: what a subject or a plan may contain does not reach the
+// terminal as control characters.
+func TestHostile(t *testing.T) {
+	es := []effects{{gogc("1"), 1, 1, 1}, {gogc("\x1b[2J"), 1, 1, 1}}
+	rs := synthetic(2, es)
+	rs[0].Warnings = []string{"\x1b]0;owned\a"}
+	rs[1].Err = "panic\x1b[31m\r\nred"
+	out := text(t, table(rs, es), Options{})
+	if strings.ContainsAny(out, "\x1b\a\r") {
+		t.Errorf("a control character in %q", out)
+	}
+}
+
+// TestNothingFinished: no data reads as a failure, never as a table without
+// changes.
+func TestNothingFinished(t *testing.T) {
+	for _, name := range []string{"none", "empty"} {
+		tb := cases()[name]
+		if tb.Trials != 0 {
+			t.Errorf("%s: Trials is %d", name, tb.Trials)
+		}
+		out := text(t, tb, Options{})
+		if !strings.Contains(out, "no finished trial") || strings.Contains(out, "same") || strings.Contains(out, "Response") {
+			t.Errorf("%s: got\n%s", name, out)
+		}
+		if s := Sentences(tb); s != nil {
+			t.Errorf("%s: found %q", name, s)
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	for name, tb := range cases() {
+		found := Sentences(tb)
+		if len(found) > 3 {
+			t.Errorf("%s: %d sentences", name, len(found))
+		}
+		for _, s := range found {
+			if !strings.HasSuffix(s, ".") || strings.Contains(s, "NaN") || strings.Contains(s, "?") {
+				t.Errorf("%s: %q", name, s)
+			}
+		}
+	}
+	// The second sentence of the study tells of the other side of the trade.
+	found := Sentences(cases()["study"])
+	if !strings.Contains(found[0], "peak memory 5.7% lower") || !strings.Contains(found[1], "peak memory is 11% higher (35.78 MiB instead of 32.22 MiB)") {
+		t.Errorf("got %q", found)
+	}
+	if got := strings.Join(Sentences(cases()["failed"]), " "); !strings.Contains(got, "Nothing is known of GOGC=0 and GOGC=150") {
+		t.Errorf("a failed setting passes in silence: %s", got)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var b bytes.Buffer
+	if err := JSON(&b, cases()["study"]); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Schema   int
+		Settings []struct{ Setting string }
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Schema != 1 || len(got.Settings) != 5 || !strings.HasSuffix(b.String(), "}\n") {
+		t.Errorf("got %s", b.Bytes())
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		metric string
+		xs     []float64
+		want   string // the first, with its unit
+	}{
+		{"p50-sec", []float64{0.0076412, 0.0088}, "7.641 ms"},
+		{"p50-sec", []float64{81.2e-6, 0}, "81.20 µs"},
+		{"max-sec", []float64{1.5, 2}, "1.500 s"},
+		{"rss-peak-B", []float64{33.97e6}, "32.40 MiB"},
+		{"alloc-B/req", []float64{41234}, "40.27 KiB"},
+		{"alloc-B/req", []float64{512}, "512 B"},
+		{"gc-cpu-frac", []float64{0.0213}, "2.130 %"},
+		{"req/s", []float64{11234.5678, 9000}, "11235"},
+		{"req/gc", []float64{0.25}, "0.250"},
+		{"failures", []float64{0, 3}, "0"},
+		{"failures", []float64{0, 0}, "0"},
+		{"p99-sec", []float64{nan, nan}, "? ns"},
+		{"GET /a-p99-sec", []float64{0.002}, "2.000 ms"},
+	} {
+		if got := scaleOf(c.metric, c.xs...).with(c.xs[0]); got != c.want {
+			t.Errorf("%s %v: got %q, want %q", c.metric, c.xs, got, c.want)
+		}
+	}
+	for got, want := range map[string]string{
+		change(1.0621):       "+6.2%",
+		change(0.9):          "-10.0%",
+		change(0.99999):      "0.0%",
+		change(12.34):        "×12.3",
+		change(nan):          "?",
+		interval(0.86, 0.89): "[-14.0%, -11.0%]",
+		interval(nan, 1):     "",
+		pvalue(0.0004):       "<0.001",
+		pvalue(nan):          "",
+		spread(2, 1.9, 2.04): "±5%",
+		spread(0, 0, 0):      "",
+		much(1.24):           "24% higher",
+		much(0.938):          "6.2% lower",
+		much(2.41):           "2.4 times as high",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

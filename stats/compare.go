@@ -1,0 +1,220 @@
+package stats
+
+import "math"
+
+// The methods by which a Comparison was made, as Comparison.Method says them.
+const (
+	methodNone       = ""                                            // fewer than two pairs: nothing was tested
+	methodPaired     = "paired t on log ratios"                      // the pair's own variance
+	methodAverage    = "paired t on log ratios, averaged variance"   // all comparisons' variances, being alike
+	methodComponents = "paired t on log ratios, variance components" // the two settings' variances, blocks known from all
+	methodDiff       = "paired t on differences"                     // a value was zero or negative
+	methodConstant   = "exact permutation"                           // neither setting varied at all
+	methodLockstep   = "sign test"                                   // both varied, their ratio or difference never
+)
+
+// A Comparison is one setting against the baseline for one metric. Compare
+// makes it, Adjust completes it.
+type Comparison struct {
+	// Ratio is setting over baseline: exp of the mean of the log ratios within
+	// blocks. Lo and Hi are its plain 95 % interval, not widened for the
+	// family. All three are NaN if a value used is zero or negative; Lo and Hi
+	// also with fewer than two pairs. With no spread they equal Ratio.
+	Ratio, Lo, Hi float64
+	// Diff is the mean of setting minus baseline within blocks, in the
+	// metric's unit; NaN without pairs.
+	Diff float64
+	// P is the p-value of this comparison alone, two-sided. With spread, it is
+	// at most 0.05 just where the interval Lo..Hi leaves out 1. NaN with fewer
+	// than two pairs.
+	P float64
+	// Adjusted is P protected for the family: what verdicts use. Until Adjust
+	// it equals P. Tests is the size of that family, 1 until Adjust.
+	Adjusted float64
+	Tests    int
+	// N is the number of blocks in which both trials are there.
+	N int
+	// SD is the standard deviation of one block's log ratio (no unit), or of
+	// one block's difference (the metric's unit) if Ratio is NaN. It is
+	// about √2 times the deviation of a trial. NaN with fewer than two pairs.
+	SD float64
+	// DF is the degrees of freedom of SD: N-1, or more where the other
+	// settings helped to tell the block's share; 0 with fewer than two pairs.
+	DF float64
+	// Method names the test for reports; empty if none was made.
+	Method string
+}
+
+// Compare compares every setting with the baseline for one metric. Row i of
+// blocks holds the trials of block i, column 0 being the baseline's; NaN,
+// infinite or absent cells are missing. Entry j-1 of the result is setting j.
+// Blocks in which either trial of a pair is missing are left out of that pair.
+func Compare(blocks [][]float64) []Comparison {
+	settings := 0
+	for _, row := range blocks {
+		settings = max(settings, len(row))
+	}
+	if settings < 2 {
+		return nil
+	}
+	w := newWork(blocks, settings)
+	out := make([]Comparison, settings-1)
+	for j := range out {
+		out[j] = w.compare(blocks, j+1)
+	}
+	return out
+}
+
+// work holds the scratch memory of one Compare: Monte-Carlo tests call it
+// millions of times.
+type work struct {
+	settings int
+	logs     [][]float64 // blocks x settings; NaN where no logarithm exists
+	rows     []int       // blocks complete for the pair
+	cols     []int       // the pair and the settings that lend, ascending
+	d        []float64   // log ratios, or differences, of those blocks
+	res      residuals
+}
+
+func newWork(blocks [][]float64, settings int) *work {
+	w := &work{
+		settings: settings,
+		logs:     make([][]float64, len(blocks)),
+		rows:     make([]int, 0, len(blocks)),
+		cols:     make([]int, 0, settings),
+		d:        make([]float64, 0, len(blocks)),
+		res:      newResiduals(settings),
+	}
+	flat := make([]float64, len(blocks)*settings)
+	for i, row := range blocks {
+		w.logs[i] = flat[i*settings : (i+1)*settings]
+		for j := range w.logs[i] {
+			w.logs[i][j] = math.NaN()
+			if v := at(row, j); v > 0 {
+				w.logs[i][j] = math.Log(v)
+			}
+		}
+	}
+	return w
+}
+
+// at returns cell j of a row, NaN if it is absent or not usable.
+func at(row []float64, j int) float64 {
+	if j >= len(row) || !usable(row[j]) {
+		return math.NaN()
+	}
+	return row[j]
+}
+
+func (w *work) compare(blocks [][]float64, j int) Comparison {
+	nan := math.NaN()
+	c := Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, Tests: 1, SD: nan}
+	w.rows = w.rows[:0]
+	positive, constant := true, true
+	scale := 0.0 // largest magnitude, so that no square overflows
+	for i, row := range blocks {
+		x, y := at(row, 0), at(row, j)
+		if math.IsNaN(x) || math.IsNaN(y) {
+			continue
+		}
+		w.rows = append(w.rows, i)
+		positive = positive && x > 0 && y > 0
+		scale = max(scale, math.Abs(x), math.Abs(y))
+		first := blocks[w.rows[0]]
+		constant = constant && x == first[0] && y == first[j]
+	}
+	if c.N = len(w.rows); c.N == 0 {
+		return c
+	}
+	if scale == 0 {
+		scale = 1
+	}
+	w.d = w.d[:0]
+	for _, i := range w.rows {
+		w.d = append(w.d, blocks[i][j]/scale-blocks[i][0]/scale)
+	}
+	mean, variance := meanVar(w.d)
+	c.Diff = mean * scale
+	c.Method = methodDiff
+	if positive {
+		for n, i := range w.rows {
+			w.d[n] = w.logs[i][j] - w.logs[i][0]
+		}
+		mean, variance = meanVar(w.d)
+		scale = 1
+		c.Ratio, c.Method = expFinite(mean), methodPaired
+	}
+	if c.N < 2 {
+		c.Method = methodNone
+		return c
+	}
+	c.DF = float64(c.N - 1)
+	if still(w.d) {
+		c.SD = 0
+		c.Method = methodLockstep
+		if constant {
+			c.Method = methodConstant
+		}
+		if mean == 0 {
+			c.P = 1
+		} else {
+			c.P = exactP(c.Method, c.N)
+		}
+		c.Adjusted, c.Lo, c.Hi = c.P, c.Ratio, c.Ratio
+		return c
+	}
+	if positive {
+		if v, df, method := w.share(j, c.DF); df > 0 {
+			variance, c.DF, c.Method = v, df, method
+		}
+	}
+	se := math.Sqrt(variance / float64(c.N))
+	c.SD = math.Sqrt(variance) * scale
+	c.P = tailT(mean/se, c.DF)
+	c.Adjusted = c.P
+	if positive {
+		h := quantileT(0.05, c.DF) * se
+		c.Lo, c.Hi = expFinite(mean-h), expFinite(mean+h)
+	}
+	return c
+}
+
+// meanVar returns the mean and the variance (divisor n-1; 0 for one number).
+func meanVar(xs []float64) (mean, variance float64) {
+	for _, x := range xs {
+		mean += x
+	}
+	mean /= float64(len(xs))
+	for _, x := range xs {
+		variance += (x - mean) * (x - mean)
+	}
+	return mean, variance / float64(max(1, len(xs)-1))
+}
+
+// still reports whether the numbers, scaled to about 1, differ by no more than
+// rounding. The logarithms' own rounding must not pass for a measured spread.
+func still(xs []float64) bool {
+	lo, hi := xs[0], xs[0]
+	for _, x := range xs {
+		lo, hi = min(lo, x), max(hi, x)
+	}
+	return hi-lo <= 1e-12
+}
+
+// exactP returns the p-value of a difference without any spread, where a t
+// statistic would be infinite. If neither setting varied, blocks tell nothing
+// and the trials are two samples wholly apart: 2 of the C(2n,n) ways to deal
+// them are as extreme. If they varied in lockstep, only the n signs are left.
+func exactP(method string, n int) float64 {
+	if method == methodLockstep {
+		return math.Ldexp(1, 1-n)
+	}
+	p := 2.0
+	for i := 1; i <= n; i++ {
+		p *= float64(i) / float64(n+i)
+	}
+	return p
+}
+
+// expFinite is exp kept within what JSON can carry.
+func expFinite(x float64) float64 { return math.Exp(max(-700, min(700, x))) }

@@ -1,0 +1,136 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// A Verdict is the word for one comparison.
+type Verdict string
+
+const (
+	Better  Verdict = "better"  // a change in the wanted direction
+	Worse   Verdict = "worse"   // a change in the other direction
+	Same    Verdict = "same"    // no change beyond what the user calls negligible
+	Unclear Verdict = "unclear" // the trials cannot tell
+)
+
+// Adjust protects a family of comparisons: it sets Adjusted and Tests of each,
+// by Holm's step-down procedure ("A simple sequentially rejective multiple
+// test procedure", Scand. J. Statist. 6, 1979), which holds however the
+// comparisons depend on one another. Those without a p-value are not counted.
+func Adjust(family []*Comparison) {
+	tested := make([]*Comparison, 0, len(family))
+	for _, c := range family {
+		if !math.IsNaN(c.P) {
+			tested = append(tested, c)
+		}
+	}
+	slices.SortStableFunc(tested, func(a, b *Comparison) int {
+		switch {
+		case a.P < b.P:
+			return -1
+		case a.P > b.P:
+			return 1
+		}
+		return 0
+	})
+	floor := 0.0
+	for i, c := range tested {
+		floor = max(floor, min(1, c.P*float64(len(tested)-i)))
+		c.Adjusted, c.Tests = floor, len(tested)
+	}
+}
+
+// A Rule says how comparisons become verdicts. Its zero value works: a family
+// error of 5 %, changes within 1 % are negligible, lower is better.
+type Rule struct {
+	// Alpha is the error allowed to the whole family; 0 means 0.05.
+	Alpha float64
+	// Negligible is the change, as a fraction, that nobody minds: ratios from
+	// 1/(1+Negligible) to 1+Negligible are the same. 0 means 0.01; a negative
+	// number means that no change is negligible.
+	Negligible float64
+	// Better is positive if higher is better; otherwise lower is.
+	Better int
+}
+
+func (r Rule) alpha() float64 {
+	if r.Alpha == 0 {
+		return 0.05
+	}
+	return r.Alpha
+}
+
+// margin returns the largest negligible log ratio; 0 for none.
+func (r Rule) margin() float64 {
+	if r.Negligible == 0 {
+		return math.Log1p(0.01)
+	}
+	return math.Log1p(max(0, r.Negligible))
+}
+
+// Verdict returns the word for c. Same comes first: a change whose whole
+// interval is negligible is none, however surely it differs from zero. Then a
+// change counts if Adjusted is at most Alpha. Where Ratio is NaN only values
+// that never differed are the same.
+func (c Comparison) Verdict(r Rule) Verdict {
+	m := r.margin()
+	change := c.Diff
+	if !math.IsNaN(c.Ratio) {
+		change = math.Log(c.Ratio)
+	}
+	switch {
+	case c.N < 2:
+		return Unclear
+	case c.SD == 0 && change == 0:
+		return Same
+	case m > 0 && math.Log(c.Lo) >= -m && math.Log(c.Hi) <= m:
+		return Same
+	case !(c.Adjusted <= r.alpha()):
+		return Unclear
+	case change > 0 == (r.Better > 0):
+		return Better
+	}
+	return Worse
+}
+
+// moreLimit is the most further blocks that More names: beyond it, the advice
+// would be to accept the doubt.
+const moreLimit = 1000
+
+// More returns how many further blocks would settle an unclear c if its
+// estimate and deviation stayed as they are: until it is a change by the
+// strictest step of its family (Adjusted no greater than Tests·P), or until
+// its interval is negligible, whichever comes first. 0 means that c is settled
+// or that it cannot be said: fewer than two pairs, or more than 1000 blocks.
+// Since the estimate itself is uncertain, so is the number.
+func (c Comparison) More(r Rule) int {
+	if c.Verdict(r) != Unclear || c.N < 2 {
+		return 0
+	}
+	n := sort.Search(moreLimit, func(i int) bool { return c.settledAt(c.N+i+1, r) })
+	if n == moreLimit {
+		return 0
+	}
+	return n + 1
+}
+
+// settledAt reports whether c would be settled with n pairs.
+func (c Comparison) settledAt(n int, r Rule) bool {
+	if c.SD == 0 {
+		return exactP(c.Method, n)*float64(c.Tests) <= r.alpha()
+	}
+	change := math.Abs(c.Diff)
+	ratio := !math.IsNaN(c.Ratio)
+	if ratio {
+		change = math.Abs(math.Log(c.Ratio))
+	}
+	df := c.DF * float64(n-1) / float64(c.N-1)
+	se := c.SD / math.Sqrt(float64(n))
+	if tailT(change/se, df)*float64(c.Tests) <= r.alpha() {
+		return true
+	}
+	return ratio && change+quantileT(0.05, df)*se <= r.margin()
+}

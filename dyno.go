@@ -97,7 +97,7 @@ type Load struct {
 	Idle              Duration `json:"idle,omitempty"`                // rest after the load, for rss-idle-B
 	Timeout           Duration `json:"timeout,omitempty"`             // of one request; 0 means DefaultTimeout
 	MaxFailures       Fraction `json:"max_failures,omitempty"`        // share of requests; 0 means DefaultMaxFailures
-	Client            Client   `json:"client,omitzero"`               // no loop means GET Path
+	Client            Client   `json:"client,omitzero"`               // no loop means GET /
 }
 
 // A Client is what each client of the load does: Setup once, Loop again and

@@ -25,7 +25,7 @@ var layers = map[string][]string{
 	"store":    {"."},
 	"lab":      {".", "load", "probe", "subject"},
 	"analysis": {".", "stats"},
-	"report":   {".", "analysis"},
+	"report":   {".", "analysis", "stats"}, // stats for the words of verdicts
 	"examples": {},
 	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject"},
 }

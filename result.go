@@ -15,7 +15,7 @@ type Result struct {
 	Latency  *Histogram     // of all requests that succeeded; nil if there was no load
 	Failures map[string]int // failed requests by cause
 	Subject  string         // what ran: Go version and revision, as far as known
-	Files    []string       // relative to the trial's directory
+	Files    []string       // in the trial's directory; the store fills it in
 	Warnings []string       // doubts that the reader must see
 	Err      string         // why the trial failed, or ""
 }

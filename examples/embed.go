@@ -38,6 +38,15 @@ func Names() []string {
 	return names
 }
 
+// Plan returns the dyno.yaml of the example called name. An example that does
+// not exist is an error as of Extract.
+func Plan(name string) ([]byte, error) {
+	if !slices.Contains(Names(), name) {
+		return nil, fmt.Errorf("example %q: %w (have: %s)", name, fs.ErrNotExist, strings.Join(Names(), ", "))
+	}
+	return sources.ReadFile(path.Join(name, "dyno.yaml"))
+}
+
 // Extract writes the example called name into dir, which is made if need be,
 // as a module of its own: its sources without the tests, its dyno.yaml and a
 // go.mod named after it. It overwrites nothing: where a file is in the way the

@@ -48,9 +48,9 @@ func observe(r *dyno.Result, saw probe.Reading, requests float64) {
 	r.Series = append(r.Series, saw.Series...)
 	r.Files = append(r.Files, saw.Files...)
 	r.Warnings = append(r.Warnings, saw.Warnings...)
-	for _, v := range saw.Values {
-		if _, ok := dyno.MetricByName(v.Metric); ok {
-			add(r, v.Metric, v.Value)
+	for _, m := range dyno.Metrics {
+		if v, ok := saw.Values.Get(m.Name); ok {
+			add(r, m.Name, v)
 		}
 	}
 	for _, q := range []struct{ metric, total string }{

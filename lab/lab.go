@@ -21,8 +21,8 @@ import (
 // A Lab holds the hands that do the work. [New] gives those of this machine;
 // tests bring their own.
 type Lab struct {
-	// Prepare makes everything that Start needs, such as builds, so that no
-	// trial waits for it or is disturbed by it. Nil means there is nothing.
+	// Prepare makes everything that Start needs of a subject, such as a build,
+	// and keeps it, so that no trial waits for it. Nil means there is nothing.
 	Prepare func(ctx context.Context, s dyno.Subject) error
 	// Start launches the subject of a trial, whose files go to dir, and returns
 	// when it is ready.
@@ -55,29 +55,48 @@ type Running struct {
 	Stop     func() error
 }
 
-// Run runs every trial of e in order and hands each result to sink before it
-// begins the next. A trial that fails is a result with Err set, and the
-// experiment goes on. Run ends early only if ctx ends, which leaves the trial
-// under way without a result, if the subject cannot be prepared, or if sink
-// returns an error.
-func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+// Check finds the mistakes in a plan that the hands would find too late: in the
+// steps of the load. They are *dyno.PlanErrors.
+func Check(e *dyno.Experiment) error {
 	if err := e.Check(); err != nil {
 		return err
 	}
-	var trials []dyno.Trial
 	for _, t := range e.Trials() {
-		if l.Skip == nil || !l.Skip(t.N) {
-			trials = append(trials, t)
+		if err := load.Check(t.Load, t.Subject.Arg); err != nil {
+			return &dyno.PlanError{Msg: "load: " + err.Error()}
 		}
 	}
-	if l.Prepare != nil {
-		for _, t := range trials {
-			if err := l.Prepare(ctx, t.Subject); err != nil {
-				return err
+	return nil
+}
+
+// PrepareAll prepares every subject that e needs, once each.
+func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
+	if l.Prepare == nil {
+		return nil
+	}
+	for _, s := range e.Levels() {
+		for _, t := range e.Trials() {
+			if t.Setting.String() == s.String() {
+				if err := l.Prepare(ctx, t.Subject); err != nil {
+					return err
+				}
+				break
 			}
 		}
 	}
-	for _, t := range trials {
+	return nil
+}
+
+// Run runs every trial of e in order and hands each result to sink before it
+// begins the next. A trial that fails is a result with Err set, and the
+// experiment goes on. Run ends early only if ctx ends, which leaves the trial
+// under way without a result, or if sink returns an error. PrepareAll comes
+// before.
+func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+	for _, t := range e.Trials() {
+		if l.Skip != nil && l.Skip(t.N) {
+			continue
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

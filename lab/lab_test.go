@@ -25,7 +25,6 @@ type fake struct {
 func newFake() *fake {
 	f := &fake{alive: map[int]chan struct{}{}}
 	f.lab = Lab{
-		Prepare: func(_ context.Context, s dyno.Subject) error { f.say("prepare"); return nil },
 		Start: func(_ context.Context, t *dyno.Trial, _ string) (*Running, error) {
 			f.say("start %d", t.N)
 			died := make(chan struct{})
@@ -204,12 +203,32 @@ func TestSkip(t *testing.T) {
 	})
 }
 
-// What cannot be built ends the run before the first trial.
-func TestPrepareFails(t *testing.T) {
+// Each setting's subject is prepared once, in the order of the plan, and the
+// first that cannot be is the error.
+func TestPrepareAll(t *testing.T) {
 	f := newFake()
-	f.lab.Prepare = func(context.Context, dyno.Subject) error { return errors.New("does not build") }
-	err := f.lab.Run(t.Context(), experiment(1), func(*dyno.Result) error { t.Error("a trial ran"); return nil })
-	if err == nil || !strings.Contains(err.Error(), "does not build") {
+	var got []string
+	f.lab.Prepare = func(_ context.Context, s dyno.Subject) error {
+		got = append(got, s.Env["GOGC"])
+		if s.Env["GOGC"] == "50" {
+			return errors.New("does not build")
+		}
+		return nil
+	}
+	if err := f.lab.PrepareAll(t.Context(), experiment(3)); err == nil || err.Error() != "does not build" {
+		t.Errorf("got %v", err)
+	}
+	if !slices.Equal(got, []string{"100", "50"}) {
+		t.Errorf("prepared %q", got)
+	}
+}
+
+// A misspelt variable is a mistake in the plan, found before anything is built.
+func TestCheck(t *testing.T) {
+	e := experiment(1)
+	e.Load.Client.Loop = []dyno.Step{{Path: "/{{.idd}}"}}
+	var mistake *dyno.PlanError
+	if err := Check(e); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "unknown variable idd") {
 		t.Errorf("got %v", err)
 	}
 }

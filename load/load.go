@@ -101,6 +101,13 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	return run(ctx, base, l, arg, o, httpEngine, newPacer)
 }
 
+// Check reports a mistake in the steps of l, such as an unknown variable, as Run
+// would before it sends anything.
+func Check(l dyno.Load, arg map[string]string) error {
+	_, err := compile(&url.URL{Scheme: "http", Host: "127.0.0.1"}, &l.Client, arg)
+	return err
+}
+
 func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options,
 	e func(context.Context) engine, p func(context.Context) pacer) (*Record, error) {
 	r, err := newRunner(base, l, arg)

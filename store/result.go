@@ -33,8 +33,9 @@ func (d *Dir) trialDir(n int) string {
 	return filepath.Join(d.Path, trialsDir, fmt.Sprintf("%04d", n))
 }
 
-// Add stores the result of a trial and returns when it is on disk. The line in
-// results.jsonl comes last, so that a result that has one is whole.
+// Add stores the result of a trial and returns when it is on disk; its Files
+// are then all that the trial's directory holds. The line in results.jsonl
+// comes last, so that a result that has one is whole.
 func (d *Dir) Add(r *dyno.Result) error {
 	if err := d.add(r); err != nil {
 		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno run --resume %s)", r.Trial.N, err, d.Path)
@@ -48,20 +49,25 @@ func (d *Dir) add(r *dyno.Result) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	stored := *r
 	if r.Latency != nil && r.Latency.Count() > 0 {
 		if err := writeSynced(filepath.Join(dir, latencyFile), func(w io.Writer) error { return writeLatency(w, r) }); err != nil {
 			return err
 		}
-		stored.Files = append(slices.Clip(stored.Files), latencyFile)
 	}
 	if len(r.Series) > 0 {
 		if err := writeSynced(filepath.Join(dir, seriesFile), func(w io.Writer) error { return writeSeries(w, r.Series) }); err != nil {
 			return err
 		}
-		stored.Files = append(slices.Clip(stored.Files), seriesFile)
 	}
-	line, err := json.Marshal(&stored)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	r.Files = nil
+	for _, e := range entries {
+		r.Files = append(r.Files, e.Name())
+	}
+	line, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/examples"
+	"github.com/dynolab/dyno/store"
+)
+
+// The demo is the example's own plan, made short: these many requests of each
+// client, and enough blocks for an interval.
+const (
+	demoRequests = 3000
+	demoWarmup   = dyno.Duration(300 * time.Millisecond)
+	demoIdle     = dyno.Duration(0)
+)
+
+func newDemo() *cobra.Command {
+	var o outFlags
+	cmd := &cobra.Command{
+		Use:   "demo [NAME]",
+		Short: "Measure an example, in under 3 minutes",
+		Long: `Demo measures an example service that dyno brings along, by a short form of the
+example's plan: what GOGC does to its response times and memory. It needs the go
+command and nothing else. The service's source and plan are kept in the run
+directory, in source/.
+
+Examples: ` + strings.Join(examples.Names(), ", ") + ` (default ` + examples.Names()[0] + `).`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := examples.Names()[0]
+			if len(args) == 1 {
+				name = args[0]
+			}
+			if o.dir == "" {
+				o.dir = store.DefaultPath("demo-"+name, time.Now())
+			}
+			return demo(cmd, name, &o)
+		},
+	}
+	o.flags(cmd.Flags())
+	return cmd
+}
+
+func demo(cmd *cobra.Command, name string, o *outFlags) error {
+	// The source is put into the run directory, which Create wants to be new.
+	source, err := filepath.Abs(filepath.Join(o.dir, "source"))
+	if err != nil {
+		return err
+	}
+	plan := filepath.Join(source, "dyno.yaml")
+	src, err := examples.Plan(name)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	e, err := dyno.ParsePlan(plan, src)
+	if err != nil {
+		return err
+	}
+	e.Name = "demo-" + name
+	e.Repeats = dyno.DefaultRepeats
+	e.Load.RequestsPerClient, e.Load.Warmup, e.Load.Idle = demoRequests, demoWarmup, demoIdle
+	dir, err := store.Create(o.dir, describe(e, os.Args))
+	if err != nil {
+		return err
+	}
+	if err := examples.Extract(source, name); err != nil {
+		return err
+	}
+	if err := measureInto(cmd, e, o, func() (*store.Dir, error) { return dir, nil }); err != nil {
+		return err
+	}
+	w := cmd.ErrOrStderr()
+	fmt.Fprintf(w, `
+All of it is in %[1]s: results.jsonl, summary.json, bench.txt, one directory a trial.
+Next:
+    dyno report %[1]s --format markdown     the same tables for a pull request
+    dyno run -f %[1]s/source/dyno.yaml      the whole study, 4 times as many requests
+    dyno run ./cmd/yours --vary GOGC=100,200 --path /     your own service
+`, o.dir)
+	return nil
+}

@@ -1,0 +1,369 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dynolab/dyno"
+)
+
+// planFlags are the flags that stand for keys of a plan. A flag that is given
+// beats its DYNO_ environment variable, which beats the file.
+type planFlags struct {
+	file  string
+	flags []*setter // in the order of definition
+}
+
+// A setter is a flag whose value changes the plan. It keeps what was given and
+// changes nothing until then, so that flags can come before the plan is read.
+type setter struct {
+	name, kind string
+	many       bool
+	apply      func(*dyno.Experiment, []string) error
+	values     []string
+	env        bool // the values come from the environment
+}
+
+func (s *setter) String() string { return strings.Join(s.values, ",") }
+func (s *setter) Type() string   { return s.kind }
+func (s *setter) Set(v string) error {
+	if err := s.apply(new(dyno.Experiment), []string{v}); err != nil {
+		return err
+	}
+	if !s.many {
+		s.values = nil
+	}
+	s.values = append(s.values, v)
+	return nil
+}
+
+// flag defines a flag that is given at most once.
+func (p *planFlags) flag(fs *pflag.FlagSet, name, short, kind, help string, apply func(*dyno.Experiment, string) error) {
+	p.add(fs, short, help, &setter{name: name, kind: kind, apply: func(e *dyno.Experiment, vs []string) error { return apply(e, vs[0]) }})
+}
+
+// list defines a flag that may be repeated.
+func (p *planFlags) list(fs *pflag.FlagSet, name, short, kind, help string, apply func(*dyno.Experiment, []string) error) {
+	p.add(fs, short, help, &setter{name: name, kind: kind, many: true, apply: apply})
+}
+
+func (p *planFlags) add(fs *pflag.FlagSet, short, help string, s *setter) {
+	f := fs.VarPF(s, s.name, short, help)
+	if s.kind == "bool" {
+		f.NoOptDefVal = "true"
+	}
+	p.flags = append(p.flags, s)
+}
+
+// experiment reads the plan file, if there is one, and applies the flags.
+func (p *planFlags) experiment() (*dyno.Experiment, error) {
+	e := new(dyno.Experiment)
+	if p.file != "" {
+		src, err := os.ReadFile(p.file)
+		if err != nil {
+			return nil, usagef("read plan: %w", err)
+		}
+		if e, err = dyno.ParsePlan(p.file, src); err != nil {
+			return nil, err
+		}
+	}
+	// The environment first, so that -n 100 beats DYNO_DURATION too.
+	for _, env := range []bool{true, false} {
+		ends := 0
+		for _, s := range p.flags {
+			if len(s.values) == 0 || s.env != env {
+				continue
+			}
+			if s.name == "requests" || s.name == "duration" {
+				ends++
+			}
+			if ends > 1 {
+				return nil, usagef("both --requests and --duration are given (want one end of the load)")
+			}
+			if err := s.apply(e, s.values); err != nil {
+				return nil, usagef("--%s: %w", s.name, err)
+			}
+		}
+	}
+	return e, nil
+}
+
+// loadFlags are those of a load, for run and load alike.
+func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
+	fs.StringVarP(&p.file, "file", "f", "", "the plan, a dyno.yaml `file`")
+	p.flag(fs, "name", "", "name", "of the experiment", func(e *dyno.Experiment, v string) error { e.Name = v; return nil })
+	p.flag(fs, "concurrency", "c", "n", "clients; with a rate, the most connections (default 10)", func(e *dyno.Experiment, v string) error {
+		return count(v, &e.Load.Concurrency)
+	})
+	end := func(l *dyno.Load) { l.Requests, l.RequestsPerClient, l.Duration = 0, 0, 0 }
+	p.flag(fs, "requests", "n", "n", "measured requests in all", func(e *dyno.Experiment, v string) error {
+		end(&e.Load)
+		return count(v, &e.Load.Requests)
+	})
+	p.flag(fs, "duration", "d", "time", "of the measured load (default 10s)", func(e *dyno.Experiment, v string) error {
+		end(&e.Load)
+		return duration(v, &e.Load.Duration)
+	})
+	p.flag(fs, "rate", "r", "rate", "open load, such as 500/s: requests are due at this rate whatever the service does", func(e *dyno.Experiment, v string) (err error) {
+		e.Load.Rate, err = dyno.ParseRate(v)
+		return err
+	})
+	p.flag(fs, "arrival", "", "kind", "of an open load: constant or poisson", func(e *dyno.Experiment, v string) error { e.Load.Arrival = v; return nil })
+	p.flag(fs, "warmup", "w", "time", "same load before, not measured (default 0s)", func(e *dyno.Experiment, v string) error {
+		return duration(v, &e.Load.Warmup)
+	})
+	p.flag(fs, "timeout", "", "time", "of one request (default 30s)", func(e *dyno.Experiment, v string) error { return duration(v, &e.Load.Timeout) })
+	p.flag(fs, "max-failures", "", "share", "of requests that may fail (default 1%)", func(e *dyno.Experiment, v string) (err error) {
+		e.Load.MaxFailures, err = dyno.ParseFraction(v)
+		return err
+	})
+	p.flag(fs, "method", "X", "method", "of the request (default GET, or POST with a body)", func(e *dyno.Experiment, v string) error {
+		return single(e, func(s *dyno.Step) { s.Method = strings.ToUpper(v) })
+	})
+	p.list(fs, "header", "H", "header", "such as 'Accept: text/html'; may be repeated", func(e *dyno.Experiment, vs []string) error {
+		for _, v := range vs {
+			name, value, ok := strings.Cut(v, ":")
+			if !ok || strings.TrimSpace(name) == "" {
+				return fmt.Errorf("bad header %q (want NAME: VALUE)", v)
+			}
+			err := single(e, func(s *dyno.Step) { s.Headers = put(s.Headers, strings.TrimSpace(name), strings.TrimSpace(value)) })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	p.flag(fs, "body", "", "text", "of the request; @FILE reads a file", func(e *dyno.Experiment, v string) error {
+		if file, ok := strings.CutPrefix(v, "@"); ok {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			// A file is sent as it is.
+			v = strings.ReplaceAll(string(data), "{{", `{{"{{"}}`)
+		}
+		return single(e, func(s *dyno.Step) {
+			if s.Body = v; s.Method == "" {
+				s.Method = "POST"
+			}
+		})
+	})
+	p.list(fs, "vary", "", "KEY=a,b", "a factor and its levels, the first the baseline; repeated factors are crossed", vary)
+	p.flag(fs, "repeat", "", "n", "blocks, each with one trial of every setting", func(e *dyno.Experiment, v string) error { return count(v, &e.Repeats) })
+	p.flag(fs, "seed", "", "n", "of the order of trials (default 0)", func(e *dyno.Experiment, v string) error {
+		_, err := fmt.Sscanf(v, "%d", &e.Seed)
+		return err
+	})
+	p.flag(fs, "negligible", "", "share", "changes smaller than this are the same (default 1%)", func(e *dyno.Experiment, v string) (err error) {
+		e.Negligible, err = dyno.ParseFraction(v)
+		return err
+	})
+}
+
+// subjectFlags are those of a subject that dyno launches.
+func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
+	p.flag(fs, "path", "", "path", "of the request (default /)", func(e *dyno.Experiment, v string) error {
+		return single(e, func(s *dyno.Step) { s.Path = v })
+	})
+	p.flag(fs, "ready", "", "path", "that answers 2xx when the subject is ready (default: its port is open)", func(e *dyno.Experiment, v string) error {
+		e.Subject.Ready = v
+		return nil
+	})
+	p.flag(fs, "ready-timeout", "", "time", "to get ready in (default 30s)", func(e *dyno.Experiment, v string) error {
+		return duration(v, &e.Subject.ReadyTimeout)
+	})
+	p.flag(fs, "idle", "", "time", "rest after the load, for rss-idle-B (default 0s)", func(e *dyno.Experiment, v string) error {
+		return duration(v, &e.Load.Idle)
+	})
+	p.list(fs, "env", "", "NAME=value", "environment of the subject; may be repeated", func(e *dyno.Experiment, vs []string) error {
+		for _, v := range vs {
+			name, value, ok := strings.Cut(v, "=")
+			if !ok || name == "" {
+				return fmt.Errorf("bad variable %q (want NAME=value)", v)
+			}
+			e.Subject.Env = put(e.Subject.Env, name, value)
+		}
+		return nil
+	})
+	p.list(fs, "arg", "", "NAME=value", "a value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
+		for _, v := range vs {
+			name, value, ok := strings.Cut(v, "=")
+			if !ok || name == "" {
+				return fmt.Errorf("bad value %q (want NAME=value)", v)
+			}
+			e.Subject.Arg = put(e.Subject.Arg, name, value)
+		}
+		return nil
+	})
+	p.flag(fs, "go", "", "version", "of the Go toolchain that builds the subject", func(e *dyno.Experiment, v string) error {
+		e.Subject.Go = strings.TrimPrefix(v, "go")
+		return nil
+	})
+	p.flag(fs, "rev", "", "revision", "of git that is built", func(e *dyno.Experiment, v string) error { e.Subject.Rev = v; return nil })
+	p.flag(fs, "build", "", "flags", "of go build, such as '-pgo=off'", func(e *dyno.Experiment, v string) (err error) {
+		e.Subject.Build, err = dyno.SplitFlags(v)
+		return err
+	})
+	p.flag(fs, "inject", "", "bool", "build the runtime probe into the subject (default true)", func(e *dyno.Experiment, v string) error {
+		if v != "true" && v != "false" {
+			return fmt.Errorf("want true or false, got %q", v)
+		}
+		e.Subject.NoInject = v == "false"
+		return nil
+	})
+	p.flag(fs, "probe", "", "names", "the probes to use: "+strings.Join(dyno.ProbeNames, ",")+" (default all)", func(e *dyno.Experiment, v string) error {
+		e.Probes.Use = strings.Split(v, ",")
+		return nil
+	})
+	p.flag(fs, "every", "", "time", "between samples of the probes (default 1s)", func(e *dyno.Experiment, v string) error {
+		return duration(v, &e.Probes.Every)
+	})
+}
+
+func vary(e *dyno.Experiment, vs []string) error {
+	for _, v := range vs {
+		name, levels, ok := strings.Cut(v, "=")
+		if !ok || name == "" || levels == "" {
+			return fmt.Errorf("bad factor %q (want for example GOGC=100,50)", v)
+		}
+		r := csv.NewReader(strings.NewReader(levels)) // a level with a comma is quoted: build="-tags=a,b",-race
+		r.LazyQuotes = true
+		fields, err := r.Read()
+		if err != nil {
+			return fmt.Errorf("bad levels of %s: %w", name, err)
+		}
+		f := dyno.Factor{Name: name, Levels: fields}
+		e.Settings = nil
+		if i := slices.IndexFunc(e.Factors, func(f dyno.Factor) bool { return f.Name == name }); i >= 0 {
+			e.Factors = slices.Clone(e.Factors)
+			e.Factors[i] = f // the flag beats the file
+		} else {
+			e.Factors = append(e.Factors, f)
+		}
+	}
+	return nil
+}
+
+// target says what a command's argument means as a subject.
+func target(e *dyno.Experiment, arg string) error {
+	s := &e.Subject
+	s.Package, s.Module, s.Binary, s.URL = "", "", "", ""
+	info, err := os.Stat(arg)
+	switch {
+	case strings.Contains(arg, "://"):
+		return targetURL(e, arg)
+	case err == nil && info.IsDir():
+		s.Package = arg
+	case err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0:
+		s.Binary = arg
+	case err == nil:
+		return usagef("%s is neither a directory nor an executable file", arg)
+	case strings.Contains(arg, "@"):
+		s.Module = arg
+		return named(e, strings.Split(arg, "@")[0])
+	case !errors.Is(err, fs.ErrNotExist):
+		return usagef("%v", err)
+	case strings.HasPrefix(arg, ".") || filepath.IsAbs(arg):
+		return usagef("%s does not exist", arg)
+	default:
+		s.Package = arg // an import path
+		return named(e, arg)
+	}
+	abs, err := filepath.Abs(arg)
+	if err != nil {
+		return err
+	}
+	if s.Package != "" {
+		s.Package = abs
+	} else {
+		s.Binary = abs
+	}
+	return named(e, abs)
+}
+
+func targetURL(e *dyno.Experiment, arg string) error {
+	u, err := url.Parse(arg)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return usagef("bad URL %q (want for example http://127.0.0.1:8080/path)", arg)
+	}
+	e.Subject = dyno.Subject{URL: u.Scheme + "://" + u.Host}
+	if path := u.RequestURI(); path != "/" || len(e.Load.Client.Loop) == 0 {
+		if err := single(e, func(s *dyno.Step) { s.Path = path }); err != nil {
+			return err
+		}
+	}
+	return named(e, u.Hostname())
+}
+
+func named(e *dyno.Experiment, from string) error {
+	if e.Name == "" {
+		e.Name = filepath.Base(from)
+	}
+	return nil
+}
+
+// single changes the one step of the loop; a plan with more has no use for it.
+func single(e *dyno.Experiment, change func(*dyno.Step)) error {
+	c := &e.Load.Client
+	if len(c.Loop) > 1 || len(c.Setup) > 0 {
+		return errors.New("the plan has steps of its own; change them there")
+	}
+	step := dyno.Step{Path: "/"}
+	if len(c.Loop) == 1 {
+		step = c.Loop[0]
+	}
+	change(&step)
+	c.Loop = []dyno.Step{step}
+	return nil
+}
+
+func put(m map[string]string, k, v string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[k] = v
+	return m
+}
+
+func count(v string, to *int) error {
+	var rest string
+	n, _ := fmt.Sscanf(v, "%d%s", to, &rest)
+	if n != 1 || *to < 1 {
+		return fmt.Errorf("want a whole number from 1, got %q", v)
+	}
+	return nil
+}
+
+func duration(v string, to *dyno.Duration) (err error) {
+	*to, err = dyno.ParseDuration(v)
+	return err
+}
+
+// fromEnvironment lets DYNO_CONCURRENCY=8 stand for --concurrency 8.
+func fromEnvironment(cmd *cobra.Command) {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		var err error
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			name := "DYNO_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+			if v, ok := os.LookupEnv(name); ok && !f.Changed && err == nil && f.Name != "help" {
+				if e := cmd.Flags().Set(f.Name, v); e != nil {
+					err = usagef("%s=%s: %w", name, v, e)
+				}
+				if s, ok := f.Value.(*setter); ok {
+					s.env = true
+				}
+			}
+		})
+		return err
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"github.com/spf13/cobra"
+)
+
+//go:embed init.yaml
+var initPlan string
+
+func newInit() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "init [PACKAGE]",
+		Short: "Write a commented dyno.yaml",
+		Long: `Init writes dyno.yaml in this directory: a plan for the main package that it
+finds below, or for PACKAGE, with every key explained.
+
+    dyno init
+    dyno init ./cmd/server`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pkg, err := mainPackage(args)
+			if err != nil {
+				return err
+			}
+			const file = "dyno.yaml"
+			flag := os.O_CREATE | os.O_WRONLY | os.O_EXCL
+			if force {
+				flag = os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+			}
+			f, err := os.OpenFile(file, flag, 0o666)
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s is here already (consider: --force)", file)
+			}
+			if err != nil {
+				return err
+			}
+			name, err := filepath.Abs(pkg)
+			if err != nil {
+				return err
+			}
+			t := template.Must(template.New(file).Delims("<<", ">>").Parse(initPlan))
+			err = t.Execute(f, map[string]string{"Package": pkg, "Name": filepath.Base(name)})
+			if err = errors.Join(err, f.Close()); err != nil {
+				return fmt.Errorf("write %s: %w", file, err)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s for %s\nnext: look at it, then dyno run -f %s\n", file, pkg, file)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite dyno.yaml")
+	return cmd
+}
+
+// mainPackage returns the directory of the only main package at or below the
+// one in args, or below here, as a path that begins with a dot.
+func mainPackage(args []string) (string, error) {
+	pattern := "./..."
+	if len(args) == 1 {
+		if pattern = args[0]; !filepath.IsAbs(pattern) && !strings.HasPrefix(pattern, ".") {
+			pattern = "./" + pattern
+		}
+	}
+	var stderr bytes.Buffer
+	list := exec.Command("go", "list", "-e", "-f", `{{if eq .Name "main"}}{{.Dir}}{{end}}`, pattern)
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("find a main package: go list %s: %w\n%s", pattern, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(here); err == nil {
+		here = real
+	}
+	var dirs []string
+	for _, dir := range strings.Fields(string(out)) {
+		rel, err := filepath.Rel(here, dir)
+		if err != nil {
+			return "", err
+		}
+		if rel = filepath.ToSlash(rel); !strings.HasPrefix(rel, ".") {
+			rel = "./" + rel
+		}
+		dirs = append(dirs, rel)
+	}
+	switch len(dirs) {
+	case 0:
+		return "", fmt.Errorf("no main package at %s", pattern)
+	case 1:
+		return dirs[0], nil
+	}
+	return "", usagef("%d main packages here: %s (consider: dyno init %s)", len(dirs), strings.Join(dirs, " "), dirs[0])
+}

@@ -1,0 +1,189 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const helloService = `package main
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+)
+
+func main() {
+	exec.Command("sleep", "3600").Start()
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, 10000)) })
+	http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), nil)
+}
+`
+
+// A session is a dyno that runs in a process of its own, and what can be found
+// of it: every process that it started inherits mark, every temporary file is
+// below tmp.
+type session struct {
+	t              *testing.T
+	cmd            *exec.Cmd
+	out            string // the run directory
+	mark, tmp      string
+	stdout, stderr bytes.Buffer
+}
+
+func startSession(t *testing.T, args ...string) *session {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module hello\n\ngo 1.22\n", "main.go": helloService} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &session{t: t, out: filepath.Join(dir, "run"), mark: fmt.Sprintf("DYNO_TEST_MARK=%s-%d", t.Name(), os.Getpid()), tmp: t.TempDir()}
+	s.run(dir, append([]string{"run", ".", "--out", s.out, "--vary", "GOGC=100,50", "--repeat", "3", "-d", "400ms", "-c", "2"}, args...)...)
+	return s
+}
+
+func (s *session) run(dir string, args ...string) {
+	s.t.Helper()
+	s.stdout.Reset()
+	s.stderr.Reset()
+	s.cmd = exec.Command("dyno", args...)
+	s.cmd.Dir = dir
+	s.cmd.Env = append(os.Environ(), s.mark, "TMPDIR="+s.tmp, "GOFLAGS=")
+	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { s.cmd.Process.Kill() })
+}
+
+// await waits until the run has n results.
+func (s *session) await(n int) {
+	s.t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if data, _ := os.ReadFile(filepath.Join(s.out, "results.jsonl")); bytes.Count(data, []byte("\n")) >= n {
+			return
+		}
+	}
+	s.t.Fatalf("no %d results in time; stderr:\n%s", n, &s.stderr)
+}
+
+// exit waits for dyno and returns its status.
+func (s *session) exit() int {
+	err := s.cmd.Wait()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return 0
+}
+
+// nothingIsLeft fails the test if a process or a temporary file of the session
+// is there still. Guards need a moment after dyno was killed.
+func (s *session) nothingIsLeft() {
+	s.t.Helper()
+	var left []string
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		left = nil
+		files, _ := os.ReadDir(s.tmp)
+		for _, f := range files {
+			left = append(left, filepath.Join(s.tmp, f.Name()))
+		}
+		environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, file := range environs {
+			if env, _ := os.ReadFile(file); strings.Contains(string(env), s.mark) {
+				comm, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "comm"))
+				left = append(left, fmt.Sprintf("%s (%s)", filepath.Dir(file), bytes.TrimSpace(comm)))
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
+	s.t.Errorf("left behind: %q", left)
+}
+
+// kill -9 in the middle of a trial: nothing is left, nothing is lost, and
+// --resume finishes the run.
+func TestKilledAndResumed(t *testing.T) {
+	s := startSession(t)
+	s.await(2)
+	time.Sleep(300 * time.Millisecond) // into the third trial
+	s.cmd.Process.Kill()
+	s.exit()
+	s.nothingIsLeft()
+	before, err := os.ReadFile(filepath.Join(s.out, "results.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s.run(filepath.Dir(s.out), "run", "--resume", s.out)
+	if status := s.exit(); status != 0 {
+		t.Fatalf("resume ended with status %d:\n%s", status, &s.stderr)
+	}
+	s.nothingIsLeft()
+	after, err := os.ReadFile(filepath.Join(s.out, "results.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(after, before) || bytes.Count(after, []byte("\n")) != 6 {
+		t.Errorf("results.jsonl was\n%s\nand is\n%s", before, after)
+	}
+	if !strings.Contains(s.stdout.String(), "6 trials in 3 blocks of 2 settings") {
+		t.Errorf("the report is not of the whole run:\n%s", &s.stdout)
+	}
+}
+
+// Ctrl-C reaches the whole process group of the terminal: the report is made
+// of what there is, and says so.
+func TestInterrupted(t *testing.T) {
+	s := startSession(t)
+	s.await(2)
+	syscall.Kill(-s.cmd.Process.Pid, syscall.SIGINT)
+	if status := s.exit(); status != exitInterrupted {
+		t.Errorf("status %d, want %d", status, exitInterrupted)
+	}
+	s.nothingIsLeft()
+	if !strings.Contains(s.stdout.String(), "GOGC=50") || !strings.Contains(s.stderr.String(), "go on with dyno run --resume "+s.out) {
+		t.Errorf("stdout:\n%s\nstderr:\n%s", &s.stdout, &s.stderr)
+	}
+	for _, name := range []string{"summary.json", "bench.txt"} {
+		if _, err := os.Stat(filepath.Join(s.out, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An interrupt while the subject is being built or launched ends dyno too.
+func TestInterruptedEarly(t *testing.T) {
+	s := startSession(t)
+	time.Sleep(150 * time.Millisecond)
+	s.cmd.Process.Signal(syscall.SIGINT)
+	if status := s.exit(); status != exitInterrupted {
+		t.Errorf("status %d, want %d; stderr:\n%s", status, exitInterrupted, &s.stderr)
+	}
+	s.nothingIsLeft()
+}
+
+// A run that ends by itself leaves nothing either.
+func TestFinished(t *testing.T) {
+	s := startSession(t, "--repeat", "1", "-d", "100ms")
+	if status := s.exit(); status != 0 {
+		t.Errorf("status %d; stderr:\n%s", status, &s.stderr)
+	}
+	s.nothingIsLeft()
+}

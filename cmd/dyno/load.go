@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+func newLoad() *cobra.Command {
+	var p planFlags
+	var o outFlags
+	cmd := &cobra.Command{
+		Use:   "load URL",
+		Short: "Put a load on a service that runs already",
+		Long: `Load sends requests to a URL and reports response times: the trial of run without
+a subject of its own. Latency is measured from when a request was due, so that
+with a rate a stall of the service is seen by every request that it delayed.
+Without --out nothing is written.
+
+    dyno load http://127.0.0.1:8080/ -c 50 -d 10s
+    dyno load http://127.0.0.1:8080/search -r 500/s -d 30s --json
+    dyno load -f dyno.yaml http://127.0.0.1:8080     the steps of a plan
+    dyno load http://127.0.0.1:8080/ --vary load.rate=200/s,400/s --repeat 6`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := p.experiment()
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				if err := targetURL(e, args[0]); err != nil {
+					return err
+				}
+			}
+			if e.Subject.URL == "" {
+				return &usageError{errors.New("no URL (want for example http://127.0.0.1:8080/)")}
+			}
+			if e.Repeats == 0 {
+				e.Repeats = 1
+			}
+			if err := e.Check(); err != nil {
+				return err
+			}
+			if o.dir != "" {
+				return newRunDir(cmd, e, &o)
+			}
+			return measureOnly(cmd, e, &o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	p.loadFlags(fs)
+	o.flags(fs)
+	return cmd
+}

@@ -1,0 +1,125 @@
+// Dyno is a dynamometer for Go services: it builds a service, launches it under
+// every setting of interest, loads it, watches response times, memory and the
+// garbage collector, and says what changed.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject"
+)
+
+// The exit statuses, as every command's help says.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+const exitHelp = `
+Exit status: 0 done; 1 it could not be done; 2 a mistake in the command line or
+the plan; 130 interrupted (what was measured is kept and reported).`
+
+var errInterrupted = errors.New("interrupted")
+
+func main() {
+	subject.Main() // does not return where dyno was started as a guard of a subject
+	os.Exit(mainStatus())
+}
+
+func mainStatus() int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals) // a second one ends dyno at once; the guards clean up
+		cancel(errInterrupted)
+	}()
+	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+// run is main without the process.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	if errors.Is(context.Cause(ctx), errInterrupted) {
+		if !errors.Is(err, errInterrupted) && !errors.Is(err, context.Canceled) {
+			fmt.Fprintf(stderr, "%s: %v\n", cmd.CommandPath(), err)
+		}
+		fmt.Fprintln(stderr, "dyno: interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintf(stderr, "%s: %v\n", cmd.CommandPath(), err)
+	var plan *dyno.PlanError
+	var usage *usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(stderr, "(try: %s --help)\n", cmd.CommandPath())
+	}
+	if errors.As(err, &plan) || usage != nil {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// A usageError is a mistake on the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dyno",
+		Short: "A dynamometer for Go services",
+		Long: `Dyno measures a Go service under several settings and says what changed.
+
+    dyno demo                                     see it work, in under 3 minutes
+    dyno run ./cmd/server --vary GOGC=100,200     your own service
+    dyno init                                     write a commented dyno.yaml`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q", args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(newRun(), newLoad(), newCompare(), newReport(), newInit(), newDemo(), newVersion())
+	for _, cmd := range root.Commands() {
+		if cmd.Args != nil {
+			check := cmd.Args
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				if err := check(cmd, args); err != nil {
+					return &usageError{err}
+				}
+				return nil
+			}
+		}
+		cmd.Long += "\n" + exitHelp
+		fromEnvironment(cmd)
+	}
+	return root
+}

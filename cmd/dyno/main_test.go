@@ -1,0 +1,127 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/dynolab/dyno/subject"
+)
+
+func TestMain(m *testing.M) {
+	subject.Main()
+	testscript.Main(m, map[string]func(){
+		"dyno": func() { os.Exit(mainStatus()) },
+		"svc":  svc,
+	})
+}
+
+// TestScripts runs testdata/*.txtar. Beside the usual commands they have dyno,
+// the service svc as $SVC, and serve, which starts a server at $URL.
+func TestScripts(t *testing.T) {
+	goEnv := goEnviron(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(env *testscript.Env) error {
+			path, err := exec.LookPath("svc")
+			if err != nil {
+				return err
+			}
+			env.Vars = append(env.Vars, goEnv...)
+			env.Setenv("SVC", path)
+			env.Setenv("NO_COLOR", "1")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve},
+	})
+}
+
+// goEnviron lets scripts build without a home directory and without a network.
+func goEnviron(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := strings.Fields(string(out))
+	return []string{"GOCACHE=" + dirs[0], "GOMODCACHE=" + dirs[1], "GOPATH=" + dirs[2], "GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local"}
+}
+
+// serve starts a server whose address is $URL until the script ends.
+func serve(ts *testscript.TestScript, _ bool, _ []string) {
+	var n atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/sometimes" && n.Add(1)%20 == 0:
+			http.Error(w, "no", http.StatusServiceUnavailable)
+		case r.URL.Path == "/missing":
+			http.NotFound(w, r)
+		default:
+			io.WriteString(w, "hello")
+		}
+	}))
+	ts.Setenv("URL", s.URL)
+	ts.Defer(s.Close)
+}
+
+// svc is a service with faults to choose from.
+func svc() {
+	addr := flag.String("addr", "127.0.0.1:"+os.Getenv("PORT"), "")
+	fault := flag.String("fault", "", "mute, refuse, die, hang, deaf, flood, child")
+	after := flag.Int64("after", 100, "requests before the fault")
+	flag.Parse()
+	switch *fault {
+	case "mute":
+		time.Sleep(time.Hour)
+	case "refuse":
+		fmt.Fprintln(os.Stderr, "svc: no database at db:5432")
+		os.Exit(3)
+	case "deaf":
+		signal.Ignore(syscall.SIGTERM)
+	case "flood":
+		go func() {
+			line := strings.Repeat("x", 1000) + "\n"
+			for {
+				os.Stderr.WriteString(line)
+			}
+		}()
+	case "child":
+		child := exec.Command("sleep", "3600")
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		child.Start()
+	}
+	var n atomic.Int64
+	var garbage atomic.Pointer[[]byte]
+	l, err := net.Listen("tcp", *addr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "svc:", err)
+		os.Exit(1)
+	}
+	http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if *fault != "" && n.Add(1) > *after {
+			switch *fault {
+			case "die":
+				fmt.Fprintln(os.Stderr, "panic: out of cheese")
+				os.Exit(2)
+			case "hang":
+				<-r.Context().Done()
+			}
+		}
+		b := make([]byte, 64<<10)
+		garbage.Store(&b)
+		fmt.Fprintf(w, `{"id":%q,"path":%q}`, r.Header.Get("X-Client"), r.URL.Path)
+	}))
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/store"
+)
+
+// outFlags say where results go and in which form they are printed.
+type outFlags struct {
+	dir    string
+	format format
+	json   bool
+}
+
+func (o *outFlags) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.dir, "out", "", "the run `dir`ectory (default dyno-runs/NAME-TIME)")
+	o.formatFlags(fs)
+}
+
+func (o *outFlags) formatFlags(fs *pflag.FlagSet) {
+	o.format = "text"
+	fs.Var(&o.format, "format", "of the result: text, json or markdown")
+	fs.BoolVar(&o.json, "json", false, "short for --format json")
+}
+
+// A format is a form in which results are printed.
+type format string
+
+func (f *format) String() string { return string(*f) }
+func (f *format) Type() string   { return "name" }
+func (f *format) Set(v string) error {
+	if v != "text" && v != "json" && v != "markdown" {
+		return fmt.Errorf("unknown format %q (want text, json or markdown)", v)
+	}
+	*f = format(v)
+	return nil
+}
+
+// print writes a table to standard output.
+func (o *outFlags) print(cmd *cobra.Command, t *analysis.Table) error {
+	w := cmd.OutOrStdout()
+	switch {
+	case o.json || o.format == "json":
+		return report.JSON(w, t)
+	case o.format == "markdown":
+		return report.Markdown(w, t)
+	}
+	width, color := terminal(w)
+	return report.Text(w, t, report.Options{Width: width, Color: color})
+}
+
+// measureInto measures an experiment into a new run directory, which is not
+// made before the subjects are built.
+func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, create func() (*store.Dir, error)) error {
+	hands, release, err := openLab(cmd, e)
+	if err != nil {
+		return err
+	}
+	dir, err := create()
+	if err != nil {
+		return errors.Join(err, release())
+	}
+	return errors.Join(measure(cmd, hands, dir, o), release())
+}
+
+// openLab checks the plan and builds its subjects. The caller releases the lab.
+func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release func() error, err error) {
+	if err := lab.Check(e); err != nil {
+		return nil, nil, err
+	}
+	hands, release, err = lab.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	if e.Subject.Source() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "building %s\n", e.Subject.String())
+	}
+	if err := hands.PrepareAll(cmd.Context(), e); err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return hands, release, nil
+}
+
+// measure runs the trials of a run directory that are not done, and reports. It
+// reports also after an interrupt or an error, whatever was measured by then.
+func measure(cmd *cobra.Command, hands *lab.Lab, dir *store.Dir, o *outFlags) error {
+	defer dir.Close()
+	for _, note := range dir.Notes() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+	}
+	hands.Dir, hands.Skip = dir.TrialDir, dir.Done
+	err := conduct(cmd, hands, dir.Run.Plan, dir.Add)
+	results := dir.Results()
+	if len(results) == 0 {
+		return errors.Join(err, errNothing)
+	}
+	table := analysis.Tabulate(results, options(dir.Run.Plan))
+	err = errors.Join(err, conclude(dir, table, results))
+	if errors.Is(err, errInterrupted) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial; go on with dyno run --resume %s\n", dir.Path)
+	}
+	return errors.Join(err, o.print(cmd, table), nothing(table))
+}
+
+// measureOnly measures without a run directory.
+func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
+	hands, release, err := openLab(cmd, e)
+	if err != nil {
+		return err
+	}
+	hands.Dir = func(int) (string, error) { return "", nil }
+	var results []*dyno.Result
+	err = conduct(cmd, hands, e, func(r *dyno.Result) error {
+		results = append(results, r)
+		return nil
+	})
+	err = errors.Join(err, release())
+	if len(results) == 0 {
+		return errors.Join(err, errNothing)
+	}
+	table := analysis.Tabulate(results, options(e))
+	return errors.Join(err, o.print(cmd, table), nothing(table))
+}
+
+// conduct runs the trials, showing progress.
+func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+	total, done := len(e.Trials()), 0
+	for n := 1; hands.Skip != nil && n <= total; n++ {
+		if hands.Skip(n) {
+			done++
+		}
+	}
+	p := newProgress(cmd.ErrOrStderr(), total, done)
+	defer p.close()
+	hands.Watch = p.begin
+	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
+		p.end(r)
+		return sink(r)
+	})
+}
+
+// options are those of a table of the experiment's own results.
+func options(e *dyno.Experiment) analysis.Options {
+	return analysis.Options{
+		Name: e.Name, Settings: e.Levels(), Negligible: e.Negligible.Or(dyno.DefaultNegligible), Planned: len(e.Trials()),
+	}
+}
+
+// conclude writes the files of a run directory that are made from its results.
+func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
+	return errors.Join(
+		dir.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, t) }),
+		dir.WriteFile("bench.txt", func(w io.Writer) error { return report.Bench(w, results, dir.Run.Plan.Name) }),
+	)
+}
+
+// errNothing: no data is a failure, never a pass.
+var errNothing = errors.New("no trial finished")
+
+func nothing(t *analysis.Table) error {
+	if t.Trials > 0 {
+		return nil
+	}
+	return errNothing
+}
+
+// describe says what run.json says of a run.
+func describe(e *dyno.Experiment, command []string) store.Run {
+	run := store.Run{
+		Dyno: version(), Started: time.Now(), Command: command, Plan: e,
+		Host: store.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
+	}
+	run.Host.Name, _ = os.Hostname()
+	for _, s := range e.Levels() {
+		run.Settings = append(run.Settings, s.String())
+	}
+	run.Host.Kernel, run.Host.CPU, run.Host.Memory = lab.Describe()
+	return run
+}

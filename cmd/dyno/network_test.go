@@ -1,0 +1,160 @@
+//go:build network
+
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dynolab/dyno/examples"
+)
+
+// These tests need a Go module proxy: they measure a module nobody here wrote,
+// build with other toolchains, and ask the released benchstat. .ci/run runs
+// them as a step of its own.
+
+type summary struct {
+	Settings []struct {
+		Setting string
+		Trials  int
+		Values  map[string]struct{ Center float64 }
+	}
+	Failed []any
+}
+
+// measureWith runs dyno and returns its summary.
+func measureWith(t *testing.T, args ...string) summary {
+	t.Helper()
+	cmd := exec.Command("dyno", append([]string{"run", "--json"}, args...)...)
+	cmd.Env = append(os.Environ(), "GOFLAGS=")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &stderr)
+	}
+	var s summary
+	if err := json.Unmarshal(out, &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Failed) > 0 {
+		t.Errorf("failed trials: %v", s.Failed)
+	}
+	return s
+}
+
+// A published module is measured with the probe inside, and the module cache
+// stays as it was.
+func TestNetworkModule(t *testing.T) {
+	const module = "github.com/mccutchen/go-httpbin/v2@v2.20.0"
+	dir := func() string {
+		out, err := exec.Command("go", "mod", "download", "-json", module).Output()
+		if err != nil {
+			t.Fatalf("go mod download: %v\n%s", err, out)
+		}
+		var m struct{ Dir string }
+		if err := json.Unmarshal(out, &m); err != nil {
+			t.Fatal(err)
+		}
+		return m.Dir
+	}()
+	list := func() string {
+		out, err := exec.Command("find", dir, "-printf", "%p %s %T@\n").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	before := list()
+	s := measureWith(t, "github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin@v2.20.0", "--out", filepath.Join(t.TempDir(), "run"),
+		"--vary", "GOGC=100,400", "--path", "/json", "-n", "1000", "-c", "2", "--repeat", "1")
+	for _, x := range s.Settings {
+		if x.Values["alloc-B/req"].Center <= 0 {
+			t.Errorf("%s: the injected probe says nothing of allocations", x.Setting)
+		}
+	}
+	if list() != before {
+		t.Error("the module cache changed")
+	}
+}
+
+// The demo's service is built by two toolchains, each of which the binary names.
+func TestNetworkToolchains(t *testing.T) {
+	src := t.TempDir()
+	if err := examples.Extract(filepath.Join(src, "x"), "sessions"); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(src, "run")
+	measureWith(t, "-f", filepath.Join(src, "x", "dyno.yaml"), "--vary", "GOGC=100", "--vary", "go=1.24.11,1.26.8",
+		"--out", out, "-n", "500", "-w", "0s", "--idle", "0s", "--repeat", "1")
+	results, err := os.ReadFile(filepath.Join(out, "results.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []string{"1.24.11", "1.26.8"} {
+		if !regexp.MustCompile(`"go":"` + regexp.QuoteMeta(v) + `"\},"subject":"go` + regexp.QuoteMeta(v)).Match(results) {
+			t.Errorf("no trial of Go %s was built by it:\n%s", v, results)
+		}
+	}
+}
+
+// benchstat's medians of bench.txt are dyno's.
+func TestNetworkBenchstat(t *testing.T) {
+	bin := t.TempDir()
+	install := exec.Command("go", "install", "golang.org/x/perf/cmd/benchstat@latest")
+	install.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=-mod=mod")
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("install benchstat: %v\n%s", err, out)
+	}
+	svc, err := exec.LookPath("svc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(t.TempDir(), "run")
+	s := measureWith(t, svc, "--out", run, "--vary", "GOGC=100,off", "--vary", "A=x/y z-8,1", "--repeat", "6", "-n", "300", "-c", "2")
+	out, err := exec.Command(filepath.Join(bin, "benchstat"), "-format", "csv", "-col", "/GOGC,/A", filepath.Join(run, "bench.txt")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	medians := csvMedians(t, string(out))
+	for _, metric := range []string{"p50-sec", "p99-sec", "req/s", "cpu-sec/req", "rss-peak-B"} {
+		for i, x := range s.Settings {
+			got, want := medians[metric][i], x.Values[metric].Center
+			if math.Abs(got-want) > 1e-5*want {
+				t.Errorf("%s of %s: benchstat says %v, dyno %v", metric, x.Setting, got, want)
+			}
+		}
+	}
+}
+
+// csvMedians returns benchstat's centers, by unit, in the order of columns.
+func csvMedians(t *testing.T, text string) map[string][]float64 {
+	t.Helper()
+	medians := map[string][]float64{}
+	var unit string
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSpace(line), ",")
+		if len(f) > 1 && f[0] == "" && strings.Contains(line, ",CI") {
+			unit = f[1]
+		}
+		if !strings.HasPrefix(f[0], "Svc") && !strings.HasPrefix(f[0], "svc") {
+			continue
+		}
+		for _, field := range f[1:] {
+			if v, err := strconv.ParseFloat(field, 64); err == nil {
+				medians[unit] = append(medians[unit], v)
+			}
+		}
+	}
+	if len(medians) == 0 {
+		t.Fatalf("benchstat printed\n%s", text)
+	}
+	return medians
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/store"
+)
+
+func newReport() *cobra.Command {
+	var o outFlags
+	cmd := &cobra.Command{
+		Use:   "report DIR",
+		Short: "Report on a run directory again",
+		Long: `Report prints what was found in a run, made anew from its directory alone, also
+while the run goes on.
+
+    dyno report dyno-runs/sessions-20261121-101500
+    dyno report DIR --format markdown`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return reportRun(cmd, args[0], &o) },
+	}
+	o.formatFlags(cmd.Flags())
+	return cmd
+}
+
+func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
+	dir, err := store.Read(path)
+	if err != nil {
+		return err
+	}
+	for _, note := range dir.Notes() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+	}
+	table := analysis.Tabulate(dir.Results(), options(dir.Run.Plan))
+	return errors.Join(o.print(cmd, table), nothing(table))
+}
+
+func newCompare() *cobra.Command {
+	var o outFlags
+	cmd := &cobra.Command{
+		Use:   "compare DIR [DIR]",
+		Short: "Compare the settings of a run, or two runs",
+		Long: `Compare prints the settings of one run against its baseline, as report does, or
+each setting of a second run against the same of a first, a table each. Two runs
+were not made side by side: a drift of the machine between them counts as a
+change, and the report says so. One run that varies what differs is the better experiment.
+
+    dyno compare dyno-runs/a dyno-runs/b`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return reportRun(cmd, args[0], &o)
+			}
+			tables, err := compareRuns(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			for i, t := range tables {
+				if i > 0 && !o.json && o.format != "json" {
+					fmt.Fprintln(cmd.OutOrStdout())
+				}
+				if err := errors.Join(o.print(cmd, t), nothing(t)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	o.formatFlags(cmd.Flags())
+	return cmd
+}
+
+// compareRuns makes one table for each setting that both runs have, with the
+// first run as the baseline.
+func compareRuns(a, b string) ([]*analysis.Table, error) {
+	first, err := store.Read(a)
+	if err != nil {
+		return nil, err
+	}
+	second, err := store.Read(b)
+	if err != nil {
+		return nil, err
+	}
+	names := runNames(a, b)
+	old, new := first.Results(), second.Results()
+	e := first.Run.Plan
+	var tables []*analysis.Table
+	for _, s := range e.Levels() {
+		has := func(t dyno.Setting) bool { return t.String() == s.String() }
+		if !slices.ContainsFunc(second.Run.Plan.Levels(), has) {
+			continue
+		}
+		of := func(rs []*dyno.Result, name string) []*dyno.Result {
+			rs = slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return !has(r.Trial.Setting) })
+			return analysis.Label(rs, name)
+		}
+		opt := analysis.Options{Name: e.Name, Negligible: e.Negligible.Or(dyno.DefaultNegligible), Separate: true}
+		for _, name := range names {
+			opt.Settings = append(opt.Settings, append(dyno.Setting{{Factor: "run", Value: name}}, s...))
+		}
+		tables = append(tables, analysis.Tabulate(slices.Concat(of(old, names[0]), of(new, names[1])), opt))
+	}
+	if len(tables) == 0 {
+		return nil, fmt.Errorf("%s and %s have no setting in common: %q and %q", a, b, first.Run.Settings, second.Run.Settings)
+	}
+	return tables, nil
+}
+
+// runNames are the last elements of the paths, or the paths where these are
+// the same.
+func runNames(a, b string) []string {
+	names := []string{filepath.Base(filepath.Clean(a)), filepath.Base(filepath.Clean(b))}
+	if names[0] == names[1] {
+		return []string{a, b}
+	}
+	return names
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/stats"
+	"github.com/dynolab/dyno/store"
+)
+
+func newRun() *cobra.Command {
+	var p planFlags
+	var o outFlags
+	var print bool
+	var resume string
+	cmd := &cobra.Command{
+		Use:   "run [TARGET] [flags] [-- ARGUMENT...]",
+		Short: "Measure a service under every setting",
+		Long: `Run builds a service, launches it anew for every trial, loads it, watches it,
+and compares the settings. TARGET is one of
+
+    ./cmd/server                  a main package: directory or import path
+    example.org/x/cmd/y@v1.2.0    a main package of a published module
+    ./server                      an executable file
+
+and may come from the plan instead (-f dyno.yaml). Arguments after -- go to the
+service; {{.Addr}}, {{.Host}} and {{.Port}} in them stand for a free loopback
+address, of which the port is also in the environment variable PORT.
+
+    dyno run ./cmd/server --vary GOGC=100,50,200 --path /search -- -addr '{{.Addr}}'
+    dyno run ./cmd/server --vary rev=main,HEAD -c 8 -n 20000 --repeat 10
+    dyno run -f dyno.yaml --vary go=1.25.5,1.26.8
+    dyno run --resume dyno-runs/server-20261121-101500
+
+KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...),
+arg.NAME, go, rev, build, load.rate or load.concurrency.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
+				return errors.New("more than one target (consider: -- before the service's arguments)")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if resume != "" {
+				return resumeRun(cmd, resume, args, &o)
+			}
+			e, err := p.experiment()
+			if err != nil {
+				return err
+			}
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				e.Subject.Args = args[n:]
+				args = args[:n]
+			}
+			if len(args) == 1 {
+				if err := target(e, args[0]); err != nil {
+					return err
+				}
+			}
+			if e.Subject.Dir == "" {
+				if e.Subject.Dir, err = os.Getwd(); err != nil {
+					return err
+				}
+			}
+			if err := lab.Check(e); err != nil {
+				return err
+			}
+			if print {
+				return printPlan(cmd.OutOrStdout(), e)
+			}
+			if o.dir == "" {
+				o.dir = store.DefaultPath(e.Name, time.Now())
+			}
+			return newRunDir(cmd, e, &o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	p.loadFlags(fs)
+	p.subjectFlags(fs)
+	o.flags(fs)
+	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
+	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")
+	return cmd
+}
+
+// newRunDir measures into a new run directory.
+func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
+	warnRepeats(cmd.ErrOrStderr(), e)
+	return measureInto(cmd, e, o, func() (*store.Dir, error) { return store.Create(o.dir, describe(e, os.Args)) })
+}
+
+func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) error {
+	if len(args) > 0 || o.dir != "" {
+		return usagef("--resume takes the plan and the directory from %s; give it no target and no --out", path)
+	}
+	dir, err := store.Resume(path)
+	if err != nil {
+		return err
+	}
+	return measureInto(cmd, dir.Run.Plan, o, func() (*store.Dir, error) { return dir, nil })
+}
+
+// warnRepeats says before a run what its number of blocks cannot show.
+func warnRepeats(w io.Writer, e *dyno.Experiment) {
+	repeats := e.Repeats
+	if repeats == 0 {
+		repeats = dyno.DefaultRepeats
+	}
+	settings := len(e.Levels())
+	primary := 0
+	for _, m := range dyno.Metrics {
+		if m.Primary {
+			primary++
+		}
+	}
+	least := stats.Plan{Settings: settings, Tests: primary * (settings - 1)}.Least()
+	switch {
+	case settings > 1 && repeats < least:
+		fmt.Fprintf(w, "note: %d repeats of %d settings show enormous changes at best; for others it takes %d at least (consider: --repeat %d)\n",
+			repeats, settings, least, max(least, stats.MedianTrials))
+	case settings > 1 && repeats < stats.MedianTrials:
+		fmt.Fprintf(w, "note: %d repeats can show a change; for an interval of each setting's own median it takes %d\n", repeats, stats.MedianTrials)
+	case repeats > 1 && repeats < stats.MedianTrials:
+		fmt.Fprintf(w, "note: for an interval of the median it takes %d repeats, not %d\n", stats.MedianTrials, repeats)
+	}
+}
+
+// printPlan shows what would be done. The plan is shown in the form of a
+// dyno.yaml, which run -f reads.
+func printPlan(w io.Writer, e *dyno.Experiment) error {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	text, err := yaml.JSONToYAML(data)
+	if err != nil {
+		return err
+	}
+	trials := e.Trials()
+	fmt.Fprintf(w, "%s\n# %d trials in this order:\n", text, len(trials))
+	for _, t := range trials {
+		fmt.Fprintf(w, "# %4d  block %-3d %s\n", t.N, t.Block, t.Setting)
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
+)
+
+// The rules of the terminal: results go to stdout, all else to stderr. On a
+// terminal one line of progress is redrawn four times a second and erased
+// before anything else is printed; without one, each finished trial is a line.
+// Nothing is coloured when NO_COLOR is set or TERM is dumb.
+
+// redrawEvery is how often progress is drawn on a terminal.
+const redrawEvery = 250 * time.Millisecond
+
+// terminal returns the width of the terminal that w is, or 0, and whether to
+// use colour.
+func terminal(w io.Writer) (width int, color bool) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		width = 0
+	}
+	return width, os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// A progress shows which trial runs and how much is left.
+type progress struct {
+	w            io.Writer
+	width        int // 0: no terminal
+	total, known int // trials in all, and those done before this session
+	stop         chan struct{}
+	drawing      sync.WaitGroup
+
+	mu    sync.Mutex
+	done  int // in this session
+	took  time.Duration
+	trial *dyno.Trial
+	meter *load.Meter
+	start time.Time // of the trial
+	mark  time.Time // of the last count of requests
+	count int64
+	rate  float64
+}
+
+func newProgress(w io.Writer, total, known int) *progress {
+	p := &progress{w: w, total: total, known: known, stop: make(chan struct{})}
+	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
+		p.width = width
+		p.drawing.Go(p.draw)
+	}
+	return p
+}
+
+// draw redraws until close.
+func (p *progress) draw() {
+	tick := time.NewTicker(redrawEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-tick.C:
+			p.mu.Lock()
+			line := p.line(time.Now())
+			if r := []rune(line); len(r) >= p.width {
+				line = string(r[:p.width-1])
+			}
+			fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+			p.mu.Unlock()
+		}
+	}
+}
+
+// line is what is drawn: the trial, its setting, what it does, requests per
+// second now, and the time left if the coming trials take as long as those past.
+func (p *progress) line(now time.Time) string {
+	if p.trial == nil {
+		return ""
+	}
+	if n := p.meter.Done.Load(); now.Sub(p.mark) >= time.Second {
+		p.rate = float64(n-p.count) / now.Sub(p.mark).Seconds()
+		p.mark, p.count = now, n
+	}
+	parts := []string{fmt.Sprintf("trial %d/%d", p.trial.N, p.total)}
+	if s := p.trial.Setting.String(); s != "" {
+		parts = append(parts, s)
+	}
+	if phase := p.meter.Phase(); phase != "" {
+		parts = append(parts, phase)
+	}
+	if p.rate > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f req/s", p.rate))
+	}
+	if n := p.meter.Failed.Load(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", n))
+	}
+	if p.done > 0 {
+		each := p.took / time.Duration(p.done)
+		left := each*time.Duration(p.total-p.known-p.done) - now.Sub(p.start)
+		parts = append(parts, fmt.Sprintf("%v left", max(left, 0).Round(time.Second)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// begin is called as each trial begins.
+func (p *progress) begin(t *dyno.Trial, m *load.Meter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.trial, p.meter, p.start, p.mark, p.count, p.rate = t, m, now, now, 0, 0
+}
+
+// end is called with each result. On a terminal only failures leave a line.
+func (p *progress) end(r *dyno.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	p.took += time.Since(p.start)
+	if p.width > 0 && r.Err == "" {
+		return
+	}
+	if p.width > 0 {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	name := fmt.Sprintf("trial %d/%d", r.Trial.N, p.total)
+	if s := r.Trial.Setting.String(); s != "" {
+		name += " " + s
+	}
+	if r.Err != "" {
+		fmt.Fprintf(p.w, "%s: failed: %s\n", name, r.Err)
+		return
+	}
+	fmt.Fprintf(p.w, "%s: %d requests in %v\n", name, r.Latency.Count(), r.Elapsed.Round(time.Millisecond))
+}
+
+// close erases the line. It may be called twice.
+func (p *progress) close() {
+	select {
+	case <-p.stop:
+		return
+	default:
+	}
+	close(p.stop)
+	p.drawing.Wait()
+	if p.width > 0 {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}

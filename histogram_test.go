@@ -1,0 +1,64 @@
+package dyno_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// Percentiles are within 0.1 % of those of the sorted durations, moments exact,
+// however the durations were spread over merged histograms.
+func TestHistogram(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	parts := []*dyno.Histogram{dyno.NewHistogram(), dyno.NewHistogram(), dyno.NewHistogram(), dyno.NewHistogram()}
+	var all []float64
+	for range 50_000 {
+		d := time.Duration(math.Exp(rng.NormFloat64()*2+11)) * time.Nanosecond
+		all = append(all, d.Seconds())
+		parts[rng.IntN(3)].Add(d) // the last stays empty
+	}
+	h := dyno.NewHistogram()
+	for _, p := range parts {
+		h.Merge(p)
+	}
+	slices.Sort(all)
+	near := func(name string, got, want, within float64) {
+		t.Helper()
+		if math.Abs(got-want) > within*want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	for _, q := range []float64{.01, .5, .9, .99, .999} {
+		rank := int(math.Ceil(q * float64(len(all))))
+		near("quantile", h.Quantile(q).Seconds(), all[rank-1], 0.001)
+	}
+	sum, sq := 0.0, 0.0
+	for _, x := range all {
+		sum += x
+	}
+	mean := sum / float64(len(all))
+	for _, x := range all {
+		sq += (x - mean) * (x - mean)
+	}
+	near("mean", h.Mean(), mean, 1e-9)
+	near("standard deviation", h.Stddev(), math.Sqrt(sq/float64(len(all)-1)), 1e-9)
+	if h.Min().Seconds() != all[0] || h.Max().Seconds() != all[len(all)-1] || h.Count() != int64(len(all)) {
+		t.Errorf("min %v, max %v, count %d", h.Min(), h.Max(), h.Count())
+	}
+}
+
+func TestHistogramOutOfRange(t *testing.T) {
+	h := dyno.NewHistogram()
+	if h.Quantile(.99) != 0 || h.Mean() != 0 || h.Stddev() != 0 {
+		t.Error("an empty histogram is not all zero")
+	}
+	h.Add(-time.Second)
+	h.Add(5 * time.Hour)
+	if h.Min() != 0 || h.Max() != 5*time.Hour || h.Count() != 2 {
+		t.Errorf("min %v, max %v, count %d", h.Min(), h.Max(), h.Count())
+	}
+}

@@ -1,0 +1,225 @@
+package store_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/store"
+)
+
+func plan() *dyno.Experiment {
+	return &dyno.Experiment{
+		Name:    "x",
+		Subject: dyno.Subject{Binary: "/bin/true", Dir: "/"},
+		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "off"}}},
+		Repeats: 2,
+	}
+}
+
+func create(t *testing.T) *store.Dir {
+	t.Helper()
+	d, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Dyno: "test", Plan: plan()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func result(n int) *dyno.Result {
+	h := dyno.NewHistogram()
+	for i := range 1000 {
+		h.Add(time.Duration(n*1000+i) * time.Microsecond)
+	}
+	return &dyno.Result{
+		Trial: plan().Trials()[n-1], Start: time.Unix(1700000000, 0).UTC(), Elapsed: time.Second,
+		Values:   dyno.Values{{Metric: "p50-sec", Value: 0.001}, {Metric: "req/s", Value: 1000}},
+		Series:   []dyno.Series{{Metric: "rss-B", At: []time.Duration{0, time.Second}, Value: []float64{1, 2}}},
+		Latency:  h,
+		Warnings: []string{"a doubt"},
+	}
+}
+
+// What was added is read back whole, by another process or later.
+func TestReadBack(t *testing.T) {
+	d := create(t)
+	for n := 1; n <= 3; n++ {
+		if err := d.Add(result(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := store.Read(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(r.Run.Plan, plan()) {
+		t.Errorf("plan became %+v", r.Run.Plan)
+	}
+	rs := r.Results()
+	if len(rs) != 3 || r.Done(4) || !r.Done(3) {
+		t.Fatalf("%d results", len(rs))
+	}
+	got, want := rs[1], result(2)
+	if !reflect.DeepEqual(got.Values, want.Values) || got.Trial.Setting.String() != want.Trial.Setting.String() || got.Elapsed != want.Elapsed {
+		t.Errorf("got %+v", got)
+	}
+	for _, q := range []float64{0, .5, .99, 1} {
+		if g, w := got.Latency.Quantile(q), want.Latency.Quantile(q); g != w {
+			t.Errorf("quantile %v: %v, want %v", q, g, w)
+		}
+	}
+	if g, w := got.Latency.Stddev(), want.Latency.Stddev(); g < w*.999 || g > w*1.001 {
+		t.Errorf("standard deviation %v, want %v", g, w)
+	}
+	series, err := os.ReadFile(filepath.Join(d.Path, "trials", "0001", "series.csv"))
+	if want := "metric,sec,value\nrss-B,0.000000,1\nrss-B,1.000000,2\n"; string(series) != want || err != nil {
+		t.Errorf("series.csv is %q, %v", series, err)
+	}
+}
+
+// A dyno that is killed at any byte of the last line loses that trial only, and
+// the run goes on from there.
+func TestCutOffAnywhere(t *testing.T) {
+	d := create(t)
+	for n := 1; n <= 2; n++ {
+		if err := d.Add(result(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Close()
+	file := filepath.Join(d.Path, "results.jsonl")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := strings.Index(string(whole), "\n") + 1
+	for cut := second; cut < len(whole); cut += 7 {
+		if err := os.WriteFile(file, whole[:cut], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r, err := store.Resume(d.Path)
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if !r.Done(1) || r.Done(2) {
+			t.Fatalf("cut at %d: trial 1 done %v, trial 2 done %v", cut, r.Done(1), r.Done(2))
+		}
+		if cut > second && len(r.Notes()) == 0 {
+			t.Errorf("cut at %d: nothing was said", cut)
+		}
+		if err := r.Add(result(2)); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		if again, err := store.Read(d.Path); err != nil || len(again.Results()) != 2 {
+			t.Fatalf("cut at %d: after resuming: %v", cut, err)
+		}
+	}
+}
+
+// A trial that failed is run again, and its new result replaces the old.
+func TestFailedTrialIsNotDone(t *testing.T) {
+	d := create(t)
+	bad := result(1)
+	bad.Err = "subject died"
+	for _, r := range []*dyno.Result{bad, result(2)} {
+		if err := d.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d.Done(1) || !d.Done(2) {
+		t.Error("a failed trial counts as done")
+	}
+	if err := d.Add(result(1)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := store.Read(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rs := r.Results(); len(rs) != 2 || rs[0].Err != "" {
+		t.Errorf("results: %+v", rs)
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	d := create(t)
+	if _, err := store.Create(d.Path, store.Run{Plan: plan()}); !errors.Is(err, store.ErrExists) {
+		t.Errorf("over a run: %v", err)
+	}
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "thesis.doc"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Create(full, store.Run{Plan: plan()}); err == nil {
+		t.Error("a directory with other files was taken")
+	}
+	if _, err := store.Read(full); err == nil || !strings.Contains(err.Error(), "not a run directory") {
+		t.Errorf("reading it: %v", err)
+	}
+}
+
+func TestOneWriter(t *testing.T) {
+	d := create(t)
+	if _, err := store.Resume(d.Path); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("a second writer: %v", err)
+	}
+	d.Close()
+	r, err := store.Resume(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+}
+
+// A writer that fails leaves the old file.
+func TestWriteFileIsWhole(t *testing.T) {
+	d := create(t)
+	write := func(text string, fail error) error {
+		return d.WriteFile("summary.json", func(w io.Writer) error {
+			io.WriteString(w, text)
+			return fail
+		})
+	}
+	if err := write("old", nil); err != nil {
+		t.Fatal(err)
+	}
+	boom := errors.New("boom")
+	if err := write("half", boom); !errors.Is(err, boom) {
+		t.Errorf("got %v", err)
+	}
+	if data, _ := os.ReadFile(filepath.Join(d.Path, "summary.json")); string(data) != "old" {
+		t.Errorf("the file is now %q", data)
+	}
+	entries, err := os.ReadDir(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			t.Errorf("%s was left", e.Name())
+		}
+	}
+}
+
+func TestMissingHistogramIsSaid(t *testing.T) {
+	d := create(t)
+	if err := d.Add(result(1)); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(filepath.Join(d.Path, "trials", "0001", "latency.hlog"))
+	r, err := store.Read(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := r.Results()[0].Warnings; len(w) != 2 || !strings.Contains(w[1], "latency.hlog is missing") {
+		t.Errorf("warnings: %q", w)
+	}
+}

@@ -1,0 +1,291 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// The two expressions are written apart from the grammar, to hold it against.
+var (
+	gcLine = regexp.MustCompile(`^gc (\d+) @([\d.]+)s (\d+)%(?: \(checking for goroutine leaks\))?: ` +
+		`([\d.]+)\+([\d.]+)\+([\d.]+) ms clock, ([\d.]+)\+([\d.]+)/([\d.]+)/([\d.]+)\+([\d.]+) ms cpu, ` +
+		`(\d+)->(\d+)->(\d+) MB, (\d+) MB goal, (?:(\d+) MB stacks, (\d+) MB globals, )?(\d+) P( \(forced\))?$`)
+	pacerLine = regexp.MustCompile(`^pacer: \d+% CPU \(\d+ exp.\) for (\d+)\+(\d+)\+(\d+) B work .* in (\d+) B -> (\d+) B \(∆goal (-?\d+),`)
+)
+
+// wantCycles is what ParseTrace should make of a text.
+func wantCycles(text string) []Cycle {
+	const MiB = 1 << 20
+	var cycles []Cycle
+	var pacer []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if m := pacerLine.FindStringSubmatch(line); m != nil {
+			pacer = m
+		}
+		m := gcLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		f := func(i int) float64 { v, _ := strconv.ParseFloat(m[i], 64); return v }
+		c := Cycle{
+			N: int(f(1)), Start: f(2), Percent: f(3), SweepTerm: f(4) * 1e-3, Mark: f(5) * 1e-3, MarkTerm: f(6) * 1e-3,
+			SweepTermCPU: f(7) * 1e-3, Assist: f(8) * 1e-3, Background: f(9) * 1e-3, Idle: f(10) * 1e-3, MarkTermCPU: f(11) * 1e-3,
+			HeapStart: f(12) * MiB, HeapEnd: f(13) * MiB, Live: f(14) * MiB, Goal: f(15) * MiB,
+			Stacks: f(16) * MiB, Globals: f(17) * MiB, Procs: int(f(18)), Forced: m[19] != "",
+		}
+		if pacer != nil {
+			g := func(i int) float64 { v, _ := strconv.ParseFloat(pacer[i], 64); return v }
+			if goal := g(5) - g(6); int(goal)>>20 == int(f(15)) { // the sample has a gap
+				c.Paced, c.ScanWork, c.HeapStart, c.HeapEnd, c.Goal = true, g(1)+g(2)+g(3), g(4), g(5), goal
+			}
+			pacer = nil
+		}
+		cycles = append(cycles, c)
+	}
+	return cycles
+}
+
+const (
+	line117  = "gc 5 @0.2s 1%: 0.01+0.5+0.02 ms clock, 0.1+0.2/0.4/0.6+0.1 ms cpu, 4->4->0 MB, 5 MB goal, 8 P\n"
+	lineLeak = "gc 7 @1.234s 12%: 0.01+12+0.02 ms clock, 0.1+0.2/0.4/0.6+0.1 ms cpu, 4->4->0 MB, 5 MB goal, 1 MB stacks, 2 MB globals, 16 P (forced)\n"
+)
+
+func TestParseTrace(t *testing.T) {
+	texts := samples(t)
+	texts["go1.17"] = line117
+	texts["leaks"] = strings.Replace(lineLeak, "%:", "% (checking for goroutine leaks):", 1)
+	for name, text := range texts {
+		got, err := ParseTrace(strings.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		want := wantCycles(text)
+		if count := strings.Count("\n"+text, "\ngc "); len(got) != count || len(want) != count {
+			t.Fatalf("%s: %d cycles, regexp finds %d, there are %d", name, len(got), len(want), count)
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Errorf("%s, cycle %d:\n got %+v\nwant %+v", name, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// The pacer's exact bytes are those that the gc line cuts to MiB.
+func TestPacedCycles(t *testing.T) {
+	for name, text := range samples(t) {
+		cycles, _ := ParseTrace(strings.NewReader(text))
+		paced := 0
+		var lines []string
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "gc ") {
+				lines = append(lines, line)
+			}
+		}
+		for i, c := range cycles {
+			printed := fmt.Sprintf(" %d->%d->%d MB, %d MB goal,", int(c.HeapStart)>>20, int(c.HeapEnd)>>20, int(c.Live)>>20, int(c.Goal)>>20)
+			if c.Paced {
+				paced++
+				if !strings.Contains(lines[i], printed) {
+					t.Errorf("%s: %s but the pacer says%s", name, lines[i], printed)
+				}
+			}
+		}
+		if paced < 3 {
+			t.Errorf("%s: only %d of %d cycles have their pacer line", name, paced, len(cycles))
+		}
+	}
+}
+
+func FuzzParseTrace(f *testing.F) {
+	for _, text := range samples(f) {
+		f.Add(text)
+	}
+	f.Add(line117 + lineLeak)
+	f.Add(strings.ReplaceAll(line117, "5", "-2") + strings.ReplaceAll(lineLeak, "0.", "NaN"))
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseTrace(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range got {
+			if c.N < 0 || c.Procs < 0 || !(c.Start >= 0) || !(c.CPU() >= 0) || !(c.Live >= 0) || !(c.Goal >= 0) {
+				t.Errorf("%+v of %q", c, text)
+			}
+		}
+	})
+}
+
+// Only cycles whose lines arrive inside the window count.
+func TestGCTraceWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const line = "gc 1 @0.2s 1%%: 0.2+50+0.%d ms clock, 0.4+1/2/3+0.6 ms cpu, 4->5->%d MB, 6 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
+		x := NewTrace(io.Discard, io.Discard)
+		cycles := func(n, live int) {
+			for i := range n {
+				fmt.Fprintf(x, line, i, live)
+			}
+		}
+		cycles(7, 100) // start-up, warm-up
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		begun := 0
+		done := make(chan Reading)
+		go func() {
+			r, err := gctrace{}.Watch(ctx, Target{Trace: x, Every: 100 * time.Millisecond, Begun: func() { begun++ }})
+			if err != nil {
+				t.Error(err)
+			}
+			done <- r
+		}()
+		synctest.Wait()
+		if begun != 1 {
+			t.Fatalf("Begun was called %d times", begun)
+		}
+		time.Sleep(350 * time.Millisecond)
+		cycles(4, 3)
+		time.Sleep(10 * time.Second)
+		cycles(1, 9)
+		cancel()
+		r := <-done
+		cycles(5, 100)
+		for metric, want := range map[string]float64{
+			"gc-cycles": 5, "gc-cpu-sec": 5 * 4e-3, "stw-max-sec": 0.3e-3, "stw-total-sec": 5*0.2e-3 + 0.6e-3,
+			"heap-live-B": (4*3.5 + 9.5) / 5 * (1 << 20),
+		} {
+			if got, ok := r.Values.Get(metric); !ok || math.Abs(got-want) > 1e-9*want {
+				t.Errorf("%s = %v, want %v", metric, got, want)
+			}
+		}
+		if s := series(t, r, "heap-live-B"); len(s.At) != 5 || s.At[0] != 350*time.Millisecond || s.At[4] != 10350*time.Millisecond {
+			t.Errorf("cycles at %v", s.At)
+		}
+		if begun != 1 || len(r.Warnings) > 0 {
+			t.Errorf("Begun called %d times, warnings %q", begun, r.Warnings)
+		}
+	})
+}
+
+func series(t *testing.T, r Reading, metric string) dyno.Series {
+	t.Helper()
+	for _, s := range r.Series {
+		if s.Metric == metric {
+			if len(s.At) != len(s.Value) {
+				t.Errorf("series %s has %d times and %d values", metric, len(s.At), len(s.Value))
+			}
+			return s
+		}
+	}
+	t.Errorf("no series %s", metric)
+	return dyno.Series{}
+}
+
+func TestGCTraceQuietAndBusy(t *testing.T) {
+	var none cycleSum
+	r := none.reading(time.Second)
+	if n, ok := r.Values.Get("gc-cycles"); !ok || n != 0 {
+		t.Errorf("without collections gc-cycles is %v, %v", n, ok)
+	}
+	if _, ok := r.Values.Get("heap-live-B"); ok {
+		t.Error("a heap was found live without a collection")
+	}
+	var busy cycleSum
+	for i := range 100_000 {
+		busy.add(&Cycle{N: i, Live: 1 << 20}, time.Duration(i)*time.Millisecond)
+	}
+	r = busy.reading(100 * time.Second)
+	s := series(t, r, "heap-live-B")
+	if len(s.At) > seriesMost || len(s.At) < seriesMost/4 || s.At[len(s.At)-1] < 95*time.Second {
+		t.Errorf("%d points up to %v for 100000 cycles", len(s.At), s.At[len(s.At)-1])
+	}
+	for i := 1; i < len(s.At); i++ {
+		if s.At[i] <= s.At[i-1] {
+			t.Fatal("times do not rise")
+		}
+	}
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "tracing took about 10 % of a CPU") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+// A probe that does not take the cycles costs no more memory than so many.
+func TestCyclesNotTaken(t *testing.T) {
+	x := NewTrace(io.Discard, io.Discard)
+	many := bytes.Repeat([]byte(line117), 1000)
+	for range 200 {
+		x.Write(many)
+	}
+	cycles, lost := x.take(nil)
+	if len(cycles) > untakenMost || len(cycles)+lost != 200_000 {
+		t.Errorf("%d cycles kept and %d lost of 200000", len(cycles), lost)
+	}
+}
+
+// GOGC=off has no goal; its largest uint64 would spoil every picture.
+func TestNoGoal(t *testing.T) {
+	cycles, err := ParseTrace(strings.NewReader(strings.Replace(line117, "5 MB goal", "17592186044415 MB goal", 1)))
+	if err != nil || len(cycles) != 1 || cycles[0].Goal != 0 {
+		t.Fatalf("%+v, %v", cycles, err)
+	}
+	var sum cycleSum
+	sum.add(&cycles[0], 0)
+	var w runtimeWatch
+	if err := w.sample(0, []byte("time u 1\n/gc/heap/goal:bytes u 18446744073709551615\n")); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := w.reading()
+	for _, s := range append(sum.reading(time.Second).Series, r.Series...) {
+		if s.Metric == "heap-goal-B" {
+			t.Errorf("goal %v", s.Value)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	m := Merge(map[string]Reading{
+		"proc":    {Values: dyno.Values{{Metric: "cpu-sec", Value: 9}, {Metric: "rss-peak-B", Value: 1}}, Warnings: []string{"a"}},
+		"gctrace": {Values: dyno.Values{{Metric: "gc-cycles", Value: 9}, {Metric: "stw-max-sec", Value: 1}}, Series: []dyno.Series{{Metric: "heap-goal-B"}}},
+		"runtime": {Values: dyno.Values{{Metric: "cpu-sec", Value: 8}, {Metric: "gc-cpu-sec", Value: 2}, {Metric: "gc-cycles", Value: 3},
+			{Metric: "stw-max-sec", Value: 5}}, Series: []dyno.Series{{Metric: "heap-goal-B", Value: []float64{1}}}},
+	})
+	for metric, want := range map[string]float64{"cpu-sec": 8, "gc-cpu-frac": 0.25, "gc-cycles": 3, "stw-max-sec": 1, "rss-peak-B": 1} {
+		if got, ok := m.Values.Get(metric); !ok || got != want {
+			t.Errorf("%s = %v, want %v", metric, got, want)
+		}
+	}
+	if len(m.Values) != 6 || len(m.Series) != 1 || m.Series[0].Value == nil || len(m.Warnings) != 1 {
+		t.Errorf("merged %+v", m)
+	}
+	m = Merge(map[string]Reading{"runtime": {Values: dyno.Values{{Metric: "cpu-sec", Value: 5.6}, {Metric: "gc-cpu-sec", Value: 6.4}}}})
+	if frac, _ := m.Values.Get("gc-cpu-frac"); frac != 1 || len(m.Warnings) != 1 {
+		t.Errorf("collections that took more CPU than there was: share %v, warnings %q", frac, m.Warnings)
+	}
+}
+
+func TestNamed(t *testing.T) {
+	for _, name := range dyno.ProbeNames {
+		p, ok := Named(name)
+		if !ok {
+			t.Fatalf("no probe %s", name)
+		}
+		begun := false
+		if _, err := p.Watch(t.Context(), Target{PID: -1, Begun: func() { begun = true }}); err == nil || begun {
+			t.Errorf("%s watches nothing: error %v, begun %v", name, err, begun)
+		}
+	}
+	if _, ok := Named("vibes"); ok {
+		t.Error("there is a probe vibes")
+	}
+}

@@ -1,0 +1,194 @@
+package probe
+
+import (
+	"bytes"
+	"strings"
+)
+
+// The grammar of the runtime's trace lines, written as the runtime prints them:
+// each piece between bars is one write(2), "#" is a number, and what stands in
+// brackets may be left out. A piece that ends in a newline ends the line.
+//
+// From runtime/mgc.go (gcMarkTermination), runtime/mgcpacer.go (startCycle,
+// endCycle), runtime/mgcsweep.go (sweepLocker) and runtime/proc.go
+// (forcegchelper) of Go 1.18 to 1.27; up to 1.17 a gc line had neither stacks
+// nor globals. Go 1.26 put "(checking for goroutine leaks)" before the colon
+// and prints floats as 0.25 that were +2.500000e-001 before.
+//
+// A bar more than there are writes does no harm: a packet may be several pieces.
+// The minus of an integer was a write of its own up to Go 1.25.
+var grammar = compile(
+	"[gc |#| @|#|s |#|%|[ (checking for goroutine leaks)]: |" +
+		"#|+|#|+|#| ms clock, |#|+|#|/|#|/|#|+|#| ms cpu, |" +
+		"#|->|#|->|#| MB, |#| MB goal, |#|[ MB stacks, |#| MB globals, |#]| P|[ (forced)]\n]" +
+		"[pacer: |" +
+		"[assist ratio=|#| (scan |#| MB in |#|->|#| MB)| workers=|#|+|#|\n]" +
+		"[sweep done at heap size |#|MB; allocated |#|MB during sweep; swept |#| pages at |#| pages/byte\n]" +
+		"#|% CPU (|#| exp.)| for |#|+|#|+|#| B work (|#| B exp.) |in |#| B -> |#| B (∆goal |[-]#|, cons/mark |#|)|\n]" +
+		"GC forced|\n")
+
+// A piece is one element of the grammar.
+type piece struct {
+	lit string // what must come; "" is a number
+	alt int    // where to look if this piece, the first of a bracket, does not come; 0 is nowhere
+}
+
+func compile(text string) []piece {
+	var pieces []piece
+	var open []int // first pieces of brackets not closed yet
+	var lit strings.Builder
+	end := func() {
+		if lit.Len() > 0 {
+			pieces = append(pieces, piece{lit: lit.String()})
+			lit.Reset()
+		}
+	}
+	for _, r := range text {
+		switch r {
+		case '|':
+			end()
+		case '#':
+			end()
+			pieces = append(pieces, piece{})
+		case '[':
+			end()
+			open = append(open, len(pieces))
+		case ']':
+			end()
+			pieces[open[len(open)-1]].alt = len(pieces)
+			open = open[:len(open)-1]
+		default:
+			lit.WriteRune(r)
+		}
+	}
+	end()
+	return pieces
+}
+
+// An outcome says why a match ended.
+type outcome uint8
+
+const (
+	whole outcome = iota // the text was used up between two pieces
+	part                 // the text was used up inside a piece
+	full                 // the line is complete; text may follow
+	alien                // what follows is not of the line
+)
+
+// A match is how far a text went along the grammar.
+type match struct {
+	outcome
+	n      int // bytes of whole pieces
+	at     int // the piece that must come next
+	pieces int // how many came, not counting a minus
+	nums   int // how many of them were numbers
+	num    int // where the last piece began, if that was a number; -1 if it was none
+	numAt  int // that piece
+}
+
+// follow matches p from a piece of the grammar on. It calls number, unless it
+// is nil, with each number.
+func follow(at int, p []byte, number func([]byte)) match {
+	m := match{at: at, num: -1}
+	for m.n < len(p) {
+		size, here, partly := step(m.at, p[m.n:])
+		if size == 0 {
+			m.outcome = alien
+			if partly {
+				m.outcome = part
+			}
+			return m
+		}
+		if grammar[here].lit == "" {
+			m.num, m.numAt = m.n, m.at
+			m.nums++
+			if number != nil {
+				number(p[m.n : m.n+size])
+			}
+		} else {
+			m.num = -1
+		}
+		if grammar[here].lit != "-" {
+			m.pieces++
+		}
+		m.n += size
+		m.at = here + 1
+		if p[m.n-1] == '\n' {
+			m.outcome, m.at = full, 0
+			return m
+		}
+	}
+	return m
+}
+
+// step finds which of the pieces that may come at a place p begins with, and
+// its size; 0 if none, and then whether p could be the beginning of one.
+func step(at int, p []byte) (size, here int, partly bool) {
+	for {
+		e := &grammar[at]
+		if e.lit == "" {
+			size = numberLen(p)
+			if rest := p[size:]; len(rest) <= 2 {
+				switch string(rest) { // cut before its digits
+				case "+", "-":
+					partly = partly || size == 0
+				case "e", "e+", "e-":
+					size, partly = 0, partly || size > 0
+				}
+			}
+		} else if len(p) >= len(e.lit) {
+			if string(p[:len(e.lit)]) == e.lit {
+				size = len(e.lit)
+			}
+		} else {
+			partly = partly || e.lit[:len(p)] == string(p)
+		}
+		if size > 0 || e.alt == 0 {
+			return size, at, partly
+		}
+		at = e.alt
+	}
+}
+
+// longestNumber is the most bytes that the runtime writes for one.
+const longestNumber = 32
+
+// numberLen is the length of the number that p begins with, 0 if there is none.
+func numberLen(p []byte) int {
+	i := 0
+	if i < len(p) && (p[i] == '+' || p[i] == '-') {
+		i++
+	}
+	if rest := p[i:]; bytes.HasPrefix(rest, []byte("Inf")) || bytes.HasPrefix(rest, []byte("NaN")) {
+		return i + 3
+	}
+	first := i
+	i += digits(p[i:])
+	if i == first {
+		return 0
+	}
+	if i < len(p) && p[i] == '.' {
+		i += 1 + digits(p[i+1:])
+	}
+	if i < len(p) && p[i] == 'e' {
+		j := i + 1
+		if j < len(p) && (p[j] == '+' || p[j] == '-') {
+			j++
+		}
+		if d := digits(p[j:]); d > 0 {
+			i = j + d
+		}
+	}
+	if i > longestNumber {
+		return 0
+	}
+	return i
+}
+
+func digits(p []byte) int {
+	i := 0
+	for i < len(p) && '0' <= p[i] && p[i] <= '9' {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,142 @@
+// Package probe watches a running Go service: the kernel's view in /proc, the
+// runtime's view in its metrics, and what the collector says of each cycle on
+// standard error.
+//
+// It owns the reading and the parsing, and nothing else: it starts no process,
+// no goroutine and no load, and it knows no file of the run directory. Every
+// probe is split into a part that reads and a part that parses; parsers take
+// bytes and are tested on the output of real programs of several Go versions.
+package probe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// A Target is what a probe may look at. The caller owns all of it.
+type Target struct {
+	PID    int           // of the subject; proc needs it
+	Socket string        // unix socket of the injected probe, "" if there is none; runtime needs it
+	Trace  *Trace        // that the subject's standard error is written to, or nil; gctrace needs it
+	Every  time.Duration // between samples; 0 means dyno.DefaultEvery
+	Begun  func()        // called once, when the first reading is done; may be nil
+}
+
+// A Reading is what a probe saw. Values are of the whole window, Series of its
+// course. Beside what dyno.Metrics lists there are totals that the lab divides
+// by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec.
+type Reading struct {
+	Values   dyno.Values
+	Series   []dyno.Series
+	Files    []string // none of the probes of this package writes any
+	Warnings []string // doubts that the reader of the result must see
+}
+
+// A Probe is one source of observation.
+//
+// Watch's lifetime is the measured window. It takes its first reading at once
+// and calls t.Begun, samples every t.Every, takes its last reading when ctx
+// ends, and returns. The end of ctx is no error. A Watch that returns an error
+// before it has called Begun could not begin; one that does so after lost the
+// subject; either way its reading is empty. Watch starts no goroutine.
+type Probe interface {
+	Watch(ctx context.Context, t Target) (Reading, error)
+}
+
+// Named returns the probe with a name of dyno.ProbeNames.
+func Named(name string) (Probe, bool) {
+	switch name {
+	case "proc":
+		return proc{}, true
+	case "gctrace":
+		return gctrace{}, true
+	case "runtime":
+		return runtimeProbe{}, true
+	}
+	return nil, false
+}
+
+// trust is the order in which probes are believed about a metric that several
+// of them report: the runtime counts exactly, gctrace rounds to two digits and
+// whole MiB, and the kernel does not know what a collection is.
+var trust = []string{"runtime", "gctrace", "proc"}
+
+// Merge makes one reading of those of several probes, by their names.
+//
+// Where probes report the same metric the runtime's is taken, then gctrace's,
+// then proc's; but stw-max-sec and stw-total-sec are gctrace's first, since the
+// runtime keeps its pauses in buckets that are 25 % wide. gc-cpu-frac is added
+// where both of its parts are known. It is at most 1: the runtime takes the
+// time of its workers from the clock on the wall, so that on contended CPUs a
+// collection seems to use more CPU than the process did; that is a warning.
+func Merge(readings map[string]Reading) Reading {
+	var m Reading
+	for _, name := range trust {
+		r := readings[name]
+		for _, v := range r.Values {
+			if _, ok := m.Values.Get(v.Metric); ok {
+				continue
+			}
+			if strings.HasPrefix(v.Metric, "stw-") {
+				if fine, ok := readings["gctrace"].Values.Get(v.Metric); ok {
+					v.Value = fine
+				}
+			}
+			m.Values = append(m.Values, v)
+		}
+		for _, s := range r.Series {
+			if !slices.ContainsFunc(m.Series, func(have dyno.Series) bool { return have.Metric == s.Metric }) {
+				m.Series = append(m.Series, s)
+			}
+		}
+		m.Files = append(m.Files, r.Files...)
+		m.Warnings = append(m.Warnings, r.Warnings...)
+	}
+	gc, ok := m.Values.Get("gc-cpu-sec")
+	if cpu, known := m.Values.Get("cpu-sec"); ok && known && cpu > 0 {
+		m.Values = append(m.Values, dyno.Value{Metric: "gc-cpu-frac", Value: min(1, gc/cpu)})
+		if gc > cpu {
+			m.Warnings = append(m.Warnings, fmt.Sprintf(
+				"garbage collection claims %.2f s of CPU, the whole process used %.2f s: it waited for CPUs that others had", gc, cpu))
+		}
+	}
+	m.Values.Sort()
+	return m
+}
+
+// watch is the frame of every probe: read at once, call Begun, read every
+// t.Every, and read a last time when ctx ends. read is told how long ago the
+// window began.
+func watch(ctx context.Context, t Target, read func(at time.Duration) error) error {
+	start := time.Now()
+	if err := read(0); err != nil {
+		return err
+	}
+	if t.Begun != nil {
+		t.Begun()
+	}
+	tick := time.NewTicker(cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery)))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return read(time.Since(start))
+		case <-tick.C:
+			if err := read(time.Since(start)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// add appends one sample to a series.
+func add(s *dyno.Series, at time.Duration, v float64) {
+	s.At = append(s.At, at)
+	s.Value = append(s.Value, v)
+}

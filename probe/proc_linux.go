@@ -1,0 +1,205 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// proc reads the kernel's account of the process, and how quiet the machine
+// was. A sample is one /proc/PID/stat and one clock, some 30 µs, whatever the
+// size of the process.
+//
+// Note: /proc/PID/smaps_rollup would tell shared memory from private, but walks
+// the page tables under the subject's lock: some 20 ms for each GiB.
+type proc struct{}
+
+func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
+	p, err := procfs.NewProc(t.PID)
+	if err != nil {
+		return Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
+	}
+	w := &procWatch{pid: t.PID, p: p}
+	if err := watch(ctx, t, w.sample); err != nil {
+		return Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
+	}
+	return w.reading()
+}
+
+// RSS returns the resident memory of a process in bytes, as the rss-B series
+// has it. Since Linux 6.2 the kernel counts it per CPU and in batches; it may
+// be off by some hundred KiB for each CPU.
+func RSS(pid int) (float64, error) {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, fmt.Errorf("read memory of process %d: %w", pid, err)
+	}
+	st, err := stat(p)
+	if err != nil {
+		return 0, fmt.Errorf("read memory of process %d: %w", pid, err)
+	}
+	return float64(st.ResidentMemory()), nil
+}
+
+// fdEvery is the least time between counts of file descriptors: before Linux
+// 6.2 a count reads the directory, which is long in a service with many.
+const fdEvery = time.Second
+
+// A procWatch is one window of proc.
+type procWatch struct {
+	pid     int
+	p       procfs.Proc
+	noise   noise
+	precise bool   // the CPU clock can be read
+	fresh   bool   // the high-water mark was reset
+	mark    uint64 // the high-water mark at the beginning, bytes
+
+	begun     bool
+	first     procfs.ProcStat
+	cpuFirst  float64 // seconds
+	last      procfs.ProcStat
+	cpuLast   float64
+	at, fdsAt time.Duration // of the last sample, and the last with fds
+	area      float64       // under the resident memory, byte seconds
+
+	rss, cpu, threads, fds, minor, major dyno.Series
+}
+
+// begin reads what is read once, before the first sample.
+func (w *procWatch) begin() (err error) {
+	_, err = cpuClock(w.pid)
+	w.precise = err == nil
+	// Linux, Documentation/filesystems/proc.rst: "To reset the peak resident
+	// set size ("high water mark") to the process's current value", write 5 to
+	// clear_refs. It fails for another user's process and for a kernel without
+	// CONFIG_PROC_PAGE_MONITOR.
+	w.fresh = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.pid), []byte("5"), 0) == nil
+	if w.mark, err = highWater(w.p); err != nil {
+		return err
+	}
+	w.noise, err = readNoise()
+	return err
+}
+
+func (w *procWatch) sample(at time.Duration) error {
+	if !w.begun {
+		if err := w.begin(); err != nil {
+			return err
+		}
+	}
+	st, err := stat(w.p)
+	if err != nil {
+		return err
+	}
+	cpu := st.CPUTime()
+	if w.precise {
+		if cpu, err = cpuClock(w.pid); err != nil {
+			return err
+		}
+	}
+	rss := float64(st.ResidentMemory())
+	if !w.begun {
+		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdEvery
+	} else if sec := (at - w.at).Seconds(); sec > 0 {
+		w.area += sec * (rss + float64(w.last.ResidentMemory())) / 2
+		add(&w.cpu, at, (cpu-w.cpuLast)/sec)
+		add(&w.minor, at, float64(st.MinFlt-w.last.MinFlt)/sec)
+		add(&w.major, at, float64(st.MajFlt-w.last.MajFlt)/sec)
+	}
+	add(&w.rss, at, rss)
+	add(&w.threads, at, float64(st.NumThreads))
+	if at-w.fdsAt >= fdEvery {
+		w.fdsAt = at
+		if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
+			add(&w.fds, at, float64(n))
+		}
+	}
+	w.at, w.last, w.cpuLast = at, st, cpu
+	return nil
+}
+
+func (w *procWatch) reading() (Reading, error) {
+	mark, err := highWater(w.p)
+	if err != nil {
+		return Reading{}, fmt.Errorf("watch process %d: %w", w.pid, err)
+	}
+	peak, mean := slices.Max(w.rss.Value), w.rss.Value[0]
+	if w.fresh || mark > w.mark { // else the mark is older than the window
+		peak = max(peak, float64(mark))
+	}
+	if w.at > 0 {
+		mean = w.area / w.at.Seconds()
+	}
+	cpu := w.cpuLast - w.cpuFirst
+	r := Reading{Values: dyno.Values{
+		{Metric: "rss-peak-B", Value: peak},
+		{Metric: "rss-mean-B", Value: mean},
+		{Metric: "threads", Value: slices.Max(w.threads.Value)},
+		{Metric: "cpu-sec", Value: cpu},
+	}}
+	// The kernel knows user from system time by ticks only, and scales both to
+	// the precise sum (kernel/sched/cputime.c, cputime_adjust).
+	if user, system := float64(w.last.UTime-w.first.UTime), float64(w.last.STime-w.first.STime); user+system > 0 {
+		r.Values = append(r.Values,
+			dyno.Value{Metric: "cpu-user-sec", Value: cpu * user / (user + system)},
+			dyno.Value{Metric: "cpu-system-sec", Value: cpu * system / (user + system)})
+	}
+	if !w.precise {
+		r.Warnings = append(r.Warnings, "CPU time is in ticks of 10 ms: the CPU clock of the process cannot be read")
+	}
+	now, err := readNoise()
+	if err != nil {
+		return Reading{}, fmt.Errorf("watch process %d: %w", w.pid, err)
+	}
+	r.Warnings = append(r.Warnings, now.since(w.noise, cpu)...)
+	w.rss.Metric, w.cpu.Metric, w.threads.Metric = "rss-B", "cpu-frac", "threads"
+	w.fds.Metric, w.minor.Metric, w.major.Metric = "fds", "minflt/s", "majflt/s"
+	for _, s := range []dyno.Series{w.rss, w.cpu, w.threads, w.fds, w.minor, w.major} {
+		if len(s.At) > 0 {
+			r.Series = append(r.Series, s)
+		}
+	}
+	return r, nil
+}
+
+// stat reads /proc/PID/stat; a process that only waits for its parent to ask
+// for its exit status is an error.
+func stat(p procfs.Proc) (procfs.ProcStat, error) {
+	st, err := p.Stat()
+	if err == nil && (st.State == "Z" || st.State == "X") {
+		err = errors.New("the process has ended")
+	}
+	return st, err
+}
+
+// highWater is the most resident memory in bytes since the process began or
+// the mark was reset: VmHWM of /proc/PID/status.
+func highWater(p procfs.Proc) (uint64, error) {
+	st, err := p.NewStatus()
+	return st.VmHWM, err
+}
+
+// cpuClock reads the CPU time in seconds of all threads of a process, also of
+// those that have ended, to the nanosecond.
+//
+// It is the clock that clock_getcpuclockid(3) names: MAKE_PROCESS_CPUCLOCK with
+// CPUCLOCK_SCHED of Linux, include/linux/posix-timers.h. Anyone may read it.
+//
+// Note: the sum over /proc/PID/task/*/schedstat is as fine but forgets threads
+// that ended, and takes an open and a read for each thread; weighed against the
+// 10 ms ticks of /proc/PID/stat it would still be a choice of two errors.
+func cpuClock(pid int) (float64, error) {
+	const sched = 2
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid)<<3|sched, &ts); err != nil {
+		return 0, fmt.Errorf("read CPU clock: %w", err)
+	}
+	return float64(ts.Sec) + float64(ts.Nsec)/1e9, nil
+}

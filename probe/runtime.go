@@ -1,0 +1,208 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// runtimeProbe reads runtime/metrics by way of the injected probe.
+//
+// What it takes from /cpu/classes moves only when a cycle ends: it is of the
+// cycles that ended in the window, and 0 if none did. It is also wall-clock
+// time of workers (runtime/mstats.go, cpuStats), so that on contended CPUs it
+// is too much. Note: scaling it by the ratio of the kernel's CPU time to the
+// runtime's busy time would mend that, but the runtime counts blocking system
+// calls as busy too, so a service that reads files would seem to collect less.
+type runtimeProbe struct{}
+
+// The metrics that are read; the indexes of a sample.
+const (
+	mTime = iota
+	mUser
+	mSystem
+	mAllocBytes
+	mAllocs
+	mTinyAllocs
+	mCycles
+	mGCCPU
+	mGCIdleCPU
+	mLive
+	mGoal
+	mHeap
+	mGoroutines
+	mCount
+)
+
+var metricNames = map[string]int{
+	"time":                                  mTime,   // nanoseconds
+	"cpu/user:seconds":                      mUser,   // of getrusage
+	"cpu/system:seconds":                    mSystem, // of getrusage
+	"/gc/heap/allocs:bytes":                 mAllocBytes,
+	"/gc/heap/allocs:objects":               mAllocs,
+	"/gc/heap/tiny/allocs:objects":          mTinyAllocs,
+	"/gc/cycles/total:gc-cycles":            mCycles,
+	"/cpu/classes/gc/total:cpu-seconds":     mGCCPU,
+	"/cpu/classes/gc/mark/idle:cpu-seconds": mGCIdleCPU,
+	"/gc/heap/live:bytes":                   mLive,
+	"/gc/heap/goal:bytes":                   mGoal,
+	"/memory/classes/heap/objects:bytes":    mHeap,
+	"/sched/goroutines:goroutines":          mGoroutines,
+}
+
+const (
+	pauseHistogram   = "/sched/pauses/total/gc:seconds" // Go 1.22
+	latencyHistogram = "/sched/latencies:seconds"
+)
+
+// A sample is the scalars of one answer; NaN is what that Go version has not.
+type sample [mCount]float64
+
+// parseSample reads the scalars that are asked for in an answer to "metrics".
+func parseSample(answer []byte) (sample, error) {
+	var s sample
+	for i := range s {
+		s[i] = math.NaN()
+	}
+	for line := range bytes.Lines(answer) {
+		name, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+		i, ok := metricNames[string(name)]
+		if !ok {
+			continue
+		}
+		kind, text, _ := bytes.Cut(rest, []byte(" "))
+		var err error
+		switch string(kind) {
+		case "u":
+			var u uint64
+			u, err = strconv.ParseUint(string(text), 10, 64)
+			s[i] = float64(u)
+		case "f":
+			s[i], err = strconv.ParseFloat(string(text), 64)
+		default:
+			err = errors.New("not a number")
+		}
+		if err != nil {
+			return s, fmt.Errorf("parse metric %s: %w", name, err)
+		}
+	}
+	if math.IsNaN(s[mTime]) {
+		return s, errors.New("parse metrics: no time")
+	}
+	return s, nil
+}
+
+func (runtimeProbe) Watch(ctx context.Context, t Target) (Reading, error) {
+	if t.Socket == "" {
+		return Reading{}, errors.New("watch runtime metrics: the subject has no injected probe (consider: a subject built from source)")
+	}
+	c := &client{socket: t.Socket}
+	defer c.close()
+	var w runtimeWatch
+	err := watch(ctx, t, func(at time.Duration) error {
+		answer, err := c.ask("metrics")
+		if err != nil {
+			return err
+		}
+		return w.sample(at, answer)
+	})
+	if err != nil {
+		return Reading{}, fmt.Errorf("watch runtime metrics: %w", err)
+	}
+	return w.reading()
+}
+
+// A runtimeWatch is one window of runtimeProbe.
+type runtimeWatch struct {
+	begun                bool
+	first, last          sample
+	firstText, lastText  []byte  // the answers, for their histograms
+	live                 float64 // sum over samples that follow a cycle
+	lives                int
+	goroutinesMost       float64
+	heap, goal           dyno.Series
+	goroutines, allocate dyno.Series
+}
+
+func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
+	s, err := parseSample(answer)
+	if err != nil {
+		return err
+	}
+	w.lastText = append(w.lastText[:0], answer...)
+	if !w.begun {
+		w.begun, w.first, w.firstText = true, s, bytes.Clone(answer)
+	} else {
+		if sec := (s[mTime] - w.last[mTime]) / 1e9; sec > 0 {
+			addKnown(&w.allocate, at, (s[mAllocBytes]-w.last[mAllocBytes])/sec)
+		}
+		if s[mCycles] > w.last[mCycles] && !math.IsNaN(s[mLive]) {
+			w.live += s[mLive]
+			w.lives++
+		}
+	}
+	addKnown(&w.heap, at, s[mHeap])
+	if s[mGoal] < noGoal {
+		add(&w.goal, at, s[mGoal])
+	}
+	addKnown(&w.goroutines, at, s[mGoroutines])
+	w.goroutinesMost = max(w.goroutinesMost, s[mGoroutines])
+	w.last = s
+	return nil
+}
+
+func addKnown(s *dyno.Series, at time.Duration, v float64) {
+	if !math.IsNaN(v) {
+		add(s, at, v)
+	}
+}
+
+func (w *runtimeWatch) reading() (Reading, error) {
+	var r Reading
+	value := func(metric string, v float64) {
+		if !math.IsNaN(v) {
+			r.Values = append(r.Values, dyno.Value{Metric: metric, Value: v})
+		}
+	}
+	grown := func(i int) float64 { return w.last[i] - w.first[i] }
+	value("cpu-sec", grown(mUser)+grown(mSystem))
+	value("alloc-B", grown(mAllocBytes))
+	// Tiny objects share a block and are counted apart; with them it is what
+	// runtime.MemStats and go test -benchmem call allocations.
+	value("allocs", grown(mAllocs)+grown(mTinyAllocs))
+	value("gc-cycles", grown(mCycles))
+	value("gc-cpu-sec", max(0, grown(mGCCPU)-grown(mGCIdleCPU)))
+	value("goroutines", w.goroutinesMost)
+	if w.lives > 0 {
+		value("heap-live-B", w.live/float64(w.lives))
+	}
+	pauses, err := grownHistogram(w.firstText, w.lastText, pauseHistogram)
+	if err != nil {
+		return Reading{}, err
+	}
+	if pauses != nil {
+		value("stw-max-sec", pauses.max())
+		value("stw-total-sec", pauses.sum())
+	}
+	waits, err := grownHistogram(w.firstText, w.lastText, latencyHistogram)
+	if err != nil {
+		return Reading{}, err
+	}
+	if waits.count() > 0 {
+		value("sched-p99-sec", waits.quantile(0.99))
+	}
+	w.heap.Metric, w.goal.Metric = "heap-B", "heap-goal-B"
+	w.goroutines.Metric, w.allocate.Metric = "goroutines", "alloc-B/s"
+	for _, s := range []dyno.Series{w.heap, w.goal, w.goroutines, w.allocate} {
+		if len(s.At) > 0 {
+			r.Series = append(r.Series, s)
+		}
+	}
+	return r, nil
+}

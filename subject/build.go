@@ -1,0 +1,256 @@
+// Package subject turns a [dyno.Subject] into a running process, and back into
+// nothing: it builds, injects the probe, launches, awaits and stops.
+//
+// It owns the private folder of builds, worktrees and module copies, the
+// supervisors that end every process of ours and remove every temporary file,
+// however dyno itself ends, and the source of the injected probe. It does not
+// ask the probe anything but "hello", reads no metric, sends no load, and
+// leaves the user's tree and the module cache as they are.
+//
+// A program that uses it must call [Main] first thing in main.
+package subject
+
+import (
+	"context"
+	"debug/buildinfo"
+	"fmt"
+	"go/version"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/dynolab/dyno"
+)
+
+// Built is an executable subject.
+type Built struct {
+	Path     string   // of the executable, absolute
+	Go       string   // version of the toolchain that built it, such as "go1.26.8"; "" if unknown
+	Rev      string   // commit, with "+dirty" if the tree has changes beside it, or module version; "" if neither
+	Injected bool     // the probe is in it
+	Warnings []string // doubts about this build
+}
+
+// A Builder builds subjects, each only once. It must be closed.
+type Builder struct {
+	dir   string // private
+	guard *group // removes dir when dyno and all of the builder's commands have ended
+
+	mu      sync.Mutex // one build at a time: each takes all CPUs
+	built   map[string]*Built
+	copies  map[string]*source // of module versions
+	trees   map[string]string  // worktrees, by repository and commit
+	added   []worktree
+	scratch int // numbers names in dir
+}
+
+// NewBuilder makes a private folder below parent, which "" makes the system's
+// for temporary files. Close removes it, and so does a supervisor if dyno ends
+// without.
+func NewBuilder(parent string) (*Builder, error) {
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	// go build -overlay ignores files in a folder reached through a link.
+	parent, err := filepath.EvalSymlinks(parent)
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for builds: %w", err)
+	}
+	if parent, err = filepath.Abs(parent); err != nil {
+		return nil, err
+	}
+	b := &Builder{
+		dir:   scratchName(parent),
+		built: map[string]*Built{}, copies: map[string]*source{}, trees: map[string]string{},
+	}
+	if b.guard, err = launch(job{Scratch: b.dir}); err != nil {
+		return nil, fmt.Errorf("make a folder for builds: %w", err)
+	}
+	if err := os.Mkdir(filepath.Join(b.dir, "tmp"), 0o700); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Close removes the worktrees and the private folder, and with it the
+// executables.
+func (b *Builder) Close() error {
+	err := b.removeTrees()
+	b.guard.stop(0)
+	return err
+}
+
+// Check finds what makes a Build or a Start of s impossible, short of
+// compiling: a package, revision, module version or toolchain that does not
+// exist, a Go version too old for the module, a mistake in a template. What
+// the user can correct is a [*dyno.PlanError].
+func (b *Builder) Check(ctx context.Context, s dyno.Subject) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, _, err := expand(s, "127.0.0.1:1"); err != nil {
+		return err
+	}
+	if s.Binary != "" {
+		_, err := executable(s)
+		return err
+	}
+	src, err := b.find(ctx, s)
+	if err != nil {
+		return err
+	}
+	_, err = b.goVersion(ctx, src, s)
+	return err
+}
+
+// Build returns the executable of s: once built for a package or module, a
+// revision, a Go version, flags and injection, it is kept. The context's end
+// stops the compiler. Errors are those of Check, and those of the compiler.
+//
+// Note: the probe imports runtime/pprof, so the linker keeps heap profiling
+// (one sample per 512 KiB) even in a service that has no profiles itself. That
+// is alike in all settings.
+func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s.Binary != "" {
+		return given(s)
+	}
+	key := fmt.Sprintf("%q %t", append([]string{s.Dir, s.Package, s.Module, s.Rev, s.Go}, s.Build...), s.NoInject)
+	if built := b.built[key]; built != nil {
+		return built, nil
+	}
+	src, err := b.find(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	gov, err := b.goVersion(ctx, src, s)
+	if err != nil {
+		return nil, err
+	}
+	built := &Built{Go: gov, Rev: src.rev}
+	if !s.NoInject {
+		if err := b.injected(ctx, src, s, built); err != nil {
+			return nil, err
+		}
+	}
+	if !built.Injected {
+		if built.Path, err = b.compile(ctx, src, s, built.Go); err != nil {
+			return nil, fmt.Errorf("build %s: %w", s.String(), err)
+		}
+	}
+	b.built[key] = built
+	return built, nil
+}
+
+// injected builds the subject with the probe, or adds a warning.
+func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, built *Built) error {
+	why := ""
+	if older(built.Go, "go1.22") {
+		why = "it needs Go 1.22, not " + built.Go
+	} else if strings.Contains(strings.Join(s.Build, " ")+" "+os.Getenv("GOFLAGS"), "-overlay") {
+		why = "the build has an -overlay of its own"
+	} else {
+		flag, err := b.overlay(src.dir)
+		if err != nil {
+			return fmt.Errorf("inject the probe: %w", err)
+		}
+		if built.Path, err = b.compile(ctx, src, s, built.Go, flag); err == nil {
+			built.Injected = true
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		why = "the package does not build with it: " + strings.ReplaceAll(firstMessage(err), b.dir+string(filepath.Separator), "")
+	}
+	built.Warnings = append(built.Warnings, "the probe was not injected ("+why+"): measured from outside only")
+	return nil
+}
+
+// older compares versions; one in development is not older than any.
+func older(v, than string) bool { return version.IsValid(v) && version.Compare(v, than) < 0 }
+
+// compile runs go build and returns the executable.
+func (b *Builder) compile(ctx context.Context, src *source, s dyno.Subject, gov string, flags ...string) (string, error) {
+	out := b.name("bin")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		return "", err
+	}
+	args := []string{"build"}
+	if !older(gov, "go1.18") {
+		// No VCS stamp: Built.Rev has it, and equal sources give equal bytes.
+		args = append(args, "-buildvcs=false")
+	}
+	args = append(append(append(args, src.flags...), s.Build...), flags...)
+	args = append(args, "-o", out+string(filepath.Separator), ".")
+	if _, err := b.command(ctx, src.dir, src.env, "go", args...); err != nil {
+		return "", err
+	}
+	files, err := os.ReadDir(out)
+	if err != nil {
+		return "", err
+	}
+	if len(files) != 1 {
+		return "", fmt.Errorf("go %s made %d files, not an executable", strings.Join(args, " "), len(files))
+	}
+	return filepath.Join(out, files[0].Name()), nil
+}
+
+// name returns a new path in the private folder.
+func (b *Builder) name(prefix string) string {
+	b.scratch++
+	return filepath.Join(b.dir, prefix+strconv.Itoa(b.scratch))
+}
+
+// executable returns the absolute path of s.Binary.
+func executable(s dyno.Subject) (string, error) {
+	path := s.Binary
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.Dir, path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", &dyno.PlanError{Msg: fmt.Sprintf("binary %s: %v", s.Binary, err)}
+	case info.IsDir():
+		return "", &dyno.PlanError{Msg: fmt.Sprintf("binary %s is a directory (consider: package: %s)", s.Binary, s.Binary)}
+	case info.Mode()&0o111 == 0 && filepath.Ext(path) != ".exe":
+		return "", &dyno.PlanError{Msg: fmt.Sprintf("binary %s is not executable (consider: chmod +x %s)", s.Binary, s.Binary)}
+	}
+	return path, nil
+}
+
+// given describes an executable that is given.
+func given(s dyno.Subject) (*Built, error) {
+	path, err := executable(s)
+	if err != nil {
+		return nil, err
+	}
+	built := &Built{Path: path}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		built.Warnings = []string{s.Binary + " is no Go executable: it has no GC trace"}
+		return built, nil
+	}
+	built.Go = info.GoVersion
+	modified := ""
+	for _, kv := range info.Settings {
+		switch {
+		case kv.Key == "vcs.revision":
+			built.Rev = kv.Value
+		case kv.Key == "vcs.modified" && kv.Value == "true":
+			modified = "+dirty"
+		}
+	}
+	if built.Rev != "" {
+		built.Rev += modified
+	}
+	return built, nil
+}

@@ -1,0 +1,118 @@
+package subject
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// command runs a program for the build, under a supervisor: if dyno is killed
+// no compiler goes on, and the guard of b waits for it before it removes the
+// folder. It returns what the program wrote to its standard output.
+func (b *Builder) command(ctx context.Context, dir string, env map[string]string, name string, args ...string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("%w (consider: install %s)", err, name)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	vars := map[string]string{"GOTMPDIR": filepath.Join(b.dir, "tmp"), "GIT_TERMINAL_PROMPT": "0"}
+	maps.Copy(vars, env)
+	var stdout, stderr bytes.Buffer
+	g, err := launch(job{
+		Path: path, Args: append([]string{name}, args...), Dir: dir,
+		Env:    environ(vars, dir, "", false),
+		stdout: &stdout, stderr: &stderr, held: b.guard.hold(),
+	})
+	if err != nil {
+		return "", fmt.Errorf("start %s: %w", name, err)
+	}
+	select {
+	case <-ctx.Done():
+		g.stop(0)
+		return "", ctx.Err()
+	case <-g.done:
+		g.stop(0)
+	}
+	if g.status != "exit status 0" {
+		return stdout.String(), &commandError{append([]string{name}, args...), g.status, stderr.String()}
+	}
+	return stdout.String(), nil
+}
+
+// A commandError is a command that ended otherwise than well.
+type commandError struct {
+	args   []string
+	status string
+	stderr string
+}
+
+const errorLines = 40 // of a command's stderr in an error
+
+// cures are what helps against messages of the go command.
+var cures = []struct{ message, cure string }{
+	{"missing go.sum entry", "go mod tidy"},
+	{"updates to go.mod needed", "go mod tidy"},
+	{"no required module provides package", "go mod tidy"},
+	{"inconsistent vendoring", "go mod vendor"},
+	{"GOTOOLCHAIN=local)", "GOTOOLCHAIN=auto, or a newer Go"},
+	{"C compiler", "CGO_ENABLED=0, or install a C compiler"},
+	{"dubious ownership", "git config --global --add safe.directory DIR"},
+}
+
+func (e *commandError) Error() string {
+	quoted := make([]string, len(e.args))
+	for i, a := range e.args {
+		quoted[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\n'\"$\\") {
+			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	s := strings.Join(quoted, " ") + ": " + e.status
+	for _, c := range cures {
+		if strings.Contains(e.stderr, c.message) {
+			s += " (consider: " + c.cure + ")"
+			break
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
+	if len(lines) > errorLines {
+		lines = append(lines[:errorLines], fmt.Sprintf("… and %d more lines", len(lines)-errorLines))
+	}
+	return s + "\n" + strings.Join(lines, "\n")
+}
+
+// firstMessage is the first line of a command's stderr that is not a heading.
+func firstMessage(err error) string {
+	e, ok := err.(*commandError)
+	if !ok {
+		return err.Error()
+	}
+	for line := range strings.Lines(e.stderr) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go: downloading") {
+			return line
+		}
+	}
+	return e.status
+}
+
+// findUp returns the first file of that name in dir or above it, or "".
+func findUp(dir, name string) string {
+	for {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}

@@ -1,0 +1,103 @@
+//go:build !linux
+
+package subject
+
+import (
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// Elsewhere than on Linux there are no supervisors: processes and paths are
+// cleaned up by dyno itself, if it gets to it, and a child that left its
+// process group survives.
+
+// Main does nothing on this system.
+func Main() { mainCalled.Store(true) }
+
+type groupImpl struct{ *ownGroup }
+
+type ownGroup struct {
+	cmd   *exec.Cmd // nil if nothing runs
+	ended chan struct{}
+	quit  chan struct{} // closed by kill
+
+	mu    sync.Mutex
+	paths []string
+}
+
+func (g *group) hold() *os.File { return nil }
+
+func (o *ownGroup) remove(path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.paths = append(o.paths, path)
+}
+
+func (o *ownGroup) terminate(grace time.Duration) {
+	if o.cmd == nil {
+		return
+	}
+	terminateGroup(o.cmd.Process)
+	select {
+	case <-o.ended:
+	case <-time.After(grace):
+		killGroup(o.cmd.Process)
+	}
+}
+
+func (o *ownGroup) kill() { close(o.quit) }
+
+func launch(j job) (*group, error) {
+	o := &ownGroup{ended: make(chan struct{}), quit: make(chan struct{})}
+	g := &group{done: make(chan struct{}), impl: groupImpl{o}}
+	if j.Scratch != "" {
+		if err := os.Mkdir(j.Scratch, 0o700); err != nil {
+			return nil, err
+		}
+		o.paths = []string{j.Scratch}
+	}
+	if j.Path == "" {
+		go func() {
+			<-o.quit
+			o.cleanUp()
+			close(g.done)
+		}()
+		return g, nil
+	}
+	o.cmd = &exec.Cmd{
+		Path: j.Path, Args: j.Args, Env: j.Env, Dir: j.Dir,
+		Stdout: j.stdout, Stderr: j.stderr,
+		SysProcAttr: ownProcessGroup(), WaitDelay: time.Second,
+	}
+	if err := o.cmd.Start(); err != nil {
+		o.cleanUp()
+		return nil, err
+	}
+	g.pid = o.cmd.Process.Pid
+	go func() {
+		select {
+		case <-o.quit:
+			killGroup(o.cmd.Process)
+		case <-o.ended:
+		}
+	}()
+	go func() {
+		o.cmd.Wait()
+		close(o.ended)
+		killGroup(o.cmd.Process)
+		g.status = o.cmd.ProcessState.String()
+		o.cleanUp()
+		close(g.done)
+	}()
+	return g, nil
+}
+
+func (o *ownGroup) cleanUp() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, path := range o.paths {
+		os.RemoveAll(path)
+	}
+}

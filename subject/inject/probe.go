@@ -1,0 +1,275 @@
+package main
+
+// This file is added by dyno, through go build -overlay, to the main package
+// of a service that it measures. It does nothing unless DYNO_PROBE is set. It
+// then answers questions about the process on the unix socket named there: a
+// line "COMMAND [ARG]" is answered with "ok N" and N bytes, or with
+// "error MESSAGE". No port and no HTTP handler is opened.
+//
+// The file must compile beside any code, in any language version that a Go
+// 1.22 toolchain accepts: hence the names, the renamed imports and the absence
+// of newer built-in functions. Answers to "metrics" are made without
+// allocating, as allocations per request are among what dyno measures.
+
+import (
+	dynoProbeBufio "bufio"
+	dynoProbeBytes "bytes"
+	dynoProbeErrors "errors"
+	dynoProbeIO "io"
+	dynoProbeNet "net"
+	dynoProbeOS "os"
+	dynoProbeRuntime "runtime"
+	dynoProbeDebug "runtime/debug"
+	dynoProbeMetrics "runtime/metrics"
+	dynoProbePprof "runtime/pprof"
+	dynoProbeTrace "runtime/trace"
+	dynoProbeStrconv "strconv"
+	dynoProbeStrings "strings"
+	dynoProbeTime "time"
+)
+
+func init() {
+	path := dynoProbeOS.Getenv("DYNO_PROBE")
+	if path == "" {
+		return
+	}
+	dynoProbeOS.Unsetenv("DYNO_PROBE") // it is not for children of this process
+	l, err := dynoProbeNet.Listen("unix", path)
+	if err != nil {
+		dynoProbeOS.Stderr.WriteString("dyno probe: " + err.Error() + "\n")
+		return
+	}
+	go dynoProbeServe(l)
+}
+
+func dynoProbeServe(l dynoProbeNet.Listener) {
+	for {
+		conn, err := l.Accept()
+		if dynoProbeErrors.Is(err, dynoProbeNet.ErrClosed) {
+			return
+		}
+		if err != nil { // out of file descriptors: the service's trouble, and it may pass
+			dynoProbeTime.Sleep(50 * dynoProbeTime.Millisecond)
+			continue
+		}
+		go (&dynoProbeConn{}).serve(conn)
+	}
+}
+
+// A dynoProbeConn keeps what is reused from one command to the next.
+type dynoProbeConn struct {
+	samples []dynoProbeMetrics.Sample
+	head    []byte
+	body    []byte
+}
+
+func (c *dynoProbeConn) serve(conn dynoProbeNet.Conn) {
+	defer conn.Close()
+	r := dynoProbeBufio.NewReaderSize(conn, 256)
+	for {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return
+		}
+		c.body = c.body[:0]
+		if err := c.answer(dynoProbeBytes.TrimSpace(line)); err != nil {
+			msg := dynoProbeStrings.Replace(err.Error(), "\n", " ", -1)
+			c.head = append(append(append(c.head[:0], "error "...), msg...), '\n')
+			c.body = c.body[:0]
+		} else {
+			c.head = append(c.head[:0], "ok "...)
+			c.head = append(dynoProbeStrconv.AppendInt(c.head, int64(len(c.body)), 10), '\n')
+		}
+		if _, err := conn.Write(c.head); err != nil {
+			return
+		}
+		if _, err := conn.Write(c.body); err != nil {
+			return
+		}
+		if cap(c.body) > 1<<20 { // a profile: not to be kept in the service's heap
+			c.body = nil
+		}
+	}
+}
+
+// answer puts the answer to the command into c.body.
+func (c *dynoProbeConn) answer(line []byte) error {
+	if string(line) == "metrics" { // the one that is asked often
+		c.metrics()
+		return nil
+	}
+	args := dynoProbeStrings.Fields(string(line))
+	if len(args) == 0 {
+		return dynoProbeErrors.New("no command")
+	}
+	switch args[0] {
+	case "hello":
+		c.line("go ", dynoProbeRuntime.Version())
+		c.line("pid ", dynoProbeStrconv.Itoa(dynoProbeOS.Getpid()))
+	case "memstats":
+		c.memstats()
+	case "gcstats":
+		c.gcstats()
+	case "gc":
+		dynoProbeRuntime.GC()
+	case "free":
+		dynoProbeDebug.FreeOSMemory()
+	case "profile":
+		return c.profile(args[1:])
+	case "cpu":
+		return c.during(args[1:], dynoProbePprof.StartCPUProfile, dynoProbePprof.StopCPUProfile)
+	case "trace":
+		return c.during(args[1:], dynoProbeTrace.Start, dynoProbeTrace.Stop)
+	default:
+		return dynoProbeErrors.New("unknown command " + dynoProbeStrconv.Quote(args[0]))
+	}
+	return nil
+}
+
+// Write makes a dynoProbeConn the writer of its own body.
+func (c *dynoProbeConn) Write(p []byte) (int, error) {
+	c.body = append(c.body, p...)
+	return len(p), nil
+}
+
+func (c *dynoProbeConn) line(name, value string) {
+	c.body = append(append(append(c.body, name...), value...), '\n')
+}
+
+func (c *dynoProbeConn) uint(name string, v uint64) {
+	c.body = append(append(c.body, name...), ' ')
+	c.body = append(dynoProbeStrconv.AppendUint(c.body, v, 10), '\n')
+}
+
+func (c *dynoProbeConn) float(name string, v float64) {
+	c.body = append(append(c.body, name...), ' ')
+	c.body = append(dynoProbeStrconv.AppendFloat(c.body, v, 'g', -1, 64), '\n')
+}
+
+func (c *dynoProbeConn) metrics() {
+	if c.samples == nil {
+		for _, d := range dynoProbeMetrics.All() {
+			if !dynoProbeStrings.HasPrefix(d.Name, "/godebug/") {
+				c.samples = append(c.samples, dynoProbeMetrics.Sample{Name: d.Name})
+			}
+		}
+	}
+	dynoProbeMetrics.Read(c.samples)
+	c.uint("time u", uint64(dynoProbeTime.Now().UnixNano()))
+	if dynoProbeCPU != nil {
+		user, system := dynoProbeCPU()
+		c.float("cpu/user:seconds f", user)
+		c.float("cpu/system:seconds f", system)
+	}
+	for i := range c.samples {
+		s := &c.samples[i]
+		c.body = append(c.body, s.Name...)
+		switch s.Value.Kind() {
+		case dynoProbeMetrics.KindUint64:
+			c.uint(" u", s.Value.Uint64())
+		case dynoProbeMetrics.KindFloat64:
+			c.float(" f", s.Value.Float64())
+		case dynoProbeMetrics.KindFloat64Histogram:
+			c.histogram(s.Value.Float64Histogram())
+		default: // of a later Go
+			c.body = c.body[:len(c.body)-len(s.Name)]
+		}
+	}
+}
+
+func (c *dynoProbeConn) histogram(h *dynoProbeMetrics.Float64Histogram) {
+	c.body = append(c.body, " h"...)
+	for i, n := range h.Counts {
+		if n == 0 {
+			continue
+		}
+		c.body = append(c.body, ' ')
+		c.body = dynoProbeStrconv.AppendFloat(c.body, h.Buckets[i], 'g', -1, 64)
+		c.body = append(c.body, ',')
+		c.body = dynoProbeStrconv.AppendFloat(c.body, h.Buckets[i+1], 'g', -1, 64)
+		c.body = append(c.body, ',')
+		c.body = dynoProbeStrconv.AppendUint(c.body, n, 10)
+	}
+	c.body = append(c.body, '\n')
+}
+
+// dynoProbeCPU returns the CPU time of the process in seconds, where the
+// operating system tells. The other injected file sets it.
+var dynoProbeCPU func() (user, system float64)
+
+func (c *dynoProbeConn) memstats() {
+	var m dynoProbeRuntime.MemStats
+	dynoProbeRuntime.ReadMemStats(&m)
+	for _, v := range []struct {
+		name  string
+		value uint64
+	}{
+		{"Alloc", m.Alloc}, {"TotalAlloc", m.TotalAlloc}, {"Sys", m.Sys}, {"Lookups", m.Lookups},
+		{"Mallocs", m.Mallocs}, {"Frees", m.Frees},
+		{"HeapAlloc", m.HeapAlloc}, {"HeapSys", m.HeapSys}, {"HeapIdle", m.HeapIdle}, {"HeapInuse", m.HeapInuse},
+		{"HeapReleased", m.HeapReleased}, {"HeapObjects", m.HeapObjects},
+		{"StackInuse", m.StackInuse}, {"StackSys", m.StackSys},
+		{"MSpanInuse", m.MSpanInuse}, {"MSpanSys", m.MSpanSys},
+		{"MCacheInuse", m.MCacheInuse}, {"MCacheSys", m.MCacheSys},
+		{"BuckHashSys", m.BuckHashSys}, {"GCSys", m.GCSys}, {"OtherSys", m.OtherSys},
+		{"NextGC", m.NextGC}, {"LastGC", m.LastGC}, {"PauseTotalNs", m.PauseTotalNs},
+		{"NumGC", uint64(m.NumGC)}, {"NumForcedGC", uint64(m.NumForcedGC)},
+	} {
+		c.uint(v.name, v.value)
+	}
+	c.float("GCCPUFraction", m.GCCPUFraction)
+	c.line("EnableGC ", dynoProbeStrconv.FormatBool(m.EnableGC))
+	c.line("DebugGC ", dynoProbeStrconv.FormatBool(m.DebugGC))
+}
+
+func (c *dynoProbeConn) gcstats() {
+	var s dynoProbeDebug.GCStats
+	dynoProbeDebug.ReadGCStats(&s)
+	c.uint("NumGC", uint64(s.NumGC))
+	c.uint("PauseTotal", uint64(s.PauseTotal))
+	last := uint64(0)
+	if s.NumGC > 0 {
+		last = uint64(s.LastGC.UnixNano())
+	}
+	c.uint("LastGC", last)
+	for i := 0; i < len(s.Pause) && i < len(s.PauseEnd); i++ { // the latest first
+		c.body = append(c.body, "pause "...)
+		c.body = dynoProbeStrconv.AppendInt(c.body, s.PauseEnd[i].UnixNano(), 10)
+		c.uint("", uint64(s.Pause[i]))
+	}
+}
+
+func (c *dynoProbeConn) profile(args []string) error {
+	if len(args) == 0 {
+		return dynoProbeErrors.New("profile: no name")
+	}
+	p := dynoProbePprof.Lookup(args[0])
+	if p == nil {
+		return dynoProbeErrors.New("unknown profile " + dynoProbeStrconv.Quote(args[0]))
+	}
+	debug := 0
+	if len(args) > 1 {
+		var err error
+		if debug, err = dynoProbeStrconv.Atoi(args[1]); err != nil {
+			return err
+		}
+	}
+	return p.WriteTo(c, debug)
+}
+
+// during records into the body for as many seconds as args says.
+func (c *dynoProbeConn) during(args []string, start func(dynoProbeIO.Writer) error, stop func()) error {
+	seconds := 0.0
+	if len(args) > 0 {
+		seconds, _ = dynoProbeStrconv.ParseFloat(args[0], 64)
+	}
+	if !(seconds > 0 && seconds <= 86400) {
+		return dynoProbeErrors.New("want a number of seconds above 0")
+	}
+	if err := start(c); err != nil {
+		return err
+	}
+	dynoProbeTime.Sleep(dynoProbeTime.Duration(seconds * float64(dynoProbeTime.Second)))
+	stop()
+	return nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// dial starts the probe and returns a client of it.
+func dial(t testing.TB) *bufio.ReadWriter {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	go func() { dynoProbeServe(l); close(served) }()
+	t.Cleanup(func() { l.Close(); <-served })
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
+}
+
+// ask returns the body of the answer to an OK command, or its error.
+func ask(t testing.TB, rw *bufio.ReadWriter, command string) (string, error) {
+	t.Helper()
+	fmt.Fprintln(rw, command)
+	rw.Flush()
+	head, err := rw.ReadString('\n')
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	head = strings.TrimSuffix(head, "\n")
+	if msg, ok := strings.CutPrefix(head, "error "); ok {
+		return "", fmt.Errorf("%s", msg)
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(head, "ok "))
+	if err != nil {
+		t.Fatalf("%s: answer %q", command, head)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(rw, body); err != nil {
+		t.Fatal(err)
+	}
+	return string(body), nil
+}
+
+func TestCommands(t *testing.T) {
+	rw := dial(t)
+	for _, test := range []struct{ command, want string }{
+		{"hello", "go " + runtime.Version() + "\npid "},
+		{"metrics", "\n/gc/heap/allocs:bytes u "},
+		{"metrics", "\n/sched/latencies:seconds h "},
+		{"metrics", "\ncpu/user:seconds f "},
+		{"gc", ""},
+		{"free", ""},
+		{"memstats", "\nHeapAlloc "},
+		{"gcstats", "\npause "},
+		{"profile goroutine 1", "goroutine profile: total "},
+		{"profile heap", "\x1f\x8b"},
+		{"cpu 0.02", "\x1f\x8b"},
+		{"trace 0.02", "go 1."},
+	} {
+		got, err := ask(t, rw, test.command)
+		if err != nil || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %.200q, %v; want it to have %q", test.command, got, err, test.want)
+		}
+	}
+	for _, test := range []struct{ command, want string }{
+		{"profile nosuch", `unknown profile "nosuch"`},
+		{"profile", "no name"},
+		{"cpu x", "seconds"},
+		{"frobnicate", `unknown command "frobnicate"`},
+		{"", "no command"},
+	} {
+		if _, err := ask(t, rw, test.command); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %q", test.command, err, test.want)
+		}
+	}
+	if _, err := ask(t, rw, "hello"); err != nil {
+		t.Errorf("the connection does not survive errors: %v", err)
+	}
+}
+
+// Every line of "metrics" has a name, a kind and values that parse.
+func TestMetricsFormat(t *testing.T) {
+	body, err := ask(t, dial(t), "metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(body, "\n"), "\n")
+	if !strings.HasPrefix(lines[0], "time u ") {
+		t.Errorf("first line %q", lines[0])
+	}
+	for _, line := range lines {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 3 && f[1] == "u":
+			_, err = strconv.ParseUint(f[2], 10, 64)
+		case len(f) == 3 && f[1] == "f":
+			_, err = strconv.ParseFloat(f[2], 64)
+		case len(f) >= 2 && f[1] == "h":
+			for _, bucket := range f[2:] {
+				var lo, hi float64
+				var n uint64
+				_, err = fmt.Sscanf(strings.ReplaceAll(bucket, ",", " "), "%g %g %d", &lo, &hi, &n)
+				if err == nil && (lo >= hi || n == 0) {
+					err = fmt.Errorf("bucket %s", bucket)
+				}
+			}
+		default:
+			err = fmt.Errorf("%d fields", len(f))
+		}
+		if err != nil || strings.HasPrefix(line, "/godebug/") {
+			t.Errorf("line %q: %v", line, err)
+		}
+	}
+}
+
+// The probe is not to be seen in the service's own allocations.
+func TestMetricsAllocateNothing(t *testing.T) {
+	c := &dynoProbeConn{}
+	command := []byte("metrics")
+	c.answer(command)
+	if n := testing.AllocsPerRun(100, func() { c.body = c.body[:0]; c.answer(command) }); n > 1 {
+		t.Errorf("metrics allocates %v times", n)
+	}
+	if !bytes.Contains(c.body, []byte("/gc/cycles/total:gc-cycles u ")) {
+		t.Error("no metrics")
+	}
+}

@@ -1,0 +1,114 @@
+//go:build linux
+
+package subject
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// victim is a dyno in little: it builds, starts a service that forks, and
+// begins a second build, in a worktree, that does not end. It says what there
+// is to be cleaned up and waits to be killed.
+func victim() {
+	check := func(err error) {
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+	}
+	ctx := context.Background()
+	b, err := NewBuilder(os.Getenv("DYNO_TEST_VICTIM"))
+	check(err)
+	s := dyno.Subject{Package: "testdata/service", Args: []string{"-addr", "{{.Addr}}", "-mode", "fork"}}
+	built, err := b.Build(ctx, s)
+	check(err)
+	p, err := Start(ctx, built, s, Options{})
+	check(err)
+	check(b.Check(ctx, dyno.Subject{Package: os.Getenv("DYNO_TEST_REPO"), Rev: "HEAD"}))
+	go b.command(ctx, b.dir, nil, "sh", "-c", "sleep 1000 & while :; do mkdir -p tmp/x; done")
+	for len(descendants(os.Getpid())) < 8 { // guard; supervisor, service, sh, sleep; supervisor, sh, sleep
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, pid := range descendants(os.Getpid()) {
+		fmt.Println("pid", pid)
+	}
+	for _, path := range []string{b.dir, filepath.Dir(p.Socket)} {
+		fmt.Println("path", path)
+	}
+	fmt.Println("ready")
+	select {}
+}
+
+// After a kill -9 of dyno no process and no temporary file of ours is left.
+func TestKilled(t *testing.T) {
+	repo := tree(t, "go.mod", goMod, "main.go", helloMain)
+	run(t, repo, "git", "init", "-q")
+	run(t, repo, "git", "add", ".")
+	run(t, repo, "git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "one")
+
+	cmd := exec.Command(must(t, os.Executable))
+	cmd.Env = append(os.Environ(), "DYNO_TEST_VICTIM="+t.TempDir(), "DYNO_TEST_REPO="+repo)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	var paths []string
+	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "ready"; {
+		var pid int
+		if _, err := fmt.Sscanf(lines.Text(), "pid %d", &pid); err == nil {
+			pids = append(pids, pid)
+		} else if path, ok := strings.CutPrefix(lines.Text(), "path "); ok {
+			paths = append(paths, path)
+		} else {
+			t.Error(lines.Text())
+		}
+	}
+	if len(pids) < 8 || len(paths) != 2 || !exists(paths[0]) || !exists(paths[1]) {
+		t.Errorf("processes %v, paths %v: want more to clean up", pids, paths)
+	}
+	if list := run(t, repo, "git", "worktree", "list"); !strings.Contains(list, "\n") {
+		t.Error("no worktree to clean up")
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+
+	deadline := time.Now().Add(20 * time.Second)
+	left := func() (list []string) {
+		for _, pid := range pids {
+			if !gone(pid) {
+				name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+				list = append(list, fmt.Sprintf("process %d %q", pid, name))
+			}
+		}
+		for _, path := range paths {
+			if exists(path) {
+				list = append(list, path)
+			}
+		}
+		if list2 := run(t, repo, "git", "worktree", "list"); strings.Contains(list2, "\n") {
+			list = append(list, list2)
+		}
+		return list
+	}
+	for len(left()) > 0 && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if l := left(); len(l) > 0 {
+		t.Errorf("left after kill -9: %v", l)
+	}
+}

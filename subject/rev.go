@@ -1,0 +1,98 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dynolab/dyno"
+)
+
+// A worktree is a checkout that git has on its list.
+type worktree struct{ repo, path string }
+
+// git runs git in a repository of the user's, without its hooks.
+func (b *Builder) git(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := b.command(ctx, dir, nil, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull}, args...)...)
+	return strings.TrimSpace(out), err
+}
+
+// revision returns the place of the package in dir in a worktree of s.Rev, and
+// the commit.
+func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (string, string, error) {
+	top, err := b.git(ctx, dir, "rev-parse", "--show-toplevel", "--git-common-dir")
+	if err != nil {
+		var failed *commandError
+		if errors.As(err, &failed) {
+			return "", "", planErrorf("rev %s: %s is not in a git repository: %s", s.Rev, dir, firstMessage(err))
+		}
+		return "", "", err
+	}
+	repo, common, _ := strings.Cut(top, "\n")
+	if !filepath.IsAbs(common) {
+		common = filepath.Join(dir, common)
+	}
+	commit, err := b.git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", s.Rev+"^{commit}")
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", "", ctx.Err()
+		}
+		return "", "", planErrorf("rev %s: no such revision in %s", s.Rev, repo)
+	}
+	tree := b.trees[repo+" "+commit]
+	if tree == "" {
+		// The folder's name becomes the worktree's name in git's list, so
+		// it must be one that nobody else uses there.
+		tree = b.name(filepath.Base(b.dir) + "-")
+		b.guard.remove(filepath.Join(common, "worktrees", filepath.Base(tree)))
+		b.added = append(b.added, worktree{repo, tree})
+		if _, err := b.git(ctx, repo, "worktree", "add", "--detach", tree, commit); err != nil {
+			return "", "", fmt.Errorf("check out %s: %w", s.Rev, err)
+		}
+		b.trees[repo+" "+commit] = tree
+	}
+	rel, err := filepath.Rel(repo, dir)
+	if err != nil {
+		return "", "", err
+	}
+	if dir = filepath.Join(tree, rel); !exists(dir) {
+		return "", "", planErrorf("rev %s: package %s does not exist in it", s.Rev, s.Package)
+	}
+	return dir, commit, nil
+}
+
+// removeTrees removes the worktrees from disk and from git's list.
+func (b *Builder) removeTrees() error {
+	var errs []error
+	for _, w := range b.added {
+		ctx := context.Background() // also after an interrupt
+		if !exists(w.path) {
+			continue // the guard removes what git may have written
+		}
+		if _, err := b.git(ctx, w.repo, "worktree", "remove", "--force", w.path); err != nil {
+			errs = append(errs, fmt.Errorf("remove worktree: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// current returns the commit of the working tree that dir is in, "+dirty" if
+// the module has changes beside it, or "" if there is none.
+func (b *Builder) current(ctx context.Context, dir string) string {
+	commit, err := b.git(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
+	if err != nil {
+		return ""
+	}
+	if mod := findUp(dir, "go.mod"); mod != "" {
+		dir = filepath.Dir(mod)
+	}
+	// What dyno itself leaves there is no change of the program.
+	changes, err := b.git(ctx, dir, "status", "--porcelain", "--", ".", ":(exclude)dyno-runs")
+	if err != nil || changes != "" {
+		return commit + "+dirty"
+	}
+	return commit
+}

@@ -1,0 +1,238 @@
+package subject
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/version"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/dynolab/dyno"
+)
+
+// A source is a main package on disk, and how the go command is to be called
+// for it.
+type source struct {
+	dir   string // of the package; holds no symbolic link
+	rev   string // for Built.Rev
+	env   map[string]string
+	flags []string
+}
+
+func planErrorf(format string, args ...any) error {
+	return &dyno.PlanError{Msg: fmt.Sprintf(format, args...)}
+}
+
+// find brings the subject's source to disk and checks that it is what s.Go can
+// build.
+func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
+	var src source
+	var err error
+	switch {
+	case s.Module != "":
+		var copied *source
+		if copied, err = b.module(ctx, s.Module); err == nil {
+			src = *copied
+			src.env = map[string]string{"GOWORK": "off"}
+		}
+	case s.Package != "":
+		src.env = map[string]string{}
+		src.dir, src.rev, err = b.local(ctx, s)
+	default:
+		err = planErrorf("%s is not built from source", s.String())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.Go == "" {
+		return &src, nil
+	}
+	src.env["GOTOOLCHAIN"] = toolchain(s.Go)
+	files := []string{findUp(src.dir, "go.mod")}
+	if work := os.Getenv("GOWORK"); work == "" && src.env["GOWORK"] == "" {
+		files = append(files, findUp(src.dir, "go.work"))
+	} else if work != "off" && src.env["GOWORK"] == "" {
+		files = append(files, work)
+	}
+	for _, file := range files {
+		if err := checkGo(file, src.env["GOTOOLCHAIN"]); err != nil {
+			return nil, err
+		}
+	}
+	return &src, nil
+}
+
+// local returns the directory of a package of the user's, or of the same
+// package in a worktree of another revision.
+func (b *Builder) local(ctx context.Context, s dyno.Subject) (dir, rev string, err error) {
+	base, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return "", "", err
+	}
+	dir = s.Package
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(base, dir)
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && !info.IsDir():
+		return "", "", planErrorf("package %s is a file (want the directory of a main package)", s.Package)
+	case errors.Is(err, os.ErrNotExist) && !filepath.IsAbs(s.Package) && !strings.HasPrefix(s.Package, "."):
+		// Perhaps the import path of a package in the module around.
+		out, err := b.command(ctx, base, nil, "go", "list", "-find", "-f", "{{.Dir}}", s.Package)
+		if err != nil {
+			return "", "", planErrorf("package %s is neither a directory in %s nor a package there: %s", s.Package, base, firstMessage(err))
+		}
+		dir = strings.TrimSpace(out)
+	case err != nil:
+		return "", "", planErrorf("package %s: %v", s.Package, err)
+	}
+	// go build ignores an overlay of files in a folder reached through a link.
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", "", err
+	}
+	if s.Rev != "" {
+		return b.revision(ctx, s, dir)
+	}
+	return dir, b.current(ctx, dir), nil
+}
+
+// goVersion returns the version of the toolchain that builds src, fetching it
+// if need be, and checks that src is a main package.
+func (b *Builder) goVersion(ctx context.Context, src *source, s dyno.Subject) (string, error) {
+	out, err := b.command(ctx, src.dir, src.env, "go", "env", "GOVERSION")
+	if err != nil {
+		if want := src.env["GOTOOLCHAIN"]; want != "" {
+			return "", fmt.Errorf("get Go toolchain %s: %w", want, err)
+		}
+		return "", err
+	}
+	args := append([]string{"list", "-e", "-find"}, src.flags...)
+	args = append(append(args, s.Build...), "-f", "{{.Name}}", ".")
+	name, err := b.command(ctx, src.dir, src.env, "go", args...)
+	if err != nil {
+		return "", err
+	}
+	switch name = strings.TrimSpace(name); name {
+	case "main":
+	case "":
+		return "", planErrorf("%s has no Go files (want a main package)", src.dir)
+	default:
+		return "", planErrorf("%s has package %s (want a main package)", src.dir, name)
+	}
+	return strings.TrimSpace(out), nil
+}
+
+// toolchain is the value of GOTOOLCHAIN for a Go version. From Go 1.21 the
+// first release of a series is 1.N.0; 1.N alone is the language.
+func toolchain(v string) string {
+	v = "go" + strings.TrimPrefix(v, "go")
+	if version.Lang(v) == v && version.Compare(v, "go1.21") >= 0 {
+		v += ".0"
+	}
+	return v
+}
+
+var goLine = regexp.MustCompile(`(?m)^[ \t]*go[ \t]+(\d[^\s]*).*$`)
+
+// checkGo reports a go line that asks for more than the toolchain is. file is
+// a go.mod or go.work; "" is none.
+func checkGo(file, toolchain string) error {
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	m := goLine.FindSubmatchIndex(text)
+	if m == nil {
+		return nil
+	}
+	want := string(text[m[2]:m[3]])
+	if version.Compare(toolchain, "go"+want) >= 0 {
+		return nil
+	}
+	return &dyno.PlanError{
+		File: file, Line: 1 + strings.Count(string(text[:m[0]]), "\n"), Column: 1 + m[2] - m[0],
+		Source: strings.TrimRight(string(text[m[0]:m[1]]), "\r"),
+		Msg:    fmt.Sprintf("Go %s is too old: %s needs go %s", strings.TrimPrefix(toolchain, "go"), filepath.Base(file), want),
+	}
+}
+
+// module copies the module that has the package of a "path@version" out of the
+// module cache: go refuses overlays there, and writes nothing there either.
+func (b *Builder) module(ctx context.Context, spec string) (*source, error) {
+	if src := b.copies[spec]; src != nil {
+		return src, nil
+	}
+	pkg, query, ok := strings.Cut(spec, "@")
+	if !ok || pkg == "" || query == "" {
+		return nil, planErrorf("module %s has no version (want for example %s@latest)", spec, pkg)
+	}
+	scratch := b.name("module")
+	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		return nil, err
+	}
+	// So that no go.mod above the folder counts.
+	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module dyno.invalid/scratch\n"), 0o600); err != nil {
+		return nil, err
+	}
+	m, err := b.download(ctx, scratch, pkg, query)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(scratch, "src")
+	if err := os.CopyFS(dir, os.DirFS(m.Dir)); err != nil { // files become writable
+		return nil, fmt.Errorf("copy module %s: %w", m.Path, err)
+	}
+	if mod := filepath.Join(dir, "go.mod"); !exists(mod) { // older than modules
+		text, err := os.ReadFile(m.GoMod)
+		if err == nil {
+			err = os.WriteFile(mod, text, 0o600)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("copy module %s: %w", m.Path, err)
+		}
+	}
+	// -mod=mod: the copy may have an incomplete go.sum or a vendor folder
+	// that the module zip has stripped.
+	src := &source{
+		dir: filepath.Join(dir, strings.TrimPrefix(pkg, m.Path)), rev: m.Version,
+		flags: []string{"-mod=mod"},
+	}
+	b.copies[spec] = src
+	return src, nil
+}
+
+// A downloaded module is what go mod download -json prints.
+type downloaded struct{ Path, Version, Dir, GoMod, Error string }
+
+// download finds the module with the longest path that has the package, as
+// go install does; see https://go.dev/ref/mod#resolve-pkg-mod.
+func (b *Builder) download(ctx context.Context, dir, pkg, query string) (*downloaded, error) {
+	env := map[string]string{"GOWORK": "off", "GOFLAGS": "-mod=mod"}
+	var first error
+	for p := pkg; p != "." && strings.Contains(p, "."); p = path.Dir(p) {
+		out, err := b.command(ctx, dir, env, "go", "mod", "download", "-json", p+"@"+query)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		var m downloaded
+		if jerr := json.Unmarshal([]byte(out), &m); jerr != nil {
+			return nil, fmt.Errorf("download %s@%s: %w", p, query, errors.Join(err, jerr))
+		}
+		if m.Error == "" && exists(filepath.Join(m.Dir, strings.TrimPrefix(pkg, p))) {
+			return &m, nil
+		}
+		if first == nil && m.Error != "" {
+			first = errors.New(m.Error)
+		}
+	}
+	return nil, fmt.Errorf("no module has the package %s at %s: %v", pkg, query, first)
+}

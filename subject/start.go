@@ -1,0 +1,246 @@
+package subject
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// Options say what becomes of a subject's output. The zero value discards it.
+type Options struct {
+	// Stdout and Stderr are called from one goroutine of the Process, on Linux
+	// once for each write(2) of the subject (of at most 4096 bytes; longer
+	// ones are split). They must not keep the slice.
+	Stdout, Stderr io.Writer
+
+	// Trace adds gctrace=1,gcpacertrace=1 to the subject's GODEBUG.
+	Trace bool
+}
+
+// A Process is a running subject. It must be stopped.
+type Process struct {
+	PID      int
+	Addr     string   // host:port that it was told to listen on
+	Socket   string   // unix socket of the injected probe; "" if there is none
+	Warnings []string // doubts about this launch
+
+	group   *group
+	tail    *tail
+	stopped chan struct{} // closed when Stop is called
+}
+
+// An ExitError says that the subject ended by itself.
+type ExitError struct {
+	Status string // "exit status 2" or "signal: killed", as os/exec says it
+	Stderr string // its last lines, those of the GC trace left out; "" if it wrote none
+}
+
+func (e *ExitError) Error() string { return "subject ended: " + e.Status + quoted(e.Stderr) }
+
+// quoted shows the last lines of stderr below an error.
+func quoted(lines string) string {
+	if lines == "" {
+		return " (it wrote nothing to stderr)"
+	}
+	return "; last lines of its stderr:\n" + lines
+}
+
+// Start launches the subject and returns when it is ready: when s.Ready is
+// answered with 2xx or, without s.Ready, its port accepts connections. The
+// context and s.ReadyTimeout bound the starting only.
+//
+// A free port of 127.0.0.1 is chosen for it. It learns of it by the templates
+// of its arguments and environment, and by the variable PORT, which many
+// services read; s.Env can say otherwise. If the subject ends instead of
+// becoming ready, the error is an [*ExitError]; a mistake in a template is a
+// [*dyno.PlanError].
+func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
+	addr, err := freeAddr()
+	if err != nil {
+		return nil, fmt.Errorf("choose a port: %w", err)
+	}
+	args, vars, err := expand(s, addr)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Addr: addr, tail: newTail(o.Stderr), stopped: make(chan struct{})}
+	var scratch string
+	if b.Injected {
+		scratch = scratchName(os.TempDir())
+		if len(scratch) > 90 { // a socket's path is limited to 104 or 108 bytes
+			scratch = scratchName("/tmp")
+		}
+		p.Socket = filepath.Join(scratch, "probe")
+	}
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	p.group, err = launch(job{
+		Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir,
+		Env:    environ(vars, dir, p.Socket, o.Trace),
+		stdout: o.Stdout, stderr: p.tail, Scratch: scratch,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start subject: %w", err)
+	}
+	p.PID = p.group.pid
+	if err := p.await(ctx, s); err != nil {
+		p.Stop(0)
+		return nil, err
+	}
+	if p.Socket != "" {
+		if err := hello(p.Socket); err != nil {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("the injected probe does not answer (%v): measured from outside only", err))
+			p.Socket = ""
+		}
+	}
+	return p, nil
+}
+
+// Done is closed when the subject has ended, whoever ended it, all its output
+// is written and none of its descendants is left.
+func (p *Process) Done() <-chan struct{} { return p.group.done }
+
+// Err returns an [*ExitError] if the subject ended without being asked, and
+// nil if it runs or was stopped.
+func (p *Process) Err() error {
+	select {
+	case <-p.group.done:
+	default:
+		return nil
+	}
+	select {
+	case <-p.stopped:
+		return nil
+	default:
+		return &ExitError{p.group.status, p.tail.String()}
+	}
+}
+
+// Stop sends SIGTERM to the subject's process group and, when the grace time
+// is over, SIGKILL to all its descendants; with a grace of 0 that at once. It
+// returns when none is left. Stop may be called again, but not from two
+// goroutines at a time.
+func (p *Process) Stop(grace time.Duration) {
+	select {
+	case <-p.group.done: // it was first: Err has the reason
+	case <-p.stopped:
+	default:
+		close(p.stopped)
+	}
+	p.group.stop(grace)
+}
+
+// freeAddr returns an address that nobody listens on at the moment.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// scratchName is the name of a new directory.
+func scratchName(parent string) string {
+	return filepath.Join(parent, "dyno-"+strings.ToLower(rand.Text()[:10]))
+}
+
+// await returns nil when the subject is ready, or why it is not going to be.
+func (p *Process) await(ctx context.Context, s dyno.Subject) error {
+	limit := s.ReadyTimeout.Or(dyno.DefaultReadyTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
+	defer cancel()
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	var last error // why it was not ready, for as long as there was time to try
+	for wait := time.Millisecond; ; wait = min(wait*2, 50*time.Millisecond) {
+		err := attempt(ctx, client, p.Addr, s.Ready)
+		if err == nil && owner(p.Addr, p.PID) == ownerOther {
+			err = errors.New("another process listens on " + p.Addr)
+		}
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-p.Done():
+			return p.Err()
+		case <-time.After(wait):
+			continue
+		case <-ctx.Done():
+		}
+		if context.Cause(ctx) != errLate {
+			return ctx.Err()
+		}
+		cure := "ready: /path, or pass {{.Addr}} to the subject's arguments"
+		if s.Ready != "" {
+			cure = "pass {{.Addr}} to the subject's arguments, another path for ready:, or a longer ready_timeout:"
+		}
+		return fmt.Errorf("subject is not ready after %v: %w (consider: %s)%s", limit, last, cure, quoted(p.tail.String()))
+	}
+}
+
+var errLate = errors.New("not ready in time")
+
+// attempt asks once whether the subject is ready.
+func attempt(ctx context.Context, client *http.Client, addr, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if path == "" {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+addr+path, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("GET %s: %s", path, resp.Status)
+	}
+	return nil
+}
+
+// hello asks the injected probe for a sign of life.
+func hello(socket string) error {
+	conn, err := net.DialTimeout("unix", socket, 2*time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(2 * time.Second))
+	if _, err := io.WriteString(conn, "hello\n"); err != nil {
+		return err
+	}
+	answer := make([]byte, 3)
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return err
+	}
+	if string(answer) != "ok " {
+		return fmt.Errorf("answer %q", answer)
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+//go:build linux
+
+package subject
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// start launches the service in a mode and stops it when the test ends.
+func start(t testing.TB, mode string, change func(*dyno.Subject), o Options) (*Process, error) {
+	t.Helper()
+	b, s := service(t, mode)
+	if change != nil {
+		change(&s)
+	}
+	p, err := Start(context.Background(), b, s, o)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { p.Stop(0) })
+	return p, nil
+}
+
+func mustStart(t testing.TB, mode string, change func(*dyno.Subject), o Options) *Process {
+	t.Helper()
+	p, err := start(t, mode, change, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func get(t testing.TB, p *Process, path string) string {
+	t.Helper()
+	resp, err := http.Get("http://" + p.Addr + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// gone reports whether no process has the ID, or only a zombie of others'.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
+
+func TestServe(t *testing.T) {
+	t.Setenv("GODEBUG", "madvdontneed=1")
+	t.Setenv("PORT", "1")
+	t.Setenv("DYNO_PROBE", "/nowhere")
+	p := mustStart(t, "", func(s *dyno.Subject) {
+		s.Ready = "/healthz"
+		s.Env = map[string]string{"WHERE": "{{.Host}} {{.arg.size}}", "GOGC": "off"}
+		s.Arg = map[string]string{"size": "7"}
+	}, Options{Trace: true})
+	_, port, _ := net.SplitHostPort(p.Addr)
+	for name, want := range map[string]string{
+		"WHERE": "127.0.0.1 7", "GOGC": "off", "PORT": port, "DYNO_PROBE": "",
+		"GODEBUG": "madvdontneed=1,gctrace=1,gcpacertrace=1",
+	} {
+		if got := get(t, p, "/env?name="+name); got != want {
+			t.Errorf("%s is %q in the subject, want %q", name, got, want)
+		}
+	}
+	if p.Socket == "" || len(p.Warnings) > 0 {
+		t.Errorf("no probe: %q", p.Warnings)
+	}
+	if p.Err() != nil {
+		t.Errorf("error while it runs: %v", p.Err())
+	}
+	p.Stop(10 * time.Second)
+	p.Stop(0)
+	if <-p.Done(); p.Err() != nil || !gone(p.PID) || exists(p.Socket) {
+		t.Errorf("after Stop: error %v, gone %t, socket there %t", p.Err(), gone(p.PID), exists(p.Socket))
+	}
+}
+
+func TestNoProbe(t *testing.T) {
+	b, s := service(t, "")
+	s.NoInject = true
+	b = mustBuild(t, must(t, shared), s)
+	pretended := *b
+	pretended.Injected = true // as when go ignored the overlay
+	p, err := Start(context.Background(), &pretended, s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop(0)
+	if p.Socket != "" || len(p.Warnings) != 1 {
+		t.Errorf("socket %q, warnings %q; want none and one", p.Socket, p.Warnings)
+	}
+}
+
+func TestPortVariable(t *testing.T) {
+	mustStart(t, "port", func(s *dyno.Subject) { s.Args = []string{"-mode", "port"} }, Options{})
+}
+
+func TestNeverReady(t *testing.T) {
+	_, err := start(t, "never", func(s *dyno.Subject) { s.ReadyTimeout = dyno.Duration(300 * time.Millisecond) }, Options{})
+	wantError(t, err, "not ready after 300ms", "consider", "\tservice: mode never")
+	_, err = start(t, "", func(s *dyno.Subject) {
+		s.Ready, s.ReadyTimeout = "/nosuch", dyno.Duration(300*time.Millisecond)
+	}, Options{})
+	wantError(t, err, "GET /nosuch: 404")
+}
+
+func TestNotStarted(t *testing.T) {
+	_, s := service(t, "")
+	for path, want := range map[string]string{
+		"/nosuch/file": "start subject: /nosuch/file: no such file or directory",
+		os.DevNull:     "permission denied",
+	} {
+		_, err := Start(context.Background(), &Built{Path: path, Injected: true}, s, Options{})
+		wantError(t, err, want)
+	}
+	b, s := service(t, "never")
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := Start(ctx, b, s, Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	s.Args = []string{"{{.arg.nosuch}}"}
+	_, err := Start(context.Background(), b, s, Options{})
+	wantError(t, err, `no entry for key "nosuch"`, "want {{.Addr}}")
+}
+
+func TestDies(t *testing.T) {
+	_, err := start(t, "die", func(s *dyno.Subject) { s.Ready = "/healthz" }, Options{})
+	var exit *ExitError
+	if !errors.As(err, &exit) || exit.Status != "exit status 3" {
+		t.Fatalf("error %v, want exit status 3", err)
+	}
+	wantError(t, err, "\tservice: cannot find my database")
+
+	p := mustStart(t, "", nil, Options{Trace: true})
+	http.Get("http://" + p.Addr + "/die")
+	<-p.Done()
+	wantError(t, p.Err(), "exit status 2", "\tpanic: asked to die")
+
+	p = mustStart(t, "", nil, Options{})
+	syscall.Kill(p.PID, syscall.SIGKILL)
+	<-p.Done()
+	wantError(t, p.Err(), "signal: killed")
+	if p.Stop(time.Minute); p.Err() == nil {
+		t.Error("Stop hides that it died by itself")
+	}
+}
+
+func TestStop(t *testing.T) {
+	var out bytes.Buffer
+	p := mustStart(t, "graceful", nil, Options{Stdout: &out})
+	if p.Stop(time.Minute); out.String() != "goodbye\n" {
+		t.Errorf("stdout %q: it was not asked to end", &out)
+	}
+	p = mustStart(t, "stubborn", nil, Options{})
+	if p.Stop(100 * time.Millisecond); !gone(p.PID) {
+		t.Error("it ignores SIGTERM and lives")
+	}
+}
+
+// A grandchild in a session of its own ends with the subject, and its hold on
+// the stderr pipe keeps nobody waiting.
+func TestGrandchild(t *testing.T) {
+	for _, end := range []func(*Process){
+		func(p *Process) { p.Stop(time.Minute) },
+		func(p *Process) { syscall.Kill(p.PID, syscall.SIGKILL) },
+	} {
+		p := mustStart(t, "fork", nil, Options{})
+		family := descendants(p.PID)
+		if len(family) == 0 {
+			t.Fatal("no grandchild")
+		}
+		end(p)
+		<-p.Done()
+		for _, pid := range append(family, p.PID) {
+			if !gone(pid) {
+				t.Errorf("process %d is left", pid)
+			}
+		}
+	}
+}
+
+// A flood on stderr arrives write by write, and stops with the subject.
+func TestFlood(t *testing.T) {
+	var mu sync.Mutex
+	writes, odd := 0, ""
+	enough := make(chan struct{})
+	p := mustStart(t, "flood", nil, Options{Stderr: writerFunc(func(b []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		if writes++; writes == 20000 {
+			close(enough)
+		}
+		if writes > 1 && len(b) != 100 {
+			odd = string(b)
+		}
+	})})
+	<-enough
+	p.Stop(0)
+	if odd != "" {
+		t.Errorf("a write of 100 bytes arrived as %q", odd)
+	}
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
+
+// A port that somebody else took meanwhile does not make the subject ready.
+func TestOwner(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := mustStart(t, "", nil, Options{})
+	if got := owner(l.Addr().String(), p.PID); got != ownerOther {
+		t.Errorf("our own port: owner %d, want other", got)
+	}
+	if got := owner(p.Addr, p.PID); got != ownerSubject {
+		t.Errorf("its port: owner %d, want the subject", got)
+	}
+}
+
+func TestTail(t *testing.T) {
+	var next bytes.Buffer
+	w := newTail(&next)
+	all := ""
+	for _, s := range []string{
+		"gc 1 @0.1s 2%: 0.1+0.2+0.3 ms clock, 1 P\n", "pacer: sweep done\n",
+		"one\ntw", "o\n\n", "three",
+	} {
+		all += s
+		io.WriteString(w, s)
+	}
+	if got, want := w.String(), "\tone\n\ttwo\n\tthree"; got != want || next.String() != all {
+		t.Errorf("tail %q, want %q; passed on %q", got, want, &next)
+	}
+	io.WriteString(w, "\npanic: oh\n")
+	for i := range 1000 {
+		io.WriteString(w, "goroutine "+strconv.Itoa(i)+"\n")
+	}
+	if got := w.String(); !strings.Contains(got, "\tpanic: oh\n\tgoroutine 0\n") {
+		t.Errorf("the panic is lost in %q", got)
+	}
+	packet := []byte("0.013")
+	if n := testing.AllocsPerRun(100, func() { next.Reset(); w.Write(packet) }); n > 0 {
+		t.Errorf("a packet allocates %v times", n)
+	}
+}

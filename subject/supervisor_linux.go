@@ -1,0 +1,276 @@
+package subject
+
+import (
+	"encoding/binary"
+	"encoding/gob"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A supervisor is dyno's own executable, started a second time under the name
+// supervisorName for each program that dyno runs. It is in a session of its
+// own, so neither a terminal's Ctrl-C nor a kill -9 of dyno reaches it, and it
+// adopts the orphans of its descendants (PR_SET_CHILD_SUBREAPER). Orders come
+// by gob on its standard input. When that ends, because dyno closed it or is
+// no more, it kills everything that descends from it, removes what it was told
+// to remove, and exits.
+//
+// It also reads the program's output, because it can keep up where dyno, busy
+// with a load, cannot: see pump.
+//
+// Note: PR_SET_PDEATHSIG alone would not do. It reaches the direct child only,
+// and fires when the thread that forked ends.
+const supervisorName = "dyno-supervisor"
+
+// Main must be the first call of main, and of TestMain in tests that start
+// processes. If this process was started as a supervisor, Main does that work
+// and exits; otherwise it returns at once.
+func Main() {
+	if len(os.Args) == 1 && os.Args[0] == supervisorName {
+		supervise()
+		os.Exit(0)
+	}
+	mainCalled.Store(true)
+}
+
+// An order is what dyno asks of a supervisor. The first one has the job.
+type order struct {
+	Job    *job
+	Remove string
+	Stop   time.Duration // SIGTERM now, SIGKILL so much later
+}
+
+// Frames are what a supervisor writes to dyno on its standard output: one byte
+// of kind, the length of the body in 4 bytes, little endian, and the body.
+const (
+	frameStarted = 'p' // process ID in decimal
+	frameFailed  = 'f' // why the program could not be started
+	frameStdout  = 'o' // one write of the program
+	frameStderr  = 'e'
+	frameEnded   = 'x' // how it ended
+)
+
+func appendFrame(b []byte, kind byte, body []byte) []byte {
+	b = append(b, kind)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(body)))
+	return append(b, body...)
+}
+
+func sendFrame(kind byte, body string) { writeAll(1, appendFrame(nil, kind, []byte(body))) }
+
+// writeAll writes b, or as much as the other side wants to read.
+func writeAll(fd int, b []byte) {
+	for len(b) > 0 {
+		n, err := unix.Write(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		b = b[n:]
+	}
+}
+
+func supervise() {
+	runtime.LockOSThread() // Pdeathsig is bound to the thread that forks: keep it
+	unix.CloseOnExec(1)
+	unix.CloseOnExec(3) // job.held
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	// Caught, as ignored signals would be ignored by the program as well.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE)
+
+	orders := make(chan order)
+	go func() {
+		defer close(orders)
+		for dec := gob.NewDecoder(os.Stdin); ; {
+			var o order
+			if dec.Decode(&o) != nil {
+				return
+			}
+			orders <- o
+		}
+	}()
+	first, ok := <-orders
+	if !ok || first.Job == nil {
+		return
+	}
+	s := &supervisor{orders: orders}
+	if err := s.run(first.Job); err != nil {
+		sendFrame(frameFailed, err.Error())
+	}
+	for _, path := range s.paths {
+		os.RemoveAll(path)
+	}
+}
+
+type supervisor struct {
+	orders <-chan order
+	paths  []string
+	pid    int              // of the program; 0 when it has ended
+	late   <-chan time.Time // when the time of grace is over
+}
+
+func (s *supervisor) obey(o order) {
+	if o.Remove != "" {
+		s.paths = append(s.paths, o.Remove)
+	}
+	if o.Stop > 0 && s.pid != 0 {
+		unix.Kill(-s.pid, unix.SIGTERM)
+		s.late = time.After(o.Stop)
+	}
+}
+
+// run starts the program and returns when it and all of its descendants have
+// ended. They all end when the program does. Without a program it returns when
+// the orders end.
+func (s *supervisor) run(j *job) error {
+	if j.Scratch != "" {
+		if err := os.Mkdir(j.Scratch, 0o700); err != nil {
+			return err
+		}
+		s.paths = append(s.paths, j.Scratch)
+	}
+	if j.Path == "" {
+		sendFrame(frameStarted, "0")
+		for o := range s.orders {
+			s.obey(o)
+		}
+		return nil
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	p, err := newPump()
+	if err != nil {
+		return err
+	}
+	s.pid, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{
+		Dir: j.Dir, Env: j.Env,
+		Files: []uintptr{null.Fd(), uintptr(p.out.w), uintptr(p.err.w)},
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	p.closeWriters()
+	if err != nil {
+		return fmt.Errorf("%s: %w", j.Path, err)
+	}
+	sendFrame(frameStarted, strconv.Itoa(s.pid))
+	drained := make(chan struct{})
+	go func() { p.run(); close(drained) }()
+
+	status := s.await()
+	p.finish()
+	<-drained
+	sendFrame(frameEnded, status)
+	return nil
+}
+
+// await returns how the program ended, when no descendant is left.
+func (s *supervisor) await() (status string) {
+	type death struct {
+		pid    int
+		status unix.WaitStatus
+	}
+	deaths := make(chan death)
+	go func() {
+		defer close(deaths)
+		for {
+			var d death
+			var err error
+			if d.pid, err = unix.Wait4(-1, &d.status, 0, nil); err == unix.ECHILD {
+				return // nobody left
+			} else if err == nil {
+				deaths <- d
+			}
+		}
+	}()
+	var again <-chan time.Time // not nil: killing
+	orders := s.orders
+	for {
+		kill := false
+		select {
+		case o, ok := <-orders:
+			if !ok {
+				orders, kill = nil, true
+			} else {
+				s.obey(o)
+			}
+		case <-s.late:
+			kill = true
+		case <-again:
+			kill = true
+		case d, ok := <-deaths:
+			if !ok {
+				return status
+			}
+			if d.pid == s.pid {
+				status, s.pid, kill = describe(d.status), 0, true
+			}
+		}
+		if kill {
+			s.killAll()
+			// Children of the killed become ours as these die, and
+			// may have forked meanwhile.
+			again = time.After(2 * time.Millisecond)
+		}
+	}
+}
+
+// killAll sends SIGKILL to all descendants there are at the moment, in
+// whatever group or session they are.
+func (s *supervisor) killAll() {
+	if s.pid != 0 { // not reaped yet, so the number is still that group's
+		unix.Kill(-s.pid, unix.SIGKILL)
+	}
+	for _, pid := range descendants(os.Getpid()) {
+		unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// describe says how a process ended in the words of os.ProcessState.
+func describe(w unix.WaitStatus) string {
+	if w.Signaled() {
+		s := "signal: " + syscall.Signal(w.Signal()).String()
+		if w.CoreDump() {
+			s += " (core dumped)"
+		}
+		return s
+	}
+	return "exit status " + strconv.Itoa(w.ExitStatus())
+}
+
+// descendants lists the processes below pid, from the fourth field of
+// /proc/PID/stat, the parent; see proc_pid_stat(5).
+func descendants(pid int) []int {
+	children := map[int][]int{}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		child, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat")
+		// The second field is a name in parentheses that may hold anything.
+		if i := strings.LastIndexByte(string(stat), ')'); i >= 0 {
+			if f := strings.Fields(string(stat[i+1:])); len(f) > 1 {
+				parent, _ := strconv.Atoi(f[1])
+				children[parent] = append(children[parent], child)
+			}
+		}
+	}
+	found := slices.Clone(children[pid])
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i]]...)
+	}
+	return found
+}

@@ -1,0 +1,94 @@
+package subject
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+)
+
+const (
+	tailLines = 20
+	tailWidth = 500 // bytes of a line; the rest is cut off
+)
+
+// A tail passes a subject's stderr on and keeps its last lines, those of the
+// GC trace left out. If the subject panics, it keeps the lines from there on:
+// the dump of a thousand goroutines that follows is not the reason.
+type tail struct {
+	next io.Writer // may be nil
+
+	mu    sync.Mutex
+	line  []byte // not ended yet
+	lines [tailLines]string
+	n     int // lines so far
+	room  int // lines that are still kept after a panic
+	panic bool
+}
+
+func newTail(next io.Writer) *tail { return &tail{next: next, line: make([]byte, 0, tailWidth)} }
+
+// Write is called for every few bytes of the GC trace: it allocates only for
+// lines that are kept.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	for rest := p; len(rest) > 0; {
+		i := bytes.IndexByte(rest, '\n')
+		part := rest
+		if i >= 0 {
+			part = rest[:i]
+		}
+		t.line = append(t.line, part[:min(len(part), tailWidth-len(t.line))]...)
+		if i < 0 {
+			break
+		}
+		rest = rest[i+1:]
+		t.endLine()
+	}
+	t.mu.Unlock()
+	if t.next != nil {
+		return t.next.Write(p)
+	}
+	return len(p), nil
+}
+
+func (t *tail) endLine() {
+	line := t.line
+	t.line = t.line[:0]
+	if len(line) == 0 || traceLine(line) {
+		return
+	}
+	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
+		t.panic, t.room = true, tailLines*3/4
+	}
+	if t.panic {
+		if t.room == 0 {
+			return
+		}
+		t.room--
+	}
+	t.lines[t.n%tailLines] = string(line)
+	t.n++
+}
+
+// traceLine reports whether the runtime wrote the line by reason of gctrace or
+// gcpacertrace.
+func traceLine(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("pacer: ")) ||
+		bytes.HasPrefix(line, []byte("gc ")) && bytes.Contains(line, []byte("%: ")) ||
+		bytes.HasPrefix(line, []byte("gc ")) && bytes.Contains(line, []byte(" ms clock, "))
+}
+
+// String returns the lines kept, each with an indent and without a last newline.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	for i := max(0, t.n-tailLines); i < t.n; i++ {
+		b.WriteString("\n\t" + t.lines[i%tailLines])
+	}
+	if len(t.line) > 0 && !traceLine(t.line) {
+		b.WriteString("\n\t" + string(t.line))
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}

@@ -1,0 +1,3 @@
+module example.org/churn
+
+go 1.22

@@ -1,0 +1,60 @@
+// Command service is a subject for tests: a small HTTP service that can
+// misbehave in the ways of -mode.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	addr := flag.String("addr", "", "")
+	mode := flag.String("mode", "", "")
+	flag.Parse()
+	fmt.Fprintln(os.Stderr, "service: mode", *mode)
+	switch *mode {
+	case "die":
+		fmt.Fprintln(os.Stderr, "service: cannot find my database")
+		os.Exit(3)
+	case "never":
+		select {}
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+	case "graceful":
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGTERM)
+		go func() { <-c; fmt.Println("goodbye"); os.Exit(0) }()
+	case "fork": // a grandchild that no signal to our group reaches
+		cmd := exec.Command("sh", "-c", "sleep 1000 & exec sleep 1000")
+		cmd.Stderr = os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+	case "flood":
+		go func() {
+			line := strings.Repeat("x", 99) + "\n"
+			for {
+				os.Stderr.WriteString(line)
+			}
+		}()
+	case "port":
+		*addr = "127.0.0.1:" + os.Getenv("PORT")
+	}
+	http.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
+	http.HandleFunc("/env", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, os.Getenv(r.FormValue("name"))) })
+	http.HandleFunc("/die", func(http.ResponseWriter, *http.Request) { go panic("asked to die") })
+	l, err := net.Listen("tcp", *addr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	http.Serve(l, nil)
+}

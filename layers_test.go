@@ -33,8 +33,11 @@ var layers = map[string][]string{
 // acting are the packages that may start goroutines.
 var acting = []string{"lab", "load", "subject", "cmd/dyno"}
 
-// programs are trees with mains of their own, which belong to no layer.
-var programs = []string{"examples/", "subject/inject"}
+// program reports whether a package is a program of its own, which belongs to
+// no layer: an example subject, or the source that is injected into subjects.
+func program(pkg string) bool {
+	return strings.HasPrefix(pkg, "examples/") || pkg == "subject/inject"
+}
 
 // TestLayers reads the files itself, rather than ask go list, so that the test
 // cache notices when an import changes.
@@ -79,15 +82,17 @@ func walk(t *testing.T, each func(pkg, path string, f *ast.File)) {
 	t.Helper()
 	files := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		slash := filepath.ToSlash(path)
-		if err != nil || d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != ".") {
-			return cmpOr(err, fs.SkipDir)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != ".") {
+			return fs.SkipDir
 		}
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 		pkg := filepath.ToSlash(filepath.Dir(path))
-		if slices.ContainsFunc(programs, func(p string) bool { return strings.HasPrefix(slash, p) && pkg != strings.TrimSuffix(p, "/") }) {
+		if program(pkg) {
 			return nil
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -103,11 +108,4 @@ func walk(t *testing.T, each func(pkg, path string, f *ast.File)) {
 	if files == 0 {
 		t.Fatal("no files were read")
 	}
-}
-
-func cmpOr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

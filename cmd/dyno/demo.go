@@ -17,7 +17,7 @@ import (
 // The demo is the example's own plan, made short: these many requests of each
 // client, and enough blocks for an interval.
 const (
-	demoRequests = 3000
+	demoRequests = 5000
 	demoWarmup   = dyno.Duration(300 * time.Millisecond)
 	demoIdle     = dyno.Duration(0)
 )
@@ -82,7 +82,7 @@ func demo(cmd *cobra.Command, name string, o *outFlags) error {
 All of it is in %[1]s: results.jsonl, summary.json, bench.txt, one directory a trial.
 Next:
     dyno report %[1]s --format markdown     the same tables for a pull request
-    dyno run -f %[1]s/source/dyno.yaml      the whole study, 4 times as many requests
+    dyno run -f %[1]s/source/dyno.yaml      the whole study: 5 repeats of 12,000 requests
     dyno run ./cmd/yours --vary GOGC=100,200 --path /     your own service
 `, o.dir)
 	return nil

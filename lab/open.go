@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 
 // An output is the files that a subject's output goes to.
 type output struct {
-	stdout *os.File
+	stdout *capped
 	trace  *probe.Trace
 	files  []*os.File
 }
@@ -99,7 +100,7 @@ func newOutput(dir string) (*output, error) {
 		}
 		o.files = append(o.files, f)
 	}
-	o.stdout = o.files[0]
+	o.stdout = &capped{w: o.files[0], left: probe.DefaultLogLimit}
 	o.trace = probe.NewTrace(o.files[1], o.files[2])
 	return o, nil
 }
@@ -107,7 +108,7 @@ func newOutput(dir string) (*output, error) {
 func (o *output) close() error {
 	var errs []error
 	if o.trace != nil {
-		errs = append(errs, o.trace.Close())
+		errs = append(errs, o.trace.Close(), o.stdout.err)
 	}
 	for _, f := range o.files {
 		errs = append(errs, f.Close())
@@ -117,4 +118,22 @@ func (o *output) close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// A capped writer drops what is beyond its limit, and what it cannot write: a
+// subject must neither fill the disk nor wait for it.
+type capped struct {
+	w    io.Writer
+	left int
+	err  error // the first
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	if n := min(len(p), c.left); n > 0 && c.err == nil {
+		c.left -= n
+		if _, c.err = c.w.Write(p[:n]); c.left == 0 && c.err == nil {
+			_, c.err = io.WriteString(c.w, "\n[dyno: the rest was dropped]\n")
+		}
+	}
+	return len(p), nil
 }

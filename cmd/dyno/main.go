@@ -95,9 +95,8 @@ func newRoot() *cobra.Command {
     dyno demo                                     see it work, in under 3 minutes
     dyno run ./cmd/server --vary GOGC=100,200     your own service
     dyno init                                     write a commented dyno.yaml`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		SilenceErrors: true,
+		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("unknown command %q", args[0])

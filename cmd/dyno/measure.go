@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -163,7 +164,11 @@ func options(e *dyno.Experiment) analysis.Options {
 func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
 	return errors.Join(
 		dir.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, t) }),
-		dir.WriteFile("bench.txt", func(w io.Writer) error { return report.Bench(w, results, dir.Run.Plan.Name) }),
+		dir.WriteFile("bench.txt", func(w io.Writer) error {
+			h := dir.Run.Host
+			fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
+			return report.Bench(w, results, dir.Run.Plan.Name)
+		}),
 	)
 }
 

@@ -186,24 +186,10 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 		return duration(v, &e.Load.Idle)
 	})
 	p.list(fs, "env", "", "NAME=value", "environment of the subject; may be repeated", func(e *dyno.Experiment, vs []string) error {
-		for _, v := range vs {
-			name, value, ok := strings.Cut(v, "=")
-			if !ok || name == "" {
-				return fmt.Errorf("bad variable %q (want NAME=value)", v)
-			}
-			e.Subject.Env = put(e.Subject.Env, name, value)
-		}
-		return nil
+		return assign(&e.Subject.Env, vs)
 	})
 	p.list(fs, "arg", "", "NAME=value", "a value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
-		for _, v := range vs {
-			name, value, ok := strings.Cut(v, "=")
-			if !ok || name == "" {
-				return fmt.Errorf("bad value %q (want NAME=value)", v)
-			}
-			e.Subject.Arg = put(e.Subject.Arg, name, value)
-		}
-		return nil
+		return assign(&e.Subject.Arg, vs)
 	})
 	p.flag(fs, "go", "", "version", "of the Go toolchain that builds the subject", func(e *dyno.Experiment, v string) error {
 		e.Subject.Go = strings.TrimPrefix(v, "go")
@@ -333,6 +319,18 @@ func put(m map[string]string, k, v string) map[string]string {
 	}
 	m[k] = v
 	return m
+}
+
+// assign puts NAME=value pairs into a map.
+func assign(to *map[string]string, pairs []string) error {
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return fmt.Errorf("want NAME=value, got %q", pair)
+		}
+		*to = put(*to, name, value)
+	}
+	return nil
 }
 
 func count(v string, to *int) error {

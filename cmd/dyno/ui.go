@@ -50,6 +50,7 @@ type progress struct {
 	trial *dyno.Trial
 	meter *load.Meter
 	start time.Time // of the trial
+	phase string
 	mark  time.Time // of the last count of requests
 	count int64
 	rate  float64
@@ -90,15 +91,19 @@ func (p *progress) line(now time.Time) string {
 	if p.trial == nil {
 		return ""
 	}
-	if n := p.meter.Done.Load(); now.Sub(p.mark) >= time.Second {
-		p.rate = float64(n-p.count) / now.Sub(p.mark).Seconds()
+	n, phase := p.meter.Done.Load(), p.meter.Phase()
+	if phase != p.phase {
+		p.phase, p.mark, p.count, p.rate = phase, now, n, 0
+	}
+	if since := now.Sub(p.mark); since >= time.Second || p.rate == 0 && since > 0 {
+		p.rate = float64(n-p.count) / since.Seconds()
 		p.mark, p.count = now, n
 	}
 	parts := []string{fmt.Sprintf("trial %d/%d", p.trial.N, p.total)}
 	if s := p.trial.Setting.String(); s != "" {
 		parts = append(parts, s)
 	}
-	if phase := p.meter.Phase(); phase != "" {
+	if phase != "" {
 		parts = append(parts, phase)
 	}
 	if p.rate > 0 {
@@ -119,8 +124,7 @@ func (p *progress) line(now time.Time) string {
 func (p *progress) begin(t *dyno.Trial, m *load.Meter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	p.trial, p.meter, p.start, p.mark, p.count, p.rate = t, m, now, now, 0, 0
+	p.trial, p.meter, p.start, p.phase = t, m, time.Now(), ""
 }
 
 // end is called with each result. On a terminal only failures leave a line.

@@ -1,9 +1,10 @@
-//go:build network
+//go:build machine
 
 package main
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -11,13 +12,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/dynolab/dyno/examples"
 )
 
-// These tests need a Go module proxy: they measure a module nobody here wrote,
-// build with other toolchains, and ask the released benchstat. .ci/run runs
+// These tests need a Go module proxy and root: they measure a module nobody wrote here,
+// build with other toolchains, ask the released benchstat, and fill a disk. .ci/run runs
 // them as a step of its own.
 
 type summary struct {
@@ -52,7 +54,7 @@ func measureWith(t *testing.T, args ...string) summary {
 
 // A published module is measured with the probe inside, and the module cache
 // stays as it was.
-func TestNetworkModule(t *testing.T) {
+func TestMachineModule(t *testing.T) {
 	const module = "github.com/mccutchen/go-httpbin/v2@v2.20.0"
 	dir := func() string {
 		out, err := exec.Command("go", "mod", "download", "-json", module).Output()
@@ -86,7 +88,7 @@ func TestNetworkModule(t *testing.T) {
 }
 
 // The demo's service is built by two toolchains, each of which the binary names.
-func TestNetworkToolchains(t *testing.T) {
+func TestMachineToolchains(t *testing.T) {
 	src := t.TempDir()
 	if err := examples.Extract(filepath.Join(src, "x"), "sessions"); err != nil {
 		t.Fatal(err)
@@ -106,7 +108,7 @@ func TestNetworkToolchains(t *testing.T) {
 }
 
 // benchstat's medians of bench.txt are dyno's.
-func TestNetworkBenchstat(t *testing.T) {
+func TestMachineBenchstat(t *testing.T) {
 	bin := t.TempDir()
 	install := exec.Command("go", "install", "golang.org/x/perf/cmd/benchstat@latest")
 	install.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=-mod=mod")
@@ -157,4 +159,42 @@ func csvMedians(t *testing.T, text string) map[string][]float64 {
 		t.Fatalf("benchstat printed\n%s", text)
 	}
 	return medians
+}
+
+// A full disk ends the run with a message that names the directory and the
+// cure; no finished trial is lost, and with more room the run goes on.
+func TestMachineFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=72k"); err != nil {
+		t.Fatalf("mount: %v (this test needs root)", err)
+	}
+	defer syscall.Unmount(disk, 0)
+	svc, err := exec.LookPath("svc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(disk, "run")
+	text, err := exec.Command("dyno", "run", svc, "--out", out, "--vary", "GOGC=100,200", "--repeat", "20", "-n", "300").CombinedOutput()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
+		t.Fatalf("ended with %v, want status %d:\n%s", err, exitFailed, text)
+	}
+	for _, want := range []string{"no space left on device", "the trials before it are safe; consider: dyno run --resume " + out} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q was not said:\n%s", want, text)
+		}
+	}
+	before, err := os.ReadFile(filepath.Join(out, "results.jsonl"))
+	if err != nil || len(before) == 0 {
+		t.Fatalf("results: %v, %d bytes", err, len(before))
+	}
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", syscall.MS_REMOUNT, "size=8m"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command("dyno", "run", "--resume", out).CombinedOutput(); err != nil {
+		t.Fatalf("resume: %v\n%s", err, text)
+	}
+	after, err := os.ReadFile(filepath.Join(out, "results.jsonl"))
+	if err != nil || !strings.HasPrefix(string(after), string(before)) || strings.Count(string(after), "\n") != 40 {
+		t.Errorf("after resuming: %v, %d lines", err, strings.Count(string(after), "\n"))
+	}
 }

@@ -73,12 +73,16 @@ func (d *decoder) run(f func()) (err error) {
 
 // fail ends the decoding; run returns what it says.
 func (d *decoder) fail(n ast.Node, format string, args ...any) {
-	t := n.GetToken()
-	// The token of a mapping is a colon; its first key is where readers look.
+	panic(d.at(first(n), planErrorf(format, args...).Msg))
+}
+
+// first is the token at which readers look for n. That of a mapping is a colon;
+// its first key is meant.
+func first(n ast.Node) *token.Token {
 	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && !m.IsFlowStyle {
-		t = m.Values[0].Key.GetToken()
+		return m.Values[0].Key.GetToken()
 	}
-	panic(d.at(t, planErrorf(format, args...).Msg))
+	return n.GetToken()
 }
 
 func (d *decoder) check(n ast.Node, err error) {
@@ -91,7 +95,13 @@ func (d *decoder) check(n ast.Node, err error) {
 // that it names: the deepest of them that the file has.
 func (d *decoder) locate(e *PlanError) *PlanError {
 	n, tok := d.root, (*token.Token)(nil)
-	for _, key := range e.key {
+	for _, key := range e.Key {
+		if list, ok := n.(*ast.SequenceNode); ok {
+			if i, err := strconv.Atoi(key); err == nil && i < len(list.Values) {
+				n, tok = list.Values[i], first(list.Values[i])
+				continue
+			}
+		}
 		m, ok := n.(ast.MapNode)
 		if !ok {
 			break
@@ -128,7 +138,7 @@ func (d *decoder) mapping(n ast.Node, fs fields) {
 		set, ok := fs[name]
 		if !ok {
 			known := slices.Sorted(maps.Keys(fs))
-			if near := Nearest(name, known); near != "" {
+			if near := nearest(name, known); near != "" {
 				d.fail(key, "unknown key %q (did you mean %s?)", name, near)
 			}
 			d.fail(key, "unknown key %q (want one of %s)", name, strings.Join(known, ", "))
@@ -246,18 +256,26 @@ func (d *decoder) duration(to *Duration) func(ast.Node) {
 	}
 }
 
-func (d *decoder) fraction(to *Fraction) func(ast.Node) {
+func (d *decoder) positive(to *Duration) func(ast.Node) {
+	return func(n ast.Node) {
+		if d.duration(to)(n); *to == 0 {
+			d.fail(n, "want more than 0s")
+		}
+	}
+}
+
+func (d *decoder) fraction(to **Fraction) func(ast.Node) {
 	return func(n ast.Node) {
 		v, err := ParseFraction(d.scalar(n))
 		d.check(n, err)
-		*to = v
+		*to = &v
 	}
 }
 
 func (d *decoder) unsupported(n ast.Node) { d.fail(n, "not supported yet") }
 
-// Nearest returns the name that word most likely meant, or "".
-func Nearest(word string, names []string) string {
+// nearest returns the name that word most likely meant, or "".
+func nearest(word string, names []string) string {
 	best, at := "", len(word)/3+2
 	for _, name := range names {
 		if dist := editDistance(word, name); dist < at {

@@ -28,7 +28,7 @@ type Experiment struct {
 	Seed       uint64    `json:"seed,omitempty"`     // orders the trials
 	Load       Load      `json:"load,omitzero"`
 	Probes     Probes    `json:"probes,omitzero"`
-	Negligible Fraction  `json:"negligible,omitempty"` // changes smaller than this are "same"; 0 means DefaultNegligible
+	Negligible *Fraction `json:"negligible,omitempty"` // changes smaller than this are "same"; nil means DefaultNegligible
 }
 
 // What a plan means where it is silent.
@@ -86,19 +86,89 @@ func (s *Subject) String() string {
 // when the last is answered. With a Rate it is open: the schedule is kept
 // whatever the service does, and Concurrency is the most connections.
 type Load struct {
-	Concurrency       int      `json:"concurrency,omitempty"`         // 0 means DefaultConcurrency
-	Requests          int      `json:"requests,omitempty"`            // measured requests in all; or
-	RequestsPerClient int      `json:"requests_per_client,omitempty"` // of each client; or
-	Duration          Duration `json:"duration,omitempty"`            // for so long; none of the three means DefaultDuration
-	Rate              float64  `json:"rate,omitempty"`                // requests per second
-	Arrival           string   `json:"arrival,omitempty"`             // "", "constant" or "poisson"
-	Seed              uint64   `json:"-"`                             // of a Poisson schedule: the experiment's seed and the block
-	Warmup            Duration `json:"warmup,omitempty"`              // same load, not measured
-	Idle              Duration `json:"idle,omitempty"`                // rest after the load, for rss-idle-B
-	Timeout           Duration `json:"timeout,omitempty"`             // of one request; 0 means DefaultTimeout
-	MaxFailures       Fraction `json:"max_failures,omitempty"`        // share of requests; 0 means DefaultMaxFailures
-	Client            Client   `json:"client,omitzero"`               // no loop means GET /
+	Concurrency       int       `json:"concurrency,omitempty"`         // 0 means DefaultConcurrency
+	Requests          int       `json:"requests,omitempty"`            // measured requests in all; or
+	RequestsPerClient int       `json:"requests_per_client,omitempty"` // of each client; or
+	Duration          Duration  `json:"duration,omitempty"`            // for so long; none of the three means DefaultDuration
+	Rate              float64   `json:"rate,omitempty"`                // requests per second
+	Arrival           string    `json:"arrival,omitempty"`             // "", "constant" or "poisson"
+	Seed              uint64    `json:"-"`                             // of a Poisson schedule: the experiment's seed and the block
+	Warmup            Duration  `json:"warmup,omitempty"`              // same load, not measured
+	Idle              Duration  `json:"idle,omitempty"`                // rest after the load, for rss-idle-B
+	Timeout           Duration  `json:"timeout,omitempty"`             // of one request; 0 means DefaultTimeout
+	MaxFailures       *Fraction `json:"max_failures,omitempty"`        // share of requests; nil means DefaultMaxFailures
+	Client            Client    `json:"client,omitzero"`               // no loop means GET /
 }
+
+// String describes the load, and from when its latency runs.
+func (l Load) String() string {
+	l = l.Resolved()
+	much := fmt.Sprintf("for %v", l.Duration)
+	if l.Requests > 0 {
+		much = fmt.Sprintf("%d requests in all", l.Requests)
+	}
+	warm := ""
+	if l.Warmup > 0 {
+		warm = fmt.Sprintf(" after %v of warm-up", l.Warmup)
+	}
+	if l.Rate > 0 {
+		arrival := l.Arrival
+		if arrival == "" {
+			arrival = "constant"
+		}
+		return fmt.Sprintf("open load: %g requests per second (%s), %s%s, over at most %d connections; latency runs from when a request was due",
+			l.Rate, arrival, much, warm, l.Concurrency)
+	}
+	clients := fmt.Sprintf("%d clients", l.Concurrency)
+	if l.Concurrency == 1 {
+		clients = "1 client"
+	}
+	if l.RequestsPerClient > 0 {
+		much = fmt.Sprintf("%d requests each", l.RequestsPerClient)
+	}
+	return fmt.Sprintf("closed load: %s, %s%s; latency runs from when a request was sent", clients, much, warm)
+}
+
+// Resolved returns the load with its defaults written out.
+func (l Load) Resolved() Load {
+	if l.Concurrency == 0 {
+		l.Concurrency = DefaultConcurrency
+	}
+	if l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 {
+		l.Duration = DefaultDuration
+	}
+	if l.Timeout == 0 {
+		l.Timeout = DefaultTimeout
+	}
+	if l.MaxFailures == nil {
+		l.MaxFailures = fraction(DefaultMaxFailures)
+	}
+	if len(l.Client.Loop) == 0 {
+		l.Client.Loop = []Step{{Path: "/"}}
+	}
+	return l
+}
+
+// Resolved returns the experiment with all defaults written out, so that it
+// stays the same experiment if these change.
+func (e Experiment) Resolved() Experiment {
+	if e.Repeats == 0 {
+		e.Repeats = DefaultRepeats
+	}
+	if e.Negligible == nil {
+		e.Negligible = fraction(DefaultNegligible)
+	}
+	if e.Probes.Every == 0 {
+		e.Probes.Every = DefaultEvery
+	}
+	if e.Subject.Launched() && e.Subject.ReadyTimeout == 0 {
+		e.Subject.ReadyTimeout = DefaultReadyTimeout
+	}
+	e.Load = e.Load.Resolved()
+	return e
+}
+
+func fraction(f Fraction) *Fraction { return &f }
 
 // A Client is what each client of the load does: Setup once, Loop again and
 // again, Teardown once. Each client has its own variables and cookies.
@@ -156,7 +226,7 @@ type PlanError struct {
 	Source       string // the line of the file, without its newline
 	Msg          string
 
-	key []string // of the plan, where the mistake has no place yet
+	Key []string // of the plan, where the mistake has no place yet: "load", "client", "loop", "0"
 }
 
 func (e *PlanError) Error() string {
@@ -171,7 +241,7 @@ func (e *PlanError) Error() string {
 }
 
 // of says which key of the plan the mistake is in.
-func (e *PlanError) of(key ...string) *PlanError { e.key = key; return e }
+func (e *PlanError) of(key ...string) *PlanError { e.Key = key; return e }
 
 func planErrorf(format string, args ...any) *PlanError {
 	return &PlanError{Msg: fmt.Sprintf(format, args...)}

@@ -38,14 +38,29 @@ func ParsePlan(file string, src []byte) (*Experiment, error) {
 	return e, nil
 }
 
+// Locate gives a mistake that was found in a plan after ParsePlan its place in
+// the file.
+func Locate(file string, src []byte, e *PlanError) *PlanError {
+	d, err := newDecoder(file, src)
+	if err != nil || len(e.Key) == 0 {
+		return e
+	}
+	return d.locate(e)
+}
+
 func (d *decoder) experiment(e *Experiment) {
 	d.mapping(d.root, fields{
-		"name":       d.text(&e.Name),
-		"subject":    func(n ast.Node) { d.subject(n, &e.Subject) },
-		"vary":       func(n ast.Node) { d.vary(n, &e.Factors) },
-		"settings":   func(n ast.Node) { d.settings(n, &e.Settings) },
-		"repeat":     d.count(&e.Repeats),
-		"seed":       func(n ast.Node) { e.Seed = uint64(d.integer(n)) },
+		"name":     d.text(&e.Name),
+		"subject":  func(n ast.Node) { d.subject(n, &e.Subject) },
+		"vary":     func(n ast.Node) { d.vary(n, &e.Factors) },
+		"settings": func(n ast.Node) { d.settings(n, &e.Settings) },
+		"repeat":   d.count(&e.Repeats),
+		"seed": func(n ast.Node) {
+			seed, err := strconv.ParseUint(d.scalar(n), 10, 64)
+			if e.Seed = seed; err != nil {
+				d.fail(n, "want a whole number below 2^64, got %s", kind(n))
+			}
+		},
 		"load":       func(n ast.Node) { d.load(n, &e.Load) },
 		"probes":     func(n ast.Node) { d.probes(n, &e.Probes) },
 		"negligible": d.fraction(&e.Negligible),
@@ -59,7 +74,9 @@ func (d *decoder) subject(n ast.Node, s *Subject) {
 	s.Dir = "."
 	d.mapping(n, fields{
 		"package": func(n ast.Node) {
-			if s.Package = d.scalar(n); strings.HasPrefix(s.Package, ".") {
+			// As in Go, the first element of an import path has a dot.
+			s.Package = d.scalar(n)
+			if first, _, _ := strings.Cut(filepath.ToSlash(s.Package), "/"); strings.HasPrefix(first, ".") || !strings.Contains(first, ".") {
 				s.Package = d.path(s.Package)
 			}
 		},
@@ -70,7 +87,7 @@ func (d *decoder) subject(n ast.Node, s *Subject) {
 		"env":           d.table(&s.Env),
 		"arg":           d.table(&s.Arg),
 		"ready":         d.text(&s.Ready),
-		"ready_timeout": d.duration(&s.ReadyTimeout),
+		"ready_timeout": d.positive(&s.ReadyTimeout),
 		"inject":        func(n ast.Node) { s.NoInject = Not(!d.boolean(n)) },
 		"dir":           func(n ast.Node) { s.Dir = d.path(d.scalar(n)) },
 		"go":            d.text(&s.Go),
@@ -79,9 +96,7 @@ func (d *decoder) subject(n ast.Node, s *Subject) {
 		"pid":           d.unsupported,
 		"process":       d.unsupported,
 	})
-	if s.Dir = d.path(s.Dir); s.Package != "" && strings.HasPrefix(s.Package, "..") {
-		s.Package = d.path(s.Package)
-	}
+	s.Dir = d.path(s.Dir)
 	s.Go = strings.TrimPrefix(s.Go, "go")
 }
 
@@ -122,7 +137,7 @@ func (d *decoder) load(n ast.Node, l *Load) {
 		"concurrency":         d.count(&l.Concurrency),
 		"requests":            d.count(&l.Requests),
 		"requests_per_client": d.count(&l.RequestsPerClient),
-		"duration":            d.duration(&l.Duration),
+		"duration":            d.positive(&l.Duration),
 		"rate": func(n ast.Node) {
 			r, err := ParseRate(d.scalar(n))
 			d.check(n, err)
@@ -131,7 +146,7 @@ func (d *decoder) load(n ast.Node, l *Load) {
 		"arrival":      d.text(&l.Arrival),
 		"warmup":       d.duration(&l.Warmup),
 		"idle":         d.duration(&l.Idle),
-		"timeout":      d.duration(&l.Timeout),
+		"timeout":      d.positive(&l.Timeout),
 		"max_failures": d.fraction(&l.MaxFailures),
 		"client":       func(n ast.Node) { d.client(n, &l.Client) },
 		"path":         single(d.text(&one.Path)),
@@ -209,7 +224,7 @@ func (d *decoder) statuses(to *[]int) func(ast.Node) {
 func (d *decoder) probes(n ast.Node, p *Probes) {
 	d.mapping(n, fields{
 		"use":   d.texts(&p.Use),
-		"every": d.duration(&p.Every),
+		"every": d.positive(&p.Every),
 	})
 	for _, name := range p.Use {
 		if !slices.Contains(ProbeNames, name) {

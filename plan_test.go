@@ -54,7 +54,7 @@ func TestParsePlan(t *testing.T) {
 	if d := e.Load.Client.Teardown[0]; d.Method != "DELETE" || d.Path != "/sessions/{{.id}}" {
 		t.Errorf("short step: %+v", d)
 	}
-	if e.Negligible != 0.02 || !bool(e.Subject.NoInject) || e.Load.Client.Loop[0].Method != "PATCH" {
+	if *e.Negligible != 0.02 || !bool(e.Subject.NoInject) || e.Load.Client.Loop[0].Method != "PATCH" {
 		t.Errorf("plan: %+v", e)
 	}
 }
@@ -101,6 +101,11 @@ func TestPlanMistakes(t *testing.T) {
 		{"rate of a session", "load: {rate: 5/s, client: {loop: [GET /a, GET /b]}}\n", "1:19", "with a rate the loop has one step"},
 		{"rev of a binary", "subject: {binary: ./x}\nvary: {rev: [a, b]}\n", "2:8", "factor rev needs a package in a git repository"},
 		{"step", "load: {client: {loop: [/a]}}\n", "1:24", "a step is a mapping, or a line such as: GET /path"},
+		{"missing dot", "subject: {url: localhost:8080}\n", "1:11", `bad URL "localhost:8080"`},
+		{"timeout", "load: {timeout: 0s}\n", "1:17", "want more than 0s"},
+		{"seed", "seed: 18446744073709551616\n", "1:7", "want a whole number below 2^64"},
+		{"old Go", "subject: {package: ., go: new}\n", "1:23", `bad Go version "new"`},
+		{"step in two parts", "load:\n  client:\n    setup: [{name: a, path: /, measure: true}]\n    loop:\n      - GET /b\n      - {name: a, path: /}\n", "6:9", `step "a" is measured in setup and in loop`},
 		{"status", "load: {path: /, expect: 2000}\n", "1:25", `bad status "2000"`},
 		{"probe", "probes: {use: [perf]}\n", "1:9", `unknown probe "perf"`},
 	} {

@@ -53,6 +53,15 @@ func (s Setting) String() string {
 	return strings.Join(parts, " ")
 }
 
+// Label is how a report names the setting: String, or "(as is)" if it changes
+// nothing.
+func (s Setting) Label() string {
+	if len(s) == 0 {
+		return "(as is)"
+	}
+	return s.String()
+}
+
 // MarshalJSON implements json.Marshaler: {"GOGC":"50"}, in order.
 func (s Setting) MarshalJSON() ([]byte, error) {
 	return marshalOrdered(len(s), func(i int) (string, any) { return s[i].Factor, s[i].Value })

@@ -2,7 +2,9 @@ package dyno
 
 import (
 	"math/rand/v2"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -42,12 +44,8 @@ func (e *Experiment) Levels() []Setting {
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
 	rng := rand.New(rand.NewPCG(e.Seed, 0))
-	repeats := e.Repeats
-	if repeats == 0 {
-		repeats = DefaultRepeats
-	}
 	var trials []Trial
-	for block := 1; block <= repeats; block++ {
+	for block := 1; block <= e.Resolved().Repeats; block++ {
 		for _, i := range rng.Perm(len(settings)) {
 			t, err := e.trial(settings[i])
 			if err != nil {
@@ -62,20 +60,12 @@ func (e *Experiment) Trials() []Trial {
 }
 
 func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
-	t := Trial{Setting: s, Subject: e.Subject, Load: e.Load, Probes: e.Probes}
+	all := e.Resolved()
+	t := Trial{Setting: s, Subject: all.Subject, Load: all.Load, Probes: all.Probes}
 	for _, l := range s {
 		if err := t.apply(l); err != nil {
 			return t, planErrorf("%v", err).of("vary", l.Factor)
 		}
-	}
-	if t.Load.Concurrency == 0 {
-		t.Load.Concurrency = DefaultConcurrency
-	}
-	if l := &t.Load; l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 {
-		l.Duration = DefaultDuration
-	}
-	if len(t.Load.Client.Loop) == 0 {
-		t.Load.Client.Loop = []Step{{Path: "/"}}
 	}
 	return t, nil
 }
@@ -164,10 +154,20 @@ func (s *Subject) check() *PlanError {
 		return planErrorf("the subject has both %s (want one)", strings.Join(forms, " and ")).of("subject")
 	case s.Module != "" && !strings.Contains(s.Module, "@"):
 		return planErrorf("module %s has no version (want for example %s@latest)", s.Module, s.Module).of("subject", "module")
+	case s.URL != "" && !isAddress(s.URL):
+		return planErrorf("bad URL %q (want the address of a service, such as http://127.0.0.1:8080, and the path in load.path)", s.URL).of("subject", "url")
+	case s.Go != "" && !goVersion.MatchString(s.Go):
+		return planErrorf("bad Go version %q (want for example 1.25.5)", s.Go).of("subject", "go")
 	case s.Ready != "" && !strings.HasPrefix(s.Ready, "/"):
 		return planErrorf("ready: %q is not a URL path (want for example /healthz)", s.Ready).of("subject", "ready")
 	}
 	return nil
+}
+
+// isAddress reports whether u is a scheme and a host, and no more.
+func isAddress(u string) bool {
+	p, err := url.Parse(u)
+	return err == nil && p.Host != "" && (p.Scheme == "http" || p.Scheme == "https") && *p == url.URL{Scheme: p.Scheme, Host: p.Host}
 }
 
 // checkSource finds factors that the form of the subject cannot have.
@@ -213,11 +213,27 @@ func (l *Load) check() *PlanError {
 	case l.Rate > 0 && len(l.Client.Loop) > 1:
 		return planErrorf("with a rate the loop has one step, as each request is due on its own; it has %d", len(l.Client.Loop)).of("load", "client")
 	}
-	for _, part := range [][]Step{l.Client.Setup, l.Client.Loop, l.Client.Teardown} {
-		for _, s := range part {
+	return l.Client.check()
+}
+
+func (c *Client) check() *PlanError {
+	partOf := map[string]string{} // measured steps, by label
+	for _, part := range []struct {
+		name  string
+		steps []Step
+	}{{"setup", c.Setup}, {"loop", c.Loop}, {"teardown", c.Teardown}} {
+		for i, s := range part.steps {
+			at := []string{"load", "client", part.name, strconv.Itoa(i)}
 			if !strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "{{") {
-				return planErrorf("path %q of a step does not begin with a slash", s.Path).of("load", "client")
+				return planErrorf("path %q of a step does not begin with a slash", s.Path).of(at...)
 			}
+			if s.Measure == nil && part.name != "loop" || s.Measure != nil && !*s.Measure {
+				continue
+			}
+			if p, ok := partOf[s.Label()]; ok && p != part.name {
+				return planErrorf("step %q is measured in %s and in %s (consider: name: in one of them)", s.Label(), p, part.name).of(at...)
+			}
+			partOf[s.Label()] = part.name
 		}
 	}
 	return nil

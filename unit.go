@@ -56,14 +56,6 @@ func (f Fraction) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (f Fraction) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// Or returns f, or x if f is 0.
-func (f Fraction) Or(x float64) float64 {
-	if f == 0 {
-		return x
-	}
-	return float64(f)
-}
-
 // ParseRate reads requests per second: "500", "500/s", "30/m", "1.5/s".
 func ParseRate(s string) (float64, error) {
 	num, unit, found := strings.Cut(strings.TrimSpace(s), "/")

@@ -55,6 +55,9 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 	}
 	for _, c := range all {
 		rule := stats.Rule{Alpha: OtherAlpha, Negligible: t.Negligible, Better: c.metric.Better}
+		if t.Negligible == 0 {
+			rule.Negligible = -1
+		}
 		if c.metric.Primary {
 			rule.Alpha = PrimaryAlpha
 		}

@@ -25,6 +25,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 type tableJSON struct {
 	Schema     int           `json:"schema"`
 	Name       string        `json:"name"`
+	About      []string      `json:"about,omitempty"`
 	Planned    int           `json:"planned"`
 	Trials     int           `json:"trials"`
 	Blocks     int           `json:"blocks"`
@@ -98,7 +99,7 @@ type failureJSON struct {
 // doc/format.md describes. What is not known is null.
 func (t *Table) MarshalJSON() ([]byte, error) {
 	j := tableJSON{
-		Schema: Schema, Name: t.Name, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
+		Schema: Schema, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: number(t.Negligible),
 		Metrics:    []metricJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
 		Warnings: append([]string{}, t.Warnings...),

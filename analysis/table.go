@@ -11,7 +11,6 @@ package analysis
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -25,8 +24,8 @@ import (
 type Options struct {
 	Name       string         // of the experiment, for the heading
 	Settings   []dyno.Setting // in the order of the table, the baseline first; none means in order of first appearance
-	Metrics    []string       // to show; none means all that were measured. Verdicts do not depend on it
-	Negligible float64        // changes smaller than this are "same"; 0 means dyno.DefaultNegligible
+	About      []string       // what was measured and how, a line each, for the heading
+	Negligible *dyno.Fraction // changes smaller than this are "same"; nil means dyno.DefaultNegligible
 	Planned    int            // trials; if more than there are results, the table warns that it is partial
 	Separate   bool           // blocks were not run side by side, as in runs that were labelled with Label
 }
@@ -34,13 +33,14 @@ type Options struct {
 // A Table is what was found: the settings in order, the baseline first.
 type Table struct {
 	Name       string
+	About      []string
 	Settings   []Setting
 	Metrics    []dyno.Metric // in the order of dyno.Metrics, then those of steps
 	Trials     int           // that finished; if 0, nothing was measured and every figure is missing
 	Planned    int           // trials, or as many as there are results
 	Blocks     int           // that have at least one finished trial
-	Negligible float64
-	Warnings   []string // doubts that the reader must see
+	Negligible float64       // changes smaller than this are "same"; 0 means none is
+	Warnings   []string      // doubts that the reader must see
 	Failed     []Failure
 }
 
@@ -97,7 +97,11 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	t := &Table{
 		Name:       o.Name,
 		Planned:    max(o.Planned, len(rs)),
-		Negligible: cmp.Or(o.Negligible, dyno.DefaultNegligible),
+		Negligible: dyno.DefaultNegligible,
+		About:      o.About,
+	}
+	if o.Negligible != nil {
+		t.Negligible = float64(*o.Negligible)
 	}
 	byKey := map[string]int{}
 	column := func(s dyno.Setting) int {
@@ -135,8 +139,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	}
 	t.memory(good)
 	t.compare(good)
-	t.keep(o.Metrics)
-	t.Warnings = append(t.doubts(o), collect(rs)...)
+	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), collect(rs))
 	return t
 }
 
@@ -194,20 +197,6 @@ func metricsOf(rs []*dyno.Result) []dyno.Metric {
 		}
 	})
 	return ms
-}
-
-// keep leaves only the given metrics in the table, if any are given. It comes
-// after the comparison: what is compared must not hang on what is looked at.
-func (t *Table) keep(only []string) {
-	if len(only) == 0 {
-		return
-	}
-	left := func(name string) bool { return !slices.Contains(only, name) }
-	t.Metrics = slices.DeleteFunc(t.Metrics, func(m dyno.Metric) bool { return left(m.Name) })
-	for i := range t.Settings {
-		maps.DeleteFunc(t.Settings[i].Values, func(name string, _ Summary) bool { return left(name) })
-		maps.DeleteFunc(t.Settings[i].Versus, func(name string, _ Versus) bool { return left(name) })
-	}
 }
 
 // rank splits a metric's name into its step, "" for the whole trial's, and the
@@ -292,6 +281,23 @@ func (t *Table) doubts(o Options) []string {
 	}
 	if o.Separate {
 		ws = append(ws, "the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings")
+	}
+	return ws
+}
+
+// mixed says of which settings the trials did not all run the same program, as
+// when a run is resumed after a commit.
+func (t *Table) mixed(good map[int][]*dyno.Result) (ws []string) {
+	for i, s := range t.Settings {
+		var ran []string
+		for _, r := range good[i] {
+			if !slices.Contains(ran, r.Subject) {
+				ran = append(ran, r.Subject)
+			}
+		}
+		if len(ran) > 1 {
+			ws = append(ws, fmt.Sprintf("the trials of %s did not all run the same program: %s", s.Setting.Label(), strings.Join(ran, "; ")))
+		}
 	}
 	return ws
 }

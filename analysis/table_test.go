@@ -153,20 +153,6 @@ func TestDefaultOrder(t *testing.T) {
 	}
 }
 
-// TestMetrics: looking at fewer metrics must not make them more significant.
-func TestMetrics(t *testing.T) {
-	all := Tabulate(experiment(6), options())
-	o := options()
-	o.Metrics = []string{"p50-sec"}
-	one := Tabulate(experiment(6), o)
-	if len(one.Metrics) != 1 || len(one.Settings[1].Values) != 1 || len(one.Settings[1].Versus) != 1 {
-		t.Errorf("got %+v", one)
-	}
-	if a, b := all.Settings[1].Versus["p50-sec"].P, one.Settings[1].Versus["p50-sec"].P; a != b {
-		t.Errorf("p is %v among all, %v alone", a, b)
-	}
-}
-
 func TestWarnings(t *testing.T) {
 	rs := experiment(6)
 	rs[4].Warnings = []string{"other processes used 13 % of the CPU", "the probe did not answer"}

@@ -61,27 +61,25 @@ func Check(e *dyno.Experiment) error {
 	if err := e.Check(); err != nil {
 		return err
 	}
-	for _, t := range e.Trials() {
+	for _, t := range firstBlock(e) {
 		if err := load.Check(t.Load, t.Subject.Arg); err != nil {
-			return &dyno.PlanError{Msg: "load: " + err.Error()}
+			return err
 		}
 	}
 	return nil
 }
 
-// PrepareAll prepares every subject that e needs, once each.
+// firstBlock is one trial of each setting.
+func firstBlock(e *dyno.Experiment) []dyno.Trial { return e.Trials()[:len(e.Levels())] }
+
+// PrepareAll prepares the subject of every setting.
 func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 	if l.Prepare == nil {
 		return nil
 	}
-	for _, s := range e.Levels() {
-		for _, t := range e.Trials() {
-			if t.Setting.String() == s.String() {
-				if err := l.Prepare(ctx, t.Subject); err != nil {
-					return err
-				}
-				break
-			}
+	for _, t := range firstBlock(e) {
+		if err := l.Prepare(ctx, t.Subject); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -140,8 +138,13 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result) (err error) {
 	r.Subject, r.Warnings = running.What, running.Warnings
 	if running.Stop != nil {
 		defer func() {
-			if e := running.Stop(); e != nil && err == nil {
-				err = fmt.Errorf("stop subject: %w", e)
+			stopped := running.Stop()
+			// A subject that ended by itself fails its trial, be it after
+			// the last answer; and its own error is the better one.
+			if died := running.Err(); died != nil {
+				err = died
+			} else if stopped != nil && err == nil {
+				err = fmt.Errorf("stop subject: %w", stopped)
 			}
 		}()
 	}
@@ -157,8 +160,9 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result) (err error) {
 	w.close()
 	if rec != nil {
 		record(r, rec)
-		// Failed requests cost the subject something too.
-		observe(r, probe.Merge(w.readings), float64(rec.Requests))
+		// Failed requests, and those of steps that are not measured, cost
+		// the subject something too.
+		observe(r, probe.Merge(w.readings), float64(rec.Sent))
 	}
 	if err != nil {
 		return err

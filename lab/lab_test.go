@@ -29,9 +29,17 @@ func newFake() *fake {
 			f.say("start %d", t.N)
 			died := make(chan struct{})
 			f.alive[t.N] = died
+			exit := func() error {
+				select {
+				case <-died:
+					return errors.New("subject: exit status 3")
+				default:
+					return nil
+				}
+			}
 			return &Running{
 				Base: "http://127.0.0.1:1", Target: probe.Target{PID: 1}, What: "go1.26",
-				Done: died, Err: func() error { return errors.New("subject: exit status 3") },
+				Done: died, Err: exit,
 				Stop: func() error { f.say("stop %d", t.N); return nil },
 			}, nil
 		},
@@ -51,7 +59,7 @@ func newFake() *fake {
 			h := dyno.NewHistogram()
 			h.Add(time.Millisecond)
 			h.Add(3 * time.Millisecond)
-			return &load.Record{Requests: 4, Failed: 2, Failures: map[string]int{"status 500": 2}, Elapsed: time.Second, Latency: h}, nil
+			return &load.Record{Requests: 4, Failed: 2, Sent: 4, Failures: map[string]int{"status 500": 2}, Elapsed: time.Second, Latency: h}, nil
 		},
 		Probe: func(string) (probe.Probe, bool) { return fakeProbe{f}, true },
 		RSS:   func(int) (float64, error) { return 42, nil },
@@ -203,24 +211,45 @@ func TestSkip(t *testing.T) {
 	})
 }
 
-// Each setting's subject is prepared once, in the order of the plan, and the
-// first that cannot be is the error.
+// Each setting's subject is prepared once; the first that cannot be is the error.
 func TestPrepareAll(t *testing.T) {
 	f := newFake()
 	var got []string
+	var fail error
 	f.lab.Prepare = func(_ context.Context, s dyno.Subject) error {
 		got = append(got, s.Env["GOGC"])
-		if s.Env["GOGC"] == "50" {
-			return errors.New("does not build")
-		}
-		return nil
+		return fail
 	}
-	if err := f.lab.PrepareAll(t.Context(), experiment(3)); err == nil || err.Error() != "does not build" {
-		t.Errorf("got %v", err)
+	if err := f.lab.PrepareAll(t.Context(), experiment(3)); err != nil {
+		t.Fatal(err)
 	}
+	slices.Sort(got)
 	if !slices.Equal(got, []string{"100", "50"}) {
 		t.Errorf("prepared %q", got)
 	}
+	fail = errors.New("does not build")
+	if err := f.lab.PrepareAll(t.Context(), experiment(3)); !errors.Is(err, fail) || len(got) != 3 {
+		t.Errorf("got %v after %d", err, len(got)-2)
+	}
+}
+
+// A subject that ends by itself fails its trial, be it just after the last
+// answer, when the load has nothing to complain of.
+func TestSubjectDiesAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		start := f.lab.Start
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string) (*Running, error) {
+			r, err := start(ctx, tr, dir)
+			r.Err = func() error { return errors.New("subject: exit status 2") }
+			return r, err
+		}
+		e := experiment(1)
+		e.Load.Idle = 0
+		if r := f.lab.Trial(t.Context(), e.Trials()[0]); r.Err != "subject: exit status 2" {
+			t.Errorf("error %q", r.Err)
+		}
+	})
 }
 
 // A misspelt variable is a mistake in the plan, found before anything is built.
@@ -228,8 +257,13 @@ func TestCheck(t *testing.T) {
 	e := experiment(1)
 	e.Load.Client.Loop = []dyno.Step{{Path: "/{{.idd}}"}}
 	var mistake *dyno.PlanError
-	if err := Check(e); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "unknown variable idd") {
-		t.Errorf("got %v", err)
+	err := Check(e)
+	if !errors.As(err, &mistake) || !strings.Contains(err.Error(), "unknown variable idd") {
+		t.Fatalf("got %v", err)
+	}
+	src := "load:\n  client:\n    loop:\n      - GET /{{.idd}}\n"
+	if at := dyno.Locate("dyno.yaml", []byte(src), mistake); at.Line != 4 || at.Column != 9 {
+		t.Errorf("it is said to be at %d:%d", at.Line, at.Column)
 	}
 }
 

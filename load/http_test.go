@@ -150,7 +150,7 @@ func TestBodyTooLarge(t *testing.T) {
 			w.Write(block)
 		}
 	}))
-	l := dyno.Load{Concurrency: 1, Requests: 2, MaxFailures: 1, Client: dyno.Client{
+	l := dyno.Load{Concurrency: 1, Requests: 2, MaxFailures: share(1), Client: dyno.Client{
 		Loop: []dyno.Step{{Path: "/", Capture: map[string]string{"id": "."}}}}}
 	rec, err := Run(t.Context(), base, l, nil, Options{})
 	if err != nil || rec.Failures["capture id: body over 16 MiB"] != 2 || rec.Bytes != 2*(maxBody+1<<20) || conns.Load() != 1 {
@@ -169,7 +169,7 @@ func TestCaptureFails(t *testing.T) {
 		{``, "header:X-Id", "capture id: no such header"},
 		{``, "cookie:id", "capture id: no such cookie"},
 	} {
-		l := dyno.Load{Concurrency: 1, Requests: 4, MaxFailures: 1, Client: dyno.Client{Loop: []dyno.Step{
+		l := dyno.Load{Concurrency: 1, Requests: 4, MaxFailures: share(1), Client: dyno.Client{Loop: []dyno.Step{
 			{Path: "/?body={{.arg.body | urlquery}}", Capture: map[string]string{"id": tt.capture}},
 			{Path: "/{{.id}}"},
 		}}}

@@ -102,7 +102,7 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 }
 
 // Check reports a mistake in the steps of l, such as an unknown variable, as Run
-// would before it sends anything.
+// would before it sends anything. It is a [*dyno.PlanError] that names the step.
 func Check(l dyno.Load, arg map[string]string) error {
 	_, err := compile(&url.URL{Scheme: "http", Host: "127.0.0.1"}, &l.Client, arg)
 	return err
@@ -135,23 +135,15 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || (u.Path != "" && u.Path != "/") {
 		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
 	}
-	if l.Concurrency == 0 {
-		l.Concurrency = dyno.DefaultConcurrency
-	}
-	if l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 {
-		l.Duration = dyno.DefaultDuration
-	}
-	if len(l.Client.Loop) == 0 {
-		l.Client.Loop = []dyno.Step{{Path: "/"}}
-	}
+	l = l.Resolved()
 	s, err := compile(u, &l.Client, arg)
 	if err != nil {
 		return nil, err
 	}
 	r := &runner{
 		base: u.Scheme + "://" + u.Host, load: l, scenario: s,
-		timeout: l.Timeout.Or(dyno.DefaultTimeout),
-		limit:   l.MaxFailures.Or(dyno.DefaultMaxFailures),
+		timeout: time.Duration(l.Timeout),
+		limit:   float64(*l.MaxFailures),
 		rec:     newRecorder(s.tallies, l.Concurrency, l.Rate > 0),
 	}
 	r.tickets.Store(int64(l.Requests))
@@ -238,7 +230,7 @@ func (r *runner) tearDown(ctx context.Context, c *client) error {
 			c.shard.add(s, due{at: o.sent}, o)
 		}
 		if o.cause != "" {
-			c.shard.aside(s, o.cause)
+			c.shard.aside(s, o.cause, false)
 		}
 	}
 	return nil
@@ -261,7 +253,9 @@ func (r *runner) measure(ctx context.Context) error {
 	if r.load.Rate > 0 {
 		s := r.schedule(0)
 		if n := r.load.Requests; n > 0 {
-			s, d = First(s, n), time.Duration(float64(n)/r.load.Rate*float64(time.Second))
+			s = First(s, n)
+			for d = range s { // the last due time: a schedule is pure
+			}
 		} else {
 			s = Until(s, d)
 		}
@@ -289,9 +283,7 @@ func (r *runner) schedule(stream uint64) Schedule {
 // note counts a request of the loop and says whether the run is hopeless.
 func (r *runner) note(c *client, s *step, d due, o outcome) error {
 	if !s.measured {
-		if o.cause != "" {
-			c.shard.aside(s, o.cause)
-		}
+		c.shard.aside(s, o.cause, true)
 		return nil
 	}
 	c.shard.add(s, d, o)

@@ -260,7 +260,7 @@ func TestFailures(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		n.Store(0)
-		l := dyno.Load{Concurrency: 1, Requests: 100, Timeout: seconds(5), MaxFailures: 0.4}
+		l := dyno.Load{Concurrency: 1, Requests: 100, Timeout: seconds(5), MaxFailures: share(0.4)}
 		rec, err := runFake(t.Context(), l, Options{}, flaky)
 		if err != nil {
 			t.Fatalf("40 %% may fail, and do: %v", err)
@@ -302,7 +302,7 @@ func TestDeadService(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // the user wants all failures: do not spin
-		rec, err := runFake(t.Context(), dyno.Load{Concurrency: 10, Duration: seconds(10), MaxFailures: 1}, Options{}, dead)
+		rec, err := runFake(t.Context(), dyno.Load{Concurrency: 10, Duration: seconds(10), MaxFailures: share(1)}, Options{}, dead)
 		if err != nil || rec.Requests < 900 || rec.Requests > 1200 {
 			t.Errorf("%+v, %v; want some 10 requests per client and second", rec, err)
 		}
@@ -393,3 +393,5 @@ func TestCausesAreFew(t *testing.T) {
 		t.Errorf("cause %q has an address", got)
 	}
 }
+
+func share(f dyno.Fraction) *dyno.Fraction { return &f }

@@ -20,6 +20,7 @@ type Record struct {
 	Failed   int64          // those of them that failed
 	Failures map[string]int // the failed ones by cause, such as "status 503" or "timeout"
 	Unsent   int64          // open load: due, but the run ended before they could be sent
+	Sent     int64          // all requests of the window, those of unmeasured steps too
 
 	// Elapsed is the measured window: from when the first request was due
 	// until the last was done. In an open load it also holds the gap after the
@@ -68,6 +69,7 @@ type shard struct {
 	service, late   *dyno.Histogram
 	failures        map[string]int
 	asides          map[string]int // failures of what is not measured
+	sent            int64
 	bytes, waited   int64
 	first, last     time.Time // due, done
 	dueLast, sentAt time.Time // of the request that was due last
@@ -102,6 +104,9 @@ func (r *recorder) shard(client int) *shard { return r.shards[client%len(r.shard
 func (s *shard) add(st *step, d due, o outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.tallies[st.tally].loop {
+		s.sent++
+	}
 	s.requests[st.tally]++
 	if o.cause != "" {
 		s.failed[st.tally]++
@@ -137,11 +142,17 @@ func (s *shard) add(st *step, d due, o outcome) {
 	}
 }
 
-// aside counts a failure that is no part of the measured requests.
-func (s *shard) aside(st *step, cause string) {
+// aside counts a request that is no part of the measured ones; window says
+// that it was sent in the measured window.
+func (s *shard) aside(st *step, cause string, window bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	count(s.asides, fmt.Sprintf("step %q: %s", st.label, cause))
+	if window {
+		s.sent++
+	}
+	if cause != "" {
+		count(s.asides, fmt.Sprintf("step %q: %s", st.label, cause))
+	}
 }
 
 // maxCauses bounds the number of distinct causes.
@@ -185,7 +196,7 @@ func (r *runner) record() *Record {
 			rec.Lateness.Merge(s.late)
 		}
 	}
-	rec.Bytes, rec.Waited = sum.bytes, sum.waited
+	rec.Sent, rec.Bytes, rec.Waited = sum.sent, sum.bytes, sum.waited
 	rec.Elapsed = sum.last.Sub(sum.first)
 	if r.rec.open && rec.Requests > 0 {
 		rec.Elapsed = max(rec.Elapsed, sum.dueLast.Sub(sum.first)+r.gap())
@@ -207,6 +218,7 @@ func (s *shard) merge(t *shard) {
 	for cause, n := range t.asides {
 		s.asides[cause] += n
 	}
+	s.sent += t.sent
 	s.bytes += t.bytes
 	s.waited += t.waited
 	if s.first.IsZero() || !t.first.IsZero() && t.first.Before(s.first) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -57,10 +58,11 @@ func compile(base *url.URL, c *dyno.Client, arg map[string]string) (*scenario, e
 	var s scenario
 	measured := 0
 	for _, part := range []struct {
+		name  string
 		steps []dyno.Step
 		to    *[]*step
 		loop  bool
-	}{{c.Setup, &s.setup, false}, {c.Loop, &s.loop, true}, {c.Teardown, &s.teardown, false}} {
+	}{{"setup", c.Setup, &s.setup, false}, {"loop", c.Loop, &s.loop, true}, {"teardown", c.Teardown, &s.teardown, false}} {
 		for i := range part.steps {
 			st := &part.steps[i]
 			keep := int64(bodyShown)
@@ -69,7 +71,10 @@ func compile(base *url.URL, c *dyno.Client, arg map[string]string) (*scenario, e
 			}
 			p, err := compileStep(base, st, known, keep)
 			if err != nil {
-				return nil, fmt.Errorf("step %q: %w", st.Label(), err)
+				return nil, &dyno.PlanError{
+					Msg: fmt.Sprintf("step %q: %v", st.Label(), err),
+					Key: []string{"load", "client", part.name, strconv.Itoa(i)},
+				}
 			}
 			p.measured = part.loop
 			if st.Measure != nil {

@@ -13,6 +13,9 @@ import (
 func Markdown(w io.Writer, t *analysis.Table) error {
 	var b strings.Builder
 	b.WriteString("### " + escapeMarkdown(heading(t)) + "\n")
+	for _, line := range t.About {
+		b.WriteString("\n" + escapeMarkdown(clean(line)) + "\n")
+	}
 	v := newView(t, math.MaxInt)
 	v.keys = nil // cells wrap, so that names may be long
 	if found := Sentences(t); len(found) > 0 {

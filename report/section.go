@@ -47,7 +47,7 @@ func (v *view) name(i int) string {
 	if v.keys != nil {
 		return v.keys[i]
 	}
-	return v.Settings[i].Setting.String()
+	return v.Settings[i].Setting.Label()
 }
 
 // head returns the headings of one column for each of the settings: a row for

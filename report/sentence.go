@@ -82,7 +82,7 @@ func silent(t *analysis.Table) string {
 	var names []string
 	for i := range t.Settings {
 		if t.Settings[i].Trials == 0 {
-			names = append(names, t.Settings[i].Setting.String())
+			names = append(names, t.Settings[i].Setting.Label())
 		}
 	}
 	switch len(names) {
@@ -202,7 +202,7 @@ func remainder(t *analysis.Table) string {
 			total++
 			what := noun(m.Name)
 			if len(t.Settings) > 2 {
-				what += " of " + t.Settings[i].Setting.String()
+				what += " of " + t.Settings[i].Setting.Label()
 			}
 			switch x.Verdict {
 			case stats.Unclear:
@@ -232,6 +232,9 @@ func remainder(t *analysis.Table) string {
 	parts := []string{"none shows a change"}
 	if n := total - len(unclear) - len(same); n > 0 {
 		parts[0] = fmt.Sprintf("%d show a change", n)
+		if n == 1 {
+			parts[0] = "1 shows a change"
+		}
 	}
 	if len(same) > 0 {
 		parts = append(parts, fmt.Sprintf("%d stayed the same within %s", len(same), margin))

@@ -38,9 +38,12 @@ func Text(w io.Writer, t *analysis.Table, o Options) error {
 	var b strings.Builder
 	width := o.width()
 	b.WriteString(fold(heading(t), "", "  ", width))
+	for _, line := range t.About {
+		b.WriteString(fold(clean(line), "", "  ", width))
+	}
 	v := newView(t, width)
 	for i, key := range v.keys {
-		name := t.Settings[i].Setting.String()
+		name := t.Settings[i].Setting.Label()
 		if i == 0 && len(t.Settings) > 1 {
 			name += " (baseline)"
 		}

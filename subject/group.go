@@ -26,6 +26,7 @@ type group struct {
 	pid    int           // of the program
 	done   chan struct{} // closed when no process is left, all output is written and the paths are removed
 	status string        // how the program ended, as os/exec says it; valid when done is closed
+	alone  bool          // it ended before it was asked to; valid when done is closed
 	impl   groupImpl
 	once   sync.Once // closes impl
 }

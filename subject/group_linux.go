@@ -100,7 +100,7 @@ func (g *group) follow(cmd *exec.Cmd, report *os.File, j job, started chan<- err
 		default:
 		}
 	}()
-	g.status = "supervisor killed"
+	g.status, g.alone = "supervisor killed", true
 	r := bufio.NewReaderSize(report, 256<<10)
 	var head [5]byte
 	var body []byte
@@ -129,8 +129,8 @@ func (g *group) follow(cmd *exec.Cmd, report *os.File, j job, started chan<- err
 			if j.stderr != nil {
 				j.stderr.Write(body[:n])
 			}
-		case frameEnded:
-			g.status = string(body[:n])
+		case frameEnded, frameAlone:
+			g.status, g.alone = string(body[:n]), head[0] == frameAlone
 		}
 	}
 }

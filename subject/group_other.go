@@ -25,6 +25,7 @@ type ownGroup struct {
 
 	mu    sync.Mutex
 	paths []string
+	asked bool // to end, while it lived
 }
 
 func (g *group) hold() *os.File { return nil }
@@ -39,11 +40,23 @@ func (o *ownGroup) terminate(grace time.Duration) {
 	if o.cmd == nil {
 		return
 	}
+	o.ask()
 	terminateGroup(o.cmd.Process)
 	select {
 	case <-o.ended:
 	case <-time.After(grace):
 		killGroup(o.cmd.Process)
+	}
+}
+
+// ask notes that the program is going to be ended.
+func (o *ownGroup) ask() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case <-o.ended:
+	default:
+		o.asked = true
 	}
 }
 
@@ -79,6 +92,7 @@ func launch(j job) (*group, error) {
 	go func() {
 		select {
 		case <-o.quit:
+			o.ask()
 			killGroup(o.cmd.Process)
 		case <-o.ended:
 		}
@@ -88,6 +102,9 @@ func launch(j job) (*group, error) {
 		close(o.ended)
 		killGroup(o.cmd.Process)
 		g.status = o.cmd.ProcessState.String()
+		o.mu.Lock()
+		g.alone = !o.asked
+		o.mu.Unlock()
 		o.cleanUp()
 		close(g.done)
 	}()

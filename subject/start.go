@@ -34,9 +34,8 @@ type Process struct {
 	Socket   string   // unix socket of the injected probe; "" if there is none
 	Warnings []string // doubts about this launch
 
-	group   *group
-	tail    *tail
-	stopped chan struct{} // closed when Stop is called
+	group *group
+	tail  *tail
 }
 
 // An ExitError says that the subject ended by itself.
@@ -73,7 +72,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Addr: addr, tail: newTail(o.Stderr), stopped: make(chan struct{})}
+	p := &Process{Addr: addr, tail: newTail(o.Stderr)}
 	var scratch string
 	if b.Injected {
 		scratch = scratchName(os.TempDir())
@@ -117,30 +116,19 @@ func (p *Process) Done() <-chan struct{} { return p.group.done }
 func (p *Process) Err() error {
 	select {
 	case <-p.group.done:
+		if p.group.alone {
+			return &ExitError{p.group.status, p.tail.String()}
+		}
 	default:
-		return nil
 	}
-	select {
-	case <-p.stopped:
-		return nil
-	default:
-		return &ExitError{p.group.status, p.tail.String()}
-	}
+	return nil
 }
 
 // Stop sends SIGTERM to the subject's process group and, when the grace time
 // is over, SIGKILL to all its descendants; with a grace of 0 that at once. It
-// returns when none is left. Stop may be called again, but not from two
-// goroutines at a time.
-func (p *Process) Stop(grace time.Duration) {
-	select {
-	case <-p.group.done: // it was first: Err has the reason
-	case <-p.stopped:
-	default:
-		close(p.stopped)
-	}
-	p.group.stop(grace)
-}
+// returns when none is left; Err then says whether the subject had ended before.
+// Stop may be called again, but not from two goroutines at a time.
+func (p *Process) Stop(grace time.Duration) { p.group.stop(grace) }
 
 // freeAddr returns an address that nobody listens on at the moment.
 func freeAddr() (string, error) {

@@ -57,6 +57,7 @@ const (
 	frameStdout  = 'o' // one write of the program
 	frameStderr  = 'e'
 	frameEnded   = 'x' // how it ended
+	frameAlone   = 'a' // how it ended, without being asked
 )
 
 func appendFrame(b []byte, kind byte, body []byte) []byte {
@@ -117,6 +118,7 @@ type supervisor struct {
 	orders <-chan order
 	paths  []string
 	pid    int              // of the program; 0 when it has ended
+	asked  bool             // to end, while it lived
 	late   <-chan time.Time // when the time of grace is over
 }
 
@@ -125,10 +127,15 @@ func (s *supervisor) obey(o order) {
 		s.paths = append(s.paths, o.Remove)
 	}
 	if o.Stop > 0 && s.pid != 0 {
+		s.ask()
 		unix.Kill(-s.pid, unix.SIGTERM)
 		s.late = time.After(o.Stop)
 	}
 }
+
+// ask notes that the program is going to be ended, if it has not ended before:
+// its death may be known to the kernel already, and not here.
+func (s *supervisor) ask() { s.asked = s.asked || unix.Kill(s.pid, 0) == nil }
 
 // run starts the program and returns when it and all of its descendants have
 // ended. They all end when the program does. Without a program it returns when
@@ -171,7 +178,11 @@ func (s *supervisor) run(j *job) error {
 	status := s.await()
 	p.finish()
 	<-drained
-	sendFrame(frameEnded, status)
+	if s.asked {
+		sendFrame(frameEnded, status)
+	} else {
+		sendFrame(frameAlone, status)
+	}
 	return nil
 }
 
@@ -202,6 +213,9 @@ func (s *supervisor) await() (status string) {
 		case o, ok := <-orders:
 			if !ok {
 				orders, kill = nil, true
+				if s.pid != 0 {
+					s.ask()
+				}
 			} else {
 				s.obey(o)
 			}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -123,8 +124,9 @@ func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 		return duration(v, &e.Load.Warmup)
 	})
 	p.flag(fs, "timeout", "", "time", "of one request (default 30s)", func(e *dyno.Experiment, v string) error { return duration(v, &e.Load.Timeout) })
-	p.flag(fs, "max-failures", "", "share", "of requests that may fail (default 1%)", func(e *dyno.Experiment, v string) (err error) {
-		e.Load.MaxFailures, err = dyno.ParseFraction(v)
+	p.flag(fs, "max-failures", "", "share", "of requests that may fail (default 1%)", func(e *dyno.Experiment, v string) error {
+		f, err := dyno.ParseFraction(v)
+		e.Load.MaxFailures = &f
 		return err
 	})
 	p.flag(fs, "method", "X", "method", "of the request (default GET, or POST with a body)", func(e *dyno.Experiment, v string) error {
@@ -161,11 +163,15 @@ func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 	p.list(fs, "vary", "", "KEY=a,b", "a factor and its levels, the first the baseline; repeated factors are crossed", vary)
 	p.flag(fs, "repeat", "", "n", "blocks, each with one trial of every setting", func(e *dyno.Experiment, v string) error { return count(v, &e.Repeats) })
 	p.flag(fs, "seed", "", "n", "of the order of trials (default 0)", func(e *dyno.Experiment, v string) error {
-		_, err := fmt.Sscanf(v, "%d", &e.Seed)
-		return err
+		seed, err := strconv.ParseUint(v, 10, 64)
+		if e.Seed = seed; err != nil {
+			return fmt.Errorf("want a whole number below 2^64, got %q", v)
+		}
+		return nil
 	})
-	p.flag(fs, "negligible", "", "share", "changes smaller than this are the same (default 1%)", func(e *dyno.Experiment, v string) (err error) {
-		e.Negligible, err = dyno.ParseFraction(v)
+	p.flag(fs, "negligible", "", "share", "changes smaller than this are the same (default 1%)", func(e *dyno.Experiment, v string) error {
+		f, err := dyno.ParseFraction(v)
+		e.Negligible = &f
 		return err
 	})
 }

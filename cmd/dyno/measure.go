@@ -156,7 +156,7 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, sink func(*
 // options are those of a table of the experiment's own results.
 func options(e *dyno.Experiment) analysis.Options {
 	return analysis.Options{
-		Name: e.Name, Settings: e.Levels(), Negligible: e.Negligible.Or(dyno.DefaultNegligible), Planned: len(e.Trials()),
+		Name: e.Name, Settings: e.Levels(), Negligible: e.Negligible, Planned: len(e.Trials()),
 	}
 }
 

@@ -101,7 +101,7 @@ func compareRuns(a, b string) ([]*analysis.Table, error) {
 			rs = slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return !has(r.Trial.Setting) })
 			return analysis.Label(rs, name)
 		}
-		opt := analysis.Options{Name: e.Name, Negligible: e.Negligible.Or(dyno.DefaultNegligible), Separate: true}
+		opt := analysis.Options{Name: e.Name, Negligible: e.Negligible, Separate: true}
 		for _, name := range names {
 			opt.Settings = append(opt.Settings, append(dyno.Setting{{Factor: "run", Value: name}}, s...))
 		}

@@ -49,7 +49,6 @@ func latency(r *dyno.Result, prefix string, h *dyno.Histogram) {
 // those that become metrics when they are divided by the number of requests.
 func observe(r *dyno.Result, saw probe.Reading, requests float64) {
 	r.Series = append(r.Series, saw.Series...)
-	r.Files = append(r.Files, saw.Files...)
 	r.Warnings = append(r.Warnings, saw.Warnings...)
 	for _, m := range dyno.Metrics {
 		if v, ok := saw.Values.Get(m.Name); ok {

@@ -395,3 +395,42 @@ func TestCausesAreFew(t *testing.T) {
 }
 
 func share(f dyno.Fraction) *dyno.Fraction { return &f }
+
+// Every request of an open load with a number of them is sent or counted as
+// unsent, however long the gaps of a Poisson schedule turn out.
+func TestPoissonRequestsAllCounted(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			l := dyno.Load{Concurrency: 2, Requests: 200, Rate: 500, Arrival: "poisson", Seed: seed, Timeout: dyno.Duration(20 * time.Millisecond), MaxFailures: share(1)}
+			rec, err := runFake(t.Context(), l, Options{}, func(context.Context, *request) (int, error) {
+				time.Sleep(time.Millisecond)
+				return 200, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := rec.Requests + rec.Unsent; got != 200 {
+				t.Errorf("seed %d: %d requests sent and %d unsent, want 200 in all", seed, rec.Requests, rec.Unsent)
+			}
+		})
+	}
+}
+
+// What the service does for a request is shared by all requests of the window,
+// those of steps that are not measured too.
+func TestSentCountsUnmeasuredSteps(t *testing.T) {
+	no := false
+	l := dyno.Load{Concurrency: 2, RequestsPerClient: 50, Client: dyno.Client{Loop: []dyno.Step{{Path: "/a", Measure: &no}, {Path: "/b"}}}}
+	synctest.Test(t, func(t *testing.T) {
+		rec, err := runFake(t.Context(), l, Options{}, func(context.Context, *request) (int, error) {
+			time.Sleep(time.Millisecond)
+			return 200, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.Requests != 100 || rec.Sent < 200 || rec.Sent > 202 {
+			t.Errorf("%d measured, %d sent", rec.Requests, rec.Sent)
+		}
+	})
+}

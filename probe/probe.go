@@ -34,7 +34,6 @@ type Target struct {
 type Reading struct {
 	Values   dyno.Values
 	Series   []dyno.Series
-	Files    []string // none of the probes of this package writes any
 	Warnings []string // doubts that the reader of the result must see
 }
 
@@ -95,7 +94,6 @@ func Merge(readings map[string]Reading) Reading {
 				m.Series = append(m.Series, s)
 			}
 		}
-		m.Files = append(m.Files, r.Files...)
 		m.Warnings = append(m.Warnings, r.Warnings...)
 	}
 	gc, ok := m.Values.Get("gc-cpu-sec")

@@ -13,7 +13,6 @@ const DefaultLogLimit = 64 << 20
 
 const (
 	tailSize    = 64 << 10 // bytes of log kept in memory
-	tailLines   = 20       // lines of it that Tail returns
 	patience    = 8 << 20  // bytes of log within a line, after which its rest is not awaited
 	untakenMost = 1 << 16  // cycles kept for a probe that does not take them
 	bufferSize  = 32 << 10 // bytes of trace lines written at once
@@ -337,28 +336,6 @@ func (t *Trace) Close() error {
 		t.dropped = 0
 	}
 	return t.err
-}
-
-// Tail returns the end of the log: the first 20 lines of the last panic or
-// fatal error, or else the last 20 lines.
-func (t *Trace) Tail() []byte {
-	t.mu.Lock()
-	text := t.tail.bytes()
-	t.mu.Unlock()
-	text = bytes.TrimRight(text, "\n")
-	for _, crash := range []string{"\npanic: ", "\nfatal error: "} {
-		if i := bytes.LastIndex(append([]byte{'\n'}, text...), []byte(crash)); i >= 0 {
-			lines := bytes.SplitAfterN(text[i:], []byte{'\n'}, tailLines+1)
-			return bytes.TrimRight(bytes.Join(lines[:min(len(lines), tailLines)], nil), "\n")
-		}
-	}
-	at := len(text)
-	for range tailLines {
-		if at = bytes.LastIndexByte(text[:at], '\n'); at < 0 {
-			return text
-		}
-	}
-	return text[at+1:]
 }
 
 // A ring keeps the last tailSize bytes written to it.

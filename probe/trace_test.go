@@ -225,28 +225,6 @@ func TestLogLimit(t *testing.T) {
 	}
 }
 
-func TestTail(t *testing.T) {
-	var many strings.Builder
-	for i := range 10000 {
-		fmt.Fprintf(&many, "line %d\n", i)
-	}
-	for _, test := range []struct{ log, first, last string }{
-		{"", "", ""},
-		{"one", "one", "one"},
-		{"one\ntwo\n", "one", "two"},
-		{many.String(), "line 9980", "line 9999"},
-		{many.String() + "panic: no\n\ngoroutine 1 [running]:\n" + many.String()[:4000], "panic: no", "line 16"},
-		{"fatal error: all goroutines are asleep\n", "fatal error: all goroutines are asleep", "fatal error: all goroutines are asleep"},
-	} {
-		x := NewTrace(io.Discard, io.Discard)
-		io.WriteString(x, test.log)
-		lines := strings.Split(string(x.Tail()), "\n")
-		if len(lines) > tailLines || lines[0] != test.first || lines[len(lines)-1] != test.last {
-			t.Errorf("tail of %.20q... is %q, want %q to %q", test.log, lines, test.first, test.last)
-		}
-	}
-}
-
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }

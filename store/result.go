@@ -149,6 +149,17 @@ func (d *Dir) Done(n int) bool {
 	return ok && r.Err == ""
 }
 
+// Missing are the trials of the plan that are not done.
+func (d *Dir) Missing() []int {
+	var missing []int
+	for _, t := range d.Run.Plan.Trials() {
+		if !d.Done(t.N) {
+			missing = append(missing, t.N)
+		}
+	}
+	return missing
+}
+
 // Results returns the last result of each trial in the order of trials, with
 // the counts of their latencies. A histogram that is missing or broken is a
 // warning in its result.

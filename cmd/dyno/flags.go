@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
 )
 
 // planFlags are the flags that stand for keys of a plan. A flag that is given
@@ -25,19 +26,40 @@ type planFlags struct {
 	flags []*setter // in the order of definition
 }
 
+// check finds mistakes in the plan with the flags applied. Those in what the
+// file says are given their place there.
+func (p *planFlags) check(e *dyno.Experiment) error {
+	err := lab.Check(e)
+	var mistake *dyno.PlanError
+	if !errors.As(err, &mistake) || mistake.Line != 0 || p.file == "" {
+		return err
+	}
+	src, e2 := os.ReadFile(p.file)
+	if e2 != nil {
+		return err
+	}
+	return dyno.Locate(p.file, src, mistake)
+}
+
 // A setter is a flag whose value changes the plan. It keeps what was given and
 // changes nothing until then, so that flags can come before the plan is read.
 type setter struct {
 	name, kind string
 	many       bool
 	apply      func(*dyno.Experiment, []string) error
+	read       func(string) (string, error) // of the value as given; nil takes it as it is
 	values     []string
 	env        bool // the values come from the environment
 }
 
 func (s *setter) String() string { return strings.Join(s.values, ",") }
 func (s *setter) Type() string   { return s.kind }
-func (s *setter) Set(v string) error {
+func (s *setter) Set(v string) (err error) {
+	if s.read != nil {
+		if v, err = s.read(v); err != nil {
+			return err
+		}
+	}
 	if err := s.apply(new(dyno.Experiment), []string{v}); err != nil {
 		return err
 	}
@@ -49,8 +71,10 @@ func (s *setter) Set(v string) error {
 }
 
 // flag defines a flag that is given at most once.
-func (p *planFlags) flag(fs *pflag.FlagSet, name, short, kind, help string, apply func(*dyno.Experiment, string) error) {
-	p.add(fs, short, help, &setter{name: name, kind: kind, apply: func(e *dyno.Experiment, vs []string) error { return apply(e, vs[0]) }})
+func (p *planFlags) flag(fs *pflag.FlagSet, name, short, kind, help string, apply func(*dyno.Experiment, string) error) *setter {
+	s := &setter{name: name, kind: kind, apply: func(e *dyno.Experiment, vs []string) error { return apply(e, vs[0]) }}
+	p.add(fs, short, help, s)
+	return s
 }
 
 // list defines a flag that may be repeated.
@@ -145,22 +169,26 @@ func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 		}
 		return nil
 	})
-	p.flag(fs, "body", "", "text", "of the request; @FILE reads a file", func(e *dyno.Experiment, v string) error {
-		if file, ok := strings.CutPrefix(v, "@"); ok {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			// A file is sent as it is.
-			v = strings.ReplaceAll(string(data), "{{", `{{"{{"}}`)
-		}
+	body := p.flag(fs, "body", "", "text", "of the request; @FILE reads a file", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) {
 			if s.Body = v; s.Method == "" {
 				s.Method = "POST"
 			}
 		})
 	})
+	body.read = func(v string) (string, error) {
+		file, ok := strings.CutPrefix(v, "@")
+		if !ok {
+			return v, nil
+		}
+		data, err := os.ReadFile(file)
+		// A file is sent as it is.
+		return strings.ReplaceAll(string(data), "{{", `{{"{{"}}`), err
+	}
 	p.list(fs, "vary", "", "KEY=a,b", "a factor and its levels, the first the baseline; repeated factors are crossed", vary)
+	p.list(fs, "arg", "", "NAME=value", "a value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
+		return assign(&e.Subject.Arg, vs)
+	})
 	p.flag(fs, "repeat", "", "n", "blocks, each with one trial of every setting", func(e *dyno.Experiment, v string) error { return count(v, &e.Repeats) })
 	p.flag(fs, "seed", "", "n", "of the order of trials (default 0)", func(e *dyno.Experiment, v string) error {
 		seed, err := strconv.ParseUint(v, 10, 64)
@@ -194,9 +222,6 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 	p.list(fs, "env", "", "NAME=value", "environment of the subject; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Env, vs)
 	})
-	p.list(fs, "arg", "", "NAME=value", "a value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
-		return assign(&e.Subject.Arg, vs)
-	})
 	p.flag(fs, "go", "", "version", "of the Go toolchain that builds the subject", func(e *dyno.Experiment, v string) error {
 		e.Subject.Go = strings.TrimPrefix(v, "go")
 		return nil
@@ -223,6 +248,7 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 }
 
 func vary(e *dyno.Experiment, vs []string) error {
+	given := map[string]bool{}
 	for _, v := range vs {
 		name, levels, ok := strings.Cut(v, "=")
 		if !ok || name == "" || levels == "" {
@@ -234,6 +260,10 @@ func vary(e *dyno.Experiment, vs []string) error {
 		if err != nil {
 			return fmt.Errorf("bad levels of %s: %w", name, err)
 		}
+		if given[name] {
+			return fmt.Errorf("factor %s is given twice (consider: --vary %s=a,b,c)", name, name)
+		}
+		given[name] = true
 		f := dyno.Factor{Name: name, Levels: fields}
 		e.Settings = nil
 		if i := slices.IndexFunc(e.Factors, func(f dyno.Factor) bool { return f.Name == name }); i >= 0 {
@@ -288,7 +318,7 @@ func targetURL(e *dyno.Experiment, arg string) error {
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return usagef("bad URL %q (want for example http://127.0.0.1:8080/path)", arg)
 	}
-	e.Subject = dyno.Subject{URL: u.Scheme + "://" + u.Host}
+	e.Subject = dyno.Subject{URL: u.Scheme + "://" + u.Host, Arg: e.Subject.Arg}
 	if path := u.RequestURI(); path != "/" || len(e.Load.Client.Loop) == 0 {
 		if err := single(e, func(s *dyno.Step) { s.Path = path }); err != nil {
 			return err

@@ -87,7 +87,10 @@ func mainPackage(args []string) (string, error) {
 		here = real
 	}
 	var dirs []string
-	for _, dir := range strings.Fields(string(out)) {
+	for _, dir := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		if dir == "" {
+			continue // not a main package
+		}
 		rel, err := filepath.Rel(here, dir)
 		if err != nil {
 			return "", err

@@ -2,8 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
 )
 
 func newLoad() *cobra.Command {
@@ -38,12 +42,14 @@ Without --out nothing is written.
 			if e.Repeats == 0 {
 				e.Repeats = 1
 			}
-			if err := e.Check(); err != nil {
+			loadOnly(cmd, e)
+			if err := p.check(e); err != nil {
 				return err
 			}
 			if o.dir != "" {
 				return newRunDir(cmd, e, &o)
 			}
+			warnRepeats(cmd.ErrOrStderr(), e)
 			return measureOnly(cmd, e, &o)
 		},
 	}
@@ -52,4 +58,18 @@ Without --out nothing is written.
 	p.loadFlags(fs)
 	o.flags(fs)
 	return cmd
+}
+
+// loadOnly leaves of a plan's factors those of the load: the service runs
+// already.
+func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
+	var kept dyno.Factors
+	for _, f := range e.Factors {
+		if strings.HasPrefix(f.Name, "load.") || strings.HasPrefix(f.Name, "arg.") {
+			kept = append(kept, f)
+			continue
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s is not varied: the service runs already\n", f.Name)
+	}
+	e.Factors = kept
 }

@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitDone
 	}
 	if errors.Is(context.Cause(ctx), errInterrupted) {
-		if !errors.Is(err, errInterrupted) && !errors.Is(err, context.Canceled) {
+		if err.Error() != errInterrupted.Error() && !errors.Is(err, context.Canceled) {
 			fmt.Fprintf(stderr, "%s: %v\n", cmd.CommandPath(), err)
 		}
 		fmt.Fprintln(stderr, "dyno: interrupted")

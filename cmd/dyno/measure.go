@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,57 +66,24 @@ func (o *outFlags) print(cmd *cobra.Command, t *analysis.Table) error {
 	return report.Text(w, t, report.Options{Width: width, Color: color})
 }
 
-// measureInto measures an experiment into a new run directory, which is not
-// made before the subjects are built.
-func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, create func() (*store.Dir, error)) error {
+// measureInto measures an experiment into a run directory, after the subjects
+// are built.
+func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func() (*store.Dir, error)) error {
 	hands, release, err := openLab(cmd, e)
 	if err != nil {
 		return err
 	}
-	dir, err := create()
+	dir, err := open()
 	if err != nil {
 		return errors.Join(err, release())
 	}
-	return errors.Join(measure(cmd, hands, dir, o), release())
-}
-
-// openLab checks the plan and builds its subjects. The caller releases the lab.
-func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release func() error, err error) {
-	if err := lab.Check(e); err != nil {
-		return nil, nil, err
-	}
-	hands, release, err = lab.Open()
-	if err != nil {
-		return nil, nil, err
-	}
-	if e.Subject.Source() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "building %s\n", e.Subject.String())
-	}
-	if err := hands.PrepareAll(cmd.Context(), e); err != nil {
-		return nil, nil, errors.Join(err, release())
-	}
-	return hands, release, nil
-}
-
-// measure runs the trials of a run directory that are not done, and reports. It
-// reports also after an interrupt or an error, whatever was measured by then.
-func measure(cmd *cobra.Command, hands *lab.Lab, dir *store.Dir, o *outFlags) error {
 	defer dir.Close()
 	for _, note := range dir.Notes() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
 	hands.Dir, hands.Skip = dir.TrialDir, dir.Done
-	err := conduct(cmd, hands, dir.Run.Plan, dir.Add)
-	results := dir.Results()
-	if len(results) == 0 {
-		return errors.Join(err, errNothing)
-	}
-	table := analysis.Tabulate(results, options(dir.Run.Plan))
-	err = errors.Join(err, conclude(dir, table, results))
-	if errors.Is(err, errInterrupted) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial; go on with dyno run --resume %s\n", dir.Path)
-	}
-	return errors.Join(err, o.print(cmd, table), nothing(table))
+	err = conduct(cmd, hands, e, dir.Add)
+	return finish(cmd, dir, o, errors.Join(err, release()))
 }
 
 // measureOnly measures without a run directory.
@@ -128,11 +98,34 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 		results = append(results, r)
 		return nil
 	})
-	err = errors.Join(err, release())
-	if len(results) == 0 {
-		return errors.Join(err, errNothing)
+	table := analysis.Tabulate(results, options(e, results))
+	return errors.Join(err, release(), o.print(cmd, table), nothing(table))
+}
+
+// openLab builds the subjects of a plan. The caller releases the lab.
+func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release func() error, err error) {
+	hands, release, err = lab.Open()
+	if err != nil {
+		return nil, nil, err
 	}
-	table := analysis.Tabulate(results, options(e))
+	if e.Subject.Source() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "building %s\n", e.Subject.String())
+	}
+	if err := hands.PrepareAll(cmd.Context(), e); err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return hands, release, nil
+}
+
+// finish writes the files that are made from results, and reports: also after
+// an interrupt or an error, whatever was measured by then.
+func finish(cmd *cobra.Command, dir *store.Dir, o *outFlags, err error) error {
+	results := dir.Results()
+	table := analysis.Tabulate(results, options(dir.Run.Plan, results))
+	err = errors.Join(err, conclude(dir, table, results))
+	if errors.Is(err, errInterrupted) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial; go on with dyno run --resume %s\n", dir.Path)
+	}
 	return errors.Join(err, o.print(cmd, table), nothing(table))
 }
 
@@ -154,9 +147,21 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, sink func(*
 }
 
 // options are those of a table of the experiment's own results.
-func options(e *dyno.Experiment) analysis.Options {
+func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
+	what := "subject: " + e.Subject.String()
+	var ran []string
+	for _, r := range results {
+		if r.Subject != "" && !slices.Contains(ran, r.Subject) {
+			ran = append(ran, r.Subject)
+		}
+	}
+	if len(ran) > 0 {
+		slices.Sort(ran)
+		what += " (" + strings.Join(ran, "; ") + ")"
+	}
 	return analysis.Options{
-		Name: e.Name, Settings: e.Levels(), Negligible: e.Negligible, Planned: len(e.Trials()),
+		Name: e.Name, About: []string{what, e.Trials()[0].Load.String()},
+		Settings: e.Levels(), Negligible: e.Negligible, Planned: len(e.Trials()),
 	}
 }
 
@@ -184,13 +189,18 @@ func nothing(t *analysis.Table) error {
 
 // describe says what run.json says of a run.
 func describe(e *dyno.Experiment, command []string) store.Run {
+	all := e.Resolved()
 	run := store.Run{
-		Dyno: version(), Started: time.Now(), Command: command, Plan: e,
+		Dyno: version(), Started: time.Now(), Command: command, Plan: &all,
 		Host: store.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 	}
 	run.Host.Name, _ = os.Hostname()
 	for _, s := range e.Levels() {
 		run.Settings = append(run.Settings, s.String())
+	}
+	if e.Subject.Source() {
+		out, _ := exec.Command("go", "env", "GOVERSION").Output()
+		run.Host.Go = strings.TrimSpace(string(out))
 	}
 	run.Host.Kernel, run.Host.CPU, run.Host.Memory = lab.Describe()
 	return run

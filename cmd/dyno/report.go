@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -38,7 +41,8 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 	for _, note := range dir.Notes() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
-	table := analysis.Tabulate(dir.Results(), options(dir.Run.Plan))
+	results := dir.Results()
+	table := analysis.Tabulate(results, options(dir.Run.Plan, results))
 	return errors.Join(o.print(cmd, table), nothing(table))
 }
 
@@ -66,11 +70,9 @@ change, and the report says so. One run that varies what differs is the better e
 				if i > 0 && !o.json && o.format != "json" {
 					fmt.Fprintln(cmd.OutOrStdout())
 				}
-				if err := errors.Join(o.print(cmd, t), nothing(t)); err != nil {
-					return err
-				}
+				err = errors.Join(err, o.print(cmd, t), nothing(t))
 			}
-			return nil
+			return err
 		},
 	}
 	o.formatFlags(cmd.Flags())
@@ -105,12 +107,57 @@ func compareRuns(a, b string) ([]*analysis.Table, error) {
 		for _, name := range names {
 			opt.Settings = append(opt.Settings, append(dyno.Setting{{Factor: "run", Value: name}}, s...))
 		}
-		tables = append(tables, analysis.Tabulate(slices.Concat(of(old, names[0]), of(new, names[1])), opt))
+		t := analysis.Tabulate(slices.Concat(of(old, names[0]), of(new, names[1])), opt)
+		t.Warnings = slices.Concat(t.Warnings, differences(first, second), first.Notes(), second.Notes())
+		tables = append(tables, t)
 	}
 	if len(tables) == 0 {
 		return nil, fmt.Errorf("%s and %s have no setting in common: %q and %q", a, b, first.Run.Settings, second.Run.Settings)
 	}
 	return tables, nil
+}
+
+// differences says in what two runs are not the same experiment, apart from
+// what they vary.
+func differences(a, b *store.Dir) (ws []string) {
+	for _, part := range []struct {
+		name string
+		a, b any
+	}{
+		{"subject", a.Run.Plan.Subject, b.Run.Plan.Subject},
+		{"load", a.Run.Plan.Load, b.Run.Plan.Load},
+		{"host", a.Run.Host, b.Run.Host},
+	} {
+		x, y := keys(part.a), keys(part.b)
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			if x[k] != y[k] {
+				ws = append(ws, fmt.Sprintf("the runs differ in %s.%s: %s and %s", part.name, k, cmp.Or(x[k], "nothing"), cmp.Or(y[k], "nothing")))
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(y)) {
+			if _, ok := x[k]; !ok {
+				ws = append(ws, fmt.Sprintf("the runs differ in %s.%s: nothing and %s", part.name, k, y[k]))
+			}
+		}
+	}
+	return ws
+}
+
+// keys are the JSON values of v's fields.
+func keys(v any) map[string]string {
+	data, err := json.Marshal(v)
+	var raw map[string]json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(data, &raw)
+	}
+	if err != nil {
+		panic(err) // it came from such JSON
+	}
+	text := map[string]string{}
+	for k, r := range raw {
+		text[k] = string(r)
+	}
+	return text
 }
 
 // runNames are the last elements of the paths, or the paths where these are

@@ -10,9 +10,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
 )
@@ -71,7 +71,7 @@ arg.NAME, go, rev, build, load.rate or load.concurrency.`,
 					return err
 				}
 			}
-			if err := lab.Check(e); err != nil {
+			if err := p.check(e); err != nil {
 				return err
 			}
 			if print {
@@ -93,29 +93,47 @@ arg.NAME, go, rev, build, load.rate or load.concurrency.`,
 	return cmd
 }
 
-// newRunDir measures into a new run directory.
+// newRunDir measures into a new run directory, which is not made before the
+// subjects are built.
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	warnRepeats(cmd.ErrOrStderr(), e)
 	return measureInto(cmd, e, o, func() (*store.Dir, error) { return store.Create(o.dir, describe(e, os.Args)) })
 }
 
+// resumeRun goes on with a run by the plan that it was begun with.
 func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) error {
-	if len(args) > 0 || o.dir != "" {
-		return usagef("--resume takes the plan and the directory from %s; give it no target and no --out", path)
+	if len(args) > 0 {
+		return usagef("--resume takes the plan from %s; give it no target", path)
+	}
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		s, ours := f.Value.(*setter)
+		switch f.Name {
+		case "resume", "format", "json":
+		default:
+			if !ours || !s.env {
+				err = usagef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)
+			}
+		}
+	})
+	if err != nil {
+		return err
 	}
 	dir, err := store.Resume(path)
 	if err != nil {
 		return err
+	}
+	if len(dir.Missing()) == 0 {
+		defer dir.Close()
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: nothing is left to do")
+		return finish(cmd, dir, o, nil)
 	}
 	return measureInto(cmd, dir.Run.Plan, o, func() (*store.Dir, error) { return dir, nil })
 }
 
 // warnRepeats says before a run what its number of blocks cannot show.
 func warnRepeats(w io.Writer, e *dyno.Experiment) {
-	repeats := e.Repeats
-	if repeats == 0 {
-		repeats = dyno.DefaultRepeats
-	}
+	repeats := e.Resolved().Repeats
 	settings := len(e.Levels())
 	primary := 0
 	for _, m := range dyno.Metrics {
@@ -138,7 +156,7 @@ func warnRepeats(w io.Writer, e *dyno.Experiment) {
 // printPlan shows what would be done. The plan is shown in the form of a
 // dyno.yaml, which run -f reads.
 func printPlan(w io.Writer, e *dyno.Experiment) error {
-	data, err := json.Marshal(e)
+	data, err := json.Marshal(e.Resolved())
 	if err != nil {
 		return err
 	}

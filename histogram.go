@@ -68,12 +68,16 @@ func (h *Histogram) Merge(g *Histogram) {
 // Count returns how many durations were added.
 func (h *Histogram) Count() int64 { return h.n }
 
-// Quantile returns the q-quantile, 0 ≤ q ≤ 1, or 0 if h is empty.
+// Quantile returns the q-quantile, 0 ≤ q ≤ 1, or 0 if h is empty: the least
+// duration that at least the share q of all durations does not exceed (nearest
+// rank).
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
 	}
-	d := time.Duration(h.counts.ValueAtQuantile(q * 100))
+	// ValueAtQuantile rounds the rank to the nearest; a whole rank stays.
+	rank := math.Ceil(q*float64(h.n) - 1e-9)
+	d := time.Duration(h.counts.ValueAtQuantile(rank / float64(h.n) * 100))
 	return min(max(d, h.min), h.max)
 }
 

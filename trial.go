@@ -52,7 +52,7 @@ func (e *Experiment) Trials() []Trial {
 				panic("dyno: Trials of an experiment that was not checked: " + err.Error())
 			}
 			t.N, t.Block = len(trials)+1, block
-			t.Load.Seed = e.Seed + uint64(block)
+			t.Load.Seed = rand.New(rand.NewPCG(e.Seed, uint64(block))).Uint64()
 			trials = append(trials, t)
 		}
 	}

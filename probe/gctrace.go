@@ -146,9 +146,9 @@ func ParseTrace(r io.Reader) ([]Cycle, error) {
 // gctrace counts the collections whose lines arrive inside the window.
 type gctrace struct{}
 
-// What a traced cycle costs the program, measured with gctrace=1 and
-// gcpacertrace=1 on a pipe: some 100 µs, 44 and more write calls. Above the
-// share of one CPU there is a warning.
+// What a traced cycle costs, of the subject's CPU and dyno's: 44 write calls
+// into packets, measured in doc/method.md. Above the share of one CPU there is a
+// warning.
 const (
 	cycleCost = 100e-6
 	costLimit = 0.02

@@ -268,9 +268,13 @@ func TestMerge(t *testing.T) {
 	if len(m.Values) != 6 || len(m.Series) != 1 || m.Series[0].Value == nil || len(m.Warnings) != 1 {
 		t.Errorf("merged %+v", m)
 	}
-	m = Merge(map[string]Reading{"runtime": {Values: dyno.Values{{Metric: "cpu-sec", Value: 5.6}, {Metric: "gc-cpu-sec", Value: 6.4}}}})
-	if frac, _ := m.Values.Get("gc-cpu-frac"); frac != 1 || len(m.Warnings) != 1 {
-		t.Errorf("collections that took more CPU than there was: share %v, warnings %q", frac, m.Warnings)
+	for _, test := range []struct{ cpu, gc, cycles, warnings float64 }{{5.6, 6.4, 30, 1}, {5.6, 0.1, 2, 0}} {
+		m = Merge(map[string]Reading{"runtime": {Values: dyno.Values{
+			{Metric: "cpu-sec", Value: test.cpu}, {Metric: "gc-cpu-sec", Value: test.gc}, {Metric: "gc-cycles", Value: test.cycles},
+		}}})
+		if frac, ok := m.Values.Get("gc-cpu-frac"); ok || len(m.Warnings) != int(test.warnings) {
+			t.Errorf("%+v: share %v, warnings %q", test, frac, m.Warnings)
+		}
 	}
 }
 

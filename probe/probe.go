@@ -66,14 +66,18 @@ func Named(name string) (Probe, bool) {
 // whole MiB, and the kernel does not know what a collection is.
 var trust = []string{"runtime", "gctrace", "proc"}
 
+// fewCycles is below how many the ends of the window matter too much.
+const fewCycles = 3
+
 // Merge makes one reading of those of several probes, by their names.
 //
 // Where probes report the same metric the runtime's is taken, then gctrace's,
 // then proc's; but stw-max-sec and stw-total-sec are gctrace's first, since the
 // runtime keeps its pauses in buckets that are 25 % wide. gc-cpu-frac is added
-// where both of its parts are known. It is at most 1: the runtime takes the
-// time of its workers from the clock on the wall, so that on contended CPUs a
-// collection seems to use more CPU than the process did; that is a warning.
+// where it makes sense: not of fewCycles or less, as a cycle's time counts when
+// it ends, and not if it would be above 1: the runtime takes the time of its
+// workers from the clock on the wall, so that on contended CPUs a collection
+// seems to use more CPU than the process did; that is a warning.
 func Merge(readings map[string]Reading) Reading {
 	var m Reading
 	for _, name := range trust {
@@ -97,12 +101,14 @@ func Merge(readings map[string]Reading) Reading {
 		m.Warnings = append(m.Warnings, r.Warnings...)
 	}
 	gc, ok := m.Values.Get("gc-cpu-sec")
-	if cpu, known := m.Values.Get("cpu-sec"); ok && known && cpu > 0 {
-		m.Values = append(m.Values, dyno.Value{Metric: "gc-cpu-frac", Value: min(1, gc/cpu)})
-		if gc > cpu {
-			m.Warnings = append(m.Warnings, fmt.Sprintf(
-				"garbage collection claims %.2f s of CPU, the whole process used %.2f s: it waited for CPUs that others had", gc, cpu))
-		}
+	cycles, counted := m.Values.Get("gc-cycles")
+	cpu, known := m.Values.Get("cpu-sec")
+	if ok && counted && known && (cycles == 0 || cycles >= fewCycles) && gc <= cpu && cpu > 0 {
+		m.Values = append(m.Values, dyno.Value{Metric: "gc-cpu-frac", Value: gc / cpu})
+	}
+	if known && gc > cpu {
+		m.Warnings = append(m.Warnings, fmt.Sprintf(
+			"gc-cpu-frac is left out: collections claim %.2f s of CPU and the whole process used %.2f s, so they waited for CPUs that others had", gc, cpu))
 	}
 	m.Values.Sort()
 	return m

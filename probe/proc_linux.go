@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,11 +28,25 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 		return Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
 	}
 	w := &procWatch{pid: t.PID, p: p}
-	if err := watch(ctx, t, w.sample); err != nil {
+	every := cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
+	t.Every = min(every, rssEvery)
+	err = watch(ctx, t, func(at time.Duration) error {
+		// Half a tick of slack, so that ticks of 20 ms make samples of 1 s.
+		if at == 0 || ctx.Err() != nil || at-w.at >= every-t.Every/2 {
+			return w.sample(at)
+		}
+		return w.resident(at)
+	})
+	if err != nil {
 		return Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
 	}
 	return w.reading()
 }
+
+// rssEvery is how often resident memory is read for its mean. Once a second
+// would show the phase of a heap that grows and falls several times a second,
+// and a window of one second by its ends.
+const rssEvery = 20 * time.Millisecond
 
 // RSS returns the resident memory of a process in bytes, as the rss-B series
 // has it. Since Linux 6.2 the kernel counts it per CPU and in batches; it may
@@ -67,7 +82,10 @@ type procWatch struct {
 	last      procfs.ProcStat
 	cpuLast   float64
 	at, fdsAt time.Duration // of the last sample, and the last with fds
-	area      float64       // under the resident memory, byte seconds
+	rssAt     time.Duration // of the last reading of resident memory
+	rssLast   float64       // bytes
+	most      float64       // bytes
+	area      float64       // under it, byte seconds
 
 	rss, cpu, threads, fds, minor, major dyno.Series
 }
@@ -105,10 +123,10 @@ func (w *procWatch) sample(at time.Duration) error {
 		}
 	}
 	rss := float64(st.ResidentMemory())
+	w.count(at, rss)
 	if !w.begun {
 		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdEvery
 	} else if sec := (at - w.at).Seconds(); sec > 0 {
-		w.area += sec * (rss + float64(w.last.ResidentMemory())) / 2
 		add(&w.cpu, at, (cpu-w.cpuLast)/sec)
 		add(&w.minor, at, float64(st.MinFlt-w.last.MinFlt)/sec)
 		add(&w.major, at, float64(st.MajFlt-w.last.MajFlt)/sec)
@@ -125,17 +143,32 @@ func (w *procWatch) sample(at time.Duration) error {
 	return nil
 }
 
+// resident reads the resident memory alone: /proc/PID/statm, some 7 µs.
+func (w *procWatch) resident(at time.Duration) error {
+	m, err := w.p.Statm()
+	if err != nil {
+		return err
+	}
+	w.count(at, float64(m.ResidentBytes()))
+	return nil
+}
+
+func (w *procWatch) count(at time.Duration, rss float64) {
+	w.area += (at - w.rssAt).Seconds() * (rss + w.rssLast) / 2
+	w.rssAt, w.rssLast, w.most = at, rss, max(w.most, rss)
+}
+
 func (w *procWatch) reading() (Reading, error) {
 	mark, err := highWater(w.p)
 	if err != nil {
 		return Reading{}, fmt.Errorf("watch process %d: %w", w.pid, err)
 	}
-	peak, mean := slices.Max(w.rss.Value), w.rss.Value[0]
+	peak, mean := w.most, w.rssLast
 	if w.fresh || mark > w.mark { // else the mark is older than the window
 		peak = max(peak, float64(mark))
 	}
-	if w.at > 0 {
-		mean = w.area / w.at.Seconds()
+	if w.rssAt > 0 {
+		mean = w.area / w.rssAt.Seconds()
 	}
 	cpu := w.cpuLast - w.cpuFirst
 	r := Reading{Values: dyno.Values{

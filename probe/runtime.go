@@ -33,7 +33,8 @@ const (
 	mCycles
 	mGCCPU
 	mGCIdleCPU
-	mLive
+	mLiveSum
+	mLiveCount
 	mGoal
 	mHeap
 	mGoroutines
@@ -50,7 +51,8 @@ var metricNames = map[string]int{
 	"/gc/cycles/total:gc-cycles":            mCycles,
 	"/cpu/classes/gc/total:cpu-seconds":     mGCCPU,
 	"/cpu/classes/gc/mark/idle:cpu-seconds": mGCIdleCPU,
-	"/gc/heap/live:bytes":                   mLive,
+	"gc/live-sum:bytes":                     mLiveSum,   // of what each collection found live
+	"gc/live-count:gc-cycles":               mLiveCount, // those collections
 	"/gc/heap/goal:bytes":                   mGoal,
 	"/memory/classes/heap/objects:bytes":    mHeap,
 	"/sched/goroutines:goroutines":          mGoroutines,
@@ -106,7 +108,13 @@ func (runtimeProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 	defer c.close()
 	var w runtimeWatch
 	err := watch(ctx, t, func(at time.Duration) error {
-		answer, err := c.ask("metrics")
+		// Exact at both ends, as allocations are counted late otherwise, and
+		// that stops the world; brief between them, as it is often.
+		command := "metrics brief"
+		if at == 0 || ctx.Err() != nil {
+			command = "metrics exact"
+		}
+		answer, err := c.ask(command)
 		if err != nil {
 			return err
 		}
@@ -122,9 +130,7 @@ func (runtimeProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 type runtimeWatch struct {
 	begun                bool
 	first, last          sample
-	firstText, lastText  []byte  // the answers, for their histograms
-	live                 float64 // sum over samples that follow a cycle
-	lives                int
+	firstText, lastText  []byte // the answers, for their histograms
 	goroutinesMost       float64
 	heap, goal           dyno.Series
 	goroutines, allocate dyno.Series
@@ -141,10 +147,6 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 	} else {
 		if sec := (s[mTime] - w.last[mTime]) / 1e9; sec > 0 {
 			addKnown(&w.allocate, at, (s[mAllocBytes]-w.last[mAllocBytes])/sec)
-		}
-		if s[mCycles] > w.last[mCycles] && !math.IsNaN(s[mLive]) {
-			w.live += s[mLive]
-			w.lives++
 		}
 	}
 	addKnown(&w.heap, at, s[mHeap])
@@ -179,8 +181,8 @@ func (w *runtimeWatch) reading() (Reading, error) {
 	value("gc-cycles", grown(mCycles))
 	value("gc-cpu-sec", max(0, grown(mGCCPU)-grown(mGCIdleCPU)))
 	value("goroutines", w.goroutinesMost)
-	if w.lives > 0 {
-		value("heap-live-B", w.live/float64(w.lives))
+	if n := grown(mLiveCount); n > 0 {
+		value("heap-live-B", grown(mLiveSum)/n)
 	}
 	pauses, err := grownHistogram(w.firstText, w.lastText, pauseHistogram)
 	if err != nil {

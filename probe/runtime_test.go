@@ -24,7 +24,7 @@ type fakeProbe struct {
 func (f *fakeProbe) next(command string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if command != "metrics" {
+	if command != "metrics exact" && command != "metrics brief" {
 		return fmt.Sprintf("error unknown command %q\n", command)
 	}
 	a := f.answers[min(f.asked, len(f.answers)-1)]
@@ -61,7 +61,7 @@ func (f *fakeProbe) serve(t *testing.T) (socket string) {
 }
 
 // answer is an answer to "metrics" n seconds on.
-func answer(n, cycles int, live float64) string {
+func answer(n, cycles int, liveSum float64) string {
 	return fmt.Sprintf(`time u %d
 cpu/user:seconds f %g
 cpu/system:seconds f %g
@@ -71,21 +71,22 @@ cpu/system:seconds f %g
 /gc/heap/allocs:bytes u %d
 /gc/heap/allocs:objects u %d
 /gc/heap/goal:bytes u 4194304
-/gc/heap/live:bytes u %d
-/gc/heap/tiny/allocs:objects u %d
+gc/live-sum:bytes u %d
+gc/live-count:gc-cycles u %[6]d
+/gc/heap/tiny/allocs:objects u %[10]d
 /godebug/non-default-behavior/x:events u 0
 /memory/classes/heap/objects:bytes u 2000000
 /sched/goroutines:goroutines u %d
 /sched/latencies:seconds h -Inf,0,1 0,1e-06,%d 0.001,0.002,%d 1,+Inf,0
 /sched/pauses/total/gc:seconds h 1e-05,2e-05,%d 0.004,0.006,%d
 `, 1_790_000_000_000_000_000+int64(n)*1_000_000_000, 1.5*float64(n), 0.5*float64(n), 0.25*float64(cycles), float64(cycles),
-		cycles, 1000*n, 10*n, int(live), 7*n, 5+n, 100*n, 2*n, 3+2*cycles, cycles/4)
+		cycles, 1000*n, 10*n, int(liveSum), 7*n, 5+n, 100*n, 2*n, 3+2*cycles, cycles/4)
 }
 
 func TestRuntimeWatch(t *testing.T) {
 	for _, hangup := range []bool{false, true} {
 		f := &fakeProbe{hangup: hangup, answers: []string{
-			answer(100, 4, 9e6), answer(101, 4, 9e6), answer(102, 6, 1e6), answer(103, 6, 1e6), answer(104, 8, 3e6),
+			answer(100, 4, 9e6), answer(101, 4, 9e6), answer(102, 6, 11e6), answer(103, 6, 11e6), answer(104, 8, 17e6),
 		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -77,7 +77,7 @@ func TestServe(t *testing.T) {
 	_, port, _ := net.SplitHostPort(p.Addr)
 	for name, want := range map[string]string{
 		"WHERE": "127.0.0.1 7", "GOGC": "off", "PORT": port, "DYNO_PROBE": "",
-		"GODEBUG": "madvdontneed=1,gctrace=1,gcpacertrace=1",
+		"GODEBUG": "madvdontneed=1,gctrace=1",
 	} {
 		if got := get(t, p, "/env?name="+name); got != want {
 			t.Errorf("%s is %q in the subject, want %q", name, got, want)

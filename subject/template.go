@@ -72,7 +72,7 @@ func environ(vars map[string]string, dir, socket string, trace bool) []string {
 	}
 	if trace {
 		// The last one counts; see parsegodebug in runtime/runtime1.go.
-		env["GODEBUG"] = strings.TrimPrefix(env["GODEBUG"]+",gctrace=1,gcpacertrace=1", ",")
+		env["GODEBUG"] = strings.TrimPrefix(env["GODEBUG"]+",gctrace=1", ",")
 	}
 	return pairs(env)
 }

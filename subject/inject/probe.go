@@ -25,6 +25,7 @@ import (
 	dynoProbeTrace "runtime/trace"
 	dynoProbeStrconv "strconv"
 	dynoProbeStrings "strings"
+	dynoProbeAtomic "sync/atomic"
 	dynoProbeTime "time"
 )
 
@@ -39,7 +40,28 @@ func init() {
 		dynoProbeOS.Stderr.WriteString("dyno probe: " + err.Error() + "\n")
 		return
 	}
+	dynoProbeTick(&dynoProbeSentinel{})
 	go dynoProbeServe(l)
+}
+
+// A dynoProbeSentinel is garbage once a cycle: its finalizer, which revives it,
+// reads what the cycle found live. Whoever asks now and then sees only the
+// latest cycle. The pointer keeps it out of the blocks of tiny objects.
+type dynoProbeSentinel struct{ _ *int }
+
+var (
+	dynoProbeLive      = []dynoProbeMetrics.Sample{{Name: "/gc/heap/live:bytes"}} // the finalizer's own
+	dynoProbeLiveSum   dynoProbeAtomic.Uint64                                     // bytes
+	dynoProbeLiveCount dynoProbeAtomic.Uint64                                     // cycles
+)
+
+func dynoProbeTick(s *dynoProbeSentinel) {
+	dynoProbeMetrics.Read(dynoProbeLive)
+	if v := dynoProbeLive[0].Value; v.Kind() == dynoProbeMetrics.KindUint64 && v.Uint64() > 0 {
+		dynoProbeLiveSum.Add(v.Uint64())
+		dynoProbeLiveCount.Add(1)
+	}
+	dynoProbeRuntime.SetFinalizer(s, dynoProbeTick)
 }
 
 func dynoProbeServe(l dynoProbeNet.Listener) {
@@ -52,15 +74,30 @@ func dynoProbeServe(l dynoProbeNet.Listener) {
 			dynoProbeTime.Sleep(50 * dynoProbeTime.Millisecond)
 			continue
 		}
-		go (&dynoProbeConn{}).serve(conn)
+		go dynoProbeNew().serve(conn)
 	}
 }
 
 // A dynoProbeConn keeps what is reused from one command to the next.
 type dynoProbeConn struct {
-	samples []dynoProbeMetrics.Sample
-	head    []byte
-	body    []byte
+	samples, brief []dynoProbeMetrics.Sample
+	stats          dynoProbeRuntime.MemStats
+	head           []byte
+	body           []byte
+}
+
+func dynoProbeNew() *dynoProbeConn {
+	c := &dynoProbeConn{}
+	for _, d := range dynoProbeMetrics.All() {
+		if dynoProbeStrings.HasPrefix(d.Name, "/godebug/") {
+			continue
+		}
+		c.samples = append(c.samples, dynoProbeMetrics.Sample{Name: d.Name})
+		if d.Kind != dynoProbeMetrics.KindFloat64Histogram {
+			c.brief = append(c.brief, dynoProbeMetrics.Sample{Name: d.Name})
+		}
+	}
+	return c
 }
 
 func (c *dynoProbeConn) serve(conn dynoProbeNet.Conn) {
@@ -94,8 +131,15 @@ func (c *dynoProbeConn) serve(conn dynoProbeNet.Conn) {
 
 // answer puts the answer to the command into c.body.
 func (c *dynoProbeConn) answer(line []byte) error {
-	if string(line) == "metrics" { // the one that is asked often
-		c.metrics()
+	switch string(line) { // those that are asked in the measured window
+	case "metrics brief":
+		c.metrics(c.brief)
+		return nil
+	case "metrics exact":
+		// Objects in spans that a P still has in its cache are not counted
+		// before the span is full or a cycle comes; this flushes the caches.
+		dynoProbeRuntime.ReadMemStats(&c.stats)
+		c.metrics(c.samples)
 		return nil
 	}
 	args := dynoProbeStrings.Fields(string(line))
@@ -103,6 +147,8 @@ func (c *dynoProbeConn) answer(line []byte) error {
 		return dynoProbeErrors.New("no command")
 	}
 	switch args[0] {
+	case "metrics":
+		c.metrics(c.samples)
 	case "hello":
 		c.line("go ", dynoProbeRuntime.Version())
 		c.line("pid ", dynoProbeStrconv.Itoa(dynoProbeOS.Getpid()))
@@ -146,23 +192,18 @@ func (c *dynoProbeConn) float(name string, v float64) {
 	c.body = append(dynoProbeStrconv.AppendFloat(c.body, v, 'g', -1, 64), '\n')
 }
 
-func (c *dynoProbeConn) metrics() {
-	if c.samples == nil {
-		for _, d := range dynoProbeMetrics.All() {
-			if !dynoProbeStrings.HasPrefix(d.Name, "/godebug/") {
-				c.samples = append(c.samples, dynoProbeMetrics.Sample{Name: d.Name})
-			}
-		}
-	}
-	dynoProbeMetrics.Read(c.samples)
+func (c *dynoProbeConn) metrics(samples []dynoProbeMetrics.Sample) {
+	dynoProbeMetrics.Read(samples)
 	c.uint("time u", uint64(dynoProbeTime.Now().UnixNano()))
 	if dynoProbeCPU != nil {
 		user, system := dynoProbeCPU()
 		c.float("cpu/user:seconds f", user)
 		c.float("cpu/system:seconds f", system)
 	}
-	for i := range c.samples {
-		s := &c.samples[i]
+	c.uint("gc/live-sum:bytes u", dynoProbeLiveSum.Load())
+	c.uint("gc/live-count:gc-cycles u", dynoProbeLiveCount.Load())
+	for i := range samples {
+		s := &samples[i]
 		c.body = append(c.body, s.Name...)
 		switch s.Value.Kind() {
 		case dynoProbeMetrics.KindUint64:
@@ -198,8 +239,8 @@ func (c *dynoProbeConn) histogram(h *dynoProbeMetrics.Float64Histogram) {
 var dynoProbeCPU func() (user, system float64)
 
 func (c *dynoProbeConn) memstats() {
-	var m dynoProbeRuntime.MemStats
-	dynoProbeRuntime.ReadMemStats(&m)
+	m := &c.stats
+	dynoProbeRuntime.ReadMemStats(m)
 	for _, v := range []struct {
 		name  string
 		value uint64

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // dial starts the probe and returns a client of it.
@@ -62,6 +63,8 @@ func TestCommands(t *testing.T) {
 		{"metrics", "\n/gc/heap/allocs:bytes u "},
 		{"metrics", "\n/sched/latencies:seconds h "},
 		{"metrics", "\ncpu/user:seconds f "},
+		{"metrics exact", "\n/sched/latencies:seconds h "},
+		{"metrics brief", "\n/gc/cycles/total:gc-cycles u "},
 		{"gc", ""},
 		{"free", ""},
 		{"memstats", "\nHeapAlloc "},
@@ -129,13 +132,74 @@ func TestMetricsFormat(t *testing.T) {
 
 // The probe is not to be seen in the service's own allocations.
 func TestMetricsAllocateNothing(t *testing.T) {
-	c := &dynoProbeConn{}
-	command := []byte("metrics")
-	c.answer(command)
-	if n := testing.AllocsPerRun(100, func() { c.body = c.body[:0]; c.answer(command) }); n > 1 {
-		t.Errorf("metrics allocates %v times", n)
+	c := dynoProbeNew()
+	for _, command := range []string{"metrics brief", "metrics exact"} {
+		line := []byte(command)
+		c.answer(line)
+		if n := testing.AllocsPerRun(100, func() { c.body = c.body[:0]; c.answer(line) }); n > 1 {
+			t.Errorf("%s allocates %v times", command, n)
+		}
 	}
 	if !bytes.Contains(c.body, []byte("/gc/cycles/total:gc-cycles u ")) {
 		t.Error("no metrics")
+	}
+}
+
+var sink []*[64]byte
+
+// A few allocations are counted at once, not when their span is full: the
+// difference of two exact readings is what was allocated between them.
+func TestExactCountsAllocations(t *testing.T) {
+	rw := dial(t)
+	objects := func() int {
+		text, err := ask(t, rw, "metrics exact")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text) {
+			if v, ok := strings.CutPrefix(line, "/gc/heap/allocs:objects u "); ok {
+				n, err := strconv.Atoi(strings.TrimSpace(v))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+		}
+		t.Fatal("no count of objects")
+		return 0
+	}
+	objects()
+	for _, n := range []int{20, 200, 1000} {
+		sink = make([]*[64]byte, 0, n)
+		before := objects()
+		for range n {
+			sink = append(sink, new([64]byte))
+		}
+		// The test's own reading of the answer allocates some, too.
+		if got := objects() - before; got < n || got > n+100 {
+			t.Errorf("%d objects were allocated and %d counted", n, got)
+		}
+	}
+}
+
+// Each collection adds what it found live.
+func TestLiveOfEachCollection(t *testing.T) {
+	dynoProbeTick(&dynoProbeSentinel{})
+	before := dynoProbeLiveCount.Load()
+	for i := uint64(1); i <= 3; i++ {
+		runtime.GC()
+		for range 1000 { // until the finalizer has run
+			if dynoProbeLiveCount.Load() >= before+i {
+				break
+			}
+			runtime.Gosched()
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if n := dynoProbeLiveCount.Load() - before; n < 3 {
+		t.Errorf("%d of 3 collections were seen", n)
+	}
+	if dynoProbeLiveSum.Load()/dynoProbeLiveCount.Load() < 10_000 {
+		t.Errorf("live heap of %d bytes", dynoProbeLiveSum.Load()/dynoProbeLiveCount.Load())
 	}
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/dynolab/dyno"
@@ -13,34 +14,40 @@ func record(r *dyno.Result, rec *load.Record) {
 	r.Elapsed, r.Latency, r.Failures = rec.Elapsed, rec.Latency, rec.Failures
 	r.Warnings = append(r.Warnings, rec.Warnings...)
 	add(r, "failures", float64(rec.Failed+rec.Unsent))
+	// Requests that timed out or were never sent would have been the slowest.
+	slow := rec.Slow + rec.Unsent
 	if h := rec.Latency; h != nil && h.Count() > 0 {
-		latency(r, "", h)
-		for _, q := range []struct {
-			name string
-			v    float64
-		}{
-			{"min-sec", h.Min().Seconds()}, {"max-sec", h.Max().Seconds()},
-			{"mean-sec", h.Mean()}, {"stddev-sec", h.Stddev()},
-			{"req/s", float64(h.Count()) / rec.Elapsed.Seconds()},
-		} {
-			add(r, q.name, q.v)
+		latency(r, "", h, slow)
+		add(r, "min-sec", h.Min().Seconds())
+		add(r, "mean-sec", h.Mean())
+		add(r, "stddev-sec", h.Stddev())
+		if slow == 0 {
+			add(r, "max-sec", h.Max().Seconds())
+		} else {
+			r.Warnings = append(r.Warnings, fmt.Sprintf(
+				"%d requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low", slow))
 		}
+		add(r, "req/s", rec.Rate)
 	}
 	for _, s := range rec.Steps {
 		if s.Latency.Count() > 0 {
-			latency(r, s.Label+"-", s.Latency)
+			latency(r, s.Label+"-", s.Latency, s.Slow)
 		}
 	}
 }
 
-func latency(r *dyno.Result, prefix string, h *dyno.Histogram) {
+// latency adds the percentiles of h and of slow more requests, which took
+// longer than any in h.
+func latency(r *dyno.Result, prefix string, h *dyno.Histogram, slow int64) {
+	n := float64(h.Count())
+	all := n + float64(slow)
 	for _, q := range []struct {
 		name string
 		q    float64
 	}{{"p50-sec", .5}, {"p90-sec", .9}, {"p95-sec", .95}, {"p99-sec", .99}, {"p99.9-sec", .999}} {
 		// Of fewer requests it would be the longest, by another name.
-		if float64(h.Count())*(1-q.q) >= 1-1e-9 {
-			add(r, prefix+q.name, h.Quantile(q.q).Seconds())
+		if rank := q.q * all; all*(1-q.q) >= 1-1e-9 && rank <= n {
+			add(r, prefix+q.name, h.Quantile(rank/n).Seconds())
 		}
 	}
 }

@@ -59,7 +59,7 @@ func newFake() *fake {
 			h := dyno.NewHistogram()
 			h.Add(time.Millisecond)
 			h.Add(3 * time.Millisecond)
-			return &load.Record{Requests: 4, Failed: 2, Sent: 4, Failures: map[string]int{"status 500": 2}, Elapsed: time.Second, Latency: h}, nil
+			return &load.Record{Requests: 4, Failed: 2, Sent: 4, Failures: map[string]int{"status 500": 2}, Elapsed: time.Second, Rate: 2, Latency: h}, nil
 		},
 		Probe: func(string) (probe.Probe, bool) { return fakeProbe{f}, true },
 		RSS:   func(int) (float64, error) { return 42, nil },
@@ -78,7 +78,7 @@ func (p fakeProbe) Watch(ctx context.Context, t probe.Target) (probe.Reading, er
 	<-ctx.Done()
 	p.f.say("probe ends")
 	return probe.Reading{Values: dyno.Values{
-		{Metric: "cpu-sec", Value: 8}, {Metric: "gc-cpu-sec", Value: 2}, {Metric: "gc-cycles", Value: 2}, {Metric: "rss-peak-B", Value: 7},
+		{Metric: "cpu-sec", Value: 8}, {Metric: "gc-cpu-sec", Value: 2}, {Metric: "gc-cycles", Value: 4}, {Metric: "rss-peak-B", Value: 7},
 	}}, nil
 }
 
@@ -120,7 +120,7 @@ func TestValues(t *testing.T) {
 		f := newFake()
 		r := f.lab.Trial(t.Context(), experiment(1).Trials()[0])
 		for metric, want := range map[string]float64{
-			"cpu-sec/req": 2, "gc-cpu-frac": 0.25, "req/gc": 2, "failures": 2, "req/s": 2, "max-sec": 0.003, "rss-peak-B": 7, "rss-idle-B": 42,
+			"cpu-sec/req": 2, "gc-cpu-frac": 0.25, "req/gc": 1, "failures": 2, "req/s": 2, "max-sec": 0.003, "rss-peak-B": 7, "rss-idle-B": 42,
 		} {
 			if got, ok := r.Values.Get(metric); !ok || got != want {
 				t.Errorf("%s is %v, want %v", metric, got, want)

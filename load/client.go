@@ -25,13 +25,14 @@ type client struct {
 	close    func()
 	timeout  time.Duration
 	shard    *shard
-	failures int // in a row
+	failures int           // in a row
+	wake     chan struct{} // of an open load; see queue
 }
 
 func newClient(number int, arg map[string]string, timeout time.Duration, s *shard) *client {
 	vars := variables(arg)
 	vars["client"] = number
-	return &client{number: number, vars: vars, timeout: timeout, shard: s}
+	return &client{number: number, vars: vars, timeout: timeout, shard: s, wake: make(chan struct{}, 1)}
 }
 
 // count counts a loop.
@@ -40,6 +41,7 @@ func (c *client) count() { c.vars["n"] = c.vars["n"].(int) + 1 }
 // An outcome is what came of a request.
 type outcome struct {
 	sent, done time.Time
+	status     int    // 0 if there was no answer
 	bytes      int64  // of the body received
 	cause      string // why it failed, in few words that repeat; "" if it succeeded
 	detail     string // what the error said, or the beginning of the body
@@ -75,7 +77,7 @@ func (c *client) do(ctx context.Context, s *step) (o outcome) {
 		o.cause, o.detail = cause(err), err.Error()
 		return o
 	}
-	o.bytes = a.bytes
+	o.status, o.bytes = a.status, a.bytes
 	if set := a.header["Set-Cookie"]; len(set) > 0 {
 		if c.jar == nil {
 			c.jar, _ = cookiejar.New(nil) // never fails
@@ -120,13 +122,17 @@ func (c *client) withCookies(r *request) *request {
 	return &with
 }
 
+// causeTimeout is the cause of failures that would have been the slowest
+// answers.
+const causeTimeout = "timeout"
+
 // cause names the cause of an error in few words, without addresses, so that
 // equal causes count together.
 func cause(err error) string {
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
-		return "timeout"
+		return causeTimeout
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):

@@ -63,10 +63,12 @@ func (m *Meter) Phase() string {
 func (m *Meter) Enter(phase string) { m.phase.Store(&phase) }
 
 // hopelessAfter is the number of failures, with not one success, after which a
-// run ends early. The rest would take the patience of the user to say the same.
+// run ends early. So it does when a service hangs: when each client has timed
+// out twice with no answer between, and more than the number of requests allows.
+// The rest would take the patience of the user to say the same.
 const hopelessAfter = 100
 
-var errHopeless = errors.New("every request failed")
+var errHopeless = errors.New("too many requests failed")
 
 // A runner is one run: what it sends, who sends it, and what came of it.
 type runner struct {
@@ -80,8 +82,9 @@ type runner struct {
 	meter    *Meter
 	pacer    func(context.Context) pacer
 
-	tickets atomic.Int64 // closed load of so many requests in all: those left
-	unsent  int64        // open load
+	timeouts atomic.Int64 // in a row, of all clients
+	tickets  atomic.Int64 // closed load of so many requests in all: those left
+	unsent   int64        // open load
 }
 
 // Run puts l on the service at base, "http://host:port", and returns what it
@@ -178,7 +181,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	}
 	rec := r.record()
 	if errors.Is(err, errHopeless) {
-		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the load ended early, as all of its %d requests failed", rec.Requests))
+		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the load ended early: %d of its first %d requests failed", rec.Failed, rec.Requests))
 		err = nil
 	}
 	if err != nil {
@@ -267,6 +270,9 @@ func (r *runner) measure(ctx context.Context) error {
 	var until time.Time
 	if d > 0 {
 		until = time.Now().Add(d)
+		for _, s := range r.rec.shards {
+			s.until = until
+		}
 	}
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, true) })
 }
@@ -288,10 +294,17 @@ func (r *runner) note(c *client, s *step, d due, o outcome) error {
 	}
 	c.shard.add(s, d, o)
 	done := r.meter.Done.Add(1)
+	if o.cause != causeTimeout {
+		r.timeouts.Store(0)
+	}
 	if o.cause == "" {
 		return nil
 	}
-	if failed := r.meter.Failed.Add(1); failed >= hopelessAfter && failed == done && r.limit < 1 {
+	failed := r.meter.Failed.Add(1)
+	all := r.load.Requests + r.load.RequestsPerClient*r.load.Concurrency
+	hangs := o.cause == causeTimeout && r.timeouts.Add(1) >= int64(2*r.load.Concurrency) &&
+		all > 0 && float64(failed) > r.limit*float64(all)
+	if r.limit < 1 && (failed >= hopelessAfter && failed == done || hangs) {
 		return errHopeless
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -81,8 +82,9 @@ func TestOpenLoadTellsOfAStall(t *testing.T) {
 		if rec.Lateness.Max() != 0 || rec.Lateness.Count()+rec.Waited != 5000 || rec.Waited < 1000 {
 			t.Errorf("lateness up to %v of %d requests, %d waited", rec.Lateness.Max(), rec.Lateness.Count(), rec.Waited)
 		}
-		if rec.Elapsed != 10*time.Second {
-			t.Errorf("elapsed %v, want 10s", rec.Elapsed)
+		// The rate was kept: a stall is in the latency and not in the rate.
+		if math.Abs(rec.Rate-500) > 0.01 {
+			t.Errorf("rate %v, want 500", rec.Rate)
 		}
 		if len(rec.Warnings) != 1 || !strings.Contains(rec.Warnings[0], "waited for one of 4 connections") {
 			t.Errorf("warnings: %q", rec.Warnings)
@@ -431,6 +433,57 @@ func TestSentCountsUnmeasuredSteps(t *testing.T) {
 		}
 		if rec.Requests != 100 || rec.Sent < 200 || rec.Sent > 202 {
 			t.Errorf("%d measured, %d sent", rec.Requests, rec.Sent)
+		}
+	})
+}
+
+// One answer that takes long does not lower the rate of a load that was sent
+// in time, be it closed or open.
+func TestRateWithoutTheLastAnswer(t *testing.T) {
+	for _, l := range []dyno.Load{
+		{Concurrency: 4, Duration: seconds(2)},
+		{Concurrency: 50, Rate: 400, Duration: seconds(2)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var n atomic.Int64
+			rec, err := runFake(t.Context(), l, Options{}, func(context.Context, *request) (int, error) {
+				time.Sleep(10 * time.Millisecond)
+				if n.Add(1) == 700 {
+					time.Sleep(4 * time.Second)
+				}
+				return 200, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rec.Rate < 380 || rec.Rate > 401 {
+				t.Errorf("%v: rate %v, want about 400", l, rec.Rate)
+			}
+			if rec.Latency.Max() < 4*time.Second {
+				t.Errorf("the slow answer is missing: longest %v", rec.Latency.Max())
+			}
+		})
+	}
+}
+
+// An open load uses as few connections as will do, not one after the other.
+func TestOpenLoadReusesClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		used := map[any]bool{}
+		l := dyno.Load{Concurrency: 100, Rate: 100, Duration: seconds(5), Client: dyno.Client{Loop: []dyno.Step{{Path: "/{{.client}}"}}}}
+		_, err := runFake(t.Context(), l, Options{}, func(_ context.Context, r *request) (int, error) {
+			mu.Lock()
+			used[r.url.Path] = true
+			mu.Unlock()
+			time.Sleep(15 * time.Millisecond)
+			return 200, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(used) > 4 {
+			t.Errorf("%d of 100 clients were used for 1.5 requests at a time", len(used))
 		}
 	})
 }

@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"iter"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -18,11 +20,10 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 	next, stop := iter.Pull(s)
 	defer stop()
 	start := time.Now()
-	q := &queue{token: make(chan struct{}, 1), next: next, pace: pace, start: start, limit: start.Add(limit)}
-	q.token <- struct{}{}
+	q := &queue{next: next, pace: pace, start: start, limit: start.Add(limit)}
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
 		for free := q.start; ; free = time.Now() {
-			at, ok := q.take(ctx)
+			at, ok := q.take(ctx, c.wake)
 			if !ok {
 				return nil
 			}
@@ -50,11 +51,17 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 //
 // There is no dispatcher: the client that holds the token takes the next due
 // time, waits for it, passes the token on and sends, so that no hand-over lies
-// between the clock and the request. While all clients are busy the token lies
-// there and due times stay in the schedule, which makes a queue of any length
-// that takes no memory.
+// between the clock and the request. It goes to the client that became free
+// last: taking turns would use every connection, and connections that are used
+// now and then are cold, or dropped by the service. While all clients are busy
+// the token lies there and due times stay in the schedule, which makes a queue
+// of any length that takes no memory.
 type queue struct {
-	token chan struct{}
+	mu    sync.Mutex
+	taken bool            // a client has the token
+	idle  []chan struct{} // clients that wait for it, the last one next
+
+	// What follows belongs to the client with the token.
 	next  func() (time.Duration, bool)
 	pace  pacer
 	start time.Time
@@ -64,13 +71,11 @@ type queue struct {
 
 // take waits for the client's turn and then until the next request is due. It
 // returns false if there is none, or if it may not be sent any more.
-func (q *queue) take(ctx context.Context) (due time.Time, ok bool) {
-	select {
-	case <-q.token:
-	case <-ctx.Done():
+func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Time, ok bool) {
+	if !q.acquire(ctx, wake) {
 		return due, false
 	}
-	defer func() { q.token <- struct{}{} }()
+	defer q.release()
 	d, ok := q.next()
 	if !ok {
 		return due, false
@@ -81,6 +86,46 @@ func (q *queue) take(ctx context.Context) (due time.Time, ok bool) {
 		q.late++
 	}
 	return due, ok
+}
+
+// acquire waits for the token; wake is the client's own and has room for one.
+func (q *queue) acquire(ctx context.Context, wake chan struct{}) bool {
+	q.mu.Lock()
+	if !q.taken {
+		q.taken = true
+		q.mu.Unlock()
+		return true
+	}
+	q.idle = append(q.idle, wake)
+	q.mu.Unlock()
+	select {
+	case <-wake:
+		return true
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	i := slices.Index(q.idle, wake)
+	if i >= 0 {
+		q.idle = slices.Delete(q.idle, i, i+1)
+	}
+	q.mu.Unlock()
+	if i < 0 { // it came meanwhile
+		<-wake
+		q.release()
+	}
+	return false
+}
+
+// release passes the token on.
+func (q *queue) release() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n := len(q.idle); n > 0 {
+		q.idle[n-1] <- struct{}{}
+		q.idle = q.idle[:n-1]
+		return
+	}
+	q.taken = false
 }
 
 // unsent is how many requests are due by now and were not sent. No client may

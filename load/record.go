@@ -19,13 +19,19 @@ type Record struct {
 	Requests int64          // measured requests that are over, failed ones included
 	Failed   int64          // those of them that failed
 	Failures map[string]int // the failed ones by cause, such as "status 503" or "timeout"
+	Slow     int64          // the failed ones that timed out
 	Unsent   int64          // open load: due, but the run ended before they could be sent
 	Sent     int64          // all requests of the window, those of unmeasured steps too
 
 	// Elapsed is the measured window: from when the first request was due
-	// until the last was done. In an open load it also holds the gap after the
-	// last due time, so that Requests/Elapsed is the rate if the rate was kept.
+	// until the last was done.
 	Elapsed time.Duration
+
+	// Rate is the successful requests per second of the time in which requests
+	// were sent; the wait for the last answers is in no rate. In a closed load
+	// with a duration it counts those that were done by its end, in one with a
+	// number of requests it is that of the whole window.
+	Rate float64
 
 	Latency  *dyno.Histogram // done - due, of the requests that succeeded
 	Service  *dyno.Histogram // done - sent; in a closed load it is Latency itself
@@ -42,6 +48,7 @@ type Record struct {
 type StepRecord struct {
 	Label            string
 	Requests, Failed int64
+	Slow             int64           // those that timed out
 	Latency          *dyno.Histogram // of the requests that succeeded
 }
 
@@ -64,12 +71,15 @@ type shard struct {
 	tallies         []tally
 	open            bool
 	requests        []int64 // of each tally
-	failed          []int64
+	failed, slow    []int64
 	latency         []*dyno.Histogram
 	service, late   *dyno.Histogram
 	failures        map[string]int
 	asides          map[string]int // failures of what is not measured
 	sent            int64
+	redirects       int64     // answers of status 3xx that no step expects
+	until           time.Time // end of a closed load with a duration
+	inTime          int64     // requests that succeeded by then
 	bytes, waited   int64
 	first, last     time.Time // due, done
 	dueLast, sentAt time.Time // of the request that was due last
@@ -84,7 +94,7 @@ func newRecorder(tallies []tally, clients int, open bool) *recorder {
 	for range n {
 		s := &shard{
 			tallies: tallies, open: open,
-			requests: make([]int64, len(tallies)), failed: make([]int64, len(tallies)),
+			requests: make([]int64, len(tallies)), failed: make([]int64, len(tallies)), slow: make([]int64, len(tallies)),
 			failures: map[string]int{}, asides: map[string]int{},
 		}
 		for range tallies {
@@ -110,6 +120,9 @@ func (s *shard) add(st *step, d due, o outcome) {
 	s.requests[st.tally]++
 	if o.cause != "" {
 		s.failed[st.tally]++
+		if o.cause == causeTimeout {
+			s.slow[st.tally]++
+		}
 	} else {
 		s.latency[st.tally].Add(o.done.Sub(d.at))
 	}
@@ -125,6 +138,12 @@ func (s *shard) add(st *step, d due, o outcome) {
 	}
 	if o.done.After(s.last) {
 		s.last = o.done
+	}
+	if o.cause == "" && !o.done.After(s.until) {
+		s.inTime++
+	}
+	if o.status/100 == 3 && len(st.expect) == 0 {
+		s.redirects++
 	}
 	if !s.open {
 		return
@@ -177,11 +196,13 @@ func (r *runner) record() *Record {
 		for _, s := range r.rec.shards {
 			st.Requests += s.requests[i]
 			st.Failed += s.failed[i]
+			st.Slow += s.slow[i]
 			st.Latency.Merge(s.latency[i])
 		}
 		if t.loop {
 			rec.Requests += st.Requests
 			rec.Failed += st.Failed
+			rec.Slow += st.Slow
 			rec.Latency.Merge(st.Latency)
 		}
 		if len(r.rec.tallies) > 1 {
@@ -198,8 +219,13 @@ func (r *runner) record() *Record {
 	}
 	rec.Sent, rec.Bytes, rec.Waited = sum.sent, sum.bytes, sum.waited
 	rec.Elapsed = sum.last.Sub(sum.first)
-	if r.rec.open && rec.Requests > 0 {
-		rec.Elapsed = max(rec.Elapsed, sum.dueLast.Sub(sum.first)+r.gap())
+	rec.Rate = float64(rec.Latency.Count()) / rec.Elapsed.Seconds()
+	switch d := time.Duration(r.load.Duration); {
+	case r.rec.open:
+		// Until the last request was sent, and the gap that follows it.
+		rec.Rate = float64(rec.Latency.Count()) / (max(sum.sentAt.Sub(sum.first), 0) + r.gap()).Seconds()
+	case d > 0 && !sum.last.Before(sum.until):
+		rec.Rate = float64(sum.inTime) / d.Seconds()
 	}
 	rec.Warnings = r.warnings(rec, &sum)
 	return rec
@@ -219,6 +245,9 @@ func (s *shard) merge(t *shard) {
 		s.asides[cause] += n
 	}
 	s.sent += t.sent
+	s.inTime += t.inTime
+	s.redirects += t.redirects
+	s.until = t.until
 	s.bytes += t.bytes
 	s.waited += t.waited
 	if s.first.IsZero() || !t.first.IsZero() && t.first.Before(s.first) {
@@ -247,6 +276,9 @@ func (r *runner) warnings(rec *Record, sum *shard) (ws []string) {
 	}
 	if len(sum.asides) > 0 {
 		warn("requests that are not measured failed: %s", causes(sum.asides))
+	}
+	if sum.redirects > 0 {
+		warn("%d answers were redirects (status 3xx), which count as success and are not followed (consider: the path that they lead to)", sum.redirects)
 	}
 	if !r.rec.open || rec.Requests == 0 {
 		return ws
@@ -313,7 +345,7 @@ func cure(cause string) string {
 	switch {
 	case cause == "connection refused", cause == "connection reset", cause == "connection closed", cause == "host not found":
 		return "whether the service is still up at this address; its log may say why not"
-	case cause == "timeout":
+	case cause == causeTimeout:
 		return "a longer timeout, or less load"
 	case cause == "not sent in time":
 		return "a lower rate, or more concurrency"

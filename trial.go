@@ -1,8 +1,10 @@
 package dyno
 
 import (
+	"maps"
 	"math/rand/v2"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,10 +186,39 @@ func (t *Trial) checkSource() *PlanError {
 			return planErrorf("factor %s needs a subject that dyno launches, not the URL %s", l.Factor, s.URL).of("vary", l.Factor)
 		}
 	}
+	for _, l := range t.Setting {
+		name, ok := strings.CutPrefix(l.Factor, "arg.")
+		if ok && !t.uses(name) {
+			return planErrorf("factor %s is used nowhere (consider: {{.arg.%s}} in the arguments, the environment or the load)", l.Factor, name).of("vary", l.Factor)
+		}
+		if want := goVariables[l.Factor]; want != nil && !want.MatchString(l.Value) {
+			return planErrorf("%s=%s: the Go runtime would not take this value", l.Factor, l.Value).of("vary", l.Factor)
+		}
+	}
 	if s.Go != "" && !s.Source() {
 		return planErrorf("go needs a subject that is built from source, not %s", s).of("subject", "go")
 	}
 	return nil
+}
+
+// goVariables are those of which the Go runtime ignores a malformed value
+// without a word: two levels would be one.
+var goVariables = map[string]*regexp.Regexp{
+	"GOGC":       regexp.MustCompile(`^(off|-?[0-9]+)$`),
+	"GOMAXPROCS": regexp.MustCompile(`^[1-9][0-9]*$`),
+	"GOMEMLIMIT": regexp.MustCompile(`^(off|[0-9]+(B|KiB|MiB|GiB|TiB)?)$`),
+}
+
+// uses reports whether any template of the trial uses the argument.
+func (t *Trial) uses(arg string) bool {
+	texts := slices.Clone(t.Subject.Args)
+	texts = slices.AppendSeq(texts, maps.Values(t.Subject.Env))
+	c := t.Load.Client
+	for _, s := range slices.Concat(c.Setup, c.Loop, c.Teardown) {
+		texts = append(texts, s.Path, s.Body)
+		texts = slices.AppendSeq(texts, maps.Values(s.Headers))
+	}
+	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, ".arg."+arg) })
 }
 
 func (l *Load) check() *PlanError {

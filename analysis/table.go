@@ -139,7 +139,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	}
 	t.memory(good)
 	t.compare(good)
-	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), collect(rs))
+	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), collect(slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Err != "" })))
 	return t
 }
 

@@ -40,6 +40,9 @@ type Lab struct {
 	// Watch is told of each trial as it begins, with the meter of its load; nil
 	// means nobody watches.
 	Watch func(t *dyno.Trial, m *load.Meter)
+	// Interrupted is given what there is of the trial that the end of Run's
+	// context broke off; nil means nobody wants it.
+	Interrupted func(r *dyno.Result)
 }
 
 // A Running is a subject that is ready for load. Stop ends it and everything it
@@ -100,6 +103,9 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 		}
 		r := l.Trial(ctx, t)
 		if ctx.Err() != nil {
+			if l.Interrupted != nil {
+				l.Interrupted(r)
+			}
 			return context.Cause(ctx)
 		}
 		if err := sink(r); err != nil {

@@ -138,6 +138,8 @@ func change(ratio float64) string {
 	switch {
 	case math.IsNaN(ratio) || math.IsInf(ratio, 0):
 		return "?"
+	case ratio >= 1000:
+		return ">×1000"
 	case ratio >= 10:
 		return "×" + strconv.FormatFloat(ratio, 'f', 1, 64)
 	}

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -195,15 +194,4 @@ func readLatency(path string, h *dyno.Histogram) error {
 	}
 	h.SetCounts(counts)
 	return nil
-}
-
-// DefaultPath is the directory of a run that was not given one.
-func DefaultPath(name string, now time.Time) string {
-	clean := []byte(name)
-	for i, c := range clean {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.') {
-			clean[i] = '-'
-		}
-	}
-	return filepath.Join("dyno-runs", string(clean)+"-"+now.Format("20060102-150405"))
 }

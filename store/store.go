@@ -16,7 +16,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/dynolab/dyno"
 )
@@ -102,6 +104,32 @@ func Create(path string, run Run) (*Dir, error) {
 	return d, nil
 }
 
+// NewPath makes an empty directory below dyno-runs for Create, named after the
+// run and the time; when two runs begin in the same second, each has its own.
+func NewPath(name string, started time.Time) (string, error) {
+	clean := func(r rune) rune {
+		if r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.", r)) {
+			return r
+		}
+		return '-'
+	}
+	first := filepath.Join("dyno-runs", strings.Map(clean, name)+"-"+started.Format("20060102-150405"))
+	if err := os.MkdirAll(filepath.Dir(first), 0o777); err != nil {
+		return "", fmt.Errorf("make run directory: %w (consider: --out)", err)
+	}
+	path := first
+	for i := 2; ; i++ {
+		err := os.Mkdir(path, 0o777)
+		if err == nil {
+			return path, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("make run directory: %w (consider: --out)", err)
+		}
+		path = fmt.Sprintf("%s-%d", first, i)
+	}
+}
+
 // Resume opens a run directory to go on with it. What a crash left of a line or
 // of a trial without a result is removed.
 func Resume(path string) (*Dir, error) {
@@ -158,8 +186,10 @@ func read(path string) (*Dir, int64, error) {
 	}
 	defer f.Close()
 	var good int64
-	d.done, good, d.notes, err = readResults(f)
-	return d, good, err
+	if d.done, good, d.notes, err = readResults(f); err != nil {
+		return nil, 0, fmt.Errorf("read %s: %w", path, err)
+	}
+	return d, good, nil
 }
 
 func (d *Dir) openResults() error {
@@ -195,7 +225,7 @@ func readResults(r io.ReadSeeker) (done map[int]*dyno.Result, good int64, notes 
 			return done, good, notes, nil
 		}
 		if err != nil {
-			return nil, 0, nil, fmt.Errorf("%s line %d: %w", resultsFile, line, err)
+			return nil, 0, nil, fmt.Errorf("%s line %d: %w (consider: to delete that line, its trial is then run again)", resultsFile, line, err)
 		}
 		done[res.Trial.N] = res
 		good += int64(len(text)) + 1

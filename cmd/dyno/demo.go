@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,40 +40,41 @@ Examples: ` + strings.Join(examples.Names(), ", ") + ` (default ` + examples.Nam
 			if len(args) == 1 {
 				name = args[0]
 			}
-			if o.dir == "" {
-				o.dir = store.DefaultPath("demo-"+name, time.Now())
-			}
 			return demo(cmd, name, &o)
 		},
 	}
-	o.flags(cmd.Flags())
+	o.flags(cmd.Flags(), "default dyno-runs/NAME-TIME")
 	return cmd
 }
 
-func demo(cmd *cobra.Command, name string, o *outFlags) error {
-	// The source is put into the run directory, which Create wants to be new.
-	source, err := filepath.Abs(filepath.Join(o.dir, "source"))
-	if err != nil {
-		return err
-	}
-	plan := filepath.Join(source, "dyno.yaml")
+func demo(cmd *cobra.Command, name string, o *outFlags) (err error) {
 	src, err := examples.Plan(name)
 	if err != nil {
 		return usagef("%v", err)
 	}
-	e, err := dyno.ParsePlan(plan, src)
+	// The source is put into the run directory, so that one has to be there.
+	if o.dir == "" {
+		if o.dir, err = store.NewPath("demo-"+name, time.Now()); err != nil {
+			return err
+		}
+	}
+	source, err := filepath.Abs(filepath.Join(o.dir, "source"))
+	if err != nil {
+		return err
+	}
+	e, err := dyno.ParsePlan(filepath.Join(source, "dyno.yaml"), src)
 	if err != nil {
 		return err
 	}
 	e.Name = "demo-" + name
 	e.Repeats = dyno.DefaultRepeats
 	e.Load.RequestsPerClient, e.Load.Warmup, e.Load.Idle = demoRequests, demoWarmup, demoIdle
-	dir, err := store.Create(o.dir, describe(e, os.Args))
+	dir, err := o.create(describe(e, os.Args))
 	if err != nil {
 		return err
 	}
 	if err := examples.Extract(source, name); err != nil {
-		return err
+		return errors.Join(err, dir.Close())
 	}
 	if err := measureInto(cmd, e, o, func() (*store.Dir, error) { return dir, nil }); err != nil {
 		return err
@@ -81,9 +83,21 @@ func demo(cmd *cobra.Command, name string, o *outFlags) error {
 	fmt.Fprintf(w, `
 All of it is in %[1]s: results.jsonl, summary.json, bench.txt, one directory a trial.
 Next:
-    dyno report %[1]s --format markdown     the same tables for a pull request
-    dyno run -f %[1]s/source/dyno.yaml      the whole study: 5 repeats of 12,000 requests
-    dyno run ./cmd/yours --vary GOGC=100,200 --path /     your own service
-`, o.dir)
+  the same tables for a pull request:
+    %[2]s report %[1]s --format markdown
+  the whole study, 5 repeats of 12,000 requests:
+    %[2]s run -f %[1]s/source/dyno.yaml
+  your own service:
+    %[2]s run ./cmd/yours --vary GOGC=100,200 --path /
+`, o.dir, self())
 	return nil
+}
+
+// self is how to call this dyno again: go run starts it from a directory that
+// is gone afterwards.
+func self() string {
+	if strings.Contains(os.Args[0], "go-build") {
+		return "go run ./cmd/dyno"
+	}
+	return "dyno"
 }

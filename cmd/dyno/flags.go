@@ -137,7 +137,7 @@ func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 	})
 	p.flag(fs, "duration", "d", "time", "of the measured load (default 10s)", func(e *dyno.Experiment, v string) error {
 		end(&e.Load)
-		return duration(v, &e.Load.Duration)
+		return positive(v, &e.Load.Duration)
 	})
 	p.flag(fs, "rate", "r", "rate", "open load, such as 500/s: requests are due at this rate whatever the service does", func(e *dyno.Experiment, v string) (err error) {
 		e.Load.Rate, err = dyno.ParseRate(v)
@@ -147,7 +147,7 @@ func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 	p.flag(fs, "warmup", "w", "time", "same load before, not measured (default 0s)", func(e *dyno.Experiment, v string) error {
 		return duration(v, &e.Load.Warmup)
 	})
-	p.flag(fs, "timeout", "", "time", "of one request (default 30s)", func(e *dyno.Experiment, v string) error { return duration(v, &e.Load.Timeout) })
+	p.flag(fs, "timeout", "", "time", "of one request (default 30s)", func(e *dyno.Experiment, v string) error { return positive(v, &e.Load.Timeout) })
 	p.flag(fs, "max-failures", "", "share", "of requests that may fail (default 1%)", func(e *dyno.Experiment, v string) error {
 		f, err := dyno.ParseFraction(v)
 		e.Load.MaxFailures = &f
@@ -214,7 +214,7 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 		return nil
 	})
 	p.flag(fs, "ready-timeout", "", "time", "to get ready in (default 30s)", func(e *dyno.Experiment, v string) error {
-		return duration(v, &e.Subject.ReadyTimeout)
+		return positive(v, &e.Subject.ReadyTimeout)
 	})
 	p.flag(fs, "idle", "", "time", "rest after the load, for rss-idle-B (default 0s)", func(e *dyno.Experiment, v string) error {
 		return duration(v, &e.Load.Idle)
@@ -243,7 +243,7 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 		return nil
 	})
 	p.flag(fs, "every", "", "time", "between samples of the probes (default 1s)", func(e *dyno.Experiment, v string) error {
-		return duration(v, &e.Probes.Every)
+		return positive(v, &e.Probes.Every)
 	})
 }
 
@@ -381,6 +381,16 @@ func count(v string, to *int) error {
 func duration(v string, to *dyno.Duration) (err error) {
 	*to, err = dyno.ParseDuration(v)
 	return err
+}
+
+func positive(v string, to *dyno.Duration) error {
+	if err := duration(v, to); err != nil {
+		return err
+	}
+	if *to == 0 {
+		return errors.New("want more than 0s")
+	}
+	return nil
 }
 
 // fromEnvironment lets DYNO_CONCURRENCY=8 stand for --concurrency 8.

@@ -56,7 +56,7 @@ Without --out nothing is written.
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	p.loadFlags(fs)
-	o.flags(fs)
+	o.flags(fs, "default: nothing is written")
 	return cmd
 }
 

@@ -40,10 +40,11 @@ func main() {
 func mainStatus() int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-signals
 		signal.Stop(signals) // a second one ends dyno at once; the guards clean up
+		fmt.Fprintln(os.Stderr, "\ndyno: stopping (again to end at once)")
 		cancel(errInterrupted)
 	}()
 	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)

@@ -29,8 +29,8 @@ type outFlags struct {
 	json   bool
 }
 
-func (o *outFlags) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.dir, "out", "", "the run `dir`ectory (default dyno-runs/NAME-TIME)")
+func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
+	fs.StringVar(&o.dir, "out", "", "the run `dir`ectory ("+otherwise+")")
 	o.formatFlags(fs)
 }
 
@@ -38,6 +38,16 @@ func (o *outFlags) formatFlags(fs *pflag.FlagSet) {
 	o.format = "text"
 	fs.Var(&o.format, "format", "of the result: text, json or markdown")
 	fs.BoolVar(&o.json, "json", false, "short for --format json")
+}
+
+// create makes the run directory.
+func (o *outFlags) create(run store.Run) (dir *store.Dir, err error) {
+	if o.dir == "" {
+		if o.dir, err = store.NewPath(run.Plan.Name, run.Started); err != nil {
+			return nil, err
+		}
+	}
+	return store.Create(o.dir, run)
 }
 
 // A format is a form in which results are printed.
@@ -94,6 +104,15 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	}
 	hands.Dir = func(int) (string, error) { return "", nil }
 	var results []*dyno.Result
+	// There is nothing to go on with later, so what a trial measured until it
+	// was interrupted is shown now.
+	hands.Interrupted = func(r *dyno.Result) {
+		if r.Latency != nil && r.Latency.Count() > 0 {
+			r.Err = ""
+			r.Warnings = append(r.Warnings, "the trial was interrupted: it is shown as far as it came")
+			results = append(results, r)
+		}
+	}
 	err = conduct(cmd, hands, e, func(r *dyno.Result) error {
 		results = append(results, r)
 		return nil
@@ -172,9 +191,21 @@ func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
 		dir.WriteFile("bench.txt", func(w io.Writer) error {
 			h := dir.Run.Host
 			fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
-			return report.Bench(w, results, dir.Run.Plan.Name)
+			return report.Bench(w, baselineFirst(dir.Run.Plan, results), dir.Run.Plan.Name)
 		}),
 	)
+}
+
+// baselineFirst returns results in the order of settings: benchstat takes what
+// comes first in the file as its base.
+func baselineFirst(e *dyno.Experiment, results []*dyno.Result) []*dyno.Result {
+	place := map[string]int{}
+	for i, s := range e.Levels() {
+		place[s.String()] = i
+	}
+	return slices.SortedStableFunc(slices.Values(results), func(a, b *dyno.Result) int {
+		return place[a.Trial.Setting.String()] - place[b.Trial.Setting.String()]
+	})
 }
 
 // errNothing: no data is a failure, never a pass.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
+	"os/exec"
+	"path/filepath"
+	"slices"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -42,7 +44,8 @@ address, of which the port is also in the environment variable PORT.
     dyno run --resume dyno-runs/server-20261121-101500
 
 KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...),
-arg.NAME, go, rev, build, load.rate or load.concurrency.`,
+arg.NAME, go, rev, build, load.rate or load.concurrency. A level with a comma is
+quoted, flags with spaces too: --vary 'build="-tags=a,b",-pgo=off'.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
 				return errors.New("more than one target (consider: -- before the service's arguments)")
@@ -77,9 +80,6 @@ arg.NAME, go, rev, build, load.rate or load.concurrency.`,
 			if print {
 				return printPlan(cmd.OutOrStdout(), e)
 			}
-			if o.dir == "" {
-				o.dir = store.DefaultPath(e.Name, time.Now())
-			}
 			return newRunDir(cmd, e, &o)
 		},
 	}
@@ -87,7 +87,7 @@ arg.NAME, go, rev, build, load.rate or load.concurrency.`,
 	fs.SortFlags = false
 	p.loadFlags(fs)
 	p.subjectFlags(fs)
-	o.flags(fs)
+	o.flags(fs, "default dyno-runs/NAME-TIME")
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
 	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")
 	return cmd
@@ -97,7 +97,26 @@ arg.NAME, go, rev, build, load.rate or load.concurrency.`,
 // subjects are built.
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	warnRepeats(cmd.ErrOrStderr(), e)
-	return measureInto(cmd, e, o, func() (*store.Dir, error) { return store.Create(o.dir, describe(e, os.Args)) })
+	noteDirty(cmd, e)
+	return measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) })
+}
+
+// noteDirty says that changes in the working tree are in no revision, where
+// revisions are compared: it is easy to forget to commit.
+func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
+	varies := func(s dyno.Setting) bool {
+		return slices.ContainsFunc(s, func(l dyno.Level) bool { return l.Factor == "rev" })
+	}
+	if e.Subject.Package == "" || !slices.ContainsFunc(e.Levels(), varies) {
+		return
+	}
+	git := exec.CommandContext(cmd.Context(), "git", "status", "--porcelain", "--untracked-files=no")
+	if git.Dir = e.Subject.Package; !filepath.IsAbs(git.Dir) {
+		git.Dir = e.Subject.Dir
+	}
+	if out, err := git.Output(); err == nil && len(out) > 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: there are changes that are not committed; no revision has them")
+	}
 }
 
 // resumeRun goes on with a run by the plan that it was begun with.
@@ -144,7 +163,7 @@ func warnRepeats(w io.Writer, e *dyno.Experiment) {
 	least := stats.Plan{Settings: settings, Tests: primary * (settings - 1)}.Least()
 	switch {
 	case settings > 1 && repeats < least:
-		fmt.Fprintf(w, "note: %d repeats of %d settings show enormous changes at best; for others it takes %d at least (consider: --repeat %d)\n",
+		fmt.Fprintf(w, "note: with so few repeats (%d) of %d settings hardly any change can be shown; it takes %d at least (consider: --repeat %d)\n",
 			repeats, settings, least, max(least, stats.MedianTrials))
 	case settings > 1 && repeats < stats.MedianTrials:
 		fmt.Fprintf(w, "note: %d repeats can show a change; for an interval of each setting's own median it takes %d\n", repeats, stats.MedianTrials)

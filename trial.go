@@ -72,10 +72,22 @@ func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	return t, nil
 }
 
-// Check reports the first mistake in the plan as a *PlanError, or nil.
+// Check reports the first mistake in the plan as a *PlanError, or nil. What a
+// plan's file lacks and a flag can add, it finds missing; ParsePlan does not.
 func (e *Experiment) Check() error {
 	if err := e.check(); err != nil {
 		return err
+	}
+	for _, s := range e.Levels() {
+		t, err := e.trial(s)
+		if err != nil {
+			return err
+		}
+		for _, l := range s {
+			if name, ok := strings.CutPrefix(l.Factor, "arg."); ok && !t.uses(name) {
+				return planErrorf("factor %s is used nowhere (consider: {{.arg.%s}} in the arguments, the environment or the load)", l.Factor, name).of("vary", l.Factor)
+			}
+		}
 	}
 	return nil
 }
@@ -187,10 +199,6 @@ func (t *Trial) checkSource() *PlanError {
 		}
 	}
 	for _, l := range t.Setting {
-		name, ok := strings.CutPrefix(l.Factor, "arg.")
-		if ok && !t.uses(name) {
-			return planErrorf("factor %s is used nowhere (consider: {{.arg.%s}} in the arguments, the environment or the load)", l.Factor, name).of("vary", l.Factor)
-		}
 		if want := goVariables[l.Factor]; want != nil && !want.MatchString(l.Value) {
 			return planErrorf("%s=%s: the Go runtime would not take this value", l.Factor, l.Value).of("vary", l.Factor)
 		}

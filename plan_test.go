@@ -20,7 +20,7 @@ subject:
   ready: /healthz
   inject: false
 vary:
-  GOGC: [100, 0, 50, "off", 0x10, 007, 1.20]
+  LEVEL: [100, 0, 50, "off", 0x10, 007, 1.20]
   arg.size: [1, 2]
 repeat: 5
 seed: 1

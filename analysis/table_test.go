@@ -261,7 +261,7 @@ func TestJSON(t *testing.T) {
 		"settings 1 versus p50-sec lo":       nil, // one pair
 		"settings 1 versus p50-sec p":        nil,
 		"settings 1 versus p50-sec verdict":  "unclear",
-		"warnings 1":                         "1 of 4 trials: doubt",
+		"warnings 1":                         "1 of 3 trials: doubt",
 		"failed 0 trial":                     1.0,
 		"failed 0 setting":                   "GOGC=200",
 		"failed 0 error":                     "subject exited",

@@ -103,5 +103,5 @@ func settings(es []effects) []dyno.Setting {
 }
 
 func table(rs []*dyno.Result, es []effects) *analysis.Table {
-	return analysis.Tabulate(rs, analysis.Options{Name: "sessions", Settings: settings(es)})
+	return analysis.Tabulate(rs, analysis.Options{Name: "sessions", About: []string{"subject: ./examples/sessions (go1.26.8)", dyno.Load{Concurrency: 2, RequestsPerClient: 6000}.String()}, Settings: settings(es)})
 }

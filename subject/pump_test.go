@@ -15,17 +15,18 @@ import (
 
 // BenchmarkStderr measures what a program that collects garbage without pause
 // (GOGC=0) notices of its GC trace being read: collections per second with
-// stderr read by a pump, and written to a file, as shares of those with
-// stderr on /dev/null. The three take turns, and the medians are compared:
+// stderr read by a pump, written to a file, and with no trace at all, as shares
+// of those with stderr on /dev/null; and how much longer a collection takes when
+// it is traced and read. They take turns, and the medians are compared:
 //
 //	go test -run '^$' -bench Stderr -benchtime 20x ./subject
 func BenchmarkStderr(b *testing.B) {
 	built := mustBuild(b, must(b, shared), dyno.Subject{Package: "testdata/churn", NoInject: true})
 	file := filepath.Join(b.TempDir(), "stderr")
 	vars := map[string]string{"GOGC": "0"}
-	env := environ(vars, "/", "", true)
 	writes := 0
-	churn := func(redirect string) float64 {
+	churn := func(redirect string, trace bool) float64 {
+		env := environ(vars, "/", "", trace)
 		var out []byte
 		path, args := built.Path, []string{built.Path, "100000"}
 		if redirect != "" {
@@ -47,10 +48,10 @@ func BenchmarkStderr(b *testing.B) {
 		}
 		return cycles / seconds
 	}
-	var rates [3][]float64
+	var rates [4][]float64
 	for range b.N {
-		for i, redirect := range []string{os.DevNull, file, ""} {
-			rates[i] = append(rates[i], churn(redirect))
+		for i, redirect := range []string{os.DevNull, file, "", os.DevNull} {
+			rates[i] = append(rates[i], churn(redirect, i < 3))
 		}
 	}
 	median := func(x []float64) float64 { slices.Sort(x); return x[len(x)/2] }
@@ -58,6 +59,9 @@ func BenchmarkStderr(b *testing.B) {
 	b.ReportMetric(null, "cycles/s")
 	b.ReportMetric(median(rates[1])/null, "file/null")
 	b.ReportMetric(median(rates[2])/null, "read/null")
+	none := median(rates[3])
+	b.ReportMetric(none/null, "untraced/null")
+	b.ReportMetric((1/median(rates[2])-1/none)*1e6, "µs/cycle")
 	b.ReportMetric(float64(writes)/float64(b.N), "writes/op")
 }
 

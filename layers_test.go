@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -90,8 +91,11 @@ func walk(t *testing.T, each func(pkg, path string, f *ast.File)) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != ".") {
-			return fs.SkipDir
+		if d.IsDir() && path != "." {
+			_, err := os.Stat(filepath.Join(path, "go.mod"))
+			if err == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") {
+				return fs.SkipDir // a module of its own, such as the source of a demo's run
+			}
 		}
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil

@@ -18,7 +18,7 @@ import (
 // The demo is the example's own plan, made short: these many requests of each
 // client, and enough blocks for an interval.
 const (
-	demoRequests = 5000
+	demoRequests = 4000
 	demoWarmup   = dyno.Duration(300 * time.Millisecond)
 	demoIdle     = dyno.Duration(0)
 )

@@ -1,6 +1,7 @@
 package dyno
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -74,10 +75,10 @@ func (d *decoder) subject(n ast.Node, s *Subject) {
 	s.Dir = "."
 	d.mapping(n, fields{
 		"package": func(n ast.Node) {
-			// As in Go, the first element of an import path has a dot.
+			// An import path or a directory, as in the arguments of dyno run.
 			s.Package = d.scalar(n)
-			if first, _, _ := strings.Cut(filepath.ToSlash(s.Package), "/"); strings.HasPrefix(first, ".") || !strings.Contains(first, ".") {
-				s.Package = d.path(s.Package)
+			if dir := d.path(s.Package); strings.HasPrefix(s.Package, ".") || isDir(dir) {
+				s.Package = dir
 			}
 		},
 		"module":        d.text(&s.Module),
@@ -98,6 +99,11 @@ func (d *decoder) subject(n ast.Node, s *Subject) {
 	})
 	s.Dir = d.path(s.Dir)
 	s.Go = strings.TrimPrefix(s.Go, "go")
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // path makes a path of the plan absolute.

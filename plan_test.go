@@ -186,6 +186,29 @@ func TestTrials(t *testing.T) {
 	}
 }
 
+// What the Go runtime would not take, or nobody reads, is no level.
+func TestLevelsThatMeanNothing(t *testing.T) {
+	for _, c := range []struct {
+		factor, level string
+		ok            bool
+	}{
+		{"GOGC", "off", true}, {"GOGC", "0", true}, {"GOGC", "", true}, {"GOGC", "1e3", false}, {"GOGC", "99999999999", false},
+		{"GOMAXPROCS", "2", true}, {"GOMAXPROCS", "0", false}, {"GOMEMLIMIT", "1GiB", true}, {"GOMEMLIMIT", "1GB", false},
+		{"GODEBUG", "anything=1", true}, {"arg.used", "1", true}, {"arg.use", "1", false}, {"arg.whole", "1", true},
+	} {
+		e := &dyno.Experiment{
+			Subject: dyno.Subject{Binary: "x", Args: []string{"-x={{.arg.used}}"}},
+			Factors: dyno.Factors{{Name: c.factor, Levels: []string{c.level}}},
+		}
+		if c.factor == "arg.whole" {
+			e.Subject.Args = []string{`{{index .arg "whole"}}`}
+		}
+		if err := e.Check(); (err == nil) != c.ok {
+			t.Errorf("%s=%s: %v", c.factor, c.level, err)
+		}
+	}
+}
+
 func TestSettingString(t *testing.T) {
 	s := dyno.Setting{{Factor: "GOGC", Value: "50"}, {Factor: "build", Value: "-pgo=off -race"}, {Factor: "E", Value: ""}}
 	if got, want := s.String(), `GOGC=50 build="-pgo=off -race" E=""`; got != want {

@@ -180,7 +180,7 @@ func (s *Subject) check() *PlanError {
 
 // isAddress reports whether u is a scheme and a host, and no more.
 func isAddress(u string) bool {
-	p, err := url.Parse(u)
+	p, err := url.Parse(strings.TrimSuffix(u, "/"))
 	return err == nil && p.Host != "" && (p.Scheme == "http" || p.Scheme == "https") && *p == url.URL{Scheme: p.Scheme, Host: p.Host}
 }
 
@@ -199,7 +199,7 @@ func (t *Trial) checkSource() *PlanError {
 		}
 	}
 	for _, l := range t.Setting {
-		if want := goVariables[l.Factor]; want != nil && !want.MatchString(l.Value) {
+		if !runtimeTakes(l) {
 			return planErrorf("%s=%s: the Go runtime would not take this value", l.Factor, l.Value).of("vary", l.Factor)
 		}
 	}
@@ -209,25 +209,58 @@ func (t *Trial) checkSource() *PlanError {
 	return nil
 }
 
-// goVariables are those of which the Go runtime ignores a malformed value
-// without a word: two levels would be one.
-var goVariables = map[string]*regexp.Regexp{
-	"GOGC":       regexp.MustCompile(`^(off|-?[0-9]+)$`),
-	"GOMAXPROCS": regexp.MustCompile(`^[1-9][0-9]*$`),
-	"GOMEMLIMIT": regexp.MustCompile(`^(off|[0-9]+(B|KiB|MiB|GiB|TiB)?)$`),
+// runtimeTakes reports whether the Go runtime would take a level of one of its
+// variables. Of GOGC and GOMAXPROCS it ignores a malformed value without a word,
+// so that two levels would be one (readGOGC in runtime/mgcpacer.go, schedinit in
+// runtime/proc.go); of GOMEMLIMIT it makes a crash. Empty is as unset.
+func runtimeTakes(l Level) bool {
+	v := l.Value
+	if v == "" {
+		return true
+	}
+	n, err := strconv.ParseInt(v, 10, 32)
+	switch l.Factor {
+	case "GOGC":
+		return v == "off" || err == nil
+	case "GOMAXPROCS":
+		return err == nil && n > 0
+	case "GOMEMLIMIT":
+		return v == "off" || memoryLimit.MatchString(v)
+	}
+	return true
 }
+
+var memoryLimit = regexp.MustCompile(`^[0-9]+(B|KiB|MiB|GiB|TiB)?$`)
 
 // uses reports whether any template of the trial uses the argument.
 func (t *Trial) uses(arg string) bool {
-	texts := slices.Clone(t.Subject.Args)
-	texts = slices.AppendSeq(texts, maps.Values(t.Subject.Env))
-	c := t.Load.Client
-	for _, s := range slices.Concat(c.Setup, c.Loop, c.Teardown) {
-		texts = append(texts, s.Path, s.Body)
-		texts = slices.AppendSeq(texts, maps.Values(s.Headers))
-	}
-	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, ".arg."+arg) })
+	texts := slices.AppendSeq(slices.Clone(t.Subject.Args), maps.Values(t.Subject.Env))
+	return slices.ContainsFunc(texts, func(s string) bool { return usesArg(s, arg) }) || t.Load.Uses(arg)
 }
+
+// Uses reports whether any step of the load uses {{.arg.NAME}}.
+func (l *Load) Uses(arg string) bool {
+	c := l.Client
+	for _, s := range slices.Concat(c.Setup, c.Loop, c.Teardown) {
+		texts := slices.AppendSeq([]string{s.Path, s.Body}, maps.Values(s.Headers))
+		if slices.ContainsFunc(texts, func(s string) bool { return usesArg(s, arg) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// usesArg reports whether a template uses .arg.NAME, or .arg as a whole.
+func usesArg(text, name string) bool {
+	for _, m := range argUse.FindAllStringSubmatch(text, -1) {
+		if m[1] == name || m[1] == "" {
+			return true
+		}
+	}
+	return false
+}
+
+var argUse = regexp.MustCompile(`\.arg\b(?:\.([A-Za-z_][A-Za-z0-9_]*))?`)
 
 func (l *Load) check() *PlanError {
 	ends := 0

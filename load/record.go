@@ -48,7 +48,7 @@ type Record struct {
 type StepRecord struct {
 	Label            string
 	Requests, Failed int64
-	Slow             int64           // those that timed out
+	Slow             int64           // those that timed out, and in an open load those that were not sent
 	Latency          *dyno.Histogram // of the requests that succeeded
 }
 
@@ -203,6 +203,9 @@ func (r *runner) record() *Record {
 			rec.Requests += st.Requests
 			rec.Failed += st.Failed
 			rec.Slow += st.Slow
+			if r.rec.open {
+				st.Slow += r.unsent // its loop has one step
+			}
 			rec.Latency.Merge(st.Latency)
 		}
 		if len(r.rec.tallies) > 1 {
@@ -284,7 +287,7 @@ func (r *runner) warnings(rec *Record, sum *shard) (ws []string) {
 		return ws
 	}
 	if rec.Unsent > 0 {
-		warn("%d requests were due and could not be sent before the load ended; no latency counts them", rec.Unsent)
+		warn("%d requests were due and could not be sent before the load ended", rec.Unsent)
 	}
 	span := sum.dueLast.Sub(sum.first) + r.gap()
 	behind := sum.sentAt.Sub(sum.dueLast)

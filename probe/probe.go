@@ -74,7 +74,7 @@ const fewCycles = 3
 // Where probes report the same metric the runtime's is taken, then gctrace's,
 // then proc's; but stw-max-sec and stw-total-sec are gctrace's first, since the
 // runtime keeps its pauses in buckets that are 25 % wide. gc-cpu-frac is added
-// where it makes sense: not of fewCycles or less, as a cycle's time counts when
+// where it makes sense: not of fewer than fewCycles, as a cycle's time counts when
 // it ends, and not if it would be above 1: the runtime takes the time of its
 // workers from the clock on the wall, so that on contended CPUs a collection
 // seems to use more CPU than the process did; that is a warning.

@@ -177,7 +177,7 @@ func (v *view) pooled() (section, bool) {
 	sc := scaleOf("mean-sec", typical...)
 	labels := []string{"mean", "median", "minimum", "maximum", "std deviation", "requests"}
 	return section{
-		title: fmt.Sprintf("Response times, %s (pooled: all requests of all repeats; not used for verdicts)", sc.unit),
+		title: fmt.Sprintf("Response times, %s (pooled: successful requests, all repeats; not for verdicts)", sc.unit),
 		grids: v.study(labels, func(s *analysis.Setting, row int) string {
 			p := s.Pooled
 			if p == nil {

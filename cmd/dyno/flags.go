@@ -23,6 +23,7 @@ import (
 // beats its DYNO_ environment variable, which beats the file.
 type planFlags struct {
 	file  string
+	src   []byte    // of the file
 	flags []*setter // in the order of definition
 }
 
@@ -34,11 +35,13 @@ func (p *planFlags) check(e *dyno.Experiment) error {
 	if !errors.As(err, &mistake) || mistake.Line != 0 || p.file == "" {
 		return err
 	}
-	src, e2 := os.ReadFile(p.file)
-	if e2 != nil {
+	// A mistake of a flag has no place in the file.
+	plain, e2 := dyno.ParsePlan(p.file, p.src)
+	var same *dyno.PlanError
+	if e2 != nil || !errors.As(lab.Check(plain), &same) || same.Msg != mistake.Msg {
 		return err
 	}
-	return dyno.Locate(p.file, src, mistake)
+	return dyno.Locate(p.file, p.src, mistake)
 }
 
 // A setter is a flag whose value changes the plan. It keeps what was given and
@@ -94,11 +97,11 @@ func (p *planFlags) add(fs *pflag.FlagSet, short, help string, s *setter) {
 func (p *planFlags) experiment() (*dyno.Experiment, error) {
 	e := new(dyno.Experiment)
 	if p.file != "" {
-		src, err := os.ReadFile(p.file)
-		if err != nil {
+		var err error
+		if p.src, err = os.ReadFile(p.file); err != nil {
 			return nil, usagef("read plan: %w", err)
 		}
-		if e, err = dyno.ParsePlan(p.file, src); err != nil {
+		if e, err = dyno.ParsePlan(p.file, p.src); err != nil {
 			return nil, err
 		}
 	}
@@ -393,6 +396,9 @@ func positive(v string, to *dyno.Duration) error {
 	return nil
 }
 
+// byEnvironment annotates a flag whose value comes from the environment.
+const byEnvironment = "environment"
+
 // fromEnvironment lets DYNO_CONCURRENCY=8 stand for --concurrency 8.
 func fromEnvironment(cmd *cobra.Command) {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -406,6 +412,7 @@ func fromEnvironment(cmd *cobra.Command) {
 				if s, ok := f.Value.(*setter); ok {
 					s.env = true
 				}
+				f.Annotations = map[string][]string{byEnvironment: nil}
 			}
 		})
 		return err

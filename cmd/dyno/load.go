@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,16 +61,35 @@ Without --out nothing is written.
 	return cmd
 }
 
-// loadOnly leaves of a plan's factors those of the load: the service runs
-// already.
+// loadOnly leaves of what a plan varies the load and the arguments that it uses:
+// the service runs already.
 func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
-	var kept dyno.Factors
-	for _, f := range e.Factors {
-		if strings.HasPrefix(f.Name, "load.") || strings.HasPrefix(f.Name, "arg.") {
-			kept = append(kept, f)
-			continue
-		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s is not varied: the service runs already\n", f.Name)
+	kept := func(factor string) bool {
+		arg, ok := strings.CutPrefix(factor, "arg.")
+		return strings.HasPrefix(factor, "load.") || ok && e.Load.Uses(arg)
 	}
-	e.Factors = kept
+	note := func(factor string) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s is not varied: the service runs already\n", factor)
+	}
+	e.Factors = slices.DeleteFunc(slices.Clone(e.Factors), func(f dyno.Factor) bool {
+		if !kept(f.Name) {
+			note(f.Name)
+		}
+		return !kept(f.Name)
+	})
+	var settings []dyno.Setting
+	seen := map[string]bool{}
+	for _, s := range e.Settings {
+		s = slices.DeleteFunc(slices.Clone(s), func(l dyno.Level) bool {
+			if !kept(l.Factor) && !seen[l.Factor] {
+				seen[l.Factor] = true
+				note(l.Factor)
+			}
+			return !kept(l.Factor)
+		})
+		if len(s) > 0 && !slices.ContainsFunc(settings, func(t dyno.Setting) bool { return t.String() == s.String() }) {
+			settings = append(settings, s)
+		}
+	}
+	e.Settings = settings
 }

@@ -178,8 +178,16 @@ func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 		slices.Sort(ran)
 		what += " (" + strings.Join(ran, "; ") + ")"
 	}
+	base := e.Levels()[0]
+	i := slices.IndexFunc(e.Trials(), func(t dyno.Trial) bool { return t.Setting.String() == base.String() })
+	how := e.Trials()[i].Load.String()
+	for _, l := range base {
+		if strings.HasPrefix(l.Factor, "load.") {
+			how += "; " + l.Factor + " is varied"
+		}
+	}
 	return analysis.Options{
-		Name: e.Name, About: []string{what, e.Trials()[0].Load.String()},
+		Name: e.Name, About: []string{what, how},
 		Settings: e.Levels(), Negligible: e.Negligible, Planned: len(e.Trials()),
 	}
 }

@@ -126,11 +126,11 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	}
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		s, ours := f.Value.(*setter)
+		_, env := f.Annotations[byEnvironment]
 		switch f.Name {
 		case "resume", "format", "json":
 		default:
-			if !ours || !s.env {
+			if !env {
 				err = usagef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)
 			}
 		}

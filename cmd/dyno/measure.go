@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -165,6 +166,9 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, sink func(*
 	})
 }
 
+// commit is a git commit, of which 12 digits are enough for a reader.
+var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
+
 // options are those of a table of the experiment's own results.
 func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 	what := "subject: " + e.Subject.String()
@@ -176,7 +180,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 	}
 	if len(ran) > 0 {
 		slices.Sort(ran)
-		what += " (" + strings.Join(ran, "; ") + ")"
+		what += " (" + commit.ReplaceAllString(strings.Join(ran, "; "), "$1") + ")"
 	}
 	base := e.Levels()[0]
 	i := slices.IndexFunc(e.Trials(), func(t dyno.Trial) bool { return t.Setting.String() == base.String() })

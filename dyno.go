@@ -9,7 +9,7 @@
 //
 // The package owns the plan's file format ([ParsePlan]) and the names of the
 // metrics ([Metrics]). It does not own the run directory (package store), and
-// it starts, sends, reads and compares nothing.
+// it starts, sends, observes and compares nothing.
 package dyno
 
 import (

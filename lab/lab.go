@@ -18,7 +18,7 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// A Lab holds the hands that do the work. [New] gives those of this machine;
+// A Lab holds the hands that do the work. [Open] gives those of this machine;
 // tests bring their own.
 type Lab struct {
 	// Prepare makes everything that Start needs of a subject, such as a build,
@@ -46,8 +46,8 @@ type Lab struct {
 }
 
 // A Running is a subject that is ready for load. Stop ends it and everything it
-// started; Done is closed when it ended by itself, and Err then says why. Both
-// are nil for a service that dyno did not start.
+// started; Done is closed when it has ended, and Err says why if it did so by
+// itself. All three are nil for a service that dyno did not start.
 type Running struct {
 	Base     string       // scheme and address, such as http://127.0.0.1:8080
 	Target   probe.Target // Every and Begun are filled in by the lab
@@ -160,7 +160,7 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result) (err error) {
 	w := &window{lab: l, result: r, target: running.Target}
 	rec, err := l.Load(ctx, running.Base, t.Load, t.Subject.Arg, load.Options{
 		Meter: meter,
-		Begin: func(ctx context.Context) error { return w.open(ctx) },
+		Begin: w.open,
 		End:   w.close,
 	})
 	w.close()

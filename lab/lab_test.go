@@ -267,6 +267,18 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Sampling that often is no longer free, and the result says so.
+func TestOftenIsAWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := experiment(1)
+		e.Probes.Every = dyno.Duration(10 * time.Millisecond)
+		r := newFake().lab.Trial(t.Context(), e.Trials()[0])
+		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "probes read every 10ms") {
+			t.Errorf("warnings %q", r.Warnings)
+		}
+	})
+}
+
 // A probe that fails is a doubt about the trial, not its end.
 func TestProbeFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -23,6 +23,10 @@ type window struct {
 	readings map[string]probe.Reading // by probe
 }
 
+// often is below which time between samples the probes are no longer free: at
+// 10 ms they took 12 % of the CPU of a service with 200 requests a second.
+const often = 100 * time.Millisecond
+
 // open starts the probes and returns when each has taken its first reading.
 func (w *window) open(ctx context.Context) error {
 	// The probes outlive ctx on purpose: when the subject dies or the user
@@ -31,6 +35,11 @@ func (w *window) open(ctx context.Context) error {
 	w.cancel = cancel
 	w.readings = map[string]probe.Reading{}
 	w.target.Every = w.result.Trial.Probes.Every.Or(dyno.DefaultEvery)
+
+	if w.target.Every < often && w.target.PID != 0 {
+		w.result.Warnings = append(w.result.Warnings, fmt.Sprintf(
+			"probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every))
+	}
 
 	names := w.names()
 	begun := make(chan struct{}, len(names))

@@ -21,7 +21,7 @@ const (
 )
 
 // A Trace is an io.Writer for a Go program's standard error. It parts what the
-// runtime prints of its collector, under GODEBUG=gctrace=1,gcpacertrace=1, from
+// runtime prints of its collector, under GODEBUG=gctrace=1 or gcpacertrace=1, from
 // the program's log.
 //
 // The runtime holds a lock while it prints a line, but writes it in some 44

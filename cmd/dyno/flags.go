@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -279,41 +280,38 @@ func vary(e *dyno.Experiment, vs []string) error {
 	return nil
 }
 
-// target says what a command's argument means as a subject.
+// target says what a command's argument means as a subject, and names the
+// experiment after it if it has no name.
 func target(e *dyno.Experiment, arg string) error {
+	if strings.Contains(arg, "://") {
+		return targetURL(e, arg)
+	}
 	s := &e.Subject
 	s.Package, s.Module, s.Binary, s.URL = "", "", "", ""
-	info, err := os.Stat(arg)
-	switch {
-	case strings.Contains(arg, "://"):
-		return targetURL(e, arg)
-	case err == nil && info.IsDir():
-		s.Package = arg
-	case err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0:
-		s.Binary = arg
-	case err == nil:
-		return usagef("%s is neither a directory nor an executable file", arg)
-	case strings.Contains(arg, "@"):
-		s.Module = arg
-		return named(e, strings.Split(arg, "@")[0])
-	case !errors.Is(err, fs.ErrNotExist):
-		return usagef("%v", err)
-	case strings.HasPrefix(arg, ".") || filepath.IsAbs(arg):
-		return usagef("%s does not exist", arg)
-	default:
-		s.Package = arg // an import path
-		return named(e, arg)
-	}
 	abs, err := filepath.Abs(arg)
 	if err != nil {
 		return err
 	}
-	if s.Package != "" {
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
 		s.Package = abs
-	} else {
+	case err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0:
 		s.Binary = abs
+	case err == nil:
+		return usagef("%s is neither a directory nor an executable file", arg)
+	case !errors.Is(err, fs.ErrNotExist):
+		return usagef("%v", err)
+	case strings.Contains(arg, "@"):
+		s.Module = arg
+	case strings.HasPrefix(arg, ".") || filepath.IsAbs(arg):
+		return usagef("%s does not exist", arg)
+	default:
+		s.Package = arg // an import path
 	}
-	return named(e, abs)
+	path, _, _ := strings.Cut(abs, "@")
+	e.Name = cmp.Or(e.Name, filepath.Base(path))
+	return nil
 }
 
 func targetURL(e *dyno.Experiment, arg string) error {
@@ -322,17 +320,9 @@ func targetURL(e *dyno.Experiment, arg string) error {
 		return usagef("bad URL %q (want for example http://127.0.0.1:8080/path)", arg)
 	}
 	e.Subject = dyno.Subject{URL: u.Scheme + "://" + u.Host, Arg: e.Subject.Arg}
+	e.Name = cmp.Or(e.Name, u.Hostname())
 	if path := u.RequestURI(); path != "/" || len(e.Load.Client.Loop) == 0 {
-		if err := single(e, func(s *dyno.Step) { s.Path = path }); err != nil {
-			return err
-		}
-	}
-	return named(e, u.Hostname())
-}
-
-func named(e *dyno.Experiment, from string) error {
-	if e.Name == "" {
-		e.Name = filepath.Base(from)
+		return single(e, func(s *dyno.Step) { s.Path = path })
 	}
 	return nil
 }
@@ -373,9 +363,8 @@ func assign(to *map[string]string, pairs []string) error {
 }
 
 func count(v string, to *int) error {
-	var rest string
-	n, _ := fmt.Sscanf(v, "%d%s", to, &rest)
-	if n != 1 || *to < 1 {
+	n, err := strconv.Atoi(v)
+	if *to = n; err != nil || n < 1 {
 		return fmt.Errorf("want a whole number from 1, got %q", v)
 	}
 	return nil

@@ -61,9 +61,9 @@ func TestCommands(t *testing.T) {
 	for _, test := range []struct{ command, want string }{
 		{"hello", "go " + runtime.Version() + "\npid "},
 		{"metrics", "\n/gc/heap/allocs:bytes u "},
-		{"metrics", "\n/sched/latencies:seconds h "},
+		{"metrics", "\n/sched/latencies:seconds h"},
 		{"metrics", "\ncpu/user:seconds f "},
-		{"metrics exact", "\n/sched/latencies:seconds h "},
+		{"metrics exact", "\n/sched/latencies:seconds h"},
 		{"metrics brief", "\n/gc/cycles/total:gc-cycles u "},
 		{"gc", ""},
 		{"free", ""},

@@ -13,7 +13,9 @@
 package dyno
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -36,11 +38,14 @@ const (
 	DefaultRepeats      = 6 // the least for which a setting's median has a 95 % interval
 	DefaultNegligible   = 0.01
 	DefaultConcurrency  = 10
+	DefaultConnections  = 256 // of an open load, opened as they are needed
 	DefaultDuration     = Duration(10 * time.Second)
 	DefaultTimeout      = Duration(30 * time.Second)
 	DefaultReadyTimeout = Duration(30 * time.Second)
 	DefaultMaxFailures  = 0.01
 	DefaultEvery        = Duration(time.Second)
+
+	DefaultMaxRequestsKept = 50_000_000
 )
 
 // A Subject says how to obtain and launch the service under test. At most one
@@ -86,18 +91,30 @@ func (s *Subject) String() string {
 // when the last is answered. With a Rate it is open: the schedule is kept
 // whatever the service does, and Concurrency is the most connections.
 type Load struct {
-	Concurrency       int       `json:"concurrency,omitempty"`         // 0 means DefaultConcurrency
+	Concurrency       int       `json:"concurrency,omitempty"`         // 0 means DefaultConcurrency, or with a rate DefaultConnections
+	MaxInFlight       int       `json:"max_in_flight,omitempty"`       // with a rate: most requests under way; 0 means Concurrency
 	Requests          int       `json:"requests,omitempty"`            // measured requests in all; or
 	RequestsPerClient int       `json:"requests_per_client,omitempty"` // of each client; or
-	Duration          Duration  `json:"duration,omitempty"`            // for so long; none of the three means DefaultDuration
-	Rate              float64   `json:"rate,omitempty"`                // requests per second
+	Duration          Duration  `json:"duration,omitempty"`            // for so long; none of the three means the length of Rate, or DefaultDuration
+	Rate              Rate      `json:"rate,omitempty"`                // requests per second
 	Arrival           string    `json:"arrival,omitempty"`             // "", "constant" or "poisson"
-	Seed              uint64    `json:"-"`                             // of a Poisson schedule: the experiment's seed and the block
+	Seed              uint64    `json:"-"`                             // of all that is random: from the experiment's seed and the block
 	Warmup            Duration  `json:"warmup,omitempty"`              // same load, not measured
 	Idle              Duration  `json:"idle,omitempty"`                // rest after the load, for rss-idle-B
-	Timeout           Duration  `json:"timeout,omitempty"`             // of one request; 0 means DefaultTimeout
+	Timeout           Duration  `json:"timeout,omitempty"`             // of one request, from sent to its last byte; 0 means DefaultTimeout
+	ConnectTimeout    Duration  `json:"connect_timeout,omitempty"`     // part of Timeout; 0 means no limit of its own
+	ReadTimeout       Duration  `json:"read_timeout,omitempty"`        // longest silence of the service; 0 means no limit of its own
 	MaxFailures       *Fraction `json:"max_failures,omitempty"`        // share of requests; nil means DefaultMaxFailures
-	Client            Client    `json:"client,omitzero"`               // no loop means GET /
+	HTTP              string    `json:"http,omitempty"`                // "1.1", "2", or "": 2 where TLS agrees on it, else 1.1
+	Insecure          bool      `json:"insecure,omitempty"`            // the service's certificate is not verified
+
+	Data    map[string]string `json:"data,omitempty"`    // name → CSV file with a header; {{.NAME.COLUMN}} is a row's field
+	Targets string            `json:"targets,omitempty"` // a file of requests to take in turn, instead of Client
+	Client  Client            `json:"client,omitzero"`   // no loop means GET /
+	Command string            `json:"command,omitempty"` // another generator, run by the shell instead of dyno's own
+
+	KeepRequests    string `json:"keep_requests,omitempty"`     // "", "all" or "none" in requests.parquet
+	MaxRequestsKept int    `json:"max_requests_kept,omitempty"` // beyond it a uniform sample; 0 means DefaultMaxRequestsKept
 }
 
 // String describes the load, and from when its latency runs.
@@ -111,12 +128,12 @@ func (l Load) String() string {
 	if l.Warmup > 0 {
 		warm = fmt.Sprintf(" after %v of warm-up", l.Warmup)
 	}
-	if l.Rate > 0 {
+	if l.Rate.Open() {
 		arrival := l.Arrival
 		if arrival == "" {
 			arrival = "constant"
 		}
-		return fmt.Sprintf("open load: %g requests per second (%s), %s%s, over at most %d connections; latency runs from when a request was due",
+		return fmt.Sprintf("open load: %v requests per second (%s), %s%s, over at most %d connections; latency runs from when a request was due",
 			l.Rate, arrival, much, warm, l.Concurrency)
 	}
 	clients := fmt.Sprintf("%d clients", l.Concurrency)
@@ -133,9 +150,17 @@ func (l Load) String() string {
 func (l Load) Resolved() Load {
 	if l.Concurrency == 0 {
 		l.Concurrency = DefaultConcurrency
+		if l.Rate.Open() {
+			l.Concurrency = DefaultConnections
+		}
+	}
+	if l.Rate.Open() && l.MaxInFlight == 0 {
+		l.MaxInFlight = l.Concurrency
 	}
 	if l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 {
-		l.Duration = DefaultDuration
+		if l.Duration = Duration(l.Rate.Length()); l.Duration == 0 {
+			l.Duration = DefaultDuration
+		}
 	}
 	if l.Timeout == 0 {
 		l.Timeout = DefaultTimeout
@@ -178,20 +203,69 @@ type Client struct {
 	Teardown []Step `json:"teardown,omitempty"`
 }
 
-// A Step is one request of a client. Path, header values and Body are
-// templates in which {{.NAME}} is a captured value, {{.n}} the client's count
-// of loops from 0, {{.client}} its number from 0 and {{.arg.NAME}} a value of
-// the plan.
+// A Step is one request of a client, several at the same time (Parallel), or a
+// rest (Sleep). Path, header values and Body are templates in which {{.NAME}}
+// is a captured value, {{.n}} the client's count of loops from 0, {{.client}}
+// its number from 0, {{.arg.NAME}} a value of the plan, {{.NAME.COLUMN}} a
+// field of the loop's row of data, {{counter}} the next whole number from 0 of
+// the whole load, {{uuid}} a random UUID and {{random LO HI}} a random whole
+// number from LO to HI; what is random depends on the seed alone.
 type Step struct {
-	Name    string            `json:"name,omitempty"`   // "" means method and path
-	Method  string            `json:"method,omitempty"` // "" means GET
-	Path    string            `json:"path"`             // with a leading slash; a query may follow
-	Headers map[string]string `json:"headers,omitempty"`
-	Body    string            `json:"body,omitempty"`
-	Expect  []int             `json:"expect,omitempty"`  // statuses that are success; none means below 400
-	Capture map[string]string `json:"capture,omitempty"` // name → jq expression on a JSON body, "header:NAME" or "cookie:NAME"
-	Measure *bool             `json:"measure,omitempty"` // nil: steps of the loop are, others are not
+	Name     string            `json:"name,omitempty"`   // "" means method and path
+	Method   string            `json:"method,omitempty"` // "" means GET
+	Path     string            `json:"path,omitempty"`   // with a leading slash; a query may follow
+	Headers  map[string]string `json:"headers,omitempty"`
+	Body     string            `json:"body,omitempty"`
+	BodyFile string            `json:"body_file,omitempty"` // sent as it is, instead of Body
+	Expect   []int             `json:"expect,omitempty"`    // statuses that are success; none means below 400
+	Capture  map[string]string `json:"capture,omitempty"`   // name → jq expression on a JSON body, "header:NAME" or "cookie:NAME"
+	Measure  *bool             `json:"measure,omitempty"`   // nil: steps of the loop are, others are not
+	Parallel Parallel          `json:"parallel,omitzero"`   // requests at the same time; the client goes on when all are answered
+	Sleep    Sleep             `json:"sleep,omitzero"`      // a rest of the client; the step has nothing else
 }
+
+// A Parallel is either a number, of requests that are all the step's own, or a
+// list of other steps. The zero value is one request.
+type Parallel struct {
+	Times int
+	Steps []Step
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p Parallel) MarshalJSON() ([]byte, error) {
+	if len(p.Steps) > 0 {
+		return json.Marshal(p.Steps)
+	}
+	return json.Marshal(p.Times)
+}
+
+// A Sleep is how long a client rests: a random time from Min to Max, evenly
+// distributed. It is written "1s" or "500ms..1.5s".
+type Sleep struct{ Min, Max Duration }
+
+// ParseSleep reads a duration or two, the least and the longest.
+func ParseSleep(s string) (Sleep, error) {
+	from, to, ok := strings.Cut(s, "..")
+	if !ok {
+		to = from
+	}
+	least, err1 := ParseDuration(from)
+	most, err2 := ParseDuration(to)
+	if err1 != nil || err2 != nil || most < least || most == 0 {
+		return Sleep{}, fmt.Errorf("bad sleep %q (want for example 1s or 500ms..1.5s)", s)
+	}
+	return Sleep{least, most}, nil
+}
+
+func (s Sleep) String() string {
+	if s.Min == s.Max {
+		return s.Max.String()
+	}
+	return s.Min.String() + ".." + s.Max.String()
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Sleep) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Label is the step's name, or its method and path.
 func (s *Step) Label() string {

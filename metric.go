@@ -10,7 +10,7 @@ import (
 // and is a unit of the Go benchmark format, so that benchstat reads it too.
 type Metric struct {
 	Name    string
-	Better  int  // +1 if higher is better, -1 if lower is
+	Better  int  // +1 if higher is better, -1 if lower is, 0 if it is not compared
 	Primary bool // compared in the family that shares a 5 % error
 	Help    string
 }
@@ -26,8 +26,17 @@ var Metrics = []Metric{
 	{"min-sec", -1, false, "shortest latency"},
 	{"mean-sec", -1, false, "mean latency"},
 	{"stddev-sec", -1, false, "standard deviation of latency"},
+	{"service-p50-sec", -1, false, "median service time, from when a request was sent"},
+	{"service-p90-sec", -1, false, "90th percentile of service time"},
+	{"service-p95-sec", -1, false, "95th percentile of service time"},
+	{"service-p99-sec", -1, false, "99th percentile of service time"},
+	{"service-p99.9-sec", -1, false, "99.9th percentile of service time"},
 	{"req/s", +1, true, "requests answered as expected per second of the measured window"},
+	{"sent/s", 0, false, "requests sent per second of the time in which they were due"},
 	{"failures", -1, false, "requests that failed"},
+	{"unsent", -1, false, "requests of an open load that were due and never sent"},
+	{"lateness-p99-sec", 0, false, "99th percentile of how late the generator sent"},
+	{"generator-cpu-frac", 0, false, "generator's CPU time as a share of its cores"},
 	{"cpu-sec/req", -1, true, "CPU time of the subject per request"},
 	{"alloc-B/req", -1, false, "bytes allocated per request"},
 	{"allocs/req", -1, false, "objects allocated per request"},

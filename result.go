@@ -13,11 +13,36 @@ type Result struct {
 	Values   Values         // one number per metric: all that comparisons compare
 	Series   []Series       // what the probes sampled over the measured window
 	Latency  *Histogram     // of all requests that succeeded; nil if there was no load
+	Sent     Sent           // what the load sent and received
 	Failures map[string]int // failed requests by cause
 	Subject  string         // what ran: Go version and revision, as far as known
 	Files    []string       // in the trial's directory; the store fills it in
 	Warnings []string       // doubts that the reader must see
 	Err      string         // why the trial failed, or ""
+}
+
+// Sent is what a load sent and received in the measured window.
+type Sent struct {
+	Engine    string        `json:"engine,omitempty"`    // what sent it: "raw", "loop", "std", or the name of another generator
+	Requests  int64         `json:"requests"`            // measured requests that are over, failed ones included
+	Unsent    int64         `json:"unsent,omitempty"`    // open load: due, but never sent
+	Statuses  map[int]int64 `json:"statuses,omitempty"`  // answers by status
+	BytesIn   int64         `json:"in-B"`                // of bodies received
+	BytesOut  int64         `json:"out-B"`               // of bodies sent
+	Slowest   []Request     `json:"slowest,omitempty"`   // ten of those that succeeded, the slowest first
+	Saturated string        `json:"saturated,omitempty"` // why the generator itself was the limit; its latency is then not compared
+}
+
+// A Request is one request of the measured window.
+type Request struct {
+	Client int           `json:"client"`
+	Step   string        `json:"step"`
+	Due    time.Duration `json:"due-ns"` // this and the next two since the window began
+	Sent   time.Duration `json:"sent-ns"`
+	Done   time.Duration `json:"done-ns"`
+	Status int           `json:"status"` // 0 if there was no answer
+	Bytes  int64         `json:"in-B"`   // of the body received
+	Failed bool          `json:"failed,omitempty"`
 }
 
 // A Value is one measured number in the base unit of its metric.
@@ -77,6 +102,7 @@ type resultJSON struct {
 	Elapsed  float64        `json:"elapsed-sec"`
 	Values   Values         `json:"values"`
 	Latency  *Histogram     `json:"latency,omitempty"`
+	Sent     Sent           `json:"sent,omitzero"`
 	Failures map[string]int `json:"failures,omitempty"`
 	Files    []string       `json:"files,omitempty"`
 	Warnings []string       `json:"warnings,omitempty"`
@@ -88,7 +114,7 @@ type resultJSON struct {
 func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(resultJSON{
 		r.Trial.N, r.Trial.Block, r.Trial.Setting.String(), r.Trial.Setting, r.Subject,
-		r.Start, r.Elapsed.Seconds(), r.Values, r.Latency, r.Failures, r.Files, r.Warnings, r.Err,
+		r.Start, r.Elapsed.Seconds(), r.Values, r.Latency, r.Sent, r.Failures, r.Files, r.Warnings, r.Err,
 	})
 }
 
@@ -102,7 +128,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	*r = Result{
 		Trial: Trial{N: j.Trial, Block: j.Block, Setting: j.Levels},
 		Start: j.Start, Elapsed: seconds(j.Elapsed), Values: j.Values, Latency: j.Latency,
-		Failures: j.Failures, Subject: j.Subject, Files: j.Files, Warnings: j.Warnings, Err: j.Err,
+		Sent: j.Sent, Failures: j.Failures, Subject: j.Subject, Files: j.Files, Warnings: j.Warnings, Err: j.Err,
 	}
 	return nil
 }

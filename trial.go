@@ -276,13 +276,13 @@ func (l *Load) check() *PlanError {
 		return planErrorf("the number of requests is negative").of("load", "requests")
 	case ends > 1:
 		return planErrorf("the load has two ends (want one of requests, requests_per_client and duration)").of("load")
-	case l.Rate > 0 && l.RequestsPerClient > 0:
+	case l.Rate.Open() && l.RequestsPerClient > 0:
 		return planErrorf("requests_per_client is for a closed load; with a rate use duration or requests").of("load", "requests_per_client")
-	case l.Rate == 0 && l.Arrival != "":
+	case !l.Rate.Open() && l.Arrival != "":
 		return planErrorf("arrival needs a rate").of("load", "arrival")
 	case l.Arrival != "" && l.Arrival != "constant" && l.Arrival != "poisson":
 		return planErrorf("unknown arrival %q (want constant or poisson)", l.Arrival).of("load", "arrival")
-	case l.Rate > 0 && len(l.Client.Loop) > 1:
+	case l.Rate.Open() && len(l.Client.Loop) > 1:
 		return planErrorf("with a rate the loop has one step, as each request is due on its own; it has %d", len(l.Client.Loop)).of("load", "client")
 	}
 	return l.Client.check()

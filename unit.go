@@ -2,7 +2,6 @@ package dyno
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -55,20 +54,6 @@ func (f Fraction) String() string {
 
 // MarshalText implements encoding.TextMarshaler.
 func (f Fraction) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-// ParseRate reads requests per second: "500", "500/s", "30/m", "1.5/s".
-func ParseRate(s string) (float64, error) {
-	num, unit, found := strings.Cut(strings.TrimSpace(s), "/")
-	per := map[string]float64{"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600}[unit]
-	if !found {
-		per = 1
-	}
-	v, err := strconv.ParseFloat(num, 64)
-	if err != nil || per == 0 || !(v > 0) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("bad rate %q (want for example 500/s)", s)
-	}
-	return v / per, nil
-}
 
 // A Not is a switch that is written the other way round: true as "false".
 type Not bool

@@ -250,7 +250,7 @@ func TestNothingOutlivesRun(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stop := errors.New("stop")
 		go func() { <-arrived; cancel(stop) }()
-		rec, err := Run(ctx, base, dyno.Load{Concurrency: 10, Rate: rate}, nil, Options{})
+		rec, err := Run(ctx, base, dyno.Load{Concurrency: 10, Rate: dyno.PerSecond(rate)}, nil, Options{})
 		if rec == nil || rec.Failed != 0 || err != stop {
 			t.Errorf("got %+v, %v", rec, err)
 		}
@@ -266,7 +266,7 @@ func TestNothingOutlivesRun(t *testing.T) {
 
 func TestOpenLoadOverHTTP(t *testing.T) {
 	base, conns := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
-	l := dyno.Load{Concurrency: 3, Rate: 2000, Requests: 200, Arrival: "poisson", Seed: 4}
+	l := dyno.Load{Concurrency: 3, Rate: dyno.PerSecond(2000), Requests: 200, Arrival: "poisson", Seed: 4}
 	rec, err := Run(t.Context(), base, l, nil, Options{})
 	if err != nil || rec.Requests != 200 || rec.Lateness.Count()+rec.Waited != 200 || conns.Load() > 3 {
 		t.Errorf("got %+v, %v, %d connections", rec, err, conns.Load())

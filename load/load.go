@@ -147,7 +147,7 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		base: u.Scheme + "://" + u.Host, load: l, scenario: s,
 		timeout: time.Duration(l.Timeout),
 		limit:   float64(*l.MaxFailures),
-		rec:     newRecorder(s.tallies, l.Concurrency, l.Rate > 0),
+		rec:     newRecorder(s.tallies, l.Concurrency, l.Rate.Open()),
 	}
 	r.tickets.Store(int64(l.Requests))
 	return r, nil
@@ -241,7 +241,7 @@ func (r *runner) tearDown(ctx context.Context, c *client) error {
 
 func (r *runner) warmUp(ctx context.Context) error {
 	d := time.Duration(r.load.Warmup)
-	if r.load.Rate > 0 {
+	if r.load.Rate.Open() {
 		// A stream of its own: the measured schedule is the same with and
 		// without a warm-up. What is still waiting at the end is dropped, as
 		// the whole warm-up is.
@@ -253,7 +253,7 @@ func (r *runner) warmUp(ctx context.Context) error {
 
 func (r *runner) measure(ctx context.Context) error {
 	d := time.Duration(r.load.Duration)
-	if r.load.Rate > 0 {
+	if r.load.Rate.Open() {
 		s := r.schedule(0)
 		if n := r.load.Requests; n > 0 {
 			s = First(s, n)

@@ -55,7 +55,7 @@ func seconds(n float64) dyno.Duration { return dyno.Duration(n * float64(time.Se
 func TestOpenLoadTellsOfAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		rec, err := runFake(t.Context(), dyno.Load{Concurrency: 4, Rate: 500, Duration: seconds(10)}, Options{},
+		rec, err := runFake(t.Context(), dyno.Load{Concurrency: 4, Rate: dyno.PerSecond(500), Duration: seconds(10)}, Options{},
 			func(ctx context.Context, r *request) (int, error) {
 				if at := time.Since(start); at >= 3*time.Second && at < 5*time.Second {
 					time.Sleep(5*time.Second - at)
@@ -96,7 +96,7 @@ func TestOpenLoadBehindItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// One connection serves 1/s; 200 are due in 2 s, and 3 s are left to
 		// catch up: requests go out at 0, 1, ... 5 s.
-		l := dyno.Load{Concurrency: 1, Rate: 100, Duration: seconds(2), Timeout: seconds(3)}
+		l := dyno.Load{Concurrency: 1, Rate: dyno.PerSecond(100), Duration: seconds(2), Timeout: seconds(3)}
 		rec, err := runFake(t.Context(), l, Options{}, after(time.Second))
 		if rec == nil || rec.Requests != 6 || rec.Unsent != 194 {
 			t.Fatalf("record %+v, error %v; want 6 requests and 194 unsent", rec, err)
@@ -200,7 +200,7 @@ func TestPhases(t *testing.T) {
 						t.Errorf("%d requests are under way", n)
 					}
 				}
-				l := dyno.Load{Concurrency: 3, Rate: rate, Requests: 100, Warmup: seconds(1), Client: dyno.Client{
+				l := dyno.Load{Concurrency: 3, Rate: dyno.PerSecond(rate), Requests: 100, Warmup: seconds(1), Client: dyno.Client{
 					Setup:    []dyno.Step{{Path: "/setup"}},
 					Loop:     []dyno.Step{{Path: "/loop"}},
 					Teardown: []dyno.Step{{Path: "/teardown"}},
@@ -310,7 +310,7 @@ func TestDeadService(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // no data is no pass
-		rec, err := runFake(t.Context(), dyno.Load{Rate: 1, Arrival: "poisson", Duration: 1}, Options{}, dead)
+		rec, err := runFake(t.Context(), dyno.Load{Rate: dyno.PerSecond(1), Arrival: "poisson", Duration: 1}, Options{}, dead)
 		if rec == nil || err == nil || !strings.Contains(err.Error(), "no request was measured") {
 			t.Errorf("got %+v, %v", rec, err)
 		}
@@ -349,13 +349,13 @@ func TestContextEnds(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		rec, took := end(t, dyno.Load{Concurrency: 2, Rate: 100}, 2005*time.Millisecond)
+		rec, took := end(t, dyno.Load{Concurrency: 2, Rate: dyno.PerSecond(100)}, 2005*time.Millisecond)
 		if took != 2005*time.Millisecond || rec == nil || rec.Requests != 0 || rec.Unsent != 199 {
 			t.Errorf("open: %+v after %v; want 201 due less 2 sent", rec, took)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) { // while the pacer waits
-		rec, took := end(t, dyno.Load{Concurrency: 2, Rate: 0.01}, 2*time.Second)
+		rec, took := end(t, dyno.Load{Concurrency: 2, Rate: dyno.PerSecond(0.01)}, 2*time.Second)
 		if took != 2*time.Second || rec == nil || rec.Unsent != 0 {
 			t.Errorf("slow: %+v after %v", rec, took)
 		}
@@ -403,7 +403,7 @@ func share(f dyno.Fraction) *dyno.Fraction { return &f }
 func TestPoissonRequestsAllCounted(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
-			l := dyno.Load{Concurrency: 2, Requests: 200, Rate: 500, Arrival: "poisson", Seed: seed, Timeout: dyno.Duration(20 * time.Millisecond), MaxFailures: share(1)}
+			l := dyno.Load{Concurrency: 2, Requests: 200, Rate: dyno.PerSecond(500), Arrival: "poisson", Seed: seed, Timeout: dyno.Duration(20 * time.Millisecond), MaxFailures: share(1)}
 			rec, err := runFake(t.Context(), l, Options{}, func(context.Context, *request) (int, error) {
 				time.Sleep(time.Millisecond)
 				return 200, nil
@@ -442,7 +442,7 @@ func TestSentCountsUnmeasuredSteps(t *testing.T) {
 func TestRateWithoutTheLastAnswer(t *testing.T) {
 	for _, l := range []dyno.Load{
 		{Concurrency: 4, Duration: seconds(2)},
-		{Concurrency: 50, Rate: 400, Duration: seconds(2)},
+		{Concurrency: 50, Rate: dyno.PerSecond(400), Duration: seconds(2)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var n atomic.Int64
@@ -471,7 +471,7 @@ func TestOpenLoadReusesClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		used := map[any]bool{}
-		l := dyno.Load{Concurrency: 100, Rate: 100, Duration: seconds(5), Client: dyno.Client{Loop: []dyno.Step{{Path: "/{{.client}}"}}}}
+		l := dyno.Load{Concurrency: 100, Rate: dyno.PerSecond(100), Duration: seconds(5), Client: dyno.Client{Loop: []dyno.Step{{Path: "/{{.client}}"}}}}
 		_, err := runFake(t.Context(), l, Options{}, func(_ context.Context, r *request) (int, error) {
 			mu.Lock()
 			used[r.url.Path] = true

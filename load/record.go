@@ -236,7 +236,7 @@ func (r *runner) record() *Record {
 
 // gap is the mean time from one request to the next in an open load.
 func (r *runner) gap() time.Duration {
-	return time.Duration(float64(time.Second) / r.load.Rate)
+	return time.Duration(float64(time.Second) / r.load.Rate.Max())
 }
 
 // merge adds the totals of t that are no histograms.
@@ -293,7 +293,7 @@ func (r *runner) warnings(rec *Record, sum *shard) (ws []string) {
 	behind := sum.sentAt.Sub(sum.dueLast)
 	if kept := float64(span) / float64(span+behind); kept < leastRate {
 		warn("the rate was %.4g/s, not the %.4g/s asked for: requests were sent up to %v late at the end",
-			r.load.Rate*kept, r.load.Rate, behind.Round(time.Millisecond))
+			r.load.Rate.Max()*kept, r.load.Rate.Max(), behind.Round(time.Millisecond))
 	}
 	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness {
 		warn("dyno itself sent late, p99 %v, which latency includes (consider: a lower rate, or more CPU for dyno)",

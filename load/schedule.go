@@ -4,32 +4,38 @@ import (
 	"iter"
 	"math/rand/v2"
 	"time"
+
+	"github.com/dynolab/dyno"
 )
 
 // A Schedule yields when each request is due, counted from the start, never
 // decreasing. It is pure: ranging over it twice gives the same times.
 type Schedule = iter.Seq[time.Duration]
 
-// Constant yields rate requests per second for ever, evenly spaced, the first
-// at 0. The rate must be positive.
-func Constant(rate float64) Schedule {
+// Constant yields what is due at a rate, evenly spaced, the first at 0.
+func Constant(rate dyno.Rate) Schedule {
 	return func(yield func(time.Duration) bool) {
 		// Each from the start, so that rounding does not add up.
-		for i := 0; yield(time.Duration(float64(i) / rate * float64(time.Second))); i++ {
+		for i := 0; ; i++ {
+			if due, ok := rate.Due(float64(i)); !ok || !yield(due) {
+				return
+			}
 		}
 	}
 }
 
-// Poisson yields rate requests per second for ever, as very many independent
-// users send them: with exponential gaps. The same seed and stream give the
-// same schedule; different streams of a seed are independent. The rate must be
-// positive.
-func Poisson(rate float64, seed, stream uint64) Schedule {
+// Poisson yields what is due at a rate if very many independent users send it:
+// with exponential gaps, in a Poisson process whose intensity is the rate
+// (Çinlar's inversion: a process of intensity 1 in the time that the integral
+// of the rate is). The same seed and stream give the same schedule; different
+// streams of a seed are independent.
+func Poisson(rate dyno.Rate, seed, stream uint64) Schedule {
 	return func(yield func(time.Duration) bool) {
 		rng := rand.New(rand.NewPCG(seed, stream))
-		at := rng.ExpFloat64() / rate
-		for yield(time.Duration(at * float64(time.Second))) {
-			at += rng.ExpFloat64() / rate
+		for at := rng.ExpFloat64(); ; at += rng.ExpFloat64() {
+			if due, ok := rate.Due(at); !ok || !yield(due) {
+				return
+			}
 		}
 	}
 }

@@ -6,35 +6,37 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/dynolab/dyno"
 )
 
 func TestConstant(t *testing.T) {
-	got := slices.Collect(Until(Constant(3), time.Second))
+	got := slices.Collect(Until(Constant(dyno.PerSecond(3)), time.Second))
 	want := []time.Duration{0, 333333333, 666666666}
 	if !slices.Equal(got, want) {
 		t.Errorf("3/s for 1s: %v, want %v", got, want)
 	}
 	n := 0
 	var last time.Duration
-	for due := range First(Constant(7), 7_000_001) {
+	for due := range First(Constant(dyno.PerSecond(7)), 7_000_001) {
 		n, last = n+1, due
 	}
 	if n != 7_000_001 || last != 1_000_000*time.Second {
 		t.Errorf("after %d times the last is %v: rounding adds up", n, last)
 	}
-	if got := slices.Collect(First(Constant(1), 0)); got != nil {
+	if got := slices.Collect(First(Constant(dyno.PerSecond(1)), 0)); got != nil {
 		t.Errorf("First 0: %v", got)
 	}
 }
 
 func TestPoisson(t *testing.T) {
 	const n, rate = 100_000, 250
-	s := Poisson(rate, 1, 0)
+	s := Poisson(dyno.PerSecond(rate), 1, 0)
 	a := slices.Collect(First(s, n))
 	if !slices.Equal(a, slices.Collect(First(s, n))) {
 		t.Error("ranging twice gives different schedules")
 	}
-	if slices.Equal(a, slices.Collect(First(Poisson(rate, 1, 1), n))) {
+	if slices.Equal(a, slices.Collect(First(Poisson(dyno.PerSecond(rate), 1, 1), n))) {
 		t.Error("another stream gives the same schedule")
 	}
 	if !slices.IsSorted(a) {

@@ -43,6 +43,15 @@ func (r Rate) Length() time.Duration {
 	return sum
 }
 
+// First is the rate that the first stage begins with, or if that is 0 the one
+// that it goes to, for ever: the rate of a warm-up.
+func (r Rate) First() Rate {
+	if r[0].From > 0 {
+		return PerSecond(r[0].From)
+	}
+	return PerSecond(r[0].To)
+}
+
 // Max is the highest rate, in requests per second.
 func (r Rate) Max() float64 {
 	most := 0.0

@@ -11,7 +11,7 @@ import (
 
 // record adds what the load saw to the result.
 func record(r *dyno.Result, rec *load.Record) {
-	r.Elapsed, r.Latency, r.Failures = rec.Elapsed, rec.Latency, rec.Failures
+	r.Elapsed, r.Latency, r.Sent, r.Failures = rec.Elapsed, rec.Latency, rec.Sent, rec.Failures
 	r.Warnings = append(r.Warnings, rec.Warnings...)
 	add(r, "failures", float64(rec.Failed+rec.Unsent))
 	// Requests that timed out or were never sent would have been the slowest.
@@ -28,6 +28,17 @@ func record(r *dyno.Result, rec *load.Record) {
 				"%d requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low", slow))
 		}
 		add(r, "req/s", rec.Rate)
+	}
+	add(r, "sent/s", rec.SentRate)
+	if rec.CPU > 0 {
+		add(r, "generator-cpu-frac", rec.CPU)
+	}
+	if rec.Lateness != nil { // an open load
+		add(r, "unsent", float64(rec.Unsent))
+		latency(r, "service-", rec.Service, rec.Slow)
+		if rec.Lateness.Count() > 0 {
+			add(r, "lateness-p99-sec", rec.Lateness.Quantile(0.99).Seconds())
+		}
 	}
 	for _, s := range rec.Steps {
 		if s.Latency.Count() > 0 {

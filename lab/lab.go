@@ -168,7 +168,7 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result) (err error) {
 		record(r, rec)
 		// Failed requests, and those of steps that are not measured, cost
 		// the subject something too.
-		observe(r, probe.Merge(w.readings), float64(rec.Sent))
+		observe(r, probe.Merge(w.readings), float64(rec.Window))
 	}
 	if err != nil {
 		return err

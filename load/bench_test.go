@@ -27,12 +27,12 @@ func BenchmarkLoad(b *testing.B) {
 	})
 	b.Run("nethttp", func(b *testing.B) {
 		b.ReportAllocs()
-		plain(b, srv.URL, clients)
+		byNetHTTP(b, srv.URL, clients)
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "req/s")
 	})
 }
 
-func plain(b *testing.B, url string, clients int) {
+func byNetHTTP(b *testing.B, url string, clients int) {
 	t := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: clients}
 	defer t.CloseIdleConnections()
 	var all sync.WaitGroup
@@ -64,14 +64,14 @@ func BenchmarkStep(b *testing.B) {
 		b.Fatal(err)
 	}
 	s := r.scenario.loop[0]
-	c := newClient(0, nil, 1, r.rec.shard(0))
+	c := newClient(r, 0, nil, r.rec.shard(0))
 	a := &answer{body: []byte(`{"id":"0123456789","name":"a name"}`)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.request(c.vars); err != nil {
+		if err := s.render(new(request), c.vars); err != nil {
 			b.Fatal(err)
 		}
-		if err := s.captureAll(b.Context(), a, c.vars); err != nil {
+		if err := s.captureAll(b.Context(), a, c.vars.captured); err != nil {
 			b.Fatal(err)
 		}
 	}

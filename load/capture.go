@@ -14,8 +14,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// maxBody is how much of a body is kept for captures.
-const maxBody = 16 << 20
+// maxKept is how much of a body is kept for captures.
+const maxKept = 16 << 20
 
 // A capture takes a value out of an answer: exactly one of jq, header and
 // cookie is set.
@@ -42,9 +42,6 @@ func compileCaptures(m map[string]string) ([]capture, error) {
 				return nil, fmt.Errorf("capture %s: %q: %w", name, m[name], err)
 			}
 		}
-		if name == "n" || name == "client" || name == "arg" {
-			return nil, fmt.Errorf("capture %s: the name is taken", name)
-		}
 		cs = append(cs, c)
 	}
 	return cs, nil
@@ -52,7 +49,7 @@ func compileCaptures(m map[string]string) ([]capture, error) {
 
 // captureAll puts what the step captures into vars. The error is short and says
 // nothing that varies, as it is a cause by which failures are counted.
-func (s *step) captureAll(ctx context.Context, a *answer, vars map[string]any) error {
+func (s *step) captureAll(ctx context.Context, a *answer, vars map[string]string) error {
 	var doc any
 	for _, c := range s.captures {
 		if c.jq != nil && doc == nil {
@@ -70,8 +67,8 @@ func (s *step) captureAll(ctx context.Context, a *answer, vars map[string]any) e
 }
 
 func decode(a *answer, doc *any) error {
-	if len(a.body) > maxBody {
-		return fmt.Errorf("body over %d MiB", maxBody>>20)
+	if len(a.body) > maxKept {
+		return fmt.Errorf("body over %d MiB", maxKept>>20)
 	}
 	d := json.NewDecoder(bytes.NewReader(a.body))
 	d.UseNumber() // identifiers above 2^53 stay what they are

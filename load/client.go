@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"strings"
 	"syscall"
@@ -18,33 +18,58 @@ import (
 // A client plays the scenario with variables, cookies and connections of its
 // own. One goroutine at a time uses it.
 type client struct {
+	r        *runner
 	number   int
-	vars     map[string]any
+	vars     *vars
 	jar      http.CookieJar // nil until the service sets a cookie
-	send     exchange
-	close    func()
-	timeout  time.Duration
+	calls    []call         // of requests at the same time; the first is that of all others
+	alone    [1]*step       // what send returns of a single request
 	shard    *shard
 	failures int           // in a row
 	wake     chan struct{} // of an open load; see queue
 }
 
-func newClient(number int, arg map[string]string, timeout time.Duration, s *shard) *client {
-	vars := variables(arg)
-	vars["client"] = number
-	return &client{number: number, vars: vars, timeout: timeout, shard: s, wake: make(chan struct{}, 1)}
+// A call is one request under way.
+type call struct {
+	link   link
+	req    request // rendered for this call, if the step's varies
+	answer answer
+	out    outcome
 }
-
-// count counts a loop.
-func (c *client) count() { c.vars["n"] = c.vars["n"].(int) + 1 }
 
 // An outcome is what came of a request.
 type outcome struct {
-	sent, done time.Time
-	status     int    // 0 if there was no answer
-	bytes      int64  // of the body received
-	cause      string // why it failed, in few words that repeat; "" if it succeeded
-	detail     string // what the error said, or the beginning of the body
+	sent, done time.Duration // on the clock of the run
+	status     int           // 0 if there was no answer
+	in, out    int64         // bytes of the bodies received and sent
+	cause      string        // why it failed, in few words that repeat; "" if it succeeded
+	detail     string        // what the error said, or the beginning of the body
+}
+
+func newClient(r *runner, number int, arg map[string]string, s *shard) *client {
+	c := &client{r: r, number: number, shard: s, wake: make(chan struct{}, 1)}
+	c.vars = newVars(number, r.load.Seed, arg, r.scenario.tables, &r.counter)
+	r.scenario.tables.take(c.vars) // set-up and the first loop have the same
+	return c
+}
+
+// open gives the client its links.
+func (c *client) open(e engine, links int) {
+	for i := range links {
+		c.calls = append(c.calls, call{link: e.link(c.number*links + i)})
+	}
+}
+
+func (c *client) close() {
+	for i := range c.calls {
+		c.calls[i].link.close()
+	}
+}
+
+// count counts a loop and begins the next.
+func (c *client) count() {
+	c.vars.n++
+	c.vars.tables.take(c.vars)
 }
 
 // explain says why a request failed, for a reader who sees only this one.
@@ -57,40 +82,103 @@ func (o *outcome) explain() string {
 
 // do sends the request of a step and reads the answer. Rendering comes before
 // sent and captures after done: what dyno itself takes is not measured.
-func (c *client) do(ctx context.Context, s *step) (o outcome) {
-	r, err := s.request(c.vars)
-	if err != nil {
-		o.sent = time.Now()
-		o.done, o.cause, o.detail = o.sent, "request could not be made", err.Error()
-		if u := new(unknownError); errors.As(err, &u) {
-			o.cause = "no value of " + u.name
-		}
-		return o
+func (c *client) do(ctx context.Context, s *step) *outcome {
+	k := &c.calls[0]
+	if r := c.prepare(k, s); r != nil {
+		k.out.sent = c.r.now()
+		err := k.link.exchange(ctx, r, &k.answer)
+		k.out.done = c.r.now()
+		c.finish(ctx, k, s, r, err)
 	}
-	r = c.withCookies(r)
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	o.sent = time.Now()
-	a, err := c.send(ctx, r)
-	o.done = time.Now()
+	return &k.out
+}
+
+// prepare returns the request of a step for a call, or nil if it cannot be
+// made, which the call's outcome then says.
+func (c *client) prepare(k *call, s *step) *request {
+	k.out = outcome{}
+	if s.fixed != nil && c.jar == nil {
+		return s.fixed
+	}
+	r := &k.req
+	if err := s.render(r, c.vars); err != nil {
+		k.out.sent = c.r.now()
+		k.out.done, k.out.cause, k.out.detail = k.out.sent, "request could not be made", err.Error()
+		if u := new(unknownError); errors.As(err, &u) {
+			k.out.cause = "no value of " + u.name
+		}
+		return nil
+	}
+	if c.jar != nil {
+		c.cookies(r)
+	}
+	r.wire = r.appendWire(r.wire[:0])
+	return r
+}
+
+// finish says what came of a call that was answered or failed with err.
+func (c *client) finish(ctx context.Context, k *call, s *step, r *request, err error) {
+	o, a := &k.out, &k.answer
+	o.out = int64(len(r.body))
 	if err != nil {
 		o.cause, o.detail = cause(err), err.Error()
-		return o
+		return
 	}
-	o.status, o.bytes = a.status, a.bytes
-	if set := a.header["Set-Cookie"]; len(set) > 0 {
-		if c.jar == nil {
-			c.jar, _ = cookiejar.New(nil) // never fails
-		}
-		c.jar.SetCookies(r.url, (&http.Response{Header: a.header}).Cookies())
+	o.status, o.in = a.status, a.bytes
+	if a.header != nil {
+		c.remember(r, a.header)
 	}
 	if !s.accepts(a.status) {
 		o.cause = fmt.Sprintf("status %d", a.status)
 		o.detail = "(" + s.want() + ") " + quote(a.body)
-	} else if err := s.captureAll(ctx, a, c.vars); err != nil {
-		o.cause, o.detail = err.Error(), quote(a.body)
+	} else if len(s.captures) > 0 {
+		if err := s.captureAll(ctx, a, c.vars.captured); err != nil {
+			o.cause, o.detail = err.Error(), quote(a.body)
+		}
 	}
-	return o
+}
+
+// remember keeps the cookies that an answer sets.
+func (c *client) remember(r *request, header http.Header) {
+	if len(header["Set-Cookie"]) == 0 {
+		return
+	}
+	if c.jar == nil {
+		c.jar, _ = cookiejar.New(nil) // never fails
+	}
+	c.jar.SetCookies(c.r.url(r), (&http.Response{Header: header}).Cookies())
+}
+
+// cookies adds the client's cookies to a request of its own.
+func (c *client) cookies(r *request) {
+	cookies := c.jar.Cookies(c.r.url(r))
+	if len(cookies) == 0 {
+		return
+	}
+	var pairs []string
+	for _, k := range cookies {
+		pairs = append(pairs, k.Name+"="+k.Value)
+	}
+	all := strings.Join(pairs, "; ")
+	for i := range r.fields {
+		if strings.EqualFold(r.fields[i].name, "Cookie") {
+			r.fields[i].value = append(append(r.fields[i].value, "; "...), all...)
+			return
+		}
+	}
+	r.fields = append(r.fields, field{"Cookie", []byte(all)})
+}
+
+// url is the address of a request, for those who need one.
+func (r *runner) url(q *request) *url.URL {
+	if q.url != nil {
+		return q.url
+	}
+	u, err := url.Parse(r.base.String() + string(q.target))
+	if err != nil { // it was a target that net/url wrote, or one of plain bytes
+		return r.base
+	}
+	return u
 }
 
 // quote shows the beginning of a body on one line.
@@ -99,27 +187,6 @@ func quote(body []byte) string {
 		body = append(body[:bodyShown:bodyShown], "..."...)
 	}
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "?")), " ")
-}
-
-func (c *client) withCookies(r *request) *request {
-	if c.jar == nil {
-		return r
-	}
-	cookies := c.jar.Cookies(r.url)
-	if len(cookies) == 0 {
-		return r
-	}
-	var pairs []string
-	if own := r.header.Get("Cookie"); own != "" {
-		pairs = append(pairs, own)
-	}
-	for _, k := range cookies {
-		pairs = append(pairs, k.Name+"="+k.Value)
-	}
-	with := *r
-	with.header = maps.Clone(r.header)
-	with.header.Set("Cookie", strings.Join(pairs, "; "))
-	return &with
 }
 
 // causeTimeout is the cause of failures that would have been the slowest

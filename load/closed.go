@@ -2,48 +2,129 @@ package load
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 )
 
 // closed plays the loop of one client: its next request when the last is
 // answered. It ends when until has come (never, if zero), when there are no
 // more requests to measure, or with ctx. Without measured, nothing is counted.
-func (r *runner) closed(ctx context.Context, c *client, until time.Time, measured bool) error {
+func (r *runner) closed(ctx context.Context, c *client, until time.Duration, measured bool) error {
 	taken := 0
 	for {
 		for _, s := range r.scenario.loop {
-			if ctx.Err() != nil || !until.IsZero() && !time.Now().Before(until) {
+			if ctx.Err() != nil || until > 0 && r.now() >= until {
 				return nil
 			}
-			if measured && s.measured && !r.take(&taken) {
-				return nil
+			if s.rest.Max > 0 {
+				c.rest(ctx, s, until)
+				continue
 			}
-			o := c.do(ctx, s)
-			if o.cause != "" && ctx.Err() != nil {
-				return nil
-			}
+			width := s.width()
 			if measured {
-				if err := r.note(c, s, due{at: o.sent}, o); err != nil {
-					return err
+				if width = r.take(s, &taken); width == 0 {
+					return nil
 				}
 			}
-			c.backOff(ctx, o.cause != "")
+			failed := false
+			for i, st := range c.send(ctx, s, width) {
+				k := &c.calls[i]
+				if k.out.cause != "" && ctx.Err() != nil {
+					return nil
+				}
+				if measured {
+					if err := r.note(c, st, due{at: k.out.sent}, &k.out); err != nil {
+						return err
+					}
+				}
+				failed = failed || k.out.cause != ""
+			}
+			c.backOff(ctx, failed)
 		}
 		c.count()
 	}
 }
 
-// take reports whether the client may send one more request that is measured;
-// taken is how many it has sent.
-func (r *runner) take(taken *int) bool {
-	*taken++
-	switch {
-	case r.load.RequestsPerClient > 0:
-		return *taken <= r.load.RequestsPerClient
-	case r.load.Requests > 0:
-		return r.tickets.Add(-1) >= 0
+// take returns how many requests of a step the client may send now, each of
+// them measured if the step is; taken is how many it has sent.
+func (r *runner) take(s *step, taken *int) int {
+	if !s.counts() {
+		return s.width()
 	}
-	return true
+	for n := range s.width() {
+		*taken++
+		switch {
+		case r.load.RequestsPerClient > 0 && *taken > r.load.RequestsPerClient,
+			r.load.Requests > 0 && r.tickets.Add(-1) < 0:
+			return n
+		}
+	}
+	return s.width()
+}
+
+// counts reports whether a step has requests that are measured.
+func (s *step) counts() bool {
+	return s.measured || slices.ContainsFunc(slices.Concat(s.group, s.turns), func(t *step) bool { return t.measured })
+}
+
+// send sends the first requests of a step, as many as said, at the same time,
+// and returns what was sent by which call when all are answered.
+func (c *client) send(ctx context.Context, s *step, width int) []*step {
+	if len(s.group) == 0 {
+		s = s.pick()
+		c.do(ctx, s)
+		c.alone[0] = s
+		return c.alone[:]
+	}
+	steps := s.group[:width]
+	var all sync.WaitGroup
+	requests := make([]*request, width)
+	errs := make([]error, width)
+	// Rendered one after the other: they share the client's variables.
+	for i, st := range steps {
+		requests[i] = c.prepare(&c.calls[i], st)
+	}
+	for i := range steps {
+		if requests[i] == nil {
+			continue
+		}
+		all.Go(func() {
+			k := &c.calls[i]
+			k.out.sent = c.r.now()
+			errs[i] = k.link.exchange(ctx, requests[i], &k.answer)
+			k.out.done = c.r.now()
+		})
+	}
+	all.Wait()
+	for i, st := range steps {
+		if requests[i] != nil {
+			c.finish(ctx, &c.calls[i], st, requests[i], errs[i])
+		}
+	}
+	return steps
+}
+
+// rest lets the client sleep as long as a step says, or until the load ends.
+func (c *client) rest(ctx context.Context, s *step, until time.Duration) {
+	d := time.Duration(s.rest.Min)
+	if more := int64(s.rest.Max - s.rest.Min); more > 0 {
+		d += time.Duration(c.vars.rng.Int64N(more + 1))
+	}
+	if until > 0 {
+		d = min(d, until-c.r.now())
+	}
+	wait(ctx, d)
+}
+
+// wait returns after d, or when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // The pause of a client after its second failure in a row, and the longest.
@@ -64,13 +145,7 @@ func (c *client) backOff(ctx context.Context, failed bool) {
 		return
 	}
 	c.failures++
-	if c.failures < 2 {
-		return
-	}
-	t := time.NewTimer(min(leastBackOff<<min(c.failures-2, 10), mostBackOff))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
+	if c.failures >= 2 {
+		wait(ctx, min(leastBackOff<<min(c.failures-2, 10), mostBackOff))
 	}
 }

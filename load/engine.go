@@ -2,95 +2,80 @@ package load
 
 import (
 	"context"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 )
 
-// An engine opens what one client sends its requests with; close ends it. This
-// is all that the rest of the package knows of HTTP's inside.
-type engine func() (send exchange, close func())
+// An engine opens links to the service. This is all that the rest of the
+// package knows of HTTP's inside; only a loop, which is a raw engine for open
+// loads, has an entrance of its own.
+type engine interface {
+	name() string
+	// link is the way of client n to the service. It connects when it must.
+	link(n int) link
+	// resent is how many requests were sent a second time because the service
+	// had closed the idle connection that they were sent on.
+	resent() int64
+	close()
+}
 
-// An exchange sends a request and reads the answer to its end, or fails when
-// ctx ends. It is called for one request at a time and must not change r.
-type exchange func(ctx context.Context, r *request) (*answer, error)
+// A link sends one request at a time.
+type link interface {
+	// exchange sends r and reads the answer to its end, or fails: with ctx's
+	// error when ctx ends, with a time-out by the limits of the engine. It must
+	// not change r. What it puts into a is valid until the next call.
+	exchange(ctx context.Context, r *request, a *answer) error
+	// close ends the connection. The link can be used again.
+	close()
+}
 
+// limits are those of one request; 0 means none.
+type limits struct {
+	total   time.Duration // from the begin of exchange to its end
+	connect time.Duration // for a connection to come about
+	read    time.Duration // for the next byte of the answer
+}
+
+// A request is ready to be sent. Its slices may be those of a client, which are
+// used again for the next.
 type request struct {
 	method string
-	url    *url.URL
-	host   string // "" means that of url
-	header http.Header
-	body   string
-	keep   int64 // how much of the answer's body to keep
+	target []byte // path and query, in the form of the request line
+	host   []byte
+	fields []field // of the header, without Host and Content-Length
+	body   []byte
+	url    *url.URL // of a request that never varies; else nil
+	wire   []byte   // the request as HTTP/1.1 writes it; empty if the engine does not need it
+	closes bool     // it says Connection: close
+
+	keep   int64 // how many bytes of the answer's body to keep
+	header bool  // the answer's header is needed
 }
 
+// A field is a line of a header.
+type field struct {
+	name  string
+	value []byte
+}
+
+// An answer is what came back.
 type answer struct {
 	status int
-	header http.Header
-	body   []byte // its first bytes, as many as were to be kept
-	bytes  int64  // its length
+	header http.Header // whole if it was needed, else with Set-Cookie at least, or nil
+	body   []byte      // its first bytes, as many as were to be kept
+	bytes  int64       // its length
 }
 
-// httpEngine is net/http: HTTP/1.1 with keep-alive, no proxy, no redirects, no
-// compression unless the step's headers ask for it.
-//
-// Each client has a Transport of its own, so that its session keeps to its
-// connection. Measured on 2 shared vCPUs, CPU per request and peak memory: with
-// 16 connections 21 µs and 16 MB, as with one shared Transport (18-23 µs); with
-// 1000, 27 µs and 64 MB against 29 µs and 80 MB.
-//
-// Dials end with ctx: a Transport goes on dialling after the request that
-// wanted the connection has given up.
-func httpEngine(ctx context.Context) engine {
-	dialer := &net.Dialer{Timeout: 30 * time.Second}
-	dial := func(dialCtx context.Context, network, addr string) (net.Conn, error) {
-		dialCtx, cancel := context.WithCancel(dialCtx)
-		defer cancel()
-		defer context.AfterFunc(ctx, cancel)()
-		return dialer.DialContext(dialCtx, network, addr)
+// idempotent reports whether a request may be sent again when nobody knows
+// whether the service has had it (RFC 9110, section 9.2.2).
+func (r *request) idempotent() bool {
+	switch r.method {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
 	}
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	return func() (exchange, func()) {
-		t := &http.Transport{
-			DialContext:         dial,
-			Protocols:           protocols,
-			DisableCompression:  true,
-			MaxIdleConnsPerHost: 1,
-		}
-		send := func(ctx context.Context, r *request) (*answer, error) { return roundTrip(ctx, t, r) }
-		return send, t.CloseIdleConnections
-	}
+	return false
 }
 
-func roundTrip(ctx context.Context, t http.RoundTripper, r *request) (*answer, error) {
-	q := (&http.Request{
-		Method: r.method, URL: r.url, Host: r.host, Header: r.header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
-	if r.body != "" {
-		q.ContentLength = int64(len(r.body))
-		// With GetBody net/http may send again what an idle connection, just
-		// closed by the service, did not take.
-		q.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(r.body)), nil }
-		q.Body, _ = q.GetBody()
-	}
-	resp, err := t.RoundTrip(q)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	a := &answer{status: resp.StatusCode, header: resp.Header}
-	if r.keep > 0 {
-		if a.body, err = io.ReadAll(io.LimitReader(resp.Body, r.keep)); err != nil {
-			return nil, err
-		}
-	}
-	// To the end, or the connection cannot be used again.
-	rest, err := io.Copy(io.Discard, resp.Body)
-	a.bytes = int64(len(a.body)) + rest
-	return a, err
-}
+// bodyful are methods of which a request without a body says so.
+func bodyful(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }

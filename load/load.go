@@ -70,21 +70,34 @@ const hopelessAfter = 100
 
 var errHopeless = errors.New("too many requests failed")
 
+// A clock counts from the begin of a run. It reads the monotonic clock alone,
+// which takes half the time of time.Now.
+type clock struct{ zero time.Time }
+
+func (c clock) now() time.Duration           { return time.Since(c.zero) }
+func (c clock) at(d time.Duration) time.Time { return c.zero.Add(d) }
+
 // A runner is one run: what it sends, who sends it, and what came of it.
 type runner struct {
-	base     string
+	clock
+	base     *url.URL
 	load     dyno.Load // with defaults filled in
-	timeout  time.Duration
-	limit    float64 // share of failures that is allowed
+	limit    float64   // share of failures that is allowed
 	scenario *scenario
+	engine   engine
+	loops    *loops // of an open load, where they are the engine; else nil
 	clients  []*client
 	rec      *recorder
 	meter    *Meter
 	pacer    func(context.Context) pacer
+	options  Options
 
+	counter  atomic.Int64 // of {{counter}}
 	timeouts atomic.Int64 // in a row, of all clients
 	tickets  atomic.Int64 // closed load of so many requests in all: those left
 	unsent   int64        // open load
+	complete bool         // open load: the schedule was played to its end
+	cpu      float64      // see Record.CPU
 }
 
 // Run puts l on the service at base, "http://host:port", and returns what it
@@ -101,36 +114,73 @@ type runner struct {
 // [context.Cause] of ctx. If more requests failed than l allows, the error says
 // so and the record comes with it. Before the measured window the record is nil.
 func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options) (*Record, error) {
-	return run(ctx, base, l, arg, o, httpEngine, newPacer)
+	return run(ctx, base, l, arg, o, choose)
 }
 
 // Check reports a mistake in the steps of l, such as an unknown variable, as Run
 // would before it sends anything. It is a [*dyno.PlanError] that names the step.
 func Check(l dyno.Load, arg map[string]string) error {
-	_, err := compile(&url.URL{Scheme: "http", Host: "127.0.0.1"}, &l.Client, arg)
+	_, err := compile(&url.URL{Scheme: "http", Host: "127.0.0.1"}, &l, arg)
 	return err
 }
 
+// hands are what a run sends with.
+type hands struct {
+	engine engine
+	loops  bool // open loads are sent by loops
+	pacer  func(context.Context) pacer
+}
+
+// choose chooses the engine: the raw one where it can do what the load needs.
+func choose(ctx context.Context, base *url.URL, l *dyno.Load) hands {
+	lim := limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}
+	if base.Scheme == "https" || l.HTTP == "2" {
+		return hands{newStd(ctx, base, l, lim), false, newPacer}
+	}
+	return hands{newRaw(base, lim), haveLoops(), newPacer}
+}
+
 func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options,
-	e func(context.Context) engine, p func(context.Context) pacer) (*Record, error) {
+	choose func(context.Context, *url.URL, *dyno.Load) hands) (*Record, error) {
 	r, err := newRunner(base, l, arg)
 	if err != nil {
 		return nil, err
 	}
-	r.pacer = p
+	r.options = o
 	if r.meter = o.Meter; r.meter == nil {
 		r.meter = new(Meter)
 	}
 	engineCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	open := e(engineCtx)
-	for i := range r.load.Concurrency {
-		c := newClient(i, arg, r.timeout, r.rec.shard(i))
-		c.send, c.close = open()
+	h := choose(engineCtx, r.base, &r.load)
+	r.engine, r.pacer = h.engine, h.pacer
+	defer r.engine.close()
+	if r.load.Rate.Open() && h.loops {
+		if r.loops, err = newLoops(r); err != nil {
+			return nil, err
+		}
+		defer r.loops.close()
+	}
+	links := r.scenario.links()
+	for i := range r.players() {
+		c := newClient(r, i, arg, r.rec.shard(i))
+		c.open(r.engine, links)
 		defer c.close()
 		r.clients = append(r.clients, c)
 	}
 	return r.play(ctx, o)
+}
+
+// players is how many clients there are: one for each request that may be under
+// way in an open load, where HTTP/2 has several on a connection.
+func (r *runner) players() int {
+	if r.load.Rate.Open() && r.engine.name() == "std" {
+		return r.load.MaxInFlight
+	}
+	if r.load.Rate.Open() {
+		return min(r.load.Concurrency, r.load.MaxInFlight)
+	}
+	return r.load.Concurrency
 }
 
 func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error) {
@@ -138,16 +188,17 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || (u.Path != "" && u.Path != "/") {
 		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
 	}
+	u = &url.URL{Scheme: u.Scheme, Host: u.Host}
 	l = l.Resolved()
-	s, err := compile(u, &l.Client, arg)
+	s, err := compile(u, &l, arg)
 	if err != nil {
 		return nil, err
 	}
 	r := &runner{
-		base: u.Scheme + "://" + u.Host, load: l, scenario: s,
-		timeout: time.Duration(l.Timeout),
-		limit:   float64(*l.MaxFailures),
-		rec:     newRecorder(s.tallies, l.Concurrency, l.Rate.Open()),
+		clock: clock{time.Now()},
+		base:  u, load: l, scenario: s,
+		limit: float64(*l.MaxFailures),
+		rec:   newRecorder(s.tallies, l.Concurrency, l.Rate.Open()),
 	}
 	r.tickets.Store(int64(l.Requests))
 	return r, nil
@@ -158,6 +209,11 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	r.meter.Enter("setup")
 	if err := r.each(ctx, r.setUp); err != nil {
 		return nil, err
+	}
+	if r.loops != nil { // they have connections of their own
+		for _, c := range r.clients {
+			c.close()
+		}
 	}
 	if r.load.Warmup > 0 {
 		r.meter.Enter("warmup")
@@ -171,7 +227,9 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 		}
 	}
 	r.meter.Enter("measure")
+	usage := newUsage()
 	err := r.measure(ctx)
+	r.cpu = usage.share()
 	if o.End != nil {
 		o.End()
 	}
@@ -207,36 +265,48 @@ func (r *runner) each(ctx context.Context, f func(context.Context, *client) erro
 	return context.Cause(ctx)
 }
 
-func (r *runner) setUp(ctx context.Context, c *client) error {
-	for _, s := range r.scenario.setup {
-		o := c.do(ctx, s)
-		if o.cause != "" && ctx.Err() != nil {
-			return nil // each knows the cause
+// once plays steps that are not part of the loop, and gives each outcome to f.
+func (r *runner) once(ctx context.Context, c *client, steps []*step, f func(*step, *outcome) error) error {
+	for _, s := range steps {
+		if s.rest.Max > 0 {
+			c.rest(ctx, s, 0)
+			continue
 		}
-		if o.cause != "" {
-			return fmt.Errorf("set up client %d: step %q: %s", c.number, s.label, o.explain())
-		}
-		if s.measured {
-			c.shard.add(s, due{at: o.sent}, o)
+		for i, st := range c.send(ctx, s, s.width()) {
+			o := &c.calls[i].out
+			if o.cause != "" && ctx.Err() != nil {
+				return nil // each knows the cause
+			}
+			if err := f(st, o); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func (r *runner) tearDown(ctx context.Context, c *client) error {
-	for _, s := range r.scenario.teardown {
-		o := c.do(ctx, s)
-		if o.cause != "" && ctx.Err() != nil {
-			return nil
+func (r *runner) setUp(ctx context.Context, c *client) error {
+	return r.once(ctx, c, r.scenario.setup, func(s *step, o *outcome) error {
+		if o.cause != "" {
+			return fmt.Errorf("set up client %d: step %q: %s", c.number, s.label, o.explain())
 		}
 		if s.measured {
-			c.shard.add(s, due{at: o.sent}, o)
+			c.shard.add(c, s, due{at: o.sent}, o)
+		}
+		return nil
+	})
+}
+
+func (r *runner) tearDown(ctx context.Context, c *client) error {
+	return r.once(ctx, c, r.scenario.teardown, func(s *step, o *outcome) error {
+		if s.measured {
+			c.shard.add(c, s, due{at: o.sent}, o)
 		}
 		if o.cause != "" {
 			c.shard.aside(s, o.cause, false)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (r *runner) warmUp(ctx context.Context) error {
@@ -245,16 +315,16 @@ func (r *runner) warmUp(ctx context.Context) error {
 		// A stream of its own: the measured schedule is the same with and
 		// without a warm-up. What is still waiting at the end is dropped, as
 		// the whole warm-up is.
-		return r.open(ctx, Until(r.schedule(1), d), d, false)
+		return r.open(ctx, Until(r.schedule(r.load.Rate.First(), 1), d), d, false)
 	}
-	until := time.Now().Add(d)
+	until := r.now() + d
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
 }
 
 func (r *runner) measure(ctx context.Context) error {
 	d := time.Duration(r.load.Duration)
 	if r.load.Rate.Open() {
-		s := r.schedule(0)
+		s := r.schedule(r.load.Rate, 0)
 		if n := r.load.Requests; n > 0 {
 			s = First(s, n)
 			for d = range s { // the last due time: a schedule is pure
@@ -265,36 +335,45 @@ func (r *runner) measure(ctx context.Context) error {
 		// A service that is slower than the rate gets behind without limit.
 		// After the last due time it has one more time-out to catch up; what
 		// has waited longer would have failed at any patient client.
-		return r.open(ctx, s, d+r.timeout, true)
+		err := r.open(ctx, s, d+time.Duration(r.load.Timeout), true)
+		r.complete = err == nil
+		return err
 	}
-	var until time.Time
+	start := r.now()
+	r.window(start, true)
+	var until time.Duration
 	if d > 0 {
-		until = time.Now().Add(d)
-		for _, s := range r.rec.shards {
-			s.until = until
-		}
+		until = start + d
+		r.rec.endsAt(until)
 	}
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, true) })
 }
 
+// window says that the measured window starts, if it does.
+func (r *runner) window(start time.Duration, measured bool) {
+	if measured {
+		r.rec.start(start)
+	}
+}
+
 // schedule is that of an open load; Poisson schedules of different streams are
 // independent.
-func (r *runner) schedule(stream uint64) Schedule {
+func (r *runner) schedule(rate dyno.Rate, stream uint64) Schedule {
 	if r.load.Arrival == "poisson" {
-		return Poisson(r.load.Rate, r.load.Seed, stream)
+		return Poisson(rate, r.load.Seed, stream)
 	}
-	return Constant(r.load.Rate)
+	return Constant(rate)
 }
 
 // note counts a request of the loop and says whether the run is hopeless.
-func (r *runner) note(c *client, s *step, d due, o outcome) error {
+func (r *runner) note(c *client, s *step, d due, o *outcome) error {
 	if !s.measured {
 		c.shard.aside(s, o.cause, true)
 		return nil
 	}
-	c.shard.add(s, d, o)
+	c.shard.add(c, s, d, o)
 	done := r.meter.Done.Add(1)
-	if o.cause != causeTimeout {
+	if o.cause != causeTimeout && r.timeouts.Load() != 0 {
 		r.timeouts.Store(0)
 	}
 	if o.cause == "" {

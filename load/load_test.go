@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -23,16 +24,27 @@ type service func(ctx context.Context, r *request) (status int, err error)
 
 // runFake runs a load on a service in a bubble of fake time.
 func runFake(ctx context.Context, l dyno.Load, o Options, s service) (*Record, error) {
-	e := func(context.Context) engine {
-		return func() (exchange, func()) {
-			return func(ctx context.Context, r *request) (*answer, error) {
-				status, err := s(ctx, r)
-				return &answer{status: status, bytes: 7}, err
-			}, func() {}
-		}
-	}
-	p := func(context.Context) pacer { return timerPacer{} }
-	return run(ctx, "http://service", l, nil, o, e, p)
+	return run(ctx, "http://service", l, nil, o, func(_ context.Context, _ *url.URL, l *dyno.Load) hands {
+		return hands{fakeEngine{s, time.Duration(l.Timeout)}, false, func(context.Context) pacer { return timerPacer{} }}
+	})
+}
+
+type fakeEngine struct {
+	s     service
+	limit time.Duration
+}
+
+func (fakeEngine) name() string    { return "fake" }
+func (e fakeEngine) link(int) link { return e }
+func (fakeEngine) resent() int64   { return 0 }
+func (fakeEngine) close()          {}
+
+func (e fakeEngine) exchange(ctx context.Context, r *request, a *answer) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.limit)
+	defer cancel()
+	*a = answer{bytes: 7}
+	a.status, err = e.s(ctx, r)
+	return err
 }
 
 // after answers 200 when d has passed.
@@ -144,8 +156,8 @@ func TestClosedLoadEnds(t *testing.T) {
 				if rec.Elapsed != tt.elapsed {
 					t.Errorf("elapsed %v, want %v", rec.Elapsed, tt.elapsed)
 				}
-				if rec.Bytes != 7*tt.want {
-					t.Errorf("%d bytes, want %d", rec.Bytes, 7*tt.want)
+				if rec.BytesIn != 7*tt.want {
+					t.Errorf("%d bytes, want %d", rec.BytesIn, 7*tt.want)
 				}
 				if rec.Service != rec.Latency || rec.Lateness != nil {
 					t.Error("a closed load has a lateness or a service time of its own")
@@ -213,7 +225,7 @@ func TestPhases(t *testing.T) {
 				rec, err := runFake(t.Context(), l, o, func(ctx context.Context, r *request) (int, error) {
 					under.Add(1)
 					defer under.Add(-1)
-					note(m.Phase() + " " + r.url.Path)
+					note(m.Phase() + " " + string(r.target))
 					time.Sleep(7 * time.Millisecond)
 					return 200, nil
 				})
@@ -321,10 +333,10 @@ func TestContextEnds(t *testing.T) {
 	died := errors.New("subject died: exit status 2")
 	var teardown, ended int
 	hang := func(ctx context.Context, r *request) (int, error) {
-		if r.url.Path == "/teardown" {
+		if string(r.target) == "/teardown" {
 			teardown++
 		}
-		if r.url.Path == "/fast" {
+		if string(r.target) == "/fast" {
 			return 200, nil
 		}
 		<-ctx.Done()
@@ -431,8 +443,8 @@ func TestSentCountsUnmeasuredSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rec.Requests != 100 || rec.Sent < 200 || rec.Sent > 202 {
-			t.Errorf("%d measured, %d sent", rec.Requests, rec.Sent)
+		if rec.Requests != 100 || rec.Window < 200 || rec.Window > 202 {
+			t.Errorf("%d measured, %d sent", rec.Requests, rec.Window)
 		}
 	})
 }
@@ -474,7 +486,7 @@ func TestOpenLoadReusesClients(t *testing.T) {
 		l := dyno.Load{Concurrency: 100, Rate: dyno.PerSecond(100), Duration: seconds(5), Client: dyno.Client{Loop: []dyno.Step{{Path: "/{{.client}}"}}}}
 		_, err := runFake(t.Context(), l, Options{}, func(_ context.Context, r *request) (int, error) {
 			mu.Lock()
-			used[r.url.Path] = true
+			used[string(r.target)] = true
 			mu.Unlock()
 			time.Sleep(15 * time.Millisecond)
 			return 200, nil

@@ -13,27 +13,31 @@ import (
 // ctx; what was due by then and not sent is r.unsent. Without measured, nothing
 // is counted.
 func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, measured bool) error {
+	if r.loops != nil {
+		return r.loops.open(ctx, s, limit, measured)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	pace := r.pacer(ctx)
 	defer pace.close()
 	next, stop := iter.Pull(s)
 	defer stop()
-	start := time.Now()
-	q := &queue{next: next, pace: pace, start: start, limit: start.Add(limit)}
+	start := r.now()
+	q := &queue{next: next, pace: pace, clock: r.clock, start: start, limit: start + limit}
+	r.window(start, measured)
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
-		for free := q.start; ; free = time.Now() {
+		for free := start; ; free = r.now() {
 			at, ok := q.take(ctx, c.wake)
 			if !ok {
 				return nil
 			}
-			step := r.scenario.loop[0]
+			step := r.scenario.loop[0].pick()
 			o := c.do(ctx, step)
 			if o.cause != "" && ctx.Err() != nil {
 				return nil
 			}
 			if measured {
-				if err := r.note(c, step, due{at: at, free: !free.After(at)}, o); err != nil {
+				if err := r.note(c, step, due{at: at, free: free <= at}, o); err != nil {
 					cancel(err) // wakes the pacer, too
 					return err
 				}
@@ -64,14 +68,15 @@ type queue struct {
 	// What follows belongs to the client with the token.
 	next  func() (time.Duration, bool)
 	pace  pacer
-	start time.Time
-	limit time.Time // nothing is sent after it
-	late  int64     // taken from the schedule, due, and not sent
+	clock clock
+	start time.Duration // on the clock
+	limit time.Duration // nothing is sent after it
+	late  int64         // taken from the schedule, due, and not sent
 }
 
 // take waits for the client's turn and then until the next request is due. It
 // returns false if there is none, or if it may not be sent any more.
-func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Time, ok bool) {
+func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Duration, ok bool) {
 	if !q.acquire(ctx, wake) {
 		return due, false
 	}
@@ -80,9 +85,9 @@ func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Time, ok
 	if !ok {
 		return due, false
 	}
-	due = q.start.Add(d)
-	ok = q.pace.wait(ctx, due) && !time.Now().After(q.limit)
-	if !ok && !time.Now().Before(due) {
+	due = q.start + d
+	ok = q.pace.wait(ctx, q.clock.at(due)) && q.clock.now() <= q.limit
+	if !ok && q.clock.now() >= due {
 		q.late++
 	}
 	return due, ok
@@ -131,7 +136,7 @@ func (q *queue) release() {
 // unsent is how many requests are due by now and were not sent. No client may
 // be in take, and none may call it again.
 func (q *queue) unsent() int64 {
-	elapsed := time.Since(q.start)
+	elapsed := q.clock.now() - q.start
 	for {
 		d, ok := q.next()
 		if !ok || d > elapsed {

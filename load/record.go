@@ -3,10 +3,8 @@ package load
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,12 +14,12 @@ import (
 // A Record is what a run measured. Its totals are those of the loop's measured
 // steps.
 type Record struct {
-	Requests int64          // measured requests that are over, failed ones included
-	Failed   int64          // those of them that failed
-	Failures map[string]int // the failed ones by cause, such as "status 503" or "timeout"
+	dyno.Sent // engine, requests over, unsent, statuses, bytes, the slowest, saturation
+
+	Failed   int64          // requests that failed
+	Failures map[string]int // by cause, such as "status 503" or "timeout"
 	Slow     int64          // the failed ones that timed out
-	Unsent   int64          // open load: due, but the run ended before they could be sent
-	Sent     int64          // all requests of the window, those of unmeasured steps too
+	Window   int64          // all requests of the window, those of unmeasured steps too
 
 	// Elapsed is the measured window: from when the first request was due
 	// until the last was done.
@@ -30,16 +28,17 @@ type Record struct {
 	// Rate is the successful requests per second of the time in which requests
 	// were sent; the wait for the last answers is in no rate. In a closed load
 	// with a duration it counts those that were done by its end, in one with a
-	// number of requests it is that of the whole window.
-	Rate float64
+	// number of requests it is that of the whole window. SentRate is the same
+	// of all requests that were sent.
+	Rate, SentRate float64
 
 	Latency  *dyno.Histogram // done - due, of the requests that succeeded
 	Service  *dyno.Histogram // done - sent; in a closed load it is Latency itself
 	Lateness *dyno.Histogram // open load: sent - due, of requests for which a connection was free; else nil
 	Waited   int64           // open load: requests that waited for a connection to be free
+	CPU      float64         // the generator's CPU time in the window as a share of its cores; 0 if not known
 
 	Steps    []StepRecord // by name, in the order of the plan, if more than one step was measured
-	Bytes    int64        // of bodies received
 	Warnings []string     // doubts that the reader must see
 }
 
@@ -54,7 +53,7 @@ type StepRecord struct {
 
 // due is when a request was due, and whether its connection was free then.
 type due struct {
-	at   time.Time
+	at   time.Duration
 	free bool
 }
 
@@ -63,40 +62,60 @@ type due struct {
 type recorder struct {
 	tallies []tally
 	open    bool
+	zero    time.Duration // begin of the window
 	shards  []*shard
 }
 
 type shard struct {
-	mu              sync.Mutex
-	tallies         []tally
-	open            bool
-	requests        []int64 // of each tally
-	failed, slow    []int64
-	latency         []*dyno.Histogram
-	service, late   *dyno.Histogram
-	failures        map[string]int
-	asides          map[string]int // failures of what is not measured
-	sent            int64
-	redirects       int64     // answers of status 3xx that no step expects
-	until           time.Time // end of a closed load with a duration
-	inTime          int64     // requests that succeeded by then
-	bytes, waited   int64
-	first, last     time.Time // due, done
-	dueLast, sentAt time.Time // of the request that was due last
+	rec *recorder
+	totals
+
+	mu      sync.Mutex
+	latency []*dyno.Histogram // of each tally
+	service *dyno.Histogram
+	late    *dyno.Histogram
+	second  *dyno.Histogram // latency since the last call of flip; nil if nobody wants it
+	kept    *keepBuffer     // nil if requests are not kept
 }
+
+// totals are what a shard counts, apart from histograms.
+type totals struct {
+	requests     []int64 // of each tally
+	failed, slow []int64
+	failures     map[string]int
+	asides       map[string]int // failures of what is not measured
+	statuses     map[int]int64
+	slowest      slowest
+	sent         int64
+	redirects    int64         // answers of status 3xx that no step expects
+	until        time.Duration // end of a closed load with a duration
+	inTime       int64         // requests that succeeded by then
+	sentInTime   int64         // requests that were over by then
+	in, out      int64         // bytes
+	waited       int64
+	first, last  time.Duration // due, done
+	dueLast      time.Duration // of the request that was due last
+	sentAt       time.Duration // when it was sent
+}
+
+func newTotals(tallies int) totals {
+	return totals{
+		requests: make([]int64, tallies), failed: make([]int64, tallies), slow: make([]int64, tallies),
+		failures: map[string]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never,
+	}
+}
+
+// never is later than any time of a run.
+const never = time.Duration(1<<63 - 1)
 
 // maxHistograms bounds the memory: 64 histograms take some 17 MB.
 const maxHistograms = 64
 
 func newRecorder(tallies []tally, clients int, open bool) *recorder {
 	r := &recorder{tallies: tallies, open: open}
-	n := min(clients, 4*runtime.GOMAXPROCS(0), max(maxHistograms/(len(tallies)+2), 1))
+	n := min(clients, runtime.GOMAXPROCS(0), max(maxHistograms/(len(tallies)+2), 1))
 	for range n {
-		s := &shard{
-			tallies: tallies, open: open,
-			requests: make([]int64, len(tallies)), failed: make([]int64, len(tallies)), slow: make([]int64, len(tallies)),
-			failures: map[string]int{}, asides: map[string]int{},
-		}
+		s := &shard{rec: r, totals: newTotals(len(tallies))}
 		for range tallies {
 			s.latency = append(s.latency, dyno.NewHistogram())
 		}
@@ -110,53 +129,83 @@ func newRecorder(tallies []tally, clients int, open bool) *recorder {
 
 func (r *recorder) shard(client int) *shard { return r.shards[client%len(r.shards)] }
 
+// start says when the window begins.
+func (r *recorder) start(zero time.Duration) { r.zero = zero }
+
+// endsAt says when a closed load with a duration ends.
+func (r *recorder) endsAt(until time.Duration) {
+	for _, s := range r.shards {
+		s.until = until
+	}
+}
+
 // add counts a request of a measured step.
-func (s *shard) add(st *step, d due, o outcome) {
+func (s *shard) add(c *client, st *step, d due, o *outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tallies[st.tally].loop {
+	loop := s.rec.tallies[st.tally].loop
+	if loop {
 		s.sent++
 	}
 	s.requests[st.tally]++
+	latency := o.done - d.at
 	if o.cause != "" {
 		s.failed[st.tally]++
 		if o.cause == causeTimeout {
 			s.slow[st.tally]++
 		}
 	} else {
-		s.latency[st.tally].Add(o.done.Sub(d.at))
+		s.latency[st.tally].Add(latency)
 	}
-	if !s.tallies[st.tally].loop {
+	if !loop {
 		return
 	}
-	if o.cause != "" {
-		count(s.failures, o.cause)
+	if s.kept != nil {
+		zero := s.rec.zero
+		s.kept.add(c.number, st.tally, d.at-zero, o.sent-zero, o.done-zero, o.status, o.in, o.cause != "")
 	}
-	s.bytes += o.bytes
-	if s.first.IsZero() || d.at.Before(s.first) {
-		s.first = d.at
+	if o.status > 0 {
+		s.statuses[o.status]++
 	}
-	if o.done.After(s.last) {
-		s.last = o.done
-	}
-	if o.cause == "" && !o.done.After(s.until) {
-		s.inTime++
+	s.in += o.in
+	s.out += o.out
+	s.first = min(s.first, d.at)
+	s.last = max(s.last, o.done)
+	if o.done <= s.until {
+		s.sentInTime++
 	}
 	if o.status/100 == 3 && len(st.expect) == 0 {
 		s.redirects++
 	}
-	if !s.open {
-		return
+	if o.cause != "" {
+		count(s.failures, o.cause)
+	} else {
+		if o.done <= s.until {
+			s.inTime++
+		}
+		if s.second != nil {
+			s.second.Add(latency)
+		}
+		if s.slowest.wants(latency) {
+			s.slowest.add(c, st, d.at, o)
+		}
 	}
+	if s.rec.open {
+		s.addOpen(d, o)
+	}
+}
+
+// addOpen counts what there is of an open load alone.
+func (s *shard) addOpen(d due, o *outcome) {
 	if o.cause == "" {
-		s.service.Add(o.done.Sub(o.sent))
+		s.service.Add(o.done - o.sent)
 	}
 	if d.free {
-		s.late.Add(o.sent.Sub(d.at))
+		s.late.Add(o.sent - d.at)
 	} else {
 		s.waited++
 	}
-	if d.at.After(s.dueLast) {
+	if d.at >= s.dueLast {
 		s.dueLast, s.sentAt = d.at, o.sent
 	}
 }
@@ -174,6 +223,47 @@ func (s *shard) aside(st *step, cause string, window bool) {
 	}
 }
 
+// slowest are the slowest requests that succeeded, in no order until the end.
+type slowest struct {
+	list  []dyno.Request
+	least int // index of the fastest of them
+}
+
+const mostSlowest = 10
+
+func latencyOf(r *dyno.Request) time.Duration { return r.Done - r.Due }
+
+func (l *slowest) wants(latency time.Duration) bool {
+	return len(l.list) < mostSlowest || latency > latencyOf(&l.list[l.least])
+}
+
+func (l *slowest) add(c *client, st *step, at time.Duration, o *outcome) {
+	zero := c.shard.rec.zero
+	l.put(dyno.Request{Client: c.number, Step: st.label, Due: at - zero, Sent: o.sent - zero, Done: o.done - zero, Status: o.status, Bytes: o.in})
+}
+
+func (l *slowest) put(r dyno.Request) {
+	switch {
+	case len(l.list) < mostSlowest:
+		l.list = append(l.list, r)
+	case latencyOf(&r) > latencyOf(&l.list[l.least]):
+		l.list[l.least] = r
+	}
+	for i := range l.list {
+		if latencyOf(&l.list[i]) < latencyOf(&l.list[l.least]) {
+			l.least = i
+		}
+	}
+}
+
+// ordered returns them, the slowest first.
+func (l *slowest) ordered() []dyno.Request {
+	slices.SortFunc(l.list, func(a, b dyno.Request) int {
+		return cmp.Or(cmp.Compare(latencyOf(&b), latencyOf(&a)), cmp.Compare(a.Due, b.Due))
+	})
+	return l.list
+}
+
 // maxCauses bounds the number of distinct causes.
 const maxCauses = 20
 
@@ -186,17 +276,22 @@ func count(m map[string]int, cause string) {
 
 // record puts the shards together. No client may be at work.
 func (r *runner) record() *Record {
-	rec := &Record{Failures: map[string]int{}, Unsent: r.unsent, Latency: dyno.NewHistogram()}
+	rec := &Record{Latency: dyno.NewHistogram()}
 	rec.Service = rec.Latency
 	if r.rec.open {
 		rec.Service, rec.Lateness = dyno.NewHistogram(), dyno.NewHistogram()
 	}
+	sum := newTotals(len(r.rec.tallies))
+	for _, s := range r.rec.shards {
+		sum.merge(&s.totals)
+		if r.rec.open {
+			rec.Service.Merge(s.service)
+			rec.Lateness.Merge(s.late)
+		}
+	}
 	for i, t := range r.rec.tallies {
-		st := StepRecord{Label: t.label, Latency: dyno.NewHistogram()}
+		st := StepRecord{Label: t.label, Requests: sum.requests[i], Failed: sum.failed[i], Slow: sum.slow[i], Latency: dyno.NewHistogram()}
 		for _, s := range r.rec.shards {
-			st.Requests += s.requests[i]
-			st.Failed += s.failed[i]
-			st.Slow += s.slow[i]
 			st.Latency.Merge(s.latency[i])
 		}
 		if t.loop {
@@ -212,152 +307,92 @@ func (r *runner) record() *Record {
 			rec.Steps = append(rec.Steps, st)
 		}
 	}
-	sum := shard{failures: rec.Failures, asides: map[string]int{}}
-	for _, s := range r.rec.shards {
-		sum.merge(s)
-		if r.rec.open {
-			rec.Service.Merge(s.service)
-			rec.Lateness.Merge(s.late)
-		}
+	rec.Engine, rec.Unsent, rec.Window = r.engineName(), r.unsent, sum.sent
+	rec.Failures, rec.Statuses, rec.Slowest = sum.failures, sum.statuses, sum.slowest.ordered()
+	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited
+	if sum.first == never {
+		sum.first = sum.last
 	}
-	rec.Sent, rec.Bytes, rec.Waited = sum.sent, sum.bytes, sum.waited
-	rec.Elapsed = sum.last.Sub(sum.first)
-	rec.Rate = float64(rec.Latency.Count()) / rec.Elapsed.Seconds()
-	switch d := time.Duration(r.load.Duration); {
-	case r.rec.open:
-		// Until the last request was sent, and the gap that follows it.
-		rec.Rate = float64(rec.Latency.Count()) / (max(sum.sentAt.Sub(sum.first), 0) + r.gap()).Seconds()
-	case d > 0 && !sum.last.Before(sum.until):
-		rec.Rate = float64(sum.inTime) / d.Seconds()
-	}
-	rec.Warnings = r.warnings(rec, &sum)
+	rec.Elapsed = sum.last - sum.first
+	r.rates(rec, &sum)
+	rec.CPU = r.cpu
+	r.doubt(rec, &sum)
 	return rec
 }
 
-// gap is the mean time from one request to the next in an open load.
-func (r *runner) gap() time.Duration {
-	return time.Duration(float64(time.Second) / r.load.Rate.Max())
+func (r *runner) engineName() string {
+	if r.loops != nil {
+		return "loop"
+	}
+	return r.engine.name()
 }
 
-// merge adds the totals of t that are no histograms.
-func (s *shard) merge(t *shard) {
+// resent is how many requests were sent twice.
+func (r *runner) resent() int64 {
+	n := r.engine.resent()
+	if r.loops != nil {
+		n += r.loops.resent.Load()
+	}
+	return n
+}
+
+// rates fills in the rates.
+func (r *runner) rates(rec *Record, sum *totals) {
+	done, over, d := rec.Latency.Count(), rec.Requests, rec.Elapsed
+	switch all := time.Duration(r.load.Duration); {
+	case r.rec.open && r.complete:
+		d = r.planned() + max(sum.sentAt-sum.dueLast, 0)
+	case r.rec.open:
+		d = sum.sentAt - r.rec.zero
+	case all > 0 && sum.last >= sum.until:
+		done, over, d = sum.inTime, sum.sentInTime, all
+	}
+	rec.Rate = float64(done) / d.Seconds()
+	rec.SentRate = float64(over) / d.Seconds()
+}
+
+// planned is how long the schedule of an open load lasts: until one more
+// request would be due.
+func (r *runner) planned() time.Duration {
+	if n := r.load.Requests; n > 0 {
+		if d, ok := r.load.Rate.Due(float64(n)); ok {
+			return d
+		}
+		return r.load.Rate.Length()
+	}
+	return time.Duration(r.load.Duration)
+}
+
+// merge adds the totals of t.
+func (s *totals) merge(t *totals) {
+	for i := range t.requests {
+		s.requests[i] += t.requests[i]
+		s.failed[i] += t.failed[i]
+		s.slow[i] += t.slow[i]
+	}
 	for cause, n := range t.failures {
 		s.failures[cause] += n
 	}
 	for cause, n := range t.asides {
 		s.asides[cause] += n
 	}
+	for status, n := range t.statuses {
+		s.statuses[status] += n
+	}
+	for _, q := range t.slowest.list {
+		s.slowest.put(q)
+	}
 	s.sent += t.sent
 	s.inTime += t.inTime
+	s.sentInTime += t.sentInTime
 	s.redirects += t.redirects
 	s.until = t.until
-	s.bytes += t.bytes
+	s.in += t.in
+	s.out += t.out
 	s.waited += t.waited
-	if s.first.IsZero() || !t.first.IsZero() && t.first.Before(s.first) {
-		s.first = t.first
-	}
-	if t.last.After(s.last) {
-		s.last = t.last
-	}
-	if t.dueLast.After(s.dueLast) {
+	s.first = min(s.first, t.first)
+	s.last = max(s.last, t.last)
+	if t.dueLast >= s.dueLast {
 		s.dueLast, s.sentAt = t.dueLast, t.sentAt
 	}
-}
-
-// When an open load is doubted: below this share of the rate, and above this
-// lateness at the 99th percentile or this share of waiting requests.
-const (
-	leastRate    = 0.99
-	mostLateness = time.Millisecond
-	mostWaited   = 0.01
-)
-
-func (r *runner) warnings(rec *Record, sum *shard) (ws []string) {
-	warn := func(format string, args ...any) { ws = append(ws, fmt.Sprintf(format, args...)) }
-	if rec.Failed > 0 {
-		warn("%d of %d requests failed: %s", rec.Failed, rec.Requests, causes(rec.Failures))
-	}
-	if len(sum.asides) > 0 {
-		warn("requests that are not measured failed: %s", causes(sum.asides))
-	}
-	if sum.redirects > 0 {
-		warn("%d answers were redirects (status 3xx), which count as success and are not followed (consider: the path that they lead to)", sum.redirects)
-	}
-	if !r.rec.open || rec.Requests == 0 {
-		return ws
-	}
-	if rec.Unsent > 0 {
-		warn("%d requests were due and could not be sent before the load ended", rec.Unsent)
-	}
-	span := sum.dueLast.Sub(sum.first) + r.gap()
-	behind := sum.sentAt.Sub(sum.dueLast)
-	if kept := float64(span) / float64(span+behind); kept < leastRate {
-		warn("the rate was %.4g/s, not the %.4g/s asked for: requests were sent up to %v late at the end",
-			r.load.Rate.Max()*kept, r.load.Rate.Max(), behind.Round(time.Millisecond))
-	}
-	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness {
-		warn("dyno itself sent late, p99 %v, which latency includes (consider: a lower rate, or more CPU for dyno)",
-			p99.Round(10*time.Microsecond))
-	}
-	if share := float64(rec.Waited) / float64(rec.Requests); share > mostWaited {
-		warn("%.1f %% of the requests waited for one of %d connections, which latency includes (consider: more concurrency)",
-			100*share, r.load.Concurrency)
-	}
-	return ws
-}
-
-// causes lists failures, the most frequent first.
-func causes(m map[string]int) string {
-	var list []string
-	for _, c := range ranked(m) {
-		list = append(list, fmt.Sprintf("%s (%d)", c, m[c]))
-	}
-	return strings.Join(list, ", ")
-}
-
-func ranked(m map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(m[b]-m[a], strings.Compare(a, b))
-	})
-}
-
-// verdict says whether the record may stand: fast errors are no good latency,
-// and no data is no pass.
-func (r *runner) verdict(rec *Record) error {
-	if rec.Requests+rec.Unsent == 0 {
-		return fmt.Errorf("load %s: no request was measured (consider: a longer duration)", r.base)
-	}
-	bad, all := rec.Failed+rec.Unsent, rec.Requests+rec.Unsent
-	share := float64(bad) / float64(all)
-	if share <= r.limit {
-		return nil
-	}
-	most, verb := "not sent in time", "failed"
-	if rec.Unsent > 0 {
-		verb = "failed or were not sent in time"
-	}
-	if top := ranked(rec.Failures); len(top) > 0 && int64(rec.Failures[top[0]]) >= rec.Unsent {
-		most = top[0]
-	}
-	return fmt.Errorf("load %s: %d of %d requests %s (%.3g %%), more than the %v allowed: most often %s (consider: %s)",
-		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure(most))
-}
-
-// cure is what most often helps against a cause.
-func cure(cause string) string {
-	switch {
-	case cause == "connection refused", cause == "connection reset", cause == "connection closed", cause == "host not found":
-		return "whether the service is still up at this address; its log may say why not"
-	case cause == causeTimeout:
-		return "a longer timeout, or less load"
-	case cause == "not sent in time":
-		return "a lower rate, or more concurrency"
-	case cause == "too many open files", cause == "no free local port":
-		return "a lower concurrency, or a higher ulimit -n"
-	case cause == "status 429", strings.HasPrefix(cause, "status 5"):
-		return "less load; the service's log may say why"
-	case strings.HasPrefix(cause, "status "):
-		return "expect: in the step if this status is right, or else its path, headers and body"
-	}
-	return "the step's path and captures"
 }

@@ -1,25 +1,25 @@
 package load
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
+	"sync/atomic"
 
 	"github.com/dynolab/dyno"
 )
 
-// A scenario is a dyno.Client made ready to be played: templates and captures
-// are compiled, and what does not vary is rendered.
+// A scenario is what clients play, made ready: templates and captures are
+// compiled, files read, and what does not vary is rendered.
 type scenario struct {
 	setup, loop, teardown []*step
 	tallies               []tally // what is measured: steps of the same name are one
+	tables                *tables
 }
 
 // A tally is a name under which requests are counted.
@@ -28,71 +28,239 @@ type tally struct {
 	loop  bool // of the loop, so part of the totals
 }
 
+// A step is a request, or several at the same time, or a rest.
 type step struct {
 	label    string
 	method   string
 	base     *url.URL
 	target   text
-	headers  []header
+	host     text
+	fields   []headerText
 	body     text
+	closes   bool     // it asks for the connection to be closed
 	fixed    *request // the whole request, if nothing of it varies
 	expect   []int
 	captures []capture
 	keep     int64 // how much of the body is needed
+	header   bool  // the answer's header is needed
 	measured bool
 	tally    int // index in scenario.tallies, if measured
+
+	rest  dyno.Sleep
+	group []*step // sent at the same time
+	turns []*step // instead of itself: one of these, in turn over all clients
+	turn  atomic.Int64
 }
 
-type header struct {
+type headerText struct {
 	name  string
 	value text
 }
 
+// pick returns the step whose turn it is.
+func (s *step) pick() *step {
+	if len(s.turns) == 0 {
+		return s
+	}
+	return s.turns[(s.turn.Add(1)-1)%int64(len(s.turns))]
+}
+
+// width is how many requests of the step are under way at the same time.
+func (s *step) width() int { return max(len(s.group), 1) }
+
 // bodyShown is how much of a body an error message may quote.
 const bodyShown = 200
 
-// compile makes a scenario. A template may use what is captured before it; so a
-// misspelt variable is found here, before anything is sent.
-func compile(base *url.URL, c *dyno.Client, arg map[string]string) (*scenario, error) {
-	known := variables(arg)
-	var s scenario
-	measured := 0
+// A compiler makes a scenario.
+type compiler struct {
+	base  *url.URL
+	known *names
+	s     scenario
+}
+
+// compile makes the scenario of l. A template may use what is captured before
+// it; so a misspelt variable is found here, before anything is sent.
+func compile(base *url.URL, l *dyno.Load, arg map[string]string) (*scenario, error) {
+	tables, err := readData(l.Data)
+	if err != nil {
+		return nil, err
+	}
+	c := compiler{base: base, known: newNames(arg, tables)}
+	c.s.tables = tables
 	for _, part := range []struct {
 		name  string
 		steps []dyno.Step
 		to    *[]*step
-		loop  bool
-	}{{"setup", c.Setup, &s.setup, false}, {"loop", c.Loop, &s.loop, true}, {"teardown", c.Teardown, &s.teardown, false}} {
+	}{{"setup", l.Client.Setup, &c.s.setup}, {"loop", l.Client.Loop, &c.s.loop}, {"teardown", l.Client.Teardown, &c.s.teardown}} {
 		for i := range part.steps {
-			st := &part.steps[i]
-			keep := int64(bodyShown)
-			if part.loop {
-				keep = 0
-			}
-			p, err := compileStep(base, st, known, keep)
+			s, err := c.step(&part.steps[i], part.name == "loop")
 			if err != nil {
 				return nil, &dyno.PlanError{
-					Msg: fmt.Sprintf("step %q: %v", st.Label(), err),
+					Msg: fmt.Sprintf("step %q: %v", part.steps[i].Label(), err),
 					Key: []string{"load", "client", part.name, strconv.Itoa(i)},
 				}
 			}
-			p.measured = part.loop
-			if st.Measure != nil {
-				p.measured = *st.Measure
-			}
-			if p.measured {
-				p.tally = s.index(tally{p.label, part.loop})
-			}
-			if p.measured && part.loop {
-				measured++
-			}
-			*part.to = append(*part.to, p)
+			*part.to = append(*part.to, s)
 		}
 	}
-	if measured == 0 {
+	if l.Targets != "" {
+		if err := c.targets(l.Targets); err != nil {
+			return nil, err
+		}
+	}
+	if !slices.ContainsFunc(c.s.tallies, func(t tally) bool { return t.loop }) {
 		return nil, errors.New("no step of the loop is measured (consider: measure: true on one of them)")
 	}
-	return &s, nil
+	return &c.s, nil
+}
+
+// targets makes the loop one step that is each of the file's in turn.
+func (c *compiler) targets(file string) error {
+	targets, _, err := readTargets(file)
+	if err != nil {
+		return err
+	}
+	all := &step{label: targets[0].Label()}
+	for i := range targets {
+		s, err := c.step(&targets[i], true)
+		if err != nil {
+			return &dyno.PlanError{
+				Msg: fmt.Sprintf("targets: %s: %s %s: %v", file, targets[i].Verb(), targets[i].Path, err),
+				Key: []string{"load", "targets"},
+			}
+		}
+		all.turns = append(all.turns, s)
+	}
+	c.s.loop = []*step{all}
+	return nil
+}
+
+// step compiles a step, with those that are parallel in it.
+func (c *compiler) step(st *dyno.Step, loop bool) (*step, error) {
+	if st.Sleep != (dyno.Sleep{}) {
+		return &step{label: "sleep", rest: st.Sleep}, nil
+	}
+	if len(st.Parallel.Steps) > 0 {
+		all := &step{label: st.Label()}
+		for i := range st.Parallel.Steps {
+			s, err := c.request(&st.Parallel.Steps[i], loop)
+			if err != nil {
+				return nil, fmt.Errorf("parallel step %q: %w", st.Parallel.Steps[i].Label(), err)
+			}
+			all.group = append(all.group, slices.Repeat([]*step{s}, max(st.Parallel.Steps[i].Parallel.Times, 1))...)
+		}
+		return all, nil
+	}
+	s, err := c.request(st, loop)
+	if n := st.Parallel.Times; err == nil && n > 1 {
+		s = &step{label: s.label, group: slices.Repeat([]*step{s}, n)}
+	}
+	return s, err
+}
+
+// request compiles a step that is one request.
+func (c *compiler) request(st *dyno.Step, loop bool) (s *step, err error) {
+	s = &step{label: st.Label(), method: st.Verb(), base: c.base, expect: st.Expect, keep: bodyShown}
+	if loop {
+		s.keep = 0
+	}
+	if s.target, err = parseText("path", st.Path, c.known); err != nil {
+		return nil, err
+	}
+	if err := c.body(s, st); err != nil {
+		return nil, err
+	}
+	if err := c.header(s, st.Headers); err != nil {
+		return nil, err
+	}
+	if s.captures, err = compileCaptures(st.Capture); err != nil {
+		return nil, err
+	}
+	for _, k := range s.captures {
+		if err := c.known.capture(k.name); err != nil {
+			return nil, err
+		}
+		s.header = s.header || k.header != "" || k.cookie != ""
+		if k.jq != nil {
+			s.keep = maxKept + 1
+		}
+	}
+	s.measured = loop
+	if st.Measure != nil {
+		s.measured = *st.Measure
+	}
+	if s.measured {
+		s.tally = c.s.index(tally{s.label, loop})
+	}
+	if s.constant() {
+		r := new(request)
+		if err := s.render(r, c.known.sample()); err != nil {
+			return nil, err
+		}
+		if r.url, err = url.Parse(c.base.Scheme + "://" + c.base.Host + string(r.target)); err != nil {
+			return nil, err
+		}
+		r.wire = r.appendWire(nil)
+		s.fixed = r
+	}
+	return s, nil
+}
+
+func (c *compiler) body(s *step, st *dyno.Step) (err error) {
+	if st.BodyFile == "" {
+		s.body, err = parseText("body", st.Body, c.known)
+		return err
+	}
+	data, err := os.ReadFile(st.BodyFile)
+	if err == nil {
+		s.body, err = parseText("body", literal(string(data)), c.known)
+	}
+	return err
+}
+
+// header compiles the fields of a request's header. How the body is framed is
+// not the user's to say.
+func (c *compiler) header(s *step, headers map[string]string) error {
+	all := map[string]string{"Host": c.base.Host, "User-Agent": "dyno"}
+	for name, v := range headers {
+		maps.DeleteFunc(all, func(k, _ string) bool { return strings.EqualFold(k, name) })
+		all[name] = v
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !isToken(name) {
+			return fmt.Errorf("bad header name %q", name)
+		}
+		v, err := parseText("header "+name, all[name], c.known)
+		if err != nil {
+			return err
+		}
+		switch strings.ToLower(name) {
+		case "host":
+			s.host = v
+			continue
+		case "content-length", "transfer-encoding", "trailer":
+			continue
+		case "connection":
+			s.closes = strings.EqualFold(strings.TrimSpace(all[name]), "close")
+		}
+		s.fields = append(s.fields, headerText{name, v})
+	}
+	return nil
+}
+
+// constant reports whether every request of the step is the same.
+func (s *step) constant() bool {
+	for _, f := range s.fields {
+		if _, ok := f.value.fixed(); !ok {
+			return false
+		}
+	}
+	for _, t := range []*text{&s.target, &s.host, &s.body} {
+		if _, ok := t.fixed(); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *scenario) index(t tally) int {
@@ -103,86 +271,14 @@ func (s *scenario) index(t tally) int {
 	return len(s.tallies) - 1
 }
 
-// variables are those of a client that has captured nothing yet.
-func variables(arg map[string]string) map[string]any {
-	if arg == nil {
-		arg = map[string]string{}
+// clients is how many links one client needs: as many as it has requests under
+// way at the same time.
+func (s *scenario) links() int {
+	n := 1
+	for _, st := range slices.Concat(s.setup, s.loop, s.teardown) {
+		n = max(n, st.width())
 	}
-	return map[string]any{"n": 0, "client": 0, "arg": arg}
-}
-
-func compileStep(base *url.URL, st *dyno.Step, known map[string]any, keep int64) (*step, error) {
-	p := &step{label: st.Label(), method: st.Verb(), base: base, expect: st.Expect, keep: keep}
-	var err error
-	if p.target, err = parseText("path", st.Path, known); err != nil {
-		return nil, err
-	}
-	if p.body, err = parseText("body", st.Body, known); err != nil {
-		return nil, err
-	}
-	fixed := p.target.tmpl == nil && p.body.tmpl == nil
-	for _, name := range slices.Sorted(maps.Keys(st.Headers)) {
-		v, err := parseText("header "+name, st.Headers[name], known)
-		if err != nil {
-			return nil, err
-		}
-		p.headers = append(p.headers, header{name, v})
-		fixed = fixed && v.tmpl == nil
-	}
-	if p.captures, err = compileCaptures(st.Capture); err != nil {
-		return nil, err
-	}
-	for _, c := range p.captures {
-		known[c.name] = "0"
-		if c.jq != nil {
-			p.keep = maxBody + 1
-		}
-	}
-	if fixed {
-		p.fixed, err = p.request(known)
-	}
-	return p, err
-}
-
-// request renders the request. A fixed one is shared: it must not be changed.
-func (s *step) request(vars map[string]any) (*request, error) {
-	if s.fixed != nil {
-		return s.fixed, nil
-	}
-	r := &request{method: s.method, header: http.Header{"User-Agent": {"dyno"}}, keep: s.keep}
-	target, err := s.target.render(vars)
-	if err != nil {
-		return nil, err
-	}
-	if r.url, err = resolve(s.base, target); err != nil {
-		return nil, err
-	}
-	for _, h := range s.headers {
-		v, err := h.value.render(vars)
-		if err != nil {
-			return nil, err
-		}
-		if strings.EqualFold(h.name, "Host") {
-			r.host = v
-			continue
-		}
-		r.header.Set(h.name, v)
-	}
-	r.body, err = s.body.render(vars)
-	return r, err
-}
-
-// resolve returns the URL of a target, which is a path or what a service sent
-// as a Location. It must stay on the service: a load on a stranger is an attack.
-func resolve(base *url.URL, target string) (*url.URL, error) {
-	if strings.HasPrefix(target, "/") {
-		return url.Parse(base.Scheme + "://" + base.Host + target)
-	}
-	u, err := base.Parse(target)
-	if err == nil && (u.Host != base.Host || u.Scheme != base.Scheme) {
-		return nil, fmt.Errorf("path %q leaves %s", target, base.Host)
-	}
-	return u, err
+	return n
 }
 
 // accepts reports whether a status is success.
@@ -199,49 +295,4 @@ func (s *step) want() string {
 		return "want below 400"
 	}
 	return "want " + strings.Trim(fmt.Sprint(s.expect), "[]")
-}
-
-// A text is a string that may vary with a client's variables.
-type text struct {
-	fixed string
-	tmpl  *template.Template // nil if it does not vary
-}
-
-// parseText compiles a template. A variable that is not known is an error.
-func parseText(name, s string, known map[string]any) (text, error) {
-	if !strings.Contains(s, "{{") {
-		return text{fixed: s}, nil
-	}
-	t, err := template.New(name).Option("missingkey=error").Parse(s)
-	if err != nil {
-		return text{}, err
-	}
-	v := text{tmpl: t}
-	// The values are made up, so only a missing one is a mistake of the plan.
-	if _, err := v.render(known); errors.As(err, new(*unknownError)) {
-		names := slices.Sorted(maps.Keys(known))
-		return text{}, fmt.Errorf("%s %q: %w (known: %s)", name, s, err, strings.Join(names, ", "))
-	}
-	return v, nil
-}
-
-// An unknownError names a variable that has no value.
-type unknownError struct{ name string }
-
-func (e *unknownError) Error() string { return "unknown variable " + e.name }
-
-func (t *text) render(vars map[string]any) (string, error) {
-	if t.tmpl == nil {
-		return t.fixed, nil
-	}
-	var b bytes.Buffer
-	err := t.tmpl.Execute(&b, vars)
-	if err == nil {
-		return b.String(), nil
-	}
-	// text/template has no type for this error.
-	if _, key, ok := strings.Cut(err.Error(), "map has no entry for key "); ok {
-		return "", &unknownError{strings.Trim(key, `"`)}
-	}
-	return "", err
 }

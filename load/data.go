@@ -1,0 +1,205 @@
+package load
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync/atomic"
+	"unicode"
+
+	"github.com/dynolab/dyno"
+)
+
+// tables are the data of a load: rows that its clients take in turn. A nil
+// pointer is a load without data.
+type tables struct {
+	all  []table // by name
+	next atomic.Uint64
+}
+
+type table struct {
+	name    string
+	columns []string
+	rows    [][]string // at least one, each as long as columns
+}
+
+// maxFile is the largest file that is read into memory.
+const maxFile = 1 << 30
+
+// readData reads CSV files (RFC 4180) whose first row names the columns; files
+// has them by the name of the table. Without any it returns nil. A mistake is a
+// [*dyno.PlanError] that names file and line.
+func readData(files map[string]string) (*tables, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	ts := new(tables)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		t := table{name: name}
+		var err error
+		switch {
+		case !isName(name):
+			err = errors.New("not a name (want letters, digits and _)")
+		case taken(name):
+			err = errors.New("the name is taken")
+		default:
+			err = t.read(files[name])
+		}
+		if err != nil {
+			return nil, &dyno.PlanError{Msg: fmt.Sprintf("data %s: %v", name, err), Key: []string{"load", "data", name}}
+		}
+		ts.all = append(ts.all, t)
+	}
+	return ts, nil
+}
+
+// take gives a client the next row of every table. All clients share the
+// position, so that no two get the same row until all rows are taken, and the
+// first one again.
+func (ts *tables) take(v *vars) {
+	if ts == nil {
+		return
+	}
+	ts.give(v, ts.next.Add(1)-1)
+}
+
+// sample gives a client a row that it does not take.
+func (ts *tables) sample(v *vars) {
+	if ts != nil {
+		ts.give(v, 0)
+	}
+}
+
+func (ts *tables) give(v *vars, at uint64) {
+	v.rows = v.rows[:0]
+	for i := range ts.all {
+		rows := ts.all[i].rows
+		v.rows = append(v.rows, rows[at%uint64(len(rows))])
+	}
+}
+
+// table is the one of a name, or nil.
+func (ts *tables) table(name string) *table {
+	if ts == nil {
+		return nil
+	}
+	for i := range ts.all {
+		if ts.all[i].name == name {
+			return &ts.all[i]
+		}
+	}
+	return nil
+}
+
+// find returns the places of a table and a column that are there.
+func (ts *tables) find(name, column string) (i, j int) {
+	i = slices.IndexFunc(ts.all, func(t table) bool { return t.name == name })
+	return i, slices.Index(ts.all[i].columns, column)
+}
+
+func (t *table) read(file string) error {
+	return readFile(file, func(r io.Reader) error {
+		line, err := t.parse(r)
+		if err != nil && line > 0 {
+			err = fmt.Errorf("%s:%d: %w", file, line, err)
+		}
+		return err
+	})
+}
+
+// parse reads the table; line is where its mistake is, or 0.
+func (t *table) parse(r io.Reader) (line int, err error) {
+	c := csv.NewReader(r)
+	c.FieldsPerRecord = -1 // counted here, to say both numbers
+	t.columns, err = c.Read()
+	if err == io.EOF {
+		return 1, errors.New("no header (want a first row with the names of the columns)")
+	}
+	if err == nil {
+		line, _ = c.FieldPos(0)
+		if err := checkColumns(t.columns); err != nil {
+			return line, err
+		}
+	}
+	for err == nil {
+		var row []string
+		if row, err = c.Read(); err == nil {
+			if line, _ = c.FieldPos(0); len(row) != len(t.columns) {
+				return line, fmt.Errorf("%d fields, the header has %d", len(row), len(t.columns))
+			}
+			t.rows = append(t.rows, row)
+		}
+	}
+	var bad *csv.ParseError
+	switch {
+	case errors.As(err, &bad):
+		return bad.Line, bad.Err
+	case err != io.EOF:
+		return 0, err
+	case len(t.rows) == 0:
+		return line, errors.New("no rows below the header")
+	}
+	return 0, nil
+}
+
+func checkColumns(names []string) error {
+	for i, name := range names {
+		if !isName(name) {
+			return fmt.Errorf("column %d: %q is not a name (want letters, digits and _; consider: a first row with the names of the columns)", i+1, shorten(name))
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("column %d: %s is there already", i+1, name)
+		}
+	}
+	return nil
+}
+
+// isName reports whether {{.s}} is a variable to text/template.
+func isName(s string) bool {
+	for i, r := range s {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// readFile hands a file to f, without the byte order mark that spreadsheets
+// put first. Above maxFile it is an error.
+func readFile(file string, f func(io.Reader) error) error {
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	tooLarge := fmt.Errorf("%s: over %d GiB", file, maxFile>>30)
+	if info, err := in.Stat(); err == nil && info.Size() > maxFile {
+		return tooLarge
+	}
+	// A pipe has no size.
+	r := bufio.NewReader(&limited{in, maxFile, tooLarge})
+	if mark, _ := r.Peek(3); string(mark) == "\ufeff" {
+		r.Discard(len(mark))
+	}
+	return f(r)
+}
+
+// A limited reader, unlike an io.LimitedReader, fails when there is more.
+type limited struct {
+	r    io.Reader
+	left int64
+	err  error
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, l.err
+	}
+	return n, err
+}

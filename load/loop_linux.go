@@ -1,0 +1,333 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// loops are the raw engine of open loads: each is a thread that waits for the
+// next due time and for answers at once, in one epoll_pwait2, whose time-out
+// is exact. Go's own timers are up to 1 ms late (golang/go#53824), and between
+// a pacer and the goroutines that it wakes lie two switches of threads.
+type loops struct {
+	r      *runner
+	addr   unix.Sockaddr
+	inet   int // address family
+	limit  limits
+	sweep  time.Duration // between looks for time-outs
+	all    []*loop
+	ended  atomic.Bool // the context of the phase has
+	resent atomic.Int64
+}
+
+// perLoop is the rate for which one loop is enough: some 20 µs of a core per
+// request leave it idle half of the time.
+const perLoop = 25_000
+
+// haveLoops reports whether the kernel has epoll_pwait2 (Linux 5.11); gVisor
+// and old ones do not.
+func haveLoops() bool {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(ep)
+	_, errno := epollWait(ep, make([]unix.EpollEvent, 1), 0)
+	return errno == 0
+}
+
+func newLoops(r *runner) (ls *loops, err error) {
+	ls = &loops{r: r, limit: limits{
+		time.Duration(r.load.Timeout), time.Duration(r.load.ConnectTimeout), time.Duration(r.load.ReadTimeout),
+	}}
+	shortest := ls.limit.total
+	for _, d := range []time.Duration{ls.limit.connect, ls.limit.read} {
+		if d > 0 {
+			shortest = min(shortest, d)
+		}
+	}
+	ls.sweep = min(max(shortest/50, time.Millisecond), 100*time.Millisecond)
+	if err := ls.resolve(address(r.base)); err != nil {
+		return nil, err
+	}
+	n := min(int(r.load.Rate.Max()/perLoop)+1, runtime.GOMAXPROCS(0), r.players())
+	for range n {
+		l, err := ls.newLoop()
+		if err != nil {
+			ls.close()
+			return nil, fmt.Errorf("load %s: make an epoll loop: %w", r.base, err)
+		}
+		ls.all = append(ls.all, l)
+	}
+	return ls, nil
+}
+
+// resolve finds the address of the service. Of a name's several it takes the
+// one that answers.
+func (ls *loops) resolve(addr string) error {
+	ap, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		d := net.Dialer{Timeout: ls.limit.total}
+		conn, err := d.Dial("tcp", addr)
+		if err != nil {
+			return fmt.Errorf("load %s: %s (consider: %s)", ls.r.base, cause(err), cure(cause(err)))
+		}
+		ap = conn.RemoteAddr().(*net.TCPAddr).AddrPort()
+		conn.Close()
+	}
+	ip := ap.Addr().Unmap()
+	if ip.Is4() {
+		ls.inet, ls.addr = unix.AF_INET, &unix.SockaddrInet4{Port: int(ap.Port()), Addr: ip.As4()}
+		return nil
+	}
+	to := &unix.SockaddrInet6{Port: int(ap.Port()), Addr: ip.As16()}
+	if zone, err := net.InterfaceByName(ip.Zone()); err == nil {
+		to.ZoneId = uint32(zone.Index)
+	}
+	ls.inet, ls.addr = unix.AF_INET6, to
+	return nil
+}
+
+func (ls *loops) close() {
+	for _, l := range ls.all {
+		l.close()
+	}
+}
+
+// adopt deals the clients to the loops.
+func (ls *loops) adopt() {
+	for i, c := range ls.r.clients {
+		l := ls.all[i%len(ls.all)]
+		w := &wire{c: c, index: int32(len(l.wires)), fd: -1}
+		l.wires = append(l.wires, w)
+		l.free = append(l.free, w)
+	}
+}
+
+// open is runner.open.
+func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duration, measured bool) error {
+	if len(ls.all[0].wires) == 0 {
+		ls.adopt()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := ls.r
+	start := r.now()
+	src := newSource(start, start+limit, len(r.clients))
+	r.window(start, measured)
+	ls.ended.Store(false)
+	defer context.AfterFunc(ctx, func() {
+		ls.ended.Store(true)
+		for _, l := range ls.all {
+			l.rouse()
+		}
+	})()
+	var all, feeding sync.WaitGroup
+	enough := make(chan struct{})
+	feeding.Go(func() { src.feed(schedule, enough) })
+	for _, l := range ls.all {
+		all.Go(func() {
+			if err := l.run(ctx, src, measured); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	err := context.Cause(ctx)
+	if measured {
+		r.unsent = src.unsent(r.now())
+	}
+	close(enough)
+	for range src.chunks { // what is not due any more
+	}
+	feeding.Wait()
+	return err
+}
+
+// A loop owns some of the clients, each with a connection.
+type loop struct {
+	ls       *loops
+	ep, wake int // epoll, and an eventfd in it
+	wires    []*wire
+	free     []*wire // the one that became free last is next: its connection is warm
+	busy     int
+	more     []*wire // with more to read than one turn allows
+	events   []unix.EpollEvent
+	buf      []byte
+
+	// Of the phase under way.
+	ctx       context.Context
+	src       *source
+	measured  bool
+	claimed   bool // a due time is claimed: due
+	due       due
+	exhausted bool // there is nothing left to claim
+	swept     time.Duration
+}
+
+// wakeIndex is that of the eventfd among the indices of wires.
+const wakeIndex = -1
+
+func (ls *loops) newLoop() (*loop, error) {
+	l := &loop{ls: ls, wake: -1, events: make([]unix.EpollEvent, 256), buf: make([]byte, largeBuffer)}
+	var err error
+	if l.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, err
+	}
+	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err == nil {
+		err = unix.EpollCtl(l.ep, unix.EPOLL_CTL_ADD, l.wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: wakeIndex})
+	}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *loop) close() {
+	for _, w := range l.wires {
+		w.close()
+	}
+	unix.Close(l.ep)
+	if l.wake >= 0 {
+		unix.Close(l.wake)
+	}
+}
+
+// rouse makes the loop look whether its context has ended.
+func (l *loop) rouse() { unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+
+func (l *loop) now() time.Duration { return l.ls.r.now() }
+
+// run plays the loop's part of a phase. The thread is not unlocked, so that it
+// ends with the goroutine: its timer slack is not for others.
+func (l *loop) run(ctx context.Context, src *source, measured bool) error {
+	runtime.LockOSThread()
+	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	l.ctx, l.src, l.measured, l.claimed, l.exhausted = ctx, src, measured, false, false
+	for {
+		if l.ls.ended.Load() {
+			l.abandon()
+			return nil
+		}
+		if err := l.sendDue(l.now()); err != nil {
+			return err
+		}
+		if l.busy == 0 && l.exhausted {
+			return nil
+		}
+		n, errno := epollWait(l.ep, l.events, l.patience())
+		if errno != 0 && errno != unix.EINTR {
+			return fmt.Errorf("load %s: wait for answers: %w", l.ls.r.base, errno)
+		}
+		for i := range max(n, 0) {
+			if err := l.handle(&l.events[i]); err != nil {
+				return err
+			}
+			if l.claimed && l.now() >= l.due.at {
+				if err := l.sendDue(l.now()); err != nil {
+					return err
+				}
+			}
+		}
+		if err := l.rest(); err != nil {
+			return err
+		}
+	}
+}
+
+// patience is how long the loop may wait for events.
+func (l *loop) patience() time.Duration {
+	if len(l.more) > 0 {
+		return 0
+	}
+	now := l.now()
+	d := l.ls.sweep
+	if l.busy > 0 {
+		d = l.swept + l.ls.sweep - now
+	}
+	if l.claimed {
+		d = min(d, l.due.at-now)
+	}
+	return max(d, 0)
+}
+
+// rest does what waits for no event: large bodies, and time-outs.
+func (l *loop) rest() error {
+	if len(l.more) > 0 {
+		more := l.more
+		l.more = nil
+		for _, w := range more {
+			if err := l.read(w, true); err != nil {
+				return err
+			}
+		}
+	}
+	now := l.now()
+	if l.busy == 0 || now-l.swept < l.ls.sweep {
+		return nil
+	}
+	l.swept = now
+	for _, w := range l.wires {
+		if w.state != idle && w.overdue(now, &l.ls.limit) {
+			if err := l.fail(w, context.DeadlineExceeded); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sendDue sends what is due while there are clients for it.
+func (l *loop) sendDue(now time.Duration) error {
+	for len(l.free) > 0 && !l.exhausted {
+		if !l.claimed {
+			l.due, l.claimed = l.src.claim()
+			if !l.claimed {
+				l.exhausted = true
+				return nil
+			}
+		}
+		if l.due.at > now {
+			return nil
+		}
+		l.claimed = false
+		if now > l.src.limit {
+			l.src.drop(true)
+			l.exhausted = true
+			return nil
+		}
+		w := l.free[len(l.free)-1]
+		l.free = l.free[:len(l.free)-1]
+		l.src.take()
+		l.busy++
+		if err := l.send(w); err != nil {
+			return err
+		}
+		now = l.now()
+	}
+	return nil
+}
+
+// abandon gives up what is under way.
+func (l *loop) abandon() {
+	if l.claimed && l.due.at <= l.now() {
+		l.src.drop(true)
+	}
+	for _, w := range l.wires {
+		if w.state != idle {
+			w.close()
+			w.state = idle
+			l.free = append(l.free, w)
+		}
+	}
+	l.busy, l.more = 0, nil
+}

@@ -1,0 +1,208 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// A rawEngine speaks HTTP/1.1 without TLS on plain connections: requests are
+// rendered ahead, answers read by a parser, and nothing is allocated per
+// request. net/http takes two to three times the CPU time, which a service on
+// the same machine would miss.
+type rawEngine struct {
+	addr   string
+	limits limits
+	twice  atomic.Int64
+	large  sync.Pool // of *[]byte, for bodies that do not fit into a link's own buffer
+}
+
+// The buffers of a link: its own, and one that it borrows for an answer that
+// fills its own. Clients by the thousand must not take much memory.
+const (
+	smallBuffer = 4 << 10
+	largeBuffer = 64 << 10
+)
+
+func newRaw(base *url.URL, lim limits) *rawEngine {
+	e := &rawEngine{addr: address(base), limits: lim}
+	e.large.New = func() any { b := make([]byte, largeBuffer); return &b }
+	return e
+}
+
+// address is the host and port of a URL.
+func address(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+func (e *rawEngine) name() string  { return "raw" }
+func (e *rawEngine) link(int) link { return &rawLink{e: e} }
+func (e *rawEngine) resent() int64 { return e.twice.Load() }
+func (e *rawEngine) close()        {}
+
+type rawLink struct {
+	e    *rawEngine
+	conn net.Conn // nil before it is needed
+	p    parser
+	buf  []byte
+
+	// ctx is the one that ends reads and writes; it stays the same for very
+	// many requests, which therefore pay nothing for it.
+	mu   sync.Mutex // of ctx, for the function that its end calls
+	ctx  context.Context
+	stop func() bool
+}
+
+func (l *rawLink) close() {
+	if l.conn != nil {
+		l.conn.Close()
+		l.conn = nil
+	}
+	l.unfollow()
+}
+
+func (l *rawLink) exchange(ctx context.Context, r *request, a *answer) error {
+	deadline := time.Now().Add(l.e.limits.total)
+	for {
+		fresh := l.conn == nil
+		if fresh {
+			if err := l.dial(ctx, deadline); err != nil {
+				return err
+			}
+		}
+		l.follow(ctx)
+		err := l.once(ctx, r, deadline)
+		a.status, a.header, a.body, a.bytes = l.p.status, l.p.header, l.p.body, l.p.bytes
+		if err == nil && !l.p.close && !r.closes {
+			return nil
+		}
+		l.close()
+		if err == nil || fresh || !r.idempotent() || ctx.Err() != nil || !stale(&l.p, err) {
+			return err
+		}
+		l.e.twice.Add(1)
+	}
+}
+
+// stale reports whether a used connection failed because the service had closed
+// it before it saw the request.
+func stale(p *parser, err error) bool {
+	return !p.began && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
+}
+
+func (l *rawLink) dial(ctx context.Context, deadline time.Time) (err error) {
+	d := net.Dialer{Deadline: deadline, Timeout: l.e.limits.connect}
+	l.conn, err = d.DialContext(ctx, "tcp", l.e.addr)
+	if err != nil {
+		l.conn = nil // not a typed nil
+	}
+	return err
+}
+
+// follow makes the end of ctx the end of what the connection does. The end of
+// an earlier one, which may be noticed late, does nothing any more.
+func (l *rawLink) follow(ctx context.Context) {
+	if l.ctx == ctx {
+		return
+	}
+	l.unfollow()
+	conn := l.conn
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ctx = ctx
+	l.stop = context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.ctx == ctx {
+			conn.SetDeadline(time.Unix(1, 0))
+		}
+	})
+}
+
+func (l *rawLink) unfollow() {
+	if l.stop == nil {
+		return
+	}
+	l.stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ctx, l.stop = nil, nil
+}
+
+func (l *rawLink) once(ctx context.Context, r *request, deadline time.Time) error {
+	l.p.reset(r.method == "HEAD", r.keep, r.header)
+	if err := l.conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if ctx.Err() != nil { // the deadline of its end may just have been overwritten
+		return ctx.Err()
+	}
+	_, err := l.conn.Write(r.wire)
+	if os.IsTimeout(err) {
+		return err
+	}
+	// A service may answer before it has read all, and close: the answer counts.
+	if rerr := l.read(ctx, deadline); rerr != nil {
+		if err != nil {
+			return err
+		}
+		return rerr
+	}
+	if err != nil {
+		l.p.close = true
+	}
+	return nil
+}
+
+// read reads one answer.
+func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
+	if l.buf == nil {
+		l.buf = make([]byte, smallBuffer)
+	}
+	buf := l.buf
+	for {
+		if silence := l.e.limits.read; silence > 0 {
+			if next := time.Now().Add(silence); next.Before(deadline) {
+				l.conn.SetReadDeadline(next)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		n, err := l.conn.Read(buf)
+		if n > 0 {
+			used, done, perr := l.p.feed(buf[:n])
+			if perr != nil {
+				return perr
+			}
+			if done {
+				if used < n { // nobody asked for more
+					l.p.close = true
+				}
+				return nil
+			}
+			if n == len(buf) && len(buf) == smallBuffer {
+				large := l.e.large.Get().(*[]byte)
+				defer l.e.large.Put(large)
+				buf = *large
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return l.p.eof()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package load
+
+import (
+	"context"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// A silence cancels a request of net/http when the service says nothing for too
+// long; net/http has no such limit. A nil silence does nothing.
+type silence struct {
+	limit  time.Duration
+	timer  *time.Timer
+	tooBad atomic.Bool
+	r      io.Reader
+}
+
+func newSilence(limit time.Duration, cancel context.CancelFunc) *silence {
+	if limit == 0 {
+		return nil
+	}
+	s := &silence{limit: limit}
+	s.timer = time.AfterFunc(limit, func() { s.tooBad.Store(true); cancel() })
+	return s
+}
+
+// broken begins the time anew.
+func (s *silence) broken() {
+	if s != nil {
+		s.timer.Reset(s.limit)
+	}
+}
+
+func (s *silence) stop() {
+	if s != nil {
+		s.timer.Stop()
+	}
+}
+
+// explain turns the error of the cancelled request into the time-out that it is.
+func (s *silence) explain(err error) error {
+	if err != nil && s != nil && s.tooBad.Load() {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// reader returns r, each read of which begins the time anew.
+func (s *silence) reader(r io.Reader) io.Reader {
+	if s == nil {
+		return r
+	}
+	s.r = r
+	return s
+}
+
+func (s *silence) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.broken()
+	return n, err
+}

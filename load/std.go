@@ -1,0 +1,132 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"github.com/dynolab/dyno"
+)
+
+// A stdEngine is net/http: for TLS, HTTP/2 and whatever the raw engines cannot
+// do. Keep-alive, no proxy, no redirects, no compression unless the step's
+// headers ask for it.
+//
+// Each connection is a Transport of its own, so that a client's session keeps
+// to it. In an open load of more requests under way than connections, clients
+// share them: as streams in HTTP/2, one after the other in HTTP/1.1.
+type stdEngine struct {
+	base       *url.URL
+	limits     limits
+	transports []*http.Transport
+}
+
+// newStd returns an engine with the connections of l. Dials end with ctx: a Transport goes on dialling after the request that wanted the
+// connection has given up.
+func newStd(ctx context.Context, base *url.URL, l *dyno.Load, lim limits) *stdEngine {
+	dialer := &net.Dialer{Timeout: lim.connect}
+	dial := func(dialCtx context.Context, network, addr string) (net.Conn, error) {
+		dialCtx, cancel := context.WithCancel(dialCtx)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		return dialer.DialContext(dialCtx, network, addr)
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(l.HTTP != "2")
+	protocols.SetHTTP2(l.HTTP != "1.1")
+	protocols.SetUnencryptedHTTP2(l.HTTP == "2")
+	e := &stdEngine{base: base, limits: lim}
+	for range l.Concurrency {
+		e.transports = append(e.transports, &http.Transport{
+			DialContext:         dial,
+			Protocols:           protocols,
+			DisableCompression:  true,
+			MaxConnsPerHost:     1,
+			MaxIdleConnsPerHost: 1,
+			TLSHandshakeTimeout: lim.connect,
+			TLSClientConfig:     &tls.Config{InsecureSkipVerify: l.Insecure},
+		})
+	}
+	return e
+}
+
+func (e *stdEngine) name() string  { return "std" }
+func (e *stdEngine) resent() int64 { return 0 } // net/http does so, too, but does not tell
+
+func (e *stdEngine) link(n int) link { return stdLink{e, e.transports[n%len(e.transports)]} }
+
+func (e *stdEngine) close() {
+	for _, t := range e.transports {
+		t.CloseIdleConnections()
+	}
+}
+
+type stdLink struct {
+	e *stdEngine
+	t *http.Transport
+}
+
+func (l stdLink) close() { l.t.CloseIdleConnections() }
+
+func (l stdLink) exchange(ctx context.Context, r *request, a *answer) error {
+	ctx, cancel := context.WithTimeout(ctx, l.e.limits.total)
+	defer cancel()
+	q, err := l.request(ctx, r)
+	if err != nil {
+		return err
+	}
+	silence := newSilence(l.e.limits.read, cancel)
+	defer silence.stop()
+	resp, err := l.t.RoundTrip(q)
+	if err != nil {
+		return silence.explain(err)
+	}
+	defer resp.Body.Close()
+	silence.broken()
+	a.status, a.header, a.body = resp.StatusCode, resp.Header, a.body[:0]
+	body := silence.reader(resp.Body)
+	if r.keep > 0 {
+		kept := bytes.NewBuffer(a.body)
+		_, err = io.Copy(kept, io.LimitReader(body, r.keep))
+		if a.body = kept.Bytes(); err != nil {
+			return silence.explain(err)
+		}
+	}
+	// To the end, or the connection cannot be used again.
+	rest, err := io.Copy(io.Discard, io.LimitReader(body, limitBody+1-int64(len(a.body))))
+	a.bytes = int64(len(a.body)) + rest
+	if err == nil && a.bytes > limitBody {
+		return errBodySize
+	}
+	return silence.explain(err)
+}
+
+func (l stdLink) request(ctx context.Context, r *request) (*http.Request, error) {
+	u := r.url
+	if u == nil {
+		var err error
+		if u, err = url.Parse(l.e.base.Scheme + "://" + l.e.base.Host + string(r.target)); err != nil {
+			return nil, err
+		}
+	}
+	header := make(http.Header, len(r.fields))
+	for _, f := range r.fields {
+		header.Add(f.name, string(f.value))
+	}
+	q := (&http.Request{
+		Method: r.method, URL: u, Host: string(r.host), Header: header, Close: r.closes,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	if len(r.body) > 0 {
+		q.ContentLength = int64(len(r.body))
+		// With GetBody net/http may send again what an idle connection, just
+		// closed by the service, did not take.
+		q.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }
+		q.Body, _ = q.GetBody()
+	}
+	return q, nil
+}

@@ -1,0 +1,174 @@
+package load
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// vars are the variables of one client. One goroutine at a time uses them.
+type vars struct {
+	n, client int
+	arg       map[string]string
+	captured  map[string]string
+	rows      [][]string    // the loop's row of each table; see tables.take
+	tables    *tables       // may be nil
+	rng       *rand.Rand    // the client's own
+	counter   *atomic.Int64 // of the whole load
+}
+
+// newVars are the variables of a client that has captured nothing yet. What is
+// random in them depends on the seed and the client's number alone.
+func newVars(client int, seed uint64, arg map[string]string, ts *tables, counter *atomic.Int64) *vars {
+	return &vars{
+		client: client, arg: arg, captured: map[string]string{}, tables: ts, counter: counter,
+		// The streams of schedules count up from 0; see Poisson.
+		rng: rand.New(rand.NewPCG(seed, ^uint64(client))),
+	}
+}
+
+// names are what a template may use.
+type names struct {
+	arg      map[string]string
+	captured map[string]bool
+	tables   *tables // may be nil
+}
+
+func newNames(arg map[string]string, ts *tables) *names {
+	return &names{arg: arg, captured: map[string]bool{}, tables: ts}
+}
+
+// capture makes a name known. The error says that it means something else.
+func (k *names) capture(name string) error {
+	if taken(name) || k.tables.table(name) != nil {
+		return fmt.Errorf("capture %s: the name is taken", name)
+	}
+	k.captured[name] = true
+	return nil
+}
+
+// taken reports whether a name is that of a variable that every client has.
+func taken(name string) bool { return name == "n" || name == "client" || name == "arg" }
+
+// check reports a variable, such as arg.size, that is not known.
+func (k *names) check(path []string) error {
+	name := path[0]
+	t := k.tables.table(name)
+	ok := len(path) == 1 && (taken(name) || k.captured[name] || t != nil)
+	if len(path) == 2 && name == "arg" {
+		_, ok = k.arg[path[1]]
+	}
+	if len(path) == 2 && t != nil {
+		ok = slices.Contains(t.columns, path[1])
+	}
+	if !ok {
+		return &unknownError{strings.Join(path, ".")}
+	}
+	return nil
+}
+
+// list names all that is known, for a reader who has misspelt one.
+func (k *names) list() string {
+	all := append(slices.Collect(maps.Keys(k.captured)), "n", "client")
+	for name := range k.arg {
+		all = append(all, "arg."+name)
+	}
+	if len(k.arg) == 0 {
+		all = append(all, "arg")
+	}
+	if k.tables != nil {
+		for _, t := range k.tables.all {
+			for _, c := range t.columns {
+				all = append(all, t.name+"."+c)
+			}
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// sample makes up a value of every name.
+func (k *names) sample() *vars {
+	v := newVars(0, 0, k.arg, k.tables, new(atomic.Int64))
+	for name := range k.captured {
+		v.captured[name] = "0"
+	}
+	k.tables.sample(v)
+	return v
+}
+
+// An unknownError names a variable that has no value.
+type unknownError struct{ name string }
+
+func (e *unknownError) Error() string { return "unknown variable " + e.name }
+
+// count is the next whole number of the load.
+func (v *vars) count() int64 { return v.counter.Add(1) - 1 }
+
+// random is a whole number of span ones, the first of which is least.
+func (v *vars) random(least int, span uint64) int {
+	if span == 0 {
+		return int(v.rng.Uint64())
+	}
+	return int(uint64(least) + v.rng.Uint64N(span))
+}
+
+// appendUUID appends a UUID of version 4 (RFC 9562, section 5.4).
+func (v *vars) appendUUID(dst []byte) []byte {
+	var b [16]byte
+	for i, bits := 0, uint64(0); i < len(b); i++ {
+		if i%8 == 0 {
+			bits = v.rng.Uint64()
+		}
+		b[i] = byte(bits)
+		bits >>= 8
+	}
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	const digits = "0123456789abcdef"
+	for i, c := range b {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			dst = append(dst, '-')
+		}
+		dst = append(dst, digits[c>>4], digits[c&0xf])
+	}
+	return dst
+}
+
+// bounds reads the arguments of random: the least number, and how many there
+// are, which is 0 if all are allowed.
+func bounds(lo, hi any) (least int, span uint64, err error) {
+	least, ok1 := whole(lo)
+	most, ok2 := whole(hi)
+	if !ok1 || !ok2 {
+		return 0, 0, fmt.Errorf("random %v %v: want two whole numbers", lo, hi)
+	}
+	if most < least {
+		return 0, 0, fmt.Errorf("random %v %v: the least is above the most", lo, hi)
+	}
+	return least, uint64(most) - uint64(least) + 1, nil
+}
+
+// whole is the whole number that a value of a template stands for. Values of
+// args, captures and tables are strings.
+func whole(v any) (int, bool) {
+	r := reflect.ValueOf(v)
+	switch {
+	case !r.IsValid():
+	case r.CanInt():
+		return int(r.Int()), true
+	case r.CanFloat(): // 1e6 is one, in a template
+		f := r.Float()
+		return int(f), f == math.Trunc(f) && math.Abs(f) < 1<<53
+	case r.Kind() == reflect.String:
+		n, err := strconv.Atoi(r.String())
+		return n, err == nil
+	}
+	return 0, false
+}

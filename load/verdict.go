@@ -1,0 +1,132 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// When a load is doubted: above this share of the generator's cores, below this
+// share of the rate, above this lateness at the 99th percentile, or this share
+// of waiting requests.
+const (
+	mostCPU      = 0.8
+	leastRate    = 0.99
+	mostLateness = time.Millisecond
+	mostWaited   = 0.01
+)
+
+// doubt fills in the warnings, and Saturated: why latency is not to be compared.
+func (r *runner) doubt(rec *Record, sum *totals) {
+	warn := func(format string, args ...any) { rec.Warnings = append(rec.Warnings, fmt.Sprintf(format, args...)) }
+	if rec.Failed > 0 {
+		warn("%d of %d requests failed: %s", rec.Failed, rec.Requests, causes(rec.Failures))
+	}
+	if len(sum.asides) > 0 {
+		warn("requests that are not measured failed: %s", causes(sum.asides))
+	}
+	if sum.redirects > 0 {
+		warn("%d answers were redirects (status 3xx), which count as success and are not followed (consider: the path that they lead to)", sum.redirects)
+	}
+	if n := r.resent(); n > 0 {
+		warn("%d requests were sent again on a new connection, as the service had closed theirs; their latency includes both", n)
+	}
+	if rec.Requests == 0 {
+		return
+	}
+	var limits []string
+	limit := func(reason, cure string) {
+		limits = append(limits, reason)
+		warn("%s: latency is not compared (consider: %s)", reason, cure)
+	}
+	if rec.CPU > mostCPU {
+		limit(fmt.Sprintf("the generator used %.0f %% of its CPU time", 100*rec.CPU), "a lower rate, fewer connections, or more CPU for dyno")
+	}
+	if r.rec.open {
+		r.doubtSchedule(rec, sum, warn, limit)
+	}
+	rec.Saturated = strings.Join(limits, "; ")
+}
+
+// doubtSchedule says how far an open load was from its schedule.
+func (r *runner) doubtSchedule(rec *Record, sum *totals, warn func(string, ...any), limit func(reason, cure string)) {
+	if rec.Unsent > 0 {
+		warn("%d requests were due and could not be sent before the load ended", rec.Unsent)
+	}
+	// What one slow answer explains is a stall, which latency tells of, and no
+	// rate that cannot be held.
+	planned := r.planned().Seconds()
+	behind := max(sum.sentAt-sum.dueLast-rec.Service.Max(), 0).Seconds()
+	asked := float64(rec.Requests+rec.Unsent) / planned
+	if got := float64(rec.Requests) / (planned + behind); r.complete && got < leastRate*asked {
+		limit(fmt.Sprintf("the rate was %.4g/s, not the %.4g/s asked for", got, asked), "a lower rate, or more concurrency")
+	}
+	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness {
+		limit(fmt.Sprintf("the generator sent late, p99 %v", p99.Round(10*time.Microsecond)), "a lower rate, or more CPU for dyno")
+	}
+	if share := float64(rec.Waited) / float64(rec.Requests); share > mostWaited {
+		warn("%.1f %% of the requests waited for one of %d connections, which latency includes (consider: more concurrency)",
+			100*share, r.load.Concurrency)
+	}
+}
+
+// causes lists failures, the most frequent first.
+func causes(m map[string]int) string {
+	var list []string
+	for _, c := range ranked(m) {
+		list = append(list, fmt.Sprintf("%s (%d)", c, m[c]))
+	}
+	return strings.Join(list, ", ")
+}
+
+func ranked(m map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(m[b]-m[a], strings.Compare(a, b))
+	})
+}
+
+// verdict says whether the record may stand: fast errors are no good latency,
+// and no data is no pass.
+func (r *runner) verdict(rec *Record) error {
+	if rec.Requests+rec.Unsent == 0 {
+		return fmt.Errorf("load %s: no request was measured (consider: a longer duration)", r.base)
+	}
+	bad, all := rec.Failed+rec.Unsent, rec.Requests+rec.Unsent
+	share := float64(bad) / float64(all)
+	if share <= r.limit {
+		return nil
+	}
+	most, verb := "not sent in time", "failed"
+	if rec.Unsent > 0 {
+		verb = "failed or were not sent in time"
+	}
+	if top := ranked(rec.Failures); len(top) > 0 && int64(rec.Failures[top[0]]) >= rec.Unsent {
+		most = top[0]
+	}
+	return fmt.Errorf("load %s: %d of %d requests %s (%.3g %%), more than the %v allowed: most often %s (consider: %s)",
+		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure(most))
+}
+
+// cure is what most often helps against a cause.
+func cure(cause string) string {
+	switch {
+	case cause == "connection refused", cause == "connection reset", cause == "connection closed", cause == "host not found":
+		return "whether the service is still up at this address; its log may say why not"
+	case cause == causeTimeout:
+		return "a longer timeout, or less load"
+	case cause == "not sent in time":
+		return "a lower rate, or more concurrency"
+	case cause == "too many open files", cause == "no free local port":
+		return "a lower concurrency, or a higher ulimit -n"
+	case cause == "status 429", strings.HasPrefix(cause, "status 5"):
+		return "less load; the service's log may say why"
+	case strings.HasPrefix(cause, "status "):
+		return "expect: in the step if this status is right, or else its path, headers and body"
+	}
+	return "the step's path and captures"
+}

@@ -1,0 +1,281 @@
+package load
+
+import (
+	"errors"
+	"io"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A wire is a client's connection in a loop, with the request under way on it.
+type wire struct {
+	c     *client
+	index int32 // in its loop
+	era   int32 // of connections: an event of an earlier one is void
+	fd    int   // -1 if there is no connection
+	used  bool  // it has served a request
+	state wireState
+
+	p       parser
+	step    *step
+	req     *request
+	due     due
+	left    []byte        // of the request, still to be written
+	heard   time.Duration // when the last byte came, or the request was sent
+	ended   bool          // the service has closed its side
+	resent  bool
+	waiting bool // it is in loop.more
+}
+
+type wireState uint8
+
+const (
+	idle wireState = iota
+	connecting
+	underway // writing, or reading, or both
+)
+
+func (w *wire) call() *call { return &w.c.calls[0] }
+
+func (w *wire) close() {
+	if w.fd >= 0 {
+		unix.Close(w.fd)
+		w.fd = -1
+		w.era++
+	}
+	w.used, w.ended = false, false
+}
+
+// overdue reports whether the request has run into a time-out.
+func (w *wire) overdue(now time.Duration, lim *limits) bool {
+	sent := w.call().out.sent
+	return now-sent >= lim.total ||
+		lim.connect > 0 && w.state == connecting && now-sent >= lim.connect ||
+		lim.read > 0 && w.state == underway && now-w.heard >= lim.read
+}
+
+// send sends a request of the client for the due time l.due.
+func (l *loop) send(w *wire) error {
+	k := w.call()
+	w.due, w.resent = l.due, false
+	w.step = l.ls.r.scenario.loop[0].pick()
+	w.req = w.c.prepare(k, w.step)
+	if w.req == nil {
+		return l.settle(w)
+	}
+	k.out.sent = l.now()
+	return l.start(w)
+}
+
+// start begins to send w.req, on a new connection if need be.
+func (l *loop) start(w *wire) error {
+	w.p.reset(w.req.method == "HEAD", w.req.keep, w.req.header)
+	w.left, w.heard = w.req.wire, w.call().out.sent
+	if w.fd >= 0 {
+		w.state = underway
+		return l.write(w)
+	}
+	w.state = connecting
+	if err := l.connect(w); err != nil {
+		return l.fail(w, err)
+	}
+	return nil
+}
+
+// connect begins to connect; the connection becomes writable when it is there.
+func (l *loop) connect(w *wire) (err error) {
+	w.fd, err = unix.Socket(l.ls.inet, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		w.fd = -1
+		return err
+	}
+	_ = unix.SetsockoptInt(w.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	err = unix.Connect(w.fd, l.ls.addr)
+	if err != nil && err != unix.EINPROGRESS {
+		return err
+	}
+	return unix.EpollCtl(l.ep, unix.EPOLL_CTL_ADD, w.fd, &unix.EpollEvent{
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: w.index, Pad: w.era,
+	})
+}
+
+// handle does what an event calls for.
+func (l *loop) handle(ev *unix.EpollEvent) error {
+	if ev.Fd == wakeIndex {
+		var b [8]byte
+		unix.Read(l.wake, b[:])
+		return nil
+	}
+	w := l.wires[ev.Fd]
+	if w.fd < 0 || ev.Pad != w.era {
+		return nil
+	}
+	ended := ev.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
+	w.ended = w.ended || ended
+	switch {
+	case w.state == idle:
+		if ev.Events&unix.EPOLLIN != 0 || ended { // closed, or a word that nobody asked for
+			w.close()
+		}
+		return nil
+	case w.state == connecting:
+		if ev.Events&unix.EPOLLOUT == 0 && !ended {
+			return nil
+		}
+		if code, err := unix.GetsockoptInt(w.fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || code != 0 {
+			return l.fail(w, unix.Errno(code))
+		}
+		w.state = underway
+		w.heard = l.now()
+		return l.write(w)
+	}
+	if ev.Events&unix.EPOLLOUT != 0 && len(w.left) > 0 {
+		if err := l.write(w); err != nil || w.state == idle {
+			return err
+		}
+	}
+	if ev.Events&unix.EPOLLIN != 0 || ended {
+		return l.read(w, false)
+	}
+	return nil
+}
+
+// write writes as much as the connection takes now.
+func (l *loop) write(w *wire) error {
+	for len(w.left) > 0 {
+		n, errno := writeSocket(w.fd, w.left)
+		switch errno {
+		case 0:
+			w.left = w.left[n:]
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return nil
+		default:
+			// A service may answer before it has read all, and close: the
+			// answer counts, and if there is none reading will say so.
+			w.left = nil
+			w.p.close = true
+			return l.read(w, false)
+		}
+	}
+	return nil
+}
+
+// turns bounds how often one connection is read before others have their turn.
+const turns = 16
+
+// read reads what there is of the answer. An edge-triggered event comes once:
+// reading ends when the socket is empty, or the wire waits in l.more.
+func (l *loop) read(w *wire, again bool) error {
+	if again {
+		w.waiting = false
+	}
+	if w.state != underway || w.waiting {
+		return nil
+	}
+	for range turns {
+		n, errno := readSocket(w.fd, l.buf)
+		switch {
+		case errno == unix.EINTR:
+			continue
+		case errno == unix.EAGAIN:
+			return nil
+		case errno != 0:
+			return l.fail(w, errno)
+		case n == 0:
+			if err := w.p.eof(); err != nil {
+				return l.fail(w, err)
+			}
+			w.p.close = true
+			return l.complete(w)
+		}
+		used, done, err := w.p.feed(l.buf[:n])
+		if err != nil {
+			return l.fail(w, err)
+		}
+		if done {
+			w.p.close = w.p.close || used < n || w.ended
+			return l.complete(w)
+		}
+		if l.ls.limit.read > 0 {
+			w.heard = l.now()
+		}
+		if n < len(l.buf) && !w.ended { // a short read empties a socket (epoll(7))
+			return nil
+		}
+	}
+	w.waiting = true
+	l.more = append(l.more, w)
+	return nil
+}
+
+// complete ends a request that was answered.
+func (l *loop) complete(w *wire) error {
+	k := w.call()
+	k.out.done = l.now()
+	k.answer = answer{w.p.status, w.p.header, w.p.body, w.p.bytes}
+	if w.used = true; w.p.close || w.req.closes || len(w.left) > 0 {
+		w.close()
+	}
+	w.c.finish(l.ctx, k, w.step, w.req, nil)
+	return l.settle(w)
+}
+
+// fail ends a request that was not answered, or sends it once more if the
+// service had closed the connection before.
+func (l *loop) fail(w *wire, err error) error {
+	stale := w.used && !w.p.began && !w.resent && w.req.idempotent() &&
+		(err == io.EOF || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE))
+	w.close()
+	if stale {
+		w.resent = true
+		l.ls.resent.Add(1)
+		return l.start(w)
+	}
+	k := w.call()
+	k.out.done = l.now()
+	w.c.finish(l.ctx, k, w.step, w.req, err)
+	return l.settle(w)
+}
+
+// settle counts a request that is over and frees the client.
+func (l *loop) settle(w *wire) error {
+	w.state = idle
+	l.busy--
+	l.free = append(l.free, w)
+	o := &w.call().out
+	l.src.put(o.done)
+	if !l.measured || o.cause != "" && l.ctx.Err() != nil {
+		w.c.count()
+		return nil
+	}
+	err := l.ls.r.note(w.c, w.step, w.due, o)
+	w.c.count()
+	return err
+}
+
+// The system calls of a loop. Reads and writes do not block, so the scheduler
+// is not told of them, which would take as long as they do. Waiting is told.
+
+func readSocket(fd int, b []byte) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	return int(n), errno
+}
+
+func writeSocket(fd int, b []byte) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL, 0, 0)
+	return int(n), errno
+}
+
+// epollWait is epoll_pwait2(2), whose time-out is exact.
+func epollWait(ep int, events []unix.EpollEvent, d time.Duration) (int, unix.Errno) {
+	t := unix.NsecToTimespec(int64(d))
+	if d == 0 {
+		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(ep), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(unsafe.Pointer(&t)), 0, 0)
+		return int(n), errno
+	}
+	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(ep), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(unsafe.Pointer(&t)), 0, 0)
+	return int(n), errno
+}

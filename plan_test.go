@@ -211,9 +211,11 @@ func TestLoadString(t *testing.T) {
 	}
 }
 
-// Each mistake names its place and shows the line.
+// A planMistake is what is wrong with a plan, and where.
+type planMistake struct{ name, plan, line, want string }
+
 func TestPlanMistakes(t *testing.T) {
-	for _, c := range []struct{ name, plan, line, want string }{
+	testMistakes(t, []planMistake{
 		{"unknown key", "repeats: 5\n", "1:1", `unknown key "repeats" (did you mean repeat?)`},
 		{"unknown nested key", "load:\n  concurency: 2\n", "2:3", `did you mean concurrency?`},
 		{"not YAML", "name: [1\n", "1:7", "sequence end token ']' not found"},
@@ -237,6 +239,12 @@ func TestPlanMistakes(t *testing.T) {
 		{"old Go", "subject: {package: ., go: new}\n", "1:23", `bad Go version "new"`},
 		{"step in two parts", "load:\n  client:\n    setup: [{name: a, path: /, measure: true}]\n    loop:\n      - GET /b\n      - {name: a, path: /}\n", "6:9", `step "a" is measured in setup and in loop`},
 		{"status", "load: {path: /, expect: 2000}\n", "1:25", `bad status "2000"`},
+		{"probe", "probes: {use: [perf]}\n", "1:9", `unknown probe "perf"`},
+	})
+}
+
+func TestLoadMistakes(t *testing.T) {
+	testMistakes(t, []planMistake{
 		{"sleep", "load: {client: {loop: [GET /, sleep: 2]}}\n", "1:38", `bad sleep "2" (want for example 1s or 500ms..1.5s)`},
 		{"sleep backwards", "load: {client: {loop: [GET /, sleep: 2s..1s]}}\n", "1:38", `bad sleep "2s..1s"`},
 		{"sleep and more", "load: {client: {loop: [{path: /, sleep: 1s}]}}\n", "1:25", "a step that sleeps has nothing else; this has path too"},
@@ -280,8 +288,12 @@ func TestPlanMistakes(t *testing.T) {
 		{"command and level", "load: {command: wrk}\nvary: {load.rate: [5]}\n", "1:1", "load has command and rate"},
 		{"keep", "load: {keep_requests: some}\n", "1:8", `bad keep_requests "some" (want all or none)`},
 		{"keep none", "load: {keep_requests: none, max_requests_kept: 5}\n", "1:29", "no meaning with keep_requests: none"},
-		{"probe", "probes: {use: [perf]}\n", "1:9", `unknown probe "perf"`},
-	} {
+	})
+}
+
+// testMistakes: each mistake names its place and shows the line.
+func testMistakes(t *testing.T, mistakes []planMistake) {
+	for _, c := range mistakes {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := dyno.ParsePlan("dyno.yaml", []byte(c.plan))
 			var mistake *dyno.PlanError

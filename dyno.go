@@ -15,6 +15,8 @@ package dyno
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -119,35 +121,55 @@ type Load struct {
 
 // String describes the load, and from when its latency runs.
 func (l Load) String() string {
+	if l.Command != "" {
+		return "load of another generator: " + l.Command
+	}
 	l = l.Resolved()
 	much := fmt.Sprintf("for %v", l.Duration)
 	if l.Requests > 0 {
 		much = fmt.Sprintf("%d requests in all", l.Requests)
 	}
+	if l.RequestsPerClient > 0 {
+		much = fmt.Sprintf("%d requests each", l.RequestsPerClient)
+	}
 	warm := ""
 	if l.Warmup > 0 {
 		warm = fmt.Sprintf(" after %v of warm-up", l.Warmup)
+	}
+	if l.Targets != "" {
+		much += " with the requests of " + filepath.Base(l.Targets)
 	}
 	if l.Rate.Open() {
 		arrival := l.Arrival
 		if arrival == "" {
 			arrival = "constant"
 		}
-		return fmt.Sprintf("open load: %v requests per second (%s), %s%s, over at most %d connections; latency runs from when a request was due",
-			l.Rate, arrival, much, warm, l.Concurrency)
+		rate := fmt.Sprintf("%v requests per second", l.Rate)
+		if len(l.Rate) > 1 || l.Rate.Length() > 0 {
+			rate = fmt.Sprintf("requests per second %v", l.Rate)
+		}
+		most := fmt.Sprintf("at most %d connections", l.Concurrency)
+		if l.MaxInFlight != l.Concurrency {
+			most += fmt.Sprintf(" with at most %d requests under way", l.MaxInFlight)
+		}
+		return fmt.Sprintf("open load: %s (%s), %s%s, over %s; latency runs from when a request was due", rate, arrival, much, warm, most)
 	}
 	clients := fmt.Sprintf("%d clients", l.Concurrency)
 	if l.Concurrency == 1 {
 		clients = "1 client"
 	}
-	if l.RequestsPerClient > 0 {
-		much = fmt.Sprintf("%d requests each", l.RequestsPerClient)
-	}
 	return fmt.Sprintf("closed load: %s, %s%s; latency runs from when a request was sent", clients, much, warm)
 }
 
-// Resolved returns the load with its defaults written out.
+// Resolved returns the load with its defaults written out. Those of dyno's own
+// generator mean nothing to a command, and a GET / nothing beside targets.
 func (l Load) Resolved() Load {
+	if l.MaxFailures == nil {
+		l.MaxFailures = fraction(DefaultMaxFailures)
+	}
+	if l.Command != "" {
+		return l
+	}
 	if l.Concurrency == 0 {
 		l.Concurrency = DefaultConcurrency
 		if l.Rate.Open() {
@@ -165,10 +187,7 @@ func (l Load) Resolved() Load {
 	if l.Timeout == 0 {
 		l.Timeout = DefaultTimeout
 	}
-	if l.MaxFailures == nil {
-		l.MaxFailures = fraction(DefaultMaxFailures)
-	}
-	if len(l.Client.Loop) == 0 {
+	if len(l.Client.Loop) == 0 && l.Targets == "" {
 		l.Client.Loop = []Step{{Path: "/"}}
 	}
 	return l
@@ -189,8 +208,24 @@ func (e Experiment) Resolved() Experiment {
 	if e.Subject.Launched() && e.Subject.ReadyTimeout == 0 {
 		e.Subject.ReadyTimeout = DefaultReadyTimeout
 	}
-	e.Load = e.Load.Resolved()
+	given := e.Load
+	e.Load = given.Resolved()
+	// What the levels decide is resolved in each trial.
+	rate := e.varies("load.rate")
+	if rate {
+		e.Load.Duration = given.Duration
+	}
+	if rate || e.varies("load.concurrency") {
+		e.Load.Concurrency, e.Load.MaxInFlight = given.Concurrency, given.MaxInFlight
+	}
 	return e
+}
+
+// varies reports whether the factor is one of the experiment's.
+func (e *Experiment) varies(factor string) bool {
+	return slices.ContainsFunc(e.Levels(), func(s Setting) bool {
+		return slices.ContainsFunc(s, func(l Level) bool { return l.Factor == factor })
+	})
 }
 
 func fraction(f Fraction) *Fraction { return &f }

@@ -117,6 +117,29 @@ func (d *decoder) path(p string) string {
 	return p
 }
 
+// pathTo reads the path of a file, which it makes absolute.
+func (d *decoder) pathTo(to *string) func(ast.Node) {
+	return func(n ast.Node) {
+		p := d.scalar(n)
+		if p == "" {
+			d.fail(n, "want the path of a file")
+		}
+		*to = d.path(p)
+	}
+}
+
+// pathsTo reads a table of them.
+func (d *decoder) pathsTo(to *map[string]string) func(ast.Node) {
+	return func(n ast.Node) {
+		*to = map[string]string{}
+		d.pairs(n, func(k, v ast.Node) {
+			var file string
+			d.pathTo(&file)(v)
+			(*to)[d.scalar(k)] = file
+		})
+	}
+}
+
 func (d *decoder) vary(n ast.Node, fs *Factors) {
 	d.pairs(n, func(key, value ast.Node) {
 		f := Factor{Name: d.scalar(key)}
@@ -136,11 +159,9 @@ func (d *decoder) settings(n ast.Node, ss *[]Setting) {
 func (d *decoder) load(n ast.Node, l *Load) {
 	var one Step
 	alone := false
-	single := func(set func(ast.Node)) func(ast.Node) {
-		return func(n ast.Node) { alone = true; set(n) }
-	}
-	d.mapping(n, fields{
+	keys := fields{
 		"concurrency":         d.count(&l.Concurrency),
+		"max_in_flight":       d.count(&l.MaxInFlight),
 		"requests":            d.count(&l.Requests),
 		"requests_per_client": d.count(&l.RequestsPerClient),
 		"duration":            d.positive(&l.Duration),
@@ -149,18 +170,26 @@ func (d *decoder) load(n ast.Node, l *Load) {
 			d.check(n, err)
 			l.Rate = r
 		},
-		"arrival":      d.text(&l.Arrival),
-		"warmup":       d.duration(&l.Warmup),
-		"idle":         d.duration(&l.Idle),
-		"timeout":      d.positive(&l.Timeout),
-		"max_failures": d.fraction(&l.MaxFailures),
-		"client":       func(n ast.Node) { d.client(n, &l.Client) },
-		"path":         single(d.text(&one.Path)),
-		"method":       single(d.text(&one.Method)),
-		"headers":      single(d.table(&one.Headers)),
-		"body":         single(d.text(&one.Body)),
-		"expect":       single(d.statuses(&one.Expect)),
-	})
+		"arrival":           d.text(&l.Arrival),
+		"warmup":            d.duration(&l.Warmup),
+		"idle":              d.duration(&l.Idle),
+		"timeout":           d.positive(&l.Timeout),
+		"connect_timeout":   d.positive(&l.ConnectTimeout),
+		"read_timeout":      d.positive(&l.ReadTimeout),
+		"max_failures":      d.fraction(&l.MaxFailures),
+		"http":              d.text(&l.HTTP),
+		"insecure":          func(n ast.Node) { l.Insecure = d.boolean(n) },
+		"data":              d.pathsTo(&l.Data),
+		"targets":           d.pathTo(&l.Targets),
+		"command":           d.text(&l.Command),
+		"keep_requests":     d.text(&l.KeepRequests),
+		"max_requests_kept": d.count(&l.MaxRequestsKept),
+		"client":            func(n ast.Node) { d.client(n, &l.Client) },
+	}
+	for key, set := range d.request(&one) {
+		keys[key] = func(n ast.Node) { alone = true; set(n) }
+	}
+	d.mapping(n, keys)
 	if !alone {
 		return
 	}
@@ -170,7 +199,20 @@ func (d *decoder) load(n ast.Node, l *Load) {
 	if one.Path == "" {
 		one.Path = "/"
 	}
+	one.Method = strings.ToUpper(one.Method)
 	l.Client.Loop = []Step{one}
+}
+
+// request has the keys of a step that a load may have too.
+func (d *decoder) request(s *Step) fields {
+	return fields{
+		"path":      d.text(&s.Path),
+		"method":    d.text(&s.Method),
+		"headers":   d.table(&s.Headers),
+		"body":      d.text(&s.Body),
+		"body_file": d.pathTo(&s.BodyFile),
+		"expect":    d.statuses(&s.Expect),
+	}
 }
 
 func (d *decoder) client(n ast.Node, c *Client) {
@@ -191,19 +233,20 @@ func (d *decoder) steps(n ast.Node, steps *[]Step) {
 			}
 			s.Method, s.Path = method, strings.TrimSpace(path)
 		} else {
-			d.mapping(n, fields{
-				"name":    d.text(&s.Name),
-				"method":  d.text(&s.Method),
-				"path":    d.text(&s.Path),
-				"headers": d.table(&s.Headers),
-				"body":    d.text(&s.Body),
-				"expect":  d.statuses(&s.Expect),
-				"capture": d.table(&s.Capture),
-				"measure": func(n ast.Node) { b := d.boolean(n); s.Measure = &b },
-			})
+			keys := d.request(&s)
+			keys["name"] = d.text(&s.Name)
+			keys["capture"] = d.table(&s.Capture)
+			keys["measure"] = func(n ast.Node) { b := d.boolean(n); s.Measure = &b }
+			keys["parallel"] = func(n ast.Node) { d.parallel(n, &s.Parallel) }
+			keys["sleep"] = func(n ast.Node) {
+				v, err := ParseSleep(d.scalar(n))
+				d.check(n, err)
+				s.Sleep = v
+			}
+			d.mapping(n, keys)
 		}
-		if s.Path == "" {
-			d.fail(n, "a step needs a path")
+		if s.Path == "" && s.Sleep == (Sleep{}) && len(s.Parallel.Steps) == 0 {
+			d.fail(n, "a step needs a path (or sleep, or a list of parallel steps)")
 		}
 		s.Method = strings.ToUpper(s.Method)
 		if i := strings.IndexFunc(s.Method, func(r rune) bool { return r < 'A' || r > 'Z' }); i >= 0 {
@@ -211,6 +254,17 @@ func (d *decoder) steps(n ast.Node, steps *[]Step) {
 		}
 		*steps = append(*steps, s)
 	})
+}
+
+// parallel reads a number of requests, or a list of steps.
+func (d *decoder) parallel(n ast.Node, p *Parallel) {
+	if _, ok := n.(*ast.SequenceNode); !ok {
+		d.count(&p.Times)(n)
+		return
+	}
+	if d.steps(n, &p.Steps); len(p.Steps) == 0 {
+		d.fail(n, "want at least one step")
+	}
 }
 
 func (d *decoder) statuses(to *[]int) func(ast.Node) {

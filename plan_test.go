@@ -59,31 +59,163 @@ func TestParsePlan(t *testing.T) {
 	}
 }
 
-// What run.json keeps of a plan is read by the same parser when a run is resumed.
-func TestPlanRoundTrip(t *testing.T) {
-	a, err := dyno.ParsePlan("/work/x/dyno.yaml", []byte(studyPlan))
-	if err != nil {
-		t.Fatal(err)
+// Study 003's load, and every other word of one.
+const (
+	usersPlan = `subject: {url: http://127.0.0.1:8080}
+load:
+  concurrency: 100
+  duration: 30s
+  connect_timeout: 1s
+  read_timeout: 5s
+  insecure: true
+  data: {users: users.csv}
+  keep_requests: none
+  client:
+    setup: [{method: PUT, path: /upload, body_file: big.bin}, sleep: 10ms..20ms]
+    loop:
+      - {path: "/a/{{.users.id}}", parallel: 100}
+      - {name: page, parallel: [GET /b, {path: /c, measure: false, capture: {c: .c}}]}
+      - sleep: 1s
+`
+	openPlan = `subject: {url: https://127.0.0.1:8080}
+vary: {load.concurrency: [20, 40]}
+load:
+  rate: 100→2000 over 60s then 2000 over 30s
+  arrival: poisson
+  max_in_flight: 2000
+  http: 2
+  max_requests_kept: 1_000_000
+  path: /
+  method: put
+  body_file: ../big.bin
+`
+	ratesPlan   = "subject: {binary: ./x}\nvary: {load.rate: [500/s, 0->100 over 10s]}\nload: {targets: t.txt, warmup: 1s}\n"
+	commandPlan = "subject: {binary: ./x}\nvary: {arg.vus: [1, 2]}\nload: {command: 'k6 run --vus {{.arg.vus}} x.js', idle: 1s, max_failures: 0}\n"
+)
+
+func TestParseLoad(t *testing.T) {
+	plan := func(src string) *dyno.Load {
+		e, err := dyno.ParsePlan("/work/x/dyno.yaml", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Check(); err != nil {
+			t.Fatal(err)
+		}
+		return &e.Load
 	}
-	data, err := json.MarshalIndent(a, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := dyno.ParsePlan("/elsewhere/run.json", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(a, b) {
-		t.Errorf("\n%+v\nbecame\n%+v", a, b)
-	}
-	if x, y := a.Trials(), b.Trials(); !reflect.DeepEqual(x, y) {
-		t.Error("the trials are not the same")
+	measured := false
+	for _, c := range []struct{ got, want any }{
+		{*plan(usersPlan), dyno.Load{
+			Concurrency: 100, Duration: 30e9, ConnectTimeout: 1e9, ReadTimeout: 5e9, Insecure: true,
+			Data: map[string]string{"users": "/work/x/users.csv"}, KeepRequests: "none",
+			Client: dyno.Client{
+				Setup: []dyno.Step{{Method: "PUT", Path: "/upload", BodyFile: "/work/x/big.bin"}, {Sleep: dyno.Sleep{Min: 10e6, Max: 20e6}}},
+				Loop: []dyno.Step{
+					{Path: "/a/{{.users.id}}", Parallel: dyno.Parallel{Times: 100}},
+					{Name: "page", Parallel: dyno.Parallel{Steps: []dyno.Step{{Method: "GET", Path: "/b"}, {Path: "/c", Measure: &measured, Capture: map[string]string{"c": ".c"}}}}},
+					{Sleep: dyno.Sleep{Min: 1e9, Max: 1e9}},
+				},
+			}}},
+		{*plan(openPlan), dyno.Load{
+			Rate: mustRate(t, "100->2000 over 60s then 2000 over 30s"), Arrival: "poisson", MaxInFlight: 2000, HTTP: "2", MaxRequestsKept: 1e6,
+			Client: dyno.Client{Loop: []dyno.Step{{Method: "PUT", Path: "/", BodyFile: "/work/big.bin"}}}}},
+		{plan(ratesPlan).Targets, "/work/x/t.txt"},
+		{plan(commandPlan).Command, "k6 run --vus {{.arg.vus}} x.js"},
+		{plan("subject: {url: http://h}\nload: {http: 1.1, rate: 5, max_in_flight: 256}").HTTP, "1.1"},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("got  %+v\nwant %+v", c.got, c.want)
+		}
 	}
 }
 
-// Each mistake names its place and shows the line.
+// What run.json keeps of a plan is read by the same parser when a run is
+// resumed; so is the plan with its defaults written out.
+func TestPlanRoundTrip(t *testing.T) {
+	for _, plan := range []string{studyPlan, usersPlan, openPlan, ratesPlan, commandPlan} {
+		a, err := dyno.ParsePlan("/work/x/dyno.yaml", []byte(plan))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resolved := a.Resolved()
+		for _, e := range []*dyno.Experiment{a, &resolved} {
+			data, err := json.MarshalIndent(e, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := dyno.ParsePlan("/elsewhere/run.json", data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(e, b) {
+				t.Errorf("\n%+v\nbecame\n%+v", e, b)
+			}
+			if x, y := a.Trials(), b.Trials(); !reflect.DeepEqual(x, y) {
+				t.Errorf("the trials are not the same:\n%+v\n%+v", x, y)
+			}
+		}
+	}
+}
+
+// A rate that is a level decides what the defaults mean.
+func TestTrialsOfRates(t *testing.T) {
+	e := &dyno.Experiment{
+		Subject: dyno.Subject{Binary: "x"},
+		Factors: dyno.Factors{{Name: "load.rate", Levels: []string{"50", "0->10 over 7s"}}, {Name: "load.concurrency", Levels: []string{"300", "3"}}},
+		Repeats: 1,
+	}
+	check := func() {
+		t.Helper()
+		if err := e.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check()
+	for _, tr := range e.Trials() {
+		length := dyno.DefaultDuration
+		if tr.Setting[0].Value != "50" {
+			length = 7e9
+		}
+		most := map[string]int{"300": 300, "3": 3}[tr.Setting[1].Value]
+		if l := tr.Load; l.Duration != length || l.Concurrency != most || l.MaxInFlight != most {
+			t.Errorf("%s: %+v", tr.Setting, l)
+		}
+	}
+	e.Factors = e.Factors[:1]
+	check()
+	if l := e.Trials()[0].Load; l.Concurrency != dyno.DefaultConnections {
+		t.Errorf("%d connections, want the default of an open load", l.Concurrency)
+	}
+	e.Load.Duration = 10e9
+	if err := e.Check(); err == nil || !strings.Contains(err.Error(), "the rate has its own length, 7s") {
+		t.Errorf("a duration beside stages that end: %v", err)
+	}
+}
+
+func TestLoadString(t *testing.T) {
+	ramp := mustRate(t, "100->2000 over 60s then 2000 over 30s")
+	for _, c := range []struct {
+		load dyno.Load
+		want string
+	}{
+		{dyno.Load{}, "closed load: 10 clients, for 10s; latency runs from when a request was sent"},
+		{dyno.Load{Concurrency: 1, RequestsPerClient: 5, Warmup: 1e9, Targets: "/a/t.txt"}, "closed load: 1 client, 5 requests each with the requests of t.txt after 1s of warm-up; latency runs from when a request was sent"},
+		{dyno.Load{Rate: dyno.PerSecond(1e6)}, "open load: 1000000 requests per second (constant), for 10s, over at most 256 connections; latency runs from when a request was due"},
+		{dyno.Load{Rate: ramp, Arrival: "poisson", MaxInFlight: 500}, "open load: requests per second 100->2000 over 1m0s then 2000 over 30s (poisson), for 1m30s, over at most 256 connections with at most 500 requests under way; latency runs from when a request was due"},
+		{dyno.Load{Command: "k6 run x.js"}, "load of another generator: k6 run x.js"},
+	} {
+		if got := c.load.String(); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// A planMistake is what is wrong with a plan, and where.
+type planMistake struct{ name, plan, line, want string }
+
 func TestPlanMistakes(t *testing.T) {
-	for _, c := range []struct{ name, plan, line, want string }{
+	testMistakes(t, []planMistake{
 		{"unknown key", "repeats: 5\n", "1:1", `unknown key "repeats" (did you mean repeat?)`},
 		{"unknown nested key", "load:\n  concurency: 2\n", "2:3", `did you mean concurrency?`},
 		{"not YAML", "name: [1\n", "1:7", "sequence end token ']' not found"},
@@ -108,7 +240,60 @@ func TestPlanMistakes(t *testing.T) {
 		{"step in two parts", "load:\n  client:\n    setup: [{name: a, path: /, measure: true}]\n    loop:\n      - GET /b\n      - {name: a, path: /}\n", "6:9", `step "a" is measured in setup and in loop`},
 		{"status", "load: {path: /, expect: 2000}\n", "1:25", `bad status "2000"`},
 		{"probe", "probes: {use: [perf]}\n", "1:9", `unknown probe "perf"`},
-	} {
+	})
+}
+
+func TestLoadMistakes(t *testing.T) {
+	testMistakes(t, []planMistake{
+		{"sleep", "load: {client: {loop: [GET /, sleep: 2]}}\n", "1:38", `bad sleep "2" (want for example 1s or 500ms..1.5s)`},
+		{"sleep backwards", "load: {client: {loop: [GET /, sleep: 2s..1s]}}\n", "1:38", `bad sleep "2s..1s"`},
+		{"sleep and more", "load: {client: {loop: [{path: /, sleep: 1s}]}}\n", "1:25", "a step that sleeps has nothing else; this has path too"},
+		{"only sleep", "load: {client: {loop: [sleep: 1s]}}\n", "1:17", "the loop only sleeps"},
+		{"no path", "load: {client: {loop: [name: a]}}\n", "1:24", "a step needs a path"},
+		{"parallel", "load: {client: {loop: [{path: /, parallel: 0}]}}\n", "1:44", "want at least 1, got 0"},
+		{"parallel nothing", "load: {client: {loop: [parallel: []]}}\n", "1:34", "want at least one step"},
+		{"list and path", "load: {client: {loop: [{parallel: [GET /], path: /}]}}\n", "1:44", "a list of parallel steps has nothing else but a name; this has path too"},
+		{"parallel in parallel", "load: {client: {loop: [parallel: [GET /, {path: /, parallel: 2}]]}}\n", "1:42", "a parallel step is one request"},
+		{"list in list", "load:\n  client:\n    loop:\n      - parallel:\n        - parallel: [GET /]\n", "5:11", "a parallel step is one request"},
+		{"sleep in parallel", "load: {client: {loop: [parallel: [GET /, sleep: 1s]]}}\n", "1:42", "has no sleep or parallel itself"},
+		{"path in parallel", "load:\n  client:\n    loop:\n      - parallel:\n        - GET /a\n        - GET b\n", "6:11", `path "b" of a step does not begin with a slash`},
+		{"captured at once", "load: {client: {loop: [{path: /, parallel: 2, capture: {a: .a}}]}}\n", "1:47", "not from 2 parallel ones"},
+		{"parallel in two parts", "load: {client: {setup: [{path: /a, measure: true}], loop: [parallel: [{path: /a}]]}}\n", "1:60", `step "GET /a" is measured in setup and in loop`},
+		{"two bodies", "load: {client: {loop: [{path: /, body: a, body_file: b}]}}\n", "1:43", "both body and body_file"},
+		{"two bodies alone", "load: {body: a, body_file: b}\n", "1:1", "both body and body_file"},
+		{"capture alone", "load: {path: /, capture: {a: .a}}\n", "1:17", `unknown key "capture"`},
+		{"rate", "load: {rate: 100->200}\n", "1:14", `bad rate "100->200": a stage is over some time`},
+		{"rate and sleep", "load: {rate: 5, client: {loop: [sleep: 1s]}}\n", "1:33", "with a rate the step is one request"},
+		{"rate and parallel", "load: {rate: 5, client: {loop: [{path: /, parallel: 2}]}}\n", "1:33", "sleep and parallel are for a closed load"},
+		{"rate and duration", "load: {rate: 5 over 1m, duration: 10s}\n", "1:25", "the rate has its own length, 1m0s (consider: leave duration out)"},
+		{"rate and requests", "load: {rate: 5 over 1m, requests: 301}\n", "1:25", "the stages of the rate end before 301 requests are due"},
+		{"rate without end", "load: {rate: 0->5 over 1m then 5}\n", "1:8", "the last stage of the rate has no end"},
+		{"arrival", "load: {rate: 5, arrival: even}\n", "1:17", `unknown arrival "even"`},
+		{"closed in flight", "load: {max_in_flight: 5}\n", "1:8", "max_in_flight needs a rate"},
+		{"in flight", "load: {rate: 5, http: 1.1, max_in_flight: 257}\n", "1:28", "each of 256 connections has one request under way"},
+		{"level in flight", "load: {rate: 5, http: 1.1, max_in_flight: 7}\nvary: {load.concurrency: [10, 5]}\n", "1:28", "each of 5 connections"},
+		{"connect timeout", "load: {connect_timeout: 31s}\n", "1:8", "connect_timeout is 31s, longer than the timeout of the whole request, 30s"},
+		{"read timeout", "load: {read_timeout: 2s, timeout: 1s}\n", "1:8", "read_timeout is 2s, longer than"},
+		{"HTTP", "load: {http: 3}\n", "1:8", `unknown version "3" of HTTP (want 1.1 or 2)`},
+		{"insecure", "load: {insecure: maybe}\n", "1:18", `want true or false, got "maybe"`},
+		{"data", "load: {data: users.csv}\n", "1:14", "want a mapping"},
+		{"no data", "load: {data: {users: ''}}\n", "1:22", "want the path of a file"},
+		{"data name", "load: {data: {a-b: x.csv}}\n", "1:15", `bad name "a-b" of data`},
+		{"data taken", "load: {data: {a: x.csv, counter: x.csv}}\n", "1:25", "data cannot be named counter"},
+		{"data captured", "load:\n  data: {a: x.csv}\n  client: {loop: [parallel: [{path: /b, capture: {a: .a}}]]}\n", "2:10", `a is data and is captured by step "GET /b"`},
+		{"targets", "load: {targets: t.txt, path: /}\n", "1:8", "load has targets and steps of its own"},
+		{"targets and client", "load: {targets: t.txt, client: {setup: [GET /]}}\n", "1:8", "load has targets and steps of its own"},
+		{"command", "load: {command: wrk, timeout: 1s}\n", "1:22", "load has command and timeout (consider: say it in the command)"},
+		{"command and step", "load: {command: wrk, client: {loop: [GET /]}}\n", "1:22", "load has command and client"},
+		{"command and level", "load: {command: wrk}\nvary: {load.rate: [5]}\n", "1:1", "load has command and rate"},
+		{"keep", "load: {keep_requests: some}\n", "1:8", `bad keep_requests "some" (want all or none)`},
+		{"keep none", "load: {keep_requests: none, max_requests_kept: 5}\n", "1:29", "no meaning with keep_requests: none"},
+	})
+}
+
+// testMistakes: each mistake names its place and shows the line.
+func testMistakes(t *testing.T, mistakes []planMistake) {
+	for _, c := range mistakes {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := dyno.ParsePlan("dyno.yaml", []byte(c.plan))
 			var mistake *dyno.PlanError
@@ -124,7 +309,9 @@ func TestPlanMistakes(t *testing.T) {
 }
 
 func FuzzParsePlan(f *testing.F) {
-	f.Add(studyPlan)
+	for _, plan := range []string{studyPlan, usersPlan, openPlan, ratesPlan, commandPlan} {
+		f.Add(plan)
+	}
 	f.Add("vary: {GOGC: [1, 2]}\nload: [1]\n")
 	f.Fuzz(func(t *testing.T, src string) {
 		e, err := dyno.ParsePlan("dyno.yaml", []byte(src))
@@ -134,6 +321,11 @@ func FuzzParsePlan(f *testing.F) {
 		}
 		if err == nil && e.Subject.String() == "" && e.Check() == nil {
 			t.Fatal("a plan without a subject passes Check")
+		}
+		if err == nil && e.Check() == nil {
+			if resolved := e.Resolved(); resolved.Check() != nil {
+				t.Fatalf("a good plan does not pass with its defaults written out: %v", resolved.Check())
+			}
 		}
 	})
 }

@@ -2,6 +2,7 @@ package dyno
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -17,7 +18,7 @@ type Rate []Stage
 // A Stage goes from one rate to another in equal steps of time.
 type Stage struct {
 	From, To float64  // requests per second
-	Over     Duration // 0: for ever, at From
+	Over     Duration // 0: for ever, at From; only the last stage
 }
 
 // PerSecond is a rate that stays the same for ever; of 0 there is none.
@@ -61,20 +62,20 @@ func (r Rate) Max() float64 {
 	return most
 }
 
-// Due returns when n requests are due: the inverse of the integral of the rate.
-// It returns false if the stages end before.
+// Due returns when n requests are due: the inverse of the integral of the rate,
+// so request 0 is due as soon as the rate is not 0. It returns false if the
+// stages end before; one of 100/s over 1s has the requests 0 to 99. Times are
+// whole nanoseconds, rounded down, and those of greater n are never earlier.
 func (r Rate) Due(n float64) (time.Duration, bool) {
 	start := 0.0 // seconds
 	for _, s := range r {
+		if s.Over == 0 {
+			return nanoseconds(start + n/s.From), s.From > 0
+		}
 		over := time.Duration(s.Over).Seconds()
-		all := (s.From + s.To) / 2 * over // requests of the stage
-		switch {
-		case over == 0 && s.From > 0:
-			return inSeconds(start + n/s.From), true
-		case n < all || n == 0:
-			// n = From t + (To-From)/(2 Over) t², solved so that nothing cancels.
-			slope := (s.To - s.From) / over
-			return inSeconds(start + rootOf(n, s.From, slope)), true
+		all := s.requests()
+		if n < all {
+			return nanoseconds(start + s.due(n, all, over)), true
 		}
 		n -= all
 		start += over
@@ -82,55 +83,85 @@ func (r Rate) Due(n float64) (time.Duration, bool) {
 	return 0, false
 }
 
-func rootOf(n, from, slope float64) float64 {
+// requests is how many are due in a stage that ends.
+func (s *Stage) requests() float64 {
+	all := (s.From + s.To) / 2 * time.Duration(s.Over).Seconds()
+	// 0.1 + 0.2 requests are 0.3: a whole number must not miss or gain one.
+	if whole := math.Round(all); math.Abs(all-whole) < 1e-12*whole {
+		return whole
+	}
+	return all
+}
+
+// due returns when n of all requests of the stage are due, in seconds from its
+// start.
+func (s *Stage) due(n, all, over float64) float64 {
+	slope := (s.To - s.From) / over
+	if slope < 0 { // backwards it goes up, and nothing cancels
+		return max(over-rise(all-n, s.To, -slope), 0)
+	}
+	return rise(n, s.From, slope)
+}
+
+// rise solves n = from t + slope/2 t² for t >= 0, in the form in which nothing
+// cancels.
+func rise(n, from, slope float64) float64 {
 	if n == 0 {
 		return 0
 	}
-	return 2 * n / (from + math.Sqrt(max(from*from+2*slope*n, 0)))
+	return 2 * n / (from + math.Sqrt(from*from+2*slope*n))
 }
 
-func inSeconds(s float64) time.Duration {
-	return time.Duration(min(s*1e9, math.MaxInt64/2))
+// nanoseconds rounds down, except that what is as near to the next nanosecond as
+// the error of a float64 is that one: 0.1 s is not 99,999,999 ns.
+func nanoseconds(seconds float64) time.Duration {
+	ns := min(seconds*1e9, math.MaxInt64/2)
+	if next := math.Ceil(ns); next-ns < 1e-3+ns*4e-16 {
+		ns = next
+	}
+	return time.Duration(ns)
 }
+
+// maxRate is one request a nanosecond: times are not finer.
+const maxRate = 1e9
 
 // ParseRate reads requests per second, "500", "500/s", "30/m", and stages such
-// as "100->2000 over 60s then 2000 over 30s"; → is as good as ->.
+// as "100->2000 over 60s then 2000 over 30s"; → is as good as ->. The last stage
+// may be without its length: "0->500 over 10s then 500".
 func ParseRate(s string) (Rate, error) {
-	bad := func() (Rate, error) {
-		return nil, fmt.Errorf("bad rate %q (want for example 500/s or 100->2000 over 60s then 2000 over 30s)", s)
+	bad := func(why string) (Rate, error) {
+		return nil, fmt.Errorf("bad rate %q%s (want for example 500/s or 100->2000 over 60s then 2000 over 30s)", s, why)
 	}
-	var r Rate
-	for _, part := range thenWord.Split(strings.TrimSpace(s), -1) {
-		var stage Stage
-		rate, over, found := strings.Cut(part, " over ")
+	parts := thenWord.Split(strings.TrimSpace(s), -1)
+	r := make(Rate, len(parts))
+	left := Duration(math.MaxInt64 / 2)
+	for i, part := range parts {
+		rate, over, ends := strings.Cut(part, " over ")
 		from, to, ramp := strings.Cut(strings.ReplaceAll(rate, "→", "->"), "->")
 		if !ramp {
 			to = from
 		}
-		var err1, err2, err3 error
-		stage.From, err1 = parsePerSecond(from)
-		stage.To, err2 = parsePerSecond(to)
-		if found {
-			if stage.Over, err3 = ParseDuration(strings.TrimSpace(over)); stage.Over == 0 {
-				return bad()
-			}
+		var errs [3]error
+		r[i].From, errs[0] = parsePerSecond(from)
+		r[i].To, errs[1] = parsePerSecond(to)
+		if ends {
+			r[i].Over, errs[2] = ParseDuration(strings.TrimSpace(over))
 		}
-		alone := !ramp && !found
-		if err1 != nil || err2 != nil || err3 != nil || ramp && !found {
-			return bad()
-		}
-		r = append(r, stage)
-		if alone && len(r) > 1 {
-			return bad()
-		}
-	}
-	for i, s := range r {
-		if s.Over == 0 && i < len(r)-1 {
-			return bad()
+		switch {
+		case errors.Join(errs[:]...) != nil:
+			return bad("")
+		case r[i].Over > left:
+			return bad(": it is longer than a century")
+		case r[i].Over > 0:
+			left -= r[i].Over
+		case ends || ramp || i < len(parts)-1:
+			return bad(": a stage is over some time")
+		case r[i].From == 0:
+			return bad(": no request would be due")
 		}
 	}
-	if !(r.Max() > 0) {
-		return bad()
+	if r.Max() == 0 {
+		return bad(": no request would be due")
 	}
 	return r, nil
 }
@@ -144,7 +175,7 @@ func parsePerSecond(s string) (float64, error) {
 		per = 1
 	}
 	v, err := strconv.ParseFloat(num, 64)
-	if err != nil || per == 0 || !(v >= 0) || math.IsInf(v, 0) {
+	if err != nil || per == 0 || !(v >= 0 && v <= maxRate*per) {
 		return 0, fmt.Errorf("bad rate %q", s)
 	}
 	return v / per, nil
@@ -152,11 +183,12 @@ func parsePerSecond(s string) (float64, error) {
 
 // String writes the rate as ParseRate reads it.
 func (r Rate) String() string {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	var parts []string
 	for _, s := range r {
-		part := fmt.Sprintf("%g", s.From)
+		part := number(s.From)
 		if s.To != s.From {
-			part += fmt.Sprintf("->%g", s.To)
+			part += "->" + number(s.To)
 		}
 		if s.Over > 0 {
 			part += " over " + s.Over.String()

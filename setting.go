@@ -18,7 +18,7 @@ import (
 //	go                         the Go toolchain that builds the subject
 //	rev                        the git revision that it is built from
 //	build                      flags of go build
-//	load.rate                  the rate of the load
+//	load.rate                  the rate of the load, or its stages
 //	load.concurrency           its clients, or its most connections
 type Factor struct {
 	Name   string

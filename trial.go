@@ -54,6 +54,7 @@ func (e *Experiment) Trials() []Trial {
 				panic("dyno: Trials of an experiment that was not checked: " + err.Error())
 			}
 			t.N, t.Block = len(trials)+1, block
+			t.Load = t.Load.Resolved()
 			t.Load.Seed = rand.New(rand.NewPCG(e.Seed, uint64(block))).Uint64()
 			trials = append(trials, t)
 		}
@@ -61,9 +62,11 @@ func (e *Experiment) Trials() []Trial {
 	return trials
 }
 
+// trial returns the trial of a setting. Its load is not resolved yet, as what is
+// checked is what the user said, and a rate decides what the rest means.
 func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	all := e.Resolved()
-	t := Trial{Setting: s, Subject: all.Subject, Load: all.Load, Probes: all.Probes}
+	t := Trial{Setting: s, Subject: all.Subject, Load: e.Load, Probes: all.Probes}
 	for _, l := range s {
 		if err := t.apply(l); err != nil {
 			return t, planErrorf("%v", err).of("vary", l.Factor)
@@ -238,10 +241,12 @@ func (t *Trial) uses(arg string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return usesArg(s, arg) }) || t.Load.Uses(arg)
 }
 
-// Uses reports whether any step of the load uses {{.arg.NAME}}.
+// Uses reports whether any step or the command of the load uses {{.arg.NAME}}.
 func (l *Load) Uses(arg string) bool {
-	c := l.Client
-	for _, s := range slices.Concat(c.Setup, c.Loop, c.Teardown) {
+	if usesArg(l.Command, arg) {
+		return true
+	}
+	for s := range l.Client.requests() {
 		texts := slices.AppendSeq([]string{s.Path, s.Body}, maps.Values(s.Headers))
 		if slices.ContainsFunc(texts, func(s string) bool { return usesArg(s, arg) }) {
 			return true
@@ -261,55 +266,6 @@ func usesArg(text, name string) bool {
 }
 
 var argUse = regexp.MustCompile(`\.arg\b(?:\.([A-Za-z_][A-Za-z0-9_]*))?`)
-
-func (l *Load) check() *PlanError {
-	ends := 0
-	for _, given := range []bool{l.Requests != 0, l.RequestsPerClient != 0, l.Duration != 0} {
-		if given {
-			ends++
-		}
-	}
-	switch {
-	case l.Concurrency < 0:
-		return planErrorf("concurrency is %d (want at least 1)", l.Concurrency).of("load", "concurrency")
-	case l.Requests < 0 || l.RequestsPerClient < 0:
-		return planErrorf("the number of requests is negative").of("load", "requests")
-	case ends > 1:
-		return planErrorf("the load has two ends (want one of requests, requests_per_client and duration)").of("load")
-	case l.Rate.Open() && l.RequestsPerClient > 0:
-		return planErrorf("requests_per_client is for a closed load; with a rate use duration or requests").of("load", "requests_per_client")
-	case !l.Rate.Open() && l.Arrival != "":
-		return planErrorf("arrival needs a rate").of("load", "arrival")
-	case l.Arrival != "" && l.Arrival != "constant" && l.Arrival != "poisson":
-		return planErrorf("unknown arrival %q (want constant or poisson)", l.Arrival).of("load", "arrival")
-	case l.Rate.Open() && len(l.Client.Loop) > 1:
-		return planErrorf("with a rate the loop has one step, as each request is due on its own; it has %d", len(l.Client.Loop)).of("load", "client")
-	}
-	return l.Client.check()
-}
-
-func (c *Client) check() *PlanError {
-	partOf := map[string]string{} // measured steps, by label
-	for _, part := range []struct {
-		name  string
-		steps []Step
-	}{{"setup", c.Setup}, {"loop", c.Loop}, {"teardown", c.Teardown}} {
-		for i, s := range part.steps {
-			at := []string{"load", "client", part.name, strconv.Itoa(i)}
-			if !strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "{{") {
-				return planErrorf("path %q of a step does not begin with a slash", s.Path).of(at...)
-			}
-			if s.Measure == nil && part.name != "loop" || s.Measure != nil && !*s.Measure {
-				continue
-			}
-			if p, ok := partOf[s.Label()]; ok && p != part.name {
-				return planErrorf("step %q is measured in %s and in %s (consider: name: in one of them)", s.Label(), p, part.name).of(at...)
-			}
-			partOf[s.Label()] = part.name
-		}
-	}
-	return nil
-}
 
 func (p *Probes) check() *PlanError {
 	for _, name := range p.Use {

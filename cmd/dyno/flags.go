@@ -127,34 +127,55 @@ func (p *planFlags) experiment() (*dyno.Experiment, error) {
 	return e, nil
 }
 
-// loadFlags are those of a load, for run and load alike.
+// loadFlags are those of a load, for run and load alike. The order matters: what
+// a flag takes back of the file, an earlier one may not have said.
 func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&p.file, "file", "f", "", "the plan, a dyno.yaml `file`")
 	p.flag(fs, "name", "", "name", "of the experiment", func(e *dyno.Experiment, v string) error { e.Name = v; return nil })
-	p.flag(fs, "concurrency", "c", "n", "clients; with a rate, the most connections (default 10)", func(e *dyno.Experiment, v string) error {
+	p.flag(fs, "command", "", "line", "another generator, run by the shell instead of dyno's own; the service is $DYNO_URL", func(e *dyno.Experiment, v string) error {
+		e.Load = dyno.Load{Command: v, Idle: e.Load.Idle, MaxFailures: e.Load.MaxFailures}
+		return nil
+	})
+	p.flag(fs, "concurrency", "c", "n", "clients; with a rate, the most connections (default 10, with a rate 256)", func(e *dyno.Experiment, v string) error {
 		return count(v, &e.Load.Concurrency)
+	})
+	p.flag(fs, "rate", "r", "rate", "open load: requests are due whatever the service does, at 500/s or '0->500 over 1m then 500 over 30s'", func(e *dyno.Experiment, v string) (err error) {
+		if e.Load.Rate, err = dyno.ParseRate(v); e.Load.Rate.Length() > 0 {
+			e.Load.Duration = 0 // the rate has its own
+		}
+		return err
+	})
+	p.flag(fs, "arrival", "", "kind", "of an open load: constant or poisson", func(e *dyno.Experiment, v string) error { e.Load.Arrival = v; return nil })
+	p.flag(fs, "max-in-flight", "", "n", "most requests under way of an open load (default: as many as connections)", func(e *dyno.Experiment, v string) error {
+		return count(v, &e.Load.MaxInFlight)
 	})
 	end := func(l *dyno.Load) { l.Requests, l.RequestsPerClient, l.Duration = 0, 0, 0 }
 	p.flag(fs, "requests", "n", "n", "measured requests in all", func(e *dyno.Experiment, v string) error {
 		end(&e.Load)
 		return count(v, &e.Load.Requests)
 	})
-	p.flag(fs, "duration", "d", "time", "of the measured load (default 10s)", func(e *dyno.Experiment, v string) error {
+	p.flag(fs, "duration", "d", "time", "of the measured load (default 10s, or as long as the stages of the rate)", func(e *dyno.Experiment, v string) error {
 		end(&e.Load)
 		return positive(v, &e.Load.Duration)
 	})
-	p.flag(fs, "rate", "r", "rate", "open load, such as 500/s: requests are due at this rate whatever the service does", func(e *dyno.Experiment, v string) (err error) {
-		e.Load.Rate, err = dyno.ParseRate(v)
-		return err
-	})
-	p.flag(fs, "arrival", "", "kind", "of an open load: constant or poisson", func(e *dyno.Experiment, v string) error { e.Load.Arrival = v; return nil })
 	p.flag(fs, "warmup", "w", "time", "same load before, not measured (default 0s)", func(e *dyno.Experiment, v string) error {
 		return duration(v, &e.Load.Warmup)
 	})
-	p.flag(fs, "timeout", "", "time", "of one request (default 30s)", func(e *dyno.Experiment, v string) error { return positive(v, &e.Load.Timeout) })
 	p.flag(fs, "max-failures", "", "share", "of requests that may fail (default 1%)", func(e *dyno.Experiment, v string) error {
 		f, err := dyno.ParseFraction(v)
 		e.Load.MaxFailures = &f
+		return err
+	})
+	p.requestFlags(fs)
+	p.wireFlags(fs)
+	p.trialFlags(fs)
+}
+
+// requestFlags say what is sent.
+func (p *planFlags) requestFlags(fs *pflag.FlagSet) {
+	p.flag(fs, "targets", "", "file", "of requests to take in turn: lines GET URL, or JSON", func(e *dyno.Experiment, v string) (err error) {
+		e.Load.Client = dyno.Client{}
+		e.Load.Targets, err = filepath.Abs(v)
 		return err
 	})
 	p.flag(fs, "method", "X", "method", "of the request (default GET, or POST with a body)", func(e *dyno.Experiment, v string) error {
@@ -175,7 +196,7 @@ func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 	})
 	body := p.flag(fs, "body", "", "text", "of the request; @FILE reads a file", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) {
-			if s.Body = v; s.Method == "" {
+			if s.Body, s.BodyFile = v, ""; s.Method == "" {
 				s.Method = "POST"
 			}
 		})
@@ -189,6 +210,46 @@ func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 		// A file is sent as it is.
 		return strings.ReplaceAll(string(data), "{{", `{{"{{"}}`), err
 	}
+	p.list(fs, "data", "", "NAME=file", "CSV with a header, whose fields are {{.NAME.COLUMN}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
+		var files map[string]string
+		if err := assign(&files, vs); err != nil {
+			return err
+		}
+		for name, file := range files {
+			abs, err := filepath.Abs(file)
+			if err != nil {
+				return err
+			}
+			e.Load.Data = put(e.Load.Data, name, abs)
+		}
+		return nil
+	})
+}
+
+// wireFlags say how it is sent, and what is kept of it.
+func (p *planFlags) wireFlags(fs *pflag.FlagSet) {
+	p.flag(fs, "timeout", "", "time", "of one request (default 30s)", func(e *dyno.Experiment, v string) error { return positive(v, &e.Load.Timeout) })
+	p.flag(fs, "connect-timeout", "", "time", "of a connection, within that (default: no limit of its own)", func(e *dyno.Experiment, v string) error {
+		return positive(v, &e.Load.ConnectTimeout)
+	})
+	p.flag(fs, "read-timeout", "", "time", "of silence of the service, within that (default: no limit of its own)", func(e *dyno.Experiment, v string) error {
+		return positive(v, &e.Load.ReadTimeout)
+	})
+	p.flag(fs, "http", "", "version", "1.1 or 2 (default: 2 where TLS agrees on it)", func(e *dyno.Experiment, v string) error { e.Load.HTTP = v; return nil })
+	p.flag(fs, "insecure", "k", "bool", "do not verify the service's certificate", func(e *dyno.Experiment, v string) error {
+		return boolean(v, &e.Load.Insecure)
+	})
+	p.flag(fs, "keep-requests", "", "which", "in requests.parquet, one line each: all or none (default all)", func(e *dyno.Experiment, v string) error {
+		e.Load.KeepRequests = v
+		return nil
+	})
+	p.flag(fs, "max-requests-kept", "", "n", "of more requests a uniform sample is kept (default 50000000)", func(e *dyno.Experiment, v string) error {
+		return count(v, &e.Load.MaxRequestsKept)
+	})
+}
+
+// trialFlags say what is varied, and how often it is tried.
+func (p *planFlags) trialFlags(fs *pflag.FlagSet) {
 	p.list(fs, "vary", "", "KEY=a,b", "a factor and its levels, the first the baseline; repeated factors are crossed", vary)
 	p.list(fs, "arg", "", "NAME=value", "a value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Arg, vs)
@@ -236,11 +297,10 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 		return err
 	})
 	p.flag(fs, "inject", "", "bool", "build the runtime probe into the subject (default true)", func(e *dyno.Experiment, v string) error {
-		if v != "true" && v != "false" {
-			return fmt.Errorf("want true or false, got %q", v)
-		}
-		e.Subject.NoInject = v == "false"
-		return nil
+		var inject bool
+		err := boolean(v, &inject)
+		e.Subject.NoInject = dyno.Not(!inject)
+		return err
 	})
 	p.flag(fs, "probe", "", "names", "the probes to use: "+strings.Join(dyno.ProbeNames, ",")+" (default all)", func(e *dyno.Experiment, v string) error {
 		e.Probes.Use = strings.Split(v, ",")
@@ -321,7 +381,7 @@ func targetURL(e *dyno.Experiment, arg string) error {
 	}
 	e.Subject = dyno.Subject{URL: u.Scheme + "://" + u.Host, Arg: e.Subject.Arg}
 	e.Name = cmp.Or(e.Name, u.Hostname())
-	if path := u.RequestURI(); path != "/" || len(e.Load.Client.Loop) == 0 {
+	if path := u.RequestURI(); path != "/" {
 		return single(e, func(s *dyno.Step) { s.Path = path })
 	}
 	return nil
@@ -366,6 +426,13 @@ func count(v string, to *int) error {
 	n, err := strconv.Atoi(v)
 	if *to = n; err != nil || n < 1 {
 		return fmt.Errorf("want a whole number from 1, got %q", v)
+	}
+	return nil
+}
+
+func boolean(v string, to *bool) error {
+	if *to = v == "true"; !*to && v != "false" {
+		return fmt.Errorf("want true or false, got %q", v)
 	}
 	return nil
 }

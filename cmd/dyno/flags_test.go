@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dynolab/dyno"
+)
+
+// parse returns the experiment of a plan file and flags.
+func parse(t *testing.T, plan string, args ...string) (*dyno.Experiment, error) {
+	t.Helper()
+	var p planFlags
+	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	p.loadFlags(fs)
+	p.subjectFlags(fs)
+	if plan != "" {
+		file := filepath.Join(t.TempDir(), "dyno.yaml")
+		if err := os.WriteFile(file, []byte(plan), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "-f", file)
+	}
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	e, err := p.experiment()
+	if err != nil {
+		return nil, err
+	}
+	e.Subject.Binary = "x"
+	return e, e.Check()
+}
+
+func TestLoadFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ramp, err := dyno.ParseRate("100->2000 over 60s then 2000 over 30s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := dyno.Fraction(0)
+	for _, c := range []struct {
+		name, plan string
+		args       []string
+		want       dyno.Load
+	}{
+		{"all", "", []string{"-r", "50", "--max-in-flight=5", "--connect-timeout=1s", "--read-timeout=2s", "--http=2", "-k", "--keep-requests=all", "--max-requests-kept=7",
+			"--data", "a=a.csv", "--data", "b=b/b.csv"},
+			dyno.Load{Rate: dyno.PerSecond(50), MaxInFlight: 5, ConnectTimeout: 1e9, ReadTimeout: 2e9, HTTP: "2", Insecure: true, KeepRequests: "all", MaxRequestsKept: 7,
+				Data: map[string]string{"a": filepath.Join(here, "a.csv"), "b": filepath.Join(here, "b", "b.csv")}}},
+		{"stages take back the duration of the file", "load: {duration: 5s}", []string{"-r", "100->2000 over 60s then 2000 over 30s"}, dyno.Load{Rate: ramp}},
+		{"a rate for ever does not", "load: {duration: 5s}", []string{"-r", "5"}, dyno.Load{Rate: dyno.PerSecond(5), Duration: 5e9}},
+		{"targets instead of steps", "load: {duration: 5s, client: {setup: [GET /], loop: [GET /a]}}", []string{"--targets", "t.txt"},
+			dyno.Load{Duration: 5e9, Targets: filepath.Join(here, "t.txt")}},
+		{"a command instead of all", "load: {duration: 5s, idle: 1s, max_failures: 5%, path: /a}", []string{"--command", "wrk x", "--max-failures=0"},
+			dyno.Load{Command: "wrk x", Idle: 1e9, MaxFailures: &none}},
+		{"a body instead of a file", "load: {body_file: x}", []string{"--body", "b"},
+			dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", Method: "POST", Body: "b"}}}}},
+		{"secure again", "load: {insecure: true}", []string{"-k=false"}, dyno.Load{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, err := parse(t, c.plan, c.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(e.Load, c.want) {
+				t.Errorf("got  %+v\nwant %+v", e.Load, c.want)
+			}
+		})
+	}
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"-r 5/over/1m -d 10s", "the rate has its own length"},
+		{"--targets t.txt -X POST", "load has targets and steps of its own"},
+		{"--command wrk -c 5", "load has command and concurrency"},
+		{"--command wrk --targets t.txt", "load has command and targets"},
+	} {
+		args := strings.Fields(c.args)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "/over/", " over ")
+		}
+		if _, err := parse(t, "", args...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.args, err, c.want)
+		}
+	}
+}
+
+// Every key of a plan is explained in the plan that init writes, and has a flag
+// unless the file's comment says why not.
+func TestInitPlanIsComplete(t *testing.T) {
+	var p planFlags
+	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	p.loadFlags(fs)
+	p.subjectFlags(fs)
+	otherwise := map[string]string{"headers": "header", "body_file": "body", "use": "probe"}
+	none := []string{
+		"subject", "load", "probes", "client", // their keys have
+		"package", "module", "binary", "url", "args", // arguments of the command
+		"dir", "settings", "requests_per_client", "expect", "setup", "loop", "teardown", "capture", "measure", "parallel", "sleep",
+	}
+	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.Probes{}} {
+		typ := reflect.TypeOf(part)
+		for i := range typ.NumField() {
+			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			if key == "-" {
+				continue
+			}
+			if !regexp.MustCompile(`(?m)(^|[ {\[])` + key + `:`).MatchString(initPlan) {
+				t.Errorf("init.yaml does not have %s.%s", typ.Name(), key)
+			}
+			name := cmp.Or(otherwise[key], strings.ReplaceAll(key, "_", "-"))
+			if (fs.Lookup(name) == nil) != slices.Contains(none, key) {
+				t.Errorf("%s.%s: is there a flag --%s?", typ.Name(), key, name)
+			}
+		}
+	}
+}
+
+// What is a comment in init.yaml is a good plan too.
+func TestInitPlanComments(t *testing.T) {
+	_, load, _ := strings.Cut(initPlan, "\nload:\n")
+	load, _, _ = strings.Cut(load, "\nprobes:\n")
+	with := map[string]string{"arrival": "rate: 5", "max_in_flight": "rate: 5"} // what a key needs beside it
+	var client []string
+	for _, line := range strings.Split(load, "\n") {
+		line, comment := strings.CutPrefix(line, "  # ")
+		key, _, isKey := strings.Cut(line, ":")
+		switch {
+		case !comment:
+		case key == "client" || client != nil && strings.HasPrefix(line, "  "):
+			client = append(client, "  "+line)
+		case isKey && !strings.Contains(key, " "):
+			src := "load:\n  " + line + "\n"
+			if w := with[key]; w != "" {
+				src += "  " + w + "\n"
+			}
+			if _, err := dyno.ParsePlan("dyno.yaml", []byte(src)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if len(client) < 5 {
+		t.Fatalf("no client: %q", client)
+	}
+	if _, err := dyno.ParsePlan("dyno.yaml", []byte("load:\n"+strings.Join(client, "\n")+"\n")); err != nil {
+		t.Error(err)
+	}
+}

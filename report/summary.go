@@ -31,6 +31,7 @@ func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
 	s.WriteByte('\n')
 	s.overview()
 	s.latency()
+	s.steps()
 	s.histogram()
 	s.slowest()
 	s.errors()
@@ -186,6 +187,31 @@ func (s *summary) latency() {
 		s.alarm(fmt.Sprintf("dyno itself was the limit: %s; %s its own, not the service's (consider: %s)", s.Sent.Saturated, which, analysis.Cure))
 	}
 	g.text(&s.Builder, s.color)
+}
+
+// steps are the percentiles of each step, where there are several.
+func (s *summary) steps() {
+	names := []string{"p50", "p90", "p99", "p99.9"}
+	g := grid{cols: []column{{left: true}}, head: [][]string{{"Steps"}}}
+	for _, name := range names {
+		g.cols = append(g.cols, column{}, column{left: true})
+		g.head[0] = append(g.head[0], name, "")
+	}
+	for _, v := range s.Values {
+		step, ok := strings.CutSuffix(v.Metric, "-p50-sec")
+		if !ok || step == "service" {
+			continue
+		}
+		cs := cells(clean(step))
+		for _, name := range names {
+			cs = append(cs, s.time(step+"-"+name+"-sec")...)
+		}
+		g.rows = append(g.rows, row{cells: cs})
+	}
+	if len(g.rows) > 1 {
+		s.WriteByte('\n')
+		g.text(&s.Builder, s.color)
+	}
 }
 
 // time is a duration's number and unit.

@@ -54,17 +54,18 @@ func loaded(latencies []time.Duration, failed int, service float64) *dyno.Result
 	for i, d := range sorted[:min(10, len(sorted))] {
 		due := time.Duration(i) * 1987 * time.Millisecond
 		r.Sent.Slowest = append(r.Sent.Slowest, dyno.Request{
-			Step: "GET /hello", Due: due, Sent: due + time.Duration(float64(d)*(1-cmp1(service))), Done: due + d, Status: 200, Bytes: 858,
+			Step: "GET /hello", Due: due, Sent: due + wait(d, service), Done: due + d, Status: 200, Bytes: 858,
 		})
 	}
 	return r
 }
 
-func cmp1(service float64) float64 {
+// wait is the part of a latency that is no service time.
+func wait(latency time.Duration, service float64) time.Duration {
 	if service == 0 {
-		return 1
+		return 0
 	}
-	return service
+	return time.Duration(float64(latency) * (1 - service))
 }
 
 // stalling are the latencies of a service that answers in some 80 µs and
@@ -106,6 +107,11 @@ func summaries() map[string]*dyno.Result {
 	closed.Sent.Engine = "raw"
 	closed.Values = slices.DeleteFunc(closed.Values, func(v dyno.Value) bool { return v.Metric == "sent/s" || v.Metric == "lateness-p99-sec" })
 	closed.Sent.BytesOut = 2_400_000
+	for _, step := range []string{"login", "PATCH /sessions/{{.id}}"} {
+		for i, name := range []string{"p50", "p90", "p95", "p99", "p99.9"} {
+			closed.Values = append(closed.Values, dyno.Value{Metric: step + "-" + name + "-sec", Value: float64(len(step)*(1+i)) * 0.4e-3})
+		}
+	}
 	for i := range closed.Sent.Slowest {
 		closed.Sent.Slowest[i].Step = []string{"login", "PATCH /sessions/{{.id}}"}[i%2]
 	}
@@ -235,21 +241,26 @@ func TestPercent(t *testing.T) {
 }
 
 // plotted reads a percentile distribution as HdrHistogram's plotter does: rows
-// of four fields between spaces that are numbers, but for what begins with #.
-func plotted(text string) (points [][2]float64) {
+// of four numbers between spaces, but for what begins with #.
+func plotted(text string) (rows [][4]float64) {
 	for _, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		fields := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' })
 		if strings.HasPrefix(line, "#") || len(fields) != 4 {
 			continue
 		}
-		y, err1 := strconv.ParseFloat(fields[0], 64)
-		x, err2 := strconv.ParseFloat(fields[3], 64)
-		if err1 == nil && err2 == nil {
-			points = append(points, [2]float64{x, y})
+		var r [4]float64
+		var err error
+		for i := range r {
+			if r[i], err = strconv.ParseFloat(fields[i], 64); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			rows = append(rows, r)
 		}
 	}
-	return points
+	return rows
 }
 
 // TestHGRM: what the plotter reads are the histogram's own quantiles, out to
@@ -263,18 +274,17 @@ func TestHGRM(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "stalling.hgrm", b.Bytes())
-	points := plotted(b.String())
-	if len(points) < 50 || points[0][0] != 1 || points[len(points)-1][0] < 1000 {
-		t.Errorf("%d points, from 1/(1-p) = %v to %v", len(points), points[0][0], points[len(points)-1][0])
+	rows := plotted(b.String())
+	if len(rows) < 50 || rows[0][3] != 1 || rows[len(rows)-1][3] < 1000 || rows[len(rows)-1][2] != 15000 {
+		t.Errorf("%d rows, %v to %v", len(rows), rows[0], rows[len(rows)-1])
 	}
-	for i, p := range points {
-		want := float64(r.Latency.Quantile(1-1/p[0]).Nanoseconds()) / 1e6
-		// 1/(1-p) has two decimals, and there lies more than one request in a step of them.
-		if i%5 == 0 && p[0] < 1000 && math.Abs(p[1]-want) > 1e-3*want && math.Abs(p[0]-math.Round(p[0])) < 1e-9 {
-			t.Errorf("1/(1-p) = %v: %v ms, want %v", p[0], p[1], want)
+	for i, row := range rows {
+		want := r.Latency.Quantile(row[1]).Seconds() * 1e3
+		if i > 0 && math.Abs(row[0]-want) > 1e-6 || row[2] < row[1]*15000-1e-6 || math.Abs(row[3]-1/(1-row[1])) > 0.005 {
+			t.Errorf("%v, want %v ms", row, want)
 		}
-		if i > 0 && (p[0] <= points[i-1][0] || p[1] < points[i-1][1]) {
-			t.Errorf("not ascending: %v after %v", p, points[i-1])
+		if i > 0 && (row[1] <= rows[i-1][1] || row[0] < rows[i-1][0] || row[2] < rows[i-1][2]) {
+			t.Errorf("not ascending: %v after %v", row, rows[i-1])
 		}
 	}
 	if !strings.Contains(b.String(), "\n#[Mean    = ") || !strings.Contains(b.String(), "Total count    =        15000]\n#[Buckets =           32, SubBuckets     =         2048]\n") {

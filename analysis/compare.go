@@ -24,6 +24,7 @@ type Versus struct {
 	Diff          float64       // setting minus baseline, mean over blocks, in the metric's base unit
 	Verdict       stats.Verdict // Unclear where there is nothing to compare
 	MoreBlocks    int           // that would settle an unclear verdict, roughly; 0 if that cannot be said
+	Note          string        // why there is nothing to compare though it was measured, or ""
 }
 
 // compare fills in the values of each setting and compares them with the
@@ -32,20 +33,25 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 	type comparison struct {
 		setting int
 		metric  dyno.Metric
+		note    string
 		stats.Comparison
 	}
 	var all []*comparison
 	families := map[bool][]*stats.Comparison{} // by Metric.Primary
 	for _, m := range t.Metrics {
-		blocks := t.blocks(good, m.Name)
+		blocks := t.blocks(good, func(r *dyno.Result) (float64, bool) {
+			v, ok := r.Values.Get(m.Name)
+			return v, ok && Counts(r, m.Name)
+		})
+		every := t.blocks(good, func(r *dyno.Result) (float64, bool) { return r.Values.Get(m.Name) })
 		for i := range t.Settings {
-			t.summarize(i, m.Name, blocks)
+			t.summarize(i, m.Name, blocks, every)
 		}
 		if m.Better == 0 {
 			continue
 		}
 		for j, c := range stats.Compare(blocks) {
-			x := &comparison{j + 1, m, c}
+			x := &comparison{j + 1, m, t.note(j+1, m, blocks, good), c}
 			all = append(all, x)
 			families[m.Primary] = append(families[m.Primary], &x.Comparison)
 		}
@@ -62,14 +68,14 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 			rule.Alpha = PrimaryAlpha
 		}
 		t.Settings[c.setting].Versus[c.metric.Name] = Versus{
-			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule),
+			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule), c.note,
 		}
 	}
 }
 
-// blocks returns the values of a metric, blocks in rows and settings in
-// columns; NaN where the trial failed or did not measure it.
-func (t *Table) blocks(good map[int][]*dyno.Result, metric string) [][]float64 {
+// blocks returns a value of each trial, blocks in rows and settings in columns;
+// NaN where the trial failed or has none.
+func (t *Table) blocks(good map[int][]*dyno.Result, value func(*dyno.Result) (float64, bool)) [][]float64 {
 	var numbers []int
 	for _, rs := range good {
 		for _, r := range rs {
@@ -87,7 +93,7 @@ func (t *Table) blocks(good map[int][]*dyno.Result, metric string) [][]float64 {
 	}
 	for i, rs := range good {
 		for _, r := range rs {
-			if v, ok := r.Values.Get(metric); ok {
+			if v, ok := value(r); ok {
 				b, _ := slices.BinarySearch(numbers, r.Trial.Block)
 				rows[b][i] = v
 			}
@@ -96,17 +102,27 @@ func (t *Table) blocks(good map[int][]*dyno.Result, metric string) [][]float64 {
 	return rows
 }
 
-// summarize fills in a metric of setting i, if it was measured.
-func (t *Table) summarize(i int, metric string, blocks [][]float64) {
-	var trials []float64
-	for _, row := range blocks {
-		if !math.IsNaN(row[i]) {
-			trials = append(trials, row[i])
-		}
+// summarize fills in a metric of setting i, if it was measured: of the trials
+// that count, or of every one if none counts, so that there is a figure to see.
+func (t *Table) summarize(i int, metric string, blocks, every [][]float64) {
+	trials := column(blocks, i)
+	saturated := len(trials) == 0
+	if saturated {
+		trials = column(every, i)
 	}
 	if len(trials) == 0 {
 		return
 	}
 	s := stats.Summarize(trials)
-	t.Settings[i].Values[metric] = Summary{s.Center, s.Lo, s.Hi, trials}
+	t.Settings[i].Values[metric] = Summary{s.Center, s.Lo, s.Hi, trials, saturated}
+}
+
+// column returns the numbers of one setting.
+func column(blocks [][]float64, i int) (xs []float64) {
+	for _, row := range blocks {
+		if !math.IsNaN(row[i]) {
+			xs = append(xs, row[i])
+		}
+	}
+	return xs
 }

@@ -52,6 +52,16 @@ type settingJSON struct {
 	Pooled   *pooledJSON            `json:"pooled"`
 	Memory   *memoryJSON            `json:"memory"`
 	Versus   map[string]versusJSON  `json:"versus"`
+
+	Saturated []saturationJSON `json:"saturated,omitempty"`
+	Elapsed   float64          `json:"elapsed-sec,omitempty"` // this and the next two of a single trial
+	Sent      *dyno.Sent       `json:"sent,omitempty"`
+	Failures  map[string]int   `json:"failures,omitempty"`
+}
+
+type saturationJSON struct {
+	Trial  int    `json:"trial"`
+	Reason string `json:"reason"`
 }
 
 type summaryJSON struct {
@@ -59,6 +69,8 @@ type summaryJSON struct {
 	Lo     number   `json:"lo"`
 	Hi     number   `json:"hi"`
 	Trials []number `json:"trials"`
+
+	Saturated bool `json:"saturated,omitempty"`
 }
 
 type pooledJSON struct {
@@ -87,6 +99,7 @@ type versusJSON struct {
 	Diff       number        `json:"diff"`
 	Verdict    stats.Verdict `json:"verdict"`
 	MoreBlocks int           `json:"more_blocks,omitempty"`
+	Note       string        `json:"note,omitempty"`
 }
 
 type failureJSON struct {
@@ -127,11 +140,20 @@ func (s *Setting) json() settingJSON {
 		for i, x := range v.Trials {
 			trials[i] = number(x)
 		}
-		j.Values[name] = summaryJSON{number(v.Center), number(v.Lo), number(v.Hi), trials}
+		j.Values[name] = summaryJSON{number(v.Center), number(v.Lo), number(v.Hi), trials, v.Saturated}
 	}
 	for name, v := range s.Versus {
 		j.Versus[name] = versusJSON{
-			number(v.Ratio), number(v.Lo), number(v.Hi), number(v.P), number(v.Diff), v.Verdict, v.MoreBlocks,
+			number(v.Ratio), number(v.Lo), number(v.Hi), number(v.P), number(v.Diff), v.Verdict, v.MoreBlocks, v.Note,
+		}
+	}
+	for _, x := range s.Saturated {
+		j.Saturated = append(j.Saturated, saturationJSON{x.Trial, x.Reason})
+	}
+	if r := s.Single; r != nil {
+		j.Elapsed, j.Failures = r.Elapsed.Seconds(), r.Failures
+		if r.Sent.Requests > 0 || r.Sent.Unsent > 0 {
+			j.Sent = &r.Sent
 		}
 	}
 	if p := s.Pooled; p != nil {

@@ -52,15 +52,21 @@ type Setting struct {
 	Trials   int                // that finished; failed ones count for nothing
 	Values   map[string]Summary // by metric; only metrics that were measured
 	Versus   map[string]Versus  // by metric; empty for the baseline
-	Pooled   *Pooled            // nil if no request was recorded
+	Pooled   *Pooled            // nil if no request was recorded; saturated trials are in it
 	Memory   *Memory            // nil if resident memory was not measured
+
+	Saturated []Saturation // trials in which the generator was the limit
+	Single    *dyno.Result // the trial that finished, if it is the only one
 }
 
-// A Summary is one metric of one setting, in the metric's base unit.
+// A Summary is one metric of one setting, in the metric's base unit: of the
+// trials that [Counts], unless Saturated.
 type Summary struct {
 	Center float64   // median of the trials
 	Lo, Hi float64   // 95 % interval of the median; NaN if the trials are too few for one
 	Trials []float64 // in the order of blocks
+
+	Saturated bool // no trial counts: these are figures of the generator, not of the service
 }
 
 // Pooled describes all successful requests of all trials of a setting, in
@@ -136,10 +142,15 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		s.Values = map[string]Summary{}
 		s.Versus = map[string]Versus{}
 		s.Pooled = pool(good[i])
+		s.Saturated = saturations(good[i])
+		if s.Trials == 1 {
+			s.Single = good[i][0]
+		}
 	}
 	t.memory(good)
 	t.compare(good)
-	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), collect(slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Err != "" })))
+	finished := slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Err != "" })
+	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished))
 	return t
 }
 
@@ -319,6 +330,9 @@ func collect(rs []*dyno.Result) []string {
 	for _, r := range rs {
 		seen := map[string]bool{}
 		for _, text := range r.Warnings {
+			if r.Sent.Saturated != "" && strings.Contains(text, r.Sent.Saturated) {
+				continue // saturated has said so
+			}
 			key := figure.ReplaceAllLiteralString(text, "#")
 			w := at[key]
 			if w == nil {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
 )
 
 // Bench writes results in the Go benchmark format
@@ -20,7 +21,8 @@ import (
 //
 // so that `benchstat -col /GOGC bench.txt` compares the levels of a factor. The
 // number after the name is that of the requests, or 1. Failed trials and
-// trials without values are left out. It writes no goos or goarch, as results
+// trials without values are left out, and so are values that no comparison
+// counts, since benchstat would compare them. It writes no goos or goarch, as results
 // do not say them; who knows may write "goos: linux" before it. The error is
 // w's.
 func Bench(w io.Writer, rs []*dyno.Result, name string) error {
@@ -29,7 +31,7 @@ func Bench(w io.Writer, rs []*dyno.Result, name string) error {
 	for _, r := range rs {
 		var line strings.Builder
 		for _, v := range r.Values {
-			if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
+			if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || !analysis.Counts(r, v.Metric) {
 				continue
 			}
 			fmt.Fprintf(&line, " %s %s", strconv.FormatFloat(v.Value, 'f', -1, 64), escape(v.Metric, ""))
@@ -47,14 +49,15 @@ func Bench(w io.Writer, rs []*dyno.Result, name string) error {
 	return err
 }
 
-// units tells benchstat which metrics are better when higher; it takes lower
-// to be better in all that it does not know.
+// units tells benchstat which metrics are better when higher and which when
+// lower. Of those that are not compared it is told nothing, and then shows a
+// change without a direction.
 func units(b *strings.Builder, rs []*dyno.Result) {
 	seen := map[string]bool{}
 	for _, r := range rs {
 		for _, v := range r.Values {
 			m, ok := dyno.MetricByName(v.Metric)
-			if r.Err != "" || !ok || seen[v.Metric] {
+			if r.Err != "" || !ok || m.Better == 0 || seen[v.Metric] {
 				continue
 			}
 			seen[v.Metric] = true

@@ -2,7 +2,10 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
@@ -24,7 +27,7 @@ func (v *view) changes() []section {
 		}
 	}
 	last := &sections[len(sections)-1]
-	last.notes = v.legend(sections)
+	last.notes = append(v.uncompared(), v.legend(sections)...)
 	return sections
 }
 
@@ -41,6 +44,42 @@ func (v *view) legend(sections []section) []string {
 		notes = append(notes, "More blocks: how many would settle the comparison if the trials go on alike.")
 	}
 	return notes
+}
+
+// star marks a verdict that was not reached because there was nothing to compare.
+const star = "*"
+
+// uncompared explains the stars: what each kind of reason kept from comparison.
+func (v *view) uncompared() []string {
+	var notes []string
+	of := map[string][]string{}
+	for i := range v.Settings {
+		metrics := map[string][]string{}
+		for _, m := range v.Metrics {
+			if note := v.Settings[i].Versus[m.Name].Note; note != "" {
+				label, _ := unitOf(m.Name)
+				metrics[note] = append(metrics[note], label)
+			}
+		}
+		for _, note := range slices.Sorted(maps.Keys(metrics)) {
+			if of[note] == nil {
+				notes = append(notes, note)
+			}
+			of[note] = append(of[note], v.name(i)+" "+strings.Join(metrics[note], ", "))
+		}
+	}
+	for n, note := range notes {
+		notes[n] = fmt.Sprintf("%s %s: %s.", star, note, strings.Join(of[note], "; "))
+	}
+	return notes
+}
+
+// word is a verdict as tables show it.
+func word(x analysis.Versus) string {
+	if x.Note != "" {
+		return string(x.Verdict) + star
+	}
+	return string(x.Verdict)
 }
 
 // rowScale is the scale of a metric over all settings.
@@ -85,7 +124,7 @@ func (v *view) verdict(i int, metric string, sc scale) []cell {
 	m := markOf(x.Verdict)
 	return []cell{
 		{delta(x, sc), m}, {text: interval(x.Lo, x.Hi)}, {text: pvalue(x.P)},
-		{string(x.Verdict), m}, {text: more},
+		{word(x), m}, {text: more},
 	}
 }
 
@@ -185,13 +224,17 @@ func (v *view) others() (section, bool) {
 		return section{}, false
 	}
 	const width = 8 // of a change; what follows is the verdict
+	words := len(stats.Unclear)
+	if len(v.uncompared()) > 0 {
+		words += len(star)
+	}
 	build := func(settings []int) grid {
 		g := grid{cols: columns(len(settings) + 1), head: v.head(settings)}
 		g.cols[1].left = true
 		for n, h := range g.head {
 			h = append([]string{h[0], ""}, h[1:]...)
 			for i := 3; i < len(h); i++ {
-				h[i] = fmt.Sprintf("%*s        ", width, h[i])
+				h[i] = fmt.Sprintf("%*s %*s", width, h[i], words, "")
 			}
 			g.head[n] = h
 		}
@@ -205,7 +248,7 @@ func (v *view) others() (section, bool) {
 					cs = append(cs, v.center(i, m.Name, sc)) // not compared, or not there
 					continue
 				}
-				cs = append(cs, cell{fmt.Sprintf("%*s %-7s", width, delta(x, sc), x.Verdict), markOf(x.Verdict)})
+				cs = append(cs, cell{fmt.Sprintf("%*s %-*s", width, delta(x, sc), words, word(x)), markOf(x.Verdict)})
 			}
 			g.rows = append(g.rows, row{cells: cs})
 		}

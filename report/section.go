@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -176,19 +177,34 @@ func (v *view) pooled() (section, bool) {
 	}
 	sc := scaleOf("mean-sec", typical...)
 	labels := []string{"mean", "median", "minimum", "maximum", "std deviation", "requests"}
+	requests := len(labels) - 1
+	var notes []string
+	if v.saturated() {
+		labels = append(labels, "dyno the limit")
+		notes = []string{"Dyno the limit: in so many trials the generator itself was the limit; their figures, which are in the table, are its own, not the service's."}
+	}
 	return section{
+		notes: notes,
 		title: fmt.Sprintf("Response times, %s (pooled: successful requests, all repeats; not for verdicts)", sc.unit),
 		grids: v.study(labels, func(s *analysis.Setting, row int) string {
 			p := s.Pooled
 			if p == nil {
 				return ""
 			}
-			if row == len(labels)-1 {
+			switch {
+			case row == requests:
 				return fmt.Sprint(p.Requests)
+			case row > requests:
+				return fmt.Sprintf("%d of %d", len(s.Saturated), s.Trials)
 			}
 			return sc.format([]float64{p.Mean, p.Median, p.Min, p.Max, p.Stddev}[row])
 		}),
 	}, true
+}
+
+// saturated reports whether the generator was the limit in any trial.
+func (v *view) saturated() bool {
+	return slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return len(s.Saturated) > 0 })
 }
 
 // memory is the table of the highest resident memory.
@@ -224,8 +240,8 @@ func (v *view) memory() (section, bool) {
 func (v *view) values() section {
 	s := &v.Settings[0]
 	g := grid{
-		cols: []column{{left: true}, {left: true}, {}, {left: true}},
-		head: [][]string{{"", "", "median", "95% interval"}},
+		cols: []column{{left: true}, {left: true}, {}, {left: true}, {left: true, keep: 1}},
+		head: [][]string{{"", "", "median", "95% interval", ""}},
 	}
 	for _, m := range v.Metrics {
 		x := s.Values[m.Name]
@@ -235,10 +251,14 @@ func (v *view) values() section {
 		if !math.IsNaN(x.Lo) && !math.IsNaN(x.Hi) {
 			iv = "[" + sc.format(x.Lo) + ", " + sc.format(x.Hi) + "]"
 		}
-		g.rows = append(g.rows, row{cells: cells(label, sc.unit, sc.format(x.Center), iv)})
+		cs := cells(label, sc.unit, sc.format(x.Center), iv, "")
+		if x.Saturated {
+			cs[4] = cell{"dyno's own, not the service's", bad}
+		}
+		g.rows = append(g.rows, row{cells: cs})
 	}
 	if s.Trials == 1 {
-		g.head = [][]string{{"", "", "value", ""}}
+		g.head = [][]string{{"", "", "value", "", ""}}
 	}
 	return section{title: "Metrics", grids: []grid{g}}
 }

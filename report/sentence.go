@@ -49,10 +49,30 @@ func Sentences(t *analysis.Table) []string {
 			found = append(found, effect(t, i))
 		}
 	}
-	if s := remainder(t); s != "" {
-		found = append(found, s)
+	rest := remainder(t)
+	if n := untold(t); n > 0 {
+		parts := []string{fmt.Sprintf("%s of primary metrics could not be made, as dyno itself was the limit.", count(n, "comparison"))}
+		if rest != "" {
+			parts = []string{strings.TrimSuffix(rest, "."), parts[0]}
+		}
+		rest = strings.Join(parts, "; ")
+	}
+	if rest != "" {
+		found = append(found, rest)
 	}
 	return found
+}
+
+// untold counts the comparisons of primary metrics that saturation prevented.
+func untold(t *analysis.Table) (n int) {
+	for i := range t.Settings {
+		for _, m := range t.Metrics {
+			if m.Primary && t.Settings[i].Versus[m.Name].Note != "" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // alone tells of a single setting.
@@ -62,7 +82,7 @@ func alone(t *analysis.Table) []string {
 	for _, p := range []struct{ metric, format string }{
 		{"p50-sec", "the median latency is %s"}, {"p99-sec", "p99 %s"}, {"req/s", "throughput %s per second"}, {"rss-peak-B", "peak memory %s"},
 	} {
-		if x, ok := s.Values[p.metric]; ok {
+		if x, ok := s.Values[p.metric]; ok && !x.Saturated {
 			parts = append(parts, fmt.Sprintf(p.format, scaleOf(p.metric, x.Center).with(x.Center)))
 		}
 	}
@@ -196,7 +216,7 @@ func remainder(t *analysis.Table) string {
 	for i := range t.Settings {
 		for _, m := range t.Metrics {
 			x, ok := t.Settings[i].Versus[m.Name]
-			if !ok || !m.Primary || t.Settings[i].Trials == 0 {
+			if !ok || !m.Primary || t.Settings[i].Trials == 0 || x.Note != "" {
 				continue
 			}
 			total++

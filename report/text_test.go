@@ -83,6 +83,21 @@ func oneFailed() []*dyno.Result {
 	return rs
 }
 
+// saturated are results in some of which the generator was the limit: of the
+// second setting in all trials, of the third in two.
+func saturated(es []effects) []*dyno.Result {
+	rs := synthetic(6, es)
+	for _, r := range rs {
+		r.Values = append(r.Values, dyno.Value{Metric: "sent/s", Value: 260}, dyno.Value{Metric: "generator-cpu-frac", Value: 0.4})
+		r.Values.Sort()
+		level := r.Trial.Setting.String()
+		if level == es[min(1, len(es)-1)].setting.String() || len(es) > 2 && level == es[2].setting.String() && r.Trial.Block%3 == 0 {
+			r.Sent.Saturated = fmt.Sprintf("its CPU time was 0.9%d of its cores", r.Trial.Block)
+		}
+	}
+	return rs
+}
+
 func cases() map[string]*analysis.Table {
 	load := []effects{{nil, 1, 1, 1}}
 	return map[string]*analysis.Table{
@@ -96,6 +111,10 @@ func cases() map[string]*analysis.Table {
 		"failed":  table(oneFailed(), study[:4]),
 		"none":    table(allFailed(), study[:2]),
 		"empty":   table(nil, nil),
+
+		"saturated":      table(saturated(study), study),
+		"saturated-pair": table(saturated(study[:2]), study[:2]),
+		"saturated-one":  table(saturated(load), load),
 	}
 }
 
@@ -107,7 +126,7 @@ func TestText(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	for _, name := range []string{"study", "long", "none"} {
+	for _, name := range []string{"study", "long", "none", "saturated"} {
 		var b bytes.Buffer
 		if err := Markdown(&b, cases()[name]); err != nil {
 			t.Fatal(err)
@@ -198,6 +217,34 @@ func TestSentences(t *testing.T) {
 	}
 	if got := strings.Join(Sentences(cases()["failed"]), " "); !strings.Contains(got, "Nothing is known of GOGC=0 and GOGC=150") {
 		t.Errorf("a failed setting passes in silence: %s", got)
+	}
+}
+
+// TestSaturatedWords: what was not compared is neither a change nor the lack of
+// one, and no sentence speaks of metrics without a better side.
+func TestSaturatedWords(t *testing.T) {
+	tb := cases()["saturated-pair"]
+	found := strings.Join(Sentences(tb), " ")
+	if !strings.Contains(found, "3 comparisons of primary metrics could not be made, as dyno itself was the limit.") ||
+		strings.Contains(found, "latency") || strings.Contains(found, "sent") || strings.Contains(found, "enerator") {
+		t.Errorf("found %q", found)
+	}
+	for _, s := range Sentences(cases()["saturated-one"]) {
+		if strings.Contains(s, "latency") || strings.Contains(s, "throughput") {
+			t.Errorf("a figure of the generator is told as the service's: %q", s)
+		}
+	}
+	var b bytes.Buffer
+	if err := Bench(&b, saturated(study[:2]), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "Unit sent/s") || strings.Contains(b.String(), "Unit generator-cpu-frac") || !strings.Contains(b.String(), " 260 sent/s") {
+		t.Errorf("sent/s has a better side, or is not there: %s", b.String())
+	}
+	for _, line := range strings.Split(b.String(), "\n") {
+		if strings.HasPrefix(line, "BenchmarkX/GOGC=0 ") && strings.Contains(line, "p99-sec") {
+			t.Errorf("benchstat would compare %s", line)
+		}
 	}
 }
 

@@ -20,10 +20,13 @@ func newLoad() *cobra.Command {
 		Long: `Load sends requests to a URL and reports response times: the trial of run without
 a subject of its own. Latency is measured from when a request was due, so that
 with a rate a stall of the service is seen by every request that it delayed.
-Without --out nothing is written.
+One trial is reported as load testers do: rate, throughput, bytes, percentiles,
+histogram, status codes, errors and the slowest requests; several, by --repeat
+or --vary, as run does. Without --out nothing is written.
 
     dyno load http://127.0.0.1:8080/ -c 50 -d 10s
     dyno load http://127.0.0.1:8080/search -r 500/s -d 30s --json
+    dyno load http://127.0.0.1:8080/search -r 500/s --format hgrm > latency.hgrm
     dyno load -f dyno.yaml http://127.0.0.1:8080     the steps of a plan
     dyno load http://127.0.0.1:8080/ --vary load.rate=200/s,400/s --repeat 6`,
 		Args: cobra.MaximumNArgs(1),

@@ -37,7 +37,7 @@ func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
 
 func (o *outFlags) formatFlags(fs *pflag.FlagSet) {
 	o.format = "text"
-	fs.Var(&o.format, "format", "of the result: text, json or markdown")
+	fs.Var(&o.format, "format", "of the result: text, json, markdown or hgrm (of latency, for HdrHistogram's plotter)")
 	fs.BoolVar(&o.json, "json", false, "short for --format json")
 }
 
@@ -57,8 +57,8 @@ type format string
 func (f *format) String() string { return string(*f) }
 func (f *format) Type() string   { return "name" }
 func (f *format) Set(v string) error {
-	if v != "text" && v != "json" && v != "markdown" {
-		return fmt.Errorf("unknown format %q (want text, json or markdown)", v)
+	if v != "text" && v != "json" && v != "markdown" && v != "hgrm" {
+		return fmt.Errorf("unknown format %q (want text, json, markdown or hgrm)", v)
 	}
 	*f = format(v)
 	return nil
@@ -77,9 +77,46 @@ func (o *outFlags) print(cmd *cobra.Command, t *analysis.Table) error {
 	return report.Text(w, t, report.Options{Width: width, Color: color})
 }
 
+// printResults writes what an experiment's results are in the wanted form: of
+// one trial of a load alone a summary, else the table.
+func (o *outFlags) printResults(cmd *cobra.Command, e *dyno.Experiment, t *analysis.Table, results []*dyno.Result) error {
+	w := cmd.OutOrStdout()
+	switch {
+	case o.json:
+	case o.format == "hgrm":
+		if t.Trials == 0 {
+			return nil // which is an error by itself
+		}
+		for _, warning := range t.Warnings {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", warning)
+		}
+		return report.HGRM(w, results)
+	case o.format == "text" && !e.Subject.Launched() && t.Planned == 1 && len(results) == 1 && seen(results[0]):
+		width, color := terminal(w)
+		return report.Summary(w, results[0], t.About, report.Options{Width: width, Color: color})
+	}
+	return o.print(cmd, t)
+}
+
+// seen reports whether a trial came as far as to its first answer.
+func seen(r *dyno.Result) bool {
+	return r.Sent.Requests > 0 || len(r.Values) > 0
+}
+
+// check reports a form that the results cannot have, before they are measured.
+func (o *outFlags) check(e *dyno.Experiment) error {
+	if n := len(e.Levels()); o.format == "hgrm" && !o.json && n > 1 {
+		return usagef("--format hgrm shows one setting, and there are %d (consider: --format text, or the latency.hlog of each trial)", n)
+	}
+	return nil
+}
+
 // measureInto measures an experiment into a run directory, after the subjects
 // are built.
 func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func() (*store.Dir, error)) error {
+	if err := o.check(e); err != nil {
+		return err
+	}
 	hands, release, err := openLab(cmd, e)
 	if err != nil {
 		return err
@@ -99,6 +136,9 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func(
 
 // measureOnly measures without a run directory.
 func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
+	if err := o.check(e); err != nil {
+		return err
+	}
 	hands, release, err := openLab(cmd, e)
 	if err != nil {
 		return err
@@ -119,7 +159,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 		return nil
 	})
 	table := analysis.Tabulate(results, options(e, results))
-	return errors.Join(err, release(), o.print(cmd, table), nothing(table))
+	return errors.Join(err, release(), o.printResults(cmd, e, table, results), nothing(table))
 }
 
 // openLab builds the subjects of a plan. The caller releases the lab.
@@ -146,7 +186,7 @@ func finish(cmd *cobra.Command, dir *store.Dir, o *outFlags, err error) error {
 	if errors.Is(err, errInterrupted) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial; go on with dyno run --resume %s\n", dir.Path)
 	}
-	return errors.Join(err, o.print(cmd, table), nothing(table))
+	return errors.Join(err, o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
 }
 
 // conduct runs the trials, showing progress.

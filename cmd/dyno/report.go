@@ -25,7 +25,8 @@ func newReport() *cobra.Command {
 while the run goes on.
 
     dyno report dyno-runs/sessions-20261121-101500
-    dyno report DIR --format markdown`,
+    dyno report DIR --format markdown
+    dyno report DIR --format hgrm > latency.hgrm`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return reportRun(cmd, args[0], &o) },
 	}
@@ -41,9 +42,12 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 	for _, note := range dir.Notes() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
+	if err := o.check(dir.Run.Plan); err != nil {
+		return err
+	}
 	results := dir.Results()
 	table := analysis.Tabulate(results, options(dir.Run.Plan, results))
-	return errors.Join(o.print(cmd, table), nothing(table))
+	return errors.Join(o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
 }
 
 func newCompare() *cobra.Command {
@@ -61,6 +65,9 @@ change, and the report says so. One run that varies what differs is the better e
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return reportRun(cmd, args[0], &o)
+			}
+			if o.format == "hgrm" && !o.json {
+				return usagef("--format hgrm shows one run (consider: dyno report DIR --format hgrm for each; the plotter takes several files)")
 			}
 			tables, err := compareRuns(args[0], args[1])
 			if err != nil {

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -44,16 +46,17 @@ type progress struct {
 	stop         chan struct{}
 	drawing      sync.WaitGroup
 
-	mu    sync.Mutex
-	done  int // in this session
-	took  time.Duration
-	trial *dyno.Trial
-	meter *load.Meter
-	start time.Time // of the trial
-	phase string
-	mark  time.Time // of the last count of requests
-	count int64
-	rate  float64
+	mu      sync.Mutex
+	done    int // in this session
+	took    time.Duration
+	trial   *dyno.Trial
+	meter   *load.Meter
+	start   time.Time // of the trial
+	phase   string
+	entered time.Time // the phase
+	mark    time.Time // of the last count of requests
+	count   int64
+	rate    float64
 }
 
 func newProgress(w io.Writer, total, known int) *progress {
@@ -85,32 +88,40 @@ func (p *progress) draw() {
 	}
 }
 
-// line is what is drawn: the trial, its setting, what it does, requests per
-// second now, and the time left if the coming trials take as long as those past.
+// line is what is drawn: the trial, its setting, what it does, how far it is,
+// requests per second now, and the time left if the coming trials take as long
+// as those past. A trial that is alone needs no name.
 func (p *progress) line(now time.Time) string {
 	if p.trial == nil {
 		return ""
 	}
 	n, phase := p.meter.Done.Load(), p.meter.Phase()
 	if phase != p.phase {
-		p.phase, p.mark, p.count, p.rate = phase, now, n, 0
+		p.phase, p.entered, p.mark, p.count, p.rate = phase, now, now, n, 0
 	}
 	if since := now.Sub(p.mark); since >= time.Second || p.rate == 0 && since > 0 {
 		p.rate = float64(n-p.count) / since.Seconds()
 		p.mark, p.count = now, n
 	}
-	parts := []string{fmt.Sprintf("trial %d/%d", p.trial.N, p.total)}
-	if s := p.trial.Setting.String(); s != "" {
-		parts = append(parts, s)
+	var parts []string
+	if p.total > 1 {
+		parts = append(parts, fmt.Sprintf("trial %d/%d", p.trial.N, p.total))
+		if s := p.trial.Setting.String(); s != "" {
+			parts = append(parts, s)
+		}
 	}
-	if phase != "" {
-		parts = append(parts, phase)
+	far := howFar(p.trial.Load, phase, now.Sub(p.entered), n)
+	switch {
+	case phase == "measure" && p.total == 1 && far != "":
+		parts = append(parts, far)
+	case phase != "":
+		parts = append(parts, strings.TrimSpace(phase+" "+far))
 	}
 	if p.rate > 0 {
-		parts = append(parts, fmt.Sprintf("%.0f req/s", p.rate))
+		parts = append(parts, digits(int64(math.Round(p.rate)))+" req/s")
 	}
 	if n := p.meter.Failed.Load(); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", n))
+		parts = append(parts, digits(n)+" failed")
 	}
 	if p.done > 0 {
 		each := p.took / time.Duration(p.done)
@@ -118,6 +129,41 @@ func (p *progress) line(now time.Time) string {
 		parts = append(parts, fmt.Sprintf("%v left", max(left, 0).Round(time.Second)))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// howFar says how much of a phase is over, as far as the load says: "12s of
+// 30s", or "41% of 20,000".
+func howFar(l dyno.Load, phase string, since time.Duration, done int64) string {
+	l = l.Resolved()
+	all := int64(l.Requests)
+	if l.RequestsPerClient > 0 {
+		all = int64(l.RequestsPerClient) * int64(l.Concurrency)
+	}
+	var length dyno.Duration
+	switch {
+	case phase == "warmup":
+		length = l.Warmup
+	case phase != "measure":
+		return ""
+	case all > 0:
+		return fmt.Sprintf("%d%% of %s", min(100*done/all, 100), digits(all))
+	default:
+		length = l.Duration
+	}
+	if length == 0 {
+		return ""
+	}
+	// The last requests are awaited beyond the end.
+	return fmt.Sprintf("%v of %v", min(since, time.Duration(length)).Truncate(time.Second), length)
+}
+
+// digits writes a number with commas: 15,312.
+func digits(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // begin is called as each trial begins.
@@ -147,7 +193,11 @@ func (p *progress) end(r *dyno.Result) {
 		fmt.Fprintf(p.w, "%s: failed: %s\n", name, r.Err)
 		return
 	}
-	fmt.Fprintf(p.w, "%s: %d requests in %v\n", name, r.Latency.Count(), r.Elapsed.Round(time.Millisecond))
+	requests := ""
+	if r.Latency != nil { // another generator may give none
+		requests = fmt.Sprintf("%d requests in ", r.Latency.Count())
+	}
+	fmt.Fprintf(p.w, "%s: %s%v\n", name, requests, r.Elapsed.Round(time.Millisecond))
 }
 
 // close erases the line. It may be called twice.

@@ -1,0 +1,242 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dynolab/dyno"
+)
+
+// mostBins is how many bars a histogram has at most.
+const mostBins = 12
+
+// A bin is how many requests took from, but less than, to; in nanoseconds.
+type bin struct{ from, to, count int64 }
+
+// histogram draws the distribution of latency: what is typical in as many bins
+// as there is room for, and what is far out in the tail with a bar that can be
+// seen.
+//
+// Note: bins of one width, as hey has them, put all but the tail into the first
+// as soon as one request is slow.
+func (s *summary) histogram() {
+	h := s.Latency
+	if h == nil || h.Count() == 0 || h.Counts().TotalCount() != h.Count() {
+		return // another generator's, or read back without its file
+	}
+	bins := binsOf(h)
+	labels := edgeLabels(bins)
+	g := grid{
+		cols: []column{{}, {left: true}, {left: true}, {}, {}, {left: true}},
+		head: [][]string{{"from", "", "to", "requests", "up to here", ""}},
+	}
+	most, sum := int64(0), int64(0)
+	for i, b := range bins {
+		sum += b.count
+		most = max(most, b.count)
+		g.rows = append(g.rows, row{cells: cells(labels[i], "–", labels[i+1], strconv.FormatInt(b.count, 10), percent(sum, h.Count()), "")})
+	}
+	room := min(s.width-g.width()-len(gap), 40)
+	for i, b := range bins {
+		g.rows[i].cells[5].text = bar(b.count, most, room)
+	}
+	s.WriteString("\nLatency histogram")
+	if !linear(h.Min().Nanoseconds(), h.Max().Nanoseconds()) {
+		s.WriteString(" (bins on a logarithmic scale)")
+	}
+	s.WriteByte('\n')
+	g.text(&s.Builder, s.color)
+}
+
+// binsOf parts h into bins between round durations, by the finest scale that
+// needs no more than mostBins of them, where bins next to each other in which
+// there is nothing are one. No more have something in them than Sturges allows
+// ("The Choice of a Class Interval", JASA 21, 1926), lest a few requests have a
+// bin each.
+func binsOf(h *dyno.Histogram) []bin {
+	bars := spikes(h)
+	sturges := 1 + int(math.Ceil(math.Log2(float64(h.Count()))))
+	var bins []bin
+	for edges := range scales(h.Min().Nanoseconds(), h.Max().Nanoseconds()) {
+		filled := 0
+		bins = bins[:0]
+		for _, b := range fill(bars, edges) {
+			if b.count > 0 {
+				filled++
+			} else if n := len(bins); n > 0 && bins[n-1].count == 0 {
+				bins[n-1].to = b.to
+				continue
+			}
+			bins = append(bins, b)
+		}
+		if len(bins) <= mostBins && filled <= sturges {
+			break
+		}
+	}
+	return bins
+}
+
+// finest is how much narrower than its place a bin may be: a histogram of 3
+// digits cannot tell more.
+const finest = 500
+
+// linear reports whether bins from lo to hi have one width; else each is some
+// factor wider than the one before.
+func linear(lo, hi int64) bool { return float64(hi)/float64(max(lo, 1)) <= 4 }
+
+// scales yields the edges of bins from lo to hi, the finest first.
+func scales(lo, hi int64) func(yield func([]int64) bool) {
+	lo, hi = max(lo, 1), max(hi, 1)
+	return func(yield func([]int64) bool) {
+		if linear(lo, hi) {
+			for step := range ladder([]int64{1, 2, 5}, 1) {
+				if step < hi/finest {
+					continue
+				}
+				var edges []int64
+				for n := lo / step; n <= hi/step+1; n++ {
+					edges = append(edges, n*step)
+				}
+				if !yield(edges) {
+					return
+				}
+			}
+			return
+		}
+		for _, n := range []int{80, 40, 20, 10} {
+			if !yield(around(lo, hi, preferred(n))) {
+				return
+			}
+		}
+		for _, mantissas := range [][]int64{{100, 150, 200, 300, 500, 700}, {100, 200, 500}, {100, 300}, {100}} {
+			if !yield(around(lo, hi, mantissas)) {
+				return
+			}
+		}
+	}
+}
+
+// preferred are n numbers a decade, each the same factor above the one before,
+// in hundredths.
+func preferred(n int) []int64 {
+	var ms []int64
+	for i := range n {
+		ms = append(ms, int64(math.Round(100*math.Pow(10, float64(i)/float64(n)))))
+	}
+	return ms
+}
+
+// around returns the rungs of a ladder that enclose lo to hi.
+func around(lo, hi int64, mantissas []int64) (edges []int64) {
+	for edge := range ladder(mantissas, mantissas[0]) {
+		if edge <= lo {
+			edges = edges[:0]
+		}
+		edges = append(edges, edge)
+		if edge > hi {
+			break
+		}
+	}
+	return edges
+}
+
+// ladder yields m/unit, 10 m/unit, 100 m/unit … for all mantissas m in turn,
+// where that is a whole number, up to some 10^13.
+func ladder(mantissas []int64, unit int64) func(yield func(int64) bool) {
+	return func(yield func(int64) bool) {
+		for power := int64(1); power <= math.MaxInt64/100_000; power *= 10 {
+			for _, m := range mantissas {
+				if m*power%unit == 0 && !yield(m*power/unit) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A spike is how many requests took so many nanoseconds.
+type spike struct{ ns, count int64 }
+
+// spikes lists what h has counted, ascending; the fastest and the slowest
+// exactly.
+func spikes(h *dyno.Histogram) (ss []spike) {
+	for _, b := range h.Counts().Distribution() {
+		if b.Count == 0 {
+			continue
+		}
+		ns := (b.From + b.To) / 2
+		if least := h.Min().Nanoseconds(); b.From <= least {
+			ns = least
+		} else if most := h.Max().Nanoseconds(); b.To >= most {
+			ns = most
+		}
+		ss = append(ss, spike{ns, b.Count})
+	}
+	return ss
+}
+
+// fill counts the requests between each edge and the next.
+func fill(ss []spike, edges []int64) []bin {
+	bins := make([]bin, len(edges)-1)
+	for i := range bins {
+		bins[i].from, bins[i].to = edges[i], edges[i+1]
+	}
+	at := 0
+	for _, s := range ss {
+		for at < len(bins)-1 && s.ns >= bins[at].to {
+			at++
+		}
+		bins[at].count += s.count
+	}
+	return bins
+}
+
+// edgeLabels prints the edges of bins, each in the unit that suits it, those of one unit
+// with the same number of decimals.
+func edgeLabels(bins []bin) []string {
+	edges := []int64{bins[0].from}
+	for _, b := range bins {
+		edges = append(edges, b.to)
+	}
+	texts := make([]string, len(edges))
+	decimals := map[string]int{}
+	unit := func(ns int64) step {
+		for _, st := range timeSteps {
+			if float64(ns) >= st.factor*1e9*(1-1e-9) {
+				return st
+			}
+		}
+		return timeSteps[len(timeSteps)-1]
+	}
+	number := func(ns int64, decimals int) string {
+		return strconv.FormatFloat(float64(ns)/math.Round(unit(ns).factor*1e9), 'f', decimals, 64)
+	}
+	for _, ns := range edges {
+		_, frac, _ := strings.Cut(number(ns, -1), ".")
+		u := unit(ns).unit
+		decimals[u] = max(decimals[u], len(frac))
+	}
+	for i, ns := range edges {
+		u := unit(ns).unit
+		texts[i] = fmt.Sprintf("%s %-2s", number(ns, decimals[u]), u)
+	}
+	return texts
+}
+
+// bar draws n of most in eighths of a character, at least one for what is there.
+func bar(n, most int64, width int) string {
+	if n == 0 || most == 0 {
+		return ""
+	}
+	eighths := max(1, int(math.Round(8*float64(width)*float64(n)/float64(most))))
+	s := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		const parts = "▏▎▍▌▋▊▉"
+		size := utf8.RuneLen('▏')
+		s += parts[(rest-1)*size : rest*size]
+	}
+	return s
+}

@@ -1,0 +1,299 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+)
+
+// Summary writes the one trial of a load for a reader at a terminal who knows
+// hey, oha, vegeta or wrk. about says what was loaded and how, a line each. What
+// r lacks, such as the bytes of another generator, has no line. Of a failed
+// trial it says first that it failed, and then what was seen all the same. Only
+// the names of steps can make a line longer than o.Width. The error is w's.
+func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
+	s := &summary{Result: r, width: o.width(), color: o.Color}
+	for _, line := range about {
+		s.WriteString(fold(clean(line), "", "  ", s.width))
+	}
+	if r.Err != "" {
+		s.alarm("The trial failed, so that no figure below counts: " + r.Err)
+	}
+	s.WriteByte('\n')
+	s.overview()
+	s.latency()
+	s.steps()
+	s.histogram()
+	s.slowest()
+	s.errors()
+	warnings := slices.DeleteFunc(slices.Clone(r.Warnings), func(text string) bool {
+		return s.Sent.Saturated != "" && strings.Contains(text, s.Sent.Saturated) // said already
+	})
+	if len(warnings) > 0 {
+		s.WriteString("\nWarnings\n")
+		for _, warning := range warnings {
+			s.WriteString(fold(clean(warning), "  ! ", "    ", s.width))
+		}
+	}
+	_, err := io.WriteString(w, s.String())
+	return err
+}
+
+// A summary is one result on its way to text.
+type summary struct {
+	strings.Builder
+	*dyno.Result
+	width int
+	color bool
+}
+
+// alarm writes a line that no reader may miss.
+func (s *summary) alarm(text string) {
+	for _, line := range strings.SplitAfter(fold(clean(text), "! ", "  ", s.width), "\n") {
+		if line != "" {
+			s.WriteString(paint(cell{strings.TrimSuffix(line, "\n"), bad}, s.color) + "\n")
+		}
+	}
+}
+
+// line writes what a label stands for.
+func (s *summary) line(label string, parts ...string) {
+	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
+	if len(parts) > 0 {
+		const indent = 14
+		s.WriteString(fold(strings.Join(parts, " · "), fmt.Sprintf("%-*s", indent, label), strings.Repeat(" ", indent), s.width))
+	}
+}
+
+// value prints a metric with its unit and what follows, or "" if it is absent.
+func (s *summary) value(metric, follows string) string {
+	x, ok := s.Values.Get(metric)
+	if !ok {
+		return ""
+	}
+	return scaleOf(metric, x).with(x) + follows
+}
+
+// tally returns the requests that are over, those of them that failed, and how
+// many were due in all.
+func (s *summary) tally() (requests, failed, due int64) {
+	succeeded := int64(0)
+	if s.Latency != nil {
+		succeeded = s.Latency.Count()
+	}
+	failures, _ := s.Values.Get("failures")
+	failed = int64(failures)
+	if requests = s.Sent.Requests; requests == 0 {
+		requests = succeeded + failed
+	} else if s.Latency != nil {
+		failed = requests - succeeded
+	}
+	return requests, failed, requests + s.Sent.Unsent
+}
+
+// overview is everything but latency.
+func (s *summary) overview() {
+	requests, failed, due := s.tally()
+	unsent := ""
+	if s.Sent.Unsent > 0 {
+		unsent = fmt.Sprintf("%d more were due and never sent", s.Sent.Unsent)
+	}
+	all := ""
+	if requests > failed || s.Sent.Requests > 0 {
+		all = strconv.FormatInt(requests, 10)
+	}
+	s.line("requests", all, fmt.Sprintf("%d failed", failed), unsent)
+	if all != "" && due > 0 {
+		s.line("success", percent(requests-failed, due))
+	}
+	if s.Elapsed > 0 {
+		s.line("duration", duration(s.Elapsed))
+	}
+	s.line("rate", s.value("sent/s", " sent/s"))
+	s.line("throughput", s.value("req/s", " successes/s"))
+	if s.Sent.Engine != "" && s.Sent.BytesIn+s.Sent.BytesOut > 0 {
+		s.line("bytes in", s.bytes(s.Sent.BytesIn)...)
+		s.line("bytes out", s.bytes(s.Sent.BytesOut)...)
+	}
+	var codes []string
+	for _, status := range slices.Sorted(maps.Keys(s.Sent.Statuses)) {
+		codes = append(codes, fmt.Sprintf("%d: %d", status, s.Sent.Statuses[status]))
+	}
+	s.line("status codes", codes...)
+	s.line("generator", clean(s.Sent.Engine), s.value("generator-cpu-frac", " of its cores"), s.value("lateness-p99-sec", " late at p99"))
+}
+
+// bytes prints n in all, per request and per second.
+func (s *summary) bytes(n int64) []string {
+	x := float64(n)
+	parts := []string{scaleOf("all-B", x).with(x)}
+	if requests, _, _ := s.tally(); requests > 0 && n > 0 {
+		each := x / float64(requests)
+		parts = append(parts, scaleOf("each-B", each).with(each)+"/request")
+	}
+	if s.Elapsed > 0 && n > 0 {
+		rate := x / s.Elapsed.Seconds()
+		parts = append(parts, scaleOf("rate-B", rate).with(rate)+"/s")
+	}
+	return parts
+}
+
+// differs is how far service time may be from latency before both are shown.
+const differs = 0.05
+
+// latency is the table of percentiles. Each figure has its own unit: a tail may
+// be ten thousand times what is typical.
+func (s *summary) latency() {
+	g := grid{
+		cols: []column{{left: true}, {}, {left: true}, {keep: 1}, {left: true, keep: 1}},
+		head: [][]string{{"Latency", "", "", "", ""}},
+	}
+	rows := []string{"min", "mean", "stddev", "p50", "p90", "p95", "p99", "p99.9", "max"}
+	service := slices.ContainsFunc(rows, func(name string) bool {
+		a, ok := s.Values.Get(name + "-sec")
+		b, both := s.Values.Get("service-" + name + "-sec")
+		return ok && both && math.Abs(a-b) > differs*max(a, b)
+	})
+	if service {
+		g.head[0][3] = "service time"
+	}
+	any := false
+	for _, name := range rows {
+		cs := slices.Concat(cells(name), s.time(name+"-sec"), cells("", ""))
+		any = any || cs[2].text != ""
+		if _, ok := s.Values.Get("service-" + name + "-sec"); ok && service {
+			copy(cs[3:], s.time("service-"+name+"-sec"))
+		}
+		g.rows = append(g.rows, row{cells: cs})
+	}
+	if !any {
+		return
+	}
+	s.WriteByte('\n')
+	if s.Sent.Saturated != "" {
+		which := "these figures are"
+		if !analysis.Counts(s.Result, "req/s") {
+			which = "these figures and the throughput are"
+		}
+		s.alarm(fmt.Sprintf("dyno itself was the limit: %s; %s its own, not the service's (consider: %s)", s.Sent.Saturated, which, analysis.Cure))
+	}
+	g.text(&s.Builder, s.color)
+}
+
+// steps are the percentiles of each step, where there are several.
+func (s *summary) steps() {
+	names := []string{"p50", "p90", "p99", "p99.9"}
+	g := grid{cols: []column{{left: true}}, head: [][]string{{"Steps"}}}
+	for _, name := range names {
+		g.cols = append(g.cols, column{}, column{left: true})
+		g.head[0] = append(g.head[0], name, "")
+	}
+	for _, v := range s.Values {
+		step, ok := strings.CutSuffix(v.Metric, "-p50-sec")
+		if !ok || step == "service" {
+			continue
+		}
+		cs := cells(clean(step))
+		for _, name := range names {
+			cs = append(cs, s.time(step+"-"+name+"-sec")...)
+		}
+		g.rows = append(g.rows, row{cells: cs})
+	}
+	if len(g.rows) > 1 {
+		s.WriteByte('\n')
+		g.text(&s.Builder, s.color)
+	}
+}
+
+// time is a duration's number and unit.
+func (s *summary) time(metric string) []cell {
+	x, ok := s.Values.Get(metric)
+	if !ok {
+		return []cell{{"-", faint}, {}}
+	}
+	sc := scaleOf(metric, x)
+	return cells(sc.format(x), sc.unit)
+}
+
+// slowest lists the slowest requests and when they were due.
+func (s *summary) slowest() {
+	if len(s.Sent.Slowest) == 0 {
+		return
+	}
+	g := grid{
+		cols: []column{{}, {left: true}, {}, {left: true, keep: 1}, {}, {}, {left: true, keep: 1}},
+		head: [][]string{{"Slowest", "", "", "", "due at", "status", ""}},
+	}
+	var steps []string
+	waited := false
+	for _, x := range s.Sent.Slowest {
+		steps = append(steps, x.Step)
+		waited = waited || float64(x.Sent-x.Due) > differs*float64(x.Done-x.Due)
+	}
+	if slices.Sort(steps); len(slices.Compact(steps)) > 1 {
+		g.head[0][6] = "step"
+	}
+	if waited {
+		g.head[0][2] = "service time"
+	}
+	for _, x := range s.Sent.Slowest {
+		cs := slices.Concat(span(x.Done-x.Due), cells("", "", fmt.Sprintf("%.3f s", x.Due.Seconds()), strconv.Itoa(x.Status), ""))
+		if waited {
+			copy(cs[2:], span(x.Done-x.Sent))
+		}
+		if g.head[0][6] != "" {
+			cs[6].text = clean(x.Step)
+		}
+		g.rows = append(g.rows, row{cells: cs})
+	}
+	s.WriteByte('\n')
+	g.text(&s.Builder, s.color)
+}
+
+// span is the number and unit of a duration.
+func span(d time.Duration) []cell {
+	sc := scaleOf("-sec", d.Seconds())
+	return cells(sc.format(d.Seconds()), sc.unit)
+}
+
+func duration(d time.Duration) string { return scaleOf("-sec", d.Seconds()).with(d.Seconds()) }
+
+// errors lists the causes of failed requests, the most frequent first.
+func (s *summary) errors() {
+	if len(s.Failures) == 0 {
+		return
+	}
+	causes := slices.SortedFunc(maps.Keys(s.Failures), func(a, b string) int {
+		return cmp.Or(s.Failures[b]-s.Failures[a], cmp.Compare(a, b))
+	})
+	s.WriteString("\nFailed requests\n")
+	width := len(strconv.Itoa(s.Failures[causes[0]]))
+	for _, cause := range causes {
+		first := fmt.Sprintf("  %*d  ", width, s.Failures[cause])
+		s.WriteString(fold(clean(cause), first, strings.Repeat(" ", len(first)), s.width))
+	}
+}
+
+// percent prints a share; what is not quite all or not quite nothing is not
+// rounded to it.
+func percent(n, all int64) string {
+	p := strconv.FormatFloat(100*float64(n)/float64(all), 'f', 2, 64)
+	switch {
+	case n < all && p == "100.00":
+		p = ">99.99"
+	case n > 0 && p == "0.00":
+		p = "<0.01"
+	case n == all:
+		p = "100"
+	}
+	return p + " %"
+}

@@ -85,7 +85,7 @@ func (t *Table) note(i int, m dyno.Metric, blocks [][]float64, good map[int][]*d
 	}
 	for _, r := range slices.Concat(good[i], good[0]) {
 		if _, measured := r.Values.Get(m.Name); measured && !Counts(r, m.Name) {
-			return fmt.Sprintf("not compared: the generator was the limit (%s)", r.Sent.Saturated)
+			return fmt.Sprintf("not compared: %s", r.Sent.Saturated)
 		}
 	}
 	return ""
@@ -143,7 +143,7 @@ func (t *Table) saturated(good map[int][]*dyno.Result) (ws []string) {
 		if k.vary {
 			figures = fmt.Sprintf("; figures of trial %d", first)
 		}
-		ws = append(ws, fmt.Sprintf("dyno itself was the limit in %s %s (%s%s): %s %s not compared (consider: %s)",
+		ws = append(ws, fmt.Sprintf("dyno may itself have been the limit in %s %s (%s%s): %s %s not compared (consider: %s)",
 			trials, strings.Join(names, ", "), k.reason, figures, their, what, Cure))
 	}
 	return ws

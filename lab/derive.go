@@ -13,7 +13,7 @@ import (
 func record(r *dyno.Result, rec *load.Record) {
 	r.Elapsed, r.Latency, r.Sent, r.Failures = rec.Elapsed, rec.Latency, rec.Sent, rec.Failures
 	r.Warnings = append(r.Warnings, rec.Warnings...)
-	add(r, "failures", float64(rec.Failed+rec.Unsent))
+	add(r, "failures", float64(rec.Failed))
 	// Requests that timed out or were never sent would have been the slowest.
 	slow := rec.Slow + rec.Unsent
 	if h := rec.Latency; h != nil && h.Count() > 0 {

@@ -124,6 +124,14 @@ func Check(l dyno.Load, arg map[string]string) error {
 	return err
 }
 
+// TargetsBase returns the scheme and host that the URLs in a file of targets
+// share, or "" if it has only paths. A mistake in the file is a
+// [*dyno.PlanError].
+func TargetsBase(file string) (string, error) {
+	_, base, err := readTargets(file)
+	return base, err
+}
+
 // hands are what a run sends with.
 type hands struct {
 	engine engine

@@ -180,8 +180,8 @@ func (v *view) pooled() (section, bool) {
 	requests := len(labels) - 1
 	var notes []string
 	if v.saturated() {
-		labels = append(labels, "dyno the limit")
-		notes = []string{"Dyno the limit: in so many trials the generator itself was the limit; their figures, which are in the table, are its own, not the service's."}
+		labels = append(labels, "not compared")
+		notes = []string{"Not compared: in so many trials dyno may itself have been the limit; their figures are in the table all the same."}
 	}
 	return section{
 		notes: notes,
@@ -253,7 +253,7 @@ func (v *view) values() section {
 		}
 		cs := cells(label, sc.unit, sc.format(x.Center), iv, "")
 		if x.Saturated {
-			cs[4] = cell{"dyno's own, not the service's", bad}
+			cs[4] = cell{"not to be compared", bad}
 		}
 		g.rows = append(g.rows, row{cells: cs})
 	}

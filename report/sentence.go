@@ -51,7 +51,7 @@ func Sentences(t *analysis.Table) []string {
 	}
 	rest := remainder(t)
 	if n := untold(t); n > 0 {
-		parts := []string{fmt.Sprintf("%s of primary metrics could not be made, as dyno itself was the limit.", count(n, "comparison"))}
+		parts := []string{fmt.Sprintf("%s of primary metrics could not be made, as dyno may itself have been the limit.", count(n, "comparison"))}
 		if rest != "" {
 			parts = []string{strings.TrimSuffix(rest, "."), parts[0]}
 		}

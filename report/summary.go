@@ -184,7 +184,7 @@ func (s *summary) latency() {
 		if !analysis.Counts(s.Result, "req/s") {
 			which = "these figures and the throughput are"
 		}
-		s.alarm(fmt.Sprintf("dyno itself was the limit: %s; %s its own, not the service's (consider: %s)", s.Sent.Saturated, which, analysis.Cure))
+		s.alarm(fmt.Sprintf("not to be compared: %s; %s may be dyno's own, not the service's (consider: %s)", s.Sent.Saturated, which, analysis.Cure))
 	}
 	g.text(&s.Builder, s.color)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
 )
 
 func newLoad() *cobra.Command {
@@ -28,6 +29,7 @@ or --vary, as run does. Without --out nothing is written.
     dyno load http://127.0.0.1:8080/search -r 500/s -d 30s --json
     dyno load http://127.0.0.1:8080/search -r 500/s --format hgrm > latency.hgrm
     dyno load -f dyno.yaml http://127.0.0.1:8080     the steps of a plan
+    dyno load --targets targets.txt -r 100/s         vegeta's file of requests
     dyno load http://127.0.0.1:8080/ --vary load.rate=200/s,400/s --repeat 6`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,6 +39,18 @@ or --vary, as run does. Without --out nothing is written.
 			}
 			if len(args) == 1 {
 				if err := targetURL(e, args[0]); err != nil {
+					return err
+				}
+			}
+			if e.Subject.URL == "" && e.Load.Targets != "" {
+				base, err := load.TargetsBase(e.Load.Targets)
+				if err != nil {
+					return err
+				}
+				if base == "" {
+					return usagef("no URL, and %s has only paths (want for example dyno load http://127.0.0.1:8080 --targets %[1]s)", e.Load.Targets)
+				}
+				if err := targetURL(e, base); err != nil {
 					return err
 				}
 			}

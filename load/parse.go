@@ -58,14 +58,14 @@ const (
 //     the connection.
 //   - Lines of chunks end in CRLF.
 //   - A name is a token and the colon follows it at once. Control bytes, a CR
-//     within a line among them, are errors. So are folded lines, which no
-//     server has sent for years: RFC 9112 has them rejected or joined.
+//     within a line among them, are errors. So are folded lines, which RFC 9112
+//     deprecates but would have joined: a service that sends them should know.
 //
 // It is tolerant elsewhere: of lines that end in LF alone, no reason phrase,
 // names in any case, white space around values, chunk extensions, and trailers,
 // which are read as strictly as fields and dropped.
 //
-// A response to HEAD, 204 and 304 have no body, whatever they announce. 101 is a
+// Responses to HEAD, 204 and 304 have no body, whatever they announce. 101 is a
 // final response without one: what follows it is not HTTP, so the connection
 // closes.
 type parser struct {
@@ -88,7 +88,7 @@ type parser struct {
 	line   []byte // the beginning of a line whose end has not come
 
 	// The last header block and what it said. A service answers alike but for
-	// the date, which changes once a second: to compare is a tenth of the work.
+	// the date, which changes once a second: to compare is a sixth of the work.
 	same      []byte
 	sameFrame frame
 }
@@ -365,9 +365,11 @@ func (p *parser) contentLength(list []byte) error {
 	return nil
 }
 
-// transferEncoding notes the last coding. Of several fields the last counts.
+// transferEncoding notes the last coding. Several fields are one list.
 func (p *parser) transferEncoding(list []byte) {
-	p.frame.coding = codingOther
+	if p.frame.coding == codingNone {
+		p.frame.coding = codingOther
+	}
 	for len(list) > 0 {
 		var s []byte
 		if s, list = cut(list); len(s) > 0 {

@@ -69,14 +69,15 @@ func trim(s []byte) []byte {
 	return s
 }
 
-// equalFold is for names: ASCII alone, unlike bytes.EqualFold. lower has
-// letters and hyphens.
+// equalFold compares without regard to the case of ASCII, unlike
+// bytes.EqualFold. lower has letters and hyphens; s has no control bytes, or a
+// CR would pass for a hyphen.
 func equalFold(s []byte, lower string) bool {
 	if len(s) != len(lower) {
 		return false
 	}
 	for i := range s {
-		if c := s[i]; c != lower[i] && (c|0x20 != lower[i] || lower[i] == '-') {
+		if s[i]|0x20 != lower[i] {
 			return false
 		}
 	}

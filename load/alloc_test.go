@@ -1,0 +1,83 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/dynolab/dyno"
+)
+
+// tiny answers every request on a connection with the same few bytes and
+// allocates nothing, so that what a test counts is the generator's.
+func tiny(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hello := []byte("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nContent-Type: text/plain\r\n\r\nhello\n")
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				buf := make([]byte, 4096)
+				for {
+					n, err := c.Read(buf)
+					if err != nil {
+						return
+					}
+					if bytes.HasSuffix(buf[:n], []byte("\r\n\r\n")) {
+						c.Write(hello)
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	return "http://" + l.Addr().String()
+}
+
+// In the steady state the raw engines allocate nothing per request, also where
+// the path varies.
+func TestNoAllocationPerRequest(t *testing.T) {
+	base := tiny(t)
+	allocs := func(l dyno.Load, n int) uint64 {
+		var before, after runtime.MemStats
+		l.Requests = n
+		_, err := Run(t.Context(), base, l, nil, Options{
+			Begin: func(context.Context) error { runtime.GC(); runtime.ReadMemStats(&before); return nil },
+			End:   func() { runtime.ReadMemStats(&after) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return after.Mallocs - before.Mallocs
+	}
+	for _, tt := range []struct {
+		name string
+		load dyno.Load
+	}{
+		{"closed", dyno.Load{Concurrency: 4}},
+		{"closed, varying", dyno.Load{Concurrency: 4, Client: dyno.Client{Loop: []dyno.Step{{Path: "/{{.client}}/{{.n}}?u={{uuid}}"}}}}},
+		{"open", dyno.Load{Concurrency: 4, Rate: dyno.PerSecond(20_000)}},
+		{"open, varying", dyno.Load{Concurrency: 4, Rate: dyno.PerSecond(20_000), Client: dyno.Client{Loop: []dyno.Step{{Path: "/{{counter}}"}}}}},
+	} {
+		if tt.load.Rate.Open() && !haveLoops() {
+			continue
+		}
+		l := tt.load
+		l.Warmup = seconds(0.05)
+		few, many := allocs(l, 1000), allocs(l, 11_000)
+		if more := int64(many) - int64(few); more > 200 {
+			t.Errorf("%s: %d allocations more for 10,000 requests more", tt.name, more)
+		}
+	}
+}

@@ -180,9 +180,9 @@ func (s *summary) latency() {
 	}
 	s.WriteByte('\n')
 	if s.Sent.Saturated != "" {
-		which := "these figures are"
+		which := "these figures"
 		if !analysis.Counts(s.Result, "req/s") {
-			which = "these figures and the throughput are"
+			which = "these figures and the throughput"
 		}
 		s.alarm(fmt.Sprintf("not to be compared: %s; %s may be dyno's own, not the service's (consider: %s)", s.Sent.Saturated, which, analysis.Cure))
 	}

@@ -36,11 +36,16 @@ type engineUnderTest struct {
 func engines(t *testing.T) []engineUnderTest {
 	queued := func(ctx context.Context, base *url.URL, l *dyno.Load) hands {
 		h := choose(ctx, base, l)
-		h.loops = false
+		h.loops = 0
+		return h
+	}
+	two := func(ctx context.Context, base *url.URL, l *dyno.Load) hands {
+		h := choose(ctx, base, l)
+		h.loops = 2
 		return h
 	}
 	std := func(ctx context.Context, base *url.URL, l *dyno.Load) hands {
-		return hands{newStd(ctx, base, l, limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}), false, newPacer}
+		return hands{newStd(ctx, base, l, limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}), 0, newPacer}
 	}
 	all := []engineUnderTest{
 		{"raw closed", "raw", false, "", false, choose},
@@ -53,7 +58,7 @@ func engines(t *testing.T) []engineUnderTest {
 		{"TLS closed", "std", false, "1.1", true, choose},
 	}
 	if haveLoops() {
-		all = append(all, engineUnderTest{"loop", "loop", true, "", false, choose})
+		all = append(all, engineUnderTest{"loop", "loop", true, "", false, choose}, engineUnderTest{"two loops", "loop", true, "", false, two})
 	} else if _, err := os.Stat("/proc/self"); err == nil {
 		t.Log("no epoll_pwait2 here: loops are not tested")
 	}
@@ -126,7 +131,7 @@ func TestEnginesSessions(t *testing.T) {
 			t.Errorf("%d bytes in, %d out, statuses %v; want those of the 100 measured requests", rec.BytesIn, rec.BytesOut, rec.Statuses)
 		}
 		most := int64(5) // a loop opens its own; teardown one of each client again
-		if e.name == "loop" {
+		if e.engine == "loop" {
 			most = 15
 		}
 		if n := conns.Load(); n > most || n < 1 {

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -135,7 +136,7 @@ func TargetsBase(file string) (string, error) {
 // hands are what a run sends with.
 type hands struct {
 	engine engine
-	loops  bool // open loads are sent by loops
+	loops  int // that send an open load; 0: it is sent by the clients, in turn
 	pacer  func(context.Context) pacer
 }
 
@@ -143,10 +144,18 @@ type hands struct {
 func choose(ctx context.Context, base *url.URL, l *dyno.Load) hands {
 	lim := limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}
 	if base.Scheme == "https" || l.HTTP == "2" {
-		return hands{newStd(ctx, base, l, lim), false, newPacer}
+		return hands{newStd(ctx, base, l, lim), 0, newPacer}
 	}
-	return hands{newRaw(base, lim), haveLoops(), newPacer}
+	h := hands{newRaw(base, lim), 0, newPacer}
+	if haveLoops() {
+		h.loops = min(int(l.Rate.Max()/perLoop)+1, runtime.GOMAXPROCS(0))
+	}
+	return h
 }
+
+// perLoop is the rate for which one loop is enough: some 20 µs of a core per
+// request leave it idle half of the time.
+const perLoop = 25_000
 
 func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options,
 	choose func(context.Context, *url.URL, *dyno.Load) hands) (*Record, error) {
@@ -163,8 +172,8 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	h := choose(engineCtx, r.base, &r.load)
 	r.engine, r.pacer = h.engine, h.pacer
 	defer r.engine.close()
-	if r.load.Rate.Open() && h.loops {
-		if r.loops, err = newLoops(r); err != nil {
+	if r.load.Rate.Open() && h.loops > 0 {
+		if r.loops, err = newLoops(r, min(h.loops, r.players())); err != nil {
 			return nil, err
 		}
 		defer r.loops.close()

@@ -28,10 +28,6 @@ type loops struct {
 	resent atomic.Int64
 }
 
-// perLoop is the rate for which one loop is enough: some 20 µs of a core per
-// request leave it idle half of the time.
-const perLoop = 25_000
-
 // haveLoops reports whether the kernel has epoll_pwait2 (Linux 5.11); gVisor
 // and old ones do not.
 func haveLoops() bool {
@@ -44,7 +40,7 @@ func haveLoops() bool {
 	return errno == 0
 }
 
-func newLoops(r *runner) (ls *loops, err error) {
+func newLoops(r *runner, n int) (ls *loops, err error) {
 	ls = &loops{r: r, limit: limits{
 		time.Duration(r.load.Timeout), time.Duration(r.load.ConnectTimeout), time.Duration(r.load.ReadTimeout),
 	}}
@@ -58,7 +54,6 @@ func newLoops(r *runner) (ls *loops, err error) {
 	if err := ls.resolve(address(r.base)); err != nil {
 		return nil, err
 	}
-	n := min(int(r.load.Rate.Max()/perLoop)+1, runtime.GOMAXPROCS(0), r.players())
 	for range n {
 		l, err := ls.newLoop()
 		if err != nil {

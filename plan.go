@@ -140,6 +140,7 @@ func (d *decoder) load(n ast.Node, l *Load) {
 		return func(n ast.Node) { alone = true; set(n) }
 	}
 	d.mapping(n, fields{
+		"command":             d.text(&l.Command),
 		"concurrency":         d.count(&l.Concurrency),
 		"requests":            d.count(&l.Requests),
 		"requests_per_client": d.count(&l.RequestsPerClient),

@@ -238,8 +238,12 @@ func (t *Trial) uses(arg string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return usesArg(s, arg) }) || t.Load.Uses(arg)
 }
 
-// Uses reports whether any step of the load uses {{.arg.NAME}}.
+// Uses reports whether the command of the load, or else any step of it, uses
+// {{.arg.NAME}}.
 func (l *Load) Uses(arg string) bool {
+	if l.Command != "" {
+		return usesArg(l.Command, arg)
+	}
 	c := l.Client
 	for _, s := range slices.Concat(c.Setup, c.Loop, c.Teardown) {
 		texts := slices.AppendSeq([]string{s.Path, s.Body}, maps.Values(s.Headers))

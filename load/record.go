@@ -38,6 +38,15 @@ type Record struct {
 	Lateness *dyno.Histogram // open load: sent - due, of requests for which a connection was free; else nil
 	Waited   int64           // open load: requests that waited for a connection to be free
 
+	// What another generator says of latency instead of a histogram: quantiles
+	// by their share, such as 0.99, and moments that are 0 where it gives none.
+	Quantiles      map[float64]time.Duration
+	Mean, Min, Max time.Duration
+
+	Engine            string        // what sent: the name of another generator, "command" if that is not known
+	Statuses          map[int]int64 // answers by status, as far as known
+	BytesIn, BytesOut int64         // of bodies received and sent, as far as known
+
 	Steps    []StepRecord // by name, in the order of the plan, if more than one step was measured
 	Bytes    int64        // of bodies received
 	Warnings []string     // doubts that the reader must see

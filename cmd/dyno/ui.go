@@ -147,6 +147,10 @@ func (p *progress) end(r *dyno.Result) {
 		fmt.Fprintf(p.w, "%s: failed: %s\n", name, r.Err)
 		return
 	}
+	if r.Latency == nil { // of a load command, whose requests are not seen one by one
+		fmt.Fprintf(p.w, "%s: done in %v\n", name, r.Elapsed.Round(time.Millisecond))
+		return
+	}
 	fmt.Fprintf(p.w, "%s: %d requests in %v\n", name, r.Latency.Count(), r.Elapsed.Round(time.Millisecond))
 }
 

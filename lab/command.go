@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -39,13 +38,10 @@ func (l *Lab) put(ctx context.Context, t *dyno.Trial, base, dir string, o load.O
 	}
 	kept := &capped{w: log, left: probe.DefaultLogLimit}
 	c.Log, c.Summary = kept, filepath.Join(dir, commandSummary)
-	c.ReadSummary = func() ([]byte, error) {
-		data, err := os.ReadFile(c.Summary)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return data, err
-	}
 	rec, err := load.Command(ctx, base, t.Load, t.Subject.Arg, c)
-	return rec, errors.Join(err, kept.err, log.Close())
+	errs := []error{err, kept.err, log.Close()}
+	if kept.left == probe.DefaultLogLimit { // it said nothing, which needs no file
+		errs = append(errs, os.Remove(log.Name()))
+	}
+	return rec, errors.Join(errs...)
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -24,11 +26,8 @@ type CommandOptions struct {
 	Options
 	Tool    Tool
 	Dir     string    // working directory
-	Summary string    // file for a summary that is asked for by the environment (k6); "" means that it goes to standard error
-	Log     io.Writer // what the command writes; nil discards it. It is called by one goroutine at a time
-
-	// ReadSummary reads that file; nil means there is none.
-	ReadSummary func() ([]byte, error)
+	Log     io.Writer // is given all that the command writes, by one goroutine at a time; nil discards it
+	Summary string    // absolute path of a file for k6's summary; "" asks k6 for it on standard error
 }
 
 // engineUnknown is the engine of a record of a command whose output says
@@ -57,6 +56,11 @@ func Command(ctx context.Context, base string, l dyno.Load, arg map[string]strin
 	for k, v := range k6Variables(o.Summary) {
 		vars[k] = v
 	}
+	if o.Summary != "" { // what an interrupted trial left is not of this one
+		if err := os.Remove(o.Summary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("load command: remove an old summary: %w", err)
+		}
+	}
 	if o.Begin != nil {
 		if err := o.Begin(ctx); err != nil {
 			return nil, err
@@ -80,8 +84,8 @@ func Command(ctx context.Context, base string, l dyno.Load, arg map[string]strin
 		return nil, fmt.Errorf("load command: %w", err)
 	}
 	var file []byte
-	if o.ReadSummary != nil {
-		if file, err = o.ReadSummary(); err != nil {
+	if o.Summary != "" {
+		if file, err = os.ReadFile(o.Summary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("load command: read its summary: %w", err)
 		}
 	}

@@ -175,13 +175,17 @@ func (s *said) run(_ context.Context, argv []string, vars map[string]string, dir
 
 func TestCommand(t *testing.T) {
 	tool := &said{stdout: string(fixture(t, "hey.txt")), stderr: "a note\n"}
+	summary := filepath.Join(t.TempDir(), "load.json")
+	if err := os.WriteFile(summary, fixture(t, "k6.json"), 0o666); err != nil { // of an interrupted trial
+		t.Fatal(err)
+	}
 	var log strings.Builder
 	var order []string
 	few := dyno.Fraction(.05)
 	rec, err := Command(t.Context(), "http://[::1]:8080",
 		dyno.Load{Command: "hey -n {{.arg.n}} $DYNO_URL/x", MaxFailures: &few}, map[string]string{"n": "2000"},
 		CommandOptions{
-			Tool: tool.run, Dir: "/somewhere", Log: &log, Summary: "/run/load.json",
+			Tool: tool.run, Dir: "/somewhere", Log: &log, Summary: summary,
 			Options: Options{
 				Begin: func(context.Context) error { order = append(order, "begin"); return nil },
 				End:   func() { order = append(order, "end "+tool.status) },
@@ -198,7 +202,7 @@ func TestCommand(t *testing.T) {
 	}
 	want := map[string]string{
 		"DYNO_URL": "http://[::1]:8080", "DYNO_ADDR": "[::1]:8080", "DYNO_HOST": "::1", "DYNO_PORT": "8080",
-		"K6_SUMMARY_EXPORT": "/run/load.json", "K6_SUMMARY_TREND_STATS": "avg,min,med,max,p(90),p(95),p(99),p(99.9)",
+		"K6_SUMMARY_EXPORT": summary, "K6_SUMMARY_TREND_STATS": "avg,min,med,max,p(90),p(95),p(99),p(99.9)",
 	}
 	if !reflect.DeepEqual(tool.vars, want) {
 		t.Errorf("environment %v", tool.vars)

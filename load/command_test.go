@@ -26,7 +26,7 @@ func fixture(t testing.TB, name string) []byte {
 	return data
 }
 
-// brief is a record in one line, the durations in microseconds.
+// brief is a record in one line.
 func brief(r *Record) string {
 	if r == nil {
 		return "nothing"
@@ -77,6 +77,12 @@ var summaries = []struct{ file, want, warning string }{
 	{"vegeta-refused.json", "vegeta 20/20 map[connection refused:20] in 951ms at 0.0/s p50=380µs p90=690µs p95=730µs p99=750µs mean=440µs min=280µs max=750µs",
 		""},
 	{"vegeta.txt", "nothing",
+		""},
+	{"oha.json", "oha 30/1524 map[status 503:30] in 1.002s at 1490.5/s map[200:1494 503:30] 7560 B p10=2.37ms p25=2.44ms p50=2.54ms p75=2.68ms p90=2.81ms p95=2.91ms p99=4.41ms p99.9=13.72ms p99.99=13.73ms mean=2.61ms min=2.14ms max=13.73ms",
+		""},
+	{"oha-refused.json", "oha 20/20 map[connection refused:20] in 1ms at 0.0/s",
+		""},
+	{"oha-timeout.json", "oha 1/10 map[timeout:1] in 1.002s at 9.0/s map[200:9] 45 B p10=90µs p25=100µs p50=180µs p75=210µs p90=3.19ms p95=3.19ms p99=3.19ms p99.9=3.19ms p99.99=3.19ms mean=580µs min=90µs max=3.19ms",
 		""},
 	{"k6.json", "k6 17/873 map[http_req_failed:17] in 1.006s at 850.6/s p50=3.26ms p90=6.8ms p95=8.02ms p99=16.3ms p99.9=69.46ms mean=4.34ms min=2.17ms max=69.81ms",
 		""},

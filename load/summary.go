@@ -291,7 +291,7 @@ func vegetaCause(errs []string) string {
 // of oha 1.16. Its times are in seconds, and null where nothing was answered.
 func readOha(doc map[string]json.RawMessage) *Record {
 	var sum struct {
-		Total, Slowest, Fastest, Average, RequestsPerSec, TotalData float64
+		Total, Slowest, Fastest, Average, TotalData float64
 	}
 	var percentiles map[string]*float64
 	var statuses, errs map[string]float64
@@ -314,7 +314,9 @@ func readOha(doc map[string]json.RawMessage) *Record {
 	setDuration(&r.Mean, sum.Average, time.Second)
 	setDuration(&r.Min, sum.Fastest, time.Second)
 	setDuration(&r.Max, sum.Slowest, time.Second)
-	r.rate(sum.RequestsPerSec)
+	if r.Elapsed > 0 { // requestsPerSec counts what was aborted, too
+		r.rate(float64(r.Requests) / r.Elapsed.Seconds())
+	}
 	for name, s := range percentiles {
 		if percent, ok := strings.CutPrefix(name, "p"); ok && s != nil {
 			r.quantile(toNumber(percent), *s, time.Second)

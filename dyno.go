@@ -122,7 +122,11 @@ type Load struct {
 // String describes the load, and from when its latency runs.
 func (l Load) String() string {
 	if l.Command != "" {
-		return "load of another generator: " + l.Command
+		s := "load: " + l.Command
+		if name := generator(l.Command); name != "" {
+			s += "; latency as " + name + " measures it"
+		}
+		return s
 	}
 	l = l.Resolved()
 	much := fmt.Sprintf("for %v", l.Duration)
@@ -159,6 +163,18 @@ func (l Load) String() string {
 		clients = "1 client"
 	}
 	return fmt.Sprintf("closed load: %s, %s%s; latency runs from when a request was sent", clients, much, warm)
+}
+
+// generator is the last known load generator that a command names: of a pipe, it
+// is the one whose output is read.
+func generator(command string) (name string) {
+	for _, word := range strings.FieldsFunc(command, func(c rune) bool { return strings.ContainsRune(" \t\n/\\|;&(", c) }) {
+		switch word = strings.TrimSuffix(word, ".exe"); word {
+		case "hey", "wrk", "vegeta", "oha", "k6":
+			name = word
+		}
+	}
+	return name
 }
 
 // Resolved returns the load with its defaults written out. Those of dyno's own

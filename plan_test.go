@@ -203,7 +203,7 @@ func TestLoadString(t *testing.T) {
 		{dyno.Load{Concurrency: 1, RequestsPerClient: 5, Warmup: 1e9, Targets: "/a/t.txt"}, "closed load: 1 client, 5 requests each with the requests of t.txt after 1s of warm-up; latency runs from when a request was sent"},
 		{dyno.Load{Rate: dyno.PerSecond(1e6)}, "open load: 1000000 requests per second (constant), for 10s, over at most 256 connections; latency runs from when a request was due"},
 		{dyno.Load{Rate: ramp, Arrival: "poisson", MaxInFlight: 500}, "open load: requests per second 100->2000 over 1m0s then 2000 over 30s (poisson), for 1m30s, over at most 256 connections with at most 500 requests under way; latency runs from when a request was due"},
-		{dyno.Load{Command: "k6 run x.js"}, "load of another generator: k6 run x.js"},
+		{dyno.Load{Command: "k6 run x.js"}, "load: k6 run x.js; latency as k6 measures it"},
 	} {
 		if got := c.load.String(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load"
@@ -13,7 +14,9 @@ import (
 func record(r *dyno.Result, rec *load.Record) {
 	r.Elapsed, r.Latency, r.Sent, r.Failures = rec.Elapsed, rec.Latency, rec.Sent, rec.Failures
 	r.Warnings = append(r.Warnings, rec.Warnings...)
-	add(r, "failures", float64(rec.Failed))
+	if rec.Requests+rec.Unsent > 0 { // else it is of a command that says nothing of them
+		add(r, "failures", float64(rec.Failed))
+	}
 	// Requests that timed out or were never sent would have been the slowest.
 	slow := rec.Slow + rec.Unsent
 	if h := rec.Latency; h != nil && h.Count() > 0 {
@@ -28,8 +31,12 @@ func record(r *dyno.Result, rec *load.Record) {
 				"%d requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low", slow))
 		}
 		add(r, "req/s", rec.Rate)
+	} else if rec.Requests > 0 {
+		told(r, rec)
 	}
-	add(r, "sent/s", rec.SentRate)
+	if rec.SentRate > 0 {
+		add(r, "sent/s", rec.SentRate)
+	}
 	if rec.CPU > 0 {
 		add(r, "generator-cpu-frac", rec.CPU)
 	}
@@ -47,15 +54,38 @@ func record(r *dyno.Result, rec *load.Record) {
 	}
 }
 
+// percentiles are the metrics that percentiles become.
+var percentiles = []struct {
+	name string
+	q    float64
+}{{"p50-sec", .5}, {"p90-sec", .9}, {"p95-sec", .95}, {"p99-sec", .99}, {"p99.9-sec", .999}}
+
+// told adds what another generator says of latency.
+func told(r *dyno.Result, rec *load.Record) {
+	for _, p := range percentiles {
+		if d := rec.Quantiles[p.q]; d > 0 && float64(rec.Requests)*(1-p.q) >= 1-1e-9 {
+			add(r, p.name, d.Seconds())
+		}
+	}
+	for _, m := range []struct {
+		name string
+		d    time.Duration
+	}{{"mean-sec", rec.Mean}, {"min-sec", rec.Min}, {"max-sec", rec.Max}} {
+		if m.d > 0 && (m.name != "max-sec" || rec.Slow == 0) {
+			add(r, m.name, m.d.Seconds())
+		}
+	}
+	if rec.Rate > 0 {
+		add(r, "req/s", rec.Rate)
+	}
+}
+
 // latency adds the percentiles of h and of slow more requests, which took
 // longer than any in h.
 func latency(r *dyno.Result, prefix string, h *dyno.Histogram, slow int64) {
 	n := float64(h.Count())
 	all := n + float64(slow)
-	for _, q := range []struct {
-		name string
-		q    float64
-	}{{"p50-sec", .5}, {"p90-sec", .9}, {"p95-sec", .95}, {"p99-sec", .99}, {"p99.9-sec", .999}} {
+	for _, q := range percentiles {
 		// Of fewer requests it would be the longest, by another name.
 		if rank := q.q * all; all*(1-q.q) >= 1-1e-9 && rank <= n {
 			add(r, prefix+q.name, h.Quantile(rank/n).Seconds())
@@ -64,8 +94,9 @@ func latency(r *dyno.Result, prefix string, h *dyno.Histogram, slow int64) {
 }
 
 // observe adds what the probes saw: quantities that are metrics as they are, and
-// those that become metrics when they are divided by the number of requests.
-func observe(r *dyno.Result, saw probe.Reading, requests float64) {
+// those that become metrics when they are divided by the number of requests,
+// which is 0 if it is not known.
+func observe(r *dyno.Result, saw probe.Reading, sent int64) {
 	r.Series = append(r.Series, saw.Series...)
 	r.Warnings = append(r.Warnings, saw.Warnings...)
 	for _, m := range dyno.Metrics {
@@ -73,6 +104,10 @@ func observe(r *dyno.Result, saw probe.Reading, requests float64) {
 			add(r, m.Name, v)
 		}
 	}
+	if sent == 0 {
+		return
+	}
+	requests := float64(sent)
 	for _, q := range []struct{ metric, total string }{
 		{"cpu-sec/req", "cpu-sec"}, {"alloc-B/req", "alloc-B"}, {"allocs/req", "allocs"},
 	} {

@@ -9,6 +9,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -29,6 +30,8 @@ type Lab struct {
 	Start func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error)
 	// Load is load.Run.
 	Load func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error)
+	// Tool runs the command of a load that has one: subject.RunTool.
+	Tool load.Tool
 	// Probe is probe.Named.
 	Probe func(name string) (probe.Probe, bool)
 	// RSS is probe.RSS; nil means that idle memory is not read.
@@ -65,7 +68,11 @@ func Check(e *dyno.Experiment) error {
 		return err
 	}
 	for _, t := range firstBlock(e) {
-		if err := load.Check(t.Load, t.Subject.Arg); err != nil {
+		check := load.Check
+		if t.Load.Command != "" {
+			check = load.CheckCommand
+		}
+		if err := check(t.Load, t.Subject.Arg); err != nil {
 			return err
 		}
 	}
@@ -158,7 +165,7 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result) (err error) {
 	defer release()
 
 	w := &window{lab: l, result: r, target: running.Target}
-	rec, err := l.Load(ctx, running.Base, t.Load, t.Subject.Arg, load.Options{
+	rec, err := l.put(ctx, t, running.Base, dir, load.Options{
 		Meter: meter,
 		Begin: w.open,
 		End:   w.close,
@@ -168,10 +175,13 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result) (err error) {
 		record(r, rec)
 		// Failed requests, and those of steps that are not measured, cost
 		// the subject something too.
-		observe(r, probe.Merge(w.readings), float64(rec.Window))
+		observe(r, probe.Merge(w.readings), rec.Window)
 	}
 	if err != nil {
 		return err
+	}
+	if len(r.Values) == 0 { // no data is no pass
+		return errors.New("nothing was measured: no probe sees the service, and the output of the load command was not understood")
 	}
 	return l.idle(ctx, r, running, meter)
 }

@@ -43,6 +43,7 @@ func Open() (l *Lab, release func() error, err error) {
 			return start(ctx, builder, t, dir)
 		},
 		Load:  load.Run,
+		Tool:  subject.RunTool,
 		Probe: probe.Named,
 		RSS:   probe.RSS,
 	}

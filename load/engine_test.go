@@ -395,8 +395,12 @@ func TestEnginesScenarios(t *testing.T) {
 	}), func(t *testing.T, e engineUnderTest, run func(dyno.Load, map[string]string) (*Record, error), _ *atomic.Int64) {
 		play := func(l dyno.Load, want ...string) {
 			t.Helper()
+			mu.Lock()
 			got = nil
+			mu.Unlock()
 			rec, err := run(l, nil)
+			mu.Lock()
+			defer mu.Unlock()
 			slices.Sort(got)
 			if err != nil || rec.Requests != int64(len(want)) || !slices.Equal(got, want) {
 				t.Errorf("got %q, %v\nwant %q", got, err, want)

@@ -38,6 +38,11 @@ type Record struct {
 	Waited   int64           // open load: requests that waited for a connection to be free
 	CPU      float64         // the generator's CPU time in the window as a share of its cores; 0 if not known
 
+	// What another generator says of latency instead of a histogram: quantiles
+	// by their share, such as 0.99, and moments that are 0 where it gives none.
+	Quantiles      map[float64]time.Duration
+	Mean, Min, Max time.Duration
+
 	Steps    []StepRecord // by name, in the order of the plan, if more than one step was measured
 	Warnings []string     // doubts that the reader must see
 }

@@ -194,8 +194,8 @@ func (p *progress) end(r *dyno.Result) {
 		return
 	}
 	requests := ""
-	if r.Latency != nil { // another generator may give none
-		requests = fmt.Sprintf("%d requests in ", r.Latency.Count())
+	if n := r.Sent.Requests; n > 0 { // another generator may not say
+		requests = fmt.Sprintf("%d requests in ", n)
 	}
 	fmt.Fprintf(p.w, "%s: %s%v\n", name, requests, r.Elapsed.Round(time.Millisecond))
 }

@@ -23,7 +23,7 @@ func plan() *dyno.Experiment {
 	}
 }
 
-func create(t *testing.T) *store.Dir {
+func create(t testing.TB) *store.Dir {
 	t.Helper()
 	d, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Dyno: "test", Plan: plan()})
 	if err != nil {

@@ -3,6 +3,8 @@ package dyno
 import (
 	"encoding/json"
 	"math"
+	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -19,8 +21,13 @@ const (
 
 // A Histogram counts durations: percentiles within 0.1 %, count, mean, standard
 // deviation, least and greatest exactly. It is not safe for concurrent use.
+//
+// Its counts are those of an HdrHistogram, in the same order. Note: they are
+// kept here and not in package hdrhistogram, which gives no access to them
+// without a copy of them all, and whose Merge takes 10 times as long.
 type Histogram struct {
-	counts   *hdrhistogram.Histogram
+	counts   []int64
+	counted  int64 // sum of counts
 	n        int64
 	mean, m2 float64 // seconds; m2 is the sum of squared deviations (Welford)
 	min, max time.Duration
@@ -28,14 +35,32 @@ type Histogram struct {
 
 // NewHistogram returns an empty histogram.
 func NewHistogram() *Histogram {
-	return &Histogram{counts: hdrhistogram.New(histogramLowest, histogramHighest, histogramDigits)}
+	return &Histogram{counts: make([]int64, bucket(histogramHighest)>>halfBits<<halfBits+1<<halfBits)}
+}
+
+// halfBits is the logarithm of half the number of buckets that are 1 ns wide:
+// the least power of two that holds 2·10^digits of them. From there on every
+// doubling has that half, each bucket twice as wide as before.
+const halfBits = 10
+
+// bucket is where v is counted, 0 ≤ v ≤ histogramHighest.
+func bucket(v int64) int {
+	shift := bits.Len64(uint64(v)|(2<<halfBits-1)) - halfBits - 1
+	return shift<<halfBits + int(v>>shift)
+}
+
+// bounds are the least and the greatest value that bucket i counts.
+func bounds(i int) (lo, hi int64) {
+	shift := max(i>>halfBits-1, 0)
+	lo = int64(i-shift<<halfBits) << shift
+	return lo, lo + 1<<shift - 1
 }
 
 // Add counts d. A negative d counts as zero.
 func (h *Histogram) Add(d time.Duration) {
 	d = max(d, 0)
-	// The only error is a value out of range, which the bound excludes.
-	_ = h.counts.RecordValue(min(int64(d), histogramHighest))
+	h.counts[bucket(min(int64(d), histogramHighest))]++
+	h.counted++
 	if h.n == 0 {
 		h.min, h.max = d, d
 	}
@@ -52,7 +77,10 @@ func (h *Histogram) Merge(g *Histogram) {
 	if g == nil || g.n == 0 {
 		return
 	}
-	h.counts.Merge(g.counts)
+	for i, c := range g.counts {
+		h.counts[i] += c
+	}
+	h.counted += g.counted
 	if h.n == 0 {
 		h.min, h.max = g.min, g.max
 	}
@@ -65,8 +93,18 @@ func (h *Histogram) Merge(g *Histogram) {
 	h.n = n
 }
 
+// Reset empties h.
+func (h *Histogram) Reset() {
+	clear(h.counts)
+	*h = Histogram{counts: h.counts}
+}
+
 // Count returns how many durations were added.
 func (h *Histogram) Count() int64 { return h.n }
+
+// Whole reports whether h has the counts of all its durations. One read from
+// JSON lacks them until SetCounts, and with them its percentiles.
+func (h *Histogram) Whole() bool { return h.counted == h.n }
 
 // Quantile returns the q-quantile, 0 ≤ q ≤ 1, or 0 if h is empty: the least
 // duration that at least the share q of all durations does not exceed (nearest
@@ -75,10 +113,15 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
 	}
-	// ValueAtQuantile rounds the rank to the nearest; a whole rank stays.
-	rank := math.Ceil(q*float64(h.n) - 1e-9)
-	d := time.Duration(h.counts.ValueAtQuantile(rank / float64(h.n) * 100))
-	return min(max(d, h.min), h.max)
+	rank := max(int64(math.Ceil(q*float64(h.n)-1e-9)), 1)
+	sum, d := int64(0), int64(0)
+	for i, c := range h.counts {
+		if sum += c; sum >= rank {
+			_, d = bounds(i)
+			break
+		}
+	}
+	return min(max(time.Duration(d), h.min), h.max)
 }
 
 // Mean returns the mean in seconds.
@@ -98,12 +141,21 @@ func (h *Histogram) Min() time.Duration { return h.min }
 // Max returns the greatest duration, 0 if h is empty.
 func (h *Histogram) Max() time.Duration { return h.max }
 
-// Counts returns the histogram as HdrHistogram has it, in nanoseconds, for
-// writing; the caller must not change it.
-func (h *Histogram) Counts() *hdrhistogram.Histogram { return h.counts }
+// Counts returns a copy of the counts as HdrHistogram has them, in nanoseconds,
+// for what its package prints.
+func (h *Histogram) Counts() *hdrhistogram.Histogram {
+	return hdrhistogram.Import(&hdrhistogram.Snapshot{
+		LowestTrackableValue:  histogramLowest,
+		HighestTrackableValue: histogramHighest,
+		SignificantFigures:    histogramDigits,
+		Counts:                h.counts,
 
-// SetCounts replaces the counts by ones read back, and leaves the moments.
-func (h *Histogram) SetCounts(c *hdrhistogram.Histogram) { h.counts = c }
+		IntegerToDoubleConversionRatio: 1,
+	})
+}
+
+// SetCounts replaces the counts by those of c, and leaves the moments.
+func (h *Histogram) SetCounts(c *Histogram) { h.counts, h.counted = slices.Clone(c.counts), c.counted }
 
 // moments is what a Histogram's JSON holds: all but the counts, which the run
 // directory keeps in a file of their own.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/dynolab/dyno"
 )
 
@@ -60,5 +62,28 @@ func TestHistogramOutOfRange(t *testing.T) {
 	h.Add(5 * time.Hour)
 	if h.Min() != 0 || h.Max() != 5*time.Hour || h.Count() != 2 {
 		t.Errorf("min %v, max %v, count %d", h.Min(), h.Max(), h.Count())
+	}
+}
+
+// The counts are those that HdrHistogram itself would have.
+func TestHistogramCounts(t *testing.T) {
+	h, want := dyno.NewHistogram(), hdrhistogram.New(1, int64(time.Hour), 3)
+	for v := int64(1); v < int64(time.Hour); v += v/1000 + 1 {
+		h.Add(time.Duration(v))
+		if err := want.RecordValue(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !h.Counts().Equals(want) {
+		t.Error("the counts differ")
+	}
+	for _, q := range []float64{0.001, 0.25, 0.5, 0.75, 0.999} {
+		n := float64(h.Count())
+		if g, w := h.Quantile(q), time.Duration(want.ValueAtQuantile(math.Ceil(q*n)/n*100)); g != w { // it rounds the rank
+			t.Errorf("quantile %v: %v, want %v", q, g, w)
+		}
+	}
+	if h.Reset(); h.Quantile(1) != 0 || h.Counts().TotalCount() != 0 {
+		t.Error("after Reset it is not empty")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -38,6 +39,9 @@ type Lab struct {
 	RSS func(pid int) (float64, error)
 	// Dir makes the directory for the files of trial n.
 	Dir func(n int) (string, error)
+	// Keep stores the single requests of trial n; nil means that they are not
+	// wanted.
+	Keep func(n int, requests iter.Seq2[dyno.Request, error]) error
 	// Skip reports that trial n is done already; nil means none is.
 	Skip func(n int) bool
 	// Watch is told of each trial as it begins, with the meter of its load; nil
@@ -126,14 +130,16 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 // always stopped when it returns.
 func (l *Lab) Trial(ctx context.Context, t dyno.Trial) *dyno.Result {
 	r := &dyno.Result{Trial: t, Start: time.Now()}
-	if err := l.trial(ctx, r); err != nil {
+	var kept scratch
+	if err := l.trial(ctx, r, &kept); err != nil {
 		r.Err = err.Error()
 	}
+	kept.store(ctx, l, r)
 	r.Values.Sort()
 	return r
 }
 
-func (l *Lab) trial(ctx context.Context, r *dyno.Result) (err error) {
+func (l *Lab) trial(ctx context.Context, r *dyno.Result, kept *scratch) (err error) {
 	t := &r.Trial
 	meter := new(load.Meter)
 	if l.Watch != nil {
@@ -141,6 +147,9 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result) (err error) {
 	}
 	dir, err := l.Dir(t.N)
 	if err != nil {
+		return err
+	}
+	if err := kept.open(l, t, dir); err != nil {
 		return err
 	}
 	meter.Enter("start")
@@ -164,19 +173,20 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result) (err error) {
 	ctx, release := whileAlive(ctx, running)
 	defer release()
 
-	w := &window{lab: l, result: r, target: running.Target}
+	w := &window{lab: l, result: r, target: running.Target, dir: dir}
 	rec, err := l.put(ctx, t, running.Base, dir, load.Options{
-		Meter: meter,
-		Begin: w.open,
-		End:   w.close,
+		Meter: meter, Scratch: kept.file,
+		Begin: w.open, Second: w.second, End: w.close,
 	})
 	w.close()
 	if rec != nil {
+		kept.requests = rec.Kept
 		record(r, rec)
 		// Failed requests, and those of steps that are not measured, cost
 		// the subject something too.
 		observe(r, probe.Merge(w.readings), rec.Window)
 	}
+	w.closeLog()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package lab
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +18,10 @@ type window struct {
 	lab    *Lab
 	result *dyno.Result
 	target probe.Target
+	dir    string   // of the trial; "" if nothing is written
+	log    *os.File // latency, second by second
+	lines  *dyno.LatencyLog
+	logErr error // the first
 
 	cancel   context.CancelFunc
 	watching sync.WaitGroup
@@ -69,7 +75,7 @@ func (w *window) open(ctx context.Context) error {
 		}
 	}
 	w.result.Start = time.Now()
-	return nil
+	return w.openLog()
 }
 
 // names are the probes that the plan asks for and that this subject allows.
@@ -97,4 +103,40 @@ func (w *window) close() {
 	w.cancel()
 	w.cancel = nil
 	w.watching.Wait()
+}
+
+// latencyFile is the name that package store knows.
+const latencyFile = "latency.hlog"
+
+// openLog begins the log of latency, which thus survives whatever ends dyno.
+func (w *window) openLog() (err error) {
+	if w.dir == "" || w.result.Trial.Load.Command != "" { // whose requests are not seen one by one
+		return nil
+	}
+	if w.log, err = os.Create(filepath.Join(w.dir, latencyFile)); err == nil {
+		w.lines, err = dyno.NewLatencyLog(w.log, w.result.Start)
+	}
+	if err != nil {
+		return fmt.Errorf("make the latency log of a trial: %w", err)
+	}
+	return nil
+}
+
+// second writes a line of the log.
+func (w *window) second(h *dyno.Histogram, from, to time.Duration) {
+	if w.lines != nil && w.logErr == nil {
+		w.logErr = w.lines.Add(h, from, to)
+	}
+}
+
+// closeLog ends the log. One that is not whole is removed: the store then
+// writes the sum of all seconds.
+func (w *window) closeLog() {
+	if w.log == nil {
+		return
+	}
+	w.log.Close()
+	if h := w.result.Latency; w.logErr != nil || h == nil || h.Count() == 0 {
+		os.Remove(w.log.Name())
+	}
 }

@@ -13,10 +13,12 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -37,6 +39,15 @@ type Options struct {
 	// request is answered, or abandoned because the context ended, and before
 	// teardown.
 	End func()
+
+	// Scratch, if not nil, takes every measured request of the loop, in a form
+	// of its own; Record.Kept reads them back. The caller removes it.
+	Scratch *os.File
+
+	// Second, if not nil, is called in the measured window once a second and at
+	// its end, by one goroutine, with the latency of the requests that succeeded
+	// in the part of it from one time to the other. h is valid until it returns.
+	Second func(h *dyno.Histogram, from, to time.Duration)
 
 	// Meter, if not nil, shows the progress of the run while it lasts.
 	Meter *Meter
@@ -164,6 +175,10 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		return nil, err
 	}
 	r.options = o
+	if o.Scratch != nil {
+		r.rec.keepIn(o.Scratch, int64(cmp.Or(r.load.MaxRequestsKept, dyno.DefaultMaxRequestsKept)))
+		defer r.rec.keepNoMore(nil)
+	}
 	if r.meter = o.Meter; r.meter == nil {
 		r.meter = new(Meter)
 	}
@@ -245,7 +260,9 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	}
 	r.meter.Enter("measure")
 	usage := newUsage()
+	flipped := r.eachSecond()
 	err := r.measure(ctx)
+	flipped()
 	r.cpu = usage.share()
 	if o.End != nil {
 		o.End()
@@ -255,6 +272,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 		err = r.each(ctx, r.tearDown)
 	}
 	rec := r.record()
+	r.rec.keepNoMore(rec)
 	if errors.Is(err, errHopeless) {
 		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the load ended early: %d of its first %d requests failed", rec.Failed, rec.Requests))
 		err = nil

@@ -3,6 +3,8 @@ package load
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -43,6 +45,10 @@ type Record struct {
 	Quantiles      map[float64]time.Duration
 	Mean, Min, Max time.Duration
 
+	// Kept are the requests in Options.Scratch, by when they were done; of more
+	// than the load allows a uniform sample. Nil if none are.
+	Kept iter.Seq2[dyno.Request, error]
+
 	Steps    []StepRecord // by name, in the order of the plan, if more than one step was measured
 	Warnings []string     // doubts that the reader must see
 }
@@ -69,6 +75,7 @@ type recorder struct {
 	open    bool
 	zero    time.Duration // begin of the window
 	shards  []*shard
+	keeper  *keeper // nil if requests are not kept
 }
 
 type shard struct {
@@ -142,6 +149,85 @@ func (r *recorder) endsAt(until time.Duration) {
 	for _, s := range r.shards {
 		s.until = until
 	}
+}
+
+// keepIn keeps at most so many requests in a file.
+func (r *recorder) keepIn(f *os.File, most int64) {
+	var labels []string
+	for _, t := range r.tallies {
+		labels = append(labels, t.label)
+	}
+	r.keeper = newKeeper(f, most, labels)
+	for _, s := range r.shards {
+		s.kept = r.keeper.buffer()
+	}
+}
+
+// keepNoMore ends the keeping and says in rec, if it is not nil, what came of it.
+func (r *recorder) keepNoMore(rec *Record) {
+	if r.keeper == nil {
+		return
+	}
+	k := r.keeper
+	r.keeper = nil
+	for _, s := range r.shards {
+		s.kept = nil
+	}
+	err := k.close()
+	if rec == nil {
+		return
+	}
+	if err != nil {
+		rec.Warnings = append(rec.Warnings, fmt.Sprintf("single requests are not kept: %v", err))
+		return
+	}
+	rec.Kept = k.requests()
+	if n, seen := k.kept(); n < seen {
+		rec.Warnings = append(rec.Warnings, fmt.Sprintf("of %d requests a uniform sample of %d is kept (consider: --max-requests-kept)", seen, n))
+	}
+}
+
+// eachSecond calls Options.Second; what it returns ends that.
+func (r *runner) eachSecond() (stop func()) {
+	if r.options.Second == nil {
+		return func() {}
+	}
+	spare, sum := make([]*dyno.Histogram, len(r.rec.shards)), dyno.NewHistogram()
+	for i, s := range r.rec.shards {
+		s.second, spare[i] = dyno.NewHistogram(), dyno.NewHistogram()
+	}
+	zero, from := r.now(), time.Duration(0)
+	flip := func() {
+		sum.Reset()
+		for i, s := range r.rec.shards {
+			s.mu.Lock()
+			s.second, spare[i] = spare[i], s.second
+			s.mu.Unlock()
+			sum.Merge(spare[i])
+			spare[i].Reset()
+		}
+		to := r.now() - zero
+		if sum.Count() > 0 {
+			r.options.Second(sum, from, to)
+		}
+		from = to
+	}
+	var ticking sync.WaitGroup
+	done := make(chan struct{})
+	ticking.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				flip()
+				return
+			case <-tick.C:
+				flip()
+			}
+		}
+	})
+	return func() { close(done); ticking.Wait() }
 }
 
 // add counts a request of a measured step.

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/dynolab/dyno"
 )
 
@@ -48,10 +46,8 @@ func (d *Dir) add(r *dyno.Result) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	if r.Latency != nil && r.Latency.Count() > 0 {
-		if err := writeSynced(filepath.Join(dir, latencyFile), func(w io.Writer) error { return writeLatency(w, r) }); err != nil {
-			return err
-		}
+	if err := addLatency(filepath.Join(dir, latencyFile), r); err != nil {
+		return err
 	}
 	if len(r.Series) > 0 {
 		if err := writeSynced(filepath.Join(dir, seriesFile), func(w io.Writer) error { return writeSeries(w, r.Series) }); err != nil {
@@ -99,27 +95,26 @@ func writeSynced(path string, write func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// writeLatency writes the counts in the log format of HdrHistogram, which its
-// tools in other languages read too. Values are nanoseconds.
-func writeLatency(w io.Writer, r *dyno.Result) error {
-	h := r.Latency.Counts()
-	start := r.Start.UnixMilli()
-	h.SetStartTimeMs(start)
-	h.SetEndTimeMs(start + r.Elapsed.Milliseconds())
-	log := hdrhistogram.NewHistogramLogWriter(w)
-	if err := log.OutputComment("[dyno: latency in nanoseconds, from due to done]"); err != nil {
+// addLatency sees to it that the trial's latencies are on disk: those that were
+// written during the trial, second by second, or else all in one line.
+func addLatency(path string, r *dyno.Result) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err == nil {
+		return errors.Join(f.Sync(), f.Close())
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := log.OutputLogFormatVersion(); err != nil {
-		return err
+	if r.Latency == nil || r.Latency.Count() == 0 {
+		return nil
 	}
-	if err := log.OutputStartTime(start); err != nil {
-		return err
-	}
-	if err := log.OutputLegend(); err != nil {
-		return err
-	}
-	return log.OutputIntervalHistogram(h)
+	return writeSynced(path, func(w io.Writer) error {
+		log, err := dyno.NewLatencyLog(w, r.Start)
+		if err != nil {
+			return err
+		}
+		return log.Add(r.Latency, 0, r.Elapsed)
+	})
 }
 
 // writeSeries writes one sample a line: the metric, seconds since the measured
@@ -166,7 +161,7 @@ func (d *Dir) Results() []*dyno.Result {
 	var rs []*dyno.Result
 	for _, n := range slices.Sorted(maps.Keys(d.done)) {
 		r := d.done[n]
-		if r.Latency != nil && r.Latency.Counts().TotalCount() != r.Latency.Count() {
+		if r.Latency != nil && !r.Latency.Whole() {
 			if err := readLatency(filepath.Join(d.trialDir(n), latencyFile), r.Latency); err != nil {
 				r.Warnings = append(r.Warnings, fmt.Sprintf("pooled percentiles lack trial %d: %v", n, err))
 			}
@@ -185,11 +180,11 @@ func readLatency(path string, h *dyno.Histogram) error {
 		return err
 	}
 	defer f.Close()
-	counts, err := hdrhistogram.NewHistogramLogReader(f).NextIntervalHistogram()
+	counts, err := dyno.ReadLatencyLog(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if counts == nil || counts.TotalCount() != h.Count() {
+	if counts.Count() != h.Count() {
 		return fmt.Errorf("%s does not hold the %d requests of its result", path, h.Count())
 	}
 	h.SetCounts(counts)

@@ -28,11 +28,12 @@ const Schema = 1
 
 // The files of a run directory.
 const (
-	runFile     = "run.json"
-	resultsFile = "results.jsonl"
-	trialsDir   = "trials"
-	latencyFile = "latency.hlog"
-	seriesFile  = "series.csv"
+	runFile      = "run.json"
+	resultsFile  = "results.jsonl"
+	trialsDir    = "trials"
+	latencyFile  = "latency.hlog"
+	seriesFile   = "series.csv"
+	requestsFile = "requests.parquet"
 )
 
 // A Run is what run.json says: the plan as resolved, and where it ran.
@@ -249,9 +250,17 @@ func (d *Dir) Notes() []string { return d.notes }
 // finds either the old content or the new.
 func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 	path := filepath.Join(d.Path, name)
-	f, err := os.CreateTemp(d.Path, "."+name+".*")
-	if err != nil {
+	if err := replace(path, write); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// replace writes a file beside path and renames it when it is whole.
+func replace(path string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
 	}
 	err = write(f)
 	if err == nil {
@@ -266,7 +275,6 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 	}
 	if err != nil {
 		os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return nil
+	return err
 }

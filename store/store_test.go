@@ -23,7 +23,7 @@ func plan() *dyno.Experiment {
 	}
 }
 
-func create(t *testing.T) *store.Dir {
+func create(t testing.TB) *store.Dir {
 	t.Helper()
 	d, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Dyno: "test", Plan: plan()})
 	if err != nil {
@@ -221,5 +221,52 @@ func TestMissingHistogramIsSaid(t *testing.T) {
 	}
 	if w := r.Results()[0].Warnings; len(w) != 2 || !strings.Contains(w[1], "latency.hlog is missing") {
 		t.Errorf("warnings: %q", w)
+	}
+}
+
+// Latencies that were written during the trial stay as they are, and are read
+// as the sum of their lines.
+func TestLatencyLogOfTheTrial(t *testing.T) {
+	d := create(t)
+	r := result(1)
+	dir, err := d.TrialDir(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(dir, "latency.hlog"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	log, err := dyno.NewLatencyLog(f, r.Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := dyno.NewHistogram()
+	for i := range 1000 { // the latencies of result(1), 100 a second
+		second.Add(time.Duration(1000+i) * time.Microsecond)
+		if i%100 != 99 {
+			continue
+		}
+		from := time.Duration(i/100) * time.Second
+		if err := log.Add(second, from, from+time.Second); err != nil {
+			t.Fatal(err)
+		}
+		second.Reset()
+	}
+	before, _ := os.ReadFile(f.Name())
+	if err := d.Add(r); err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := os.ReadFile(f.Name()); string(after) != string(before) {
+		t.Error("the log was written again")
+	}
+	again, err := store.Read(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := again.Results()[0]
+	if len(got.Warnings) != 1 || !got.Latency.Whole() || got.Latency.Quantile(.5) != r.Latency.Quantile(.5) {
+		t.Errorf("median %v, want %v; warnings %q", got.Latency.Quantile(.5), r.Latency.Quantile(.5), got.Warnings)
 	}
 }

@@ -129,7 +129,7 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func(
 	for _, note := range dir.Notes() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
-	hands.Dir, hands.Skip = dir.TrialDir, dir.Done
+	hands.Dir, hands.Skip, hands.Keep = dir.TrialDir, dir.Done, dir.WriteRequests
 	err = conduct(cmd, hands, e, dir.Add)
 	return finish(cmd, dir, o, errors.Join(err, release()))
 }

@@ -18,6 +18,7 @@ import (
 
 func newReport() *cobra.Command {
 	var o outFlags
+	var requests string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Report on a run directory again",
@@ -26,11 +27,18 @@ while the run goes on.
 
     dyno report dyno-runs/sessions-20261121-101500
     dyno report DIR --format markdown
-    dyno report DIR --format hgrm > latency.hgrm`,
+    dyno report DIR --format hgrm > latency.hgrm
+    dyno report DIR --requests csv > requests.csv    every request, for Excel`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return reportRun(cmd, args[0], &o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if typed(cmd, "requests") { // DYNO_REQUESTS is how many a load sends
+				return reportRequests(cmd, args[0], requests)
+			}
+			return reportRun(cmd, args[0], &o)
+		},
 	}
 	o.formatFlags(cmd.Flags())
+	cmd.Flags().StringVar(&requests, "requests", "", "print every request that was kept, in this `form`: csv")
 	return cmd
 }
 

@@ -40,21 +40,20 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 		return
 	}
 	var limits []string
-	limit := func(reason, cure string) {
-		limits = append(limits, reason)
-		warn("%s: latency is not compared (consider: %s)", reason, cure)
-	}
+	limit := func(format string, args ...any) { limits = append(limits, fmt.Sprintf(format, args...)) }
 	if rec.CPU > mostCPU {
-		limit(fmt.Sprintf("the generator used %.0f %% of its CPU time", 100*rec.CPU), "a lower rate, fewer connections, or more CPU for dyno")
+		limit("the generator used %.0f %% of its CPU time", 100*rec.CPU)
 	}
 	if r.rec.open {
 		r.doubtSchedule(rec, sum, warn, limit)
 	}
-	rec.Saturated = strings.Join(limits, "; ")
+	if rec.Saturated = strings.Join(limits, "; "); len(limits) > 0 {
+		warn("%s: latency is not compared (consider: a lower rate, fewer connections, or more CPU for dyno)", rec.Saturated)
+	}
 }
 
 // doubtSchedule says how far an open load was from its schedule.
-func (r *runner) doubtSchedule(rec *Record, sum *totals, warn func(string, ...any), limit func(reason, cure string)) {
+func (r *runner) doubtSchedule(rec *Record, sum *totals, warn, limit func(string, ...any)) {
 	if rec.Unsent > 0 {
 		warn("%d requests were due and could not be sent before the load ended", rec.Unsent)
 	}
@@ -64,10 +63,10 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, warn func(string, ...an
 	behind := max(sum.sentAt-sum.dueLast-rec.Service.Max(), 0).Seconds()
 	asked := float64(rec.Requests+rec.Unsent) / planned
 	if got := float64(rec.Requests) / (planned + behind); r.complete && got < leastRate*asked {
-		limit(fmt.Sprintf("the rate was %.4g/s, not the %.4g/s asked for", got, asked), "a lower rate, or more concurrency")
+		limit("the rate was %.4g/s, not the %.4g/s asked for", got, asked)
 	}
 	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness {
-		limit(fmt.Sprintf("the generator sent late, p99 %v", p99.Round(10*time.Microsecond)), "a lower rate, or more CPU for dyno")
+		limit("the generator sent late, p99 %v", p99.Round(10*time.Microsecond))
 	}
 	if share := float64(rec.Waited) / float64(rec.Requests); share > mostWaited {
 		warn("%.1f %% of the requests waited for one of %d connections, which latency includes (consider: more concurrency)",

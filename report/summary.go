@@ -35,8 +35,9 @@ func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
 	s.histogram()
 	s.slowest()
 	s.errors()
-	warnings := slices.DeleteFunc(slices.Clone(r.Warnings), func(text string) bool {
-		return s.Sent.Saturated != "" && strings.Contains(text, s.Sent.Saturated) // said already
+	warnings := slices.DeleteFunc(slices.Clone(r.Warnings), func(text string) bool { // said already
+		return s.Sent.Saturated != "" && strings.Contains(text, s.Sent.Saturated) ||
+			len(r.Failures) > 0 && strings.Contains(text, " requests failed: ")
 	})
 	if len(warnings) > 0 {
 		s.WriteString("\nWarnings\n")

@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets},
 	})
 }
 
@@ -125,4 +125,10 @@ func svc() {
 		garbage.Store(&b)
 		fmt.Fprintf(w, `{"id":%q,"path":%q}`, r.Header.Get("X-Client"), r.URL.Path)
 	}))
+}
+
+// targets writes a file of requests to the server of serve, in vegeta's format.
+func targets(ts *testscript.TestScript, _ bool, _ []string) {
+	text := fmt.Sprintf("GET %[1]s/a\nX-Id: 7\n\nPOST %[1]s/b\n", ts.Getenv("URL"))
+	ts.Check(os.WriteFile(ts.MkAbs("targets.txt"), []byte(text), 0o666))
 }

@@ -2,11 +2,7 @@
 
 package load
 
-import (
-	"runtime"
-	"time"
-)
+import "runtime"
 
-func cpuTime() time.Duration { return 0 }
-
+// cores is how many CPUs this process may use at once.
 func cores() float64 { return float64(runtime.GOMAXPROCS(0)) }

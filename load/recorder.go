@@ -1,0 +1,350 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// due is when a request was due, and whether its connection was free then.
+type due struct {
+	at   time.Duration
+	free bool
+}
+
+// A recorder counts what the clients do. Its shards keep them from waiting for
+// one another, and its memory does not grow with clients or requests.
+type recorder struct {
+	tallies []tally
+	open    bool
+	zero    time.Duration // begin of the window
+	shards  []*shard
+	keeper  *keeper // nil if requests are not kept
+}
+
+type shard struct {
+	rec *recorder
+	totals
+
+	mu      sync.Mutex
+	latency []*dyno.Histogram // of each tally
+	service *dyno.Histogram
+	late    *dyno.Histogram
+	second  *dyno.Histogram // latency since the last call of flip; nil if nobody wants it
+	kept    *keepBuffer     // nil if requests are not kept
+}
+
+// totals are what a shard counts, apart from histograms.
+type totals struct {
+	requests     []int64 // of each tally
+	failed, slow []int64
+	failures     map[string]int
+	asides       map[string]int // failures of what is not measured
+	statuses     map[int]int64
+	slowest      slowest
+	sent         int64
+	redirects    int64         // answers of status 3xx that no step expects
+	until        time.Duration // end of a closed load with a duration
+	inTime       int64         // requests that succeeded by then
+	sentInTime   int64         // requests that were over by then
+	in, out      int64         // bytes
+	waited       int64
+	first, last  time.Duration // due, done
+	dueLast      time.Duration // of the request that was due last
+	sentAt       time.Duration // when it was sent
+}
+
+func newTotals(tallies int) totals {
+	return totals{
+		requests: make([]int64, tallies), failed: make([]int64, tallies), slow: make([]int64, tallies),
+		failures: map[string]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never,
+	}
+}
+
+// never is later than any time of a run.
+const never = time.Duration(1<<63 - 1)
+
+// maxHistograms bounds the memory: 64 histograms take some 17 MB.
+const maxHistograms = 64
+
+func newRecorder(tallies []tally, clients int, open bool) *recorder {
+	r := &recorder{tallies: tallies, open: open}
+	n := min(clients, runtime.GOMAXPROCS(0), max(maxHistograms/(len(tallies)+2), 1))
+	for range n {
+		s := &shard{rec: r, totals: newTotals(len(tallies))}
+		for range tallies {
+			s.latency = append(s.latency, dyno.NewHistogram())
+		}
+		if open {
+			s.service, s.late = dyno.NewHistogram(), dyno.NewHistogram()
+		}
+		r.shards = append(r.shards, s)
+	}
+	return r
+}
+
+func (r *recorder) shard(client int) *shard { return r.shards[client%len(r.shards)] }
+
+// start says when the window begins.
+func (r *recorder) start(zero time.Duration) { r.zero = zero }
+
+// endsAt says when a closed load with a duration ends.
+func (r *recorder) endsAt(until time.Duration) {
+	for _, s := range r.shards {
+		s.until = until
+	}
+}
+
+// keepIn keeps at most so many requests in a file.
+func (r *recorder) keepIn(f *os.File, most int64) {
+	var labels []string
+	for _, t := range r.tallies {
+		labels = append(labels, t.label)
+	}
+	r.keeper = newKeeper(f, most, labels)
+	for _, s := range r.shards {
+		s.kept = r.keeper.buffer()
+	}
+}
+
+// keepNoMore ends the keeping and says in rec, if it is not nil, what came of it.
+func (r *recorder) keepNoMore(rec *Record) {
+	if r.keeper == nil {
+		return
+	}
+	k := r.keeper
+	r.keeper = nil
+	for _, s := range r.shards {
+		s.kept = nil
+	}
+	err := k.close()
+	if rec == nil {
+		return
+	}
+	if err != nil {
+		rec.Warnings = append(rec.Warnings, fmt.Sprintf("single requests are not kept: %v", err))
+		return
+	}
+	rec.Kept = k.requests()
+	if n, seen := k.kept(); n < seen {
+		rec.Warnings = append(rec.Warnings, fmt.Sprintf("of %d requests a uniform sample of %d is kept (consider: --max-requests-kept)", seen, n))
+	}
+}
+
+// eachSecond calls Options.Second; what it returns ends that.
+func (r *runner) eachSecond() (stop func()) {
+	if r.options.Second == nil {
+		return func() {}
+	}
+	spare, sum := make([]*dyno.Histogram, len(r.rec.shards)), dyno.NewHistogram()
+	for i, s := range r.rec.shards {
+		s.second, spare[i] = dyno.NewHistogram(), dyno.NewHistogram()
+	}
+	zero, from := r.now(), time.Duration(0)
+	flip := func() {
+		sum.Reset()
+		for i, s := range r.rec.shards {
+			s.mu.Lock()
+			s.second, spare[i] = spare[i], s.second
+			s.mu.Unlock()
+			sum.Merge(spare[i])
+			spare[i].Reset()
+		}
+		to := r.now() - zero
+		if sum.Count() > 0 {
+			r.options.Second(sum, from, to)
+		}
+		from = to
+	}
+	var ticking sync.WaitGroup
+	done := make(chan struct{})
+	ticking.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				flip()
+				return
+			case <-tick.C:
+				flip()
+			}
+		}
+	})
+	return func() { close(done); ticking.Wait() }
+}
+
+// add counts a request of a measured step.
+func (s *shard) add(c *client, st *step, d due, o *outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	loop := s.rec.tallies[st.tally].loop
+	if loop {
+		s.sent++
+	}
+	s.requests[st.tally]++
+	latency := o.done - d.at
+	if o.cause != "" {
+		s.failed[st.tally]++
+		if o.cause == causeTimeout {
+			s.slow[st.tally]++
+		}
+	} else {
+		s.latency[st.tally].Add(latency)
+	}
+	if !loop {
+		return
+	}
+	if s.kept != nil {
+		zero := s.rec.zero
+		s.kept.add(c.number, st.tally, d.at-zero, o.sent-zero, o.done-zero, o.status, o.in, o.cause != "")
+	}
+	if o.status > 0 {
+		s.statuses[o.status]++
+	}
+	s.in += o.in
+	s.out += o.out
+	s.first = min(s.first, d.at)
+	s.last = max(s.last, o.done)
+	if o.done <= s.until {
+		s.sentInTime++
+	}
+	if o.status/100 == 3 && len(st.expect) == 0 {
+		s.redirects++
+	}
+	if o.cause != "" {
+		count(s.failures, o.cause)
+	} else {
+		if o.done <= s.until {
+			s.inTime++
+		}
+		if s.second != nil {
+			s.second.Add(latency)
+		}
+		if s.slowest.wants(latency) {
+			s.slowest.add(c, st, d.at, o)
+		}
+	}
+	if s.rec.open {
+		s.addOpen(d, o)
+	}
+}
+
+// addOpen counts what there is of an open load alone.
+func (s *shard) addOpen(d due, o *outcome) {
+	if o.cause == "" {
+		s.service.Add(o.done - o.sent)
+	}
+	if d.free {
+		s.late.Add(o.sent - d.at)
+	} else {
+		s.waited++
+	}
+	if d.at >= s.dueLast {
+		s.dueLast, s.sentAt = d.at, o.sent
+	}
+}
+
+// aside counts a request that is no part of the measured ones; window says
+// that it was sent in the measured window.
+func (s *shard) aside(st *step, cause string, window bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if window {
+		s.sent++
+	}
+	if cause != "" {
+		count(s.asides, fmt.Sprintf("step %q: %s", st.label, cause))
+	}
+}
+
+// slowest are the slowest requests that succeeded, in no order until the end.
+type slowest struct {
+	list  []dyno.Request
+	least int // index of the fastest of them
+}
+
+const mostSlowest = 10
+
+func latencyOf(r *dyno.Request) time.Duration { return r.Done - r.Due }
+
+func (l *slowest) wants(latency time.Duration) bool {
+	return len(l.list) < mostSlowest || latency > latencyOf(&l.list[l.least])
+}
+
+func (l *slowest) add(c *client, st *step, at time.Duration, o *outcome) {
+	zero := c.shard.rec.zero
+	l.put(dyno.Request{Client: c.number, Step: st.label, Due: at - zero, Sent: o.sent - zero, Done: o.done - zero, Status: o.status, Bytes: o.in})
+}
+
+func (l *slowest) put(r dyno.Request) {
+	switch {
+	case len(l.list) < mostSlowest:
+		l.list = append(l.list, r)
+	case latencyOf(&r) > latencyOf(&l.list[l.least]):
+		l.list[l.least] = r
+	}
+	for i := range l.list {
+		if latencyOf(&l.list[i]) < latencyOf(&l.list[l.least]) {
+			l.least = i
+		}
+	}
+}
+
+// ordered returns them, the slowest first.
+func (l *slowest) ordered() []dyno.Request {
+	slices.SortFunc(l.list, func(a, b dyno.Request) int {
+		return cmp.Or(cmp.Compare(latencyOf(&b), latencyOf(&a)), cmp.Compare(a.Due, b.Due))
+	})
+	return l.list
+}
+
+// maxCauses bounds the number of distinct causes.
+const maxCauses = 20
+
+func count(m map[string]int, cause string) {
+	if _, ok := m[cause]; !ok && len(m) >= maxCauses {
+		cause = "other"
+	}
+	m[cause]++
+}
+
+// merge adds the totals of t.
+func (s *totals) merge(t *totals) {
+	for i := range t.requests {
+		s.requests[i] += t.requests[i]
+		s.failed[i] += t.failed[i]
+		s.slow[i] += t.slow[i]
+	}
+	for cause, n := range t.failures {
+		s.failures[cause] += n
+	}
+	for cause, n := range t.asides {
+		s.asides[cause] += n
+	}
+	for status, n := range t.statuses {
+		s.statuses[status] += n
+	}
+	for _, q := range t.slowest.list {
+		s.slowest.put(q)
+	}
+	s.sent += t.sent
+	s.inTime += t.inTime
+	s.sentInTime += t.sentInTime
+	s.redirects += t.redirects
+	s.until = t.until
+	s.in += t.in
+	s.out += t.out
+	s.waited += t.waited
+	s.first = min(s.first, t.first)
+	s.last = max(s.last, t.last)
+	if t.dueLast >= s.dueLast {
+		s.dueLast, s.sentAt = t.dueLast, t.sentAt
+	}
+}

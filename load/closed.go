@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
@@ -46,13 +45,13 @@ func (r *runner) closed(ctx context.Context, c *client, until time.Duration, mea
 	}
 }
 
-// take returns how many requests of a step the client may send now, each of
-// them measured if the step is; taken is how many it has sent.
+// take returns how many requests of a step the client may send now; taken is
+// how many measured ones it has sent.
 func (r *runner) take(s *step, taken *int) int {
-	if !s.counts() {
-		return s.width()
-	}
 	for n := range s.width() {
+		if !s.counts(n) {
+			continue
+		}
 		*taken++
 		switch {
 		case r.load.RequestsPerClient > 0 && *taken > r.load.RequestsPerClient,
@@ -63,9 +62,15 @@ func (r *runner) take(s *step, taken *int) int {
 	return s.width()
 }
 
-// counts reports whether a step has requests that are measured.
-func (s *step) counts() bool {
-	return s.measured || slices.ContainsFunc(slices.Concat(s.group, s.turns), func(t *step) bool { return t.measured })
+// counts reports whether request n of a step is measured.
+func (s *step) counts(n int) bool {
+	switch {
+	case len(s.group) > 0:
+		return s.group[n].measured
+	case len(s.turns) > 0:
+		return s.turns[0].measured // as all targets are
+	}
+	return s.measured
 }
 
 // send sends the first requests of a step, as many as said, at the same time,

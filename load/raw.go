@@ -171,6 +171,12 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 		l.buf = make([]byte, smallBuffer)
 	}
 	buf := l.buf
+	var large *[]byte
+	defer func() {
+		if large != nil {
+			l.e.large.Put(large)
+		}
+	}()
 	for {
 		if silence := l.e.limits.read; silence > 0 {
 			if next := time.Now().Add(silence); next.Before(deadline) {
@@ -192,9 +198,8 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 				}
 				return nil
 			}
-			if n == len(buf) && len(buf) == smallBuffer {
-				large := l.e.large.Get().(*[]byte)
-				defer l.e.large.Put(large)
+			if n == len(buf) && large == nil {
+				large = l.e.large.Get().(*[]byte)
 				buf = *large
 			}
 		}

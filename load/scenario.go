@@ -271,7 +271,7 @@ func (s *scenario) index(t tally) int {
 	return len(s.tallies) - 1
 }
 
-// clients is how many links one client needs: as many as it has requests under
+// links is how many links one client needs: as many as it has requests under
 // way at the same time.
 func (s *scenario) links() int {
 	n := 1

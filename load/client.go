@@ -55,8 +55,8 @@ func newClient(r *runner, number int, arg map[string]string, s *shard) *client {
 
 // open gives the client its links.
 func (c *client) open(e engine, links int) {
-	for i := range links {
-		c.calls = append(c.calls, call{link: e.link(c.number*links + i)})
+	for range links {
+		c.calls = append(c.calls, call{link: e.link(c.number)})
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 // loads, has an entrance of its own.
 type engine interface {
 	name() string
-	// link is the way of client n to the service. It connects when it must.
+	// link is a way of client n to the service, another one at each call. It
+	// connects when it must.
 	link(n int) link
 	// resent is how many requests were sent a second time because the service
 	// had closed the idle connection that they were sent on.

@@ -1,9 +1,7 @@
 package load
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -29,23 +27,23 @@ type engineUnderTest struct {
 	open   bool
 	http   string
 	tls    bool
-	choose func(context.Context, *url.URL, *dyno.Load) hands
+	choose func(context.Context, *url.URL, *dyno.Load, int) hands
 }
 
 // engines are all of them; on other systems than Linux there are no loops.
 func engines(t *testing.T) []engineUnderTest {
-	queued := func(ctx context.Context, base *url.URL, l *dyno.Load) hands {
-		h := choose(ctx, base, l)
+	queued := func(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
+		h := choose(ctx, base, l, links)
 		h.loops = 0
 		return h
 	}
-	two := func(ctx context.Context, base *url.URL, l *dyno.Load) hands {
-		h := choose(ctx, base, l)
+	two := func(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
+		h := choose(ctx, base, l, links)
 		h.loops = 2
 		return h
 	}
-	std := func(ctx context.Context, base *url.URL, l *dyno.Load) hands {
-		return hands{newStd(ctx, base, l, limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}), 0, newPacer}
+	std := func(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
+		return hands{newStd(ctx, base, l, links, limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}), 0, newPacer}
 	}
 	all := []engineUnderTest{
 		{"raw closed", "raw", false, "", false, choose},
@@ -213,163 +211,6 @@ func TestEnginesAnswers(t *testing.T) {
 	}
 }
 
-// What goes wrong is counted once, by a cause that all engines name alike, and
-// the next request is sent on a new connection.
-func TestEnginesFailures(t *testing.T) {
-	for _, tt := range []struct {
-		name, cause string
-		load        dyno.Load
-		serve       func(conn net.Conn)
-	}{
-		{"closed", "connection closed", dyno.Load{}, func(c net.Conn) { readRequest(c) }},
-		{"cut", "connection closed", dyno.Load{}, func(c net.Conn) {
-			readRequest(c)
-			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
-		}},
-		{"reset", "connection reset", dyno.Load{}, func(c net.Conn) {
-			readRequest(c)
-			io.WriteString(c, "HTTP/1.1 200 OK\r\n")
-			c.(*net.TCPConn).SetLinger(0)
-			// The reset must not overtake the bytes, or it is an earlier one.
-		}},
-		{"slow", "timeout", dyno.Load{Timeout: dyno.Duration(30 * time.Millisecond)}, func(c net.Conn) {
-			readRequest(c)
-			io.Copy(io.Discard, c)
-		}},
-		{"silent in the middle", "timeout", dyno.Load{ReadTimeout: dyno.Duration(30 * time.Millisecond)}, func(c net.Conn) {
-			readRequest(c)
-			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
-			io.Copy(io.Discard, c)
-		}},
-	} {
-		for _, e := range engines(t) {
-			if e.tls || e.http == "2" {
-				continue // the service speaks HTTP/1.1 in the clear
-			}
-			t.Run(tt.name+"/"+e.name, func(t *testing.T) {
-				base, conns := serveConns(t, tt.serve)
-				tt.load.Concurrency, tt.load.Requests, tt.load.MaxFailures = 1, 4, share(1)
-				tt.load.Client.Loop = []dyno.Step{{Method: "POST", Path: "/", Body: "x"}}
-				cause := tt.cause
-				if e.engine == "std" && tt.name == "reset" {
-					cause = "connection closed" // net/http does not tell them apart
-				}
-				rec, err := run(t.Context(), base, e.load(tt.load), nil, Options{}, e.choose)
-				// An open load does not wait for ever for its only connection.
-				if n := rec.Requests; err != nil || n+rec.Unsent != 4 || n < 4 && !e.open || int64(rec.Failures[cause]) != n || conns.Load() != n {
-					t.Errorf("failures %v of %d requests on %d connections, %v; want 4 times %q on 4", rec.Failures, rec.Requests, conns.Load(), err, cause)
-				}
-			})
-		}
-	}
-}
-
-func TestEnginesRefused(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	for _, e := range engines(t) {
-		t.Run(e.name, func(t *testing.T) {
-			scheme := map[bool]string{false: "http", true: "https"}[e.tls]
-			rec, err := run(t.Context(), scheme+"://"+l.Addr().String(), e.load(dyno.Load{Concurrency: 2, Requests: 6, MaxFailures: share(1)}), nil, Options{}, e.choose)
-			if err != nil || rec.Failures["connection refused"] != 6 {
-				t.Errorf("failures %v, %v; want 6 times connection refused", rec.Failures, err)
-			}
-		})
-	}
-}
-
-// A service that closes idle connections is not at fault: what can be sent
-// again is, once, and the record says so. What cannot is a failure.
-func TestEnginesStaleConnections(t *testing.T) {
-	closing := func(c net.Conn) { // after the second request has come
-		readRequest(c)
-		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-		readRequest(c)
-	}
-	for _, e := range engines(t) {
-		if e.engine == "std" {
-			continue
-		}
-		for _, method := range []string{"GET", "POST"} {
-			t.Run(e.name+"/"+method, func(t *testing.T) {
-				base, _ := serveConns(t, closing)
-				rec, err := run(t.Context(), base, e.load(dyno.Load{Concurrency: 1, Requests: 6, MaxFailures: share(1),
-					Client: dyno.Client{Loop: []dyno.Step{{Method: method, Path: "/"}}}}), nil, Options{}, e.choose)
-				if err != nil {
-					t.Fatal(err)
-				}
-				told := slices.ContainsFunc(rec.Warnings, func(w string) bool { return strings.Contains(w, "5 requests were sent again") })
-				if method == "GET" && (rec.Failed != 0 || !told) {
-					t.Errorf("%d failed, warnings %q; want 5 sent again", rec.Failed, rec.Warnings)
-				}
-				if method == "POST" && rec.Failures["connection closed"] != 3 {
-					t.Errorf("failures %v, want every second to fail", rec.Failures)
-				}
-			})
-		}
-	}
-}
-
-// A service may refuse a body before it has read it, and close: the answer
-// counts, although the request could not be sent to its end.
-func TestEnginesEarlyAnswer(t *testing.T) {
-	for _, e := range engines(t) {
-		if e.tls || e.http == "2" || e.engine == "std" {
-			continue // net/http, too, but only most of the time
-		}
-		t.Run(e.name, func(t *testing.T) {
-			base, _ := serveConns(t, func(c net.Conn) {
-				r, err := http.ReadRequest(bufio.NewReader(c))
-				if err != nil {
-					return
-				}
-				io.WriteString(c, "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-				io.CopyN(io.Discard, r.Body, 1<<20)
-			})
-			rec, err := run(t.Context(), base, e.load(dyno.Load{Concurrency: 1, Requests: 3, Client: dyno.Client{
-				Loop: []dyno.Step{{Method: "POST", Path: "/", Body: strings.Repeat("x", 1<<21), Expect: []int{413}}}}}), nil, Options{}, e.choose)
-			if err != nil || rec.Statuses[413] != 3 {
-				t.Errorf("statuses %v, failures %v, %v", rec.Statuses, rec.Failures, err)
-			}
-		})
-	}
-}
-
-// The end of the context ends what is under way, at once.
-func TestEnginesEndWithTheirContext(t *testing.T) {
-	for _, e := range engines(t) {
-		t.Run(e.name, func(t *testing.T) {
-			arrived := make(chan bool, 100)
-			hang := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				arrived <- true
-				<-r.Context().Done()
-			})
-			base, _ := serve(t, hang)
-			if e.tls {
-				srv := httptest.NewUnstartedServer(hang)
-				srv.TLS = &tls.Config{}
-				srv.Config.ErrorLog = quiet
-				srv.StartTLS()
-				t.Cleanup(srv.Close)
-				base = srv.URL
-			}
-			if e.http == "2" {
-				t.Skip("the server of this test has no h2c; h2 is the same code")
-			}
-			ctx, cancel := context.WithCancelCause(t.Context())
-			go func() { <-arrived; cancel(context.Canceled) }()
-			began := time.Now()
-			rec, err := run(ctx, base, e.load(dyno.Load{Concurrency: 3, Requests: 100}), nil, Options{}, e.choose)
-			if err != context.Canceled || rec.Failed != 0 || time.Since(began) > 10*time.Second {
-				t.Errorf("%d failed, error %v, after %v", rec.Failed, err, time.Since(began))
-			}
-		})
-	}
-}
-
 // Requests in parallel, rests, data and targets are the same on each engine.
 func TestEnginesScenarios(t *testing.T) {
 	dir := t.TempDir()
@@ -424,6 +265,34 @@ func TestEnginesScenarios(t *testing.T) {
 	})
 }
 
+// Requests in parallel are under way at the same time, on every engine: the
+// service answers none before it has all.
+func TestParallel(t *testing.T) {
+	for _, e := range engines(t) {
+		if e.open || e.tls || e.http == "2" {
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			together := make(chan bool)
+			var waiting atomic.Int64
+			base, conns := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if waiting.Add(1)%7 == 0 {
+					for range 6 {
+						together <- true
+					}
+					return
+				}
+				<-together
+			}))
+			rec, err := run(t.Context(), base, e.load(dyno.Load{Concurrency: 1, Requests: 21, Timeout: seconds(20), Client: dyno.Client{
+				Loop: []dyno.Step{{Path: "/", Parallel: dyno.Parallel{Times: 7}}}}}), nil, Options{}, e.choose)
+			if err != nil || rec.Requests != 21 || conns.Load() != 7 {
+				t.Errorf("%d requests on %d connections, %v; want 21 on 7", rec.Requests, conns.Load(), err)
+			}
+		})
+	}
+}
+
 // In HTTP/2 many requests are under way on one connection.
 func TestStreams(t *testing.T) {
 	var under, most atomic.Int64
@@ -443,33 +312,4 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%d at most under way on %d connections, %v; want 10 on 1", most.Load(), conns.Load(), err)
 		}
 	})
-}
-
-// readRequest reads a request of a few bytes.
-func readRequest(c net.Conn) {
-	if r, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
-		io.Copy(io.Discard, r.Body)
-	}
-}
-
-// serveConns serves each connection with f and closes it.
-func serveConns(t *testing.T, f func(net.Conn)) (base string, conns *atomic.Int64) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	conns = new(atomic.Int64)
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			conns.Add(1)
-			all.Go(func() { defer c.Close(); f(c) })
-		}
-	})
-	t.Cleanup(func() { l.Close(); all.Wait() })
-	return "http://" + l.Addr().String(), conns
 }

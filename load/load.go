@@ -152,10 +152,11 @@ type hands struct {
 }
 
 // choose chooses the engine: the raw one where it can do what the load needs.
-func choose(ctx context.Context, base *url.URL, l *dyno.Load) hands {
+// Each client has so many links.
+func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
 	lim := limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}
 	if base.Scheme == "https" || l.HTTP == "2" {
-		return hands{newStd(ctx, base, l, lim), 0, newPacer}
+		return hands{newStd(ctx, base, l, links, lim), 0, newPacer}
 	}
 	h := hands{newRaw(base, lim), 0, newPacer}
 	if haveLoops() {
@@ -169,7 +170,7 @@ func choose(ctx context.Context, base *url.URL, l *dyno.Load) hands {
 const perLoop = 25_000
 
 func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options,
-	choose func(context.Context, *url.URL, *dyno.Load) hands) (*Record, error) {
+	choose func(context.Context, *url.URL, *dyno.Load, int) hands) (*Record, error) {
 	r, err := newRunner(base, l, arg)
 	if err != nil {
 		return nil, err
@@ -184,7 +185,8 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	}
 	engineCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	h := choose(engineCtx, r.base, &r.load)
+	links := r.scenario.links()
+	h := choose(engineCtx, r.base, &r.load, links)
 	r.engine, r.pacer = h.engine, h.pacer
 	defer r.engine.close()
 	if r.load.Rate.Open() && h.loops > 0 {
@@ -193,7 +195,6 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		}
 		defer r.loops.close()
 	}
-	links := r.scenario.links()
 	for i := range r.players() {
 		c := newClient(r, i, arg, r.rec.shard(i))
 		c.open(r.engine, links)

@@ -24,7 +24,7 @@ type service func(ctx context.Context, r *request) (status int, err error)
 
 // runFake runs a load on a service in a bubble of fake time.
 func runFake(ctx context.Context, l dyno.Load, o Options, s service) (*Record, error) {
-	return run(ctx, "http://service", l, nil, o, func(_ context.Context, _ *url.URL, l *dyno.Load) hands {
+	return run(ctx, "http://service", l, nil, o, func(_ context.Context, _ *url.URL, l *dyno.Load, _ int) hands {
 		return hands{fakeEngine{s, time.Duration(l.Timeout)}, 0, func(context.Context) pacer { return timerPacer{} }}
 	})
 }

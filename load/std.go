@@ -16,8 +16,8 @@ import (
 // do. Keep-alive, no proxy, no redirects, no compression unless the step's
 // headers ask for it.
 //
-// Each connection is a Transport of its own, so that a client's session keeps
-// to it. In an open load of more requests under way than connections, clients
+// Each client has a Transport of its own, so that its session keeps to its
+// connections: as many as it has links, or in HTTP/2 one. In an open load of more requests under way than connections, clients
 // share them: as streams in HTTP/2, one after the other in HTTP/1.1.
 type stdEngine struct {
 	base       *url.URL
@@ -27,7 +27,7 @@ type stdEngine struct {
 
 // newStd returns an engine with the connections of l. Dials end with ctx: a Transport goes on dialling after the request that wanted the
 // connection has given up.
-func newStd(ctx context.Context, base *url.URL, l *dyno.Load, lim limits) *stdEngine {
+func newStd(ctx context.Context, base *url.URL, l *dyno.Load, links int, lim limits) *stdEngine {
 	dialer := &net.Dialer{Timeout: lim.connect}
 	dial := func(dialCtx context.Context, network, addr string) (net.Conn, error) {
 		dialCtx, cancel := context.WithCancel(dialCtx)
@@ -45,8 +45,8 @@ func newStd(ctx context.Context, base *url.URL, l *dyno.Load, lim limits) *stdEn
 			DialContext:         dial,
 			Protocols:           protocols,
 			DisableCompression:  true,
-			MaxConnsPerHost:     1,
-			MaxIdleConnsPerHost: 1,
+			MaxConnsPerHost:     links,
+			MaxIdleConnsPerHost: links,
 			TLSHandshakeTimeout: lim.connect,
 			TLSClientConfig:     &tls.Config{InsecureSkipVerify: l.Insecure},
 		})

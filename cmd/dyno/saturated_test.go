@@ -47,8 +47,8 @@ func TestMachineSaturated(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }))
 	defer srv.Close()
 	for _, args := range []string{
-		"-d 2s --timeout 1s --max-failures 100% --vary load.rate=9000/s,10000/s",
-		"-d 2s --vary load.concurrency=16,32",
+		"-d 1s --timeout 1s --max-failures 100% --vary load.rate=9000/s,10000/s",
+		"-d 1s --vary load.concurrency=16,32",
 	} {
 		script := fmt.Sprintf("echo $$ > %s && exec dyno load %s --repeat 3 --json %s", procs, srv.URL, args)
 		cmd := exec.Command("sh", "-c", script)

@@ -67,28 +67,10 @@ func engines(t *testing.T) []engineUnderTest {
 func each(t *testing.T, h http.Handler, f func(t *testing.T, e engineUnderTest, run func(dyno.Load, map[string]string) (*Record, error), conns *atomic.Int64)) {
 	for _, e := range engines(t) {
 		t.Run(e.name, func(t *testing.T) {
-			conns := new(atomic.Int64)
-			srv := httptest.NewUnstartedServer(h)
-			srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-				if s == http.StateNew {
-					conns.Add(1)
-				}
-			}
-			srv.Config.Protocols = new(http.Protocols)
-			srv.Config.Protocols.SetHTTP1(true)
-			srv.Config.Protocols.SetUnencryptedHTTP2(true)
-			srv.Config.Protocols.SetHTTP2(true)
-			srv.Config.ErrorLog = quiet
-			if e.tls {
-				srv.EnableHTTP2 = true
-				srv.StartTLS()
-			} else {
-				srv.Start()
-			}
-			defer srv.Close()
+			base, conns := e.serve(t, h)
 			f(t, e, func(l dyno.Load, arg map[string]string) (*Record, error) {
 				l = e.load(l)
-				rec, err := run(t.Context(), srv.URL, l, arg, Options{}, e.choose)
+				rec, err := run(t.Context(), base, l, arg, Options{}, e.choose)
 				if rec != nil && rec.Engine != e.engine {
 					t.Errorf("sent by %q, want %q", rec.Engine, e.engine)
 				}
@@ -96,6 +78,29 @@ func each(t *testing.T, h http.Handler, f func(t *testing.T, e engineUnderTest, 
 			}, conns)
 		})
 	}
+}
+
+// serve starts a server that speaks what the engine does.
+func (e *engineUnderTest) serve(t *testing.T, h http.Handler) (base string, conns *atomic.Int64) {
+	conns = new(atomic.Int64)
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	srv.Config.Protocols = new(http.Protocols)
+	srv.Config.Protocols.SetHTTP1(true)
+	srv.Config.Protocols.SetUnencryptedHTTP2(true)
+	srv.Config.Protocols.SetHTTP2(true)
+	srv.Config.ErrorLog = quiet
+	if srv.EnableHTTP2 = e.tls; e.tls {
+		srv.StartTLS()
+	} else {
+		srv.Start()
+	}
+	t.Cleanup(srv.Close)
+	return srv.URL, conns
 }
 
 // load makes a closed load of the same number of requests an open one, if the

@@ -3,11 +3,9 @@ package load
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -152,18 +150,7 @@ func TestEnginesEndWithTheirContext(t *testing.T) {
 				arrived <- true
 				<-r.Context().Done()
 			})
-			base, _ := serve(t, hang)
-			if e.tls {
-				srv := httptest.NewUnstartedServer(hang)
-				srv.TLS = &tls.Config{}
-				srv.Config.ErrorLog = quiet
-				srv.StartTLS()
-				t.Cleanup(srv.Close)
-				base = srv.URL
-			}
-			if e.http == "2" {
-				t.Skip("the server of this test has no h2c; h2 is the same code")
-			}
+			base, _ := e.serve(t, hang)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() { <-arrived; cancel(context.Canceled) }()
 			began := time.Now()

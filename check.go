@@ -41,6 +41,16 @@ func given(part any, allowed ...string) string {
 	return ""
 }
 
+// mostClients is more than a machine has ports for: 64,511 from one address to
+// another.
+const mostClients = 100_000
+
+// mostRate bounds the work of counting what is due.
+const mostRate = 1e7
+
+// mostParallel is of each client.
+const mostParallel = 10_000
+
 func (l *Load) checkMuch() *PlanError {
 	ends := 0
 	for _, given := range []bool{l.Requests != 0, l.RequestsPerClient != 0, l.Duration != 0} {
@@ -53,6 +63,8 @@ func (l *Load) checkMuch() *PlanError {
 		return planErrorf("concurrency is %d (want at least 1)", l.Concurrency).of("load", "concurrency")
 	case l.MaxInFlight < 0:
 		return planErrorf("max_in_flight is %d (want at least 1)", l.MaxInFlight).of("load", "max_in_flight")
+	case max(l.Concurrency, l.MaxInFlight) > mostClients:
+		return planErrorf("%d clients are more than dyno has room for (want at most %d)", max(l.Concurrency, l.MaxInFlight), mostClients).of("load", "concurrency")
 	case l.Requests < 0 || l.RequestsPerClient < 0:
 		return planErrorf("the number of requests is negative").of("load", "requests")
 	case ends > 1:
@@ -78,6 +90,8 @@ func (l *Load) checkRate() *PlanError {
 	loop := l.Client.Loop
 	_, enough := l.Rate.Due(float64(max(l.Requests, 1) - 1))
 	switch {
+	case l.Rate.Max() > mostRate:
+		return planErrorf("the rate is %g/s, more than any generator sends (want at most %g/s)", l.Rate.Max(), mostRate).of("load", "rate")
 	case l.Arrival != "" && l.Arrival != "constant" && l.Arrival != "poisson":
 		return planErrorf("unknown arrival %q (want constant or poisson)", l.Arrival).of("load", "arrival")
 	case l.RequestsPerClient > 0:
@@ -86,7 +100,7 @@ func (l *Load) checkRate() *PlanError {
 		return planErrorf("the rate has its own length, %v (consider: leave duration out)", length).of("load", "duration")
 	case l.Requests > 0 && !enough:
 		return planErrorf("the stages of the rate end before %d requests are due", l.Requests).of("load", "requests")
-	case l.HTTP == "1.1" && l.MaxInFlight > connections:
+	case l.HTTP != "2" && l.MaxInFlight > connections:
 		return planErrorf("max_in_flight is %d, but with HTTP/1.1 each of %d connections has one request under way (consider: concurrency: %d, or http: 2)",
 			l.MaxInFlight, connections, l.MaxInFlight).of("load", "max_in_flight")
 	case len(loop) > 1:
@@ -229,6 +243,8 @@ func (s *Step) check(at []string) *PlanError {
 		return planErrorf("a step has both body and body_file (want one)").of(append(at, "body_file")...)
 	case s.Parallel.Times < 0:
 		return planErrorf("parallel is %d (want at least 1)", s.Parallel.Times).of(append(at, "parallel")...)
+	case s.Parallel.Times > mostParallel:
+		return planErrorf("parallel is %d (want at most %d)", s.Parallel.Times, mostParallel).of(append(at, "parallel")...)
 	case s.Parallel.Times > 1 && len(s.Capture) > 0:
 		return planErrorf("a step captures from one answer, not from %d parallel ones (consider: a step of its own)", s.Parallel.Times).of(append(at, "capture")...)
 	}

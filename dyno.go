@@ -13,6 +13,7 @@
 package dyno
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -93,7 +94,7 @@ func (s *Subject) String() string {
 // when the last is answered. With a Rate it is open: the schedule is kept
 // whatever the service does, and Concurrency is the most connections.
 type Load struct {
-	Concurrency       int       `json:"concurrency,omitempty"`         // 0 means DefaultConcurrency, or with a rate DefaultConnections
+	Concurrency       int       `json:"concurrency,omitempty"`         // 0 means DefaultConcurrency, or with a rate MaxInFlight or else DefaultConnections
 	MaxInFlight       int       `json:"max_in_flight,omitempty"`       // with a rate: most requests under way; 0 means Concurrency
 	Requests          int       `json:"requests,omitempty"`            // measured requests in all; or
 	RequestsPerClient int       `json:"requests_per_client,omitempty"` // of each client; or
@@ -189,7 +190,7 @@ func (l Load) Resolved() Load {
 	if l.Concurrency == 0 {
 		l.Concurrency = DefaultConcurrency
 		if l.Rate.Open() {
-			l.Concurrency = DefaultConnections
+			l.Concurrency = cmp.Or(l.MaxInFlight, DefaultConnections)
 		}
 	}
 	if l.Rate.Open() && l.MaxInFlight == 0 {
@@ -328,8 +329,11 @@ func (s *Step) Label() string {
 
 // Verb is the step's method, GET where it says none.
 func (s *Step) Verb() string {
-	if s.Method != "" {
+	switch {
+	case s.Method != "":
 		return s.Method
+	case s.Body != "" || s.BodyFile != "":
+		return "POST"
 	}
 	return "GET"
 }

@@ -202,7 +202,7 @@ func TestLoadString(t *testing.T) {
 		{dyno.Load{}, "closed load: 10 clients, for 10s; latency runs from when a request was sent"},
 		{dyno.Load{Concurrency: 1, RequestsPerClient: 5, Warmup: 1e9, Targets: "/a/t.txt"}, "closed load: 1 client, 5 requests each with the requests of t.txt after 1s of warm-up; latency runs from when a request was sent"},
 		{dyno.Load{Rate: dyno.PerSecond(1e6)}, "open load: 1000000 requests per second (constant), for 10s, over at most 256 connections; latency runs from when a request was due"},
-		{dyno.Load{Rate: ramp, Arrival: "poisson", MaxInFlight: 500}, "open load: requests per second 100->2000 over 1m0s then 2000 over 30s (poisson), for 1m30s, over at most 256 connections with at most 500 requests under way; latency runs from when a request was due"},
+		{dyno.Load{Rate: ramp, Arrival: "poisson", Concurrency: 256, MaxInFlight: 500}, "open load: requests per second 100->2000 over 1m0s then 2000 over 30s (poisson), for 1m30s, over at most 256 connections with at most 500 requests under way; latency runs from when a request was due"},
 		{dyno.Load{Command: "k6 run x.js"}, "load: k6 run x.js; latency as k6 measures it"},
 	} {
 		if got := c.load.String(); got != c.want {
@@ -270,7 +270,7 @@ func TestLoadMistakes(t *testing.T) {
 		{"rate without end", "load: {rate: 0->5 over 1m then 5}\n", "1:8", "the last stage of the rate has no end"},
 		{"arrival", "load: {rate: 5, arrival: even}\n", "1:17", `unknown arrival "even"`},
 		{"closed in flight", "load: {max_in_flight: 5}\n", "1:8", "max_in_flight needs a rate"},
-		{"in flight", "load: {rate: 5, http: 1.1, max_in_flight: 257}\n", "1:28", "each of 256 connections has one request under way"},
+		{"in flight", "load: {rate: 5, concurrency: 256, max_in_flight: 257}\n", "1:35", "each of 256 connections has one request under way"},
 		{"level in flight", "load: {rate: 5, http: 1.1, max_in_flight: 7}\nvary: {load.concurrency: [10, 5]}\n", "1:28", "each of 5 connections"},
 		{"connect timeout", "load: {connect_timeout: 31s}\n", "1:8", "connect_timeout is 31s, longer than the timeout of the whole request, 30s"},
 		{"read timeout", "load: {read_timeout: 2s, timeout: 1s}\n", "1:8", "read_timeout is 2s, longer than"},

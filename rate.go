@@ -1,6 +1,7 @@
 package dyno
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,13 +45,14 @@ func (r Rate) Length() time.Duration {
 	return sum
 }
 
-// First is the rate that the first stage begins with, or if that is 0 the one
-// that it goes to, for ever: the rate of a warm-up.
+// First is the first rate above 0, for ever: that of a warm-up.
 func (r Rate) First() Rate {
-	if r[0].From > 0 {
-		return PerSecond(r[0].From)
+	for _, s := range r {
+		if v := cmp.Or(s.From, s.To); v > 0 {
+			return PerSecond(v)
+		}
 	}
-	return PerSecond(r[0].To)
+	return nil
 }
 
 // Max is the highest rate, in requests per second.

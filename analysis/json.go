@@ -106,6 +106,11 @@ type failureJSON struct {
 	Trial   int    `json:"trial"`
 	Setting string `json:"setting"`
 	Error   string `json:"error"`
+
+	// What was measured all the same, as results.jsonl has it.
+	Values   dyno.Values    `json:"values,omitempty"`
+	Sent     dyno.Sent      `json:"sent,omitzero"`
+	Failures map[string]int `json:"failures,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler: the shape of summary.json, which
@@ -125,7 +130,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 		j.Settings = append(j.Settings, t.Settings[i].json())
 	}
 	for _, f := range t.Failed {
-		j.Failed = append(j.Failed, failureJSON{f.Trial, f.Setting.String(), f.Err})
+		j.Failed = append(j.Failed, failureJSON{f.Trial, f.Setting.String(), f.Err, f.Result.Values, f.Result.Sent, f.Result.Failures})
 	}
 	return json.Marshal(j)
 }

@@ -19,7 +19,7 @@ type Saturation struct {
 }
 
 // Cure is what to do when the generator is the limit.
-const Cure = "a lower rate, fewer connections, or more CPU for dyno"
+const Cure = "a lower rate, other concurrency, or more CPU for dyno"
 
 // Counts reports whether a value of r may be compared: not, where the generator
 // was the limit, latency and service time, of steps too, and the number of

@@ -76,7 +76,7 @@ func TestSaturatedSome(t *testing.T) {
 	if len(s.Saturated) != 2 || s.Saturated[0].Trial != 3 || s.Saturated[1].Trial != 5 || s.Pooled.Requests != 16 {
 		t.Errorf("got %+v", s.Saturated)
 	}
-	want := "dyno may itself have been the limit in trials 3, 5 (it used 0.97 of its cores): their response times and req/s are not compared (consider: a lower rate, fewer connections, or more CPU for dyno)"
+	want := "dyno may itself have been the limit in trials 3, 5 (it used 0.97 of its cores): their response times and req/s are not compared (consider: a lower rate, other concurrency, or more CPU for dyno)"
 	if !slices.Contains(tb.Warnings, want) {
 		t.Errorf("warnings %q", tb.Warnings)
 	}

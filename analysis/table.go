@@ -93,6 +93,7 @@ type Failure struct {
 	Trial   int // position in the plan
 	Setting dyno.Setting
 	Err     string
+	Result  *dyno.Result // what there is of it
 }
 
 // Tabulate makes the table of rs. Failed trials are listed and otherwise left
@@ -127,7 +128,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	for _, r := range rs {
 		i := column(r.Trial.Setting)
 		if r.Err != "" {
-			t.Failed = append(t.Failed, Failure{r.Trial.N, r.Trial.Setting, r.Err})
+			t.Failed = append(t.Failed, Failure{r.Trial.N, r.Trial.Setting, r.Err, r})
 			continue
 		}
 		good[i] = append(good[i], r)

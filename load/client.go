@@ -10,6 +10,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +27,7 @@ type client struct {
 	alone    [1]*step       // what send returns of a single request
 	shard    *shard
 	failures int           // in a row
+	ready    time.Duration // of an open load: when it was free, see due
 	wake     chan struct{} // of an open load; see queue
 }
 
@@ -66,6 +68,11 @@ func (c *client) close() {
 	}
 }
 
+// took says that a request of an open load, due at a time, is over.
+func (c *client) took(at time.Duration, o *outcome) {
+	c.ready = max(at, c.ready) + o.done - o.sent
+}
+
 // count counts a loop and begins the next.
 func (c *client) count() {
 	c.vars.n++
@@ -81,7 +88,7 @@ func (o *outcome) explain() string {
 }
 
 // do sends the request of a step and reads the answer. Rendering comes before
-// sent and captures after done: what dyno itself takes is not measured.
+// sent and captures after done: what they take is not part of the request.
 func (c *client) do(ctx context.Context, s *step) *outcome {
 	k := &c.calls[0]
 	if r := c.prepare(k, s); r != nil {
@@ -157,7 +164,7 @@ func (c *client) cookies(r *request) {
 	}
 	var pairs []string
 	for _, k := range cookies {
-		pairs = append(pairs, k.Name+"="+k.Value)
+		pairs = append(pairs, k.String())
 	}
 	all := strings.Join(pairs, "; ")
 	for i := range r.fields {
@@ -174,7 +181,7 @@ func (r *runner) url(q *request) *url.URL {
 	if q.url != nil {
 		return q.url
 	}
-	u, err := url.Parse(r.base.String() + string(q.target))
+	u, err := on(r.base, string(q.target))
 	if err != nil { // it was a target that net/url wrote, or one of plain bytes
 		return r.base
 	}
@@ -192,6 +199,9 @@ func quote(body []byte) string {
 // causeTimeout is the cause of failures that would have been the slowest
 // answers.
 const causeTimeout = "timeout"
+
+// streamNumber is what distinguishes equal errors of HTTP/2.
+var streamNumber = regexp.MustCompile(`(stream ID|LastStreamID=|last stream) ?\d+[;,]? ?`)
 
 // cause names the cause of an error in few words, without addresses, so that
 // equal causes count together.
@@ -220,6 +230,6 @@ func cause(err error) string {
 		}
 		err = inner
 	}
-	s := err.Error()
+	s := streamNumber.ReplaceAllString(err.Error(), "")
 	return s[:min(len(s), 80)]
 }

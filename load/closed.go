@@ -17,6 +17,9 @@ func (r *runner) closed(ctx context.Context, c *client, until time.Duration, mea
 				return nil
 			}
 			if s.rest.Max > 0 {
+				if measured && r.enough(taken) {
+					return nil // nobody waits for the rest after the last request
+				}
 				c.rest(ctx, s, until)
 				continue
 			}
@@ -60,6 +63,12 @@ func (r *runner) take(s *step, taken *int) int {
 		}
 	}
 	return s.width()
+}
+
+// enough reports whether the client has no measured request left to send.
+func (r *runner) enough(taken int) bool {
+	return r.load.RequestsPerClient > 0 && taken >= r.load.RequestsPerClient ||
+		r.load.Requests > 0 && r.tickets.Load() <= 0
 }
 
 // counts reports whether request n of a step is measured.

@@ -108,7 +108,7 @@ func Command(ctx context.Context, base string, l dyno.Load, arg map[string]strin
 }
 
 const notUnderstood = "the output of the load command was not understood (known: hey, wrk, vegeta report -type=json, " +
-	"oha --output-format json, k6): there is no latency, and nothing is per request"
+	"oha --output-format json, k6 without --summary-export): there is no latency, and nothing is per request"
 
 // CheckCommand reports a mistake in the template of l.Command, as Command would
 // before it begins. It is a [*dyno.PlanError].

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ func cores() float64 {
 		n = float64(set.Count())
 	}
 	groups, _ := os.ReadFile("/proc/self/cgroup")
-	return min(n, quota("/sys/fs/cgroup", string(groups)))
+	return min(n, float64(runtime.GOMAXPROCS(0)), quota("/sys/fs/cgroup", string(groups)))
 }
 
 // quota is the least number of CPUs that the control groups of a process allow,

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/dynolab/dyno"
 )
 
 // An engine opens links to the service. This is all that the rest of the
@@ -36,6 +38,10 @@ type limits struct {
 	total   time.Duration // from the begin of exchange to its end
 	connect time.Duration // for a connection to come about
 	read    time.Duration // for the next byte of the answer
+}
+
+func limitsOf(l *dyno.Load) limits {
+	return limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}
 }
 
 // A request is ready to be sent. Its slices may be those of a client, which are

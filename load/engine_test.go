@@ -43,7 +43,7 @@ func engines(t *testing.T) []engineUnderTest {
 		return h
 	}
 	std := func(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
-		return hands{newStd(ctx, base, l, links, limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}), 0, newPacer}
+		return hands{newStd(ctx, base, l, links, limitsOf(l)), 0, newPacer}
 	}
 	all := []engineUnderTest{
 		{"raw closed", "raw", false, "", false, choose},

@@ -46,7 +46,8 @@ type Options struct {
 
 	// Second, if not nil, is called in the measured window once a second and at
 	// its end, by one goroutine, with the latency of the requests that succeeded
-	// in the part of it from one time to the other. h is valid until it returns.
+	// in the part of it from one time to the other, if any did. h is valid until
+	// it returns.
 	Second func(h *dyno.Histogram, from, to time.Duration)
 
 	// Meter, if not nil, shows the progress of the run while it lasts.
@@ -104,12 +105,18 @@ type runner struct {
 	pacer    func(context.Context) pacer
 	options  Options
 
-	counter  atomic.Int64 // of {{counter}}
-	timeouts atomic.Int64 // in a row, of all clients
-	tickets  atomic.Int64 // closed load of so many requests in all: those left
-	unsent   int64        // open load
-	complete bool         // open load: the schedule was played to its end
-	cpu      float64      // see Record.CPU
+	counter  atomic.Int64  // of {{counter}}
+	timeouts atomic.Int64  // in a row, of all clients
+	tickets  atomic.Int64  // closed load of so many requests in all: those left
+	unsent   int64         // open load
+	twice    int64         // requests of the window that were sent again
+	lastDue  time.Duration // open load of so many requests: when the last is due
+	ended    time.Duration // of the measured load, on the clock
+	lastGood time.Duration // success of the loop
+	lastDone time.Duration // request of it, failed or not
+	complete bool          // it was played to its end
+	cpu      float64       // see Record.CPU
+	busiest  float64       // of the loops: CPU time of its thread as a share of the time
 }
 
 // Run puts l on the service at base, "http://host:port", and returns what it
@@ -154,7 +161,7 @@ type hands struct {
 // choose chooses the engine: the raw one where it can do what the load needs.
 // Each client has so many links.
 func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
-	lim := limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}
+	lim := limitsOf(l)
 	if base.Scheme == "https" || l.HTTP == "2" {
 		return hands{newStd(ctx, base, l, links, lim), 0, newPacer}
 	}
@@ -164,6 +171,9 @@ func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
 	}
 	return h
 }
+
+// spareFiles are what dyno itself has open.
+const spareFiles = 30
 
 // perLoop is the rate for which one loop is enough: some 20 µs of a core per
 // request leave it idle half of the time.
@@ -190,10 +200,13 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	r.engine, r.pacer = h.engine, h.pacer
 	defer r.engine.close()
 	if r.load.Rate.Open() && h.loops > 0 {
-		if r.loops, err = newLoops(r, min(h.loops, r.players())); err != nil {
+		if r.loops, err = newLoops(ctx, r, min(h.loops, r.players())); err != nil {
 			return nil, err
 		}
 		defer r.loops.close()
+	}
+	if need, have := r.players()*links, openFiles(); !r.load.Rate.Open() && need+spareFiles > have {
+		return nil, fmt.Errorf("load %s: %d connections need more open files than the %d that ulimit -n allows (consider: a higher ulimit -n, or a lower concurrency)", r.base, need, have)
 	}
 	for i := range r.players() {
 		c := newClient(r, i, arg, r.rec.shard(i))
@@ -234,6 +247,10 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		rec:   newRecorder(s.tallies, l.Concurrency, l.Rate.Open()),
 	}
 	r.tickets.Store(int64(l.Requests))
+	if l.Rate.Open() && l.Requests > 0 {
+		for r.lastDue = range First(r.schedule(l.Rate, 0), l.Requests) { // a schedule is pure
+		}
+	}
 	return r, nil
 }
 
@@ -262,9 +279,12 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	r.meter.Enter("measure")
 	usage := newUsage()
 	flipped := r.eachSecond()
+	twice := r.resent()
 	err := r.measure(ctx)
+	r.ended, r.complete = r.now(), err == nil
+	r.twice = r.resent() - twice
 	flipped()
-	r.cpu = usage.share()
+	r.cpu = max(usage.share(), r.busiest) // more cores do not help a loop that is busy
 	if o.End != nil {
 		o.End()
 	}
@@ -362,18 +382,14 @@ func (r *runner) measure(ctx context.Context) error {
 	if r.load.Rate.Open() {
 		s := r.schedule(r.load.Rate, 0)
 		if n := r.load.Requests; n > 0 {
-			s = First(s, n)
-			for d = range s { // the last due time: a schedule is pure
-			}
+			s, d = First(s, n), r.lastDue
 		} else {
 			s = Until(s, d)
 		}
 		// A service that is slower than the rate gets behind without limit.
 		// After the last due time it has one more time-out to catch up; what
 		// has waited longer would have failed at any patient client.
-		err := r.open(ctx, s, d+time.Duration(r.load.Timeout), true)
-		r.complete = err == nil
-		return err
+		return r.open(ctx, s, d+time.Duration(r.load.Timeout), true)
 	}
 	start := r.now()
 	r.window(start, true)

@@ -40,10 +40,8 @@ func haveLoops() bool {
 	return errno == 0
 }
 
-func newLoops(r *runner, n int) (ls *loops, err error) {
-	ls = &loops{r: r, limit: limits{
-		time.Duration(r.load.Timeout), time.Duration(r.load.ConnectTimeout), time.Duration(r.load.ReadTimeout),
-	}}
+func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
+	ls = &loops{r: r, limit: limitsOf(&r.load)}
 	shortest := ls.limit.total
 	for _, d := range []time.Duration{ls.limit.connect, ls.limit.read} {
 		if d > 0 {
@@ -51,7 +49,7 @@ func newLoops(r *runner, n int) (ls *loops, err error) {
 		}
 	}
 	ls.sweep = min(max(shortest/50, time.Millisecond), 100*time.Millisecond)
-	if err := ls.resolve(address(r.base)); err != nil {
+	if err := ls.resolve(ctx, address(r.base)); err != nil {
 		return nil, err
 	}
 	for range n {
@@ -66,17 +64,13 @@ func newLoops(r *runner, n int) (ls *loops, err error) {
 }
 
 // resolve finds the address of the service. Of a name's several it takes the
-// one that answers.
-func (ls *loops) resolve(addr string) error {
+// one that answers, or if none does the first.
+func (ls *loops) resolve(ctx context.Context, addr string) error {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
-		d := net.Dialer{Timeout: ls.limit.total}
-		conn, err := d.Dial("tcp", addr)
-		if err != nil {
+		if ap, err = ls.lookUp(ctx, addr); err != nil {
 			return fmt.Errorf("load %s: %s (consider: %s)", ls.r.base, cause(err), cure(cause(err)))
 		}
-		ap = conn.RemoteAddr().(*net.TCPAddr).AddrPort()
-		conn.Close()
 	}
 	ip := ap.Addr().Unmap()
 	if ip.Is4() {
@@ -89,6 +83,23 @@ func (ls *loops) resolve(addr string) error {
 	}
 	ls.inet, ls.addr = unix.AF_INET6, to
 	return nil
+}
+
+func (ls *loops) lookUp(ctx context.Context, addr string) (netip.AddrPort, error) {
+	d := net.Dialer{Timeout: ls.limit.total}
+	if conn, err := d.DialContext(ctx, "tcp", addr); err == nil {
+		defer conn.Close()
+		return conn.RemoteAddr().(*net.TCPAddr).AddrPort(), nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return netip.ParseAddrPort(net.JoinHostPort(ips[0].String(), port))
 }
 
 func (ls *loops) close() {
@@ -116,15 +127,26 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 	defer cancel(nil)
 	r := ls.r
 	start := r.now()
-	src := newSource(start, start+limit, len(r.clients))
+	src := newSource(start, start+limit)
+	for _, c := range r.clients {
+		c.ready = start
+	}
 	r.window(start, measured)
 	ls.ended.Store(false)
-	defer context.AfterFunc(ctx, func() {
+	r.busiest = 0
+	roused := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(roused)
 		ls.ended.Store(true)
 		for _, l := range ls.all {
 			l.rouse()
 		}
-	})()
+	})
+	defer func() {
+		if !stop() { // or it would write to an eventfd that is another file by then
+			<-roused
+		}
+	}()
 	var all, feeding sync.WaitGroup
 	enough := make(chan struct{})
 	feeding.Go(func() { src.feed(schedule, enough) })
@@ -136,6 +158,9 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 		})
 	}
 	all.Wait()
+	for _, l := range ls.all {
+		r.busiest = max(r.busiest, l.share)
+	}
 	err := context.Cause(ctx)
 	if measured {
 		r.unsent = src.unsent(r.now())
@@ -154,7 +179,8 @@ type loop struct {
 	wires    []*wire
 	free     []*wire // the one that became free last is next: its connection is warm
 	busy     int
-	more     []*wire // with more to read than one turn allows
+	addr     unix.Sockaddr // its own: Connect writes to it
+	more     []*wire       // with more to read than one turn allows
 	events   []unix.EpollEvent
 	buf      []byte
 
@@ -163,9 +189,10 @@ type loop struct {
 	src       *source
 	measured  bool
 	claimed   bool // a due time is claimed: due
-	due       due
+	due       time.Duration
 	exhausted bool // there is nothing left to claim
 	swept     time.Duration
+	share     float64 // of the phase before: CPU time of the thread as a share of the time it took
 }
 
 // wakeIndex is that of the eventfd among the indices of wires.
@@ -173,6 +200,14 @@ const wakeIndex = -1
 
 func (ls *loops) newLoop() (*loop, error) {
 	l := &loop{ls: ls, wake: -1, events: make([]unix.EpollEvent, 256), buf: make([]byte, largeBuffer)}
+	switch a := ls.addr.(type) {
+	case *unix.SockaddrInet4:
+		own := *a
+		l.addr = &own
+	case *unix.SockaddrInet6:
+		own := *a
+		l.addr = &own
+	}
 	var err error
 	if l.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err
@@ -207,7 +242,12 @@ func (l *loop) now() time.Duration { return l.ls.r.now() }
 func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	began, cpu := l.now(), threadTime()
+	defer func() { l.share = float64(threadTime()-cpu) / float64(max(l.now()-began, 1)) }()
 	l.ctx, l.src, l.measured, l.claimed, l.exhausted = ctx, src, measured, false, false
+	if err := l.drain(); err != nil {
+		return err
+	}
 	for {
 		if l.ls.ended.Load() {
 			l.abandon()
@@ -227,7 +267,7 @@ func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 			if err := l.handle(&l.events[i]); err != nil {
 				return err
 			}
-			if l.claimed && l.now() >= l.due.at {
+			if l.claimed && l.now() >= l.due {
 				if err := l.sendDue(l.now()); err != nil {
 					return err
 				}
@@ -237,6 +277,30 @@ func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 			return err
 		}
 	}
+}
+
+// drain notices which connections the service has closed while nobody looked.
+func (l *loop) drain() error {
+	for {
+		n, errno := epollWait(l.ep, l.events, 0)
+		for i := range max(n, 0) {
+			if err := l.handle(&l.events[i]); err != nil {
+				return err
+			}
+		}
+		if errno != unix.EINTR && n < len(l.events) {
+			return nil
+		}
+	}
+}
+
+// threadTime is the CPU time of the calling thread.
+func threadTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // patience is how long the loop may wait for events.
@@ -250,7 +314,7 @@ func (l *loop) patience() time.Duration {
 		d = l.swept + l.ls.sweep - now
 	}
 	if l.claimed {
-		d = min(d, l.due.at-now)
+		d = min(d, l.due-now)
 	}
 	return max(d, 0)
 }
@@ -291,7 +355,7 @@ func (l *loop) sendDue(now time.Duration) error {
 				return nil
 			}
 		}
-		if l.due.at > now {
+		if l.due > now {
 			return nil
 		}
 		l.claimed = false
@@ -302,7 +366,6 @@ func (l *loop) sendDue(now time.Duration) error {
 		}
 		w := l.free[len(l.free)-1]
 		l.free = l.free[:len(l.free)-1]
-		l.src.take()
 		l.busy++
 		if err := l.send(w); err != nil {
 			return err
@@ -314,7 +377,7 @@ func (l *loop) sendDue(now time.Duration) error {
 
 // abandon gives up what is under way.
 func (l *loop) abandon() {
-	if l.claimed && l.due.at <= l.now() {
+	if l.claimed && l.due <= l.now() {
 		l.src.drop(true)
 	}
 	for _, w := range l.wires {

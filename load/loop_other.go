@@ -10,9 +10,9 @@ import (
 
 type loops struct{ resent atomic.Int64 }
 
-func haveLoops() bool                       { return false }
-func newLoops(*runner, int) (*loops, error) { panic("load: no loops on this system") }
-func (*loops) close()                       {}
+func haveLoops() bool                                        { return false }
+func newLoops(context.Context, *runner, int) (*loops, error) { panic("load: no loops on this system") }
+func (*loops) close()                                        {}
 func (*loops) open(context.Context, Schedule, time.Duration, bool) error {
 	panic("load: no loops on this system")
 }

@@ -26,7 +26,8 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 	q := &queue{next: next, pace: pace, clock: r.clock, start: start, limit: start + limit}
 	r.window(start, measured)
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
-		for free := start; ; free = r.now() {
+		c.ready = start
+		for {
 			at, ok := q.take(ctx, c.wake)
 			if !ok {
 				return nil
@@ -37,11 +38,12 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 				return nil
 			}
 			if measured {
-				if err := r.note(c, step, due{at: at, free: free <= at}, o); err != nil {
+				if err := r.note(c, step, due{at, c.ready}, o); err != nil {
 					cancel(err) // wakes the pacer, too
 					return err
 				}
 			}
+			c.took(at, o)
 			c.count()
 		}
 	})

@@ -51,11 +51,16 @@ func (e *rawEngine) link(int) link { return &rawLink{e: e} }
 func (e *rawEngine) resent() int64 { return e.twice.Load() }
 func (e *rawEngine) close()        {}
 
+// idleCheck is after how much idleness a connection is looked at before it is
+// used: after a rest of the client, not between requests that follow at once.
+const idleCheck = time.Millisecond
+
 type rawLink struct {
 	e    *rawEngine
 	conn net.Conn // nil before it is needed
 	p    parser
 	buf  []byte
+	over time.Time // when the last exchange was
 
 	// ctx is the one that ends reads and writes; it stays the same for very
 	// many requests, which therefore pay nothing for it.
@@ -73,7 +78,12 @@ func (l *rawLink) close() {
 }
 
 func (l *rawLink) exchange(ctx context.Context, r *request, a *answer) error {
-	deadline := time.Now().Add(l.e.limits.total)
+	now := time.Now()
+	deadline := now.Add(l.e.limits.total)
+	if l.conn != nil && now.Sub(l.over) > idleCheck && gone(l.conn) {
+		l.close()
+	}
+	defer func() { l.over = time.Now() }()
 	for {
 		fresh := l.conn == nil
 		if fresh {
@@ -179,9 +189,11 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 	}()
 	for {
 		if silence := l.e.limits.read; silence > 0 {
-			if next := time.Now().Add(silence); next.Before(deadline) {
-				l.conn.SetReadDeadline(next)
+			next := time.Now().Add(silence)
+			if next.After(deadline) {
+				next = deadline
 			}
+			l.conn.SetReadDeadline(next)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -30,9 +30,9 @@ type Record struct {
 
 	Latency  *dyno.Histogram // done - due, of the requests that succeeded
 	Service  *dyno.Histogram // done - sent; in a closed load it is Latency itself
-	Lateness *dyno.Histogram // open load: sent - due, of requests for which a connection was free; else nil
+	Lateness *dyno.Histogram // open load: sent - when it could have been sent, the generator's own delay; else nil
 	Waited   int64           // open load: requests that waited for a connection to be free
-	CPU      float64         // the generator's CPU time in the window as a share of its cores; 0 if not known
+	CPU      float64         // the generator's CPU time in the window as a share of its cores, or the busiest loop's of one; 0 if not known
 
 	// What another generator says of latency instead of a histogram: quantiles
 	// by their share, such as 0.99, and moments that are 0 where it gives none.
@@ -97,6 +97,7 @@ func (r *runner) record() *Record {
 	}
 	rec.Elapsed = sum.last - sum.first
 	r.rates(rec, &sum)
+	r.lastGood, r.lastDone = sum.lastGood, sum.last
 	rec.CPU = r.cpu
 	r.doubt(rec, &sum)
 	return rec
@@ -122,11 +123,15 @@ func (r *runner) resent() int64 {
 func (r *runner) rates(rec *Record, sum *totals) {
 	done, over, d := rec.Latency.Count(), rec.Requests, rec.Elapsed
 	switch all := time.Duration(r.load.Duration); {
-	case r.rec.open && r.complete:
-		d = r.planned() + max(sum.sentAt-sum.dueLast, 0)
-	case r.rec.open:
+	case r.rec.open && !r.complete:
+		d = r.ended - r.rec.zero
+	case r.rec.open && r.unsent > 0:
 		d = sum.sentAt - r.rec.zero
-	case all > 0 && sum.last >= sum.until:
+	case r.rec.open:
+		// A lag that the load has caught up with before is a stall, which
+		// latency tells of, and no rate that cannot be held.
+		d = r.planned() + max(sum.sentAt-sum.dueLast-sum.recovered, 0)
+	case all > 0 && r.complete:
 		done, over, d = sum.inTime, sum.sentInTime, all
 	}
 	rec.Rate = float64(done) / d.Seconds()
@@ -136,11 +141,13 @@ func (r *runner) rates(rec *Record, sum *totals) {
 // planned is how long the schedule of an open load lasts: until one more
 // request would be due.
 func (r *runner) planned() time.Duration {
-	if n := r.load.Requests; n > 0 {
-		if d, ok := r.load.Rate.Due(float64(n)); ok {
-			return d
-		}
-		return r.load.Rate.Length()
+	n := float64(r.load.Requests)
+	if n == 0 {
+		return time.Duration(r.load.Duration)
 	}
-	return time.Duration(r.load.Duration)
+	last, _ := r.load.Rate.Due(n - 1)
+	if next, ok := r.load.Rate.Due(n); ok {
+		return r.lastDue + next - last
+	}
+	return r.load.Rate.Length()
 }

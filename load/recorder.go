@@ -12,11 +12,16 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// due is when a request was due, and whether its connection was free then.
-type due struct {
-	at   time.Duration
-	free bool
-}
+// due is when a request was due, and when its client would have been free for
+// it if dyno had sent all that the client sent before as soon as it could.
+//
+// Note: whether the client was free in fact would put dyno's own lateness on the
+// service: after a pause of dyno the first requests take the connections, and
+// those behind them seem to wait for the service.
+type due struct{ at, free time.Duration }
+
+// start is when the request could have been sent.
+func (d due) start() time.Duration { return max(d.at, d.free) }
 
 // A recorder counts what the clients do. Its shards keep them from waiting for
 // one another, and its memory does not grow with clients or requests.
@@ -58,6 +63,9 @@ type totals struct {
 	first, last  time.Duration // due, done
 	dueLast      time.Duration // of the request that was due last
 	sentAt       time.Duration // when it was sent
+	lag          time.Duration // longest wait of a request since one had not to wait
+	recovered    time.Duration // longest lag that was caught up with
+	lastGood     time.Duration // when the last request succeeded
 }
 
 func newTotals(tallies int) totals {
@@ -224,6 +232,7 @@ func (s *shard) add(c *client, st *step, d due, o *outcome) {
 		if o.done <= s.until {
 			s.inTime++
 		}
+		s.lastGood = max(s.lastGood, o.done)
 		if s.second != nil {
 			s.second.Add(latency)
 		}
@@ -241,10 +250,12 @@ func (s *shard) addOpen(d due, o *outcome) {
 	if o.cause == "" {
 		s.service.Add(o.done - o.sent)
 	}
-	if d.free {
-		s.late.Add(o.sent - d.at)
-	} else {
+	s.late.Add(o.sent - d.start())
+	if d.free > d.at {
 		s.waited++
+		s.lag = max(s.lag, o.sent-d.at)
+	} else { // what was behind has caught up
+		s.recovered, s.lag = max(s.recovered, s.lag), 0
 	}
 	if d.at >= s.dueLast {
 		s.dueLast, s.sentAt = d.at, o.sent
@@ -342,6 +353,8 @@ func (s *totals) merge(t *totals) {
 	s.in += t.in
 	s.out += t.out
 	s.waited += t.waited
+	s.recovered = max(s.recovered, t.recovered)
+	s.lastGood = max(s.lastGood, t.lastGood)
 	s.first = min(s.first, t.first)
 	s.last = max(s.last, t.last)
 	if t.dueLast >= s.dueLast {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // render makes the request of a step with the variables v, in r, whose memory
@@ -50,11 +51,12 @@ func (s *step) origin(target []byte) ([]byte, error) {
 		return target, nil
 	}
 	if len(target) > 0 && target[0] == '/' {
-		u, err := url.Parse(s.base.Scheme + "://" + s.base.Host + string(target))
+		path, _, _ := strings.Cut(string(target), "#")
+		u, err := on(s.base, path)
 		if err != nil {
 			return nil, fmt.Errorf("bad path %q", target)
 		}
-		return append(target[:0], u.RequestURI()...), nil
+		return appendURI(target[:0], u), nil
 	}
 	u, err := s.base.Parse(string(target))
 	if err != nil {
@@ -63,7 +65,30 @@ func (s *step) origin(target []byte) ([]byte, error) {
 	if u.Host != s.base.Host || u.Scheme != s.base.Scheme {
 		return nil, fmt.Errorf("path %q leaves %s", target, s.base.Host)
 	}
-	return append(target[:0], u.RequestURI()...), nil
+	return appendURI(target[:0], u), nil
+}
+
+// on is the URL of a path on the service.
+func on(base *url.URL, path string) (*url.URL, error) {
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		return nil, err
+	}
+	u.Scheme, u.Host = base.Scheme, base.Host
+	return u, nil
+}
+
+// appendURI appends the form of u that a request line can have. net/url leaves
+// a query as it is.
+func appendURI(b []byte, u *url.URL) []byte {
+	for _, c := range []byte(u.RequestURI()) {
+		if c <= ' ' || c >= 0x7f || c == '"' {
+			b = fmt.Appendf(b, "%%%02X", c)
+		} else {
+			b = append(b, c)
+		}
+	}
+	return b
 }
 
 // isPlainTarget reports whether a target can be sent as it is; the others may

@@ -197,7 +197,7 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *step, err error) {
 		if err := s.render(r, c.known.sample()); err != nil {
 			return nil, err
 		}
-		if r.url, err = url.Parse(c.base.Scheme + "://" + c.base.Host + string(r.target)); err != nil {
+		if r.url, err = on(c.base, string(r.target)); err != nil {
 			return nil, err
 		}
 		r.wire = r.appendWire(nil)

@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"io"
+	"net/http"
+	"net/http/httptrace"
 	"sync/atomic"
 	"time"
 )
@@ -16,14 +18,18 @@ type silence struct {
 	r      io.Reader
 }
 
-func newSilence(limit time.Duration, cancel context.CancelFunc) *silence {
+// listen returns q, or a copy of it that begins the silence when it is written.
+func listen(q *http.Request, limit time.Duration, cancel context.CancelFunc) (*http.Request, *silence) {
 	if limit == 0 {
-		return nil
+		return q, nil
 	}
 	s := &silence{limit: limit}
-	s.timer = time.AfterFunc(limit, func() { s.tooBad.Store(true); cancel() })
-	return s
+	s.timer = time.AfterFunc(forEver, func() { s.tooBad.Store(true); cancel() })
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { s.broken() }}
+	return q.WithContext(httptrace.WithClientTrace(q.Context(), trace)), s
 }
+
+const forEver = 1 << 62
 
 // broken begins the time anew.
 func (s *silence) broken() {

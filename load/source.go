@@ -16,22 +16,18 @@ type source struct {
 	chunks       chan []time.Duration
 	spare        chan []time.Duration
 
-	mu        sync.Mutex
-	chunk     []time.Duration // what is left of it
-	whole     []time.Duration
-	over      bool
-	late      int64         // claimed and not sent
-	free      int           // clients that are free
-	freeSince time.Duration // since when there is one
+	mu    sync.Mutex
+	chunk []time.Duration // what is left of it
+	whole []time.Duration
+	over  bool
+	late  int64 // claimed and not sent
 }
 
 // chunkSize is how many due times are handed over at once.
 const chunkSize = 256
 
-func newSource(start, limit time.Duration, free int) *source {
-	s := &source{start: start, limit: limit, free: free, freeSince: start}
-	s.chunks, s.spare = make(chan []time.Duration, 2), make(chan []time.Duration, 4)
-	return s
+func newSource(start, limit time.Duration) *source {
+	return &source{start: start, limit: limit, chunks: make(chan []time.Duration, 2), spare: make(chan []time.Duration, 4)}
 }
 
 // feed plays a schedule into the source, until stop is closed.
@@ -89,34 +85,15 @@ func (s *source) next() (time.Duration, bool) {
 
 // claim takes the next due time for a loop with a free client. It returns false
 // if there is none.
-func (s *source) claim() (d due, ok bool) {
+func (s *source) claim() (at time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
-		return due{}, false
+		return 0, false
 	}
-	at, ok := s.next()
-	if s.over = !ok; s.over {
-		return due{}, false
-	}
-	at += s.start
-	return due{at: at, free: at >= s.freeSince}, true
-}
-
-// take says that a client is no longer free.
-func (s *source) take() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free--
-}
-
-// put says that a client is free since now.
-func (s *source) put(now time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.free++; s.free == 1 {
-		s.freeSince = now
-	}
+	at, ok = s.next()
+	s.over = !ok
+	return s.start + at, ok
 }
 
 // drop says that what was claimed, or is left, will not be sent.

@@ -79,7 +79,7 @@ func (l stdLink) exchange(ctx context.Context, r *request, a *answer) error {
 	if err != nil {
 		return err
 	}
-	silence := newSilence(l.e.limits.read, cancel)
+	q, silence := listen(q, l.e.limits.read, cancel)
 	defer silence.stop()
 	resp, err := l.t.RoundTrip(q)
 	if err != nil {
@@ -87,6 +87,10 @@ func (l stdLink) exchange(ctx context.Context, r *request, a *answer) error {
 	}
 	defer resp.Body.Close()
 	silence.broken()
+	if resp.StatusCode == http.StatusSwitchingProtocols { // what follows is not HTTP, and deaf to ctx
+		*a = answer{status: resp.StatusCode, header: resp.Header, body: a.body[:0]}
+		return nil
+	}
 	a.status, a.header, a.body = resp.StatusCode, resp.Header, a.body[:0]
 	body := silence.reader(resp.Body)
 	if r.keep > 0 {
@@ -109,7 +113,7 @@ func (l stdLink) request(ctx context.Context, r *request) (*http.Request, error)
 	u := r.url
 	if u == nil {
 		var err error
-		if u, err = url.Parse(l.e.base.Scheme + "://" + l.e.base.Host + string(r.target)); err != nil {
+		if u, err = on(l.e.base, string(r.target)); err != nil {
 			return nil, err
 		}
 	}

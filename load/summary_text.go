@@ -88,6 +88,7 @@ func wrkTime(s string) time.Duration {
 
 var (
 	heyLine    = regexp.MustCompile(`(?m)^\s*(Total|Slowest|Fastest|Average|Requests/sec|Total data):\s*([\d.]+)`)
+	heyTotal   = regexp.MustCompile(`(?m)^\s*Total:\s*[\d.]+ secs$`)
 	heyPercent = regexp.MustCompile(`(?m)^\s*([\d.]+)%+ in ([\d.]+) secs`)
 	heyStatus  = regexp.MustCompile(`(?m)^\s*\[(\d+)\]\s+(\d+) responses`)
 	heyError   = regexp.MustCompile(`(?m)^\s*\[(\d+)\]\t(.+)$`)
@@ -99,7 +100,8 @@ const heyStep = 100 * time.Microsecond
 // readHey reads the summary of hey; see requester/print.go of hey 0.1.4.
 func readHey(out []byte) (*Record, int) {
 	text, n := lastSection(out, "Summary:")
-	if !strings.Contains(text, "Requests/sec:") || !strings.Contains(text, "Status code distribution:") {
+	if !strings.Contains(text, "Requests/sec:") || !strings.Contains(text, "Status code distribution:") ||
+		!heyTotal.MatchString(text) { // oha's text looks alike, in other units
 		return nil, 0
 	}
 	r := newRecord("hey")

@@ -3,6 +3,7 @@
 package load
 
 import (
+	"math"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,4 +16,14 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// openFiles is how many files this process may have open. The Go runtime raises
+// the limit as far as it may.
+func openFiles() int {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return math.MaxInt
+	}
+	return int(min(l.Cur, 1<<40))
 }

@@ -33,7 +33,7 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 	if sum.redirects > 0 {
 		warn("%d answers were redirects (status 3xx), which count as success and are not followed (consider: the path that they lead to)", sum.redirects)
 	}
-	if n := r.resent(); n > 0 {
+	if n := r.twice; n > 0 {
 		warn("%d requests were sent again on a new connection, as the service had closed theirs; their latency includes both", n)
 	}
 	if rec.Requests == 0 {
@@ -48,7 +48,7 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 		r.doubtSchedule(rec, sum, warn, limit)
 	}
 	if rec.Saturated = strings.Join(limits, "; "); len(limits) > 0 {
-		warn("%s: latency is not compared (consider: a lower rate, fewer connections, or more CPU for dyno)", rec.Saturated)
+		warn("%s: latency is not compared (consider: a lower rate, other concurrency, or more CPU for dyno)", rec.Saturated)
 	}
 }
 
@@ -57,21 +57,29 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, warn, limit func(string
 	if rec.Unsent > 0 {
 		warn("%d requests were due and could not be sent before the load ended", rec.Unsent)
 	}
-	// What one slow answer explains is a stall, which latency tells of, and no
-	// rate that cannot be held.
-	planned := r.planned().Seconds()
-	behind := max(sum.sentAt-sum.dueLast-rec.Service.Max(), 0).Seconds()
-	asked := float64(rec.Requests+rec.Unsent) / planned
-	if got := float64(rec.Requests) / (planned + behind); r.complete && got < leastRate*asked {
-		limit("the rate was %.4g/s, not the %.4g/s asked for", got, asked)
+	asked := float64(rec.Requests+rec.Unsent) / r.planned().Seconds()
+	if r.complete && rec.SentRate < leastRate*asked {
+		by := ""
+		if sum.waited > 0 {
+			by = fmt.Sprintf(" (the service and its %s took no more)", plural(r.players(), "connection"))
+		}
+		limit("the rate was %.4g/s, not the %.4g/s asked for%s", rec.SentRate, asked, by)
 	}
-	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness {
+	// Of fewer than 100 the percentile is the one that was latest.
+	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness && rec.Lateness.Count() >= 100 {
 		limit("the generator sent late, p99 %v", p99.Round(10*time.Microsecond))
 	}
 	if share := float64(rec.Waited) / float64(rec.Requests); share > mostWaited {
-		warn("%.1f %% of the requests waited for one of %d connections, which latency includes (consider: more concurrency)",
-			100*share, r.load.Concurrency)
+		warn("%.1f %% of the requests waited for one of %s, which latency includes (consider: more concurrency)",
+			100*share, plural(r.players(), "connection"))
 	}
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // causes lists failures, the most frequent first.
@@ -98,7 +106,7 @@ func (r *runner) verdict(rec *Record) error {
 	bad, all := rec.Failed+rec.Unsent, rec.Requests+rec.Unsent
 	share := float64(bad) / float64(all)
 	if share <= r.limit {
-		return nil
+		return r.dead(rec)
 	}
 	most, verb := "not sent in time", "failed"
 	if rec.Unsent > 0 {
@@ -107,8 +115,21 @@ func (r *runner) verdict(rec *Record) error {
 	if top := ranked(rec.Failures); len(top) > 0 && int64(rec.Failures[top[0]]) >= rec.Unsent {
 		most = top[0]
 	}
-	return fmt.Errorf("load %s: %d of %d requests %s (%.3g %%), more than the %v allowed: most often %s (consider: %s)",
+	return fmt.Errorf("load %s: %d of %d requests %s (%.3g %%), more than the %v that max_failures allows: most often %s (consider: %s)",
 		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure(most))
+}
+
+// dead says that the service answered nothing as expected for the last part of
+// a closed load. Clients rest after failures in a row, so a service that died
+// makes few of them: the time that it was dead is what counts.
+func (r *runner) dead(rec *Record) error {
+	dead, all := r.lastDone-r.lastGood, r.ended-r.rec.zero
+	if rec.Failed == 0 || r.rec.open || r.limit >= 1 || dead <= 2*rec.Latency.Max() || float64(dead) <= max(r.limit, 0.05)*float64(all) {
+		return nil
+	}
+	most := ranked(rec.Failures)[0]
+	return fmt.Errorf("load %s: nothing succeeded in the last %v of %v: most often %s (consider: %s)",
+		r.base, dead.Round(time.Millisecond), all.Round(time.Millisecond), most, cure(most))
 }
 
 // cure is what most often helps against a cause.
@@ -124,6 +145,16 @@ func cure(cause string) string {
 		return "a lower concurrency, or a higher ulimit -n"
 	case cause == "status 429", strings.HasPrefix(cause, "status 5"):
 		return "less load; the service's log may say why"
+	case strings.Contains(cause, "x509:"), strings.Contains(cause, "certificate"):
+		return "insecure: true (--insecure), if its certificate may be one that nobody vouches for"
+	case strings.Contains(cause, "TLS handshake"):
+		return "http:// in its address, if it does not speak TLS there"
+	case strings.Contains(cause, "frame"):
+		return "http: 1.1 (--http 1.1), if it does not speak HTTP/2 there"
+	case cause == string(errStatusLine):
+		return "whether it speaks HTTP/1.1 at this address, or https:// in it"
+	case cause == "status 400":
+		return "https:// in its address, if it speaks TLS there, or else the step's path, headers and body"
 	case strings.HasPrefix(cause, "status "):
 		return "expect: in the step if this status is right, or else its path, headers and body"
 	}

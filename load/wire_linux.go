@@ -1,8 +1,6 @@
 package load
 
 import (
-	"errors"
-	"io"
 	"time"
 	"unsafe"
 
@@ -59,7 +57,7 @@ func (w *wire) overdue(now time.Duration, lim *limits) bool {
 // send sends a request of the client for the due time l.due.
 func (l *loop) send(w *wire) error {
 	k := w.call()
-	w.due, w.resent = l.due, false
+	w.due, w.resent = due{l.due, w.c.ready}, false
 	w.step = l.ls.r.scenario.loop[0].pick()
 	w.req = w.c.prepare(k, w.step)
 	if w.req == nil {
@@ -92,7 +90,7 @@ func (l *loop) connect(w *wire) (err error) {
 		return err
 	}
 	_ = unix.SetsockoptInt(w.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	err = unix.Connect(w.fd, l.ls.addr)
+	err = unix.Connect(w.fd, l.addr)
 	if err != nil && err != unix.EINPROGRESS {
 		return err
 	}
@@ -124,12 +122,19 @@ func (l *loop) handle(ev *unix.EpollEvent) error {
 		if ev.Events&unix.EPOLLOUT == 0 && !ended {
 			return nil
 		}
-		if code, err := unix.GetsockoptInt(w.fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || code != 0 {
-			return l.fail(w, unix.Errno(code))
+		code, err := unix.GetsockoptInt(w.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if err == nil && code != 0 {
+			err = unix.Errno(code)
+		}
+		if err != nil {
+			return l.fail(w, err)
 		}
 		w.state = underway
 		w.heard = l.now()
-		return l.write(w)
+		// The answer may have come with the connection, in the same event.
+		if err := l.write(w); err != nil || w.state != underway {
+			return err
+		}
 	}
 	if ev.Events&unix.EPOLLOUT != 0 && len(w.left) > 0 {
 		if err := l.write(w); err != nil || w.state == idle {
@@ -148,7 +153,9 @@ func (l *loop) write(w *wire) error {
 		n, errno := writeSocket(w.fd, w.left)
 		switch errno {
 		case 0:
-			w.left = w.left[n:]
+			if w.left = w.left[n:]; l.ls.limit.read > 0 {
+				w.heard = l.now() // who takes is not silent
+			}
 		case unix.EINTR:
 		case unix.EAGAIN:
 			return nil
@@ -226,10 +233,9 @@ func (l *loop) complete(w *wire) error {
 // fail ends a request that was not answered, or sends it once more if the
 // service had closed the connection before.
 func (l *loop) fail(w *wire, err error) error {
-	stale := w.used && !w.p.began && !w.resent && w.req.idempotent() &&
-		(err == io.EOF || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE))
+	again := w.used && !w.resent && w.req.idempotent() && stale(&w.p, err)
 	w.close()
-	if stale {
+	if again {
 		w.resent = true
 		l.ls.resent.Add(1)
 		return l.start(w)
@@ -246,7 +252,7 @@ func (l *loop) settle(w *wire) error {
 	l.busy--
 	l.free = append(l.free, w)
 	o := &w.call().out
-	l.src.put(o.done)
+	w.c.took(w.due.at, o)
 	if !l.measured || o.cause != "" && l.ctx.Err() != nil {
 		w.c.count()
 		return nil

@@ -181,11 +181,7 @@ func (s *summary) latency() {
 	}
 	s.WriteByte('\n')
 	if s.Sent.Saturated != "" {
-		which := "these figures"
-		if !analysis.Counts(s.Result, "req/s") {
-			which = "these figures and the throughput"
-		}
-		s.alarm(fmt.Sprintf("not to be compared: %s; %s may be dyno's own, not the service's (consider: %s)", s.Sent.Saturated, which, analysis.Cure))
+		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, analysis.Cure))
 	}
 	g.text(&s.Builder, s.color)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -179,6 +181,9 @@ func (p *planFlags) requestFlags(fs *pflag.FlagSet) {
 		return err
 	})
 	p.flag(fs, "method", "X", "method", "of the request (default GET, or POST with a body)", func(e *dyno.Experiment, v string) error {
+		if v == "" || strings.ContainsFunc(v, func(r rune) bool { return !unicode.IsLetter(r) || r > unicode.MaxASCII }) {
+			return fmt.Errorf("bad method %q (want for example PUT)", v)
+		}
 		return single(e, func(s *dyno.Step) { s.Method = strings.ToUpper(v) })
 	})
 	p.list(fs, "header", "H", "header", "such as 'Accept: text/html'; may be repeated", func(e *dyno.Experiment, vs []string) error {
@@ -382,7 +387,14 @@ func targetURL(e *dyno.Experiment, arg string) error {
 	e.Subject = dyno.Subject{URL: u.Scheme + "://" + u.Host, Arg: e.Subject.Arg}
 	e.Name = cmp.Or(e.Name, u.Hostname())
 	if path := u.RequestURI(); path != "/" {
-		return single(e, func(s *dyno.Step) { s.Path = path })
+		if err := single(e, func(s *dyno.Step) { s.Path = path }); err != nil {
+			return err
+		}
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		login := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+		return single(e, func(s *dyno.Step) { s.Headers = put(s.Headers, "Authorization", "Basic "+login) })
 	}
 	return nil
 }

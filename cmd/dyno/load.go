@@ -60,6 +60,9 @@ or --vary, as run does. Without --out nothing is written.
 			if e.Repeats == 0 {
 				e.Repeats = 1
 			}
+			if err := onlyLoads(cmd, e); err != nil {
+				return err
+			}
 			loadOnly(cmd, e)
 			if err := p.check(e); err != nil {
 				return err
@@ -76,6 +79,20 @@ or --vary, as run does. Without --out nothing is written.
 	p.loadFlags(fs)
 	o.flags(fs, "default: nothing is written")
 	return cmd
+}
+
+// onlyLoads refuses factors on the command line that are no load's: without
+// them, another load than the one that was meant would run.
+func onlyLoads(cmd *cobra.Command, e *dyno.Experiment) error {
+	if !cmd.Flags().Changed("vary") || cmd.Flags().Changed("file") {
+		return nil
+	}
+	for _, f := range e.Factors {
+		if !strings.HasPrefix(f.Name, "load.") && !strings.HasPrefix(f.Name, "arg.") {
+			return usagef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", f.Name)
+		}
+	}
+	return nil
 }
 
 // loadOnly leaves of what a plan varies the load and the arguments that it uses:

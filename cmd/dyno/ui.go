@@ -196,6 +196,9 @@ func (p *progress) end(r *dyno.Result) {
 	requests := ""
 	if n := r.Sent.Requests; n > 0 { // another generator may not say
 		requests = fmt.Sprintf("%d requests in ", n)
+		if n == 1 {
+			requests = "1 request in "
+		}
 	}
 	fmt.Fprintf(p.w, "%s: %s%v\n", name, requests, r.Elapsed.Round(time.Millisecond))
 }

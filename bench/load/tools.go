@@ -135,7 +135,7 @@ func inSeconds(n int) string { return strconv.Itoa(n) + "s" }
 
 // goBuild runs the go command; what it installs goes to dir.
 func goBuild(ctx context.Context, c *cpus, dir string, args ...string) error {
-	if _, err := c.run(ctx, dir, -1, append([]string{"env", "GOBIN=" + dir, "go"}, args...)...); err != nil {
+	if _, err := c.run(ctx, dir, -1, append([]string{"env", "GOBIN=" + dir, "CGO_ENABLED=0", "go"}, args...)...); err != nil {
 		return fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
 	}
 	return nil

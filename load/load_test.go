@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -18,48 +17,6 @@ import (
 
 	"github.com/dynolab/dyno"
 )
-
-// A service answers a request in memory, in the fake time of synctest.
-type service func(ctx context.Context, r *request) (status int, err error)
-
-// runFake runs a load on a service in a bubble of fake time.
-func runFake(ctx context.Context, l dyno.Load, o Options, s service) (*Record, error) {
-	return run(ctx, "http://service", l, nil, o, func(_ context.Context, _ *url.URL, l *dyno.Load, _ int) hands {
-		return hands{fakeEngine{s, time.Duration(l.Timeout)}, 0, func(context.Context) pacer { return timerPacer{} }}
-	})
-}
-
-type fakeEngine struct {
-	s     service
-	limit time.Duration
-}
-
-func (fakeEngine) name() string    { return "fake" }
-func (e fakeEngine) link(int) link { return e }
-func (fakeEngine) resent() int64   { return 0 }
-func (fakeEngine) close()          {}
-
-func (e fakeEngine) exchange(ctx context.Context, r *request, a *answer) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, e.limit)
-	defer cancel()
-	*a = answer{bytes: 7}
-	a.status, err = e.s(ctx, r)
-	return err
-}
-
-// after answers 200 when d has passed.
-func after(d time.Duration) service {
-	return func(ctx context.Context, r *request) (int, error) {
-		select {
-		case <-time.After(d):
-			return 200, nil
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}
-}
-
-func seconds(n float64) dyno.Duration { return dyno.Duration(n * float64(time.Second)) }
 
 // The service stands still from 3 s to 5 s. At 500/s for 10 s a fifth of the
 // requests is due then, and they wait 1 s on average; but only as many as there

@@ -63,8 +63,10 @@ func (l *Load) checkMuch() *PlanError {
 		return planErrorf("concurrency is %d (want at least 1)", l.Concurrency).of("load", "concurrency")
 	case l.MaxInFlight < 0:
 		return planErrorf("max_in_flight is %d (want at least 1)", l.MaxInFlight).of("load", "max_in_flight")
-	case max(l.Concurrency, l.MaxInFlight) > mostClients:
-		return planErrorf("%d clients are more than dyno has room for (want at most %d)", max(l.Concurrency, l.MaxInFlight), mostClients).of("load", "concurrency")
+	case l.Concurrency > mostClients:
+		return planErrorf("%d clients are more than dyno has room for (want at most %d)", l.Concurrency, mostClients).of("load", "concurrency")
+	case l.MaxInFlight > mostClients:
+		return planErrorf("max_in_flight is %d (want at most %d)", l.MaxInFlight, mostClients).of("load", "max_in_flight")
 	case l.Requests < 0 || l.RequestsPerClient < 0:
 		return planErrorf("the number of requests is negative").of("load", "requests")
 	case ends > 1:
@@ -101,7 +103,7 @@ func (l *Load) checkRate() *PlanError {
 	case l.Requests > 0 && !enough:
 		return planErrorf("the stages of the rate end before %d requests are due", l.Requests).of("load", "requests")
 	case l.HTTP != "2" && l.MaxInFlight > connections:
-		return planErrorf("max_in_flight is %d, but with HTTP/1.1 each of %d connections has one request under way (consider: concurrency: %d, or http: 2)",
+		return planErrorf("max_in_flight is %d, but each of %d connections has one request under way, unless http is 2 (consider: concurrency: %d, or http: 2)",
 			l.MaxInFlight, connections, l.MaxInFlight).of("load", "max_in_flight")
 	case len(loop) > 1:
 		return planErrorf("with a rate the loop has one step, as each request is due on its own; it has %d", len(loop)).of("load", "client")

@@ -27,7 +27,8 @@ type client struct {
 	alone    [1]*step       // what send returns of a single request
 	shard    *shard
 	failures int           // in a row
-	ready    time.Duration // of an open load: when it was free, see due
+	ready    time.Duration // of an open load: when it would have been free, see due
+	done     time.Duration // and when it was
 	wake     chan struct{} // of an open load; see queue
 }
 
@@ -68,9 +69,17 @@ func (c *client) close() {
 	}
 }
 
+// turnaround is what lies between two requests of a connection at the least:
+// it must not add up to lateness while a load catches up with a stall.
+const turnaround = 100 * time.Microsecond
+
 // took says that a request of an open load, due at a time, is over.
 func (c *client) took(at time.Duration, o *outcome) {
+	if gap := o.sent - max(at, c.done); gap < turnaround {
+		c.ready += gap
+	}
 	c.ready = max(at, c.ready) + o.done - o.sent
+	c.done = o.done
 }
 
 // count counts a loop and begins the next.

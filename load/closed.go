@@ -59,7 +59,14 @@ func (r *runner) take(s *step, taken *int) int {
 		switch {
 		case r.load.RequestsPerClient > 0 && *taken > r.load.RequestsPerClient,
 			r.load.Requests > 0 && r.tickets.Add(-1) < 0:
-			return n
+			// Those before it go along only if one of them is measured, or
+			// the loop would never end.
+			for i := range n {
+				if s.counts(i) {
+					return n
+				}
+			}
+			return 0
 		}
 	}
 	return s.width()

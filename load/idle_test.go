@@ -309,3 +309,48 @@ func TestServiceDies(t *testing.T) {
 		}
 	})
 }
+
+// One request that hangs while the others have finished makes no dead service,
+// nor does a single failure after a rest.
+func TestOneSlowRequestIsNoDeadService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, l := range []dyno.Load{
+			{Concurrency: 10, Requests: 5000, Timeout: seconds(2)},
+			{Concurrency: 10, Duration: seconds(1), Timeout: seconds(2)},
+		} {
+			n := 0
+			rec, err := runFake(t.Context(), l, Options{}, func(ctx context.Context, r *request) (int, error) {
+				if n++; n == 4000 {
+					<-ctx.Done()
+					return 0, ctx.Err()
+				}
+				time.Sleep(time.Millisecond)
+				return 200, nil
+			})
+			if err != nil || rec.Slow != 1 {
+				t.Errorf("%d of %d timed out, %v", rec.Slow, rec.Requests, err)
+			}
+		}
+	})
+}
+
+// Tickets are for measured requests: a step beside them that is not measured
+// neither takes one nor goes on without end when there are none left.
+func TestUnmeasuredBeside(t *testing.T) {
+	off := false
+	synctest.Test(t, func(t *testing.T) {
+		sent := map[string]int{}
+		l := dyno.Load{Concurrency: 1, Requests: 5, Client: dyno.Client{Loop: []dyno.Step{{Parallel: dyno.Parallel{
+			Steps: []dyno.Step{{Path: "/a", Measure: &off}, {Path: "/b"}}}}}}}
+		var mu sync.Mutex
+		_, err := runFake(t.Context(), l, Options{}, func(ctx context.Context, r *request) (int, error) {
+			mu.Lock()
+			sent[string(r.target)]++
+			mu.Unlock()
+			return after(time.Millisecond)(ctx, r)
+		})
+		if err != nil || sent["/a"] != 5 || sent["/b"] != 5 {
+			t.Errorf("sent %v, %v; want 5 of each", sent, err)
+		}
+	})
+}

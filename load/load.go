@@ -112,8 +112,7 @@ type runner struct {
 	twice    int64         // requests of the window that were sent again
 	lastDue  time.Duration // open load of so many requests: when the last is due
 	ended    time.Duration // of the measured load, on the clock
-	lastGood time.Duration // success of the loop
-	lastDone time.Duration // request of it, failed or not
+	dead     time.Duration // since the last success, in which requests went on to fail
 	complete bool          // it was played to its end
 	cpu      float64       // see Record.CPU
 	busiest  float64       // of the loops: CPU time of its thread as a share of the time
@@ -205,7 +204,11 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		}
 		defer r.loops.close()
 	}
-	if need, have := r.players()*links, openFiles(); !r.load.Rate.Open() && need+spareFiles > have {
+	need, have := r.players()*links, openFiles()
+	if l.HTTP == "2" { // a connection has many streams
+		need = r.players()
+	}
+	if !r.load.Rate.Open() && need+spareFiles > have {
 		return nil, fmt.Errorf("load %s: %d connections need more open files than the %d that ulimit -n allows (consider: a higher ulimit -n, or a lower concurrency)", r.base, need, have)
 	}
 	for i := range r.players() {

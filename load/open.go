@@ -26,7 +26,7 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 	q := &queue{next: next, pace: pace, clock: r.clock, start: start, limit: start + limit}
 	r.window(start, measured)
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
-		c.ready = start
+		c.ready, c.done = start, start
 		for {
 			at, ok := q.take(ctx, c.wake)
 			if !ok {

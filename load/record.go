@@ -97,7 +97,10 @@ func (r *runner) record() *Record {
 	}
 	rec.Elapsed = sum.last - sum.first
 	r.rates(rec, &sum)
-	r.lastGood, r.lastDone = sum.lastGood, sum.last
+	r.dead = 0
+	if sum.bad >= leastDead {
+		r.dead = sum.lastBad - sum.lastGood
+	}
 	rec.CPU = r.cpu
 	r.doubt(rec, &sum)
 	return rec

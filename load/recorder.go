@@ -66,6 +66,8 @@ type totals struct {
 	lag          time.Duration // longest wait of a request since one had not to wait
 	recovered    time.Duration // longest lag that was caught up with
 	lastGood     time.Duration // when the last request succeeded
+	lastBad      time.Duration // when the last that failed was sent
+	bad          int64         // that failed in a row
 }
 
 func newTotals(tallies int) totals {
@@ -228,7 +230,10 @@ func (s *shard) add(c *client, st *step, d due, o *outcome) {
 	}
 	if o.cause != "" {
 		count(s.failures, o.cause)
+		s.lastBad = max(s.lastBad, o.sent)
+		s.bad++
 	} else {
+		s.bad = 0
 		if o.done <= s.until {
 			s.inTime++
 		}
@@ -355,6 +360,8 @@ func (s *totals) merge(t *totals) {
 	s.waited += t.waited
 	s.recovered = max(s.recovered, t.recovered)
 	s.lastGood = max(s.lastGood, t.lastGood)
+	s.lastBad = max(s.lastBad, t.lastBad)
+	s.bad += t.bad
 	s.first = min(s.first, t.first)
 	s.last = max(s.last, t.last)
 	if t.dueLast >= s.dueLast {

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -18,14 +19,19 @@ type silence struct {
 	r      io.Reader
 }
 
-// listen returns q, or a copy of it that begins the silence when it is written.
+// listen returns q, or a copy of it that begins the silence when it is written,
+// or when the service has to say something for TLS.
 func listen(q *http.Request, limit time.Duration, cancel context.CancelFunc) (*http.Request, *silence) {
 	if limit == 0 {
 		return q, nil
 	}
 	s := &silence{limit: limit}
 	s.timer = time.AfterFunc(forEver, func() { s.tooBad.Store(true); cancel() })
-	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { s.broken() }}
+	trace := &httptrace.ClientTrace{
+		TLSHandshakeStart: s.broken,
+		TLSHandshakeDone:  func(tls.ConnectionState, error) { s.timer.Reset(forEver) },
+		WroteRequest:      func(httptrace.WroteRequestInfo) { s.broken() },
+	}
 	return q.WithContext(httptrace.WithClientTrace(q.Context(), trace)), s
 }
 

@@ -39,6 +39,9 @@ func newStd(ctx context.Context, base *url.URL, l *dyno.Load, links int, lim lim
 	protocols.SetHTTP1(l.HTTP != "2")
 	protocols.SetHTTP2(l.HTTP != "1.1")
 	protocols.SetUnencryptedHTTP2(l.HTTP == "2")
+	if l.HTTP == "2" {
+		links = 1 // streams
+	}
 	e := &stdEngine{base: base, limits: lim}
 	for range l.Concurrency {
 		e.transports = append(e.transports, &http.Transport{

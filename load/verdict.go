@@ -106,7 +106,7 @@ func (r *runner) verdict(rec *Record) error {
 	bad, all := rec.Failed+rec.Unsent, rec.Requests+rec.Unsent
 	share := float64(bad) / float64(all)
 	if share <= r.limit {
-		return r.dead(rec)
+		return r.died(rec)
 	}
 	most, verb := "not sent in time", "failed"
 	if rec.Unsent > 0 {
@@ -119,17 +119,20 @@ func (r *runner) verdict(rec *Record) error {
 		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure(most))
 }
 
-// dead says that the service answered nothing as expected for the last part of
+// leastDead is how many failures in a row make a service that is dead.
+const leastDead = 10
+
+// died says that the service answered nothing as expected for the last part of
 // a closed load. Clients rest after failures in a row, so a service that died
 // makes few of them: the time that it was dead is what counts.
-func (r *runner) dead(rec *Record) error {
-	dead, all := r.lastDone-r.lastGood, r.ended-r.rec.zero
-	if rec.Failed == 0 || r.rec.open || r.limit >= 1 || dead <= 2*rec.Latency.Max() || float64(dead) <= max(r.limit, 0.05)*float64(all) {
+func (r *runner) died(rec *Record) error {
+	all := r.ended - r.rec.zero
+	if r.rec.open || r.limit >= 1 || float64(r.dead) <= max(r.limit, 0.05)*float64(all) {
 		return nil
 	}
 	most := ranked(rec.Failures)[0]
 	return fmt.Errorf("load %s: nothing succeeded in the last %v of %v: most often %s (consider: %s)",
-		r.base, dead.Round(time.Millisecond), all.Round(time.Millisecond), most, cure(most))
+		r.base, r.dead.Round(time.Millisecond), all.Round(time.Millisecond), most, cure(most))
 }
 
 // cure is what most often helps against a cause.

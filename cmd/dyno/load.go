@@ -60,7 +60,7 @@ or --vary, as run does. Without --out nothing is written.
 			if e.Repeats == 0 {
 				e.Repeats = 1
 			}
-			if err := onlyLoads(cmd, e); err != nil {
+			if err := onlyLoads(&p); err != nil {
 				return err
 			}
 			loadOnly(cmd, e)
@@ -83,13 +83,13 @@ or --vary, as run does. Without --out nothing is written.
 
 // onlyLoads refuses factors on the command line that are no load's: without
 // them, another load than the one that was meant would run.
-func onlyLoads(cmd *cobra.Command, e *dyno.Experiment) error {
-	if !cmd.Flags().Changed("vary") || cmd.Flags().Changed("file") {
-		return nil
-	}
-	for _, f := range e.Factors {
-		if !strings.HasPrefix(f.Name, "load.") && !strings.HasPrefix(f.Name, "arg.") {
-			return usagef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", f.Name)
+func onlyLoads(p *planFlags) error {
+	for _, s := range p.flags {
+		for _, v := range s.values {
+			name, _, _ := strings.Cut(v, "=")
+			if s.name == "vary" && !strings.HasPrefix(name, "load.") && !strings.HasPrefix(name, "arg.") {
+				return usagef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", name)
+			}
 		}
 	}
 	return nil

@@ -274,6 +274,8 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 			return nil, err
 		}
 	}
+	// What set-up and warm-up left is not to be collected in the window.
+	runtime.GC()
 	if o.Begin != nil {
 		if err := o.Begin(ctx); err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -315,12 +316,12 @@ func TestServiceDies(t *testing.T) {
 func TestOneSlowRequestIsNoDeadService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, l := range []dyno.Load{
-			{Concurrency: 10, Requests: 5000, Timeout: seconds(2)},
-			{Concurrency: 10, Duration: seconds(1), Timeout: seconds(2)},
+			{Concurrency: 10, Requests: 500, Timeout: seconds(2), MaxFailures: share(.5)},
+			{Concurrency: 10, Duration: seconds(.05), Timeout: seconds(2), MaxFailures: share(.5)},
 		} {
-			n := 0
+			var n atomic.Int64
 			rec, err := runFake(t.Context(), l, Options{}, func(ctx context.Context, r *request) (int, error) {
-				if n++; n == 4000 {
+				if n.Add(1) == 400 {
 					<-ctx.Done()
 					return 0, ctx.Err()
 				}

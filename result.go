@@ -30,7 +30,7 @@ type Sent struct {
 	BytesIn   int64         `json:"in-B"`                // of bodies received
 	BytesOut  int64         `json:"out-B"`               // of bodies sent
 	Slowest   []Request     `json:"slowest,omitempty"`   // ten of those that succeeded, the slowest first
-	Saturated string        `json:"saturated,omitempty"` // why the generator itself was the limit; its latency is then not compared
+	Saturated string        `json:"saturated,omitempty"` // why latency is not to be compared: the generator was busy or late, or the rate was not reached
 }
 
 // A Request is one request of the measured window.

@@ -25,14 +25,21 @@ import (
 // An Experiment is a plan of trials. Its JSON form is the plan's file format,
 // so what [ParsePlan] reads is what encoding/json writes.
 type Experiment struct {
-	Name       string    `json:"name,omitempty"`
-	Subject    Subject   `json:"subject,omitzero"`
-	Factors    Factors   `json:"vary,omitempty"`     // crossed; none means one setting, ""
-	Settings   []Setting `json:"settings,omitempty"` // listed instead of crossed; the first is the baseline
-	Repeats    int       `json:"repeat,omitempty"`   // blocks; 0 means DefaultRepeats
-	Seed       uint64    `json:"seed,omitempty"`     // orders the trials
-	Load       Load      `json:"load,omitzero"`
-	Probes     Probes    `json:"probes,omitzero"`
+	Name     string    `json:"name,omitempty"`
+	Subject  Subject   `json:"subject,omitzero"`
+	Factors  Factors   `json:"vary,omitempty"`     // crossed; none means one setting, ""
+	Settings []Setting `json:"settings,omitempty"` // listed instead of crossed; the first is the baseline
+	Repeats  int       `json:"repeat,omitempty"`   // blocks; 0 means DefaultRepeats
+	Seed     uint64    `json:"seed,omitempty"`     // orders the trials
+	Load     Load      `json:"load,omitzero"`
+	Probes   Probes    `json:"probes,omitzero"`
+
+	// What costs the subject too much to be seen in a trial that is compared
+	// is looked at in trials of its own, which come last.
+	Profile        []string `json:"profile,omitempty"`        // of ProfileNames: taken over the window of further trials of every setting
+	ProfileRepeats int      `json:"profile_repeat,omitempty"` // blocks of those trials; 0 means Repeats
+	Trace          Duration `json:"trace,omitempty"`          // length of an execution trace, in one more trial of every setting; 0 means none
+
 	Negligible *Fraction `json:"negligible,omitempty"` // changes smaller than this are "same"; nil means DefaultNegligible
 }
 
@@ -47,6 +54,7 @@ const (
 	DefaultReadyTimeout = Duration(30 * time.Second)
 	DefaultMaxFailures  = 0.01
 	DefaultEvery        = Duration(time.Second)
+	MostTrace           = Duration(time.Minute) // of an execution trace: some 5 to 30 MB a second
 
 	DefaultMaxRequestsKept = 50_000_000
 )
@@ -342,10 +350,28 @@ func (s *Step) Verb() string {
 type Probes struct {
 	Use   []string `json:"use,omitempty"`   // of ProbeNames; none means all that apply
 	Every Duration `json:"every,omitempty"` // between samples, at least 10ms; 0 means DefaultEvery
+
+	// What the service itself publishes: a path on the address under load, or
+	// the URL of a port of its own. "" means that it is not asked.
+	Expvar     string   `json:"expvar,omitempty"`     // such as /debug/vars
+	Prometheus string   `json:"prometheus,omitempty"` // such as /metrics
+	Pprof      string   `json:"pprof,omitempty"`      // such as /debug/pprof; "" means the injected probe
+	Metrics    []string `json:"metrics,omitempty"`    // of Prometheus, beside go_* and process_*, which are read anyway
 }
 
-// ProbeNames are the probes a plan may ask for.
-var ProbeNames = []string{"proc", "gctrace", "runtime"}
+// ProbeNames are the probes a plan may ask for. The last two watch only where
+// the plan says what the service publishes.
+var ProbeNames = []string{"proc", "gctrace", "runtime", "expvar", "prometheus"}
+
+// ProfileNames are the profiles a plan may ask for, as package runtime/pprof
+// calls them.
+var ProfileNames = []string{"cpu", "heap", "allocs", "goroutine", "mutex", "block"}
+
+// What a trial is for, if not for its values to be compared.
+const (
+	ForProfile = "profile" // the files of profiles
+	ForTrace   = "trace"   // trace.out
+)
 
 // A PlanError is a mistake in what the user wrote. Line and Column count from
 // 1; they are 0 where the mistake has no place in a file, as with a flag.

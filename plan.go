@@ -62,12 +62,14 @@ func (d *decoder) experiment(e *Experiment) {
 				d.fail(n, "want a whole number below 2^64, got %s", kind(n))
 			}
 		},
-		"load":       func(n ast.Node) { d.load(n, &e.Load) },
-		"probes":     func(n ast.Node) { d.probes(n, &e.Probes) },
-		"negligible": d.fraction(&e.Negligible),
-		"profile":    d.unsupported,
-		"limits":     d.unsupported,
-		"thresholds": d.unsupported,
+		"load":           func(n ast.Node) { d.load(n, &e.Load) },
+		"probes":         func(n ast.Node) { d.probes(n, &e.Probes) },
+		"negligible":     d.fraction(&e.Negligible),
+		"profile":        d.texts(&e.Profile),
+		"profile_repeat": d.count(&e.ProfileRepeats),
+		"trace":          d.positive(&e.Trace),
+		"limits":         d.unsupported,
+		"thresholds":     d.unsupported,
 	})
 }
 
@@ -283,8 +285,12 @@ func (d *decoder) statuses(to *[]int) func(ast.Node) {
 
 func (d *decoder) probes(n ast.Node, p *Probes) {
 	d.mapping(n, fields{
-		"use":   d.texts(&p.Use),
-		"every": d.positive(&p.Every),
+		"use":        d.texts(&p.Use),
+		"every":      d.positive(&p.Every),
+		"expvar":     d.text(&p.Expvar),
+		"prometheus": d.text(&p.Prometheus),
+		"pprof":      d.text(&p.Pprof),
+		"metrics":    d.texts(&p.Metrics),
 	})
 	for _, name := range p.Use {
 		if !slices.Contains(ProbeNames, name) {

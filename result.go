@@ -7,18 +7,20 @@ import (
 
 // A Result is the record of one finished trial.
 type Result struct {
-	Trial    Trial
-	Start    time.Time
-	Elapsed  time.Duration  // of the measured window; 0 if it was not reached
-	Values   Values         // one number per metric: all that comparisons compare
-	Series   []Series       // what the probes sampled over the measured window
-	Latency  *Histogram     // of all requests that succeeded; nil if there was no load
-	Sent     Sent           // what the load sent and received
-	Failures map[string]int // failed requests by cause
-	Subject  string         // what ran: Go version and revision, as far as known
-	Files    []string       // in the trial's directory; the store fills it in
-	Warnings []string       // doubts that the reader must see
-	Err      string         // why the trial failed, or ""
+	Trial   Trial
+	Start   time.Time
+	Elapsed time.Duration // of the measured window; 0 if it was not reached
+	Values  Values        // one number per metric: all that comparisons compare
+	Series  []Series      // what the probes sampled over the measured window
+
+	Collections []Collection   // that ended in the measured window, in order
+	Latency     *Histogram     // of all requests that succeeded; nil if there was no load
+	Sent        Sent           // what the load sent and received
+	Failures    map[string]int // failed requests by cause
+	Subject     string         // what ran: Go version and revision, as far as known
+	Files       []string       // in the trial's directory; the store fills it in
+	Warnings    []string       // doubts that the reader must see
+	Err         string         // why the trial failed, or ""
 }
 
 // Sent is what a load sent and received in the measured window.
@@ -43,6 +45,23 @@ type Request struct {
 	Status int           `json:"status"` // 0 if there was no answer
 	Bytes  int64         `json:"in-B"`   // of the body received
 	Failed bool          `json:"failed,omitempty"`
+}
+
+// A Collection is one garbage collection that ended in the measured window.
+type Collection struct {
+	N           int           // counted by the runtime from 1
+	Start, End  time.Duration // since the window began; from the stop of the world at its beginning to the end of that at its end
+	SweepTerm   time.Duration // stop of the world at the beginning
+	MarkTerm    time.Duration // stop of the world at the end
+	Assist      time.Duration // CPU time of marking by goroutines that allocate
+	Background  time.Duration // CPU time of marking by workers
+	Idle        time.Duration // CPU time of marking on Ps that had nothing else to do
+	HeapStart   float64       // bytes when marking began
+	HeapEnd     float64       // bytes when marking ended
+	Live        float64       // bytes that were marked, those allocated while marking included
+	Goal        float64       // bytes; 0 if there was none
+	Forced      bool          // by runtime.GC
+	Uncertainty time.Duration // of Start and End
 }
 
 // A Value is one measured number in the base unit of its metric.
@@ -95,6 +114,7 @@ type Series struct {
 type resultJSON struct {
 	Trial    int            `json:"trial"`
 	Block    int            `json:"block"`
+	For      string         `json:"for,omitempty"`
 	Setting  string         `json:"setting"`
 	Levels   Setting        `json:"levels"`
 	Subject  string         `json:"subject,omitempty"`
@@ -109,24 +129,24 @@ type resultJSON struct {
 	Err      string         `json:"error,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler. It leaves out Series and the counts of
-// Latency, which have files of their own, and what the plan says of the trial.
+// MarshalJSON implements json.Marshaler. It leaves out Series, Collections and the
+// counts of Latency, which have files of their own, and what the plan says of the trial.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(resultJSON{
-		r.Trial.N, r.Trial.Block, r.Trial.Setting.String(), r.Trial.Setting, r.Subject,
+		r.Trial.N, r.Trial.Block, r.Trial.For, r.Trial.Setting.String(), r.Trial.Setting, r.Subject,
 		r.Start, r.Elapsed.Seconds(), r.Values, r.Latency, r.Sent, r.Failures, r.Files, r.Warnings, r.Err,
 	})
 }
 
-// UnmarshalJSON implements json.Unmarshaler; of the trial it fills N, Block and
-// Setting.
+// UnmarshalJSON implements json.Unmarshaler; of the trial it fills N, Block, For
+// and Setting.
 func (r *Result) UnmarshalJSON(data []byte) error {
 	var j resultJSON
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
 	*r = Result{
-		Trial: Trial{N: j.Trial, Block: j.Block, Setting: j.Levels},
+		Trial: Trial{N: j.Trial, Block: j.Block, For: j.For, Setting: j.Levels},
 		Start: j.Start, Elapsed: seconds(j.Elapsed), Values: j.Values, Latency: j.Latency,
 		Sent: j.Sent, Failures: j.Failures, Subject: j.Subject, Files: j.Files, Warnings: j.Warnings, Err: j.Err,
 	}

@@ -1,6 +1,7 @@
 package dyno
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"net/url"
@@ -19,6 +20,10 @@ type Trial struct {
 	Subject Subject
 	Load    Load
 	Probes  Probes
+
+	For     string   // "", ForProfile or ForTrace: its values are compared only if ""
+	Profile []string // what a trial ForProfile takes
+	Trace   Duration // what a trial ForTrace takes
 }
 
 // Levels lists the settings in the order of reports: the baseline first. With
@@ -42,25 +47,45 @@ func (e *Experiment) Levels() []Setting {
 
 // Trials writes the plan out. Each repeat is a block that holds every setting
 // once, shuffled, so that drift of the machine falls on all settings alike.
-// The same seed gives the same order. The experiment must have passed Check.
+// The same seed gives the same order. Trials of profiles and traces come after
+// those that are compared, and do not change these. The experiment must have
+// passed Check.
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
 	rng := rand.New(rand.NewPCG(e.Seed, 0))
 	var trials []Trial
-	for block := 1; block <= e.Resolved().Repeats; block++ {
-		for _, i := range rng.Perm(len(settings)) {
-			t, err := e.trial(settings[i])
-			if err != nil {
-				panic("dyno: Trials of an experiment that was not checked: " + err.Error())
+	blocks := func(n int, purpose string) {
+		for block := 1; block <= n; block++ {
+			for _, i := range rng.Perm(len(settings)) {
+				t, err := e.trial(settings[i])
+				if err != nil {
+					panic("dyno: Trials of an experiment that was not checked: " + err.Error())
+				}
+				t.N, t.Block, t.For = len(trials)+1, block, purpose
+				t.Load = t.Load.Resolved()
+				t.Load.Seed = rand.New(rand.NewPCG(e.Seed, uint64(block))).Uint64()
+				switch purpose {
+				case ForProfile:
+					t.Profile = e.Profile
+				case ForTrace:
+					t.Trace = e.Trace
+				}
+				trials = append(trials, t)
 			}
-			t.N, t.Block = len(trials)+1, block
-			t.Load = t.Load.Resolved()
-			t.Load.Seed = rand.New(rand.NewPCG(e.Seed, uint64(block))).Uint64()
-			trials = append(trials, t)
 		}
+	}
+	blocks(e.Resolved().Repeats, "")
+	if len(e.Profile) > 0 {
+		blocks(cmp.Or(e.ProfileRepeats, e.Resolved().Repeats), ForProfile)
+	}
+	if e.Trace > 0 {
+		blocks(1, ForTrace)
 	}
 	return trials
 }
+
+// Compared is the number of trials whose values are compared.
+func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repeats }
 
 // trial returns the trial of a setting. Its load is not resolved yet, as what is
 // checked is what the user said, and a rate decides what the rest means.
@@ -125,7 +150,37 @@ func (e *Experiment) check() *PlanError {
 			return err
 		}
 	}
+	if err := e.checkLook(); err != nil {
+		return err
+	}
 	return e.Probes.check()
+}
+
+// checkLook checks what is looked at in trials of its own.
+func (e *Experiment) checkLook() *PlanError {
+	for i, name := range e.Profile {
+		switch {
+		case !slices.Contains(ProfileNames, name):
+			return planErrorf("unknown profile %q (want %s)", name, strings.Join(ProfileNames, ", ")).of("profile")
+		case slices.Contains(e.Profile[:i], name):
+			return planErrorf("profile %s is listed twice", name).of("profile")
+		}
+	}
+	reachable := e.Probes.Pprof != "" || e.Subject.Source() && !bool(e.Subject.NoInject)
+	const cure = "consider: probes.pprof: /debug/pprof, if the service has it, or a subject that is built from source"
+	switch {
+	case e.ProfileRepeats < 0:
+		return planErrorf("profile_repeat is %d (want at least 1)", e.ProfileRepeats).of("profile_repeat")
+	case e.ProfileRepeats > 0 && len(e.Profile) == 0:
+		return planErrorf("profile_repeat needs profile (want for example profile: [cpu, allocs])").of("profile_repeat")
+	case e.Trace > MostTrace:
+		return planErrorf("a trace of %v is too long (want at most %v)", e.Trace, MostTrace).of("trace")
+	case len(e.Profile) > 0 && !reachable:
+		return planErrorf("nobody can take a profile of %s (%s)", &e.Subject, cure).of("profile")
+	case e.Trace > 0 && !reachable:
+		return planErrorf("nobody can take a trace of %s (%s)", &e.Subject, cure).of("trace")
+	}
+	return nil
 }
 
 func (e *Experiment) checkFactors() *PlanError {
@@ -275,6 +330,19 @@ func (p *Probes) check() *PlanError {
 	}
 	if p.Every != 0 && p.Every < Duration(10e6) {
 		return planErrorf("probes every %v is too often (want at least 10ms)", p.Every).of("probes", "every")
+	}
+	for _, source := range []struct{ key, where string }{{"expvar", p.Expvar}, {"prometheus", p.Prometheus}, {"pprof", p.Pprof}} {
+		if w := source.where; w != "" && !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "http://") && !strings.HasPrefix(w, "https://") {
+			return planErrorf("%s: %q is neither a path of the service nor a URL", source.key, w).of("probes", source.key)
+		}
+	}
+	for _, source := range []struct{ name, where, example string }{{"expvar", p.Expvar, "/debug/vars"}, {"prometheus", p.Prometheus, "/metrics"}} {
+		if slices.Contains(p.Use, source.name) && source.where == "" {
+			return planErrorf("probe %s is to be used, but nobody says where the service publishes it (consider: %[1]s: %s)", source.name, source.example).of("probes", "use")
+		}
+	}
+	if len(p.Metrics) > 0 && p.Prometheus == "" {
+		return planErrorf("metrics are those of prometheus, which is not given (consider: prometheus: /metrics)").of("probes", "metrics")
 	}
 	return nil
 }

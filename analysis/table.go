@@ -103,7 +103,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	rs = lastOfEach(rs)
 	t := &Table{
 		Name:       o.Name,
-		Planned:    max(o.Planned, len(rs)),
+		Planned:    max(o.Planned, compared(rs)),
 		Negligible: dyno.DefaultNegligible,
 		About:      o.About,
 	}
@@ -131,6 +131,9 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 			t.Failed = append(t.Failed, Failure{r.Trial.N, r.Trial.Setting, r.Err, r})
 			continue
 		}
+		if r.Trial.For != "" { // it was disturbed on purpose
+			continue
+		}
 		good[i] = append(good[i], r)
 		blocks[r.Trial.Block] = true
 		t.Trials++
@@ -153,6 +156,16 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	finished := slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Err != "" })
 	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished))
 	return t
+}
+
+// compared counts the trials whose values are to be compared.
+func compared(rs []*dyno.Result) (n int) {
+	for _, r := range rs {
+		if r.Trial.For == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // lastOfEach sorts results by block and position and drops those that a later
@@ -186,7 +199,7 @@ func metricsOf(rs []*dyno.Result) []dyno.Metric {
 	var ms []dyno.Metric
 	for _, r := range rs {
 		for _, v := range r.Values {
-			if r.Err != "" || seen[v.Metric] {
+			if r.Err != "" || r.Trial.For != "" || seen[v.Metric] {
 				continue
 			}
 			seen[v.Metric] = true
@@ -272,7 +285,13 @@ func (t *Table) memory(good map[int][]*dyno.Result) {
 // doubts are the warnings about the table as a whole.
 func (t *Table) doubts(o Options) []string {
 	var ws []string
-	if done := t.Trials + len(t.Failed); done < t.Planned {
+	done := t.Trials
+	for _, f := range t.Failed {
+		if f.Result.Trial.For == "" {
+			done++
+		}
+	}
+	if done < t.Planned {
 		ws = append(ws, fmt.Sprintf("%d of %d planned trials were run", done, t.Planned))
 	}
 	if t.Trials == 0 {

@@ -98,6 +98,7 @@ func latency(r *dyno.Result, prefix string, h *dyno.Histogram, slow int64) {
 // which is 0 if it is not known.
 func observe(r *dyno.Result, saw probe.Reading, sent int64) {
 	r.Series = append(r.Series, saw.Series...)
+	r.Collections = saw.Collections
 	r.Warnings = append(r.Warnings, saw.Warnings...)
 	for _, m := range dyno.Metrics {
 		if v, ok := saw.Values.Get(m.Name); ok {
@@ -110,6 +111,7 @@ func observe(r *dyno.Result, saw probe.Reading, sent int64) {
 	requests := float64(sent)
 	for _, q := range []struct{ metric, total string }{
 		{"cpu-sec/req", "cpu-sec"}, {"alloc-B/req", "alloc-B"}, {"allocs/req", "allocs"},
+		{"gc-cpu-sec/req", "gc-cpu-sec"}, {"mutex-wait-sec/req", "mutex-wait-sec"},
 	} {
 		if v, ok := saw.Values.Get(q.total); ok {
 			add(r, q.metric, v/requests)

@@ -56,9 +56,10 @@ type Lab struct {
 // started; Done is closed when it has ended, and Err says why if it did so by
 // itself. All three are nil for a service that dyno did not start.
 type Running struct {
-	Base     string       // scheme and address, such as http://127.0.0.1:8080
-	Target   probe.Target // Every and Begun are filled in by the lab
-	What     string       // what runs: Go version, revision
+	Base     string        // scheme and address, such as http://127.0.0.1:8080
+	Target   probe.Target  // Every and Begun are filled in by the lab
+	What     string        // what runs: Go version, revision
+	Ready    time.Duration // from its launch until it was ready; 0 if dyno did not launch it
 	Warnings []string
 	Done     <-chan struct{}
 	Err      func() error
@@ -158,6 +159,9 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result, kept *scratch) (err err
 		return err
 	}
 	r.Subject, r.Warnings = running.What, running.Warnings
+	if running.Ready > 0 {
+		add(r, "ready-sec", running.Ready.Seconds())
+	}
 	if running.Stop != nil {
 		defer func() {
 			stopped := running.Stop()
@@ -173,7 +177,7 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result, kept *scratch) (err err
 	ctx, release := whileAlive(ctx, running)
 	defer release()
 
-	w := &window{lab: l, result: r, target: running.Target, dir: dir}
+	w := &window{lab: l, result: r, target: running.Target, base: running.Base, dir: dir}
 	rec, err := l.put(ctx, t, running.Base, dir, load.Options{
 		Meter: meter, Scratch: kept.file,
 		Begin: w.open, Second: w.second, End: w.close,
@@ -184,7 +188,9 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result, kept *scratch) (err err
 		record(r, rec)
 		// Failed requests, and those of steps that are not measured, cost
 		// the subject something too.
-		observe(r, probe.Merge(w.readings), rec.Window)
+		saw := probe.Merge(w.readings)
+		observe(r, saw, rec.Window)
+		err = errors.Join(err, w.write(saw.Files))
 	}
 	w.closeLog()
 	if err != nil {

@@ -75,6 +75,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 		Base:     "http://" + p.Addr,
 		Target:   probe.Target{PID: p.PID, Socket: p.Socket, Trace: out.trace},
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
+		Ready:    p.Ready,
 		Warnings: slices.Concat(built.Warnings, p.Warnings),
 		Done:     p.Done(),
 		Err:      p.Err,

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ type window struct {
 	lab    *Lab
 	result *dyno.Result
 	target probe.Target
+	base   string   // scheme and address of the service
 	dir    string   // of the trial; "" if nothing is written
 	log    *os.File // latency, second by second
 	lines  *dyno.LatencyLog
@@ -40,7 +42,10 @@ func (w *window) open(ctx context.Context) error {
 	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w.cancel = cancel
 	w.readings = map[string]probe.Reading{}
-	w.target.Every = w.result.Trial.Probes.Every.Or(dyno.DefaultEvery)
+	t := &w.result.Trial
+	w.target.Every = t.Probes.Every.Or(dyno.DefaultEvery)
+	w.target.Expvar, w.target.Prometheus, w.target.Pprof = w.where(t.Probes.Expvar), w.where(t.Probes.Prometheus), w.where(t.Probes.Pprof)
+	w.target.Metrics, w.target.Profile, w.target.Length = t.Probes.Metrics, t.Profile, time.Duration(t.Trace)
 
 	if w.target.Every < often && w.target.PID != 0 {
 		w.result.Warnings = append(w.result.Warnings, fmt.Sprintf(
@@ -54,11 +59,11 @@ func (w *window) open(ctx context.Context) error {
 		if !ok {
 			return fmt.Errorf("no probe is called %q", name)
 		}
-		t := w.target
-		t.Begun = sync.OnceFunc(func() { begun <- struct{}{} })
+		target := w.target
+		target.Begun = sync.OnceFunc(func() { begun <- struct{}{} })
 		w.watching.Go(func() {
-			defer t.Begun() // also if the probe fails at once
-			reading, err := p.Watch(watch, t)
+			defer target.Begun() // also if the probe fails at once
+			reading, err := p.Watch(watch, target)
 			if err != nil {
 				reading.Warnings = append(reading.Warnings, fmt.Sprintf("probe %s: %v", name, err))
 			}
@@ -78,10 +83,19 @@ func (w *window) open(ctx context.Context) error {
 	return w.openLog()
 }
 
-// names are the probes that the plan asks for and that this subject allows.
+// where makes a URL of a path of the service, or leaves it one.
+func (w *window) where(path string) string {
+	if strings.HasPrefix(path, "/") {
+		return w.base + path
+	}
+	return path
+}
+
+// names are the probes that the plan asks for and that this subject allows, and
+// the one that the trial is for, if any.
 func (w *window) names() []string {
 	use := w.result.Trial.Probes.Use
-	return slices.DeleteFunc(slices.Clone(dyno.ProbeNames), func(name string) bool {
+	names := slices.DeleteFunc(slices.Clone(dyno.ProbeNames), func(name string) bool {
 		switch {
 		case len(use) > 0 && !slices.Contains(use, name):
 			return true
@@ -89,9 +103,30 @@ func (w *window) names() []string {
 			return w.target.Socket == ""
 		case name == "gctrace":
 			return w.target.Trace == nil
+		case name == "expvar":
+			return w.target.Expvar == ""
+		case name == "prometheus":
+			return w.target.Prometheus == ""
 		}
 		return w.target.PID == 0
 	})
+	if purpose := w.result.Trial.For; purpose != "" {
+		names = append(names, purpose)
+	}
+	return names
+}
+
+// write puts what the probes brought back whole into the trial's directory.
+func (w *window) write(files []probe.File) error {
+	for _, f := range files {
+		if w.dir == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(w.dir, f.Name), f.Data, 0o666); err != nil {
+			return fmt.Errorf("keep what a probe took: %w", err)
+		}
+	}
+	return nil
 }
 
 // close ends the probes. It does nothing the second time, or if the window was

@@ -26,6 +26,15 @@ type Target struct {
 	Trace  *Trace        // that the subject's standard error is written to, or nil; gctrace needs it
 	Every  time.Duration // between samples; 0 means dyno.DefaultEvery
 	Begun  func()        // called once, when the first reading is done; may be nil
+
+	// Where the service itself publishes what it knows: URLs, "" where it does
+	// not; expvar, prometheus, and of profile and trace those without a Socket
+	// need them.
+	Expvar, Prometheus, Pprof string
+	Metrics                   []string // of Prometheus that are wanted beside go_* and process_*
+
+	Profile []string      // of dyno.ProfileNames: what profile takes
+	Length  time.Duration // of what trace takes
 }
 
 // A Reading is what a probe saw. Values are of the whole window, Series of its
@@ -35,6 +44,15 @@ type Reading struct {
 	Values   dyno.Values
 	Series   []dyno.Series
 	Warnings []string // doubts that the reader of the result must see
+
+	Collections []dyno.Collection // that ended in the window, in order
+	Files       []File            // that belong into the trial's directory
+}
+
+// A File is something that a probe brought back whole, such as a profile.
+type File struct {
+	Name string
+	Data []byte
 }
 
 // A Probe is one source of observation.
@@ -64,7 +82,7 @@ func Named(name string) (Probe, bool) {
 // trust is the order in which probes are believed about a metric that several
 // of them report: the runtime counts exactly, gctrace rounds to two digits and
 // whole MiB, and the kernel does not know what a collection is.
-var trust = []string{"runtime", "gctrace", "proc"}
+var trust = []string{"runtime", "gctrace", "proc", "expvar", "prometheus", dyno.ForProfile, dyno.ForTrace}
 
 // fewCycles is below how many the ends of the window matter too much.
 const fewCycles = 3
@@ -99,6 +117,10 @@ func Merge(readings map[string]Reading) Reading {
 			}
 		}
 		m.Warnings = append(m.Warnings, r.Warnings...)
+		m.Files = append(m.Files, r.Files...)
+		if len(m.Collections) == 0 {
+			m.Collections = r.Collections
+		}
 	}
 	gc, ok := m.Values.Get("gc-cpu-sec")
 	cycles, counted := m.Values.Get("gc-cycles")

@@ -36,7 +36,7 @@ func Bench(w io.Writer, rs []*dyno.Result, name string) error {
 			}
 			fmt.Fprintf(&line, " %s %s", strconv.FormatFloat(v.Value, 'f', -1, 64), escape(v.Metric, ""))
 		}
-		if r.Err != "" || line.Len() == 0 {
+		if r.Err != "" || r.Trial.For != "" || line.Len() == 0 {
 			continue
 		}
 		n := int64(1)

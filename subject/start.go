@@ -34,9 +34,10 @@ type Options struct {
 // A Process is a running subject. It must be stopped.
 type Process struct {
 	PID      int
-	Addr     string   // host:port that it was told to listen on
-	Socket   string   // unix socket of the injected probe; "" if there is none
-	Warnings []string // doubts about this launch
+	Addr     string        // host:port that it was told to listen on
+	Socket   string        // unix socket of the injected probe; "" if there is none
+	Ready    time.Duration // from its launch until it was ready, to some 5 %
+	Warnings []string      // doubts about this launch
 
 	group *group
 	tail  *tail
@@ -98,10 +99,12 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 		return nil, fmt.Errorf("start subject: %w", err)
 	}
 	p.PID = p.group.pid
+	launched := time.Now()
 	if err := p.await(ctx, s); err != nil {
 		p.Stop(0)
 		return nil, err
 	}
+	p.Ready = time.Since(launched)
 	if p.Socket != "" {
 		if err := hello(p.Socket); err != nil {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("the injected probe does not answer (%v): measured from outside only", err))
@@ -159,7 +162,7 @@ func (p *Process) await(ctx context.Context, s dyno.Subject) error {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	var last error // why it was not ready, for as long as there was time to try
-	for wait := time.Millisecond; ; wait = min(wait*2, 50*time.Millisecond) {
+	for began := time.Now(); ; {
 		err := attempt(ctx, client, p.Addr, s.Ready)
 		if err == nil && owner(p.Addr, p.PID) == ownerOther {
 			err = errors.New("another process listens on " + p.Addr)
@@ -173,7 +176,7 @@ func (p *Process) await(ctx context.Context, s dyno.Subject) error {
 		select {
 		case <-p.Done():
 			return p.Err()
-		case <-time.After(wait):
+		case <-time.After(min(max(time.Since(began)/20, time.Millisecond), 50*time.Millisecond)):
 			continue
 		case <-ctx.Done():
 		}

@@ -22,6 +22,7 @@ func parse(t *testing.T, plan string, args ...string) (*dyno.Experiment, error) 
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	p.loadFlags(fs)
 	p.subjectFlags(fs)
+	p.lookFlags(fs)
 	if plan != "" {
 		file := filepath.Join(t.TempDir(), "dyno.yaml")
 		if err := os.WriteFile(file, []byte(plan), 0o666); err != nil {
@@ -106,6 +107,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	p.loadFlags(fs)
 	p.subjectFlags(fs)
+	p.lookFlags(fs)
 	otherwise := map[string]string{"headers": "header", "body_file": "body", "use": "probe"}
 	none := []string{
 		"subject", "load", "probes", "client", // their keys have

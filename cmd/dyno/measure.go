@@ -232,7 +232,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 	}
 	return analysis.Options{
 		Name: e.Name, About: []string{what, how},
-		Settings: e.Levels(), Negligible: e.Negligible, Planned: len(e.Trials()),
+		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(),
 	}
 }
 

@@ -87,6 +87,7 @@ quoted, flags with spaces too: --vary 'build="-tags=a,b",-pgo=off'.`,
 	fs.SortFlags = false
 	p.loadFlags(fs)
 	p.subjectFlags(fs)
+	p.lookFlags(fs)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
 	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")

@@ -60,6 +60,9 @@ var Metrics = []Metric{
 	{"rss-mean-B", -1, false, "mean resident memory of the measured window"},
 	{"rss-idle-B", -1, false, "resident memory after the idle time that follows the load"},
 	{"ready-sec", -1, false, "from the launch until the service was ready"},
+	{"sec/op", -1, true, "time per operation of a benchmark"},
+	{"B/op", -1, true, "bytes allocated per operation of a benchmark"},
+	{"allocs/op", -1, true, "objects allocated per operation of a benchmark"},
 	{"threads", -1, false, "most threads"},
 	{"goroutines", -1, false, "most goroutines"},
 }

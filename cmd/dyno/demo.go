@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,86 +12,145 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/examples"
+	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
 
-// The demo is the example's own plan, made short: these many requests of each
-// client, and enough blocks for an interval.
-const (
-	demoRequests = 4000
-	demoWarmup   = dyno.Duration(300 * time.Millisecond)
-	demoIdle     = dyno.Duration(0)
-)
+// firstDemo is the example that is measured unless another is named.
+const firstDemo = "sessions"
 
 func newDemo() *cobra.Command {
 	var o outFlags
 	cmd := &cobra.Command{
 		Use:   "demo [NAME]",
-		Short: "Measure an example, in under 3 minutes",
-		Long: `Demo measures an example service that dyno brings along, by a short form of the
-example's plan: what GOGC does to its response times and memory. It needs the go
-command and nothing else. The service's source and plan are kept in the run
-directory, in source/.
+		Short: "Make a published study again, in under 4 minutes",
+		Long: `Demo measures an example service that dyno brings along, by the short plans of the
+example, and prints what a published study of such a service found beside what
+was found here. It needs the go command and nothing else.
 
-Examples: ` + strings.Join(examples.Names(), ", ") + ` (default ` + examples.Names()[0] + `).`,
+    dyno demo              what GOGC does to response times and memory
+    dyno demo search       what allocations cost, and which line makes them
+
+Examples: ` + strings.Join(examples.Names(), ", ") + ` (default ` + firstDemo + `). The directory of --out gets the
+example's source and plans, in source/, and a run directory for each plan.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := examples.Names()[0]
+			name := firstDemo
 			if len(args) == 1 {
 				name = args[0]
 			}
 			return demo(cmd, name, &o)
 		},
 	}
-	o.flags(cmd.Flags(), "default dyno-runs/NAME-TIME")
+	o.flags(cmd.Flags(), "default dyno-runs/demo-NAME-TIME")
 	return cmd
 }
 
-func demo(cmd *cobra.Command, name string, o *outFlags) (err error) {
-	src, err := examples.Plan(name)
-	if err != nil {
+func demo(cmd *cobra.Command, name string, o *outFlags) error {
+	if _, err := examples.Plan(name); err != nil {
 		return usagef("%v", err)
 	}
-	// The source is put into the run directory, so that one has to be there.
-	if o.dir == "" {
-		if o.dir, err = store.NewPath("demo-"+name, time.Now()); err != nil {
+	folder, err := demoFolder(o.dir, name)
+	if err != nil {
+		return err
+	}
+	source := filepath.Join(folder, "source")
+	if err := examples.Extract(source, name); err != nil {
+		return err
+	}
+	s, err := readStudy(filepath.Join(source, "study.yaml"))
+	if err != nil {
+		return err
+	}
+	plans, err := filepath.Glob(filepath.Join(source, "demo", "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for i, file := range plans {
+		if err := demoPlan(cmd, file, folder, fmt.Sprintf("%d of %d", i+1, len(plans)), s, o); err != nil {
 			return err
 		}
 	}
-	source, err := filepath.Abs(filepath.Join(o.dir, "source"))
-	if err != nil {
-		return err
+	for _, b := range s.Benchmarks {
+		if err := demoBench(cmd, source, filepath.Join(folder, b.Plan), b, s, o); err != nil {
+			return err
+		}
 	}
-	e, err := dyno.ParsePlan(filepath.Join(source, "dyno.yaml"), src)
-	if err != nil {
-		return err
-	}
-	e.Name = "demo-" + name
-	e.Repeats = dyno.DefaultRepeats
-	e.Load.RequestsPerClient, e.Load.Warmup, e.Load.Idle = demoRequests, demoWarmup, demoIdle
-	dir, err := o.create(describe(e, os.Args))
-	if err != nil {
-		return err
-	}
-	if err := examples.Extract(source, name); err != nil {
-		return errors.Join(err, dir.Close())
-	}
-	if err := measureInto(cmd, e, o, func() (*store.Dir, error) { return dir, nil }); err != nil {
-		return err
-	}
-	w := cmd.ErrOrStderr()
-	fmt.Fprintf(w, `
-All of it is in %[1]s: results.jsonl, summary.json, bench.txt, one directory a trial.
+	first := filepath.Join(folder, strings.TrimSuffix(filepath.Base(plans[0]), ".yaml"))
+	fmt.Fprintf(cmd.ErrOrStderr(), `
+All of it is in %[1]s: a run directory for each plan, with results.jsonl, summary.json and one directory a trial.
 Next:
   the same tables for a pull request:
-    %[2]s report %[1]s --format markdown
-  the whole study, 5 repeats of 12,000 requests:
-    %[2]s run -f %[1]s/source/dyno.yaml
+    %[3]s report %[2]s --format markdown
+  the whole study:
+    %[3]s run -f %[1]s/source/dyno.yaml
   your own service:
-    %[2]s run ./cmd/yours --vary GOGC=100,200 --path /
-`, o.dir, self())
+    %[3]s run ./cmd/yours --vary GOGC=100,200 --path /
+`, folder, first, self())
 	return nil
+}
+
+// demoFolder makes the directory of a demo: path, which must be missing or
+// empty, or a new one below dyno-runs. It is absolute.
+func demoFolder(path, name string) (string, error) {
+	if path == "" {
+		var err error
+		if path, err = store.NewPath("demo-"+name, time.Now()); err != nil {
+			return "", err
+		}
+	}
+	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+		return "", fmt.Errorf("directory %s is not empty (consider: another --out)", path)
+	}
+	return filepath.Abs(path)
+}
+
+// demoPlan measures one plan of a demo, and prints what the study has of it.
+func demoPlan(cmd *cobra.Command, file, folder, which string, s *study, o *outFlags) error {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	e, err := dyno.ParsePlan(file, src)
+	if err != nil {
+		return err
+	}
+	plan := strings.TrimSuffix(filepath.Base(file), ".yaml")
+	path := filepath.Join(folder, plan)
+	fmt.Fprintf(cmd.ErrOrStderr(), "plan %s (%s)\n", plan, which)
+	open := func() (*store.Dir, error) { return store.Create(path, describe(e, os.Args)) }
+	if err := measureInto(cmd, e, o, open); err != nil {
+		return err
+	}
+	dir, err := store.Read(path)
+	if err != nil {
+		return err
+	}
+	results := dir.Results()
+	return printStudy(cmd.OutOrStdout(), s.beside(plan, analysis.Tabulate(results, options(e, results))), o)
+}
+
+// printStudy prints published tables, unless a program is to read the output.
+func printStudy(w io.Writer, tables []*report.Published, o *outFlags) error {
+	var errs []error
+	for _, p := range tables {
+		switch {
+		case o.json || o.format == "json":
+		case o.format == "markdown":
+			fmt.Fprintln(w)
+			errs = append(errs, p.Markdown(w))
+		default:
+			fmt.Fprintln(w)
+			width, color := terminal(w)
+			errs = append(errs, p.Text(w, report.Options{Width: width, Color: color}))
+		}
+	}
+	if len(tables) > 0 {
+		fmt.Fprintln(w)
+	}
+	return errors.Join(errs...)
 }
 
 // self is how to call this dyno again: go run starts it from a directory that

@@ -53,10 +53,37 @@ type settingJSON struct {
 	Memory   *memoryJSON            `json:"memory"`
 	Versus   map[string]versusJSON  `json:"versus"`
 
+	Why       []whyJSON        `json:"why,omitempty"`
 	Saturated []saturationJSON `json:"saturated,omitempty"`
 	Elapsed   float64          `json:"elapsed-sec,omitempty"` // this and the next two of a single trial
 	Sent      *dyno.Sent       `json:"sent,omitempty"`
 	Failures  map[string]int   `json:"failures,omitempty"`
+}
+
+type whyJSON struct {
+	Metric string      `json:"metric"`
+	Causes []causeJSON `json:"causes"`
+}
+
+type causeJSON struct {
+	Class  Class       `json:"class"`
+	Metric string      `json:"metric"`
+	Base   number      `json:"base"`
+	Now    number      `json:"now"`
+	Lo     number      `json:"lo"`
+	Hi     number      `json:"hi"`
+	Share  number      `json:"share"`
+	Places []placeJSON `json:"places,omitempty"`
+}
+
+type placeJSON struct {
+	Func   string `json:"func"`
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Change number `json:"change"`
+	Lo     number `json:"lo"`
+	Hi     number `json:"hi"`
+	Share  number `json:"share"`
 }
 
 type saturationJSON struct {
@@ -151,6 +178,17 @@ func (s *Setting) json() settingJSON {
 		j.Versus[name] = versusJSON{
 			number(v.Ratio), number(v.Lo), number(v.Hi), number(v.P), number(v.Diff), v.Verdict, v.MoreBlocks, v.Note,
 		}
+	}
+	for _, w := range s.Why {
+		why := whyJSON{w.Metric, []causeJSON{}}
+		for _, c := range w.Causes {
+			cause := causeJSON{Class: c.Class, Metric: c.Metric, Base: number(c.Base), Now: number(c.Now), Lo: number(c.Lo), Hi: number(c.Hi), Share: number(c.Share)}
+			for _, p := range c.Places {
+				cause.Places = append(cause.Places, placeJSON{p.Func, p.File, p.Line, number(p.Change), number(p.Lo), number(p.Hi), number(p.Share)})
+			}
+			why.Causes = append(why.Causes, cause)
+		}
+		j.Why = append(j.Why, why)
 	}
 	for _, x := range s.Saturated {
 		j.Saturated = append(j.Saturated, saturationJSON{x.Trial, x.Reason})

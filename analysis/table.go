@@ -27,6 +27,7 @@ type Options struct {
 	About      []string       // what was measured and how, a line each, for the heading
 	Negligible *dyno.Fraction // changes smaller than this are "same"; nil means dyno.DefaultNegligible
 	Planned    int            // trials; if more than there are results, the table warns that it is partial
+	Places     Places         // functions that changed in profiles; nil if none was taken
 	Separate   bool           // blocks were not run side by side, as in runs that were labelled with Label
 }
 
@@ -55,6 +56,7 @@ type Setting struct {
 	Pooled   *Pooled            // nil if no request was recorded; saturated trials are in it
 	Memory   *Memory            // nil if resident memory was not measured
 
+	Why       []Why        // causes of the changes of primary metrics
 	Saturated []Saturation // trials in which the generator was the limit
 	Single    *dyno.Result // the trial that finished, if it is the only one
 }
@@ -153,6 +155,9 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	}
 	t.memory(good)
 	t.compare(good)
+	for i := range t.Settings {
+		t.Settings[i].Why = t.why(i, o.Places)
+	}
 	finished := slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Err != "" })
 	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished))
 	return t

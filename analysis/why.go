@@ -28,6 +28,8 @@ type Cause struct {
 	Lo, Hi float64 // 95 % interval of the ratio; NaN where a zero allows none
 	Share  float64 // of the primary metric's change; NaN where the units do not allow to say
 	Places []Place // where in the program, as profiles tell, the greatest change first
+
+	weight float64 // orders causes: as a share of the change, where units allow to compare
 }
 
 // A Class is a kind of cause.
@@ -60,41 +62,51 @@ type lever struct {
 	class   Class
 	metric  string
 	profile string // of dyno.ProfileNames, that tells where; "" if none does
-	same    bool   // both are of the same unit, and one is part of the other
-	inverse bool   // more of it is less of the primary metric
+	kind    kinship
+	inverse bool // more of it is less of the primary metric
 }
 
-// levers lists what moves each primary metric. What is part of it comes first.
+// A kinship says how the change of a lever compares with that of the primary
+// metric.
+type kinship int
+
+const (
+	other kinship = iota // of another unit: only its direction can be compared
+	alike                // of the same unit: much less of it cannot be the cause
+	part                 // it is part of the primary metric: its share can be told
+)
+
+// levers lists what moves each primary metric.
 var levers = map[string][]lever{
 	"cpu-sec/req": {
-		{class: ClassGC, metric: "gc-cpu-sec/req", same: true},
-		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", same: true},
+		{class: ClassGC, metric: "gc-cpu-sec/req", kind: part},
+		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", kind: part},
 		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs"},
 		{class: ClassAllocation, metric: "allocs/req", profile: "allocs"},
 	},
 	"p50-sec": latencyLevers,
 	"p99-sec": latencyLevers,
 	"req/s": {
-		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", inverse: true},
 		{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", inverse: true},
-		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", inverse: true},
+		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", inverse: true},
 		{class: ClassGC, metric: "gc-cpu-sec/req", inverse: true},
+		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", inverse: true},
 		{class: ClassScheduling, metric: "sched-p99-sec", inverse: true},
 	},
 	"rss-peak-B": {
-		{class: ClassHeap, metric: "heap-peak-B", profile: "heap", same: true},
-		{class: ClassHeap, metric: "heap-live-B", profile: "heap", same: true},
+		{class: ClassHeap, metric: "heap-peak-B", profile: "heap", kind: part},
+		{class: ClassHeap, metric: "heap-live-B", profile: "heap", kind: part},
 		{class: ClassStacks, metric: "goroutines"},
 		{class: ClassStacks, metric: "threads"},
 	},
 }
 
 var latencyLevers = []lever{
-	{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", same: true},
-	{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", same: true},
-	{class: ClassGC, metric: "gc-cpu-sec/req"},
+	{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", kind: alike},
+	{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", kind: alike},
+	{class: ClassGC, metric: "gc-cpu-sec/req", kind: alike},
 	{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs"},
-	{class: ClassScheduling, metric: "sched-p99-sec"},
+	{class: ClassScheduling, metric: "sched-p99-sec", kind: alike},
 }
 
 const (
@@ -103,9 +115,19 @@ const (
 	leastShare = 0.05 // of a change; less is no cause
 )
 
-// why finds the causes of the changes of setting i. places gives the functions
-// that changed in a profile.
-func (t *Table) why(i int, places func(profile string) []Place) []Why {
+// Places returns the functions that changed from the baseline to a setting in a
+// profile of dyno.ProfileNames, the greatest change first. Those that noise
+// alone may have moved are not among them.
+type Places func(s dyno.Setting, profile string) []Place
+
+// why finds the causes of the changes of setting i.
+func (t *Table) why(i int, where Places) []Why {
+	places := func(profile string) []Place {
+		if where == nil {
+			return nil
+		}
+		return where(t.Settings[i].Setting, profile)
+	}
 	var whys []Why
 	s := &t.Settings[i]
 	for _, m := range t.Metrics {
@@ -129,30 +151,32 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		}
 		c := Cause{
 			Class: l.class, Metric: l.metric, Base: t.Settings[0].Values[l.metric].Center, Now: s.Values[l.metric].Center,
-			Lo: v.Lo, Hi: v.Hi, Share: math.NaN(),
-		}
-		if l.same && l.metric != m.Name {
-			if c.Share = v.Diff / moved.Diff; c.Share < leastShare {
-				continue
-			}
+			Lo: v.Lo, Hi: v.Hi, Share: math.NaN(), weight: min(math.Abs(math.Log(v.Ratio)), 1) * leastShare,
 		}
 		if l.profile != "" {
 			c.Places = toward(places(l.profile), v.Diff)
 		}
-		if l.metric == m.Name { // it is no cause of itself; only its places tell something
-			if len(c.Places) == 0 {
+		share := v.Diff / moved.Diff
+		if l.metric == m.Name { // it is no cause of itself; its places are
+			share = 0
+			for _, p := range c.Places {
+				share += p.Change / moved.Diff
+			}
+		}
+		if l.kind != other {
+			if share < leastShare {
 				continue
 			}
-			c.Share = 0
-			for _, p := range c.Places {
-				c.Share += p.Change / moved.Diff
-			}
+			c.weight = share
+		}
+		if l.kind == part {
+			c.Share = share
 		}
 		if !slices.ContainsFunc(found, func(have Cause) bool { return have.Class == c.Class }) {
 			found = append(found, c)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Cause) int { return cmp.Compare(weight(b), weight(a)) })
+	slices.SortStableFunc(found, func(a, b Cause) int { return cmp.Compare(b.weight, a.weight) })
 	return found[:min(len(found), mostCauses)]
 }
 
@@ -177,16 +201,4 @@ func toward(places []Place, sign float64) []Place {
 		}
 	}
 	return same[:min(len(same), mostPlaces)]
-}
-
-// weight orders causes: those whose share is known by it; what moved without a
-// common unit after them, by how much.
-func weight(c Cause) float64 {
-	if !math.IsNaN(c.Share) {
-		return 1000 + min(c.Share, 10)
-	}
-	if c.Base > 0 && c.Now > 0 {
-		return min(math.Abs(math.Log(c.Now/c.Base)), 900)
-	}
-	return 900
 }

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// why is the section of causes: a block for each primary metric that changed.
+func (v *view) why() (section, bool) {
+	g := grid{
+		cols: []column{{left: true}, {left: true}, {}, {}},
+		head: [][]string{{"", "", "change", "of the change"}},
+	}
+	shares, none := false, false
+	for i := range v.Settings {
+		s := &v.Settings[i]
+		for _, w := range s.Why {
+			x := s.Versus[w.Metric]
+			sc := scaleOf(w.Metric, v.Settings[0].Values[w.Metric].Center, s.Values[w.Metric].Center)
+			label, _ := unitOf(w.Metric)
+			g.rows = append(g.rows, row{cells: []cell{
+				{text: v.name(i) + ": " + label},
+				{text: sc.format(v.Settings[0].Values[w.Metric].Center) + " → " + sc.with(s.Values[w.Metric].Center)},
+				{delta(x, sc), markOf(x.Verdict)}, {},
+			}})
+			if len(w.Causes) == 0 {
+				none = true
+				g.rows = append(g.rows, row{cells: []cell{{"  no cause found", faint}, {}, {}, {}}})
+			}
+			for _, c := range w.Causes {
+				shares = shares || !math.IsNaN(c.Share)
+				g.rows = append(g.rows, cause(c)...)
+			}
+		}
+	}
+	if len(g.rows) == 0 {
+		return section{}, false
+	}
+	var notes []string
+	if shares {
+		notes = append(notes, "Of the change: what a cause that is itself a part of the figure accounts for; above 100% where something else went the other way.")
+	}
+	if none {
+		notes = append(notes, "No cause found: nothing that dyno measured and that moves the figure was surely different (consider: --profile cpu,allocs,mutex, or --trace 3s).")
+	}
+	return section{title: "Why (what was measured to change with it)", grids: []grid{g}, notes: notes}, true
+}
+
+// cause are the rows of a cause, and of the places in the program that it is in.
+func cause(c analysis.Cause) []row {
+	sc := scaleOf(c.Metric, c.Base, c.Now)
+	label, _ := unitOf(c.Metric)
+	ratio := ""
+	if !math.IsNaN(c.Lo) {
+		ratio = change(math.Sqrt(c.Lo * c.Hi)) // of log ratios, the middle of the interval
+	}
+	share := ""
+	if !math.IsNaN(c.Share) {
+		share = strconv.FormatFloat(100*c.Share, 'f', 0, 64) + "%"
+	}
+	rows := []row{{cells: []cell{
+		{text: "  " + string(c.Class) + ", " + label}, {text: sc.format(c.Base) + " → " + sc.with(c.Now)}, {text: ratio}, {text: share},
+	}}}
+	for _, p := range c.Places {
+		where := p.Func
+		if p.File != "" {
+			where += fmt.Sprintf(" (%s:%d)", path.Base(p.File), p.Line)
+		}
+		ps := scaleOf(c.Metric, slices.DeleteFunc([]float64{p.Change, p.Lo, p.Hi}, math.IsNaN)...)
+		iv := ""
+		if !math.IsNaN(p.Lo) {
+			iv = " [" + ps.signed(p.Lo) + ", " + ps.signed(p.Hi) + "]"
+		}
+		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signed(p.Change)+" "+ps.unit, " ") + iv}, {}, {}}})
+	}
+	return rows
+}
+
+// middle shortens a name to so many characters by leaving out some in its middle.
+func middle(name string, most int) string {
+	r := []rune(name)
+	if len(r) <= most {
+		return name
+	}
+	head := most / 3
+	return string(r[:head]) + "…" + string(r[len(r)-(most-head-1):])
+}

@@ -113,6 +113,7 @@ const (
 	mostCauses = 3
 	mostPlaces = 3
 	leastShare = 0.05 // of a change; less is no cause
+	leastMove  = 0.1  // of the logarithm of its ratio, where units do not compare
 )
 
 // Places returns the functions that changed from the baseline to a setting in a
@@ -168,6 +169,8 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 				continue
 			}
 			c.weight = share
+		} else if math.Abs(math.Log(v.Ratio)) < leastMove*math.Abs(math.Log(moved.Ratio)) {
+			continue
 		}
 		if l.kind == part {
 			c.Share = share

@@ -15,6 +15,9 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
+// demoDefault is the example that is measured where none is named.
+const demoDefault = "sessions"
+
 // The demo is the example's own plan, made short: these many requests of each
 // client, and enough blocks for an interval.
 const (
@@ -33,10 +36,10 @@ example's plan: what GOGC does to its response times and memory. It needs the go
 command and nothing else. The service's source and plan are kept in the run
 directory, in source/.
 
-Examples: ` + strings.Join(examples.Names(), ", ") + ` (default ` + examples.Names()[0] + `).`,
+Examples: ` + strings.Join(examples.Names(), ", ") + ` (default ` + demoDefault + `).`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := examples.Names()[0]
+			name := demoDefault
 			if len(args) == 1 {
 				name = args[0]
 			}

@@ -39,7 +39,7 @@ func BenchmarkPipeline(b *testing.B) {
 // BenchmarkStart is the study's own benchmark: it starts the pipeline and takes
 // nothing out of it, so the time is that of starting goroutines, beside
 // whatever those of earlier rounds do meanwhile. The study leaves them behind
-// for good, some 40 for each round; here they are ended after each batch, while the
+// for good, 43 for each round; here they are ended after each batch, while the
 // clock stands.
 func BenchmarkStart(b *testing.B) {
 	const batch = 200

@@ -33,7 +33,9 @@ func becomeJava(o options) error {
 	if o.mode == "sleepers" {
 		n = o.n
 	}
-	args := []string{java, "-cp", dir, "Workers", o.addr, o.mode, strconv.Itoa(n)}
+	// Without nodelay its server answers some 40 ms late: head and body are two
+	// writes, and the second waits for the first to be acknowledged.
+	args := []string{java, "-Dsun.net.httpserver.nodelay=true", "-cp", dir, "Workers", o.addr, o.mode, strconv.Itoa(n)}
 	if err := syscall.Exec(java, args, os.Environ()); err != nil {
 		return fmt.Errorf("run %s: %w", java, err)
 	}

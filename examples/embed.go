@@ -15,15 +15,20 @@ import (
 )
 
 // Each example is a directory with a main package, the files that the package
-// embeds, and its plan, dyno.yaml. All of it is the standard library only.
+// embeds, and its plan, dyno.yaml. All of it is the standard library only. The
+// studies have more: their short plans in demo, what was published in
+// study.yaml, and benchmarks in bench_test.go.
 //
 //go:embed sessions/*.go sessions/config.json sessions/dyno.yaml
+//go:embed pipeline/*.go pipeline/*.java pipeline/README.md pipeline/*.yaml pipeline/demo/*.yaml
+//go:embed sort/*.go sort/README.md sort/*.yaml sort/demo/*.yaml
 var sources embed.FS
 
 // goMod is the go.mod of an extracted example. Its go line is the oldest
 // release that the injected probe supports, so that every Go version that can
-// be a factor can build it.
-const goMod = "module %s\n\ngo 1.22\n"
+// be a factor can build it. The path keeps examples named as a package of the
+// standard library, such as sort, apart from it.
+const goMod = "module example/%s\n\ngo 1.22\n"
 
 // Names returns the names of the examples, sorted.
 func Names() []string {
@@ -48,34 +53,37 @@ func Plan(name string) ([]byte, error) {
 }
 
 // Extract writes the example called name into dir, which is made if need be,
-// as a module of its own: its sources without the tests, its dyno.yaml and a
-// go.mod named after it. It overwrites nothing: where a file is in the way the
-// error matches fs.ErrExist. An example that does not exist is an error that
+// as a module of its own: its files without the tests, but with bench_test.go,
+// and a go.mod named after it. It overwrites nothing: where a file is in the way
+// the error matches fs.ErrExist. An example that does not exist is an error that
 // matches fs.ErrNotExist and lists those that do.
 func Extract(dir, name string) error {
 	if !slices.Contains(Names(), name) {
 		return fmt.Errorf("extract example %q: %w (have: %s)", name, fs.ErrNotExist, strings.Join(Names(), ", "))
 	}
-	entries, err := sources.ReadDir(name)
+	root, err := fs.Sub(sources, name)
+	if err == nil {
+		err = fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
+			to := filepath.Join(dir, filepath.FromSlash(file))
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir():
+				return os.MkdirAll(to, 0o777)
+			case strings.HasSuffix(file, "_test.go") && file != "bench_test.go":
+				return nil // they need a newer Go, and packages of dyno's
+			}
+			data, err := fs.ReadFile(root, file)
+			if err != nil {
+				return err
+			}
+			return create(to, data)
+		})
+	}
+	if err == nil {
+		err = create(filepath.Join(dir, "go.mod"), fmt.Appendf(nil, goMod, name))
+	}
 	if err != nil {
-		return fmt.Errorf("extract example %s: %w", name, err)
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("extract example %s: %w", name, err)
-	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), "_test.go") {
-			continue // they need a newer Go, and packages of dyno's
-		}
-		data, err := sources.ReadFile(path.Join(name, e.Name()))
-		if err != nil {
-			return fmt.Errorf("extract example %s: %w", name, err)
-		}
-		if err := create(filepath.Join(dir, e.Name()), data); err != nil {
-			return fmt.Errorf("extract example %s: %w", name, err)
-		}
-	}
-	if err := create(filepath.Join(dir, "go.mod"), fmt.Appendf(nil, goMod, name)); err != nil {
 		return fmt.Errorf("extract example %s: %w", name, err)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	if got, want := Names(), []string{"sessions"}; !slices.Equal(got, want) {
+	if got, want := Names(), []string{"pipeline", "sessions", "sort"}; !slices.Equal(got, want) {
 		t.Errorf("Names() = %v, want %v", got, want)
 	}
 }
@@ -33,13 +33,34 @@ func TestExtract(t *testing.T) {
 				}
 			}
 			tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-			if err != nil || len(tests) > 0 {
+			if err != nil || len(tests) > 1 || len(tests) == 1 && filepath.Base(tests[0]) != "bench_test.go" {
 				t.Errorf("tests were extracted: %v (%v)", tests, err)
+			}
+			for _, file := range beside(t, name) {
+				if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+					t.Errorf("not extracted, or not embedded: %v", err)
+				}
 			}
 			goCommand(t, dir, "build", "-o", os.DevNull, ".")
 			goCommand(t, dir, "vet", ".")
 		})
 	}
+}
+
+// beside lists the files of an example that are not Go, and its benchmarks.
+func beside(t *testing.T, name string) []string {
+	t.Helper()
+	var files []string
+	err := fs.WalkDir(os.DirFS(name), ".", func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && (!strings.HasSuffix(file, ".go") || file == "bench_test.go") {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 // TestExtractOldGo shows that the vet of TestExtract would find an API that
@@ -61,7 +82,7 @@ func TestExtractOldGo(t *testing.T) {
 
 func TestExtractRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if err := Extract(dir, "../sessions"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "(have: sessions)") {
+	if err := Extract(dir, "../sessions"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "(have: "+strings.Join(Names(), ", ")+")") {
 		t.Errorf("Extract of an unknown example = %v", err)
 	}
 	mine := filepath.Join(dir, "main.go")

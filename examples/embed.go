@@ -17,13 +17,16 @@ import (
 // Each example is a directory with a main package, the files that the package
 // embeds, and its plan, dyno.yaml. All of it is the standard library only.
 //
-//go:embed sessions/*.go sessions/config.json sessions/dyno.yaml
+//go:embed hash/*.go hash/*.yaml hash/demo/*.yaml
+//go:embed search/*.go search/*.yaml search/demo/*.yaml
+//go:embed sessions/*.go sessions/config.json sessions/*.yaml sessions/demo/*.yaml
 var sources embed.FS
 
 // goMod is the go.mod of an extracted example. Its go line is the oldest
 // release that the injected probe supports, so that every Go version that can
-// be a factor can build it.
-const goMod = "module %s\n\ngo 1.22\n"
+// be a factor can build it. Its path has a dot, as those without one, such as
+// hash, belong to the standard library.
+const goMod = "module dyno.example/%s\n\ngo 1.22\n"
 
 // Names returns the names of the examples, sorted.
 func Names() []string {
@@ -56,24 +59,24 @@ func Extract(dir, name string) error {
 	if !slices.Contains(Names(), name) {
 		return fmt.Errorf("extract example %q: %w (have: %s)", name, fs.ErrNotExist, strings.Join(Names(), ", "))
 	}
-	entries, err := sources.ReadDir(name)
+	err := fs.WalkDir(sources, name, func(file string, e fs.DirEntry, err error) error {
+		to := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(file, name)))
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return os.MkdirAll(to, 0o777)
+		case strings.HasSuffix(file, "_test.go"):
+			return nil // they need a newer Go, and packages of dyno's
+		}
+		data, err := sources.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		return create(to, data)
+	})
 	if err != nil {
 		return fmt.Errorf("extract example %s: %w", name, err)
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("extract example %s: %w", name, err)
-	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), "_test.go") {
-			continue // they need a newer Go, and packages of dyno's
-		}
-		data, err := sources.ReadFile(path.Join(name, e.Name()))
-		if err != nil {
-			return fmt.Errorf("extract example %s: %w", name, err)
-		}
-		if err := create(filepath.Join(dir, e.Name()), data); err != nil {
-			return fmt.Errorf("extract example %s: %w", name, err)
-		}
 	}
 	if err := create(filepath.Join(dir, "go.mod"), fmt.Appendf(nil, goMod, name)); err != nil {
 		return fmt.Errorf("extract example %s: %w", name, err)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	if got, want := Names(), []string{"sessions"}; !slices.Equal(got, want) {
+	if got, want := Names(), []string{"hash", "search", "sessions"}; !slices.Equal(got, want) {
 		t.Errorf("Names() = %v, want %v", got, want)
 	}
 }
@@ -61,7 +61,7 @@ func TestExtractOldGo(t *testing.T) {
 
 func TestExtractRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if err := Extract(dir, "../sessions"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "(have: sessions)") {
+	if err := Extract(dir, "../sessions"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "(have: hash, search, sessions)") {
 		t.Errorf("Extract of an unknown example = %v", err)
 	}
 	mine := filepath.Join(dir, "main.go")

@@ -21,6 +21,7 @@ const (
 	demoRequests = 4000
 	demoWarmup   = dyno.Duration(300 * time.Millisecond)
 	demoIdle     = dyno.Duration(0)
+	demoDefault  = "sessions"
 )
 
 func newDemo() *cobra.Command {
@@ -33,10 +34,10 @@ example's plan: what GOGC does to its response times and memory. It needs the go
 command and nothing else. The service's source and plan are kept in the run
 directory, in source/.
 
-Examples: ` + strings.Join(examples.Names(), ", ") + ` (default ` + examples.Names()[0] + `).`,
+Examples: ` + strings.Join(examples.Names(), ", ") + ` (default ` + demoDefault + `).`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := examples.Names()[0]
+			name := demoDefault
 			if len(args) == 1 {
 				name = args[0]
 			}

@@ -115,7 +115,9 @@ func (n *noise) Read(p []byte) (int, error) {
 // serve answers requests on ln until ctx ends, then gives those in flight as
 // long as grace to finish. It closes ln.
 func serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Duration) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
+	// Hashing is not preempted, so a request that has arrived may wait for
+	// seconds until it is read: a time-out for that has to be generous.
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	select {

@@ -125,7 +125,7 @@ func serve(ctx context.Context, lns []net.Listener, handlers []http.Handler, gra
 	served := make(chan error, len(lns))
 	servers := make([]*http.Server, len(lns))
 	for i, ln := range lns {
-		srv := &http.Server{Handler: handlers[i], ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
+		srv := &http.Server{Handler: handlers[i], ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
 		servers[i] = srv
 		go func() { served <- srv.Serve(ln) }()
 	}

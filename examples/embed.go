@@ -19,16 +19,18 @@ import (
 // studies have more: their short plans in demo, what was published in
 // study.yaml, and benchmarks in bench_test.go.
 //
-//go:embed sessions/*.go sessions/config.json sessions/dyno.yaml
+//go:embed sessions/*.go sessions/config.json sessions/*.yaml sessions/demo/*.yaml
 //go:embed pipeline/*.go pipeline/*.java pipeline/README.md pipeline/*.yaml pipeline/demo/*.yaml
+//go:embed search/*.go search/README.md search/*.yaml search/demo/*.yaml
 //go:embed sort/*.go sort/README.md sort/*.yaml sort/demo/*.yaml
+//go:embed hash/*.go hash/README.md hash/*.yaml hash/demo/*.yaml
 var sources embed.FS
 
 // goMod is the go.mod of an extracted example. Its go line is the oldest
 // release that the injected probe supports, so that every Go version that can
-// be a factor can build it. The path keeps examples named as a package of the
-// standard library, such as sort, apart from it.
-const goMod = "module example/%s\n\ngo 1.22\n"
+// be a factor can build it. Its path has a dot, as those without one, such as
+// hash and sort, belong to the standard library.
+const goMod = "module dyno.example/%s\n\ngo 1.22\n"
 
 // Names returns the names of the examples, sorted.
 func Names() []string {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	if got, want := Names(), []string{"pipeline", "sessions", "sort"}; !slices.Equal(got, want) {
+	if got, want := Names(), []string{"hash", "pipeline", "search", "sessions", "sort"}; !slices.Equal(got, want) {
 		t.Errorf("Names() = %v, want %v", got, want)
 	}
 }

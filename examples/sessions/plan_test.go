@@ -10,9 +10,15 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// TestPlan plays the client of dyno.yaml against the service: what the plan
+// TestPlans plays the client of each plan against the service: what the plan
 // sends is what the service takes, and the document keeps its size.
-func TestPlan(t *testing.T) {
+func TestPlans(t *testing.T) {
+	for _, file := range []string{"dyno.yaml", "memory.yaml", "demo/1-gogc.yaml", "demo/2-memory.yaml"} {
+		t.Run(file, func(t *testing.T) { testPlan(t, file) })
+	}
+}
+
+func testPlan(t *testing.T, file string) {
 	type step struct {
 		Method, Path, Body string
 		Headers            map[string]string
@@ -24,7 +30,7 @@ func TestPlan(t *testing.T) {
 			Client struct{ Setup, Loop, Teardown []step }
 		}
 	}
-	data, err := os.ReadFile("dyno.yaml")
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

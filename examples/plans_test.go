@@ -1,0 +1,104 @@
+package examples
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/dynolab/dyno"
+)
+
+// TestPlans parses every plan of every example. It is what dyno demo and the
+// READMEs run.
+func TestPlans(t *testing.T) {
+	plans, err := filepath.Glob("*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	demos, err := filepath.Glob("*/demo/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Concat(plans, demos) {
+		if filepath.Base(file) == "study.yaml" {
+			continue
+		}
+		e := plan(t, file)
+		example, _, _ := strings.Cut(filepath.ToSlash(file), "/")
+		if want, err := filepath.Abs(example); err != nil || e.Subject.Package != want {
+			t.Errorf("%s measures %s, want %s", file, e.Subject.Package, want)
+		}
+		if err := e.Check(); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func plan(t *testing.T, file string) *dyno.Experiment {
+	t.Helper()
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := dyno.ParsePlan(file, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestStudies holds each study.yaml against the plans that it is to be printed
+// with: its columns are their settings, its metrics are dyno's.
+func TestStudies(t *testing.T) {
+	files, err := filepath.Glob("*/study.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no studies (%v)", err)
+	}
+	for _, file := range files {
+		var study struct {
+			Source string
+			Tables []struct {
+				Title, Plan, Note string
+				Columns           []struct{ Setting, Name string }
+				Rows              []struct {
+					Label, Unit, Metric string
+					Scale               float64
+					Study               []*float64
+				}
+			}
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalWithOptions(data, &study, yaml.Strict()); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if study.Source == "" || len(study.Tables) == 0 {
+			t.Errorf("%s has no source or no table", file)
+		}
+		for _, table := range study.Tables {
+			var settings []string
+			for _, s := range plan(t, filepath.Join(filepath.Dir(file), "demo", table.Plan+".yaml")).Levels() {
+				settings = append(settings, s.String())
+			}
+			for _, c := range table.Columns {
+				if !slices.Contains(settings, c.Setting) {
+					t.Errorf("%s: %s: plan %s has no setting %q, but %q", file, table.Title, table.Plan, c.Setting, settings)
+				}
+			}
+			for _, r := range table.Rows {
+				if len(r.Study) != len(table.Columns) {
+					t.Errorf("%s: %s: %s has %d figures for %d columns", file, table.Title, r.Label, len(r.Study), len(table.Columns))
+				}
+				if _, ok := dyno.MetricByName(r.Metric); !ok && r.Metric != "" {
+					t.Errorf("%s: %s: %s: no metric is called %q", file, table.Title, r.Label, r.Metric)
+				}
+			}
+		}
+	}
+}

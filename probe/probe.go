@@ -32,9 +32,15 @@ type Target struct {
 	// need them.
 	Expvar, Prometheus, Pprof string
 	Metrics                   []string // of Prometheus that are wanted beside go_* and process_*
+	Insecure                  bool     // certificates of https are not checked
 
 	Profile []string      // of dyno.ProfileNames: what profile takes
 	Length  time.Duration // of what trace takes
+}
+
+// every is the time between samples.
+func (t *Target) every() time.Duration {
+	return cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 }
 
 // A Reading is what a probe saw. Values are of the whole window, Series of its
@@ -42,6 +48,7 @@ type Target struct {
 // by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec.
 type Reading struct {
 	Values   dyno.Values
+	Own      dyno.Values // of the same kind, under the names that the service itself gives them
 	Series   []dyno.Series
 	Warnings []string // doubts that the reader of the result must see
 
@@ -75,6 +82,10 @@ func Named(name string) (Probe, bool) {
 		return gctrace{}, true
 	case "runtime":
 		return runtimeProbe{}, true
+	case "expvar":
+		return expvarProbe{}, true
+	case "prometheus":
+		return prometheusProbe{}, true
 	}
 	return nil, false
 }
@@ -116,6 +127,7 @@ func Merge(readings map[string]Reading) Reading {
 				m.Series = append(m.Series, s)
 			}
 		}
+		m.Own = append(m.Own, r.Own...)
 		m.Warnings = append(m.Warnings, r.Warnings...)
 		m.Files = append(m.Files, r.Files...)
 		if len(m.Collections) == 0 {
@@ -147,7 +159,7 @@ func watch(ctx context.Context, t Target, read func(at time.Duration) error) err
 	if t.Begun != nil {
 		t.Begun()
 	}
-	tick := time.NewTicker(cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery)))
+	tick := time.NewTicker(t.every())
 	defer tick.Stop()
 	for {
 		select {

@@ -69,7 +69,7 @@ type promWatch struct {
 	asked []string
 	keep  map[string]bool // names at the beginning of lines that are of use
 	lines bytes.Buffer
-	names []string // of all families of the first page, if not all that is asked for was there
+	names []string // of all families of the latest page, as long as not all that is asked for was seen
 }
 
 func newPromWatch(asked []string) *promWatch {
@@ -89,7 +89,7 @@ func (w *promWatch) read(at time.Duration, page []byte) error {
 		return err
 	}
 	w.sample(at, numbers)
-	if at == 0 && slices.ContainsFunc(w.asked, func(name string) bool { return !w.has(name) }) {
+	if slices.ContainsFunc(w.asked, func(name string) bool { return !w.has(name) && !w.has(name+"_count") }) {
 		w.names = families(page)
 	}
 	return nil

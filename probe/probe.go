@@ -1,6 +1,6 @@
 // Package probe watches a running Go service: the kernel's view in /proc, the
-// runtime's view in its metrics, and what the collector says of each cycle on
-// standard error.
+// runtime's view in its metrics, what the collector says of each cycle on
+// standard error, and what the service itself publishes.
 //
 // It owns the reading and the parsing, and nothing else: it starts no process,
 // no goroutine and no load, and it knows no file of the run directory. Every
@@ -92,7 +92,8 @@ func Named(name string) (Probe, bool) {
 
 // trust is the order in which probes are believed about a metric that several
 // of them report: the runtime counts exactly, gctrace rounds to two digits and
-// whole MiB, and the kernel does not know what a collection is.
+// whole MiB, and the kernel does not know what a collection is. What a service
+// publishes of it comes late, and of Prometheus in coarse steps.
 var trust = []string{"runtime", "gctrace", "proc", "expvar", "prometheus", dyno.ForProfile, dyno.ForTrace}
 
 // fewCycles is below how many the ends of the window matter too much.
@@ -101,7 +102,7 @@ const fewCycles = 3
 // Merge makes one reading of those of several probes, by their names.
 //
 // Where probes report the same metric the runtime's is taken, then gctrace's,
-// then proc's; but stw-max-sec and stw-total-sec are gctrace's first, since the
+// then proc's, expvar's and prometheus's; but stw-max-sec and stw-total-sec are gctrace's first, since the
 // runtime keeps its pauses in buckets that are 25 % wide. gc-cpu-frac is added
 // where it makes sense: not of fewer than fewCycles, as a cycle's time counts when
 // it ends, and not if it would be above 1: the runtime takes the time of its

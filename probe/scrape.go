@@ -28,7 +28,7 @@ const (
 	// The pages of the two ends tell what grew over the window: for them there
 	// is more time than for the others, which may be missed.
 	endTime   = 5 * time.Second
-	leastTime = 100 * time.Millisecond
+	leastTime = 500 * time.Millisecond
 )
 
 // scrape hands the page at a URL to read at once, every t.Every, and when ctx
@@ -83,17 +83,23 @@ func (s *scraper) fetch(end bool) ([]byte, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	s.page.Reset()
-	n, err := io.Copy(&s.page, io.LimitReader(resp.Body, pageMost+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case resp.StatusCode != http.StatusOK:
+	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s (consider: the path where the service publishes it)", resp.Status)
-	case n > pageMost:
-		return nil, fmt.Errorf("the page has more than %d MiB", pageMost>>20)
+	}
+	if err := readPage(&s.page, resp.Body, pageMost); err != nil {
+		return nil, err
 	}
 	return s.page.Bytes(), nil
+}
+
+// readPage reads a page of a bounded size.
+func readPage(to *bytes.Buffer, r io.Reader, most int64) error {
+	to.Reset()
+	n, err := io.Copy(to, io.LimitReader(r, most+1))
+	if err == nil && n > most {
+		err = fmt.Errorf("the page has more than %d bytes", most)
+	}
+	return err
 }
 
 // warnings are the doubts that pages which were not had leave.

@@ -105,6 +105,13 @@ func observe(r *dyno.Result, saw probe.Reading, sent int64) {
 			add(r, m.Name, v)
 		}
 	}
+	for _, v := range saw.Own {
+		if _, taken := dyno.MetricByName(v.Metric); taken {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the service's own %s is left out: dyno has a metric of that name", v.Metric))
+			continue
+		}
+		add(r, v.Metric, v.Value)
+	}
 	if sent == 0 {
 		return
 	}

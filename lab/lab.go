@@ -8,6 +8,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ type Lab struct {
 	Probe func(name string) (probe.Probe, bool)
 	// RSS is probe.RSS; nil means that idle memory is not read.
 	RSS func(pid int) (float64, error)
+	// Memory tells how many bytes of memory are left here, and of how many: of the
+	// machine or of a control group that limits it. Nil means that nobody minds.
+	Memory func() (left, total float64, err error)
 	// Dir makes the directory for the files of trial n.
 	Dir func(n int) (string, error)
 	// Keep stores the single requests of trial n; nil means that they are not
@@ -54,7 +58,8 @@ type Lab struct {
 
 // A Running is a subject that is ready for load. Stop ends it and everything it
 // started; Done is closed when it has ended, and Err says why if it did so by
-// itself. All three are nil for a service that dyno did not start.
+// itself. Kill ends the subject itself at once; Stop has to follow. All four are
+// nil for a service that dyno did not start.
 type Running struct {
 	Base     string        // scheme and address, such as http://127.0.0.1:8080
 	Target   probe.Target  // Every and Begun are filled in by the lab
@@ -64,6 +69,7 @@ type Running struct {
 	Done     <-chan struct{}
 	Err      func() error
 	Stop     func() error
+	Kill     func()
 }
 
 // Check finds the mistakes in a plan that the hands would find too late: in the
@@ -153,17 +159,24 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result, kept *scratch) (err err
 	if err := kept.open(l, t, dir); err != nil {
 		return err
 	}
+	ctx, guard, unguard, err := l.guardMemory(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(unguard(), err) }()
 	meter.Enter("start")
 	running, err := l.Start(ctx, t, dir)
 	if err != nil {
 		return err
 	}
+	guard.ready(running)
 	r.Subject, r.Warnings = running.What, running.Warnings
 	if running.Ready > 0 {
 		add(r, "ready-sec", running.Ready.Seconds())
 	}
 	if running.Stop != nil {
 		defer func() {
+			unguard() // which may be killing the subject
 			stopped := running.Stop()
 			// A subject that ended by itself fails its trial, be it after
 			// the last answer; and its own error is the better one.

@@ -296,3 +296,16 @@ type badProbe struct{}
 func (badProbe) Watch(context.Context, probe.Target) (probe.Reading, error) {
 	return probe.Reading{}, errors.New("no /proc here")
 }
+
+// What a service publishes under names of its own is shown beside the metrics,
+// and does not pass for one of them.
+func TestOwnMetrics(t *testing.T) {
+	r := new(dyno.Result)
+	observe(r, probe.Reading{Own: dyno.Values{{Metric: "jobs_total", Value: 3}, {Metric: "threads", Value: 4}}}, 0)
+	if v, ok := r.Values.Get("jobs_total"); !ok || v != 3 || len(r.Values) != 1 {
+		t.Errorf("values %v", r.Values)
+	}
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "threads is left out") {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}

@@ -42,10 +42,11 @@ func Open() (l *Lab, release func() error, err error) {
 		Start: func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
 			return start(ctx, builder, t, dir)
 		},
-		Load:  load.Run,
-		Tool:  subject.RunTool,
-		Probe: probe.Named,
-		RSS:   probe.RSS,
+		Load:   load.Run,
+		Tool:   subject.RunTool,
+		Probe:  probe.Named,
+		RSS:    probe.RSS,
+		Memory: memory(),
 	}
 	return l, builder.Close, nil
 }
@@ -83,6 +84,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 			p.Stop(stopGrace)
 			return out.close()
 		},
+		Kill: func() { p.Stop(0) },
 	}, nil
 }
 

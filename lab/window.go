@@ -45,9 +45,10 @@ func (w *window) open(ctx context.Context) error {
 	t := &w.result.Trial
 	w.target.Every = t.Probes.Every.Or(dyno.DefaultEvery)
 	w.target.Expvar, w.target.Prometheus, w.target.Pprof = w.where(t.Probes.Expvar), w.where(t.Probes.Prometheus), w.where(t.Probes.Pprof)
+	w.target.Insecure = t.Load.Insecure
 	w.target.Metrics, w.target.Profile, w.target.Length = t.Probes.Metrics, t.Profile, time.Duration(t.Trace)
 
-	if w.target.Every < often && w.target.PID != 0 {
+	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
 		w.result.Warnings = append(w.result.Warnings, fmt.Sprintf(
 			"probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every))
 	}

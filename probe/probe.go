@@ -1,6 +1,6 @@
 // Package probe watches a running Go service: the kernel's view in /proc, the
-// runtime's view in its metrics, and what the collector says of each cycle on
-// standard error.
+// runtime's view in its metrics, what the collector says of each cycle on
+// standard error, and what the service itself publishes.
 //
 // It owns the reading and the parsing, and nothing else: it starts no process,
 // no goroutine and no load, and it knows no file of the run directory. Every
@@ -32,9 +32,15 @@ type Target struct {
 	// need them.
 	Expvar, Prometheus, Pprof string
 	Metrics                   []string // of Prometheus that are wanted beside go_* and process_*
+	Insecure                  bool     // certificates of https are not checked
 
 	Profile []string      // of dyno.ProfileNames: what profile takes
 	Length  time.Duration // of what trace takes
+}
+
+// every is the time between samples.
+func (t *Target) every() time.Duration {
+	return cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 }
 
 // A Reading is what a probe saw. Values are of the whole window, Series of its
@@ -42,6 +48,7 @@ type Target struct {
 // by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec.
 type Reading struct {
 	Values   dyno.Values
+	Own      dyno.Values // of the same kind, under the names that the service itself gives them
 	Series   []dyno.Series
 	Warnings []string // doubts that the reader of the result must see
 
@@ -75,13 +82,18 @@ func Named(name string) (Probe, bool) {
 		return gctrace{}, true
 	case "runtime":
 		return runtimeProbe{}, true
+	case "expvar":
+		return expvarProbe{}, true
+	case "prometheus":
+		return prometheusProbe{}, true
 	}
 	return nil, false
 }
 
 // trust is the order in which probes are believed about a metric that several
 // of them report: the runtime counts exactly, gctrace rounds to two digits and
-// whole MiB, and the kernel does not know what a collection is.
+// whole MiB, and the kernel does not know what a collection is. What a service
+// publishes of it comes late, and of Prometheus in coarse steps.
 var trust = []string{"runtime", "gctrace", "proc", "expvar", "prometheus", dyno.ForProfile, dyno.ForTrace}
 
 // fewCycles is below how many the ends of the window matter too much.
@@ -90,7 +102,7 @@ const fewCycles = 3
 // Merge makes one reading of those of several probes, by their names.
 //
 // Where probes report the same metric the runtime's is taken, then gctrace's,
-// then proc's; but stw-max-sec and stw-total-sec are gctrace's first, since the
+// then proc's, expvar's and prometheus's; but stw-max-sec and stw-total-sec are gctrace's first, since the
 // runtime keeps its pauses in buckets that are 25 % wide. gc-cpu-frac is added
 // where it makes sense: not of fewer than fewCycles, as a cycle's time counts when
 // it ends, and not if it would be above 1: the runtime takes the time of its
@@ -116,6 +128,7 @@ func Merge(readings map[string]Reading) Reading {
 				m.Series = append(m.Series, s)
 			}
 		}
+		m.Own = append(m.Own, r.Own...)
 		m.Warnings = append(m.Warnings, r.Warnings...)
 		m.Files = append(m.Files, r.Files...)
 		if len(m.Collections) == 0 {
@@ -147,7 +160,7 @@ func watch(ctx context.Context, t Target, read func(at time.Duration) error) err
 	if t.Begun != nil {
 		t.Begun()
 	}
-	tick := time.NewTicker(cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery)))
+	tick := time.NewTicker(t.every())
 	defer tick.Stop()
 	for {
 		select {

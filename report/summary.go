@@ -32,6 +32,7 @@ func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
 	s.overview()
 	s.latency()
 	s.steps()
+	s.service()
 	s.histogram()
 	s.slowest()
 	s.errors()
@@ -206,6 +207,30 @@ func (s *summary) steps() {
 		g.rows = append(g.rows, row{cells: cs})
 	}
 	if len(g.rows) > 1 {
+		s.WriteByte('\n')
+		g.text(&s.Builder, s.color)
+	}
+}
+
+// service is what the service tells of itself.
+func (s *summary) service() {
+	names := []string{
+		"cpu-sec/req", "alloc-B/req", "allocs/req", "gc-cycles", "req/gc", "stw-total-sec", "heap-alloc-B", "sys-B", "total-alloc-B", "gc-total",
+		"rss-peak-B", "rss-mean-B", "threads", "goroutines",
+	}
+	for _, v := range s.Values {
+		if _, known := dyno.MetricByName(v.Metric); !known {
+			names = append(names, v.Metric)
+		}
+	}
+	g := grid{cols: []column{{left: true}, {}, {left: true}}, head: [][]string{{"Service", "", ""}}}
+	for _, name := range names {
+		if _, ok := s.Values.Get(name); ok {
+			label, _ := unitOf(name)
+			g.rows = append(g.rows, row{cells: slices.Concat(cells(clean(label)), s.time(name))})
+		}
+	}
+	if len(g.rows) > 0 {
 		s.WriteByte('\n')
 		g.text(&s.Builder, s.color)
 	}

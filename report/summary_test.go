@@ -154,6 +154,25 @@ func TestSummary(t *testing.T) {
 
 // TestSummaryWidth: no line is longer than the terminal is wide, nor ends in a
 // space; color changes nothing but the color; control characters stay out.
+// What the service tells of itself has a part of its own, with its own names.
+func TestSummaryService(t *testing.T) {
+	r := loaded([]time.Duration{time.Millisecond}, 0, 0)
+	text := func() string {
+		var b strings.Builder
+		if err := Summary(&b, r, nil, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if strings.Contains(text(), "Service") {
+		t.Error("nothing is told under Service")
+	}
+	r.Values = append(r.Values, dyno.Value{Metric: "rss-peak-B", Value: 3 << 20}, dyno.Value{Metric: "jobs_total", Value: 305})
+	if got := text(); !strings.Contains(got, "\nService\nrss-peak    3.000  MiB\njobs_total    305\n") {
+		t.Error(got)
+	}
+}
+
 func TestSummaryWidth(t *testing.T) {
 	rs := summaries()
 	hostile := loaded(even(10), 2, 0)

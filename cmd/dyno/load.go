@@ -23,13 +23,15 @@ a subject of its own. Latency is measured from when a request was due, so that
 with a rate a stall of the service is seen by every request that it delayed.
 One trial is reported as load testers do: rate, throughput, bytes, percentiles,
 histogram, status codes, errors and the slowest requests; several, by --repeat
-or --vary, as run does. Without --out nothing is written.
+or --vary, as run does. Without --out nothing is written. Of a service that
+publishes expvar or Prometheus metrics, memory, CPU and collections are told too.
 
     dyno load http://127.0.0.1:8080/ -c 50 -d 10s
     dyno load http://127.0.0.1:8080/search -r 500/s -d 30s --json
     dyno load http://127.0.0.1:8080/search -r 500/s --format hgrm > latency.hgrm
     dyno load -f dyno.yaml http://127.0.0.1:8080     the steps of a plan
     dyno load --targets targets.txt -r 100/s         vegeta's file of requests
+    dyno load http://127.0.0.1:8080/ --expvar /debug/vars --prometheus /metrics
     dyno load http://127.0.0.1:8080/ --vary load.rate=200/s,400/s --repeat 6`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,6 +79,7 @@ or --vary, as run does. Without --out nothing is written.
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	p.loadFlags(fs)
+	p.publishedFlags(fs)
 	o.flags(fs, "default: nothing is written")
 	return cmd
 }
@@ -95,8 +98,8 @@ func onlyLoads(p *planFlags) error {
 	return nil
 }
 
-// loadOnly leaves of what a plan varies the load and the arguments that it uses:
-// the service runs already.
+// loadOnly leaves of what a plan varies the load and the arguments that it uses,
+// as the service runs already, and no trials of profiles and traces.
 func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 	kept := func(factor string) bool {
 		arg, ok := strings.CutPrefix(factor, "arg.")
@@ -126,4 +129,8 @@ func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 		}
 	}
 	e.Settings = settings
+	if len(e.Profile) > 0 || e.Trace > 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: no profile or trace is taken: load is without what they are for (consider: dyno run)")
+		e.Profile, e.ProfileRepeats, e.Trace = nil, 0, 0
+	}
 }

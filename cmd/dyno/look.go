@@ -20,13 +20,22 @@ func (p *planFlags) lookFlags(fs *pflag.FlagSet) {
 	p.flag(fs, "trace", "", "time", "take an execution trace of this length, in a trial of its own", func(e *dyno.Experiment, v string) error {
 		return positive(v, &e.Trace)
 	})
+	p.flag(fs, "pprof", "", "path", "where the service has net/http/pprof, such as /debug/pprof (default: the injected probe)", func(e *dyno.Experiment, v string) error {
+		e.Probes.Pprof = v
+		return nil
+	})
+	p.publishedFlags(fs)
+}
+
+// publishedFlags are those of what a service tells of itself, for run and load
+// alike.
+func (p *planFlags) publishedFlags(fs *pflag.FlagSet) {
 	for _, source := range []struct {
 		name, help string
 		to         func(*dyno.Probes) *string
 	}{
 		{"expvar", "where the service publishes expvar, such as /debug/vars", func(p *dyno.Probes) *string { return &p.Expvar }},
 		{"prometheus", "where it publishes Prometheus metrics, such as /metrics", func(p *dyno.Probes) *string { return &p.Prometheus }},
-		{"pprof", "where it has net/http/pprof, such as /debug/pprof (default: the injected probe)", func(p *dyno.Probes) *string { return &p.Pprof }},
 	} {
 		p.flag(fs, source.name, "", "path", source.help, func(e *dyno.Experiment, v string) error { *source.to(&e.Probes) = v; return nil })
 	}

@@ -37,6 +37,9 @@ type Lab struct {
 	Probe func(name string) (probe.Probe, bool)
 	// RSS is probe.RSS; nil means that idle memory is not read.
 	RSS func(pid int) (float64, error)
+	// Knobs is probe.OpenKnobs, and CPU is probe.CPU: what slices need.
+	Knobs func(pid int, socket string) (Knobs, error)
+	CPU   func(pid int) (float64, error)
 	// Dir makes the directory for the files of trial n.
 	Dir func(n int) (string, error)
 	// Keep stores the single requests of trial n; nil means that they are not
@@ -106,6 +109,9 @@ func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 // under way without a result, or if sink returns an error. PrepareAll comes
 // before.
 func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+	if e.Slice > 0 {
+		return l.runSlices(ctx, e, sink)
+	}
 	for _, t := range e.Trials() {
 		if l.Skip != nil && l.Skip(t.N) {
 			continue

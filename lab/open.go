@@ -46,6 +46,8 @@ func Open() (l *Lab, release func() error, err error) {
 		Tool:  subject.RunTool,
 		Probe: probe.Named,
 		RSS:   probe.RSS,
+		Knobs: func(pid int, socket string) (Knobs, error) { return probe.OpenKnobs(pid, socket) },
+		CPU:   probe.CPU,
 	}
 	return l, builder.Close, nil
 }

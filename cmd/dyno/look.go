@@ -20,6 +20,9 @@ func (p *planFlags) lookFlags(fs *pflag.FlagSet) {
 	p.flag(fs, "trace", "", "time", "take an execution trace of this length, in a trial of its own", func(e *dyno.Experiment, v string) error {
 		return positive(v, &e.Trace)
 	})
+	p.flag(fs, "slice", "", "time", "compare the levels of GOGC, GOMEMLIMIT or GOMAXPROCS by turns in one process, each for so long, instead of in launches", func(e *dyno.Experiment, v string) error {
+		return positive(v, &e.Slice)
+	})
 	for _, source := range []struct {
 		name, help string
 		to         func(*dyno.Probes) *string

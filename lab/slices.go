@@ -101,7 +101,6 @@ func (s *slicer) trial(ctx context.Context) *dyno.Result {
 		begin, end := o.Begin, o.End
 		var cutting sync.WaitGroup
 		var stop context.CancelFunc
-		o.Second = nil // latency is of no slice
 		o.Begin = func(ctx context.Context) error {
 			if err := begin(ctx); err != nil {
 				return err
@@ -206,7 +205,11 @@ func (s *slicer) look(m *load.Meter) (k look, err error) {
 func (s *slicer) result(t dyno.Trial, from, to look) *dyno.Result {
 	r := &dyno.Result{Trial: t, Start: from.at, Elapsed: to.at.Sub(from.at)}
 	r.Sent.Requests = to.done - from.done
-	if r.Sent.Requests == 0 {
+	switch {
+	case r.Elapsed < (time.Duration(s.e.Slice)-s.e.Settle())/2:
+		r.Err = fmt.Sprintf("dyno came late, so that %v of the slice were left (consider: less load on the machine)", r.Elapsed.Round(time.Millisecond))
+		return r
+	case r.Sent.Requests == 0:
 		r.Err = "no request was answered in the slice (consider: a longer slice)"
 		return r
 	}

@@ -204,7 +204,7 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, sink func(*
 	defer p.close()
 	hands.Watch = p.begin
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
-		if e.Slice == 0 || r.Err != "" {
+		if e.Slice == 0 {
 			p.end(r)
 		}
 		return sink(r)

@@ -161,6 +161,9 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: nothing is left to do")
 		return finish(cmd, dir, o, nil)
 	}
+	if dir.Run.Plan.Slice > 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: all slices are measured anew, as those of two processes cannot be compared")
+	}
 	return measureInto(cmd, dir.Run.Plan, o, func() (*store.Dir, error) { return dir, nil })
 }
 

@@ -29,7 +29,7 @@ type Experiment struct {
 	Subject  Subject   `json:"subject,omitzero"`
 	Factors  Factors   `json:"vary,omitempty"`     // crossed; none means one setting, ""
 	Settings []Setting `json:"settings,omitempty"` // listed instead of crossed; the first is the baseline
-	Repeats  int       `json:"repeat,omitempty"`   // blocks; 0 means DefaultRepeats
+	Repeats  int       `json:"repeat,omitempty"`   // blocks; 0 means DefaultRepeats, of slices DefaultPairs
 	Seed     uint64    `json:"seed,omitempty"`     // orders the trials
 	Load     Load      `json:"load,omitzero"`
 	Probes   Probes    `json:"probes,omitzero"`
@@ -39,6 +39,8 @@ type Experiment struct {
 	Profile        []string `json:"profile,omitempty"`        // of ProfileNames: taken over the window of further trials of every setting
 	ProfileRepeats int      `json:"profile_repeat,omitempty"` // blocks of those trials; 0 means Repeats
 	Trace          Duration `json:"trace,omitempty"`          // length of an execution trace, in one more trial of every setting; 0 means none
+
+	Slice Duration `json:"slice,omitempty"` // trials are slices of one launch, each so long; 0 means that each is a launch
 
 	Negligible *Fraction `json:"negligible,omitempty"` // changes smaller than this are "same"; nil means DefaultNegligible
 }
@@ -223,6 +225,9 @@ func (l Load) Resolved() Load {
 func (e Experiment) Resolved() Experiment {
 	if e.Repeats == 0 {
 		e.Repeats = DefaultRepeats
+		if e.Slice > 0 {
+			e.Repeats = DefaultPairs
+		}
 	}
 	if e.Negligible == nil {
 		e.Negligible = fraction(DefaultNegligible)
@@ -235,6 +240,9 @@ func (e Experiment) Resolved() Experiment {
 	}
 	given := e.Load
 	e.Load = given.Resolved()
+	if e.Slice > 0 {
+		e.Load.Duration = e.sliced()
+	}
 	// What the levels decide is resolved in each trial.
 	rate := e.varies("load.rate")
 	if rate {

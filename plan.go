@@ -31,7 +31,7 @@ func ParsePlan(file string, src []byte) (*Experiment, error) {
 	}
 	checked := *e
 	if checked.Subject.String() == "" {
-		checked.Subject.Binary = "given otherwise"
+		checked.Subject.Package = "given otherwise"
 	}
 	if err := checked.check(); err != nil {
 		return nil, d.locate(err)
@@ -68,6 +68,7 @@ func (d *decoder) experiment(e *Experiment) {
 		"profile":        d.texts(&e.Profile),
 		"profile_repeat": d.count(&e.ProfileRepeats),
 		"trace":          d.positive(&e.Trace),
+		"slice":          d.positive(&e.Slice),
 		"limits":         d.unsupported,
 		"thresholds":     d.unsupported,
 	})

@@ -12,7 +12,8 @@ import (
 )
 
 // A Trial is one launch of the subject under one setting, with one load. The
-// levels of the setting are applied to Subject and Load already.
+// levels of the setting are applied to Subject and Load already. In an experiment with a
+// Slice it is a part of the one launch of all settings, under the first one's levels.
 type Trial struct {
 	N       int // position in the plan, from 1
 	Block   int // which repeat, from 1
@@ -46,17 +47,22 @@ func (e *Experiment) Levels() []Setting {
 }
 
 // Trials writes the plan out. Each repeat is a block that holds every setting
-// once, shuffled, so that drift of the machine falls on all settings alike.
+// once, shuffled, so that drift of the machine falls on all settings alike; of
+// slices every other block is the one before it backwards.
 // The same seed gives the same order. Trials of profiles and traces come after
 // those that are compared, and do not change these. The experiment must have
 // passed Check.
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
 	rng := rand.New(rand.NewPCG(e.Seed, 0))
+	order := func(int) []int { return rng.Perm(len(settings)) }
+	if e.Slice > 0 {
+		order = mirrored(rng, len(settings))
+	}
 	var trials []Trial
 	blocks := func(n int, purpose string) {
 		for block := 1; block <= n; block++ {
-			for _, i := range rng.Perm(len(settings)) {
+			for _, i := range order(block) {
 				t, err := e.trial(settings[i])
 				if err != nil {
 					panic("dyno: Trials of an experiment that was not checked: " + err.Error())
@@ -92,7 +98,14 @@ func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repe
 func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	all := e.Resolved()
 	t := Trial{Setting: s, Subject: all.Subject, Load: e.Load, Probes: all.Probes}
+	if e.Slice > 0 { // one launch, under the first level
+		t.Load.Duration = e.sliced()
+		s = e.Levels()[0]
+	}
 	for _, l := range s {
+		if e.Slice > 0 && l.Factor == ProbesFactor {
+			continue
+		}
 		if err := t.apply(l); err != nil {
 			return t, planErrorf("%v", err).of("vary", l.Factor)
 		}
@@ -131,6 +144,9 @@ func (e *Experiment) check() *PlanError {
 		return planErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
 	}
 	if err := e.checkFactors(); err != nil {
+		return err
+	}
+	if err := e.checkSlice(); err != nil {
 		return err
 	}
 	seen := map[string]bool{}

@@ -41,6 +41,9 @@ type Lab struct {
 	// Memory tells how many bytes of memory are left here, and of how many: of the
 	// machine or of a control group that limits it. Nil means that nobody minds.
 	Memory func() (left, total float64, err error)
+	// Knobs is probe.OpenKnobs, and CPU is probe.CPU: what slices need.
+	Knobs func(pid int, socket string) (Knobs, error)
+	CPU   func(pid int) (float64, error)
 	// Dir makes the directory for the files of trial n.
 	Dir func(n int) (string, error)
 	// Keep stores the single requests of trial n; nil means that they are not
@@ -112,6 +115,9 @@ func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 // under way without a result, or if sink returns an error. PrepareAll comes
 // before.
 func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+	if e.Slice > 0 {
+		return l.runSlices(ctx, e, sink)
+	}
 	for _, t := range e.Trials() {
 		if l.Skip != nil && l.Skip(t.N) {
 			continue

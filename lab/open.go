@@ -42,11 +42,13 @@ func Open() (l *Lab, release func() error, err error) {
 		Start: func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
 			return start(ctx, builder, t, dir)
 		},
+		Memory: memory(),
 		Load:   load.Run,
 		Tool:   subject.RunTool,
 		Probe:  probe.Named,
 		RSS:    probe.RSS,
-		Memory: memory(),
+		Knobs:  func(pid int, socket string) (Knobs, error) { return probe.OpenKnobs(pid, socket) },
+		CPU:    probe.CPU,
 	}
 	return l, builder.Close, nil
 }

@@ -27,6 +27,11 @@ type Target struct {
 	Every  time.Duration // between samples; 0 means dyno.DefaultEvery
 	Begun  func()        // called once, when the first reading is done; may be nil
 
+	// Hold is called before each reading but the first and the last, and returns
+	// when the probe may read, or ctx ends; nil never waits. So what watching
+	// costs can be told from what its two ends cost.
+	Hold func(ctx context.Context)
+
 	// Where the service itself publishes what it knows: URLs, "" where it does
 	// not; expvar, prometheus, and of profile and trace those without a Socket
 	// need them.
@@ -167,6 +172,12 @@ func watch(ctx context.Context, t Target, read func(at time.Duration) error) err
 		case <-ctx.Done():
 			return read(time.Since(start))
 		case <-tick.C:
+			if t.Hold != nil {
+				t.Hold(ctx)
+			}
+			if ctx.Err() != nil {
+				continue // the last reading is the next
+			}
 			if err := read(time.Since(start)); err != nil {
 				return err
 			}

@@ -43,8 +43,10 @@ func (d *Dir) Add(r *dyno.Result) error {
 
 func (d *Dir) add(r *dyno.Result) error {
 	dir := d.trialDir(r.Trial.N)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
+	if r.Latency != nil || len(r.Series) > 0 { // else what has files has its directory already
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
 	}
 	if err := addLatency(filepath.Join(dir, latencyFile), r); err != nil {
 		return err
@@ -55,7 +57,7 @@ func (d *Dir) add(r *dyno.Result) error {
 		}
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	r.Files = nil

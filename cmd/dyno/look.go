@@ -24,6 +24,9 @@ func (p *planFlags) lookFlags(fs *pflag.FlagSet) {
 		e.Probes.Pprof = v
 		return nil
 	})
+	p.flag(fs, "slice", "", "time", "compare the levels of GOGC, GOMEMLIMIT or GOMAXPROCS by turns in one process, each for so long, instead of in launches", func(e *dyno.Experiment, v string) error {
+		return positive(v, &e.Slice)
+	})
 	p.publishedFlags(fs)
 }
 

@@ -197,11 +197,16 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, sink func(*
 			done++
 		}
 	}
+	if e.Slice > 0 { // one launch, and results when it is over
+		total, done = 1, 0
+	}
 	p := newProgress(cmd.ErrOrStderr(), total, done)
 	defer p.close()
 	hands.Watch = p.begin
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
-		p.end(r)
+		if e.Slice == 0 {
+			p.end(r)
+		}
 		return sink(r)
 	})
 }
@@ -230,8 +235,12 @@ func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 			how += "; " + l.Factor + " is varied"
 		}
 	}
+	about := []string{what, how}
+	if e.Slice > 0 {
+		about = append(about, e.Slices())
+	}
 	return analysis.Options{
-		Name: e.Name, About: []string{what, how},
+		Name: e.Name, About: about,
 		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(),
 	}
 }

@@ -22,7 +22,7 @@ import (
 func newRun() *cobra.Command {
 	var p planFlags
 	var o outFlags
-	var print bool
+	var print, overhead bool
 	var resume string
 	cmd := &cobra.Command{
 		Use:   "run [TARGET] [flags] [-- ARGUMENT...]",
@@ -41,6 +41,8 @@ address, of which the port is also in the environment variable PORT.
     dyno run ./cmd/server --vary GOGC=100,50,200 --path /search -- -addr '{{.Addr}}'
     dyno run ./cmd/server --vary rev=main,HEAD -c 8 -n 20000 --repeat 10
     dyno run -f dyno.yaml --vary go=1.25.5,1.26.8
+    dyno run ./cmd/server --vary GOGC=100,200 --slice 4s
+    dyno run -f dyno.yaml --overhead
     dyno run --resume dyno-runs/server-20261121-101500
 
 KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...),
@@ -74,6 +76,16 @@ quoted, flags with spaces too: --vary 'build="-tags=a,b",-pgo=off'.`,
 					return err
 				}
 			}
+			if overhead {
+				if !cmd.Flags().Changed("repeat") {
+					e.Repeats = 0 // a plan's is of launches
+				}
+				costs, err := e.Overhead()
+				if err != nil {
+					return err
+				}
+				e = &costs
+			}
 			if err := p.check(e); err != nil {
 				return err
 			}
@@ -89,6 +101,7 @@ quoted, flags with spaces too: --vary 'build="-tags=a,b",-pgo=off'.`,
 	p.subjectFlags(fs)
 	p.lookFlags(fs)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
+	fs.BoolVar(&overhead, "overhead", false, "measure what the probes cost the subject: the baseline without and with them, by turns in one process")
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
 	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")
 	return cmd
@@ -147,6 +160,9 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 		defer dir.Close()
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: nothing is left to do")
 		return finish(cmd, dir, o, nil)
+	}
+	if dir.Run.Plan.Slice > 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: all slices are measured anew, as those of two processes cannot be compared")
 	}
 	return measureInto(cmd, dir.Run.Plan, o, func() (*store.Dir, error) { return dir, nil })
 }

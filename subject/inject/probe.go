@@ -25,6 +25,7 @@ import (
 	dynoProbeTrace "runtime/trace"
 	dynoProbeStrconv "strconv"
 	dynoProbeStrings "strings"
+	dynoProbeSync "sync"
 	dynoProbeAtomic "sync/atomic"
 	dynoProbeTime "time"
 )
@@ -40,7 +41,7 @@ func init() {
 		dynoProbeOS.Stderr.WriteString("dyno probe: " + err.Error() + "\n")
 		return
 	}
-	dynoProbeTick(&dynoProbeSentinel{})
+	dynoProbeArm(true)
 	go dynoProbeServe(l)
 }
 
@@ -55,7 +56,32 @@ var (
 	dynoProbeLiveCount dynoProbeAtomic.Uint64                                     // cycles
 )
 
+// dynoProbeTicking says whether a sentinel is wanted, and whether there is one.
+var dynoProbeTicking struct {
+	dynoProbeSync.Mutex
+	on, armed bool
+}
+
+// dynoProbeArm turns the reading of each cycle on or off, and says what it was.
+func dynoProbeArm(on bool) (before bool) {
+	t := &dynoProbeTicking
+	t.Lock()
+	defer t.Unlock()
+	before, t.on = t.on, on
+	if on && !t.armed {
+		t.armed = true
+		dynoProbeRuntime.SetFinalizer(&dynoProbeSentinel{}, dynoProbeTick)
+	}
+	return before
+}
+
 func dynoProbeTick(s *dynoProbeSentinel) {
+	t := &dynoProbeTicking
+	t.Lock()
+	defer t.Unlock()
+	if t.armed = t.on; !t.on {
+		return
+	}
 	dynoProbeMetrics.Read(dynoProbeLive)
 	if v := dynoProbeLive[0].Value; v.Kind() == dynoProbeMetrics.KindUint64 && v.Uint64() > 0 {
 		dynoProbeLiveSum.Add(v.Uint64())
@@ -160,6 +186,8 @@ func (c *dynoProbeConn) answer(line []byte) error {
 		dynoProbeRuntime.GC()
 	case "free":
 		dynoProbeDebug.FreeOSMemory()
+	case "set":
+		return c.set(args[1:])
 	case "profile":
 		return c.profile(args[1:])
 	case "cpu":
@@ -169,6 +197,39 @@ func (c *dynoProbeConn) answer(line []byte) error {
 	default:
 		return dynoProbeErrors.New("unknown command " + dynoProbeStrconv.Quote(args[0]))
 	}
+	return nil
+}
+
+// set turns what can be turned while the service runs, and answers what it was.
+func (c *dynoProbeConn) set(args []string) error {
+	if len(args) != 2 {
+		return dynoProbeErrors.New("set: want a name and a value")
+	}
+	on, off := args[1] == "on", args[1] == "off"
+	v, err := dynoProbeStrconv.ParseInt(args[1], 10, 64)
+	if err != nil && !on && !off {
+		return err
+	}
+	before := int64(0)
+	switch {
+	case args[0] == "gogc" && off:
+		before = int64(dynoProbeDebug.SetGCPercent(-1))
+	case args[0] == "gogc" && !on:
+		before = int64(dynoProbeDebug.SetGCPercent(int(v)))
+	case args[0] == "memlimit" && off:
+		before = dynoProbeDebug.SetMemoryLimit(1<<63 - 1)
+	case args[0] == "memlimit" && !on && v >= 0:
+		before = dynoProbeDebug.SetMemoryLimit(v)
+	case args[0] == "procs" && v > 0:
+		before = int64(dynoProbeRuntime.GOMAXPROCS(int(v)))
+	case args[0] == "tick" && (on || off):
+		if dynoProbeArm(on) {
+			before = 1
+		}
+	default:
+		return dynoProbeErrors.New("set: bad value " + dynoProbeStrconv.Quote(args[1]) + " of " + args[0])
+	}
+	c.body = dynoProbeStrconv.AppendInt(c.body, before, 10)
 	return nil
 }
 

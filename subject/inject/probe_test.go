@@ -8,6 +8,7 @@ import (
 	"net"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,6 +81,10 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ command, want string }{
+		{"set gogc x", "invalid syntax"},
+		{"set procs 0", `bad value "0" of procs`},
+		{"set pitch 440", "of pitch"},
+		{"set gogc", "a name and a value"},
 		{"profile nosuch", `unknown profile "nosuch"`},
 		{"profile", "no name"},
 		{"cpu x", "seconds"},
@@ -184,7 +189,7 @@ func TestExactCountsAllocations(t *testing.T) {
 
 // Each collection adds what it found live.
 func TestLiveOfEachCollection(t *testing.T) {
-	dynoProbeTick(&dynoProbeSentinel{})
+	dynoProbeArm(true)
 	before := dynoProbeLiveCount.Load()
 	for i := uint64(1); i <= 3; i++ {
 		runtime.GC()
@@ -201,5 +206,57 @@ func TestLiveOfEachCollection(t *testing.T) {
 	}
 	if dynoProbeLiveSum.Load()/dynoProbeLiveCount.Load() < 10_000 {
 		t.Errorf("live heap of %d bytes", dynoProbeLiveSum.Load()/dynoProbeLiveCount.Load())
+	}
+}
+
+// What is set takes effect, and the answer is what it was.
+func TestSet(t *testing.T) {
+	rw := dial(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	debug.SetGCPercent(100)
+	for _, test := range []struct{ command, want string }{
+		{"set gogc 37", "100"},
+		{"set gogc off", "37"},
+		{"set gogc 100", "-1"},
+		{"set memlimit 1073741824", "9223372036854775807"},
+		{"set memlimit off", "1073741824"},
+		{"set procs " + strconv.Itoa(runtime.GOMAXPROCS(0)), strconv.Itoa(runtime.GOMAXPROCS(0))},
+	} {
+		if got, err := ask(t, rw, test.command); err != nil || got != test.want {
+			t.Errorf("%s: %q, %v; want %q", test.command, got, err, test.want)
+		}
+	}
+}
+
+// Turned off, no collection is read; turned on again, each is, once.
+func TestTickOffAndOn(t *testing.T) {
+	rw := dial(t)
+	set := func(v string) {
+		t.Helper()
+		if _, err := ask(t, rw, "set tick "+v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	collect := func(n int) uint64 {
+		before := dynoProbeLiveCount.Load()
+		for range n {
+			runtime.GC()
+			ran := make(chan bool)
+			runtime.SetFinalizer(new(*int), func(**int) { close(ran) }) // one goroutine runs all of them
+			runtime.GC()
+			<-ran
+		}
+		return dynoProbeLiveCount.Load() - before
+	}
+	set("off")
+	collect(1)
+	if n := collect(3); n != 0 {
+		t.Errorf("%d collections were read while it was off", n)
+	}
+	set("on")
+	set("off")
+	set("on")
+	if n := collect(3); n < 3 || n > 7 {
+		t.Errorf("of 6 collections %d were read", n)
 	}
 }

@@ -1,0 +1,286 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/probe"
+)
+
+// Knobs turn what slices turn: probe.Knobs.
+type Knobs interface {
+	Set(factor, level string) error
+	Tick(on bool) error
+	Trace(on bool) error
+	Collections() (float64, error)
+	Close()
+}
+
+// fewCollections is of how many a slice should have at least where the collector
+// is what is turned: with fewer it is the phase that is seen.
+const fewCollections = 3
+
+// runSlices runs an experiment that has slices: one launch and one load, which
+// go on while the factor is turned. The results come when the load has ended, as
+// storing them takes CPU time that is the subject's. If any slice is not done,
+// all are measured anew: the process that the others were measured in is gone.
+func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+	trials := e.Trials()
+	if l.Skip != nil && !slices.ContainsFunc(trials, func(t dyno.Trial) bool { return !l.Skip(t.N) }) {
+		return nil
+	}
+	s := &slicer{lab: l, e: e, trials: trials}
+	s.hold.turn(true)
+	whole := s.trial(ctx)
+	err := context.Cause(ctx)
+	if whole.Err == "" && s.err != nil {
+		whole.Err = s.err.Error()
+	}
+	if whole.Err != "" && err == nil { // of a process that failed no part is good
+		return sink(whole)
+	}
+	if whole.Err == "" && len(s.results) < len(trials) {
+		whole.Warnings = append(whole.Warnings, "the load ended before the last slice")
+	}
+	for _, r := range s.results {
+		r.Subject, r.Warnings, r.Sent.Engine, r.Sent.Saturated = whole.Subject, slices.Concat(whole.Warnings, r.Warnings), whole.Sent.Engine, whole.Sent.Saturated
+		if r.Trial.N == 1 {
+			r.Series = whole.Series
+		}
+		if sunk := sink(r); sunk != nil {
+			return sunk
+		}
+	}
+	return err
+}
+
+// A slicer cuts the load of a trial into slices.
+type slicer struct {
+	lab    *Lab
+	e      *dyno.Experiment
+	trials []dyno.Trial
+
+	pid      int
+	knobs    Knobs
+	untraced error // why the trace of collections cannot be turned, and is on all the time
+	hold     gate
+	results  []*dyno.Result // of the slices that are over
+	err      error          // why the slices ended early
+}
+
+// trial runs the launch and load of all slices as a trial of its own, with the
+// lab's hands, some of which do more than usual.
+func (s *slicer) trial(ctx context.Context) *dyno.Result {
+	l := *s.lab
+	l.Keep = nil
+	l.Start = func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
+		running, err := s.lab.Start(ctx, t, dir)
+		if err != nil {
+			return nil, err
+		}
+		s.pid = running.Target.PID
+		if s.knobs, err = l.Knobs(s.pid, running.Target.Socket); err == nil {
+			err = s.turn(t.Setting[0]) // the first turn looks for the trace's switch, which takes a while
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("turn %s while the subject runs: %w", s.e.Live(), err), running.Stop())
+		}
+		return running, nil
+	}
+	l.Probe = func(name string) (probe.Probe, bool) {
+		p, ok := s.lab.Probe(name)
+		return held{p, &s.hold}, ok
+	}
+	l.Load = func(ctx context.Context, base string, ld dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
+		begin, end := o.Begin, o.End
+		var cutting sync.WaitGroup
+		var stop context.CancelFunc
+		o.Begin = func(ctx context.Context) error {
+			if err := begin(ctx); err != nil {
+				return err
+			}
+			var cut context.Context
+			cut, stop = context.WithCancel(ctx)
+			cutting.Go(func() { s.cut(cut, o.Meter) })
+			return nil
+		}
+		o.End = func() {
+			stop()
+			cutting.Wait()
+			end()
+		}
+		return s.lab.Load(ctx, base, ld, arg, o)
+	}
+	r := l.Trial(ctx, s.trials[0])
+	if s.knobs != nil {
+		s.knobs.Close()
+	}
+	return r
+}
+
+// cut turns the factor and measures between the turns, until the slices or ctx
+// have ended.
+func (s *slicer) cut(ctx context.Context, m *load.Meter) {
+	defer s.hold.turn(true)
+	length := time.Duration(s.e.Slice)
+	next := time.Now().Add(length / 2)
+	if !sleepUntil(ctx, next) {
+		return
+	}
+	for _, t := range s.trials {
+		next = next.Add(length)
+		if s.err = s.turn(t.Setting[0]); s.err != nil {
+			return
+		}
+		if settle := s.e.Settle(); settle > 0 && !sleepUntil(ctx, time.Now().Add(settle)) {
+			return
+		}
+		var from, to look
+		if from, s.err = s.look(m); s.err != nil || !sleepUntil(ctx, next) {
+			return
+		}
+		if to, s.err = s.look(m); s.err != nil {
+			return
+		}
+		s.results = append(s.results, s.result(t, from, to))
+	}
+}
+
+// turn gives the factor a level, also the one that it has: so a turn costs the
+// same in every slice.
+func (s *slicer) turn(l dyno.Level) error {
+	if l.Factor != dyno.ProbesFactor {
+		return s.knobs.Set(l.Factor, l.Value)
+	}
+	on := l.Value == "on"
+	s.hold.turn(on)
+	if err := s.knobs.Tick(on); err != nil {
+		return err
+	}
+	if !s.traced() || s.untraced != nil {
+		return nil
+	}
+	if err := s.knobs.Trace(on); err != nil {
+		s.untraced = err
+	}
+	return nil
+}
+
+// traced reports whether the subject was launched with its trace on.
+func (s *slicer) traced() bool {
+	use := s.trials[0].Probes.Use
+	return len(use) == 0 || slices.Contains(use, "gctrace")
+}
+
+// A look is what is known at an end of a slice.
+type look struct {
+	at           time.Time
+	cpu          float64 // seconds of the subject
+	done, failed int64
+	collections  float64
+}
+
+// look costs the subject nothing, but where the collector is turned: then it is
+// asked for its count, outside the slice.
+func (s *slicer) look(m *load.Meter) (k look, err error) {
+	if s.e.Live() != dyno.ProbesFactor {
+		if k.collections, err = s.knobs.Collections(); err != nil {
+			return k, err
+		}
+	}
+	if k.cpu, err = s.lab.CPU(s.pid); err != nil {
+		return k, err
+	}
+	k.at, k.done, k.failed = time.Now(), m.Done.Load(), m.Failed.Load()
+	return k, nil
+}
+
+// result makes a result of a slice.
+func (s *slicer) result(t dyno.Trial, from, to look) *dyno.Result {
+	r := &dyno.Result{Trial: t, Start: from.at, Elapsed: to.at.Sub(from.at)}
+	r.Sent.Requests = to.done - from.done
+	switch {
+	case r.Elapsed < (time.Duration(s.e.Slice)-s.e.Settle())/2:
+		r.Err = fmt.Sprintf("dyno came late, so that %v of the slice were left (consider: less load on the machine)", r.Elapsed.Round(time.Millisecond))
+		return r
+	case r.Sent.Requests == 0:
+		r.Err = "no request was answered in the slice (consider: a longer slice)"
+		return r
+	}
+	failed := to.failed - from.failed
+	add(r, "req/s", float64(r.Sent.Requests-failed)/r.Elapsed.Seconds())
+	add(r, "failures", float64(failed))
+	add(r, "cpu-sec/req", (to.cpu-from.cpu)/float64(r.Sent.Requests))
+	if s.e.Live() != dyno.ProbesFactor {
+		cycles := to.collections - from.collections
+		add(r, "gc-cycles", cycles)
+		add(r, "req/gc", float64(r.Sent.Requests)/cycles)
+		if cycles < fewCollections {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f collections in the slice are too few to tell what they cost (consider: a longer slice)", cycles))
+		}
+	}
+	if s.untraced != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"the trace of collections is on with the probes off, too, so that its cost, some 0.1 ms a collection, is not in the difference: %v", s.untraced))
+	}
+	return r
+}
+
+// sleepUntil returns false if ctx ends first.
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(time.Until(at)):
+		return true
+	}
+}
+
+// A gate holds probes back while it is closed. It begins closed.
+type gate struct {
+	mu   sync.Mutex
+	open chan struct{} // closed if the gate is open; nil at first
+	is   bool
+}
+
+func (g *gate) turn(open bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open == nil || g.is && !open {
+		g.open = make(chan struct{})
+		g.is = false
+	}
+	if open && !g.is {
+		close(g.open)
+		g.is = true
+	}
+}
+
+// pass waits until the gate is open or ctx ends.
+func (g *gate) pass(ctx context.Context) {
+	g.mu.Lock()
+	open := g.open
+	g.mu.Unlock()
+	select {
+	case <-open:
+	case <-ctx.Done():
+	}
+}
+
+// A held probe watches only while the gate is open, but for its first and last
+// reading.
+type held struct {
+	probe.Probe
+	gate *gate
+}
+
+func (h held) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
+	t.Hold = h.gate.pass
+	return h.Probe.Watch(ctx, t)
+}

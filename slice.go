@@ -1,0 +1,136 @@
+package dyno
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An experiment with a Slice is one launch and one load, and its trials are
+// slices of that load. Whatever can be turned while a service runs is turned
+// between them: so two settings are compared in one process, in the same
+// second, where launches of their own differ by more than what is looked for.
+
+// ProbesFactor is the factor of slices whose levels say whether the probes of
+// the plan watch: what watching costs.
+const ProbesFactor = "probes"
+
+// What a plan of slices means where it is silent.
+const (
+	DefaultPairs = 48                               // blocks
+	ProbesSlice  = Duration(400 * time.Millisecond) // where the probes are the factor and no length is given
+	leastSlice   = Duration(50 * time.Millisecond)
+)
+
+// liveFactors are the factors of slices.
+var liveFactors = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", ProbesFactor}
+
+// Overhead returns the experiment that says what watching costs: the baseline
+// of e, with the probes off and on by turns.
+func (e Experiment) Overhead() (Experiment, error) {
+	t, err := e.trial(e.Levels()[0])
+	if err != nil {
+		return e, err
+	}
+	e.Subject, e.Load = t.Subject, t.Load
+	e.Load.Requests, e.Load.RequestsPerClient, e.Load.Duration, e.Load.Idle = 0, 0, 0, 0
+	e.Factors, e.Settings = Factors{{ProbesFactor, []string{"off", "on"}}}, nil
+	e.Profile, e.ProfileRepeats, e.Trace = nil, 0, 0
+	e.Slice = cmp.Or(e.Slice, ProbesSlice)
+	return e, nil
+}
+
+// Live is the factor of slices, or "".
+func (e *Experiment) Live() string {
+	if e.Slice == 0 || len(e.Factors) == 0 {
+		return ""
+	}
+	return e.Factors[0].Name
+}
+
+// Settle is the first part of each slice, which does not count: the collector
+// follows a new GOGC or limit with its next cycle only. Probes begin and end at
+// once.
+func (e *Experiment) Settle() time.Duration {
+	if e.Live() == ProbesFactor {
+		return 0
+	}
+	return time.Duration(e.Slice) / 4
+}
+
+// sliced is how long the load of all slices lasts: half a slice before the first
+// and after the last one, too.
+func (e *Experiment) sliced() Duration {
+	return e.Slice * Duration(len(e.Levels())*cmp.Or(e.Repeats, DefaultPairs)+1)
+}
+
+// Slices says in words how an experiment is sliced, or "".
+func (e *Experiment) Slices() string {
+	if e.Slice == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("slices of %v of one process, %s turned between them", e.Slice, e.Live())
+	if settle := e.Settle(); settle > 0 {
+		s += fmt.Sprintf("; the first %v of each is not measured", settle)
+	}
+	return s
+}
+
+// mirrored returns the order of n settings in each block: a random one, and then
+// the same backwards, so that what drifts evenly falls on all of them alike, in
+// ABBA order or BAAB. Which of them is random, lest it keep step with anything
+// that is periodic.
+func mirrored(rng *rand.Rand, n int) func(block int) []int {
+	var order []int
+	return func(block int) []int {
+		if block%2 == 1 {
+			order = rng.Perm(n)
+		} else {
+			slices.Reverse(order)
+		}
+		return order
+	}
+}
+
+// checkSlice checks what slices cannot have.
+func (e *Experiment) checkSlice() *PlanError {
+	if e.Slice == 0 {
+		return nil
+	}
+	l := &e.Load
+	switch {
+	case e.Slice < leastSlice:
+		return planErrorf("a slice of %v is too short (want at least %v)", e.Slice, leastSlice).of("slice")
+	case len(e.Settings) > 0 || len(e.Factors) != 1 || !slices.Contains(liveFactors, e.Factors[0].Name) || len(e.Factors[0].Levels) < 2:
+		return planErrorf("slices are of one process: they have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)",
+			strings.Join(liveFactors, ", ")).of("slice")
+	case !e.Subject.Source() || bool(e.Subject.NoInject):
+		return planErrorf("slices need the injected probe, and %s has none (consider: a subject that is built from source)", &e.Subject).of("slice")
+	case len(e.Profile) > 0 || e.Trace > 0:
+		return planErrorf("slices have no profile and no trace, which are trials of their own (consider: a run without slice)").of("slice")
+	case l.Command != "":
+		return planErrorf("slices need dyno's own load, not a command").of("load", "command")
+	case l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != e.sliced() || l.Rate.Length() > 0:
+		return planErrorf("the load of slices lasts as long as they do, %v (consider: leave its requests and duration out)", e.sliced()).of("load")
+	case l.Idle > 0:
+		return planErrorf("idle has no meaning with slices: the service does not end between them").of("load", "idle")
+	}
+	return e.checkLevels()
+}
+
+func (e *Experiment) checkLevels() *PlanError {
+	f := e.Factors[0]
+	for _, v := range f.Levels {
+		if f.Name == ProbesFactor && v != "on" && v != "off" || v == "" {
+			want := "a value of " + f.Name
+			if f.Name == ProbesFactor {
+				want = "on or off"
+			}
+			return planErrorf("bad level %q of %s (want %s)", v, f.Name, want).of("vary", f.Name)
+		}
+	}
+	return nil
+}

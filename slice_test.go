@@ -1,0 +1,111 @@
+package dyno_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+func sliced(factor string, levels ...string) *dyno.Experiment {
+	return &dyno.Experiment{
+		Name: "x", Subject: dyno.Subject{Package: "x"}, Slice: dyno.Duration(2 * time.Second),
+		Factors: dyno.Factors{{Name: factor, Levels: levels}},
+	}
+}
+
+// Blocks are mirrored by twos, and all trials have the launch of the baseline
+// and a load that is long enough for all.
+func TestSlicesOrder(t *testing.T) {
+	e := sliced("GOGC", "100", "50", "off")
+	if err := e.Check(); err != nil {
+		t.Fatal(err)
+	}
+	trials := e.Trials()
+	if len(trials) != 3*dyno.DefaultPairs || e.Compared() != len(trials) {
+		t.Fatalf("%d trials", len(trials))
+	}
+	orders := map[string]bool{}
+	for i := 0; i < len(trials); i += 6 {
+		var order []string
+		for j, trial := range trials[i : i+6] {
+			order = append(order, trial.Setting.String())
+			if trial.N != i+j+1 || trial.Block != (i+j)/3+1 || trial.Subject.Env["GOGC"] != "100" || trial.Load.Duration != dyno.Duration(290*time.Second) {
+				t.Errorf("trial %+v", trial)
+			}
+		}
+		orders[strings.Join(order[:3], " ")] = true
+		slices.Reverse(order[3:])
+		if !slices.Equal(order[:3], order[3:]) {
+			t.Errorf("trials %d to %d: %q is not mirrored", i+1, i+6, order)
+		}
+	}
+	if len(orders) < 4 {
+		t.Errorf("only the orders %v: they are to be random", orders)
+	}
+}
+
+// The plan that run.json keeps is the same experiment.
+func TestSlicesResolved(t *testing.T) {
+	e, err := dyno.Experiment{
+		Name: "x", Subject: dyno.Subject{Package: "x"}, Repeats: 3, Profile: []string{"cpu"},
+		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"50", "100"}}, {Name: "load.concurrency", Levels: []string{"3"}}},
+		Load:    dyno.Load{RequestsPerClient: 9, Warmup: 1e9, Idle: 1e9},
+	}.Overhead()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Subject.Env["GOGC"] != "50" || e.Load.Concurrency != 3 || e.Load.Warmup != 1e9 {
+		t.Errorf("it is not the baseline: %+v", e)
+	}
+	data, err := json.Marshal(e.Resolved())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := dyno.ParsePlan("run.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := again.Slices(), "slices of 400ms of one process, probes turned between them"; got != want || again.Check() != nil {
+		t.Errorf("%q, %v", got, again.Check())
+	}
+	for i, trial := range again.Trials() {
+		if want := e.Trials()[i]; trial.Setting.String() != want.Setting.String() || trial.Load.Duration != want.Load.Duration || trial.Load.Duration != dyno.Duration(2800*time.Millisecond) {
+			t.Errorf("trial %+v, want %+v", trial, want)
+		}
+	}
+}
+
+func TestSlicesMistakes(t *testing.T) {
+	for want, change := range map[string]func(e *dyno.Experiment){
+		"too short":           func(e *dyno.Experiment) { e.Slice = 1 },
+		"one factor":          func(e *dyno.Experiment) { e.Factors[0].Name = "GODEBUG" },
+		"at least two levels": func(e *dyno.Experiment) { e.Factors[0].Levels = []string{"100"} },
+		"of one process": func(e *dyno.Experiment) {
+			e.Factors = append(e.Factors, dyno.Factor{Name: "GOMAXPROCS", Levels: []string{"1", "2"}})
+		},
+		"they have one factor":         func(e *dyno.Experiment) { e.Factors = nil },
+		"x.bin has none":               func(e *dyno.Experiment) { e.Subject = dyno.Subject{Binary: "x.bin"} },
+		"x has none":                   func(e *dyno.Experiment) { e.Subject.NoInject = true },
+		"no profile":                   func(e *dyno.Experiment) { e.Profile = []string{"cpu"} },
+		"not a command":                func(e *dyno.Experiment) { e.Load.Command = "wrk" },
+		"as long as they do, 3m14s":    func(e *dyno.Experiment) { e.Load.Duration = 1e9 },
+		"requests and duration out":    func(e *dyno.Experiment) { e.Load.Requests = 5 },
+		"idle has no meaning":          func(e *dyno.Experiment) { e.Load.Idle = 1 },
+		`bad level "" of GOGC`:         func(e *dyno.Experiment) { e.Factors[0].Levels[1] = "" },
+		`GOGC=x: the Go runtime would`: func(e *dyno.Experiment) { e.Factors[0].Levels[1] = "x" },
+		`bad level "100" of probes`:    func(e *dyno.Experiment) { e.Factors[0].Name = "probes" },
+		"settings alone":               func(e *dyno.Experiment) { e.Settings = []dyno.Setting{{{Factor: "GOGC", Value: "5"}}} },
+	} {
+		e := sliced("GOGC", "100", "50")
+		change(e)
+		var mistake *dyno.PlanError
+		if err := e.Check(); !errors.As(err, &mistake) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}

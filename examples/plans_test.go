@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/dynolab/dyno"
 )
 
@@ -59,29 +57,25 @@ func TestStudies(t *testing.T) {
 		t.Fatalf("no studies (%v)", err)
 	}
 	for _, file := range files {
-		var study struct {
-			Source string
-			Tables []struct {
-				Title, Plan, Note string
-				Columns           []struct{ Setting, Name string }
-				Rows              []struct {
-					Label, Unit, Metric string
-					Scale               float64
-					Study               []*float64
-				}
-			}
-		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := yaml.UnmarshalWithOptions(data, &study, yaml.Strict()); err != nil {
+		study, err := ParseStudy(data)
+		if err != nil {
 			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		for name := range study.Needs {
+			plan(t, filepath.Join(filepath.Dir(file), "demo", name+".yaml"))
 		}
 		if study.Source == "" || len(study.Tables) == 0 {
 			t.Errorf("%s has no source or no table", file)
 		}
 		for _, table := range study.Tables {
+			if strings.Contains(table.Plan, "/") || table.Plan == "" { // of benchmarks; the study's alone
+				continue
+			}
 			var settings []string
 			for _, s := range plan(t, filepath.Join(filepath.Dir(file), "demo", table.Plan+".yaml")).Levels() {
 				settings = append(settings, s.String())

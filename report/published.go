@@ -17,45 +17,41 @@ type Published struct {
 	Note    string // what differs, and why
 }
 
-// A PublishedRow is one quantity. Study is as published; Here is NaN where it
-// was not measured, and nil where nothing here corresponds.
+// A PublishedRow is one quantity, in Unit for each column: NaN is a figure that
+// is not there, and nil means that there is none at all.
 type PublishedRow struct {
 	Label, Unit string
-	Study       []string
-	Here        []float64 // in Unit
+	Study       []float64
+	Here        []float64
 }
 
 // section lays the table out: a line of the study's figures, and below it those
 // found here.
 func (p *Published) section() section {
-	g := grid{cols: append(columns(len(p.Columns)+1), column{}), head: [][]string{append([]string{"", "", ""}, p.Columns...)}}
+	g := grid{cols: columns(len(p.Columns) + 2), head: [][]string{append([]string{"", "", ""}, p.Columns...)}}
 	for i := range 3 {
 		g.cols[i].left = true
 	}
-	pad := func(cs []cell) []cell {
-		for len(cs) < len(g.cols) {
-			cs = append(cs, cell{"-", faint})
-		}
-		return cs[:len(g.cols)]
-	}
 	for _, r := range p.Rows {
-		label := []cell{{text: r.Label}, {text: r.Unit}, {text: "study"}}
-		if r.Study != nil {
-			g.rows = append(g.rows, row{cells: pad(append(label, cells(r.Study...)...))})
-			label = cells("", "", "")
-		}
-		if r.Here == nil {
-			continue
-		}
-		label[2] = cell{text: "here"}
-		for _, x := range r.Here {
-			c := cell{text: significant(x)}
-			if c.text == "" {
-				c = cell{"-", faint}
+		label := cells(r.Label, r.Unit)
+		for _, line := range []struct {
+			who string
+			xs  []float64
+		}{{"study", r.Study}, {"here", r.Here}} {
+			if line.xs == nil {
+				continue
 			}
-			label = append(label, c)
+			cs := append(label, cell{text: line.who})
+			for _, x := range line.xs {
+				c := cell{text: significant(x)}
+				if c.text == "" {
+					c = cell{"-", faint}
+				}
+				cs = append(cs, c)
+			}
+			g.rows = append(g.rows, row{cells: cs})
+			label = cells("", "")
 		}
-		g.rows = append(g.rows, row{cells: pad(label)})
 	}
 	return section{title: p.Title, grids: []grid{g}, notes: []string{"Study: " + p.Source + ". Here: " + p.Trials + ".", p.Note}}
 }

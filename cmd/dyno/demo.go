@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -60,7 +61,11 @@ func demo(cmd *cobra.Command, name string, o *outFlags) error {
 	if err := examples.Extract(source, name); err != nil {
 		return err
 	}
-	s, err := readStudy(filepath.Join(source, "study.yaml"))
+	data, err := os.ReadFile(filepath.Join(source, "study.yaml"))
+	if err != nil {
+		return err
+	}
+	s, err := examples.ParseStudy(data)
 	if err != nil {
 		return err
 	}
@@ -108,7 +113,7 @@ func demoFolder(path, name string) (string, error) {
 }
 
 // demoPlan measures one plan of a demo, and prints what the study has of it.
-func demoPlan(cmd *cobra.Command, file, folder, which string, s *study, o *outFlags) error {
+func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study, o *outFlags) error {
 	src, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -118,6 +123,12 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *study, o *outFl
 		return err
 	}
 	plan := strings.TrimSuffix(filepath.Base(file), ".yaml")
+	if program := s.Needs[plan]; program != "" {
+		if _, err := exec.LookPath(program); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "plan %s (%s) is left out: it needs %s\n", plan, which, program)
+			return nil
+		}
+	}
 	path := filepath.Join(folder, plan)
 	fmt.Fprintf(cmd.ErrOrStderr(), "plan %s (%s)\n", plan, which)
 	open := func() (*store.Dir, error) { return store.Create(path, describe(e, os.Args)) }
@@ -129,7 +140,7 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *study, o *outFl
 		return err
 	}
 	results := dir.Results()
-	return printStudy(cmd.OutOrStdout(), s.beside(plan, analysis.Tabulate(results, options(e, results))), o)
+	return printStudy(cmd.OutOrStdout(), beside(s, plan, analysis.Tabulate(results, options(e, results))), o)
 }
 
 // printStudy prints published tables, unless a program is to read the output.

@@ -15,20 +15,13 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/examples"
 	"github.com/dynolab/dyno/subject"
 )
 
-// benchmarks are those of an example that a demo runs beside its plans.
-type benchmarks struct {
-	Plan  string `yaml:"plan"`  // what the tables of the study call them
-	Bench string `yaml:"bench"` // as go test -bench takes it
-	Time  string `yaml:"time"`  // as -benchtime; "" means 100ms
-	Count int    `yaml:"count"` // rounds; 0 means 6
-}
-
 // demoBench runs benchmarks in rounds, each once in every round, so that a drift
 // of the machine falls on all alike, and prints a table for each.
-func demoBench(cmd *cobra.Command, source, path string, b benchmarks, s *study, o *outFlags) (err error) {
+func demoBench(cmd *cobra.Command, source, path string, b examples.Benchmark, s *examples.Study, o *outFlags) (err error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return err
 	}
@@ -49,7 +42,7 @@ func demoBench(cmd *cobra.Command, source, path string, b benchmarks, s *study, 
 	}
 	var errs []error
 	for _, t := range benchTables(&out) {
-		errs = append(errs, o.print(cmd, t), printStudy(cmd.OutOrStdout(), s.beside(b.Plan+"/"+t.Name, t), o))
+		errs = append(errs, o.print(cmd, t), printStudy(cmd.OutOrStdout(), beside(s, b.Plan+"/"+t.Name, t), o))
 	}
 	return errors.Join(errs...)
 }

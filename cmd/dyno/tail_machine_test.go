@@ -25,7 +25,7 @@ func TestMachineTail(t *testing.T) {
 		}
 		return string(out)
 	}
-	text := dyno("run", "./testdata/collector", "--json", "--out", run, "--vary", "GOGC=40,off",
+	text := dyno("run", "./testdata/collector", "--json", "--out", run, "--vary", "GOGC=60,off",
 		"--path", "/", "-c", "2", "-d", "3s", "-w", "300ms", "--repeat", "8")
 	type estimate struct{ Mean, Lo, Hi float64 }
 	var s struct {

@@ -25,8 +25,7 @@ func TestMachineTail(t *testing.T) {
 		}
 		return string(out)
 	}
-	text := dyno("run", "./testdata/collector", "--json", "--out", run, "--vary", "GOGC=60,off",
-		"--path", "/", "-c", "2", "-d", "3s", "-w", "300ms", "--repeat", "8")
+	text := dyno("run", "-f", "testdata/collector/dyno.yaml", "--json", "--out", run)
 	type estimate struct{ Mean, Lo, Hi float64 }
 	var s struct {
 		Settings []struct {

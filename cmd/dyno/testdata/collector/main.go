@@ -29,7 +29,7 @@ var (
 
 func main() {
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		garbage.Store(tree(8)) // 16 KB
+		garbage.Store(tree(10)) // 64 KB
 		io.WriteString(w, "ok\n")
 	})
 	if err := http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), nil); err != nil || live == nil {

@@ -51,6 +51,7 @@ type settingJSON struct {
 	Values   map[string]summaryJSON `json:"values"`
 	Pooled   *pooledJSON            `json:"pooled"`
 	Memory   *memoryJSON            `json:"memory"`
+	Tail     *tailJSON              `json:"tail,omitempty"`
 	Versus   map[string]versusJSON  `json:"versus"`
 
 	Why       []whyJSON        `json:"why,omitempty"`
@@ -166,6 +167,7 @@ func (s *Setting) json() settingJSON {
 	j := settingJSON{
 		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
 		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
+		Tail: s.Tail.json(),
 	}
 	for name, v := range s.Values {
 		trials := make([]number, len(v.Trials))

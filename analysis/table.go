@@ -28,6 +28,7 @@ type Options struct {
 	Negligible *dyno.Fraction // changes smaller than this are "same"; nil means dyno.DefaultNegligible
 	Planned    int            // trials; if more than there are results, the table warns that it is partial
 	Places     Places         // functions that changed in profiles; nil if none was taken
+	Tails      map[int]*Tail  // by number of the trial, of those of which single requests are known
 	Separate   bool           // blocks were not run side by side, as in runs that were labelled with Label
 }
 
@@ -55,6 +56,7 @@ type Setting struct {
 	Versus   map[string]Versus  // by metric; empty for the baseline
 	Pooled   *Pooled            // nil if no request was recorded; saturated trials are in it
 	Memory   *Memory            // nil if resident memory was not measured
+	Tail     *Tails             // nil if Options.Tails has none of its trials
 
 	Why       []Why        // causes of the changes of primary metrics
 	Saturated []Saturation // trials in which the generator was the limit
@@ -148,6 +150,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		s.Values = map[string]Summary{}
 		s.Versus = map[string]Versus{}
 		s.Pooled = pool(good[i])
+		s.Tail = tails(good[i], o.Tails)
 		s.Saturated = saturations(good[i])
 		if s.Trials == 1 {
 			s.Single = good[i][0]

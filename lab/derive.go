@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -12,6 +13,9 @@ import (
 
 // record adds what the load saw to the result.
 func record(r *dyno.Result, rec *load.Record) {
+	if !rec.Start.IsZero() {
+		r.Start = rec.Start
+	}
 	r.Elapsed, r.Latency, r.Sent, r.Failures = rec.Elapsed, rec.Latency, rec.Sent, rec.Failures
 	r.Warnings = append(r.Warnings, rec.Warnings...)
 	if rec.Requests+rec.Unsent > 0 { // else it is of a command that says nothing of them
@@ -98,7 +102,7 @@ func latency(r *dyno.Result, prefix string, h *dyno.Histogram, slow int64) {
 // which is 0 if it is not known.
 func observe(r *dyno.Result, saw probe.Reading, sent int64) {
 	r.Series = append(r.Series, saw.Series...)
-	r.Collections = saw.Collections
+	r.Collections = within(saw.Collections, r.Start.Sub(saw.Origin))
 	r.Warnings = append(r.Warnings, saw.Warnings...)
 	for _, m := range dyno.Metrics {
 		if v, ok := saw.Values.Get(m.Name); ok {
@@ -127,6 +131,16 @@ func observe(r *dyno.Result, saw probe.Reading, sent int64) {
 	if cycles, ok := saw.Values.Get("gc-cycles"); ok {
 		add(r, "req/gc", requests/cycles)
 	}
+}
+
+// within returns the collections that ended after the window began, that long
+// after what they count from, on the clock of the window.
+func within(cs []dyno.Collection, began time.Duration) []dyno.Collection {
+	for i := range cs {
+		cs[i].Start -= began
+		cs[i].End -= began
+	}
+	return slices.DeleteFunc(cs, func(c dyno.Collection) bool { return c.End < 0 })
 }
 
 // add leaves out what cannot be said, such as requests per collection where

@@ -95,6 +95,7 @@ func Command(ctx context.Context, base string, l dyno.Load, arg map[string]strin
 		rec = newRecord(engineUnknown)
 		rec.Warnings = []string{notUnderstood}
 	}
+	rec.Start = began
 	if rec.Elapsed <= 0 {
 		rec.Elapsed = took
 	}

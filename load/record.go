@@ -17,6 +17,9 @@ type Record struct {
 	Slow     int64          // the failed ones that timed out
 	Window   int64          // all requests of the window, those of unmeasured steps too
 
+	// Start is when the measured window began: what Kept and Slowest count from.
+	Start time.Time
+
 	// Elapsed is the measured window: from when the first request was due
 	// until the last was done.
 	Elapsed time.Duration
@@ -95,6 +98,7 @@ func (r *runner) record() *Record {
 	if sum.first == never {
 		sum.first = sum.last
 	}
+	rec.Start = r.at(r.rec.zero)
 	rec.Elapsed = sum.last - sum.first
 	r.rates(rec, &sum)
 	r.dead = 0

@@ -26,19 +26,30 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 	}
 	var (
 		sum     cycleSum
+		list    collections
+		ends    ender
 		buf     []Cycle
 		start   time.Time
 		elapsed time.Duration
 	)
+	if t.Socket != "" {
+		ends.c = &client{socket: t.Socket}
+		defer ends.close()
+	}
 	err := watch(ctx, t, func(at time.Duration) error {
 		var lost int
 		buf, lost = t.Trace.take(buf[:0])
 		if start.IsZero() { // what came before the window
 			start = time.Now()
+			ends.ask(start)
 			return nil
 		}
+		told := ends.ask(start) // of all whose lines have come, since they ended before
 		for i := range buf {
-			sum.add(&buf[i], buf[i].At.Sub(start))
+			c, arrived := &buf[i], buf[i].At.Sub(start)
+			sum.add(c, arrived)
+			end, ok := told[c.N]
+			list.add(c, arrived, end, ok)
 		}
 		sum.lost += lost
 		elapsed = at
@@ -47,13 +58,20 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 	if err != nil {
 		return Reading{}, err
 	}
-	return sum.reading(elapsed), nil
+	r := sum.reading(elapsed)
+	r.Collections, r.Origin = list.placed(), start
+	if list.over > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"gc.csv has the first %d of %d collections (consider: a shorter window)", len(list.list), len(list.list)+list.over))
+	}
+	return r, nil
 }
 
 // A cycleSum is what is kept of many cycles.
 type cycleSum struct {
 	n, lost                   int // looked at; and not
 	cpu, stwMax, stw, live    float64
+	wall, assist, capacity    float64 // seconds; capacity of all GOMAXPROCS
 	heapStart, heapLive, goal dyno.Series
 	every, skipped            int // of the series: one point for every so many cycles
 }
@@ -67,6 +85,12 @@ func (s *cycleSum) add(c *Cycle, at time.Duration) {
 	s.cpu += c.CPU()
 	s.stw += c.SweepTerm + c.MarkTerm
 	s.stwMax = max(s.stwMax, c.SweepTerm, c.MarkTerm)
+	least, spread := c.length()
+	s.wall += min(least+spread/2, at).Seconds() // a part of the first may be before the window
+	s.assist += c.Assist
+	if c.Procs > 0 {
+		s.capacity += c.CPU() / float64(c.Procs)
+	}
 	live := c.Live + 1<<19 // the middle of the MiB that it was cut to
 	s.live += live
 	if s.skipped++; s.skipped < s.every {
@@ -98,15 +122,22 @@ func halve(s *dyno.Series) {
 func (s *cycleSum) reading(elapsed time.Duration) Reading {
 	if s.n > 0 { // what is lost is taken to be as the rest
 		all := float64(s.n+s.lost) / float64(s.n)
-		s.cpu *= all
-		s.stw *= all
+		for _, total := range []*float64{&s.cpu, &s.stw, &s.wall, &s.assist, &s.capacity} {
+			*total *= all
+		}
 	}
 	r := Reading{Values: dyno.Values{
 		{Metric: "gc-cycles", Value: float64(s.n + s.lost)},
 		{Metric: "gc-cpu-sec", Value: s.cpu},
 		{Metric: "stw-max-sec", Value: s.stwMax},
 		{Metric: "stw-total-sec", Value: s.stw},
+		{Metric: "gc-assist-sec", Value: s.assist},
 	}}
+	if elapsed > 0 {
+		r.Values = append(r.Values,
+			dyno.Value{Metric: "gc-wall-frac", Value: s.wall / elapsed.Seconds()},
+			dyno.Value{Metric: "gc-capacity-frac", Value: s.capacity / elapsed.Seconds()})
+	}
 	if s.n > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.n)})
 		s.heapStart.Metric, s.heapLive.Metric, s.goal.Metric = "heap-start-B", "heap-live-B", "heap-goal-B"

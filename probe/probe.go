@@ -50,15 +50,16 @@ func (t *Target) every() time.Duration {
 
 // A Reading is what a probe saw. Values are of the whole window, Series of its
 // course. Beside what dyno.Metrics lists there are totals that the lab divides
-// by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec.
+// by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec, mutex-wait-sec.
 type Reading struct {
 	Values   dyno.Values
 	Own      dyno.Values // of the same kind, under the names that the service itself gives them
 	Series   []dyno.Series
 	Warnings []string // doubts that the reader of the result must see
 
-	Collections []dyno.Collection // that ended in the window, in order
-	Files       []File            // that belong into the trial's directory
+	Collections []dyno.Collection // that ended in the window, in order; since Origin
+	Origin      time.Time
+	Files       []File // that belong into the trial's directory
 }
 
 // A File is something that a probe brought back whole, such as a profile.
@@ -108,11 +109,12 @@ const fewCycles = 3
 //
 // Where probes report the same metric the runtime's is taken, then gctrace's,
 // then proc's, expvar's and prometheus's; but stw-max-sec and stw-total-sec are gctrace's first, since the
-// runtime keeps its pauses in buckets that are 25 % wide. gc-cpu-frac is added
-// where it makes sense: not of fewer than fewCycles, as a cycle's time counts when
-// it ends, and not if it would be above 1: the runtime takes the time of its
-// workers from the clock on the wall, so that on contended CPUs a collection
-// seems to use more CPU than the process did; that is a warning.
+// runtime keeps its pauses in buckets that are 25 % wide. gc-cpu-frac and
+// gc-assist-frac are added where they make sense: not of fewer than fewCycles, as a
+// cycle's time counts when it ends, and not if gc-cpu-frac would be above 1: the
+// runtime takes the time of its workers from the clock on the wall, so that on
+// contended CPUs a collection seems to use more CPU than the process did; that is
+// a warning. So it is with gc-capacity-frac, and with gc-wall-frac of few cycles.
 func Merge(readings map[string]Reading) Reading {
 	var m Reading
 	for _, name := range trust {
@@ -137,21 +139,35 @@ func Merge(readings map[string]Reading) Reading {
 		m.Warnings = append(m.Warnings, r.Warnings...)
 		m.Files = append(m.Files, r.Files...)
 		if len(m.Collections) == 0 {
-			m.Collections = r.Collections
+			m.Collections, m.Origin = r.Collections, r.Origin
 		}
 	}
+	m.shares()
+	m.Values.Sort()
+	return m
+}
+
+// shares adds the collections' shares of the CPU time that the process used, and
+// takes away those of time that make no sense.
+func (m *Reading) shares() {
 	gc, ok := m.Values.Get("gc-cpu-sec")
 	cycles, counted := m.Values.Get("gc-cycles")
 	cpu, known := m.Values.Get("cpu-sec")
-	if ok && counted && known && (cycles == 0 || cycles >= fewCycles) && gc <= cpu && cpu > 0 {
+	over := known && gc > cpu
+	enough := counted && (cycles == 0 || cycles >= fewCycles)
+	m.Values = slices.DeleteFunc(m.Values, func(v dyno.Value) bool {
+		return v.Metric == "gc-wall-frac" && !enough || v.Metric == "gc-capacity-frac" && (!enough || over)
+	})
+	if ok && enough && known && !over && cpu > 0 {
 		m.Values = append(m.Values, dyno.Value{Metric: "gc-cpu-frac", Value: gc / cpu})
+		if assist, ok := m.Values.Get("gc-assist-sec"); ok {
+			m.Values = append(m.Values, dyno.Value{Metric: "gc-assist-frac", Value: assist / cpu})
+		}
 	}
-	if known && gc > cpu {
+	if over {
 		m.Warnings = append(m.Warnings, fmt.Sprintf(
 			"gc-cpu-frac is left out: collections claim %.2f s of CPU and the whole process used %.2f s, so they waited for CPUs that others had", gc, cpu))
 	}
-	m.Values.Sort()
-	return m
 }
 
 // watch is the frame of every probe: read at once, call Begun, read every

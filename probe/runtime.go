@@ -33,6 +33,9 @@ const (
 	mCycles
 	mGCCPU
 	mGCIdleCPU
+	mGCAssistCPU
+	mProcs
+	mMutexWait
 	mLiveSum
 	mLiveCount
 	mGoal
@@ -42,20 +45,23 @@ const (
 )
 
 var metricNames = map[string]int{
-	"time":                                  mTime,   // nanoseconds
-	"cpu/user:seconds":                      mUser,   // of getrusage
-	"cpu/system:seconds":                    mSystem, // of getrusage
-	"/gc/heap/allocs:bytes":                 mAllocBytes,
-	"/gc/heap/allocs:objects":               mAllocs,
-	"/gc/heap/tiny/allocs:objects":          mTinyAllocs,
-	"/gc/cycles/total:gc-cycles":            mCycles,
-	"/cpu/classes/gc/total:cpu-seconds":     mGCCPU,
-	"/cpu/classes/gc/mark/idle:cpu-seconds": mGCIdleCPU,
-	"gc/live-sum:bytes":                     mLiveSum,   // of what each collection found live
-	"gc/live-count:gc-cycles":               mLiveCount, // those collections
-	"/gc/heap/goal:bytes":                   mGoal,
-	"/memory/classes/heap/objects:bytes":    mHeap,
-	"/sched/goroutines:goroutines":          mGoroutines,
+	"time":                                    mTime,   // nanoseconds
+	"cpu/user:seconds":                        mUser,   // of getrusage
+	"cpu/system:seconds":                      mSystem, // of getrusage
+	"/gc/heap/allocs:bytes":                   mAllocBytes,
+	"/gc/heap/allocs:objects":                 mAllocs,
+	"/gc/heap/tiny/allocs:objects":            mTinyAllocs,
+	"/gc/cycles/total:gc-cycles":              mCycles,
+	"/cpu/classes/gc/total:cpu-seconds":       mGCCPU,
+	"/cpu/classes/gc/mark/idle:cpu-seconds":   mGCIdleCPU,
+	"/cpu/classes/gc/mark/assist:cpu-seconds": mGCAssistCPU,
+	"/sched/gomaxprocs:threads":               mProcs,
+	"/sync/mutex/wait/total:seconds":          mMutexWait,
+	"gc/live-sum:bytes":                       mLiveSum,   // of what each collection found live
+	"gc/live-count:gc-cycles":                 mLiveCount, // those collections
+	"/gc/heap/goal:bytes":                     mGoal,
+	"/memory/classes/heap/objects:bytes":      mHeap,
+	"/sched/goroutines:goroutines":            mGoroutines,
 }
 
 const (
@@ -180,6 +186,11 @@ func (w *runtimeWatch) reading() (Reading, error) {
 	value("allocs", grown(mAllocs)+grown(mTinyAllocs))
 	value("gc-cycles", grown(mCycles))
 	value("gc-cpu-sec", max(0, grown(mGCCPU)-grown(mGCIdleCPU)))
+	value("gc-assist-sec", grown(mGCAssistCPU))
+	if sec := grown(mTime) / 1e9; sec > 0 {
+		value("gc-capacity-frac", max(0, grown(mGCCPU)-grown(mGCIdleCPU))/(w.last[mProcs]*sec))
+	}
+	value("mutex-wait-sec", grown(mMutexWait))
 	value("goroutines", w.goroutinesMost)
 	if n := grown(mLiveCount); n > 0 {
 		value("heap-live-B", grown(mLiveSum)/n)

@@ -79,8 +79,11 @@ gc/live-count:gc-cycles u %[6]d
 /sched/goroutines:goroutines u %d
 /sched/latencies:seconds h -Inf,0,1 0,1e-06,%d 0.001,0.002,%d 1,+Inf,0
 /sched/pauses/total/gc:seconds h 1e-05,2e-05,%d 0.004,0.006,%d
+/sched/gomaxprocs:threads u 2
+/cpu/classes/gc/mark/assist:cpu-seconds f %g
+/sync/mutex/wait/total:seconds f %g
 `, 1_790_000_000_000_000_000+int64(n)*1_000_000_000, 1.5*float64(n), 0.5*float64(n), 0.25*float64(cycles), float64(cycles),
-		cycles, 1000*n, 10*n, int(liveSum), 7*n, 5+n, 100*n, 2*n, 3+2*cycles, cycles/4)
+		cycles, 1000*n, 10*n, int(liveSum), 7*n, 5+n, 100*n, 2*n, 3+2*cycles, cycles/4, 0.125*float64(cycles), 0.25*float64(n))
 }
 
 func TestRuntimeWatch(t *testing.T) {
@@ -100,7 +103,7 @@ func TestRuntimeWatch(t *testing.T) {
 			t.Fatalf("begun %d times, asked %d times", begun, f.asked)
 		}
 		for metric, want := range map[string]float64{
-			"cpu-sec": 8, "alloc-B": 4000, "allocs": 68, "gc-cycles": 4, "gc-cpu-sec": 3, "goroutines": 109, "heap-live-B": 2e6,
+			"cpu-sec": 8, "alloc-B": 4000, "allocs": 68, "gc-cycles": 4, "gc-cpu-sec": 3, "gc-assist-sec": 0.5, "gc-capacity-frac": 3. / 8, "mutex-wait-sec": 1, "goroutines": 109, "heap-live-B": 2e6,
 			"stw-max-sec": 0.005, "stw-total-sec": 8*1.5e-5 + 0.005, "sched-p99-sec": 0.001 + 0.001*(0.99*408-400)/8,
 		} {
 			if got, ok := r.Values.Get(metric); !ok || math.Abs(got-want) > 1e-6*want {

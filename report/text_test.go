@@ -112,6 +112,9 @@ func cases() map[string]*analysis.Table {
 		"none":    table(allFailed(), study[:2]),
 		"empty":   table(nil, nil),
 
+		"tail":     collected(),
+		"tail-one": oneCollected(),
+
 		"saturated":      table(saturated(study), study),
 		"saturated-pair": table(saturated(study[:2]), study[:2]),
 		"saturated-one":  table(saturated(load), load),
@@ -126,7 +129,7 @@ func TestText(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	for _, name := range []string{"study", "long", "none", "saturated"} {
+	for _, name := range []string{"study", "long", "none", "saturated", "tail"} {
 		var b bytes.Buffer
 		if err := Markdown(&b, cases()[name]); err != nil {
 			t.Fatal(err)

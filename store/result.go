@@ -31,8 +31,9 @@ func (d *Dir) trialDir(n int) string {
 }
 
 // Add stores the result of a trial and returns when it is on disk; its Files
-// are then all that the trial's directory holds. The line in results.jsonl
-// comes last, so that a result that has one is whole.
+// are then all that the trial's directory holds, and its Collections are in one of
+// them and nowhere else. The line in results.jsonl comes last, so that a result
+// that has one is whole.
 func (d *Dir) Add(r *dyno.Result) error {
 	if err := d.add(r); err != nil {
 		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno run --resume %s)", r.Trial.N, err, d.Path)
@@ -55,6 +56,12 @@ func (d *Dir) add(r *dyno.Result) error {
 		if err := writeSynced(filepath.Join(dir, seriesFile), func(w io.Writer) error { return writeSeries(w, r.Series) }); err != nil {
 			return err
 		}
+	}
+	if len(r.Collections) > 0 {
+		if err := writeSynced(filepath.Join(dir, collectionsFile), func(w io.Writer) error { return writeCollections(w, r.Collections) }); err != nil {
+			return err
+		}
+		r.Collections = nil // a million of them in each trial would not fit into memory
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -34,6 +34,8 @@ const (
 	latencyFile  = "latency.hlog"
 	seriesFile   = "series.csv"
 	requestsFile = "requests.parquet"
+
+	collectionsFile = "gc.csv"
 )
 
 // A Run is what run.json says: the plan as resolved, and where it ran.

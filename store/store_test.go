@@ -3,9 +3,11 @@ package store_test
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +83,38 @@ func TestReadBack(t *testing.T) {
 	series, err := os.ReadFile(filepath.Join(d.Path, "trials", "0001", "series.csv"))
 	if want := "metric,sec,value\nrss-B,0.000000,1\nrss-B,1.000000,2\n"; string(series) != want || err != nil {
 		t.Errorf("series.csv is %q, %v", series, err)
+	}
+}
+
+// Collections are kept to the nanosecond, beside the result.
+func TestCollections(t *testing.T) {
+	d := create(t)
+	want := []dyno.Collection{
+		{N: 7, Start: -3, End: 5_000_000_001, SweepTerm: 11, MarkTerm: 12, Assist: 13, Background: 14, Idle: 15,
+			HeapStart: 1 << 42, HeapEnd: 0.5, Live: 3, Goal: 4, Forced: true, Uncertainty: 16},
+		{N: 8},
+	}
+	r := result(1)
+	r.Collections = slices.Clone(want)
+	if err := d.Add(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Add(result(2)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Collections(1)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+	}
+	if r.Collections != nil || !slices.Contains(r.Files, "gc.csv") {
+		t.Errorf("the result has %d collections and files %q", len(r.Collections), r.Files)
+	}
+	if _, err := d.Collections(2); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without collections: %v", err)
+	}
+	os.WriteFile(filepath.Join(d.Path, "trials", "0002", "gc.csv"), []byte("n,"+strings.Repeat("x,", 12)+"forced\n1,x"+strings.Repeat(",0", 12)+"\n"), 0o666)
+	if _, err := d.Collections(2); err == nil || !strings.Contains(err.Error(), "gc.csv: line 2: ") {
+		t.Errorf("a broken file: %v", err)
 	}
 }
 

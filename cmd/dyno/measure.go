@@ -181,7 +181,9 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 // an interrupt or an error, whatever was measured by then.
 func finish(cmd *cobra.Command, dir *store.Dir, o *outFlags, err error) error {
 	results := dir.Results()
-	table := analysis.Tabulate(results, options(dir.Run.Plan, results))
+	opt := options(dir.Run.Plan, results)
+	opt.Tails = tails(cmd, dir, results)
+	table := analysis.Tabulate(results, opt)
 	err = errors.Join(err, conclude(dir, table, results))
 	if errors.Is(err, errInterrupted) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial; go on with dyno run --resume %s\n", dir.Path)

@@ -18,7 +18,7 @@ import (
 
 func newReport() *cobra.Command {
 	var o outFlags
-	var requests string
+	var requests, strip string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Report on a run directory again",
@@ -28,16 +28,21 @@ while the run goes on.
     dyno report dyno-runs/sessions-20261121-101500
     dyno report DIR --format markdown
     dyno report DIR --format hgrm > latency.hgrm
-    dyno report DIR --requests csv > requests.csv    every request, for Excel`,
+    dyno report DIR --requests csv > requests.csv    every request, for Excel
+    dyno report DIR --strip 7@2s..2.5s               latency of trial 7 over half a second`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if typed(cmd, "requests") { // DYNO_REQUESTS is how many a load sends
 				return reportRequests(cmd, args[0], requests)
 			}
+			if typed(cmd, "strip") {
+				return reportStrip(cmd, args[0], strip)
+			}
 			return reportRun(cmd, args[0], &o)
 		},
 	}
 	o.formatFlags(cmd.Flags())
+	cmd.Flags().StringVar(&strip, "strip", "", "draw the latency of a `trial` over time with its collections: its number, and @FROM..TO for a part of it")
 	cmd.Flags().StringVar(&requests, "requests", "", "print every request that was kept, in this `form`: csv")
 	return cmd
 }
@@ -54,7 +59,9 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 		return err
 	}
 	results := dir.Results()
-	table := analysis.Tabulate(results, options(dir.Run.Plan, results))
+	opt := options(dir.Run.Plan, results)
+	opt.Tails = tails(cmd, dir, results)
+	table := analysis.Tabulate(results, opt)
 	return errors.Join(o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
 }
 

@@ -54,6 +54,7 @@ var (
 	dynoProbeLive      = []dynoProbeMetrics.Sample{{Name: "/gc/heap/live:bytes"}} // the finalizer's own
 	dynoProbeLiveSum   dynoProbeAtomic.Uint64                                     // bytes
 	dynoProbeLiveCount dynoProbeAtomic.Uint64                                     // cycles
+	dynoProbeTicks     uint                                                       // the finalizer's own
 )
 
 // dynoProbeTicking says whether a sentinel is wanted, and whether there is one.
@@ -75,6 +76,30 @@ func dynoProbeArm(on bool) (before bool) {
 	return before
 }
 
+// When the last cycles ended, for "gcends": the runtime remembers 256, and a
+// service may have more than that between two questions. It is without pointers.
+var dynoProbeEnds struct {
+	dynoProbeSync.Mutex
+	stats dynoProbeDebug.GCStats
+	last  int64
+	ring  [1 << 12]struct{ n, at int64 } // at n modulo its length; at in nanoseconds since 1970
+}
+
+// dynoProbeKeepEnds brings dynoProbeEnds, which the caller holds, up to date. It
+// allocates the first time only.
+func dynoProbeKeepEnds() {
+	e := &dynoProbeEnds
+	dynoProbeDebug.ReadGCStats(&e.stats)
+	for i, end := range e.stats.PauseEnd { // the latest first
+		n := e.stats.NumGC - int64(i)
+		if n <= e.last {
+			break
+		}
+		e.ring[n%int64(len(e.ring))] = struct{ n, at int64 }{n, end.UnixNano()}
+	}
+	e.last = e.stats.NumGC
+}
+
 func dynoProbeTick(s *dynoProbeSentinel) {
 	t := &dynoProbeTicking
 	t.Lock()
@@ -82,6 +107,12 @@ func dynoProbeTick(s *dynoProbeSentinel) {
 	if t.armed = t.on; !t.on {
 		return
 	}
+	if dynoProbeTicks%64 == 0 { // of 256; the finalizer may miss some
+		dynoProbeEnds.Lock()
+		dynoProbeKeepEnds()
+		dynoProbeEnds.Unlock()
+	}
+	dynoProbeTicks++
 	dynoProbeMetrics.Read(dynoProbeLive)
 	if v := dynoProbeLive[0].Value; v.Kind() == dynoProbeMetrics.KindUint64 && v.Uint64() > 0 {
 		dynoProbeLiveSum.Add(v.Uint64())
@@ -167,6 +198,9 @@ func (c *dynoProbeConn) answer(line []byte) error {
 		dynoProbeRuntime.ReadMemStats(&c.stats)
 		c.metrics(c.samples)
 		return nil
+	}
+	if after := dynoProbeBytes.TrimPrefix(line, []byte("gcends ")); len(after) < len(line) {
+		return c.ends(string(after))
 	}
 	args := dynoProbeStrings.Fields(string(line))
 	if len(args) == 0 {
@@ -339,6 +373,28 @@ func (c *dynoProbeConn) gcstats() {
 		c.body = dynoProbeStrconv.AppendInt(c.body, s.PauseEnd[i].UnixNano(), 10)
 		c.uint("", uint64(s.Pause[i]))
 	}
+}
+
+// ends lists the cycles after one and when each ended, a line each.
+func (c *dynoProbeConn) ends(after string) error {
+	n, err := dynoProbeStrconv.ParseInt(after, 10, 64)
+	if err != nil {
+		return err
+	}
+	e := &dynoProbeEnds
+	e.Lock()
+	defer e.Unlock()
+	dynoProbeKeepEnds()
+	if oldest := e.last - int64(len(e.ring)); n < oldest {
+		n = oldest
+	}
+	for n++; n <= e.last; n++ {
+		if x := e.ring[n%int64(len(e.ring))]; x.n == n {
+			c.body = dynoProbeStrconv.AppendInt(c.body, n, 10)
+			c.uint("", uint64(x.at))
+		}
+	}
+	return nil
 }
 
 func (c *dynoProbeConn) profile(args []string) error {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -184,6 +186,90 @@ func TestExactCountsAllocations(t *testing.T) {
 		if got := objects() - before; got < n || got > n+100 {
 			t.Errorf("%d objects were allocated and %d counted", n, got)
 		}
+	}
+}
+
+// When collections ended is told once for each, also of more than the 256 that
+// the runtime remembers, and without allocating.
+func TestEnds(t *testing.T) {
+	c := dynoProbeNew()
+	ends := func(after int64) (ns []int64) {
+		c.body = c.body[:0]
+		if err := c.answer(fmt.Appendf(nil, "gcends %d", after)); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(c.body)) {
+			var n, at int64
+			if _, err := fmt.Sscanf(line, "%d %d\n", &n, &at); err != nil || n != after+1 {
+				t.Fatalf("line %q after cycle %d: %v", line, after, err)
+			}
+			after, ns = n, append(ns, at)
+		}
+		return ns
+	}
+	runtime.GC()
+	ends(0)
+	before := dynoProbeEnds.last
+	for i := range 400 {
+		runtime.GC()
+		if i%64 == 0 { // as the finalizer does
+			dynoProbeEnds.Lock()
+			dynoProbeKeepEnds()
+			dynoProbeEnds.Unlock()
+		}
+	}
+	got := ends(before)
+	if len(got) < 400 {
+		t.Errorf("%d ends of 400 collections", len(got))
+	}
+	if last := got[len(got)-1]; !slices.IsSorted(got) || last != dynoProbeEnds.stats.LastGC.UnixNano() {
+		t.Error("not in order, or not up to the last")
+	}
+	line := []byte("gcends 1")
+	if n := testing.AllocsPerRun(100, func() { c.body = c.body[:0]; c.answer(line) }); n > 0 {
+		t.Errorf("allocates %v times", n)
+	}
+	if err := c.answer([]byte("gcends x")); err == nil {
+		t.Error("no error")
+	}
+}
+
+// BenchmarkTick is what the probe does at each collection but for the
+// finalizer's registration, BenchmarkKeepEnds what it does at each 64th.
+func BenchmarkTick(b *testing.B) {
+	for b.Loop() {
+		metrics.Read(dynoProbeLive)
+		dynoProbeTicks++
+		if dynoProbeTicks%64 == 0 {
+			dynoProbeKeepEnds()
+		}
+	}
+}
+
+func BenchmarkKeepEnds(b *testing.B) {
+	for range 300 {
+		runtime.GC()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		dynoProbeEnds.last -= 64
+		dynoProbeKeepEnds()
+	}
+}
+
+func BenchmarkEnds1000(b *testing.B) {
+	for i := range 1200 {
+		runtime.GC()
+		if i%64 == 0 {
+			dynoProbeKeepEnds()
+		}
+	}
+	c := dynoProbeNew()
+	line := fmt.Appendf(nil, "gcends %d", dynoProbeEnds.last-1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.body = c.body[:0]
+		c.answer(line)
 	}
 }
 

@@ -1,0 +1,226 @@
+package analysis
+
+import (
+	"iter"
+	"math"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// A Tail is what the slowest requests of one trial have to do with collections.
+// Requests are those that succeeded; one met a collection if it was not over
+// before the collection began, nor due after it ended.
+type Tail struct {
+	Requests int64
+	Slow     int64 // of them, that took longer than p99
+
+	// Shares of requests that met a collection. By chance, the slowest meet more
+	// of them than others, as they take longer.
+	Met        float64 // of all
+	SlowMet    float64 // of the slow; this and the next are NaN if there are none
+	SlowChance float64 // of the slow, had the collections come at any other time
+
+	// In seconds; P99Clear of the requests that met no collection, NaN below 100 of
+	// them. P99Chance is what it would be had the collections come at any other time.
+	P99, P99Clear, P99Chance float64
+
+	Stopped float64 // share of the window in stop-the-worlds
+	StopMet float64 // share of requests that met one
+}
+
+// leastTail is of how many requests one is the slowest 1 %.
+const leastTail = 100
+
+// NewTail reads the requests of a trial twice, all or a uniform sample of them,
+// and holds them against its collections. It is nil if they are fewer than 100.
+// The error is the sequence's.
+func NewTail(requests iter.Seq2[dyno.Request, error], cs []dyno.Collection) (*Tail, error) {
+	all := dyno.NewHistogram()
+	window := time.Duration(0)
+	for r, err := range requests {
+		if err != nil {
+			return nil, err
+		}
+		window = max(window, r.Done)
+		if !r.Failed {
+			all.Add(r.Done - r.Due)
+		}
+	}
+	if all.Count() < leastTail {
+		return nil, nil
+	}
+	gc, stw := collecting(cs, window), stopped(cs, window)
+	p99 := all.Quantile(0.99)
+	t := &Tail{Requests: all.Count(), P99: p99.Seconds(), Stopped: stw.share()}
+	var met, slowMet, stopMet int64
+	chance, clear := 0.0, dyno.NewHistogram()
+	for r, err := range requests {
+		if err != nil {
+			return nil, err
+		}
+		if r.Failed {
+			continue
+		}
+		took, meets := r.Done-r.Due, gc.meets(r.Due, r.Done)
+		if meets {
+			met++
+		} else {
+			clear.Add(took)
+		}
+		if stw.meets(r.Due, r.Done) {
+			stopMet++
+		}
+		if took > p99 {
+			t.Slow++
+			chance += gc.chance(took)
+			if meets {
+				slowMet++
+			}
+		}
+	}
+	n := float64(t.Requests)
+	t.Met, t.StopMet = float64(met)/n, float64(stopMet)/n
+	t.SlowMet, t.SlowChance = float64(slowMet)/float64(t.Slow), chance/float64(t.Slow)
+	t.P99Clear, t.P99Chance = math.NaN(), clearByChance(all, gc)
+	if clear.Count() >= leastTail {
+		t.P99Clear = clear.Quantile(0.99).Seconds()
+	}
+	return t, nil
+}
+
+// clearByChance is the 99th percentile of latency, in seconds, of requests each
+// of which counts as much as it is likely to meet no collection. NaN if none is.
+func clearByChance(all *dyno.Histogram, gc *spans) float64 {
+	bars := all.Counts().Distribution()
+	weight, sum := make([]float64, len(bars)), 0.0
+	for i, b := range bars {
+		if b.Count > 0 {
+			weight[i] = float64(b.Count) * (1 - gc.chance(time.Duration(b.To)))
+			sum += weight[i]
+		}
+	}
+	left := 0.99*sum - 1e-9
+	for i, w := range weight {
+		if left -= w; left <= 0 && sum > 0 {
+			return min(time.Duration(bars[i].To), all.Max()).Seconds()
+		}
+	}
+	return math.NaN()
+}
+
+// An Estimate is the mean of the trials of a setting and its 95 % interval by
+// Student's t, which is NaN below two trials.
+type Estimate struct{ Mean, Lo, Hi float64 }
+
+// Tails are the tails of the trials of one setting that [Counts].
+type Tails struct {
+	Trials   int
+	Requests int64 // of all trials
+
+	Met, SlowMet, SlowChance Estimate
+	Excess                   Estimate // SlowMet - SlowChance, trial by trial
+	P99, P99Clear, P99Chance Estimate
+	Stopped, StopMet         Estimate
+
+	Verdict TailVerdict
+}
+
+// A TailVerdict says whether collections make requests slow, as far as meeting
+// them can tell.
+type TailVerdict string
+
+// The verdicts. Of a single trial there is none, "".
+const (
+	InTail      TailVerdict = "yes"     // the slowest meet more collections than by chance, by leastExcess or more, and that is no chance itself
+	NotInTail   TailVerdict = "no"      // they do not, or by less than leastExcess
+	TailUnclear TailVerdict = "unclear" // the trials are too few, or differ too much
+)
+
+// leastExcess is the share of the slowest that has to be explained by collections
+// to be worth a reader's while.
+const leastExcess = 0.05
+
+// tails puts the tails of a setting's trials together; nil if there are none.
+func tails(rs []*dyno.Result, of map[int]*Tail) *Tails {
+	s := &Tails{}
+	var ts []*Tail
+	for _, r := range rs {
+		if t := of[r.Trial.N]; t != nil && Counts(r, "p99-sec") {
+			ts = append(ts, t)
+			s.Requests += t.Requests
+		}
+	}
+	if s.Trials = len(ts); s.Trials == 0 {
+		return nil
+	}
+	estimate := func(f func(t *Tail) float64) (e Estimate) {
+		var vs []float64
+		for _, t := range ts {
+			vs = append(vs, f(t))
+		}
+		e.Mean, e.Lo, e.Hi = stats.Mean(vs)
+		return e
+	}
+	share := func(f func(t *Tail) float64) Estimate {
+		e := estimate(f)
+		e.Lo, e.Hi = max(e.Lo, 0), min(e.Hi, 1)
+		return e
+	}
+	s.Met = share(func(t *Tail) float64 { return t.Met })
+	s.SlowMet = share(func(t *Tail) float64 { return t.SlowMet })
+	s.SlowChance = share(func(t *Tail) float64 { return t.SlowChance })
+	s.Excess = estimate(func(t *Tail) float64 { return t.SlowMet - t.SlowChance })
+	s.P99 = estimate(func(t *Tail) float64 { return t.P99 })
+	s.P99Clear = estimate(func(t *Tail) float64 { return t.P99Clear })
+	s.P99Chance = estimate(func(t *Tail) float64 { return t.P99Chance })
+	s.Stopped = share(func(t *Tail) float64 { return t.Stopped })
+	s.StopMet = share(func(t *Tail) float64 { return t.StopMet })
+	s.Verdict = s.Excess.verdict()
+	return s
+}
+
+func (e Estimate) verdict() TailVerdict {
+	switch {
+	case math.IsNaN(e.Lo):
+		return ""
+	case e.Lo > 0 && e.Mean >= leastExcess:
+		return InTail
+	case e.Hi < leastExcess:
+		return NotInTail
+	}
+	return TailUnclear
+}
+
+type estimateJSON struct {
+	Mean number `json:"mean"`
+	Lo   number `json:"lo"`
+	Hi   number `json:"hi"`
+}
+
+type tailJSON struct {
+	Trials    int          `json:"trials"`
+	Requests  int64        `json:"requests"`
+	Met       estimateJSON `json:"met-frac"`
+	SlowMet   estimateJSON `json:"slow-met-frac"`
+	Chance    estimateJSON `json:"slow-chance-frac"`
+	Excess    estimateJSON `json:"excess-frac"`
+	P99       estimateJSON `json:"p99-sec"`
+	P99Clear  estimateJSON `json:"p99-clear-sec"`
+	P99Chance estimateJSON `json:"p99-chance-sec"`
+	Stopped   estimateJSON `json:"stw-frac"`
+	StopMet   estimateJSON `json:"stw-met-frac"`
+	Verdict   TailVerdict  `json:"verdict,omitempty"`
+}
+
+func (s *Tails) json() *tailJSON {
+	if s == nil {
+		return nil
+	}
+	e := func(e Estimate) estimateJSON { return estimateJSON{number(e.Mean), number(e.Lo), number(e.Hi)} }
+	return &tailJSON{
+		s.Trials, s.Requests, e(s.Met), e(s.SlowMet), e(s.SlowChance), e(s.Excess),
+		e(s.P99), e(s.P99Clear), e(s.P99Chance), e(s.Stopped), e(s.StopMet), s.Verdict,
+	}
+}

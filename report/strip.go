@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// StripRows is how many rows of latency a strip has.
+const StripRows = 16
+
+const stripLabel = 12 // characters before the strip
+
+// StripColumns is how many columns of time a strip has.
+func StripColumns(o Options) int { return o.width() - stripLabel }
+
+// Strip draws latency over time: a column for each stretch of the window, a row
+// for each range of latency, and below it what of the time was collections. about
+// is the line above it. The error is w's.
+func Strip(w io.Writer, h *analysis.Heat, about string, o Options) error {
+	var b strings.Builder
+	b.WriteString(fold(clean(about), "", "  ", o.width()))
+	most := int64(0)
+	for _, row := range h.Counts {
+		for _, n := range row {
+			most = max(most, n)
+		}
+	}
+	b.WriteByte('\n')
+	for i := len(h.Counts) - 1; i >= 0; i-- {
+		line := fmt.Sprintf("%10s │", duration(h.Edge(i)))
+		for _, n := range h.Counts[i] {
+			line += density(n, most)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	gc, stw := fmt.Sprintf("%10s │", "collecting"), fmt.Sprintf("%10s │", "stopped")
+	for i, x := range h.Collecting {
+		gc += part(x)
+		switch {
+		case h.Stops[i] > 0:
+			stw += "|"
+		default:
+			stw += " "
+		}
+	}
+	columns := len(h.Collecting)
+	b.WriteString(strings.Repeat(" ", stripLabel-1) + "└" + strings.Repeat("─", columns) + "\n")
+	b.WriteString(strings.TrimRight(gc, " ") + "\n" + strings.TrimRight(stw, " ") + "\n")
+	from, to := fmt.Sprintf("%.3f s", h.From.Seconds()), fmt.Sprintf("%.3f s", h.To.Seconds())
+	space := max(1, columns-utf8.RuneCountInString(from+to))
+	b.WriteString(strings.Repeat(" ", stripLabel) + from + strings.Repeat(" ", space) + to + "\n\n")
+	b.WriteString(fold(fmt.Sprintf(
+		"Each row begins at the latency beside it. Requests in a cell when they were due: · 1 ░ ▒ ▓ █ up to %d, each step the same factor. Collecting: more than 0 ░, 25 ▒, 50 ▓, 75%% █ of the time. Stopped: | a stop-the-world.", most), "", "", o.width()))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// density is the character of n of most: the logarithm in four steps above 1.
+func density(n, most int64) string {
+	switch {
+	case n == 0:
+		return " "
+	case n == 1:
+		return "·"
+	}
+	steps := [...]string{"░", "▒", "▓", "█"}
+	x := math.Log(float64(n)) / math.Log(float64(most))
+	return steps[max(0, min(int(x*4), 3))]
+}
+
+// part is the character of a share of time.
+func part(x float64) string {
+	if x <= 0 {
+		return " "
+	}
+	return [...]string{"░", "▒", "▓", "█"}[min(int(x*4), 3)]
+}

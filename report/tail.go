@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// tail is the table of what the slowest requests have to do with collections.
+func (v *view) tail() (section, bool) {
+	var p99s, stops, waits []float64
+	for i := range v.Settings {
+		if t := v.Settings[i].Tail; t != nil {
+			p99s = append(p99s, t.P99.Mean, t.P99Clear.Mean)
+		}
+		stops = append(stops, value(&v.Settings[i], "stw-total-sec"))
+		waits = append(waits, value(&v.Settings[i], "sched-p99-sec"))
+	}
+	if p99s == nil {
+		return section{}, false
+	}
+	p99, stop, wait := scaleOf("p99-sec", p99s...), scaleOf("stw-total-sec", stops...), scaleOf("sched-p99-sec", waits...)
+	rows := []struct {
+		label string
+		text  func(s *analysis.Setting) string
+	}{
+		{"requests that met a collection, %", func(s *analysis.Setting) string { return share(s.Tail.Met.Mean) }},
+		{"slowest 1% that did, %", func(s *analysis.Setting) string { return share(s.Tail.SlowMet.Mean) }},
+		{"  by chance, %", func(s *analysis.Setting) string { return share(s.Tail.SlowChance.Mean) }},
+		{"p99, " + p99.unit, func(s *analysis.Setting) string { return known(p99, s.Tail.P99.Mean) }},
+		{"p99 of those that met none, " + p99.unit, func(s *analysis.Setting) string { return known(p99, s.Tail.P99Clear.Mean) }},
+		{"  by chance, " + p99.unit, func(s *analysis.Setting) string { return known(p99, s.Tail.P99Chance.Mean) }},
+		{"stop-the-world, % of the window", func(s *analysis.Setting) string { return share(s.Tail.Stopped.Mean) }},
+		{"requests that met it, %", func(s *analysis.Setting) string { return share(s.Tail.StopMet.Mean) }},
+		{"stop-the-world, " + stop.unit, func(s *analysis.Setting) string { return known(stop, value(s, "stw-total-sec")) }},
+		{"mark assist, % of CPU", func(s *analysis.Setting) string { return share(value(s, "gc-assist-frac")) }},
+		{"p99 of waits for a CPU, " + wait.unit, func(s *analysis.Setting) string { return known(wait, value(s, "sched-p99-sec")) }},
+	}
+	var labels []string
+	for i := 0; i < len(rows); { // what no setting has takes no room
+		if slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return s.Tail != nil && rows[i].text(&s) != "" }) {
+			labels = append(labels, rows[i].label)
+			i++
+		} else {
+			rows = slices.Delete(rows, i, i+1)
+		}
+	}
+	s := section{
+		title: "The tail and the collector (means of the trials)",
+		grids: v.study(labels, func(s *analysis.Setting, row int) string {
+			if s.Tail == nil {
+				return ""
+			}
+			return rows[row].text(s)
+		}),
+	}
+	for i := range v.Settings {
+		if t := v.Settings[i].Tail; t != nil {
+			s.notes = append(s.notes, v.tailVerdict(i, t))
+		}
+	}
+	return s, true
+}
+
+// tailVerdict says whether collections are in the tail of setting i.
+func (v *view) tailVerdict(i int, t *analysis.Tails) string {
+	name := ""
+	if len(v.Settings) > 1 {
+		name = v.name(i) + ": "
+	}
+	if t.Met.Mean == 0 && t.SlowChance.Mean == 0 {
+		return name + "no collections, so none in the tail."
+	}
+	met := fmt.Sprintf("%s%% of the slowest 1%% met one, %s%% by chance", share(t.SlowMet.Mean), share(t.SlowChance.Mean))
+	if !math.IsNaN(t.SlowMet.Lo) {
+		met = fmt.Sprintf("%s%% [%s, %s] of the slowest 1%% met one, %s%% by chance",
+			share(t.SlowMet.Mean), share(t.SlowMet.Lo), share(t.SlowMet.Hi), share(t.SlowChance.Mean))
+	}
+	switch t.Verdict {
+	case analysis.InTail:
+		return name + "collections are in the tail: " + met + "."
+	case analysis.NotInTail:
+		return name + "collections are not in the tail: " + met + "."
+	case analysis.TailUnclear:
+		return name + "it is unclear whether collections are in the tail: " + met + "."
+	}
+	return name + "collections: " + met + " (one trial: no interval, no verdict)."
+}
+
+// value is the median of a metric, NaN if it was not measured.
+func value(s *analysis.Setting, metric string) float64 {
+	if x, ok := s.Values[metric]; ok {
+		return x.Center
+	}
+	return math.NaN()
+}
+
+// known prints x, or nothing if it is not known.
+func known(s scale, x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return s.format(x)
+}
+
+// share prints a share in per cent, to two digits below 10 %, or nothing if it is
+// not known.
+func share(x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return ""
+	case x == 0:
+		return "0"
+	case x < 0.0001:
+		return "<0.01"
+	case x < 0.01:
+		return fmt.Sprintf("%.2f", 100*x)
+	case x < 0.1:
+		return fmt.Sprintf("%.1f", 100*x)
+	}
+	return fmt.Sprintf("%.0f", 100*x)
+}

@@ -54,6 +54,7 @@ type settingJSON struct {
 	Versus   map[string]versusJSON  `json:"versus"`
 
 	Saturated []saturationJSON `json:"saturated,omitempty"`
+	Trace     *Attribution     `json:"trace,omitempty"`
 	Elapsed   float64          `json:"elapsed-sec,omitempty"` // this and the next two of a single trial
 	Sent      *dyno.Sent       `json:"sent,omitempty"`
 	Failures  map[string]int   `json:"failures,omitempty"`
@@ -138,7 +139,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 func (s *Setting) json() settingJSON {
 	j := settingJSON{
 		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
-		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
+		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{}, Trace: s.Trace,
 	}
 	for name, v := range s.Values {
 		trials := make([]number, len(v.Trials))

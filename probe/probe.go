@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,11 @@ type Target struct {
 	Metrics                   []string // of Prometheus that are wanted beside go_* and process_*
 
 	Profile []string      // of dyno.ProfileNames: what profile takes
-	Length  time.Duration // of what trace takes
+	Length  time.Duration // of what trace takes; of the window, where profile can know it, else 0
+
+	// Create makes a file of the trial for what is too large to be a File;
+	// trace needs it.
+	Create func(name string) (io.WriteCloser, error)
 }
 
 // A Reading is what a probe saw. Values are of the whole window, Series of its
@@ -66,7 +71,8 @@ type Probe interface {
 	Watch(ctx context.Context, t Target) (Reading, error)
 }
 
-// Named returns the probe with a name of dyno.ProbeNames.
+// Named returns the probe with a name of dyno.ProbeNames, and those that
+// trials ForProfile and ForTrace are for.
 func Named(name string) (Probe, bool) {
 	switch name {
 	case "proc":
@@ -75,6 +81,10 @@ func Named(name string) (Probe, bool) {
 		return gctrace{}, true
 	case "runtime":
 		return runtimeProbe{}, true
+	case dyno.ForProfile:
+		return profiles{}, true
+	case dyno.ForTrace:
+		return execTrace{}, true
 	}
 	return nil, false
 }

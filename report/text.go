@@ -137,6 +137,9 @@ func (v *view) sections() []section {
 	default:
 		out = append(out, v.changes()...)
 	}
+	if s, ok := v.attribution(); ok {
+		out = append(out, s)
+	}
 	return out
 }
 

@@ -38,6 +38,7 @@ while the run goes on.
 		},
 	}
 	o.formatFlags(cmd.Flags())
+	cmd.Flags().StringSliceVar(&o.serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
 	cmd.Flags().StringVar(&requests, "requests", "", "print every request that was kept, in this `form`: csv")
 	return cmd
 }
@@ -54,7 +55,7 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 		return err
 	}
 	results := dir.Results()
-	table := analysis.Tabulate(results, options(dir.Run.Plan, results))
+	table := tabulate(dir, o, results)
 	return errors.Join(o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
 }
 

@@ -4,7 +4,8 @@ package main
 // of a service that it measures. It does nothing unless DYNO_PROBE is set. It
 // then answers questions about the process on the unix socket named there: a
 // line "COMMAND [ARG]" is answered with "ok N" and N bytes, or with
-// "error MESSAGE". No port and no HTTP handler is opened.
+// "error MESSAGE"; before an "ok" there may be any number of "part N" and N
+// bytes. No port and no HTTP handler is opened.
 //
 // The file must compile beside any code, in any language version that a Go
 // 1.22 toolchain accepts: hence the names, the renamed imports and the absence
@@ -15,7 +16,6 @@ import (
 	dynoProbeBufio "bufio"
 	dynoProbeBytes "bytes"
 	dynoProbeErrors "errors"
-	dynoProbeIO "io"
 	dynoProbeNet "net"
 	dynoProbeOS "os"
 	dynoProbeRuntime "runtime"
@@ -84,6 +84,10 @@ type dynoProbeConn struct {
 	stats          dynoProbeRuntime.MemStats
 	head           []byte
 	body           []byte
+
+	conn dynoProbeNet.Conn
+	r    *dynoProbeBufio.Reader
+	cpu  *dynoProbeBytes.Buffer // of the CPU profile that is being taken, or nil
 }
 
 func dynoProbeNew() *dynoProbeConn {
@@ -101,10 +105,10 @@ func dynoProbeNew() *dynoProbeConn {
 }
 
 func (c *dynoProbeConn) serve(conn dynoProbeNet.Conn) {
-	defer conn.Close()
-	r := dynoProbeBufio.NewReaderSize(conn, 256)
+	c.conn, c.r = conn, dynoProbeBufio.NewReaderSize(conn, 256)
+	defer c.close()
 	for {
-		line, err := r.ReadSlice('\n')
+		line, err := c.r.ReadSlice('\n')
 		if err != nil {
 			return
 		}
@@ -126,6 +130,14 @@ func (c *dynoProbeConn) serve(conn dynoProbeNet.Conn) {
 		if cap(c.body) > 1<<20 { // a profile: not to be kept in the service's heap
 			c.body = nil
 		}
+	}
+}
+
+// close also ends a profile that nobody will ask for.
+func (c *dynoProbeConn) close() {
+	c.conn.Close()
+	if c.cpu != nil {
+		dynoProbePprof.StopCPUProfile()
 	}
 }
 
@@ -163,9 +175,11 @@ func (c *dynoProbeConn) answer(line []byte) error {
 	case "profile":
 		return c.profile(args[1:])
 	case "cpu":
-		return c.during(args[1:], dynoProbePprof.StartCPUProfile, dynoProbePprof.StopCPUProfile)
+		return c.cpuProfile(args[1:])
 	case "trace":
-		return c.during(args[1:], dynoProbeTrace.Start, dynoProbeTrace.Stop)
+		return c.trace(args[1:])
+	case "set":
+		return c.set(args[1:])
 	default:
 		return dynoProbeErrors.New("unknown command " + dynoProbeStrconv.Quote(args[0]))
 	}
@@ -298,19 +312,106 @@ func (c *dynoProbeConn) profile(args []string) error {
 	return p.WriteTo(c, debug)
 }
 
-// during records into the body for as many seconds as args says.
-func (c *dynoProbeConn) during(args []string, start func(dynoProbeIO.Writer) error, stop func()) error {
+// cpuProfile takes a CPU profile from "start" to "stop", or for as many seconds
+// as args says.
+func (c *dynoProbeConn) cpuProfile(args []string) error {
+	switch {
+	case len(args) == 1 && args[0] == "start":
+		to := new(dynoProbeBytes.Buffer)
+		if err := dynoProbePprof.StartCPUProfile(to); err != nil {
+			return err
+		}
+		c.cpu = to
+		return nil
+	case len(args) == 1 && args[0] == "stop":
+		if c.cpu == nil {
+			return dynoProbeErrors.New("no CPU profile was started")
+		}
+		dynoProbePprof.StopCPUProfile()
+		c.body = c.cpu.Bytes()
+		c.cpu = nil
+		return nil
+	}
+	length, err := dynoProbeLength(args)
+	if err == nil {
+		err = dynoProbePprof.StartCPUProfile(c)
+	}
+	if err != nil {
+		return err
+	}
+	dynoProbeTime.Sleep(length)
+	dynoProbePprof.StopCPUProfile()
+	return nil
+}
+
+// trace sends an execution trace in parts while it is recorded: kept until its
+// end it would be part of the heap that is looked at. It lasts as many seconds
+// as args says, or until another line comes or the connection ends.
+func (c *dynoProbeConn) trace(args []string) error {
+	length, err := dynoProbeLength(args)
+	if err == nil {
+		err = dynoProbeTrace.Start(dynoProbeParts{c.conn})
+	}
+	if err != nil {
+		return err
+	}
+	c.conn.SetReadDeadline(dynoProbeTime.Now().Add(length))
+	_, err = c.r.Peek(1)
+	dynoProbeTrace.Stop()
+	c.conn.SetDeadline(dynoProbeTime.Time{})
+	if err == nil {
+		c.r.ReadSlice('\n')
+	}
+	return nil
+}
+
+// dynoProbeParts writes to a connection what comes before the "ok".
+type dynoProbeParts struct{ conn dynoProbeNet.Conn }
+
+func (w dynoProbeParts) Write(p []byte) (int, error) {
+	// Who does not read must not fill the memory of the service.
+	w.conn.SetWriteDeadline(dynoProbeTime.Now().Add(10 * dynoProbeTime.Second))
+	head := append(dynoProbeStrconv.AppendInt([]byte("part "), int64(len(p)), 10), '\n')
+	if _, err := w.conn.Write(head); err != nil {
+		return 0, err
+	}
+	return w.conn.Write(p)
+}
+
+func dynoProbeLength(args []string) (dynoProbeTime.Duration, error) {
 	seconds := 0.0
 	if len(args) > 0 {
 		seconds, _ = dynoProbeStrconv.ParseFloat(args[0], 64)
 	}
 	if !(seconds > 0 && seconds <= 86400) {
-		return dynoProbeErrors.New("want a number of seconds above 0")
+		return 0, dynoProbeErrors.New("want a number of seconds above 0")
 	}
-	if err := start(c); err != nil {
+	return dynoProbeTime.Duration(seconds * float64(dynoProbeTime.Second)), nil
+}
+
+// dynoProbeBlock is the rate of the block profile, which the runtime does not
+// tell: 0 until dyno sets another.
+var dynoProbeBlock dynoProbeAtomic.Int64
+
+// set turns a knob of the runtime and answers with how it was before.
+func (c *dynoProbeConn) set(args []string) error {
+	if len(args) != 2 {
+		return dynoProbeErrors.New("want set NAME VALUE")
+	}
+	to, err := dynoProbeStrconv.ParseInt(args[1], 10, 64)
+	if err != nil {
 		return err
 	}
-	dynoProbeTime.Sleep(dynoProbeTime.Duration(seconds * float64(dynoProbeTime.Second)))
-	stop()
+	var was int64
+	switch args[0] {
+	case "mutex": // one of so many contentions is in the profile
+		was = int64(dynoProbeRuntime.SetMutexProfileFraction(int(to)))
+	case "block": // nanoseconds; shorter waits are in it now and then
+		was = dynoProbeBlock.Swap(to)
+		dynoProbeRuntime.SetBlockProfileRate(int(to))
+	default:
+		return dynoProbeErrors.New("unknown knob " + dynoProbeStrconv.Quote(args[0]))
+	}
+	c.body = dynoProbeStrconv.AppendInt(c.body, was, 10)
 	return nil
 }

@@ -115,7 +115,7 @@ func (r *remote) cpu(ctx context.Context) (*profile.Profile, string, error) {
 		at := time.Since(began)
 		part := remotePart
 		if r.length > 0 {
-			part = (r.length - at).Truncate(time.Second)
+			part = (r.length - at).Round(time.Second)
 		}
 		if longest > 0 {
 			part = min(part, longest)

@@ -221,16 +221,15 @@ func grown(first, last *profile.Profile) (*profile.Profile, error) {
 	return profile.Merge([]*profile.Profile{last, first})
 }
 
-// dropOwn leaves out what the injected probe did itself, such as to allocate
-// the profile.
+// dropOwn leaves out what the injected probe and the CPU profile's writer did,
+// such as to allocate the profile itself.
 func dropOwn(p *profile.Profile) {
+	own := func(line profile.Line) bool {
+		f := line.Function
+		return f != nil && (strings.Contains(f.Name, ".dynoProbe") || strings.Contains(f.Name, ".(*dynoProbe") || f.Name == "runtime/pprof.profileWriter")
+	}
 	p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool {
-		return slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
-			return slices.ContainsFunc(l.Line, func(line profile.Line) bool {
-				return line.Function != nil &&
-					(strings.HasPrefix(line.Function.Name, "main.(*dynoProbe") || strings.HasPrefix(line.Function.Name, "main.dynoProbe"))
-			})
-		})
+		return slices.ContainsFunc(s.Location, func(l *profile.Location) bool { return slices.ContainsFunc(l.Line, own) })
 	})
 }
 

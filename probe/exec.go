@@ -38,8 +38,6 @@ func (execTrace) Watch(ctx context.Context, t Target) (r Reading, err error) {
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-
 	to := &limited{w: f, left: traceMost}
 	if t.Pprof != "" {
 		err = remoteTrace(t, to, begun)
@@ -48,10 +46,11 @@ func (execTrace) Watch(ctx context.Context, t Target) (r Reading, err error) {
 		c := &client{socket: t.Socket}
 		err = c.stream(ctx, "trace "+seconds, t.Length+remoteGrace, begun, to)
 	}
-	if err != nil {
+	short := ctx.Err() != nil
+	if err = errors.Join(err, f.Close()); err != nil {
 		return r, err
 	}
-	if ctx.Err() != nil {
+	if short {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the window was shorter than the trace of %v (consider: a longer load)", t.Length))
 	}
 	<-ctx.Done()

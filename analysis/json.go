@@ -56,6 +56,7 @@ type settingJSON struct {
 
 	Why       []whyJSON        `json:"why,omitempty"`
 	Saturated []saturationJSON `json:"saturated,omitempty"`
+	Trace     *Attribution     `json:"trace,omitempty"`
 	Elapsed   float64          `json:"elapsed-sec,omitempty"` // this and the next two of a single trial
 	Sent      *dyno.Sent       `json:"sent,omitempty"`
 	Failures  map[string]int   `json:"failures,omitempty"`
@@ -167,7 +168,7 @@ func (s *Setting) json() settingJSON {
 	j := settingJSON{
 		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
 		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
-		Tail: s.Tail.json(),
+		Tail: s.Tail.json(), Trace: s.Trace,
 	}
 	for name, v := range s.Values {
 		trials := make([]number, len(v.Trials))

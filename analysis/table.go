@@ -61,6 +61,7 @@ type Setting struct {
 	Why       []Why        // causes of the changes of primary metrics
 	Saturated []Saturation // trials in which the generator was the limit
 	Single    *dyno.Result // the trial that finished, if it is the only one
+	Trace     *Attribution // of its trial ForTrace; nil if there is none. The caller fills it in
 }
 
 // A Summary is one metric of one setting, in the metric's base unit: of the

@@ -209,6 +209,9 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result, kept *scratch) (err err
 		// the subject something too.
 		saw := probe.Merge(w.readings)
 		observe(r, saw, rec.Window)
+		if err == nil { // else it is the cause
+			err = w.failure()
+		}
 		err = errors.Join(err, w.write(saw.Files))
 	}
 	w.closeLog()

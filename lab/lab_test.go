@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -277,6 +279,84 @@ func TestOftenIsAWarning(t *testing.T) {
 			t.Errorf("warnings %q", r.Warnings)
 		}
 	})
+}
+
+// What the trial is for begins before all else and ends after it, and its files
+// are kept.
+func TestOrderOfAProfileTrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.lab.Probe = func(name string) (probe.Probe, bool) {
+			if name == dyno.ForProfile {
+				return purposeProbe{f: f, files: []probe.File{{Name: "cpu.pb.gz", Data: []byte("x")}}}, true
+			}
+			return fakeProbe{f}, true
+		}
+		dir := t.TempDir()
+		f.lab.Dir = func(int) (string, error) { return dir, nil }
+		e := experiment(1)
+		e.Profile = []string{"cpu"}
+		e.Load.Idle = 0
+		trials := e.Trials()
+		r := f.lab.Trial(t.Context(), trials[len(trials)-1])
+		if r.Err != "" {
+			t.Fatal(r.Err)
+		}
+		want := []string{"start 4", "purpose begins", "probe begins", "load", "probe ends", "purpose ends", "teardown", "stop 4"}
+		if !slices.Equal(f.log, want) {
+			t.Errorf("got  %q\nwant %q", f.log, want)
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, "cpu.pb.gz")); err != nil || string(text) != "x" {
+			t.Errorf("file %q, %v", text, err)
+		}
+	})
+}
+
+// A trial without what it is for has failed: at once if that cannot begin.
+func TestPurposeFails(t *testing.T) {
+	for _, at := range []string{"begin", "end"} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.lab.Probe = func(name string) (probe.Probe, bool) {
+				if name == dyno.ForTrace {
+					return purposeProbe{f: f, fails: at}, true
+				}
+				return fakeProbe{f}, true
+			}
+			e := experiment(1)
+			e.Trace = dyno.Duration(time.Second)
+			trials := e.Trials()
+			r := f.lab.Trial(t.Context(), trials[len(trials)-1])
+			if !strings.Contains(r.Err, "no trace to be had") {
+				t.Errorf("at its %s: error %q", at, r.Err)
+			}
+			if ran := slices.Contains(f.log, "load"); ran != (at == "end") {
+				t.Errorf("at its %s: %q", at, f.log)
+			}
+		})
+	}
+}
+
+// A purposeProbe is what a trial is for.
+type purposeProbe struct {
+	f     *fake
+	files []probe.File
+	fails string // at its "begin" or "end"
+}
+
+func (p purposeProbe) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
+	failed := errors.New("no trace to be had")
+	if p.fails == "begin" {
+		return probe.Reading{}, failed
+	}
+	p.f.say("purpose begins")
+	t.Begun()
+	<-ctx.Done()
+	p.f.say("purpose ends")
+	if p.fails == "end" {
+		return probe.Reading{}, failed
+	}
+	return probe.Reading{Files: p.files}, nil
 }
 
 // A probe that fails is a doubt about the trial, not its end.

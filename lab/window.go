@@ -2,7 +2,9 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,10 +27,11 @@ type window struct {
 	lines  *dyno.LatencyLog
 	logErr error // the first
 
-	cancel   context.CancelFunc
-	watching sync.WaitGroup
+	cancel   []context.CancelFunc // of the probes; those that began first end last
+	watching []*sync.WaitGroup
 	mu       sync.Mutex
 	readings map[string]probe.Reading // by probe
+	missed   error                    // why what the trial is for could not be had
 }
 
 // often is below which time between samples the probes are no longer free: at
@@ -36,24 +39,59 @@ type window struct {
 const often = 100 * time.Millisecond
 
 // open starts the probes and returns when each has taken its first reading.
+// What the trial is for comes first, and ends last: what it does to the
+// subject at its ends, such as to force a collection, no other probe sees.
 func (w *window) open(ctx context.Context) error {
-	// The probes outlive ctx on purpose: when the subject dies or the user
-	// interrupts, close ends them, after the load has.
-	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w.cancel = cancel
 	w.readings = map[string]probe.Reading{}
-	t := &w.result.Trial
-	w.target.Every = t.Probes.Every.Or(dyno.DefaultEvery)
-	w.target.Expvar, w.target.Prometheus, w.target.Pprof = w.where(t.Probes.Expvar), w.where(t.Probes.Prometheus), w.where(t.Probes.Pprof)
-	w.target.Insecure = t.Load.Insecure
-	w.target.Metrics, w.target.Profile, w.target.Length = t.Probes.Metrics, t.Profile, time.Duration(t.Trace)
-
+	w.aim()
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
 		w.result.Warnings = append(w.result.Warnings, fmt.Sprintf(
 			"probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every))
 	}
+	if purpose := w.result.Trial.For; purpose != "" {
+		if err := w.start(ctx, []string{purpose}); err != nil {
+			return err
+		}
+		if err := w.failure(); err != nil { // nothing of this trial counts without it
+			return err
+		}
+	}
+	if err := w.start(ctx, w.names()); err != nil {
+		return err
+	}
+	w.result.Start = time.Now()
+	return w.openLog()
+}
 
-	names := w.names()
+// aim fills in the target.
+func (w *window) aim() {
+	t := &w.result.Trial
+	to := &w.target
+	to.Every = t.Probes.Every.Or(dyno.DefaultEvery)
+	to.Expvar, to.Prometheus, to.Pprof = w.where(t.Probes.Expvar), w.where(t.Probes.Prometheus), w.where(t.Probes.Pprof)
+	to.Insecure = t.Load.Insecure
+	to.Metrics, to.Profile, to.Length = t.Probes.Metrics, t.Profile, time.Duration(t.Trace)
+	if l := t.Load; t.For == dyno.ForProfile && l.Requests == 0 && l.RequestsPerClient == 0 && l.Command == "" {
+		to.Length = time.Duration(l.Duration)
+	}
+	to.Create = w.create
+}
+
+// create makes a file of the trial for a probe.
+func (w *window) create(name string) (io.WriteCloser, error) {
+	if w.dir == "" {
+		return nil, errors.New("there is no run directory to keep it")
+	}
+	return os.Create(filepath.Join(w.dir, name))
+}
+
+// start starts probes together and waits until they have begun.
+func (w *window) start(ctx context.Context, names []string) error {
+	// The probes outlive ctx on purpose: when the subject dies or the user
+	// interrupts, close ends them, after the load has.
+	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	watching := new(sync.WaitGroup)
+	w.cancel, w.watching = append(w.cancel, cancel), append(w.watching, watching)
 	begun := make(chan struct{}, len(names))
 	for _, name := range names {
 		p, ok := w.lab.Probe(name)
@@ -62,14 +100,17 @@ func (w *window) open(ctx context.Context) error {
 		}
 		target := w.target
 		target.Begun = sync.OnceFunc(func() { begun <- struct{}{} })
-		w.watching.Go(func() {
+		watching.Go(func() {
 			defer target.Begun() // also if the probe fails at once
 			reading, err := p.Watch(watch, target)
-			if err != nil {
-				reading.Warnings = append(reading.Warnings, fmt.Sprintf("probe %s: %v", name, err))
-			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
+			switch {
+			case err != nil && name == w.result.Trial.For:
+				w.missed = err
+			case err != nil:
+				reading.Warnings = append(reading.Warnings, fmt.Sprintf("probe %s: %v", name, err))
+			}
 			w.readings[name] = reading
 		})
 	}
@@ -80,8 +121,14 @@ func (w *window) open(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	w.result.Start = time.Now()
-	return w.openLog()
+	return nil
+}
+
+// failure is why what the trial is for could not be had, or nil.
+func (w *window) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.missed
 }
 
 // where makes a URL of a path of the service, or leaves it one.
@@ -92,11 +139,10 @@ func (w *window) where(path string) string {
 	return path
 }
 
-// names are the probes that the plan asks for and that this subject allows, and
-// the one that the trial is for, if any.
+// names are the probes that the plan asks for and that this subject allows.
 func (w *window) names() []string {
 	use := w.result.Trial.Probes.Use
-	names := slices.DeleteFunc(slices.Clone(dyno.ProbeNames), func(name string) bool {
+	return slices.DeleteFunc(slices.Clone(dyno.ProbeNames), func(name string) bool {
 		switch {
 		case len(use) > 0 && !slices.Contains(use, name):
 			return true
@@ -111,10 +157,6 @@ func (w *window) names() []string {
 		}
 		return w.target.PID == 0
 	})
-	if purpose := w.result.Trial.For; purpose != "" {
-		names = append(names, purpose)
-	}
-	return names
 }
 
 // write puts what the probes brought back whole into the trial's directory.
@@ -133,12 +175,11 @@ func (w *window) write(files []probe.File) error {
 // close ends the probes. It does nothing the second time, or if the window was
 // never opened.
 func (w *window) close() {
-	if w.cancel == nil {
-		return
+	for i, cancel := range slices.Backward(w.cancel) {
+		cancel()
+		w.watching[i].Wait()
 	}
-	w.cancel()
 	w.cancel = nil
-	w.watching.Wait()
 }
 
 // latencyFile is the name that package store knows.

@@ -29,8 +29,8 @@ func (l *locked) count(s string) int {
 	return strings.Count(l.b.String(), s)
 }
 
-// injected builds and starts the smallest service with a probe.
-func injected(t *testing.T, flags ...string) (k *Knobs, stderr *locked) {
+// startInjected builds and starts the smallest service with a probe.
+func startInjected(t *testing.T, flags ...string) (k *Knobs, stderr *locked) {
 	t.Helper()
 	dir := t.TempDir()
 	bin, socket := filepath.Join(dir, "inject"), filepath.Join(dir, "s")
@@ -65,7 +65,7 @@ func injected(t *testing.T, flags ...string) (k *Knobs, stderr *locked) {
 func TestTraceSwitch(t *testing.T) { testTraceSwitch(t, "exe") }
 
 func testTraceSwitch(t *testing.T, mode string) {
-	k, stderr := injected(t, "-buildmode="+mode)
+	k, stderr := startInjected(t, "-buildmode="+mode)
 	collect := func(want int) {
 		t.Helper()
 		before := stderr.count(" P (forced)\n")
@@ -99,7 +99,7 @@ func testTraceSwitch(t *testing.T, mode string) {
 // Without symbols nothing is written anywhere, and the error says why.
 func TestTraceSwitchStripped(t *testing.T) {
 	for flag, want := range map[string]string{"-ldflags=-s": "without -ldflags=-s", "-ldflags=-w": "without -ldflags=-w"} {
-		k, _ := injected(t, flag)
+		k, _ := startInjected(t, flag)
 		if err := k.Trace(false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", flag, err)
 		}
@@ -107,7 +107,7 @@ func TestTraceSwitchStripped(t *testing.T) {
 }
 
 func TestKnobs(t *testing.T) {
-	k, _ := injected(t)
+	k, _ := startInjected(t)
 	for _, l := range [][2]string{{"GOGC", "50"}, {"GOGC", "off"}, {"GOMEMLIMIT", "2GiB"}, {"GOMEMLIMIT", "off"}, {"GOMAXPROCS", "1"}} {
 		if err := k.Set(l[0], l[1]); err != nil {
 			t.Errorf("%s=%s: %v", l[0], l[1], err)

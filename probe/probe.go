@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +41,11 @@ type Target struct {
 	Insecure                  bool     // certificates of https are not checked
 
 	Profile []string      // of dyno.ProfileNames: what profile takes
-	Length  time.Duration // of what trace takes
+	Length  time.Duration // of what trace takes; of the window, where profile can know it, else 0
+
+	// Create makes a file of the trial for what is too large to be a File;
+	// trace needs it.
+	Create func(name string) (io.WriteCloser, error)
 }
 
 // every is the time between samples.
@@ -79,7 +84,8 @@ type Probe interface {
 	Watch(ctx context.Context, t Target) (Reading, error)
 }
 
-// Named returns the probe with a name of dyno.ProbeNames.
+// Named returns the probe with a name of dyno.ProbeNames, and those that
+// trials ForProfile and ForTrace are for.
 func Named(name string) (Probe, bool) {
 	switch name {
 	case "proc":
@@ -92,6 +98,10 @@ func Named(name string) (Probe, bool) {
 		return expvarProbe{}, true
 	case "prometheus":
 		return prometheusProbe{}, true
+	case dyno.ForProfile:
+		return profiles{}, true
+	case dyno.ForTrace:
+		return execTrace{}, true
 	}
 	return nil, false
 }

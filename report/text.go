@@ -143,6 +143,9 @@ func (v *view) sections() []section {
 	if s, ok := v.tail(); ok {
 		out = append(out, s)
 	}
+	if s, ok := v.attribution(); ok {
+		out = append(out, s)
+	}
 	return out
 }
 

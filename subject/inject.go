@@ -10,6 +10,9 @@ import (
 //go:embed inject/probe.go
 var probeSource []byte
 
+//go:embed inject/take.go
+var takeSource []byte
+
 //go:embed inject/cpu.go
 var cpuSource []byte
 
@@ -21,7 +24,7 @@ func (b *Builder) overlay(dir string) (flag string, err error) {
 		return "", err
 	}
 	replace := map[string]string{}
-	for name, text := range map[string][]byte{"zz_dyno_probe": probeSource, "zz_dyno_probe_cpu": cpuSource} {
+	for name, text := range map[string][]byte{"zz_dyno_probe": probeSource, "zz_dyno_probe_take": takeSource, "zz_dyno_probe_cpu": cpuSource} {
 		file := filepath.Join(folder, name+".go")
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			return "", err

@@ -198,3 +198,35 @@ func TestMachineFullDisk(t *testing.T) {
 		t.Errorf("after resuming: %v, %d lines", err, strings.Count(string(after), "\n"))
 	}
 }
+
+// Every profile and the trace of the demo's service is read by Go's own tools,
+// and nothing of it is compared.
+func TestMachineProfiles(t *testing.T) {
+	src := t.TempDir()
+	if err := examples.Extract(filepath.Join(src, "x"), "sessions"); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(src, "run")
+	s := measureWith(t, "-f", filepath.Join(src, "x", "dyno.yaml"), "--vary", "GOGC=100", "--out", out, "-d", "2s", "-w", "1s",
+		"--repeat", "1", "--profile", "cpu,heap,allocs,goroutine,mutex,block", "--trace", "1s")
+	if len(s.Settings) != 1 || s.Settings[0].Trials != 1 {
+		t.Errorf("settings %+v", s.Settings)
+	}
+	for profile, want := range map[string]string{
+		"cpu": "Type: cpu", "heap": "Type: inuse_space", "allocs": "Type: alloc_space",
+		"goroutine": "Type: goroutine", "mutex": "Type: delay", "block": "Type: delay",
+	} {
+		text, err := exec.Command("go", "tool", "pprof", "-top", filepath.Join(out, "trials/0002", profile+".pb.gz")).CombinedOutput()
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("go tool pprof %s: %v\n%s", profile, err, text)
+		}
+	}
+	trace := filepath.Join(out, "trials/0003/trace.out")
+	text, err := exec.Command("go", "tool", "trace", "-pprof=sched", trace).Output()
+	if err != nil || len(text) == 0 {
+		t.Errorf("go tool trace: %v, %d bytes", err, len(text))
+	}
+	if a, err := readTrace(trace, nil); err != nil || a.Requests < 100 {
+		t.Errorf("attribution: %+v, %v", a, err)
+	}
+}

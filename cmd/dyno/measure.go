@@ -28,6 +28,7 @@ type outFlags struct {
 	dir    string
 	format format
 	json   bool
+	serves []string // prefixes of functions whose goroutines are requests, in execution traces
 }
 
 func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
@@ -181,9 +182,7 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 // an interrupt or an error, whatever was measured by then.
 func finish(cmd *cobra.Command, dir *store.Dir, o *outFlags, err error) error {
 	results := dir.Results()
-	opt := options(dir.Run.Plan, results)
-	opt.Tails = tails(cmd, dir, results)
-	table := analysis.Tabulate(results, opt)
+	table := tabulate(cmd, dir, o, results)
 	err = errors.Join(err, conclude(dir, table, results))
 	if errors.Is(err, errInterrupted) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial; go on with dyno run --resume %s\n", dir.Path)

@@ -43,6 +43,7 @@ while the run goes on.
 	}
 	o.formatFlags(cmd.Flags())
 	cmd.Flags().StringVar(&strip, "strip", "", "draw the latency of a `trial` over time with its collections: its number, and @FROM..TO for a part of it")
+	cmd.Flags().StringSliceVar(&o.serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
 	cmd.Flags().StringVar(&requests, "requests", "", "print every request that was kept, in this `form`: csv")
 	return cmd
 }
@@ -59,9 +60,7 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 		return err
 	}
 	results := dir.Results()
-	opt := options(dir.Run.Plan, results)
-	opt.Tails = tails(cmd, dir, results)
-	table := analysis.Tabulate(results, opt)
+	table := tabulate(cmd, dir, o, results)
 	return errors.Join(o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
 }
 

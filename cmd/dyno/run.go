@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -203,7 +204,11 @@ func printPlan(w io.Writer, e *dyno.Experiment) error {
 	trials := e.Trials()
 	fmt.Fprintf(w, "%s\n# %d trials in this order:\n", text, len(trials))
 	for _, t := range trials {
-		fmt.Fprintf(w, "# %4d  block %-3d %s\n", t.N, t.Block, t.Setting)
+		purpose := ""
+		if t.For != "" {
+			purpose = "for " + t.For
+		}
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("# %4d  block %-3d %s  %s", t.N, t.Block, t.Setting, purpose), " "))
 	}
 	return nil
 }

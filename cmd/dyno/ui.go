@@ -109,6 +109,9 @@ func (p *progress) line(now time.Time) string {
 		if s := p.trial.Setting.String(); s != "" {
 			parts = append(parts, s)
 		}
+		if p.trial.For != "" {
+			parts = append(parts, "for "+p.trial.For)
+		}
 	}
 	far := howFar(p.trial.Load, phase, now.Sub(p.entered), n)
 	switch {
@@ -188,6 +191,9 @@ func (p *progress) end(r *dyno.Result) {
 	name := fmt.Sprintf("trial %d/%d", r.Trial.N, p.total)
 	if s := r.Trial.Setting.String(); s != "" {
 		name += " " + s
+	}
+	if r.Trial.For != "" {
+		name += " for " + r.Trial.For
 	}
 	if r.Err != "" {
 		fmt.Fprintf(p.w, "%s: failed: %s\n", name, r.Err)

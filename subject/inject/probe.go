@@ -4,7 +4,8 @@ package main
 // of a service that it measures. It does nothing unless DYNO_PROBE is set. It
 // then answers questions about the process on the unix socket named there: a
 // line "COMMAND [ARG]" is answered with "ok N" and N bytes, or with
-// "error MESSAGE". No port and no HTTP handler is opened.
+// "error MESSAGE"; before an "ok" there may be any number of "part N" and N
+// bytes. No port and no HTTP handler is opened.
 //
 // The file must compile beside any code, in any language version that a Go
 // 1.22 toolchain accepts: hence the names, the renamed imports and the absence
@@ -15,14 +16,12 @@ import (
 	dynoProbeBufio "bufio"
 	dynoProbeBytes "bytes"
 	dynoProbeErrors "errors"
-	dynoProbeIO "io"
 	dynoProbeNet "net"
 	dynoProbeOS "os"
 	dynoProbeRuntime "runtime"
 	dynoProbeDebug "runtime/debug"
 	dynoProbeMetrics "runtime/metrics"
 	dynoProbePprof "runtime/pprof"
-	dynoProbeTrace "runtime/trace"
 	dynoProbeStrconv "strconv"
 	dynoProbeStrings "strings"
 	dynoProbeSync "sync"
@@ -141,6 +140,10 @@ type dynoProbeConn struct {
 	stats          dynoProbeRuntime.MemStats
 	head           []byte
 	body           []byte
+
+	conn dynoProbeNet.Conn
+	r    *dynoProbeBufio.Reader
+	cpu  *dynoProbeBytes.Buffer // of the CPU profile that is being taken, or nil
 }
 
 func dynoProbeNew() *dynoProbeConn {
@@ -158,10 +161,10 @@ func dynoProbeNew() *dynoProbeConn {
 }
 
 func (c *dynoProbeConn) serve(conn dynoProbeNet.Conn) {
-	defer conn.Close()
-	r := dynoProbeBufio.NewReaderSize(conn, 256)
+	c.conn, c.r = conn, dynoProbeBufio.NewReaderSize(conn, 256)
+	defer c.close()
 	for {
-		line, err := r.ReadSlice('\n')
+		line, err := c.r.ReadSlice('\n')
 		if err != nil {
 			return
 		}
@@ -183,6 +186,14 @@ func (c *dynoProbeConn) serve(conn dynoProbeNet.Conn) {
 		if cap(c.body) > 1<<20 { // a profile: not to be kept in the service's heap
 			c.body = nil
 		}
+	}
+}
+
+// close also ends a profile that nobody will ask for.
+func (c *dynoProbeConn) close() {
+	c.conn.Close()
+	if c.cpu != nil {
+		dynoProbePprof.StopCPUProfile()
 	}
 }
 
@@ -225,45 +236,12 @@ func (c *dynoProbeConn) answer(line []byte) error {
 	case "profile":
 		return c.profile(args[1:])
 	case "cpu":
-		return c.during(args[1:], dynoProbePprof.StartCPUProfile, dynoProbePprof.StopCPUProfile)
+		return c.cpuProfile(args[1:])
 	case "trace":
-		return c.during(args[1:], dynoProbeTrace.Start, dynoProbeTrace.Stop)
+		return c.trace(args[1:])
 	default:
 		return dynoProbeErrors.New("unknown command " + dynoProbeStrconv.Quote(args[0]))
 	}
-	return nil
-}
-
-// set turns what can be turned while the service runs, and answers what it was.
-func (c *dynoProbeConn) set(args []string) error {
-	if len(args) != 2 {
-		return dynoProbeErrors.New("set: want a name and a value")
-	}
-	on, off := args[1] == "on", args[1] == "off"
-	v, err := dynoProbeStrconv.ParseInt(args[1], 10, 64)
-	if err != nil && !on && !off {
-		return err
-	}
-	before := int64(0)
-	switch {
-	case args[0] == "gogc" && off:
-		before = int64(dynoProbeDebug.SetGCPercent(-1))
-	case args[0] == "gogc" && !on:
-		before = int64(dynoProbeDebug.SetGCPercent(int(v)))
-	case args[0] == "memlimit" && off:
-		before = dynoProbeDebug.SetMemoryLimit(1<<63 - 1)
-	case args[0] == "memlimit" && !on && v >= 0:
-		before = dynoProbeDebug.SetMemoryLimit(v)
-	case args[0] == "procs" && v > 0:
-		before = int64(dynoProbeRuntime.GOMAXPROCS(int(v)))
-	case args[0] == "tick" && (on || off):
-		if dynoProbeArm(on) {
-			before = 1
-		}
-	default:
-		return dynoProbeErrors.New("set: bad value " + dynoProbeStrconv.Quote(args[1]) + " of " + args[0])
-	}
-	c.body = dynoProbeStrconv.AppendInt(c.body, before, 10)
 	return nil
 }
 
@@ -394,40 +372,5 @@ func (c *dynoProbeConn) ends(after string) error {
 			c.uint("", uint64(x.at))
 		}
 	}
-	return nil
-}
-
-func (c *dynoProbeConn) profile(args []string) error {
-	if len(args) == 0 {
-		return dynoProbeErrors.New("profile: no name")
-	}
-	p := dynoProbePprof.Lookup(args[0])
-	if p == nil {
-		return dynoProbeErrors.New("unknown profile " + dynoProbeStrconv.Quote(args[0]))
-	}
-	debug := 0
-	if len(args) > 1 {
-		var err error
-		if debug, err = dynoProbeStrconv.Atoi(args[1]); err != nil {
-			return err
-		}
-	}
-	return p.WriteTo(c, debug)
-}
-
-// during records into the body for as many seconds as args says.
-func (c *dynoProbeConn) during(args []string, start func(dynoProbeIO.Writer) error, stop func()) error {
-	seconds := 0.0
-	if len(args) > 0 {
-		seconds, _ = dynoProbeStrconv.ParseFloat(args[0], 64)
-	}
-	if !(seconds > 0 && seconds <= 86400) {
-		return dynoProbeErrors.New("want a number of seconds above 0")
-	}
-	if err := start(c); err != nil {
-		return err
-	}
-	dynoProbeTime.Sleep(dynoProbeTime.Duration(seconds * float64(dynoProbeTime.Second)))
-	stop()
 	return nil
 }

@@ -40,23 +40,28 @@ func ask(t testing.TB, rw *bufio.ReadWriter, command string) (string, error) {
 	t.Helper()
 	fmt.Fprintln(rw, command)
 	rw.Flush()
-	head, err := rw.ReadString('\n')
-	if err != nil {
-		t.Fatalf("%s: %v", command, err)
+	var all strings.Builder
+	for {
+		head, err := rw.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%s: %v", command, err)
+		}
+		head = strings.TrimSuffix(head, "\n")
+		if msg, ok := strings.CutPrefix(head, "error "); ok {
+			return "", fmt.Errorf("%s", msg)
+		}
+		word, size, _ := strings.Cut(head, " ")
+		n, err := strconv.Atoi(size)
+		if err != nil || word != "ok" && word != "part" {
+			t.Fatalf("%s: answer %q", command, head)
+		}
+		if _, err := io.CopyN(&all, rw, int64(n)); err != nil {
+			t.Fatal(err)
+		}
+		if word == "ok" {
+			return all.String(), nil
+		}
 	}
-	head = strings.TrimSuffix(head, "\n")
-	if msg, ok := strings.CutPrefix(head, "error "); ok {
-		return "", fmt.Errorf("%s", msg)
-	}
-	n, err := strconv.Atoi(strings.TrimPrefix(head, "ok "))
-	if err != nil {
-		t.Fatalf("%s: answer %q", command, head)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(rw, body); err != nil {
-		t.Fatal(err)
-	}
-	return string(body), nil
 }
 
 func TestCommands(t *testing.T) {
@@ -76,6 +81,12 @@ func TestCommands(t *testing.T) {
 		{"profile heap", "\x1f\x8b"},
 		{"cpu 0.02", "\x1f\x8b"},
 		{"trace 0.02", "go 1."},
+		{"cpu start", ""},
+		{"cpu stop", "\x1f\x8b"},
+		{"set mutex 7", "0"},
+		{"set mutex 0", "7"},
+		{"set block 10000", "0"},
+		{"set block 0", "10000"},
 	} {
 		got, err := ask(t, rw, test.command)
 		if err != nil || !strings.Contains(got, test.want) {
@@ -90,6 +101,11 @@ func TestCommands(t *testing.T) {
 		{"profile nosuch", `unknown profile "nosuch"`},
 		{"profile", "no name"},
 		{"cpu x", "seconds"},
+		{"cpu stop", "no CPU profile was started"},
+		{"trace -1", "seconds"},
+		{"set mutex", "a name and a value"},
+		{"set mutex much", "invalid syntax"},
+		{"set nosuch 1", "of nosuch"},
 		{"frobnicate", `unknown command "frobnicate"`},
 		{"", "no command"},
 	} {
@@ -99,6 +115,32 @@ func TestCommands(t *testing.T) {
 	}
 	if _, err := ask(t, rw, "hello"); err != nil {
 		t.Errorf("the connection does not survive errors: %v", err)
+	}
+}
+
+// A line, or the end of the connection, ends a trace; the end of the connection
+// ends a CPU profile. Nothing goes on in a service that nobody watches.
+func TestNothingGoesOn(t *testing.T) {
+	first := dial(t)
+	fmt.Fprintln(first, "trace 600")
+	fmt.Fprintln(first, "stop")
+	if text, err := ask(t, first, "hello"); err != nil || !strings.HasPrefix(text, "go 1.") {
+		t.Fatalf("trace: %.20q, %v", text, err)
+	}
+	if text, err := ask(t, first, "metrics brief"); err != nil || !strings.Contains(text, "go "+runtime.Version()) {
+		t.Errorf("the answer to hello after it: %.40q, %v", text, err)
+	}
+
+	ours, theirs := net.Pipe()
+	gone := make(chan struct{})
+	go func() { dynoProbeNew().serve(theirs); close(gone) }()
+	if _, err := ask(t, bufio.NewReadWriter(bufio.NewReader(ours), bufio.NewWriter(ours)), "cpu start"); err != nil {
+		t.Fatal(err)
+	}
+	ours.Close()
+	<-gone
+	if _, err := ask(t, dial(t), "cpu start"); err != nil {
+		t.Errorf("after the connection went away: %v", err)
 	}
 }
 

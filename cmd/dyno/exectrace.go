@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"github.com/spf13/cobra"
+	"os"
+	"path/filepath"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/store"
+)
+
+// tabulate makes the table of a run, with what the files of its trials tell.
+func tabulate(cmd *cobra.Command, dir *store.Dir, o *outFlags, results []*dyno.Result) *analysis.Table {
+	opt := options(dir.Run.Plan, results)
+	opt.Tails = tails(cmd, dir, results)
+	t := analysis.Tabulate(results, opt)
+	attribute(t, dir.Path, results, o.serves)
+	return t
+}
+
+// attribute reads the execution traces of a run into its table. One that cannot
+// be read is a warning.
+func attribute(t *analysis.Table, dir string, results []*dyno.Result, serves []string) {
+	warn := func(r *dyno.Result, format string, args ...any) {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("trial %d: ", r.Trial.N)+fmt.Sprintf(format, args...))
+	}
+	for _, r := range results {
+		if r.Trial.For != dyno.ForTrace || r.Err != "" {
+			continue
+		}
+		a, err := readTrace(filepath.Join(dir, "trials", fmt.Sprintf("%04d", r.Trial.N), "trace.out"), serves)
+		if err != nil {
+			warn(r, "the time of requests is not attributed: %v", err)
+			continue
+		}
+		if a.Requests == 0 {
+			warn(r, "no request was seen in its execution trace (consider: dyno report %s --serves FUNCTION, if the service does not use net/http)", dir)
+			continue
+		}
+		a.Trial = r.Trial.N
+		for i := range t.Settings {
+			if t.Settings[i].Setting.String() == r.Trial.Setting.String() {
+				t.Settings[i].Trace = a
+			}
+		}
+	}
+}
+
+func readTrace(path string, serves []string) (*analysis.Attribution, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return analysis.ReadTrace(f, serves...)
+}

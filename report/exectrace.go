@@ -1,0 +1,77 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// partLabels are what rows call the parts of a request's time.
+var partLabels = [analysis.Parts]string{
+	analysis.Running: "running", analysis.Assisting: "assisting the collector", analysis.Sweeping: "sweeping",
+	analysis.Runnable: "waiting for a P", analysis.Stopped: "world stopped", analysis.Syscall: "in system calls",
+	analysis.Network: "blocked: network", analysis.Locking: "blocked: sync", analysis.Channels: "blocked: channels",
+	analysis.Sleeping: "asleep", analysis.Collector: "waiting for the collector", analysis.Otherwise: "blocked: other",
+}
+
+// attribution is the table of where the time of requests went. Parts that would
+// be 0.0 % everywhere are left out.
+func (v *view) attribution() (section, bool) {
+	var parts []analysis.Part
+	var typical []float64
+	traced := false
+	for p := range analysis.Parts {
+		if slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return s.Trace != nil && s.Trace.Time[p] > s.Trace.Total()/2000 }) {
+			parts = append(parts, p)
+		}
+	}
+	for i := range v.Settings {
+		if a := v.Settings[i].Trace; a != nil {
+			traced = true
+			typical = append(typical, a.PerRequest(a.Total()))
+		}
+	}
+	if !traced {
+		return section{}, false
+	}
+	sc := scaleOf("mean-sec", typical...)
+	labels := make([]string, 0, len(parts)+5)
+	for _, p := range parts {
+		labels = append(labels, partLabels[p])
+	}
+	n := len(labels)
+	labels = append(labels, "all", "requests", "assists", "collections", "marking, % of the trace", "world stopped, % of the trace")
+	cell := func(s *analysis.Setting, row int) string {
+		a := s.Trace
+		if a == nil {
+			return ""
+		}
+		switch {
+		case row < n:
+			return timeAndShare(sc, a, a.Time[parts[row]])
+		case row == n:
+			return timeAndShare(sc, a, a.Total())
+		}
+		return []string{
+			strconv.Itoa(a.Requests), strconv.Itoa(a.Assists), strconv.Itoa(a.Collections),
+			percentOf(a.Collecting, a.Length), percentOf(a.Stopped, a.Length),
+		}[row-n-1]
+	}
+	return section{
+		title: fmt.Sprintf("Where the time of requests went (execution traces; %s per request, and share)", sc.unit),
+		grids: v.study(labels, cell),
+		notes: []string{"One trial of each setting, in which tracing itself took time: shares tell more than times. go tool trace shows trials/NNNN/trace.out."},
+	}, true
+}
+
+func timeAndShare(sc scale, a *analysis.Attribution, d time.Duration) string {
+	share := percentOf(d, a.Total())
+	return fmt.Sprintf("%s %6s", sc.format(a.PerRequest(d)), share+"%")
+}
+
+func percentOf(part, whole time.Duration) string {
+	return scale{"%", 0.01, 1}.format(part.Seconds() / whole.Seconds())
+}

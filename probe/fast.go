@@ -1,5 +1,7 @@
 package probe
 
+import "bytes"
+
 // A cursor reads a line of which the form is known. It is the fast way: what
 // it does not take may still be a line, as pace.parse reads it.
 type cursor struct {
@@ -129,4 +131,20 @@ func (p *pace) fast(line []byte) (Cycle, bool) {
 		return Cycle{}, false
 	}
 	return p.cycle(&v, n, forced)
+}
+
+// read reads a gc line if it is whole.
+func (p *pace) read(line []byte) (Cycle, bool) {
+	if !ends(line) {
+		return Cycle{}, false
+	}
+	if c, ok := p.fast(line); ok {
+		return c, true
+	}
+	return p.parse(line)
+}
+
+// ends reports whether a line ends as gc lines do.
+func ends(line []byte) bool {
+	return bytes.HasSuffix(line, []byte("P\n")) || bytes.HasSuffix(line, []byte(forcedMark+"\n"))
 }

@@ -260,7 +260,7 @@ func (m *mender) rest(p []byte) (lines []mended, whole bool) {
 // tails looks for the end of a gc line after log text that lacks a newline. If
 // from is not negative, the heads that end after it are of this line.
 func (m *mender) tails(p []byte, from int) (lines []mended) {
-	if !bytes.HasSuffix(p, []byte("P\n")) && !bytes.HasSuffix(p, []byte("(forced)\n")) || len(p) > lineMost {
+	if !ends(p) || len(p) > lineMost {
 		return nil
 	}
 	for i := 1; i < len(p); i++ {

@@ -104,11 +104,7 @@ func (s *traceReader) line(p []byte, inside bool) {
 	switch {
 	case inside:
 	case bytes.HasPrefix(p, []byte("gc ")):
-		c, ok := s.pace.fast(p)
-		if !ok {
-			c, ok = s.pace.parse(p)
-		}
-		if ok {
+		if c, ok := s.pace.read(p); ok {
 			s.found(&c, p)
 			return
 		}
@@ -146,11 +142,7 @@ func (s *traceReader) other(p []byte) {
 		}
 		from += i
 		if from > 0 { // log text without a newline, or a time stamp, was before it
-			if c, ok := s.pace.fast(p[from:]); ok {
-				s.found(&c, p[from:])
-				return
-			}
-			if c, ok := s.pace.parse(p[from:]); ok {
+			if c, ok := s.pace.read(p[from:]); ok {
 				s.found(&c, p[from:])
 				return
 			}
@@ -183,7 +175,7 @@ func (s *traceReader) mended(lines []mended, whole bool) bool {
 	least, second := math.Inf(1), math.Inf(1)
 	for _, l := range lines {
 		p := s.pace
-		c, ok := p.parse(l.text)
+		c, ok := p.read(l.text)
 		if !ok || c == best {
 			continue
 		}

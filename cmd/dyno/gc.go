@@ -173,7 +173,10 @@ func (o *gcFlags) read(cmd *cobra.Command, name string) (*analysis.GCLog, error)
 	if name == "-" {
 		l.Name = "standard input"
 	}
-	text, err := readTrace(cmd, name, func(c *probe.Cycle, _ []byte) { l.Add(gcLine(c)) })
+	text, err := readTrace(cmd, name, func(c *probe.Cycle, _ []byte) {
+		line := gcLine(c)
+		l.Add(&line)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -213,11 +216,11 @@ func readTrace(cmd *cobra.Command, name string, each func(*probe.Cycle, []byte))
 }
 
 // gcLine is a cycle as package analysis wants it.
-func gcLine(c *probe.Cycle) *analysis.GCLine {
+func gcLine(c *probe.Cycle) analysis.GCLine {
 	sec := func(s float64) time.Duration { return time.Duration(s*1e9 + 0.5) }
 	sweep, term := sec(c.SweepTerm), sec(c.MarkTerm)
 	start := sec(c.Start)
-	return &analysis.GCLine{
+	return analysis.GCLine{
 		Collection: dyno.Collection{
 			N: c.N, Start: start, End: start + sweep + sec(c.Mark) + term, SweepTerm: sweep, MarkTerm: term,
 			Assist: sec(c.Assist), Background: sec(c.Background), Idle: sec(c.Idle),

@@ -32,8 +32,12 @@ const (
 // began, but what the runtime prints can only go on in one way (see mender). It
 // reads what programs of Go 1.5 and later print. The error is r's.
 func ReadTrace(r io.Reader, each func(c *Cycle, line []byte)) (TraceText, error) {
+	return readTrace(r, each, make([]byte, readSize))
+}
+
+// readTrace is ReadTrace with a buffer of more than lineMost bytes.
+func readTrace(r io.Reader, each func(c *Cycle, line []byte), buf []byte) (TraceText, error) {
 	s := &traceReader{each: each}
-	buf := make([]byte, readSize)
 	have, long := 0, false
 	for {
 		n, err := r.Read(buf[have:])

@@ -38,17 +38,17 @@ scavenging is a word of the log
 `
 )
 
-func readTrace(t testing.TB, text string) ([]Cycle, TraceText) {
+func cyclesOf(t testing.TB, text string) ([]Cycle, TraceText) {
 	t.Helper()
 	var cycles []Cycle
-	sum, err := ReadTrace(strings.NewReader(text), func(c *Cycle, line []byte) {
+	sum, err := readTrace(strings.NewReader(text), func(c *Cycle, line []byte) {
 		var p pace
 		again, ok := p.parse(line)
 		if again.N, c.Forced = c.N, again.Forced; !ok || again.Start != c.Start || again.Procs != c.Procs {
 			t.Errorf("cycle %+v came with line %q", c, line)
 		}
 		cycles = append(cycles, *c)
-	})
+	}, make([]byte, 2*lineMost))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestReadTraceOfAllAges(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := string(data)
-		cycles, sum := readTrace(t, text)
+		cycles, sum := cyclesOf(t, text)
 		lines := "\n" + text
 		if want := strings.Count(lines, "\ngc "); len(cycles) != want || sum.Torn+sum.Guessed+sum.Lost != 0 {
 			t.Errorf("%s: %d cycles, %d lines: %+v", file, len(cycles), want, sum)
@@ -83,7 +83,7 @@ func TestReadTraceOfAllAges(t *testing.T) {
 			}
 		}
 	}
-	cycles, sum := readTrace(t, log15)
+	cycles, sum := cyclesOf(t, log15)
 	if len(cycles) != 2 || sum.Pacer != 3 || sum.Scavenger != 4 || sum.Scavenged != 32<<20 {
 		t.Fatalf("%+v %+v", cycles, sum)
 	}
@@ -101,7 +101,7 @@ func TestReadTraceOfAllAges(t *testing.T) {
 	if !cycles[1].Forced {
 		t.Error("cycle 8 is not forced")
 	}
-	if cycles, sum := readTrace(t, log113); len(cycles) != 1 || sum.Scavenger != 4 || sum.Scavenged != 8<<20+192<<10 {
+	if cycles, sum := cyclesOf(t, log113); len(cycles) != 1 || sum.Scavenger != 4 || sum.Scavenged != 8<<20+192<<10 {
 		t.Errorf("%+v %+v", cycles, sum)
 	}
 }
@@ -115,7 +115,7 @@ func TestReadTraceTorn(t *testing.T) {
 		if testing.Short() && name != "go1.26.8.txt" && name != "go1.5" {
 			continue
 		}
-		whole, _ := readTrace(t, text)
+		whole, _ := cyclesOf(t, text)
 		var lines []string
 		for line := range strings.Lines(text) {
 			if strings.HasPrefix(line, "gc ") {
@@ -131,7 +131,7 @@ func TestReadTraceTorn(t *testing.T) {
 						continue // exchanged for its like
 					}
 					log := before + strings.Join(ps[:i], "") + intruder + strings.Join(ps[i:], "") + "after\n"
-					got, sum := readTrace(t, log)
+					got, sum := cyclesOf(t, log)
 					torn++
 					if len(got) != l+1 {
 						t.Fatalf("%s: %d cycles instead of %d of %q: %+v", name, len(got), l+1, log[len(before):], sum)
@@ -194,7 +194,7 @@ func TestReadTraceStream(t *testing.T) {
 				torn += cut
 			}
 		}
-		got, sum := readTrace(t, log.String())
+		got, sum := cyclesOf(t, log.String())
 		if len(got) != lines || sum.Torn != int64(torn) || sum.Lost != 0 {
 			t.Errorf("%s: %d cycles of %d lines, %d of them torn: %+v", name, len(got), lines, torn, sum)
 		}
@@ -213,7 +213,7 @@ func TestReadTraceAmongOtherText(t *testing.T) {
 		"about collections": "gc 5 done\ngc is slow\n" + line117 + "gc 12345 objects\n5 apples\ngc\n" + lineLeak,
 		"forced, torn":      line117 + strings.TrimSuffix(lineLeak, " (forced)\n") + "a\nb\n (forced)\n",
 	} {
-		got, sum := readTrace(t, text)
+		got, sum := cyclesOf(t, text)
 		if len(got) != 2 || got[0].N != 5 || got[1].N != 7 || sum.Lost != 0 {
 			t.Errorf("%s: %+v\n%+v", name, got, sum)
 		}
@@ -221,7 +221,7 @@ func TestReadTraceAmongOtherText(t *testing.T) {
 			t.Errorf("%s: %+v is not forced", name, got[1])
 		}
 	}
-	if got, sum := readTrace(t, line117[:40]+"panic: x\n"+lineLeak); len(got) != 1 || sum.Lost != 1 {
+	if got, sum := cyclesOf(t, line117[:40]+"panic: x\n"+lineLeak); len(got) != 1 || sum.Lost != 1 {
 		t.Errorf("a line whose rest is gone: %+v %+v", got, sum)
 	}
 }

@@ -117,7 +117,7 @@ type gcRow struct{ label, metric, note string }
 var gcStudy = []gcRow{
 	{"Requests", "requests", ""},
 	{"Total duration", "span-sec", ""},
-	{"Percent time in GC", "gc-cpu-frac", "CPU time of collections of GOMAXPROCS × duration, without idle marking"},
+	{"Percent time in GC", "gc-cpu-frac", "their CPU time over GOMAXPROCS × duration; without idle marking"},
 	{"Total collections", "collections", ""},
 	{"Total GC duration", "gc-duration-sec", "duration × percent of time in GC, as study 002 has it"},
 	{"  under way", "gc-total-sec", "time in which a collection was under way; the program ran on beside most of it"},

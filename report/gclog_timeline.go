@@ -87,8 +87,8 @@ func heapBar(live, heap, goal, most float64) string {
 }
 
 // gcRowsOf merges the columns of a timeline into rows of a round width. A
-// column is at most a fiftieth of a row, so which row one at its edge goes to
-// does not matter.
+// column is at most some twentieth of a row, so which row one at its edge goes
+// to matters little.
 func gcRowsOf(p *analysis.GCProcess) ([]analysis.GCColumn, time.Duration) {
 	t := &p.Timeline
 	span := time.Duration(len(t.Columns)) * t.Width

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"math"
 	"strconv"
@@ -19,7 +18,7 @@ type Cycle struct {
 	Percent float64   // of GOMAXPROCS × time since the program began that collections took, idle workers not counted
 
 	SweepTerm float64 // stop of the world at the beginning, wall clock
-	Mark      float64 // concurrent marking, wall clock
+	Mark      float64 // concurrent marking, wall clock; up to Go 1.5 with scanning before it
 	MarkTerm  float64 // stop of the world at the end, wall clock
 
 	// CPU time as the runtime accounts it, from the wall clock: of a worker
@@ -56,11 +55,16 @@ type pace struct {
 	scan, trig, end, goal float64
 }
 
+// How many numbers a line has.
 const (
-	gcNumbers   = 18 // of a gc line
-	oldNumbers  = 16 // of one up to Go 1.17
-	paceNumbers = 10 // of the pacer's line at a cycle's end
+	gcNumbers    = 18 // a gc line
+	oldNumbers   = 16 // one up to Go 1.17, without stacks and globals
+	firstNumbers = 20 // one of Go 1.5, with five phases
+	paceNumbers  = 10 // the pacer's line at a cycle's end, since Go 1.18
 )
+
+// numbers are those of a line, as it prints them.
+type numbers [firstNumbers]float64
 
 // noGoal is where a goal in bytes is none: with GOGC=off and no memory limit it
 // is the largest uint64 (runtime/mgcpacer.go, memoryLimitHeapGoal).
@@ -69,9 +73,9 @@ const noGoal = 1 << 60
 // parse reads a complete trace line. Only a gc line gives a cycle; what a pacer
 // line says is kept for it.
 func (p *pace) parse(line []byte) (Cycle, bool) {
-	var v [gcNumbers]float64
+	var v numbers
 	n, sane := 0, true
-	m := follow(0, line, func(num []byte) {
+	m := anyAge.follow(0, line, func(num []byte) {
 		x, err := strconv.ParseFloat(string(num), 64)
 		if n < len(v) {
 			v[n] = x
@@ -91,21 +95,36 @@ func (p *pace) parse(line []byte) (Cycle, bool) {
 		}
 		*p = pace{true, v[2] + v[3] + v[4], v[6], v[7], v[7] - delta}
 	}
-	if line[0] != 'g' {
+	if line[0] != 'g' || (n == gcNumbers) != bytes.Contains(line, []byte(" MB stacks, ")) {
 		return Cycle{}, false
 	}
+	return p.cycle(&v, n, bytes.HasSuffix(line, []byte("(forced)\n")))
+}
+
+// cycle makes a cycle of the n numbers of a gc line.
+func (p *pace) cycle(v *numbers, n int, forced bool) (Cycle, bool) {
 	const ms, MiB = 1e-3, 1 << 20
+	if n == firstNumbers {
+		// Scanning and synchronizing went on beside the program, as marking
+		// did, which is all three since Go 1.6 (golang/go#13536).
+		w := numbers{v[0], v[1], v[2], v[3], v[4] + v[5] + v[6], v[7], v[8], v[11], v[9] + v[10] + v[12], v[13], v[14]}
+		copy(w[11:], v[15:])
+		v, n = &w, oldNumbers
+	}
 	c := Cycle{
 		N: int(v[0]), Start: v[1], Percent: v[2],
 		SweepTerm: v[3] * ms, Mark: v[4] * ms, MarkTerm: v[5] * ms,
 		SweepTermCPU: v[6] * ms, Assist: v[7] * ms, Background: v[8] * ms, Idle: v[9] * ms, MarkTermCPU: v[10] * ms,
 		HeapStart: v[11] * MiB, HeapEnd: v[12] * MiB, Live: v[13] * MiB, Goal: v[14] * MiB,
-		Forced: bytes.HasSuffix(line, []byte("(forced)\n")),
+		Forced: forced,
 	}
-	if n == oldNumbers {
+	switch n {
+	case oldNumbers:
 		c.Procs = int(v[15])
-	} else {
+	case gcNumbers:
 		c.Stacks, c.Globals, c.Procs = v[15]*MiB, v[16]*MiB, int(v[17])
+	default:
+		return Cycle{}, false
 	}
 	if p.ok && math.Floor(p.goal/MiB) == v[14] { // else another cycle's, whose own line was lost
 		c.Paced, c.ScanWork, c.HeapStart, c.HeapEnd, c.Goal = true, p.scan, p.trig, p.end, p.goal
@@ -120,21 +139,7 @@ func (p *pace) parse(line []byte) (Cycle, bool) {
 // ParseTrace reads the collections from a program's standard error, or from
 // what a Trace wrote of it, and skips all other text. The error is r's.
 func ParseTrace(r io.Reader) ([]Cycle, error) {
-	t := NewTrace(io.Discard, io.Discard)
 	var cycles []Cycle
-	buf := make([]byte, bufferSize) // holds fewer than untakenMost lines
-	for {
-		n, err := r.Read(buf)
-		t.Write(buf[:n])
-		cycles, _ = t.take(cycles)
-		if err != nil {
-			for i := range cycles {
-				cycles[i].At = time.Time{}
-			}
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return cycles, err
-		}
-	}
+	_, err := ReadTrace(r, func(c *Cycle, _ []byte) { cycles = append(cycles, *c) })
+	return cycles, err
 }

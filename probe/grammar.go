@@ -11,21 +11,32 @@ import (
 //
 // From runtime/mgc.go (gcMarkTermination), runtime/mgcpacer.go (startCycle,
 // endCycle), runtime/mgcsweep.go (sweepLocker) and runtime/proc.go
-// (forcegchelper) of Go 1.18 to 1.27; up to 1.17 a gc line had neither stacks
-// nor globals. Go 1.26 put "(checking for goroutine leaks)" before the colon
-// and prints floats as 0.25 that were +2.500000e-001 before.
+// (forcegchelper) of Go 1.5 to 1.27. Up to 1.17 a gc line had neither stacks
+// nor globals, and the pacer spoke in the terms of its design document; Go 1.5
+// had five phases, of which scan and synchronizing came second and third. Go
+// 1.26 put "(checking for goroutine leaks)" before the colon and prints floats
+// as 0.25 that were +2.500000e-001 before.
 //
 // A bar more than there are writes does no harm: a packet may be several pieces.
 // The minus of an integer was a write of its own up to Go 1.25.
-var grammar = compile(
-	"[gc |#| @|#|s |#|%|[ (checking for goroutine leaks)]: |" +
-		"#|+|#|+|#| ms clock, |#|+|#|/|#|/|#|+|#| ms cpu, |" +
-		"#|->|#|->|#| MB, |#| MB goal, |#|[ MB stacks, |#| MB globals, |#]| P|[ (forced)]\n]" +
-		"[pacer: |" +
-		"[assist ratio=|#| (scan |#| MB in |#|->|#| MB)| workers=|#|+|#|\n]" +
-		"[sweep done at heap size |#|MB; allocated |#|MB during sweep; swept |#| pages at |#| pages/byte\n]" +
-		"#|% CPU (|#| exp.)| for |#|+|#|+|#| B work (|#| B exp.) |in |#| B -> |#| B (∆goal |[-]#|, cons/mark |#|)|\n]" +
-		"GC forced|\n")
+//
+// Only anyAge knows five phases: with a "+" that may come or not, a program's
+// own "+" between two pieces could be taken for it, and what runs is newer.
+var (
+	grammar = compile("[gc |#| @|#|s |#|%|[ (checking for goroutine leaks)]: |" +
+		"#|+|#|+|#| ms clock, |#|+|#|/|#|/|#|+|#| ms cpu, |" + otherPieces)
+	anyAge = compile("[gc |#| @|#|s |#|%|[ (checking for goroutine leaks)]: |" +
+		"#|+|#|+|#|[+|#|+|#|] ms clock, |#|+|#|[+|#|+|#|]/|#|/|#|+|#| ms cpu, |" + otherPieces)
+)
+
+const otherPieces = "#|->|#|->|#| MB, |#| MB goal, |#|[ MB stacks, |#| MB globals, |#]| P|[ (forced)]\n]" +
+	"[pacer: |" +
+	"[assist ratio=|#| (scan |#| MB in |#|->|#| MB)| workers=|#|+|#|\n]" +
+	"[sweep done at heap size |#|MB; allocated |#|MB |[of spans|][during sweep|]; swept |#| pages|[ at |#| pages/byte]\n]" +
+	"[H_m_prev=|#| h_t=|#| H_T=|#| h_a=|#| H_a=|#| h_g=|#| H_g=|#| u_a=|#| u_g=|#| W_a=|#|" +
+	" goalΔ=|#| actualΔ=|#| u_a/u_g=|#|\n]" +
+	"#|% CPU (|#| exp.)| for |#|+|#|+|#| B work (|#| B exp.) |in |#| B -> |#| B (∆goal |[-]#|, cons/mark |#|)|\n]" +
+	"GC forced|\n"
 
 // A piece is one element of the grammar.
 type piece struct {
@@ -33,7 +44,10 @@ type piece struct {
 	alt int    // where to look if this piece, the first of a bracket, does not come; 0 is nowhere
 }
 
-func compile(text string) []piece {
+// pieces are what a line is made of.
+type pieces []piece
+
+func compile(text string) pieces {
 	var pieces []piece
 	var open []int // first pieces of brackets not closed yet
 	var lit strings.Builder
@@ -86,12 +100,15 @@ type match struct {
 	numAt  int // that piece
 }
 
+func follow(at int, p []byte, number func([]byte)) match  { return grammar.follow(at, p, number) }
+func step(at int, p []byte) (size, here int, partly bool) { return grammar.step(at, p) }
+
 // follow matches p from a piece of the grammar on. It calls number, unless it
 // is nil, with each number.
-func follow(at int, p []byte, number func([]byte)) match {
+func (g pieces) follow(at int, p []byte, number func([]byte)) match {
 	m := match{at: at, num: -1}
 	for m.n < len(p) {
-		size, here, partly := step(m.at, p[m.n:])
+		size, here, partly := g.step(m.at, p[m.n:])
 		if size == 0 {
 			m.outcome = alien
 			if partly {
@@ -99,7 +116,7 @@ func follow(at int, p []byte, number func([]byte)) match {
 			}
 			return m
 		}
-		if grammar[here].lit == "" {
+		if g[here].lit == "" {
 			m.num, m.numAt = m.n, m.at
 			m.nums++
 			if number != nil {
@@ -108,7 +125,7 @@ func follow(at int, p []byte, number func([]byte)) match {
 		} else {
 			m.num = -1
 		}
-		if grammar[here].lit != "-" {
+		if g[here].lit != "-" {
 			m.pieces++
 		}
 		m.n += size
@@ -123,9 +140,9 @@ func follow(at int, p []byte, number func([]byte)) match {
 
 // step finds which of the pieces that may come at a place p begins with, and
 // its size; 0 if none, and then whether p could be the beginning of one.
-func step(at int, p []byte) (size, here int, partly bool) {
+func (g pieces) step(at int, p []byte) (size, here int, partly bool) {
 	for {
-		e := &grammar[at]
+		e := &g[at]
 		if e.lit == "" {
 			size = numberLen(p)
 			if rest := p[size:]; len(rest) <= 2 {

@@ -30,7 +30,7 @@ func attribute(t *analysis.Table, dir string, results []*dyno.Result, serves []s
 		if r.Trial.For != dyno.ForTrace || r.Err != "" {
 			continue
 		}
-		a, err := readTrace(filepath.Join(dir, "trials", fmt.Sprintf("%04d", r.Trial.N), "trace.out"), serves)
+		a, err := readExecTrace(filepath.Join(dir, "trials", fmt.Sprintf("%04d", r.Trial.N), "trace.out"), serves)
 		if err != nil {
 			warn(r, "the time of requests is not attributed: %v", err)
 			continue
@@ -48,7 +48,7 @@ func attribute(t *analysis.Table, dir string, results []*dyno.Result, serves []s
 	}
 }
 
-func readTrace(path string, serves []string) (*analysis.Attribution, error) {
+func readExecTrace(path string, serves []string) (*analysis.Attribution, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

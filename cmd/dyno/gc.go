@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/report"
+)
+
+// gcFlags are those of dyno gc.
+type gcFlags struct {
+	requests int64
+	explain  bool
+	line     int
+	compare  bool
+	json     bool
+	format   string
+}
+
+func newGC() *cobra.Command {
+	var o gcFlags
+	cmd := &cobra.Command{
+		Use:   "gc [FILE...]",
+		Short: "Analyse the GC trace in a log of any Go program",
+		Long: `Gc reads what GODEBUG=gctrace=1 makes a Go program print, from Go 1.5 on, out of
+logs with any other text in them, and says how often it collected, what that
+cost, and how its heap went. Lines that log text cut in two are put together.
+Without a file, or with -, it reads standard input.
+
+    GODEBUG=gctrace=1 ./service 2> gc.log
+    dyno gc gc.log
+    dyno gc --requests 10000 gc.log            with requests per collection
+    dyno gc --explain gc.log                   the last line in plain words
+    dyno gc --explain 'gc 3 @3.182s 0%: …'     this line
+    dyno gc --compare before.log after.log
+    dyno gc dyno-runs/NAME/trials/0007/gctrace.txt`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !typed(cmd, "requests") { // DYNO_REQUESTS is how many a load sends
+				o.requests = 0
+			}
+			if err := o.check(cmd, args); err != nil {
+				return err
+			}
+			return o.run(cmd, args)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.Int64Var(&o.requests, "requests", 0, "requests `n` that were answered meanwhile, for requests per collection")
+	fs.BoolVar(&o.explain, "explain", false, "break one line into its parts: the last, or --line, or the one that is given")
+	fs.IntVar(&o.line, "line", 0, "explain collection `n`")
+	fs.BoolVar(&o.compare, "compare", false, "show two logs side by side")
+	fs.StringVar(&o.format, "format", "text", "`name` of the form: text or json")
+	fs.BoolVar(&o.json, "json", false, "short for --format json")
+	return cmd
+}
+
+// check finds what cannot be meant.
+func (o *gcFlags) check(cmd *cobra.Command, args []string) error {
+	switch o.explain = o.explain || typed(cmd, "line"); {
+	case o.format != "text" && o.format != "json":
+		return usagef("unknown format %q (want text or json)", o.format)
+	case o.requests < 0:
+		return usagef("--requests %d is negative", o.requests)
+	case typed(cmd, "line") && o.line < 1:
+		return usagef("--line %d: collections are counted from 1", o.line)
+	case o.compare && o.explain:
+		return usagef("--compare shows two logs, --explain a line: only one of them can be had")
+	case o.compare && len(args) != 2:
+		return usagef("--compare wants two files, not %d", len(args))
+	case o.explain && len(args) > 1:
+		return usagef("--explain wants one file or one line, not %d", len(args))
+	}
+	if o.json = o.json || o.format == "json"; o.json && o.explain {
+		return usagef("a line is explained in words, not as JSON")
+	}
+	return nil
+}
+
+func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+			return usagef("which log? (consider: GODEBUG=gctrace=1 ./service 2> gc.log, and then dyno gc gc.log)")
+		}
+		args = []string{"-"}
+	}
+	w := cmd.OutOrStdout()
+	width, color := terminal(w)
+	opt := report.Options{Width: width, Color: color}
+	if o.explain {
+		line, err := o.lineOf(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		return report.ExplainGC(w, line, opt)
+	}
+	var logs []*analysis.GCLog
+	for i, name := range args {
+		l, err := o.read(cmd, name)
+		if err != nil {
+			return err
+		}
+		if logs = append(logs, l); o.compare {
+			continue
+		}
+		switch {
+		case o.json:
+			err = report.GCLogJSON(w, l)
+		default:
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			err = report.GCLog(w, l, opt)
+		}
+		if err != nil {
+			return err
+		}
+		logs = logs[:0]
+	}
+	switch {
+	case !o.compare:
+		return nil
+	case o.json:
+		return errors.Join(report.GCLogJSON(w, logs[0]), report.GCLogJSON(w, logs[1]))
+	}
+	names := runNames(logs[0].Name, logs[1].Name)
+	logs[0].Name, logs[1].Name = names[0], names[1]
+	return report.CompareGC(w, logs[0], logs[1], opt)
+}
+
+// lineOf is the line to explain: what is itself one, or of that log the one
+// that is asked for.
+func (o *gcFlags) lineOf(cmd *cobra.Command, arg string) (string, error) {
+	if strings.HasPrefix(arg, "gc ") {
+		if cs, err := probe.ParseTrace(strings.NewReader(arg)); err != nil || len(cs) != 1 {
+			return "", usagef("explain %q: that is not a whole gc line", arg)
+		}
+		return arg, nil
+	}
+	line, n := "", 0
+	_, err := readTrace(cmd, arg, func(c *probe.Cycle, text []byte) {
+		n++
+		if o.line == 0 || c.N == o.line {
+			line = string(text)
+		}
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case n == 0:
+		return "", noCollections(arg)
+	case line == "":
+		return "", fmt.Errorf("explain %s: collection %d is not among its %d", arg, o.line, n)
+	}
+	return line, nil
+}
+
+// read sums up a log.
+func (o *gcFlags) read(cmd *cobra.Command, name string) (*analysis.GCLog, error) {
+	l := &analysis.GCLog{Name: name, Requests: o.requests}
+	if name == "-" {
+		l.Name = "standard input"
+	}
+	text, err := readTrace(cmd, name, func(c *probe.Cycle, _ []byte) {
+		line := gcLine(c)
+		l.Add(&line)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if l.Total.Collections == 0 {
+		return nil, noCollections(name)
+	}
+	l.Text = analysis.GCText{
+		Bytes: text.Bytes, Lines: text.Lines, Torn: text.Torn, Guessed: text.Guessed, Lost: text.Lost,
+		Pacer: text.Pacer, Scavenger: text.Scavenger, Scavenged: text.Scavenged,
+	}
+	return l, nil
+}
+
+func noCollections(name string) error {
+	return fmt.Errorf("%s has no line of a GC trace (consider: GODEBUG=gctrace=1 ./service 2> gc.log)", cmp.Or(strings.TrimPrefix(name, "-"), "standard input"))
+}
+
+// readTrace reads a file, or standard input where name is "-".
+func readTrace(cmd *cobra.Command, name string, each func(*probe.Cycle, []byte)) (probe.TraceText, error) {
+	var r io.Reader = cmd.InOrStdin()
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return probe.TraceText{}, err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return probe.TraceText{}, fmt.Errorf("%s is a directory, not a log (consider, of a run: %[1]s/trials/0001/gctrace.txt)", name)
+		}
+		r = f
+	}
+	text, err := probe.ReadTrace(r, each)
+	if err != nil {
+		return text, fmt.Errorf("read log: %w", err)
+	}
+	return text, nil
+}
+
+// gcLine is a cycle as package analysis wants it.
+func gcLine(c *probe.Cycle) analysis.GCLine {
+	sec := func(s float64) time.Duration { return time.Duration(s*1e9 + 0.5) }
+	sweep, term := sec(c.SweepTerm), sec(c.MarkTerm)
+	start := sec(c.Start)
+	return analysis.GCLine{
+		Collection: dyno.Collection{
+			N: c.N, Start: start, End: start + sweep + sec(c.Mark) + term, SweepTerm: sweep, MarkTerm: term,
+			Assist: sec(c.Assist), Background: sec(c.Background), Idle: sec(c.Idle),
+			HeapStart: c.HeapStart, HeapEnd: c.HeapEnd, Live: c.Live, Goal: c.Goal, Forced: c.Forced,
+		},
+		Procs: c.Procs, CPU: sec(c.CPU()), Frac: c.Percent / 100, Exact: c.Paced,
+	}
+}

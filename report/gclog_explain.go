@@ -1,0 +1,155 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// ExplainGC breaks a gc line into its parts, in plain words, one a line, as
+// study 002's Listing 5 does. The line must be whole; of which Go it is, its
+// form says. The error is w's, or says that it is no such line.
+func ExplainGC(w io.Writer, line string, o Options) error {
+	line = strings.TrimSuffix(line, "\n")
+	parts, ok := gcParts(line)
+	if !ok {
+		return fmt.Errorf("explain %q: that is not a whole gc line", line)
+	}
+	var b strings.Builder
+	b.WriteString(clean(line) + "\n")
+	left := 0
+	for _, p := range parts {
+		left = max(left, len(p.text))
+	}
+	indent := strings.Repeat(" ", left+4)
+	for _, p := range parts {
+		if p.text == "" {
+			b.WriteString("\n" + fold(p.meaning, "", "", o.width()))
+			continue
+		}
+		b.WriteString(fold(p.meaning, fmt.Sprintf("  %-*s  ", left, p.text), indent, o.width()))
+	}
+	b.WriteString("\n" + fold("MB are MiB (1,048,576 bytes), cut off to whole ones: 2 MB are at least 2 and less than 3 MiB. Times have two digits that count. "+
+		"GODEBUG=gcpacertrace=1 tells the heap sizes to the byte.", "", "", o.width()))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// A gcPart is a piece of a line and what it says; a heading if text is "".
+type gcPart struct{ text, meaning string }
+
+// gcParts are those of a line, if it is whole.
+func gcParts(line string) (parts []gcPart, ok bool) {
+	rest, ok := strings.CutPrefix(line, "gc ")
+	var head, clock, cpu, tail string
+	if head, rest, ok = cut(rest, ": ", ok); !ok {
+		return nil, false
+	}
+	if clock, rest, ok = cut(rest, " ms clock, ", ok); !ok {
+		return nil, false
+	}
+	if cpu, tail, ok = cut(rest, " ms cpu, ", ok); !ok {
+		return nil, false
+	}
+	walls := strings.Split(clock, "+")
+	cpus := strings.FieldsFunc(cpu, func(r rune) bool { return r == '+' || r == '/' })
+	if len(walls) != 3 && len(walls) != 5 || len(cpus) != len(walls)+2 {
+		return nil, false
+	}
+	n, head, ok := cut(head, " @", ok)
+	at, head, ok := cut(head, "s ", ok)
+	percent, leaks, ok := cut(head, "%", ok)
+	if !ok {
+		return nil, false
+	}
+	add := func(text, format string, args ...any) {
+		parts = append(parts, gcPart{text, fmt.Sprintf(format, args...)})
+	}
+	add("gc "+n, "collection number %s since the process began", n)
+	add("@"+at+"s", "it started %s s after the process began", at)
+	add(percent+"%", "so much of all the CPU time that GOMAXPROCS could give since the process began went into collections, whether the program used that time or not; "+
+		"a sum over all collections so far, cut off, and without idle marking")
+	if leaks != "" {
+		add("(checking …)", "it also looked for goroutines that can never go on, which takes longer")
+	}
+	phases := gcPhases(len(walls))
+	add("", "Wall clock")
+	for i, x := range walls {
+		add(x+" ms", "%s", phases[i].clock)
+	}
+	add("", "CPU time (as the runtime accounts it: wall clock time of workers, also when they wait for a CPU)")
+	i := 0
+	for _, phase := range phases {
+		for _, meaning := range phase.cpu {
+			add(cpus[i]+" ms", "%s", meaning)
+			i++
+		}
+	}
+	return append(parts, gcSizes(tail)...), true
+}
+
+func cut(s, sep string, ok bool) (before, after string, found bool) {
+	before, after, found = strings.Cut(s, sep)
+	return before, after, found && ok
+}
+
+// A gcPhase is what a line says of a phase: its time, and whose CPU time.
+type gcPhase struct {
+	clock string
+	cpu   []string
+}
+
+// gcPhases are those of a line with so many: up to Go 1.5 there were five.
+func gcPhases(n int) []gcPhase {
+	first := gcPhase{"stop of the world: all goroutines come to a halt, sweeping is finished, the write barrier is turned on",
+		[]string{"that stop × the Ps that stood still"}}
+	mark := gcPhase{"marking, while the program runs", []string{
+		"assists: goroutines that allocated and had to mark in return before they could go on; this is what requests wait for",
+		"background: workers that are set aside for marking, a quarter of GOMAXPROCS",
+		"idle: workers on Ps that had nothing else to do; free, and not in the percentage"}}
+	last := gcPhase{"stop of the world: marking ends, the write barrier is turned off",
+		[]string{"that stop × the Ps that stood still"}}
+	if n == 3 {
+		return []gcPhase{first, mark, last}
+	}
+	return []gcPhase{first,
+		{"scanning of stacks and globals, while the program runs (Go 1.5)", []string{"scanning, by one goroutine"}},
+		{"waiting for all Ps to turn on the write barrier (Go 1.5)", []string{"the same, which takes none"}},
+		mark, last}
+}
+
+// gcSizes are the parts of what follows the times.
+func gcSizes(tail string) (parts []gcPart) {
+	add := func(text, meaning string) { parts = append(parts, gcPart{text, meaning}) }
+	add("", "Memory and the rest")
+	for _, field := range strings.Split(tail, ", ") {
+		number, what, _ := strings.Cut(field, " ")
+		switch what {
+		case "MB":
+			sizes := strings.Split(number, "->")
+			for i, meaning := range []string{"heap when marking began", "heap when marking ended: the program allocated meanwhile",
+				"of it, marked as live: what is left after sweeping, with all that was allocated while marking"} {
+				if i < len(sizes) {
+					add(sizes[i]+" MB", meaning)
+				}
+			}
+		case "MB goal":
+			meaning := "goal: what the heap was to stay below at the end of marking, as GOGC and GOMEMLIMIT have it"
+			if mb, err := strconv.ParseFloat(number, 64); err == nil && mb >= 1<<40 {
+				meaning = "no goal: GOGC is off and there is no memory limit"
+			}
+			add(field, meaning)
+		case "MB stacks":
+			add(field, "stacks of goroutines that were scanned; they count for the goal")
+		case "MB globals":
+			add(field, "global variables that were scanned; they count for the goal")
+		case "P", "P (forced)":
+			add(number+" P", "GOMAXPROCS: how many threads could run Go code at once")
+			if what != "P" {
+				add("(forced)", "runtime.GC or debug.FreeOSMemory asked for it")
+			}
+		}
+	}
+	return parts
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+const (
+	gcRows = 24 // of a timeline, at most
+	gcBar  = 24 // characters for the heap
+)
+
+// timeline is the course of the process, of several that with most
+// collections: a row for each stretch of time, with what was found live in the
+// bar and how far the heap grew and was allowed to grow behind it.
+func (s *gcLog) timeline() {
+	if len(s.Processes) == 0 {
+		return
+	}
+	p, nth := s.Processes[0], 1
+	for i, q := range s.Processes {
+		if q.Collections > p.Collections {
+			p, nth = q, i+1
+		}
+	}
+	rows, width := gcRowsOf(p)
+	if len(rows) < 2 {
+		return
+	}
+	most := 0.0
+	for _, r := range rows {
+		most = max(most, r.HeapMax, r.GoalMax)
+	}
+	if most == 0 {
+		most = 1
+	}
+	heap := scaleOf("-B", most)
+	heap.decimals = 0
+	if most < 10<<20 || heap.unit == "GiB" {
+		heap.decimals = 1
+	}
+	at := scaleOf("-sec", float64(len(rows))*width.Seconds()+p.Began().Seconds())
+	at.decimals = max(0, int(math.Ceil(-math.Log10(width.Seconds()/at.factor)-1e-9)))
+	g := grid{
+		cols: []column{{}, {}, {}, {left: true}, {}, {}, {}, {left: true}},
+		head: [][]string{{"from, " + at.unit, "gc", "time in GC", "", "longest stop", "live", "goal", "heap, up to " + heap.with(most)}},
+	}
+	for i, r := range rows {
+		from := p.Began() + time.Duration(i)*width
+		cs := cells(strconv.FormatFloat(from.Seconds()/at.factor, 'f', at.decimals, 64), strconv.FormatInt(r.Collections, 10), "", "", "", "", "", "")
+		if r.Capacity > 0 {
+			frac := r.CPU.Seconds() / r.Capacity
+			cs[2].text = strconv.FormatFloat(100*frac, 'f', 1, 64) + " %"
+			cs[3].text = bar(int64(min(1, frac)*1e6), 1e6, 10)
+		}
+		if r.Collections > 0 {
+			pause := r.PauseMax.Seconds()
+			cs[4].text = gcTime(pause)
+			live := r.Live / float64(r.Collections)
+			cs[5].text, cs[7].text = heap.format(live), heapBar(live, r.HeapMax, r.GoalMax, most)
+			if r.GoalMax > 0 {
+				cs[6].text = heap.format(r.GoalMax)
+			}
+		}
+		g.rows = append(g.rows, row{cells: cs})
+	}
+	s.WriteByte('\n')
+	of := ""
+	if len(s.Processes) > 1 {
+		of = fmt.Sprintf(" of process %d", nth)
+	}
+	s.WriteString(fold(fmt.Sprintf("Over time%s (heap: █ live, ▒ grown to, · goal; sizes in %s)", of, heap.unit), "", "", s.width))
+	s.table(&g)
+}
+
+// heapBar draws sizes that lie one behind the other.
+func heapBar(live, heap, goal, most float64) string {
+	at := func(x float64) int { return int(math.Round(gcBar * x / most)) }
+	l := min(max(1, at(live)), gcBar)
+	h := max(l, at(heap))
+	return strings.Repeat("█", l) + strings.Repeat("▒", h-l) + strings.Repeat("·", max(0, at(goal)-h))
+}
+
+// gcRowsOf merges the columns of a timeline into rows of a round width. A
+// column is at most some twentieth of a row, so which row one at its edge goes
+// to matters little.
+func gcRowsOf(p *analysis.GCProcess) ([]analysis.GCColumn, time.Duration) {
+	t := &p.Timeline
+	span := time.Duration(len(t.Columns)) * t.Width
+	var width time.Duration
+	for w := range ladder([]int64{1, 2, 5}, 1) {
+		if width = time.Duration(w); width >= t.Width && span <= gcRows*width {
+			break
+		}
+	}
+	rows := make([]analysis.GCColumn, (span+width-1)/width)
+	for i := range t.Columns {
+		rows[time.Duration(i)*t.Width/width].Merge(&t.Columns[i])
+	}
+	for len(rows) > 0 && rows[len(rows)-1].Collections == 0 && rows[len(rows)-1].Wall == 0 {
+		rows = rows[:len(rows)-1]
+	}
+	return rows, width
+}

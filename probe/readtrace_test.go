@@ -258,16 +258,6 @@ func FuzzFastLine(f *testing.F) {
 	})
 }
 
-func values(m map[string]string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, v := range m {
-			if !yield(v) {
-				return
-			}
-		}
-	}
-}
-
 // The largest part of a log: requests, and a gc line for every few of them.
 func benchLog() []byte {
 	var b bytes.Buffer

@@ -26,6 +26,9 @@ func (d *Dir) TrialDir(n int) (string, error) {
 	return dir, os.MkdirAll(dir, 0o777)
 }
 
+// TrialFile returns the path of a file of trial n, which may not be there.
+func (d *Dir) TrialFile(n int, name string) string { return filepath.Join(d.trialDir(n), name) }
+
 func (d *Dir) trialDir(n int) string {
 	return filepath.Join(d.Path, trialsDir, fmt.Sprintf("%04d", n))
 }

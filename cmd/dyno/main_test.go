@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/*.txtar. Beside the usual commands they have dyno,
-// the service svc as $SVC, serve, which starts a server at $URL, and requests,
-// which makes a run directory.
+// the service svc as $SVC, serve, which starts a server at $URL, requests and profiles,
+// which make run directories.
 func TestScripts(t *testing.T) {
 	goEnv := goEnviron(t)
 	testscript.Run(t, testscript.Params{
@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets, "profiles": profiles},
 	})
 }
 

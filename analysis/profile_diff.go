@@ -1,0 +1,294 @@
+package analysis
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// ProfileAlpha bounds the adjusted p of a function that is said to have changed.
+// No more than 1 % of the comparisons of two settings that do not differ may
+// name any function at all, and where functions deviate very unlike each other
+// the error is a multiple of this (doc/method.md).
+const ProfileAlpha = 0.0025
+
+// ProfilePairs is the least number of pairs of trials on which a function is
+// said to have changed.
+const ProfilePairs = 3
+
+// considered is the share of the total that a function must have, as the mean of
+// both settings, to be tested: half of what is negligible, since none of less
+// can have changed by more. The mean says nothing about the difference, so that
+// choosing by it is free (Bourgon, Gentleman, Huber, PNAS 107, 2010).
+const considered = 0.5
+
+// A Change is the difference of one function between two settings, per request
+// in the base unit of the metric. Numbers that cannot be said are NaN.
+type Change struct {
+	Base, Value float64       // means of the baseline and of the setting
+	Diff        float64       // Value - Base
+	Lo, Hi      float64       // plain 95 % interval of Diff; NaN with one pair of trials
+	P           float64       // adjusted for all functions; Verdict rests on it; NaN if it was not tested
+	Verdict     stats.Verdict // Better (less), Worse (more), Same, or Unclear
+}
+
+// Clear reports whether the function is said to have changed.
+func (c Change) Clear() bool { return c.Verdict == stats.Better || c.Verdict == stats.Worse }
+
+// A FunctionChange is what changed about one function.
+type FunctionChange struct {
+	*Function
+	Own, Flat, Cum Change
+	Count          float64 // difference of Profiles.Counts in the order's attribution
+	// Share is the part of the change of the total that the function has in the
+	// order's attribution; NaN if the total did not change.
+	Share float64
+	Line  LineChange // of ByOwn
+}
+
+// A LineChange is the line of a function that changed most.
+type LineChange struct {
+	File string  // as the profile has it; "" if no line is known
+	Line int     // in the setting that spends more on it
+	In   string  // that setting
+	Diff float64 // setting minus baseline, per request
+	Via  string  // the function called there through which most of Diff goes, or "" if the line itself has it
+}
+
+// A ProfileDiff compares the profiles of two settings, within blocks.
+type ProfileDiff struct {
+	Kind, Metric, Counts string
+	Base, Setting        string
+	Order                string // own, flat or cum
+	Pairs                int    // blocks with a profile of both
+	Total                Change
+	Negligible           float64          // share of the total
+	Rows                 []FunctionChange // the greatest change first
+}
+
+// Changed are the rows that are said to have changed.
+func (d *ProfileDiff) Changed() []FunctionChange {
+	by := slices.Index(attributions[:], d.Order)
+	return slices.DeleteFunc(slices.Clone(d.Rows), func(r FunctionChange) bool { return !r.change(Attribution(by)).Clear() })
+}
+
+func (r *FunctionChange) change(by Attribution) *Change {
+	return [...]*Change{ByOwn: &r.Own, ByFlat: &r.Flat, ByCum: &r.Cum}[by]
+}
+
+// Difference compares a setting with a baseline. A function has changed if its
+// adjusted p is at most ProfileAlpha, and the change more than a negligible
+// share of the total per request; 0 means dyno.DefaultNegligible. With fewer than
+// ProfilePairs pairs of trials all is unclear.
+func (p *Profiles) Difference(base, setting string, by Attribution, negligible float64) *ProfileDiff {
+	if negligible == 0 {
+		negligible = dyno.DefaultNegligible
+	}
+	d := &ProfileDiff{
+		Kind: p.Kind, Metric: p.Metric, Counts: p.Counts, Base: base, Setting: setting,
+		Order: attributions[by], Negligible: negligible,
+	}
+	c := p.pair(base, setting)
+	d.Pairs = len(c.totals[0])
+	if d.Pairs == 0 {
+		return d
+	}
+	limit := negligible * c.size
+	total := c.changes([]*Function{nil}, func(side, b int, _ *Function) amount { return c.trials[side][b].total }, limit)
+	d.Total = total[0]
+	fns := c.functions()
+	rows := make([]FunctionChange, len(fns))
+	for at := range attributions {
+		for i, change := range c.changes(fns, func(side, b int, fn *Function) amount { return c.sums[side][b].by[at][fn] }, limit) {
+			*rows[i].change(Attribution(at)) = change
+		}
+	}
+	for i, fn := range fns {
+		r := &rows[i]
+		r.Function = fn
+		r.Share = r.change(by).Diff / d.Total.Diff
+		if d.Total.Diff == 0 {
+			r.Share = math.NaN()
+		}
+		for b := range d.Pairs {
+			r.Count += (c.sums[1][b].by[by][fn].count - c.sums[0][b].by[by][fn].count) / float64(d.Pairs)
+		}
+		if p.Counts == "" {
+			r.Count = 0
+		}
+		r.Line = p.lineOf(c, fn)
+	}
+	d.Rows = slices.DeleteFunc(rows, func(r FunctionChange) bool { return r.change(by).Diff == 0 })
+	slices.SortFunc(d.Rows, func(a, b FunctionChange) int {
+		return cmp.Or(
+			cmp.Compare(math.Abs(b.change(by).Diff), math.Abs(a.change(by).Diff)),
+			cmp.Compare(math.Abs(b.Cum.Diff), math.Abs(a.Cum.Diff)), cmp.Compare(a.Name, b.Name))
+	})
+	return d
+}
+
+// A pairing holds the trials of two settings that share blocks; side 0 is the
+// baseline.
+type pairing struct {
+	settings [2]string
+	trials   [2][]*profiledTrial
+	sums     [2][]*sums
+	totals   [2][]float64
+	size     float64 // of a trial, mean
+}
+
+func (p *Profiles) pair(base, setting string) *pairing {
+	c := &pairing{settings: [2]string{base, setting}}
+	for _, a := range p.trials[base] {
+		i := slices.IndexFunc(p.trials[setting], func(b *profiledTrial) bool { return b.block == a.block })
+		if i < 0 {
+			continue
+		}
+		for side, t := range []*profiledTrial{a, p.trials[setting][i]} {
+			c.trials[side] = append(c.trials[side], t)
+			c.sums[side] = append(c.sums[side], p.sum(t))
+			c.totals[side] = append(c.totals[side], t.total.value)
+			c.size += t.size / 2
+		}
+	}
+	c.size /= float64(max(1, len(c.totals[0])))
+	return c
+}
+
+// functions are those of either side.
+func (c *pairing) functions() []*Function {
+	seen := map[*Function]bool{}
+	var fns []*Function
+	for _, side := range c.sums {
+		for _, s := range side {
+			for _, m := range s.by {
+				for fn := range m {
+					if !seen[fn] {
+						seen[fn] = true
+						fns = append(fns, fn)
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(fns, func(a, b *Function) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return fns
+}
+
+// changes compares functions, which are one family; less than limit is
+// negligible.
+func (c *pairing) changes(fns []*Function, of func(side, block int, fn *Function) amount, limit float64) []Change {
+	blocks := len(c.totals[0])
+	pairs := make([]stats.Pair, len(fns))
+	for i, fn := range fns {
+		pr := stats.Pair{Base: make([]float64, blocks), Other: make([]float64, blocks), Sampling: make([]float64, blocks)}
+		magnitude, variance := 0.0, 0.0
+		for b := range blocks {
+			x, y := of(0, b, fn), of(1, b, fn)
+			pr.Base[b], pr.Other[b] = x.value, y.value
+			pr.Sampling[b] = x.variance + y.variance
+			magnitude += math.Abs(x.value) + math.Abs(y.value)
+			variance += pr.Sampling[b]
+		}
+		// One sample more than were seen, as none seen does not mean none.
+		for b := range blocks {
+			if magnitude > 0 {
+				pr.Sampling[b] += (variance / magnitude) * (variance / magnitude)
+			}
+		}
+		pr.Tested = magnitude/float64(2*blocks) >= considered*limit
+		pairs[i] = pr
+	}
+	out := make([]Change, len(fns))
+	few := blocks < ProfilePairs
+	for i, s := range stats.Many(pairs, c.totals[0], c.totals[1]) {
+		out[i] = Change{Base: mean(pairs[i].Base), Value: mean(pairs[i].Other), Diff: s.Diff, Lo: s.Lo, Hi: s.Hi, P: s.Adjusted, Verdict: stats.Unclear}
+		switch {
+		case few:
+		case s.Lo >= -limit && s.Hi <= limit:
+			out[i].Verdict = stats.Same
+		case !(s.Adjusted <= ProfileAlpha) || math.Abs(s.Diff) < limit:
+		case s.Diff < 0:
+			out[i].Verdict = stats.Better
+		default:
+			out[i].Verdict = stats.Worse
+		}
+	}
+	return out
+}
+
+func mean(xs []float64) (m float64) {
+	for _, x := range xs {
+		m += x / float64(len(xs))
+	}
+	return m
+}
+
+// lineOf finds the line of a function that changed most. Lines are counted from
+// the function's first, as it may have moved between the settings.
+func (p *Profiles) lineOf(c *pairing, fn *Function) LineChange {
+	var start [2]int
+	for side, s := range c.settings {
+		start[side] = p.starts[s][fn]
+	}
+	if start[0] == 0 || start[1] == 0 {
+		start = [2]int{}
+	}
+	sides := map[int]*[2]float64{}
+	via := map[int]map[*Function]float64{}
+	for side := range c.sums {
+		for _, s := range c.sums[side] {
+			for at, a := range s.lines {
+				if at.fn != fn || at.line == 0 {
+					continue
+				}
+				line := at.line - start[side]
+				if sides[line] == nil {
+					sides[line] = new([2]float64)
+				}
+				sides[line][side] += a.value / float64(len(c.sums[0]))
+			}
+			for at, v := range s.via {
+				if at.fn != fn || at.line == 0 {
+					continue
+				}
+				line := at.line - start[side]
+				if via[line] == nil {
+					via[line] = map[*Function]float64{}
+				}
+				via[line][at.callee] += v * float64(2*side-1)
+			}
+		}
+	}
+	best, found := 0, false
+	diff := func(line int) float64 { return sides[line][1] - sides[line][0] }
+	for line := range sides {
+		if !found || math.Abs(diff(line)) > math.Abs(diff(best)) || math.Abs(diff(line)) == math.Abs(diff(best)) && line < best {
+			best, found = line, true
+		}
+	}
+	if !found {
+		return LineChange{}
+	}
+	side := 0
+	if diff(best) > 0 {
+		side = 1
+	}
+	l := LineChange{File: fn.File, Line: best + start[side], In: c.settings[side], Diff: diff(best)}
+	most := 0.0
+	for callee, v := range via[best] {
+		name := ""
+		if callee != nil {
+			name = callee.Name
+		}
+		if v*l.Diff > 0 && (math.Abs(v) > most || math.Abs(v) == most && name < l.Via) {
+			most, l.Via = math.Abs(v), name
+		}
+	}
+	return l
+}

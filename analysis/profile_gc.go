@@ -1,0 +1,151 @@
+package analysis
+
+import (
+	"strings"
+
+	"github.com/dynolab/dyno/stats"
+)
+
+// A CPUClass is what a stack of a CPU profile is for.
+type CPUClass int
+
+const (
+	ClassOwn      CPUClass = iota // the leaf is the subject's own
+	ClassLibrary                  // the leaf is another package's, system calls included
+	ClassRuntime                  // what else the runtime does for its caller: maps, copying, channels, locks
+	ClassSched                    // finding and starting goroutines, timers, the network poller
+	ClassAlloc                    // allocation, without the collection that it has to help with
+	ClassMark                     // marking by workers
+	ClassIdle                     // marking by Ps that had nothing else to do: it costs the program nothing
+	ClassAssist                   // marking by goroutines that allocate
+	ClassSweep                    // sweeping, in the background and before allocation
+	ClassGC                       // the rest of a collection: write barriers, its start and its end
+	ClassScavenge                 // giving memory back to the system
+	classes
+)
+
+// CPUClasses names the classes, in the order of CPUClass.
+var CPUClasses = [classes]string{"own code", "libraries", "runtime", "scheduling", "allocation",
+	"mark", "idle mark", "assist", "sweep", "other GC", "scavenge"}
+
+// collecting are the classes of garbage collection.
+var collecting = []CPUClass{ClassMark, ClassAssist, ClassSweep, ClassGC}
+
+// A CPUShare is how the CPU time of one setting is spent, by stack.
+type CPUShare struct {
+	Setting string
+	Trials  int
+	Total   stats.Mean   // CPU seconds per request
+	Classes []ClassShare // in the order of CPUClasses
+	GC      ClassShare   // mark, assist, sweep and other GC together
+}
+
+// A ClassShare is one class: means over the trials with 95 % intervals, which
+// are NaN with one trial.
+type ClassShare struct {
+	Name   string
+	PerReq stats.Mean // CPU seconds per request
+	Share  stats.Mean // of the CPU time of the profile
+}
+
+// CPUShares says of each setting's CPU profiles what they spend their time on.
+// It is nil for profiles of another kind.
+func (p *Profiles) CPUShares() []CPUShare {
+	if p.Kind != "cpu" {
+		return nil
+	}
+	var out []CPUShare
+	for _, setting := range p.Settings {
+		ts := p.trials[setting]
+		seconds := make([][]float64, classes)
+		var totals, gc []float64
+		for _, t := range ts {
+			var sum [classes]float64
+			for i := range t.stacks {
+				sum[t.stacks[i].class()] += t.stacks[i].value
+			}
+			for c, v := range sum {
+				seconds[c] = append(seconds[c], v)
+			}
+			all := 0.0
+			for _, c := range collecting {
+				all += sum[c]
+			}
+			gc, totals = append(gc, all), append(totals, t.total.value)
+		}
+		share := CPUShare{Setting: setting, Trials: len(ts), Total: stats.MeanOf(totals), GC: classShare("GC", gc, totals)}
+		for c, xs := range seconds {
+			share.Classes = append(share.Classes, classShare(CPUClasses[c], xs, totals))
+		}
+		out = append(out, share)
+	}
+	return out
+}
+
+func classShare(name string, seconds, totals []float64) ClassShare {
+	shares := make([]float64, len(seconds))
+	for i, v := range seconds {
+		if totals[i] > 0 {
+			shares[i] = v / totals[i]
+		}
+	}
+	return ClassShare{name, stats.MeanOf(seconds), stats.MeanOf(shares)}
+}
+
+// marks are functions of package runtime, by name or what it begins with (*),
+// that tell what a stack is for; of those on one stack the first of this list
+// decides. Names are those of Go 1.22 to 1.27.
+var marks = []struct {
+	class CPUClass
+	names []string
+}{
+	{ClassIdle, []string{"gcDrainMarkWorkerIdle"}},
+	{ClassAssist, []string{"gcAssistAlloc*"}},
+	{ClassMark, []string{"gcBgMarkWorker*", "gcDrain*"}},
+	{ClassSweep, []string{"bgsweep", "sweepone", "(*sweepLocked).*", "(*sweepLocker).*", "(*mspan).sweep", "deductSweepCredit", "(*mheap).reclaim*", "(*activeSweep).*", "(*mspan).ensureSwept"}},
+	{ClassScavenge, []string{"bgscavenge", "(*scavengerState).*", "(*pageAlloc).scavenge*", "(*scavengeIndex).*", "sysUnused*", "(*mheap).scavengeAll"}},
+	{ClassGC, []string{"gcStart*", "gcMarkDone*", "gcMarkTermination*", "gcSweep", "gcWriteBarrier*", "wbBufFlush*", "bulkBarrierPreWrite*", "typeBitsBulkBarrier", "gcMarkTinyAllocs", "gcmarknewobject",
+		"gcResetMarkState", "gcParkAssist", "gcFlushBgCredit", "gcController*", "(*gcControllerState).*", "gcWakeAllAssists", "stopTheWorldGC", "(*gcWork).*", "runGCProg", "bgMarkStartWorkers",
+		"gcBgMarkStartWorkers", "clearpools", "finishsweep_m"}},
+	{ClassAlloc, []string{"mallocgc*", "newobject", "makeslice", "(*mcache).*", "(*mcentral).*", "(*mheap).alloc*", "profilealloc", "mProf_Malloc"}},
+	{ClassSched, []string{"schedule", "findRunnable", "findrunnable", "park_m", "mcall", "goschedImpl", "gosched_m", "gopreempt_m", "goexit0", "sysmon", "mstart*", "startm", "wakep", "ready",
+		"goready*", "stopm", "netpoll*", "checkTimers", "(*timers).*", "asyncPreempt*", "preemptPark", "handoffp", "exitsyscall*", "entersyscall*", "reentersyscall", "newproc*", "templateThread"}},
+}
+
+// class tells what a stack is for, inlined frames included.
+func (s *stack) class() CPUClass {
+	found := classes
+	place := len(marks)
+	for _, full := range s.names {
+		name, ok := strings.CutPrefix(full, "runtime.")
+		if !ok && full != "gcWriteBarrier" { // assembly, without a package
+			continue
+		}
+		for i, m := range marks[:place] {
+			if matches(m.names, name) {
+				found, place = m.class, i
+				break
+			}
+		}
+	}
+	switch leaf := s.frames[0].fn; {
+	case found < classes:
+		return found
+	case strings.HasPrefix(leaf.Package, "internal/runtime/syscall"):
+		return ClassLibrary
+	case leaf.Package == "runtime", strings.HasPrefix(leaf.Package, "internal/runtime/"), leaf.Package == "internal/abi":
+		return ClassRuntime
+	case leaf.Own:
+		return ClassOwn
+	}
+	return ClassLibrary
+}
+
+func matches(names []string, name string) bool {
+	for _, n := range names {
+		if prefix, ok := strings.CutSuffix(n, "*"); ok && strings.HasPrefix(name, prefix) || n == name {
+			return true
+		}
+	}
+	return false
+}

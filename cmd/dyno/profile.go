@@ -1,0 +1,286 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/report"
+)
+
+// summaryRows is how many functions of each setting the summary shows.
+const summaryRows = 5
+
+// profileFlags say which profiles are shown, and how.
+type profileFlags struct {
+	kind, setting, base string
+	one, versus         bool // setting, base are given; the name of a setting may be empty
+	rows                int
+	cum, flat           bool
+	own, format         string
+	json, folded        bool
+}
+
+func newProfile() *cobra.Command {
+	var o profileFlags
+	cmd := &cobra.Command{
+		Use:   "profile DIR [top | list FUNC | peek FUNC | flame]",
+		Short: "Show the profiles of a run, or what changed between two settings",
+		Long: `Profile shows what dyno run --profile cpu,allocs took, per request, as the mean of
+all trials of a setting.
+
+    dyno profile DIR                            which there are; what CPU time is spent on; the first functions
+    dyno profile DIR --base 100                 what changed, of every other setting, with intervals
+    dyno profile DIR top --type allocs --setting GOGC=50
+    dyno profile DIR list rssSearch             the source, line by line; with --base the change too
+    dyno profile DIR peek ToLower               its callers and callees
+    dyno profile DIR flame                      a tree of stacks
+    dyno profile DIR flame --folded             for other tools
+
+A function is charged with what it costs itself and with the library calls that it
+makes, as it is the subject's own code that can be changed (--flat: only what a
+function does itself; --cum: all that it calls). FUNC is a regular expression. A
+setting may be given by any part that only one has.`,
+		Args: cobra.RangeArgs(1, 3),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&o.kind, "type", "", "which `profile`: "+strings.Join(dyno.ProfileNames, ", ")+" (default all in the summary and with --base, else the first there is)")
+	fs.StringVar(&o.setting, "setting", "", "of which `setting` (default all, or the baseline)")
+	fs.StringVar(&o.base, "base", "", "what changed since this `setting`")
+	fs.IntVarP(&o.rows, "rows", "n", 20, "functions in a table; 0 means all")
+	fs.BoolVar(&o.flat, "flat", false, "sort by what functions do themselves")
+	fs.BoolVar(&o.cum, "cum", false, "sort by what functions do with all that they call")
+	fs.StringVar(&o.own, "own", "", "the `prefix` of the subject's own packages (default package main and what is neither standard library nor another module)")
+	fs.BoolVar(&o.folded, "folded", false, "flame: one stack a line, as flamegraph.pl, speedscope and inferno take it")
+	fs.StringVar(&o.format, "format", "text", "of tables: text, json or markdown")
+	fs.BoolVar(&o.json, "json", false, "short for --format json")
+	return cmd
+}
+
+func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
+	verb := "summary"
+	if len(args) > 1 {
+		verb = args[1]
+	}
+	if err := o.check(verb, len(args)); err != nil {
+		return err
+	}
+	var match *regexp.Regexp
+	if len(args) == 3 {
+		var err error
+		if match, err = regexp.Compile(args[2]); err != nil {
+			return usagef("bad FUNC: %v", err)
+		}
+	}
+	run, err := readProfiles(args[0])
+	if err != nil {
+		return err
+	}
+	for _, note := range run.dir.Notes() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+	}
+	if o.one = o.setting != ""; o.one {
+		if o.setting, err = run.named("--setting", o.setting); err != nil {
+			return err
+		}
+	}
+	if o.versus = o.base != ""; o.versus {
+		if o.base, err = run.named("--base", o.base); err != nil {
+			return err
+		}
+	}
+	if o.one && o.versus && o.setting == o.base {
+		return usagef("--setting and --base are the same, %s", label(o.base))
+	}
+	if o.kind != "" && !slices.Contains(run.kinds, o.kind) {
+		return fmt.Errorf("%s has no %s profile, but %s (consider: dyno run --profile %s)", args[0], o.kind, strings.Join(run.kinds, ", "), strings.Join(append(run.kinds, o.kind), ","))
+	}
+	switch verb {
+	case "summary", "top":
+		return o.tables(cmd, run, verb)
+	}
+	return o.stacks(cmd, run, verb, match)
+}
+
+// choose is the one setting that is shown: the one asked for, else the first
+// that has profiles and is not the one to compare with.
+func (o *profileFlags) choose(run *profiled, p *analysis.Profiles) (string, error) {
+	for _, s := range run.settings {
+		if p.Trials(s) > 0 && (s == o.setting || !o.one && !(o.versus && s == o.base)) {
+			return s, nil
+		}
+	}
+	return "", fmt.Errorf("no setting that was asked for has a %s profile", p.Kind)
+}
+
+// check finds mistakes of the command line.
+func (o *profileFlags) check(verb string, args int) error {
+	want := map[string]int{"summary": 1, "top": 2, "flame": 2, "list": 3, "peek": 3}[verb]
+	switch {
+	case want == 0:
+		return usagef("unknown word %q (want top, list FUNC, peek FUNC or flame)", verb)
+	case args < want:
+		return usagef("%s needs the name of a function, or a part of it", verb)
+	case args > want:
+		return usagef("%s takes no name of a function", verb)
+	case o.kind != "" && !slices.Contains(dyno.ProfileNames, o.kind):
+		return usagef("unknown profile %q (want %s)", o.kind, strings.Join(dyno.ProfileNames, ", "))
+	case o.flat && o.cum:
+		return usagef("--flat and --cum are two orders: only one of them can be had")
+	case !slices.Contains([]string{"text", "json", "markdown"}, o.format):
+		return usagef("unknown format %q (want text, json or markdown)", o.format)
+	case o.format == "markdown" && verb != "summary" && verb != "top":
+		return usagef("%s has no Markdown form", verb)
+	case o.rows < 0:
+		return usagef("-n is %d (want at least 0)", o.rows)
+	case o.folded && verb != "flame":
+		return usagef("--folded is a form of flame")
+	case o.base != "" && (verb == "peek" || verb == "flame"):
+		return usagef("%s shows one setting (consider: dyno profile DIR --base, or list FUNC --base)", verb)
+	}
+	return nil
+}
+
+func (o *profileFlags) order() analysis.Attribution {
+	switch {
+	case o.flat:
+		return analysis.ByFlat
+	case o.cum:
+		return analysis.ByCum
+	}
+	return analysis.ByOwn
+}
+
+// load reads the profiles of a type.
+func (o *profileFlags) load(run *profiled, kind string) (*analysis.Profiles, error) {
+	var own func(pkg, file string) bool
+	if o.own != "" {
+		own = func(pkg, _ string) bool { return strings.HasPrefix(pkg, o.own) }
+	}
+	return analysis.NewProfiles(kind, run.of[kind], own)
+}
+
+// tables prints tables: of one setting, of all, or of what changed.
+func (o *profileFlags) tables(cmd *cobra.Command, run *profiled, verb string) error {
+	kinds := run.kinds
+	switch {
+	case o.kind != "":
+		kinds = []string{o.kind}
+	case verb == "top" && !o.versus:
+		kinds = kinds[:1]
+	}
+	out := &report.Profile{Rows: o.rows}
+	if verb == "summary" && !o.versus {
+		out.About = run.about()
+		out.Notes = run.pprof()
+		if !cmd.Flags().Changed("rows") {
+			out.Rows = summaryRows
+		}
+	}
+	for _, kind := range kinds {
+		p, err := o.load(run, kind)
+		if err != nil {
+			return err
+		}
+		if verb == "summary" {
+			out.Shares = append(out.Shares, o.shares(p)...)
+		}
+		for _, s := range run.settings {
+			switch {
+			case o.one && s != o.setting, p.Trials(s) == 0:
+			case o.versus && s != o.base && p.Trials(o.base) > 0:
+				out.Diffs = append(out.Diffs, p.Difference(o.base, s, o.order(), negligible(run.dir.Run.Plan)))
+			case !o.versus:
+				out.Tops = append(out.Tops, p.Top(s, o.order()))
+			}
+		}
+	}
+	if o.versus && len(out.Diffs) == 0 {
+		return fmt.Errorf("no other setting has profiles to compare with those of %s", label(o.base))
+	}
+	w := cmd.OutOrStdout()
+	switch {
+	case o.json || o.format == "json":
+		return report.ProfileJSON(w, out)
+	case o.format == "markdown":
+		return report.ProfileMarkdown(w, out)
+	}
+	width, color := terminal(w)
+	return report.ProfileText(w, out, report.Options{Width: width, Color: color})
+}
+
+// shares are those of the settings that are shown.
+func (o *profileFlags) shares(p *analysis.Profiles) []analysis.CPUShare {
+	return slices.DeleteFunc(p.CPUShares(), func(s analysis.CPUShare) bool {
+		return o.one && s.Setting != o.setting && !(o.versus && s.Setting == o.base)
+	})
+}
+
+// negligible is what the plan calls so; the smallest number stands for none.
+func negligible(e *dyno.Experiment) float64 {
+	if e.Negligible == nil {
+		return dyno.DefaultNegligible
+	}
+	return max(float64(*e.Negligible), 1e-9)
+}
+
+// stacks prints what is said of the stacks of one setting.
+func (o *profileFlags) stacks(cmd *cobra.Command, run *profiled, verb string, match *regexp.Regexp) error {
+	kind := o.kind
+	if kind == "" {
+		kind = run.kinds[0]
+	}
+	p, err := o.load(run, kind)
+	if err != nil {
+		return err
+	}
+	setting, err := o.choose(run, p)
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	if !o.json && o.format != "json" && !o.folded {
+		fmt.Fprintf(w, "%s of %s, mean of %d trials\n\n", kind, label(setting), p.Trials(setting))
+	}
+	asJSON := o.json || o.format == "json"
+	none := fmt.Errorf("no function in the %s profiles of %s matches %v", kind, label(setting), match)
+	switch verb {
+	case "list":
+		ls := p.List(match, setting, o.versus, o.base)
+		if len(ls) == 0 {
+			return none
+		}
+		if asJSON {
+			return report.ProfileJSON(w, ls)
+		}
+		sources, missing := run.sources(ls)
+		for _, note := range missing {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+		}
+		return report.ProfileList(w, ls, p.Metric, o.versus, sources)
+	case "peek":
+		ps := p.Peek(match, setting)
+		if len(ps) == 0 {
+			return none
+		}
+		if asJSON {
+			return report.ProfileJSON(w, ps)
+		}
+		return report.ProfilePeek(w, ps, p.Metric)
+	}
+	tree := p.Flame(setting)
+	switch {
+	case asJSON:
+		return report.ProfileJSON(w, tree)
+	case o.folded:
+		return report.ProfileFolded(w, tree, p.Metric)
+	}
+	return report.ProfileFlame(w, tree, p.Metric)
+}

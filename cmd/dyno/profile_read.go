@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/store"
+)
+
+// A profiled is a run with profiles.
+type profiled struct {
+	dir      *store.Dir
+	settings []string                       // that have any, in the order of reports
+	kinds    []string                       // in the order of dyno.ProfileNames
+	of       map[string][]analysis.Profiled // by kind
+	files    map[string]map[string][]string // by kind and setting
+}
+
+// readProfiles reads the profiles of a run directory. It is an error if there
+// is none.
+func readProfiles(path string) (*profiled, error) {
+	dir, err := store.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	run := &profiled{dir: dir, of: map[string][]analysis.Profiled{}, files: map[string]map[string][]string{}}
+	place := map[string]int{}
+	for i, s := range dir.Run.Plan.Levels() {
+		place[s.String()] = i
+	}
+	results := dir.Results()
+	slices.SortStableFunc(results, func(a, b *dyno.Result) int {
+		return place[a.Trial.Setting.String()] - place[b.Trial.Setting.String()]
+	})
+	for _, r := range results {
+		if r.Trial.For != dyno.ForProfile || r.Err != "" {
+			continue
+		}
+		for _, kind := range dyno.ProfileNames {
+			if err := run.add(r, kind); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, kind := range dyno.ProfileNames {
+		if len(run.of[kind]) > 0 {
+			run.kinds = append(run.kinds, kind)
+		}
+	}
+	if len(run.kinds) == 0 {
+		return nil, fmt.Errorf("%s has no profiles (consider: dyno run --profile cpu,allocs)", path)
+	}
+	return run, nil
+}
+
+// add reads one profile of a trial, if it is there.
+func (p *profiled) add(r *dyno.Result, kind string) error {
+	file := p.dir.TrialFile(r.Trial.N, kind+".pb.gz")
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := profile.Parse(f)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	setting := r.Trial.Setting.String()
+	if !slices.Contains(p.settings, setting) {
+		p.settings = append(p.settings, setting)
+	}
+	if p.files[kind] == nil {
+		p.files[kind] = map[string][]string{}
+	}
+	p.files[kind][setting] = append(p.files[kind][setting], file)
+	p.of[kind] = append(p.of[kind], analysis.Profiled{Setting: setting, Block: r.Trial.Block, Requests: r.Sent.Requests, Profile: data})
+	return nil
+}
+
+// named finds the setting that a part of its name means: all of it, a level, or
+// any part that only one has.
+func (p *profiled) named(flag, part string) (string, error) {
+	for _, fits := range []func(s string) bool{
+		func(s string) bool { return s == part || label(s) == part },
+		func(s string) bool {
+			return slices.ContainsFunc(strings.Fields(s), func(l string) bool {
+				_, level, _ := strings.Cut(l, "=")
+				return level == part || l == part
+			})
+		},
+		func(s string) bool { return strings.Contains(s, part) },
+	} {
+		found := slices.DeleteFunc(slices.Clone(p.settings), func(s string) bool { return !fits(s) })
+		switch len(found) {
+		case 0:
+			continue
+		case 1:
+			return found[0], nil
+		}
+		return "", usagef("%s %s fits %s", flag, part, strings.Join(labels(found), " and "))
+	}
+	return "", usagef("%s %s fits none of the settings that have profiles: %s", flag, part, strings.Join(labels(p.settings), ", "))
+}
+
+func label(setting string) string {
+	if setting == "" {
+		return "(as is)"
+	}
+	return setting
+}
+
+func labels(settings []string) []string {
+	out := slices.Clone(settings)
+	for i, s := range out {
+		out[i] = label(s)
+	}
+	return out
+}
+
+// about says which profiles there are.
+func (p *profiled) about() []string {
+	lines := []string{p.dir.Run.Plan.Name + ": profiles of trials of their own, whose response times are not compared"}
+	for _, kind := range p.kinds {
+		var parts []string
+		for _, s := range p.settings {
+			if n := len(p.files[kind][s]); n > 0 {
+				parts = append(parts, fmt.Sprintf("%s (%d)", label(s), n))
+			}
+		}
+		lines = append(lines, kind+": "+strings.Join(parts, ", "))
+	}
+	return lines
+}
+
+// pprof says which files to hand to go tool pprof.
+func (p *profiled) pprof() []string {
+	kind := p.kinds[0]
+	first := p.files[kind][p.settings[0]]
+	if len(first) == 0 {
+		return nil
+	}
+	note := "In pprof's own pages: go tool pprof -http=: " + first[0]
+	if len(first) > 1 {
+		note += " (several files of one setting are added up)"
+	}
+	return []string{note}
+}
+
+// sources reads the source files of listings, as far as they are on this
+// machine, and says which are not.
+func (p *profiled) sources(ls []analysis.Listing) (text map[string][]string, missing []string) {
+	text = map[string][]string{}
+	for _, l := range ls {
+		if text[l.File] != nil || l.File == "" {
+			continue
+		}
+		var data []byte
+		err := fs.ErrNotExist
+		for _, file := range p.candidates(l.Function) {
+			if data, err = os.ReadFile(file); err == nil {
+				text[l.File] = strings.Split(string(data), "\n")
+				break
+			}
+		}
+		if err == nil {
+			continue
+		}
+		why := "it is not on this machine"
+		if !filepath.IsAbs(l.File) {
+			why = "the subject was built with -trimpath, so that its profile does not say where it is"
+		}
+		if note := fmt.Sprintf("no source of %s: %s", l.File, why); !slices.Contains(missing, note) {
+			missing = append(missing, note)
+		}
+	}
+	return text, missing
+}
+
+// candidates are where a function's source may be: where the profile says and,
+// of package main, in the source that a demo left in the run directory or, of a
+// path that -trimpath left, in the subject's package.
+func (p *profiled) candidates(fn *analysis.Function) (files []string) {
+	if filepath.IsAbs(fn.File) {
+		files = append(files, fn.File)
+	}
+	if fn.Package != "main" {
+		return files
+	}
+	files = append(files, filepath.Join(p.dir.Path, "source", filepath.Base(fn.File)))
+	if dir := p.dir.Run.Plan.Subject.Package; dir != "" && !filepath.IsAbs(fn.File) {
+		files = append(files, filepath.Join(dir, filepath.Base(fn.File)))
+	}
+	return files
+}

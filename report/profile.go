@@ -1,0 +1,311 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/stats"
+)
+
+// A Profile is what is shown of the profiles of a run. Each part may be empty.
+type Profile struct {
+	About  []string                `json:"about,omitempty"`
+	Shares []analysis.CPUShare     `json:"cpu,omitempty"`
+	Tops   []*analysis.ProfileTop  `json:"top,omitempty"`
+	Diffs  []*analysis.ProfileDiff `json:"differences,omitempty"`
+	Rows   int                     `json:"-"` // of each table; 0 means all
+	Notes  []string                `json:"notes,omitempty"`
+}
+
+// nameWidth is how long the name of a function may be on a terminal.
+const nameWidth = 52
+
+// ProfileText writes p for a reader at a terminal. The error is w's.
+func ProfileText(w io.Writer, p *Profile, o Options) error {
+	var b strings.Builder
+	for _, line := range p.About {
+		b.WriteString(fold(line, "", "  ", o.width()))
+	}
+	for i, s := range p.sections(nameWidth) {
+		if i > 0 || len(p.About) > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(fold(s.title, "", "  ", o.width()))
+		for _, g := range s.grids {
+			b.WriteByte('\n')
+			g.narrow(o.width())
+			g.text(&b, o.Color)
+		}
+		for _, n := range s.notes {
+			b.WriteByte('\n')
+			b.WriteString(fold(n, "", "", o.width()))
+		}
+	}
+	p.writeNotes(&b, func(s string) string { return fold(s, "", "  ", o.width()) })
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ProfileMarkdown writes p as GitHub Markdown. The error is w's.
+func ProfileMarkdown(w io.Writer, p *Profile) error {
+	var b strings.Builder
+	for _, line := range p.About {
+		b.WriteString(escapeMarkdown(line) + "\n")
+	}
+	for _, s := range p.sections(math.MaxInt) {
+		b.WriteString("\n**" + escapeMarkdown(s.title) + "**\n")
+		for _, g := range s.grids {
+			b.WriteByte('\n')
+			g.markdown(&b)
+		}
+		for _, n := range s.notes {
+			b.WriteString("\n" + escapeMarkdown(n) + "\n")
+		}
+	}
+	p.writeNotes(&b, func(s string) string { return escapeMarkdown(s) + "\n" })
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (p *Profile) writeNotes(b *strings.Builder, line func(string) string) {
+	for _, n := range p.Notes {
+		b.WriteString("\n" + line(n))
+	}
+}
+
+// ProfileJSON writes v, which is a *Profile or what analysis makes of profiles,
+// indented. The error is w's.
+func ProfileJSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// sections are the tables; names are at most so long.
+func (p *Profile) sections(names int) []section {
+	var out []section
+	if len(p.Shares) > 0 {
+		out = append(out, cpuShares(p.Shares))
+	}
+	for _, t := range p.Tops {
+		out = append(out, p.top(t, names))
+	}
+	for _, d := range p.Diffs {
+		out = append(out, p.diff(d, names))
+	}
+	return out
+}
+
+// label is a setting's name.
+func label(setting string) string {
+	if setting == "" {
+		return "(as is)"
+	}
+	return setting
+}
+
+// shares is the table of what CPU time is spent on: classes in rows, settings in
+// columns.
+func cpuShares(all []analysis.CPUShare) section {
+	greatest := 0.0
+	for _, s := range all {
+		greatest = max(greatest, s.Total.Mean)
+	}
+	sc := scaleOf("cpu-sec/req", greatest)
+	g := grid{cols: []column{{left: true}}, head: [][]string{{"CPU per request"}}}
+	rows := make([]row, len(analysis.CPUClasses)+2)
+	rows[0].cells = cells("in all, " + sc.unit)
+	for c, name := range analysis.CPUClasses {
+		rows[c+1].cells = cells(name)
+	}
+	last := len(rows) - 1
+	rows[last].cells = cells("mark + assist + sweep + other GC")
+	for _, s := range all {
+		g.cols = append(g.cols, column{}, column{left: true}, column{})
+		g.head[0] = append(g.head[0], label(s.Setting), "", sc.unit)
+		rows[0].cells = append(rows[0].cells, cell{}, cell{}, cell{text: sc.format(s.Total.Mean)})
+		for c, class := range s.Classes {
+			rows[c+1].cells = append(rows[c+1].cells, classCells(class, sc)...)
+		}
+		rows[last].cells = append(rows[last].cells, classCells(s.GC, sc)...)
+	}
+	g.rows = rows
+	return section{
+		title: "What CPU time is spent on, by the stacks of the CPU profiles",
+		grids: []grid{g},
+		notes: []string{"± is half of the 95 % interval over the trials, in points. Idle mark is work of CPUs that had nothing else to do. Runtime: maps, copying, channels, locks; libraries: what is neither the subject's own nor the runtime's, system calls too."},
+	}
+}
+
+func classCells(c analysis.ClassShare, sc scale) []cell {
+	far := ""
+	if h := (c.Share.Hi - c.Share.Lo) / 2; !math.IsNaN(h) {
+		far = fmt.Sprintf("±%.1f", 100*h)
+	}
+	return []cell{{text: fmt.Sprintf("%.1f%%", 100*c.Share.Mean)}, {far, faint}, {text: sc.format(c.PerReq.Mean)}}
+}
+
+// per says what figures are per.
+func per(metric string) string {
+	if strings.HasSuffix(metric, "/req") {
+		return " per request"
+	}
+	return ""
+}
+
+// inUnit says what figures are in: ", in µs".
+func inUnit(sc scale) string {
+	if sc.unit == "" {
+		return ""
+	}
+	return ", in " + sc.unit
+}
+
+// top is the table of the most costly functions of a setting.
+func (p *Profile) top(t *analysis.ProfileTop, names int) section {
+	rows := t.Rows
+	if p.Rows > 0 && len(rows) > p.Rows {
+		rows = rows[:p.Rows]
+	}
+	sc := scaleOf(t.Metric, t.Total)
+	counts, _, _ := strings.Cut(t.Counts, "/")
+	g := grid{
+		cols: []column{{}, {left: true, keep: 2}, {}, {}, {}, {keep: 1}, {left: true}},
+		head: [][]string{{"own", "", "share", "flat", "cum", counts, "function"}},
+	}
+	for _, r := range rows {
+		value := map[string]float64{"own": r.Own, "flat": r.Flat, "cum": r.Cum}[t.Order]
+		count := ""
+		if t.Counts != "" {
+			count = scaleOf(t.Counts, r.Count).format(r.Count)
+		}
+		g.rows = append(g.rows, row{cells: []cell{
+			{text: sc.format(r.Own)}, {spread(value, float64(r.Lo), float64(r.Hi)), faint}, {text: fmt.Sprintf("%.1f%%", 100*r.Share)},
+			{text: sc.format(r.Flat)}, {text: sc.format(r.Cum)}, {text: count}, {text: shortName(clean(r.Name), names)},
+		}})
+	}
+	return section{
+		title: fmt.Sprintf("%s%s of %s, %s: %s in all; %s%s", t.Kind, per(t.Metric), label(t.Setting), count(t.Trials, "trial"), sc.with(t.Total), order(t.Order), inUnit(sc)),
+		grids: []grid{g},
+	}
+}
+
+// order says how a table is sorted.
+func order(by string) string {
+	return map[string]string{
+		"own":  "own: a function of the subject with the library calls it makes",
+		"flat": "by flat: what a function does itself",
+		"cum":  "by cum: a function with all that it calls",
+	}[by]
+}
+
+// diff is the table of what changed between two settings.
+func (p *Profile) diff(d *analysis.ProfileDiff, names int) section {
+	rows := d.Rows
+	if p.Rows > 0 && len(rows) > p.Rows {
+		rows = rows[:p.Rows]
+	}
+	greatest := math.Abs(d.Total.Diff)
+	for _, r := range rows[:min(1, len(rows))] {
+		greatest = max(greatest, math.Abs(r.Own.Diff), math.Abs(r.Flat.Diff), math.Abs(r.Cum.Diff))
+	}
+	sc := scaleOf(d.Metric, greatest)
+	g := grid{
+		cols: []column{{}, {left: true}, {left: true}, {keep: 2}, {keep: 2}, {keep: 1}, {keep: 1}, {left: true}},
+		head: [][]string{{"change", "", "", "flat", "cum", "before", "after", "function"}},
+	}
+	for _, r := range rows {
+		c := map[string]analysis.Change{"own": r.Own, "flat": r.Flat, "cum": r.Cum}[d.Order]
+		m := markOf(c.Verdict)
+		name := shortName(clean(r.Name), names)
+		at := ""
+		if l := r.Line; l.File != "" && r.Own.Diff != 0 {
+			at = fmt.Sprintf("%s:%d", path.Base(clean(l.File)), l.Line)
+			if l.Via != "" {
+				at += " via " + shortName(clean(l.Via), names-utf8.RuneCountInString(at)-7)
+			}
+		}
+		if names == math.MaxInt && at != "" {
+			name, at = name+", "+at, ""
+		}
+		g.rows = append(g.rows, row{cells: []cell{
+			{sc.signed(c.Diff), m}, {text: bounds(c.Lo, c.Hi, sc)}, {string(c.Verdict), m},
+			{text: sc.signed(r.Flat.Diff)}, {text: sc.signed(r.Cum.Diff)}, {text: sc.format(c.Base)}, {text: sc.format(c.Value)}, {text: name},
+		}})
+		if at != "" {
+			g.rows = append(g.rows, row{cells: []cell{{}, {}, {}, {}, {}, {}, {}, {"  " + at, faint}}})
+		}
+	}
+	s := section{
+		title: fmt.Sprintf("%s%s, %s against %s, %s: %s%s in all; %s%s", d.Kind, per(d.Metric), label(d.Setting), label(d.Base), count(d.Pairs, "pair"),
+			sc.signed(d.Total.Diff), unitAfter(sc), order(d.Order), inUnit(sc)),
+		notes: []string{found(d)},
+	}
+	if len(g.rows) > 0 {
+		s.grids = []grid{g}
+	}
+	return s
+}
+
+func unitAfter(sc scale) string {
+	if sc.unit == "" {
+		return ""
+	}
+	return " " + sc.unit
+}
+
+// bounds prints an interval of a difference, or "" if there is none.
+func bounds(lo, hi float64, sc scale) string {
+	if math.IsNaN(lo) || math.IsNaN(hi) {
+		return ""
+	}
+	return "[" + sc.signed(lo) + ", " + sc.signed(hi) + "]"
+}
+
+// found says how many functions changed and on what that rests.
+func found(d *analysis.ProfileDiff) string {
+	switch n := len(d.Changed()); {
+	case d.Pairs == 0:
+		return "No block has a profile of both settings, so there is nothing to compare."
+	case d.Pairs < analysis.ProfilePairs:
+		return fmt.Sprintf("Of %s of trials no change can be told from noise; from %d on it can (consider: --profile-repeat %[2]d).", count(d.Pairs, "pair"), analysis.ProfilePairs)
+	case n == 0:
+		return fmt.Sprintf("No function is surely changed by more than %.3g %% of the total.", 100*d.Negligible)
+	case n == 1:
+		return "1 function is surely changed; all others are unclear or the same."
+	default:
+		return fmt.Sprintf("%d functions are surely changed (%s: less than before); all others are unclear or the same.", n, stats.Better)
+	}
+}
+
+// shortName cuts a function's name to a width: the middle of its package's
+// path, then the path, then the middle of what is left.
+func shortName(name string, width int) string {
+	if utf8.RuneCountInString(name) <= width {
+		return name
+	}
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		first, _, _ := strings.Cut(name, "/")
+		for _, short := range []string{first + "/…" + name[i:], "…" + name[i:]} {
+			if utf8.RuneCountInString(short) <= width {
+				return short
+			}
+		}
+		name = name[i+1:]
+	}
+	r := []rune(name)
+	if len(r) <= width || width < 8 {
+		return name
+	}
+	head := (width - 1) / 3
+	return string(r[:head]) + "…" + string(r[len(r)-(width-1-head):])
+}

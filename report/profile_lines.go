@@ -1,0 +1,161 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// context is how many lines of source are shown before and after those with a
+// figure.
+const context = 3
+
+// ProfileList writes functions line by line, with the text of their sources as
+// far as it is known: lines by file as the profile names it. With a baseline
+// the change is shown too. The error is w's.
+func ProfileList(w io.Writer, ls []analysis.Listing, metric string, versus bool, sources map[string][]string) error {
+	var b strings.Builder
+	for i, l := range ls {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		sc := scaleOf(metric, l.Cum)
+		if l.Cum == 0 {
+			sc = scaleOf(metric, l.Diff)
+		}
+		diff := ""
+		if versus {
+			diff = ", change " + sc.signed(l.Diff) + unitAfter(sc)
+		}
+		fmt.Fprintf(&b, "%s in %s\n  flat %s, cum %s%s%s%s\n\n", clean(l.Name), clean(l.File), sc.with(l.Flat), sc.with(l.Cum), per(metric), diff, inUnit(sc))
+		listing(&b, l, sc, versus, sources[l.File])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func listing(b *strings.Builder, l analysis.Listing, sc scale, versus bool, source []string) {
+	g := &grid{cols: []column{{}, {}, {keep: 1}, {}, {left: true}}, head: [][]string{{"flat", "cum", "change", "line", ""}}}
+	by := map[int]analysis.ListingLine{}
+	for _, x := range l.Lines {
+		by[x.Line] = x
+		for n := x.Line - context; n <= x.Line+context && source != nil; n++ {
+			if _, ok := by[n]; !ok && n >= l.Line && n > 0 && n <= len(source) {
+				by[n] = analysis.ListingLine{Line: n}
+			}
+		}
+	}
+	last := 0
+	for _, n := range slices.Sorted(maps.Keys(by)) {
+		if last > 0 && n > last+1 {
+			g.rows = append(g.rows, row{cells: cells("", "", "", "⋮", "")})
+		}
+		last = n
+		x, text := by[n], ""
+		if n <= len(source) {
+			text = strings.ReplaceAll(clean(source[n-1]), "\t", "    ")
+		}
+		change := ""
+		if versus && x.CumDiff != 0 {
+			change = sc.signed(x.CumDiff)
+		}
+		g.rows = append(g.rows, row{cells: []cell{{text: orDot(x.Flat, sc)}, {text: orDot(x.Cum, sc)}, {text: change}, {fmt.Sprint(n), faint}, {text: text}}})
+	}
+	g.text(b, false)
+}
+
+// orDot is a figure, or a dot for none, as pprof has it.
+func orDot(x float64, sc scale) string {
+	if x == 0 {
+		return "."
+	}
+	return sc.format(x)
+}
+
+// ProfilePeek writes functions between their callers and callees. The error is w's.
+func ProfilePeek(w io.Writer, ps []analysis.Peek, metric string) error {
+	var b strings.Builder
+	for i, p := range ps {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		sc := scaleOf(metric, p.Cum)
+		g := &grid{cols: []column{{}, {}, {left: true}}}
+		edges := func(es []analysis.Edge) {
+			for _, e := range es {
+				g.rows = append(g.rows, row{cells: cells(sc.format(e.Value), shareOf(e.Value, p.Cum), "    "+clean(e.Name))})
+			}
+		}
+		edges(p.Callers)
+		g.rows = append(g.rows, row{cells: cells(sc.format(p.Cum), "", fmt.Sprintf("%s (flat %s, cum %s%s)", clean(p.Name), sc.with(p.Flat), sc.with(p.Cum), per(metric)))})
+		edges(p.Callees)
+		g.text(&b, false)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func shareOf(x, of float64) string {
+	if of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f%%", 100*x/of)
+}
+
+// flameLeast is the share of all below which a branch is left out.
+const flameLeast = 0.01
+
+// ProfileFlame writes a tree of stacks with the share of each branch, without
+// those below 1 %. The error is w's.
+func ProfileFlame(w io.Writer, f *analysis.Flame, metric string) error {
+	var b strings.Builder
+	sc := scaleOf(metric, f.Value)
+	fmt.Fprintf(&b, "%7s %9s  all%s%s\n", "100%", sc.format(f.Value), per(metric), inUnit(sc))
+	var walk func(*analysis.Flame, int)
+	walk = func(at *analysis.Flame, depth int) {
+		for _, c := range at.Children {
+			if math.Abs(c.Value) < flameLeast*math.Abs(f.Value) {
+				continue
+			}
+			fmt.Fprintf(&b, "%7s %9s  %s%s\n", shareOf(c.Value, f.Value), sc.format(c.Value), strings.Repeat("  ", depth), shortName(clean(c.Name), nameWidth))
+			walk(c, depth+1)
+		}
+	}
+	walk(f, 0)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ProfileFolded writes stacks as other tools take them, one a line: the
+// functions from the root on with semicolons between them, and a whole number:
+// what ends there per million requests in the finest unit (ns, B, 1). The error
+// is w's.
+func ProfileFolded(w io.Writer, f *analysis.Flame, metric string) error {
+	var b strings.Builder
+	_, steps := unitOf(metric)
+	factor := 1e6 / steps[len(steps)-1].factor
+	if per(metric) == "" {
+		factor = 1
+	}
+	var walk func(*analysis.Flame, string)
+	walk = func(at *analysis.Flame, path string) {
+		if n := math.Round(at.Flat * factor); n > 0 && path != "" {
+			fmt.Fprintf(&b, "%s %.0f\n", path, n)
+		}
+		for _, c := range at.Children {
+			name := strings.ReplaceAll(clean(c.Name), ";", ":")
+			if path != "" {
+				name = path + ";" + name
+			}
+			walk(c, name)
+		}
+	}
+	walk(f, "")
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -218,13 +218,13 @@ type call struct {
 	callee *Function
 }
 
-// An Attribution says to which function of a stack its value belongs.
-type Attribution int
+// An Order says to which function of a stack its value belongs.
+type Order int
 
 const (
 	// ByOwn gives it to the innermost function of the subject's own: what that
 	// costs, the calls it makes into libraries included.
-	ByOwn Attribution = iota
+	ByOwn Order = iota
 	// ByFlat gives it to the innermost function of all.
 	ByFlat
 	// ByCum gives it to every function of the stack.

@@ -72,10 +72,10 @@ type ProfileDiff struct {
 // Changed are the rows that are said to have changed.
 func (d *ProfileDiff) Changed() []FunctionChange {
 	by := slices.Index(attributions[:], d.Order)
-	return slices.DeleteFunc(slices.Clone(d.Rows), func(r FunctionChange) bool { return !r.change(Attribution(by)).Clear() })
+	return slices.DeleteFunc(slices.Clone(d.Rows), func(r FunctionChange) bool { return !r.change(Order(by)).Clear() })
 }
 
-func (r *FunctionChange) change(by Attribution) *Change {
+func (r *FunctionChange) change(by Order) *Change {
 	return [...]*Change{ByOwn: &r.Own, ByFlat: &r.Flat, ByCum: &r.Cum}[by]
 }
 
@@ -83,7 +83,7 @@ func (r *FunctionChange) change(by Attribution) *Change {
 // adjusted p is at most ProfileAlpha, and the change more than a negligible
 // share of the total per request; 0 means dyno.DefaultNegligible. With fewer than
 // ProfilePairs pairs of trials all is unclear.
-func (p *Profiles) Difference(base, setting string, by Attribution, negligible float64) *ProfileDiff {
+func (p *Profiles) Difference(base, setting string, by Order, negligible float64) *ProfileDiff {
 	if negligible == 0 {
 		negligible = dyno.DefaultNegligible
 	}
@@ -103,7 +103,7 @@ func (p *Profiles) Difference(base, setting string, by Attribution, negligible f
 	rows := make([]FunctionChange, len(fns))
 	for at := range attributions {
 		for i, change := range c.changes(fns, func(side, b int, fn *Function) amount { return c.sums[side][b].by[at][fn] }, limit) {
-			*rows[i].change(Attribution(at)) = change
+			*rows[i].change(Order(at)) = change
 		}
 	}
 	for i, fn := range fns {

@@ -10,17 +10,17 @@ import (
 type CPUClass int
 
 const (
-	ClassOwn      CPUClass = iota // the leaf is the subject's own
-	ClassLibrary                  // the leaf is another package's, system calls included
-	ClassRuntime                  // what else the runtime does for its caller: maps, copying, channels, locks
-	ClassSched                    // finding and starting goroutines, timers, the network poller
-	ClassAlloc                    // allocation, without the collection that it has to help with
-	ClassMark                     // marking by workers
-	ClassIdle                     // marking by Ps that had nothing else to do: it costs the program nothing
-	ClassAssist                   // marking by goroutines that allocate
-	ClassSweep                    // sweeping, in the background and before allocation
-	ClassGC                       // the rest of a collection: write barriers, its start and its end
-	ClassScavenge                 // giving memory back to the system
+	CPUOwn      CPUClass = iota // the leaf is the subject's own
+	CPULibrary                  // the leaf is another package's, system calls included
+	CPURuntime                  // what else the runtime does for its caller: maps, copying, channels, locks
+	CPUSched                    // finding and starting goroutines, timers, the network poller
+	CPUAlloc                    // allocation, without the collection that it has to help with
+	CPUMark                     // marking by workers
+	CPUIdle                     // marking by Ps that had nothing else to do: it costs the program nothing
+	CPUAssist                   // marking by goroutines that allocate
+	CPUSweep                    // sweeping, in the background and before allocation
+	CPUGC                       // the rest of a collection: write barriers, its start and its end
+	CPUScavenge                 // giving memory back to the system
 	classes
 )
 
@@ -28,8 +28,8 @@ const (
 var CPUClasses = [classes]string{"own code", "libraries", "runtime", "scheduling", "allocation",
 	"mark", "idle mark", "assist", "sweep", "other GC", "scavenge"}
 
-// collecting are the classes of garbage collection.
-var collecting = []CPUClass{ClassMark, ClassAssist, ClassSweep, ClassGC}
+// gcClasses are the classes of garbage collection.
+var gcClasses = []CPUClass{CPUMark, CPUAssist, CPUSweep, CPUGC}
 
 // A CPUShare is how the CPU time of one setting is spent, by stack.
 type CPUShare struct {
@@ -68,7 +68,7 @@ func (p *Profiles) CPUShares() []CPUShare {
 				seconds[c] = append(seconds[c], v)
 			}
 			all := 0.0
-			for _, c := range collecting {
+			for _, c := range gcClasses {
 				all += sum[c]
 			}
 			gc, totals = append(gc, all), append(totals, t.total.value)
@@ -99,16 +99,16 @@ var marks = []struct {
 	class CPUClass
 	names []string
 }{
-	{ClassIdle, []string{"gcDrainMarkWorkerIdle"}},
-	{ClassAssist, []string{"gcAssistAlloc*"}},
-	{ClassMark, []string{"gcBgMarkWorker*", "gcDrain*"}},
-	{ClassSweep, []string{"bgsweep", "sweepone", "(*sweepLocked).*", "(*sweepLocker).*", "(*mspan).sweep", "deductSweepCredit", "(*mheap).reclaim*", "(*activeSweep).*", "(*mspan).ensureSwept"}},
-	{ClassScavenge, []string{"bgscavenge", "(*scavengerState).*", "(*pageAlloc).scavenge*", "(*scavengeIndex).*", "sysUnused*", "(*mheap).scavengeAll"}},
-	{ClassGC, []string{"gcStart*", "gcMarkDone*", "gcMarkTermination*", "gcSweep", "gcWriteBarrier*", "wbBufFlush*", "bulkBarrierPreWrite*", "typeBitsBulkBarrier", "gcMarkTinyAllocs", "gcmarknewobject",
+	{CPUIdle, []string{"gcDrainMarkWorkerIdle"}},
+	{CPUAssist, []string{"gcAssistAlloc*"}},
+	{CPUMark, []string{"gcBgMarkWorker*", "gcDrain*"}},
+	{CPUSweep, []string{"bgsweep", "sweepone", "(*sweepLocked).*", "(*sweepLocker).*", "(*mspan).sweep", "deductSweepCredit", "(*mheap).reclaim*", "(*activeSweep).*", "(*mspan).ensureSwept"}},
+	{CPUScavenge, []string{"bgscavenge", "(*scavengerState).*", "(*pageAlloc).scavenge*", "(*scavengeIndex).*", "sysUnused*", "(*mheap).scavengeAll"}},
+	{CPUGC, []string{"gcStart*", "gcMarkDone*", "gcMarkTermination*", "gcSweep", "gcWriteBarrier*", "wbBufFlush*", "bulkBarrierPreWrite*", "typeBitsBulkBarrier", "gcMarkTinyAllocs", "gcmarknewobject",
 		"gcResetMarkState", "gcParkAssist", "gcFlushBgCredit", "gcController*", "(*gcControllerState).*", "gcWakeAllAssists", "stopTheWorldGC", "(*gcWork).*", "runGCProg", "bgMarkStartWorkers",
 		"gcBgMarkStartWorkers", "clearpools", "finishsweep_m"}},
-	{ClassAlloc, []string{"mallocgc*", "newobject", "makeslice", "(*mcache).*", "(*mcentral).*", "(*mheap).alloc*", "profilealloc", "mProf_Malloc"}},
-	{ClassSched, []string{"schedule", "findRunnable", "findrunnable", "park_m", "mcall", "goschedImpl", "gosched_m", "gopreempt_m", "goexit0", "sysmon", "mstart*", "startm", "wakep", "ready",
+	{CPUAlloc, []string{"mallocgc*", "newobject", "makeslice", "(*mcache).*", "(*mcentral).*", "(*mheap).alloc*", "profilealloc", "mProf_Malloc"}},
+	{CPUSched, []string{"schedule", "findRunnable", "findrunnable", "park_m", "mcall", "goschedImpl", "gosched_m", "gopreempt_m", "goexit0", "sysmon", "mstart*", "startm", "wakep", "ready",
 		"goready*", "stopm", "netpoll*", "checkTimers", "(*timers).*", "asyncPreempt*", "preemptPark", "handoffp", "exitsyscall*", "entersyscall*", "reentersyscall", "newproc*", "templateThread"}},
 }
 
@@ -132,13 +132,13 @@ func (s *stack) class() CPUClass {
 	case found < classes:
 		return found
 	case strings.HasPrefix(leaf.Package, "internal/runtime/syscall"):
-		return ClassLibrary
+		return CPULibrary
 	case leaf.Package == "runtime", strings.HasPrefix(leaf.Package, "internal/runtime/"), leaf.Package == "internal/abi":
-		return ClassRuntime
+		return CPURuntime
 	case leaf.Own:
-		return ClassOwn
+		return CPUOwn
 	}
-	return ClassLibrary
+	return CPULibrary
 }
 
 func matches(names []string, name string) bool {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// recorded reads a profile of testdata.
-func recorded(t *testing.T, name string) *profile.Profile {
+// recordedProfile reads a profile of testdata.
+func recordedProfile(t *testing.T, name string) *profile.Profile {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "profile", name+".pb.gz"))
 	if err != nil {
@@ -72,7 +72,7 @@ func FuzzParseSymbol(f *testing.F) {
 func TestNamesSurviveToolchains(t *testing.T) {
 	var taken []Profiled
 	for _, v := range []string{"1.23.12", "1.26.8", "1.27.4"} {
-		taken = append(taken, Profiled{Setting: v, Block: 1, Requests: 1, Profile: recorded(t, "names-go"+v)})
+		taken = append(taken, Profiled{Setting: v, Block: 1, Requests: 1, Profile: recordedProfile(t, "names-go"+v)})
 	}
 	p, err := NewProfiles("cpu", taken, nil)
 	if err != nil {

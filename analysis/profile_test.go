@@ -171,7 +171,7 @@ func TestDifferenceOfNoisyProfiles(t *testing.T) {
 // The recorded loop of study 002, with and without: the line is named.
 func TestRecordedAllocations(t *testing.T) {
 	p, err := NewProfiles("allocs", []Profiled{
-		{"with", 1, 4000, recorded(t, "search-allocs-a")}, {"without", 1, 4000, recorded(t, "search-allocs-fast")},
+		{"with", 1, 4000, recordedProfile(t, "search-allocs-a")}, {"without", 1, 4000, recordedProfile(t, "search-allocs-fast")},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestRecordedAllocations(t *testing.T) {
 
 func TestCPUSharesOfTwoToolchains(t *testing.T) {
 	for _, v := range []string{"1.22.12", "1.27.4"} {
-		data := recorded(t, "search-cpu-go"+v)
+		data := recordedProfile(t, "search-cpu-go"+v)
 		p, err := NewProfiles("cpu", []Profiled{{v, 1, 16000, data}}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -193,13 +193,13 @@ func TestCPUSharesOfTwoToolchains(t *testing.T) {
 		sum := 0.0
 		for c, class := range s.Classes {
 			sum += class.Share.Mean
-			least := map[CPUClass]float64{ClassLibrary: 0.5, ClassAlloc: 0.05, ClassMark: 0.03, ClassAssist: 0.05, ClassSweep: 0.02, ClassGC: 0.01}[CPUClass(c)]
+			least := map[CPUClass]float64{CPULibrary: 0.5, CPUAlloc: 0.05, CPUMark: 0.03, CPUAssist: 0.05, CPUSweep: 0.02, CPUGC: 0.01}[CPUClass(c)]
 			if class.Share.Mean < least {
 				t.Errorf("go%s: %s is %.3f", v, class.Name, class.Share.Mean)
 			}
 		}
-		if math.Abs(sum-1) > 1e-9 || s.Classes[ClassSched].Share.Mean > 0.05 {
-			t.Errorf("go%s: classes sum to %v, scheduling %v", v, sum, s.Classes[ClassSched].Share.Mean)
+		if math.Abs(sum-1) > 1e-9 || s.Classes[CPUSched].Share.Mean > 0.05 {
+			t.Errorf("go%s: classes sum to %v, scheduling %v", v, sum, s.Classes[CPUSched].Share.Mean)
 		}
 		if _, err := json.Marshal(s); err != nil {
 			t.Error(err)
@@ -212,21 +212,21 @@ func TestCPUClass(t *testing.T) {
 		stack string // the leaf first
 		want  CPUClass
 	}{
-		{"runtime.scanObjectsSmall runtime.scanSpan runtime.gcDrain runtime.gcDrainMarkWorkerDedicated runtime.gcBgMarkWorker.func2 runtime.systemstack runtime.gcBgMarkWorker", ClassMark},
-		{"runtime.scanobject runtime.gcDrain runtime.gcDrainMarkWorkerIdle runtime.gcBgMarkWorker.func2 runtime.gcBgMarkWorker", ClassIdle},
-		{"runtime.greyobject runtime.gcDrainN runtime.gcAssistAlloc1 runtime.gcAssistAlloc.func1 runtime.gcAssistAlloc runtime.mallocgc main.f", ClassAssist},
-		{"runtime.(*sweepLocked).sweep runtime.(*mcentral).cacheSpan runtime.(*mcache).refill runtime.mallocgc main.f", ClassSweep},
-		{"runtime.(*mspan).init runtime.sweepone runtime.bgsweep", ClassSweep},
-		{"runtime.nextFreeFast runtime.mallocgcSmallScanNoHeaderSC2 runtime.newobject main.f", ClassAlloc},
-		{"runtime.futex runtime.gcStart runtime.mallocgc main.f", ClassGC},
-		{"gcWriteBarrier main.f", ClassGC},
-		{"runtime.madvise runtime.(*pageAlloc).scavengeOne runtime.bgscavenge", ClassScavenge},
-		{"runtime.futex runtime.findRunnable runtime.schedule runtime.park_m runtime.mcall", ClassSched},
-		{"runtime.memmove main.f", ClassRuntime},
-		{"internal/runtime/maps.(*Map).Get main.f", ClassRuntime},
-		{"internal/runtime/syscall.Syscall6 syscall.write main.f", ClassLibrary},
-		{"strings.ToLower main.f", ClassLibrary},
-		{"main.f main.main", ClassOwn},
+		{"runtime.scanObjectsSmall runtime.scanSpan runtime.gcDrain runtime.gcDrainMarkWorkerDedicated runtime.gcBgMarkWorker.func2 runtime.systemstack runtime.gcBgMarkWorker", CPUMark},
+		{"runtime.scanobject runtime.gcDrain runtime.gcDrainMarkWorkerIdle runtime.gcBgMarkWorker.func2 runtime.gcBgMarkWorker", CPUIdle},
+		{"runtime.greyobject runtime.gcDrainN runtime.gcAssistAlloc1 runtime.gcAssistAlloc.func1 runtime.gcAssistAlloc runtime.mallocgc main.f", CPUAssist},
+		{"runtime.(*sweepLocked).sweep runtime.(*mcentral).cacheSpan runtime.(*mcache).refill runtime.mallocgc main.f", CPUSweep},
+		{"runtime.(*mspan).init runtime.sweepone runtime.bgsweep", CPUSweep},
+		{"runtime.nextFreeFast runtime.mallocgcSmallScanNoHeaderSC2 runtime.newobject main.f", CPUAlloc},
+		{"runtime.futex runtime.gcStart runtime.mallocgc main.f", CPUGC},
+		{"gcWriteBarrier main.f", CPUGC},
+		{"runtime.madvise runtime.(*pageAlloc).scavengeOne runtime.bgscavenge", CPUScavenge},
+		{"runtime.futex runtime.findRunnable runtime.schedule runtime.park_m runtime.mcall", CPUSched},
+		{"runtime.memmove main.f", CPURuntime},
+		{"internal/runtime/maps.(*Map).Get main.f", CPURuntime},
+		{"internal/runtime/syscall.Syscall6 syscall.write main.f", CPULibrary},
+		{"strings.ToLower main.f", CPULibrary},
+		{"main.f main.main", CPUOwn},
 	} {
 		b := &builder{}
 		var stack []line

@@ -37,7 +37,7 @@ var attributions = [...]string{ByOwn: "own", ByFlat: "flat", ByCum: "cum"}
 
 // Top lists what the functions of a setting cost, the most costly first. A
 // setting without profiles gives no rows.
-func (p *Profiles) Top(setting string, by Attribution) *ProfileTop {
+func (p *Profiles) Top(setting string, by Order) *ProfileTop {
 	ts := p.trials[setting]
 	top := &ProfileTop{Kind: p.Kind, Metric: p.Metric, Counts: p.Counts, Setting: setting, Trials: len(ts), Order: attributions[by]}
 	n := float64(len(ts))
@@ -55,8 +55,8 @@ func (p *Profiles) Top(setting string, by Attribution) *ProfileTop {
 					row = &FunctionCost{Function: fn}
 					rows[fn], values[fn] = row, make([]float64, len(ts))
 				}
-				*row.value(Attribution(at)) += a.value / n
-				if Attribution(at) == by {
+				*row.value(Order(at)) += a.value / n
+				if Order(at) == by {
 					row.Count += a.count / n
 					values[fn][i] = a.value
 				}
@@ -84,6 +84,6 @@ func (p *Profiles) Top(setting string, by Attribution) *ProfileTop {
 	return top
 }
 
-func (c *FunctionCost) value(by Attribution) *float64 {
+func (c *FunctionCost) value(by Order) *float64 {
 	return [...]*float64{ByOwn: &c.Own, ByFlat: &c.Flat, ByCum: &c.Cum}[by]
 }

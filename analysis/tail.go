@@ -110,19 +110,15 @@ func clearByChance(all *dyno.Histogram, gc *spans) float64 {
 	return math.NaN()
 }
 
-// An Estimate is the mean of the trials of a setting and its 95 % interval by
-// Student's t, which is NaN below two trials.
-type Estimate struct{ Mean, Lo, Hi float64 }
-
 // Tails are the tails of the trials of one setting that [Counts].
 type Tails struct {
 	Trials   int
 	Requests int64 // of all trials
 
-	Met, SlowMet, SlowChance Estimate
-	Excess                   Estimate // SlowMet - SlowChance, trial by trial
-	P99, P99Clear, P99Chance Estimate
-	Stopped, StopMet         Estimate
+	Met, SlowMet, SlowChance stats.Mean
+	Excess                   stats.Mean // SlowMet - SlowChance, trial by trial
+	P99, P99Clear, P99Chance stats.Mean
+	Stopped, StopMet         stats.Mean
 
 	Verdict TailVerdict
 }
@@ -155,15 +151,14 @@ func tails(rs []*dyno.Result, of map[int]*Tail) *Tails {
 	if s.Trials = len(ts); s.Trials == 0 {
 		return nil
 	}
-	estimate := func(f func(t *Tail) float64) (e Estimate) {
+	estimate := func(f func(t *Tail) float64) stats.Mean {
 		var vs []float64
 		for _, t := range ts {
 			vs = append(vs, f(t))
 		}
-		e.Mean, e.Lo, e.Hi = stats.Mean(vs)
-		return e
+		return stats.MeanOf(vs)
 	}
-	share := func(f func(t *Tail) float64) Estimate {
+	share := func(f func(t *Tail) float64) stats.Mean {
 		e := estimate(f)
 		e.Lo, e.Hi = max(e.Lo, 0), min(e.Hi, 1)
 		return e
@@ -177,11 +172,11 @@ func tails(rs []*dyno.Result, of map[int]*Tail) *Tails {
 	s.P99Chance = estimate(func(t *Tail) float64 { return t.P99Chance })
 	s.Stopped = share(func(t *Tail) float64 { return t.Stopped })
 	s.StopMet = share(func(t *Tail) float64 { return t.StopMet })
-	s.Verdict = s.Excess.verdict()
+	s.Verdict = verdictOf(s.Excess)
 	return s
 }
 
-func (e Estimate) verdict() TailVerdict {
+func verdictOf(e stats.Mean) TailVerdict {
 	switch {
 	case math.IsNaN(e.Lo):
 		return ""
@@ -193,34 +188,27 @@ func (e Estimate) verdict() TailVerdict {
 	return TailUnclear
 }
 
-type estimateJSON struct {
-	Mean number `json:"mean"`
-	Lo   number `json:"lo"`
-	Hi   number `json:"hi"`
-}
-
 type tailJSON struct {
-	Trials    int          `json:"trials"`
-	Requests  int64        `json:"requests"`
-	Met       estimateJSON `json:"met-frac"`
-	SlowMet   estimateJSON `json:"slow-met-frac"`
-	Chance    estimateJSON `json:"slow-chance-frac"`
-	Excess    estimateJSON `json:"excess-frac"`
-	P99       estimateJSON `json:"p99-sec"`
-	P99Clear  estimateJSON `json:"p99-clear-sec"`
-	P99Chance estimateJSON `json:"p99-chance-sec"`
-	Stopped   estimateJSON `json:"stw-frac"`
-	StopMet   estimateJSON `json:"stw-met-frac"`
-	Verdict   TailVerdict  `json:"verdict,omitempty"`
+	Trials    int         `json:"trials"`
+	Requests  int64       `json:"requests"`
+	Met       meanJSON    `json:"met-frac"`
+	SlowMet   meanJSON    `json:"slow-met-frac"`
+	Chance    meanJSON    `json:"slow-chance-frac"`
+	Excess    meanJSON    `json:"excess-frac"`
+	P99       meanJSON    `json:"p99-sec"`
+	P99Clear  meanJSON    `json:"p99-clear-sec"`
+	P99Chance meanJSON    `json:"p99-chance-sec"`
+	Stopped   meanJSON    `json:"stw-frac"`
+	StopMet   meanJSON    `json:"stw-met-frac"`
+	Verdict   TailVerdict `json:"verdict,omitempty"`
 }
 
 func (s *Tails) json() *tailJSON {
 	if s == nil {
 		return nil
 	}
-	e := func(e Estimate) estimateJSON { return estimateJSON{number(e.Mean), number(e.Lo), number(e.Hi)} }
 	return &tailJSON{
-		s.Trials, s.Requests, e(s.Met), e(s.SlowMet), e(s.SlowChance), e(s.Excess),
-		e(s.P99), e(s.P99Clear), e(s.P99Chance), e(s.Stopped), e(s.StopMet), s.Verdict,
+		s.Trials, s.Requests, meanOf(s.Met), meanOf(s.SlowMet), meanOf(s.SlowChance), meanOf(s.Excess),
+		meanOf(s.P99), meanOf(s.P99Clear), meanOf(s.P99Chance), meanOf(s.Stopped), meanOf(s.StopMet), s.Verdict,
 	}
 }

@@ -173,7 +173,7 @@ func TestTailsOfASetting(t *testing.T) {
 	o.Tails = of
 	tb := Tabulate(rs, o)
 	base, other := tb.Settings[0].Tail, tb.Settings[1].Tail
-	if base.Trials != 3 || base.Verdict != InTail || base.Requests != 3000 || math.Abs(base.Excess.Mean-0.5) > 1e-9 || base.SlowMet != (Estimate{0.75, 0.75, 0.75}) {
+	if base.Trials != 3 || base.Verdict != InTail || base.Requests != 3000 || math.Abs(base.Excess.Mean-0.5) > 1e-9 || base.SlowMet != (stats.Mean{0.75, 0.75, 0.75}) {
 		t.Errorf("%+v", base)
 	}
 	if other.Trials != 6 || other.SlowMet.Hi > 1 || other.Verdict != InTail {
@@ -192,8 +192,8 @@ func TestTailsOfASetting(t *testing.T) {
 	if Tabulate(rs, o).Settings[0].Tail != nil {
 		t.Error("a tail of nothing")
 	}
-	for want, e := range map[TailVerdict]Estimate{NotInTail: {0.01, -0.02, 0.04}, TailUnclear: {0.2, -0.1, 0.5}, InTail: {0.06, 0.01, 0.11}, "": {0.5, math.NaN(), math.NaN()}} {
-		if got := e.verdict(); got != want {
+	for want, e := range map[TailVerdict]stats.Mean{NotInTail: {0.01, -0.02, 0.04}, TailUnclear: {0.2, -0.1, 0.5}, InTail: {0.06, 0.01, 0.11}, "": {0.5, math.NaN(), math.NaN()}} {
+		if got := verdictOf(e); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
 	}

@@ -200,19 +200,3 @@ func inverseTrigamma(y float64) float64 {
 	}
 	return x
 }
-
-// A Mean is the mean of the trials of one setting.
-type Mean struct {
-	Mean, Lo, Hi float64 // with its 95 % interval by Student's t; NaN with fewer than two trials
-}
-
-// MeanOf returns the mean of numbers, which must be finite, of at least one trial.
-func MeanOf(trials []float64) Mean {
-	m, variance := meanVar(trials)
-	n := float64(len(trials))
-	if n < 2 {
-		return Mean{m, math.NaN(), math.NaN()}
-	}
-	h := quantileT(0.05, n-1) * math.Sqrt(variance/n)
-	return Mean{m, m - h, m + h}
-}

@@ -2,10 +2,12 @@ package stats
 
 import "math"
 
-// Mean returns the mean of trials and its 95 % interval by Student's t; lo and hi
-// are NaN below two trials, and all is NaN without any. Those that are NaN or
-// infinite are left out.
-func Mean(trials []float64) (mean, lo, hi float64) {
+// A Mean is the mean of the trials of one setting, with its 95 % interval by
+// Student's t: NaN below two trials, and all of it NaN without any.
+type Mean struct{ Mean, Lo, Hi float64 }
+
+// MeanOf returns the mean of trials; those that are NaN or infinite are left out.
+func MeanOf(trials []float64) Mean {
 	var vs []float64
 	for _, v := range trials {
 		if usable(v) {
@@ -13,14 +15,14 @@ func Mean(trials []float64) (mean, lo, hi float64) {
 		}
 	}
 	nan := math.NaN()
-	if len(vs) == 0 {
-		return nan, nan, nan
-	}
-	if len(vs) == 1 {
-		return vs[0], nan, nan
+	switch len(vs) {
+	case 0:
+		return Mean{nan, nan, nan}
+	case 1:
+		return Mean{vs[0], nan, nan}
 	}
 	mean, variance := meanVar(vs)
 	n := float64(len(vs))
 	half := quantileT(0.05, n-1) * math.Sqrt(variance/n)
-	return mean, mean - half, mean + half
+	return Mean{mean, mean - half, mean + half}
 }

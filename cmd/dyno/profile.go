@@ -148,7 +148,7 @@ func (o *profileFlags) check(verb string, args int) error {
 	return nil
 }
 
-func (o *profileFlags) order() analysis.Attribution {
+func (o *profileFlags) order() analysis.Order {
 	switch {
 	case o.flat:
 		return analysis.ByFlat

@@ -32,6 +32,7 @@ type tableJSON struct {
 	Negligible number        `json:"negligible"`
 	Metrics    []metricJSON  `json:"metrics"`
 	Settings   []settingJSON `json:"settings"`
+	CPU        []CPUShare    `json:"cpu,omitempty"`
 	Warnings   []string      `json:"warnings"`
 	Failed     []failureJSON `json:"failed"`
 }
@@ -149,7 +150,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 		Schema: Schema, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: number(t.Negligible),
 		Metrics:    []metricJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
-		Warnings: append([]string{}, t.Warnings...),
+		Warnings: append([]string{}, t.Warnings...), CPU: t.CPU,
 	}
 	for _, m := range t.Metrics {
 		better := map[int]string{-1: "lower", +1: "higher"}[m.Better]

@@ -28,6 +28,8 @@ type Options struct {
 	Negligible *dyno.Fraction // changes smaller than this are "same"; nil means dyno.DefaultNegligible
 	Planned    int            // trials; if more than there are results, the table warns that it is partial
 	Places     Places         // functions that changed in profiles; nil if none was taken
+	CPU        []CPUShare     // what the CPU was used for, by the profiles of it
+	Doubts     []string       // of the caller, for the warnings
 	Tails      map[int]*Tail  // by number of the trial, of those of which single requests are known
 	Separate   bool           // blocks were not run side by side, as in runs that were labelled with Label
 }
@@ -42,6 +44,7 @@ type Table struct {
 	Planned    int           // trials, or as many as there are results
 	Blocks     int           // that have at least one finished trial
 	Negligible float64       // changes smaller than this are "same"; 0 means none is
+	CPU        []CPUShare    // what the CPU was used for; nil if no profile tells
 	Warnings   []string      // doubts that the reader must see
 	Failed     []Failure
 }
@@ -111,6 +114,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		Planned:    max(o.Planned, compared(rs)),
 		Negligible: dyno.DefaultNegligible,
 		About:      o.About,
+		CPU:        o.CPU,
 	}
 	if o.Negligible != nil {
 		t.Negligible = float64(*o.Negligible)
@@ -163,7 +167,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		t.Settings[i].Why = t.why(i, o.Places)
 	}
 	finished := slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Err != "" })
-	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished))
+	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished), o.Doubts)
 	return t
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
 )
 
 const window = 10 * time.Second
@@ -173,7 +174,7 @@ func TestTailsOfASetting(t *testing.T) {
 	o.Tails = of
 	tb := Tabulate(rs, o)
 	base, other := tb.Settings[0].Tail, tb.Settings[1].Tail
-	if base.Trials != 3 || base.Verdict != InTail || base.Requests != 3000 || math.Abs(base.Excess.Mean-0.5) > 1e-9 || base.SlowMet != (stats.Mean{0.75, 0.75, 0.75}) {
+	if base.Trials != 3 || base.Verdict != InTail || base.Requests != 3000 || math.Abs(base.Excess.Mean-0.5) > 1e-9 || base.SlowMet != interval(0.75, 0.75, 0.75) {
 		t.Errorf("%+v", base)
 	}
 	if other.Trials != 6 || other.SlowMet.Hi > 1 || other.Verdict != InTail {
@@ -192,7 +193,7 @@ func TestTailsOfASetting(t *testing.T) {
 	if Tabulate(rs, o).Settings[0].Tail != nil {
 		t.Error("a tail of nothing")
 	}
-	for want, e := range map[TailVerdict]stats.Mean{NotInTail: {0.01, -0.02, 0.04}, TailUnclear: {0.2, -0.1, 0.5}, InTail: {0.06, 0.01, 0.11}, "": {0.5, math.NaN(), math.NaN()}} {
+	for want, e := range map[TailVerdict]stats.Mean{NotInTail: interval(0.01, -0.02, 0.04), TailUnclear: interval(0.2, -0.1, 0.5), InTail: interval(0.06, 0.01, 0.11), "": interval(0.5, math.NaN(), math.NaN())} {
 		if got := verdictOf(e); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
@@ -238,3 +239,5 @@ func BenchmarkTail(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ns/request")
 }
+
+func interval(m, lo, hi float64) stats.Mean { return stats.Mean{Mean: m, Lo: lo, Hi: hi} }

@@ -140,6 +140,9 @@ func (v *view) sections() []section {
 	if s, ok := v.why(); ok {
 		out = append(out, s)
 	}
+	if len(v.CPU) > 0 {
+		out = append(out, cpuShares(v.CPU))
+	}
 	if s, ok := v.tail(); ok {
 		out = append(out, s)
 	}

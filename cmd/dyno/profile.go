@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/store"
 )
 
 // summaryRows is how many functions of each setting the summary shows.
@@ -79,7 +80,11 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 			return usagef("bad FUNC: %v", err)
 		}
 	}
-	run, err := readProfiles(args[0])
+	dir, err := store.Read(args[0])
+	if err != nil {
+		return err
+	}
+	run, err := readProfiles(dir, dir.Results())
 	if err != nil {
 		return err
 	}

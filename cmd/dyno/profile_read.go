@@ -23,22 +23,17 @@ type profiled struct {
 	kinds    []string                       // in the order of dyno.ProfileNames
 	of       map[string][]analysis.Profiled // by kind
 	files    map[string]map[string][]string // by kind and setting
+	notes    []string                       // what could not be read
 }
 
-// readProfiles reads the profiles of a run directory. It is an error if there
-// is none.
-func readProfiles(path string) (*profiled, error) {
-	dir, err := store.Read(path)
-	if err != nil {
-		return nil, err
-	}
+// readProfiles reads the profiles of a run. It is an error if there is none.
+func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiled, error) {
 	run := &profiled{dir: dir, of: map[string][]analysis.Profiled{}, files: map[string]map[string][]string{}}
 	place := map[string]int{}
 	for i, s := range dir.Run.Plan.Levels() {
 		place[s.String()] = i
 	}
-	results := dir.Results()
-	slices.SortStableFunc(results, func(a, b *dyno.Result) int {
+	results = slices.SortedStableFunc(slices.Values(results), func(a, b *dyno.Result) int {
 		return place[a.Trial.Setting.String()] - place[b.Trial.Setting.String()]
 	})
 	for _, r := range results {
@@ -47,7 +42,7 @@ func readProfiles(path string) (*profiled, error) {
 		}
 		for _, kind := range dyno.ProfileNames {
 			if err := run.add(r, kind); err != nil {
-				return nil, err
+				run.notes = append(run.notes, err.Error())
 			}
 		}
 	}
@@ -57,7 +52,10 @@ func readProfiles(path string) (*profiled, error) {
 		}
 	}
 	if len(run.kinds) == 0 {
-		return nil, fmt.Errorf("%s has no profiles (consider: dyno run --profile cpu,allocs)", path)
+		if run.notes != nil {
+			return nil, errors.New(strings.Join(run.notes, "; "))
+		}
+		return nil, fmt.Errorf("%s has no profiles (consider: dyno run --profile cpu,allocs)", dir.Path)
 	}
 	return run, nil
 }
@@ -76,6 +74,9 @@ func (p *profiled) add(r *dyno.Result, kind string) error {
 	data, err := profile.Parse(f)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", file, err)
+	}
+	if r.Sent.Requests == 0 {
+		return fmt.Errorf("trial %d: its load did not say how many requests it sent, so that its profiles cannot be told per request", r.Trial.N)
 	}
 	setting := r.Trial.Setting.String()
 	if !slices.Contains(p.settings, setting) {
@@ -141,6 +142,9 @@ func (p *profiled) about() []string {
 		}
 		lines = append(lines, kind+": "+strings.Join(parts, ", "))
 	}
+	for _, note := range p.notes {
+		lines = append(lines, "left out: "+note)
+	}
 	return lines
 }
 
@@ -203,4 +207,43 @@ func (p *profiled) candidates(fn *analysis.Function) (files []string) {
 		files = append(files, filepath.Join(dir, filepath.Base(fn.File)))
 	}
 	return files
+}
+
+// explain adds to a table what the profiles of its run tell, if it has any: what
+// the CPU was used for, and the functions that changed.
+func explain(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) {
+	if !slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Trial.For == dyno.ForProfile && r.Err == "" }) {
+		return
+	}
+	run, err := readProfiles(dir, results)
+	if err != nil {
+		opt.Doubts = append(opt.Doubts, err.Error())
+		return
+	}
+	opt.Doubts = append(opt.Doubts, run.notes...)
+	all := map[string]*analysis.Profiles{}
+	for kind, taken := range run.of {
+		p, err := analysis.NewProfiles(kind, taken, nil)
+		if err != nil {
+			opt.Doubts = append(opt.Doubts, err.Error())
+			continue
+		}
+		all[kind] = p
+	}
+	if p := all["cpu"]; p != nil {
+		opt.CPU = p.CPUShares()
+	}
+	base := dir.Run.Plan.Levels()[0].String()
+	opt.Places = func(s dyno.Setting, kind string) (places []analysis.Place) {
+		p := all[kind]
+		if p == nil {
+			return nil
+		}
+		for _, c := range p.Difference(base, s.String(), analysis.ByOwn, 0).Changed() {
+			places = append(places, analysis.Place{
+				Func: c.Name, File: c.Line.File, Line: c.Line.Line, Change: c.Own.Diff, Lo: c.Own.Lo, Hi: c.Own.Hi, Share: c.Share,
+			})
+		}
+		return places
+	}
 }

@@ -87,11 +87,11 @@ var levers = map[string][]lever{
 	"p50-sec": latencyLevers,
 	"p99-sec": latencyLevers,
 	"req/s": {
-		{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", inverse: true},
-		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", inverse: true},
-		{class: ClassGC, metric: "gc-cpu-sec/req", inverse: true},
+		{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", kind: alike, inverse: true},
+		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", kind: alike, inverse: true},
+		{class: ClassGC, metric: "gc-cpu-sec/req", kind: alike, inverse: true},
 		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", inverse: true},
-		{class: ClassScheduling, metric: "sched-p99-sec", inverse: true},
+		{class: ClassScheduling, metric: "sched-p99-sec", kind: alike, inverse: true},
 	},
 	"rss-peak-B": {
 		{class: ClassHeap, metric: "heap-peak-B", profile: "heap", kind: part},
@@ -152,12 +152,18 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		}
 		c := Cause{
 			Class: l.class, Metric: l.metric, Base: t.Settings[0].Values[l.metric].Center, Now: s.Values[l.metric].Center,
-			Lo: v.Lo, Hi: v.Hi, Share: math.NaN(), weight: min(math.Abs(math.Log(v.Ratio)), 1) * leastShare,
+			Lo: v.Lo, Hi: v.Hi, Share: math.NaN(), weight: leastShare,
+		}
+		if !math.IsNaN(v.Ratio) {
+			c.weight *= min(math.Abs(math.Log(v.Ratio)), 1)
 		}
 		if l.profile != "" {
 			c.Places = toward(places(l.profile), v.Diff)
 		}
 		share := v.Diff / moved.Diff
+		if m.Name == "req/s" { // what a request takes longer is what lowers it
+			share = v.Diff / s.Versus["mean-sec"].Diff
+		}
 		if l.metric == m.Name { // it is no cause of itself; its places are
 			share = 0
 			for _, p := range c.Places {

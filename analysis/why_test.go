@@ -15,7 +15,7 @@ import (
 // factors on some metrics, with a little noise on all.
 func planted(factors map[string]float64) []*dyno.Result {
 	base := map[string]float64{
-		"p50-sec": 1e-3, "p99-sec": 5e-3, "req/s": 1000, "cpu-sec/req": 1e-3, "rss-peak-B": 50e6,
+		"p50-sec": 1e-3, "mean-sec": 1e-3, "p99-sec": 5e-3, "req/s": 1000, "cpu-sec/req": 1e-3, "rss-peak-B": 50e6,
 		"gc-cpu-sec/req": 0.1e-3, "alloc-B/req": 1e4, "mutex-wait-sec/req": 1e-6, "sched-p99-sec": 1e-4, "heap-live-B": 10e6, "heap-peak-B": 20e6,
 		"goroutines": 20, "threads": 8,
 	}
@@ -58,8 +58,9 @@ func TestWhy(t *testing.T) {
 			[]string{"garbage collection gc-cpu-sec/req 30", "allocation alloc-B/req -1 main.hot"}},
 		{"a lock", map[string]float64{"p50-sec": 2, "req/s": 0.5, "mutex-wait-sec/req": 900}, "p50-sec", map[string][]Place{"mutex": {hot}},
 			[]string{"lock contention mutex-wait-sec/req -1 main.hot"}},
-		{"throughput falls as the lock rises", map[string]float64{"req/s": 0.5, "mutex-wait-sec/req": 900}, "req/s", nil,
+		{"throughput falls as the lock rises", map[string]float64{"req/s": 0.5, "mean-sec": 2, "mutex-wait-sec/req": 900}, "req/s", nil,
 			[]string{"lock contention mutex-wait-sec/req -1"}},
+		{"many times a nothing lowers no throughput", map[string]float64{"req/s": 0.5, "mean-sec": 2, "mutex-wait-sec/req": 20}, "req/s", nil, nil},
 		{"many times a nothing is no cause of latency", map[string]float64{"p50-sec": 2, "mutex-wait-sec/req": 20}, "p50-sec", nil, nil},
 		{"what went the other way is no cause", map[string]float64{"cpu-sec/req": 2, "alloc-B/req": 0.5, "gc-cpu-sec/req": 0.5}, "cpu-sec/req", nil, nil},
 		{"memory", map[string]float64{"rss-peak-B": 1.4, "heap-peak-B": 2}, "rss-peak-B", nil, []string{"heap heap-peak-B 100"}},

@@ -130,7 +130,7 @@ func cpuShares(all []analysis.CPUShare) section {
 	last := len(rows) - 1
 	rows[last].cells = cells("mark + assist + sweep + other GC")
 	for _, s := range all {
-		g.cols = append(g.cols, column{}, column{left: true}, column{})
+		g.cols = append(g.cols, column{}, column{left: true, keep: 1}, column{keep: 2})
 		g.head[0] = append(g.head[0], label(s.Setting), "", sc.unit)
 		rows[0].cells = append(rows[0].cells, cell{}, cell{}, cell{text: sc.format(s.Total.Mean)})
 		for c, class := range s.Classes {

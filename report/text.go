@@ -141,7 +141,9 @@ func (v *view) sections() []section {
 		out = append(out, s)
 	}
 	if len(v.CPU) > 0 {
-		out = append(out, cpuShares(v.CPU))
+		s := cpuShares(v.CPU)
+		s.grids[0].narrow(v.width)
+		out = append(out, s)
 	}
 	if s, ok := v.tail(); ok {
 		out = append(out, s)

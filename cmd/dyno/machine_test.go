@@ -226,7 +226,7 @@ func TestMachineProfiles(t *testing.T) {
 	if err != nil || len(text) == 0 {
 		t.Errorf("go tool trace: %v, %d bytes", err, len(text))
 	}
-	if a, err := readTrace(trace, nil); err != nil || a.Requests < 100 {
+	if a, err := readExecTrace(trace, nil); err != nil || a.Requests < 100 {
 		t.Errorf("attribution: %+v, %v", a, err)
 	}
 }

@@ -52,7 +52,7 @@ var Metrics = []Metric{
 	{"stw-max-sec", -1, false, "longest stop-the-world of a collection"},
 	{"stw-total-sec", -1, false, "stop-the-world time of all collections"},
 	{"heap-live-B", -1, false, "heap that a collection found live, mean over collections"},
-	{"heap-peak-B", -1, false, "largest heap that a collection found at its end"},
+	{"heap-peak-B", -1, false, "largest heap seen, garbage included: by a sample, or at the end of a collection"},
 	{"heap-alloc-B", -1, false, "heap in use (MemStats.Alloc), mean over samples"},
 	{"sys-B", -1, false, "memory that the runtime has from the system (MemStats.Sys), mean over samples"},
 	{"total-alloc-B", -1, false, "bytes allocated since the start (MemStats.TotalAlloc), at the end of the window"},

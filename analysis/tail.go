@@ -131,7 +131,7 @@ type TailVerdict string
 const (
 	InTail      TailVerdict = "yes"     // the slowest meet more collections than by chance, by leastExcess or more, and that is no chance itself
 	NotInTail   TailVerdict = "no"      // they do not, or by less than leastExcess
-	TailUnclear TailVerdict = "unclear" // the trials are too few, or differ too much
+	TailUnclear TailVerdict = "unclear" // the trials are too few, or differ too much, or collections are hardly ever over
 )
 
 // leastExcess is the share of the slowest that has to be explained by collections
@@ -172,14 +172,17 @@ func tails(rs []*dyno.Result, of map[int]*Tail) *Tails {
 	s.P99Chance = estimate(func(t *Tail) float64 { return t.P99Chance })
 	s.Stopped = share(func(t *Tail) float64 { return t.Stopped })
 	s.StopMet = share(func(t *Tail) float64 { return t.StopMet })
-	s.Verdict = verdictOf(s.Excess)
+	s.Verdict = verdictOf(s.Excess, s.SlowChance.Mean)
 	return s
 }
 
-func verdictOf(e stats.Mean) TailVerdict {
+// verdictOf judges what the slowest have above chance.
+func verdictOf(e stats.Mean, chance float64) TailVerdict {
 	switch {
 	case math.IsNaN(e.Lo):
 		return ""
+	case chance > 1-leastExcess: // nobody can meet more
+		return TailUnclear
 	case e.Lo > 0 && e.Mean >= leastExcess:
 		return InTail
 	case e.Hi < leastExcess:

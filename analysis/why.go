@@ -29,7 +29,7 @@ type Cause struct {
 	Share  float64 // of the primary metric's change; NaN where the units do not allow to say
 	Places []Place // where in the program, as profiles tell, the greatest change first
 
-	weight float64 // orders causes: as a share of the change, where units allow to compare
+	weight float64 // orders causes
 }
 
 // A Class is a kind of cause.
@@ -61,59 +61,49 @@ type Place struct {
 type lever struct {
 	class   Class
 	metric  string
-	profile string // of dyno.ProfileNames, that tells where; "" if none does
-	kind    kinship
-	inverse bool // more of it is less of the primary metric
+	profile string  // of dyno.ProfileNames, that tells where; "" if none does
+	of      string  // the metric of whose change its own is a part, or at least the like of; "" where units do not compare
+	part    bool    // of is the primary metric, and the share in it can be told
+	inverse bool    // more of it is less of the primary metric
+	far     float64 // how far it is from the primary metric: others come before it
 }
-
-// A kinship says how the change of a lever compares with that of the primary
-// metric.
-type kinship int
-
-const (
-	other kinship = iota // of another unit: only its direction can be compared
-	alike                // of the same unit: much less of it cannot be the cause
-	part                 // it is part of the primary metric: its share can be told
-)
 
 // levers lists what moves each primary metric.
 var levers = map[string][]lever{
 	"cpu-sec/req": {
-		{class: ClassGC, metric: "gc-cpu-sec/req", kind: part},
-		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", kind: part},
-		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs"},
-		{class: ClassAllocation, metric: "allocs/req", profile: "allocs"},
+		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", part: true},
+		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", of: "cpu-sec/req", part: true},
+		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", far: 1},
+		{class: ClassAllocation, metric: "allocs/req", profile: "allocs", far: 1},
 	},
-	"p50-sec": latencyLevers,
-	"p99-sec": latencyLevers,
-	"req/s": {
-		{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", kind: alike, inverse: true},
-		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", kind: alike, inverse: true},
-		{class: ClassGC, metric: "gc-cpu-sec/req", kind: alike, inverse: true},
-		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", inverse: true},
-		{class: ClassScheduling, metric: "sched-p99-sec", kind: alike, inverse: true},
-	},
+	"p50-sec": latencyLevers(false),
+	"p99-sec": latencyLevers(false),
+	"req/s":   latencyLevers(true), // of clients that wait for each answer
 	"rss-peak-B": {
-		{class: ClassHeap, metric: "heap-peak-B", profile: "heap", kind: part},
-		{class: ClassHeap, metric: "heap-live-B", profile: "heap", kind: part},
+		{class: ClassHeap, metric: "heap-peak-B", profile: "heap", of: "rss-peak-B", part: true},
+		{class: ClassHeap, metric: "heap-live-B", profile: "heap", of: "rss-peak-B", part: true},
 		{class: ClassStacks, metric: "goroutines"},
 		{class: ClassStacks, metric: "threads"},
 	},
 }
 
-var latencyLevers = []lever{
-	{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", kind: alike},
-	{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", kind: alike},
-	{class: ClassGC, metric: "gc-cpu-sec/req", kind: alike},
-	{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs"},
-	{class: ClassScheduling, metric: "sched-p99-sec", kind: alike},
+// latencyLevers are those of response times. CPU time has no unit in common with
+// them: where requests queue for the CPUs, each waits for what the others take.
+func latencyLevers(inverse bool) []lever {
+	return []lever{
+		{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", of: "mean-sec", inverse: inverse},
+		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", inverse: inverse},
+		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", inverse: inverse},
+		{class: ClassGC, metric: "gc-wall-frac", inverse: inverse, far: 1},
+		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", inverse: inverse, far: 1},
+		{class: ClassScheduling, metric: "sched-p99-sec", of: "mean-sec", inverse: inverse, far: 2},
+	}
 }
 
 const (
 	mostCauses = 3
 	mostPlaces = 3
 	leastShare = 0.05 // of a change; less is no cause
-	leastMove  = 0.1  // of the logarithm of its ratio, where units do not compare
 )
 
 // Places returns the functions that changed from the baseline to a setting in a
@@ -132,7 +122,7 @@ func (t *Table) why(i int, where Places) []Why {
 	var whys []Why
 	s := &t.Settings[i]
 	for _, m := range t.Metrics {
-		if v := s.Versus[m.Name]; !m.Primary || v.Verdict != stats.Better && v.Verdict != stats.Worse {
+		if v := s.Versus[m.Name]; !m.Primary || levers[m.Name] == nil || v.Verdict != stats.Better && v.Verdict != stats.Worse {
 			continue
 		}
 		whys = append(whys, Why{m.Name, t.causes(i, m, places)})
@@ -152,41 +142,49 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		}
 		c := Cause{
 			Class: l.class, Metric: l.metric, Base: t.Settings[0].Values[l.metric].Center, Now: s.Values[l.metric].Center,
-			Lo: v.Lo, Hi: v.Hi, Share: math.NaN(), weight: leastShare,
-		}
-		if !math.IsNaN(v.Ratio) {
-			c.weight *= min(math.Abs(math.Log(v.Ratio)), 1)
+			Lo: v.Lo, Hi: v.Hi, Share: math.NaN(),
 		}
 		if l.profile != "" {
 			c.Places = toward(places(l.profile), v.Diff)
 		}
-		share := v.Diff / moved.Diff
-		if m.Name == "req/s" { // what a request takes longer is what lowers it
-			share = v.Diff / s.Versus["mean-sec"].Diff
-		}
-		if l.metric == m.Name { // it is no cause of itself; its places are
-			share = 0
-			for _, p := range c.Places {
-				share += p.Change / moved.Diff
-			}
-		}
-		if l.kind != other {
-			if share < leastShare {
-				continue
-			}
-			c.weight = share
-		} else if math.Abs(math.Log(v.Ratio)) < leastMove*math.Abs(math.Log(moved.Ratio)) {
+		weight := s.weigh(m, l, c.Places)
+		if weight < leastShare {
 			continue
 		}
-		if l.kind == part {
-			c.Share = share
+		if l.part {
+			c.Share = weight
 		}
+		c.weight = min(weight, 1) - l.far
 		if !slices.ContainsFunc(found, func(have Cause) bool { return have.Class == c.Class }) {
 			found = append(found, c)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Cause) int { return cmp.Compare(b.weight, a.weight) })
 	return found[:min(len(found), mostCauses)]
+}
+
+// weigh tells how much of a change of m a lever can account for, as a fraction:
+// of what it is a part of or, where units do not compare, by its own ratio.
+func (s *Setting) weigh(m dyno.Metric, l lever, places []Place) float64 {
+	v, moved := s.Versus[l.metric], s.Versus[m.Name]
+	if l.metric == m.Name { // it is no cause of itself; its places are
+		sum := 0.0
+		for _, p := range places {
+			sum += p.Change
+		}
+		return sum / moved.Diff
+	}
+	if l.of == "" {
+		if math.IsNaN(v.Ratio) || math.IsNaN(moved.Ratio) { // from or to nothing
+			return 1
+		}
+		return math.Abs(math.Log(v.Ratio) / math.Log(moved.Ratio))
+	}
+	whole, ok := s.Versus[l.of]
+	if !ok {
+		return 0
+	}
+	return v.Diff / whole.Diff
 }
 
 // changed reports whether a metric that is no primary one is taken for changed:

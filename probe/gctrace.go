@@ -71,6 +71,7 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 type cycleSum struct {
 	n, lost                   int // looked at; and not
 	cpu, stwMax, stw, live    float64
+	heapPeak                  float64
 	wall, assist, capacity    float64 // seconds; capacity of all GOMAXPROCS
 	heapStart, heapLive, goal dyno.Series
 	every, skipped            int // of the series: one point for every so many cycles
@@ -84,6 +85,7 @@ func (s *cycleSum) add(c *Cycle, at time.Duration) {
 	s.n++
 	s.cpu += c.CPU()
 	s.stw += c.SweepTerm + c.MarkTerm
+	s.heapPeak = max(s.heapPeak, c.HeapEnd)
 	s.stwMax = max(s.stwMax, c.SweepTerm, c.MarkTerm)
 	least, spread := c.length()
 	s.wall += min(least+spread/2, at).Seconds() // a part of the first may be before the window
@@ -139,7 +141,7 @@ func (s *cycleSum) reading(elapsed time.Duration) Reading {
 			dyno.Value{Metric: "gc-capacity-frac", Value: s.capacity / elapsed.Seconds()})
 	}
 	if s.n > 0 {
-		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.n)})
+		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.n)}, dyno.Value{Metric: "heap-peak-B", Value: s.heapPeak})
 		s.heapStart.Metric, s.heapLive.Metric, s.goal.Metric = "heap-start-B", "heap-live-B", "heap-goal-B"
 		r.Series = []dyno.Series{s.heapStart, s.heapLive}
 		if len(s.goal.At) > 0 {

@@ -119,7 +119,9 @@ const fewCycles = 3
 //
 // Where probes report the same metric the runtime's is taken, then gctrace's,
 // then proc's, expvar's and prometheus's; but stw-max-sec and stw-total-sec are gctrace's first, since the
-// runtime keeps its pauses in buckets that are 25 % wide. gc-cpu-frac and
+// runtime keeps its pauses in buckets that are 25 % wide; and heap-peak-B is the
+// greater, as samples miss what is between them, and collections what is not yet
+// collected. gc-cpu-frac and
 // gc-assist-frac are added where they make sense: not of fewer than fewCycles, as a
 // cycle's time counts when it ends, and not if gc-cpu-frac would be above 1: the
 // runtime takes the time of its workers from the clock on the wall, so that on
@@ -137,6 +139,10 @@ func Merge(readings map[string]Reading) Reading {
 				if fine, ok := readings["gctrace"].Values.Get(v.Metric); ok {
 					v.Value = fine
 				}
+			}
+			if v.Metric == "heap-peak-B" {
+				traced, _ := readings["gctrace"].Values.Get(v.Metric)
+				v.Value = max(v.Value, traced)
 			}
 			m.Values = append(m.Values, v)
 		}

@@ -138,6 +138,7 @@ type runtimeWatch struct {
 	first, last          sample
 	firstText, lastText  []byte // the answers, for their histograms
 	goroutinesMost       float64
+	heapMost             float64
 	heap, goal           dyno.Series
 	goroutines, allocate dyno.Series
 }
@@ -160,6 +161,9 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 		add(&w.goal, at, s[mGoal])
 	}
 	addKnown(&w.goroutines, at, s[mGoroutines])
+	if !math.IsNaN(s[mHeap]) {
+		w.heapMost = max(w.heapMost, s[mHeap])
+	}
 	w.goroutinesMost = max(w.goroutinesMost, s[mGoroutines])
 	w.last = s
 	return nil
@@ -192,6 +196,9 @@ func (w *runtimeWatch) reading() (Reading, error) {
 	}
 	value("mutex-wait-sec", grown(mMutexWait))
 	value("goroutines", w.goroutinesMost)
+	if w.heapMost > 0 {
+		value("heap-peak-B", w.heapMost)
+	}
 	if n := grown(mLiveCount); n > 0 {
 		value("heap-live-B", grown(mLiveSum)/n)
 	}

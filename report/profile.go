@@ -94,7 +94,7 @@ func ProfileJSON(w io.Writer, v any) error {
 func (p *Profile) sections(names int) []section {
 	var out []section
 	if len(p.Shares) > 0 {
-		out = append(out, cpuShares(p.Shares))
+		out = append(out, cpuShares(p.Shares, label))
 	}
 	for _, t := range p.Tops {
 		out = append(out, p.top(t, names))
@@ -115,7 +115,7 @@ func label(setting string) string {
 
 // shares is the table of what CPU time is spent on: classes in rows, settings in
 // columns.
-func cpuShares(all []analysis.CPUShare) section {
+func cpuShares(all []analysis.CPUShare, name func(setting string) string) section {
 	greatest := 0.0
 	for _, s := range all {
 		greatest = max(greatest, s.Total.Mean)
@@ -131,8 +131,8 @@ func cpuShares(all []analysis.CPUShare) section {
 	rows[last].cells = cells("mark + assist + sweep + other GC")
 	for _, s := range all {
 		g.cols = append(g.cols, column{}, column{left: true, keep: 1}, column{keep: 2})
-		g.head[0] = append(g.head[0], label(s.Setting), "", sc.unit)
-		rows[0].cells = append(rows[0].cells, cell{}, cell{}, cell{text: sc.format(s.Total.Mean)})
+		g.head[0] = append(g.head[0], name(s.Setting), "", sc.unit)
+		rows[0].cells = append(rows[0].cells, cell{text: sc.format(s.Total.Mean)}, cell{}, cell{})
 		for c, class := range s.Classes {
 			rows[c+1].cells = append(rows[c+1].cells, classCells(class, sc)...)
 		}

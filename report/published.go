@@ -35,15 +35,16 @@ func (p *Published) section() section {
 	for _, r := range p.Rows {
 		label := cells(r.Label, r.Unit)
 		for _, line := range []struct {
-			who string
-			xs  []float64
-		}{{"study", r.Study}, {"here", r.Here}} {
+			who    string
+			xs     []float64
+			format func(float64) string
+		}{{"study", r.Study, given}, {"here", r.Here, significant}} {
 			if line.xs == nil {
 				continue
 			}
 			cs := append(label, cell{text: line.who})
 			for _, x := range line.xs {
-				c := cell{text: significant(x)}
+				c := cell{text: line.format(x)}
 				if c.text == "" {
 					c = cell{"-", faint}
 				}
@@ -54,6 +55,14 @@ func (p *Published) section() section {
 		}
 	}
 	return section{title: p.Title, grids: []grid{g}, notes: []string{"Study: " + p.Source + ". Here: " + p.Trials + ".", p.Note}}
+}
+
+// given writes x as it was published; NaN is "".
+func given(x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
 // significant writes x to four digits, or whole; NaN is "".

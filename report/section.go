@@ -51,6 +51,16 @@ func (v *view) name(i int) string {
 	return v.Settings[i].Setting.Label()
 }
 
+// named is name for the setting that is called so.
+func (v *view) named(setting string) string {
+	for i := range v.Settings {
+		if v.Settings[i].Setting.String() == setting {
+			return v.name(i)
+		}
+	}
+	return label(setting)
+}
+
 // head returns the headings of one column for each of the settings: a row for
 // each factor where all settings have the same ones, as studies print them.
 // The first column of the page is named by the factor.

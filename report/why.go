@@ -20,6 +20,7 @@ func (v *view) why() (section, bool) {
 	shares, none := false, false
 	for i := range v.Settings {
 		s := &v.Settings[i]
+		placed := map[string]bool{} // metrics whose places are said
 		for _, w := range s.Why {
 			x := s.Versus[w.Metric]
 			sc := scaleOf(w.Metric, v.Settings[0].Values[w.Metric].Center, s.Values[w.Metric].Center)
@@ -35,6 +36,10 @@ func (v *view) why() (section, bool) {
 			}
 			for _, c := range w.Causes {
 				shares = shares || !math.IsNaN(c.Share)
+				if placed[c.Metric] {
+					c.Places = nil
+				}
+				placed[c.Metric] = placed[c.Metric] || len(c.Places) > 0
 				g.rows = append(g.rows, cause(c)...)
 			}
 		}

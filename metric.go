@@ -40,6 +40,7 @@ var Metrics = []Metric{
 	{"cpu-sec/req", -1, true, "CPU time of the subject per request"},
 	{"alloc-B/req", -1, false, "bytes allocated per request"},
 	{"allocs/req", -1, false, "objects allocated per request"},
+	{"minflt/req", -1, false, "page faults per request that the kernel met without a disk"},
 	{"mutex-wait-sec/req", -1, false, "time that goroutines waited for mutexes per request"},
 	{"sched-p99-sec", -1, false, "99th percentile of how long a goroutine that could run waited for a CPU"},
 	{"gc-cycles", -1, false, "garbage collections in the measured window"},

@@ -42,6 +42,7 @@ const (
 	ClassCPU        Class = "CPU time"
 	ClassLock       Class = "lock contention"
 	ClassScheduling Class = "waiting for a CPU"
+	ClassFaults     Class = "fresh memory" // that the kernel has to clear and to map
 	ClassHeap       Class = "heap"
 	ClassStacks     Class = "goroutines and threads"
 )
@@ -63,6 +64,7 @@ type lever struct {
 	metric  string
 	profile string  // of dyno.ProfileNames, that tells where; "" if none does
 	of      string  // the metric of whose change its own is a part, or at least the like of; "" where units do not compare
+	scale   float64 // to the unit of of; 0 means 1
 	part    bool    // of is the primary metric, and the share in it can be told
 	inverse bool    // more of it is less of the primary metric
 	far     float64 // how far it is from the primary metric: others come before it
@@ -73,6 +75,7 @@ var levers = map[string][]lever{
 	"cpu-sec/req": {
 		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", part: true},
 		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", of: "cpu-sec/req", part: true},
+		{class: ClassFaults, metric: "minflt/req", of: "cpu-sec/req", scale: faultCost},
 		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", far: 1},
 		{class: ClassAllocation, metric: "allocs/req", profile: "allocs", far: 1},
 	},
@@ -95,10 +98,15 @@ func latencyLevers(inverse bool) []lever {
 		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", inverse: inverse},
 		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", inverse: inverse},
 		{class: ClassGC, metric: "gc-wall-frac", inverse: inverse, far: 1},
+		{class: ClassFaults, metric: "minflt/req", of: "cpu-sec/req", scale: faultCost, inverse: inverse},
 		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", inverse: inverse, far: 1},
 		{class: ClassScheduling, metric: "sched-p99-sec", of: "mean-sec", inverse: inverse, far: 2},
 	}
 }
+
+// faultCost is roughly what a page fault takes in seconds, the clearing of the
+// page included; it only decides whether faults can be a cause.
+const faultCost = 1e-6
 
 const (
 	mostCauses = 3
@@ -184,7 +192,7 @@ func (s *Setting) weigh(m dyno.Metric, l lever, places []Place) float64 {
 	if !ok {
 		return 0
 	}
-	return v.Diff / whole.Diff
+	return v.Diff * cmp.Or(l.scale, 1) / whole.Diff
 }
 
 // changed reports whether a metric that is no primary one is taken for changed:

@@ -122,7 +122,7 @@ func observe(r *dyno.Result, saw probe.Reading, sent int64) {
 	requests := float64(sent)
 	for _, q := range []struct{ metric, total string }{
 		{"cpu-sec/req", "cpu-sec"}, {"alloc-B/req", "alloc-B"}, {"allocs/req", "allocs"},
-		{"gc-cpu-sec/req", "gc-cpu-sec"}, {"mutex-wait-sec/req", "mutex-wait-sec"},
+		{"gc-cpu-sec/req", "gc-cpu-sec"}, {"mutex-wait-sec/req", "mutex-wait-sec"}, {"minflt/req", "minflt"},
 	} {
 		if v, ok := saw.Values.Get(q.total); ok {
 			add(r, q.metric, v/requests)

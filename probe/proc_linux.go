@@ -176,6 +176,7 @@ func (w *procWatch) reading() (Reading, error) {
 		{Metric: "rss-mean-B", Value: mean},
 		{Metric: "threads", Value: slices.Max(w.threads.Value)},
 		{Metric: "cpu-sec", Value: cpu},
+		{Metric: "minflt", Value: float64(w.last.MinFlt - w.first.MinFlt)},
 	}}
 	// The kernel knows user from system time by ticks only, and scales both to
 	// the precise sum (kernel/sched/cputime.c, cputime_adjust).

@@ -70,6 +70,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
 		Stdout: out.stdout, Stderr: out.trace,
 		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
+		Pacer: t.For == dyno.ForProfile,
 	})
 	if err != nil {
 		return nil, errors.Join(err, out.close())

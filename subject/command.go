@@ -27,7 +27,7 @@ func (b *Builder) command(ctx context.Context, dir string, env map[string]string
 	var stdout, stderr bytes.Buffer
 	g, err := launch(job{
 		Path: path, Args: append([]string{name}, args...), Dir: dir,
-		Env:    environ(vars, dir, "", false),
+		Env:    environ(vars, dir, "", ""),
 		stdout: &stdout, stderr: &stderr, held: b.guard.hold(),
 	})
 	if err != nil {

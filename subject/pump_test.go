@@ -26,7 +26,7 @@ func BenchmarkStderr(b *testing.B) {
 	vars := map[string]string{"GOGC": "0"}
 	writes := 0
 	churn := func(redirect string, trace bool) float64 {
-		env := environ(vars, "/", "", trace)
+		env := environ(vars, "/", "", (&Options{Trace: trace}).debug())
 		var out []byte
 		path, args := built.Path, []string{built.Path, "100000"}
 		if redirect != "" {

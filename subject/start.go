@@ -24,11 +24,23 @@ type Options struct {
 	Stdout, Stderr io.Writer
 
 	// Trace adds gctrace=1 to the subject's GODEBUG.
-	//
-	// Note: gcpacertrace=1 would tell the heap's goals to the byte. It prints
-	// while the world is stopped, which makes the median pause 1.8 times as
-	// long (doc/method.md).
 	Trace bool
+
+	// Pacer adds gcpacertrace=1 to Trace, which tells the heap's goals to the byte.
+	// It prints while the world is stopped, which makes the median pause 1.8
+	// times as long (doc/method.md): not for what is compared.
+	Pacer bool
+}
+
+// debug is what is added to GODEBUG.
+func (o *Options) debug() string {
+	switch {
+	case o.Trace && o.Pacer:
+		return "gctrace=1,gcpacertrace=1"
+	case o.Trace:
+		return "gctrace=1"
+	}
+	return ""
 }
 
 // A Process is a running subject. It must be stopped.
@@ -92,7 +104,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	}
 	p.group, err = launch(job{
 		Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir,
-		Env:    environ(vars, dir, p.Socket, o.Trace),
+		Env:    environ(vars, dir, p.Socket, o.debug()),
 		stdout: o.Stdout, stderr: p.tail, Scratch: scratch,
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ func execute(text string, data any) (string, error) {
 
 // environ is the subject's environment: dyno's own, vars, and what the probes
 // need. No name is in it twice, as it depends on the reader which one counts.
-func environ(vars map[string]string, dir, socket string, trace bool) []string {
+func environ(vars map[string]string, dir, socket, debug string) []string {
 	env := map[string]string{}
 	for _, kv := range os.Environ() {
 		if k, v, ok := strings.Cut(kv, "="); ok {
@@ -70,9 +70,9 @@ func environ(vars map[string]string, dir, socket string, trace bool) []string {
 	if socket != "" {
 		env["DYNO_PROBE"] = socket
 	}
-	if trace {
+	if debug != "" {
 		// The last one counts; see parsegodebug in runtime/runtime1.go.
-		env["GODEBUG"] = strings.TrimPrefix(env["GODEBUG"]+",gctrace=1", ",")
+		env["GODEBUG"] = strings.TrimPrefix(env["GODEBUG"]+","+debug, ",")
 	}
 	return pairs(env)
 }

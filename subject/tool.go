@@ -29,7 +29,7 @@ func RunTool(ctx context.Context, argv []string, vars map[string]string, dir str
 		return "", err
 	}
 	g, err := launch(job{
-		Path: path, Args: argv, Dir: dir, Env: environ(vars, dir, "", false),
+		Path: path, Args: argv, Dir: dir, Env: environ(vars, dir, "", ""),
 		stdout: stdout, stderr: stderr,
 	})
 	if err != nil {

@@ -66,6 +66,12 @@ func TestStudies(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
+		for _, l := range study.Listings {
+			e := plan(t, filepath.Join(filepath.Dir(file), "demo", l.Plan+".yaml"))
+			if !slices.Contains(e.Profile, l.Type) || !slices.ContainsFunc(e.Levels(), func(s dyno.Setting) bool { return s.String() == l.Setting }) {
+				t.Errorf("%s: plan %s has no %s profile of %s", file, l.Plan, l.Type, l.Setting)
+			}
+		}
 		for name := range study.Needs {
 			plan(t, filepath.Join(filepath.Dir(file), "demo", name+".yaml"))
 		}

@@ -13,6 +13,7 @@ type Study struct {
 	Source     string            `yaml:"source"` // author, title, place
 	Tables     []StudyTable      `yaml:"tables"`
 	Benchmarks []Benchmark       `yaml:"benchmarks"` // of bench_test.go, that are run beside the plans
+	Listings   []Listing         `yaml:"listings"`   // of profiles that the plans take
 	Needs      map[string]string `yaml:"needs"`      // by plan: a program without which it cannot run
 }
 
@@ -46,6 +47,15 @@ type Benchmark struct {
 	Bench string `yaml:"bench"` // as go test -bench takes it
 	Time  string `yaml:"time"`  // as -benchtime; "" means 100ms
 	Count int    `yaml:"count"` // rounds; 0 means 6
+}
+
+// A Listing is the source of a function with what a profile says of its lines,
+// which the study shows too.
+type Listing struct {
+	Plan    string `yaml:"plan"`
+	Setting string `yaml:"setting"`
+	Type    string `yaml:"type"` // of dyno.ProfileNames
+	Func    string `yaml:"func"` // a regular expression
 }
 
 // ParseStudy reads a study.yaml.

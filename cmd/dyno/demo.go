@@ -140,7 +140,15 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study,
 		return err
 	}
 	results := dir.Results()
-	return printStudy(cmd.OutOrStdout(), beside(s, plan, analysis.Tabulate(results, options(e, results))), o)
+	err = printStudy(cmd.OutOrStdout(), beside(s, plan, analysis.Tabulate(results, options(e, results))), o)
+	for _, l := range s.Listings {
+		if l.Plan == plan && err == nil && o.format == "text" && !o.json {
+			fmt.Fprintf(cmd.OutOrStdout(), "$ dyno profile %s list '%s' --type %s --setting '%s'\n\n", path, l.Func, l.Type, l.Setting)
+			list := profileFlags{kind: l.Type, setting: l.Setting, format: "text"}
+			err = list.run(cmd, []string{path, "list", l.Func})
+		}
+	}
+	return err
 }
 
 // printStudy prints published tables, unless a program is to read the output.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -36,9 +35,7 @@ func newRemote(t Target) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: t.Insecure}
-	return &remote{base, &http.Client{Transport: transport}, t.Length}, nil
+	return &remote{base, &http.Client{Transport: transport(t)}, t.Length}, nil
 }
 
 func (r *remote) close() { r.client.CloseIdleConnections() }

@@ -147,6 +147,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		blocks[r.Trial.Block] = true
 		t.Trials++
 	}
+	slices.SortStableFunc(t.Failed, func(a, b Failure) int { return cmp.Compare(a.Trial, b.Trial) }) // blocks of profiles have the numbers of others
 	t.Blocks = len(blocks)
 	t.Metrics = metricsOf(rs)
 	for i := range t.Settings {

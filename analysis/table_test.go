@@ -304,3 +304,21 @@ func TestJSONEmpty(t *testing.T) {
 		t.Errorf("dyno load: %s, %v", data, err)
 	}
 }
+
+// Blocks of profiles are counted from 1 too; their failures come after those
+// that were tried before.
+func TestFailuresInOrder(t *testing.T) {
+	var rs []*dyno.Result
+	for n := 1; n <= 6; n++ {
+		r := &dyno.Result{Trial: dyno.Trial{N: n, Block: (n-1)%3 + 1}, Err: "it ended"}
+		if n > 3 {
+			r.Trial.For = dyno.ForProfile
+		}
+		rs = append(rs, r)
+	}
+	for i, f := range Tabulate(rs, Options{}).Failed {
+		if f.Trial != i+1 {
+			t.Errorf("failure %d is trial %d", i, f.Trial)
+		}
+	}
+}

@@ -155,7 +155,7 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		if l.profile != "" {
 			c.Places = toward(places(l.profile), v.Diff)
 		}
-		weight := s.weigh(m, l, c.Places)
+		weight := t.weigh(i, m, l, c.Places)
 		if weight < leastShare {
 			continue
 		}
@@ -173,7 +173,8 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 
 // weigh tells how much of a change of m a lever can account for, as a fraction:
 // of what it is a part of or, where units do not compare, by its own ratio.
-func (s *Setting) weigh(m dyno.Metric, l lever, places []Place) float64 {
+func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
+	s := &t.Settings[i]
 	v, moved := s.Versus[l.metric], s.Versus[m.Name]
 	if l.metric == m.Name { // it is no cause of itself; its places are
 		sum := 0.0
@@ -192,7 +193,18 @@ func (s *Setting) weigh(m dyno.Metric, l lever, places []Place) float64 {
 	if !ok {
 		return 0
 	}
-	return v.Diff * cmp.Or(l.scale, 1) / whole.Diff
+	part := v.Diff * cmp.Or(l.scale, 1)
+	if l.of != m.Name && !t.changed(whole) {
+		// Its change is noise, of which a part can be any multiple and have
+		// either sign: what counts is how much it would have to change to
+		// keep step with the primary metric.
+		step := t.Negligible
+		if !math.IsNaN(moved.Ratio) {
+			step = max(step, math.Abs(math.Log(moved.Ratio)))
+		}
+		return math.Abs(part) / max(math.Abs(whole.Diff), step*math.Abs(t.Settings[0].Values[l.of].Center))
+	}
+	return part / whole.Diff
 }
 
 // changed reports whether a metric that is no primary one is taken for changed:

@@ -62,6 +62,8 @@ func TestWhy(t *testing.T) {
 			[]string{"lock contention mutex-wait-sec/req -1"}},
 		{"many times a nothing lowers no throughput", map[string]float64{"req/s": 0.5, "mean-sec": 2, "mutex-wait-sec/req": 20}, "req/s", nil, nil},
 		{"many times a nothing is no cause of latency", map[string]float64{"p50-sec": 2, "mean-sec": 2, "mutex-wait-sec/req": 20}, "p50-sec", nil, nil},
+		{"a whole that did not change makes nothing great", map[string]float64{"p99-sec": 0.5, "gc-cpu-sec/req": 0.97}, "p99-sec", nil, nil},
+		{"nor does its noise hide a part", map[string]float64{"p99-sec": 2, "gc-cpu-sec/req": 3}, "p99-sec", nil, []string{"garbage collection gc-cpu-sec/req -1"}},
 		{"what went the other way is no cause", map[string]float64{"cpu-sec/req": 2, "alloc-B/req": 0.5, "gc-cpu-sec/req": 0.5}, "cpu-sec/req", nil, nil},
 		{"fresh memory", map[string]float64{"cpu-sec/req": 2, "minflt/req": 100}, "cpu-sec/req", nil, []string{"fresh memory minflt/req -1"}},
 		{"a few faults are no cause", map[string]float64{"cpu-sec/req": 2, "minflt/req": 3}, "cpu-sec/req", nil, nil},

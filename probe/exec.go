@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,9 @@ type execTrace struct{}
 
 // traceFile is the name of the file that a trial ForTrace is for.
 const traceFile = "trace.out"
+
+// traceMagic is what every execution trace begins with.
+const traceMagic = "go 1."
 
 // traceMost is where a trace is given up, in bytes.
 const traceMost = 2 << 30
@@ -70,7 +74,14 @@ func remoteTrace(t Target, w io.Writer, begun func()) error {
 	}
 	defer release()
 	defer body.Close()
-	_, err = io.Copy(w, body)
+	begins := bufio.NewReaderSize(body, len(traceMagic))
+	switch head, err := begins.Peek(len(traceMagic)); {
+	case err != nil && !errors.Is(err, io.EOF):
+		return err
+	case string(head) != traceMagic: // of a page that answers whatever it is asked
+		return fmt.Errorf("%s gave no execution trace, but what begins with %q (consider: the path of the service's net/http/pprof)", from.base.JoinPath("trace"), head)
+	}
+	_, err = io.Copy(w, begins)
 	return err
 }
 

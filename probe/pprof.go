@@ -35,8 +35,7 @@ func newRemote(t Target) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	return &remote{base, &http.Client{Transport: transport}, t.Length}, nil
+	return &remote{base, &http.Client{Transport: transport(t)}, t.Length}, nil
 }
 
 func (r *remote) close() { r.client.CloseIdleConnections() }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -371,5 +372,36 @@ func TestRemoteTrace(t *testing.T) {
 	_, err := execTrace{}.Watch(ctx, Target{Pprof: server.URL + "/debug/pprof", Length: 10 * time.Millisecond, Create: k.create, Begun: cancel})
 	if err != nil || !strings.HasPrefix(k.String(), "go 1.") {
 		t.Errorf("%.20q, %v", &k.Buffer, err)
+	}
+}
+
+// A page that answers whatever it is asked has no trace, and its trial failed.
+func TestRemoteTraceIsNone(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "welcome") }))
+	defer server.Close()
+	var k kept
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := execTrace{}.Watch(ctx, Target{Pprof: server.URL + "/debug/pprof", Length: 10 * time.Millisecond, Create: k.create, Begun: cancel})
+	if err == nil || !strings.Contains(err.Error(), `/debug/pprof/trace gave no execution trace, but what begins with "welco"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Where the plan says that certificates are not checked, those of profiles are
+// not either.
+func TestRemoteInsecure(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", httppprof.Index)
+	server := httptest.NewTLSServer(mux)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer server.Close()
+	target := Target{Pprof: server.URL + "/debug/pprof", Profile: []string{"goroutine"}}
+	if _, err := take(t, profiles{}, target); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a certificate that nobody knows: %v", err)
+	}
+	target.Insecure = true
+	if _, err := take(t, profiles{}, target); err != nil {
+		t.Error(err)
 	}
 }

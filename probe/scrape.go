@@ -41,12 +41,8 @@ func scrape(ctx context.Context, t Target, url, accept string, read func(at time
 	}
 	req.Header.Set("Accept", accept)
 	req.Header.Set("User-Agent", "dyno")
-	transport := &http.Transport{
-		DisableCompression: true, // its CPU time would be the subject's
-		TLSClientConfig:    &tls.Config{InsecureSkipVerify: t.Insecure},
-	}
-	defer transport.CloseIdleConnections()
-	s := &scraper{client: http.Client{Transport: transport}, req: req, every: t.every()}
+	s := &scraper{client: http.Client{Transport: transport(t)}, req: req, every: t.every()}
+	defer s.client.CloseIdleConnections()
 	err = watch(ctx, t, func(at time.Duration) error {
 		end := ctx.Err() != nil
 		page, err := s.fetch(at == 0 || end)
@@ -67,6 +63,15 @@ func scrape(ctx context.Context, t Target, url, accept string, read func(at time
 		err = fmt.Errorf("only the first of %d pages was had: %w", s.tried, s.err)
 	}
 	return s, err
+}
+
+// transport is how pages of the service are asked for: as the load does, past
+// any proxy.
+func transport(t Target) *http.Transport {
+	return &http.Transport{
+		DisableCompression: true, // its CPU time would be the subject's
+		TLSClientConfig:    &tls.Config{InsecureSkipVerify: t.Insecure},
+	}
 }
 
 // fetch returns the page, which is valid until the next call. It does not look

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -178,19 +179,25 @@ func (p *Profile) top(t *analysis.ProfileTop, names int) section {
 	}
 	sc := scaleOf(t.Metric, t.Total)
 	counts, _, _ := strings.Cut(t.Counts, "/")
+	// The figure that is first is the one that interval, share and order are of.
+	shown := []string{"own", "flat", "cum"}
+	if at := slices.Index(shown, t.Order); at > 0 {
+		shown = slices.Insert(slices.Delete(shown, at, at+1), 0, t.Order)
+	}
 	g := grid{
 		cols: []column{{}, {left: true, keep: 2}, {}, {}, {}, {keep: 1}, {left: true}},
-		head: [][]string{{"own", "", "share", "flat", "cum", counts, "function"}},
+		head: [][]string{{shown[0], "", "share", shown[1], shown[2], counts, "function"}},
 	}
 	for _, r := range rows {
-		value := map[string]float64{"own": r.Own, "flat": r.Flat, "cum": r.Cum}[t.Order]
+		figures := map[string]float64{"own": r.Own, "flat": r.Flat, "cum": r.Cum}
+		value := figures[shown[0]]
 		count := ""
 		if t.Counts != "" {
 			count = scaleOf(t.Counts, r.Count).format(r.Count)
 		}
 		g.rows = append(g.rows, row{cells: []cell{
-			{text: sc.format(r.Own)}, {spread(value, float64(r.Lo), float64(r.Hi)), faint}, {text: fmt.Sprintf("%.1f%%", 100*r.Share)},
-			{text: sc.format(r.Flat)}, {text: sc.format(r.Cum)}, {text: count}, {text: shortName(clean(r.Name), names)},
+			{text: sc.format(value)}, {spread(value, float64(r.Lo), float64(r.Hi)), faint}, {text: fmt.Sprintf("%.1f%%", 100*r.Share)},
+			{text: sc.format(figures[shown[1]])}, {text: sc.format(figures[shown[2]])}, {text: count}, {text: shortName(clean(r.Name), names)},
 		}})
 	}
 	return section{

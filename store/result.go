@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dynolab/dyno"
 )
@@ -137,8 +138,12 @@ func writeSeries(w io.Writer, series []dyno.Series) error {
 	}
 	var line []byte
 	for _, s := range series {
+		name := s.Metric
+		if strings.ContainsAny(name, ",\"\r\n") { // the service chose it
+			name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+		}
 		for i, at := range s.At {
-			line = append(append(line[:0], s.Metric...), ',')
+			line = append(append(line[:0], name...), ',')
 			line = append(strconv.AppendFloat(line, at.Seconds(), 'f', 6, 64), ',')
 			line = append(strconv.AppendFloat(line, s.Value[i], 'g', -1, 64), '\n')
 			if _, err := w.Write(line); err != nil {

@@ -1,7 +1,10 @@
 package store_test
 
 import (
+	"bytes"
+	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -46,6 +49,23 @@ func result(n int) *dyno.Result {
 		Series:   []dyno.Series{{Metric: "rss-B", At: []time.Duration{0, time.Second}, Value: []float64{1, 2}}},
 		Latency:  h,
 		Warnings: []string{"a doubt"},
+	}
+}
+
+// A service chooses the names of what it publishes, which may break no table.
+func TestSeriesNames(t *testing.T) {
+	d, r := create(t), result(1)
+	r.Series = []dyno.Series{{Metric: "expvar/a, \"b\"", At: []time.Duration{time.Second}, Value: []float64{2}}}
+	if err := d.Add(r); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(d.TrialFile(1, "series.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if want := "[[metric sec value] [expvar/a, \"b\" 1.000000 2]]"; err != nil || fmt.Sprint(rows) != want {
+		t.Errorf("%v, %v; want %s", rows, err, want)
 	}
 }
 

@@ -2,9 +2,9 @@ package main
 
 import (
 	"fmt"
-	"github.com/spf13/cobra"
 	"os"
-	"path/filepath"
+
+	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
@@ -17,13 +17,13 @@ func tabulate(cmd *cobra.Command, dir *store.Dir, o *outFlags, results []*dyno.R
 	opt.Tails = tails(cmd, dir, results)
 	explain(&opt, dir, results)
 	t := analysis.Tabulate(results, opt)
-	attribute(t, dir.Path, results, o.serves)
+	attribute(t, dir, results, o.serves)
 	return t
 }
 
 // attribute reads the execution traces of a run into its table. One that cannot
 // be read is a warning.
-func attribute(t *analysis.Table, dir string, results []*dyno.Result, serves []string) {
+func attribute(t *analysis.Table, dir *store.Dir, results []*dyno.Result, serves []string) {
 	warn := func(r *dyno.Result, format string, args ...any) {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("trial %d: ", r.Trial.N)+fmt.Sprintf(format, args...))
 	}
@@ -31,13 +31,13 @@ func attribute(t *analysis.Table, dir string, results []*dyno.Result, serves []s
 		if r.Trial.For != dyno.ForTrace || r.Err != "" {
 			continue
 		}
-		a, err := readExecTrace(filepath.Join(dir, "trials", fmt.Sprintf("%04d", r.Trial.N), "trace.out"), serves)
+		a, err := readExecTrace(dir.TrialFile(r.Trial.N, "trace.out"), serves)
 		if err != nil {
 			warn(r, "the time of requests is not attributed: %v", err)
 			continue
 		}
 		if a.Requests == 0 {
-			warn(r, "no request was seen in its execution trace (consider: dyno report %s --serves FUNCTION, if the service does not use net/http)", dir)
+			warn(r, "no request was seen in its execution trace (consider: dyno report %s --serves FUNCTION, if the service does not use net/http)", dir.Path)
 			continue
 		}
 		a.Trial = r.Trial.N

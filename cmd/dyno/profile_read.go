@@ -212,17 +212,28 @@ func (p *profiled) candidates(fn *analysis.Function) (files []string) {
 // explain adds to a table what the profiles of its run tell, if it has any: what
 // the CPU was used for, and the functions that changed.
 func explain(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) {
+	tell(opt, taken(opt, dir, results), dir.Run.Plan.Levels()[0].String())
+}
+
+// taken are the profiles of results by kind, nil if there are none. What cannot
+// be read is a doubt.
+func taken(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) map[string][]analysis.Profiled {
 	if !slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Trial.For == dyno.ForProfile && r.Err == "" }) {
-		return
+		return nil
 	}
 	run, err := readProfiles(dir, results)
 	if err != nil {
 		opt.Doubts = append(opt.Doubts, err.Error())
-		return
+		return nil
 	}
 	opt.Doubts = append(opt.Doubts, run.notes...)
+	return run.of
+}
+
+// tell adds to a table what profiles tell against those of the setting base.
+func tell(opt *analysis.Options, of map[string][]analysis.Profiled, base string) {
 	all := map[string]*analysis.Profiles{}
-	for kind, taken := range run.of {
+	for kind, taken := range of {
 		p, err := analysis.NewProfiles(kind, taken, nil)
 		if err != nil {
 			opt.Doubts = append(opt.Doubts, err.Error())
@@ -233,7 +244,6 @@ func explain(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) {
 	if p := all["cpu"]; p != nil {
 		opt.CPU = p.CPUShares()
 	}
-	base := dir.Run.Plan.Levels()[0].String()
 	opt.Places = func(s dyno.Setting, kind string) (places []analysis.Place) {
 		p := all[kind]
 		if p == nil {

@@ -112,7 +112,8 @@ func compareRuns(a, b string) ([]*analysis.Table, error) {
 		return nil, err
 	}
 	names := runNames(a, b)
-	old, new := first.Results(), second.Results()
+	runs := []*store.Dir{first, second}
+	results := [][]*dyno.Result{first.Results(), second.Results()}
 	e := first.Run.Plan
 	var tables []*analysis.Table
 	for _, s := range e.Levels() {
@@ -120,15 +121,23 @@ func compareRuns(a, b string) ([]*analysis.Table, error) {
 		if !slices.ContainsFunc(second.Run.Plan.Levels(), has) {
 			continue
 		}
-		of := func(rs []*dyno.Result, name string) []*dyno.Result {
-			rs = slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return !has(r.Trial.Setting) })
-			return analysis.Label(rs, name)
-		}
 		opt := analysis.Options{Name: e.Name, Negligible: e.Negligible, Separate: true}
-		for _, name := range names {
-			opt.Settings = append(opt.Settings, append(dyno.Setting{{Factor: "run", Value: name}}, s...))
+		var both []*dyno.Result
+		profiles := map[string][]analysis.Profiled{}
+		for i, name := range names {
+			labelled := append(dyno.Setting{{Factor: "run", Value: name}}, s...)
+			opt.Settings = append(opt.Settings, labelled)
+			rs := slices.DeleteFunc(slices.Clone(results[i]), func(r *dyno.Result) bool { return !has(r.Trial.Setting) })
+			both = append(both, analysis.Label(rs, name)...)
+			for kind, ps := range taken(&opt, runs[i], rs) {
+				for _, p := range ps {
+					p.Setting = labelled.String()
+					profiles[kind] = append(profiles[kind], p)
+				}
+			}
 		}
-		t := analysis.Tabulate(slices.Concat(of(old, names[0]), of(new, names[1])), opt)
+		tell(&opt, profiles, opt.Settings[0].String())
+		t := analysis.Tabulate(both, opt)
 		t.Warnings = slices.Concat(t.Warnings, differences(first, second), first.Notes(), second.Notes())
 		tables = append(tables, t)
 	}

@@ -59,35 +59,8 @@ quoted, flags with spaces too: --vary 'build="-tags=a,b",-pgo=off'.`,
 			if resume != "" {
 				return resumeRun(cmd, resume, args, &o)
 			}
-			e, err := p.experiment()
+			e, err := planned(cmd, &p, args, overhead)
 			if err != nil {
-				return err
-			}
-			if n := cmd.ArgsLenAtDash(); n >= 0 {
-				e.Subject.Args = args[n:]
-				args = args[:n]
-			}
-			if len(args) == 1 {
-				if err := target(e, args[0]); err != nil {
-					return err
-				}
-			}
-			if e.Subject.Dir == "" {
-				if e.Subject.Dir, err = os.Getwd(); err != nil {
-					return err
-				}
-			}
-			if overhead {
-				if !cmd.Flags().Changed("repeat") {
-					e.Repeats = 0 // a plan's is of launches
-				}
-				costs, err := e.Overhead()
-				if err != nil {
-					return err
-				}
-				e = &costs
-			}
-			if err := p.check(e); err != nil {
 				return err
 			}
 			if print {
@@ -106,6 +79,39 @@ quoted, flags with spaces too: --vary 'build="-tags=a,b",-pgo=off'.`,
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
 	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")
 	return cmd
+}
+
+// planned is the experiment that a command line of run means, checked.
+func planned(cmd *cobra.Command, p *planFlags, args []string, overhead bool) (*dyno.Experiment, error) {
+	e, err := p.experiment()
+	if err != nil {
+		return nil, err
+	}
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		e.Subject.Args = args[n:]
+		args = args[:n]
+	}
+	if len(args) == 1 {
+		if err := target(e, args[0]); err != nil {
+			return nil, err
+		}
+	}
+	if e.Subject.Dir == "" {
+		if e.Subject.Dir, err = os.Getwd(); err != nil {
+			return nil, err
+		}
+	}
+	if overhead {
+		if !cmd.Flags().Changed("repeat") {
+			e.Repeats = 0 // a plan's is of launches
+		}
+		costs, err := e.Overhead()
+		if err != nil {
+			return nil, err
+		}
+		e = &costs
+	}
+	return e, p.check(e)
 }
 
 // newRunDir measures into a new run directory, which is not made before the

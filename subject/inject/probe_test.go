@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"path/filepath"
 	"runtime"
@@ -341,7 +342,7 @@ func TestLiveOfEachCollection(t *testing.T) {
 func TestSet(t *testing.T) {
 	rw := dial(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
-	debug.SetGCPercent(100)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64)) // also of a test that GOMEMLIMIT bounds
 	for _, test := range []struct{ command, want string }{
 		{"set gogc 37", "100"},
 		{"set gogc off", "37"},

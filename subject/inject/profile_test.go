@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
@@ -147,5 +148,23 @@ func TestTraceOfTheWindow(t *testing.T) {
 	})
 	if err != nil || !strings.HasPrefix(f.String(), "go 1.") || f.Len() < 500 {
 		t.Errorf("%d bytes %.10q, %v", f.Len(), &f.Buffer, err)
+	}
+}
+
+// A stuck conn takes half of what is written, as one whose reader has stopped.
+type stuck struct {
+	net.Conn
+	closed bool
+}
+
+func (c *stuck) Write(p []byte) (int, error)      { return len(p) / 2, os.ErrDeadlineExceeded }
+func (c *stuck) SetWriteDeadline(time.Time) error { return nil }
+func (c *stuck) Close() error                     { c.closed = true; return nil }
+
+// After a part that was cut off nothing more may come: its length would be wrong.
+func TestTraceEndsWithItsReader(t *testing.T) {
+	var c stuck
+	if _, err := (dynoProbeParts{&c}).Write([]byte("go 1.")); err == nil || !c.closed {
+		t.Errorf("%v; closed: %v", err, c.closed)
 	}
 }

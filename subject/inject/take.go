@@ -94,10 +94,15 @@ func (w dynoProbeParts) Write(p []byte) (int, error) {
 	// Who does not read must not fill the memory of the service.
 	w.conn.SetWriteDeadline(dynoProbeTime.Now().Add(10 * dynoProbeTime.Second))
 	head := append(dynoProbeStrconv.AppendInt([]byte("part "), int64(len(p)), 10), '\n')
-	if _, err := w.conn.Write(head); err != nil {
-		return 0, err
+	_, err := w.conn.Write(head)
+	n := 0
+	if err == nil {
+		n, err = w.conn.Write(p)
 	}
-	return w.conn.Write(p)
+	if err != nil { // the tracer would go on, and what came next would not be in its place
+		w.conn.Close()
+	}
+	return n, err
 }
 
 func dynoProbeLength(args []string) (dynoProbeTime.Duration, error) {

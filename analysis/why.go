@@ -90,8 +90,9 @@ var levers = map[string][]lever{
 	},
 }
 
-// latencyLevers are those of response times. CPU time has no unit in common with
-// them: where requests queue for the CPUs, each waits for what the others take.
+// latencyLevers are those of response times. Where requests queue for the CPUs,
+// each waits for what the others take, so that CPU time has no unit in common
+// with them; where they do not, it is at most a part of the mean (see rests).
 func latencyLevers(inverse bool) []lever {
 	return []lever{
 		{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", of: "mean-sec", inverse: inverse},
@@ -112,6 +113,10 @@ const (
 	mostCauses = 3
 	mostPlaces = 3
 	leastShare = 0.05 // of a change; less is no cause
+
+	// Of a service that uses less, requests do not queue for CPUs.
+	leastCPUs = 0.25
+	leastUse  = 0.5 // of what the other setting uses
 )
 
 // Places returns the functions that changed from the baseline to a setting in a
@@ -182,6 +187,9 @@ func (s *Setting) weigh(m dyno.Metric, l lever, places []Place) float64 {
 		}
 		return sum / moved.Diff
 	}
+	if m.Name != "cpu-sec/req" && (l.of == "cpu-sec/req" || l.metric == "cpu-sec/req") && s.rests() {
+		l.of = "mean-sec"
+	}
 	if l.of == "" {
 		if math.IsNaN(v.Ratio) || math.IsNaN(moved.Ratio) { // from or to nothing
 			return 1
@@ -193,6 +201,23 @@ func (s *Setting) weigh(m dyno.Metric, l lever, places []Place) float64 {
 		return 0
 	}
 	return v.Diff * cmp.Or(l.scale, 1) / whole.Diff
+}
+
+// rests reports whether the slower of setting and baseline leaves CPUs unused
+// that the other uses, or hardly uses any: then its requests do not queue for
+// them, and what a request takes of a CPU delays no other. In a service that
+// sleeps each request costs more CPU time, too, as CPUs go idle and are woken.
+func (s *Setting) rests() bool {
+	cpu, rate := s.Versus["cpu-sec/req"], s.Versus["req/s"]
+	slower := s.Values["cpu-sec/req"].Center * s.Values["req/s"].Center // CPUs in use
+	faster := slower / (cpu.Ratio * rate.Ratio)
+	switch mean := s.Versus["mean-sec"].Diff; {
+	case !(slower > 0 && faster > 0) || mean == 0: // not measured
+		return false
+	case mean < 0:
+		slower, faster = faster, slower
+	}
+	return slower < leastCPUs || slower < leastUse*faster
 }
 
 // changed reports whether a metric that is no primary one is taken for changed:

@@ -76,8 +76,8 @@ var levers = map[string][]lever{
 		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", part: true},
 		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", of: "cpu-sec/req", part: true},
 		{class: ClassFaults, metric: "minflt/req", of: "cpu-sec/req", scale: faultCost},
-		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", far: 1},
-		{class: ClassAllocation, metric: "allocs/req", profile: "allocs", far: 1},
+		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", of: "cpu-sec/req", scale: byteCost, far: 1},
+		{class: ClassAllocation, metric: "allocs/req", profile: "allocs", of: "cpu-sec/req", scale: allocCost, far: 1},
 	},
 	"p50-sec": latencyLevers(false),
 	"p99-sec": latencyLevers(false),
@@ -100,19 +100,25 @@ func latencyLevers(inverse bool) []lever {
 		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", inverse: inverse},
 		{class: ClassGC, metric: "gc-wall-frac", inverse: inverse, far: 1},
 		{class: ClassFaults, metric: "minflt/req", of: "cpu-sec/req", scale: faultCost, inverse: inverse},
-		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", inverse: inverse, far: 1},
+		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", of: "cpu-sec/req", scale: byteCost, inverse: inverse, far: 1},
 		{class: ClassScheduling, metric: "sched-p99-sec", of: "mean-sec", inverse: inverse, far: 2},
 	}
 }
 
-// faultCost is roughly what a page fault takes in seconds, the clearing of the
-// page included; it only decides whether faults can be a cause.
-const faultCost = 1e-6
+// Rough costs in seconds, which only decide whether something can be a cause at
+// all: of a page fault, the clearing of the page included, and of a byte and an
+// object allocated, at the most, their collection included.
+const (
+	faultCost = 1e-6
+	byteCost  = 5e-9
+	allocCost = 5e-7
+)
 
 const (
 	mostCauses = 3
 	mostPlaces = 3
 	leastShare = 0.05 // of a change; less is no cause
+	mostShare  = 2    // of a change that is told; more says that the one is no part of the other, such as a heap that is not resident
 
 	// Of a service that uses less, requests do not queue for CPUs.
 	leastCPUs = 0.25
@@ -164,7 +170,7 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		if weight < leastShare {
 			continue
 		}
-		if l.part {
+		if l.part && weight <= mostShare {
 			c.Share = weight
 		}
 		c.weight = min(weight, 1) - l.far

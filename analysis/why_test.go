@@ -70,6 +70,8 @@ func TestWhy(t *testing.T) {
 		{"what went the other way is no cause", map[string]float64{"cpu-sec/req": 2, "alloc-B/req": 0.5, "gc-cpu-sec/req": 0.5}, "cpu-sec/req", nil, nil},
 		{"fresh memory", map[string]float64{"cpu-sec/req": 2, "minflt/req": 100}, "cpu-sec/req", nil, []string{"fresh memory minflt/req -1"}},
 		{"a few faults are no cause", map[string]float64{"cpu-sec/req": 2, "minflt/req": 3}, "cpu-sec/req", nil, nil},
+		{"a few bytes are no cause", map[string]float64{"cpu-sec/req": 1.5, "alloc-B/req": 1.1}, "cpu-sec/req", nil, nil},
+		{"a heap that is not resident", map[string]float64{"rss-peak-B": 1.1, "heap-peak-B": 50}, "rss-peak-B", nil, []string{"heap heap-peak-B -1"}},
 		{"memory", map[string]float64{"rss-peak-B": 1.4, "heap-peak-B": 2}, "rss-peak-B", nil, []string{"heap heap-peak-B 100"}},
 		{"better has causes too", map[string]float64{"cpu-sec/req": 0.5, "gc-cpu-sec/req": 0.1}, "cpu-sec/req", nil,
 			[]string{"garbage collection gc-cpu-sec/req 20"}},

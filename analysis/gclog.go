@@ -100,7 +100,8 @@ func (s *GCSize) add(x float64, exact bool) {
 }
 
 // Frac is the share of GOMAXPROCS × Span that collections took, NaN if the span
-// is 0. It is what the runtime's own share is too, of this span.
+// is 0. The runtime's own share is somewhat less: lines count a stop of the world
+// on all Ps from when it was asked for, the runtime from when each P stopped.
 func (f *GCFigures) Frac() float64 { return f.CPU.Seconds() / f.capacity }
 
 // Pace is the mean time in seconds from the start of a collection to that of

@@ -142,10 +142,12 @@ const leastExcess = 0.05
 func tails(rs []*dyno.Result, of map[int]*Tail) *Tails {
 	s := &Tails{}
 	var ts []*Tail
+	slow := int64(0)
 	for _, r := range rs {
 		if t := of[r.Trial.N]; t != nil && Counts(r, "p99-sec") {
 			ts = append(ts, t)
 			s.Requests += t.Requests
+			slow += t.Slow
 		}
 	}
 	if s.Trials = len(ts); s.Trials == 0 {
@@ -172,20 +174,26 @@ func tails(rs []*dyno.Result, of map[int]*Tail) *Tails {
 	s.P99Chance = estimate(func(t *Tail) float64 { return t.P99Chance })
 	s.Stopped = share(func(t *Tail) float64 { return t.Stopped })
 	s.StopMet = share(func(t *Tail) float64 { return t.StopMet })
-	s.Verdict = verdictOf(s.Excess, s.SlowChance.Mean)
+	s.Verdict = verdictOf(s.Excess, s.SlowChance.Mean, slow)
 	return s
 }
 
-// verdictOf judges what the slowest have above chance.
-func verdictOf(e stats.Mean, chance float64) TailVerdict {
+// verdictOf judges what the slowest have above chance, of so many slow requests.
+// Where these are few, trials are alike by luck and their interval is too narrow:
+// all met a collection, or none did. So what they have above chance must be more
+// than the like number of coins gives, and of fewer than 3/leastExcess none at all
+// may meet one though leastExcess of them should (95 %).
+func verdictOf(e stats.Mean, chance float64, slow int64) TailVerdict {
+	n := float64(slow)
+	coins := 2*math.Sqrt(max(0, chance*(1-chance))/n) + 0.5/n
 	switch {
 	case math.IsNaN(e.Lo):
 		return ""
 	case chance > 1-leastExcess: // nobody can meet more
 		return TailUnclear
-	case e.Lo > 0 && e.Mean >= leastExcess:
+	case e.Lo > 0 && e.Mean >= max(leastExcess, coins):
 		return InTail
-	case e.Hi < leastExcess:
+	case e.Hi < leastExcess && (chance == 0 || n >= 3/leastExcess): // chance 0: no collections
 		return NotInTail
 	}
 	return TailUnclear

@@ -194,12 +194,22 @@ func TestTailsOfASetting(t *testing.T) {
 		t.Error("a tail of nothing")
 	}
 	for want, e := range map[TailVerdict]stats.Mean{NotInTail: interval(0.01, -0.02, 0.04), TailUnclear: interval(0.2, -0.1, 0.5), InTail: interval(0.06, 0.01, 0.11), "": interval(0.5, math.NaN(), math.NaN())} {
-		if got := verdictOf(e, 0.2); got != want {
+		if got := verdictOf(e, 0.2, 1000); got != want {
 			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
 	}
-	if got := verdictOf(interval(0, 0, 0), 0.99); got != TailUnclear {
+	if got := verdictOf(interval(0, 0, 0), 0.99, 1000); got != TailUnclear {
 		t.Errorf("where all meet one anyway: %q", got)
+	}
+	// A slow request in each of a few trials, and luck.
+	if got := verdictOf(interval(0.6, 0.5, 0.7), 0.4, 3); got != TailUnclear {
+		t.Errorf("all of three: %q", got)
+	}
+	if got := verdictOf(interval(-0.02, -0.03, -0.01), 0.02, 18); got != TailUnclear {
+		t.Errorf("none of 18: %q", got)
+	}
+	if got := verdictOf(interval(0, 0, 0), 0, 2); got != NotInTail {
+		t.Errorf("without collections: %q", got)
 	}
 }
 

@@ -76,8 +76,8 @@ var levers = map[string][]lever{
 		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", part: true},
 		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", of: "cpu-sec/req", part: true},
 		{class: ClassFaults, metric: "minflt/req", of: "cpu-sec/req", scale: faultCost},
-		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", far: 1},
-		{class: ClassAllocation, metric: "allocs/req", profile: "allocs", far: 1},
+		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", of: "cpu-sec/req", scale: byteCost, far: 1},
+		{class: ClassAllocation, metric: "allocs/req", profile: "allocs", of: "cpu-sec/req", scale: allocCost, far: 1},
 	},
 	"p50-sec": latencyLevers(false),
 	"p99-sec": latencyLevers(false),
@@ -90,8 +90,9 @@ var levers = map[string][]lever{
 	},
 }
 
-// latencyLevers are those of response times. CPU time has no unit in common with
-// them: where requests queue for the CPUs, each waits for what the others take.
+// latencyLevers are those of response times. Where requests queue for the CPUs,
+// each waits for what the others take, so that CPU time has no unit in common
+// with them; where they do not, it is at most a part of the mean (see rests).
 func latencyLevers(inverse bool) []lever {
 	return []lever{
 		{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", of: "mean-sec", inverse: inverse},
@@ -99,19 +100,29 @@ func latencyLevers(inverse bool) []lever {
 		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", inverse: inverse},
 		{class: ClassGC, metric: "gc-wall-frac", inverse: inverse, far: 1},
 		{class: ClassFaults, metric: "minflt/req", of: "cpu-sec/req", scale: faultCost, inverse: inverse},
-		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", inverse: inverse, far: 1},
+		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", of: "cpu-sec/req", scale: byteCost, inverse: inverse, far: 1},
 		{class: ClassScheduling, metric: "sched-p99-sec", of: "mean-sec", inverse: inverse, far: 2},
 	}
 }
 
-// faultCost is roughly what a page fault takes in seconds, the clearing of the
-// page included; it only decides whether faults can be a cause.
-const faultCost = 1e-6
+// Rough costs in seconds, which only decide whether something can be a cause at
+// all: of a page fault, the clearing of the page included, and of a byte and an
+// object allocated, at the most, their collection included.
+const (
+	faultCost = 1e-6
+	byteCost  = 5e-9
+	allocCost = 5e-7
+)
 
 const (
 	mostCauses = 3
 	mostPlaces = 3
 	leastShare = 0.05 // of a change; less is no cause
+	mostShare  = 2    // of a change that is told; more says that the one is no part of the other, such as a heap that is not resident
+
+	// Of a service that uses less, requests do not queue for CPUs.
+	leastCPUs = 0.25
+	leastUse  = 0.5 // of what the other setting uses
 )
 
 // Places returns the functions that changed from the baseline to a setting in a
@@ -159,7 +170,7 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		if weight < leastShare {
 			continue
 		}
-		if l.part {
+		if l.part && weight <= mostShare {
 			c.Share = weight
 		}
 		c.weight = min(weight, 1) - l.far
@@ -183,6 +194,9 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 		}
 		return sum / moved.Diff
 	}
+	if m.Name != "cpu-sec/req" && (l.of == "cpu-sec/req" || l.metric == "cpu-sec/req") && s.rests() {
+		l.of = "mean-sec"
+	}
 	if l.of == "" {
 		if math.IsNaN(v.Ratio) || math.IsNaN(moved.Ratio) { // from or to nothing
 			return 1
@@ -205,6 +219,23 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 		return math.Abs(part) / max(math.Abs(whole.Diff), step*math.Abs(t.Settings[0].Values[l.of].Center))
 	}
 	return part / whole.Diff
+}
+
+// rests reports whether the slower of setting and baseline leaves CPUs unused
+// that the other uses, or hardly uses any: then its requests do not queue for
+// them, and what a request takes of a CPU delays no other. In a service that
+// sleeps each request costs more CPU time, too, as CPUs go idle and are woken.
+func (s *Setting) rests() bool {
+	cpu, rate := s.Versus["cpu-sec/req"], s.Versus["req/s"]
+	slower := s.Values["cpu-sec/req"].Center * s.Values["req/s"].Center // CPUs in use
+	faster := slower / (cpu.Ratio * rate.Ratio)
+	switch mean := s.Versus["mean-sec"].Diff; {
+	case !(slower > 0 && faster > 0) || mean == 0: // not measured
+		return false
+	case mean < 0:
+		slower, faster = faster, slower
+	}
+	return slower < leastCPUs || slower < leastUse*faster
 }
 
 // changed reports whether a metric that is no primary one is taken for changed:

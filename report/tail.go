@@ -56,10 +56,15 @@ func (v *view) tail() (section, bool) {
 			return rows[row].text(s)
 		}),
 	}
+	in := false
 	for i := range v.Settings {
 		if t := v.Settings[i].Tail; t != nil {
 			s.notes = append(s.notes, v.tailVerdict(i, t))
+			in = in || t.Verdict == analysis.InTail
 		}
+	}
+	if in {
+		s.notes = append(s.notes, "In the tail: that requests met collections, not that these made them slow; one that allocates much is slow and sets off collections by itself.")
 	}
 	return s, true
 }

@@ -21,7 +21,7 @@ func collected() *analysis.Table {
 		r.Values = append(r.Values, dyno.Value{Metric: "stw-total-sec", Value: 3e-3}, dyno.Value{Metric: "gc-assist-frac", Value: 0.031})
 		block := float64(r.Trial.Block)
 		t := &analysis.Tail{
-			Requests: 500, Slow: 5, Met: 0.2, SlowMet: 0.8 + block/100, SlowChance: 0.25, P99: 10e-3, P99Clear: 8e-3, P99Chance: 9.9e-3,
+			Requests: 1500, Slow: 15, Met: 0.2, SlowMet: 0.8 + block/100, SlowChance: 0.25, P99: 10e-3, P99Clear: 8e-3, P99Chance: 9.9e-3,
 			Stopped: 0.001, StopMet: 0.004,
 		}
 		switch r.Trial.Setting[0].Value {
@@ -30,7 +30,7 @@ func collected() *analysis.Table {
 		case "50":
 			t.SlowMet, t.P99Clear = 0.22+block/100, math.NaN()
 		case "150":
-			*t = analysis.Tail{Requests: 500, Slow: 5, P99: 7e-3, P99Clear: 7e-3, P99Chance: 7e-3}
+			*t = analysis.Tail{Requests: 1500, Slow: 15, P99: 7e-3, P99Clear: 7e-3, P99Chance: 7e-3}
 		case "200":
 			t = nil
 		}
@@ -43,7 +43,7 @@ func collected() *analysis.Table {
 func oneCollected() *analysis.Table {
 	load := []effects{{nil, 1, 1, 1}}
 	return analysis.Tabulate(synthetic(1, load), analysis.Options{Tails: map[int]*analysis.Tail{
-		1: {Requests: 500, Slow: 5, Met: 0.2, SlowMet: 0.8, SlowChance: 0.25, P99: 10e-3, P99Clear: 8e-3, P99Chance: 9.9e-3},
+		1: {Requests: 1500, Slow: 15, Met: 0.2, SlowMet: 0.8, SlowChance: 0.25, P99: 10e-3, P99Clear: 8e-3, P99Chance: 9.9e-3},
 	}})
 }
 

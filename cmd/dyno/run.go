@@ -202,7 +202,11 @@ func printPlan(w io.Writer, e *dyno.Experiment) error {
 		return err
 	}
 	trials := e.Trials()
-	fmt.Fprintf(w, "%s\n# %d trials in this order:\n", text, len(trials))
+	order := fmt.Sprintf("%d trials in this order", len(trials))
+	if len(trials) == 1 {
+		order = "1 trial"
+	}
+	fmt.Fprintf(w, "%s\n# %s:\n", text, order)
 	for _, t := range trials {
 		purpose := ""
 		if t.For != "" {

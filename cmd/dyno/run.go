@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -207,12 +208,16 @@ func printPlan(w io.Writer, e *dyno.Experiment) error {
 		order = "1 trial"
 	}
 	fmt.Fprintf(w, "%s\n# %s:\n", text, order)
+	widest := 0
+	for _, t := range trials {
+		widest = max(widest, utf8.RuneCountInString(t.Setting.String()))
+	}
 	for _, t := range trials {
 		purpose := ""
 		if t.For != "" {
 			purpose = "for " + t.For
 		}
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("# %4d  block %-3d %s  %s", t.N, t.Block, t.Setting, purpose), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("# %4d  block %-3d %-*s  %s", t.N, t.Block, widest, t.Setting.String(), purpose), " "))
 	}
 	return nil
 }

@@ -114,7 +114,18 @@ quoted, flags with spaces too: --vary 'build="-tags=a,b",-pgo=off'.`,
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	warnRepeats(cmd.ErrOrStderr(), e)
 	noteDirty(cmd, e)
-	return measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) })
+	if err := measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) }); err != nil {
+		return err
+	}
+	next := "report " + o.dir
+	if len(e.Profile) > 0 {
+		next = "profile " + o.dir
+		if levels := e.Levels(); len(levels) > 1 {
+			next += " --base '" + levels[0].String() + "'"
+		}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s (consider: %s %s)\n", o.dir, self(), next)
+	return nil
 }
 
 // noteDirty says that changes in the working tree are in no revision, where

@@ -108,7 +108,7 @@ func (e *Experiment) checkSlice() *PlanError {
 		return planErrorf("slices are of one process: they have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)",
 			strings.Join(liveFactors, ", ")).of("slice")
 	case !e.Subject.Source() || bool(e.Subject.NoInject):
-		return planErrorf("slices need the injected probe, and %s has none (consider: a subject that is built from source)", &e.Subject).of("slice")
+		return planErrorf("slices need the injected probe, and %s has none (consider: %s)", &e.Subject, e.Subject.injectCure()).of("slice")
 	case len(e.Profile) > 0 || e.Trace > 0:
 		return planErrorf("slices have no profile and no trace, which are trials of their own (consider: a run without slice)").of("slice")
 	case l.Command != "":

@@ -183,7 +183,7 @@ func (e *Experiment) checkLook() *PlanError {
 		}
 	}
 	reachable := e.Probes.Pprof != "" || e.Subject.Source() && !bool(e.Subject.NoInject)
-	const cure = "consider: probes.pprof: /debug/pprof, if the service has it, or a subject that is built from source"
+	cure := "consider: probes.pprof: /debug/pprof, if the service has it, or " + e.Subject.injectCure()
 	switch {
 	case e.ProfileRepeats < 0:
 		return planErrorf("profile_repeat is %d (want at least 1)", e.ProfileRepeats).of("profile_repeat")

@@ -140,10 +140,14 @@ func cpuShares(all []analysis.CPUShare, name func(setting string) string) sectio
 		rows[last].cells = append(rows[last].cells, classCells(s.GC, sc)...)
 	}
 	g.rows = rows
+	note := "Idle mark is work of CPUs that had nothing else to do. Runtime: maps, copying, channels, locks; libraries: what is neither the subject's own nor the runtime's, system calls too."
+	if slices.ContainsFunc(all, func(s analysis.CPUShare) bool { return s.Trials > 1 }) {
+		note = "± is half of the 95 % interval over the trials, in points. " + note
+	}
 	return section{
 		title: "What CPU time is spent on, by the stacks of the CPU profiles",
 		grids: []grid{g},
-		notes: []string{"± is half of the 95 % interval over the trials, in points. Idle mark is work of CPUs that had nothing else to do. Runtime: maps, copying, channels, locks; libraries: what is neither the subject's own nor the runtime's, system calls too."},
+		notes: []string{note},
 	}
 }
 

@@ -36,11 +36,16 @@ func (v *view) why() (section, bool) {
 			}
 			for _, c := range w.Causes {
 				shares = shares || !math.IsNaN(c.Share)
-				if placed[c.Metric] {
+				self := c.Metric == w.Metric // its places are the cause
+				if placed[c.Metric] && !self {
 					c.Places = nil
 				}
 				placed[c.Metric] = placed[c.Metric] || len(c.Places) > 0
-				g.rows = append(g.rows, cause(c)...)
+				rows := cause(c)
+				if self {
+					rows[0].cells[0], rows[0].cells[1], rows[0].cells[2] = cell{text: "  by function"}, cell{}, cell{}
+				}
+				g.rows = append(g.rows, rows...)
 			}
 		}
 	}
@@ -49,7 +54,7 @@ func (v *view) why() (section, bool) {
 	}
 	var notes []string
 	if shares {
-		notes = append(notes, "Of the change: what a cause that is itself a part of the figure accounts for; above 100% where something else went the other way.")
+		notes = append(notes, "Of the change: what a cause that is itself a part of the figure accounts for; above 100% where something else went the other way. Causes can overlap: a function may be a part of the collector.")
 	}
 	if none {
 		notes = append(notes, "No cause found: nothing that dyno measured and that moves the figure was surely different (consider: --profile cpu,allocs,mutex, or --trace 3s).")

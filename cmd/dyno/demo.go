@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,8 +51,8 @@ example's source and plans, in source/, and a run directory for each plan.`,
 }
 
 func demo(cmd *cobra.Command, name string, o *outFlags) error {
-	if _, err := examples.Plan(name); err != nil {
-		return usagef("%v", err)
+	if !slices.Contains(examples.Names(), name) {
+		return usagef("unknown example %q (want %s)", name, strings.Join(examples.Names(), ", "))
 	}
 	folder, err := demoFolder(o.dir, name)
 	if err != nil {
@@ -85,7 +86,8 @@ func demo(cmd *cobra.Command, name string, o *outFlags) error {
 	}
 	first := filepath.Join(folder, strings.TrimSuffix(filepath.Base(plans[0]), ".yaml"))
 	fmt.Fprintf(cmd.ErrOrStderr(), `
-All of it is in %[1]s: a run directory for each plan, with results.jsonl, summary.json and one directory a trial.
+All of it is in %[1]s: a run directory for each plan, with results.jsonl,
+summary.json and one directory a trial.
 Next:
   the same tables for a pull request:
     %[3]s report %[2]s --format markdown

@@ -58,7 +58,7 @@ Without a file, or with -, it reads standard input.
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.Int64Var(&o.requests, "requests", 0, "requests `n` that were answered meanwhile, for requests per collection")
+	fs.Int64Var(&o.requests, "requests", 0, "`number` of requests that were answered meanwhile, for requests per collection")
 	fs.BoolVar(&o.explain, "explain", false, "break one line into its parts: the last, or --line, or the one that is given")
 	fs.IntVar(&o.line, "line", 0, "explain collection `n`")
 	fs.BoolVar(&o.compare, "compare", false, "show two logs side by side")

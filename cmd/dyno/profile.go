@@ -88,7 +88,13 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, note := range run.dir.Notes() {
+	notes := run.dir.Notes()
+	if verb != "summary" || o.base != "" { // else it tells them itself
+		for _, note := range run.notes {
+			notes = append(notes, "left out: "+note)
+		}
+	}
+	for _, note := range notes {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
 	if o.one = o.setting != ""; o.one {
@@ -251,10 +257,14 @@ func (o *profileFlags) stacks(cmd *cobra.Command, run *profiled, verb string, ma
 		return err
 	}
 	w := cmd.OutOrStdout()
-	if !o.json && o.format != "json" && !o.folded {
-		fmt.Fprintf(w, "%s of %s, mean of %d trials\n\n", kind, label(setting), p.Trials(setting))
-	}
 	asJSON := o.json || o.format == "json"
+	title := func() {
+		of := fmt.Sprintf("mean of %d trials", p.Trials(setting))
+		if p.Trials(setting) == 1 {
+			of = "1 trial"
+		}
+		fmt.Fprintf(w, "%s of %s, %s\n\n", kind, label(setting), of)
+	}
 	none := fmt.Errorf("no function in the %s profiles of %s matches %v", kind, label(setting), match)
 	switch verb {
 	case "list":
@@ -265,6 +275,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, run *profiled, verb string, ma
 		if asJSON {
 			return report.ProfileJSON(w, ls)
 		}
+		title()
 		sources, missing := run.sources(ls)
 		for _, note := range missing {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
@@ -278,6 +289,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, run *profiled, verb string, ma
 		if asJSON {
 			return report.ProfileJSON(w, ps)
 		}
+		title()
 		return report.ProfilePeek(w, ps, p.Metric)
 	}
 	tree := p.Flame(setting)
@@ -287,5 +299,6 @@ func (o *profileFlags) stacks(cmd *cobra.Command, run *profiled, verb string, ma
 	case o.folded:
 		return report.ProfileFolded(w, tree, p.Metric)
 	}
+	title()
 	return report.ProfileFlame(w, tree, p.Metric)
 }

@@ -29,7 +29,7 @@ type profiled struct {
 // readProfiles reads the profiles of a run. It is an error if there is none.
 func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiled, error) {
 	run := &profiled{dir: dir, of: map[string][]analysis.Profiled{}, files: map[string]map[string][]string{}}
-	place := map[string]int{}
+	place, lost := map[string]int{}, map[string][]string{}
 	for i, s := range dir.Run.Plan.Levels() {
 		place[s.String()] = i
 	}
@@ -41,7 +41,10 @@ func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiled, error) {
 			continue
 		}
 		for _, kind := range dyno.ProfileNames {
-			if err := run.add(r, kind); err != nil {
+			switch err := run.add(r, kind); {
+			case errors.Is(err, fs.ErrNotExist):
+				lost[kind] = append(lost[kind], err.Error())
+			case err != nil:
 				run.notes = append(run.notes, err.Error())
 			}
 		}
@@ -49,6 +52,7 @@ func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiled, error) {
 	for _, kind := range dyno.ProfileNames {
 		if len(run.of[kind]) > 0 {
 			run.kinds = append(run.kinds, kind)
+			run.notes = append(run.notes, lost[kind]...)
 		}
 	}
 	if len(run.kinds) == 0 {
@@ -64,9 +68,6 @@ func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiled, error) {
 func (p *profiled) add(r *dyno.Result, kind string) error {
 	file := p.dir.TrialFile(r.Trial.N, kind+".pb.gz")
 	f, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -163,8 +164,8 @@ func (p *profiled) pprof() []string {
 }
 
 // sources reads the source files of listings, as far as they are on this
-// machine, and says which are not.
-func (p *profiled) sources(ls []analysis.Listing) (text map[string][]string, missing []string) {
+// machine, and says which are not, or are newer than the run.
+func (p *profiled) sources(ls []analysis.Listing) (text map[string][]string, doubts []string) {
 	text = map[string][]string{}
 	for _, l := range ls {
 		if text[l.File] != nil || l.File == "" {
@@ -175,6 +176,9 @@ func (p *profiled) sources(ls []analysis.Listing) (text map[string][]string, mis
 		for _, file := range p.candidates(l.Function) {
 			if data, err = os.ReadFile(file); err == nil {
 				text[l.File] = strings.Split(string(data), "\n")
+				if info, err := os.Stat(file); err == nil && file == l.File && info.ModTime().After(p.dir.Run.Started) {
+					doubts = append(doubts, fmt.Sprintf("%s was changed after the run began: its lines may not be those that were measured", file))
+				}
 				break
 			}
 		}
@@ -185,11 +189,11 @@ func (p *profiled) sources(ls []analysis.Listing) (text map[string][]string, mis
 		if !filepath.IsAbs(l.File) {
 			why = "the subject was built with -trimpath, so that its profile does not say where it is"
 		}
-		if note := fmt.Sprintf("no source of %s: %s", l.File, why); !slices.Contains(missing, note) {
-			missing = append(missing, note)
+		if note := fmt.Sprintf("no source of %s: %s", l.File, why); !slices.Contains(doubts, note) {
+			doubts = append(doubts, note)
 		}
 	}
-	return text, missing
+	return text, doubts
 }
 
 // candidates are where a function's source may be: where the profile says and,

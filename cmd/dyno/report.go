@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -83,6 +84,9 @@ change, and the report says so. One run that varies what differs is the better e
 			if o.format == "hgrm" && !o.json {
 				return usagef("--format hgrm shows one run (consider: dyno report DIR --format hgrm for each; the plotter takes several files)")
 			}
+			if sameFile(args[0], args[1]) {
+				return usagef("%s and %s are one run (consider: dyno compare %[1]s, for its settings)", args[0], args[1])
+			}
 			tables, err := compareRuns(args[0], args[1])
 			if err != nil {
 				return err
@@ -98,6 +102,15 @@ change, and the report says so. One run that varies what differs is the better e
 	}
 	o.formatFlags(cmd.Flags())
 	return cmd
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // compareRuns makes one table for each setting that both runs have, with the

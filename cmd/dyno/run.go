@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -119,7 +120,18 @@ func planned(cmd *cobra.Command, p *planFlags, args []string, overhead bool) (*d
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	warnRepeats(cmd.ErrOrStderr(), e)
 	noteDirty(cmd, e)
-	return measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) })
+	if err := measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) }); err != nil {
+		return err
+	}
+	next := "report " + o.dir
+	if len(e.Profile) > 0 {
+		next = "profile " + o.dir
+		if levels := e.Levels(); len(levels) > 1 {
+			next += " --base '" + levels[0].String() + "'"
+		}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s (consider: %s %s)\n", o.dir, self(), next)
+	return nil
 }
 
 // noteDirty says that changes in the working tree are in no revision, where
@@ -208,13 +220,21 @@ func printPlan(w io.Writer, e *dyno.Experiment) error {
 		return err
 	}
 	trials := e.Trials()
-	fmt.Fprintf(w, "%s\n# %d trials in this order:\n", text, len(trials))
+	order := fmt.Sprintf("%d trials in this order", len(trials))
+	if len(trials) == 1 {
+		order = "1 trial"
+	}
+	fmt.Fprintf(w, "%s\n# %s:\n", text, order)
+	widest := 0
+	for _, t := range trials {
+		widest = max(widest, utf8.RuneCountInString(t.Setting.String()))
+	}
 	for _, t := range trials {
 		purpose := ""
 		if t.For != "" {
 			purpose = "for " + t.For
 		}
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("# %4d  block %-3d %s  %s", t.N, t.Block, t.Setting, purpose), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("# %4d  block %-3d %-*s  %s", t.N, t.Block, widest, t.Setting.String(), purpose), " "))
 	}
 	return nil
 }

@@ -218,7 +218,12 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 		}
 		return math.Abs(part) / max(math.Abs(whole.Diff), step*math.Abs(t.Settings[0].Values[l.of].Center))
 	}
-	return part / whole.Diff
+	weight := part / whole.Diff
+	if l.of == "cpu-sec/req" && m.Name != l.of && !math.IsNaN(whole.Ratio) && !math.IsNaN(moved.Ratio) {
+		// A part of CPU time moves response times no more than CPU time does.
+		weight *= min(1, math.Abs(math.Log(whole.Ratio)/math.Log(moved.Ratio)))
+	}
+	return weight
 }
 
 // rests reports whether the slower of setting and baseline leaves CPUs unused

@@ -36,7 +36,7 @@ const headMore = "more blocks"
 // legend explains the words of a comparison.
 func (v *view) legend(sections []section) []string {
 	notes := []string{
-		fmt.Sprintf("Changes are within blocks. Same: surely within ±%s; unclear: the trials cannot tell.", dyno.Fraction(v.Negligible)),
+		fmt.Sprintf("Changes are within blocks, so that they need not be the quotient of the medians. Same: surely within ±%s; unclear: the trials cannot tell.", dyno.Fraction(v.Negligible)),
 		fmt.Sprintf("Verdicts rest on p, adjusted for all comparisons of primary metrics together (limit %v) and of the others (%v); intervals are not adjusted.",
 			analysis.PrimaryAlpha, analysis.OtherAlpha),
 	}
@@ -123,14 +123,17 @@ func (v *view) verdict(i int, metric string, sc scale) []cell {
 	}
 	m := markOf(x.Verdict)
 	return []cell{
-		{delta(x, sc), m}, {text: interval(x.Lo, x.Hi)}, {text: pvalue(x.P)},
+		{v.delta(i, metric, sc), m}, {text: interval(x.Lo, x.Hi)}, {text: pvalue(x.P)},
 		{word(x), m}, {text: more},
 	}
 }
 
 // delta is a change in per cent or, where a zero allows none, in the metric's
-// own unit.
-func delta(x analysis.Versus, sc scale) string {
+// own unit. Of medians of which one is zero it says that: the mean difference
+// within blocks may be larger than the other.
+func (v *view) delta(i int, metric string, sc scale) string {
+	x := v.Settings[i].Versus[metric]
+	base, now := v.Settings[0].Values[metric].Center, v.Settings[i].Values[metric].Center
 	switch {
 	case !math.IsNaN(x.Ratio):
 		return change(x.Ratio)
@@ -138,6 +141,10 @@ func delta(x analysis.Versus, sc scale) string {
 		return ""
 	case x.Diff == 0:
 		return "0"
+	case now == 0 && base != 0:
+		return "to 0"
+	case base == 0 && now != 0:
+		return "from 0"
 	case sc.unit == "":
 		sc.decimals = max(sc.decimals, 1)
 	}
@@ -248,7 +255,7 @@ func (v *view) others() (section, bool) {
 					cs = append(cs, v.center(i, m.Name, sc)) // not compared, or not there
 					continue
 				}
-				cs = append(cs, cell{fmt.Sprintf("%*s %-*s", width, delta(x, sc), words, word(x)), markOf(x.Verdict)})
+				cs = append(cs, cell{fmt.Sprintf("%*s %-*s", width, v.delta(i, m.Name, sc), words, word(x)), markOf(x.Verdict)})
 			}
 			g.rows = append(g.rows, row{cells: cs})
 		}

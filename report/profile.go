@@ -33,7 +33,7 @@ func ProfileText(w io.Writer, p *Profile, o Options) error {
 	for _, line := range p.About {
 		b.WriteString(fold(line, "", "  ", o.width()))
 	}
-	for i, s := range p.sections(nameWidth) {
+	for i, s := range p.sections(nameWidth, o.width()) {
 		if i > 0 || len(p.About) > 0 {
 			b.WriteByte('\n')
 		}
@@ -59,7 +59,7 @@ func ProfileMarkdown(w io.Writer, p *Profile) error {
 	for _, line := range p.About {
 		b.WriteString(escapeMarkdown(line) + "\n")
 	}
-	for _, s := range p.sections(math.MaxInt) {
+	for _, s := range p.sections(math.MaxInt, math.MaxInt) {
 		b.WriteString("\n**" + escapeMarkdown(s.title) + "**\n")
 		for _, g := range s.grids {
 			b.WriteByte('\n')
@@ -92,10 +92,13 @@ func ProfileJSON(w io.Writer, v any) error {
 }
 
 // sections are the tables; names are at most so long.
-func (p *Profile) sections(names int) []section {
+func (p *Profile) sections(names, width int) []section {
 	var out []section
 	if len(p.Shares) > 0 {
-		out = append(out, cpuShares(p.Shares, label))
+		name, keys := shortNames(p.Shares, width)
+		s := cpuShares(p.Shares, name, width)
+		s.notes = append(keys, s.notes...)
+		out = append(out, s)
 	}
 	for _, t := range p.Tops {
 		out = append(out, p.top(t, names))
@@ -104,6 +107,21 @@ func (p *Profile) sections(names int) []section {
 		out = append(out, p.diff(d, names))
 	}
 	return out
+}
+
+// shortNames are names for the columns of a table: of settings whose own are too
+// long for the page numbers, and notes of what these are.
+func shortNames(all []analysis.CPUShare, width int) (name func(string) string, keys []string) {
+	long := func(s analysis.CPUShare) bool { return utf8.RuneCountInString(label(s.Setting)) > maxName }
+	if width == math.MaxInt || !slices.ContainsFunc(all, long) {
+		return label, nil
+	}
+	number := map[string]string{}
+	for i, s := range all {
+		number[s.Setting] = fmt.Sprintf("[%d]", i+1)
+		keys = append(keys, number[s.Setting]+" "+label(s.Setting))
+	}
+	return func(s string) string { return number[s] }, keys
 }
 
 // label is a setting's name.
@@ -116,7 +134,7 @@ func label(setting string) string {
 
 // shares is the table of what CPU time is spent on: classes in rows, settings in
 // columns.
-func cpuShares(all []analysis.CPUShare, name func(setting string) string) section {
+func cpuShares(all []analysis.CPUShare, name func(setting string) string, width int) section {
 	greatest := 0.0
 	for _, s := range all {
 		greatest = max(greatest, s.Total.Mean)
@@ -140,8 +158,10 @@ func cpuShares(all []analysis.CPUShare, name func(setting string) string) sectio
 		rows[last].cells = append(rows[last].cells, classCells(s.GC, sc)...)
 	}
 	g.rows = rows
+	g.narrow(width)
 	note := "Idle mark is work of CPUs that had nothing else to do. Runtime: maps, copying, channels, locks; libraries: what is neither the subject's own nor the runtime's, system calls too."
-	if slices.ContainsFunc(all, func(s analysis.CPUShare) bool { return s.Trials > 1 }) {
+	spread := slices.ContainsFunc(g.cols, func(c column) bool { return c.keep == 1 })
+	if spread && slices.ContainsFunc(all, func(s analysis.CPUShare) bool { return s.Trials > 1 }) {
 		note = "± is half of the 95 % interval over the trials, in points. " + note
 	}
 	return section{

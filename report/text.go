@@ -141,9 +141,7 @@ func (v *view) sections() []section {
 		out = append(out, s)
 	}
 	if len(v.CPU) > 0 {
-		s := cpuShares(v.CPU, v.named)
-		s.grids[0].narrow(v.width)
-		out = append(out, s)
+		out = append(out, cpuShares(v.CPU, v.named, v.width))
 	}
 	if s, ok := v.tail(); ok {
 		out = append(out, s)

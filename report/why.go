@@ -28,7 +28,7 @@ func (v *view) why() (section, bool) {
 			g.rows = append(g.rows, row{cells: []cell{
 				{text: v.name(i) + ": " + label},
 				{text: sc.format(v.Settings[0].Values[w.Metric].Center) + " → " + sc.with(s.Values[w.Metric].Center)},
-				{delta(x, sc), markOf(x.Verdict)}, {},
+				{v.delta(i, w.Metric, sc), markOf(x.Verdict)}, {},
 			}})
 			if len(w.Causes) == 0 {
 				none = true
@@ -57,7 +57,7 @@ func (v *view) why() (section, bool) {
 		notes = append(notes, "Of the change: what a cause that is itself a part of the figure accounts for; above 100% where something else went the other way. Causes can overlap: a function may be a part of the collector.")
 	}
 	if none {
-		notes = append(notes, "No cause found: nothing that dyno measured and that moves the figure was surely different (consider: --profile cpu,allocs,mutex, or --trace 3s).")
+		notes = append(notes, noCause(v.Profiled))
 	}
 	return section{title: "Why (what was measured to change with it)", grids: []grid{g}, notes: notes}, true
 }
@@ -100,4 +100,12 @@ func middle(name string, most int) string {
 	}
 	head := most / 3
 	return string(r[:head]) + "…" + string(r[len(r)-(most-head-1):])
+}
+
+func noCause(profiled bool) string {
+	note := "No cause found: nothing that dyno measured and that moves the figure was surely different"
+	if profiled {
+		return note + "."
+	}
+	return note + " (consider: --profile cpu,allocs,mutex, or --trace 3s)."
 }

@@ -43,6 +43,7 @@ func (d *Dir) Add(r *dyno.Result) error {
 		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno run --resume %s)", r.Trial.N, err, d.Path)
 	}
 	d.done[r.Trial.N] = r
+	r.Series = nil // they are in their file, and of many trials too many for the memory
 	return nil
 }
 

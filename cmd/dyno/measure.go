@@ -187,7 +187,7 @@ func finish(cmd *cobra.Command, dir *store.Dir, o *outFlags, err error) error {
 	if errors.Is(err, errInterrupted) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial; go on with dyno run --resume %s\n", dir.Path)
 	}
-	return errors.Join(err, o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
+	return errors.Join(err, o.printResults(cmd, dir.Run.Plan, table, results), nothing(table), missed(dir.Run.Plan, results))
 }
 
 // conduct runs the trials, showing progress.
@@ -272,6 +272,29 @@ func baselineFirst(e *dyno.Experiment, results []*dyno.Result) []*dyno.Result {
 
 // errNothing: no data is a failure, never a pass.
 var errNothing = errors.New("no trial finished")
+
+// missed is an error if the plan wants profiles or traces, all the trials for
+// them were run, and none brought one.
+func missed(e *dyno.Experiment, results []*dyno.Result) error {
+	for _, want := range []struct {
+		purpose string
+		wanted  bool
+	}{{dyno.ForProfile, len(e.Profile) > 0}, {dyno.ForTrace, e.Trace > 0}} {
+		ran, taken := 0, 0
+		for _, r := range results {
+			if r.Trial.For == want.purpose {
+				ran++
+				if r.Err == "" {
+					taken++
+				}
+			}
+		}
+		if want.wanted && ran > 0 && taken == 0 {
+			return fmt.Errorf("no %s was taken: all trials for it failed", want.purpose)
+		}
+	}
+	return nil
+}
 
 func nothing(t *analysis.Table) error {
 	if t.Trials > 0 {

@@ -236,6 +236,9 @@ func taken(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) map[st
 
 // tell adds to a table what profiles tell against those of the setting base.
 func tell(opt *analysis.Options, of map[string][]analysis.Profiled, base string) {
+	if len(of) == 0 {
+		return
+	}
 	all := map[string]*analysis.Profiles{}
 	for kind, taken := range of {
 		p, err := analysis.NewProfiles(kind, taken, nil)
@@ -253,7 +256,14 @@ func tell(opt *analysis.Options, of map[string][]analysis.Profiled, base string)
 		if p == nil {
 			return nil
 		}
-		for _, c := range p.Difference(base, s.String(), analysis.ByOwn, 0).Changed() {
+		changed := p.Difference(base, s.String(), analysis.ByOwn, 0).Changed()
+		// What the runtime does by itself is a cause of its own, such as
+		// collections; it is named where nothing else is.
+		runtime := func(c analysis.FunctionChange) bool { return c.Package == "runtime" }
+		if slices.ContainsFunc(changed, func(c analysis.FunctionChange) bool { return !runtime(c) }) {
+			changed = slices.DeleteFunc(changed, runtime)
+		}
+		for _, c := range changed {
 			places = append(places, analysis.Place{
 				Func: c.Name, File: c.Line.File, Line: c.Line.Line, Change: c.Own.Diff, Lo: c.Own.Lo, Hi: c.Own.Hi, Share: c.Share,
 			})

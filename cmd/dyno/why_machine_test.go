@@ -13,15 +13,15 @@ import (
 // Each of three planted regressions is explained: by the class of its cause, and
 // by the function that it was planted in.
 func TestMachineWhy(t *testing.T) {
-	for _, c := range []struct{ plant, class, metric, function string }{
-		{"allocation", "allocation", "cpu-sec/req", "label"},
-		{"mutex", "lock contention", "req/s", "count"},
-		{"json", "CPU time", "cpu-sec/req", "pretty"},
+	for _, c := range []struct{ plant, class, metric, function, requests string }{
+		{"allocation", "allocation", "cpu-sec/req", "label", "8000"},
+		{"mutex", "lock contention", "req/s", "count", "2000"},
+		{"json", "CPU time", "cpu-sec/req", "pretty", "6000"},
 	} {
 		t.Run(c.plant, func(t *testing.T) {
 			cmd := exec.Command("dyno", "run", "--json", "../../examples/testdata/planted", "--out", filepath.Join(t.TempDir(), "run"),
-				"--vary", "arg.plant=none,"+c.plant, "--path", "/items?page={{random 0 9}}", "-c", "4", "-n", "6000", "-w", "200ms", "--repeat", "8",
-				"--profile", "cpu,allocs,mutex", "--profile-repeat", "4", "--", "-addr", "{{.Addr}}", "-plant", "{{.arg.plant}}")
+				"--vary", "arg.plant=none,"+c.plant, "--path", "/items?page={{random 0 9}}", "-c", "4", "-n", c.requests, "-w", "200ms", "--repeat", "8",
+				"--profile", "cpu,allocs,mutex", "--profile-repeat", "8", "--", "-addr", "{{.Addr}}", "-plant", "{{.arg.plant}}")
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()

@@ -197,7 +197,7 @@ func (p *profiled) sources(ls []analysis.Listing) (text map[string][]string, dou
 }
 
 // candidates are where a function's source may be: where the profile says and,
-// of package main, in the source that a demo left in the run directory or, of a
+// of package main, in the source that a demo left beside the run directory or, of a
 // path that -trimpath left, in the subject's package.
 func (p *profiled) candidates(fn *analysis.Function) (files []string) {
 	if filepath.IsAbs(fn.File) {
@@ -206,7 +206,7 @@ func (p *profiled) candidates(fn *analysis.Function) (files []string) {
 	if fn.Package != "main" {
 		return files
 	}
-	files = append(files, filepath.Join(p.dir.Path, "source", filepath.Base(fn.File)))
+	files = append(files, filepath.Join(p.dir.Path, "..", "source", filepath.Base(fn.File)))
 	if dir := p.dir.Run.Plan.Subject.Package; dir != "" && !filepath.IsAbs(fn.File) {
 		files = append(files, filepath.Join(dir, filepath.Base(fn.File)))
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,15 +42,6 @@ func Names() []string {
 		names = append(names, e.Name())
 	}
 	return names
-}
-
-// Plan returns the dyno.yaml of the example called name. An example that does
-// not exist is an error as of Extract.
-func Plan(name string) ([]byte, error) {
-	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("example %q: %w (have: %s)", name, fs.ErrNotExist, strings.Join(Names(), ", "))
-	}
-	return sources.ReadFile(path.Join(name, "dyno.yaml"))
 }
 
 // Extract writes the example called name into dir, which is made if need be,

@@ -100,8 +100,7 @@ type match struct {
 	numAt  int // that piece
 }
 
-func follow(at int, p []byte, number func([]byte)) match  { return grammar.follow(at, p, number) }
-func step(at int, p []byte) (size, here int, partly bool) { return grammar.step(at, p) }
+func follow(at int, p []byte, number func([]byte)) match { return grammar.follow(at, p, number) }
 
 // follow matches p from a piece of the grammar on. It calls number, unless it
 // is nil, with each number.

@@ -47,7 +47,7 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 // would show the phase of a heap that grows and falls several times a second,
 // and a window of one second by its ends. Each reading wakes dyno where subject
 // and generator may want both CPUs: at 20 ms the probes were seen to take 1.3 %
-// of the throughput, although no more than 0.1 % of the CPU time (doc/method.md).
+// of the throughput of a service that fills the CPUs (doc/method.md).
 const rssEvery = 50 * time.Millisecond
 
 // RSS returns the resident memory of a process in bytes, as the rss-B series

@@ -49,7 +49,7 @@ func packets(t testing.TB, line string) []string {
 	var ps []string
 	at := 0
 	for rest := []byte(line); len(rest) > 0; {
-		size, here, _ := step(at, rest)
+		size, here, _ := grammar.step(at, rest)
 		if size == 0 {
 			t.Fatalf("%q is not of the grammar at %q", line, rest)
 		}

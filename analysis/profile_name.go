@@ -49,15 +49,15 @@ func parseSymbol(full string) symbol {
 	sym := symbol{pkg: strings.ReplaceAll(s[:cut+dot], "%2e", ".")}
 	var parts []string
 	closure := -1 // the last mark's place in parts
-	for i, part := range elements(strings.TrimSuffix(s[cut+dot+1:], "-fm")) {
+	for _, part := range elements(strings.TrimSuffix(s[cut+dot+1:], "-fm")) {
 		part = rangeMark.ReplaceAllString(part, "")
 		switch {
 		case wrapperMark.MatchString(part):
 			continue
-		case part == "" && i == 1 && parts[0] == "glob": // glob..func1, up to Go 1.20
+		case part == "" && len(parts) == 1 && parts[0] == "glob": // glob..func1, up to Go 1.20
 			parts[0] = "init"
 			continue
-		case i == 1 && parts[0] == "init" && !strings.HasPrefix(part, "func") && closureMark.MatchString(part):
+		case len(parts) == 1 && parts[0] == "init" && !strings.HasPrefix(part, "func") && closureMark.MatchString(part):
 			parts[0] += "." + part // init.0 is a function
 			continue
 		case closureMark.MatchString(part) && len(parts) > 0:

@@ -60,6 +60,7 @@ func FuzzParseSymbol(f *testing.F) {
 	f.Add("main.(*T[a.B]).m.func1.2-range1.gowrap1")
 	f.Add("glob..func1")
 	f.Add("a.[.].)")
+	f.Add("a.gowrap1..b")
 	f.Fuzz(func(t *testing.T, s string) {
 		sym := parseSymbol(s)
 		if sym.around != nil && sym.around[len(sym.around)-1] == "" && !strings.Contains(s, "..") && !strings.Contains(s, "-range") {

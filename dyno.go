@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -31,6 +32,7 @@ type Experiment struct {
 	Settings []Setting `json:"settings,omitempty"` // listed instead of crossed; the first is the baseline
 	Repeats  int       `json:"repeat,omitempty"`   // blocks; 0 means DefaultRepeats, of slices DefaultPairs
 	Seed     uint64    `json:"seed,omitempty"`     // orders the trials
+	Limits   Limits    `json:"limits,omitzero"`    // of every trial's subject
 	Load     Load      `json:"load,omitzero"`
 	Probes   Probes    `json:"probes,omitzero"`
 
@@ -39,6 +41,11 @@ type Experiment struct {
 	Profile        []string `json:"profile,omitempty"`        // of ProfileNames: taken over the window of further trials of every setting
 	ProfileRepeats int      `json:"profile_repeat,omitempty"` // blocks of those trials; 0 means Repeats
 	Trace          Duration `json:"trace,omitempty"`          // length of an execution trace, in one more trial of every setting; 0 means none
+
+	// Memory adds one more trial of every setting, in which nothing is forced until
+	// the rest after the load is over: is memory given back? nil means that there
+	// is one if the load has a rest, or a window of LongWindow.
+	Memory *bool `json:"memory,omitempty"`
 
 	Slice Duration `json:"slice,omitempty"` // trials are slices of one launch, each so long; 0 means that each is a launch
 
@@ -58,16 +65,23 @@ const (
 	DefaultEvery        = Duration(time.Second)
 	MostTrace           = Duration(time.Minute) // of an execution trace: some 5 to 30 MB a second
 
+	LeakWindow  = Duration(30 * time.Second) // the least window in which a leak is looked for
+	LongWindow  = Duration(time.Minute)      // the least that is followed by trials ForMemory unasked, and their longest
+	DefaultIdle = Duration(10 * time.Second) // the rest of trials ForMemory where the load says none
+
 	DefaultMaxRequestsKept = 50_000_000
 )
 
 // A Subject says how to obtain and launch the service under test. At most one
-// of Package, Module, Binary and URL is set.
+// of Package, Module, Binary and URL is set, or one of PID and Process; these
+// two may have a URL as well.
 type Subject struct {
 	Package string `json:"package,omitempty"` // directory of a main package, such as ./cmd/server
 	Module  string `json:"module,omitempty"`  // main package and version, such as example.org/cmd/x@v1.2.0
 	Binary  string `json:"binary,omitempty"`  // an executable file
-	URL     string `json:"url,omitempty"`     // a service that runs already: load only
+	URL     string `json:"url,omitempty"`     // a service that runs already: load or watch only
+	PID     int    `json:"pid,omitempty"`     // a process that runs already: watch only
+	Process string `json:"process,omitempty"` // the name of one
 
 	Args         []string          `json:"args,omitempty"` // templates: {{.Addr}} {{.Host}} {{.Port}} {{.arg.NAME}}
 	Env          map[string]string `json:"env,omitempty"`  // added to dyno's own environment; values are templates too
@@ -98,10 +112,13 @@ func (s *Subject) injectCure() string {
 
 // String names the subject as the user did.
 func (s *Subject) String() string {
-	for _, v := range []string{s.Package, s.Module, s.Binary, s.URL} {
+	for _, v := range []string{s.Package, s.Module, s.Binary, s.Process, s.URL} {
 		if v != "" {
 			return v
 		}
+	}
+	if s.PID != 0 {
+		return "process " + strconv.Itoa(s.PID)
 	}
 	return ""
 }
@@ -122,6 +139,7 @@ type Load struct {
 	Seed              uint64    `json:"-"`                             // of all that is random: from the experiment's seed and the block
 	Warmup            Duration  `json:"warmup,omitempty"`              // same load, not measured
 	Idle              Duration  `json:"idle,omitempty"`                // rest after the load, for rss-idle-B
+	Deadline          Duration  `json:"deadline,omitempty"`            // requests that take longer are late, for late-frac; 0 means that none is
 	Timeout           Duration  `json:"timeout,omitempty"`             // of one request, from sent to its last byte; 0 means DefaultTimeout
 	ConnectTimeout    Duration  `json:"connect_timeout,omitempty"`     // part of Timeout; 0 means no limit of its own
 	ReadTimeout       Duration  `json:"read_timeout,omitempty"`        // longest silence of the service; 0 means no limit of its own
@@ -377,7 +395,7 @@ type Probes struct {
 
 // ProbeNames are the probes a plan may ask for. The last two watch only where
 // the plan says what the service publishes.
-var ProbeNames = []string{"proc", "gctrace", "runtime", "expvar", "prometheus"}
+var ProbeNames = []string{"proc", "cgroup", "gctrace", "runtime", "expvar", "prometheus"}
 
 // ProfileNames are the profiles a plan may ask for, as package runtime/pprof
 // calls them.
@@ -387,6 +405,7 @@ var ProfileNames = []string{"cpu", "heap", "allocs", "goroutine", "mutex", "bloc
 const (
 	ForProfile = "profile" // the files of profiles
 	ForTrace   = "trace"   // trace.out
+	ForMemory  = "memory"  // what is resident after a rest, and after FreeOSMemory
 )
 
 // A PlanError is a mistake in what the user wrote. Line and Column count from

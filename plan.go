@@ -69,7 +69,8 @@ func (d *decoder) experiment(e *Experiment) {
 		"profile_repeat": d.count(&e.ProfileRepeats),
 		"trace":          d.positive(&e.Trace),
 		"slice":          d.positive(&e.Slice),
-		"limits":         d.unsupported,
+		"memory":         func(n ast.Node) { b := d.boolean(n); e.Memory = &b },
+		"limits":         func(n ast.Node) { d.limits(n, &e.Limits) },
 		"thresholds":     d.unsupported,
 	})
 }
@@ -97,8 +98,8 @@ func (d *decoder) subject(n ast.Node, s *Subject) {
 		"go":            d.text(&s.Go),
 		"rev":           d.text(&s.Rev),
 		"build":         d.flags(&s.Build),
-		"pid":           d.unsupported,
-		"process":       d.unsupported,
+		"pid":           d.count(&s.PID),
+		"process":       d.text(&s.Process),
 	})
 	s.Dir = d.path(s.Dir)
 	s.Go = strings.TrimPrefix(s.Go, "go")
@@ -143,6 +144,21 @@ func (d *decoder) pathsTo(to *map[string]string) func(ast.Node) {
 	}
 }
 
+func (d *decoder) limits(n ast.Node, l *Limits) {
+	d.mapping(n, fields{
+		"cpu": func(n ast.Node) {
+			v, err := ParseCPUs(d.scalar(n))
+			d.check(n, err)
+			l.CPU = v
+		},
+		"memory": func(n ast.Node) {
+			v, err := ParseSize(d.scalar(n))
+			d.check(n, err)
+			l.Memory = v
+		},
+	})
+}
+
 func (d *decoder) vary(n ast.Node, fs *Factors) {
 	d.pairs(n, func(key, value ast.Node) {
 		f := Factor{Name: d.scalar(key)}
@@ -176,6 +192,7 @@ func (d *decoder) load(n ast.Node, l *Load) {
 		"arrival":           d.text(&l.Arrival),
 		"warmup":            d.duration(&l.Warmup),
 		"idle":              d.duration(&l.Idle),
+		"deadline":          d.positive(&l.Deadline),
 		"timeout":           d.positive(&l.Timeout),
 		"connect_timeout":   d.positive(&l.ConnectTimeout),
 		"read_timeout":      d.positive(&l.ReadTimeout),

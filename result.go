@@ -14,6 +14,7 @@ type Result struct {
 	Series  []Series      // what the probes sampled over the measured window
 
 	Collections []Collection   // that ended in the measured window, in order
+	Memory      []Snapshot     // where the memory was, at stages of the trial in order
 	Latency     *Histogram     // of all requests that succeeded; nil if there was no load
 	Sent        Sent           // what the load sent and received
 	Failures    map[string]int // failed requests by cause
@@ -121,6 +122,7 @@ type resultJSON struct {
 	Start    time.Time      `json:"start"`
 	Elapsed  float64        `json:"elapsed-sec"`
 	Values   Values         `json:"values"`
+	Memory   []Snapshot     `json:"memory,omitempty"`
 	Latency  *Histogram     `json:"latency,omitempty"`
 	Sent     Sent           `json:"sent,omitzero"`
 	Failures map[string]int `json:"failures,omitempty"`
@@ -134,7 +136,7 @@ type resultJSON struct {
 func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(resultJSON{
 		r.Trial.N, r.Trial.Block, r.Trial.For, r.Trial.Setting.String(), r.Trial.Setting, r.Subject,
-		r.Start, r.Elapsed.Seconds(), r.Values, r.Latency, r.Sent, r.Failures, r.Files, r.Warnings, r.Err,
+		r.Start, r.Elapsed.Seconds(), r.Values, r.Memory, r.Latency, r.Sent, r.Failures, r.Files, r.Warnings, r.Err,
 	})
 }
 
@@ -147,7 +149,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	}
 	*r = Result{
 		Trial: Trial{N: j.Trial, Block: j.Block, For: j.For, Setting: j.Levels},
-		Start: j.Start, Elapsed: seconds(j.Elapsed), Values: j.Values, Latency: j.Latency,
+		Start: j.Start, Elapsed: seconds(j.Elapsed), Values: j.Values, Memory: j.Memory, Latency: j.Latency,
 		Sent: j.Sent, Failures: j.Failures, Subject: j.Subject, Files: j.Files, Warnings: j.Warnings, Err: j.Err,
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 //	go                         the Go toolchain that builds the subject
 //	rev                        the git revision that it is built from
 //	build                      flags of go build
+//	limit.cpu, limit.memory    the limits of its control group; "none" is none
 //	load.rate                  the rate of the load, or its stages
 //	load.concurrency           its clients, or its most connections
 type Factor struct {
@@ -152,14 +153,20 @@ func (t *Trial) apply(l Level) error {
 			return fmt.Errorf("bad concurrency %q (want a whole number from 1)", l.Value)
 		}
 		t.Load.Concurrency = n
-	case strings.HasPrefix(l.Factor, "limit."):
-		return fmt.Errorf("%s is not supported yet", l.Factor)
+	case l.Factor == "limit.cpu":
+		n, err := ParseCPUs(l.Value)
+		t.Limits.CPU = n
+		return err
+	case l.Factor == "limit.memory":
+		n, err := ParseSize(l.Value)
+		t.Limits.Memory = n
+		return err
 	case argName.MatchString(l.Factor):
 		t.Subject.Arg = with(t.Subject.Arg, strings.TrimPrefix(l.Factor, "arg."), l.Value)
 	case envName.MatchString(l.Factor):
 		t.Subject.Env = with(t.Subject.Env, l.Factor, l.Value)
 	default:
-		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, load.rate or load.concurrency)", l.Factor)
+		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency)", l.Factor)
 	}
 	return nil
 }

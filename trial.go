@@ -22,7 +22,11 @@ type Trial struct {
 	Load    Load
 	Probes  Probes
 
-	For     string   // "", ForProfile or ForTrace: its values are compared only if ""
+	Limits  Limits // of the subject's control group
+	Grouped bool   // the subject has one, be it without limits, where another trial has some: so that both are accounted alike
+	Leak    bool   // collections are forced just before and after the window, and the heap profiled, to see what grew
+
+	For     string   // "", ForProfile, ForTrace or ForMemory: its values are compared only if ""
 	Profile []string // what a trial ForProfile takes
 	Trace   Duration // what a trial ForTrace takes
 }
@@ -75,6 +79,10 @@ func (e *Experiment) Trials() []Trial {
 					t.Profile = e.Profile
 				case ForTrace:
 					t.Trace = e.Trace
+				case ForMemory:
+					t.Load = t.Load.brief()
+				default:
+					t.Leak = e.looksForLeaks(&t)
 				}
 				trials = append(trials, t)
 			}
@@ -87,7 +95,40 @@ func (e *Experiment) Trials() []Trial {
 	if e.Trace > 0 {
 		blocks(1, ForTrace)
 	}
+	if e.givesBack() {
+		blocks(1, ForMemory)
+	}
 	return trials
+}
+
+// looksForLeaks reports whether a trial is long enough to look for leaks in.
+// With GOGC=off a collection would change what the setting means.
+func (e *Experiment) looksForLeaks(t *Trial) bool {
+	gogc := t.Subject.Env["GOGC"]
+	off := gogc == "off" || strings.HasPrefix(gogc, "-")
+	return t.Subject.Launched() && e.Slice == 0 && t.Load.Duration >= LeakWindow && !off
+}
+
+// givesBack reports whether there are trials ForMemory.
+func (e *Experiment) givesBack() bool {
+	l := e.Load.Resolved()
+	if e.Memory != nil {
+		return *e.Memory
+	}
+	return e.Subject.Launched() && e.Slice == 0 && l.Command == "" && (l.Idle > 0 || l.Duration >= LongWindow)
+}
+
+// brief is the load of a trial ForMemory: no longer than it takes to fill the heap.
+func (l Load) brief() Load {
+	l.Duration = min(l.Duration, LongWindow)
+	l.Idle = Duration(l.Idle.Or(DefaultIdle))
+	l.KeepRequests = "none"
+	return l
+}
+
+// grouped reports whether any setting has a limit.
+func (e *Experiment) grouped() bool {
+	return e.Limits != Limits{} || e.varies("limit.cpu") || e.varies("limit.memory")
 }
 
 // Compared is the number of trials whose values are compared.
@@ -97,7 +138,7 @@ func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repe
 // checked is what the user said, and a rate decides what the rest means.
 func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	all := e.Resolved()
-	t := Trial{Setting: s, Subject: all.Subject, Load: e.Load, Probes: all.Probes}
+	t := Trial{Setting: s, Subject: all.Subject, Load: e.Load, Probes: all.Probes, Limits: e.Limits, Grouped: e.grouped()}
 	if e.Slice > 0 { // one launch, under the first level
 		t.Load.Duration = e.sliced()
 		s = e.Levels()[0]
@@ -236,6 +277,11 @@ func (s *Subject) check() *PlanError {
 		}
 	}
 	switch {
+	case s.PID != 0 && s.Process != "":
+		return planErrorf("the subject has both pid and process (want one)").of("subject", "pid")
+	case (s.PID != 0 || s.Process != "") && s.Launched():
+		return planErrorf("the subject is launched, and has a pid or process that runs already (want one)").of("subject")
+	case s.PID != 0 || s.Process != "":
 	case len(forms) == 0:
 		return planErrorf("no subject (want a main package, a module@version, an executable file or a URL)")
 	case len(forms) > 1:
@@ -269,13 +315,16 @@ func (t *Trial) checkSource() *PlanError {
 		case (l.Factor == "go" || l.Factor == "build") && !s.Source():
 			return planErrorf("factor %s needs a subject that is built from source, not %s", l.Factor, s).of("vary", l.Factor)
 		case !s.Launched():
-			return planErrorf("factor %s needs a subject that dyno launches, not the URL %s", l.Factor, s.URL).of("vary", l.Factor)
+			return planErrorf("factor %s needs a subject that dyno launches, not %s", l.Factor, s).of("vary", l.Factor)
 		}
 	}
 	for _, l := range t.Setting {
 		if !runtimeTakes(l) {
 			return planErrorf("%s=%s: the Go runtime would not take this value", l.Factor, l.Value).of("vary", l.Factor)
 		}
+	}
+	if t.Limits != (Limits{}) && !s.Launched() {
+		return planErrorf("limits need a subject that dyno launches, not %s", s).of("limits")
 	}
 	if s.Go != "" && !s.Source() {
 		return planErrorf("go needs a subject that is built from source, not %s", s).of("subject", "go")

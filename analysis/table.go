@@ -31,7 +31,9 @@ type Options struct {
 	CPU        []CPUShare     // what the CPU was used for, by the profiles of it
 	Doubts     []string       // of the caller, for the warnings
 	Tails      map[int]*Tail  // by number of the trial, of those of which single requests are known
-	Separate   bool           // blocks were not run side by side, as in runs that were labelled with Label
+	Growths    map[int]*Growth
+	Steadiness map[int]*Steadiness
+	Separate   bool // blocks were not run side by side, as in runs that were labelled with Label
 }
 
 // A Table is what was found: the settings in order, the baseline first.
@@ -61,6 +63,10 @@ type Setting struct {
 	Pooled   *Pooled            // nil if no request was recorded; saturated trials are in it
 	Memory   *Memory            // nil if resident memory was not measured
 	Tail     *Tails             // nil if Options.Tails has none of its trials
+
+	Leak     *Leak     // nil if Options.Growths has none of its trials
+	Steady   *Steady   // nil if Options.Steadiness has none of its trials
+	Resident *Resident // nil if there is no snapshot of its memory
 
 	Why       []Why        // causes of the changes of primary metrics
 	Saturated []Saturation // trials in which the generator was the limit

@@ -41,6 +41,8 @@ type Lab struct {
 	// Memory tells how many bytes of memory are left here, and of how many: of the
 	// machine or of a control group that limits it. Nil means that nobody minds.
 	Memory func() (left, total float64, err error)
+	// Look is probe.OpenLook; nil means that nobody looks where memory is.
+	Look func(pid int, socket string) (Looker, error)
 	// Knobs is probe.OpenKnobs, and CPU is probe.CPU: what slices need.
 	Knobs func(pid int, socket string) (Knobs, error)
 	CPU   func(pid int) (float64, error)
@@ -57,6 +59,17 @@ type Lab struct {
 	// Interrupted is given what there is of the trial that the end of Run's
 	// context broke off; nil means nobody wants it.
 	Interrupted func(r *dyno.Result)
+}
+
+// A Looker looks at a subject outside the measured window, where that may cost
+// what it takes: probe.Look. Without the injected probe all but Snapshot, which then
+// knows less, and Close are errors.
+type Looker interface {
+	Snapshot() (dyno.Snapshot, error)
+	Collect() error                      // forced collections, until the heap holds nothing dead
+	Free() error                         // debug.FreeOSMemory
+	Profile(name string) ([]byte, error) // heap, goroutine or goroutineleak
+	Close()
 }
 
 // A Running is a subject that is ready for load. Stop ends it and everything it

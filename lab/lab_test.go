@@ -89,6 +89,7 @@ func experiment(repeats int) *dyno.Experiment {
 		Subject: dyno.Subject{Binary: "x"}, Repeats: repeats,
 		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}},
 		Load:    dyno.Load{Warmup: dyno.Duration(time.Second), Idle: dyno.Duration(5 * time.Second)},
+		Memory:  new(bool),
 	}
 }
 

@@ -146,6 +146,8 @@ func (w *window) names() []string {
 		switch {
 		case len(use) > 0 && !slices.Contains(use, name):
 			return true
+		case name == "cgroup":
+			return !w.target.Grouped
 		case name == "runtime":
 			return w.target.Socket == ""
 		case name == "gctrace":

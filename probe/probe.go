@@ -28,6 +28,12 @@ type Target struct {
 	Every  time.Duration // between samples; 0 means dyno.DefaultEvery
 	Begun  func()        // called once, when the first reading is done; may be nil
 
+	// Sample takes each point of the series as it is read, so that hours of them
+	// need no memory; nil means that they come with the Reading.
+	Sample func(metric string, at time.Duration, v float64)
+
+	Grouped bool // the process has a control group of its own; cgroup needs it
+
 	// Hold is called before each reading but the first and the last, and returns
 	// when the probe may read, or ctx ends; nil never waits. So what watching
 	// costs can be told from what its two ends cost.

@@ -130,6 +130,11 @@ func (v *view) sections() []section {
 	if s, ok := v.memory(); ok {
 		out = append(out, s)
 	}
+	for _, build := range []func() (section, bool){v.resident, v.leak, v.steady} {
+		if s, ok := build(); ok {
+			out = append(out, s)
+		}
+	}
 	switch {
 	case len(v.Metrics) == 0:
 	case len(v.Settings) == 1:

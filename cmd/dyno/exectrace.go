@@ -15,6 +15,8 @@ import (
 func tabulate(cmd *cobra.Command, dir *store.Dir, o *outFlags, results []*dyno.Result) *analysis.Table {
 	opt := options(dir.Run.Plan, results)
 	opt.Tails = tails(cmd, dir, results)
+	opt.Growths = growths(cmd, dir, results)
+	opt.Steadiness = steadiness(cmd, dir, results)
 	explain(&opt, dir, results)
 	t := analysis.Tabulate(results, opt)
 	attribute(t, dir, results, o.serves)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/subject"
 )
@@ -43,7 +42,7 @@ func Open() (l *Lab, release func() error, err error) {
 			return start(ctx, builder, t, dir)
 		},
 		Memory: memory(),
-		Load:   load.Run,
+		Load:   putLoad,
 		Tool:   subject.RunTool,
 		Probe:  probe.Named,
 		RSS:    probe.RSS,

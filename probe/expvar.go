@@ -23,10 +23,11 @@ func (expvarProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 		return Reading{}, errors.New("watch expvar: the plan does not say where (consider: expvar: /debug/vars)")
 	}
 	var w published
+	share := newGCShare(t.PID)
 	s, err := scrape(ctx, t, t.Expvar, "application/json", func(at time.Duration, page []byte) error {
 		numbers, err := parseVars(page)
 		if err == nil {
-			w.sample(at, numbers)
+			w.sample(at, share.add(numbers))
 		}
 		return err
 	})
@@ -34,6 +35,7 @@ func (expvarProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 		return Reading{}, fmt.Errorf("watch expvar: %w", err)
 	}
 	r := w.reading(s.whole)
+	share.value(&r, w.at)
 	r.Warnings = append(r.Warnings, s.warnings("expvar")...)
 	return r, nil
 }
@@ -43,6 +45,7 @@ type memStats struct {
 	Alloc, TotalAlloc, Sys, Mallocs         *float64
 	HeapIdle, HeapInuse, HeapReleased       *float64
 	StackInuse, NextGC, NumGC, PauseTotalNs *float64
+	GCCPUFraction, LastGC                   *float64
 }
 
 func (m *memStats) numbers() []number {
@@ -63,6 +66,8 @@ func (m *memStats) numbers() []number {
 		{m.HeapReleased, "HeapReleased", use{series: "heap-released-B"}},
 		{m.StackInuse, "StackInuse", use{series: "stack-B"}},
 		{m.NextGC, "NextGC", use{series: "heap-goal-B"}},
+		{m.GCCPUFraction, "GCCPUFraction", use{}}, // for gcShare
+		{m.LastGC, "LastGC", use{}},
 	} {
 		if q.value == nil {
 			continue

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -30,6 +31,9 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 	w := &procWatch{pid: t.PID, p: p}
 	every := cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 	t.Every = min(every, rssEvery)
+	if w.gentle = t.Gentle; w.gentle {
+		t.Every = min(every, gentleEvery)
+	}
 	err = watch(ctx, t, func(at time.Duration) error {
 		// Half a tick of slack, so that ticks of 50 ms make samples of 1 s.
 		if at == 0 || ctx.Err() != nil || at-w.at >= every-t.Every/2 {
@@ -37,6 +41,9 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 		}
 		return w.resident(at)
 	})
+	if w.gentle && w.at > 0 && isGone(err) {
+		w.lost, err = true, nil // as was to be expected of it: what was seen is kept
+	}
 	if err != nil {
 		return Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
 	}
@@ -49,6 +56,9 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 // and generator may want both CPUs: at 20 ms the probes were seen to take 1.3 %
 // of the throughput of a service that fills the CPUs (doc/method.md).
 const rssEvery = 50 * time.Millisecond
+
+// gentleEvery is the same of a process that is watched for hours.
+const gentleEvery = 100 * time.Millisecond
 
 // RSS returns the resident memory of a process in bytes, as the rss-B series
 // has it. Since Linux 6.2 the kernel counts it per CPU and in batches; it may
@@ -74,9 +84,13 @@ type procWatch struct {
 	pid     int
 	p       procfs.Proc
 	noise   noise
-	precise bool   // the CPU clock can be read
-	fresh   bool   // the high-water mark was reset
-	mark    uint64 // the high-water mark at the beginning, bytes
+	precise bool    // the CPU clock can be read
+	fresh   bool    // the high-water mark was reset
+	mark    uint64  // the high-water mark at the beginning, bytes
+	gentle  bool    // Target.Gentle
+	lost    bool    // the process has ended
+	memory  float64 // of the machine, bytes
+	fdsMost float64
 
 	begun     bool
 	first     procfs.ProcStat
@@ -89,7 +103,7 @@ type procWatch struct {
 	most      float64       // bytes
 	area      float64       // under it, byte seconds
 
-	rss, cpu, threads, fds, minor, major dyno.Series
+	vsz, share, rss, cpu, threads, fds, minor, major dyno.Series
 }
 
 // begin reads what is read once, before the first sample.
@@ -100,7 +114,8 @@ func (w *procWatch) begin() (err error) {
 	// set size ("high water mark") to the process's current value", write 5 to
 	// clear_refs. It fails for another user's process and for a kernel without
 	// CONFIG_PROC_PAGE_MONITOR.
-	w.fresh = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.pid), []byte("5"), 0) == nil
+	w.fresh = !w.gentle && os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.pid), []byte("5"), 0) == nil
+	w.memory = memTotal()
 	if w.mark, err = highWater(w.p); err != nil {
 		return err
 	}
@@ -126,6 +141,9 @@ func (w *procWatch) sample(at time.Duration) error {
 	}
 	rss := float64(st.ResidentMemory())
 	w.count(at, rss)
+	if w.begun && st.Starttime != w.first.Starttime { // another has its number
+		return errGone
+	}
 	if !w.begun {
 		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdEvery
 	} else if sec := (at - w.at).Seconds(); sec > 0 {
@@ -134,11 +152,16 @@ func (w *procWatch) sample(at time.Duration) error {
 		add(&w.major, at, float64(st.MajFlt-w.last.MajFlt)/sec)
 	}
 	add(&w.rss, at, rss)
+	add(&w.vsz, at, float64(st.VirtualMemory()))
+	if w.memory > 0 {
+		add(&w.share, at, rss/w.memory)
+	}
 	add(&w.threads, at, float64(st.NumThreads))
 	if at-w.fdsAt >= fdEvery {
 		w.fdsAt = at
 		if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
 			add(&w.fds, at, float64(n))
+			w.fdsMost = max(w.fdsMost, float64(n))
 		}
 	}
 	w.at, w.last, w.cpuLast = at, st, cpu
@@ -151,6 +174,9 @@ func (w *procWatch) resident(at time.Duration) error {
 	if err != nil {
 		return err
 	}
+	if m.Resident == 0 { // as of one that waits for its parent to ask for its exit status
+		return errGone
+	}
 	w.count(at, float64(m.ResidentBytes()))
 	return nil
 }
@@ -162,6 +188,9 @@ func (w *procWatch) count(at time.Duration, rss float64) {
 
 func (w *procWatch) reading() (Reading, error) {
 	mark, err := highWater(w.p)
+	if w.lost {
+		mark, err = w.mark, nil
+	}
 	if err != nil {
 		return Reading{}, fmt.Errorf("watch process %d: %w", w.pid, err)
 	}
@@ -187,6 +216,9 @@ func (w *procWatch) reading() (Reading, error) {
 			dyno.Value{Metric: "cpu-user-sec", Value: cpu * user / (user + system)},
 			dyno.Value{Metric: "cpu-system-sec", Value: cpu * system / (user + system)})
 	}
+	if w.fdsMost > 0 {
+		r.Values = append(r.Values, dyno.Value{Metric: "fds", Value: w.fdsMost})
+	}
 	if !w.precise {
 		r.Warnings = append(r.Warnings, "CPU time is in ticks of 10 ms: the CPU clock of the process cannot be read")
 	}
@@ -196,8 +228,9 @@ func (w *procWatch) reading() (Reading, error) {
 	}
 	r.Warnings = append(r.Warnings, now.since(w.noise, cpu)...)
 	w.rss.Metric, w.cpu.Metric, w.threads.Metric = "rss-B", "cpu-frac", "threads"
+	w.vsz.Metric, w.share.Metric = "vsz-B", "mem-frac"
 	w.fds.Metric, w.minor.Metric, w.major.Metric = "fds", "minflt/s", "majflt/s"
-	for _, s := range []dyno.Series{w.rss, w.cpu, w.threads, w.fds, w.minor, w.major} {
+	for _, s := range []dyno.Series{w.rss, w.vsz, w.share, w.cpu, w.threads, w.fds, w.minor, w.major} {
 		if len(s.At) > 0 {
 			r.Series = append(r.Series, s)
 		}
@@ -209,10 +242,18 @@ func (w *procWatch) reading() (Reading, error) {
 // for its exit status is an error.
 func stat(p procfs.Proc) (procfs.ProcStat, error) {
 	st, err := p.Stat()
-	if err == nil && (st.State == "Z" || st.State == "X") {
-		err = errors.New("the process has ended")
+	if err == nil && ended(st) {
+		err = errGone
 	}
 	return st, err
+}
+
+var errGone = errors.New("the process has ended")
+
+// isGone reports whether something of a process could not be read because it has
+// ended: its directory has gone, or did so between being opened and read.
+func isGone(err error) bool {
+	return errors.Is(err, errGone) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }
 
 // highWater is the most resident memory in bytes since the process began or

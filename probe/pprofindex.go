@@ -18,7 +18,7 @@ func (pprofIndex) Watch(ctx context.Context, t Target) (Reading, error) {
 	if t.Pprof == "" {
 		return Reading{}, errors.New("watch pprof: nobody says where it is (consider: pprof: /debug/pprof)")
 	}
-	var w published
+	w := published{points: points{sample: t.Sample}}
 	s, err := scrape(ctx, t, indexPage(t.Pprof), "text/html", func(at time.Duration, page []byte) error {
 		numbers, err := parseIndex(page)
 		if err == nil {

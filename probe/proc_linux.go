@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -28,7 +27,7 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 	if err != nil {
 		return Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
 	}
-	w := &procWatch{pid: t.PID, p: p}
+	w := &procWatch{pid: t.PID, p: p, points: points{sample: t.Sample}}
 	every := cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 	t.Every = min(every, rssEvery)
 	if w.gentle = t.Gentle; w.gentle {
@@ -90,7 +89,6 @@ type procWatch struct {
 	gentle  bool    // Target.Gentle
 	lost    bool    // the process has ended
 	memory  float64 // of the machine, bytes
-	fdsMost float64
 
 	begun     bool
 	first     procfs.ProcStat
@@ -102,8 +100,10 @@ type procWatch struct {
 	rssLast   float64       // bytes
 	most      float64       // bytes
 	area      float64       // under it, byte seconds
+	threads   float64       // the most
+	fds       float64       // the most; 0 if they may not be counted
 
-	vsz, share, rss, cpu, threads, fds, minor, major dyno.Series
+	points points
 }
 
 // begin reads what is read once, before the first sample.
@@ -147,21 +147,22 @@ func (w *procWatch) sample(at time.Duration) error {
 	if !w.begun {
 		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdEvery
 	} else if sec := (at - w.at).Seconds(); sec > 0 {
-		add(&w.cpu, at, (cpu-w.cpuLast)/sec)
-		add(&w.minor, at, float64(st.MinFlt-w.last.MinFlt)/sec)
-		add(&w.major, at, float64(st.MajFlt-w.last.MajFlt)/sec)
+		w.points.add("cpu-frac", at, (cpu-w.cpuLast)/sec)
+		w.points.add("minflt/s", at, float64(st.MinFlt-w.last.MinFlt)/sec)
+		w.points.add("majflt/s", at, float64(st.MajFlt-w.last.MajFlt)/sec)
 	}
-	add(&w.rss, at, rss)
-	add(&w.vsz, at, float64(st.VirtualMemory()))
+	w.points.add("rss-B", at, rss)
+	w.points.add("vsz-B", at, float64(st.VirtualMemory()))
 	if w.memory > 0 {
-		add(&w.share, at, rss/w.memory)
+		w.points.add("mem-frac", at, rss/w.memory)
 	}
-	add(&w.threads, at, float64(st.NumThreads))
+	w.points.add("threads", at, float64(st.NumThreads))
+	w.threads = max(w.threads, float64(st.NumThreads))
 	if at-w.fdsAt >= fdEvery {
 		w.fdsAt = at
 		if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
-			add(&w.fds, at, float64(n))
-			w.fdsMost = max(w.fdsMost, float64(n))
+			w.points.add("fds", at, float64(n))
+			w.fds = max(w.fds, float64(n))
 		}
 	}
 	w.at, w.last, w.cpuLast = at, st, cpu
@@ -202,10 +203,10 @@ func (w *procWatch) reading() (Reading, error) {
 		mean = w.area / w.rssAt.Seconds()
 	}
 	cpu := w.cpuLast - w.cpuFirst
-	r := Reading{Values: dyno.Values{
+	r := Reading{Series: w.points.list, Values: dyno.Values{
 		{Metric: "rss-peak-B", Value: peak},
 		{Metric: "rss-mean-B", Value: mean},
-		{Metric: "threads", Value: slices.Max(w.threads.Value)},
+		{Metric: "threads", Value: w.threads},
 		{Metric: "cpu-sec", Value: cpu},
 		{Metric: "minflt", Value: float64(w.last.MinFlt - w.first.MinFlt)},
 	}}
@@ -216,8 +217,8 @@ func (w *procWatch) reading() (Reading, error) {
 			dyno.Value{Metric: "cpu-user-sec", Value: cpu * user / (user + system)},
 			dyno.Value{Metric: "cpu-system-sec", Value: cpu * system / (user + system)})
 	}
-	if w.fdsMost > 0 {
-		r.Values = append(r.Values, dyno.Value{Metric: "fds", Value: w.fdsMost})
+	if w.fds > 0 {
+		r.Values = append(r.Values, dyno.Value{Metric: "fds", Value: w.fds})
 	}
 	if !w.precise {
 		r.Warnings = append(r.Warnings, "CPU time is in ticks of 10 ms: the CPU clock of the process cannot be read")
@@ -227,14 +228,6 @@ func (w *procWatch) reading() (Reading, error) {
 		return Reading{}, fmt.Errorf("watch process %d: %w", w.pid, err)
 	}
 	r.Warnings = append(r.Warnings, now.since(w.noise, cpu)...)
-	w.rss.Metric, w.cpu.Metric, w.threads.Metric = "rss-B", "cpu-frac", "threads"
-	w.vsz.Metric, w.share.Metric = "vsz-B", "mem-frac"
-	w.fds.Metric, w.minor.Metric, w.major.Metric = "fds", "minflt/s", "majflt/s"
-	for _, s := range []dyno.Series{w.rss, w.vsz, w.share, w.cpu, w.threads, w.fds, w.minor, w.major} {
-		if len(s.At) > 0 {
-			r.Series = append(r.Series, s)
-		}
-	}
 	return r, nil
 }
 

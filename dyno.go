@@ -208,9 +208,9 @@ func (l Load) String() string {
 
 // watched describes a load that is none.
 func (l Load) watched() string {
-	s := "no load of dyno's"
+	s := "watched, with no load of dyno's"
 	if l.Duration > 0 {
-		s += fmt.Sprintf(": watched for %v", l.Duration)
+		s += fmt.Sprintf(", for %v", l.Duration)
 	}
 	if l.Warmup > 0 {
 		s += fmt.Sprintf(", after %v that are not measured", l.Warmup)

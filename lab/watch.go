@@ -56,7 +56,7 @@ func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string) (*Running
 		return nil, err
 	}
 	running.Target.PID, running.Target.Grouped = p.PID, p.Grouped
-	running.What = "process " + strconv.Itoa(p.PID)
+	running.What = p.Name + ", process " + strconv.Itoa(p.PID)
 	if p.Go != "" {
 		running.What += ", " + p.Go
 	}

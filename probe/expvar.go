@@ -55,7 +55,7 @@ func (m *memStats) numbers() []number {
 		name  string
 		use   use
 	}{
-		{m.Alloc, "Alloc", use{mean: "heap-alloc-B", series: "heap-B"}},
+		{m.Alloc, "Alloc", use{mean: "heap-alloc-B", most: "heap-peak-B", series: "heap-B"}},
 		{m.TotalAlloc, "TotalAlloc", use{last: "total-alloc-B", grown: "alloc-B", series: "alloc-B/s"}},
 		{m.Sys, "Sys", use{mean: "sys-B", series: "sys-B"}},
 		{m.Mallocs, "Mallocs", use{grown: "allocs"}},

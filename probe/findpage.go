@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNotPublished is what [Ask] wraps where a service answers, but not with the page.
-var ErrNotPublished = errors.New("it is not there")
+var ErrNotPublished = errors.New("not published")
 
 // Ask asks a service once for a page that the probe of a name reads: expvar,
 // prometheus or pprof. The error wraps [ErrNotPublished] if the service answered.
@@ -28,7 +28,10 @@ func Ask(name, page string, insecure bool) error {
 	defer s.client.CloseIdleConnections()
 	text, err := s.fetch(true)
 	var silent *url.Error
+	var status statusError
 	switch {
+	case errors.As(err, &status):
+		return fmt.Errorf("%w: %s", ErrNotPublished, string(status))
 	case errors.As(err, &silent):
 		return fmt.Errorf("ask %s: %w", req.URL.Redacted(), silent.Err)
 	case err != nil:

@@ -89,12 +89,19 @@ func (s *scraper) fetch(end bool) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s (consider: the path where the service publishes it)", resp.Status)
+		return nil, statusError(resp.Status)
 	}
 	if err := readPage(&s.page, resp.Body, pageMost); err != nil {
 		return nil, err
 	}
 	return s.page.Bytes(), nil
+}
+
+// A statusError is the status of an answer without a page.
+type statusError string
+
+func (e statusError) Error() string {
+	return string(e) + " (consider: the path where the service publishes it)"
 }
 
 // readPage reads a page of a bounded size.

@@ -217,7 +217,7 @@ func (s *summary) steps() {
 // service is what the service tells of itself.
 func (s *summary) service() {
 	names := []string{
-		"cpu-frac", "cpu-sec/req", "gc-capacity-frac", "alloc-B/req", "allocs/req", "gc-cycles", "req/gc", "stw-total-sec", "heap-alloc-B", "sys-B", "total-alloc-B", "gc-total",
+		"cpu-frac", "cpu-sec/req", "gc-capacity-frac", "alloc-B/req", "allocs/req", "gc-cycles", "req/gc", "stw-total-sec", "heap-peak-B", "heap-alloc-B", "sys-B", "total-alloc-B", "gc-total",
 		"rss-peak-B", "rss-mean-B", "minflt/s", "threads", "goroutines", "fds",
 	}
 	for _, v := range s.Values {

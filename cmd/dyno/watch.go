@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,6 +154,13 @@ func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) 
 		return usagef("bad target (want the number or name of a process, or a URL)")
 	}
 	*s = dyno.Subject{PID: w.pid, Process: w.process, Arg: s.Arg}
+	if w.url != "" {
+		u, err := url.Parse(w.url)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return usagef("bad URL %q (want for example http://127.0.0.1:6060)", w.url)
+		}
+		s.URL = u.Scheme + "://" + u.Host // the path is that of a page
+	}
 	return nil
 }
 
@@ -199,15 +207,7 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *planFlags, e *dyno.Experiment)
 		return usagef("the load has no end (consider: -d 60m)")
 	}
 	subject, name := e.Subject, e.Name
-	to := w.load
-	if to == "" {
-		u, err := url.Parse(w.url)
-		if err != nil {
-			return usagef("bad URL %q (want for example http://127.0.0.1:8080)", w.url)
-		}
-		to = u.Scheme + "://" + u.Host // the path is that of a page
-	}
-	if err := targetURL(e, to); err != nil {
+	if err := targetURL(e, cmp.Or(w.load, subject.URL)); err != nil {
 		return err
 	}
 	subject.URL = e.Subject.URL

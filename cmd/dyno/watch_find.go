@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,9 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 		*p, err = probe.LookUp(w.pid)
 	case w.process != "":
 		*p, err = theOne(w.process)
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = fmt.Errorf("%w (consider: the URL of a service with /debug/vars or /metrics)", err)
 	}
 	if err != nil {
 		return found, err
@@ -64,6 +68,9 @@ const mostCandidates = 10
 
 // theOne is the process of a name.
 func theOne(name string) (probe.Process, error) {
+	if _, err := regexp.Compile(name); err != nil {
+		return probe.Process{}, usagef("bad name of a process: %w", err)
+	}
 	ps, err := probe.Find(name)
 	switch {
 	case err != nil:
@@ -114,59 +121,77 @@ func (w *watchFlags) holder() int {
 	return subject.Holder(net.JoinHostPort(u.Hostname(), port))
 }
 
+// A page is where a service publishes something by convention, and where this one
+// does.
+type page struct {
+	probe, usual string
+	at           *string // in the plan
+}
+
 // pages asks the service once for each page that probes read, and tells the plan
 // of those that it has. A watch without a process needs one.
 func (w *watchFlags) pages(e *dyno.Experiment, process bool, note func(string, ...any)) error {
-	pages := &e.Probes
+	probes := &e.Probes
+	known := []page{
+		{"expvar", "/debug/vars", &probes.Expvar},
+		{"prometheus", "/metrics", &probes.Prometheus},
+		{"pprof", "/debug/pprof", &probes.Pprof},
+	}
 	base := strings.TrimSuffix(cmp.Or(w.url, e.Subject.URL), "/")
-	if u, err := url.Parse(base); w.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return usagef("bad URL %q (want for example http://127.0.0.1:6060)", w.url)
+	for _, p := range known { // the URL may be the page itself
+		base = strings.TrimSuffix(base, p.usual)
 	}
 	var have, missing []string
-	for _, page := range []struct {
-		name, usual string
-		at          *string
-	}{
-		{"expvar", "/debug/vars", &pages.Expvar},
-		{"prometheus", "/metrics", &pages.Prometheus},
-		{"pprof", "/debug/pprof", &pages.Pprof},
-	} {
-		asked := *page.at
+	for _, p := range known {
+		asked := *p.at
 		if asked == "" && w.url == "" {
 			continue
 		}
-		where := cmp.Or(asked, page.usual)
+		where := cmp.Or(asked, p.usual)
 		if strings.HasPrefix(where, "/") {
-			where = strings.TrimSuffix(base, page.usual) + where // the URL may be the page itself
+			where = base + where
 		}
-		err := probe.Ask(page.name, where, e.Load.Insecure)
+		err := probe.Ask(p.probe, where, e.Load.Insecure)
 		switch {
 		case err == nil:
-			*page.at = where
+			*p.at = where
 			have = append(have, where)
-		case errors.Is(err, probe.ErrNotPublished) && asked == "":
-			missing = append(missing, fmt.Sprintf("%s (%v)", where, err))
-		default:
+		case !errors.Is(err, probe.ErrNotPublished):
 			return fmt.Errorf("%w (consider: is the service up, and is this its port?)", err)
+		case asked != "":
+			return fmt.Errorf("%s of %s: %w (consider: the path where the service publishes it)", p.probe, where, err)
+		default:
+			missing = append(missing, fmt.Sprintf("%s: %v", p.usual, err))
 		}
-	}
-	if len(have) > 0 {
-		note("the service publishes %s", strings.Join(have, ", "))
 	}
 	switch {
-	case w.url != "" && len(have) == 0 && !process:
-		return fmt.Errorf("%s publishes nothing that dyno reads, and no process of this machine is known to hold its port: %s "+
-			"(consider: importing expvar or net/http/pprof, --expvar PATH, --prometheus PATH, or --pid)", w.url, strings.Join(missing, ", "))
-	case w.url != "" && len(have) == 0:
-		note("the service publishes nothing that dyno reads; what the kernel knows of its process is watched: %s", strings.Join(missing, ", "))
+	case len(have) > 0:
+		note("the service publishes %s", strings.Join(have, ", "))
+	case w.url != "" && !process:
+		return fmt.Errorf("%s publishes nothing that dyno reads, and it is not known which process of this machine it is: %s "+
+			"(consider: importing expvar or net/http/pprof, --expvar PATH, --prometheus PATH, or --pid)", base, strings.Join(missing, "; "))
+	case w.url != "":
+		note("%s publishes nothing that dyno reads, so that only its process is watched: %s", base, strings.Join(missing, "; "))
 	}
-	if len(pages.Use) == 0 {
-		pages.Use = []string{"proc", "cgroup"}
-		for _, name := range []struct{ probe, where string }{{"expvar", pages.Expvar}, {"prometheus", pages.Prometheus}, {"pprof", pages.Pprof}} {
-			if name.where != "" && (name.probe != "pprof" || pages.Prometheus == "") { // where goroutines are
-				pages.Use = append(pages.Use, name.probe)
-			}
-		}
-	}
+	probes.Use = use(probes)
 	return nil
+}
+
+// use is what a watch reads, unless the plan says it: of several pages that count
+// goroutines the one that tells more.
+func use(p *dyno.Probes) []string {
+	if len(p.Use) > 0 {
+		return p.Use
+	}
+	names := []string{"proc", "cgroup"}
+	if p.Expvar != "" {
+		names = append(names, "expvar")
+	}
+	switch {
+	case p.Prometheus != "":
+		names = append(names, "prometheus")
+	case p.Pprof != "":
+		names = append(names, "pprof")
+	}
+	return names
 }

@@ -22,8 +22,9 @@ type live struct {
 	stop     chan struct{}
 	drawing  sync.WaitGroup
 
-	mu   sync.Mutex
-	seen map[string]seenNow // by metric
+	mu    sync.Mutex
+	began time.Time          // when the first point came
+	seen  map[string]seenNow // by metric
 }
 
 // seenNow is the latest point of a series.
@@ -61,7 +62,11 @@ func (l *live) sample(probe, metric string, v float64) {
 	if l.seen[metric].probe == "proc" && probe != "proc" {
 		return
 	}
-	l.seen[metric] = seenNow{v, time.Now(), probe}
+	now := time.Now()
+	if l.began.IsZero() {
+		l.began = now
+	}
+	l.seen[metric] = seenNow{v, now, probe}
 }
 
 func (l *live) draw() {
@@ -108,14 +113,13 @@ var liveColumns = []struct {
 
 // line is what is drawn: how long it has lasted, and what was seen last.
 func (l *live) line(now time.Time) string {
-	p := l.progress
-	first := p.line(now)
-	if first == "measure" { // there is no end that it could be compared with
-		first = now.Sub(p.entered).Truncate(time.Second).String()
-	}
-	parts := []string{first}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	first := l.progress.line(now)
+	if first == "measure" { // there is no end that it could be compared with
+		first = now.Sub(l.began).Round(time.Second).String()
+	}
+	parts := []string{first}
 	for _, c := range liveColumns {
 		if s, ok := l.seen[c.metric]; ok && now.Sub(s.at) <= l.fresh {
 			parts = append(parts, c.show(s.value))

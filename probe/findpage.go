@@ -3,8 +3,6 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 )
 
 // ErrNotPublished is what [Ask] wraps where a service answers, but not with the page.
@@ -13,27 +11,25 @@ var ErrNotPublished = errors.New("not published")
 // Ask asks a service once for a page that the probe of a name reads: expvar,
 // prometheus or pprof. The error wraps [ErrNotPublished] if the service answered.
 func Ask(name, page string, insecure bool) error {
-	if name == "pprof" {
+	accept := "*/*"
+	switch name {
+	case "pprof":
 		page = indexPage(page)
+	case "prometheus":
+		accept = promText
 	}
-	req, err := http.NewRequest(http.MethodGet, page, nil)
+	conn, err := newPageConn(page, accept, insecure)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("User-Agent", "dyno")
-	if name == "prometheus" {
-		req.Header.Set("Accept", promText)
-	}
-	s := &scraper{client: http.Client{Transport: transport(Target{Insecure: insecure})}, req: req}
-	defer s.client.CloseIdleConnections()
-	text, err := s.fetch(true)
-	var silent *url.Error
+	defer conn.close()
+	text, err := conn.get(endTime)
 	var status statusError
 	switch {
+	case isSilence(err):
+		return fmt.Errorf("ask %s: %w", conn.url.Redacted(), err)
 	case errors.As(err, &status):
 		return fmt.Errorf("%w: %s", ErrNotPublished, string(status))
-	case errors.As(err, &silent):
-		return fmt.Errorf("ask %s: %w", req.URL.Redacted(), silent.Err)
 	case err != nil:
 		return fmt.Errorf("%w: %v", ErrNotPublished, err)
 	}

@@ -18,6 +18,7 @@ func (pprofIndex) Watch(ctx context.Context, t Target) (Reading, error) {
 	if t.Pprof == "" {
 		return Reading{}, errors.New("watch pprof: nobody says where it is (consider: pprof: /debug/pprof)")
 	}
+	t.Every = max(t.every(), indexEvery)
 	w := published{points: points{sample: t.Sample}}
 	s, err := scrape(ctx, t, indexPage(t.Pprof), "text/html", func(at time.Duration, page []byte) error {
 		numbers, err := parseIndex(page)
@@ -33,6 +34,10 @@ func (pprofIndex) Watch(ctx context.Context, t Target) (Reading, error) {
 	r.Warnings = append(r.Warnings, s.warnings("pprof")...)
 	return r, nil
 }
+
+// indexEvery is the least time between index pages: goroutines that leak do so over
+// minutes, and a page is dear beside a reading of /proc.
+const indexEvery = time.Second
 
 // indexPage is the page itself; without the slash the service would send us there.
 func indexPage(url string) string { return strings.TrimSuffix(url, "/") + "/" }

@@ -116,7 +116,7 @@ func (l *live) line(now time.Time) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first := l.progress.line(now)
-	if first == "measure" { // there is no end that it could be compared with
+	if first == "measure" && !l.began.IsZero() { // there is no end that it could be compared with
 		first = now.Sub(l.began).Round(time.Second).String()
 	}
 	parts := []string{first}

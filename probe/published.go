@@ -25,6 +25,9 @@ type use struct {
 	own         bool   // the names are the service's own, not those of dyno.Metrics
 }
 
+// mostCourses bounds the memory where a service makes up new names all the time.
+const mostCourses = 1 << 10
+
 // A published is a window of what a service publishes.
 type published struct {
 	points  points
@@ -51,6 +54,9 @@ func (p *published) sample(at time.Duration, numbers []number) {
 			continue
 		}
 		c := p.course(n)
+		if c == nil {
+			continue
+		}
 		if n.use.grown != "" && n.value < c.value {
 			c.fell = true
 			p.fell = p.fell || !n.use.own
@@ -60,13 +66,16 @@ func (p *published) sample(at time.Duration, numbers []number) {
 	p.at = at
 }
 
-// course finds the course of a number or begins it. A counter that appears
-// later, as one for a label that nobody had used yet, was 0 until then.
+// course finds the course of a number or begins it; nil is one too many. A counter
+// that appears later, as one for a label that nobody had used yet, was 0 until then.
 func (p *published) course(n number) *course {
 	for _, c := range p.courses {
 		if c.name == n.name && c.use.own == n.use.own {
 			return c
 		}
+	}
+	if len(p.courses) == mostCourses {
+		return nil
 	}
 	c := &course{number: n, at: p.at, most: math.Inf(-1)}
 	c.value = 0

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,7 +57,8 @@ var (
 
 // A groupWatch is one window of cgroup. Files are nil where there are none.
 type groupWatch struct {
-	procs, current, peak, oom     *os.File
+	p                             procfs.Proc
+	current, peak, oom            *os.File
 	cpu, memPressure, cpuPressure *os.File
 	fresh                         bool // the peak was reset
 	begun                         bool
@@ -77,12 +77,12 @@ type throttle struct{ periods, throttled, seconds float64 }
 
 // openGroups opens the files of the groups of a process. proc is /proc.
 func openGroups(proc string, pid int) (*groupWatch, error) {
-	memory, cpu, err := groupsOf(proc, pid)
+	p, memory, cpu, err := groupsOf(proc, pid)
 	if err != nil {
 		return nil, err
 	}
 	w := &groupWatch{
-		procs:   open(cmp.Or(memory, cpu), "cgroup.procs"),
+		p:       p,
 		current: open(memory, currentNames...), oom: open(memory, oomNames...),
 		cpu: open(cpu, "cpu.stat"), memPressure: open(memory, "memory.pressure"), cpuPressure: open(cpu, "cpu.pressure"),
 	}
@@ -100,7 +100,7 @@ func openGroups(proc string, pid int) (*groupWatch, error) {
 		}
 		w.peak = f
 	}
-	if w.procs == nil || w.current == nil && w.cpu == nil {
+	if w.current == nil && w.cpu == nil {
 		return nil, errors.New("it has none whose memory or CPU time is accounted")
 	}
 	return w, nil
@@ -120,7 +120,7 @@ func open(dir string, names ...string) *os.File {
 }
 
 func (w *groupWatch) close() {
-	for _, f := range []*os.File{w.procs, w.current, w.peak, w.oom, w.cpu, w.memPressure, w.cpuPressure} {
+	for _, f := range []*os.File{w.current, w.peak, w.oom, w.cpu, w.memPressure, w.cpuPressure} {
 		if f != nil {
 			f.Close()
 		}
@@ -130,26 +130,26 @@ func (w *groupWatch) close() {
 // groupsOf finds the directories of a process's groups that account memory and
 // CPU time; "" where there is none. A hierarchy of version 1 that has a controller
 // has it alone.
-func groupsOf(proc string, pid int) (memory, cpu string, err error) {
+func groupsOf(proc string, pid int) (p procfs.Proc, memory, cpu string, err error) {
 	root, err := procfs.NewFS(proc)
 	if err != nil {
-		return "", "", err
+		return p, "", "", err
 	}
-	p, err := root.Proc(pid)
+	p, err = root.Proc(pid)
 	if err != nil {
-		return "", "", err
+		return p, "", "", err
 	}
 	groups, err := p.Cgroups()
 	if err != nil {
-		return "", "", err
+		return p, "", "", err
 	}
 	self, err := root.Self()
 	if err != nil {
-		return "", "", err
+		return p, "", "", err
 	}
 	mounts, err := self.MountInfo()
 	if err != nil {
-		return "", "", err
+		return p, "", "", err
 	}
 	dir := func(controller string) string {
 		unified := ""
@@ -170,7 +170,7 @@ func groupsOf(proc string, pid int) (memory, cpu string, err error) {
 		}
 		return unified
 	}
-	return dir("memory"), dir("cpu"), nil
+	return p, dir("memory"), dir("cpu"), nil
 }
 
 // slurp reads a file of the kernel from its beginning.
@@ -237,20 +237,19 @@ func stalled(f *os.File) (float64, error) {
 }
 
 // fine reads the memory alone. Its points are in the series only if they are the
-// last before the end of the process. A group without processes is an error.
+// last before the end of the process.
 func (w *groupWatch) fine(at time.Duration) error {
-	var buf [64]byte
-	if procs, err := slurp(w.procs, buf[:]); err != nil && err != io.EOF {
-		return err
-	} else if len(procs) == 0 {
-		return errEnded
-	}
 	if w.current == nil {
 		return nil
 	}
 	v, err := single(w.current)
 	if err != nil {
 		return err
+	}
+	if m, err := w.p.Statm(); err != nil {
+		return err
+	} else if m.Resident == 0 { // it is dying, and v what it has not given back yet
+		return errEnded
 	}
 	w.most, w.last = max(w.most, v), at
 	add(&w.tail, at, v)

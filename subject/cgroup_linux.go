@@ -351,8 +351,9 @@ func (c *cage) ended() (m memoryEnd) {
 		m.Peak = dyno.Size(number("memory.peak"))
 	} else {
 		m.Kills = c.count("memory.oom_control", "oom_kill")
-		m.Reached = number("memory.failcnt")+number("memory.memsw.failcnt") > 0
 		m.Peak = dyno.Size(number("memory.max_usage_in_bytes"))
+		// memory.failcnt stays 0 on some kernels (6.18). Charges come in batches.
+		m.Reached = float64(m.Peak) > 0.95*float64(m.Limit)
 	}
 	return m
 }

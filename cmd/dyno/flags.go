@@ -292,6 +292,7 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 	p.list(fs, "env", "", "NAME=value", "environment of the subject; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Env, vs)
 	})
+	p.flag(fs, "limit", "", "limits", "of the subject's control group, such as cpu=0.5,memory=128MiB; cpu=10% is 0.1 CPUs", limit)
 	p.flag(fs, "go", "", "version", "of the Go toolchain that builds the subject", func(e *dyno.Experiment, v string) error {
 		e.Subject.Go = strings.TrimPrefix(v, "go")
 		return nil
@@ -314,6 +315,25 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 	p.flag(fs, "every", "", "time", "between samples of the probes (default 1s)", func(e *dyno.Experiment, v string) error {
 		return positive(v, &e.Probes.Every)
 	})
+}
+
+// limit sets the limits that are named; the file's others stay.
+func limit(e *dyno.Experiment, v string) (err error) {
+	for part := range strings.SplitSeq(v, ",") {
+		name, amount, _ := strings.Cut(part, "=")
+		switch name {
+		case "cpu":
+			e.Limits.CPU, err = dyno.ParseCPUs(amount)
+		case "memory":
+			e.Limits.Memory, err = dyno.ParseSize(amount)
+		default:
+			err = fmt.Errorf("bad limit %q (want for example cpu=0.5,memory=128MiB)", part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func vary(e *dyno.Experiment, vs []string) error {

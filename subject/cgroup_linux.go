@@ -379,8 +379,8 @@ func (c *cage) remove() error {
 	var errs []error
 	for _, dir := range c.dirs {
 		err := removeGroup(dir)
-		for wait := time.Millisecond; err != nil && wait < removeIn; wait *= 2 {
-			time.Sleep(wait)
+		for late := time.Now().Add(removeIn); err != nil && time.Now().Before(late); {
+			time.Sleep(5 * time.Millisecond)
 			err = removeGroup(dir)
 		}
 		if err != nil {
@@ -393,10 +393,7 @@ func (c *cage) remove() error {
 
 // removeGroup tries to remove a group and those below it.
 func removeGroup(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	for pid := range strings.FieldsSeq(string(text)) {
 		if n, err := strconv.Atoi(pid); err == nil && n > 1 {
 			unix.Kill(n, unix.SIGKILL)
@@ -408,8 +405,10 @@ func removeGroup(dir string) error {
 			err = errors.Join(err, removeGroup(filepath.Join(dir, e.Name())))
 		}
 	}
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return err
 	}
-	return bare(unix.Rmdir(dir))
+	return unix.Rmdir(dir)
 }

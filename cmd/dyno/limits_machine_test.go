@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -50,38 +51,38 @@ func TestMachineLimitMemory(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	lived, died := false, false
+	const killed = "killed by the kernel for want of memory: the control group reached its limit of 64 MiB (most: 64.0 MiB); GOMEMLIMIT is not set, GOGC=400 (consider: GOMEMLIMIT=57MiB, a higher limit)"
+	seen := map[string]bool{}
 	for line := range strings.Lines(string(lines)) {
 		var r dyno.Result
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
+		if r.Trial.For != "" {
+			continue
+		}
+		setting := r.Trial.Setting.String()
 		peak, _ := r.Values.Get("cgroup-peak-B")
 		kills, counted := r.Values.Get("oom-kills")
-		limited := strings.Contains(r.Trial.Setting.String(), "GOMEMLIMIT=56MiB")
-		if limited && r.Trial.For == "" {
-			lived = true
+		seen[setting] = true
+		switch setting {
+		case "GOGC=400 limit.memory=none":
+			if r.Err != "" || kills != 0 || !counted || peak < 80<<20 {
+				t.Errorf("without a limit: error %q, %v kills, most %v", r.Err, kills, peak)
+			}
+		case "GOGC=400 GOMEMLIMIT=56MiB":
 			if r.Err != "" || kills != 0 || !counted || peak < 30<<20 || peak > 64<<20 {
 				t.Errorf("with GOMEMLIMIT: error %q, %v kills, most %v", r.Err, kills, peak)
 			}
-			continue
-		}
-		died = true
-		for _, want := range []string{"killed by the kernel for want of memory: the control group reached its limit of 64 MiB (most: 64.0 MiB); GOMEMLIMIT is not set, GOGC=400 (consider: GOMEMLIMIT=57MiB, a higher limit)"} {
-			if !strings.Contains(r.Err, want) {
-				t.Errorf("error %q, want %s", r.Err, want)
+		case "GOGC=400":
+			series, _ := filepath.Glob(filepath.Join(run, fmt.Sprintf("trials/%04d/series.*", r.Trial.N)))
+			if !strings.Contains(r.Err, killed) || kills != 1 || peak < 60<<20 || r.Latency == nil || len(series) != 1 {
+				t.Errorf("with the limit: error %q, %v kills, most %v, latency %v, series %q", r.Err, kills, peak, r.Latency, series)
 			}
 		}
-		if r.Trial.For == "" && (kills != 1 || peak < 60<<20 || r.Latency == nil) {
-			t.Errorf("without: %v kills, most %v, latency %v", kills, peak, r.Latency)
-		}
 	}
-	if !lived || !died {
-		t.Errorf("lived %t, died %t:\n%s", lived, died, text)
-	}
-	series, _ := filepath.Glob(filepath.Join(run, "trials/0001/series.*"))
-	if len(series) != 1 {
-		t.Errorf("the memory curve is lost: %q", series)
+	if len(seen) != 3 {
+		t.Errorf("settings %v:\n%s", seen, text)
 	}
 }
 

@@ -158,8 +158,9 @@ func (p *attended) Watch(ctx context.Context, t probe.Target) (probe.Reading, er
 		}
 	}
 	reading, err := p.Probe.Watch(ctx, t)
-	if p.name == "proc" && ctx.Err() == nil && p.to.gone() != nil {
+	if p.name == "proc" && ctx.Err() == nil && p.to.gone() != nil { // which is said once
 		close(p.to.lost)
+		err = nil
 	}
 	return reading, err
 }

@@ -35,7 +35,7 @@ type Target struct {
 
 	// Gentle is a watch of a process that is not dyno's: nothing of it may be
 	// changed, such as its high-water mark of memory, and its memory is read 10
-	// times a second at most. That the process ends is then no error.
+	// times a second at most.
 	Gentle bool
 
 	Grouped bool // the process has a control group of its own; cgroup needs it
@@ -66,8 +66,9 @@ func (t *Target) every() time.Duration {
 }
 
 // A Reading is what a probe saw. Values are of the whole window, Series of its
-// course, unless Target.Sample took that. Beside what dyno.Metrics lists there are totals that the lab divides
-// by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec, mutex-wait-sec, minflt.
+// course, unless Target.Sample took that. Beside what dyno.Metrics lists there are
+// totals that the lab divides by the number of requests: cpu-sec, alloc-B, allocs,
+// gc-cpu-sec, mutex-wait-sec, minflt, throttled-sec.
 type Reading struct {
 	Values   dyno.Values
 	Own      dyno.Values // of the same kind, under the names that the service itself gives them
@@ -91,7 +92,7 @@ type File struct {
 // and calls t.Begun, samples every t.Every, takes its last reading when ctx
 // ends, and returns. The end of ctx is no error. A Watch that returns an error
 // before it has called Begun could not begin; one that does so after lost the
-// subject; either way its reading is empty. Watch starts no goroutine.
+// subject, and its reading is what it had seen by then. Watch starts no goroutine.
 type Probe interface {
 	Watch(ctx context.Context, t Target) (Reading, error)
 }
@@ -102,6 +103,8 @@ func Named(name string) (Probe, bool) {
 	switch name {
 	case "proc":
 		return proc{}, true
+	case "cgroup":
+		return cgroup{}, true
 	case "gctrace":
 		return gctrace{}, true
 	case "runtime":
@@ -124,7 +127,7 @@ func Named(name string) (Probe, bool) {
 // of them report: the runtime counts exactly, gctrace rounds to two digits and
 // whole MiB, and the kernel does not know what a collection is. What a service
 // publishes of it comes late, and of Prometheus in coarse steps.
-var trust = []string{"runtime", "gctrace", "proc", "expvar", "prometheus", "pprof", dyno.ForProfile, dyno.ForTrace}
+var trust = []string{"runtime", "gctrace", "proc", "cgroup", "expvar", "prometheus", "pprof", dyno.ForProfile, dyno.ForTrace}
 
 // fewCycles is below how many the ends of the window matter too much.
 const fewCycles = 3

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -40,13 +39,11 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 		}
 		return w.resident(at)
 	})
-	if w.gentle && w.at > 0 && isGone(err) {
-		w.lost, err = true, nil // as was to be expected of it: what was seen is kept
+	r, err2 := w.reading()
+	if err = cmp.Or(err, err2); err != nil {
+		err = fmt.Errorf("watch process %d: %w", t.PID, err)
 	}
-	if err != nil {
-		return Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
-	}
-	return w.reading()
+	return r, err
 }
 
 // rssEvery is how often resident memory is read for its mean. Once a second
@@ -87,7 +84,6 @@ type procWatch struct {
 	fresh   bool    // the high-water mark was reset
 	mark    uint64  // the high-water mark at the beginning, bytes
 	gentle  bool    // Target.Gentle
-	lost    bool    // the process has ended
 	memory  float64 // of the machine, bytes
 
 	begun     bool
@@ -142,7 +138,7 @@ func (w *procWatch) sample(at time.Duration) error {
 	rss := float64(st.ResidentMemory())
 	w.count(at, rss)
 	if w.begun && st.Starttime != w.first.Starttime { // another has its number
-		return errGone
+		return errEnded
 	}
 	if !w.begun {
 		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdEvery
@@ -176,7 +172,7 @@ func (w *procWatch) resident(at time.Duration) error {
 		return err
 	}
 	if m.Resident == 0 { // as of one that waits for its parent to ask for its exit status
-		return errGone
+		return errEnded
 	}
 	w.count(at, float64(m.ResidentBytes()))
 	return nil
@@ -187,16 +183,15 @@ func (w *procWatch) count(at time.Duration, rss float64) {
 	w.rssAt, w.rssLast, w.most = at, rss, max(w.most, rss)
 }
 
+// reading is what was seen. It has no error of a process that has ended, of which
+// it is what was seen by then.
 func (w *procWatch) reading() (Reading, error) {
-	mark, err := highWater(w.p)
-	if w.lost {
-		mark, err = w.mark, nil
+	if !w.begun {
+		return Reading{}, nil
 	}
-	if err != nil {
-		return Reading{}, fmt.Errorf("watch process %d: %w", w.pid, err)
-	}
+	mark, err := highWater(w.p) // 0 if it has ended
 	peak, mean := w.most, w.rssLast
-	if w.fresh || mark > w.mark { // else the mark is older than the window
+	if err == nil && (w.fresh || mark > w.mark) { // else the mark is older than the window
 		peak = max(peak, float64(mark))
 	}
 	if w.rssAt > 0 {
@@ -225,7 +220,7 @@ func (w *procWatch) reading() (Reading, error) {
 	}
 	now, err := readNoise()
 	if err != nil {
-		return Reading{}, fmt.Errorf("watch process %d: %w", w.pid, err)
+		return r, err
 	}
 	r.Warnings = append(r.Warnings, now.since(w.noise, cpu)...)
 	return r, nil
@@ -236,18 +231,12 @@ func (w *procWatch) reading() (Reading, error) {
 func stat(p procfs.Proc) (procfs.ProcStat, error) {
 	st, err := p.Stat()
 	if err == nil && ended(st) {
-		err = errGone
+		err = errEnded
 	}
 	return st, err
 }
 
-var errGone = errors.New("the process has ended")
-
-// isGone reports whether something of a process could not be read because it has
-// ended: its directory has gone, or did so between being opened and read.
-func isGone(err error) bool {
-	return errors.Is(err, errGone) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
-}
+var errEnded = errors.New("the process has ended")
 
 // highWater is the most resident memory in bytes since the process began or
 // the mark was reset: VmHWM of /proc/PID/status.

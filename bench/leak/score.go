@@ -239,5 +239,5 @@ func hourly(what string, v number) string {
 	case what != "heap":
 		return fmt.Sprintf("%.0f", float64(v))
 	}
-	return fmt.Sprintf("%.1f MiB", float64(v)/(1<<20))
+	return fmt.Sprintf("%.2f MiB", float64(v)/(1<<20))
 }

@@ -9,7 +9,7 @@
 //	step       a table of -size bytes, loaded once, -at after the first request
 //	steady     nothing
 //
-// The comments "truth:" mark the lines that a verdict has to name.
+// A comment "truth:" marks the line that a verdict has to name.
 package main
 
 import (
@@ -132,7 +132,7 @@ func (s *shop) notify() {
 	word := make(chan int)
 	order := make([]byte, s.chunk)
 	go func() {
-		order[<-word] = 1 // truth: goroutine
+		order[<-word] = 1
 	}()
 }
 

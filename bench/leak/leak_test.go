@@ -2,10 +2,14 @@ package main
 
 import (
 	"math"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // said is what dyno prints of a run of 200 requests a second for 150 s.
@@ -168,5 +172,23 @@ func TestLevel(t *testing.T) {
 	}
 	if _, _, ok := levelOf(nil, window); ok {
 		t.Error("there is a level without samples")
+	}
+}
+
+// Resident memory is read from the file that doc/format.md describes.
+func TestReadRSS(t *testing.T) {
+	type row struct {
+		Metric string  `parquet:"metric,dict"`
+		At     int64   `parquet:"at_ns,delta"`
+		Value  float64 `parquet:"value"`
+	}
+	dir := t.TempDir()
+	rows := []row{{"goroutines", 0, 5}, {"goroutines", 1e9, 6}, {"rss-B", 0, 1e7}, {"rss-B", 1e9, 2e7}}
+	if err := parquet.WriteFile(filepath.Join(dir, "series.parquet"), rows); err != nil {
+		t.Fatal(err)
+	}
+	samples, err := readRSS(dir)
+	if want := []sample{{0, 1e7}, {time.Second, 2e7}}; err != nil || !slices.Equal(samples, want) {
+		t.Errorf("%v, %v", samples, err)
 	}
 }

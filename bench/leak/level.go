@@ -2,7 +2,10 @@ package main
 
 import (
 	"math"
+	"path/filepath"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // A sample is resident memory at a moment of the window.
@@ -47,4 +50,23 @@ func levelOf(samples []sample, window time.Duration) (level float64, at time.Dur
 		return level, 0, false
 	}
 	return level, samples[first].at, true
+}
+
+// readRSS reads the resident memory of a trial, of its series.parquet (doc/format.md).
+func readRSS(trial string) (samples []sample, err error) {
+	type row struct {
+		Metric string  `parquet:"metric"`
+		At     int64   `parquet:"at_ns"`
+		Value  float64 `parquet:"value"`
+	}
+	rows, err := parquet.ReadFile[row](filepath.Join(trial, "series.parquet"))
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if r.Metric == "rss-B" {
+			samples = append(samples, sample{time.Duration(r.At), r.Value})
+		}
+	}
+	return samples, nil
 }

@@ -98,9 +98,10 @@ func main() {
 type bench struct {
 	options
 	w    io.Writer
-	dir  string  // of run directories: out, or temporary
-	root string  // of the module
-	busy float64 // share of the CPUs in the part that was run last
+	dir  string // of run directories: out, or temporary
+	root string // of the module
+	// Shares of the CPUs in the part that was run last: of everybody, and of its runs.
+	busy, own float64
 	goals
 }
 

@@ -59,7 +59,7 @@ func (b *bench) power(ctx context.Context) error {
 
 // said tells whether the machine was busy.
 func (b *bench) said() {
-	fmt.Fprintf(b.w, "  CPUs busy: %.0f %% of the time, others included\n", 100*b.busy)
+	fmt.Fprintf(b.w, "  CPUs busy: %.0f %%, of it %.0f with these runs\n", 100*b.busy, 100*b.own)
 	if b.busy > 0.8 {
 		fmt.Fprintln(b.w, "  note: collections that wait for a CPU blur what is live (consider: a smaller -at-once)")
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,7 +31,7 @@ func (b *bench) play(ctx context.Context, jobs []job, atOnce int) ([]outcome, er
 	var mu sync.Mutex
 	var outcomes []outcome
 	var wg sync.WaitGroup
-	began := cpuTimes()
+	end := meter()
 	for i := range min(atOnce, len(jobs)) {
 		wg.Go(func() {
 			wait(ctx, time.Duration(i)*apart)
@@ -59,8 +62,10 @@ func (b *bench) play(ctx context.Context, jobs []job, atOnce int) ([]outcome, er
 	}
 	close(next)
 	wg.Wait()
-	b.busy = cpuTimes().since(began)
-	slices.SortFunc(outcomes, func(a, b outcome) int { return strings.Compare(a.Run, b.Run) })
+	b.busy, b.own = end()
+	slices.SortFunc(outcomes, func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(slices.Index(names(), a.Kind), slices.Index(names(), b.Kind)), strings.Compare(a.Run, b.Run))
+	})
 	if b.out != "" {
 		if err := appendLines(filepath.Join(b.dir, "runs.jsonl"), outcomes); err != nil {
 			return outcomes, err
@@ -126,27 +131,39 @@ func appendLines(path string, outcomes []outcome) error {
 	return f.Close()
 }
 
-// ticks are CPU time of the machine since it started, in the kernel's unit.
-type ticks struct{ idle, all float64 }
+// meter begins to measure the share of the CPUs that is used, by whomever, and that of
+// the runs that have ended until the end, with all they started.
+func meter() (end func() (busy, own float64)) {
+	idle, all := cpuTimes()
+	began, cpu := time.Now(), childTime()
+	return func() (busy, own float64) {
+		idleNow, allNow := cpuTimes()
+		own = (childTime() - cpu).Seconds() / time.Since(began).Seconds() / float64(runtime.NumCPU())
+		return 1 - (idleNow-idle)/(allNow-all), own
+	}
+}
 
-// cpuTimes reads /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
-func cpuTimes() (t ticks) {
+// cpuTimes reads /proc/stat, in the kernel's unit since the machine started: user,
+// nice, system, idle, iowait, irq, softirq, steal.
+func cpuTimes() (idle, all float64) {
 	stat, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(stat), "\n")
 	for i, field := range strings.Fields(line) {
-		var v float64
-		if _, err := fmt.Sscan(field, &v); err != nil || i > 8 {
+		v, err := strconv.ParseFloat(field, 64)
+		if err != nil || i > 8 {
 			continue // "cpu", and guests, who are in user
 		}
-		t.all += v
+		all += v
 		if i == 4 || i == 5 {
-			t.idle += v
+			idle += v
 		}
 	}
-	return t
+	return idle, all
 }
 
-// since is the share of the CPUs that was used, by whomever.
-func (t ticks) since(before ticks) float64 {
-	return 1 - (t.idle-before.idle)/(t.all-before.all)
+// childTime is the CPU time of children that were waited for, and of theirs.
+func childTime() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

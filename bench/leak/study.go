@@ -12,8 +12,6 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // studied is what T. Keskiniemi, Measuring Performance in Go (Metropolia, 2022), has
@@ -42,7 +40,7 @@ type resident struct {
 func (b *bench) studyMemory(ctx context.Context) error {
 	plan := filepath.Join(b.root, "examples/sessions/memory.yaml")
 	progress("study: five settings side by side, %v each", b.studied)
-	began := cpuTimes()
+	end := meter()
 	found := make([]resident, len(studied))
 	errs := make([]error, len(studied))
 	var wg sync.WaitGroup
@@ -57,7 +55,7 @@ func (b *bench) studyMemory(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	b.busy = cpuTimes().since(began)
+	b.busy, b.own = end()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -135,22 +133,3 @@ func (r *report) get(metric string) float64 {
 
 func mb(v float64) string      { return fmt.Sprintf("%.1f", v/1e6) }
 func percent(v float64) string { return fmt.Sprintf("%.3f %%", 100*v) }
-
-// readRSS reads the resident memory of a trial, of its series.parquet (doc/format.md).
-func readRSS(trial string) (samples []sample, err error) {
-	type row struct {
-		Metric string  `parquet:"metric"`
-		At     int64   `parquet:"at_ns"`
-		Value  float64 `parquet:"value"`
-	}
-	rows, err := parquet.ReadFile[row](filepath.Join(trial, "series.parquet"))
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range rows {
-		if r.Metric == "rss-B" {
-			samples = append(samples, sample{time.Duration(r.At), r.Value})
-		}
-	}
-	return samples, nil
-}

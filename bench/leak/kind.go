@@ -38,7 +38,7 @@ func (j job) String() string { return fmt.Sprintf("%s-%02d", strings.Fields(j.ki
 type truth struct {
 	what    string  // "heap", or the name that dyno has for it
 	perReq  float64 // bytes per request, or for "goroutines" a number
-	site    string  // mark of the line in the service's source
+	site    string  // mark of its lines in the service's source
 	creator string  // part of the function's name
 }
 

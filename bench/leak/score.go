@@ -117,23 +117,26 @@ func score(j job, r *report, err error) outcome {
 }
 
 // at reports whether a site is the truth's: its function, and its line where the
-// source marks one.
+// source marks such.
 func (t truth) at(s site) bool {
 	if !strings.Contains(s.Func, t.creator) {
 		return false
 	}
-	return t.site == "" || filepath.Base(s.File) == "main.go" && s.Line == lineOf(t.site)
+	return t.site == "" || filepath.Base(s.File) == "main.go" && slices.Contains(linesOf(t.site), s.Line)
 }
 
 // source is the service's, in which lines of leaks are marked.
 var source string
 
-func lineOf(mark string) int {
-	before, _, ok := strings.Cut(source, "// "+mark)
-	if !ok {
-		return 0
+// linesOf are those that end with a mark, from 1.
+func linesOf(mark string) (lines []int) {
+	n := 0
+	for line := range strings.Lines(source) {
+		if n++; strings.HasSuffix(strings.TrimSpace(line), "// "+mark) {
+			lines = append(lines, n)
+		}
 	}
-	return 1 + strings.Count(before, "\n")
+	return lines
 }
 
 func readSource(root string) error {

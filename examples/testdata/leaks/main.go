@@ -9,7 +9,7 @@
 //	step       a table of -size bytes, loaded once, -at after the first request
 //	steady     nothing
 //
-// A comment "truth:" marks the line that a verdict has to name.
+// A comment "truth:" marks the lines of which a verdict has to name one.
 package main
 
 import (
@@ -118,8 +118,8 @@ func (s *shop) record() {
 
 //go:noinline
 func (j *journal) add(n int) {
-	text := make([]byte, n) // truth: leak
-	j.last = &record{j.last, text}
+	text := make([]byte, n)        // truth: leak
+	j.last = &record{j.last, text} // truth: leak
 }
 
 // notify waits for word from somebody who has forgotten about it.

@@ -49,6 +49,7 @@ type Growth struct {
 	Others   map[string]*Grown // of leakCounts; those that no series tells are missing
 
 	heap, goroutines []tally
+	connections      float64 // that the load keeps open and has not under way: more than before; 0 if not known
 }
 
 // LeakProfiles are the profiles of a trial that say where a leak is: of the heap
@@ -71,6 +72,9 @@ const (
 	// runtime/proc.go); until it has done so twice, resident memory grows with
 	// garbage, and a leak may lie in memory that is resident already.
 	residentWindow = 5 * time.Minute
+	// connectionSize is what a connection takes of net/http's heap: two buffers of
+	// 4 KiB, and what is around them.
+	connectionSize = 16 << 10
 	// fewest is how many goroutines, threads or descriptors more are no matter,
 	// be there ever so few.
 	fewest = 10
@@ -93,6 +97,9 @@ func NewGrowth(r *dyno.Result, series func(metric string) (at, value []float64),
 		return nil
 	}
 	g := &Growth{Trial: r.Trial.N, Window: r.Elapsed, Requests: r.Sent.Requests, Others: map[string]*Grown{}}
+	g.heap = heapTallies(p.HeapBefore, p.HeapAfter)
+	g.goroutines = goroutineTallies(p.GoroutineBefore, p.GoroutineAfter, p.GoroutineLeak)
+	g.connections = connections(g.goroutines)
 	g.Memory = g.memory(r, series)
 	before, after := snapshot(r, dyno.StageBefore), snapshot(r, dyno.StageAfter)
 	for _, name := range leakCounts {
@@ -102,15 +109,16 @@ func NewGrowth(r *dyno.Result, series func(metric string) (at, value []float64),
 		}
 		e := ends{}
 		if name == "goroutines" && before != nil && after != nil {
-			e = ends{before.Goroutines, after.Goroutines}
+			e.before, e.after = before.Goroutines, after.Goroutines
+		}
+		if name != "threads" {
+			e.load = g.connections
 		}
 		g.Others[name] = g.judge(name, at, value, e, fewest)
 	}
 	if g.Memory == nil && len(g.Others) == 0 {
 		return nil
 	}
-	g.heap = heapTallies(p.HeapBefore, p.HeapAfter)
-	g.goroutines = goroutineTallies(p.GoroutineBefore, p.GoroutineAfter, p.GoroutineLeak)
 	return g
 }
 
@@ -135,8 +143,9 @@ func (g *Growth) within(at, value []float64) (a, v []float64) {
 }
 
 // ends are a quantity at two moments without requests, before the window and
-// after it; 0 if it is not known.
-type ends struct{ before, after float64 }
+// after it; 0 if it is not known. load is how much of it the load's own
+// connections make.
+type ends struct{ before, after, load float64 }
 
 func (e ends) known() bool { return e.before > 0 && e.after > 0 }
 
@@ -145,9 +154,9 @@ func (e ends) known() bool { return e.before > 0 && e.after > 0 }
 // are known to be few, resident memory says nothing: it grows with garbage, and
 // does not grow with a leak that fills what garbage has left.
 func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []float64)) *Grown {
-	var e ends
+	e := ends{load: connectionSize * g.connections}
 	if before, after := snapshot(r, dyno.StageBefore), snapshot(r, dyno.StageAfter); before != nil && after != nil {
-		e = ends{before.Live, after.Live}
+		e.before, e.after = before.Live, after.Live
 	}
 	by, at, value := "", []float64(nil), []float64(nil)
 	for _, name := range []string{"heap-live-B", "heap-true-B"} {
@@ -164,16 +173,14 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 	collections, counted := r.Values.Get("gc-cycles")
 	collections = max(collections, float64(len(at)))
 	counted = counted || collections > 0
-	for _, name := range []string{"heap-alloc-B", "heap-B"} {
-		a, v := g.within(series(name))
-		lowAt, low := lows(a, v)
-		if len(low) >= leastCollections {
-			return g.judge(name, lowAt, low, e, 0)
-		}
-		if len(a) > 0 {
-			counted = true
-			collections = max(collections, float64(len(low)))
-		}
+	a, v := g.within(series("heap-B"))
+	lowAt, low := lows(a, v)
+	if len(low) >= leastCollections {
+		return g.judge("heap-B", lowAt, low, e, 0)
+	}
+	if len(a) > 0 {
+		counted = true
+		collections = max(collections, float64(len(low)))
 	}
 	if counted {
 		return g.untold("heap-live-B", e, fmt.Sprintf("%s in %v, and it takes %d (consider: %s)",
@@ -314,6 +321,8 @@ func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (LeakVerdict, str
 		return LeakUnclear, t.Reason
 	case t.Shape == stats.Growing && e.known() && e.after-e.before < t.Lo*sec/2:
 		return LeakUnclear, "it grew under load and had not grown when no request was under way: that is what waiting requests hold (consider: a lower rate)"
+	case t.Shape == stats.Growing && e.load >= t.Lo*sec/2:
+		return LeakUnclear, fmt.Sprintf("the load opened %s more meanwhile, which may be all of it (consider: a longer warm-up, or a lower rate)", count(g.connections, "connection"))
 	case t.Shape == stats.Growing:
 		return Leaking, ""
 	case !(t.Detectable*sec <= usual):

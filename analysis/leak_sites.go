@@ -112,9 +112,10 @@ func goroutineTallies(before, after, stuck *profile.Profile) []tally {
 	}
 	taken := []Profiled{{Block: 1, Profile: before}, {Block: 2, Profile: after}}
 	if stuck != nil && len(stuck.SampleType) == 1 {
-		named := stuck.Copy()
-		named.SampleType[0].Type = "goroutine"
-		taken = append(taken, Profiled{Block: 3, Profile: named})
+		// Its values are goroutines, too, under another name.
+		taken = append(taken, Profiled{Block: 3, Profile: &profile.Profile{
+			SampleType: before.SampleType, Sample: stuck.Sample, Location: stuck.Location, Function: stuck.Function,
+		}})
 	}
 	p, err := NewProfiles("goroutine", taken, nil)
 	if err != nil {
@@ -137,6 +138,16 @@ func goroutineTallies(before, after, stuck *profile.Profile) []tally {
 			}
 		}
 	})
+}
+
+// connections is how many more goroutines of net/http wait for a next request on
+// a connection that is open: those with nothing of the subject's on their stacks.
+func connections(ts []tally) float64 {
+	i := slices.IndexFunc(ts, func(t tally) bool { return t.name == "net/http.(*conn).serve" && t.line == 0 })
+	if i < 0 {
+		return 0
+	}
+	return max(0, ts[i].grew)
 }
 
 // place is the line to which a stack is charged.

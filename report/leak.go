@@ -36,7 +36,7 @@ func (v *view) leak() (section, bool) {
 	if !found {
 		return section{}, false
 	}
-	rate, per := scaleOf("leak-B", rates...), scaleOf("leak-B", requests...)
+	rate, per := coarse(scaleOf("leak-B", rates...)), coarse(scaleOf("leak-B", requests...))
 	rows := v.leakRows(rate, per)
 	rows = slices.DeleteFunc(rows, func(r leakRow) bool { // what no setting has takes no room
 		return !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return r.text(&s) != "" })
@@ -75,11 +75,11 @@ func (v *view) leakRows(rate, per scale) []leakRow {
 	}
 	rows := []leakRow{
 		{"memory", memory(func(m *analysis.Grown) string { return string(m.Verdict) })},
-		{"growth, " + rate.unit + "/h", memory(func(m *analysis.Grown) string { return known(rate, m.Slope) })},
+		{"  growth, " + rate.unit + "/h", memory(func(m *analysis.Grown) string { return known(rate, m.Slope) })},
 		{"  95% interval", memory(func(m *analysis.Grown) string { return between(rate, m.Lo, m.Hi) })},
-		{"least leak that would be seen", memory(func(m *analysis.Grown) string { return known(rate, m.Detectable) })},
-		{"growth per 1,000 requests, " + per.unit, memory(func(m *analysis.Grown) string { return known(per, m.Per) })},
-		{"least that would be seen", memory(func(m *analysis.Grown) string { return known(per, m.DetectablePer) })},
+		{"  would have been seen, " + rate.unit + "/h", memory(func(m *analysis.Grown) string { return known(rate, m.Detectable) })},
+		{"  growth for 1,000 requests, " + per.unit, memory(func(m *analysis.Grown) string { return known(per, m.Per) })},
+		{"  would have been seen, " + per.unit, memory(func(m *analysis.Grown) string { return known(per, m.DetectablePer) })},
 	}
 	for _, name := range []string{"goroutines", "threads", "fds"} {
 		other := func(text func(g *analysis.Grown) string) func(s *analysis.Setting) string {
@@ -98,7 +98,7 @@ func (v *view) leakRows(rate, per scale) []leakRow {
 		}
 		rows = append(rows,
 			leakRow{leakNouns[name], other(func(g *analysis.Grown) string { return string(g.Verdict) })},
-			leakRow{"growth/h", other(func(g *analysis.Grown) string { return tally(g.Slope) })})
+			leakRow{"  growth, 1/h", other(func(g *analysis.Grown) string { return tally(g.Slope) })})
 	}
 	return rows
 }
@@ -125,16 +125,18 @@ func otherOf(s *analysis.Setting, name string) *analysis.Grown {
 
 // leakNotes say what was found of setting i.
 func (v *view) leakNotes(i int, l *analysis.Leak) (notes []string) {
-	name, service := "", "The service"
+	name, service, not := "", "The service", "No leak"
 	if len(v.Settings) > 1 {
-		name, service = v.name(i)+": ", v.name(i)
+		name, service, not = v.name(i)+": ", v.name(i), v.name(i)+" does not leak"
 	}
 	switch m := l.Memory; {
 	case m == nil:
 	case m.Verdict == analysis.Leaking:
 		notes = append(notes, service+" "+memoryLeaks(m, l))
+	case m.Verdict == analysis.NoLeak:
+		notes = append(notes, not+noMemoryLeak(m))
 	default:
-		notes = append(notes, sentence(name, noMemoryLeak(m)))
+		notes = append(notes, sentence(name, "cannot tell whether memory leaks: "+m.Reason+"."+forced(m.Forced)))
 	}
 	for _, o := range l.Others {
 		switch o.Verdict {
@@ -155,18 +157,11 @@ func sentence(name, text string) string {
 	return name + text
 }
 
-// noMemoryLeak says that memory is level, or why that cannot be told.
+// noMemoryLeak goes on after "no leak".
 func noMemoryLeak(m *analysis.Grown) string {
-	if m.Verdict == analysis.LeakUnclear {
-		text := "cannot tell whether memory leaks: " + m.Reason + "."
-		if !math.IsNaN(m.Forced) {
-			text += fmt.Sprintf(" After forced collections it held %s.", moreOrLess(m.Forced))
-		}
-		return text
-	}
-	text := "no leak"
+	text := ""
 	if shape := shapeOf(m); shape != "" {
-		text += ", but " + shape
+		text += " (" + shape + ")"
 	}
 	text += fmt.Sprintf(": a leak of %s/h%s would have been seen in 99 of 100 such runs", amount(m.Detectable), perRequests(" (", m.DetectablePer, ")"))
 	if m.By == "rss-B" {
@@ -175,20 +170,26 @@ func noMemoryLeak(m *analysis.Grown) string {
 	return text + "."
 }
 
-// moreOrLess tells of growth from before the load to after it.
-func moreOrLess(rate float64) string {
+// forced tells of growth from before the load to after it, or nothing if that is
+// not known.
+func forced(rate float64) string {
+	grew := ""
 	switch {
+	case math.IsNaN(rate):
+		return ""
 	case rate == 0:
-		return "as much after the load as before"
+		grew = "did not grow"
 	case rate < 0:
-		return amount(-rate) + "/h less after the load than before"
+		grew = "shrank by " + amount(-rate) + "/h"
+	default:
+		grew = "grew by " + amount(rate) + "/h"
 	}
-	return amount(rate) + "/h more after the load than before"
+	return " Between forced collections before the load and after it the heap " + grew + "."
 }
 
 // memoryLeaks says how much leaks, and where.
 func memoryLeaks(m *analysis.Grown, l *analysis.Leak) string {
-	sc := scaleOf("leak-B", leakFigures(m, m.Slope, m.Lo, m.Hi, 0)...)
+	sc := coarse(scaleOf("leak-B", m.Slope))
 	text := fmt.Sprintf("leaks %s/h", sc.with(m.Slope))
 	if iv := between(sc, m.Lo, m.Hi); iv != "" {
 		text += " " + iv
@@ -208,9 +209,7 @@ func memoryLeaks(m *analysis.Grown, l *analysis.Leak) string {
 	if m.By == "rss-B" {
 		text += " This is resident memory, as collections are not known."
 	}
-	if !math.IsNaN(m.Forced) {
-		text += fmt.Sprintf(" After forced collections the heap held %s.", moreOrLess(m.Forced))
-	}
+	text += forced(m.Forced)
 	if l.Needed > 0 {
 		text += fmt.Sprintf(" Where it is allocated cannot be told: it is too small for the heap profile's sampling (consider: trials of some %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", about(l.Needed))
 	}
@@ -278,7 +277,13 @@ func amount(x float64) string {
 	if math.IsNaN(x) {
 		return "?"
 	}
-	return scaleOf("x-B", math.Round(x*100)/100).with(x)
+	return coarse(scaleOf("leak-B", x)).with(x)
+}
+
+// coarse leaves out a digit: no leak is known to four.
+func coarse(s scale) scale {
+	s.decimals = max(0, s.decimals-1)
+	return s
 }
 
 func perRequests(before string, x float64, after string) string {

@@ -89,9 +89,14 @@ func (l *Leak) locate(growths []*Growth) {
 	if trials == 0 {
 		return
 	}
-	enough := 0.0
-	if l.Sites, enough = heapSites(ts, hours, requests); len(l.Sites) == 0 {
-		l.Needed = lengthFor(enough, ts[0].period, l.Memory.Slope, trials)
+	bytes, enough := 0.0, 0.0
+	for _, g := range growths {
+		if g.Memory != nil && g.Memory.Verdict == Leaking && len(g.heap) > 0 {
+			bytes += g.Memory.Forced * g.Window.Hours()
+		}
+	}
+	if l.Sites, enough = heapSites(ts, hours, requests, bytes); len(l.Sites) == 0 {
+		l.Needed = lengthFor(enough+2*math.Sqrt(enough), ts[0].period, l.Memory.Slope, trials) // not to miss them by bad luck
 	}
 }
 

@@ -156,8 +156,7 @@ func (s *stack) place() place {
 	return place{own.fn.Name, own.fn.File, own.line}
 }
 
-// tallied collects tallies by their places. What dyno's probe does is no leak of
-// the subject's.
+// tallied collects tallies by their places.
 func tallied(add func(at func(place) *tally)) []tally {
 	by := map[place]*tally{}
 	add(func(p place) *tally {
@@ -167,10 +166,8 @@ func tallied(add func(at func(place) *tally)) []tally {
 		return by[p]
 	})
 	var ts []tally
-	for p, t := range by {
-		if !strings.Contains(p.name, "dynoProbe") {
-			ts = append(ts, *t)
-		}
+	for _, t := range by {
+		ts = append(ts, *t)
 	}
 	slices.SortFunc(ts, func(a, b tally) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
@@ -204,33 +201,81 @@ func (t *tally) turnover() (came, went float64) {
 }
 
 // heapSites are the lines that surely grow, of trials of so many hours and
-// requests together, the greatest first. Where a line allocates as much as it
-// frees, what comes and what goes are samples alike: each that did the one or
-// the other came with the chance of a coin. enough is how many samples would have
-// been called growth, had none gone.
-func heapSites(ts []tally, hours float64, requests int64) (sites []LeakSite, enough float64) {
-	tested := 0
+// requests together, the greatest first; the heap grew by exactly so many bytes
+// between the profiles, which is NaN if nobody knows. enough is how many samples
+// would have been called growth, had none gone.
+func heapSites(ts []tally, hours float64, requests int64, bytes float64) (sites []LeakSite, enough float64) {
+	tested, grew, noise := 0.0, 0.0, 0.0
 	for i := range ts {
-		if came, went := ts[i].turnover(); came+went > 0 {
+		t := &ts[i]
+		grew += t.grew
+		noise += t.variance()
+		if came, went := t.turnover(); came+went > 0 {
 			tested++
 		}
 	}
-	enough = math.Ceil(math.Log2(max(1, float64(tested)) / siteAlpha))
+	surely := func(came, went, absent float64) bool { return chance(came, went, absent)*tested < siteAlpha }
 	for i := range ts {
 		t := &ts[i]
 		came, went := t.turnover()
-		if t.after-t.before < leastGrown-0.5 || t.grew <= 0 || heads(came, came+went)*float64(tested) >= siteAlpha {
+		if t.after-t.before < leastGrown-0.5 || t.grew <= 0 || t.probe() || !surely(came, went, absent(bytes, grew-t.grew, noise-t.variance(), t.period)) {
 			continue
 		}
-		each := t.squares / (t.before + t.after)
-		sd := math.Sqrt((came + went) * each)
+		half := 1.96 * math.Sqrt(t.variance())
 		sites = append(sites, LeakSite{
 			Func: t.name, File: t.file, Line: t.line, PerHour: t.grew / hours,
-			Lo: (t.grew - 1.96*sd) / hours, Hi: (t.grew + 1.96*sd) / hours, Per: perThousand(t.grew, requests),
+			Lo: (t.grew - half) / hours, Hi: (t.grew + half) / hours, Per: perThousand(t.grew, requests),
 		})
+	}
+	alone := func(n float64) float64 { // with n samples of the leak, and nothing else
+		if math.IsNaN(bytes) {
+			return 1
+		}
+		return math.Exp(-n)
+	}
+	for enough = leastGrown; tested > 0 && !surely(enough, 0, alone(enough)); {
+		enough++
 	}
 	return greatest(sites), enough
 }
+
+// variance of grew, that sampling gives, in bytes squared.
+func (t *tally) variance() float64 {
+	came, went := t.turnover()
+	if came+went == 0 {
+		return 0
+	}
+	return (came + went) * t.squares / (t.before + t.after)
+}
+
+// chance is that of a line that does not grow to look as if it did. Where a line
+// allocates as much as it frees, what comes and what goes are samples alike: each
+// that did the one or the other came with the chance of a coin. absent is the
+// chance, independent of it, that the growth is elsewhere and was not sampled there.
+// Both may be small, or the one very small: of independent p with the product k it
+// is k(1-ln k) (Fisher), and the better of two tests counts twice.
+func chance(came, went, absent float64) float64 {
+	p := heads(came, came+went)
+	if k := p * absent; k > 0 {
+		return 2 * min(p, k*(1-math.Log(k)))
+	}
+	return 2 * p
+}
+
+// absent is the chance that the profiles show no more than elsewhere of a growth of
+// so many bytes. A byte of small objects is sampled the least: their samples are
+// Poisson, of a period each. What comes and goes besides adds noise, as if a sample
+// stood for more.
+func absent(bytes, elsewhere, noise, period float64) float64 {
+	if !(bytes > 0) {
+		return 1
+	}
+	each := period + noise/bytes
+	return mathext.GammaIncRegComp(max(0, elsewhere/each)+1, bytes/each)
+}
+
+// probe reports whether the place is dyno's own.
+func (t *tally) probe() bool { return strings.Contains(t.name, "dynoProbe") }
 
 // heads is the chance that of n coins k or more show heads.
 func heads(k, n float64) float64 {
@@ -249,7 +294,7 @@ func goroutineSites(ts []tally, hours float64, requests int64) []LeakSite {
 	}
 	var sites []LeakSite
 	for i := range ts {
-		if t := &ts[i]; t.grew >= max(leastGrown, leastOfGrown*all) {
+		if t := &ts[i]; t.grew >= max(leastGrown, leastOfGrown*all) && !t.probe() {
 			sites = append(sites, LeakSite{
 				Func: t.name, File: t.file, Line: t.line, PerHour: t.grew / hours, Lo: math.NaN(), Hi: math.NaN(),
 				Per: perThousand(t.grew, requests), Stuck: t.stuck,

@@ -260,8 +260,8 @@ func TestLeakSites(t *testing.T) {
 	after.line("main.leak", 20, 1024, 24, 24)
 	after.line("main.once", 30, 64<<20, 2, 2) // large objects are known, but two are no growth
 	ts := heapTallies(before.profile(), after.profile())
-	sites, enough := heapSites(ts, 0.5, 1_000_000)
-	if len(sites) != 1 || enough != 12 {
+	sites, enough := heapSites(ts, 0.5, 1_000_000, math.NaN())
+	if len(sites) != 1 || enough != 13 {
 		t.Fatalf("%+v, %v", sites, enough)
 	}
 	s := sites[0]
@@ -275,10 +275,10 @@ func TestLeakSites(t *testing.T) {
 	var small heap
 	small.line("main.leak", 20, 1024, 9, 9)
 	one := heapTallies(before.profile(), small.profile())
-	if sites, _ = heapSites(one, 0.5, 0); len(sites) != 0 {
+	if sites, _ = heapSites(one, 0.5, 0, math.NaN()); len(sites) != 0 {
 		t.Errorf("five samples: %+v", sites)
 	}
-	if sites, _ = heapSites(pooled([][]tally{one, one, one}), 1.5, 0); len(sites) != 1 || math.Abs(sites[0].PerHour-5*mib) > 0.1*mib || !math.IsNaN(sites[0].Per) {
+	if sites, _ = heapSites(pooled([][]tally{one, one, one}), 1.5, 0, math.NaN()); len(sites) != 1 || math.Abs(sites[0].PerHour-5*mib) > 0.1*mib || !math.IsNaN(sites[0].Per) {
 		t.Errorf("15 samples: %+v", sites)
 	}
 	if ts := heapTallies(nil, after.profile()); ts != nil {
@@ -286,26 +286,58 @@ func TestLeakSites(t *testing.T) {
 	}
 }
 
-// Of lines that do not grow hardly any is named, whatever of their objects come
-// and go.
-func TestLeakSitesOfNoLeak(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	named := 0
-	const heaps = 3000
-	for range heaps {
-		var ts []tally
-		for i := range 12 {
-			stay, turn := poisson(rng, float64(i)), float64(int(2)<<i)
-			// Of those that are alive some stay, the others are replaced once; of all others born no profile knows.
-			died, came, passed := poisson(rng, turn), poisson(rng, turn), poisson(rng, 4*turn)
-			ts = append(ts, tally{before: stay + died, after: stay + came, born: came + passed, grew: (came - died) * heapRate, squares: 1, period: heapRate})
-		}
-		if sites, _ := heapSites(ts, 1, 0); len(sites) > 0 {
-			named++
+// What is known to have grown must be somewhere: where the profiles show growth at
+// one line and none elsewhere, fewer samples tell. They do not if there is noise.
+func TestLeakSitesOfKnownGrowth(t *testing.T) {
+	few := func(noise float64) []tally {
+		return []tally{
+			{place: place{"main.leak", "/r/main.go", 20}, before: 1, after: 8, born: 7, grew: 7 * heapRate, squares: 9 * heapRate * heapRate, period: heapRate},
+			{place: place{"main.churn", "/r/main.go", 10}, before: noise, after: noise, born: 9000, squares: 2 * noise * heapRate * heapRate, period: heapRate},
 		}
 	}
-	if named > 9 { // 3 expected at most; 9 and more by chance in 0.4 %
-		t.Errorf("%d of %d heaps without a leak had a line named", named, heaps)
+	for _, x := range []struct {
+		bytes, noise float64
+		want         int
+	}{{math.NaN(), 1, 0}, {7 * heapRate, 0, 1}, {7 * heapRate, 200, 0}, {heapRate, 0, 0}} {
+		sites, _ := heapSites(few(x.noise), 1, 0, x.bytes)
+		if len(sites) != x.want || x.want == 1 && sites[0].Func != "main.leak" {
+			t.Errorf("%+v: %+v", x, sites)
+		}
+	}
+	if _, enough := heapSites(few(1), 1, 0, heapRate); enough < 5 || enough > 7 {
+		t.Errorf("%v samples are enough", enough)
+	}
+}
+
+// Of lines that do not grow hardly any is named, whatever of their objects come
+// and go, and whether or not others leak.
+func TestLeakSitesOfNoLeak(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const heaps = 3000
+	for _, leak := range []float64{0, 3, 8, 20} { // samples expected
+		for _, churn := range []int{1, 8} { // lines
+			named := 0
+			for range heaps {
+				sample := func(i int, stay, died, came, passed float64) tally {
+					return tally{
+						place: place{line: i}, before: stay + died, after: stay + came, born: came + passed,
+						grew: (came - died) * heapRate, squares: (2*stay + died + came) * heapRate * heapRate, period: heapRate,
+					}
+				}
+				ts := []tally{sample(0, 0, 0, poisson(rng, leak), 0)}
+				for i := range churn {
+					turn := 0.5 * float64(int(1)<<i)
+					ts = append(ts, sample(i+1, poisson(rng, float64(i)), poisson(rng, turn), poisson(rng, turn), poisson(rng, 4*turn)))
+				}
+				sites, _ := heapSites(ts, 1, 0, leak*heapRate)
+				if slices.ContainsFunc(sites, func(s LeakSite) bool { return s.Line > 0 }) {
+					named++
+				}
+			}
+			if named > 9 { // 3 may be; more than 9 by chance in 0.1 %
+				t.Errorf("%v samples leaked, %d lines that do not: %d of %d heaps had one of these named", leak, churn, named, heaps)
+			}
+		}
 	}
 }
 

@@ -72,17 +72,17 @@ func TestGrowthEvidence(t *testing.T) {
 		reason  string
 	}{
 		{"live heap", lasting(minute, 10*mib, 40*mib), readings{
-			"heap-live-B": course(60, 60, around(1, 1e5, ramp(10*mib, mib/2))), "heap-true-B": course(60, 60, around(2, 9e5, ramp(10*mib, mib/2))),
+			"heap-live-B": course(60, 60, around(1, 1e4, ramp(10*mib, mib/2))), "heap-true-B": course(60, 60, around(2, 9e5, ramp(10*mib, mib/2))),
 		}, "heap-live-B", Leaking, ""},
 		{"true live heap", lasting(minute, 10*mib, 40*mib), readings{
-			"heap-live-B": course(60, 60, around(1, 9e5, ramp(10*mib, mib/2))), "heap-true-B": course(60, 60, around(2, 1e5, ramp(10*mib, mib/2))),
+			"heap-live-B": course(60, 60, around(1, 9e5, ramp(10*mib, mib/2))), "heap-true-B": course(60, 60, around(2, 1e4, ramp(10*mib, mib/2))),
 		}, "heap-true-B", Leaking, ""},
 		{"a queue", lasting(minute, 10*mib, 11*mib), readings{
-			"heap-live-B": course(60, 60, around(1, 1e5, ramp(10*mib, mib/2))),
+			"heap-live-B": course(60, 60, around(1, 1e4, ramp(10*mib, mib/2))),
 		}, "heap-live-B", LeakUnclear, "that is what waiting requests hold"},
-		{"steady", lasting(minute, 10*mib, 10*mib), readings{"heap-live-B": course(60, 60, around(1, 1e5, flat(10*mib)))}, "heap-live-B", NoLeak, ""},
+		{"steady", lasting(minute, 10*mib, 10*mib), readings{"heap-live-B": course(60, 60, around(1, 1e4, flat(10*mib)))}, "heap-live-B", NoLeak, ""},
 		{"level, and yet more after it", lasting(minute, 10*mib, 15*mib), readings{
-			"heap-live-B": course(60, 60, around(1, 1e5, flat(10*mib))),
+			"heap-live-B": course(60, 60, around(1, 1e4, flat(10*mib))),
 		}, "heap-live-B", LeakUnclear, "it was level under load, and yet had grown"},
 		{"noise", lasting(minute, 0, 0), readings{"heap-live-B": course(10, 60, around(1, 9e6, flat(10*mib)))}, "heap-live-B", LeakUnclear, "even what doubles it"},
 		{"few collections", few, readings{
@@ -116,7 +116,7 @@ func TestGrowthEvidence(t *testing.T) {
 // Readings outside the window do not count, and rates are by the hour and by
 // the request.
 func TestGrowthFigures(t *testing.T) {
-	live := course(60, 60, around(1, 1e5, ramp(10*mib, mib/2)))
+	live := course(60, 60, around(1, 1e4, ramp(10*mib, mib/2)))
 	live[0], live[1] = append(live[0], -5, 70), append(live[1], 500*mib, 0)
 	m := NewGrowth(lasting(time.Minute, 10*mib, 40*mib), readings{"heap-live-B": live}.series, LeakProfiles{}).Memory
 	near := func(what string, got, want float64) {
@@ -137,7 +137,7 @@ func TestGrowthOthers(t *testing.T) {
 	r := lasting(time.Minute, 10*mib, 10*mib)
 	r.Memory[1].Goroutines, r.Memory[2].Goroutines = 10, 610
 	g := NewGrowth(r, readings{
-		"goroutines": course(60, 60, around(1, 1, ramp(10, 10))), "threads": course(60, 60, around(2, 0.5, flat(7))), "fds": course(60, 60, around(3, 100, flat(7))),
+		"goroutines": course(60, 60, around(1, 1, ramp(10, 10))), "threads": course(60, 60, around(2, 0.05, flat(7))), "fds": course(60, 60, around(3, 100, flat(7))),
 	}.series, LeakProfiles{})
 	for name, want := range map[string]LeakVerdict{"goroutines": Leaking, "threads": NoLeak, "fds": LeakUnclear} {
 		if o := g.Others[name]; o == nil || o.Verdict != want {
@@ -399,7 +399,7 @@ func TestLeakJSON(t *testing.T) {
 		r.Memory = []dyno.Snapshot{{Stage: dyno.StageBefore, Live: 10 * mib}, {Stage: dyno.StageAfter, Live: 10*mib + 60*each}}
 		p := LeakProfiles{HeapBefore: before.profile(), HeapAfter: after.profile()}
 		of[r.Trial.N] = NewGrowth(r, readings{
-			"heap-live-B": course(60, 60, around(uint64(i), 1e5, ramp(10*mib, each))), "threads": course(60, 60, around(uint64(i), 0.5, flat(7))),
+			"heap-live-B": course(60, 60, around(uint64(i), 1e4, ramp(10*mib, each))), "threads": course(60, 60, around(uint64(i), 0.05, flat(7))),
 		}.series, p)
 	}
 	opt := options()

@@ -70,7 +70,7 @@ func TestGrowths(t *testing.T) {
 		text := "metric,sec,value\n"
 		for i := range 120 {
 			sec := float64(i) / 2
-			text += fmt.Sprintf("heap-live-B,%g,%g\nthreads,%g,%d\n", sec, 10<<20+each*sec+1e5*math.Sin(float64(i*i)), sec, 7+i*i%2)
+			text += fmt.Sprintf("heap-live-B,%g,%g\nthreads,%g,%d\n", sec, 10<<20+each*sec+1e4*math.Sin(float64(i*i)), sec, 7+i*i%2)
 		}
 		check(os.WriteFile(filepath.Join(path, "series.csv"), []byte(text), 0o666))
 		for name, samples := range map[string]float64{"heap-before": 4, "heap-after": 64} {

@@ -326,7 +326,7 @@ func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (LeakVerdict, str
 	case t.Shape == stats.Growing:
 		return Leaking, ""
 	case !(t.Detectable*sec <= usual):
-		return LeakUnclear, fmt.Sprintf("it varies so much that even what doubles it would not have been seen (consider: %s)", g.longer(2))
+		return LeakUnclear, fmt.Sprintf("its readings are too few or vary too much: even what doubles it would not have been seen (consider: %s)", g.longer(2))
 	case t.Shape == stats.Level && e.known() && e.after-e.before > 2*t.Detectable*sec && e.after-e.before > usual/10:
 		return LeakUnclear, "it was level under load, and yet had grown when no request was under way (consider: a longer run)"
 	}

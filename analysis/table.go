@@ -165,6 +165,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		s.Versus = map[string]Versus{}
 		s.Pooled = pool(good[i])
 		s.Tail = tails(good[i], o.Tails)
+		s.Leak = leakOf(good[i], o.Growths)
 		s.Saturated = saturations(good[i])
 		if s.Trials == 1 {
 			s.Single = good[i][0]

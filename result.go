@@ -11,7 +11,6 @@ type Result struct {
 	Start   time.Time
 	Elapsed time.Duration // of the measured window; 0 if it was not reached
 	Values  Values        // one number per metric: all that comparisons compare
-	Series  []Series      // what the probes sampled over the measured window
 
 	Collections []Collection   // that ended in the measured window, in order
 	Memory      []Snapshot     // where the memory was, at stages of the trial in order
@@ -104,10 +103,11 @@ func (vs Values) Get(metric string) (v float64, ok bool) {
 	return 0, false
 }
 
-// A Series is a quantity sampled over the measured window.
+// A Series is a quantity sampled over the measured window. It is no part of a
+// Result: of hours it would fill the memory, and has a file of its own.
 type Series struct {
 	Metric string          // its name ends in its base unit, as a metric's
-	At     []time.Duration // since the window began
+	At     []time.Duration // since the window began; below 0 before it
 	Value  []float64
 }
 
@@ -131,7 +131,7 @@ type resultJSON struct {
 	Err      string         `json:"error,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler. It leaves out Series, Collections and the
+// MarshalJSON implements json.Marshaler. It leaves out Collections and the
 // counts of Latency, which have files of their own, and what the plan says of the trial.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(resultJSON{

@@ -101,7 +101,6 @@ func latency(r *dyno.Result, prefix string, h *dyno.Histogram, slow int64) {
 // those that become metrics when they are divided by the number of requests,
 // which is 0 if it is not known.
 func observe(r *dyno.Result, saw probe.Reading, sent int64) {
-	r.Series = append(r.Series, saw.Series...)
 	r.Collections = within(saw.Collections, r.Start.Sub(saw.Origin))
 	r.Warnings = append(r.Warnings, saw.Warnings...)
 	for _, m := range dyno.Metrics {

@@ -209,7 +209,12 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result, kept *scratch) (err err
 	ctx, release := whileAlive(ctx, running)
 	defer release()
 
-	w := &window{lab: l, result: r, target: running.Target, base: running.Base, dir: dir}
+	w := &window{lab: l, result: r, target: running.Target, base: running.Base, dir: dir, series: newSeriesLog(dir)}
+	defer func() {
+		if err := w.series.close(); err != nil {
+			r.Warnings = append(r.Warnings, err.Error())
+		}
+	}()
 	rec, err := l.put(ctx, t, running.Base, dir, load.Options{
 		Meter: meter, Scratch: kept.file,
 		Begin: w.open, Second: w.second, End: w.close,

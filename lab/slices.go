@@ -50,9 +50,6 @@ func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, sink func(*dyno
 	}
 	for _, r := range s.results {
 		r.Subject, r.Warnings, r.Sent.Engine, r.Sent.Saturated = whole.Subject, slices.Concat(whole.Warnings, r.Warnings), whole.Sent.Engine, whole.Sent.Saturated
-		if r.Trial.N == 1 {
-			r.Series = whole.Series
-		}
 		if sunk := sink(r); sunk != nil {
 			return sunk
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,13 +84,14 @@ func (s *sliced) Close() { s.say("knobs closed") }
 type slicedProbe struct{ s *sliced }
 
 func (p slicedProbe) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
+	t.Sample("rss-B", 0, 1)
 	t.Begun()
 	tick := time.NewTicker(23 * time.Millisecond) // never at a turn
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return probe.Reading{Warnings: []string{"a doubt"}, Series: []dyno.Series{{Metric: "rss-B"}}}, nil
+			return probe.Reading{Warnings: []string{"a doubt"}}, nil
 		case <-tick.C:
 			if t.Hold(ctx); ctx.Err() == nil {
 				p.s.watch = append(p.s.watch, time.Since(p.s.began))
@@ -122,7 +125,13 @@ func (s *sliced) run(ctx context.Context, e *dyno.Experiment) (rs []*dyno.Result
 func TestOverhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, e := newSliced(t), overhead(t, 4)
+		dir := t.TempDir()
+		var dirs []int
+		s.lab.Dir = func(n int) (string, error) { dirs = append(dirs, n); return dir, nil }
 		rs, err := s.run(t.Context(), e)
+		if data, err := os.ReadFile(filepath.Join(dir, "series.csv")); !slices.Equal(dirs, []int{1}) || err != nil || string(data) != "metric,sec,value\nrss-B,0.000000,1\n" {
+			t.Errorf("series of trials %v: %q, %v; want those of the whole load with the first slice", dirs, data, err)
+		}
 		if err != nil || len(rs) != 8 {
 			t.Fatalf("%d results, %v", len(rs), err)
 		}
@@ -140,7 +149,7 @@ func TestOverhead(t *testing.T) {
 			if math.Abs(cpu-want) > 1e-6 || math.Abs(rate-990) > 5 || r.Err != "" || r.Elapsed != 400*time.Millisecond {
 				t.Errorf("slice %d, %v: %v s of CPU per request, %v/s, %v, %s", i, r.Trial.Setting, cpu, rate, r.Elapsed, r.Err)
 			}
-			if r.Trial.N != i+1 || r.Trial.Block != i/2+1 || r.Sent.Engine != "raw" || !slices.Equal(r.Warnings, []string{"a doubt"}) || (len(r.Series) > 0) != (i == 0) {
+			if r.Trial.N != i+1 || r.Trial.Block != i/2+1 || r.Sent.Engine != "raw" || !slices.Equal(r.Warnings, []string{"a doubt"}) {
 				t.Errorf("slice %d: %+v", i, r)
 			}
 		}

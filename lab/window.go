@@ -26,6 +26,7 @@ type window struct {
 	log    *os.File // latency, second by second
 	lines  *dyno.LatencyLog
 	logErr error // the first
+	series *seriesLog
 
 	cancel   []context.CancelFunc // of the probes; those that began first end last
 	watching []*sync.WaitGroup
@@ -59,6 +60,7 @@ func (w *window) open(ctx context.Context) error {
 	if err := w.start(ctx, w.names()); err != nil {
 		return err
 	}
+	w.series.begin(w.target.Every)
 	w.result.Start = time.Now()
 	return w.openLog()
 }
@@ -100,6 +102,7 @@ func (w *window) start(ctx context.Context, names []string) error {
 		}
 		target := w.target
 		target.Begun = sync.OnceFunc(func() { begun <- struct{}{} })
+		target.Sample = w.series.of(name)
 		watching.Go(func() {
 			defer target.Begun() // also if the probe fails at once
 			reading, err := p.Watch(watch, target)

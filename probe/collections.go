@@ -11,9 +11,9 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// mostCollections are kept of a window, 120 MB of them: a quarter of an hour of
-// a service that collects a thousand times a second.
-const mostCollections = 1 << 20
+// mostCollections are kept of a window, 30 MB of them: seven hours of a service
+// that collects ten times a second.
+const mostCollections = 1 << 18
 
 // A gc line tells its start in whole milliseconds. It comes some 0.1 ms after the
 // end; where 15 others wanted two CPUs, even the quickest of 170 took up to 1 ms.

@@ -22,7 +22,7 @@ func (expvarProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 	if t.Expvar == "" {
 		return Reading{}, errors.New("watch expvar: the plan does not say where (consider: expvar: /debug/vars)")
 	}
-	var w published
+	w := published{points: points{sample: t.Sample}}
 	s, err := scrape(ctx, t, t.Expvar, "application/json", func(at time.Duration, page []byte) error {
 		numbers, err := parseVars(page)
 		if err == nil {

@@ -25,7 +25,7 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 		return Reading{}, errors.New("watch gctrace: the subject's standard error is not traced (consider: a subject that dyno launches)")
 	}
 	var (
-		sum     cycleSum
+		sum     = cycleSum{points: points{sample: t.Sample}}
 		list    collections
 		ends    ender
 		buf     []Cycle
@@ -51,6 +51,7 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 			end, ok := told[c.N]
 			list.add(c, arrived, end, ok)
 		}
+		sum.course(at)
 		sum.lost += lost
 		elapsed = at
 		return nil
@@ -69,17 +70,22 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 
 // A cycleSum is what is kept of many cycles.
 type cycleSum struct {
-	n, lost                   int // looked at; and not
-	cpu, stwMax, stw, live    float64
-	heapPeak                  float64
-	wall, assist, capacity    float64 // seconds; capacity of all GOMAXPROCS
-	heapStart, heapLive, goal dyno.Series
-	every, skipped            int // of the series: one point for every so many cycles
+	n, lost                int // looked at; and not
+	cpu, stwMax, stw, live float64
+	heapPeak               float64
+	wall, assist, capacity float64 // seconds; capacity of all GOMAXPROCS
+
+	points points
+	last   struct { // of the latest cycle, which is not among the points yet if held
+		held              bool
+		at                time.Duration
+		start, live, goal float64
+	}
 }
 
-// seriesMost is the most points of a series over cycles: at some thousand
-// cycles a second all of them would fill the memory.
-const seriesMost = 1 << 14
+// Of the cycles of each pointWidth the last becomes a point of the series: at some
+// thousand cycles a second all of them would be as many lines as the trace has.
+const pointWidth = 100 * time.Millisecond
 
 func (s *cycleSum) add(c *Cycle, at time.Duration) {
 	s.n++
@@ -95,40 +101,42 @@ func (s *cycleSum) add(c *Cycle, at time.Duration) {
 	}
 	live := c.Live + 1<<19 // the middle of the MiB that it was cut to
 	s.live += live
-	if s.skipped++; s.skipped < s.every {
-		return
-	}
-	s.skipped = 0
-	add(&s.heapStart, at, c.HeapStart)
-	add(&s.heapLive, at, live)
-	if c.Goal > 0 {
-		add(&s.goal, at, c.Goal)
-	}
-	if len(s.heapStart.At) == seriesMost {
-		for _, series := range []*dyno.Series{&s.heapStart, &s.heapLive, &s.goal} {
-			halve(series)
-		}
-		s.every = max(2, 2*s.every)
+	s.course(at)
+	s.last.held, s.last.at = true, at
+	s.last.start, s.last.live, s.last.goal = c.HeapStart, live, c.Goal
+}
+
+// course makes points of the cycle that is held, if it is the last of its width
+// by now.
+func (s *cycleSum) course(now time.Duration) {
+	if now/pointWidth != s.last.at/pointWidth {
+		s.point()
 	}
 }
 
-// halve drops every other point.
-func halve(s *dyno.Series) {
-	n := len(s.At) / 2
-	for i := range n {
-		s.At[i], s.Value[i] = s.At[2*i+1], s.Value[2*i+1]
+// point makes points of the cycle that is held, if any is.
+func (s *cycleSum) point() {
+	l := &s.last
+	if !l.held {
+		return
 	}
-	s.At, s.Value = s.At[:n], s.Value[:n]
+	l.held = false
+	s.points.add("heap-start-B", l.at, l.start)
+	s.points.add("heap-live-B", l.at, l.live)
+	if l.goal > 0 {
+		s.points.add("heap-goal-B", l.at, l.goal)
+	}
 }
 
 func (s *cycleSum) reading(elapsed time.Duration) Reading {
+	s.point()
 	if s.n > 0 { // what is lost is taken to be as the rest
 		all := float64(s.n+s.lost) / float64(s.n)
 		for _, total := range []*float64{&s.cpu, &s.stw, &s.wall, &s.assist, &s.capacity} {
 			*total *= all
 		}
 	}
-	r := Reading{Values: dyno.Values{
+	r := Reading{Series: s.points.list, Values: dyno.Values{
 		{Metric: "gc-cycles", Value: float64(s.n + s.lost)},
 		{Metric: "gc-cpu-sec", Value: s.cpu},
 		{Metric: "stw-max-sec", Value: s.stwMax},
@@ -142,11 +150,6 @@ func (s *cycleSum) reading(elapsed time.Duration) Reading {
 	}
 	if s.n > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.n)}, dyno.Value{Metric: "heap-peak-B", Value: s.heapPeak})
-		s.heapStart.Metric, s.heapLive.Metric, s.goal.Metric = "heap-start-B", "heap-live-B", "heap-goal-B"
-		r.Series = []dyno.Series{s.heapStart, s.heapLive}
-		if len(s.goal.At) > 0 {
-			r.Series = append(r.Series, s.goal)
-		}
 	}
 	if s.lost > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf(

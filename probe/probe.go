@@ -29,7 +29,8 @@ type Target struct {
 	Begun  func()        // called once, when the first reading is done; may be nil
 
 	// Sample takes each point of the series as it is read, so that hours of them
-	// need no memory; nil means that they come with the Reading.
+	// need no memory; nil means that they come with the Reading. at counts from the
+	// probe's first reading.
 	Sample func(metric string, at time.Duration, v float64)
 
 	Grouped bool // the process has a control group of its own; cgroup needs it
@@ -60,7 +61,7 @@ func (t *Target) every() time.Duration {
 }
 
 // A Reading is what a probe saw. Values are of the whole window, Series of its
-// course. Beside what dyno.Metrics lists there are totals that the lab divides
+// course, unless Target.Sample took that. Beside what dyno.Metrics lists there are totals that the lab divides
 // by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec, mutex-wait-sec, minflt.
 type Reading struct {
 	Values   dyno.Values
@@ -121,7 +122,8 @@ var trust = []string{"runtime", "gctrace", "proc", "expvar", "prometheus", dyno.
 // fewCycles is below how many the ends of the window matter too much.
 const fewCycles = 3
 
-// Merge makes one reading of those of several probes, by their names.
+// Merge makes one reading of those of several probes, by their names, but for
+// Series.
 //
 // Where probes report the same metric the runtime's is taken, then gctrace's,
 // then proc's, expvar's and prometheus's; but stw-max-sec and stw-total-sec are gctrace's first, since the
@@ -151,11 +153,6 @@ func Merge(readings map[string]Reading) Reading {
 				v.Value = max(v.Value, traced)
 			}
 			m.Values = append(m.Values, v)
-		}
-		for _, s := range r.Series {
-			if !slices.ContainsFunc(m.Series, func(have dyno.Series) bool { return have.Metric == s.Metric }) {
-				m.Series = append(m.Series, s)
-			}
 		}
 		m.Own = append(m.Own, r.Own...)
 		m.Warnings = append(m.Warnings, r.Warnings...)
@@ -221,10 +218,4 @@ func watch(ctx context.Context, t Target, read func(at time.Duration) error) err
 			}
 		}
 	}
-}
-
-// add appends one sample to a series.
-func add(s *dyno.Series, at time.Duration, v float64) {
-	s.At = append(s.At, at)
-	s.Value = append(s.Value, v)
 }

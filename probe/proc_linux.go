@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -27,7 +26,7 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 	if err != nil {
 		return Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
 	}
-	w := &procWatch{pid: t.PID, p: p}
+	w := &procWatch{pid: t.PID, p: p, points: points{sample: t.Sample}}
 	every := cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 	t.Every = min(every, rssEvery)
 	err = watch(ctx, t, func(at time.Duration) error {
@@ -88,8 +87,9 @@ type procWatch struct {
 	rssLast   float64       // bytes
 	most      float64       // bytes
 	area      float64       // under it, byte seconds
+	threads   float64       // the most
 
-	rss, cpu, threads, fds, minor, major dyno.Series
+	points points
 }
 
 // begin reads what is read once, before the first sample.
@@ -129,16 +129,17 @@ func (w *procWatch) sample(at time.Duration) error {
 	if !w.begun {
 		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdEvery
 	} else if sec := (at - w.at).Seconds(); sec > 0 {
-		add(&w.cpu, at, (cpu-w.cpuLast)/sec)
-		add(&w.minor, at, float64(st.MinFlt-w.last.MinFlt)/sec)
-		add(&w.major, at, float64(st.MajFlt-w.last.MajFlt)/sec)
+		w.points.add("cpu-frac", at, (cpu-w.cpuLast)/sec)
+		w.points.add("minflt/s", at, float64(st.MinFlt-w.last.MinFlt)/sec)
+		w.points.add("majflt/s", at, float64(st.MajFlt-w.last.MajFlt)/sec)
 	}
-	add(&w.rss, at, rss)
-	add(&w.threads, at, float64(st.NumThreads))
+	w.points.add("rss-B", at, rss)
+	w.points.add("threads", at, float64(st.NumThreads))
+	w.threads = max(w.threads, float64(st.NumThreads))
 	if at-w.fdsAt >= fdEvery {
 		w.fdsAt = at
 		if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
-			add(&w.fds, at, float64(n))
+			w.points.add("fds", at, float64(n))
 		}
 	}
 	w.at, w.last, w.cpuLast = at, st, cpu
@@ -173,10 +174,10 @@ func (w *procWatch) reading() (Reading, error) {
 		mean = w.area / w.rssAt.Seconds()
 	}
 	cpu := w.cpuLast - w.cpuFirst
-	r := Reading{Values: dyno.Values{
+	r := Reading{Series: w.points.list, Values: dyno.Values{
 		{Metric: "rss-peak-B", Value: peak},
 		{Metric: "rss-mean-B", Value: mean},
-		{Metric: "threads", Value: slices.Max(w.threads.Value)},
+		{Metric: "threads", Value: w.threads},
 		{Metric: "cpu-sec", Value: cpu},
 		{Metric: "minflt", Value: float64(w.last.MinFlt - w.first.MinFlt)},
 	}}
@@ -195,13 +196,6 @@ func (w *procWatch) reading() (Reading, error) {
 		return Reading{}, fmt.Errorf("watch process %d: %w", w.pid, err)
 	}
 	r.Warnings = append(r.Warnings, now.since(w.noise, cpu)...)
-	w.rss.Metric, w.cpu.Metric, w.threads.Metric = "rss-B", "cpu-frac", "threads"
-	w.fds.Metric, w.minor.Metric, w.major.Metric = "fds", "minflt/s", "majflt/s"
-	for _, s := range []dyno.Series{w.rss, w.cpu, w.threads, w.fds, w.minor, w.major} {
-		if len(s.At) > 0 {
-			r.Series = append(r.Series, s)
-		}
-	}
 	return r, nil
 }
 

@@ -53,6 +53,7 @@ func (prometheusProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 		return Reading{}, errors.New("watch prometheus: the plan does not say where (consider: prometheus: /metrics)")
 	}
 	w := newPromWatch(t.Metrics)
+	w.points.sample = t.Sample
 	s, err := scrape(ctx, t, t.Prometheus, promText, w.read)
 	if err != nil {
 		return Reading{}, fmt.Errorf("watch prometheus: %w", err)

@@ -25,8 +25,12 @@ type use struct {
 	own         bool   // the names are the service's own, not those of dyno.Metrics
 }
 
+// mostCourses bounds the memory where a service makes up new names all the time.
+const mostCourses = 1 << 10
+
 // A published is a window of what a service publishes.
 type published struct {
+	points  points
 	courses []*course     // in the order in which they were seen first
 	at      time.Duration // of the latest page
 	fell    bool          // a counter of the runtime was less than before: another process answers
@@ -41,7 +45,6 @@ type course struct {
 	sum    float64
 	n      int
 	fell   bool // what should only grow was less than before
-	series dyno.Series
 }
 
 // sample takes the numbers of one page.
@@ -51,38 +54,45 @@ func (p *published) sample(at time.Duration, numbers []number) {
 			continue
 		}
 		c := p.course(n)
+		if c == nil {
+			continue
+		}
 		if n.use.grown != "" && n.value < c.value {
 			c.fell = true
 			p.fell = p.fell || !n.use.own
 		}
-		c.add(at, n.value)
+		p.add(c, at, n.value)
 	}
 	p.at = at
 }
 
-// course finds the course of a number or begins it. A counter that appears
-// later, as one for a label that nobody had used yet, was 0 until then.
+// course finds the course of a number or begins it; nil is one too many. A counter
+// that appears later, as one for a label that nobody had used yet, was 0 until then.
 func (p *published) course(n number) *course {
 	for _, c := range p.courses {
 		if c.name == n.name && c.use.own == n.use.own {
 			return c
 		}
 	}
+	if len(p.courses) == mostCourses {
+		return nil
+	}
 	c := &course{number: n, at: p.at, most: math.Inf(-1)}
-	c.value, c.series.Metric = 0, n.use.series
+	c.value = 0
 	p.courses = append(p.courses, c)
 	return c
 }
 
-func (c *course) add(at time.Duration, v float64) {
+func (p *published) add(c *course, at time.Duration, v float64) {
 	sec := (at - c.at).Seconds()
 	switch {
+	case c.use.grown == "" && c.use.series != "":
+		p.points.add(c.use.series, at, v)
 	case c.use.grown == "":
-		add(&c.series, at, v)
 	case at == 0:
 		c.first = v
-	case sec > 0 && v >= c.value:
-		add(&c.series, at, (v-c.value)/sec)
+	case sec > 0 && v >= c.value && c.use.series != "":
+		p.points.add(c.use.series, at, (v-c.value)/sec)
 	}
 	c.value, c.at, c.most, c.sum, c.n = v, at, max(c.most, v), c.sum+v, c.n+1
 }
@@ -90,7 +100,7 @@ func (c *course) add(at time.Duration, v float64) {
 // reading is what the window comes to. Totals are of a window whose last page
 // was had, and of one process.
 func (p *published) reading(whole bool) Reading {
-	var r Reading
+	r := Reading{Series: p.points.list}
 	if p.fell {
 		r.Warnings = append(r.Warnings, "the runtime's counters fell, as if the service had started anew: totals are left out (consider: the address of one process)")
 	}
@@ -116,9 +126,6 @@ func (p *published) reading(whole bool) Reading {
 			if v.metric != "" && v.known {
 				*to = append(*to, dyno.Value{Metric: v.metric, Value: v.value})
 			}
-		}
-		if c.series.Metric != "" && len(c.series.At) > 0 {
-			r.Series = append(r.Series, c.series)
 		}
 	}
 	return r

@@ -112,7 +112,7 @@ func (runtimeProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 	}
 	c := &client{socket: t.Socket}
 	defer c.close()
-	var w runtimeWatch
+	w := runtimeWatch{points: points{sample: t.Sample}}
 	err := watch(ctx, t, func(at time.Duration) error {
 		// Exact at both ends, as allocations are counted late otherwise, and
 		// that stops the world; brief between them, as it is often.
@@ -134,13 +134,12 @@ func (runtimeProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 
 // A runtimeWatch is one window of runtimeProbe.
 type runtimeWatch struct {
-	begun                bool
-	first, last          sample
-	firstText, lastText  []byte // the answers, for their histograms
-	goroutinesMost       float64
-	heapMost             float64
-	heap, goal           dyno.Series
-	goroutines, allocate dyno.Series
+	begun               bool
+	first, last         sample
+	firstText, lastText []byte // the answers, for their histograms
+	goroutinesMost      float64
+	heapMost            float64
+	points              points
 }
 
 func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
@@ -153,14 +152,14 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 		w.begun, w.first, w.firstText = true, s, bytes.Clone(answer)
 	} else {
 		if sec := (s[mTime] - w.last[mTime]) / 1e9; sec > 0 {
-			addKnown(&w.allocate, at, (s[mAllocBytes]-w.last[mAllocBytes])/sec)
+			w.known("alloc-B/s", at, (s[mAllocBytes]-w.last[mAllocBytes])/sec)
 		}
 	}
-	addKnown(&w.heap, at, s[mHeap])
+	w.known("heap-B", at, s[mHeap])
 	if s[mGoal] < noGoal {
-		add(&w.goal, at, s[mGoal])
+		w.points.add("heap-goal-B", at, s[mGoal])
 	}
-	addKnown(&w.goroutines, at, s[mGoroutines])
+	w.known("goroutines", at, s[mGoroutines])
 	if !math.IsNaN(s[mHeap]) {
 		w.heapMost = max(w.heapMost, s[mHeap])
 	}
@@ -169,9 +168,10 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 	return nil
 }
 
-func addKnown(s *dyno.Series, at time.Duration, v float64) {
+// known adds a point, unless that Go version does not tell it.
+func (w *runtimeWatch) known(metric string, at time.Duration, v float64) {
 	if !math.IsNaN(v) {
-		add(s, at, v)
+		w.points.add(metric, at, v)
 	}
 }
 
@@ -217,12 +217,6 @@ func (w *runtimeWatch) reading() (Reading, error) {
 	if waits.count() > 0 {
 		value("sched-p99-sec", waits.quantile(0.99))
 	}
-	w.heap.Metric, w.goal.Metric = "heap-B", "heap-goal-B"
-	w.goroutines.Metric, w.allocate.Metric = "goroutines", "alloc-B/s"
-	for _, s := range []dyno.Series{w.heap, w.goal, w.goroutines, w.allocate} {
-		if len(s.At) > 0 {
-			r.Series = append(r.Series, s)
-		}
-	}
+	r.Series = w.points.list
 	return r, nil
 }

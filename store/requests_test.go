@@ -71,7 +71,7 @@ func TestRequests(t *testing.T) {
 	if err := d.Add(r); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"latency.hlog", "requests.parquet", "series.csv"}; !slices.Equal(r.Files, want) {
+	if want := []string{"latency.hlog", "requests.parquet"}; !slices.Equal(r.Files, want) {
 		t.Errorf("files are %q", r.Files)
 	}
 }

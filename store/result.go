@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/dynolab/dyno"
 )
@@ -36,20 +34,19 @@ func (d *Dir) trialDir(n int) string {
 
 // Add stores the result of a trial and returns when it is on disk; its Files
 // are then all that the trial's directory holds, and its Collections are in one of
-// them and nowhere else. The line in results.jsonl comes last, so that a result
+// them and nowhere else. A series.csv becomes series.parquet. The line in results.jsonl comes last, so that a result
 // that has one is whole.
 func (d *Dir) Add(r *dyno.Result) error {
 	if err := d.add(r); err != nil {
 		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno run --resume %s)", r.Trial.N, err, d.Path)
 	}
 	d.done[r.Trial.N] = r
-	r.Series = nil // they are in their file, and of many trials too many for the memory
 	return nil
 }
 
 func (d *Dir) add(r *dyno.Result) error {
 	dir := d.trialDir(r.Trial.N)
-	if r.Latency != nil || len(r.Series) > 0 { // else what has files has its directory already
+	if r.Latency != nil || len(r.Collections) > 0 { // else what has files has its directory already
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
@@ -57,10 +54,8 @@ func (d *Dir) add(r *dyno.Result) error {
 	if err := addLatency(filepath.Join(dir, latencyFile), r); err != nil {
 		return err
 	}
-	if len(r.Series) > 0 {
-		if err := writeSynced(filepath.Join(dir, seriesFile), func(w io.Writer) error { return writeSeries(w, r.Series) }); err != nil {
-			return err
-		}
+	if err := d.addSeries(r.Trial.N); err != nil { // nothing is lost
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the series stay in series.csv: %v", err))
 	}
 	if len(r.Collections) > 0 {
 		if err := writeSynced(filepath.Join(dir, collectionsFile), func(w io.Writer) error { return writeCollections(w, r.Collections) }); err != nil {
@@ -129,30 +124,6 @@ func addLatency(path string, r *dyno.Result) error {
 		}
 		return log.Add(r.Latency, 0, r.Elapsed)
 	})
-}
-
-// writeSeries writes one sample a line: the metric, seconds since the measured
-// window began, and the value.
-func writeSeries(w io.Writer, series []dyno.Series) error {
-	if _, err := io.WriteString(w, "metric,sec,value\n"); err != nil {
-		return err
-	}
-	var line []byte
-	for _, s := range series {
-		name := s.Metric
-		if strings.ContainsAny(name, ",\"\r\n") { // the service chose it
-			name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-		}
-		for i, at := range s.At {
-			line = append(append(line[:0], name...), ',')
-			line = append(strconv.AppendFloat(line, at.Seconds(), 'f', 6, 64), ',')
-			line = append(strconv.AppendFloat(line, s.Value[i], 'g', -1, 64), '\n')
-			if _, err := w.Write(line); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Done reports whether trial n has a result that is no failure.

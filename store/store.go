@@ -32,10 +32,11 @@ const (
 	resultsFile  = "results.jsonl"
 	trialsDir    = "trials"
 	latencyFile  = "latency.hlog"
-	seriesFile   = "series.csv"
+	seriesFile   = "series.parquet"
 	requestsFile = "requests.parquet"
 
 	collectionsFile = "gc.csv"
+	seriesTextFile  = "series.csv" // while the trial lasts
 )
 
 // A Run is what run.json says: the plan as resolved, and where it ran.

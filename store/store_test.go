@@ -1,10 +1,7 @@
 package store_test
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -46,26 +43,8 @@ func result(n int) *dyno.Result {
 	return &dyno.Result{
 		Trial: plan().Trials()[n-1], Start: time.Unix(1700000000, 0).UTC(), Elapsed: time.Second,
 		Values:   dyno.Values{{Metric: "p50-sec", Value: 0.001}, {Metric: "req/s", Value: 1000}},
-		Series:   []dyno.Series{{Metric: "rss-B", At: []time.Duration{0, time.Second}, Value: []float64{1, 2}}},
 		Latency:  h,
 		Warnings: []string{"a doubt"},
-	}
-}
-
-// A service chooses the names of what it publishes, which may break no table.
-func TestSeriesNames(t *testing.T) {
-	d, r := create(t), result(1)
-	r.Series = []dyno.Series{{Metric: "expvar/a, \"b\"", At: []time.Duration{time.Second}, Value: []float64{2}}}
-	if err := d.Add(r); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(d.TrialFile(1, "series.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
-	if want := "[[metric sec value] [expvar/a, \"b\" 1.000000 2]]"; err != nil || fmt.Sprint(rows) != want {
-		t.Errorf("%v, %v; want %s", rows, err, want)
 	}
 }
 
@@ -99,10 +78,6 @@ func TestReadBack(t *testing.T) {
 	}
 	if g, w := got.Latency.Stddev(), want.Latency.Stddev(); g < w*.999 || g > w*1.001 {
 		t.Errorf("standard deviation %v, want %v", g, w)
-	}
-	series, err := os.ReadFile(filepath.Join(d.Path, "trials", "0001", "series.csv"))
-	if want := "metric,sec,value\nrss-B,0.000000,1\nrss-B,1.000000,2\n"; string(series) != want || err != nil {
-		t.Errorf("series.csv is %q, %v", series, err)
 	}
 }
 

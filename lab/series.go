@@ -1,0 +1,173 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno/probe"
+)
+
+// seriesFile is the name that package store knows: it makes another form of it
+// when the trial is over.
+const seriesFile = "series.csv"
+
+const (
+	seriesFlush = time.Second      // how long a point waits in memory, and is lost with a dyno that is killed
+	seriesHold  = 10 * time.Second // how long the first points wait at most
+)
+
+// A seriesLog writes the points of all probes to a file of the trial as they are
+// read, so that hours of them take no memory and survive whatever ends dyno.
+//
+// Of a series that several probes report, those of the most trusted are written.
+// Which that is, is known when each has given two points, as rates begin with the
+// second; so the first points wait.
+type seriesLog struct {
+	path string // "" if nothing is written
+
+	mu      sync.Mutex
+	columns map[string]*column // by metric
+	held    []point            // the first, until settled
+	settled bool
+	buf     []byte // lines that are not written yet
+	timer   *time.Timer
+	file    *os.File // nil before the first line
+	err     error    // the first
+	ended   bool
+}
+
+// A column is a series in the file.
+type column struct {
+	name  string // as it is written
+	trust int    // of the most trusted probe that gave a point
+}
+
+type point struct {
+	of    *column
+	trust int
+	at    time.Duration
+	value float64
+}
+
+func newSeriesLog(dir string) *seriesLog {
+	l := &seriesLog{columns: map[string]*column{}}
+	if dir != "" {
+		l.path = filepath.Join(dir, seriesFile)
+	}
+	return l
+}
+
+// of is the Target.Sample of a probe.
+func (l *seriesLog) of(name string) func(metric string, at time.Duration, v float64) {
+	trust := probe.Trust(name)
+	return func(metric string, at time.Duration, v float64) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.path == "" || l.err != nil || l.ended {
+			return
+		}
+		c, ok := l.columns[metric]
+		if !ok {
+			c = &column{csvName(metric), trust}
+			l.columns[metric] = c
+		}
+		c.trust = min(c.trust, trust)
+		p := point{c, trust, at, v}
+		if !l.settled {
+			l.held = append(l.held, p)
+			return
+		}
+		l.add(p)
+	}
+}
+
+// csvName is a name as a field of the file. A service may choose what is in it, but
+// a line of the file is a line of text.
+func csvName(metric string) string {
+	metric = strings.NewReplacer("\r", " ", "\n", " ").Replace(metric)
+	if strings.ContainsAny(metric, ",\"") {
+		return `"` + strings.ReplaceAll(metric, `"`, `""`) + `"`
+	}
+	return metric
+}
+
+// begin is called when all probes have begun; they read at intervals of every.
+func (l *seriesLog) begin(every time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer = time.AfterFunc(min(2*every+seriesFlush, seriesHold), l.tick)
+}
+
+// tick writes what has waited.
+func (l *seriesLog) tick() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer = nil
+	if !l.ended {
+		l.flush()
+	}
+}
+
+// add makes a line of a point, unless another probe is trusted more.
+func (l *seriesLog) add(p point) {
+	if p.trust > p.of.trust {
+		return
+	}
+	if len(l.buf) == 0 && l.timer == nil && !l.ended {
+		l.timer = time.AfterFunc(seriesFlush, l.tick)
+	}
+	if l.file == nil && len(l.buf) == 0 {
+		l.buf = append(l.buf, "metric,sec,value\n"...)
+	}
+	b := append(append(l.buf, p.of.name...), ',')
+	b = append(strconv.AppendFloat(b, p.at.Seconds(), 'f', 6, 64), ',')
+	l.buf = append(strconv.AppendFloat(b, p.value, 'g', -1, 64), '\n')
+}
+
+// flush writes what has waited; after an error nothing more.
+func (l *seriesLog) flush() {
+	l.settled = true
+	for _, p := range l.held {
+		l.add(p)
+	}
+	l.held = nil
+	if len(l.buf) == 0 || l.err != nil {
+		return
+	}
+	if l.file == nil {
+		l.file, l.err = os.Create(l.path)
+	}
+	if l.err == nil {
+		_, l.err = l.file.Write(l.buf)
+	}
+	l.buf = l.buf[:0]
+}
+
+// close ends the file. What it returns is a doubt: the series are as long as they
+// are. It does nothing the second time.
+func (l *seriesLog) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return nil
+	}
+	l.ended = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.flush()
+	if l.file != nil {
+		if err := l.file.Close(); l.err == nil {
+			l.err = err
+		}
+	}
+	if l.err != nil {
+		return fmt.Errorf("the series are cut off: %w (consider: more room for the run directory, or a longer probes.every)", l.err)
+	}
+	return nil
+}

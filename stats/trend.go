@@ -82,7 +82,9 @@ func TrendOf(at, value []float64, r TrendRule) Trend {
 	}
 	l := lineOf(b)
 	t.Slope, t.Lo, t.Hi = l.slope, l.slope-l.half(0.05), l.slope+l.half(0.05)
-	j := judge(s, l, r)
+	q := s.quantum()
+	l.round(q)
+	j := judge(s, l, leastSteps*q, r)
 	t.Detectable = j.detectable
 	if j.grows {
 		t.Shape = Growing

@@ -19,40 +19,37 @@ type judgement struct {
 const coarsest = 12
 
 // leastSteps is how many steps of the unit in which a counter counts a growth has to
-// make to be seen.
-const leastSteps = 20
+// make.
+const leastSteps = 10
 
 // judge decides on the sign of the slope, too: a fall is judged as its mirror image.
-func judge(s series, l line, r TrendRule) judgement {
+// Growth of no more than grain over the whole is none.
+func judge(s series, l line, grain float64, r TrendRule) judgement {
 	j := judgement{steps: l.walk(r)}
-	longest := l.longest()
 	if len(l.at) >= TrendReadings {
-		j.guard = l.guard(r, longest, l.phi)
+		j.guard = l.guard(r, l.phi)
 	}
-	need := max(j.steps, j.guard)
-	j.detectable = max(j.steps*l.again(r, coarsest-2, 0), j.guard*l.again(r, l.df, longest), leastSteps*s.quantum()/s.span())
-	j.grows = math.Abs(l.slope) >= max(need, 1e-9*l.scale()) && l.lasts(r) && !turned(s, l)
+	grain /= s.span()
+	need := max(j.steps, j.guard, grain)
+	j.detectable = max(j.steps*l.again(r, coarsest, false), j.guard*l.again(r, float64(len(l.at)), true), 2*grain)
+	j.grows = math.Abs(l.slope) >= max(need, 1e-9*l.scale(), math.SmallestNonzeroFloat64) && l.lasts(r) && !turned(s, l)
 	return j
 }
 
 // again returns how much larger than here a threshold may turn out in a series of
-// the same noise, by chance. It depends on the variance, of df degrees of freedom,
-// and that of the last n readings also on phi.
-func (l *line) again(r TrendRule, df float64, n int) float64 {
-	if len(l.at) < TrendReadings {
-		n = 0
-	}
-	square := 2 * 0.5 / df
-	if n > 0 {
+// the same noise. It depends on a variance, estimated from n numbers of heavier tails
+// than the normal's (kurtosis 7), and that of a bend on phi, too; both are estimated
+// twice, here and there.
+func (l *line) again(r TrendRule, n float64, phi bool) float64 {
+	square := 2 * 1.5 / n
+	if phi && len(l.at) >= TrendReadings && l.news > 0 {
 		sd := math.Sqrt((1 - l.phi*l.phi) / float64(len(l.at)))
-		hi, lo := min(0.97, l.phi+sd), max(0, l.phi-sd)
-		x := math.Log(l.guard(r, n, hi)/l.guard(r, n, lo)) / (hi - lo) * sd
+		hi, lo := min(mostPhi, l.phi+sd), max(0, l.phi-sd)
+		x := math.Log(l.guard(r, hi)/l.guard(r, lo)) / (hi - lo) * sd
 		square += 2 * x * x
 	}
-	return math.Exp(calAgain * r.power() * math.Sqrt(square))
+	return math.Exp(r.power() * math.Sqrt(square))
 }
-
-var calAgain = 1.15
 
 // scale is what rounding may make of slopes.
 func (l *line) scale() float64 {
@@ -73,45 +70,60 @@ func (l *line) walk(r TrendRule) float64 {
 		sum += d * d / (g.at[i] - g.at[i-1])
 	}
 	df := float64(k - 2)
-	c := 1.0
-	if len(l.at) > k || true {
-		c = calWalk
-	}
-	return c * quantileT(2*r.alpha(), df) * math.Sqrt(sum/df/(g.at[k-1]-g.at[0]))
+	return 1.34 * quantileT(2*r.alpha(), df) * math.Sqrt(sum/df/(g.at[k-1]-g.at[0]))
 }
 
-var calWalk = 1.34
-
-// longest returns the number of readings of the longest end that must grow.
-func (l *line) longest() int { return max(4, (len(l.at)+4)/5) }
-
-// guard returns the slope from which on the last n readings would show that it has
-// ended: half of it is what one that ends is told from one that lasts by.
-func (l *line) guard(r TrendRule, n int, phi float64) float64 {
-	m := len(l.at)
-	w := slopeWeights(l.at, m-n, m)
+// bend returns the weights of values whose sum is how much the slope changes at
+// reading c: the least-squares coefficient of max(0, t-t[c]) beside a line.
+func (l *line) bend(c int) []float64 {
+	w := make([]float64, len(l.at))
 	for i := range w {
-		w[i] -= l.weight[i] / 2
+		w[i] = max(0, l.at[i]-l.at[c])
 	}
-	return 2 * quantileT(2*r.alpha(), l.df) * l.se(w, phi)
+	mean, _ := meanVar(w)
+	middle, _ := meanVar(l.at)
+	slope := 0.0
+	for i, x := range l.weight {
+		slope += x * w[i]
+	}
+	sum := 0.0
+	for i := range w {
+		w[i] -= mean + slope*(l.at[i]-middle)
+		sum += w[i] * w[i]
+	}
+	for i := range w {
+		w[i] /= sum
+	}
+	return w
 }
 
-// lasts reports whether each end that would show it grows at least half as fast as
-// the whole.
+// latest returns the last place where an end of the growth has to show: 85 % of the
+// readings, but for 3.
+func (l *line) latest() int {
+	m := len(l.at)
+	return m - 1 - max(3, int(math.Ceil(0.15*float64(m))))
+}
+
+// guard returns the slope whose end at the latest place would not pass lasts, but
+// for a chance of alpha.
+func (l *line) guard(r TrendRule, phi float64) float64 {
+	return 2 * quantileT(2*r.alpha(), l.df) * l.se(l.bend(l.latest()), phi)
+}
+
+// lasts reports whether l nowhere becomes clearly less steep.
 func (l *line) lasts(r TrendRule) bool {
 	m := len(l.at)
 	if m < TrendReadings {
 		return true // lows of a saw, of whose few increments walk lets none be missing
 	}
-	for n := l.longest(); n >= 3; n-- {
-		if math.Abs(l.slope) < l.guard(r, n, l.phi) {
-			continue
+	crit := quantileT(2*r.alpha(), l.df)
+	for c := m / 4; c <= m-1-max(3, m/12); c++ {
+		w := l.bend(c)
+		change := 0.0
+		for i, x := range w {
+			change += x * l.value[i]
 		}
-		late := 0.0
-		for i, w := range slopeWeights(l.at, m-n, m) {
-			late += w * l.value[i]
-		}
-		if late/l.slope < 0.5 {
+		if math.Copysign(1, l.slope)*change < -crit*l.se(w, l.phi) {
 			return false
 		}
 	}

@@ -106,20 +106,27 @@ func (s series) groups(k int) series {
 	return g
 }
 
-// quantum returns the least difference of two unequal readings: the unit in which a
-// counter counts, and next to nothing for readings that hardly ever repeat. Where
-// all are equal it is guessed: 1 for a whole number below 65,536, the largest power
-// of two up to 1 MiB that divides a larger one, else the value itself.
+// quantum returns the unit in which a counter counts: the least difference of two
+// unequal readings if at least a quarter of them repeat others, else 1 for whole
+// numbers, else 0. Where all are equal it is guessed: 1 for a whole number below 65,536, the largest power of two up
+// to 1 MiB that divides a larger one, else the value itself.
 func (s series) quantum() float64 {
 	vs := slices.Clone(s.value)
 	slices.Sort(vs)
-	q := math.Inf(1)
+	q, same := math.Inf(1), 0
 	for i := 1; i < len(vs); i++ {
 		if d := vs[i] - vs[i-1]; d > 0 {
 			q = min(q, d)
+		} else {
+			same++
 		}
 	}
-	if !math.IsInf(q, 1) {
+	switch {
+	case same < len(vs)/4 && slices.ContainsFunc(vs, func(v float64) bool { return v != math.Trunc(v) }):
+		return 0
+	case same < len(vs)/4:
+		return 1
+	case same < len(vs)-1:
 		return q
 	}
 	v := math.Abs(vs[0])

@@ -9,19 +9,20 @@ import (
 // name says what a series does that does not grow steadily as a whole.
 func (s series) name(t *Trend, b series, l line, j judgement, r TrendRule) {
 	f := s.bins(8 * finest)
-	falls, rises, depth := f.teeth(l)
-	if len(falls) >= teeth {
-		f.saw(t, falls, depth, r)
-		return
-	}
-	if len(falls) > 0 && rises > 0 {
-		t.Shape, t.Reason = Untold, fmt.Sprintf("it falls back only %d times, and the lows of %d falls are needed", len(falls), teeth)
+	w := f.teeth(l)
+	if w.sharp && len(w.lows) >= teeth {
+		f.saw(t, w, r)
 		return
 	}
 	if b.ends(t, l, r) {
 		return
 	}
-	if math.Abs(l.slope) <= max(l.half(2*r.alpha()), 1e-9*l.scale()) {
+	evident := l.evident(r)
+	if falls := len(w.lows); w.rises > 0 && falls > 0 && falls < teeth && (w.sharp || evident) {
+		t.Shape, t.Reason = Untold, fmt.Sprintf("it grows and falls back, and %d of the %d falls needed to compare its lows were seen", falls, teeth)
+		return
+	}
+	if !evident {
 		t.Shape = Level
 		return
 	}
@@ -40,10 +41,33 @@ func (s series) name(t *Trend, b series, l line, j judgement, r TrendRule) {
 	}
 }
 
-// teeth returns the places of the lows after each large fall of s, the number of large
-// rises, and the usual depth of a fall. Large is a large part of the range about l, and
-// far more than the readings differ from one to the next.
-func (s series) teeth(l line) (lows []int, rises int, depth float64) {
+// evident reports whether anybody would say that l leads somewhere: the interval of
+// its slope leaves out 0, or it makes up half of the range of the readings and is far
+// more than they differ from one to the next.
+func (l *line) evident(r TrendRule) bool {
+	change := math.Abs(l.slope) * l.span()
+	if change <= 1e-9*l.scale()*l.span() {
+		return false
+	}
+	next := make([]float64, len(l.at)-1)
+	for i := range next {
+		next[i] = math.Abs(l.residual[i+1] - l.residual[i])
+	}
+	return math.Abs(l.slope) > l.half(2*r.alpha()) ||
+		change > 0.5*(slices.Max(l.value)-slices.Min(l.value)) && change > 8*1.4826*medianIn(next)
+}
+
+// swings are the large rises and falls of a series.
+type swings struct {
+	lows  []int   // where each fall ends
+	rises int     //
+	depth float64 // median height of a fall
+	sharp bool    // falls take less than a third of the time of rises, which are no mere blips
+}
+
+// teeth returns the swings of s about l. Large is a large part of the range, and far
+// more than readings differ from one to the next.
+func (s series) teeth(l line) swings {
 	n := len(s.at)
 	off, next := make([]float64, n), make([]float64, 0, n)
 	for i := range off {
@@ -56,13 +80,18 @@ func (s series) teeth(l line) (lows []int, rises int, depth float64) {
 	slices.Sort(sorted)
 	large := max(0.4*(sorted[n-1]-sorted[0]), 6*1.4826*medianIn(next))
 	if !(large > 0) {
-		return nil, 0, 0
+		return swings{}
 	}
-	var depths []float64
+	var w swings
+	var depths, halfway []float64
+	falling, from := 0.0, 0
 	hi, lo, down, up := 0, 0, false, false
 	end := func() {
-		if down && lo < n-1 {
-			lows, depths = append(lows, lo), append(depths, off[hi]-off[lo])
+		// What falls only against the line does not fall.
+		if down && lo < n-1 && s.value[hi]-s.value[lo] > (off[hi]-off[lo])/2 {
+			w.lows, depths = append(w.lows, lo), append(depths, off[hi]-off[lo])
+			halfway = append(halfway, (off[(from+hi)/2]-off[from])/(off[hi]-off[from]))
+			falling, from = falling+s.at[lo]-s.at[hi], lo
 		}
 	}
 	for i, v := range off {
@@ -71,12 +100,12 @@ func (s series) teeth(l line) (lows []int, rises int, depth float64) {
 			lo = i
 		case down && v > off[lo]+large:
 			end()
-			rises++
+			w.rises++
 			down, up, hi = false, true, i
 		case !down && v > off[hi]:
 			hi = i
 			if !up && off[hi] > off[lo]+large {
-				rises++
+				w.rises++
 				up = true
 			}
 		case !down && v < off[hi]-large:
@@ -87,23 +116,32 @@ func (s series) teeth(l line) (lows []int, rises int, depth float64) {
 	}
 	end()
 	if len(depths) > 0 {
-		depth = medianIn(depths)
+		w.depth = medianIn(depths)
+		w.sharp = falling < s.span()/4 && medianIn(halfway) > 0.2
 	}
-	return lows, rises, depth
+	return w
 }
 
 // saw judges a saw by its lows.
-func (s series) saw(t *Trend, lows []int, depth float64, r TrendRule) {
+func (s series) saw(t *Trend, w swings, r TrendRule) {
 	var low series
-	for _, i := range lows {
+	for _, i := range w.lows {
 		low.at, low.value = append(low.at, s.at[i]), append(low.value, s.value[i])
 	}
 	l := lineOf(low)
-	j := judge(low, l, r)
-	t.Shape, t.Shift, t.At = Sawtooth, depth, 0
-	if j.detectable < t.Detectable {
-		t.Detectable = j.detectable
+	// Readings at regular times drift along the teeth of a regular saw, by up to what it
+	// grows from one to the next.
+	j := judge(low, l, 2*w.depth*float64(len(w.lows))/float64(len(s.at)), r)
+	t.Shape, t.Shift, t.At = Sawtooth, w.depth, 0
+	// Another such series may have one fall less.
+	d := j.detectable
+	switch k := float64(len(w.lows)); {
+	case k == teeth:
+		d = math.Inf(1)
+	case k < TrendReadings:
+		d *= quantileT(2*r.alpha(), k-3) / quantileT(2*r.alpha(), k-2)
 	}
+	t.Detectable = min(t.Detectable, d)
 	if j.grows {
 		t.Shape, t.Shift = Growing, 0
 		t.Slope, t.Lo, t.Hi = l.slope, l.slope-l.half(0.05), l.slope+l.half(0.05)
@@ -112,7 +150,7 @@ func (s series) saw(t *Trend, lows []int, depth float64, r TrendRule) {
 		}
 		return
 	}
-	if math.Abs(l.slope) > max(l.half(2*r.alpha()), 1e-9*l.scale()) {
+	if l.evident(r) {
 		t.Shape, t.Shift = Untold, 0
 		t.Reason = "the lows of its saw grow, but too little or too few to tell whether steadily"
 	}
@@ -151,14 +189,19 @@ func (s series) ends(t *Trend, l line, r TrendRule) bool {
 	if !(best.error < 0.7*straight) || !best.clear(n) {
 		return false
 	}
-	late := series{s.at[best.c:], s.value[best.c:]}
-	if kind == Stepped || best.c < n-3 {
-		if len(late.at) >= 4 {
-			e := lineOf(late)
-			if math.Abs(e.slope) > e.half(2*r.alpha()) && math.Abs(e.slope)*l.span() > 0.25*math.Abs(best.height) {
-				return false
-			}
+	level := func(part series) bool {
+		if len(part.at) < 4 {
+			return true
 		}
+		e := lineOf(part)
+		return math.Abs(e.slope) <= e.half(2*r.alpha()) || math.Abs(e.slope)*part.span() <= 0.25*math.Abs(best.height)
+	}
+	after := series{s.at[best.c:], s.value[best.c:]}
+	if !level(after) || kind == Stepped && !level(series{s.at[:best.c], s.value[:best.c]}) {
+		return false
+	}
+	if kind == Flattening && len(after.at) >= 4 && lineOf(after).slope/best.height > 0.25/(s.at[best.c]-s.at[0]) {
+		return false
 	}
 	t.Shape, t.Shift, t.At = kind, best.height, s.at[best.c]
 	if kind == Stepped {
@@ -200,4 +243,4 @@ func (f *fit) better(s series, shape []float64, c int) {
 }
 
 // clear reports whether f is no accident, the best of some hundred tried.
-func (f *fit) clear(n int) bool { return math.Abs(f.height) > 6*f.se }
+func (f *fit) clear(n int) bool { return math.Abs(f.height) > (6+36/float64(n))*f.se }

@@ -41,7 +41,10 @@ func lineOf(s series) line {
 	}
 	// About a line the estimate is too low by (2+4 phi)/m (Kendall 1954, Marriott
 	// and Pope 1954, extended to a trend).
-	l.phi = max(0, min(mostPhi, (lagged/sum+2/m)/(1-4/m)))
+	// In the few lows of a saw it cannot be told.
+	if m >= TrendReadings {
+		l.phi = max(0, min(mostPhi, (lagged/sum+2/m)/(1-4/m)))
+	}
 	new := 0.0
 	for i, x := range l.residual[1:] {
 		d := x - l.phi*l.residual[i]
@@ -102,6 +105,6 @@ func (l *line) half(p float64) float64 {
 		sum += w / 6 * se * se
 	}
 	// phi costs degrees of freedom; 0.45 was found by simulation, for 30 readings.
-	df := max(3, 0.45*l.df*(1-l.phi*l.phi)/(1+l.phi*l.phi))
+	df := max(min(3, l.df), 0.45*l.df*(1-l.phi*l.phi)/(1+l.phi*l.phi))
 	return quantileT(p, df) * math.Sqrt(sum)
 }

@@ -32,10 +32,10 @@ func (s series) name(t *Trend, b series, l line, j judgement, r TrendRule) {
 	}
 	t.Shape = Untold
 	switch {
-	case math.Abs(l.slope) < max(j.steps, j.guard):
-		t.Reason = "it " + verb + ", but too little for its noise and length to tell whether steadily"
 	case !l.lasts(r):
 		t.Reason = "it " + verb + ", but less towards its end, and may be flattening"
+	case math.Abs(l.slope) < max(j.steps, j.guard):
+		t.Reason = "it " + verb + ", but too little for its noise and length to tell whether steadily"
 	default:
 		t.Reason = "it " + verb + ", but jumps back at one end"
 	}

@@ -15,6 +15,9 @@ import (
 // Resolved makes of it passes too.
 func (l *Load) check() *PlanError {
 	if l.Command != "" {
+		if l.Deadline > 0 {
+			return planErrorf("load has command and deadline, which another generator does not tell requests by (consider: dyno's own load)").of("load", "deadline")
+		}
 		if key := given(*l, "command", "idle", "max_failures"); key != "" {
 			return planErrorf("load has command and %s (consider: say it in the command)", key).of("load", key)
 		}

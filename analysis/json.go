@@ -54,6 +54,7 @@ type settingJSON struct {
 	Memory   *memoryJSON            `json:"memory"`
 	Tail     *tailJSON              `json:"tail,omitempty"`
 	Leak     map[string]any         `json:"leak,omitempty"`
+	Steady   *steadyJSON            `json:"steady,omitempty"`
 	Versus   map[string]versusJSON  `json:"versus"`
 
 	Why       []whyJSON        `json:"why,omitempty"`
@@ -170,7 +171,7 @@ func (s *Setting) json() settingJSON {
 	j := settingJSON{
 		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
 		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
-		Tail: s.Tail.json(), Leak: s.Leak.json(), Trace: s.Trace,
+		Tail: s.Tail.json(), Leak: s.Leak.json(), Steady: s.Steady.json(), Trace: s.Trace,
 	}
 	for name, v := range s.Values {
 		trials := make([]number, len(v.Trials))

@@ -45,6 +45,7 @@ const (
 	ClassFaults     Class = "fresh memory" // that the kernel has to clear and to map
 	ClassHeap       Class = "heap"
 	ClassStacks     Class = "goroutines and threads"
+	ClassThrottling Class = "the CPU limit" // whose quota was used up, so that threads had to wait for the next period
 )
 
 // A Place is a function whose share of a profile changed, with the line that
@@ -67,6 +68,7 @@ type lever struct {
 	scale   float64 // to the unit of of; 0 means 1
 	part    bool    // of is the primary metric, and the share in it can be told
 	inverse bool    // more of it is less of the primary metric
+	all     bool    // every request under way waits for it, as all of the process does
 	far     float64 // how far it is from the primary metric: others come before it
 }
 
@@ -95,6 +97,7 @@ var levers = map[string][]lever{
 // with them; where they do not, it is at most a part of the mean (see rests).
 func latencyLevers(inverse bool) []lever {
 	return []lever{
+		{class: ClassThrottling, metric: "throttled-sec/req", of: "mean-sec", all: true, inverse: inverse},
 		{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", of: "mean-sec", inverse: inverse},
 		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", inverse: inverse},
 		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", inverse: inverse},
@@ -208,6 +211,9 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 		return 0
 	}
 	part := v.Diff * cmp.Or(l.scale, 1)
+	if l.all {
+		part = s.waits(l.metric) - t.Settings[0].waits(l.metric)
+	}
 	if l.of != m.Name && !t.changed(whole) {
 		// Its change is noise, of which a part can be any multiple and have
 		// either sign: what counts is how much it would have to change to
@@ -224,6 +230,13 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 		weight *= min(1, math.Abs(math.Log(whole.Ratio)/math.Log(moved.Ratio)))
 	}
 	return weight
+}
+
+// waits is how long each request waits, in seconds, for what stops all of the
+// process for so long per request. At most it is all of its time: each CPU counts its own
+// throttling.
+func (s *Setting) waits(metric string) float64 {
+	return min(1, s.Values[metric].Center*s.Values["req/s"].Center) * s.Values["mean-sec"].Center
 }
 
 // rests reports whether the slower of setting and baseline leaves CPUs unused

@@ -114,6 +114,38 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// A limit that the baseline does not have is the first cause, however many requests
+// share the wait; one that takes little of the time is none.
+func TestWhyThrottled(t *testing.T) {
+	for _, c := range []struct {
+		clients, seconds float64 // of throttling in each second
+		want             bool
+	}{{2, 0.9, true}, {200, 0.9, true}, {2, 0.01, false}} {
+		rs := planted(map[string]float64{"p99-sec": 20, "mean-sec": 5, "req/s": 0.2, "mutex-wait-sec/req": 100})
+		for _, r := range rs {
+			throttled := 0.0
+			for i, v := range r.Values {
+				if v.Metric == "mean-sec" {
+					r.Values[i].Value *= c.clients
+				}
+			}
+			if rate, _ := r.Values.Get("req/s"); r.Trial.Setting.String() == "rev=new" {
+				throttled = c.seconds / rate
+			}
+			r.Values = append(r.Values, dyno.Value{Metric: "throttled-sec/req", Value: throttled})
+		}
+		for _, w := range Tabulate(rs, Options{}).Settings[1].Why {
+			first := Class("")
+			if len(w.Causes) > 0 {
+				first = w.Causes[0].Class
+			}
+			if (w.Metric == "p99-sec" || w.Metric == "req/s") && (first == ClassThrottling) != c.want {
+				t.Errorf("%v clients, throttled %v of the time: %s has the first cause %q", c.clients, c.seconds, w.Metric, first)
+			}
+		}
+	}
+}
+
 // Of the baseline, and of what did not change, nobody asks why.
 func TestNoWhy(t *testing.T) {
 	tb := Tabulate(planted(map[string]float64{"alloc-B/req": 3}), Options{})

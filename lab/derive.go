@@ -125,6 +125,7 @@ func observe(r *dyno.Result, saw probe.Reading, sent int64) {
 	for _, q := range []struct{ metric, total string }{
 		{"cpu-sec/req", "cpu-sec"}, {"alloc-B/req", "alloc-B"}, {"allocs/req", "allocs"},
 		{"gc-cpu-sec/req", "gc-cpu-sec"}, {"mutex-wait-sec/req", "mutex-wait-sec"}, {"minflt/req", "minflt"},
+		{"throttled-sec/req", "throttled-sec"},
 	} {
 		if v, ok := saw.Values.Get(q.total); ok {
 			add(r, q.metric, v/requests)

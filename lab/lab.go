@@ -27,6 +27,8 @@ type Lab struct {
 	// Prepare makes everything that Start needs of a subject, such as a build,
 	// and keeps it, so that no trial waits for it. Nil means there is nothing.
 	Prepare func(ctx context.Context, s dyno.Subject) error
+	// Limit is subject.CheckLimits; nil means that any limit can be set.
+	Limit func(dyno.Limits) error
 	// Start launches the subject of a trial, whose files go to dir, and returns
 	// when it is ready.
 	Start func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error)
@@ -109,8 +111,16 @@ func Check(e *dyno.Experiment) error {
 // firstBlock is one trial of each setting.
 func firstBlock(e *dyno.Experiment) []dyno.Trial { return e.Trials()[:len(e.Levels())] }
 
-// PrepareAll prepares the subject of every setting.
+// PrepareAll prepares the subject of every setting, and makes sure that its limits
+// can be set.
 func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
+	for _, t := range firstBlock(e) {
+		if t.Grouped && l.Limit != nil {
+			if err := l.Limit(t.Limits); err != nil {
+				return err
+			}
+		}
+	}
 	if l.Prepare == nil {
 		return nil
 	}

@@ -390,3 +390,28 @@ func TestOwnMetrics(t *testing.T) {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 }
+
+// A limit that cannot be set is an error before anything is built or measured; a
+// setting without one needs its group too.
+func TestLimitsFirst(t *testing.T) {
+	f := newFake()
+	e := experiment(1)
+	var asked []string
+	f.lab.Limit = func(l dyno.Limits) error {
+		asked = append(asked, l.String())
+		if l.Memory > 0 {
+			return errors.New("no group can be made")
+		}
+		return nil
+	}
+	if err := f.lab.PrepareAll(t.Context(), e); err != nil || len(asked) > 0 {
+		t.Errorf("nobody wants a limit: %v, asked %q", err, asked)
+	}
+	e.Factors = dyno.Factors{{Name: "limit.memory", Levels: []string{"none", "64MiB"}}}
+	f.lab.Prepare = func(context.Context, dyno.Subject) error { t.Error("it is built"); return nil }
+	err := f.lab.PrepareAll(t.Context(), e)
+	slices.Sort(asked)
+	if err == nil || err.Error() != "no group can be made" || asked[len(asked)-1] != "memory=64MiB" {
+		t.Errorf("%v, asked %q", err, asked)
+	}
+}

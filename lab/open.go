@@ -42,6 +42,7 @@ func Open() (l *Lab, release func() error, err error) {
 		Start: func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
 			return start(ctx, builder, t, dir)
 		},
+		Limit:  subject.CheckLimits,
 		Memory: memory(),
 		Load:   load.Run,
 		Tool:   subject.RunTool,
@@ -70,14 +71,14 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
 		Stdout: out.stdout, Stderr: out.trace,
 		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
-		Pacer: t.For == dyno.ForProfile,
+		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped,
 	})
 	if err != nil {
 		return nil, errors.Join(err, out.close())
 	}
 	return &Running{
 		Base:     "http://" + p.Addr,
-		Target:   probe.Target{PID: p.PID, Socket: p.Socket, Trace: out.trace},
+		Target:   probe.Target{PID: p.PID, Socket: p.Socket, Trace: out.trace, Grouped: t.Grouped},
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
 		Ready:    p.Ready,
 		Warnings: slices.Concat(built.Warnings, p.Warnings),

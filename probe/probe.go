@@ -62,7 +62,8 @@ func (t *Target) every() time.Duration {
 
 // A Reading is what a probe saw. Values are of the whole window, Series of its
 // course, unless Target.Sample took that. Beside what dyno.Metrics lists there are totals that the lab divides
-// by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec, mutex-wait-sec, minflt.
+// by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec, mutex-wait-sec, minflt,
+// throttled-sec.
 type Reading struct {
 	Values   dyno.Values
 	Own      dyno.Values // of the same kind, under the names that the service itself gives them
@@ -86,7 +87,7 @@ type File struct {
 // and calls t.Begun, samples every t.Every, takes its last reading when ctx
 // ends, and returns. The end of ctx is no error. A Watch that returns an error
 // before it has called Begun could not begin; one that does so after lost the
-// subject; either way its reading is empty. Watch starts no goroutine.
+// subject, and its reading is what it had seen by then. Watch starts no goroutine.
 type Probe interface {
 	Watch(ctx context.Context, t Target) (Reading, error)
 }
@@ -97,6 +98,8 @@ func Named(name string) (Probe, bool) {
 	switch name {
 	case "proc":
 		return proc{}, true
+	case "cgroup":
+		return cgroup{}, true
 	case "gctrace":
 		return gctrace{}, true
 	case "runtime":
@@ -117,7 +120,7 @@ func Named(name string) (Probe, bool) {
 // of them report: the runtime counts exactly, gctrace rounds to two digits and
 // whole MiB, and the kernel does not know what a collection is. What a service
 // publishes of it comes late, and of Prometheus in coarse steps.
-var trust = []string{"runtime", "gctrace", "proc", "expvar", "prometheus", dyno.ForProfile, dyno.ForTrace}
+var trust = []string{"runtime", "gctrace", "proc", "cgroup", "expvar", "prometheus", dyno.ForProfile, dyno.ForTrace}
 
 // fewCycles is below how many the ends of the window matter too much.
 const fewCycles = 3

@@ -36,10 +36,11 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 		}
 		return w.resident(at)
 	})
-	if err != nil {
-		return Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
+	r, err2 := w.reading()
+	if err = cmp.Or(err, err2); err != nil {
+		err = fmt.Errorf("watch process %d: %w", t.PID, err)
 	}
-	return w.reading()
+	return r, err
 }
 
 // rssEvery is how often resident memory is read for its mean. Once a second
@@ -152,6 +153,9 @@ func (w *procWatch) resident(at time.Duration) error {
 	if err != nil {
 		return err
 	}
+	if m.Resident == 0 {
+		return errEnded
+	}
 	w.count(at, float64(m.ResidentBytes()))
 	return nil
 }
@@ -161,13 +165,15 @@ func (w *procWatch) count(at time.Duration, rss float64) {
 	w.rssAt, w.rssLast, w.most = at, rss, max(w.most, rss)
 }
 
+// reading is what was seen. It has no error of a process that has ended, of which
+// it is what was seen by then.
 func (w *procWatch) reading() (Reading, error) {
-	mark, err := highWater(w.p)
-	if err != nil {
-		return Reading{}, fmt.Errorf("watch process %d: %w", w.pid, err)
+	if !w.begun {
+		return Reading{}, nil
 	}
+	mark, err := highWater(w.p) // 0 if it has ended
 	peak, mean := w.most, w.rssLast
-	if w.fresh || mark > w.mark { // else the mark is older than the window
+	if err == nil && (w.fresh || mark > w.mark) { // else the mark is older than the window
 		peak = max(peak, float64(mark))
 	}
 	if w.rssAt > 0 {
@@ -193,7 +199,7 @@ func (w *procWatch) reading() (Reading, error) {
 	}
 	now, err := readNoise()
 	if err != nil {
-		return Reading{}, fmt.Errorf("watch process %d: %w", w.pid, err)
+		return r, err
 	}
 	r.Warnings = append(r.Warnings, now.since(w.noise, cpu)...)
 	return r, nil
@@ -204,10 +210,12 @@ func (w *procWatch) reading() (Reading, error) {
 func stat(p procfs.Proc) (procfs.ProcStat, error) {
 	st, err := p.Stat()
 	if err == nil && (st.State == "Z" || st.State == "X") {
-		err = errors.New("the process has ended")
+		err = errEnded
 	}
 	return st, err
 }
+
+var errEnded = errors.New("the process has ended")
 
 // highWater is the most resident memory in bytes since the process began or
 // the mark was reset: VmHWM of /proc/PID/status.

@@ -149,12 +149,14 @@ func TestProcWatch(t *testing.T) {
 			t.Errorf("%s %v", metric, s.Value)
 		}
 	}
-	in.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err = proc{}.Watch(ctx, Target{PID: cmd.Process.Pid, Every: time.Millisecond}) // a zombie, or just before
+	r, err = proc{}.Watch(ctx, Target{PID: cmd.Process.Pid, Every: time.Millisecond, Begun: func() { in.Close() }})
 	if err == nil || !strings.Contains(err.Error(), "ended") {
 		t.Errorf("the process ended, Watch returned %v", err)
+	}
+	if s := series(t, r, "rss-B"); s.Value[0] < 1<<20 || value(r, "rss-peak-B") < 1<<20 {
+		t.Errorf("what it saw of a process that ended is lost: %v, %v", s, r.Values)
 	}
 }
 

@@ -195,6 +195,7 @@ func (w *runtimeWatch) reading() (Reading, error) {
 		value("gc-capacity-frac", max(0, grown(mGCCPU)-grown(mGCIdleCPU))/(w.last[mProcs]*sec))
 	}
 	value("mutex-wait-sec", grown(mMutexWait))
+	value("gomaxprocs", w.last[mProcs])
 	value("goroutines", w.goroutinesMost)
 	if w.heapMost > 0 {
 		value("heap-peak-B", w.heapMost)

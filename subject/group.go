@@ -17,6 +17,8 @@ type job struct {
 	Dir     string
 	Scratch string // directory to make, and to remove in the end; "" is none
 
+	Confine *confinement // the program's control group; nil is dyno's own
+
 	stdout, stderr io.Writer // called by one goroutine, once per write(2) of the program; nil discards
 	held           *os.File  // given to the supervisor, which does nothing with it: it is open as long as the supervisor lives
 }
@@ -27,6 +29,7 @@ type group struct {
 	done   chan struct{} // closed when no process is left, all output is written and the paths are removed
 	status string        // how the program ended, as os/exec says it; valid when done is closed
 	alone  bool          // it ended before it was asked to; valid when done is closed
+	memory memoryEnd     // of its control group; valid when done is closed
 	impl   groupImpl
 	once   sync.Once // closes impl
 }

@@ -2,6 +2,7 @@ package subject
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/gob"
 	"errors"
@@ -129,6 +130,8 @@ func (g *group) follow(cmd *exec.Cmd, report *os.File, j job, started chan<- err
 			if j.stderr != nil {
 				j.stderr.Write(body[:n])
 			}
+		case frameMemory:
+			gob.NewDecoder(bytes.NewReader(body[:n])).Decode(&g.memory)
 		case frameEnded, frameAlone:
 			g.status, g.alone = string(body[:n]), head[0] == frameAlone
 		}

@@ -3,8 +3,10 @@
 package subject
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -63,6 +65,9 @@ func (o *ownGroup) ask() {
 func (o *ownGroup) kill() { close(o.quit) }
 
 func launch(j job) (*group, error) {
+	if j.Confine != nil {
+		return nil, fmt.Errorf("limits need Linux, and this is %s", runtime.GOOS)
+	}
 	o := &ownGroup{ended: make(chan struct{}), quit: make(chan struct{})}
 	g := &group{done: make(chan struct{}), impl: groupImpl{o}}
 	if j.Scratch != "" {

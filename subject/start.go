@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -30,6 +31,11 @@ type Options struct {
 	// It prints while the world is stopped, which makes the median pause 1.8
 	// times as long (doc/method.md): not for what is compared.
 	Pacer bool
+
+	// Limits are those of a control group of the subject's own. It has one too if
+	// Grouped is set.
+	Limits  dyno.Limits
+	Grouped bool
 }
 
 // debug is what is added to GODEBUG.
@@ -53,15 +59,25 @@ type Process struct {
 
 	group *group
 	tail  *tail
+	env   []string
 }
 
 // An ExitError says that the subject ended by itself.
 type ExitError struct {
 	Status string // "exit status 2" or "signal: killed", as os/exec says it
 	Stderr string // its last lines, those of the GC trace left out; "" if it wrote none
+	Memory string // how the kernel killed it for want of memory, and the cure; "" if it did not
 }
 
-func (e *ExitError) Error() string { return "subject ended: " + e.Status + quoted(e.Stderr) }
+func (e *ExitError) Error() string {
+	switch {
+	case e.Memory == "":
+		return "subject ended: " + e.Status + quoted(e.Stderr)
+	case e.Stderr == "": // as is usual: there was no time to write
+		return e.Memory
+	}
+	return e.Memory + quoted(e.Stderr)
+}
 
 // quoted shows the last lines of stderr below an error.
 func quoted(lines string) string {
@@ -102,11 +118,16 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	if err != nil {
 		return nil, err
 	}
-	p.group, err = launch(job{
-		Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir,
-		Env:    environ(vars, dir, p.Socket, o.debug()),
+	p.env = environ(vars, dir, p.Socket, o.debug())
+	j := job{
+		Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir, Env: p.env,
 		stdout: o.Stdout, stderr: p.tail, Scratch: scratch,
-	})
+	}
+	if o.Grouped || o.Limits != (dyno.Limits{}) {
+		j.Confine = confine(o.Limits)
+		p.Warnings = limitDoubts(o.Limits.CPU, b.Path, p.env, runtime.NumCPU())
+	}
+	p.group, err = launch(j)
 	if err != nil {
 		return nil, fmt.Errorf("start subject: %w", err)
 	}
@@ -136,7 +157,7 @@ func (p *Process) Err() error {
 	select {
 	case <-p.group.done:
 		if p.group.alone {
-			return &ExitError{p.group.status, p.tail.String()}
+			return &ExitError{p.group.status, p.tail.String(), p.group.memory.killed(p.group.status, p.env)}
 		}
 	default:
 	}

@@ -32,11 +32,15 @@ import (
 const supervisorName = "dyno-supervisor"
 
 // Main must be the first call of main, and of TestMain in tests that start
-// processes. If this process was started as a supervisor, Main does that work
-// and exits; otherwise it returns at once.
+// processes. If this process was started as a supervisor or launcher, Main does
+// that work and exits; otherwise it returns at once.
 func Main() {
 	if len(os.Args) == 1 && os.Args[0] == supervisorName {
 		supervise()
+		os.Exit(0)
+	}
+	if len(os.Args) == 2 && os.Args[1] == launcherName {
+		launchMain()
 		os.Exit(0)
 	}
 	mainCalled.Store(true)
@@ -58,6 +62,7 @@ const (
 	frameStderr  = 'e'
 	frameEnded   = 'x' // how it ended
 	frameAlone   = 'a' // how it ended, without being asked
+	frameMemory  = 'm' // a memoryEnd by gob, where the kernel has killed for want of memory
 )
 
 func appendFrame(b []byte, kind byte, body []byte) []byte {
@@ -109,6 +114,11 @@ func supervise() {
 	if err := s.run(first.Job); err != nil {
 		sendFrame(frameFailed, err.Error())
 	}
+	if s.cage != nil {
+		if err := s.cage.remove(); err != nil {
+			fmt.Fprintln(os.Stderr, "dyno:", err)
+		}
+	}
 	for _, path := range s.paths {
 		os.RemoveAll(path)
 	}
@@ -117,6 +127,7 @@ func supervise() {
 type supervisor struct {
 	orders <-chan order
 	paths  []string
+	cage   *cage            // of the program; nil if it needs none
 	pid    int              // of the program; 0 when it has ended
 	asked  bool             // to end, while it lived
 	late   <-chan time.Time // when the time of grace is over
@@ -137,6 +148,10 @@ func (s *supervisor) obey(o order) {
 // its death may be known to the kernel already, and not here.
 func (s *supervisor) ask() { s.asked = s.asked || unix.Kill(s.pid, 0) == nil }
 
+// linger is how long a control group outlives its program where the kernel has
+// killed for want of memory: two samples of the probe that watches it.
+const linger = 100 * time.Millisecond
+
 // run starts the program and returns when it and all of its descendants have
 // ended. They all end when the program does. Without a program it returns when
 // the orders end.
@@ -147,7 +162,18 @@ func (s *supervisor) run(j *job) error {
 		}
 		s.paths = append(s.paths, j.Scratch)
 	}
+	if j.Confine != nil {
+		var err error
+		if s.cage, err = newCage(j.Confine, j.Env); err != nil {
+			return err
+		}
+	}
 	if j.Path == "" {
+		if s.cage != nil {
+			if err := s.cage.try(j.Env); err != nil {
+				return err
+			}
+		}
 		sendFrame(frameStarted, "0")
 		for o := range s.orders {
 			s.obey(o)
@@ -162,14 +188,18 @@ func (s *supervisor) run(j *job) error {
 	if err != nil {
 		return err
 	}
-	s.pid, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{
-		Dir: j.Dir, Env: j.Env,
-		Files: []uintptr{null.Fd(), uintptr(p.out.w), uintptr(p.err.w)},
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	})
+	files := []uintptr{null.Fd(), uintptr(p.out.w), uintptr(p.err.w)}
+	if s.cage != nil {
+		s.pid, err = s.cage.start(j, files)
+	} else if s.pid, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{
+		Dir: j.Dir, Env: j.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	}); err != nil {
+		err = fmt.Errorf("%s: %w", j.Path, err)
+	}
 	p.closeWriters()
 	if err != nil {
-		return fmt.Errorf("%s: %w", j.Path, err)
+		return err
 	}
 	sendFrame(frameStarted, strconv.Itoa(s.pid))
 	drained := make(chan struct{})
@@ -178,6 +208,9 @@ func (s *supervisor) run(j *job) error {
 	status := s.await()
 	p.finish()
 	<-drained
+	if s.cage != nil {
+		s.cage.report(s.asked)
+	}
 	if s.asked {
 		sendFrame(frameEnded, status)
 	} else {

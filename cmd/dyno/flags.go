@@ -301,6 +301,7 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 	p.list(fs, "env", "", "NAME=value", "environment of the subject; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Env, vs)
 	})
+	p.flag(fs, "limit", "", "limits", "of the subject's control group, such as cpu=0.5,memory=128MiB; cpu=10% is 0.1 CPUs", limit)
 	p.flag(fs, "go", "", "version", "of the Go toolchain that builds the subject", func(e *dyno.Experiment, v string) error {
 		e.Subject.Go = strings.TrimPrefix(v, "go")
 		return nil

@@ -109,7 +109,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 	p.loadFlags(fs)
 	p.subjectFlags(fs)
 	p.lookFlags(fs)
-	otherwise := map[string]string{"headers": "header", "body_file": "body", "use": "probe"}
+	otherwise := map[string]string{"headers": "header", "body_file": "body", "use": "probe", "limits": "limit"}
 	none := []string{
 		"subject", "load", "probes", "client", // their keys have
 		"package", "module", "binary", "url", "args", // arguments of the command
@@ -161,5 +161,24 @@ func TestInitPlanComments(t *testing.T) {
 	}
 	if _, err := dyno.ParsePlan("dyno.yaml", []byte("load:\n"+strings.Join(client, "\n")+"\n")); err != nil {
 		t.Error(err)
+	}
+}
+
+// --limit changes what it names.
+func TestLimitFlag(t *testing.T) {
+	for args, want := range map[string]dyno.Limits{
+		"--limit=cpu=10%,memory=64MiB": {CPU: 0.1, Memory: 64 << 20},
+		"--limit=cpu=none":             {Memory: 1 << 30},
+		"":                             {CPU: 2, Memory: 1 << 30},
+	} {
+		e, err := parse(t, "limits: {cpu: 2, memory: 1GiB}", strings.Fields(args)...)
+		if err != nil || e.Limits != want {
+			t.Errorf("%s: %v, %v; want %v", args, e.Limits, err, want)
+		}
+	}
+	for _, bad := range []string{"disk=1", "cpu", "cpu=0", "memory=64MB"} {
+		if _, err := parse(t, "", "--limit", bad); err == nil {
+			t.Errorf("--limit %s is taken", bad)
+		}
 	}
 }

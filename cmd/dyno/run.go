@@ -43,13 +43,16 @@ address, of which the port is also in the environment variable PORT.
     dyno run ./cmd/server --vary GOGC=100,50,200 --path /search -- -addr '{{.Addr}}'
     dyno run ./cmd/server --vary rev=main,HEAD -c 8 -n 20000 --repeat 10
     dyno run -f dyno.yaml --vary go=1.25.5,1.26.8
+    dyno run ./cmd/server --limit memory=64MiB --vary GOMEMLIMIT=off,56MiB
     dyno run ./cmd/server --vary GOGC=100,200 --slice 4s
     dyno run -f dyno.yaml --overhead
     dyno run --resume dyno-runs/server-20261121-101500
 
 KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...),
-arg.NAME, go, rev, build, load.rate or load.concurrency. A level with a comma is
-quoted, flags with spaces too: --vary 'build="-tags=a,b",-pgo=off'.`,
+arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency.
+A level with a comma is quoted, flags with spaces too:
+--vary 'build="-tags=a,b",-pgo=off'. Limits need Linux, and root or a control group
+that is yours: --vary limit.cpu=none,10%.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
 				return errors.New("more than one target (consider: -- before the service's arguments)")

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dynolab/dyno"
+)
+
+// limit sets the limits that are named; the file's others stay.
+func limit(e *dyno.Experiment, v string) (err error) {
+	for part := range strings.SplitSeq(v, ",") {
+		name, amount, _ := strings.Cut(part, "=")
+		switch name {
+		case "cpu":
+			e.Limits.CPU, err = dyno.ParseCPUs(amount)
+		case "memory":
+			e.Limits.Memory, err = dyno.ParseSize(amount)
+		default:
+			err = fmt.Errorf("bad limit %q (want for example cpu=0.5,memory=128MiB)", part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -47,9 +47,12 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 		told := ends.ask(start) // of all whose lines have come, since they ended before
 		for i := range buf {
 			c, arrived := &buf[i], buf[i].At.Sub(start)
-			sum.add(c, arrived)
 			end, ok := told[c.N]
-			list.add(c, arrived, end, ok)
+			live := 0.0
+			if list.add(c, arrived, end, ok) {
+				live = end.live
+			}
+			sum.add(c, arrived, live, ends.exact)
 		}
 		sum.lost += lost
 		elapsed = at
@@ -70,18 +73,24 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 // A cycleSum is what is kept of many cycles.
 type cycleSum struct {
 	n, lost                   int // looked at; and not
-	cpu, stwMax, stw, live    float64
+	cpu, stwMax, stw          float64
 	heapPeak                  float64
+	live                      float64 // of lives cycles
+	lives                     int
 	wall, assist, capacity    float64 // seconds; capacity of all GOMAXPROCS
 	heapStart, heapLive, goal dyno.Series
-	every, skipped            int // of the series: one point for every so many cycles
+	heapTrue                  dyno.Series // what was live when marking began: without what was allocated since
+	every, skipped            int         // of the series: one point for every so many cycles
 }
 
 // seriesMost is the most points of a series over cycles: at some thousand
 // cycles a second all of them would fill the memory.
 const seriesMost = 1 << 14
 
-func (s *cycleSum) add(c *Cycle, at time.Duration) {
+// add takes in a cycle that marked live bytes, 0 if that was not told. Where the
+// exact bytes of others are told, it is then left out of what is live: a middle of
+// a MiB among them would be a jump.
+func (s *cycleSum) add(c *Cycle, at time.Duration, live float64, exact bool) {
 	s.n++
 	s.cpu += c.CPU()
 	s.stw += c.SweepTerm + c.MarkTerm
@@ -93,19 +102,27 @@ func (s *cycleSum) add(c *Cycle, at time.Duration) {
 	if c.Procs > 0 {
 		s.capacity += c.CPU() / float64(c.Procs)
 	}
-	live := c.Live + 1<<19 // the middle of the MiB that it was cut to
-	s.live += live
+	if live == 0 && !exact {
+		live = c.Live + 1<<19 // the middle of the MiB that it was cut to
+	}
+	if live > 0 {
+		s.live += live
+		s.lives++
+	}
 	if s.skipped++; s.skipped < s.every {
 		return
 	}
 	s.skipped = 0
 	add(&s.heapStart, at, c.HeapStart)
-	add(&s.heapLive, at, live)
+	if live > 0 {
+		add(&s.heapLive, at, live)
+		add(&s.heapTrue, at, max(0, live-(c.HeapEnd-c.HeapStart)))
+	}
 	if c.Goal > 0 {
 		add(&s.goal, at, c.Goal)
 	}
 	if len(s.heapStart.At) == seriesMost {
-		for _, series := range []*dyno.Series{&s.heapStart, &s.heapLive, &s.goal} {
+		for _, series := range []*dyno.Series{&s.heapStart, &s.heapLive, &s.heapTrue, &s.goal} {
 			halve(series)
 		}
 		s.every = max(2, 2*s.every)
@@ -141,12 +158,16 @@ func (s *cycleSum) reading(elapsed time.Duration) Reading {
 			dyno.Value{Metric: "gc-capacity-frac", Value: s.capacity / elapsed.Seconds()})
 	}
 	if s.n > 0 {
-		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.n)}, dyno.Value{Metric: "heap-peak-B", Value: s.heapPeak})
-		s.heapStart.Metric, s.heapLive.Metric, s.goal.Metric = "heap-start-B", "heap-live-B", "heap-goal-B"
-		r.Series = []dyno.Series{s.heapStart, s.heapLive}
-		if len(s.goal.At) > 0 {
-			r.Series = append(r.Series, s.goal)
+		r.Values = append(r.Values, dyno.Value{Metric: "heap-peak-B", Value: s.heapPeak})
+		s.heapStart.Metric, s.heapLive.Metric, s.goal.Metric, s.heapTrue.Metric = "heap-start-B", "heap-live-B", "heap-goal-B", "heap-true-B"
+		for _, series := range []dyno.Series{s.heapStart, s.heapLive, s.heapTrue, s.goal} {
+			if len(series.At) > 0 {
+				r.Series = append(r.Series, series)
+			}
 		}
+	}
+	if s.lives > 0 {
+		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.lives)})
 	}
 	if s.lost > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf(

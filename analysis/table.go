@@ -173,6 +173,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		}
 	}
 	t.memory(good)
+	t.resident(good, rs)
 	t.compare(good)
 	for i := range t.Settings {
 		t.Settings[i].Why = t.why(i, o.Places)

@@ -98,10 +98,10 @@ func (l *line) bend(c int) []float64 {
 }
 
 // latest returns the last place where an end of the growth has to show: the first
-// reading after 85 % of the time, but for the last three readings.
+// reading after 85 % of the time, but neither among the last three nor early.
 func (l *line) latest() int {
 	c := len(l.at) - 4
-	for c > 0 && l.at[c-1]-l.at[0] >= 0.85*l.span() {
+	for c > len(l.at)/4 && l.at[c-1]-l.at[0] >= 0.85*l.span() {
 		c--
 	}
 	return c

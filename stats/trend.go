@@ -94,5 +94,11 @@ func TrendOf(at, value []float64, r TrendRule) Trend {
 		return t
 	}
 	s.name(&t, b, l, j, r)
+	if !usable(t.Detectable) {
+		t.Detectable = nan
+		if t.Shape == Level {
+			t.Shape, t.Reason = Untold, "its numbers are too large to compute with"
+		}
+	}
 	return t
 }

@@ -97,11 +97,14 @@ func (l *line) bend(c int) []float64 {
 	return w
 }
 
-// latest returns the last place where an end of the growth has to show: 85 % of the
-// readings, but for 3.
+// latest returns the last place where an end of the growth has to show: the first
+// reading after 85 % of the time, but neither among the last three nor early.
 func (l *line) latest() int {
-	m := len(l.at)
-	return m - 1 - max(3, int(math.Ceil(0.15*float64(m))))
+	c := len(l.at) - 4
+	for c > len(l.at)/4 && l.at[c-1]-l.at[0] >= 0.85*l.span() {
+		c--
+	}
+	return c
 }
 
 // guard returns the slope whose end at the latest place would not pass lasts, but
@@ -117,7 +120,7 @@ func (l *line) lasts(r TrendRule) bool {
 		return true // lows of a saw, of whose few increments walk lets none be missing
 	}
 	crit := quantileT(2*r.alpha(), l.df)
-	for c := m / 4; c <= m-1-max(3, m/12); c++ {
+	for c := m / 4; c <= max(l.latest(), m-1-max(3, m/12)); c++ {
 		w := l.bend(c)
 		change := 0.0
 		for i, x := range w {

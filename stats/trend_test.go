@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -99,5 +100,30 @@ func BenchmarkTrend(b *testing.B) {
 	at, value := readings(100000, 1, func(s float64) float64 { return math.Mod(s, 9000) })
 	for b.Loop() {
 		TrendOf(at, value, TrendRule{})
+	}
+}
+
+// Whatever the readings, there is an answer.
+func TestTrendOdd(t *testing.T) {
+	r := rand.New(rand.NewPCG(9000, 1))
+	odd := []float64{0, 1, -1, 1e300, -1e300, 1e-300, 3.5, math.Inf(1), math.NaN()}
+	for i := range 2000 {
+		n := r.IntN(100)
+		at, value := make([]float64, n), make([]float64, n)
+		sec := 0.0
+		for i := range at {
+			sec += odd[r.IntN(4)] * math.Exp(10*r.NormFloat64()) * float64(r.IntN(2))
+			at[i], value[i] = math.Abs(sec), odd[r.IntN(len(odd))]
+		}
+		if i%2 == 0 {
+			clear(at)
+			for i := range at {
+				at[i] = math.Exp(float64(i * r.IntN(3)))
+			}
+			slices.Sort(at)
+		}
+		if got := TrendOf(at, value, TrendRule{}); got.Shape == "" || (got.Shape == Untold) != (got.Reason != "") {
+			t.Fatalf("%v, %v: %+v", at, value, got)
+		}
 	}
 }

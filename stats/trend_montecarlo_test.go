@@ -116,8 +116,8 @@ var notGrowing = []struct {
 	{"ramp to 0.5", ramp(0.5), 0},
 	{"ramp to 0.7", ramp(0.7), 0},
 	{"ramp to 0.8", ramp(0.8), 0},
-	{"ramp to 0.85", ramp(0.85), 0.004}, // of 20 readings, three are level
-	{"ramp to 0.9", ramp(0.9), 0.04},
+	{"ramp to 0.85", ramp(0.85), 0.015},
+	{"ramp to 0.9", ramp(0.9), 0.1},
 	{"ramp to 0.95", ramp(0.95), 0.4},
 	{"approach, tau 0.1", approach(0.1), 0},
 	{"approach, tau 0.3", approach(0.3), 0},

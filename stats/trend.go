@@ -25,7 +25,7 @@ const (
 // per second.
 type Trend struct {
 	N          int     // readings
-	Shape      Shape   //
+	Shape      Shape   // what it does
 	Slope      float64 // estimate of the steady growth
 	Lo, Hi     float64 // its 95 % interval, which allows for autocorrelation
 	Detectable float64 // the least steady growth that would have been called Growing in 99 of 100 such series; NaN if none

@@ -10,7 +10,7 @@ import (
 func (s series) name(t *Trend, b series, l line, j judgement, r TrendRule) {
 	f := s.bins(8 * finest)
 	w := f.teeth(l)
-	if w.sharp && len(w.lows) >= teeth {
+	if w.sharp && len(w.lows) >= teeth && f.spanned(w.lows) {
 		f.saw(t, w, r)
 		return
 	}
@@ -60,7 +60,7 @@ func (l *line) evident(r TrendRule) bool {
 // swings are the large rises and falls of a series.
 type swings struct {
 	lows  []int   // where each fall ends
-	rises int     //
+	rises int     // how many
 	depth float64 // median height of a fall
 	sharp bool    // falls take less than a third of the time of rises, which are no mere blips
 }
@@ -120,6 +120,17 @@ func (s series) teeth(l line) swings {
 		w.sharp = falling < s.span()/4 && medianIn(halfway) > 0.2
 	}
 	return w
+}
+
+// spanned reports whether lows are all over s: nothing is known of where they are
+// missing, such as where a cache that has filled is level but for small teeth.
+func (s series) spanned(lows []int) bool {
+	gaps := make([]float64, len(lows)-1)
+	for i := range gaps {
+		gaps[i] = s.at[lows[i+1]] - s.at[lows[i]]
+	}
+	most := 2 * medianIn(gaps)
+	return s.at[lows[0]]-s.at[0] <= most && s.at[len(s.at)-1]-s.at[lows[len(lows)-1]] <= most
 }
 
 // saw judges a saw by its lows.

@@ -14,6 +14,12 @@ import (
 // check finds what makes no sense in a load as the user gave it. The one that
 // Resolved makes of it passes too.
 func (l *Load) check() *PlanError {
+	if l.None {
+		if key := given(*l, "none", "duration", "warmup", "idle", "insecure", "max_failures"); key != "" {
+			return planErrorf("load has none and %s (want one)", key).of("load", key)
+		}
+		return nil
+	}
 	if l.Command != "" {
 		if l.Deadline > 0 {
 			return planErrorf("load has command and deadline, which another generator does not tell requests by (consider: dyno's own load)").of("load", "deadline")

@@ -129,6 +129,7 @@ func (s *Subject) String() string {
 // when the last is answered. With a Rate it is open: the schedule is kept
 // whatever the service does, and Concurrency is the most connections.
 type Load struct {
+	None              bool      `json:"none,omitempty"`                // nothing is sent: the subject is watched for Duration, 0 means until somebody ends it
 	Concurrency       int       `json:"concurrency,omitempty"`         // 0 means DefaultConcurrency, or with a rate MaxInFlight or else DefaultConnections
 	MaxInFlight       int       `json:"max_in_flight,omitempty"`       // with a rate: most requests under way; 0 means Concurrency
 	Requests          int       `json:"requests,omitempty"`            // measured requests in all; or
@@ -158,6 +159,9 @@ type Load struct {
 
 // String describes the load, and from when its latency runs.
 func (l Load) String() string {
+	if l.None {
+		return l.watched()
+	}
 	if l.Command != "" {
 		s := "load: " + l.Command
 		if name := generator(l.Command); name != "" {
@@ -202,6 +206,18 @@ func (l Load) String() string {
 	return fmt.Sprintf("closed load: %s, %s%s; latency runs from when a request was sent", clients, much, warm)
 }
 
+// watched describes a load that is none.
+func (l Load) watched() string {
+	s := "watched, with no load of dyno's"
+	if l.Duration > 0 {
+		s += fmt.Sprintf(", for %v", l.Duration)
+	}
+	if l.Warmup > 0 {
+		s += fmt.Sprintf(", after %v that are not measured", l.Warmup)
+	}
+	return s
+}
+
 // generator is the last known load generator that a command names: of a pipe, it
 // is the one whose output is read.
 func generator(command string) (name string) {
@@ -220,7 +236,7 @@ func (l Load) Resolved() Load {
 	if l.MaxFailures == nil {
 		l.MaxFailures = fraction(DefaultMaxFailures)
 	}
-	if l.Command != "" {
+	if l.Command != "" || l.None {
 		return l
 	}
 	if l.Concurrency == 0 {
@@ -382,7 +398,7 @@ func (s *Step) Verb() string {
 
 // Probes says what is observed in a trial, and how often.
 type Probes struct {
-	Use   []string `json:"use,omitempty"`   // of ProbeNames; none means all that apply
+	Use   []string `json:"use,omitempty"`   // of ProbeNames; none means all that apply but pprof
 	Every Duration `json:"every,omitempty"` // between samples, at least 10ms; 0 means DefaultEvery
 
 	// What the service itself publishes: a path on the address under load, or
@@ -393,9 +409,9 @@ type Probes struct {
 	Metrics    []string `json:"metrics,omitempty"`    // of Prometheus, beside go_* and process_*, which are read anyway
 }
 
-// ProbeNames are the probes a plan may ask for. The last two watch only where
-// the plan says what the service publishes.
-var ProbeNames = []string{"proc", "cgroup", "gctrace", "runtime", "expvar", "prometheus"}
+// ProbeNames are the probes a plan may ask for. The last three watch only where
+// the plan says what the service publishes, and pprof only if it is asked for.
+var ProbeNames = []string{"proc", "cgroup", "gctrace", "runtime", "expvar", "prometheus", "pprof"}
 
 // ProfileNames are the profiles a plan may ask for, as package runtime/pprof
 // calls them.

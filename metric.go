@@ -73,8 +73,11 @@ var Metrics = []Metric{
 	{"sec/op", -1, true, "time per operation of a benchmark"},
 	{"B/op", -1, true, "bytes allocated per operation of a benchmark"},
 	{"allocs/op", -1, true, "objects allocated per operation of a benchmark"},
+	{"cpu-frac", -1, false, "CPU time of a watched process, as a share of one core"},
+	{"minflt/s", -1, false, "page faults per second of a watched process that the kernel met without a disk"},
 	{"threads", -1, false, "most threads"},
 	{"goroutines", -1, false, "most goroutines"},
+	{"fds", -1, false, "most open file descriptors"},
 }
 
 // MetricByName finds a metric. The latency of one named step, such as

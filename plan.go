@@ -179,6 +179,7 @@ func (d *decoder) load(n ast.Node, l *Load) {
 	var one Step
 	alone := false
 	keys := fields{
+		"none":                func(n ast.Node) { l.None = d.boolean(n) },
 		"concurrency":         d.count(&l.Concurrency),
 		"max_in_flight":       d.count(&l.MaxInFlight),
 		"requests":            d.count(&l.Requests),

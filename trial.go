@@ -206,6 +206,9 @@ func (e *Experiment) check() *PlanError {
 		if err := t.Load.check(); err != nil {
 			return err
 		}
+		if t.Load.None && t.Load.Duration == 0 && t.Subject.Launched() {
+			return planErrorf("a load of none has no end of its own (want for example duration: 10m)").of("load", "none")
+		}
 		if err := t.checkSource(); err != nil {
 			return err
 		}
@@ -422,7 +425,7 @@ func (p *Probes) check() *PlanError {
 			return planErrorf("%s: %q is neither a path of the service nor a URL", source.key, w).of("probes", source.key)
 		}
 	}
-	for _, source := range []struct{ name, where, example string }{{"expvar", p.Expvar, "/debug/vars"}, {"prometheus", p.Prometheus, "/metrics"}} {
+	for _, source := range []struct{ name, where, example string }{{"expvar", p.Expvar, "/debug/vars"}, {"prometheus", p.Prometheus, "/metrics"}, {"pprof", p.Pprof, "/debug/pprof"}} {
 		if slices.Contains(p.Use, source.name) && source.where == "" {
 			return planErrorf("probe %s is to be used, but nobody says where the service publishes it (consider: %[1]s: %s)", source.name, source.example).of("probes", "use")
 		}

@@ -118,6 +118,13 @@ func observe(r *dyno.Result, saw probe.Reading, sent int64) {
 		}
 		add(r, v.Metric, v.Value)
 	}
+	if sec := r.Elapsed.Seconds(); !r.Trial.Subject.Launched() && sec > 0 {
+		for _, q := range []struct{ metric, total string }{{"cpu-frac", "cpu-sec"}, {"minflt/s", "minflt"}} {
+			if v, ok := saw.Values.Get(q.total); ok {
+				add(r, q.metric, v/sec)
+			}
+		}
+	}
 	if sent == 0 {
 		return
 	}

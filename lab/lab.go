@@ -99,6 +99,9 @@ func Check(e *dyno.Experiment) error {
 		return err
 	}
 	for _, t := range firstBlock(e) {
+		if t.Load.None {
+			continue
+		}
 		check := load.Check
 		if t.Load.Command != "" {
 			check = load.CheckCommand

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/subject"
 )
@@ -44,7 +43,7 @@ func Open() (l *Lab, release func() error, err error) {
 		},
 		Limit:  subject.CheckLimits,
 		Memory: memory(),
-		Load:   load.Run,
+		Load:   putLoad,
 		Tool:   subject.RunTool,
 		Probe:  probe.Named,
 		RSS:    probe.RSS,

@@ -159,6 +159,8 @@ func (w *window) names() []string {
 			return w.target.Expvar == ""
 		case name == "prometheus":
 			return w.target.Prometheus == ""
+		case name == "pprof":
+			return w.target.Pprof == "" || !slices.Contains(use, name)
 		}
 		return w.target.PID == 0
 	})

@@ -27,14 +27,17 @@ import (
 type cgroup struct{}
 
 func (cgroup) Watch(ctx context.Context, t Target) (Reading, error) {
-	w, err := openGroups("/proc", t.PID)
+	w, err := openGroups("/proc", t.PID, t.Gentle)
 	if err != nil {
 		return Reading{}, fmt.Errorf("watch the control group of process %d: %w", t.PID, err)
 	}
 	defer w.close()
-	w.series.sample = t.Sample
+	w.points.sample = t.Sample
 	every := t.every()
 	t.Every = min(every, rssEvery)
+	if t.Gentle {
+		t.Every = min(every, gentleEvery)
+	}
 	err = watch(ctx, t, func(at time.Duration) error {
 		if at == 0 || ctx.Err() != nil || at-w.at >= every-t.Every/2 {
 			return w.sample(at)
@@ -69,15 +72,16 @@ type groupWatch struct {
 	firstCPUStall, cpuStall       float64
 	most                          float64 // bytes, by samples and the kernel's mark
 	at, last                      time.Duration
-	series                        points
-	tail                          dyno.Series // of cgroup-memory-B, since the last sample that is in series
+	points                        points
+	tail                          dyno.Series // of memory, since the last sample, which is among the points
 }
 
 // A throttle is what cpu.stat tells of a limit.
 type throttle struct{ periods, throttled, seconds float64 }
 
-// openGroups opens the files of the groups of a process. proc is /proc.
-func openGroups(proc string, pid int) (*groupWatch, error) {
+// openGroups opens the files of the groups of a process, and sets their high-water
+// mark back unless it has to be gentle. proc is /proc.
+func openGroups(proc string, pid int, gentle bool) (*groupWatch, error) {
 	p, memory, cpu, err := groupsOf(proc, pid)
 	if err != nil {
 		return nil, err
@@ -93,8 +97,11 @@ func openGroups(proc string, pid int) (*groupWatch, error) {
 		}
 		// A write sets the mark back: of version 1 for all, of version 2 for this
 		// descriptor, since Linux 6.12.
-		f, err := os.OpenFile(filepath.Join(memory, name), os.O_RDWR, 0)
-		if err != nil {
+		var f *os.File
+		if !gentle {
+			f, _ = os.OpenFile(filepath.Join(memory, name), os.O_RDWR, 0)
+		}
+		if f == nil {
 			f = open(memory, name)
 		} else if _, err := f.WriteString("0\n"); err == nil {
 			w.fresh = true
@@ -250,7 +257,7 @@ func (w *groupWatch) fine(at time.Duration) error {
 	if m, err := w.p.Statm(); err != nil {
 		return err
 	} else if m.Resident == 0 { // it is dying, and v what it has not given back yet
-		return errEnded
+		return errGone
 	}
 	w.most, w.last = max(w.most, v), at
 	w.tail.At, w.tail.Value = append(w.tail.At, at), append(w.tail.Value, v)
@@ -262,7 +269,7 @@ func (w *groupWatch) sample(at time.Duration) error {
 		return err
 	}
 	if n := len(w.tail.At); n > 0 {
-		w.series.add("cgroup-memory-B", at, w.tail.Value[n-1])
+		w.points.add("cgroup-memory-B", at, w.tail.Value[n-1])
 		w.tail.At, w.tail.Value = w.tail.At[:0], w.tail.Value[:0]
 	}
 	oom, err := words(w.oom)
@@ -283,7 +290,7 @@ func (w *groupWatch) sample(at time.Duration) error {
 		w.begun, w.firstOOM, w.firstCPU = true, oom["oom_kill"], cpu
 		w.firstMemStall, w.firstCPUStall = memStall, cpuStall
 	} else if periods := cpu.periods - w.lastCPU.periods; periods > 0 {
-		w.series.add("throttled-frac", at, (cpu.throttled-w.lastCPU.throttled)/periods)
+		w.points.add("throttled-frac", at, (cpu.throttled-w.lastCPU.throttled)/periods)
 	}
 	w.at, w.last, w.lastCPU, w.oomKills = at, at, cpu, oom["oom_kill"]
 	w.memStall, w.cpuStall = memStall, cpuStall
@@ -330,9 +337,9 @@ func (w *groupWatch) reading(lost bool) Reading {
 	}
 	if lost {
 		for i, at := range w.tail.At {
-			w.series.add("cgroup-memory-B", at, w.tail.Value[i])
+			w.points.add("cgroup-memory-B", at, w.tail.Value[i])
 		}
 	}
-	r.Series = w.series.list
+	r.Series = w.points.list
 	return r
 }

@@ -63,7 +63,7 @@ func TestCgroup(t *testing.T) {
 		}
 		state("1000", "1", "10", "5", "700000", "100000")
 		peak("9999")
-		w, err := openGroups(proc, 7)
+		w, err := openGroups(proc, 7, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,10 +121,10 @@ func TestCgroup(t *testing.T) {
 // What is not there cannot be watched, which is said at once.
 func TestCgroupOfNobody(t *testing.T) {
 	proc, _ := groupTree(t, true)
-	if _, err := openGroups(proc, 8); err == nil {
+	if _, err := openGroups(proc, 8, false); err == nil {
 		t.Error("a process that is not there has control groups")
 	}
-	if _, err := openGroups(proc, 7); err == nil {
+	if _, err := openGroups(proc, 7, false); err == nil {
 		t.Error("a group without files is watched")
 	}
 }

@@ -1,9 +1,7 @@
 package probe
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -23,10 +21,11 @@ func (expvarProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 		return Reading{}, errors.New("watch expvar: the plan does not say where (consider: expvar: /debug/vars)")
 	}
 	w := published{points: points{sample: t.Sample}}
+	share := newGCShare(t.PID)
 	s, err := scrape(ctx, t, t.Expvar, "application/json", func(at time.Duration, page []byte) error {
 		numbers, err := parseVars(page)
 		if err == nil {
-			w.sample(at, numbers)
+			w.sample(at, share.add(numbers))
 		}
 		return err
 	})
@@ -34,90 +33,89 @@ func (expvarProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 		return Reading{}, fmt.Errorf("watch expvar: %w", err)
 	}
 	r := w.reading(s.whole)
+	share.value(&r, w.at)
 	r.Warnings = append(r.Warnings, s.warnings("expvar")...)
 	return r, nil
 }
 
-// memStats is what is used of runtime.MemStats; nil is what a page lacks.
-type memStats struct {
-	Alloc, TotalAlloc, Sys, Mallocs         *float64
-	HeapIdle, HeapInuse, HeapReleased       *float64
-	StackInuse, NextGC, NumGC, PauseTotalNs *float64
+// memUses are what is used of runtime.MemStats.
+var memUses = map[string]use{
+	"Alloc":         {mean: "heap-alloc-B", most: "heap-peak-B", series: "heap-B"},
+	"TotalAlloc":    {last: "total-alloc-B", grown: "alloc-B", series: "alloc-B/s"},
+	"Sys":           {mean: "sys-B", series: "sys-B"},
+	"Mallocs":       {grown: "allocs"},
+	"NumGC":         {last: "gc-total", grown: "gc-cycles"},
+	"PauseTotalNs":  {grown: "stw-total-sec"},
+	"HeapIdle":      {series: "heap-idle-B"},
+	"HeapInuse":     {series: "heap-inuse-B"},
+	"HeapReleased":  {series: "heap-released-B"},
+	"StackInuse":    {series: "stack-B"},
+	"NextGC":        {series: "heap-goal-B"},
+	"GCCPUFraction": {}, // for gcShare
+	"LastGC":        {},
 }
 
-func (m *memStats) numbers() []number {
-	var numbers []number
-	for _, q := range []struct {
-		value *float64
-		name  string
-		use   use
-	}{
-		{m.Alloc, "Alloc", use{mean: "heap-alloc-B", series: "heap-B"}},
-		{m.TotalAlloc, "TotalAlloc", use{last: "total-alloc-B", grown: "alloc-B", series: "alloc-B/s"}},
-		{m.Sys, "Sys", use{mean: "sys-B", series: "sys-B"}},
-		{m.Mallocs, "Mallocs", use{grown: "allocs"}},
-		{m.NumGC, "NumGC", use{last: "gc-total", grown: "gc-cycles"}},
-		{m.PauseTotalNs, "PauseTotalNs", use{grown: "stw-total-sec"}},
-		{m.HeapIdle, "HeapIdle", use{series: "heap-idle-B"}},
-		{m.HeapInuse, "HeapInuse", use{series: "heap-inuse-B"}},
-		{m.HeapReleased, "HeapReleased", use{series: "heap-released-B"}},
-		{m.StackInuse, "StackInuse", use{series: "stack-B"}},
-		{m.NextGC, "NextGC", use{series: "heap-goal-B"}},
-	} {
-		if q.value == nil {
-			continue
-		}
-		v := *q.value
-		switch {
-		case q.name == "PauseTotalNs":
-			v /= 1e9
-		case q.name == "NextGC" && v >= noGoal:
-			continue
-		}
-		numbers = append(numbers, number{q.name, v, q.use})
+// parseMem reads memstats.
+func parseMem(text []byte) ([]number, error) {
+	stats, ok := newObject(text)
+	if !ok {
+		return nil, errors.New("parse memstats: it is no JSON object")
 	}
-	return numbers
+	var numbers []number
+	for {
+		name, value, err := stats.next()
+		if err != nil {
+			return nil, fmt.Errorf("parse memstats: %w", err)
+		}
+		if value == nil {
+			return numbers, nil
+		}
+		u, used := memUses[name]
+		if !used {
+			continue
+		}
+		v, err := strconv.ParseFloat(string(value), 64)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("parse memstats: %s: %w", name, err)
+		case name == "PauseTotalNs":
+			v /= 1e9
+		case name == "NextGC" && v >= noGoal:
+			continue
+		}
+		numbers = append(numbers, number{name, v, u})
+	}
 }
 
 // parseVars reads a page of package expvar. What follows the memstats may be
 // broken, as by a variable that is NaN, which JSON does not have.
 func parseVars(page []byte) ([]number, error) {
-	dec := json.NewDecoder(bytes.NewReader(page))
-	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
+	vars, ok := newObject(page)
+	if !ok {
 		return nil, errors.New("the page is not one of package expvar: no JSON object")
 	}
-	var (
-		numbers []number
-		found   bool
-		own     int
-		broken  error
-	)
-	for dec.More() && broken == nil {
-		key, err := dec.Token()
-		var value json.RawMessage
-		if err == nil {
-			err = dec.Decode(&value)
-		}
-		name, _ := key.(string)
-		if broken = err; err != nil {
-			break
-		}
-		if name == "memstats" {
-			var m memStats
-			if err := json.Unmarshal(value, &m); err != nil {
-				return nil, fmt.Errorf("parse memstats: %w", err)
+	var numbers []number
+	found, own := false, 0
+	for {
+		name, value, err := vars.next()
+		switch {
+		case err != nil && !found:
+			return nil, fmt.Errorf("the page has no memstats before it breaks: %w", err)
+		case value == nil && !found:
+			return nil, errors.New("the page has no memstats (consider: importing expvar, which publishes them)")
+		case value == nil:
+			return numbers, nil
+		case name == "memstats":
+			mem, err := parseMem(value)
+			if err != nil {
+				return nil, err
 			}
-			numbers, found = append(numbers, m.numbers()...), true
-		} else if v, err := strconv.ParseFloat(string(value), 64); err == nil && own < ownMost {
-			own++
-			numbers = append(numbers, number{name, v, use{series: "expvar/" + name, own: true}})
+			numbers, found = append(numbers, mem...), true
+		case own < ownMost:
+			if v, err := strconv.ParseFloat(string(value), 64); err == nil {
+				own++
+				numbers = append(numbers, number{name, v, use{series: "expvar/" + name, own: true}})
+			}
 		}
 	}
-	switch {
-	case !found && broken != nil:
-		return nil, fmt.Errorf("the page has no memstats before it breaks: %w", broken)
-	case !found:
-		return nil, errors.New("the page has no memstats (consider: importing expvar, which publishes them)")
-	}
-	return numbers, nil
 }

@@ -33,6 +33,11 @@ type Target struct {
 	// probe's first reading.
 	Sample func(metric string, at time.Duration, v float64)
 
+	// Gentle is a watch of a process that is not dyno's: nothing of it may be
+	// changed, such as its high-water mark of memory, and its memory is read 10
+	// times a second at most. That the process ends is then no error.
+	Gentle bool
+
 	Grouped bool // the process has a control group of its own; cgroup needs it
 
 	// Hold is called before each reading but the first and the last, and returns
@@ -108,6 +113,8 @@ func Named(name string) (Probe, bool) {
 		return expvarProbe{}, true
 	case "prometheus":
 		return prometheusProbe{}, true
+	case "pprof":
+		return pprofIndex{}, true
 	case dyno.ForProfile:
 		return profiles{}, true
 	case dyno.ForTrace:
@@ -120,7 +127,7 @@ func Named(name string) (Probe, bool) {
 // of them report: the runtime counts exactly, gctrace rounds to two digits and
 // whole MiB, and the kernel does not know what a collection is. What a service
 // publishes of it comes late, and of Prometheus in coarse steps.
-var trust = []string{"runtime", "gctrace", "proc", "cgroup", "expvar", "prometheus", dyno.ForProfile, dyno.ForTrace}
+var trust = []string{"runtime", "gctrace", "proc", "cgroup", "expvar", "prometheus", "pprof", dyno.ForProfile, dyno.ForTrace}
 
 // fewCycles is below how many the ends of the window matter too much.
 const fewCycles = 3
@@ -129,7 +136,7 @@ const fewCycles = 3
 // Series.
 //
 // Where probes report the same metric the runtime's is taken, then gctrace's,
-// then proc's, expvar's and prometheus's; but stw-max-sec and stw-total-sec are gctrace's first, since the
+// then proc's, expvar's, prometheus's and pprof's; but stw-max-sec and stw-total-sec are gctrace's first, since the
 // runtime keeps its pauses in buckets that are 25 % wide; and heap-peak-B is the
 // greater, as samples miss what is between them, and collections what is not yet
 // collected. gc-cpu-frac and

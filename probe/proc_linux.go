@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -29,6 +30,9 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 	w := &procWatch{pid: t.PID, p: p, points: points{sample: t.Sample}}
 	every := cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 	t.Every = min(every, rssEvery)
+	if w.gentle = t.Gentle; w.gentle {
+		t.Every = min(every, gentleEvery)
+	}
 	err = watch(ctx, t, func(at time.Duration) error {
 		// Half a tick of slack, so that ticks of 50 ms make samples of 1 s.
 		if at == 0 || ctx.Err() != nil || at-w.at >= every-t.Every/2 {
@@ -49,6 +53,9 @@ func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
 // and generator may want both CPUs: at 20 ms the probes were seen to take 1.3 %
 // of the throughput of a service that fills the CPUs (doc/method.md).
 const rssEvery = 50 * time.Millisecond
+
+// gentleEvery is the same of a process that is watched for hours.
+const gentleEvery = 100 * time.Millisecond
 
 // RSS returns the resident memory of a process in bytes, as the rss-B series
 // has it. Since Linux 6.2 the kernel counts it per CPU and in batches; it may
@@ -74,9 +81,12 @@ type procWatch struct {
 	pid     int
 	p       procfs.Proc
 	noise   noise
-	precise bool   // the CPU clock can be read
-	fresh   bool   // the high-water mark was reset
-	mark    uint64 // the high-water mark at the beginning, bytes
+	precise bool    // the CPU clock can be read
+	fresh   bool    // the high-water mark was reset
+	mark    uint64  // the high-water mark at the beginning, bytes
+	gentle  bool    // Target.Gentle
+	lost    bool    // the process has ended
+	memory  float64 // of the machine, bytes
 
 	begun     bool
 	first     procfs.ProcStat
@@ -89,6 +99,7 @@ type procWatch struct {
 	most      float64       // bytes
 	area      float64       // under it, byte seconds
 	threads   float64       // the most
+	fds       float64       // the most; 0 if they may not be counted
 
 	points points
 }
@@ -101,7 +112,8 @@ func (w *procWatch) begin() (err error) {
 	// set size ("high water mark") to the process's current value", write 5 to
 	// clear_refs. It fails for another user's process and for a kernel without
 	// CONFIG_PROC_PAGE_MONITOR.
-	w.fresh = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.pid), []byte("5"), 0) == nil
+	w.fresh = !w.gentle && os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.pid), []byte("5"), 0) == nil
+	w.memory = memTotal()
 	if w.mark, err = highWater(w.p); err != nil {
 		return err
 	}
@@ -127,6 +139,9 @@ func (w *procWatch) sample(at time.Duration) error {
 	}
 	rss := float64(st.ResidentMemory())
 	w.count(at, rss)
+	if w.begun && st.Starttime != w.first.Starttime { // another has its number
+		return errGone
+	}
 	if !w.begun {
 		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdEvery
 	} else if sec := (at - w.at).Seconds(); sec > 0 {
@@ -135,12 +150,17 @@ func (w *procWatch) sample(at time.Duration) error {
 		w.points.add("majflt/s", at, float64(st.MajFlt-w.last.MajFlt)/sec)
 	}
 	w.points.add("rss-B", at, rss)
+	w.points.add("vsz-B", at, float64(st.VirtualMemory()))
+	if w.memory > 0 {
+		w.points.add("mem-frac", at, rss/w.memory)
+	}
 	w.points.add("threads", at, float64(st.NumThreads))
 	w.threads = max(w.threads, float64(st.NumThreads))
 	if at-w.fdsAt >= fdEvery {
 		w.fdsAt = at
 		if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
 			w.points.add("fds", at, float64(n))
+			w.fds = max(w.fds, float64(n))
 		}
 	}
 	w.at, w.last, w.cpuLast = at, st, cpu
@@ -153,8 +173,8 @@ func (w *procWatch) resident(at time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if m.Resident == 0 {
-		return errEnded
+	if m.Resident == 0 { // as of one that waits for its parent to ask for its exit status
+		return errGone
 	}
 	w.count(at, float64(m.ResidentBytes()))
 	return nil
@@ -194,6 +214,9 @@ func (w *procWatch) reading() (Reading, error) {
 			dyno.Value{Metric: "cpu-user-sec", Value: cpu * user / (user + system)},
 			dyno.Value{Metric: "cpu-system-sec", Value: cpu * system / (user + system)})
 	}
+	if w.fds > 0 {
+		r.Values = append(r.Values, dyno.Value{Metric: "fds", Value: w.fds})
+	}
 	if !w.precise {
 		r.Warnings = append(r.Warnings, "CPU time is in ticks of 10 ms: the CPU clock of the process cannot be read")
 	}
@@ -209,13 +232,19 @@ func (w *procWatch) reading() (Reading, error) {
 // for its exit status is an error.
 func stat(p procfs.Proc) (procfs.ProcStat, error) {
 	st, err := p.Stat()
-	if err == nil && (st.State == "Z" || st.State == "X") {
-		err = errEnded
+	if err == nil && ended(st) {
+		err = errGone
 	}
 	return st, err
 }
 
-var errEnded = errors.New("the process has ended")
+var errGone = errors.New("the process has ended")
+
+// isGone reports whether something of a process could not be read because it has
+// ended: its directory has gone, or did so between being opened and read.
+func isGone(err error) bool {
+	return errors.Is(err, errGone) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
+}
 
 // highWater is the most resident memory in bytes since the process began or
 // the mark was reset: VmHWM of /proc/PID/status.

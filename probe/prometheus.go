@@ -30,7 +30,7 @@ type prometheusProbe struct{}
 const promText = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
 
 var promUses = map[string]use{
-	"go_memstats_alloc_bytes":         {mean: "heap-alloc-B", series: "heap-B"},
+	"go_memstats_alloc_bytes":         {mean: "heap-alloc-B", most: "heap-peak-B", series: "heap-B"},
 	"go_memstats_alloc_bytes_total":   {last: "total-alloc-B", grown: "alloc-B", series: "alloc-B/s"},
 	"go_memstats_sys_bytes":           {mean: "sys-B", series: "sys-B"},
 	"go_memstats_mallocs_total":       {grown: "allocs"},

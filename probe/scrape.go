@@ -13,10 +13,7 @@ import (
 // A scraper asks for one page of the service, again and again, over one
 // connection. What that costs the service, doc/method.md tells.
 type scraper struct {
-	client http.Client
-	req    *http.Request
-	page   bytes.Buffer
-	every  time.Duration
+	every time.Duration
 
 	tried, failed int
 	err           error // the last
@@ -35,24 +32,24 @@ const (
 // ends. It is an error if the first page is not had, or none after it; pages
 // that are missing in between are a warning.
 func scrape(ctx context.Context, t Target, url, accept string, read func(at time.Duration, page []byte) error) (*scraper, error) {
-	req, err := http.NewRequest(http.MethodGet, url, nil)
+	conn, err := newPageConn(url, accept, t.Insecure)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", accept)
-	req.Header.Set("User-Agent", "dyno")
-	s := &scraper{client: http.Client{Transport: transport(t)}, req: req, every: t.every()}
-	defer s.client.CloseIdleConnections()
+	defer conn.close()
+	s := &scraper{every: t.every()}
 	err = watch(ctx, t, func(at time.Duration) error {
 		end := ctx.Err() != nil
-		page, err := s.fetch(at == 0 || end)
+		// It does not look at the watch's context, whose end must not break off a
+		// page under way.
+		page, err := conn.get(s.limit(at == 0 || end))
 		if err == nil {
 			err = read(at, page)
 		}
 		s.tried++
 		if s.whole = end && err == nil; err != nil {
 			s.failed++
-			s.err = fmt.Errorf("ask %s: %w", req.URL.Redacted(), err)
+			s.err = fmt.Errorf("ask %s: %w", conn.url.Redacted(), err)
 		}
 		if at == 0 {
 			return s.err
@@ -65,36 +62,21 @@ func scrape(ctx context.Context, t Target, url, accept string, read func(at time
 	return s, err
 }
 
-// transport is how pages of the service are asked for: as the load does, past
+// limit is how long a page may take.
+func (s *scraper) limit(end bool) time.Duration {
+	if end {
+		return endTime
+	}
+	return min(max(s.every/2, leastTime), endTime)
+}
+
+// transport is how profiles of the service are asked for: as the load does, past
 // any proxy.
 func transport(t Target) *http.Transport {
 	return &http.Transport{
 		DisableCompression: true, // its CPU time would be the subject's
 		TLSClientConfig:    &tls.Config{InsecureSkipVerify: t.Insecure},
 	}
-}
-
-// fetch returns the page, which is valid until the next call. It does not look
-// at the watch's context, whose end must not break off a page under way.
-func (s *scraper) fetch(end bool) ([]byte, error) {
-	limit := min(max(s.every/2, leastTime), endTime)
-	if end {
-		limit = endTime
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	resp, err := s.client.Do(s.req.WithContext(ctx))
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s (consider: the path where the service publishes it)", resp.Status)
-	}
-	if err := readPage(&s.page, resp.Body, pageMost); err != nil {
-		return nil, err
-	}
-	return s.page.Bytes(), nil
 }
 
 // readPage reads a page of a bounded size.

@@ -113,7 +113,9 @@ func (s *summary) overview() {
 	if requests > failed || s.Sent.Requests > 0 {
 		all = strconv.FormatInt(requests, 10)
 	}
-	s.line("requests", all, fmt.Sprintf("%d failed", failed), unsent)
+	if _, sent := s.Values.Get("failures"); sent || all != "" {
+		s.line("requests", all, fmt.Sprintf("%d failed", failed), unsent)
+	}
 	if all != "" && due > 0 {
 		s.line("success", percent(requests-failed, due))
 	}
@@ -216,8 +218,8 @@ func (s *summary) steps() {
 // service is what the service tells of itself.
 func (s *summary) service() {
 	names := []string{
-		"cpu-sec/req", "alloc-B/req", "allocs/req", "gc-cycles", "req/gc", "stw-total-sec", "heap-alloc-B", "sys-B", "total-alloc-B", "gc-total",
-		"rss-peak-B", "rss-mean-B", "threads", "goroutines",
+		"cpu-frac", "cpu-sec/req", "gc-capacity-frac", "alloc-B/req", "allocs/req", "gc-cycles", "req/gc", "stw-total-sec", "heap-peak-B", "heap-alloc-B", "sys-B", "total-alloc-B", "gc-total",
+		"rss-peak-B", "rss-mean-B", "minflt/s", "threads", "goroutines", "fds",
 	}
 	for _, v := range s.Values {
 		if _, known := dyno.MetricByName(v.Metric); !known {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	_ "expvar"
 	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	_ "net/http/pprof"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -61,15 +63,18 @@ func goEnviron(t *testing.T) []string {
 	return []string{"GOCACHE=" + dirs[0], "GOMODCACHE=" + dirs[1], "GOPATH=" + dirs[2], "GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local"}
 }
 
-// serve starts a server whose address is $URL until the script ends.
+// serve starts a server whose address is $URL until the script ends. Below /own
+// it publishes what expvar and pprof have.
 func serve(ts *testscript.TestScript, _ bool, _ []string) {
 	var n atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case strings.HasPrefix(r.URL.Path, "/own/"):
+			http.StripPrefix("/own", http.DefaultServeMux).ServeHTTP(w, r)
+		case r.URL.Path == "/missing", strings.HasPrefix(r.URL.Path, "/debug/"), r.URL.Path == "/metrics":
+			http.NotFound(w, r)
 		case r.URL.Path == "/sometimes" && n.Add(1)%20 == 0:
 			http.Error(w, "no", http.StatusServiceUnavailable)
-		case r.URL.Path == "/missing":
-			http.NotFound(w, r)
 		default:
 			io.WriteString(w, "hello")
 		}

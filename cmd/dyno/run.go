@@ -100,6 +100,9 @@ func planned(cmd *cobra.Command, p *planFlags, args []string, overhead bool) (*d
 			return nil, err
 		}
 	}
+	if s := &e.Subject; s.PID != 0 || s.Process != "" {
+		return nil, usagef("the subject runs already (consider: dyno watch)")
+	}
 	if e.Subject.Dir == "" {
 		if e.Subject.Dir, err = os.Getwd(); err != nil {
 			return nil, err
@@ -177,6 +180,9 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	dir, err := store.Resume(path)
 	if err != nil {
 		return err
+	}
+	if p := dir.Run.Plan; !p.Subject.Launched() && (p.Load.None || p.Subject.PID != 0 || p.Subject.Process != "") {
+		return errors.Join(usagef("a watch cannot be gone on with: what it watched has not waited (consider: dyno watch)"), dir.Close())
 	}
 	if len(dir.Missing()) == 0 {
 		defer dir.Close()

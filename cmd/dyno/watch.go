@@ -1,0 +1,261 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
+)
+
+func newWatch() *cobra.Command {
+	var p planFlags
+	var o outFlags
+	var w watchFlags
+	cmd := &cobra.Command{
+		Use:   "watch [TARGET]",
+		Short: "Watch a service that runs already",
+		Long: `Watch samples what runs already, until Ctrl-C, which is its normal end, or for -d:
+memory, page faults, CPU, threads, descriptors, and what the service tells of its
+heap. It is a trial of run without a launch, kept in a run directory. TARGET is one of
+
+    1234                       a process
+    argus                      its name, or a part of it or a regular expression, as pidstat -C takes it
+    http://127.0.0.1:6060      a service with /debug/vars, /debug/pprof or /metrics, and the process
+                               that holds the port if it is on this machine
+
+Nothing is done to the service but to ask these pages: no collection, no profile,
+unless --profile-heap asks for them. With --load, or -f and a plan that has a load,
+dyno sends requests meanwhile; the other flags of a load are as for dyno load.
+
+    dyno watch argus
+    dyno watch --pid 1234 --url http://127.0.0.1:6060 -d 1h --every 100ms
+    dyno watch argus --load http://127.0.0.1:8080/ -c 1 -d 60m
+    dyno watch http://127.0.0.1:6060 -d 10m --profile-heap`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := p.experiment()
+			if err != nil {
+				return err
+			}
+			if err := w.target(cmd, &e.Subject, args); err != nil {
+				return err
+			}
+			if err := w.sends(cmd, &p, e); err != nil {
+				return err
+			}
+			oneTrial(cmd, e)
+			if err := p.check(e); err != nil {
+				return err
+			}
+			found, err := w.find(cmd, e)
+			if err != nil {
+				return err
+			}
+			return watchInto(cmd, e, &o, found)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	w.flags(fs)
+	p.watchFlags(fs, &w)
+	o.flags(fs, "default dyno-runs/NAME-TIME")
+	return cmd
+}
+
+// watchFlags say what is watched.
+type watchFlags struct {
+	pid       int
+	process   string
+	url, load string
+	heap      bool
+	ofLoad    []string // the flags that only a load has use for
+}
+
+func (w *watchFlags) flags(fs *pflag.FlagSet) {
+	fs.IntVar(&w.pid, "pid", 0, "the process with this `number`")
+	fs.StringVar(&w.process, "process", "", "the process with this `name`, or a part of it or a regular expression")
+	fs.StringVar(&w.url, "url", "", "the `URL` of a service that publishes what it knows")
+	fs.StringVar(&w.load, "load", "", "send requests to this `URL` meanwhile")
+	fs.BoolVar(&w.heap, "profile-heap", false, "take profiles of the heap, each after a collection, and of goroutines before and after")
+}
+
+// watchFlags are those of a plan that a watch has use for: of a load all but what
+// it varies.
+func (p *planFlags) watchFlags(fs *pflag.FlagSet, w *watchFlags) {
+	p.flag(fs, "every", "", "time", "between samples (default 1s)", func(e *dyno.Experiment, v string) error {
+		return positive(v, &e.Probes.Every)
+	})
+	p.publishedFlags(fs)
+	p.flag(fs, "pprof", "", "path", "where it has net/http/pprof, such as /debug/pprof", func(e *dyno.Experiment, v string) error {
+		e.Probes.Pprof = v
+		return nil
+	})
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	all.SortFlags = false
+	p.loadFlags(all)
+	all.VisitAll(func(f *pflag.Flag) {
+		switch f.Name {
+		case "command", "vary", "repeat", "seed", "negligible":
+			return
+		case "duration":
+			f.Usage = "of the watch (default: until Ctrl-C)"
+		case "warmup":
+			f.Usage = "before, not measured (default 0s)"
+		case "file", "name", "insecure":
+		default:
+			f.Usage = "with --load: " + f.Usage
+			w.ofLoad = append(w.ofLoad, f.Name)
+		}
+		fs.AddFlag(f)
+	})
+}
+
+// target finds out what is to be watched: what the command line says, or else the
+// plan.
+func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) error {
+	said := map[string][]string{} // what the user wrote, by whether it is a URL or a process
+	if len(args) == 1 {
+		kind, err := w.argument(args[0])
+		if err != nil {
+			return err
+		}
+		said[kind] = append(said[kind], args[0])
+	}
+	for name, kind := range map[string]string{"pid": "process", "process": "process", "url": "url"} {
+		if cmd.Flags().Changed(name) {
+			said[kind] = append(said[kind], "--"+name)
+		}
+	}
+	for _, names := range said {
+		if len(names) > 1 {
+			slices.Sort(names)
+			return usagef("%s are two targets (want one process, and one URL if it publishes what it knows)", strings.Join(names, " and "))
+		}
+	}
+	switch {
+	case len(said) == 0 && s.PID == 0 && s.Process == "" && s.URL == "":
+		return usagef("no target (want for example dyno watch 1234, dyno watch argus or dyno watch http://127.0.0.1:6060)")
+	case len(said) == 0:
+		w.pid, w.process, w.url = s.PID, s.Process, s.URL
+	case w.pid < 0 || w.pid == 0 && w.process == "" && w.url == "":
+		return usagef("bad target (want the number or name of a process, or a URL)")
+	}
+	*s = dyno.Subject{PID: w.pid, Process: w.process, Arg: s.Arg}
+	if w.url != "" {
+		u, err := url.Parse(w.url)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return usagef("bad URL %q (want for example http://127.0.0.1:6060)", w.url)
+		}
+		s.URL = u.Scheme + "://" + u.Host // the path is that of a page
+	}
+	return nil
+}
+
+// argument takes TARGET for what it is.
+func (w *watchFlags) argument(arg string) (kind string, err error) {
+	if strings.Contains(arg, "://") {
+		w.url = arg
+		return "url", nil
+	}
+	if pid, err := strconv.Atoi(arg); err == nil {
+		w.pid = pid
+	} else {
+		w.process = arg
+	}
+	return "process", nil
+}
+
+// sends makes the load of the experiment what the user asked for: --load, that of a
+// plan, or none.
+func (w *watchFlags) sends(cmd *cobra.Command, p *planFlags, e *dyno.Experiment) error {
+	planned := false
+	if p.file != "" {
+		plan, err := dyno.ParsePlan(p.file, p.src)
+		if err != nil {
+			return err
+		}
+		planned = !reflect.ValueOf(plan.Load).IsZero() && !plan.Load.None
+	}
+	l := &e.Load
+	switch {
+	case w.load == "" && !planned:
+		for _, name := range w.ofLoad {
+			if typed(cmd, name) {
+				return usagef("--%s is of a load, and nothing is sent (consider: --load URL)", name)
+			}
+		}
+		e.Load = dyno.Load{None: true, Duration: l.Duration, Warmup: l.Warmup, Insecure: l.Insecure}
+		return nil
+	case w.load == "" && w.url == "":
+		return usagef("where does the plan's load go? (consider: --load http://127.0.0.1:8080)")
+	case l.Command != "":
+		return usagef("a watch has no load command (consider: dyno watch without -f, and the command beside it)")
+	case l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 && l.Rate.Length() == 0:
+		return usagef("the load has no end (consider: -d 60m)")
+	}
+	subject, name := e.Subject, e.Name
+	if err := targetURL(e, cmp.Or(w.load, subject.URL)); err != nil {
+		return err
+	}
+	subject.URL = e.Subject.URL
+	e.Subject, e.Name = subject, name
+	return nil
+}
+
+// oneTrial leaves of a plan what one trial of what runs already can have.
+func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
+	note := func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: the service runs already\n", what) }
+	if len(e.Factors)+len(e.Settings) > 0 {
+		note("nothing is varied")
+	}
+	if len(e.Profile) > 0 || e.Trace > 0 {
+		note("no profile or trace is taken")
+	}
+	e.Factors, e.Settings, e.Repeats, e.Slice = nil, nil, 1, 0
+	e.Profile, e.ProfileRepeats, e.Trace, e.Memory, e.Limits = nil, 0, 0, new(bool), dyno.Limits{}
+}
+
+// watchInto watches into a run directory. Ctrl-C ends the trial's window, not the
+// trial.
+func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watching) error {
+	if err := o.check(e); err != nil {
+		return err
+	}
+	hands, release, err := lab.Open()
+	if err != nil {
+		return err
+	}
+	dir, err := o.create(describe(e, os.Args))
+	if err != nil {
+		return errors.Join(err, release())
+	}
+	defer dir.Close()
+	live := newLive(cmd.ErrOrStderr(), time.Duration(e.Probes.Every.Or(dyno.DefaultEvery)))
+	defer live.close()
+	w.Live, w.End = live.sample, cmd.Context().Done()
+	hands = hands.Watching(w)
+	hands.Dir, hands.Watch = dir.TrialDir, live.begin
+	if !e.Load.None {
+		hands.Keep = dir.WriteRequests
+	}
+	err = hands.Run(context.WithoutCancel(cmd.Context()), e, dir.Add)
+	live.close()
+	if err := finish(cmd, dir, o, errors.Join(err, release())); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s (consider: %s report %[1]s)\n", o.dir, self())
+	return nil
+}

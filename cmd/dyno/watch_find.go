@@ -1,0 +1,197 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/subject"
+)
+
+// find finds the process and the pages of the service, and says which.
+func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Watching, err error) {
+	note := func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...) }
+	p := &found.Process
+	switch {
+	case w.pid != 0:
+		*p, err = probe.LookUp(w.pid)
+	case w.process != "":
+		*p, err = theOne(w.process)
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = fmt.Errorf("%w (consider: the URL of a service with /debug/vars or /metrics)", err)
+	}
+	if err != nil {
+		return found, err
+	}
+	if p.PID == os.Getpid() {
+		return found, usagef("process %d is this dyno itself (want another)", p.PID)
+	}
+	if holder := w.holder(); holder != 0 && p.PID == 0 {
+		if *p, err = probe.LookUp(holder); err == nil {
+			note("process %d holds the port, and is watched too: %s", holder, p)
+			e.Subject.PID = holder
+		}
+	} else if holder != 0 && holder != p.PID {
+		note("the port of %s is held by process %d, not by %d", w.url, holder, p.PID)
+	}
+	if err := w.pages(e, p.PID != 0, note); err != nil {
+		return found, err
+	}
+	if w.heap {
+		if e.Probes.Pprof == "" {
+			return found, usagef("--profile-heap needs net/http/pprof, which nobody says where to find (consider: --url http://127.0.0.1:6060 of a service that imports it)")
+		}
+		found.Profiles = []string{"heap", "goroutine"}
+	}
+	e.Name = cmp.Or(e.Name, p.Program, p.Name)
+	if u, err := url.Parse(w.url); err == nil {
+		e.Name = cmp.Or(e.Name, u.Hostname())
+	}
+	return found, nil
+}
+
+// mostCandidates are listed of an ambiguous name.
+const mostCandidates = 10
+
+// theOne is the process of a name.
+func theOne(name string) (probe.Process, error) {
+	if _, err := regexp.Compile(name); err != nil {
+		return probe.Process{}, usagef("bad name of a process: %w", err)
+	}
+	ps, err := probe.Find(name)
+	switch {
+	case err != nil:
+		return probe.Process{}, err
+	case len(ps) == 0:
+		return probe.Process{}, fmt.Errorf("no process is called %q (consider: ps -e -o pid,comm, or --pid)", name)
+	case len(ps) == 1:
+		return ps[0], nil
+	}
+	var list strings.Builder
+	for i, p := range ps {
+		if i == mostCandidates {
+			fmt.Fprintf(&list, "\n  and %d more", len(ps)-i)
+			break
+		}
+		command := []rune(p.String())
+		if len(command) > 100 {
+			command = append(command[:99], '…')
+		}
+		fmt.Fprintf(&list, "\n  %7d  %8v  %s", p.PID, time.Since(p.Started).Truncate(time.Second), string(command))
+	}
+	return probe.Process{}, fmt.Errorf("%d processes have a name that %q matches (consider: --pid, or a longer name, such as '^%s$'):%s",
+		len(ps), name, ps[0].Name, &list)
+}
+
+// holder is the process of this machine that holds the port of the URL; 0 if it is
+// not known, or not of this machine.
+func (w *watchFlags) holder() int {
+	u, err := url.Parse(w.url)
+	if err != nil || u.Host == "" {
+		return 0
+	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	ips, err := net.LookupIP(u.Hostname())
+	if err != nil {
+		return 0
+	}
+	own, _ := net.InterfaceAddrs()
+	for _, ip := range ips {
+		here := ip.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
+			n, ok := a.(*net.IPNet)
+			return ok && n.IP.Equal(ip)
+		})
+		if !here {
+			return 0
+		}
+	}
+	return subject.Holder(net.JoinHostPort(u.Hostname(), port))
+}
+
+// A page is where a service publishes something by convention, and where this one
+// does.
+type page struct {
+	probe, usual string
+	at           *string // in the plan
+}
+
+// pages asks the service once for each page that probes read, and tells the plan
+// of those that it has. A watch without a process needs one.
+func (w *watchFlags) pages(e *dyno.Experiment, process bool, note func(string, ...any)) error {
+	probes := &e.Probes
+	known := []page{
+		{"expvar", "/debug/vars", &probes.Expvar},
+		{"prometheus", "/metrics", &probes.Prometheus},
+		{"pprof", "/debug/pprof", &probes.Pprof},
+	}
+	base := strings.TrimSuffix(cmp.Or(w.url, e.Subject.URL), "/")
+	for _, p := range known { // the URL may be the page itself
+		base = strings.TrimSuffix(base, p.usual)
+	}
+	var have, missing []string
+	for _, p := range known {
+		asked := *p.at
+		if asked == "" && w.url == "" {
+			continue
+		}
+		where := cmp.Or(asked, p.usual)
+		if strings.HasPrefix(where, "/") {
+			where = base + where
+		}
+		err := probe.Ask(p.probe, where, e.Load.Insecure)
+		switch {
+		case err == nil:
+			*p.at = where
+			have = append(have, where)
+		case !errors.Is(err, probe.ErrNotPublished):
+			return fmt.Errorf("%w (consider: is the service up, and is this its port?)", err)
+		case asked != "":
+			return fmt.Errorf("%s of %s: %w (consider: the path where the service publishes it)", p.probe, where, err)
+		default:
+			missing = append(missing, fmt.Sprintf("%s: %v", p.usual, err))
+		}
+	}
+	switch {
+	case len(have) > 0:
+		note("the service publishes %s", strings.Join(have, ", "))
+	case w.url != "" && !process:
+		return fmt.Errorf("%s publishes nothing that dyno reads, and it is not known which process of this machine it is: %s "+
+			"(consider: importing expvar or net/http/pprof, --expvar PATH, --prometheus PATH, or --pid)", base, strings.Join(missing, "; "))
+	case w.url != "":
+		note("%s publishes nothing that dyno reads, so that only its process is watched: %s", base, strings.Join(missing, "; "))
+	}
+	probes.Use = use(probes)
+	return nil
+}
+
+// use is what a watch reads, unless the plan says it: of several pages that count
+// goroutines the one that tells more.
+func use(p *dyno.Probes) []string {
+	if len(p.Use) > 0 {
+		return p.Use
+	}
+	names := []string{"proc", "cgroup"}
+	if p.Expvar != "" {
+		names = append(names, "expvar")
+	}
+	switch {
+	case p.Prometheus != "":
+		names = append(names, "prometheus")
+	case p.Pprof != "":
+		names = append(names, "pprof")
+	}
+	return names
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
+)
+
+// TestLiveLine: what is known and fresh, in one order, and the kernel's word where
+// there are two.
+func TestLiveLine(t *testing.T) {
+	l := newLive(&strings.Builder{}, time.Second)
+	m := new(load.Meter)
+	l.progress.begin(&dyno.Trial{N: 1, Load: dyno.Load{None: true}}, m)
+	m.Enter("measure")
+	if got := l.line(time.Now()); strings.Contains(got, "RSS") {
+		t.Errorf("nothing is seen yet: %q", got)
+	}
+	l.sample("proc", "rss-B", 32<<20)
+	l.sample("prometheus", "rss-B", 1)
+	l.sample("proc", "vsz-B", 3<<30)
+	l.sample("expvar", "heap-B", 1.5*(1<<20))
+	l.sample("proc", "cpu-frac", 1.5)
+	l.sample("proc", "minflt/s", 12.4)
+	now := l.began.Add(2 * time.Second)
+	want := "2s · RSS 32.0 MiB · VSZ 3.00 GiB · 12 minflt/s · heap 1.5 MiB · CPU 150.0 %"
+	if got := l.line(now); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got := l.line(now.Add(time.Minute)); got != "1m2s" {
+		t.Errorf("what is old is shown: %q", got)
+	}
+}

@@ -1,0 +1,193 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/probe"
+)
+
+// A Watching says how a lab watches what runs already.
+type Watching struct {
+	Process  probe.Process   // the subject's; the zero value if it is not known
+	End      <-chan struct{} // closed when the trial is to end: its window then is as long as it was, and whole
+	Profiles []string        // heap and goroutine: taken just before the window and just after, from the plan's probes.pprof
+
+	// Live is told of each point of the series as it is read, and by which probe;
+	// nil means that nobody looks on. Several goroutines call it.
+	Live func(probe, metric string, v float64)
+}
+
+// Watching returns a lab with the hands of l but for these: the subject of its
+// one trial is what runs already, which is left as it is; the load is broken off,
+// and keeps what it measured, when w says so or the process ends.
+func (l *Lab) Watching(w Watching) *Lab {
+	a := &attendant{Watching: w, lab: l, lost: make(chan struct{})}
+	hands := *l
+	hands.Start, hands.Load, hands.Probe = a.take, a.load, a.probe
+	hands.Look = nil // which walks the page tables under the process's lock
+	return &hands
+}
+
+// An attendant is a watch under way.
+type attendant struct {
+	Watching
+	lab   *Lab
+	lost  chan struct{} // closed when the process has ended
+	trial *dyno.Trial
+	dir   string // of the trial
+}
+
+// take makes what runs the subject of the trial.
+func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string) (*Running, error) {
+	a.trial, a.dir = t, dir
+	running := &Running{Base: t.Subject.URL, Target: probe.Target{Gentle: true}}
+	p := &a.Process
+	if p.PID == 0 {
+		return running, nil
+	}
+	if err := a.gone(); err != nil {
+		return nil, err
+	}
+	running.Target.PID, running.Target.Grouped = p.PID, p.Grouped
+	running.What = p.Name + ", process " + strconv.Itoa(p.PID)
+	if p.Go != "" {
+		running.What += ", " + p.Go
+	}
+	return running, nil
+}
+
+// gone is an error if the process has ended.
+func (a *attendant) gone() error {
+	now, err := probe.LookUp(a.Process.PID)
+	if err == nil && now.Started.Sub(a.Process.Started).Abs() > time.Second {
+		err = fmt.Errorf("process %d has ended, and another has its number", a.Process.PID)
+	}
+	return err
+}
+
+// Why the load of a watch is broken off, which is a failure only if there is no
+// window yet.
+var (
+	errEnough = errors.New("the watch was ended before its window began")
+	errLost   = errors.New("the process ended before the window began")
+)
+
+// load is the lab's load until the watch or the process ends.
+func (a *attendant) load(ctx context.Context, base string, ld dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
+	watch, stop := context.WithCancelCause(ctx)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case <-a.End:
+			stop(errEnough)
+		case <-a.lost:
+			stop(errLost)
+		case <-watch.Done():
+		}
+	})
+	begin := o.Begin
+	o.Begin = func(ctx context.Context) error {
+		if err := a.profile("before"); err != nil {
+			return err
+		}
+		return begin(ctx)
+	}
+	rec, err := a.lab.Load(watch, base, ld, arg, o)
+	stop(nil)
+	waiting.Wait()
+	if rec == nil {
+		return nil, err
+	}
+	switch {
+	case errors.Is(err, errEnough):
+		err = nil
+	case errors.Is(err, errLost), err != nil && a.Process.PID != 0 && a.gone() != nil: // which failed requests tell first
+		err = nil
+		rec.Warnings = append(rec.Warnings, fmt.Sprintf("process %d ended %v after the watch began: this is what was seen of it",
+			a.Process.PID, rec.Elapsed.Round(100*time.Millisecond)))
+		return rec, nil
+	}
+	if taken := a.profile("after"); taken != nil {
+		rec.Warnings = append(rec.Warnings, taken.Error())
+	}
+	return rec, err
+}
+
+// profile takes the profiles that are asked for, and names them for a moment.
+func (a *attendant) profile(moment string) error {
+	for _, name := range a.Profiles {
+		data, err := probe.TakeProfile(a.trial.Probes.Pprof, name, a.trial.Load.Insecure)
+		if err != nil {
+			return fmt.Errorf("%s the watch: %w", moment, err)
+		}
+		w := window{dir: a.dir}
+		if err := w.write([]probe.File{{Name: name + "-" + moment + ".pb.gz", Data: data}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *attendant) probe(name string) (probe.Probe, bool) {
+	p, ok := a.lab.Probe(name)
+	return &attended{p, name, a}, ok
+}
+
+// An attended probe lets the attendant know what it reads, and that the process
+// has ended.
+type attended struct {
+	probe.Probe
+	name string
+	to   *attendant
+}
+
+func (p *attended) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
+	if next := t.Sample; p.to.Live != nil {
+		t.Sample = func(metric string, at time.Duration, v float64) {
+			p.to.Live(p.name, metric, v)
+			if next != nil {
+				next(metric, at, v)
+			}
+		}
+	}
+	reading, err := p.Probe.Watch(ctx, t)
+	if p.name == "proc" && ctx.Err() == nil && p.to.gone() != nil { // which is said once
+		close(p.to.lost)
+		err = nil
+	}
+	return reading, err
+}
+
+// putLoad is the load of a trial: dyno's own, or none.
+func putLoad(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
+	if !l.None {
+		return load.Run(ctx, base, l, arg, o)
+	}
+	if l.Warmup > 0 {
+		o.Meter.Enter("warmup")
+		if !sleepUntil(ctx, time.Now().Add(time.Duration(l.Warmup))) {
+			return nil, context.Cause(ctx)
+		}
+	}
+	if err := o.Begin(ctx); err != nil {
+		return nil, err
+	}
+	o.Meter.Enter("measure")
+	rec := &load.Record{Start: time.Now()}
+	if l.Duration > 0 {
+		sleepUntil(ctx, rec.Start.Add(time.Duration(l.Duration)))
+	} else {
+		<-ctx.Done()
+	}
+	rec.Elapsed = time.Since(rec.Start)
+	err := context.Cause(ctx)
+	o.End()
+	return rec, err
+}

@@ -21,6 +21,9 @@ func (l *Load) check() *PlanError {
 		return nil
 	}
 	if l.Command != "" {
+		if l.Deadline > 0 {
+			return planErrorf("load has command and deadline, which another generator does not tell requests by (consider: dyno's own load)").of("load", "deadline")
+		}
 		if key := given(*l, "command", "idle", "max_failures"); key != "" {
 			return planErrorf("load has command and %s (consider: say it in the command)", key).of("load", key)
 		}

@@ -154,6 +154,17 @@ func (h *Histogram) Counts() *hdrhistogram.Histogram {
 	})
 }
 
+// Each calls f for each bucket that is not empty, in order: n durations from lo to
+// hi, in nanoseconds, hi included.
+func (h *Histogram) Each(f func(lo, hi, n int64)) {
+	for i, n := range h.counts {
+		if n > 0 {
+			lo, hi := bounds(i)
+			f(lo, hi, n)
+		}
+	}
+}
+
 // SetCounts replaces the counts by those of c, and leaves the moments.
 func (h *Histogram) SetCounts(c *Histogram) { h.counts, h.counted = slices.Clone(c.counts), c.counted }
 

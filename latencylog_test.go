@@ -84,6 +84,51 @@ func TestReadLatencyLog(t *testing.T) {
 	}
 }
 
+// Line by line, it tells what each second counted, and which second that was.
+func TestLatencyLines(t *testing.T) {
+	var file bytes.Buffer
+	log, err := dyno.NewLatencyLog(&file, logStart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := []time.Duration{200 * time.Microsecond, 3 * time.Second, 4 * time.Second, 18_000 * time.Second} // seconds without an answer have no line
+	for i, from := range at {
+		h := dyno.NewHistogram()
+		for range i + 1 {
+			h.Add(time.Duration(i+1) * time.Millisecond)
+		}
+		if err := log.Add(h, from, from+time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := 0
+	for l, err := range dyno.LatencyLines(&file, logStart) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		p50 := time.Duration(i+1) * time.Millisecond
+		if (l.From-at[i]).Abs() > 10*time.Microsecond || l.To != l.From+time.Second || l.Count() != int64(i+1) || (l.Quantile(0.5)-p50).Abs() > p50/1000 {
+			t.Errorf("line %d: %v to %v, %d requests, p50 %v; want from %v, p50 %v", i, l.From, l.To, l.Count(), l.Quantile(0.5), at[i], p50)
+		}
+		i++
+	}
+	if i != len(at) {
+		t.Errorf("%d lines, want %d", i, len(at))
+	}
+}
+
+func BenchmarkLatencyLines(b *testing.B) {
+	file, _ := latencyLog(b, 100, 5000)
+	for b.Loop() {
+		for l, err := range dyno.LatencyLines(strings.NewReader(file), logStart) {
+			if err != nil || l.Count() != 5000 {
+				b.Fatal(l.Count(), err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(100*b.N), "µs/line")
+}
+
 // A log that is cut off, or of another make, is an error or what its whole
 // lines hold, never more.
 func TestReadLatencyLogBroken(t *testing.T) {

@@ -30,11 +30,12 @@ var layers = map[string][]string{
 	"examples": {},
 	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject"},
 
-	"bench/load": {}, // a program that runs dyno from outside, so as not to repeat its mistakes
+	"bench/leak": {}, // programs that run dyno from outside, so as not to repeat its mistakes
+	"bench/load": {},
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "cmd/dyno", "bench/load"}
+var acting = []string{"lab", "load", "subject", "cmd/dyno", "bench/leak", "bench/load"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

@@ -64,7 +64,7 @@ var Metrics = []Metric{
 	{"gc-total", -1, false, "garbage collections since the start (MemStats.NumGC), at the end of the window"},
 	{"rss-peak-B", -1, true, "highest resident memory of the measured window"},
 	{"rss-mean-B", -1, false, "mean resident memory of the measured window"},
-	{"rss-idle-B", -1, false, "resident memory after the idle time that follows the load"},
+	{"rss-idle-B", -1, false, "resident memory after the idle time that follows the load, and any collections forced to see leaks"},
 	{"cgroup-peak-B", -1, false, "most memory of the control group in the measured window, page cache included"},
 	{"oom-kills", -1, false, "processes of the control group that the kernel killed for want of memory"},
 	{"memory-stall-frac", -1, false, "share of the window in which some thread of the control group waited for memory (pressure stall information)"},

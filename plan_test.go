@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dynolab/dyno"
 )
@@ -284,6 +285,12 @@ func TestLoadMistakes(t *testing.T) {
 		{"targets", "load: {targets: t.txt, path: /}\n", "1:8", "load has targets and steps of its own"},
 		{"targets and client", "load: {targets: t.txt, client: {setup: [GET /]}}\n", "1:8", "load has targets and steps of its own"},
 		{"command", "load: {command: wrk, timeout: 1s}\n", "1:22", "load has command and timeout (consider: say it in the command)"},
+		{"command and deadline", "load: {command: wrk, deadline: 30ms}\n", "1:22", "another generator does not tell requests by"},
+		{"no deadline", "load: {deadline: 0s}\n", "1:18", "want more than 0s"},
+		{"memory of a URL", "subject: {url: http://127.0.0.1}\nmemory: true\n", "2:1", "http://127.0.0.1 runs already (consider: memory: false)"},
+		{"memory and command", "load: {command: wrk}\nmemory: true\n", "2:1", "needs dyno's own load, not a command"},
+		{"memory and slice", "subject: {package: .}\nvary: {GOGC: [50, 100]}\nslice: 1s\nmemory: true\n", "4:1", "slices have no trial for memory"},
+		{"deadline and slice", "subject: {package: .}\nvary: {GOGC: [50, 100]}\nslice: 1s\nload: {deadline: 1s}\n", "4:8", "deadline has no meaning with slices"},
 		{"command and step", "load: {command: wrk, client: {loop: [GET /]}}\n", "1:22", "load has command and client"},
 		{"command and level", "load: {command: wrk}\nvary: {load.rate: [5]}\n", "1:1", "load has command and rate"},
 		{"keep", "load: {keep_requests: some}\n", "1:8", `bad keep_requests "some" (want all or none)`},
@@ -438,6 +445,43 @@ func TestExamplePlans(t *testing.T) {
 		}
 		if _, err := dyno.ParsePlan(file, src); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// The trial that tells whether memory is given back lasts a minute at most, but
+// stages of a rate, and numbers of requests, are played as they are.
+func TestTrialsForMemory(t *testing.T) {
+	for _, c := range []struct {
+		plan     string
+		duration time.Duration
+		idle     time.Duration
+	}{
+		{"load: {duration: 5h}", time.Minute, 10 * time.Second},
+		{"load: {duration: 5s, idle: 3s}", 5 * time.Second, 3 * time.Second},
+		{"load: {rate: 5/s, duration: 5h}", time.Minute, 10 * time.Second},
+		{"load: {rate: 0->50 over 50s then 50 over 40s}", 90 * time.Second, 10 * time.Second},
+		{"load: {requests: 100}\nmemory: true", 0, 10 * time.Second},
+		{"load: {duration: 5s}", -1, 0}, // none
+		{"load: {duration: 5h}\nmemory: false", -1, 0},
+	} {
+		e, err := dyno.ParsePlan("dyno.yaml", []byte("subject: {binary: ./x}\n"+c.plan+"\n"))
+		if err != nil {
+			t.Fatalf("%s: %v", c.plan, err)
+		}
+		trials := e.Trials()
+		last := trials[len(trials)-1]
+		if c.duration < 0 {
+			if last.For != "" {
+				t.Errorf("%s: a trial for %s", c.plan, last.For)
+			}
+			continue
+		}
+		if last.For != dyno.ForMemory || time.Duration(last.Load.Duration) != c.duration || time.Duration(last.Load.Idle) != c.idle {
+			t.Errorf("%s: for %q, %v, idle %v; want %v, idle %v", c.plan, last.For, last.Load.Duration, last.Load.Idle, c.duration, c.idle)
+		}
+		if err := e.Check(); err != nil {
+			t.Errorf("%s: %v", c.plan, err)
 		}
 	}
 }

@@ -36,9 +36,9 @@ func (e Experiment) Overhead() (Experiment, error) {
 		return e, err
 	}
 	e.Subject, e.Load = t.Subject, t.Load
-	e.Load.Requests, e.Load.RequestsPerClient, e.Load.Duration, e.Load.Idle = 0, 0, 0, 0
+	e.Load.Requests, e.Load.RequestsPerClient, e.Load.Duration, e.Load.Idle, e.Load.Deadline = 0, 0, 0, 0, 0
 	e.Factors, e.Settings = Factors{{ProbesFactor, []string{"off", "on"}}}, nil
-	e.Profile, e.ProfileRepeats, e.Trace = nil, 0, 0
+	e.Profile, e.ProfileRepeats, e.Trace, e.Memory = nil, 0, 0, nil
 	e.Slice = cmp.Or(e.Slice, ProbesSlice)
 	return e, nil
 }
@@ -115,6 +115,8 @@ func (e *Experiment) checkSlice() *PlanError {
 		return planErrorf("slices need dyno's own load, not a command").of("load", "command")
 	case l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != e.sliced() || l.Rate.Length() > 0:
 		return planErrorf("the load of slices lasts as long as they do, %v (consider: leave its requests and duration out)", e.sliced()).of("load")
+	case l.Deadline > 0:
+		return planErrorf("deadline has no meaning with slices: latency is of no slice").of("load", "deadline")
 	case l.Idle > 0:
 		return planErrorf("idle has no meaning with slices: the service does not end between them").of("load", "idle")
 	}

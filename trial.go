@@ -119,8 +119,11 @@ func (e *Experiment) givesBack() bool {
 }
 
 // brief is the load of a trial ForMemory: no longer than it takes to fill the heap.
+// Stages of a rate have a length of their own, and their peak may be the last.
 func (l Load) brief() Load {
-	l.Duration = min(l.Duration, LongWindow)
+	if l.Rate.Length() == 0 {
+		l.Duration = min(l.Duration, LongWindow)
+	}
 	l.Idle = Duration(l.Idle.Or(DefaultIdle))
 	l.KeepRequests = "none"
 	return l
@@ -210,10 +213,12 @@ func (e *Experiment) check() *PlanError {
 			return err
 		}
 	}
-	if err := e.checkLook(); err != nil {
-		return err
+	for _, check := range []func() *PlanError{e.checkLook, e.checkMemory, e.Probes.check} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
-	return e.Probes.check()
+	return nil
 }
 
 // checkLook checks what is looked at in trials of its own.
@@ -239,6 +244,22 @@ func (e *Experiment) checkLook() *PlanError {
 		return planErrorf("nobody can take a profile of %s (%s)", &e.Subject, cure).of("profile")
 	case e.Trace > 0 && !reachable:
 		return planErrorf("nobody can take a trace of %s (%s)", &e.Subject, cure).of("trace")
+	}
+	return nil
+}
+
+// checkMemory checks whether there can be trials ForMemory, if they are asked for.
+func (e *Experiment) checkMemory() *PlanError {
+	if e.Memory == nil || !*e.Memory {
+		return nil
+	}
+	switch {
+	case !e.Subject.Launched():
+		return planErrorf("whether memory is given back is told by launches of their own, and %s runs already (consider: memory: false)", &e.Subject).of("memory")
+	case e.Slice > 0:
+		return planErrorf("slices have no trial for memory, which is a launch of its own (consider: a run without slice)").of("memory")
+	case e.Load.Command != "":
+		return planErrorf("a trial for memory needs dyno's own load, not a command (consider: memory: false)").of("memory")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func Counts(r *dyno.Result, metric string) bool {
 		return true
 	}
 	switch metric {
-	case "unsent":
+	case "unsent", "late-frac":
 		return false
 	case "req/s":
 		return open(r)

@@ -65,7 +65,7 @@ type Setting struct {
 	Tail     *Tails             // nil if Options.Tails has none of its trials
 
 	Leak     *Leak     // nil if Options.Growths has none of its trials
-	Steady   *Steady   // nil if Options.Steadiness has none of its trials
+	Steady   *Steady   // nil if there is nothing to say of it
 	Resident *Resident // nil if there is no snapshot of its memory
 
 	Why       []Why        // causes of the changes of primary metrics
@@ -165,12 +165,15 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		s.Versus = map[string]Versus{}
 		s.Pooled = pool(good[i])
 		s.Tail = tails(good[i], o.Tails)
+		s.Leak = leakOf(good[i], o.Growths)
+		s.Steady = steady(good[i], o.Steadiness, t.Negligible)
 		s.Saturated = saturations(good[i])
 		if s.Trials == 1 {
 			s.Single = good[i][0]
 		}
 	}
 	t.memory(good)
+	t.resident(good, rs)
 	t.compare(good)
 	for i := range t.Settings {
 		t.Settings[i].Why = t.why(i, o.Places)

@@ -21,6 +21,9 @@ func record(r *dyno.Result, rec *load.Record) {
 	if rec.Requests+rec.Unsent > 0 { // else it is of a command that says nothing of them
 		add(r, "failures", float64(rec.Failed))
 	}
+	if r.Trial.Load.Deadline > 0 {
+		add(r, "late-frac", float64(rec.Late)/float64(rec.Requests+rec.Unsent))
+	}
 	// Requests that timed out or were never sent would have been the slowest.
 	slow := rec.Slow + rec.Unsent
 	if h := rec.Latency; h != nil && h.Count() > 0 {

@@ -64,10 +64,12 @@ type Lab struct {
 }
 
 // A Looker looks at a subject outside the measured window, where that may cost
-// what it takes: probe.Look. Without the injected probe all but Snapshot, which then
-// knows less, and Close are errors.
+// what it takes: probe.Look. Without the injected probe all but Snapshot and Brief,
+// which then know less, and Close are errors. An error that wraps
+// errors.ErrUnsupported says that there is no such thing here.
 type Looker interface {
 	Snapshot() (dyno.Snapshot, error)
+	Brief() (dyno.Snapshot, error)       // less exact, and cheap enough to be taken again and again
 	Collect() error                      // forced collections, until the heap holds nothing dead
 	Free() error                         // debug.FreeOSMemory
 	Profile(name string) ([]byte, error) // heap, goroutine or goroutineleak
@@ -228,9 +230,13 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result, kept *scratch) (err err
 			r.Warnings = append(r.Warnings, err.Error())
 		}
 	}()
+	k := &looks{lab: l, result: r, target: running.Target, dir: dir, meter: meter, sample: w.series.of("proc")}
+	defer k.place()
+	k.ready(ctx)
 	rec, err := l.put(ctx, t, running.Base, dir, load.Options{
-		Meter: meter, Scratch: kept.file,
-		Begin: w.open, Second: w.second, End: w.close,
+		Meter: meter, Scratch: kept.file, Second: w.second,
+		Begin: func(ctx context.Context) error { k.before(ctx); return w.open(ctx) },
+		End:   func() { w.close(); k.after(ctx) },
 	})
 	w.close()
 	if rec != nil {
@@ -252,7 +258,7 @@ func (l *Lab) trial(ctx context.Context, r *dyno.Result, kept *scratch) (err err
 	if len(r.Values) == 0 { // no data is no pass
 		return errors.New("nothing was measured: no probe sees the service, and the output of the load command was not understood")
 	}
-	return l.idle(ctx, r, running, meter)
+	return k.rest(ctx)
 }
 
 // whileAlive returns a context that ends when the subject does, with the
@@ -271,25 +277,4 @@ func whileAlive(ctx context.Context, running *Running) (alive context.Context, r
 		}
 	})
 	return alive, func() { cancel(nil); wg.Wait() }
-}
-
-// idle lets the subject rest and reads its resident memory then.
-func (l *Lab) idle(ctx context.Context, r *dyno.Result, running *Running, meter *load.Meter) error {
-	rest := time.Duration(r.Trial.Load.Idle)
-	if rest == 0 || running.Target.PID == 0 || l.RSS == nil {
-		return nil
-	}
-	meter.Enter("idle")
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(rest):
-	}
-	rss, err := l.RSS(running.Target.PID)
-	if err != nil {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("rss-idle-B is missing: %v", err))
-		return nil
-	}
-	r.Values = append(r.Values, dyno.Value{Metric: "rss-idle-B", Value: rss})
-	return nil
 }

@@ -47,6 +47,7 @@ func Open() (l *Lab, release func() error, err error) {
 		Tool:   subject.RunTool,
 		Probe:  probe.Named,
 		RSS:    probe.RSS,
+		Look:   func(pid int, socket string) (Looker, error) { return probe.OpenLook(pid, socket) },
 		Knobs:  func(pid int, socket string) (Knobs, error) { return probe.OpenKnobs(pid, socket) },
 		CPU:    probe.CPU,
 	}

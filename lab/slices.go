@@ -75,7 +75,7 @@ type slicer struct {
 // lab's hands, some of which do more than usual.
 func (s *slicer) trial(ctx context.Context) *dyno.Result {
 	l := *s.lab
-	l.Keep = nil
+	l.Keep, l.Look = nil, nil // the snapshots of one process are of no setting
 	l.Start = func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
 		running, err := s.lab.Start(ctx, t, dir)
 		if err != nil {

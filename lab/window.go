@@ -49,7 +49,7 @@ func (w *window) open(ctx context.Context) error {
 		w.result.Warnings = append(w.result.Warnings, fmt.Sprintf(
 			"probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every))
 	}
-	if purpose := w.result.Trial.For; purpose != "" {
+	if purpose := w.result.Trial.For; purpose != "" && purpose != dyno.ForMemory { // which has no probe: it looks after the window
 		if err := w.start(ctx, []string{purpose}); err != nil {
 			return err
 		}

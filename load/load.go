@@ -249,6 +249,9 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		limit: float64(*l.MaxFailures),
 		rec:   newRecorder(s.tallies, l.Concurrency, l.Rate.Open()),
 	}
+	if l.Deadline > 0 {
+		r.rec.deadline = time.Duration(l.Deadline)
+	}
 	r.tickets.Store(int64(l.Requests))
 	if l.Rate.Open() && l.Requests > 0 {
 		for r.lastDue = range First(r.schedule(l.Rate, 0), l.Requests) { // a schedule is pure

@@ -15,6 +15,7 @@ type Record struct {
 	Failed   int64          // requests that failed
 	Failures map[string]int // by cause, such as "status 503" or "timeout"
 	Slow     int64          // the failed ones that timed out
+	Late     int64          // requests slower than the load's deadline, failed or unsent; 0 if it has none
 	Window   int64          // all requests of the window, those of unmeasured steps too
 
 	// Start is when the measured window began: what Kept and Slowest count from.
@@ -93,6 +94,9 @@ func (r *runner) record() *Record {
 		}
 	}
 	rec.Engine, rec.Unsent, rec.Window = r.engineName(), r.unsent, sum.sent
+	if r.load.Deadline > 0 {
+		rec.Late = sum.overdue + rec.Failed + rec.Unsent
+	}
 	rec.Failures, rec.Statuses, rec.Slowest = sum.failures, sum.statuses, sum.slowest.ordered()
 	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited
 	if sum.first == never {

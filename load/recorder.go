@@ -26,11 +26,12 @@ func (d due) start() time.Duration { return max(d.at, d.free) }
 // A recorder counts what the clients do. Its shards keep them from waiting for
 // one another, and its memory does not grow with clients or requests.
 type recorder struct {
-	tallies []tally
-	open    bool
-	zero    time.Duration // begin of the window
-	shards  []*shard
-	keeper  *keeper // nil if requests are not kept
+	tallies  []tally
+	open     bool
+	zero     time.Duration // begin of the window
+	deadline time.Duration // latency beyond which a request is overdue; never if the load has none
+	shards   []*shard
+	keeper   *keeper // nil if requests are not kept
 }
 
 type shard struct {
@@ -54,6 +55,7 @@ type totals struct {
 	statuses     map[int]int64
 	slowest      slowest
 	sent         int64
+	overdue      int64         // requests that succeeded after the deadline
 	redirects    int64         // answers of status 3xx that no step expects
 	until        time.Duration // end of a closed load with a duration
 	inTime       int64         // requests that succeeded by then
@@ -84,7 +86,7 @@ const never = time.Duration(1<<63 - 1)
 const maxHistograms = 64
 
 func newRecorder(tallies []tally, clients int, open bool) *recorder {
-	r := &recorder{tallies: tallies, open: open}
+	r := &recorder{tallies: tallies, open: open, deadline: never}
 	n := min(clients, runtime.GOMAXPROCS(0), max(maxHistograms/(len(tallies)+2), 1))
 	for range n {
 		s := &shard{rec: r, totals: newTotals(len(tallies))}
@@ -234,6 +236,9 @@ func (s *shard) add(c *client, st *step, d due, o *outcome) {
 		s.bad++
 	} else {
 		s.bad = 0
+		if latency > s.rec.deadline {
+			s.overdue++
+		}
 		if o.done <= s.until {
 			s.inTime++
 		}
@@ -351,6 +356,7 @@ func (s *totals) merge(t *totals) {
 		s.slowest.put(q)
 	}
 	s.sent += t.sent
+	s.overdue += t.overdue
 	s.inTime += t.inTime
 	s.sentInTime += t.sentInTime
 	s.redirects += t.redirects

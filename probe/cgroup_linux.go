@@ -257,7 +257,7 @@ func (w *groupWatch) fine(at time.Duration) error {
 	if m, err := w.p.Statm(); err != nil {
 		return err
 	} else if m.Resident == 0 { // it is dying, and v what it has not given back yet
-		return errEnded
+		return errGone
 	}
 	w.most, w.last = max(w.most, v), at
 	w.tail.At, w.tail.Value = append(w.tail.At, at), append(w.tail.Value, v)

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -47,12 +48,15 @@ type rough struct {
 	begun, arrived time.Duration
 }
 
-// add takes in a cycle whose line has arrived, and when it ended if that was told.
-func (cs *collections) add(c *Cycle, arrived time.Duration, ended time.Duration, told bool) {
+// add takes in a cycle whose line has arrived, and how it ended if that was told.
+// It reports whether that can be: a child that inherited standard error counts its
+// cycles from 1, too.
+func (cs *collections) add(c *Cycle, arrived time.Duration, e ending, told bool) bool {
 	if len(cs.list) == mostCollections {
 		cs.over++
-		return
+		return told
 	}
+	ended := e.at
 	if len(cs.list) == 0 {
 		cs.high = math.MaxInt64
 	}
@@ -66,7 +70,7 @@ func (cs *collections) add(c *Cycle, arrived time.Duration, ended time.Duration,
 		}
 		if at := min(high, ended-least-begun); ended <= arrived && low <= at+sameClock {
 			cs.low, high, cs.exact = low, at, true
-		} else { // of another process that inherited standard error
+		} else {
 			told = false
 		}
 	}
@@ -77,11 +81,15 @@ func (cs *collections) add(c *Cycle, arrived time.Duration, ended time.Duration,
 		Assist: seconds(c.Assist), Background: seconds(c.Background), Idle: seconds(c.Idle),
 		HeapStart: c.HeapStart, HeapEnd: c.HeapEnd, Live: c.Live, Goal: c.Goal, Forced: c.Forced,
 	}
+	if told && e.live > 0 {
+		k.Live = e.live
+	}
 	if !told {
 		k.End, k.Uncertainty = least, spread // until place
 		cs.rough = append(cs.rough, rough{len(cs.list), begun, arrived})
 	}
 	cs.list = append(cs.list, k)
+	return told
 }
 
 // placed returns the collections, of which those that nobody told the end of are
@@ -136,24 +144,35 @@ func (c *Cycle) length() (least, spread time.Duration) {
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
-// An ender asks the injected probe when collections ended.
-type ender struct {
-	c            *client               // nil if there is none to ask
-	last, before int                   // the latest cycle that it told of, now and the time before
-	step         time.Duration         // of the wall clock against the monotonic one
-	ends         map[int]time.Duration // since the watch began, by number; those of the last two answers
+// An ending is what the injected probe says of a cycle.
+type ending struct {
+	at   time.Duration // since the watch began
+	live float64       // bytes that it marked; 0 if that is not known
 }
 
-// ask returns when the latest cycles ended, since start. The line of one that
-// just ended may come after the next question. One that does not answer is not
-// asked again.
-func (e *ender) ask(start time.Time) map[int]time.Duration {
-	maps.DeleteFunc(e.ends, func(n int, _ time.Duration) bool { return n <= e.before })
+// An ender asks the injected probe how collections ended.
+type ender struct {
+	c            *client        // nil if there is none to ask
+	last, before int            // the latest cycle that it told of, now and the time before
+	step         time.Duration  // of the wall clock against the monotonic one
+	exact        bool           // it told what some cycle found live
+	ends         map[int]ending // by number; those of the last two answers
+}
+
+// ask returns how the latest cycles ended, since start. The line of one that
+// just ended may come after the next question, and what it found live, too. One
+// that does not answer is not asked again.
+func (e *ender) ask(start time.Time) map[int]ending {
+	maps.DeleteFunc(e.ends, func(n int, _ ending) bool { return n <= e.before })
 	if e.c == nil {
 		return e.ends
 	}
 	e.before = e.last
-	answer, err := e.c.ask("gcends " + strconv.Itoa(e.last))
+	after := e.last
+	if e.exact && e.ends[after].live == 0 {
+		after = max(0, after-1)
+	}
+	answer, err := e.c.ask("gcends " + strconv.Itoa(after))
 	if err == nil {
 		// Their times are of the wall clock, which somebody may set.
 		now := time.Now()
@@ -170,22 +189,22 @@ func (e *ender) ask(start time.Time) map[int]time.Duration {
 	return e.ends
 }
 
-// parse reads an answer: lines of a number and nanoseconds since 1970.
+// parse reads an answer: lines of a number, nanoseconds since 1970, and bytes.
 func (e *ender) parse(answer string, start int64) error {
 	if e.ends == nil {
-		e.ends = map[int]time.Duration{}
+		e.ends = map[int]ending{}
 	}
 	for line := range strings.Lines(answer) {
-		number, at, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		number, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		at, bytes, _ := strings.Cut(rest, " ")
 		n, err := strconv.Atoi(number)
-		if err != nil {
+		ns, errAt := strconv.ParseInt(at, 10, 64)
+		live, errLive := strconv.ParseUint(bytes, 10, 64)
+		if err := cmp.Or(err, errAt, errLive); err != nil {
 			return fmt.Errorf("parse the end of a collection: %w", err)
 		}
-		ns, err := strconv.ParseInt(at, 10, 64)
-		if err != nil {
-			return fmt.Errorf("parse the end of a collection: %w", err)
-		}
-		e.ends[n] = time.Duration(ns - start)
+		e.ends[n] = ending{time.Duration(ns - start), float64(live)}
+		e.exact = e.exact || live > 0
 		e.last = max(e.last, n)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +71,7 @@ func TestPlaced(t *testing.T) {
 			if told {
 				end = truth[i].End
 			}
-			cs.add(&cycles[i], arrived[i], end, told)
+			cs.add(&cycles[i], arrived[i], ending{at: end}, told)
 		}
 		var sum time.Duration
 		for i, c := range cs.placed() {
@@ -96,10 +96,16 @@ func TestPlacedChild(t *testing.T) {
 	cycles, truth, arrived := fakeCycles(20)
 	var cs collections
 	for i := range cycles {
-		cs.add(&cycles[i], arrived[i], truth[i].End, true)
+		if !cs.add(&cycles[i], arrived[i], ending{at: truth[i].End}, true) {
+			t.Errorf("cycle %d was taken for a child's", i)
+		}
 		child := cycles[i]
 		child.Start -= 2 // it was begun later
-		cs.add(&child, arrived[i]+5*time.Millisecond, truth[i].End, true)
+		if i > 0 && cs.add(&child, arrived[i]+5*time.Millisecond, ending{truth[i].End, 77}, true) {
+			t.Errorf("cycle %d of a child was not found out", i)
+		} else if i == 0 {
+			cs.add(&child, arrived[i]+5*time.Millisecond, ending{}, false)
+		}
 	}
 	for i, c := range cs.placed() {
 		if i%2 == 0 && c.End != truth[i/2].End {
@@ -112,7 +118,8 @@ func TestPlacedChild(t *testing.T) {
 }
 
 // An injected probe tells the ends of cycles, one of which the line comes of only
-// after the next question.
+// after the next question, and the bytes that they found live: of the second only
+// when it is asked again, of the third never.
 func TestGCTraceEnds(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
@@ -125,9 +132,11 @@ func TestGCTraceEnds(t *testing.T) {
 		fmt.Fprintf(x, "gc %d @%.3fs 1%%: 0.010+1.0+0.010 ms clock, 0.4+1/2/3+0.6 ms cpu, 4->5->3 MB, 6 MB goal, 0 MB stacks, 0 MB globals, 2 P\n",
 			n, (end.Sub(began) - 1020*time.Microsecond).Truncate(time.Millisecond).Seconds())
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	const late, never, all = 2, 3, 6
 	ends := map[int]time.Time{}
+	var asked []string
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -137,15 +146,22 @@ func TestGCTraceEnds(t *testing.T) {
 		}
 		defer conn.Close()
 		for r, n := bufio.NewScanner(conn), 0; r.Scan(); {
-			if want := "gcends " + strconv.Itoa(n); r.Text() != want {
-				t.Errorf("asked %q, want %q", r.Text(), want)
-			}
+			asked = append(asked, r.Text())
+			var after int
+			fmt.Sscanf(r.Text(), "gcends %d", &after)
 			n++
 			ends[n] = time.Now()
-			answer := fmt.Sprintf("%d %d\n", n, ends[n].UnixNano())
+			answer := ""
+			for i := after + 1; i <= n; i++ {
+				live := 3<<20 + i
+				if i == never || i == late && n == late {
+					live = 0
+				}
+				answer += fmt.Sprintf("%d %d %d\n", i, ends[i].UnixNano(), live)
+			}
 			fmt.Fprintf(conn, "ok %d\n%s", len(answer), answer)
 			line(n, ends[n])
-			if n == 4 {
+			if n == all {
 				cancel()
 			}
 		}
@@ -153,27 +169,47 @@ func TestGCTraceEnds(t *testing.T) {
 	r, err := gctrace{}.Watch(ctx, Target{Trace: x, Socket: socket, Every: time.Millisecond})
 	l.Close()
 	<-done
-	if err != nil || len(r.Collections) < 3 {
+	if err != nil || len(r.Collections) < all-1 {
 		t.Fatalf("%d collections, %v", len(r.Collections), err)
 	}
+	if want := []string{"gcends 0", "gcends 1", "gcends 1", "gcends 2", "gcends 4", "gcends 5"}; !slices.Equal(asked[:all], want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	var told []float64
 	for _, c := range r.Collections {
-		want := ends[c.N].Sub(r.Origin)
+		want, live := ends[c.N].Sub(r.Origin), float64(3<<20+c.N)
 		if off := (c.End - want).Abs(); off > 10*time.Microsecond || c.Uncertainty > 60*time.Microsecond {
 			t.Errorf("collection %d ended at %v ± %v, want %v", c.N, c.End, c.Uncertainty, want)
+		}
+		if c.N == never {
+			live = 3 << 20
+		} else {
+			told = append(told, live)
+		}
+		if c.Live != live {
+			t.Errorf("collection %d found %v bytes live, want %v", c.N, c.Live, live)
+		}
+	}
+	// No middle of a MiB is among exact bytes; 1 MiB was allocated while marking.
+	live, before := series(t, r, "heap-live-B"), series(t, r, "heap-true-B")
+	for i, v := range live.Value {
+		if !slices.Contains(told, v) || before.Value[i] != v-1<<20 || before.At[i] != live.At[i] {
+			t.Errorf("live %v, without what was allocated since %v; want %v", live.Value, before.Value, told)
+			break
 		}
 	}
 }
 
 func TestCollectionsMost(t *testing.T) {
 	cs := collections{list: make([]dyno.Collection, mostCollections)}
-	cs.add(&Cycle{N: 1}, 0, 0, false)
+	cs.add(&Cycle{N: 1}, 0, ending{}, false)
 	if cs.over != 1 || len(cs.list) != mostCollections {
 		t.Errorf("%d more than the most, %d kept", cs.over, len(cs.list))
 	}
 }
 
 func TestEnderErrors(t *testing.T) {
-	for _, answer := range []string{"x 1\n", "1\n", "1 x\n"} {
+	for _, answer := range []string{"x 1 1\n", "1\n", "1 x 1\n", "1 1\n", "1 1 x\n"} {
 		if err := new(ender).parse(answer, 0); err == nil || !strings.Contains(err.Error(), "end of a collection") {
 			t.Errorf("%q: error %v", answer, err)
 		}

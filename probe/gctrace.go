@@ -47,9 +47,12 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 		told := ends.ask(start) // of all whose lines have come, since they ended before
 		for i := range buf {
 			c, arrived := &buf[i], buf[i].At.Sub(start)
-			sum.add(c, arrived)
 			end, ok := told[c.N]
-			list.add(c, arrived, end, ok)
+			live := 0.0
+			if list.add(c, arrived, end, ok) {
+				live = end.live
+			}
+			sum.add(c, arrived, live, ends.exact)
 		}
 		sum.course(at)
 		sum.lost += lost
@@ -71,15 +74,17 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 // A cycleSum is what is kept of many cycles.
 type cycleSum struct {
 	n, lost                int // looked at; and not
-	cpu, stwMax, stw, live float64
+	cpu, stwMax, stw       float64
 	heapPeak               float64
+	live                   float64 // of lives cycles
+	lives                  int
 	wall, assist, capacity float64 // seconds; capacity of all GOMAXPROCS
 
 	points points
 	last   struct { // of the latest cycle, which is not among the points yet if held
-		held              bool
-		at                time.Duration
-		start, live, goal float64
+		held                         bool
+		at                           time.Duration
+		start, live, allocated, goal float64 // live 0 if it is left out; allocated while it was marking
 	}
 }
 
@@ -87,7 +92,10 @@ type cycleSum struct {
 // thousand cycles a second all of them would be as many lines as the trace has.
 const pointWidth = 100 * time.Millisecond
 
-func (s *cycleSum) add(c *Cycle, at time.Duration) {
+// add takes in a cycle that marked live bytes, 0 if that was not told. Where the
+// exact bytes of others are told, it is then left out of what is live: a middle of
+// a MiB among them would be a jump.
+func (s *cycleSum) add(c *Cycle, at time.Duration, live float64, exact bool) {
 	s.n++
 	s.cpu += c.CPU()
 	s.stw += c.SweepTerm + c.MarkTerm
@@ -99,11 +107,16 @@ func (s *cycleSum) add(c *Cycle, at time.Duration) {
 	if c.Procs > 0 {
 		s.capacity += c.CPU() / float64(c.Procs)
 	}
-	live := c.Live + 1<<19 // the middle of the MiB that it was cut to
-	s.live += live
+	if live == 0 && !exact {
+		live = c.Live + 1<<19 // the middle of the MiB that it was cut to
+	}
+	if live > 0 {
+		s.live += live
+		s.lives++
+	}
 	s.course(at)
 	s.last.held, s.last.at = true, at
-	s.last.start, s.last.live, s.last.goal = c.HeapStart, live, c.Goal
+	s.last.start, s.last.live, s.last.allocated, s.last.goal = c.HeapStart, live, c.HeapEnd-c.HeapStart, c.Goal
 }
 
 // course makes points of the cycle that is held, if it is the last of its width
@@ -122,7 +135,11 @@ func (s *cycleSum) point() {
 	}
 	l.held = false
 	s.points.add("heap-start-B", l.at, l.start)
-	s.points.add("heap-live-B", l.at, l.live)
+	if l.live > 0 {
+		s.points.add("heap-live-B", l.at, l.live)
+		// What was live when marking began: without what was allocated since.
+		s.points.add("heap-true-B", l.at, max(0, l.live-l.allocated))
+	}
 	if l.goal > 0 {
 		s.points.add("heap-goal-B", l.at, l.goal)
 	}
@@ -149,7 +166,10 @@ func (s *cycleSum) reading(elapsed time.Duration) Reading {
 			dyno.Value{Metric: "gc-capacity-frac", Value: s.capacity / elapsed.Seconds()})
 	}
 	if s.n > 0 {
-		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.n)}, dyno.Value{Metric: "heap-peak-B", Value: s.heapPeak})
+		r.Values = append(r.Values, dyno.Value{Metric: "heap-peak-B", Value: s.heapPeak})
+	}
+	if s.lives > 0 {
+		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.lives)})
 	}
 	if s.lost > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf(

@@ -204,7 +204,7 @@ func TestGCTraceQuietAndBusy(t *testing.T) {
 	}
 	var busy cycleSum
 	for i := range 100_000 {
-		busy.add(&Cycle{N: i, Live: 1 << 20}, time.Duration(i)*time.Millisecond)
+		busy.add(&Cycle{N: i, Live: 1 << 20}, time.Duration(i)*time.Millisecond, 0, false)
 	}
 	r = busy.reading(100 * time.Second)
 	s := series(t, r, "heap-live-B")
@@ -241,7 +241,7 @@ func TestNoGoal(t *testing.T) {
 		t.Fatalf("%+v, %v", cycles, err)
 	}
 	var sum cycleSum
-	sum.add(&cycles[0], 0)
+	sum.add(&cycles[0], 0, 0, false)
 	var w runtimeWatch
 	if err := w.sample(0, []byte("time u 1\n/gc/heap/goal:bytes u 18446744073709551615\n")); err != nil {
 		t.Fatal(err)

@@ -66,9 +66,9 @@ func (t *Target) every() time.Duration {
 }
 
 // A Reading is what a probe saw. Values are of the whole window, Series of its
-// course, unless Target.Sample took that. Beside what dyno.Metrics lists there are
-// totals that the lab divides by the number of requests: cpu-sec, alloc-B, allocs,
-// gc-cpu-sec, mutex-wait-sec, minflt, throttled-sec.
+// course, unless Target.Sample took that. Beside what dyno.Metrics lists there are totals that the lab divides
+// by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec, mutex-wait-sec, minflt,
+// throttled-sec.
 type Reading struct {
 	Values   dyno.Values
 	Own      dyno.Values // of the same kind, under the names that the service itself gives them

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -84,6 +85,7 @@ type procWatch struct {
 	fresh   bool    // the high-water mark was reset
 	mark    uint64  // the high-water mark at the beginning, bytes
 	gentle  bool    // Target.Gentle
+	lost    bool    // the process has ended
 	memory  float64 // of the machine, bytes
 
 	begun     bool
@@ -138,7 +140,7 @@ func (w *procWatch) sample(at time.Duration) error {
 	rss := float64(st.ResidentMemory())
 	w.count(at, rss)
 	if w.begun && st.Starttime != w.first.Starttime { // another has its number
-		return errEnded
+		return errGone
 	}
 	if !w.begun {
 		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdEvery
@@ -172,7 +174,7 @@ func (w *procWatch) resident(at time.Duration) error {
 		return err
 	}
 	if m.Resident == 0 { // as of one that waits for its parent to ask for its exit status
-		return errEnded
+		return errGone
 	}
 	w.count(at, float64(m.ResidentBytes()))
 	return nil
@@ -231,12 +233,18 @@ func (w *procWatch) reading() (Reading, error) {
 func stat(p procfs.Proc) (procfs.ProcStat, error) {
 	st, err := p.Stat()
 	if err == nil && ended(st) {
-		err = errEnded
+		err = errGone
 	}
 	return st, err
 }
 
-var errEnded = errors.New("the process has ended")
+var errGone = errors.New("the process has ended")
+
+// isGone reports whether something of a process could not be read because it has
+// ended: its directory has gone, or did so between being opened and read.
+func isGone(err error) bool {
+	return errors.Is(err, errGone) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
+}
 
 // highWater is the most resident memory in bytes since the process began or
 // the mark was reset: VmHWM of /proc/PID/status.

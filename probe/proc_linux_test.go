@@ -319,4 +319,35 @@ func TestInjectedProbe(t *testing.T) {
 	if err != nil || cpu > kernel {
 		t.Errorf("the probe says %v s of CPU in its window, the kernel %v s in all; %v", cpu, kernel, err)
 	}
+	lookInside(t, cmd.Process.Pid, socket)
+}
+
+// lookInside looks at a process that does nothing.
+func lookInside(t *testing.T, pid int, socket string) {
+	l, err := OpenLook(pid, socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := l.Collect(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Live < 100_000 || s.Dead > s.Live/4 || s.Stacks <= 0 || s.Metadata <= 0 || s.Other <= 0 || s.RSS < s.Live || s.Goroutines < 2 {
+		t.Errorf("after collections: %+v", s)
+	}
+	if data, err := l.Profile("heap"); err != nil || len(data) == 0 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	if err := l.Free(); err != nil {
+		t.Fatal(err)
+	}
+	freed, err := l.Snapshot()
+	// What was free is given back; the collection of Free itself may take some of it.
+	if err != nil || freed.Idle > 0 && freed.Idle >= s.Idle || freed.Released == 0 {
+		t.Errorf("before %+v, given back %+v; %v", s, freed, err)
+	}
 }

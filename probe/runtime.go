@@ -84,19 +84,8 @@ func parseSample(answer []byte) (sample, error) {
 		if !ok {
 			continue
 		}
-		kind, text, _ := bytes.Cut(rest, []byte(" "))
 		var err error
-		switch string(kind) {
-		case "u":
-			var u uint64
-			u, err = strconv.ParseUint(string(text), 10, 64)
-			s[i] = float64(u)
-		case "f":
-			s[i], err = strconv.ParseFloat(string(text), 64)
-		default:
-			err = errors.New("not a number")
-		}
-		if err != nil {
+		if s[i], err = parseScalar(rest); err != nil {
 			return s, fmt.Errorf("parse metric %s: %w", name, err)
 		}
 	}
@@ -104,6 +93,19 @@ func parseSample(answer []byte) (sample, error) {
 		return s, errors.New("parse metrics: no time")
 	}
 	return s, nil
+}
+
+// parseScalar reads a number with its kind before it: "u 7" or "f 0.5".
+func parseScalar(text []byte) (float64, error) {
+	kind, number, _ := bytes.Cut(text, []byte(" "))
+	switch string(kind) {
+	case "u":
+		u, err := strconv.ParseUint(string(number), 10, 64)
+		return float64(u), err
+	case "f":
+		return strconv.ParseFloat(string(number), 64)
+	}
+	return 0, errors.New("not a number")
 }
 
 func (runtimeProbe) Watch(ctx context.Context, t Target) (Reading, error) {

@@ -40,13 +40,13 @@ func TestSample(t *testing.T) {
 		at(110*time.Millisecond, "3")
 		time.Sleep(15 * time.Millisecond)
 		synctest.Wait()
-		want := []string{"heap-start-B 90ms 4", "heap-live-B 90ms 2.5", "heap-goal-B 90ms 5"}
+		want := []string{"heap-start-B 90ms 4", "heap-live-B 90ms 2.5", "heap-true-B 90ms 2.5", "heap-goal-B 90ms 5"}
 		if !slices.Equal(got, want) {
 			t.Errorf("until 125 ms: %q, want %q", got, want)
 		}
 		cancel()
 		r := <-done
-		want = append(want, "heap-start-B 110ms 4", "heap-live-B 110ms 3.5", "heap-goal-B 110ms 5")
+		want = append(want, "heap-start-B 110ms 4", "heap-live-B 110ms 3.5", "heap-true-B 110ms 3.5", "heap-goal-B 110ms 5")
 		if !slices.Equal(got, want) || len(r.Series) > 0 {
 			t.Errorf("in the end: %q, and %d series in the reading; want %q", got, len(r.Series), want)
 		}

@@ -1,4 +1,240 @@
 package report
 
-// resident is not built yet.
-func (v *view) resident() (section, bool) { return section{}, false }
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+)
+
+// A residentPart is a row of what is resident.
+type residentPart struct {
+	label string
+	of    func(r *analysis.Resident) float64
+}
+
+// residentParts add up to the last.
+var residentParts = []residentPart{
+	{"live heap", func(r *analysis.Resident) float64 { return r.End.Live }},
+	{"dead heap", func(r *analysis.Resident) float64 { return r.End.Dead }},
+	{"unused in spans", func(r *analysis.Resident) float64 { return r.End.Unused }},
+	{"idle spans", func(r *analysis.Resident) float64 { return r.End.Idle }},
+	{"stacks", func(r *analysis.Resident) float64 { return r.End.Stacks }},
+	{"GC structures", func(r *analysis.Resident) float64 { return r.End.Metadata }},
+	{"other runtime", func(r *analysis.Resident) float64 { return r.End.Other }},
+	{"program file", func(r *analysis.Resident) float64 { return r.End.File }},
+	{"other (data, mmap, cgo)", func(r *analysis.Resident) float64 { return max(0, r.Left()) }},
+	{untouched, func(r *analysis.Resident) float64 { return min(0, r.Left()) }},
+	{"RSS", func(r *analysis.Resident) float64 { return r.End.RSS }},
+}
+
+const untouched = "mapped, not resident"
+
+// told is where the memory of a setting is, or nil if its runtime was not asked.
+func told(s *analysis.Setting) *analysis.Resident {
+	if r := s.Resident; r != nil && r.Told() {
+		return r
+	}
+	return nil
+}
+
+// resident is the table of where the resident memory is.
+func (v *view) resident() (section, bool) {
+	var typical []float64
+	for i := range v.Settings {
+		if r := told(&v.Settings[i]); r != nil {
+			typical = append(typical, r.End.RSS)
+		}
+	}
+	if typical == nil {
+		return section{}, false
+	}
+	sc, percent := scaleOf("rss-peak-B", typical...), scale{"%", 0.01, 0}
+	parts := slices.DeleteFunc(slices.Clone(residentParts), func(p residentPart) bool { // that would be 0.00 everywhere
+		return !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool {
+			r := told(&s)
+			return r != nil && strings.Trim(sc.format(p.of(r)), "-0.") != ""
+		})
+	})
+	var labels []string
+	for _, p := range parts {
+		labels = append(labels, p.label)
+	}
+	s := section{
+		title: fmt.Sprintf("Where the resident memory is at the end of the load (means of the trials; %s, and share of RSS)", sc.unit),
+		grids: v.study(labels, func(s *analysis.Setting, row int) string {
+			r := told(s)
+			if r == nil {
+				return ""
+			}
+			x := parts[row].of(r)
+			return fmt.Sprintf("%s %5s", sc.format(x), percent.format(x/r.End.RSS)+"%")
+		}),
+	}
+	s.notes = v.residentNotes(slices.Contains(labels, untouched))
+	return s, true
+}
+
+// residentNotes explain the table by its first setting.
+func (v *view) residentNotes(negative bool) (notes []string) {
+	for i := range v.Settings {
+		if r := told(&v.Settings[i]); r != nil && r.End.Live > 0 {
+			notes = append(notes, v.ratio(i, r))
+			break
+		}
+	}
+	if slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { r := told(&s); return r != nil && r.End.Live == 0 }) {
+		notes = append(notes, "Where there is no live heap, no collection had ended: what is live is among the dead.")
+	}
+	if negative {
+		notes = append(notes, "Mapped, not resident: part of the rows above that was never touched, so that the kernel gave no memory for it.")
+	}
+	return notes
+}
+
+// ratio says what the resident memory of setting i consists of, in live heaps.
+func (v *view) ratio(i int, r *analysis.Resident) string {
+	e := &r.End
+	in := func(x float64) string { return scale{"", 1, 2}.format(x / e.Live) }
+	name := ""
+	if len(v.Settings) > 1 {
+		name = " of " + v.name(i)
+	}
+	text := fmt.Sprintf("RSS%s is %s times its live heap: 1 is live, %s is dead and not yet collected, %s is free room that the heap keeps, ",
+		name, in(e.RSS), in(e.Dead), in(e.Unused+e.Idle))
+	own := e.Stacks + e.Metadata + e.Other
+	if left := r.Left(); left < 0 {
+		return text + fmt.Sprintf("%s is the rest of the runtime as far as it is resident, and %s the program's file.", in(own+left), in(e.File))
+	}
+	return text + fmt.Sprintf("%s is the rest of the runtime, %s the program's file, and %s nothing that the runtime knows of.", in(own), in(e.File), in(r.Left()))
+}
+
+// givenBack is the table of what became of the memory after the load.
+func (v *view) givenBack() (section, bool) {
+	var typical []float64
+	var first *analysis.GivenBack
+	for i := range v.Settings {
+		if b := back(&v.Settings[i]); b != nil {
+			typical = append(typical, b.Ready.RSS, b.End.RSS)
+			if first == nil {
+				first = b
+			}
+		}
+	}
+	if first == nil {
+		return section{}, false
+	}
+	sc := scaleOf("rss-peak-B", typical...)
+	cell := func(s *analysis.Setting, r backRow) string {
+		if b := back(s); b != nil && r.at(b) != nil {
+			return known(sc, r.of(r.at(b)))
+		}
+		return ""
+	}
+	rows := slices.DeleteFunc(backRows("after "+rested(first.Rest)+" of rest"), func(r backRow) bool {
+		return !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return cell(&s, r) != "" })
+	})
+	var labels []string
+	for _, r := range rows {
+		labels = append(labels, r.label)
+	}
+	s := section{
+		title: fmt.Sprintf("Memory given back, %s (%s)", sc.unit, source(first)),
+		grids: v.study(labels, func(s *analysis.Setting, n int) string { return cell(s, rows[n]) }),
+	}
+	for i := range v.Settings {
+		if b := back(&v.Settings[i]); b != nil {
+			s.notes = append(s.notes, v.backVerdict(i, b))
+		}
+	}
+	return s, true
+}
+
+// A backRow is a size at a stage.
+type backRow struct {
+	label string
+	at    func(b *analysis.GivenBack) *dyno.Snapshot
+	of    func(s *dyno.Snapshot) float64
+}
+
+func backRows(rest string) []backRow {
+	ready := func(b *analysis.GivenBack) *dyno.Snapshot { return &b.Ready }
+	end := func(b *analysis.GivenBack) *dyno.Snapshot { return &b.End }
+	idle := func(b *analysis.GivenBack) *dyno.Snapshot { return &b.Idle }
+	freed := func(b *analysis.GivenBack) *dyno.Snapshot { return b.Freed }
+	rss := func(s *dyno.Snapshot) float64 { return s.RSS }
+	kept := func(s *dyno.Snapshot) float64 { return runtimeOnly(s, s.Idle) }
+	released := func(s *dyno.Snapshot) float64 { return runtimeOnly(s, s.Released) }
+	const free = "  after FreeOSMemory"
+	return []backRow{
+		{"RSS before the load", ready, rss}, {"  at its end", end, rss}, {"  " + rest, idle, rss}, {free, freed, rss},
+		{"idle heap at the end of the load", end, kept}, {"  " + rest, idle, kept}, {free, freed, kept},
+		{"released heap at the end of the load", end, released}, {"  " + rest, idle, released}, {free, freed, released},
+	}
+}
+
+func back(s *analysis.Setting) *analysis.GivenBack {
+	if s.Resident == nil {
+		return nil
+	}
+	return s.Resident.Back
+}
+
+// runtimeOnly is x, or NaN where the runtime was not asked.
+func runtimeOnly(s *dyno.Snapshot, x float64) float64 {
+	if s.Mapped() == 0 {
+		return math.NaN()
+	}
+	return x
+}
+
+// source says what trials it is known from.
+func source(b *analysis.GivenBack) string {
+	switch {
+	case b.Own && b.Trials == 1:
+		return "a trial of its own, in which nothing was forced before the rest"
+	case b.Own:
+		return "trials of their own, in which nothing was forced before the rest"
+	case b.Forced:
+		return "means of the trials, in which collections were forced at the end of the load"
+	}
+	return "means of the trials"
+}
+
+func rested(d time.Duration) string {
+	if d >= 2*time.Second {
+		return d.Round(time.Second).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
+}
+
+// backVerdict says in a sentence what setting i gave back.
+func (v *view) backVerdict(i int, b *analysis.GivenBack) string {
+	of, no := "Of", "No"
+	if len(v.Settings) > 1 {
+		of, no = v.name(i)+": of", v.name(i)+": no"
+	}
+	const some = 0.01 // of what was resident before the load: less is no change
+	sc := scale{"MiB", 1 << 20, 1}
+	if b.Above() < some*b.Ready.RSS {
+		return no + " more memory was resident at the end of the load than before it."
+	}
+	text := fmt.Sprintf("%s %s above the start, ", of, sc.with(b.Above()))
+	by := "by itself"
+	if b.Forced {
+		by = "after forced collections"
+	}
+	if b.Returned() < some*b.Above() {
+		text += fmt.Sprintf("nothing came back %s in %s", by, rested(b.Rest))
+	} else {
+		text += fmt.Sprintf("%s came back %s in %s", sc.with(b.Returned()), by, rested(b.Rest))
+	}
+	if b.Freed != nil {
+		text += fmt.Sprintf(", %s after FreeOSMemory", sc.with(b.End.RSS-b.Freed.RSS))
+	}
+	return text + "."
+}

@@ -1,4 +1,268 @@
 package report
 
-// steady is not built yet.
-func (v *view) steady() (section, bool) { return section{}, false }
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// SteadyText writes the section on steadiness alone, as Text has it, for a reader
+// who is shown a [Summary]; nothing if there is none. The error is w's.
+func SteadyText(w io.Writer, t *analysis.Table, o Options) error {
+	v := newView(t, o.width())
+	s, ok := v.steady()
+	if !ok {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString("\n" + fold(s.title, "", "", v.width) + "\n")
+	for _, g := range s.grids {
+		g.text(&b, o.Color)
+	}
+	b.WriteByte('\n')
+	for _, n := range s.notes {
+		b.WriteString(fold(n, "", "", v.width))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// steady is the table of whether response times stayed as they were.
+func (v *view) steady() (section, bool) {
+	var modes []float64
+	found := false
+	for i := range v.Settings {
+		if s := v.Settings[i].Steady; s != nil {
+			found = true
+			for _, m := range s.Modes {
+				modes = append(modes, m.At)
+			}
+		}
+	}
+	if !found {
+		return section{}, false
+	}
+	mode := scaleOf("-sec", modes...)
+	rows := append(v.driftRows("p50", func(s *analysis.Steady) *analysis.Drift { return s.P50 }),
+		v.driftRows("p99", func(s *analysis.Steady) *analysis.Drift { return s.P99 })...)
+	rows = append(rows,
+		steadyRow{"late, %", func(s *analysis.Steady) string { return share(s.Late) }},
+		steadyRow{"modes, " + mode.unit, func(s *analysis.Steady) string {
+			return each(s, func(i int) string { return mode.format(s.Modes[i].At) })
+		}},
+		steadyRow{"  requests in them, %", func(s *analysis.Steady) string {
+			if len(s.Modes) < 2 {
+				return ""
+			}
+			return each(s, func(i int) string { return share(s.Modes[i].Frac) })
+		}})
+	rows = slices.DeleteFunc(rows, func(r steadyRow) bool { // what no setting has takes no room
+		return !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return s.Steady != nil && r.text(s.Steady) != "" })
+	})
+	var labels []string
+	for _, r := range rows {
+		labels = append(labels, r.label)
+	}
+	out := section{
+		title: "Steadiness of response times",
+		grids: v.study(labels, func(s *analysis.Setting, row int) string {
+			if s.Steady == nil {
+				return ""
+			}
+			return rows[row].text(s.Steady)
+		}),
+	}
+	for i := range v.Settings {
+		if s := v.Settings[i].Steady; s != nil {
+			if said := steadySentence(s); said != "" {
+				if len(v.Settings) > 1 {
+					said = v.name(i) + ": " + said
+				} else {
+					said = strings.ToUpper(said[:1]) + said[1:]
+				}
+				out.notes = append(out.notes, said)
+			}
+		}
+	}
+	return out, true
+}
+
+// A steadyRow is a line of the table, "" where a setting lacks the figure.
+type steadyRow struct {
+	label string
+	text  func(s *analysis.Steady) string
+}
+
+// each joins what f says of every mode.
+func each(s *analysis.Steady, f func(i int) string) string {
+	var parts []string
+	for i := range s.Modes {
+		parts = append(parts, f(i))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// driftRows are those of one percentile.
+func (v *view) driftRows(name string, of func(*analysis.Steady) *analysis.Drift) []steadyRow {
+	var hourly, counted []float64
+	for i := range v.Settings {
+		if s := v.Settings[i].Steady; s != nil && of(s) != nil {
+			d := of(s)
+			hourly, counted = append(hourly, d.Slope*3600, d.Lo*3600, d.Hi*3600), append(counted, d.PerRequest*1e6)
+		}
+	}
+	drift, perMillion := driftScale(hourly), driftScale(counted)
+	row := func(label string, text func(d *analysis.Drift) string) steadyRow {
+		return steadyRow{label, func(s *analysis.Steady) string {
+			if d := of(s); d != nil {
+				return text(d)
+			}
+			return ""
+		}}
+	}
+	return []steadyRow{
+		row(name, func(d *analysis.Drift) string { return string(d.Verdict) }),
+		row("  drift, "+drift.unit+"/h", func(d *analysis.Drift) string { return signedOrNone(drift, d.Slope*3600) }),
+		row("    95% interval", func(d *analysis.Drift) string {
+			if math.IsNaN(d.Lo) || math.IsNaN(d.Hi) {
+				return ""
+			}
+			return "[" + drift.signed(d.Lo*3600) + ", " + drift.signed(d.Hi*3600) + "]"
+		}),
+		row("    would have been seen", func(d *analysis.Drift) string { return known(drift, d.Detectable*3600) }),
+		row("  "+perMillion.unit+" per million requests", func(d *analysis.Drift) string { return signedOrNone(perMillion, d.PerRequest*1e6) }),
+	}
+}
+
+func signedOrNone(s scale, x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return s.signed(x)
+}
+
+// driftScale prints figures of which the first two digits matter.
+func driftScale(xs []float64) scale {
+	s := scaleOf("drift-sec", xs...)
+	greatest := 0.0
+	for _, x := range xs {
+		if !math.IsNaN(x) {
+			greatest = max(greatest, math.Abs(x)/s.factor)
+		}
+	}
+	switch {
+	case greatest >= 100:
+		s.decimals = 0
+	case greatest >= 10:
+		s.decimals = 1
+	default:
+		s.decimals = 2
+	}
+	return s
+}
+
+// steadySentence says what was found of a setting, "" if that is but a figure of
+// the table.
+func steadySentence(s *analysis.Steady) string {
+	var said []string
+	if s.P50 != nil && s.P99 != nil {
+		var parts []string
+		lead := "response times are steady: "
+		for _, p := range []struct {
+			name string
+			*analysis.Drift
+		}{{"p50", s.P50}, {"p99", s.P99}} {
+			switch p.Verdict {
+			case analysis.TimesDrifting, analysis.TimesStepped:
+				lead = "response times are not steady: "
+			case analysis.TimesUnclear:
+				if lead == "response times are steady: " {
+					lead = "it is unclear whether response times are steady: "
+				}
+			}
+			parts = append(parts, p.name+" "+moved(p.Drift, s.Window))
+		}
+		said = append(said, lead+strings.Join(parts, ", "))
+	}
+	switch n := len(s.Modes); {
+	case n > 1:
+		sc := scaleOf("-sec", s.Modes[0].At)
+		var modes []string
+		for _, m := range s.Modes {
+			if sc = scaleOf("-sec", m.At); sc.decimals > 1 {
+				sc.decimals = 1
+			}
+			modes = append(modes, fmt.Sprintf("%s (%s%%)", sc.with(m.At), share(m.Frac)))
+		}
+		said = append(said, fmt.Sprintf("response times have %s modes: %s", numeral(n), list(modes)))
+	case n == 1 && said != nil:
+		said = append(said, "no second mode")
+	}
+	if said == nil {
+		return ""
+	}
+	return strings.Join(said, "; ") + "."
+}
+
+func numeral(n int) string {
+	if words := []string{"two", "three", "four", "five"}; n-2 < len(words) {
+		return words[n-2]
+	}
+	return fmt.Sprint(n)
+}
+
+// moved says how a percentile went over a window, after its name.
+func moved(d *analysis.Drift, window time.Duration) string {
+	over := window.Seconds()
+	part := func(by float64) string {
+		if by = math.Abs(by) / d.Level; by > 10 {
+			return change(by)
+		}
+		return share(by) + "%"
+	}
+	in := "in " + plainly(window)
+	switch d.Verdict {
+	case analysis.TimesSteady:
+		if math.IsNaN(d.Lo) {
+			return "does not drift"
+		}
+		return "moved by less than " + part(max(math.Abs(d.Lo), math.Abs(d.Hi))*over) + " " + in
+	case analysis.TimesDrifting:
+		verb := "rises"
+		if d.Slope < 0 {
+			verb = "falls"
+		}
+		hourly := driftScale([]float64{d.Slope * 3600})
+		requests := driftScale([]float64{d.PerRequest * 1e6})
+		return fmt.Sprintf("%s by %s an hour, %s per million requests (by %s %s)",
+			verb, hourly.with(math.Abs(d.Slope)*3600), requests.with(math.Abs(d.PerRequest)*1e6), part(d.Slope*over), in)
+	case analysis.TimesStepped:
+		verb := "rose"
+		if d.Shift < 0 {
+			verb = "fell"
+		}
+		at := time.Duration(d.At * float64(time.Second))
+		return fmt.Sprintf("%s by %s until %s, and is level since", verb, driftScale([]float64{d.Shift}).with(math.Abs(d.Shift)), plainly(at))
+	}
+	if math.IsNaN(d.Detectable) || d.Detectable == 0 {
+		return "cannot be told (" + d.Why + ")"
+	}
+	return fmt.Sprintf("cannot be told (%s; a change by less than %s %s would not have been seen)", d.Why, part(d.Detectable*over), in)
+}
+
+// plainly prints whole seconds, without those parts at the end that are 0: 5h, 1m.
+func plainly(d time.Duration) string {
+	s := d.Round(time.Second).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -119,6 +119,7 @@ func (s *summary) overview() {
 	if all != "" && due > 0 {
 		s.line("success", percent(requests-failed, due))
 	}
+	s.line("late", s.value("late-frac", " took longer than the deadline, failed or were not sent"))
 	if s.Elapsed > 0 {
 		s.line("duration", duration(s.Elapsed))
 	}

@@ -130,7 +130,7 @@ func (v *view) sections() []section {
 	if s, ok := v.memory(); ok {
 		out = append(out, s)
 	}
-	for _, build := range []func() (section, bool){v.resident, v.leak, v.steady} {
+	for _, build := range []func() (section, bool){v.resident, v.givenBack, v.leak, v.steady} {
 		if s, ok := build(); ok {
 			out = append(out, s)
 		}

@@ -1,5 +1,12 @@
 package stats
 
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
 // A Shape is what a series of readings does over its time.
 type Shape string
 
@@ -18,11 +25,80 @@ const (
 // per second.
 type Trend struct {
 	N          int     // readings
-	Shape      Shape   //
+	Shape      Shape   // what it does
 	Slope      float64 // estimate of the steady growth
 	Lo, Hi     float64 // its 95 % interval, which allows for autocorrelation
 	Detectable float64 // the least steady growth that would have been called Growing in 99 of 100 such series; NaN if none
 	Shift      float64 // height of the step of Stepped, growth until Flattening stopped, depth of the teeth of Sawtooth
 	At         float64 // seconds, of the step, or of when it flattened
 	Reason     string  // of Untold: why, in words that follow "cannot tell: "
+}
+
+// A TrendRule says how sure [TrendOf] has to be. The zero value is the usual rule.
+type TrendRule struct {
+	Alpha float64 // chance of calling growing what is not; 0 means 0.001
+	Power float64 // of a growth of Trend.Detectable to be called growing; 0 means 0.99
+}
+
+func (r TrendRule) alpha() float64 {
+	if r.Alpha == 0 {
+		return 0.001
+	}
+	return r.Alpha
+}
+
+// power returns how many deviations of noise Power asks for.
+func (r TrendRule) power() float64 {
+	p := r.Power
+	if p == 0 {
+		p = 0.99
+	}
+	return distuv.UnitNormal.Quantile(p)
+}
+
+// TrendReadings is the least number of readings in which [TrendOf] looks for a
+// trend.
+const TrendReadings = 8
+
+// teeth is the least number of falls of a saw whose lows are judged.
+const teeth = 4
+
+// TrendOf says whether a series grows steadily, to its end. The times at are in
+// seconds and ascend; they need not be regular. Readings that are NaN or infinite,
+// or whose time is, are left out. The arguments are not changed. doc/method.md,
+// "Leaks and trends", has the method, its reasons and its errors.
+func TrendOf(at, value []float64, r TrendRule) Trend {
+	nan := math.NaN()
+	s := seriesOf(at, value)
+	t := Trend{N: len(s.at), Slope: nan, Lo: nan, Hi: nan, Detectable: nan}
+	if t.N < TrendReadings {
+		t.Shape, t.Reason = Untold, fmt.Sprintf("%d readings are too few, %d are needed", t.N, TrendReadings)
+		return t
+	}
+	b := s.bins(finest)
+	if len(b.at) < TrendReadings {
+		t.Shape, t.Reason = Untold, "nearly all of the readings were taken at the same time"
+		return t
+	}
+	l := lineOf(b)
+	t.Slope, t.Lo, t.Hi = l.slope, l.slope-l.half(0.05), l.slope+l.half(0.05)
+	q := s.quantum()
+	l.round(q)
+	j := judge(s, l, leastSteps*q, r)
+	t.Detectable = j.detectable
+	if j.grows {
+		t.Shape = Growing
+		if l.slope < 0 {
+			t.Shape = Falling
+		}
+		return t
+	}
+	s.name(&t, b, l, j, r)
+	if !usable(t.Detectable) {
+		t.Detectable = nan
+		if t.Shape == Level {
+			t.Shape, t.Reason = Untold, "its numbers are too large to compute with"
+		}
+	}
+	return t
 }

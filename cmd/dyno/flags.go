@@ -163,6 +163,9 @@ func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 	p.flag(fs, "warmup", "w", "time", "same load before, not measured (default 0s)", func(e *dyno.Experiment, v string) error {
 		return duration(v, &e.Load.Warmup)
 	})
+	p.flag(fs, "deadline", "", "time", "of a request: late-frac is the share that took longer, failed or was never sent", func(e *dyno.Experiment, v string) error {
+		return positive(v, &e.Load.Deadline)
+	})
 	p.flag(fs, "max-failures", "", "share", "of requests that may fail (default 1%)", func(e *dyno.Experiment, v string) error {
 		f, err := dyno.ParseFraction(v)
 		e.Load.MaxFailures = &f
@@ -286,8 +289,14 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 	p.flag(fs, "ready-timeout", "", "time", "to get ready in (default 30s)", func(e *dyno.Experiment, v string) error {
 		return positive(v, &e.Subject.ReadyTimeout)
 	})
-	p.flag(fs, "idle", "", "time", "rest after the load, for rss-idle-B (default 0s)", func(e *dyno.Experiment, v string) error {
+	p.flag(fs, "idle", "", "time", "rest after the load, in which memory may be given back (default 0s; 10s in trials for memory)", func(e *dyno.Experiment, v string) error {
 		return duration(v, &e.Load.Idle)
+	})
+	p.flag(fs, "memory", "", "bool", "trials of their own that tell whether memory is given back (default: if idle is given or the window is a minute or longer)", func(e *dyno.Experiment, v string) error {
+		var memory bool
+		err := boolean(v, &memory)
+		e.Memory = &memory
+		return err
 	})
 	p.list(fs, "env", "", "NAME=value", "environment of the subject; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Env, vs)

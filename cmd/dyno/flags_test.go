@@ -57,9 +57,9 @@ func TestLoadFlags(t *testing.T) {
 		args       []string
 		want       dyno.Load
 	}{
-		{"all", "", []string{"-r", "50", "--max-in-flight=5", "--connect-timeout=1s", "--read-timeout=2s", "--http=2", "-k", "--keep-requests=all", "--max-requests-kept=7",
+		{"all", "", []string{"-r", "50", "--deadline=30ms", "--max-in-flight=5", "--connect-timeout=1s", "--read-timeout=2s", "--http=2", "-k", "--keep-requests=all", "--max-requests-kept=7",
 			"--data", "a=a.csv", "--data", "b=b/b.csv"},
-			dyno.Load{Rate: dyno.PerSecond(50), MaxInFlight: 5, ConnectTimeout: 1e9, ReadTimeout: 2e9, HTTP: "2", Insecure: true, KeepRequests: "all", MaxRequestsKept: 7,
+			dyno.Load{Rate: dyno.PerSecond(50), Deadline: 30e6, MaxInFlight: 5, ConnectTimeout: 1e9, ReadTimeout: 2e9, HTTP: "2", Insecure: true, KeepRequests: "all", MaxRequestsKept: 7,
 				Data: map[string]string{"a": filepath.Join(here, "a.csv"), "b": filepath.Join(here, "b", "b.csv")}}},
 		{"stages take back the duration of the file", "load: {duration: 5s}", []string{"-r", "100->2000 over 60s then 2000 over 30s"}, dyno.Load{Rate: ramp}},
 		{"a rate for ever does not", "load: {duration: 5s}", []string{"-r", "5"}, dyno.Load{Rate: dyno.PerSecond(5), Duration: 5e9}},
@@ -87,6 +87,7 @@ func TestLoadFlags(t *testing.T) {
 	}{
 		{"-r 5/over/1m -d 10s", "the rate has its own length"},
 		{"--targets t.txt -X POST", "load has targets and steps of its own"},
+		{"--command wrk --deadline 30ms", "load has command and deadline"},
 		{"--command wrk -c 5", "load has command and concurrency"},
 		{"--command wrk --targets t.txt", "load has command and targets"},
 	} {

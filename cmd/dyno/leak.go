@@ -1,6 +1,12 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
@@ -8,7 +14,57 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// growths holds what grew in each trial.
+// growths holds what grew in each trial that is long enough to tell.
 func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*analysis.Growth {
-	return nil
+	of := map[int]*analysis.Growth{}
+	for _, r := range results {
+		if r.Trial.For != "" || r.Err != "" || !analysis.Grows(r) {
+			continue
+		}
+		said := map[string]bool{}
+		note := func(err error) {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !said[err.Error()] {
+				said[err.Error()] = true
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: of what grew in trial %d something is left out: %v\n", r.Trial.N, err)
+			}
+		}
+		// One metric at a time: hours of all of them would take too much memory.
+		series := func(metric string) (at, value []float64) {
+			ss, err := dir.Series(r.Trial.N, metric)
+			note(err)
+			for _, s := range ss {
+				for i, d := range s.At {
+					at, value = append(at, d.Seconds()), append(value, s.Value[i])
+				}
+			}
+			return at, value
+		}
+		read := func(name string) *profile.Profile {
+			p, err := readProfile(dir.TrialFile(r.Trial.N, name+".pb.gz"))
+			note(err)
+			return p
+		}
+		if g := analysis.NewGrowth(r, series, analysis.LeakProfiles{
+			HeapBefore: read("heap-before"), HeapAfter: read("heap-after"),
+			GoroutineBefore: read("goroutine-before"), GoroutineAfter: read("goroutine-after"),
+			GoroutineLeak: read("goroutineleak-after"),
+		}); g != nil {
+			of[r.Trial.N] = g
+		}
+	}
+	return of
+}
+
+// readProfile reads a profile; it is nil if there is none.
+func readProfile(file string) (*profile.Profile, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p, err := profile.Parse(f)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	return p, nil
 }

@@ -99,18 +99,17 @@ func onlyLoads(p *planFlags) error {
 }
 
 // loadOnly leaves of what a plan varies the load and the arguments that it uses,
-// as the service runs already, and no trials of profiles and traces.
+// as the service runs already, and no limits or trials of profiles, traces and memory.
 func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 	kept := func(factor string) bool {
 		arg, ok := strings.CutPrefix(factor, "arg.")
 		return strings.HasPrefix(factor, "load.") || ok && e.Load.Uses(arg)
 	}
-	note := func(factor string) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s is not varied: the service runs already\n", factor)
-	}
+	note := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "note: "+text) }
+	fixed := func(factor string) { note(factor + " is not varied: the service runs already") }
 	e.Factors = slices.DeleteFunc(slices.Clone(e.Factors), func(f dyno.Factor) bool {
 		if !kept(f.Name) {
-			note(f.Name)
+			fixed(f.Name)
 		}
 		return !kept(f.Name)
 	})
@@ -120,7 +119,7 @@ func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 		s = slices.DeleteFunc(slices.Clone(s), func(l dyno.Level) bool {
 			if !kept(l.Factor) && !seen[l.Factor] {
 				seen[l.Factor] = true
-				note(l.Factor)
+				fixed(l.Factor)
 			}
 			return !kept(l.Factor)
 		})
@@ -130,7 +129,15 @@ func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 	}
 	e.Settings = settings
 	if len(e.Profile) > 0 || e.Trace > 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: no profile or trace is taken: load is without what they are for (consider: dyno run)")
+		note("no profile or trace is taken: load is without what they are for (consider: dyno run)")
 		e.Profile, e.ProfileRepeats, e.Trace = nil, 0, 0
 	}
+	if e.Limits != (dyno.Limits{}) {
+		note("limits are not set: the service runs already")
+		e.Limits = dyno.Limits{}
+	}
+	if e.Memory != nil && *e.Memory {
+		note("no trial tells whether memory is given back: the service runs already")
+	}
+	e.Memory = nil
 }

@@ -94,7 +94,11 @@ func (o *outFlags) printResults(cmd *cobra.Command, e *dyno.Experiment, t *analy
 		return report.HGRM(w, results)
 	case o.format == "text" && !e.Subject.Launched() && t.Planned == 1 && len(results) == 1 && seen(results[0]):
 		width, color := terminal(w)
-		return report.Summary(w, results[0], t.About, report.Options{Width: width, Color: color})
+		look := report.Options{Width: width, Color: color}
+		if err := report.Summary(w, results[0], t.About, look); err != nil {
+			return err
+		}
+		return report.SteadyText(w, t, look)
 	}
 	return o.print(cmd, t)
 }

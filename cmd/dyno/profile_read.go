@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/pprof/profile"
-
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/store"
@@ -67,14 +65,9 @@ func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiled, error) {
 // add reads one profile of a trial, if it is there.
 func (p *profiled) add(r *dyno.Result, kind string) error {
 	file := p.dir.TrialFile(r.Trial.N, kind+".pb.gz")
-	f, err := os.Open(file)
+	data, err := readProfile(file)
 	if err != nil {
 		return err
-	}
-	defer f.Close()
-	data, err := profile.Parse(f)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", file, err)
 	}
 	if r.Sent.Requests == 0 {
 		return fmt.Errorf("trial %d: its load did not say how many requests it sent, so that its profiles cannot be told per request", r.Trial.N)

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
@@ -8,7 +13,30 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// steadiness tells of each trial whether its response times stayed as they were.
+// steadiness tells of each trial with a long window whether its response times
+// stayed as they were.
 func steadiness(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*analysis.Steadiness {
-	return nil
+	of := map[int]*analysis.Steadiness{}
+	for _, r := range results {
+		if r.Trial.For != "" || r.Err != "" || r.Elapsed < analysis.SteadyWindow || r.Latency == nil || r.Latency.Count() == 0 {
+			continue
+		}
+		s, err := readSteadiness(dir.TrialFile(r.Trial.N, "latency.hlog"), r)
+		switch {
+		case err == nil:
+			of[r.Trial.N] = s
+		case !errors.Is(err, fs.ErrNotExist): // which is a warning already
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: whether response times of trial %d were steady is left out: %v\n", r.Trial.N, err)
+		}
+	}
+	return of
+}
+
+func readSteadiness(path string, r *dyno.Result) (*analysis.Steadiness, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return analysis.NewSteadiness(dyno.LatencyLines(f, r.Start), r.Elapsed, r.Latency.Count())
 }

@@ -50,10 +50,13 @@ func init() {
 type dynoProbeSentinel struct{ _ *int }
 
 var (
-	dynoProbeLive      = []dynoProbeMetrics.Sample{{Name: "/gc/heap/live:bytes"}} // the finalizer's own
-	dynoProbeLiveSum   dynoProbeAtomic.Uint64                                     // bytes
-	dynoProbeLiveCount dynoProbeAtomic.Uint64                                     // cycles
-	dynoProbeTicks     uint                                                       // the finalizer's own
+	dynoProbeLiveSum   dynoProbeAtomic.Uint64 // bytes
+	dynoProbeLiveCount dynoProbeAtomic.Uint64 // cycles
+
+	// The finalizer's own.
+	dynoProbeTicks uint
+	dynoProbeLive  = []dynoProbeMetrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/live:bytes"}}
+	dynoProbeCycle = []dynoProbeMetrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
 )
 
 // dynoProbeTicking says whether a sentinel is wanted, and whether there is one.
@@ -75,13 +78,30 @@ func dynoProbeArm(on bool) (before bool) {
 	return before
 }
 
-// When the last cycles ended, for "gcends": the runtime remembers 256, and a
-// service may have more than that between two questions. It is without pointers.
+// When the last cycles ended and what they found live, for "gcends": the runtime
+// remembers 256 ends and one live heap, and a service may have more cycles than
+// that between two questions. It is without pointers.
 var dynoProbeEnds struct {
 	dynoProbeSync.Mutex
 	stats dynoProbeDebug.GCStats
 	last  int64
-	ring  [1 << 12]struct{ n, at int64 } // at n modulo its length; at in nanoseconds since 1970
+	ring  [1 << 12]dynoProbeEnd // at n modulo its length
+}
+
+type dynoProbeEnd struct {
+	n    int64
+	at   int64  // nanoseconds since 1970; 0 if it is not known yet
+	live uint64 // bytes; 0 if the finalizer has not seen it
+}
+
+// dynoProbeEndOf returns the entry of a cycle in dynoProbeEnds, which the caller
+// holds.
+func dynoProbeEndOf(n int64) *dynoProbeEnd {
+	x := &dynoProbeEnds.ring[n%int64(len(dynoProbeEnds.ring))]
+	if x.n != n {
+		*x = dynoProbeEnd{n: n}
+	}
+	return x
 }
 
 // dynoProbeKeepEnds brings dynoProbeEnds, which the caller holds, up to date. It
@@ -94,7 +114,7 @@ func dynoProbeKeepEnds() {
 		if n <= e.last {
 			break
 		}
-		e.ring[n%int64(len(e.ring))] = struct{ n, at int64 }{n, end.UnixNano()}
+		dynoProbeEndOf(n).at = end.UnixNano()
 	}
 	e.last = e.stats.NumGC
 }
@@ -112,12 +132,26 @@ func dynoProbeTick(s *dynoProbeSentinel) {
 		dynoProbeEnds.Unlock()
 	}
 	dynoProbeTicks++
-	dynoProbeMetrics.Read(dynoProbeLive)
-	if v := dynoProbeLive[0].Value; v.Kind() == dynoProbeMetrics.KindUint64 && v.Uint64() > 0 {
-		dynoProbeLiveSum.Add(v.Uint64())
-		dynoProbeLiveCount.Add(1)
-	}
+	dynoProbeKeepLive()
 	dynoProbeRuntime.SetFinalizer(s, dynoProbeTick)
+}
+
+// dynoProbeKeepLive keeps what the latest cycle found live. It does not allocate.
+func dynoProbeKeepLive() {
+	dynoProbeMetrics.Read(dynoProbeLive)
+	v := dynoProbeLive[1].Value
+	if v.Kind() != dynoProbeMetrics.KindUint64 || v.Uint64() == 0 {
+		return
+	}
+	dynoProbeLiveSum.Add(v.Uint64())
+	dynoProbeLiveCount.Add(1)
+	// A cycle that ended between the two metrics would be given the other's.
+	dynoProbeMetrics.Read(dynoProbeCycle)
+	if n := dynoProbeCycle[0].Value.Uint64(); n == dynoProbeLive[0].Value.Uint64() {
+		dynoProbeEnds.Lock()
+		dynoProbeEndOf(int64(n)).live = v.Uint64()
+		dynoProbeEnds.Unlock()
+	}
 }
 
 func dynoProbeServe(l dynoProbeNet.Listener) {
@@ -353,7 +387,8 @@ func (c *dynoProbeConn) gcstats() {
 	}
 }
 
-// ends lists the cycles after one and when each ended, a line each.
+// ends lists the cycles after one, when each ended and what it found live, a line
+// each.
 func (c *dynoProbeConn) ends(after string) error {
 	n, err := dynoProbeStrconv.ParseInt(after, 10, 64)
 	if err != nil {
@@ -367,9 +402,10 @@ func (c *dynoProbeConn) ends(after string) error {
 		n = oldest
 	}
 	for n++; n <= e.last; n++ {
-		if x := e.ring[n%int64(len(e.ring))]; x.n == n {
-			c.body = dynoProbeStrconv.AppendInt(c.body, n, 10)
-			c.uint("", uint64(x.at))
+		if x := e.ring[n%int64(len(e.ring))]; x.n == n && x.at != 0 {
+			c.body = append(dynoProbeStrconv.AppendInt(c.body, n, 10), ' ')
+			c.body = dynoProbeStrconv.AppendInt(c.body, x.at, 10)
+			c.uint("", x.live)
 		}
 	}
 	return nil

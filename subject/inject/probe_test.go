@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
@@ -242,8 +241,8 @@ func TestEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(c.body)) {
-			var n, at int64
-			if _, err := fmt.Sscanf(line, "%d %d\n", &n, &at); err != nil || n != after+1 {
+			var n, at, live int64
+			if _, err := fmt.Sscanf(line, "%d %d %d\n", &n, &at, &live); err != nil || n != after+1 {
 				t.Fatalf("line %q after cycle %d: %v", line, after, err)
 			}
 			after, ns = n, append(ns, at)
@@ -281,7 +280,7 @@ func TestEnds(t *testing.T) {
 // finalizer's registration, BenchmarkKeepEnds what it does at each 64th.
 func BenchmarkTick(b *testing.B) {
 	for b.Loop() {
-		metrics.Read(dynoProbeLive)
+		dynoProbeKeepLive()
 		dynoProbeTicks++
 		if dynoProbeTicks%64 == 0 {
 			dynoProbeKeepEnds()
@@ -336,6 +335,26 @@ func TestLiveOfEachCollection(t *testing.T) {
 	if dynoProbeLiveSum.Load()/dynoProbeLiveCount.Load() < 10_000 {
 		t.Errorf("live heap of %d bytes", dynoProbeLiveSum.Load()/dynoProbeLiveCount.Load())
 	}
+	// The latest is told with its number, and to the byte.
+	c := dynoProbeNew()
+	dynoProbeKeepLive()
+	if err := c.answer([]byte("gcends 0")); err != nil {
+		t.Fatal(err)
+	}
+	live := dynoProbeLive[1].Value.Uint64()
+	if want := fmt.Sprintf(" %d\n", live); !strings.HasPrefix(lastLine(c.body), fmt.Sprint(dynoProbeLive[0].Value.Uint64(), " ")) || !strings.HasSuffix(lastLine(c.body), want) {
+		t.Errorf("last line %q, want cycle %d and%s", lastLine(c.body), dynoProbeLive[0].Value.Uint64(), want)
+	}
+	if n := testing.AllocsPerRun(100, dynoProbeKeepLive); n > 0 {
+		t.Errorf("keeping it allocates %v times", n)
+	}
+}
+
+func lastLine(b []byte) (last string) {
+	for line := range strings.Lines(string(b)) {
+		last = line
+	}
+	return last
 }
 
 // What is set takes effect, and the answer is what it was.

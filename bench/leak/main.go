@@ -1,0 +1,191 @@
+//go:build linux
+
+// Leak shows whether dyno finds the leaks that are there, and none where there is
+// none: it runs services of which the truth is known, many at once, and holds
+// what dyno says against it.
+//
+//	go run ./bench/leak                        all of it, about half an hour
+//	go run ./bench/leak -runs 2 -d 60s         a look, three minutes
+//	go run ./bench/leak -only power            one part: verdicts or power
+//	go run ./bench/leak -study                 study 000's table of memory, side by side, 24 minutes
+//	go run ./bench/leak -check                 exit status 1 if dyno missed a goal
+//
+// It builds dyno into a temporary directory and runs it as a user would. Nothing of
+// dyno is imported, so that no mistake is made twice.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var errInterrupted = errors.New("interrupted")
+
+var parts = []string{"verdicts", "power"}
+
+type options struct {
+	runs, atOnce int
+	length       time.Duration // of a measured window
+	kinds        []string      // empty: all
+	only         string
+	out          string // where the run directories of failures are kept; "" keeps none
+	keep         bool   // those of all runs
+	check        bool
+	dyno         string // "" builds it
+
+	study      bool
+	studied    time.Duration // length of the study's window
+	rate, idle string        // of the study's load
+}
+
+func main() {
+	var o options
+	kindList := flag.String("kinds", "", "only `these`, by name: "+strings.Join(names(), ","))
+	flag.IntVar(&o.runs, "runs", 20, "runs of each kind; of the part power at most 4")
+	flag.IntVar(&o.atOnce, "at-once", 20, "runs side by side; 20 take some 60 % of two CPUs")
+	flag.DurationVar(&o.length, "d", 150*time.Second, "length of a measured `window`; of the part power it is 3m")
+	flag.StringVar(&o.only, "only", "", "one part of `verdicts|power`")
+	flag.StringVar(&o.out, "out", "", "`directory` for runs.jsonl and the run directories of failures")
+	flag.BoolVar(&o.keep, "keep", false, "keep the run directories of all runs there")
+	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed")
+	flag.StringVar(&o.dyno, "dyno", "", "measure this `program` instead of building ./cmd/dyno")
+	flag.BoolVar(&o.study, "study", false, "nothing but the memory of study 000: five settings side by side")
+	flag.DurationVar(&o.studied, "study-d", 20*time.Minute, "length of the study's `window`")
+	flag.StringVar(&o.rate, "study-rate", "200/s", "`rate` of each of its settings; the study had some 260/s")
+	flag.StringVar(&o.idle, "study-idle", "1m", "`rest` after its load")
+	flag.Parse()
+	if *kindList != "" {
+		o.kinds = strings.Split(*kindList, ",")
+	}
+	unknown := slices.ContainsFunc(o.kinds, func(k string) bool { return !slices.Contains(names(), k) })
+	if flag.NArg() > 0 || o.runs < 1 || o.atOnce < 1 || o.length < time.Second || unknown ||
+		o.only != "" && !slices.Contains(parts, o.only) || o.keep && o.out == "" {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-signals
+		cancel(errInterrupted)
+	}()
+	err := measure(ctx, o, os.Stdout)
+	switch {
+	case err == nil:
+	case errors.Is(err, errInterrupted):
+		fmt.Fprintln(os.Stderr, "bench/leak: interrupted")
+		os.Exit(130)
+	default:
+		fmt.Fprintln(os.Stderr, "bench/leak:", err)
+		os.Exit(1)
+	}
+}
+
+// A bench is the state of one run of this program.
+type bench struct {
+	options
+	w    io.Writer
+	dir  string // of run directories: out, or temporary
+	root string // of the module
+	// Shares of the CPUs in the part that was run last: of everybody, and of its runs.
+	busy, own float64
+	goals
+}
+
+func measure(ctx context.Context, o options, w io.Writer) (err error) {
+	root, err := output(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/dynolab/dyno")
+	if err != nil {
+		return fmt.Errorf("find dyno's source: %w (consider: go run ./bench/leak in it)", err)
+	}
+	temp, err := os.MkdirTemp("", "dyno-bench-leak-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	b := &bench{options: o, w: w, dir: temp, root: root, goals: goals{w: w}}
+	if o.out != "" {
+		if b.dir, err = filepath.Abs(o.out); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(b.dir, 0o777); err != nil {
+			return err
+		}
+	}
+	if b.dyno == "" {
+		progress("building dyno")
+		b.dyno = filepath.Join(temp, "dyno")
+		if _, err := output(ctx, "go", "build", "-C", root, "-o", b.dyno, "./cmd/dyno"); err != nil {
+			return fmt.Errorf("build dyno: %w", err)
+		}
+	}
+	if err := readSource(root); err != nil {
+		return err
+	}
+	b.about()
+	if o.study {
+		return b.studyMemory(ctx)
+	}
+	for _, part := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{"verdicts", b.verdicts}, {"power", b.power}} {
+		if o.only != "" && o.only != part.name {
+			continue
+		}
+		if err := part.run(ctx); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "\n%s\n", &b.goals)
+	if o.check && b.met < b.of {
+		return errors.New("a goal was missed (-check)")
+	}
+	return nil
+}
+
+// about says what was measured, and on what.
+func (b *bench) about() {
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	load, _ := os.ReadFile("/proc/loadavg")
+	load1, _, _ := strings.Cut(string(load), " ")
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	_, rest, _ := strings.Cut(string(info), "model name")
+	model, _, _ := strings.Cut(rest, "\n")
+	fmt.Fprintf(b.w, "%s, %s, Linux %s, %d CPUs, %s, load average %s\n", time.Now().Format("2006-01-02 15:04"),
+		strings.TrimLeft(model, "\t :"), strings.TrimSpace(string(kernel)), runtime.NumCPU(), runtime.Version(), load1)
+}
+
+// output runs a command that has no other effect, and returns what it prints.
+func output(ctx context.Context, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, lastLine(stderr.String()))
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndex(s, "\n")+1:]
+}
+
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -1,0 +1,166 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// A judgement is whether a series grows steadily, or falls so.
+type judgement struct {
+	grows      bool
+	steps      float64 // least slope that is more than a random walk or a few steps would make
+	guard      float64 // least slope whose end would be seen
+	detectable float64
+}
+
+// coarsest is the number of groups whose increments are compared. A few steps must
+// not make a trend, so there have to be more groups than steps; and each group
+// costs power where the noise is white.
+const coarsest = 12
+
+// leastSteps is how many steps of the unit in which a counter counts a growth has to
+// make.
+const leastSteps = 10
+
+// judge decides on the sign of the slope, too: a fall is judged as its mirror image.
+// Growth of no more than grain over the whole is none.
+func judge(s series, l line, grain float64, r TrendRule) judgement {
+	j := judgement{steps: l.walk(r)}
+	if len(l.at) >= TrendReadings {
+		j.guard = l.guard(r, l.phi)
+	}
+	grain /= s.span()
+	need := max(j.steps, j.guard, grain)
+	j.detectable = max(j.steps*l.again(r, coarsest, false), j.guard*l.again(r, float64(len(l.at)), true), 2*grain)
+	j.grows = math.Abs(l.slope) >= max(need, 1e-9*l.scale(), math.SmallestNonzeroFloat64) && l.lasts(r) && !turned(s, l)
+	return j
+}
+
+// again returns how much larger than here a threshold may turn out in a series of
+// the same noise. It depends on a variance, estimated from n numbers of heavier tails
+// than the normal's (kurtosis 7), and that of a bend on phi, too; both are estimated
+// twice, here and there.
+func (l *line) again(r TrendRule, n float64, phi bool) float64 {
+	square := 2 * 1.5 / n
+	if phi && len(l.at) >= TrendReadings && l.news > 0 {
+		sd := math.Sqrt((1 - l.phi*l.phi) / float64(len(l.at)))
+		hi, lo := min(mostPhi, l.phi+sd), max(0, l.phi-sd)
+		x := math.Log(l.guard(r, hi)/l.guard(r, lo)) / (hi - lo) * sd
+		square += 2 * x * x
+	}
+	return math.Exp(r.power() * math.Sqrt(square))
+}
+
+// scale is what rounding may make of slopes.
+func (l *line) scale() float64 {
+	largest := 0.0
+	for _, v := range l.value {
+		largest = max(largest, math.Abs(v))
+	}
+	return largest / l.span()
+}
+
+// walk returns the slope that a random walk with such increments hardly ever has.
+func (l *line) walk(r TrendRule) float64 {
+	g := series{l.at, l.residual}.groups(coarsest)
+	k := len(g.at)
+	sum := 0.0
+	for i := 1; i < k; i++ {
+		d := g.value[i] - g.value[i-1]
+		sum += d * d / (g.at[i] - g.at[i-1])
+	}
+	df := float64(k - 2)
+	return 1.34 * quantileT(2*r.alpha(), df) * math.Sqrt(sum/df/(g.at[k-1]-g.at[0]))
+}
+
+// bend returns the weights of values whose sum is how much the slope changes at
+// reading c: the least-squares coefficient of max(0, t-t[c]) beside a line.
+func (l *line) bend(c int) []float64 {
+	w := make([]float64, len(l.at))
+	for i := range w {
+		w[i] = max(0, l.at[i]-l.at[c])
+	}
+	mean, _ := meanVar(w)
+	middle, _ := meanVar(l.at)
+	slope := 0.0
+	for i, x := range l.weight {
+		slope += x * w[i]
+	}
+	sum := 0.0
+	for i := range w {
+		w[i] -= mean + slope*(l.at[i]-middle)
+		sum += w[i] * w[i]
+	}
+	for i := range w {
+		w[i] /= sum
+	}
+	return w
+}
+
+// latest returns the last place where an end of the growth has to show: the first
+// reading after 70 % of the time, but neither among the last three nor early.
+//
+// Note: with 85 % hardly any growth that ends is taken for one that lasts, and a leak
+// has to be two to three times as large to be found. What is above that is seen to end
+// later, too.
+func (l *line) latest() int {
+	c := len(l.at) - 4
+	for c > len(l.at)/4 && l.at[c-1]-l.at[0] >= 0.7*l.span() {
+		c--
+	}
+	return c
+}
+
+// guard returns the slope whose end at the latest place would not pass lasts, but
+// for a chance of alpha.
+func (l *line) guard(r TrendRule, phi float64) float64 {
+	return 2 * quantileT(2*r.alpha(), l.df) * l.se(l.bend(l.latest()), phi)
+}
+
+// lasts reports whether l nowhere becomes clearly less steep.
+func (l *line) lasts(r TrendRule) bool {
+	m := len(l.at)
+	if m < TrendReadings {
+		return true // lows of a saw, of whose few increments walk lets none be missing
+	}
+	crit := quantileT(2*r.alpha(), l.df)
+	for c := m / 4; c <= max(l.latest(), m-1-max(3, m/12)); c++ {
+		w := l.bend(c)
+		change := 0.0
+		for i, x := range w {
+			change += x * l.value[i]
+		}
+		if math.Copysign(1, l.slope)*change < -crit*l.se(w, l.phi) {
+			return false
+		}
+	}
+	return true
+}
+
+// turned reports whether the very first readings, fewer than a cell holds, lie far
+// on the side of the line that a tooth which falls there would put them, or the very
+// last: nothing else would show that tooth.
+func turned(s series, l line) bool {
+	middle, _ := meanVar(l.at)
+	mean, _ := meanVar(l.value)
+	sign := math.Copysign(1, l.slope)
+	off := make([]float64, len(s.at))
+	for i := range off {
+		off[i] = sign * (s.value[i] - mean - l.slope*(s.at[i]-middle))
+	}
+	n := len(off)
+	for q := 1; q <= max(1, n/len(l.at)); q *= 2 {
+		var runs, far []float64
+		for i := 0; i+q <= n; i += max(q, n/200) {
+			runs = append(runs, medianIn(slices.Clone(off[i:i+q])))
+		}
+		for _, x := range runs {
+			far = append(far, math.Abs(x))
+		}
+		most := max(8*1.4826*medianIn(far), 0.4*math.Abs(l.slope)*l.span())
+		if runs[0] > most || medianIn(slices.Clone(off[n-q:])) < -most {
+			return true
+		}
+	}
+	return false
+}

@@ -3,9 +3,7 @@ package probe
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -23,17 +21,17 @@ import (
 type proc struct{}
 
 func (proc) Watch(ctx context.Context, t Target) (Reading, error) {
-	p, err := procfs.NewProc(t.PID)
-	if err != nil {
+	w := &procWatch{pid: t.PID, points: points{sample: t.Sample}}
+	defer w.close()
+	if err := w.open(); err != nil {
 		return Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
 	}
-	w := &procWatch{pid: t.PID, p: p, points: points{sample: t.Sample}}
 	every := cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 	t.Every = min(every, rssEvery)
 	if w.gentle = t.Gentle; w.gentle {
 		t.Every = min(every, gentleEvery)
 	}
-	err = watch(ctx, t, func(at time.Duration) error {
+	err := watch(ctx, t, func(at time.Duration) error {
 		// Half a tick of slack, so that ticks of 50 ms make samples of 1 s.
 		if at == 0 || ctx.Err() != nil || at-w.at >= every-t.Every/2 {
 			return w.sample(at)
@@ -61,15 +59,16 @@ const gentleEvery = 100 * time.Millisecond
 // has it. Since Linux 6.2 the kernel counts it per CPU and in batches; it may
 // be off by some hundred KiB for each CPU.
 func RSS(pid int) (float64, error) {
-	p, err := procfs.NewProc(pid)
+	f, err := openProc(pid, "stat")
+	var st procStat
+	if err == nil {
+		defer f.close()
+		st, err = f.stat()
+	}
 	if err != nil {
 		return 0, fmt.Errorf("read memory of process %d: %w", pid, err)
 	}
-	st, err := stat(p)
-	if err != nil {
-		return 0, fmt.Errorf("read memory of process %d: %w", pid, err)
-	}
-	return float64(st.ResidentMemory()), nil
+	return st.resident(), nil
 }
 
 // fdEvery is the least time between counts of file descriptors: before Linux
@@ -80,18 +79,19 @@ const fdEvery = time.Second
 type procWatch struct {
 	pid     int
 	p       procfs.Proc
+	stat    *procFile
+	statm   *procFile
 	noise   noise
 	precise bool    // the CPU clock can be read
 	fresh   bool    // the high-water mark was reset
 	mark    uint64  // the high-water mark at the beginning, bytes
 	gentle  bool    // Target.Gentle
-	lost    bool    // the process has ended
 	memory  float64 // of the machine, bytes
 
 	begun     bool
-	first     procfs.ProcStat
+	first     procStat
 	cpuFirst  float64 // seconds
-	last      procfs.ProcStat
+	last      procStat
 	cpuLast   float64
 	at, fdsAt time.Duration // of the last sample, and the last with fds
 	rssAt     time.Duration // of the last reading of resident memory
@@ -102,6 +102,22 @@ type procWatch struct {
 	fds       float64       // the most; 0 if they may not be counted
 
 	points points
+}
+
+// open opens what is read again and again.
+func (w *procWatch) open() (err error) {
+	if w.p, err = procfs.NewProc(w.pid); err == nil {
+		w.stat, err = openProc(w.pid, "stat")
+	}
+	if err == nil {
+		w.statm, err = openProc(w.pid, "statm")
+	}
+	return err
+}
+
+func (w *procWatch) close() {
+	w.stat.close()
+	w.statm.close()
 }
 
 // begin reads what is read once, before the first sample.
@@ -127,35 +143,32 @@ func (w *procWatch) sample(at time.Duration) error {
 			return err
 		}
 	}
-	st, err := stat(w.p)
+	st, err := w.stat.stat()
 	if err != nil {
 		return err
 	}
-	cpu := st.CPUTime()
+	cpu := st.cpu()
 	if w.precise {
 		if cpu, err = cpuClock(w.pid); err != nil {
 			return err
 		}
 	}
-	rss := float64(st.ResidentMemory())
+	rss := st.resident()
 	w.count(at, rss)
-	if w.begun && st.Starttime != w.first.Starttime { // another has its number
-		return errGone
-	}
 	if !w.begun {
 		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdEvery
 	} else if sec := (at - w.at).Seconds(); sec > 0 {
 		w.points.add("cpu-frac", at, (cpu-w.cpuLast)/sec)
-		w.points.add("minflt/s", at, float64(st.MinFlt-w.last.MinFlt)/sec)
-		w.points.add("majflt/s", at, float64(st.MajFlt-w.last.MajFlt)/sec)
+		w.points.add("minflt/s", at, float64(st.minflt-w.last.minflt)/sec)
+		w.points.add("majflt/s", at, float64(st.majflt-w.last.majflt)/sec)
 	}
 	w.points.add("rss-B", at, rss)
-	w.points.add("vsz-B", at, float64(st.VirtualMemory()))
+	w.points.add("vsz-B", at, float64(st.vsz))
 	if w.memory > 0 {
 		w.points.add("mem-frac", at, rss/w.memory)
 	}
-	w.points.add("threads", at, float64(st.NumThreads))
-	w.threads = max(w.threads, float64(st.NumThreads))
+	w.points.add("threads", at, float64(st.threads))
+	w.threads = max(w.threads, float64(st.threads))
 	if at-w.fdsAt >= fdEvery {
 		w.fdsAt = at
 		if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
@@ -169,14 +182,18 @@ func (w *procWatch) sample(at time.Duration) error {
 
 // resident reads the resident memory alone: /proc/PID/statm, some 7 µs.
 func (w *procWatch) resident(at time.Duration) error {
-	m, err := w.p.Statm()
+	text, err := w.statm.read()
 	if err != nil {
 		return err
 	}
-	if m.Resident == 0 { // as of one that waits for its parent to ask for its exit status
+	pages, err := parseResident(text)
+	if err != nil {
+		return err
+	}
+	if pages == 0 { // as of one that waits for its parent to ask for its exit status
 		return errGone
 	}
-	w.count(at, float64(m.ResidentBytes()))
+	w.count(at, float64(pages)*float64(os.Getpagesize()))
 	return nil
 }
 
@@ -205,11 +222,11 @@ func (w *procWatch) reading() (Reading, error) {
 		{Metric: "rss-mean-B", Value: mean},
 		{Metric: "threads", Value: w.threads},
 		{Metric: "cpu-sec", Value: cpu},
-		{Metric: "minflt", Value: float64(w.last.MinFlt - w.first.MinFlt)},
+		{Metric: "minflt", Value: float64(w.last.minflt - w.first.minflt)},
 	}}
 	// The kernel knows user from system time by ticks only, and scales both to
 	// the precise sum (kernel/sched/cputime.c, cputime_adjust).
-	if user, system := float64(w.last.UTime-w.first.UTime), float64(w.last.STime-w.first.STime); user+system > 0 {
+	if user, system := float64(w.last.utime-w.first.utime), float64(w.last.stime-w.first.stime); user+system > 0 {
 		r.Values = append(r.Values,
 			dyno.Value{Metric: "cpu-user-sec", Value: cpu * user / (user + system)},
 			dyno.Value{Metric: "cpu-system-sec", Value: cpu * system / (user + system)})
@@ -226,24 +243,6 @@ func (w *procWatch) reading() (Reading, error) {
 	}
 	r.Warnings = append(r.Warnings, now.since(w.noise, cpu)...)
 	return r, nil
-}
-
-// stat reads /proc/PID/stat; a process that only waits for its parent to ask
-// for its exit status is an error.
-func stat(p procfs.Proc) (procfs.ProcStat, error) {
-	st, err := p.Stat()
-	if err == nil && ended(st) {
-		err = errGone
-	}
-	return st, err
-}
-
-var errGone = errors.New("the process has ended")
-
-// isGone reports whether something of a process could not be read because it has
-// ended: its directory has gone, or did so between being opened and read.
-func isGone(err error) bool {
-	return errors.Is(err, errGone) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }
 
 // highWater is the most resident memory in bytes since the process began or

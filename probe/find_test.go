@@ -1,6 +1,9 @@
 package probe
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // A control group of its own is one that dyno is not in, and not the root of all.
 func TestGrouped(t *testing.T) {
@@ -19,5 +22,21 @@ func TestGrouped(t *testing.T) {
 		if got := grouped(c.of, c.dyno); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
+	}
+}
+
+// The probes of a gentle watch read together, whenever each began.
+func TestFirstTick(t *testing.T) {
+	target := Target{Every: 100 * time.Millisecond, Gentle: true}
+	for ms := range 250 {
+		now := time.UnixMilli(1_000_000 + int64(ms)).Add(123 * time.Microsecond)
+		first := target.firstTick(now)
+		if first < 50*time.Millisecond || first > 150*time.Millisecond || now.Add(first).UnixNano()%1e8 != 0 {
+			t.Fatalf("%v later, at %v", first, now.Add(first))
+		}
+	}
+	target.Gentle = false
+	if first := target.firstTick(time.UnixMilli(7)); first != target.Every {
+		t.Errorf("%v", first)
 	}
 }

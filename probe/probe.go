@@ -65,6 +65,21 @@ func (t *Target) every() time.Duration {
 	return cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 }
 
+// firstTick is how long after the first reading the second comes. The probes of a
+// gentle watch all read at the same multiples of every: to wake is half of what a
+// reading costs dyno.
+func (t *Target) firstTick(now time.Time) time.Duration {
+	every := t.every()
+	if !t.Gentle {
+		return every
+	}
+	first := every - time.Duration(now.UnixNano())%every
+	if first < every/2 { // too short for a rate
+		first += every
+	}
+	return first
+}
+
 // A Reading is what a probe saw. Values are of the whole window, Series of its
 // course, unless Target.Sample took that. Beside what dyno.Metrics lists there are totals that the lab divides
 // by the number of requests: cpu-sec, alloc-B, allocs, gc-cpu-sec, mutex-wait-sec, minflt,
@@ -210,13 +225,19 @@ func watch(ctx context.Context, t Target, read func(at time.Duration) error) err
 	if t.Begun != nil {
 		t.Begun()
 	}
-	tick := time.NewTicker(t.every())
+	every := t.every()
+	first := t.firstTick(start)
+	tick := time.NewTicker(first)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return read(time.Since(start))
 		case <-tick.C:
+			if first != every {
+				first = every
+				tick.Reset(every)
+			}
 			if t.Hold != nil {
 				t.Hold(ctx)
 			}

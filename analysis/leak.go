@@ -283,7 +283,7 @@ func (g *Growth) judge(by string, at, value []float64, e ends, least float64) *G
 	t := stats.TrendOf(at, value, stats.TrendRule{})
 	sorted := slices.Sorted(slices.Values(value))
 	grown := g.grown(by, t, e)
-	grown.Verdict, grown.Reason = g.verdict(t, max(sorted[len(sorted)/2], least), e)
+	grown.Verdict, grown.Reason = g.verdict(t, sorted[len(sorted)/2], least, e)
 	return grown
 }
 
@@ -314,9 +314,12 @@ func (g *Growth) grown(by string, t stats.Trend, e ends) *Grown {
 
 // verdict judges a trend of what is usually so much. A leak is what stays when
 // no request is under way: what a queue of requests holds grows, too.
-func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (LeakVerdict, string) {
+func (g *Growth) verdict(t stats.Trend, usual, least float64, e ends) (LeakVerdict, string) {
 	sec := g.Window.Seconds()
+	usual = max(usual, least)
 	switch {
+	case t.Shape != stats.Growing && t.Hi*sec < least:
+		return NoLeak, "" // not even if it grows as fast as it may
 	case t.Shape == stats.Untold:
 		return LeakUnclear, t.Reason
 	case t.Shape == stats.Growing && e.known() && e.after-e.before < t.Lo*sec/2:

@@ -159,15 +159,20 @@ func TestShapesAreNoLeaks(t *testing.T) {
 	g := &Growth{Window: time.Minute}
 	for _, shape := range []stats.Shape{stats.Level, stats.Stepped, stats.Flattening, stats.Sawtooth, stats.Falling} {
 		trend := stats.Trend{Shape: shape, Slope: 10, Lo: 5, Hi: 15, Detectable: 1000, Shift: 1e5, At: 30}
-		if v, reason := g.verdict(trend, mib, ends{}); v != NoLeak || reason != "" {
+		if v, reason := g.verdict(trend, mib, 0, ends{}); v != NoLeak || reason != "" {
 			t.Errorf("%s: %s, %s", shape, v, reason)
 		}
 		trend.Detectable = math.NaN()
-		if v, _ := g.verdict(trend, mib, ends{}); v != LeakUnclear {
+		if v, _ := g.verdict(trend, mib, 0, ends{}); v != LeakUnclear {
 			t.Errorf("%s without power: %s", shape, v)
 		}
 	}
-	if v, reason := g.verdict(stats.Trend{Shape: stats.Untold, Reason: "of the weather"}, mib, ends{}); v != LeakUnclear || reason != "of the weather" {
+	// A thread or two more are none, whatever the shape.
+	few := stats.Trend{Shape: stats.Untold, Slope: 0.01, Hi: 0.05, Detectable: 9, Reason: "of the weather"}
+	if v, _ := g.verdict(few, 8, fewest, ends{}); v != NoLeak {
+		t.Errorf("fewer than %d more in the window: %s", fewest, v)
+	}
+	if v, reason := g.verdict(stats.Trend{Shape: stats.Untold, Reason: "of the weather"}, mib, 0, ends{}); v != LeakUnclear || reason != "of the weather" {
 		t.Errorf("%s, %s", v, reason)
 	}
 }

@@ -8,6 +8,7 @@
 //	go run ./bench/leak -runs 2 -d 60s         a look, three minutes
 //	go run ./bench/leak -only power            one part: verdicts or power
 //	go run ./bench/leak -study                 study 000's table of memory, side by side, 24 minutes
+//	go run ./bench/leak -out x -again          what the dyno of today says of runs kept by -out x -keep
 //	go run ./bench/leak -check                 exit status 1 if dyno missed a goal
 //
 // It builds dyno into a temporary directory and runs it as a user would. Nothing of
@@ -42,6 +43,7 @@ type options struct {
 	only         string
 	out          string // where the run directories of failures are kept; "" keeps none
 	keep         bool   // those of all runs
+	again        bool   // those that were kept are scored, and none is run
 	check        bool
 	dyno         string // "" builds it
 
@@ -59,6 +61,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "one part of `verdicts|power`")
 	flag.StringVar(&o.out, "out", "", "`directory` for runs.jsonl and the run directories of failures")
 	flag.BoolVar(&o.keep, "keep", false, "keep the run directories of all runs there")
+	flag.BoolVar(&o.again, "again", false, "run nothing: score what was kept there, with the same -runs, -kinds and -d")
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed")
 	flag.StringVar(&o.dyno, "dyno", "", "measure this `program` instead of building ./cmd/dyno")
 	flag.BoolVar(&o.study, "study", false, "nothing but the memory of study 000: five settings side by side")
@@ -71,7 +74,7 @@ func main() {
 	}
 	unknown := slices.ContainsFunc(o.kinds, func(k string) bool { return !slices.Contains(names(), k) })
 	if flag.NArg() > 0 || o.runs < 1 || o.atOnce < 1 || o.length < time.Second || unknown ||
-		o.only != "" && !slices.Contains(parts, o.only) || o.keep && o.out == "" {
+		o.only != "" && !slices.Contains(parts, o.only) || (o.keep || o.again) && o.out == "" {
 		flag.Usage()
 		os.Exit(2)
 	}

@@ -34,11 +34,15 @@ func (b *bench) play(ctx context.Context, jobs []job, atOnce int) ([]outcome, er
 	end := meter()
 	for i := range min(atOnce, len(jobs)) {
 		wg.Go(func() {
-			wait(ctx, time.Duration(i)*apart)
+			if !b.again {
+				wait(ctx, time.Duration(i)*apart)
+			}
 			for j := range next {
 				r, err := b.run(ctx, b.place(j), b.args(j), j.d+warmup+3*time.Minute)
 				if ctx.Err() != nil {
-					os.RemoveAll(b.place(j))
+					if !b.again {
+						os.RemoveAll(b.place(j))
+					}
 					continue
 				}
 				o := score(j, r, err)
@@ -46,7 +50,7 @@ func (b *bench) play(ctx context.Context, jobs []job, atOnce int) ([]outcome, er
 				outcomes = append(outcomes, o)
 				progress("[%d/%d] %s: %s", len(outcomes), len(jobs), j, o)
 				mu.Unlock()
-				if !b.keep && (b.out == "" || o.good()) {
+				if !b.keep && !b.again && (b.out == "" || o.good()) {
 					os.RemoveAll(b.place(j))
 				}
 			}
@@ -66,7 +70,7 @@ func (b *bench) play(ctx context.Context, jobs []job, atOnce int) ([]outcome, er
 	slices.SortFunc(outcomes, func(a, b outcome) int {
 		return cmp.Or(cmp.Compare(slices.Index(names(), a.Kind), slices.Index(names(), b.Kind)), strings.Compare(a.Run, b.Run))
 	})
-	if b.out != "" {
+	if b.out != "" && !b.again {
 		if err := appendLines(filepath.Join(b.dir, "runs.jsonl"), outcomes); err != nil {
 			return outcomes, err
 		}
@@ -93,10 +97,15 @@ func wait(ctx context.Context, d time.Duration) {
 func (b *bench) run(ctx context.Context, dir string, args []string, limit time.Duration) (*report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("it did not end"))
 	defer cancel()
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, err
+	if b.again {
+		args = []string{"report", "--json", dir}
+	} else {
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, err
+		}
+		args = append([]string{"run", "--json", "--out", dir}, args...)
 	}
-	cmd := exec.CommandContext(ctx, b.dyno, append([]string{"run", "--json", "--out", dir}, args...)...)
+	cmd := exec.CommandContext(ctx, b.dyno, args...)
 	// In a group of its own it has one interrupt, from here, and not the terminal's too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -107,8 +116,10 @@ func (b *bench) run(ctx context.Context, dir string, args []string, limit time.D
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	os.WriteFile(filepath.Join(dir, "bench.stderr"), []byte(stderr.String()), 0o666)
-	os.WriteFile(filepath.Join(dir, "bench.json"), out, 0o666)
+	if !b.again {
+		os.WriteFile(filepath.Join(dir, "bench.stderr"), []byte(stderr.String()), 0o666)
+		os.WriteFile(filepath.Join(dir, "bench.json"), out, 0o666)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("dyno: %w: %s", err, lastLine(stderr.String()))
 	}

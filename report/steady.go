@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -10,27 +9,6 @@ import (
 
 	"github.com/dynolab/dyno/analysis"
 )
-
-// SteadyText writes the section on steadiness alone, as Text has it, for a reader
-// who is shown a [Summary]; nothing if there is none. The error is w's.
-func SteadyText(w io.Writer, t *analysis.Table, o Options) error {
-	v := newView(t, o.width())
-	s, ok := v.steady()
-	if !ok {
-		return nil
-	}
-	var b strings.Builder
-	b.WriteString("\n" + fold(s.title, "", "", v.width) + "\n")
-	for _, g := range s.grids {
-		g.text(&b, o.Color)
-	}
-	b.WriteByte('\n')
-	for _, n := range s.notes {
-		b.WriteString(fold(n, "", "", v.width))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
 
 // steady is the table of whether response times stayed as they were.
 func (v *view) steady() (section, bool) {

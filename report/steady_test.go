@@ -74,7 +74,7 @@ func TestSteady(t *testing.T) {
 		}
 		// Beside a summary it stands alone, and looks the same.
 		var alone bytes.Buffer
-		if err := SteadyText(&alone, tb, Options{}); err != nil {
+		if err := Hours(&alone, tb, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(whole[at:], alone.String()) {

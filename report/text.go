@@ -50,17 +50,7 @@ func Text(w io.Writer, t *analysis.Table, o Options) error {
 		b.WriteString(fold(name, "  "+key+" ", "      ", width))
 	}
 	for _, s := range v.sections() {
-		b.WriteString("\n" + fold(s.title, "", "", width))
-		for _, g := range s.grids {
-			b.WriteByte('\n')
-			g.text(&b, o.Color)
-		}
-		if len(s.notes) > 0 {
-			b.WriteByte('\n')
-		}
-		for _, n := range s.notes {
-			b.WriteString(fold(n, "", "", width))
-		}
+		s.text(&b, width, o.Color)
 	}
 	if len(t.Warnings) > 0 {
 		b.WriteString("\nWarnings\n")
@@ -85,6 +75,33 @@ func Text(w io.Writer, t *analysis.Table, o Options) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Hours writes the sections on what takes a while to show, as Text has them, for a
+// reader who is shown a [Summary]: where memory is, what leaks, and whether response
+// times were steady; nothing if there are none. The error is w's.
+func Hours(w io.Writer, t *analysis.Table, o Options) error {
+	var b strings.Builder
+	for _, s := range newView(t, o.width()).hours() {
+		s.text(&b, o.width(), o.Color)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// text writes a section after an empty line.
+func (s *section) text(b *strings.Builder, width int, color bool) {
+	b.WriteString("\n" + fold(s.title, "", "", width))
+	for _, g := range s.grids {
+		b.WriteByte('\n')
+		g.text(b, color)
+	}
+	if len(s.notes) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, n := range s.notes {
+		b.WriteString(fold(n, "", "", width))
+	}
 }
 
 // heading is the line of what was measured.
@@ -130,11 +147,7 @@ func (v *view) sections() []section {
 	if s, ok := v.memory(); ok {
 		out = append(out, s)
 	}
-	for _, build := range []func() (section, bool){v.resident, v.givenBack, v.leak, v.steady} {
-		if s, ok := build(); ok {
-			out = append(out, s)
-		}
-	}
+	out = append(out, v.hours()...)
 	switch {
 	case len(v.Metrics) == 0:
 	case len(v.Settings) == 1:
@@ -153,6 +166,16 @@ func (v *view) sections() []section {
 	}
 	if s, ok := v.attribution(); ok {
 		out = append(out, s)
+	}
+	return out
+}
+
+// hours are those of [Hours].
+func (v *view) hours() (out []section) {
+	for _, build := range []func() (section, bool){v.resident, v.givenBack, v.leak, v.steady} {
+		if s, ok := build(); ok {
+			out = append(out, s)
+		}
 	}
 	return out
 }

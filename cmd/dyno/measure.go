@@ -98,7 +98,7 @@ func (o *outFlags) printResults(cmd *cobra.Command, e *dyno.Experiment, t *analy
 		if err := report.Summary(w, results[0], t.About, look); err != nil {
 			return err
 		}
-		return report.SteadyText(w, t, look)
+		return report.Hours(w, t, look)
 	}
 	return o.print(cmd, t)
 }

@@ -63,8 +63,9 @@ func (l *live) sample(probe, metric string, v float64) {
 		return
 	}
 	now := time.Now()
-	if l.began.IsZero() {
+	if p := l.progress; l.began.IsZero() { // which else would count from when it is first drawn
 		l.began = now
+		p.phase, p.entered, p.mark = "measure", now, now
 	}
 	l.seen[metric] = seenNow{v, now, probe}
 }

@@ -30,7 +30,7 @@ type Grown struct {
 	N       int    // readings
 
 	Slope, Lo, Hi float64 // growth, and its 95 % interval
-	Detectable    float64 // the least growth that would have been called a leak in 99 of 100 such trials
+	Detectable    float64 // the least growth that would have been called a leak in 99 of 100 such trials, or, beside a step or a growth that stopped, not have been called level
 	Forced        float64 // growth from one moment without requests to another, before the window and after it: of memory, after forced collections
 
 	Per, DetectablePer float64 // Slope and Detectable per 1,000 requests

@@ -26,9 +26,9 @@ const (
 type Trend struct {
 	N          int     // readings
 	Shape      Shape   // what it does
-	Slope      float64 // estimate of the steady growth
+	Slope      float64 // estimate of the steady growth; of Stepped and Flattening, of the longer stretch beside the step, or that after it flattened
 	Lo, Hi     float64 // its 95 % interval, which allows for autocorrelation
-	Detectable float64 // the least steady growth that would have been called Growing in 99 of 100 such series; NaN if none
+	Detectable float64 // the least steady growth that would have been called Growing in 99 of 100 such series, or, of Stepped and Flattening, none of Level, Stepped, Flattening and Sawtooth; NaN if none
 	Shift      float64 // height of the step of Stepped, growth until Flattening stopped, depth of the teeth of Sawtooth
 	At         float64 // seconds, of the step, or of when it flattened
 	Reason     string  // of Untold: why, in words that follow "cannot tell: "

@@ -74,27 +74,30 @@ func (l *line) walk(r TrendRule) float64 {
 }
 
 // bend returns the weights of values whose sum is how much the slope changes at
-// reading c: the least-squares coefficient of max(0, t-t[c]) beside a line.
+// reading c: the coefficient of max(0, t-t[c]) beside a line.
 func (l *line) bend(c int) []float64 {
-	w := make([]float64, len(l.at))
-	for i := range w {
-		w[i] = max(0, l.at[i]-l.at[c])
+	shape := make([]float64, len(l.at))
+	for i := range shape {
+		shape[i] = max(0, l.at[i]-l.at[c])
 	}
-	mean, _ := meanVar(w)
+	return l.beside(shape)
+}
+
+// beside returns the weights of values whose sum is the least-squares coefficient of
+// shape beside a line. It overwrites shape.
+func (l *line) beside(shape []float64) []float64 {
+	mean, _ := meanVar(shape)
 	middle, _ := meanVar(l.at)
-	slope := 0.0
-	for i, x := range l.weight {
-		slope += x * w[i]
-	}
+	slope := dot(l.weight, shape)
 	sum := 0.0
-	for i := range w {
-		w[i] -= mean + slope*(l.at[i]-middle)
-		sum += w[i] * w[i]
+	for i := range shape {
+		shape[i] -= mean + slope*(l.at[i]-middle)
+		sum += shape[i] * shape[i]
 	}
-	for i := range w {
-		w[i] /= sum
+	for i := range shape {
+		shape[i] /= sum
 	}
-	return w
+	return shape
 }
 
 // latest returns the last place where an end of the growth has to show: the first
@@ -117,24 +120,47 @@ func (l *line) guard(r TrendRule, phi float64) float64 {
 	return 2 * quantileT(2*r.alpha(), l.df) * l.se(l.bend(l.latest()), phi)
 }
 
-// lasts reports whether l nowhere becomes clearly less steep.
+// little is the part of a slope that a bend may take away and be no end of the growth:
+// the load that makes a leak wanders by some per cent, too, and beside a leak of many
+// times the noise every bit of that is significant.
+const little = 0.2
+
+// lasts reports whether l nowhere becomes clearly less steep: by more than chance
+// would make it, and not surely by little.
 func (l *line) lasts(r TrendRule) bool {
 	m := len(l.at)
 	if m < TrendReadings {
 		return true // lows of a saw, of whose few increments walk lets none be missing
 	}
 	crit := quantileT(2*r.alpha(), l.df)
+	sign := math.Copysign(1, l.slope)
+	left := make([]float64, m)
 	for c := m / 4; c <= max(l.latest(), m-1-max(3, m/12)); c++ {
 		w := l.bend(c)
-		change := 0.0
-		for i, x := range w {
-			change += x * l.value[i]
+		if sign*dot(w, l.value) >= -crit*l.se(w, l.phi) {
+			continue
 		}
-		if math.Copysign(1, l.slope)*change < -crit*l.se(w, l.phi) {
+		// The slope before c is that of the line without its part of the bend.
+		part := 0.0
+		for i, x := range l.weight {
+			part += x * max(0, l.at[i]-l.at[c])
+		}
+		for i, x := range w {
+			left[i] = x + little*(l.weight[i]-part*x)
+		}
+		if sign*dot(left, l.value) < crit*l.se(left, l.phi) {
 			return false
 		}
 	}
 	return true
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for i, x := range a {
+		sum += x * b[i]
+	}
+	return sum
 }
 
 // turned reports whether the very first readings, fewer than a cell holds, lie far

@@ -298,7 +298,7 @@ func TestTrendCoverage(t *testing.T) {
 				r := rand.New(rand.NewPCG(7000, uint64(n)))
 				x, at := instants(r, n, true)
 				f, in := autoregressive(phi, normal), 0
-				count := max(3000, *trendSeries)
+				count := max(1000, *trendSeries)
 				for range count {
 					y := make([]float64, n)
 					f(r, x, y)

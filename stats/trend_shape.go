@@ -14,7 +14,10 @@ func (s series) name(t *Trend, b series, l line, j judgement, r TrendRule) {
 		f.saw(t, w, r)
 		return
 	}
-	if b.ends(t, l, r) {
+	if c := b.ends(t, l, r); c > 0 {
+		s.stretch(t, b, c, r)
+	}
+	if t.Shape != "" {
 		return
 	}
 	evident := l.evident(r)
@@ -168,8 +171,9 @@ func (s series) saw(t *Trend, w swings, r TrendRule) {
 }
 
 // ends names a series that is level on both sides of one step, or that is level from
-// some time on, if that describes it clearly better than the line.
-func (s series) ends(t *Trend, l line, r TrendRule) bool {
+// some time on, if that describes it clearly better than the line. It returns the
+// first reading after the step, or that from which on it is level, or 0.
+func (s series) ends(t *Trend, l line, r TrendRule) int {
 	n := len(s.at)
 	step, bend := fit{error: math.Inf(1)}, fit{error: math.Inf(1)}
 	shape := make([]float64, n)
@@ -193,12 +197,12 @@ func (s series) ends(t *Trend, l line, r TrendRule) bool {
 	if bend.error < step.error {
 		best, kind = bend, Flattening
 	}
-	straight := 0.0
-	for _, x := range l.residual {
-		straight += x * x
+	if !(best.error < 0.7*dot(l.residual, l.residual)) || !best.clear(n) {
+		return 0
 	}
-	if !(best.error < 0.7*straight) || !best.clear(n) {
-		return false
+	if rest, at := l.broken(); rest < 0.3*best.error {
+		t.Shape, t.Reason = Untold, fmt.Sprintf("but for a step at %.0f s it goes on growing or falling", at)
+		return 0
 	}
 	level := func(part series) bool {
 		if len(part.at) < 4 {
@@ -209,16 +213,16 @@ func (s series) ends(t *Trend, l line, r TrendRule) bool {
 	}
 	after := series{s.at[best.c:], s.value[best.c:]}
 	if !level(after) || kind == Stepped && !level(series{s.at[:best.c], s.value[:best.c]}) {
-		return false
+		return 0
 	}
 	if kind == Flattening && len(after.at) >= 4 && lineOf(after).slope/best.height > 0.25/(s.at[best.c]-s.at[0]) {
-		return false
+		return 0
 	}
 	t.Shape, t.Shift, t.At = kind, best.height, s.at[best.c]
 	if kind == Stepped {
 		t.At = (s.at[best.c-1] + s.at[best.c]) / 2
 	}
-	return true
+	return best.c
 }
 
 // A fit is a shape's best height in a series.

@@ -103,9 +103,9 @@ func (l *line) beside(shape []float64) []float64 {
 // latest returns the last place where an end of the growth has to show: the first
 // reading after 70 % of the time, but neither among the last three nor early.
 //
-// Note: with 85 % hardly any growth that ends is taken for one that lasts, and a leak
-// has to be two to three times as large to be found. What is above that is seen to end
-// later, too.
+// Note: a later place takes hardly any growth that ends for one that lasts, and a leak
+// has to be half as large again to be found. What is above that is seen to end later,
+// too.
 func (l *line) latest() int {
 	c := len(l.at) - 4
 	for c > len(l.at)/4 && l.at[c-1]-l.at[0] >= 0.7*l.span() {

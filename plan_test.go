@@ -228,7 +228,7 @@ func TestPlanMistakes(t *testing.T) {
 		{"no levels", "vary:\n  GOGC: []\n", "2:3", "factor GOGC has no levels"},
 		{"level twice", "vary:\n  GOGC: [1, 1]\n", "2:3", "factor GOGC has a level twice"},
 		{"Go version", "vary:\n  go: [latest]\nsubject: {package: .}\n", "2:3", `bad Go version "latest"`},
-		{"limit", "vary:\n  limit.cpu: [much]\n", "2:3", "bad number of CPUs"},
+		{"limit", "vary:\n  limit.cpu: [much]\n", "2:3", "limit.cpu: bad number of CPUs"},
 		{"two ends", "load:\n  requests: 5\n  duration: 5s\n", "1:1", "the load has two ends"},
 		{"two subjects", "subject: {package: ., url: http://127.0.0.1}\n", "1:1", "both package and url"},
 		{"rate of a session", "load: {rate: 5/s, client: {loop: [GET /a, GET /b]}}\n", "1:19", "with a rate the loop has one step"},

@@ -156,11 +156,11 @@ func (t *Trial) apply(l Level) error {
 	case l.Factor == "limit.cpu":
 		n, err := ParseCPUs(l.Value)
 		t.Limits.CPU = n
-		return err
+		return ofFactor(l.Factor, err)
 	case l.Factor == "limit.memory":
 		n, err := ParseSize(l.Value)
 		t.Limits.Memory = n
-		return err
+		return ofFactor(l.Factor, err)
 	case argName.MatchString(l.Factor):
 		t.Subject.Arg = with(t.Subject.Arg, strings.TrimPrefix(l.Factor, "arg."), l.Value)
 	case envName.MatchString(l.Factor):
@@ -169,6 +169,14 @@ func (t *Trial) apply(l Level) error {
 		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency)", l.Factor)
 	}
 	return nil
+}
+
+// ofFactor says whose level an error is about.
+func ofFactor(name string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return err
 }
 
 // with returns a copy of m in which k is v.

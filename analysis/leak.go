@@ -182,6 +182,10 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 		counted = true
 		collections = max(collections, float64(len(low)))
 	}
+	if collections >= leastCollections {
+		return g.untold("heap-live-B", e, fmt.Sprintf("%s in %v, of which readings of the heap show %s, and it takes %d (consider: %s)",
+			count(collections, "collection"), g.Window.Round(time.Second), count(float64(len(low)), "low"), leastCollections, g.longer(leastCollections/max(float64(len(low)), 1))))
+	}
 	if counted {
 		return g.untold("heap-live-B", e, fmt.Sprintf("%s in %v, and it takes %d (consider: %s)",
 			count(collections, "collection"), g.Window.Round(time.Second), leastCollections, g.longer(leastCollections/max(collections, 1))))

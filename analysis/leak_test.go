@@ -63,6 +63,8 @@ func TestGrowthEvidence(t *testing.T) {
 	}
 	few := lasting(minute, 0, 0)
 	few.Values = dyno.Values{{Metric: "gc-cycles", Value: 3}}
+	many := lasting(minute, 0, 0)
+	many.Values = dyno.Values{{Metric: "gc-cycles", Value: 400}}
 	for _, x := range []struct {
 		name    string
 		trial   *dyno.Result
@@ -92,6 +94,7 @@ func TestGrowthEvidence(t *testing.T) {
 			"heap-B": course(600, 60, around(1, 1e4, saw(2.3, 8*mib, ramp(10*mib, mib/2)))), "rss-B": course(60, 60, flat(99*mib)),
 		}, "heap-B", Leaking, ""},
 		{"few lows", lasting(minute, 0, 0), readings{"heap-B": course(600, 60, saw(30, 8*mib, flat(10*mib)))}, "heap-live-B", LeakUnclear, "collection"},
+		{"collections that readings miss", many, readings{"heap-B": course(60, 60, saw(20, 8*mib, flat(10*mib)))}, "heap-live-B", LeakUnclear, "400 collections in 1m0s, of which readings of the heap show 2 lows, and it takes 8 (consider: a run of 5m)"},
 		{"no collection", lasting(minute, 0, 0), readings{"heap-B": course(600, 60, ramp(10*mib, mib)), "rss-B": course(60, 60, ramp(10*mib, mib))}, "heap-live-B", LeakUnclear, "0 collections in 1m0s"},
 		{"resident, soon", lasting(minute, 0, 0), readings{"rss-B": course(60, 60, ramp(10*mib, mib))}, "rss-B", LeakUnclear, "tells nothing in less than 5 min"},
 		{"resident", lasting(10*minute, 0, 0), readings{"rss-B": course(600, 600, around(1, 1e6, ramp(10*mib, mib)))}, "rss-B", Leaking, ""},

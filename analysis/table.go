@@ -327,7 +327,7 @@ func (t *Table) doubts(o Options) []string {
 		case s.Trials == 0 && i == 0 && len(t.Settings) > 1:
 			ws = append(ws, fmt.Sprintf("the baseline %s has no finished trial, so nothing can be compared", s.Setting))
 		case s.Trials == 0:
-			ws = append(ws, fmt.Sprintf("%s has no finished trial, so nothing is known of it", s.Setting))
+			ws = append(ws, fmt.Sprintf("%s has no finished trial, so nothing is known of it but how it failed", s.Setting))
 		}
 	}
 	if len(t.Settings) > 1 && t.Blocks == 1 {

@@ -109,9 +109,9 @@ func silent(t *analysis.Table) string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("Nothing is known of %s: it has no finished trial.", names[0])
+		return fmt.Sprintf("Nothing is known of %s but how it failed: it has no finished trial.", names[0])
 	}
-	return fmt.Sprintf("Nothing is known of %s: they have no finished trial.", list(names))
+	return fmt.Sprintf("Nothing is known of %s but how they failed: they have no finished trial.", list(names))
 }
 
 // changed lists the primary metrics in which setting i is better or worse, the

@@ -76,7 +76,7 @@ func (v *view) tailVerdict(i int, t *analysis.Tails) string {
 		name = v.name(i) + ": "
 	}
 	if t.Met.Mean == 0 && t.SlowChance.Mean == 0 {
-		return name + "no collections, so none in the tail."
+		return sentence(name, "no collections, so none in the tail.")
 	}
 	met := fmt.Sprintf("%s%% of the slowest 1%% met one, %s%% by chance", share(t.SlowMet.Mean), share(t.SlowChance.Mean))
 	if !math.IsNaN(t.SlowMet.Lo) {
@@ -85,13 +85,13 @@ func (v *view) tailVerdict(i int, t *analysis.Tails) string {
 	}
 	switch t.Verdict {
 	case analysis.InTail:
-		return name + "collections are in the tail: " + met + "."
+		return sentence(name, "collections are in the tail: "+met+".")
 	case analysis.NotInTail:
-		return name + "collections are not in the tail: " + met + "."
+		return sentence(name, "collections are not in the tail: "+met+".")
 	case analysis.TailUnclear:
-		return name + "it is unclear whether collections are in the tail: " + met + "."
+		return sentence(name, "it is unclear whether collections are in the tail: "+met+".")
 	}
-	return name + "collections: " + met + " (one trial: no interval, no verdict)."
+	return sentence(name, "collections: "+met+" (one trial: no interval, no verdict).")
 }
 
 // value is the median of a metric, NaN if it was not measured.

@@ -154,6 +154,9 @@ func (c *cage) start(j *job, files []uintptr) (pid int, err error) {
 	unix.Wait4(pid, nil, 0, nil)
 	if why == "" {
 		why = "it did not run the program"
+		if c.ended().Kills > 0 {
+			why = fmt.Sprintf("no program can start under the limit %s: the kernel kills it for want of memory (consider: a higher limit, such as memory=64MiB)", c.limits)
+		}
 	}
 	return 0, errors.New(why)
 }

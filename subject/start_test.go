@@ -254,6 +254,10 @@ func TestTail(t *testing.T) {
 		all += s
 		io.WriteString(w, s)
 	}
+	half := newTail(nil)
+	if io.WriteString(half, "one\ngc 3 @0.071"); half.String() != "\tone" {
+		t.Errorf("half a line of the trace is kept: %q", half)
+	}
 	if got, want := w.String(), "\tone\n\ttwo\n\tthree"; got != want || next.String() != all {
 		t.Errorf("tail %q, want %q; passed on %q", got, want, &next)
 	}

@@ -87,7 +87,8 @@ func (t *tail) String() string {
 	for i := max(0, t.n-tailLines); i < t.n; i++ {
 		b.WriteString("\n\t" + t.lines[i%tailLines])
 	}
-	if len(t.line) > 0 && !traceLine(t.line) {
+	// Who is killed may leave half a line of the trace, which has no telling mark yet.
+	if len(t.line) > 0 && !traceLine(t.line) && !bytes.HasPrefix(t.line, []byte("gc ")) {
 		b.WriteString("\n\t" + string(t.line))
 	}
 	return strings.TrimPrefix(b.String(), "\n")

@@ -177,7 +177,7 @@ func TestLimitFlag(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", args, e.Limits, err, want)
 		}
 	}
-	for _, bad := range []string{"disk=1", "cpu", "cpu=0", "memory=64MB"} {
+	for _, bad := range []string{"disk=1", "cpu", "cpu=0", "cpu=1,cpu=2", "memory=64MB"} {
 		if _, err := parse(t, "", "--limit", bad); err == nil {
 			t.Errorf("--limit %s is taken", bad)
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,10 @@ the plan; 130 interrupted (what was measured is kept and reported).`
 
 var errInterrupted = errors.New("interrupted")
 
+// oneSignal is how long further signals belong to the first: timeout(1) sends its
+// own twice, to dyno and to their process group.
+const oneSignal = 200 * time.Millisecond
+
 func main() {
 	subject.Main() // does not return where dyno was started as a guard of a subject
 	os.Exit(mainStatus())
@@ -46,9 +51,10 @@ func mainStatus() int {
 	}
 	go func() {
 		<-signals
-		signal.Stop(signals) // a second one ends dyno at once; the guards clean up
 		fmt.Fprintln(os.Stderr, "\ndyno: stopping (again to end at once)")
 		cancel(errInterrupted)
+		time.Sleep(oneSignal)
+		signal.Stop(signals) // a second one ends dyno at once; the guards clean up
 	}()
 	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +41,8 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 	if p.PID == os.Getpid() {
 		return found, usagef("process %d is this dyno itself (want another)", p.PID)
 	}
-	if holder := w.holder(); holder != 0 && p.PID == 0 {
+	holder, here := w.holder()
+	if holder != 0 && p.PID == 0 {
 		if *p, err = probe.LookUp(holder); err == nil {
 			note("process %d holds the port, and is watched too: %s", holder, p)
 			e.Subject.PID = holder
@@ -49,6 +52,9 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 	}
 	if err := w.pages(e, p.PID != 0, note); err != nil {
 		return found, err
+	}
+	if here && p.PID == 0 && runtime.GOOS == "linux" {
+		note("it is not known which process of this machine holds the port, so that its resident memory and CPU time are not (consider: --pid, or running dyno as its user)")
 	}
 	if w.heap {
 		if e.Probes.Pprof == "" {
@@ -97,28 +103,28 @@ func theOne(name string) (probe.Process, error) {
 }
 
 // holder is the process of this machine that holds the port of the URL; 0 if it is
-// not known, or not of this machine.
-func (w *watchFlags) holder() int {
+// not known, or the URL is not here.
+func (w *watchFlags) holder() (pid int, here bool) {
 	u, err := url.Parse(w.url)
 	if err != nil || u.Host == "" {
-		return 0
+		return 0, false
 	}
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	ips, err := net.LookupIP(u.Hostname())
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	own, _ := net.InterfaceAddrs()
 	for _, ip := range ips {
-		here := ip.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
+		local := ip.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
 			n, ok := a.(*net.IPNet)
 			return ok && n.IP.Equal(ip)
 		})
-		if !here {
-			return 0
+		if !local {
+			return 0, false
 		}
 	}
-	return subject.Holder(net.JoinHostPort(u.Hostname(), port))
+	return subject.Holder(net.JoinHostPort(u.Hostname(), port)), true
 }
 
 // A page is where a service publishes something by convention, and where this one
@@ -156,6 +162,8 @@ func (w *watchFlags) pages(e *dyno.Experiment, process bool, note func(string, .
 		case err == nil:
 			*p.at = where
 			have = append(have, where)
+		case !errors.Is(err, probe.ErrNotPublished) && untrusted(err):
+			return fmt.Errorf("%w (consider: --insecure, if you know whose certificate it is)", err)
 		case !errors.Is(err, probe.ErrNotPublished):
 			return fmt.Errorf("%w (consider: is the service up, and is this its port?)", err)
 		case asked != "":
@@ -175,6 +183,13 @@ func (w *watchFlags) pages(e *dyno.Experiment, process bool, note func(string, .
 	}
 	probes.Use = use(probes)
 	return nil
+}
+
+// untrusted reports whether the service answers, and its certificate is why it was
+// not listened to.
+func untrusted(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	return errors.As(err, &certificate)
 }
 
 // use is what a watch reads, unless the plan says it: of several pages that count

@@ -88,10 +88,7 @@ func (l *live) draw() {
 				fmt.Fprintln(p.w, line)
 				continue
 			}
-			if r := []rune(line); len(r) >= p.width {
-				line = string(r[:p.width-1])
-			}
-			fmt.Fprintf(p.w, "\r\x1b[K%s", line)
+			fmt.Fprintf(p.w, "\r\x1b[K%s", narrowed(line, p.width))
 		}
 	}
 }
@@ -127,6 +124,20 @@ func (l *live) line(now time.Time) string {
 		}
 	}
 	return strings.Join(parts, " · ")
+}
+
+// narrowed leaves out of a line the columns that do not fit into the width of a
+// terminal: half a number is a wrong one.
+func narrowed(line string, width int) string {
+	r := []rune(line)
+	if len(r) < width {
+		return line
+	}
+	kept := string(r[:width-1])
+	if i := strings.LastIndex(kept, " · "); i >= 0 && !strings.HasPrefix(string(r[width-1:]), " · ") {
+		kept = kept[:i]
+	}
+	return kept
 }
 
 func mebibytes(v float64) string {

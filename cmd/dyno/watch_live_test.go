@@ -34,3 +34,12 @@ func TestLiveLine(t *testing.T) {
 		t.Errorf("what is old is shown: %q", got)
 	}
 }
+
+// Where a line does not fit, no number of it is cut in two.
+func TestLiveLineNarrow(t *testing.T) {
+	for width, want := range map[int]string{11: "2s · RSS 8", 10: "2s", 40: "2s · RSS 8 · 1234 minflt/s", 27: "2s · RSS 8 · 1234 minflt/s", 26: "2s · RSS 8"} {
+		if got := narrowed("2s · RSS 8 · 1234 minflt/s", width); got != want {
+			t.Errorf("width %d: %q, want %q", width, got, want)
+		}
+	}
+}

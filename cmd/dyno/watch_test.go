@@ -57,6 +57,7 @@ func TestWatchInterrupted(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		s, watched := startWatch(t)
 		s.cmd.Process.Signal(signal)
+		s.cmd.Process.Signal(signal) // as timeout(1) does
 		s.whole()
 		if err := watched.Process.Signal(syscall.Signal(0)); err != nil {
 			t.Errorf("the watched process: %v", err)

@@ -233,7 +233,7 @@ func memoryLeaks(m *analysis.Grown, l *analysis.Leak) string {
 	if m.By == "rss-B" {
 		text += " This is resident memory, as collections are not known."
 	}
-	text += forced(m.Forced)
+	text += forced(m.Forced) + " A cache that takes longer than the run to fill looks the same."
 	if l.Needed > 0 {
 		text += fmt.Sprintf(" Where it is allocated cannot be told: it is too small for the heap profile's sampling (consider: trials of some %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", about(l.Needed))
 	}

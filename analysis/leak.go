@@ -46,9 +46,11 @@ type Growth struct {
 	Window   time.Duration
 	Requests int64             // 0 if nobody counted them
 	Memory   *Grown            // nil if no series tells
+	Outside  *Grown            // of resident memory, what the Go runtime has not mapped; nil if no series tells
 	Others   map[string]*Grown // of leakCounts; those that no series tells are missing
 
 	heap, goroutines []tally
+	rose             bool    // the load came at a rate that rose in the window
 	connections      float64 // that the load keeps open and has not under way: more than before; 0 if not known
 }
 
@@ -97,10 +99,12 @@ func NewGrowth(r *dyno.Result, series func(metric string) (at, value []float64),
 		return nil
 	}
 	g := &Growth{Trial: r.Trial.N, Window: r.Elapsed, Requests: r.Sent.Requests, Others: map[string]*Grown{}}
+	g.rose = rises(r.Trial.Load.Rate)
 	g.heap = heapTallies(p.HeapBefore, p.HeapAfter)
 	g.goroutines = goroutineTallies(p.GoroutineBefore, p.GoroutineAfter, p.GoroutineLeak)
 	g.connections = connections(g.goroutines)
 	g.Memory = g.memory(r, series)
+	g.Outside = g.outside(r, series)
 	before, after := snapshot(r, dyno.StageBefore), snapshot(r, dyno.StageAfter)
 	for _, name := range leakCounts {
 		at, value := g.within(series(name))
@@ -116,11 +120,14 @@ func NewGrowth(r *dyno.Result, series func(metric string) (at, value []float64),
 		}
 		g.Others[name] = g.judge(name, at, value, e, fewest)
 	}
-	if g.Memory == nil && len(g.Others) == 0 {
+	if g.Memory == nil && g.Outside == nil && len(g.Others) == 0 {
 		return nil
 	}
 	return g
 }
+
+// rises reports whether a load ends at a higher rate than it begins with.
+func rises(r dyno.Rate) bool { return len(r) > 0 && r[len(r)-1].To > r[0].From }
 
 // snapshot is the one of a stage, or nil.
 func snapshot(r *dyno.Result, stage string) *dyno.Snapshot {
@@ -168,7 +175,7 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 		}
 	}
 	if by != "" {
-		return g.judge(by, at, value, e, 0)
+		return g.rested(g.judge(by, at, value, e, 0), e, snapshot(r, dyno.StageIdle))
 	}
 	collections, counted := r.Values.Get("gc-cycles")
 	collections = max(collections, float64(len(at)))
@@ -198,6 +205,22 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 		return g.untold("rss-B", e, fmt.Sprintf("collections are not known, and resident memory alone tells nothing in less than %.0f min (consider: a longer run, or a service with /debug/vars or /metrics)", residentWindow.Minutes()))
 	}
 	return g.judge("rss-B", at, value, e, 0)
+}
+
+// restGrowth is how much more than after the window may be live after the rest that
+// follows: a collection that nobody forced also finds what pools hold, and what was
+// allocated while it marked.
+const restGrowth = 1 << 20
+
+// rested takes back that a heap is level if it grew when the load was over.
+func (g *Growth) rested(m *Grown, e ends, idle *dyno.Snapshot) *Grown {
+	if m.Verdict == NoLeak && e.known() && idle != nil {
+		if grew := idle.Live - e.after; grew > max(restGrowth, e.after/10) {
+			m.Verdict = LeakUnclear
+			m.Reason = fmt.Sprintf("it was level under load, and grew by %.1f MiB in the rest that followed (consider: dyno watch, without a load)", grew/(1<<20))
+		}
+	}
+	return m
 }
 
 func count(n float64, noun string) string {
@@ -330,6 +353,10 @@ func (g *Growth) verdict(t stats.Trend, usual, least float64, e ends) (LeakVerdi
 		return LeakUnclear, "it grew under load and had not grown when no request was under way: that is what waiting requests hold (consider: a lower rate)"
 	case t.Shape == stats.Growing && e.load >= t.Lo*sec/2:
 		return LeakUnclear, fmt.Sprintf("the load opened %s more meanwhile, which may be all of it (consider: a longer warm-up, or a lower rate)", count(g.connections, "connection"))
+	case t.Shape == stats.Growing && g.rose && !e.known():
+		return LeakUnclear, "the rate rose meanwhile, and it is not known what of it stayed when no request was under way (consider: a rate that stays)"
+	case t.Shape == stats.Growing && g.rose && g.connections > 0:
+		return LeakUnclear, fmt.Sprintf("the rate rose meanwhile, and what grew may be what the service keeps for the %s more (consider: a rate that stays)", count(g.connections, "connection"))
 	case t.Shape == stats.Growing:
 		return Leaking, ""
 	case !(t.Detectable*sec <= usual):

@@ -12,9 +12,10 @@ import (
 
 // A Leak is the verdict on what grows in a setting, over its trials.
 type Leak struct {
-	Memory *Grown // nil if nothing tells of memory
-	Trials []TrialGrown
-	Others []OtherGrown // goroutines, threads and fds, in this order, as far as they are known
+	Memory  *Grown // nil if nothing tells of memory
+	Trials  []TrialGrown
+	Outside *Grown       // memory that is not the Go runtime's; nil if nothing tells of it
+	Others  []OtherGrown // goroutines, threads and fds, in this order, as far as they are known
 
 	Sites  []LeakSite    // of a leak of memory: the lines that surely grow
 	Needed time.Duration // window in which sites would probably be seen; 0 if some were, or there are no profiles
@@ -36,7 +37,7 @@ type OtherGrown struct {
 // Leaks reports whether anything was found to leak.
 func (l *Leak) Leaks() bool {
 	leaks := func(g *Grown) bool { return g != nil && g.Verdict == Leaking }
-	return leaks(l.Memory) || slices.ContainsFunc(l.Others, func(o OtherGrown) bool { return leaks(o.Grown) })
+	return leaks(l.Memory) || leaks(l.Outside) || slices.ContainsFunc(l.Others, func(o OtherGrown) bool { return leaks(o.Grown) })
 }
 
 // leakOf puts what grew in the trials of a setting together; nil if it is not
@@ -44,7 +45,7 @@ func (l *Leak) Leaks() bool {
 func leakOf(rs []*dyno.Result, of map[int]*Growth) *Leak {
 	l := &Leak{}
 	var growths []*Growth
-	var memory []*Grown
+	var memory, outside []*Grown
 	for _, r := range rs {
 		g := of[r.Trial.N]
 		if g == nil {
@@ -55,6 +56,9 @@ func leakOf(rs []*dyno.Result, of map[int]*Growth) *Leak {
 			memory = append(memory, g.Memory)
 			l.Trials = append(l.Trials, TrialGrown{g.Trial, g.Memory})
 		}
+		if g.Outside != nil {
+			outside = append(outside, g.Outside)
+		}
 	}
 	if growths == nil {
 		return nil
@@ -62,6 +66,7 @@ func leakOf(rs []*dyno.Result, of map[int]*Growth) *Leak {
 	if l.Memory = together(memory); l.Memory != nil && l.Memory.Verdict == Leaking {
 		l.locate(growths)
 	}
+	l.Outside = together(outside)
 	for _, name := range leakCounts {
 		other := OtherGrown{Name: name}
 		var each []*Grown
@@ -224,6 +229,9 @@ func (l *Leak) json() map[string]any {
 	}
 	if l.Needed > 0 {
 		j["needed-sec"] = l.Needed.Seconds()
+	}
+	if l.Outside != nil {
+		j["outside"] = l.Outside.json("B")
 	}
 	others := map[string]any{}
 	for _, o := range l.Others {

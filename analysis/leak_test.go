@@ -116,6 +116,35 @@ func TestGrowthEvidence(t *testing.T) {
 	}
 }
 
+// Growth of what a service keeps for each connection is none, where a rising rate opened
+// more of them; and a heap is not level that grows once the load is over.
+func TestGrowthBesideTheLoad(t *testing.T) {
+	trend := stats.Trend{Shape: stats.Growing, Slope: mib, Lo: mib, Hi: mib, Detectable: 1}
+	kept := ends{before: 10 * mib, after: 70 * mib, load: 65 * connectionSize}
+	g := &Growth{Window: time.Minute, connections: 65}
+	if v, _ := g.verdict(trend, mib, 0, kept); v != Leaking {
+		t.Errorf("at one rate: %s", v)
+	}
+	g.rose = rises(dyno.Rate{{From: 1, To: 120, Over: dyno.Duration(time.Minute)}})
+	if v, reason := g.verdict(trend, mib, 0, kept); v != LeakUnclear || !strings.Contains(reason, "65 connections") {
+		t.Errorf("at a rate that rises: %s, %s", v, reason)
+	}
+	if v, reason := g.verdict(trend, mib, 0, ends{}); v != LeakUnclear || !strings.Contains(reason, "not known") {
+		t.Errorf("at a rate that rises, and nobody looked: %s, %s", v, reason)
+	}
+	if rises(dyno.PerSecond(100)) || rises(nil) {
+		t.Error("a rate that stays rises")
+	}
+	r := lasting(time.Minute, 10*mib, 10*mib)
+	series := readings{"heap-live-B": course(60, 60, around(1, 1e4, flat(10*mib)))}.series
+	for live, want := range map[float64]LeakVerdict{10.5 * mib: NoLeak, 40 * mib: LeakUnclear} {
+		r.Memory = append(r.Memory[:3], dyno.Snapshot{Stage: dyno.StageIdle, Live: live})
+		if m := NewGrowth(r, series, LeakProfiles{}).Memory; m.Verdict != want {
+			t.Errorf("after the rest %v: %+v", live, *m)
+		}
+	}
+}
+
 // Readings outside the window do not count, and rates are by the hour and by
 // the request.
 func TestGrowthFigures(t *testing.T) {

@@ -40,6 +40,8 @@ const (
 	mLiveCount
 	mGoal
 	mHeap
+	mTotal
+	mReleased
 	mGoroutines
 	mCount
 )
@@ -61,6 +63,8 @@ var metricNames = map[string]int{
 	"gc/live-count:gc-cycles":                 mLiveCount, // those collections
 	"/gc/heap/goal:bytes":                     mGoal,
 	"/memory/classes/heap/objects:bytes":      mHeap,
+	"/memory/classes/total:bytes":             mTotal,
+	"/memory/classes/heap/released:bytes":     mReleased,
 	"/sched/goroutines:goroutines":            mGoroutines,
 }
 
@@ -158,6 +162,7 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 		}
 	}
 	w.known("heap-B", at, s[mHeap])
+	w.known("mapped-B", at, s[mTotal]-s[mReleased])
 	if s[mGoal] < noGoal {
 		w.points.add("heap-goal-B", at, s[mGoal])
 	}

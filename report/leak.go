@@ -125,18 +125,21 @@ func otherOf(s *analysis.Setting, name string) *analysis.Grown {
 
 // leakNotes say what was found of setting i.
 func (v *view) leakNotes(i int, l *analysis.Leak) (notes []string) {
-	name, service, not := "", "The service", "No leak"
+	name, service := "", "The service"
 	if len(v.Settings) > 1 {
-		name, service, not = v.name(i)+": ", v.name(i), v.name(i)+" does not leak"
+		name, service = v.name(i)+": ", v.name(i)
 	}
 	switch m := l.Memory; {
 	case m == nil:
 	case m.Verdict == analysis.Leaking:
 		notes = append(notes, service+" "+memoryLeaks(m, l))
 	case m.Verdict == analysis.NoLeak:
-		notes = append(notes, not+noMemoryLeak(m))
+		notes = append(notes, sentence(name, noMemoryLeak(m, l.Outside)))
 	default:
 		notes = append(notes, sentence(name, "cannot tell whether memory leaks: "+m.Reason+"."+forced(m.Forced)))
+	}
+	if o := l.Outside; o != nil && o.Verdict == analysis.Leaking {
+		notes = append(notes, sentence(name, outsideLeak(o)))
 	}
 	for _, o := range l.Others {
 		switch o.Verdict {
@@ -157,9 +160,13 @@ func sentence(name, text string) string {
 	return name + text
 }
 
-// noMemoryLeak goes on after "no leak".
-func noMemoryLeak(m *analysis.Grown) string {
-	text := ""
+// noMemoryLeak names what was looked at: a level heap tells nothing of memory outside
+// of it.
+func noMemoryLeak(m, outside *analysis.Grown) string {
+	text := "no leak seen"
+	if m.By != "rss-B" {
+		text += " in the Go heap"
+	}
 	if shape := shapeOf(m); shape != "" {
 		text += " (" + shape + ")"
 	}
@@ -168,10 +175,27 @@ func noMemoryLeak(m *analysis.Grown) string {
 		seen = "not have passed for level" // such a run may be unclear
 	}
 	text += fmt.Sprintf(": a leak of %s/h%s would %s in 99 of 100 such runs", amount(m.Detectable), perRequests(" (", m.DetectablePer, ")"), seen)
-	if m.By == "rss-B" {
+	switch {
+	case m.By == "rss-B":
 		text += "; this is resident memory, as collections are not known"
+	case outside == nil:
+		text += "; memory outside the heap (mmap, cgo) was not looked at"
+	case outside.Verdict == analysis.NoLeak:
+		text += fmt.Sprintf(", outside the heap (mmap, cgo) one of %s/h", amount(outside.Detectable))
+	case outside.Verdict == analysis.LeakUnclear:
+		text += "; of memory outside the heap (mmap, cgo) that cannot be told"
 	}
 	return text + "."
+}
+
+// outsideLeak tells of a leak that no heap profile shows.
+func outsideLeak(m *analysis.Grown) string {
+	sc := coarse(scaleOf("leak-B", m.Slope))
+	text := fmt.Sprintf("resident memory outside the Go heap leaks %s/h", sc.with(m.Slope))
+	if iv := between(sc, m.Lo, m.Hi); iv != "" {
+		text += " " + iv
+	}
+	return text + perRequests(", ", m.Per, "") + ": the runtime knows nothing of it (mmap, cgo), and so no heap profile shows where."
 }
 
 // forced tells of growth from before the load to after it, or nothing if that is
@@ -213,7 +237,7 @@ func memoryLeaks(m *analysis.Grown, l *analysis.Leak) string {
 	if m.By == "rss-B" {
 		text += " This is resident memory, as collections are not known."
 	}
-	text += forced(m.Forced)
+	text += forced(m.Forced) + " A cache that takes longer than the run to fill looks the same."
 	if l.Needed > 0 {
 		text += fmt.Sprintf(" Where it is allocated cannot be told: it is too small for the heap profile's sampling (consider: trials of some %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", about(l.Needed))
 	}

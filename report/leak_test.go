@@ -36,6 +36,7 @@ func leaky() *analysis.Table {
 	}
 	level := &analysis.Leak{Memory: grown(analysis.NoLeak, 0.1*mib, 0.4*mib, 1.2*mib)}
 	level.Memory.Shape, level.Memory.Shift, level.Memory.At = stats.Stepped, 3.1*mib, 42
+	level.Outside = grown(analysis.Leaking, 109*mib, 8*mib, 40*mib)
 	unclear := &analysis.Leak{Memory: grown(analysis.LeakUnclear, nan, nan, nan), Others: []analysis.OtherGrown{
 		{Name: "goroutines", Grown: grown(analysis.NoLeak, 0, 12, 30)},
 		{Name: "fds", Grown: grown(analysis.LeakUnclear, 7, 12, 30)},

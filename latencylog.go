@@ -136,8 +136,6 @@ type LatencyLine struct {
 
 // LatencyLines yields the lines of a log that Add wrote, in order; start is when
 // the window began. What follows an error is not read.
-// Note: hdrhistogram-go reads them too, in three times the time, which matters of
-// days of seconds.
 // Note: hdrhistogram-go reads them too, in 20 times the time, which is a minute for
 // a day of seconds.
 func LatencyLines(r io.Reader, start time.Time) iter.Seq2[LatencyLine, error] {

@@ -35,7 +35,7 @@ func (e Experiment) Overhead() (Experiment, error) {
 	if err != nil {
 		return e, err
 	}
-	e.Subject, e.Load = t.Subject, t.Load
+	e.Subject, e.Load, e.Limits = t.Subject, t.Load, t.Limits
 	e.Load.Requests, e.Load.RequestsPerClient, e.Load.Duration, e.Load.Idle, e.Load.Deadline = 0, 0, 0, 0, 0
 	e.Factors, e.Settings = Factors{{ProbesFactor, []string{"off", "on"}}}, nil
 	e.Profile, e.ProfileRepeats, e.Trace, e.Memory = nil, 0, 0, nil

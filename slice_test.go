@@ -53,13 +53,13 @@ func TestSlicesOrder(t *testing.T) {
 func TestSlicesResolved(t *testing.T) {
 	e, err := dyno.Experiment{
 		Name: "x", Subject: dyno.Subject{Package: "x"}, Repeats: 3, Profile: []string{"cpu"},
-		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"50", "100"}}, {Name: "load.concurrency", Levels: []string{"3"}}},
+		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"50", "100"}}, {Name: "load.concurrency", Levels: []string{"3"}}, {Name: "limit.cpu", Levels: []string{"10%", "none"}}},
 		Load:    dyno.Load{RequestsPerClient: 9, Warmup: 1e9, Idle: 1e9},
 	}.Overhead()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Subject.Env["GOGC"] != "50" || e.Load.Concurrency != 3 || e.Load.Warmup != 1e9 {
+	if e.Subject.Env["GOGC"] != "50" || e.Load.Concurrency != 3 || e.Load.Warmup != 1e9 || e.Limits.CPU != 0.1 {
 		t.Errorf("it is not the baseline: %+v", e)
 	}
 	data, err := json.Marshal(e.Resolved())

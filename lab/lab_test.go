@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ import (
 // A fake is a lab whose hands only write down what they were told.
 type fake struct {
 	lab   Lab
+	mu    sync.Mutex // of log: several probes write it
 	log   []string
 	alive map[int]chan struct{} // of the subject of trial n; closed when it dies
 }
@@ -70,7 +72,11 @@ func newFake() *fake {
 	return f
 }
 
-func (f *fake) say(format string, args ...any) { f.log = append(f.log, fmt.Sprintf(format, args...)) }
+func (f *fake) say(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log = append(f.log, fmt.Sprintf(format, args...))
+}
 
 type fakeProbe struct{ f *fake }
 

@@ -109,6 +109,7 @@ func openGroups(proc string, pid int, gentle bool) (*groupWatch, error) {
 		w.peak = f
 	}
 	if w.current == nil && w.cpu == nil {
+		w.close()
 		return nil, errors.New("it has none whose memory or CPU time is accounted")
 	}
 	return w, nil
@@ -128,7 +129,11 @@ func open(dir string, names ...string) *os.File {
 }
 
 func (w *groupWatch) close() {
-	for _, f := range []*os.File{w.current, w.peak, w.oom, w.cpu, w.memPressure, w.cpuPressure} {
+	closeAll(w.current, w.peak, w.oom, w.cpu, w.memPressure, w.cpuPressure)
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
 		if f != nil {
 			f.Close()
 		}
@@ -284,6 +289,7 @@ func (w *groupWatch) sample(at time.Duration) error {
 	memStall, err1 := stalled(w.memPressure)
 	cpuStall, err2 := stalled(w.cpuPressure)
 	if err := cmp.Or(err1, err2); err != nil { // pressure is switched off: psi=0
+		closeAll(w.memPressure, w.cpuPressure)
 		w.memPressure, w.cpuPressure = nil, nil
 	}
 	if !w.begun {

@@ -3,6 +3,7 @@ package probe
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -127,4 +128,39 @@ func TestCgroupOfNobody(t *testing.T) {
 	if _, err := openGroups(proc, 7, false); err == nil {
 		t.Error("a group without files is watched")
 	}
+}
+
+// Whatever a group lacks, its files are closed.
+func TestCgroupCloses(t *testing.T) {
+	debug.SetGCPercent(-1) // which closes what nobody has any more
+	defer debug.SetGCPercent(100)
+	proc, set := groupTree(t, true)
+	set("dyno-x/memory.events", "oom_kill 0\n")
+	before := descriptors(t)
+	if _, err := openGroups(proc, 7, false); err == nil {
+		t.Error("a group is watched of which neither memory nor CPU time is accounted")
+	}
+	set("dyno-x/memory.current", "1000\n")
+	set("dyno-x/memory.pressure", "")
+	set("dyno-x/cpu.pressure", "")
+	w, err := openGroups(proc, 7, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.sample(0); err != nil || w.memPressure != nil {
+		t.Errorf("pressure that is switched off: %v, %v", err, w.memPressure)
+	}
+	w.close()
+	if after := descriptors(t); after != before {
+		t.Errorf("%d files are open, %d were before", after, before)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(fds)
 }

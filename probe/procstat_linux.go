@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strconv"
 
@@ -132,9 +131,3 @@ func parseResident(line []byte) (pages uint64, err error) {
 // A process that has ended: its directory has gone, or did so between being opened
 // and read, or only its parent keeps it there.
 var errGone = errors.New("the process has ended")
-
-// isGone reports whether something of a process could not be read because it has
-// ended.
-func isGone(err error) bool {
-	return errors.Is(err, errGone) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
-}

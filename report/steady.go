@@ -58,12 +58,11 @@ func (v *view) steady() (section, bool) {
 	for i := range v.Settings {
 		if s := v.Settings[i].Steady; s != nil {
 			if said := steadySentence(s); said != "" {
+				name := ""
 				if len(v.Settings) > 1 {
-					said = v.name(i) + ": " + said
-				} else {
-					said = strings.ToUpper(said[:1]) + said[1:]
+					name = v.name(i) + ": "
 				}
-				out.notes = append(out.notes, said)
+				out.notes = append(out.notes, sentence(name, said))
 			}
 		}
 	}

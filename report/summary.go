@@ -220,6 +220,7 @@ func (s *summary) service() {
 	names := []string{
 		"cpu-frac", "cpu-sec/req", "gc-capacity-frac", "alloc-B/req", "allocs/req", "gc-cycles", "req/gc", "stw-total-sec", "heap-peak-B", "heap-alloc-B", "sys-B", "total-alloc-B", "gc-total",
 		"rss-peak-B", "rss-mean-B", "minflt/s", "threads", "goroutines", "fds",
+		"cgroup-peak-B", "oom-kills", "throttled-frac", "memory-stall-frac", "cpu-stall-frac",
 	}
 	for _, v := range s.Values {
 		if _, known := dyno.MetricByName(v.Metric); !known {

@@ -152,8 +152,6 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestSummaryWidth: no line is longer than the terminal is wide, nor ends in a
-// space; color changes nothing but the color; control characters stay out.
 // What the service tells of itself has a part of its own, with its own names.
 func TestSummaryService(t *testing.T) {
 	r := loaded([]time.Duration{time.Millisecond}, 0, 0)
@@ -173,6 +171,25 @@ func TestSummaryService(t *testing.T) {
 	}
 }
 
+// A watched process may have a control group of its own: what that tells is shown.
+func TestSummaryGroup(t *testing.T) {
+	r := &dyno.Result{Elapsed: time.Minute}
+	for _, m := range []string{"cgroup-peak-B", "oom-kills", "throttled-frac", "memory-stall-frac", "cpu-stall-frac"} {
+		r.Values = append(r.Values, dyno.Value{Metric: m, Value: 0.5})
+	}
+	var b strings.Builder
+	if err := Summary(&b, r, nil, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"cgroup-peak", "oom-kills", "throttled", "memory-stall", "cpu-stall"} {
+		if !strings.Contains(b.String(), "\n"+name+" ") {
+			t.Errorf("no %s in\n%s", name, &b)
+		}
+	}
+}
+
+// TestSummaryWidth: no line is longer than the terminal is wide, nor ends in a
+// space; color changes nothing but the color; control characters stay out.
 func TestSummaryWidth(t *testing.T) {
 	rs := summaries()
 	hostile := loaded(even(10), 2, 0)

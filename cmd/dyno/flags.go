@@ -362,7 +362,7 @@ func target(e *dyno.Experiment, arg string) error {
 		return targetURL(e, arg)
 	}
 	s := &e.Subject
-	s.Package, s.Module, s.Binary, s.URL = "", "", "", ""
+	s.Package, s.Module, s.Binary, s.URL, s.PID, s.Process = "", "", "", "", 0, ""
 	abs, err := filepath.Abs(arg)
 	if err != nil {
 		return err

@@ -59,6 +59,9 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 			if e.Subject.URL == "" {
 				return &usageError{errors.New("no URL (want for example http://127.0.0.1:8080/)")}
 			}
+			if e.Load.None {
+				return usagef("the plan's load is none (consider: dyno watch)")
+			}
 			if e.Repeats == 0 {
 				e.Repeats = 1
 			}
@@ -128,6 +131,10 @@ func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 		}
 	}
 	e.Settings = settings
+	if e.Subject.PID != 0 || e.Subject.Process != "" {
+		note("the process is not watched (consider: dyno watch with --load)")
+		e.Subject.PID, e.Subject.Process = 0, ""
+	}
 	if len(e.Profile) > 0 || e.Trace > 0 {
 		note("no profile or trace is taken: load is without what they are for (consider: dyno run)")
 		e.Profile, e.ProfileRepeats, e.Trace = nil, 0, 0

@@ -62,7 +62,18 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 	}
 	results := dir.Results()
 	table := tabulate(cmd, dir, o, results)
-	return errors.Join(o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
+	err = errors.Join(o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
+	for _, n := range dir.Missing() {
+		if file := dir.TrialFile(n, "series.csv"); errors.Is(err, errNothing) && exists(file) {
+			return fmt.Errorf("%w (consider: %s, where the samples of one that was killed, or is under way, are)", err, file)
+		}
+	}
+	return err
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 func newCompare() *cobra.Command {

@@ -226,6 +226,7 @@ func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
 	}
 	e.Factors, e.Settings, e.Repeats, e.Slice = nil, nil, 1, 0
 	e.Profile, e.ProfileRepeats, e.Trace, e.Memory, e.Limits = nil, 0, 0, new(bool), dyno.Limits{}
+	e.Load.Idle = 0 // in which it would not end when it is told to
 }
 
 // watchInto watches into a run directory. Ctrl-C ends the trial's window, not the

@@ -84,5 +84,9 @@ func TestWatchKilled(t *testing.T) {
 	if status := s.exit(); status != exitUsage || !strings.Contains(s.stderr.String(), "a watch cannot be gone on with") {
 		t.Errorf("status %d; stderr:\n%s", status, &s.stderr)
 	}
+	s.run(filepath.Dir(s.out), "report", s.out)
+	if status := s.exit(); status != exitFailed || !strings.Contains(s.stderr.String(), filepath.Join("0001", "series.csv")) {
+		t.Errorf("report: status %d; stderr:\n%s", status, &s.stderr)
+	}
 	s.nothingIsLeft()
 }

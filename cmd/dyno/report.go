@@ -61,8 +61,16 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 		return err
 	}
 	results := dir.Results()
+	if file := dir.TrialFile(1, "series.csv"); watches(dir.Run.Plan) && len(results) == 0 && exists(file) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: this watch goes on, or was killed: what it has sampled is in %s, and is reported only when it has ended\n", file)
+	}
 	table := tabulate(cmd, dir, o, results)
 	return errors.Join(o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func newCompare() *cobra.Command {

@@ -16,7 +16,9 @@ func (v *view) steady() (section, bool) {
 	found := false
 	for i := range v.Settings {
 		if s := v.Settings[i].Steady; s != nil {
-			found = true
+			// The share that was late is a metric, and one mode is the median: they alone
+			// take no table.
+			found = found || s.P50 != nil || s.P99 != nil || len(s.Modes) > 1
 			for _, m := range s.Modes {
 				modes = append(modes, m.At)
 			}

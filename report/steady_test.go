@@ -93,3 +93,16 @@ func TestSteady(t *testing.T) {
 		t.Error("a short run without a second mode has a section on steadiness")
 	}
 }
+
+// In a short trial with one mode the share that was late is a metric and no table.
+func TestSteadyShort(t *testing.T) {
+	rs := synthetic(1, []effects{{nil, 1, 1, 1}})
+	rs[0].Values = append(rs[0].Values, dyno.Value{Metric: "late-frac", Value: 0.004})
+	var text bytes.Buffer
+	if err := Text(&text, analysis.Tabulate(rs, analysis.Options{Name: "sessions", Settings: []dyno.Setting{nil}}), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := text.String(); strings.Contains(got, "Steadiness") || !strings.Contains(got, "late") {
+		t.Errorf("text:\n%s", got)
+	}
+}

@@ -181,7 +181,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if err != nil {
 		return err
 	}
-	if p := dir.Run.Plan; !p.Subject.Launched() && (p.Load.None || p.Subject.PID != 0 || p.Subject.Process != "") {
+	if watches(dir.Run.Plan) {
 		return errors.Join(usagef("a watch cannot be gone on with: what it watched has not waited (consider: dyno watch)"), dir.Close())
 	}
 	if len(dir.Missing()) == 0 {

@@ -229,6 +229,11 @@ func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
 	e.Load.Idle = 0 // in which it would not end when it is told to
 }
 
+// watches reports whether a plan is that of a watch.
+func watches(e *dyno.Experiment) bool {
+	return !e.Subject.Launched() && (e.Load.None || e.Subject.PID != 0 || e.Subject.Process != "")
+}
+
 // watchInto watches into a run directory. Ctrl-C ends the trial's window, not the
 // trial.
 func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watching) error {
@@ -256,6 +261,9 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	live.close()
 	if err := finish(cmd, dir, o, errors.Join(err, release())); err != nil {
 		return err
+	}
+	if before, after := dir.TrialFile(1, "heap-before.pb.gz"), dir.TrialFile(1, "heap-after.pb.gz"); exists(before) && exists(after) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: what the heap kept meanwhile is told by its profiles (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)\n", before, after)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s (consider: %s report %[1]s)\n", o.dir, self())
 	return nil

@@ -93,13 +93,14 @@ func Grows(r *dyno.Result) bool {
 
 // NewGrowth judges what grew in a trial. It is nil unless the trial [Grows] and
 // something was watched. series returns the readings of a
-// metric, with seconds since the window began, or nothing if there are none.
-func NewGrowth(r *dyno.Result, series func(metric string) (at, value []float64), p LeakProfiles) *Growth {
+// metric, with seconds since the window began, or nothing if there are none; rate is
+// that of the trial's plan, which a result that was read back lacks.
+func NewGrowth(r *dyno.Result, rate dyno.Rate, series func(metric string) (at, value []float64), p LeakProfiles) *Growth {
 	if !Grows(r) {
 		return nil
 	}
 	g := &Growth{Trial: r.Trial.N, Window: r.Elapsed, Requests: r.Sent.Requests, Others: map[string]*Grown{}}
-	g.rose = rises(r.Trial.Load.Rate)
+	g.rose = rises(rate)
 	g.heap = heapTallies(p.HeapBefore, p.HeapAfter)
 	g.goroutines = goroutineTallies(p.GoroutineBefore, p.GoroutineAfter, p.GoroutineLeak)
 	g.connections = connections(g.goroutines)

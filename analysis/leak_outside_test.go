@@ -41,7 +41,7 @@ func TestGrowthOutside(t *testing.T) {
 		{"a large buffer is touched", told(-90*mib, -75*mib), readings{"rss-B": rss(5, -90*mib, mib/40), "mapped-B": mapped}, LeakUnclear, "may only now be touched"},
 		{"nothing is mapped", told(4*mib, 19*mib), readings{"heap-live-B": live, "rss-B": rss(6, 4*mib, mib/40)}, "", ""},
 	} {
-		g := NewGrowth(x.trial, x.series.series, LeakProfiles{})
+		g := NewGrowth(x.trial, nil, x.series.series, LeakProfiles{})
 		switch {
 		case x.verdict == "" && g.Outside != nil:
 			t.Errorf("%s: %+v", x.name, *g.Outside)

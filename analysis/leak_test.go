@@ -99,7 +99,7 @@ func TestGrowthEvidence(t *testing.T) {
 		{"resident, soon", lasting(minute, 0, 0), readings{"rss-B": course(60, 60, ramp(10*mib, mib))}, "rss-B", LeakUnclear, "tells nothing in less than 5 min"},
 		{"resident", lasting(10*minute, 0, 0), readings{"rss-B": course(600, 600, around(1, 1e6, ramp(10*mib, mib)))}, "rss-B", Leaking, ""},
 	} {
-		g := NewGrowth(x.trial, x.series.series, LeakProfiles{})
+		g := NewGrowth(x.trial, nil, x.series.series, LeakProfiles{})
 		if g == nil || g.Memory == nil {
 			t.Errorf("%s: nothing", x.name)
 			continue
@@ -108,10 +108,10 @@ func TestGrowthEvidence(t *testing.T) {
 			t.Errorf("%s: %+v", x.name, *m)
 		}
 	}
-	if g := NewGrowth(lasting(20*time.Second, 0, 0), readings{"heap-live-B": course(60, 20, flat(1))}.series, LeakProfiles{}); g != nil {
+	if g := NewGrowth(lasting(20*time.Second, 0, 0), nil, readings{"heap-live-B": course(60, 20, flat(1))}.series, LeakProfiles{}); g != nil {
 		t.Errorf("a short trial: %+v", g)
 	}
-	if g := NewGrowth(lasting(minute, 0, 0), readings{}.series, LeakProfiles{}); g != nil {
+	if g := NewGrowth(lasting(minute, 0, 0), nil, readings{}.series, LeakProfiles{}); g != nil {
 		t.Errorf("no series: %+v", g)
 	}
 }
@@ -139,7 +139,7 @@ func TestGrowthBesideTheLoad(t *testing.T) {
 	series := readings{"heap-live-B": course(60, 60, around(1, 1e4, flat(10*mib)))}.series
 	for live, want := range map[float64]LeakVerdict{10.5 * mib: NoLeak, 40 * mib: LeakUnclear} {
 		r.Memory = append(r.Memory[:3], dyno.Snapshot{Stage: dyno.StageIdle, Live: live})
-		if m := NewGrowth(r, series, LeakProfiles{}).Memory; m.Verdict != want {
+		if m := NewGrowth(r, nil, series, LeakProfiles{}).Memory; m.Verdict != want {
 			t.Errorf("after the rest %v: %+v", live, *m)
 		}
 	}
@@ -150,7 +150,7 @@ func TestGrowthBesideTheLoad(t *testing.T) {
 func TestGrowthFigures(t *testing.T) {
 	live := course(60, 60, around(1, 1e4, ramp(10*mib, mib/2)))
 	live[0], live[1] = append(live[0], -5, 70), append(live[1], 500*mib, 0)
-	m := NewGrowth(lasting(time.Minute, 10*mib, 40*mib), readings{"heap-live-B": live}.series, LeakProfiles{}).Memory
+	m := NewGrowth(lasting(time.Minute, 10*mib, 40*mib), nil, readings{"heap-live-B": live}.series, LeakProfiles{}).Memory
 	near := func(what string, got, want float64) {
 		if math.Abs(got-want) > 0.02*want {
 			t.Errorf("%s is %v, want %v", what, got, want)
@@ -168,7 +168,7 @@ func TestGrowthFigures(t *testing.T) {
 func TestGrowthOthers(t *testing.T) {
 	r := lasting(time.Minute, 10*mib, 10*mib)
 	r.Memory[1].Goroutines, r.Memory[2].Goroutines = 10, 610
-	g := NewGrowth(r, readings{
+	g := NewGrowth(r, nil, readings{
 		"goroutines": course(60, 60, around(1, 1, ramp(10, 10))), "threads": course(60, 60, around(2, 0.05, flat(7))), "fds": course(60, 60, around(3, 100, flat(7))),
 	}.series, LeakProfiles{})
 	for name, want := range map[string]LeakVerdict{"goroutines": Leaking, "threads": NoLeak, "fds": LeakUnclear} {
@@ -180,7 +180,7 @@ func TestGrowthOthers(t *testing.T) {
 		t.Errorf("memory: %+v", g.Memory)
 	}
 	r.Memory[2].Goroutines = 12
-	g = NewGrowth(r, readings{"goroutines": course(60, 60, around(1, 1, ramp(10, 10)))}.series, LeakProfiles{})
+	g = NewGrowth(r, nil, readings{"goroutines": course(60, 60, around(1, 1, ramp(10, 10)))}.series, LeakProfiles{})
 	if o := g.Others["goroutines"]; o.Verdict != LeakUnclear {
 		t.Errorf("goroutines of requests: %+v", o)
 	}
@@ -411,7 +411,7 @@ func TestConnectionsAreNoLeak(t *testing.T) {
 		want LeakVerdict
 	}{{200. / 60, LeakUnclear}, {20, Leaking}} {
 		r := lasting(time.Minute, 10*mib, 10*mib+60*x.each*8192)
-		g := NewGrowth(r, readings{
+		g := NewGrowth(r, nil, readings{
 			"goroutines": course(60, 60, around(1, 1, ramp(10, x.each))), "fds": course(60, 60, around(1, 1, ramp(10, x.each))),
 			"heap-live-B": course(60, 60, around(1, 1e4, ramp(10*mib, 8192*x.each))),
 		}.series, p)
@@ -435,7 +435,7 @@ func TestLeakJSON(t *testing.T) {
 		r.Elapsed, r.Sent.Requests = time.Minute, 6000
 		r.Memory = []dyno.Snapshot{{Stage: dyno.StageBefore, Live: 10 * mib}, {Stage: dyno.StageAfter, Live: 10*mib + 60*each}}
 		p := LeakProfiles{HeapBefore: before.profile(), HeapAfter: after.profile()}
-		of[r.Trial.N] = NewGrowth(r, readings{
+		of[r.Trial.N] = NewGrowth(r, nil, readings{
 			"heap-live-B": course(60, 60, around(uint64(i), 1e4, ramp(10*mib, each))), "threads": course(60, 60, around(uint64(i), 0.05, flat(7))),
 		}.series, p)
 	}

@@ -76,6 +76,8 @@ gc/live-count:gc-cycles u %[6]d
 /gc/heap/tiny/allocs:objects u %[10]d
 /godebug/non-default-behavior/x:events u 0
 /memory/classes/heap/objects:bytes u 2000000
+/memory/classes/heap/released:bytes u 1000000
+/memory/classes/total:bytes u 9000000
 /sched/goroutines:goroutines u %d
 /sched/latencies:seconds h -Inf,0,1 0,1e-06,%d 0.001,0.002,%d 1,+Inf,0
 /sched/pauses/total/gc:seconds h 1e-05,2e-05,%d 0.004,0.006,%d
@@ -112,6 +114,9 @@ func TestRuntimeWatch(t *testing.T) {
 		}
 		if s := series(t, r, "alloc-B/s"); len(s.Value) == 0 || s.Value[0] != 1000 {
 			t.Errorf("allocation rate %v", s.Value)
+		}
+		if s := series(t, r, "mapped-B"); len(s.Value) < 5 || s.Value[0] != 8e6 {
+			t.Errorf("mapped %v", s.Value)
 		}
 		if s := series(t, r, "heap-B"); len(s.Value) < 5 || s.Value[0] != 2e6 {
 			t.Errorf("heap %v", s.Value)

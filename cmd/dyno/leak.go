@@ -16,7 +16,10 @@ import (
 
 // growths holds what grew in each trial that is long enough to tell.
 func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*analysis.Growth {
-	of := map[int]*analysis.Growth{}
+	of, rates := map[int]*analysis.Growth{}, map[int]dyno.Rate{}
+	for _, t := range dir.Run.Plan.Trials() {
+		rates[t.N] = t.Load.Rate
+	}
 	for _, r := range results {
 		if r.Trial.For != "" || r.Err != "" || !analysis.Grows(r) {
 			continue
@@ -44,7 +47,7 @@ func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int
 			note(err)
 			return p
 		}
-		if g := analysis.NewGrowth(r, series, analysis.LeakProfiles{
+		if g := analysis.NewGrowth(r, rates[r.Trial.N], series, analysis.LeakProfiles{
 			HeapBefore: read("heap-before"), HeapAfter: read("heap-after"),
 			GoroutineBefore: read("goroutine-before"), GoroutineAfter: read("goroutine-after"),
 			GoroutineLeak: read("goroutineleak-after"),

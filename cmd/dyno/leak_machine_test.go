@@ -24,7 +24,7 @@ func TestMachineLeak(t *testing.T) {
 		verdict    func(t *testing.T) leak
 	}
 	services := []service{
-		{mode: "leak", site: "journal).add", args: []string{"--arg", "leak=102400", "-r", "1000/s"}},
+		{mode: "leak", site: "journal).add", args: []string{"--arg", "leak=1048576", "-r", "400/s"}},
 		{mode: "goroutine", site: "shop).notify", args: []string{"--arg", "every=20", "-r", "400/s"}},
 		{mode: "step", args: []string{"--arg", "at=25s", "-r", "400/s"}},
 		{mode: "steady", args: []string{"-r", "400/s"}},

@@ -241,6 +241,9 @@ func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 		}
 	}
 	about := []string{what, how}
+	if limits := e.Limits.String(); limits != "" {
+		about = append(about, "limits: "+limits)
+	}
 	if e.Slice > 0 {
 		about = append(about, e.Slices())
 	}

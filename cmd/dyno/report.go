@@ -61,9 +61,6 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 		return err
 	}
 	results := dir.Results()
-	if file := dir.TrialFile(1, "series.csv"); watches(dir.Run.Plan) && len(results) == 0 && exists(file) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: this watch goes on, or was killed: what it has sampled is in %s, and is reported only when it has ended\n", file)
-	}
 	table := tabulate(cmd, dir, o, results)
 	err = errors.Join(o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
 	for _, n := range dir.Missing() {
@@ -76,11 +73,6 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 
 func exists(file string) bool {
 	_, err := os.Stat(file)
-	return err == nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
 	return err == nil
 }
 

@@ -166,7 +166,7 @@ func TestGCTraceEnds(t *testing.T) {
 			}
 		}
 	}()
-	r, err := gctrace{}.Watch(ctx, Target{Trace: x, Socket: socket, Every: time.Millisecond})
+	r, err := gctrace{}.Watch(ctx, Target{Trace: x, Socket: socket, Every: 50 * time.Millisecond})
 	l.Close()
 	<-done
 	if err != nil || len(r.Collections) < all-1 {

@@ -80,10 +80,6 @@ func TestWatchKilled(t *testing.T) {
 	s, _ := startWatch(t)
 	s.cmd.Process.Kill()
 	s.exit()
-	s.run(filepath.Dir(s.out), "report", s.out)
-	if status := s.exit(); status != exitFailed || !strings.Contains(s.stderr.String(), "what it has sampled is in "+s.out) {
-		t.Errorf("report: status %d; stderr:\n%s", status, &s.stderr)
-	}
 	s.run(filepath.Dir(s.out), "run", "--resume", s.out)
 	if status := s.exit(); status != exitUsage || !strings.Contains(s.stderr.String(), "a watch cannot be gone on with") {
 		t.Errorf("status %d; stderr:\n%s", status, &s.stderr)

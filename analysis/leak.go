@@ -80,6 +80,9 @@ const (
 	// fewest is how many goroutines, threads or descriptors more are no matter,
 	// be there ever so few.
 	fewest = 10
+	// leastHeap is what a heap is taken for that is smaller: the runtime lets any
+	// grow to so much before it collects (heapMinimum in runtime/mgcpacer.go).
+	leastHeap = 4 << 20
 )
 
 // leakCounts are the series of what is counted, in the order of reports.
@@ -311,7 +314,11 @@ func (g *Growth) judge(by string, at, value []float64, e ends, least float64) *G
 	t := stats.TrendOf(at, value, stats.TrendRule{})
 	sorted := slices.Sorted(slices.Values(value))
 	grown := g.grown(by, t, e)
-	grown.Verdict, grown.Reason = g.verdict(t, sorted[len(sorted)/2], least, e)
+	usual := sorted[len(sorted)/2]
+	if least == 0 {
+		usual = max(usual, leastHeap)
+	}
+	grown.Verdict, grown.Reason = g.verdict(t, usual, least, e)
 	return grown
 }
 

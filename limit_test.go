@@ -76,6 +76,7 @@ func TestLooksForLeaks(t *testing.T) {
 		{"memory: false\nload: {duration: 60s, idle: 1s}", true, 0},
 		{"memory: true\nload: {requests: 10}", false, 1},
 		{"load: {duration: 60s}\nvary: {GOGC: ['off']}", false, 1},
+		{"load: {duration: 60s}\nvary: {GOGC: [100, 'off']}", false, 2}, // of all settings or of none
 		{"slice: 1s\nvary: {GOGC: [100, 200]}", false, 0},
 	} {
 		e, err := ParsePlan("dyno.yaml", []byte("subject: {package: .}\nrepeat: 40\n"+x.plan+"\n"))

@@ -64,6 +64,7 @@ func (e *Experiment) Trials() []Trial {
 		order = mirrored(rng, len(settings))
 	}
 	var trials []Trial
+	leaks := e.looksForLeaks()
 	blocks := func(n int, purpose string) {
 		for block := 1; block <= n; block++ {
 			for _, i := range order(block) {
@@ -82,7 +83,7 @@ func (e *Experiment) Trials() []Trial {
 				case ForMemory:
 					t.Load = t.Load.brief()
 				default:
-					t.Leak = e.looksForLeaks(&t)
+					t.Leak = leaks
 				}
 				trials = append(trials, t)
 			}
@@ -101,12 +102,15 @@ func (e *Experiment) Trials() []Trial {
 	return trials
 }
 
-// looksForLeaks reports whether a trial is long enough to look for leaks in.
-// With GOGC=off a collection would change what the setting means.
-func (e *Experiment) looksForLeaks(t *Trial) bool {
-	gogc := t.Subject.Env["GOGC"]
-	off := gogc == "off" || strings.HasPrefix(gogc, "-")
-	return t.Subject.Launched() && e.Slice == 0 && t.Load.Duration >= LeakWindow && !off
+// looksForLeaks reports whether trials are long enough to look for leaks in. What is
+// forced before a window is felt in it, so it is in the trials of all settings or of
+// none; and with GOGC=off a collection would change what the setting means.
+func (e *Experiment) looksForLeaks() bool {
+	return e.Subject.Launched() && e.Slice == 0 && !slices.ContainsFunc(e.Levels(), func(s Setting) bool {
+		t, err := e.trial(s)
+		gogc := t.Subject.Env["GOGC"]
+		return err != nil || t.Load.Resolved().Duration < LeakWindow || gogc == "off" || strings.HasPrefix(gogc, "-")
+	})
 }
 
 // givesBack reports whether there are trials ForMemory.

@@ -122,7 +122,7 @@ func NewGrowth(r *dyno.Result, rate dyno.Rate, series func(metric string) (at, v
 		if name != "threads" {
 			e.load = g.connections
 		}
-		g.Others[name] = g.judge(name, at, value, e, fewest)
+		g.Others[name] = g.judge(name, at, value, e)
 	}
 	if g.Memory == nil && g.Outside == nil && len(g.Others) == 0 {
 		return nil
@@ -179,7 +179,7 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 		}
 	}
 	if by != "" {
-		return g.rested(g.judge(by, at, value, e, 0), e, snapshot(r, dyno.StageIdle))
+		return g.rested(g.judge(by, at, value, e), e, snapshot(r, dyno.StageIdle))
 	}
 	collections, counted := r.Values.Get("gc-cycles")
 	collections = max(collections, float64(len(at)))
@@ -187,7 +187,7 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 	a, v := g.within(series("heap-B"))
 	lowAt, low := lows(a, v)
 	if len(low) >= leastCollections {
-		return g.judge("heap-B", lowAt, low, e, 0)
+		return g.judge("heap-B", lowAt, low, e)
 	}
 	if len(a) > 0 {
 		counted = true
@@ -208,7 +208,7 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 	case g.Window < residentWindow:
 		return g.untold("rss-B", e, fmt.Sprintf("collections are not known, and resident memory alone tells nothing in less than %.0f min (consider: a longer run, or a service with /debug/vars or /metrics)", residentWindow.Minutes()))
 	}
-	return g.judge("rss-B", at, value, e, 0)
+	return g.judge("rss-B", at, value, e)
 }
 
 // restGrowth is how much more than after the window may be live after the rest that
@@ -237,11 +237,11 @@ func count(n float64, noun string) string {
 // longer says how long a window would be that is so many times as long, and a
 // little more.
 func (g *Growth) longer(times float64) string {
-	return fmt.Sprintf("a run of %v", roughly(time.Duration(1.2*times*float64(g.Window))))
+	return fmt.Sprintf("a run of %v", Roughly(time.Duration(1.2*times*float64(g.Window))))
 }
 
-// roughly rounds a duration up to what one would type.
-func roughly(d time.Duration) string {
+// Roughly rounds a duration up to what one would type.
+func Roughly(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
 		return fmt.Sprintf("%.0fs", math.Ceil(d.Seconds()/10)*10)
@@ -308,17 +308,20 @@ func lows(at, value []float64) (a, v []float64) {
 	return ka, kv
 }
 
-// judge makes the verdict on readings. least is what is no matter, be the
-// quantity ever so small.
-func (g *Growth) judge(by string, at, value []float64, e ends, least float64) *Grown {
+// judge makes the verdict on readings.
+func (g *Growth) judge(by string, at, value []float64, e ends) *Grown {
+	least, counted := float64(leastHeap), slices.Contains(leakCounts, by)
+	if counted {
+		least = fewest
+	}
 	t := stats.TrendOf(at, value, stats.TrendRule{})
 	sorted := slices.Sorted(slices.Values(value))
 	grown := g.grown(by, t, e)
-	usual := sorted[len(sorted)/2]
-	if least == 0 {
-		usual = max(usual, leastHeap)
+	usual := max(sorted[len(sorted)/2], least)
+	grown.Verdict, grown.Reason = g.verdict(t, usual, e)
+	if spread := sorted[len(sorted)-1] - sorted[0]; grown.Verdict == LeakUnclear && counted && spread < least {
+		grown.Verdict, grown.Reason = NoLeak, "" // whatever its course
 	}
-	grown.Verdict, grown.Reason = g.verdict(t, usual, least, e)
 	return grown
 }
 
@@ -349,12 +352,11 @@ func (g *Growth) grown(by string, t stats.Trend, e ends) *Grown {
 
 // verdict judges a trend of what is usually so much. A leak is what stays when
 // no request is under way: what a queue of requests holds grows, too.
-func (g *Growth) verdict(t stats.Trend, usual, least float64, e ends) (LeakVerdict, string) {
+func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (LeakVerdict, string) {
 	sec := g.Window.Seconds()
-	usual = max(usual, least)
 	switch {
-	case t.Shape != stats.Growing && t.Hi*sec < least:
-		return NoLeak, "" // not even if it grows as fast as it may
+	case t.Shape == stats.Untold && t.Slope > 0 && e.load > t.Slope*sec/4:
+		return LeakUnclear, fmt.Sprintf("%s; the load opened %s more meanwhile, which are part of it (consider: a longer warm-up, or fewer connections)", t.Reason, count(g.connections, "connection"))
 	case t.Shape == stats.Untold:
 		return LeakUnclear, t.Reason
 	case t.Shape == stats.Growing && e.known() && e.after-e.before < t.Lo*sec/2:

@@ -35,7 +35,7 @@ func (g *Growth) outside(r *dyno.Result, series func(metric string) (at, value [
 	sorted := slices.Sorted(slices.Values(rss))
 	t := stats.TrendOf(at, beyond, stats.TrendRule{})
 	grown := g.grown("outside-B", t, e)
-	grown.Verdict, grown.Reason = g.verdict(t, sorted[len(sorted)/2], 0, e)
+	grown.Verdict, grown.Reason = g.verdict(t, sorted[len(sorted)/2], e)
 	if grown.Verdict == Leaking && end <= 0 {
 		grown.Verdict, grown.Reason = LeakUnclear, "it is no more yet than what the runtime has mapped, which may only now be touched (consider: "+g.longer(2)+")"
 	}

@@ -122,14 +122,14 @@ func TestGrowthBesideTheLoad(t *testing.T) {
 	trend := stats.Trend{Shape: stats.Growing, Slope: mib, Lo: mib, Hi: mib, Detectable: 1}
 	kept := ends{before: 10 * mib, after: 70 * mib, load: 65 * connectionSize}
 	g := &Growth{Window: time.Minute, connections: 65}
-	if v, _ := g.verdict(trend, mib, 0, kept); v != Leaking {
+	if v, _ := g.verdict(trend, mib, kept); v != Leaking {
 		t.Errorf("at one rate: %s", v)
 	}
 	g.rose = rises(dyno.Rate{{From: 1, To: 120, Over: dyno.Duration(time.Minute)}})
-	if v, reason := g.verdict(trend, mib, 0, kept); v != LeakUnclear || !strings.Contains(reason, "65 connections") {
+	if v, reason := g.verdict(trend, mib, kept); v != LeakUnclear || !strings.Contains(reason, "65 connections") {
 		t.Errorf("at a rate that rises: %s, %s", v, reason)
 	}
-	if v, reason := g.verdict(trend, mib, 0, ends{}); v != LeakUnclear || !strings.Contains(reason, "not known") {
+	if v, reason := g.verdict(trend, mib, ends{}); v != LeakUnclear || !strings.Contains(reason, "not known") {
 		t.Errorf("at a rate that rises, and nobody looked: %s, %s", v, reason)
 	}
 	if rises(dyno.PerSecond(100)) || rises(nil) {
@@ -191,20 +191,31 @@ func TestShapesAreNoLeaks(t *testing.T) {
 	g := &Growth{Window: time.Minute}
 	for _, shape := range []stats.Shape{stats.Level, stats.Stepped, stats.Flattening, stats.Sawtooth, stats.Falling} {
 		trend := stats.Trend{Shape: shape, Slope: 10, Lo: 5, Hi: 15, Detectable: 1000, Shift: 1e5, At: 30}
-		if v, reason := g.verdict(trend, mib, 0, ends{}); v != NoLeak || reason != "" {
+		if v, reason := g.verdict(trend, mib, ends{}); v != NoLeak || reason != "" {
 			t.Errorf("%s: %s, %s", shape, v, reason)
 		}
 		trend.Detectable = math.NaN()
-		if v, _ := g.verdict(trend, mib, 0, ends{}); v != LeakUnclear {
+		if v, _ := g.verdict(trend, mib, ends{}); v != LeakUnclear {
 			t.Errorf("%s without power: %s", shape, v)
 		}
 	}
-	// A thread or two more are none, whatever the shape.
-	few := stats.Trend{Shape: stats.Untold, Slope: 0.01, Hi: 0.05, Detectable: 9, Reason: "of the weather"}
-	if v, _ := g.verdict(few, 8, fewest, ends{}); v != NoLeak {
-		t.Errorf("fewer than %d more in the window: %s", fewest, v)
+	// A thread or two more are none, whatever their course.
+	few := course(60, 60, func(sec float64) float64 { return math.Round(8 + 2*math.Sin(sec/9)) })
+	if o := g.judge("threads", few[0], few[1], ends{}); o.Verdict != NoLeak {
+		t.Errorf("some threads that come and go: %+v", o)
 	}
-	if v, reason := g.verdict(stats.Trend{Shape: stats.Untold, Reason: "of the weather"}, mib, 0, ends{}); v != LeakUnclear || reason != "of the weather" {
+	// What falls at first and then leaks is none of those.
+	down := course(60, 60, around(3, 0.2*mib, func(sec float64) float64 {
+		return map[bool]float64{true: 40, false: 8}[sec < 20]*mib + max(0, sec-20)*0.2*mib
+	}))
+	if m := g.judge("heap-live-B", down[0], down[1], ends{}); m.Verdict == NoLeak {
+		t.Errorf("a leak after a step down: %+v", m)
+	}
+	g.connections = 65
+	if v, reason := g.verdict(stats.Trend{Shape: stats.Untold, Slope: 1000, Reason: "of the weather"}, mib, ends{load: 65 * connectionSize}); v != LeakUnclear || !strings.Contains(reason, "65 connections") {
+		t.Errorf("connections of the load: %s %q", v, reason)
+	}
+	if v, reason := g.verdict(stats.Trend{Shape: stats.Untold, Reason: "of the weather"}, mib, ends{}); v != LeakUnclear || reason != "of the weather" {
 		t.Errorf("%s, %s", v, reason)
 	}
 }

@@ -239,7 +239,7 @@ func memoryLeaks(m *analysis.Grown, l *analysis.Leak) string {
 	}
 	text += forced(m.Forced) + " A cache that takes longer than the run to fill looks the same."
 	if l.Needed > 0 {
-		text += fmt.Sprintf(" Where it is allocated cannot be told: it is too small for the heap profile's sampling (consider: trials of some %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", about(l.Needed))
+		text += fmt.Sprintf(" Where it is allocated cannot be told: it is too small for the heap profile's sampling (consider: trials of some %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", analysis.Roughly(l.Needed))
 	}
 	return text
 }
@@ -338,12 +338,4 @@ func tally(x float64) string {
 		return fmt.Sprintf("%.0f", x)
 	}
 	return fmt.Sprintf("%.2g", x)
-}
-
-// about rounds a length of time up to what one would type.
-func about(d time.Duration) string {
-	if d < 2*time.Hour {
-		return fmt.Sprintf("%.0fm", math.Ceil(d.Minutes()))
-	}
-	return fmt.Sprintf("%.0fh", math.Ceil(d.Hours()))
 }

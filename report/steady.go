@@ -228,7 +228,7 @@ func moved(d *analysis.Drift, window time.Duration) string {
 		at := time.Duration(d.At * float64(time.Second))
 		return fmt.Sprintf("%s by %s until %s, and is level since", verb, driftScale([]float64{d.Shift}).with(math.Abs(d.Shift)), plainly(at))
 	}
-	if math.IsNaN(d.Detectable) || d.Detectable == 0 {
+	if !(d.Detectable > 0 && d.Detectable*over < d.Level) { // not even a doubling
 		return "cannot be told (" + d.Why + ")"
 	}
 	return fmt.Sprintf("cannot be told (%s; a change by less than %s %s would not have been seen)", d.Why, part(d.Detectable*over), in)

@@ -26,16 +26,19 @@ var layers = map[string][]string{
 	"store":    {"."},
 	"lab":      {".", "load", "probe", "subject"},
 	"analysis": {".", "stats"},
-	"report":   {".", "analysis", "stats"}, // stats for the words of verdicts
+	"chart":    {},
+	"report":   {".", "analysis", "chart", "stats"}, // stats for the words of verdicts
+	"web":      {".", "analysis", "chart", "report", "stats", "store"},
 	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject"},
+	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
 
 	"bench/leak": {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load": {},
+	"bench/page": {".", "store"}, // which writes run directories
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "cmd/dyno", "bench/leak", "bench/load"}
+var acting = []string{"lab", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

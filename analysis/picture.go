@@ -1,0 +1,54 @@
+package analysis
+
+import (
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// A Stretch is a part of one block's time, drawn in so many columns. Blocks lie
+// side by side on the axis of time, so that every trial of a setting is seen and
+// none is mixed with another; all settings have the same axis.
+type Stretch struct {
+	Block    int           // from 1
+	From, To time.Duration // since the windows of the block's trials began
+	Columns  int
+}
+
+// A Picture is response times and other quantities over time: all settings on
+// one axis of time, and with one scale of latency.
+type Picture struct {
+	Axis      []Stretch
+	Rows      int           // of latency, of equal ratio
+	Low, High time.Duration // the scale of latency, for all settings
+	Settings  []PictureOf   // in the order of the table
+}
+
+// A PictureOf is one setting of a picture.
+type PictureOf struct {
+	Setting dyno.Setting
+	Trials  []int   // numbers of the trials, by stretch; 0 where there is none
+	Heats   []*Heat // by stretch; nil where no request is known
+	Whole   bool    // false if some of the requests were not kept, so that counts are of a sample
+	Seconds bool    // counts are known by the second only, and of when requests were done
+	Slowest []Slow  // of all trials within the stretches, the slowest first
+	Tracks  []Track // in the order of TrackMetrics; those that nobody sampled are missing
+}
+
+// A Slow is one slow request.
+type Slow struct {
+	Trial int
+	dyno.Request
+	Met bool // a collection was under way meanwhile; false also where they are not known
+}
+
+// A Track is a series over the axis: the least, the greatest and the last
+// reading of each column, all stretches one after the other. NaN is a column
+// without a reading.
+type Track struct {
+	Metric         string
+	Min, Max, Last []float64
+}
+
+// TrackMetrics are the series that pictures show, in order.
+var TrackMetrics = []string{}

@@ -1,0 +1,78 @@
+// Package chart draws figures as SVG, from numbers alone: intervals, percentiles,
+// histograms, strips of trials, stacks, trends.
+//
+// It owns geometry, ticks and marks. It does not own what is drawn, in which
+// unit a number is printed, or what a verdict means: labels and texts come
+// finished from the caller, who also escapes nothing, as everything is escaped here.
+//
+// An SVG has no style attribute, no script and no colour of its own: elements
+// have the classes that the style sheet of package report knows (report/page/chart.css),
+// so that light, dark and print are decided there. It scales to its width.
+package chart
+
+import "html/template"
+
+// SVG is one <svg> element, escaped.
+type SVG = template.HTML
+
+// A Mark is what is said of a point besides its place; each has a form of its own,
+// so that colour is not needed to tell them apart.
+type Mark int
+
+// The marks.
+const (
+	Plain   Mark = iota // nothing is said
+	Better              // a filled triangle that points to the better side
+	Worse               // the same, to the worse side
+	Same                // a filled circle
+	Unclear             // an open circle
+)
+
+// A Format prints a number in its unit, as for an axis or a tip.
+type Format func(x float64) string
+
+// An Interval is one row of Intervals: a ratio with its interval, which are NaN
+// where they are not known.
+type Interval struct {
+	Label         string // of the row, such as "p99 latency"
+	Ratio, Lo, Hi float64
+	Mark          Mark
+	Better        int    // which side is better: +1 right, -1 left, 0 neither
+	Text          string // beside it, such as "-21.4% [-26.0, -15.9] better"
+}
+
+// A Group is rows under a heading.
+type Group struct {
+	Title string
+	Rows  []Interval
+}
+
+// A Line is a named line through points, in order of X.
+type Line struct {
+	Name string
+	X, Y []float64
+}
+
+// A Histogram is counts between edges: Counts[i] lies from Edges[i] to
+// Edges[i+1].
+type Histogram struct {
+	Name   string
+	Edges  []float64
+	Counts []float64
+}
+
+// A Row is the values of one setting in a strip plot, one a trial.
+type Row struct {
+	Name   string
+	Values []float64
+	Tips   []string // of each value: which trial it is, and its warnings
+	Odd    []bool   // those that are to be looked at
+	Center float64  // the median; NaN draws none
+}
+
+// A Stack is a bar made of parts, which are in the same order in all bars.
+type Stack struct {
+	Name  string
+	Parts []float64
+	Mark  float64 // a line across it, such as what the kernel counts; NaN draws none
+}

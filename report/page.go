@@ -1,0 +1,64 @@
+package report
+
+import (
+	"io"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+)
+
+// A Page is one run as the HTML report shows it. Each part but the table may be
+// missing.
+type Page struct {
+	Table   *analysis.Table
+	Origin  Origin
+	Picture *analysis.Picture
+	Trials  []*dyno.Result // all that have a result, failed ones and those for looks included
+	Flames  []Flame
+	Notes   []string // what could not be shown, and why
+	Site    *Site    // nil in a file
+}
+
+// An Origin is where a run comes from: enough to make it again.
+type Origin struct {
+	Dir     string // the run directory's name
+	Dyno    string // version
+	Started time.Time
+	Command []string    // as typed
+	Plan    string      // as a dyno.yaml
+	Host    [][2]string // what and value, such as "kernel" and "6.18"
+}
+
+// A Flame is a page of pprof's own: the flame graph of one setting's profiles,
+// or of their difference to the baseline's.
+type Flame struct {
+	Kind    string // of dyno.ProfileNames
+	Setting string
+	Base    string // "" for the setting alone
+	HTML    []byte // of the file; nil in a served page, which has URL
+	URL     string
+}
+
+// A Site is what a served page has beyond a file: links, and where scripts ask
+// for more.
+type Site struct {
+	Home   string // URL of the list of runs
+	Assets string // URL of the folder of Assets, with a final slash
+	Detail string // URL that answers with a picture of a part: ?from=&to= in seconds of the axis, &columns=
+	Live   string // URL of server-sent events; "" once the run is over
+	Token  string // of forms that change something
+	Files  []File // of the run directory, to look at or to save
+	Others []File // other settings as a baseline, other runs to compare with
+}
+
+// A File is a link.
+type File struct{ Name, URL string }
+
+// HTML writes the page as one self-contained file, which asks nobody for
+// anything. The error is w's.
+func HTML(w io.Writer, p *Page) error { return nil }
+
+// PictureJSON writes a picture for the scripts of a page (report/page/data.js
+// reads it): JSON, with columns of numbers packed. The error is w's.
+func PictureJSON(w io.Writer, p *analysis.Picture) error { return nil }

@@ -1,0 +1,46 @@
+// Package web shows the runs of a folder in a browser, those that are under way
+// included.
+//
+// It owns addresses, safety (hosts, tokens, content policies, paths) and what is
+// sent while a run goes on. It measures nothing and computes nothing: what pages
+// show comes from Hands, how it looks from package report.
+package web
+
+import (
+	"net/http"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/store"
+)
+
+// Hands make what pages show, from run directories.
+type Hands struct {
+	// Page makes the page of a run, without pictures if it has many requests to
+	// read. base is the setting to compare with, "" for the plan's own.
+	Page func(dir *store.Dir, base string) (*report.Page, error)
+	// Picture reads a part of the axis of time: from and to in seconds of it, 0
+	// and 0 for all.
+	Picture func(dir *store.Dir, from, to float64, columns int) (*analysis.Picture, error)
+	// Compare makes a table for each setting that both runs have.
+	Compare func(a, b *store.Dir) ([]*analysis.Table, error)
+	// Profile is the sum of the profiles of one kind of a setting.
+	Profile func(dir *store.Dir, kind, setting string) (*profile.Profile, error)
+	// Resume goes on with a run, until it ends or stop is called; it is done
+	// when the channel is closed.
+	Resume func(path string) (stop func(), done <-chan struct{}, err error)
+}
+
+// A Site serves the runs below Root.
+type Site struct {
+	Root  string
+	Hosts []string // allowed in requests, such as "127.0.0.1:8080"
+	Token string   // that requests which change something have to bring
+	Hands Hands
+}
+
+// Handler serves the site. Its end is the caller's: nothing goes on after the
+// requests are answered but what Hands.Resume began.
+func (s *Site) Handler() http.Handler { return http.NotFoundHandler() }

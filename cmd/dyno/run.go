@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -220,11 +218,7 @@ func warnRepeats(w io.Writer, e *dyno.Experiment) {
 // printPlan shows what would be done. The plan is shown in the form of a
 // dyno.yaml, which run -f reads.
 func printPlan(w io.Writer, e *dyno.Experiment) error {
-	data, err := json.Marshal(e.Resolved())
-	if err != nil {
-		return err
-	}
-	text, err := yaml.JSONToYAML(data)
+	text, err := planText(e)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func Histograms(hs []Histogram, x Format) SVG {
 		ts := d.ticks(x, d.across(s.size))
 		bottom := float64(len(hs)) * (d.row + d.top)
 		for _, t := range ts {
-			d.rule("grid", d.at(t.value), 0, d.at(t.value), bottom)
+			d.rule("grid", d.at(t.Value), 0, d.at(t.Value), bottom)
 		}
 		for i, h := range hs {
 			d.draw(i, h, float64(i)*(d.row+d.top))

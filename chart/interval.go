@@ -22,7 +22,7 @@ func Intervals(groups []Group, negligible float64) SVG {
 	if len(rows) == 0 {
 		return nothing("intervals")
 	}
-	lo, hi := ratioRange(rows, negligible)
+	lo, hi := RatioRange(rows, negligible)
 	label := fmt.Sprintf("Changes with their intervals: %d rows", len(rows))
 	return draw("intervals", label, func(s *sheet) {
 		d := &intervalDrawing{sheet: s, negligible: negligible, axis: axis{lo: lo, hi: hi, log: true}}
@@ -35,9 +35,10 @@ func Intervals(groups []Group, negligible float64) SVG {
 // farthest is the ratio that the axis goes to at most.
 const farthest = 10
 
-// ratioRange is what an axis has to show: the ratios wholly, and intervals as far as
-// they do not make it much longer than all ratios need.
-func ratioRange(rows []Interval, negligible float64) (lo, hi float64) {
+// RatioRange is the range of ratios that Intervals shows, for who draws them
+// otherwise: the ratios wholly, and intervals as far as they do not make it much longer
+// than the ratios need; between a tenth and ten times.
+func RatioRange(rows []Interval, negligible float64) (lo, hi float64) {
 	least := max(1.03, 1+3*negligible)
 	lo, hi = 1/least, least
 	far := 2.0
@@ -119,16 +120,16 @@ func (d *intervalDrawing) draw(groups []Group) {
 	}
 	bottom := y + 4
 	d.height = bottom
-	ts := d.ratioTicks(d.across(d.size))
+	ts := RatioTicks(d.lo, d.hi, d.across(d.size))
 	if d.negligible > 0 {
 		d.rect("zone", d.at(1-d.negligible), top, d.at(1+d.negligible), bottom, "")
 	}
 	for _, t := range ts {
 		class := "grid"
-		if t.value == 1 {
+		if t.Value == 1 {
 			class = "zero"
 		}
-		d.rule(class, d.at(t.value), top, d.at(t.value), bottom)
+		d.rule(class, d.at(t.Value), top, d.at(t.Value), bottom)
 	}
 	d.tickLabels(ts, d.axis, top-5)
 	half := (d.end - d.start) / 2

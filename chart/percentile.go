@@ -52,7 +52,7 @@ type percentileDrawing struct {
 	lines  []Line
 	x, y   axis
 	direct bool // labels at the ends of lines; else a legend below
-	ticks  []tick
+	ticks  []Tick
 }
 
 func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
@@ -78,7 +78,7 @@ func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
 	d.ticks = d.y.ticks(y, d.y.down(2*d.line()))
 	left := 0.0
 	for _, t := range d.ticks {
-		left = max(left, min(textWidth(clean(t.label), d.size), d.width*0.25))
+		left = max(left, min(textWidth(clean(t.Label), d.size), d.width*0.25))
 	}
 	d.x = axis{lo: 0, hi: max(1, xs.hi), start: left + 8, end: d.width - room}
 	d.height = top + plot + 2*d.line()
@@ -87,28 +87,28 @@ func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
 // axes draws both axes, with the percentiles below.
 func (d *percentileDrawing) axes(y Format) {
 	for _, t := range d.ticks {
-		d.rule("grid", d.x.start, d.y.at(t.value), d.x.end, d.y.at(t.value))
-		d.text(d.x.start-6, d.middle(d.y.at(t.value)), "tick end", t.label, d.x.start-6)
+		d.rule("grid", d.x.start, d.y.at(t.Value), d.x.end, d.y.at(t.Value))
+		d.text(d.x.start-6, d.middle(d.y.at(t.Value)), "tick end", t.Label, d.x.start-6)
 	}
 	d.text(0, d.size, "faint", "slower ↑", d.width/2)
 	ts := d.percents()
 	for _, t := range ts {
-		x := d.x.at(t.value)
+		x := d.x.at(t.Value)
 		d.rule("grid", x, d.y.end, x, d.y.start)
 	}
 	d.tickLabels(ts, d.x, d.y.start+d.size+5)
 }
 
 // percents are the ticks of the axis of quantiles that there is room for.
-func (d *percentileDrawing) percents() (ts []tick) {
+func (d *percentileDrawing) percents() (ts []Tick) {
 	room := d.x.across(d.size * 0.8)
 	for n := 0; float64(n) <= d.x.hi+1e-9; n++ {
-		p := []tick{{float64(n), percentile(n)}}
+		p := []Tick{{float64(n), percentile(n)}}
 		if n == 0 {
-			p = []tick{{0, "0%"}, {nines(0.5), "50%"}}
+			p = []Tick{{0, "0%"}, {nines(0.5), "50%"}}
 		}
 		for _, t := range p {
-			if t.value <= d.x.hi+1e-9 && room(append(slices.Clone(ts), t)) {
+			if t.Value <= d.x.hi+1e-9 && room(append(slices.Clone(ts), t)) {
 				ts = append(ts, t)
 			}
 		}

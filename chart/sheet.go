@@ -145,10 +145,10 @@ func (s *sheet) text(x, y float64, class, text string, room float64) {
 
 // tickLabels writes the labels of a horizontal axis at a base line, all within the
 // sheet; one that would then run into the one before it is left out.
-func (s *sheet) tickLabels(ts []tick, a axis, y float64) {
+func (s *sheet) tickLabels(ts []Tick, a axis, y float64) {
 	free := math.Inf(-1)
 	for _, t := range ts {
-		x, w := a.at(t.value), textWidth(clean(t.label), s.size)
+		x, w := a.at(t.Value), textWidth(clean(t.Label), s.size)
 		left := max(0, min(x-w/2, s.width-w))
 		if left < free {
 			continue
@@ -161,7 +161,7 @@ func (s *sheet) tickLabels(ts []tick, a axis, y float64) {
 		case left < x-w/2:
 			class, x = "tick end", s.width
 		}
-		s.text(x, y, class, t.label, s.width)
+		s.text(x, y, class, t.Label, s.width)
 	}
 }
 

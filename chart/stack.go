@@ -30,10 +30,10 @@ func Stacks(names []string, bars []Stack, x Format) SVG {
 		ts := d.ticks(x, d.across(s.size))
 		for _, t := range ts {
 			class := "grid"
-			if t.value == 0 {
+			if t.Value == 0 {
 				class = "zero"
 			}
-			d.rule(class, d.at(t.value), 0, d.at(t.value), bottom)
+			d.rule(class, d.at(t.Value), 0, d.at(t.Value), bottom)
 		}
 		for i, b := range bars {
 			d.draw(b, float64(i)*d.row)

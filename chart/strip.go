@@ -26,7 +26,7 @@ func Strip(rows []Row, x Format) SVG {
 		ts := d.ticks(x, d.across(s.size))
 		bottom := d.heights(rows)
 		for _, t := range ts {
-			d.rule("grid", d.at(t.value), 0, d.at(t.value), bottom)
+			d.rule("grid", d.at(t.Value), 0, d.at(t.Value), bottom)
 		}
 		y := 0.0
 		for i, r := range rows {

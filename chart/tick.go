@@ -69,21 +69,21 @@ func (s *spread) logarithmic(margin, start, end float64) axis {
 	return axis{lo: s.lo / f, hi: s.hi * f, log: true, start: start, end: end}
 }
 
-// A tick is a labelled place of an axis.
-type tick struct {
-	value float64
-	label string
+// A Tick is a labelled place of an axis.
+type Tick struct {
+	Value float64
+	Label string
 }
 
 // A fit decides whether there is room for ticks.
-type fit func(ts []tick) bool
+type fit func(ts []Tick) bool
 
 // across is a fit for labels beside each other, apart by a gap.
 func (a axis) across(size float64) fit {
-	return func(ts []tick) bool {
+	return func(ts []Tick) bool {
 		for i := 1; i < len(ts); i++ {
-			w := (textWidth(ts[i].label, size) + textWidth(ts[i-1].label, size)) / 2
-			if math.Abs(a.at(ts[i].value)-a.at(ts[i-1].value)) < w+size {
+			w := (textWidth(ts[i].Label, size) + textWidth(ts[i-1].Label, size)) / 2
+			if math.Abs(a.at(ts[i].Value)-a.at(ts[i-1].Value)) < w+size {
 				return false
 			}
 		}
@@ -93,9 +93,9 @@ func (a axis) across(size float64) fit {
 
 // down is a fit for labels below each other.
 func (a axis) down(least float64) fit {
-	return func(ts []tick) bool {
+	return func(ts []Tick) bool {
 		for i := 1; i < len(ts); i++ {
-			if math.Abs(a.at(ts[i].value)-a.at(ts[i-1].value)) < least {
+			if math.Abs(a.at(ts[i].Value)-a.at(ts[i-1].Value)) < least {
 				return false
 			}
 		}
@@ -108,8 +108,8 @@ func (a axis) down(least float64) fit {
 // What is round depends on the unit that the format prints: 16 MiB is no round
 // number of bytes. So they are looked for in powers of 1024 too, and those are
 // taken which are printed with the fewest digits.
-func (a axis) ticks(f Format, room fit) []tick {
-	var best []tick
+func (a axis) ticks(f Format, room fit) []Tick {
+	var best []Tick
 	least := math.Inf(1)
 	for unit := 1.0; unit <= 1<<40; unit *= 1024 {
 		if unit > 1 && unit > math.Abs(a.hi)*2 {
@@ -118,7 +118,7 @@ func (a axis) ticks(f Format, room fit) []tick {
 		ts := a.in(unit, f, room)
 		digits := 0
 		for _, t := range ts {
-			digits += significant(t.label)
+			digits += significant(t.Label)
 		}
 		cost := float64(digits) / float64(len(ts))
 		if len(ts) < 3 {
@@ -132,7 +132,7 @@ func (a axis) ticks(f Format, room fit) []tick {
 }
 
 // in are the ticks that are round in a unit.
-func (a axis) in(unit float64, f Format, room fit) []tick {
+func (a axis) in(unit float64, f Format, room fit) []Tick {
 	if !a.log {
 		return a.steps(unit, f, room)
 	}
@@ -154,7 +154,7 @@ func (a axis) in(unit float64, f Format, room fit) []tick {
 }
 
 // rungs are the ladder's numbers in every n-th decade.
-func (a axis) rungs(ladder []float64, every int, unit float64, f Format) (ts []tick) {
+func (a axis) rungs(ladder []float64, every int, unit float64, f Format) (ts []Tick) {
 	first := int(math.Floor(math.Log10(a.lo / unit)))
 	last := int(math.Ceil(math.Log10(a.hi / unit)))
 	for e := first - ((first%every)+every)%every; e <= last; e += every {
@@ -166,7 +166,7 @@ func (a axis) rungs(ladder []float64, every int, unit float64, f Format) (ts []t
 }
 
 // steps are multiples of the least of the steps 1, 2, 5, 10 … that has room.
-func (a axis) steps(unit float64, f Format, room fit) []tick {
+func (a axis) steps(unit float64, f Format, room fit) []Tick {
 	d := a.hi - a.lo
 	for e := int(math.Floor(math.Log10(d/unit))) - 2; e < 200; e++ {
 		for _, m := range []float64{1, 2, 5} {
@@ -178,7 +178,7 @@ func (a axis) steps(unit float64, f Format, room fit) []tick {
 			if last-first > 11 {
 				continue
 			}
-			var ts []tick
+			var ts []Tick
 			for k := 0.0; k <= last-first; k++ {
 				ts = a.append(ts, (first+k)*step, f)
 			}
@@ -191,7 +191,7 @@ func (a axis) steps(unit float64, f Format, room fit) []tick {
 }
 
 // append adds a tick if it lies on the axis and says something new.
-func (a axis) append(ts []tick, x float64, f Format) []tick {
+func (a axis) append(ts []Tick, x float64, f Format) []Tick {
 	if x < a.lo || x > a.hi || !known(x) || x == 0 && a.log {
 		return ts
 	}
@@ -200,11 +200,11 @@ func (a axis) append(ts []tick, x float64, f Format) []tick {
 	}
 	label := f(x)
 	for _, t := range ts {
-		if t.label == label || t.value >= x {
+		if t.Label == label || t.Value >= x {
 			return ts
 		}
 	}
-	return append(ts, tick{x, label})
+	return append(ts, Tick{x, label})
 }
 
 // significant counts the digits of a number, without zeros at its ends.
@@ -221,15 +221,17 @@ func significant(label string) int {
 	return len(strings.Trim(digits, "0"))
 }
 
-// ratioTicks are ticks of a logarithmic axis of ratios, labelled as changes; 1 is among
-// them if it is on the axis.
-func (a axis) ratioTicks(room fit) []tick {
+// RatioTicks are ticks of an axis of ratios from lo to hi, labelled as changes, as
+// many as there is room for; 1 is among them if it lies between and others do not
+// take its room. lo and hi are positive.
+func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
+	a := axis{lo: lo, hi: hi, log: true}
 	for _, step := range []float64{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2} {
 		first, last := math.Ceil((a.lo-1)/step-1e-9), math.Floor((a.hi-1)/step+1e-9)
 		if last-first > 20 {
 			continue
 		}
-		var ts []tick
+		var ts []Tick
 		for k := first; k <= last; k++ {
 			ts = a.append(ts, 1+k*step, ratioLabel)
 		}
@@ -244,7 +246,7 @@ func (a axis) ratioTicks(room fit) []tick {
 		{.1, .5, 1, 2, 10},
 		{.1, 1, 10},
 	} {
-		var ts []tick
+		var ts []Tick
 		for _, x := range ladder {
 			ts = a.append(ts, x, ratioLabel)
 		}

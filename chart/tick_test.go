@@ -31,18 +31,18 @@ func TestTicks(t *testing.T) {
 		}
 		ts := a.ticks(format, a.across(13))
 		if kind == 3 {
-			ts = a.ratioTicks(a.across(13))
+			ts = RatioTicks(a.lo, a.hi, a.across(13))
 		}
 		if !a.across(13)(ts) {
 			t.Errorf("%+v: %v run into each other", a, ts)
 		}
 		labels := map[string]bool{}
 		for i, k := range ts {
-			if !(k.value >= a.lo && k.value <= a.hi) || i > 0 && k.value <= ts[i-1].value || labels[k.label] ||
-				strings.Contains(k.label, "NaN") || strings.Contains(k.label, "-0") && k.value == 0 {
+			if !(k.Value >= a.lo && k.Value <= a.hi) || i > 0 && k.Value <= ts[i-1].Value || labels[k.Label] ||
+				strings.Contains(k.Label, "NaN") || strings.Contains(k.Label, "-0") && k.Value == 0 {
 				t.Fatalf("%+v: tick %d of %v", a, i, ts)
 			}
-			labels[k.label] = true
+			labels[k.Label] = true
 		}
 	}
 }
@@ -78,16 +78,16 @@ func TestTicksAreRound(t *testing.T) {
 		{1e-4, 1e4, 400, "÷10000 ÷100 0 ×100 ×10000"},
 	} {
 		a := axis{lo: c.lo, hi: c.hi, log: true, end: c.width}
-		if got := printed(a.ratioTicks(a.across(13))); got != c.want {
+		if got := printed(RatioTicks(a.lo, a.hi, a.across(13))); got != c.want {
 			t.Errorf("%v to %v on %v: got %s, want %s", c.lo, c.hi, c.width, got, c.want)
 		}
 	}
 }
 
-func printed(ts []tick) string {
+func printed(ts []Tick) string {
 	var labels []string
 	for _, k := range ts {
-		labels = append(labels, k.label)
+		labels = append(labels, k.Label)
 	}
 	return strings.Join(labels, " ")
 }

@@ -33,12 +33,12 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 		ticks := d.y.ticks(y, d.y.down(1.5*s.line()))
 		left := 0.0
 		for _, t := range ticks {
-			left = max(left, min(textWidth(clean(t.label), s.size), s.width*0.3))
+			left = max(left, min(textWidth(clean(t.Label), s.size), s.width*0.3))
 		}
 		d.x = xs.linear(0, left+14, s.width-14)
 		for _, t := range ticks {
-			s.rule("grid", left+8, d.y.at(t.value), s.width, d.y.at(t.value))
-			s.text(left, s.middle(d.y.at(t.value)), "tick end", t.label, left)
+			s.rule("grid", left+8, d.y.at(t.Value), s.width, d.y.at(t.Value))
+			s.text(left, s.middle(d.y.at(t.Value)), "tick end", t.Label, left)
 		}
 		d.draw(x, y)
 		for _, m := range marks {
@@ -100,12 +100,12 @@ func (d *trendDrawing) mark(i int, x Format) {
 
 // under are the points whose X is printed: the last, and of those before it as many
 // as there is room for, evenly.
-func (d *trendDrawing) under(x Format) []tick {
+func (d *trendDrawing) under(x Format) []Tick {
 	room := d.x.across(d.size * 1.3)
-	at := func(every int) (ts []tick) {
+	at := func(every int) (ts []Tick) {
 		for i := d.n - 1; i >= 0; i -= every {
 			if known(d.line.X[i]) {
-				ts = append(ts, tick{d.line.X[i], x(d.line.X[i])})
+				ts = append(ts, Tick{d.line.X[i], x(d.line.X[i])})
 			}
 		}
 		slices.Reverse(ts)

@@ -231,20 +231,63 @@ func (d *Dir) Series(n int, metrics ...string) ([]dyno.Series, error) {
 // readSeries reads the row groups of series.parquet that may have any of the
 // metrics.
 func readSeries(f *os.File, metrics []string, take func(metric string, at time.Duration, v float64) error) error {
-	info, err := f.Stat()
+	file, err := openParquet(f, parquet.ReadBufferSize(timesBuffer))
 	if err != nil {
 		return err
 	}
-	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
+	columns, err := columnsOf(file, "metric", "at_ns", "value")
 	if err != nil {
 		return err
 	}
 	rows := make([]seriesRow, requestBatch)
+	var r pointsReader
 	for _, group := range file.RowGroups() {
 		if !holdsAny(group, metrics) {
 			continue
 		}
-		if err := readGroup(group, rows, take); err != nil {
+		chunks := group.ColumnChunks()
+		metric, alone := onlyMetric(chunks[columns[0]])
+		if !alone {
+			err = readGroup(group, rows, take)
+		} else if err = r.read(chunks[columns[1]], chunks[columns[2]]); err == nil {
+			err = r.each(metric, take)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyMetric is the metric of all points of a row group, if they are of one.
+func onlyMetric(column parquet.ColumnChunk) (metric string, alone bool) {
+	first, last, ok := boundsOf(column)
+	if !ok || first.String() != last.String() {
+		return "", false
+	}
+	return first.String(), true
+}
+
+// A pointsReader reads the points of row groups that are of one metric: of these it
+// takes a tenth of the time of reading rows.
+type pointsReader struct {
+	at    []int64
+	value []float64
+}
+
+func (r *pointsReader) read(at, value parquet.ColumnChunk) (err error) {
+	if r.at, err = readColumn(at, r.at[:0], int64sOf); err != nil {
+		return err
+	}
+	if r.value, err = readColumn(value, r.value[:0], float64sOf); err == nil && len(r.at) != len(r.value) {
+		err = fmt.Errorf("%w: columns of different lengths", parquet.ErrCorrupted)
+	}
+	return err
+}
+
+func (r *pointsReader) each(metric string, take func(metric string, at time.Duration, v float64) error) error {
+	for i, at := range r.at {
+		if err := take(metric, time.Duration(at), r.value[i]); err != nil {
 			return err
 		}
 	}
@@ -254,17 +297,14 @@ func readSeries(f *os.File, metrics []string, take func(metric string, at time.D
 // holdsAny reports whether a row group may have any of the metrics, by the first
 // and last name in it.
 func holdsAny(group parquet.RowGroup, metrics []string) bool {
-	column, ok := group.ColumnChunks()[0].(*parquet.FileColumnChunk)
-	if !ok || len(metrics) == 0 {
-		return true
-	}
-	first, last, ok := column.Bounds()
-	return !ok || slices.ContainsFunc(metrics, func(m string) bool {
+	first, last, ok := boundsOf(group.ColumnChunks()[0])
+	return !ok || len(metrics) == 0 || slices.ContainsFunc(metrics, func(m string) bool {
 		return string(first.ByteArray()) <= m && m <= string(last.ByteArray())
 	})
 }
 
-func readGroup(group parquet.RowGroup, rows []seriesRow, take func(metric string, at time.Duration, v float64) error) error {
+func readGroup(group parquet.RowGroup, rows []seriesRow, take func(metric string, at time.Duration, v float64) error) (err error) {
+	defer unpanic(&err)
 	pr := parquet.NewGenericRowGroupReader[seriesRow](group)
 	defer pr.Close()
 	for {

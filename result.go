@@ -47,8 +47,8 @@ type Request struct {
 	Failed bool          `json:"failed,omitempty"`
 }
 
-// Times are the times of requests that were kept one after another: what tells
-// latency, of millions of them, in a hundredth of what the requests take.
+// Times are the times of requests that were kept one after another: all that tells
+// latency. They are read in a thirtieth of the time that the requests take.
 type Times struct {
 	Row       int64   // of the first, counted from 0 over all that were kept
 	Due, Done []int64 // nanoseconds since the window began

@@ -200,6 +200,31 @@ func boolsOf(page parquet.Page) func([]bool) (int, error) {
 	return nil
 }
 
+// textsOf makes one string of those that follow each other and are the same.
+func textsOf(page parquet.Page) func([]string) (int, error) {
+	if page.Type().Kind() != parquet.ByteArray {
+		return nil
+	}
+	return func(to []string) (n int, err error) {
+		last, values, in := "", make([]parquet.Value, requestBatch), page.Values()
+		for n < len(to) && err == nil {
+			var got int
+			got, err = in.ReadValues(values[:min(len(values), len(to)-n)])
+			if got == 0 {
+				break
+			}
+			for _, v := range values[:got] {
+				if text := v.ByteArray(); string(text) != last {
+					last = string(text)
+				}
+				to[n] = last
+				n++
+			}
+		}
+		return n, err
+	}
+}
+
 // RequestsAt reads the requests in the given rows of trial n, in the order of
 // rows. The error is fs.ErrNotExist if none were kept.
 func (d *Dir) RequestsAt(n int, rows []int64) (rs []dyno.Request, err error) {

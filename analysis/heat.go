@@ -197,12 +197,14 @@ func scatter(x uint64) uint64 {
 // it began.
 func (h *Heat) AddCollections(cs []dyno.Collection, window time.Duration) {
 	h.Collecting, h.Stops, h.Longest = make([]float64, h.Columns), make([]int, h.Columns), make([]time.Duration, h.Columns)
-	var here []dyno.Collection
-	for i := range cs {
-		if cs[i].End >= h.From && cs[i].Start <= h.To {
-			here = append(here, cs[i])
-		}
+	first, last := 0, len(cs) // those that are over before the part begins, or begin after it, are left out
+	for first < last && cs[first].End < h.From {
+		first++
 	}
+	for first < last && cs[last-1].Start > h.To {
+		last--
+	}
+	here := cs[first:last]
 	wide := float64(h.To-h.From) / float64(h.Columns)
 	for _, x := range join(underWay(here), window) {
 		from, to := max(x.from, h.From), min(x.to, h.To)

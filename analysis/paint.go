@@ -137,18 +137,19 @@ func (c *cell) note(err error) {
 // paint fills the cell in.
 func (c *cell) paint(p *Picture, src *Sources) {
 	c.heat = NewHeat(Scale{c.From, c.To, p.Low, p.High, p.Rows, c.Columns}, c.r.Elapsed)
-	var gc *spans
+	var cs []dyno.Collection
 	if src.Collections != nil {
-		cs, err := src.Collections(c.r)
+		var err error
+		cs, err = src.Collections(c.r)
 		if c.note(err); err == nil {
 			c.heat.AddCollections(cs, c.r.Elapsed)
-			gc = &spans{list: join(underWay(cs), c.r.Elapsed)}
 		}
 	}
 	if c.r.Latency != nil && c.r.Latency.Count() > 0 {
 		c.requests(src)
 		for i := range c.slow {
-			c.slow[i].Met = gc != nil && gc.meets(c.slow[i].Due, c.slow[i].Done)
+			q := &c.slow[i]
+			q.Met = slices.ContainsFunc(cs, func(x dyno.Collection) bool { return x.Start <= q.Done && x.End >= q.Due })
 		}
 	}
 	c.series(src)

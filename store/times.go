@@ -109,10 +109,11 @@ func (r *timesReader) read(rows int64, due, done, failed parquet.ColumnChunk, fr
 	if least, greatest, ok := boundsOf(due); ok && (least.Int64() > to || greatest.Int64() < from) {
 		return false, nil
 	}
-	if r.Due, err = readColumn(due, r.Due[:0], int64sOf); err != nil {
+	room := int(max(0, min(rows, requestGroup)))
+	if r.Due, err = readColumn(due, slices.Grow(r.Due[:0], room), int64sOf); err != nil {
 		return false, err
 	}
-	if r.Done, err = readColumn(done, r.Done[:0], int64sOf); err != nil {
+	if r.Done, err = readColumn(done, slices.Grow(r.Done[:0], room), int64sOf); err != nil {
 		return false, err
 	}
 	r.Failed = nil

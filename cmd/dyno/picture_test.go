@@ -8,10 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -145,6 +148,97 @@ func (x drawn) series(path string) error {
 	}
 	text = fmt.Appendf(text, "rss-B,%.6f,1e9\n", x.window.Seconds()/2+0.25)
 	return os.WriteFile(path, text, 0o666)
+}
+
+func counted(h *analysis.Heat) (n int64) {
+	for _, c := range h.Counts {
+		n += int64(c)
+	}
+	return n
+}
+
+func look(t *testing.T, dir *store.Dir, from, to float64, columns int) (*analysis.Picture, []string) {
+	t.Helper()
+	p, notes, err := picture(dir, dir.Results(), from, to, columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, notes
+}
+
+// A picture of a run has all requests of each trial, by themselves or by the second,
+// and a part of it has the same counts where its columns are the same.
+func TestPicture(t *testing.T) {
+	x := drawn{settings: 2, blocks: 2, window: 8 * time.Second, rate: 2000, keep: 1}
+	dir := x.make(t, filepath.Join(t.TempDir(), "run"))
+	whole, notes := look(t, dir, 0, 0, 160)
+	if len(notes) > 0 || len(whole.Axis) != 2 || len(whole.Settings) != 2 || whole.High != time.Second {
+		t.Fatalf("%v, %d settings up to %v, notes %q", whole.Axis, len(whole.Settings), whole.High, notes)
+	}
+	part, _ := look(t, dir, 10, 13, 30) // of the second block
+	for i, s := range whole.Settings {
+		for j, h := range s.Heats {
+			if n := counted(h); n != 16_000 || !s.Whole || s.Seconds || h.Count(h.Rows-1, 40) == 0 {
+				t.Errorf("setting %d block %d: %d requests; whole %v, seconds %v; the slowest one in its cell: %d", i, j+1, n, s.Whole, s.Seconds, h.Count(h.Rows-1, 40))
+			}
+		}
+		h, of := s.Heats[1], part.Settings[i].Heats[0]
+		if !slices.Equal(of.Counts, h.Counts[20*h.Rows:50*h.Rows]) {
+			t.Errorf("setting %d: the part has %d requests where the whole has others", i, counted(of))
+		}
+		if q := s.Slowest[0]; q.Step != "spike" || !q.Met || len(part.Settings[i].Slowest) != 10 {
+			t.Errorf("setting %d: the slowest %+v, of the part %d", i, q, len(part.Settings[i].Slowest))
+		}
+		var names []string
+		for _, track := range s.Tracks {
+			names = append(names, track.Metric)
+		}
+		if want := []string{"rss-B", "heap-B", "heap-goal-B", "goroutines", "threads", "cpu-frac", "gc-wall-frac", "fds"}; !slices.Equal(names, want) {
+			t.Errorf("setting %d: tracks %q, want %q", i, names, want)
+		}
+		if rss := s.Tracks[0]; rss.Max[42] != 1e9 || rss.Max[122] != 1e9 || rss.Max[30] != 1e6+3 {
+			t.Errorf("setting %d: resident memory %v", i, rss.Max)
+		}
+	}
+
+	if by, _ := look(t, dir, 0, 0, 16); by.Settings[0].Seconds || by.Settings[0].Heats[0].Columns != 20 {
+		t.Errorf("few columns: %+v", by.Settings[0])
+	}
+	for _, bad := range [][2]float64{{16, 20}, {3, 2}, {-5, -1}, {math.NaN(), math.NaN()}, {math.Inf(1), math.Inf(1)}} {
+		if _, _, err := picture(dir, dir.Results(), bad[0], bad[1], 100); err == nil {
+			t.Errorf("from %g to %g: no error", bad[0], bad[1])
+		}
+	}
+}
+
+// Where requests were not kept, or only some were and the columns are as long, the
+// latency log has all of them; a broken file is told and does not hide the others.
+func TestPictureWithout(t *testing.T) {
+	x := drawn{settings: 1, blocks: 1, window: 60 * time.Second, rate: 100, keep: 2}
+	dir := x.make(t, filepath.Join(t.TempDir(), "run"))
+	p, _ := look(t, dir, 0, 0, 60)
+	if s := p.Settings[0]; counted(s.Heats[0]) != 6000 || !s.Seconds || !s.Whole {
+		t.Errorf("long columns: %d requests, seconds %v, whole %v", counted(s.Heats[0]), s.Seconds, s.Whole)
+	}
+	p, _ = look(t, dir, 20, 25, 60)
+	if s := p.Settings[0]; counted(s.Heats[0]) != 250 || s.Seconds || s.Whole || len(s.Slowest) != 10 {
+		t.Errorf("short columns: %d requests, seconds %v, whole %v", counted(s.Heats[0]), s.Seconds, s.Whole)
+	}
+	file := dir.TrialFile(1, "requests.parquet")
+	if err := os.Truncate(file, 3000); err != nil {
+		t.Fatal(err)
+	}
+	p, notes := look(t, dir, 0, 0, 600)
+	if s := p.Settings[0]; counted(s.Heats[0]) != 6000 || !s.Seconds || len(notes) != 1 || !strings.Contains(notes[0], file) {
+		t.Errorf("a torn file: %d requests, seconds %v, notes %q", counted(s.Heats[0]), s.Seconds, notes)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	p, notes = look(t, dir, 29, 32, 600)
+	if s := p.Settings[0]; counted(s.Heats[0]) < 250 || !s.Seconds || s.Slowest[0].Step != "spike" || len(notes) > 0 {
+		t.Errorf("none kept: %d requests, notes %q", counted(s.Heats[0]), notes)
+	}
 }
 
 // Ten million requests, and a part of them: what a look at a run takes. With

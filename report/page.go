@@ -58,7 +58,3 @@ type File struct{ Name, URL string }
 // HTML writes the page as one self-contained file, which asks nobody for
 // anything. The error is w's.
 func HTML(w io.Writer, p *Page) error { return nil }
-
-// PictureJSON writes a picture for the scripts of a page (report/page/data.js
-// reads it): JSON, with columns of numbers packed. The error is w's.
-func PictureJSON(w io.Writer, p *analysis.Picture) error { return nil }

@@ -1,0 +1,3 @@
+// A stub until the scripts are merged.
+document.documentElement.dataset.scripts = "yes";
+export {};

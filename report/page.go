@@ -1,7 +1,6 @@
 package report
 
 import (
-	"io"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -15,9 +14,10 @@ type Page struct {
 	Origin  Origin
 	Picture *analysis.Picture
 	Trials  []*dyno.Result // all that have a result, failed ones and those for looks included
-	Flames  []Flame
-	Notes   []string // what could not be shown, and why
-	Site    *Site    // nil in a file
+	Profile *Profile       // tables of what profiles tell; nil if none was taken
+	Flames  []Flame        // the most telling first
+	Notes   []string       // what could not be shown, and why
+	Site    *Site          // nil in a file
 }
 
 // An Origin is where a run comes from: enough to make it again.
@@ -36,7 +36,7 @@ type Flame struct {
 	Kind    string // of dyno.ProfileNames
 	Setting string
 	Base    string // "" for the setting alone
-	HTML    []byte // of the file; nil in a served page, which has URL
+	HTML    []byte // of the file, which needs no server; nil in a served page, which has URL
 	URL     string
 }
 
@@ -54,7 +54,3 @@ type Site struct {
 
 // A File is a link.
 type File struct{ Name, URL string }
-
-// HTML writes the page as one self-contained file, which asks nobody for
-// anything. The error is w's.
-func HTML(w io.Writer, p *Page) error { return nil }

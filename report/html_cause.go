@@ -1,0 +1,191 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/chart"
+)
+
+// profileRows is how many functions a table of profiles has in the page.
+const profileRows = 15
+
+// causes are what was measured to change with the figures, and where in the program.
+func (v *pageView) causes() (out []block) {
+	out = append(out, v.show(v.why())...)
+	out = append(out, v.show(v.tail())...)
+	if len(v.CPU) > 0 {
+		out = append(out, v.show(cpuShares(v.CPU, v.named, wide), true)...)
+	}
+	out = append(out, v.show(v.attribution())...)
+	if p := v.page.Profile; p != nil {
+		c := *p
+		c.Shares, c.Rows = nil, profileRows // the table has them
+		for _, s := range c.sections(mostName, wide) {
+			out = append(out, v.show(s, true)...)
+		}
+		if len(p.Notes) > 0 {
+			out = append(out, block{Lines: tameAll(p.Notes, 50, mostNote)})
+		}
+	}
+	if rows := v.flameRows(); rows != nil {
+		out = append(out, block{
+			ID: "flames", Title: "Flame graphs",
+			Lines: []string{"The wider a box, the more of the cost is in that function and what it calls; in a difference red is more and green is less than the baseline. " +
+				"A click on a box shows it alone, the search marks boxes. They are pprof's own pages."},
+			Flames: rows,
+		})
+	}
+	return out
+}
+
+// A flameRow is the flame graphs of one kind of profile.
+type flameRow struct {
+	Kind    string
+	Buttons []flameButton
+}
+
+// A flameButton opens a flame graph: from an element of the page, or from an address.
+type flameButton struct{ Label, Source, URL string }
+
+// flameRows are the buttons; of a file those that are in it.
+func (v *pageView) flameRows() (rows []flameRow) {
+	for i, f := range v.page.Flames {
+		b := flameButton{Label: tame(label(f.Setting), mostCell)}
+		if f.Base != "" {
+			b.Label += " against " + tame(f.Base, mostCell)
+		}
+		switch {
+		case f.URL != "":
+			b.URL = f.URL
+		case f.HTML != nil:
+			b.Source = fmt.Sprintf("flame-%d", i+1)
+		default:
+			continue // it was left out
+		}
+		at := slices.IndexFunc(rows, func(r flameRow) bool { return r.Kind == f.Kind })
+		if at < 0 {
+			at = len(rows)
+			rows = append(rows, flameRow{Kind: f.Kind})
+		}
+		rows[at].Buttons = append(rows[at].Buttons, b)
+	}
+	return rows
+}
+
+// memories are where memory is, and what grows.
+func (v *pageView) memories() (out []block) {
+	if v.Trials == 0 {
+		return nil
+	}
+	out = append(out, v.show(v.memory())...)
+	if s, ok := v.resident(); ok {
+		out = append(out, block{Figure: &figure{
+			ID: "fig-memory", Kind: "svg", Name: v.file + "-memory", Title: "Where the resident memory is",
+			Shows:   "At the end of the load, means of the trials. The line across each bar is what the kernel counts as resident (RSS); what is mapped and was never touched lies beyond it.",
+			Picture: v.stacks(), Tables: v.tables(&s), Summary: "Table", Notes: tameAll(s.notes, 50, mostNote),
+		}})
+	}
+	out = append(out, v.show(v.givenBack())...)
+	out = append(out, v.growth()...)
+	return append(out, v.show(v.leak())...)
+}
+
+// stacks are the bars of what is resident.
+func (v *pageView) stacks() chart.SVG {
+	parts := residentParts[:len(residentParts)-2] // without what is not resident, and without the sum
+	var names []string
+	var bars []chart.Stack
+	used := slices.DeleteFunc(slices.Clone(parts), func(p residentPart) bool {
+		return !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { r := told(&s); return r != nil && p.of(r) > 0.001*r.End.RSS })
+	})
+	for _, p := range used {
+		names = append(names, p.label)
+	}
+	for i := range v.Settings {
+		r := told(&v.Settings[i])
+		if r == nil {
+			continue
+		}
+		bar := chart.Stack{Name: v.called(i), Mark: r.End.RSS}
+		for _, p := range used {
+			bar.Parts = append(bar.Parts, max(0, p.of(r)))
+		}
+		bars = append(bars, bar)
+	}
+	return chart.Stacks(names, bars, axis("rss-peak-B"))
+}
+
+// mostGrowth is how many settings have a picture of what grew.
+const mostGrowth = 6
+
+// growth are pictures of what memory did in settings in which leaks were looked
+// for: those that leak, or may, and if there is none of them the first.
+func (v *pageView) growth() (out []block) {
+	var shown []int
+	first := -1
+	for i := range v.Settings {
+		l := v.Settings[i].Leak
+		if l == nil || l.Memory == nil {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		if l.Memory.Verdict != analysis.NoLeak {
+			shown = append(shown, i)
+		}
+	}
+	if shown == nil && first >= 0 {
+		shown = []int{first}
+	}
+	for _, i := range shown[:min(len(shown), mostGrowth)] {
+		m := v.Settings[i].Leak.Memory
+		by := m.By
+		at, value := v.trackOf(v.Settings[i].Setting, by)
+		if len(at) < 3 {
+			by = "rss-B"
+			at, value = v.trackOf(v.Settings[i].Setting, by)
+		}
+		if len(at) < 3 {
+			continue
+		}
+		what, _ := unitOf(by)
+		shows := fmt.Sprintf("%s over the window of one trial.", map[string]string{
+			"heap-live-B": "The heap that each collection found live", "heap-true-B": "The heap that each collection found live, without what was allocated meanwhile",
+			"heap-B": "The heap", "rss-B": "Resident memory"}[by])
+		if _, known := map[string]bool{"heap-live-B": true, "heap-true-B": true, "heap-B": true, "rss-B": true}[by]; !known {
+			shows = tame(what, 60) + " over the window of one trial."
+		}
+		if !math.IsNaN(m.Slope) {
+			sc := coarse(scaleOf("leak-B", leakFigures(m, m.Slope, m.Lo, m.Hi, m.Detectable)...))
+			shows += fmt.Sprintf(" Over all trials it grows by %s/h %s.", sc.with(m.Slope), between(sc, m.Lo, m.Hi))
+		}
+		out = append(out, block{Figure: &figure{
+			ID: fmt.Sprintf("fig-growth-%d", i+1), Kind: "svg", Name: fmt.Sprintf("%s-growth-%d", v.file, i+1),
+			Title: fmt.Sprintf("%s of %s: %s", tame(what, 60), tame(v.name(i), mostCell), m.Verdict), Shows: shows,
+			Picture: chart.Trend(chart.Line{Name: v.called(i), X: at, Y: value}, nil, axis("-sec"), axis(by)),
+			Tables:  v.tables(growthTable(by, at, value)), Summary: "Table",
+			Notes: tameAll(v.leakNotes(i, v.Settings[i].Leak), 10, mostNote),
+		}})
+	}
+	return out
+}
+
+// growthTable has at most 20 of the points.
+func growthTable(metric string, at, value []float64) *section {
+	g := grid{cols: []column{{}, {}}, head: [][]string{{"time", metric}}}
+	step := max(1, (len(at)+19)/20)
+	for i := 0; i < len(at); i += step {
+		g.rows = append(g.rows, row{cells: cells(axis("-sec")(at[i]), axis(metric)(value[i]))})
+	}
+	return &section{title: "Growth", grids: []grid{g}}
+}
+
+// compared are the trials of setting i that are compared, in the order of blocks.
+func (v *pageView) compared(i int) []*dyno.Result {
+	return v.trials[v.Settings[i].Setting.String()]
+}

@@ -1,0 +1,139 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	mostRows = 500 // of one table in a page; more are cut, and the table says so
+	mostCell = 300 // characters of one cell
+	longCell = 40  // from which on it is broken anywhere
+	mostNote = 2000
+	mostText = 64 << 10 // of a plan or an error
+)
+
+// tame is text from a run made fit for a page: control characters, which do
+// nothing good anywhere, and those that turn the direction of what follows are
+// dots, and what is longer than most characters loses its middle.
+func tame(s string, most int) string {
+	if len(s) > most*utf8.UTFMax { // before it is looked at rune by rune
+		half := most * utf8.UTFMax / 2
+		s = s[:half] + s[len(s)-half:]
+	}
+	s = strings.ToValidUTF8(s, "�")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufeff':
+			return '·'
+		}
+		return r
+	}, s)
+	return middle(s, most)
+}
+
+// tameAll is tame of each of the lines, of which there are at most so many.
+func tameAll(lines []string, most, each int) []string {
+	var out []string
+	for i, l := range lines {
+		if i == most {
+			out = append(out, fmt.Sprintf("… and %d more.", len(lines)-most))
+			break
+		}
+		out = append(out, tame(l, each))
+	}
+	return out
+}
+
+// html writes the grid as a table with a caption, which is for those who do not
+// see what stands around it. all says where rows are that were cut, such as
+// "results.jsonl".
+func (g *grid) html(caption, all string) template.HTML {
+	var b strings.Builder
+	w := g.widths()
+	b.WriteString("<table><caption>" + html.EscapeString(tame(caption, mostCell)) + "</caption><thead>")
+	for _, h := range g.head {
+		b.WriteString("<tr>")
+		for i, s := range h {
+			if w[i] > 0 {
+				g.heading(&b, i, s)
+			}
+		}
+		b.WriteString("</tr>")
+	}
+	b.WriteString("</thead><tbody>")
+	shown := 0
+	for _, w := range w {
+		if w > 0 {
+			shown++
+		}
+	}
+	for n, r := range g.rows {
+		switch {
+		case n == mostRows:
+			b.WriteString(fmt.Sprintf(`<tr class="cut"><td colspan="%d">%s more are in %s.</td></tr>`, shown, count(len(g.rows)-n, "row"), html.EscapeString(all)))
+		case n > mostRows:
+		case r.cells != nil:
+			g.htmlRow(&b, w, r.cells)
+		case r.group != "":
+			b.WriteString(fmt.Sprintf(`<tr class="group"><th colspan="%d" scope="colgroup">%s</th></tr>`, shown, html.EscapeString(tame(r.group, mostCell))))
+		}
+	}
+	b.WriteString("</tbody></table>")
+	return template.HTML(b.String())
+}
+
+// heading writes a cell of the head; an empty one is no heading.
+func (g *grid) heading(b *strings.Builder, i int, s string) {
+	s = strings.Join(strings.Fields(tame(s, mostCell)), " ")
+	class := ""
+	if !g.cols[i].left {
+		class = ` class="n"`
+	}
+	if s == "" {
+		b.WriteString("<td" + class + "></td>")
+		return
+	}
+	b.WriteString(`<th scope="col"` + class + ">" + html.EscapeString(s) + "</th>")
+}
+
+// htmlRow writes a row: the first cell is its heading, if it is a label. Spaces before a
+// label are what it is below.
+func (g *grid) htmlRow(b *strings.Builder, w []int, cs []cell) {
+	b.WriteString("<tr>")
+	for i, c := range cs {
+		if w[i] == 0 {
+			continue
+		}
+		text := tame(c.text, mostCell)
+		trimmed := strings.TrimLeft(text, " ")
+		var classes []string
+		if !g.cols[i].left {
+			classes = append(classes, "n")
+		} else if depth := (len(text) - len(trimmed)) / 2; depth > 0 {
+			classes = append(classes, fmt.Sprintf("in%d", min(depth, 3)))
+		}
+		if class := [...]string{plain: "", good: "better", bad: "worse", faint: "faint"}[c.mark]; class != "" {
+			classes = append(classes, class)
+		}
+		if utf8.RuneCountInString(text) > longCell {
+			classes = append(classes, "long")
+		}
+		name, end := "td", "</td>"
+		if i == 0 && g.cols[i].left && trimmed != "" {
+			name, end = `th scope="row"`, "</th>"
+		}
+		b.WriteString("<" + name)
+		if classes != nil {
+			b.WriteString(` class="` + strings.Join(classes, " ") + `"`)
+		}
+		b.WriteString(">" + html.EscapeString(strings.Join(strings.Fields(trimmed), " ")) + end)
+	}
+	b.WriteString("</tr>")
+}

@@ -1,0 +1,297 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+)
+
+// mostSlow is how many of the slowest requests a setting has in the page.
+const mostSlow = 10
+
+// latency are response times: over time, the slowest, and in all.
+func (v *pageView) latency() (out []block) {
+	if v.Trials == 0 {
+		return nil
+	}
+	p := v.page.Picture
+	heats := p != nil && slices.ContainsFunc(p.Settings, func(s analysis.PictureOf) bool {
+		return slices.ContainsFunc(s.Heats, func(h *analysis.Heat) bool { return h != nil })
+	})
+	if heats || v.later() {
+		f := &figure{
+			ID: "fig-latency", Kind: "heat", Name: v.file + "-latency", Title: "Latency over time", Canvas: true,
+			Shows: "Each column is a stretch of time and each row a range of latency, from when a request was due: the more requests, the darker. " +
+				"All settings have the same scales, and their trials lie side by side. Collections and stop-the-worlds are marked below.",
+		}
+		if heats {
+			f.Tables, f.Summary = v.tables(v.heatTable(p)), "Table"
+			f.Notes = v.heatNotes(p)
+		}
+		out = append(out, block{Figure: f})
+	}
+	out = append(out, v.slowest()...)
+	out = append(out, v.distribution()...)
+	out = append(out, v.show(v.pooled())...)
+	return append(out, v.show(v.steady())...)
+}
+
+// later reports whether the scripts of the page ask for a picture.
+func (v *pageView) later() bool {
+	return v.page.Picture == nil && v.page.Site != nil && v.page.Site.Detail != ""
+}
+
+// heatNotes say of which settings not all is known.
+func (v *pageView) heatNotes(p *analysis.Picture) (notes []string) {
+	for i, s := range p.Settings {
+		name := tame(s.Setting.Label(), mostCell)
+		if i < len(v.Settings) {
+			name = tame(v.name(i), mostCell)
+		}
+		switch {
+		case s.Seconds:
+			notes = append(notes, name+": only seconds of latency were kept, by when requests were done.")
+		case !s.Whole:
+			notes = append(notes, name+": some of its requests were not kept, so that counts are of a sample.")
+		}
+	}
+	return tameAll(notes, 20, mostNote)
+}
+
+// heatParts is how many stretches of each setting's time the table under the heat
+// maps has.
+const heatParts = 10
+
+// heatTable is the heat maps in figures.
+func (v *pageView) heatTable(p *analysis.Picture) *section {
+	g := grid{
+		cols: []column{{left: true}, {left: true}, {}, {}, {}, {}, {}},
+		head: [][]string{{"", "time", "requests", "p50, about", "p99, about", "slowest row", "collecting"}},
+	}
+	for i, s := range p.Settings {
+		name := s.Setting.Label()
+		if i < len(v.Settings) {
+			name = v.name(i)
+		}
+		g.rows = append(g.rows, row{group: name})
+		for b, h := range s.Heats {
+			if h == nil || b >= len(p.Axis) || len(h.Counts) == 0 {
+				continue
+			}
+			parts := max(1, heatParts/len(s.Heats))
+			for n := range parts {
+				g.rows = append(g.rows, row{cells: heatRow(p.Axis[b].Block, h, n, parts)})
+			}
+		}
+	}
+	return &section{title: "Latency over time", grids: []grid{g}}
+}
+
+// heatRow sums up the n-th part of a heat map.
+func heatRow(block int, h *analysis.Heat, n, parts int) []cell {
+	columns := h.Columns
+	from, to := n*columns/parts, (n+1)*columns/parts
+	byRow := make([]int64, h.Rows)
+	all, collecting := int64(0), 0.0
+	for c := from; c < to; c++ {
+		for r := range byRow {
+			n := int64(h.Count(r, c))
+			byRow[r] += n
+			all += n
+		}
+		if c < len(h.Collecting) && !math.IsNaN(h.Collecting[c]) {
+			collecting += h.Collecting[c]
+		}
+	}
+	rowAt := func(q float64) string {
+		sum := int64(0)
+		for r, k := range byRow {
+			if sum += k; all > 0 && float64(sum) >= q*float64(all) {
+				return axis("-sec")(h.Edge(r).Seconds())
+			}
+		}
+		return "-"
+	}
+	at := func(c int) string {
+		return axis("-sec")((h.From + time.Duration(float64(h.To-h.From)*float64(c)/float64(columns))).Seconds())
+	}
+	share := share(collecting / float64(max(to-from, 1)))
+	return cells(fmt.Sprintf("block %d", block), at(from)+" – "+at(to), strconv.FormatInt(all, 10), rowAt(0.5), rowAt(0.99), rowAt(1), share+" %")
+}
+
+// A slow is one of the slowest requests of a setting.
+type slow struct {
+	analysis.Slow
+	known bool // whether it met a collection
+}
+
+// slowest is the table of the slowest requests and of when they were due.
+func (v *pageView) slowest() []block {
+	g := grid{
+		cols: []column{{}, {keep: 1}, {}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1}},
+		head: [][]string{{"latency", "service time", "due at", "trial", "step", "status", "met a collection"}},
+	}
+	steps := map[string]bool{}
+	each := make([][]slow, len(v.Settings))
+	for i := range v.Settings {
+		each[i] = v.slowOf(i)
+		for _, x := range each[i] {
+			steps[x.Step] = true
+		}
+	}
+	for i, xs := range each {
+		if len(xs) > 0 && len(v.Settings) > 1 {
+			g.rows = append(g.rows, row{group: v.name(i)})
+		}
+		for _, x := range xs {
+			cs := cells(duration(x.Done-x.Due), "", fmt.Sprintf("%.3f s", x.Due.Seconds()), strconv.Itoa(x.Trial), "", strconv.Itoa(x.Status), "")
+			if float64(x.Sent-x.Due) > differs*float64(x.Done-x.Due) {
+				cs[1].text = duration(x.Done - x.Sent)
+			}
+			if len(steps) > 1 {
+				cs[4].text = x.Step
+			}
+			if x.Met {
+				cs[6].text = "yes"
+			}
+			g.rows = append(g.rows, row{cells: cs})
+		}
+	}
+	if len(g.rows) == 0 {
+		return nil
+	}
+	return v.show(section{
+		title: "Slowest requests",
+		grids: []grid{g},
+		notes: []string{"Due at: since the measured window of the trial began."},
+	}, true)
+}
+
+// slowOf are the slowest requests of setting i: of the picture, or those that
+// every result has.
+func (v *pageView) slowOf(i int) (out []slow) {
+	key := v.Settings[i].Setting.String()
+	if p := v.page.Picture; p != nil {
+		for _, s := range p.Settings {
+			if s.Setting.String() == key {
+				for _, x := range s.Slowest[:min(len(s.Slowest), mostSlow)] {
+					out = append(out, slow{x, true})
+				}
+			}
+		}
+	}
+	if out != nil {
+		return out
+	}
+	for _, r := range v.trials[key] {
+		for _, x := range r.Sent.Slowest {
+			out = append(out, slow{analysis.Slow{Trial: r.Trial.N, Request: x}, false})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b slow) int { return cmp.Compare(b.Done-b.Due, a.Done-a.Due) })
+	return out[:min(len(out), mostSlow)]
+}
+
+// timelines are everything else over time.
+func (v *pageView) timelines() []block {
+	p := v.page.Picture
+	tracks := p != nil && slices.ContainsFunc(p.Settings, func(s analysis.PictureOf) bool { return len(s.Tracks) > 0 })
+	if !tracks && !(v.later() && v.Trials > 0) {
+		return nil
+	}
+	f := &figure{
+		ID: "fig-timelines", Kind: "tracks", Name: v.file + "-timelines", Title: "Timelines", Canvas: true,
+		Shows: "What the service used over the same time, one chart a quantity and one line a setting. Each column shows the least and the greatest reading of its stretch, so that no peak is lost.",
+	}
+	if tracks {
+		f.Tables, f.Summary = v.tables(v.trackTable(p)), "Table"
+	}
+	return []block{{Figure: f}}
+}
+
+// trackTable is the least, the mean and the greatest of every line.
+func (v *pageView) trackTable(p *analysis.Picture) *section {
+	g := grid{
+		cols: []column{{left: true}, {}, {}, {}},
+		head: [][]string{{"", "least", "greatest", "at the end"}},
+	}
+	metrics := slices.Clone(analysis.TrackMetrics)
+	for _, s := range p.Settings {
+		for _, t := range s.Tracks {
+			if !slices.Contains(metrics, t.Metric) {
+				metrics = append(metrics, t.Metric)
+			}
+		}
+	}
+	for _, m := range metrics {
+		var rows []row
+		for i, s := range p.Settings {
+			at := slices.IndexFunc(s.Tracks, func(t analysis.Track) bool { return t.Metric == m })
+			if at < 0 {
+				continue
+			}
+			name := s.Setting.Label()
+			if i < len(v.Settings) {
+				name = v.name(i)
+			}
+			lo, hi, last := math.NaN(), math.NaN(), math.NaN()
+			t := s.Tracks[at]
+			for c := range t.Last {
+				if !math.IsNaN(t.Last[c]) {
+					last = t.Last[c]
+				}
+				lo, hi = lesser(lo, t.Min[c]), -lesser(-hi, -t.Max[c])
+			}
+			rows = append(rows, row{cells: cells("  "+name, axis(m)(lo), axis(m)(hi), axis(m)(last))})
+		}
+		if rows != nil {
+			label, _ := unitOf(m)
+			g.rows = append(append(g.rows, row{group: label}), rows...)
+		}
+	}
+	return &section{title: "Timelines", grids: []grid{g}}
+}
+
+// lesser is the lesser of two numbers, of which NaN is none.
+func lesser(a, b float64) float64 {
+	if math.IsNaN(a) || b < a {
+		return b
+	}
+	return a
+}
+
+// trackOf is the longest stretch of a track of a setting, with seconds since its
+// window began; nil if there is none.
+func (v *pageView) trackOf(s dyno.Setting, metric string) (at, value []float64) {
+	p := v.page.Picture
+	if p == nil {
+		return nil, nil
+	}
+	for _, of := range p.Settings {
+		i := slices.IndexFunc(of.Tracks, func(t analysis.Track) bool { return t.Metric == metric })
+		if of.Setting.String() != s.String() || i < 0 {
+			continue
+		}
+		from := 0
+		for _, a := range p.Axis {
+			var xs, ys []float64
+			for c := range a.Columns {
+				if y := of.Tracks[i].Last; from+c < len(y) && !math.IsNaN(y[from+c]) {
+					xs = append(xs, (a.From + time.Duration((float64(c)+0.5)*float64(a.To-a.From)/float64(a.Columns))).Seconds())
+					ys = append(ys, y[from+c])
+				}
+			}
+			if len(xs) > len(at) {
+				at, value = xs, ys
+			}
+			from += a.Columns
+		}
+	}
+	return at, value
+}

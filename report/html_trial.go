@@ -1,0 +1,255 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/chart"
+)
+
+const (
+	mostDots  = 400  // values of one strip plot
+	mostTable = 4000 // cells of the table of trials: with more it has the primary metrics alone
+	mostTip   = 120  // characters
+)
+
+// trialBlocks are all trials one by one.
+func (v *pageView) trialBlocks() (out []block) {
+	doubts := numbered(v.page.Trials)
+	for _, m := range v.metrics(true) {
+		out = append(out, v.strip(m)...)
+	}
+	if len(v.page.Trials) > 0 {
+		s, rest := v.trialTable(doubts)
+		out = append(out, v.show(s, true)...)
+		out = append(out, rest...)
+	}
+	if s, ok := v.causesOfFailures(); ok {
+		out = append(out, v.show(s, true)...)
+	}
+	if len(v.Failed) == 0 {
+		return out
+	}
+	var lines []string
+	for _, f := range failures(v.Table) {
+		lines = append(lines, f.trials+": "+strings.Join(f.lines, "\n"))
+	}
+	return append([]block{{Title: "Failed trials", List: tameAll(lines, 100, mostNote)}}, out...)
+}
+
+// numbered are the warnings of trials, each once, with a number from 1.
+func numbered(rs []*dyno.Result) map[string]int {
+	of := map[string]int{}
+	for _, r := range rs {
+		for _, w := range r.Warnings {
+			if of[w] == 0 {
+				of[w] = len(of) + 1
+			}
+		}
+	}
+	return of
+}
+
+// strip is the plot of a metric's values, one a trial.
+func (v *pageView) strip(m dyno.Metric) []block {
+	var rows []chart.Row
+	g := grid{cols: columns(1), head: [][]string{{"", "trials, in the order of blocks"}}}
+	g.cols[1].left = true
+	sc := v.rowScale(m.Name)
+	dots, left := 0, 0
+	for i := range v.Settings {
+		x, ok := v.Settings[i].Values[m.Name]
+		if !ok {
+			continue
+		}
+		dotted := chart.Row{Name: v.called(i), Center: x.Center}
+		var texts []string
+		for _, r := range v.compared(i) {
+			y, ok := r.Values.Get(m.Name)
+			if !ok {
+				continue
+			}
+			tip := fmt.Sprintf("trial %d, block %d: %s", r.Trial.N, r.Trial.Block, sc.with(y))
+			if len(r.Warnings) > 0 {
+				tip += "; " + tame(r.Warnings[0], mostTip)
+			}
+			dotted.Values, dotted.Tips, dotted.Odd = append(dotted.Values, y), append(dotted.Tips, tip), append(dotted.Odd, len(r.Warnings) > 0)
+			texts = append(texts, sc.format(y))
+		}
+		if dotted.Values == nil {
+			continue
+		}
+		if dots += len(dotted.Values); dots > mostDots && rows != nil {
+			left++
+			continue
+		}
+		rows = append(rows, dotted)
+		g.rows = append(g.rows, row{cells: cells(v.name(i), strings.Join(texts, ", "))})
+	}
+	if rows == nil || dots < 2 {
+		return nil
+	}
+	title := noun(m.Name)
+	f := &figure{
+		ID: "fig-trials-" + fileName(m.Name), Kind: "svg", Name: v.file + "-trials-" + fileName(m.Name),
+		Title:   "Trials: " + tame(title, mostName),
+		Shows:   "Each dot is a trial and the line across its row the median. Those with warnings have another form.",
+		Picture: chart.Strip(rows, axis(m.Name)), Summary: "Table",
+		Tables: v.tables(&section{title: strings.TrimSuffix(title+", "+sc.unit, ", "), grids: []grid{g}}),
+	}
+	if left > 0 {
+		f.Notes = []string{fmt.Sprintf("%s more are in %s.", count(left, "setting"), allIn)}
+	}
+	return []block{{Figure: f}}
+}
+
+// trialTable is every trial with its values; what its warnings say stands below.
+func (v *pageView) trialTable(doubts map[string]int) (section, []block) {
+	rs := slices.Clone(v.page.Trials)
+	slices.SortStableFunc(rs, func(a, b *dyno.Result) int {
+		return cmp.Or(cmp.Compare(a.Trial.N, b.Trial.N), cmp.Compare(a.Trial.Block, b.Trial.Block))
+	})
+	ms := append(v.metrics(true), v.metrics(false)...)
+	var notes []string
+	if len(rs)*len(ms) > mostTable && len(v.metrics(true)) > 0 {
+		ms = v.metrics(true)
+		notes = []string{"The other metrics are in " + allIn + "."}
+	}
+	g := grid{cols: []column{{}, {}, {left: true}, {left: true, keep: 1}}, head: [][]string{{"trial", "block", "setting", "for"}}}
+	var scales []scale
+	for _, m := range ms {
+		sc := v.rowScale(m.Name)
+		label, _ := unitOf(m.Name)
+		if sc.unit != "" {
+			label += ", " + sc.unit
+		}
+		scales = append(scales, sc)
+		g.cols = append(g.cols, column{})
+		g.head[0] = append(g.head[0], label)
+	}
+	g.cols = append(g.cols, column{left: true, keep: 1})
+	g.head[0] = append(g.head[0], "doubts")
+	for _, r := range rs {
+		cs := cells(strconv.Itoa(r.Trial.N), strconv.Itoa(r.Trial.Block), r.Trial.Setting.Label(), r.Trial.For)
+		for i, m := range ms {
+			c := cell{text: "", mark: faint}
+			if x, ok := r.Values.Get(m.Name); ok && !math.IsNaN(x) {
+				c = cell{text: scales[i].format(x)}
+			}
+			cs = append(cs, c)
+		}
+		last := cell{}
+		var refs []string
+		for _, w := range r.Warnings {
+			refs = append(refs, strconv.Itoa(doubts[w]))
+		}
+		last.text = strings.Join(refs, ", ")
+		if r.Err != "" {
+			last = cell{"failed", bad}
+		}
+		g.rows = append(g.rows, row{cells: append(cs, last)})
+	}
+	s := section{title: "Every trial", grids: []grid{g}, notes: notes}
+	if len(doubts) == 0 {
+		return s, nil
+	}
+	texts := make([]string, len(doubts))
+	for w, n := range doubts {
+		texts[n-1] = w
+	}
+	return s, []block{{
+		Title: "Doubts of trials", List: tameAll(texts, 200, mostCell), Numbered: true,
+		Folded: count(len(texts), "doubt") + ", by the numbers in the table",
+	}}
+}
+
+// causesOfFailures is the table of failed requests by what they failed of.
+func (v *pageView) causesOfFailures() (section, bool) {
+	sum := map[string]int{}
+	for _, r := range v.page.Trials {
+		if r.Trial.For == "" {
+			for cause, n := range r.Failures {
+				sum[cause] += n
+			}
+		}
+	}
+	if len(sum) == 0 {
+		return section{}, false
+	}
+	g := grid{cols: []column{{left: true}, {}}, head: [][]string{{"cause", "requests"}}}
+	for _, cause := range slices.SortedFunc(maps.Keys(sum), func(a, b string) int { return cmp.Or(cmp.Compare(sum[b], sum[a]), cmp.Compare(a, b)) }) {
+		g.rows = append(g.rows, row{cells: cells(cause, strconv.Itoa(sum[cause]))})
+	}
+	return section{title: "Failed requests of all trials", grids: []grid{g}}, true
+}
+
+// origin is what it takes to make the run again.
+func (v *pageView) origin() (out []block) {
+	o := &v.page.Origin
+	var facts [][2]string
+	add := func(what, value string) {
+		if value != "" {
+			facts = append(facts, [2]string{tame(what, mostCell), tame(value, mostNote)})
+		}
+	}
+	if !o.Started.IsZero() {
+		add("started", o.Started.Format("2006-01-02 15:04:05 -07:00"))
+	}
+	var ran []string
+	for _, r := range v.page.Trials {
+		if r.Subject != "" && !slices.Contains(ran, r.Subject) && len(ran) < 20 {
+			ran = append(ran, r.Subject)
+		}
+	}
+	add("what ran", strings.Join(ran, "; "))
+	add("dyno", o.Dyno)
+	for i, h := range o.Host {
+		if i < 50 {
+			add(h[0], h[1])
+		}
+	}
+	add("run directory", o.Dir)
+	if facts != nil {
+		out = append(out, block{Facts: facts})
+	}
+	if len(o.Command) > 0 {
+		out = append(out, block{Title: "The command that makes it again", Pre: tame(shell(o.Command), mostText)})
+	}
+	if o.Plan != "" {
+		out = append(out, block{Title: "The plan", Lines: []string{"As a dyno.yaml: dyno run -f dyno.yaml does the same."}, Pre: tame(o.Plan, mostText)})
+	}
+	if s := v.page.Site; s != nil && len(s.Files) > 0 {
+		var links []File
+		for _, f := range s.Files {
+			links = append(links, File{tame(f.Name, mostCell), f.URL})
+		}
+		out = append(out, block{Title: "Files", Links: links[:min(len(links), mostRows)]})
+	} else if o.Dir != "" {
+		dir := tame(o.Dir, mostCell)
+		out = append(out, block{Title: "Files", Lines: []string{fmt.Sprintf(
+			"All that was measured is in the run directory %s: results.jsonl has a trial a line, bench.txt the same for benchstat, trials/ the series, requests, logs and profiles. "+
+				"To look closer: dyno view %[1]s. To make this page again: dyno report %[1]s --format html.", dir)}})
+	}
+	return out
+}
+
+// shell writes a command so that a shell reads it as it was.
+func shell(args []string) string {
+	var out []string
+	for _, a := range args {
+		safe := a != "" && !strings.ContainsFunc(a, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,%+@", r))
+		})
+		if !safe {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
+}

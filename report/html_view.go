@@ -1,0 +1,201 @@
+package report
+
+import (
+	"html/template"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+)
+
+// A paper is a page as the templates in report/page have it: all words are said, and
+// what is left to do is to escape them.
+type paper struct {
+	*Page
+	Title    string
+	About    []string
+	Verdicts []said
+	More     []said // verdicts that are folded away
+	Found    []string
+	Advice   string
+	Doubts   []string
+	Parts    []chapter
+
+	Head, Tail template.HTML // of the document: policy and styles; data and scripts
+}
+
+// A said is a sentence whose first words are emphasized.
+type said struct{ Name, Rest string }
+
+// A chapter is a section of the page.
+type chapter struct {
+	ID, Title string
+	Blocks    []block
+}
+
+// A block is one thing of a chapter: the fields that are empty are not shown.
+type block struct {
+	ID, Title string // a heading
+	Figure    *figure
+	Lines     []string
+	List      []string
+	Numbered  bool   // of List
+	Folded    string // what List is folded away under
+	Tables    []sheet
+	Facts     [][2]string
+	Pre       string
+	Flames    []flameRow
+	Links     []File
+}
+
+// A sheet is a table of the page.
+type sheet struct {
+	Name string // of what can be scrolled to
+	HTML template.HTML
+}
+
+// A figure is a picture with what it shows in words and as a table.
+type figure struct {
+	ID, Kind, Name, Title, Shows string
+	Picture                      template.HTML
+	Canvas                       bool // scripts draw it
+	Tables                       []sheet
+	Summary                      string // of the table
+	Notes                        []string
+}
+
+// mostVerdicts are shown before the others are folded away.
+const mostVerdicts = 12
+
+// A pageView makes a paper.
+type pageView struct {
+	*view
+	page   *Page
+	file   string                    // what names of saved pictures begin with
+	trials map[string][]*dyno.Result // that are compared, by setting
+}
+
+// allIn says where a reader finds what a table was too long for.
+const allIn = "results.jsonl and bench.txt of the run directory"
+
+func newPaper(p *Page) *paper {
+	p = tamed(p)
+	v := newPageView(p)
+	t := p.Table
+	out := &paper{Page: p, Title: tame(heading(t), mostCell), About: tameAll(t.About, 50, mostNote)}
+	for i, x := range Verdicts(t) {
+		name := x.Setting.Label()
+		s := said{Rest: tame(x.Text, mostNote)}
+		if rest, ok := strings.CutPrefix(x.Text, name); ok {
+			s = said{tame(name, mostCell), tame(rest, mostNote)}
+		}
+		if i < mostVerdicts {
+			out.Verdicts = append(out.Verdicts, s)
+		} else {
+			out.More = append(out.More, s)
+		}
+	}
+	if out.Verdicts == nil {
+		out.Found = tameAll(Sentences(t), 10, mostNote)
+	}
+	out.Advice = tame(Recommendation(t), mostNote)
+	out.Doubts = tameAll(t.Warnings, 100, mostNote)
+	for _, n := range tameAll(p.Notes, 50, mostNote) {
+		out.Doubts = append(out.Doubts, "Not shown: "+n)
+	}
+	for _, x := range []chapter{
+		{"change", "Change", v.change()},
+		{"latency", "Latency", v.latency()},
+		{"timelines", "Over time", v.timelines()},
+		{"why", "Why", v.causes()},
+		{"memory", "Memory", v.memories()},
+		{"trials", "Trials", v.trialBlocks()},
+		{"again", "Where it comes from", v.origin()},
+	} {
+		if len(t.Settings) < 2 && x.ID == "change" {
+			x.Title = "Figures"
+		}
+		if len(x.Blocks) > 0 {
+			out.Parts = append(out.Parts, x)
+		}
+	}
+	return out
+}
+
+func newPageView(p *Page) *pageView {
+	v := &pageView{view: newView(p.Table, wide), page: p, trials: map[string][]*dyno.Result{}}
+	v.keys = nil // cells wrap, so that names may be long
+	v.file = fileName(p.Table.Name)
+	for _, r := range p.Trials {
+		if r.Err == "" && r.Trial.For == "" {
+			key := r.Trial.Setting.String()
+			v.trials[key] = append(v.trials[key], r)
+		}
+	}
+	return v
+}
+
+// wide is a page that every table fits into: what is too wide is scrolled.
+const wide = 1 << 30
+
+// fileName makes a name that is fit for a file of any system.
+func fileName(name string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(tame(name, 40)) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	if s := strings.Trim(b.String(), "-"); s != "" {
+		return s
+	}
+	return "dyno"
+}
+
+// show makes a block of a section.
+func (v *pageView) show(s section, ok bool) []block {
+	if !ok {
+		return nil
+	}
+	return []block{{Title: tame(s.title, mostCell), Tables: v.tables(&s), Lines: tameAll(s.notes, 100, mostNote)}}
+}
+
+func (v *pageView) tables(s *section) (out []sheet) {
+	for _, g := range s.grids {
+		out = append(out, sheet{tame(s.title, mostCell), g.html(s.title, allIn)})
+	}
+	return out
+}
+
+// tamed is a copy of a page in which no setting has a name that is longer than a page
+// can bear: it is said often.
+func tamed(p *Page) *Page {
+	short := func(s dyno.Setting) dyno.Setting {
+		var c dyno.Setting
+		for _, l := range s {
+			c = append(c, dyno.Level{Factor: tame(l.Factor, 60), Value: tame(l.Value, 120)})
+		}
+		return c
+	}
+	c, t := *p, *p.Table
+	c.Table = &t
+	t.Name = tame(t.Name, 100)
+	t.Settings = append([]analysis.Setting(nil), t.Settings...)
+	for i := range t.Settings {
+		t.Settings[i].Setting = short(t.Settings[i].Setting)
+	}
+	t.Failed = append([]analysis.Failure(nil), t.Failed...)
+	for i, f := range t.Failed {
+		t.Failed[i].Setting, t.Failed[i].Err = short(f.Setting), tame(f.Err, mostNote)
+	}
+	c.Trials = nil
+	for _, r := range p.Trials {
+		r := *r
+		r.Trial.Setting = short(r.Trial.Setting)
+		c.Trials = append(c.Trials, &r)
+	}
+	return &c
+}

@@ -1,0 +1,329 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/stats"
+)
+
+// A Verdict is one setting against the baseline in the primary metrics, which are
+// in each list with the greatest change first.
+type Verdict struct {
+	Setting                        dyno.Setting
+	Better, Worse, Same, Unclear   []string // metrics
+	Untold                         []string // metrics that could not be compared, as dyno may itself have been the limit
+	Text                           string   // all of it in a sentence
+	total                          float64  // of the changes for the better, as log ratios
+	better, worse, unclear, untold string   // the lists in words
+}
+
+// Verdicts says of each setting but the baseline, in the order of the table, what
+// is better, worse, the same and unclear; the two most telling changes have
+// figures: the greatest for the better and the greatest for the worse, or the two
+// greatest if all go one way. Of a table without a comparison there are none.
+func Verdicts(t *analysis.Table) []Verdict {
+	if t.Trials == 0 || len(t.Settings) < 2 || t.Settings[0].Trials == 0 {
+		return nil
+	}
+	var vs []Verdict
+	for i := 1; i < len(t.Settings); i++ {
+		vs = append(vs, verdictOf(t, i))
+	}
+	return vs
+}
+
+func verdictOf(t *analysis.Table, i int) Verdict {
+	s := &t.Settings[i]
+	v := Verdict{Setting: s.Setting}
+	if s.Trials == 0 {
+		v.Text = fmt.Sprintf("Nothing is known of %s but how it failed: it has no finished trial.", s.Setting.Label())
+		if !slices.ContainsFunc(t.Failed, func(f analysis.Failure) bool { return f.Setting.String() == s.Setting.String() }) {
+			v.Text = fmt.Sprintf("Nothing is known of %s: it was not run.", s.Setting.Label())
+		}
+		return v
+	}
+	for _, m := range t.Metrics {
+		x, ok := s.Versus[m.Name]
+		if _, measured := s.Values[m.Name]; !ok || !m.Primary || !measured {
+			continue
+		}
+		to := &v.Unclear
+		switch {
+		case x.Note != "":
+			to = &v.Untold
+		case x.Verdict == stats.Better:
+			to = &v.Better
+			if !math.IsNaN(x.Ratio) {
+				v.total += size(x.Ratio)
+			}
+		case x.Verdict == stats.Worse:
+			to = &v.Worse
+		case x.Verdict == stats.Same:
+			to = &v.Same
+		}
+		*to = append(*to, m.Name)
+	}
+	for _, names := range [][]string{v.Better, v.Worse} {
+		slices.SortStableFunc(names, func(a, b string) int {
+			return cmp.Compare(size(s.Versus[b].Ratio), size(s.Versus[a].Ratio))
+		})
+	}
+	v.say(t, i)
+	return v
+}
+
+// say fills in the words.
+func (v *Verdict) say(t *analysis.Table, i int) {
+	telling := map[string]bool{}
+	for _, names := range [][]string{v.Better, v.Worse} {
+		most := 1
+		if len(v.Better) == 0 || len(v.Worse) == 0 {
+			most = 2
+		}
+		for _, name := range names[:min(most, len(names))] {
+			telling[name] = true
+		}
+	}
+	changes := func(names []string) string {
+		var parts []string
+		for _, name := range names {
+			parts = append(parts, noun(name)+" ("+figures(t, i, name, telling[name])+")")
+		}
+		return list(parts)
+	}
+	words := func(names []string) string {
+		var parts []string
+		for _, name := range names {
+			parts = append(parts, noun(name))
+		}
+		return list(parts)
+	}
+	v.better, v.worse, v.unclear, v.untold = changes(v.Better), changes(v.Worse), words(v.Unclear), words(v.Untold)
+	var said []string
+	for _, p := range []struct{ before, what string }{
+		{"better in ", v.better}, {"worse in ", v.worse},
+		{"the same within " + dyno.Fraction(t.Negligible).String() + " in ", words(v.Same)},
+		{"unclear in ", v.unclear}, {"not compared in ", v.untold},
+	} {
+		if p.what != "" {
+			said = append(said, p.before+p.what)
+		}
+	}
+	if said == nil {
+		said = []string{"nothing that is primary was measured of both"}
+	}
+	v.Text = fmt.Sprintf("%s against %s: %s.", v.Setting.Label(), t.Settings[0].Setting.Label(), strings.Join(said, "; "))
+}
+
+// figures are a change in words, and the medians of both.
+func figures(t *analysis.Table, i int, name string, both bool) string {
+	text := much(t.Settings[i].Versus[name].Ratio)
+	if !both {
+		return text
+	}
+	now, then := t.Settings[i].Values[name].Center, t.Settings[0].Values[name].Center
+	sc := scaleOf(name, now, then)
+	return fmt.Sprintf("%s, %s instead of %s", text, sc.with(now), sc.with(then))
+}
+
+// Recommendation says what to do about the verdicts, in a few sentences, or ""
+// where there is nothing to compare. The rule:
+//
+//   - None is made from a run of which planned trials are missing, trials failed,
+//     or dyno may have been the limit in some: what is missing may be what speaks
+//     against a setting. Then it says that, and which.
+//   - A setting is recommended if it is surely better in at least one primary
+//     metric, surely worse in none, and in those that are unclear at worst 5 % worse
+//     by their 95 % intervals. Of several, the one that is better in the most;
+//     then the one that is unclear in the fewest; then the one whose changes for
+//     the better are the greatest together. The others are named, as settings were
+//     compared with the baseline, not with each other.
+//   - Where settings are better in something and worse in nothing, but may be worse
+//     by more than that in what is unclear, it names the one that would come first,
+//     what may speak against it, and how many more blocks would settle that.
+//   - Where every setting that is better in something is worse in something, it
+//     says what is traded for what, and leaves the choice.
+//   - Where settings are only worse, the baseline is to be kept; where nothing is
+//     shown, it says that.
+//
+// Secondary metrics have no say: who changes a setting for them knows why.
+func Recommendation(t *analysis.Table) string {
+	vs := Verdicts(t)
+	if vs == nil {
+		return ""
+	}
+	if why := undecided(t); why != "" {
+		return "No recommendation: " + why + "."
+	}
+	var gains, trades, losses []Verdict
+	for _, v := range vs {
+		switch {
+		case len(v.Better) > 0 && len(v.Worse) == 0:
+			gains = append(gains, v)
+		case len(v.Better) > 0:
+			trades = append(trades, v)
+		case len(v.Worse) > 0:
+			losses = append(losses, v)
+		}
+	}
+	base := t.Settings[0].Setting.Label()
+	switch {
+	case len(gains) > 0:
+		return recommend(t, gains)
+	case len(trades) > 0:
+		return tradeOff(trades, base)
+	case len(losses) > 0:
+		text := fmt.Sprintf("Keep %s: no other setting is shown to be better in a primary metric", base)
+		var parts []string
+		for _, v := range losses[:min(len(losses), 3)] {
+			parts = append(parts, v.Setting.Label()+" is worse in "+plainNouns(v.Worse))
+		}
+		return text + ", and " + list(parts) + "."
+	}
+	return nothingShown(t, vs)
+}
+
+// undecided says why there can be no recommendation, or "".
+func undecided(t *analysis.Table) string {
+	done, saturated := t.Trials, 0
+	for _, f := range t.Failed {
+		if f.Result == nil || f.Result.Trial.For == "" {
+			done++
+		}
+	}
+	for i := range t.Settings {
+		saturated += len(t.Settings[i].Saturated)
+	}
+	var why []string
+	if done < t.Planned {
+		why = append(why, fmt.Sprintf("only %d of %d planned trials were run", done, t.Planned))
+	}
+	if n := len(t.Failed); n > 0 {
+		why = append(why, count(n, "trial")+" failed")
+	}
+	if saturated > 0 {
+		why = append(why, fmt.Sprintf("dyno may itself have been the limit in %s", count(saturated, "trial")))
+	}
+	return list(why)
+}
+
+// bearable is how much worse a recommended setting may still be in what is unclear.
+const bearable = 0.05
+
+// A risk is a metric that is unclear, and how much worse it may be.
+type risk struct {
+	text  string
+	worst float64 // as a ratio of at least 1
+	more  int     // blocks that would settle it
+}
+
+// risks are the metrics of a verdict in which the setting may be worse by more than is
+// bearable, the greatest first.
+func risks(t *analysis.Table, v *Verdict) []risk {
+	i := slices.IndexFunc(t.Settings, func(s analysis.Setting) bool { return s.Setting.String() == v.Setting.String() })
+	var all []risk
+	for _, name := range v.Unclear {
+		x := t.Settings[i].Versus[name]
+		r := risk{noun(name), math.Inf(1), cmp.Or(x.MoreBlocks, math.MaxInt)}
+		m, _ := dyno.MetricByName(name)
+		switch {
+		case m.Better < 0 && !math.IsNaN(x.Hi):
+			r.worst, r.text = x.Hi, r.text+" "+much(x.Hi)
+		case m.Better > 0 && x.Lo > 0:
+			r.worst, r.text = 1/x.Lo, r.text+" "+much(x.Lo)
+		}
+		if r.worst > 1+bearable {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b risk) int { return cmp.Compare(b.worst, a.worst) })
+	return all
+}
+
+func recommend(t *analysis.Table, gains []Verdict) string {
+	better := func(a, b Verdict) int {
+		return cmp.Or(cmp.Compare(len(b.Better), len(a.Better)), cmp.Compare(len(a.Unclear), len(b.Unclear)), cmp.Compare(b.total, a.total))
+	}
+	slices.SortStableFunc(gains, better)
+	safe := slices.DeleteFunc(slices.Clone(gains), func(v Verdict) bool { return len(risks(t, &v)) > 0 })
+	if len(safe) == 0 {
+		return notYet(t, &gains[0])
+	}
+	best := safe[0]
+	text := fmt.Sprintf("Recommended: %s. It is better in %s, and worse in no primary metric", best.Setting.Label(), best.better)
+	if best.unclear != "" {
+		text += fmt.Sprintf("; in %s it is unclear, and at worst %.0f%% worse", best.unclear, 100*bearable)
+	}
+	text += "."
+	var names []string
+	for _, v := range gains {
+		if v.Setting.String() != best.Setting.String() {
+			names = append(names, v.Setting.Label())
+		}
+	}
+	if names == nil {
+		return text
+	}
+	are := "is"
+	if len(names) > 1 {
+		are = "are"
+	}
+	return text + fmt.Sprintf(" %s %s better in something, too, without being shown to be worse in anything; settings were compared with the baseline, not with each other.", list(names), are)
+}
+
+// notYet says what keeps a setting from being recommended.
+func notYet(t *analysis.Table, v *Verdict) string {
+	var parts []string
+	var more []int
+	for _, r := range risks(t, v) {
+		parts = append(parts, r.text)
+		more = append(more, r.more)
+	}
+	slices.Sort(more)
+	return fmt.Sprintf("No recommendation yet: %s is better in %s and not shown to be worse in anything, but the trials leave room for %s%s.",
+		v.Setting.Label(), v.better, list(parts), settle(more, len(more)-1, ""))
+}
+
+// tradeOff tells of at most three settings what they give and take.
+func tradeOff(trades []Verdict, base string) string {
+	var parts []string
+	for _, v := range trades[:min(len(trades), 3)] {
+		parts = append(parts, fmt.Sprintf("%s gives %s for %s", v.Setting.Label(), v.better, v.worse))
+	}
+	text := "A trade, which is yours to choose: " + strings.Join(parts, "; ")
+	if more := len(trades) - 3; more > 0 {
+		text += fmt.Sprintf("; %s", count(more, "more setting"))
+	}
+	return text + fmt.Sprintf(". No setting is better than %s without being worse in something.", base)
+}
+
+func nothingShown(t *analysis.Table, vs []Verdict) string {
+	unclear := 0
+	var more []int
+	for i, v := range vs {
+		unclear += len(v.Unclear)
+		for _, name := range v.Unclear {
+			more = append(more, cmp.Or(t.Settings[i+1].Versus[name].MoreBlocks, math.MaxInt))
+		}
+	}
+	if unclear == 0 {
+		return fmt.Sprintf("No setting differs from %s by more than %s in a primary metric: there is nothing to choose between them here.",
+			t.Settings[0].Setting.Label(), dyno.Fraction(t.Negligible))
+	}
+	slices.Sort(more)
+	return fmt.Sprintf("Nothing is shown that would speak for or against a setting%s.", settle(more, (len(more)-1)/2, " half of what is unclear"))
+}
+
+func plainNouns(metrics []string) string {
+	var parts []string
+	for _, m := range metrics {
+		parts = append(parts, noun(m))
+	}
+	return list(parts)
+}

@@ -202,14 +202,15 @@ export function parseHash(hash) {
 }
 
 /**
- * formatHash writes a range as parseHash reads it, to the microsecond.
+ * formatHash writes a range as parseHash reads it, to a ten thousandth of it or
+ * to the microsecond.
  * @param {Range} r
  * @returns {string}
  */
 export function formatHash(r) {
-  const text = (/** @type {number} */ x) => String(Number(x.toFixed(6)));
-  const plain = (/** @type {number} */ x) => (text(x).includes("e") ? x.toFixed(6) : text(x));
-  return `#t=${plain(r.from)}-${plain(r.to)}`;
+  const decimals = Math.min(6, Math.max(0, Math.ceil(4 - Math.log10(r.to - r.from))));
+  const text = (/** @type {number} */ x) => (decimals ? x.toFixed(decimals).replace(/\.?0+$/, "") : x.toFixed(0));
+  return `#t=${text(r.from)}-${text(r.to)}`;
 }
 
 /**

@@ -30,7 +30,8 @@ import { place } from "./axis.js";
  */
 
 /**
- * All settings on one axis of time and with one scale of latency (in seconds).
+ * All settings on one axis of time and with one scale of latency (in seconds; 0
+ * to 0 if no latency is known, and then there is no heat).
  * @typedef {{stretches: import("./axis.js").Stretch[], rows: number, low: number, high: number, settings: Setting[]}} Picture
  */
 
@@ -74,7 +75,6 @@ export async function readPicture(json, whole) {
   const stretches = place(json.axis ?? [], whole?.stretches);
   const columns = stretches.reduce((n, s) => n + s.columns, 0);
   if (columns === 0) throw new Error("read picture: no column in it");
-  if (!(json.low > 0 && json.high > json.low) && json.rows > 0) throw new Error("read picture: no scale of latency");
   /** @param {string | null | undefined} text @param {number} want */
   const counts = async (text, want) => {
     if (!text) return null;
@@ -87,10 +87,11 @@ export async function readPicture(json, whole) {
     const values = await counts(text, columns);
     return values && new Float32Array(values.buffer);
   };
+  const scaled = json.low > 0 && json.high > json.low && json.rows > 0;
   const empty = new Float32Array(columns).fill(NaN);
   const settings = await Promise.all((json.settings ?? []).map(async (/** @type {any} */ s) => {
     const [heat, collecting, stops, tracks] = await Promise.all([
-      counts(s.heat, columns * json.rows), numbers(s.collecting), counts(s.stops, columns),
+      counts(scaled ? s.heat : null, columns * json.rows), numbers(s.collecting), counts(s.stops, columns),
       Promise.all((s.tracks ?? []).map(async (/** @type {any} */ t) => {
         const [min, max, last] = await Promise.all([numbers(t.min), numbers(t.max), numbers(t.last)]);
         return {
@@ -104,5 +105,5 @@ export async function readPicture(json, whole) {
       heat, collecting, stops, slowest: s.slowest ?? [], tracks,
     };
   }));
-  return { stretches, rows: json.rows, low: json.low, high: json.high, settings };
+  return { stretches, rows: scaled ? json.rows : 0, low: scaled ? json.low : 0, high: scaled ? json.high : 0, settings };
 }

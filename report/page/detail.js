@@ -43,23 +43,38 @@ export function followZoom(stage, address, tell) {
 }
 
 /**
+ * askPicture asks for the JSON of a part of the axis, or of all of it: 0 to 0.
+ * @param {string} address
+ * @param {import("./axis.js").Range} range
+ * @param {number} columns
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+export async function askPicture(address, range, columns, signal) {
+  const url = new URL(address, document.baseURI);
+  url.searchParams.set("from", String(Number(range.from.toFixed(6))));
+  url.searchParams.set("to", String(Number(range.to.toFixed(6))));
+  url.searchParams.set("columns", String(columns));
+  const answer = await fetch(url, { signal });
+  if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`.trim());
+  return answer.json();
+}
+
+/**
  * @param {import("./stage.js").Stage} stage
  * @param {string} address
  * @param {AbortSignal} signal
  */
 async function readDetail(stage, address, signal) {
-  const url = new URL(address, document.baseURI);
-  const widest = Math.max(300, ...stage.panels.map((p) => p.element.clientWidth)) * (devicePixelRatio || 1);
-  url.searchParams.set("from", String(Number(stage.zoom.from.toFixed(6))));
-  url.searchParams.set("to", String(Number(stage.zoom.to.toFixed(6))));
-  url.searchParams.set("columns", String(Math.min(2400, Math.round(widest))));
-  const answer = await fetch(url, { signal });
-  if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`.trim());
-  const detail = await readPicture(await answer.json(), stage.picture);
+  // Cells of two pixels are seen where there is one request in each.
+  const columns = Math.max(300, ...stage.panels.map((p) => Math.round(p.element.clientWidth / 2)));
+  const detail = await readPicture(await askPicture(address, stage.zoom, Math.min(2400, columns), signal), stage.picture);
   const { rows, low, high, settings } = stage.picture;
-  if (detail.rows !== rows || Math.abs(detail.low / low - 1) > 1e-3 || Math.abs(detail.high / high - 1) > 1e-3) {
+  const differ = (/** @type {number} */ a, /** @type {number} */ b) => Math.abs(a - b) > 1e-3 * b;
+  if (detail.rows !== rows || differ(detail.low, low) || differ(detail.high, high)) {
     throw new Error("its scale of latency is another: reload the page");
   }
   // In the order of the whole.
-  return { ...detail, settings: settings.map((s) => detail.settings.find((d) => d.name === s.name) ?? { ...s, heat: null, collecting: null, stops: null, slowest: [], tracks: [] }) };
+  const nothing = { heat: null, collecting: null, stops: null, slowest: [], tracks: [] };
+  return { ...detail, settings: settings.map((s) => detail.settings.find((d) => d.name === s.name) ?? { ...s, ...nothing }) };
 }

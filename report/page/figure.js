@@ -47,14 +47,17 @@ export function startFigure(figure, zoom) {
       status.textContent = `save ${what}: ${e instanceof Error ? e.message : e}`;
     }
   };
-  const table = () => figure.querySelector("details.table table");
-  if (table()) {
+  /** @returns {HTMLTableElement[]} */
+  const tables = () => [...figure.querySelectorAll("details.table table")].filter((t) => t instanceof HTMLTableElement);
+  if (tables().length) {
     tools.append(button("CSV", saver("csv", async () => {
-      const t = table(), rows = sheetsOf.get(figure)?.rows() ?? (t instanceof HTMLTableElement ? tableRows(t) : []);
+      // Several tables have an empty line between them.
+      const rows = sheetsOf.get(figure)?.rows() ?? tables().flatMap((t, i) => [...(i ? [[]] : []), ...tableRows(t)]);
       return new Blob([csv(rows)], { type: "text/csv;charset=utf-8" });
     }), "Save the numbers of this chart"));
   }
-  tools.append(button("PNG", saver("png", () => pngOf(figure)), "Save this chart as a picture"), status);
+  if (figure.querySelector(".picture svg, .picture canvas")) tools.append(button("PNG", saver("png", () => pngOf(figure)), "Save this chart as a picture"));
+  tools.append(status);
   const title = figure.querySelector("figcaption h3")?.textContent?.trim();
   for (const b of tools.querySelectorAll("button")) if (title) b.setAttribute("aria-label", `${b.textContent}: ${title}`);
   figure.querySelector("figcaption")?.append(tools);
@@ -109,10 +112,20 @@ async function pngOf(figure) {
   write(textOf("figcaption h3"), edge, 12 * dpr, `600 ${15 * dpr}px ${colours.font}`, colours.text);
   write(textOf(".shows"), edge, 33 * dpr, `${11 * dpr}px ${colours.font}`, colours.faint);
   for (const p of pieces) {
-    if (p.title) write(p.title, edge + p.x + p.indent, head + p.y - 17 * dpr, `600 ${12 * dpr}px ${colours.font}`, colours.text);
+    ctx.font = `600 ${12 * dpr}px ${colours.font}`;
+    const title = shorten(ctx, p.title, p.canvas.width - p.indent - 4 * dpr);
+    write(title, edge + p.x + p.indent, head + p.y - 17 * dpr, ctx.font, colours.text);
     ctx.drawImage(p.canvas, edge + p.x, head + p.y);
   }
   return new Promise((done, fail) => canvas.toBlob((b) => (b ? done(b) : fail(new Error("the picture is too large")))));
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {string} words @param {number} width */
+function shorten(ctx, words, width) {
+  if (ctx.measureText(words).width <= width) return words;
+  let n = words.length;
+  while (n > 0 && ctx.measureText(words.slice(0, n) + "…").width > width) n--;
+  return words.slice(0, n) + "…";
 }
 
 /** @typedef {{canvas: HTMLCanvasElement, x: number, y: number, title: string, indent: number}} PNGPiece */

@@ -7,7 +7,7 @@ import { cellAt, heatInner, heatMargins, paintHeat, paintLegend, rowPixels } fro
 import { setSheets } from "./figure.js";
 import { addGroup, animate, button, element } from "./group.js";
 import { format, moment } from "./scale.js";
-import { cell, fillTable, makeSortable, makeTable } from "./table.js";
+import { cell, giveTable, makeSortable, makeTable } from "./table.js";
 
 /** @typedef {import("./stage.js").Stage} Stage */
 
@@ -20,6 +20,10 @@ export function startHeat(figure, stage) {
   const place = figure.querySelector(".picture");
   if (!(place instanceof HTMLElement)) return;
   place.replaceChildren();
+  if (!stage.picture.rows) {
+    place.append(element("p", "trouble", "No response time is known."));
+    return;
+  }
   addLegend(place, stage);
   const settings = stage.picture.settings;
   /** @type {{title: string, panels: import("./stage.js").Panel[]}[]} */
@@ -36,10 +40,16 @@ export function startHeat(figure, stage) {
       row: (by) => { row = Math.min(stage.picture.rows - 1, Math.max(0, row + by)); },
       tell: () => group.say(tellCell(stage, i, panel, row)),
     });
-    addSlowest(place, stage, i, group.element);
+    addSlowest(place, stage, i, (time, latency) => {
+      const { rows, low, high } = stage.picture;
+      row = Math.min(rows - 1, Math.max(0, Math.floor((rows * Math.log(latency / low)) / Math.log(high / low))));
+      group.element.focus();
+      group.element.scrollIntoView({ block: "nearest" });
+      stage.zoom.point(time);
+      group.say(tellCell(stage, i, panel, row));
+    });
   });
-  const table = figure.querySelector("details.table table");
-  if (table instanceof HTMLTableElement) fillTable(table, heatTable(stage.picture));
+  giveTable(figure, heatTable(stage.picture));
   setSheets(figure, { rows: () => heatColumns(stage.picture), stage, groups: drawn, legend: true });
 }
 
@@ -72,11 +82,16 @@ function tellCell(stage, i, panel, row) {
   const c = cellAt(stage, i, time, second, row);
   if (!c) return "";
   const words = [c.trial ? `trial ${c.trial}` : `block ${c.block}, no trial`, moment(c.at, c.width)];
-  if (c.known && row >= 0) words.push(`${format(c.low, "s")} to ${format(c.high, "s")}: ${c.count} of ${c.all} requests in ${format(c.width, "s")}`);
-  else if (c.known) words.push(`${c.all} requests in ${format(c.width, "s")}`);
-  if (!Number.isNaN(c.collecting)) words.push(`collecting ${format(c.collecting, "%")}`);
+  if (c.known && row >= 0) words.push(`${format(c.low, "s")} to ${format(c.high, "s")}: ${about(c.count)} of ${about(c.all)} requests in ${format(c.width, "s")}`);
+  else if (c.known) words.push(`${about(c.all)} requests in ${format(c.width, "s")}`);
+  if (!Number.isNaN(c.collecting)) words.push(c.collecting > 0 ? `collecting ${format(c.collecting, "%")}` : "not collecting");
   if (c.stops) words.push(`${c.stops} ${c.stops === 1 ? "stop" : "stops"} of the world`);
   return words.join(" · ");
+}
+
+/** about prints a count: greater ones are kept to some bits only. @param {number} n */
+function about(n) {
+  return n < 32 ? String(n) : `about ${Number(n.toPrecision(3))}`;
 }
 
 /** @param {HTMLElement} place @param {Stage} stage */
@@ -110,9 +125,9 @@ function addLegend(place, stage) {
  * @param {HTMLElement} place
  * @param {Stage} stage
  * @param {number} i
- * @param {HTMLElement} panel that shows a moment
+ * @param {(time: number, latency: number) => void} point moves the cursor of its panel there
  */
-function addSlowest(place, stage, i, panel) {
+function addSlowest(place, stage, i, point) {
   const { slowest, trials, name } = stage.picture.settings[i];
   if (!slowest.length) return;
   const details = element("details", "slowest");
@@ -122,14 +137,12 @@ function addSlowest(place, stage, i, panel) {
     const show = button("Show", () => {
       const around = Math.max(2 * s.latency, stage.zoom.seconds / 400, stage.zoom.least / 2);
       stage.zoom.set({ from: time - around, to: time + around });
-      stage.zoom.point(time);
-      panel.focus();
-      panel.scrollIntoView({ block: "nearest" });
+      point(time, s.latency);
     });
     show.setAttribute("aria-label", `Show ${format(s.latency, "s")} in trial ${s.trial}`);
     return [
       cell(String(s.trial), s.trial), cell(s.step), cell(moment(s.at, 0.001), s.at), cell(format(s.latency, "s"), s.latency),
-      cell(s.status ? String(s.status) : "none", s.status), cell(s.met ? "yes" : "no", s.met ? 1 : 0), Number.isNaN(time) ? cell("") : show,
+      cell(s.status ? String(s.status) : "none", s.status), cell(s.met ? "yes" : "no"), Number.isNaN(time) ? cell("") : show,
     ];
   });
   const table = makeTable(["trial", "step", "at", "latency", "status", "collection meanwhile", "moment"], rows);
@@ -145,7 +158,7 @@ function addSlowest(place, stage, i, panel) {
  * @returns {{head: string[], rows: import("./table.js").Cell[][]}}
  */
 export function heatTable(p) {
-  const head = ["time", "setting", "trial", "requests", "p50 about", "p99 about", "slowest about", "collecting"];
+  const head = ["time", "setting", "trial", "requests about", "p50 about", "p99 about", "slowest about", "collecting"];
   const rows = parts(p.stretches, 12).flatMap((part) => p.settings.map((s) => {
     const step = Math.min(1, (part.to - part.from) / 100);
     const time = part.first === part.last ? `${part.label}, ${moment(part.from, step)} to ${moment(part.to, step)}` : part.label;

@@ -2,7 +2,7 @@
 // The entry: finds what is on the page and starts it.
 
 import { readPicture } from "./data.js";
-import { followZoom } from "./detail.js";
+import { askPicture, followZoom } from "./detail.js";
 import { startFigure } from "./figure.js";
 import { startFlames } from "./flame.js";
 import { button } from "./group.js";
@@ -74,10 +74,12 @@ async function openStage(figures) {
     }
   };
   try {
-    const text = document.getElementById("picture")?.textContent;
-    if (!text) throw new Error("the page does not hold it");
-    const address = document.body.dataset.detail;
-    const stage = new Stage(await readPicture(JSON.parse(text)), Boolean(address));
+    const text = document.getElementById("picture")?.textContent, address = document.body.dataset.detail;
+    if (!text && !address) throw new Error("the page does not hold it");
+    if (!text) tell("The picture is being read …");
+    const json = text ? JSON.parse(text) : await askPicture(address ?? "", { from: 0, to: 0 }, 1200);
+    const stage = new Stage(await readPicture(json), Boolean(address));
+    tell("");
     keepInHash(stage.zoom);
     if (address) followZoom(stage, address, tell);
     return stage;
@@ -107,7 +109,7 @@ async function begin() {
   if (!b) {
     b = button("Theme", () => {});
     b.className = "theme";
-    (document.querySelector("header") ?? document.body).append(b);
+    (document.querySelector("header") ?? document.body).prepend(b);
   }
   if (b instanceof HTMLButtonElement) startTheme(b);
   await start(document);

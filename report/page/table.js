@@ -30,6 +30,8 @@ export function fillTable(table, { head, rows }) {
     const th = document.createElement("th");
     th.scope = "col";
     th.textContent = words;
+    const first = rows[0]?.[line.cells.length];
+    if (first && !(first instanceof HTMLElement) && first.value !== undefined) th.className = "n";
     line.append(th);
   }
   const body = table.createTBody();
@@ -41,7 +43,7 @@ export function fillTable(table, { head, rows }) {
       else {
         td.textContent = c.words;
         if (c.value !== undefined) {
-          td.className = "number";
+          td.className = "n";
           if (!Number.isNaN(c.value)) td.dataset.value = String(c.value);
         }
       }
@@ -59,6 +61,30 @@ export function makeTable(head, rows) {
   const table = document.createElement("table");
   fillTable(table, { head, rows });
   return table;
+}
+
+/**
+ * giveTable gives a figure its table, if the page did not bring one.
+ * @param {HTMLElement} figure
+ * @param {{head: string[], rows: Cell[][]}} of
+ */
+export function giveTable(figure, of) {
+  const tables = [...figure.querySelectorAll("details.table table")];
+  if (tables.some((t) => t instanceof HTMLTableElement && t.rows.length)) return;
+  if (tables[0] instanceof HTMLTableElement) {
+    fillTable(tables[0], of);
+    return;
+  }
+  const details = document.createElement("details"), summary = document.createElement("summary"), scroll = document.createElement("div");
+  details.className = "table";
+  summary.textContent = "Table";
+  scroll.className = "scroll";
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", `Table: ${figure.querySelector("h3")?.textContent ?? ""}`);
+  scroll.append(makeTable(of.head, of.rows));
+  details.append(summary, scroll);
+  figure.append(details);
 }
 
 /**

@@ -8,7 +8,7 @@ import { dashes, paintCourse, topOf } from "./course.js";
 import { setSheets } from "./figure.js";
 import { addGroup, animate, element } from "./group.js";
 import { format, moment } from "./scale.js";
-import { cell, fillTable } from "./table.js";
+import { cell, giveTable } from "./table.js";
 
 /** @typedef {import("./stage.js").Stage} Stage */
 
@@ -34,8 +34,7 @@ export function startTracks(figure, stage) {
     if (row.metrics.length > 1) group.head.insertBefore(keyOf(row), group.head.lastChild);
     return { title: row.title, panels: addRow(stage, group, row) };
   });
-  const table = figure.querySelector("details.table table");
-  if (table instanceof HTMLTableElement) fillTable(table, tracksTable(stage.picture));
+  giveTable(figure, tracksTable(stage.picture));
   setSheets(figure, { rows: () => tracksColumns(stage.picture), stage, groups: drawn, legend: false });
 }
 
@@ -58,7 +57,11 @@ export function rowsOf(p) {
       other.labels.push(t.label);
     } else rows.push({ title: heap ? "heap" : t.label, unit: t.unit, metrics: [t.metric], labels: [t.label] });
   }
-  for (const r of rows) if (r.metrics.length === 1) r.title = r.labels[0];
+  for (const r of rows) {
+    if (r.metrics.length === 1) r.title = r.labels[0];
+    r.metrics.sort(); // the heap itself first, with a line without dashes
+    r.labels.sort();
+  }
   return rows;
 }
 

@@ -91,7 +91,7 @@ func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), ni
 // one: "GET /users/{{.id}}-p99-sec" is GET_users_id_p99.
 func ThresholdName(metric string) string {
 	step := ""
-	if m, ok := MetricByName(metric); ok && !slices.ContainsFunc(Metrics, func(k Metric) bool { return k.Name == m.Name }) {
+	if _, ok := places[metric]; !ok {
 		for _, k := range Metrics {
 			if s, ok := strings.CutSuffix(metric, "-"+k.Name); ok && strings.HasSuffix(k.Name, "-sec") {
 				step, metric = s, k.Name
@@ -112,6 +112,15 @@ func ThresholdName(metric string) string {
 	}
 	return name
 }
+
+// places is where each metric stands in Metrics.
+var places = func() map[string]int {
+	at := map[string]int{}
+	for i, m := range Metrics {
+		at[m.Name] = i
+	}
+	return at
+}()
 
 // underscored makes one "_" of all that is neither a letter nor a digit.
 func underscored(s string) string {

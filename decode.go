@@ -103,6 +103,9 @@ func (d *decoder) locate(e *PlanError) *PlanError {
 			}
 		}
 		m, ok := n.(ast.MapNode)
+		if !ok && key == "0" { // a list of one, written without its brackets
+			tok = first(n)
+		}
 		if !ok {
 			break
 		}
@@ -272,7 +275,22 @@ func (d *decoder) fraction(to **Fraction) func(ast.Node) {
 	}
 }
 
-func (d *decoder) unsupported(n ast.Node) { d.fail(n, "not supported yet") }
+// thresholds reads a list of thresholds, or one. Whether there are such metrics is
+// not known before the whole plan is.
+func (d *decoder) thresholds(to *[]Threshold) func(ast.Node) {
+	one := func(n ast.Node) {
+		t, err := ParseThreshold(d.scalar(n))
+		d.check(n, err)
+		*to = append(*to, t)
+	}
+	return func(n ast.Node) {
+		if _, ok := n.(*ast.SequenceNode); !ok {
+			one(n)
+			return
+		}
+		d.items(n, one)
+	}
+}
 
 // nearest returns the name that word most likely meant, or "".
 func nearest(word string, names []string) string {

@@ -49,7 +49,8 @@ type Experiment struct {
 
 	Slice Duration `json:"slice,omitempty"` // trials are slices of one launch, each so long; 0 means that each is a launch
 
-	Negligible *Fraction `json:"negligible,omitempty"` // changes smaller than this are "same"; nil means DefaultNegligible
+	Negligible *Fraction   `json:"negligible,omitempty"` // changes smaller than this are "same"; nil means DefaultNegligible
+	Thresholds []Threshold `json:"thresholds,omitempty"` // what must hold, or the run has failed
 }
 
 // What a plan means where it is silent.

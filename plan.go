@@ -71,7 +71,7 @@ func (d *decoder) experiment(e *Experiment) {
 		"slice":          d.positive(&e.Slice),
 		"memory":         func(n ast.Node) { b := d.boolean(n); e.Memory = &b },
 		"limits":         func(n ast.Node) { d.limits(n, &e.Limits) },
-		"thresholds":     d.unsupported,
+		"thresholds":     d.thresholds(&e.Thresholds),
 	})
 }
 

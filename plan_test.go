@@ -224,7 +224,6 @@ func TestPlanMistakes(t *testing.T) {
 		{"missing value", "name:\n", "1:6", "the value is missing"},
 		{"duration", "load: {duration: 5}\n", "1:18", `bad duration "5" (want for example 30s or 1m30s)`},
 		{"count", "repeat: 0\n", "1:9", "want at least 1, got 0"},
-		{"not yet", "thresholds: [p99 < 1s]\n", "1:13", "not supported yet"},
 		{"no levels", "vary:\n  GOGC: []\n", "2:3", "factor GOGC has no levels"},
 		{"level twice", "vary:\n  GOGC: [1, 1]\n", "2:3", "factor GOGC has a level twice"},
 		{"Go version", "vary:\n  go: [latest]\nsubject: {package: .}\n", "2:3", `bad Go version "latest"`},

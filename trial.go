@@ -167,6 +167,9 @@ func (e *Experiment) Check() error {
 	if err := e.check(); err != nil {
 		return err
 	}
+	if err := e.checkCompared(); err != nil {
+		return err
+	}
 	for _, s := range e.Levels() {
 		t, err := e.trial(s)
 		if err != nil {
@@ -217,7 +220,7 @@ func (e *Experiment) check() *PlanError {
 			return err
 		}
 	}
-	for _, check := range []func() *PlanError{e.checkLook, e.checkMemory, e.Probes.check} {
+	for _, check := range []func() *PlanError{e.checkLook, e.checkMemory, e.Probes.check, e.checkThresholds} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -25,6 +25,8 @@ type Versus struct {
 	Verdict       stats.Verdict // Unclear where there is nothing to compare
 	MoreBlocks    int           // that would settle an unclear verdict, roughly; 0 if that cannot be said
 	Note          string        // why there is nothing to compare though it was measured, or ""
+
+	compared stats.Comparison // what thresholds are judged by
 }
 
 // compare fills in the values of each setting and compares them with the
@@ -68,7 +70,7 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 			rule.Alpha = PrimaryAlpha
 		}
 		t.Settings[c.setting].Versus[c.metric.Name] = Versus{
-			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule), c.note,
+			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule), c.note, c.Comparison,
 		}
 	}
 }

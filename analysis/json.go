@@ -35,6 +35,8 @@ type tableJSON struct {
 	CPU        []CPUShare    `json:"cpu,omitempty"`
 	Warnings   []string      `json:"warnings"`
 	Failed     []failureJSON `json:"failed"`
+
+	Thresholds []thresholdJSON `json:"thresholds,omitempty"`
 }
 
 type metricJSON struct {
@@ -153,7 +155,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 		Schema: Schema, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: number(t.Negligible),
 		Metrics:    []metricJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
-		Warnings: append([]string{}, t.Warnings...), CPU: t.CPU,
+		Warnings: append([]string{}, t.Warnings...), CPU: t.CPU, Thresholds: t.thresholdsJSON(),
 	}
 	for _, m := range t.Metrics {
 		better := map[int]string{-1: "lower", +1: "higher"}[m.Better]

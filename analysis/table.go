@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/stats"
@@ -33,6 +34,7 @@ type Options struct {
 	Tails      map[int]*Tail  // by number of the trial, of those of which single requests are known
 	Growths    map[int]*Growth
 	Steadiness map[int]*Steadiness
+	Thresholds []dyno.Threshold
 	Separate   bool // blocks were not run side by side, as in runs that were labelled with Label
 }
 
@@ -50,6 +52,7 @@ type Table struct {
 	CPU        []CPUShare    // what the CPU was used for; nil if no profile tells
 	Warnings   []string      // doubts that the reader must see
 	Failed     []Failure
+	Thresholds []Judgement // each threshold of each setting, in the order of the plan
 }
 
 // A Setting is what was found of one setting. Of one without a finished trial
@@ -58,6 +61,7 @@ type Setting struct {
 	Setting  dyno.Setting
 	Baseline bool
 	Trials   int                // that finished; failed ones count for nothing
+	Elapsed  time.Duration      // their measured windows together
 	Values   map[string]Summary // by metric; only metrics that were measured
 	Versus   map[string]Versus  // by metric; empty for the baseline
 	Pooled   *Pooled            // nil if no request was recorded; saturated trials are in it
@@ -161,6 +165,9 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	for i := range t.Settings {
 		s := &t.Settings[i]
 		s.Trials = len(good[i])
+		for _, r := range good[i] {
+			s.Elapsed += r.Elapsed
+		}
 		s.Values = map[string]Summary{}
 		s.Versus = map[string]Versus{}
 		s.Pooled = pool(good[i])
@@ -175,6 +182,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	t.memory(good)
 	t.resident(good, rs)
 	t.compare(good)
+	t.judge(o.Thresholds, good)
 	for i := range t.Settings {
 		t.Settings[i].Why = t.why(i, o.Places)
 	}

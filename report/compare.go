@@ -31,7 +31,10 @@ func (v *view) changes() []section {
 	return sections
 }
 
-const headMore = "more blocks"
+const (
+	headMore     = "more blocks"
+	changesTitle = "Change against "
+)
 
 // legend explains the words of a comparison.
 func (v *view) legend(sections []section) []string {
@@ -181,7 +184,7 @@ func (v *view) pair() section {
 		g.rows = append(g.rows, row{cells: append(cs, v.verdict(1, m.Name, sc)...)})
 	}
 	g.narrow(v.width)
-	return section{title: "Change against " + v.name(0) + " (medians of the trials)", grids: []grid{g}}
+	return section{title: changesTitle + v.name(0) + " (medians of the trials)", grids: []grid{g}}
 }
 
 // metrics lists those that are primary, or those that are not.
@@ -219,7 +222,7 @@ func (v *view) primary() (section, bool) {
 	}
 	g.narrow(v.width)
 	return section{
-		title: "Change against " + v.name(0) + " (medians of the trials)",
+		title: changesTitle + v.name(0) + " (medians of the trials)",
 		grids: []grid{g},
 	}, len(g.rows) > 0
 }

@@ -186,7 +186,7 @@ func (g *grid) markdown(b *strings.Builder) {
 	bar := func(texts []string) {
 		for i, s := range texts {
 			if w[i] > 0 {
-				b.WriteString("| " + escapeMarkdown(s) + " ")
+				b.WriteString("| " + escapeMarkdown(shorten(s, mostCell)) + " ")
 			}
 		}
 		b.WriteString("|\n")
@@ -224,11 +224,6 @@ func (g *grid) markdown(b *strings.Builder) {
 		}
 		bar(texts)
 	}
-}
-
-// escapeMarkdown keeps text from being read as markup in a table or a list.
-func escapeMarkdown(s string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`", "~", `\~`, "$", `\$`, "\n", " ").Replace(s)
 }
 
 // fold breaks text into lines of at most width characters, the first after

@@ -1,51 +1,204 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dynolab/dyno/analysis"
 )
 
+// MostMarkdown is the most bytes that Markdown writes: GitHub takes no comment of
+// more than 65,536 characters, and adds some of its own.
+const MostMarkdown = 64_000
+
+const (
+	openRows    = 12    // a longer table is folded
+	mostLine    = 1_000 // bytes of a line of text; a name or an error may be of any length
+	mostCell    = 200   // bytes of a cell of a table
+	mostItems   = 25    // warnings, and failed trials
+	leftOutRoom = 1_500 // bytes for what was left out
+)
+
+// A block is a part of a page that is there as a whole or not at all.
+type block struct {
+	title string // what is left out without it
+	text  string
+	rank  int // those with the least are kept first
+}
+
 // Markdown writes what Text writes as GitHub Markdown, for a comment on a pull
-// request or a job summary. The error is w's.
+// request or a job summary: what was found and the thresholds first, long tables
+// folded, at most MostMarkdown bytes. What is too much is left out by sections,
+// and named. The error is w's.
 func Markdown(w io.Writer, t *analysis.Table) error {
-	var b strings.Builder
-	b.WriteString("### " + escapeMarkdown(heading(t)) + "\n")
-	for _, line := range t.About {
-		b.WriteString("\n" + escapeMarkdown(clean(line)) + "\n")
-	}
 	v := newView(t, math.MaxInt)
 	v.keys = nil // cells wrap, so that names may be long
+	blocks := []block{{"heading", "### " + textLine(heading(t)) + "\n", 0}}
 	if found := Sentences(t); len(found) > 0 {
-		b.WriteByte('\n')
+		text := "\n"
 		for _, s := range found {
-			b.WriteString(escapeMarkdown(s) + "\n")
+			text += textLine(s) + "\n"
 		}
+		blocks = append(blocks, block{"what was found", text, 1})
 	}
-	for _, s := range v.sections() {
-		b.WriteString("\n**" + escapeMarkdown(s.title) + "**\n")
-		for _, g := range s.grids {
-			b.WriteByte('\n')
-			g.markdown(&b)
+	if s, ok := v.thresholds(openRows*5, openRows*2); ok {
+		blocks = append(blocks, s.blocks(2, len(t.Thresholds))...)
+	}
+	about := ""
+	for _, line := range t.About {
+		about += "\n" + textLine(line) + "\n"
+	}
+	blocks = append(blocks, block{"what was measured", about, 3})
+	for i, s := range v.sections() {
+		open := openRows
+		if strings.HasPrefix(s.title, changesTitle) { // what most readers came for
+			open *= 3
 		}
-		for _, n := range s.notes {
-			b.WriteString("\n" + escapeMarkdown(n) + "\n")
-		}
+		blocks = append(blocks, s.blocks(6+i, open)...)
 	}
 	if len(t.Warnings) > 0 {
-		b.WriteString("\n**Warnings**\n\n")
-		for _, s := range t.Warnings {
-			b.WriteString("- " + escapeMarkdown(clean(s)) + "\n")
-		}
+		blocks = append(blocks, items("Warnings", t.Warnings, 4))
 	}
 	if len(t.Failed) > 0 {
-		b.WriteString("\n**Failed trials**\n\n")
+		var lines []string
 		for _, f := range failures(t) {
-			b.WriteString("- " + escapeMarkdown(f.trials+": "+strings.Join(f.lines, " ")) + "\n")
+			lines = append(lines, f.trials+": "+strings.Join(f.lines, " "))
+		}
+		blocks = append(blocks, items("Failed trials", lines, 5))
+	}
+	_, err := io.WriteString(w, page(blocks))
+	return err
+}
+
+// page joins what fits of the blocks.
+func page(blocks []block) string {
+	room := MostMarkdown - leftOutRoom
+	keep := make([]bool, len(blocks))
+	order := make([]int, len(blocks))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return blocks[a].rank - blocks[b].rank })
+	for _, i := range order {
+		if keep[i] = len(blocks[i].text) <= room; keep[i] {
+			room -= len(blocks[i].text)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	var b strings.Builder
+	var left []string
+	for i, k := range keep {
+		if k {
+			b.WriteString(blocks[i].text)
+		} else {
+			left = append(left, blocks[i].title)
+		}
+	}
+	if len(left) > 0 {
+		names := shorten(escapeMarkdown(strings.Join(left, "; ")), leftOutRoom-200)
+		b.WriteString("\nLeft out, as a comment has room for so much only: " + names + ". All of it: `dyno report DIR`, of the run directory.\n")
+	}
+	return b.String()
+}
+
+// blocks are the parts of a section. One of more than open rows is folded; of one
+// whose rows are in two groups, the second is a part of its own.
+func (s *section) blocks(rank, open int) []block {
+	var parts []block
+	var b strings.Builder
+	rows := 0
+	for _, g := range s.grids {
+		first, rest := g, grid{}
+		if strings.HasPrefix(s.title, changesTitle) {
+			first, rest = g.split()
+		}
+		b.WriteByte('\n')
+		first.markdown(&b)
+		rows += len(first.rows)
+		if len(rest.rows) > 0 {
+			var r strings.Builder
+			r.WriteByte('\n')
+			rest.markdown(&r)
+			parts = append(parts, folded("Other metrics", r.String(), len(rest.rows) > openRows, rank))
+		}
+	}
+	for _, n := range s.notes {
+		b.WriteString("\n" + textLine(n) + "\n")
+	}
+	return append([]block{folded(s.title, b.String(), rows > open, rank)}, parts...)
+}
+
+// folded puts a title over text, behind which it is folded if it is long.
+func folded(title, text string, long bool, rank int) block {
+	b := block{title: title, rank: rank, text: "\n**" + textLine(title) + "**\n" + text}
+	if long { // GitHub reads Markdown in it after an empty line only
+		b.text = "\n<details><summary>" + textLine(title) + "</summary>\n" + text + "\n</details>\n"
+	}
+	return b
+}
+
+// split returns the rows before the first empty one, and those after it as a grid
+// of their own; an empty one if there is none.
+func (g grid) split() (first, rest grid) {
+	i := slices.IndexFunc(g.rows, func(r row) bool { return r.cells == nil && r.group == "" })
+	if i < 0 {
+		return g, grid{}
+	}
+	return grid{g.cols, g.head, g.rows[:i]}, grid{g.cols, g.head, g.rows[i+1:]}
+}
+
+// items is a list under a heading.
+func items(title string, lines []string, rank int) block {
+	text := "\n**" + title + "**\n\n"
+	for _, line := range lines[:min(len(lines), mostItems)] {
+		text += "- " + shorten(textLine(line), mostLine/2) + "\n"
+	}
+	if more := len(lines) - mostItems; more > 0 {
+		text += fmt.Sprintf("- and %d more\n", more)
+	}
+	return block{title, text, rank}
+}
+
+// textLine is text that a run may have written, as a line of Markdown.
+func textLine(s string) string { return escapeMarkdown(shorten(s, mostLine)) }
+
+// shorten cuts a text to n bytes or so, by whole characters.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return strings.TrimRight(s[:n], `\&`) + "…"
+}
+
+// markdownEscapes keep text from being read as markup. A zero-width space keeps
+// GitHub from telling somebody that he was mentioned, or an issue that it was.
+var markdownEscapes = strings.NewReplacer(
+	`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "~", `\~`, "$", `\$`,
+	"&", "&amp;", "<", "&lt;", "](", `\](`, "][", `\][`, "]:", `\]:`,
+	"@", "@&#8203;", "\r\n", " ", "\n", " ", "\r", " ", "\t", " ",
+)
+
+// escapeMarkdown keeps text from being read as markup in a line, a table or a
+// list; control characters and those that turn the direction are dots.
+func escapeMarkdown(s string) string {
+	s = markdownEscapes.Replace(s)
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+			r = '·'
+		case r == '#' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' && !strings.HasSuffix(s[:i], "&"):
+			b.WriteString("#&#8203;")
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

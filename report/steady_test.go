@@ -86,7 +86,7 @@ func TestSteady(t *testing.T) {
 	if err := Markdown(&b, lasting()); err != nil {
 		t.Fatal(err)
 	}
-	if want := "**Steadiness of response times**\n\n| GOGC | 100 | 0 | 50 | 150 | 200 |\n"; !strings.Contains(b.String(), want) {
+	if want := "<details><summary>Steadiness of response times</summary>\n\n| GOGC | 100 | 0 | 50 | 150 | 200 |\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("Markdown lacks %s", want)
 	}
 	if strings.Contains(text(t, table(synthetic(3, study), study), Options{}), "Steadiness") {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -66,6 +67,9 @@ func Text(w io.Writer, t *analysis.Table, o Options) error {
 				b.WriteString("    " + l + "\n")
 			}
 		}
+	}
+	if s, ok := v.thresholds(math.MaxInt, math.MaxInt); ok {
+		s.text(&b, width, o.Color)
 	}
 	if found := Sentences(t); len(found) > 0 {
 		b.WriteByte('\n')

@@ -54,6 +54,9 @@ func demo(cmd *cobra.Command, name string, o *outFlags) error {
 	if !slices.Contains(examples.Names(), name) {
 		return usagef("unknown example %q (want %s)", name, strings.Join(examples.Names(), ", "))
 	}
+	if err := o.oneRun("dyno report, of one of the demo's runs"); err != nil {
+		return err
+	}
 	folder, err := demoFolder(o.dir, name)
 	if err != nil {
 		return err

@@ -32,9 +32,12 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
     dyno load -f dyno.yaml http://127.0.0.1:8080     the steps of a plan
     dyno load --targets targets.txt -r 100/s         vegeta's file of requests
     dyno load http://127.0.0.1:8080/ --expvar /debug/vars --prometheus /metrics
-    dyno load http://127.0.0.1:8080/ --vary load.rate=200/s,400/s --repeat 6`,
+    dyno load http://127.0.0.1:8080/ --vary load.rate=200/s,400/s --repeat 6
+    dyno load http://127.0.0.1:8080/ -r 500/s --threshold 'p99 < 30ms' --threshold 'failures == 0'
+` + summaryHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.steps = true
 			e, err := p.experiment()
 			if err != nil {
 				return err
@@ -83,6 +86,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 	fs.SortFlags = false
 	p.loadFlags(fs)
 	p.publishedFlags(fs)
+	p.thresholdFlags(fs, &o)
 	o.flags(fs, "default: nothing is written")
 	return cmd
 }

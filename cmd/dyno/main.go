@@ -24,12 +24,15 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitUnclear     = 98
+	exitThreshold   = 99
 	exitInterrupted = 130
 )
 
 const exitHelp = `
 Exit status: 0 done; 1 it could not be done; 2 a mistake in the command line or
-the plan; 130 interrupted (what was measured is kept and reported).`
+the plan; 98 something is unclear, with --strict; 99 a threshold failed (the report
+is whole in both); 130 interrupted (what was measured is kept and reported).`
 
 var errInterrupted = errors.New("interrupted")
 
@@ -68,6 +71,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
+	}
+	// Before what an interrupt means: that is the normal end of a watch.
+	if gate := (*gateError)(nil); errors.As(err, &gate) {
+		fmt.Fprintf(stderr, "%s: %v\n", cmd.CommandPath(), err)
+		return gate.status
 	}
 	if errors.Is(context.Cause(ctx), errInterrupted) {
 		if err.Error() != errInterrupted.Error() && !errors.Is(err, context.Canceled) {

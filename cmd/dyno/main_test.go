@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	_ "expvar"
 	"flag"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -48,7 +50,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets, "profiles": profiles},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets, "profiles": profiles, "status": status},
 	})
 }
 
@@ -81,6 +83,20 @@ func serve(ts *testscript.TestScript, _ bool, _ []string) {
 	}))
 	ts.Setenv("URL", s.URL)
 	ts.Defer(s.Close)
+}
+
+// status runs a command that has to end with an exit status: status 99 dyno load …
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("%s: exit status %d, want %s", strings.Join(args[1:], " "), code, args[0])
+	}
 }
 
 // svc is a service with faults to choose from.

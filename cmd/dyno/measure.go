@@ -28,7 +28,10 @@ type outFlags struct {
 	dir    string
 	format format
 	json   bool
-	serves []string // prefixes of functions whose goroutines are requests, in execution traces
+	strict bool       // what is unclear is an error
+	steps  bool       // the result goes to the summary of GitHub's step too
+	at     *store.Dir // that is reported on; nil if nothing was written
+	serves []string   // prefixes of functions whose goroutines are requests, in execution traces
 }
 
 func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
@@ -38,7 +41,7 @@ func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
 
 func (o *outFlags) formatFlags(fs *pflag.FlagSet) {
 	o.format = "text"
-	fs.Var(&o.format, "format", "of the result: text, json, markdown or hgrm (of latency, for HdrHistogram's plotter)")
+	fs.Var(&o.format, "format", "of the result: "+strings.Join(formats[:len(formats)-1], ", ")+" or hgrm (of latency, for HdrHistogram's plotter)")
 	fs.BoolVar(&o.json, "json", false, "short for --format json")
 }
 
@@ -58,8 +61,8 @@ type format string
 func (f *format) String() string { return string(*f) }
 func (f *format) Type() string   { return "name" }
 func (f *format) Set(v string) error {
-	if v != "text" && v != "json" && v != "markdown" && v != "hgrm" {
-		return fmt.Errorf("unknown format %q (want text, json, markdown or hgrm)", v)
+	if !slices.Contains(formats, v) {
+		return fmt.Errorf("unknown format %q (want one of %s)", v, strings.Join(formats, ", "))
 	}
 	*f = format(v)
 	return nil
@@ -98,7 +101,11 @@ func (o *outFlags) printResults(cmd *cobra.Command, e *dyno.Experiment, t *analy
 		if err := report.Summary(w, results[0], t.About, look); err != nil {
 			return err
 		}
-		return report.Hours(w, t, look)
+		return errors.Join(report.Hours(w, t, look), report.Thresholds(w, t, look))
+	default:
+		if done, err := o.printTable(cmd, t, results); done {
+			return err
+		}
 	}
 	return o.print(cmd, t)
 }
@@ -112,6 +119,9 @@ func seen(r *dyno.Result) bool {
 func (o *outFlags) check(e *dyno.Experiment) error {
 	if n := len(e.Levels()); o.format == "hgrm" && !o.json && n > 1 {
 		return usagef("--format hgrm shows one setting, and there are %d (consider: --format text, or the latency.hlog of each trial)", n)
+	}
+	if o.format == "html" && !o.json && writeHTML == nil {
+		return usagef("--format html is not there yet (consider: --format markdown)")
 	}
 	return nil
 }
@@ -144,6 +154,9 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	if err := o.check(e); err != nil {
 		return err
 	}
+	if o.format == "html" && !o.json {
+		return usagef("--format html shows a run directory (consider: --out DIR)")
+	}
 	hands, release, err := openLab(cmd, e)
 	if err != nil {
 		return err
@@ -164,7 +177,20 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 		return nil
 	})
 	table := analysis.Tabulate(results, options(e, results))
-	return errors.Join(err, release(), o.printResults(cmd, e, table, results), nothing(table))
+	err = errors.Join(err, release(), o.printResults(cmd, e, table, results), nothing(table))
+	return o.end(cmd, table, err)
+}
+
+// end is the end of a command that measured: the result goes where it is
+// wanted too, and if nothing else went wrong, thresholds decide.
+func (o *outFlags) end(cmd *cobra.Command, t *analysis.Table, err error) error {
+	if o.steps {
+		stepSummary(cmd.ErrOrStderr(), t)
+	}
+	if err != nil {
+		return err
+	}
+	return o.gate(t)
 }
 
 // openLab builds the subjects of a plan. The caller releases the lab.
@@ -191,7 +217,9 @@ func finish(cmd *cobra.Command, dir *store.Dir, o *outFlags, err error) error {
 	if errors.Is(err, errInterrupted) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial; go on with dyno run --resume %s\n", dir.Path)
 	}
-	return errors.Join(err, o.printResults(cmd, dir.Run.Plan, table, results), nothing(table), missed(dir.Run.Plan, results))
+	o.at = dir
+	err = errors.Join(err, o.printResults(cmd, dir.Run.Plan, table, results), nothing(table), missed(dir.Run.Plan, results))
+	return o.end(cmd, table, err)
 }
 
 // conduct runs the trials, showing progress.
@@ -249,7 +277,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 	}
 	return analysis.Options{
 		Name: e.Name, About: about,
-		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(),
+		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(), Thresholds: e.Thresholds,
 	}
 }
 

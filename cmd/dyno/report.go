@@ -19,7 +19,8 @@ import (
 
 func newReport() *cobra.Command {
 	var o outFlags
-	var requests, strip string
+	var requests, strip, series string
+	var thresholds []string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Report on a run directory again",
@@ -29,27 +30,36 @@ while the run goes on.
     dyno report dyno-runs/sessions-20261121-101500
     dyno report DIR --format markdown
     dyno report DIR --format hgrm > latency.hgrm
+    dyno report DIR --threshold 'p99 < 30ms'         judged anew, instead of the plan's
+    dyno report DIR --format junit > junit.xml       also csv (a line for each metric), openmetrics
     dyno report DIR --requests csv > requests.csv    every request, for Excel
+    dyno report DIR --series csv > series.csv        memory, heap, CPU ... over time
     dyno report DIR --strip 7@2s..2.5s               latency of trial 7 over half a second`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if typed(cmd, "requests") { // DYNO_REQUESTS is how many a load sends
 				return reportRequests(cmd, args[0], requests)
 			}
+			if typed(cmd, "series") {
+				return reportSeries(cmd, args[0], series)
+			}
 			if typed(cmd, "strip") {
 				return reportStrip(cmd, args[0], strip)
 			}
-			return reportRun(cmd, args[0], &o)
+			return reportRun(cmd, args[0], &o, thresholds)
 		},
 	}
 	o.formatFlags(cmd.Flags())
+	o.strictFlag(cmd.Flags())
+	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil, thresholdHelp)
+	cmd.Flags().StringVar(&series, "series", "", "print what was sampled over time, in this `form`: csv")
 	cmd.Flags().StringVar(&strip, "strip", "", "draw the latency of a `trial` over time with its collections: its number, and @FROM..TO for a part of it")
 	cmd.Flags().StringSliceVar(&o.serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
 	cmd.Flags().StringVar(&requests, "requests", "", "print every request that was kept, in this `form`: csv")
 	return cmd
 }
 
-func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
+func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds []string) error {
 	dir, err := store.Read(path)
 	if err != nil {
 		return err
@@ -61,6 +71,10 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 		return err
 	}
 	results := dir.Results()
+	if err := replaceThresholds(dir.Run.Plan, thresholds, results); err != nil {
+		return err
+	}
+	o.at = dir
 	table := tabulate(cmd, dir, o, results)
 	err = errors.Join(o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
 	for _, n := range dir.Missing() {
@@ -68,7 +82,7 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags) error {
 			return fmt.Errorf("%w (consider: %s, where the samples of one that was killed, or is under way, are)", err, file)
 		}
 	}
-	return err
+	return o.end(cmd, table, err)
 }
 
 func exists(file string) bool {
@@ -90,10 +104,13 @@ change, and the report says so. One run that varies what differs is the better e
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return reportRun(cmd, args[0], &o)
+				return reportRun(cmd, args[0], &o, nil)
 			}
 			if o.format == "hgrm" && !o.json {
 				return usagef("--format hgrm shows one run (consider: dyno report DIR --format hgrm for each; the plotter takes several files)")
+			}
+			if err := o.oneRun("dyno report DIR --format " + string(o.format) + " for each"); err != nil {
+				return err
 			}
 			if sameFile(args[0], args[1]) {
 				return usagef("%s and %s are one run (consider: dyno compare %[1]s, for its settings)", args[0], args[1])

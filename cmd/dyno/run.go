@@ -45,12 +45,14 @@ address, of which the port is also in the environment variable PORT.
     dyno run ./cmd/server --vary GOGC=100,200 --slice 4s
     dyno run -f dyno.yaml --overhead
     dyno run --resume dyno-runs/server-20261121-101500
+    dyno run ./cmd/server --vary rev=main,HEAD --threshold 'change(p99) < 5%' --threshold 'failures == 0'
 
 KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...),
 arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency.
 A level with a comma is quoted, flags with spaces too:
 --vary 'build="-tags=a,b",-pgo=off'. Limits need Linux, and root or a control group
-that is yours: --vary limit.cpu=none,10%.`,
+that is yours: --vary limit.cpu=none,10%.
+` + summaryHelp,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
 				return errors.New("more than one target (consider: -- before the service's arguments)")
@@ -58,6 +60,7 @@ that is yours: --vary limit.cpu=none,10%.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.steps = true
 			if resume != "" {
 				return resumeRun(cmd, resume, args, &o)
 			}
@@ -76,6 +79,7 @@ that is yours: --vary limit.cpu=none,10%.`,
 	p.loadFlags(fs)
 	p.subjectFlags(fs)
 	p.lookFlags(fs)
+	p.thresholdFlags(fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
 	fs.BoolVar(&overhead, "overhead", false, "measure what the probes cost the subject: the baseline without and with them, by turns in one process")
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
@@ -124,7 +128,8 @@ func planned(cmd *cobra.Command, p *planFlags, args []string, overhead bool) (*d
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	warnRepeats(cmd.ErrOrStderr(), e)
 	noteDirty(cmd, e)
-	if err := measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) }); err != nil {
+	err := measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) })
+	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) {
 		return err
 	}
 	next := "report " + o.dir
@@ -135,7 +140,7 @@ func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 		}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s (consider: %s %s)\n", o.dir, self(), next)
-	return nil
+	return err
 }
 
 // noteDirty says that changes in the working tree are in no revision, where
@@ -165,7 +170,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		_, env := f.Annotations[byEnvironment]
 		switch f.Name {
-		case "resume", "format", "json":
+		case "resume", "format", "json", "strict":
 		default:
 			if !env {
 				err = usagef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)

@@ -43,9 +43,11 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
     dyno watch argus
     dyno watch --pid 1234 --url http://127.0.0.1:6060 -d 1h --every 100ms
     dyno watch argus --load http://127.0.0.1:8080/ -c 1 -d 60m
-    dyno watch http://127.0.0.1:6060 -d 10m --profile-heap`,
+    dyno watch http://127.0.0.1:6060 -d 10m --profile-heap
+` + summaryHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.steps = true
 			e, err := p.experiment()
 			if err != nil {
 				return err
@@ -71,6 +73,7 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 	fs.SortFlags = false
 	w.flags(fs)
 	p.watchFlags(fs, &w)
+	p.thresholdFlags(fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
 	return cmd
 }
@@ -259,12 +262,13 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	}
 	err = hands.Run(context.WithoutCancel(cmd.Context()), e, dir.Add)
 	live.close()
-	if err := finish(cmd, dir, o, errors.Join(err, release())); err != nil {
+	err = finish(cmd, dir, o, errors.Join(err, release()))
+	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) {
 		return err
 	}
 	if before, after := dir.TrialFile(1, "heap-before.pb.gz"), dir.TrialFile(1, "heap-after.pb.gz"); exists(before) && exists(after) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: what the heap kept meanwhile is told by its profiles (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)\n", before, after)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s (consider: %s report %[1]s)\n", o.dir, self())
-	return nil
+	return err
 }

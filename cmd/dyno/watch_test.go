@@ -15,7 +15,7 @@ import (
 
 // startWatch watches a process that it starts, and returns when the first samples
 // are on disk.
-func startWatch(t *testing.T) (s *session, watched *exec.Cmd) {
+func startWatch(t *testing.T, args ...string) (s *session, watched *exec.Cmd) {
 	t.Helper()
 	watched = exec.Command("cat")
 	if _, err := watched.StdinPipe(); err != nil {
@@ -27,7 +27,7 @@ func startWatch(t *testing.T) (s *session, watched *exec.Cmd) {
 	t.Cleanup(func() { watched.Process.Kill(); watched.Wait() })
 	dir := t.TempDir()
 	s = &session{t: t, out: filepath.Join(dir, "run"), mark: "DYNO_TEST_MARK=" + t.Name() + filepath.Base(dir), tmp: t.TempDir()}
-	s.run(dir, "watch", strconv.Itoa(watched.Process.Pid), "--every", "10ms", "--out", s.out)
+	s.run(dir, append([]string{"watch", strconv.Itoa(watched.Process.Pid), "--every", "10ms", "--out", s.out}, args...)...)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if data, _ := os.ReadFile(filepath.Join(s.out, "trials", "0001", "series.csv")); strings.Count(string(data), "\nrss-B,") > 2 {
 			return s, watched

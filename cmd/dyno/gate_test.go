@@ -1,0 +1,116 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/store"
+)
+
+// measured makes a run directory of 8 blocks of three settings: the second is 20 %
+// slower, the third about 2 %.
+func measured(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run")
+	e := &dyno.Experiment{Name: "x", Subject: dyno.Subject{Binary: "/bin/true", Dir: "/"}, Repeats: 8, Factors: dyno.Factors{{Name: "A", Levels: []string{"1", "2", "3"}}}}
+	dir, err := store.Create(path, store.Run{Dyno: "test", Plan: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range e.Trials() {
+		noise := 1 + 0.01*float64((tr.Block*7+tr.N*3)%5)
+		r := &dyno.Result{Trial: tr, Start: time.Unix(1700000000, 0), Elapsed: time.Second, Values: dyno.Values{
+			{Metric: "p99-sec", Value: 0.010 * noise * map[string]float64{"1": 1, "2": 1.2, "3": 1.02}[tr.Setting[0].Value]},
+			{Metric: "failures", Value: 0},
+		}}
+		if err := dir.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := dir.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestGate(t *testing.T) {
+	path := measured(t)
+	for _, c := range []struct {
+		args string
+		want int
+		out  string
+	}{
+		{"--threshold|change(p99) < 50%", exitDone, "passed  change(p99) < 50%  A=2"},
+		{"--threshold|change(p99) < 50%|--strict", exitUnclear, "(--strict)"}, // the verdict on A=3 is
+		{"--threshold|change(p99) < 10%", exitThreshold, "1 of 2 thresholds failed: change(p99) < 10% of A=2 (+"},
+		{"--threshold|change(p99) < 2%|--threshold|p99 < 1s", exitThreshold, "unclear  change(p99) < 2%  A=3"},
+		{"--threshold|p99 < 11.5ms", exitThreshold, "FAILED  p99 < 11.5ms  A=2"},
+		{"--threshold|p99 < 10.2ms", exitThreshold, "close: the median's 95% interval reaches across the limit"},
+		{"--threshold|p99 < 10.2ms|--format|junit", exitThreshold, `<testsuite name="x A=2" tests="1" failures="1"`},
+		{"--threshold|change(p99) != 2%|--format|junit|--strict", exitUnclear, `<failure message="unclear: +`},
+		{"--threshold|change(p99) != 2%|--format|junit", exitDone, `<system-out>unclear: +`},
+		{"--threshold|failures == 0|--json", exitDone, `"threshold": "failures == 0"`},
+	} {
+		var stdout, stderr bytes.Buffer
+		args := append([]string{"report", path}, strings.Split(c.args, "|")...)
+		if got := run(context.Background(), args, &stdout, &stderr); got != c.want || !strings.Contains(stdout.String()+stderr.String(), c.out) {
+			t.Errorf("%s: status %d, want %d with %s\n%s%s", c.args, got, c.want, c.out, &stdout, &stderr)
+		}
+	}
+}
+
+// An interrupt says more than a threshold that it left without data.
+func TestGateInterrupted(t *testing.T) {
+	s := startSession(t, "--threshold", "failures < 0", "--strict")
+	s.await(1)
+	syscall.Kill(-s.cmd.Process.Pid, syscall.SIGINT)
+	if status := s.exit(); status != exitInterrupted {
+		t.Errorf("status %d, want %d; stderr:\n%s", status, exitInterrupted, &s.stderr)
+	}
+	if !strings.Contains(s.stdout.String(), "FAILED  failures < 0") {
+		t.Errorf("stdout:\n%s", &s.stdout)
+	}
+	s.nothingIsLeft()
+}
+
+// But it is the normal end of a watch, which thresholds judge.
+func TestGateOfWatch(t *testing.T) {
+	for threshold, want := range map[string]int{"rss_peak < 1B": exitThreshold, "rss_peak < 1TiB": exitDone} {
+		s, _ := startWatch(t, "--threshold", threshold)
+		s.cmd.Process.Signal(os.Interrupt)
+		if status := s.exit(); status != want {
+			t.Errorf("%s: status %d, want %d; stderr:\n%s", threshold, status, want, &s.stderr)
+		}
+		if !strings.Contains(s.stderr.String(), "results are in ") {
+			t.Errorf("stderr:\n%s", &s.stderr)
+		}
+	}
+}
+
+// A summary that GitHub would not take any more is left as it is.
+func TestStepSummaryFull(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "step.md")
+	if err := os.WriteFile(path, make([]byte, mostSummary), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GITHUB_STEP_SUMMARY", path)
+	dir, err := store.Read(measured(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	table := tabulate(newRoot(), dir, &outFlags{}, dir.Results())
+	stepSummary(&stderr, table)
+	if info, err := os.Stat(path); err != nil || info.Size() != mostSummary || !strings.Contains(stderr.String(), "has no room") {
+		t.Errorf("%v, %v, %s", info, err, &stderr)
+	}
+}

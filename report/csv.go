@@ -1,0 +1,108 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// csvColumns are those of CSV after the factors. Changes are fractions.
+var csvColumns = []string{"metric", "unit", "median", "lo", "hi", "trials", "change_frac", "change_lo_frac", "change_hi_frac", "p", "verdict"}
+
+// CSV writes a line for each metric of each setting: the setting as a whole and by
+// factors, the median with its 95 % interval in the metric's unit, and the
+// change against the baseline. Commas divide, points are decimal; what is not known
+// is empty. The error is w's.
+func CSV(w io.Writer, t *analysis.Table) error {
+	var factors []string
+	for i := range t.Settings {
+		for _, l := range t.Settings[i].Setting {
+			if !slices.Contains(factors, l.Factor) {
+				factors = append(factors, l.Factor)
+			}
+		}
+	}
+	head := []string{"setting"}
+	for _, f := range factors {
+		if f == "setting" || slices.Contains(csvColumns, f) {
+			f = "factor." + f
+		}
+		head = append(head, f)
+	}
+	c := csv.NewWriter(w)
+	c.Write(append(head, csvColumns...)) // its error comes with Flush
+	for i := range t.Settings {
+		s := &t.Settings[i]
+		lead := []string{Harmless(s.Setting.String())}
+		for _, f := range factors {
+			lead = append(lead, "")
+			for _, l := range s.Setting {
+				if l.Factor == f {
+					lead[len(lead)-1] = Harmless(l.Value)
+				}
+			}
+		}
+		for _, m := range t.Metrics {
+			x, ok := s.Values[m.Name]
+			if !ok {
+				continue
+			}
+			line := append(slices.Clip(lead), Harmless(m.Name), baseUnit(m.Name), exact(x.Center), exact(x.Lo), exact(x.Hi), strconv.Itoa(len(x.Trials)))
+			switch v, compared := s.Versus[m.Name]; {
+			case s.Baseline && len(t.Settings) > 1:
+				line = append(line, "", "", "", "", "baseline")
+			case compared:
+				line = append(line, exact(v.Ratio-1), exact(v.Lo-1), exact(v.Hi-1), exact(v.P), string(v.Verdict))
+			default:
+				line = append(line, "", "", "", "", "")
+			}
+			c.Write(line)
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// Harmless is text that a spreadsheet does not take for a formula: before one
+// that would be, there is an apostrophe. Numbers stay numbers.
+func Harmless(s string) string {
+	if s == "" || !strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return s
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return s
+	}
+	return "'" + s
+}
+
+// exact is a number in full, or "" where there is none.
+func exact(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
+
+// baseUnit is the unit that ends a metric's name, with what it is divided by:
+// "sec", "B/req", "frac"; "" for a plain number.
+func baseUnit(metric string) string {
+	label, steps := unitOf(metric)
+	per := ""
+	if i := strings.LastIndex(label, "/"); i >= 0 && !strings.HasSuffix(metric, "-sec") {
+		per = label[i:]
+	}
+	switch steps[0].unit {
+	case "s":
+		return "sec" + per
+	case "GiB":
+		return "B" + per
+	case "%":
+		return "frac"
+	}
+	return ""
+}

@@ -1,0 +1,169 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// The elements that Jenkins and GitLab read, in the order of Jenkins' schema.
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Time     string       `xml:"time,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Time     string      `xml:"time,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string      `xml:"name,attr"`
+	Class   string      `xml:"classname,attr"`
+	Time    string      `xml:"time,attr"`
+	Error   *junitFault `xml:"error"`
+	Failure *junitFault `xml:"failure"`
+	Out     string      `xml:"system-out,omitempty"`
+}
+
+type junitFault struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// JUnit writes thresholds as JUnit XML: a test suite for each setting, a test case
+// for each of its thresholds. One that failed is a failure, one without data an
+// error, one that is unclear has passed and says so, unless strict: then it is a
+// failure. Without thresholds each setting has one test case, "trials", a failure
+// if a trial failed. The time of a suite is that of the setting's measured windows,
+// of which each case has its share. The error is w's.
+func JUnit(w io.Writer, t *analysis.Table, strict bool) error {
+	v := newView(t, math.MaxInt)
+	all := junitSuites{Name: orDyno(t.Name)}
+	var total time.Duration
+	for i := range t.Settings {
+		s := &t.Settings[i]
+		total += s.Elapsed
+		var cases []junitCase
+		for n := range t.Thresholds {
+			if t.Thresholds[n].Setting == i {
+				cases = append(cases, v.junitCase(&t.Thresholds[n], strict))
+			}
+		}
+		if len(t.Thresholds) == 0 {
+			cases = append(cases, junitTrials(t, s))
+		}
+		all.add(s.Setting.Label(), cases, s.Elapsed)
+	}
+	var whole []junitCase
+	for n := range t.Thresholds {
+		if t.Thresholds[n].Setting < 0 {
+			whole = append(whole, v.junitCase(&t.Thresholds[n], strict))
+		}
+	}
+	if len(t.Settings) == 0 && whole == nil {
+		whole = append(whole, junitCase{Name: "trials", Error: &junitFault{"no trial finished", "no data", ""}})
+	}
+	all.add("run", whole, 0)
+	all.Time = seconds(total)
+	data, err := xml.MarshalIndent(&all, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, data)
+	return err
+}
+
+func orDyno(name string) string {
+	if name == "" {
+		return "dyno"
+	}
+	return name
+}
+
+// add adds a suite with the cases, if there are any. Class names have no dots,
+// at which readers would divide them.
+func (all *junitSuites) add(name string, cases []junitCase, elapsed time.Duration) {
+	if len(cases) == 0 {
+		return
+	}
+	s := junitSuite{Name: all.Name + " " + name, Tests: len(cases), Time: seconds(elapsed), Cases: cases}
+	for i := range cases {
+		c := &cases[i]
+		c.Class, c.Time = strings.ReplaceAll(s.Name, ".", "_"), seconds(elapsed/time.Duration(len(cases)))
+		if c.Error != nil {
+			s.Errors++
+		} else if c.Failure != nil {
+			s.Failures++
+		}
+	}
+	all.Tests, all.Failures, all.Errors = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors
+	all.Suites = append(all.Suites, s)
+}
+
+func (v *view) junitCase(j *analysis.Judgement, strict bool) junitCase {
+	c := junitCase{Name: j.Threshold.String()}
+	found := v.figure(j)
+	if e := v.extent(j); e != "" {
+		found += " " + e
+	}
+	if o := of(j); o != "" {
+		found += " (" + o + ")"
+	}
+	text := found
+	if w := why(j); w != "" {
+		text += ": " + w
+	}
+	switch {
+	case j.NoData:
+		c.Error = &junitFault{"no data: " + why(j), "no data", text}
+	case j.Outcome == analysis.Failed:
+		c.Failure = &junitFault{found + ", want " + j.Threshold.String(), "threshold", text}
+	case j.Outcome == analysis.Unclear && strict:
+		c.Failure = &junitFault{"unclear: " + found + ", want " + j.Threshold.String(), "unclear", text}
+	case j.Outcome == analysis.Unclear:
+		c.Out = "unclear: " + text
+	default:
+		c.Out = text
+	}
+	return c
+}
+
+// junitTrials is the case of a setting without thresholds.
+func junitTrials(t *analysis.Table, s *analysis.Setting) junitCase {
+	c := junitCase{Name: "trials"}
+	var failed []string
+	for _, f := range t.Failed {
+		if f.Setting.String() == s.Setting.String() {
+			failed = append(failed, fmt.Sprintf("trial %d: %s", f.Trial, f.Err))
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		first, _, _ := strings.Cut(failed[0], "\n")
+		c.Failure = &junitFault{fmt.Sprintf("%s failed, %d finished; %s", count(len(failed), "trial"), s.Trials, first), "trial", strings.Join(failed, "\n")}
+	case s.Trials == 0:
+		c.Error = &junitFault{"no trial was run", "no data", ""}
+	default:
+		c.Out = count(s.Trials, "trial") + " finished"
+	}
+	return c
+}
+
+// seconds prints a time as JUnit has it.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

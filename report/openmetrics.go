@@ -1,0 +1,184 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+)
+
+// A family is the samples of one name.
+type family struct {
+	name, unit, help string
+	samples          []string
+}
+
+// OpenMetrics writes the table as OpenMetrics text 1.0: a gauge for each metric in
+// seconds, bytes or a ratio, with the labels run, setting, one for each factor, stat
+// (median, lo, hi) and, of the latency of a step, step; the change of those that are
+// compared; how many trials finished; how the thresholds came out. What the service
+// itself publishes is dyno_service with the label metric. What is not known is left
+// out. The error is w's.
+func OpenMetrics(w io.Writer, t *analysis.Table) error {
+	var fs []*family
+	get := func(name, unit, help string) *family {
+		i := slices.IndexFunc(fs, func(f *family) bool { return f.name == name })
+		if i < 0 {
+			i = len(fs)
+			fs = append(fs, &family{name: name, unit: unit, help: help})
+		}
+		return fs[i]
+	}
+	labels := settingLabels(t)
+	for _, m := range t.Metrics {
+		name, unit, step := exposed(m.Name)
+		extra := ""
+		if step != "" {
+			extra = labelled("step", step)
+		}
+		help := m.Help
+		if name == "dyno_service" {
+			help, extra = "what the service publishes itself", labelled("metric", m.Name)
+		} else if base, _, ok := strings.Cut(help, " of step "); ok {
+			help = base
+		}
+		f := get(name, unit, help)
+		change := (*family)(nil)
+		for i := range t.Settings {
+			s := &t.Settings[i]
+			x, ok := s.Values[m.Name]
+			if !ok {
+				continue
+			}
+			f.gauge(labels[i]+extra, "median", x.Center, "lo", x.Lo, "hi", x.Hi)
+			if v, ok := s.Versus[m.Name]; ok {
+				if change == nil {
+					change = get(strings.TrimSuffix(name, "_"+unit)+"_change_ratio", "ratio", "change against the baseline, within blocks: "+help)
+				}
+				change.gauge(labels[i]+extra, "mean", v.Ratio-1, "lo", v.Lo-1, "hi", v.Hi-1)
+			}
+		}
+	}
+	trials := get("dyno_trials", "", "trials that finished")
+	for i := range t.Settings {
+		trials.sample(labels[i], float64(t.Settings[i].Trials))
+	}
+	passed := get("dyno_threshold_passed", "", "1 if the threshold passed, 0 if it failed, 0.5 if it is unclear")
+	for _, j := range t.Thresholds {
+		of := labelled("run", orDyno(t.Name))
+		if j.Setting >= 0 {
+			of = labels[j.Setting]
+		}
+		passed.sample(of+labelled("threshold", j.Threshold.String()), map[analysis.Outcome]float64{analysis.Passed: 1, analysis.Unclear: 0.5}[j.Outcome])
+	}
+	var b strings.Builder
+	for _, f := range fs {
+		f.write(&b)
+	}
+	b.WriteString("# EOF\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// gauge adds the samples that are numbers.
+func (f *family) gauge(labels string, center string, x float64, low string, lo float64, high string, hi float64) {
+	for _, s := range []struct {
+		stat string
+		x    float64
+	}{{center, x}, {low, lo}, {high, hi}} {
+		f.sample(labels+labelled("stat", s.stat), s.x)
+	}
+}
+
+func (f *family) sample(labels string, x float64) {
+	if !math.IsNaN(x) && !math.IsInf(x, 0) {
+		f.samples = append(f.samples, fmt.Sprintf("{%s} %s", strings.TrimSuffix(labels, ","), exact(x)))
+	}
+}
+
+func (f *family) write(b *strings.Builder) {
+	if len(f.samples) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "# TYPE %s gauge\n", f.name)
+	if f.unit != "" {
+		fmt.Fprintf(b, "# UNIT %s %s\n", f.name, f.unit)
+	}
+	if f.help != "" {
+		fmt.Fprintf(b, "# HELP %s %s\n", f.name, openEscapes.Replace(f.help))
+	}
+	for _, s := range f.samples {
+		b.WriteString(f.name + s + "\n")
+	}
+}
+
+var openEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+// labelled is a label with a comma behind it.
+func labelled(name, value string) string {
+	return name + `="` + openEscapes.Replace(strings.ToValidUTF8(value, "\uFFFD")) + `",`
+}
+
+// settingLabels are the labels of each setting. Those of factors have no letter
+// that labels may not have, and no name that is taken; setting tells apart those
+// that would be alike.
+func settingLabels(t *analysis.Table) []string {
+	names := map[string]string{}
+	taken := []string{"run", "setting", "step", "stat", "metric", "threshold"}
+	out := make([]string, len(t.Settings))
+	for i := range t.Settings {
+		s := t.Settings[i].Setting
+		out[i] = labelled("run", orDyno(t.Name)) + labelled("setting", s.String())
+		for _, l := range s {
+			if names[l.Factor] == "" {
+				name := openName(l.Factor)
+				for slices.Contains(taken, name) {
+					name += "_"
+				}
+				names[l.Factor] = name
+				taken = append(taken, name)
+			}
+			out[i] += labelled(names[l.Factor], l.Value)
+		}
+	}
+	return out
+}
+
+// openName makes a name of letters, digits and single underscores, which begins
+// with a letter.
+func openName(s string) string {
+	name := strings.Trim(strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
+	}), "_"), "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "factor_" + name
+	}
+	return name
+}
+
+// exposed is what OpenMetrics calls a metric: p99-sec is dyno_p99_seconds, of a
+// step with its name apart; cpu-sec/req is dyno_cpu_per_req_seconds.
+func exposed(metric string) (name, unit, step string) {
+	if !slices.ContainsFunc(dyno.Metrics, func(m dyno.Metric) bool { return m.Name == metric }) {
+		for _, m := range dyno.Metrics {
+			if s, ok := strings.CutSuffix(metric, "-"+m.Name); ok && strings.HasSuffix(m.Name, "-sec") {
+				step, metric = s, m.Name
+				break
+			}
+		}
+		if step == "" {
+			return "dyno_service", "", ""
+		}
+	}
+	_, steps := unitOf(metric)
+	unit = map[string]string{"s": "seconds", "GiB": "bytes", "%": "ratio"}[steps[0].unit]
+	name = "dyno_" + openName(dyno.ThresholdName(metric))
+	if unit != "" {
+		name += "_" + unit
+	}
+	return name, unit, step
+}

@@ -1,0 +1,46 @@
+package stats
+
+import (
+	"math"
+	"sort"
+)
+
+// Interval returns the interval of the ratio that misses the true one with the
+// probability alpha: with 0.05 it is Lo and Hi. Both are NaN where those are.
+// Without any spread it is the ratio alone if the exact test allows for alpha,
+// and else 0 and +Inf.
+func (c Comparison) Interval(alpha float64) (lo, hi float64) {
+	switch {
+	case math.IsNaN(c.Lo) || c.N < 2:
+		return math.NaN(), math.NaN()
+	case c.SD == 0 && exactP(c.Method, c.N) <= alpha:
+		return c.Ratio, c.Ratio
+	case c.SD == 0:
+		return 0, math.Inf(1)
+	}
+	h := quantileT(alpha, c.DF) * c.SD / math.Sqrt(float64(c.N))
+	return expFinite(math.Log(c.Ratio) - h), expFinite(math.Log(c.Ratio) + h)
+}
+
+// MoreBeside returns how many further blocks would take the limit out of
+// Interval(alpha), if estimate and deviation stayed as they are; 0 if it is out
+// already or that cannot be said, as of [Comparison.More].
+func (c Comparison) MoreBeside(limit, alpha float64) int {
+	lo, hi := c.Interval(alpha)
+	if math.IsNaN(lo) || limit < lo || limit > hi {
+		return 0
+	}
+	distance := math.Abs(math.Log(c.Ratio) - math.Log(limit))
+	n := sort.Search(moreLimit, func(i int) bool {
+		n := c.N + i + 1
+		if c.SD == 0 {
+			return distance > 0 && exactP(c.Method, n) <= alpha
+		}
+		df := c.DF * float64(n-1) / float64(c.N-1)
+		return distance > quantileT(alpha, df)*c.SD/math.Sqrt(float64(n))
+	})
+	if n == moreLimit {
+		return 0
+	}
+	return n + 1
+}

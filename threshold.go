@@ -1,0 +1,309 @@
+package dyno
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A Threshold is a limit that the user sets for a metric, "p99 < 30ms", or for
+// how it changes against the baseline, "change(p99) < 5%". What is written is
+// what must hold.
+type Threshold struct {
+	Name    string // of the metric, as ThresholdName makes it
+	Change  bool   // of the metric's change, not of the metric
+	Op      string // of ThresholdOps
+	Literal string // the limit as written: 30ms, 200MiB, 5%, 0
+}
+
+// ThresholdOps are the comparisons that a threshold may make.
+var ThresholdOps = []string{"<=", "<", ">=", ">", "==", "!="}
+
+// ParseThreshold reads NAME OP LITERAL or change(NAME) OP LITERAL. Which metric
+// that is, and whether the literal is in its unit, is for [Threshold.Of] to say.
+func ParseThreshold(text string) (Threshold, error) {
+	var t Threshold
+	at := strings.IndexAny(text, "<>=!")
+	if at < 0 {
+		return t, fmt.Errorf("bad threshold %q: it compares nothing (want for example p99 < 30ms)", text)
+	}
+	name, rest := strings.TrimSpace(text[:at]), text[at:]
+	for _, op := range ThresholdOps {
+		if strings.HasPrefix(rest, op) && t.Op == "" {
+			t.Op = op
+		}
+	}
+	t.Literal = strings.TrimSpace(strings.TrimPrefix(rest, t.Op))
+	switch {
+	case t.Op == "" || strings.ContainsAny(t.Literal, "<>=!"):
+		return t, fmt.Errorf("bad threshold %q: want one of <, <=, >, >=, == and != in it", text)
+	case t.Literal == "":
+		return t, fmt.Errorf("bad threshold %q: nothing stands after %s (want for example p99 < 30ms)", text, t.Op)
+	case strings.ContainsFunc(t.Literal, func(r rune) bool { return unicode.IsSpace(r) || !strconv.IsPrint(r) }):
+		return t, fmt.Errorf("bad threshold %q: %q is not one number (consider: a threshold for each)", text, t.Literal)
+	}
+	t.Name = name
+	if inner, ok := strings.CutPrefix(name, "change"); ok && strings.HasPrefix(strings.TrimSpace(inner), "(") {
+		inner, closed := strings.CutSuffix(strings.TrimSpace(inner)[1:], ")")
+		if !closed {
+			return t, fmt.Errorf("bad threshold %q: the bracket is not closed (want for example change(p99) < 5%%)", text)
+		}
+		t.Name, t.Change = strings.TrimSpace(inner), true
+	}
+	if t.Name == "" {
+		return t, fmt.Errorf("bad threshold %q: want the name of a metric before %s (for example p99 < 30ms)", text, t.Op)
+	}
+	if !isThresholdName(t.Name) {
+		// A metric's full name, or as reports print it, is understood but not taken.
+		means := ThresholdName(t.Name)
+		if means == "" {
+			return t, fmt.Errorf("bad threshold %q: %q is no name of a metric (want for example p99, rss_peak or cpu_per_req)", text, t.Name)
+		}
+		return t, fmt.Errorf("bad threshold %q: %q is not how a threshold names a metric (did you mean %s?)", text, t.Name, means)
+	}
+	return t, nil
+}
+
+// isThresholdName reports whether name has only what ThresholdName leaves.
+func isThresholdName(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// String is the threshold as ParseThreshold reads it.
+func (t Threshold) String() string {
+	name := t.Name
+	if t.Change {
+		name = "change(" + name + ")"
+	}
+	return name + " " + t.Op + " " + t.Literal
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// ThresholdName is what thresholds call a metric: its name without the unit,
+// with "_" for "-" and ".", and "_per_" for "/". In the name of a step, which may
+// hold anything, all that is neither a letter nor a digit is "_", several of them
+// one: "GET /users/{{.id}}-p99-sec" is GET_users_id_p99.
+func ThresholdName(metric string) string {
+	step := ""
+	if _, ok := places[metric]; !ok {
+		for _, k := range Metrics {
+			if s, ok := strings.CutSuffix(metric, "-"+k.Name); ok && strings.HasSuffix(k.Name, "-sec") {
+				step, metric = s, k.Name
+				break
+			}
+		}
+	}
+	head, per, quotient := strings.Cut(metric, "/")
+	for _, unit := range []string{"-sec", "-B", "-frac"} {
+		head = strings.TrimSuffix(head, unit)
+	}
+	name := underscored(head)
+	if quotient {
+		name += "_per_" + underscored(per)
+	}
+	if step != "" {
+		name = strings.Trim(underscored(step), "_") + "_" + name
+	}
+	return name
+}
+
+// places is where each metric stands in Metrics.
+var places = func() map[string]int {
+	at := map[string]int{}
+	for i, m := range Metrics {
+		at[m.Name] = i
+	}
+	return at
+}()
+
+// underscored makes one "_" of all that is neither a letter nor a digit.
+func underscored(s string) string {
+	var b strings.Builder
+	last := rune(0)
+	for _, r := range s {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			r = '_'
+		}
+		if r != '_' || last != '_' {
+			b.WriteRune(r)
+		}
+		last = r
+	}
+	return b.String()
+}
+
+// Of finds the metric that the threshold is of, among those of package dyno and
+// the others that are named, and its limit in the metric's base unit; that of a
+// change is a fraction: 0.05 is +5 %.
+func (t Threshold) Of(others []string) (Metric, float64, error) {
+	var found, names []string
+	for _, m := range Metrics {
+		others = append(slices.Clip(others), m.Name)
+	}
+	slices.Sort(others)
+	for _, metric := range slices.Compact(others) {
+		name := ThresholdName(metric)
+		names = append(names, name)
+		if name == t.Name {
+			found = append(found, metric)
+		}
+	}
+	switch {
+	case len(found) > 1:
+		return Metric{}, 0, fmt.Errorf("threshold %q: %s is ambiguous: it is %s (consider: other names of the steps)", t, t.Name, quoted(found))
+	case len(found) == 0 && nearest(t.Name, names) != "":
+		return Metric{}, 0, fmt.Errorf("threshold %q: unknown metric %s (did you mean %s?)", t, t.Name, nearest(t.Name, names))
+	case len(found) == 0:
+		return Metric{}, 0, fmt.Errorf("threshold %q: unknown metric %s (want for example p99, failures, req_per_s, cpu_per_req or rss_peak)", t, t.Name)
+	}
+	m, known := MetricByName(found[0])
+	if !known {
+		m = Metric{Name: found[0]}
+	}
+	if t.Change && m.Better == 0 {
+		return m, 0, fmt.Errorf("threshold %q: %s is never compared, so nothing is known of its change", t, m.Name)
+	}
+	limit, err := t.limit(m)
+	if err != nil {
+		return m, 0, fmt.Errorf("threshold %q: %w", t, err)
+	}
+	return m, limit, nil
+}
+
+func quoted(names []string) string {
+	for i, n := range names {
+		names[i] = strconv.Quote(n)
+	}
+	return strings.Join(names, " or ")
+}
+
+// limit reads the literal in the unit of the metric.
+func (t Threshold) limit(m Metric) (float64, error) {
+	unit, _, _ := strings.Cut(m.Name, "/")
+	switch {
+	case t.Change:
+		num, percent := strings.CutSuffix(t.Literal, "%")
+		v, err := decimal(num)
+		if !percent || err != nil || v < -100 {
+			return 0, fmt.Errorf("bad change %q (want per cent, for example 5%% or -10%%)", t.Literal)
+		}
+		return v / 100, nil
+	case unit == "sec" || strings.HasSuffix(unit, "-sec") || strings.HasSuffix(m.Name, "-sec"):
+		d, err := time.ParseDuration(t.Literal)
+		if err != nil || d < 0 {
+			return 0, fmt.Errorf("%s is a time; bad duration %q (want for example 30ms or 1.5s)", t.Name, t.Literal)
+		}
+		return d.Seconds(), nil
+	case unit == "B" || strings.HasSuffix(unit, "-B"):
+		return t.size()
+	case strings.HasSuffix(unit, "-frac"):
+		num, percent := strings.CutSuffix(t.Literal, "%")
+		v, err := decimal(num)
+		if percent {
+			v /= 100
+		}
+		// Of several cores cpu-frac is more than 1; 5 for 5 % is a mistake elsewhere.
+		if err != nil || v < 0 || v > 1 && m.Name != "cpu-frac" {
+			return 0, fmt.Errorf("%s is a share; bad fraction %q (want for example 5%% or 0.05)", t.Name, t.Literal)
+		}
+		return v, nil
+	}
+	v, err := decimal(t.Literal)
+	if err != nil {
+		return 0, fmt.Errorf("%s is a plain number; bad number %q (want for example 0 or 1500)", t.Name, t.Literal)
+	}
+	return v, nil
+}
+
+// size reads a number of bytes as GOMEMLIMIT is written; decimals are allowed.
+func (t Threshold) size() (float64, error) {
+	number, unit := t.Literal, 1.0
+	for i := len(sizeUnits) - 1; i >= 0; i-- {
+		if n, ok := strings.CutSuffix(number, sizeUnits[i]); ok {
+			number, unit = n, math.Ldexp(1, 10*i)
+			break
+		}
+	}
+	v, err := decimal(number)
+	if err != nil || v < 0 {
+		return 0, fmt.Errorf("%s is a size; bad size %q (want for example 200MiB or 1.5GiB)", t.Name, t.Literal)
+	}
+	return v * unit, nil
+}
+
+// decimal reads a finite number in digits; neither Inf nor 0x10 is one.
+func decimal(s string) (float64, error) {
+	if strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune("0123456789.+-eE", r) }) {
+		return 0, strconv.ErrSyntax
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if math.Abs(v) > 1e300 {
+		err = strconv.ErrRange
+	}
+	return v, err
+}
+
+// Holds reports whether x keeps the limit.
+func (t Threshold) Holds(x, limit float64) bool {
+	switch t.Op {
+	case "<":
+		return x < limit
+	case "<=":
+		return x <= limit
+	case ">":
+		return x > limit
+	case ">=":
+		return x >= limit
+	case "==":
+		return x == limit
+	}
+	return x != limit && !math.IsNaN(x)
+}
+
+// MetricNames are metrics that trials of the experiment may have beside
+// [Metrics]: those of steps, and what the service publishes and the plan asks for.
+func (e *Experiment) MetricNames() []string {
+	var names []string
+	for s := range e.Load.Client.requests() {
+		for _, p := range []string{"p50-sec", "p90-sec", "p95-sec", "p99-sec", "p99.9-sec"} {
+			names = append(names, s.Label()+"-"+p)
+		}
+	}
+	for _, m := range e.Probes.Metrics {
+		names = append(names, m, m+"_count", m+"_sum")
+	}
+	return names
+}
+
+// checkThresholds finds thresholds of metrics that the experiment cannot have.
+func (e *Experiment) checkThresholds() *PlanError {
+	names := e.MetricNames()
+	for i, t := range e.Thresholds {
+		at := []string{"thresholds", strconv.Itoa(i)}
+		if _, _, err := t.Of(names); err != nil {
+			return planErrorf("%v", err).of(at...)
+		}
+		if slices.Contains(e.Thresholds[:i], t) {
+			return planErrorf("threshold %q is given twice", t).of(at...)
+		}
+	}
+	return nil
+}
+
+// checkCompared finds thresholds of changes where there is nothing to compare,
+// which could only fail.
+func (e *Experiment) checkCompared() *PlanError {
+	for i, t := range e.Thresholds {
+		if t.Change && len(e.Levels()) == 1 {
+			return planErrorf("threshold %q is of a change, and there is one setting only (consider: --vary, or a limit of %s itself)", t, t.Name).
+				of("thresholds", strconv.Itoa(i))
+		}
+	}
+	return nil
+}

@@ -52,7 +52,7 @@ func CSV(w io.Writer, t *analysis.Table) error {
 			if !ok {
 				continue
 			}
-			line := append(slices.Clip(lead), Harmless(m.Name), baseUnit(m.Name), exact(x.Center), exact(x.Lo), exact(x.Hi), strconv.Itoa(len(x.Trials)))
+			line := append(slices.Clip(lead), Harmless(m.Name), unitName(m.Name), exact(x.Center), exact(x.Lo), exact(x.Hi), strconv.Itoa(len(x.Trials)))
 			switch v, compared := s.Versus[m.Name]; {
 			case s.Baseline && len(t.Settings) > 1:
 				line = append(line, "", "", "", "", "baseline")
@@ -88,9 +88,9 @@ func exact(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// baseUnit is the unit that ends a metric's name, with what it is divided by:
+// unitName is the unit that ends a metric's name, with what it is divided by:
 // "sec", "B/req", "frac"; "" for a plain number.
-func baseUnit(metric string) string {
+func unitName(metric string) string {
 	label, steps := unitOf(metric)
 	per := ""
 	if i := strings.LastIndex(label, "/"); i >= 0 && !strings.HasSuffix(metric, "-sec") {

@@ -186,7 +186,7 @@ func (g *grid) markdown(b *strings.Builder) {
 	bar := func(texts []string) {
 		for i, s := range texts {
 			if w[i] > 0 {
-				b.WriteString("| " + escapeMarkdown(shorten(s, mostCell)) + " ")
+				b.WriteString("| " + escapeMarkdown(shorten(s, mostField)) + " ")
 			}
 		}
 		b.WriteString("|\n")

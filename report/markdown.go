@@ -19,13 +19,13 @@ const MostMarkdown = 64_000
 const (
 	openRows    = 12    // a longer table is folded
 	mostLine    = 1_000 // bytes of a line of text; a name or an error may be of any length
-	mostCell    = 200   // bytes of a cell of a table
+	mostField   = 200   // bytes of a cell of a table
 	mostItems   = 25    // warnings, and failed trials
 	leftOutRoom = 1_500 // bytes for what was left out
 )
 
-// A block is a part of a page that is there as a whole or not at all.
-type block struct {
+// A piece is a part of a page that is there as a whole or not at all.
+type piece struct {
 	title string // what is left out without it
 	text  string
 	rank  int // those with the least are kept first
@@ -38,64 +38,64 @@ type block struct {
 func Markdown(w io.Writer, t *analysis.Table) error {
 	v := newView(t, math.MaxInt)
 	v.keys = nil // cells wrap, so that names may be long
-	blocks := []block{{"heading", "### " + textLine(heading(t)) + "\n", 0}}
+	pieces := []piece{{"heading", "### " + textLine(heading(t)) + "\n", 0}}
 	if found := Sentences(t); len(found) > 0 {
 		text := "\n"
 		for _, s := range found {
 			text += textLine(s) + "\n"
 		}
-		blocks = append(blocks, block{"what was found", text, 1})
+		pieces = append(pieces, piece{"what was found", text, 1})
 	}
 	if s, ok := v.thresholds(openRows*5, openRows*2); ok {
-		blocks = append(blocks, s.blocks(2, len(t.Thresholds))...)
+		pieces = append(pieces, s.pieces(2, len(t.Thresholds))...)
 	}
 	about := ""
 	for _, line := range t.About {
 		about += "\n" + textLine(line) + "\n"
 	}
-	blocks = append(blocks, block{"what was measured", about, 3})
+	pieces = append(pieces, piece{"what was measured", about, 3})
 	for i, s := range v.sections() {
 		open := openRows
 		if strings.HasPrefix(s.title, changesTitle) { // what most readers came for
 			open *= 3
 		}
-		blocks = append(blocks, s.blocks(6+i, open)...)
+		pieces = append(pieces, s.pieces(6+i, open)...)
 	}
 	if len(t.Warnings) > 0 {
-		blocks = append(blocks, items("Warnings", t.Warnings, 4))
+		pieces = append(pieces, items("Warnings", t.Warnings, 4))
 	}
 	if len(t.Failed) > 0 {
 		var lines []string
 		for _, f := range failures(t) {
 			lines = append(lines, f.trials+": "+strings.Join(f.lines, " "))
 		}
-		blocks = append(blocks, items("Failed trials", lines, 5))
+		pieces = append(pieces, items("Failed trials", lines, 5))
 	}
-	_, err := io.WriteString(w, page(blocks))
+	_, err := io.WriteString(w, page(pieces))
 	return err
 }
 
-// page joins what fits of the blocks.
-func page(blocks []block) string {
+// page joins what fits of the pieces.
+func page(pieces []piece) string {
 	room := MostMarkdown - leftOutRoom
-	keep := make([]bool, len(blocks))
-	order := make([]int, len(blocks))
+	keep := make([]bool, len(pieces))
+	order := make([]int, len(pieces))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return blocks[a].rank - blocks[b].rank })
+	slices.SortStableFunc(order, func(a, b int) int { return pieces[a].rank - pieces[b].rank })
 	for _, i := range order {
-		if keep[i] = len(blocks[i].text) <= room; keep[i] {
-			room -= len(blocks[i].text)
+		if keep[i] = len(pieces[i].text) <= room; keep[i] {
+			room -= len(pieces[i].text)
 		}
 	}
 	var b strings.Builder
 	var left []string
 	for i, k := range keep {
 		if k {
-			b.WriteString(blocks[i].text)
+			b.WriteString(pieces[i].text)
 		} else {
-			left = append(left, blocks[i].title)
+			left = append(left, pieces[i].title)
 		}
 	}
 	if len(left) > 0 {
@@ -105,10 +105,10 @@ func page(blocks []block) string {
 	return b.String()
 }
 
-// blocks are the parts of a section. One of more than open rows is folded; of one
+// pieces are the parts of a section. One of more than open rows is folded; of one
 // whose rows are in two groups, the second is a part of its own.
-func (s *section) blocks(rank, open int) []block {
-	var parts []block
+func (s *section) pieces(rank, open int) []piece {
+	var parts []piece
 	var b strings.Builder
 	rows := 0
 	for _, g := range s.grids {
@@ -129,12 +129,12 @@ func (s *section) blocks(rank, open int) []block {
 	for _, n := range s.notes {
 		b.WriteString("\n" + textLine(n) + "\n")
 	}
-	return append([]block{folded(s.title, b.String(), rows > open, rank)}, parts...)
+	return append([]piece{folded(s.title, b.String(), rows > open, rank)}, parts...)
 }
 
 // folded puts a title over text, behind which it is folded if it is long.
-func folded(title, text string, long bool, rank int) block {
-	b := block{title: title, rank: rank, text: "\n**" + textLine(title) + "**\n" + text}
+func folded(title, text string, long bool, rank int) piece {
+	b := piece{title: title, rank: rank, text: "\n**" + textLine(title) + "**\n" + text}
 	if long { // GitHub reads Markdown in it after an empty line only
 		b.text = "\n<details><summary>" + textLine(title) + "</summary>\n" + text + "\n</details>\n"
 	}
@@ -152,7 +152,7 @@ func (g grid) split() (first, rest grid) {
 }
 
 // items is a list under a heading.
-func items(title string, lines []string, rank int) block {
+func items(title string, lines []string, rank int) piece {
 	text := "\n**" + title + "**\n\n"
 	for _, line := range lines[:min(len(lines), mostItems)] {
 		text += "- " + shorten(textLine(line), mostLine/2) + "\n"
@@ -160,7 +160,7 @@ func items(title string, lines []string, rank int) block {
 	if more := len(lines) - mostItems; more > 0 {
 		text += fmt.Sprintf("- and %d more\n", more)
 	}
-	return block{title, text, rank}
+	return piece{title, text, rank}
 }
 
 // textLine is text that a run may have written, as a line of Markdown.

@@ -25,9 +25,9 @@ func Thresholds(w io.Writer, t *analysis.Table, o Options) error {
 	return err
 }
 
-// Verdict says in one line how the thresholds came out, and names at most three of
+// Gate says in one line how the thresholds came out, and names at most three of
 // those that failed; "" if there are none.
-func Verdict(t *analysis.Table) string {
+func Gate(t *analysis.Table) string {
 	failed, unclear := t.Gate()
 	all := count(len(t.Thresholds), "threshold")
 	switch {

@@ -59,7 +59,7 @@ func TestThresholdsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "thresholds.md", b.Bytes())
-	if got := Verdict(tb); !strings.Contains(got, " thresholds failed: p99 < 11.5ms of GOGC=0 (12.35 ms), ") || !strings.Contains(got, " more") {
+	if got := Gate(tb); !strings.Contains(got, " thresholds failed: p99 < 11.5ms of GOGC=0 (12.35 ms), ") || !strings.Contains(got, " more") {
 		t.Errorf("got %q", got)
 	}
 	for texts, want := range map[string]string{
@@ -69,7 +69,7 @@ func TestThresholdsText(t *testing.T) {
 		"goroutines == 12":      "5 thresholds passed",
 		"change(failures) < 1%": "",
 	} {
-		if got := Verdict(gated(t, synthetic(6, study), study, texts)); want != "" && got != want {
+		if got := Gate(gated(t, synthetic(6, study), study, texts)); want != "" && got != want {
 			t.Errorf("%s: got %q, want %q", texts, got, want)
 		}
 	}
@@ -328,7 +328,7 @@ func TestCSV(t *testing.T) {
 		}
 	}
 	for metric, want := range map[string]string{"p99-sec": "sec", "cpu-sec/req": "sec/req", "alloc-B/req": "B/req", "gc-cpu-frac": "frac", "failures": "", "GET /a-p99-sec": "sec", "req/s": ""} {
-		if got := baseUnit(metric); got != want {
+		if got := unitName(metric); got != want {
 			t.Errorf("%s: unit %q, want %q", metric, got, want)
 		}
 	}

@@ -85,14 +85,17 @@ func replaceThresholds(e *dyno.Experiment, texts []string, results []*dyno.Resul
 // is not to be.
 func (o *outFlags) gate(t *analysis.Table) error {
 	failed, unclear := t.Gate()
-	undecided := t.Undecided()
+	undecided := 0
+	if len(t.Thresholds) == 0 { // who has named limits wants these decided, not every comparison
+		undecided = t.Undecided()
+	}
 	switch {
 	case failed > 0:
-		return &gateError{exitThreshold, report.Verdict(t)}
+		return &gateError{exitThreshold, report.Gate(t)}
 	case !o.strict || unclear+undecided == 0:
 		return nil
 	case unclear > 0:
-		return &gateError{exitUnclear, report.Verdict(t) + " (--strict)"}
+		return &gateError{exitUnclear, report.Gate(t) + " (--strict)"}
 	case undecided == 1:
 		return &gateError{exitUnclear, "1 comparison of primary metrics is unclear (--strict)"}
 	}

@@ -53,16 +53,17 @@ func FuzzPack(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 2, 3, 4, 255, 255, 255, 255, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
+		p := newPacker()
 		var ns []uint32
 		var xs []float64
 		for len(data) >= 4 {
 			n := binary.LittleEndian.Uint32(data)
 			ns, xs, data = append(ns, n), append(xs, float64(math.Float32frombits(n))), data[4:]
 		}
-		if got := unpack(t, string(*pack(ns))); !slices.Equal(got, ns) {
+		if got := unpack(t, string(*p.pack(ns))); !slices.Equal(got, ns) {
 			t.Errorf("%v, want %v", got, ns)
 		}
-		for i, x := range unpackFloats(t, string(*packFloats(xs))) {
+		for i, x := range unpackFloats(t, string(*p.floats(xs))) {
 			near := math.Abs(x-xs[i]) <= 1.3e-4*math.Abs(xs[i])+1e-40 || x == xs[i] || math.IsNaN(x) && math.IsNaN(xs[i])
 			if over := math.IsInf(x, 0) && math.Abs(xs[i]) > 3.4e38; !near && !over {
 				t.Errorf("%v, want %v", x, xs[i])
@@ -168,7 +169,7 @@ func TestPackSize(t *testing.T) {
 		mean := 25_000 * math.Exp(-math.Pow(float64(i%100-50)/22, 2)/2) / 55
 		counts[i] = about(uint32(max(mean+math.Sqrt(mean)*rng.NormFloat64(), 0)))
 	}
-	if n := len(*pack(counts)); n > 150<<10 {
+	if n := len(*newPacker().pack(counts)); n > 150<<10 {
 		t.Errorf("%d KiB", n>>10)
 	}
 }

@@ -2,7 +2,7 @@
 // The course of a quantity: a line through the last readings, with the band from
 // the least to the greatest.
 
-import { columnsOf } from "./axis.js";
+import { columnAt, columnSeconds, columnsOf } from "./axis.js";
 import { tickLabels, ticks } from "./scale.js";
 import { borders, line, text, timeAxis } from "./sheet.js";
 
@@ -10,49 +10,70 @@ import { borders, line, text, timeAxis } from "./sheet.js";
 export const dashes = [[], [5, 3], [1.5, 2.5], [8, 3, 1.5, 3]];
 
 /**
- * A point of a course: at x of the plot, or a break if the last reading is NaN.
- * @typedef {{x: number, min: number, max: number, last: number}} Point
+ * A point of a course: its axis time, x in the plot and readings; a break if
+ * these are NaN.
+ * @typedef {{time: number, x: number, min: number, max: number, last: number}} Point
  */
 
 /**
  * pointsOf makes a course's points for one piece of the axis: a point for each
  * pixel, or for each column where these are wider. Columns without a reading are
- * left out; where many more are missing than usual, there is a break.
+ * left out.
  * @param {import("./data.js").Track} track
  * @param {import("./axis.js").Piece} piece
  * @returns {Point[]}
  */
 export function pointsOf(track, piece) {
   const s = piece.stretch, [a, b] = columnsOf(s, piece.from, piece.to);
-  const each = (s.end - s.start) / s.columns;
-  const pixels = Math.max(1, piece.x1 - piece.x0), step = Math.max(1, Math.floor((b - a) / pixels));
+  const step = Math.max(1, Math.floor((b - a) / Math.max(1, piece.x1 - piece.x0)));
   /** @type {Point[]} */
   const points = [];
-  /** @type {number[]} */
-  const at = [];
-  // One column more on either side, so that lines go on to the edge.
-  for (let c = Math.max(s.first, a - step); c < Math.min(s.first + s.columns, b + step); c += step) {
+  for (let c = a; c < b; c += step) {
     let min = Infinity, max = -Infinity, last = NaN;
-    for (let k = c; k < c + step && k < s.first + s.columns; k++) {
+    for (let k = c; k < Math.min(c + step, b); k++) {
       if (Number.isNaN(track.last[k])) continue;
       min = Math.min(min, track.min[k]);
       max = Math.max(max, track.max[k]);
       last = track.last[k];
     }
-    if (Number.isNaN(last)) continue;
-    const time = s.start + (c - s.first + step / 2) * each;
-    points.push({ x: piece.x0 + ((time - piece.from) / (piece.to - piece.from)) * (piece.x1 - piece.x0), min, max, last });
-    at.push(c);
+    if (!Number.isNaN(last)) points.push(pointAt(s.start + (c - s.first + step / 2) * columnSeconds(s), piece, min, max, last));
   }
-  return withBreaks(points, at);
+  return points;
 }
 
-/** @param {Point[]} points @param {number[]} at their columns @returns {Point[]} */
-function withBreaks(points, at) {
-  const gaps = at.slice(1).map((c, i) => c - at[i]);
+/** @param {number} time @param {{from: number, to: number, x0: number, x1: number}} on @param {number} min @param {number} max @param {number} last */
+function pointAt(time, on, min, max, last) {
+  return { time, x: on.x0 + ((time - on.from) / (on.to - on.from)) * (on.x1 - on.x0), min, max, last };
+}
+
+/**
+ * beside is the nearest point that lies outside of a segment, before it (-1) or
+ * behind it (1), so that the line goes on to the edge; none if there is none.
+ * @param {import("./data.js").Track | undefined} track of the whole picture
+ * @param {import("./axis.js").Segment} g
+ * @param {1 | -1} way
+ * @returns {Point[]}
+ */
+export function beside(track, g, way) {
+  const s = g.stretch;
+  if (!track) return [];
+  for (let c = columnAt(s, way < 0 ? g.from : g.to) + way; c >= s.first && c < s.first + s.columns; c += way) {
+    if (Number.isNaN(track.last[c])) continue;
+    return [pointAt(s.start + (c - s.first + 0.5) * columnSeconds(s), g, track.min[c], track.max[c], track.last[c])];
+  }
+  return [];
+}
+
+/**
+ * withBreaks puts a break where readings are missing for much longer than usual.
+ * @param {Point[]} points
+ * @returns {Point[]}
+ */
+export function withBreaks(points) {
+  const gaps = points.slice(1).map((p, i) => p.time - points[i].time);
   const usual = gaps.toSorted((a, b) => a - b)[gaps.length >> 1] ?? 1;
   return points.flatMap((p, i) =>
-    i > 0 && gaps[i - 1] > 8 * usual ? [{ x: p.x, min: NaN, max: NaN, last: NaN }, p] : [p]);
+    i > 0 && points.length > 4 && gaps[i - 1] > 8 * usual ? [{ ...p, min: NaN, max: NaN, last: NaN }, p] : [p]);
 }
 
 /**
@@ -84,46 +105,41 @@ export function paintCourse(sheet, stage, { setting, metrics, unit, scale, label
   });
   timeAxis(sheet, box.y + box.h);
   borders(sheet, stage.picture.settings[setting].trials);
-  const pieces = stage.pieces(sheet.segments);
   const colour = colours.settings[setting % colours.settings.length];
-  ctx.save();
-  ctx.beginPath();
-  for (const g of sheet.segments) ctx.rect(box.x + g.x0, box.y - px(2), g.x1 - g.x0, box.h + px(4));
-  ctx.clip();
   metrics.forEach((metric, k) => {
     ctx.lineWidth = Math.max(1, 1.5 * dpr);
     ctx.lineJoin = "round";
     ctx.strokeStyle = ctx.fillStyle = colour;
     ctx.setLineDash(dashes[k % dashes.length].map((d) => d * dpr));
-    for (const points of coursesOf(stage, setting, metric, pieces)) drawCourse(ctx, points, box.x, y, dpr);
+    for (const g of sheet.segments) {
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(box.x + g.x0, box.y - px(2), g.x1 - g.x0, box.h + px(4));
+      ctx.clip();
+      drawCourse(ctx, courseOf(stage, setting, metric, g), box.x, y, dpr);
+      ctx.restore();
+    }
   });
-  ctx.restore();
+  ctx.setLineDash([]);
 }
 
 /**
- * coursesOf are the points of a metric, one course for each stretch: a detail's
- * go on where the coarse ones end.
+ * courseOf is what is seen of a metric in one stretch: a detail's points where
+ * there is one, and the coarse ones.
  * @param {import("./stage.js").Stage} stage
  * @param {number} setting
  * @param {string} metric
- * @param {import("./axis.js").Piece[]} pieces
- * @returns {Point[][]}
+ * @param {import("./axis.js").Segment} segment
+ * @returns {Point[]}
  */
-function coursesOf(stage, setting, metric, pieces) {
-  /** @type {Map<number, Point[]>} */
-  const courses = new Map();
-  for (const piece of pieces) {
-    const track = stage.setting(setting, piece.fine)?.tracks.find((t) => t.metric === metric);
-    if (!track) continue;
-    const points = pointsOf(track, piece).filter((p) => pieces.length < 2 || inside(p, piece, pieces));
-    courses.set(piece.index, [...(courses.get(piece.index) ?? []), ...points]);
-  }
-  return [...courses.values()];
-}
-
-/** inside is false for a point that belongs to the neighbour of a piece. @param {Point} p @param {import("./axis.js").Piece} piece @param {import("./axis.js").Piece[]} pieces */
-function inside(p, piece, pieces) {
-  return !pieces.some((o) => o !== piece && o.index === piece.index && p.x >= o.x0 && p.x < o.x1);
+function courseOf(stage, setting, metric, segment) {
+  const trackOf = (/** @type {boolean} */ fine) => stage.setting(setting, fine)?.tracks.find((t) => t.metric === metric);
+  const points = stage.pieces([segment]).flatMap((piece) => {
+    const track = trackOf(piece.fine);
+    return track ? pointsOf(track, piece) : [];
+  });
+  const coarse = trackOf(false);
+  return withBreaks([...beside(coarse, segment, -1), ...points, ...beside(coarse, segment, 1)]);
 }
 
 /**

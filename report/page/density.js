@@ -154,7 +154,8 @@ function fill(image, sheet, stage, i, height) {
   const ink = new Uint32Array(rows), sum = new Float64Array(rows);
   const bandFrom = height + Math.round(2 * dpr), bandTo = bandFrom + Math.round(bandHeight * dpr);
   const tickTo = Math.min(image.height, bandTo + Math.round(tickHeight * dpr));
-  const solid = colours.shares[255];
+  /** @type {number[]} */
+  const marked = [];
   for (const piece of stage.pieces(sheet.segments)) {
     const source = stage.setting(i, piece.fine);
     if (!source) continue;
@@ -184,12 +185,14 @@ function fill(image, sheet, stage, i, height) {
       // What is little is seen to be there.
       const shade = share > 0 ? colours.shares[Math.min(255, Math.round(28 + 227 * share))] : 0;
       for (let k = bandFrom; shade && k < bandTo; k++) pixels[k * width + x] = shade;
-      const began = stops !== null && (fresh || b - a > 1) && stops.subarray(a, b).some((n) => n > 0);
-      for (let k = bandTo + 1; began && k < tickTo; k++) pixels[k * width + x] = solid;
+      if (stops !== null && (fresh || b - a > 1) && stops.subarray(a, b).some((n) => n > 0)) marked.push(x);
       before = a;
       until = b;
     }
   }
+  // Ticks that stand close are a bar: a low one, as it tells little.
+  const end = marked.length * 3 > width ? bandTo + 1 + Math.round(1.5 * dpr) : tickTo;
+  for (const x of marked) for (let k = bandTo + 1; k < end; k++) pixels[k * width + x] = colours.shares[255];
 }
 
 /** @param {Float32Array | null} xs @param {number} a @param {number} b */

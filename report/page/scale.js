@@ -69,7 +69,7 @@ function join(number, unit) {
 /** @param {number} x */
 function threeDigits(x) {
   const size = Math.abs(x);
-  if (size >= 100 || Number.isInteger(x)) return x.toFixed(0);
+  if (size >= 100 || Math.abs(x - Math.round(x)) < 1e-9 * size) return x.toFixed(0);
   const decimals = Math.min(9, 2 - Math.floor(Math.log10(size)));
   // Rounding may add a digit: 9.999 is 10.0, not 10.00.
   return x.toFixed(size + 0.5 * 10 ** -decimals >= 10 ** (3 - decimals) ? decimals - 1 : decimals);

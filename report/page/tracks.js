@@ -88,8 +88,7 @@ function addRow(stage, group, row) {
   group.panels.classList.add("small");
   const panels = settings.map((s, i) => {
     const box = element("div", "small-panel");
-    const name = element("p", `setting setting-${i % 10}`, s.name);
-    box.append(name);
+    if (settings.length > 1) box.append(element("p", "setting", s.name));
     group.panels.append(box);
     const panel = stage.addPanel(box, {
       margins: labelled, inner: (dpr) => Math.round(height * dpr),

@@ -3,7 +3,7 @@ import test from "node:test";
 import { place } from "../axis.js";
 import { mean, parts, percentile, reading, sumColumns, total } from "../count.js";
 import { csv, csvField } from "../csv.js";
-import { pointsOf, topOf } from "../course.js";
+import { beside, pointsOf, topOf, withBreaks } from "../course.js";
 import { heatColumns, heatTable } from "../heat.js";
 import { compareCells } from "../table.js";
 import { rowsOf, tracksColumns, tracksTable } from "../tracks.js";
@@ -83,8 +83,16 @@ test("a course breaks where much is missing", () => {
   const last = new Float32Array(100).fill(N);
   for (let i = 0; i < 100; i += 2) if (i < 30 || i > 60) last[i] = i;
   const [s] = place([{ block: 1, from: 0, to: 100, columns: 100 }]);
-  const points = pointsOf({ metric: "x", label: "x", unit: "", min: last, max: last, last }, { stretch: s, fine: false, index: 0, from: 0, to: 100, x0: 0, x1: 1000 });
+  const points = withBreaks(pointsOf({ metric: "x", label: "x", unit: "", min: last, max: last, last }, { stretch: s, fine: false, index: 0, from: 0, to: 100, x0: 0, x1: 1000 }));
   assert.equal(points.filter((p) => Number.isNaN(p.last)).length, 1);
+});
+
+test("a course goes on to the edge, if there is a reading beyond", () => {
+  const segment = { stretch: stretches[0], index: 0, from: 0.5, to: 1.8, x0: 0, x1: 130 };
+  const [rss] = picture.settings[0].tracks;
+  assert.deepEqual(beside(rss, segment, 1).map((p) => [Math.round(p.x), p.last]), [[200, 5]]);
+  assert.deepEqual(beside(rss, segment, -1), []);
+  assert.deepEqual(beside(rss, { ...segment, stretch: stretches[1], from: 5, to: 6 }, 1), []);
 });
 
 test("readings and means know what is missing", () => {

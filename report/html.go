@@ -106,11 +106,16 @@ func island(p *Page) (template.HTML, error) {
 	if err := PictureJSON(&b, p.Picture); err != nil {
 		return "", err
 	}
-	if !json.Valid(b.Bytes()) {
-		return "", nil
+	return islandOf(b.Bytes()), nil
+}
+
+// islandOf is an element that holds JSON; "" if it is none.
+func islandOf(data []byte) template.HTML {
+	if !json.Valid(data) {
+		return ""
 	}
-	text := bytes.ReplaceAll(b.Bytes(), []byte("<"), []byte(`\u003c`))
-	return template.HTML(`<script type="application/json" id="picture">` + string(text) + "</script>\n"), nil
+	text := bytes.ReplaceAll(data, []byte("<"), []byte(`\u003c`))
+	return template.HTML(`<script type="application/json" id="picture">` + string(text) + "</script>\n")
 }
 
 // sheets are the style sheets, in the order in which they apply.

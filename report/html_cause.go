@@ -66,10 +66,11 @@ func (v *pageView) flameRows() (rows []flameRow) {
 		default:
 			continue // it was left out
 		}
-		at := slices.IndexFunc(rows, func(r flameRow) bool { return r.Kind == f.Kind })
+		kind := tame(f.Kind, mostName)
+		at := slices.IndexFunc(rows, func(r flameRow) bool { return r.Kind == kind })
 		if at < 0 {
 			at = len(rows)
-			rows = append(rows, flameRow{Kind: f.Kind})
+			rows = append(rows, flameRow{Kind: kind})
 		}
 		rows[at].Buttons = append(rows[at].Buttons, b)
 	}

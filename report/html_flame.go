@@ -69,7 +69,7 @@ func hash(text string) string {
 func withoutFlames(left []Flame, dir string) string {
 	var names []string
 	for _, f := range left {
-		name := f.Kind + " of " + label(f.Setting)
+		name := tame(f.Kind, mostName) + " of " + label(f.Setting)
 		if f.Base != "" {
 			name += " against " + f.Base
 		}

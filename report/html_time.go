@@ -21,7 +21,7 @@ func (v *pageView) latency() (out []block) {
 		return nil
 	}
 	p := v.page.Picture
-	heats := p != nil && slices.ContainsFunc(p.Settings, func(s analysis.PictureOf) bool {
+	heats := p != nil && p.High > 0 && slices.ContainsFunc(p.Settings, func(s analysis.PictureOf) bool {
 		return slices.ContainsFunc(s.Heats, func(h *analysis.Heat) bool { return h != nil })
 	})
 	if heats || v.later() {

@@ -121,7 +121,7 @@ func (v *pageView) trialTable(doubts map[string]int) (section, []block) {
 		ms = v.metrics(true)
 		notes = []string{"The other metrics are in " + allIn + "."}
 	}
-	g := grid{cols: []column{{}, {}, {left: true}, {left: true, keep: 1}}, head: [][]string{{"trial", "block", "setting", "for"}}}
+	g := grid{cols: []column{{}, {}, {left: true}, {left: true, keep: 1}, {left: true, keep: 1}}, head: [][]string{{"trial", "block", "setting", "for", "doubts"}}}
 	var scales []scale
 	for _, m := range ms {
 		sc := v.rowScale(m.Name)
@@ -133,27 +133,24 @@ func (v *pageView) trialTable(doubts map[string]int) (section, []block) {
 		g.cols = append(g.cols, column{})
 		g.head[0] = append(g.head[0], label)
 	}
-	g.cols = append(g.cols, column{left: true, keep: 1})
-	g.head[0] = append(g.head[0], "doubts")
 	for _, r := range rs {
-		cs := cells(strconv.Itoa(r.Trial.N), strconv.Itoa(r.Trial.Block), r.Trial.Setting.Label(), r.Trial.For)
-		for i, m := range ms {
-			c := cell{text: "", mark: faint}
-			if x, ok := r.Values.Get(m.Name); ok && !math.IsNaN(x) {
-				c = cell{text: scales[i].format(x)}
-			}
-			cs = append(cs, c)
-		}
-		last := cell{}
 		var refs []string
 		for _, w := range r.Warnings {
 			refs = append(refs, strconv.Itoa(doubts[w]))
 		}
-		last.text = strings.Join(refs, ", ")
+		doubt := cell{text: strings.Join(refs, ", ")}
 		if r.Err != "" {
-			last = cell{"failed", bad}
+			doubt = cell{"failed", bad}
 		}
-		g.rows = append(g.rows, row{cells: append(cs, last)})
+		cs := append(cells(strconv.Itoa(r.Trial.N), strconv.Itoa(r.Trial.Block), r.Trial.Setting.Label(), r.Trial.For), doubt)
+		for i, m := range ms {
+			c := cell{}
+			if x, ok := r.Values.Get(m.Name); ok && !math.IsNaN(x) {
+				c.text = scales[i].format(x)
+			}
+			cs = append(cs, c)
+		}
+		g.rows = append(g.rows, row{cells: cs})
 	}
 	s := section{title: "Every trial", grids: []grid{g}, notes: notes}
 	if len(doubts) == 0 {
@@ -225,11 +222,7 @@ func (v *pageView) origin() (out []block) {
 		out = append(out, block{Title: "The plan", Lines: []string{"As a dyno.yaml: dyno run -f dyno.yaml does the same."}, Pre: tame(o.Plan, mostText)})
 	}
 	if s := v.page.Site; s != nil && len(s.Files) > 0 {
-		var links []File
-		for _, f := range s.Files {
-			links = append(links, File{tame(f.Name, mostCell), f.URL})
-		}
-		out = append(out, block{Title: "Files", Links: links[:min(len(links), mostRows)]})
+		out = append(out, block{Title: "Files", Links: s.Files})
 	} else if o.Dir != "" {
 		dir := tame(o.Dir, mostCell)
 		out = append(out, block{Title: "Files", Lines: []string{fmt.Sprintf(

@@ -191,6 +191,12 @@ func tamed(p *Page) *Page {
 	for i, f := range t.Failed {
 		t.Failed[i].Setting, t.Failed[i].Err = short(f.Setting), tame(f.Err, mostNote)
 	}
+	c.Origin.Dyno = tame(c.Origin.Dyno, 100)
+	if p.Site != nil {
+		site := *p.Site
+		site.Files, site.Others = tamedLinks(site.Files), tamedLinks(site.Others)
+		c.Site = &site
+	}
 	c.Trials = nil
 	for _, r := range p.Trials {
 		r := *r
@@ -198,4 +204,11 @@ func tamed(p *Page) *Page {
 		c.Trials = append(c.Trials, &r)
 	}
 	return &c
+}
+
+func tamedLinks(files []File) (out []File) {
+	for _, f := range files[:min(len(files), mostRows)] {
+		out = append(out, File{tame(f.Name, mostCell), f.URL})
+	}
+	return out
 }

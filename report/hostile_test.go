@@ -1,0 +1,198 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/stats"
+)
+
+// hostile are what a subject may call itself, say or fail with, in the hope that a
+// reader's browser takes it for a part of the page.
+var hostile = map[string]string{
+	"script":    `<script>alert("pwned")</script>`,
+	"handler":   `"><img src=x onerror=alert(1)> ' onmouseover='alert(1)`,
+	"island":    `</script><script>alert(1)</script><!-- </style><style>*{display:none}</style>`,
+	"table":     `]]></td></tr></table></svg></section></main><iframe srcdoc="<script>alert(1)</script>">`,
+	"template":  "{{.Page}} {{template `page` .}} ${alert(1)} <%= 1 %>",
+	"link":      `javascript:alert(1)`,
+	"meta":      `<meta http-equiv="refresh" content="0;url=https://example.com/">`,
+	"direction": "a\u202eb\u2066c\u2069d\u200fe\u2028f\ufeffg",
+	"control":   "a\x00b\x1b[31mc\rd\x7fe\u0085f\xff\xfeg",
+	"entity":    `&lt;script&gt;alert(1)&lt;/script&gt; &#60;b&#62; &quot;`,
+	"long":      strings.Repeat("<script>", 4<<20/8),
+	"wide":      strings.Repeat("\u202e…\n", 4<<20/7),
+}
+
+// infested is a page with s wherever a text of someone else's may be.
+func infested(s string) *Page {
+	es := []effects{{gogc("100"), 1, 1, 1}, {dyno.Setting{{Factor: "GOGC", Value: s}, {Factor: s, Value: "1"}}, 1.2, 0.8, 2}}
+	rs := synthetic(2, es)
+	for i, r := range rs {
+		if i == 0 {
+			r.Warnings = []string{s, "once: " + s}
+		}
+		r.Failures = map[string]int{s: 3}
+		r.Subject = s
+		r.Files = []string{s}
+		r.Values = append(r.Values, dyno.Value{Metric: s + "-p99-sec", Value: 1}, dyno.Value{Metric: s, Value: 2})
+		r.Sent.Slowest = []dyno.Request{{Step: s, Done: time.Second}, {Step: "other", Done: time.Second}}
+	}
+	rs[3].Err, rs[3].Values = s+"\n"+s, nil
+	p := &Page{Trials: rs}
+	p.Table = analysis.Tabulate(rs, analysis.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: []string{s}, CPU: []analysis.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
+	infest(p.Table, s)
+	p.Origin = Origin{Dir: s, Dyno: s, Command: []string{"dyno", s}, Plan: s, Host: [][2]string{{s, s}}}
+	p.Notes = []string{s}
+	p.Flames = []Flame{{Kind: s, Setting: s, Base: s, HTML: []byte("<html><head></head>nothing</html>")}}
+	d := &analysis.ProfileDiff{Kind: s, Metric: "cpu-sec/req", Setting: s, Base: s, Order: "own"}
+	c := analysis.FunctionChange{Function: &analysis.Function{Name: s}, Line: analysis.LineChange{File: s, Line: 3, Via: s}, Own: analysis.Change{Diff: 1}}
+	d.Rows = append(d.Rows, c)
+	top := &analysis.ProfileTop{Kind: s, Metric: "cpu-sec/req", Setting: s, Order: "own", Counts: s}
+	top.Rows = append(top.Rows, analysis.FunctionCost{Function: &analysis.Function{Name: s}})
+	p.Profile = &Profile{Diffs: []*analysis.ProfileDiff{d}, Tops: []*analysis.ProfileTop{top}, Notes: []string{s}}
+	pic := &analysis.Picture{Axis: []analysis.Stretch{{Block: 1, To: time.Second, Columns: 3}}, Rows: 2, Low: 1, High: time.Second}
+	for _, e := range es {
+		of := analysis.PictureOf{Setting: e.setting, Trials: []int{1}, Heats: []*analysis.Heat{{
+			To: time.Second, Low: time.Millisecond, High: time.Second, Counts: [][]int64{{1, 2, 3}, {0, 0, 1}}, Collecting: []float64{0, 0.5, 1}, Stops: []int{0, 1, 0},
+		}}}
+		of.Slowest = []analysis.Slow{{Trial: 1, Request: dyno.Request{Step: s, Done: time.Second}, Met: true}, {Trial: 1, Request: dyno.Request{Step: "x"}}}
+		of.Tracks = []analysis.Track{{Metric: s, Min: []float64{1, 2, 3}, Max: []float64{1, 2, 3}, Last: []float64{1, 2, math.NaN()}}, {Metric: "heap-live-B", Min: []float64{1, 2, 3}, Max: []float64{1, 2, 3}, Last: []float64{1, 2, 3}}}
+		pic.Settings = append(pic.Settings, of)
+	}
+	p.Picture = pic
+	return p
+}
+
+// infest adds what analysis finds in profiles and over hours.
+func infest(t *analysis.Table, s string) {
+	for i := range t.Settings {
+		grown := &analysis.Grown{Verdict: analysis.Leaking, By: "heap-live-B", Slope: 1e6, Lo: 9e5, Hi: 2e6, Reason: s}
+		t.Settings[i].Leak = &analysis.Leak{
+			Memory: grown, Sites: []analysis.LeakSite{{Func: s, File: s, Line: 7, PerHour: 1e6}},
+			Others: []analysis.OtherGrown{{Name: "goroutines", Grown: &analysis.Grown{Verdict: analysis.LeakUnclear, Reason: s}}},
+		}
+		t.Settings[i].Steady = &analysis.Steady{P50: &analysis.Drift{Verdict: analysis.TimesUnclear, Why: s, Level: 1}, P99: &analysis.Drift{Verdict: analysis.TimesUnclear, Why: s, Level: 1}}
+		t.Settings[i].Saturated = []analysis.Saturation{{Trial: 1, Reason: s}}
+	}
+	t.Settings[1].Versus["p50-sec"] = analysis.Versus{Verdict: stats.Unclear, Ratio: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), P: math.NaN(), Diff: math.NaN(), Note: s}
+	t.Settings[1].Why = []analysis.Why{{Metric: "p99-sec", Causes: []analysis.Cause{
+		{Class: analysis.Class(s), Metric: s, Places: []analysis.Place{{Func: s, File: s, Line: 1}}},
+	}}}
+}
+
+func TestHostilePage(t *testing.T) {
+	for name, s := range hostile {
+		t.Run(name, func(t *testing.T) {
+			page := render(t, infested(s))
+			checkHostile(t, page, s)
+			for _, x := range checkPage(t, page) {
+				if x.name == "img" || x.name == "iframe" || x.name == "base" {
+					t.Errorf("<%s %v> is in the page", x.name, x.attrs)
+				}
+			}
+			p := infested(s)
+			url := s[:min(len(s), 100)] // which a server makes, and escapes
+			p.Site = &Site{Home: "/", Assets: "/assets/", Token: "secret", Files: []File{{s, url}}, Others: []File{{s, url}}}
+			for i := range p.Flames {
+				p.Flames[i].URL = url
+			}
+			page = render(t, p)
+			checkHostile(t, page, s)
+			for _, x := range tagsOf(t, page) {
+				if to := strings.ToLower(x.attrs["href"] + x.attrs["data-url"]); strings.HasPrefix(to, "javascript:") {
+					t.Errorf("a link leads to %q", to)
+				}
+			}
+		})
+	}
+}
+
+// checkHostile is what no text of someone else's may do.
+func checkHostile(t *testing.T, page, s string) {
+	t.Helper()
+	if len(page) > mostBytes {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	if strings.ContainsAny(s, "<") && len(s) < 1000 {
+		if strings.Contains(page, s) {
+			t.Errorf("the page has it as it is")
+		}
+		if !strings.Contains(page, "&lt;") {
+			t.Errorf("the page does not have it at all")
+		}
+	}
+	scripts := map[string]int{}
+	for _, x := range tagsOf(t, page) {
+		if x.name == "script" {
+			scripts[x.attrs["type"]+x.attrs["id"]]++
+			if strings.Contains(x.text, "alert") {
+				t.Errorf("a script is %.80q", x.text)
+			}
+		}
+		for name, value := range x.attrs {
+			if strings.HasPrefix(name, "on") || name == "style" || name == "srcdoc" {
+				t.Errorf("<%s %s=%.80q>", x.name, name, value)
+			}
+		}
+	}
+	for kind, n := range scripts {
+		if n > 1 {
+			t.Errorf("%d scripts are %q", n, kind)
+		}
+	}
+	for _, r := range page {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x2028 {
+			t.Errorf("the page has the character %U", r)
+			break
+		}
+	}
+}
+
+func TestHostileIsland(t *testing.T) {
+	for name, s := range hostile {
+		data, err := json.Marshal(map[string]string{"step": s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// An encoder may leave < as it is.
+		data = []byte(strings.ReplaceAll(string(data), `\u003c`, "<"))
+		text := string(islandOf(data))
+		tags := tagsOf(t, text)
+		if len(tags) != 1 || tags[0].attrs["id"] != "picture" {
+			t.Fatalf("%s: the island is %d elements", name, len(tags))
+		}
+		var want, got map[string]string
+		if err := json.Unmarshal(data, &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(tags[0].text), &got); err != nil || got["step"] != want["step"] {
+			t.Errorf("%s: the island holds something else (%v)", name, err)
+		}
+	}
+	if text := islandOf([]byte("{")); text != "" {
+		t.Errorf("what is no JSON is in the page: %s", text)
+	}
+}
+
+// TestHostileFlame is of pages that are not pprof's, or in which it did not escape a
+// name: they are data of the page, whatever they hold.
+func TestHostileFlame(t *testing.T) {
+	for name, s := range hostile {
+		f := packFlame("flame-1", []byte(fmt.Sprintf("<html><head></head><body>%s<script>ok()</script></body>", s)))
+		if tags := tagsOf(t, string(f.element)); len(tags) != 1 || tags[0].attrs["id"] != "flame-1" {
+			t.Errorf("%s: it is %d elements", name, len(tags))
+		}
+		for _, h := range append(f.scripts, f.styles...) {
+			if len(h) != len("'sha256-'")+44 || strings.ContainsAny(h, ";\"<> ") {
+				t.Errorf("%s: the policy would have %q", name, h)
+			}
+		}
+	}
+}

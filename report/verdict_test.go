@@ -1,0 +1,107 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/stats"
+)
+
+// compared is a table of a baseline and others, each with its comparisons of
+// metrics. A ratio of 1.1 has an interval from 1.08 to 1.12.
+func compared(settings map[string]map[string]analysis.Versus) *analysis.Table {
+	t := &analysis.Table{Trials: 6 * (1 + len(settings)), Planned: 6 * (1 + len(settings)), Blocks: 6, Negligible: 0.01}
+	t.Metrics = []dyno.Metric{{Name: "p50-sec", Better: -1, Primary: true}, {Name: "p99-sec", Better: -1, Primary: true}, {Name: "req/s", Better: 1, Primary: true}, {Name: "rss-peak-B", Better: -1, Primary: true}}
+	base := analysis.Setting{Setting: gogc("100"), Baseline: true, Trials: 6, Values: map[string]analysis.Summary{}}
+	for _, m := range t.Metrics {
+		base.Values[m.Name] = analysis.Summary{Center: 0.01}
+	}
+	t.Settings = []analysis.Setting{base}
+	var levels []string
+	for level := range settings {
+		levels = append(levels, level)
+	}
+	slices.Sort(levels)
+	for _, level := range levels {
+		s := analysis.Setting{Setting: gogc(level), Trials: 6, Values: map[string]analysis.Summary{}, Versus: settings[level]}
+		for name, x := range s.Versus {
+			s.Values[name] = analysis.Summary{Center: 0.01 * x.Ratio}
+		}
+		t.Settings = append(t.Settings, s)
+	}
+	return t
+}
+
+func vs(v stats.Verdict, ratio float64) analysis.Versus {
+	return analysis.Versus{Verdict: v, Ratio: ratio, Lo: ratio - 0.02, Hi: ratio + 0.02}
+}
+
+func TestVerdicts(t *testing.T) {
+	table := compared(map[string]map[string]analysis.Versus{"200": {
+		"p50-sec": vs(stats.Same, 1), "p99-sec": vs(stats.Better, 0.8), "req/s": vs(stats.Unclear, 1.02), "rss-peak-B": vs(stats.Worse, 1.3),
+	}})
+	got := Verdicts(table)
+	want := "GOGC=200 against GOGC=100: better in p99 latency (20% lower, 8.000 ms instead of 10.000 ms); worse in peak memory (30% higher, 0.013 B instead of 0.010 B); the same within 1% in median latency; unclear in throughput."
+	if len(got) != 1 || got[0].Text != want {
+		t.Errorf("got  %+v\nwant %s", got, want)
+	}
+}
+
+func TestRecommendation(t *testing.T) {
+	better, worse, unclear, same := vs(stats.Better, 0.8), vs(stats.Worse, 1.3), vs(stats.Unclear, 1.01), vs(stats.Same, 1)
+	wide := analysis.Versus{Verdict: stats.Unclear, Ratio: 1.1, Lo: 0.9, Hi: 1.35, MoreBlocks: 9}
+	for _, c := range []struct {
+		name     string
+		settings map[string]map[string]analysis.Versus
+		change   func(t *analysis.Table)
+		want     []string // in what it says
+		not      string
+	}{
+		{"better in one, worse in none", map[string]map[string]analysis.Versus{"200": {"p50-sec": same, "p99-sec": better}}, nil,
+			[]string{"Recommended: GOGC=200.", "p99 latency (20% lower"}, "unclear"},
+		{"the better of two", map[string]map[string]analysis.Versus{"150": {"p99-sec": better}, "200": {"p50-sec": better, "p99-sec": better}}, nil,
+			[]string{"Recommended: GOGC=200.", "GOGC=150 is better in something, too", "not with each other"}, ""},
+		{"what is unclear is small", map[string]map[string]analysis.Versus{"200": {"p50-sec": unclear, "p99-sec": better}}, nil,
+			[]string{"Recommended: GOGC=200.", "in median latency it is unclear, and at worst 5% worse"}, ""},
+		{"what is unclear may be much", map[string]map[string]analysis.Versus{"200": {"p50-sec": wide, "p99-sec": better}}, nil,
+			[]string{"No recommendation yet: GOGC=200", "median latency 35% higher", "about 9 more blocks"}, "Recommended"},
+		{"throughput may be lost", map[string]map[string]analysis.Versus{"200": {"req/s": {Verdict: stats.Unclear, Ratio: 1, Lo: 0.7, Hi: 1.4}, "p99-sec": better}}, nil,
+			[]string{"No recommendation yet", "throughput 30% lower"}, "Recommended"},
+		{"a trade", map[string]map[string]analysis.Versus{"200": {"p99-sec": better, "rss-peak-B": worse}}, nil,
+			[]string{"A trade, which is yours to choose: GOGC=200 gives p99 latency (20% lower", "for peak memory (30% higher"}, "Recommended"},
+		{"only worse", map[string]map[string]analysis.Versus{"50": {"p99-sec": worse}}, nil,
+			[]string{"Keep GOGC=100", "GOGC=50 is worse in p99 latency"}, "Recommended"},
+		{"nothing shown", map[string]map[string]analysis.Versus{"50": {"p99-sec": wide}}, nil,
+			[]string{"Nothing is shown", "about 9 more blocks would settle half of what is unclear"}, "Recommended"},
+		{"all the same", map[string]map[string]analysis.Versus{"50": {"p99-sec": same}}, nil,
+			[]string{"No setting differs from GOGC=100 by more than 1%"}, "Recommended"},
+		{"partial", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) { t.Planned++ },
+			[]string{"No recommendation: only 12 of 13 planned trials were run."}, "Recommended"},
+		{"a failed trial", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
+			t.Failed = []analysis.Failure{{Trial: 3, Setting: gogc("200"), Err: "exited", Result: &dyno.Result{}}}
+		}, []string{"No recommendation: 1 trial failed."}, "Recommended"},
+		{"saturated", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
+			t.Settings[1].Saturated = []analysis.Saturation{{Trial: 2, Reason: "busy"}}
+		}, []string{"No recommendation: dyno may itself have been the limit in 1 trial."}, "Recommended"},
+	} {
+		table := compared(c.settings)
+		if c.change != nil {
+			c.change(table)
+		}
+		got := Recommendation(table)
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q lacks %q", c.name, got, want)
+			}
+		}
+		if c.not != "" && strings.Contains(got, c.not) {
+			t.Errorf("%s: %q has %q", c.name, got, c.not)
+		}
+	}
+	if got := Recommendation(compared(nil)); got != "" {
+		t.Errorf("of one setting: %q", got)
+	}
+}

@@ -156,7 +156,7 @@ func why(j *analysis.Judgement) string {
 	parts := slices.Clone(j.Reasons)
 	if j.MoreBlocks > 0 {
 		parts = append(parts, fmt.Sprintf("about %s would settle it", count(j.MoreBlocks, "more block")))
-	} else if j.Outcome == analysis.Unclear && j.Threshold.Change {
+	} else if j.Outcome == analysis.Unclear && j.Threshold.Change && j.Close {
 		parts = append(parts, "the interval reaches across the limit, and no number of blocks is likely to settle it")
 	}
 	return strings.Join(parts, "; ")

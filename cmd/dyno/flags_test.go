@@ -109,7 +109,8 @@ func TestInitPlanIsComplete(t *testing.T) {
 	p.loadFlags(fs)
 	p.subjectFlags(fs)
 	p.lookFlags(fs)
-	otherwise := map[string]string{"headers": "header", "body_file": "body", "use": "probe", "limits": "limit"}
+	p.thresholdFlags(fs, new(outFlags))
+	otherwise := map[string]string{"thresholds": "threshold", "headers": "header", "body_file": "body", "use": "probe", "limits": "limit"}
 	none := []string{
 		"subject", "load", "probes", "client", // their keys have
 		"package", "module", "binary", "url", "args", // arguments of the command

@@ -47,7 +47,7 @@ func comparable(kind string, of Sum, base *Sum) (shown, from *profile.Profile, e
 // entitle gives a profile the title of its pages, where else the name of the
 // program is.
 func entitle(p *profile.Profile, title string) {
-	title = plain(strings.ReplaceAll(title, "/", "∕")) // pprof takes the last part of a path
+	title = unquoted(strings.ReplaceAll(title, "/", "∕")) // pprof takes the last part of a path
 	m := &profile.Mapping{ID: 1, File: title, HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true}
 	p.Mapping = []*profile.Mapping{m}
 	for _, l := range p.Location {
@@ -72,7 +72,7 @@ func clean(p *profile.Profile) *profile.Profile {
 	}
 	for _, t := range append(slices.Clone(p.SampleType), p.PeriodType) {
 		if t != nil {
-			t.Type, t.Unit = plain(t.Type), plain(t.Unit)
+			t.Type, t.Unit = unquoted(t.Type), unquoted(t.Unit)
 		}
 	}
 	for _, s := range p.Sample {
@@ -86,25 +86,27 @@ func cleanLabels(s *profile.Sample) {
 	s.Label, s.NumLabel, s.NumUnit = map[string][]string{}, map[string][]int64{}, map[string][]string{}
 	for key, values := range text {
 		for i := range values {
-			values[i] = plain(values[i])
+			values[i] = unquoted(values[i])
 		}
-		if key = plain(key); key != "pprof::base" { // with that pprof marks what it compares with
+		if key = unquoted(key); key != "pprof::base" { // with that pprof marks what it compares with
 			s.Label[key] = values
 		}
 	}
 	for key, values := range numbers {
 		of := units[key]
 		for i := range of {
-			of[i] = plain(of[i])
+			of[i] = unquoted(of[i])
 		}
-		key = plain(key)
+		key = unquoted(key)
 		s.NumLabel[key], s.NumUnit[key] = values, of
 	}
 }
 
-// plain is printable without what pprof does not escape in titles, labels and
+// unquoted is printable without what pprof does not escape in titles, labels and
 // units when it writes a graph for dot.
-func plain(s string) string { return strings.NewReplacer(`"`, "'", `\`, "∖").Replace(printable(s)) }
+func unquoted(s string) string {
+	return strings.NewReplacer(`"`, "'", `\`, "∖").Replace(printable(s))
+}
 
 // printable is a name without what no editor would show, such as control
 // characters and those that turn the direction of writing.
@@ -157,7 +159,7 @@ func FlamePage(kind string, of Sum, base *Sum) (text []byte, err error) {
 	if got.status != 0 && got.status != http.StatusOK {
 		return nil, fmt.Errorf("draw the flame graph of %s: %s", label(of.Setting), strings.TrimSpace(got.body.String()))
 	}
-	p := page{text: got.body.String()}
+	p := edited{text: got.body.String()}
 	p.cut(`url("data:`, `no-repeat`, "")
 	p.cut(`<div class="title">`, `<div>
     <input id="search"`, "")
@@ -237,7 +239,7 @@ var pprofUnitDefs;
 `
 
 // data puts what is drawn into a block of its own.
-func (p *page) data() {
+func (p *edited) data() {
 	const units, stacks = "pprofUnitDefs = ", "stackViewer("
 	begin := strings.LastIndex(p.text, "<script>")
 	end := strings.LastIndex(p.text, "</script>")
@@ -301,8 +303,8 @@ func (s *stackSet) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// A page is text that is being changed. Its first error stays.
-type page struct {
+// An edited is text that is being changed. Its first error stays.
+type edited struct {
 	text string
 	err  error
 }
@@ -310,7 +312,7 @@ type page struct {
 var errPage = errors.New("pprof's page is not as expected (consider: the pinned version of github.com/google/pprof)")
 
 // cut puts text in place of what is from one mark to before the other.
-func (p *page) cut(from, to, with string) {
+func (p *edited) cut(from, to, with string) {
 	i := strings.Index(p.text, from)
 	if i < 0 {
 		p.fail(from)
@@ -325,7 +327,7 @@ func (p *page) cut(from, to, with string) {
 }
 
 // cutLine takes out the first line with the mark.
-func (p *page) cutLine(mark string) {
+func (p *edited) cutLine(mark string) {
 	i := strings.Index(p.text, mark)
 	if i < 0 {
 		p.fail(mark)
@@ -336,10 +338,10 @@ func (p *page) cutLine(mark string) {
 	p.text = p.text[:from] + rest[strings.IndexByte(rest, '\n')+1:]
 }
 
-func (p *page) after(mark, text string)  { p.put(mark, mark+text) }
-func (p *page) before(mark, text string) { p.put(mark, text+mark) }
+func (p *edited) after(mark, text string)  { p.put(mark, mark+text) }
+func (p *edited) before(mark, text string) { p.put(mark, text+mark) }
 
-func (p *page) put(mark, text string) {
+func (p *edited) put(mark, text string) {
 	if !strings.Contains(p.text, mark) {
 		p.fail(mark)
 		return
@@ -347,7 +349,7 @@ func (p *page) put(mark, text string) {
 	p.text = strings.Replace(p.text, mark, text, 1)
 }
 
-func (p *page) fail(mark string) {
+func (p *edited) fail(mark string) {
 	if p.err == nil {
 		p.err = fmt.Errorf("%w: no %q", errPage, mark)
 	}

@@ -60,7 +60,7 @@ type asked struct {
 
 // pprof answers for /runs/{id}/pprof/{kind}/{setting}/… and
 // …/{setting}/vs/{base}/… with pprof's own pages. r's path value "rest" is what
-// follows pprof/.
+// follows the run's address.
 func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -98,7 +98,7 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		return
 	}
 	query := r.URL.Query()
-	query["unit"] = slices.DeleteFunc(query["unit"], func(u string) bool { return u != plain(u) })
+	query["unit"] = slices.DeleteFunc(query["unit"], func(u string) bool { return u != unquoted(u) })
 	got := fetchPage(pages["/"+page], r.Method, query.Encode())
 	if strings.HasPrefix(got.head.Get("Content-Type"), "text/html") {
 		if err := got.dress(a); err != nil {
@@ -123,10 +123,10 @@ func changed(dir *store.Dir) time.Time {
 	return info.ModTime()
 }
 
-// escapedRest is the part of the path that the pattern's {rest...} stands for, as
-// the browser sent it: a setting may have slashes.
+// escapedRest is what follows pprof/ in the path, as the browser sent it: a setting
+// may have slashes, and so may the run.
 func escapedRest(r *http.Request) string {
-	path, want := r.URL.EscapedPath(), r.PathValue("rest")
+	path, want := r.URL.EscapedPath(), strings.TrimPrefix(r.PathValue("rest"), "pprof/")
 	for i := len(path); i > 0; i = strings.LastIndexByte(path[:i], '/') {
 		tail := path[min(i+1, len(path)):]
 		if got, err := url.PathUnescape(tail); err == nil && got == want && strings.HasSuffix(path[:i], "/pprof") {
@@ -372,7 +372,7 @@ func (f *fetched) send(w http.ResponseWriter) {
 
 // dress takes out of a page what does not work here, and says in it what it shows.
 func (f *fetched) dress(a asked) error {
-	p := page{text: f.body.String()}
+	p := edited{text: f.body.String()}
 	p.cut(`<div id="config" class="menu-item">`, `<div id="download"`, "")
 	p.cut(`<div id="dialog-overlay">`, `<div id="errors">`, noDialogs)
 	p.cutLine(`id="disasm"`)

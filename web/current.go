@@ -22,19 +22,17 @@ var liveMetrics = []string{"rss-B", "heap-B", "heap-live-B", "heap-goal-B", "map
 type current struct {
 	dir     *store.Dir
 	trial   *dyno.Trial
+	place   os.FileInfo // its directory
 	began   time.Time
 	series  tail
 	latency tail
 	window  float64 // when the measured window began, seconds since 1970; 0 if not known
 }
 
-func newCurrent(dir *store.Dir, t *dyno.Trial) *current {
-	c := &current{dir: dir, trial: t}
+func newCurrent(dir *store.Dir, t *dyno.Trial, place os.FileInfo) *current {
+	c := &current{dir: dir, trial: t, place: place, began: place.ModTime()}
 	c.series = tail{path: dir.TrialFile(t.N, "series.csv"), recent: true}
 	c.latency = tail{path: dir.TrialFile(t.N, "latency.hlog"), recent: true}
-	if info, err := os.Stat(dir.TrialFile(t.N, "")); err == nil {
-		c.began = info.ModTime()
-	}
 	for _, e := range c.files() { // some are made as it begins, and never written to
 		if e.ModTime().Before(c.began) {
 			c.began = e.ModTime()

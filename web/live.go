@@ -203,27 +203,27 @@ func (f *follower) state() string {
 }
 
 // find finds the trial under way: of those without a good result the one whose
-// directory was made, or added to, last, if that was after the last result.
+// directory was made, or added to, last; after the last result, and, if the run was
+// gone on with, after that, for which the results are cut to whole lines.
 func (f *follower) find() {
 	var at *dyno.Trial
-	var newest time.Time
+	var files os.FileInfo
+	newest := f.results.changed
 	for i := range f.trials {
 		t := &f.trials[i]
-		r := f.of[t.N]
-		if r != nil && r.Err == "" {
+		if r := f.of[t.N]; r != nil && r.Err == "" {
 			continue
 		}
 		info, err := os.Stat(f.dir.TrialFile(t.N, ""))
-		if err != nil || !info.ModTime().After(newest) || r != nil && !info.ModTime().After(f.results.changed) {
-			continue
+		if err == nil && info.ModTime().After(newest) {
+			at, files, newest = t, info, info.ModTime()
 		}
-		at, newest = t, info.ModTime()
 	}
 	switch {
 	case at == nil:
 		f.now = nil
-	case f.now == nil || f.now.trial.N != at.N:
-		f.now = newCurrent(f.dir, at)
+	case f.now == nil || f.now.trial.N != at.N || !os.SameFile(f.now.place, files):
+		f.now = newCurrent(f.dir, at, files)
 	}
 }
 

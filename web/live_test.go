@@ -112,10 +112,25 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
+// begin begins a trial. The times of files, whose clock is coarse, are as if that
+// was an hour after the last result.
 func begin(t *testing.T, dir *store.Dir, n int) {
 	t.Helper()
-	if _, err := dir.TrialDir(n); err != nil {
+	trial, err := dir.TrialDir(n)
+	if err != nil {
 		t.Fatal(err)
+	}
+	info, err := os.Stat(trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, at := range map[string]time.Time{
+		filepath.Join(dir.Path, "results.jsonl"): info.ModTime().Add(-time.Hour),
+		trial:                                    info.ModTime().Add(time.Duration(n) * time.Second),
+	} {
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -126,6 +141,16 @@ func finish(t *testing.T, dir *store.Dir, n int, err string) {
 		Values: dyno.Values{{Metric: "p99-sec", Value: 0.01 * float64(n)}, {Metric: "threads", Value: 9}}, Err: err,
 	}
 	if err := dir.Add(r); err != nil {
+		t.Fatal(err)
+	}
+	addedLast(t, dir)
+}
+
+// addedLast gives the results a time after that of all trials so far.
+func addedLast(t *testing.T, dir *store.Dir) {
+	t.Helper()
+	at := time.Now().AddDate(100, 0, 0)
+	if err := os.Chtimes(filepath.Join(dir.Path, "results.jsonl"), at, at); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -266,8 +291,16 @@ func TestLiveStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer again.Close()
+		addedLast(t, again) // as Resume does by the system's clock
+		first, stop := context.WithCancel(t.Context())
+		l, done = follow(first, &Site{}, again)
+		if p := named(l.take(t), "progress"); len(p) != 1 || p[0].data["trial"] != nil || p[0].data["phase"] != "preparing" {
+			t.Errorf("what is left of the trial that was under way when it was stopped: %v", p)
+		}
+		stop()
+		<-done
 		begin(t, again, 1)
-		now := time.Now().AddDate(100, 0, 0) // file systems' clocks are coarse
+		now := time.Now().AddDate(100, 0, 0) // later than what is left of trial 3
 		if err := os.Chtimes(again.TrialFile(1, ""), now, now); err != nil {
 			t.Fatal(err)
 		}

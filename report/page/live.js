@@ -150,9 +150,15 @@ class Chart {
 
   /** show draws soon; more is said after the latest values. @param {string} more */
   show(more) {
-    const with_ = this.lines.filter((l) => l.points.length);
-    const values = with_.map((l) => `${l.name} ${this.write(l.points[l.points.length - 1][1])}`);
-    this.readout.textContent = [...values, ...(more ? [more] : [])].join(" · ") || "nothing yet";
+    const parts = this.lines.filter((l) => l.points.length).map((l) => {
+      const mark = make("span", `${l.dash.length ? (l.dash[0] > 2 ? "╍" : "┄") : "━"} `, { "aria-hidden": "true" });
+      mark.style.color = `var(${l.colour})`;
+      const part = make("span");
+      part.append(mark, `${l.name} ${this.write(l.points[l.points.length - 1][1])}; `);
+      return part;
+    });
+    if (parts.length) this.readout.replaceChildren(...parts, more);
+    else this.readout.textContent = "nothing yet";
     if (this.waiting) return;
     this.waiting = true;
     requestAnimationFrame(() => {
@@ -313,7 +319,7 @@ export function start(url, root) {
     for (const [metric, name, colour, dash] of memory) {
       if (e.points[metric]) add(resident.line(name, colour, dash).points, e.points[metric]);
     }
-    resident.show("");
+    resident.show("now");
   });
   on("latency", (/** @type {{trial: number, seconds: Second[]}} */ e) => {
     of(e.trial);

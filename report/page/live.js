@@ -319,7 +319,7 @@ export function start(url, root) {
     for (const [metric, name, colour, dash] of memory) {
       if (e.points[metric]) add(resident.line(name, colour, dash).points, e.points[metric]);
     }
-    resident.show("now");
+    resident.show("the latest readings");
   });
   on("latency", (/** @type {{trial: number, seconds: Second[]}} */ e) => {
     of(e.trial);

@@ -65,8 +65,8 @@ func (c *current) phase() string {
 	return "starting"
 }
 
-// A pair is seconds since the measured window began, and a value.
-type pair [2]float64
+// An atValue is seconds since the measured window began, and a value.
+type atValue [2]float64
 
 // A second is what an interval of a latency log says; latencies are in seconds.
 type second struct {
@@ -88,8 +88,8 @@ func (c *current) tell(out *events) {
 }
 
 // points are the readings that were added to series.csv, by metric.
-func (c *current) points() map[string][]pair {
-	points := map[string][]pair{}
+func (c *current) points() map[string][]atValue {
+	points := map[string][]atValue{}
 	c.series.lines(func(line []byte) {
 		f, err := csv.NewReader(bytes.NewReader(line)).Read()
 		if err != nil || len(f) != 3 || !slices.Contains(liveMetrics, f[0]) {
@@ -100,7 +100,7 @@ func (c *current) points() map[string][]pair {
 		if err1 != nil || err2 != nil || math.IsNaN(at+v) || math.IsInf(at+v, 0) {
 			return
 		}
-		points[f[0]] = append(points[f[0]], pair{at, v})
+		points[f[0]] = append(points[f[0]], atValue{at, v})
 	})
 	return points
 }

@@ -83,7 +83,7 @@ func search(t *testing.T) func(kind, setting string) (*profile.Profile, int64, e
 	}
 }
 
-func get(h http.Handler, path string) *httptest.ResponseRecorder {
+func look(h http.Handler, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 	return w
@@ -108,7 +108,7 @@ func TestPprofPages(t *testing.T) {
 		alone + "source?f=main.main": "main.main",
 		"/runs/a/" + PprofPath("allocs", with, false, "") + "flamegraph?si=alloc_objects": "alloc_objects",
 	} {
-		w := get(h, path)
+		w := look(h, path)
 		body := w.Body.String()
 		if w.Code != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d, no %q", path, w.Code, want)
@@ -127,14 +127,14 @@ func TestPprofPages(t *testing.T) {
 	if reads["cpu "+with] != 2 || reads["cpu "+without] != 1 {
 		t.Errorf("profiles were read so often: %v", reads)
 	}
-	if text := get(h, versus+"top").Body.String(); !strings.Contains(text, "arg.loop=/without against arg.loop=&#34;/with all&#34;, both per million requests") {
+	if text := look(h, versus+"top").Body.String(); !strings.Contains(text, "arg.loop=/without against arg.loop=&#34;/with all&#34;, both per million requests") {
 		t.Error("the difference does not say that it is per request")
 	}
 	now := time.Now().Add(time.Hour)
 	if err := os.Chtimes(filepath.Join(dir.Path, "results.jsonl"), now, now); err != nil {
 		t.Fatal(err)
 	}
-	get(h, alone+"top")
+	look(h, alone+"top")
 	if reads["cpu "+with] != 3 {
 		t.Error("a run that has changed is not read anew")
 	}
@@ -152,11 +152,11 @@ func TestPprofPages(t *testing.T) {
 		"/runs/a/pprof/cpu":            http.StatusNotFound,
 		"/runs/a/" + PprofPath("mutex", with, false, "") + "top": http.StatusNotFound,
 	} {
-		if w := get(h, path); w.Code != code {
+		if w := look(h, path); w.Code != code {
 			t.Errorf("%s: %d, want %d: %s", path, w.Code, code, w.Body)
 		}
 	}
-	if got := get(h, strings.TrimSuffix(alone, "/")).Header().Get("Location"); got != "arg.loop=%22%2Fwith%20all%22/" {
+	if got := look(h, strings.TrimSuffix(alone, "/")).Header().Get("Location"); got != "arg.loop=%22%2Fwith%20all%22/" {
 		t.Errorf("without its last slash it leads to %q", got)
 	}
 	w := httptest.NewRecorder()
@@ -176,7 +176,7 @@ func TestPprofPerRequest(t *testing.T) {
 		}
 		return p, 4_000_000, nil
 	})
-	text := get(h, "/runs/a/"+PprofPath("cpu", without, true, with)+"top").Body.String()
+	text := look(h, "/runs/a/"+PprofPath("cpu", without, true, with)+"top").Body.String()
 	if !strings.Contains(text, "Showing nodes accounting for 0, 0% of") {
 		t.Errorf("no difference is shown as one: %v", regexp.MustCompile("Showing nodes.*").FindString(text))
 	}
@@ -197,7 +197,7 @@ func TestPprofAtOnce(t *testing.T) {
 				kind, value = "allocs", "alloc_space"
 			}
 			path := "/runs/a/" + PprofPath(kind, []string{with, without}[i/2%2], i%3 == 0, []string{with, without}[i/4%2]) + "flamegraph"
-			w := get(h, path)
+			w := look(h, path)
 			if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Type: "+value) {
 				t.Errorf("%s: %d", path, w.Code)
 			}
@@ -274,8 +274,8 @@ func TestPprofHostile(t *testing.T) {
 	}
 	bodies := map[string]string{}
 	for _, page := range pages {
-		bodies[page] = get(h, "/runs/a/"+PprofPath("cpu", with, false, "")+page).Body.String()
-		bodies["vs "+page] = get(h, "/runs/a/"+PprofPath("cpu", with, true, without)+page).Body.String()
+		bodies[page] = look(h, "/runs/a/"+PprofPath("cpu", with, false, "")+page).Body.String()
+		bodies["vs "+page] = look(h, "/runs/a/"+PprofPath("cpu", with, true, without)+page).Body.String()
 	}
 	for _, base := range []*Sum{nil, {without, hostile(), 3}} {
 		static, err := FlamePage("cpu", Sum{"<script>alert(1)</script>", hostile(), 7}, base)

@@ -291,46 +291,23 @@ export function start(url, root) {
     return b;
   }
 
-  let trial = 0, told = 0;
-  /** of starts charts anew with each trial. @param {number} n */
-  const of = (n) => {
-    if (n === trial) return;
-    trial = n;
-    latency.clear();
-    resident.clear();
-  };
   const source = new EventSource(url);
-  /** @param {string} name @param {(data: any) => void} take */
-  const on = (name, take) => source.addEventListener(name, (e) => take(JSON.parse(/** @type {MessageEvent} */ (e).data)));
   source.addEventListener("open", () => { trouble.textContent = ""; });
   source.addEventListener("error", () => {
     trouble.textContent = source.readyState === EventSource.CLOSED
       ? "The server does not tell how the run goes on (consider: to reload the page)."
       : "The connection is lost; trying again …";
   });
-  on("progress", (/** @type {Progress} */ p) => {
+  draw(source, latency, resident);
+  on(source, "result", (/** @type {Result} */ r) => table.add(r));
+  let told = 0;
+  on(source, "progress", (/** @type {Progress} */ p) => {
     told++;
     status.textContent = progressText(p);
     bar.max = p.planned;
     bar.value = p.done;
   });
-  on("points", (/** @type {{trial: number, points: Record<string, [number, number][]>}} */ e) => {
-    of(e.trial);
-    for (const [metric, name, colour, dash] of memory) {
-      if (e.points[metric]) add(resident.line(name, colour, dash).points, e.points[metric]);
-    }
-    resident.show("the latest readings");
-  });
-  on("latency", (/** @type {{trial: number, seconds: Second[]}} */ e) => {
-    of(e.trial);
-    for (const [key, colour, dash] of /** @type {["p50" | "p99" | "max", string, number[]][]} */ ([["p50", "--s0", []], ["p99", "--s1", [5, 2]], ["max", "--faint", [1, 3]]])) {
-      add(latency.line(key, colour, dash).points, e.seconds.map((s) => [s.sec, s[key]]));
-    }
-    const last = e.seconds[e.seconds.length - 1];
-    latency.show(`${count(last.requests)} requests in that second`);
-  });
-  on("result", (/** @type {Result} */ r) => table.add(r));
-  on("end", (/** @type {{state: string}} */ e) => {
+  on(source, "end", (/** @type {{state: string}} */ e) => {
     source.close();
     if (told > 1) { // this page saw it go on, and is of before its end
       location.reload();
@@ -340,6 +317,44 @@ export function start(url, root) {
     resume.hidden = e.state !== "stopped";
     if (e.state === "stopped") status.textContent = `It was stopped: ${bar.value} of ${bar.max} trials are done.`;
     charts.hidden = true;
+  });
+}
+
+/** on takes the data of events of a name. @param {EventSource} source @param {string} name @param {(data: any) => void} take */
+function on(source, name, take) {
+  source.addEventListener(name, (e) => take(JSON.parse(/** @type {MessageEvent} */ (e).data)));
+}
+
+/** Lines of a chart of latency. @type {[key: "p50" | "p99" | "max", colour: string, dash: number[]][]} */
+const percentiles = [["p50", "--s0", []], ["p99", "--s1", [5, 2]], ["max", "--faint", [1, 3]]];
+
+/**
+ * draw draws what is told of the trial under way; each trial begins anew.
+ * @param {EventSource} source
+ * @param {Chart} latency
+ * @param {Chart} resident
+ */
+function draw(source, latency, resident) {
+  let trial = 0;
+  const of = (/** @type {number} */ n) => {
+    if (n === trial) return;
+    trial = n;
+    latency.clear();
+    resident.clear();
+  };
+  on(source, "points", (/** @type {{trial: number, points: Record<string, [number, number][]>}} */ e) => {
+    of(e.trial);
+    for (const [metric, name, colour, dash] of memory) {
+      if (e.points[metric]) add(resident.line(name, colour, dash).points, e.points[metric]);
+    }
+    resident.show("the latest readings");
+  });
+  on(source, "latency", (/** @type {{trial: number, seconds: Second[]}} */ e) => {
+    of(e.trial);
+    for (const [key, colour, dash] of percentiles) {
+      add(latency.line(key, colour, dash).points, e.seconds.map((s) => [s.sec, s[key]]));
+    }
+    latency.show(`${count(e.seconds[e.seconds.length - 1].requests)} requests in that second`);
   });
 }
 

@@ -174,56 +174,6 @@ func TestLive(t *testing.T) {
 			t.Errorf("as trial 1 starts: %v", p)
 		}
 
-		series := dir.TrialFile(1, "series.csv")
-		appendTo(t, series, "metric,sec,value\nrss-B,0.000000,4096\nvsz-B,0,1\n\"expvar/a,b\",0,1\nrss-B,1.000000,NaN\nrss-B,1.0")
-		file, err := os.Create(dir.TrialFile(1, "latency.hlog"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		log, err := dyno.NewLatencyLog(file, time.Unix(1700000000, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		interval := func(sec int, latency time.Duration) {
-			h := dyno.NewHistogram()
-			for range 100 {
-				h.Add(latency)
-			}
-			if err := log.Add(h, time.Duration(sec)*time.Second, time.Duration(sec+1)*time.Second); err != nil {
-				t.Fatal(err)
-			}
-		}
-		interval(0, time.Millisecond)
-		interval(1, 2*time.Millisecond)
-		second1()
-		events = l.take(t)
-		if p := named(events, "points"); len(p) != 1 || fmt.Sprint(p[0].data["points"]) != "map[rss-B:[[0 4096]]]" {
-			t.Errorf("points: %v", p)
-		}
-		latency := named(events, "latency")
-		if len(latency) != 1 || len(latency[0].data["seconds"].([]any)) != 2 {
-			t.Fatalf("latency: %v", latency)
-		}
-		last := latency[0].data["seconds"].([]any)[1].(map[string]any)
-		if last["sec"] != 2.0 || last["requests"] != 100.0 || math.Abs(last["p99"].(float64)-0.002) > 2e-6 {
-			t.Errorf("the second second: %v", last)
-		}
-		if p := named(events, "progress"); len(p) != 1 || p[0].data["phase"] != "measuring" {
-			t.Errorf("progress: %v", p)
-		}
-
-		appendTo(t, series, "00000,8192\n") // the rest of the torn line
-		interval(2, time.Millisecond)
-		second1()
-		events = l.take(t)
-		if p := named(events, "points"); len(p) != 1 || fmt.Sprint(p[0].data["points"]) != "map[rss-B:[[1 8192]]]" {
-			t.Errorf("what was added: %v", p)
-		}
-		if p := named(events, "latency"); len(p) != 1 || len(p[0].data["seconds"].([]any)) != 1 {
-			t.Errorf("what was added: %v", p)
-		}
-
 		finish(t, dir, 1, "")
 		second1()
 		events = l.take(t)
@@ -265,6 +215,68 @@ func TestLive(t *testing.T) {
 		if e := named(l.take(t), "end"); len(e) != 1 || e[0].data["state"] != "done" {
 			t.Errorf("the end: %v", e)
 		}
+	})
+}
+
+// Readings and latencies are told as they are added, in whole lines.
+func TestLiveTrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := growing(t)
+		begin(t, dir, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		l, done := follow(ctx, &Site{}, dir)
+		l.take(t)
+		series := dir.TrialFile(1, "series.csv")
+		appendTo(t, series, "metric,sec,value\nrss-B,0.000000,4096\nvsz-B,0,1\n\"expvar/a,b\",0,1\nrss-B,1.000000,NaN\nrss-B,1.0")
+		file, err := os.Create(dir.TrialFile(1, "latency.hlog"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		log, err := dyno.NewLatencyLog(file, time.Unix(1700000000, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		interval := func(sec int, latency time.Duration) {
+			h := dyno.NewHistogram()
+			for range 100 {
+				h.Add(latency)
+			}
+			if err := log.Add(h, time.Duration(sec)*time.Second, time.Duration(sec+1)*time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		interval(0, time.Millisecond)
+		interval(1, 2*time.Millisecond)
+		second1()
+		events := l.take(t)
+		if p := named(events, "points"); len(p) != 1 || fmt.Sprint(p[0].data["points"]) != "map[rss-B:[[0 4096]]]" {
+			t.Errorf("points: %v", p)
+		}
+		latency := named(events, "latency")
+		if len(latency) != 1 || len(latency[0].data["seconds"].([]any)) != 2 {
+			t.Fatalf("latency: %v", latency)
+		}
+		last := latency[0].data["seconds"].([]any)[1].(map[string]any)
+		if last["sec"] != 2.0 || last["requests"] != 100.0 || math.Abs(last["p99"].(float64)-0.002) > 2e-6 {
+			t.Errorf("the second second: %v", last)
+		}
+		if p := named(events, "progress"); len(p) != 1 || p[0].data["phase"] != "measuring" {
+			t.Errorf("progress: %v", p)
+		}
+
+		appendTo(t, series, "00000,8192\n") // the rest of the torn line
+		interval(2, time.Millisecond)
+		second1()
+		events = l.take(t)
+		if p := named(events, "points"); len(p) != 1 || fmt.Sprint(p[0].data["points"]) != "map[rss-B:[[1 8192]]]" {
+			t.Errorf("what was added: %v", p)
+		}
+		if p := named(events, "latency"); len(p) != 1 || len(p[0].data["seconds"].([]any)) != 1 {
+			t.Errorf("what was added: %v", p)
+		}
+		cancel()
+		<-done
 	})
 }
 

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/dynolab/dyno/web"
+)
+
+// A resumer goes on with runs, each in a dyno of its own, so that what measures
+// shares no memory and no collector with what shows it.
+type resumer struct {
+	ctx      context.Context // at whose end the runs are interrupted
+	program  string          // "" means this one
+	children sync.WaitGroup
+}
+
+// resume starts dyno run --resume. What it writes goes to resume.log in the run
+// directory. stop interrupts it, once; done is closed when it has ended.
+func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err error) {
+	program := m.program
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return nil, nil, fmt.Errorf("find this program: %w", err)
+		}
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, nil, err
+	}
+	log, err := newLog(filepath.Join(path, web.ResumeLog))
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd := exec.Command(program, "run", "--resume", path)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = childAttributes()
+	started, ended := make(chan error), make(chan struct{})
+	m.children.Go(func() {
+		// Of Pdeathsig: it is sent when the thread that forks ends.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(ended)
+		defer log.Close()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			cmd.Wait() // the log tells how it ended
+		}
+	})
+	if err := <-started; err != nil {
+		return nil, nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	stop = sync.OnceFunc(func() { interruptChild(cmd.Process) })
+	m.children.Go(func() {
+		select {
+		case <-m.ctx.Done():
+			stop()
+		case <-ended:
+		}
+	})
+	return stop, ended, nil
+}
+
+// wait waits until all have ended.
+func (m *resumer) wait() { m.children.Wait() }
+
+// newLog makes a file anew. What is there is not written through, as it may be a
+// link that somebody else put into the directory.
+func newLog(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+}

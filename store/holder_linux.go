@@ -1,0 +1,94 @@
+package store
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Holder reports whether a dyno is writing to the run directory at path, and
+// which process that is; 0 if the system does not tell, as of another user's. The
+// process has the run's results open, so it is none that has the number of one
+// that has ended. Nothing is locked for it: a dyno that starts meanwhile is not
+// disturbed.
+func Holder(path string) (pid int, held bool, err error) {
+	results, err := os.Stat(filepath.Join(path, resultsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("look who writes to %s: %w", path, err)
+	}
+	file, ok := results.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false, fmt.Errorf("look who writes to %s: %w", path, errors.ErrUnsupported)
+	}
+	locks, err := os.Open("/proc/locks")
+	if err != nil {
+		return 0, false, fmt.Errorf("look who writes to %s: %w", path, err)
+	}
+	defer locks.Close()
+	for lines := bufio.NewScanner(locks); lines.Scan(); {
+		l, ok := parseLock(lines.Text())
+		if !ok || l.inode != file.Ino {
+			continue
+		}
+		if l.pid > 0 && opened(l.pid, results) {
+			return l.pid, true, nil
+		}
+		// The device of the lock is not always that of the file (btrfs), so that it
+		// tells only where the process cannot be asked.
+		if l.major == unix.Major(file.Dev) && l.minor == unix.Minor(file.Dev) {
+			held = true
+		}
+	}
+	return 0, held, nil
+}
+
+// A heldLock is a lock of flock for writing that somebody holds.
+type heldLock struct {
+	pid          int // 0 or less if it is of another container
+	major, minor uint32
+	inode        uint64
+}
+
+// parseLock reads a line of /proc/locks:
+//
+//	3: FLOCK  ADVISORY  WRITE 1234 fe:00:393417 0 EOF
+//
+// A line with -> after its number is of somebody who waits.
+func parseLock(line string) (l heldLock, ok bool) {
+	f := strings.Fields(line)
+	if len(f) < 6 || f[1] != "FLOCK" || f[3] != "WRITE" {
+		return l, false
+	}
+	var err error
+	if l.pid, err = strconv.Atoi(f[4]); err != nil {
+		return l, false
+	}
+	_, err = fmt.Sscanf(f[5], "%x:%x:%d", &l.major, &l.minor, &l.inode)
+	return l, err == nil
+}
+
+// opened reports whether a process has a file open.
+func opened(pid int, file fs.FileInfo) bool {
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	fds, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, fd := range fds {
+		if info, err := os.Stat(filepath.Join(dir, fd.Name())); err == nil && os.SameFile(info, file) {
+			return true
+		}
+	}
+	return false
+}

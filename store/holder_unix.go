@@ -1,0 +1,29 @@
+//go:build unix && !linux
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Holder reports whether a dyno is writing to the run directory at path. Which
+// process that is the system does not tell: pid is 0. It takes the lock for some
+// microseconds to know, shared, so that two that ask do not mislead each other; a
+// dyno that starts just then is refused.
+func Holder(path string) (pid int, held bool, err error) {
+	f, err := os.Open(filepath.Join(path, resultsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("look who writes to %s: %w", path, err)
+	}
+	defer f.Close()
+	return 0, unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK, nil
+}

@@ -1,0 +1,153 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/store"
+)
+
+// liveMetrics are the series of a trial that followers are told of.
+var liveMetrics = []string{"rss-B", "heap-B", "heap-live-B", "heap-goal-B", "mapped-B", "cpu-frac", "goroutines", "threads"}
+
+// A current is the trial under way.
+type current struct {
+	dir     *store.Dir
+	trial   *dyno.Trial
+	place   os.FileInfo // its directory
+	began   time.Time
+	series  tail
+	latency tail
+	window  float64 // when the measured window began, seconds since 1970; 0 if not known
+}
+
+func newCurrent(dir *store.Dir, t *dyno.Trial, place os.FileInfo) *current {
+	c := &current{dir: dir, trial: t, place: place, began: place.ModTime()}
+	c.series = tail{path: dir.TrialFile(t.N, "series.csv"), recent: true}
+	c.latency = tail{path: dir.TrialFile(t.N, "latency.hlog"), recent: true}
+	for _, e := range c.files() { // some are made as it begins, and never written to
+		if e.ModTime().Before(c.began) {
+			c.began = e.ModTime()
+		}
+	}
+	return c
+}
+
+// files are those of the trial by now.
+func (c *current) files() (files []os.FileInfo) {
+	entries, err := os.ReadDir(c.dir.TrialFile(c.trial.N, ""))
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			files = append(files, info)
+		}
+	}
+	return files
+}
+
+// phase is measuring once there is a latency or a reading of the window.
+func (c *current) phase() string {
+	for _, t := range []tail{c.latency, c.series} {
+		if info, err := os.Stat(t.path); err == nil && info.Size() > 0 {
+			return "measuring"
+		}
+	}
+	return "starting"
+}
+
+// An atValue is seconds since the measured window began, and a value.
+type atValue [2]float64
+
+// A second is what an interval of a latency log says; latencies are in seconds.
+type second struct {
+	Sec      float64 `json:"sec"` // its end, since the measured window began
+	P50      float64 `json:"p50"`
+	P99      float64 `json:"p99"`
+	Max      float64 `json:"max"`
+	Requests int64   `json:"requests"`
+}
+
+// tell tells what is new of the trial.
+func (c *current) tell(out *events) {
+	if points := c.points(); len(points) > 0 {
+		out.send("points", map[string]any{"trial": c.trial.N, "points": points})
+	}
+	if seconds := c.seconds(); len(seconds) > 0 {
+		out.send("latency", map[string]any{"trial": c.trial.N, "seconds": seconds})
+	}
+}
+
+// points are the readings that were added to series.csv, by metric.
+func (c *current) points() map[string][]atValue {
+	points := map[string][]atValue{}
+	c.series.lines(func(line []byte) {
+		f, err := csv.NewReader(bytes.NewReader(line)).Read()
+		if err != nil || len(f) != 3 || !slices.Contains(liveMetrics, f[0]) {
+			return
+		}
+		at, err1 := strconv.ParseFloat(f[1], 64)
+		v, err2 := strconv.ParseFloat(f[2], 64)
+		if err1 != nil || err2 != nil || math.IsNaN(at+v) || math.IsInf(at+v, 0) {
+			return
+		}
+		points[f[0]] = append(points[f[0]], atValue{at, v})
+	})
+	return points
+}
+
+// seconds are the intervals that were added to latency.hlog.
+func (c *current) seconds() (seconds []second) {
+	var added bytes.Buffer
+	c.latency.lines(func(line []byte) {
+		added.Write(line)
+		added.WriteByte('\n')
+	})
+	if added.Len() == 0 {
+		return nil
+	}
+	if c.window == 0 {
+		c.window = windowStart(c.latency.path)
+	}
+	for l, err := range dyno.LatencyLines(&added, time.Unix(0, 0)) {
+		if err != nil {
+			break // it was not a dyno that wrote this
+		}
+		seconds = append(seconds, second{
+			Sec: math.Round((l.To.Seconds()-c.window)*1e3) / 1e3,
+			P50: l.Quantile(0.5).Seconds(), P99: l.Quantile(0.99).Seconds(), Max: l.Max().Seconds(),
+			Requests: l.Count(),
+		})
+	}
+	return seconds
+}
+
+// windowStart is the time of the first interval of a latency log, in seconds since
+// 1970; 0 if it has none.
+func windowStart(path string) float64 {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for r := bufio.NewReader(f); ; {
+		line, err := r.ReadString('\n')
+		if line != "" && line[0] != '#' && line[0] != '"' {
+			first, _, _ := strings.Cut(line, ",")
+			sec, _ := strconv.ParseFloat(first, 64)
+			return sec
+		}
+		if err != nil {
+			return 0
+		}
+	}
+}

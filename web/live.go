@@ -1,0 +1,356 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/store"
+)
+
+const (
+	mostFollowers = 20
+	lookEvery     = time.Second
+	beatEvery     = 15 * time.Second // when there is nothing to tell
+	sendTime      = 10 * time.Second // until who does not read is given up
+	mostEarlier   = 20               // results from before that a new follower is told
+	endLooks      = 2                // at which nobody writes any more, until a run is taken to have ended
+)
+
+// followers count those who follow runs.
+type followers struct{ n atomic.Int32 }
+
+// live tells how a run goes on, as server-sent events, until the asker has gone or
+// nobody writes to the run any more: progress, points, latency, result and, last,
+// end. All is read from the run directory, so that it does not matter which
+// process measures.
+func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
+	defer s.followers.n.Add(-1)
+	if s.followers.n.Add(1) > mostFollowers {
+		http.Error(w, fmt.Sprintf("%d pages follow runs already (consider: to close some)", mostFollowers), http.StatusServiceUnavailable)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // of proxies, which would hold events back
+	out := &events{w: w, control: http.NewResponseController(w)}
+	f := newFollower(dir)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		if first {
+			out.write("retry: 2000\n\n")
+		}
+		ended := f.look(out, first)
+		if out.beat(); ended || out.err != nil {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// events writes server-sent events. What follows its first error is not sent.
+type events struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	last    time.Time
+	err     error
+}
+
+func (e *events) send(name string, v any) {
+	data, err := json.Marshal(v) // which has no newline
+	if err != nil {
+		e.err = err
+		return
+	}
+	e.write(fmt.Sprintf("event: %s\ndata: %s\n\n", name, data))
+}
+
+// beat keeps a connection alive on which nothing was sent for long.
+func (e *events) beat() {
+	if time.Since(e.last) >= beatEvery {
+		e.write(": still here\n\n")
+	}
+}
+
+func (e *events) write(text string) {
+	if e.err != nil {
+		return
+	}
+	e.last = time.Now()
+	e.control.SetWriteDeadline(e.last.Add(sendTime)) // a writer in tests has none
+	if _, e.err = e.w.Write([]byte(text)); e.err == nil {
+		e.err = e.control.Flush()
+	}
+}
+
+// A progress is how far a run is.
+type progress struct {
+	Done    int     `json:"done"`   // trials that have a result, failed ones included
+	Failed  int     `json:"failed"` // of these
+	Planned int     `json:"planned"`
+	Trial   int     `json:"trial,omitempty"` // the one under way
+	Setting string  `json:"setting,omitempty"`
+	For     string  `json:"for,omitempty"`
+	Phase   string  `json:"phase"`       // preparing, starting or measuring
+	Elapsed float64 `json:"elapsed-sec"` // of the trial
+	Left    float64 `json:"left-sec"`    // of the run; -1 if that cannot be told
+}
+
+// A trialResult is what is told of a finished trial.
+type trialResult struct {
+	Trial   int                `json:"trial"`
+	Setting string             `json:"setting"`
+	For     string             `json:"for,omitempty"`
+	Err     string             `json:"error,omitempty"`
+	Values  map[string]float64 `json:"values"` // of primary metrics
+}
+
+// A follower reads what was added to a run directory since it last looked.
+type follower struct {
+	dir     *store.Dir
+	trials  []dyno.Trial // whose files are written one after the other
+	results tail
+	of      map[int]*dyno.Result // by trial, without histograms
+	order   []*dyno.Result       // as they were added
+	now     *current             // nil between trials
+	unheld  int                  // looks in a row at which nobody wrote
+	told    progress
+}
+
+func newFollower(dir *store.Dir) *follower {
+	f := &follower{dir: dir, trials: dir.Run.Plan.Trials(), of: map[int]*dyno.Result{}}
+	f.results.path = filepath.Join(dir.Path, "results.jsonl")
+	if dir.Run.Plan.Slice > 0 {
+		f.trials = f.trials[:1] // the launch of all, whose slices have their results at its end
+	}
+	return f
+}
+
+// look tells what is new, and whether the run has ended.
+func (f *follower) look(out *events, first bool) (ended bool) {
+	held := f.held() // before the results are read, so that none is missed at the end
+	var added []*dyno.Result
+	f.results.lines(func(line []byte) {
+		r := new(dyno.Result)
+		if json.Unmarshal(line, r) == nil {
+			r.Latency, r.Sent.Slowest = nil, nil
+			f.of[r.Trial.N] = r
+			added = append(added, r)
+		}
+	})
+	f.order = append(f.order, added...)
+	if first && len(added) > mostEarlier {
+		added = added[len(added)-mostEarlier:]
+	}
+	for _, r := range added {
+		out.send("result", resultOf(r))
+	}
+	f.find()
+	if p := f.progress(); p != f.told || first {
+		out.send("progress", p)
+		f.told = p
+	}
+	if f.now != nil {
+		f.now.tell(out)
+	}
+	if f.unheld++; held {
+		f.unheld = 0
+	}
+	if ended = f.unheld >= endLooks || first && !held; ended {
+		out.send("end", map[string]string{"state": f.state()})
+	}
+	return ended
+}
+
+// held reports whether a dyno writes to the run; where the system does not know,
+// whether something was written in the last minute.
+func (f *follower) held() bool {
+	_, held, err := store.Holder(f.dir.Path)
+	if err == nil {
+		return held
+	}
+	newest := f.results.changed
+	if f.now != nil {
+		for _, e := range f.now.files() {
+			if t := e.ModTime(); t.After(newest) {
+				newest = t
+			}
+		}
+	}
+	return time.Since(newest) < time.Minute
+}
+
+// state is how a run has ended: done or stopped.
+func (f *follower) state() string {
+	if slices.ContainsFunc(f.trials, func(t dyno.Trial) bool { return f.of[t.N] == nil }) {
+		return "stopped"
+	}
+	return "done"
+}
+
+// find finds the trial under way: of those without a good result the one whose
+// directory was made, or added to, last; after the last result, and, if the run was
+// gone on with, after that, for which the results are cut to whole lines.
+func (f *follower) find() {
+	var at *dyno.Trial
+	var files os.FileInfo
+	newest := f.results.changed
+	for i := range f.trials {
+		t := &f.trials[i]
+		if r := f.of[t.N]; r != nil && r.Err == "" {
+			continue
+		}
+		info, err := os.Stat(f.dir.TrialFile(t.N, ""))
+		if err == nil && info.ModTime().After(newest) {
+			at, files, newest = t, info, info.ModTime()
+		}
+	}
+	switch {
+	case at == nil:
+		f.now = nil
+	case f.now == nil || f.now.trial.N != at.N || !os.SameFile(f.now.place, files):
+		f.now = newCurrent(f.dir, at, files)
+	}
+}
+
+func (f *follower) progress() progress {
+	p := progress{Planned: len(f.trials), Phase: "preparing", Left: -1}
+	at := len(f.trials) + 1
+	if n := len(f.order); n > 0 {
+		at = f.order[n-1].Trial.N + 1
+	}
+	if f.now != nil {
+		t := f.now.trial
+		at = t.N
+		p.Trial, p.Setting, p.For, p.Phase = t.N, t.Setting.String(), t.For, f.now.phase()
+		if f.dir.Run.Plan.Slice > 0 {
+			p.Setting = ""
+		}
+		p.Elapsed = max(time.Since(f.now.began), 0).Round(time.Second).Seconds()
+	}
+	for _, t := range f.trials {
+		switch r := f.of[t.N]; {
+		case r == nil:
+		case r.Err == "":
+			p.Done++
+		case t.N < at: // later ones failed in an earlier session, and are run again
+			p.Done++
+			p.Failed++
+		}
+	}
+	if each := f.each(); each > 0 && (f.now != nil || len(f.order) > 0) {
+		p.Left = math.Round(max(each*float64(p.Planned-p.Done)-p.Elapsed, 0))
+	}
+	return p
+}
+
+// each is how many seconds a trial takes with all that comes before and after: the
+// median of those that followed each other, else what the plan says, else 0.
+func (f *follower) each() float64 {
+	var took []float64
+	for i := 1; i < len(f.order); i++ {
+		if d := f.order[i].Start.Sub(f.order[i-1].Start); d > 0 {
+			took = append(took, d.Seconds())
+		}
+	}
+	if len(took) > 0 && f.dir.Run.Plan.Slice == 0 {
+		slices.Sort(took)
+		return took[len(took)/2]
+	}
+	l := f.trials[0].Load
+	length := max(time.Duration(l.Duration), l.Rate.Length())
+	if length == 0 && len(f.order) > 0 {
+		length = f.order[len(f.order)-1].Elapsed
+	}
+	if length == 0 {
+		return 0
+	}
+	return (length + time.Duration(l.Warmup) + time.Duration(l.Idle)).Seconds()
+}
+
+func resultOf(r *dyno.Result) trialResult {
+	t := trialResult{Trial: r.Trial.N, Setting: r.Trial.Setting.String(), For: r.Trial.For, Err: r.Err, Values: map[string]float64{}}
+	for _, m := range dyno.Metrics {
+		if v, ok := r.Values.Get(m.Name); ok && m.Primary {
+			t.Values[m.Name] = v
+		}
+	}
+	return t
+}
+
+const (
+	recent   = 512 << 10 // bytes at the end of a growing file that a new follower is told
+	mostLine = 8 << 20   // bytes of a line; longer ones are left out
+)
+
+// A tail reads the lines that are added to a file, which may not be there yet, or
+// be replaced by another.
+type tail struct {
+	path    string
+	recent  bool // begin near the end of a long file
+	at      int64
+	torn    bool // at is within a line that is left out
+	file    os.FileInfo
+	changed time.Time // the file, last
+}
+
+// lines calls take for each whole line since the last time. What cannot be read is
+// tried again the next time.
+func (t *tail) lines(take func(line []byte)) {
+	info, err := os.Lstat(t.path)
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	size := info.Size()
+	if t.file == nil || !os.SameFile(t.file, info) || size < t.at {
+		t.at, t.torn = 0, false
+		if t.recent && size > recent {
+			t.at, t.torn = size-recent, true
+		}
+	}
+	t.file, t.changed = info, info.ModTime()
+	if size == t.at {
+		return
+	}
+	f, err := os.Open(t.path)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for t.at < size {
+		buf := make([]byte, min(size-t.at, mostLine))
+		n, err := f.ReadAt(buf, t.at)
+		whole := bytes.LastIndexByte(buf[:n], '\n') + 1
+		for line := range bytes.Lines(buf[:whole]) {
+			if !t.torn {
+				take(bytes.TrimSuffix(line, []byte("\n")))
+			}
+			t.torn = false
+		}
+		switch {
+		case whole > 0:
+			t.at += int64(whole)
+		case n == mostLine:
+			t.at, t.torn = t.at+int64(n), true
+		default:
+			return // the line is not whole yet
+		}
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,370 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/store"
+)
+
+// recorded is a profile of the analysis package's tests.
+func recorded(t testing.TB, name string) *profile.Profile {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "analysis", "testdata", "profile", name+".pb.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.ParseData(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// twoSettings is a run of two settings with slashes and spaces in their names.
+func twoSettings(t *testing.T) *store.Dir {
+	t.Helper()
+	e := &dyno.Experiment{
+		Name: "search", Repeats: 1, Profile: []string{"cpu", "allocs"},
+		Subject: dyno.Subject{Binary: "/bin/true", Args: []string{"{{.arg.loop}}"}, Dir: "/"},
+		Factors: dyno.Factors{{Name: "arg.loop", Levels: []string{"/with all", "/without"}}},
+		Probes:  dyno.Probes{Pprof: "/debug/pprof"},
+	}
+	dir, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Dyno: "test", Plan: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// served is a site whose pprof pages are those of the two settings; reads counts
+// how often profiles were read.
+func served(t *testing.T, read func(kind, setting string) (*profile.Profile, int64, error)) (h http.Handler, dir *store.Dir, reads map[string]int) {
+	dir, reads = twoSettings(t), map[string]int{}
+	var mu sync.Mutex
+	s := &Site{Hands: Hands{Profile: func(_ *store.Dir, kind, setting string) (*profile.Profile, int64, error) {
+		mu.Lock()
+		reads[kind+" "+setting]++
+		mu.Unlock()
+		return read(kind, setting)
+	}}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/runs/{id}/pprof/{rest...}", func(w http.ResponseWriter, r *http.Request) { s.pprof(w, r, dir) })
+	return mux, dir, reads
+}
+
+func search(t *testing.T) func(kind, setting string) (*profile.Profile, int64, error) {
+	return func(kind, setting string) (*profile.Profile, int64, error) {
+		name := map[string]string{
+			"cpu " + with: "search-cpu-go1.22.12", "cpu " + without: "search-cpu-go1.27.4",
+			"allocs " + with: "search-allocs-a", "allocs " + without: "search-allocs-fast",
+		}[kind+" "+setting]
+		if name == "" {
+			return nil, 0, fmt.Errorf("no %s profile: %w", kind, fs.ErrNotExist)
+		}
+		return recorded(t, name), 4000, nil
+	}
+}
+
+func look(h http.Handler, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w
+}
+
+const (
+	with    = `arg.loop="/with all"`
+	without = "arg.loop=/without"
+)
+
+func TestPprofPages(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // no dot
+	h, dir, reads := served(t, search(t))
+	alone := "/runs/a%2Fpprof/" + PprofPath("cpu", with, false, "")
+	versus := "/runs/a%2Fpprof/" + PprofPath("cpu", without, true, with)
+	for path, want := range map[string]string{
+		alone + "flamegraph":         "stackViewer(",
+		alone + "top":                "makeTopTable(",
+		alone + "peek?f=search":      "| ",
+		versus + "flamegraph":        "stackViewer(",
+		versus + "top":               "makeTopTable(",
+		alone + "source?f=main.main": "main.main",
+		"/runs/a/" + PprofPath("allocs", with, false, "") + "flamegraph?si=alloc_objects": "alloc_objects",
+	} {
+		w := look(h, path)
+		body := w.Body.String()
+		if w.Code != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d, no %q", path, w.Code, want)
+		}
+		if strings.Contains(body, "Disassemble") || strings.Contains(body, ">Graph<") || strings.Contains(body, `id="config"`) {
+			t.Errorf("%s offers what is not there", path)
+		}
+		up := map[bool]string{false: `"../../../"`, true: `"../../../../../"`}[strings.HasPrefix(path, versus)]
+		if !strings.Contains(body, `<a href=`+up+`>back to the run`) {
+			t.Errorf("%s has no way back", path)
+		}
+		if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "sandbox allow-scripts ") || strings.Contains(policy, "same-origin") {
+			t.Errorf("%s: policy %q", path, policy)
+		}
+	}
+	if reads["cpu "+with] != 2 || reads["cpu "+without] != 1 {
+		t.Errorf("profiles were read so often: %v", reads)
+	}
+	if text := look(h, versus+"top").Body.String(); !strings.Contains(text, "arg.loop=/without against arg.loop=&#34;/with all&#34;, both per million requests") {
+		t.Error("the difference does not say that it is per request")
+	}
+	now := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir.Path, "results.jsonl"), now, now); err != nil {
+		t.Fatal(err)
+	}
+	look(h, alone+"top")
+	if reads["cpu "+with] != 3 {
+		t.Error("a run that has changed is not read anew")
+	}
+	for path, code := range map[string]int{
+		alone:                          http.StatusMovedPermanently,
+		strings.TrimSuffix(alone, "/"): http.StatusMovedPermanently,
+		alone + "graph":                http.StatusNotImplemented,
+		alone + "saveconfig?config=x":  http.StatusForbidden,
+		alone + "deleteconfig":         http.StatusForbidden,
+		alone + "disasm":               http.StatusNotFound,
+		alone + "download":             http.StatusOK,
+		alone + "top?si=nonsense":      http.StatusBadRequest,
+		"/runs/a/pprof/cpu/GOGC=1/":    http.StatusNotFound,
+		"/runs/a/pprof/passwd/-/":      http.StatusNotFound,
+		"/runs/a/pprof/cpu":            http.StatusNotFound,
+		"/runs/a/" + PprofPath("mutex", with, false, "") + "top": http.StatusNotFound,
+	} {
+		if w := look(h, path); w.Code != code {
+			t.Errorf("%s: %d, want %d: %s", path, w.Code, code, w.Body)
+		}
+	}
+	if got := look(h, strings.TrimSuffix(alone, "/")).Header().Get("Location"); got != "arg.loop=%22%2Fwith%20all%22/" {
+		t.Errorf("without its last slash it leads to %q", got)
+	}
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, alone+"top", nil)); w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", w.Code)
+	}
+}
+
+// A server that answered more requests in its windows, at the same cost of each,
+// does not differ.
+func TestPprofPerRequest(t *testing.T) {
+	h, _, _ := served(t, func(_, setting string) (*profile.Profile, int64, error) {
+		p := recorded(t, "search-cpu-go1.22.12")
+		if setting == without {
+			p.Scale(3)
+			return p, 12_000_000, nil
+		}
+		return p, 4_000_000, nil
+	})
+	text := look(h, "/runs/a/"+PprofPath("cpu", without, true, with)+"top").Body.String()
+	if !strings.Contains(text, "Showing nodes accounting for 0, 0% of") {
+		t.Errorf("no difference is shown as one: %v", regexp.MustCompile("Showing nodes.*").FindString(text))
+	}
+	_, err := FlamePage("cpu", Sum{without, recorded(t, "search-cpu-go1.22.12"), 0}, &Sum{with, recorded(t, "search-cpu-go1.22.12"), 1})
+	if err == nil || !strings.Contains(err.Error(), "how many requests those of arg.loop=/without are of") {
+		t.Errorf("an unknown number of requests: %v", err)
+	}
+}
+
+// Sessions of different kinds, opened and read at once, show what was asked for.
+func TestPprofAtOnce(t *testing.T) {
+	h, _, _ := served(t, search(t))
+	var all sync.WaitGroup
+	for i := range 24 {
+		all.Go(func() {
+			kind, value := "cpu", "cpu"
+			if i%2 == 1 {
+				kind, value = "allocs", "alloc_space"
+			}
+			path := "/runs/a/" + PprofPath(kind, []string{with, without}[i/2%2], i%3 == 0, []string{with, without}[i/4%2]) + "flamegraph"
+			w := look(h, path)
+			if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Type: "+value) {
+				t.Errorf("%s: %d", path, w.Code)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestPprofSessions(t *testing.T) {
+	var p profiles
+	opened := 0
+	open := func() (map[string]http.Handler, error) { opened++; return nil, nil }
+	for range 2 {
+		for i := range mostSessions {
+			p.get(asked{run: fmt.Sprint(i)}, time.Time{}, open)
+		}
+	}
+	if opened != mostSessions {
+		t.Errorf("%d sessions were opened", opened)
+	}
+	p.get(asked{run: "0"}, time.Time{}, open)
+	p.get(asked{run: "another"}, time.Time{}, open)
+	p.get(asked{run: "0"}, time.Time{}, open)
+	if opened != mostSessions+1 || len(p.open) != mostSessions {
+		t.Errorf("the one that was asked for last is closed first: %d, %d", opened, len(p.open))
+	}
+	p.get(asked{run: "1"}, time.Time{}, open)
+	if opened != mostSessions+2 {
+		t.Error("the oldest is still open")
+	}
+	failed := errors.New("failed")
+	for range 2 {
+		if _, err := p.get(asked{run: "bad"}, time.Time{}, func() (map[string]http.Handler, error) { opened++; return nil, failed }); err != failed {
+			t.Error(err)
+		}
+	}
+	if opened != mostSessions+4 {
+		t.Error("what failed is not tried again")
+	}
+}
+
+// hostile is a profile all of whose names want to be markup.
+func hostile() *profile.Profile {
+	const evil = `"];x[URL="javascript:alert(1)" label="\</script><script>alert(1)</script><img src=x onerror=alert(1)>"'` + "`${alert(1)}{{.}}\u2028\u202e\x00&quot;"
+	m := &profile.Mapping{ID: 1, File: "/x/" + evil, BuildID: evil}
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: "a" + evil, Unit: "count"}, {Type: "cpu" + evil, Unit: "nanoseconds"}},
+		PeriodType: &profile.ValueType{Type: evil, Unit: evil}, Mapping: []*profile.Mapping{m},
+		Comments: []string{evil}, DocURL: "javascript:alert(1)", DropFrames: "", TimeNanos: 1, DurationNanos: 1e9,
+	}
+	var locations []*profile.Location
+	for i, file := range []string{"/etc/passwd", "/tmp/" + evil + ".go", evil} {
+		f := &profile.Function{ID: uint64(i + 1), Name: fmt.Sprint("f", i, evil), SystemName: evil, Filename: file}
+		l := &profile.Location{ID: uint64(i + 1), Mapping: m, Address: uint64(i + 1), Line: []profile.Line{{Function: f, Line: 1}}}
+		p.Function, p.Location = append(p.Function, f), append(p.Location, l)
+		locations = append(locations, l)
+		p.Sample = append(p.Sample, &profile.Sample{
+			Location: append([]*profile.Location(nil), locations...), Value: []int64{3, 4e9},
+			Label: map[string][]string{evil: {evil}, "pprof::base": {"true"}}, NumLabel: map[string][]int64{evil: {1}}, NumUnit: map[string][]string{evil: {evil}},
+		})
+	}
+	return p
+}
+
+// injected is what in a page would act: any script but those that pprof's pages
+// have, any handler, or an element that a name made.
+var injected = regexp.MustCompile("(?i)<img|<script>alert|href=[\"'][^\"']*javascript:|onerror=[^a]|xlink:href=\"|\u2028|\u202e|\x00|root:x:0:0")
+
+func TestPprofHostile(t *testing.T) {
+	h, _, _ := served(t, func(_, setting string) (*profile.Profile, int64, error) { return hostile(), int64(len(setting)), nil })
+	pages := []string{"flamegraph", "top", "peek?f=.", "source?f=.", "top?f=%22%3Cscript%3Ealert(1)", "flamegraph?tagleaf=%3Cimg%3E", "graph", "graph?unit=%22%5D%3Bx%5BURL=%22javascript:alert(1)%22%5D"}
+	if !hasDot() {
+		pages = pages[:len(pages)-2]
+	}
+	bodies := map[string]string{}
+	for _, page := range pages {
+		bodies[page] = look(h, "/runs/a/"+PprofPath("cpu", with, false, "")+page).Body.String()
+		bodies["vs "+page] = look(h, "/runs/a/"+PprofPath("cpu", with, true, without)+page).Body.String()
+	}
+	for _, base := range []*Sum{nil, {without, hostile(), 3}} {
+		static, err := FlamePage("cpu", Sum{"<script>alert(1)</script>", hostile(), 7}, base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies[fmt.Sprint("static", base != nil)] = string(static)
+	}
+	for name, body := range bodies {
+		if found := injected.FindString(body); found != "" {
+			i := strings.Index(body, found)
+			t.Errorf("%s has %q: %q", name, found, body[max(0, i-200):min(len(body), i+100)])
+		}
+		// Whatever a name did to end a script early shows in how many there are.
+		scripts := map[string]int{"flamegraph": 3, "top": 2, "peek": 2, "source": 3, "static": 4, "graph": 2}
+		kind := regexp.MustCompile("static|[a-z]+").FindString(strings.TrimPrefix(name, "vs "))
+		if n := strings.Count(strings.ToLower(body), "<script"); n != scripts[kind] || strings.Count(strings.ToLower(body), "</script") != n {
+			t.Errorf("%s has %d scripts, want %d: %.300s", name, n, scripts[kind], body)
+		}
+	}
+}
+
+func TestFlamePage(t *testing.T) {
+	page, err := FlamePage("cpu", Sum{without, recorded(t, "search-cpu-go1.27.4"), 4000}, &Sum{with, recorded(t, "search-cpu-go1.22.12"), 4000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, not := range []string{"http:", "https:", "<link", "src=", "style=", "onclick", "Download", "saveconfig'>", "./top", "./source"} {
+		if bytes.Contains(page, []byte(not)) {
+			t.Errorf("the page has %q", not)
+		}
+	}
+	scripts, styles, err := FlameBlocks()
+	if err != nil || len(scripts) != 3 || len(styles) != 2 {
+		t.Fatalf("%d scripts, %d styles: %v", len(scripts), len(styles), err)
+	}
+	rest := string(page)
+	for _, block := range append(scripts, styles...) {
+		if !strings.Contains(rest, ">"+block+"</") {
+			t.Errorf("the page has another block than %.40q", block)
+		}
+		rest = strings.Replace(rest, ">"+block+"</", "></", 1)
+	}
+	if n := strings.Count(rest, "<script></script>"); n != len(scripts) || strings.Count(rest, "<script") != n+1 {
+		t.Errorf("the page has other scripts: %s", rest)
+	}
+	for _, want := range []string{"stackViewer(", "arg.loop=∕without against arg.loop=&#39;∕with all&#39;, per million requests", `id="search"`} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// What is too small to see is its caller's: nothing of the whole is lost.
+func TestPrune(t *testing.T) {
+	f := func(id uint64, name string) *profile.Function { return &profile.Function{ID: id, Name: name} }
+	main, big, tiny, leaf := f(1, "main"), f(2, "big"), f(3, "tiny"), f(4, "leaf")
+	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, Mapping: []*profile.Mapping{{ID: 1}}}
+	sample := func(v int64, lines ...[]profile.Line) { // the leaf first
+		s := &profile.Sample{Value: []int64{v}}
+		for _, l := range lines {
+			s.Location = append(s.Location, &profile.Location{Line: l})
+		}
+		p.Sample = append(p.Sample, s)
+	}
+	root := []profile.Line{{Function: main, Line: 3}}
+	sample(500_000, []profile.Line{{Function: leaf, Line: 7}, {Function: big, Line: 1}}, root)
+	sample(499_200, []profile.Line{{Function: leaf, Line: 8}, {Function: big, Line: 2}}, root)
+	sample(300, []profile.Line{{Function: tiny}}, root)
+	sample(500, []profile.Line{{Function: leaf}}, []profile.Line{{Function: tiny}}, root)
+	got, none, err := prune(p, nil)
+	if err != nil || none != nil {
+		t.Fatal(none, err)
+	}
+	var lines []string
+	for _, s := range got.Sample {
+		line := fmt.Sprint(s.Value[0])
+		for _, l := range s.Location {
+			line += " "
+			for _, x := range l.Line {
+				line += "/" + x.Function.Name
+			}
+		}
+		lines = append(lines, line)
+	}
+	if want := "800 /main; 999200 /leaf/big /main"; strings.Join(lines, "; ") != want {
+		t.Errorf("got %v, want %s", lines, want)
+	}
+	if got.CheckValid() != nil {
+		t.Error(got.CheckValid())
+	}
+}

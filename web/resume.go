@@ -1,0 +1,209 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno/store"
+)
+
+// going is what of runs was begun or stopped here.
+type going struct {
+	mu   sync.Mutex
+	path string          // of the run that Hands.Resume goes on with, or went
+	stop func()          // it
+	done <-chan struct{} // nil if there was none
+
+	stopped int // the process that was asked to stop last
+}
+
+// under reports whether a run is gone on with by Hands.Resume; any, if path is "".
+func (g *going) under(path string) bool {
+	if g.done == nil || path != "" && path != g.path {
+		return false
+	}
+	select {
+	case <-g.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// stop interrupts the dyno that writes to a run, as Ctrl-C does: it reports what
+// was measured by then, and the run can be gone on with. Nobody else gets a signal.
+func (s *Site) stop(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
+	g := &s.going
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.under(dir.Path) {
+		g.stop()
+		back(w)
+		return
+	}
+	pid, held, err := store.Holder(dir.Path)
+	const cure = "(consider: Ctrl-C where it was started)"
+	switch {
+	case errors.Is(err, errors.ErrUnsupported) || err == nil && held && pid == 0:
+		http.Error(w, "it is not known which process measures, or it is another user's "+cure, http.StatusNotImplemented)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	case !held:
+		http.Error(w, "nobody measures this run any more (consider: to reload the page)", http.StatusConflict)
+	case pid == os.Getpid():
+		http.Error(w, "this server itself has the run open "+cure, http.StatusConflict)
+	case pid == g.stopped: // a second interrupt would end it at once, without a report
+		back(w)
+	default:
+		if err := interrupt(pid, dir.Path); err != nil {
+			http.Error(w, fmt.Sprintf("stop the run: %v %s", err, cure), http.StatusConflict)
+			return
+		}
+		g.stopped = pid
+		back(w)
+	}
+}
+
+// interrupt signals a process, if it is still the one that writes to the run.
+func interrupt(pid int, path string) error {
+	p, err := os.FindProcess(pid) // from here on it cannot become another with its number (pidfd)
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	switch again, _, err := store.Holder(path); {
+	case err != nil:
+		return err
+	case again != pid:
+		return errors.New("it has just ended")
+	}
+	return p.Signal(os.Interrupt)
+}
+
+// startTime is how long a dyno may take to open the run that it goes on with; what
+// is built is built after that.
+const startTime = 10 * time.Second
+
+// resume goes on with a run, by Hands.Resume, unless any below Root is under way:
+// two would share the machine, and neither would measure its own subject alone.
+func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
+	g := &s.going
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s.Hands.Resume == nil {
+		http.Error(w, "this server goes on with no runs (consider: dyno run --resume)", http.StatusNotImplemented)
+		return
+	}
+	if len(dir.Missing()) == 0 {
+		http.Error(w, "all trials of this run are done", http.StatusConflict)
+		return
+	}
+	other, err := heldBelow(s.Root)
+	if other == "" && g.under("") {
+		other = g.path
+	}
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	case other == dir.Path:
+		http.Error(w, "this run is under way already", http.StatusConflict)
+		return
+	case other != "":
+		http.Error(w, fmt.Sprintf("the run %s is under way, and two at once would disturb each other (consider: to stop it, or to wait for its end)", filepath.Base(other)), http.StatusConflict)
+		return
+	}
+	before := changed(dir)
+	stop, done, err := s.Hands.Resume(dir.Path)
+	if err != nil {
+		http.Error(w, fmt.Sprintf("go on with the run: %v", err), http.StatusInternalServerError)
+		return
+	}
+	g.path, g.stop, g.done, g.stopped = dir.Path, stop, done, 0
+	if !awaitHolder(r.Context(), dir.Path, done) && changed(dir).Equal(before) {
+		http.Error(w, "go on with the run: it ended at once: "+lastOf(filepath.Join(dir.Path, ResumeLog)), http.StatusInternalServerError)
+		return
+	}
+	back(w)
+}
+
+// ResumeLog is the file of a run directory with what Hands.Resume's process wrote.
+const ResumeLog = "resume.log"
+
+// back leads to the page of the run, whose address is beside that of the request.
+func back(w http.ResponseWriter) {
+	w.Header().Set("Location", "./")
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// awaitHolder waits until somebody writes to a run. It reports false if what was to
+// do so has ended.
+func awaitHolder(ctx context.Context, path string, done <-chan struct{}) bool {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, held, _ := store.Holder(path); held {
+			return true
+		}
+		select {
+		case <-done:
+			return false
+		case <-ctx.Done():
+			return true // it may be slow
+		case <-tick.C:
+		}
+	}
+}
+
+const (
+	deepest    = 4     // levels of folders below the root that are looked into
+	mostLooked = 20000 // that are looked into
+)
+
+// heldBelow returns the path of a run below root that is under way, "" if none is.
+func heldBelow(root string) (path string, err error) {
+	looked := 0
+	err = filepath.WalkDir(root, func(dir string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return nil // one that was removed just now
+		}
+		looked++
+		rel, _ := filepath.Rel(root, dir)
+		depth := strings.Count(rel, string(filepath.Separator)) + 1
+		if rel != "." && strings.HasPrefix(e.Name(), ".") || depth > deepest || looked > mostLooked {
+			return filepath.SkipDir
+		}
+		if _, err := os.Lstat(filepath.Join(dir, "run.json")); err != nil {
+			return nil
+		}
+		if _, held, err := store.Holder(dir); err == nil && held {
+			path = dir
+			return filepath.SkipAll
+		}
+		return filepath.SkipDir // no run lies in another
+	})
+	if err != nil {
+		return "", fmt.Errorf("look for runs that are under way: %w", err)
+	}
+	return path, nil
+}
+
+// lastOf is the end of a log.
+func lastOf(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	text := strings.ToValidUTF8(string(data[max(0, len(data)-2000):]), "")
+	return strings.TrimSpace(text)
+}

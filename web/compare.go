@@ -23,6 +23,8 @@ type pair struct {
 	Figure  template.HTML
 	Rows    []pairRow // of primary metrics
 	Others  []pairRow
+
+	Warnings []string // that not all settings have
 }
 
 // A pairRow is one metric of a pair.
@@ -65,13 +67,16 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 		tables, problem, code := s.tables(r, body.A, body.B)
 		status, body.Problem = code, problem
 		body.URLs = [2]string{runURL(body.A), runURL(body.B)}
-		for _, t := range tables {
-			body.Pairs = append(body.Pairs, pairOf(t))
-			for _, warning := range t.Warnings {
-				if !slices.Contains(body.Warnings, warning) {
-					body.Warnings = append(body.Warnings, warning)
-				}
+		for i, t := range tables {
+			if i == 0 {
+				body.Warnings = slices.Clone(t.Warnings)
 			}
+			body.Warnings = slices.DeleteFunc(body.Warnings, func(w string) bool { return !slices.Contains(t.Warnings, w) })
+		}
+		for _, t := range tables {
+			p := pairOf(t)
+			p.Warnings = slices.DeleteFunc(slices.Clone(t.Warnings), func(w string) bool { return slices.Contains(body.Warnings, w) })
+			body.Pairs = append(body.Pairs, p)
 		}
 	}
 	if status != 0 {

@@ -285,4 +285,13 @@ func (e *entry) rev() string {
 	return strings.Join(revs, ", ")
 }
 
+// what is what ran, with the revision that was asked for.
+func (e *entry) what() string {
+	rev, ran := e.rev(), e.ran()
+	if strings.Contains(ran, rev) {
+		return ran
+	}
+	return strings.TrimSpace(rev + " " + ran)
+}
+
 func (e *entry) when() time.Time { return e.Run.Started.Local() }

@@ -52,7 +52,7 @@ func (f filter) fits(e *entry) bool {
 
 // A row is one run in the list.
 type row struct {
-	ID, URL, Name, Subject, Rev, Ran string
+	ID, URL, Name, Subject, Ran string
 	When                             time.Time
 	Settings                         []string
 	More                             int // settings that are left out
@@ -70,7 +70,7 @@ const mostNames = 4 // settings in a row
 
 func rowOf(e *entry) row {
 	r := row{
-		ID: e.ID, URL: runURL(e.ID), Name: e.Plan.Name, Subject: e.Plan.subject(), Rev: e.rev(), Ran: e.ran(),
+		ID: e.ID, URL: runURL(e.ID), Name: e.Plan.Name, Subject: e.Plan.subject(), Ran: e.what(),
 		When: e.when(), State: e.State, Err: e.Err,
 	}
 	if e.State == broken && e.Plan.Name == "" {
@@ -84,11 +84,13 @@ func rowOf(e *entry) row {
 }
 
 // changes are the primary metrics of a run in a word each: of the setting that
-// changed it the most; of a run of one setting, what was measured.
+// changed it the most, and how many did not change or are unclear; of a run of one
+// setting, what was measured.
 func changes(s *summary) (cs []change) {
 	if s == nil || len(s.Settings) == 0 {
 		return nil
 	}
+	quiet := map[string]int{}
 	for _, m := range s.Metrics {
 		if !m.Primary {
 			continue
@@ -99,13 +101,25 @@ func changes(s *summary) (cs []change) {
 			}
 			continue
 		}
-		cs = append(cs, loudest(s, m.Name)...)
+		c, ok := loudest(s, m.Name)
+		switch {
+		case !ok:
+		case c.Verdict == "better" || c.Verdict == "worse":
+			cs = append(cs, c)
+		default:
+			quiet[c.Verdict]++
+		}
+	}
+	for _, word := range []string{"same", "unclear"} {
+		if n := quiet[word]; n > 0 {
+			cs = append(cs, change{"", fmt.Sprintf("%d %s", n, word), word})
+		}
 	}
 	return cs
 }
 
 // loudest is the change of a metric that is surest and greatest.
-func loudest(s *summary, metric string) []change {
+func loudest(s *summary, metric string) (c change, ok bool) {
 	best, size, name := verdict{}, -1.0, ""
 	for _, x := range s.Settings {
 		v, ok := x.Versus[metric]
@@ -126,7 +140,7 @@ func loudest(s *summary, metric string) []change {
 		}
 	}
 	if size < 0 {
-		return nil
+		return c, false
 	}
 	text := best.Verdict
 	if best.Ratio != nil && (best.Verdict == "better" || best.Verdict == "worse") {
@@ -135,7 +149,7 @@ func loudest(s *summary, metric string) []change {
 			text += " (" + name + ")"
 		}
 	}
-	return []change{{report.Noun(metric), text, best.Verdict}}
+	return change{report.Noun(metric), text, best.Verdict}, true
 }
 
 // A group is the runs of one name.

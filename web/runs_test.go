@@ -179,7 +179,7 @@ func want(t testing.TB, w *httptest.ResponseRecorder, status int, parts ...strin
 	}
 	for _, part := range parts {
 		if !strings.Contains(w.Body.String(), part) {
-			t.Errorf("%q is not in: %.6000s", part, w.Body)
+			t.Errorf("%q is not in: %.3000s", part, w.Body)
 		}
 	}
 }

@@ -206,7 +206,7 @@ func courseOf(es []*entry, metric, setting string) course {
 	number := report.Number(metric, line.Y...)
 	var c course
 	for i, e := range es {
-		p := point{ID: e.ID, URL: runURL(e.ID), When: e.when(), Ran: strings.TrimSpace(e.rev() + " " + e.ran()), Value: number(line.Y[i])}
+		p := point{ID: e.ID, URL: runURL(e.ID), When: e.when(), Ran: e.what(), Value: number(line.Y[i])}
 		if v := values[i]; v.Lo != nil && v.Hi != nil {
 			p.Spread = number(*v.Lo) + " to " + number(*v.Hi)
 		}

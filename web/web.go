@@ -53,9 +53,7 @@ const mostHeavy = 2
 // Handler serves the site. Its end is the caller's: nothing goes on after the
 // requests are answered but what Hands.Resume began.
 func (s *Site) Handler() http.Handler {
-	s.once.Do(func() {
-		s.shelf, s.pages, s.heavy = &shelf{}, &pages{}, make(chan struct{}, mostHeavy)
-	})
+	s.prepared()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.list)
 	mux.HandleFunc("GET /trend", s.trend)
@@ -67,6 +65,13 @@ func (s *Site) Handler() http.Handler {
 		s.fail(w, r, http.StatusNotFound, "There is no such page.")
 	})
 	return s.guard(mux)
+}
+
+func (s *Site) prepared() *Site {
+	s.once.Do(func() {
+		s.shelf, s.pages, s.heavy = &shelf{}, &pages{}, make(chan struct{}, mostHeavy)
+	})
+	return s
 }
 
 // enter waits for a place among the requests that read much. It reports false if

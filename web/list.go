@@ -53,12 +53,12 @@ func (f filter) fits(e *entry) bool {
 // A row is one run in the list.
 type row struct {
 	ID, URL, Name, Subject, Ran string
-	When                             time.Time
-	Settings                         []string
-	More                             int // settings that are left out
-	Blocks                           string
-	State, Err                       string
-	Changes                          []change
+	When                        time.Time
+	Settings                    []string
+	More                        int // settings that are left out
+	Blocks                      string
+	State, Err                  string
+	Changes                     []change
 }
 
 // A change is what a run says of a metric, in a word.

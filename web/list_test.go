@@ -235,10 +235,6 @@ func TestCursorStrings(t *testing.T) {
 func FuzzCursor(f *testing.F) {
 	f.Add([]byte(`{"about":["x"],"metrics":[{"name":"p","primary":true}],"settings":[{"values":{"p":{"center":1}}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "summary.json"), data, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		readSummary(dir, "q") // neither panics nor goes on for ever
+		parseSummary(data, "q") // neither panics nor goes on for ever
 	})
 }

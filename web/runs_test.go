@@ -234,7 +234,7 @@ func TestManyRuns(t *testing.T) {
 	start = time.Now()
 	get(t, s, "/")
 	t.Logf("200 runs with a summary.json of %d bytes: first %v, then %v; the page has %d bytes", info.Size(), cold, time.Since(start), w.Body.Len())
-	if cold > 2*time.Second { // 0.5 s of a machine that does nothing else
+	if cold > 2*time.Second && !race { // 0.5 s of a machine that does nothing else
 		t.Errorf("the list took %v", cold)
 	}
 }

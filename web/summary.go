@@ -51,6 +51,10 @@ func readSummary(path, metric string) (*summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseSummary(data, metric)
+}
+
+func parseSummary(data []byte, metric string) (*summary, error) {
 	s, wanted := new(summary), map[string]bool{metric: true}
 	var settings int // where they are, as metrics may come later
 	c := &cursor{data: data}

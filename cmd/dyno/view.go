@@ -123,7 +123,7 @@ func serveSite(ctx context.Context, l net.Listener, site *web.Site) error {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if server.Shutdown(short) != nil { // somebody reads a big file slowly
 		server.Close()

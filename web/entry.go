@@ -43,6 +43,8 @@ type entry struct {
 	Blocks  int // of those planned, at least begun
 	Trials  int // that finished and are compared
 	Summary *summary
+
+	Conditions map[string]string // that have to be alike for runs to be compared
 }
 
 // planned is what an entry shows of a plan.
@@ -203,6 +205,7 @@ func (e *entry) read() error {
 			e.Plan.Repeats = dyno.DefaultPairs
 		}
 	}
+	e.Conditions = conditions(e)
 	e.State = interrupted
 	s, err := readSummary(e.path, "")
 	switch {

@@ -164,7 +164,7 @@ type group struct {
 }
 
 // groups are the names that more than one run has, with the course of their first
-// primary metric at the baseline.
+// primary metric at the baseline, over those that can be compared with the newest.
 func groups(all []*entry) (gs []group) {
 	byName := map[string][]*entry{}
 	var names []string
@@ -188,7 +188,7 @@ func groups(all []*entry) (gs []group) {
 		g := group{Name: name, Runs: len(es), Last: newest.when(), Metric: metric, Trend: trendURL(name, metric, setting)}
 		var xs []float64
 		for _, e := range es {
-			if v, ok := e.value(setting, metric); ok {
+			if v, ok := e.value(setting, metric); ok && len(differing(e.Conditions, newest.Conditions)) == 0 {
 				xs = append(xs, *v.Center)
 			}
 		}

@@ -20,11 +20,11 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"trend": trendURL,
 	"asset": assetURL,
 	"noun":  report.Noun,
-	"metrics": func(label string, rows []pairRow) any {
+	"metrics": func(what, setting string, rows []pairRow) any {
 		return struct {
 			Label string
 			Rows  []pairRow
-		}{label, rows}
+		}{what + " " + setting, rows}
 	},
 	"day":    func(t time.Time) string { return t.Format("2006-01-02") },
 	"minute": func(t time.Time) string { return t.Format("2006-01-02 15:04") },

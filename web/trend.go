@@ -135,7 +135,7 @@ func courses(runs []*entry, metric, setting string, mixed bool) (cs []course) {
 		if _, ok := e.value(setting, metric); !ok {
 			continue
 		}
-		k := conditions(e)
+		k := e.Conditions
 		i := slices.IndexFunc(kinds, func(x map[string]string) bool { return mixed || len(differing(x, k)) == 0 })
 		if i < 0 {
 			i = len(kinds)
@@ -247,8 +247,7 @@ func since(before, e *entry) (notes []string) {
 			notes = append(notes, fmt.Sprintf("%s %s, before %s", what, cmp.Or(b, "unknown"), cmp.Or(a, "unknown")))
 		}
 	}
-	was, is := conditions(before), conditions(e)
-	if names := differing(was, is); len(names) > 0 {
+	if names := differing(before.Conditions, e.Conditions); len(names) > 0 {
 		notes = append(notes, "not comparable with the run before: another "+strings.Join(names, ", "))
 	}
 	note("kernel", before.Run.Host.Kernel, e.Run.Host.Kernel)

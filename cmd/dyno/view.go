@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web"
@@ -58,11 +60,11 @@ unless --addr says otherwise.
 			return o.view(cmd, dir)
 		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar(&o.addr, "addr", "127.0.0.1:0", "`address` to listen at; port 0 is any that is free")
-	fs.StringSliceVar(&o.hosts, "host", nil, "another `name:port` that browsers may ask for, as through a tunnel; may be repeated")
-	fs.BoolVar(&o.open, "open", false, "open it in the browser")
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:0", "`address` to listen at; port 0 is any that is free")
+	flags.StringSliceVar(&o.hosts, "host", nil, "another `name:port` that browsers may ask for, as through a tunnel; may be repeated")
+	flags.BoolVar(&o.open, "open", false, "open it in the browser")
 	return cmd
 }
 
@@ -199,22 +201,27 @@ func viewHands() web.Hands {
 	}
 }
 
-// sumProfiles adds up the profiles of one kind of a setting.
-func sumProfiles(dir *store.Dir, kind, setting string) (*profile.Profile, error) {
-	run, err := readProfiles(dir, dir.Results())
+// sumProfiles adds up the profiles of one kind of a setting, and the requests of
+// their windows. The error is fs.ErrNotExist if there is none.
+func sumProfiles(dir *store.Dir, kind, setting string) (sum *profile.Profile, requests int64, err error) {
+	results := slices.DeleteFunc(dir.Results(), func(r *dyno.Result) bool { return r.Trial.Setting.String() != setting })
+	if !slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Trial.For == dyno.ForProfile && r.Err == "" }) {
+		return nil, 0, fmt.Errorf("%s has no profiles of %s: %w", dir.Path, label(setting), fs.ErrNotExist)
+	}
+	run, err := readProfiles(dir, results)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var parts []*profile.Profile
 	for _, p := range run.of[kind] {
-		if p.Setting == setting {
-			parts = append(parts, p.Profile)
-		}
+		parts = append(parts, p.Profile)
+		requests += p.Requests
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("%s has no %s profile of %s", dir.Path, kind, label(setting))
+		return nil, 0, fmt.Errorf("%s has no %s profile of %s: %w", dir.Path, kind, label(setting), fs.ErrNotExist)
 	}
-	return profile.Merge(parts)
+	sum, err = profile.Merge(parts)
+	return sum, requests, err
 }
 
 // noting is a command whose notes are collected, for what tells its notes to one

@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -12,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/store"
@@ -168,6 +172,58 @@ func TestHostsOf(t *testing.T) {
 	all := hostsOf(&net.TCPAddr{IP: net.IPv4zero, Port: 99}, ":99")
 	if name, err := os.Hostname(); all[0] != "127.0.0.1:99" || err == nil && !slices.Contains(all, net.JoinHostPort(name, "99")) {
 		t.Errorf("for all: %s", all)
+	}
+}
+
+// A profile of a setting is the sum of its trials', with their requests.
+func TestSumProfiles(t *testing.T) {
+	e := &dyno.Experiment{
+		Name: "search", Repeats: 1, Subject: dyno.Subject{Binary: "/bin/true", Dir: "/"}, Probes: dyno.Probes{Pprof: "/debug/pprof"},
+		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}}, Profile: []string{"cpu"}, ProfileRepeats: 2,
+	}
+	dir, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Dyno: "test", Plan: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	for _, trial := range e.Trials() {
+		path, err := dir.TrialDir(trial.N)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if trial.For == dyno.ForProfile {
+			writeProfile(t, filepath.Join(path, "cpu.pb.gz"), 10)
+		}
+		if err := dir.Add(&dyno.Result{Trial: trial, Sent: dyno.Sent{Requests: 100}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum, requests, err := sumProfiles(dir, "cpu", "GOGC=50")
+	if err != nil || requests != 200 || sum.Sample[0].Value[0] != 20 {
+		t.Errorf("%v, %d requests, %v", sum, requests, err)
+	}
+	for kind, setting := range map[string]string{"heap": "GOGC=50", "cpu": "GOGC=51"} {
+		if _, _, err := sumProfiles(dir, kind, setting); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s of %s: %v", kind, setting, err)
+		}
+	}
+}
+
+// writeProfile writes a profile of one function.
+func writeProfile(t *testing.T, path string, value int64) {
+	t.Helper()
+	f := &profile.Function{ID: 1, Name: "main.main"}
+	l := &profile.Location{ID: 1, Line: []profile.Line{{Function: f}}}
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, Function: []*profile.Function{f}, Location: []*profile.Location{l},
+		Sample: []*profile.Sample{{Location: []*profile.Location{l}, Value: []int64{value}}},
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(p.Write(out), out.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -8,6 +8,7 @@ package web
 
 import (
 	"net/http"
+	"sync"
 
 	"github.com/google/pprof/profile"
 
@@ -34,18 +35,57 @@ type Hands struct {
 	Resume func(path string) (stop func(), done <-chan struct{}, err error)
 }
 
-// A Site serves the runs below Root.
+// A Site serves the runs below Root, or Root alone if it is a run directory.
 type Site struct {
 	Root  string
 	Hosts []string // allowed in requests, such as "127.0.0.1:8080"
-	Token string   // that requests which change something have to bring
+	Token string   // that requests which change something have to bring; "" allows none of them
 	Hands Hands
 
 	profiles  profiles  // pprof's pages that are open
 	followers followers // of runs that are under way
 	going     going     // runs that were gone on with
+
+	once  sync.Once
+	shelf *shelf        // what was read of the runs
+	pages *pages        // that were made
+	heavy chan struct{} // a place for each request that reads much
 }
+
+// mostHeavy is how many requests read a run at once.
+const mostHeavy = 2
 
 // Handler serves the site. Its end is the caller's: nothing goes on after the
 // requests are answered but what Hands.Resume began.
-func (s *Site) Handler() http.Handler { return http.NotFoundHandler() }
+func (s *Site) Handler() http.Handler {
+	s.prepared()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.list)
+	mux.HandleFunc("GET /trend", s.trend)
+	mux.HandleFunc("GET /compare", s.compare)
+	mux.HandleFunc("GET /assets/{version}/{name}", asset)
+	mux.HandleFunc("GET /runs/{rest...}", s.run)
+	mux.HandleFunc("POST /runs/{rest...}", s.run)
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, http.StatusNotFound, "There is no such page.")
+	})
+	return s.guard(mux)
+}
+
+func (s *Site) prepared() *Site {
+	s.once.Do(func() {
+		s.shelf, s.pages, s.heavy = &shelf{}, &pages{}, make(chan struct{}, mostHeavy)
+	})
+	return s
+}
+
+// enter waits for a place among the requests that read much. It reports false if
+// the asker has gone meanwhile.
+func (s *Site) enter(r *http.Request) (leave func(), ok bool) {
+	select {
+	case s.heavy <- struct{}{}:
+		return func() { <-s.heavy }, true
+	case <-r.Context().Done():
+		return nil, false
+	}
+}

@@ -124,7 +124,7 @@ func newRoot() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newRun(), newLoad(), newWatch(), newCompare(), newReport(), newProfile(), newGC(), newInit(), newDemo(), newVersion())
+	root.AddCommand(newRun(), newLoad(), newWatch(), newCompare(), newReport(), newProfile(), newGC(), newView(), newInit(), newDemo(), newVersion())
 	for _, cmd := range root.Commands() {
 		if cmd.Args != nil {
 			check := cmd.Args

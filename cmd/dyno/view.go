@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web"
+)
+
+// viewFlags are those of dyno view.
+type viewFlags struct {
+	addr  string
+	hosts []string
+	open  bool
+}
+
+func newView() *cobra.Command {
+	var o viewFlags
+	cmd := &cobra.Command{
+		Use:   "view [DIR]",
+		Short: "Browse runs in a browser, those under way included",
+		Long: `View shows the runs of a folder (dyno-runs unless said) at an address that it
+prints, until Ctrl-C, which is its normal end: a list of them, each run with its
+charts and profiles, any two compared, and the trend of a metric over the runs of
+one name. DIR may also be one run directory. Pages are plain addresses that can be
+reloaded and passed on. Nothing leaves this machine, and nobody else can ask,
+unless --addr says otherwise.
+
+    dyno view
+    dyno view --open ./dyno-runs
+    dyno view --addr 127.0.0.1:8080                     the same address each time
+    dyno view --addr 127.0.0.1:8080 --host localhost:9000     through ssh -L 9000:127.0.0.1:8080`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "dyno-runs"
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			return o.view(cmd, dir)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:0", "`address` to listen at; port 0 is any that is free")
+	flags.StringSliceVar(&o.hosts, "host", nil, "another `name:port` that browsers may ask for, as through a tunnel; may be repeated")
+	flags.BoolVar(&o.open, "open", false, "open it in the browser")
+	return cmd
+}
+
+func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%s: there is no such folder (consider: dyno demo, or dyno view DIR)", dir)
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder (consider: dyno view %s)", dir, filepath.Dir(dir))
+	}
+	listener, err := net.Listen("tcp", o.addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("listen at %s: another program does (consider: --addr 127.0.0.1:0, for a port that is free)", o.addr)
+	}
+	if err != nil {
+		return fmt.Errorf("listen at %s: %w (want for example --addr 127.0.0.1:8080)", o.addr, err)
+	}
+	at := listener.Addr().(*net.TCPAddr)
+	hosts := hostsOf(at, o.addr)
+	site := &web.Site{Root: dir, Hosts: append(hosts, o.hosts...), Token: rand.Text(), Hands: viewHands()}
+	address := "http://" + hosts[0] + "/"
+	if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
+		if abs, err := filepath.Abs(dir); err == nil {
+			address += "runs/" + url.PathEscape(filepath.Base(abs)) + "/"
+		}
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), address)
+	if !at.IP.IsLoopback() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: whoever reaches this address can read the runs, and stop and resume them (consider: --addr 127.0.0.1:0, and ssh -L)")
+	}
+	if o.open {
+		if err := openBrowser(address); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: no browser was opened: %v\n", err)
+		}
+	}
+	return serveSite(cmd.Context(), listener, site)
+}
+
+// serveSite serves until the context ends, which also ends what pages wait for.
+func serveSite(ctx context.Context, l net.Listener, site *web.Site) error {
+	server := &http.Server{
+		Handler: site.Handler(),
+		// No time for whole requests and answers: those of live pages have no end,
+		// and the site limits the others.
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if server.Shutdown(short) != nil { // somebody reads a big file slowly
+		server.Close()
+	}
+	<-served
+	return nil
+}
+
+// hostsOf are the names that a browser on this machine may ask a listener by, the
+// one to print first: a page of another site whose name leads here has another.
+func hostsOf(at *net.TCPAddr, asked string) (hosts []string) {
+	add := func(host string) {
+		names := []string{net.JoinHostPort(host, fmt.Sprint(at.Port))}
+		if at.Port == 80 { // which browsers do not say
+			names = append(names, strings.TrimSuffix(names[0], ":80"))
+		}
+		for _, name := range names {
+			if !slices.Contains(hosts, name) {
+				hosts = append(hosts, name)
+			}
+		}
+	}
+	if name, _, err := net.SplitHostPort(asked); err == nil && name != "" && net.ParseIP(name) == nil {
+		add(name)
+	}
+	if !at.IP.IsUnspecified() {
+		add(at.IP.String())
+	}
+	if at.IP.IsLoopback() || at.IP.IsUnspecified() {
+		for _, name := range []string{"127.0.0.1", "localhost", "::1"} {
+			add(name)
+		}
+	}
+	if !at.IP.IsUnspecified() {
+		return hosts
+	}
+	if name, err := os.Hostname(); err == nil {
+		add(name)
+	}
+	if addrs, err := net.InterfaceAddrs(); err == nil {
+		for _, a := range addrs {
+			if n, ok := a.(*net.IPNet); ok {
+				add(n.IP.String())
+			}
+		}
+	}
+	return hosts
+}
+
+// openBrowser asks the system to show an address.
+func openBrowser(address string) error {
+	command := []string{"xdg-open"}
+	switch runtime.GOOS {
+	case "darwin":
+		command = []string{"open"}
+	case "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	}
+	cmd := exec.Command(command[0], append(command[1:], address)...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go cmd.Wait() // it may be the browser itself
+	return nil
+}
+
+// viewHands make what the pages show.
+// TODO(integrator): Page, Picture, Resume.
+func viewHands() web.Hands {
+	return web.Hands{
+		Compare: func(a, b *store.Dir) ([]*analysis.Table, error) { return compareRuns(a.Path, b.Path) },
+		Profile: sumProfiles,
+	}
+}
+
+// sumProfiles adds up the profiles of one kind of a setting, and the requests of
+// their windows. The error is fs.ErrNotExist if there is none.
+func sumProfiles(dir *store.Dir, kind, setting string) (sum *profile.Profile, requests int64, err error) {
+	results := slices.DeleteFunc(dir.Results(), func(r *dyno.Result) bool { return r.Trial.Setting.String() != setting })
+	if !slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Trial.For == dyno.ForProfile && r.Err == "" }) {
+		return nil, 0, fmt.Errorf("%s has no profiles of %s: %w", dir.Path, label(setting), fs.ErrNotExist)
+	}
+	run, err := readProfiles(dir, results)
+	if err != nil {
+		return nil, 0, err
+	}
+	var parts []*profile.Profile
+	for _, p := range run.of[kind] {
+		parts = append(parts, p.Profile)
+		requests += p.Requests
+	}
+	if len(parts) == 0 {
+		return nil, 0, fmt.Errorf("%s has no %s profile of %s: %w", dir.Path, kind, label(setting), fs.ErrNotExist)
+	}
+	sum, err = profile.Merge(parts)
+	return sum, requests, err
+}
+
+// noting is a command whose notes are collected, for what tells its notes to one
+// and is asked by a page now.
+func noting() (cmd *cobra.Command, notes func() []string) {
+	var b strings.Builder
+	cmd = new(cobra.Command)
+	cmd.SetErr(&b)
+	return cmd, func() (lines []string) {
+		for line := range strings.Lines(b.String()) {
+			lines = append(lines, strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "note: "))
+		}
+		return lines
+	}
+}

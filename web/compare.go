@@ -1,0 +1,168 @@
+package web
+
+import (
+	"html/template"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/stats"
+)
+
+func compareURL(a, b string) string { return "/compare?" + url.Values{"a": {a}, "b": {b}}.Encode() }
+
+// A pair is one setting of two runs.
+type pair struct {
+	Setting string
+	Found   []string // in words
+	Figure  template.HTML
+	Rows    []pairRow // of primary metrics
+	Others  []pairRow
+
+	Warnings []string // that not all settings have
+}
+
+// A pairRow is one metric of a pair.
+type pairRow struct {
+	Name, Metric, Help string
+	A, B               string
+	Change, Interval   string
+	P                  string
+	Verdict, Note      string
+}
+
+// compare shows what a second run changed against a first, setting by setting.
+// Without two runs it lets the reader choose.
+func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
+	all, _, err := s.entries()
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err.Error())
+		return
+	}
+	body := struct {
+		A, B     string
+		URLs     [2]string
+		Runs     []*entry
+		Pairs    []pair
+		Warnings []string
+		Problem  string
+	}{A: r.FormValue("a"), B: r.FormValue("b")}
+	for _, e := range all {
+		if e.State != broken {
+			body.Runs = append(body.Runs, e)
+		}
+	}
+	status := http.StatusOK
+	switch {
+	case body.A == "" || body.B == "":
+		body.Problem = "Choose two runs."
+	case body.A == body.B:
+		body.Problem = "These are one run: its page compares its settings."
+	default:
+		tables, problem, code := s.tables(r, body.A, body.B)
+		status, body.Problem = code, problem
+		body.URLs = [2]string{runURL(body.A), runURL(body.B)}
+		for i, t := range tables {
+			if i == 0 {
+				body.Warnings = slices.Clone(t.Warnings)
+			}
+			body.Warnings = slices.DeleteFunc(body.Warnings, func(w string) bool { return !slices.Contains(t.Warnings, w) })
+		}
+		for _, t := range tables {
+			p := pairOf(t)
+			p.Warnings = slices.DeleteFunc(slices.Clone(t.Warnings), func(w string) bool { return slices.Contains(body.Warnings, w) })
+			body.Pairs = append(body.Pairs, p)
+		}
+	}
+	if status != 0 {
+		s.show(w, r, status, "compare.tmpl", sheet{Title: "Two runs compared", Body: body})
+	}
+}
+
+// tables compares two runs by their ids. Of an asker that has gone the status is 0.
+func (s *Site) tables(r *http.Request, ids ...string) (ts []*analysis.Table, problem string, status int) {
+	var places [2]place
+	for i, id := range ids {
+		p, rest, ok := s.lookup(id)
+		if !ok || rest != "" {
+			return nil, "There is no run " + id + " (any more).", http.StatusNotFound
+		}
+		places[i] = p
+	}
+	if s.Hands.Compare == nil {
+		return nil, "This dyno compares no runs.", http.StatusNotImplemented
+	}
+	leave, ok := s.enter(r)
+	if !ok {
+		return nil, "", 0
+	}
+	defer leave()
+	a, err := open(places[0])
+	if err != nil {
+		return nil, "The first run cannot be read: " + err.Error(), http.StatusInternalServerError
+	}
+	b, err := open(places[1])
+	if err != nil {
+		return nil, "The second run cannot be read: " + err.Error(), http.StatusInternalServerError
+	}
+	if ts, err = s.Hands.Compare(a, b); err != nil {
+		return nil, "The runs cannot be compared: " + err.Error(), http.StatusUnprocessableEntity
+	}
+	return ts, "", http.StatusOK
+}
+
+// pairOf is a table of two columns: the first level of its settings is the run.
+func pairOf(t *analysis.Table) (p pair) {
+	if len(t.Settings) < 2 {
+		return p
+	}
+	a, b := &t.Settings[0], &t.Settings[1]
+	p.Setting = dyno.Setting(b.Setting[min(1, len(b.Setting)):]).Label()
+	p.Found = report.Sentences(t)
+	var rows []chart.Interval
+	for _, m := range t.Metrics {
+		x, hasA := a.Values[m.Name]
+		y, hasB := b.Values[m.Name]
+		if !hasA && !hasB {
+			continue
+		}
+		row := pairRow{Name: report.Noun(m.Name), Metric: m.Name, Help: m.Help, A: "–", B: "–"}
+		number := report.Number(m.Name, x.Center, y.Center)
+		if hasA {
+			row.A = number(x.Center)
+		}
+		if hasB {
+			row.B = number(y.Center)
+		}
+		v, judged := b.Versus[m.Name]
+		if judged {
+			row.Change, row.Interval = report.Change(v.Ratio), report.Interval(v.Lo, v.Hi)
+			row.Verdict, row.Note = string(v.Verdict), v.Note
+		}
+		if !m.Primary {
+			p.Others = append(p.Others, row)
+			continue
+		}
+		p.Rows = append(p.Rows, row)
+		if judged && !math.IsNaN(v.Ratio) {
+			rows = append(rows, chart.Interval{
+				Label: row.Name, Ratio: v.Ratio, Lo: v.Lo, Hi: v.Hi, Mark: marks[v.Verdict], Better: m.Better,
+				Text: row.Change + " " + row.Interval + " " + row.Verdict,
+			})
+		}
+	}
+	if len(rows) > 0 {
+		p.Figure = chart.Intervals([]chart.Group{{Title: p.Setting, Rows: rows}}, t.Negligible)
+	}
+	return p
+}
+
+// marks are the verdicts as figures mark them.
+var marks = map[stats.Verdict]chart.Mark{
+	stats.Better: chart.Better, stats.Worse: chart.Worse, stats.Same: chart.Same, stats.Unclear: chart.Unclear,
+}

@@ -1,0 +1,107 @@
+package web
+
+import (
+	"fmt"
+	"github.com/dynolab/dyno/store"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	mostDepth   = 3     // of run directories below the root
+	mostFolders = 20000 // that are looked into: the root may be more than a folder of runs
+)
+
+// A place is a run directory that was found.
+type place struct {
+	ID   string // its path from the root, with slashes: what pages call it by
+	path string
+}
+
+// find looks for run directories, and says if it could not look everywhere. What
+// lies in a run directory is not looked at, so that no id is the beginning of the
+// path of another. Symbolic links are not followed.
+func (s *Site) find() (found []place, note string, err error) {
+	if isRun(s.Root) {
+		abs, err := filepath.Abs(s.Root)
+		return []place{{filepath.Base(abs), s.Root}}, "", err
+	}
+	if _, err := os.ReadDir(s.Root); err != nil {
+		return nil, "", fmt.Errorf("look for runs: %w", err)
+	}
+	looked, unread := 0, 0
+	var look func(path, id string, depth int)
+	look = func(path, id string, depth int) {
+		if looked++; looked > mostFolders {
+			return
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil { // such as one that was removed just now
+			unread++
+			return
+		}
+		for _, e := range entries {
+			if !e.IsDir() || strings.HasPrefix(e.Name(), ".") { // the type of a link is not that of a directory
+				continue
+			}
+			p := place{strings.TrimPrefix(id+"/"+e.Name(), "/"), filepath.Join(path, e.Name())}
+			switch {
+			case isRun(p.path):
+				found = append(found, p)
+			case depth < mostDepth:
+				look(p.path, p.ID, depth+1)
+			}
+		}
+	}
+	look(s.Root, "", 1)
+	switch {
+	case looked > mostFolders:
+		note = fmt.Sprintf("only the first %d folders were looked into (consider: dyno view with a folder of runs)", mostFolders)
+	case unread > 0:
+		note = fmt.Sprintf("folders that could not be read: %d", unread)
+	}
+	return found, note, nil
+}
+
+// isRun reports whether a directory holds a run.
+func isRun(path string) bool {
+	info, err := os.Lstat(filepath.Join(path, "run.json"))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// lookup finds a run by what follows /runs/ in an address: its id, and the rest
+// after that. The id is only compared with those of runs that were found, and
+// never made into a path.
+func (s *Site) lookup(address string) (p place, rest string, ok bool) {
+	found, _, err := s.find()
+	if err != nil {
+		return place{}, "", false
+	}
+	i := slices.IndexFunc(found, func(p place) bool { return address == p.ID || strings.HasPrefix(address, p.ID+"/") })
+	if i < 0 {
+		return place{}, "", false
+	}
+	return found[i], strings.TrimPrefix(address, found[i].ID), true
+}
+
+// plain reports whether the files that are read of every run are such as dyno
+// writes: neither links to elsewhere nor pipes, which are never done.
+func plain(path string) error {
+	for _, name := range []string{"run.json", "results.jsonl", "summary.json", "trials"} {
+		info, err := os.Lstat(filepath.Join(path, name))
+		if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return fmt.Errorf("%s is not a file of dyno's: %s", name, fs.FileMode.Type(info.Mode()))
+		}
+	}
+	return nil
+}
+
+// underWay reports whether a dyno writes to a run directory; false also where that
+// cannot be known.
+func underWay(path string) bool {
+	_, held, err := store.Holder(path)
+	return err == nil && held
+}

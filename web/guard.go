@@ -1,0 +1,93 @@
+package web
+
+import (
+	"crypto/subtle"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	mostForm   = 64 << 10         // bytes of a request that changes something
+	formTime   = 10 * time.Second // until it has arrived
+	answerTime = 5 * time.Minute  // until an answer has gone out; live ones have no end
+)
+
+// policy is what pages of ours may do: scripts, styles and more of them from here
+// only, and nothing inline.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+	"frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// guard answers what may not be asked, whatever the page, and gives all answers
+// the headers that keep browsers from doing more with them than to show them.
+// Handlers may replace the policy with one of their own.
+func (s *Site) guard(next http.Handler) http.Handler {
+	origin := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer s.recover(w, r)
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		control := http.NewResponseController(w)
+		control.SetWriteDeadline(time.Now().Add(answerTime)) // an error is that of a recorder, which has none
+		if !s.host(r.Host) {
+			// By that, a page of another site whose name was made to point here would read the runs.
+			s.fail(w, r, http.StatusMisdirectedRequest, "This server is not asked by the name or port that it was started with (consider: the address that dyno view printed, or dyno view --host).")
+			return
+		}
+		if strings.ContainsRune(r.URL.Path, 0) {
+			s.fail(w, r, http.StatusBadRequest, "The address has a character that no address has.")
+			return
+		}
+		switch r.Method {
+		case http.MethodGet, http.MethodHead:
+			r.Body = http.MaxBytesReader(w, r.Body, 0)
+		case http.MethodPost:
+			control.SetReadDeadline(time.Now().Add(formTime))
+			r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+			if origin.Check(r) != nil || !s.token(r) {
+				s.fail(w, r, http.StatusForbidden, "This was not asked by a page of this server as it is now (consider: to reload the page).")
+				return
+			}
+			control.SetReadDeadline(time.Time{})
+		default:
+			h.Set("Allow", "GET, HEAD, POST")
+			s.fail(w, r, http.StatusMethodNotAllowed, "Nothing here answers that method.")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// host reports whether the site may be asked by that name.
+func (s *Site) host(name string) bool {
+	return slices.ContainsFunc(s.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
+// token reports whether a request brings the token, in a header or a form.
+func (s *Site) token(r *http.Request) bool {
+	got := r.Header.Get("X-Dyno-Token")
+	if got == "" {
+		got = r.PostFormValue("token")
+	}
+	return s.Token != "" && subtle.ConstantTimeCompare([]byte(got), []byte(s.Token)) == 1
+}
+
+// recover turns a panic into an answer that tells nothing of it.
+func (s *Site) recover(w http.ResponseWriter, r *http.Request) {
+	switch p := recover(); {
+	case p == nil:
+	case p == http.ErrAbortHandler:
+		panic(p)
+	default:
+		slog.Error("a page could not be made", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+		s.fail(w, r, http.StatusInternalServerError, "The page could not be made: this is a mistake in dyno. What it was is where dyno view was started.")
+	}
+}

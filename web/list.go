@@ -1,0 +1,261 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/report"
+)
+
+// A filter is what a list is narrowed to.
+type filter struct {
+	Name, Subject, Rev, Since, Until, Query string
+}
+
+// filterOf reads a filter from an address, and says what of it is none.
+func filterOf(r *http.Request) (f filter, bad string) {
+	f = filter{r.FormValue("name"), r.FormValue("subject"), r.FormValue("rev"), r.FormValue("since"), r.FormValue("until"), r.FormValue("q")}
+	for _, day := range []*string{&f.Since, &f.Until} {
+		if _, err := time.Parse(time.DateOnly, *day); *day != "" && err != nil {
+			bad = fmt.Sprintf("%q is no day (want for example 2026-11-22) and is left out", *day)
+			*day = ""
+		}
+	}
+	return f, bad
+}
+
+// fits reports whether a run is to be listed. Days are those of this machine, and
+// written so that they compare as text.
+func (f filter) fits(e *entry) bool {
+	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
+	day := e.when().Format(time.DateOnly)
+	if f.Since != "" && day < f.Since || f.Until != "" && day > f.Until {
+		return false
+	}
+	if f.Name != "" && e.Plan.Name != f.Name || !has(e.Plan.subject(), f.Subject) || !has(e.rev()+" "+e.ran(), f.Rev) {
+		return false
+	}
+	all := strings.Join([]string{e.ID, e.Plan.Name, e.Plan.subject(), e.rev(), e.ran(), strings.Join(e.Run.Settings, " "), e.State, e.Err}, " ")
+	for word := range strings.FieldsSeq(f.Query) {
+		if !has(all, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// A row is one run in the list.
+type row struct {
+	ID, URL, Name, Subject, Ran string
+	When                        time.Time
+	Settings                    []string
+	More                        int // settings that are left out
+	Blocks                      string
+	State, Err                  string
+	Changes                     []change
+}
+
+// A change is what a run says of a metric, in a word.
+type change struct {
+	Metric, Text, Verdict string
+}
+
+const mostNames = 4 // settings in a row
+
+func rowOf(e *entry) row {
+	r := row{
+		ID: e.ID, URL: runURL(e.ID), Name: e.Plan.Name, Subject: e.Plan.subject(), Ran: e.what(),
+		When: e.when(), State: e.State, Err: e.Err,
+	}
+	if e.State == broken && e.Plan.Name == "" {
+		return r
+	}
+	r.Settings = e.Run.Settings[:min(len(e.Run.Settings), mostNames)]
+	r.More = len(e.Run.Settings) - len(r.Settings)
+	r.Blocks = fmt.Sprintf("%d/%d", e.Blocks, max(e.Plan.Repeats, e.Blocks))
+	r.Changes = changes(e.Summary)
+	return r
+}
+
+// changes are the primary metrics of a run in a word each: of the setting that
+// changed it the most, and how many did not change or are unclear; of a run of one
+// setting, what was measured.
+func changes(s *summary) (cs []change) {
+	if s == nil || len(s.Settings) == 0 {
+		return nil
+	}
+	quiet := map[string]int{}
+	for _, m := range s.Metrics {
+		if !m.Primary {
+			continue
+		}
+		if len(s.Settings) == 1 {
+			if v := s.Settings[0].Values[m.Name]; v.Center != nil && !v.Saturated {
+				cs = append(cs, change{report.Noun(m.Name), report.Number(m.Name, *v.Center)(*v.Center), ""})
+			}
+			continue
+		}
+		c, ok := loudest(s, m.Name)
+		switch {
+		case !ok:
+		case c.Verdict == "better" || c.Verdict == "worse":
+			cs = append(cs, c)
+		default:
+			quiet[c.Verdict]++
+		}
+	}
+	for _, word := range []string{"same", "unclear"} {
+		if n := quiet[word]; n > 0 {
+			cs = append(cs, change{"", fmt.Sprintf("%d %s", n, word), word})
+		}
+	}
+	return cs
+}
+
+// loudest is the change of a metric that is surest and greatest.
+func loudest(s *summary, metric string) (c change, ok bool) {
+	best, size, name := verdict{}, -1.0, ""
+	for _, x := range s.Settings {
+		v, ok := x.Versus[metric]
+		if !ok || x.Baseline {
+			continue
+		}
+		far := 0.0
+		if v.Ratio != nil && *v.Ratio > 0 {
+			far = math.Abs(math.Log(*v.Ratio))
+		}
+		if v.Verdict == "better" || v.Verdict == "worse" {
+			far += 1e6 // what is known goes first
+		} else if v.Verdict == "unclear" {
+			far += 1e3
+		}
+		if far > size {
+			best, size, name = v, far, x.Setting
+		}
+	}
+	if size < 0 {
+		return c, false
+	}
+	text := best.Verdict
+	if best.Ratio != nil && (best.Verdict == "better" || best.Verdict == "worse") {
+		text = report.Change(*best.Ratio) + " " + best.Verdict
+		if len(s.Settings) > 2 {
+			text += " (" + name + ")"
+		}
+	}
+	return change{report.Noun(metric), text, best.Verdict}, true
+}
+
+// A group is the runs of one name.
+type group struct {
+	Name   string
+	Runs   int
+	Last   time.Time
+	Metric string
+	Text   string // the metric of the newest run
+	Trend  string // URL
+	Spark  template.HTML
+}
+
+// groups are the names that more than one run has, with the course of their first
+// primary metric at the baseline, over those that can be compared with the newest.
+func groups(all []*entry) (gs []group) {
+	byName := map[string][]*entry{}
+	var names []string
+	for _, e := range all {
+		if e.Summary == nil || len(e.Summary.Settings) == 0 || e.State == broken {
+			continue
+		}
+		if byName[e.Plan.Name] == nil {
+			names = append(names, e.Plan.Name)
+		}
+		byName[e.Plan.Name] = append(byName[e.Plan.Name], e)
+	}
+	for _, name := range names {
+		es := byName[name]
+		if len(es) < 2 {
+			continue
+		}
+		slices.SortStableFunc(es, func(a, b *entry) int { return a.Run.Started.Compare(b.Run.Started) })
+		newest := es[len(es)-1]
+		metric, setting := shown(newest)
+		g := group{Name: name, Runs: len(es), Last: newest.when(), Metric: metric, Trend: trendURL(name, metric, setting)}
+		var xs []float64
+		for _, e := range es {
+			if v, ok := e.value(setting, metric); ok && len(differing(e.Conditions, newest.Conditions)) == 0 {
+				xs = append(xs, *v.Center)
+			}
+		}
+		if len(xs) > 0 {
+			g.Spark, g.Text = chart.Spark(xs), report.Number(metric, xs[len(xs)-1])(xs[len(xs)-1])
+		}
+		gs = append(gs, g)
+	}
+	return gs
+}
+
+// shown is the metric and the setting of a run that are shown where none is asked for:
+// p99 latency if there is one, of the baseline.
+func shown(e *entry) (metric, setting string) {
+	for _, m := range e.Summary.Metrics {
+		if m.Name == "p99-sec" || metric == "" && m.Primary {
+			metric = m.Name
+		}
+	}
+	if metric == "" && len(e.Summary.Metrics) > 0 {
+		metric = e.Summary.Metrics[0].Name
+	}
+	return metric, e.Summary.Settings[0].Setting
+}
+
+// value is what a run has of a metric of a setting.
+func (e *entry) value(setting, metric string) (value, bool) {
+	if e.Summary == nil {
+		return value{}, false
+	}
+	for _, s := range e.Summary.Settings {
+		if s.Setting == setting {
+			v := s.Values[metric]
+			return v, v.Center != nil && !v.Saturated
+		}
+	}
+	return value{}, false
+}
+
+// list shows the runs, the newest first.
+func (s *Site) list(w http.ResponseWriter, r *http.Request) {
+	all, note, err := s.entries()
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, err.Error())
+		return
+	}
+	f, bad := filterOf(r)
+	var names []string
+	var rows []row
+	var fit []*entry
+	for _, e := range all {
+		if e.Plan.Name != "" && !slices.Contains(names, e.Plan.Name) {
+			names = append(names, e.Plan.Name)
+		}
+		if f.fits(e) {
+			fit = append(fit, e)
+			rows = append(rows, rowOf(e))
+		}
+	}
+	slices.Sort(names)
+	s.show(w, r, http.StatusOK, "list.tmpl", sheet{Title: "Runs", Script: "list.js", Body: struct {
+		Root      string
+		All       int
+		Filter    filter
+		Names     []string
+		Groups    []group
+		Rows      []row
+		Note, Bad string
+	}{s.Root, len(all), f, names, groups(fit), rows, note, bad}})
+}

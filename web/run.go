@@ -1,0 +1,298 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/store"
+)
+
+// run answers for all that is below a run. What follows the id is PathValue rest,
+// the id is PathValue id.
+func (s *Site) run(w http.ResponseWriter, r *http.Request) {
+	p, rest, ok := s.lookup(r.PathValue("rest"))
+	if !ok {
+		s.fail(w, r, http.StatusNotFound, "There is no such run (any more).")
+		return
+	}
+	if rest == "" { // so that what is relative is below the run
+		target := runURL(p.ID)
+		if r.URL.RawQuery != "" {
+			target += "?" + r.URL.RawQuery
+		}
+		http.Redirect(w, r, target, http.StatusMovedPermanently)
+		return
+	}
+	r.SetPathValue("id", p.ID)
+	r.SetPathValue("rest", rest[1:])
+	first, _, _ := strings.Cut(rest[1:], "/")
+	if (r.Method == http.MethodPost) != (rest == "/stop" || rest == "/resume") {
+		w.Header().Set("Allow", map[bool]string{true: "GET, HEAD", false: "POST"}[r.Method == http.MethodPost])
+		s.fail(w, r, http.StatusMethodNotAllowed, "Nothing here answers that method.")
+		return
+	}
+	switch { // what needs no results
+	case first == "files":
+		s.files(w, r, p)
+		return
+	case rest == "/report.html":
+		s.saved(w, r, p)
+		return
+	}
+	dir, err := open(p)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, "The run cannot be read: "+err.Error())
+		return
+	}
+	switch {
+	case rest == "/":
+		s.page(w, r, p, dir)
+	case rest == "/detail":
+		s.detail(w, r, dir)
+	case first == "pprof":
+		s.pprof(w, r, dir)
+	case rest == "/live":
+		http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		s.live(w, r, dir)
+	case rest == "/stop":
+		s.stop(w, r, dir)
+	case rest == "/resume":
+		s.resume(w, r, dir)
+	default:
+		s.fail(w, r, http.StatusNotFound, "There is no such page of this run.")
+	}
+}
+
+func open(p place) (*store.Dir, error) {
+	if err := plain(p.path); err != nil {
+		return nil, err
+	}
+	return store.Read(p.path)
+}
+
+// baseOf finds a setting of a run by its name; "" is the run's own baseline.
+func baseOf(dir *store.Dir, name string) (string, bool) {
+	if name == "" {
+		return "", true
+	}
+	ok := slices.ContainsFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == name })
+	return name, ok
+}
+
+// page shows a run.
+func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.Dir) {
+	base, ok := baseOf(dir, r.FormValue("base"))
+	if !ok {
+		s.fail(w, r, http.StatusNotFound, "The run has no such setting to compare with.")
+		return
+	}
+	if s.Hands.Page == nil {
+		s.fail(w, r, http.StatusNotImplemented, "This dyno shows no runs.")
+		return
+	}
+	running := underWay(p.path)
+	key, now := p.path+"\x00"+base, fmt.Sprint(stamp(p.path), running)
+	html := s.pages.get(key, now)
+	if html == nil {
+		leave, ok := s.enter(r)
+		if !ok {
+			return
+		}
+		defer leave()
+		if html = s.pages.get(key, now); html == nil { // who was before us may have made it
+			var err error
+			if html, err = s.make(p, dir, base, running); err != nil {
+				s.fail(w, r, http.StatusInternalServerError, "The run cannot be shown: "+err.Error())
+				return
+			}
+			s.pages.put(key, now, html)
+		}
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(html)
+}
+
+// make makes the page of a run.
+func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte, error) {
+	page, err := s.Hands.Page(dir, base)
+	if err != nil {
+		return nil, err
+	}
+	own := runURL(p.ID)
+	page.Site = &report.Site{
+		Home: "/", Assets: "/assets/" + assetVersion + "/", Detail: own + "detail", Token: s.Token,
+		Files: fileLinks(p), Others: s.others(p, dir, base),
+	}
+	if running {
+		page.Site.Live = own + "live"
+	}
+	var b bytes.Buffer
+	err = report.HTML(&b, page)
+	return b.Bytes(), err
+}
+
+// mostOthers is how many other runs a page has links to compare with.
+const mostOthers = 10
+
+// others are links to the same run against its other settings, and to comparisons
+// with the runs of its name that are nearest in time.
+func (s *Site) others(p place, dir *store.Dir, base string) (links []report.File) {
+	levels := dir.Run.Plan.Levels()
+	for i, l := range levels {
+		if name := l.String(); len(levels) > 1 && name != base && (base != "" || i > 0) {
+			links = append(links, report.File{Name: "against " + l.Label(), URL: runURL(p.ID) + "?base=" + url.QueryEscape(name)})
+		}
+	}
+	all, _, err := s.entries()
+	if err != nil {
+		return links
+	}
+	all = slices.DeleteFunc(all, func(e *entry) bool {
+		return e.ID == p.ID || e.State == broken || e.Plan.Name != dir.Run.Plan.Name
+	})
+	far := func(e *entry) time.Duration { return e.Run.Started.Sub(dir.Run.Started).Abs() }
+	slices.SortStableFunc(all, func(a, b *entry) int { return int(far(a).Seconds() - far(b).Seconds()) })
+	for _, e := range all[:min(len(all), mostOthers)] {
+		a, b := e.ID, p.ID // the earlier one is the baseline
+		if e.Run.Started.After(dir.Run.Started) {
+			a, b = b, a
+		}
+		links = append(links, report.File{Name: "with " + e.ID, URL: compareURL(a, b)})
+	}
+	return links
+}
+
+// fileLinks are links to the files that a reader asks for most.
+func fileLinks(p place) (links []report.File) {
+	own := runURL(p.ID)
+	for _, name := range []string{"report.html", "bench.txt", "summary.json", "results.jsonl", "run.json"} {
+		if !exists(p.path, name) {
+			continue
+		}
+		target := own + "files/" + name
+		if name == "report.html" {
+			target = own + name
+		}
+		links = append(links, report.File{Name: name, URL: target})
+	}
+	return append(links, report.File{Name: "all files", URL: own + "files/"})
+}
+
+const mostColumns = 4000 // of a picture
+
+// detail answers with a picture of a part of a run.
+func (s *Site) detail(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
+	bad := func(what string) { http.Error(w, what, http.StatusBadRequest) }
+	number := func(name string) float64 {
+		text := r.FormValue(name)
+		if text == "" {
+			return 0
+		}
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsInf(x, 0) || x < 0 {
+			return math.NaN()
+		}
+		return x
+	}
+	from, to, columns := number("from"), number("to"), number("columns")
+	if r.FormValue("columns") == "" {
+		columns = 1200
+	}
+	switch {
+	case math.IsNaN(from) || math.IsNaN(to) || from >= to && (from != 0 || to != 0):
+		bad("want from and to in seconds, from less than to, or neither")
+		return
+	case !(columns >= 1 && columns <= mostColumns) || columns != math.Trunc(columns):
+		bad(fmt.Sprintf("want columns, a whole number from 1 to %d", mostColumns))
+		return
+	case s.Hands.Picture == nil:
+		http.Error(w, "this dyno draws no pictures", http.StatusNotImplemented)
+		return
+	}
+	leave, ok := s.enter(r)
+	if !ok {
+		return
+	}
+	defer leave()
+	picture, err := s.Hands.Picture(dir, from, to, int(columns))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	packed(w, r, func(w io.Writer) error { return report.PictureJSON(w, picture) })
+}
+
+// packed writes an answer as gzip, if the asker takes it.
+func packed(w http.ResponseWriter, r *http.Request, write func(io.Writer) error) {
+	w.Header().Set("Vary", "Accept-Encoding")
+	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		write(w) // an error is that of who does not read it
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is one
+	}
+	if write(z) == nil {
+		z.Close()
+	}
+}
+
+const (
+	mostPages     = 16
+	mostPageBytes = 64 << 20 // of all pages that are kept
+)
+
+// pages keeps pages of runs that did not change, as to make one means to read the
+// requests of a run.
+type pages struct {
+	mu   sync.Mutex
+	kept []keptPage // the one that was asked for last is last
+}
+
+type keptPage struct {
+	key, stamp string
+	html       []byte
+}
+
+// get returns a page, nil if it is not kept as it is now.
+func (p *pages) get(key, stamp string) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.kept, func(k keptPage) bool { return k.key == key })
+	if i < 0 || p.kept[i].stamp != stamp {
+		return nil
+	}
+	k := p.kept[i]
+	p.kept = append(slices.Delete(p.kept, i, i+1), k)
+	return k.html
+}
+
+func (p *pages) put(key, stamp string, html []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept = slices.DeleteFunc(p.kept, func(k keptPage) bool { return k.key == key })
+	p.kept = append(p.kept, keptPage{key, stamp, html})
+	sum := 0
+	for _, k := range p.kept {
+		sum += len(k.html)
+	}
+	for len(p.kept) > 0 && (len(p.kept) > mostPages || sum > mostPageBytes) {
+		sum -= len(p.kept[0].html)
+		p.kept = slices.Delete(p.kept, 0, 1)
+	}
+}

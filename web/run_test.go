@@ -1,0 +1,243 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/store"
+)
+
+func text(t testing.TB, res *http.Response) string {
+	t.Helper()
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A run's page is made once for each baseline as long as the run does not change,
+// with what a served page needs.
+func TestRunPage(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "demo x", "1")
+	made{}.run(t, path, false)
+	made{started: began.AddDate(0, 0, 1)}.run(t, filepath.Join(root, "later"), false)
+	var bases []string
+	var page *report.Page
+	s := site(t, root)
+	s.Hands.Page = func(dir *store.Dir, base string) (*report.Page, error) {
+		bases = append(bases, base)
+		page = &report.Page{Table: &analysis.Table{Name: dir.Run.Plan.Name}}
+		return page, nil
+	}
+	want(t, get(t, s, "/runs/demo%20x/1/"), 200)
+	if len(bases) != 1 || page.Site == nil {
+		t.Fatalf("made for %q", bases)
+	}
+	got := fmt.Sprintf("%+v", *page.Site)
+	for _, part := range []string{
+		"Home:/ ", "Detail:/runs/demo%20x/1/detail ", "Token:secret", "Assets:/assets/" + assetVersion + "/ ", "Live: ",
+		"{Name:against GOGC=50 URL:/runs/demo%20x/1/?base=GOGC%3D50}", "{Name:with later URL:/compare?a=demo+x%2F1&b=later}",
+		"{Name:run.json URL:/runs/demo%20x/1/files/run.json}",
+	} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q is not in %s", part, got)
+		}
+	}
+	want(t, get(t, s, "/runs/demo%20x/1"), 301)
+	want(t, get(t, s, "/runs/demo%20x/1/?base=GOGC%3D50"), 200)
+	if got := fmt.Sprintf("%+v", page.Site.Others); !strings.Contains(got, "against GOGC=100") || strings.Contains(got, "against GOGC=50") {
+		t.Errorf("others are %s", got)
+	}
+	want(t, get(t, s, "/runs/demo%20x/1/?base=GOGC%3D51"), 404, "no such setting")
+	want(t, get(t, s, "/runs/demo%20x/1/nothing"), 404)
+	if len(bases) != 2 {
+		t.Errorf("made for %q", bases)
+	}
+	d, err := store.Resume(path) // which is now under way
+	if err != nil {
+		t.Fatal(err)
+	}
+	get(t, s, "/runs/demo%20x/1/")
+	d.Close()
+	if len(bases) != 3 || page.Site.Live != "/runs/demo%20x/1/live" {
+		t.Errorf("made for %q, live at %q", bases, page.Site.Live)
+	}
+	s.Hands.Page = func(*store.Dir, string) (*report.Page, error) { return nil, errors.New("out of cheese") }
+	want(t, get(t, s, "/runs/later/"), 500, "out of cheese")
+	s.Hands = Hands{}
+	want(t, get(t, s, "/runs/later/"), 501)
+	want(t, get(t, s, "/runs/later/detail"), 501)
+	want(t, get(t, s, "/compare?a=later&b=demo+x/1"), 501)
+}
+
+func TestDetail(t *testing.T) {
+	root := t.TempDir()
+	made{}.run(t, filepath.Join(root, "x"), false)
+	s := site(t, root)
+	asked := ""
+	s.Hands.Picture = func(_ *store.Dir, from, to float64, columns int) (*analysis.Picture, error) {
+		asked = fmt.Sprint(from, to, columns)
+		return &analysis.Picture{}, nil
+	}
+	for q, wanted := range map[string]string{
+		"": "0 0 1200", "?from=1.5&to=2&columns=4000": "1.5 2 4000", "?from=0&to=1e3&columns=1": "0 1000 1",
+		"?from=2&to=1": "", "?from=1&to=1": "", "?from=-1&to=1": "", "?from=NaN&to=1": "", "?from=0&to=Inf": "", "?from=x&to=1": "", "?from=1": "",
+		"?columns=0": "", "?columns=4001": "", "?columns=1.5": "", "?columns=x": "", "?columns=-1": "", "?columns=1e400": "",
+	} {
+		asked = ""
+		w := get(t, s, "/runs/x/detail"+q)
+		if asked != wanted || (w.Code == 200) != (wanted != "") || w.Code != 200 && w.Code != 400 {
+			t.Errorf("%s: status %d, asked for %q", q, w.Code, asked)
+		}
+	}
+	big := strings.Repeat("0123456789", 1000)
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Accept-Encoding", "gzip, br")
+	w := httptest.NewRecorder()
+	packed(w, r, func(w io.Writer) error { _, err := io.WriteString(w, big); return err })
+	z, err := gzip.NewReader(w.Body)
+	if err != nil || w.Header().Get("Content-Encoding") != "gzip" {
+		t.Fatal(err, w.Header())
+	}
+	if got, err := io.ReadAll(z); err != nil || string(got) != big {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// Requests that read much wait for one another, and leave when the asker does.
+func TestHeavyRequestsWait(t *testing.T) {
+	root := t.TempDir()
+	made{}.run(t, filepath.Join(root, "x"), false)
+	s := site(t, root)
+	synctest.Test(t, func(t *testing.T) {
+		entered := make(chan struct{}, 100)
+		s.Hands.Picture = func(*store.Dir, float64, float64, int) (*analysis.Picture, error) {
+			entered <- struct{}{}
+			time.Sleep(time.Second)
+			return &analysis.Picture{}, nil
+		}
+		h := s.Handler()
+		for range 5 {
+			go func() {
+				r := httptest.NewRequest("GET", "/runs/x/detail", nil)
+				r.Host = host
+				ctx, cancel := context.WithTimeout(r.Context(), 1500*time.Millisecond)
+				defer cancel()
+				h.ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
+			}()
+		}
+		time.Sleep(500 * time.Millisecond)
+		now := len(entered)
+		time.Sleep(10 * time.Second)
+		if most := len(entered); now != mostHeavy || most != 2*mostHeavy { // the fifth has gone
+			t.Errorf("%d at once, %d in all", now, most)
+		}
+	})
+}
+
+func TestFiles(t *testing.T) {
+	root := t.TempDir()
+	path := filepath.Join(root, "x")
+	made{}.run(t, path, false)
+	dir := filepath.Join(path, "trials", "0001")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var long bytes.Buffer
+	for i := 0; long.Len() < 3<<20; i++ {
+		fmt.Fprintf(&long, "line %d\n", i)
+	}
+	for name, data := range map[string][]byte{"stderr.log": long.Bytes(), "short.log": []byte("<script>"), `cpu "1".pb.gz`: {1, 2, 3}, "page.html": []byte("<script>")} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := site(t, root)
+	want(t, get(t, s, "/runs/x/files/"), 200, "run.json", `href="/runs/x/files/trials/"`, `href="/runs/x/files/summary.json?save=1"`)
+	want(t, get(t, s, "/runs/x/files/trials/0001"), 301)
+	want(t, get(t, s, "/runs/x/files/trials/0001/"), 200, "3.0 MiB", `href="/runs/x/files/trials/"`)
+	w := get(t, s, "/runs/x/files/trials/0001/stderr.log")
+	want(t, w, 200, "line 0\n", fmt.Sprintf("of %d bytes are left out here", long.Len()), "\n"+lastLine(long.String()))
+	if w.Body.Len() > 2*mostShown+1000 || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("%d bytes of %s", w.Body.Len(), w.Header().Get("Content-Type"))
+	}
+	for _, x := range []struct{ name, kind, disposition string }{
+		{"short.log", "text/plain; charset=utf-8", ""},
+		{"short.log?save=1", "application/octet-stream", "attachment; filename=short.log"},
+		{"cpu%20%221%22.pb.gz", "application/octet-stream", `attachment; filename="cpu \"1\".pb.gz"`},
+		{"page.html", "application/octet-stream", "attachment; filename=page.html"},
+	} {
+		h := get(t, s, "/runs/x/files/trials/0001/"+x.name).Header()
+		if h.Get("Content-Type") != x.kind || h.Get("Content-Disposition") != x.disposition || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", x.name, h)
+		}
+	}
+	r := httptest.NewRequest("GET", "/runs/x/files/trials/0001/stderr.log?save=1", nil)
+	r.Header.Set("Range", "bytes=5-9")
+	if w := ask(s, r); w.Code != 206 || w.Body.String() != long.String()[5:10] {
+		t.Errorf("a range: %d %q", w.Code, w.Body)
+	}
+	want(t, get(t, s, "/runs/x/report.html"), 404, "has no report.html")
+	if err := os.WriteFile(filepath.Join(path, "report.html"), []byte("<p>report"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want(t, get(t, s, "/runs/x/report.html"), 200, "<p>report")
+}
+
+func lastLine(text string) string {
+	return text[strings.LastIndexByte(strings.TrimSuffix(text, "\n"), '\n')+1:]
+}
+
+// Assets are kept for ever at their own address, and are asked for again at another.
+func TestAssets(t *testing.T) {
+	s := site(t, t.TempDir())
+	for name, kind := range map[string]string{"web.css": "text/css; charset=utf-8", "list.js": "text/javascript; charset=utf-8"} {
+		w := get(t, s, assetURL(name))
+		if h := w.Header(); w.Code != 200 || h.Get("Content-Type") != kind || !strings.Contains(h.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: %d %v", name, w.Code, h)
+		}
+		w = get(t, s, "/assets/0123/"+name)
+		if h := w.Header(); w.Code != 200 || h.Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s of another version: %d %v", name, w.Code, h)
+		}
+		r := httptest.NewRequest("GET", assetURL(name), nil)
+		r.Header.Set("If-None-Match", w.Header().Get("ETag"))
+		if w := ask(s, r); w.Code != 304 {
+			t.Errorf("%s again: %d", name, w.Code)
+		}
+	}
+	for _, name := range []string{"list.tmpl", "list.test.js", "none.js"} {
+		want(t, get(t, s, assetURL(name)), 404)
+	}
+}
+
+// Nothing goes on once requests are answered.
+func TestNothingGoesOn(t *testing.T) {
+	root := t.TempDir()
+	for i := range 20 {
+		made{trials: 1, silent: true}.run(t, filepath.Join(root, fmt.Sprint(i)), false)
+	}
+	s := site(t, root)
+	synctest.Test(t, func(t *testing.T) { // which fails while a goroutine is left
+		for _, target := range []string{"/", "/runs/1/", "/trend?name=sessions", "/runs/1/detail"} {
+			get(t, s, target)
+		}
+	})
+}

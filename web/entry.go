@@ -145,7 +145,7 @@ func (s *shelf) get(p place) *entry {
 		s.kept[p.path] = k
 		s.mu.Unlock()
 	}
-	if k.entry.State == interrupted && underWay(p.path) {
+	if k.entry.State == interrupted && heldNow(p.path) {
 		e := *k.entry
 		e.State = underWay
 		return &e

@@ -99,9 +99,9 @@ func plain(path string) error {
 	return nil
 }
 
-// underWay reports whether a dyno writes to a run directory; false also where that
+// heldNow reports whether a dyno writes to a run directory; false also where that
 // cannot be known.
-func underWay(path string) bool {
+func heldNow(path string) bool {
 	_, held, err := store.Holder(path)
 	return err == nil && held
 }

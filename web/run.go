@@ -102,7 +102,7 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.
 		s.fail(w, r, http.StatusNotImplemented, "This dyno shows no runs.")
 		return
 	}
-	running := underWay(p.path)
+	running := heldNow(p.path)
 	key, now := p.path+"\x00"+base, fmt.Sprint(stamp(p.path), running)
 	html := s.pages.get(key, now)
 	if html == nil {

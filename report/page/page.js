@@ -1,3 +1,0 @@
-// A stub until the scripts are merged.
-document.documentElement.dataset.scripts = "yes";
-export {};

@@ -7,12 +7,16 @@
 //
 // An SVG has no style attribute, no script and no colour of its own: elements
 // have the classes that the style sheet of package report knows (report/page/chart.css),
-// so that light, dark and print are decided there. It scales to its width.
+// so that light, dark and print are decided there. A picture holds two drawings, of
+// which the style sheet shows the one that can be read in the width it has; both
+// have a role and a short label, but the numbers belong into a table beside them.
 package chart
 
 import "html/template"
 
-// SVG is one <svg> element, escaped.
+// SVG is a picture, escaped: a <div> with the classes chart and the picture's name,
+// that takes all the width there is, and in it an <svg> of class wide and one of
+// class narrow; of a Spark, one <svg> that stands in a line of text.
 type SVG = template.HTML
 
 // A Mark is what is said of a point besides its place; each has a form of its own,
@@ -47,7 +51,8 @@ type Group struct {
 	Rows  []Interval
 }
 
-// A Line is a named line through points, in order of X.
+// A Line is a named line through points, in order of X. What is not to be drawn
+// is NaN.
 type Line struct {
 	Name string
 	X, Y []float64

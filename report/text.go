@@ -153,7 +153,9 @@ func (v *view) sections() []section {
 	case len(v.Settings) == 1:
 		out = append(out, v.values())
 	default:
-		out = append(out, v.changes()...)
+		changes := v.changes()
+		v.picture(changes)
+		out = append(out, changes...)
 	}
 	if s, ok := v.why(); ok {
 		out = append(out, s)

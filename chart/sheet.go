@@ -1,0 +1,284 @@
+package chart
+
+import (
+	"html"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A sheet is one drawing of a picture. Every picture is drawn twice, in units
+// that are about a pixel where it is shown: wide, and narrow for a telephone,
+// where what is scaled down could not be read.
+type sheet struct {
+	strings.Builder
+	narrow bool
+	width  float64
+	height float64 // set by who draws
+	size   float64 // of text; the style sheet has the same numbers
+}
+
+// line is the height of a line of text.
+func (s *sheet) line() float64 { return math.Round(s.size * 1.4) }
+
+// draw makes both drawings of a picture. The label tells those who do not see it
+// what it is; the numbers are in a table that the caller puts beside it.
+//
+// Note: aria-label and not <title>, which browsers show as a tip all over the
+// picture, in the way of the tips of its parts.
+func draw(kind, label string, by func(s *sheet)) SVG {
+	var b strings.Builder
+	b.WriteString(`<div class="chart ` + kind + `">`)
+	for _, s := range []*sheet{{width: 880, size: 13}, {width: 360, size: 12, narrow: true}} {
+		by(s)
+		class := "wide"
+		if s.narrow {
+			class = "narrow"
+		}
+		b.WriteString(open(class, s.width, s.height, label) + s.String() + "</svg>")
+	}
+	b.WriteString("</div>")
+	return SVG(b.String())
+}
+
+func open(class string, width, height float64, label string) string {
+	return `<svg class="` + class + `" viewBox="0 0 ` + num(width) + ` ` + num(height) +
+		`" role="img" aria-label="` + escape(label) + `" focusable="false">`
+}
+
+// nothing is a picture without anything to show.
+func nothing(kind string) SVG {
+	return draw(kind, "no values", func(s *sheet) {
+		s.height = 2 * s.line()
+		s.text(0, 1.3*s.line(), "faint", "no values", s.width)
+	})
+}
+
+// num prints a coordinate. Those far off the sheet, and what is no number, come
+// out as something that browsers can draw.
+func num(x float64) string {
+	if math.IsNaN(x) {
+		x = 0
+	}
+	x = math.Round(max(-1e6, min(x, 1e6))*10) / 10
+	if x == 0 {
+		x = 0 // and not -0
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}
+
+// clean replaces what is no text: control characters, and those that turn the
+// direction of what follows.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == 0xFFFE, r == 0xFFFF, r == unicode.ReplacementChar,
+			r == 0x2028, r == 0x2029:
+			return '·'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "·"))
+}
+
+func escape(s string) string { return html.EscapeString(clean(s)) }
+
+// title is the tip of the element that it stands in.
+func title(s string) string {
+	if s == "" {
+		return ""
+	}
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = escape(lines[i])
+	}
+	return "<title>" + strings.Join(lines, "\n") + "</title>"
+}
+
+// el writes an element with attributes, which are name, value and so on, and
+// within it what is finished already.
+func (s *sheet) el(name, class, within string, attributes ...any) {
+	s.WriteString("<" + name)
+	if class != "" {
+		s.WriteString(` class="` + class + `"`)
+	}
+	for i := 0; i+1 < len(attributes); i += 2 {
+		v, ok := attributes[i+1].(string)
+		if !ok {
+			v = num(attributes[i+1].(float64))
+		}
+		s.WriteString(" " + attributes[i].(string) + `="` + v + `"`)
+	}
+	if within == "" {
+		s.WriteString("/>")
+		return
+	}
+	s.WriteString(">" + within + "</" + name + ">")
+}
+
+func (s *sheet) rule(class string, x1, y1, x2, y2 float64) {
+	s.path(class, "M"+num(x1)+" "+num(y1)+"L"+num(x2)+" "+num(y2), "")
+}
+
+func (s *sheet) path(class, d, tip string) { s.el("path", class, title(tip), "d", d) }
+
+func (s *sheet) rect(class string, x1, y1, x2, y2 float64, tip string) {
+	s.el("rect", class, title(tip), "x", min(x1, x2), "y", min(y1, y2), "width", math.Abs(x2-x1), "height", math.Abs(y2-y1))
+}
+
+// text writes a line of text with its base line at y, in the middle of x or
+// before it if the class has the word mid or end. What is wider than room is cut,
+// and whole in a tip.
+func (s *sheet) text(x, y float64, class, text string, room float64) {
+	if text = clean(text); text == "" {
+		return
+	}
+	short := cut(text, room, s.size)
+	within := html.EscapeString(short)
+	if short != text {
+		within = html.EscapeString(short) + title(text)
+	}
+	s.el("text", class, within, "x", x, "y", y)
+}
+
+// tickLabels writes the labels of a horizontal axis at a base line, all within the
+// sheet; one that would then run into the one before it is left out.
+func (s *sheet) tickLabels(ts []Tick, a axis, y float64) {
+	free := math.Inf(-1)
+	for _, t := range ts {
+		x, w := a.at(t.Value), textWidth(clean(t.Label), s.size)
+		left := max(0, min(x-w/2, s.width-w))
+		if left < free {
+			continue
+		}
+		free = left + w + s.size/2
+		class := "tick mid"
+		switch {
+		case left == 0:
+			class, x = "tick", 0
+		case left < x-w/2:
+			class, x = "tick end", s.width
+		}
+		s.text(x, y, class, t.Label, s.width)
+	}
+}
+
+// middle is the base line of text that has its middle at y.
+func (s *sheet) middle(y float64) float64 { return y + 0.35*s.size }
+
+// textWidth is how wide text of a size is at most, in the widest of the common
+// fonts: the server does not know what browser will draw it.
+func textWidth(text string, size float64) float64 {
+	em := 0.0
+	for _, r := range text {
+		switch {
+		case strings.ContainsRune(" .,:;|!'`()[]fijlrtI-/", r):
+			em += 0.4
+		case r == 'm', r == 'w', r == 'M', r == 'W', r == '%', r == '@', r == '…':
+			em += 0.96
+		case r >= 'A' && r <= 'Z', r == '+', r == '=', r == '<', r == '>', r == '±', r == '×', r == '→', r == '~':
+			em += 0.77
+		case r < 0x500:
+			em += 0.63
+		case unicode.Is(unicode.Mn, r):
+			em += 0.3 // they pile up
+		default:
+			em += 1.1
+		}
+	}
+	return em * size
+}
+
+func widest(size float64, texts []string) float64 {
+	w := 0.0
+	for _, t := range texts {
+		w = max(w, textWidth(clean(t), size))
+	}
+	return w
+}
+
+// cut shortens text to a room by an ellipsis in the middle, as names of settings
+// often differ at their ends.
+func cut(text string, room, size float64) string {
+	room += 0.01 // what was reckoned to fit does
+	if textWidth(text, size) <= room {
+		return text
+	}
+	rs := []rune(text)
+	if far := int(room/size/0.3) + 2; len(rs) > far { // no need to try the thousands of what is very long
+		rs = append(rs[:far:far], rs[len(rs)-far:]...)
+	}
+	for n := len(rs) - 1; n > 0; n-- {
+		tail := n * 2 / 5
+		short := strings.TrimRight(string(rs[:n-tail]), " ") + "…" + strings.TrimLeft(string(rs[len(rs)-tail:]), " ")
+		if textWidth(short, size) <= room {
+			return short
+		}
+	}
+	return "…"
+}
+
+// An entry explains a form in a legend.
+type entry struct {
+	width float64 // of the form
+	form  func(x, y float64)
+	text  string
+}
+
+// legend writes entries in lines of the sheet's width, the first with its middle
+// at y, and returns the middle of the line below them.
+func (s *sheet) legend(left, y float64, entries []entry) float64 {
+	x := left
+	for _, e := range entries {
+		w := min(e.width+5+textWidth(clean(e.text), s.size), s.width-left)
+		if x > left && x+w > s.width {
+			x, y = left, y+s.line()
+		}
+		e.form(x, y)
+		s.text(x+e.width+5, s.middle(y), "faint", e.text, w-e.width-5)
+		x += w + s.size
+	}
+	return y + s.line()
+}
+
+// class is that of the i-th of things which the style sheet has ten of.
+func class(letter string, i int) string { return letter + strconv.Itoa(i%10) }
+
+// form is the outline of the i-th of ten marks around a point.
+func form(i int, x, y, r float64) string {
+	poly := func(at ...float64) string {
+		d := ""
+		for n := 0; n+1 < len(at); n += 2 {
+			d += "L" + num(x+at[n]*r) + " " + num(y+at[n+1]*r)
+		}
+		return "M" + d[1:]
+	}
+	switch i % 10 {
+	case 1, 8:
+		return poly(-.9, -.9, .9, -.9, .9, .9, -.9, .9) + "Z"
+	case 2, 9:
+		return poly(0, -1.2, 1.1, .9, -1.1, .9) + "Z"
+	case 3:
+		return poly(0, -1.3, 1.3, 0, 0, 1.3, -1.3, 0) + "Z"
+	case 4:
+		return poly(0, 1.2, 1.1, -.9, -1.1, -.9) + "Z"
+	case 5:
+		return poly(-1.2, 0, 1.2, 0) + poly(0, -1.2, 0, 1.2)
+	case 6:
+		return poly(-1, -1, 1, 1) + poly(-1, 1, 1, -1)
+	}
+	return "M" + num(x-r) + " " + num(y) + "a" + num(r) + " " + num(r) + " 0 1 0 " + num(2*r) + " 0a" + num(r) + " " + num(r) + " 0 1 0 " + num(-2*r) + " 0Z"
+}
+
+// formClass is the class of form i: those from the seventh on are open.
+func formClass(i int) string {
+	if i%10 >= 7 {
+		return "point open " + class("s", i)
+	}
+	return "point " + class("s", i)
+}
+
+// known reports whether x can be drawn.
+func known(x float64) bool { return math.Abs(x) <= 1e100 }

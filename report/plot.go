@@ -1,0 +1,302 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/stats"
+)
+
+const (
+	leastPlot  = 16 // columns of a plot within a table; a narrower one shows nothing
+	betterPlot = 24 // that it has at least beside sparklines
+	mostPlot   = 60
+)
+
+// picture adds to the changes of primary metrics the courses of their trials and a
+// plot: in the table of them if the page has room beside it, else below it in a table
+// of its own. The sections are those of changes.
+//
+// Note: not in Markdown, whose cells have no fixed width.
+func (v *view) picture(sections []section) {
+	metrics := v.metrics(true)
+	if len(metrics) == 0 || v.width == math.MaxInt {
+		return
+	}
+	p := v.newPlot(metrics)
+	if p == nil {
+		return
+	}
+	g := &sections[0].grids[0]
+	c := v.courses(metrics)
+	sparks := v.addCourses(g, c)
+	if room := v.width - g.width() - len(gap); room >= leastPlot {
+		p.lay(min(room, mostPlot))
+		v.addPlot(g, metrics, p)
+	} else {
+		below := v.plotBelow(metrics, p, c)
+		sparks = below.shows(trialsHead)
+		sections[0].grids = append(sections[0].grids, below)
+	}
+	notes := &sections[len(sections)-1].notes
+	*notes = append(*notes, p.note())
+	if sparks {
+		*notes = append(*notes, "Trials: in the order of blocks, how far each is from its setting's median; one scale for all settings of a metric.")
+	}
+}
+
+const trialsHead = "trials"
+
+// courses are the sparklines of each metric, and how long the longest is.
+type courses struct {
+	lines   [][]string // by metric and setting
+	longest int
+}
+
+func (v *view) courses(metrics []dyno.Metric) (c courses) {
+	for _, m := range metrics {
+		lines := v.sparklines(m.Name)
+		for _, l := range lines {
+			c.longest = max(c.longest, utf8.RuneCountInString(l))
+		}
+		c.lines = append(c.lines, lines)
+	}
+	return c
+}
+
+// takes is the room of a column of them.
+func (c *courses) takes() int { return max(c.longest, len(trialsHead)) + len(gap) }
+
+// rowOf is the row of the table of primary metrics that has the n-th of them for
+// setting i, or -1 if there is none.
+func (v *view) rowOf(n, i int) int {
+	if len(v.Settings) > 2 {
+		return n*(1+len(v.Settings)) + 1 + i
+	}
+	if i == 0 { // it is in the same row
+		return -1
+	}
+	return n
+}
+
+// addPlot adds the plot as the last column of the table.
+func (v *view) addPlot(g *grid, metrics []dyno.Metric, p *plot) {
+	g.add(len(g.cols), column{left: true}, p.axis())
+	for n, m := range metrics {
+		for i := range v.Settings {
+			if r := v.rowOf(n, i); r >= 0 {
+				cs := g.rows[r].cells
+				cs[len(cs)-1] = p.cell(v.Settings[i].Versus[m.Name])
+			}
+		}
+	}
+}
+
+// plotBelow is the plot as a table of its own, without the numbers of the other; with
+// the courses if there is room, and then with the baseline's.
+func (v *view) plotBelow(metrics []dyno.Metric, p *plot, c courses) grid {
+	g := grid{cols: []column{{left: true}, {left: true}, {left: true}, {left: true}}, head: [][]string{{"", "", "", ""}}}
+	first := 1
+	build := func() {
+		g.rows = nil
+		for n, m := range metrics {
+			label, _ := unitOf(m.Name)
+			for i := first; i < len(v.Settings); i++ {
+				course := ""
+				if first == 0 {
+					course = c.lines[n][i]
+				}
+				var plotted cell
+				if p.width > 0 {
+					plotted = p.cell(v.Settings[i].Versus[m.Name])
+				}
+				g.rows = append(g.rows, row{cells: []cell{{text: label}, {text: v.name(i)}, {text: course}, plotted}})
+				label = ""
+			}
+		}
+	}
+	build()
+	if c.longest > 0 && v.width-g.width()-len(gap) >= c.takes()+betterPlot {
+		first = 0
+		g.head[0][2] = trialsHead
+		build()
+	}
+	p.lay(max(leastPlot, min(v.width-g.width()-len(gap), mostPlot)))
+	build()
+	g.head[0][3] = p.axis()
+	return g
+}
+
+// addCourses adds the courses of the trials to the table, behind the medians, if it
+// is whole and leaves room for the plot.
+func (v *view) addCourses(g *grid, c courses) bool {
+	at := []int{3} // where columns are put in
+	whole := len(g.cols) == 8
+	if len(v.Settings) == 2 {
+		at, whole = []int{4, 7}, len(g.cols) == 11
+	}
+	if c.longest == 0 || !whole || v.width-g.width()-len(gap) < len(at)*c.takes()+betterPlot {
+		return false
+	}
+	for _, col := range at {
+		g.add(col, column{left: true}, trialsHead)
+	}
+	for n := range c.lines {
+		for i := range v.Settings {
+			r, col := v.rowOf(n, i), at[0]
+			if len(at) == 2 {
+				r, col = v.rowOf(n, 1), at[i]
+			}
+			g.rows[r].cells[col] = cell{text: c.lines[n][i]}
+		}
+	}
+	return true
+}
+
+// add puts in an empty column before column i.
+func (g *grid) add(i int, c column, heading string) {
+	g.cols = slices.Insert(g.cols, i, c)
+	for n := range g.head {
+		h := ""
+		if n == len(g.head)-1 {
+			h = heading
+		}
+		g.head[n] = slices.Insert(g.head[n], i, h)
+	}
+	for n, r := range g.rows {
+		if r.cells != nil {
+			g.rows[n].cells = slices.Insert(r.cells, i, cell{})
+		}
+	}
+}
+
+// A plot is an axis of logarithms of ratios, in characters.
+type plot struct {
+	lo, hi     float64
+	negligible float64
+	width      int
+}
+
+// newPlot returns a plot of all changes, or nil if no ratio is known.
+func (v *view) newPlot(metrics []dyno.Metric) *plot {
+	var rows []chart.Interval
+	for i := range v.Settings {
+		for _, m := range metrics {
+			if x, ok := v.Settings[i].Versus[m.Name]; ok && drawn(x) {
+				rows = append(rows, chart.Interval{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi})
+			}
+		}
+	}
+	if rows == nil {
+		return nil
+	}
+	p := &plot{negligible: v.Negligible}
+	if !(p.negligible < 0.9) {
+		p.negligible = 0
+	}
+	p.lo, p.hi = chart.RatioRange(rows, p.negligible)
+	return p
+}
+
+// drawn reports whether there is a change to draw.
+func drawn(x analysis.Versus) bool { return x.Ratio > 0 && !math.IsInf(x.Ratio, 0) && x.Note == "" }
+
+// lay gives the plot its width, and makes the axis longer by a character, so that no
+// change is the middle of one and what is negligible lies alike on both sides.
+func (p *plot) lay(width int) {
+	p.width = width
+	each := math.Log(p.hi/p.lo) / float64(width-1)
+	left := math.Ceil(-math.Log(p.lo)/each) + 0.5
+	left = min(left, float64(width)-0.5)
+	p.lo, p.hi = math.Exp(-each*left), math.Exp(each*(float64(width)-left))
+}
+
+// at is the column of a ratio.
+func (p *plot) at(ratio float64) int {
+	share := math.Log(max(p.lo, min(ratio, p.hi))/p.lo) / math.Log(p.hi/p.lo)
+	return min(int(share*float64(p.width)), p.width-1)
+}
+
+// axis is the heading of the plot: changes above their columns.
+func (p *plot) axis() string {
+	place := func(t chart.Tick) int {
+		n := utf8.RuneCountInString(t.Label)
+		return max(0, min(p.at(t.Value)-n/2, p.width-n))
+	}
+	ticks := chart.RatioTicks(p.lo, p.hi, func(ts []chart.Tick) bool {
+		for i := 1; i < len(ts); i++ {
+			if place(ts[i-1])+utf8.RuneCountInString(ts[i-1].Label)+2 > place(ts[i]) {
+				return false
+			}
+		}
+		return true
+	})
+	line := ""
+	for _, t := range ticks {
+		line += strings.Repeat(" ", max(0, place(t)-utf8.RuneCountInString(line))) + t.Label
+	}
+	return line
+}
+
+// cell draws a change on the ground that all rows have: the line of no change, and
+// what is negligible.
+func (p *plot) cell(x analysis.Versus) cell {
+	line := []rune(strings.Repeat(" ", p.width))
+	for i := range line {
+		if p.shaded(i) {
+			line[i] = '░'
+		}
+	}
+	zero := p.at(1)
+	line[zero] = '│'
+	if !drawn(x) {
+		return cell{string(line), faint}
+	}
+	if x.Lo >= 0 && x.Hi > 0 && x.Lo <= x.Hi {
+		lo, hi := p.at(x.Lo), p.at(x.Hi)
+		for i := lo; i <= hi; i++ {
+			line[i] = '─'
+		}
+		if lo < zero && zero < hi {
+			line[zero] = '┼'
+		}
+		line[lo], line[hi] = '├', '┤'
+		if x.Lo < p.lo {
+			line[lo] = '<'
+		}
+		if x.Hi > p.hi {
+			line[hi] = '>'
+		}
+	}
+	line[p.at(x.Ratio)] = '●'
+	if x.Verdict == stats.Unclear {
+		line[p.at(x.Ratio)] = '○'
+	}
+	return cell{string(line), markOf(x.Verdict)}
+}
+
+// shaded reports whether the middle of a column is negligible.
+func (p *plot) shaded(column int) bool {
+	ratio := p.lo * math.Pow(p.hi/p.lo, (float64(column)+0.5)/float64(p.width))
+	return math.Abs(ratio-1) < p.negligible && column != p.at(1)
+}
+
+// note explains the plot.
+func (p *plot) note() string {
+	s := "Plot: ● the change, ○ if unclear, ├─┤ its interval, │ no change"
+	negligible := fmt.Sprintf("negligible (±%s)", dyno.Fraction(p.negligible))
+	switch zero := p.at(1); {
+	case p.negligible == 0:
+	case p.shaded(zero-1) || p.shaded(zero+1):
+		s += ", ░ " + negligible
+	default: // within that one character
+		s += " and what is " + negligible
+	}
+	return s + "; each character is the same factor."
+}

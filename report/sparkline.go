@@ -1,0 +1,95 @@
+package report
+
+import (
+	"math"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// mostSparks is how many characters a sparkline has at most.
+const mostSparks = 24
+
+// fewestSparks is how many trials a course has at least.
+const fewestSparks = 3
+
+// sparklines are the trials of a metric in the order of blocks, a line for each
+// setting: how far each trial is from its setting's median, as a factor where all
+// are positive. All settings have one scale, so that the one that is not steady is
+// seen, and what drifts in all of them alike; changes that are negligible are flat.
+// A setting of fewer than three trials has none.
+func (v *view) sparklines(metric string) []string {
+	courses := make([][]float64, len(v.Settings))
+	positive := true
+	for i := range v.Settings {
+		x, ok := v.Settings[i].Values[metric]
+		if !ok || x.Saturated || len(x.Trials) < fewestSparks {
+			continue
+		}
+		courses[i] = x.Trials
+		for _, trial := range append([]float64{x.Center}, x.Trials...) {
+			positive = positive && trial > 0
+		}
+	}
+	most := 0.0
+	for i := range courses {
+		courses[i] = squeeze(deviations(courses[i], v.Settings[i].Values[metric], positive))
+		for _, d := range courses[i] {
+			if !math.IsInf(d, 0) {
+				most = max(most, math.Abs(d)) // NaN never is: see deviations
+			}
+		}
+	}
+	if positive {
+		most = max(most, v.Negligible)
+	}
+	lines := make([]string, len(courses))
+	for i, course := range courses {
+		for _, d := range course {
+			lines[i] += level(d, most)
+		}
+	}
+	return lines
+}
+
+// deviations are those of the trials from their median, or of its logarithm.
+func deviations(trials []float64, x analysis.Summary, ratio bool) []float64 {
+	ds := make([]float64, len(trials))
+	for i, trial := range trials {
+		ds[i] = trial - x.Center
+		if ratio {
+			ds[i] = math.Log(trial / x.Center)
+		}
+		if math.IsNaN(ds[i]) {
+			ds[i] = 0
+		}
+	}
+	return ds
+}
+
+// squeeze makes a course of at most mostSparks, of each stretch what is the
+// farthest from the median.
+func squeeze(ds []float64) []float64 {
+	n := len(ds)
+	if n <= mostSparks {
+		return ds
+	}
+	out := make([]float64, mostSparks)
+	for i := range out {
+		for _, d := range ds[i*n/mostSparks : (i+1)*n/mostSparks] {
+			if math.Abs(d) > math.Abs(out[i]) {
+				out[i] = d
+			}
+		}
+	}
+	return out
+}
+
+// level is the character of a deviation d of at most most to both sides; the
+// median is the fourth of seven.
+func level(d, most float64) string {
+	levels := [...]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇"}
+	if most == 0 {
+		return levels[3]
+	}
+	return levels[int(math.Round(3+3*max(-1, min(d/most, 1))))]
+}

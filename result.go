@@ -47,6 +47,14 @@ type Request struct {
 	Failed bool          `json:"failed,omitempty"`
 }
 
+// Times are the times of requests that were kept one after another: all that tells
+// latency. They are read in a thirtieth of the time that the requests take.
+type Times struct {
+	Row       int64   // of the first, counted from 0 over all that were kept
+	Due, Done []int64 // nanoseconds since the window began
+	Failed    []bool  // nil if none did
+}
+
 // A Collection is one garbage collection that ended in the measured window.
 type Collection struct {
 	N           int           // counted by the runtime from 1

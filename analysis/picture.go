@@ -20,15 +20,16 @@ type Stretch struct {
 type Picture struct {
 	Axis      []Stretch
 	Rows      int           // of latency, of equal ratio
-	Low, High time.Duration // the scale of latency, for all settings
+	Low, High time.Duration // the scale of latency, for all settings and all parts of the axis; 0 if none is known
 	Settings  []PictureOf   // in the order of the table
+	Notes     []string      // what could not be read, and why
 }
 
 // A PictureOf is one setting of a picture.
 type PictureOf struct {
 	Setting dyno.Setting
 	Trials  []int   // numbers of the trials, by stretch; 0 where there is none
-	Heats   []*Heat // by stretch; nil where no request is known
+	Heats   []*Heat // by stretch; nil where there is no trial
 	Whole   bool    // false if some of the requests were not kept, so that counts are of a sample
 	Seconds bool    // counts are known by the second only, and of when requests were done
 	Slowest []Slow  // of all trials within the stretches, the slowest first
@@ -50,5 +51,14 @@ type Track struct {
 	Min, Max, Last []float64
 }
 
+// collectingMetric is the track that comes from collections: the share of a column's
+// time in which one was under way.
+const collectingMetric = "gc-wall-frac"
+
 // TrackMetrics are the series that pictures show, in order.
-var TrackMetrics = []string{}
+var TrackMetrics = []string{
+	"rss-B", "heap-live-B", "heap-B", "heap-goal-B", "goroutines", "threads", "cpu-frac", collectingMetric, "throttled-frac", "fds",
+}
+
+// mostSlow is how many slow requests of a setting are told.
+const mostSlow = 10

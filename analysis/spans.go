@@ -21,21 +21,25 @@ type spans struct {
 	sums   []time.Duration // of so many of the shortest gaps
 }
 
-// newSpans joins those that touch and cuts what is outside of the window.
-func newSpans(list []span, window time.Duration) *spans {
+// join joins those that touch and cuts what is outside of the window.
+func join(list []span, window time.Duration) (joined []span) {
 	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	s := &spans{window: window}
 	for _, x := range list {
 		x.from, x.to = max(x.from, 0), min(x.to, window)
-		last := len(s.list) - 1
+		last := len(joined) - 1
 		switch {
 		case x.from > x.to:
-		case last >= 0 && x.from <= s.list[last].to:
-			s.list[last].to = max(s.list[last].to, x.to)
+		case last >= 0 && x.from <= joined[last].to:
+			joined[last].to = max(joined[last].to, x.to)
 		default:
-			s.list = append(s.list, x)
+			joined = append(joined, x)
 		}
 	}
+	return joined
+}
+
+func newSpans(list []span, window time.Duration) *spans {
+	s := &spans{window: window, list: join(list, window)}
 	for i, x := range s.list {
 		s.total += x.to - x.from
 		if i > 0 {
@@ -53,23 +57,29 @@ func newSpans(list []span, window time.Duration) *spans {
 	return s
 }
 
-// collecting are the times in which a collection was under way.
-func collecting(cs []dyno.Collection, window time.Duration) *spans {
+// underWay are the times in which a collection was.
+func underWay(cs []dyno.Collection) []span {
 	list := make([]span, len(cs))
 	for i, c := range cs {
 		list[i] = span{c.Start, c.End}
 	}
-	return newSpans(list, window)
+	return list
 }
 
-// stopped are the times in which collections had stopped the world.
-func stopped(cs []dyno.Collection, window time.Duration) *spans {
+// stops are the times in which collections had stopped the world.
+func stops(cs []dyno.Collection) []span {
 	list := make([]span, 0, 2*len(cs))
 	for _, c := range cs {
 		list = append(list, span{c.Start, c.Start + c.SweepTerm}, span{c.End - c.MarkTerm, c.End})
 	}
-	return newSpans(list, window)
+	return list
 }
+
+func collecting(cs []dyno.Collection, window time.Duration) *spans {
+	return newSpans(underWay(cs), window)
+}
+
+func stopped(cs []dyno.Collection, window time.Duration) *spans { return newSpans(stops(cs), window) }
 
 // share is how much of the window the spans are.
 func (s *spans) share() float64 {

@@ -213,34 +213,6 @@ func TestTailsOfASetting(t *testing.T) {
 	}
 }
 
-func TestHeat(t *testing.T) {
-	ms := time.Millisecond
-	at := func(due, took time.Duration) dyno.Request {
-		return dyno.Request{Due: due * ms, Done: (due + took) * ms}
-	}
-	rs := []dyno.Request{at(0, 1), at(10, 1), at(30, 10), at(99, 100), at(150, 50), {Due: 5 * ms, Done: 900 * ms, Failed: true}}
-	cs := []dyno.Collection{{Start: 25 * ms, End: 75 * ms, SweepTerm: ms, MarkTerm: ms}}
-	h, err := NewHeat(sequence(rs, nil), cs, 0, 100*ms, 2, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := json.Marshal(h); string(got) != `{"From":0,"To":100000000,"Low":1000000,"High":100000000,"Counts":[[2,0,0,0],[0,1,0,1]],"Collecting":[0,1,1,0],"Stops":[0,1,1,0]}` {
-		t.Errorf("%s", got)
-	}
-	if h.Edge(1) != 10*ms {
-		t.Errorf("the second row begins at %v", h.Edge(1))
-	}
-	if h, _ = NewHeat(sequence(rs, nil), cs, 0, 0, 2, 4); h.To != 900*ms || h.Counts[1][0] != 3 {
-		t.Errorf("all of it: %+v", h)
-	}
-	if h, err = NewHeat(sequence(nil, nil), nil, 0, 0, 2, 4); err != nil || h.To != 0 {
-		t.Errorf("nothing: %+v, %v", h, err)
-	}
-	if _, err := NewHeat(sequence(rs, errors.New("torn")), nil, 0, 0, 2, 4); err == nil {
-		t.Error("no error")
-	}
-}
-
 func BenchmarkTail(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	cs := everySo(rng, 2*time.Millisecond, time.Millisecond)

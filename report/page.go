@@ -1,7 +1,6 @@
 package report
 
 import (
-	"io"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -55,7 +54,3 @@ type Site struct {
 
 // A File is a link.
 type File struct{ Name, URL string }
-
-// PictureJSON writes a picture for the scripts of a page (report/page/data.js
-// reads it): JSON, with columns of numbers packed. The error is w's.
-func PictureJSON(w io.Writer, p *analysis.Picture) error { return nil }

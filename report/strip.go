@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,17 +25,12 @@ func StripColumns(o Options) int { return o.width() - stripLabel }
 func Strip(w io.Writer, h *analysis.Heat, about string, o Options) error {
 	var b strings.Builder
 	b.WriteString(fold(clean(about), "", "  ", o.width()))
-	most := int64(0)
-	for _, row := range h.Counts {
-		for _, n := range row {
-			most = max(most, n)
-		}
-	}
+	most := slices.Max(h.Counts)
 	b.WriteByte('\n')
-	for i := len(h.Counts) - 1; i >= 0; i-- {
-		line := fmt.Sprintf("%10s │", duration(h.Edge(i)))
-		for _, n := range h.Counts[i] {
-			line += density(n, most)
+	for row := h.Rows - 1; row >= 0; row-- {
+		line := fmt.Sprintf("%10s │", duration(h.Edge(row)))
+		for column := range h.Columns {
+			line += density(h.Count(row, column), most)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
@@ -61,7 +57,7 @@ func Strip(w io.Writer, h *analysis.Heat, about string, o Options) error {
 }
 
 // density is the character of n of most: the logarithm in four steps above 1.
-func density(n, most int64) string {
+func density(n, most uint32) string {
 	switch {
 	case n == 0:
 		return " "

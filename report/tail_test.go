@@ -53,20 +53,20 @@ func TestStrip(t *testing.T) {
 		at := time.Duration(i)*100*time.Millisecond + 30*time.Millisecond
 		cs = append(cs, dyno.Collection{Start: at, End: at + 20*time.Millisecond, SweepTerm: 1e4, MarkTerm: 1e4})
 	}
-	var requests iter.Seq2[dyno.Request, error] = func(yield func(dyno.Request, error) bool) {
+	var times iter.Seq2[dyno.Times, error] = func(yield func(dyno.Times, error) bool) {
 		for i := range 5000 {
 			due := time.Duration(i) * 200 * time.Microsecond
 			took := 150*time.Microsecond + time.Duration(i*7919%1000)*time.Microsecond/10
 			if in := due % (100 * time.Millisecond); in > 30*time.Millisecond && in < 50*time.Millisecond {
 				took += 50*time.Millisecond - in
 			}
-			if !yield(dyno.Request{Due: due, Done: due + took}, nil) {
+			if !yield(dyno.Times{Due: []int64{int64(due)}, Done: []int64{int64(due + took)}}, nil) {
 				return
 			}
 		}
 	}
 	for name, to := range map[string]time.Duration{"strip": 0, "strip-zoom": 200 * time.Millisecond} {
-		h, err := analysis.NewHeat(requests, cs, 0, to, StripRows, StripColumns(Options{}))
+		h, err := analysis.HeatOf(times, cs, 0, to, StripRows, StripColumns(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,6 +33,14 @@ type requestRow struct {
 	Failed bool   `parquet:"failed"`
 }
 
+func (r *requestRow) request(step string) dyno.Request {
+	return dyno.Request{
+		Client: int(r.Client), Step: step,
+		Due: time.Duration(r.Due), Sent: time.Duration(r.Sent), Done: time.Duration(r.Done),
+		Status: int(r.Status), Bytes: r.Bytes, Failed: r.Failed,
+	}
+}
+
 const (
 	requestBatch = 1024
 	requestGroup = 128 << 10 // rows of a row group, which is in memory until it is whole
@@ -106,11 +114,7 @@ func (d *Dir) Requests(n int) iter.Seq2[dyno.Request, error] {
 
 // readRequests returns nil when yield wants no more.
 func readRequests(f *os.File, yield func(dyno.Request, error) bool) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
+	file, err := openParquet(f)
 	if err != nil {
 		return err
 	}
@@ -126,12 +130,7 @@ func readRequests(f *os.File, yield func(dyno.Request, error) bool) error {
 				step = strings.Clone(r.Step)
 				steps[step] = step
 			}
-			ok = yield(dyno.Request{
-				Client: int(r.Client), Step: step,
-				Due: time.Duration(r.Due), Sent: time.Duration(r.Sent), Done: time.Duration(r.Done),
-				Status: int(r.Status), Bytes: r.Bytes, Failed: r.Failed,
-			}, nil)
-			if !ok {
+			if !yield(r.request(step), nil) {
 				return nil
 			}
 		}

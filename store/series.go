@@ -231,22 +231,52 @@ func (d *Dir) Series(n int, metrics ...string) ([]dyno.Series, error) {
 // readSeries reads the row groups of series.parquet that may have any of the
 // metrics.
 func readSeries(f *os.File, metrics []string, take func(metric string, at time.Duration, v float64) error) error {
-	info, err := f.Stat()
+	file, err := openParquet(f, parquet.ReadBufferSize(timesBuffer))
 	if err != nil {
 		return err
 	}
-	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
+	columns, err := columnsOf(file, "metric", "at_ns", "value")
 	if err != nil {
 		return err
 	}
-	rows := make([]seriesRow, requestBatch)
+	var r pointsReader
 	for _, group := range file.RowGroups() {
 		if !holdsAny(group, metrics) {
 			continue
 		}
-		if err := readGroup(group, rows, take); err != nil {
+		chunks := group.ColumnChunks()
+		if err := r.read(chunks[columns[0]], chunks[columns[1]], chunks[columns[2]]); err != nil {
 			return err
 		}
+		for i, metric := range r.metric {
+			if err := take(metric, time.Duration(r.at[i]), r.value[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A pointsReader reads the points of row groups, column by column, which takes a
+// tenth of the time of reading rows.
+type pointsReader struct {
+	metric []string
+	at     []int64
+	value  []float64
+}
+
+func (r *pointsReader) read(metric, at, value parquet.ColumnChunk) (err error) {
+	if r.metric, err = readColumn(metric, r.metric[:0], textsOf); err != nil {
+		return err
+	}
+	if r.at, err = readColumn(at, r.at[:0], int64sOf); err != nil {
+		return err
+	}
+	if r.value, err = readColumn(value, r.value[:0], float64sOf); err != nil {
+		return err
+	}
+	if len(r.at) != len(r.metric) || len(r.value) != len(r.metric) {
+		return fmt.Errorf("%w: columns of different lengths", parquet.ErrCorrupted)
 	}
 	return nil
 }
@@ -254,31 +284,8 @@ func readSeries(f *os.File, metrics []string, take func(metric string, at time.D
 // holdsAny reports whether a row group may have any of the metrics, by the first
 // and last name in it.
 func holdsAny(group parquet.RowGroup, metrics []string) bool {
-	column, ok := group.ColumnChunks()[0].(*parquet.FileColumnChunk)
-	if !ok || len(metrics) == 0 {
-		return true
-	}
-	first, last, ok := column.Bounds()
-	return !ok || slices.ContainsFunc(metrics, func(m string) bool {
+	first, last, ok := boundsOf(group.ColumnChunks()[0])
+	return !ok || len(metrics) == 0 || slices.ContainsFunc(metrics, func(m string) bool {
 		return string(first.ByteArray()) <= m && m <= string(last.ByteArray())
 	})
-}
-
-func readGroup(group parquet.RowGroup, rows []seriesRow, take func(metric string, at time.Duration, v float64) error) error {
-	pr := parquet.NewGenericRowGroupReader[seriesRow](group)
-	defer pr.Close()
-	for {
-		n, err := pr.Read(rows)
-		for _, r := range rows[:n] {
-			if err := take(r.Metric, time.Duration(r.At), r.Value); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

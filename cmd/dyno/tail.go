@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -133,14 +134,14 @@ func drawStrip(cmd *cobra.Command, dir *store.Dir, r *dyno.Result, s strip) erro
 	case err != nil:
 		about += "; " + err.Error()
 	}
-	h, err := analysis.NewHeat(dir.Requests(r.Trial.N), cs, s.from, s.to, report.StripRows, report.StripColumns(o))
+	h, err := analysis.HeatOf(dir.Times(r.Trial.N, 0, math.MaxInt64), cs, s.from, s.to, report.StripRows, report.StripColumns(o))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("report %s: trial %d has no requests.parquet (consider: a run without --keep-requests none)", dir.Path, r.Trial.N)
 	}
 	if err != nil {
 		return err
 	}
-	if h.High == 0 {
+	if h == nil {
 		return fmt.Errorf("report %s: in that part of trial %d no request that succeeded was due (consider: --strip %[2]d)", dir.Path, r.Trial.N)
 	}
 	return report.Strip(w, h, about, o)

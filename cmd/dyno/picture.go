@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/store"
+)
+
+// The size of a picture of a whole run.
+const (
+	pictureColumns = 1200
+	pictureRows    = 100
+)
+
+// mostTimes is of how many requests that were kept a picture is made, if the latency
+// logs do as well: they are read in some 15 ns each, on as many cores as there are.
+const mostTimes = 100_000_000
+
+// picture reads what a run's response times and series were over time, from one
+// second of the axis to another; 0 and 0 is all of it. It is nil if there is nothing
+// to be seen. The notes say what is not shown, and why.
+func picture(dir *store.Dir, results []*dyno.Result, from, to float64, columns int) (*analysis.Picture, []string, error) {
+	if dir.Run.Plan.Slice > 0 {
+		return nil, []string{"slices of one process have no picture over time"}, nil
+	}
+	axis := analysis.Axis(results, columns)
+	if len(axis) == 0 {
+		return nil, nil, nil
+	}
+	var notes []string
+	if n := analysis.AxisBlocks(results); n > len(axis) {
+		notes = append(notes, fmt.Sprintf("pictures over time show the first %d of %d blocks", len(axis), n))
+	}
+	if from != 0 || to != 0 {
+		whole := analysis.AxisLength(axis)
+		if axis = analysis.CutAxis(axis, toDuration(from), toDuration(to), columns); len(axis) == 0 || columns < 1 {
+			return nil, nil, fmt.Errorf("from %g to %g s in %d columns is no part of %.9g s", from, to, columns, whole.Seconds())
+		}
+	}
+	p := analysis.NewPicture(results, dir.Run.Plan.Levels(), axis, pictureRows, sources(dir, results, axis))
+	return p, append(notes, p.Notes...), nil
+}
+
+// toDuration is a number of seconds that may be of any size.
+func toDuration(sec float64) time.Duration {
+	if !(sec > 0) {
+		return 0
+	}
+	return time.Duration(math.Round(min(sec, 1e9) * 1e9))
+}
+
+// sources reads what pictures need from a run directory.
+func sources(dir *store.Dir, results []*dyno.Result, axis []analysis.Stretch) analysis.Sources {
+	kept, logs := kept(dir, results, axis)
+	return analysis.Sources{
+		Times: func(r *dyno.Result, from, to time.Duration) (iter.Seq2[dyno.Times, error], bool) {
+			n := kept[r.Trial.N]
+			whole := n >= r.Sent.Requests
+			if n == 0 || n != unreadable && (logs || !whole && bySeconds(axis)) {
+				return nil, false
+			}
+			return dir.Times(r.Trial.N, from, to), whole
+		},
+		Requests: func(r *dyno.Result, rows []int64) ([]dyno.Request, error) { return dir.RequestsAt(r.Trial.N, rows) },
+		Lines: func(r *dyno.Result) iter.Seq2[dyno.LatencyLine, error] {
+			for _, s := range axis {
+				if s.Block == r.Trial.Block {
+					return dir.Latency(r, s.From, s.To)
+				}
+			}
+			return dir.Latency(r, 0, r.Elapsed)
+		},
+		Collections: func(r *dyno.Result) ([]dyno.Collection, error) { return collections(dir, r) },
+		Series: func(r *dyno.Result, metric string) (dyno.Series, error) {
+			ss, err := dir.Series(r.Trial.N, metric)
+			if err != nil || len(ss) == 0 {
+				return dyno.Series{}, err
+			}
+			return ss[0], nil
+		},
+		Each: each,
+	}
+}
+
+// unreadable stands for requests of which Times says why they cannot be read.
+const unreadable = -1
+
+// kept counts the requests that were kept of each trial of an axis, and reports
+// whether they are so many that the latency logs have to do, where these tell as much
+// as the columns can show.
+func kept(dir *store.Dir, results []*dyno.Result, axis []analysis.Stretch) (of map[int]int64, logs bool) {
+	of = map[int]int64{}
+	read := 0.0
+	for _, r := range results {
+		for _, s := range axis {
+			if s.Block != r.Trial.Block || r.Trial.For != "" || r.Err != "" || r.Elapsed == 0 {
+				continue
+			}
+			n, err := dir.Kept(r.Trial.N)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				continue
+			case err != nil:
+				n = unreadable
+			}
+			of[r.Trial.N] = n
+			read += float64(n) * max(0, (min(s.To, r.Elapsed)-s.From).Seconds()/r.Elapsed.Seconds())
+		}
+	}
+	return of, read > mostTimes && bySeconds(axis)
+}
+
+// bySeconds reports whether no column is shorter than a line of a latency log.
+func bySeconds(axis []analysis.Stretch) bool {
+	for _, s := range axis {
+		if s.To-s.From < time.Duration(s.Columns)*time.Second {
+			return false
+		}
+	}
+	return true
+}
+
+// each does n things, as many at once as there are cores.
+func each(n int, do func(i int)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	workers.Wait()
+}

@@ -133,7 +133,7 @@ func checkHostile(t *testing.T, page, s string) {
 	for _, x := range tagsOf(t, page) {
 		if x.name == "script" {
 			scripts[x.attrs["type"]+x.attrs["id"]]++
-			if strings.Contains(x.text, "alert") {
+			if strings.Contains(x.text, "alert") && x.attrs["type"] != "application/json" {
 				t.Errorf("a script is %.80q", x.text)
 			}
 		}

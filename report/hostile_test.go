@@ -59,9 +59,10 @@ func infested(s string) *Page {
 	p.Profile = &Profile{Diffs: []*analysis.ProfileDiff{d}, Tops: []*analysis.ProfileTop{top}, Notes: []string{s}}
 	pic := &analysis.Picture{Axis: []analysis.Stretch{{Block: 1, To: time.Second, Columns: 3}}, Rows: 2, Low: 1, High: time.Second}
 	for _, e := range es {
-		of := analysis.PictureOf{Setting: e.setting, Trials: []int{1}, Heats: []*analysis.Heat{{
-			To: time.Second, Low: time.Millisecond, High: time.Second, Counts: [][]int64{{1, 2, 3}, {0, 0, 1}}, Collecting: []float64{0, 0.5, 1}, Stops: []int{0, 1, 0},
-		}}}
+		heat := analysis.NewHeat(analysis.Scale{To: time.Second, Low: time.Millisecond, High: time.Second, Rows: 2, Columns: 3}, time.Second)
+		heat.Add(&dyno.Times{Due: []int64{1, 2}, Done: []int64{2e6, 3e8}})
+		heat.AddCollections([]dyno.Collection{{Start: 1000, End: 2000}}, time.Second)
+		of := analysis.PictureOf{Setting: e.setting, Trials: []int{1}, Heats: []*analysis.Heat{heat}}
 		of.Slowest = []analysis.Slow{{Trial: 1, Request: dyno.Request{Step: s, Done: time.Second}, Met: true}, {Trial: 1, Request: dyno.Request{Step: "x"}}}
 		of.Tracks = []analysis.Track{{Metric: s, Min: []float64{1, 2, 3}, Max: []float64{1, 2, 3}, Last: []float64{1, 2, math.NaN()}}, {Metric: "heap-live-B", Min: []float64{1, 2, 3}, Max: []float64{1, 2, 3}, Last: []float64{1, 2, 3}}}
 		pic.Settings = append(pic.Settings, of)
@@ -132,7 +133,7 @@ func checkHostile(t *testing.T, page, s string) {
 	for _, x := range tagsOf(t, page) {
 		if x.name == "script" {
 			scripts[x.attrs["type"]+x.attrs["id"]]++
-			if strings.Contains(x.text, "alert") {
+			if strings.Contains(x.text, "alert") && x.attrs["type"] != "application/json" {
 				t.Errorf("a script is %.80q", x.text)
 			}
 		}

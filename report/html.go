@@ -39,6 +39,7 @@ const mostBytes = 2_000_000
 // flame graphs that would make the file too large the largest are left out, and the page
 // says which. The error is w's.
 func HTML(w io.Writer, p *Page) error {
+	p = tamed(p)
 	data, err := island(p)
 	if err != nil {
 		return err

@@ -5,51 +5,11 @@ import (
 	"html"
 	"html/template"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
-const (
-	mostRows = 500 // of one table in a page; more are cut, and the table says so
-	mostCell = 300 // characters of one cell
-	longCell = 40  // from which on it is broken anywhere
-	mostNote = 2000
-	mostText = 64 << 10 // of a plan or an error
-)
-
-// tame is text from a run made fit for a page: control characters, which do
-// nothing good anywhere, and those that turn the direction of what follows are
-// dots, and what is longer than most characters loses its middle.
-func tame(s string, most int) string {
-	if len(s) > most*utf8.UTFMax { // before it is looked at rune by rune
-		half := most * utf8.UTFMax / 2
-		s = s[:half] + s[len(s)-half:]
-	}
-	s = strings.ToValidUTF8(s, "�")
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufeff':
-			return '·'
-		}
-		return r
-	}, s)
-	return middle(s, most)
-}
-
-// tameAll is tame of each of the lines, of which there are at most so many.
-func tameAll(lines []string, most, each int) []string {
-	var out []string
-	for i, l := range lines {
-		if i == most {
-			out = append(out, fmt.Sprintf("… and %d more.", len(lines)-most))
-			break
-		}
-		out = append(out, tame(l, each))
-	}
-	return out
-}
+// longCell is how long a text is that may be broken anywhere, in characters.
+const longCell = 40
 
 // html writes the grid as a table with a caption, which is for those who do not
 // see what stands around it. all says where rows are that were cut, such as

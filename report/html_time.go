@@ -81,7 +81,7 @@ func (v *pageView) heatTable(p *analysis.Picture) *section {
 		}
 		g.rows = append(g.rows, row{group: name})
 		for b, h := range s.Heats {
-			if h == nil || b >= len(p.Axis) || len(h.Counts) == 0 {
+			if h == nil || h.Counts == nil || b >= len(p.Axis) {
 				continue
 			}
 			parts := max(1, heatParts/len(s.Heats))
@@ -95,18 +95,17 @@ func (v *pageView) heatTable(p *analysis.Picture) *section {
 
 // heatRow sums up the n-th part of a heat map.
 func heatRow(block int, h *analysis.Heat, n, parts int) []cell {
-	columns := h.Columns
-	from, to := n*columns/parts, (n+1)*columns/parts
+	from, to := n*h.Columns/parts, (n+1)*h.Columns/parts
 	byRow := make([]int64, h.Rows)
-	all, collecting := int64(0), 0.0
+	all, collecting, known := int64(0), 0.0, 0
 	for c := from; c < to; c++ {
-		for r := range byRow {
-			n := int64(h.Count(r, c))
-			byRow[r] += n
-			all += n
+		for r := range h.Rows {
+			byRow[r] += int64(h.Count(r, c))
+			all += int64(h.Count(r, c))
 		}
-		if c < len(h.Collecting) && !math.IsNaN(h.Collecting[c]) {
+		if h.Collecting != nil && !math.IsNaN(h.Collecting[c]) {
 			collecting += h.Collecting[c]
+			known++
 		}
 	}
 	rowAt := func(q float64) string {
@@ -119,10 +118,13 @@ func heatRow(block int, h *analysis.Heat, n, parts int) []cell {
 		return "-"
 	}
 	at := func(c int) string {
-		return axis("-sec")((h.From + time.Duration(float64(h.To-h.From)*float64(c)/float64(columns))).Seconds())
+		return axis("-sec")((h.From + time.Duration(float64(h.To-h.From)*float64(c)/float64(h.Columns))).Seconds())
 	}
-	share := share(collecting / float64(max(to-from, 1)))
-	return cells(fmt.Sprintf("block %d", block), at(from)+" – "+at(to), strconv.FormatInt(all, 10), rowAt(0.5), rowAt(0.99), rowAt(1), share+" %")
+	gc := "-"
+	if known > 0 {
+		gc = share(collecting/float64(known)) + " %"
+	}
+	return cells(fmt.Sprintf("block %d", block), at(from)+" – "+at(to), strconv.FormatInt(all, 10), rowAt(0.5), rowAt(0.99), rowAt(1), gc)
 }
 
 // A slow is one of the slowest requests of a setting.

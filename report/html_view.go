@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
 )
 
 // A paper is a page as the templates in report/page have it: all words are said, and
@@ -78,8 +77,8 @@ type pageView struct {
 // allIn says where a reader finds what a table was too long for.
 const allIn = "results.jsonl and bench.txt of the run directory"
 
+// newPaper makes a paper of a page that is [tamed].
 func newPaper(p *Page) *paper {
-	p = tamed(p)
 	v := newPageView(p)
 	t := p.Table
 	out := &paper{Page: p, Title: tame(heading(t), mostCell), About: tameAll(t.About, 50, mostNote)}
@@ -166,49 +165,6 @@ func (v *pageView) show(s section, ok bool) []block {
 func (v *pageView) tables(s *section) (out []sheet) {
 	for _, g := range s.grids {
 		out = append(out, sheet{tame(s.title, mostCell), g.html(s.title, allIn)})
-	}
-	return out
-}
-
-// tamed is a copy of a page in which no setting has a name that is longer than a page
-// can bear: it is said often.
-func tamed(p *Page) *Page {
-	short := func(s dyno.Setting) dyno.Setting {
-		var c dyno.Setting
-		for _, l := range s {
-			c = append(c, dyno.Level{Factor: tame(l.Factor, 60), Value: tame(l.Value, 120)})
-		}
-		return c
-	}
-	c, t := *p, *p.Table
-	c.Table = &t
-	t.Name = tame(t.Name, 100)
-	t.Settings = append([]analysis.Setting(nil), t.Settings...)
-	for i := range t.Settings {
-		t.Settings[i].Setting = short(t.Settings[i].Setting)
-	}
-	t.Failed = append([]analysis.Failure(nil), t.Failed...)
-	for i, f := range t.Failed {
-		t.Failed[i].Setting, t.Failed[i].Err = short(f.Setting), tame(f.Err, mostNote)
-	}
-	c.Origin.Dyno = tame(c.Origin.Dyno, 100)
-	if p.Site != nil {
-		site := *p.Site
-		site.Files, site.Others = tamedLinks(site.Files), tamedLinks(site.Others)
-		c.Site = &site
-	}
-	c.Trials = nil
-	for _, r := range p.Trials {
-		r := *r
-		r.Trial.Setting = short(r.Trial.Setting)
-		c.Trials = append(c.Trials, &r)
-	}
-	return &c
-}
-
-func tamedLinks(files []File) (out []File) {
-	for _, f := range files[:min(len(files), mostRows)] {
-		out = append(out, File{tame(f.Name, mostCell), f.URL})
 	}
 	return out
 }

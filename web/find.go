@@ -2,12 +2,13 @@ package web
 
 import (
 	"fmt"
-	"github.com/dynolab/dyno/store"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/dynolab/dyno/store"
 )
 
 const (

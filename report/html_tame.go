@@ -1,0 +1,118 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+)
+
+const (
+	mostRows = 500 // of one table in a page; more are cut, and the table says so
+	mostCell = 300 // characters of one cell
+	mostNote = 2000
+	mostText = 64 << 10 // of a plan or an error
+)
+
+// tame is text from a run made fit for a page: control characters, which do
+// nothing good anywhere, and those that turn the direction of what follows are
+// dots, and what is longer than most characters loses its middle.
+func tame(s string, most int) string {
+	if len(s) > most*utf8.UTFMax { // before it is looked at rune by rune
+		half := most * utf8.UTFMax / 2
+		s = s[:half] + s[len(s)-half:]
+	}
+	s = strings.ToValidUTF8(s, "�")
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufeff':
+			return '·'
+		}
+		return r
+	}, s)
+	return middle(s, most)
+}
+
+// tameAll is tame of each of the lines, of which there are at most so many.
+func tameAll(lines []string, most, each int) []string {
+	var out []string
+	for i, l := range lines {
+		if i == most {
+			out = append(out, fmt.Sprintf("… and %d more.", len(lines)-most))
+			break
+		}
+		out = append(out, tame(l, each))
+	}
+	return out
+}
+
+// tamed is a copy of a page in which what is said often, or goes to the scripts, is
+// no longer than a page can bear: names of settings, steps and metrics, errors.
+func tamed(p *Page) *Page {
+	c, t := *p, *p.Table
+	c.Table = &t
+	t.Name = tame(t.Name, 100)
+	t.Settings = slices.Clone(t.Settings)
+	for i := range t.Settings {
+		t.Settings[i].Setting = tamedSetting(t.Settings[i].Setting)
+	}
+	t.Failed = slices.Clone(t.Failed)
+	for i, f := range t.Failed {
+		t.Failed[i].Setting, t.Failed[i].Err = tamedSetting(f.Setting), tame(f.Err, mostNote)
+	}
+	c.Origin.Dyno = tame(c.Origin.Dyno, 100)
+	if p.Site != nil {
+		site := *p.Site
+		site.Files, site.Others = tamedLinks(site.Files), tamedLinks(site.Others)
+		c.Site = &site
+	}
+	c.Trials = nil
+	for _, r := range p.Trials {
+		r := *r
+		r.Trial.Setting = tamedSetting(r.Trial.Setting)
+		c.Trials = append(c.Trials, &r)
+	}
+	if p.Picture != nil {
+		c.Picture = tamedPicture(p.Picture)
+	}
+	return &c
+}
+
+func tamedSetting(s dyno.Setting) (out dyno.Setting) {
+	for _, l := range s {
+		out = append(out, dyno.Level{Factor: tame(l.Factor, 60), Value: tame(l.Value, 120)})
+	}
+	return out
+}
+
+func tamedLinks(files []File) (out []File) {
+	for _, f := range files[:min(len(files), mostRows)] {
+		out = append(out, File{tame(f.Name, mostCell), f.URL})
+	}
+	return out
+}
+
+func tamedPicture(p *analysis.Picture) *analysis.Picture {
+	c := *p
+	c.Notes = tameAll(p.Notes, 50, mostNote)
+	c.Settings = slices.Clone(p.Settings)
+	for i := range c.Settings {
+		s := &c.Settings[i]
+		s.Setting = tamedSetting(s.Setting)
+		s.Slowest = slices.Clone(s.Slowest)
+		for n := range s.Slowest {
+			s.Slowest[n].Step = tame(s.Slowest[n].Step, 100)
+		}
+		s.Tracks = slices.Clone(s.Tracks)
+		for n := range s.Tracks {
+			s.Tracks[n].Metric = tame(s.Tracks[n].Metric, 100)
+		}
+	}
+	return &c
+}

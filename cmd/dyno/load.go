@@ -84,6 +84,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 	p.loadFlags(fs)
 	p.publishedFlags(fs)
 	o.flags(fs, "default: nothing is written")
+	o.otlp.flag(fs)
 	return cmd
 }
 

@@ -79,6 +79,7 @@ that is yours: --vary limit.cpu=none,10%.`,
 	p.subjectFlags(fs)
 	p.lookFlags(fs)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
+	o.otlp.flag(fs)
 	fs.BoolVar(&overhead, "overhead", false, "measure what the probes cost the subject: the baseline without and with them, by turns in one process")
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
 	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")
@@ -167,7 +168,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		_, env := f.Annotations[byEnvironment]
 		switch f.Name {
-		case "resume", "format", "json":
+		case "resume", "format", "json", "otlp":
 		default:
 			if !env {
 				err = usagef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)

@@ -24,29 +24,32 @@ const kinds = {
   },
 };
 
+/** plots are the canvases that show time: a legend is none. */
+const plots = 'figure.chart[data-kind="heat"] .plot canvas, figure.chart[data-kind="tracks"] .plot canvas';
+
 let browser;
 before(async () => { browser = await launch(); });
 after(() => browser?.close());
 
 for (const [kind, make] of Object.entries(kinds)) {
   describe(`report of ${kind}`, () => {
-    let file, url;
+    const file = join(scratch, `${kind}.html`), url = pathToFileURL(file).href;
+    let made;
 
-    before(async () => {
-      file = join(scratch, `${kind}.html`);
-      writeFileSync(file, await output(dyno, ["report", await make(), "--format", "html"]));
-      url = pathToFileURL(file).href;
-    });
+    /** there makes the report, once. */
+    const there = () => made ??= (async () => writeFileSync(file, await output(dyno, ["report", await make(), "--format", "html"])))();
 
     /** open opens the report where there is no network, and waits until it is drawn. */
     async function open(options) {
+      await there();
       const w = await Watched.open(browser, { offline: true, acceptDownloads: true, ...options });
       await w.page.goto(url);
       await w.ready();
       return w;
     }
 
-    test("is one small file", () => {
+    test("is one small file", async () => {
+      await there();
       const { size } = statSync(file);
       assert.ok(size <= mostBytes, `${size} bytes`);
       assert.ok(size > 20_000, `${size} bytes are no report`);
@@ -54,6 +57,7 @@ for (const [kind, make] of Object.entries(kinds)) {
     });
 
     test("is ready soon, says nothing and asks nobody", async (t) => {
+      await there();
       const times = [];
       for (let i = 0; i < 3; i++) {
         const w = await Watched.open(browser, { offline: true });
@@ -70,7 +74,7 @@ for (const [kind, make] of Object.entries(kinds)) {
 
     test("zooms all charts together", async () => {
       const w = await open();
-      const canvases = w.page.locator('figure.chart[data-kind="heat"] .picture canvas, figure.chart[data-kind="tracks"] .picture canvas');
+      const canvases = w.page.locator(plots);
       assert.ok((await canvases.count()) > 0, "there is no canvas");
       const first = canvases.first();
       await first.scrollIntoViewIfNeeded();
@@ -98,10 +102,10 @@ for (const [kind, make] of Object.entries(kinds)) {
       const w = await open({ colorScheme: "light" });
       const seen = new Set();
       for (let i = 0; i < 3; i++) {
-        seen.add(await w.page.evaluate(() => getComputedStyle(document.body).backgroundColor));
-        await w.page.locator("#theme").click();
+        seen.add(await w.page.evaluate(() => [document.documentElement, document.body].map((e) => getComputedStyle(e)).map((s) => `${s.color} on ${s.backgroundColor}`).join()));
+        await w.page.locator("#theme, button.theme").click();
       }
-      assert.ok(seen.size >= 2, `the ground is ${[...seen]}`);
+      assert.ok(seen.size >= 2, `the colours stay ${[...seen]}`);
       await w.clean("switching the theme");
       await w.close();
     });
@@ -165,6 +169,8 @@ for (const [kind, make] of Object.entries(kinds)) {
         await w.accessible(look.name);
         const wide = await w.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         assert.ok(wide <= 1, `the page is ${wide} px wider than the screen`);
+        const tall = await w.page.locator("figure.chart .picture svg").evaluateAll((all) => all.filter((s) => s.getBoundingClientRect().height > 1500).length);
+        assert.equal(tall, 0, "pictures that no screen can hold: are the styles there?");
         await w.clean(look.name);
         await w.close();
       });
@@ -181,6 +187,7 @@ for (const [kind, make] of Object.entries(kinds)) {
     });
 
     test("is read without scripts", async () => {
+      await there();
       const context = await browser.newContext({ javaScriptEnabled: false, offline: true });
       const page = await context.newPage();
       await page.goto(url);

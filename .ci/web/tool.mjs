@@ -75,6 +75,7 @@ export class Watched {
       }).observe(document, { subtree: true, attributes: true, attributeFilter: ["data-ready"] });
       addEventListener("securitypolicyviolation", (e) => (window.__violations ??= []).push(`${e.violatedDirective} ${e.blockedURI} ${e.sample}`));
     });
+    context.setDefaultTimeout(10_000);
     const w = new Watched();
     w.context = context;
     w.page = await context.newPage();
@@ -110,15 +111,20 @@ export class Watched {
     assert.deepEqual(all, [], `${what}: what the page said`);
   }
 
-  /** accessible fails if axe finds a serious fault. */
+  /** accessible fails if axe finds a serious fault. What the page's policy keeps axe itself from counts for nothing. */
   async accessible(what) {
+    const amiss = [...this.amiss];
     await this.page.evaluate(axeSource);
     const found = await this.page.evaluate(async () => {
-      const result = await window.axe.run(document, { resultTypes: ["violations"] });
+      const violations = [...(window.__violations ?? [])];
+      const result = await window.axe.run(document, { resultTypes: ["violations"], preload: false });
+      await new Promise((resolve) => setTimeout(resolve));
+      window.__violations = violations;
       return result.violations
         .filter((v) => v.impact === "serious" || v.impact === "critical")
         .map((v) => `${v.impact} ${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" | ")}`);
     });
+    this.amiss = amiss;
     assert.deepEqual(found, [], `${what}: axe`);
   }
 
@@ -127,7 +133,7 @@ export class Watched {
     const dir = process.env.SHOTS;
     if (!dir) return;
     mkdirSync(dir, { recursive: true });
-    await this.page.screenshot({ path: join(dir, `${name}.png`), fullPage: true });
+    await this.page.screenshot({ path: join(dir, `${name}.png`), fullPage: true, timeout: 60_000 });
   }
 
   close() {

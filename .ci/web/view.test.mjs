@@ -19,7 +19,7 @@ after(() => browser?.close());
 /** visit opens a page of a server and waits until it is there. */
 async function visit(server, path, options) {
   const w = await Watched.open(browser, options);
-  await w.page.goto(server.to(path), { waitUntil: "load" });
+  await w.page.goto(server.to(path), { waitUntil: "load", timeout: 60_000 }); // the first of many requests reads them
   return w;
 }
 
@@ -28,7 +28,7 @@ const runPage = (id) => `/runs/${encodeURIComponent(id)}/`;
 
 /** drag selects a part of a chart's time. */
 async function drag(page, from, to) {
-  const canvas = page.locator("figure.chart .picture canvas").first();
+  const canvas = page.locator("figure.chart .plot canvas").first();
   await canvas.scrollIntoViewIfNeeded();
   const box = await canvas.boundingBox();
   const y = box.y + box.height / 2;

@@ -58,6 +58,12 @@ type Lab struct {
 	// Watch is told of each trial as it begins, with the meter of its load; nil
 	// means nobody watches.
 	Watch func(t *dyno.Trial, m *load.Meter)
+	// Live is told of each point of the series as it is read, and by which probe, and
+	// Second once a second of the latency in a part of the window, h being valid until
+	// it returns. Several goroutines call them, and wait for them; nil means that
+	// nobody looks on.
+	Live   func(probe, metric string, v float64)
+	Second func(h *dyno.Histogram, from, to time.Duration)
 	// Interrupted is given what there is of the trial that the end of Run's
 	// context broke off; nil means nobody wants it.
 	Interrupted func(r *dyno.Result)

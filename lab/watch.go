@@ -18,10 +18,6 @@ type Watching struct {
 	Process  probe.Process   // the subject's; the zero value if it is not known
 	End      <-chan struct{} // closed when the trial is to end: its window then is as long as it was, and whole
 	Profiles []string        // heap and goroutine: taken just before the window and just after, from the plan's probes.pprof
-
-	// Live is told of each point of the series as it is read, and by which probe;
-	// nil means that nobody looks on. Several goroutines call it.
-	Live func(probe, metric string, v float64)
 }
 
 // Watching returns a lab with the hands of l but for these: the subject of its
@@ -149,14 +145,6 @@ type attended struct {
 }
 
 func (p *attended) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
-	if next := t.Sample; p.to.Live != nil {
-		t.Sample = func(metric string, at time.Duration, v float64) {
-			p.to.Live(p.name, metric, v)
-			if next != nil {
-				next(metric, at, v)
-			}
-		}
-	}
 	reading, err := p.Probe.Watch(ctx, t)
 	if p.name == "proc" && ctx.Err() == nil && p.to.gone() != nil { // which is said once
 		close(p.to.lost)

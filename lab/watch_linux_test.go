@@ -54,8 +54,8 @@ func TestWatchEnds(t *testing.T) {
 	var live []string
 	hands := watchLab(t, seeing{func(ctx context.Context) { close(end); <-ctx.Done() }}).Watching(Watching{
 		Process: lookUp(t, os.Getpid()), End: end,
-		Live: func(probe, metric string, v float64) { live = append(live, probe+" "+metric) },
 	})
+	hands.Live = func(probe, metric string, v float64) { live = append(live, probe+" "+metric) }
 	r := hands.Trial(t.Context(), watchExperiment(os.Getpid()).Trials()[0])
 	if r.Err != "" || len(r.Warnings) > 0 || r.Latency != nil {
 		t.Errorf("error %q, warnings %q, latency %v", r.Err, r.Warnings, r.Latency)

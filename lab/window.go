@@ -102,7 +102,7 @@ func (w *window) start(ctx context.Context, names []string) error {
 		}
 		target := w.target
 		target.Begun = sync.OnceFunc(func() { begun <- struct{}{} })
-		target.Sample = w.series.of(name)
+		target.Sample = w.sample(name)
 		watching.Go(func() {
 			defer target.Begun() // also if the probe fails at once
 			reading, err := p.Watch(watch, target)
@@ -125,6 +125,18 @@ func (w *window) start(ctx context.Context, names []string) error {
 		}
 	}
 	return nil
+}
+
+// sample is the Target.Sample of a probe.
+func (w *window) sample(name string) func(metric string, at time.Duration, v float64) {
+	log, live := w.series.of(name), w.lab.Live
+	if live == nil {
+		return log
+	}
+	return func(metric string, at time.Duration, v float64) {
+		live(name, metric, v)
+		log(metric, at, v)
+	}
 }
 
 // failure is why what the trial is for could not be had, or nil.
@@ -208,6 +220,9 @@ func (w *window) openLog() (err error) {
 
 // second writes a line of the log.
 func (w *window) second(h *dyno.Histogram, from, to time.Duration) {
+	if w.lab.Second != nil {
+		w.lab.Second(h, from, to)
+	}
 	if w.lines != nil && w.logErr == nil {
 		w.logErr = w.lines.Add(h, from, to)
 	}

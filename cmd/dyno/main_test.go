@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/*.txtar. Beside the usual commands they have dyno,
 // the service svc as $SVC, serve, which starts a server at $URL, requests and profiles,
-// which make run directories.
+// which make run directories, and collect, which takes what --otlp pushes.
 func TestScripts(t *testing.T) {
 	goEnv := goEnviron(t)
 	testscript.Run(t, testscript.Params{
@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets, "profiles": profiles, "status": status},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets, "profiles": profiles, "status": status, "collect": collect},
 	})
 }
 
@@ -97,6 +97,23 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	if strconv.Itoa(code) != args[0] {
 		ts.Fatalf("%s: exit status %d, want %s", strings.Join(args[1:], " "), code, args[0])
 	}
+}
+
+// collect starts a collector whose address is $COLLECTOR, which writes what is pushed
+// to it to otlp.json, a line each.
+func collect(ts *testscript.TestScript, _ bool, _ []string) {
+	out, err := os.Create(ts.MkAbs("otlp.json"))
+	ts.Check(err)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/metrics" {
+			http.NotFound(w, r)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		out.Write(append(body, '\n'))
+	}))
+	ts.Setenv("COLLECTOR", s.URL)
+	ts.Defer(func() { s.Close(); out.Close() })
 }
 
 // svc is a service with faults to choose from.

@@ -32,6 +32,7 @@ type outFlags struct {
 	steps  bool       // the result goes to the summary of GitHub's step too
 	at     *store.Dir // that is reported on; nil if nothing was written
 	serves []string   // prefixes of functions whose goroutines are requests, in execution traces
+	otlp   otlpURL    // where live metrics go
 }
 
 func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
@@ -145,7 +146,7 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func(
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
 	hands.Dir, hands.Skip, hands.Keep = dir.TrialDir, dir.Done, dir.WriteRequests
-	err = conduct(cmd, hands, e, dir.Add)
+	err = conduct(cmd, hands, e, o, dir.Add)
 	return finish(cmd, dir, o, errors.Join(err, release()))
 }
 
@@ -172,7 +173,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 			results = append(results, r)
 		}
 	}
-	err = conduct(cmd, hands, e, func(r *dyno.Result) error {
+	err = conduct(cmd, hands, e, o, func(r *dyno.Result) error {
 		results = append(results, r)
 		return nil
 	})
@@ -223,7 +224,7 @@ func finish(cmd *cobra.Command, dir *store.Dir, o *outFlags, err error) error {
 }
 
 // conduct runs the trials, showing progress.
-func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, sink func(*dyno.Result) error) error {
 	total, done := len(e.Trials()), 0
 	for n := 1; hands.Skip != nil && n <= total; n++ {
 		if hands.Skip(n) {
@@ -236,6 +237,7 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, sink func(*
 	p := newProgress(cmd.ErrOrStderr(), total, done)
 	defer p.close()
 	hands.Watch = p.begin
+	defer o.otlp.follow(hands, e, p.note)()
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
 		if e.Slice == 0 {
 			p.end(r)

@@ -81,6 +81,7 @@ that is yours: --vary limit.cpu=none,10%.
 	p.lookFlags(fs)
 	p.thresholdFlags(fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
+	o.otlp.flag(fs)
 	fs.BoolVar(&overhead, "overhead", false, "measure what the probes cost the subject: the baseline without and with them, by turns in one process")
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
 	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")
@@ -170,7 +171,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		_, env := f.Annotations[byEnvironment]
 		switch f.Name {
-		case "resume", "format", "json", "strict":
+		case "resume", "format", "json", "strict", "otlp":
 		default:
 			if !env {
 				err = usagef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)

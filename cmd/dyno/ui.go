@@ -176,6 +176,16 @@ func (p *progress) begin(t *dyno.Trial, m *load.Meter) {
 	p.trial, p.meter, p.start, p.phase = t, m, time.Now(), ""
 }
 
+// note prints a line that is no progress.
+func (p *progress) note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.width > 0 {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	fmt.Fprintf(p.w, "note: "+format+"\n", args...)
+}
+
 // end is called with each result. On a terminal only failures leave a line.
 func (p *progress) end(r *dyno.Result) {
 	p.mu.Lock()

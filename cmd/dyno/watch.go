@@ -75,6 +75,7 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 	p.watchFlags(fs, &w)
 	p.thresholdFlags(fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
+	o.otlp.flag(fs)
 	return cmd
 }
 
@@ -254,9 +255,10 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	defer dir.Close()
 	live := newLive(cmd.ErrOrStderr(), time.Duration(e.Probes.Every.Or(dyno.DefaultEvery)))
 	defer live.close()
-	w.Live, w.End = live.sample, cmd.Context().Done()
+	w.End = cmd.Context().Done()
 	hands = hands.Watching(w)
-	hands.Dir, hands.Watch = dir.TrialDir, live.begin
+	hands.Dir, hands.Watch, hands.Live = dir.TrialDir, live.begin, live.sample
+	defer o.otlp.follow(hands, e, live.progress.note)()
 	if !e.Load.None {
 		hands.Keep = dir.WriteRequests
 	}

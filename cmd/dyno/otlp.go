@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/probe"
+)
+
+const (
+	pushEvery   = 5 * time.Second
+	pushTimeout = 4 * time.Second // so that no push meets the next
+	pushLast    = time.Second     // that the end of a run waits for its last push, at most
+)
+
+// An otlpURL is where --otlp pushes to; the zero value is nowhere.
+type otlpURL struct{ *url.URL }
+
+func (u *otlpURL) flag(fs *pflag.FlagSet) {
+	fs.Var(u, "otlp", "push what is seen of each trial every 5s to the OpenTelemetry collector at this `URL`, such as http://127.0.0.1:4318")
+}
+
+func (u *otlpURL) Type() string { return "URL" }
+func (u *otlpURL) String() string {
+	if u.URL == nil {
+		return ""
+	}
+	return u.Redacted()
+}
+
+func (u *otlpURL) Set(v string) error {
+	if v == "" { // which beats DYNO_OTLP
+		u.URL = nil
+		return nil
+	}
+	to, err := url.Parse(v)
+	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+		return fmt.Errorf("bad URL %q (want for example http://127.0.0.1:4318)", v)
+	}
+	if strings.Trim(to.Path, "/") == "" {
+		to.Path = "/v1/metrics" // of OTLP over HTTP
+	}
+	u.URL = to
+	return nil
+}
+
+// follow pushes what the lab sees of the experiment, until stop is called; what goes
+// wrong is noted once.
+func (u otlpURL) follow(hands *lab.Lab, e *dyno.Experiment, note func(format string, args ...any)) (stop func()) {
+	if u.URL == nil {
+		return func() {}
+	}
+	p := newPusher(u.URL, e.Name, note)
+	watch, live := hands.Watch, hands.Live
+	hands.Watch = func(t *dyno.Trial, m *load.Meter) {
+		if watch != nil {
+			watch(t, m)
+		}
+		p.begin(t, m)
+	}
+	hands.Live = func(probe, metric string, v float64) {
+		if live != nil {
+			live(probe, metric, v)
+		}
+		p.sample(probe, metric, v)
+	}
+	hands.Second = p.second
+	p.pushing.Go(p.run)
+	return p.close
+}
+
+// A pusher tells a collector what is seen of the trial under way. Only what was seen
+// since the last push is kept, so that a collector which does not answer costs
+// neither memory nor time.
+type pusher struct {
+	url      *url.URL
+	header   http.Header
+	client   *http.Client
+	name     string // of the experiment
+	resource []otlpAttribute
+	note     func(format string, args ...any)
+	stop     chan struct{}
+	pushing  sync.WaitGroup
+	noted    bool
+	failing  bool
+
+	mu      sync.Mutex
+	trial   *dyno.Trial
+	meter   *load.Meter
+	window  time.Time          // when it began; zero if nothing was answered yet
+	over    time.Time          // until when latency is known
+	counted time.Time          // until when it was pushed
+	latency *dyno.Histogram    // since the last push
+	seen    map[string]seenNow // since the last push, by metric
+}
+
+func newPusher(to *url.URL, name string, note func(string, ...any)) *pusher {
+	host, _ := os.Hostname()
+	p := &pusher{
+		url: to, header: otlpHeader(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")), name: name, note: note, stop: make(chan struct{}),
+		resource: []otlpAttribute{
+			otlpText("service.name", "dyno"), otlpText("service.version", version()),
+			otlpText("service.instance.id", fmt.Sprintf("%s/%d", host, os.Getpid())), otlpText("host.name", host),
+		},
+		latency: dyno.NewHistogram(), seen: map[string]seenNow{},
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxConnsPerHost = 1
+	p.client = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return p
+}
+
+// otlpHeader reads a list such as "api-key=secret,tenant=a%20b", the standard's own
+// form. It comes from the environment since the command line is kept in run.json.
+func otlpHeader(list string) http.Header {
+	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"dyno/" + version()}}
+	for pair := range strings.SplitSeq(list, ",") {
+		k, v, ok := strings.Cut(pair, "=")
+		if plain, err := url.PathUnescape(strings.TrimSpace(v)); ok && err == nil {
+			h.Set(strings.TrimSpace(k), plain)
+		}
+	}
+	return h
+}
+
+// begin is called as each trial begins.
+func (p *pusher) begin(t *dyno.Trial, m *load.Meter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trial, p.meter = t, m
+	p.window, p.over, p.counted = time.Time{}, time.Time{}, time.Time{}
+	p.latency.Reset()
+	clear(p.seen)
+}
+
+// sample is the lab's Live. Of what several probes see, the most trusted is taken.
+func (p *pusher) sample(name, metric string, v float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s, ok := p.seen[metric]; ok && probe.Trust(s.probe) < probe.Trust(name) || math.IsNaN(v) || math.IsInf(v, 0) {
+		return
+	}
+	p.seen[metric] = seenNow{value: v, probe: name}
+}
+
+// second is the lab's Second.
+func (p *pusher) second(h *dyno.Histogram, from, to time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = time.Now()
+	if p.window.IsZero() {
+		p.window = p.over.Add(-to)
+	}
+	p.latency.Merge(h)
+}
+
+// run pushes until close.
+func (p *pusher) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p.pushing.Go(func() {
+		select {
+		case <-p.stop:
+			cancel() // what is on its way to a collector that does not answer
+		case <-ctx.Done():
+		}
+	})
+	tick := time.NewTicker(pushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			if !p.failing { // a run that is shorter than pushEvery has this one only
+				p.push(context.Background(), pushLast)
+			}
+			p.client.CloseIdleConnections()
+			return
+		case <-tick.C:
+			p.push(ctx, pushTimeout)
+		}
+	}
+}
+
+// close pushes what is left. It may be called once.
+func (p *pusher) close() {
+	close(p.stop)
+	p.pushing.Wait()
+}
+
+// push sends what was seen since the last one, if anything was.
+func (p *pusher) push(ctx context.Context, within time.Duration) {
+	points := p.take(time.Now())
+	if len(points) == 0 {
+		return
+	}
+	body, err := json.Marshal(otlpRequest{[]otlpResource{{
+		otlpAttributes{p.resource}, []otlpScope{{otlpLibrary{"github.com/dynolab/dyno", version()}, points}},
+	}}})
+	if err == nil {
+		timed, cancel := context.WithTimeout(ctx, within)
+		err = p.post(timed, body)
+		cancel()
+	}
+	p.failing = err != nil
+	if ctx.Err() != nil { // the run is over, and does not wait for an answer
+		return
+	}
+	if err != nil && !p.noted {
+		p.noted = true
+		p.note("live metrics do not reach %s: %v (the run goes on without, and it is tried again every %v)", p.url.Redacted(), err, pushEvery)
+	}
+}
+
+func (p *pusher) post(ctx context.Context, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, "POST", p.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header = p.header.Clone()
+	resp, err := p.client.Do(req)
+	if wrapped := new(url.Error); errors.As(err, &wrapped) {
+		err = wrapped.Err // without the URL, which may hold a password
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errors.New("no answer in time")
+	}
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("status %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	}
+	var said struct {
+		PartialSuccess struct{ ErrorMessage string }
+	}
+	if json.Unmarshal(answer, &said) == nil && said.PartialSuccess.ErrorMessage != "" {
+		return fmt.Errorf("the collector took not all: %q", said.PartialSuccess.ErrorMessage)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"strconv"
+	"time"
+)
+
+// The JSON of OTLP over HTTP, as far as gauges need it: ExportMetricsServiceRequest of
+// https://opentelemetry.io/docs/specs/otlp/#otlphttp. Whole numbers of 64 bits are
+// strings in it.
+type (
+	otlpRequest struct {
+		ResourceMetrics []otlpResource `json:"resourceMetrics"`
+	}
+	otlpResource struct {
+		Resource     otlpAttributes `json:"resource"`
+		ScopeMetrics []otlpScope    `json:"scopeMetrics"`
+	}
+	otlpAttributes struct {
+		Attributes []otlpAttribute `json:"attributes"`
+	}
+	otlpScope struct {
+		Scope   otlpLibrary  `json:"scope"`
+		Metrics []otlpMetric `json:"metrics"`
+	}
+	otlpLibrary struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	otlpMetric struct {
+		Name        string    `json:"name"`
+		Description string    `json:"description"`
+		Unit        string    `json:"unit"`
+		Gauge       otlpGauge `json:"gauge"`
+	}
+	otlpGauge struct {
+		DataPoints []otlpPoint `json:"dataPoints"`
+	}
+	otlpPoint struct {
+		Attributes []otlpAttribute `json:"attributes"`
+		Time       int64           `json:"timeUnixNano,string"`
+		Value      float64         `json:"asDouble"`
+	}
+	otlpAttribute struct {
+		Key   string    `json:"key"`
+		Value otlpValue `json:"value"`
+	}
+	otlpValue struct {
+		String *string `json:"stringValue,omitempty"`
+		Int    string  `json:"intValue,omitempty"`
+	}
+)
+
+func otlpText(key, value string) otlpAttribute {
+	return otlpAttribute{key, otlpValue{String: &value}}
+}
+
+// otlpSeries are the series that are pushed: their names as conditions have them, and
+// their units as OpenTelemetry does (UCUM).
+var otlpSeries = []struct{ series, name, unit, help string }{
+	{"rss-B", "rss", "By", "resident memory"},
+	{"heap-B", "heap", "By", "heap in use, garbage included"},
+	{"heap-live-B", "heap_live", "By", "heap that the last collection found live"},
+	{"heap-goal-B", "heap_goal", "By", "heap at which the next collection is to end"},
+	{"gc-capacity-frac", "gc_capacity", "1", "garbage collection's share of all CPU time of GOMAXPROCS"},
+	{"alloc-B/s", "alloc_per_s", "By/s", "bytes allocated per second"},
+	{"goroutines", "goroutines", "{goroutine}", "goroutines"},
+	{"threads", "threads", "{thread}", "threads"},
+	{"fds", "fds", "{file}", "open file descriptors"},
+	{"cpu-frac", "cpu", "1", "CPU time as a share of one core"},
+	{"throttled-frac", "throttled", "1", "share of the CPU limit's periods in which the subject was throttled"},
+}
+
+// take makes gauges of what was seen since the last call; none if nothing was.
+func (p *pusher) take(now time.Time) (ms []otlpMetric) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.trial == nil {
+		return nil
+	}
+	where := p.attributes()
+	add := func(name, unit, help string, v float64) {
+		ms = append(ms, otlpMetric{"dyno." + name, help, unit, otlpGauge{[]otlpPoint{{where, now.UnixNano(), v}}}})
+	}
+	n, measuring := p.latency.Count(), p.meter.Phase() == "measure"
+	if load := &p.trial.Load; !load.None && load.Command == "" && (measuring || n > 0) {
+		until := now
+		if !measuring || now.Sub(p.over) < 2*time.Second { // else the service is silent
+			until = p.over
+		}
+		began := p.counted
+		if p.window.After(began) {
+			began = p.window
+		}
+		if since := until.Sub(began); since > 0 && !began.IsZero() {
+			add("req_per_s", "{request}/s", "requests answered as expected per second", float64(n)/since.Seconds())
+			p.counted = until
+		}
+		add("failures", "{request}", "requests of the trial that failed", float64(p.meter.Failed.Load()))
+	}
+	if n > 0 {
+		add("p50", "s", "median latency of the last seconds", p.latency.Quantile(.5).Seconds())
+		add("p99", "s", "99th percentile of the latency of the last seconds", p.latency.Quantile(.99).Seconds())
+		add("max", "s", "longest latency of the last seconds", p.latency.Max().Seconds())
+	}
+	for _, s := range otlpSeries {
+		if v, ok := p.seen[s.series]; ok {
+			add(s.name, s.unit, s.help, v.value)
+		}
+	}
+	p.latency.Reset()
+	clear(p.seen)
+	return ms
+}
+
+// attributes say of which trial a point is.
+func (p *pusher) attributes() []otlpAttribute {
+	t := p.trial
+	as := []otlpAttribute{
+		otlpText("dyno.run", p.name), {"dyno.trial", otlpValue{Int: strconv.Itoa(t.N)}}, {"dyno.block", otlpValue{Int: strconv.Itoa(t.Block)}},
+		otlpText("dyno.setting", t.Setting.Label()),
+	}
+	if t.For != "" {
+		as = append(as, otlpText("dyno.for", t.For))
+	}
+	for _, l := range t.Setting {
+		as = append(as, otlpText("dyno.factor."+l.Factor, l.Value))
+	}
+	return as
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
+)
+
+// A transport is a collector without a network.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func answer(status int, body string) *http.Response {
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{}}
+}
+
+// testPusher pushes to f, and keeps its notes.
+func testPusher(t *testing.T, f transport) (p *pusher, notes *[]string) {
+	t.Helper()
+	var to otlpURL
+	if err := to.Set("http://user:secret@collector:4318"); err != nil {
+		t.Fatal(err)
+	}
+	notes = new([]string)
+	p = newPusher(to.URL, "sessions", func(format string, args ...any) { *notes = append(*notes, fmt.Sprintf(format, args...)) })
+	p.client.Transport = f
+	return p, notes
+}
+
+// gauges are the values of a push by name. It fails on what the format has not.
+func gauges(t *testing.T, r io.Reader) (map[string]float64, []otlpAttribute) {
+	t.Helper()
+	in := json.NewDecoder(r)
+	in.DisallowUnknownFields()
+	var req otlpRequest
+	if err := in.Decode(&req); err != nil {
+		t.Fatal(err)
+	}
+	if len(req.ResourceMetrics) != 1 || len(req.ResourceMetrics[0].ScopeMetrics) != 1 {
+		t.Fatalf("got %+v", req)
+	}
+	of := map[string]float64{}
+	var where []otlpAttribute
+	for _, m := range req.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+		point := m.Gauge.DataPoints[0]
+		if since := time.Since(time.Unix(0, point.Time)); since.Abs() > time.Hour || m.Unit == "" || m.Description == "" {
+			t.Errorf("metric %+v", m)
+		}
+		of[m.Name], where = point.Value, point.Attributes
+	}
+	return of, where
+}
+
+// trialOf is the second trial of an experiment, and its meter.
+func trialOf() (*dyno.Trial, *load.Meter) {
+	return &dyno.Trial{N: 2, Block: 1, Setting: dyno.Setting{{Factor: "GOGC", Value: "50"}}}, new(load.Meter)
+}
+
+// second is a second of n requests that took d.
+func second(n int, d time.Duration) *dyno.Histogram {
+	h := dyno.NewHistogram()
+	for range n {
+		h.Add(d)
+	}
+	return h
+}
+
+// Every five seconds the collector is told what was seen since it was told last; and
+// once more when the run is over.
+func TestPush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []map[string]float64
+		var where []otlpAttribute
+		p, notes := testPusher(t, func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path != "/v1/metrics" || r.Method != "POST" || r.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s %s, %v", r.Method, r.URL, r.Header)
+			}
+			of, at := gauges(t, r.Body)
+			got, where = append(got, of), at
+			return answer(200, "{}"), nil
+		})
+		p.pushing.Go(p.run)
+		trial, meter := trialOf()
+		p.begin(trial, meter)
+		time.Sleep(7500 * time.Millisecond) // which the subject takes to start: nothing is told
+		meter.Enter("measure")
+		for i := range 8 {
+			time.Sleep(time.Second)
+			p.sample("prometheus", "rss-B", 1)
+			p.sample("proc", "rss-B", float64(100+i))
+			p.sample("prometheus", "rss-B", 1)
+			p.second(second(50, 2*time.Millisecond), time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+		}
+		meter.Failed.Store(3)
+		meter.Enter("teardown")
+		p.close()
+		if len(got) != 3 || len(*notes) > 0 {
+			t.Fatalf("%d pushes: %v; notes %q", len(got), got, *notes)
+		}
+		for i, want := range []map[string]float64{
+			{"dyno.req_per_s": 50, "dyno.rss": 101, "dyno.failures": 0},
+			{"dyno.req_per_s": 50, "dyno.rss": 106, "dyno.failures": 0},
+			{"dyno.req_per_s": 50, "dyno.rss": 107, "dyno.failures": 3, "dyno.p50": 0.002, "dyno.p99": 0.002},
+		} {
+			for name, v := range want {
+				if g, ok := got[i][name]; !ok || g < v*0.99 || g > v*1.01 {
+					t.Errorf("push %d: %s is %v, want %v: %v", i, name, g, v, got[i])
+				}
+			}
+		}
+		text, _ := json.Marshal(where)
+		for _, want := range []string{`"dyno.run","value":{"stringValue":"sessions"}`, `"dyno.trial","value":{"intValue":"2"}`, `"dyno.factor.GOGC","value":{"stringValue":"50"}`} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s is not in %s", want, text)
+			}
+		}
+	})
+}
+
+// A collector that hangs delays nothing while the run lasts nor at its end; one that
+// refuses is noted once. Nothing piles up meanwhile, and no password is told.
+func TestPushFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		collector transport
+		note      string
+	}{
+		"hangs": {func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}, "no answer in time"},
+		"is not there": {func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }, "connection refused"},
+		"refuses":      {func(*http.Request) (*http.Response, error) { return answer(503, ""), nil }, "status 503 Service Unavailable"},
+		"redirects":    {func(*http.Request) (*http.Response, error) { return answer(302, ""), nil }, "status 302 Found"},
+		"takes not all": {func(*http.Request) (*http.Response, error) {
+			return answer(200, `{"partialSuccess":{"rejectedDataPoints":"2","errorMessage":"too \u001b[31mmany"}}`), nil
+		}, `took not all: "too \x1b[31mmany"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pushes := 0
+				p, notes := testPusher(t, func(r *http.Request) (*http.Response, error) { pushes++; return c.collector(r) })
+				p.pushing.Go(p.run)
+				trial, meter := trialOf()
+				p.begin(trial, meter)
+				meter.Enter("measure")
+				for i := range 33 {
+					time.Sleep(time.Second)
+					before := time.Now()
+					p.second(second(50, time.Millisecond), time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+					p.sample("proc", "rss-B", 1)
+					if took := time.Since(before); took > 0 {
+						t.Errorf("the run waited %v", took)
+					}
+				}
+				before := time.Now()
+				p.close()
+				if took := time.Since(before); took > 0 {
+					t.Errorf("its end waited %v", took)
+				}
+				if len(*notes) != 1 || !strings.Contains((*notes)[0], c.note) || strings.Contains((*notes)[0], "secret") {
+					t.Errorf("notes %q", *notes)
+				}
+				if pushes != 6 {
+					t.Errorf("tried %d times", pushes)
+				}
+				if n := p.latency.Count(); n > 5*50 {
+					t.Errorf("%d latencies were kept", n)
+				}
+			})
+		})
+	}
+}
+
+// A short run does not end before its only push, but waits for no more than a second.
+func TestPushShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := testPusher(t, func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		p.pushing.Go(p.run)
+		trial, meter := trialOf()
+		p.begin(trial, meter)
+		p.second(second(5, time.Millisecond), 0, time.Second)
+		before := time.Now()
+		p.close()
+		if took := time.Since(before); took != pushLast {
+			t.Errorf("waited %v", took)
+		}
+	})
+}
+
+// What a trial saw is not told of the next, and what is no number is not told.
+func TestPushBegins(t *testing.T) {
+	p, _ := testPusher(t, nil)
+	trial, meter := trialOf()
+	p.begin(trial, meter)
+	p.second(second(5, time.Millisecond), 0, time.Second)
+	p.sample("proc", "rss-B", 1)
+	next, meter := trialOf()
+	p.begin(next, meter)
+	zero := 0.0
+	p.sample("proc", "heap-B", 1/zero)
+	if ms := p.take(time.Now()); len(ms) > 0 {
+		t.Errorf("told %+v", ms)
+	}
+}
+
+// Headers come from the environment, as the standard has it.
+func TestPushHeader(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=a%20b, x-tenant = t1,broken")
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("api-key") != "a b" || r.Header.Get("X-Tenant") != "t1" || r.URL.Path != "/own/path" {
+			t.Errorf("%s with %v", r.URL, r.Header)
+		}
+	}))
+	defer s.Close()
+	var to otlpURL
+	if err := to.Set(s.URL + "/own/path"); err != nil {
+		t.Fatal(err)
+	}
+	p := newPusher(to.URL, "x", t.Errorf)
+	trial, meter := trialOf()
+	p.begin(trial, meter)
+	p.sample("proc", "rss-B", 1)
+	p.push(t.Context(), time.Minute)
+	for _, bad := range []string{"collector:4318", "grpc://collector", "http://"} {
+		if err := to.Set(bad); err == nil {
+			t.Errorf("%q is a URL", bad)
+		}
+	}
+}
+
+// Every series that is pushed is one that a probe may report, under a name of its own.
+func TestPushNames(t *testing.T) {
+	var names []string
+	for _, s := range otlpSeries {
+		names = append(names, s.name)
+	}
+	slices.Sort(names)
+	if len(slices.Compact(names)) != len(otlpSeries) {
+		t.Error("two series have one name")
+	}
+}
+
+// BenchmarkPush is what five seconds of a trial cost dyno.
+func BenchmarkPush(b *testing.B) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
+	defer s.Close()
+	var to otlpURL
+	to.Set(s.URL)
+	p := newPusher(to.URL, "x", b.Errorf)
+	trial, meter := trialOf()
+	p.begin(trial, meter)
+	h := second(1000, time.Millisecond)
+	for b.Loop() {
+		for i := range 5 {
+			p.second(h, time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+			for _, s := range otlpSeries {
+				p.sample("proc", s.series, 1)
+			}
+		}
+		p.push(b.Context(), time.Minute)
+	}
+}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"html/template"
+	"math"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -103,6 +104,7 @@ func newPaper(p *Page) *paper {
 		out.Doubts = append(out.Doubts, "Not shown: "+n)
 	}
 	for _, x := range []chapter{
+		{"thresholds", "Thresholds", v.show(v.thresholds(math.MaxInt, math.MaxInt))},
 		{"change", "Change", v.change()},
 		{"latency", "Latency", v.latency()},
 		{"timelines", "Over time", v.timelines()},

@@ -38,8 +38,8 @@ func gate(t testing.TB) *analysis.Table {
 		"p99 < 11.5ms", "p50 < 9ms", "failures == 0", "rss_peak < 37MiB", "stw_max < 1s", "change(p99) < 5%", "change(rss_peak) < 5%", "rss_idle < 1GiB", "patch_p99 < 1s")
 }
 
-// hostile are results whose every text wants to be something else.
-func hostile() ([]*dyno.Result, []effects) {
+// hostileResults are results whose every text wants to be something else.
+func hostileResults() ([]*dyno.Result, []effects) {
 	evil := "<script>alert(1)</script>|`a`|@everyone #12 ![x](http://e.org/t.png) ]]> & \"q\" '\x1b[31m\n=1+1 \u202e\x00\xff\\|"
 	es := []effects{{gogc("100"), 1, 1, 1}, {dyno.Setting{{Factor: "=cmd", Value: evil}, {Factor: "p", Value: "-2+3"}}, 1.5, 1, 1}}
 	rs := synthetic(6, es)
@@ -138,7 +138,7 @@ func TestMarkdownFits(t *testing.T) {
 // TestMarkdownHostile: what a run may contain is text in Markdown, and mentions
 // nobody.
 func TestMarkdownHostile(t *testing.T) {
-	rs, es := hostile()
+	rs, es := hostileResults()
 	var b bytes.Buffer
 	if err := Markdown(&b, gated(t, rs, es, "p99 < 1ms")); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestJUnit(t *testing.T) {
 	if got := checkJUnit(t, junit(tb, true)); got["failure"]+got["error"] != failed+unclear {
 		t.Errorf("strict: %v", got)
 	}
-	rs, es := hostile()
+	rs, es := hostileResults()
 	checkJUnit(t, junit(gated(t, rs, es, "p99 < 1ms", "change(p50) < 1%"), false))
 	checkJUnit(t, junit(table(rs, es), false))
 	for name, want := range map[string]string{"study": "[5 1 0]", "failed": "[4 1 1]", "none": "[2 2 0]", "empty": "[1 0 1]"} {
@@ -316,7 +316,7 @@ func TestCSV(t *testing.T) {
 	if !found {
 		t.Error("p99 of GOGC=0 is not there")
 	}
-	rs, es := hostile()
+	rs, es := hostileResults()
 	for n, r := range rows(table(rs, es)) {
 		if n == 0 && !slices.Contains(r, "factor.p") {
 			t.Errorf("two columns of one name: %q", r)
@@ -397,7 +397,7 @@ func TestOpenMetrics(t *testing.T) {
 	for name, tb := range cases() {
 		t.Run(name, func(t *testing.T) { checkOpenMetrics(t, expose(tb)) })
 	}
-	rs, es := hostile()
+	rs, es := hostileResults()
 	es[1].setting = append(es[1].setting, dyno.Level{Factor: "cmd", Value: "1"}, dyno.Level{Factor: "stat", Value: "2"}, dyno.Level{Factor: "2", Value: ""})
 	got := checkOpenMetrics(t, expose(gated(t, rs, es, "p99 < 1ms")))
 	if got["dyno_threshold_passed"] != 3 || got["dyno_service"] == 0 {

@@ -147,15 +147,23 @@ func (d *Dir) Missing() []int {
 // the counts of their latencies. A histogram that is missing or broken is a
 // warning in its result.
 func (d *Dir) Results() []*dyno.Result {
-	var rs []*dyno.Result
-	for _, n := range slices.Sorted(maps.Keys(d.done)) {
-		r := d.done[n]
+	rs := d.Brief()
+	for _, r := range rs {
 		if r.Latency != nil && !r.Latency.Whole() {
-			if err := readLatency(filepath.Join(d.trialDir(n), latencyFile), r.Latency); err != nil {
-				r.Warnings = append(r.Warnings, fmt.Sprintf("pooled percentiles lack trial %d: %v", n, err))
+			if err := readLatency(d.TrialFile(r.Trial.N, latencyFile), r.Latency); err != nil {
+				r.Warnings = append(r.Warnings, fmt.Sprintf("pooled percentiles lack trial %d: %v", r.Trial.N, err))
 			}
 		}
-		rs = append(rs, r)
+	}
+	return rs
+}
+
+// Brief returns the same without the counts of latencies, which take a while to
+// read where trials were long.
+func (d *Dir) Brief() []*dyno.Result {
+	var rs []*dyno.Result
+	for _, n := range slices.Sorted(maps.Keys(d.done)) {
+		rs = append(rs, d.done[n])
 	}
 	return rs
 }

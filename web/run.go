@@ -135,8 +135,12 @@ func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte,
 		Home: "/", Assets: "/assets/" + assetVersion + "/", Detail: own + "detail", Token: s.Token,
 		Files: fileLinks(p), Others: s.others(p, dir, base),
 	}
-	if running {
+	if running || len(dir.Missing()) > 0 { // of which it can be gone on with
 		page.Site.Live = own + "live"
+	}
+	for i := range page.Flames {
+		f := &page.Flames[i]
+		f.URL = own + PprofPath(f.Kind, f.Setting, f.Base != "", f.Base) + "flamegraph"
 	}
 	var b bytes.Buffer
 	err = report.HTML(&b, page)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,9 @@ import (
 // tabulate makes the table of a run, with what the files of its trials tell.
 func tabulate(cmd *cobra.Command, dir *store.Dir, o *outFlags, results []*dyno.Result) *analysis.Table {
 	opt := options(dir.Run.Plan, results)
+	if i := slices.IndexFunc(opt.Settings, func(s dyno.Setting) bool { return s.String() == o.base }); o.base != "" && i > 0 {
+		opt.Settings = slices.Concat(opt.Settings[i:i+1], opt.Settings[:i], opt.Settings[i+1:])
+	}
 	opt.Tails = tails(cmd, dir, results)
 	opt.Growths = growths(cmd, dir, results)
 	opt.Steadiness = steadiness(cmd, dir, results)

@@ -13,7 +13,6 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/store"
 )
 
 // A gateError says that all was done, and that it is not what the user wants.
@@ -142,9 +141,6 @@ func appendTo(path string, data []byte) error {
 	return f.Close()
 }
 
-// writeHTML writes the page of a run; nil if this dyno has none.
-var writeHTML func(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.Result) error
-
 // formats are those of the result of a run.
 var formats = []string{"text", "json", "markdown", "junit", "csv", "openmetrics", "html", "hgrm"}
 
@@ -168,7 +164,7 @@ func (o *outFlags) printTable(cmd *cobra.Command, t *analysis.Table, results []*
 	case "openmetrics":
 		return true, report.OpenMetrics(w, t)
 	case "html":
-		return true, writeHTML(w, o.at, t, results)
+		return true, writePage(w, o.at, t, results)
 	}
 	return false, nil
 }

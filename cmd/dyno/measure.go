@@ -33,6 +33,7 @@ type outFlags struct {
 	at     *store.Dir // that is reported on; nil if nothing was written
 	serves []string   // prefixes of functions whose goroutines are requests, in execution traces
 	otlp   otlpURL    // where live metrics go
+	base   string     // the setting that others are compared with; "" means the plan's first
 }
 
 func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
@@ -120,9 +121,6 @@ func seen(r *dyno.Result) bool {
 func (o *outFlags) check(e *dyno.Experiment) error {
 	if n := len(e.Levels()); o.format == "hgrm" && !o.json && n > 1 {
 		return usagef("--format hgrm shows one setting, and there are %d (consider: --format text, or the latency.hlog of each trial)", n)
-	}
-	if o.format == "html" && !o.json && writeHTML == nil {
-		return usagef("--format html is not there yet (consider: --format markdown)")
 	}
 	return nil
 }
@@ -283,6 +281,9 @@ func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 	}
 }
 
+// pageFile is the report of a run that opens in a browser.
+const pageFile = "report.html"
+
 // conclude writes the files of a run directory that are made from its results.
 func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
 	return errors.Join(
@@ -292,6 +293,7 @@ func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
 			fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
 			return report.Bench(w, baselineFirst(dir.Run.Plan, results), dir.Run.Plan.Name)
 		}),
+		dir.WriteFile(pageFile, func(w io.Writer) error { return writePage(w, dir, t, results) }),
 	)
 }
 

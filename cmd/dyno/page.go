@@ -3,22 +3,100 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web"
 )
 
-// pageOf is the HTML report of a run, but for what is read from the files of
-// its trials.
+// writePage writes the HTML report of a run, one file.
+func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
+	page := pageOf(dir, t, results)
+	p, notes, err := picture(dir, results, 0, 0, pictureColumns)
+	if err != nil {
+		notes = append(notes, err.Error())
+	}
+	page.Picture, page.Notes = p, append(page.Notes, notes...)
+	for i := range page.Flames {
+		f := &page.Flames[i]
+		if f.HTML, err = flamePage(dir, results, f); err != nil {
+			page.Notes = append(page.Notes, err.Error())
+		}
+	}
+	page.Flames = slices.DeleteFunc(page.Flames, func(f report.Flame) bool { return f.HTML == nil })
+	return report.HTML(w, page)
+}
+
+// viewPage is a run as dyno view shows it, against another baseline if base is not "".
+// Its picture is asked for by the page, and so are its flame graphs.
+func viewPage(dir *store.Dir, base string) (*report.Page, error) {
+	cmd, notes := noting()
+	results := dir.Results()
+	page := pageOf(dir, tabulate(cmd, dir, &outFlags{base: base}, results), results)
+	page.Notes = slices.Concat(page.Notes, notes(), dir.Notes())
+	return page, nil
+}
+
+// pageOf is the HTML report of a run, but for what is read from the files of its
+// compared trials; flame graphs are named and not drawn.
 func pageOf(dir *store.Dir, t *analysis.Table, results []*dyno.Result) *report.Page {
-	return &report.Page{Table: t, Trials: results, Origin: originOf(dir, results)}
+	page := &report.Page{Table: t, Trials: results, Origin: originOf(dir, results)}
+	run, err := readProfiles(dir, results)
+	if err != nil || len(t.Settings) == 0 {
+		return page // there are none, or the table says what is amiss
+	}
+	base := t.Settings[0].Setting.String()
+	page.Profile = &report.Profile{Rows: summaryRows}
+	for _, kind := range run.kinds {
+		p, err := analysis.NewProfiles(kind, run.of[kind], nil)
+		if err != nil {
+			continue // the table says so
+		}
+		for _, s := range run.settings {
+			if p.Trials(s) == 0 {
+				continue
+			}
+			page.Flames = append(page.Flames, report.Flame{Kind: kind, Setting: s})
+			if s != base && p.Trials(base) > 0 {
+				page.Profile.Diffs = append(page.Profile.Diffs, p.Difference(base, s, analysis.ByOwn, negligible(dir.Run.Plan)))
+				page.Flames = append(page.Flames, report.Flame{Kind: kind, Setting: s, Base: base})
+			}
+		}
+		if len(page.Profile.Diffs) == 0 {
+			page.Profile.Tops = append(page.Profile.Tops, p.Top(base, analysis.ByOwn))
+		}
+	}
+	return page
+}
+
+// flamePage draws a flame graph of a run.
+func flamePage(dir *store.Dir, results []*dyno.Result, f *report.Flame) ([]byte, error) {
+	of, err := sumOf(dir, results, f.Kind, f.Setting)
+	if err != nil {
+		return nil, err
+	}
+	if f.Base == "" {
+		return web.FlamePage(f.Kind, of, nil)
+	}
+	base, err := sumOf(dir, results, f.Kind, f.Base)
+	if err != nil {
+		return nil, err
+	}
+	return web.FlamePage(f.Kind, of, &base)
+}
+
+func sumOf(dir *store.Dir, results []*dyno.Result, kind, setting string) (web.Sum, error) {
+	p, requests, err := sumProfiles(dir, results, kind, setting)
+	return web.Sum{Setting: setting, Profile: p, Requests: requests}, err
 }
 
 // originOf says where a run comes from.
@@ -68,4 +146,18 @@ func planText(e *dyno.Experiment) (string, error) {
 	}
 	text, err := yaml.JSONToYAML(data)
 	return string(text), err
+}
+
+// noting is a command whose notes are collected, for what tells its notes to one
+// and is asked by a page now.
+func noting() (cmd *cobra.Command, notes func() []string) {
+	var b strings.Builder
+	cmd = new(cobra.Command)
+	cmd.SetErr(&b)
+	return cmd, func() (lines []string) {
+		for line := range strings.Lines(b.String()) {
+			lines = append(lines, strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "note: "))
+		}
+		return lines
+	}
 }

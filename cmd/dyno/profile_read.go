@@ -209,7 +209,7 @@ func (p *profiled) candidates(fn *analysis.Function) (files []string) {
 // explain adds to a table what the profiles of its run tell, if it has any: what
 // the CPU was used for, and the functions that changed.
 func explain(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) {
-	tell(opt, taken(opt, dir, results), dir.Run.Plan.Levels()[0].String())
+	tell(opt, taken(opt, dir, results), opt.Settings[0].String())
 }
 
 // taken are the profiles of results by kind, nil if there are none. What cannot

@@ -87,7 +87,9 @@ func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
 	}
 	at := listener.Addr().(*net.TCPAddr)
 	hosts := hostsOf(at, o.addr)
-	site := &web.Site{Root: dir, Hosts: append(hosts, o.hosts...), Token: rand.Text(), Hands: viewHands()}
+	resumes := &resumer{ctx: cmd.Context()}
+	defer resumes.wait()
+	site := &web.Site{Root: dir, Hosts: append(hosts, o.hosts...), Token: rand.Text(), Hands: viewHands(resumes.resume)}
 	address := "http://" + hosts[0] + "/"
 	if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
 		if abs, err := filepath.Abs(dir); err == nil {
@@ -193,18 +195,25 @@ func openBrowser(address string) error {
 }
 
 // viewHands make what the pages show.
-// TODO(integrator): Page, Picture, Resume.
-func viewHands() web.Hands {
+func viewHands(resume func(string) (func(), <-chan struct{}, error)) web.Hands {
 	return web.Hands{
+		Page: viewPage,
+		Picture: func(dir *store.Dir, from, to float64, columns int) (*analysis.Picture, error) {
+			p, _, err := picture(dir, dir.Brief(), from, to, columns)
+			return p, err
+		},
 		Compare: func(a, b *store.Dir) ([]*analysis.Table, error) { return compareRuns(a.Path, b.Path) },
-		Profile: sumProfiles,
+		Profile: func(dir *store.Dir, kind, setting string) (*profile.Profile, int64, error) {
+			return sumProfiles(dir, dir.Brief(), kind, setting)
+		},
+		Resume: resume,
 	}
 }
 
 // sumProfiles adds up the profiles of one kind of a setting, and the requests of
 // their windows. The error is fs.ErrNotExist if there is none.
-func sumProfiles(dir *store.Dir, kind, setting string) (sum *profile.Profile, requests int64, err error) {
-	results := slices.DeleteFunc(dir.Results(), func(r *dyno.Result) bool { return r.Trial.Setting.String() != setting })
+func sumProfiles(dir *store.Dir, results []*dyno.Result, kind, setting string) (sum *profile.Profile, requests int64, err error) {
+	results = slices.DeleteFunc(slices.Clone(results), func(r *dyno.Result) bool { return r.Trial.Setting.String() != setting })
 	if !slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Trial.For == dyno.ForProfile && r.Err == "" }) {
 		return nil, 0, fmt.Errorf("%s has no profiles of %s: %w", dir.Path, label(setting), fs.ErrNotExist)
 	}
@@ -222,18 +231,4 @@ func sumProfiles(dir *store.Dir, kind, setting string) (sum *profile.Profile, re
 	}
 	sum, err = profile.Merge(parts)
 	return sum, requests, err
-}
-
-// noting is a command whose notes are collected, for what tells its notes to one
-// and is asked by a page now.
-func noting() (cmd *cobra.Command, notes func() []string) {
-	var b strings.Builder
-	cmd = new(cobra.Command)
-	cmd.SetErr(&b)
-	return cmd, func() (lines []string) {
-		for line := range strings.Lines(b.String()) {
-			lines = append(lines, strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "note: "))
-		}
-		return lines
-	}
 }

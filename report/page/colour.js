@@ -64,7 +64,7 @@ export function readColours() {
     dark, ground, accent,
     text: read("--text", base.text), faint: read("--faint", base.faint),
     line: read("--line", base.line), worse: read("--worse", base.worse),
-    settings: base.settings.map((c, i) => read(`--s${i}`, c)),
+    settings: base.settings.map((c, i) => read(`--c${i}`, c)),
     font: getComputedStyle(document.body).fontFamily || "sans-serif",
     counts: ramp(dark ? onDark : onLight), shares: fade(pixelOf(accent)),
   };

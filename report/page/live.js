@@ -21,8 +21,8 @@ const columns = [
 
 /** Series of a chart of memory, those that there are. @type {[metric: string, name: string, colour: string, dash: number[]][]} */
 const memory = [
-  ["rss-B", "RSS", "--s0", []], ["heap-B", "heap", "--s1", [5, 2]],
-  ["heap-live-B", "live heap", "--s2", [2, 2]], ["heap-goal-B", "goal", "--faint", [1, 3]],
+  ["rss-B", "RSS", "--c0", []], ["heap-B", "heap", "--c1", [5, 2]],
+  ["heap-live-B", "live heap", "--c2", [2, 2]], ["heap-goal-B", "goal", "--faint", [1, 3]],
 ];
 
 /** duration writes seconds with three digits and a unit. @param {number} sec @returns {string} */
@@ -326,7 +326,7 @@ function on(source, name, take) {
 }
 
 /** Lines of a chart of latency. @type {[key: "p50" | "p99" | "max", colour: string, dash: number[]][]} */
-const percentiles = [["p50", "--s0", []], ["p99", "--s1", [5, 2]], ["max", "--faint", [1, 3]]];
+const percentiles = [["p50", "--c0", []], ["p99", "--c1", [5, 2]], ["max", "--faint", [1, 3]]];
 
 /**
  * draw draws what is told of the trial under way; each trial begins anew.

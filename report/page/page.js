@@ -7,6 +7,7 @@ import { startFigure } from "./figure.js";
 import { startFlames } from "./flame.js";
 import { button } from "./group.js";
 import { startHeat } from "./heat.js";
+import { start as follow } from "./live.js";
 import { Stage } from "./stage.js";
 import { makeSortable } from "./table.js";
 import { startTheme } from "./theme.js";
@@ -112,6 +113,8 @@ async function begin() {
     (document.querySelector("header") ?? document.body).prepend(b);
   }
   if (b instanceof HTMLButtonElement) startTheme(b);
+  const live = document.getElementById("live");
+  if (live && document.body.dataset.live) follow(document.body.dataset.live, live);
   await start(document);
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }

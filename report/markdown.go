@@ -24,6 +24,9 @@ func Markdown(w io.Writer, t *analysis.Table) error {
 			b.WriteString(escapeMarkdown(s) + "\n")
 		}
 	}
+	if advice, news := recommendation(t); news {
+		b.WriteString("\n" + escapeMarkdown(advice) + "\n")
+	}
 	for _, s := range v.sections() {
 		b.WriteString("\n**" + escapeMarkdown(s.title) + "**\n")
 		for _, g := range s.grids {

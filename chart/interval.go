@@ -121,15 +121,14 @@ func (d *intervalDrawing) draw(groups []Group) {
 	bottom := y + 4
 	d.height = bottom
 	ts := RatioTicks(d.lo, d.hi, d.across(d.size))
-	if d.negligible > 0 {
-		d.rect("zone", d.at(1-d.negligible), top, d.at(1+d.negligible), bottom, "")
-	}
-	for _, t := range ts {
-		class := "grid"
-		if t.Value == 1 {
-			class = "zero"
+	if d.narrow { // a line through the words of a row could be taken for a sign
+		for _, p := range places {
+			if p.row != nil {
+				d.ground(ts, p.y+d.mid-10, p.y+d.mid+10)
+			}
 		}
-		d.rule(class, d.at(t.Value), top, d.at(t.Value), bottom)
+	} else {
+		d.ground(ts, top, bottom)
 	}
 	d.tickLabels(ts, d.axis, top-5)
 	half := (d.end - d.start) / 2
@@ -146,6 +145,20 @@ func (d *intervalDrawing) draw(groups []Group) {
 		}
 		d.words(p.row, p.y)
 		d.bar(p.row, p.y+d.mid)
+	}
+}
+
+// ground draws the negligible zone and the lines of the axis between two heights.
+func (d *intervalDrawing) ground(ts []Tick, top, bottom float64) {
+	if d.negligible > 0 {
+		d.rect("zone", d.at(1-d.negligible), top, d.at(1+d.negligible), bottom, "")
+	}
+	for _, t := range ts {
+		class := "grid"
+		if t.Value == 1 {
+			class = "zero"
+		}
+		d.rule(class, d.at(t.Value), top, d.at(t.Value), bottom)
 	}
 }
 

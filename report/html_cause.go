@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
@@ -120,6 +123,25 @@ func (v *pageView) stacks() chart.SVG {
 	return chart.Stacks(names, bars, axis("rss-peak-B"))
 }
 
+// grewNames are the series that leaks are seen in, in words.
+var grewNames = map[string]string{
+	"heap-live-B": "The heap that each collection found live",
+	"heap-true-B": "The heap that each collection found live, without what was allocated meanwhile",
+	"heap-B":      "The heap",
+	"rss-B":       "Resident memory",
+}
+
+// leastPoints are enough for a course.
+const leastPoints = 3
+
+// clock prints seconds since a window began.
+func clock(sec float64) string {
+	if sec < 10 {
+		return strings.TrimSuffix(strconv.FormatFloat(sec, 'f', 1, 64), ".0") + " s"
+	}
+	return plainly(time.Duration(sec * float64(time.Second)))
+}
+
 // mostGrowth is how many settings have a picture of what grew.
 const mostGrowth = 6
 
@@ -145,32 +167,31 @@ func (v *pageView) growth() (out []block) {
 	}
 	for _, i := range shown[:min(len(shown), mostGrowth)] {
 		m := v.Settings[i].Leak.Memory
-		by := m.By
-		at, value := v.trackOf(v.Settings[i].Setting, by)
-		if len(at) < 3 {
-			by = "rss-B"
-			at, value = v.trackOf(v.Settings[i].Setting, by)
+		var by string
+		var at, value []float64
+		for _, by = range []string{m.By, "heap-live-B", "rss-B"} {
+			if at, value = v.trackOf(v.Settings[i].Setting, by); len(at) >= leastPoints {
+				break
+			}
 		}
-		if len(at) < 3 {
+		if len(at) < leastPoints {
 			continue
 		}
-		what, _ := unitOf(by)
-		shows := fmt.Sprintf("%s over the window of one trial.", map[string]string{
-			"heap-live-B": "The heap that each collection found live", "heap-true-B": "The heap that each collection found live, without what was allocated meanwhile",
-			"heap-B": "The heap", "rss-B": "Resident memory"}[by])
-		if _, known := map[string]bool{"heap-live-B": true, "heap-true-B": true, "heap-B": true, "rss-B": true}[by]; !known {
-			shows = tame(what, 60) + " over the window of one trial."
-		}
+		shows := grewNames[by] + " over the window of one trial."
 		if !math.IsNaN(m.Slope) {
 			sc := coarse(scaleOf("leak-B", leakFigures(m, m.Slope, m.Lo, m.Hi, m.Detectable)...))
-			shows += fmt.Sprintf(" Over all trials it grows by %s/h %s.", sc.with(m.Slope), between(sc, m.Lo, m.Hi))
+			of := "Over all trials it"
+			if by != m.By {
+				of = fmt.Sprintf("What the verdict rests on (%s)", tame(m.By, 60))
+			}
+			shows += fmt.Sprintf(" %s grows by %s/h %s.", of, sc.with(m.Slope), between(sc, m.Lo, m.Hi))
 		}
+		what, _ := unitOf(by)
 		out = append(out, block{Figure: &figure{
 			ID: fmt.Sprintf("fig-growth-%d", i+1), Kind: "svg", Name: fmt.Sprintf("%s-growth-%d", v.file, i+1),
 			Title: fmt.Sprintf("%s of %s: %s", tame(what, 60), tame(v.name(i), mostCell), m.Verdict), Shows: shows,
-			Picture: chart.Trend(chart.Line{Name: v.called(i), X: at, Y: value}, nil, axis("-sec"), axis(by)),
+			Picture: chart.Trend(chart.Line{Name: v.called(i), X: at, Y: value}, nil, clock, axis(by)),
 			Tables:  v.tables(growthTable(by, at, value)), Summary: "Table",
-			Notes: tameAll(v.leakNotes(i, v.Settings[i].Leak), 10, mostNote),
 		}})
 	}
 	return out
@@ -181,7 +202,7 @@ func growthTable(metric string, at, value []float64) *section {
 	g := grid{cols: []column{{}, {}}, head: [][]string{{"time", metric}}}
 	step := max(1, (len(at)+19)/20)
 	for i := 0; i < len(at); i += step {
-		g.rows = append(g.rows, row{cells: cells(axis("-sec")(at[i]), axis(metric)(value[i]))})
+		g.rows = append(g.rows, row{cells: cells(clock(at[i]), axis(metric)(value[i]))})
 	}
 	return &section{title: "Growth", grids: []grid{g}}
 }

@@ -13,6 +13,21 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
+// Of more settings than these a picture shows the first; its table has all.
+const (
+	mostLines   = 10
+	mostBars    = 20
+	mostChanges = 300 // rows of all metrics
+)
+
+// moreInTable says that a picture does not show all settings.
+func moreInTable(settings, most int) []string {
+	if settings <= most {
+		return nil
+	}
+	return []string{fmt.Sprintf("The picture shows the first %d settings; the table has all %d.", most, settings)}
+}
+
 // mostName is how long the name of a setting may be in a picture, in characters.
 const mostName = 40
 
@@ -64,7 +79,8 @@ func (v *pageView) change() []block {
 			ID: "fig-change", Kind: "svg", Name: v.file + "-change", Title: "Primary metrics against " + tame(v.name(0), mostCell),
 			Shows: fmt.Sprintf("Each mark is a change, and the line through it its 95%% interval: what is left of 0 is lower than the baseline, what is right of it higher. "+
 				"Changes within the shaded band of ±%s count as none.", dyno.Fraction(v.Negligible)),
-			Picture: chart.Intervals(groups, v.Negligible), Tables: v.tables(&first), Summary: summary, Notes: tameAll(first.notes, 50, mostNote),
+			Picture: chart.Intervals(groups, v.Negligible), Tables: v.tables(&first), Summary: summary,
+			Notes: append(tameAll(first.notes, 50, mostNote), moreInTable(len(v.Settings), v.changesShown())...),
 		}})
 	} else {
 		out = v.show(first, true)
@@ -75,6 +91,9 @@ func (v *pageView) change() []block {
 	return out
 }
 
+// changesShown is how many settings the picture of changes has, the baseline included.
+func (v *pageView) changesShown() int { return 1 + mostChanges/max(1, len(v.metrics(true))) }
+
 // intervals are the rows of the picture: for two settings the metrics, for more
 // the settings below each metric.
 func (v *pageView) intervals() []chart.Group {
@@ -82,6 +101,7 @@ func (v *pageView) intervals() []chart.Group {
 	if len(v.Settings) == 2 {
 		groups = []chart.Group{{Title: v.called(1) + " against " + v.called(0)}}
 	}
+	most := v.changesShown()
 	for _, m := range v.metrics(true) {
 		at := len(groups) - 1
 		if len(v.Settings) > 2 {
@@ -89,7 +109,7 @@ func (v *pageView) intervals() []chart.Group {
 			at++
 		}
 		sc := v.rowScale(m.Name)
-		for i := 1; i < len(v.Settings); i++ {
+		for i := 1; i < min(len(v.Settings), most); i++ {
 			x, ok := v.Settings[i].Versus[m.Name]
 			if _, measured := v.Settings[i].Values[m.Name]; !ok || !measured {
 				continue
@@ -164,7 +184,9 @@ func (v *pageView) distribution() []block {
 			continue
 		}
 		most = max(most, h.Count())
-		shown = append(shown, i)
+		if shown = append(shown, i); len(lines) == mostLines {
+			continue
+		}
 		l := chart.Line{Name: v.called(i)}
 		for _, q := range percentiles(h.Count()) {
 			l.X, l.Y = append(l.X, q), append(l.Y, h.Quantile(q).Seconds())
@@ -175,13 +197,14 @@ func (v *pageView) distribution() []block {
 		ID: "fig-percentiles", Kind: "svg", Name: v.file + "-percentiles", Title: "Percentiles of latency",
 		Shows:   "How many of all successful requests took no longer than so long: each step to the right is a tenth of the requests that are left. All repeats together; not for verdicts.",
 		Picture: chart.Percentiles(lines, axis("-sec")), Tables: v.tables(v.percentileTable(hs, most)), Summary: "Table",
+		Notes: moreInTable(len(shown), mostLines),
 	}}}
 	edges := v.edges(hs)
 	if len(edges) < 2 {
 		return out
 	}
 	var bars []chart.Histogram
-	for _, i := range shown {
+	for _, i := range shown[:min(len(shown), mostBars)] {
 		h := chart.Histogram{Name: v.called(i)}
 		for _, e := range edges {
 			h.Edges = append(h.Edges, float64(e)/1e9)
@@ -195,6 +218,7 @@ func (v *pageView) distribution() []block {
 		ID: "fig-histograms", Kind: "svg", Name: v.file + "-histograms", Title: "Histograms of latency",
 		Shows:   "How many successful requests took about so long, for each setting on the same scale. All repeats together.",
 		Picture: chart.Histograms(bars, axis("-sec")), Tables: v.tables(v.histogramTable(hs, edges)), Summary: "Table",
+		Notes: moreInTable(len(shown), mostBars),
 	}})
 }
 

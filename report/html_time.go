@@ -168,11 +168,15 @@ func (v *pageView) slowest() []block {
 	if len(g.rows) == 0 {
 		return nil
 	}
-	return v.show(section{
+	out := v.show(section{
 		title: "Slowest requests",
 		grids: []grid{g},
 		notes: []string{"Due at: since the measured window of the trial began."},
 	}, true)
+	if len(v.Settings) > 1 {
+		out[0].Folded = fmt.Sprintf("The %d slowest of each setting", mostSlow)
+	}
+	return out
 }
 
 // slowOf are the slowest requests of setting i: of the picture, or those that
@@ -285,7 +289,7 @@ func (v *pageView) trackOf(s dyno.Setting, metric string) (at, value []float64) 
 			var xs, ys []float64
 			for c := range a.Columns {
 				if y := of.Tracks[i].Last; from+c < len(y) && !math.IsNaN(y[from+c]) {
-					xs = append(xs, (a.From + time.Duration((float64(c)+0.5)*float64(a.To-a.From)/float64(a.Columns))).Seconds())
+					xs = append(xs, (a.From + time.Duration(float64(c)*float64(a.To-a.From)/float64(a.Columns))).Seconds())
 					ys = append(ys, y[from+c])
 				}
 			}

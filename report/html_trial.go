@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	mostDots  = 400  // values of one strip plot
+	mostDots  = 250  // values of one strip plot
 	mostTable = 4000 // cells of the table of trials: with more it has the primary metrics alone
 	mostTip   = 120  // characters
 )

@@ -40,7 +40,7 @@ type block struct {
 	Lines     []string
 	List      []string
 	Numbered  bool   // of List
-	Folded    string // what List is folded away under
+	Folded    string // what List or Tables are folded away under
 	Tables    []sheet
 	Facts     [][2]string
 	Pre       string

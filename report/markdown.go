@@ -46,6 +46,9 @@ func Markdown(w io.Writer, t *analysis.Table) error {
 		}
 		pieces = append(pieces, piece{"what was found", text, 1})
 	}
+	if advice, news := recommendation(t); news {
+		pieces = append(pieces, piece{"the recommendation", "\n" + textLine(advice) + "\n", 1})
+	}
 	if s, ok := v.thresholds(openRows*5, openRows*2); ok {
 		pieces = append(pieces, s.pieces(2, len(t.Thresholds))...)
 	}

@@ -77,6 +77,9 @@ func Text(w io.Writer, t *analysis.Table, o Options) error {
 			b.WriteString(fold(s, "", "", width))
 		}
 	}
+	if advice, news := recommendation(t); news {
+		b.WriteString("\n" + fold(advice, "", "", width))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -154,12 +154,19 @@ func figures(t *analysis.Table, i int, name string, both bool) string {
 //
 // Secondary metrics have no say: who changes a setting for them knows why.
 func Recommendation(t *analysis.Table) string {
+	text, _ := recommendation(t)
+	return text
+}
+
+// recommendation is that of [Recommendation], and whether it says something that
+// neither [Sentences] nor the warnings say.
+func recommendation(t *analysis.Table) (text string, news bool) {
 	vs := Verdicts(t)
 	if vs == nil {
-		return ""
+		return "", false
 	}
 	if why := undecided(t); why != "" {
-		return "No recommendation: " + why + "."
+		return "No recommendation: " + why + ".", false
 	}
 	var gains, trades, losses []Verdict
 	for _, v := range vs {
@@ -175,18 +182,18 @@ func Recommendation(t *analysis.Table) string {
 	base := t.Settings[0].Setting.Label()
 	switch {
 	case len(gains) > 0:
-		return recommend(t, gains)
+		return recommend(t, gains), true
 	case len(trades) > 0:
-		return tradeOff(trades, base)
+		return tradeOff(trades, base), true
 	case len(losses) > 0:
 		text := fmt.Sprintf("Keep %s: no other setting is shown to be better in a primary metric", base)
 		var parts []string
 		for _, v := range losses[:min(len(losses), 3)] {
 			parts = append(parts, v.Setting.Label()+" is worse in "+plainNouns(v.Worse))
 		}
-		return text + ", and " + list(parts) + "."
+		return text + ", and " + list(parts) + ".", true
 	}
-	return nothingShown(t, vs)
+	return nothingShown(t, vs), false
 }
 
 // undecided says why there can be no recommendation, or "".
@@ -294,7 +301,7 @@ func notYet(t *analysis.Table, v *Verdict) string {
 func tradeOff(trades []Verdict, base string) string {
 	var parts []string
 	for _, v := range trades[:min(len(trades), 3)] {
-		parts = append(parts, fmt.Sprintf("%s gives %s for %s", v.Setting.Label(), v.better, v.worse))
+		parts = append(parts, fmt.Sprintf("%s gains in %s at the price of %s", v.Setting.Label(), v.better, v.worse))
 	}
 	text := "A trade, which is yours to choose: " + strings.Join(parts, "; ")
 	if more := len(trades) - 3; more > 0 {

@@ -71,7 +71,7 @@ func TestRecommendation(t *testing.T) {
 		{"throughput may be lost", map[string]map[string]analysis.Versus{"200": {"req/s": {Verdict: stats.Unclear, Ratio: 1, Lo: 0.7, Hi: 1.4}, "p99-sec": better}}, nil,
 			[]string{"No recommendation yet", "throughput 30% lower"}, "Recommended"},
 		{"a trade", map[string]map[string]analysis.Versus{"200": {"p99-sec": better, "rss-peak-B": worse}}, nil,
-			[]string{"A trade, which is yours to choose: GOGC=200 gives p99 latency (20% lower", "for peak memory (30% higher"}, "Recommended"},
+			[]string{"A trade, which is yours to choose: GOGC=200 gains in p99 latency (20% lower", "at the price of peak memory (30% higher"}, "Recommended"},
 		{"only worse", map[string]map[string]analysis.Versus{"50": {"p99-sec": worse}}, nil,
 			[]string{"Keep GOGC=100", "GOGC=50 is worse in p99 latency"}, "Recommended"},
 		{"nothing shown", map[string]map[string]analysis.Versus{"50": {"p99-sec": wide}}, nil,

@@ -66,6 +66,9 @@ func (s *Site) Handler() http.Handler {
 	mux.HandleFunc("GET /assets/{version}/{name}", asset)
 	mux.HandleFunc("GET /runs/{rest...}", s.run)
 	mux.HandleFunc("POST /runs/{rest...}", s.run)
+	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusNoContent) // browsers ask by themselves, and say that a missing one is an error
+	})
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusNotFound, "There is no such page.")
 	})

@@ -98,6 +98,14 @@ for (const [kind, make] of Object.entries(kinds)) {
       await w.close();
     });
 
+    test("draws all charts, before anybody looks", async () => {
+      const w = await open();
+      assert.ok((await w.page.locator(plots).count()) >= 2);
+      await w.drawn();
+      await w.clean("drawing");
+      await w.close();
+    });
+
     test("has a theme to choose", async () => {
       const w = await open({ colorScheme: "light" });
       const seen = new Set();

@@ -81,7 +81,10 @@ export class Watched {
     w.page = await context.newPage();
     w.amiss = [];
     w.requests = [];
-    w.page.on("console", (m) => w.amiss.push(`console: ${m.type()}: ${m.text()}`));
+    w.page.on("console", (m) => w.amiss.push(`console: ${m.type()}: ${m.text()} (${m.location().url})`));
+    w.page.on("response", (r) => {
+      if (r.status() >= 400) w.amiss.push(`${r.status()}: ${r.url()}`);
+    });
     w.page.on("pageerror", (e) => w.amiss.push(`error: ${e.message}`));
     w.page.on("dialog", (d) => {
       w.amiss.push(`dialog: ${d.message()}`);
@@ -128,11 +131,23 @@ export class Watched {
     assert.deepEqual(found, [], `${what}: axe`);
   }
 
+  /** drawn waits until every chart is, those that nobody has scrolled to as well. */
+  async drawn() {
+    await this.page.waitForFunction(() => [...document.querySelectorAll("figure.chart .plot canvas")].every((c) => {
+      if (!c.checkVisibility()) return true;
+      if (!c.width || !c.height) return false;
+      const ctx = new OffscreenCanvas(64, 64).getContext("2d", { willReadFrequently: true });
+      ctx.drawImage(c, 0, 0, 64, 64);
+      return ctx.getImageData(0, 0, 64, 64).data.some((v) => v !== 0);
+    }), null, { timeout: 20_000, polling: 500 });
+  }
+
   /** screenshot is kept if SHOTS names a directory. */
   async screenshot(name) {
     const dir = process.env.SHOTS;
     if (!dir) return;
     mkdirSync(dir, { recursive: true });
+    await this.drawn();
     await this.page.screenshot({ path: join(dir, `${name}.png`), fullPage: true, timeout: 60_000 });
   }
 

@@ -49,15 +49,17 @@ describe("a folder of 200 runs", () => {
   after(() => server?.stop());
 
   test("opens soon", async (t) => {
-    const times = [];
+    const times = [], answers = [];
     for (let i = 0; i < 3; i++) {
       const w = await visit(server, "/");
-      times.push(await w.page.evaluate(() => performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd));
+      const { responseEnd, domContentLoadedEventEnd } = await w.page.evaluate(() => performance.getEntriesByType("navigation")[0].toJSON());
+      times.push(domContentLoadedEventEnd);
+      answers.push(responseEnd);
       assert.equal(await w.page.locator("#rows tr").count(), 200);
       await w.clean("the list");
       await w.close();
     }
-    t.diagnostic(`there after ${times.map(Math.round).join(", ")} ms`);
+    t.diagnostic(`answered after ${answers.map(Math.round).join(", ")} ms, there after ${times.map(Math.round).join(", ")} ms`);
     assert.ok(median(times) < mostOpen, `there after ${times.map(Math.round)} ms`);
   });
 
@@ -171,17 +173,20 @@ describe("a run under way", () => {
 
   test("is followed until its result is there", async () => {
     const w = await visit(server, runPage(id));
-    const bar = w.page.locator("#live [role=progressbar]");
-    await bar.waitFor();
-    const now = () => bar.getAttribute("aria-valuenow");
-    const first = Number(await now());
-    await w.page.waitForFunction((first) => Number(document.querySelector("#live [role=progressbar]")?.getAttribute("aria-valuenow")) > first, first, { timeout: 30_000 });
+    await w.page.locator("#live").getByRole("progressbar").waitFor({ timeout: 30_000 });
+    const past = (least) => w.page.waitForFunction((least) => {
+      const bar = document.querySelector("#live progress, #live [role=progressbar]");
+      const done = bar ? Number(bar.value ?? bar.getAttribute("aria-valuenow")) : -1;
+      return done > least && { done };
+    }, least, { timeout: 30_000 }).then((handle) => handle.jsonValue());
+    const { done } = await past(-1);
+    await past(done);
     await w.accessible("live");
     await w.screenshot("view-live");
     await running.ended;
-    await w.page.waitForFunction(() => !document.querySelector("#live [role=progressbar]")?.checkVisibility(), null, { timeout: 15_000 });
-    await w.page.locator("#verdict").waitFor();
-    assert.match(await w.page.locator("#verdict").innerText(), /GOGC=50/);
+    await w.page.locator("#live").waitFor({ state: "detached", timeout: 30_000 });
+    await w.ready();
+    assert.match(await w.page.locator("#verdict").innerText(), /GOGC=50 against GOGC=100/);
     await w.clean("following a run");
     await w.close();
   });

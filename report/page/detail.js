@@ -25,6 +25,11 @@ export function followZoom(stage, address, tell) {
       const detail = await readDetail(stage, address, mine.signal);
       if (mine.signal.aborted) return;
       stage.detail = detail;
+      const drawn = () => { // for who waits for it, such as a test
+        stage.onDraw.delete(drawn);
+        if (!mine.signal.aborted) document.body.dataset.zoomed = `${stage.zoom.from}..${stage.zoom.to}`;
+      };
+      stage.onDraw.add(drawn);
       stage.redraw();
       tell("");
     } catch (e) {

@@ -27,6 +27,7 @@ const (
 // without a copy of them all, and whose Merge takes 10 times as long.
 type Histogram struct {
 	counts   []int64
+	low, top int   // counts below low, and from top on, are 0: a second of latency fills few of them
 	counted  int64 // sum of counts
 	n        int64
 	mean, m2 float64 // seconds; m2 is the sum of squared deviations (Welford)
@@ -35,8 +36,14 @@ type Histogram struct {
 
 // NewHistogram returns an empty histogram.
 func NewHistogram() *Histogram {
-	return &Histogram{counts: make([]int64, bucket(histogramHighest)>>halfBits<<halfBits+1<<halfBits)}
+	return empty(make([]int64, bucket(histogramHighest)>>halfBits<<halfBits+1<<halfBits))
 }
+
+// empty is a histogram that has nothing in its counts.
+func empty(counts []int64) *Histogram { return &Histogram{counts: counts, low: len(counts)} }
+
+// used says that counts from one to before another may not be 0.
+func (h *Histogram) used(from, to int) { h.low, h.top = min(h.low, from), max(h.top, to) }
 
 // halfBits is the logarithm of half the number of buckets that are 1 ns wide:
 // the least power of two that holds 2·10^digits of them. From there on every
@@ -59,7 +66,9 @@ func bounds(i int) (lo, hi int64) {
 // Add counts d. A negative d counts as zero.
 func (h *Histogram) Add(d time.Duration) {
 	d = max(d, 0)
-	h.counts[bucket(min(int64(d), histogramHighest))]++
+	i := bucket(min(int64(d), histogramHighest))
+	h.counts[i]++
+	h.used(i, i+1)
 	h.counted++
 	if h.n == 0 {
 		h.min, h.max = d, d
@@ -77,10 +86,7 @@ func (h *Histogram) Merge(g *Histogram) {
 	if g == nil || g.n == 0 {
 		return
 	}
-	for i, c := range g.counts {
-		h.counts[i] += c
-	}
-	h.counted += g.counted
+	h.addCounts(g)
 	if h.n == 0 {
 		h.min, h.max = g.min, g.max
 	}
@@ -93,10 +99,21 @@ func (h *Histogram) Merge(g *Histogram) {
 	h.n = n
 }
 
+// addCounts adds the counts of g, and leaves the moments.
+func (h *Histogram) addCounts(g *Histogram) {
+	for i := g.low; i < g.top; i++ {
+		h.counts[i] += g.counts[i]
+	}
+	h.used(g.low, g.top)
+	h.counted += g.counted
+}
+
 // Reset empties h.
 func (h *Histogram) Reset() {
-	clear(h.counts)
-	*h = Histogram{counts: h.counts}
+	if h.low < h.top {
+		clear(h.counts[h.low:h.top])
+	}
+	*h = *empty(h.counts)
 }
 
 // Count returns how many durations were added.
@@ -115,8 +132,8 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	}
 	rank := max(int64(math.Ceil(q*float64(h.n)-1e-9)), 1)
 	sum, d := int64(0), int64(0)
-	for i, c := range h.counts {
-		if sum += c; sum >= rank {
+	for i := h.low; i < h.top; i++ {
+		if sum += h.counts[i]; sum >= rank {
 			_, d = bounds(i)
 			break
 		}
@@ -157,8 +174,8 @@ func (h *Histogram) Counts() *hdrhistogram.Histogram {
 // Each calls f for each bucket that is not empty, in order: n durations from lo to
 // hi, in nanoseconds, hi included.
 func (h *Histogram) Each(f func(lo, hi, n int64)) {
-	for i, n := range h.counts {
-		if n > 0 {
+	for i := h.low; i < h.top; i++ {
+		if n := h.counts[i]; n > 0 {
 			lo, hi := bounds(i)
 			f(lo, hi, n)
 		}
@@ -166,7 +183,9 @@ func (h *Histogram) Each(f func(lo, hi, n int64)) {
 }
 
 // SetCounts replaces the counts by those of c, and leaves the moments.
-func (h *Histogram) SetCounts(c *Histogram) { h.counts, h.counted = slices.Clone(c.counts), c.counted }
+func (h *Histogram) SetCounts(c *Histogram) {
+	h.counts, h.low, h.top, h.counted = slices.Clone(c.counts), c.low, c.top, c.counted
+}
 
 // moments is what a Histogram's JSON holds: all but the counts, which the run
 // directory keeps in a file of their own.

@@ -78,8 +78,9 @@ func (l *LatencyLog) Add(h *Histogram, from, to time.Duration) error {
 // pack puts the payload of h into l.packed.
 func (l *LatencyLog) pack(h *Histogram) {
 	b := slices.Grow(l.counts[:0], 4096)[:40]
-	zeros := int64(0)
-	for _, c := range h.counts {
+	zeros := int64(h.low)
+	for i := h.low; i < h.top; i++ {
+		c := h.counts[i]
 		if c == 0 {
 			zeros++
 			continue
@@ -120,10 +121,9 @@ func ReadLatencyLog(r io.Reader) (*Histogram, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i, c := range l.counts {
-			all.counts[i] += c
-		}
+		all.addCounts(l.Histogram)
 	}
+	all.counted = 0
 	all.estimate()
 	return all, nil
 }
@@ -244,6 +244,7 @@ func (u *unpacker) unpack() (err error) {
 			i -= int(c)
 		case c >= 0 && c < 1<<40 && i < len(u.h.counts):
 			u.h.counts[i] = c
+			u.h.used(i, i+1)
 			i++
 		default:
 			return errLatencyLine
@@ -255,7 +256,8 @@ func (u *unpacker) unpack() (err error) {
 
 // estimate makes the moments from the counts.
 func (h *Histogram) estimate() {
-	for i, c := range h.counts {
+	for i := h.low; i < h.top; i++ {
+		c := h.counts[i]
 		if c == 0 {
 			continue
 		}

@@ -28,7 +28,7 @@ func (v *pageView) causes() (out []block) {
 		c := *p
 		c.Shares, c.Rows = nil, profileRows // the table has them
 		for _, s := range c.sections(mostName, wide) {
-			out = append(out, v.show(s, true)...)
+			out = append(out, tucked(v.show(s, true))...)
 		}
 		if len(p.Notes) > 0 {
 			out = append(out, block{Lines: tameAll(p.Notes, 50, mostNote)})

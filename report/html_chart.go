@@ -86,7 +86,7 @@ func (v *pageView) change() []block {
 		out = v.show(first, true)
 	}
 	for _, s := range sections[1:] {
-		out = append(out, v.show(s, true)...)
+		out = append(out, tucked(v.show(s, true))...)
 	}
 	return out
 }

@@ -176,6 +176,7 @@ func (v *pageView) slowest() []block {
 	if len(v.Settings) > 1 {
 		out[0].Folded = fmt.Sprintf("The %d slowest of each setting", mostSlow)
 	}
+	out[0].Spare = v.page.Picture != nil || v.later()
 	return out
 }
 

@@ -41,6 +41,7 @@ type block struct {
 	List      []string
 	Numbered  bool   // of List
 	Folded    string // what List or Tables are folded away under
+	Spare     bool   // only for readers without scripts, which say the same
 	Tables    []sheet
 	Facts     [][2]string
 	Pre       string
@@ -162,6 +163,14 @@ func (v *pageView) show(s section, ok bool) []block {
 		return nil
 	}
 	return []block{{Title: tame(s.title, mostCell), Tables: v.tables(&s), Lines: tameAll(s.notes, 100, mostNote)}}
+}
+
+// tucked folds the tables of blocks away: those that a reader looks things up in.
+func tucked(blocks []block) []block {
+	for i := range blocks {
+		blocks[i].Folded = "Table"
+	}
+	return blocks
 }
 
 func (v *pageView) tables(s *section) (out []sheet) {

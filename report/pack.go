@@ -111,9 +111,18 @@ func pictureOf(p *analysis.Picture, s *analysis.PictureOf, to *packer) pictureOf
 	}
 	for _, t := range s.Tracks {
 		label, unit := baseUnit(t.Metric)
+		if words := trackWords[t.Metric]; words != "" {
+			label = words
+		}
 		j.Tracks = append(j.Tracks, trackJSON{t.Metric, label, unit, to.floats(t.Min), to.floats(t.Max), to.floats(t.Last)})
 	}
 	return j
+}
+
+// trackWords are tracks in words.
+var trackWords = map[string]string{
+	"rss-B": "resident memory", "heap-B": "heap", "heap-live-B": "live heap", "heap-goal-B": "heap goal", "cpu-frac": "CPU, of one core",
+	"gc-wall-frac": "share of time in collections", "throttled-frac": "share of periods throttled", "fds": "file descriptors",
 }
 
 // baseUnit splits a metric's name into a label and its base unit: "sec", "B", "frac"

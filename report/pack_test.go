@@ -148,7 +148,7 @@ func TestPictureJSON(t *testing.T) {
 		t.Errorf("slowest %v", s)
 	}
 	track := one.Tracks[0]
-	if track.Label != "rss" || track.Unit != "B" {
+	if track.Label != "resident memory" || track.Unit != "B" {
 		t.Errorf("%+v", track)
 	}
 	if xs := unpackFloats(t, track.Max); math.Abs(xs[0]-1e12) > 1e8 || xs[4] != 5 || !math.IsNaN(unpackFloats(t, track.Min)[1]) {

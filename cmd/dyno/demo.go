@@ -87,18 +87,25 @@ func demo(cmd *cobra.Command, name string, o *outFlags) error {
 			return err
 		}
 	}
-	first := filepath.Join(folder, strings.TrimSuffix(filepath.Base(plans[0]), ".yaml"))
+	var reports strings.Builder
+	for _, file := range plans {
+		page := filepath.Join(folder, strings.TrimSuffix(filepath.Base(file), ".yaml"), pageFile)
+		if exists(page) {
+			fmt.Fprintf(&reports, "  %s\n", page)
+		}
+	}
 	fmt.Fprintf(cmd.ErrOrStderr(), `
 All of it is in %[1]s: a run directory for each plan, with results.jsonl,
 summary.json and one directory a trial.
 Next:
-  the same tables for a pull request:
-    %[3]s report %[2]s --format markdown
   the whole study:
     %[3]s run -f %[1]s/source/dyno.yaml
   your own service:
     %[3]s run ./cmd/yours --vary GOGC=100,200 --path /
-`, folder, first, self())
+  all runs in a browser, also while they go on:
+    %[3]s view %[1]s
+Reports with pictures, for any browser:
+%[2]s`, folder, reports.String(), self())
 	return nil
 }
 

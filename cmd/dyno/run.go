@@ -140,8 +140,13 @@ func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 			next += " --base '" + levels[0].String() + "'"
 		}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s (consider: %s %s)\n", o.dir, self(), next)
+	sayWhere(cmd, o.dir, next)
 	return err
+}
+
+// sayWhere says where results are, at the end of a run.
+func sayWhere(cmd *cobra.Command, dir, next string) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s, with pictures in %s (consider: %s %s)\n", dir, filepath.Join(dir, pageFile), self(), next)
 }
 
 // noteDirty says that changes in the working tree are in no revision, where

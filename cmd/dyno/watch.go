@@ -271,6 +271,6 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	if before, after := dir.TrialFile(1, "heap-before.pb.gz"), dir.TrialFile(1, "heap-after.pb.gz"); exists(before) && exists(after) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: what the heap kept meanwhile is told by its profiles (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)\n", before, after)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s (consider: %s report %[1]s)\n", o.dir, self())
+	sayWhere(cmd, o.dir, "report "+o.dir)
 	return err
 }

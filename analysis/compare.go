@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -54,6 +55,9 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 		}
 		for j, c := range stats.Compare(blocks) {
 			x := &comparison{j + 1, m, t.note(j+1, m, blocks, good), c}
+			if cut := censored(j+1, m.Name, good); cut != "" {
+				x.note, x.Comparison = cut, stats.Compare([][]float64{{math.NaN(), math.NaN()}})[0]
+			}
 			all = append(all, x)
 			families[m.Primary] = append(families[m.Primary], &x.Comparison)
 		}
@@ -73,6 +77,25 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule), c.note, c.Comparison,
 		}
 	}
+}
+
+// censored says why there is no verdict on a latency of setting i, if a trial of it
+// or of the baseline lacks it because requests that timed out or were never sent rank
+// as the slowest: those that are left are the better ones.
+func censored(i int, metric string, good map[int][]*dyno.Result) string {
+	if !isLatency(metric) {
+		return ""
+	}
+	for _, r := range slices.Concat(good[i], good[0]) {
+		_, known := r.Values.Get(metric)
+		_, all := r.Values.Get("max-sec") // is missing for the same reason, and never because there were few requests
+		failures, _ := r.Values.Get("failures")
+		unsent, _ := r.Values.Get("unsent")
+		if !known && !all && failures+unsent > 0 && Counts(r, metric) {
+			return fmt.Sprintf("not compared: trial %d has none, as requests that timed out or were never sent rank as the slowest", r.Trial.N)
+		}
+	}
+	return ""
 }
 
 // blocks returns a value of each trial, blocks in rows and settings in columns;

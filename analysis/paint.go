@@ -149,6 +149,7 @@ func (c *cell) paint(p *Picture, src *Sources) {
 		c.requests(src)
 		for i := range c.slow {
 			q := &c.slow[i]
+			q.Known = c.heat.Collecting != nil
 			q.Met = slices.ContainsFunc(cs, func(x dyno.Collection) bool { return x.Start <= q.Done && x.End >= q.Due })
 		}
 	}

@@ -120,10 +120,10 @@ func TestPicture(t *testing.T) {
 	}
 	lone(t, b.Heats[0], 0, 5)
 	lone(t, b.Heats[1], 0, 5)
-	if s := a.Slowest; len(s) != 1 || s[0].Trial != 1 || s[0].Step != "slow" || !s[0].Met {
+	if s := a.Slowest; len(s) != 1 || s[0].Trial != 1 || s[0].Step != "slow" || !s[0].Met || !s[0].Known {
 		t.Errorf("the slowest are %+v", s)
 	}
-	if s := b.Slowest; len(s) != 3 || s[0].Met || read["requests"] != 2 {
+	if s := b.Slowest; len(s) != 3 || s[0].Met || s[0].Known || read["requests"] != 2 {
 		t.Errorf("the slowest of a trial without a list are %+v; %v was read", s, read)
 	}
 	if !a.Whole || a.Seconds {

@@ -40,7 +40,8 @@ type PictureOf struct {
 type Slow struct {
 	Trial int
 	dyno.Request
-	Met bool // a collection was under way meanwhile; false also where they are not known
+	Met   bool // a collection was under way meanwhile
+	Known bool // whether that is known
 }
 
 // A Track is a series over the axis: the least, the greatest and the last

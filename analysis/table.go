@@ -48,6 +48,7 @@ type Table struct {
 	Planned    int           // trials, or as many as there are results
 	Blocks     int           // that have at least one finished trial
 	Negligible float64       // changes smaller than this are "same"; 0 means none is
+	Separate   bool          // as Options.Separate
 	Profiled   bool          // there are profiles, that told causes where
 	CPU        []CPUShare    // what the CPU was used for; nil if no profile tells
 	Warnings   []string      // doubts that the reader must see
@@ -126,6 +127,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		Negligible: dyno.DefaultNegligible,
 		About:      o.About,
 		CPU:        o.CPU,
+		Separate:   o.Separate,
 		Profiled:   o.Places != nil,
 	}
 	if o.Negligible != nil {

@@ -21,7 +21,8 @@ const (
 )
 
 // A Judgement is one threshold of one setting. Of a metric itself the figure
-// decides: the median of the trials, or the worst trial, as [WorstCounts] says. Of a
+// decides: the median of the trials, or the worst trial, as [WorstCounts] says, which
+// has to be known: a trial that failed may be it. Of a
 // change the interval decides, see [Table.judge].
 type Judgement struct {
 	Threshold dyno.Threshold
@@ -117,13 +118,7 @@ func (t *Table) known(j *Judgement, good map[int][]*dyno.Result) bool {
 		j.nothing("it has no finished trial")
 		return false
 	}
-	failed := 0
-	for _, f := range t.Failed {
-		if f.Result.Trial.For == "" && f.Setting.String() == s.Setting.String() {
-			failed++
-		}
-	}
-	if failed > 0 {
+	if failed := t.failed(j.Setting); failed > 0 {
 		j.because("%d of its %d trials failed and are not in it", failed, failed+s.Trials)
 	}
 	if x, ok := s.Values[j.Metric]; !ok || len(x.Trials) == 0 {
@@ -143,6 +138,16 @@ func (t *Table) known(j *Judgement, good map[int][]*dyno.Result) bool {
 		}
 	}
 	return true
+}
+
+// failed counts the trials of setting i that failed.
+func (t *Table) failed(i int) (n int) {
+	for _, f := range t.Failed {
+		if f.Result.Trial.For == "" && f.Setting.String() == t.Settings[i].Setting.String() {
+			n++
+		}
+	}
+	return n
 }
 
 // complete notes which trials have no value that counts. Of latency that is bad
@@ -187,6 +192,12 @@ func (t *Table) itself(j *Judgement, rs []*dyno.Result) {
 	j.Outcome = Failed
 	if j.Threshold.Holds(j.Value, j.Limit) {
 		j.Outcome = Passed
+	}
+	ran := t.Settings[j.Setting].Trials + t.failed(j.Setting)
+	if unknown := ran - j.Trials; j.Outcome == Passed && unknown > 0 && WorstCounts(j.Metric) {
+		j.Value, j.Trial = math.NaN(), 0 // the worst may be among them
+		j.nothing("the worst trial counts, and %s of %d of %d trials is not known", j.Metric, unknown, ran)
+		return
 	}
 	all, none := j.span(j.Lo, j.Hi)
 	if math.IsNaN(j.Lo) || all || none {

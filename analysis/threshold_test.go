@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
 )
 
 func thresholds(t testing.TB, texts ...string) (ths []dyno.Threshold) {
@@ -105,6 +106,12 @@ func TestJudge(t *testing.T) {
 		{"a timeout took the percentile", "p50 < 1s", 6, one(4, func(r *dyno.Result) { unset(r, "p50-sec") }), "no data, passed"},
 		{"other metrics may be missing", "widgets == 3", 6, one(4, func(r *dyno.Result) { unset(r, "widgets") }), "passed, passed"},
 		{"a failed trial", "p50 < 11ms", 6, one(4, fail), "passed, passed"},
+		{"a failed trial may be the worst", "failures == 0", 6, one(4, fail), "no data, passed"},
+		{"a failed trial beside one that is bad", "failures == 0", 6, func(r *dyno.Result) {
+			one(4, fail)(r)
+			one(2, func(r *dyno.Result) { set(r, "failures", 1) })(r)
+		}, "failed, passed"},
+		{"a peak that nobody saw", "rss_peak < 1GiB", 6, one(4, func(r *dyno.Result) { unset(r, "rss-peak-B") }), "no data, passed"},
 		{"only failed trials", "p50 < 11ms", 6, func(r *dyno.Result) {
 			if r.Trial.Setting.String() == "GOGC=200" {
 				fail(r)
@@ -146,6 +153,22 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%s: no reason is given: %+v", c.name, j)
 			}
 		}
+	}
+}
+
+// Trials whose slowest requests timed out have no percentile: those that are left
+// make no verdict.
+func TestCensored(t *testing.T) {
+	rs := experiment(6)
+	for _, r := range rs {
+		if r.Trial.Setting.String() == "GOGC=200" && r.Trial.Block%2 == 0 {
+			unset(r, "p50-sec")
+			set(r, "failures", 3)
+		}
+	}
+	v := Tabulate(rs, options()).Settings[1].Versus["p50-sec"]
+	if v.Verdict != stats.Unclear || !math.IsNaN(v.Ratio) || !strings.Contains(v.Note, "timed out") {
+		t.Errorf("%+v", v)
 	}
 }
 

@@ -63,7 +63,7 @@ func infested(s string) *Page {
 		heat.Add(&dyno.Times{Due: []int64{1, 2}, Done: []int64{2e6, 3e8}})
 		heat.AddCollections([]dyno.Collection{{Start: 1000, End: 2000}}, time.Second)
 		of := analysis.PictureOf{Setting: e.setting, Trials: []int{1}, Heats: []*analysis.Heat{heat}}
-		of.Slowest = []analysis.Slow{{Trial: 1, Request: dyno.Request{Step: s, Done: time.Second}, Met: true}, {Trial: 1, Request: dyno.Request{Step: "x"}}}
+		of.Slowest = []analysis.Slow{{Trial: 1, Request: dyno.Request{Step: s, Done: time.Second}, Met: true, Known: true}, {Trial: 1, Request: dyno.Request{Step: "x"}}}
 		of.Tracks = []analysis.Track{{Metric: s, Min: []float64{1, 2, 3}, Max: []float64{1, 2, 3}, Last: []float64{1, 2, math.NaN()}}, {Metric: "heap-live-B", Min: []float64{1, 2, 3}, Max: []float64{1, 2, 3}, Last: []float64{1, 2, 3}}}
 		pic.Settings = append(pic.Settings, of)
 	}

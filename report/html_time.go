@@ -127,12 +127,6 @@ func heatRow(block int, h *analysis.Heat, n, parts int) []cell {
 	return cells(fmt.Sprintf("block %d", block), at(from)+" – "+at(to), strconv.FormatInt(all, 10), rowAt(0.5), rowAt(0.99), rowAt(1), gc)
 }
 
-// A slow is one of the slowest requests of a setting.
-type slow struct {
-	analysis.Slow
-	known bool // whether it met a collection
-}
-
 // slowest is the table of the slowest requests and of when they were due.
 func (v *pageView) slowest() []block {
 	g := grid{
@@ -140,7 +134,7 @@ func (v *pageView) slowest() []block {
 		head: [][]string{{"latency", "service time", "due at", "trial", "step", "status", "met a collection"}},
 	}
 	steps := map[string]bool{}
-	each := make([][]slow, len(v.Settings))
+	each := make([][]analysis.Slow, len(v.Settings))
 	for i := range v.Settings {
 		each[i] = v.slowOf(i)
 		for _, x := range each[i] {
@@ -159,8 +153,11 @@ func (v *pageView) slowest() []block {
 			if len(steps) > 1 {
 				cs[4].text = x.Step
 			}
-			if x.Met {
+			switch {
+			case x.Met:
 				cs[6].text = "yes"
+			case x.Known:
+				cs[6].text = "no"
 			}
 			g.rows = append(g.rows, row{cells: cs})
 		}
@@ -182,14 +179,12 @@ func (v *pageView) slowest() []block {
 
 // slowOf are the slowest requests of setting i: of the picture, or those that
 // every result has.
-func (v *pageView) slowOf(i int) (out []slow) {
+func (v *pageView) slowOf(i int) (out []analysis.Slow) {
 	key := v.Settings[i].Setting.String()
 	if p := v.page.Picture; p != nil {
 		for _, s := range p.Settings {
 			if s.Setting.String() == key {
-				for _, x := range s.Slowest[:min(len(s.Slowest), mostSlow)] {
-					out = append(out, slow{x, true})
-				}
+				out = s.Slowest[:min(len(s.Slowest), mostSlow)]
 			}
 		}
 	}
@@ -198,10 +193,10 @@ func (v *pageView) slowOf(i int) (out []slow) {
 	}
 	for _, r := range v.trials[key] {
 		for _, x := range r.Sent.Slowest {
-			out = append(out, slow{analysis.Slow{Trial: r.Trial.N, Request: x}, false})
+			out = append(out, analysis.Slow{Trial: r.Trial.N, Request: x})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b slow) int { return cmp.Compare(b.Done-b.Due, a.Done-a.Due) })
+	slices.SortStableFunc(out, func(a, b analysis.Slow) int { return cmp.Compare(b.Done-b.Due, a.Done-a.Due) })
 	return out[:min(len(out), mostSlow)]
 }
 

@@ -63,7 +63,7 @@ type slowJSON struct {
 	At      float64 `json:"at"` // due, since the window began
 	Latency float64 `json:"latency"`
 	Status  int     `json:"status"`
-	Met     bool    `json:"met"`
+	Met     *bool   `json:"met"` // null if it is not known
 }
 
 type trackJSON struct {
@@ -107,7 +107,11 @@ func pictureOf(p *analysis.Picture, s *analysis.PictureOf, to *packer) pictureOf
 		j.Collecting, j.Stops = to.floats(collecting), to.pack(stops)
 	}
 	for _, q := range s.Slowest {
-		j.Slowest = append(j.Slowest, slowJSON{q.Trial, q.Step, q.Due.Seconds(), (q.Done - q.Due).Seconds(), q.Status, q.Met})
+		x := slowJSON{q.Trial, q.Step, q.Due.Seconds(), (q.Done - q.Due).Seconds(), q.Status, nil}
+		if q.Known {
+			x.Met = &q.Met
+		}
+		j.Slowest = append(j.Slowest, x)
 	}
 	for _, t := range s.Tracks {
 		label, unit := baseUnit(t.Metric)
@@ -145,7 +149,8 @@ func baseUnit(metric string) (label, unit string) {
 // 1,200 by 100, takes 75 to 121 KiB so, and up to 167 KiB exactly.
 const aboutBits = 5
 
-// about rounds a count to aboutBits bits.
+// about rounds a count to aboutBits bits; one in the middle to an even last bit, so
+// that sums are not too high.
 func about(n uint32) uint32 {
 	shift := bits.Len32(n) - aboutBits
 	if shift <= 0 {
@@ -155,7 +160,8 @@ func about(n uint32) uint32 {
 	if n > math.MaxUint32-half {
 		return n >> shift << shift
 	}
-	return (n + half) >> shift << shift
+	odd := n >> shift & 1
+	return (n + half - 1 + odd) >> shift << shift
 }
 
 // packed are numbers of four bytes each, little end first: all first bytes, then all

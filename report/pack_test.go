@@ -86,7 +86,7 @@ func filmedPicture() *analysis.Picture {
 	for i, name := range []string{"100", "</script><b>"} {
 		s := analysis.PictureOf{
 			Setting: dyno.Setting{{Factor: "GOGC", Value: name}}, Trials: []int{1 + i, 4 - i}, Heats: make([]*analysis.Heat, 2), Whole: true,
-			Slowest: []analysis.Slow{{Trial: 1 + i, Request: dyno.Request{Step: "</script>", Due: time.Second, Done: 3 * time.Second / 2, Status: 200}, Met: true}},
+			Slowest: []analysis.Slow{{Trial: 1 + i, Request: dyno.Request{Step: "</script>", Due: time.Second, Done: 3 * time.Second / 2, Status: 200}, Met: true, Known: true}},
 			Tracks:  []analysis.Track{{Metric: "rss-B", Min: []float64{1, math.NaN(), 3, 4, 5}, Max: []float64{1e12, 2, 3, 4, 5}, Last: make([]float64, 5)}},
 		}
 		for j, at := range axis {
@@ -158,6 +158,24 @@ func TestPictureJSON(t *testing.T) {
 		if label, unit := baseUnit(metric); label+" "+unit != want {
 			t.Errorf("%s is %q in %q", metric, label, unit)
 		}
+	}
+}
+
+// Whether a request met a collection is null where that is not known; and counts are
+// not rounded up more often than down, so that sums are not too high.
+func TestPictureJSONTrue(t *testing.T) {
+	p := filmedPicture()
+	p.Settings[0].Slowest[0].Known = false
+	var b bytes.Buffer
+	if err := PictureJSON(&b, p); err != nil || !strings.Contains(b.String(), `"met":null`) {
+		t.Errorf("%v: %s", err, &b)
+	}
+	sum, want := 0, 0
+	for n := range uint32(64) {
+		sum, want = sum+int(about(64+n)), want+int(64+n)
+	}
+	if sum-want > 8 || want-sum > 8 {
+		t.Errorf("a sum of %d is %d", want, sum)
 	}
 }
 

@@ -281,10 +281,11 @@ func (p *plot) cell(x analysis.Versus) cell {
 	return cell{string(line), markOf(x.Verdict)}
 }
 
-// shaded reports whether the middle of a column is negligible.
+// shaded reports whether the middle of a column is negligible, as verdicts have it:
+// by the same factor down and up.
 func (p *plot) shaded(column int) bool {
-	ratio := p.lo * math.Pow(p.hi/p.lo, (float64(column)+0.5)/float64(p.width))
-	return math.Abs(ratio-1) < p.negligible && column != p.at(1)
+	change := math.Log(p.lo) + math.Log(p.hi/p.lo)*(float64(column)+0.5)/float64(p.width)
+	return math.Abs(change) < math.Log1p(p.negligible) && column != p.at(1)
 }
 
 // note explains the plot.

@@ -57,6 +57,29 @@ func TestPlotAxis(t *testing.T) {
 	}
 }
 
+// TestPlotShade: what verdicts call the same reaches as far down as up.
+func TestPlotShade(t *testing.T) {
+	for _, width := range []int{leastPlot, 40, mostPlot} {
+		p := plot{negligible: 0.3}
+		p.lo, p.hi = chart.RatioRange([]chart.Interval{{Ratio: 1.1}}, 0.3)
+		p.lay(width)
+		down, up := 0, 0
+		for i := range p.at(1) {
+			if p.shaded(i) {
+				down++
+			}
+		}
+		for i := p.at(1) + 1; i < width; i++ {
+			if p.shaded(i) {
+				up++
+			}
+		}
+		if down != up || up < p.at(1.2)-p.at(1) {
+			t.Errorf("on %d: %d down, %d up", width, down, up)
+		}
+	}
+}
+
 func TestSparklines(t *testing.T) {
 	with := func(courses ...[]float64) []string {
 		v := view{Table: &analysis.Table{Negligible: 0.01}}

@@ -51,7 +51,11 @@ func Sentences(t *analysis.Table) []string {
 	}
 	rest := remainder(t)
 	if n := untold(t); n > 0 {
-		parts := []string{fmt.Sprintf("%s of primary metrics could not be made, as dyno may itself have been the limit.", count(n, "comparison"))}
+		cause := "requests timed out or were never sent"
+		if slices.ContainsFunc(t.Settings, func(s analysis.Setting) bool { return s.Saturated != nil }) {
+			cause = "dyno may itself have been the limit"
+		}
+		parts := []string{fmt.Sprintf("%s of primary metrics could not be made, as %s.", count(n, "comparison"), cause)}
 		if rest != "" {
 			parts = []string{strings.TrimSuffix(rest, "."), parts[0]}
 		}
@@ -63,7 +67,7 @@ func Sentences(t *analysis.Table) []string {
 	return found
 }
 
-// untold counts the comparisons of primary metrics that saturation prevented.
+// untold counts the comparisons of primary metrics that were prevented.
 func untold(t *analysis.Table) (n int) {
 	for i := range t.Settings {
 		for _, m := range t.Metrics {
@@ -268,7 +272,7 @@ func remainder(t *analysis.Table) string {
 // settle says how many more blocks would settle the comparisons up to the
 // i-th, which are what, or nothing if that is not known.
 func settle(more []int, i int, what string) string {
-	if i < 0 || more[i] == math.MaxInt {
+	if i < 0 || i >= len(more) || more[i] == math.MaxInt {
 		return ""
 	}
 	return fmt.Sprintf(" (about %s would settle%s)", count(more[i], "more block"), cmp.Or(what, " it"))

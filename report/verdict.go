@@ -17,10 +17,12 @@ import (
 type Verdict struct {
 	Setting                        dyno.Setting
 	Better, Worse, Same, Unclear   []string // metrics
-	Untold                         []string // metrics that could not be compared, as dyno may itself have been the limit
+	Untold                         []string // metrics that could not be compared, as notes of the table say, or that one of the two lacks
 	Text                           string   // all of it in a sentence
 	total                          float64  // of the changes for the better, as log ratios
 	better, worse, unclear, untold string   // the lists in words
+	failed                         string   // that more requests failed than of the baseline, or ""
+	often                          bool     // so many more that it speaks against the setting
 }
 
 // Verdicts says of each setting but the baseline, in the order of the table, what
@@ -49,13 +51,15 @@ func verdictOf(t *analysis.Table, i int) Verdict {
 		return v
 	}
 	for _, m := range t.Metrics {
-		x, ok := s.Versus[m.Name]
-		if _, measured := s.Values[m.Name]; !ok || !m.Primary || !measured {
+		x := s.Versus[m.Name]
+		_, now := s.Values[m.Name]
+		_, then := t.Settings[0].Values[m.Name]
+		if !m.Primary || !now && !then {
 			continue
 		}
 		to := &v.Unclear
 		switch {
-		case x.Note != "":
+		case x.Note != "" || !now || !then:
 			to = &v.Untold
 		case x.Verdict == stats.Better:
 			to = &v.Better
@@ -74,8 +78,40 @@ func verdictOf(t *analysis.Table, i int) Verdict {
 			return cmp.Compare(size(s.Versus[b].Ratio), size(s.Versus[a].Ratio))
 		})
 	}
+	v.failed, v.often = failedMore(t, i)
 	v.say(t, i)
 	return v
+}
+
+// bearableFailures is by how much a greater share of its requests may fail in a
+// setting that is recommended.
+const bearableFailures = 1e-4
+
+// failedMore says how many requests of setting i failed or were never sent, if that
+// is a greater share than of the baseline, and whether by more than is bearable: fast
+// errors are no good latency.
+func failedMore(t *analysis.Table, i int) (text string, often bool) {
+	of := func(s *analysis.Setting) (n, share float64) {
+		for _, metric := range []string{"failures", "unsent"} {
+			for _, x := range s.Values[metric].Trials {
+				n += x
+			}
+		}
+		if s.Pooled == nil || n == 0 {
+			return n, n
+		}
+		return n, n / (n + float64(s.Pooled.Requests))
+	}
+	now, share := of(&t.Settings[i])
+	then, before := of(&t.Settings[0])
+	if share <= before {
+		return "", false
+	}
+	base := "none"
+	if then > 0 {
+		base = fmt.Sprintf("%.0f", then)
+	}
+	return fmt.Sprintf("%.0f of its requests failed or were never sent, and %s of %s", now, base, t.Settings[0].Setting.Label()), share-before > bearableFailures
 }
 
 // say fills in the words.
@@ -109,7 +145,7 @@ func (v *Verdict) say(t *analysis.Table, i int) {
 	for _, p := range []struct{ before, what string }{
 		{"better in ", v.better}, {"worse in ", v.worse},
 		{"the same within " + dyno.Fraction(t.Negligible).String() + " in ", words(v.Same)},
-		{"unclear in ", v.unclear}, {"not compared in ", v.untold},
+		{"unclear in ", v.unclear}, {"not compared in ", v.untold}, {"", v.failed},
 	} {
 		if p.what != "" {
 			said = append(said, p.before+p.what)
@@ -137,16 +173,19 @@ func figures(t *analysis.Table, i int, name string, both bool) string {
 //
 //   - None is made from a run of which planned trials are missing, trials failed,
 //     or dyno may have been the limit in some: what is missing may be what speaks
-//     against a setting. Then it says that, and which.
+//     against a setting. Then it says that, and which. Neither is one made from
+//     runs that were not made side by side.
 //   - A setting is recommended if it is surely better in at least one primary
-//     metric, surely worse in none, and in those that are unclear at worst 5 % worse
-//     by their 95 % intervals. Of several, the one that is better in the most;
-//     then the one that is unclear in the fewest; then the one whose changes for
-//     the better are the greatest together. The others are named, as settings were
-//     compared with the baseline, not with each other.
-//   - Where settings are better in something and worse in nothing, but may be worse
-//     by more than that in what is unclear, it names the one that would come first,
-//     what may speak against it, and how many more blocks would settle that.
+//     metric, surely worse in none, in those that are unclear at worst 5 % worse
+//     by their 95 % intervals, and if nothing else speaks against it: a primary
+//     metric that some trial lacks, requests that failed, a leak (see [against]).
+//     Of several, the one that is better in the most; then the one that is unclear
+//     in the fewest; then the one whose changes for the better are the greatest
+//     together. The others are named, as settings were compared with the baseline,
+//     not with each other.
+//   - Where settings are better in something and worse in nothing, but none of them
+//     is all that, it names the one that would come first, what speaks or may speak
+//     against it, and how many more blocks would settle that.
 //   - Where every setting that is better in something is worse in something, it
 //     says what is traded for what, and leaves the choice.
 //   - Where settings are only worse, the baseline is to be kept; where nothing is
@@ -208,6 +247,9 @@ func undecided(t *analysis.Table) string {
 		saturated += len(t.Settings[i].Saturated)
 	}
 	var why []string
+	if t.Separate {
+		why = append(why, "the runs were not made side by side")
+	}
 	if done < t.Planned {
 		why = append(why, fmt.Sprintf("only %d of %d planned trials were run", done, t.Planned))
 	}
@@ -253,23 +295,54 @@ func risks(t *analysis.Table, v *Verdict) []risk {
 	return all
 }
 
+// against is what speaks against a setting that is better in something and worse in
+// no primary metric.
+func against(t *analysis.Table, v *Verdict) (facts []string) {
+	i := slices.IndexFunc(t.Settings, func(s analysis.Setting) bool { return s.Setting.String() == v.Setting.String() })
+	s, base := &t.Settings[i], &t.Settings[0]
+	if v.often {
+		facts = append(facts, v.failed)
+	}
+	var lacking []string
+	for _, m := range t.Metrics {
+		now, then := s.Values[m.Name].Trials, base.Values[m.Name].Trials
+		if m.Primary && len(now)+len(then) > 0 && (len(now) < s.Trials || len(then) < base.Trials || slices.Contains(v.Untold, m.Name)) {
+			lacking = append(lacking, noun(m.Name))
+		}
+	}
+	if lacking != nil {
+		facts = append(facts, "not all trials have told "+list(lacking))
+	}
+	leaks := func(s *analysis.Setting) bool {
+		return s.Leak != nil && (s.Leak.Memory != nil && s.Leak.Memory.Verdict == analysis.Leaking || s.Leak.Outside != nil && s.Leak.Outside.Verdict == analysis.Leaking)
+	}
+	if leaks(s) && !leaks(base) {
+		facts = append(facts, "it leaks memory")
+	}
+	return facts
+}
+
 func recommend(t *analysis.Table, gains []Verdict) string {
 	better := func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(len(b.Better), len(a.Better)), cmp.Compare(len(a.Unclear), len(b.Unclear)), cmp.Compare(b.total, a.total))
 	}
 	slices.SortStableFunc(gains, better)
-	safe := slices.DeleteFunc(slices.Clone(gains), func(v Verdict) bool { return len(risks(t, &v)) > 0 })
+	sound := slices.DeleteFunc(slices.Clone(gains), func(v Verdict) bool { return len(against(t, &v)) > 0 })
+	safe := slices.DeleteFunc(slices.Clone(sound), func(v Verdict) bool { return len(risks(t, &v)) > 0 })
 	if len(safe) == 0 {
-		return notYet(t, &gains[0])
+		return notYet(t, &append(sound, gains...)[0])
 	}
 	best := safe[0]
 	text := fmt.Sprintf("Recommended: %s. It is better in %s, and worse in no primary metric", best.Setting.Label(), best.better)
 	if best.unclear != "" {
 		text += fmt.Sprintf("; in %s it is unclear, and at worst %.0f%% worse", best.unclear, 100*bearable)
 	}
+	if best.failed != "" {
+		text += "; " + best.failed
+	}
 	text += "."
 	var names []string
-	for _, v := range gains {
+	for _, v := range sound {
 		if v.Setting.String() != best.Setting.String() {
 			names = append(names, v.Setting.Label())
 		}
@@ -293,8 +366,11 @@ func notYet(t *analysis.Table, v *Verdict) string {
 		more = append(more, r.more)
 	}
 	slices.Sort(more)
-	return fmt.Sprintf("No recommendation yet: %s is better in %s and not shown to be worse in anything, but the trials leave room for %s%s.",
-		v.Setting.Label(), v.better, list(parts), settle(more, len(more)-1, ""))
+	but := against(t, v)
+	if parts != nil {
+		but = append(but, "the trials leave room for "+list(parts)+settle(more, len(more)-1, ""))
+	}
+	return fmt.Sprintf("No recommendation yet: %s is better in %s and not shown to be worse in a primary metric, but %s.", v.Setting.Label(), v.better, strings.Join(but, "; "))
 }
 
 // tradeOff tells of at most three settings what they give and take.
@@ -307,19 +383,22 @@ func tradeOff(trades []Verdict, base string) string {
 	if more := len(trades) - 3; more > 0 {
 		text += fmt.Sprintf("; %s", count(more, "more setting"))
 	}
-	return text + fmt.Sprintf(". No setting is better than %s without being worse in something.", base)
+	return text + fmt.Sprintf(". No setting is shown to be better than %s without being worse in something.", base)
 }
 
 func nothingShown(t *analysis.Table, vs []Verdict) string {
-	unclear := 0
+	unclear, same, untold := 0, 0, 0
 	var more []int
 	for i, v := range vs {
-		unclear += len(v.Unclear)
+		unclear, same, untold = unclear+len(v.Unclear), same+len(v.Same), untold+len(v.Untold)
 		for _, name := range v.Unclear {
 			more = append(more, cmp.Or(t.Settings[i+1].Versus[name].MoreBlocks, math.MaxInt))
 		}
 	}
-	if unclear == 0 {
+	if unclear == 0 && same == 0 {
+		return "No recommendation: no primary metric could be compared."
+	}
+	if unclear == 0 && untold == 0 {
 		return fmt.Sprintf("No setting differs from %s by more than %s in a primary metric: there is nothing to choose between them here.",
 			t.Settings[0].Setting.Label(), dyno.Fraction(t.Negligible))
 	}

@@ -16,9 +16,6 @@ func compared(settings map[string]map[string]analysis.Versus) *analysis.Table {
 	t := &analysis.Table{Trials: 6 * (1 + len(settings)), Planned: 6 * (1 + len(settings)), Blocks: 6, Negligible: 0.01}
 	t.Metrics = []dyno.Metric{{Name: "p50-sec", Better: -1, Primary: true}, {Name: "p99-sec", Better: -1, Primary: true}, {Name: "req/s", Better: 1, Primary: true}, {Name: "rss-peak-B", Better: -1, Primary: true}}
 	base := analysis.Setting{Setting: gogc("100"), Baseline: true, Trials: 6, Values: map[string]analysis.Summary{}}
-	for _, m := range t.Metrics {
-		base.Values[m.Name] = analysis.Summary{Center: 0.01}
-	}
 	t.Settings = []analysis.Setting{base}
 	var levels []string
 	for level := range settings {
@@ -28,7 +25,8 @@ func compared(settings map[string]map[string]analysis.Versus) *analysis.Table {
 	for _, level := range levels {
 		s := analysis.Setting{Setting: gogc(level), Trials: 6, Values: map[string]analysis.Summary{}, Versus: settings[level]}
 		for name, x := range s.Versus {
-			s.Values[name] = analysis.Summary{Center: 0.01 * x.Ratio}
+			base.Values[name] = analysis.Summary{Center: 0.01, Trials: make([]float64, 6)}
+			s.Values[name] = analysis.Summary{Center: 0.01 * x.Ratio, Trials: make([]float64, 6)}
 		}
 		t.Settings = append(t.Settings, s)
 	}
@@ -62,7 +60,7 @@ func TestRecommendation(t *testing.T) {
 	}{
 		{"better in one, worse in none", map[string]map[string]analysis.Versus{"200": {"p50-sec": same, "p99-sec": better}}, nil,
 			[]string{"Recommended: GOGC=200.", "p99 latency (20% lower"}, "unclear"},
-		{"the better of two", map[string]map[string]analysis.Versus{"150": {"p99-sec": better}, "200": {"p50-sec": better, "p99-sec": better}}, nil,
+		{"the better of two", map[string]map[string]analysis.Versus{"150": {"p50-sec": same, "p99-sec": better}, "200": {"p50-sec": better, "p99-sec": better}}, nil,
 			[]string{"Recommended: GOGC=200.", "GOGC=150 is better in something, too", "not with each other"}, ""},
 		{"what is unclear is small", map[string]map[string]analysis.Versus{"200": {"p50-sec": unclear, "p99-sec": better}}, nil,
 			[]string{"Recommended: GOGC=200.", "in median latency it is unclear, and at worst 5% worse"}, ""},
@@ -83,6 +81,32 @@ func TestRecommendation(t *testing.T) {
 		{"a failed trial", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
 			t.Failed = []analysis.Failure{{Trial: 3, Setting: gogc("200"), Err: "exited", Result: &dyno.Result{}}}
 		}, []string{"No recommendation: 1 trial failed."}, "Recommended"},
+		{"fails fast", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
+			t.Settings[1].Values["failures"] = analysis.Summary{Trials: []float64{300, 240}}
+			t.Settings[1].Pooled = &analysis.Pooled{Requests: 60_000}
+		}, []string{"No recommendation yet: GOGC=200 is better in p99 latency", "540 of its requests failed or were never sent, and none of GOGC=100"}, "Recommended"},
+		{"one failure of many", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
+			t.Settings[1].Values["failures"] = analysis.Summary{Trials: []float64{1, 0}}
+			t.Settings[1].Pooled = &analysis.Pooled{Requests: 60_000}
+		}, []string{"Recommended: GOGC=200.", "1 of its requests failed"}, "No recommendation"},
+		{"the next that does not fail", map[string]map[string]analysis.Versus{"150": {"p99-sec": better}, "200": {"p50-sec": better, "p99-sec": better}}, func(t *analysis.Table) {
+			t.Settings[2].Values["failures"] = analysis.Summary{Trials: []float64{300, 240}}
+			t.Settings[1].Values["p50-sec"] = t.Settings[0].Values["p50-sec"]
+			t.Settings[1].Versus["p50-sec"] = same
+		}, []string{"Recommended: GOGC=150."}, "GOGC=200"},
+		{"p99 of no trial", map[string]map[string]analysis.Versus{"200": {"p50-sec": better}}, func(t *analysis.Table) {
+			t.Settings[0].Values["p99-sec"] = analysis.Summary{Center: 0.01, Trials: make([]float64, 6)}
+		}, []string{"No recommendation yet: GOGC=200", "not all trials have told p99 latency"}, "Recommended"},
+		{"p99 of some trials", map[string]map[string]analysis.Versus{"200": {"p50-sec": better, "p99-sec": better}}, func(t *analysis.Table) {
+			t.Settings[1].Values["p99-sec"] = analysis.Summary{Center: 0.01, Trials: make([]float64, 3)}
+		}, []string{"No recommendation yet: GOGC=200", "not all trials have told p99 latency"}, "Recommended"},
+		{"leaks", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
+			t.Settings[1].Leak = &analysis.Leak{Memory: &analysis.Grown{Verdict: analysis.Leaking}}
+		}, []string{"No recommendation yet: GOGC=200", "it leaks memory"}, "Recommended"},
+		{"two runs", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) { t.Separate = true },
+			[]string{"No recommendation: the runs were not made side by side."}, "Recommended"},
+		{"nothing to compare", map[string]map[string]analysis.Versus{"200": {}}, nil,
+			[]string{"No recommendation: no primary metric could be compared."}, "Recommended"},
 		{"saturated", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
 			t.Settings[1].Saturated = []analysis.Saturation{{Trial: 2, Reason: "busy"}}
 		}, []string{"No recommendation: dyno may itself have been the limit in 1 trial."}, "Recommended"},

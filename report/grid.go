@@ -138,7 +138,7 @@ func (g *grid) text(b *strings.Builder, color bool) {
 	}
 	for _, r := range g.rows {
 		if r.cells == nil {
-			b.WriteString(r.group + "\n")
+			b.WriteString(clean(r.group) + "\n")
 			continue
 		}
 		g.line(b, w, r.cells, color)
@@ -152,7 +152,7 @@ func (g *grid) line(b *strings.Builder, w []int, cs []cell, color bool) {
 			continue
 		}
 		pad := w[i] - utf8.RuneCountInString(c.text)
-		text := strings.TrimRight(c.text, " ")
+		text := strings.TrimRight(clean(c.text), " ")
 		trail := len(c.text) - len(text)
 		c.text = text
 		if text == "" {
@@ -227,11 +227,13 @@ func (g *grid) markdown(b *strings.Builder) {
 }
 
 // fold breaks text into lines of at most width characters, the first after
-// first and the others after rest. A word longer than a line stays whole.
+// first and the others after rest. A word longer than a line stays whole, and what a
+// subject may have written does nothing to the terminal.
 func fold(text, first, rest string, width int) string {
 	var b strings.Builder
 	line, indent := "", first
 	for _, word := range strings.Fields(text) {
+		word = clean(word)
 		switch {
 		case line == "":
 			line = word

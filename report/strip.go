@@ -24,7 +24,7 @@ func StripColumns(o Options) int { return o.width() - stripLabel }
 // is the line above it. The error is w's.
 func Strip(w io.Writer, h *analysis.Heat, about string, o Options) error {
 	var b strings.Builder
-	b.WriteString(fold(clean(about), "", "  ", o.width()))
+	b.WriteString(fold(about, "", "  ", o.width()))
 	most := slices.Max(h.Counts)
 	b.WriteByte('\n')
 	for row := h.Rows - 1; row >= 0; row-- {

@@ -23,7 +23,7 @@ import (
 func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
 	s := &summary{Result: r, width: o.width(), color: o.Color}
 	for _, line := range about {
-		s.WriteString(fold(clean(line), "", "  ", s.width))
+		s.WriteString(fold(line, "", "  ", s.width))
 	}
 	if r.Err != "" {
 		s.alarm("The trial failed, so that no figure below counts: " + r.Err)
@@ -43,7 +43,7 @@ func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
 	if len(warnings) > 0 {
 		s.WriteString("\nWarnings\n")
 		for _, warning := range warnings {
-			s.WriteString(fold(clean(warning), "  ! ", "    ", s.width))
+			s.WriteString(fold(warning, "  ! ", "    ", s.width))
 		}
 	}
 	_, err := io.WriteString(w, s.String())
@@ -60,7 +60,7 @@ type summary struct {
 
 // alarm writes a line that no reader may miss.
 func (s *summary) alarm(text string) {
-	for _, line := range strings.SplitAfter(fold(clean(text), "! ", "  ", s.width), "\n") {
+	for _, line := range strings.SplitAfter(fold(text, "! ", "  ", s.width), "\n") {
 		if line != "" {
 			s.WriteString(paint(cell{strings.TrimSuffix(line, "\n"), bad}, s.color) + "\n")
 		}
@@ -305,7 +305,7 @@ func (s *summary) errors() {
 	width := len(strconv.Itoa(s.Failures[causes[0]]))
 	for _, cause := range causes {
 		first := fmt.Sprintf("  %*d  ", width, s.Failures[cause])
-		s.WriteString(fold(clean(cause), first, strings.Repeat(" ", len(first)), s.width))
+		s.WriteString(fold(cause, first, strings.Repeat(" ", len(first)), s.width))
 	}
 }
 

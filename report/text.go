@@ -40,7 +40,7 @@ func Text(w io.Writer, t *analysis.Table, o Options) error {
 	width := o.width()
 	b.WriteString(fold(heading(t), "", "  ", width))
 	for _, line := range t.About {
-		b.WriteString(fold(clean(line), "", "  ", width))
+		b.WriteString(fold(line, "", "  ", width))
 	}
 	v := newView(t, width)
 	for i, key := range v.keys {
@@ -56,7 +56,7 @@ func Text(w io.Writer, t *analysis.Table, o Options) error {
 	if len(t.Warnings) > 0 {
 		b.WriteString("\nWarnings\n")
 		for _, warning := range t.Warnings {
-			b.WriteString(fold(clean(warning), "  ! ", "    ", width))
+			b.WriteString(fold(warning, "  ! ", "    ", width))
 		}
 	}
 	if len(t.Failed) > 0 {

@@ -314,3 +314,19 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// A subject writes its own names: those of its steps are metrics.
+func TestTextTamesTerminal(t *testing.T) {
+	var b strings.Builder
+	name := "\x1b]0;owned\a-p99-sec"
+	rs := []*dyno.Result{{
+		Trial:  dyno.Trial{N: 1, Block: 1, Setting: dyno.Setting{{Factor: "arg.x", Value: "\x1b[2J"}}},
+		Values: dyno.Values{{Metric: "p99-sec", Value: 1}, {Metric: name, Value: 2}},
+	}}
+	if err := Text(&b, analysis.Tabulate(rs, analysis.Options{Name: "\x1b[31m"}), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\a") || !strings.Contains(b.String(), "·]0;owned·-p99") {
+		t.Errorf("%q", b.String())
+	}
+}

@@ -51,8 +51,9 @@ export function startFigure(figure, zoom) {
   const tables = () => [...figure.querySelectorAll("details.table table")].filter((t) => t instanceof HTMLTableElement);
   if (tables().length) {
     tools.append(button("CSV", saver("csv", async () => {
-      // Several tables have an empty line between them.
-      const rows = sheetsOf.get(figure)?.rows() ?? tables().flatMap((t, i) => [...(i ? [[]] : []), ...tableRows(t)]);
+      // What a table shows, and its unit, is said in its caption only. Several tables have an empty line between them.
+      const rows = sheetsOf.get(figure)?.rows() ??
+        tables().flatMap((t, i) => [...(i ? [[]] : []), [t.caption?.textContent?.trim() ?? ""], ...tableRows(t)]);
       return new Blob([csv(rows)], { type: "text/csv;charset=utf-8" });
     }), "Save the numbers of this chart"));
   }

@@ -29,6 +29,7 @@ export async function openFlame(opener) {
   frame.title = opener.dataset.title || `Flame graph: ${opener.textContent?.trim() ?? ""}`;
   close.setAttribute("aria-label", `Close: ${frame.title}`);
   box.append(close);
+  if (opener.dataset.url) box.append(ownPage(opener.dataset.url, frame.title));
   box.addEventListener("keydown", (e) => {
     if (e.key === "Escape") close.click();
   });
@@ -44,6 +45,23 @@ export async function openFlame(opener) {
     p.textContent = `open flame graph: ${e instanceof Error ? e.message : e}`;
     box.append(p);
   }
+}
+
+/**
+ * ownPage is a link to what a frame shows: in a window of its own there is room
+ * for it, and it can be saved and passed on.
+ * @param {string} url
+ * @param {string} title
+ * @returns {HTMLAnchorElement}
+ */
+function ownPage(url, title) {
+  const a = document.createElement("a");
+  a.href = url;
+  a.target = "_blank";
+  a.rel = "noopener";
+  a.textContent = "As a page of its own";
+  a.setAttribute("aria-label", `${title}, as a page of its own`);
+  return a;
 }
 
 /** @param {HTMLButtonElement} opener */

@@ -273,7 +273,8 @@ export function start(url, root) {
   charts.append(latency.element, resident.element);
   const stop = button("Stop", "stop"), resume = button("Resume", "resume");
   resume.hidden = true;
-  root.replaceChildren(make("h2", "Under way"), bar, status, stop, resume, trouble, charts, table.element);
+  const title = make("h2", "Under way");
+  root.replaceChildren(title, bar, status, stop, resume, trouble, charts, table.element);
   root.hidden = false;
 
   /** @param {string} name @param {string} action */
@@ -315,6 +316,7 @@ export function start(url, root) {
     }
     stop.hidden = true;
     resume.hidden = e.state !== "stopped";
+    title.textContent = e.state === "stopped" ? "Stopped" : "Over";
     if (e.state === "stopped") status.textContent = `It was stopped: ${bar.value} of ${bar.max} trials are done.`;
     charts.hidden = true;
   });

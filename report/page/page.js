@@ -38,7 +38,7 @@ function fresh(root, selector) {
  */
 export async function start(root) {
   startFlames(root);
-  for (const t of fresh(root, "table.sortable")) if (t instanceof HTMLTableElement) makeSortable(t);
+  for (const t of fresh(root, "table.sortable, #trials > .block table")) if (t instanceof HTMLTableElement) makeSortable(t);
   const figures = fresh(root, "figure.chart");
   const drawn = figures.filter((f) => f.dataset.kind === "heat" || f.dataset.kind === "tracks");
   for (const f of figures) if (!drawn.includes(f)) startFigure(f, null);

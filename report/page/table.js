@@ -104,7 +104,9 @@ export function compareCells(a, b, sign) {
 
 /** @param {{value: string | undefined, words: string}} c */
 function rank(c) {
-  const number = c.value === undefined || c.value === "" ? NaN : Number(c.value);
+  // Of a table that the page brought, the texts are all there is; a column has one unit.
+  const plain = /^[+-]?\d+(\.\d+)?%?$/.test(c.words) ? parseFloat(c.words) : NaN;
+  const number = c.value === undefined || c.value === "" ? plain : Number(c.value);
   return { number, rank: !Number.isNaN(number) ? 0 : c.words === "" ? 2 : 1 };
 }
 
@@ -114,6 +116,7 @@ function rank(c) {
  * @param {HTMLTableElement} table
  */
 export function makeSortable(table) {
+  table.classList.add("sortable");
   const heads = [...(table.tHead?.rows[table.tHead.rows.length - 1]?.cells ?? [])];
   heads.forEach((th, column) => {
     if (th.querySelector("button") || th.colSpan > 1 || !th.textContent?.trim()) return;

@@ -117,3 +117,10 @@ test("sorting: numbers by value, then words, then nothing, either way", () => {
   assert.deepEqual(sorted(1), ["9 s", "10 ms", "a", "b", ""]);
   assert.deepEqual(sorted(-1), ["10 ms", "9 s", "b", "a", ""]);
 });
+
+test("a table that the page brought is sorted by the numbers that its cells show", () => {
+  const cells = ["5.648", "42.08", "5.65", "-", "+3.1%", ""].map((words) => ({ value: undefined, words }));
+  const sorted = (sign) => cells.toSorted((a, b) => compareCells(a, b, sign)).map((c) => c.words);
+  assert.deepEqual(sorted(1), ["+3.1%", "5.648", "5.65", "42.08", "-", ""]);
+  assert.deepEqual(sorted(-1), ["42.08", "5.65", "5.648", "+3.1%", "-", ""]);
+});

@@ -317,16 +317,22 @@ func (t *Table) memory(good map[int][]*dyno.Result) {
 	}
 }
 
+// Ran counts the trials that were run to be compared, those that failed included; it
+// is less than Planned of a run that is not complete.
+func (t *Table) Ran() int {
+	n := t.Trials
+	for _, f := range t.Failed {
+		if f.Result == nil || f.Result.Trial.For == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // doubts are the warnings about the table as a whole.
 func (t *Table) doubts(o Options) []string {
 	var ws []string
-	done := t.Trials
-	for _, f := range t.Failed {
-		if f.Result.Trial.For == "" {
-			done++
-		}
-	}
-	if done < t.Planned {
+	if done := t.Ran(); done < t.Planned {
 		ws = append(ws, fmt.Sprintf("%d of %d planned trials were run", done, t.Planned))
 	}
 	if t.Trials == 0 {

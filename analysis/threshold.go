@@ -22,8 +22,8 @@ const (
 
 // A Judgement is one threshold of one setting. Of a metric itself the figure
 // decides: the median of the trials, or the worst trial, as [WorstCounts] says, which
-// has to be known: a trial that failed may be it. Of a
-// change the interval decides, see [Table.judge].
+// has to be known: a trial that failed may be it. Of a change the interval decides,
+// see [Table.judge]. Nothing has passed of a run that is not complete.
 type Judgement struct {
 	Threshold dyno.Threshold
 	Metric    string  // its full name; "" if there is none of that name
@@ -98,6 +98,12 @@ func (t *Table) judge(ths []dyno.Threshold, good map[int][]*dyno.Result) {
 	changes = slices.DeleteFunc(changes, func(n int) bool { return !t.ratio(&t.Thresholds[n]) })
 	for _, n := range changes {
 		t.change(&t.Thresholds[n], PrimaryAlpha/float64(len(changes)))
+	}
+	for n := range t.Thresholds { // what is missing of a run may be what fails
+		if j := &t.Thresholds[n]; j.Outcome == Passed && t.Ran() < t.Planned {
+			j.Outcome = Unclear
+			j.because("only %d of %d planned trials were run", t.Ran(), t.Planned)
+		}
 	}
 }
 

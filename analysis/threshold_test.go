@@ -156,6 +156,15 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// A run that was interrupted, or goes on, has not passed; what failed has.
+func TestJudgePartial(t *testing.T) {
+	o := options()
+	o.Planned, o.Thresholds = 20, thresholds(t, "p50 < 11ms", "p50 < 9.5ms", "change(p50) < 5%")
+	if got := words(Tabulate(experiment(6), o).Thresholds); got != "unclear, unclear, failed, unclear, unclear" {
+		t.Error(got)
+	}
+}
+
 // Trials whose slowest requests timed out have no percentile: those that are left
 // make no verdict.
 func TestCensored(t *testing.T) {

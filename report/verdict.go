@@ -237,12 +237,7 @@ func recommendation(t *analysis.Table) (text string, news bool) {
 
 // undecided says why there can be no recommendation, or "".
 func undecided(t *analysis.Table) string {
-	done, saturated := t.Trials, 0
-	for _, f := range t.Failed {
-		if f.Result == nil || f.Result.Trial.For == "" {
-			done++
-		}
-	}
+	saturated := 0
 	for i := range t.Settings {
 		saturated += len(t.Settings[i].Saturated)
 	}
@@ -250,7 +245,7 @@ func undecided(t *analysis.Table) string {
 	if t.Separate {
 		why = append(why, "the runs were not made side by side")
 	}
-	if done < t.Planned {
+	if done := t.Ran(); done < t.Planned {
 		why = append(why, fmt.Sprintf("only %d of %d planned trials were run", done, t.Planned))
 	}
 	if n := len(t.Failed); n > 0 {

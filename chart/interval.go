@@ -8,7 +8,7 @@ import (
 
 // Intervals draws the verdict: a row for each ratio with its interval, on one
 // axis of logarithms, so that halves and doubles are equally far from no change,
-// labelled in per cent. The zone within 1-negligible to 1+negligible is shaded.
+// labelled in per cent. The zone within 1/(1+negligible) to 1+negligible, what verdicts call the same, is shaded.
 // What is beyond a tenth or ten times is cut off with an arrow. A ratio that is not
 // known has its text alone.
 func Intervals(groups []Group, negligible float64) SVG {
@@ -151,7 +151,7 @@ func (d *intervalDrawing) draw(groups []Group) {
 // ground draws the negligible zone and the lines of the axis between two heights.
 func (d *intervalDrawing) ground(ts []Tick, top, bottom float64) {
 	if d.negligible > 0 {
-		d.rect("zone", d.at(1-d.negligible), top, d.at(1+d.negligible), bottom, "")
+		d.rect("zone", d.at(1/(1+d.negligible)), top, d.at(1+d.negligible), bottom, "")
 	}
 	for _, t := range ts {
 		class := "grid"

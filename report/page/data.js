@@ -21,7 +21,7 @@ import { place } from "./axis.js";
 
 /**
  * One slow request; at and latency are in seconds, at since its trial's window began.
- * @typedef {{trial: number, step: string, at: number, latency: number, status: number, met: boolean}} Slow
+ * @typedef {{trial: number, step: string, at: number, latency: number, status: number, met: boolean | null}} Slow
  */
 
 /**

@@ -142,7 +142,7 @@ function addSlowest(place, stage, i, point) {
     show.setAttribute("aria-label", `Show ${format(s.latency, "s")} in trial ${s.trial}`);
     return [
       cell(String(s.trial), s.trial), cell(s.step), cell(moment(s.at, 0.001), s.at), cell(format(s.latency, "s"), s.latency),
-      cell(s.status ? String(s.status) : "none", s.status), cell(s.met ? "yes" : "no"), Number.isNaN(time) ? cell("") : show,
+      cell(s.status ? String(s.status) : "none", s.status), cell(s.met === null ? "" : s.met ? "yes" : "no"), Number.isNaN(time) ? cell("") : show,
     ];
   });
   const table = makeTable(["trial", "step", "at", "latency", "status", "collection meanwhile", "moment"], rows);

@@ -213,7 +213,7 @@ func TestHTMLOfLess(t *testing.T) {
 	}{
 		{"one setting", pageOf(synthetic(6, study[:1]), study[:1]), []string{"The median latency is", ">Figures</h2>", `id="fig-percentiles"`}, []string{"fig-change", "Recommended"}},
 		{"no load", pageOf(bare, nil), []string{">Figures</h2>", "rss-peak"}, []string{"fig-percentiles", `id="latency"`}},
-		{"all failed", pageOf(failing, study[:2]), []string{"no finished trial", "Failed trials", "no such package", `href="#trials"`}, []string{"fig-", `id="latency"`, `id="change"`}},
+		{"all failed", pageOf(failing, study[:2]), []string{"no finished trial", "None: nothing was measured", "Failed trials", "no such package", `href="#trials"`}, []string{"fig-", `id="latency"`, `id="change"`}},
 		{"partial", partial, []string{"No recommendation: only 7 of 30 planned trials were run.", "7 of 30 planned trials were run"}, []string{"Recommended"}},
 		{"nothing at all", &Page{Table: analysis.Tabulate(nil, analysis.Options{Name: "x"})}, []string{"no finished trial"}, []string{"fig-"}},
 	} {

@@ -33,7 +33,7 @@ func (p *planFlags) thresholdFlags(fs *pflag.FlagSet, o *outFlags) {
 	o.strictFlag(fs)
 }
 
-const thresholdHelp = "what must hold, or the exit status is 99: 'p99 < 30ms', 'failures == 0', 'change(p99) < 5%'; may be repeated, replaces the plan's"
+const thresholdHelp = "`limit` that must hold, or the exit status is 99: 'p99 < 30ms', 'failures == 0', 'change(p99) < 5%'; may be repeated, replaces the plan's"
 
 func (o *outFlags) strictFlag(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.strict, "strict", false, "exit with status 98 if a threshold is unclear or, without any, the verdict on a primary metric")

@@ -7,14 +7,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
@@ -118,7 +121,10 @@ func seen(r *dyno.Result) bool {
 }
 
 // check reports a form that the results cannot have, before they are measured.
-func (o *outFlags) check(e *dyno.Experiment) error {
+func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
+	if f, ok := cmd.OutOrStdout().(*os.File); ok && o.format == "html" && !o.json && term.IsTerminal(int(f.Fd())) {
+		return usagef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > report.html)", cmd.CommandPath())
+	}
 	if n := len(e.Levels()); o.format == "hgrm" && !o.json && n > 1 {
 		return usagef("--format hgrm shows one setting, and there are %d (consider: --format text, or the latency.hlog of each trial)", n)
 	}
@@ -128,7 +134,7 @@ func (o *outFlags) check(e *dyno.Experiment) error {
 // measureInto measures an experiment into a run directory, after the subjects
 // are built.
 func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func() (*store.Dir, error)) error {
-	if err := o.check(e); err != nil {
+	if err := o.check(cmd, e); err != nil {
 		return err
 	}
 	hands, release, err := openLab(cmd, e)
@@ -150,7 +156,7 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func(
 
 // measureOnly measures without a run directory.
 func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
-	if err := o.check(e); err != nil {
+	if err := o.check(cmd, e); err != nil {
 		return err
 	}
 	if o.format == "html" && !o.json {
@@ -211,14 +217,32 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 // an interrupt or an error, whatever was measured by then.
 func finish(cmd *cobra.Command, dir *store.Dir, o *outFlags, err error) error {
 	results := dir.Results()
+	ready := patience(cmd.ErrOrStderr(), "reading what was measured, for the report ...")
 	table := tabulate(cmd, dir, o, results)
 	err = errors.Join(err, conclude(dir, table, results))
+	ready()
 	if errors.Is(err, errInterrupted) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial; go on with dyno run --resume %s\n", dir.Path)
+		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial, with pictures in %s; go on with dyno run --resume %s\n",
+			filepath.Join(dir.Path, pageFile), dir.Path)
 	}
 	o.at = dir
 	err = errors.Join(err, o.printResults(cmd, dir.Run.Plan, table, results), nothing(table), missed(dir.Run.Plan, results))
 	return o.end(cmd, table, err)
+}
+
+// patience asks for it with a line, if what is done until the caller says so takes
+// long: millions of requests are read in seconds, in which nothing else is seen.
+func patience(w io.Writer, line string) (ready func()) {
+	said := make(chan struct{})
+	timer := time.AfterFunc(2*time.Second, func() {
+		fmt.Fprintln(w, line)
+		close(said)
+	})
+	return func() {
+		if !timer.Stop() {
+			<-said
+		}
+	}
 }
 
 // conduct runs the trials, showing progress.
@@ -293,8 +317,18 @@ func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
 			fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
 			return report.Bench(w, baselineFirst(dir.Run.Plan, results), dir.Run.Plan.Name)
 		}),
-		dir.WriteFile(pageFile, func(w io.Writer) error { return writePage(w, dir, t, results) }),
+		concludePage(dir, t, results),
 	)
+}
+
+// concludePage writes the report of a run directory. On a full disk there is all that
+// it is made of, as that was synced before.
+func concludePage(dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
+	err := dir.WriteFile(pageFile, func(w io.Writer) error { return writePage(w, dir, t, results) })
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("%w; what was measured is whole (consider: dyno report %s --format html > FILE, on another disk)", err, dir.Path)
+	}
+	return err
 }
 
 // baselineFirst returns results in the order of settings: benchstat takes what

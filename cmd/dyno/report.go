@@ -28,6 +28,7 @@ func newReport() *cobra.Command {
 while the run goes on.
 
     dyno report dyno-runs/sessions-20261121-101500
+    dyno report DIR --format html > report.html      one file to pass on, as every run writes it
     dyno report DIR --format markdown
     dyno report DIR --format hgrm > latency.hgrm
     dyno report DIR --threshold 'p99 < 30ms'         judged anew, instead of the plan's
@@ -67,7 +68,7 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds []string
 	for _, note := range dir.Notes() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
-	if err := o.check(dir.Run.Plan); err != nil {
+	if err := o.check(cmd, dir.Run.Plan); err != nil {
 		return err
 	}
 	results := dir.Results()

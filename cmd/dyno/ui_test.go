@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -44,4 +46,20 @@ func TestProgressLine(t *testing.T) {
 	if got := (&progress{}).line(start); got != "" {
 		t.Errorf("before the first trial: %q", got)
 	}
+}
+
+// TestPatience: what takes long says so, once, and what does not is silent.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for after, want := range map[time.Duration]string{time.Second: "", 30 * time.Second: "reading ...\n"} {
+			var out bytes.Buffer
+			ready := patience(&out, "reading ...")
+			time.Sleep(after)
+			ready()
+			time.Sleep(time.Minute)
+			if out.String() != want {
+				t.Errorf("after %v: %q", after, out.String())
+			}
+		}
+	})
 }

@@ -89,12 +89,14 @@ func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
 	hosts := hostsOf(at, o.addr)
 	resumes := &resumer{ctx: cmd.Context()}
 	defer resumes.wait()
-	site := &web.Site{Root: dir, Hosts: append(hosts, o.hosts...), Token: rand.Text(), Hands: viewHands(resumes.resume)}
+	root, err := filepath.Abs(dir) // the list says it, to whom "." would say nothing
+	if err != nil {
+		return err
+	}
+	site := &web.Site{Root: root, Hosts: append(hosts, o.hosts...), Token: rand.Text(), Hands: viewHands(resumes.resume)}
 	address := "http://" + hosts[0] + "/"
 	if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
-		if abs, err := filepath.Abs(dir); err == nil {
-			address += "runs/" + url.PathEscape(filepath.Base(abs)) + "/"
-		}
+		address += "runs/" + url.PathEscape(filepath.Base(root)) + "/"
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), address)
 	if !at.IP.IsLoopback() {

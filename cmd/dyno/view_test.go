@@ -81,7 +81,8 @@ func viewable(t *testing.T, path string) {
 func TestView(t *testing.T) {
 	root := t.TempDir()
 	viewable(t, filepath.Join(root, "a b"))
-	v := startView(t, root)
+	t.Chdir(root)
+	v := startView(t, ".")
 	u, err := url.Parse(v.address)
 	if err != nil || u.Hostname() != "127.0.0.1" || u.Path != "/" {
 		t.Fatalf("the address is %s", v.address)
@@ -89,8 +90,8 @@ func TestView(t *testing.T) {
 	if status, body := fetch(t, v.address); status != 200 || !strings.Contains(body, `href="/runs/a%20b/"`) || !strings.Contains(body, "interrupted") {
 		t.Errorf("status %d: %s", status, body)
 	}
-	if status, _ := fetch(t, "http://localhost:"+u.Port()+"/"); status != 200 {
-		t.Errorf("by localhost: status %d", status)
+	if status, body := fetch(t, "http://localhost:"+u.Port()+"/"); status != 200 || !strings.Contains(body, "<code>"+root+"</code>") {
+		t.Errorf("by localhost: status %d; or it does not say which folder it shows", status)
 	}
 	// The port is taken now.
 	var stderr strings.Builder

@@ -241,7 +241,7 @@ func watches(e *dyno.Experiment) bool {
 // watchInto watches into a run directory. Ctrl-C ends the trial's window, not the
 // trial.
 func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watching) error {
-	if err := o.check(e); err != nil {
+	if err := o.check(cmd, e); err != nil {
 		return err
 	}
 	hands, release, err := lab.Open()

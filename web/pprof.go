@@ -262,6 +262,10 @@ func openPprof(shown, from *profile.Profile) (map[string]http.Handler, error) {
 	return pages, nil
 }
 
+// noFolder is one that is not there, the same for all sessions. pprof looks also in
+// the folders around it, which is the root alone.
+const noFolder = "/no-folder-of-dyno"
+
 // flags is the command line of a session.
 type flags struct{ versus bool }
 
@@ -280,6 +284,8 @@ func (flags) String(name string, def string, _ string) *string {
 		def = "localhost:0" // nobody listens
 	case "symbolize":
 		def = "none"
+	case "source_path", "trim_path": // or pprof looks for names in the folder that it was started in
+		def = noFolder
 	}
 	return &def
 }

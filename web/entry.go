@@ -176,8 +176,9 @@ func readEntry(p place) *entry {
 		e.Run.Started = info.ModTime() // unless it is known better
 	}
 	if err := e.read(); err != nil {
-		e.Err = err.Error()
+		e.Err = short(err.Error())
 	}
+	e.tame()
 	return e
 }
 

@@ -93,6 +93,7 @@ func parseSummary(data []byte, metric string) (*summary, error) {
 	if c.err != nil {
 		return nil, fmt.Errorf("read summary.json: %w", c.err)
 	}
+	s.tame()
 	return s, nil
 }
 

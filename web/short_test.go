@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,5 +30,24 @@ func TestLongNames(t *testing.T) {
 	}
 	if all, _, err := s.entries(); err != nil || len(all) != 2 || all[0].Run.Settings[0] == all[0].Run.Settings[1] {
 		t.Errorf("%v; settings that are not the same look so", err)
+	}
+}
+
+// A folder with many files is listed in part.
+func TestManyFiles(t *testing.T) {
+	root := t.TempDir()
+	made{}.run(t, filepath.Join(root, "x"), false)
+	many := filepath.Join(root, "x", "many")
+	if err := os.Mkdir(many, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for i := range mostListed + 10 {
+		if err := os.WriteFile(filepath.Join(many, fmt.Sprint(i)), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := get(t, site(t, root), "/runs/x/files/many/")
+	if want(t, w, 200, "there are more"); strings.Count(w.Body.String(), "<tr>") != mostListed+1 {
+		t.Errorf("%d rows", strings.Count(w.Body.String(), "<tr>"))
 	}
 }

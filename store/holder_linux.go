@@ -20,12 +20,16 @@ import (
 // that has ended. Nothing is locked for it: a dyno that starts meanwhile is not
 // disturbed.
 func Holder(path string) (pid int, held bool, err error) {
-	results, err := os.Stat(filepath.Join(path, resultsFile))
+	// Of a link, who writes to what it leads to would be taken for a dyno, and stopped.
+	results, err := os.Lstat(filepath.Join(path, resultsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("look who writes to %s: %w", path, err)
+	}
+	if !results.Mode().IsRegular() {
+		return 0, false, fmt.Errorf("look who writes to %s: %s is no file", path, resultsFile)
 	}
 	file, ok := results.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -7,6 +7,22 @@ import (
 	"testing"
 )
 
+// Who has a file open that a run leads to by a link does not write to the run.
+func TestHolderLink(t *testing.T) {
+	other := &Dir{Path: t.TempDir()}
+	if err := other.openResults(); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	dir := t.TempDir()
+	if err := os.Symlink(filepath.Join(other.Path, resultsFile), filepath.Join(dir, resultsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if pid, held, err := Holder(dir); pid != 0 || held || err == nil {
+		t.Errorf("%d, %v, %v", pid, held, err)
+	}
+}
+
 // The process that writes to a run is found by its lock, whoever else has the
 // file open.
 func TestHolder(t *testing.T) {

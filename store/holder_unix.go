@@ -17,7 +17,8 @@ import (
 // microseconds to know, shared, so that two that ask do not mislead each other; a
 // dyno that starts just then is refused.
 func Holder(path string) (pid int, held bool, err error) {
-	f, err := os.Open(filepath.Join(path, resultsFile))
+	// Neither through a link nor waiting for who writes to a pipe.
+	f, err := os.OpenFile(filepath.Join(path, resultsFile), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
 	}

@@ -64,7 +64,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	case body.A == body.B:
 		body.Problem = "These are one run: its page compares its settings."
 	default:
-		tables, problem, code := s.tables(r, body.A, body.B)
+		tables, problem, code := s.tables(w, r, body.A, body.B)
 		status, body.Problem = code, problem
 		body.URLs = [2]string{runURL(body.A), runURL(body.B)}
 		for i, t := range tables {
@@ -84,8 +84,9 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tables compares two runs by their ids. Of an asker that has gone the status is 0.
-func (s *Site) tables(r *http.Request, ids ...string) (ts []*analysis.Table, problem string, status int) {
+// tables compares two runs by their ids. Of an asker that was answered, or has
+// gone, the status is 0.
+func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts []*analysis.Table, problem string, status int) {
 	var places [2]place
 	for i, id := range ids {
 		p, rest, ok := s.lookup(id)
@@ -97,7 +98,7 @@ func (s *Site) tables(r *http.Request, ids ...string) (ts []*analysis.Table, pro
 	if s.Hands.Compare == nil {
 		return nil, "This dyno compares no runs.", http.StatusNotImplemented
 	}
-	leave, ok := s.enter(r)
+	leave, ok := s.enter(w, r, "")
 	if !ok {
 		return nil, "", 0
 	}
@@ -109,6 +110,11 @@ func (s *Site) tables(r *http.Request, ids ...string) (ts []*analysis.Table, pro
 	b, err := open(places[1])
 	if err != nil {
 		return nil, "The second run cannot be read: " + err.Error(), http.StatusInternalServerError
+	}
+	for _, p := range places {
+		if err := fitProfiles(p.path); err != nil {
+			return nil, "The run " + p.ID + " cannot be read: " + err.Error(), http.StatusInternalServerError
+		}
 	}
 	if ts, err = s.Hands.Compare(a, b); err != nil {
 		return nil, "The runs cannot be compared: " + err.Error(), http.StatusUnprocessableEntity

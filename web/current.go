@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/csv"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -132,22 +133,20 @@ func (c *current) seconds() (seconds []second) {
 }
 
 // windowStart is the time of the first interval of a latency log, in seconds since
-// 1970; 0 if it has none.
+// 1970; 0 if it has none, or not soon.
 func windowStart(path string) float64 {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
-	for r := bufio.NewReader(f); ; {
-		line, err := r.ReadString('\n')
+	for lines := bufio.NewScanner(io.LimitReader(f, recent)); lines.Scan(); {
+		line := lines.Text()
 		if line != "" && line[0] != '#' && line[0] != '"' {
 			first, _, _ := strings.Cut(line, ",")
 			sec, _ := strconv.ParseFloat(first, 64)
 			return sec
 		}
-		if err != nil {
-			return 0
-		}
 	}
+	return 0
 }

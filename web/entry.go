@@ -30,7 +30,7 @@ const (
 
 // mostRead is the most of run.json or summary.json that is read, in bytes: they
 // are some kilobytes, and not from dyno if they are more than this.
-const mostRead = 64 << 20
+const mostRead = 16 << 20
 
 // An entry is a run as lists show it: what run.json and summary.json say, and no
 // more, so that a folder of hundreds opens at once.
@@ -176,13 +176,14 @@ func readEntry(p place) *entry {
 		e.Run.Started = info.ModTime() // unless it is known better
 	}
 	if err := e.read(); err != nil {
-		e.Err = err.Error()
+		e.Err = short(err.Error())
 	}
+	e.tame()
 	return e
 }
 
 func (e *entry) read() error {
-	if err := plain(e.path); err != nil {
+	if err := plain(e.path); err != nil { // and no more: a list does not look into trials
 		return err
 	}
 	var run struct {
@@ -237,7 +238,7 @@ func (e *entry) newer(a, b string) bool {
 // count counts the results of a run that has no summary of them yet. A line that
 // cannot be read counts for nothing; who opens the run is told of it.
 func (e *entry) count() {
-	f, err := os.Open(filepath.Join(e.path, "results.jsonl"))
+	f, err := openRegular(filepath.Join(e.path, "results.jsonl"))
 	if err != nil {
 		return
 	}

@@ -20,6 +20,9 @@ import (
 // saved.
 const mostShown = 1 << 20
 
+// mostListed is how many files of a folder are listed.
+const mostListed = 5000
+
 // texts are the names of files that a browser shows, by their ends.
 var texts = []string{".json", ".jsonl", ".txt", ".log", ".csv", ".yaml", ".hlog", ".hgrm", ".md", ".go"}
 
@@ -88,18 +91,29 @@ func fileURL(p place, name string) string {
 
 // folder lists a folder of a run.
 func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, root *os.Root, name string) {
-	entries, err := fs.ReadDir(root.FS(), name)
+	f, err := root.Open(name)
 	if err != nil {
+		s.fail(w, r, http.StatusNotFound, "There is no such folder in the run directory.")
+		return
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(mostListed + 1)
+	if err != nil && err != io.EOF {
 		s.fail(w, r, http.StatusInternalServerError, "The folder cannot be read: "+err.Error())
 		return
 	}
+	note := ""
+	if len(entries) > mostListed {
+		entries, note = entries[:mostListed], fmt.Sprintf("Only %d of its files are listed; there are more.", mostListed)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	var list []file
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || !e.IsDir() && !e.Type().IsRegular() {
 			continue
 		}
-		f := file{Name: e.Name(), URL: fileURL(p, path.Join(name, e.Name())), Time: info.ModTime()}
+		f := file{Name: short(e.Name()), URL: fileURL(p, path.Join(name, e.Name())), Time: info.ModTime()}
 		switch {
 		case e.IsDir():
 			f.Name, f.URL = f.Name+"/", f.URL+"/"
@@ -112,11 +126,12 @@ func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, root *os.
 	if name != "." {
 		title += "/" + name
 	}
-	s.show(w, r, http.StatusOK, "files.tmpl", sheet{Title: "Files of " + title, Body: struct {
+	s.show(w, r, http.StatusOK, "files.tmpl", sheet{Title: "Files of " + short(title), Body: struct {
 		ID    string
 		Up    string // URL of the folder above; "" of the run directory itself
+		Note  string
 		Files []file
-	}{p.ID, map[bool]string{true: "", false: fileURL(p, path.Dir(name)) + "/"}[name == "."], list}})
+	}{p.ID, map[bool]string{true: "", false: fileURL(p, path.Dir(name)) + "/"}[name == "."], note, list}})
 }
 
 func size(n int64) string {
@@ -133,15 +148,15 @@ func size(n int64) string {
 
 // file sends a file: as text, of a long one both ends; or to be saved.
 func (s *Site) file(w http.ResponseWriter, r *http.Request, root *os.Root, name string) {
-	f, err := root.Open(name)
+	f, err := root.OpenFile(name, quickly, 0)
 	if err != nil {
 		s.fail(w, r, http.StatusNotFound, "There is no such file in the run directory.")
 		return
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, "The file cannot be read: "+err.Error())
+	if err != nil || !info.Mode().IsRegular() { // as it was before
+		s.fail(w, r, http.StatusInternalServerError, "The file cannot be read.")
 		return
 	}
 	h := w.Header()
@@ -205,7 +220,7 @@ func (s *Site) saved(w http.ResponseWriter, r *http.Request, p place) {
 		s.fail(w, r, http.StatusNotFound, "The run has no report.html (consider: dyno report "+p.path+" --format html).")
 		return
 	}
-	f, err := root.Open("report.html")
+	f, err := root.OpenFile("report.html", quickly, 0)
 	if err != nil {
 		s.fail(w, r, http.StatusNotFound, "The report cannot be opened: "+err.Error())
 		return

@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,18 +85,6 @@ func (s *Site) lookup(address string) (p place, rest string, ok bool) {
 		return place{}, "", false
 	}
 	return found[i], strings.TrimPrefix(address, found[i].ID), true
-}
-
-// plain reports whether the files that are read of every run are such as dyno
-// writes: neither links to elsewhere nor pipes, which are never done.
-func plain(path string) error {
-	for _, name := range []string{"run.json", "results.jsonl", "summary.json", "trials"} {
-		info, err := os.Lstat(filepath.Join(path, name))
-		if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return fmt.Errorf("%s is not a file of dyno's: %s", name, fs.FileMode.Type(info.Mode()))
-		}
-	}
-	return nil
 }
 
 // heldNow reports whether a dyno writes to a run directory; false also where that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,6 +56,12 @@ func entitle(p *profile.Profile, title string) {
 	}
 }
 
+const (
+	mostFrames = 1000    // of a stack, from the leaf; Go has 128 at most
+	mostInline = 100     // functions in a place of a stack, each inlined into the next
+	mostSource = 4 << 20 // bytes of a file
+)
+
 // mostName is how many characters of a name are shown.
 const mostName = 2000
 
@@ -64,11 +71,18 @@ const mostName = 2000
 func clean(p *profile.Profile) *profile.Profile {
 	p = p.Copy()
 	p.DocURL, p.Comments = "", nil
+	files := map[string]string{}
 	for _, f := range p.Function {
 		f.Name, f.SystemName = printable(f.Name), printable(f.SystemName)
-		if f.Filename = printable(f.Filename); !isSource(f.Filename) {
-			f.Filename = ""
+		name, ok := files[f.Filename]
+		if !ok {
+			name = sourceOf(printable(f.Filename))
+			files[f.Filename] = name
 		}
+		f.Filename = name
+	}
+	for _, l := range p.Location {
+		l.Line = l.Line[:min(len(l.Line), mostInline)]
 	}
 	for _, t := range append(slices.Clone(p.SampleType), p.PeriodType) {
 		if t != nil {
@@ -76,6 +90,7 @@ func clean(p *profile.Profile) *profile.Profile {
 		}
 	}
 	for _, s := range p.Sample {
+		s.Location = s.Location[:min(len(s.Location), mostFrames)]
 		cleanLabels(s)
 	}
 	return p
@@ -121,6 +136,30 @@ func printable(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// sourceOf is the name of a file as pprof may have it, which shows lines of what it
+// finds by that name: a source of a size that sources have, at a path that leads to
+// one, too, if it is a link; or nothing on this machine. Names without a root, as
+// -trimpath leaves them, would be looked for in folders where they do not belong,
+// and what is found there by luck is not shown either.
+func sourceOf(name string) string {
+	if !isSource(name) || strings.Contains(name, "..") || strings.HasPrefix(name, "/proc/") || strings.HasPrefix(name, noFolder) {
+		return "" // also those of which pprof takes a part away
+	}
+	path := name
+	if !filepath.IsAbs(name) {
+		path = string(filepath.Separator) + name
+	}
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return name // nothing to be shown
+	}
+	info, err := os.Stat(path)
+	if err != nil || !filepath.IsAbs(name) || !isSource(path) || !info.Mode().IsRegular() || info.Size() > mostSource {
+		return ""
+	}
+	return path
 }
 
 // isSource reports whether a file's name is that of a source of a Go program.

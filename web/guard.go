@@ -46,6 +46,10 @@ func (s *Site) guard(next http.Handler) http.Handler {
 			s.fail(w, r, http.StatusBadRequest, "The address has a character that no address has.")
 			return
 		}
+		if foreign(r) {
+			s.fail(w, r, http.StatusForbidden, "A page of another site asked for this, and only readers do.")
+			return
+		}
 		switch r.Method {
 		case http.MethodGet, http.MethodHead:
 			r.Body = http.MaxBytesReader(w, r.Body, 0)
@@ -64,6 +68,22 @@ func (s *Site) guard(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// foreign reports whether a browser asks for a page of another site, other than to go
+// where a link leads: such a page could not read the answer, but have us read runs
+// all day. Pages of pprof's, and saved reports, are of an origin of their own, and
+// have links to more pages of pprof's, also in a frame.
+func foreign(r *http.Request) bool {
+	h := r.Header
+	if from := h.Get("Sec-Fetch-Site"); from != "cross-site" && from != "same-site" {
+		return false // also of a program, and of a browser that does not tell
+	}
+	if r.Method == http.MethodPost {
+		return false // which is looked at more closely
+	}
+	framed := h.Get("Sec-Fetch-Dest") != "document" && !strings.Contains(r.URL.Path, "/pprof/")
+	return h.Get("Sec-Fetch-Mode") != "navigate" || framed
 }
 
 // host reports whether the site may be asked by that name.

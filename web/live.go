@@ -326,7 +326,7 @@ func (t *tail) lines(take func(line []byte)) {
 	if size == t.at {
 		return
 	}
-	f, err := os.Open(t.path)
+	f, err := openRegular(t.path)
 	if err != nil {
 		return
 	}

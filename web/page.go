@@ -17,6 +17,7 @@ var templateFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"run":   runURL,
+	"short": short,
 	"trend": trendURL,
 	"asset": assetURL,
 	"noun":  report.Noun,

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,9 @@ type Sum struct {
 
 // mostSessions of pprof are open at a time, each with its profile in memory.
 const mostSessions = 16
+
+// mostNodes are how many functions a graph has at most; pprof's own default is 80.
+const mostNodes = 200
 
 // profiles are pprof's pages that are open, the one that was asked for last at
 // the end.
@@ -87,6 +91,11 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		http.Error(w, "the graph is drawn by dot, which is not on this machine (consider: to install graphviz; the flame graph shows the same stacks)", http.StatusNotImplemented)
 		return
 	}
+	leave, ok := s.enter(w, r, dir.Path)
+	if !ok {
+		return
+	}
+	defer leave()
 	a.run = dir.Path
 	pages, err := s.profiles.get(a, changed(dir), func() (map[string]http.Handler, error) { return s.openProfiles(dir, a) })
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,6 +108,9 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	}
 	query := r.URL.Query()
 	query["unit"] = slices.DeleteFunc(query["unit"], func(u string) bool { return u != unquoted(u) })
+	if n, err := strconv.Atoi(query.Get("n")); page == "graph" && err == nil && (n < 0 || n > mostNodes) {
+		query.Set("n", strconv.Itoa(mostNodes)) // nothing ends dot but its work
+	}
 	got := fetchPage(pages["/"+page], r.Method, query.Encode())
 	if strings.HasPrefix(got.head.Get("Content-Type"), "text/html") {
 		if err := got.dress(a); err != nil {
@@ -199,7 +211,10 @@ func (p *profiles) get(a asked, changed time.Time, open func() (map[string]http.
 	}
 	p.mu.Unlock()
 
-	s.once.Do(func() { s.pages, s.err = open() })
+	s.once.Do(func() {
+		s.err = errors.New("open pprof: it failed") // should it panic
+		s.pages, s.err = open()
+	})
 	if s.err != nil { // the next request tries anew
 		p.mu.Lock()
 		p.open = slices.DeleteFunc(p.open, func(other *session) bool { return other == s })
@@ -210,8 +225,10 @@ func (p *profiles) get(a asked, changed time.Time, open func() (map[string]http.
 
 // openProfiles reads what was asked for and opens it in pprof.
 func (s *Site) openProfiles(dir *store.Dir, a asked) (map[string]http.Handler, error) {
-	of := Sum{Setting: a.setting}
-	var err error
+	of, err := Sum{Setting: a.setting}, fitProfiles(dir.Path)
+	if err != nil {
+		return nil, err
+	}
 	if of.Profile, of.Requests, err = s.Hands.Profile(dir, a.kind, a.setting); err != nil {
 		return nil, err
 	}
@@ -262,6 +279,10 @@ func openPprof(shown, from *profile.Profile) (map[string]http.Handler, error) {
 	return pages, nil
 }
 
+// noFolder is one that is not there, the same for all sessions. pprof looks also in
+// the folders around it, which is the root alone.
+const noFolder = "/no-folder-of-dyno"
+
 // flags is the command line of a session.
 type flags struct{ versus bool }
 
@@ -280,6 +301,8 @@ func (flags) String(name string, def string, _ string) *string {
 		def = "localhost:0" // nobody listens
 	case "symbolize":
 		def = "none"
+	case "source_path", "trim_path": // or pprof looks for names in the folder that it was started in
+		def = noFolder
 	}
 	return &def
 }

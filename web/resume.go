@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -106,6 +107,10 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		http.Error(w, "all trials of this run are done", http.StatusConflict)
 		return
 	}
+	if err := s.trust(dir); err != nil {
+		http.Error(w, fmt.Sprintf("this run would do what its plan says, which is to start programs, and it is not known to be yours: %v (consider: to read its plan, then dyno run --resume %s)", err, dir.Path), http.StatusForbidden)
+		return
+	}
 	other, err := heldBelow(s.Root)
 	if other == "" && g.under("") {
 		other = g.path
@@ -133,6 +138,16 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		return
 	}
 	back(w)
+}
+
+// trust reports why a run is not to be gone on with at a click: its plan starts
+// programs, and that of a run that somebody else made starts theirs. Who goes on
+// with such a run says so to dyno run.
+func (s *Site) trust(dir *store.Dir) error {
+	if here, err := os.Hostname(); err != nil || here != dir.Run.Host.Name {
+		return fmt.Errorf("it was begun on %q", short(dir.Run.Host.Name))
+	}
+	return ours(dir.Path, dir.Run.Started)
 }
 
 // ResumeLog is the file of a run directory with what Hands.Resume's process wrote.
@@ -200,10 +215,18 @@ func heldBelow(root string) (path string, err error) {
 
 // lastOf is the end of a log.
 func lastOf(path string) string {
-	data, err := os.ReadFile(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return err.Error()
 	}
-	text := strings.ToValidUTF8(string(data[max(0, len(data)-2000):]), "")
-	return strings.TrimSpace(text)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-2000), 2000))
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(data), ""))
 }

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/store"
@@ -27,7 +28,8 @@ func TestResume(t *testing.T) {
 	root := t.TempDir()
 	create := func(name string) *store.Dir {
 		e := &dyno.Experiment{Name: name, Repeats: 1, Subject: dyno.Subject{Binary: "/bin/true", Dir: "/"}}
-		dir, err := store.Create(filepath.Join(root, name), store.Run{Plan: e})
+		here, _ := os.Hostname()
+		dir, err := store.Create(filepath.Join(root, name), store.Run{Plan: e, Started: time.Now(), Host: store.Host{Name: here}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,6 +95,49 @@ func TestResume(t *testing.T) {
 	}
 	again.Close()
 	refused(again, http.StatusConflict, "all trials of this run are done")
+}
+
+// A run that somebody else may have made is not gone on with at a click: its plan
+// starts their programs.
+func TestResumeForeign(t *testing.T) {
+	here, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct {
+		host    string
+		started time.Time
+		spoil   func(path string) error
+		want    string
+	}{
+		"another machine":    {host: here + "2", started: time.Now(), want: "it was begun on"},
+		"unpacked":           {host: here, started: time.Now().AddDate(0, 0, -3), want: "copied, unpacked"},
+		"of tomorrow":        {host: here, started: time.Now().AddDate(0, 0, 1), want: "copied, unpacked"},
+		"for all to write":   {host: here, started: time.Now(), spoil: func(p string) error { return os.Chmod(p, 0o777) }, want: "other users may write"},
+		"a plan for all":     {host: here, started: time.Now(), spoil: func(p string) error { return os.Chmod(filepath.Join(p, "run.json"), 0o666) }, want: "other users may write"},
+		"another user's":     {host: here, started: time.Now(), spoil: func(p string) error { return os.Lchown(filepath.Join(p, "run.json"), os.Getuid()+1, -1) }, want: "another user's"},
+		"what dyno run made": {host: here, started: time.Now(), want: ""},
+	} {
+		root := t.TempDir()
+		e := &dyno.Experiment{Name: "a", Repeats: 1, Subject: dyno.Subject{Binary: "/bin/true", Dir: "/"}}
+		dir, err := store.Create(filepath.Join(root, "a"), store.Run{Plan: e, Started: x.started, Host: store.Host{Name: x.host}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir.Close()
+		if x.spoil != nil && x.spoil(dir.Path) != nil {
+			continue // only root gives files away
+		}
+		resumed := false
+		s := &Site{Root: root, Hands: Hands{Resume: func(string) (func(), <-chan struct{}, error) {
+			resumed = true
+			return nil, nil, errors.New("it was asked to")
+		}}}
+		w := post(s.resume, dir)
+		if refused := w.Code == http.StatusForbidden; refused != (x.want != "") || resumed == refused || !strings.Contains(w.Body.String(), x.want) {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
 }
 
 // This process holds the lock, and is not to interrupt itself.

@@ -76,7 +76,7 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request) {
 }
 
 func open(p place) (*store.Dir, error) {
-	if err := plain(p.path); err != nil {
+	if err := fit(p.path); err != nil {
 		return nil, err
 	}
 	return store.Read(p.path)
@@ -106,7 +106,7 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.
 	key, now := p.path+"\x00"+base, fmt.Sprint(stamp(p.path), running)
 	html := s.pages.get(key, now)
 	if html == nil {
-		leave, ok := s.enter(r)
+		leave, ok := s.enter(w, r, dir.Path)
 		if !ok {
 			return
 		}
@@ -126,6 +126,9 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.
 
 // make makes the page of a run.
 func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte, error) {
+	if err := fitProfiles(p.path); err != nil {
+		return nil, err
+	}
 	page, err := s.Hands.Page(dir, base)
 	if err != nil {
 		return nil, err
@@ -164,7 +167,7 @@ func (s *Site) others(p place, dir *store.Dir, base string) (links []report.File
 		return links
 	}
 	all = slices.DeleteFunc(all, func(e *entry) bool {
-		return e.ID == p.ID || e.State == broken || e.Plan.Name != dir.Run.Plan.Name
+		return e.ID == p.ID || e.State == broken || e.Plan.Name != short(dir.Run.Plan.Name)
 	})
 	far := func(e *entry) time.Duration { return e.Run.Started.Sub(dir.Run.Started).Abs() }
 	slices.SortStableFunc(all, func(a, b *entry) int { return int(far(a).Seconds() - far(b).Seconds()) })
@@ -225,7 +228,7 @@ func (s *Site) detail(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		http.Error(w, "this dyno draws no pictures", http.StatusNotImplemented)
 		return
 	}
-	leave, ok := s.enter(r)
+	leave, ok := s.enter(w, r, dir.Path)
 	if !ok {
 		return
 	}

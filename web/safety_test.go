@@ -188,6 +188,38 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// A page of another site may lead a reader here, but not have us work for nothing.
+func TestForeignSite(t *testing.T) {
+	root := t.TempDir()
+	made{}.run(t, filepath.Join(root, "x"), false)
+	s := site(t, root)
+	for _, x := range []struct {
+		site, mode, dest, target string
+		refused                  bool
+	}{
+		{"cross-site", "no-cors", "image", "/runs/x/detail", true},
+		{"cross-site", "cors", "empty", "/runs/x/detail", true},
+		{"same-site", "no-cors", "script", "/runs/x/", true}, // another port of this host
+		{"cross-site", "navigate", "iframe", "/runs/x/", true},
+		{"cross-site", "navigate", "object", "/", true},
+		{"cross-site", "navigate", "document", "/runs/x/", false},         // a link
+		{"cross-site", "navigate", "iframe", "/runs/x/pprof/none", false}, // from pprof's pages, which are of no site
+		{"same-origin", "cors", "empty", "/runs/x/detail", false},
+		{"none", "navigate", "document", "/runs/x/", false}, // typed
+		{"", "", "", "/runs/x/", false},
+	} {
+		r := httptest.NewRequest("GET", x.target, nil)
+		for k, v := range map[string]string{"Site": x.site, "Mode": x.mode, "Dest": x.dest} {
+			if v != "" {
+				r.Header.Set("Sec-Fetch-"+k, v)
+			}
+		}
+		if w := ask(s, r); (w.Code == http.StatusForbidden) != x.refused {
+			t.Errorf("%v: status %d", x, w.Code)
+		}
+	}
+}
+
 // What a run calls itself is shown and not obeyed.
 func TestHostileNames(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>'{{.Token}}javascript:alert(3)`

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 )
 
@@ -93,6 +92,7 @@ func parseSummary(data []byte, metric string) (*summary, error) {
 	if c.err != nil {
 		return nil, fmt.Errorf("read summary.json: %w", c.err)
 	}
+	s.tame()
 	return s, nil
 }
 
@@ -133,7 +133,7 @@ func members[T any](c *cursor, to map[string]T, wanted map[string]bool) {
 
 // readFile reads a file of a run that is small, if it is dyno's.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}

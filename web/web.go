@@ -50,10 +50,8 @@ type Site struct {
 	shelf *shelf        // what was read of the runs
 	pages *pages        // that were made
 	heavy chan struct{} // a place for each request that reads much
+	turns turns         // of them, run by run
 }
-
-// mostHeavy is how many requests read a run at once.
-const mostHeavy = 2
 
 // Handler serves the site. Its end is the caller's: nothing goes on after the
 // requests are answered but what Hands.Resume began.
@@ -80,15 +78,4 @@ func (s *Site) prepared() *Site {
 		s.shelf, s.pages, s.heavy = &shelf{}, &pages{}, make(chan struct{}, mostHeavy)
 	})
 	return s
-}
-
-// enter waits for a place among the requests that read much. It reports false if
-// the asker has gone meanwhile.
-func (s *Site) enter(r *http.Request) (leave func(), ok bool) {
-	select {
-	case s.heavy <- struct{}{}:
-		return func() { <-s.heavy }, true
-	case <-r.Context().Done():
-		return nil, false
-	}
 }

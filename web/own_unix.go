@@ -1,0 +1,52 @@
+//go:build unix
+
+package web
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// openQuick opens a file for reading and does not wait for who writes to a pipe.
+func openQuick(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+}
+
+// quickly is how a file is opened without waiting for who writes to a pipe.
+const quickly = os.O_RDONLY | syscall.O_NONBLOCK
+
+// slowest is how long a run takes until its run.json is written, at most: before
+// that its subjects are built.
+const slowest = time.Hour
+
+// ours reports why a run directory is not one that this user's dyno made here, as
+// far as its files tell: they are the user's, nobody else may write to them, and
+// run.json is there since the run began. That of a copy, or from an archive, is
+// there since that was made or unpacked, which who packed it cannot know.
+func ours(path string, started time.Time) error {
+	for _, name := range []string{".", "run.json", "results.jsonl"} {
+		var st unix.Stat_t
+		if err := unix.Lstat(filepath.Join(path, name), &st); err != nil {
+			return fmt.Errorf("look whose %s is: %w", name, err)
+		}
+		switch {
+		case int(st.Uid) != os.Geteuid():
+			return errors.New("its files are another user's")
+		case st.Mode&0o002 != 0:
+			return errors.New("other users may write to its files")
+		}
+		if name != "run.json" {
+			continue
+		}
+		if late := time.Unix(st.Ctim.Unix()).Sub(started); late < -time.Minute || late > slowest {
+			return errors.New("its run.json is not there since the run began: it was copied, unpacked or changed")
+		}
+	}
+	return nil
+}

@@ -187,13 +187,8 @@ func TestHostileIsland(t *testing.T) {
 func TestHostileFlame(t *testing.T) {
 	for name, s := range hostile {
 		f := packFlame("flame-1", []byte(fmt.Sprintf("<html><head></head><body>%s<script>ok()</script></body>", s)))
-		if tags := tagsOf(t, string(f.element)); len(tags) != 1 || tags[0].attrs["id"] != "flame-1" {
+		if tags := tagsOf(t, string(f)); len(tags) != 1 || tags[0].attrs["id"] != "flame-1" {
 			t.Errorf("%s: it is %d elements", name, len(tags))
-		}
-		for _, h := range append(f.scripts, f.styles...) {
-			if len(h) != len("'sha256-'")+44 || strings.ContainsAny(h, ";\"<> ") {
-				t.Errorf("%s: the policy would have %q", name, h)
-			}
 		}
 	}
 }

@@ -55,7 +55,7 @@ func HTML(w io.Writer, p *Page) error {
 // file writes a self-contained page. What makes it too large is left out: flame
 // graphs, the largest first, then the picture.
 func file(w io.Writer, p *Page, data template.HTML) error {
-	kept, flames := *p, make([]packedFlame, len(p.Flames))
+	kept, flames := *p, make([]template.HTML, len(p.Flames))
 	kept.Flames = slices.Clone(p.Flames)
 	for i, f := range p.Flames {
 		flames[i] = packFlame(fmt.Sprintf("flame-%d", i+1), f.HTML)
@@ -71,7 +71,7 @@ func file(w io.Writer, p *Page, data template.HTML) error {
 		}
 		var b bytes.Buffer
 		out := newPaper(&kept)
-		out.Head, out.Tail = inlined(data, flames)
+		out.Head, out.Tail = inlined(data, flames, p.Blocks)
 		if err := templates.ExecuteTemplate(&b, "page", out); err != nil {
 			return err
 		}
@@ -83,13 +83,13 @@ func file(w io.Writer, p *Page, data template.HTML) error {
 		for over > 0 && len(left) < len(flames) {
 			most := 0
 			for i := range flames {
-				if len(flames[i].element) > len(flames[most].element) {
+				if len(flames[i]) > len(flames[most]) {
 					most = i
 				}
 			}
-			over -= len(flames[most].element)
+			over -= len(flames[most])
 			left = append(left, p.Flames[most])
-			kept.Flames[most].HTML, flames[most] = nil, packedFlame{}
+			kept.Flames[most].HTML, flames[most] = nil, ""
 		}
 		if over > 0 {
 			kept.Picture, data = nil, ""
@@ -156,10 +156,11 @@ const entry = "page.js"
 // what they import: nothing that another script, a handler or a javascript: URL would
 // do, had it got into the page. 'strict-dynamic' trusts what a script adds to a page
 // and not what stands in it, nor what that imports; so the line is added by
-// another. Note: data: in script-src would allow every <script src="data:…">. Flame graphs have the policy of the page around them, so that
-// the hashes of their scripts are in it, too; frames need no source, as srcdoc is
-// none. Changes of the style of an element by scripts are not the policy's.
-func inlined(data template.HTML, flames []packedFlame) (head, tail template.HTML) {
+// another. Note: data: in script-src would allow every <script src="data:…">. Flame
+// graphs have the policy of the page around them, so that the hashes of pprof's own
+// scripts are in it, too, and of no other that a profile may have brought into them;
+// frames need no source, as srcdoc is none. Changes of the style of an element by scripts are not the policy's.
+func inlined(data template.HTML, flames []template.HTML, blocks FlameBlocks) (head, tail template.HTML) {
 	importMap := moduleMap()
 	const first = `import "dyno/` + entry + `";`
 	const start = `{ const s = document.createElement("script"); s.type = "module"; s.textContent = '` + first + `'; document.head.append(s); }`
@@ -173,8 +174,16 @@ func inlined(data template.HTML, flames []packedFlame) (head, tail template.HTML
 	}
 	end.WriteString(string(data))
 	for _, f := range flames {
-		end.WriteString(string(f.element))
-		scripts, styles = append(scripts, f.scripts...), append(styles, f.styles...)
+		end.WriteString(string(f))
+	}
+	if len(flames) > 0 {
+		scripts = append(scripts, hash(flameScript))
+		for _, text := range blocks.Scripts {
+			scripts = append(scripts, hash(asParsed(text)))
+		}
+		for _, text := range blocks.Styles {
+			styles = append(styles, hash(asParsed(text)))
+		}
 	}
 	end.WriteString(`<script type="importmap">` + importMap + "</script>\n" + "<script>" + start + "</script>\n")
 	slices.Sort(scripts)

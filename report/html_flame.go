@@ -7,8 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -16,22 +14,9 @@ import (
 // is no event to pprof's page, which would then stay empty.
 const flameScript = `new ResizeObserver(() => dispatchEvent(new Event("resize"))).observe(document.documentElement);`
 
-var (
-	scriptElement = regexp.MustCompile(`(?is)<script\b([^>]*)>(.*?)</script\s*>`)
-	styleElement  = regexp.MustCompile(`(?is)<style\b[^>]*>(.*?)</style\s*>`)
-)
-
-// A packedFlame is a flame graph as it is embedded, and what its page has to be
-// allowed: a frame without an address has the policy of the page around it.
-type packedFlame struct {
-	element         template.HTML
-	scripts, styles []string // hashes
-}
-
 // packFlame makes an element of a page of pprof's, which has to need no server.
-func packFlame(id string, page []byte) packedFlame {
-	text := strings.ToValidUTF8(string(page), "�")
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "�").Replace(text) // as browsers do before they compute hashes
+func packFlame(id string, page []byte) template.HTML {
+	text := asParsed(string(page))
 	added := "<script>" + flameScript + "</script>"
 	if i := strings.Index(strings.ToLower(text), "<head>"); i >= 0 {
 		i += len("<head>")
@@ -39,24 +24,17 @@ func packFlame(id string, page []byte) packedFlame {
 	} else {
 		text = added + text
 	}
-	f := packedFlame{scripts: hashes(scriptElement, 2, text), styles: hashes(styleElement, 1, text)}
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	z.Write([]byte(text))
 	z.Close()
-	f.element = template.HTML(`<script type="application/octet-stream+base64" id="` + id + `">` +
+	return template.HTML(`<script type="application/octet-stream+base64" id="` + id + `">` +
 		base64.StdEncoding.EncodeToString(b.Bytes()) + "</script>\n")
-	return f
 }
 
-// hashes are those of all elements' texts, each once.
-func hashes(element *regexp.Regexp, group int, text string) (all []string) {
-	for _, m := range element.FindAllStringSubmatch(text, -1) {
-		if h := hash(m[group]); !slices.Contains(all, h) {
-			all = append(all, h)
-		}
-	}
-	return all
+// asParsed is a text as browsers have it when they compute its hash.
+func asParsed(text string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "�").Replace(strings.ToValidUTF8(text, "�"))
 }
 
 // hash is the source expression of a content policy that allows one text.

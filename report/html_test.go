@@ -282,6 +282,7 @@ func TestFlames(t *testing.T) {
 		p.Flames = append(p.Flames, Flame{Kind: "cpu", Setting: study[i].setting.String(), HTML: pprofPage(kb << 10)})
 	}
 	p.Flames = append(p.Flames, Flame{Kind: "allocs", Setting: "GOGC=0", Base: "GOGC=100", HTML: pprofPage(1)})
+	p.Blocks.Styles = []string{"a { color: red }"}
 	page := render(t, p)
 	tags := checkPage(t, page)
 	var kept []string
@@ -305,6 +306,18 @@ func TestFlames(t *testing.T) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
+	// What else is in such a page is not allowed to run.
+	if policy, _, _ := strings.Cut(page, "</head>"); strings.Count(policy, "sha256-") != strings.Count(withoutFlameScripts(t, p), "sha256-")+2 {
+		t.Error("the policy allows more than is pprof's")
+	}
+}
+
+// withoutFlameScripts is the head of the same page without a flame graph.
+func withoutFlameScripts(t *testing.T, p *Page) string {
+	bare := *p
+	bare.Flames = nil
+	head, _, _ := strings.Cut(render(t, &bare), "</head>")
+	return head
 }
 
 // TestLargeRun is of more settings and trials than anyone reads one by one.

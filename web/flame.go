@@ -12,6 +12,8 @@ import (
 	"unicode"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/dynolab/dyno/report"
 )
 
 // perRequest reports whether a kind of profile counts what grows with requests,
@@ -212,7 +214,7 @@ func FlamePage(kind string, of Sum, base *Sum) (text []byte, err error) {
 // FlameBlocks are what is between the tags of all scripts and styles of flame
 // pages, for the hashes of a content policy. Data is in a script of the type
 // application/json, which is not run and needs none.
-func FlameBlocks() (scripts, styles []string, err error) {
+func FlameBlocks() (blocks report.FlameBlocks, err error) {
 	f := &profile.Function{ID: 1, Name: "f"}
 	l := &profile.Location{ID: 1, Line: []profile.Line{{Function: f}}}
 	any := &profile.Profile{
@@ -222,7 +224,7 @@ func FlameBlocks() (scripts, styles []string, err error) {
 	}
 	text, err := FlamePage("cpu", Sum{Profile: any}, nil)
 	if err != nil {
-		return nil, nil, err
+		return blocks, err
 	}
 	between := func(begin, end string) (blocks []string) {
 		for rest := string(text); ; {
@@ -235,7 +237,8 @@ func FlameBlocks() (scripts, styles []string, err error) {
 			blocks = append(blocks, block)
 		}
 	}
-	return between("<script>", "</script>"), between(`<style type="text/css">`, "</style>"), nil
+	blocks.Scripts, blocks.Styles = between("<script>", "</script>"), between(`<style type="text/css">`, "</style>")
+	return blocks, nil
 }
 
 // noDialogs stands for pprof's dialogs, whose elements its scripts look for.

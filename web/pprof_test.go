@@ -308,7 +308,8 @@ func TestFlamePage(t *testing.T) {
 			t.Errorf("the page has %q", not)
 		}
 	}
-	scripts, styles, err := FlameBlocks()
+	blocks, err := FlameBlocks()
+	scripts, styles := blocks.Scripts, blocks.Styles
 	if err != nil || len(scripts) != 3 || len(styles) != 2 {
 		t.Fatalf("%d scripts, %d styles: %v", len(scripts), len(styles), err)
 	}

@@ -26,6 +26,11 @@ func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.R
 		notes = append(notes, err.Error())
 	}
 	page.Picture, page.Notes = p, append(page.Notes, notes...)
+	if page.Flames != nil {
+		if page.Blocks, err = web.FlameBlocks(); err != nil {
+			page.Notes = append(page.Notes, "flame graphs: "+err.Error())
+		}
+	}
 	for i := range page.Flames {
 		f := &page.Flames[i]
 		if f.HTML, err = flamePage(dir, results, f); err != nil {

@@ -39,7 +39,7 @@ func TestStop(t *testing.T) {
 		}
 		return cmd
 	}
-	const script = `trap 'echo again >>"$0.interrupts"; [ -e "$0.go" ] && exit 7' INT; echo ready; while :; do sleep 0.05; done`
+	const script = `trap '[ -e "$0.go" ] && echo again >>"$0.interrupts" && exit 7; echo again >>"$0.interrupts"' INT; echo ready; while :; do sleep 0.05; done`
 	reader := start("sh", "-c", `exec 5<"$0"; echo ready; exec sleep 60`, results)
 	writer := start(flock, "--no-fork", results, "sh", "-c", script, results)
 	s := &Site{Root: filepath.Dir(dir.Path)}

@@ -17,6 +17,7 @@ type paper struct {
 	Verdicts []said
 	More     []said // verdicts that are folded away
 	Found    []string
+	Leaks    []string
 	Advice   string
 	Doubts   []string
 	Parts    []chapter
@@ -98,6 +99,11 @@ func newPaper(p *Page) *paper {
 	}
 	if out.Verdicts == nil {
 		out.Found = tameAll(Sentences(t), 10, mostNote)
+	}
+	for i := range t.Settings {
+		if l := t.Settings[i].Leak; l != nil {
+			out.Leaks = append(out.Leaks, tameAll(v.leaks(i, l), 10, mostNote)...)
+		}
 	}
 	out.Advice = tame(Recommendation(t), mostNote)
 	out.Doubts = tameAll(t.Warnings, 100, mostNote)

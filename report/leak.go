@@ -123,29 +123,44 @@ func otherOf(s *analysis.Setting, name string) *analysis.Grown {
 	return nil
 }
 
-// leakNotes say what was found of setting i.
-func (v *view) leakNotes(i int, l *analysis.Leak) (notes []string) {
-	name, service := "", "The service"
-	if len(v.Settings) > 1 {
-		name, service = v.name(i)+": ", v.name(i)
+// leaks are sentences on what leaks in setting i.
+func (v *view) leaks(i int, l *analysis.Leak) (found []string) {
+	name, service := v.leakSubject(i)
+	if m := l.Memory; m != nil && m.Verdict == analysis.Leaking {
+		found = append(found, service+" "+memoryLeaks(m, l))
 	}
+	if o := l.Outside; o != nil && o.Verdict == analysis.Leaking {
+		found = append(found, sentence(name, outsideLeak(o)))
+	}
+	for _, o := range l.Others {
+		if o.Verdict == analysis.Leaking {
+			found = append(found, sentence(name, otherLeak(&o)))
+		}
+	}
+	return found
+}
+
+// leakSubject is what begins a sentence on a part of setting i, and one on itself.
+func (v *view) leakSubject(i int) (name, service string) {
+	if len(v.Settings) > 1 {
+		return v.name(i) + ": ", v.name(i)
+	}
+	return "", "The service"
+}
+
+// leakNotes say what was found of setting i, what leaks first.
+func (v *view) leakNotes(i int, l *analysis.Leak) (notes []string) {
+	name, _ := v.leakSubject(i)
+	notes = v.leaks(i, l)
 	switch m := l.Memory; {
-	case m == nil:
-	case m.Verdict == analysis.Leaking:
-		notes = append(notes, service+" "+memoryLeaks(m, l))
+	case m == nil, m.Verdict == analysis.Leaking:
 	case m.Verdict == analysis.NoLeak:
 		notes = append(notes, sentence(name, noMemoryLeak(m, l.Outside)))
 	default:
 		notes = append(notes, sentence(name, "cannot tell whether memory leaks: "+m.Reason+"."+forced(m.Forced)))
 	}
-	if o := l.Outside; o != nil && o.Verdict == analysis.Leaking {
-		notes = append(notes, sentence(name, outsideLeak(o)))
-	}
 	for _, o := range l.Others {
-		switch o.Verdict {
-		case analysis.Leaking:
-			notes = append(notes, sentence(name, otherLeak(&o)))
-		case analysis.LeakUnclear:
+		if o.Verdict == analysis.LeakUnclear {
 			notes = append(notes, sentence(name, fmt.Sprintf("cannot tell whether %s leak: %s.", leakNouns[o.Name], o.Reason)))
 		}
 	}

@@ -1,6 +1,7 @@
 package dyno_test
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -85,5 +86,25 @@ func TestHistogramCounts(t *testing.T) {
 	}
 	if h.Reset(); h.Quantile(1) != 0 || h.Counts().TotalCount() != 0 {
 		t.Error("after Reset it is not empty")
+	}
+}
+
+// A result that was read without its counts has none, and takes no room for them.
+func TestHistogramWithoutCounts(t *testing.T) {
+	var h dyno.Histogram
+	if err := json.Unmarshal([]byte(`{"count":3,"mean-sec":1,"stddev-sec":0,"min-sec":1,"max-sec":1}`), &h); err != nil {
+		t.Fatal(err)
+	}
+	if h.Whole() || h.Count() != 3 || h.Quantile(0.5) == 0 || h.Counts().TotalCount() != 0 {
+		t.Errorf("whole %v, %d, %v", h.Whole(), h.Count(), h.Quantile(0.5))
+	}
+	all := dyno.NewHistogram()
+	all.Merge(&h)
+	one := dyno.NewHistogram()
+	one.Add(time.Second)
+	all.Merge(one)
+	h.Merge(one)
+	if all.Count() != 4 || all.Whole() || h.Count() != 4 || h.Counts().TotalCount() != 1 {
+		t.Errorf("%d, %d", all.Count(), h.Count())
 	}
 }

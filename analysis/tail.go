@@ -36,16 +36,18 @@ const leastTail = 100
 // NewTail reads the requests of a trial twice, all or a uniform sample of them,
 // and holds them against its collections. It is nil if they are fewer than 100.
 // The error is the sequence's.
-func NewTail(requests iter.Seq2[dyno.Request, error], cs []dyno.Collection) (*Tail, error) {
+func NewTail(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Tail, error) {
 	all := dyno.NewHistogram()
 	window := time.Duration(0)
-	for r, err := range requests {
+	for t, err := range times {
 		if err != nil {
 			return nil, err
 		}
-		window = max(window, r.Done)
-		if !r.Failed {
-			all.Add(r.Done - r.Due)
+		for i, done := range t.Done {
+			window = max(window, time.Duration(done))
+			if t.Failed == nil || !t.Failed[i] {
+				all.Add(time.Duration(done - t.Due[i]))
+			}
 		}
 	}
 	if all.Count() < leastTail {
@@ -56,27 +58,30 @@ func NewTail(requests iter.Seq2[dyno.Request, error], cs []dyno.Collection) (*Ta
 	t := &Tail{Requests: all.Count(), P99: p99.Seconds(), Stopped: stw.share()}
 	var met, slowMet, stopMet int64
 	chance, clear := 0.0, dyno.NewHistogram()
-	for r, err := range requests {
+	for ts, err := range times {
 		if err != nil {
 			return nil, err
 		}
-		if r.Failed {
-			continue
-		}
-		took, meets := r.Done-r.Due, gc.meets(r.Due, r.Done)
-		if meets {
-			met++
-		} else {
-			clear.Add(took)
-		}
-		if stw.meets(r.Due, r.Done) {
-			stopMet++
-		}
-		if took > p99 {
-			t.Slow++
-			chance += gc.chance(took)
+		for i := range ts.Done {
+			if ts.Failed != nil && ts.Failed[i] {
+				continue
+			}
+			due, done := time.Duration(ts.Due[i]), time.Duration(ts.Done[i])
+			took, meets := done-due, gc.meets(due, done)
 			if meets {
-				slowMet++
+				met++
+			} else {
+				clear.Add(took)
+			}
+			if stw.meets(due, done) {
+				stopMet++
+			}
+			if took > p99 {
+				t.Slow++
+				chance += gc.chance(took)
+				if meets {
+					slowMet++
+				}
 			}
 		}
 	}

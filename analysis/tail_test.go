@@ -3,7 +3,6 @@ package analysis
 import (
 	"encoding/json"
 	"errors"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -15,19 +14,6 @@ import (
 )
 
 const window = 10 * time.Second
-
-func sequence(rs []dyno.Request, last error) iter.Seq2[dyno.Request, error] {
-	return func(yield func(dyno.Request, error) bool) {
-		for _, r := range rs {
-			if !yield(r, nil) {
-				return
-			}
-		}
-		if last != nil {
-			yield(dyno.Request{}, last)
-		}
-	}
-}
 
 // everySo are collections of a length, evenly spaced, but for a jitter.
 func everySo(rng *rand.Rand, apart, length time.Duration) (cs []dyno.Collection) {
@@ -68,7 +54,7 @@ func trialTail(t *testing.T, seed uint64, because bool) *Tail {
 		}
 		return 0
 	})
-	tail, err := NewTail(sequence(rs, nil), cs)
+	tail, err := NewTail(batches(rs, nil), cs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,18 +126,18 @@ func TestChanceIsTheMeanOverShifts(t *testing.T) {
 
 func TestTailEdges(t *testing.T) {
 	few := synthetic(rand.New(rand.NewPCG(1, 1)), 99, func(time.Duration) time.Duration { return 0 })
-	if tail, err := NewTail(sequence(few, nil), nil); tail != nil || err != nil {
+	if tail, err := NewTail(batches(few, nil), nil); tail != nil || err != nil {
 		t.Errorf("of 99 requests: %+v, %v", tail, err)
 	}
-	if _, err := NewTail(sequence(few, errors.New("torn")), nil); err == nil {
+	if _, err := NewTail(batches(few, errors.New("torn")), nil); err == nil {
 		t.Error("no error")
 	}
 	many := synthetic(rand.New(rand.NewPCG(1, 1)), 1000, func(time.Duration) time.Duration { return 0 })
-	none, _ := NewTail(sequence(many, nil), nil)
+	none, _ := NewTail(batches(many, nil), nil)
 	if none.Met != 0 || none.SlowMet != 0 || none.SlowChance != 0 || none.P99Clear != none.P99 || none.P99Chance != none.P99 || none.Slow > 10 || none.Slow < 5 {
 		t.Errorf("without collections: %+v", none)
 	}
-	always, _ := NewTail(sequence(many, nil), []dyno.Collection{{Start: -time.Second, End: time.Hour}})
+	always, _ := NewTail(batches(many, nil), []dyno.Collection{{Start: -time.Second, End: time.Hour}})
 	if always.Met != 1 || always.SlowMet != 1 || always.SlowChance != 1 || !math.IsNaN(always.P99Clear) || !math.IsNaN(always.P99Chance) {
 		t.Errorf("always collecting: %+v", always)
 	}
@@ -218,7 +204,7 @@ func BenchmarkTail(b *testing.B) {
 	cs := everySo(rng, 2*time.Millisecond, time.Millisecond)
 	rs := synthetic(rng, 1_000_000, func(time.Duration) time.Duration { return time.Duration(rng.ExpFloat64() * 1e6) })
 	for b.Loop() {
-		if _, err := NewTail(sequence(rs, nil), cs); err != nil {
+		if _, err := NewTail(batches(rs, nil), cs); err != nil {
 			b.Fatal(err)
 		}
 	}

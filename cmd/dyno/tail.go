@@ -18,8 +18,8 @@ import (
 )
 
 // mostTail is of how many requests that were kept a report looks at the tail:
-// they are read twice, which takes some 8 s for each ten million.
-const mostTail = 20_000_000
+// they are read twice, which takes some seconds for each hundred million.
+const mostTail = 100_000_000
 
 // tails holds the slowest requests of each trial against its collections, where
 // both are known.
@@ -46,7 +46,7 @@ func tails(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*
 		}
 		cs, err := collections(dir, r)
 		if err == nil {
-			of[r.Trial.N], err = analysis.NewTail(dir.Requests(r.Trial.N), cs)
+			of[r.Trial.N], err = analysis.NewTail(dir.Times(r.Trial.N, 0, math.MaxInt64), cs)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			note("the tail of trial %d is left out: %v", r.Trial.N, err)

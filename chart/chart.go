@@ -54,8 +54,9 @@ type Group struct {
 // A Line is a named line through points, in order of X. What is not to be drawn
 // is NaN.
 type Line struct {
-	Name string
-	X, Y []float64
+	Name  string
+	X, Y  []float64
+	Scale bool // of Trend: X is a quantity, whose axis has round numbers; else the X of points are printed, such as dates
 }
 
 // A Histogram is counts between edges: Counts[i] lies from Edges[i] to

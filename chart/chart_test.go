@@ -60,8 +60,8 @@ func pictures(values []float64, name func(i int) string, n int) map[string]SVG {
 	}
 	groups := []Group{{Title: name(0), Rows: rows}, {Rows: rows[:n/2]}, {Title: "empty"}}
 	out := map[string]SVG{
-		"spark": Spark(values), "trend": Trend(Line{name(0), []float64{0, 1, 2, 3, 4}, values}, []int{0, 1, -1, 99}, format, format),
-		"trend2": Trend(Line{name(1), values, values}, nil, format, format),
+		"spark": Spark(values), "trend": Trend(Line{name(0), []float64{0, 1, 2, 3, 4}, values, false}, []int{0, 1, -1, 99}, format, format),
+		"trend2": Trend(Line{name(1), values, values, true}, nil, format, format),
 	}
 	for _, x := range []float64{0.01, 0, nan, -1, 3, inf} {
 		out[fmt.Sprint("intervals", x)] = Intervals(groups, x)
@@ -229,7 +229,7 @@ func TestGolden(t *testing.T) {
 	}}}, 0.01))
 	golden(t, "stacks.svg", Stacks([]string{"live heap", "program file", "not resident"}, []Stack{
 		{"GOGC=100", []float64{12 << 20, 7 << 20, -3 << 20}, 16 << 20}, {"GOGC=0", []float64{8 << 20, 7 << 20, 0}, nan}}, mib))
-	golden(t, "trend.svg", Trend(Line{"p99", []float64{1, 2, 3, 4, 5}, []float64{2, 2.1, nan, 3, 3.1}}, []int{3}, plain, plain))
+	golden(t, "trend.svg", Trend(Line{"p99", []float64{1, 2, 3, 4, 5}, []float64{2, 2.1, nan, 3, 3.1}, false}, []int{3}, plain, plain))
 }
 
 func golden(t *testing.T, name string, got SVG) {

@@ -47,7 +47,11 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 			}
 		}
 		s.height = top + plot + 1.7*s.line()
-		s.tickLabels(d.under(x), d.x, top+plot+s.size+4)
+		below := d.under
+		if l.Scale {
+			below = func(x Format) []Tick { return d.x.ticks(x, d.x.across(d.size*1.3)) }
+		}
+		s.tickLabels(below(x), d.x, top+plot+s.size+4)
 		if len(marks) > 0 {
 			s.height = s.legend(0, s.height+0.4*s.line(), []entry{{12, func(x, y float64) {
 				s.path("change", form(4, x+6, y, 5), "")

@@ -136,7 +136,7 @@ const leastPoints = 3
 
 // clock prints seconds since a window began.
 func clock(sec float64) string {
-	if sec < 10 {
+	if sec < 120 {
 		return strings.TrimSuffix(strconv.FormatFloat(sec, 'f', 1, 64), ".0") + " s"
 	}
 	return plainly(time.Duration(sec * float64(time.Second)))
@@ -190,7 +190,7 @@ func (v *pageView) growth() (out []block) {
 		out = append(out, block{Figure: &figure{
 			ID: fmt.Sprintf("fig-growth-%d", i+1), Kind: "svg", Name: fmt.Sprintf("%s-growth-%d", v.file, i+1),
 			Title: fmt.Sprintf("%s of %s: %s", tame(what, 60), tame(v.name(i), mostCell), m.Verdict), Shows: shows,
-			Picture: chart.Trend(chart.Line{Name: v.called(i), X: at, Y: value}, nil, clock, axis(by)),
+			Picture: chart.Trend(chart.Line{Name: v.called(i), X: at, Y: value, Scale: true}, nil, clock, axis(by)),
 			Tables:  v.tables(growthTable(by, at, value)), Summary: "Table",
 		}})
 	}

@@ -31,8 +31,17 @@ func moreInTable(settings, most int) []string {
 // mostName is how long the name of a setting may be in a picture, in characters.
 const mostName = 40
 
-// called is the name of setting i in a picture.
-func (v *pageView) called(i int) string { return tame(v.name(i), mostName) }
+// called is the name of setting i in a picture, which has no room for what all
+// settings have in common.
+func (v *pageView) called(i int) string {
+	s := slices.DeleteFunc(slices.Clone(v.Settings[i].Setting), func(l dyno.Level) bool {
+		return !slices.ContainsFunc(v.Settings, func(other analysis.Setting) bool { return !slices.Contains(other.Setting, l) })
+	})
+	if len(s) == 0 {
+		s = v.Settings[i].Setting
+	}
+	return tame(s.Label(), mostName)
+}
 
 // axis prints numbers of a metric as axes and tips have them: three digits, without
 // zeros at the end.
@@ -65,7 +74,7 @@ func (v *pageView) change() []block {
 	case v.Trials == 0 || len(v.Metrics) == 0:
 		return nil
 	case len(v.Settings) == 1:
-		return v.show(v.values(), true)
+		return tucked(v.show(v.values(), true))
 	}
 	sections := v.changes()
 	first := sections[0]

@@ -365,7 +365,7 @@ func notYet(t *analysis.Table, v *Verdict) string {
 	if parts != nil {
 		but = append(but, "the trials leave room for "+list(parts)+settle(more, len(more)-1, ""))
 	}
-	return fmt.Sprintf("No recommendation yet: %s is better in %s and not shown to be worse in a primary metric, but %s.", v.Setting.Label(), v.better, strings.Join(but, "; "))
+	return fmt.Sprintf("No recommendation: %s is better in %s and not shown to be worse in a primary metric, but %s.", v.Setting.Label(), v.better, strings.Join(but, "; "))
 }
 
 // tradeOff tells of at most three settings what they give and take.

@@ -65,9 +65,9 @@ func TestRecommendation(t *testing.T) {
 		{"what is unclear is small", map[string]map[string]analysis.Versus{"200": {"p50-sec": unclear, "p99-sec": better}}, nil,
 			[]string{"Recommended: GOGC=200.", "in median latency it is unclear, and at worst 5% worse"}, ""},
 		{"what is unclear may be much", map[string]map[string]analysis.Versus{"200": {"p50-sec": wide, "p99-sec": better}}, nil,
-			[]string{"No recommendation yet: GOGC=200", "median latency 35% higher", "about 9 more blocks"}, "Recommended"},
+			[]string{"No recommendation: GOGC=200", "median latency 35% higher", "about 9 more blocks"}, "Recommended"},
 		{"throughput may be lost", map[string]map[string]analysis.Versus{"200": {"req/s": {Verdict: stats.Unclear, Ratio: 1, Lo: 0.7, Hi: 1.4}, "p99-sec": better}}, nil,
-			[]string{"No recommendation yet", "throughput 30% lower"}, "Recommended"},
+			[]string{"No recommendation", "throughput 30% lower"}, "Recommended"},
 		{"a trade", map[string]map[string]analysis.Versus{"200": {"p99-sec": better, "rss-peak-B": worse}}, nil,
 			[]string{"A trade, which is yours to choose: GOGC=200 gains in p99 latency (20% lower", "at the price of peak memory (30% higher"}, "Recommended"},
 		{"only worse", map[string]map[string]analysis.Versus{"50": {"p99-sec": worse}}, nil,
@@ -84,7 +84,7 @@ func TestRecommendation(t *testing.T) {
 		{"fails fast", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
 			t.Settings[1].Values["failures"] = analysis.Summary{Trials: []float64{300, 240}}
 			t.Settings[1].Pooled = &analysis.Pooled{Requests: 60_000}
-		}, []string{"No recommendation yet: GOGC=200 is better in p99 latency", "540 of its requests failed or were never sent, and none of GOGC=100"}, "Recommended"},
+		}, []string{"No recommendation: GOGC=200 is better in p99 latency", "540 of its requests failed or were never sent, and none of GOGC=100"}, "Recommended"},
 		{"one failure of many", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
 			t.Settings[1].Values["failures"] = analysis.Summary{Trials: []float64{1, 0}}
 			t.Settings[1].Pooled = &analysis.Pooled{Requests: 60_000}
@@ -96,13 +96,13 @@ func TestRecommendation(t *testing.T) {
 		}, []string{"Recommended: GOGC=150."}, "GOGC=200"},
 		{"p99 of no trial", map[string]map[string]analysis.Versus{"200": {"p50-sec": better}}, func(t *analysis.Table) {
 			t.Settings[0].Values["p99-sec"] = analysis.Summary{Center: 0.01, Trials: make([]float64, 6)}
-		}, []string{"No recommendation yet: GOGC=200", "not all trials have told p99 latency"}, "Recommended"},
+		}, []string{"No recommendation: GOGC=200", "not all trials have told p99 latency"}, "Recommended"},
 		{"p99 of some trials", map[string]map[string]analysis.Versus{"200": {"p50-sec": better, "p99-sec": better}}, func(t *analysis.Table) {
 			t.Settings[1].Values["p99-sec"] = analysis.Summary{Center: 0.01, Trials: make([]float64, 3)}
-		}, []string{"No recommendation yet: GOGC=200", "not all trials have told p99 latency"}, "Recommended"},
+		}, []string{"No recommendation: GOGC=200", "not all trials have told p99 latency"}, "Recommended"},
 		{"leaks", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
 			t.Settings[1].Leak = &analysis.Leak{Memory: &analysis.Grown{Verdict: analysis.Leaking}}
-		}, []string{"No recommendation yet: GOGC=200", "it leaks memory"}, "Recommended"},
+		}, []string{"No recommendation: GOGC=200", "it leaks memory"}, "Recommended"},
 		{"two runs", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) { t.Separate = true },
 			[]string{"No recommendation: the runs were not made side by side."}, "Recommended"},
 		{"nothing to compare", map[string]map[string]analysis.Versus{"200": {}}, nil,

@@ -107,13 +107,15 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		return
 	}
 	query := r.URL.Query()
+	framed := query.Has("frame")
+	query.Del("frame")
 	query["unit"] = slices.DeleteFunc(query["unit"], func(u string) bool { return u != unquoted(u) })
 	if n, err := strconv.Atoi(query.Get("n")); page == "graph" && err == nil && (n < 0 || n > mostNodes) {
 		query.Set("n", strconv.Itoa(mostNodes)) // nothing ends dot but its work
 	}
 	got := fetchPage(pages["/"+page], r.Method, query.Encode())
 	if strings.HasPrefix(got.head.Get("Content-Type"), "text/html") {
-		if err := got.dress(a); err != nil {
+		if err := got.dress(a, framed); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
@@ -394,7 +396,7 @@ func (f *fetched) send(w http.ResponseWriter) {
 }
 
 // dress takes out of a page what does not work here, and says in it what it shows.
-func (f *fetched) dress(a asked) error {
+func (f *fetched) dress(a asked, framed bool) error {
 	p := edited{text: f.body.String()}
 	p.cut(`<div id="config" class="menu-item">`, `<div id="download"`, "")
 	p.cut(`<div id="dialog-overlay">`, `<div id="errors">`, noDialogs)
@@ -406,7 +408,11 @@ func (f *fetched) dress(a asked) error {
 	if a.versus {
 		up += "../../"
 	}
-	p.after("<body>", fmt.Sprintf("\n<p id=\"dyno\"><a href=%q>back to the run</a> %s</p>", up, html.EscapeString(a.about())))
+	back := fmt.Sprintf("<a href=%q>back to the run</a> ", up)
+	if framed { // in the run's own page
+		back = ""
+	}
+	p.after("<body>", "\n<p id=\"dyno\">"+back+html.EscapeString(a.about())+"</p>")
 	p.before("</head>", "<style>#dyno { margin: 0; padding: 4px 8px; font: 13px sans-serif; background: #fff; color: #222 }</style>\n")
 	f.body.Reset()
 	f.body.WriteString(p.text)

@@ -35,7 +35,7 @@ export async function openFlame(opener) {
   });
   place.append(box);
   try {
-    if (opener.dataset.url) frame.src = opener.dataset.url;
+    if (opener.dataset.url) frame.src = `${opener.dataset.url}?frame`; // a page in a frame has no way back to this one
     else frame.srcdoc = new TextDecoder().decode(await gunzip(sourceOf(opener)));
     box.append(frame);
     close.focus();

@@ -27,8 +27,9 @@ const (
 	mostFileNames = 100_000 // in trials, and in one of them
 )
 
-// endsRead are those of the names of files in trials that are read.
-var endsRead = []string{".parquet", ".csv", ".hlog", ".gz", ".out", ".txt", ".json", ".jsonl", ".log"}
+// endsRead are those of the names of files in trials that are read for pages; logs are
+// not, and are sent as they are.
+var endsRead = []string{".parquet", ".csv", ".hlog", ".gz", ".out"}
 
 // mostOf is the most bytes of files that are read wholly or line by line.
 var mostOf = map[string]int64{

@@ -27,7 +27,7 @@ func newDemo() *cobra.Command {
 	var o outFlags
 	cmd := &cobra.Command{
 		Use:   "demo [NAME]",
-		Short: "Make a published study again, in under 4 minutes",
+		Short: "Make a published study again, in under 3 minutes",
 		Long: `Demo measures an example service that dyno brings along, by the short plans of the
 example, and prints what a published study of such a service found beside what
 was found here. It needs the go command and nothing else.

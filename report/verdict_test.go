@@ -125,7 +125,10 @@ func TestRecommendation(t *testing.T) {
 			t.Errorf("%s: %q has %q", c.name, got, c.not)
 		}
 	}
+}
+
+func TestRecommendationOfOne(t *testing.T) {
 	if got := Recommendation(compared(nil)); got != "" {
-		t.Errorf("of one setting: %q", got)
+		t.Errorf("%q", got)
 	}
 }

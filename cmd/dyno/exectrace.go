@@ -18,9 +18,11 @@ func tabulate(cmd *cobra.Command, dir *store.Dir, o *outFlags, results []*dyno.R
 	if i := slices.IndexFunc(opt.Settings, func(s dyno.Setting) bool { return s.String() == o.base }); o.base != "" && i > 0 {
 		opt.Settings = slices.Concat(opt.Settings[i:i+1], opt.Settings[:i], opt.Settings[i+1:])
 	}
-	opt.Tails = tails(cmd, dir, results)
-	opt.Growths = growths(cmd, dir, results)
-	opt.Steadiness = steadiness(cmd, dir, results)
+	noter, notes := noting(cmd.ErrOrStderr())
+	opt.Tails = tails(noter, dir, results)
+	opt.Growths = growths(noter, dir, results)
+	opt.Steadiness = steadiness(noter, dir, results)
+	o.notes = slices.Concat(notes(), dir.Notes())
 	explain(&opt, dir, results)
 	t := analysis.Tabulate(results, opt)
 	attribute(t, dir, results, o.serves)

@@ -164,7 +164,7 @@ func (o *outFlags) printTable(cmd *cobra.Command, t *analysis.Table, results []*
 	case "openmetrics":
 		return true, report.OpenMetrics(w, t)
 	case "html":
-		return true, writePage(w, o.at, t, results)
+		return true, writePage(w, o.at, t, results, o.notes)
 	}
 	return false, nil
 }

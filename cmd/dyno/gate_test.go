@@ -115,3 +115,18 @@ func TestStepSummaryFull(t *testing.T) {
 		t.Errorf("%v, %v, %s", info, err, &stderr)
 	}
 }
+
+// What is left out of a report is said in its page too, which is what is passed on.
+func TestPageSaysWhatIsLeftOut(t *testing.T) {
+	path := measured(t)
+	results, err := os.OpenFile(filepath.Join(path, "results.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results.WriteString(`{"trial":99`)
+	results.Close()
+	var stdout, stderr bytes.Buffer
+	if got := run(context.Background(), []string{"report", path, "--format", "html"}, &stdout, &stderr); got != exitDone || !strings.Contains(stdout.String(), "Not shown: results.jsonl: its last line was cut off") {
+		t.Errorf("status %d: %s", got, &stderr)
+	}
+}

@@ -36,6 +36,7 @@ type outFlags struct {
 	at     *store.Dir // that is reported on; nil if nothing was written
 	serves []string   // prefixes of functions whose goroutines are requests, in execution traces
 	otlp   otlpURL    // where live metrics go
+	notes  []string   // of what was tabulated last: what is left out, and why
 	base   string     // the setting that others are compared with; "" means the plan's first
 }
 
@@ -219,7 +220,7 @@ func finish(cmd *cobra.Command, dir *store.Dir, o *outFlags, err error) error {
 	results := dir.Results()
 	ready := patience(cmd.ErrOrStderr(), "reading what was measured, for the report ...")
 	table := tabulate(cmd, dir, o, results)
-	err = errors.Join(err, conclude(dir, table, results))
+	err = errors.Join(err, conclude(dir, table, results, o.notes))
 	ready()
 	if errors.Is(err, errInterrupted) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial, with pictures in %s; go on with dyno run --resume %s\n",
@@ -309,7 +310,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 const pageFile = "report.html"
 
 // conclude writes the files of a run directory that are made from its results.
-func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
+func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result, left []string) error {
 	return errors.Join(
 		dir.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, t) }),
 		dir.WriteFile("bench.txt", func(w io.Writer) error {
@@ -317,14 +318,14 @@ func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
 			fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
 			return report.Bench(w, baselineFirst(dir.Run.Plan, results), dir.Run.Plan.Name)
 		}),
-		concludePage(dir, t, results),
+		concludePage(dir, t, results, left),
 	)
 }
 
 // concludePage writes the report of a run directory. On a full disk there is all that
 // it is made of, as that was synced before.
-func concludePage(dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
-	err := dir.WriteFile(pageFile, func(w io.Writer) error { return writePage(w, dir, t, results) })
+func concludePage(dir *store.Dir, t *analysis.Table, results []*dyno.Result, left []string) error {
+	err := dir.WriteFile(pageFile, func(w io.Writer) error { return writePage(w, dir, t, results, left) })
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("%w; what was measured is whole (consider: dyno report %s --format html > FILE, on another disk)", err, dir.Path)
 	}

@@ -18,9 +18,10 @@ import (
 	"github.com/dynolab/dyno/web"
 )
 
-// writePage writes the HTML report of a run, one file.
-func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.Result) error {
+// writePage writes the HTML report of a run, one file, which says what was left out.
+func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.Result, left []string) error {
 	page := pageOf(dir, t, results)
+	page.Notes = slices.Clone(left)
 	p, notes, err := picture(dir, results, 0, 0, pictureColumns)
 	if err != nil {
 		notes = append(notes, err.Error())
@@ -44,10 +45,10 @@ func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.R
 // viewPage is a run as dyno view shows it, against another baseline if base is not "".
 // Its picture is asked for by the page, and so are its flame graphs.
 func viewPage(dir *store.Dir, base string) (*report.Page, error) {
-	cmd, notes := noting()
-	results := dir.Results()
-	page := pageOf(dir, tabulate(cmd, dir, &outFlags{base: base}, results), results)
-	page.Notes = slices.Concat(page.Notes, notes(), dir.Notes())
+	cmd, _ := noting(io.Discard)
+	o, results := &outFlags{base: base}, dir.Results()
+	page := pageOf(dir, tabulate(cmd, dir, o, results), results)
+	page.Notes = o.notes
 	return page, nil
 }
 
@@ -153,12 +154,11 @@ func planText(e *dyno.Experiment) (string, error) {
 	return string(text), err
 }
 
-// noting is a command whose notes are collected, for what tells its notes to one
-// and is asked by a page now.
-func noting() (cmd *cobra.Command, notes func() []string) {
+// noting is a command whose notes go to w and are collected, for a page to show.
+func noting(w io.Writer) (cmd *cobra.Command, notes func() []string) {
 	var b strings.Builder
 	cmd = new(cobra.Command)
-	cmd.SetErr(&b)
+	cmd.SetErr(io.MultiWriter(w, &b))
 	return cmd, func() (lines []string) {
 		for line := range strings.Lines(b.String()) {
 			lines = append(lines, strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "note: "))

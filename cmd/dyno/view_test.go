@@ -230,7 +230,7 @@ func writeProfile(t *testing.T, path string, value int64) {
 
 // Notes that are told to a command are what a page has.
 func TestNoting(t *testing.T) {
-	cmd, notes := noting()
+	cmd, notes := noting(io.Discard)
 	cmd.PrintErrln("note: one")
 	cmd.PrintErrln("two")
 	if got := strings.Join(notes(), "|"); got != "one|two" {

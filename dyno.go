@@ -47,6 +47,8 @@ type Experiment struct {
 	// is one if the load has a rest, or a window of LongWindow.
 	Memory *bool `json:"memory,omitempty"`
 
+	Bench *Bench `json:"bench,omitempty"` // benchmarks instead of a service under load: nothing of Load, Probes and what is looked at applies
+
 	Slice Duration `json:"slice,omitempty"` // trials are slices of one launch, each so long; 0 means that each is a launch
 
 	Negligible *Fraction   `json:"negligible,omitempty"` // changes smaller than this are "same"; nil means DefaultNegligible
@@ -71,6 +73,10 @@ const (
 	DefaultIdle = Duration(10 * time.Second) // the rest of trials ForMemory where the load says none
 
 	DefaultMaxRequestsKept = 50_000_000
+
+	DefaultBenchDuration = Duration(5 * time.Minute)
+	DefaultPrecision     = 0.01
+	DefaultBenchError    = 0.001 // in one comparison
 )
 
 // A Subject says how to obtain and launch the service under test. At most one
@@ -275,6 +281,11 @@ func (e Experiment) Resolved() Experiment {
 	if e.Negligible == nil {
 		e.Negligible = fraction(DefaultNegligible)
 	}
+	if e.Bench != nil {
+		b := e.Bench.Resolved()
+		e.Bench, e.Repeats = &b, 0
+		return e
+	}
 	if e.Probes.Every == 0 {
 		e.Probes.Every = DefaultEvery
 	}
@@ -422,6 +433,7 @@ var ProfileNames = []string{"cpu", "heap", "allocs", "goroutine", "mutex", "bloc
 const (
 	ForProfile = "profile" // the files of profiles
 	ForTrace   = "trace"   // trace.out
+	ForSurvey  = "survey"  // what benchmarks are like, before their blocks
 	ForMemory  = "memory"  // what is resident after a rest, and after FreeOSMemory
 )
 

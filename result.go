@@ -19,6 +19,8 @@ type Result struct {
 	Failures    map[string]int // failed requests by cause
 	Subject     string         // what ran: Go version and revision, as far as known
 	Files       []string       // in the trial's directory; the store fills it in
+	Benchmarks  []Benchmark    // of a Bench
+	Surveys     []Survey       // of a trial ForSurvey
 	Warnings    []string       // doubts that the reader must see
 	Err         string         // why the trial failed, or ""
 }
@@ -135,6 +137,8 @@ type resultJSON struct {
 	Sent     Sent           `json:"sent,omitzero"`
 	Failures map[string]int `json:"failures,omitempty"`
 	Files    []string       `json:"files,omitempty"`
+	Bench    []Benchmark    `json:"benchmarks,omitempty"`
+	Surveys  []Survey       `json:"surveys,omitempty"`
 	Warnings []string       `json:"warnings,omitempty"`
 	Err      string         `json:"error,omitempty"`
 }
@@ -144,7 +148,7 @@ type resultJSON struct {
 func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(resultJSON{
 		r.Trial.N, r.Trial.Block, r.Trial.For, r.Trial.Setting.String(), r.Trial.Setting, r.Subject,
-		r.Start, r.Elapsed.Seconds(), r.Values, r.Memory, r.Latency, r.Sent, r.Failures, r.Files, r.Warnings, r.Err,
+		r.Start, r.Elapsed.Seconds(), r.Values, r.Memory, r.Latency, r.Sent, r.Failures, r.Files, r.Benchmarks, r.Surveys, r.Warnings, r.Err,
 	})
 }
 
@@ -158,7 +162,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	*r = Result{
 		Trial: Trial{N: j.Trial, Block: j.Block, For: j.For, Setting: j.Levels},
 		Start: j.Start, Elapsed: seconds(j.Elapsed), Values: j.Values, Memory: j.Memory, Latency: j.Latency,
-		Sent: j.Sent, Failures: j.Failures, Subject: j.Subject, Files: j.Files, Warnings: j.Warnings, Err: j.Err,
+		Sent: j.Sent, Failures: j.Failures, Subject: j.Subject, Files: j.Files, Benchmarks: j.Bench, Surveys: j.Surveys, Warnings: j.Warnings, Err: j.Err,
 	}
 	return nil
 }

@@ -134,9 +134,12 @@ func (t *Trial) apply(l Level) error {
 		t.Subject.Go = v
 	case l.Factor == "rev":
 		if l.Value == "" || strings.HasPrefix(l.Value, "-") {
-			return fmt.Errorf("bad git revision %q", l.Value)
+			return fmt.Errorf("bad git revision %q (want a revision, or . for the working tree)", l.Value)
 		}
 		t.Subject.Rev = l.Value
+		if l.Value == "." {
+			t.Subject.Rev = ""
+		}
 	case l.Factor == "build":
 		flags, err := SplitFlags(l.Value)
 		if err != nil {

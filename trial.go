@@ -151,7 +151,7 @@ func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 		s = e.Levels()[0]
 	}
 	for _, l := range s {
-		if e.Slice > 0 && l.Factor == ProbesFactor {
+		if e.Slice > 0 && l.Factor == ProbesFactor || e.Bench != nil && l.Factor == BenchFactor {
 			continue
 		}
 		if err := t.apply(l); err != nil {
@@ -185,6 +185,9 @@ func (e *Experiment) Check() error {
 }
 
 func (e *Experiment) check() *PlanError {
+	if e.Bench != nil {
+		return e.checkBench()
+	}
 	if e.Repeats < 0 {
 		return planErrorf("repeat is %d (want at least 1)", e.Repeats).of("repeat")
 	}

@@ -1,0 +1,145 @@
+package dyno
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// A Bench says which benchmarks of Go test packages are compared. It takes the
+// place of a load: a test binary drives itself.
+//
+// Each block is a new layout of the program (the linker's -randlayout). In it each
+// benchmark is launched Launches times in every setting; the processes of one
+// launch live at the same time, pinned to the same CPUs, and take turns of one
+// sample each. doc/method.md, "Micro-benchmarks", has the reasons.
+type Bench struct {
+	Packages  []string  `json:"packages,omitempty"`  // patterns as of go list, in Subject.Dir; none means "."
+	Match     string    `json:"match,omitempty"`     // regular expressions as of go test -bench; "" means all
+	CPUs      int       `json:"cpus,omitempty"`      // that all processes are pinned to; 0 means 1, a negative number that they are not pinned
+	Duration  Duration  `json:"duration,omitempty"`  // most time for blocks, builds and links included; 0 means DefaultBenchDuration
+	Sample    Duration  `json:"sample,omitempty"`    // of one turn; 0 means that dyno chooses for each benchmark
+	Blocks    int       `json:"blocks,omitempty"`    // as many, whatever is seen; 0 means until all is settled, or Duration
+	Precision *Fraction `json:"precision,omitempty"` // half an interval that is narrow enough; nil means DefaultPrecision
+	Error     *Fraction `json:"error,omitempty"`     // chance of a false change in one comparison; nil means DefaultBenchError
+}
+
+// BenchFactor is the factor of settings that are benchmarks of one package: its
+// level is an element of their names, such as Pipeline1 or variant=slow, and
+// names that are otherwise the same are compared.
+const BenchFactor = "bench"
+
+// A Benchmark is what one trial saw of one benchmark.
+type Benchmark struct {
+	Package string `json:"package"` // import path
+	Name    string `json:"name"`    // without "Benchmark" and GOMAXPROCS; with BenchFactor the level in it is "*"
+	N       int64  `json:"n"`       // iterations of a sample; in a trial ForProfile, of all of them
+
+	// Launches are the processes in order, and of each its samples in order: element
+	// j of launch i of one setting took its turn beside that of every other in the
+	// same block. Metrics are those of package testing in base units: sec/op, B/op,
+	// allocs/op, B/s, and the benchmark's own.
+	Launches [][]Values `json:"launches,omitempty"`
+	Err      string     `json:"error,omitempty"` // why there are none, or fewer: what the benchmark said
+}
+
+// A Survey is what was found out of a benchmark in one setting before the blocks,
+// in a trial ForSurvey. Seconds and bytes are per iteration unless said.
+type Survey struct {
+	Package string  `json:"package"`
+	Name    string  `json:"name"`    // as Benchmark.Name
+	Printed string  `json:"printed"` // the name that go test prints, without GOMAXPROCS
+	N       int64   `json:"n"`       // iterations of the long sample, of some 100 ms
+	Sec     float64 `json:"sec/op"`
+	Bytes   float64 `json:"B/op"`
+	Allocs  float64 `json:"allocs/op"`
+
+	FewN   int64   `json:"few_n,omitempty"`      // of a sample with an eighth of the iterations; 0 if N is below 8
+	FewSec float64 `json:"few-sec/op,omitempty"` // what it took: more than Sec if something is done once, and timed
+
+	Collections float64 `json:"gc-cycles,omitempty"`   // in the long sample
+	GCFrac      float64 `json:"gc-frac,omitempty"`     // CPU time of collecting over the sample's time
+	Outside     float64 `json:"outside-sec,omitempty"` // of one call of the benchmark's function, beside what it times: its set-up
+	Goroutines  float64 `json:"goroutines,omitempty"`  // more after the benchmark than before it
+
+	Source BenchSource `json:"source,omitzero"`
+	Err    string      `json:"error,omitempty"` // what the benchmark said when it failed
+}
+
+// A BenchSource is what a benchmark's source says.
+type BenchSource struct {
+	File    string `json:"file,omitempty"`      // relative to the package's directory; "" if the function was not found
+	Line    int    `json:"line,omitempty"`      // of the function, or of the literal given to b.Run
+	Loop    string `json:"loop,omitempty"`      // "b.Loop", "b.N" or "RunParallel"; "" if none is seen, as where a helper has it
+	Timed   string `json:"timed,omitempty"`     // a call before the loop that the timer runs for, such as "makeInput(1000)"
+	Dropped string `json:"dropped,omitempty"`   // a call in a b.N loop whose result nobody uses
+	NAsSize string `json:"n_as_size,omitempty"` // a use of b.N that is no bound of a loop, such as "make([]int, b.N)"
+	Stops   bool   `json:"stops,omitempty"`     // StopTimer or StartTimer in the loop
+}
+
+// Resolved returns b with its defaults written out.
+func (b Bench) Resolved() Bench {
+	if len(b.Packages) == 0 {
+		b.Packages = []string{"."}
+	}
+	b.Match = cmp.Or(b.Match, ".")
+	b.CPUs = cmp.Or(b.CPUs, 1)
+	b.Duration = cmp.Or(b.Duration, DefaultBenchDuration)
+	if b.Precision == nil {
+		b.Precision = fraction(DefaultPrecision)
+	}
+	if b.Error == nil {
+		b.Error = fraction(DefaultBenchError)
+	}
+	return b
+}
+
+// BenchTrial returns a trial of a setting of a Bench, without its numbers. The
+// experiment must have passed Check.
+func (e *Experiment) BenchTrial(s Setting) Trial {
+	t, _ := e.trial(s)
+	return t
+}
+
+// benchFactors are the factors of a Bench beside environment variables, which
+// hold for the build too.
+var benchFactors = []string{"go", "rev", "build", BenchFactor}
+
+func (e *Experiment) checkBench() *PlanError {
+	b := e.Bench
+	for _, p := range b.Packages {
+		if p == "" || strings.HasPrefix(p, "-") {
+			return planErrorf("bad package %q", p).of("bench", "packages")
+		}
+	}
+	switch {
+	case b.Blocks < 0:
+		return planErrorf("blocks is %d (want at least 1)", b.Blocks).of("bench", "blocks")
+	case b.Error != nil && (*b.Error <= 0 || *b.Error > 0.5):
+		return planErrorf("error is %v (want more than 0 and at most 50%%)", *b.Error).of("bench", "error")
+	case len(e.Factors) > 0 && len(e.Settings) > 0:
+		return planErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
+	}
+	if err := e.checkFactors(); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, s := range e.Levels() {
+		if seen[s.String()] {
+			return planErrorf("setting %q is listed twice", s).of("settings")
+		}
+		seen[s.String()] = true
+		for _, l := range s {
+			if !slices.Contains(benchFactors, l.Factor) && !envName.MatchString(l.Factor) {
+				return planErrorf("factor %s is not one of benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).of("vary", l.Factor)
+			}
+			if l.Factor == BenchFactor && strings.Trim(l.Value, "/*") == "" {
+				return planErrorf("bad level %q of bench (want an element of a benchmark's name, such as Pipeline1 or variant=slow)", l.Value).of("vary", l.Factor)
+			}
+		}
+		if _, err := e.trial(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}

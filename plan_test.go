@@ -3,6 +3,7 @@ package dyno_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -224,6 +225,8 @@ func TestPlanMistakes(t *testing.T) {
 		{"missing value", "name:\n", "1:6", "the value is missing"},
 		{"duration", "load: {duration: 5}\n", "1:18", `bad duration "5" (want for example 30s or 1m30s)`},
 		{"count", "repeat: 0\n", "1:9", "want at least 1, got 0"},
+		{"trials", "repeat: 1000000000\n", "1:1", "1e+09 trials are more than anybody runs"},
+		{"settings", "vary:\n  A: [" + numbers(200) + "]\n  B: [" + numbers(200) + "]\n", "1:1", "4e+04 settings are more than anybody runs"},
 		{"no levels", "vary:\n  GOGC: []\n", "2:3", "factor GOGC has no levels"},
 		{"level twice", "vary:\n  GOGC: [1, 1]\n", "2:3", "factor GOGC has a level twice"},
 		{"Go version", "vary:\n  go: [latest]\nsubject: {package: .}\n", "2:3", `bad Go version "latest"`},
@@ -312,6 +315,15 @@ func testMistakes(t *testing.T, mistakes []planMistake) {
 			}
 		})
 	}
+}
+
+// numbers are as many levels.
+func numbers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d, ", i)
+	}
+	return strings.TrimSuffix(b.String(), ", ")
 }
 
 func FuzzParsePlan(f *testing.F) {

@@ -274,7 +274,34 @@ func (e *Experiment) checkMemory() *PlanError {
 	return nil
 }
 
+// No plan has more settings and trials than these.
+const (
+	mostSettings = 10_000
+	mostTrials   = 100_000
+)
+
+// checkMany bounds what Levels and Trials write out.
+func (e *Experiment) checkMany() *PlanError {
+	n := max(float64(len(e.Settings)), 1)
+	for _, f := range e.Factors {
+		n *= max(float64(len(f.Levels)), 1)
+	}
+	if n > mostSettings {
+		return planErrorf("%.3g settings are more than anybody runs (want at most %d)", n, mostSettings).of("vary")
+	}
+	if e.Bench != nil {
+		return nil
+	}
+	if n *= float64(max(e.Repeats, 1)) + float64(max(e.ProfileRepeats, 0)); n > mostTrials {
+		return planErrorf("%.3g trials are more than anybody runs (want at most %d)", n, mostTrials).of("repeat")
+	}
+	return nil
+}
+
 func (e *Experiment) checkFactors() *PlanError {
+	if err := e.checkMany(); err != nil {
+		return err
+	}
 	names := map[string]bool{}
 	for _, f := range e.Factors {
 		if names[f.Name] {

@@ -34,11 +34,12 @@ var layers = map[string][]string{
 
 	"bench/leak": {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load": {},
+	"bench/micro": {},
 	"bench/page": {".", "store"}, // which writes run directories
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load"}
+var acting = []string{"lab", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

@@ -1,0 +1,113 @@
+//go:build linux
+
+// Micro shows whether dyno bench cries wolf, and whether it finds what is there:
+// on 30 benchmarks of encoding/json, copied out of GOROOT, against the usual
+// protocol (go test -count before, the same after, benchstat at p < 0.05).
+//
+//	go run ./bench/micro -only false           300 comparisons without a change, with noise beside them
+//	go run ./bench/micro -only power           20 runs with a true slowdown of 3 %, without noise
+//	go run ./bench/micro -runs 1 -d 1m         a look
+//
+// It builds dyno into a temporary directory and runs it as a user would. Nothing of
+// dyno is imported, so that no mistake is made twice.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+type options struct {
+	runs   int
+	length time.Duration // most, of a run of dyno
+	time   string        // -benchtime of the usual protocol
+	only   string        // false, power or ""
+	in     string        // the benchmark of the slowdown
+	slower float64       // by this share
+	dyno   string        // "" builds it
+	plain  bool          // the usual protocol beside dyno's
+	keep   string        // directory for run directories; "" keeps none
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.runs, "runs", 0, "runs of each part (default 10 of false, 20 of power)")
+	flag.DurationVar(&o.length, "d", 3*time.Minute, "most time of a run of dyno")
+	flag.StringVar(&o.time, "benchtime", "1s", "of the usual protocol")
+	flag.StringVar(&o.only, "only", "", "one `part`: false or power")
+	flag.StringVar(&o.in, "in", "NumberIsValid", "the `benchmark` that gets slower")
+	flag.Float64Var(&o.slower, "slower", 0.03, "by this `share`")
+	flag.StringVar(&o.dyno, "dyno", "", "use this `program` (default: build it)")
+	flag.BoolVar(&o.plain, "plain", true, "run the usual protocol too")
+	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
+	flag.Parse()
+	if len(os.Args) == 2 && os.Args[1] == noiseArg {
+		noise()
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "micro:", err)
+		os.Exit(1)
+	}
+}
+
+// A lab is where everything is done.
+type lab struct {
+	options
+	dir    string // temporary
+	module string
+}
+
+func run(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp("", "dyno-micro-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	l := &lab{options: o, dir: dir, module: filepath.Join(dir, "json")}
+	if l.dyno == "" {
+		l.dyno = filepath.Join(dir, "dyno")
+		if _, err := l.tool(ctx, "", "go", "build", "-o", l.dyno, "./cmd/dyno"); err != nil {
+			return err
+		}
+	} else if l.dyno, err = filepath.Abs(l.dyno); err != nil {
+		return err
+	}
+	if err := module(l.module); err != nil {
+		return err
+	}
+	if o.only != "power" {
+		if err := l.falseAlarms(ctx); err != nil {
+			return err
+		}
+	}
+	if o.only != "false" {
+		return l.power(ctx)
+	}
+	return nil
+}
+
+// tool runs a program to its end and returns what it printed.
+func (l *lab) tool(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		var stderr []byte
+		if exit, ok := err.(*exec.ExitError); ok {
+			stderr = exit.Stderr
+		}
+		return "", fmt.Errorf("%s %v: %w\n%s", name, args, err, stderr)
+	}
+	return string(out), nil
+}

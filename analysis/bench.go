@@ -22,8 +22,8 @@ type BenchTable struct {
 // A BenchRow is one benchmark.
 type BenchRow struct {
 	Package, Name string
-	Blocks        int        // in which it was measured
-	Settled       bool       // nothing more to be learned: changed, same, or precise enough
+	Blocks        int         // in which it was measured
+	Settled       bool        // nothing more to be learned: changed, same, or precise enough
 	Units         []BenchUnit // sec/op first, then B/op, allocs/op, others by name
 	Err           string
 }

@@ -125,11 +125,11 @@ func (t *BenchstatTables) Count() (comparisons, changed int) {
 	return comparisons, changed
 }
 
-// Apart returns the keys that keep results of different columns in different
-// tables, so that nothing is compared though there are several columns: of two
-// files those of their configuration in which they differ. There are none if
-// anything was compared.
-func (t *BenchstatTables) Apart() (keys []string) {
+// Apart reports whether nothing is compared though there are several columns, and
+// the keys that keep these in different tables: of two files those of their
+// configuration in which they differ. If there are none, the columns have no
+// benchmark in common.
+func (t *BenchstatTables) Apart() (nothing bool, keys []string) {
 	columns, values := map[string]bool{}, map[string]map[string]bool{}
 	for i := range t.Tables {
 		table := &t.Tables[i]
@@ -139,7 +139,7 @@ func (t *BenchstatTables) Apart() (keys []string) {
 		for _, r := range table.Rows {
 			for _, c := range r.Cells {
 				if c != nil && c.Versus != nil {
-					return nil
+					return false, nil
 				}
 			}
 		}
@@ -151,14 +151,14 @@ func (t *BenchstatTables) Apart() (keys []string) {
 		}
 	}
 	if len(columns) < 2 {
-		return nil
+		return false, nil
 	}
 	for _, k := range t.Tables[0].Config {
 		if len(values[k.Key]) > 1 {
 			keys = append(keys, k.Key)
 		}
 	}
-	return keys
+	return true, keys
 }
 
 // Benchstat reads files in order and compares them as benchstat does. Lines that

@@ -63,10 +63,11 @@ type benchstatMeanJSON struct {
 func (t *BenchstatTables) MarshalJSON() ([]byte, error) {
 	o := t.Options
 	comparisons, changed := t.Count()
+	_, apart := t.Apart()
 	j := benchstatJSON{
 		Schema: Schema, Filter: o.Filter, Table: o.Table, Row: o.Row, Col: o.Col, Ignore: o.Ignore,
 		Confidence: o.Confidence, Alpha: o.Alpha, Files: append([]string{}, t.Files...),
-		Comparisons: comparisons, Changed: changed, ByChance: number(o.Alpha * float64(comparisons)), Apart: t.Apart(),
+		Comparisons: comparisons, Changed: changed, ByChance: number(o.Alpha * float64(comparisons)), Apart: apart,
 		Tables: []benchstatTableJSON{}, Notes: append([]string{}, t.Notes...),
 	}
 	for i := range t.Tables {

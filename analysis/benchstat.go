@@ -23,7 +23,7 @@ type BenchFile struct {
 
 // BenchstatOptions say how benchmark results are grouped and compared, in the
 // words of benchstat's flags and in the syntax of
-// https://pkg.go.dev/golang.org/x/perf/benchproc/syntax.
+// https://pkg.go.dev/golang.org/x/perf/benchproc/syntax. A space alone is no key.
 type BenchstatOptions struct {
 	Filter     string  // which results; "" means "*", all
 	Table      string  // what makes tables; "" means ".config"
@@ -165,11 +165,7 @@ func (t *BenchstatTables) Apart() (nothing bool, keys []string) {
 // cannot be read become notes. The error is one of the options, such as a filter
 // that cannot be parsed, or of reading.
 func Benchstat(files []BenchFile, o BenchstatOptions) (*BenchstatTables, error) {
-	return benchstat(files, o.Resolved())
-}
-
-func benchstat(files []BenchFile, o BenchstatOptions) (*BenchstatTables, error) {
-	h, err := newPiles(o)
+	h, err := newPiles(o.Resolved())
 	if err != nil {
 		return nil, err
 	}

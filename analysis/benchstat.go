@@ -185,7 +185,7 @@ func Benchstat(files []BenchFile, o BenchstatOptions) (*BenchstatTables, error) 
 				}
 				if kept {
 					t.Results++
-					h.add(rec)
+					t.Notes = append(t.Notes, h.add(rec)...)
 				}
 			}
 		}
@@ -252,10 +252,16 @@ func newPiles(o BenchstatOptions) (*piles, error) {
 	return h, nil
 }
 
-// add puts each value of a line into its cell.
-func (h *piles) add(r *benchfmt.Result) {
+// add puts each value of a line into its cell, but those that are no numbers: they
+// have no rank, and the U test would not end. It returns notes of them.
+func (h *piles) add(r *benchfmt.Result) (notes []string) {
 	row, col, rest := h.row.Project(r), h.col.Project(r), h.rest.Project(r)
 	for i, table := range h.table.ProjectValues(r) {
+		if v := r.Values[i]; math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
+			file, line := r.Pos()
+			notes = append(notes, fmt.Sprintf("%s:%d: %v %s is left out", file, line, v.Value, v.Unit))
+			continue
+		}
 		at := slot{table, row, col}
 		cell := h.piles[at]
 		if cell == nil {
@@ -270,6 +276,7 @@ func (h *piles) add(r *benchfmt.Result) {
 		cell.samples = append(cell.samples, r.Values[i].Value)
 		cell.rest[rest] = true
 	}
+	return notes
 }
 
 func sorted(keys map[benchproc.Key]bool) []benchproc.Key {

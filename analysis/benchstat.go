@@ -253,7 +253,7 @@ func newPiles(o BenchstatOptions) (*piles, error) {
 }
 
 // add puts each value of a line into its cell, but those that are no numbers: they
-// have no rank, and the U test would not end. It returns notes of them.
+// have no rank, and the U test would use up all memory. It returns notes of them.
 func (h *piles) add(r *benchfmt.Result) (notes []string) {
 	row, col, rest := h.row.Project(r), h.col.Project(r), h.rest.Project(r)
 	for i, table := range h.table.ProjectValues(r) {

@@ -173,6 +173,13 @@ func (n *statTally) sameNumbers(t *testing.T, tables *analysis.BenchstatTables, 
 				n.changes++
 				check("change", record, statColumn(c)+2, statDelta(row.Cells[0], cell))
 				check("p", record, statColumn(c)+3, cell.Versus.Comparison.String())
+				shown := record[statColumn(c)+2]
+				if ratio := statMean(analysis.BenchstatMean{Ratio: cell.Versus.Ratio}); strings.HasSuffix(shown, "%") && strings.Trim(shown, "+-") != strings.Trim(ratio, "+-") {
+					t.Errorf("benchstat %q: %s: ratio %v, %s", args, row.Name, cell.Versus.Ratio, shown)
+				}
+				if changed := shown != "~" && shown != "0.00%"; changed != cell.Versus.Changed() {
+					t.Errorf("benchstat %q: %s: %s, and changed is %v", args, row.Name, shown, !changed)
+				}
 			}
 		}
 		record := next()

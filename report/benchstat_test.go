@@ -173,13 +173,7 @@ func (n *statTally) sameNumbers(t *testing.T, tables *analysis.BenchstatTables, 
 				n.changes++
 				check("change", record, statColumn(c)+2, statDelta(row.Cells[0], cell))
 				check("p", record, statColumn(c)+3, cell.Versus.Comparison.String())
-				shown := record[statColumn(c)+2]
-				if ratio := statMean(analysis.BenchstatMean{Ratio: cell.Versus.Ratio}); strings.HasSuffix(shown, "%") && strings.Trim(shown, "+-") != strings.Trim(ratio, "+-") {
-					t.Errorf("benchstat %q: %s: ratio %v, %s", args, row.Name, cell.Versus.Ratio, shown)
-				}
-				if changed := shown != "~" && shown != "0.00%"; changed != cell.Versus.Changed() {
-					t.Errorf("benchstat %q: %s: %s, and changed is %v", args, row.Name, shown, !changed)
-				}
+				sameVerdict(t, args, row.Name, cell.Versus, record[statColumn(c)+2])
 			}
 		}
 		record := next()
@@ -196,6 +190,17 @@ func (n *statTally) sameNumbers(t *testing.T, tables *analysis.BenchstatTables, 
 	}
 	if at != len(records) {
 		t.Errorf("benchstat %q has more lines: %q", args, records[at:])
+	}
+}
+
+// sameVerdict: what other forms are made of is what benchstat shows.
+func sameVerdict(t *testing.T, args []string, name string, v *analysis.BenchstatVersus, shown string) {
+	t.Helper()
+	if ratio := statMean(analysis.BenchstatMean{Ratio: v.Ratio}); strings.HasSuffix(shown, "%") && strings.Trim(shown, "+-") != strings.Trim(ratio, "+-") {
+		t.Errorf("benchstat %q: %s: ratio %v, %s", args, name, v.Ratio, shown)
+	}
+	if changed := shown != "~" && shown != "0.00%"; changed != v.Changed() {
+		t.Errorf("benchstat %q: %s: %s, and changed is %v", args, name, shown, !changed)
 	}
 }
 

@@ -120,11 +120,15 @@ func (run *benchRun) pitfalls(t *BenchTable) (notes []BenchNote) {
 		say := func(kind, format string, args ...any) {
 			own = append(own, pitfall{kind, d, fmt.Sprintf(format, args...)})
 		}
-		run.looped(d, say)
-		run.once(d, &t.Rows[i], say)
-		run.collected(d, &t.Rows[i], say)
-		run.sampled(d, &t.Rows[i], say)
-		run.noise(d, &t.Rows[i], say)
+		if text := run.inAll(d, constantTime); text != "" {
+			say(pitConstant, "%s", text) // a figure that means nothing has no other pitfalls
+		} else {
+			run.looped(d, say)
+			run.once(d, &t.Rows[i], say)
+			run.collected(d, &t.Rows[i], say)
+			run.sampled(d, &t.Rows[i], say)
+			run.noise(d, &t.Rows[i], say)
+		}
 		found = append(found, own...)
 	}
 	for _, k := range pitKinds {
@@ -276,19 +280,18 @@ func nice(sec float64) string {
 	case sec < 1:
 		unit, scale = "ms", 1e3
 	}
-	x := sec * scale
-	if x >= 100 {
-		return fmt.Sprintf("%.0f %s", x, unit)
-	}
-	return fmt.Sprintf("%.2g %s", x, unit)
+	return digits2(sec*scale) + " " + unit
 }
 
 // percent prints a share to two digits.
-func percent(x float64) string {
-	if 100*x >= 100 {
-		return fmt.Sprintf("%.0f %%", 100*x)
+func percent(x float64) string { return digits2(100*x) + " %" }
+
+// digits2 prints a number to at least two digits.
+func digits2(x float64) string {
+	if math.Abs(x) >= 99.5 { // %g would make it 1e+02
+		return fmt.Sprintf("%.0f", x)
 	}
-	return fmt.Sprintf("%.2g %%", 100*x)
+	return fmt.Sprintf("%.2g", x)
 }
 
 // goMinor is x of the toolchain go1.x that a result was made with, 0 if it is not

@@ -50,7 +50,7 @@ func (run *benchRun) noise(d *benchData, row *BenchRow, say sayer) {
 			say(pitMemory, "launches deviate by %s, and their samples explain %s", percent(between), percent(within))
 			return
 		case pair > pairSpread:
-			say(pitNoisy, "two samples side by side deviate by %s", percent(pair))
+			say(pitNoisy, "half of the pairs of samples deviate by more than %s", percent(pair))
 			return
 		}
 	}

@@ -16,12 +16,8 @@ const (
 	goInlines = 26 // inlines within its braces
 )
 
-// looped tells of the loop: whether it does the work, so many times, and only it.
+// looped tells of the loop: whether it does the work, and all of it.
 func (run *benchRun) looped(d *benchData, say sayer) {
-	if text := run.inAll(d, constantTime); text != "" {
-		say(pitConstant, "%s", text)
-		return // a figure that means nothing has no other pitfalls
-	}
 	if text := run.inSettings(d, run.empty); text != "" {
 		say(pitEmpty, "%s", text)
 	} else if text := run.inSettings(d, run.dropped); text != "" {

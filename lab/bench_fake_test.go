@@ -28,6 +28,7 @@ type fakeBench struct {
 	bytes   float64 // of an iteration; 4 MiB make a collection of 1 ms
 	leaves  int     // goroutines in each call
 	loop    bool    // b.Loop
+	timed   string  // what the source says of it
 	fails   string  // what it says when it fails
 	skips   bool
 	panics  bool
@@ -91,8 +92,11 @@ func (f *fakeBinaries) bencher() *Bencher {
 		Source: func(_ *subject.TestPackage, ss []dyno.Survey) error {
 			for i, s := range ss {
 				for _, b := range f.benches {
-					if b.name == s.Printed && b.loop {
-						ss[i].Source.Loop = "b.Loop"
+					if b.name == s.Printed {
+						ss[i].Source.Timed = b.timed
+						if b.loop {
+							ss[i].Source.Loop = "b.Loop"
+						}
 					}
 				}
 			}
@@ -290,10 +294,10 @@ func (f *fakeBinaries) start(_ context.Context, path string, o subject.BenchOpti
 		time.Sleep(10 * time.Millisecond)
 		return &fakeTurns{f: f, b: b, p: &fakeProcess{level: level}, n: n}, nil
 	}
-	return nil, subject_ErrNoResult
+	return nil, errNoResult
 }
 
-var subject_ErrNoResult = errors.New("the benchmark was skipped, or none matches")
+var errNoResult = errors.New("the benchmark was skipped, or none matches")
 
 func (t *fakeTurns) Turn(ctx context.Context, n int) (string, error) {
 	key := t.p.level + ":" + t.b.name

@@ -83,8 +83,10 @@ func paceOf(in []*benchLeaf, sample time.Duration) pace {
 	return p
 }
 
-// sec is the time of an iteration, and never 0.
-func (l *benchLeaf) sec() float64 { return max(l.Sec, benchNothing) }
+// sec is the time of an iteration without what is done once, and never 0.
+func (l *benchLeaf) sec() float64 {
+	return max(l.Sec-l.fixed/float64(max(1, l.N)), benchNothing)
+}
 
 // calls is how often the benchmark's function is called for a sample of n
 // iterations: where it counts them itself, also with 1 before.
@@ -97,7 +99,8 @@ func (l *benchLeaf) calls(n int64) float64 {
 
 // wall is how long a sample takes in all, in seconds.
 func (l *benchLeaf) wall(n int64) float64 {
-	return float64(n)*(l.sec()+l.grows) + l.calls(n)*l.Outside
+	calls := l.calls(n)
+	return (float64(n)+calls-1)*(l.sec()+l.grows) + calls*(l.Outside+l.fixed)
 }
 
 // forCollections is how many iterations a sample needs to collect in every setting
@@ -114,10 +117,11 @@ func forCollections(in []*benchLeaf) (n float64) {
 	return n
 }
 
-// forSetUp is how many iterations a sample needs to be timed for half of its time.
+// forSetUp is how many iterations a sample needs for half of its time to be theirs,
+// and not of what is done once in each call.
 func forSetUp(in []*benchLeaf) (n float64) {
 	for _, l := range in {
-		n = max(n, l.calls(2)*l.Outside/(l.sec()+l.grows))
+		n = max(n, l.calls(2)*(l.Outside+l.fixed)/(l.sec()+l.grows))
 	}
 	return n
 }

@@ -31,6 +31,11 @@ const (
 	// surveyOnce is from when an iteration is so slow, in seconds, that nothing is run
 	// for its collections and goroutines alone.
 	surveyOnce = 1.0
+	// surveyTimed is up to when it is run all the same, if the source has a set-up that
+	// is timed.
+	surveyTimed = 10.0
+	// surveyGrow is how many times more iterations follow if hardly any time is theirs.
+	surveyGrow = 10
 	// surveyGrace is what may be outside the timer of a sample whatever it holds: the
 	// start of its process is known to some milliseconds only.
 	surveyGrace = 0.005
@@ -242,8 +247,7 @@ func (t *teller) readSource() error {
 
 // measure fills in the survey of a benchmark that ran once.
 func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
-	alone, beside := "-test.bench="+benchPattern(l.Printed), "-test.bench="+benchPattern(l.Printed, surveyName)
-	ramp, _, err := t.sample(ctx, l, t.quiet(), alone, "-test.benchtime="+surveyRamp.String(), "-test.count=2")
+	ramp, _, err := t.sample(ctx, l, t.quiet(), "-test.bench="+benchPattern(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
 	if err != nil || ramp == nil {
 		return err
 	}
@@ -255,36 +259,56 @@ func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
 	if last.N > 1 {
 		l.Outside /= 2 // testing called it more often than that, if it was too quick
 	}
-	n := int64(min(benchMostN, max(1, min(surveyLong/l.sec(), surveyWall/wall))))
-	if l.Sec > surveyOnce {
+	n := min(benchMostN, max(1, math.Ceil(min(surveyLong/l.sec(), surveyWall/wall))))
+	if l.Source.Timed != "" && l.Sec < surveyTimed {
+		n = max(n, 2) // to see whether it is the set-up that takes long
+	} else if l.Sec > surveyOnce {
 		return nil
 	}
+	all, outside, err := t.long(ctx, l, int64(n), gap)
+	if err != nil || l.Err != "" {
+		return err
+	}
 	var few totals
-	if n >= surveyFew {
+	if l.N >= surveyFew {
 		var rs []timedResult
-		rs, few, err = t.sample(ctx, l, patience(gap), beside, fmt.Sprintf("-test.benchtime=%dx", n/surveyFew), fmt.Sprintf("-test.count=%d", surveyFews))
+		expected := time.Duration((l.Sec*float64(l.N) + outside) * float64(time.Second))
+		rs, few, err = t.sample(ctx, l, patience(gap+expected), "-test.bench="+benchPattern(l.Printed, surveyName),
+			fmt.Sprintf("-test.benchtime=%dx", l.N/surveyFew), fmt.Sprintf("-test.count=%d", surveyFews))
 		if err != nil || rs == nil {
 			return err
 		}
-		l.takeFew(rs)
+		l.takeFew(rs, ramp[len(ramp)-1], outside)
 	}
-	began := time.Now()
-	long := time.Duration(float64(n) * wall * float64(time.Second))
-	rs, all, err := t.sample(ctx, l, patience(gap+long), beside, fmt.Sprintf("-test.benchtime=%dx", n))
-	if err != nil || rs == nil {
-		return err
-	}
-	l.take(rs[0])
 	l.Goroutines = max(0, all.goroutines-t.base.goroutines)
 	l.Collections, l.GCFrac = t.collecting(l, all, few)
-	if l.FewN > 0 {
-		outside := (rs[0].at.Sub(began) - t.start).Seconds() - float64(l.N)*l.Sec
-		if more := outside - l.calls(l.N)*l.Outside - surveyGrace; more > 0 {
-			l.grows = more / float64(l.N-l.FewN)
-			l.Outside = max(0, l.Outside-float64(l.FewN)*l.grows/l.calls(l.N))
-		}
-	}
 	return nil
+}
+
+// long takes the long sample, of n iterations or, while what is done once takes most
+// of the time, of ten times as many. It returns the totals of its process, and how
+// many seconds of it were not timed.
+func (t *teller) long(ctx context.Context, l *benchLeaf, n int64, expected time.Duration) (all totals, outside float64, err error) {
+	for {
+		before, beforeN := l.Sec*float64(l.N), l.N
+		began := time.Now()
+		expected += time.Duration(float64(n) * l.Sec * float64(time.Second))
+		rs, after, err := t.sample(ctx, l, patience(expected), "-test.bench="+benchPattern(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
+		if err != nil || rs == nil {
+			return after, 0, err
+		}
+		l.take(rs[0])
+		wall := (rs[0].at.Sub(began) - t.start).Seconds()
+		took := l.Sec * float64(l.N)
+		if l.N <= beforeN || took == 0 {
+			return after, wall - took, nil
+		}
+		each := max(benchNothing, (took-before)/float64(l.N-beforeN))
+		if each*float64(l.N) >= took/2 || wall > 2*surveyWall || l.N >= benchMostN {
+			return after, wall - took, nil
+		}
+		n = int64(min(benchMostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))
+	}
 }
 
 // sample runs one benchmark and returns its results with the totals after the
@@ -319,23 +343,38 @@ func (l *benchLeaf) take(r timedResult) {
 }
 
 // takeFew takes over what samples with few iterations say: their median, and what
-// passed from one to the next beside what was timed.
-func (l *benchLeaf) takeFew(rs []timedResult) {
+// passed from one to the next beside what was timed. Held against the long sample,
+// of which so many seconds were outside the timer, and that of the ramp, it tells
+// what is done once. The machine's speed changes meanwhile, and may make one of the
+// two shorter ones look as if something were, but not often both.
+func (l *benchLeaf) takeFew(rs []timedResult, ramp timedResult, outside float64) {
 	var secs []float64
 	for _, r := range rs {
 		s, _ := r.Values.Get("sec/op")
 		secs = append(secs, s)
 	}
 	first, last := rs[0], rs[len(rs)-1]
-	timed := 0.0
+	untimed := last.at.Sub(first.at).Seconds() // of one sample
 	for _, s := range secs[1:] {
-		timed += s * float64(last.N)
+		untimed -= s * float64(last.N)
 	}
-	if len(rs) > 1 {
-		l.Outside = max(0, last.at.Sub(first.at).Seconds()-timed) / float64(len(rs)-1) / l.calls(last.N)
-	}
+	untimed /= float64(max(1, len(rs)-1))
 	slices.Sort(secs)
 	l.FewN, l.FewSec = last.N, secs[len(secs)/2]
+	rampSec, _ := ramp.Values.Get("sec/op")
+	l.fixed = l.Sec * float64(l.N) // at most
+	for n, sec := range map[int64]float64{l.FewN: secs[0], ramp.N: rampSec} {
+		if n < l.N {
+			l.fixed = min(l.fixed, max(0, sec-l.Sec)/(1/float64(n)-1/float64(l.N)))
+		}
+	}
+	calls := l.calls(l.N)
+	one := (calls - 1) * (l.fixed + l.sec()) // of the call that testing begins with, which it does not tell
+	l.Outside = max(0, untimed-one) / calls
+	if more := outside - one - calls*l.Outside - surveyGrace; more > 0 {
+		l.grows = more / float64(l.N-l.FewN)
+		l.Outside = max(0, l.Outside-float64(l.FewN)*l.grows/calls)
+	}
 }
 
 // collecting returns the collections of the long sample and their share of its

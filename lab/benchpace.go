@@ -18,6 +18,9 @@ const (
 	// benchLongest is the longest that a sample becomes for the sake of collections
 	// or of a set-up, in seconds. Longer ones would be too few.
 	benchLongest = 0.25
+	// benchUntimed is the longest that a sample becomes of which most cannot be timed, in
+	// seconds: as for noise, many of them are better than long ones.
+	benchUntimed = 0.02
 	// benchGCFrac is the share of time from which collecting is a part of what an
 	// operation costs; below, it is less than what can be told apart.
 	benchGCFrac = 0.005
@@ -68,6 +71,9 @@ func paceOf(in []*benchLeaf, sample time.Duration) pace {
 	slowest, turn := 0.0, 0.0
 	for _, l := range in {
 		n = min(n, longest/(l.sec()+l.grows))
+		if sample == 0 && l.grows > l.sec() {
+			n = min(n, benchUntimed/(l.sec()+l.grows))
+		}
 		slowest = max(slowest, l.sec())
 	}
 	p := pace{n: max(1, int64(math.Round(n))), pairs: benchPairs, launches: benchLaunches}

@@ -27,7 +27,7 @@ const (
 	surveyLong, surveyWall = 0.1, 0.4
 	// surveyFew is by what the iterations of the sample with few are fewer, and
 	// surveyFews how many such samples are taken.
-	surveyFew, surveyFews = 8, 3
+	surveyFew, surveyFews = 8, 4
 	// surveyOnce is from when an iteration is so slow, in seconds, that nothing is run
 	// for its collections and goroutines alone.
 	surveyOnce = 1.0
@@ -342,25 +342,26 @@ func (l *benchLeaf) take(r timedResult) {
 	l.Allocs, _ = r.Values.Get("allocs/op")
 }
 
-// takeFew takes over what samples with few iterations say: their median, and what
-// passed from one to the next beside what was timed. Held against the long sample,
+// takeFew takes over what samples with few iterations say: their median, and the
+// least that passed from one to the next beside what was timed. Held against the long sample,
 // of which so many seconds were outside the timer, and that of the ramp, it tells
 // what is done once. The machine's speed changes meanwhile, and may make one of the
 // two shorter ones look as if something were, but not often both.
 func (l *benchLeaf) takeFew(rs []timedResult, ramp timedResult, outside float64) {
 	var secs []float64
-	for _, r := range rs {
-		s, _ := r.Values.Get("sec/op")
-		secs = append(secs, s)
+	untimed := math.Inf(1) // of one sample; where there is more, something else ran
+	for i, r := range rs {
+		sec, _ := r.Values.Get("sec/op")
+		secs = append(secs, sec)
+		if i > 0 {
+			untimed = min(untimed, r.at.Sub(rs[i-1].at).Seconds()-sec*float64(r.N))
+		}
 	}
-	first, last := rs[0], rs[len(rs)-1]
-	untimed := last.at.Sub(first.at).Seconds() // of one sample
-	for _, s := range secs[1:] {
-		untimed -= s * float64(last.N)
+	if len(rs) == 1 {
+		untimed = 0
 	}
-	untimed /= float64(max(1, len(rs)-1))
 	slices.Sort(secs)
-	l.FewN, l.FewSec = last.N, secs[len(secs)/2]
+	l.FewN, l.FewSec = rs[0].N, secs[len(secs)/2]
 	rampSec, _ := ramp.Values.Get("sec/op")
 	l.fixed = l.Sec * float64(l.N) // at most
 	for n, sec := range map[int64]float64{l.FewN: secs[0], ramp.N: rampSec} {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -55,6 +56,16 @@ type fakeBinaries struct {
 	seeds    []uint32
 	args     []string // of all processes
 	cpus     []int
+
+	mu                 sync.Mutex // of what links change
+	linking, mostLinks int        // at one time
+}
+
+func (f *fakeBinaries) link(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.linking += n
+	f.mostLinks = max(f.mostLinks, f.linking)
 }
 
 func (f *fakeBinaries) bencher() *Bencher {
@@ -74,7 +85,11 @@ func (f *fakeBinaries) bencher() *Bencher {
 			return found, nil
 		},
 		Link: func(_ context.Context, p *subject.TestPackage, seed uint32) (string, error) {
+			f.link(1)
 			time.Sleep(time.Second)
+			f.link(-1)
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			if !slices.Contains(f.seeds, seed) {
 				f.seeds = append(f.seeds, seed)
 			}
@@ -256,6 +271,9 @@ func (f *fakeBinaries) sample(ctx context.Context, p *fakeProcess, b *fakeBench,
 		first = 1
 	}
 	timed := p.call(b, first)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
 	switch {
 	case fixed && n > first:
 		timed = p.call(b, n)

@@ -111,6 +111,9 @@ func TestBencherOrder(t *testing.T) {
 		if _, err := runBench(t, f, e); err != nil {
 			t.Fatal(err)
 		}
+		if f.mostLinks != 2 {
+			t.Errorf("%d links of 3 at the same time", f.mostLinks)
+		}
 		if before, ok := orders[seed]; ok && !slices.Equal(before, f.log) {
 			t.Errorf("seed %d has two orders", seed)
 		}

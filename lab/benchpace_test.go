@@ -72,6 +72,7 @@ func TestSurvey(t *testing.T) {
 		{name: "Stops", sec: 1e-6, each: 20e-6},
 		{name: "Allocs", sec: 1e-4, bytes: mib},
 		{name: "Sub/Allocs", sec: 1e-4, bytes: mib},
+		{name: "Sub/Plain", sec: 1e-4},
 		{name: "Quarter", sec: 0.025, bytes: 4 * mib},
 		{name: "Leaks", sec: 1e-5, leaves: 3},
 		{name: "Cold", sec: 1e-5, cold: 0.5},
@@ -102,6 +103,7 @@ func TestSurvey(t *testing.T) {
 		{name: "Stops", n: 16000, sec: 1e-6, fewSec: 1e-6},
 		{name: "Allocs", n: 1000, sec: 1e-4, fewSec: 1e-4, cycles: 250, frac: 2.5},
 		{name: "Sub/Allocs", n: 1000, sec: 1e-4, fewSec: 1e-4, cycles: 250, frac: 2.5},
+		{name: "Sub/Plain", n: 1000, sec: 1e-4, fewSec: 1e-4},
 		{name: "Quarter", n: 4, sec: 0.025, cycles: 5, frac: 0.037}, // forced ones are taken to be as long as others,
 		{name: "Leaks", n: 10000, sec: 1e-5, fewSec: 1e-5, leaves: 6},
 		{name: "Cold", n: 10000, sec: 1e-5, fewSec: 1e-5},
@@ -148,5 +150,16 @@ func TestSurveyTime(t *testing.T) {
 	})
 	if took := ended.Sub(begun); err != nil || took > 400*time.Millisecond {
 		t.Errorf("%v, %v", took, err)
+	}
+}
+
+// That a binary is slow is no hang, as long as it prints something now and then.
+func TestSurveyPatience(t *testing.T) {
+	f := &fakeBinaries{benches: []fakeBench{{name: "A", sec: 40}, {name: "B", sec: 40}, {name: "C", sec: 70}}}
+	rs, _ := runBench(t, f, benchAB()) // whose duration the survey takes
+	for name, want := range map[string]string{"A": "", "B": "", "C": "it printed nothing for 1m0s and was ended"} {
+		if s := surveyOf(t, rs, name); s.Err != want {
+			t.Errorf("%s: %q", name, s.Err)
+		}
 	}
 }

@@ -24,10 +24,16 @@ const (
 	leastName    = 16
 )
 
+// A unitSection is the comparison of one setting in one unit.
+type unitSection struct {
+	section
+	unit string
+}
+
 // units are the tables of a comparison: of each unit one for each setting, and lines
 // for those in which nothing differs. Of units but the first there are only the rows
 // that differ, unless whole.
-func (v *benchView) units(whole bool) (out []section, folded []string) {
+func (v *benchView) units(whole bool) (out []unitSection, folded []string) {
 	var allEqual, allSame []string
 	for n, name := range v.unitsOf() {
 		most, told := isUntold, false
@@ -54,7 +60,7 @@ func (v *benchView) units(whole bool) (out []section, folded []string) {
 		default:
 			for _, i := range v.others() {
 				if s, ok := v.unitTable(name, i, whole || n == 0); ok {
-					out = append(out, s)
+					out = append(out, unitSection{s, name})
 				}
 			}
 		}
@@ -108,6 +114,8 @@ func (v *benchView) unitTable(name string, i int, whole bool) (section, bool) {
 	s.grids = []grid{g}
 	return s, true
 }
+
+const comparisonColumns = 12
 
 // comparison is an empty table that compares setting i with the baseline; with a
 // column for the unit's name if that has a heading.
@@ -181,7 +189,7 @@ func (v *benchView) geomean(name string, i int) (row, bool) {
 	if n < all {
 		label += fmt.Sprintf(" of %d", n)
 	}
-	cs := make([]cell, 12)
+	cs := make([]cell, comparisonColumns)
 	cs[1], cs[3], cs[4].text, cs[6].text, cs[8].text = cell{label, faint}, cell{text: sc.unit}, sc.format(mean(base)), sc.format(mean(now)), change(mean(ratio))
 	return row{cells: cs}, true
 }

@@ -70,7 +70,7 @@ func fewBenchmarks() *analysis.BenchTable {
 	vagueRow := benchRow("Scanner", benchUnit("sec/op", 12.4e-9, vague), benchUnit("B/op", 0, never), benchUnit("allocs/op", 0, never))
 	vagueRow.Blocks, vagueRow.Settled = 88, false
 	return &analysis.BenchTable{
-		Name: "json", Settings: revs("main", "HEAD"), Blocks: 88, Seconds: 272, Error: 0.001, Negligible: 0.01, Precision: 0.01,
+		Name: "json", Settings: revs("main", "HEAD"), Blocks: 88, Seconds: 272, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Precision: 0.01,
 		Rows: []analysis.BenchRow{
 			benchRow("CodeMarshal", benchUnit("sec/op", 3.412e-3, slower), benchUnit("B/op", 1.2e6, never), benchUnit("allocs/op", 1, never), benchUnit("B/s", 5e8, versusOf{0.97, 0.009, 0.00098, stats.Worse})),
 			benchRow("Valid", benchUnit("sec/op", 41.2e-6, little), benchUnit("B/op", 48, never), benchUnit("allocs/op", 1, never)),
@@ -91,7 +91,7 @@ func fewBenchmarks() *analysis.BenchTable {
 // threeSettings are benchmarks of two packages.
 func threeSettings() *analysis.BenchTable {
 	t := &analysis.BenchTable{
-		Settings: revs("v1.0", "v1.1", "v1.2"), Blocks: 14, Seconds: 41, Error: 0.001, Negligible: 0.01, Precision: 0.01,
+		Settings: revs("v1.0", "v1.1", "v1.2"), Blocks: 14, Seconds: 41, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Precision: 0.01,
 		Rows: []analysis.BenchRow{
 			benchRow("Encode", benchUnit("sec/op", 2e-6, little, slower), benchUnit("p99-sec", 1e-5, little, little)),
 			benchRow("Decode", benchUnit("sec/op", 5e-6, faster, vague), benchUnit("hits/op", 3, slower, little)),
@@ -110,7 +110,34 @@ func unknown() *analysis.BenchTable {
 	u := benchUnit("sec/op", 1e-6, versusOf{nan, nan, nan, stats.Unclear})
 	u.Centers = []stats.Summary{{Center: nan, Lo: nan, Hi: nan}, {Center: nan, Lo: nan, Hi: nan}}
 	u.Versus[0].Comparison = stats.Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, SD: nan, N: 1}
-	return &analysis.BenchTable{Settings: revs("a", "b"), Seconds: nan, Error: 0.001, Negligible: 0.01, Blocks: 1, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Blocks: 1, Units: []analysis.BenchUnit{u}}}}
+	return &analysis.BenchTable{Settings: revs("a", "b"), Seconds: nan, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Blocks: 1, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Blocks: 1, Units: []analysis.BenchUnit{u}}}}
+}
+
+// judged adds thresholds of every outcome.
+func judged(t *analysis.BenchTable) *analysis.BenchTable {
+	for _, x := range []struct {
+		name, threshold string
+		outcome         analysis.Outcome
+		value, half     float64
+		reason          string
+	}{
+		{"CodeMarshal", "change(sec_per_op) < 2%", analysis.Failed, 0.031, 0.009, ""},
+		{"Valid", "change(sec_per_op) < 2%", analysis.Passed, 0.001, 0.004, ""},
+		{"Scanner", "change(sec_per_op) < 2%", analysis.Unclear, 0.011, 0.013, "the interval reaches across the limit"},
+		{"Scanner", "sec_per_op < 10ns", analysis.Failed, 12.4e-9, 1e-10, ""},
+	} {
+		th, err := dyno.ParseThreshold(x.threshold)
+		if err != nil {
+			panic(err)
+		}
+		j := analysis.BenchJudgement{Package: "example.com/json", Name: x.name}
+		j.Judgement = analysis.Judgement{Threshold: th, Metric: "sec/op", Setting: 1, Outcome: x.outcome, Value: x.value, Lo: x.value - x.half, Hi: x.value + x.half, Trials: 18}
+		if x.reason != "" {
+			j.Reasons = []string{x.reason}
+		}
+		t.Thresholds = append(t.Thresholds, j)
+	}
+	return t
 }
 
 func benchTables() map[string]*analysis.BenchTable {
@@ -128,7 +155,7 @@ func benchTables() map[string]*analysis.BenchTable {
 	long := fewBenchmarks()
 	long.Settings = []dyno.Setting{{{Factor: "build", Value: "-gcflags=all=-B"}}, {{Factor: "build", Value: "-gcflags=all=-d=ssa/check_bce/debug=1"}}}
 	return map[string]*analysis.BenchTable{
-		"bench-few": fewBenchmarks(), "bench-three": threeSettings(), "bench-unknown": unknown(), "bench-one": one,
+		"bench-few": judged(fewBenchmarks()), "bench-three": threeSettings(), "bench-unknown": unknown(), "bench-one": one,
 		"bench-still": still, "bench-long": long, "bench-none": {Settings: revs("a", "b")},
 	}
 }

@@ -26,6 +26,9 @@ func BenchText(w io.Writer, t *analysis.BenchTable, o Options) error {
 		}
 		b.WriteString(fold(name, "  "+key+" ", "      ", v.as.width))
 	}
+	if s, ok := v.thresholds(mostJudged); ok {
+		s.text(&b, v.as.width, o.Color)
+	}
 	for _, s := range v.sections(false) {
 		s.text(&b, v.as.width, o.Color)
 	}
@@ -68,9 +71,13 @@ func (v *benchView) sections(whole bool) []section {
 		}
 		return nil
 	}
-	out, folded := v.units(whole)
-	if len(out) == 0 {
+	units, folded := v.units(whole)
+	if len(units) == 0 {
 		return nil
+	}
+	var out []section
+	for _, u := range units {
+		out = append(out, u.section)
 	}
 	last := &out[len(out)-1]
 	last.notes = append(folded, v.legend())
@@ -83,6 +90,7 @@ func (v *benchView) sections(whole bool) []section {
 }
 
 const (
+	mostJudged   = 50 // thresholds that failed, and as many that are unclear
 	mostPitfall  = 4  // benchmarks that a pitfall names in a text
 	mostPitfalls = 50 // that it names elsewhere
 )

@@ -275,28 +275,11 @@ func (v *benchView) measured() (out []string) {
 		text += fmt.Sprintf(" Not settled: %s, of which more blocks would tell more.", count(unsettled, "benchmark"))
 	}
 	out = append(out, text)
-	if n := v.comparisons(); n > 0 {
-		runs := 1 - math.Pow(1-v.Error, float64(n))
+	if v.Comparisons > 0 {
 		out = append(out, fmt.Sprintf("The error is kept at %s a comparison: of %s without any change, one or more would be called a change in at most %s of runs.",
-			dyno.Fraction(v.Error), count(n, "comparison"), twoDigits(runs)))
+			dyno.Fraction(v.Error), count(v.Comparisons, "comparison"), twoDigits(v.FalseChance)))
 	}
 	return out
-}
-
-// comparisons counts those that noise could make a change of: what never differs
-// cannot.
-func (v *benchView) comparisons() (n int) {
-	for r := range v.Rows {
-		for k := range v.Rows[r].Units {
-			u := &v.Rows[r].Units[k]
-			for _, i := range v.others() {
-				if s := standingOf(u, i); s > isEqual && !echoes(&v.Rows[r], u) {
-					n++
-				}
-			}
-		}
-	}
-	return n
 }
 
 // twoDigits prints a share in per cent to two digits.

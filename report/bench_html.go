@@ -213,7 +213,7 @@ func (v *benchView) intervals() (groups []chart.Group, left int) {
 			if standingOf(u, i) == isChanged && u.Better == 0 {
 				mark = chart.Plain
 			}
-			g.Rows = append(g.Rows, chart.Interval{Label: middle(v.called(r), mostName), Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: mark, Better: u.Better, Text: text})
+			g.Rows = append(g.Rows, chart.Interval{Label: middle(v.called(r), readableName), Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: mark, Better: u.Better, Text: text})
 		}
 		if g.Rows != nil {
 			groups = append(groups, g)

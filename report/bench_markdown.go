@@ -55,12 +55,13 @@ func BenchMarkdown(w io.Writer, t *analysis.BenchTable) error {
 	if len(t.Notes) > 0 {
 		pieces = append(pieces, items("Warnings", t.Notes, last+2))
 	}
-	for n, s := range v.sections(true) {
+	sections, notes := v.sections(true)
+	for n, s := range sections {
 		s.title = "All benchmarks: " + s.title
 		pieces = append(pieces, s.pieces(last+4+n, 0)...)
 	}
 	how := ""
-	for _, line := range v.measured() {
+	for _, line := range append(notes, v.measured()...) {
 		how += "\n" + textLine(line) + "\n"
 	}
 	pieces = append(pieces, piece{"how it was measured", how, last + 3})

@@ -29,7 +29,14 @@ func BenchText(w io.Writer, t *analysis.BenchTable, o Options) error {
 	if s, ok := v.thresholds(mostJudged); ok {
 		s.text(&b, v.as.width, o.Color)
 	}
-	for _, s := range v.sections(false) {
+	sections, notes := v.sections(false)
+	if last := len(sections) - 1; last >= 0 {
+		sections[last].notes = notes
+		if s, ok := v.plotted(); ok {
+			sections = append(sections, s)
+		}
+	}
+	for _, s := range sections {
 		s.text(&b, v.as.width, o.Color)
 	}
 	if len(t.Pitfalls) > 0 {
@@ -63,30 +70,22 @@ func BenchText(w io.Writer, t *analysis.BenchTable, o Options) error {
 	return err
 }
 
-// sections are the tables of a text, in order.
-func (v *benchView) sections(whole bool) []section {
+// sections are the tables of a text, in order, and what is to be said of all of them.
+func (v *benchView) sections(whole bool) (out []section, notes []string) {
 	if len(v.Settings) < 2 {
 		if s, ok := v.figures(); ok {
-			return []section{s}
+			out = append(out, s)
 		}
-		return nil
+		return out, nil
 	}
 	units, folded := v.units(whole)
-	if len(units) == 0 {
-		return nil
-	}
-	var out []section
 	for _, u := range units {
 		out = append(out, u.section)
 	}
-	last := &out[len(out)-1]
-	last.notes = append(folded, v.legend())
-	if v.as.width < wide {
-		if s, ok := v.plotted(); ok {
-			out = append(out, s)
-		}
+	if out == nil {
+		return nil, nil
 	}
-	return out
+	return out, append(folded, v.legend())
 }
 
 const (

@@ -21,7 +21,8 @@ func (v *benchView) thresholds(most int) (section, bool) {
 	if len(v.Settings) <= 2 {
 		g.head[0][3] = ""
 	}
-	var notes []string
+	var notes, reasons []string
+	named := map[string][]string{}
 	for _, want := range []analysis.Outcome{analysis.Failed, analysis.Unclear} {
 		n := 0
 		for i := range v.Thresholds {
@@ -37,15 +38,25 @@ func (v *benchView) thresholds(most int) (section, bool) {
 				setting = v.as.name(j.Setting)
 			}
 			g.rows = append(g.rows, row{cells: []cell{
-				outcome(want), {text: j.Threshold.String()}, {text: v.judgedOf(j)}, {text: setting}, {text: v.as.figure(&j.Judgement)}, {v.as.extent(&j.Judgement), faint}, {of(&j.Judgement), faint},
+				outcome(want), {text: j.Threshold.String()}, {text: v.judgedOf(j)}, {text: setting}, {text: v.as.figure(&j.Judgement)}, {v.as.extent(&j.Judgement), faint}, {ofBlocks(&j.Judgement), faint},
 			}})
-			if text := why(&j.Judgement); text != "" && !slices.Contains(notes, text+".") {
-				notes = append(notes, text+".")
+			if text := why(&j.Judgement); text != "" {
+				if named[text] == nil {
+					reasons = append(reasons, text)
+				}
+				named[text] = append(named[text], v.judgedOf(j))
 			}
 		}
 		if more := n - most; more > 0 {
 			notes = append(notes, fmt.Sprintf("%s: %d more.", outcome(want).text, more))
 		}
+	}
+	for _, text := range reasons {
+		names := slices.Compact(named[text])
+		if more := len(names) - mostPitfall; more > 1 {
+			names = append(names[:mostPitfall:mostPitfall], fmt.Sprintf("%d more", more))
+		}
+		notes = append(notes, strings.TrimPrefix(clean(list(names)+": "+text+"."), ": "))
 	}
 	v.fit(&g, 2)
 	failed, unclear := v.judgements()
@@ -54,6 +65,17 @@ func (v *benchView) thresholds(most int) (section, bool) {
 		s.grids = []grid{g}
 	}
 	return s, len(v.Thresholds) > 0
+}
+
+// ofBlocks says what decided.
+func ofBlocks(j *analysis.Judgement) string {
+	switch {
+	case j.NoData:
+		return ""
+	case j.Threshold.Change:
+		return count(j.Trials, "block")
+	}
+	return "median of " + count(j.Trials, "block")
 }
 
 // judgements counts those that failed and those that are unclear.

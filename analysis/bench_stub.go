@@ -1,8 +1,0 @@
-package analysis
-
-// To be deleted when the rooms are merged.
-
-type BenchJudgement struct {
-	Package, Name string
-	Judgement
-}

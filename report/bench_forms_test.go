@@ -72,13 +72,24 @@ func TestBenchJUnit(t *testing.T) {
 	}
 }
 
+// TestBenchJSON: summary.json has what the doc comment of BenchJSON says, and null for
+// what is not known.
 func TestBenchJSON(t *testing.T) {
-	var b bytes.Buffer
-	if err := BenchJSON(&b, benchTables()["bench-still"]); err != nil {
-		t.Fatal(err)
-	}
-	if !json.Valid(b.Bytes()) || !bytes.HasSuffix(b.Bytes(), []byte("}\n")) {
-		t.Errorf("it is no JSON: %s", b.String())
+	for name, tb := range benchTables() {
+		var b bytes.Buffer
+		if err := BenchJSON(&b, tb); err != nil || !json.Valid(b.Bytes()) || !bytes.HasSuffix(b.Bytes(), []byte("}\n")) {
+			t.Fatalf("%s: %v, %s", name, err, b.String())
+		}
+		for _, want := range map[string][]string{
+			"bench-few": {"schema", "name", "settings", "levels", "baseline", "blocks", "elapsed-sec", "error", "negligible", "precision", "comparisons", "false-change-frac",
+				"benchmarks", "package", "n", "pairs", "settled", "units", "unit", "better", "values", "center", "lo", "hi", "versus", "ratio", "diff", "p", "adjusted-p", "sd", "verdict",
+				"pitfalls", "kind", "text", "warnings", "thresholds"},
+			"bench-unknown": {`elapsed-sec": null, "`, `ratio": null, "`, `center": null, "`, `adjusted-p": null, "`},
+		}[name] {
+			if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, `"`+want) {
+				t.Errorf("%s: it has no %q", name, want)
+			}
+		}
 	}
 }
 

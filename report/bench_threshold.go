@@ -59,7 +59,7 @@ func (v *benchView) thresholds(most int) (section, bool) {
 		notes = append(notes, strings.TrimPrefix(clean(list(names)+": "+text+"."), ": "))
 	}
 	v.fit(&g, 2)
-	failed, unclear := v.judgements()
+	failed, unclear := v.Gate()
 	s := section{title: fmt.Sprintf("Thresholds: %d failed, %d unclear, %d passed", failed, unclear, len(v.Thresholds)-failed-unclear), notes: notes}
 	if len(g.rows) > 0 {
 		s.grids = []grid{g}
@@ -76,19 +76,6 @@ func ofBlocks(j *analysis.Judgement) string {
 		return count(j.Trials, "block")
 	}
 	return "median of " + count(j.Trials, "block")
-}
-
-// judgements counts those that failed and those that are unclear.
-func (v *benchView) judgements() (failed, unclear int) {
-	for i := range v.Thresholds {
-		switch v.Thresholds[i].Outcome {
-		case analysis.Failed:
-			failed++
-		case analysis.Unclear:
-			unclear++
-		}
-	}
-	return failed, unclear
 }
 
 // judgedOf names the benchmark of a judgement, "" if there is none.

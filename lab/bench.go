@@ -19,6 +19,8 @@ type Bencher struct {
 	Open func(block int) func(pkg, name string) bool
 	// Watch is told what is done, for progress; nil means nobody watches.
 	Watch func(BenchStep)
+	// Dir makes the directory for the files of trial n.
+	Dir func(n int) (string, error)
 }
 
 // BenchTurns is a [subject.BenchProcess].
@@ -37,5 +39,10 @@ type BenchStep struct {
 
 // Run surveys and measures, and gives each finished result to sink.
 func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+	return errors.New("not built yet")
+}
+
+// Profile profiles benchmarks in every setting, in trials ForProfile.
+func (b *Bencher) Profile(ctx context.Context, e *dyno.Experiment, changed func(pkg, name string) bool, sink func(*dyno.Result) error) error {
 	return errors.New("not built yet")
 }

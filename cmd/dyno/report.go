@@ -101,17 +101,38 @@ func exists(file string) bool {
 
 func newCompare() *cobra.Command {
 	var o outFlags
+	var bench analysis.BenchstatOptions
 	cmd := &cobra.Command{
-		Use:   "compare DIR [DIR]",
-		Short: "Compare the settings of a run, or two runs",
+		Use:   "compare DIR [DIR] | compare FILE...",
+		Short: "Compare the settings of a run, two runs, or benchmark files",
 		Long: `Compare prints the settings of one run against its baseline, as report does, or
 each setting of a second run against the same of a first, a table each. Two runs
 were not made side by side: a drift of the machine between them counts as a
 change, and the report says so. One run that varies what differs is the better experiment.
 
-    dyno compare dyno-runs/a dyno-runs/b`,
-		Args: cobra.RangeArgs(1, 2),
+    dyno compare dyno-runs/a dyno-runs/b
+
+Of files that go test -bench has written it prints what benchstat prints of them,
+the same medians, changes and p-values, and what they cannot tell. A file is PATH,
+LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
+
+    dyno compare old.txt new.txt
+    dyno compare new.txt --col /format --row .name`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := benchInputs(args)
+			if err != nil {
+				return err
+			}
+			if files != nil {
+				return compareBenchmarks(cmd, files, bench, &o)
+			}
+			if err := onlyBenchFiles(cmd); err != nil {
+				return err
+			}
+			if len(args) > 2 {
+				return usagef("%d run directories (want one or two)", len(args))
+			}
 			if len(args) == 1 {
 				return reportRun(cmd, args[0], &o, nil, false)
 			}
@@ -138,6 +159,7 @@ change, and the report says so. One run that varies what differs is the better e
 		},
 	}
 	o.formatFlags(cmd.Flags())
+	benchstatFlags(cmd.Flags(), &bench)
 	return cmd
 }
 

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/report"
+)
+
+// mostBenchNotes are how many lines are said not to be readable.
+const mostBenchNotes = 20
+
+// benchstatFlags are benchstat's, by its names.
+func benchstatFlags(fs *pflag.FlagSet, o *analysis.BenchstatOptions) {
+	d := analysis.BenchstatOptions{}.Resolved()
+	fs.StringVar(&o.Filter, "filter", d.Filter, "of benchmark files, the results that match this `query`, as benchstat's -filter")
+	fs.StringVar(&o.Table, "table", d.Table, "of benchmark files, the `keys` that make tables")
+	fs.StringVar(&o.Row, "row", d.Row, "of benchmark files, the `keys` that make rows")
+	fs.StringVar(&o.Col, "col", d.Col, "of benchmark files, the `keys` that make columns, such as /format")
+	fs.StringVar(&o.Ignore, "ignore", "", "of benchmark files, `keys` that make no difference")
+	fs.Float64Var(&o.Alpha, "alpha", d.Alpha, "of benchmark files, a change is shown if p is below this `α`")
+	fs.Float64Var(&o.Confidence, "confidence", d.Confidence, "of benchmark files, the `level` of intervals")
+}
+
+// onlyBenchFiles reports a flag that says nothing to run directories.
+func onlyBenchFiles(cmd *cobra.Command) error {
+	var o analysis.BenchstatOptions
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	benchstatFlags(fs, &o)
+	var err error
+	fs.VisitAll(func(f *pflag.Flag) {
+		if typed(cmd, f.Name) && err == nil {
+			err = usagef("--%s is for benchmark files, not for run directories (consider: DIR/bench.txt)", f.Name)
+		}
+	})
+	return err
+}
+
+// A benchInput is an argument that is a benchmark file, as benchstat takes it: PATH,
+// LABEL=PATH, or - for standard input.
+type benchInput struct {
+	label, path string
+	labelled    bool
+}
+
+// benchInputs are the arguments as benchmark files, or none if all may be run
+// directories. Of both kinds together there is no comparison.
+func benchInputs(args []string) ([]benchInput, error) {
+	var list []benchInput
+	var file, dir string
+	times := map[string]int{}
+	for _, arg := range args {
+		in := benchInput{label: arg, path: arg}
+		if label, path, ok := strings.Cut(arg, "="); ok && !exists(arg) {
+			in = benchInput{label, path, true}
+		}
+		info, err := os.Stat(in.path)
+		switch {
+		case in.path == "-", err == nil && !info.IsDir():
+			file = arg
+		case err == nil:
+			dir = arg
+		case in.labelled:
+			return nil, usagef("%v", err)
+		}
+		if !in.labelled {
+			times[in.path]++
+		}
+		list = append(list, in)
+	}
+	switch {
+	case file == "":
+		return nil, nil
+	case dir != "":
+		return nil, usagef("%s is a file and %s a directory (consider: %[2]s/bench.txt)", file, dir)
+	}
+	seen := map[string]int{}
+	for i := range list {
+		if in := &list[i]; !in.labelled && times[in.path] > 1 { // else they would be one column
+			in.label = fmt.Sprintf("%s#%d", in.path, seen[in.path])
+			seen[in.path]++
+		}
+	}
+	return list, nil
+}
+
+// compareBenchmarks prints what benchstat prints of the files, and what they cannot
+// tell.
+func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo analysis.BenchstatOptions, o *outFlags) error {
+	switch o.format {
+	case "text", "json", "markdown", "csv":
+	default:
+		return usagef("--format %s is for run directories (want text, json, markdown or csv of benchmark files)", o.format)
+	}
+	for name, share := range map[string]float64{"alpha": bo.Alpha, "confidence": bo.Confidence} {
+		if share == 0 { // which would mean the default
+			return usagef("--%s is 0 (want more than 0 and at most 1)", name)
+		}
+	}
+	var files []analysis.BenchFile
+	for _, in := range inputs {
+		var r io.Reader = cmd.InOrStdin()
+		if in.path != "-" {
+			f, err := os.Open(in.path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			r = f
+		}
+		files = append(files, analysis.BenchFile{Name: in.label, Path: in.path, Reader: r})
+	}
+	t, err := analysis.Benchstat(files, bo)
+	if err != nil {
+		return benchMistake(err)
+	}
+	for i, n := range t.Notes {
+		if i == mostBenchNotes {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: and %d more\n", len(t.Notes)-i)
+			break
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", harmless(n))
+	}
+	if t.Results == 0 {
+		return fmt.Errorf("there are no benchmark results in %s, or none that --filter matches (want lines such as BenchmarkX 100 12.5 ns/op)", strings.Join(t.Files, ", "))
+	}
+	return printBenchstat(cmd, t, o)
+}
+
+// harmless replaces control characters, which a file may have, so that they do
+// nothing to the terminal.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '·'
+		}
+		return r
+	}, s)
+}
+
+// benchMistake is a usage error if a flag is wrong, and not a file.
+func benchMistake(err error) error {
+	if path := (*os.PathError)(nil); errors.As(err, &path) || strings.HasPrefix(err.Error(), "read ") {
+		return err
+	}
+	return usagef("--%s", strings.TrimPrefix(err.Error(), "parse "))
+}
+
+func printBenchstat(cmd *cobra.Command, t *analysis.BenchstatTables, o *outFlags) error {
+	w := cmd.OutOrStdout()
+	switch {
+	case o.json || o.format == "json":
+		return report.BenchstatJSON(w, t)
+	case o.format == "markdown":
+		return report.BenchstatMarkdown(w, t)
+	case o.format == "csv":
+		return report.BenchstatCSV(w, t)
+	}
+	width, color := terminal(w)
+	if err := report.Benchstat(w, t, report.Options{Color: color}); err != nil {
+		return err
+	}
+	return report.BenchstatFoot(w, t, report.Options{Width: width})
+}

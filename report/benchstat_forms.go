@@ -1,0 +1,196 @@
+package report
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+)
+
+// BenchstatSentences say what the tables cannot: how many changes chance alone would
+// show, and what no p-value knows of.
+func BenchstatSentences(t *analysis.BenchstatTables) (list []string) {
+	switch nothing, keys := t.Apart(); {
+	case len(keys) > 0:
+		list = append(list, fmt.Sprintf("Nothing is compared, as the columns differ in %s too (consider: --ignore %s).", strings.Join(keys, ", "), strings.Join(keys, ",")))
+	case nothing:
+		list = append(list, "Nothing is compared, as the columns have no benchmark of the same name (consider: --ignore /gomaxprocs, if the number that ends the names differs).")
+	}
+	n, changed := t.Count()
+	if n == 0 {
+		return list
+	}
+	of, show := fmt.Sprintf("%d comparisons", n), fmt.Sprintf("%d show", changed)
+	if n == 1 {
+		of = "1 comparison"
+	}
+	switch changed {
+	case 0:
+		show = "none shows"
+	case 1:
+		show = "1 shows"
+	}
+	list = append(list, fmt.Sprintf("Of %s at p < %v, %s a change; if nothing had changed, %s would by chance.",
+		of, t.Options.Alpha, show, statExpected(t.Options.Alpha*float64(n))))
+	switch files := slices.Contains(t.Columns, ".file") && len(t.Files) > 1; {
+	case files && slices.Contains(t.Files, analysis.ThisRun):
+		list = append(list, "The baseline was not measured in turns with this run: what drifted on the machine between them is in the changes, and p takes it for the code's. "+
+			"To be sure, measure both in one run: --vary rev=OLD,NEW.")
+	case files:
+		list = append(list, fmt.Sprintf("Files do not tell whether they were measured in turns: what drifted on the machine from one to the next is in the changes, and p takes it for the code's. "+
+			"To be sure: dyno bench, which measures in turns, with a chance of %v %% of a false change in a comparison.", 100*dyno.DefaultBenchError))
+	default:
+		list = append(list, "A file does not tell whether its samples were taken in turns: if not, what drifted on the machine is in the changes, and p takes it for the code's.")
+	}
+	return list
+}
+
+// statExpected is a number of changes to be expected: at most, as the U test of small
+// samples keeps less than the error it is allowed.
+func statExpected(x float64) string {
+	if x >= 10 {
+		return fmt.Sprintf("up to %.0f", x)
+	}
+	return fmt.Sprintf("up to %.2g", x)
+}
+
+// BenchstatFoot writes the sentences below tables of text, and a line between. The
+// error is w's.
+func BenchstatFoot(w io.Writer, t *analysis.BenchstatTables, o Options) error {
+	var b strings.Builder
+	for i, s := range BenchstatSentences(t) {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(fold(s, "", "", o.width()))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// BenchstatMarkdown writes what Benchstat writes as GitHub Markdown: the sentences
+// first, a table for each configuration and unit, long ones folded, at most
+// MostMarkdown bytes; tables that are too much are named. The error is w's.
+func BenchstatMarkdown(w io.Writer, t *analysis.BenchstatTables) error {
+	var b strings.Builder
+	for _, s := range BenchstatSentences(t) {
+		b.WriteString(textLine(s) + "\n\n")
+	}
+	var left []string
+	for i := range t.Tables {
+		title, text := statMarkdown(&t.Tables[i])
+		if b.Len()+len(text) > MostMarkdown-leftOutRoom {
+			left = append(left, title)
+			continue
+		}
+		b.WriteString(text)
+	}
+	if len(left) > 0 {
+		b.WriteString("\nLeft out, as a comment has room for so much only: " + shorten(escapeMarkdown(strings.Join(left, "; ")), leftOutRoom-200) + ".\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func statMarkdown(t *analysis.BenchstatTable) (title, text string) {
+	title = t.Unit
+	for _, k := range t.Config {
+		if k.Value != "" {
+			title += ", " + k.Key + ": " + k.Value
+		}
+	}
+	lines, notes := statLines(t)
+	g := grid{cols: []column{{left: true}}, head: [][]string{{"benchmark"}}}
+	for i, c := range t.Cols {
+		heading := strings.Join(slices.DeleteFunc(slices.Clone(c), func(s string) bool { return s == "" }), " ")
+		g.cols, g.head[0] = append(g.cols, column{}), append(g.head[0], heading)
+		if i > 0 {
+			g.cols, g.head[0] = append(g.cols, column{left: true}), append(g.head[0], "vs base")
+		}
+	}
+	for _, l := range lines {
+		r := []string{l.name}
+		for i, p := range l.parts {
+			center := p[statCenter]
+			if p[statRange] != "" {
+				center += statSpread + p[statRange]
+			}
+			r = append(r, strings.TrimSpace(center+" "+p[statNotes]))
+			if i > 0 {
+				r = append(r, strings.Join(strings.Fields(p[statChange]+" "+p[statP]+" "+p[statMoreNotes]), " "))
+			}
+		}
+		g.rows = append(g.rows, row{cells: cells(r...)})
+	}
+	var b strings.Builder
+	b.WriteByte('\n')
+	g.markdown(&b)
+	for i, n := range notes {
+		b.WriteString("\n" + superscript(i+1) + " " + textLine(n) + "\n")
+	}
+	return title, folded(title, b.String(), len(lines) > openRows*3, 0).text
+}
+
+// benchstatColumns are those of BenchstatCSV after the keys.
+var benchstatColumns = []string{"unit", "n", "center", "lo", "hi", "change_frac", "p", "changed", "notes"}
+
+// BenchstatCSV writes a line for each cell: the keys that make its table and its
+// column, the benchmark, and numbers in full in the base unit. Changes are fractions,
+// also those that benchstat shows as "~"; what is not known is empty. The error is w's.
+func BenchstatCSV(w io.Writer, t *analysis.BenchstatTables) error {
+	head := []string{}
+	if len(t.Tables) > 0 {
+		for _, k := range t.Tables[0].Config {
+			head = append(head, Harmless(k.Key))
+		}
+	}
+	for _, k := range t.Columns {
+		head = append(head, Harmless(k))
+	}
+	c := csv.NewWriter(w)
+	c.Write(slices.Concat(head, []string{"benchmark"}, benchstatColumns)) // its error comes with Flush
+	for i := range t.Tables {
+		table := &t.Tables[i]
+		for _, r := range table.Rows {
+			for n, x := range r.Cells {
+				if x == nil {
+					continue
+				}
+				var line []string
+				for _, k := range table.Config {
+					line = append(line, Harmless(k.Value))
+				}
+				for _, v := range table.Cols[n] {
+					line = append(line, Harmless(v))
+				}
+				line = append(line, Harmless(r.Name), Harmless(table.Unit), strconv.Itoa(len(x.Samples)), exact(x.Center), exact(x.Lo), exact(x.Hi))
+				notes := x.Notes
+				if v := x.Versus; v != nil {
+					line = append(line, exact(v.Ratio-1), exact(v.P), strconv.FormatBool(v.Changed()))
+					notes = slices.Concat(notes, v.Notes)
+				} else {
+					line = append(line, "", "", "")
+				}
+				c.Write(append(line, Harmless(strings.Join(notes, "; "))))
+			}
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// BenchstatJSON writes the tables with their numbers in full, indented. The error is w's.
+func BenchstatJSON(w io.Writer, t *analysis.BenchstatTables) error {
+	data, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}

@@ -20,6 +20,4 @@ func BenchJSON(w io.Writer, t *analysis.BenchTable) error {
 	return err
 }
 func BenchFile(w io.Writer, e *dyno.Experiment, rs []*dyno.Result) error { return nil }
-func BenchHTML(w io.Writer, t *analysis.BenchTable) error { return BenchText(w, t, Options{}) }
-func Benchstat(w io.Writer, t *analysis.BenchstatTables, o Options) error { return nil }
-func BenchstatMarkdown(w io.Writer, t *analysis.BenchstatTables) error { return nil }
+func BenchHTML(w io.Writer, t *analysis.BenchTable) error                { return BenchText(w, t, Options{}) }

@@ -226,14 +226,58 @@ func (f *benchFound) html(w io.Writer, dir *store.Dir) error {
 	return report.BenchHTML(w, f.table)
 }
 
-// gate is the error of what is not as the user wants it.
+// gate is the error of what is not as the user wants it: thresholds that do not hold,
+// what is worse with --fail-worse, what is unclear with --strict.
 func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
-	failed, unclear := f.table.Gate(e.Thresholds, failWorse)
-	switch {
-	case failed != "":
-		return &gateError{exitThreshold, failed}
-	case strict && unclear != "":
-		return &gateError{exitUnclear, unclear + " (--strict)"}
+	count := func(o analysis.Outcome) (n int, first string) {
+		for _, j := range f.table.Thresholds {
+			if j.Outcome != o {
+				continue
+			}
+			if n++; n > 1 {
+				continue
+			}
+			first = j.Threshold.String()
+			if j.Name != "" {
+				first = j.Package + "." + j.Name + ", " + first
+			}
+		}
+		return n, first
+	}
+	failed, first := count(analysis.Failed)
+	worse := f.table.Worse() + worseThan(f.against)
+	unclear, doubt := count(analysis.Unclear)
+	switch undecided := f.table.Undecided(); {
+	case failed == 1:
+		return &gateError{exitThreshold, "a threshold failed: " + first}
+	case failed > 1:
+		return &gateError{exitThreshold, fmt.Sprintf("%d thresholds failed, the first: %s", failed, first)}
+	case failWorse && worse == 1:
+		return &gateError{exitThreshold, "1 comparison is worse (--fail-worse)"}
+	case failWorse && worse > 1:
+		return &gateError{exitThreshold, fmt.Sprintf("%d comparisons are worse (--fail-worse)", worse)}
+	case !strict:
+	case unclear > 0:
+		return &gateError{exitUnclear, fmt.Sprintf("%d thresholds are unclear, the first: %s (--strict)", unclear, doubt)}
+	case len(e.Thresholds) == 0 && undecided > 0: // who has named limits wants these decided
+		return &gateError{exitUnclear, fmt.Sprintf("%d comparisons are unclear (--strict)", undecided)}
 	}
 	return nil
+}
+
+// worseThan counts what is worse than in a baseline file, which may be nil.
+func worseThan(t *analysis.BenchstatTables) (n int) {
+	if t == nil {
+		return 0
+	}
+	for _, table := range t.Tables {
+		for _, row := range table.Rows {
+			for _, c := range row.Cells {
+				if c != nil && c.Versus != nil && c.Versus.Changed() && float64(table.Better)*(c.Versus.Ratio-1) < 0 {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }

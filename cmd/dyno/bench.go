@@ -31,6 +31,7 @@ one package. PACKAGES are as for go test (default .).
     dyno bench --pair Pipeline1,Pipeline2              BenchmarkPipeline1 and BenchmarkPipeline2
     dyno bench --aa --blocks 14                        the working tree against itself
     dyno bench --baseline old.txt                      against a file of go test -bench, not side by side
+    dyno bench --baseline rev:main --cache .bench      against what the cache has of main, if it has
     dyno bench -f dyno.yaml                            of which the key bench is read
     dyno report dyno-runs/x-20261121-101500            the same report again
 
@@ -71,6 +72,7 @@ type benchFlags struct {
 	aa        bool
 	profile   string
 	baseline  string
+	cache     string
 	failWorse bool
 	resume    string
 }
@@ -84,6 +86,7 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVar(&o.pair, "pair", "", "compare benchmarks of one package: `elements` of their names, such as Pipeline1,Pipeline2")
 	fs.BoolVar(&o.aa, "aa", false, "compare the first setting with itself: what is said to change is a false alarm")
 	fs.StringVar(&o.baseline, "baseline", "", "compare one setting with this `file` of benchmark results, which were not measured side by side")
+	fs.StringVar(&o.cache, "cache", "", "keep the results of each commit in this `dir`ectory, for --baseline rev:NAME, as --baseline rev:main")
 	p.flag(fs, "bench", "", "regexp", "which benchmarks, as of go test -bench (default all)", func(e *dyno.Experiment, v string) error {
 		bench(e).Match = v
 		return nil
@@ -185,7 +188,7 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	if e.Profile, err = o.profiles(cmd, e.Profile); err != nil {
 		return nil, err
 	}
-	if err := o.compared(e); err != nil {
+	if err := o.compared(cmd, e); err != nil {
 		return nil, err
 	}
 	return e, o.plan.check(e)
@@ -209,7 +212,7 @@ func (o *benchFlags) profiles(cmd *cobra.Command, planned []string) ([]string, e
 }
 
 // compared makes sure that there is something to compare.
-func (o *benchFlags) compared(e *dyno.Experiment) error {
+func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	if o.pair != "" {
 		if len(e.Settings) > 0 {
 			return usagef("--pair and a plan with settings are two ways to say what is compared (consider: the level bench in the settings)")
@@ -221,6 +224,9 @@ func (o *benchFlags) compared(e *dyno.Experiment) error {
 	}
 	if err := e.Check(); err != nil { // before the settings are listed
 		return o.plan.check(e)
+	}
+	if err := o.fromCache(cmd, e); err != nil {
+		return err
 	}
 	switch n := len(e.Levels()); {
 	case o.aa && o.baseline != "":

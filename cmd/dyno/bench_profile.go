@@ -169,6 +169,9 @@ func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found
 			}
 			why := benchWhy{Benchmark: nameOf(row.Package, row.Name), Setting: s.String()}
 			for _, kind := range run.kinds {
+				if wanted := dir.Run.Plan.Profile; len(wanted) > 0 && !slices.Contains(wanted, kind) {
+					continue
+				}
 				part, err := run.part(kind, t.Settings[0].String(), s.String(), t.Negligible)
 				switch {
 				case err != nil:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -28,7 +27,7 @@ import (
 type benchHands struct {
 	lab     *lab.Bencher
 	run     func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error
-	profile func(ctx context.Context, e *dyno.Experiment, changed func(pkg, name string) bool, sink func(*dyno.Result) error) error
+	profile func(ctx context.Context, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error
 	tests   map[string][]*subject.TestPackage // by setting, as far as they were found
 	close   func() error
 }
@@ -46,7 +45,7 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 			h.found(e, s, ps)
 			return ps, err
 		},
-		Link: builder.Link,
+		Link: builder.Link, LinkSurvey: builder.LinkSurvey, Once: subject.RunBenchOnce, CPUs: lab.BenchCPUs,
 		Start: func(ctx context.Context, path string, o subject.BenchOptions) (lab.BenchTurns, error) {
 			p, err := subject.StartBench(ctx, path, o)
 			if err != nil {
@@ -60,9 +59,28 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 	return h, nil
 }
 
-// readBenchSource adds what the source of a package says to surveys.
+// readBenchSource adds what the source of a package says to surveys. Of files that are
+// no tests it tells which functions have results.
 func readBenchSource(p *subject.TestPackage, ss []dyno.Survey) error {
-	return analysis.ReadBenchSource(p.Dir, p.Files, ss)
+	names, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{}
+	for _, name := range names {
+		base := filepath.Base(name)
+		if strings.HasSuffix(base, "_test.go") && !slices.Contains(p.Files, base) {
+			continue // for another system
+		}
+		if files[base], err = os.ReadFile(name); err != nil {
+			return err
+		}
+	}
+	source := analysis.ReadBenchSource(files)
+	for i := range ss {
+		ss[i].Source = source(ss[i].Printed)
+	}
+	return nil
 }
 
 // found keeps the packages of a subject for the settings that are of it.
@@ -164,7 +182,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 	err = hands.run(cmd.Context(), e, sink)
 	if err != nil || dir == nil {
 		if err == nil {
-			err = errNoBenchmarks(all.Bench)
+			err = errors.New("no benchmark was measured")
 		}
 		return dir, err
 	}
@@ -179,15 +197,10 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 	if len(chosen) == 0 {
 		return dir, nil
 	}
-	wanted := func(pkg, name string) bool { return slices.Contains(chosen, nameOf(pkg, name)) }
-	if err := hands.profile(cmd.Context(), e, wanted, sink); err != nil {
+	if err := hands.profile(cmd.Context(), e, chosen, sink); err != nil {
 		return dir, err
 	}
 	return dir, keepSources(dir, t, dir.Results(), hands.tests)
-}
-
-func errNoBenchmarks(b *dyno.Bench) error {
-	return fmt.Errorf("no benchmark of %s matches %s", strings.Join(b.Packages, " "), b.Match)
 }
 
 // goVersion is that of the go command in a directory, whose go.mod may want another.
@@ -229,61 +242,21 @@ func changedBy(row analysis.BenchRow, setting int) (most float64) {
 
 // profiledOnes are the benchmarks whose profiles are taken, the greatest change first,
 // and how many more changed.
-func profiledOnes(t *analysis.BenchTable) (names []string, left int) {
-	type one struct {
-		name string
-		by   float64
-	}
-	var all []one
+func profiledOnes(t *analysis.BenchTable) (chosen []dyno.Benchmark, left int) {
+	by := map[string]float64{}
 	for _, row := range t.Rows {
-		by := 0.0
+		most := 0.0
 		for i := 1; i < len(t.Settings); i++ {
-			by = max(by, changedBy(row, i))
+			most = max(most, changedBy(row, i))
 		}
-		if by > 0 {
-			all = append(all, one{nameOf(row.Package, row.Name), by})
+		if most > 0 {
+			chosen = append(chosen, dyno.Benchmark{Package: row.Package, Name: row.Name})
+			by[nameOf(row.Package, row.Name)] = most
 		}
 	}
-	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(b.by, a.by) })
-	for _, o := range all[:min(len(all), profiledMost)] {
-		names = append(names, o.name)
-	}
-	return names, len(all) - len(names)
-}
-
-// baselineFile is the copy of --baseline in a run directory.
-const baselineFile = "baseline.txt"
-
-// keepBaseline copies the file that a run is compared with, so that its report can be
-// made again from the directory alone.
-func keepBaseline(dir *store.Dir, file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return dir.WriteFile(baselineFile, func(w io.Writer) error {
-		_, err := io.Copy(w, f)
-		return err
+	slices.SortStableFunc(chosen, func(a, b dyno.Benchmark) int {
+		return cmp.Compare(by[nameOf(b.Package, b.Name)], by[nameOf(a.Package, a.Name)])
 	})
-}
-
-// against compares a run with the file that it was to be compared with; nil if there
-// was none.
-func against(dir *store.Dir) (*analysis.BenchstatTables, error) {
-	old, err := os.Open(filepath.Join(dir.Path, baselineFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer old.Close()
-	now, err := os.Open(filepath.Join(dir.Path, "bench.txt"))
-	if err != nil {
-		return nil, err
-	}
-	defer now.Close()
-	b := dir.Run.Plan.Bench.Resolved()
-	return analysis.Against(old, "baseline", now, nil, analysis.BenchstatOptions{Alpha: float64(*b.Error)})
+	kept := min(len(chosen), profiledMost)
+	return chosen[:kept], len(chosen) - kept
 }

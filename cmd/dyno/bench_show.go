@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -55,8 +57,11 @@ func finishBench(cmd *cobra.Command, dir *store.Dir, o *benchFlags, err error) e
 	err = errors.Join(err, dir.WriteFile("bench.txt", func(w io.Writer) error {
 		h := dir.Run.Host
 		fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
-		return report.BenchFile(w, dir.Run.Plan, dir.Results())
+		return report.BenchFile(w, baselineFirst(dir.Run.Plan, dir.Results()))
 	}))
+	if o.cache != "" && err == nil {
+		err = fillCache(o.cache, dir)
+	}
 	f, e := findBench(dir)
 	if e != nil {
 		return errors.Join(err, e)
@@ -223,7 +228,31 @@ func (f *benchFound) json(w io.Writer) error {
 
 // html writes the report as one file.
 func (f *benchFound) html(w io.Writer, dir *store.Dir) error {
-	return report.BenchHTML(w, f.table)
+	page := &report.BenchPage{Table: f.table, Origin: originOf(dir, f.results)}
+	var ran []string
+	for _, r := range f.results {
+		if r.Subject != "" && !slices.Contains(ran, r.Subject) {
+			ran = append(ran, r.Subject)
+		}
+	}
+	page.Ran = commit.ReplaceAllString(strings.Join(ran, "; "), "$1")
+	for _, y := range f.whys {
+		for _, part := range y.Parts {
+			var b strings.Builder
+			if err := part.text(&b, report.Options{}); err != nil {
+				return err
+			}
+			page.Listings = append(page.Listings, report.Listing{Title: fmt.Sprintf("%s of %s, %s", part.Diff.Kind, y.Benchmark, y.Setting), Text: b.String()})
+		}
+	}
+	if f.against != nil {
+		var b strings.Builder
+		if err := report.Benchstat(&b, f.against, report.Options{}); err != nil {
+			return err
+		}
+		page.Listings = append(page.Listings, report.Listing{Title: apart, Text: b.String()})
+	}
+	return report.BenchHTML(w, page)
 }
 
 // gate is the error of what is not as the user wants it: thresholds that do not hold,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +21,8 @@ import (
 // and BenchmarkNames does not.
 type fakeBench struct {
 	cancel context.CancelCauseFunc
-	after  int // blocks it is called; 0 means never
+	after  int    // blocks it is called
+	commit string // of the first setting; the others are dirty
 	n      int
 }
 
@@ -29,8 +31,8 @@ func (f *fakeBench) open(*dyno.Experiment) (*benchHands, error) {
 	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
 		return f.run(ctx, h.lab, e, sink)
 	}
-	h.profile = func(ctx context.Context, e *dyno.Experiment, changed func(pkg, name string) bool, sink func(*dyno.Result) error) error {
-		return f.profile(h.lab, e, changed, sink)
+	h.profile = func(ctx context.Context, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
+		return f.profile(h.lab, e, wanted, sink)
 	}
 	return h, nil
 }
@@ -39,6 +41,12 @@ func (f *fakeBench) result(e *dyno.Experiment, s dyno.Setting, block int, purpos
 	f.n++
 	r := &dyno.Result{Trial: e.BenchTrial(s), Start: time.Unix(1700000000, 0), Elapsed: time.Second, Subject: "go1.26.8"}
 	r.Trial.N, r.Trial.Block, r.Trial.For = f.n, block, purpose
+	if f.commit != "" {
+		r.Subject += " " + f.commit
+		if s.String() != e.Levels()[0].String() {
+			r.Subject += "+dirty"
+		}
+	}
 	return r
 }
 
@@ -100,17 +108,17 @@ func (f *fakeBench) run(ctx context.Context, b *lab.Bencher, e *dyno.Experiment,
 	return nil
 }
 
-func (f *fakeBench) profile(b *lab.Bencher, e *dyno.Experiment, changed func(pkg, name string) bool, sink func(*dyno.Result) error) error {
+func (f *fakeBench) profile(b *lab.Bencher, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
 	b.Watch(lab.BenchStep{Phase: "profile", Benchmarks: 1})
 	recorded := map[string][]string{
 		"cpu":    {"search-cpu-go1.27.4", "search-cpu-go1.22.12"},
 		"allocs": {"search-allocs-fast", "search-allocs-a"},
 	}
-	for _, name := range fakeNames {
-		for block := 1; block <= 3 && changed("project/search", name); block++ {
+	for _, w := range wanted {
+		for block := 1; block <= 3; block++ {
 			for i, s := range e.Levels() {
 				r := f.result(e, s, block, dyno.ForProfile)
-				r.Benchmarks = []dyno.Benchmark{{Package: "project/search", Name: name, N: 4000}}
+				r.Benchmarks = []dyno.Benchmark{{Package: w.Package, Name: w.Name, N: 4000}}
 				dir, err := b.Dir(r.Trial.N)
 				if err != nil {
 					return err
@@ -238,5 +246,39 @@ func TestBenchBaseline(t *testing.T) {
 	}
 	if status, _, _ := dynoBench(t, t.Context(), nil, "report", dir, "--fail-worse"); status != exitThreshold {
 		t.Errorf("--fail-worse: status %d", status)
+	}
+}
+
+// A commit that was measured once is the baseline of what comes after it; one that was
+// not is measured beside it.
+func TestBenchCache(t *testing.T) {
+	tmp := t.TempDir()
+	t.Chdir(tmp)
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q", "-b", "main")
+	git("commit", "-q", "--allow-empty", "-m", "one")
+	out, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeBench{commit: strings.TrimSpace(string(out))}
+	args := []string{"bench", "--baseline", "rev:main", "--cache", "cache", "--blocks", "6", "--out"}
+	status, text, errs := dynoBench(t, t.Context(), f, append(args, "a")...)
+	if status != exitDone || !strings.Contains(errs, "main and the working tree are measured side by side") || strings.Contains(text, apart) {
+		t.Fatalf("status %d\n%s%s", status, errs, text)
+	}
+	status, text, errs = dynoBench(t, t.Context(), f, append(args, "b")...)
+	if status != exitDone || strings.Contains(errs, "side by side") || !strings.Contains(text, apart) {
+		t.Errorf("status %d\n%s%s", status, errs, text)
+	}
+	status, _, errs = dynoBench(t, t.Context(), f, "bench", "--baseline", "rev:nowhere", "--cache", "cache")
+	if status != exitUsage || !strings.Contains(errs, "there is no revision nowhere") {
+		t.Errorf("status %d\n%s", status, errs)
 	}
 }

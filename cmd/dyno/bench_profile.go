@@ -147,6 +147,7 @@ type benchPart struct {
 const (
 	mostFunctions = 5
 	mostLines     = 6
+	leastShown    = 0.05 // of the greatest change
 )
 
 // whys are what the profiles of a run tell of the benchmarks that changed, in the
@@ -198,7 +199,10 @@ func (p *profiled) part(kind, base, setting string, negligible float64) (*benchP
 	if d.Pairs == 0 || len(d.Rows) == 0 || kind == "allocs" && d.Total.Base == d.Total.Value {
 		return nil, nil
 	}
-	d.Rows = d.Rows[:min(len(d.Rows), mostFunctions)]
+	least := leastShown * math.Abs(d.Rows[0].Own.Diff)
+	d.Rows = slices.DeleteFunc(d.Rows[:min(len(d.Rows), mostFunctions)], func(r analysis.FunctionChange) bool {
+		return math.Abs(r.Own.Diff) < least
+	})
 	part := &benchPart{Diff: d, Metric: ps.Metric}
 	first := d.Rows[0].Function
 	match := regexp.MustCompile("^" + regexp.QuoteMeta(first.Name) + "$")

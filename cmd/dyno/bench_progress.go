@@ -50,7 +50,8 @@ func (p *benchProgress) see(s lab.BenchStep) {
 func (p *benchProgress) sees(s lab.BenchStep, now time.Time) {
 	last := p.step
 	// Links belong to the block that they are for.
-	if s.Phase != last.Phase && (s.Phase != "block" || last.Phase != "link") || s.Block != last.Block {
+	same := s.Phase == last.Phase || s.Phase == "block" && last.Phase == "link"
+	if !same || s.Block != last.Block && s.Phase != "profile" {
 		if p.width == 0 {
 			p.ended(now)
 		}
@@ -64,9 +65,14 @@ func (p *benchProgress) sees(s lab.BenchStep, now time.Time) {
 
 // ended writes a line about the step that is over.
 func (p *benchProgress) ended(now time.Time) {
-	if s := p.step; s.Phase != "" && (s.Phase != "link" || s.Block > 0) {
-		fmt.Fprintf(p.w, "%s, %v\n", p.what(), now.Sub(p.entered).Round(100*time.Millisecond))
+	if p.step.Phase == "" {
+		return
 	}
+	what := p.step.Phase
+	if p.step.Block > 0 && what != "profile" {
+		what = p.what()
+	}
+	fmt.Fprintf(p.w, "%s, %v\n", what, now.Sub(p.entered).Round(100*time.Millisecond))
 }
 
 // what is the step in words.

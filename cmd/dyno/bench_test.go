@@ -282,3 +282,38 @@ func TestBenchCache(t *testing.T) {
 		t.Errorf("status %d\n%s", status, errs)
 	}
 }
+
+// A view lists a run of benchmarks among the others, and shows its report.
+func TestBenchView(t *testing.T) {
+	root := t.TempDir()
+	status, _, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--aa", "--name", "codec", "--out", filepath.Join(root, "bench"))
+	if status != exitDone {
+		t.Fatalf("status %d\n%s", status, errs)
+	}
+	viewable(t, filepath.Join(root, "service"))
+	v := startView(t, root)
+	defer v.end()
+	for _, page := range []struct {
+		path string
+		want []string
+	}{
+		{"", []string{`href="/runs/bench/"`, "codec", `href="/runs/service/"`}},
+		{"runs/bench/", []string{"Benchmarks of codec", "RSS"}},
+		{"runs/bench/files/bench.txt", []string{"BenchmarkRSS/AA=1"}},
+	} {
+		status, body := fetch(t, v.address+page.path)
+		for _, want := range page.want {
+			if status != 200 || !strings.Contains(body, want) {
+				t.Errorf("/%s: status %d, no %s in\n%.3000s", page.path, status, want, body)
+			}
+		}
+		if strings.Contains(body, "broken") {
+			t.Errorf("/%s says that something is broken:\n%.3000s", page.path, body)
+		}
+	}
+	for _, path := range []string{"runs/bench/detail", "runs/bench/pprof/cpu/", "compare?a=bench&b=service"} {
+		if status, body := fetch(t, v.address+path); status < 200 || status >= 600 || strings.Contains(body, "panic") {
+			t.Errorf("/%s: status %d\n%.1000s", path, status, body)
+		}
+	}
+}

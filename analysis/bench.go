@@ -17,7 +17,6 @@ type BenchTable struct {
 	Rows       []BenchRow  // a benchmark each, in the order of the source
 	Pitfalls   []BenchNote // about benchmarks as they are written, and as they ran
 	Notes      []string    // about the run: warnings, what failed
-	Thresholds []BenchJudgement
 }
 
 // A BenchRow is one benchmark.

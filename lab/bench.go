@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/subject"
@@ -11,20 +10,15 @@ import (
 
 // A Bencher runs the blocks of an experiment with a Bench.
 type Bencher struct {
-	Tests      func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error)
-	Link       func(ctx context.Context, p *subject.TestPackage, seed uint32) (string, error)
-	Start      func(ctx context.Context, path string, o subject.BenchOptions) (BenchTurns, error)
-	LinkSurvey func(ctx context.Context, p *subject.TestPackage) (path string, err error)
-	Once       func(ctx context.Context, path string, o subject.BenchOptions, stdout io.Writer) (status string, err error)
-	CPUs       func(n int) []int
+	Tests func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error)
+	Link  func(ctx context.Context, p *subject.TestPackage, seed uint32) (string, error)
+	Start func(ctx context.Context, path string, o subject.BenchOptions) (BenchTurns, error)
 	// Survey adds what the source of a package says to surveys; nil means that nobody reads it.
 	Source func(p *subject.TestPackage, ss []dyno.Survey) error
 	// Open tells which benchmarks need more blocks, after each block; nil means all.
 	Open func(block int) func(pkg, name string) bool
 	// Watch is told what is done, for progress; nil means nobody watches.
 	Watch func(BenchStep)
-	// Dir makes the directory for the files of trial n.
-	Dir func(n int) (string, error)
 }
 
 // BenchTurns is a [subject.BenchProcess].
@@ -45,10 +39,3 @@ type BenchStep struct {
 func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
 	return errors.New("not built yet")
 }
-
-// Profile profiles benchmarks in every setting, in trials ForProfile.
-func (b *Bencher) Profile(ctx context.Context, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
-	return errors.New("not built yet")
-}
-
-func BenchCPUs(n int) []int { return nil }

@@ -9,7 +9,12 @@ import (
 // probability alpha: with 0.05 it is Lo and Hi. Both are NaN where those are.
 // Without any spread it is the ratio alone if the exact test allows for alpha,
 // and else 0 and +Inf.
+//
+// By [CompareRanks] with looks, the interval holds at whatever look the run was
+// ended: it is wider than Lo and Hi, and leaves out 1 at a look just where that
+// look's own part of alpha allows it (without ties). It is 0 and +Inf with too few blocks.
 func (c Comparison) Interval(alpha float64) (lo, hi float64) {
+	alpha = c.allowed(alpha)
 	switch {
 	case math.IsNaN(c.Lo) || c.N < 2:
 		return math.NaN(), math.NaN()
@@ -17,6 +22,12 @@ func (c Comparison) Interval(alpha float64) (lo, hi float64) {
 		return c.Ratio, c.Ratio
 	case c.SD == 0:
 		return 0, math.Inf(1)
+	case c.ranks != nil:
+		lo, hi = c.ranks.interval(alpha)
+		if math.IsInf(lo, 0) {
+			return 0, math.Inf(1)
+		}
+		return expFinite(lo), expFinite(hi)
 	}
 	h := quantileT(alpha, c.DF) * c.SD / math.Sqrt(float64(c.N))
 	return expFinite(math.Log(c.Ratio) - h), expFinite(math.Log(c.Ratio) + h)
@@ -30,11 +41,15 @@ func (c Comparison) MoreBeside(limit, alpha float64) int {
 	if math.IsNaN(lo) || limit < lo || limit > hi {
 		return 0
 	}
+	alpha = c.allowed(alpha)
 	distance := math.Abs(math.Log(c.Ratio) - math.Log(limit))
 	n := sort.Search(moreLimit, func(i int) bool {
 		n := c.N + i + 1
 		if c.SD == 0 {
 			return distance > 0 && exactP(c.Method, n) <= alpha
+		}
+		if c.ranks != nil {
+			return distance > c.half(n, alpha)
 		}
 		df := c.DF * float64(n-1) / float64(c.N-1)
 		return distance > quantileT(alpha, df)*c.SD/math.Sqrt(float64(n))

@@ -14,7 +14,8 @@ const (
 )
 
 // A Comparison is one setting against the baseline for one metric. Compare
-// makes it, Adjust completes it.
+// makes it, Adjust completes it. CompareRanks makes one too, whose estimate,
+// intervals and p-values are by ranks, and which is complete.
 type Comparison struct {
 	// Ratio is setting over baseline: exp of the mean of the log ratios within
 	// blocks. Lo and Hi are its plain 95 % interval, not widened for the
@@ -43,6 +44,8 @@ type Comparison struct {
 	DF float64
 	// Method names the test for reports; empty if none was made.
 	Method string
+
+	ranks *ranks // by CompareRanks; else nil
 }
 
 // Compare compares every setting with the baseline for one metric. Row i of

@@ -88,7 +88,7 @@ func (c Comparison) Verdict(r Rule) Verdict {
 		return Same
 	case m > 0 && math.Log(c.Lo) >= -m && math.Log(c.Hi) <= m:
 		return Same
-	case !(c.Adjusted <= r.alpha()):
+	case !(c.Adjusted <= r.alpha()), change == 0: // few differ, all one way: that is no size
 		return Unclear
 	case change > 0 == (r.Better > 0):
 		return Better
@@ -119,17 +119,21 @@ func (c Comparison) More(r Rule) int {
 
 // settledAt reports whether c would be settled with n pairs.
 func (c Comparison) settledAt(n int, r Rule) bool {
+	alpha := c.allowed(r.alpha())
 	if c.SD == 0 {
-		return exactP(c.Method, n)*float64(c.Tests) <= r.alpha()
+		return exactP(c.Method, n)*float64(c.Tests) <= alpha
 	}
 	change := math.Abs(c.Diff)
 	ratio := !math.IsNaN(c.Ratio)
 	if ratio {
 		change = math.Abs(math.Log(c.Ratio))
 	}
+	if c.ranks != nil {
+		return change > c.half(n, alpha/float64(c.Tests)) || ratio && change+c.half(n, 0.05) <= r.margin()
+	}
 	df := c.DF * float64(n-1) / float64(c.N-1)
 	se := c.SD / math.Sqrt(float64(n))
-	if tailT(change/se, df)*float64(c.Tests) <= r.alpha() {
+	if tailT(change/se, df)*float64(c.Tests) <= alpha {
 		return true
 	}
 	return ratio && change+quantileT(0.05, df)*se <= r.margin()

@@ -23,7 +23,7 @@ type BenchFile struct {
 
 // BenchstatOptions say how benchmark results are grouped and compared, in the
 // words of benchstat's flags and in the syntax of
-// https://pkg.go.dev/golang.org/x/perf/benchproc/syntax.
+// https://pkg.go.dev/golang.org/x/perf/benchproc/syntax. A space alone is no key.
 type BenchstatOptions struct {
 	Filter     string  // which results; "" means "*", all
 	Table      string  // what makes tables; "" means ".config"
@@ -165,11 +165,7 @@ func (t *BenchstatTables) Apart() (nothing bool, keys []string) {
 // cannot be read become notes. The error is one of the options, such as a filter
 // that cannot be parsed, or of reading.
 func Benchstat(files []BenchFile, o BenchstatOptions) (*BenchstatTables, error) {
-	return benchstat(files, o.Resolved())
-}
-
-func benchstat(files []BenchFile, o BenchstatOptions) (*BenchstatTables, error) {
-	h, err := newPiles(o)
+	h, err := newPiles(o.Resolved())
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +185,7 @@ func benchstat(files []BenchFile, o BenchstatOptions) (*BenchstatTables, error) 
 				}
 				if kept {
 					t.Results++
-					h.add(rec)
+					t.Notes = append(t.Notes, h.add(rec)...)
 				}
 			}
 		}
@@ -256,10 +252,16 @@ func newPiles(o BenchstatOptions) (*piles, error) {
 	return h, nil
 }
 
-// add puts each value of a line into its cell.
-func (h *piles) add(r *benchfmt.Result) {
+// add puts each value of a line into its cell, but those that are no numbers: they
+// have no rank, and the U test would not end. It returns notes of them.
+func (h *piles) add(r *benchfmt.Result) (notes []string) {
 	row, col, rest := h.row.Project(r), h.col.Project(r), h.rest.Project(r)
 	for i, table := range h.table.ProjectValues(r) {
+		if v := r.Values[i]; math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
+			file, line := r.Pos()
+			notes = append(notes, fmt.Sprintf("%s:%d: %v %s is left out", file, line, v.Value, v.Unit))
+			continue
+		}
 		at := slot{table, row, col}
 		cell := h.piles[at]
 		if cell == nil {
@@ -274,6 +276,7 @@ func (h *piles) add(r *benchfmt.Result) {
 		cell.samples = append(cell.samples, r.Values[i].Value)
 		cell.rest[rest] = true
 	}
+	return notes
 }
 
 func sorted(keys map[benchproc.Key]bool) []benchproc.Key {

@@ -37,22 +37,20 @@ func Against(baseline io.Reader, name string, current io.Reader, factors []strin
 			return nil, fmt.Errorf("read benchmarks of %s: %w", f.Name, err)
 		}
 	}
-	wanted := o
-	o = o.Resolved()
 	o.Col = ".file"
 	for _, f := range factors {
 		o.Col += " " + quoted("/"+f)
 	}
-	if wanted.Table == "" {
+	if o.Table == "" {
 		o.Table = "pkg"
 		if len(seen[0]["pkg"]) == 0 || len(seen[1]["pkg"]) == 0 {
-			o.Table, o.Ignore = "", o.Ignore+" pkg"
+			o.Table, o.Ignore = " ", o.Ignore+" pkg"
 		}
 	}
-	if wanted.Row == "" && len(seen[0][gomaxprocs]) == 1 {
+	if o.Row == "" && len(seen[0][gomaxprocs]) == 1 {
 		o.Ignore += " " + gomaxprocs
 	}
-	t, err := benchstat([]BenchFile{{name, "", bytes.NewReader(texts[0])}, {ThisRun, "", bytes.NewReader(texts[1])}}, o)
+	t, err := Benchstat([]BenchFile{{name, "", bytes.NewReader(texts[0])}, {ThisRun, "", bytes.NewReader(texts[1])}}, o)
 	if err != nil {
 		return nil, err
 	}

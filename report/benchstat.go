@@ -196,7 +196,7 @@ func (l *statLayout) measure() {
 		l.name = max(l.name, utf8.RuneCountInString(line.name))
 		for i, parts := range line.parts {
 			for n, s := range parts {
-				if s == "" || line.mean && s == "?" {
+				if s == "" {
 					continue
 				}
 				l.widths[i][n] = max(l.widths[i][n], utf8.RuneCountInString(s)+statGaps[n])

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -104,6 +105,9 @@ func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo analysis.Benc
 		if share == 0 { // which would mean the default
 			return usagef("--%s is 0 (want more than 0 and at most 1)", name)
 		}
+	}
+	for _, keys := range []*string{&bo.Table, &bo.Row, &bo.Col} {
+		*keys = cmp.Or(*keys, " ") // none, and not the default
 	}
 	var files []analysis.BenchFile
 	for _, in := range inputs {

@@ -1,0 +1,276 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// benchUnits are those of package testing that every benchmark has, in the order of
+// reports.
+var benchUnits = []string{"sec/op", "B/op", "allocs/op"}
+
+// benchBetter says which side of a unit is better, as of dyno.Metric. What is
+// counted per second is speed. benchstat knows no more than the units of package
+// testing, and calls no other better or worse (benchfmt.UnitMetadataMap.GetBetter);
+// of the others what is a time or a size by its name is better low, and of the rest,
+// such as "hits/op" or "ratio", nobody knows.
+func benchBetter(unit string) int {
+	if m, ok := dyno.MetricByName(unit); ok {
+		return m.Better
+	}
+	if strings.HasSuffix(unit, "/s") || strings.HasSuffix(unit, "/sec") {
+		return +1
+	}
+	head, _, _ := strings.Cut(unit, "/")
+	switch head[strings.LastIndexByte(head, '-')+1:] {
+	case "sec", "ns", "us", "µs", "ms", "s", "B", "bytes", "allocs":
+		return -1
+	}
+	return 0
+}
+
+// row tells what is known of a benchmark; BenchOf knows whether it is settled.
+func (run *benchRun) row(d *benchData) BenchRow {
+	row := BenchRow{Package: d.pkg, Name: d.name, Err: run.err(d)}
+	for _, s := range d.surveys {
+		if s != nil && row.Source.File == "" {
+			row.Source = s.Source
+		}
+	}
+	for _, block := range d.blocks {
+		measured := 0
+		for i, b := range block {
+			if b == nil || !slices.ContainsFunc(b.Launches, func(l []dyno.Values) bool { return len(l) > 0 }) {
+				continue
+			}
+			measured++
+			if i == 0 {
+				row.N = b.N
+			}
+		}
+		if measured >= min(2, len(run.settings)) {
+			row.Blocks++
+		}
+		row.Pairs += pairsOf(block)
+	}
+	for _, unit := range d.units() {
+		row.Units = append(row.Units, run.unit(d, unit))
+	}
+	return row
+}
+
+// pairsOf counts the samples of a block's baseline that some setting has one beside.
+func pairsOf(block []*dyno.Benchmark) (n int) {
+	base := block[0]
+	if base == nil {
+		return 0
+	}
+	for l, samples := range base.Launches {
+		most := 0
+		if len(block) == 1 {
+			most = len(samples)
+		}
+		for _, b := range block[1:] {
+			if b != nil && l < len(b.Launches) {
+				most = max(most, min(len(samples), len(b.Launches[l])))
+			}
+		}
+		n += most
+	}
+	return n
+}
+
+// units are all that any sample has.
+func (d *benchData) units() (units []string) {
+	seen := map[string]bool{}
+	for _, block := range d.blocks {
+		for _, b := range block {
+			if b == nil {
+				continue
+			}
+			for _, samples := range b.Launches {
+				for _, vs := range samples {
+					for _, v := range vs {
+						if !seen[v.Metric] {
+							seen[v.Metric] = true
+							units = append(units, v.Metric)
+						}
+					}
+				}
+			}
+		}
+	}
+	place := func(unit string) int {
+		if i := slices.Index(benchUnits, unit); i >= 0 {
+			return i
+		}
+		return len(benchUnits)
+	}
+	slices.SortFunc(units, func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
+	return units
+}
+
+// unit summarizes and compares a benchmark in one unit.
+func (run *benchRun) unit(d *benchData, unit string) BenchUnit {
+	u := BenchUnit{Unit: unit, Better: benchBetter(unit)}
+	for i := range run.settings {
+		u.Centers = append(u.Centers, stats.Summarize(d.centers(unit, i)))
+	}
+	for i := range run.settings[1:] {
+		values, logs := d.values(unit, i+1)
+		u.Versus = append(u.Versus, run.compare(values, logs, u.Better))
+		if v := &u.Versus[i]; logs && v.N > 0 {
+			v.Diff = u.Centers[i+1].Center - u.Centers[0].Center
+		}
+	}
+	return u
+}
+
+func (run *benchRun) compare(values []float64, logs bool, better int) BenchVersus {
+	c := stats.CompareRanks(values, logs, run.looks)
+	rule := run.rule
+	rule.Better = better
+	return BenchVersus{c, c.Verdict(rule)}
+}
+
+// values are what each block says of setting i against the baseline, of blocks that
+// have both: log ratios, or differences if any value of the samples that are paired
+// is zero or negative.
+func (d *benchData) values(unit string, i int) (values []float64, logs bool) {
+	logs = true
+	for _, block := range d.blocks {
+		eachPair(block[0], block[i], unit, func(_ int, x, y float64) { logs = logs && x > 0 && y > 0 })
+	}
+	for _, block := range d.blocks {
+		if v := blockValue(block[0], block[i], unit, logs); !math.IsNaN(v) {
+			values = append(values, v)
+		}
+	}
+	return values, logs
+}
+
+// blockValue is what one block says of a setting against the baseline: the median
+// over the pairs of each launch, and the mean of the launches', as each launch has
+// its own place in memory. It is NaN without pairs.
+func blockValue(base, other *dyno.Benchmark, unit string, logs bool) float64 {
+	var medians []float64
+	for _, pairs := range pairValues(base, other, unit, logs) {
+		if len(pairs) > 0 {
+			medians = append(medians, median(pairs))
+		}
+	}
+	return meanOrNaN(medians)
+}
+
+// pairValues are the log ratios, or differences, of the pairs of each launch.
+func pairValues(base, other *dyno.Benchmark, unit string, logs bool) (launches [][]float64) {
+	eachPair(base, other, unit, func(launch int, x, y float64) {
+		for len(launches) <= launch {
+			launches = append(launches, nil)
+		}
+		v := y - x
+		if logs {
+			v = math.Log(y) - math.Log(x)
+		}
+		launches[launch] = append(launches[launch], v)
+	})
+	return launches
+}
+
+// eachPair yields the samples of a block that took turns beside one another and have
+// a value both. Where one setting has fewer, the others' last are left out.
+func eachPair(base, other *dyno.Benchmark, unit string, yield func(launch int, x, y float64)) {
+	if base == nil || other == nil {
+		return
+	}
+	for l := range min(len(base.Launches), len(other.Launches)) {
+		a, b := base.Launches[l], other.Launches[l]
+		for j := range min(len(a), len(b)) {
+			x, okx := a[j].Get(unit)
+			y, oky := b[j].Get(unit)
+			if okx && oky && finite(x) && finite(y) {
+				yield(l, x, y)
+			}
+		}
+	}
+}
+
+// centers are the medians of a setting's samples in each block, likewise the mean
+// over launches of each launch's median.
+func (d *benchData) centers(unit string, i int) (xs []float64) {
+	for _, block := range d.blocks {
+		if x := blockCenter(block[i], unit); !math.IsNaN(x) {
+			xs = append(xs, x)
+		}
+	}
+	return xs
+}
+
+func blockCenter(b *dyno.Benchmark, unit string) float64 {
+	if b == nil {
+		return math.NaN()
+	}
+	var medians []float64
+	for _, samples := range b.Launches {
+		var xs []float64
+		for _, vs := range samples {
+			if x, ok := vs.Get(unit); ok && finite(x) {
+				xs = append(xs, x)
+			}
+		}
+		if len(xs) > 0 {
+			medians = append(medians, median(xs))
+		}
+	}
+	return meanOrNaN(medians)
+}
+
+func meanOrNaN(xs []float64) float64 {
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	return mean(xs)
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// err says why a benchmark has no numbers, or fewer: what it said in a setting's
+// survey or blocks, or that a setting does not have it.
+func (run *benchRun) err(d *benchData) string {
+	var parts []string
+	for i, s := range run.settings {
+		label := s.Label()
+		said, failed, tried := "", 0, 0
+		for _, block := range d.blocks {
+			if block[i] != nil {
+				tried++
+			}
+			if block[i] != nil && block[i].Err != "" {
+				said = cmp.Or(said, block[i].Err)
+				failed++
+			}
+		}
+		switch survey := d.surveys[i]; {
+		case failed > 0 && failed < tried:
+			parts = append(parts, fmt.Sprintf("%s: in %d of %d blocks: %s", label, failed, tried, said))
+		case failed > 0:
+			parts = append(parts, label+": "+said)
+		case survey != nil && survey.Err != "":
+			parts = append(parts, label+": "+survey.Err)
+		case survey == nil && tried == 0 && run.surveyed(i):
+			parts = append(parts, label+" does not have it")
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// surveyed reports whether any benchmark was surveyed in setting i.
+func (run *benchRun) surveyed(i int) bool {
+	return slices.ContainsFunc(run.data, func(d *benchData) bool { return d.surveys[i] != nil })
+}

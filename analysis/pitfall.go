@@ -1,0 +1,325 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno"
+)
+
+// The kinds of pitfalls, in the order in which they are told: first what makes a
+// figure meaningless, then what shifts it, then what only blurs it.
+const (
+	pitEmpty      = "optimised away"
+	pitInvariant  = "invariant to input"
+	pitConstant   = "b.N is not the number of iterations"
+	pitGrows      = "work depends on b.N"
+	pitLoop126    = "b.Loop before and after Go 1.26"
+	pitGoroutines = "goroutines left running"
+	pitSetup      = "set-up inside the timer"
+	pitDropped    = "no b.Loop"
+	pitParallel   = "parallel on one CPU"
+	pitGC         = "GC noise"
+	pitGCOut      = "GC left out"
+	pitShort      = "samples too short"
+	pitFew        = "too few iterations"
+	pitMemory     = "memory-bound or layout noise"
+	pitNoisy      = "noisy machine"
+	pitOutside    = "slow set-up"
+)
+
+// A pitKind is what is said of all benchmarks that have a pitfall.
+type pitKind struct{ kind, why, cure string }
+
+var pitKinds = []pitKind{
+	{pitEmpty, "An empty loop takes as long: the compiler has probably removed the work, so that nothing is compared",
+		"for b.Loop() with the call itself between its braces, or before Go 1.24 keep the result in a package variable"},
+	{pitInvariant, "Either the work does not depend on the number in the name, or the compiler has removed or hoisted what does",
+		"for b.Loop(), or keep the result in a package variable"},
+	{pitConstant, "A sample takes as long whatever b.N is, so the loop does not run b.N times, and time per operation is that of something else divided by b.N",
+		"for b.Loop(), or for range b.N around the work"},
+	{pitGrows, "An iteration takes longer the more of them there are: state grows from one to the next, or b.N is used as a size, so the figure depends on how many a sample has",
+		"the same input in each iteration, of a fixed size"},
+	{pitLoop126, "Go 1.24 and 1.25 do not inline calls between the braces of b.Loop, 1.26 does (golang/go#73137): a change of time or allocations may be of the measuring, not of the code",
+		"the same toolchain on both sides, or a b.N loop that keeps its results"},
+	{pitGoroutines, "They outlive the benchmark, and take time and memory from the samples that follow; where they are as many as iterations, the start of the work is timed and not the work",
+		"wait in each iteration until its goroutines are done, for example by draining their channel"},
+	{pitSetup, "What is done once is divided by b.N, so the figure depends on how many iterations a sample has, and a change of the work itself is seen smaller",
+		"b.ResetTimer() just before the loop, or for b.Loop(), which does that"},
+	{pitDropped, "A call that is inlined and whose result nobody uses may be removed in part by the compiler",
+		"for b.Loop() instead of a loop to b.N"},
+	{pitParallel, "All goroutines of RunParallel share the one CPU that dyno pins to, so they never run at the same time: what they contend for is not seen",
+		"--cpus 2 or more"},
+	{pitGC, "With so few collections it is luck how many fall into a sample, and each is a large part of it",
+		"a longer --sample, or less memory that is live while the benchmark runs"},
+	{pitGCOut, "testing collects before each sample, and most samples end before the next collection: the figure is that of the work without the collecting that its garbage costs",
+		"a longer --sample"},
+	{pitShort, "Reading the clock and beginning the loop are a part of that time that counts",
+		"more work in an iteration, or a longer --sample"},
+	{pitFew, "Each sample is a single iteration, and a launch has few: nothing is averaged but launches",
+		"a smaller input, or a longer --duration"},
+	{pitMemory, "The launches of one program differ by more than their samples do: it matters where its memory or code lies. Intervals allow for that, and are wider",
+		"more blocks; a smaller input, if it need not be larger than the caches"},
+	{pitNoisy, "Something else uses the CPU or its caches. Intervals allow for that, and are wider",
+		"a quiet machine, or a longer --duration"},
+	{pitOutside, "It is not timed, but is done before every sample, so there are fewer of them in the time",
+		"make the input once, for example by sync.OnceValue"},
+}
+
+// Thresholds of what is a pitfall. A false one is as bad as one that is missed.
+const (
+	// emptySec is three times what an empty loop takes on a fast CPU, and less than
+	// any call that is not inlined.
+	emptySec = 1e-9
+	// invariantSec is within what a bounds check or two may hide; what takes longer
+	// was done.
+	invariantSec   = 10e-9
+	invariantTimes = 4   // between the least and greatest number in the name
+	invariantRatio = 1.1 // between the least and the greatest time
+	// inlinedSec: the compiler inlines what has at most 80 nodes, and removes no
+	// loops, so that a call which takes longer was not removed.
+	inlinedSec = 50e-9
+	// A sample's speed may jump by 75 % between two samples, on a shared machine, so
+	// one pair of samples shows only what is beyond that. With a cause in the source,
+	// and in each setting, less will do.
+	setupShare, setupRatio, setupBlind = 0.02, 1.1, 2.0
+	growsRatio, growsBlind             = 1.3, 2.0
+	constantWithin                     = 0.2 // of the time of an eighth of the iterations
+	fewTimes                           = 8   // more iterations in the long sample than in the short one, to say how time grows
+	gcFrac                             = 0.005
+	gcFew                              = 3
+	gcContained                        = 0.9  // collections of a sample; below it, most have none
+	shortSample                        = 5e-6 // seconds: a hundred readings of the clock
+	fewSamples                         = 6    // of a launch; usual are 12
+	launchSpread                       = 0.03 // standard deviation between launches
+	launchTimes                        = 3    // as much as samples within launches explain
+	launchesLeast                      = 8    // for a deviation to be known
+	pairSpread                         = 0.1  // median deviation of a pair from its launch's median
+	outsideSec                         = 0.3
+	leftLeast                          = 2   // goroutines; one may be of the runtime or of a package that is used first
+	leftEach                           = 0.5 // of the iterations: what each starts
+	mostSeen                           = 6
+)
+
+// A pitfall is one benchmark that has one.
+type pitfall struct {
+	kind string
+	d    *benchData
+	seen string // figures
+}
+
+// pitfalls looks for all kinds, and says each once.
+func (run *benchRun) pitfalls(t *BenchTable) (notes []BenchNote) {
+	found := run.invariant()
+	for i, d := range run.data {
+		var own []pitfall
+		say := func(kind, format string, args ...any) {
+			own = append(own, pitfall{kind, d, fmt.Sprintf(format, args...)})
+		}
+		run.looped(d, say)
+		run.once(d, &t.Rows[i], say)
+		run.collected(d, &t.Rows[i], say)
+		run.sampled(d, &t.Rows[i], say)
+		run.noise(d, &t.Rows[i], say)
+		found = append(found, own...)
+	}
+	for _, k := range pitKinds {
+		if n := k.note(found); n != nil {
+			notes = append(notes, *n)
+		}
+	}
+	return notes
+}
+
+// note folds what was found of a kind.
+func (k pitKind) note(found []pitfall) *BenchNote {
+	n := &BenchNote{Kind: k.kind}
+	var seen []string
+	for _, p := range found {
+		if p.kind == k.kind {
+			n.Benchmarks = append(n.Benchmarks, p.d.pkg+"."+p.d.name)
+			if p.seen != "" && !slices.Contains(seen, p.seen) {
+				seen = append(seen, p.seen)
+			}
+		}
+	}
+	if len(n.Benchmarks) == 0 {
+		return nil
+	}
+	if more := len(seen) - mostSeen; more > 0 {
+		seen = append(seen[:mostSeen:mostSeen], fmt.Sprintf("and %d more", more))
+	}
+	n.Text = fmt.Sprintf("%s. %s (consider: %s).", strings.Join(seen, "; "), k.why, k.cure)
+	return n
+}
+
+// surveyed settings of a benchmark, in order; a failed survey tells nothing.
+func (d *benchData) surveyedIn() (is []int) {
+	for i, s := range d.surveys {
+		if s != nil && s.Err == "" && s.N > 0 && finite(s.Sec) && s.Sec >= 0 {
+			is = append(is, i)
+		}
+	}
+	return is
+}
+
+// inSettings calls tell for each setting that was surveyed, and says the first that has something
+// to tell; with the setting's name if it is not so in all of them.
+func (run *benchRun) inSettings(d *benchData, tell func(i int, s *dyno.Survey) string) string {
+	first, at, n := "", 0, 0
+	is := d.surveyedIn()
+	for _, i := range is {
+		if text := tell(i, d.surveys[i]); text != "" {
+			if n++; n == 1 {
+				first, at = text, i
+			}
+		}
+	}
+	if n > 0 && n < len(is) {
+		first += " in " + run.settings[at].Label()
+	}
+	return first
+}
+
+// inAll is inSettings for what only counts if it is so in every setting: what a single
+// sample cannot tell.
+func (run *benchRun) inAll(d *benchData, tell func(i int, s *dyno.Survey) string) (first string) {
+	for _, i := range d.surveyedIn() {
+		text := tell(i, d.surveys[i])
+		if text == "" {
+			return ""
+		}
+		if first == "" {
+			first = text
+		}
+	}
+	return first
+}
+
+// invariant finds families of benchmarks whose names differ in one number, and whose
+// times do not though they are short. Within the braces of b.Loop results are kept.
+func (run *benchRun) invariant() (found []pitfall) {
+	type member struct {
+		d      *benchData
+		number float64
+		sec    float64
+	}
+	families := map[string][]member{}
+	var order []string
+	for _, d := range run.data {
+		is := d.surveyedIn()
+		if len(is) == 0 {
+			continue
+		}
+		s := d.surveys[is[0]]
+		if s.Source.Loop == "b.Loop" {
+			continue
+		}
+		for _, at := range digits.FindAllStringIndex(d.name, -1) {
+			number, err := strconv.ParseFloat(d.name[at[0]:at[1]], 64)
+			if err != nil || number == 0 {
+				continue
+			}
+			key := d.pkg + "\x00" + d.name[:at[0]] + "#" + d.name[at[1]:]
+			if families[key] == nil {
+				order = append(order, key)
+			}
+			families[key] = append(families[key], member{d, number, s.Sec})
+		}
+	}
+	said := map[*benchData]bool{}
+	for _, key := range order {
+		ms := families[key]
+		least, most := ms[0], ms[0]
+		fast, slow := ms[0].sec, ms[0].sec
+		for _, m := range ms {
+			if m.number < least.number {
+				least = m
+			}
+			if m.number > most.number {
+				most = m
+			}
+			fast, slow = min(fast, m.sec), max(slow, m.sec)
+		}
+		if most.number < invariantTimes*least.number || slow >= invariantSec || slow > invariantRatio*fast || fast < emptySec {
+			continue
+		}
+		for i, m := range ms {
+			if said[m.d] {
+				continue
+			}
+			said[m.d] = true
+			seen := ""
+			if i == 0 {
+				seen = fmt.Sprintf("%s with %g and %s with %g", nice(least.sec), least.number, nice(most.sec), most.number)
+			}
+			found = append(found, pitfall{pitInvariant, m.d, seen})
+		}
+	}
+	return found
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// nice prints seconds to two or three digits in a unit that suits.
+func nice(sec float64) string {
+	unit, scale := "s", 1.0
+	switch {
+	case sec < 1e-6:
+		unit, scale = "ns", 1e9
+	case sec < 1e-3:
+		unit, scale = "µs", 1e6
+	case sec < 1:
+		unit, scale = "ms", 1e3
+	}
+	x := sec * scale
+	if x >= 100 {
+		return fmt.Sprintf("%.0f %s", x, unit)
+	}
+	return fmt.Sprintf("%.2g %s", x, unit)
+}
+
+// percent prints a share to two digits.
+func percent(x float64) string {
+	if 100*x >= 100 {
+		return fmt.Sprintf("%.0f %%", 100*x)
+	}
+	return fmt.Sprintf("%.2g %%", 100*x)
+}
+
+// goMinor is x of the toolchain go1.x that a result was made with, 0 if it is not
+// known: as the subject says it, or the setting.
+func goMinor(r *dyno.Result) int {
+	texts := []string{r.Subject}
+	for _, l := range r.Trial.Setting {
+		if l.Factor == "go" {
+			texts = append(texts, "go"+strings.TrimPrefix(l.Value, "go"))
+		}
+	}
+	for _, text := range append(texts, "go"+r.Trial.Subject.Go) {
+		if m := goVersion.FindStringSubmatch(text); m != nil {
+			n, err := strconv.Atoi(m[1])
+			if err == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+var goVersion = regexp.MustCompile(`\bgo1\.([0-9]{1,4})\b`)
+
+// deviation is a robust standard deviation: of normal numbers, the median distance
+// from their median times 1.4826.
+func deviation(xs []float64) float64 {
+	m := median(xs)
+	far := make([]float64, len(xs))
+	for i, x := range xs {
+		far[i] = math.Abs(x - m)
+	}
+	return 1.4826 * median(far)
+}

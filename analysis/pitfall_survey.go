@@ -1,0 +1,204 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dynolab/dyno"
+)
+
+// A sayer notes a pitfall of the benchmark at hand.
+type sayer func(kind, format string, args ...any)
+
+// Versions of Go, 1.x.
+const (
+	goLoop    = 24 // has testing.B.Loop
+	goInlines = 26 // inlines within its braces
+)
+
+// looped tells of the loop: whether it does the work, so many times, and only it.
+func (run *benchRun) looped(d *benchData, say sayer) {
+	if text := run.inAll(d, constantTime); text != "" {
+		say(pitConstant, "%s", text)
+		return // a figure that means nothing has no other pitfalls
+	}
+	if text := run.inSettings(d, run.empty); text != "" {
+		say(pitEmpty, "%s", text)
+	} else if text := run.inSettings(d, run.dropped); text != "" {
+		say(pitDropped, "%s", text)
+	}
+	if text := run.inAll(d, grows); text != "" {
+		say(pitGrows, "%s", text)
+	}
+	if text := run.inSettings(d, run.crosses); text != "" {
+		say(pitLoop126, "%s", text)
+	}
+	if text := run.inSettings(d, func(_ int, s *dyno.Survey) string {
+		if s.Source.Loop != "RunParallel" || run.bench.CPUs != 1 {
+			return ""
+		}
+		return "pinned to one CPU"
+	}); text != "" {
+		say(pitParallel, "%s", text)
+	}
+	if text := run.inSettings(d, left); text != "" {
+		say(pitGoroutines, "%s", text)
+	}
+}
+
+func (run *benchRun) empty(_ int, s *dyno.Survey) string {
+	if s.Sec >= emptySec || s.N < 1000 || s.Source.Loop == "RunParallel" && run.bench.CPUs != 1 {
+		return ""
+	}
+	return nice(s.Sec) + " an iteration"
+}
+
+// dropped tells of a loop that b.Loop would do better. A toolchain that is not known
+// is taken to have it.
+func (run *benchRun) dropped(i int, s *dyno.Survey) string {
+	if s.Source.Dropped == "" || s.Sec >= inlinedSec || run.minor[i] > 0 && run.minor[i] < goLoop {
+		return ""
+	}
+	return fmt.Sprintf("nobody uses the result of %s, of %s an iteration", s.Source.Dropped, nice(s.Sec))
+}
+
+// crosses tells of settings on both sides of Go 1.26. Before 1.24 there was no
+// b.Loop at all.
+func (run *benchRun) crosses(i int, s *dyno.Survey) string {
+	base, now := run.minor[0], run.minor[i]
+	if s.Source.Loop != "b.Loop" || base == 0 || now == 0 || (base >= goInlines) == (now >= goInlines) {
+		return ""
+	}
+	return fmt.Sprintf("Go 1.%d against 1.%d", now, base)
+}
+
+// tellsGrowth reports whether a survey has two samples that tell how time grows.
+func tellsGrowth(s *dyno.Survey) bool {
+	return s.FewN > 0 && s.FewSec > 0 && s.Sec > 0 && s.N >= fewTimes/2*s.FewN
+}
+
+// constantTime tells of samples whose time does not depend on b.N. Where the source
+// has a loop and a call before it, it is that call which takes so long: see once.
+func constantTime(_ int, s *dyno.Survey) string {
+	if !tellsGrowth(s) || s.Source.Loop != "" && s.Source.Timed != "" {
+		return ""
+	}
+	long, short := s.Sec*float64(s.N), s.FewSec*float64(s.FewN)
+	if math.Abs(long-short) > constantWithin*short {
+		return ""
+	}
+	return fmt.Sprintf("%s with b.N of %d, %s with %d", nice(short), s.FewN, nice(long), s.N)
+}
+
+// grows tells of time per iteration that grows, collecting left out: short samples
+// have none of it.
+func grows(_ int, s *dyno.Survey) string {
+	if !tellsGrowth(s) {
+		return ""
+	}
+	ratio, more := growsBlind, ""
+	if s.Source.NAsSize != "" {
+		ratio, more = growsRatio, ": "+s.Source.NAsSize
+	}
+	if s.Sec*(1-min(1, max(0, s.GCFrac))) <= ratio*s.FewSec {
+		return ""
+	}
+	return fmt.Sprintf("%s an iteration with b.N of %d, %s with %d%s", nice(s.FewSec), s.FewN, nice(s.Sec), s.N, more)
+}
+
+func left(_ int, s *dyno.Survey) string {
+	switch n := s.Goroutines; {
+	case n < leftLeast:
+		return ""
+	case n >= leftEach*float64(s.N):
+		return fmt.Sprintf("%.0f more after %d iterations than before", n, s.N)
+	default:
+		return fmt.Sprintf("%.0f more after than before", n)
+	}
+}
+
+// once tells of what is done once in a call of the benchmark's function.
+func (run *benchRun) once(d *benchData, row *BenchRow, say sayer) {
+	text := run.inAll(d, func(_ int, s *dyno.Survey) string { return setup(s, s.FewN, s.FewSec) })
+	if text == "" && row.N > 0 { // of many blocks, whose samples are shorter still
+		text = run.inAll(d, func(i int, s *dyno.Survey) string {
+			if s.Source.Timed == "" {
+				return ""
+			}
+			for _, u := range row.Units {
+				if u.Unit == "sec/op" && i < len(u.Centers) {
+					return setup(s, row.N, u.Centers[i].Center)
+				}
+			}
+			return ""
+		})
+	}
+	if text != "" {
+		say(pitSetup, "%s", text)
+	}
+	if text := run.inSettings(d, func(_ int, s *dyno.Survey) string {
+		if s.Outside < outsideSec {
+			return ""
+		}
+		return nice(s.Outside) + " before each sample"
+	}); text != "" {
+		say(pitOutside, "%s", text)
+	}
+}
+
+// setup tells of what is timed and done once, S, from a sample with few iterations n
+// beside the long one with N: few = sec + S/n and long = sec + S/N per iteration.
+// Where the source is known there has to be a call in it that is timed.
+func setup(s *dyno.Survey, n int64, few float64) string {
+	known := s.Source.Loop != ""
+	if n < 1 || s.N < fewTimes/2*n || !finite(few) || s.Sec <= 0 || known && s.Source.Timed == "" {
+		return ""
+	}
+	ratio, call := setupBlind, "something"
+	if known {
+		ratio, call = setupRatio, s.Source.Timed
+	}
+	total := (few - s.Sec) / (1/float64(n) - 1/float64(s.N))
+	if few <= ratio*s.Sec || total <= setupShare*few*float64(n) {
+		return ""
+	}
+	return fmt.Sprintf("%s takes some %s once, %s of the time of %d iterations", call, nice(total), percent(min(1, total/(few*float64(n)))), n)
+}
+
+// collected tells of garbage collection that is in some samples and not in others.
+func (run *benchRun) collected(d *benchData, row *BenchRow, say sayer) {
+	out := run.inSettings(d, func(i int, s *dyno.Survey) string {
+		if s.GCFrac < gcFrac || s.Collections < 1 || row.N < 1 || run.samples(d, i) == 0 {
+			return ""
+		}
+		each := s.Collections * float64(row.N) / float64(s.N)
+		if each >= gcContained {
+			return ""
+		}
+		return fmt.Sprintf("collecting is %s of the time, and a sample has %.2g collections", percent(s.GCFrac), each)
+	})
+	if out != "" {
+		say(pitGCOut, "%s", out)
+		return
+	}
+	if text := run.inSettings(d, func(_ int, s *dyno.Survey) string {
+		if s.GCFrac < gcFrac || s.Collections < 1 || s.Collections > gcFew {
+			return ""
+		}
+		return fmt.Sprintf("%s in %d iterations, %s of the time", count(s.Collections, "collection"), s.N, percent(s.GCFrac))
+	}); text != "" {
+		say(pitGC, "%s", text)
+	}
+}
+
+// samples counts those of setting i.
+func (run *benchRun) samples(d *benchData, i int) (n int) {
+	for _, block := range d.blocks {
+		if block[i] != nil {
+			for _, l := range block[i].Launches {
+				n += len(l)
+			}
+		}
+	}
+	return n
+}

@@ -187,8 +187,21 @@ func (v *pageView) causesOfFailures() (section, bool) {
 }
 
 // origin is what it takes to make the run again.
-func (v *pageView) origin() (out []block) {
-	o := &v.page.Origin
+func (v *pageView) origin() []block {
+	var ran []string
+	for _, r := range v.page.Trials {
+		if r.Subject != "" && !slices.Contains(ran, r.Subject) && len(ran) < 20 {
+			ran = append(ran, r.Subject)
+		}
+	}
+	return v.page.whence(strings.Join(ran, "; "), "As a dyno.yaml: dyno run -f dyno.yaml does the same.",
+		"results.jsonl has a trial a line, bench.txt the same for benchstat, trials/ the series, requests, logs and profiles. To look closer: dyno view %[1]s.")
+}
+
+// whence is where a page comes from: what ran there, what a reader can do with the plan,
+// and what is in the run directory, which is named where files has a verb.
+func (p *Page) whence(ran, plan, files string) (out []block) {
+	o := &p.Origin
 	var facts [][2]string
 	add := func(what, value string) {
 		if value != "" {
@@ -198,13 +211,7 @@ func (v *pageView) origin() (out []block) {
 	if !o.Started.IsZero() {
 		add("started", o.Started.Format("2006-01-02 15:04:05 -07:00"))
 	}
-	var ran []string
-	for _, r := range v.page.Trials {
-		if r.Subject != "" && !slices.Contains(ran, r.Subject) && len(ran) < 20 {
-			ran = append(ran, r.Subject)
-		}
-	}
-	add("what ran", strings.Join(ran, "; "))
+	add("what ran", ran)
 	add("dyno", o.Dyno)
 	for i, h := range o.Host {
 		if i < 50 {
@@ -219,15 +226,14 @@ func (v *pageView) origin() (out []block) {
 		out = append(out, block{Title: "The command that makes it again", Pre: tame(shell(o.Command), mostText)})
 	}
 	if o.Plan != "" {
-		out = append(out, block{Title: "The plan", Lines: []string{"As a dyno.yaml: dyno run -f dyno.yaml does the same."}, Pre: tame(o.Plan, mostText)})
+		out = append(out, block{Title: "The plan", Lines: []string{plan}, Pre: tame(o.Plan, mostText)})
 	}
-	if s := v.page.Site; s != nil && len(s.Files) > 0 {
+	if s := p.Site; s != nil && len(s.Files) > 0 {
 		out = append(out, block{Title: "Files", Links: s.Files})
 	} else if o.Dir != "" {
 		dir := tame(o.Dir, mostCell)
 		out = append(out, block{Title: "Files", Lines: []string{fmt.Sprintf(
-			"All that was measured is in the run directory %s: results.jsonl has a trial a line, bench.txt the same for benchstat, trials/ the series, requests, logs and profiles. "+
-				"To look closer: dyno view %[1]s. To make this page again: dyno report %[1]s --format html.", dir)}})
+			"All that was measured is in the run directory %[1]s: "+files+" To make this page again: dyno report %[1]s --format html.", dir)}})
 	}
 	return out
 }

@@ -21,6 +21,7 @@ type paper struct {
 	Advice   string
 	Doubts   []string
 	Parts    []chapter
+	Foot     string // how to read the verdicts, at the end
 
 	Head, Tail template.HTML // of the document: policy and styles; data and scripts
 }
@@ -85,6 +86,7 @@ func newPaper(p *Page) *paper {
 	v := newPageView(p)
 	t := p.Table
 	out := &paper{Page: p, Title: tame(heading(t), mostCell), About: tameAll(t.About, 50, mostNote)}
+	out.Foot = "Response times are measured from when a request was due. Verdicts are of the trials of each setting, compared within blocks."
 	for i, x := range Verdicts(t) {
 		name := x.Setting.Label()
 		s := said{Rest: tame(x.Text, mostNote)}

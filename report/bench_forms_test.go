@@ -1,0 +1,260 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"golang.org/x/perf/benchfmt"
+)
+
+func benchMarkdown(t *testing.T, tb *analysis.BenchTable) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := BenchMarkdown(&b, tb); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestBenchMarkdown(t *testing.T) {
+	for _, name := range []string{"bench-few", "bench-three", "bench-still"} {
+		golden(t, name+".md", []byte(benchMarkdown(t, benchTables()[name])))
+	}
+}
+
+// manyBenchmarks are n, of which one in ten became worse.
+func manyBenchmarks(n int) *analysis.BenchTable {
+	t := &analysis.BenchTable{Settings: revs("main", "HEAD"), Blocks: 18, Seconds: 300, Error: 0.001, Negligible: 0.01}
+	for i := range n {
+		v := little
+		if i%10 == 0 {
+			v = slower
+		}
+		t.Rows = append(t.Rows, benchRow(fmt.Sprintf("Decode/kind=%d/a_name_as_long_as_some_are", i), benchUnit("sec/op", 1e-6, v), benchUnit("B/op", 48, v)))
+	}
+	return t
+}
+
+// TestBenchMarkdownFits: a comment has room for so much only, and the verdict comes first.
+func TestBenchMarkdownFits(t *testing.T) {
+	text := benchMarkdown(t, manyBenchmarks(2000))
+	if len(text) > MostMarkdown {
+		t.Errorf("it has %d bytes", len(text))
+	}
+	for _, want := range []string{"200 of 2000 benchmarks changed: ", "194 more in the tables", "Left out, as a comment has room for so much only: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it has no %q", want)
+		}
+	}
+}
+
+func TestBenchJUnit(t *testing.T) {
+	var b bytes.Buffer
+	if err := BenchJUnit(&b, judged(fewBenchmarks()), false); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "bench-few.junit.xml", b.Bytes())
+	b.Reset()
+	if err := BenchJUnit(&b, fewBenchmarks(), false); err != nil {
+		t.Fatal(err)
+	}
+	var all junitSuites
+	if err := xml.Unmarshal(b.Bytes(), &all); err != nil || all.Tests != 6 || all.Errors != 1 || all.Failures != 0 {
+		t.Errorf("without thresholds: %v, %+v", err, all)
+	}
+}
+
+func TestBenchJSON(t *testing.T) {
+	var b bytes.Buffer
+	if err := BenchJSON(&b, benchTables()["bench-still"]); err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(b.Bytes()) || !bytes.HasSuffix(b.Bytes(), []byte("}\n")) {
+		t.Errorf("it is no JSON: %s", b.String())
+	}
+}
+
+// benchResults are two blocks of two settings.
+func benchResults(settings []dyno.Setting, name string) (rs []*dyno.Result) {
+	for block := range 2 {
+		for i, s := range settings {
+			sample := func(sec float64) dyno.Values {
+				return dyno.Values{{Metric: "sec/op", Value: sec * float64(1+i)}, {Metric: "B/op", Value: 48}, {Metric: "B/s", Value: 1e6 / sec}, {Metric: "tokens/op", Value: 7}}
+			}
+			launch := []dyno.Values{sample(1e-6), sample(9e-6), sample(1.2e-6)}
+			r := &dyno.Result{Trial: dyno.Trial{Setting: s, Block: block + 1}}
+			r.Benchmarks = []dyno.Benchmark{
+				{Package: "example.com/json", Name: name, N: 1000, Launches: [][]dyno.Values{launch, {sample(2e-6)}}},
+				{Package: "example.com/json/v2", Name: "Copy", N: 1, Launches: [][]dyno.Values{{sample(5e-6)}}},
+				{Package: "example.com/json", Name: "Broken", Err: "--- FAIL"},
+			}
+			rs = append(rs, r)
+		}
+	}
+	return append(rs, &dyno.Result{Trial: dyno.Trial{Setting: settings[0], For: dyno.ForSurvey}, Benchmarks: rs[0].Benchmarks})
+}
+
+func readAll(t *testing.T, text []byte) (lines []string) {
+	t.Helper()
+	r := benchfmt.NewReader(bytes.NewReader(text), "bench.txt")
+	for r.Scan() {
+		switch rec := r.Result().(type) {
+		case *benchfmt.SyntaxError:
+			t.Fatal(rec)
+		case *benchfmt.Result:
+			sec, _ := rec.Value("sec/op")
+			lines = append(lines, fmt.Sprintf("%s %s %d %.1e", rec.GetConfig("pkg"), rec.Name, rec.Iters, sec))
+		}
+	}
+	if r.Units().GetBetter("sec/op") != -1 || r.Units().GetBetter("B/s") != 1 || r.Units().Get("tokens/op", "better") != nil {
+		t.Error("the units have no directions, or wrong ones")
+	}
+	return lines
+}
+
+// TestBenchFile: benchstat reads a value of each block and setting, which is the
+// table's, under names that differ in the setting alone.
+func TestBenchFile(t *testing.T) {
+	var b bytes.Buffer
+	rs := benchResults(revs("main", "HEAD~1"), "Decode/100%/x-8")
+	if err := BenchFile(&b, rs); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "bench-file.txt", b.Bytes())
+	want := []string{
+		"example.com/json Decode/100%/x-8/rev=main 1000 1.6e-06", "example.com/json Decode/100%/x-8/rev=HEAD~1 1000 3.2e-06",
+		"example.com/json Decode/100%/x-8/rev=main 1000 1.6e-06", "example.com/json Decode/100%/x-8/rev=HEAD~1 1000 3.2e-06",
+		"example.com/json/v2 Copy/rev=main 1 5.0e-06", "example.com/json/v2 Copy/rev=HEAD~1 1 1.0e-05",
+		"example.com/json/v2 Copy/rev=main 1 5.0e-06", "example.com/json/v2 Copy/rev=HEAD~1 1 1.0e-05",
+	}
+	if got := readAll(t, b.Bytes()); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	levels, values, rows := map[string]int{}, 0, map[string]bool{}
+	for _, line := range readAll(t, b.Bytes()) {
+		_, level, _ := strings.Cut(strings.Fields(line)[1], "/rev=")
+		levels[level]++
+		values++
+		rows[strings.Fields(line)[0]] = true
+	}
+	if len(levels) != 2 || values != 8 || len(rows) != 2 {
+		t.Errorf("levels %v of %d values in %v", levels, values, rows)
+	}
+}
+
+func TestBenchFileOf(t *testing.T) {
+	of := func(settings []dyno.Setting, name string, s dyno.Setting) []string {
+		var b bytes.Buffer
+		if err := BenchFileOf(&b, benchResults(settings, name), s); err != nil {
+			t.Fatal(err)
+		}
+		return readAll(t, b.Bytes())
+	}
+	got := of(revs("main", "HEAD"), "Decode", revs("HEAD")[0])
+	if want := []string{"example.com/json Decode 1000 3.2e-06", "example.com/json Decode 1000 3.2e-06", "example.com/json/v2 Copy 1 1.0e-05", "example.com/json/v2 Copy 1 1.0e-05"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	pair := []dyno.Setting{{{Factor: dyno.BenchFactor, Value: "Pipeline1"}}, {{Factor: dyno.BenchFactor, Value: "Pipeline2"}}}
+	if got := of(pair, "*/n=3", pair[1]); got[0] != "example.com/json Pipeline2/n=3 1000 3.2e-06" {
+		t.Errorf("got %q", got)
+	}
+	var b bytes.Buffer
+	if err := BenchFile(&b, benchResults(pair, "*/n=3")); err != nil {
+		t.Fatal(err)
+	}
+	if got := readAll(t, b.Bytes()); got[1] != "example.com/json */n=3/bench=Pipeline2 1000 3.2e-06" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func benchPage(tb *analysis.BenchTable) *BenchPage {
+	return &BenchPage{
+		Table: tb, Ran: "go1.26.8 main, go1.26.8 HEAD",
+		Origin: Origin{
+			Dir: "json-20261122", Dyno: "v0.7.0", Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC),
+			Command: []string{"dyno", "bench", "--vary", "rev=main,HEAD"}, Plan: "name: json\n", Host: [][2]string{{"kernel", "6.18"}},
+		},
+		Listings: []Listing{{"CodeMarshal: cpu-sec/op, rev=HEAD against rev=main", "ROUTINE === encoding/json.(*encodeState).string\n  +104 µs  1042:\t\tif b := s[i]; b < utf8.RuneSelf {\n"}},
+		Notes:    []string{"allocs of Valid: no profile was taken"},
+	}
+}
+
+func renderBench(t *testing.T, p *BenchPage) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := BenchHTML(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestBenchHTML(t *testing.T) {
+	page := renderBench(t, benchPage(judged(fewBenchmarks())))
+	checkPage(t, page)
+	at := 0
+	for _, want := range []string{
+		"<h1>Benchmarks of json</h1>", "The error is kept at 0.1% a comparison", `<section id="verdict">`, "<strong>rev=HEAD</strong> against rev=main: 3 of 6 benchmarks changed: ",
+		`<h3 id="doubts">`, "12% of the time was stolen", "Not shown: allocs of Valid", `<section id="thresholds">`, `<section id="change">`, "Changed or unclear",
+		`<th scope="row">CodeMarshal</th>`, `id="fig-change"`, "sec/op of all benchmarks", "geomean", "tokens/op: all equal.",
+		`<section id="why">`, "(*encodeState).string", `<section id="pitfalls">`, "optimised away", `<section id="failed">`, "unexpected end", `<section id="again">`, "dyno bench --vary rev=main,HEAD",
+		"turns of a few milliseconds",
+	} {
+		i := strings.Index(page[at:], want)
+		if i < 0 {
+			t.Fatalf("the page has no %q after %.100q", want, page[max(0, at-100):])
+		}
+		at += i
+	}
+	if ids := checkFigures(t, page); !slices.Equal(ids, []string{"fig-change"}) {
+		t.Errorf("the figures are %v", ids)
+	}
+	for name, tb := range benchTables() {
+		t.Run(name, func(t *testing.T) {
+			page := renderBench(t, benchPage(tb))
+			checkPage(t, page)
+			checkFigures(t, page)
+		})
+	}
+	checkPage(t, renderBench(t, benchPage(manyBenchmarks(2000))))
+	if page := renderBench(t, &BenchPage{Table: fewBenchmarks(), Site: &Site{Home: "/", Assets: "/assets/"}}); !strings.Contains(page, `href="/assets/page.css"`) {
+		t.Error("a served page does not link to its style")
+	}
+}
+
+// TestBenchHostile: nothing that a benchmark or a setting is called is a part of the page.
+func TestBenchHostile(t *testing.T) {
+	for name, s := range hostile {
+		t.Run(name, func(t *testing.T) {
+			tb := judged(fewBenchmarks())
+			tb.Name = s
+			tb.Settings[1] = dyno.Setting{{Factor: s, Value: s}}
+			for i := range tb.Rows {
+				tb.Rows[i].Name += s
+				for n := range tb.Rows[i].Units {
+					if n > 2 {
+						tb.Rows[i].Units[n].Unit = s
+					}
+				}
+			}
+			tb.Rows[4].Err, tb.Rows[1].Package = s, s
+			tb.Pitfalls = append(tb.Pitfalls, analysis.BenchNote{Kind: s, Benchmarks: []string{s}, Text: s})
+			tb.Notes = []string{s}
+			p := benchPage(tb)
+			p.Ran, p.Notes, p.Listings = s, []string{s}, []Listing{{s, s}}
+			page := renderBench(t, p)
+			checkPage(t, page)
+			checkHostile(t, page, s)
+			if text := benchMarkdown(t, tb); len(text) > MostMarkdown || strings.Contains(text, "<script>") {
+				t.Errorf("Markdown has %d bytes: %.300s", len(text), text)
+			}
+		})
+	}
+}

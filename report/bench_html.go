@@ -1,0 +1,270 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/chart"
+)
+
+// A BenchPage is one run of benchmarks as its HTML report shows it.
+type BenchPage struct {
+	Table    *analysis.BenchTable
+	Origin   Origin
+	Ran      string    // what was measured, such as the Go versions and revisions
+	Listings []Listing // why the changed ones changed, those first that matter most
+	Notes    []string  // what could not be shown, and why
+	Site     *Site     // nil in a file
+}
+
+// A Listing is text in columns, such as the lines of a function with what each costs.
+type Listing struct{ Title, Text string }
+
+// mostListings is how much of listings a page has, in bytes.
+const mostListings = 400 << 10
+
+// mostIntervals are rows of the picture; the tables have all.
+const mostIntervals = 80
+
+// BenchHTML writes the page: without p.Site as one self-contained file, which asks
+// nobody for anything, else as a page that a server sends. The error is w's.
+func BenchHTML(w io.Writer, p *BenchPage) error {
+	inner := tamed(&Page{Table: &analysis.Table{}, Origin: p.Origin, Site: p.Site})
+	out := newBenchPaper(p, inner)
+	if p.Site != nil {
+		out.Head = linked(inner.Site)
+	} else {
+		out.Head, out.Tail = inlined("", nil, FlameBlocks{})
+	}
+	return templates.ExecuteTemplate(w, "page", out)
+}
+
+// newBenchPaper makes a paper of a page; inner is what it has in common with others.
+func newBenchPaper(p *BenchPage, inner *Page) *paper {
+	t := tamedBench(p.Table)
+	v := newBenchView(t, wide)
+	v.as.keys = nil // cells wrap, so that names may be long
+	out := &paper{Page: inner, Title: "Benchmarks", About: tameAll(v.measured(), 10, mostNote)}
+	out.Foot = "Verdicts are of blocks, in which the settings took turns of a few milliseconds each."
+	if t.Name != "" {
+		out.Title += " of " + t.Name
+	}
+	for _, s := range v.verdicts() {
+		out.Verdicts = append(out.Verdicts, said{tame(s.Name, mostCell), tame(s.Rest, 2*mostNote)})
+	}
+	if len(out.Verdicts) > mostVerdicts {
+		out.Verdicts, out.More = out.Verdicts[:mostVerdicts], out.Verdicts[mostVerdicts:]
+	}
+	out.Doubts = tameAll(t.Notes, 100, mostNote)
+	for _, n := range tameAll(p.Notes, 50, mostNote) {
+		out.Doubts = append(out.Doubts, "Not shown: "+n)
+	}
+	for _, x := range []chapter{
+		{"thresholds", "Thresholds", v.block(v.thresholds(mostRows))},
+		{"change", "Change", v.changeBlocks()},
+		{"figures", "Figures", v.aloneBlocks()},
+		{"why", "Why", listings(p.Listings)},
+		{"pitfalls", "Pitfalls", v.pitfallBlocks()},
+		{"failed", "Failed benchmarks", v.failedBlocks()},
+		{"again", "Where it comes from", inner.whence(p.Ran, "As run.json has it.", benchFiles)},
+	} {
+		if len(x.Blocks) > 0 {
+			out.Parts = append(out.Parts, x)
+		}
+	}
+	return out
+}
+
+// benchFiles is what the run directory of benchmarks holds.
+const benchFiles = "results.jsonl has a setting of a block a line, bench.txt the same for benchstat, trials/ the profiles."
+
+// tamedBench is a copy of a table in which no name is longer than a page can bear.
+func tamedBench(t *analysis.BenchTable) *analysis.BenchTable {
+	c := *t
+	c.Name = tame(t.Name, 100)
+	c.Settings = nil
+	for _, s := range t.Settings {
+		c.Settings = append(c.Settings, tamedSetting(s))
+	}
+	c.Rows = slices.Clone(t.Rows)
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		r.Package, r.Name, r.Err = tame(r.Package, 120), tame(r.Name, 120), tame(r.Err, mostNote)
+		r.Units = slices.Clone(r.Units)
+		for n := range r.Units {
+			r.Units[n].Unit = tame(r.Units[n].Unit, 60)
+		}
+	}
+	c.Pitfalls = slices.Clone(t.Pitfalls)
+	for i := range c.Pitfalls {
+		n := &c.Pitfalls[i]
+		n.Benchmarks = tameAll(n.Benchmarks, mostPitfalls, 240)
+	}
+	c.Thresholds = slices.Clone(t.Thresholds)
+	for i := range c.Thresholds {
+		j := &c.Thresholds[i]
+		j.Package, j.Name = tame(j.Package, 120), tame(j.Name, 120)
+	}
+	return &c
+}
+
+// block makes a block of a section.
+func (v *benchView) block(s section, ok bool) []block {
+	if !ok {
+		return nil
+	}
+	return []block{{Title: tame(s.title, mostCell), Tables: v.sheets(&s), Lines: tameAll(s.notes, 100, mostNote)}}
+}
+
+// sheets are the tables of a section; the signs before the rows of comparisons are left
+// to texts, so that a row's heading is its name.
+func (v *benchView) sheets(s *section) (out []sheet) {
+	for _, g := range s.grids {
+		if len(g.cols) == comparisonColumns {
+			g.drop(0)
+		}
+		out = append(out, sheet{tame(s.title, mostCell), g.html(s.title, allIn)})
+	}
+	return out
+}
+
+// changeBlocks are what changed or is unclear as tables, then the picture of all
+// benchmarks with their table, then the other units.
+func (v *benchView) changeBlocks() (out []block) {
+	if len(v.Settings) < 2 {
+		return nil
+	}
+	for _, i := range v.others() {
+		out = append(out, v.block(v.differences(i))...)
+	}
+	units, folded := v.units(true)
+	var first, rest []unitSection
+	for n := range units {
+		if len(first) < len(v.others()) && units[n].unit == units[0].unit {
+			first = append(first, units[n])
+		} else {
+			rest = append(rest, units[n])
+		}
+	}
+	groups, left := v.intervals()
+	if groups != nil && first != nil {
+		f := &figure{
+			ID: "fig-change", Kind: "svg", Name: fileName(v.Name) + "-change", Title: units[0].unit + " of all benchmarks",
+			Shows: fmt.Sprintf("Each mark is a change, and the line through it its 95%% interval: what is left of 0 is lower than the baseline, what is right of it higher. "+
+				"Changes within the shaded band of ±%s count as none. What changed comes first.", dyno.Fraction(v.Negligible)),
+			Picture: template.HTML(chart.Intervals(groups, v.Negligible)), Summary: "Table", Notes: []string{v.legend()},
+		}
+		for i := range first {
+			f.Tables = append(f.Tables, v.sheets(&first[i].section)...)
+		}
+		if left > 0 {
+			f.Notes = append(f.Notes, fmt.Sprintf("%d more that did not change are in the table.", left))
+		}
+		out = append(out, block{Figure: f})
+	} else {
+		rest = units
+	}
+	for _, s := range rest {
+		out = append(out, tucked(v.block(s.section, true))...)
+	}
+	if folded != nil {
+		out = append(out, block{Lines: tameAll(folded, 50, mostNote)})
+	}
+	return out
+}
+
+// intervals are the rows of the picture in the first unit, and how many it has no
+// room for.
+func (v *benchView) intervals() (groups []chart.Group, left int) {
+	names := v.unitsOf()
+	if len(names) == 0 {
+		return nil, 0
+	}
+	room := max(1, mostIntervals/len(v.others()))
+	for _, i := range v.others() {
+		g := chart.Group{Title: tame(v.as.name(i), mostName) + " against " + tame(v.as.name(0), mostName)}
+		var rows []*analysis.BenchRow
+		for n := range v.Rows {
+			if u := unit(&v.Rows[n], names[0]); u != nil && versus(u, i) != nil {
+				rows = append(rows, &v.Rows[n])
+			}
+		}
+		slices.SortStableFunc(rows, func(a, b *analysis.BenchRow) int {
+			if d := standingOf(unit(b, names[0]), i) - standingOf(unit(a, names[0]), i); d != 0 {
+				return int(d)
+			}
+			return byWeight(a, b, i)
+		})
+		left += max(0, len(rows)-room)
+		for _, r := range rows[:min(len(rows), room)] {
+			u := unit(r, names[0])
+			x := versus(u, i)
+			text := benchChange(u, i)
+			for _, more := range []string{interval(x.Lo, x.Hi), benchWord(u, i).text} {
+				if more != "" {
+					text += " " + more
+				}
+			}
+			mark := chartMark(x.Verdict)
+			if standingOf(u, i) == isChanged && u.Better == 0 {
+				mark = chart.Plain
+			}
+			g.Rows = append(g.Rows, chart.Interval{Label: middle(v.called(r), readableName), Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: mark, Better: u.Better, Text: text})
+		}
+		if g.Rows != nil {
+			groups = append(groups, g)
+		}
+	}
+	return groups, left
+}
+
+func (v *benchView) aloneBlocks() []block {
+	if len(v.Settings) != 1 {
+		return nil
+	}
+	return v.block(v.figures())
+}
+
+// pitfallBlocks are the doubts about benchmarks.
+func (v *benchView) pitfallBlocks() []block {
+	var lines []string
+	for i := range v.Pitfalls {
+		lines = append(lines, v.pitfall(&v.Pitfalls[i], mostPitfalls))
+	}
+	if lines == nil {
+		return nil
+	}
+	return []block{{List: tameAll(lines, mostRows, 2*mostNote)}}
+}
+
+// failedBlocks are what failed, with the words of the benchmark.
+func (v *benchView) failedBlocks() (out []block) {
+	for n, f := range v.failed() {
+		if n == mostItems {
+			return append(out, block{Lines: []string{"More are in results.jsonl."}})
+		}
+		text := ""
+		for _, l := range f.lines {
+			text += l + "\n"
+		}
+		out = append(out, block{Title: tame(f.trials, mostNote), Pre: tame(text, mostNote)})
+	}
+	return out
+}
+
+// listings are texts in columns, as far as a page has room for them.
+func listings(all []Listing) (out []block) {
+	room := mostListings
+	for n, l := range all {
+		text := tame(l.Text, mostText)
+		if room -= len(text); room < 0 {
+			return append(out, block{Lines: []string{fmt.Sprintf("%d more are left out, as the page would be too large.", len(all)-n)}})
+		}
+		out = append(out, block{Title: tame(l.Title, mostCell), Pre: text})
+	}
+	return out
+}

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"math"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/stats"
+)
+
+// A versusOf is a comparison as a table has it.
+type versusOf struct {
+	ratio, half float64 // half the interval's width, as a share
+	p           float64
+	verdict     stats.Verdict
+}
+
+var (
+	never  = versusOf{1, 0, 1, stats.Same} // differed
+	little = versusOf{1.001, 0.004, 0.9, stats.Same}
+	vague  = versusOf{0.995, 0.013, 0.41, stats.Unclear}
+	slower = versusOf{1.031, 0.009, 0.00098, stats.Worse}
+	faster = versusOf{0.53, 0.01, 0.00004, stats.Better}
+)
+
+// benchUnit makes a unit of a median and comparisons with it.
+func benchUnit(name string, base float64, vs ...versusOf) analysis.BenchUnit {
+	m, _ := dyno.MetricByName(name)
+	around := func(x, share float64) stats.Summary {
+		return stats.Summary{N: 18, Center: x, Lo: x * (1 - share), Hi: x * (1 + share)}
+	}
+	u := analysis.BenchUnit{Unit: name, Better: m.Better, Centers: []stats.Summary{around(base, 0.02)}}
+	if name == "B/s" {
+		u.Better = 1
+	}
+	for _, v := range vs {
+		c := stats.Comparison{Ratio: v.ratio, Lo: v.ratio - v.half, Hi: v.ratio + v.half, Diff: base * (v.ratio - 1), P: v.p, Adjusted: v.p, Tests: 8, N: 18, SD: v.half * 2, DF: 17, Method: "signed ranks"}
+		if base == 0 {
+			c.Ratio, c.Lo, c.Hi = math.NaN(), math.NaN(), math.NaN()
+		}
+		if v == never {
+			u.Centers[0] = around(base, 0)
+		}
+		u.Centers = append(u.Centers, around(base*v.ratio, v.half))
+		u.Versus = append(u.Versus, analysis.BenchVersus{Comparison: c, Verdict: v.verdict})
+	}
+	return u
+}
+
+func benchRow(name string, units ...analysis.BenchUnit) analysis.BenchRow {
+	return analysis.BenchRow{Package: "example.com/json", Name: name, Blocks: 18, Settled: true, Units: units}
+}
+
+func revs(names ...string) (out []dyno.Setting) {
+	for _, n := range names {
+		out = append(out, dyno.Setting{{Factor: "rev", Value: n}})
+	}
+	return out
+}
+
+// fewBenchmarks has every outcome of two settings.
+func fewBenchmarks() *analysis.BenchTable {
+	fromZero := benchUnit("allocs/op", 0, never)
+	fromZero.Centers[1] = stats.Summary{N: 18, Center: 2, Lo: 2, Hi: 2}
+	fromZero.Versus[0].Diff, fromZero.Versus[0].SD = 2, 0
+	fromZero.Versus[0].Adjusted, fromZero.Versus[0].Verdict = 0.00006, stats.Worse
+	failed := benchRow("Unmarshal/deep")
+	failed.Err = "--- FAIL: BenchmarkUnmarshal/deep\n    decode_test.go:12: \x1b[31munexpected end\x1b[0m"
+	failed.Blocks = 0
+	vagueRow := benchRow("Scanner", benchUnit("sec/op", 12.4e-9, vague), benchUnit("B/op", 0, never), benchUnit("allocs/op", 0, never))
+	vagueRow.Blocks, vagueRow.Settled = 88, false
+	return &analysis.BenchTable{
+		Name: "json", Settings: revs("main", "HEAD"), Blocks: 88, Seconds: 272, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Precision: 0.01,
+		Rows: []analysis.BenchRow{
+			benchRow("CodeMarshal", benchUnit("sec/op", 3.412e-3, slower), benchUnit("B/op", 1.2e6, never), benchUnit("allocs/op", 1, never), benchUnit("B/s", 5e8, versusOf{0.97, 0.009, 0.00098, stats.Worse})),
+			benchRow("Valid", benchUnit("sec/op", 41.2e-6, little), benchUnit("B/op", 48, never), benchUnit("allocs/op", 1, never)),
+			vagueRow,
+			benchRow("Pipeline", benchUnit("sec/op", 18.1e-6, faster), benchUnit("B/op", 4096, versusOf{1.125, 0, 0.00006, stats.Worse}), fromZero, benchUnit("tokens/op", 20, never)),
+			failed,
+			benchRow("Encode/size=1<<20|map[string]*T/with_a_name_that_does_not_end", benchUnit("sec/op", 0.25e-9, versusOf{2.4, 0.3, 0.00006, stats.Worse})),
+		},
+		Pitfalls: []analysis.BenchNote{
+			{Kind: "optimised away", Benchmarks: []string{"example.com/json.Encode/size=1<<20|map[string]*T/with_a_name_that_does_not_end"},
+				Text: "an iteration takes 0.25 ns, less than any work: the compiler has left it out, as nothing uses the result (consider: for b.Loop() { … }, which keeps it)."},
+			{Kind: "no b.Loop", Benchmarks: []string{"example.com/json.CodeMarshal", "example.com/json.Valid", "example.com/json.Scanner", "example.com/json.Pipeline", "example.com/json.Unmarshal/deep", "elsewhere.Other"}, Text: "a loop over b.N."},
+		},
+		Notes: []string{"the CPU was shared: 12% of the time was stolen"},
+	}
+}
+
+// threeSettings are benchmarks of two packages.
+func threeSettings() *analysis.BenchTable {
+	t := &analysis.BenchTable{
+		Settings: revs("v1.0", "v1.1", "v1.2"), Blocks: 14, Seconds: 41, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Precision: 0.01,
+		Rows: []analysis.BenchRow{
+			benchRow("Encode", benchUnit("sec/op", 2e-6, little, slower), benchUnit("p99-sec", 1e-5, little, little)),
+			benchRow("Decode", benchUnit("sec/op", 5e-6, faster, vague), benchUnit("hits/op", 3, slower, little)),
+			benchRow("Decode", benchUnit("sec/op", 5e-6, little, little)),
+		},
+	}
+	t.Rows[1].Package = "example.com/json/v2"
+	t.Rows[2].Package = "example.com/json/v2"
+	t.Rows[2].Name = "Copy"
+	return t
+}
+
+// unknown is a table in which nothing is known.
+func unknown() *analysis.BenchTable {
+	nan := math.NaN()
+	u := benchUnit("sec/op", 1e-6, versusOf{nan, nan, nan, stats.Unclear})
+	u.Centers = []stats.Summary{{Center: nan, Lo: nan, Hi: nan}, {Center: nan, Lo: nan, Hi: nan}}
+	u.Versus[0].Comparison = stats.Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, SD: nan, N: 1}
+	return &analysis.BenchTable{Settings: revs("a", "b"), Seconds: nan, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Blocks: 1, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Blocks: 1, Units: []analysis.BenchUnit{u}}}}
+}
+
+// judged adds thresholds of every outcome.
+func judged(t *analysis.BenchTable) *analysis.BenchTable {
+	for _, x := range []struct {
+		name, threshold string
+		outcome         analysis.Outcome
+		value, half     float64
+		reason          string
+	}{
+		{"CodeMarshal", "change(sec_per_op) < 2%", analysis.Failed, 0.031, 0.009, ""},
+		{"Valid", "change(sec_per_op) < 2%", analysis.Passed, 0.001, 0.004, ""},
+		{"Scanner", "change(sec_per_op) < 2%", analysis.Unclear, 0.011, 0.013, "the interval reaches across the limit"},
+		{"Scanner", "sec_per_op < 10ns", analysis.Failed, 12.4e-9, 1e-10, ""},
+	} {
+		th, err := dyno.ParseThreshold(x.threshold)
+		if err != nil {
+			panic(err)
+		}
+		j := analysis.BenchJudgement{Package: "example.com/json", Name: x.name}
+		j.Judgement = analysis.Judgement{Threshold: th, Metric: "sec/op", Setting: 1, Outcome: x.outcome, Value: x.value, Lo: x.value - x.half, Hi: x.value + x.half, Trials: 18}
+		if x.reason != "" {
+			j.Reasons = []string{x.reason}
+		}
+		t.Thresholds = append(t.Thresholds, j)
+	}
+	return t
+}
+
+func benchTables() map[string]*analysis.BenchTable {
+	one := fewBenchmarks()
+	one.Settings = nil
+	for i := range one.Rows {
+		for n := range one.Rows[i].Units {
+			u := &one.Rows[i].Units[n]
+			u.Centers, u.Versus = u.Centers[:1], nil
+		}
+	}
+	one.Settings = []dyno.Setting{nil}
+	still := fewBenchmarks()
+	still.Rows, still.Pitfalls, still.Notes, still.Blocks = still.Rows[1:2], nil, nil, 18
+	long := fewBenchmarks()
+	long.Settings = []dyno.Setting{{{Factor: "build", Value: "-gcflags=all=-B"}}, {{Factor: "build", Value: "-gcflags=all=-d=ssa/check_bce/debug=1"}}}
+	return map[string]*analysis.BenchTable{
+		"bench-few": judged(fewBenchmarks()), "bench-three": threeSettings(), "bench-unknown": unknown(), "bench-one": one,
+		"bench-still": still, "bench-long": long, "bench-none": {Settings: revs("a", "b")},
+	}
+}

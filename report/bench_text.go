@@ -1,0 +1,140 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dynolab/dyno/analysis"
+)
+
+// BenchText writes the table for a reader at a terminal: the verdict in words, the
+// comparisons unit by unit as benchstat has them with dyno's verdict beside each, a
+// plot of what changed or is unclear, what is doubtful about the benchmarks, what
+// failed, and how it was measured. Only names can make a line longer than o.Width.
+// The error is w's.
+func BenchText(w io.Writer, t *analysis.BenchTable, o Options) error {
+	v := newBenchView(t, o.width())
+	var b strings.Builder
+	for _, s := range v.verdicts() {
+		b.WriteString(fold(s.Name+s.Rest, "", "  ", v.as.width))
+	}
+	for i, key := range v.as.keys {
+		name := t.Settings[i].Label()
+		if i == 0 && len(t.Settings) > 1 {
+			name += " (baseline)"
+		}
+		b.WriteString(fold(name, "  "+key+" ", "      ", v.as.width))
+	}
+	if s, ok := v.thresholds(mostJudged); ok {
+		s.text(&b, v.as.width, o.Color)
+	}
+	sections, notes := v.sections(false)
+	if last := len(sections) - 1; last >= 0 {
+		sections[last].notes = notes
+		if s, ok := v.plotted(); ok {
+			sections = append(sections, s)
+		}
+	}
+	for _, s := range sections {
+		s.text(&b, v.as.width, o.Color)
+	}
+	if len(t.Pitfalls) > 0 {
+		b.WriteString("\nPitfalls\n")
+		for i := range t.Pitfalls {
+			b.WriteString(fold(v.pitfall(&t.Pitfalls[i], mostPitfall), "  ! ", "    ", v.as.width))
+		}
+	}
+	if failed := v.failed(); failed != nil {
+		b.WriteString("\nFailed benchmarks\n")
+		for _, f := range failed {
+			b.WriteString(fold(f.trials+": "+f.lines[0], "  ", "    ", v.as.width))
+			for _, l := range f.lines[1:] {
+				b.WriteString("    " + l + "\n")
+			}
+		}
+	}
+	if len(t.Notes) > 0 {
+		b.WriteString("\nWarnings\n")
+		for _, n := range t.Notes {
+			b.WriteString(fold(n, "  ! ", "    ", v.as.width))
+		}
+	}
+	if how := v.measured(); how != nil {
+		b.WriteByte('\n')
+		for _, line := range how {
+			b.WriteString(fold(line, "", "", v.as.width))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// sections are the tables of a text, in order, and what is to be said of all of them.
+func (v *benchView) sections(whole bool) (out []section, notes []string) {
+	if len(v.Settings) < 2 {
+		if s, ok := v.figures(); ok {
+			out = append(out, s)
+		}
+		return out, nil
+	}
+	units, folded := v.units(whole)
+	for _, u := range units {
+		out = append(out, u.section)
+	}
+	if out == nil {
+		return nil, nil
+	}
+	return out, append(folded, v.legend())
+}
+
+const (
+	mostJudged   = 50 // thresholds that failed, and as many that are unclear
+	mostPitfall  = 4  // benchmarks that a pitfall names in a text
+	mostPitfalls = 50 // that it names elsewhere
+)
+
+// pitfall is a doubt about benchmarks in one line.
+func (v *benchView) pitfall(n *analysis.BenchNote, most int) string {
+	var names []string
+	for _, full := range n.Benchmarks {
+		for i := range v.Rows {
+			if r := &v.Rows[i]; r.Package+"."+r.Name == full {
+				full = v.called(r)
+				break
+			}
+		}
+		names = append(names, full)
+	}
+	if more := len(names) - most; more > 1 {
+		names = append(names[:most:most], fmt.Sprintf("%d more", more))
+	}
+	text := n.Kind
+	if len(names) > 0 {
+		text += " (" + strings.Join(names, ", ") + ")"
+	}
+	return text + ": " + n.Text
+}
+
+// failed are the benchmarks that said why there are no numbers, or fewer; those that
+// failed alike once.
+func (v *benchView) failed() (out []failed) {
+	at := map[string]int{}
+	for i := range v.Rows {
+		r := &v.Rows[i]
+		if r.Err == "" {
+			continue
+		}
+		if n, ok := at[r.Err]; ok {
+			out[n].trials += ", " + v.called(r)
+			continue
+		}
+		at[r.Err] = len(out)
+		lines := strings.Split(strings.TrimRight(r.Err, "\n"), "\n")
+		for n := range lines {
+			lines[n] = clean(lines[n])
+		}
+		out = append(out, failed{v.called(r), lines})
+	}
+	return out
+}

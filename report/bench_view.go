@@ -1,0 +1,241 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/stats"
+)
+
+// A benchView is a table of benchmarks with the names that its reports use. The
+// settings' are those of a [view].
+type benchView struct {
+	*analysis.BenchTable
+	as       *view    // of the settings alone
+	packages []string // of the benchmarks, each once, in order
+}
+
+// mostLevel is how long the heading of a setting's column may be, in characters.
+const mostLevel = 16
+
+func newBenchView(t *analysis.BenchTable, width int) *benchView {
+	settings := &analysis.Table{}
+	for _, s := range t.Settings {
+		settings.Settings = append(settings.Settings, analysis.Setting{Setting: s})
+	}
+	v := &benchView{BenchTable: t, as: newView(settings, width)}
+	if v.as.keys == nil && slices.ContainsFunc(t.Settings, func(s dyno.Setting) bool {
+		return slices.ContainsFunc(s, func(l dyno.Level) bool { return utf8.RuneCountInString(l.Value) > mostLevel })
+	}) {
+		for i := range t.Settings {
+			v.as.keys = append(v.as.keys, fmt.Sprintf("[%d]", i+1))
+		}
+	}
+	for i := range t.Rows {
+		if !slices.Contains(v.packages, t.Rows[i].Package) {
+			v.packages = append(v.packages, t.Rows[i].Package)
+		}
+	}
+	return v
+}
+
+// others are the settings but the baseline, by their place.
+func (v *benchView) others() (is []int) {
+	for i := 1; i < len(v.Settings); i++ {
+		is = append(is, i)
+	}
+	return is
+}
+
+// called names a benchmark in a sentence: with the last element of its package where
+// there are several.
+func (v *benchView) called(r *analysis.BenchRow) string {
+	if len(v.packages) < 2 {
+		return r.Name
+	}
+	last := path.Base(r.Package)
+	for _, p := range v.packages {
+		if p != r.Package && path.Base(p) == last {
+			return r.Package + "." + r.Name
+		}
+	}
+	return last + "." + r.Name
+}
+
+// A standing is what is known of one comparison, or of a benchmark as a whole.
+type standing int
+
+const (
+	isUntold standing = iota // not measured of both in two blocks
+	isEqual                  // never differed
+	isSame                   // within what is negligible
+	isUnclear
+	isChanged
+)
+
+// versus is the comparison of setting i in a unit; nil if there is none.
+func versus(u *analysis.BenchUnit, i int) *analysis.BenchVersus {
+	if i < 1 || i > len(u.Versus) || u.Versus[i-1].N < 2 {
+		return nil
+	}
+	return &u.Versus[i-1]
+}
+
+// center is the median of setting i in a unit; of none it is NaN.
+func center(u *analysis.BenchUnit, i int) stats.Summary {
+	if i >= len(u.Centers) || u.Centers[i].N == 0 {
+		return stats.Summary{Center: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+	}
+	return u.Centers[i]
+}
+
+func standingOf(u *analysis.BenchUnit, i int) standing {
+	x := versus(u, i)
+	switch {
+	case x == nil:
+		return isUntold
+	case x.Verdict == stats.Better || x.Verdict == stats.Worse:
+		return isChanged
+	case x.Diff == 0 && x.SD == 0:
+		return isEqual
+	case x.Verdict == stats.Same:
+		return isSame
+	}
+	return isUnclear
+}
+
+// word is the verdict as reports show it: of a unit of which nobody knows which side
+// is better, a change is just that.
+func benchWord(u *analysis.BenchUnit, i int) cell {
+	switch s := standingOf(u, i); {
+	case s == isUntold:
+		return cell{"not compared", faint}
+	case s == isChanged && u.Better == 0:
+		return cell{text: "changed"}
+	case s == isEqual:
+		return cell{"equal", faint}
+	}
+	x := versus(u, i)
+	return cell{string(x.Verdict), markOf(x.Verdict)}
+}
+
+// echoes reports whether a unit says what time per operation says already: bytes per
+// second are computed from it.
+func echoes(r *analysis.BenchRow, u *analysis.BenchUnit) bool {
+	return u.Unit == "B/s" && r.Units[0].Unit == "sec/op" && slices.EqualFunc(u.Versus, r.Units[0].Versus,
+		func(a, b analysis.BenchVersus) bool { return a.Verdict == b.Verdict })
+}
+
+// rowStanding is that of a benchmark in setting i: changed if any unit is, else not
+// known without its first unit, its time; else unclear if any unit is.
+func rowStanding(r *analysis.BenchRow, i int) standing {
+	if len(r.Units) == 0 {
+		return isUntold
+	}
+	most := isUntold
+	for n := range r.Units {
+		if u := &r.Units[n]; !echoes(r, u) {
+			most = max(most, standingOf(u, i))
+		}
+	}
+	if most < isChanged && standingOf(&r.Units[0], i) == isUntold {
+		return isUntold
+	}
+	return most
+}
+
+// unitsOf are the units of all benchmarks in the order in which they are shown.
+func (v *benchView) unitsOf() (names []string) {
+	for i := range v.Rows {
+		for n := range v.Rows[i].Units {
+			if u := v.Rows[i].Units[n].Unit; !slices.Contains(names, u) {
+				names = append(names, u)
+			}
+		}
+	}
+	first := []string{"allocs/op", "B/op", "sec/op"}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(slices.Index(first, b), slices.Index(first, a))
+	})
+	return names
+}
+
+// unit finds a row's unit; nil if it has none of that name.
+func unit(r *analysis.BenchRow, name string) *analysis.BenchUnit {
+	for i := range r.Units {
+		if r.Units[i].Unit == name {
+			return &r.Units[i]
+		}
+	}
+	return nil
+}
+
+// benchScale is scaleOf for the units of package testing and those made like them:
+// "B/s" in MiB/s, "sec/GC" in ms/GC.
+func benchScale(unit string, xs ...float64) scale {
+	head, per, found := strings.Cut(unit, "/")
+	if !found || head != "sec" && head != "B" {
+		return scaleOf(unit, xs...)
+	}
+	sc := scaleOf(head+"/op", xs...)
+	if per != "op" {
+		sc.unit += "/" + per
+	}
+	return sc
+}
+
+// benchPvalue prints a p-value to as many digits as the error of one comparison needs.
+func benchPvalue(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return ""
+	case p < 0.0001:
+		return "<0.0001"
+	case p < 0.01:
+		return strconv.FormatFloat(p, 'f', 4, 64)
+	}
+	return pvalue(p)
+}
+
+// benchChange is a change in per cent or, where a zero allows none, from what to what.
+func benchChange(u *analysis.BenchUnit, i int) string {
+	x := versus(u, i)
+	now, then := center(u, i).Center, center(u, 0).Center
+	switch {
+	case x == nil:
+		return ""
+	case !math.IsNaN(x.Ratio):
+		return change(x.Ratio)
+	case x.Diff == 0:
+		return "0"
+	case now == 0 && then != 0:
+		return "to 0"
+	case then == 0 && now != 0:
+		return "from 0"
+	}
+	return benchScale(u.Unit, x.Diff).signed(x.Diff)
+}
+
+// took prints a time of measuring in the two units that matter, or "" if it is not known.
+func took(sec float64) string {
+	if !(sec >= 0 && sec < 1e9) {
+		return ""
+	}
+	if sec < 60 {
+		return strconv.FormatFloat(sec, 'g', 2, 64) + " s"
+	}
+	d := time.Duration(sec * 1e9).Round(time.Second)
+	if d < time.Hour {
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}

@@ -1,0 +1,168 @@
+package lab
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// How long a benchmark takes in a block.
+const (
+	// benchSample is the length of a sample in seconds: short against the 10 ms and
+	// more for which the speed of a virtual machine stays the same, so that what is
+	// compared ran at one speed, and long against the 0.1 ms that going on costs.
+	benchSample = 0.002
+	// benchLongest is the longest that a sample becomes for the sake of collections
+	// or of a set-up, in seconds. Longer ones would be too few.
+	benchLongest = 0.25
+	// benchGCFrac is the share of time from which collecting is a part of what an
+	// operation costs; below, it is less than what can be told apart.
+	benchGCFrac = 0.005
+	// benchCollections is how many collections a sample should have then. Each begins
+	// with an empty heap, so with 1 it would be chance whether the first is in it.
+	benchCollections = 1.5
+	// benchPairs are the most and the fewest pairs of samples of a launch. Another
+	// launch has another layout of memory, so many pairs of one are worth little.
+	benchPairs, benchFewPairs = 12, 3
+	// benchLaunch is how long a launch may take in seconds, in all settings together:
+	// 30 benchmarks, with two launches each, have a block a minute.
+	benchLaunch = 1.0
+	// benchSlow is from when an iteration is so slow, in seconds, that one pair and one
+	// launch must do. Over seconds a machine's speed averages out by itself.
+	benchSlow = 1.0
+	// benchLaunches are the launches of a benchmark in a block.
+	benchLaunches = 2
+	// benchMostN is the most iterations that package testing itself does.
+	benchMostN = 1e9
+	// benchNothing stands for the time of an operation that took none.
+	benchNothing = 1e-12
+)
+
+// A pace is how a benchmark is run in a block, in every setting alike.
+type pace struct {
+	n               int64 // iterations of a sample
+	pairs, launches int
+	launch          time.Duration // that a launch takes, as expected
+}
+
+// paceOf derives the pace of a benchmark from its surveys in each setting. sample
+// is what the user wants of a sample; 0 leaves its length to dyno.
+func paceOf(in []*benchLeaf, sample time.Duration) pace {
+	var logs, n float64
+	for _, l := range in {
+		logs += math.Log(l.sec())
+	}
+	// Of settings that differ much, none should take all the time and none too little.
+	typical := math.Exp(logs / float64(len(in)))
+	longest := benchLongest
+	if sample > 0 {
+		n = sample.Seconds() / typical
+		longest = max(longest, sample.Seconds())
+	} else {
+		n = max(benchSample/typical, forCollections(in), forSetUp(in))
+	}
+	n = min(n, benchMostN)
+	slowest, turn := 0.0, 0.0
+	for _, l := range in {
+		n = min(n, longest/(l.sec()+l.grows))
+		slowest = max(slowest, l.sec())
+	}
+	p := pace{n: max(1, int64(math.Round(n))), pairs: benchPairs, launches: benchLaunches}
+	for _, l := range in {
+		turn += 2 * l.wall(p.n) // the first sample of a turn is thrown away
+	}
+	p.pairs = min(benchPairs, max(benchFewPairs, int(benchLaunch/turn)))
+	if slowest > benchSlow {
+		p.pairs, p.launches = 1, 1
+	}
+	// A process also has a first sample, before its turns.
+	p.launch = time.Duration((float64(p.pairs)*turn + turn/2) * float64(time.Second))
+	return p
+}
+
+// sec is the time of an iteration without what is done once, and never 0.
+func (l *benchLeaf) sec() float64 {
+	return max(l.Sec-l.fixed/float64(max(1, l.N)), benchNothing)
+}
+
+// calls is how often the benchmark's function is called for a sample of n
+// iterations: where it counts them itself, also with 1 before.
+func (l *benchLeaf) calls(n int64) float64 {
+	if n == 1 || l.Source.Loop == "b.Loop" {
+		return 1
+	}
+	return 2
+}
+
+// wall is how long a sample takes in all, in seconds.
+func (l *benchLeaf) wall(n int64) float64 {
+	calls := l.calls(n)
+	return (float64(n)+calls-1)*(l.sec()+l.grows) + calls*(l.Outside+l.fixed)
+}
+
+// forCollections is how many iterations a sample needs to collect in every setting
+// that collects at all, or 0 if collecting costs nothing to speak of.
+func forCollections(in []*benchLeaf) (n float64) {
+	if !slices.ContainsFunc(in, func(l *benchLeaf) bool { return l.GCFrac >= benchGCFrac }) {
+		return 0
+	}
+	for _, l := range in {
+		if l.Collections >= 1 {
+			n = max(n, benchCollections*float64(l.N)/l.Collections)
+		}
+	}
+	return n
+}
+
+// forSetUp is how many iterations a sample needs for half of its time to be theirs,
+// and not of what is done once in each call.
+func forSetUp(in []*benchLeaf) (n float64) {
+	for _, l := range in {
+		n = max(n, l.calls(2)*(l.Outside+l.fixed)/(l.sec()+l.grows))
+	}
+	return n
+}
+
+// benchPattern is the value of -test.bench that means one benchmark and nothing
+// else, given the name that is printed, and top-level ones beside it. Package
+// testing matches the elements of a name one by one. Patterns side by side are
+// new in Go 1.20, so what is beside is an alternative in the first element.
+func benchPattern(printed string, beside ...string) string {
+	elems := strings.Split("Benchmark"+printed, "/")
+	for i, e := range elems {
+		elems[i] = regexp.QuoteMeta(e)
+		if i == 0 && len(beside) > 0 {
+			elems[i] = "(" + elems[i] + "|Benchmark" + strings.Join(beside, "|Benchmark") + ")"
+		}
+		elems[i] = "^" + elems[i] + "$"
+	}
+	return strings.Join(elems, "/")
+}
+
+// benchSkip is the value of -test.skip that leaves out benchmarks. Shorter names
+// come first: package testing looks no further than the first pattern that matches
+// the elements there are.
+func benchSkip(printed []string) string {
+	printed = slices.Clone(printed)
+	slices.SortStableFunc(printed, func(a, b string) int { return cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")) })
+	for i, name := range printed {
+		printed[i] = benchPattern(name)
+	}
+	return strings.Join(printed, "|")
+}
+
+// starred returns the name with "*" in place of the level of dyno.BenchFactor,
+// which is an element of it, or several.
+func starred(name, level string) (string, bool) {
+	elems := strings.Split(name, "/")
+	levels := strings.Split(strings.TrimPrefix(level, "Benchmark"), "/")
+	for i := 0; i+len(levels) <= len(elems); i++ {
+		if slices.Equal(elems[i:i+len(levels)], levels) {
+			return strings.Join(slices.Replace(elems, i, i+len(levels), "*"), "/"), true
+		}
+	}
+	return "", false
+}

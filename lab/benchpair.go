@@ -1,0 +1,119 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject"
+)
+
+// build finds the test packages that all settings have.
+func (w *benchRun) build(ctx context.Context) error {
+	w.step(BenchStep{Phase: "build"})
+	in := map[string]int{} // settings that have a package
+	for _, s := range w.sides {
+		found, err := w.Tests(ctx, s.trial.Subject, w.e.Bench.Packages)
+		if err != nil {
+			return fmt.Errorf("find the tests of %s under %s: %w", strings.Join(w.e.Bench.Packages, " "), s.trial.Setting.Label(), err)
+		}
+		s.packages = found
+		for _, p := range found {
+			in[p.ImportPath]++
+		}
+	}
+	for _, s := range w.sides {
+		s.packages = slices.DeleteFunc(s.packages, func(p *subject.TestPackage) bool {
+			n := in[p.ImportPath]
+			if n < len(w.sides) {
+				s.warnings = append(s.warnings, fmt.Sprintf("package %s is left out: it has tests in %d of %d settings", p.ImportPath, n, len(w.sides)))
+			}
+			return n < len(w.sides)
+		})
+	}
+	if len(w.sides[0].packages) == 0 {
+		return &dyno.PlanError{
+			Msg: fmt.Sprintf("no package of %s has tests in every setting", strings.Join(w.e.Bench.Packages, " ")),
+			Key: []string{"bench", "packages"},
+		}
+	}
+	return nil
+}
+
+// pair finds the benchmarks that every setting has, and leaves out the others.
+func (w *benchRun) pair() error {
+	type key struct{ pkg, name string }
+	found := map[key][]*benchLeaf{}
+	for i, s := range w.sides {
+		for _, l := range s.leaves {
+			k := key{l.Package, l.Name}
+			if len(found[k]) <= i { // else two have one name with a "*" in it; the first is taken
+				found[k] = append(found[k], l)
+			}
+		}
+	}
+	for _, l := range w.sides[0].leaves {
+		k := key{l.Package, l.Name}
+		if in := found[k]; len(in) == len(w.sides) && in[0] == l {
+			w.pairings = append(w.pairings, &pairing{pkg: l.Package, name: l.Name, in: in})
+		}
+	}
+	if len(w.pairings) == 0 {
+		return w.noPair()
+	}
+	for i, s := range w.sides {
+		var out []string
+		s.leaves = slices.DeleteFunc(s.leaves, func(l *benchLeaf) bool {
+			in := found[key{l.Package, l.Name}]
+			if len(in) == len(w.sides) && in[i] == l {
+				return false
+			}
+			out = append(out, l.Printed)
+			return true
+		})
+		if len(out) > 0 {
+			s.warnings = append(s.warnings, fmt.Sprintf("left out, as not every setting has them: %s", some(out)))
+		}
+	}
+	return nil
+}
+
+// noPair is the mistake of a plan that compares nothing.
+func (w *benchRun) noPair() error {
+	for _, s := range w.sides {
+		if level := levelOf(s.trial.Setting); level != "" && len(s.leaves) == 0 {
+			return &dyno.PlanError{
+				Msg: fmt.Sprintf("no benchmark has %q as an element of its name (there are %s)", level, some(w.names())),
+				Key: []string{"vary", dyno.BenchFactor},
+			}
+		}
+	}
+	msg := fmt.Sprintf("no benchmark matches %q in every setting", w.e.Bench.Match)
+	if names := w.names(); len(names) > 0 {
+		msg += fmt.Sprintf(" (there are %s)", some(names))
+	}
+	return &dyno.PlanError{Msg: msg, Key: []string{"bench", "match"}}
+}
+
+// some lists some of many names.
+func some(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// names are those of all benchmarks that ran, in any setting.
+func (w *benchRun) names() (names []string) {
+	for _, s := range w.sides {
+		for _, name := range s.names {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

@@ -251,7 +251,7 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 }
 
 // benchFormats are those of the result of benchmarks.
-var benchFormats = []string{"text", "json", "markdown", "html"}
+var benchFormats = []string{"text", "json", "markdown", "junit", "html"}
 
 // formatted finds a format that benchmarks do not have.
 func (o *benchFlags) formatted() error { return benchFormat(&o.out) }

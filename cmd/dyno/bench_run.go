@@ -45,7 +45,7 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 			h.found(e, s, ps)
 			return ps, err
 		},
-		Link: builder.Link, LinkSurvey: builder.LinkSurvey, Once: subject.RunBenchOnce, CPUs: lab.BenchCPUs,
+		Link: builder.Link, LinkSurvey: builder.LinkSurvey, Once: subject.RunBench, CPUs: lab.BenchCPUs,
 		Start: func(ctx context.Context, path string, o subject.BenchOptions) (lab.BenchTurns, error) {
 			p, err := subject.StartBench(ctx, path, o)
 			if err != nil {

@@ -120,6 +120,8 @@ func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) erro
 		return f.markdown(w)
 	case "html":
 		return f.html(w, dir)
+	case "junit":
+		return report.BenchJUnit(w, f.table, o.strict)
 	}
 	width, color := terminal(w)
 	look := report.Options{Width: width, Color: color}
@@ -142,7 +144,7 @@ func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) erro
 	}
 	if f.against != nil {
 		fmt.Fprintf(w, "\n%s\n\n", apart)
-		return report.Benchstat(w, f.against, look)
+		return errors.Join(report.Benchstat(w, f.against, look), report.BenchstatFoot(w, f.against, look))
 	}
 	return nil
 }

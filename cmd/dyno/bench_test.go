@@ -203,7 +203,7 @@ func TestBench(t *testing.T) {
 	again(exitThreshold, "report", dir, "--fail-worse")
 	again(exitThreshold, "report", dir, "--threshold", "change(sec_per_op) < 5%")
 	again(exitDone, "report", dir, "--threshold", "allocs_per_op <= 2")
-	again(exitUsage, "report", dir, "--format", "junit")
+	again(exitUsage, "report", dir, "--format", "csv")
 	again(exitUsage, "run", "--resume", dir)
 	if got := again(exitDone, "profile", dir, "--base", "GOGC=100", "--bench", "RSS"); !strings.Contains(got, "cpu per operation, GOGC=200 against GOGC=100, 3 pairs") {
 		t.Errorf("profile:\n%s", got)

@@ -71,8 +71,12 @@ func (d *decoder) experiment(e *Experiment) {
 		"slice":          d.positive(&e.Slice),
 		"memory":         func(n ast.Node) { b := d.boolean(n); e.Memory = &b },
 		"limits":         func(n ast.Node) { d.limits(n, &e.Limits) },
+		"bench":          func(n ast.Node) { e.Bench = new(Bench); d.bench(n, e.Bench) },
 		"thresholds":     d.thresholds(&e.Thresholds),
 	})
+	if e.Bench != nil && e.Subject.Dir == "" {
+		e.Subject.Dir = d.path(".")
+	}
 }
 
 func (d *decoder) subject(n ast.Node, s *Subject) {

@@ -181,8 +181,11 @@ func classCells(c analysis.ClassShare, sc scale) []cell {
 
 // per says what figures are per.
 func per(metric string) string {
-	if strings.HasSuffix(metric, "/req") {
+	switch {
+	case strings.HasSuffix(metric, "/req"):
 		return " per request"
+	case strings.HasSuffix(metric, "/op"):
+		return " per operation"
 	}
 	return ""
 }

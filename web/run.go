@@ -91,8 +91,16 @@ func baseOf(dir *store.Dir, name string) (string, bool) {
 	return name, ok
 }
 
-// page shows a run.
+// page shows a run. That of benchmarks is the report that was written at its end.
 func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.Dir) {
+	if dir.Run.Plan.Bench != nil {
+		if !exists(p.path, "report.html") {
+			s.fail(w, r, http.StatusNotFound, "The benchmarks are being measured, or were broken off: there is no report yet (consider: dyno report "+p.path+").")
+			return
+		}
+		http.Redirect(w, r, runURL(p.ID)+"report.html", http.StatusSeeOther)
+		return
+	}
 	base, ok := baseOf(dir, r.FormValue("base"))
 	if !ok {
 		s.fail(w, r, http.StatusNotFound, "The run has no such setting to compare with.")

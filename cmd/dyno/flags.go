@@ -15,7 +15,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
@@ -26,6 +25,7 @@ import (
 // beats its DYNO_ environment variable, which beats the file.
 type planFlags struct {
 	file  string
+	bench bool      // of benchmarks, not of a service
 	src   []byte    // of the file
 	flags []*setter // in the order of definition
 }
@@ -33,7 +33,11 @@ type planFlags struct {
 // check finds mistakes in the plan with the flags applied. Those in what the
 // file says are given their place there.
 func (p *planFlags) check(e *dyno.Experiment) error {
-	err := lab.Check(e)
+	check := lab.Check
+	if e.Bench != nil { // which has no load
+		check = (*dyno.Experiment).Check
+	}
+	err := check(e)
 	var mistake *dyno.PlanError
 	if !errors.As(err, &mistake) || mistake.Line != 0 || p.file == "" {
 		return err
@@ -41,7 +45,7 @@ func (p *planFlags) check(e *dyno.Experiment) error {
 	// A mistake of a flag has no place in the file.
 	plain, e2 := dyno.ParsePlan(p.file, p.src)
 	var same *dyno.PlanError
-	if e2 != nil || !errors.As(lab.Check(plain), &same) || same.Msg != mistake.Msg {
+	if e2 != nil || !errors.As(check(plain), &same) || same.Msg != mistake.Msg {
 		return err
 	}
 	return dyno.Locate(p.file, p.src, mistake)
@@ -106,6 +110,9 @@ func (p *planFlags) experiment() (*dyno.Experiment, error) {
 		}
 		if e, err = dyno.ParsePlan(p.file, p.src); err != nil {
 			return nil, err
+		}
+		if e.Bench != nil && !p.bench {
+			return nil, usagef("%s is a plan of benchmarks (consider: dyno bench -f %[1]s)", p.file)
 		}
 	}
 	// The environment first, so that -n 100 beats DYNO_DURATION too.
@@ -472,27 +479,4 @@ func positive(v string, to *dyno.Duration) error {
 		return errors.New("want more than 0s")
 	}
 	return nil
-}
-
-// byEnvironment annotates a flag whose value comes from the environment.
-const byEnvironment = "environment"
-
-// fromEnvironment lets DYNO_CONCURRENCY=8 stand for --concurrency 8.
-func fromEnvironment(cmd *cobra.Command) {
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		var err error
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			name := "DYNO_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-			if v, ok := os.LookupEnv(name); ok && !f.Changed && err == nil && f.Name != "help" {
-				if e := cmd.Flags().Set(f.Name, v); e != nil {
-					err = usagef("%s=%s: %w", name, v, e)
-				}
-				if s, ok := f.Value.(*setter); ok {
-					s.env = true
-				}
-				f.Annotations = map[string][]string{byEnvironment: nil}
-			}
-		})
-		return err
-	}
 }

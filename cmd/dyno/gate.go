@@ -112,12 +112,17 @@ const mostSummary = 1 << 20
 // stepSummary appends the table to the summary of GitHub's job, if this is one. That
 // it cannot is no failure.
 func stepSummary(stderr io.Writer, t *analysis.Table) {
+	appendSummary(stderr, func(w io.Writer) error { return report.Markdown(w, t) })
+}
+
+// appendSummary is stepSummary of any report.
+func appendSummary(stderr io.Writer, write func(io.Writer) error) {
 	path := os.Getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {
 		return
 	}
 	var b bytes.Buffer
-	err := report.Markdown(&b, t)
+	err := write(&b)
 	if info, e := os.Stat(path); e == nil && info.Size()+int64(b.Len()) > mostSummary {
 		err = fmt.Errorf("%s has no room for %d bytes more (consider: a step for each run)", path, b.Len())
 	}

@@ -112,6 +112,7 @@ func newRoot() *cobra.Command {
 
     dyno demo                                     see it work, in under 3 minutes
     dyno run ./cmd/server --vary GOGC=100,200     your own service
+    dyno bench ./... --vary rev=main,.            your own benchmarks
     dyno init                                     write a commented dyno.yaml`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -124,7 +125,7 @@ func newRoot() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newRun(), newLoad(), newWatch(), newCompare(), newReport(), newProfile(), newGC(), newView(), newInit(), newDemo(), newVersion())
+	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newProfile(), newGC(), newView(), newInit(), newDemo(), newVersion())
 	for _, cmd := range root.Commands() {
 		if cmd.Args != nil {
 			check := cmd.Args

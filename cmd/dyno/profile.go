@@ -20,7 +20,8 @@ const summaryRows = 5
 // profileFlags say which profiles are shown, and how.
 type profileFlags struct {
 	kind, setting, base string
-	one, versus         bool // setting, base are given; the name of a setting may be empty
+	bench               string // of a run of benchmarks, a part of the name of one
+	one, versus         bool   // setting, base are given; the name of a setting may be empty
 	rows                int
 	cum, flat           bool
 	own, format         string
@@ -42,6 +43,7 @@ all trials of a setting.
     dyno profile DIR peek ToLower               its callers and callees
     dyno profile DIR flame                      a tree of stacks
     dyno profile DIR flame --folded             for other tools
+    dyno profile DIR --bench Encode --base main a benchmark that dyno bench found changed
 
 A function is charged with what it costs itself and with the library calls that it
 makes, as it is the subject's own code that can be changed (--flat: only what a
@@ -53,6 +55,7 @@ setting may be given by any part that only one has.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&o.kind, "type", "", "which `profile`: "+strings.Join(dyno.ProfileNames, ", ")+" (default all in the summary and with --base, else the first there is)")
+	fs.StringVar(&o.bench, "bench", "", "of a run of dyno bench, which `benchmark` (default the first that has profiles)")
 	fs.StringVar(&o.setting, "setting", "", "of which `setting` (default all, or the baseline)")
 	fs.StringVar(&o.base, "base", "", "what changed since this `setting`")
 	fs.IntVarP(&o.rows, "rows", "n", 20, "functions in a table; 0 means all")
@@ -84,7 +87,11 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	run, err := readProfiles(dir, dir.Results())
+	results, err := o.ofBench(dir)
+	if err != nil {
+		return err
+	}
+	run, err := readProfiles(dir, results)
 	if err != nil {
 		return err
 	}
@@ -175,7 +182,7 @@ func (o *profileFlags) load(run *profiled, kind string) (*analysis.Profiles, err
 	if o.own != "" {
 		own = func(pkg, _ string) bool { return strings.HasPrefix(pkg, o.own) }
 	}
-	return analysis.NewProfiles(kind, run.of[kind], own)
+	return run.profiles(kind, own)
 }
 
 // tables prints tables: of one setting, of all, or of what changed.
@@ -200,7 +207,7 @@ func (o *profileFlags) tables(cmd *cobra.Command, run *profiled, verb string) er
 		if err != nil {
 			return err
 		}
-		if verb == "summary" {
+		if verb == "summary" && run.dir.Run.Plan.Bench == nil {
 			out.Shares = append(out.Shares, o.shares(p)...)
 		}
 		for _, s := range run.settings {
@@ -276,7 +283,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, run *profiled, verb string, ma
 			return report.ProfileJSON(w, ls)
 		}
 		title()
-		sources, missing := run.sources(ls)
+		sources, missing := run.sources(ls, kind, setting)
 		for _, note := range missing {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 		}

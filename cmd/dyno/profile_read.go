@@ -69,7 +69,11 @@ func (p *profiled) add(r *dyno.Result, kind string) error {
 	if err != nil {
 		return err
 	}
-	if r.Sent.Requests == 0 {
+	requests := r.Sent.Requests
+	if p.dir.Run.Plan.Bench != nil {
+		requests = operations(r)
+	}
+	if requests == 0 {
 		return fmt.Errorf("trial %d: its load did not say how many requests it sent, so that its profiles cannot be told per request", r.Trial.N)
 	}
 	setting := r.Trial.Setting.String()
@@ -80,7 +84,7 @@ func (p *profiled) add(r *dyno.Result, kind string) error {
 		p.files[kind] = map[string][]string{}
 	}
 	p.files[kind][setting] = append(p.files[kind][setting], file)
-	p.of[kind] = append(p.of[kind], analysis.Profiled{Setting: setting, Block: r.Trial.Block, Requests: r.Sent.Requests, Profile: data})
+	p.of[kind] = append(p.of[kind], analysis.Profiled{Setting: setting, Block: r.Trial.Block, Requests: requests, Profile: data})
 	return nil
 }
 
@@ -156,9 +160,9 @@ func (p *profiled) pprof() []string {
 	return []string{note}
 }
 
-// sources reads the source files of listings, as far as they are on this
-// machine, and says which are not, or are newer than the run.
-func (p *profiled) sources(ls []analysis.Listing) (text map[string][]string, doubts []string) {
+// sources reads the source files of listings of a setting, as far as they are on
+// this machine, and says which are not, or are newer than the run.
+func (p *profiled) sources(ls []analysis.Listing, kind, setting string) (text map[string][]string, doubts []string) {
 	text = map[string][]string{}
 	for _, l := range ls {
 		if text[l.File] != nil || l.File == "" {
@@ -166,7 +170,7 @@ func (p *profiled) sources(ls []analysis.Listing) (text map[string][]string, dou
 		}
 		var data []byte
 		err := fs.ErrNotExist
-		for _, file := range p.candidates(l.Function) {
+		for _, file := range slices.Concat(p.kept(l.Function, kind, setting), p.candidates(l.Function)) {
 			if data, err = os.ReadFile(file); err == nil {
 				text[l.File] = strings.Split(string(data), "\n")
 				if info, err := os.Stat(file); err == nil && file == l.File && info.ModTime().After(p.dir.Run.Started) {

@@ -21,6 +21,7 @@ func newReport() *cobra.Command {
 	var o outFlags
 	var requests, strip, series string
 	var thresholds []string
+	var failWorse bool
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Report on a run directory again",
@@ -47,12 +48,13 @@ while the run goes on.
 			if typed(cmd, "strip") {
 				return reportStrip(cmd, args[0], strip)
 			}
-			return reportRun(cmd, args[0], &o, thresholds)
+			return reportRun(cmd, args[0], &o, thresholds, failWorse)
 		},
 	}
 	o.formatFlags(cmd.Flags())
 	o.strictFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil, thresholdHelp)
+	cmd.Flags().BoolVar(&failWorse, "fail-worse", false, "of a run of dyno bench, exit with status 99 if anything is worse")
 	cmd.Flags().StringVar(&series, "series", "", "print what was sampled over time, in this `form`: csv")
 	cmd.Flags().StringVar(&strip, "strip", "", "draw the latency of a `trial` over time with its collections: its number, and @FROM..TO for a part of it")
 	cmd.Flags().StringSliceVar(&o.serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
@@ -60,13 +62,19 @@ while the run goes on.
 	return cmd
 }
 
-func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds []string) error {
+func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds []string, failWorse bool) error {
 	dir, err := store.Read(path)
 	if err != nil {
 		return err
 	}
 	for _, note := range dir.Notes() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+	}
+	if dir.Run.Plan.Bench != nil {
+		return reportBench(cmd, dir, o, thresholds, failWorse)
+	}
+	if failWorse {
+		return usagef("--fail-worse is for a run of dyno bench (consider: --threshold 'change(p99) < 5%%')")
 	}
 	if err := o.check(cmd, dir.Run.Plan); err != nil {
 		return err
@@ -126,7 +134,7 @@ LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
 				return usagef("%d run directories (want one or two)", len(args))
 			}
 			if len(args) == 1 {
-				return reportRun(cmd, args[0], &o, nil)
+				return reportRun(cmd, args[0], &o, nil, false)
 			}
 			if o.format == "hgrm" && !o.json {
 				return usagef("--format hgrm shows one run (consider: dyno report DIR --format hgrm for each; the plotter takes several files)")
@@ -174,6 +182,9 @@ func compareRuns(a, b string) ([]*analysis.Table, error) {
 	second, err := store.Read(b)
 	if err != nil {
 		return nil, err
+	}
+	if first.Run.Plan.Bench != nil || second.Run.Plan.Bench != nil {
+		return nil, usagef("benchmarks of two runs were not measured side by side (consider: dyno bench --vary rev=a,b, or dyno compare %s %s)", filepath.Join(a, "bench.txt"), filepath.Join(b, "bench.txt"))
 	}
 	names := runNames(a, b)
 	runs := []*store.Dir{first, second}

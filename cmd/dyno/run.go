@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -158,13 +159,21 @@ func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
 	if e.Subject.Package == "" || !slices.ContainsFunc(e.Levels(), varies) {
 		return
 	}
-	git := exec.CommandContext(cmd.Context(), "git", "status", "--porcelain", "--untracked-files=no")
-	if git.Dir = e.Subject.Package; !filepath.IsAbs(git.Dir) {
-		git.Dir = e.Subject.Dir
+	dir := e.Subject.Package
+	if !filepath.IsAbs(dir) {
+		dir = e.Subject.Dir
 	}
-	if out, err := git.Output(); err == nil && len(out) > 0 {
+	if uncommitted(cmd.Context(), dir) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: there are changes that are not committed; no revision has them")
 	}
+}
+
+// uncommitted reports whether files that git knows were changed since the last commit.
+func uncommitted(ctx context.Context, dir string) bool {
+	git := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=no")
+	git.Dir = dir
+	out, err := git.Output()
+	return err == nil && len(out) > 0
 }
 
 // resumeRun goes on with a run by the plan that it was begun with.
@@ -189,6 +198,9 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	dir, err := store.Resume(path)
 	if err != nil {
 		return err
+	}
+	if dir.Run.Plan.Bench != nil {
+		return errors.Join(usagef("benchmarks cannot be gone on with (consider: dyno report %s for what it has, or dyno bench anew)", path), dir.Close())
 	}
 	if watches(dir.Run.Plan) {
 		return errors.Join(usagef("a watch cannot be gone on with: what it watched has not waited (consider: dyno watch)"), dir.Close())

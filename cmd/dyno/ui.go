@@ -70,20 +70,26 @@ func newProgress(w io.Writer, total, known int) *progress {
 
 // draw redraws until close.
 func (p *progress) draw() {
+	redraw(p.w, p.width, p.stop, &p.mu, func() string { return p.line(time.Now()) })
+}
+
+// redraw draws a line over and over, as wide as the terminal at most, until stop is
+// closed. Whoever writes to w or changes what line reads holds mu.
+func redraw(w io.Writer, width int, stop <-chan struct{}, mu *sync.Mutex, line func() string) {
 	tick := time.NewTicker(redrawEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-p.stop:
+		case <-stop:
 			return
 		case <-tick.C:
-			p.mu.Lock()
-			line := p.line(time.Now())
-			if r := []rune(line); len(r) >= p.width {
-				line = string(r[:p.width-1])
+			mu.Lock()
+			text := line()
+			if r := []rune(text); len(r) >= width {
+				text = string(r[:width-1])
 			}
-			fmt.Fprintf(p.w, "\r\x1b[K%s", line)
-			p.mu.Unlock()
+			fmt.Fprintf(w, "\r\x1b[K%s", text)
+			mu.Unlock()
 		}
 	}
 }

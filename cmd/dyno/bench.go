@@ -1,0 +1,284 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dynolab/dyno"
+)
+
+func newBench() *cobra.Command {
+	var o benchFlags
+	cmd := &cobra.Command{
+		Use:   "bench [PACKAGES] [flags] [-- TEST FLAG...]",
+		Short: "Compare Go benchmarks, side by side",
+		Long: `Bench compares the benchmarks of test packages between two or more settings: of
+revisions, Go versions, build flags, environment variables, or two functions of
+one package. PACKAGES are as for go test (default .).
+
+    dyno bench --vary rev=HEAD,.                       what is not committed yet, against the last commit
+    dyno bench ./... --vary rev=main,. --fail-worse    in CI
+    dyno bench --bench Encode --vary go=1.25.5,1.26.8
+    dyno bench --vary GOGC=100,400
+    dyno bench --vary build=-pgo=off,-pgo=default.pgo
+    dyno bench --vary GOEXPERIMENT=,jsonv2
+    dyno bench --pair Pipeline1,Pipeline2              BenchmarkPipeline1 and BenchmarkPipeline2
+    dyno bench --aa --blocks 14                        the working tree against itself
+    dyno bench --baseline old.txt                      against a file of go test -bench, not side by side
+    dyno bench --baseline rev:main --cache .bench      against what the cache has of main, if it has
+    dyno bench -f dyno.yaml                            of which the key bench is read
+    dyno report dyno-runs/x-20261121-101500            the same report again
+
+KEY of --vary is an environment variable (GOGC, GODEBUG, GOEXPERIMENT ...), which
+holds for the build too, go, rev, build or bench; "." of rev is the working tree.
+
+The tests are built once for each setting, and linked anew in every block, with
+the functions in another order, the same in all settings. In a block all settings
+of a benchmark run at the same time on the same CPU and take turns of milliseconds.
+Blocks are added until each benchmark is decided or known to --precision, at most
+for --duration; the chance of a false change in one comparison stays below --error
+however often it is looked. Then the benchmarks that changed are profiled, and the
+functions and lines that did it are shown. What makes a benchmark misleading, such
+as a result that is optimised away, is said.
+
+Flags after -- go to the test binary, such as -- -test.short. Linux only: the
+processes of a benchmark are stopped and continued.
+` + summaryHelp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := o.experiment(cmd, args)
+			if err != nil {
+				return err
+			}
+			return benchInto(cmd, e, &o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	o.define(fs)
+	return cmd
+}
+
+// benchFlags are those of dyno bench.
+type benchFlags struct {
+	plan      planFlags
+	out       outFlags
+	pair      string
+	aa        bool
+	profile   string
+	baseline  string
+	cache     string
+	failWorse bool
+	resume    string
+}
+
+func (o *benchFlags) define(fs *pflag.FlagSet) {
+	p := &o.plan
+	p.bench = true
+	fs.StringVarP(&p.file, "file", "f", "", "the plan, a dyno.yaml `file` with the key bench")
+	p.flag(fs, "name", "", "name", "of the experiment", func(e *dyno.Experiment, v string) error { e.Name = v; return nil })
+	o.borrow(fs, "vary")
+	fs.StringVar(&o.pair, "pair", "", "compare benchmarks of one package: `elements` of their names, such as Pipeline1,Pipeline2")
+	fs.BoolVar(&o.aa, "aa", false, "compare the first setting with itself: what is said to change is a false alarm")
+	fs.StringVar(&o.baseline, "baseline", "", "compare one setting with this `file` of benchmark results, which were not measured side by side")
+	fs.StringVar(&o.cache, "cache", "", "keep the results of each commit in this `dir`ectory, for --baseline rev:NAME, as --baseline rev:main")
+	p.flag(fs, "bench", "", "regexp", "which benchmarks, as of go test -bench (default all)", func(e *dyno.Experiment, v string) error {
+		bench(e).Match = v
+		return nil
+	})
+	p.flag(fs, "cpus", "", "n", "CPUs that all processes are pinned to; -1: none are (default 1)", func(e *dyno.Experiment, v string) error {
+		if v == "-1" {
+			bench(e).CPUs = -1
+			return nil
+		}
+		return count(v, &bench(e).CPUs)
+	})
+	p.flag(fs, "duration", "d", "time", "of building and measuring at most (default "+dyno.DefaultBenchDuration.String()+")", func(e *dyno.Experiment, v string) error {
+		return positive(v, &bench(e).Duration)
+	})
+	p.flag(fs, "blocks", "", "n", "so many blocks, whatever is seen (default: until all is settled, or --duration)", func(e *dyno.Experiment, v string) error {
+		return count(v, &bench(e).Blocks)
+	})
+	p.flag(fs, "sample", "", "time", "of one turn (default: what suits each benchmark, from 2ms on)", func(e *dyno.Experiment, v string) error {
+		return positive(v, &bench(e).Sample)
+	})
+	p.flag(fs, "precision", "", "share", "half an interval that is narrow enough (default 1%)", func(e *dyno.Experiment, v string) error {
+		return share(v, &bench(e).Precision)
+	})
+	p.flag(fs, "error", "", "share", "chance of a false change in one comparison (default 0.1%)", func(e *dyno.Experiment, v string) error {
+		return share(v, &bench(e).Error)
+	})
+	o.borrow(fs, "negligible", "seed", "env", "go", "rev", "build")
+	fs.StringVar(&o.profile, "profile", "cpu,allocs", "`profiles` of benchmarks that changed, or none")
+	p.thresholdFlags(fs, &o.out)
+	fs.Lookup("threshold").Usage = "`limit` that must hold for every benchmark, or the exit status is 99: 'change(sec_per_op) < 5%', 'allocs_per_op == 0'; may be repeated, replaces the plan's"
+	fs.Lookup("strict").Usage = "exit with status 98 if a threshold is unclear or, without any, a verdict"
+	fs.BoolVar(&o.failWorse, "fail-worse", false, "exit with status 99 if anything is worse")
+	o.out.steps = true
+	o.out.flags(fs, "default dyno-runs/NAME-TIME")
+	fs.Lookup("format").Usage = "of the result: " + strings.Join(benchFormats, ", ")
+	fs.StringVar(&o.resume, "resume", "", "not for benchmarks")
+	fs.Lookup("resume").Hidden = true
+}
+
+// borrow adds flags that other commands have too.
+func (o *benchFlags) borrow(fs *pflag.FlagSet, names ...string) {
+	p := planFlags{}
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	p.trialFlags(all)
+	p.subjectFlags(all)
+	for _, name := range names {
+		f := all.Lookup(name)
+		f.Usage = strings.Replace(f.Usage, "the subject", "the tests", 1)
+		fs.AddFlag(f)
+		o.plan.flags = append(o.plan.flags, f.Value.(*setter))
+	}
+}
+
+// bench is the part of a plan that is of benchmarks.
+func bench(e *dyno.Experiment) *dyno.Bench {
+	if e.Bench == nil {
+		e.Bench = new(dyno.Bench)
+	}
+	return e.Bench
+}
+
+func share(v string, to **dyno.Fraction) error {
+	f, err := dyno.ParseFraction(v)
+	*to = &f
+	return err
+}
+
+// experiment is what a command line means, checked.
+func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experiment, error) {
+	if typed(cmd, "resume") {
+		return nil, usagef("benchmarks cannot be gone on with: blocks of another time would not be the same experiment (consider: dyno report %s for what it has, or dyno bench anew)", o.resume)
+	}
+	if err := o.formatted(); err != nil {
+		return nil, err
+	}
+	e, err := o.plan.experiment()
+	if err != nil {
+		return nil, err
+	}
+	b := bench(e)
+	if n := cmd.ArgsLenAtDash(); n >= 0 {
+		e.Subject.Args = args[n:]
+		args = args[:n]
+	}
+	if len(args) > 0 {
+		b.Packages, e.Subject.Dir = args, ""
+	}
+	if e.Subject.Dir == "" {
+		if e.Subject.Dir, err = os.Getwd(); err != nil {
+			return nil, err
+		}
+	}
+	if e.Name == "" {
+		e.Name = filepath.Base(e.Subject.Dir)
+	}
+	// What a plan may have for its service means nothing here.
+	e.Load, e.Probes, e.Limits, e.Trace, e.Slice, e.Memory = dyno.Load{}, dyno.Probes{}, dyno.Limits{}, 0, 0, nil
+	e.Repeats, e.ProfileRepeats = 0, 0
+	if e.Profile, err = o.profiles(cmd, e.Profile); err != nil {
+		return nil, err
+	}
+	if err := o.compared(cmd, e); err != nil {
+		return nil, err
+	}
+	return e, o.plan.check(e)
+}
+
+// profiles are the kinds that are taken of benchmarks that changed.
+func (o *benchFlags) profiles(cmd *cobra.Command, planned []string) ([]string, error) {
+	if len(planned) > 0 && !cmd.Flags().Changed("profile") {
+		return planned, nil
+	}
+	if o.profile == "none" || o.profile == "" {
+		return nil, nil
+	}
+	kinds := strings.Split(o.profile, ",")
+	for _, kind := range kinds {
+		if kind != "cpu" && kind != "allocs" {
+			return nil, usagef("--profile: unknown profile %q (want cpu, allocs or none)", kind)
+		}
+	}
+	return kinds, nil
+}
+
+// compared makes sure that there is something to compare.
+func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
+	if o.pair != "" {
+		if len(e.Settings) > 0 {
+			return usagef("--pair and a plan with settings are two ways to say what is compared (consider: the level bench in the settings)")
+		}
+		if slices.ContainsFunc(e.Factors, func(f dyno.Factor) bool { return f.Name == dyno.BenchFactor }) {
+			return usagef("--pair %s and --vary bench are the same (want one)", o.pair)
+		}
+		e.Factors = append(slices.Clone(e.Factors), dyno.Factor{Name: dyno.BenchFactor, Levels: strings.Split(o.pair, ",")})
+	}
+	if err := e.Check(); err != nil { // before the settings are listed
+		return o.plan.check(e)
+	}
+	if err := o.fromCache(cmd, e); err != nil {
+		return err
+	}
+	switch n := len(e.Levels()); {
+	case o.aa && o.baseline != "":
+		return usagef("--aa and --baseline are two experiments (want one)")
+	case o.aa:
+		// Nothing reads the variable.
+		first := e.Levels()[0]
+		e.Factors, e.Settings = nil, []dyno.Setting{
+			append(slices.Clone(first), dyno.Level{Factor: "AA", Value: "1"}),
+			append(slices.Clone(first), dyno.Level{Factor: "AA", Value: "2"}),
+		}
+	case o.baseline != "" && n > 1:
+		return usagef("--baseline is compared with one setting, and there are %d (consider: side by side only, without --baseline)", n)
+	case o.baseline != "":
+		if _, err := os.Stat(o.baseline); err != nil {
+			return usagef("--baseline: %v", err)
+		}
+	case n < 2:
+		return usagef("nothing is varied, so that there is nothing to compare (consider: --vary rev=HEAD,. for what is not committed yet, --vary rev=main,HEAD, --pair A,B, or --baseline FILE for this setting against a benchmark file)")
+	}
+	return nil
+}
+
+// benchFormats are those of the result of benchmarks.
+var benchFormats = []string{"text", "json", "markdown", "junit", "html"}
+
+// formatted finds a format that benchmarks do not have.
+func (o *benchFlags) formatted() error { return benchFormat(&o.out) }
+
+func benchFormat(o *outFlags) error {
+	if o.json {
+		o.format = "json"
+	}
+	if !slices.Contains(benchFormats, string(o.format)) {
+		return usagef("--format %s is not one of benchmarks (want %s)", o.format, strings.Join(benchFormats, ", "))
+	}
+	return nil
+}
+
+// noteUncommitted says that changes in the working tree are in none of the
+// revisions that are compared.
+func noteUncommitted(cmd *cobra.Command, e *dyno.Experiment) {
+	revs, here := 0, false
+	for _, s := range e.Levels() {
+		for _, l := range s {
+			if l.Factor == "rev" {
+				revs++
+				here = here || l.Value == "."
+			}
+		}
+	}
+	if revs > 0 && !here && uncommitted(cmd.Context(), e.Subject.Dir) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
+	}
+}

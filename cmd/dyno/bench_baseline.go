@@ -1,0 +1,136 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/store"
+)
+
+// baselineFile is the copy of --baseline in a run directory.
+const baselineFile = "baseline.txt"
+
+// keepBaseline copies the file that a run is compared with, so that its report can be
+// made again from the directory alone.
+func keepBaseline(dir *store.Dir, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return dir.WriteFile(baselineFile, func(w io.Writer) error {
+		_, err := io.Copy(w, f)
+		return err
+	})
+}
+
+// against compares a run with the file that it was to be compared with; nil if there
+// was none.
+func against(dir *store.Dir) (*analysis.BenchstatTables, error) {
+	old, err := os.Open(filepath.Join(dir.Path, baselineFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer old.Close()
+	now, err := os.Open(filepath.Join(dir.Path, "bench.txt"))
+	if err != nil {
+		return nil, err
+	}
+	defer now.Close()
+	b := dir.Run.Plan.Bench.Resolved()
+	return analysis.Against(old, "baseline", now, nil, analysis.BenchstatOptions{Alpha: float64(*b.Error)})
+}
+
+// ofRevision begins a baseline that is what the cache has of a revision.
+const ofRevision = "rev:"
+
+// fromCache finds the results of --baseline rev:NAME in the cache. Where there are
+// none, the revision is measured beside the working tree, and kept for the next time.
+func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
+	rev, ok := strings.CutPrefix(o.baseline, ofRevision)
+	switch {
+	case !ok:
+		return nil
+	case o.cache == "":
+		return usagef("--baseline %s needs a folder of results (want --cache DIR)", o.baseline)
+	case len(e.Levels()) > 1:
+		return usagef("--baseline is compared with one setting, and there are %d (consider: --vary rev=%s,. without --baseline)", len(e.Levels()), rev)
+	}
+	commit, err := commitOf(cmd.Context(), e.Subject.Dir, rev)
+	if err != nil {
+		return usagef("--baseline: there is no revision %s in %s", rev, e.Subject.Dir)
+	}
+	file := cacheFile(o.cache, e, goVersion(cmd.Context(), e.Subject.Dir), commit)
+	if exists(file) {
+		o.baseline = file
+		return nil
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "note: %s is not there: %s and the working tree are measured side by side\n", file, rev)
+	o.baseline = ""
+	e.Settings, e.Factors = nil, dyno.Factors{{Name: "rev", Levels: []string{rev, "."}}}
+	return nil
+}
+
+func commitOf(ctx context.Context, dir, rev string) (string, error) {
+	git := exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	git.Dir = dir
+	out, err := git.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// cacheFile is the file of the results of a revision, as a Go version built it: of
+// the same benchmarks, measured alike by a CPU of the same model.
+func cacheFile(cache string, e *dyno.Experiment, version, commit string) string {
+	all := e.Resolved()
+	_, cpu, _ := lab.Describe()
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%q %q %d %v %q %q %q %q", all.Bench.Packages, all.Bench.Match, all.Bench.CPUs, all.Bench.Sample, all.Subject.Env, all.Subject.Build, all.Subject.Args, cpu)
+	return filepath.Join(cache, fmt.Sprintf("%s-%.12s-%s-%08x.txt", filepath.Base(e.Name), commit, cmp.Or(version, "go"), h.Sum32()))
+}
+
+// fillCache writes a benchmark file of each setting that is a commit, built by the go
+// command's own choice: without changes beside it, and with nothing else varied.
+func fillCache(cache string, dir *store.Dir) error {
+	if err := os.MkdirAll(cache, 0o777); err != nil {
+		return err
+	}
+	e, results := dir.Run.Plan, dir.Results()
+	for _, s := range e.Levels() {
+		i := slices.IndexFunc(results, func(r *dyno.Result) bool { return r.Trial.Setting.String() == s.String() && r.Trial.For == "" })
+		if i < 0 || slices.ContainsFunc(s, func(l dyno.Level) bool { return l.Factor != "rev" }) {
+			continue
+		}
+		version, commit, _ := strings.Cut(results[i].Subject, " ")
+		if commit == "" || strings.Contains(commit, "+dirty") {
+			continue
+		}
+		var b strings.Builder
+		h := dir.Run.Host
+		fmt.Fprintf(&b, "goos: %s\ngoarch: %s\ncpu: %s\ncommit: %s\ngo: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"), commit, version)
+		if err := report.BenchFileOf(&b, results, s); err != nil {
+			return err
+		}
+		if err := os.WriteFile(cacheFile(cache, e, version, commit), []byte(b.String()), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
+)
+
+// A benchProgress shows what dyno bench does: on a terminal in one line that is
+// redrawn, else with a line for each phase and each block.
+type benchProgress struct {
+	w       io.Writer
+	width   int // 0: no terminal
+	most    time.Duration
+	blocks  int // that were asked for; 0 if nobody did
+	began   time.Time
+	stop    chan struct{}
+	drawing sync.WaitGroup
+	mu      sync.Mutex
+	step    lab.BenchStep
+	entered time.Time // the phase, or the block
+	all     int       // benchmarks that are open in the first block
+}
+
+func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
+	now := time.Now()
+	p := &benchProgress{w: w, most: time.Duration(b.Duration), blocks: b.Blocks, began: now, entered: now, stop: make(chan struct{})}
+	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
+		p.width = width
+		p.drawing.Go(func() {
+			redraw(p.w, p.width, p.stop, &p.mu, func() string { return p.line(time.Now()) })
+		})
+	}
+	return p
+}
+
+// see takes the next step of the work.
+func (p *benchProgress) see(s lab.BenchStep) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sees(s, time.Now())
+}
+
+func (p *benchProgress) sees(s lab.BenchStep, now time.Time) {
+	last := p.step
+	// Links belong to the block that they are for.
+	same := s.Phase == last.Phase || s.Phase == "block" && last.Phase == "link"
+	if !same || s.Block != last.Block && s.Phase != "profile" {
+		if p.width == 0 {
+			p.ended(now)
+		}
+		p.entered = now
+	}
+	p.step = s
+	if s.Phase == "block" && p.all == 0 {
+		p.all = s.Benchmarks
+	}
+}
+
+// ended writes a line about the step that is over.
+func (p *benchProgress) ended(now time.Time) {
+	if p.step.Phase == "" {
+		return
+	}
+	what := p.step.Phase
+	if p.step.Block > 0 && what != "profile" {
+		what = p.what()
+	}
+	fmt.Fprintf(p.w, "%s, %v\n", what, now.Sub(p.entered).Round(100*time.Millisecond))
+}
+
+// what is the step in words.
+func (p *benchProgress) what() string {
+	s := p.step
+	far := ""
+	if s.Benchmarks > 0 && s.Phase != "block" && s.Phase != "link" {
+		far = fmt.Sprintf(" %d of %d", s.Done, s.Benchmarks)
+	}
+	switch s.Phase {
+	case "block", "link":
+		text := fmt.Sprintf("block %d", s.Block)
+		if p.blocks > 0 {
+			text += fmt.Sprintf(" of %d", p.blocks)
+		}
+		switch open := max(s.Benchmarks, 0); {
+		case open == 0:
+		case p.blocks > 0 || open >= p.all:
+			text += fmt.Sprintf(": %s", benchmarks(open))
+		default:
+			text += fmt.Sprintf(": %d of %s open", open, benchmarks(p.all))
+		}
+		return text
+	}
+	return s.Phase + far
+}
+
+func benchmarks(n int) string {
+	if n == 1 {
+		return "1 benchmark"
+	}
+	return fmt.Sprintf("%d benchmarks", n)
+}
+
+// line is what is drawn.
+func (p *benchProgress) line(now time.Time) string {
+	s := p.step
+	if s.Phase == "" {
+		return ""
+	}
+	parts := []string{p.what()}
+	switch {
+	case s.Phase == "link":
+		parts = append(parts, "linking")
+	case s.Phase == "block" && s.Benchmarks > 1:
+		parts = append(parts, fmt.Sprintf("%d measured", s.Done))
+	}
+	if s.Phase != "profile" { // which comes after the time that was given
+		parts = append(parts, fmt.Sprintf("%v left at most", max(p.most-now.Sub(p.began), 0).Round(time.Second)))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// note prints a line that is no progress.
+func (p *benchProgress) note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.width > 0 {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	fmt.Fprintf(p.w, "note: "+format+"\n", args...)
+}
+
+// close erases the line, or writes that of the last step. It may be called twice.
+func (p *benchProgress) close() {
+	select {
+	case <-p.stop:
+		return
+	default:
+	}
+	close(p.stop)
+	p.drawing.Wait()
+	if p.width > 0 {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		return
+	}
+	p.ended(time.Now())
+}

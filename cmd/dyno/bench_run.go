@@ -1,0 +1,262 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/stats"
+	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/subject"
+)
+
+// benchHands do the work of dyno bench. What close returns is the error of cleaning
+// up.
+type benchHands struct {
+	lab     *lab.Bencher
+	run     func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error
+	profile func(ctx context.Context, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error
+	tests   map[string][]*subject.TestPackage // by setting, as far as they were found
+	close   func() error
+}
+
+// openBench returns the hands of this machine; tests bring their own.
+var openBench = func(e *dyno.Experiment) (*benchHands, error) {
+	builder, err := subject.NewBuilder("")
+	if err != nil {
+		return nil, err
+	}
+	h := &benchHands{tests: map[string][]*subject.TestPackage{}, close: builder.Close}
+	h.lab = &lab.Bencher{
+		Tests: func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error) {
+			ps, err := builder.Tests(ctx, s, patterns)
+			h.found(e, s, ps)
+			return ps, err
+		},
+		Link: builder.Link, LinkSurvey: builder.LinkSurvey, Once: subject.RunBench, CPUs: lab.BenchCPUs,
+		Start: func(ctx context.Context, path string, o subject.BenchOptions) (lab.BenchTurns, error) {
+			p, err := subject.StartBench(ctx, path, o)
+			if err != nil {
+				return nil, err
+			}
+			return p, nil
+		},
+		Source: readBenchSource,
+	}
+	h.run, h.profile = h.lab.Run, h.lab.Profile
+	return h, nil
+}
+
+// readBenchSource adds what the source of a package says to surveys. Of files that are
+// no tests it tells which functions have results.
+func readBenchSource(p *subject.TestPackage, ss []dyno.Survey) error {
+	names, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{}
+	for _, name := range names {
+		base := filepath.Base(name)
+		if strings.HasSuffix(base, "_test.go") && !slices.Contains(p.Files, base) {
+			continue // for another system
+		}
+		if files[base], err = os.ReadFile(name); err != nil {
+			return err
+		}
+	}
+	source := analysis.ReadBenchSource(files)
+	for i := range ss {
+		ss[i].Source = source(ss[i].Printed)
+	}
+	return nil
+}
+
+// found keeps the packages of a subject for the settings that are of it.
+func (h *benchHands) found(e *dyno.Experiment, s dyno.Subject, ps []*subject.TestPackage) {
+	for _, level := range e.Levels() {
+		of := e.BenchTrial(level).Subject
+		if of.Rev == s.Rev && of.Go == s.Go && slices.Equal(of.Build, s.Build) {
+			h.tests[level.String()] = ps
+		}
+	}
+}
+
+// benchInto measures benchmarks into a new run directory, which is not made before
+// there is a result.
+func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
+	if err := o.out.check(cmd, e); err != nil {
+		return err
+	}
+	if err := emptyOut(o.out.dir); err != nil {
+		return err
+	}
+	if e.Bench.Blocks == 0 && len(e.Levels()) == 1 {
+		e.Bench.Blocks = aloneBlocks
+	}
+	noteUncommitted(cmd, e)
+	hands, err := openBench(e)
+	if err != nil {
+		return err
+	}
+	dir, err := measureBench(cmd, hands, e, o)
+	if dir == nil {
+		return errors.Join(err, hands.close())
+	}
+	defer dir.Close()
+	err = errors.Join(err, hands.close())
+	if errors.Is(err, errInterrupted) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: the report is of the blocks that are whole")
+	}
+	err = finishBench(cmd, dir, o, err)
+	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) {
+		return err
+	}
+	sayWhere(cmd, dir.Path, "report "+dir.Path)
+	return err
+}
+
+// aloneBlocks is how many blocks there are of one setting, which is compared with a
+// file: as many samples as benchstat asks for.
+const aloneBlocks = 10
+
+// emptyOut finds before an hour of measuring that there is no place for it.
+func emptyOut(path string) error {
+	if path == "" {
+		return nil
+	}
+	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+		return fmt.Errorf("run directory %s is not empty (consider: another --out)", path)
+	}
+	return nil
+}
+
+// measureBench runs the blocks, and then profiles what changed. The directory is nil
+// if nothing was measured.
+func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *benchFlags) (dir *store.Dir, err error) {
+	all := e.Resolved()
+	p := newBenchProgress(cmd.ErrOrStderr(), all.Bench)
+	defer p.close()
+	open := func() error {
+		if dir != nil {
+			return nil
+		}
+		run := describe(e, os.Args)
+		run.Host.Go = goVersion(cmd.Context(), e.Subject.Dir)
+		if dir, err = o.out.create(run); err == nil && o.baseline != "" {
+			err = keepBaseline(dir, o.baseline)
+		}
+		return err
+	}
+	sink := func(r *dyno.Result) error {
+		if err := open(); err != nil {
+			return err
+		}
+		return dir.Add(r)
+	}
+	table := func() *analysis.BenchTable { return analysis.BenchOf(&all, dir.Results()) }
+	hands.lab.Watch = p.see
+	hands.lab.Dir = func(n int) (string, error) {
+		if err := open(); err != nil {
+			return "", err
+		}
+		return dir.TrialDir(n)
+	}
+	hands.lab.Open = func(int) func(pkg, name string) bool {
+		if dir == nil {
+			return func(string, string) bool { return true }
+		}
+		return table().Open
+	}
+	err = hands.run(cmd.Context(), e, sink)
+	if err != nil || dir == nil {
+		if err == nil {
+			err = errors.New("no benchmark was measured")
+		}
+		return dir, err
+	}
+	if len(e.Profile) == 0 || len(e.Levels()) < 2 {
+		return dir, nil
+	}
+	t := table()
+	chosen, left := profiledOnes(t)
+	if left > 0 {
+		p.note("the %d greatest changes are profiled, %d more are not (consider: --bench, for one of them)", len(chosen), left)
+	}
+	if len(chosen) == 0 {
+		return dir, nil
+	}
+	if err := hands.profile(cmd.Context(), e, chosen, sink); err != nil {
+		return dir, err
+	}
+	return dir, keepSources(dir, t, dir.Results(), hands.tests)
+}
+
+// goVersion is that of the go command in a directory, whose go.mod may want another.
+func goVersion(ctx context.Context, dir string) string {
+	goEnv := exec.CommandContext(ctx, "go", "env", "GOVERSION")
+	goEnv.Dir = dir
+	out, _ := goEnv.Output()
+	return strings.TrimSpace(string(out))
+}
+
+// profiledMost is how many benchmarks are profiled: each takes some 6 to 12 s.
+const profiledMost = 5
+
+// explained are the units that profiles explain.
+var explained = []string{"sec/op", "B/op", "allocs/op"}
+
+// changed reports whether a setting is better or worse than the baseline in a unit that
+// profiles explain.
+func changed(row analysis.BenchRow, setting int) bool { return changedBy(row, setting) > 0 }
+
+// changedBy is the greatest such change, as the logarithm of the ratio; 0 if there is none.
+func changedBy(row analysis.BenchRow, setting int) (most float64) {
+	for _, u := range row.Units {
+		if !slices.Contains(explained, u.Unit) || setting > len(u.Versus) {
+			continue
+		}
+		v := u.Versus[setting-1]
+		if v.Verdict != stats.Better && v.Verdict != stats.Worse {
+			continue
+		}
+		by := math.Abs(math.Log(v.Ratio))
+		if math.IsNaN(by) || by == 0 { // from or to nothing
+			by = 1
+		}
+		most = max(most, by)
+	}
+	return most
+}
+
+// profiledOnes are the benchmarks whose profiles are taken, the greatest change first,
+// and how many more changed.
+func profiledOnes(t *analysis.BenchTable) (chosen []dyno.Benchmark, left int) {
+	by := map[string]float64{}
+	for _, row := range t.Rows {
+		most := 0.0
+		for i := 1; i < len(t.Settings); i++ {
+			most = max(most, changedBy(row, i))
+		}
+		if most > 0 {
+			chosen = append(chosen, dyno.Benchmark{Package: row.Package, Name: row.Name})
+			by[nameOf(row.Package, row.Name)] = most
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b dyno.Benchmark) int {
+		return cmp.Compare(by[nameOf(b.Package, b.Name)], by[nameOf(a.Package, a.Name)])
+	})
+	kept := min(len(chosen), profiledMost)
+	return chosen[:kept], len(chosen) - kept
+}

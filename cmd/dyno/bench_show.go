@@ -1,0 +1,314 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/store"
+)
+
+// A benchFound is all that a report of benchmarks says, made from a run directory.
+type benchFound struct {
+	table   *analysis.BenchTable
+	whys    []benchWhy
+	against *analysis.BenchstatTables // nil without --baseline
+	results []*dyno.Result
+}
+
+// findBench reads a run directory. Its bench.txt is written already.
+func findBench(dir *store.Dir) (*benchFound, error) {
+	f := &benchFound{results: dir.Results()}
+	f.table = analysis.BenchOf(dir.Run.Plan, f.results)
+	f.table.Notes = append(f.table.Notes, dir.Notes()...)
+	var notes []string
+	f.whys, notes = whys(dir, f.table, f.results)
+	f.table.Notes = append(f.table.Notes, notes...)
+	var err error
+	if f.against, err = against(dir); err != nil {
+		return nil, fmt.Errorf("compare with the baseline: %w", err)
+	}
+	return f, nil
+}
+
+// unmeasured is an error if nothing was measured, which is never a pass.
+func (f *benchFound) unmeasured() error {
+	if f.table.Blocks == 0 {
+		return errors.New("no block was finished")
+	}
+	return nil
+}
+
+// finishBench writes the files that are made from results, and reports: also after an
+// interrupt or an error, whatever was measured by then.
+func finishBench(cmd *cobra.Command, dir *store.Dir, o *benchFlags, err error) error {
+	err = errors.Join(err, dir.WriteFile("bench.txt", func(w io.Writer) error {
+		h := dir.Run.Host
+		fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
+		return report.BenchFile(w, baselineFirst(dir.Run.Plan, dir.Results()))
+	}))
+	if o.cache != "" && err == nil {
+		err = fillCache(o.cache, dir)
+	}
+	f, e := findBench(dir)
+	if e != nil {
+		return errors.Join(err, e)
+	}
+	err = errors.Join(err, concludeBench(dir, f), f.print(cmd, dir, &o.out), f.unmeasured())
+	if o.out.steps {
+		appendSummary(cmd.ErrOrStderr(), f.markdown)
+	}
+	if err != nil {
+		return err
+	}
+	return f.gate(dir.Run.Plan, o.failWorse, o.out.strict)
+}
+
+// concludeBench writes the files of a run directory that are made from its results.
+func concludeBench(dir *store.Dir, f *benchFound) error {
+	err := dir.WriteFile(pageFile, func(w io.Writer) error { return f.html(w, dir) })
+	if errors.Is(err, syscall.ENOSPC) {
+		err = fmt.Errorf("%w; what was measured is whole (consider: dyno report %s --format html > FILE, on another disk)", err, dir.Path)
+	}
+	return errors.Join(dir.WriteFile("summary.json", f.json), err)
+}
+
+// reportBench reports on a run directory of benchmarks again.
+func reportBench(cmd *cobra.Command, dir *store.Dir, o *outFlags, thresholds []string, failWorse bool) error {
+	if err := benchFormat(o); err != nil {
+		return err
+	}
+	if err := o.check(cmd, dir.Run.Plan); err != nil {
+		return err
+	}
+	if len(thresholds) > 0 {
+		ths, err := parseThresholds(thresholds)
+		if err != nil {
+			return usagef("--threshold: %w", err)
+		}
+		dir.Run.Plan.Thresholds = ths
+	}
+	f, err := findBench(dir)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.print(cmd, dir, o), f.unmeasured()); err != nil {
+		return err
+	}
+	return f.gate(dir.Run.Plan, failWorse, o.strict)
+}
+
+// print writes the report to standard output.
+func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) error {
+	w := cmd.OutOrStdout()
+	switch o.format {
+	case "json":
+		return f.json(w)
+	case "markdown":
+		return f.markdown(w)
+	case "html":
+		return f.html(w, dir)
+	case "junit":
+		return report.BenchJUnit(w, f.table, o.strict)
+	}
+	width, color := terminal(w)
+	look := report.Options{Width: width, Color: color}
+	if err := report.BenchText(w, f.table, look); err != nil {
+		return err
+	}
+	for _, y := range f.whys {
+		fmt.Fprintf(w, "\nwhy %s changed, %s\n\n", y.Benchmark, y.Setting)
+		for i, part := range y.Parts {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			if err := part.text(w, look); err != nil {
+				return err
+			}
+		}
+	}
+	if len(f.whys) > 0 {
+		fmt.Fprintf(w, "\nMore: %s profile %s --bench %s list FUNC\n", self(), dir.Path, f.whys[0].Benchmark)
+	}
+	if f.against != nil {
+		fmt.Fprintf(w, "\n%s\n\n", apart)
+		return errors.Join(report.Benchstat(w, f.against, look), report.BenchstatFoot(w, f.against, look))
+	}
+	return nil
+}
+
+// apart is what has to be said of every comparison with a file.
+const apart = "Against the baseline file, which was not measured side by side: the machine, and the layout of one binary, count as changes too."
+
+// text writes what one kind of profile tells.
+func (p *benchPart) text(w io.Writer, look report.Options) error {
+	if err := report.ProfileText(w, &report.Profile{Diffs: []*analysis.ProfileDiff{p.Diff}}, look); err != nil {
+		return err
+	}
+	if len(p.List) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return report.ProfileList(w, p.List, p.Metric, true, p.Sources)
+}
+
+// markdown writes the report for a pull request.
+func (f *benchFound) markdown(w io.Writer) error {
+	if err := report.BenchMarkdown(w, f.table); err != nil {
+		return err
+	}
+	for _, y := range f.whys {
+		fmt.Fprintf(w, "\n<details><summary>Why %s changed</summary>\n", html.EscapeString(y.Benchmark+", "+y.Setting))
+		for _, part := range y.Parts {
+			if err := report.ProfileMarkdown(w, &report.Profile{Diffs: []*analysis.ProfileDiff{part.Diff}}); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintln(w, "\n</details>")
+	}
+	if f.against != nil {
+		fmt.Fprintf(w, "\n%s\n\n", apart)
+		return report.BenchstatMarkdown(w, f.against)
+	}
+	return nil
+}
+
+// A whyJSON is a benchWhy for programs.
+type whyJSON struct {
+	Benchmark string                  `json:"benchmark"`
+	Setting   string                  `json:"setting"`
+	Profiles  []*analysis.ProfileDiff `json:"differences"`
+}
+
+// json writes the report for programs, which is summary.json: the table, and what
+// profiles and the baseline file tell.
+func (f *benchFound) json(w io.Writer) error {
+	var b bytes.Buffer
+	if err := report.BenchJSON(&b, f.table); err != nil {
+		return err
+	}
+	var why []whyJSON
+	for _, y := range f.whys {
+		j := whyJSON{Benchmark: y.Benchmark, Setting: y.Setting}
+		for _, part := range y.Parts {
+			j.Profiles = append(j.Profiles, part.Diff)
+		}
+		why = append(why, j)
+	}
+	text := b.Bytes()
+	for _, more := range []struct {
+		key   string
+		value any
+		some  bool
+	}{{"why", why, len(why) > 0}, {"baseline", f.against, f.against != nil}} {
+		if !more.some {
+			continue
+		}
+		value, err := json.MarshalIndent(more.value, "  ", "  ")
+		if err != nil {
+			return err
+		}
+		// So the table's own keys keep their order.
+		text = bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(text), []byte("}")))
+		text = fmt.Appendf(text, ",\n  %q: %s\n}\n", more.key, value)
+	}
+	_, err := w.Write(text)
+	return err
+}
+
+// html writes the report as one file.
+func (f *benchFound) html(w io.Writer, dir *store.Dir) error {
+	page := &report.BenchPage{Table: f.table, Origin: originOf(dir, f.results)}
+	var ran []string
+	for _, r := range f.results {
+		if r.Subject != "" && !slices.Contains(ran, r.Subject) {
+			ran = append(ran, r.Subject)
+		}
+	}
+	page.Ran = commit.ReplaceAllString(strings.Join(ran, "; "), "$1")
+	for _, y := range f.whys {
+		for _, part := range y.Parts {
+			var b strings.Builder
+			if err := part.text(&b, report.Options{}); err != nil {
+				return err
+			}
+			page.Listings = append(page.Listings, report.Listing{Title: fmt.Sprintf("%s of %s, %s", part.Diff.Kind, y.Benchmark, y.Setting), Text: b.String()})
+		}
+	}
+	if f.against != nil {
+		var b strings.Builder
+		if err := report.Benchstat(&b, f.against, report.Options{}); err != nil {
+			return err
+		}
+		page.Listings = append(page.Listings, report.Listing{Title: apart, Text: b.String()})
+	}
+	return report.BenchHTML(w, page)
+}
+
+// gate is the error of what is not as the user wants it: thresholds that do not hold,
+// what is worse with --fail-worse, what is unclear with --strict.
+func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
+	count := func(o analysis.Outcome) (n int, first string) {
+		for _, j := range f.table.Thresholds {
+			if j.Outcome != o {
+				continue
+			}
+			if n++; n > 1 {
+				continue
+			}
+			first = j.Threshold.String()
+			if j.Name != "" {
+				first = j.Package + "." + j.Name + ", " + first
+			}
+		}
+		return n, first
+	}
+	failed, first := count(analysis.Failed)
+	worse := f.table.Worse() + worseThan(f.against)
+	unclear, doubt := count(analysis.Unclear)
+	switch undecided := f.table.Undecided(); {
+	case failed == 1:
+		return &gateError{exitThreshold, "a threshold failed: " + first}
+	case failed > 1:
+		return &gateError{exitThreshold, fmt.Sprintf("%d thresholds failed, the first: %s", failed, first)}
+	case failWorse && worse == 1:
+		return &gateError{exitThreshold, "1 comparison is worse (--fail-worse)"}
+	case failWorse && worse > 1:
+		return &gateError{exitThreshold, fmt.Sprintf("%d comparisons are worse (--fail-worse)", worse)}
+	case !strict:
+	case unclear > 0:
+		return &gateError{exitUnclear, fmt.Sprintf("%d thresholds are unclear, the first: %s (--strict)", unclear, doubt)}
+	case len(e.Thresholds) == 0 && undecided > 0: // who has named limits wants these decided
+		return &gateError{exitUnclear, fmt.Sprintf("%d comparisons are unclear (--strict)", undecided)}
+	}
+	return nil
+}
+
+// worseThan counts what is worse than in a baseline file, which may be nil.
+func worseThan(t *analysis.BenchstatTables) (n int) {
+	if t == nil {
+		return 0
+	}
+	for _, table := range t.Tables {
+		for _, row := range table.Rows {
+			for _, c := range row.Cells {
+				if c != nil && c.Versus != nil && c.Versus.Changed() && float64(table.Better)*(c.Versus.Ratio-1) < 0 {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}

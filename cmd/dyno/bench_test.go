@@ -1,0 +1,319 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/subject"
+)
+
+// A fakeBench measures nothing: BenchmarkRSS takes 30 % longer in the second setting,
+// and BenchmarkNames does not.
+type fakeBench struct {
+	cancel context.CancelCauseFunc
+	after  int    // blocks it is called
+	commit string // of the first setting; the others are dirty
+	n      int
+}
+
+func (f *fakeBench) open(*dyno.Experiment) (*benchHands, error) {
+	h := &benchHands{lab: new(lab.Bencher), tests: map[string][]*subject.TestPackage{}, close: func() error { return nil }}
+	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+		return f.run(ctx, h.lab, e, sink)
+	}
+	h.profile = func(ctx context.Context, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
+		return f.profile(h.lab, e, wanted, sink)
+	}
+	return h, nil
+}
+
+func (f *fakeBench) result(e *dyno.Experiment, s dyno.Setting, block int, purpose string) *dyno.Result {
+	f.n++
+	r := &dyno.Result{Trial: e.BenchTrial(s), Start: time.Unix(1700000000, 0), Elapsed: time.Second, Subject: "go1.26.8"}
+	r.Trial.N, r.Trial.Block, r.Trial.For = f.n, block, purpose
+	if f.commit != "" {
+		r.Subject += " " + f.commit
+		if s.String() != e.Levels()[0].String() {
+			r.Subject += "+dirty"
+		}
+	}
+	return r
+}
+
+var fakeNames = []string{"RSS", "Names"}
+
+func (f *fakeBench) run(ctx context.Context, b *lab.Bencher, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+	b.Watch(lab.BenchStep{Phase: "build"})
+	for _, s := range e.Levels() {
+		r := f.result(e, s, 0, dyno.ForSurvey)
+		for _, name := range fakeNames {
+			r.Surveys = append(r.Surveys, dyno.Survey{Package: "project/search", Name: name, Printed: "Benchmark" + name, N: 1000, Sec: 1e-5})
+		}
+		if err := sink(r); err != nil {
+			return err
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	open := func(string, string) bool { return true }
+	for block := 1; block <= 88; block++ {
+		left := 0
+		for _, name := range fakeNames {
+			if open("project/search", name) {
+				left++
+			}
+		}
+		if left == 0 || e.Bench.Blocks > 0 && block > e.Bench.Blocks {
+			return nil
+		}
+		b.Watch(lab.BenchStep{Phase: "block", Block: block, Benchmarks: left})
+		if block-1 == f.after && f.cancel != nil {
+			f.cancel(errInterrupted)
+			return context.Cause(ctx)
+		}
+		for i, s := range e.Levels() {
+			r := f.result(e, s, block, "")
+			for _, name := range fakeNames {
+				one := dyno.Benchmark{Package: "project/search", Name: name, N: 100}
+				for range 2 {
+					var launch []dyno.Values
+					for range 12 {
+						sec := 1e-5 * (1 + 0.01*rng.NormFloat64())
+						if name == "RSS" && i == 1 {
+							sec *= 1.3
+						}
+						launch = append(launch, dyno.Values{{Metric: "sec/op", Value: sec}, {Metric: "B/op", Value: 64}, {Metric: "allocs/op", Value: 2}})
+					}
+					one.Launches = append(one.Launches, launch)
+				}
+				r.Benchmarks = append(r.Benchmarks, one)
+			}
+			if err := sink(r); err != nil {
+				return err
+			}
+		}
+		if b.Open != nil {
+			open = b.Open(block)
+		}
+	}
+	return nil
+}
+
+func (f *fakeBench) profile(b *lab.Bencher, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
+	b.Watch(lab.BenchStep{Phase: "profile", Benchmarks: 1})
+	recorded := map[string][]string{
+		"cpu":    {"search-cpu-go1.27.4", "search-cpu-go1.22.12"},
+		"allocs": {"search-allocs-fast", "search-allocs-a"},
+	}
+	for _, w := range wanted {
+		for block := 1; block <= 3; block++ {
+			for i, s := range e.Levels() {
+				r := f.result(e, s, block, dyno.ForProfile)
+				r.Benchmarks = []dyno.Benchmark{{Package: w.Package, Name: w.Name, N: 4000}}
+				dir, err := b.Dir(r.Trial.N)
+				if err != nil {
+					return err
+				}
+				for _, kind := range e.Profile {
+					data, err := os.ReadFile(filepath.Join(testdata, recorded[kind][i]+".pb.gz"))
+					if err != nil {
+						return err
+					}
+					if err := os.WriteFile(filepath.Join(dir, kind+".pb.gz"), data, 0o666); err != nil {
+						return err
+					}
+				}
+				if err := sink(r); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// dynoBench runs a command with a fake's hands.
+func dynoBench(t *testing.T, ctx context.Context, f *fakeBench, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	real := openBench
+	openBench = f.open
+	defer func() { openBench = real }()
+	var out, errs bytes.Buffer
+	status = run(ctx, args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// One command says what changed, why, and how to read it again from files alone.
+func TestBench(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	summary := filepath.Join(t.TempDir(), "summary.md")
+	t.Setenv("GITHUB_STEP_SUMMARY", summary)
+	status, text, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--vary", "GOGC=100,200", "--out", dir)
+	if status != exitDone {
+		t.Fatalf("status %d\n%s", status, errs)
+	}
+	for _, want := range []string{"RSS", "Names", "+30", "worse", "why project/search.RSS changed, GOGC=200", "cpu per operation", "project/search.RSS", "rss.go:21", "allocs per operation"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, want := range []string{"block 14: 2 benchmarks, ", "results are in " + dir} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("no %q in\n%s", want, errs)
+		}
+	}
+	for _, file := range []string{"run.json", "results.jsonl", "bench.txt", "summary.json", "report.html"} {
+		if !exists(filepath.Join(dir, file)) {
+			t.Errorf("there is no %s", file)
+		}
+	}
+	if data, err := os.ReadFile(summary); err != nil || !bytes.Contains(data, []byte("<summary>Why project/search.RSS, GOGC=200 changed")) {
+		t.Errorf("step summary: %v\n%s", err, data)
+	}
+	again := func(want int, args ...string) string {
+		t.Helper()
+		status, out, errs := dynoBench(t, t.Context(), nil, args...)
+		if status != want {
+			t.Errorf("%s: status %d, want %d\n%s", args, status, want, errs)
+		}
+		return out
+	}
+	if got := again(exitDone, "report", dir); got != text {
+		t.Errorf("report:\n%s\nwant:\n%s", got, text)
+	}
+	saved, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+	if got := again(exitDone, "report", dir, "--json"); err != nil || got != string(saved) {
+		t.Errorf("report --json is not summary.json: %v\n%s", err, got)
+	}
+	var j struct {
+		Why []struct{ Benchmark string }
+	}
+	if err := json.Unmarshal(saved, &j); err != nil || len(j.Why) != 1 || j.Why[0].Benchmark != "project/search.RSS" {
+		t.Errorf("summary.json: %v: %+v", err, j)
+	}
+	again(exitThreshold, "report", dir, "--fail-worse")
+	again(exitThreshold, "report", dir, "--threshold", "change(sec_per_op) < 5%")
+	again(exitDone, "report", dir, "--threshold", "allocs_per_op <= 2")
+	again(exitUsage, "report", dir, "--format", "csv")
+	again(exitUsage, "run", "--resume", dir)
+	if got := again(exitDone, "profile", dir, "--base", "GOGC=100", "--bench", "RSS"); !strings.Contains(got, "cpu per operation, GOGC=200 against GOGC=100, 3 pairs") {
+		t.Errorf("profile:\n%s", got)
+	}
+	again(exitUsage, "profile", dir, "--bench", "Names")
+}
+
+// Ctrl-C keeps the blocks that are whole, and reports them.
+func TestBenchInterrupted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	status, text, errs := dynoBench(t, ctx, &fakeBench{cancel: cancel, after: 3}, "bench", "--aa", "--out", dir)
+	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report is of the blocks that are whole") || !strings.Contains(text, "3 blocks") {
+		t.Errorf("status %d\n%s%s", status, errs, text)
+	}
+	if status, _, errs := dynoBench(t, t.Context(), nil, "report", dir); status != exitDone {
+		t.Errorf("report: status %d\n%s", status, errs)
+	}
+}
+
+// A file of go test -bench is the baseline of one setting, and is said not to be beside it.
+func TestBenchBaseline(t *testing.T) {
+	tmp := t.TempDir()
+	old := filepath.Join(tmp, "old.txt")
+	line := "BenchmarkRSS 1000 5000 ns/op 64 B/op 2 allocs/op\n"
+	if err := os.WriteFile(old, []byte("pkg: project/search\n"+strings.Repeat(line, 10)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(tmp, "run")
+	status, text, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--baseline", old, "--out", dir)
+	if status != exitDone || !strings.Contains(text, "not measured side by side") || !strings.Contains(text, "+100") {
+		t.Errorf("status %d\n%s%s", status, errs, text)
+	}
+	if err := os.Remove(old); err != nil {
+		t.Fatal(err)
+	}
+	if status, again, errs := dynoBench(t, t.Context(), nil, "report", dir); status != exitDone || again != text {
+		t.Errorf("report: status %d\n%s%s", status, errs, again)
+	}
+	if status, _, _ := dynoBench(t, t.Context(), nil, "report", dir, "--fail-worse"); status != exitThreshold {
+		t.Errorf("--fail-worse: status %d", status)
+	}
+}
+
+// A commit that was measured once is the baseline of what comes after it; one that was
+// not is measured beside it.
+func TestBenchCache(t *testing.T) {
+	tmp := t.TempDir()
+	t.Chdir(tmp)
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.org"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q", "-b", "main")
+	git("commit", "-q", "--allow-empty", "-m", "one")
+	out, err := exec.Command("git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeBench{commit: strings.TrimSpace(string(out))}
+	args := []string{"bench", "--baseline", "rev:main", "--cache", "cache", "--blocks", "6", "--out"}
+	status, text, errs := dynoBench(t, t.Context(), f, append(args, "a")...)
+	if status != exitDone || !strings.Contains(errs, "main and the working tree are measured side by side") || strings.Contains(text, apart) {
+		t.Fatalf("status %d\n%s%s", status, errs, text)
+	}
+	status, text, errs = dynoBench(t, t.Context(), f, append(args, "b")...)
+	if status != exitDone || strings.Contains(errs, "side by side") || !strings.Contains(text, apart) {
+		t.Errorf("status %d\n%s%s", status, errs, text)
+	}
+	status, _, errs = dynoBench(t, t.Context(), f, "bench", "--baseline", "rev:nowhere", "--cache", "cache")
+	if status != exitUsage || !strings.Contains(errs, "there is no revision nowhere") {
+		t.Errorf("status %d\n%s", status, errs)
+	}
+}
+
+// A view lists a run of benchmarks among the others, and shows its report.
+func TestBenchView(t *testing.T) {
+	root := t.TempDir()
+	status, _, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--aa", "--name", "codec", "--out", filepath.Join(root, "bench"))
+	if status != exitDone {
+		t.Fatalf("status %d\n%s", status, errs)
+	}
+	viewable(t, filepath.Join(root, "service"))
+	v := startView(t, root)
+	defer v.end()
+	for _, page := range []struct {
+		path string
+		want []string
+	}{
+		{"", []string{`href="/runs/bench/"`, "codec", `href="/runs/service/"`}},
+		{"runs/bench/", []string{"Benchmarks of codec", "RSS"}},
+		{"runs/bench/files/bench.txt", []string{"BenchmarkRSS/AA=1"}},
+	} {
+		status, body := fetch(t, v.address+page.path)
+		for _, want := range page.want {
+			if status != 200 || !strings.Contains(body, want) {
+				t.Errorf("/%s: status %d, no %s in\n%.3000s", page.path, status, want, body)
+			}
+		}
+		if strings.Contains(body, "broken") {
+			t.Errorf("/%s says that something is broken:\n%.3000s", page.path, body)
+		}
+	}
+	for _, path := range []string{"runs/bench/detail", "runs/bench/pprof/cpu/", "compare?a=bench&b=service"} {
+		if status, body := fetch(t, v.address+path); status < 200 || status >= 600 || strings.Contains(body, "panic") {
+			t.Errorf("/%s: status %d\n%.1000s", path, status, body)
+		}
+	}
+}

@@ -19,6 +19,10 @@ type job struct {
 
 	Confine *confinement // the program's control group; nil is dyno's own
 
+	CPUs   []int // that the program and what it starts are pinned to, where the system can; none means that they are not
+	Direct bool  // direct is given
+
+	direct         *os.File  // the program's standard output itself, instead of stdout; the caller closes it
 	stdout, stderr io.Writer // called by one goroutine, once per write(2) of the program; nil discards
 	held           *os.File  // given to the supervisor, which does nothing with it: it is open as long as the supervisor lives
 }

@@ -63,9 +63,8 @@ func launch(j job) (*group, error) {
 		Env: []string{"GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}, Dir: "/",
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	if j.held != nil {
-		cmd.ExtraFiles = []*os.File{j.held}
-	}
+	cmd.ExtraFiles = []*os.File{j.held, j.direct} // nil is a descriptor that is closed
+	j.Direct = j.direct != nil
 	widen(int(stdout.Fd()))
 	err = cmd.Start()
 	stdin.Close()

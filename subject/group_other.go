@@ -89,6 +89,9 @@ func launch(j job) (*group, error) {
 		Stdout: j.stdout, Stderr: j.stderr,
 		SysProcAttr: ownProcessGroup(), WaitDelay: time.Second,
 	}
+	if j.direct != nil {
+		o.cmd.Stdout = j.direct
+	}
 	if err := o.cmd.Start(); err != nil {
 		o.cleanUp()
 		return nil, err

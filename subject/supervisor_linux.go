@@ -3,6 +3,7 @@ package subject
 import (
 	"encoding/binary"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -30,6 +31,8 @@ import (
 // Note: PR_SET_PDEATHSIG alone would not do. It reaches the direct child only,
 // and fires when the thread that forked ends.
 const supervisorName = "dyno-supervisor"
+
+const directFile = 4 // job.direct, which the supervisor is given
 
 // Main must be the first call of main, and of TestMain in tests that start
 // processes. If this process was started as a supervisor or launcher, Main does
@@ -91,6 +94,7 @@ func supervise() {
 	runtime.LockOSThread() // Pdeathsig is bound to the thread that forks: keep it
 	unix.CloseOnExec(1)
 	unix.CloseOnExec(3) // job.held
+	unix.CloseOnExec(directFile)
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	// Caught, as ignored signals would be ignored by the program as well.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE)
@@ -189,15 +193,14 @@ func (s *supervisor) run(j *job) error {
 		return err
 	}
 	files := []uintptr{null.Fd(), uintptr(p.out.w), uintptr(p.err.w)}
-	if s.cage != nil {
-		s.pid, err = s.cage.start(j, files)
-	} else if s.pid, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{
-		Dir: j.Dir, Env: j.Env, Files: files,
-		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	}); err != nil {
-		err = fmt.Errorf("%s: %w", j.Path, err)
+	if j.Direct {
+		files[1] = directFile
 	}
+	err = pinned(j.CPUs, func() error { return s.start(j, files) })
 	p.closeWriters()
+	if j.Direct {
+		unix.Close(directFile)
+	}
 	if err != nil {
 		return err
 	}
@@ -217,6 +220,42 @@ func (s *supervisor) run(j *job) error {
 		sendFrame(frameAlone, status)
 	}
 	return nil
+}
+
+// start makes the program of a job a child.
+func (s *supervisor) start(j *job, files []uintptr) (err error) {
+	if s.cage != nil {
+		s.pid, err = s.cage.start(j, files)
+		return err
+	}
+	if s.pid, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{
+		Dir: j.Dir, Env: j.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	}); err != nil {
+		return fmt.Errorf("%s: %w", j.Path, err)
+	}
+	return nil
+}
+
+// pinned calls start with the thread on some CPUs only, which its children
+// inherit, the runtime of a Go program before its first instruction: it takes
+// GOMAXPROCS from them. No CPUs means as it is.
+func pinned(cpus []int, start func() error) error {
+	if len(cpus) == 0 {
+		return start()
+	}
+	var before, set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return os.NewSyscallError("sched_getaffinity", err)
+	}
+	for _, c := range cpus {
+		set.Set(c)
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("pin to CPUs %v: %w (consider: CPUs that this process may use)", cpus, err)
+	}
+	err := start()
+	return errors.Join(err, os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(0, &before)))
 }
 
 // await returns how the program ended, when no descendant is left.
@@ -261,7 +300,9 @@ func (s *supervisor) await() (status string) {
 				return status
 			}
 			if d.pid == s.pid {
-				status, s.pid, kill = describe(d.status), 0, true
+				// Its children are ours now. Mostly there are none, and
+				// to look for them takes milliseconds.
+				status, s.pid, kill = describe(d.status), 0, children()
 			}
 		}
 		if kill {
@@ -271,6 +312,11 @@ func (s *supervisor) await() (status string) {
 			again = time.After(2 * time.Millisecond)
 		}
 	}
+}
+
+// children reports whether this process has any, dead ones too.
+func children() bool {
+	return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != unix.ECHILD
 }
 
 // killAll sends SIGKILL to all descendants there are at the moment, in

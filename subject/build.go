@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dynolab/dyno"
 )
@@ -38,12 +39,14 @@ type Builder struct {
 	dir   string // private
 	guard *group // removes dir when dyno and all of the builder's commands have ended
 
-	mu      sync.Mutex // one build at a time: each takes all CPUs
-	built   map[string]*Built
-	copies  map[string]*source // of module versions
-	trees   map[string]string  // worktrees, by repository and commit
-	added   []worktree
-	scratch int // numbers names in dir
+	mu     sync.Mutex // one build at a time: each takes all CPUs
+	built  map[string]*Built
+	copies map[string]*source // of module versions
+	trees  map[string]string  // worktrees, by repository and commit
+	added  []worktree
+	tests  map[string]*testBinary // by what makes them
+
+	scratch atomic.Int64 // numbers names in dir
 }
 
 // NewBuilder makes a private folder below parent, which "" makes the system's
@@ -64,6 +67,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	b := &Builder{
 		dir:   scratchName(parent),
 		built: map[string]*Built{}, copies: map[string]*source{}, trees: map[string]string{},
+		tests: map[string]*testBinary{},
 	}
 	if b.guard, err = launch(job{Scratch: b.dir}); err != nil {
 		return nil, fmt.Errorf("make a folder for builds: %w", err)
@@ -201,8 +205,7 @@ func (b *Builder) compile(ctx context.Context, src *source, s dyno.Subject, gov 
 
 // name returns a new path in the private folder.
 func (b *Builder) name(prefix string) string {
-	b.scratch++
-	return filepath.Join(b.dir, prefix+strconv.Itoa(b.scratch))
+	return filepath.Join(b.dir, prefix+strconv.FormatInt(b.scratch.Add(1), 10))
 }
 
 // executable returns the absolute path of s.Binary.

@@ -49,10 +49,16 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Go == "" {
-		return &src, nil
+	return &src, src.choose(s.Go)
+}
+
+// choose makes the go command use a version, and checks that the source may be
+// built by it. "" leaves the choice to the go command.
+func (src *source) choose(v string) error {
+	if v == "" {
+		return nil
 	}
-	src.env["GOTOOLCHAIN"] = toolchain(s.Go)
+	src.env["GOTOOLCHAIN"] = toolchain(v)
 	files := []string{findUp(src.dir, "go.mod")}
 	if work := os.Getenv("GOWORK"); work == "" && src.env["GOWORK"] == "" {
 		files = append(files, findUp(src.dir, "go.work"))
@@ -61,10 +67,10 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	}
 	for _, file := range files {
 		if err := checkGo(file, src.env["GOTOOLCHAIN"]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return &src, nil
+	return nil
 }
 
 // local returns the directory of a package of the user's, or of the same
@@ -105,11 +111,8 @@ func (b *Builder) local(ctx context.Context, s dyno.Subject) (dir, rev string, e
 // goVersion returns the version of the toolchain that builds src, fetching it
 // if need be, and checks that src is a main package.
 func (b *Builder) goVersion(ctx context.Context, src *source, s dyno.Subject) (string, error) {
-	out, err := b.command(ctx, src.dir, src.env, "go", "env", "GOVERSION")
+	vars, err := b.goEnv(ctx, src, "GOVERSION")
 	if err != nil {
-		if want := src.env["GOTOOLCHAIN"]; want != "" {
-			return "", fmt.Errorf("get Go toolchain %s: %w", want, err)
-		}
 		return "", err
 	}
 	args := append([]string{"list", "-e", "-find"}, src.flags...)
@@ -125,7 +128,24 @@ func (b *Builder) goVersion(ctx context.Context, src *source, s dyno.Subject) (s
 	default:
 		return "", planErrorf("%s has package %s (want a main package)", src.dir, name)
 	}
-	return strings.TrimSpace(out), nil
+	return vars[0], nil
+}
+
+// goEnv returns variables of the go command that builds src, which is fetched if
+// need be.
+func (b *Builder) goEnv(ctx context.Context, src *source, names ...string) ([]string, error) {
+	out, err := b.command(ctx, src.dir, src.env, "go", append([]string{"env"}, names...)...)
+	if err != nil {
+		if want := src.env["GOTOOLCHAIN"]; want != "" {
+			return nil, fmt.Errorf("get Go toolchain %s: %w", want, err)
+		}
+		return nil, err
+	}
+	values := strings.Split(out, "\n")
+	for i, v := range values {
+		values[i] = strings.TrimSpace(v)
+	}
+	return values[:len(names)], nil
 }
 
 // toolchain is the value of GOTOOLCHAIN for a Go version. From Go 1.21 the

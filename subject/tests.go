@@ -2,53 +2,247 @@ package subject
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/dynolab/dyno"
 )
 
-// A TestPackage is a package whose tests can be built, under one setting.
+// A TestPackage is a package whose tests can be built, under one setting. It must
+// not be copied.
 type TestPackage struct {
 	ImportPath string   // without the revision's worktree: the same in all settings
 	Dir        string   // of its sources, where its tests run
 	Files      []string // its test files, relative to Dir
 	Go, Rev    string   // as Built's
-	Warnings   []string
+	Warnings   []string // Link and LinkSurvey may add some
 
-	// Has unexported fields: what Link needs.
+	src    *source     // where the go command is called, and how
+	name   string      // of the package that the last of its test files are of
+	binary *testBinary // shared by all settings that have the same
+
+	mu sync.Mutex // of Warnings, while two links run
 }
 
-// Tests finds the test packages that patterns mean in the tree of s (its Dir, Rev, Go, Build, Env).
+// Tests finds the packages with test files that patterns mean in s.Dir, as go list
+// does: ./..., directories, import paths, also those of the standard library. No
+// pattern means ".". With s.Rev they mean the same in that revision, in a worktree.
+// s.Go, s.Build and, of s.Env, the variables of the go command hold for it and for
+// Link. A package that does not compile is found; Link says why.
+//
+// Every pattern must have a package with test files: that it has none, that
+// nothing matches, that there is no module, revision or toolchain is a
+// [*dyno.PlanError].
 func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) ([]*TestPackage, error) {
-	return nil, errors.New("not built yet")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	src, patterns, err := b.testSource(ctx, s, patterns)
+	if err != nil {
+		return nil, err
+	}
+	vars, err := b.goEnv(ctx, src, "GOVERSION", "GOFLAGS", "GOMOD")
+	if err != nil {
+		return nil, err
+	}
+	in := "in " + src.dir
+	if s.Rev != "" {
+		in = "in rev " + s.Rev
+	}
+	noModule := planErrorf("packages %s: %s is in no module (consider: a directory of one, or go mod init)", strings.Join(patterns, " "), src.dir)
+	found, err := b.list(ctx, src, patterns)
+	var failed *commandError
+	if errors.As(err, &failed) && strings.Contains(failed.stderr, "go.mod file not found") {
+		return nil, noModule
+	} else if err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	for _, p := range patterns {
+		if err := checkPattern(p, in, found); err != nil {
+			if vars[2] == "" || vars[2] == os.DevNull {
+				return nil, noModule
+			}
+			return nil, err
+		}
+	}
+	var tests []*TestPackage
+	for _, l := range found {
+		if l.tests() {
+			tests = append(tests, b.testPackage(l, src, vars[0], vars[1]))
+		}
+	}
+	return tests, nil
 }
 
-// Link builds the test binary of p with its functions in the order of a seed.
-func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path string, err error) {
-	return "", errors.New("not built yet")
+// testPackage makes what Tests returns. goflags is the variable GOFLAGS.
+func (b *Builder) testPackage(l *listed, src *source, version, goflags string) *TestPackage {
+	p := &TestPackage{
+		ImportPath: l.ImportPath, Dir: l.Dir, Files: append(slices.Clone(l.TestGoFiles), l.XTestGoFiles...),
+		Go: version, Rev: src.rev, src: src, name: l.Name,
+	}
+	if len(l.XTestGoFiles) > 0 {
+		p.name += "_test"
+	}
+	key := fmt.Sprintf("%q %q %q %q", src.dir, p.ImportPath, version, append(pairs(src.env), src.flags...))
+	if p.binary = b.tests[key]; p.binary == nil {
+		p.binary = &testBinary{
+			flags: slices.Clone(src.flags), goflags: strings.Fields(goflags),
+			links: map[linkKey]*link{}, fixed: older(version, layoutSince),
+		}
+		b.tests[key] = p.binary
+	}
+	if older(version, layoutSince) {
+		p.Warnings = append(p.Warnings, p.fixedLayout("needs Go 1.23, not "+version))
+	}
+	return p
 }
 
-// BenchOptions say how a test binary is launched.
-type BenchOptions struct {
-	Dir  string
-	Env  map[string]string
-	Args []string // -test.bench and so on
-	CPUs []int    // it is pinned to these; none means that it is not
+// testSource returns where the patterns are looked up, with the flags of s.Build,
+// and the patterns as they are there.
+func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []string) (*source, []string, error) {
+	user, err := filepath.Abs(s.Dir)
+	if err == nil {
+		user, err = filepath.EvalSymlinks(user)
+	}
+	if err != nil {
+		return nil, nil, planErrorf("directory %s: %v", s.Dir, err)
+	}
+	src := &source{dir: user, env: buildVariables(s.Env), flags: slices.Clone(s.Build)}
+	if s.Rev == "" {
+		src.rev = b.current(ctx, user)
+	} else {
+		s.Package = user // for the message
+		if src.dir, src.rev, err = b.revision(ctx, s, user); err != nil {
+			return nil, nil, err
+		}
+	}
+	cleaned := []string{"."}
+	if len(patterns) > 0 {
+		cleaned = cleaned[:0]
+	}
+	for _, p := range patterns {
+		cleaned = append(cleaned, b.cleanPattern(p, user, src.dir))
+	}
+	for i, f := range src.flags {
+		// A profile that is not in the revision is the user's.
+		name, file, _ := strings.Cut(f, "=")
+		if (name == "-pgo" || name == "--pgo") && s.Rev != "" && !filepath.IsAbs(file) &&
+			!exists(filepath.Join(src.dir, file)) && exists(filepath.Join(user, file)) {
+			src.flags[i] = name + "=" + filepath.Join(user, file)
+		}
+	}
+	return src, cleaned, src.choose(s.Go)
 }
 
-// A BenchProcess is a test binary that runs only in its turns.
-type BenchProcess struct{}
-
-// StartBench launches a test binary; it is stopped when it has printed its first result.
-func StartBench(ctx context.Context, path string, o BenchOptions) (*BenchProcess, error) {
-	return nil, errors.New("not built yet")
+// cleanPattern writes a pattern as go list does in what it says of matches, and
+// with dir, a worktree of the user's directory, in place of that.
+func (b *Builder) cleanPattern(p, user, dir string) string {
+	local := strings.HasPrefix(p, ".")
+	if filepath.IsAbs(p) && dir != user {
+		rel, err := filepath.Rel(user, p)
+		if err != nil || !strings.HasPrefix(filepath.Join(dir, rel), b.dir+string(filepath.Separator)) {
+			return filepath.Clean(p)
+		}
+		p, local = rel, true
+	} else if filepath.IsAbs(p) {
+		return filepath.Clean(p)
+	}
+	p = path.Clean(filepath.ToSlash(p))
+	if local && p != "." && p != ".." && !strings.HasPrefix(p, "../") {
+		p = "./" + p
+	}
+	return p
 }
 
-// Turn lets the process go on until it has printed n more results, and stops it.
-// It returns the last of the lines.
-func (p *BenchProcess) Turn(ctx context.Context, n int) (line string, err error) {
-	return "", errors.New("not built yet")
+// listed is what go list says of a package.
+type listed struct {
+	ImportPath, Dir, Name     string
+	TestGoFiles, XTestGoFiles []string
+	Match                     []string
+	Error                     *struct{ Err string }
 }
 
-// Close ends the process.
-func (p *BenchProcess) Close() {}
+func (l *listed) tests() bool { return len(l.TestGoFiles)+len(l.XTestGoFiles) > 0 }
+
+// list asks the go command what there is, without their dependencies.
+func (b *Builder) list(ctx context.Context, src *source, patterns []string) ([]*listed, error) {
+	args := append([]string{"list", "-e", "-find", "-json"}, src.flags...)
+	out, err := b.command(ctx, src.dir, src.env, "go", append(append(args, "--"), patterns...)...)
+	if err != nil {
+		return nil, err
+	}
+	var all []*listed
+	for dec := json.NewDecoder(strings.NewReader(out)); ; {
+		l := new(listed)
+		if err := dec.Decode(l); err == io.EOF {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+}
+
+// checkPattern says why a pattern has no test package; in is where.
+func checkPattern(pattern, in string, found []*listed) error {
+	var matched, others []string // packages without test files, and mistakes
+	for _, l := range found {
+		switch {
+		case !slices.Contains(l.Match, pattern):
+		case l.ImportPath == "command-line-arguments":
+			return planErrorf("package %s is a file (want the directory of a package)", pattern)
+		case l.tests():
+			return nil
+		case l.Error != nil:
+			message, _, _ := strings.Cut(l.Error.Err, "\n")
+			others = append(others, strings.TrimSuffix(message, "; to add it:"))
+		default:
+			matched = append(matched, l.ImportPath)
+		}
+	}
+	switch {
+	case len(matched) > 0:
+		return planErrorf("package %s %s has no test files (consider: a package that has, or -tags)", pattern, in)
+	case len(others) > 0:
+		return planErrorf("package %s: there is none %s: %s (consider: go list ./...)", pattern, in, others[0])
+	}
+	return planErrorf("packages %s: nothing matches %s (consider: go list ./...)", pattern, in)
+}
+
+// buildVariables are those of a setting's environment that may change what the go
+// command builds. The others are the program's alone: GOGC would only slow the
+// compiler down, and GODEBUG make it talk.
+func buildVariables(env map[string]string) map[string]string {
+	vars := maps.Clone(env)
+	maps.DeleteFunc(vars, func(name, _ string) bool { return !buildVariable(name) })
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	return vars
+}
+
+// runVariables are those of the runtime (package runtime, "Environment Variables";
+// https://go.dev/doc/build-cover#running) which begin like those of the go command.
+var runVariables = []string{"GOGC", "GOMEMLIMIT", "GODEBUG", "GOMAXPROCS", "GOTRACEBACK", "GORACE", "GOCOVERDIR"}
+
+// buildVariable reports whether a variable is one of go help environment, or of
+// the C compiler. The names that begin with GO are too many to be listed, and each
+// release adds some; what is taken for one in error costs a build and no more.
+func buildVariable(name string) bool {
+	switch {
+	case slices.Contains(runVariables, name):
+		return false
+	case strings.HasPrefix(name, "GO"):
+		return !strings.Contains(name, "_") || name == "GO_EXTLINK_ENABLED"
+	}
+	return strings.HasPrefix(name, "CGO_") || strings.HasPrefix(name, "GCCGO") || strings.HasPrefix(name, "PKG_CONFIG") ||
+		slices.Contains([]string{"AR", "CC", "CXX", "FC", "CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH"}, name)
+}

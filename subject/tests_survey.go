@@ -1,0 +1,101 @@
+package subject
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// LinkSurvey builds the test binary of p, in the linker's own order, with one more
+// benchmark that comes last: BenchmarkDynoSurvey measures nothing and prints the
+// state of the process after the others, once, in the form of a result, whatever
+// elements of -test.bench follow its name. Its units are dyno-goroutines,
+// dyno-gc-cycles, dyno-gc-sec (CPU time of collecting, without that of idle CPUs;
+// known from Go 1.20) and dyno-alloc-B, all since the process started: what is a
+// benchmark's is what is more than where this one ran alone.
+//
+// Where that does not build, it returns what Link does, and adds a warning.
+func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, err error) {
+	path, err = p.binary.once(ctx, linkKey{survey: true}, func() (string, error) { return b.goTestSurvey(ctx, p) })
+	if err == nil || ctx.Err() != nil {
+		return path, err
+	}
+	path, lerr := b.Link(ctx, p, 0)
+	if lerr == nil {
+		p.warn(fmt.Sprintf("%s: its garbage collections and goroutines are not surveyed (the tests do not build with the benchmark for it: %s)",
+			p.ImportPath, strings.ReplaceAll(firstMessage(err), b.dir+string(filepath.Separator), "")))
+	}
+	return path, lerr
+}
+
+// surveySource is the benchmark, without its package clause. It is written for Go
+// 1.18, and for packages that have any name for something of their own.
+//
+// It prints its result itself and is then skipped, as package testing prints none
+// for a benchmark that -test.bench gives elements of sub-benchmarks. Goroutines
+// that are about to end get 10 ms to do so.
+const surveySource = `
+import (
+	dynoFmt "fmt"
+	dynoRuntime "runtime"
+	dynoMetrics "runtime/metrics"
+	dynoTesting "testing"
+	dynoTime "time"
+)
+
+func BenchmarkDynoSurvey(b *dynoTesting.B) {
+	s := []dynoMetrics.Sample{
+		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/allocs:bytes"},
+		{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
+	}
+	dynoMetrics.Read(s)
+	for i := 0; i < 10; i++ {
+		dynoTime.Sleep(dynoTime.Millisecond)
+	}
+	dynoFmt.Printf("BenchmarkDynoSurvey\t1\t%d dyno-goroutines", dynoRuntime.NumGoroutine())
+	if s[0].Value.Kind() == dynoMetrics.KindUint64 {
+		dynoFmt.Printf("\t%d dyno-gc-cycles", s[0].Value.Uint64())
+	}
+	if s[1].Value.Kind() == dynoMetrics.KindUint64 {
+		dynoFmt.Printf("\t%d dyno-alloc-B", s[1].Value.Uint64())
+	}
+	if s[2].Value.Kind() == dynoMetrics.KindFloat64 && s[3].Value.Kind() == dynoMetrics.KindFloat64 {
+		dynoFmt.Printf("\t%g dyno-gc-sec", s[2].Value.Float64()-s[3].Value.Float64())
+	}
+	dynoFmt.Println()
+	b.SkipNow()
+}
+`
+
+// goTestSurvey builds with an overlay of surveySource.
+func (b *Builder) goTestSurvey(ctx context.Context, p *TestPackage) (string, error) {
+	if flags := strings.Join(append(slices.Clone(p.binary.goflags), p.binary.flags...), " "); strings.Contains(flags, "-overlay") {
+		return "", errors.New("the build has an -overlay of its own")
+	}
+	folder := b.name("overlay")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", err
+	}
+	file := filepath.Join(folder, "survey.go")
+	if err := os.WriteFile(file, []byte("package "+p.name+"\n"+surveySource), 0o600); err != nil {
+		return "", err
+	}
+	name := "zz_dyno_survey"
+	for exists(filepath.Join(p.Dir, name+"_test.go")) { // not over a file of the user's
+		name += "_"
+	}
+	text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(p.Dir, name+"_test.go"): file}})
+	if err != nil {
+		return "", err
+	}
+	list := filepath.Join(folder, "overlay.json")
+	if err := os.WriteFile(list, text, 0o600); err != nil {
+		return "", err
+	}
+	return b.goTest(ctx, p, nil, "-overlay="+list)
+}

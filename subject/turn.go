@@ -1,0 +1,243 @@
+package subject
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+)
+
+// BenchOptions say how a test binary is launched.
+type BenchOptions struct {
+	Dir  string            // "" means dyno's own
+	Env  map[string]string // added to dyno's own environment
+	Args []string          // -test.bench and so on
+	CPUs []int             // it is pinned to these, on Linux; none means that it is not
+}
+
+// job is the launch of a test binary, its name being the same for all.
+func (o *BenchOptions) job(path string) (job, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return job{}, err
+	}
+	return job{
+		Path: path, Args: append([]string{"bench.test"}, o.Args...), Dir: dir,
+		Env: environ(o.Env, dir, "", ""), CPUs: o.CPUs,
+	}, nil
+}
+
+// RunBench runs a test binary to its end and returns how it ended, as os/exec says
+// it. Its standard output goes to stdout, as RunTool's does. If it ended otherwise
+// than by "exit status 0", the error has the last lines of its stderr or, where
+// there are none, of its output; if ctx ended first, it is the context's cause.
+// No descendant of it is left.
+func RunBench(ctx context.Context, path string, o BenchOptions, stdout io.Writer) (status string, err error) {
+	j, err := o.job(path)
+	if err != nil {
+		return "", err
+	}
+	out, errs := newTail(stdout), newTail(nil)
+	j.stdout, j.stderr = out, errs
+	g, err := launch(j)
+	if err != nil {
+		return "", fmt.Errorf("start tests: %w", err)
+	}
+	select {
+	case <-ctx.Done():
+		g.stop(0)
+		return "", context.Cause(ctx)
+	case <-g.done:
+		g.stop(0)
+	}
+	if g.status != "exit status 0" {
+		return g.status, benchEnded(g.status, errs, out)
+	}
+	return g.status, nil
+}
+
+// benchEnded is the error for a test binary that did not end well.
+func benchEnded(status string, stderr, stdout *tail) error {
+	lines := stderr.String()
+	if lines == "" {
+		lines = stdout.String()
+	}
+	if lines == "" {
+		return fmt.Errorf("benchmark ended: %s (it wrote nothing)", status)
+	}
+	return fmt.Errorf("benchmark ended: %s; its last lines:\n%s", status, lines)
+}
+
+// ErrNoResult is wrapped by StartBench's error for a test binary that ended well
+// and printed no result: package testing does not say whether the benchmark was
+// skipped or none matched.
+var ErrNoResult = errors.New("the benchmark was skipped, or none matches")
+
+// A BenchProcess is a test binary that runs only in its turns: outside of them its
+// process group is stopped, by SIGSTOP. It must be closed, and used by one
+// goroutine at a time.
+type BenchProcess struct {
+	group  *group
+	in     *os.File    // of the pipe that is the program's standard output
+	out    *os.File    // of it; read by follow
+	exited atomic.Bool // the program has ended
+	over   chan struct{}
+	err    error       // why there are no more results; valid when over is closed
+	lines  chan string // the last result of each turn
+
+	next atomic.Int64 // results of the turn that the next turnMark begins
+}
+
+// Marks are put into the output. What comes before them has been written before.
+const (
+	turnMark = 1 // a turn begins
+	endMark  = 0 // the program has ended
+)
+
+// StartBench launches a test binary and returns when it has printed its first
+// result and is stopped. The context bounds the starting only.
+//
+// The error has what the binary said if it ended, or a benchmark failed, instead;
+// it wraps ErrNoResult if there was nothing to run.
+//
+// Note: a child of the benchmark's that leaves its process group is not stopped.
+func StartBench(ctx context.Context, path string, o BenchOptions) (*BenchProcess, error) {
+	if !canStop {
+		return nil, errors.New("start benchmark: taking turns needs a Unix system (consider: Linux)")
+	}
+	j, err := o.job(path)
+	if err != nil {
+		return nil, err
+	}
+	out, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start benchmark: %w", err)
+	}
+	// From here on a read blocks its thread, which the kernel wakes without a
+	// detour by the scheduler's poller.
+	out.Fd()
+	errs := newTail(nil)
+	j.direct, j.stderr = w, errs
+	p := &BenchProcess{in: w, out: out, over: make(chan struct{}), lines: make(chan string, 1)}
+	if p.group, err = launch(j); err != nil {
+		out.Close()
+		w.Close()
+		return nil, fmt.Errorf("start benchmark: %w", err)
+	}
+	go func() {
+		<-p.group.done
+		// Wakes follow even if a process that is none of ours holds the pipe.
+		p.exited.Store(true)
+		w.Write([]byte{endMark})
+		w.Close()
+	}()
+	go p.follow(errs)
+	if _, err := p.await(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Turn lets the process go on until it has printed n more results, stops it, and
+// returns the last of them as "name\tN\tvalue unit\tvalue unit...", with package
+// testing's spaces before values and without other output that may have come
+// between name and N. If it has ended, as one whose
+// -test.count is reached, the error is or wraps [io.EOF]; another says how it
+// ended, or what the benchmark that failed has said. When ctx ends the process is
+// killed, and the error is the context's cause.
+func (p *BenchProcess) Turn(ctx context.Context, n int) (line string, err error) {
+	// A result that was printed while the signal to stop was under way, and is read
+	// only now, does not count.
+	p.next.Store(int64(max(n, 1)))
+	p.in.Write([]byte{turnMark})
+	p.signal(resumeGroup)
+	return p.await(ctx)
+}
+
+func (p *BenchProcess) await(ctx context.Context) (string, error) {
+	select {
+	case line := <-p.lines:
+		return line, nil
+	case <-p.over:
+	case <-ctx.Done():
+		p.Close()
+		return "", context.Cause(ctx)
+	}
+	select {
+	case line := <-p.lines: // just before the end
+		return line, nil
+	default:
+		return "", p.err
+	}
+}
+
+// Close ends the process and all that it started.
+func (p *BenchProcess) Close() {
+	p.group.stop(0)
+	<-p.over
+}
+
+// signal signals the process group, while it is there: the supervisor does not reap
+// its leader long before group.done, and numbers are not used again so soon.
+func (p *BenchProcess) signal(send func(pid int)) {
+	select {
+	case <-p.group.done:
+	default:
+		send(p.group.pid)
+	}
+}
+
+// follow reads the output, and stops the process at the end of its turn before
+// it does anything else.
+func (p *BenchProcess) follow(stderr *tail) {
+	defer close(p.over)
+	defer p.out.Close()
+	want, some := int64(1), false // results that are still to come in this turn
+	r := results{
+		found: func() bool {
+			some = true
+			if want--; want == 0 {
+				p.signal(haltGroup)
+			}
+			return want == 0
+		},
+		turn:  func(line string) { p.lines <- line },
+		other: newTail(nil),
+	}
+	buf := make([]byte, 32<<10)
+	for end := false; !end; {
+		n, err := p.out.Read(buf)
+		b := buf[:n]
+		if end = err != nil || p.exited.Load() && b[n-1] == endMark; end && n > 0 {
+			b = b[:n-1]
+		}
+		if next := p.next.Load(); next > 0 {
+			if before, after, ok := bytes.Cut(b, []byte{turnMark}); ok {
+				p.next.Store(0)
+				r.write(before)
+				want, b = next, after
+			}
+		}
+		r.write(b)
+		if r.failed {
+			// It would fail again -test.count times.
+			p.group.once.Do(p.group.impl.kill)
+		}
+	}
+	<-p.group.done
+	switch status := p.group.status; {
+	case r.failed:
+		p.err = fmt.Errorf("benchmark failed:\n%s", r.other)
+	case status != "exit status 0":
+		p.err = benchEnded(status, stderr, r.other)
+	case !some:
+		p.err = ErrNoResult
+	default:
+		p.err = io.EOF
+	}
+}

@@ -16,8 +16,9 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// victim is a dyno in little: it builds, starts a service that forks, and
-// begins a second build, in a worktree, that does not end. It says what there
+// victim is a dyno in little: it builds, starts a service that forks and a test
+// binary, which is stopped, and begins a second build, in a worktree, that does
+// not end. It says what there
 // is to be cleaned up and waits to be killed.
 func victim() {
 	check := func(err error) {
@@ -36,7 +37,10 @@ func victim() {
 	check(err)
 	check(b.Check(ctx, dyno.Subject{Package: os.Getenv("DYNO_TEST_REPO"), Rev: "HEAD"}))
 	go b.command(ctx, b.dir, nil, "sh", "-c", "sleep 1000 & while :; do mkdir -p tmp/x; done")
-	for len(descendants(os.Getpid())) < 8 { // guard; supervisor, service, sh, sleep; supervisor, sh, sleep
+	turns, err := StartBench(ctx, os.Getenv("DYNO_TEST_BENCH"), BenchOptions{Args: benchArgs("Small")})
+	check(err)
+	// guard; supervisor, service, sh, sleep; supervisor, sh, sleep; supervisor, test binary
+	for len(descendants(os.Getpid())) < 10 || processState(turns.group.pid) != "T" {
 		time.Sleep(10 * time.Millisecond)
 	}
 	for _, pid := range descendants(os.Getpid()) {
@@ -57,7 +61,7 @@ func TestKilled(t *testing.T) {
 	run(t, repo, "git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "one")
 
 	cmd := exec.Command(must(t, os.Executable))
-	cmd.Env = append(os.Environ(), "DYNO_TEST_VICTIM="+t.TempDir(), "DYNO_TEST_REPO="+repo)
+	cmd.Env = append(os.Environ(), "DYNO_TEST_VICTIM="+t.TempDir(), "DYNO_TEST_REPO="+repo, "DYNO_TEST_BENCH="+benchBinary(t))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -78,7 +82,7 @@ func TestKilled(t *testing.T) {
 			t.Error(lines.Text())
 		}
 	}
-	if len(pids) < 8 || len(paths) != 2 || !exists(paths[0]) || !exists(paths[1]) {
+	if len(pids) < 10 || len(paths) != 2 || !exists(paths[0]) || !exists(paths[1]) {
 		t.Errorf("processes %v, paths %v: want more to clean up", pids, paths)
 	}
 	if list := run(t, repo, "git", "worktree", "list"); !strings.Contains(list, "\n") {

@@ -300,7 +300,9 @@ func (s *supervisor) await() (status string) {
 				return status
 			}
 			if d.pid == s.pid {
-				status, s.pid, kill = describe(d.status), 0, true
+				// Its children are ours now. Mostly there are none, and
+				// to look for them takes milliseconds.
+				status, s.pid, kill = describe(d.status), 0, children()
 			}
 		}
 		if kill {
@@ -310,6 +312,11 @@ func (s *supervisor) await() (status string) {
 			again = time.After(2 * time.Millisecond)
 		}
 	}
+}
+
+// children reports whether this process has any, dead ones too.
+func children() bool {
+	return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != unix.ECHILD
 }
 
 // killAll sends SIGKILL to all descendants there are at the moment, in

@@ -95,12 +95,12 @@ func (b *Builder) testPackage(l *listed, src *source, version, goflags string) *
 	if p.binary = b.tests[key]; p.binary == nil {
 		p.binary = &testBinary{
 			flags: slices.Clone(src.flags), goflags: strings.Fields(goflags),
-			links: map[linkKey]*link{}, fixed: older(version, "go1.22"),
+			links: map[linkKey]*link{}, fixed: older(version, layoutSince),
 		}
 		b.tests[key] = p.binary
 	}
-	if older(version, "go1.22") {
-		p.Warnings = append(p.Warnings, p.fixedLayout("needs Go 1.22, not "+version))
+	if older(version, layoutSince) {
+		p.Warnings = append(p.Warnings, p.fixedLayout("needs Go 1.23, not "+version))
 	}
 	return p
 }

@@ -17,6 +17,9 @@ import (
 // disk, some 6 MB each: one that runs, one that is linked meanwhile, and one more.
 const keptSeeds = 3
 
+// layoutSince is the first Go version whose linker has -randlayout.
+const layoutSince = "go1.23"
+
 // A testBinary is the test binary of a package as one or more settings have it,
 // with its functions in various orders.
 type testBinary struct {
@@ -47,7 +50,7 @@ type link struct {
 //
 // A binary that exists is not built again; the last keptSeeds of them and that of
 // seed 0 are kept, the others removed. Two links may run at the same time. Before
-// Go 1.22 the linker cannot do it: all seeds give the same binary, and p.Warnings
+// Go 1.23 the linker cannot do it: all seeds give the same binary, and p.Warnings
 // says so. An error holds what the compiler said.
 func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path string, err error) {
 	if p.binary.isFixed() {
@@ -70,7 +73,7 @@ func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path s
 	if err != nil {
 		return "", fmt.Errorf("build the tests of %s: %w", p.ImportPath, err)
 	}
-	if p.binary.isFixed() && !older(p.Go, "go1.22") {
+	if p.binary.isFixed() && !older(p.Go, layoutSince) {
 		p.warn(p.fixedLayout("is not known to the linker of " + p.Go))
 	}
 	return path, nil
@@ -155,7 +158,7 @@ func (b *Builder) goTest(ctx context.Context, p *TestPackage, layout []string, f
 	if runtime.GOOS == "windows" {
 		out += ".exe"
 	}
-	args := []string{"test", "-c", "-o", out}
+	args := []string{"test", "-c", "-vet=off", "-o", out}
 	if !older(p.Go, "go1.18") {
 		args = append(args, "-buildvcs=false") // as in compile
 	}

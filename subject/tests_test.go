@@ -257,7 +257,7 @@ func TestLinkFixed(t *testing.T) {
 	bin := t.TempDir()
 	writeFiles(t, bin, "go", `#!/bin/sh
 case "$*" in *randlayout*) echo 'flag provided but not defined: -randlayout' >&2; exit 1; esac
-shift 3 && echo "$*" > "$1"
+shift 4 && echo "$*" > "$1"
 `)
 	os.Chmod(filepath.Join(bin, "go"), 0o755)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))

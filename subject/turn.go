@@ -1,13 +1,13 @@
 package subject
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 )
 
@@ -82,15 +82,21 @@ var ErrNoResult = errors.New("the benchmark was skipped, or none matches")
 // goroutine at a time.
 type BenchProcess struct {
 	group  *group
-	out    *os.File    // read by follow
-	exited atomic.Bool // whoever wrote to out has ended
+	in     *os.File    // of the pipe that is the program's standard output
+	out    *os.File    // of it; read by follow
+	exited atomic.Bool // the program has ended
 	over   chan struct{}
 	err    error       // why there are no more results; valid when over is closed
 	lines  chan string // the last result of each turn
 
-	mu   sync.Mutex
-	want int // results that are still to come in this turn; 0 outside of it
+	next atomic.Int64 // results of the turn that the next turnMark begins
 }
+
+// Marks are put into the output. What comes before them has been written before.
+const (
+	turnMark = 1 // a turn begins
+	endMark  = 0 // the program has ended
+)
 
 // StartBench launches a test binary and returns when it has printed its first
 // result and is stopped. The context bounds the starting only.
@@ -116,7 +122,7 @@ func StartBench(ctx context.Context, path string, o BenchOptions) (*BenchProcess
 	out.Fd()
 	errs := newTail(nil)
 	j.direct, j.stderr = w, errs
-	p := &BenchProcess{out: out, over: make(chan struct{}), lines: make(chan string, 1), want: 1}
+	p := &BenchProcess{in: w, out: out, over: make(chan struct{}), lines: make(chan string, 1)}
 	if p.group, err = launch(j); err != nil {
 		out.Close()
 		w.Close()
@@ -137,9 +143,6 @@ func StartBench(ctx context.Context, path string, o BenchOptions) (*BenchProcess
 	return p, nil
 }
 
-// endMark comes after all that the process has written.
-const endMark = 0
-
 // Turn lets the process go on until it has printed n more results, stops it, and
 // returns the last of them as "name\tN\tvalue unit\tvalue unit...", with package
 // testing's spaces before values and without other output that may have come
@@ -148,10 +151,11 @@ const endMark = 0
 // ended, or what the benchmark that failed has said. When ctx ends the process is
 // killed, and the error is the context's cause.
 func (p *BenchProcess) Turn(ctx context.Context, n int) (line string, err error) {
-	p.mu.Lock()
-	p.want = max(n, 1)
-	p.mu.Unlock()
-	p.resume()
+	// A result that was printed while the signal to stop was under way, and is read
+	// only now, does not count.
+	p.next.Store(int64(max(n, 1)))
+	p.in.Write([]byte{turnMark})
+	p.signal(resumeGroup)
 	return p.await(ctx)
 }
 
@@ -178,12 +182,8 @@ func (p *BenchProcess) Close() {
 	<-p.over
 }
 
-// resume and halt signal the process group while it is there: the supervisor has
-// not reaped the process before group.done is near, and numbers are not used again
-// so soon.
-func (p *BenchProcess) resume() { p.signal(resumeGroup) }
-func (p *BenchProcess) halt()   { p.signal(haltGroup) }
-
+// signal signals the process group, while it is there: the supervisor does not reap
+// its leader long before group.done, and numbers are not used again so soon.
 func (p *BenchProcess) signal(send func(pid int)) {
 	select {
 	case <-p.group.done:
@@ -197,37 +197,36 @@ func (p *BenchProcess) signal(send func(pid int)) {
 func (p *BenchProcess) follow(stderr *tail) {
 	defer close(p.over)
 	defer p.out.Close()
-	var r results
-	any := false
-	r.found = func() bool {
-		any = true
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.want == 0 {
-			return false // it was quicker than the signal
-		}
-		if p.want--; p.want > 0 {
-			return false
-		}
-		p.halt()
-		return true
+	want, some := int64(1), false // results that are still to come in this turn
+	r := results{
+		found: func() bool {
+			some = true
+			if want--; want == 0 {
+				p.signal(haltGroup)
+			}
+			return want == 0
+		},
+		turn:  func(line string) { p.lines <- line },
+		other: newTail(nil),
 	}
-	r.turn = func(line string) { p.lines <- line }
-	r.other = newTail(nil)
 	buf := make([]byte, 32<<10)
-	for {
+	for end := false; !end; {
 		n, err := p.out.Read(buf)
-		end := err != nil || p.exited.Load() && buf[n-1] == endMark
-		if end && n > 0 {
-			n--
+		b := buf[:n]
+		if end = err != nil || p.exited.Load() && b[n-1] == endMark; end && n > 0 {
+			b = b[:n-1]
 		}
-		r.write(buf[:n])
+		if next := p.next.Load(); next > 0 {
+			if before, after, ok := bytes.Cut(b, []byte{turnMark}); ok {
+				p.next.Store(0)
+				r.write(before)
+				want, b = next, after
+			}
+		}
+		r.write(b)
 		if r.failed {
 			// It would fail again -test.count times.
 			p.group.once.Do(p.group.impl.kill)
-		}
-		if end {
-			break
 		}
 	}
 	<-p.group.done
@@ -236,7 +235,7 @@ func (p *BenchProcess) follow(stderr *tail) {
 		p.err = fmt.Errorf("benchmark failed:\n%s", r.other)
 	case status != "exit status 0":
 		p.err = benchEnded(status, stderr, r.other)
-	case !any:
+	case !some:
 		p.err = ErrNoResult
 	default:
 		p.err = io.EOF

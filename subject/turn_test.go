@@ -21,38 +21,21 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// benchBinary has the benchmarks of benchModule.
+// benchBinary has the benchmarks of benchModule. It lives as long as the tests.
 func benchBinary(t testing.TB) string {
 	t.Helper()
-	path, err := benchBinaryOnce(t)
-	if err != nil {
-		t.Fatal(err)
+	benchBinaries.Lock()
+	defer benchBinaries.Unlock()
+	if benchBinaries.path == "" {
+		b := must(t, shared)
+		benchBinaries.path = mustLink(t, b, mustTests(t, b, dyno.Subject{Dir: benchModule(t)})[0], 1)
 	}
-	return path
+	return benchBinaries.path
 }
 
 var benchBinaries struct {
 	sync.Mutex
 	path string
-}
-
-func benchBinaryOnce(t testing.TB) (string, error) {
-	benchBinaries.Lock()
-	defer benchBinaries.Unlock()
-	if benchBinaries.path == "" {
-		b, err := shared()
-		if err != nil {
-			return "", err
-		}
-		ps, err := b.Tests(context.Background(), dyno.Subject{Dir: benchModule(t)}, nil)
-		if err != nil {
-			return "", err
-		}
-		if benchBinaries.path, err = b.Link(context.Background(), ps[0], 1); err != nil {
-			return "", err
-		}
-	}
-	return benchBinaries.path, nil
 }
 
 func benchArgs(name string, more ...string) []string {
@@ -69,12 +52,11 @@ func startBench(t testing.TB, o BenchOptions) *BenchProcess {
 	return p
 }
 
-// state is the third field of /proc/PID/stat; see proc_pid_stat(5).
-func state(t testing.TB, pid int) string {
-	t.Helper()
+// processState is the third field of /proc/PID/stat; see proc_pid_stat(5).
+func processState(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		t.Fatal(err)
+		return "gone"
 	}
 	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))[0]
 }
@@ -90,10 +72,10 @@ func TestTurns(t *testing.T) {
 		for turn := range 5 {
 			for _, pid := range pids {
 				// It stops when it gets a CPU for that.
-				for late := time.Now().Add(10 * time.Second); state(t, pid) != "T" && time.Now().Before(late); {
+				for late := time.Now().Add(10 * time.Second); processState(pid) != "T" && time.Now().Before(late); {
 					runtime.Gosched()
 				}
-				if s := state(t, pid); s != "T" {
+				if s := processState(pid); s != "T" {
 					t.Errorf("%s: process %d is in state %s between turns, want T", name, pid, s)
 				}
 			}

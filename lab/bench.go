@@ -189,7 +189,7 @@ func (w *benchRun) result(s *benchSide, block int, purpose string, start time.Ti
 func (w *benchRun) options(s *benchSide, p *subject.TestPackage, args ...string) subject.BenchOptions {
 	return subject.BenchOptions{
 		Dir: p.Dir, Env: s.trial.Subject.Env, CPUs: w.cpus,
-		Args: append([]string{"-test.run=^$", "-test.benchmem"}, args...),
+		Args: slices.Concat([]string{"-test.run=^$", "-test.benchmem"}, s.trial.Subject.Args, args),
 	}
 }
 

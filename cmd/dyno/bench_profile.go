@@ -210,8 +210,15 @@ func (p *profiled) part(kind, base, setting string, negligible float64) (*benchP
 		return part, nil
 	}
 	part.List = part.List[:1]
-	part.List[0].Lines = mostChanged(part.List[0].Lines)
+	l := &part.List[0]
+	l.Lines = mostChanged(l.Lines)
 	part.Sources, _ = p.sources(part.List, kind, setting)
+	if l.Function.Own { // the folder of a worktree says nothing
+		fn := *l.Function
+		fn.File = path.Join(fn.Package, path.Base(fn.File))
+		part.Sources = map[string][]string{fn.File: part.Sources[l.File]}
+		l.Function = &fn
+	}
 	return part, nil
 }
 
@@ -244,6 +251,9 @@ func keepSources(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result,
 			for _, s := range run.settings {
 				d := ps.Difference(t.Settings[0].String(), s, analysis.ByOwn, t.Negligible)
 				for _, f := range d.Rows[:min(len(d.Rows), mostFunctions)] {
+					if !f.Function.Own {
+						continue // who has the toolchain has its source
+					}
 					for _, side := range []string{d.Base, s} {
 						file := run.fileOf(f.Function, kind, side)
 						if err := keepSource(keptAs(dir.Path, run.placeOf(side), file), file, tests[side]); err != nil {

@@ -26,6 +26,7 @@ type benchProgress struct {
 	step    lab.BenchStep
 	entered time.Time // the phase, or the block
 	all     int       // benchmarks that are open in the first block
+	after   bool      // the blocks are over
 }
 
 func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
@@ -40,6 +41,13 @@ func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
 	return p
 }
 
+// profiles says that what comes is for profiles.
+func (p *benchProgress) profiles() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.after = true
+}
+
 // see takes the next step of the work.
 func (p *benchProgress) see(s lab.BenchStep) {
 	p.mu.Lock()
@@ -49,6 +57,9 @@ func (p *benchProgress) see(s lab.BenchStep) {
 
 func (p *benchProgress) sees(s lab.BenchStep, now time.Time) {
 	last := p.step
+	if p.after = p.after || s.Phase == "profile"; p.after { // which are linked too
+		s.Phase = "profile"
+	}
 	// Links belong to the block that they are for.
 	same := s.Phase == last.Phase || s.Phase == "block" && last.Phase == "link"
 	if !same || s.Block != last.Block && s.Phase != "profile" {
@@ -136,8 +147,9 @@ func (p *benchProgress) note(format string, args ...any) {
 	fmt.Fprintf(p.w, "note: "+format+"\n", args...)
 }
 
-// close erases the line, or writes that of the last step. It may be called twice.
-func (p *benchProgress) close() {
+// close erases the line or, if the last step is done, writes one about it. It may be
+// called twice.
+func (p *benchProgress) close(done bool) {
 	select {
 	case <-p.stop:
 		return
@@ -149,5 +161,7 @@ func (p *benchProgress) close() {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		return
 	}
-	p.ended(time.Now())
+	if done {
+		p.ended(time.Now())
+	}
 }

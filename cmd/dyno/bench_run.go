@@ -147,7 +147,7 @@ func emptyOut(path string) error {
 func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *benchFlags) (dir *store.Dir, err error) {
 	all := e.Resolved()
 	p := newBenchProgress(cmd.ErrOrStderr(), all.Bench)
-	defer p.close()
+	defer func() { p.close(err == nil) }()
 	open := func() error {
 		if dir != nil {
 			return nil
@@ -197,6 +197,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 	if len(chosen) == 0 {
 		return dir, nil
 	}
+	p.profiles()
 	if err := hands.profile(cmd.Context(), e, chosen, sink); err != nil {
 		return dir, err
 	}

@@ -140,7 +140,7 @@ func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) erro
 		}
 	}
 	if len(f.whys) > 0 {
-		fmt.Fprintf(w, "\nMore: %s profile %s --bench %s list FUNC\n", self(), dir.Path, f.whys[0].Benchmark)
+		fmt.Fprintf(w, "\nMore: %s profile %s --bench %s --base '%s'\n", self(), dir.Path, f.whys[0].Benchmark, f.whys[0].Parts[0].Diff.Base)
 	}
 	if f.against != nil {
 		fmt.Fprintf(w, "\n%s\n\n", apart)
@@ -149,8 +149,8 @@ func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) erro
 	return nil
 }
 
-// apart is what has to be said of every comparison with a file.
-const apart = "Against the baseline file, which was not measured side by side: the machine, and the layout of one binary, count as changes too."
+// apart heads a comparison with a file; what has to be said of it comes after.
+const apart = "Against the baseline file"
 
 // text writes what one kind of profile tells.
 func (p *benchPart) text(w io.Writer, look report.Options) error {
@@ -249,7 +249,7 @@ func (f *benchFound) html(w io.Writer, dir *store.Dir) error {
 	}
 	if f.against != nil {
 		var b strings.Builder
-		if err := report.Benchstat(&b, f.against, report.Options{}); err != nil {
+		if err := errors.Join(report.Benchstat(&b, f.against, report.Options{}), report.BenchstatFoot(&b, f.against, report.Options{})); err != nil {
 			return err
 		}
 		page.Listings = append(page.Listings, report.Listing{Title: apart, Text: b.String()})

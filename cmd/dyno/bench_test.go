@@ -235,7 +235,7 @@ func TestBenchBaseline(t *testing.T) {
 	}
 	dir := filepath.Join(tmp, "run")
 	status, text, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--baseline", old, "--out", dir)
-	if status != exitDone || !strings.Contains(text, "not measured side by side") || !strings.Contains(text, "+100") {
+	if status != exitDone || !strings.Contains(text, "was not measured in turns with this run") || !strings.Contains(text, "+100") {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	if err := os.Remove(old); err != nil {
@@ -315,5 +315,18 @@ func TestBenchView(t *testing.T) {
 		if status, body := fetch(t, v.address+path); status < 200 || status >= 600 || strings.Contains(body, "panic") {
 			t.Errorf("/%s: status %d\n%.1000s", path, status, body)
 		}
+	}
+}
+
+// The plan of benchmarks that init explains is one.
+func TestInitPlanBench(t *testing.T) {
+	_, text, _ := strings.Cut(initPlan, "\n# bench:")
+	text = strings.ReplaceAll("bench:"+text, "\n# ", "\n")
+	e, err := dyno.ParsePlan("dyno.yaml", []byte(text))
+	if err != nil || e.Bench == nil || e.Bench.Match != "Encode" || len(e.Levels()) != 2 {
+		t.Errorf("%v: %+v", err, e)
+	}
+	if err := e.Check(); err != nil {
+		t.Error(err)
 	}
 }

@@ -110,15 +110,22 @@ func TestInitPlanIsComplete(t *testing.T) {
 	p.subjectFlags(fs)
 	p.lookFlags(fs)
 	p.thresholdFlags(fs, new(outFlags))
-	otherwise := map[string]string{"thresholds": "threshold", "headers": "header", "body_file": "body", "use": "probe", "limits": "limit"}
+	var ofBench benchFlags
+	benchSet := pflag.NewFlagSet("bench", pflag.ContinueOnError)
+	ofBench.define(benchSet)
+	otherwise := map[string]string{"match": "bench", "thresholds": "threshold", "headers": "header", "body_file": "body", "use": "probe", "limits": "limit"}
 	none := []string{
-		"subject", "load", "probes", "client", // their keys have
+		"subject", "load", "probes", "client", "bench", // their keys have
+		"packages",
 		"package", "module", "binary", "url", "args", // arguments of the command
 		"dir", "settings", "requests_per_client", "expect", "setup", "loop", "teardown", "capture", "measure", "parallel", "sleep",
 	}
 	watched := []string{"pid", "process", "none"} // what dyno watch is told on its command line, and a run's plan lacks
-	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.Probes{}} {
-		typ := reflect.TypeOf(part)
+	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.Probes{}, dyno.Bench{}} {
+		typ, fs := reflect.TypeOf(part), fs
+		if typ.Name() == "Bench" {
+			fs = benchSet
+		}
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
 			if key == "-" || slices.Contains(watched, key) {

@@ -29,6 +29,10 @@ type Bench struct {
 // names that are otherwise the same are compared.
 const BenchFactor = "bench"
 
+// AAFactor is the factor of two settings that are the same: a variable of the
+// environment that nobody reads.
+const AAFactor = "AA"
+
 // A Benchmark is what one trial saw of one benchmark.
 type Benchmark struct {
 	Package string `json:"package"` // import path

@@ -32,10 +32,10 @@ var layers = map[string][]string{
 	"examples": {},
 	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
 
-	"bench/leak": {}, // programs that run dyno from outside, so as not to repeat its mistakes
-	"bench/load": {},
+	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
+	"bench/load":  {},
 	"bench/micro": {},
-	"bench/page": {".", "store"}, // which writes run directories
+	"bench/page":  {".", "store"}, // which writes run directories
 }
 
 // acting are the packages that may start goroutines.

@@ -56,8 +56,8 @@ var pitKinds = []pitKind{
 		"--cpus 2 or more"},
 	{pitGC, "With so few collections it is luck how many fall into a sample, and each is a large part of it",
 		"a longer --sample, or less memory that is live while the benchmark runs"},
-	{pitGCOut, "testing collects before each sample, and most samples end before the next collection: the figure is that of the work without the collecting that its garbage costs",
-		"a longer --sample"},
+	{pitGCOut, "testing collects before each sample, and most samples end before the next collection: the figure is that of the work without the collecting that its garbage costs; where B/op is the same, that costs all settings the same",
+		"a longer --sample, if it matters"},
 	{pitShort, "Reading the clock and beginning the loop are a part of that time that counts",
 		"more work in an iteration, or a longer --sample"},
 	{pitFew, "Each sample is a single iteration, and a launch has few: nothing is averaged but launches",
@@ -90,7 +90,7 @@ const (
 	growsRatio, growsBlind             = 1.3, 2.0
 	constantWithin                     = 0.2 // of the time of an eighth of the iterations
 	fewTimes                           = 8   // more iterations in the long sample than in the short one, to say how time grows
-	gcFrac                             = 0.005
+	gcFrac, gcMuch                     = 0.005, 0.05
 	gcFew                              = 3
 	gcContained                        = 0.9  // collections of a sample; below it, most have none
 	shortSample                        = 5e-6 // seconds: a hundred readings of the clock

@@ -178,7 +178,7 @@ func (run *benchRun) collected(d *benchData, row *BenchRow, say sayer) {
 		return
 	}
 	if text := run.inSettings(d, func(_ int, s *dyno.Survey) string {
-		if s.GCFrac < gcFrac || s.Collections < 1 || s.Collections > gcFew {
+		if s.GCFrac < gcMuch || s.Collections < 1 || s.Collections > gcFew {
 			return ""
 		}
 		return fmt.Sprintf("%s in %d iterations, %s of the time", count(s.Collections, "collection"), s.N, percent(s.GCFrac))

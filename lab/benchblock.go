@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -15,7 +16,8 @@ import (
 )
 
 // blocks runs block after block. Everything random in one depends on the seed, the
-// block and which benchmarks are open, and on nothing else.
+// block, which benchmarks are open and how often each is launched, and on nothing
+// else.
 func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	finished := 0 // benchmarks in all blocks
 	told := map[string]bool{}
@@ -30,13 +32,14 @@ func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) er
 		if err != nil {
 			return err
 		}
+		times := moreLaunches(time.Since(start), open)
 		found := map[*pairing][]dyno.Benchmark{} // of each setting
 		for done, i := range rng.Perm(len(open)) {
 			if !time.Now().Before(w.end) {
 				break
 			}
 			w.step(BenchStep{Phase: "block", Block: block, Benchmarks: len(open), Done: done})
-			if found[open[i]], err = w.bench(ctx, rng, open[i], paths); err != nil {
+			if found[open[i]], err = w.bench(ctx, rng, open[i], paths, times); err != nil {
 				return err
 			}
 		}
@@ -53,6 +56,16 @@ func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) er
 		return fmt.Errorf("run benchmarks: nothing was measured in %v, as builds and the survey took all of it (consider: a longer duration)", w.e.Bench.Duration)
 	}
 	return nil
+}
+
+// moreLaunches is by how much the launches of open benchmarks are multiplied, so
+// that a block whose layout took some time to link is worth it.
+func moreLaunches(linked time.Duration, open []*pairing) int {
+	var measuring time.Duration
+	for _, p := range open {
+		measuring += time.Duration(p.pace.launches) * (p.pace.launch + time.Duration(len(p.in))*benchStart)
+	}
+	return min(benchMoreLaunches, max(1, int(benchWorth*linked/max(measuring, 1))))
 }
 
 // layout links what the open benchmarks need, in an order of functions that is
@@ -118,15 +131,15 @@ func (w *benchRun) ask(block int) {
 	}
 }
 
-// bench runs the launches of one benchmark in a block and returns what each
-// setting has. If the benchmark fails in one of them, that one has Err, all have
+// bench runs the launches of one benchmark in a block, times as many as its pace
+// has, and returns what each setting has. If the benchmark fails in one of them, that one has Err, all have
 // the launches before, and the benchmark is over.
-func (w *benchRun) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) ([]dyno.Benchmark, error) {
+func (w *benchRun) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string, times int) ([]dyno.Benchmark, error) {
 	bs := make([]dyno.Benchmark, len(p.in))
 	for i := range bs {
 		bs[i] = dyno.Benchmark{Package: p.pkg, Name: p.name, N: p.pace.n}
 	}
-	for range p.pace.launches {
+	for range times * p.pace.launches {
 		samples, failed, err := w.launch(ctx, rng, p, paths)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -153,14 +166,10 @@ func (w *benchRun) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths
 	limit := patience(p.pace.launch)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not done after %v, and was ended: by its survey it takes %v", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
 	defer cancel()
-	turns := make([]BenchTurns, len(p.in))
-	for _, i := range rng.Perm(len(p.in)) {
-		l := p.in[i]
-		if turns[i], err = w.Start(ctx, paths[l.p], w.options(w.sides[i], l.p, "-test.bench="+benchPattern(l.Printed),
-			fmt.Sprintf("-test.benchtime=%dx", p.pace.n), "-test.count=1000000000")); err != nil {
-			return nil, i, err
-		}
-		defer turns[i].Close()
+	turns, failed, err := w.start(ctx, rng, p, paths)
+	defer closeTurns(turns)
+	if err != nil {
+		return nil, failed, err
 	}
 	samples = make([][]dyno.Values, len(p.in))
 	var order []int
@@ -179,6 +188,39 @@ func (w *benchRun) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths
 		}
 	}
 	return samples, 0, nil
+}
+
+// start starts a process of each setting, all at the same time: that takes some 40
+// ms each, and nothing is measured meanwhile. Those that were started are to be
+// closed also after an error.
+func (w *benchRun) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []BenchTurns, failed int, err error) {
+	turns = make([]BenchTurns, len(p.in))
+	errs := make([]error, len(p.in))
+	var wg sync.WaitGroup
+	for _, i := range rng.Perm(len(p.in)) {
+		l := p.in[i]
+		wg.Go(func() {
+			turns[i], errs[i] = w.Start(ctx, paths[l.p], w.options(w.sides[i], l.p, "-test.bench="+benchPattern(l.Printed),
+				fmt.Sprintf("-test.benchtime=%dx", p.pace.n), "-test.count=1000000000"))
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return turns, i, err
+		}
+	}
+	return turns, 0, nil
+}
+
+func closeTurns(turns []BenchTurns) {
+	var wg sync.WaitGroup
+	for _, t := range turns {
+		if t != nil {
+			wg.Go(t.Close)
+		}
+	}
+	wg.Wait()
 }
 
 // turn takes two samples and returns the second. The first was under way when the

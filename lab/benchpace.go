@@ -7,29 +7,35 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dynolab/dyno"
 )
 
 // How long a benchmark takes in a block.
 const (
 	// benchSample is the length of a sample in seconds: short against the 10 ms and
 	// more for which the speed of a virtual machine stays the same, so that what is
-	// compared ran at one speed, and long against the 0.1 ms that going on costs.
-	benchSample = 0.002
+	// compared ran at one speed, and long against the 0.4 ms that a turn costs beside.
+	benchSample = 0.001
 	// benchLongest is the longest that a sample becomes for the sake of collections
 	// or of a set-up, in seconds. Longer ones would be too few.
 	benchLongest = 0.25
 	// benchUntimed is the longest that a sample becomes of which most cannot be timed, in
 	// seconds: as for noise, many of them are better than long ones.
 	benchUntimed = 0.02
-	// benchGCFrac is the share of time from which collecting is a part of what an
-	// operation costs; below, it is less than what can be told apart.
-	benchGCFrac = 0.005
+	// benchGCFrac is how much collecting must be of an operation's time, or change it
+	// from one setting to another, to be let into the samples; below, it is less than
+	// what can be told apart. Where the settings allocate alike and nothing of the
+	// runtime differs, collecting costs them the same, and it is let in only if it is
+	// much: samples that hold collections are ten times as long, so that what a noisy
+	// machine does is in them too.
+	benchGCFrac, benchGCMuch = 0.005, 0.05
 	// benchCollections is how many collections a sample should have then. Each begins
 	// with an empty heap, so with 1 it would be chance whether the first is in it.
 	benchCollections = 1.5
 	// benchPairs are the most and the fewest pairs of samples of a launch. Another
 	// launch has another layout of memory, so many pairs of one are worth little.
-	benchPairs, benchFewPairs = 12, 3
+	benchPairs, benchFewPairs = 24, 3
 	// benchLaunch is how long a launch may take in seconds, in all settings together:
 	// 30 benchmarks, with two launches each, have a block a minute.
 	benchLaunch = 1.0
@@ -38,6 +44,11 @@ const (
 	benchSlow = 1.0
 	// benchLaunches are the launches of a benchmark in a block.
 	benchLaunches = 2
+	// benchWorth is how many times as long as linking a block should measure, for
+	// which benchmarks are launched up to benchMoreLaunches times as often; and
+	// benchStart is what a launch takes beside its samples, of each process.
+	benchWorth, benchMoreLaunches = 2, 4
+	benchStart                    = 20 * time.Millisecond
 	// benchMostN is the most iterations that package testing itself does.
 	benchMostN = 1e9
 	// benchNothing stands for the time of an operation that took none.
@@ -52,8 +63,9 @@ type pace struct {
 }
 
 // paceOf derives the pace of a benchmark from its surveys in each setting. sample
-// is what the user wants of a sample; 0 leaves its length to dyno.
-func paceOf(in []*benchLeaf, sample time.Duration) pace {
+// is what the user wants of a sample; 0 leaves its length to dyno. runtime is as of
+// forCollections.
+func paceOf(in []*benchLeaf, sample time.Duration, runtime bool) pace {
 	var logs, n float64
 	for _, l := range in {
 		logs += math.Log(l.sec())
@@ -65,7 +77,7 @@ func paceOf(in []*benchLeaf, sample time.Duration) pace {
 		n = sample.Seconds() / typical
 		longest = max(longest, sample.Seconds())
 	} else {
-		n = max(benchSample/typical, forCollections(in), forSetUp(in))
+		n = max(benchSample/typical, forCollections(in, runtime), forSetUp(in))
 	}
 	n = min(n, benchMostN)
 	slowest, turn := 0.0, 0.0
@@ -110,9 +122,18 @@ func (l *benchLeaf) wall(n int64) float64 {
 }
 
 // forCollections is how many iterations a sample needs to collect in every setting
-// that collects at all, or 0 if collecting costs nothing to speak of.
-func forCollections(in []*benchLeaf) (n float64) {
-	if !slices.ContainsFunc(in, func(l *benchLeaf) bool { return l.GCFrac >= benchGCFrac }) {
+// that collects at all, or 0 if collecting makes no difference to speak of. runtime
+// says that the settings differ in what collecting itself costs.
+func forCollections(in []*benchLeaf, runtime bool) (n float64) {
+	frac, least, most := 0.0, math.Inf(1), 0.0
+	for _, l := range in {
+		frac, least, most = max(frac, l.GCFrac), min(least, l.Bytes), max(most, l.Bytes)
+	}
+	differ := frac
+	if !runtime {
+		differ *= (most - least) / max(most, 1)
+	}
+	if frac < benchGCMuch && differ < benchGCFrac {
 		return 0
 	}
 	for _, l := range in {
@@ -171,4 +192,18 @@ func starred(name, level string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// turnsRuntime reports whether settings of the experiment may differ in what
+// collecting garbage costs: by a variable of the environment, the toolchain or
+// flags, and not by the source alone.
+func turnsRuntime(e *dyno.Experiment) bool {
+	for _, s := range e.Levels() {
+		for _, l := range s {
+			if l.Factor != "rev" && l.Factor != dyno.BenchFactor && l.Factor != dyno.AAFactor {
+				return true
+			}
+		}
+	}
+	return false
 }

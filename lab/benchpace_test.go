@@ -26,36 +26,44 @@ func TestPaceOf(t *testing.T) {
 		l.fixed = fixed
 		return l
 	}
+	allocs := func(l *benchLeaf, bytes float64) *benchLeaf {
+		l.Bytes = bytes
+		return l
+	}
 	for _, c := range []struct {
 		name            string
 		in              []*benchLeaf
 		sample          time.Duration
 		n               int64
 		pairs, launches int
+		runtime         bool // the settings differ in more than their source
 	}{
-		{"quick", []*benchLeaf{leaf(1e-6), leaf(1e-6)}, 0, 2000, 12, 2},
-		{"settings that differ: 2 ms for the mean of logarithms", []*benchLeaf{leaf(1e-6), leaf(4e-6)}, 0, 1000, 12, 2},
-		{"nothing at all", []*benchLeaf{leaf(0), leaf(0)}, 0, 1e9, 12, 2},
-		{"asked for", []*benchLeaf{leaf(1e-6), setsUp(1e-6, 1, 0)}, 10 * time.Millisecond, 10000, 3, 2},
-		{"asked for, and longer than dyno would", []*benchLeaf{leaf(1e-3)}, 500 * time.Millisecond, 500, 3, 2},
-		{"an iteration is a sample", []*benchLeaf{leaf(0.03), leaf(0.03)}, 0, 1, 8, 2},
-		{"an iteration is a launch", []*benchLeaf{leaf(0.5), leaf(0.5)}, 0, 1, 3, 2},
-		{"slower still", []*benchLeaf{leaf(0.5), leaf(1.2)}, 0, 1, 1, 1},
-		{"collects, of which nobody would see more", []*benchLeaf{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 2000, 12, 2},
-		{"collects in one setting", []*benchLeaf{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 2000, 12, 2},
-		{"collects more in one setting", []*benchLeaf{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 4, 2},
-		{"collects too seldom for a sample", []*benchLeaf{collects(1e-3, 2, 0.02)}, 0, 250, 3, 2},
-		{"set-up of 5 ms, twice", []*benchLeaf{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 12, 2},
-		{"set-up of 1 s", []*benchLeaf{setsUp(1e-3, 1, 0)}, 0, 250, 3, 2},
-		{"set-up of 5 ms, timed", []*benchLeaf{timed(1e-4, 0.005)}, 0, 100, 12, 2},
-		{"99 % is not timed", []*benchLeaf{setsUp(1e-6, 0, 99e-6)}, 0, 200, 12, 2},
+		{"quick", []*benchLeaf{leaf(1e-6), leaf(1e-6)}, 0, 2000, 12, 2, false},
+		{"settings that differ: 2 ms for the mean of logarithms", []*benchLeaf{leaf(1e-6), leaf(4e-6)}, 0, 1000, 12, 2, false},
+		{"nothing at all", []*benchLeaf{leaf(0), leaf(0)}, 0, 1e9, 12, 2, false},
+		{"asked for", []*benchLeaf{leaf(1e-6), setsUp(1e-6, 1, 0)}, 10 * time.Millisecond, 10000, 3, 2, false},
+		{"asked for, and longer than dyno would", []*benchLeaf{leaf(1e-3)}, 500 * time.Millisecond, 500, 3, 2, false},
+		{"an iteration is a sample", []*benchLeaf{leaf(0.03), leaf(0.03)}, 0, 1, 8, 2, false},
+		{"an iteration is a launch", []*benchLeaf{leaf(0.5), leaf(0.5)}, 0, 1, 3, 2, false},
+		{"slower still", []*benchLeaf{leaf(0.5), leaf(1.2)}, 0, 1, 1, 1, false},
+		{"collects, of which nobody would see more", []*benchLeaf{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 2000, 12, 2, true},
+		{"collects in one setting", []*benchLeaf{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 2000, 12, 2, true},
+		{"collects more in one setting", []*benchLeaf{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 4, 2, true},
+		{"collects too seldom for a sample", []*benchLeaf{collects(1e-3, 2, 0.02)}, 0, 250, 3, 2, true},
+		{"collects alike", []*benchLeaf{collects(1e-6, 1, 0.02), collects(1e-6, 1, 0.02)}, 0, 2000, 12, 2, false},
+		{"collects alike, and much", []*benchLeaf{collects(1e-4, 5, 0.08), collects(1e-4, 5, 0.08)}, 0, 300, 8, 2, false},
+		{"allocates three times as much", []*benchLeaf{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 4, 2, false},
+		{"set-up of 5 ms, twice", []*benchLeaf{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 12, 2, false},
+		{"set-up of 1 s", []*benchLeaf{setsUp(1e-3, 1, 0)}, 0, 250, 3, 2, false},
+		{"set-up of 5 ms, timed", []*benchLeaf{timed(1e-4, 0.005)}, 0, 100, 12, 2, false},
+		{"99 % is not timed", []*benchLeaf{setsUp(1e-6, 0, 99e-6)}, 0, 200, 12, 2, false},
 	} {
-		p := paceOf(c.in, c.sample)
+		p := paceOf(c.in, c.sample, c.runtime)
 		if p.n != c.n || p.pairs != c.pairs || p.launches != c.launches {
 			t.Errorf("%s: %d iterations, %d pairs, %d launches; want %d, %d, %d", c.name, p.n, p.pairs, p.launches, c.n, c.pairs, c.launches)
 		}
 	}
-	if p := paceOf([]*benchLeaf{leaf(1e-3), leaf(1e-3)}, 0); p.launch != 150*time.Millisecond {
+	if p := paceOf([]*benchLeaf{leaf(1e-3), leaf(1e-3)}, 0, false); p.launch != 150*time.Millisecond {
 		t.Errorf("12 turns of 2 samples in 2 settings, and a first sample of each, all of 1 and 2 ms: %v", p.launch)
 	}
 }

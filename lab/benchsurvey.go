@@ -96,7 +96,7 @@ func (w *benchRun) survey(ctx context.Context) error {
 			p.over = true
 			continue
 		}
-		p.pace = paceOf(p.in, time.Duration(w.e.Bench.Sample))
+		p.pace = paceOf(p.in, time.Duration(w.e.Bench.Sample), turnsRuntime(w.e))
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func main() {
 	flag.DurationVar(&o.length, "d", 3*time.Minute, "most time of a run of dyno")
 	flag.StringVar(&o.time, "benchtime", "1s", "of the usual protocol")
 	flag.StringVar(&o.only, "only", "", "one `part`: false or power")
-	flag.StringVar(&o.in, "in", "NumberIsValid", "the `benchmark` that gets slower")
+	flag.StringVar(&o.in, "in", "UnicodeDecoder", "the `benchmark` that gets slower, of a few that run")
 	flag.Float64Var(&o.slower, "slower", 0.03, "by this `share`")
 	flag.StringVar(&o.dyno, "dyno", "", "use this `program` (default: build it)")
 	flag.BoolVar(&o.plain, "plain", true, "run the usual protocol too")

@@ -64,7 +64,7 @@ func (l *lab) power(ctx context.Context) error {
 	if err := slow(l.module, l.in, n); err != nil {
 		return err
 	}
-	match := "^Benchmark(" + l.in + "|CodeEncoder|UnmarshalMap|NumberIsValid)$"
+	match := "^Benchmark(" + l.in + "|CodeEncoder|EncoderEncode|NumberIsValid)$"
 	fmt.Printf("%s is slower by %.1f %%: spin(%d)\n", l.in, 100*l.slower, n)
 	var usualTime time.Duration
 	if l.plain {

@@ -235,8 +235,8 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 		// Nothing reads the variable.
 		first := e.Levels()[0]
 		e.Factors, e.Settings = nil, []dyno.Setting{
-			append(slices.Clone(first), dyno.Level{Factor: "AA", Value: "1"}),
-			append(slices.Clone(first), dyno.Level{Factor: "AA", Value: "2"}),
+			append(slices.Clone(first), dyno.Level{Factor: dyno.AAFactor, Value: "1"}),
+			append(slices.Clone(first), dyno.Level{Factor: dyno.AAFactor, Value: "2"}),
 		}
 	case o.baseline != "" && n > 1:
 		return usagef("--baseline is compared with one setting, and there are %d (consider: side by side only, without --baseline)", n)

@@ -173,7 +173,11 @@ func (w *benchRun) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths
 	}
 	samples = make([][]dyno.Values, len(p.in))
 	var order []int
+	began := time.Now()
 	for pair := range p.pace.pairs {
+		if pair >= benchFewPairs && time.Since(began).Seconds() >= benchLaunch {
+			break
+		}
 		if pair%2 == 0 {
 			order = rng.Perm(len(p.in))
 		} else {

@@ -57,8 +57,8 @@ const (
 
 // A pace is how a benchmark is run in a block, in every setting alike.
 type pace struct {
-	n               int64 // iterations of a sample
-	pairs, launches int
+	n               int64         // iterations of a sample
+	pairs, launches int           // pairs at most: a launch that takes long has fewer
 	launch          time.Duration // that a launch takes, as expected
 }
 
@@ -92,12 +92,12 @@ func paceOf(in []*benchLeaf, sample time.Duration, runtime bool) pace {
 	for _, l := range in {
 		turn += 2 * l.wall(p.n) // the first sample of a turn is thrown away
 	}
-	p.pairs = min(benchPairs, max(benchFewPairs, int(benchLaunch/turn)))
 	if slowest > benchSlow {
 		p.pairs, p.launches = 1, 1
 	}
 	// A process also has a first sample, before its turns.
-	p.launch = time.Duration((float64(p.pairs)*turn + turn/2) * float64(time.Second))
+	pairs := min(float64(p.pairs), max(benchFewPairs, benchLaunch/turn))
+	p.launch = time.Duration((pairs*turn + turn/2) * float64(time.Second))
 	return p
 }
 

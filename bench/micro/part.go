@@ -31,7 +31,7 @@ func (l *lab) falseAlarms(ctx context.Context) error {
 	var dyno, plain, compared, plainCompared int
 	for i := range cmp.Or(l.runs, 10) {
 		began := time.Now()
-		t, err := l.bench(ctx, fmt.Sprintf("aa-%d", i+1), "--aa", "--bench", benchmarks, "--seed", strconv.Itoa(i+1), "--profile", "none")
+		t, err := l.bench(ctx, fmt.Sprintf("aa-%d", i+1), "--aa", "--bench", benchmarks, "--seed", strconv.Itoa(l.seed+i), "--profile", "none")
 		if err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (l *lab) power(ctx context.Context) error {
 	var times []time.Duration
 	for i := range cmp.Or(l.runs, 20) {
 		began := time.Now()
-		t, err := l.bench(ctx, fmt.Sprintf("power-%d", i+1), "--vary", "rev=base,slow", "--bench", match, "--seed", strconv.Itoa(i+1), "--profile", "none")
+		t, err := l.bench(ctx, fmt.Sprintf("power-%d", i+1), "--vary", "rev=base,slow", "--bench", match, "--seed", strconv.Itoa(l.seed+i), "--profile", "none")
 		if err != nil {
 			return err
 		}

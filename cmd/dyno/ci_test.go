@@ -31,6 +31,20 @@ func main() {
 }
 `
 
+const searchBenchmark = `package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func BenchmarkRepeat(b *testing.B) {
+	for range b.N {
+		kept = []byte(strings.Repeat("x", 1000))
+	}
+}
+`
+
 // stepKeys are those of a step of GitHub's workflows.
 var stepKeys = []string{"id", "if", "name", "uses", "run", "working-directory", "shell", "with", "env", "continue-on-error", "timeout-minutes"}
 
@@ -95,6 +109,7 @@ var shorter = []struct {
 }{
 	{regexp.MustCompile(`(?m)^(go install|gh|git fetch) .*$`), "true"},
 	{regexp.MustCompile(` -d \d+s`), " -d 200ms"},
+	{regexp.MustCompile(` -d \d+m`), " -d 60s --blocks 2"},
 	{regexp.MustCompile(` -w \d+s`), " -w 20ms"},
 	{regexp.MustCompile(` --repeat \d+`), " --repeat 3"},
 	{regexp.MustCompile(`FETCH_HEAD`), "origin/main"},
@@ -111,7 +126,7 @@ func TestCIDoc(t *testing.T) {
 		t.Fatal(err)
 	}
 	flows := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(flows) != 4 {
+	if len(flows) != 5 {
 		t.Fatalf("%d workflows", len(flows))
 	}
 	for n, flow := range flows {
@@ -139,7 +154,11 @@ func TestCIDoc(t *testing.T) {
 			if ran < 2 {
 				t.Errorf("%d commands were run", ran)
 			}
-			for name, want := range map[string]string{"junit.xml": "<testsuites ", "comment.md": "**Thresholds: ", "dyno.prom": "# EOF\n", "step.md": "**Thresholds: "} {
+			words := "**Thresholds: "
+			if strings.Contains(flow[1], "dyno bench") {
+				words = "Repeat"
+			}
+			for name, want := range map[string]string{"junit.xml": "<testsuites ", "comment.md": words, "dyno.prom": "# EOF\n", "step.md": words} {
 				data, err := os.ReadFile(filepath.Join(dir, name))
 				if strings.Contains(flow[1], name) || name == "step.md" {
 					if err != nil || !strings.Contains(string(data), want) {
@@ -165,6 +184,7 @@ func revisions(t *testing.T) string {
 		}
 	}
 	write(filepath.Join(dir, "go.mod"), "module example.org/x\n\ngo 1.22\n")
+	write(filepath.Join(server, "main_test.go"), searchBenchmark)
 	size := ""
 	git := func(args ...string) {
 		t.Helper()

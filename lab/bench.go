@@ -53,7 +53,7 @@ type BenchTurns interface {
 type BenchStep struct {
 	Phase      string // "build", "survey", "link", "block" or "profile"
 	Block      int    // from 1; 0 before the blocks
-	Benchmarks int    // open in this block; in a survey, and of profiles, times the settings
+	Benchmarks int    // open in this block; in a survey, and of profiles, times the settings and repeats
 	Done       int    // of them
 }
 
@@ -223,7 +223,7 @@ func (w *benchRun) links(ctx context.Context, want func(*benchSide, *subject.Tes
 				}
 				path, err := link(ctx, p)
 				if err != nil && ctx.Err() == nil {
-					cancel(fmt.Errorf("build the tests of %s under %s: %w", p.ImportPath, s.trial.Setting.Label(), err))
+					cancel(fmt.Errorf("under %s: %w", s.trial.Setting.Label(), err)) // which says what was built
 				}
 				mu.Lock()
 				defer mu.Unlock()

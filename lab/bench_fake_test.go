@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,6 +25,7 @@ type fakeBench struct {
 	setUp   float64 // not timed, in each call
 	each    float64 // not timed, in each iteration
 	cold    float64 // more, in the process's first call
+	init    float64 // not timed, in the process's first call
 	bytes   float64 // of an iteration; 4 MiB make a collection of 1 ms
 	leaves  int     // goroutines in each call
 	loop    bool    // b.Loop
@@ -41,7 +41,8 @@ type fakeBench struct {
 	dies    map[string]int // in which launch of a level
 	stuck   map[string]int
 	pkg     string
-	noLines bool // its turns have lines that are none
+	noLines bool               // its turns have lines that are none
+	drags   map[string]float64 // more in each call when it takes turns, by level
 }
 
 // A fakeBinaries simulates test binaries, in the time of a synctest bubble.
@@ -52,12 +53,12 @@ type fakeBinaries struct {
 	log      []string            // turns, as level:name
 	launched map[string]int
 	running  map[string]int // processes by name of the benchmark
-	most     int            // processes at one time
+	most     int            // benchmarks with a process at one time
 	seeds    []uint32
 	args     []string // of all processes
 	cpus     []int
 
-	mu                 sync.Mutex // of what links change
+	mu                 sync.Mutex // of what links, and processes that start and end side by side, change
 	linking, mostLinks int        // at one time
 }
 
@@ -159,8 +160,11 @@ func (p *fakeProcess) call(b *fakeBench, n int64) float64 {
 	p.gc += float64(int(cycles)) * 1e-3
 	p.goroutines += b.leaves
 	timed := float64(n)*b.sec*(1+b.slower[p.level]) + b.once
-	if p.calls++; p.calls == 1 {
-		timed += b.cold
+	if b.name != "" { // else it is testing's own
+		if p.calls++; p.calls == 1 {
+			timed += b.cold
+			sleep(b.init)
+		}
 	}
 	sleep(timed + b.setUp + float64(n)*b.each)
 	return timed
@@ -299,16 +303,21 @@ type fakeTurns struct {
 }
 
 func (f *fakeBinaries) start(_ context.Context, path string, o subject.BenchOptions) (BenchTurns, error) {
+	f.mu.Lock()
 	f.args = append(f.args, strings.Join(o.Args, " "))
+	f.mu.Unlock()
 	n, _ := strconv.ParseInt(strings.TrimSuffix(arg(o.Args, "-test.benchtime"), "x"), 10, 64)
 	level := o.Env["V"]
 	for _, b := range f.here(path, level) {
 		if ok, partial := matches(arg(o.Args, "-test.bench"), b.name); !ok || partial {
 			continue
 		}
+		b.once += b.drags[level]
+		f.mu.Lock()
 		f.launched[level+":"+b.name]++
 		f.running[b.name]++
-		f.most = max(f.most, len(slices.Collect(maps.Keys(f.running))))
+		f.most = max(f.most, len(f.running))
+		f.mu.Unlock()
 		time.Sleep(10 * time.Millisecond)
 		return &fakeTurns{f: f, b: b, p: &fakeProcess{level: level}, n: n}, nil
 	}
@@ -343,6 +352,8 @@ func (t *fakeTurns) Turn(ctx context.Context, n int) (string, error) {
 }
 
 func (t *fakeTurns) Close() {
+	t.f.mu.Lock()
+	defer t.f.mu.Unlock()
 	if t.f.running[t.b.name]--; t.f.running[t.b.name] == 0 {
 		delete(t.f.running, t.b.name)
 	}

@@ -28,7 +28,8 @@ func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) er
 		}
 		start := time.Now()
 		rng := rand.New(rand.NewPCG(w.e.Seed, uint64(block)))
-		paths, err := w.layout(ctx, rng, block, open)
+		w.step(BenchStep{Phase: "link", Block: block, Benchmarks: len(open)})
+		paths, err := w.layout(ctx, rng, open)
 		if err != nil {
 			return err
 		}
@@ -70,8 +71,7 @@ func moreLaunches(linked time.Duration, open []*pairing) int {
 
 // layout links what the open benchmarks need, in an order of functions that is
 // the same in all settings and new in each block.
-func (w *benchRun) layout(ctx context.Context, rng *rand.Rand, block int, open []*pairing) (map[*subject.TestPackage]string, error) {
-	w.step(BenchStep{Phase: "link", Block: block, Benchmarks: len(open)})
+func (w *benchRun) layout(ctx context.Context, rng *rand.Rand, open []*pairing) (map[*subject.TestPackage]string, error) {
 	seed := 1 + rng.Uint32N(math.MaxInt32) // 0 is the linker's own order
 	wanted := map[*subject.TestPackage]bool{}
 	for _, p := range open {
@@ -132,8 +132,8 @@ func (w *benchRun) ask(block int) {
 }
 
 // bench runs the launches of one benchmark in a block, times as many as its pace
-// has, and returns what each setting has. If the benchmark fails in one of them, that one has Err, all have
-// the launches before, and the benchmark is over.
+// has, and returns what each setting has. If the benchmark fails in one of them,
+// that one has Err, all have the launches before, and the benchmark is over.
 func (w *benchRun) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string, times int) ([]dyno.Benchmark, error) {
 	bs := make([]dyno.Benchmark, len(p.in))
 	for i := range bs {

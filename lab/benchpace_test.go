@@ -35,36 +35,44 @@ func TestPaceOf(t *testing.T) {
 		in              []*benchLeaf
 		sample          time.Duration
 		n               int64
-		pairs, launches int
+		pairs, launches int  // pairs that the time of a launch is expected to allow
 		runtime         bool // the settings differ in more than their source
 	}{
-		{"quick", []*benchLeaf{leaf(1e-6), leaf(1e-6)}, 0, 2000, 12, 2, false},
-		{"settings that differ: 2 ms for the mean of logarithms", []*benchLeaf{leaf(1e-6), leaf(4e-6)}, 0, 1000, 12, 2, false},
-		{"nothing at all", []*benchLeaf{leaf(0), leaf(0)}, 0, 1e9, 12, 2, false},
+		{"quick", []*benchLeaf{leaf(1e-6), leaf(1e-6)}, 0, 1000, 24, 2, false},
+		{"settings that differ: 1 ms for the mean of logarithms", []*benchLeaf{leaf(1e-6), leaf(4e-6)}, 0, 500, 24, 2, false},
+		{"nothing at all", []*benchLeaf{leaf(0), leaf(0)}, 0, 1e9, 24, 2, false},
 		{"asked for", []*benchLeaf{leaf(1e-6), setsUp(1e-6, 1, 0)}, 10 * time.Millisecond, 10000, 3, 2, false},
 		{"asked for, and longer than dyno would", []*benchLeaf{leaf(1e-3)}, 500 * time.Millisecond, 500, 3, 2, false},
 		{"an iteration is a sample", []*benchLeaf{leaf(0.03), leaf(0.03)}, 0, 1, 8, 2, false},
 		{"an iteration is a launch", []*benchLeaf{leaf(0.5), leaf(0.5)}, 0, 1, 3, 2, false},
 		{"slower still", []*benchLeaf{leaf(0.5), leaf(1.2)}, 0, 1, 1, 1, false},
-		{"collects, of which nobody would see more", []*benchLeaf{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 2000, 12, 2, true},
-		{"collects in one setting", []*benchLeaf{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 2000, 12, 2, true},
+		{"collects, of which nobody would see more", []*benchLeaf{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 1000, 24, 2, true},
+		{"collects in one setting", []*benchLeaf{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 1000, 24, 2, true},
 		{"collects more in one setting", []*benchLeaf{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 4, 2, true},
 		{"collects too seldom for a sample", []*benchLeaf{collects(1e-3, 2, 0.02)}, 0, 250, 3, 2, true},
-		{"collects alike", []*benchLeaf{collects(1e-6, 1, 0.02), collects(1e-6, 1, 0.02)}, 0, 2000, 12, 2, false},
+		{"collects alike", []*benchLeaf{collects(1e-6, 1, 0.02), collects(1e-6, 1, 0.02)}, 0, 1000, 24, 2, false},
 		{"collects alike, and much", []*benchLeaf{collects(1e-4, 5, 0.08), collects(1e-4, 5, 0.08)}, 0, 300, 8, 2, false},
 		{"allocates three times as much", []*benchLeaf{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 4, 2, false},
-		{"set-up of 5 ms, twice", []*benchLeaf{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 12, 2, false},
+		{"set-up of 5 ms, twice", []*benchLeaf{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 16, 2, false},
 		{"set-up of 1 s", []*benchLeaf{setsUp(1e-3, 1, 0)}, 0, 250, 3, 2, false},
-		{"set-up of 5 ms, timed", []*benchLeaf{timed(1e-4, 0.005)}, 0, 100, 12, 2, false},
-		{"99 % is not timed", []*benchLeaf{setsUp(1e-6, 0, 99e-6)}, 0, 200, 12, 2, false},
+		{"set-up of 5 ms, timed", []*benchLeaf{timed(1e-4, 0.005)}, 0, 100, 24, 2, false},
+		{"99 % is not timed", []*benchLeaf{setsUp(1e-6, 0, 99e-6)}, 0, 200, 24, 2, false},
 	} {
 		p := paceOf(c.in, c.sample, c.runtime)
-		if p.n != c.n || p.pairs != c.pairs || p.launches != c.launches {
-			t.Errorf("%s: %d iterations, %d pairs, %d launches; want %d, %d, %d", c.name, p.n, p.pairs, p.launches, c.n, c.pairs, c.launches)
+		turn := 0.0 // of all settings
+		for _, l := range c.in {
+			turn += 2 * l.wall(p.n)
+		}
+		pairs := int(p.launch.Seconds()/turn - 0.5 + 1e-4) // but for the first samples
+		if p.n != c.n || pairs != c.pairs || p.launches != c.launches {
+			t.Errorf("%s: %d iterations, %d pairs, %d launches; want %d, %d, %d", c.name, p.n, pairs, p.launches, c.n, c.pairs, c.launches)
+		}
+		if most := min(benchPairs, c.pairs*benchPairs); c.launches == 1 && p.pairs != 1 || c.launches > 1 && p.pairs != most {
+			t.Errorf("%s: at most %d pairs", c.name, p.pairs)
 		}
 	}
-	if p := paceOf([]*benchLeaf{leaf(1e-3), leaf(1e-3)}, 0, false); p.launch != 150*time.Millisecond {
-		t.Errorf("12 turns of 2 samples in 2 settings, and a first sample of each, all of 1 and 2 ms: %v", p.launch)
+	if p := paceOf([]*benchLeaf{leaf(1e-3), leaf(1e-3)}, 0, false); p.launch != 98*time.Millisecond {
+		t.Errorf("24 turns of 2 samples in 2 settings, and a first sample of each, all of 1 ms: %v", p.launch)
 	}
 }
 
@@ -84,6 +92,7 @@ func TestSurvey(t *testing.T) {
 		{name: "Quarter", sec: 0.025, bytes: 4 * mib},
 		{name: "Leaks", sec: 1e-5, leaves: 3},
 		{name: "Cold", sec: 1e-5, cold: 0.5},
+		{name: "Init", sec: 1e-3, init: 0.1},
 		{name: "Slow", sec: 0.3},
 		{name: "Slowest", sec: 3},
 	}}
@@ -115,11 +124,11 @@ func TestSurvey(t *testing.T) {
 		{name: "Quarter", n: 4, sec: 0.025, cycles: 5, frac: 0.037}, // forced ones are taken to be as long as others,
 		{name: "Leaks", n: 10000, sec: 1e-5, fewSec: 1e-5, leaves: 6},
 		{name: "Cold", n: 10000, sec: 1e-5, fewSec: 1e-5},
+		{name: "Init", n: 100, sec: 1e-3, fewSec: 1e-3},
 		{name: "Slow", n: 1, sec: 0.3},
 		{name: "Slowest", n: 1, sec: 3},
 	} {
 		s := surveyOf(t, rs, c.name)
-		t.Logf("%+v", s)
 		near(c.name, "N", float64(s.N), c.n, 0.35*c.n)
 		near(c.name, "time", s.Sec, c.sec, 0.4*c.sec)
 		near(c.name, "time with few iterations", s.FewSec, c.fewSec, 0.4*c.fewSec)
@@ -129,12 +138,90 @@ func TestSurvey(t *testing.T) {
 		near(c.name, "goroutines", s.Goroutines, c.leaves, 0)
 	}
 	for _, b := range rs[2].Benchmarks {
-		switch want := map[string]int64{"Plain": 2000, "SetUp": 2000, "SetUpLoop": 1000, "Once": 100000, "Stops": 900, "Cold": 200, "Slowest": 1}[b.Name]; {
+		switch want := map[string]int64{"Plain": 1000, "SetUp": 2000, "SetUpLoop": 1000, "Once": 100000, "Stops": 900, "Cold": 100, "Slowest": 1}[b.Name]; {
 		case want != 0 && math.Abs(float64(b.N-want)) > 0.1*float64(want):
 			t.Errorf("%s has %d iterations a sample, want %d", b.Name, b.N, want)
 		case b.Name == "Slowest" && (len(b.Launches) != 1 || len(b.Launches[0]) != 1):
 			t.Errorf("%s has %d launches", b.Name, len(b.Launches))
 		}
+	}
+}
+
+// What a process does once, beside what is timed, is not taken for something that
+// each iteration or each call does.
+func TestTakeFew(t *testing.T) {
+	const sec, long, few = 1e-3, 80, 10
+	result := func(n int64, at float64) timedResult {
+		r := timedResult{at: time.Unix(0, 0).Add(time.Duration(at * float64(time.Second)))}
+		r.N, r.Values = n, dyno.Values{{Metric: "sec/op", Value: sec}}
+		return r
+	}
+	for _, c := range []struct {
+		name              string
+		once, call, grows float64 // seconds that are not timed: of a process, of each call, of each iteration
+	}{
+		{"nothing", 0, 0, 0}, {"a process", 0.1, 0, 0}, {"a call", 0, 0.02, 0}, {"an iteration", 0, 0, 3e-3},
+		{"a process and an iteration", 0.1, 0, 3e-3}, {"a process and a call", 0.1, 0.02, 0},
+	} {
+		// Testing calls with 1 iteration that it does not tell of, and then with all.
+		untimed := func(n float64) float64 { return sec + 2*c.call + (n+1)*c.grows }
+		first := c.once + untimed(few)
+		var rs []timedResult
+		at := first + few*sec
+		for range surveyFews {
+			rs = append(rs, result(few, at))
+			at += untimed(few) + few*sec
+		}
+		l := leaf(sec)
+		l.N = long
+		l.takeFew(rs, first+few*sec, result(2, 0), c.once+untimed(long))
+		// Up to surveyGrace is let off; that is shared by the iterations that are more.
+		if off := surveyGrace / (long - few) * 1.2; math.Abs(l.grows-c.grows) > off || math.Abs(l.Outside-c.call) > few*off {
+			t.Errorf("%s: %g s of each iteration and %g s of each call", c.name, l.grows, l.Outside)
+		}
+	}
+}
+
+// Linking that takes long is worth more launches, up to a limit.
+func TestMoreLaunches(t *testing.T) {
+	// 2 launches that take 0.11 s, and 20 ms more for each of 2 processes: 0.3 s.
+	one := func() *pairing {
+		return &pairing{in: []*benchLeaf{nil, nil}, pace: pace{launches: 2, launch: 110 * time.Millisecond}}
+	}
+	for _, c := range []struct {
+		linked time.Duration
+		open   int
+		want   int
+	}{
+		{0, 1, 1}, {290 * time.Millisecond, 1, 1}, {310 * time.Millisecond, 1, 2}, {460 * time.Millisecond, 1, 3},
+		{460 * time.Millisecond, 3, 1}, {910 * time.Millisecond, 3, 2}, {time.Hour, 3, benchMoreLaunches}, {time.Second, 0, benchMoreLaunches},
+	} {
+		var open []*pairing
+		for range c.open {
+			open = append(open, one())
+		}
+		if got := moreLaunches(c.linked, open); got != c.want {
+			t.Errorf("%v of linking for %d benchmarks: times %d, want %d", c.linked, c.open, got, c.want)
+		}
+	}
+}
+
+func TestTurnsRuntime(t *testing.T) {
+	for factor, want := range map[string]bool{
+		"rev": false, dyno.BenchFactor: false, dyno.AAFactor: false,
+		"go": true, "build": true, "GOGC": true, "GOMEMLIMIT": true, "V": true,
+	} {
+		e := &dyno.Experiment{Factors: dyno.Factors{{Name: factor, Levels: []string{"a", "b"}}}}
+		if got := turnsRuntime(e); got != want {
+			t.Errorf("%s: %v", factor, got)
+		}
+		e.Factors = append(dyno.Factors{{Name: "rev", Levels: []string{"HEAD", "main"}}}, e.Factors...)
+		if got := turnsRuntime(e); got != want {
+			t.Errorf("rev and %s: %v", factor, got)
+		}
+	}
+	if turnsRuntime(&dyno.Experiment{}) {
+		t.Error("nothing differs")
 	}
 }
 

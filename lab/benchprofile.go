@@ -51,18 +51,19 @@ func (b *Bencher) Profile(ctx context.Context, e *dyno.Experiment, wanted []dyno
 	if len(chosen) == 0 {
 		return nil
 	}
-	done := 0
+	done, total := 0, profileRepeats*len(chosen)*len(w.sides)
 	for block := 1; block <= profileRepeats; block++ {
 		// Not the random numbers of a block that is compared.
 		rng := rand.New(rand.NewPCG(e.Seed, math.MaxUint64-uint64(block)))
-		paths, err := w.layout(ctx, rng, block, chosen)
+		w.step(BenchStep{Phase: "profile", Block: block, Benchmarks: total, Done: done}) // links are part of it
+		paths, err := w.layout(ctx, rng, chosen)
 		if err != nil {
 			return err
 		}
 		for _, p := range chosen {
 			n := profileN(p.in)
 			for _, i := range rng.Perm(len(w.sides)) {
-				w.step(BenchStep{Phase: "profile", Block: block, Benchmarks: profileRepeats * len(chosen) * len(w.sides), Done: done})
+				w.step(BenchStep{Phase: "profile", Block: block, Benchmarks: total, Done: done})
 				done++
 				r := w.profile(ctx, w.sides[i], p, p.in[i], paths[p.in[i].p], n, block)
 				if ctx.Err() != nil {

@@ -272,13 +272,14 @@ func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
 	var few totals
 	if l.N >= surveyFew {
 		var rs []timedResult
+		began := time.Now()
 		expected := time.Duration((l.Sec*float64(l.N) + outside) * float64(time.Second))
 		rs, few, err = t.sample(ctx, l, patience(gap+expected), "-test.bench="+benchPattern(l.Printed, surveyName),
 			fmt.Sprintf("-test.benchtime=%dx", l.N/surveyFew), fmt.Sprintf("-test.count=%d", surveyFews))
 		if err != nil || rs == nil {
 			return err
 		}
-		l.takeFew(rs, ramp[len(ramp)-1], outside)
+		l.takeFew(rs, (rs[0].at.Sub(began) - t.start).Seconds(), last, outside)
 	}
 	l.Goroutines = max(0, all.goroutines-t.base.goroutines)
 	l.Collections, l.GCFrac = t.collecting(l, all, few)
@@ -343,22 +344,29 @@ func (l *benchLeaf) take(r timedResult) {
 }
 
 // takeFew takes over what samples with few iterations say: their median, and the
-// least that passed from one to the next beside what was timed. Held against the long sample,
-// of which so many seconds were outside the timer, and that of the ramp, it tells
-// what is done once. The machine's speed changes meanwhile, and may make one of the
-// two shorter ones look as if something were, but not often both.
-func (l *benchLeaf) takeFew(rs []timedResult, ramp timedResult, outside float64) {
-	var secs []float64
-	untimed := math.Inf(1) // of one sample; where there is more, something else ran
+// least that passed from one to the next beside what was timed. Held against the long
+// sample, of whose process so many seconds were outside the timer, and that of the
+// ramp, it tells what is done once. The machine's speed changes meanwhile, and may
+// make one of the two shorter ones look as if something were, but not often both.
+//
+// first are the seconds until the first of the samples. What it took longer than the
+// others is done once in a process, as with sync.Once, and so also in the long one's.
+func (l *benchLeaf) takeFew(rs []timedResult, first float64, ramp timedResult, outside float64) {
+	var secs, gaps []float64 // gaps without what was timed
 	for i, r := range rs {
 		sec, _ := r.Values.Get("sec/op")
 		secs = append(secs, sec)
 		if i > 0 {
-			untimed = min(untimed, r.at.Sub(rs[i-1].at).Seconds()-sec*float64(r.N))
+			gaps = append(gaps, r.at.Sub(rs[i-1].at).Seconds()-sec*float64(r.N))
 		}
 	}
-	if len(rs) == 1 {
-		untimed = 0
+	untimed := 0.0 // of one sample
+	if len(gaps) > 0 {
+		slices.Sort(gaps)
+		untimed = gaps[0] // where there is more, something else ran
+		if once := first - secs[0]*float64(rs[0].N) - gaps[len(gaps)/2]; once > surveyGrace {
+			outside -= once
+		}
 	}
 	slices.Sort(secs)
 	l.FewN, l.FewSec = rs[0].N, secs[len(secs)/2]
@@ -374,7 +382,7 @@ func (l *benchLeaf) takeFew(rs []timedResult, ramp timedResult, outside float64)
 	l.Outside = max(0, untimed-one) / calls
 	if more := outside - one - calls*l.Outside - surveyGrace; more > 0 {
 		l.grows = more / float64(l.N-l.FewN)
-		l.Outside = max(0, l.Outside-float64(l.FewN)*l.grows/calls)
+		l.Outside = max(0, l.Outside-(float64(l.FewN)+calls-1)*l.grows/calls)
 	}
 }
 

@@ -26,7 +26,6 @@ type benchProgress struct {
 	step    lab.BenchStep
 	entered time.Time // the phase, or the block
 	all     int       // benchmarks that are open in the first block
-	after   bool      // the blocks are over
 }
 
 func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
@@ -41,13 +40,6 @@ func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
 	return p
 }
 
-// profiles says that what comes is for profiles.
-func (p *benchProgress) profiles() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.after = true
-}
-
 // see takes the next step of the work.
 func (p *benchProgress) see(s lab.BenchStep) {
 	p.mu.Lock()
@@ -57,9 +49,6 @@ func (p *benchProgress) see(s lab.BenchStep) {
 
 func (p *benchProgress) sees(s lab.BenchStep, now time.Time) {
 	last := p.step
-	if p.after = p.after || s.Phase == "profile"; p.after { // which are linked too
-		s.Phase = "profile"
-	}
 	// Links belong to the block that they are for.
 	same := s.Phase == last.Phase || s.Phase == "block" && last.Phase == "link"
 	if !same || s.Block != last.Block && s.Phase != "profile" {

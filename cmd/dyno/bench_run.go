@@ -197,7 +197,6 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 	if len(chosen) == 0 {
 		return dir, nil
 	}
-	p.profiles()
 	if err := hands.profile(cmd.Context(), e, chosen, sink); err != nil {
 		return dir, err
 	}

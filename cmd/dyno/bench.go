@@ -104,7 +104,7 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	p.flag(fs, "blocks", "", "n", "so many blocks, whatever is seen (default: until all is settled, or --duration)", func(e *dyno.Experiment, v string) error {
 		return count(v, &bench(e).Blocks)
 	})
-	p.flag(fs, "sample", "", "time", "of one turn (default: what suits each benchmark, from 2ms on)", func(e *dyno.Experiment, v string) error {
+	p.flag(fs, "sample", "", "time", "of one turn (default: what suits each benchmark, from 1ms on)", func(e *dyno.Experiment, v string) error {
 		return positive(v, &bench(e).Sample)
 	})
 	p.flag(fs, "precision", "", "share", "half an interval that is narrow enough (default 1%)", func(e *dyno.Experiment, v string) error {

@@ -109,7 +109,7 @@ var shorter = []struct {
 }{
 	{regexp.MustCompile(`(?m)^(go install|gh|git fetch) .*$`), "true"},
 	{regexp.MustCompile(` -d \d+s`), " -d 200ms"},
-	{regexp.MustCompile(` -d \d+m`), " -d 60s --blocks 2"},
+	{regexp.MustCompile(` -d \d+m\b`), " -d 60s --blocks 2"},
 	{regexp.MustCompile(` -w \d+s`), " -w 20ms"},
 	{regexp.MustCompile(` --repeat \d+`), " --repeat 3"},
 	{regexp.MustCompile(`FETCH_HEAD`), "origin/main"},

@@ -96,6 +96,7 @@ const (
 	typicalLeast                      = 3  // benchmarks that tell how much slower the machine became
 	// noLoopSec is half of what one iteration of an empty loop takes at 6 GHz.
 	noLoopSec      = 0.08e-9
+	constantTimes  = 2.0
 	constantWithin = 0.2 // of the time of an eighth of the iterations
 	fewTimes       = 8   // more iterations in the long sample than in the short one, to say how time grows
 	gcFrac, gcMuch = 0.005, 0.05
@@ -129,7 +130,7 @@ func (run *benchRun) pitfalls(t *BenchTable) (notes []BenchNote) {
 		say := func(kind, format string, args ...any) {
 			own = append(own, pitfall{kind, d, fmt.Sprintf(format, args...)})
 		}
-		if text := run.constant(d); text != "" {
+		if text := run.constant(row, d); text != "" {
 			say(pitConstant, "%s", text) // a figure that means nothing has no other pitfalls
 		} else {
 			run.looped(t, row, d, say)

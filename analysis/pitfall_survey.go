@@ -93,10 +93,13 @@ func tellsGrowth(s *dyno.Survey) bool {
 
 // constant tells of a loop that does not run b.N times. In settings that cannot tell,
 // as their samples have too few iterations, it may be so too.
-func (run *benchRun) constant(d *benchData) (text string) {
+func (run *benchRun) constant(row *BenchRow, d *benchData) (text string) {
 	for _, i := range d.surveyedIn() {
 		s := d.surveys[i]
 		said := constantTime(s)
+		if said == "" {
+			said = constantTurn(row, i, s)
+		}
 		if said == "" && run.bench.CPUs == 1 && s.Sec < noLoopSec && s.N >= emptyLeast {
 			said = nice(s.Sec) + " an iteration, which is less than an empty loop takes"
 		}
@@ -119,6 +122,20 @@ func constantTime(s *dyno.Survey) string {
 		return ""
 	}
 	return fmt.Sprintf("%s with b.N of %d, %s with %d", nice(short), s.FewN, nice(long), s.N)
+}
+
+// constantTurn tells the same from turns, where the source has no loop. Other work on the
+// machine makes long samples longer than turns, and not as long as they are.
+func constantTurn(row *BenchRow, i int, s *dyno.Survey) string {
+	sec, n := row.turnSec(i)
+	if n == 0 || s.Sec <= 0 || s.Source.File == "" || s.Source.Loop != "" || max(s.N, n) < fewTimes*min(s.N, n) {
+		return ""
+	}
+	long, turn := s.Sec*float64(s.N), sec*float64(n)
+	if max(long, turn) > constantTimes*min(long, turn) {
+		return ""
+	}
+	return fmt.Sprintf("%s with b.N of %d, %s with %d", nice(turn), n, nice(long), s.N)
 }
 
 // grows tells of time per iteration that grows, collecting left out: short samples

@@ -229,6 +229,11 @@ func TestPitfallsOfSamples(t *testing.T) {
 			s.Source.Timed, s.FewSec = "load()", 1.6e-6
 		}, "set-up inside the timer: p.X"},
 		{"a turn of an empty loop", 2000000, 0.4e-9, 0, 0.01, 12, func(s *dyno.Survey) { *s = clean("X", 1.5e-9) }, "optimised away: p.X"},
+		{"no loop, as turns tell", 2000, 1e-6, 0, 0.01, 12, func(s *dyno.Survey) {
+			*s = clean("X", 35e-9)
+			s.N, s.FewN, s.FewSec, s.Source.Loop = 100_000, 0, 0, ""
+		}, "b.N is not the number of iterations: p.X"},
+		{"a loop that is not seen", 2000, 1e-6, 0, 0.01, 12, func(s *dyno.Survey) { s.Source.Loop = "" }, ""},
 		{"set-up that only short samples show", 2000, 2e-6, 0, 0.01, 12, func(s *dyno.Survey) {
 			*s = clean("X", 1e-6)
 			s.Source.Timed = "load()"

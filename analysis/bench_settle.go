@@ -92,8 +92,10 @@ func (run *benchRun) settled(d *benchData, units []BenchUnit) bool {
 // is better, worse or the same, or its interval is narrow enough and holds that nothing
 // changed. Beside that, the interval of a true change may well be narrow before the
 // change is sure: simulated, one of 3 % was left unclear in one run of seven (stats,
-// rankRules). Of a unit beside sec/op it is also enough that it is missing, or that no
-// value differs.
+// rankRules). Of a unit beside sec/op it is also enough that it is missing, that no value
+// differs, or that those which differ are too few or too equally so to make a size:
+// B/op and allocs/op are whole numbers, and one that is between 0 and 1 is now 0 and
+// now 1, which neither a ratio nor an interval can tell, with 88 blocks as with 14.
 func (run *benchRun) enough(p benchPairing, blocks int, beside bool) bool {
 	values := p.values[:min(blocks, len(p.values))]
 	if p.alone {
@@ -104,6 +106,9 @@ func (run *benchRun) enough(p benchPairing, blocks int, beside bool) bool {
 		return true
 	}
 	v := run.compare(values, p.logs, -1) // which side is better makes no difference to what is known
+	if beside && (v.Ratio == 1 || v.Diff == 0) {
+		return true
+	}
 	return v.Verdict != stats.Unclear || run.narrow(v.Lo, v.Hi) && v.Lo <= 1 && 1 <= v.Hi
 }
 

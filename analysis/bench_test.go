@@ -198,6 +198,8 @@ func TestBenchOpen(t *testing.T) {
 		{"another unit is unclear", 14, map[string]aMetric{"sec/op": fixed(1, 1), "x/op": unclear}, nil, false, true},
 		{"another unit never differs from zero", 14, map[string]aMetric{"sec/op": fixed(1, 1), "x/op": fixed(0, 0)}, nil, true, false},
 		{"another unit is missing in one setting", 14, map[string]aMetric{"sec/op": fixed(1, 1), "x/op": fixed(1, -1)}, nil, true, false},
+		{"whole numbers that are now 0 and now 1", 14, map[string]aMetric{"sec/op": fixed(1, 1), "B/op": func(b, i int) float64 { return float64((b/2 + i*b) % 2) }}, nil, true, false},
+		{"now 1 and now 2", 14, map[string]aMetric{"sec/op": fixed(1, 1), "B/op": func(b, i int) float64 { return 1 + float64((b/2+i*b)%2) }}, nil, true, false},
 		{"between looks all is as it was", 16, map[string]aMetric{"sec/op": oneFaster}, nil, false, true},
 		{"and at the next it is not", 18, map[string]aMetric{"sec/op": oneFaster}, nil, true, false},
 		{"what was settled stays so", 16, map[string]aMetric{"sec/op": func(block, i int) float64 {

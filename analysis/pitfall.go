@@ -74,7 +74,8 @@ var pitKinds = []pitKind{
 const (
 	// emptySec is three times what an empty loop takes on a fast CPU, and less than
 	// any call that is not inlined.
-	emptySec = 1e-9
+	emptySec   = 1e-9
+	emptyLeast = 1000 // iterations of a sample, for its time to be theirs
 	// invariantSec is within what a bounds check or two may hide; what takes longer
 	// was done.
 	invariantSec   = 10e-9
@@ -86,23 +87,31 @@ const (
 	// A sample's speed may jump by 75 % between two samples, on a shared machine, so
 	// one pair of samples shows only what is beyond that. With a cause in the source,
 	// and in each setting, less will do.
-	setupShare, setupRatio, setupBlind = 0.02, 1.1, 2.0
-	growsRatio, growsBlind             = 1.3, 2.0
-	constantWithin                     = 0.2 // of the time of an eighth of the iterations
-	fewTimes                           = 8   // more iterations in the long sample than in the short one, to say how time grows
-	gcFrac, gcMuch                     = 0.005, 0.05
-	gcFew                              = 3
-	gcContained                        = 0.9  // collections of a sample; below it, most have none
-	shortSample                        = 5e-6 // seconds: a hundred readings of the clock
-	fewSamples                         = 6    // of a launch; usual are 12
-	launchSpread                       = 0.03 // standard deviation between launches
-	launchTimes                        = 3    // as much as samples within launches explain
-	launchesLeast                      = 8    // for a deviation to be known
-	pairSpread                         = 0.1  // median deviation of a pair from its launch's median
-	outsideSec                         = 0.3
-	leftLeast                          = 2   // goroutines; one may be of the runtime or of a package that is used first
-	leftEach                           = 0.5 // of the iterations: what each starts
-	mostSeen                           = 6
+	// Of a benchmark alone nobody knows whether it was the machine that became slower.
+	setupShare, setupRatio, setupAlone, setupBlind = 0.02, 1.1, 1.5, 2.0
+	// A CPU that is shared makes long samples slower than those of a turn, which often
+	// fit between two switches: by as many times as there are who share it.
+	growsRatio, growsBlind, growsTurn = 1.5, 4.0, 8.0
+	turnTimes                         = 32 // more iterations in the long sample than in a turn, to say how time grows
+	typicalLeast                      = 3  // benchmarks that tell how much slower the machine became
+	// noLoopSec is half of what one iteration of an empty loop takes at 6 GHz.
+	noLoopSec      = 0.08e-9
+	constantTimes  = 2.0
+	constantWithin = 0.2 // of the time of an eighth of the iterations
+	fewTimes       = 8   // more iterations in the long sample than in the short one, to say how time grows
+	gcFrac, gcMuch = 0.005, 0.05
+	gcFew          = 3
+	gcContained    = 0.9  // collections of a sample; below it, most have none
+	shortSample    = 5e-6 // seconds: a hundred readings of the clock
+	fewSamples     = 6    // of a launch; usual are 12
+	launchSpread   = 0.03 // standard deviation between launches
+	launchTimes    = 3    // as much as samples within launches explain
+	launchesLeast  = 8    // for a deviation to be known
+	pairSpread     = 0.1  // median deviation of a pair from its launch's median
+	outsideSec     = 0.3
+	leftLeast      = 2   // goroutines; one may be of the runtime or of a package that is used first
+	leftEach       = 0.5 // of the iterations: what each starts
+	mostSeen       = 6
 )
 
 // A pitfall is one benchmark that has one.
@@ -114,20 +123,21 @@ type pitfall struct {
 
 // pitfalls looks for all kinds, and says each once.
 func (run *benchRun) pitfalls(t *BenchTable) (notes []BenchNote) {
-	found := run.invariant()
+	found := run.invariant(t)
 	for i, d := range run.data {
+		row := &t.Rows[i]
 		var own []pitfall
 		say := func(kind, format string, args ...any) {
 			own = append(own, pitfall{kind, d, fmt.Sprintf(format, args...)})
 		}
-		if text := run.inAll(d, constantTime); text != "" {
+		if text := run.constant(row, d); text != "" {
 			say(pitConstant, "%s", text) // a figure that means nothing has no other pitfalls
 		} else {
-			run.looped(d, say)
-			run.once(d, &t.Rows[i], say)
-			run.collected(d, &t.Rows[i], say)
-			run.sampled(d, &t.Rows[i], say)
-			run.noise(d, &t.Rows[i], say)
+			run.looped(t, row, d, say)
+			run.once(t, row, d, say)
+			run.collected(d, row, say)
+			run.sampled(d, row, say)
+			run.noise(d, row, say)
 		}
 		found = append(found, own...)
 	}
@@ -204,9 +214,36 @@ func (run *benchRun) inAll(d *benchData, tell func(i int, s *dyno.Survey) string
 	return first
 }
 
+// turnSec is the time of an iteration in the blocks' turns, and how many a turn has; 0
+// if there are none. It is the median of many samples, where a survey has one or few.
+func (row *BenchRow) turnSec(setting int) (sec float64, n int64) {
+	for _, u := range row.Units {
+		if u.Unit == "sec/op" && setting < len(u.Centers) && u.Centers[setting].N > 0 && row.N > 0 {
+			return u.Centers[setting].Center, row.N
+		}
+	}
+	return 0, 0
+}
+
+// typical is by how many times turns are slower than surveys, of the benchmark at the
+// median, as the machine is another one in an hour; 0 if too few benchmarks tell.
+func (run *benchRun) typical(t *BenchTable, setting int) float64 {
+	var ratios []float64
+	for i, d := range run.data {
+		s := d.surveys[setting]
+		if sec, _ := t.Rows[i].turnSec(setting); sec > 0 && s != nil && s.Err == "" && s.Sec > 0 {
+			ratios = append(ratios, sec/s.Sec)
+		}
+	}
+	if len(ratios) < typicalLeast {
+		return 0
+	}
+	return median(ratios)
+}
+
 // invariant finds families of benchmarks whose names differ in one number, and whose
 // times do not though they are short. Within the braces of b.Loop results are kept.
-func (run *benchRun) invariant() (found []pitfall) {
+func (run *benchRun) invariant(t *BenchTable) (found []pitfall) {
 	type member struct {
 		d      *benchData
 		number float64
@@ -214,12 +251,16 @@ func (run *benchRun) invariant() (found []pitfall) {
 	}
 	families := map[string][]member{}
 	var order []string
-	for _, d := range run.data {
+	for i, d := range run.data {
 		is := d.surveyedIn()
 		if len(is) == 0 {
 			continue
 		}
 		s := d.surveys[is[0]]
+		sec, _ := t.Rows[i].turnSec(is[0])
+		if sec == 0 {
+			sec = s.Sec
+		}
 		if s.Source.Loop == "b.Loop" {
 			continue
 		}
@@ -232,7 +273,7 @@ func (run *benchRun) invariant() (found []pitfall) {
 			if families[key] == nil {
 				order = append(order, key)
 			}
-			families[key] = append(families[key], member{d, number, s.Sec})
+			families[key] = append(families[key], member{d, number, sec})
 		}
 	}
 	said := map[*benchData]bool{}

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -17,13 +18,15 @@ const (
 )
 
 // looped tells of the loop: whether it does the work, and all of it.
-func (run *benchRun) looped(d *benchData, say sayer) {
-	if text := run.inSettings(d, run.empty); text != "" {
+func (run *benchRun) looped(t *BenchTable, row *BenchRow, d *benchData, say sayer) {
+	if text := run.inSettings(d, func(i int, s *dyno.Survey) string { return run.empty(row, i, s) }); text != "" {
 		say(pitEmpty, "%s", text)
 	} else if text := run.inSettings(d, run.dropped); text != "" {
 		say(pitDropped, "%s", text)
 	}
-	if text := run.inAll(d, grows); text != "" {
+	if text := run.inAll(d, func(_ int, s *dyno.Survey) string { return grows(s) }); text != "" {
+		say(pitGrows, "%s", text)
+	} else if text := run.inAll(d, func(i int, s *dyno.Survey) string { return run.growsFromTurns(t, row, i, s) }); text != "" {
 		say(pitGrows, "%s", text)
 	}
 	if text := run.inSettings(d, run.crosses); text != "" {
@@ -42,11 +45,26 @@ func (run *benchRun) looped(d *benchData, say sayer) {
 	}
 }
 
-func (run *benchRun) empty(_ int, s *dyno.Survey) string {
-	if s.Sec >= emptySec || s.N < 1000 || s.Source.Loop == "RunParallel" && run.bench.CPUs != 1 {
+// empty tells of a loop that does nothing. Whatever else runs on the machine only makes
+// it slower, so the least of all figures tells.
+func (run *benchRun) empty(row *BenchRow, i int, s *dyno.Survey) string {
+	if s.Source.Loop == "RunParallel" && run.bench.CPUs != 1 {
 		return ""
 	}
-	return nice(s.Sec) + " an iteration"
+	least := math.Inf(1)
+	turn, n := row.turnSec(i)
+	for _, x := range []struct {
+		sec float64
+		n   int64
+	}{{s.Sec, s.N}, {s.FewSec, s.FewN}, {turn, n}} {
+		if x.n >= emptyLeast {
+			least = min(least, x.sec)
+		}
+	}
+	if least >= emptySec {
+		return ""
+	}
+	return nice(least) + " an iteration"
 }
 
 // dropped tells of a loop that b.Loop would do better. A toolchain that is not known
@@ -73,9 +91,29 @@ func tellsGrowth(s *dyno.Survey) bool {
 	return s.FewN > 0 && s.FewSec > 0 && s.Sec > 0 && s.N >= fewTimes/2*s.FewN
 }
 
+// constant tells of a loop that does not run b.N times. In settings that cannot tell,
+// as their samples have too few iterations, it may be so too.
+func (run *benchRun) constant(row *BenchRow, d *benchData) (text string) {
+	for _, i := range d.surveyedIn() {
+		s := d.surveys[i]
+		said := constantTime(s)
+		if said == "" {
+			said = constantTurn(row, i, s)
+		}
+		if said == "" && run.bench.CPUs == 1 && s.Sec < noLoopSec && s.N >= emptyLeast {
+			said = nice(s.Sec) + " an iteration, which is less than an empty loop takes"
+		}
+		if said == "" && tellsGrowth(s) {
+			return ""
+		}
+		text = cmp.Or(text, said)
+	}
+	return text
+}
+
 // constantTime tells of samples whose time does not depend on b.N. Where the source
 // has a loop and a call before it, it is that call which takes so long: see once.
-func constantTime(_ int, s *dyno.Survey) string {
+func constantTime(s *dyno.Survey) string {
 	if !tellsGrowth(s) || s.Source.Loop != "" && s.Source.Timed != "" {
 		return ""
 	}
@@ -86,9 +124,23 @@ func constantTime(_ int, s *dyno.Survey) string {
 	return fmt.Sprintf("%s with b.N of %d, %s with %d", nice(short), s.FewN, nice(long), s.N)
 }
 
+// constantTurn tells the same from turns, where the source has no loop. Other work on the
+// machine makes long samples longer than turns, and not as long as they are.
+func constantTurn(row *BenchRow, i int, s *dyno.Survey) string {
+	sec, n := row.turnSec(i)
+	if n == 0 || s.Sec <= 0 || s.Source.File == "" || s.Source.Loop != "" || max(s.N, n) < fewTimes*min(s.N, n) {
+		return ""
+	}
+	long, turn := s.Sec*float64(s.N), sec*float64(n)
+	if max(long, turn) > constantTimes*min(long, turn) {
+		return ""
+	}
+	return fmt.Sprintf("%s with b.N of %d, %s with %d", nice(turn), n, nice(long), s.N)
+}
+
 // grows tells of time per iteration that grows, collecting left out: short samples
 // have none of it.
-func grows(_ int, s *dyno.Survey) string {
+func grows(s *dyno.Survey) string {
 	if !tellsGrowth(s) {
 		return ""
 	}
@@ -100,6 +152,18 @@ func grows(_ int, s *dyno.Survey) string {
 		return ""
 	}
 	return fmt.Sprintf("%s an iteration with b.N of %d, %s with %d%s", nice(s.FewSec), s.FewN, nice(s.Sec), s.N, more)
+}
+
+// growsFromTurns tells the same of turns, which have far fewer iterations than any sample
+// of a survey.
+func (run *benchRun) growsFromTurns(t *BenchTable, row *BenchRow, i int, s *dyno.Survey) string {
+	sec, n := row.turnSec(i)
+	typical := run.typical(t, i)
+	if n == 0 || typical == 0 || s.N < turnTimes*n ||
+		s.Sec*(1-min(1, max(0, s.GCFrac))) <= growsTurn*sec*max(1, 1/typical) {
+		return ""
+	}
+	return fmt.Sprintf("%s an iteration with b.N of %d, %s with %d", nice(sec), n, nice(s.Sec), s.N)
 }
 
 func left(_ int, s *dyno.Survey) string {
@@ -114,19 +178,26 @@ func left(_ int, s *dyno.Survey) string {
 }
 
 // once tells of what is done once in a call of the benchmark's function.
-func (run *benchRun) once(d *benchData, row *BenchRow, say sayer) {
-	text := run.inAll(d, func(_ int, s *dyno.Survey) string { return setup(s, s.FewN, s.FewSec) })
-	if text == "" && row.N > 0 { // of many blocks, whose samples are shorter still
+func (run *benchRun) once(t *BenchTable, row *BenchRow, d *benchData, say sayer) {
+	text := run.inAll(d, func(i int, s *dyno.Survey) string {
+		text := setup(s, s.FewN, s.FewSec, setupRatio)
+		// Turns that are shorter still show it more, if it is true.
+		if sec, n := row.turnSec(i); text != "" && n > 0 && n <= s.FewN/2 && setup(s, n, sec, setupRatio) == "" {
+			return ""
+		}
+		return text
+	})
+	if text == "" {
 		text = run.inAll(d, func(i int, s *dyno.Survey) string {
 			if s.Source.Timed == "" {
 				return ""
 			}
-			for _, u := range row.Units {
-				if u.Unit == "sec/op" && i < len(u.Centers) {
-					return setup(s, row.N, u.Centers[i].Center)
-				}
+			sec, n := row.turnSec(i)
+			typical := run.typical(t, i)
+			if typical == 0 {
+				return setup(s, n, sec, setupAlone)
 			}
-			return ""
+			return setup(s, n, sec/max(1, typical), setupRatio)
 		})
 	}
 	if text != "" {
@@ -144,15 +215,16 @@ func (run *benchRun) once(d *benchData, row *BenchRow, say sayer) {
 
 // setup tells of what is timed and done once, S, from a sample with few iterations n
 // beside the long one with N: few = sec + S/n and long = sec + S/N per iteration.
-// Where the source is known there has to be a call in it that is timed.
-func setup(s *dyno.Survey, n int64, few float64) string {
+// Where the source is known there has to be a call in it that is timed, and few is more
+// than ratio times long.
+func setup(s *dyno.Survey, n int64, few, ratio float64) string {
 	known := s.Source.Loop != ""
 	if n < 1 || s.N < fewTimes/2*n || !finite(few) || s.Sec <= 0 || known && s.Source.Timed == "" {
 		return ""
 	}
-	ratio, call := setupBlind, "something"
-	if known {
-		ratio, call = setupRatio, s.Source.Timed
+	call := s.Source.Timed
+	if !known {
+		ratio, call = max(ratio, setupBlind), "something"
 	}
 	total := (few - s.Sec) / (1/float64(n) - 1/float64(s.N))
 	if few <= ratio*s.Sec || total <= setupShare*few*float64(n) {

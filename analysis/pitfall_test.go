@@ -60,6 +60,7 @@ func TestPitfallsOfSurveys(t *testing.T) {
 		{"failed", with(0.1*ns, func(s *dyno.Survey) { s.Err = "panic" }), "", ""},
 
 		{"empty", with(0.3*ns, func(*dyno.Survey) {}), "optimised away: p.X", "0.3 ns an iteration. An empty loop"},
+		{"empty, on a busy machine", with(1.2*ns, func(s *dyno.Survey) { s.FewSec = 0.4 * ns }), "optimised away: p.X", "0.4 ns an iteration"},
 		{"short", with(1.1*ns, func(*dyno.Survey) {}), "", ""},
 
 		{"invariant", sizes("b.N", 4*ns, 4.1*ns, 4.2*ns), "invariant to input: p.X/size=10 p.X/size=100 p.X/size=1000", "4 ns with 10 and 4.2 ns with 1000"},
@@ -80,12 +81,15 @@ func TestPitfallsOfSurveys(t *testing.T) {
 		{"a helper's set-up", with(100*ns, func(s *dyno.Survey) { s.Source.Loop, s.FewSec = "", 300*ns }), "set-up inside the timer: p.X", "something takes"},
 		{"noise, where the source is not known", with(100*ns, func(s *dyno.Survey) { s.Source.Loop, s.FewSec = "", 175*ns }), "", ""},
 
-		{"state grows", with(100*ns, func(s *dyno.Survey) { s.FewSec = 40 * ns }), "work depends on b.N: p.X", "40 ns an iteration with b.N of 125000, 100 ns with 1000000"},
-		{"b.N is a size", with(100*ns, func(s *dyno.Survey) { s.FewSec, s.Source.NAsSize = 70*ns, "rand.Perm(b.N)" }), "work depends on b.N: p.X", "100 ns with 1000000: rand.Perm(b.N)"},
+		{"state grows", with(100*ns, func(s *dyno.Survey) { s.FewSec = 20 * ns }), "work depends on b.N: p.X", "20 ns an iteration with b.N of 125000, 100 ns with 1000000"},
+		{"b.N is a size", with(100*ns, func(s *dyno.Survey) { s.FewSec, s.Source.NAsSize = 60*ns, "rand.Perm(b.N)" }), "work depends on b.N: p.X", "100 ns with 1000000: rand.Perm(b.N)"},
 		{"b.N is a size, and it does not matter", with(100*ns, func(s *dyno.Survey) { s.Source.NAsSize = "make([]int, b.N)" }), "", ""},
-		{"a noisy long sample", with(100*ns, func(s *dyno.Survey) { s.FewSec = 60 * ns }), "", ""},
+		{"a noisy long sample", with(100*ns, func(s *dyno.Survey) { s.FewSec = 35 * ns }), "", ""},
 		{"only the long sample collects", with(100*ns, func(s *dyno.Survey) { s.FewSec, s.GCFrac, s.Collections = 45*ns, 0.5, 90 }), "", ""},
 		{"no loop", with(0.01*ns, func(s *dyno.Survey) { s.Source.Loop, s.FewSec = "", 0.08*ns }), "b.N is not the number of iterations: p.X", "100 ms with b.N of 1250000000, 100 ms with 10000000000"},
+
+		{"less than any loop", with(0.04*ns, func(s *dyno.Survey) { s.Source.Loop, s.FewSec = "", 0.35*ns }), "b.N is not the number of iterations: p.X", ""},
+		{"no loop, and one iteration", with(0.07, func(s *dyno.Survey) { s.N, s.FewN, s.FewSec = 3, 0, 0 }), "", ""},
 
 		{"collected seldom", with(1e-4, func(s *dyno.Survey) { s.GCFrac, s.Collections = 0.06, 2 }), "GC noise: p.X", "2 collections in 1000 iterations, 6 % of the time"},
 		{"collected seldom, and not for long", with(1e-4, func(s *dyno.Survey) { s.GCFrac, s.Collections = 0.04, 2 }), "", ""},
@@ -214,6 +218,23 @@ func TestPitfallsOfSamples(t *testing.T) {
 		{"single iterations, many of them", 1, 0.003, 0, 0.01, 12, nil, ""},
 		{"no collection in most samples", 100, 1e-4, 0, 0.01, 12, func(s *dyno.Survey) { s.GCFrac, s.Collections = 0.1, 5 }, "GC left out: p.X"},
 		{"lengthened until there is", 300, 1e-4, 0, 0.01, 12, func(s *dyno.Survey) { s.GCFrac, s.Collections = 0.1, 5 }, ""},
+		{"slower than its survey, and all of them are", 2000, 1.4e-6, 0, 0.01, 12, func(s *dyno.Survey) {
+			*s = clean("X", 1e-6)
+			s.Source.Timed = "load()"
+		}, ""},
+		{"a set-up that noise makes, as turns do not have it", 2000, 1e-6, 0, 0.01, 12, func(s *dyno.Survey) {
+			s.Source.Timed, s.FewSec = "load()", 1.5e-6
+		}, ""},
+		{"a set-up that turns have too", 2000, 5e-6, 0, 0.01, 12, func(s *dyno.Survey) {
+			*s = clean("X", 1e-6)
+			s.Source.Timed, s.FewSec = "load()", 1.6e-6
+		}, "set-up inside the timer: p.X"},
+		{"a turn of an empty loop", 2000000, 0.4e-9, 0, 0.01, 12, func(s *dyno.Survey) { *s = clean("X", 1.5e-9) }, "optimised away: p.X"},
+		{"no loop, as turns tell", 2000, 1e-6, 0, 0.01, 12, func(s *dyno.Survey) {
+			*s = clean("X", 35e-9)
+			s.N, s.FewN, s.FewSec, s.Source.Loop = 100_000, 0, 0, ""
+		}, "b.N is not the number of iterations: p.X"},
+		{"a loop that is not seen", 2000, 1e-6, 0, 0.01, 12, func(s *dyno.Survey) { s.Source.Loop = "" }, ""},
 		{"set-up that only short samples show", 2000, 2e-6, 0, 0.01, 12, func(s *dyno.Survey) {
 			*s = clean("X", 1e-6)
 			s.Source.Timed = "load()"
@@ -231,6 +252,38 @@ func TestPitfallsOfSamples(t *testing.T) {
 		}
 		for _, n := range bt.Pitfalls {
 			t.Logf("%s: %s: %s", c.name, n.Kind, n.Text)
+		}
+	}
+}
+
+// TestPitfallsGrowthOfTurns: where long samples take longer for an iteration than turns
+// do, the machine may be shared. It is not the machine where other benchmarks do not.
+func TestPitfallsGrowthOfTurns(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		others float64 // time of a long sample's iteration over that of a turn's
+		grows  float64
+		want   string
+	}{
+		{"one grows", 1, 20, "work depends on b.N: p.X"},
+		{"a shared CPU", 15, 20, ""},
+		{"a noisy sample", 1, 4, ""},
+	} {
+		e := benchExperiment()
+		blocks := noisyBlocks(e, 4, 1000, 1e-6, 0, 0.01, 12)
+		x := clean("X", c.grows*1e-6)
+		x.N, x.FewN, x.FewSec = 100_000, 12_500, x.Sec/3
+		ss := []dyno.Survey{x}
+		for _, name := range []string{"A", "B", "C"} {
+			ss = append(ss, clean(name, c.others*1e-6))
+			for _, r := range blocks {
+				b := r.Benchmarks[0]
+				b.Name = name
+				r.Benchmarks = append(r.Benchmarks, b)
+			}
+		}
+		if got := kindsOf(BenchOf(e, append(surveyedResults(e, "", ss...), blocks...))); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 }

@@ -23,6 +23,9 @@ const (
 	// benchUntimed is the longest that a sample becomes of which most cannot be timed, in
 	// seconds: as for noise, many of them are better than long ones.
 	benchUntimed = 0.02
+	// benchTimed is how much of a sample is timed at least, in seconds, whatever the
+	// rest of it seems to take: on a busy machine that is waiting for the CPU.
+	benchTimed = 0.0002
 	// benchGCFrac is how much collecting must be of an operation's time, or change it
 	// from one setting to another, to be let into the samples; below, it is less than
 	// what can be told apart. Where the settings allocate alike and nothing of the
@@ -81,6 +84,7 @@ func paceOf(in []*benchLeaf, sample time.Duration, runtime bool) pace {
 	}
 	n = min(n, benchMostN)
 	slowest, turn := 0.0, 0.0
+	floor := min(n, benchTimed/typical)
 	for _, l := range in {
 		n = min(n, longest/(l.sec()+l.grows))
 		if sample == 0 && l.grows > l.sec() {
@@ -88,6 +92,7 @@ func paceOf(in []*benchLeaf, sample time.Duration, runtime bool) pace {
 		}
 		slowest = max(slowest, l.sec())
 	}
+	n = max(n, floor)
 	p := pace{n: max(1, int64(math.Round(n))), pairs: benchPairs, launches: benchLaunches}
 	for _, l := range in {
 		turn += 2 * l.wall(p.n) // the first sample of a turn is thrown away

@@ -25,6 +25,9 @@ const (
 	// surveyLong is the length of the long sample in seconds, of which 0.5 % is told
 	// from nothing, and surveyWall how long it may take with what is not timed.
 	surveyLong, surveyWall = 0.1, 0.4
+	// surveyBeside is how long it may take, in seconds, where the source has a call that
+	// is timed before the loop, so that the loop is seen beside it.
+	surveyBeside = 4.0
 	// surveyFew is by what the iterations of the sample with few are fewer, and
 	// surveyFews how many such samples are taken.
 	surveyFew, surveyFews = 8, 4
@@ -305,7 +308,11 @@ func (t *teller) long(ctx context.Context, l *benchLeaf, n int64, expected time.
 			return after, wall - took, nil
 		}
 		each := max(benchNothing, (took-before)/float64(l.N-beforeN))
-		if each*float64(l.N) >= took/2 || wall > 2*surveyWall || l.N >= benchMostN {
+		limit := 2 * surveyWall
+		if l.Source.Timed != "" { // which may be all that is seen of it so far
+			limit = surveyBeside
+		}
+		if each*float64(l.N) >= took/2 || wall > limit || l.N >= benchMostN {
 			return after, wall - took, nil
 		}
 		n = int64(min(benchMostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))

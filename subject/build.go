@@ -44,6 +44,7 @@ type Builder struct {
 	copies map[string]*source // of module versions
 	trees  map[string]string  // worktrees, by repository and commit
 	added  []worktree
+	kept   []string               // git's entries of worktrees whose names are kept
 	tests  map[string]*testBinary // by what makes them
 
 	scratch atomic.Int64 // numbers names in dir
@@ -84,6 +85,7 @@ func NewBuilder(parent string) (*Builder, error) {
 func (b *Builder) Close() error {
 	err := b.removeTrees()
 	b.guard.stop(0)
+	b.removeLists()
 	return err
 }
 

@@ -240,3 +240,76 @@ func TestRevision(t *testing.T) {
 		t.Error("a hook of the user's ran")
 	}
 }
+
+// A revision is checked out at the same place in each run, as the go command caches
+// by directory, unless another dyno is at work there.
+func TestRevisionsPlace(t *testing.T) {
+	dir := tree(t, "go.mod", goMod, "main.go", helloMain)
+	git := func(args ...string) string {
+		t.Helper()
+		return run(t, dir, "git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.org"}, args...)...)
+	}
+	git("init", "-q")
+	git("add", ".")
+	git("commit", "-qm", "one")
+	temp := t.TempDir()
+	open := func() (b *Builder, at string) {
+		t.Helper()
+		b, err := NewBuilder(temp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, _, err = b.revision(context.Background(), dyno.Subject{Package: dir, Rev: "HEAD"}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !exists(filepath.Join(at, "main.go")) {
+			t.Errorf("nothing is in %s", at)
+		}
+		return b, at
+	}
+	shut := func(b *Builder) {
+		t.Helper()
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	first, at := open()
+	second, beside := open()
+	if beside == at {
+		t.Errorf("two at a time are both in %s", at)
+	}
+	shut(first)
+	if !exists(filepath.Join(beside, "main.go")) || exists(at) {
+		t.Errorf("the end of one: its own %s is to be gone, %s to stay", at, beside)
+	}
+	shut(second)
+
+	// A machine that went down leaves git's entry, but not the folder.
+	git("worktree", "add", "-q", "--detach", at, "HEAD")
+	if err := os.RemoveAll(at); err != nil {
+		t.Fatal(err)
+	}
+	third, again := open()
+	if again != at {
+		t.Errorf("the next run is in %s, not in %s", again, at)
+	}
+	shut(third)
+	if list := git("worktree", "list"); strings.Contains(list, "\n") || exists(filepath.Join(dir, ".git/worktrees")) || exists(at) {
+		t.Errorf("left behind: %s", list)
+	}
+
+	// What somebody else has put there is neither followed nor removed.
+	elsewhere := t.TempDir()
+	if err := os.Symlink(elsewhere, at); err != nil {
+		t.Fatal(err)
+	}
+	fourth, aside := open()
+	if aside == at || exists(filepath.Join(elsewhere, "main.go")) {
+		t.Errorf("a link was followed")
+	}
+	shut(fourth)
+	if !exists(at) {
+		t.Error("a link of somebody else's was removed")
+	}
+}

@@ -2,6 +2,8 @@ package subject
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +15,12 @@ import (
 
 // A worktree is a checkout that git has on its list.
 type worktree struct{ repo, path string }
+
+// keptTree begins the names of checkouts that are the same in each run, since the
+// go command caches what it compiles by the directory of the source. Who made the
+// directory has it alone until it is gone, so its guard removes it as the last of
+// all, after git's entry, and nobody else does.
+const keptTree = "dyno-rev-"
 
 // git runs git in a repository of the user's, without its hooks.
 func (b *Builder) git(ctx context.Context, dir string, args ...string) (string, error) {
@@ -35,6 +43,7 @@ func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (str
 	if !filepath.IsAbs(common) {
 		common = filepath.Join(dir, common)
 	}
+	common = filepath.Clean(common)
 	commit, err := b.git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", s.Rev+"^{commit}")
 	if err != nil {
 		if ctx.Err() != nil {
@@ -44,12 +53,7 @@ func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (str
 	}
 	tree := b.trees[repo+" "+commit]
 	if tree == "" {
-		// The folder's name becomes the worktree's name in git's list, so
-		// it must be one that nobody else uses there.
-		tree = b.name(filepath.Base(b.dir) + "-")
-		b.guard.remove(filepath.Join(common, "worktrees", filepath.Base(tree)))
-		b.added = append(b.added, worktree{repo, tree})
-		if _, err := b.git(ctx, repo, "worktree", "add", "--detach", tree, commit); err != nil {
+		if tree, err = b.addTree(ctx, repo, common, commit); err != nil {
 			return "", "", fmt.Errorf("check out %s: %w", s.Rev, err)
 		}
 		b.trees[repo+" "+commit] = tree
@@ -64,7 +68,43 @@ func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (str
 	return dir, commit, nil
 }
 
-// removeTrees removes the worktrees from disk and from git's list.
+// addTree checks a commit out, and sees to it that it is removed in the end.
+func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (string, error) {
+	// The folder's name becomes the worktree's name in git's list, so it must be
+	// one that nobody else uses there: not from another folder for temporary files
+	// either, which is why that is a part of it.
+	parent := filepath.Dir(b.dir)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", parent, common, commit))
+	tree := filepath.Join(parent, keptTree+hex.EncodeToString(sum[:6]))
+	kept := os.Mkdir(tree, 0o700) == nil // else another dyno is at work with it, or somebody was first
+	if !kept {
+		tree = b.name(filepath.Base(b.dir) + "-")
+	}
+	entry := filepath.Join(common, "worktrees", filepath.Base(tree))
+	b.guard.remove(entry)
+	if kept {
+		b.guard.remove(tree)
+		b.kept = append(b.kept, entry)
+	} else {
+		b.added = append(b.added, worktree{repo, tree})
+	}
+	// By force, as git may have an entry of that name whose folder is missing: of a
+	// dyno whose guard was killed too, or the machine.
+	_, err := b.git(ctx, repo, "worktree", "add", "--force", "--detach", tree, commit)
+	return tree, err
+}
+
+// inTree reports whether a path is in one of the worktrees.
+func (b *Builder) inTree(path string) bool {
+	for _, tree := range b.trees {
+		if path == tree || strings.HasPrefix(path, tree+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
+}
+
+// removeTrees removes the worktrees of this run alone from disk and from git's list.
 func (b *Builder) removeTrees() error {
 	var errs []error
 	for _, w := range b.added {
@@ -77,6 +117,14 @@ func (b *Builder) removeTrees() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// removeLists removes git's folder of worktrees where the guard has removed the last
+// of them, as git itself does it.
+func (b *Builder) removeLists() {
+	for _, entry := range b.kept {
+		os.Remove(filepath.Dir(entry)) // if it is empty
+	}
 }
 
 // current returns the commit of the working tree that dir is in, "+dirty" if

@@ -148,7 +148,7 @@ func (b *Builder) cleanPattern(p, user, dir string) string {
 	local := strings.HasPrefix(p, ".")
 	if filepath.IsAbs(p) && dir != user {
 		rel, err := filepath.Rel(user, p)
-		if err != nil || !strings.HasPrefix(filepath.Join(dir, rel), b.dir+string(filepath.Separator)) {
+		if err != nil || !b.inTree(filepath.Join(dir, rel)) {
 			return filepath.Clean(p)
 		}
 		p, local = rel, true

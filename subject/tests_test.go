@@ -189,7 +189,7 @@ func TestTestsRevision(t *testing.T) {
 	b := newBuilder(t)
 	for _, pattern := range []string{".", "./...", dir + "/m", "example.org/x"} {
 		p := mustTests(t, b, dyno.Subject{Dir: dir + "/m", Rev: "HEAD", Build: []string{"-pgo=cpu.pprof"}}, pattern)[0]
-		if p.ImportPath != "example.org/x" || !strings.HasPrefix(p.Dir, b.dir) || p.Rev != git("rev-parse", "HEAD") {
+		if p.ImportPath != "example.org/x" || !b.inTree(p.Dir) || p.Rev != git("rev-parse", "HEAD") {
 			t.Errorf("%s: %+v", pattern, p)
 		}
 		if want := "-pgo=" + dir + "/m/cpu.pprof"; p.src.flags[0] != want {

@@ -277,6 +277,7 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 	}
 	failed, first := count(analysis.Failed)
 	worse := f.table.Worse() + worseThan(f.against)
+	broken := f.broken()
 	unclear, doubt := count(analysis.Unclear)
 	switch undecided := f.table.Undecided(); {
 	case failed == 1:
@@ -287,6 +288,8 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 		return &gateError{exitThreshold, "1 comparison is worse (--fail-worse)"}
 	case failWorse && worse > 1:
 		return &gateError{exitThreshold, fmt.Sprintf("%d comparisons are worse (--fail-worse)", worse)}
+	case failWorse && broken != "":
+		return &gateError{exitThreshold, broken + " has no result under a setting that the baseline has one of (--fail-worse)"}
 	case !strict:
 	case unclear > 0:
 		return &gateError{exitUnclear, fmt.Sprintf("%d thresholds are unclear, the first: %s (--strict)", unclear, doubt)}
@@ -294,6 +297,22 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 		return &gateError{exitUnclear, fmt.Sprintf("%d comparisons are unclear (--strict)", undecided)}
 	}
 	return nil
+}
+
+// broken is the first benchmark that was measured in the baseline, and in another
+// setting not at all, "" if there is none: a change that makes a benchmark panic is not
+// better than one that makes it slow. Of what was left out on both sides nobody knows.
+func (f *benchFound) broken() string {
+	label := func(i int) string { return f.table.Settings[i].Label() + ": " }
+	for _, r := range f.table.Rows {
+		for i := 1; r.Err != "" && i < len(f.table.Settings); i++ {
+			theirs := strings.HasPrefix(r.Err, label(i)) || strings.Contains(r.Err, "; "+label(i))
+			if theirs && !strings.HasPrefix(r.Err, label(0)) && !strings.Contains(r.Err, label(i)+"skipped") {
+				return nameOf(r.Package, r.Name)
+			}
+		}
+	}
+	return ""
 }
 
 // worseThan counts what is worse than in a baseline file, which may be nil.

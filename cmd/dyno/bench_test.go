@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/subject"
 )
@@ -217,11 +218,55 @@ func TestBenchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	status, text, errs := dynoBench(t, ctx, &fakeBench{cancel: cancel, after: 3}, "bench", "--aa", "--out", dir)
-	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report is of the blocks that are whole") || !strings.Contains(text, "3 blocks") {
+	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report is of the blocks that are whole") || !strings.Contains(text, "3 blocks cannot tell any change, however great") ||
+		!strings.Contains(errs, "results are in "+dir) {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	if status, _, errs := dynoBench(t, t.Context(), nil, "report", dir); status != exitDone {
 		t.Errorf("report: status %d\n%s", status, errs)
+	}
+}
+
+// Mistakes are told before anything is built.
+func TestBenchMistakes(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"missing closing )", []string{"--aa", "--bench", "("}},
+		{"nothing is varied", []string{"--threshold", "change(sec_per_op) < 5%"}},
+		{"nothing is varied", []string{"--pair", "RSS"}},
+	} {
+		status, text, errs := dynoBench(t, t.Context(), new(fakeBench), append([]string{"bench"}, c.args...)...)
+		if status != exitUsage || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: status %d, no %q in\n%s%s", c.args, status, c.want, errs, text)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "run")
+	if status, text, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--aa", "--threshold", "change(allocs_per_op) < 5%", "--profile", "none", "--out", out); status != exitDone {
+		t.Errorf("a threshold of the change that --aa makes: status %d\n%s%s", status, errs, text)
+	}
+}
+
+// A benchmark that a change breaks is no pass of a gate; one that was broken before, or
+// is skipped, is not the change's.
+func TestBenchBroken(t *testing.T) {
+	settings := []dyno.Setting{{{Factor: "rev", Value: "HEAD"}}, {{Factor: "rev", Value: "."}}}
+	for err, want := range map[string]bool{
+		"rev=.: panic: boom":                            true,
+		"rev=HEAD: panic: boom":                         false,
+		"rev=HEAD: panic: boom; rev=.: panic: boom":     false,
+		"rev=.: skipped: a_test.go:3: needs a database": false,
+		"rev=. does not have it":                        false,
+		"":                                              false,
+	} {
+		f := &benchFound{table: &analysis.BenchTable{Settings: settings, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Err: err}}}}
+		if got := f.gate(new(dyno.Experiment), true, false); (got != nil) != want {
+			t.Errorf("%q: %v", err, got)
+		}
+		if got := f.gate(new(dyno.Experiment), false, false); got != nil {
+			t.Errorf("%q without --fail-worse: %v", err, got)
+		}
 	}
 }
 

@@ -105,7 +105,7 @@ func (v *benchView) unitTable(name string, i int, whole bool) (section, bool) {
 	}
 	s := section{title: name}
 	if len(v.Settings) > 2 {
-		s.title += ": " + v.as.name(i) + " against " + v.as.name(0)
+		s.title += ": " + v.name(i) + " against " + v.name(0)
 	}
 	if left > 0 {
 		s.title += fmt.Sprintf(" (the same for %d more)", left)
@@ -245,7 +245,7 @@ func (v *benchView) differences(i int) (section, bool) {
 	v.fit(&g, 1)
 	title := "Changed or unclear"
 	if len(v.Settings) > 2 {
-		title += ": " + v.as.name(i) + " against " + v.as.name(0)
+		title += ": " + v.name(i) + " against " + v.name(0)
 	}
 	return section{title: title, grids: []grid{g}}, len(g.rows) > 0
 }
@@ -297,7 +297,7 @@ func (v *benchView) plotted() (section, bool) {
 				continue
 			}
 			if !begun && len(v.Settings) > 2 {
-				g.rows, at = append(g.rows, row{group: v.as.name(i)}), append(at, analysis.Versus{})
+				g.rows, at = append(g.rows, row{group: v.name(i)}), append(at, analysis.Versus{})
 			}
 			begun = true
 			name := d.unit.Unit
@@ -308,7 +308,7 @@ func (v *benchView) plotted() (section, bool) {
 			rows = append(rows, chart.Interval{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi})
 		}
 		if more > 0 {
-			g.rows, at = append(g.rows, row{group: fmt.Sprintf("and %d more of %s", more, v.as.name(i))}), append(at, analysis.Versus{})
+			g.rows, at = append(g.rows, row{group: fmt.Sprintf("and %d more of %s", more, v.name(i))}), append(at, analysis.Versus{})
 		}
 	}
 	if rows == nil {

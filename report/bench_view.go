@@ -67,6 +67,14 @@ func (v *benchView) others() (is []int) {
 // label is how a sentence names setting i.
 func (v *benchView) label(i int) string { return v.labels[i] }
 
+// name is what a row calls setting i.
+func (v *benchView) name(i int) string {
+	if v.as.keys != nil {
+		return v.as.keys[i]
+	}
+	return v.label(i)
+}
+
 // row names a benchmark in its row. One that is nothing but what is compared ("*") is
 // named by that: "Pipeline1 → Pipeline2".
 func (v *benchView) row(r *analysis.BenchRow) string {

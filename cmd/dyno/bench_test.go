@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/subject"
 )
 
@@ -212,6 +213,24 @@ func TestBench(t *testing.T) {
 	again(exitUsage, "profile", dir, "--bench", "Names")
 }
 
+// Of a pair nothing is quoted but in what a shell reads, and that no function is proved
+// guilty is not said as if none were.
+func TestBenchPairWhy(t *testing.T) {
+	f := &benchFound{table: &analysis.BenchTable{Settings: []dyno.Setting{{{Factor: dyno.BenchFactor, Value: "v=slow"}}, {{Factor: dyno.BenchFactor, Value: "v=fast"}}}}}
+	if got := f.plain(`cpu, bench="v=fast" against bench="v=slow"`); got != "cpu, v=fast against v=slow" {
+		t.Error(got)
+	}
+	p := &benchPart{Diff: &analysis.ProfileDiff{
+		Base: "a", Setting: "b", Pairs: 3, Negligible: 0.01, Order: "own", Kind: "cpu", Metric: "cpu/op",
+		Rows: []analysis.FunctionChange{{Function: &analysis.Function{Name: "p.F"}}},
+	}}
+	p.Diff.Rows[0].Own.Lo, p.Diff.Rows[0].Own.Hi = 1, 2
+	var b strings.Builder
+	if err := f.why(&b, p, report.Options{}); err != nil || strings.Contains(b.String(), "No function") || !strings.Contains(b.String(), "is likely, not proved") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 // Ctrl-C keeps the blocks that are whole, and reports them.
 func TestBenchInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
@@ -280,7 +299,7 @@ func TestBenchBaseline(t *testing.T) {
 	}
 	dir := filepath.Join(tmp, "run")
 	status, text, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--baseline", old, "--out", dir)
-	if status != exitDone || !strings.Contains(text, "was not measured in turns with this run") || !strings.Contains(text, "+100") {
+	if status != exitDone || !strings.Contains(text, "was not measured in turns with this run") || strings.Contains(text, "nothing to compare") || !strings.Contains(text, "+100") {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	if err := os.Remove(old); err != nil {

@@ -68,7 +68,7 @@ func TestBenchPair(t *testing.T) {
 	tb.Rows, tb.Pitfalls = tb.Rows[:1], nil
 	tb.Rows[0].Name = "*"
 	text := benchText(t, tb, Options{})
-	if !strings.HasPrefix(text, "variant=fast against Pipeline1: ") || !strings.Contains(text, "Pipeline1 → variant=fast") || strings.Contains(text, "\"") || strings.Contains(text, "*") {
+	if !strings.HasPrefix(text, "variant=fast against Pipeline1: 3.1% slower") || !strings.Contains(text, "Pipeline1 → variant=fast") || strings.Contains(text, "\"") || strings.Contains(text, "*") {
 		t.Error(text)
 	}
 }

@@ -104,7 +104,7 @@ func (v *benchView) verdict(i int) string {
 	rest := list(v.unchanged(i, of, failed))
 	if len(of[isChanged]) == 0 {
 		if len(v.Rows) == 1 {
-			return strings.Replace(rest, "1", v.called(&v.Rows[0]), 1) + "."
+			return strings.Replace(rest, "1", cmp.Or(v.beside(&v.Rows[0]), "it"), 1) + "."
 		}
 		text := "none of " + count(len(v.Rows), "benchmark")
 		if len(of[isSame]) == len(v.Rows) {
@@ -115,7 +115,7 @@ func (v *benchView) verdict(i int) string {
 	slices.SortStableFunc(of[isChanged], func(a, b *analysis.BenchRow) int { return byWeight(a, b, i) })
 	var parts []string
 	for _, r := range of[isChanged][:min(len(of[isChanged]), mostChanged)] {
-		parts = append(parts, v.called(r)+" "+strings.Join(changesOf(r, i), ", "))
+		parts = append(parts, strings.TrimSpace(v.beside(r)+" "+strings.Join(changesOf(r, i), ", ")))
 	}
 	if more := len(of[isChanged]) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more in the tables", more))
@@ -128,6 +128,15 @@ func (v *benchView) verdict(i int) string {
 		text += " Of the others " + rest + "."
 	}
 	return text
+}
+
+// beside is how a verdict calls a benchmark: not at all if that is what the settings are
+// called, whose names come before it.
+func (v *benchView) beside(r *analysis.BenchRow) string {
+	if len(v.Rows) == 1 && v.row(r) != r.Name {
+		return ""
+	}
+	return v.called(r)
 }
 
 // unchanged says of how many benchmarks no change was shown, and why.

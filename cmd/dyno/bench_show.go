@@ -134,7 +134,7 @@ func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) erro
 		return err
 	}
 	for _, y := range f.whys {
-		fmt.Fprintf(w, "\nwhy %s changed, %s\n\n", y.Benchmark, f.plain(y.Setting))
+		fmt.Fprintf(w, "\nwhy %s\n\n", f.changed(&y, " changed, ", ""))
 		for i, part := range y.Parts {
 			if i > 0 {
 				fmt.Fprintln(w)
@@ -170,6 +170,15 @@ func (f *benchFound) plain(text string) string {
 		}
 	}
 	return text
+}
+
+// changed is what a benchWhy is of: a benchmark, its setting, and the words between and
+// behind, or that two benchmarks differ.
+func (f *benchFound) changed(y *benchWhy, between, behind string) string {
+	if strings.HasSuffix(y.Benchmark, ".*") {
+		return f.plain(y.Setting) + " differs from " + f.plain(y.Parts[0].Diff.Base)
+	}
+	return y.Benchmark + between + f.plain(y.Setting) + behind
 }
 
 // why writes what one kind of profile tells.
@@ -217,7 +226,7 @@ func (f *benchFound) markdown(to io.Writer) error {
 		return err
 	}
 	for _, y := range f.whys {
-		fmt.Fprintf(w, "\n<details><summary>Why %s changed</summary>\n", html.EscapeString(y.Benchmark+", "+f.plain(y.Setting)))
+		fmt.Fprintf(w, "\n<details><summary>Why %s</summary>\n", html.EscapeString(f.changed(&y, ", ", " changed")))
 		for _, part := range y.Parts {
 			var b strings.Builder
 			if err := report.ProfileMarkdown(&b, &report.Profile{Diffs: []*analysis.ProfileDiff{part.Diff}}); err != nil {
@@ -296,7 +305,7 @@ func (f *benchFound) html(w io.Writer, dir *store.Dir) error {
 			if err := f.why(&b, &part, report.Options{}); err != nil {
 				return err
 			}
-			page.Listings = append(page.Listings, report.Listing{Title: fmt.Sprintf("%s of %s, %s", part.Diff.Kind, y.Benchmark, f.plain(y.Setting)), Text: b.String()})
+			page.Listings = append(page.Listings, report.Listing{Title: part.Diff.Kind + ": " + f.changed(&y, ", ", " changed"), Text: b.String()})
 		}
 	}
 	if f.against != nil {

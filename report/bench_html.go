@@ -186,7 +186,7 @@ func (v *benchView) intervals() (groups []chart.Group, left int) {
 	}
 	room := max(1, mostIntervals/len(v.others()))
 	for _, i := range v.others() {
-		g := chart.Group{Title: tame(v.as.name(i), mostName) + " against " + tame(v.as.name(0), mostName)}
+		g := chart.Group{Title: tame(v.name(i), mostName) + " against " + tame(v.name(0), mostName)}
 		var rows []*analysis.BenchRow
 		for n := range v.Rows {
 			if u := unit(&v.Rows[n], names[0]); u != nil && versus(u, i) != nil {

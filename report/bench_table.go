@@ -93,7 +93,7 @@ func (v *benchView) unitTable(name string, i int, whole bool) (section, bool) {
 			group = r.Package
 			g.rows = append(g.rows, row{group: group})
 		}
-		g.rows = append(g.rows, v.line(r.Name, u, i, false))
+		g.rows = append(g.rows, v.line(v.row(r), u, i, false))
 	}
 	if len(g.rows) == 0 {
 		return section{}, false
@@ -105,7 +105,7 @@ func (v *benchView) unitTable(name string, i int, whole bool) (section, bool) {
 	}
 	s := section{title: name}
 	if len(v.Settings) > 2 {
-		s.title += ": " + v.as.name(i) + " against " + v.as.name(0)
+		s.title += ": " + v.name(i) + " against " + v.name(0)
 	}
 	if left > 0 {
 		s.title += fmt.Sprintf(" (the same for %d more)", left)
@@ -123,13 +123,21 @@ func (v *benchView) comparison(i int, of string) grid {
 	g := grid{
 		cols: []column{{left: true}, {left: true}, {left: true, keep: 3}, {left: true}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1}, {}, {left: true}, {keep: 2}, {left: true}},
 	}
-	for _, h := range v.as.head([]int{0, i}) {
+	for _, h := range v.head(i) {
 		g.head = append(g.head, []string{"", h[0], "", "", h[1], "", h[2], "", "", "", "", ""})
 	}
 	last := g.head[len(g.head)-1]
 	last[2] = of
 	copy(last[8:], []string{"change", "95% interval", "p", "verdict"})
 	return g
+}
+
+// head are the headings of the baseline and setting i.
+func (v *benchView) head(i int) [][]string {
+	if s := v.Settings[0]; v.as.keys == nil && len(s) == 1 && s[0].Factor == dyno.BenchFactor {
+		return [][]string{{dyno.BenchFactor, v.label(0), v.label(i)}} // a name with a "=" in it needs no quotes
+	}
+	return v.as.head([]int{0, i})
 }
 
 // line is a row of a comparison.
@@ -237,7 +245,7 @@ func (v *benchView) differences(i int) (section, bool) {
 	v.fit(&g, 1)
 	title := "Changed or unclear"
 	if len(v.Settings) > 2 {
-		title += ": " + v.as.name(i) + " against " + v.as.name(0)
+		title += ": " + v.name(i) + " against " + v.name(0)
 	}
 	return section{title: title, grids: []grid{g}}, len(g.rows) > 0
 }
@@ -289,7 +297,7 @@ func (v *benchView) plotted() (section, bool) {
 				continue
 			}
 			if !begun && len(v.Settings) > 2 {
-				g.rows, at = append(g.rows, row{group: v.as.name(i)}), append(at, analysis.Versus{})
+				g.rows, at = append(g.rows, row{group: v.name(i)}), append(at, analysis.Versus{})
 			}
 			begun = true
 			name := d.unit.Unit
@@ -300,7 +308,7 @@ func (v *benchView) plotted() (section, bool) {
 			rows = append(rows, chart.Interval{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi})
 		}
 		if more > 0 {
-			g.rows, at = append(g.rows, row{group: fmt.Sprintf("and %d more of %s", more, v.as.name(i))}), append(at, analysis.Versus{})
+			g.rows, at = append(g.rows, row{group: fmt.Sprintf("and %d more of %s", more, v.name(i))}), append(at, analysis.Versus{})
 		}
 	}
 	if rows == nil {
@@ -341,7 +349,7 @@ func (v *benchView) figures() (section, bool) {
 			group = r.Package
 			g.rows = append(g.rows, row{group: group})
 		}
-		cs := []cell{{text: r.Name}}
+		cs := []cell{{text: v.row(r)}}
 		for _, name := range names {
 			c, around := cell{"-", faint}, cell{}
 			if u := unit(r, name); u != nil {

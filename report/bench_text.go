@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/dynolab/dyno/analysis"
@@ -20,7 +21,7 @@ func BenchText(w io.Writer, t *analysis.BenchTable, o Options) error {
 		b.WriteString(fold(s.Name+s.Rest, "", "  ", v.as.width))
 	}
 	for i, key := range v.as.keys {
-		name := t.Settings[i].Label()
+		name := v.label(i)
 		if i == 0 && len(t.Settings) > 1 {
 			name += " (baseline)"
 		}
@@ -130,11 +131,36 @@ func (v *benchView) failed() (out []failed) {
 			continue
 		}
 		at[r.Err] = len(out)
-		lines := strings.Split(strings.TrimRight(r.Err, "\n"), "\n")
+		lines := strings.Split(strings.TrimRight(v.alike(r.Err), "\n"), "\n")
 		for n := range lines {
 			lines[n] = clean(lines[n])
 		}
 		out = append(out, failed{v.called(r), lines})
 	}
 	return out
+}
+
+// varying is what differs between two traces of the same failure.
+var varying = regexp.MustCompile(`0x[0-9a-f]+|goroutine [0-9]+`)
+
+// alike says once what a benchmark said in all settings; what they said differently
+// stays as it is, each after its setting.
+func (v *benchView) alike(text string) string {
+	var said []string
+	rest, ok := strings.CutPrefix(text, v.Settings[0].Label()+": ")
+	for i := 1; ok && i < len(v.Settings); i++ {
+		var one string
+		if one, rest, ok = strings.Cut(rest, "; "+v.Settings[i].Label()+": "); ok {
+			said = append(said, one)
+		}
+	}
+	if !ok || said == nil {
+		return text
+	}
+	for _, one := range append(said[1:], rest) {
+		if varying.ReplaceAllString(one, "") != varying.ReplaceAllString(said[0], "") {
+			return text
+		}
+	}
+	return said[0]
 }

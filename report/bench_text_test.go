@@ -6,7 +6,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/stats"
 )
 
 func benchText(t *testing.T, tb *analysis.BenchTable, o Options) string {
@@ -56,5 +58,56 @@ func TestBenchTextColor(t *testing.T) {
 	}
 	if colored != plain {
 		t.Error("it says more in colour")
+	}
+}
+
+// TestBenchPair: two benchmarks are named by their names, without quotes and stars.
+func TestBenchPair(t *testing.T) {
+	tb := fewBenchmarks()
+	tb.Settings = []dyno.Setting{{{Factor: dyno.BenchFactor, Value: "Pipeline1"}}, {{Factor: dyno.BenchFactor, Value: "variant=fast"}}}
+	tb.Rows, tb.Pitfalls = tb.Rows[:1], nil
+	tb.Rows[0].Name = "*"
+	text := benchText(t, tb, Options{})
+	if !strings.HasPrefix(text, "variant=fast against Pipeline1: 3.1% slower") || !strings.Contains(text, "Pipeline1 → variant=fast") || strings.Contains(text, "\"") || strings.Contains(text, "*") {
+		t.Error(text)
+	}
+}
+
+// TestBenchTooFew: that no number of blocks like this can tell anything is said, and
+// how many can.
+func TestBenchTooFew(t *testing.T) {
+	for _, c := range []struct {
+		blocks int
+		looks  []int
+		want   string
+	}{
+		{10, nil, "10 blocks cannot tell any change, however great: at an error of 0.1% a comparison that takes 11 ("},
+		{11, nil, ""},
+		{13, stats.BenchLooks, "that takes 14 (consider: a longer --duration,"},
+		{14, stats.BenchLooks, ""},
+	} {
+		tb := &analysis.BenchTable{Settings: make([]dyno.Setting, 2), Error: 0.001, Looks: c.looks, Rows: []analysis.BenchRow{{Name: "X", Blocks: c.blocks}}}
+		all := BenchVerdicts(tb)
+		if last := all[len(all)-1]; !strings.Contains(last, c.want) || (c.want == "") != (len(all) == 1) {
+			t.Errorf("%d blocks: %q", c.blocks, all)
+		}
+	}
+	if got := twoDigits(1) + " " + twoDigits(0.0995) + " " + twoDigits(0.003); got != "100% 10% 0.3%" {
+		t.Error(got)
+	}
+}
+
+// TestBenchAlike: what is the same in all settings is said once.
+func TestBenchAlike(t *testing.T) {
+	v := newBenchView(&analysis.BenchTable{Settings: []dyno.Setting{{{Factor: "AA", Value: "1"}}, {{Factor: "AA", Value: "2"}}}}, 80)
+	for text, want := range map[string]string{
+		"AA=1: boom\ngoroutine 22 (0x133c8a): x; AA=2: boom\ngoroutine 9 (0x157a): x": "boom\ngoroutine 22 (0x133c8a): x",
+		"AA=1: boom; AA=2: bang": "AA=1: boom; AA=2: bang",
+		"AA=2: boom":             "AA=2: boom",
+		"other":                  "other",
+	} {
+		if got := v.alike(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
 	}
 }

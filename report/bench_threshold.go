@@ -35,7 +35,7 @@ func (v *benchView) thresholds(most int) (section, bool) {
 			}
 			setting := ""
 			if j.Setting >= 0 && len(v.Settings) > 2 {
-				setting = v.as.name(j.Setting)
+				setting = v.name(j.Setting)
 			}
 			g.rows = append(g.rows, row{cells: []cell{
 				outcome(want), {text: j.Threshold.String()}, {text: v.judgedOf(j)}, {text: setting}, {text: v.as.figure(&j.Judgement)}, {v.as.extent(&j.Judgement), faint}, {ofBlocks(&j.Judgement), faint},

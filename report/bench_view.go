@@ -21,6 +21,7 @@ import (
 type benchView struct {
 	*analysis.BenchTable
 	as       *view    // of the settings alone
+	labels   []string // of the settings, as sentences name them
 	packages []string // of the benchmarks, each once, in order
 }
 
@@ -40,6 +41,13 @@ func newBenchView(t *analysis.BenchTable, width int) *benchView {
 			v.as.keys = append(v.as.keys, fmt.Sprintf("[%d]", i+1))
 		}
 	}
+	for _, s := range t.Settings {
+		if len(s) == 1 && s[0].Factor == dyno.BenchFactor { // a benchmark needs no "bench=" before it, nor quotes
+			v.labels = append(v.labels, s[0].Value)
+		} else {
+			v.labels = append(v.labels, s.Label())
+		}
+	}
 	for i := range t.Rows {
 		if !slices.Contains(v.packages, t.Rows[i].Package) {
 			v.packages = append(v.packages, t.Rows[i].Package)
@@ -56,19 +64,50 @@ func (v *benchView) others() (is []int) {
 	return is
 }
 
+// label is how a sentence names setting i.
+func (v *benchView) label(i int) string { return v.labels[i] }
+
+// name is what a row calls setting i.
+func (v *benchView) name(i int) string {
+	if v.as.keys != nil {
+		return v.as.keys[i]
+	}
+	return v.label(i)
+}
+
+// row names a benchmark in its row. One that is nothing but what is compared ("*") is
+// named by that: "Pipeline1 → Pipeline2".
+func (v *benchView) row(r *analysis.BenchRow) string {
+	if r.Name != "*" {
+		return r.Name
+	}
+	var levels []string
+	for _, s := range v.Settings {
+		for _, l := range s {
+			if l.Factor == dyno.BenchFactor && !slices.Contains(levels, l.Value) {
+				levels = append(levels, l.Value)
+			}
+		}
+	}
+	if len(levels) < 2 {
+		return r.Name
+	}
+	return levels[0] + " → " + strings.Join(levels[1:], ", ")
+}
+
 // called names a benchmark in a sentence: with the last element of its package where
 // there are several.
 func (v *benchView) called(r *analysis.BenchRow) string {
 	if len(v.packages) < 2 {
-		return r.Name
+		return v.row(r)
 	}
 	last := path.Base(r.Package)
 	for _, p := range v.packages {
 		if p != r.Package && path.Base(p) == last {
-			return r.Package + "." + r.Name
+			return r.Package + "." + v.row(r)
 		}
 	}
-	return last + "." + r.Name
+	return last + "." + v.row(r)
 }
 
 // A standing is what is known of one comparison, or of a benchmark as a whole.

@@ -40,9 +40,34 @@ func (v *benchView) verdicts() (out []said) {
 		return []said{{Rest: v.alone()}}
 	}
 	for _, i := range v.others() {
-		out = append(out, said{v.Settings[i].Label(), " against " + v.Settings[0].Label() + ": " + v.verdict(i)})
+		out = append(out, said{v.label(i), " against " + v.label(0) + ": " + v.verdict(i)})
+	}
+	if few := v.tooFew(); few != "" {
+		out = append(out, said{Rest: few})
 	}
 	return out
+}
+
+// tooFew says that no benchmark has the blocks without which no change can be told,
+// however great it is: n blocks that agree have the p-value 2^(1-n), as often as there
+// are looks. It is "" if one has them.
+func (v *benchView) tooFew() string {
+	least, most := 1, 0
+	for looks := float64(max(1, len(v.Looks))); looks*math.Ldexp(2, -least) > v.Error && least < 64; {
+		least++
+	}
+	for i := range v.Rows {
+		most = max(most, v.Rows[i].Blocks)
+	}
+	if most == 0 || most >= least {
+		return ""
+	}
+	cure := "a longer --duration"
+	if v.Looks == nil {
+		cure = fmt.Sprintf("--blocks %d or more, with a --duration that is long enough for them", least)
+	}
+	return fmt.Sprintf("%s cannot tell any change, however great: at an error of %s a comparison that takes %d (consider: %s, or fewer benchmarks with --bench).",
+		count(most, "block"), dyno.Fraction(v.Error), least, cure)
 }
 
 // alone is the verdict of a single setting.
@@ -79,7 +104,7 @@ func (v *benchView) verdict(i int) string {
 	rest := list(v.unchanged(i, of, failed))
 	if len(of[isChanged]) == 0 {
 		if len(v.Rows) == 1 {
-			return strings.Replace(rest, "1", v.called(&v.Rows[0]), 1) + "."
+			return strings.Replace(rest, "1", cmp.Or(v.beside(&v.Rows[0]), "it"), 1) + "."
 		}
 		text := "none of " + count(len(v.Rows), "benchmark")
 		if len(of[isSame]) == len(v.Rows) {
@@ -90,16 +115,28 @@ func (v *benchView) verdict(i int) string {
 	slices.SortStableFunc(of[isChanged], func(a, b *analysis.BenchRow) int { return byWeight(a, b, i) })
 	var parts []string
 	for _, r := range of[isChanged][:min(len(of[isChanged]), mostChanged)] {
-		parts = append(parts, v.called(r)+" "+strings.Join(changesOf(r, i), ", "))
+		parts = append(parts, strings.TrimSpace(v.beside(r)+" "+strings.Join(changesOf(r, i), ", ")))
 	}
 	if more := len(of[isChanged]) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more in the tables", more))
 	}
-	text := fmt.Sprintf("%d of %s changed: %s.", len(of[isChanged]), count(len(v.Rows), "benchmark"), strings.Join(parts, "; "))
+	text := strings.Join(parts, "; ") + "."
+	if len(v.Rows) > 1 {
+		text = fmt.Sprintf("%d of %s changed: %s", len(of[isChanged]), count(len(v.Rows), "benchmark"), text)
+	}
 	if rest != "" {
 		text += " Of the others " + rest + "."
 	}
 	return text
+}
+
+// beside is how a verdict calls a benchmark: not at all if that is what the settings are
+// called, whose names come before it.
+func (v *benchView) beside(r *analysis.BenchRow) string {
+	if len(v.Rows) == 1 && v.row(r) != r.Name {
+		return ""
+	}
+	return v.called(r)
 }
 
 // unchanged says of how many benchmarks no change was shown, and why.
@@ -283,4 +320,9 @@ func (v *benchView) measured() (out []string) {
 }
 
 // twoDigits prints a share in per cent to two digits.
-func twoDigits(x float64) string { return strconv.FormatFloat(100*x, 'g', 2, 64) + "%" }
+func twoDigits(x float64) string {
+	if x >= 0.0995 { // which 'g' would print as 1e+02
+		return strconv.FormatFloat(100*x, 'f', 0, 64) + "%"
+	}
+	return strconv.FormatFloat(100*x, 'g', 2, 64) + "%"
+}

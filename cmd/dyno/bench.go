@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -222,7 +223,14 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 		}
 		e.Factors = append(slices.Clone(e.Factors), dyno.Factor{Name: dyno.BenchFactor, Levels: strings.Split(o.pair, ",")})
 	}
-	if err := e.Check(); err != nil { // before the settings are listed
+	if err := matchable(e.Bench.Match); err != nil {
+		return err
+	}
+	limits := e.Thresholds
+	e.Thresholds = nil // which may be of the change that --aa makes
+	err := e.Check()   // before the settings are listed
+	e.Thresholds = limits
+	if err != nil {
 		return o.plan.check(e)
 	}
 	if err := o.fromCache(cmd, e); err != nil {
@@ -246,6 +254,14 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 		}
 	case n < 2:
 		return usagef("nothing is varied, so that there is nothing to compare (consider: --vary rev=HEAD,. for what is not committed yet, --vary rev=main,HEAD, --pair A,B, or --baseline FILE for this setting against a benchmark file)")
+	}
+	return nil
+}
+
+// matchable finds a mistake in --bench before anything is built.
+func matchable(match string) error {
+	if _, err := regexp.Compile(match); err != nil {
+		return usagef("--bench %q: %v (want a regular expression, as of go test -bench)", match, err)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: the report is of the blocks that are whole")
 	}
 	err = finishBench(cmd, dir, o, err)
-	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) {
+	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) && !errors.Is(err, errInterrupted) {
 		return err
 	}
 	sayWhere(cmd, dir.Path, "report "+dir.Path)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -125,22 +126,26 @@ func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) erro
 	}
 	width, color := terminal(w)
 	look := report.Options{Width: width, Color: color}
-	if err := report.BenchText(w, f.table, look); err != nil {
+	var table strings.Builder
+	if err := report.BenchText(&table, f.table, look); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, f.plain(table.String())); err != nil {
 		return err
 	}
 	for _, y := range f.whys {
-		fmt.Fprintf(w, "\nwhy %s changed, %s\n\n", y.Benchmark, y.Setting)
+		fmt.Fprintf(w, "\nwhy %s\n\n", f.changed(&y, " changed, ", ""))
 		for i, part := range y.Parts {
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
-			if err := part.text(w, look); err != nil {
+			if err := f.why(w, &part, look); err != nil {
 				return err
 			}
 		}
 	}
 	if len(f.whys) > 0 {
-		fmt.Fprintf(w, "\nMore: %s profile %s --bench %s --base '%s'\n", self(), dir.Path, f.whys[0].Benchmark, f.whys[0].Parts[0].Diff.Base)
+		fmt.Fprintf(w, "\nMore: %s profile %s --bench '%s' --base '%s'\n", self(), dir.Path, f.whys[0].Benchmark, f.whys[0].Parts[0].Diff.Base)
 	}
 	if f.against != nil {
 		fmt.Fprintf(w, "\n%s\n\n", apart)
@@ -152,9 +157,47 @@ func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) erro
 // apart heads a comparison with a file; what has to be said of it comes after.
 const apart = "Against the baseline file"
 
+// plain is a text without the quotes of settings that are benchmarks, whose names say
+// what they are; and it does not say that there is nothing to compare with where a
+// baseline file is.
+func (f *benchFound) plain(text string) string {
+	if f.against != nil {
+		text = strings.Replace(text, "and nothing to compare with", "compared with the baseline file below", 1)
+	}
+	for _, s := range f.table.Settings {
+		if len(s) == 1 && s[0].Factor == dyno.BenchFactor {
+			text = strings.ReplaceAll(text, s.String(), s[0].Value)
+		}
+	}
+	return text
+}
+
+// changed is what a benchWhy is of: a benchmark, its setting, and the words between and
+// behind, or that two benchmarks differ.
+func (f *benchFound) changed(y *benchWhy, between, behind string) string {
+	if strings.HasSuffix(y.Benchmark, ".*") {
+		return f.plain(y.Setting) + " differs from " + f.plain(y.Parts[0].Diff.Base)
+	}
+	return y.Benchmark + between + f.plain(y.Setting) + behind
+}
+
+// why writes what one kind of profile tells.
+func (f *benchFound) why(w io.Writer, p *benchPart, look report.Options) error {
+	var b strings.Builder
+	if err := p.text(&b, look); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, f.plain(b.String()))
+	return err
+}
+
 // text writes what one kind of profile tells.
 func (p *benchPart) text(w io.Writer, look report.Options) error {
-	if err := report.ProfileText(w, &report.Profile{Diffs: []*analysis.ProfileDiff{p.Diff}}, look); err != nil {
+	var b strings.Builder
+	if err := report.ProfileText(&b, &report.Profile{Diffs: []*analysis.ProfileDiff{p.Diff}}, look); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, noneSure.ReplaceAllString(b.String(), p.likely())); err != nil {
 		return err
 	}
 	if len(p.List) == 0 {
@@ -164,25 +207,43 @@ func (p *benchPart) text(w io.Writer, look report.Options) error {
 	return report.ProfileList(w, p.List, p.Metric, true, p.Sources)
 }
 
+// noneSure is how a report of profiles says that no function is proved to have changed.
+var noneSure = regexp.MustCompile(`No function is surely changed by[^.]*\.`)
+
+// likely says the same of a benchmark that surely changed: then some function did, and
+// one whose interval is far from 0 is no "no function".
+func (p *benchPart) likely() string {
+	if own := p.Diff.Rows[0].Own; own.Lo > 0 || own.Hi < 0 {
+		return "The benchmark surely changed; that the first function did it is likely, not proved, by so few\nprofiles."
+	}
+	return "The benchmark surely changed; which function did it, so few profiles cannot tell."
+}
+
 // markdown writes the report for a pull request.
-func (f *benchFound) markdown(w io.Writer) error {
+func (f *benchFound) markdown(to io.Writer) error {
+	w := new(strings.Builder)
 	if err := report.BenchMarkdown(w, f.table); err != nil {
 		return err
 	}
 	for _, y := range f.whys {
-		fmt.Fprintf(w, "\n<details><summary>Why %s changed</summary>\n", html.EscapeString(y.Benchmark+", "+y.Setting))
+		fmt.Fprintf(w, "\n<details><summary>Why %s</summary>\n", html.EscapeString(f.changed(&y, ", ", " changed")))
 		for _, part := range y.Parts {
-			if err := report.ProfileMarkdown(w, &report.Profile{Diffs: []*analysis.ProfileDiff{part.Diff}}); err != nil {
+			var b strings.Builder
+			if err := report.ProfileMarkdown(&b, &report.Profile{Diffs: []*analysis.ProfileDiff{part.Diff}}); err != nil {
 				return err
 			}
+			w.WriteString(noneSure.ReplaceAllString(b.String(), strings.ReplaceAll(part.likely(), "\n", " ")))
 		}
 		fmt.Fprintln(w, "\n</details>")
 	}
 	if f.against != nil {
 		fmt.Fprintf(w, "\n%s\n\n", apart)
-		return report.BenchstatMarkdown(w, f.against)
+		if err := report.BenchstatMarkdown(w, f.against); err != nil {
+			return err
+		}
 	}
-	return nil
+	_, err := io.WriteString(to, f.plain(w.String()))
+	return err
 }
 
 // A whyJSON is a benchWhy for programs.
@@ -241,10 +302,10 @@ func (f *benchFound) html(w io.Writer, dir *store.Dir) error {
 	for _, y := range f.whys {
 		for _, part := range y.Parts {
 			var b strings.Builder
-			if err := part.text(&b, report.Options{}); err != nil {
+			if err := f.why(&b, &part, report.Options{}); err != nil {
 				return err
 			}
-			page.Listings = append(page.Listings, report.Listing{Title: fmt.Sprintf("%s of %s, %s", part.Diff.Kind, y.Benchmark, y.Setting), Text: b.String()})
+			page.Listings = append(page.Listings, report.Listing{Title: part.Diff.Kind + ": " + f.changed(&y, ", ", " changed"), Text: b.String()})
 		}
 	}
 	if f.against != nil {
@@ -254,7 +315,12 @@ func (f *benchFound) html(w io.Writer, dir *store.Dir) error {
 		}
 		page.Listings = append(page.Listings, report.Listing{Title: apart, Text: b.String()})
 	}
-	return report.BenchHTML(w, page)
+	var b strings.Builder
+	if err := report.BenchHTML(&b, page); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, f.plain(b.String()))
+	return err
 }
 
 // gate is the error of what is not as the user wants it: thresholds that do not hold,
@@ -277,6 +343,7 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 	}
 	failed, first := count(analysis.Failed)
 	worse := f.table.Worse() + worseThan(f.against)
+	broken := f.broken()
 	unclear, doubt := count(analysis.Unclear)
 	switch undecided := f.table.Undecided(); {
 	case failed == 1:
@@ -287,6 +354,8 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 		return &gateError{exitThreshold, "1 comparison is worse (--fail-worse)"}
 	case failWorse && worse > 1:
 		return &gateError{exitThreshold, fmt.Sprintf("%d comparisons are worse (--fail-worse)", worse)}
+	case failWorse && broken != "":
+		return &gateError{exitThreshold, broken + " fails, and not in the baseline (--fail-worse)"}
 	case !strict:
 	case unclear > 0:
 		return &gateError{exitUnclear, fmt.Sprintf("%d thresholds are unclear, the first: %s (--strict)", unclear, doubt)}
@@ -294,6 +363,22 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 		return &gateError{exitUnclear, fmt.Sprintf("%d comparisons are unclear (--strict)", undecided)}
 	}
 	return nil
+}
+
+// broken is the first benchmark that was measured in the baseline, and in another
+// setting not at all, "" if there is none: a change that makes a benchmark panic is not
+// better than one that makes it slow. Of what was left out on both sides nobody knows.
+func (f *benchFound) broken() string {
+	label := func(i int) string { return f.table.Settings[i].Label() + ": " }
+	for _, r := range f.table.Rows {
+		for i := 1; r.Err != "" && i < len(f.table.Settings); i++ {
+			theirs := strings.HasPrefix(r.Err, label(i)) || strings.Contains(r.Err, "; "+label(i))
+			if theirs && !strings.HasPrefix(r.Err, label(0)) && !strings.Contains(r.Err, label(i)+"skipped") {
+				return nameOf(r.Package, r.Name)
+			}
+		}
+	}
+	return ""
 }
 
 // worseThan counts what is worse than in a baseline file, which may be nil.

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/subject"
 )
 
@@ -211,17 +213,79 @@ func TestBench(t *testing.T) {
 	again(exitUsage, "profile", dir, "--bench", "Names")
 }
 
+// Of a pair nothing is quoted but in what a shell reads, and that no function is proved
+// guilty is not said as if none were.
+func TestBenchPairWhy(t *testing.T) {
+	f := &benchFound{table: &analysis.BenchTable{Settings: []dyno.Setting{{{Factor: dyno.BenchFactor, Value: "v=slow"}}, {{Factor: dyno.BenchFactor, Value: "v=fast"}}}}}
+	if got := f.plain(`cpu, bench="v=fast" against bench="v=slow"`); got != "cpu, v=fast against v=slow" {
+		t.Error(got)
+	}
+	p := &benchPart{Diff: &analysis.ProfileDiff{
+		Base: "a", Setting: "b", Pairs: 3, Negligible: 0.01, Order: "own", Kind: "cpu", Metric: "cpu/op",
+		Rows: []analysis.FunctionChange{{Function: &analysis.Function{Name: "p.F"}}},
+	}}
+	p.Diff.Rows[0].Own.Lo, p.Diff.Rows[0].Own.Hi = 1, 2
+	var b strings.Builder
+	if err := f.why(&b, p, report.Options{}); err != nil || strings.Contains(b.String(), "No function") || !strings.Contains(b.String(), "is likely, not proved") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 // Ctrl-C keeps the blocks that are whole, and reports them.
 func TestBenchInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	status, text, errs := dynoBench(t, ctx, &fakeBench{cancel: cancel, after: 3}, "bench", "--aa", "--out", dir)
-	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report is of the blocks that are whole") || !strings.Contains(text, "3 blocks") {
+	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report is of the blocks that are whole") || !strings.Contains(text, "3 blocks cannot tell any change, however great") ||
+		!strings.Contains(errs, "results are in "+dir) {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	if status, _, errs := dynoBench(t, t.Context(), nil, "report", dir); status != exitDone {
 		t.Errorf("report: status %d\n%s", status, errs)
+	}
+}
+
+// Mistakes are told before anything is built.
+func TestBenchMistakes(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"missing closing )", []string{"--aa", "--bench", "("}},
+		{"nothing is varied", []string{"--threshold", "change(sec_per_op) < 5%"}},
+		{"nothing is varied", []string{"--pair", "RSS"}},
+	} {
+		status, text, errs := dynoBench(t, t.Context(), new(fakeBench), append([]string{"bench"}, c.args...)...)
+		if status != exitUsage || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: status %d, no %q in\n%s%s", c.args, status, c.want, errs, text)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "run")
+	if status, text, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--aa", "--threshold", "change(allocs_per_op) < 5%", "--profile", "none", "--out", out); status != exitDone {
+		t.Errorf("a threshold of the change that --aa makes: status %d\n%s%s", status, errs, text)
+	}
+}
+
+// A benchmark that a change breaks is no pass of a gate; one that was broken before, or
+// is skipped, is not the change's.
+func TestBenchBroken(t *testing.T) {
+	settings := []dyno.Setting{{{Factor: "rev", Value: "HEAD"}}, {{Factor: "rev", Value: "."}}}
+	for err, want := range map[string]bool{
+		"rev=.: panic: boom":                            true,
+		"rev=HEAD: panic: boom":                         false,
+		"rev=HEAD: panic: boom; rev=.: panic: boom":     false,
+		"rev=.: skipped: a_test.go:3: needs a database": false,
+		"rev=. does not have it":                        false,
+		"":                                              false,
+	} {
+		f := &benchFound{table: &analysis.BenchTable{Settings: settings, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Err: err}}}}
+		if got := f.gate(new(dyno.Experiment), true, false); (got != nil) != want {
+			t.Errorf("%q: %v", err, got)
+		}
+		if got := f.gate(new(dyno.Experiment), false, false); got != nil {
+			t.Errorf("%q without --fail-worse: %v", err, got)
+		}
 	}
 }
 
@@ -235,7 +299,7 @@ func TestBenchBaseline(t *testing.T) {
 	}
 	dir := filepath.Join(tmp, "run")
 	status, text, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--baseline", old, "--out", dir)
-	if status != exitDone || !strings.Contains(text, "was not measured in turns with this run") || !strings.Contains(text, "+100") {
+	if status != exitDone || !strings.Contains(text, "was not measured in turns with this run") || strings.Contains(text, "nothing to compare") || !strings.Contains(text, "+100") {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	if err := os.Remove(old); err != nil {

@@ -156,6 +156,28 @@ export class Watched {
   }
 }
 
+/** quiet is what yardstick takes in ms on the machine on which the limits of time were set, left alone. */
+const quiet = 130;
+
+/**
+ * yardstick opens a page that is none of ours, of 300 rows and no script, and returns by how much this machine is slower now
+ * than the one for which limits of time are meant; at least 1. A machine of the cloud is twice as slow in one minute as in the
+ * next, so that a limit in ms alone says more about it than about a page.
+ */
+export async function yardstick(browser, t) {
+  const row = `<tr>${Array.from({ length: 15 }, (_, i) => `<td>${"cell ".repeat(1 + (i % 3))}${i}</td>`).join("")}</tr>`;
+  const page = `data:text/html,<!doctype html><title>rows</title><style>td{padding:4px;border:1px solid}</style><table>${row.repeat(300)}</table>`;
+  const times = [];
+  for (let i = 0; i < 3; i++) {
+    const w = await Watched.open(browser);
+    await w.page.goto(page);
+    times.push(await w.page.evaluate(() => performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd));
+    await w.close();
+  }
+  t.diagnostic(`a plain page was there after ${times.map(Math.round).join(", ")} ms`);
+  return Math.max(1, Math.min(...times) / quiet);
+}
+
 /** median of some numbers. */
 export function median(values) {
   const sorted = values.toSorted((a, b) => a - b);

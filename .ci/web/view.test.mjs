@@ -7,7 +7,7 @@ import http from "node:http";
 import net from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { dyno, launch, looks, median, output, root, scratch, Server, synthetic, Watched } from "./tool.mjs";
+import { dyno, launch, looks, median, output, root, scratch, Server, synthetic, Watched, yardstick } from "./tool.mjs";
 
 const mostOpen = 500; // ms
 const mostZoom = 500; // ms
@@ -60,7 +60,7 @@ describe("a folder of 200 runs", () => {
       await w.close();
     }
     t.diagnostic(`answered after ${answers.map(Math.round).join(", ")} ms, there after ${times.map(Math.round).join(", ")} ms`);
-    assert.ok(median(times) < mostOpen, `there after ${times.map(Math.round)} ms`);
+    assert.ok(median(times) < mostOpen * (await yardstick(browser, t)), `there after ${times.map(Math.round)} ms`);
   });
 
   test("is filtered by name", async () => {
@@ -147,7 +147,7 @@ describe("a run of ten million requests", () => {
     t.diagnostic(`zoomed after ${times.map(Math.round).join(", ")} ms`);
     await w.screenshot("view-zoomed");
     await w.clean("zooming");
-    assert.ok(median(times) < mostZoom, `zoomed after ${times.map(Math.round)} ms`);
+    assert.ok(median(times) < mostZoom * (await yardstick(browser, t)), `zoomed after ${times.map(Math.round)} ms`);
     await w.close();
   });
 });

@@ -125,13 +125,17 @@ func (j *Judgement) benchChange(u *BenchUnit, i int, alpha float64) {
 	}
 	j.Lo, j.Hi = v.Lo-1, v.Hi-1
 	all, beyond := j.span(j.Lo, j.Hi)
+	// To fail takes the interval of the run's error, which allows for all looks: the
+	// plain one would fail a change that is just allowed in one run of forty.
+	lo, hi := v.Interval(alpha)
+	_, surely := j.span(lo-1, hi-1)
 	switch {
 	case all:
 		j.Outcome = Passed
-	case beyond && changed:
+	case beyond && surely && !math.IsNaN(lo):
 		j.Outcome = Failed
 	case beyond:
-		j.because("beyond the limit, but the change is not sure enough")
+		j.because("beyond the limit, but not surely")
 	default:
 		j.Close = true
 	}

@@ -25,7 +25,7 @@ type fakeBench struct {
 	setUp   float64 // not timed, in each call
 	each    float64 // not timed, in each iteration
 	cold    float64 // more, in the process's first call
-	init    float64 // not timed, in the process's first call
+	init    float64 // not timed, in the process's first call, which collects thrice
 	bytes   float64 // of an iteration; 4 MiB make a collection of 1 ms
 	leaves  int     // goroutines in each call
 	loop    bool    // b.Loop
@@ -163,6 +163,9 @@ func (p *fakeProcess) call(b *fakeBench, n int64) float64 {
 	if b.name != "" { // else it is testing's own
 		if p.calls++; p.calls == 1 {
 			timed += b.cold
+			if b.init > 0 {
+				p.cycles, p.gc = p.cycles+3, p.gc+0.01
+			}
 			sleep(b.init)
 		}
 	}

@@ -76,10 +76,10 @@ func TestBencherRun(t *testing.T) {
 	if a.Trial.Block != 3 || a.Trial.Setting.String() != "V=a" || b.Trial.Setting.String() != "V=b" || a.Elapsed != b.Elapsed || a.Elapsed < time.Second {
 		t.Errorf("block %d, %v and %v, %v and %v", a.Trial.Block, a.Trial.Setting, b.Trial.Setting, a.Elapsed, b.Elapsed)
 	}
-	// A block takes 1 s to link, two at a time. A launch has 24 pairs and a first sample:
-	// 98 samples of 1 ms, and 20 ms to start each of two processes. Two launches of two
-	// benchmarks are 0.55 s; three times as many are not yet benchWorth as long as linking.
-	const launches = 3 * benchLaunches
+	// A block takes 1 s to link, two at a time. A launch has 36 pairs and a first sample:
+	// 146 samples of 1 ms, and 20 ms to start each of two processes. Three launches of two
+	// benchmarks are 1.1 s; twice as many would be more than benchWorth as long as linking.
+	const launches = benchLaunches
 	for i, name := range []string{"Fast", "Sub/n-4"} {
 		x, y := a.Benchmarks[i], b.Benchmarks[i]
 		if x.Name != name || y.Name != name || x.N != y.N || !slices.Equal(samplesOf(x), slices.Repeat([]int{benchPairs}, launches)) || !slices.Equal(samplesOf(x), samplesOf(y)) {
@@ -148,11 +148,10 @@ func TestBencherOrder(t *testing.T) {
 			benches[couple[0][2:]]++
 		}
 	}
-	// 3 benchmarks, 5 blocks, 6 launches, 12 couples: 1080 draws of 3, whose counts have
-	// a standard deviation of √(1080·⅓·⅔) = 15.5. Linking takes 2 s, and so 1.2 s of
-	// launches are done three times.
-	const draws = 3 * 5 * 3 * benchLaunches * benchPairs / 2
-	if len(couples) != draws || len(begins) != 3 || min(begins["a"], begins["b"], begins["c"]) < draws/3-4*15.5 {
+	// 3 benchmarks, 5 blocks, 3 launches, 18 couples: 810 draws of 3, whose counts have a
+	// standard deviation of √(810·⅓·⅔) < 14.
+	const draws = 3 * 5 * benchLaunches * benchPairs / 2
+	if len(couples) != draws || len(begins) != 3 || min(begins["a"], begins["b"], begins["c"]) < draws/3-4*14 {
 		t.Errorf("%d couples begin: %v", len(couples), begins)
 	}
 	if len(benches) < 2 {
@@ -164,7 +163,7 @@ func TestBencherOrder(t *testing.T) {
 func TestBencherSlowLaunch(t *testing.T) {
 	f := &fakeBinaries{benches: []fakeBench{
 		{name: "Expected", sec: 1e-3},
-		{name: "Slow", sec: 1e-3, drags: map[string]float64{"b": 0.1}},
+		{name: "Slow", sec: 1e-3, drags: map[string]float64{"b": 0.05}},
 		{name: "Slower", sec: 1e-3, drags: map[string]float64{"a": 0.1, "b": 1}},
 	}}
 	rs, err := runBench(t, f, benchAB())
@@ -173,7 +172,7 @@ func TestBencherSlowLaunch(t *testing.T) {
 	}
 	want := map[string]int{
 		"Expected": benchPairs,    // 4 ms each
-		"Slow":     5,             // 2 samples of 1 ms and two of 101 ms: after 4 pairs there are 0.82 s
+		"Slow":     5,             // 2 samples of 1 ms and two of 51 ms: after 4 pairs there are 0.42 s
 		"Slower":   benchFewPairs, // 2.2 s each
 	}
 	for _, r := range rs[2:] {
@@ -195,7 +194,7 @@ func TestBencherFailures(t *testing.T) {
 		{name: "Panics", sec: 1e-6, panics: true},
 		{name: "Hangs", sec: 1e-6, hangs: true},
 		{name: "Late", sec: 1e-6, fails: "too many", fromN: 500, in: "a"},
-		{name: "Dies", sec: 1e-6, dies: map[string]int{"b": 2 + 2}},
+		{name: "Dies", sec: 1e-6, dies: map[string]int{"b": 3 + 2}},
 		{name: "Stuck", sec: 1e-6, stuck: map[string]int{"a": 1}},
 		{name: "Talks", sec: 1e-6, noLines: true},
 		{name: "Last/x.y|(z", sec: 1e-6},
@@ -237,12 +236,10 @@ func TestBencherFailures(t *testing.T) {
 		got = append(got, strings.Join(has, "; "))
 	}
 	want := []string{
-		`Good 2; Dies 2; Stuck 0 it was not done after 11.962s, and was ended: by its survey it takes 98ms; Talks 0; Last/x.y|(z 2`,
-		`Good 2; Dies 2; Stuck 0; Talks 0; Last/x.y|(z 2`,
-		// Linking takes 1 s, and the two launches of a benchmark 0.28 s: the fewer are
-		// open, the more launches are worth it.
-		`Good 4; Dies 1; Last/x.y|(z 4`, `Good 4; Dies 1 benchmark ended: signal: killed; Last/x.y|(z 4`,
-		`Good 6; Last/x.y|(z 6`, `Good 6; Last/x.y|(z 6`, `Good 6; Last/x.y|(z 6`, `Good 6; Last/x.y|(z 6`,
+		`Good 3; Dies 3; Stuck 0 it was not done after 12.923s, and was ended: by its survey it takes 146ms; Talks 0; Last/x.y|(z 3`,
+		`Good 3; Dies 3; Stuck 0; Talks 0; Last/x.y|(z 3`,
+		`Good 3; Dies 1; Last/x.y|(z 3`, `Good 3; Dies 1 benchmark ended: signal: killed; Last/x.y|(z 3`,
+		`Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`,
 	}
 	for i := range want {
 		g := strings.ReplaceAll(got[i], ` read the result of a benchmark: "what?" is none`, "")
@@ -327,10 +324,10 @@ func TestBencherPairs(t *testing.T) {
 }
 
 func TestBencherDuration(t *testing.T) {
-	// A block has 1 s of links, and 4.3 s of benchmarks: 2 launches each, of 5 pairs of 0.2 s.
-	f := &fakeBinaries{benches: []fakeBench{{name: "A", sec: 0.05}, {name: "B", sec: 0.05}}}
+	// A block has 1 s of links, and 5.4 s of benchmarks: 2 launches each, of 3 pairs of 0.4 s.
+	f := &fakeBinaries{benches: []fakeBench{{name: "A", sec: 0.1}, {name: "B", sec: 0.1}}}
 	e := benchAB()
-	e.Bench.Blocks, e.Bench.Duration = 0, dyno.Duration(20*time.Second)
+	e.Bench.Blocks, e.Bench.Duration = 0, dyno.Duration(22*time.Second)
 	start := time.Now()
 	rs, err := runBench(t, f, e)
 	if err != nil {

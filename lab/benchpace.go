@@ -32,26 +32,32 @@ const (
 	// runtime differs, collecting costs them the same, and it is let in only if it is
 	// much: samples that hold collections are ten times as long, so that what a noisy
 	// machine does is in them too.
-	benchGCFrac, benchGCMuch = 0.005, 0.05
+	benchGCFrac, benchGCMuch = 0.005, 0.1
 	// benchCollections is how many collections a sample should have then. Each begins
 	// with an empty heap, so with 1 it would be chance whether the first is in it.
 	benchCollections = 1.5
 	// benchPairs are the most and the fewest pairs of samples of a launch. Another
-	// launch has another layout of memory, so many pairs of one are worth little.
-	benchPairs, benchFewPairs = 24, 3
+	// launch has another layout of memory, so many pairs of one are worth little; with
+	// few, the noisy first ones of new processes are too large a part.
+	benchPairs, benchFewPairs = 36, 3
 	// benchLaunch is how long a launch may take in seconds, in all settings together:
-	// 30 benchmarks, with two launches each, have a block a minute.
-	benchLaunch = 1.0
+	// 30 benchmarks have two blocks a minute.
+	benchLaunch = 0.5
 	// benchSlow is from when an iteration is so slow, in seconds, that one pair and one
 	// launch must do. Over seconds a machine's speed averages out by itself.
 	benchSlow = 1.0
-	// benchLaunches are the launches of a benchmark in a block.
-	benchLaunches = 2
+	// benchLaunches and benchFewLaunches are the launches of a benchmark in a block: the
+	// few where one takes more than half of benchLaunch.
+	benchLaunches, benchFewLaunches = 3, 2
 	// benchWorth is how many times as long as linking a block should measure, for
 	// which benchmarks are launched up to benchMoreLaunches times as often; and
 	// benchStart is what a launch takes beside its samples, of each process.
 	benchWorth, benchMoreLaunches = 2, 4
 	benchStart                    = 20 * time.Millisecond
+	// benchLeastHeap is what is allocated between two collections at least, in bytes:
+	// heaps of less than 4 MiB are not collected at GOGC=100, and a tenth of that at 10
+	// (heapMinimum in runtime/mgcpacer.go).
+	benchLeastHeap = 256 << 10
 	// benchMostN is the most iterations that package testing itself does.
 	benchMostN = 1e9
 	// benchNothing stands for the time of an operation that took none.
@@ -103,6 +109,9 @@ func paceOf(in []*benchLeaf, sample time.Duration, runtime bool) pace {
 	// A process also has a first sample, before its turns.
 	pairs := min(float64(p.pairs), max(benchFewPairs, benchLaunch/turn))
 	p.launch = time.Duration((pairs*turn + turn/2) * float64(time.Second))
+	if p.launch.Seconds() > benchLaunch/2 {
+		p.launches = min(p.launches, benchFewLaunches)
+	}
 	return p
 }
 

@@ -38,25 +38,25 @@ func TestPaceOf(t *testing.T) {
 		pairs, launches int  // pairs that the time of a launch is expected to allow
 		runtime         bool // the settings differ in more than their source
 	}{
-		{"quick", []*benchLeaf{leaf(1e-6), leaf(1e-6)}, 0, 1000, 24, 2, false},
-		{"settings that differ: 1 ms for the mean of logarithms", []*benchLeaf{leaf(1e-6), leaf(4e-6)}, 0, 500, 24, 2, false},
-		{"nothing at all", []*benchLeaf{leaf(0), leaf(0)}, 0, 1e9, 24, 2, false},
+		{"quick", []*benchLeaf{leaf(1e-6), leaf(1e-6)}, 0, 1000, 36, 3, false},
+		{"settings that differ: 1 ms for the mean of logarithms", []*benchLeaf{leaf(1e-6), leaf(4e-6)}, 0, 500, 36, 3, false},
+		{"nothing at all", []*benchLeaf{leaf(0), leaf(0)}, 0, 1e9, 36, 3, false},
 		{"asked for", []*benchLeaf{leaf(1e-6), setsUp(1e-6, 1, 0)}, 10 * time.Millisecond, 10000, 3, 2, false},
 		{"asked for, and longer than dyno would", []*benchLeaf{leaf(1e-3)}, 500 * time.Millisecond, 500, 3, 2, false},
-		{"an iteration is a sample", []*benchLeaf{leaf(0.03), leaf(0.03)}, 0, 1, 8, 2, false},
+		{"an iteration is a sample", []*benchLeaf{leaf(0.03), leaf(0.03)}, 0, 1, 4, 2, false},
 		{"an iteration is a launch", []*benchLeaf{leaf(0.5), leaf(0.5)}, 0, 1, 3, 2, false},
 		{"slower still", []*benchLeaf{leaf(0.5), leaf(1.2)}, 0, 1, 1, 1, false},
-		{"collects, of which nobody would see more", []*benchLeaf{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 1000, 24, 2, true},
-		{"collects in one setting", []*benchLeaf{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 1000, 24, 2, true},
-		{"collects more in one setting", []*benchLeaf{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 4, 2, true},
+		{"collects, of which nobody would see more", []*benchLeaf{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 1000, 36, 3, true},
+		{"collects in one setting", []*benchLeaf{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 1000, 36, 3, true},
+		{"collects more in one setting", []*benchLeaf{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 3, 2, true},
 		{"collects too seldom for a sample", []*benchLeaf{collects(1e-3, 2, 0.02)}, 0, 250, 3, 2, true},
-		{"collects alike", []*benchLeaf{collects(1e-6, 1, 0.02), collects(1e-6, 1, 0.02)}, 0, 1000, 24, 2, false},
-		{"collects alike, and much", []*benchLeaf{collects(1e-4, 5, 0.08), collects(1e-4, 5, 0.08)}, 0, 300, 8, 2, false},
-		{"allocates three times as much", []*benchLeaf{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 4, 2, false},
-		{"set-up of 5 ms, twice", []*benchLeaf{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 16, 2, false},
+		{"collects alike", []*benchLeaf{collects(1e-6, 1, 0.02), collects(1e-6, 1, 0.02)}, 0, 1000, 36, 3, false},
+		{"collects alike, and much", []*benchLeaf{collects(1e-4, 5, 0.12), collects(1e-4, 5, 0.12)}, 0, 300, 4, 2, false},
+		{"allocates three times as much", []*benchLeaf{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 3, 2, false},
+		{"set-up of 5 ms, twice", []*benchLeaf{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 8, 2, false},
 		{"set-up of 1 s", []*benchLeaf{setsUp(1e-3, 1, 0)}, 0, 250, 3, 2, false},
-		{"set-up of 5 ms, timed", []*benchLeaf{timed(1e-4, 0.005)}, 0, 100, 24, 2, false},
-		{"99 % is not timed", []*benchLeaf{setsUp(1e-6, 0, 99e-6)}, 0, 200, 24, 2, false},
+		{"set-up of 5 ms, timed", []*benchLeaf{timed(1e-4, 0.005)}, 0, 100, 12, 2, false},
+		{"99 % is not timed", []*benchLeaf{setsUp(1e-6, 0, 99e-6)}, 0, 200, 12, 2, false},
 	} {
 		p := paceOf(c.in, c.sample, c.runtime)
 		turn := 0.0 // of all settings
@@ -71,8 +71,8 @@ func TestPaceOf(t *testing.T) {
 			t.Errorf("%s: at most %d pairs", c.name, p.pairs)
 		}
 	}
-	if p := paceOf([]*benchLeaf{leaf(1e-3), leaf(1e-3)}, 0, false); p.launch != 98*time.Millisecond {
-		t.Errorf("24 turns of 2 samples in 2 settings, and a first sample of each, all of 1 ms: %v", p.launch)
+	if p := paceOf([]*benchLeaf{leaf(1e-3), leaf(1e-3)}, 0, false); p.launch != 146*time.Millisecond {
+		t.Errorf("36 turns of 2 samples in 2 settings, and a first sample of each, all of 1 ms: %v", p.launch)
 	}
 }
 

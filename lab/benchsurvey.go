@@ -401,6 +401,8 @@ func (l *benchLeaf) takeFew(rs []timedResult, first float64, ramp timedResult, o
 //	all − base = F + C    few − base = surveyFews·(F + C/surveyFew)
 //
 // so that C = (surveyFews·(all−base) − (few−base)) / (surveyFews − surveyFews/surveyFew).
+// Collections that a set-up causes once in a process, in both, would be among them:
+// what the iterations allocate says how many can be theirs.
 func (t *teller) collecting(l *benchLeaf, all, few totals) (cycles, frac float64) {
 	base, above := t.base, float64(strings.Count(l.Printed, "/"))
 	if base.collections > 0 {
@@ -417,6 +419,9 @@ func (t *teller) collecting(l *benchLeaf, all, few totals) (cycles, frac float64
 		if whole > 0 {
 			sec = max(0, all.gcSec-base.gcSec) * cycles / whole
 		}
+	}
+	if most := l.Bytes * float64(l.N) / benchLeastHeap; cycles > most {
+		sec, cycles = sec*most/cycles, most
 	}
 	cycles = math.Round(cycles)
 	if timed := l.Sec * float64(l.N); timed > 0 && cycles > 0 {

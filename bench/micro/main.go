@@ -4,9 +4,9 @@
 // on 30 benchmarks of encoding/json, copied out of GOROOT, against the usual
 // protocol (go test -count before, the same after, benchstat at p < 0.05).
 //
-//	go run ./bench/micro -only false           300 comparisons without a change, with noise beside them
-//	go run ./bench/micro -only power           20 runs with a true slowdown of 3 %, without noise
-//	go run ./bench/micro -runs 1 -d 1m         a look
+//	go run ./bench/micro -only false -blocks 12 -d 10m   300 comparisons without a change, with noise beside them
+//	go run ./bench/micro -only power -d 100s              20 runs with a true slowdown of 3 %, without noise
+//	go run ./bench/micro -runs 1 -d 1m                    a look
 //
 // It builds dyno into a temporary directory and runs it as a user would. Nothing of
 // dyno is imported, so that no mistake is made twice.
@@ -27,9 +27,10 @@ import (
 type options struct {
 	runs   int
 	length time.Duration // most, of a run of dyno
+	blocks int           // of a run of dyno; 0 leaves them to dyno
 	time   string        // -benchtime of the usual protocol
 	only   string        // false, power or ""
-	in     string        // the benchmark of the slowdown
+	in     string        // the benchmarks of the slowdown, with commas between
 	slower float64       // by this share
 	dyno   string        // "" builds it
 	plain  bool          // the usual protocol beside dyno's
@@ -41,9 +42,10 @@ func main() {
 	var o options
 	flag.IntVar(&o.runs, "runs", 0, "runs of each part (default 10 of false, 20 of power)")
 	flag.DurationVar(&o.length, "d", 3*time.Minute, "most time of a run of dyno")
+	flag.IntVar(&o.blocks, "blocks", 0, "of a run of dyno; 0 leaves them to dyno")
 	flag.StringVar(&o.time, "benchtime", "1s", "of the usual protocol")
 	flag.StringVar(&o.only, "only", "", "one `part`: false or power")
-	flag.StringVar(&o.in, "in", "UnicodeDecoder", "the `benchmark` that gets slower, of a few that run")
+	flag.StringVar(&o.in, "in", "UnicodeDecoder,NumberIsValidRegexp,CodeEncoder,UnmarshalNumber", "`benchmarks` that run, and get slower in turn")
 	flag.Float64Var(&o.slower, "slower", 0.03, "by this `share`")
 	flag.StringVar(&o.dyno, "dyno", "", "use this `program` (default: build it)")
 	flag.BoolVar(&o.plain, "plain", true, "run the usual protocol too")

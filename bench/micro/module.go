@@ -92,13 +92,13 @@ func module(dir string) error {
 	return commit(dir, "base")
 }
 
-// slow adds the revision "slow", in which a benchmark calls spin n times in each
-// iteration.
+// slow adds the revision "slow-NAME", in which that benchmark turns spin n times in
+// each iteration.
 func slow(dir, benchmark string, n int) error {
 	if err := plant(filepath.Join(dir, "bench_test.go"), benchmark, n); err != nil {
 		return err
 	}
-	if err := commit(dir, "slow"); err != nil {
+	if err := commit(dir, "slow-"+benchmark); err != nil {
 		return err
 	}
 	return git(dir, "checkout", "-q", "base")

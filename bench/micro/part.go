@@ -55,44 +55,48 @@ func (l *lab) falseAlarms(ctx context.Context) error {
 	return nil
 }
 
-// power slows one benchmark down.
+// power slows one benchmark down in each run, one after the other.
 func (l *lab) power(ctx context.Context) error {
-	n, err := l.turns(ctx)
-	if err != nil {
-		return err
+	in := strings.Split(l.in, ",")
+	for _, name := range in {
+		n, err := l.turns(ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := slow(l.module, name, n); err != nil {
+			return err
+		}
+		fmt.Printf("%s is slower by %.1f %%: spin(%d)\n", name, 100*l.slower, n)
 	}
-	if err := slow(l.module, l.in, n); err != nil {
-		return err
-	}
-	match := "^Benchmark(" + l.in + "|CodeEncoder|EncoderEncode|NumberIsValid)$"
-	fmt.Printf("%s is slower by %.1f %%: spin(%d)\n", l.in, 100*l.slower, n)
+	match := "^Benchmark(" + strings.Join(in, "|") + ")$"
 	var usualTime time.Duration
 	if l.plain {
 		began := time.Now()
-		names, _, err := l.protocol(ctx, 20, "base", "slow", match)
+		names, _, err := l.protocol(ctx, 20, "base", "slow-"+in[0], match)
 		if err != nil {
 			return err
 		}
 		usualTime = time.Since(began)
-		fmt.Printf("go test -count=20 -benchtime=%s before and after: %v; benchstat calls changed: %v\n", l.time, usualTime.Round(time.Second), names)
+		fmt.Printf("go test -count=20 -benchtime=%s before and after, %s slower: %v; benchstat calls changed: %v\n", l.time, in[0], usualTime.Round(time.Second), names)
 	}
 	found, others := 0, 0
 	var times []time.Duration
 	for i := range cmp.Or(l.runs, 20) {
+		name := in[i%len(in)]
 		began := time.Now()
-		t, err := l.bench(ctx, fmt.Sprintf("power-%d", i+1), "--vary", "rev=base,slow", "--bench", match, "--seed", strconv.Itoa(l.seed+i), "--profile", "none")
+		t, err := l.bench(ctx, fmt.Sprintf("power-%d", i+1), "--vary", "rev=base,slow-"+name, "--bench", match, "--seed", strconv.Itoa(l.seed+i), "--profile", "none")
 		if err != nil {
 			return err
 		}
 		took := time.Since(began)
 		times = append(times, took)
 		names := t.changed()
-		if slices.Contains(names, l.in+" worse") {
+		if slices.Contains(names, name+" worse") {
 			found++
-			names = slices.DeleteFunc(names, func(s string) bool { return s == l.in+" worse" })
+			names = slices.DeleteFunc(names, func(s string) bool { return s == name+" worse" })
 		}
 		others += len(names)
-		fmt.Printf("run %2d: %v, %d blocks: %s; others changed: %v\n", i+1, took.Round(100*time.Millisecond), t.Blocks, t.line(l.in), names)
+		fmt.Printf("run %2d: %v, %d blocks: %s; others changed: %v\n", i+1, took.Round(100*time.Millisecond), t.Blocks, t.line(name), names)
 	}
 	slices.Sort(times)
 	fmt.Printf("\nfound %d of %d, others called changed: %d; time: median %v, longest %v", found, len(times), others, times[len(times)/2].Round(100*time.Millisecond), times[len(times)-1].Round(100*time.Millisecond))
@@ -103,19 +107,19 @@ func (l *lab) power(ctx context.Context) error {
 	return nil
 }
 
-// turns is how often spin has to turn for the slowdown.
-func (l *lab) turns(ctx context.Context) (int, error) {
-	out, err := l.tool(ctx, l.module, "go", "test", "-vet=off", "-run=^$", "-bench=^Benchmark(Spin|"+l.in+")$", "-count=9", "-benchtime=100ms", "-cpu=1", ".")
+// turns is how often spin has to turn for the slowdown of a benchmark.
+func (l *lab) turns(ctx context.Context, name string) (int, error) {
+	out, err := l.tool(ctx, l.module, "go", "test", "-vet=off", "-run=^$", "-bench=^Benchmark(Spin|"+name+")$", "-count=9", "-benchtime=100ms", "-cpu=1", ".")
 	if err != nil {
 		return 0, err
 	}
 	sec := samples(out)
-	spin, op := median(sec["Spin"])/1000, median(sec[l.in])
+	spin, op := median(sec["Spin"])/1000, median(sec[name])
 	n := int(math.Round(l.slower * op / spin))
 	if n < 1 {
-		return 0, fmt.Errorf("%s takes %.3g s, of which %.1f %% are less than one turn of spin", l.in, op, 100*l.slower)
+		return 0, fmt.Errorf("%s takes %.3g s, of which %.1f %% are less than one turn of spin", name, op, 100*l.slower)
 	}
-	fmt.Printf("%s %.4g ns/op, a turn of spin %.3g ns\n", l.in, op*1e9, spin*1e9)
+	fmt.Printf("%s %.4g ns/op, a turn of spin %.3g ns\n", name, op*1e9, spin*1e9)
 	return n, nil
 }
 
@@ -182,7 +186,7 @@ func (l *lab) bench(ctx context.Context, name string, args ...string) (*table, e
 	if l.keep != "" {
 		out = filepath.Join(l.keep, name)
 	}
-	if _, err := l.tool(ctx, l.module, l.dyno, append([]string{"bench", ".", "--out", out, "-d", l.length.String()}, args...)...); err != nil {
+	if _, err := l.tool(ctx, l.module, l.dyno, append([]string{"bench", ".", "--out", out, "-d", l.length.String(), "--blocks", strconv.Itoa(l.blocks)}, args...)...); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(filepath.Join(out, "summary.json"))

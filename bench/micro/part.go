@@ -186,7 +186,11 @@ func (l *lab) bench(ctx context.Context, name string, args ...string) (*table, e
 	if l.keep != "" {
 		out = filepath.Join(l.keep, name)
 	}
-	if _, err := l.tool(ctx, l.module, l.dyno, append([]string{"bench", ".", "--out", out, "-d", l.length.String(), "--blocks", strconv.Itoa(l.blocks)}, args...)...); err != nil {
+	args = append([]string{"bench", ".", "--out", out, "-d", l.length.String()}, args...)
+	if l.blocks > 0 {
+		args = append(args, "--blocks", strconv.Itoa(l.blocks))
+	}
+	if _, err := l.tool(ctx, l.module, l.dyno, args...); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(filepath.Join(out, "summary.json"))

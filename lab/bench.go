@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,10 @@ type Bencher struct {
 	// Open tells which benchmarks need more blocks, after each block; nil means all.
 	// Where the experiment has a number of blocks it is not asked.
 	Open func(block int) func(pkg, name string) bool
+	// Least are the blocks that are run however long they take, where the experiment
+	// has no Bench.Duration: with fewer nothing could be told. Where it has a number of
+	// blocks, it is all of them.
+	Least int
 	// Dir makes the directory for the files of trial n. Only Profile needs it.
 	Dir func(n int) (string, error)
 	// Watch is told what is done, for progress; nil means nobody watches.
@@ -66,6 +71,7 @@ type benchRun struct {
 	pairings []*pairing       // in the order of the survey
 	trials   int              // that have a number
 	end      time.Time        // of Bench.Duration
+	least    int              // blocks that are run after it, too
 }
 
 // A benchSide is one setting.
@@ -98,9 +104,9 @@ type pairing struct {
 // one ForSurvey of each setting, then of every block one for each setting.
 //
 // It ends when no benchmark is open, after Bench.Blocks, or when Bench.Duration,
-// which counts from the call, is over. That is looked at between benchmarks: a
-// block that is cut off by it is kept for the benchmarks that were measured in
-// all settings. If ctx ends, Run returns its cause and the block under way is
+// which counts from the call, is over; the Least blocks come before the end of its
+// default. The time is looked at between benchmarks: a block that is cut off by it is
+// kept for the benchmarks that were measured in all settings. If ctx ends, Run returns its cause and the block under way is
 // lost. A benchmark that fails is left out of the blocks after, and the rest go
 // on; what cannot be built is an error. A *dyno.PlanError says that the plan
 // means no benchmark.
@@ -138,6 +144,9 @@ func (b *Bencher) begin(e *dyno.Experiment) (*benchRun, error) {
 	}
 	all := e.Resolved()
 	w := &benchRun{Bencher: b, e: &all, end: time.Now().Add(time.Duration(all.Bench.Duration))}
+	if e.Bench.Duration == 0 {
+		w.least = cmp.Or(all.Bench.Blocks, b.Least)
+	}
 	for _, s := range all.Levels() {
 		w.sides = append(w.sides, &benchSide{trial: all.BenchTrial(s)})
 	}
@@ -155,6 +164,9 @@ func (w *benchRun) warn(format string, args ...any) {
 	s := w.sides[0]
 	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
 }
+
+// late reports whether there is no time for more of a block.
+func (w *benchRun) late(block int) bool { return block > w.least && !time.Now().Before(w.end) }
 
 func (w *benchRun) step(s BenchStep) {
 	if w.Watch != nil {

@@ -337,6 +337,14 @@ func TestBencherDuration(t *testing.T) {
 	if len(last.Benchmarks) != 1 || last.Trial.Block < 3 {
 		t.Errorf("block %d has %d benchmarks after %v", last.Trial.Block, len(last.Benchmarks), time.Since(start))
 	}
+	e.Bench.Duration = 0
+	least := func(n int) func(*Bencher) { return func(b *Bencher) { b.Least = n } }
+	if rs, err = runBench(t, f, e, least(14)); err != nil || rs[len(rs)-1].Trial.Block < 45 || rs[len(rs)-1].Trial.Block > 55 { // of 5.8 s in 5 min
+		t.Errorf("%d results, %v", len(rs), err)
+	}
+	if rs, err = runBench(t, f, e, least(60)); err != nil || rs[len(rs)-1].Trial.Block != 60 || len(rs[len(rs)-1].Benchmarks) != 2 {
+		t.Errorf("%d results, %v", len(rs), err)
+	}
 	e.Bench.Duration = dyno.Duration(time.Second)
 	if rs, err = runBench(t, f, e); err == nil || !strings.Contains(err.Error(), "nothing was measured in 1s") || len(rs) != 2 {
 		t.Errorf("%d results, %v", len(rs), err)

@@ -23,7 +23,7 @@ func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) er
 	told := map[string]bool{}
 	for block := 1; w.e.Bench.Blocks == 0 || block <= w.e.Bench.Blocks; block++ {
 		open := slices.DeleteFunc(slices.Clone(w.pairings), func(p *pairing) bool { return p.over })
-		if len(open) == 0 || !time.Now().Before(w.end) {
+		if len(open) == 0 || w.late(block) {
 			break
 		}
 		start := time.Now()
@@ -36,7 +36,7 @@ func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) er
 		times := moreLaunches(time.Since(start), open)
 		found := map[*pairing][]dyno.Benchmark{} // of each setting
 		for done, i := range rng.Perm(len(open)) {
-			if !time.Now().Before(w.end) {
+			if w.late(block) {
 				break
 			}
 			w.step(BenchStep{Phase: "block", Block: block, Benchmarks: len(open), Done: done})

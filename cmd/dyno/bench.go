@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
 )
 
 func newBench() *cobra.Command {
@@ -99,7 +100,7 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 		}
 		return count(v, &bench(e).CPUs)
 	})
-	p.flag(fs, "duration", "d", "time", "of building and measuring at most (default "+dyno.DefaultBenchDuration.String()+")", func(e *dyno.Experiment, v string) error {
+	p.flag(fs, "duration", "d", "time", fmt.Sprintf("of building and measuring at most (default %v or, where they take longer, --blocks or the %d that can tell a change)", dyno.DefaultBenchDuration, stats.BenchLooks[0]), func(e *dyno.Experiment, v string) error {
 		return positive(v, &bench(e).Duration)
 	})
 	p.flag(fs, "blocks", "", "n", "so many blocks, whatever is seen (default: until all is settled, or --duration)", func(e *dyno.Experiment, v string) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/stats"
 )
 
 // A benchProgress shows what dyno bench does: on a terminal in one line that is
@@ -18,8 +20,11 @@ type benchProgress struct {
 	w       io.Writer
 	width   int // 0: no terminal
 	most    time.Duration
-	blocks  int // that were asked for; 0 if nobody did
+	blocks  int  // that were asked for; 0 if nobody did
+	least   int  // that are wanted: those that were asked for, or the fewest that can tell a change
+	patient bool // they are run after the time, too
 	began   time.Time
+	first   time.Time // when the first block began
 	stop    chan struct{}
 	drawing sync.WaitGroup
 	mu      sync.Mutex
@@ -29,8 +34,11 @@ type benchProgress struct {
 }
 
 func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
-	now := time.Now()
-	p := &benchProgress{w: w, most: time.Duration(b.Duration), blocks: b.Blocks, began: now, entered: now, stop: make(chan struct{})}
+	now, all := time.Now(), b.Resolved()
+	p := &benchProgress{
+		w: w, most: time.Duration(all.Duration), blocks: b.Blocks, least: cmp.Or(b.Blocks, stats.BenchLooks[0]), patient: b.Duration == 0,
+		began: now, entered: now, stop: make(chan struct{}),
+	}
 	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
 		p.width = width
 		p.drawing.Go(func() {
@@ -61,6 +69,39 @@ func (p *benchProgress) sees(s lab.BenchStep, now time.Time) {
 	if s.Phase == "block" && p.all == 0 {
 		p.all = s.Benchmarks
 	}
+	switch {
+	case s.Block == 1 && p.first.IsZero():
+		p.first = now
+	case s.Block == 2 && last.Block == 1:
+		p.warn(now)
+	}
+}
+
+// warn says, after the first block, that the blocks that are wanted take longer than
+// the time.
+func (p *benchProgress) warn(now time.Time) {
+	end := p.end(now).Round(time.Second)
+	if end <= p.most {
+		return
+	}
+	text := fmt.Sprintf("%d blocks, the fewest that can tell a change, take some %v", p.least, end)
+	if p.blocks > 0 {
+		text = fmt.Sprintf("%d blocks take some %v", p.least, end)
+	}
+	if !p.patient {
+		text += fmt.Sprintf(", and --duration %v ends before (consider: a longer one, or fewer benchmarks with --bench)", p.most)
+	}
+	p.print(text)
+}
+
+// end is when the blocks that are wanted are expected to end, counted from the
+// beginning; 0 if nobody knows.
+func (p *benchProgress) end(now time.Time) time.Duration {
+	if p.step.Block < 2 {
+		return 0
+	}
+	each := now.Sub(p.first) / time.Duration(p.step.Block-1)
+	return p.first.Sub(p.began) + each*time.Duration(p.least)
 }
 
 // ended writes a line about the step that is over.
@@ -120,7 +161,11 @@ func (p *benchProgress) line(now time.Time) string {
 	case s.Phase == "block" && s.Benchmarks > 1:
 		parts = append(parts, fmt.Sprintf("%d measured", s.Done))
 	}
-	if s.Phase != "profile" { // which comes after the time that was given
+	switch end := p.end(p.entered); {
+	case s.Phase == "profile": // which comes after the time that was given
+	case p.patient && s.Block <= p.least && end > p.most:
+		parts = append(parts, fmt.Sprintf("some %v to block %d", max(end-now.Sub(p.began), 0).Round(time.Second), p.least))
+	default:
 		parts = append(parts, fmt.Sprintf("%v left at most", max(p.most-now.Sub(p.began), 0).Round(time.Second)))
 	}
 	return strings.Join(parts, " · ")
@@ -130,10 +175,14 @@ func (p *benchProgress) line(now time.Time) string {
 func (p *benchProgress) note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.print(fmt.Sprintf(format, args...))
+}
+
+func (p *benchProgress) print(text string) {
 	if p.width > 0 {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
-	fmt.Fprintf(p.w, "note: "+format+"\n", args...)
+	fmt.Fprintf(p.w, "note: %s\n", text)
 }
 
 // close erases the line or, if the last step is done, writes one about it. It may be

@@ -53,7 +53,7 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 			}
 			return p, nil
 		},
-		Source: readBenchSource,
+		Source: readBenchSource, Least: stats.BenchLooks[0],
 	}
 	h.run, h.profile = h.lab.Run, h.lab.Profile
 	return h, nil
@@ -146,7 +146,7 @@ func emptyOut(path string) error {
 // if nothing was measured.
 func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *benchFlags) (dir *store.Dir, err error) {
 	all := e.Resolved()
-	p := newBenchProgress(cmd.ErrOrStderr(), all.Bench)
+	p := newBenchProgress(cmd.ErrOrStderr(), e.Bench)
 	defer func() { p.close(err == nil) }()
 	open := func() error {
 		if dir != nil {

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
+)
+
+// After the first block it is said that the time is too short, while there is time to
+// do something about it.
+func TestBenchProgressEnd(t *testing.T) {
+	for _, c := range []struct {
+		bench      dyno.Bench
+		note, line string
+	}{
+		{dyno.Bench{}, "note: 14 blocks, the fewest that can tell a change, take some 7m10s\n", "some 6m20s to block 14"},
+		{dyno.Bench{Duration: dyno.Duration(6 * time.Minute)}, "take some 7m10s, and --duration 6m0s ends before (consider: a longer one, or", "5m10s left at most"},
+		{dyno.Bench{Duration: dyno.Duration(8 * time.Minute)}, "", "7m10s left at most"},
+		{dyno.Bench{Blocks: 3}, "", "4m10s left at most"},
+		{dyno.Bench{Blocks: 30}, "note: 30 blocks take some 15m10s\n", "block 2 of 30: 5 benchmarks · 2 measured · some 14m20s to block 30"},
+	} {
+		var out strings.Builder
+		p := newBenchProgress(&out, &c.bench)
+		at := func(sec int, s lab.BenchStep) { p.sees(s, p.began.Add(time.Duration(sec)*time.Second)) }
+		at(0, lab.BenchStep{Phase: "survey"})
+		at(10, lab.BenchStep{Phase: "link", Block: 1, Benchmarks: 5})
+		at(11, lab.BenchStep{Phase: "block", Block: 1, Benchmarks: 5})
+		at(40, lab.BenchStep{Phase: "link", Block: 2, Benchmarks: 5})
+		at(41, lab.BenchStep{Phase: "block", Block: 2, Benchmarks: 5, Done: 2})
+		if !strings.HasSuffix(out.String(), "\n") || !strings.Contains(out.String(), c.note) || strings.Contains(out.String(), "note") != (c.note != "") {
+			t.Errorf("%+v: %s", c.bench, out.String())
+		}
+		if line := p.line(p.began.Add(50 * time.Second)); !strings.Contains(line, c.line) {
+			t.Errorf("%+v: %s", c.bench, line)
+		}
+		p.close(false)
+	}
+}

@@ -238,7 +238,7 @@ func (f *fakeBinaries) once(ctx context.Context, path string, o subject.BenchOpt
 		}
 		p.call(&fakeBench{}, 1)
 		time.Sleep(10 * time.Millisecond)
-		fmt.Fprintf(stdout, "BenchmarkDynoSurvey\t1\t%d dyno-goroutines\t%g dyno-gc-cycles\t0 dyno-alloc-B\t%g dyno-gc-sec\n", 2+p.goroutines, p.cycles, p.gc)
+		fmt.Fprintf(stdout, "BenchmarkDynoSurvey\t1\t%d dyno-goroutines\t%g dyno-gc-cycles\t%g dyno-gc-sec\n", 2+p.goroutines, p.cycles, p.gc)
 	}
 	if bad {
 		fmt.Fprint(stdout, "FAIL\n")

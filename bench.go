@@ -10,9 +10,9 @@ import (
 // place of a load: a test binary drives itself.
 //
 // Each block is a new layout of the program (the linker's -randlayout). In it each
-// benchmark is launched Launches times in every setting; the processes of one
-// launch live at the same time, pinned to the same CPUs, and take turns of one
-// sample each. doc/method.md, "Micro-benchmarks", has the reasons.
+// benchmark is launched some times in every setting; the processes of one launch
+// live at the same time, pinned to the same CPUs, and take turns of a sample.
+// doc/method.md, "Micro-benchmarks", has the reasons.
 type Bench struct {
 	Packages  []string  `json:"packages,omitempty"`  // patterns as of go list, in Subject.Dir; none means "."
 	Match     string    `json:"match,omitempty"`     // regular expressions as of go test -bench; "" means all

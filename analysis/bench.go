@@ -272,13 +272,14 @@ func benchTime(rs []*dyno.Result, settings []dyno.Setting) (blocks int, seconds 
 			s.good[r.Trial.Setting.String()] = true
 		}
 	}
+	var total time.Duration // a sum of seconds would depend on the order
 	for _, s := range spans {
-		seconds += s.to.Sub(s.from).Seconds()
+		total += s.to.Sub(s.from)
 		if len(s.good) == len(settings) {
 			blocks++
 		}
 	}
-	return blocks, seconds
+	return blocks, total.Seconds()
 }
 
 // benchNotes are the warnings of all results and what failed, each once.

@@ -376,7 +376,7 @@ func goMinor(r *dyno.Result) int {
 	return 0
 }
 
-var goVersion = regexp.MustCompile(`\bgo1\.([0-9]{1,4})\b`)
+var goVersion = regexp.MustCompile(`\bgo1\.([0-9]{1,4})`)
 
 // deviation is a robust standard deviation: of normal numbers, the median distance
 // from their median times 1.4826.

@@ -149,6 +149,7 @@ func TestPitfallsOfSettings(t *testing.T) {
 	}{
 		{[]string{"1.25.7", "1.26.1"}, "b.Loop", "b.Loop before and after Go 1.26: p.X"},
 		{[]string{"go1.26.0", "go1.24.1"}, "b.Loop", "b.Loop before and after Go 1.26: p.X"},
+		{[]string{"1.25.7", "1.27rc1"}, "b.Loop", "b.Loop before and after Go 1.26: p.X"},
 		{[]string{"1.26.1", "1.27.0"}, "b.Loop", ""},
 		{[]string{"1.25.7", "1.26.1"}, "b.N", ""},
 	} {

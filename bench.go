@@ -78,7 +78,6 @@ type BenchSource struct {
 	Timed   string `json:"timed,omitempty"`     // a call before the loop that the timer runs for, such as "makeInput(1000)"
 	Dropped string `json:"dropped,omitempty"`   // a call in a b.N loop whose result nobody uses
 	NAsSize string `json:"n_as_size,omitempty"` // a use of b.N that is no bound of a loop, such as "make([]int, b.N)"
-	Stops   bool   `json:"stops,omitempty"`     // StopTimer or StartTimer in the loop
 }
 
 // Resolved returns b with its defaults written out.

@@ -10,9 +10,9 @@ import (
 // place of a load: a test binary drives itself.
 //
 // Each block is a new layout of the program (the linker's -randlayout). In it each
-// benchmark is launched Launches times in every setting; the processes of one
-// launch live at the same time, pinned to the same CPUs, and take turns of one
-// sample each. doc/method.md, "Micro-benchmarks", has the reasons.
+// benchmark is launched some times in every setting; the processes of one launch
+// live at the same time, pinned to the same CPUs, and take turns of a sample.
+// doc/method.md, "Micro-benchmarks", has the reasons.
 type Bench struct {
 	Packages  []string  `json:"packages,omitempty"`  // patterns as of go list, in Subject.Dir; none means "."
 	Match     string    `json:"match,omitempty"`     // regular expressions as of go test -bench; "" means all
@@ -78,7 +78,6 @@ type BenchSource struct {
 	Timed   string `json:"timed,omitempty"`     // a call before the loop that the timer runs for, such as "makeInput(1000)"
 	Dropped string `json:"dropped,omitempty"`   // a call in a b.N loop whose result nobody uses
 	NAsSize string `json:"n_as_size,omitempty"` // a use of b.N that is no bound of a loop, such as "make([]int, b.N)"
-	Stops   bool   `json:"stops,omitempty"`     // StopTimer or StartTimer in the loop
 }
 
 // Resolved returns b with its defaults written out.

@@ -130,12 +130,15 @@ func (t *BenchTable) Worse() int { return t.verdicts(stats.Worse) }
 // Undecided counts the comparisons that are unclear.
 func (t *BenchTable) Undecided() int { return t.verdicts(stats.Unclear) }
 
-// verdicts counts comparisons with a verdict, of units that have a better side.
+// verdicts counts comparisons with a verdict, of units that have a better side; but not
+// B/s where sec/op says the same.
 func (t *BenchTable) verdicts(word stats.Verdict) (n int) {
 	for i := range t.Rows {
-		for _, u := range t.Rows[i].Units {
-			for _, v := range u.Versus {
-				if u.Better != 0 && v.N >= 2 && v.Verdict == word {
+		units := t.Rows[i].Units
+		for _, u := range units {
+			for k, v := range u.Versus {
+				again := u.Unit == "B/s" && units[0].Unit == "sec/op" && units[0].Versus[k].Verdict == word
+				if u.Better != 0 && v.N >= 2 && v.Verdict == word && !again {
 					n++
 				}
 			}
@@ -272,13 +275,14 @@ func benchTime(rs []*dyno.Result, settings []dyno.Setting) (blocks int, seconds 
 			s.good[r.Trial.Setting.String()] = true
 		}
 	}
+	var total time.Duration // a sum of seconds would depend on the order
 	for _, s := range spans {
-		seconds += s.to.Sub(s.from).Seconds()
+		total += s.to.Sub(s.from)
 		if len(s.good) == len(settings) {
 			blocks++
 		}
 	}
-	return blocks, seconds
+	return blocks, total.Seconds()
 }
 
 // benchNotes are the warnings of all results and what failed, each once.

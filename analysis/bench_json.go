@@ -101,7 +101,7 @@ func (t *BenchTable) MarshalJSON() ([]byte, error) {
 		j.Pitfalls = append(j.Pitfalls, benchNoteJSON(n))
 	}
 	for _, x := range t.Thresholds {
-		j.Thresholds = append(j.Thresholds, benchJudgementJSON{x.Package, x.Name, x.Judgement.json(t.Settings)})
+		j.Thresholds = append(j.Thresholds, benchJudgementJSON{x.Package, x.Name, x.Judgement.json(func(i int) dyno.Setting { return t.Settings[i] })})
 	}
 	return json.Marshal(j)
 }
@@ -124,18 +124,4 @@ func (r *BenchRow) json() benchRowJSON {
 		j.Units = append(j.Units, x)
 	}
 	return j
-}
-
-// json is a threshold as both summaries have it.
-func (j *Judgement) json(settings []dyno.Setting) thresholdJSON {
-	x := thresholdJSON{
-		Threshold: j.Threshold.String(), Metric: j.Metric, Verdict: j.Outcome,
-		Value: number(j.Value), Limit: number(j.Limit), Lo: number(j.Lo), Hi: number(j.Hi),
-		Trials: j.Trials, Trial: j.Trial, NoData: j.NoData, Close: j.Close, MoreBlocks: j.MoreBlocks, Reasons: j.Reasons,
-	}
-	if j.Setting >= 0 {
-		name := settings[j.Setting].String()
-		x.Setting = &name
-	}
-	return x
 }

@@ -130,8 +130,14 @@ func TestBenchOf(t *testing.T) {
 	if bt.Blocks != 14 || bt.Seconds != 14 || row.Blocks != 14 || row.N != 1000 || row.Pairs != 84 {
 		t.Errorf("%d blocks in %v s, of X %d with %d pairs", bt.Blocks, bt.Seconds, row.Blocks, row.Pairs)
 	}
-	if bt.Worse() != 3 { // not hits/op: nobody knows which side is better
-		t.Errorf("%d are worse, want 3", bt.Worse())
+	// Not hits/op, of which nobody knows which side is better, nor B/s, which says again
+	// what sec/op says.
+	if bt.Worse() != 2 {
+		t.Errorf("%d are worse, want 2", bt.Worse())
+	}
+	alone := BenchOf(e, benchResults(e, 14, map[string]aMetric{"sec/op": fixed(1, 1), "B/s": fixed(2, 1)}))
+	if alone.Worse() != 1 {
+		t.Errorf("%d are worse, want B/s, as sec/op is not", alone.Worse())
 	}
 	if bt.Comparisons != 3 || !closeTo(bt.FalseChance, 0.003) { // not B/op, that never differed, nor B/s
 		t.Errorf("%d comparisons, chance %v", bt.Comparisons, bt.FalseChance)
@@ -279,6 +285,7 @@ func TestBenchThresholds(t *testing.T) {
 func TestBenchBetter(t *testing.T) {
 	for unit, want := range map[string]int{
 		"sec/op": -1, "B/op": -1, "allocs/op": -1, "B/s": 1, "MB/s": 1, "req/s": 1, "rows/s": 1, "p99-sec": -1, "p99-ns": -1,
+		"rows/sec": 1, "errors/s": 0, "allocs/s": 0, "misses/s": 0, "dropped-rows/s": 0, "alloc-B/s": 0, "gc-sec/s": 0, "/s": 0,
 		"sec/GC": -1, "ns/row": -1, "x-bytes/op": -1, "hits/op": 0, "ratio": 0, "": 0,
 	} {
 		if got := benchBetter(unit); got != want {

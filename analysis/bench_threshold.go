@@ -87,22 +87,7 @@ func (t *BenchTable) judgeRow(row *BenchRow, blank Judgement) {
 func (j *Judgement) benchItself(c stats.Summary) {
 	j.Value, j.Lo, j.Hi, j.Trials = c.Center, c.Lo, c.Hi, c.N
 	j.Outcome = j.held()
-	if all, none := j.span(j.Lo, j.Hi); math.IsNaN(j.Lo) || all || none {
-		return
-	}
-	j.Close = true
-	if j.Outcome == Passed {
-		j.Outcome = Unclear
-	}
-	j.because("close: the median's 95%% interval reaches across the limit")
-}
-
-// held is the outcome if only Value counts.
-func (j *Judgement) held() Outcome {
-	if j.Threshold.Holds(j.Value, j.Limit) {
-		return Passed
-	}
-	return Failed
+	j.across()
 }
 
 // benchChange judges a change.
@@ -159,14 +144,4 @@ func (j *Judgement) fromZero(v BenchVersus, base float64, changed bool) {
 }
 
 // Gate counts the judgements: those that failed, and those that are unclear.
-func (t *BenchTable) Gate() (failed, unclear int) {
-	for _, j := range t.Thresholds {
-		switch j.Outcome {
-		case Failed:
-			failed++
-		case Unclear:
-			unclear++
-		}
-	}
-	return failed, unclear
-}
+func (t *BenchTable) Gate() (failed, unclear int) { return gate(t.Thresholds) }

@@ -15,19 +15,29 @@ import (
 // reports.
 var benchUnits = []string{"sec/op", "B/op", "allocs/op"}
 
-// benchBetter says which side of a unit is better, as of dyno.Metric. What is
-// counted per second is speed. benchstat knows no more than the units of package
-// testing, and calls no other better or worse (benchfmt.UnitMetadataMap.GetBetter);
-// of the others what is a time or a size by its name is better low, and of the rest,
-// such as "hits/op" or "ratio", nobody knows.
+// benchWork is what a benchmark gets done: the more of it per second, the better.
+var benchWork = []string{
+	"B", "KB", "MB", "GB", "KiB", "MiB", "GiB", "bytes", "bits", "op", "ops", "req", "reqs", "requests", "queries", "tx", "txs", "txns", "transactions",
+	"msg", "msgs", "messages", "rows", "records", "items", "elems", "elements", "keys", "docs", "documents", "lines", "tokens", "jobs", "tasks", "packets", "frames",
+}
+
+// benchBetter says which side of a unit is better, as of dyno.Metric. benchstat knows
+// no more than the units of package testing, and calls no other better or worse
+// (benchfmt.UnitMetadataMap.GetBetter). Of the others what is a time or a size by its
+// name is better low, and so much work per second is better high, if the whole name
+// is one of work: of errors/s, allocs/s or dropped-rows/s, as of hits/op or ratio,
+// nobody knows, and no direction is better than a wrong one.
 func benchBetter(unit string) int {
 	if m, ok := dyno.MetricByName(unit); ok {
 		return m.Better
 	}
-	if strings.HasSuffix(unit, "/s") || strings.HasSuffix(unit, "/sec") {
-		return +1
+	head, per, _ := strings.Cut(unit, "/")
+	if per == "s" || per == "sec" {
+		if slices.Contains(benchWork, head) {
+			return +1
+		}
+		return 0
 	}
-	head, _, _ := strings.Cut(unit, "/")
 	switch head[strings.LastIndexByte(head, '-')+1:] {
 	case "sec", "ns", "us", "µs", "ms", "s", "B", "bytes", "allocs":
 		return -1

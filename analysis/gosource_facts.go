@@ -231,14 +231,9 @@ func (r *sourceReader) loop(f *benchFunc, body *ast.BlockStmt, kind string) {
 		case *ast.FuncLit, *ast.DeferStmt, *ast.GoStmt:
 			return false
 		case *ast.CallExpr:
-			switch f.method(n) {
-			case "StopTimer", "StartTimer":
-				r.src.Stops = true
-			case "":
-				for _, x := range n.Args {
-					if f.isN(x, r.same) {
-						r.asSize(f, n)
-					}
+			for _, x := range n.Args {
+				if f.isN(x, r.same) {
+					r.asSize(f, n) // which leaves out the methods of b
 				}
 			}
 		case *ast.ExprStmt:

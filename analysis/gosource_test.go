@@ -174,7 +174,7 @@ func TestReadBenchSource(t *testing.T) {
 		{"Clean", dyno.BenchSource{Loop: "b.N"}},
 		{"BenchmarkTimed", dyno.BenchSource{Loop: "b.N", Timed: "input(1000)"}},
 		{"BenchmarkReset", dyno.BenchSource{Loop: "b.N"}},
-		{"BenchmarkStopped", dyno.BenchSource{Loop: "b.N", Stops: true}},
+		{"BenchmarkStopped", dyno.BenchSource{Loop: "b.N"}},
 		{"BenchmarkLoop", dyno.BenchSource{Loop: "b.Loop"}},
 		{"BenchmarkDropped", dyno.BenchSource{Loop: "b.N", Dropped: "fib(20)"}},
 		{"BenchmarkBlank", dyno.BenchSource{Loop: "b.N", Dropped: `strings.ToUpper("a")`}},

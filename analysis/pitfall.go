@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -36,7 +37,7 @@ const (
 type pitKind struct{ kind, why, cure string }
 
 var pitKinds = []pitKind{
-	{pitEmpty, "An empty loop takes as long: the compiler has probably removed the work, so that nothing is compared",
+	{pitEmpty, "A loop with nothing in it does not take much less: the compiler has probably removed the work, or does it before the loop, so that nothing is compared",
 		"for b.Loop() with the call itself between its braces, or before Go 1.24 keep the result in a package variable"},
 	{pitInvariant, "Either the work does not depend on the number in the name, or the compiler has removed or hoisted what does",
 		"for b.Loop(), or keep the result in a package variable"},
@@ -103,7 +104,7 @@ const (
 	gcFew          = 3
 	gcContained    = 0.9  // collections of a sample; below it, most have none
 	shortSample    = 5e-6 // seconds: a hundred readings of the clock
-	fewSamples     = 6    // of a launch; usual are 12
+	fewSamples     = 6    // of a launch; usual are 36
 	launchSpread   = 0.03 // standard deviation between launches
 	launchTimes    = 3    // as much as samples within launches explain
 	launchesLeast  = 8    // for a deviation to be known
@@ -112,6 +113,7 @@ const (
 	leftLeast      = 2   // goroutines; one may be of the runtime or of a package that is used first
 	leftEach       = 0.5 // of the iterations: what each starts
 	mostSeen       = 6
+	mostAlike      = 4 // benchmarks that are named beside what was seen of them
 )
 
 // A pitfall is one benchmark that has one.
@@ -130,8 +132,11 @@ func (run *benchRun) pitfalls(t *BenchTable) (notes []BenchNote) {
 		say := func(kind, format string, args ...any) {
 			own = append(own, pitfall{kind, d, fmt.Sprintf(format, args...)})
 		}
+		// A figure that means nothing has no other pitfalls.
 		if text := run.constant(row, d); text != "" {
-			say(pitConstant, "%s", text) // a figure that means nothing has no other pitfalls
+			say(pitConstant, "%s", text)
+		} else if text := run.inAll(d, func(i int, s *dyno.Survey) string { return run.empty(row, d, i, s) }); text != "" {
+			say(pitEmpty, "%s", text)
 		} else {
 			run.looped(t, row, d, say)
 			run.once(t, row, d, say)
@@ -141,33 +146,54 @@ func (run *benchRun) pitfalls(t *BenchTable) (notes []BenchNote) {
 		}
 		found = append(found, own...)
 	}
+	several := slices.ContainsFunc(run.data, func(d *benchData) bool { return d.pkg != run.data[0].pkg })
 	for _, k := range pitKinds {
-		if n := k.note(found); n != nil {
+		if n := k.note(found, several); n != nil {
 			notes = append(notes, *n)
 		}
 	}
 	return notes
 }
 
-// note folds what was found of a kind.
-func (k pitKind) note(found []pitfall) *BenchNote {
+// note folds what was found of a kind: what was seen of which benchmarks, unless that
+// is the same of all. Where there are several packages a name has its package before it.
+func (k pitKind) note(found []pitfall, several bool) *BenchNote {
 	n := &BenchNote{Kind: k.kind}
 	var seen []string
+	of := map[string][]string{} // names by what was seen
 	for _, p := range found {
-		if p.kind == k.kind {
-			n.Benchmarks = append(n.Benchmarks, p.d.pkg+"."+p.d.name)
-			if p.seen != "" && !slices.Contains(seen, p.seen) {
-				seen = append(seen, p.seen)
-			}
+		if p.kind != k.kind {
+			continue
 		}
+		n.Benchmarks = append(n.Benchmarks, p.d.pkg+"."+p.d.name)
+		if of[p.seen] == nil {
+			seen = append(seen, p.seen)
+		}
+		name := p.d.name
+		if several {
+			name = path.Base(p.d.pkg) + "." + name
+		}
+		of[p.seen] = append(of[p.seen], name)
 	}
 	if len(n.Benchmarks) == 0 {
 		return nil
 	}
-	if more := len(seen) - mostSeen; more > 0 {
-		seen = append(seen[:mostSeen:mostSeen], fmt.Sprintf("and %d more", more))
+	var texts []string
+	for i, text := range seen {
+		if i == mostSeen {
+			texts = append(texts, fmt.Sprintf("and %d more", len(seen)-mostSeen))
+			break
+		}
+		names := of[text]
+		if more := len(names) - mostAlike; more > 0 {
+			names = append(names[:mostAlike:mostAlike], fmt.Sprintf("%d more", more))
+		}
+		if len(seen) > 1 {
+			text = strings.Join(names, ", ") + ": " + text
+		}
+		texts = append(texts, text)
 	}
-	n.Text = fmt.Sprintf("%s. %s (consider: %s).", strings.Join(seen, "; "), k.why, k.cure)
+	n.Text = fmt.Sprintf("%s. %s (consider: %s).", strings.Join(texts, "; "), k.why, k.cure)
 	return n
 }
 
@@ -293,16 +319,11 @@ func (run *benchRun) invariant(t *BenchTable) (found []pitfall) {
 		if most.number < invariantTimes*least.number || slow >= invariantSec || slow > invariantRatio*fast || fast < emptySec {
 			continue
 		}
-		for i, m := range ms {
-			if said[m.d] {
-				continue
+		for _, m := range ms {
+			if !said[m.d] {
+				said[m.d] = true
+				found = append(found, pitfall{pitInvariant, m.d, fmt.Sprintf("%s with %g and %s with %g", nice(least.sec), least.number, nice(most.sec), most.number)})
 			}
-			said[m.d] = true
-			seen := ""
-			if i == 0 {
-				seen = fmt.Sprintf("%s with %g and %s with %g", nice(least.sec), least.number, nice(most.sec), most.number)
-			}
-			found = append(found, pitfall{pitInvariant, m.d, seen})
 		}
 	}
 	return found
@@ -355,7 +376,7 @@ func goMinor(r *dyno.Result) int {
 	return 0
 }
 
-var goVersion = regexp.MustCompile(`\bgo1\.([0-9]{1,4})\b`)
+var goVersion = regexp.MustCompile(`\bgo1\.([0-9]{1,4})`)
 
 // deviation is a robust standard deviation: of normal numbers, the median distance
 // from their median times 1.4826.

@@ -19,9 +19,9 @@ const (
 
 // looped tells of the loop: whether it does the work, and all of it.
 func (run *benchRun) looped(t *BenchTable, row *BenchRow, d *benchData, say sayer) {
-	if text := run.inSettings(d, func(i int, s *dyno.Survey) string { return run.empty(row, i, s) }); text != "" {
+	if text := run.inSettings(d, func(i int, s *dyno.Survey) string { return run.empty(row, d, i, s) }); text != "" {
 		say(pitEmpty, "%s", text)
-	} else if text := run.inSettings(d, run.dropped); text != "" {
+	} else if text := run.inSettings(d, func(i int, s *dyno.Survey) string { return run.dropped(row, d, i, s) }); text != "" {
 		say(pitDropped, "%s", text)
 	}
 	if text := run.inAll(d, func(_ int, s *dyno.Survey) string { return grows(s) }); text != "" {
@@ -45,35 +45,45 @@ func (run *benchRun) looped(t *BenchTable, row *BenchRow, d *benchData, say saye
 	}
 }
 
-// empty tells of a loop that does nothing. Whatever else runs on the machine only makes
-// it slower, so the least of all figures tells.
-func (run *benchRun) empty(row *BenchRow, i int, s *dyno.Survey) string {
-	if s.Source.Loop == "RunParallel" && run.bench.CPUs != 1 {
-		return ""
-	}
+// least is the least time of an iteration that was seen in setting i: in its survey, or
+// in any block. Whatever else runs on the machine only makes it slower. It is infinite
+// where no sample has enough iterations for its time to be theirs.
+func (run *benchRun) least(row *BenchRow, d *benchData, i int, s *dyno.Survey) float64 {
 	least := math.Inf(1)
-	turn, n := row.turnSec(i)
-	for _, x := range []struct {
-		sec float64
-		n   int64
-	}{{s.Sec, s.N}, {s.FewSec, s.FewN}, {turn, n}} {
-		if x.n >= emptyLeast {
-			least = min(least, x.sec)
+	if s.N >= emptyLeast {
+		least = s.Sec
+	}
+	if s.FewN >= emptyLeast {
+		least = min(least, s.FewSec)
+	}
+	if row.N >= emptyLeast {
+		for _, sec := range d.centers("sec/op", i) {
+			least = min(least, sec)
 		}
 	}
-	if least >= emptySec {
+	return least
+}
+
+// empty tells of a loop that does nothing.
+func (run *benchRun) empty(row *BenchRow, d *benchData, i int, s *dyno.Survey) string {
+	least := run.least(row, d, i, s)
+	switch {
+	case least >= emptySec, s.Source.Loop == "RunParallel" && run.bench.CPUs != 1:
 		return ""
+	case least < noLoopSec: // and the loop with it
+		return "less than " + nice(noLoopSec) + " an iteration"
 	}
 	return nice(least) + " an iteration"
 }
 
 // dropped tells of a loop that b.Loop would do better. A toolchain that is not known
 // is taken to have it.
-func (run *benchRun) dropped(i int, s *dyno.Survey) string {
-	if s.Source.Dropped == "" || s.Sec >= inlinedSec || run.minor[i] > 0 && run.minor[i] < goLoop {
+func (run *benchRun) dropped(row *BenchRow, d *benchData, i int, s *dyno.Survey) string {
+	sec := min(s.Sec, run.least(row, d, i, s))
+	if s.Source.Dropped == "" || sec >= inlinedSec || run.minor[i] > 0 && run.minor[i] < goLoop {
 		return ""
 	}
-	return fmt.Sprintf("nobody uses the result of %s, of %s an iteration", s.Source.Dropped, nice(s.Sec))
+	return fmt.Sprintf("nobody uses the result of %s, of %s an iteration", s.Source.Dropped, nice(sec))
 }
 
 // crosses tells of settings on both sides of Go 1.26. Before 1.24 there was no
@@ -92,7 +102,8 @@ func tellsGrowth(s *dyno.Survey) bool {
 }
 
 // constant tells of a loop that does not run b.N times. In settings that cannot tell,
-// as their samples have too few iterations, it may be so too.
+// as their samples have too few iterations, it may be so too. A loop to b.N that is seen
+// in the source and takes less than any is not that, but one that was removed.
 func (run *benchRun) constant(row *BenchRow, d *benchData) (text string) {
 	for _, i := range d.surveyedIn() {
 		s := d.surveys[i]
@@ -101,9 +112,9 @@ func (run *benchRun) constant(row *BenchRow, d *benchData) (text string) {
 			said = constantTurn(row, i, s)
 		}
 		if said == "" && run.bench.CPUs == 1 && s.Sec < noLoopSec && s.N >= emptyLeast {
-			said = nice(s.Sec) + " an iteration, which is less than an empty loop takes"
+			said = "less than " + nice(noLoopSec) + " an iteration, as no loop takes"
 		}
-		if said == "" && tellsGrowth(s) {
+		if removed := s.Source.Loop == "b.N" && s.Sec < noLoopSec; removed || said == "" && tellsGrowth(s) {
 			return ""
 		}
 		text = cmp.Or(text, said)

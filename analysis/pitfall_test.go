@@ -59,8 +59,11 @@ func TestPitfallsOfSurveys(t *testing.T) {
 		{"nothing known", []dyno.Survey{{Package: "p", Name: "X"}}, "", ""},
 		{"failed", with(0.1*ns, func(s *dyno.Survey) { s.Err = "panic" }), "", ""},
 
-		{"empty", with(0.3*ns, func(*dyno.Survey) {}), "optimised away: p.X", "0.3 ns an iteration. An empty loop"},
+		{"empty", with(0.3*ns, func(*dyno.Survey) {}), "optimised away: p.X", "0.3 ns an iteration. A loop with nothing in it"},
 		{"empty, on a busy machine", with(1.2*ns, func(s *dyno.Survey) { s.FewSec = 0.4 * ns }), "optimised away: p.X", "0.4 ns an iteration"},
+		{"empty, and so without other pitfalls", with(0.3*ns, func(s *dyno.Survey) { s.Source.Timed, s.FewSec, s.Outside = "load()", 0.6*ns, 0.5 }), "optimised away: p.X", ""},
+		{"the loop itself is removed", with(1e-7*ns, func(s *dyno.Survey) { s.N, s.FewN = 1e9, 125e6 }), "optimised away: p.X", "less than 0.08 ns an iteration. "},
+		{"no loop to be removed", with(1e-7*ns, func(s *dyno.Survey) { s.N, s.FewN, s.FewSec, s.Source.Loop = 1e9, 125e6, 15e-7*ns, "" }), "b.N is not the number of iterations: p.X", "less than 0.08 ns an iteration, as no loop takes. "},
 		{"short", with(1.1*ns, func(*dyno.Survey) {}), "", ""},
 
 		{"invariant", sizes("b.N", 4*ns, 4.1*ns, 4.2*ns), "invariant to input: p.X/size=10 p.X/size=100 p.X/size=1000", "4 ns with 10 and 4.2 ns with 1000"},
@@ -146,6 +149,7 @@ func TestPitfallsOfSettings(t *testing.T) {
 	}{
 		{[]string{"1.25.7", "1.26.1"}, "b.Loop", "b.Loop before and after Go 1.26: p.X"},
 		{[]string{"go1.26.0", "go1.24.1"}, "b.Loop", "b.Loop before and after Go 1.26: p.X"},
+		{[]string{"1.25.7", "1.27rc1"}, "b.Loop", "b.Loop before and after Go 1.26: p.X"},
 		{[]string{"1.26.1", "1.27.0"}, "b.Loop", ""},
 		{[]string{"1.25.7", "1.26.1"}, "b.N", ""},
 	} {
@@ -159,6 +163,25 @@ func TestPitfallsOfSettings(t *testing.T) {
 	}
 }
 
+// TestPitfallsEmptyOnce: a busy machine makes an empty loop slow, in most blocks or all
+// but one.
+func TestPitfallsEmptyOnce(t *testing.T) {
+	e := benchExperiment()
+	rs := benchResults(e, 14, map[string]aMetric{"sec/op": func(block, _ int) float64 {
+		if block == 3 {
+			return 0.3e-9
+		}
+		return 1.4e-9
+	}})
+	for _, r := range rs {
+		r.Benchmarks[0].N = 1e6
+	}
+	bt := BenchOf(e, append(surveyedResults(e, "", clean("X", 1.5e-9)), rs...))
+	if kindsOf(bt) != "optimised away: p.X" || !strings.HasPrefix(bt.Pitfalls[0].Text, "0.3 ns an iteration. ") {
+		t.Errorf("%+v", bt.Pitfalls)
+	}
+}
+
 func TestPitfallsFold(t *testing.T) {
 	e := benchExperiment()
 	var ss []dyno.Survey
@@ -169,9 +192,22 @@ func TestPitfallsFold(t *testing.T) {
 	if len(bt.Pitfalls) != 1 || len(bt.Pitfalls[0].Benchmarks) != 9 {
 		t.Fatalf("%+v", bt.Pitfalls)
 	}
-	want := "0.3 ns an iteration; 0.31 ns an iteration; 0.32 ns an iteration; 0.33 ns an iteration; 0.34 ns an iteration; 0.35 ns an iteration; and 3 more. "
+	want := "A: 0.3 ns an iteration; B: 0.31 ns an iteration; C: 0.32 ns an iteration; D: 0.33 ns an iteration; E: 0.34 ns an iteration; F: 0.35 ns an iteration; and 3 more. "
 	if text := bt.Pitfalls[0].Text; !strings.HasPrefix(text, want) || !strings.Contains(text, "(consider: ") {
 		t.Errorf("%q", text)
+	}
+	for i := range ss { // the last is not as the others
+		ss[i].Sec, ss[i].FewSec = 0.3e-9, 0.3e-9
+	}
+	ss[8].Package, ss[8].Sec = "example.com/q", 0.4e-9
+	ss[8].FewSec = ss[8].Sec
+	want = "p.A, p.B, p.C, p.D, 4 more: 0.3 ns an iteration; q.I: 0.4 ns an iteration. "
+	if text := BenchOf(e, surveyedResults(e, "", ss...)).Pitfalls[0].Text; !strings.HasPrefix(text, want) {
+		t.Errorf("alike: %q", text)
+	}
+	want = "0.3 ns an iteration. "
+	if text := BenchOf(e, surveyedResults(e, "", ss[:8]...)).Pitfalls[0].Text; !strings.HasPrefix(text, want) {
+		t.Errorf("all alike: %q", text)
 	}
 }
 
@@ -230,6 +266,11 @@ func TestPitfallsOfSamples(t *testing.T) {
 			s.Source.Timed, s.FewSec = "load()", 1.6e-6
 		}, "set-up inside the timer: p.X"},
 		{"a turn of an empty loop", 2000000, 0.4e-9, 0, 0.01, 12, func(s *dyno.Survey) { *s = clean("X", 1.5e-9) }, "optimised away: p.X"},
+		{"not removed, as its blocks tell", 2000000, 1.2e-9, 0, 0.001, 12, func(s *dyno.Survey) { *s = clean("X", 1.5e-9) }, ""},
+		{"a result that nobody uses, of a call that a busy machine made slow", 200000, 5e-9, 0, 0.01, 12, func(s *dyno.Survey) {
+			*s = clean("X", 60e-9)
+			s.Source.Dropped = "f(x)"
+		}, "no b.Loop: p.X"},
 		{"no loop, as turns tell", 2000, 1e-6, 0, 0.01, 12, func(s *dyno.Survey) {
 			*s = clean("X", 35e-9)
 			s.N, s.FewN, s.FewSec, s.Source.Loop = 100_000, 0, 0, ""

@@ -195,18 +195,27 @@ func (t *Table) itself(j *Judgement, rs []*dyno.Result) {
 	} else {
 		j.Value, j.Lo, j.Hi = x.Center, x.Lo, x.Hi
 	}
-	j.Outcome = Failed
-	if j.Threshold.Holds(j.Value, j.Limit) {
-		j.Outcome = Passed
-	}
+	j.Outcome = j.held()
 	ran := t.Settings[j.Setting].Trials + t.failed(j.Setting)
 	if unknown := ran - j.Trials; j.Outcome == Passed && unknown > 0 && WorstCounts(j.Metric) {
 		j.Value, j.Trial = math.NaN(), 0 // the worst may be among them
 		j.nothing("the worst trial counts, and %s of %d of %d trials is not known", j.Metric, unknown, ran)
 		return
 	}
-	all, none := j.span(j.Lo, j.Hi)
-	if math.IsNaN(j.Lo) || all || none {
+	j.across()
+}
+
+// held is the outcome if only Value counts.
+func (j *Judgement) held() Outcome {
+	if j.Threshold.Holds(j.Value, j.Limit) {
+		return Passed
+	}
+	return Failed
+}
+
+// across notes that a median's interval reaches across the limit.
+func (j *Judgement) across() {
+	if all, none := j.span(j.Lo, j.Hi); math.IsNaN(j.Lo) || all || none {
 		return
 	}
 	j.Close = true
@@ -265,10 +274,7 @@ func (t *Table) ratio(j *Judgement) bool {
 		j.nothing("it takes two blocks with both settings, and there are %d", v.compared.N)
 	case math.IsNaN(v.Ratio) && v.Verdict == stats.Same: // zero in every trial of both
 		j.Value, j.Lo, j.Hi = 0, 0, 0
-		j.Outcome = Failed
-		if j.Threshold.Holds(0, j.Limit) {
-			j.Outcome = Passed
-		}
+		j.Outcome = j.held()
 		return false
 	case math.IsNaN(v.Lo):
 		j.nothing("a value is zero, so that there is no ratio (consider: a limit of %s itself)", j.Threshold.Name)
@@ -306,9 +312,13 @@ func (t *Table) change(j *Judgement, alpha float64) {
 }
 
 // Gate counts the judgements: those that failed, and those that are unclear.
-func (t *Table) Gate() (failed, unclear int) {
-	for _, j := range t.Thresholds {
-		switch j.Outcome {
+func (t *Table) Gate() (failed, unclear int) { return gate(t.Thresholds) }
+
+func (j Judgement) outcome() Outcome { return j.Outcome }
+
+func gate[J interface{ outcome() Outcome }](js []J) (failed, unclear int) {
+	for _, j := range js {
+		switch j.outcome() {
 		case Failed:
 			failed++
 		case Unclear:
@@ -348,17 +358,22 @@ type thresholdJSON struct {
 }
 
 func (t *Table) thresholdsJSON() (list []thresholdJSON) {
-	for _, j := range t.Thresholds {
-		x := thresholdJSON{
-			Threshold: j.Threshold.String(), Metric: j.Metric, Verdict: j.Outcome,
-			Value: number(j.Value), Limit: number(j.Limit), Lo: number(j.Lo), Hi: number(j.Hi),
-			Trials: j.Trials, Trial: j.Trial, NoData: j.NoData, Close: j.Close, MoreBlocks: j.MoreBlocks, Reasons: j.Reasons,
-		}
-		if j.Setting >= 0 {
-			name := t.Settings[j.Setting].Setting.String()
-			x.Setting = &name
-		}
-		list = append(list, x)
+	for i := range t.Thresholds {
+		list = append(list, t.Thresholds[i].json(func(i int) dyno.Setting { return t.Settings[i].Setting }))
 	}
 	return list
+}
+
+// json is a threshold as the summaries of runs and of benchmarks have it.
+func (j *Judgement) json(setting func(i int) dyno.Setting) thresholdJSON {
+	x := thresholdJSON{
+		Threshold: j.Threshold.String(), Metric: j.Metric, Verdict: j.Outcome,
+		Value: number(j.Value), Limit: number(j.Limit), Lo: number(j.Lo), Hi: number(j.Hi),
+		Trials: j.Trials, Trial: j.Trial, NoData: j.NoData, Close: j.Close, MoreBlocks: j.MoreBlocks, Reasons: j.Reasons,
+	}
+	if j.Setting >= 0 {
+		name := setting(j.Setting).String()
+		x.Setting = &name
+	}
+	return x
 }

@@ -70,6 +70,7 @@ type benchRun struct {
 	sides    []*benchSide     // of each setting, the baseline first
 	pairings []*pairing       // in the order of the survey
 	trials   int              // that have a number
+	died     error            // how the first test binary ended that is not known to have shown all its benchmarks
 	end      time.Time        // of Bench.Duration
 	least    int              // blocks that are run after it, too
 }

@@ -50,6 +50,7 @@ type fakeBinaries struct {
 	benches  []fakeBench
 	packages map[string][]string // by level of V
 	broken   map[string]string   // package and level that does not build
+	exits    map[string]string   // why every process of a level ends before it runs anything
 	log      []string            // turns, as level:name
 	launched map[string]int
 	running  map[string]int // processes by name of the benchmark
@@ -192,6 +193,9 @@ func (f *fakeBinaries) once(ctx context.Context, path string, o subject.BenchOpt
 	f.args = append(f.args, strings.Join(o.Args, " "))
 	f.cpus = o.CPUs
 	time.Sleep(5 * time.Millisecond)
+	if why := f.exits[o.Env["V"]]; why != "" {
+		return "exit status 3", errors.New(why)
+	}
 	p := &fakeProcess{w: stdout, level: o.Env["V"]}
 	p.call(&fakeBench{}, 0) // testing's own
 	verbose := slices.Contains(o.Args, "-test.v")
@@ -234,7 +238,7 @@ func (f *fakeBinaries) once(ctx context.Context, path string, o subject.BenchOpt
 		}
 		p.call(&fakeBench{}, 1)
 		time.Sleep(10 * time.Millisecond)
-		fmt.Fprintf(stdout, "BenchmarkDynoSurvey\t1\t%d dyno-goroutines\t%g dyno-gc-cycles\t0 dyno-alloc-B\t%g dyno-gc-sec\n", 2+p.goroutines, p.cycles, p.gc)
+		fmt.Fprintf(stdout, "BenchmarkDynoSurvey\t1\t%d dyno-goroutines\t%g dyno-gc-cycles\t%g dyno-gc-sec\n", 2+p.goroutines, p.cycles, p.gc)
 	}
 	if bad {
 		fmt.Fprint(stdout, "FAIL\n")

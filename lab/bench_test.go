@@ -323,6 +323,49 @@ func TestBencherPairs(t *testing.T) {
 	}
 }
 
+// What is said where nothing can be compared, and who is to blame.
+func TestBencherNothing(t *testing.T) {
+	one := []fakeBench{{name: "Old", sec: 1e-6, only: "a"}, {name: "New", sec: 1e-6, only: "b"}}
+	for _, c := range []struct {
+		name, match string
+		f           *fakeBinaries
+		want        string
+		mistake     bool
+	}{
+		{"no benchmarks", "", &fakeBinaries{}, "there is no benchmark in .", true},
+		{"none that match", "Encode", &fakeBinaries{benches: one}, `there is no benchmark that matches "Encode" in .`, true},
+		{"none in both", "", &fakeBinaries{benches: one}, "no benchmark is in every setting (there are Old, New)", true},
+		{"none that match in both", "Old|New", &fakeBinaries{benches: one}, `no benchmark that matches "Old|New" is in every setting (there are Old, New)`, true},
+		{"one cannot tell", "", &fakeBinaries{benches: one, exits: map[string]string{"b": "no database"}}, "under V=b: survey x: its test binary ended early: no database", false},
+	} {
+		e := benchAB()
+		e.Bench.Match = c.match
+		_, err := runBench(t, c.f, e)
+		var mistake *dyno.PlanError
+		if err == nil || err.Error() != c.want || errors.As(err, &mistake) != c.mistake {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+	e := &dyno.Experiment{Factors: dyno.Factors{{Name: dyno.BenchFactor, Levels: []string{"A", "B"}}}, Bench: &dyno.Bench{}}
+	if _, err := runBench(t, &fakeBinaries{}, e); err == nil || err.Error() != "there is no benchmark in ." {
+		t.Errorf("no benchmarks to pair: %v", err)
+	}
+}
+
+// A test binary that ends again and again is given up, and that is said.
+func TestBencherDeaths(t *testing.T) {
+	f := &fakeBinaries{benches: []fakeBench{{name: "First", sec: 1e-6}}}
+	for i := range surveyDeaths {
+		f.benches = append(f.benches, fakeBench{name: fmt.Sprintf("Panics%d", i), panics: true})
+	}
+	f.benches = append(f.benches, fakeBench{name: "Last", sec: 1e-6})
+	rs, err := runBench(t, f, benchAB())
+	want := "survey x: benchmarks may be missing, as its test binary ended early: benchmark ended: exit status 2; its last lines:\npanic: Panics49"
+	if err != nil || !slices.Equal(rs[0].Warnings, []string{want}) || len(rs[2].Benchmarks) != 1 {
+		t.Errorf("%v, %q", err, rs[0].Warnings)
+	}
+}
+
 func TestBencherDuration(t *testing.T) {
 	// A block has 1 s of links, and 5.4 s of benchmarks: 2 launches each, of 3 pairs of 0.4 s.
 	f := &fakeBinaries{benches: []fakeBench{{name: "A", sec: 0.1}, {name: "B", sec: 0.1}}}

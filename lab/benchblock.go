@@ -16,8 +16,8 @@ import (
 )
 
 // blocks runs block after block. Everything random in one depends on the seed, the
-// block, which benchmarks are open and how often each is launched, and on nothing
-// else.
+// block, which benchmarks are open, how often each is launched and how many pairs a
+// launch has, and on nothing else.
 func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	finished := 0 // benchmarks in all blocks
 	told := map[string]bool{}

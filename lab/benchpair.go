@@ -49,7 +49,9 @@ func (w *benchRun) pair() error {
 	for i, s := range w.sides {
 		for _, l := range s.leaves {
 			k := key{l.Package, l.Name}
-			if len(found[k]) <= i { // else two have one name with a "*" in it; the first is taken
+			// It is shorter if a setting before has none, and longer if two have one name
+			// with a "*" in it, of which the first is taken.
+			if len(found[k]) == i {
 				found[k] = append(found[k], l)
 			}
 		}
@@ -80,20 +82,28 @@ func (w *benchRun) pair() error {
 	return nil
 }
 
-// noPair is the mistake of a plan that compares nothing.
+// noPair is the mistake of a plan that compares nothing, unless it is a test
+// binary that ended too early to know.
 func (w *benchRun) noPair() error {
+	if w.died != nil {
+		return w.died
+	}
+	names, matching := w.names(), ""
+	if match := w.e.Bench.Match; match != "." {
+		matching = fmt.Sprintf(" that matches %q", match)
+	}
+	if len(names) == 0 {
+		msg := fmt.Sprintf("there is no benchmark%s in %s", matching, strings.Join(w.e.Bench.Packages, " "))
+		return &dyno.PlanError{Msg: msg, Key: []string{"bench", "match"}}
+	}
+	there := fmt.Sprintf(" (there are %s)", some(names))
 	for _, s := range w.sides {
 		if level := levelOf(s.trial.Setting); level != "" && len(s.leaves) == 0 {
-			return &dyno.PlanError{
-				Msg: fmt.Sprintf("no benchmark has %q as an element of its name (there are %s)", level, some(w.names())),
-				Key: []string{"vary", dyno.BenchFactor},
-			}
+			msg := fmt.Sprintf("no benchmark has %q as an element of its name%s", level, there)
+			return &dyno.PlanError{Msg: msg, Key: []string{"vary", dyno.BenchFactor}}
 		}
 	}
-	msg := fmt.Sprintf("no benchmark matches %q in every setting", w.e.Bench.Match)
-	if names := w.names(); len(names) > 0 {
-		msg += fmt.Sprintf(" (there are %s)", some(names))
-	}
+	msg := fmt.Sprintf("no benchmark%s is in every setting%s", matching, there)
 	return &dyno.PlanError{Msg: msg, Key: []string{"bench", "match"}}
 }
 

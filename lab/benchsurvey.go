@@ -134,9 +134,16 @@ func (t *teller) begin(ctx context.Context) error {
 		}
 	}
 	if !out.ended {
-		t.s.warnings = append(t.s.warnings, fmt.Sprintf("survey %s: its test binary ended early: %s", t.p.ImportPath, out.why()))
+		t.early("", out)
 	}
 	return nil
+}
+
+// early warns of a test binary that ended before it had run all.
+func (t *teller) early(and string, out *benchOutput) {
+	err := fmt.Errorf("survey %s: %sits test binary ended early: %s", t.p.ImportPath, and, out.why())
+	t.s.warnings = append(t.s.warnings, err.Error())
+	t.w.died = cmp.Or(t.w.died, fmt.Errorf("under %s: %w", t.s.trial.Setting.Label(), err))
 }
 
 func totalsOf(r timedResult) (t totals) {
@@ -176,7 +183,7 @@ func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) 
 func (t *teller) discover(ctx context.Context) error {
 	level := levelOf(t.s.trial.Setting)
 	var skip []string
-	for range surveyDeaths {
+	for deaths := 1; ; deaths++ {
 		args := []string{"-test.v", "-test.bench=" + t.w.e.Bench.Match, "-test.benchtime=1x"}
 		if len(skip) > 0 {
 			args = append(args, "-test.skip="+benchSkip(skip))
@@ -205,12 +212,11 @@ func (t *teller) discover(ctx context.Context) error {
 		if out.ended {
 			return t.readSource()
 		}
-		if len(found) == 0 {
-			t.s.warnings = append(t.s.warnings, fmt.Sprintf("survey %s: benchmarks may be missing, as its test binary ended early: %s", t.p.ImportPath, out.why()))
-			break
+		if len(found) == 0 || deaths == surveyDeaths {
+			t.early("benchmarks may be missing, as ", out)
+			return t.readSource()
 		}
 	}
-	return t.readSource()
 }
 
 func levelOf(s dyno.Setting) string {

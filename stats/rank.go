@@ -15,9 +15,6 @@ const methodRanks = "signed ranks"
 // look then waits for about 30 % more blocks. Not to be changed.
 var BenchLooks = []int{14, 18, 23, 30, 40, 52, 68, 88}
 
-// IsLook reports whether the data may decide after n blocks if the run goes on.
-func IsLook(looks []int, n int) bool { return slices.Contains(looks, n) }
-
 // RankBlocks is the least number of values for which CompareRanks has a 95 %
 // interval: n values of one sign have the p-value 2^(1-n).
 const RankBlocks = 6
@@ -46,7 +43,7 @@ const rounding = 1e-12
 //     Without any but zeros P is 1.
 //   - Adjusted is for looking more than once. The looks are numbers of values
 //     that are there, ascending and decided beforehand; after each the run may
-//     have been ended because of them (see [IsLook]). Then Adjusted is their
+//     have been ended because of them. Then Adjusted is their
 //     number times the smallest p of those reached, at most 1: the chance that
 //     it is ever alpha or less is at most alpha under no difference. If the last
 //     value is not a look, as the time was up, it stands for the next; values

@@ -15,9 +15,9 @@ import (
 // benchmark that comes last: BenchmarkDynoSurvey measures nothing and prints the
 // state of the process after the others, once, in the form of a result, whatever
 // elements of -test.bench follow its name. Its units are dyno-goroutines,
-// dyno-gc-cycles, dyno-gc-sec (CPU time of collecting, without that of idle CPUs;
-// known from Go 1.20) and dyno-alloc-B, all since the process started: what is a
-// benchmark's is what is more than where this one ran alone.
+// dyno-gc-cycles and dyno-gc-sec (CPU time of collecting, without that of idle CPUs;
+// known from Go 1.20), all since the process started: what is a benchmark's is what
+// is more than where this one ran alone.
 //
 // Where that does not build, it returns what Link does, and adds a warning.
 func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, err error) {
@@ -50,7 +50,7 @@ import (
 
 func BenchmarkDynoSurvey(b *dynoTesting.B) {
 	s := []dynoMetrics.Sample{
-		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/allocs:bytes"},
+		{Name: "/gc/cycles/total:gc-cycles"},
 		{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
 	}
 	dynoMetrics.Read(s)
@@ -61,11 +61,8 @@ func BenchmarkDynoSurvey(b *dynoTesting.B) {
 	if s[0].Value.Kind() == dynoMetrics.KindUint64 {
 		dynoFmt.Printf("\t%d dyno-gc-cycles", s[0].Value.Uint64())
 	}
-	if s[1].Value.Kind() == dynoMetrics.KindUint64 {
-		dynoFmt.Printf("\t%d dyno-alloc-B", s[1].Value.Uint64())
-	}
-	if s[2].Value.Kind() == dynoMetrics.KindFloat64 && s[3].Value.Kind() == dynoMetrics.KindFloat64 {
-		dynoFmt.Printf("\t%g dyno-gc-sec", s[2].Value.Float64()-s[3].Value.Float64())
+	if s[1].Value.Kind() == dynoMetrics.KindFloat64 && s[2].Value.Kind() == dynoMetrics.KindFloat64 {
+		dynoFmt.Printf("\t%g dyno-gc-sec", s[1].Value.Float64()-s[2].Value.Float64())
 	}
 	dynoFmt.Println()
 	b.SkipNow()

@@ -318,7 +318,7 @@ func TestLinkSurvey(t *testing.T) {
 		return values
 	}
 	alone := survey("^BenchmarkDynoSurvey$")
-	if len(alone) != 4 || alone["dyno-gc-cycles"] < 1 || alone["dyno-alloc-B"] < 1000 || alone["dyno-gc-sec"] <= 0 {
+	if len(alone) != 3 || alone["dyno-gc-cycles"] < 1 || alone["dyno-gc-sec"] <= 0 {
 		t.Errorf("%v", alone)
 	}
 	for _, pattern := range []string{"^(BenchmarkLeaks|BenchmarkDynoSurvey)$/^sub$", "^(BenchmarkLeaks|BenchmarkDynoSurvey)$"} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchunit"
 
 	"github.com/dynolab/dyno"
 )
@@ -27,17 +28,6 @@ func GoBenchName(printed string, procs int) string {
 		return printed
 	}
 	return strings.TrimSuffix(printed, "-"+strconv.Itoa(procs))
-}
-
-// ParseGoBench returns the results in the output of a test binary, in order.
-func ParseGoBench(output string) (found []GoBench) {
-	var r GoBenchReader
-	for line := range strings.Lines(output) {
-		if b, ok := r.Line(line); ok {
-			found = append(found, b)
-		}
-	}
-	return found
 }
 
 // A GoBenchReader finds results in the output of a test binary line by line, also
@@ -92,11 +82,12 @@ func parseGoBench(line string) (GoBench, bool) {
 	}
 	b := GoBench{Name: res.Name.String(), N: int64(res.Iters)}
 	for _, v := range res.Values {
+		_, unit := benchunit.Tidy(v.Value, v.Unit) // benchfmt does not where the value is 0
 		// A benchmark can report what it likes, but these have no form in JSON.
-		if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || slices.ContainsFunc(b.Values, func(x dyno.Value) bool { return x.Metric == v.Unit }) {
+		if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || slices.ContainsFunc(b.Values, func(x dyno.Value) bool { return x.Metric == unit }) {
 			continue
 		}
-		b.Values = append(b.Values, dyno.Value{Metric: v.Unit, Value: v.Value})
+		b.Values = append(b.Values, dyno.Value{Metric: unit, Value: v.Value})
 	}
 	b.Values.Sort()
 	return b, true

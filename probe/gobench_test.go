@@ -23,12 +23,24 @@ BenchmarkQuiet-8            	       7	        11.00 things	       0 B/op	       
 BenchmarkFails-8            	--- FAIL: BenchmarkFails-8
     x_test.go:7: 3	 4 ns/op
 BenchmarkBare
+BenchmarkNothing-8          	       8	         0 ns/op	         0 wait-ns
 PASS
 `
 
+// goBenches returns the results in the output of a test binary, in order.
+func goBenches(output string) (found []GoBench) {
+	var r GoBenchReader
+	for line := range strings.Lines(output) {
+		if b, ok := r.Line(line); ok {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
 func TestParseGoBench(t *testing.T) {
 	var got strings.Builder
-	for _, b := range ParseGoBench(goBenchOutput) {
+	for _, b := range goBenches(goBenchOutput) {
 		fmt.Fprintf(&got, "%s %d", GoBenchName(b.Name, 8), b.N)
 		for _, v := range b.Values {
 			fmt.Fprintf(&got, " %s=%.4g", v.Metric, v.Value)
@@ -41,6 +53,7 @@ Talks 200 sec/op=5e-06 B/op=0 allocs/op=0
 Mutters 300 sec/op=6e-06
 Last 400 sec/op=2.5e-10
 Quiet 7 B/op=0 allocs/op=0 things=11
+Nothing 8 sec/op=0 wait-sec=0
 `
 	if got.String() != want {
 		t.Errorf("got:\n%swant:\n%s", &got, want)
@@ -68,7 +81,7 @@ func FuzzParseGoBench(f *testing.F) {
 	f.Add(goBenchOutput)
 	f.Add("BenchmarkX \t 1\t NaN ns/op\t Inf B/op\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, b := range ParseGoBench(text) {
+		for _, b := range goBenches(text) {
 			seen := map[string]bool{}
 			for _, v := range b.Values {
 				if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || v.Metric == "" || seen[v.Metric] {

@@ -161,6 +161,15 @@ func TestBenchFile(t *testing.T) {
 	}
 }
 
+// TestSixDigits: a file shows no digits that are only the computer's, and counts whole.
+func TestSixDigits(t *testing.T) {
+	for x, want := range map[float64]string{2.9512500000000004e-07: "2.95125e-07", 1.0 / 3: "0.333333", 136.5: "136.5", 12345678: "1.2345678e+07", 0: "0"} {
+		if got := sixDigits(x); got != want {
+			t.Errorf("%v: %s, want %s", x, got, want)
+		}
+	}
+}
+
 func TestBenchFileOf(t *testing.T) {
 	of := func(settings []dyno.Setting, name string, s dyno.Setting) []string {
 		var b bytes.Buffer

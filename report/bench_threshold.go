@@ -112,7 +112,7 @@ func BenchJUnit(w io.Writer, t *analysis.BenchTable, strict bool) error {
 	for i, cases := range suites {
 		name := "run"
 		if i > 0 {
-			name = t.Settings[i-1].Label()
+			name = v.label(i - 1)
 		}
 		all.add(name, cases, 0)
 	}

@@ -213,24 +213,6 @@ func TestBench(t *testing.T) {
 	again(exitUsage, "profile", dir, "--bench", "Names")
 }
 
-// Of a pair nothing is quoted but in what a shell reads, and that no function is proved
-// guilty is not said as if none were.
-func TestBenchPairWhy(t *testing.T) {
-	f := &benchFound{table: &analysis.BenchTable{Settings: []dyno.Setting{{{Factor: dyno.BenchFactor, Value: "v=slow"}}, {{Factor: dyno.BenchFactor, Value: "v=fast"}}}}}
-	if got := f.plain(`cpu, bench="v=fast" against bench="v=slow"`); got != "cpu, v=fast against v=slow" {
-		t.Error(got)
-	}
-	p := &benchPart{Diff: &analysis.ProfileDiff{
-		Base: "a", Setting: "b", Pairs: 3, Negligible: 0.01, Order: "own", Kind: "cpu", Metric: "cpu/op",
-		Rows: []analysis.FunctionChange{{Function: &analysis.Function{Name: "p.F"}}},
-	}}
-	p.Diff.Rows[0].Own.Lo, p.Diff.Rows[0].Own.Hi = 1, 2
-	var b strings.Builder
-	if err := f.why(&b, p, report.Options{}); err != nil || strings.Contains(b.String(), "No function") || !strings.Contains(b.String(), "is likely, not proved") {
-		t.Errorf("%v\n%s", err, b.String())
-	}
-}
-
 // Ctrl-C keeps the blocks that are whole, and reports them.
 func TestBenchInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
@@ -279,7 +261,7 @@ func TestBenchBroken(t *testing.T) {
 		"rev=. does not have it":                        false,
 		"":                                              false,
 	} {
-		f := &benchFound{table: &analysis.BenchTable{Settings: settings, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Err: err}}}}
+		f := &benchFound{BenchReport: report.BenchReport{Table: &analysis.BenchTable{Settings: settings, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Err: err}}}}}
 		if got := f.gate(new(dyno.Experiment), true, false); (got != nil) != want {
 			t.Errorf("%q: %v", err, got)
 		}
@@ -334,11 +316,11 @@ func TestBenchCache(t *testing.T) {
 	f := &fakeBench{commit: strings.TrimSpace(string(out))}
 	args := []string{"bench", "--baseline", "rev:main", "--cache", "cache", "--blocks", "6", "--out"}
 	status, text, errs := dynoBench(t, t.Context(), f, append(args, "a")...)
-	if status != exitDone || !strings.Contains(errs, "main and the working tree are measured side by side") || strings.Contains(text, apart) {
+	if status != exitDone || !strings.Contains(errs, "main and the working tree are measured side by side") || strings.Contains(text, report.BaselineTitle) {
 		t.Fatalf("status %d\n%s%s", status, errs, text)
 	}
 	status, text, errs = dynoBench(t, t.Context(), f, append(args, "b")...)
-	if status != exitDone || strings.Contains(errs, "side by side") || !strings.Contains(text, apart) {
+	if status != exitDone || strings.Contains(errs, "side by side") || !strings.Contains(text, report.BaselineTitle) {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	status, _, errs = dynoBench(t, t.Context(), f, "bench", "--baseline", "rev:nowhere", "--cache", "cache")

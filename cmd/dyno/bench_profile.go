@@ -84,6 +84,14 @@ func (p *profiled) profiles(kind string, own func(pkg, file string) bool) (*anal
 	return ps, err
 }
 
+// measuredBy is the command that made a run.
+func measuredBy(dir *store.Dir) string {
+	if dir.Run.Plan.Bench != nil {
+		return "dyno bench"
+	}
+	return "dyno run"
+}
+
 // sourceDir is the folder of a run of benchmarks that has the sources of functions
 // that changed, a folder for each setting by its place in reports: the worktrees of
 // revisions are gone when the run is over.

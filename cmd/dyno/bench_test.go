@@ -211,6 +211,9 @@ func TestBench(t *testing.T) {
 		t.Errorf("profile:\n%s", got)
 	}
 	again(exitUsage, "profile", dir, "--bench", "Names")
+	if got := again(exitDone, "profile", dir); !strings.HasPrefix(got, "project/search.RSS: profiles of processes of their own") || strings.Contains(got, "request") || strings.Contains(got, "response") {
+		t.Errorf("profile:\n%s", got)
+	}
 }
 
 // Ctrl-C keeps the blocks that are whole, and reports them.

@@ -3,9 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -15,14 +13,10 @@ import (
 // A benchProgress shows what dyno bench does: on a terminal in one line that is
 // redrawn, else with a line for each phase and each block.
 type benchProgress struct {
-	w       io.Writer
-	width   int // 0: no terminal
+	progressLine
 	most    time.Duration
 	blocks  int // that were asked for; 0 if nobody did
 	began   time.Time
-	stop    chan struct{}
-	drawing sync.WaitGroup
-	mu      sync.Mutex
 	step    lab.BenchStep
 	entered time.Time // the phase, or the block
 	all     int       // benchmarks that are open in the first block
@@ -30,13 +24,8 @@ type benchProgress struct {
 
 func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
 	now := time.Now()
-	p := &benchProgress{w: w, most: time.Duration(b.Duration), blocks: b.Blocks, began: now, entered: now, stop: make(chan struct{})}
-	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
-		p.width = width
-		p.drawing.Go(func() {
-			redraw(p.w, p.width, p.stop, &p.mu, func() string { return p.line(time.Now()) })
-		})
-	}
+	p := &benchProgress{most: time.Duration(b.Duration), blocks: b.Blocks, began: now, entered: now}
+	p.open(w, p.line)
 	return p
 }
 
@@ -126,31 +115,11 @@ func (p *benchProgress) line(now time.Time) string {
 	return strings.Join(parts, " · ")
 }
 
-// note prints a line that is no progress.
-func (p *benchProgress) note(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.width > 0 {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-	fmt.Fprintf(p.w, "note: "+format+"\n", args...)
-}
-
-// close erases the line or, if the last step is done, writes one about it. It may be
-// called twice.
-func (p *benchProgress) close(done bool) {
-	select {
-	case <-p.stop:
-		return
-	default:
-	}
-	close(p.stop)
-	p.drawing.Wait()
-	if p.width > 0 {
-		fmt.Fprint(p.w, "\r\x1b[K")
-		return
-	}
-	if done {
+// finish erases the line or, if the last step is done and there is no terminal, writes
+// one about it.
+func (p *benchProgress) finish(done bool) {
+	p.close()
+	if done && p.width == 0 {
 		p.ended(time.Now())
 	}
 }

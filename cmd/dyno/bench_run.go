@@ -147,7 +147,7 @@ func emptyOut(path string) error {
 func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *benchFlags) (dir *store.Dir, err error) {
 	all := e.Resolved()
 	p := newBenchProgress(cmd.ErrOrStderr(), all.Bench)
-	defer func() { p.close(err == nil) }()
+	defer func() { p.finish(err == nil) }()
 	open := func() error {
 		if dir != nil {
 			return nil

@@ -48,8 +48,9 @@ however often it is looked. Then the benchmarks that changed are profiled, and t
 functions and lines that did it are shown. What makes a benchmark misleading, such
 as a result that is optimised away, is said.
 
-Flags after -- go to the test binary, such as -- -test.short. Linux only: the
-processes of a benchmark are stopped and continued.
+Flags after -- go to the test binary, such as -- -test.short. The processes of a
+benchmark are stopped and continued, which takes a Unix system; only on Linux are
+they pinned to a CPU.
 ` + summaryHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := o.experiment(cmd, args)

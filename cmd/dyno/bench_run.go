@@ -211,7 +211,8 @@ func goVersion(ctx context.Context, dir string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// profiledMost is how many benchmarks are profiled: each takes some 6 to 12 s.
+// profiledMost is how many benchmarks are profiled: each takes six profiles of a second at
+// most for each setting.
 const profiledMost = 5
 
 // explained are the units that profiles explain.

@@ -250,9 +250,7 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	case o.baseline != "" && n > 1:
 		return usagef("--baseline is compared with one setting, and there are %d (consider: side by side only, without --baseline)", n)
 	case o.baseline != "":
-		if _, err := os.Stat(o.baseline); err != nil {
-			return usagef("--baseline: %v", err)
-		}
+		return checkBaseline(o.baseline)
 	case n < 2:
 		return usagef("nothing is varied, so that there is nothing to compare (consider: --vary rev=HEAD,. for what is not committed yet, --vary rev=main,HEAD, --pair A,B, or --baseline FILE for this setting against a benchmark file)")
 	}

@@ -41,7 +41,9 @@ func newBenchPaper(p *BenchPage, inner *Page) *paper {
 	v := newReportView(&BenchReport{Table: t, Against: p.Against}, wide)
 	v.as.keys = nil // cells wrap, so that names may be long
 	out := &paper{Page: inner, Title: "Benchmarks", About: tameAll(v.measured(), 10, mostNote)}
-	out.Foot = "Verdicts are of blocks, in which the settings took turns of a few milliseconds each."
+	if len(t.Settings) > 1 {
+		out.Foot = "Verdicts are of blocks, in which the settings took turns of a few milliseconds each."
+	}
 	if t.Name != "" {
 		out.Title += " of " + t.Name
 	}

@@ -94,6 +94,24 @@ func (v *benchView) whys(b *strings.Builder, r *BenchReport, o Options) {
 func baseline(b *strings.Builder, t *analysis.BenchstatTables, o Options) {
 	_ = Benchstat(b, t, o)
 	_ = BenchstatFoot(b, t, o)
+	for i, n := range baselineDoubts(t) {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(fold(n, "  ! ", "    ", o.width()))
+	}
+}
+
+// baselineDoubts are what differs beside the benchmarks, such as the CPU, and lines that
+// could not be read.
+func baselineDoubts(t *analysis.BenchstatTables) (out []string) {
+	for _, n := range t.Notes[:min(len(t.Notes), mostItems)] {
+		out = append(out, clean(n)+".")
+	}
+	if more := len(t.Notes) - mostItems; more > 0 {
+		out = append(out, fmt.Sprintf("And %d more.", more))
+	}
+	return out
 }
 
 // excerpts are the same as texts of a page.
@@ -128,7 +146,7 @@ func (v *benchView) whyPieces(r *BenchReport, rank int) (out []piece) {
 		return out
 	}
 	text := "\n**" + BaselineTitle + "**\n"
-	for _, s := range BenchstatSentences(r.Against) {
+	for _, s := range append(BenchstatSentences(r.Against), baselineDoubts(r.Against)...) {
 		text += "\n" + textLine(s) + "\n"
 	}
 	out = append(out, piece{"the baseline file", text, rank})

@@ -302,7 +302,11 @@ func (v *benchView) measured() (out []string) {
 	if s := took(v.Seconds); s != "" {
 		text += ", in " + s
 	}
-	text += ": a block is a new layout of the program in memory, in which the settings took turns."
+	text += ": a block is a new layout of the program in memory"
+	if len(v.Settings) > 1 {
+		text += ", in which the settings took turns"
+	}
+	text += "."
 	if unsettled > 0 && len(v.Settings) > 1 {
 		text += fmt.Sprintf(" Not settled: %s, of which more blocks would tell more.", count(unsettled, "benchmark"))
 	}

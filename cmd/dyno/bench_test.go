@@ -240,6 +240,9 @@ func TestBenchMistakes(t *testing.T) {
 		{"missing closing )", []string{"--aa", "--bench", "("}},
 		{"nothing is varied", []string{"--threshold", "change(sec_per_op) < 5%"}},
 		{"nothing is varied", []string{"--pair", "RSS"}},
+		{"no such file", []string{"--baseline", "nowhere.txt"}},
+		{"is a directory (want a file", []string{"--baseline", "."}},
+		{"no benchmark results in bench_test.go", []string{"--baseline", "bench_test.go"}},
 	} {
 		status, text, errs := dynoBench(t, t.Context(), new(fakeBench), append([]string{"bench"}, c.args...)...)
 		if status != exitUsage || !strings.Contains(errs, c.want) {
@@ -279,12 +282,12 @@ func TestBenchBaseline(t *testing.T) {
 	tmp := t.TempDir()
 	old := filepath.Join(tmp, "old.txt")
 	line := "BenchmarkRSS 1000 5000 ns/op 64 B/op 2 allocs/op\n"
-	if err := os.WriteFile(old, []byte("pkg: project/search\n"+strings.Repeat(line, 10)), 0o666); err != nil {
+	if err := os.WriteFile(old, []byte("cpu: Abacus\npkg: project/search\n"+strings.Repeat(line, 10)), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(tmp, "run")
 	status, text, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--baseline", old, "--out", dir)
-	if status != exitDone || !strings.Contains(text, "was not measured in turns with this run") || strings.Contains(text, "nothing to compare") || !strings.Contains(text, "+100") {
+	if status != exitDone || !strings.Contains(text, "was not measured in turns with this run") || !strings.Contains(text, "cpu is Abacus in baseline, and ") || strings.Contains(text, "nothing to compare") || !strings.Contains(text, "+100") {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	if err := os.Remove(old); err != nil {

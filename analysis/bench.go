@@ -53,7 +53,7 @@ type BenchRow struct {
 type BenchUnit struct {
 	Unit    string
 	Better  int             // as of dyno.Metric; 0 if nobody knows: then Better and Worse of a verdict only say that it changed
-	Centers []stats.Summary // of each setting: of its blocks' medians, as blockCenter makes them
+	Centers []stats.Summary // of each setting: of its blocks' medians, as BlockCenter makes them
 	Versus  []BenchVersus   // of each setting but the first
 }
 

@@ -52,7 +52,7 @@ func TestBlockValue(t *testing.T) {
 	if got := blockValue(nil, &dyno.Benchmark{}, "sec/op", true); !math.IsNaN(got) {
 		t.Errorf("of a setting that is missing: %v", got)
 	}
-	if got := blockCenter(&dyno.Benchmark{Launches: [][]dyno.Values{launch(1, 3, 2), launch(6, 8), nil}}, "sec/op"); got != 4.5 {
+	if got := BlockCenter(&dyno.Benchmark{Launches: [][]dyno.Values{launch(1, 3, 2), launch(6, 8), nil}}, "sec/op"); got != 4.5 {
 		t.Errorf("a block's center is %v, want the mean of the medians 2 and 7", got)
 	}
 }

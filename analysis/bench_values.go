@@ -211,18 +211,19 @@ func eachPair(base, other *dyno.Benchmark, unit string, yield func(launch int, x
 	}
 }
 
-// centers are the medians of a setting's samples in each block, likewise the mean
-// over launches of each launch's median.
+// centers are the values of a setting in each block.
 func (d *benchData) centers(unit string, i int) (xs []float64) {
 	for _, block := range d.blocks {
-		if x := blockCenter(block[i], unit); !math.IsNaN(x) {
+		if x := BlockCenter(block[i], unit); !math.IsNaN(x) {
 			xs = append(xs, x)
 		}
 	}
 	return xs
 }
 
-func blockCenter(b *dyno.Benchmark, unit string) float64 {
+// BlockCenter is the value of a benchmark's setting in one block: the mean over launches
+// of the median of each launch's samples, of those that are finite. It is NaN without any.
+func BlockCenter(b *dyno.Benchmark, unit string) float64 {
 	if b == nil {
 		return math.NaN()
 	}

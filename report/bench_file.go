@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/stats"
+	"github.com/dynolab/dyno/analysis"
 )
 
 // BenchFile writes results of a Bench in the Go benchmark format: a line for each
@@ -71,7 +71,7 @@ func benchFile(w io.Writer, rs []*dyno.Result, name func(*dyno.Benchmark, dyno.S
 			to := lines[x.Package]
 			fmt.Fprintf(to, "Benchmark%s %d", escapeName(name(x, r.Trial.Setting)), max(x.N, 1))
 			for _, v := range values {
-				fmt.Fprintf(to, " %s %s", strconv.FormatFloat(v.Value, 'g', -1, 64), escape(v.Metric, ""))
+				fmt.Fprintf(to, " %s %s", sixDigits(v.Value), escape(v.Metric, ""))
 				if better := directionOf(v.Metric); better != "" && !units[v.Metric] {
 					units[v.Metric] = true
 					fmt.Fprintf(&b, "Unit %s better=%s\n", escape(v.Metric, ""), better)
@@ -105,35 +105,34 @@ func directionOf(unit string) string {
 	return ""
 }
 
-// blockMedians are the values of a benchmark in one block as analysis has them, in the
-// order of its metrics: the mean over launches of each launch's median.
+// blockMedians are the values of a benchmark in one block, in the order of its metrics.
 func blockMedians(b *dyno.Benchmark) dyno.Values {
-	sums, launches := map[string]float64{}, map[string]float64{}
 	var all dyno.Values
+	seen := map[string]bool{}
 	for _, samples := range b.Launches {
-		of := map[string][]float64{}
 		for _, sample := range samples {
 			for _, v := range sample {
-				of[v.Metric] = append(of[v.Metric], v.Value)
+				if seen[v.Metric] {
+					continue
+				}
+				seen[v.Metric] = true
+				if x := analysis.BlockCenter(b, v.Metric); !math.IsNaN(x) {
+					all = append(all, dyno.Value{Metric: v.Metric, Value: x})
+				}
 			}
-		}
-		for metric, xs := range of {
-			x := stats.Summarize(xs).Center // of those that are finite
-			if math.IsNaN(x) {
-				continue
-			}
-			if launches[metric] == 0 {
-				all = append(all, dyno.Value{Metric: metric})
-			}
-			launches[metric]++
-			sums[metric] += x
 		}
 	}
 	all.Sort()
-	for i, v := range all {
-		all[i].Value = sums[v.Metric] / launches[v.Metric]
-	}
 	return all
+}
+
+// sixDigits prints a value to six digits, which is what a timer of nanoseconds has of a
+// sample of a millisecond; a whole number, such as of bytes, as it is.
+func sixDigits(x float64) string {
+	if x == math.Trunc(x) {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
 // levelKeys is a setting behind a benchmark's name: a key for each factor.

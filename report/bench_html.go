@@ -13,16 +13,13 @@ import (
 
 // A BenchPage is one run of benchmarks as its HTML report shows it.
 type BenchPage struct {
-	Table    *analysis.BenchTable
-	Origin   Origin
-	Ran      string    // what was measured, such as the Go versions and revisions
-	Listings []Listing // why the changed ones changed, those first that matter most
-	Notes    []string  // what could not be shown, and why
-	Site     *Site     // nil in a file
+	BenchReport
+	Origin Origin
+	Ran    string // what was measured, such as the Go versions and revisions
 }
 
-// A Listing is text in columns, such as the lines of a function with what each costs.
-type Listing struct{ Title, Text string }
+// An excerpt is text in columns, such as the lines of a function with what each costs.
+type excerpt struct{ title, text string }
 
 // mostListings is how much of listings a page has, in bytes.
 const mostListings = 400 << 10
@@ -30,26 +27,23 @@ const mostListings = 400 << 10
 // mostIntervals are rows of the picture; the tables have all.
 const mostIntervals = 80
 
-// BenchHTML writes the page: without p.Site as one self-contained file, which asks
-// nobody for anything, else as a page that a server sends. The error is w's.
+// BenchHTML writes the page as one self-contained file, which asks nobody for anything.
+// The error is w's.
 func BenchHTML(w io.Writer, p *BenchPage) error {
-	inner := tamed(&Page{Table: &analysis.Table{}, Origin: p.Origin, Site: p.Site})
-	out := newBenchPaper(p, inner)
-	if p.Site != nil {
-		out.Head = linked(inner.Site)
-	} else {
-		out.Head, out.Tail = inlined("", nil, FlameBlocks{})
-	}
+	out := newBenchPaper(p, tamed(&Page{Table: &analysis.Table{}, Origin: p.Origin}))
+	out.Head, out.Tail = inlined("", nil, FlameBlocks{})
 	return templates.ExecuteTemplate(w, "page", out)
 }
 
 // newBenchPaper makes a paper of a page; inner is what it has in common with others.
 func newBenchPaper(p *BenchPage, inner *Page) *paper {
 	t := tamedBench(p.Table)
-	v := newBenchView(t, wide)
+	v := newReportView(&BenchReport{Table: t, Against: p.Against}, wide)
 	v.as.keys = nil // cells wrap, so that names may be long
 	out := &paper{Page: inner, Title: "Benchmarks", About: tameAll(v.measured(), 10, mostNote)}
-	out.Foot = "Verdicts are of blocks, in which the settings took turns of a few milliseconds each."
+	if len(t.Settings) > 1 {
+		out.Foot = "Verdicts are of blocks, in which the settings took turns of a few milliseconds each."
+	}
 	if t.Name != "" {
 		out.Title += " of " + t.Name
 	}
@@ -59,15 +53,12 @@ func newBenchPaper(p *BenchPage, inner *Page) *paper {
 	if len(out.Verdicts) > mostVerdicts {
 		out.Verdicts, out.More = out.Verdicts[:mostVerdicts], out.Verdicts[mostVerdicts:]
 	}
-	out.Doubts = tameAll(t.Notes, 100, mostNote)
-	for _, n := range tameAll(p.Notes, 50, mostNote) {
-		out.Doubts = append(out.Doubts, "Not shown: "+n)
-	}
+	out.Doubts = tameAll(v.readableAll(t.Notes), 100, mostNote)
 	for _, x := range []chapter{
 		{"thresholds", "Thresholds", v.block(v.thresholds(mostRows))},
 		{"change", "Change", v.changeBlocks()},
 		{"figures", "Figures", v.aloneBlocks()},
-		{"why", "Why", listings(p.Listings)},
+		{"why", "Why", listings(newBenchView(p.Table, wide).excerpts(&p.BenchReport))},
 		{"pitfalls", "Pitfalls", v.pitfallBlocks()},
 		{"failed", "Failed benchmarks", v.failedBlocks()},
 		{"again", "Where it comes from", inner.whence(p.Ran, "As run.json has it.", benchFiles)},
@@ -257,14 +248,14 @@ func (v *benchView) failedBlocks() (out []block) {
 }
 
 // listings are texts in columns, as far as a page has room for them.
-func listings(all []Listing) (out []block) {
+func listings(all []excerpt) (out []block) {
 	room := mostListings
 	for n, l := range all {
-		text := tame(l.Text, mostText)
+		text := tame(l.text, mostText)
 		if room -= len(text); room < 0 {
 			return append(out, block{Lines: []string{fmt.Sprintf("%d more are left out, as the page would be too large.", len(all)-n)}})
 		}
-		out = append(out, block{Title: tame(l.Title, mostCell), Pre: text})
+		out = append(out, block{Title: tame(l.title, mostCell), Pre: text})
 	}
 	return out
 }

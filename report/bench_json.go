@@ -1,13 +1,15 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"github.com/dynolab/dyno/analysis"
 )
 
-// BenchJSON writes the table as summary.json of a run of benchmarks has it, indented;
+// BenchJSON writes the report as summary.json of a run of benchmarks has it, indented;
 // what is not known is null:
 //
 //	schema                           version of this form, analysis.Schema
@@ -33,13 +35,45 @@ import (
 //	pitfalls[]                       kind, benchmarks (package.name), text
 //	warnings[]                       doubts about the run, what failed
 //	thresholds[]                     absent without any: package, name, and the fields of [JSON]
+//	why[]                            absent without any: benchmark (package.name), setting, differences: as
+//	                                 of [ProfileJSON], a kind of profile each
+//	baseline                         absent without a file to compare with: as of [BenchstatJSON]
 //
 // The error is w's.
-func BenchJSON(w io.Writer, t *analysis.BenchTable) error {
-	data, err := json.MarshalIndent(t, "", "  ")
+func BenchJSON(w io.Writer, r *BenchReport) error {
+	text, err := json.MarshalIndent(r.Table, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(data, '\n'))
+	var whys []whyJSON
+	for _, y := range r.Whys {
+		j := whyJSON{Benchmark: y.Benchmark, Setting: y.Setting}
+		for _, p := range y.Parts {
+			j.Profiles = append(j.Profiles, p.Diff)
+		}
+		whys = append(whys, j)
+	}
+	more := func(key string, value any) error {
+		data, err := json.MarshalIndent(value, "  ", "  ")
+		// The table is an object with fields, and these come behind them.
+		text = fmt.Appendf(bytes.TrimSuffix(text, []byte("\n}")), ",\n  %q: %s\n}", key, data)
+		return err
+	}
+	if len(whys) > 0 {
+		err = more("why", whys)
+	}
+	if r.Against != nil && err == nil {
+		err = more("baseline", r.Against)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
 	return err
+}
+
+type whyJSON struct {
+	Benchmark string                  `json:"benchmark"`
+	Setting   string                  `json:"setting"`
+	Profiles  []*analysis.ProfileDiff `json:"differences"`
 }

@@ -4,16 +4,14 @@ import (
 	"io"
 	"math"
 	"strings"
-
-	"github.com/dynolab/dyno/analysis"
 )
 
 // BenchMarkdown writes what BenchText writes as GitHub Markdown, for a comment on a pull
 // request or a job summary: the verdict and what changed or is unclear first, the
 // tables of all benchmarks folded, at most MostMarkdown bytes. What is too much is
 // left out by sections, and named. The error is w's.
-func BenchMarkdown(w io.Writer, t *analysis.BenchTable) error {
-	v := newBenchView(t, math.MaxInt)
+func BenchMarkdown(w io.Writer, r *BenchReport) error {
+	t, v := r.Table, newReportView(r, math.MaxInt)
 	v.as.keys = nil // cells wrap, so that names may be long
 	title := "Benchmarks"
 	if t.Name != "" {
@@ -53,7 +51,7 @@ func BenchMarkdown(w io.Writer, t *analysis.BenchTable) error {
 		pieces = append(pieces, items("Failed benchmarks", lines, last+1))
 	}
 	if len(t.Notes) > 0 {
-		pieces = append(pieces, items("Warnings", t.Notes, last+2))
+		pieces = append(pieces, items("Warnings", v.readableAll(t.Notes), last+2))
 	}
 	sections, notes := v.sections(true)
 	for n, s := range sections {
@@ -65,6 +63,7 @@ func BenchMarkdown(w io.Writer, t *analysis.BenchTable) error {
 		how += "\n" + textLine(line) + "\n"
 	}
 	pieces = append(pieces, piece{"how it was measured", how, last + 3})
+	pieces = append(pieces, v.whyPieces(r, last)...)
 	_, err := io.WriteString(w, page(pieces))
 	return err
 }

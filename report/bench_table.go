@@ -133,11 +133,14 @@ func (v *benchView) comparison(i int, of string) grid {
 }
 
 // head are the headings of the baseline and setting i.
-func (v *benchView) head(i int) [][]string {
-	if s := v.Settings[0]; v.as.keys == nil && len(s) == 1 && s[0].Factor == dyno.BenchFactor {
-		return [][]string{{dyno.BenchFactor, v.label(0), v.label(i)}} // a name with a "=" in it needs no quotes
+func (v *benchView) head(i int) (rows [][]string) {
+	if v.as.keys != nil || !v.as.crossed() {
+		return [][]string{{"", v.name(0), v.name(i)}}
 	}
-	return v.as.head([]int{0, i})
+	for n, l := range v.Settings[0] {
+		rows = append(rows, []string{l.Factor, levelName(l), levelName(v.Settings[i][n])})
+	}
+	return rows
 }
 
 // line is a row of a comparison.

@@ -9,13 +9,13 @@ import (
 	"github.com/dynolab/dyno/analysis"
 )
 
-// BenchText writes the table for a reader at a terminal: the verdict in words, the
+// BenchText writes the report for a reader at a terminal: the verdict in words, the
 // comparisons unit by unit as benchstat has them with dyno's verdict beside each, a
 // plot of what changed or is unclear, what is doubtful about the benchmarks, what
-// failed, and how it was measured. Only names can make a line longer than o.Width.
-// The error is w's.
-func BenchText(w io.Writer, t *analysis.BenchTable, o Options) error {
-	v := newBenchView(t, o.width())
+// failed, how it was measured, and why. Only names, and lines of source, can make a line
+// longer than o.Width. The error is w's.
+func BenchText(w io.Writer, r *BenchReport, o Options) error {
+	t, v := r.Table, newReportView(r, o.width())
 	var b strings.Builder
 	for _, s := range v.verdicts() {
 		b.WriteString(fold(s.Name+s.Rest, "", "  ", v.as.width))
@@ -58,7 +58,7 @@ func BenchText(w io.Writer, t *analysis.BenchTable, o Options) error {
 	if len(t.Notes) > 0 {
 		b.WriteString("\nWarnings\n")
 		for _, n := range t.Notes {
-			b.WriteString(fold(n, "  ! ", "    ", v.as.width))
+			b.WriteString(fold(v.readable(n), "  ! ", "    ", v.as.width))
 		}
 	}
 	if how := v.measured(); how != nil {
@@ -67,6 +67,7 @@ func BenchText(w io.Writer, t *analysis.BenchTable, o Options) error {
 			b.WriteString(fold(line, "", "", v.as.width))
 		}
 	}
+	v.whys(&b, r, o)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -114,7 +115,7 @@ func (v *benchView) pitfall(n *analysis.BenchNote, most int) string {
 	if len(names) > 0 {
 		text += " (" + strings.Join(names, ", ") + ")"
 	}
-	return text + ": " + n.Text
+	return text + ": " + v.readable(n.Text)
 }
 
 // failed are the benchmarks that said why there are no numbers, or fewer; those that
@@ -131,7 +132,7 @@ func (v *benchView) failed() (out []failed) {
 			continue
 		}
 		at[r.Err] = len(out)
-		lines := strings.Split(strings.TrimRight(v.alike(r.Err), "\n"), "\n")
+		lines := strings.Split(strings.TrimRight(v.readable(v.alike(r.Err)), "\n"), "\n")
 		for n := range lines {
 			lines[n] = clean(lines[n])
 		}

@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"errors"
+	"html"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,7 +16,7 @@ import (
 func benchText(t *testing.T, tb *analysis.BenchTable, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := BenchText(&b, tb, o); err != nil {
+	if err := BenchText(&b, &BenchReport{Table: tb}, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -87,8 +89,8 @@ func TestBenchTooFew(t *testing.T) {
 		{14, stats.BenchLooks, ""},
 	} {
 		tb := &analysis.BenchTable{Settings: make([]dyno.Setting, 2), Error: 0.001, Looks: c.looks, Rows: []analysis.BenchRow{{Name: "X", Blocks: c.blocks}}}
-		all := BenchVerdicts(tb)
-		if last := all[len(all)-1]; !strings.Contains(last, c.want) || (c.want == "") != (len(all) == 1) {
+		all := newBenchView(tb, 80).verdicts()
+		if last := all[len(all)-1].Rest; !strings.Contains(last, c.want) || (c.want == "") != (len(all) == 1) {
 			t.Errorf("%d blocks: %q", c.blocks, all)
 		}
 	}
@@ -108,6 +110,44 @@ func TestBenchAlike(t *testing.T) {
 	} {
 		if got := v.alike(text); got != want {
 			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+// TestBenchWhy: settings are called alike in all of a report, those that are benchmarks
+// without quotes and an empty level by a word; and that no function is proved guilty is
+// not said as if none were.
+func TestBenchWhy(t *testing.T) {
+	for _, c := range []struct {
+		base, other dyno.Level
+		want        string
+	}{
+		{dyno.Level{Factor: dyno.BenchFactor, Value: "v=slow"}, dyno.Level{Factor: dyno.BenchFactor, Value: "v=fast"}, "v=fast against v=slow"},
+		{dyno.Level{Factor: "build"}, dyno.Level{Factor: "build", Value: "-tags=x"}, "build=-tags=x against build=(empty)"},
+	} {
+		tb := fewBenchmarks()
+		tb.Settings = []dyno.Setting{{c.base}, {c.other}}
+		tb.Rows[0].Err = tb.Settings[0].Label() + ": boom"
+		tb.Pitfalls = []analysis.BenchNote{{Kind: "GC noise", Text: "2 collections in " + tb.Settings[0].Label() + "."}}
+		tb.Notes = []string{tb.Settings[0].Label() + " is odd."}
+		y := benchWhy("json.Valid", tb.Settings[1].String(), "json.F")
+		y.Parts[0].Diff.Base = tb.Settings[0].String()
+		r := &BenchReport{Table: tb, Whys: []BenchWhy{y}}
+		var text, page bytes.Buffer
+		if err := errors.Join(BenchText(&text, r, Options{}), BenchHTML(&page, &BenchPage{BenchReport: *r})); err != nil {
+			t.Fatal(err)
+		}
+		for name, got := range map[string]string{"text": text.String(), "markdown": benchMarkdown(t, r), "html": html.UnescapeString(page.String())} {
+			for _, want := range []string{"cpu per operation, " + c.want, "is likely, not proved"} {
+				if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(got, "\\", "")), " "), want) {
+					t.Errorf("%s has no %q in\n%.3000s", name, want, got)
+				}
+			}
+			for _, not := range []string{tb.Settings[0].String(), tb.Settings[1].String(), "No function"} {
+				if strings.Contains(got, not) {
+					t.Errorf("%s has %q", name, not)
+				}
+			}
 		}
 	}
 }

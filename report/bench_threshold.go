@@ -92,7 +92,7 @@ func BenchJUnit(w io.Writer, t *analysis.BenchTable, strict bool) error {
 	suites := make([][]junitCase, len(t.Settings)+1)
 	for i := range t.Thresholds {
 		j := &t.Thresholds[i]
-		c := v.as.junitCase(&j.Judgement, strict)
+		c := v.as.junitCase(&j.Judgement, ofBlocks(&j.Judgement), strict)
 		if name := v.judgedOf(j); j.Name != "" {
 			c.Name += " of " + name
 		}
@@ -112,7 +112,7 @@ func BenchJUnit(w io.Writer, t *analysis.BenchTable, strict bool) error {
 	for i, cases := range suites {
 		name := "run"
 		if i > 0 {
-			name = t.Settings[i-1].Label()
+			name = v.label(i - 1)
 		}
 		all.add(name, cases, 0)
 	}

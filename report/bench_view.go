@@ -23,6 +23,7 @@ type benchView struct {
 	as       *view    // of the settings alone
 	labels   []string // of the settings, as sentences name them
 	packages []string // of the benchmarks, each once, in order
+	against  bool     // a baseline file comes after it
 }
 
 // mostLevel is how long the heading of a setting's column may be, in characters.
@@ -42,11 +43,7 @@ func newBenchView(t *analysis.BenchTable, width int) *benchView {
 		}
 	}
 	for _, s := range t.Settings {
-		if len(s) == 1 && s[0].Factor == dyno.BenchFactor { // a benchmark needs no "bench=" before it, nor quotes
-			v.labels = append(v.labels, s[0].Value)
-		} else {
-			v.labels = append(v.labels, s.Label())
-		}
+		v.labels = append(v.labels, benchLabel(s))
 	}
 	for i := range t.Rows {
 		if !slices.Contains(v.packages, t.Rows[i].Package) {
@@ -54,6 +51,57 @@ func newBenchView(t *analysis.BenchTable, width int) *benchView {
 		}
 	}
 	return v
+}
+
+// benchLabel is how a sentence names a setting. One that is a benchmark needs no "bench="
+// before it.
+func benchLabel(s dyno.Setting) string {
+	if len(s) == 1 && s[0].Factor == dyno.BenchFactor {
+		return levelName(s[0])
+	}
+	var parts []string
+	for _, l := range s {
+		parts = append(parts, l.Factor+"="+levelName(l))
+	}
+	return cmp.Or(strings.Join(parts, " "), s.Label())
+}
+
+// levelName is a level for a reader, who needs quotes only around what has spaces in it.
+func levelName(l dyno.Level) string {
+	if l.Value == "" {
+		return "(empty)"
+	}
+	if strings.ContainsFunc(l.Value, func(r rune) bool { return r == ' ' || r == '"' || !strconv.IsPrint(r) }) {
+		return strconv.Quote(l.Value)
+	}
+	return l.Value
+}
+
+// labelOf is the label of the setting that is called so elsewhere.
+func (v *benchView) labelOf(setting string) string {
+	for i, s := range v.Settings {
+		if s.String() == setting {
+			return v.labels[i]
+		}
+	}
+	return label(setting)
+}
+
+// readable is what package analysis says of settings, with their labels.
+func (v *benchView) readable(text string) string {
+	for i, s := range v.Settings {
+		if name := s.Label(); name != v.labels[i] {
+			text = strings.ReplaceAll(text, name, v.labels[i])
+		}
+	}
+	return text
+}
+
+func (v *benchView) readableAll(texts []string) (out []string) {
+	for _, text := range texts {
+		out = append(out, v.readable(text))
+	}
+	return out
 }
 
 // others are the settings but the baseline, by their place.

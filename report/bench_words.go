@@ -18,20 +18,10 @@ const (
 	mostUnclear = 3 // that it names
 )
 
-// BenchVerdicts says of each setting but the baseline, in the order of the table,
-// which benchmarks changed, those that became worse and the greatest changes first,
-// and of how many no change was shown. Of a table without a comparison it says that,
-// in one sentence.
-func BenchVerdicts(t *analysis.BenchTable) []string {
-	v := newBenchView(t, math.MaxInt)
-	var out []string
-	for _, s := range v.verdicts() {
-		out = append(out, s.Name+s.Rest)
-	}
-	return out
-}
-
-// verdicts are those of [BenchVerdicts], in each the setting as the name.
+// verdicts say of each setting but the baseline, in the order of the table and with the
+// setting as the name, which benchmarks changed, those that became worse and the greatest
+// changes first, and of how many no change was shown. Of a table without a comparison
+// there is one that says so.
 func (v *benchView) verdicts() (out []said) {
 	switch {
 	case len(v.Rows) == 0:
@@ -78,7 +68,12 @@ func (v *benchView) alone() string {
 			failed++
 		}
 	}
-	text := count(len(v.Rows)-failed, "benchmark") + " measured, and nothing to compare with"
+	text := count(len(v.Rows)-failed, "benchmark") + " measured, "
+	if v.against {
+		text += "compared with the baseline file below"
+	} else {
+		text += "and nothing to compare with"
+	}
 	if failed > 0 {
 		text += fmt.Sprintf("; %d more failed", failed)
 	}
@@ -307,7 +302,11 @@ func (v *benchView) measured() (out []string) {
 	if s := took(v.Seconds); s != "" {
 		text += ", in " + s
 	}
-	text += ": a block is a new layout of the program in memory, in which the settings took turns."
+	text += ": a block is a new layout of the program in memory"
+	if len(v.Settings) > 1 {
+		text += ", in which the settings took turns"
+	}
+	text += "."
 	if unsettled > 0 && len(v.Settings) > 1 {
 		text += fmt.Sprintf(" Not settled: %s, of which more blocks would tell more.", count(unsettled, "benchmark"))
 	}

@@ -62,7 +62,7 @@ func JUnit(w io.Writer, t *analysis.Table, strict bool) error {
 		var cases []junitCase
 		for n := range t.Thresholds {
 			if t.Thresholds[n].Setting == i {
-				cases = append(cases, v.junitCase(&t.Thresholds[n], strict))
+				cases = append(cases, v.junitCase(&t.Thresholds[n], of(&t.Thresholds[n]), strict))
 			}
 		}
 		if len(t.Thresholds) == 0 {
@@ -73,7 +73,7 @@ func JUnit(w io.Writer, t *analysis.Table, strict bool) error {
 	var whole []junitCase
 	for n := range t.Thresholds {
 		if t.Thresholds[n].Setting < 0 {
-			whole = append(whole, v.junitCase(&t.Thresholds[n], strict))
+			whole = append(whole, v.junitCase(&t.Thresholds[n], of(&t.Thresholds[n]), strict))
 		}
 	}
 	if len(t.Settings) == 0 && whole == nil {
@@ -116,14 +116,15 @@ func (all *junitSuites) add(name string, cases []junitCase, elapsed time.Duratio
 	all.Suites = append(all.Suites, s)
 }
 
-func (v *view) junitCase(j *analysis.Judgement, strict bool) junitCase {
+// junitCase is the case of a threshold; of says what decided it.
+func (v *view) junitCase(j *analysis.Judgement, of string, strict bool) junitCase {
 	c := junitCase{Name: j.Threshold.String()}
 	found := v.figure(j)
 	if e := v.extent(j); e != "" {
 		found += " " + e
 	}
-	if o := of(j); o != "" {
-		found += " (" + o + ")"
+	if of != "" {
+		found += " (" + of + ")"
 	}
 	text := found
 	if w := why(j); w != "" {

@@ -22,6 +22,8 @@ type Profile struct {
 	Diffs  []*analysis.ProfileDiff `json:"differences,omitempty"`
 	Rows   int                     `json:"-"` // of each table; 0 means all
 	Notes  []string                `json:"notes,omitempty"`
+
+	Unproved string `json:"-"` // what Diffs in which no function is proved to have changed say instead of that; may be ""
 }
 
 // nameWidth is how long the name of a function may be on a terminal.
@@ -282,7 +284,7 @@ func (p *Profile) diff(d *analysis.ProfileDiff, names int) section {
 	s := section{
 		title: fmt.Sprintf("%s%s, %s against %s, %s: %s%s in all; %s%s", d.Kind, per(d.Metric), label(d.Setting), label(d.Base), count(d.Pairs, "pair"),
 			sc.signed(d.Total.Diff), unitAfter(sc), order(d.Order), inUnit(sc)),
-		notes: []string{found(d)},
+		notes: []string{p.found(d)},
 	}
 	if len(g.rows) > 0 {
 		s.grids = []grid{g}
@@ -306,12 +308,14 @@ func bounds(lo, hi float64, sc scale) string {
 }
 
 // found says how many functions changed and on what that rests.
-func found(d *analysis.ProfileDiff) string {
+func (p *Profile) found(d *analysis.ProfileDiff) string {
 	switch n := len(d.Changed()); {
 	case d.Pairs == 0:
 		return "No block has a profile of both settings, so there is nothing to compare."
 	case d.Pairs < analysis.ProfilePairs:
 		return fmt.Sprintf("Of %s of trials no change can be told from noise; from %d on it can (consider: --profile-repeat %[2]d).", count(d.Pairs, "pair"), analysis.ProfilePairs)
+	case n == 0 && p.Unproved != "":
+		return p.Unproved
 	case n == 0:
 		return fmt.Sprintf("No function is surely changed by more than %.3g %% of the total.", 100*d.Negligible)
 	case n == 1:

@@ -38,7 +38,11 @@ func (d *Dir) trialDir(n int) string {
 // that has one is whole.
 func (d *Dir) Add(r *dyno.Result) error {
 	if err := d.add(r); err != nil {
-		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno run --resume %s)", r.Trial.N, err, d.Path)
+		cure := "run --resume"
+		if d.Run.Plan.Bench != nil { // which is not gone on with
+			cure = "report"
+		}
+		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno %s %s)", r.Trial.N, err, cure, d.Path)
 	}
 	d.done[r.Trial.N] = r
 	return nil

@@ -195,6 +195,21 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
+// An error of storing says what goes on with what is stored, of which benchmarks know no
+// --resume.
+func TestAddSaysWhatNext(t *testing.T) {
+	for cure, e := range map[string]*dyno.Experiment{"dyno run --resume ": {}, "dyno report ": {Bench: new(dyno.Bench)}} {
+		d, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Plan: e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+		if err := d.Add(new(dyno.Result)); err == nil || !strings.Contains(err.Error(), "consider: "+cure+d.Path) {
+			t.Errorf("%v, want %s", err, cure)
+		}
+	}
+}
+
 func TestOneWriter(t *testing.T) {
 	d := create(t)
 	if _, err := store.Resume(d.Path); !errors.Is(err, store.ErrLocked) {

@@ -49,8 +49,9 @@ however often it is looked. Then the benchmarks that changed are profiled, and t
 functions and lines that did it are shown. What makes a benchmark misleading, such
 as a result that is optimised away, is said.
 
-Flags after -- go to the test binary, such as -- -test.short. Linux only: the
-processes of a benchmark are stopped and continued.
+Flags after -- go to the test binary, such as -- -test.short. The processes of a
+benchmark are stopped and continued, which takes a Unix system; only on Linux are
+they pinned to a CPU.
 ` + summaryHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := o.experiment(cmd, args)
@@ -250,9 +251,7 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	case o.baseline != "" && n > 1:
 		return usagef("--baseline is compared with one setting, and there are %d (consider: side by side only, without --baseline)", n)
 	case o.baseline != "":
-		if _, err := os.Stat(o.baseline); err != nil {
-			return usagef("--baseline: %v", err)
-		}
+		return checkBaseline(o.baseline)
 	case n < 2:
 		return usagef("nothing is varied, so that there is nothing to compare (consider: --vary rev=HEAD,. for what is not committed yet, --vary rev=main,HEAD, --pair A,B, or --baseline FILE for this setting against a benchmark file)")
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/perf/benchfmt"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
@@ -24,6 +25,25 @@ import (
 
 // baselineFile is the copy of --baseline in a run directory.
 const baselineFile = "baseline.txt"
+
+// checkBaseline finds before an hour of measuring that there is nothing to compare with.
+func checkBaseline(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return usagef("--baseline: %v", err)
+	}
+	defer f.Close()
+	r := benchfmt.NewReader(f, file)
+	for r.Scan() {
+		if _, ok := r.Result().(*benchfmt.Result); ok {
+			return nil
+		}
+	}
+	if err := r.Err(); err != nil {
+		return usagef("--baseline: %v (want a file of go test -bench)", err)
+	}
+	return usagef("--baseline: there are no benchmark results in %s (want lines such as BenchmarkX 100 12.5 ns/op)", file)
+}
 
 // keepBaseline copies the file that a run is compared with, so that its report can be
 // made again from the directory alone.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/subject"
 )
@@ -83,6 +84,14 @@ func (p *profiled) profiles(kind string, own func(pkg, file string) bool) (*anal
 	return ps, err
 }
 
+// measuredBy is the command that made a run.
+func measuredBy(dir *store.Dir) string {
+	if dir.Run.Plan.Bench != nil {
+		return "dyno bench"
+	}
+	return "dyno run"
+}
+
 // sourceDir is the folder of a run of benchmarks that has the sources of functions
 // that changed, a folder for each setting by its place in reports: the worktrees of
 // revisions are gone when the run is over.
@@ -128,21 +137,6 @@ func (p *profiled) fileOf(fn *analysis.Function, kind, setting string) string {
 	return cmp.Or(like, fn.File)
 }
 
-// A benchWhy is what profiles tell of a benchmark that changed.
-type benchWhy struct {
-	Benchmark string // Package.Name
-	Setting   string // against the baseline
-	Parts     []benchPart
-}
-
-// A benchPart is what one kind of profile tells.
-type benchPart struct {
-	Diff    *analysis.ProfileDiff
-	Metric  string
-	List    []analysis.Listing // of the function that changed most, or none
-	Sources map[string][]string
-}
-
 // What is shown of a benchmark that changed: more is in dyno profile.
 const (
 	mostFunctions = 5
@@ -152,7 +146,7 @@ const (
 
 // whys are what the profiles of a run tell of the benchmarks that changed, in the
 // order of the table, and what could not be read.
-func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found []benchWhy, notes []string) {
+func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found []report.BenchWhy, notes []string) {
 	for _, row := range t.Rows {
 		mine := profilesOf(results, nameOf(row.Package, row.Name))
 		if len(mine) == 0 {
@@ -168,7 +162,7 @@ func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found
 			if i == 0 || !changed(row, i) {
 				continue
 			}
-			why := benchWhy{Benchmark: nameOf(row.Package, row.Name), Setting: s.String()}
+			why := report.BenchWhy{Benchmark: nameOf(row.Package, row.Name), Setting: s.String()}
 			for _, kind := range run.kinds {
 				if wanted := dir.Run.Plan.Profile; len(wanted) > 0 && !slices.Contains(wanted, kind) {
 					continue
@@ -190,7 +184,7 @@ func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found
 }
 
 // part is what one kind of profile tells, nil if that is nothing.
-func (p *profiled) part(kind, base, setting string, negligible float64) (*benchPart, error) {
+func (p *profiled) part(kind, base, setting string, negligible float64) (*report.BenchPart, error) {
 	ps, err := p.profiles(kind, nil)
 	if err != nil {
 		return nil, err
@@ -203,7 +197,7 @@ func (p *profiled) part(kind, base, setting string, negligible float64) (*benchP
 	d.Rows = slices.DeleteFunc(d.Rows[:min(len(d.Rows), mostFunctions)], func(r analysis.FunctionChange) bool {
 		return math.Abs(r.Own.Diff) < least
 	})
-	part := &benchPart{Diff: d, Metric: ps.Metric}
+	part := &report.BenchPart{Diff: d, Metric: ps.Metric}
 	first := d.Rows[0].Function
 	match := regexp.MustCompile("^" + regexp.QuoteMeta(first.Name) + "$")
 	if part.List = ps.List(match, setting, true, base); len(part.List) == 0 {

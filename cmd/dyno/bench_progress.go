@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -17,17 +15,13 @@ import (
 // A benchProgress shows what dyno bench does: on a terminal in one line that is
 // redrawn, else with a line for each phase and each block.
 type benchProgress struct {
-	w       io.Writer
-	width   int // 0: no terminal
+	progressLine
 	most    time.Duration
 	blocks  int  // that were asked for; 0 if nobody did
 	least   int  // that are wanted: those that were asked for, or the fewest that can tell a change
 	patient bool // they are run after the time, too
 	began   time.Time
 	first   time.Time // when the first block began
-	stop    chan struct{}
-	drawing sync.WaitGroup
-	mu      sync.Mutex
 	step    lab.BenchStep
 	entered time.Time // the phase, or the block
 	all     int       // benchmarks that are open in the first block
@@ -36,15 +30,10 @@ type benchProgress struct {
 func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
 	now, all := time.Now(), b.Resolved()
 	p := &benchProgress{
-		w: w, most: time.Duration(all.Duration), blocks: b.Blocks, least: cmp.Or(b.Blocks, stats.BenchLooks[0]), patient: b.Duration == 0,
-		began: now, entered: now, stop: make(chan struct{}),
+		most: time.Duration(all.Duration), blocks: b.Blocks, least: cmp.Or(b.Blocks, stats.BenchLooks[0]), patient: b.Duration == 0,
+		began: now, entered: now,
 	}
-	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
-		p.width = width
-		p.drawing.Go(func() {
-			redraw(p.w, p.width, p.stop, &p.mu, func() string { return p.line(time.Now()) })
-		})
-	}
+	p.open(w, p.line)
 	return p
 }
 
@@ -171,35 +160,11 @@ func (p *benchProgress) line(now time.Time) string {
 	return strings.Join(parts, " · ")
 }
 
-// note prints a line that is no progress.
-func (p *benchProgress) note(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.print(fmt.Sprintf(format, args...))
-}
-
-func (p *benchProgress) print(text string) {
-	if p.width > 0 {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-	fmt.Fprintf(p.w, "note: %s\n", text)
-}
-
-// close erases the line or, if the last step is done, writes one about it. It may be
-// called twice.
-func (p *benchProgress) close(done bool) {
-	select {
-	case <-p.stop:
-		return
-	default:
-	}
-	close(p.stop)
-	p.drawing.Wait()
-	if p.width > 0 {
-		fmt.Fprint(p.w, "\r\x1b[K")
-		return
-	}
-	if done {
+// finish erases the line or, if the last step is done and there is no terminal, writes
+// one about it.
+func (p *benchProgress) finish(done bool) {
+	p.close()
+	if done && p.width == 0 {
 		p.ended(time.Now())
 	}
 }

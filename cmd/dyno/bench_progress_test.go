@@ -36,6 +36,6 @@ func TestBenchProgressEnd(t *testing.T) {
 		if line := p.line(p.began.Add(50 * time.Second)); !strings.Contains(line, c.line) {
 			t.Errorf("%+v: %s", c.bench, line)
 		}
-		p.close(false)
+		p.finish(false)
 	}
 }

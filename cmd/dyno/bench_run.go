@@ -147,7 +147,7 @@ func emptyOut(path string) error {
 func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *benchFlags) (dir *store.Dir, err error) {
 	all := e.Resolved()
 	p := newBenchProgress(cmd.ErrOrStderr(), e.Bench)
-	defer func() { p.close(err == nil) }()
+	defer func() { p.finish(err == nil) }()
 	open := func() error {
 		if dir != nil {
 			return nil
@@ -211,7 +211,8 @@ func goVersion(ctx context.Context, dir string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// profiledMost is how many benchmarks are profiled: each takes some 6 to 12 s.
+// profiledMost is how many benchmarks are profiled: each takes six profiles of a second at
+// most for each setting.
 const profiledMost = 5
 
 // explained are the units that profiles explain.

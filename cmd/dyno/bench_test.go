@@ -211,23 +211,8 @@ func TestBench(t *testing.T) {
 		t.Errorf("profile:\n%s", got)
 	}
 	again(exitUsage, "profile", dir, "--bench", "Names")
-}
-
-// Of a pair nothing is quoted but in what a shell reads, and that no function is proved
-// guilty is not said as if none were.
-func TestBenchPairWhy(t *testing.T) {
-	f := &benchFound{table: &analysis.BenchTable{Settings: []dyno.Setting{{{Factor: dyno.BenchFactor, Value: "v=slow"}}, {{Factor: dyno.BenchFactor, Value: "v=fast"}}}}}
-	if got := f.plain(`cpu, bench="v=fast" against bench="v=slow"`); got != "cpu, v=fast against v=slow" {
-		t.Error(got)
-	}
-	p := &benchPart{Diff: &analysis.ProfileDiff{
-		Base: "a", Setting: "b", Pairs: 3, Negligible: 0.01, Order: "own", Kind: "cpu", Metric: "cpu/op",
-		Rows: []analysis.FunctionChange{{Function: &analysis.Function{Name: "p.F"}}},
-	}}
-	p.Diff.Rows[0].Own.Lo, p.Diff.Rows[0].Own.Hi = 1, 2
-	var b strings.Builder
-	if err := f.why(&b, p, report.Options{}); err != nil || strings.Contains(b.String(), "No function") || !strings.Contains(b.String(), "is likely, not proved") {
-		t.Errorf("%v\n%s", err, b.String())
+	if got := again(exitDone, "profile", dir); !strings.HasPrefix(got, "project/search.RSS: profiles of processes of their own") || strings.Contains(got, "request") || strings.Contains(got, "response") {
+		t.Errorf("profile:\n%s", got)
 	}
 }
 
@@ -255,6 +240,9 @@ func TestBenchMistakes(t *testing.T) {
 		{"missing closing )", []string{"--aa", "--bench", "("}},
 		{"nothing is varied", []string{"--threshold", "change(sec_per_op) < 5%"}},
 		{"nothing is varied", []string{"--pair", "RSS"}},
+		{"no such file", []string{"--baseline", "nowhere.txt"}},
+		{"is a directory (want a file", []string{"--baseline", "."}},
+		{"no benchmark results in bench_test.go", []string{"--baseline", "bench_test.go"}},
 	} {
 		status, text, errs := dynoBench(t, t.Context(), new(fakeBench), append([]string{"bench"}, c.args...)...)
 		if status != exitUsage || !strings.Contains(errs, c.want) {
@@ -279,7 +267,7 @@ func TestBenchBroken(t *testing.T) {
 		"rev=. does not have it":                        false,
 		"":                                              false,
 	} {
-		f := &benchFound{table: &analysis.BenchTable{Settings: settings, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Err: err}}}}
+		f := &benchFound{BenchReport: report.BenchReport{Table: &analysis.BenchTable{Settings: settings, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Err: err}}}}}
 		if got := f.gate(new(dyno.Experiment), true, false); (got != nil) != want {
 			t.Errorf("%q: %v", err, got)
 		}
@@ -294,12 +282,12 @@ func TestBenchBaseline(t *testing.T) {
 	tmp := t.TempDir()
 	old := filepath.Join(tmp, "old.txt")
 	line := "BenchmarkRSS 1000 5000 ns/op 64 B/op 2 allocs/op\n"
-	if err := os.WriteFile(old, []byte("pkg: project/search\n"+strings.Repeat(line, 10)), 0o666); err != nil {
+	if err := os.WriteFile(old, []byte("cpu: Abacus\npkg: project/search\n"+strings.Repeat(line, 10)), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(tmp, "run")
 	status, text, errs := dynoBench(t, t.Context(), new(fakeBench), "bench", "--baseline", old, "--out", dir)
-	if status != exitDone || !strings.Contains(text, "was not measured in turns with this run") || strings.Contains(text, "nothing to compare") || !strings.Contains(text, "+100") {
+	if status != exitDone || !strings.Contains(text, "was not measured in turns with this run") || !strings.Contains(text, "cpu is Abacus in baseline, and ") || strings.Contains(text, "nothing to compare") || !strings.Contains(text, "+100") {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	if err := os.Remove(old); err != nil {
@@ -334,11 +322,11 @@ func TestBenchCache(t *testing.T) {
 	f := &fakeBench{commit: strings.TrimSpace(string(out))}
 	args := []string{"bench", "--baseline", "rev:main", "--cache", "cache", "--blocks", "6", "--out"}
 	status, text, errs := dynoBench(t, t.Context(), f, append(args, "a")...)
-	if status != exitDone || !strings.Contains(errs, "main and the working tree are measured side by side") || strings.Contains(text, apart) {
+	if status != exitDone || !strings.Contains(errs, "main and the working tree are measured side by side") || strings.Contains(text, report.BaselineTitle) {
 		t.Fatalf("status %d\n%s%s", status, errs, text)
 	}
 	status, text, errs = dynoBench(t, t.Context(), f, append(args, "b")...)
-	if status != exitDone || strings.Contains(errs, "side by side") || !strings.Contains(text, apart) {
+	if status != exitDone || strings.Contains(errs, "side by side") || !strings.Contains(text, report.BaselineTitle) {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	status, _, errs = dynoBench(t, t.Context(), f, "bench", "--baseline", "rev:nowhere", "--cache", "cache")

@@ -34,7 +34,8 @@ func newProfile() *cobra.Command {
 		Use:   "profile DIR [top | list FUNC | peek FUNC | flame]",
 		Short: "Show the profiles of a run, or what changed between two settings",
 		Long: `Profile shows what dyno run --profile cpu,allocs took, per request, as the mean of
-all trials of a setting.
+all trials of a setting; and what dyno bench took of benchmarks that changed, per
+operation.
 
     dyno profile DIR                            which there are; what CPU time is spent on; the first functions
     dyno profile DIR --base 100                 what changed, of every other setting, with intervals
@@ -118,7 +119,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 		return usagef("--setting and --base are the same, %s", label(o.base))
 	}
 	if o.kind != "" && !slices.Contains(run.kinds, o.kind) {
-		return fmt.Errorf("%s has no %s profile, but %s (consider: dyno run --profile %s)", args[0], o.kind, strings.Join(run.kinds, ", "), strings.Join(append(run.kinds, o.kind), ","))
+		return fmt.Errorf("%s has no %s profile, but %s (consider: %s --profile %s)", args[0], o.kind, strings.Join(run.kinds, ", "), measuredBy(dir), strings.Join(append(run.kinds, o.kind), ","))
 	}
 	switch verb {
 	case "summary", "top":

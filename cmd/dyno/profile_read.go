@@ -22,6 +22,7 @@ type profiled struct {
 	of       map[string][]analysis.Profiled // by kind
 	files    map[string]map[string][]string // by kind and setting
 	notes    []string                       // what could not be read
+	bench    string                         // that they are of, "" if they are of a service
 }
 
 // readProfiles reads the profiles of a run. It is an error if there is none.
@@ -38,6 +39,7 @@ func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiled, error) {
 		if r.Trial.For != dyno.ForProfile || r.Err != "" {
 			continue
 		}
+		run.bench = benchOf(r)
 		for _, kind := range dyno.ProfileNames {
 			switch err := run.add(r, kind); {
 			case errors.Is(err, fs.ErrNotExist):
@@ -57,7 +59,7 @@ func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiled, error) {
 		if run.notes != nil {
 			return nil, errors.New(strings.Join(run.notes, "; "))
 		}
-		return nil, fmt.Errorf("%s has no profiles (consider: dyno run --profile cpu,allocs)", dir.Path)
+		return nil, fmt.Errorf("%s has no profiles (consider: %s --profile cpu,allocs)", dir.Path, measuredBy(dir))
 	}
 	return run, nil
 }
@@ -71,7 +73,9 @@ func (p *profiled) add(r *dyno.Result, kind string) error {
 	}
 	requests := r.Sent.Requests
 	if p.dir.Run.Plan.Bench != nil {
-		requests = operations(r)
+		if requests = operations(r); requests == 0 {
+			return fmt.Errorf("trial %d: its benchmark did not say how many operations it did, so that its profiles cannot be told per operation", r.Trial.N)
+		}
 	}
 	if requests == 0 {
 		return fmt.Errorf("trial %d: its load did not say how many requests it sent, so that its profiles cannot be told per request", r.Trial.N)
@@ -131,6 +135,9 @@ func labels(settings []string) []string {
 // about says which profiles there are.
 func (p *profiled) about() []string {
 	lines := []string{p.dir.Run.Plan.Name + ": profiles of trials of their own, whose response times are not compared"}
+	if p.bench != "" {
+		lines[0] = p.bench + ": profiles of processes of their own, whose times are not compared"
+	}
 	for _, kind := range p.kinds {
 		var parts []string
 		for _, s := range p.settings {

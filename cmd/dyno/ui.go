@@ -38,15 +38,81 @@ func terminal(w io.Writer) (width int, color bool) {
 	return width, os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
+// A progressLine is the line of a terminal on which progress is drawn.
+type progressLine struct {
+	w       io.Writer
+	width   int // 0: no terminal
+	stop    chan struct{}
+	drawing sync.WaitGroup
+	mu      sync.Mutex // held by whoever writes to w or changes what is drawn
+}
+
+// open draws a line over and over, as wide as the terminal at most, until close; where
+// there is no terminal, nothing.
+func (l *progressLine) open(w io.Writer, line func(now time.Time) string) {
+	l.w, l.stop = w, make(chan struct{})
+	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
+		l.width = width
+		l.drawing.Go(func() { l.draw(line) })
+	}
+}
+
+func (l *progressLine) draw(line func(now time.Time) string) {
+	tick := time.NewTicker(redrawEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-tick.C:
+			l.mu.Lock()
+			text := line(time.Now())
+			if r := []rune(text); len(r) >= l.width {
+				text = string(r[:l.width-1])
+			}
+			fmt.Fprintf(l.w, "\r\x1b[K%s", text)
+			l.mu.Unlock()
+		}
+	}
+}
+
+// erase makes room for what is to stay. mu is held, or nothing is drawn any more.
+func (l *progressLine) erase() {
+	if l.width > 0 {
+		fmt.Fprint(l.w, "\r\x1b[K")
+	}
+}
+
+// note prints a line that is no progress.
+func (l *progressLine) note(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.print(fmt.Sprintf(format, args...))
+}
+
+// print is note for who holds mu.
+func (l *progressLine) print(text string) {
+	l.erase()
+	fmt.Fprintf(l.w, "note: %s\n", text)
+}
+
+// close erases the line. It may be called twice.
+func (l *progressLine) close() {
+	select {
+	case <-l.stop:
+		return
+	default:
+	}
+	close(l.stop)
+	l.drawing.Wait()
+	l.erase()
+}
+
 // A progress shows which trial runs and how much is left.
 type progress struct {
-	w            io.Writer
-	width        int // 0: no terminal
+	progressLine
 	total, known int // trials in all, and those done before this session
-	stop         chan struct{}
-	drawing      sync.WaitGroup
 
-	mu      sync.Mutex
 	done    int // in this session
 	took    time.Duration
 	trial   *dyno.Trial
@@ -60,38 +126,9 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, total, known int) *progress {
-	p := &progress{w: w, total: total, known: known, stop: make(chan struct{})}
-	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
-		p.width = width
-		p.drawing.Go(p.draw)
-	}
+	p := &progress{total: total, known: known}
+	p.open(w, p.line)
 	return p
-}
-
-// draw redraws until close.
-func (p *progress) draw() {
-	redraw(p.w, p.width, p.stop, &p.mu, func() string { return p.line(time.Now()) })
-}
-
-// redraw draws a line over and over, as wide as the terminal at most, until stop is
-// closed. Whoever writes to w or changes what line reads holds mu.
-func redraw(w io.Writer, width int, stop <-chan struct{}, mu *sync.Mutex, line func() string) {
-	tick := time.NewTicker(redrawEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-			mu.Lock()
-			text := line()
-			if r := []rune(text); len(r) >= width {
-				text = string(r[:width-1])
-			}
-			fmt.Fprintf(w, "\r\x1b[K%s", text)
-			mu.Unlock()
-		}
-	}
 }
 
 // line is what is drawn: the trial, its setting, what it does, how far it is,
@@ -182,16 +219,6 @@ func (p *progress) begin(t *dyno.Trial, m *load.Meter) {
 	p.trial, p.meter, p.start, p.phase = t, m, time.Now(), ""
 }
 
-// note prints a line that is no progress.
-func (p *progress) note(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.width > 0 {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-	fmt.Fprintf(p.w, "note: "+format+"\n", args...)
-}
-
 // end is called with each result. On a terminal only failures leave a line.
 func (p *progress) end(r *dyno.Result) {
 	p.mu.Lock()
@@ -201,9 +228,7 @@ func (p *progress) end(r *dyno.Result) {
 	if p.width > 0 && r.Err == "" {
 		return
 	}
-	if p.width > 0 {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
+	p.erase()
 	name := fmt.Sprintf("trial %d/%d", r.Trial.N, p.total)
 	if s := r.Trial.Setting.String(); s != "" {
 		name += " " + s
@@ -223,18 +248,4 @@ func (p *progress) end(r *dyno.Result) {
 		}
 	}
 	fmt.Fprintf(p.w, "%s: %s%v\n", name, requests, r.Elapsed.Round(time.Millisecond))
-}
-
-// close erases the line. It may be called twice.
-func (p *progress) close() {
-	select {
-	case <-p.stop:
-		return
-	default:
-	}
-	close(p.stop)
-	p.drawing.Wait()
-	if p.width > 0 {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
 }

@@ -37,7 +37,7 @@ type seenNow struct {
 // newLive shows what is sampled so often.
 func newLive(w io.Writer, every time.Duration) *live {
 	l := &live{
-		progress: &progress{w: w, total: 1},
+		progress: &progress{progressLine: progressLine{w: w}, total: 1},
 		fresh:    max(3*every, 3*time.Second),
 		stop:     make(chan struct{}),
 		seen:     map[string]seenNow{},

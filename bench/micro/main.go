@@ -34,6 +34,7 @@ type options struct {
 	slower float64       // by this share
 	dyno   string        // "" builds it
 	plain  bool          // the usual protocol beside dyno's
+	noise  bool          // beside what has no change
 	seed   int           // of the first run
 	keep   string        // directory for run directories; "" keeps none
 }
@@ -49,6 +50,7 @@ func main() {
 	flag.Float64Var(&o.slower, "slower", 0.03, "by this `share`")
 	flag.StringVar(&o.dyno, "dyno", "", "use this `program` (default: build it)")
 	flag.BoolVar(&o.plain, "plain", true, "run the usual protocol too")
+	flag.BoolVar(&o.noise, "noise", true, "make noise beside equal programs; false where there is some")
 	flag.IntVar(&o.seed, "seed", 1, "of the first run; the next has the next")
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.Parse()

@@ -23,11 +23,13 @@ const usual = 0.05
 
 // falseAlarms compares equal programs, with noise beside.
 func (l *lab) falseAlarms(ctx context.Context) error {
-	stop, err := startNoise(ctx)
-	if err != nil {
-		return err
+	if l.noise {
+		stop, err := startNoise(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
-	defer stop()
 	var dyno, plain, compared, plainCompared int
 	for i := range cmp.Or(l.runs, 10) {
 		began := time.Now()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 )
 
@@ -84,6 +85,7 @@ type BenchProcess struct {
 	group  *group
 	in     *os.File    // of the pipe that is the program's standard output
 	out    *os.File    // of it; read by follow
+	mark   sync.Mutex  // held while a mark is written: endMark is the last
 	exited atomic.Bool // the program has ended
 	over   chan struct{}
 	err    error       // why there are no more results; valid when over is closed
@@ -131,6 +133,8 @@ func StartBench(ctx context.Context, path string, o BenchOptions) (*BenchProcess
 	go func() {
 		<-p.group.done
 		// Wakes follow even if a process that is none of ours holds the pipe.
+		p.mark.Lock()
+		defer p.mark.Unlock()
 		p.exited.Store(true)
 		w.Write([]byte{endMark})
 		w.Close()
@@ -154,7 +158,11 @@ func (p *BenchProcess) Turn(ctx context.Context, n int) (line string, err error)
 	// A result that was printed while the signal to stop was under way, and is read
 	// only now, does not count.
 	p.next.Store(int64(max(n, 1)))
-	p.in.Write([]byte{turnMark})
+	p.mark.Lock()
+	if !p.exited.Load() {
+		p.in.Write([]byte{turnMark})
+	}
+	p.mark.Unlock()
 	p.signal(resumeGroup)
 	return p.await(ctx)
 }

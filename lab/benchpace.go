@@ -162,7 +162,11 @@ func forCollections(in []*benchLeaf, runtime bool) (n float64) {
 // and not of what is done once in each call.
 func forSetUp(in []*benchLeaf) (n float64) {
 	for _, l := range in {
-		n = max(n, l.calls(2)*(l.Outside+l.fixed)/(l.sec()+l.grows))
+		once := (l.Outside + l.fixed) / (l.sec() + l.grows)
+		if once > 1 { // else one iteration will do, which testing calls the function once for
+			once *= l.calls(2)
+		}
+		n = max(n, once)
 	}
 	return n
 }

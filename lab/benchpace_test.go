@@ -54,6 +54,7 @@ func TestPaceOf(t *testing.T) {
 		{"collects alike, and much", []*benchLeaf{collects(1e-4, 5, 0.12), collects(1e-4, 5, 0.12)}, 0, 300, 4, 2, false},
 		{"allocates three times as much", []*benchLeaf{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 3, 2, false},
 		{"set-up of 5 ms, twice", []*benchLeaf{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 8, 2, false},
+		{"set-up of 3 ms, beside which one iteration is much", []*benchLeaf{setsUp(4e-3, 0.003, 0)}, 0, 1, 35, 2, false},
 		{"set-up of 1 s", []*benchLeaf{setsUp(1e-3, 1, 0)}, 0, 250, 3, 2, false},
 		{"set-up of 5 ms, timed", []*benchLeaf{timed(1e-4, 0.005)}, 0, 100, 12, 2, false},
 		{"99 % is not timed", []*benchLeaf{setsUp(1e-6, 0, 99e-6)}, 0, 200, 12, 2, false},

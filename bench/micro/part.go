@@ -68,9 +68,8 @@ func (l *lab) power(ctx context.Context) error {
 		if err := slow(l.module, name, n); err != nil {
 			return err
 		}
-		fmt.Printf("%s is slower by %.1f %%: spin(%d)\n", name, 100*l.slower, n)
 	}
-	match := "^Benchmark(" + strings.Join(in, "|") + ")$"
+	match := "^Benchmark(" + strings.Join(append(in, strings.Split(l.beside, ",")...), "|") + ")$"
 	var usualTime time.Duration
 	if l.plain {
 		began := time.Now()
@@ -109,19 +108,23 @@ func (l *lab) power(ctx context.Context) error {
 	return nil
 }
 
-// turns is how often spin has to turn for the slowdown of a benchmark.
+// turns is how often spin has to turn for the slowdown of a benchmark: the median of
+// readings side by side, as the speed of a machine may double in between.
 func (l *lab) turns(ctx context.Context, name string) (int, error) {
-	out, err := l.tool(ctx, l.module, "go", "test", "-vet=off", "-run=^$", "-bench=^Benchmark(Spin|"+name+")$", "-count=9", "-benchtime=100ms", "-cpu=1", ".")
-	if err != nil {
-		return 0, err
+	var ns []float64
+	for range 15 {
+		out, err := l.tool(ctx, l.module, "go", "test", "-vet=off", "-run=^$", "-bench=^Benchmark(Spin|"+name+")$", "-benchtime=30ms", "-cpu=1", ".")
+		if err != nil {
+			return 0, err
+		}
+		sec := samples(out)
+		ns = append(ns, l.slower*median(sec[name])/(median(sec["Spin"])/1000))
 	}
-	sec := samples(out)
-	spin, op := median(sec["Spin"])/1000, median(sec[name])
-	n := int(math.Round(l.slower * op / spin))
+	n := int(math.Round(median(ns)))
 	if n < 1 {
-		return 0, fmt.Errorf("%s takes %.3g s, of which %.1f %% are less than one turn of spin", name, op, 100*l.slower)
+		return 0, fmt.Errorf("%.1f %% of %s are less than one turn of spin", 100*l.slower, name)
 	}
-	fmt.Printf("%s %.4g ns/op, a turn of spin %.3g ns\n", name, op*1e9, spin*1e9)
+	fmt.Printf("%.1f %% of %s are %.2f turns of spin, so it gets %d\n", 100*l.slower, name, median(ns), n)
 	return n, nil
 }
 

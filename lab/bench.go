@@ -107,10 +107,10 @@ type pairing struct {
 // It ends when no benchmark is open, after Bench.Blocks, or when Bench.Duration,
 // which counts from the call, is over; the Least blocks come before the end of its
 // default. The time is looked at between benchmarks: a block that is cut off by it is
-// kept for the benchmarks that were measured in all settings. If ctx ends, Run returns its cause and the block under way is
-// lost. A benchmark that fails is left out of the blocks after, and the rest go
-// on; what cannot be built is an error. A *dyno.PlanError says that the plan
-// means no benchmark.
+// kept for the benchmarks that were measured in all settings. If ctx ends, Run returns
+// its cause and the block under way is lost. A benchmark that fails is left out of the
+// blocks after, and the rest go on; what cannot be built is an error. A *dyno.PlanError
+// says that the plan means no benchmark.
 func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
 	w, err := b.begin(e)
 	if err != nil {

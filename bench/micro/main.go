@@ -3,10 +3,7 @@
 // Micro shows whether dyno bench cries wolf, and whether it finds what is there:
 // on 30 benchmarks of encoding/json, copied out of GOROOT, against the usual
 // protocol (go test -count before, the same after, benchstat at p < 0.05).
-//
-//	go run ./bench/micro -only false -blocks 12 -d 10m   300 comparisons without a change, with noise beside them
-//	go run ./bench/micro -only power -d 80s               20 runs with a true slowdown of 3 %, without noise
-//	go run ./bench/micro -runs 1 -d 1m                    a look
+// README.md has the commands.
 //
 // It builds dyno into a temporary directory and runs it as a user would. Nothing of
 // dyno is imported, so that no mistake is made twice.

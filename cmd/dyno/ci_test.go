@@ -118,9 +118,6 @@ var shorter = []struct {
 // TestCIDoc parses the workflows of doc/ci.md, and runs their commands on a tiny
 // service of two revisions.
 func TestCIDoc(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds six revisions")
-	}
 	page, err := os.ReadFile("../../doc/ci.md")
 	if err != nil {
 		t.Fatal(err)

@@ -17,10 +17,8 @@ const sayEvery = 10 * time.Second
 
 // A live shows what a watch sees now.
 type live struct {
-	progress *progress // of the one trial; it draws nothing
+	progress *progress // of the one trial; it draws nothing itself
 	fresh    time.Duration
-	stop     chan struct{}
-	drawing  sync.WaitGroup
 
 	mu    sync.Mutex
 	began time.Time          // when the first point came
@@ -37,9 +35,8 @@ type seenNow struct {
 // newLive shows what is sampled so often.
 func newLive(w io.Writer, every time.Duration) *live {
 	l := &live{
-		progress: &progress{progressLine: progressLine{w: w}, total: 1},
+		progress: &progress{progressLine: progressLine{w: w, stop: make(chan struct{})}, total: 1},
 		fresh:    max(3*every, 3*time.Second),
-		stop:     make(chan struct{}),
 		seen:     map[string]seenNow{},
 	}
 	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
@@ -51,7 +48,7 @@ func newLive(w io.Writer, every time.Duration) *live {
 // begin is called as the trial begins.
 func (l *live) begin(t *dyno.Trial, m *load.Meter) {
 	l.progress.begin(t, m)
-	l.drawing.Go(l.draw)
+	l.progress.drawing.Go(l.draw)
 }
 
 // sample is told of each point. Of what several probes see, the kernel's word is
@@ -80,7 +77,7 @@ func (l *live) draw() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-l.stop:
+		case <-p.stop:
 			return
 		case now := <-tick.C:
 			line := l.line(now)
@@ -147,16 +144,5 @@ func mebibytes(v float64) string {
 	return fmt.Sprintf("%.1f MiB", v/(1<<20))
 }
 
-// close erases the line. It may be called twice.
-func (l *live) close() {
-	select {
-	case <-l.stop:
-		return
-	default:
-	}
-	close(l.stop)
-	l.drawing.Wait()
-	if l.progress.width > 0 {
-		fmt.Fprint(l.progress.w, "\r\x1b[K")
-	}
-}
+// close ends the drawing. It may be called twice.
+func (l *live) close() { l.progress.close() }

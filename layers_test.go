@@ -20,18 +20,19 @@ const module = "github.com/dynolab/dyno"
 var layers = map[string][]string{
 	"hist":     {},
 	"stats":    {},
+	"plan":     {"."},
 	".":        {"hist"}, // package dyno, the vocabulary
 	"subject":  {"."},
 	"load":     {".", "hist"},
 	"probe":    {"."},
-	"store":    {".", "hist"},
+	"store":    {".", "hist", "plan"},
 	"lab":      {".", "hist", "load", "probe", "subject"},
 	"analysis": {".", "hist", "stats"},
 	"chart":    {},
 	"report":   {".", "analysis", "chart", "hist", "stats"}, // stats for the words of verdicts
 	"web":      {".", "analysis", "chart", "hist", "report", "stats", "store"},
 	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "hist", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
+	"cmd/dyno": {".", "analysis", "examples", "hist", "lab", "load", "plan", "probe", "report", "stats", "store", "subject", "web"},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},

@@ -39,8 +39,8 @@ func (l *lab) falseAlarms(ctx context.Context) error {
 		}
 		found := t.changed()
 		dyno += len(found)
-		compared += len(t.Rows)
-		fmt.Printf("run %2d: dyno %v, %d blocks, %d benchmarks, false alarms: %d %v\n", i+1, time.Since(began).Round(time.Second), t.Blocks, len(t.Rows), len(found), found)
+		compared += len(t.Benchmarks)
+		fmt.Printf("run %2d: dyno %v, %d blocks, %d benchmarks, false alarms: %d %v\n", i+1, time.Since(began).Round(time.Second), t.Blocks, len(t.Benchmarks), len(found), found)
 		if !l.plain {
 			continue
 		}

@@ -9,22 +9,31 @@ import (
 
 // A table is what of summary.json is used.
 type table struct {
-	Blocks int   `json:"blocks"`
-	Rows   []row `json:"benchmarks"`
+	Blocks     int `json:"blocks"`
+	Benchmarks []struct {
+		Package string `json:"package"`
+		Name    string `json:"name"`
+		Blocks  int    `json:"blocks"`
+	} `json:"benchmarks"`
+	Settings []struct {
+		Versus map[string]versus `json:"versus"` // by package.name unit
+	} `json:"settings"`
+
+	rows []row
 }
 
 type row struct {
-	Name   string `json:"name"`
-	Blocks int    `json:"blocks"`
-	Units  []struct {
-		Unit   string `json:"unit"`
-		Versus []struct {
-			Verdict string   `json:"verdict"`
-			Ratio   *float64 `json:"ratio"`
-			Lo      *float64 `json:"lo"`
-			Hi      *float64 `json:"hi"`
-		} `json:"versus"`
-	} `json:"units"`
+	Name   string
+	Blocks int
+	versus
+}
+
+// versus is the change of sec/op.
+type versus struct {
+	Verdict string   `json:"verdict"`
+	Ratio   *float64 `json:"ratio"`
+	Lo      *float64 `json:"lo"`
+	Hi      *float64 `json:"hi"`
 }
 
 func readTable(data []byte) (*table, error) {
@@ -32,18 +41,23 @@ func readTable(data []byte) (*table, error) {
 	if err := json.Unmarshal(data, &t); err != nil {
 		return nil, err
 	}
-	for _, r := range t.Rows {
-		if len(r.Units) == 0 || r.Units[0].Unit != "sec/op" || len(r.Units[0].Versus) != 1 {
-			return nil, fmt.Errorf("summary.json has no comparison of the sec/op of %s", r.Name)
+	if len(t.Settings) != 2 {
+		return nil, fmt.Errorf("summary.json has %d settings", len(t.Settings))
+	}
+	for _, b := range t.Benchmarks {
+		v, ok := t.Settings[1].Versus[b.Package+"."+b.Name+" sec/op"]
+		if !ok {
+			return nil, fmt.Errorf("summary.json has no comparison of the sec/op of %s", b.Name)
 		}
+		t.rows = append(t.rows, row{b.Name, b.Blocks, v})
 	}
 	return &t, nil
 }
 
 // changed are the benchmarks whose sec/op dyno calls changed, and how.
 func (t *table) changed() (names []string) {
-	for _, r := range t.Rows {
-		if v := r.Units[0].Versus[0].Verdict; v == "worse" || v == "better" {
+	for _, r := range t.rows {
+		if v := r.Verdict; v == "worse" || v == "better" {
 			names = append(names, r.Name+" "+v)
 		}
 	}
@@ -52,8 +66,8 @@ func (t *table) changed() (names []string) {
 
 // line tells of one benchmark.
 func (t *table) line(name string) string {
-	for _, r := range t.Rows {
-		if v := r.Units[0].Versus[0]; r.Name == name && v.Ratio != nil && v.Lo != nil && v.Hi != nil {
+	for _, r := range t.rows {
+		if v := r.versus; r.Name == name && v.Ratio != nil && v.Lo != nil && v.Hi != nil {
 			return fmt.Sprintf("%s %s %+.1f %% [%+.1f, %+.1f] in %d blocks", name, v.Verdict, 100*(*v.Ratio-1), 100*(*v.Lo-1), 100*(*v.Hi-1), r.Blocks)
 		}
 	}

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"encoding/json"
-	"math"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/stats"
@@ -11,16 +10,6 @@ import (
 // Schema is the version of summary.json; it changes when a field changes its
 // meaning or goes, not when one is added.
 const Schema = 2
-
-// number is written as null where it is not finite, since JSON has no NaN.
-type number float64
-
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
 
 type tableJSON struct {
 	Schema     int           `json:"schema"`

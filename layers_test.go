@@ -32,14 +32,14 @@ var layers = map[string][]string{
 	"examples": {},
 	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
 
-	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
-	"bench/load":  {},
-	"bench/micro": {},
-	"bench/page":  {".", "store"}, // which writes run directories
+	"eval/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
+	"eval/load":  {},
+	"eval/micro": {},
+	"eval/page":  {".", "store"}, // which writes run directories
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
+var acting = []string{"lab", "load", "subject", "web", "cmd/dyno", "eval/leak", "eval/load", "eval/micro"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

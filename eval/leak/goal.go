@@ -2,30 +2,12 @@ package main
 
 import (
 	"fmt"
-	"io"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
-// goals are what dyno's verdicts are held to.
-type goals struct {
-	w       io.Writer
-	met, of int
-}
-
-// judge prints a goal and the figure. What nobody could see is not met.
-func (g *goals) judge(goal, figure string, met bool) {
-	g.of++
-	word := "missed"
-	if met {
-		word = "met"
-		g.met++
-	}
-	fmt.Fprintf(g.w, "  goal: %-62s %s  %s\n", goal, figure, word)
-}
-
-func (g *goals) String() string { return fmt.Sprintf("dyno met %d of %d goals", g.met, g.of) }
-
 // judgeLeaks holds the verdicts against the truth.
-func (g *goals) judgeLeaks(outcomes []outcome) {
+func judgeLeaks(g *program.Goals, outcomes []outcome) {
 	var leakless, alarms, failed, strange int
 	all := map[bool]*row{true: {}, false: {}} // of goroutines or not
 	for _, o := range outcomes {
@@ -50,7 +32,7 @@ func (g *goals) judgeLeaks(outcomes []outcome) {
 			leakless++
 		}
 	}
-	g.judge("every run ended with a verdict", fmt.Sprintf("%d of %d failed", failed, len(outcomes)), failed == 0)
+	g.Judge("every run ended with a verdict", fmt.Sprintf("%d of %d failed", failed, len(outcomes)), failed == 0)
 	for _, thing := range []struct {
 		name string
 		*row
@@ -60,27 +42,27 @@ func (g *goals) judgeLeaks(outcomes []outcome) {
 		}
 		over := thing.count((*claim).over)
 		found := thing.count(func(c *claim) bool { return c.over() && c.leaking() })
-		g.judge(thing.name+": at least 95 % of leaks over the stated power are found", share(found, over), over > 0 && float64(found) >= 0.95*float64(over))
+		g.Judge(thing.name+": at least 95 % of leaks over the stated power are found", share(found, over), over > 0 && float64(found) >= 0.95*float64(over))
 		named := thing.count(func(c *claim) bool { return c.leaking() && len(c.Sites) > 0 })
 		right := thing.count(func(c *claim) bool { return c.leaking() && c.RightSite })
-		g.judge(thing.name+": the first place named is the right one", share(right, named), named > 0 && right == named)
+		g.Judge(thing.name+": the first place named is the right one", share(right, named), named > 0 && right == named)
 	}
 	if leakless > 0 {
-		g.judge("memory: not one false leak in the leakless", share(alarms, leakless), alarms == 0)
+		g.Judge("memory: not one false leak in the leakless", share(alarms, leakless), alarms == 0)
 	}
-	g.judge("other things: not one false leak in all runs", share(strange, len(outcomes)-failed), strange == 0 && failed < len(outcomes))
+	g.Judge("other things: not one false leak in all runs", share(strange, len(outcomes)-failed), strange == 0 && failed < len(outcomes))
 }
 
 // judgePower holds the runs of the part power against the goal.
-func (g *goals) judgePower(outcomes []outcome) {
+func judgePower(g *program.Goals, outcomes []outcome) {
 	var all row
 	for _, o := range outcomes {
 		all.claims = append(all.claims, o.Found...)
 	}
 	n := len(outcomes)
 	over, found := all.count((*claim).over), all.count(func(c *claim) bool { return c.leaking() && c.RightSite })
-	g.judge("the leak is over the stated power", share(over, n), n > 0 && over == n)
-	g.judge("it is found, and where", share(found, n), n > 0 && found == n)
+	g.Judge("the leak is over the stated power", share(over, n), n > 0 && over == n)
+	g.Judge("it is found, and where", share(found, n), n > 0 && found == n)
 }
 
 func share(n, of int) string { return fmt.Sprintf("%d of %d", n, of) }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 // said is what dyno prints of a run of 200 requests a second for 150 s.
@@ -124,9 +126,9 @@ func TestGoals(t *testing.T) {
 		{"a run failed", join(claims(20, found), claims(20, level), []outcome{{Err: "it did not end"}}), 4, 5},
 		{"nothing over the power", join(claims(5, small), claims(20, level)), 3, 5},
 	} {
-		g := goals{w: new(strings.Builder)}
-		if g.judgeLeaks(c.outcomes); g.met != c.met || g.of != c.of {
-			t.Errorf("%s: met %d of %d\n%s", c.what, g.met, g.of, g.w)
+		g := program.Goals{W: new(strings.Builder)}
+		if judgeLeaks(&g, c.outcomes); g.Met != c.met || g.Of != c.of {
+			t.Errorf("%s: met %d of %d\n%s", c.what, g.Met, g.Of, g.W)
 		}
 	}
 }

@@ -4,12 +4,12 @@
 // none: it runs services of which the truth is known, many at once, and holds
 // what dyno says against it.
 //
-//	go run ./bench/leak                        all of it, about half an hour
-//	go run ./bench/leak -runs 2 -d 60s         a look, three minutes
-//	go run ./bench/leak -only power            one part: verdicts or power
-//	go run ./bench/leak -study                 study 000's table of memory, side by side, 24 minutes
-//	go run ./bench/leak -out x -again          what the dyno of today says of runs kept by -out x -keep
-//	go run ./bench/leak -check                 exit status 1 if dyno missed a goal
+//	go run ./leak                        all of it, about half an hour
+//	go run ./leak -runs 2 -d 60s         a look, three minutes
+//	go run ./leak -only power            one part: verdicts or power
+//	go run ./leak -study                 study 000's table of memory, side by side, 24 minutes
+//	go run ./leak -out x -again          what the dyno of today says of runs kept by -out x -keep
+//	go run ./leak -check                 exit status 1 if dyno missed a goal
 //
 // It builds dyno into a temporary directory and runs it as a user would. Nothing of
 // dyno is imported, so that no mistake is made twice.
@@ -17,22 +17,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
-var errInterrupted = errors.New("interrupted")
+const programName = "eval/leak"
 
 var parts = []string{"verdicts", "power"}
 
@@ -78,23 +75,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		<-signals
-		cancel(errInterrupted)
-	}()
-	err := measure(ctx, o, os.Stdout)
-	switch {
-	case err == nil:
-	case errors.Is(err, errInterrupted):
-		fmt.Fprintln(os.Stderr, "bench/leak: interrupted")
-		os.Exit(130)
-	default:
-		fmt.Fprintln(os.Stderr, "bench/leak:", err)
-		os.Exit(1)
-	}
+	program.Main(programName, func(ctx context.Context) error { return measure(ctx, o, os.Stdout) })
 }
 
 // A bench is the state of one run of this program.
@@ -105,20 +86,20 @@ type bench struct {
 	root string // of the module
 	// Shares of the CPUs in the part that was run last: of everybody, and of its runs.
 	busy, own float64
-	goals
+	goals     program.Goals
 }
 
 func measure(ctx context.Context, o options, w io.Writer) (err error) {
-	root, err := output(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/dynolab/dyno")
+	root, err := program.Root(ctx)
 	if err != nil {
-		return fmt.Errorf("find dyno's source: %w (consider: go run ./bench/leak in it)", err)
+		return err
 	}
-	temp, err := os.MkdirTemp("", "dyno-bench-leak-")
+	temp, err := os.MkdirTemp("", "dyno-eval-leak-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	b := &bench{options: o, w: w, dir: temp, root: root, goals: goals{w: w}}
+	b := &bench{options: o, w: w, dir: temp, root: root, goals: program.Goals{W: w, Width: 62}}
 	if o.out != "" {
 		if b.dir, err = filepath.Abs(o.out); err != nil {
 			return err
@@ -127,17 +108,13 @@ func measure(ctx context.Context, o options, w io.Writer) (err error) {
 			return err
 		}
 	}
-	if b.dyno == "" {
-		progress("building dyno")
-		b.dyno = filepath.Join(temp, "dyno")
-		if _, err := output(ctx, "go", "build", "-C", root, "-o", b.dyno, "./cmd/dyno"); err != nil {
-			return fmt.Errorf("build dyno: %w", err)
-		}
+	if b.dyno, err = program.Dyno(ctx, o.dyno, temp); err != nil {
+		return err
 	}
 	if err := readSource(root); err != nil {
 		return err
 	}
-	b.about()
+	fmt.Fprintln(w, program.Machine())
 	if o.study {
 		return b.studyMemory(ctx)
 	}
@@ -152,43 +129,5 @@ func measure(ctx context.Context, o options, w io.Writer) (err error) {
 			return err
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n", &b.goals)
-	if o.check && b.met < b.of {
-		return errors.New("a goal was missed (-check)")
-	}
-	return nil
+	return b.goals.Conclude(o.check)
 }
-
-// about says what was measured, and on what.
-func (b *bench) about() {
-	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	load, _ := os.ReadFile("/proc/loadavg")
-	load1, _, _ := strings.Cut(string(load), " ")
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	_, rest, _ := strings.Cut(string(info), "model name")
-	model, _, _ := strings.Cut(rest, "\n")
-	fmt.Fprintf(b.w, "%s, %s, Linux %s, %d CPUs, %s, load average %s\n", time.Now().Format("2006-01-02 15:04"),
-		strings.TrimLeft(model, "\t :"), strings.TrimSpace(string(kernel)), runtime.NumCPU(), runtime.Version(), load1)
-}
-
-// output runs a command that has no other effect, and returns what it prints.
-func output(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, lastLine(stderr.String()))
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return s[strings.LastIndex(s, "\n")+1:]
-}
-
-func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

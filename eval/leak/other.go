@@ -2,13 +2,6 @@
 
 package main
 
-import (
-	"fmt"
-	"os"
-	"runtime"
-)
+import "github.com/dynolab/dyno/eval/internal/program"
 
-func main() {
-	fmt.Fprintf(os.Stderr, "bench/leak: needs Linux (/proc, signals of a parent's death); this is %s\n", runtime.GOOS)
-	os.Exit(1)
-}
+func main() { program.NeedsLinux("eval/leak", "/proc, signals of a parent's death") }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 // verdicts runs every kind, all kinds in turn, so that drift falls on all alike.
@@ -21,7 +23,7 @@ func (b *bench) verdicts(ctx context.Context) error {
 	}
 	batches := (len(jobs) + b.atOnce - 1) / b.atOnce
 	eta := time.Duration(batches)*(b.length+warmup+5*time.Second) + apart*time.Duration(min(b.atOnce, len(jobs)))
-	progress("verdicts: %d runs, %d at once: some %v", len(jobs), b.atOnce, eta.Round(time.Second))
+	program.Progress("verdicts: %d runs, %d at once: some %v", len(jobs), b.atOnce, eta.Round(time.Second))
 	outcomes, err := b.play(ctx, jobs, b.atOnce)
 	if len(outcomes) == 0 {
 		return err
@@ -32,7 +34,7 @@ func (b *bench) verdicts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.judgeLeaks(outcomes)
+	judgeLeaks(&b.goals, outcomes)
 	return nil
 }
 
@@ -42,7 +44,7 @@ func (b *bench) power(ctx context.Context) error {
 	for n := range min(b.runs, 4) {
 		jobs = append(jobs, job{fast, n, "dyno.yaml", 3 * time.Minute})
 	}
-	progress("power: %d runs, 2 at once: some %d minutes", len(jobs), (len(jobs)+1)/2*3+1)
+	program.Progress("power: %d runs, 2 at once: some %d minutes", len(jobs), (len(jobs)+1)/2*3+1)
 	outcomes, err := b.play(ctx, jobs, 2)
 	if len(outcomes) == 0 {
 		return err
@@ -53,7 +55,7 @@ func (b *bench) power(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.judgePower(outcomes)
+	judgePower(&b.goals, outcomes)
 	return nil
 }
 

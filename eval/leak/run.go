@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 // apart is the time between two starts, so that building, and the collections that are
@@ -48,7 +50,7 @@ func (b *bench) play(ctx context.Context, jobs []job, atOnce int) ([]outcome, er
 				o := score(j, r, err)
 				mu.Lock()
 				outcomes = append(outcomes, o)
-				progress("[%d/%d] %s: %s", len(outcomes), len(jobs), j, o)
+				program.Progress("[%d/%d] %s: %s", len(outcomes), len(jobs), j, o)
 				mu.Unlock()
 				if !b.keep && !b.again && (b.out == "" || o.good()) {
 					os.RemoveAll(b.place(j))
@@ -121,7 +123,7 @@ func (b *bench) run(ctx context.Context, dir string, args []string, limit time.D
 		os.WriteFile(filepath.Join(dir, "bench.json"), out, 0o666)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("dyno: %w: %s", err, lastLine(stderr.String()))
+		return nil, fmt.Errorf("dyno: %w: %s", err, program.LastLine(stderr.String()))
 	}
 	return parse(out)
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 // studied is what T. Keskiniemi, Measuring Performance in Go (Metropolia, 2022), has
@@ -39,7 +41,7 @@ type resident struct {
 // side, and prints its table 2.
 func (b *bench) studyMemory(ctx context.Context) error {
 	plan := filepath.Join(b.root, "examples/sessions/memory.yaml")
-	progress("study: five settings side by side, %v each", b.studied)
+	program.Progress("study: five settings side by side, %v each", b.studied)
 	end := meter()
 	found := make([]resident, len(studied))
 	errs := make([]error, len(studied))
@@ -51,7 +53,7 @@ func (b *bench) studyMemory(ctx context.Context) error {
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("GOGC=%s: %w", s.gogc, errs[i])
 			}
-			progress("GOGC=%s has ended", s.gogc)
+			program.Progress("GOGC=%s has ended", s.gogc)
 		})
 	}
 	wg.Wait()

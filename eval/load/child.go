@@ -13,12 +13,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 // usage is what one run of a program cost.
@@ -123,7 +124,7 @@ func (c *cpus) run(ctx context.Context, dir string, cpu int, argv ...string) (us
 	}
 	if err != nil {
 		said, _ := os.ReadFile(stderr.Name())
-		return u, fmt.Errorf("run %s: %w: %s", filepath.Base(argv[0]), err, lastLine(said))
+		return u, fmt.Errorf("run %s: %w: %s", filepath.Base(argv[0]), err, program.LastLine(string(said)))
 	}
 	u.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	// A child's ru_maxrss begins with the peak of the process that started it,
@@ -155,11 +156,6 @@ func watchPeak(pid int, ended <-chan struct{}) int64 {
 func peakOf(pid int) int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	return parsePeak(status)
-}
-
-func lastLine(b []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return lines[len(lines)-1]
 }
 
 // target is the server as the bench sees it.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 const (
@@ -27,7 +29,7 @@ func (b *bench) play(ctx context.Context, what string, rounds int, fit func(gene
 	gs := slices.DeleteFunc(slices.Clone(b.generators), func(g generator) bool { return !fit(g) })
 	rs := make(runs)
 	for round := range rounds {
-		progress("%s: round %d of %d", what, round+1, rounds)
+		program.Progress("%s: round %d of %d", what, round+1, rounds)
 		for i := range gs {
 			g := gs[(i+round)%len(gs)]
 			f, err := one(g)
@@ -35,7 +37,7 @@ func (b *bench) play(ctx context.Context, what string, rounds int, fit func(gene
 				return nil, nil, context.Cause(ctx)
 			}
 			if err != nil {
-				fmt.Fprintf(b.w, "failed: %s: %s: %v\n", what, g.name, err)
+				fmt.Fprintf(b.goals.W, "failed: %s: %s: %v\n", what, g.name, err)
 			}
 			rs[g.name] = append(rs[g.name], f)
 		}
@@ -49,7 +51,7 @@ func (b *bench) play(ctx context.Context, what string, rounds int, fit func(gene
 
 func (b *bench) noise(heard bool) {
 	if heard {
-		fmt.Fprintln(b.w, "  note: other work took the CPU from server or generator (consider: a quiet machine, or -rt)")
+		fmt.Fprintln(b.goals.W, "  note: other work took the CPU from server or generator (consider: a quiet machine, or -rt)")
 	}
 }
 
@@ -88,11 +90,11 @@ func (b *bench) cost(ctx context.Context) error {
 			rs[name] = append(rs[name], figures{"vs wrk": median(ratios)})
 		}
 	}
-	fmt.Fprintf(b.w, "\nCost: %d connections, each sends its next request when the last is answered; %d s, medians of %d rounds\n",
+	fmt.Fprintf(b.goals.W, "\nCost: %d connections, each sends its next request when the last is answered; %d s, medians of %d rounds\n",
 		conns, costSeconds, rounds)
-	rs.print(b.w, names, column{"CPU-s/100k", "cost", "%.3f"}, column{"least", "least", "%.3f"}, column{"most", "most", "%.3f"},
+	rs.print(b.goals.W, names, column{"CPU-s/100k", "cost", "%.3f"}, column{"least", "least", "%.3f"}, column{"most", "most", "%.3f"},
 		column{"req/CPU-s", "per cpu", "%.0f"}, column{"vs wrk", "vs wrk", "%.2f"}, column{"req/s", "rate", "%.0f"}, column{"busy", "busy", "%.2f"})
-	fmt.Fprintf(b.w, "  CPU-s: user and system, of the whole process; requests: as the server counted them; vs wrk: of the same\n"+
+	fmt.Fprintf(b.goals.W, "  CPU-s: user and system, of the whole process; requests: as the server counted them; vs wrk: of the same\n"+
 		"  round; busy: share of its CPU that the generator had. dyno with one request costs %.3f CPU-s.\n", empty.cpu.Seconds())
 	b.noise(least < 0.8)
 	for _, limit := range []struct {
@@ -100,7 +102,7 @@ func (b *bench) cost(ctx context.Context) error {
 		most float64
 	}{{"wrk", 1.1}, {"hey", 0.5}} {
 		v := median(rs.ratios("dyno", limit.name, "cost"))
-		b.judge(fmt.Sprintf("CPU per request at most %.1f x %s's", limit.most, limit.name), "%.2f", v, v <= limit.most)
+		judge(&b.goals, fmt.Sprintf("CPU per request at most %.1f x %s's", limit.most, limit.name), "%.2f", v, v <= limit.most)
 	}
 	return nil
 }
@@ -127,11 +129,11 @@ func (b *bench) memory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.w, "\nMemory: highest resident set, MB; as many requests as it can send in %d s, medians of %d rounds\n", costSeconds, rounds)
-	rs.print(b.w, names, columns...)
+	fmt.Fprintf(b.goals.W, "\nMemory: highest resident set, MB; as many requests as it can send in %d s, medians of %d rounds\n", costSeconds, rounds)
+	rs.print(b.goals.W, names, columns...)
 	for i, most := range []float64{20, 40} {
 		v := rs.median("dyno", columns[i].key)
-		b.judge(fmt.Sprintf("at most %.0f MB at %s", most, columns[i].head), "%.1f MB", v, v <= most)
+		judge(&b.goals, fmt.Sprintf("at most %.0f MB at %s", most, columns[i].head), "%.1f MB", v, v <= most)
 	}
 	return nil
 }

@@ -4,9 +4,9 @@
 // oha and a bare net/http client: what each costs, the memory it takes, and how
 // far its percentiles are from those of a server that knows the truth.
 //
-//	go run ./bench/load                all of it, about five minutes
-//	go run ./bench/load -only stall    one part: cost, memory, truth or stall
-//	go run ./bench/load -check         exit status 1 if dyno missed a goal
+//	go run ./load                all of it, about five minutes
+//	go run ./load -only stall    one part: cost, memory, truth or stall
+//	go run ./load -check         exit status 1 if dyno missed a goal
 //
 // It builds dyno and hey into a temporary directory and runs them as a user
 // would. The server is this program, started once more. Nothing of dyno is
@@ -20,28 +20,26 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-var errInterrupted = errors.New("interrupted")
+	"github.com/dynolab/dyno/eval/internal/program"
+)
 
 func main() {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "server": // [-busy]
-			exit(serve(len(os.Args) > 2))
+			program.Exit(programName, serve(len(os.Args) > 2))
 		case "nethttp": // url connections duration
 			n, err1 := strconv.Atoi(os.Args[3])
 			d, err2 := time.ParseDuration(os.Args[4])
-			exit(errors.Join(err1, err2, nethttp(os.Args[2], n, d)))
+			program.Exit(programName, errors.Join(err1, err2, nethttp(os.Args[2], n, d)))
 		}
 	}
 	runtime.LockOSThread() // see cpus
@@ -56,27 +54,10 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		<-signals
-		cancel(errInterrupted)
-	}()
-	exit(measure(ctx, o, os.Stdout))
+	program.Main(programName, func(ctx context.Context) error { return measure(ctx, o, os.Stdout) })
 }
 
-func exit(err error) {
-	switch {
-	case err == nil:
-		os.Exit(0)
-	case errors.Is(err, errInterrupted):
-		fmt.Fprintln(os.Stderr, "bench/load: interrupted")
-		os.Exit(130)
-	}
-	fmt.Fprintln(os.Stderr, "bench/load:", err)
-	os.Exit(1)
-}
+const programName = "eval/load"
 
 var parts = []string{"cost", "memory", "truth", "stall"}
 
@@ -91,7 +72,7 @@ type options struct {
 type bench struct {
 	*cpus
 	*target
-	goals
+	goals program.Goals
 	options
 	dir        string // temporary
 	generators []generator
@@ -112,14 +93,13 @@ func measure(ctx context.Context, o options, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "dyno-bench-load-")
+	dir, err := os.MkdirTemp("", "dyno-eval-load-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	c.realtime = o.realtime
-	b := &bench{cpus: &c, goals: goals{w: w}, options: o, dir: dir}
-	progress("building dyno and hey")
+	b := &bench{cpus: &c, goals: program.Goals{W: w, Width: 52}, options: o, dir: dir}
 	gs, notes, err := findGenerators(ctx, b.cpus, dir, self, o.dyno)
 	if err != nil {
 		return err
@@ -146,38 +126,20 @@ func measure(ctx context.Context, o options, w io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n", &b.goals)
-	if o.check && b.met < b.of {
-		return errors.New("a goal was missed (-check)")
-	}
-	return nil
+	return b.goals.Conclude(o.check)
 }
 
 // about says what was measured, on what, and what is missing.
 func (b *bench) about(notes []string) {
-	var u unix.Utsname
-	unix.Uname(&u)
-	load, _ := os.ReadFile("/proc/loadavg")
-	load1, _, _ := strings.Cut(string(load), " ")
-	fmt.Fprintf(b.w, "%s, %s, Linux %s, %d CPUs, %s, load average %s\n", time.Now().Format("2006-01-02 15:04"),
-		cpuModel(), unix.ByteSliceToString(u.Release[:]), runtime.NumCPU(), runtime.Version(), load1)
-	fmt.Fprintf(b.w, "server on CPU %d, generator on CPU %d%s\n", b.cpus.server, b.generator, map[bool]string{true: ", both real-time"}[b.options.realtime])
+	w := b.goals.W
+	fmt.Fprintln(w, program.Machine())
+	fmt.Fprintf(w, "server on CPU %d, generator on CPU %d%s\n", b.cpus.server, b.generator, map[bool]string{true: ", both real-time"}[b.options.realtime])
 	for _, g := range b.generators {
-		fmt.Fprintf(b.w, "  %-9s %s\n", g.name, g.version)
+		fmt.Fprintf(w, "  %-9s %s\n", g.name, g.version)
 	}
 	for _, n := range notes {
-		fmt.Fprintf(b.w, "note: %s\n", n)
+		fmt.Fprintf(w, "note: %s\n", n)
 	}
-}
-
-func cpuModel() string {
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	_, rest, _ := strings.Cut(string(info), "model name")
-	line, _, _ := strings.Cut(rest, "\n")
-	if model := strings.TrimLeft(line, "\t :"); model != "" {
-		return model
-	}
-	return runtime.GOARCH
 }
 
 // run runs a generator on its CPU, between /reset and /truth.
@@ -202,5 +164,3 @@ func (b *bench) times(n int) int {
 	}
 	return n
 }
-
-func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

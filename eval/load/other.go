@@ -2,13 +2,6 @@
 
 package main
 
-import (
-	"fmt"
-	"os"
-	"runtime"
-)
+import "github.com/dynolab/dyno/eval/internal/program"
 
-func main() {
-	fmt.Fprintf(os.Stderr, "bench/load: needs Linux (epoll_pwait2, CPU affinity, /proc); this is %s\n", runtime.GOOS)
-	os.Exit(1)
-}
+func main() { program.NeedsLinux("eval/load", "epoll_pwait2, CPU affinity, /proc") }

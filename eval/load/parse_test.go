@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 func TestParse(t *testing.T) {
@@ -77,10 +79,10 @@ func TestMissing(t *testing.T) {
 		t.Errorf("ratio to what is not there is %g", got)
 	}
 	var b strings.Builder
-	g := goals{w: &b}
+	g := program.Goals{W: &b}
 	v := rs.median("dyno", "p70")
-	g.judge("p70 under 5 ms", "%.2f ms", v, !(v >= 5))
-	if g.met != 0 || g.of != 1 || !strings.HasSuffix(b.String(), "no figure\n") {
+	judge(&g, "p70 under 5 ms", "%.2f ms", v, !(v >= 5))
+	if g.Met != 0 || g.Of != 1 || !strings.HasSuffix(b.String(), "no figure\n") {
 		t.Errorf("missing figure: %q, %s", b.String(), &g)
 	}
 }

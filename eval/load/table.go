@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 // figures are what is known of one run, by name. As a generator reports them,
@@ -98,32 +100,13 @@ func number(format string, v float64) string {
 	return fmt.Sprintf(format, v)
 }
 
-// goals are what dyno's figures are held to.
-type goals struct {
-	w              io.Writer
-	met, of, blank int
-}
-
-// judge prints a goal and the figure. One that is missing, because a run failed
-// or the other generator is not installed, does not meet it.
-func (g *goals) judge(goal, format string, v float64, met bool) {
-	g.of++
-	figure, word := number(format, v), "missed"
-	switch {
-	case math.IsNaN(v):
-		word = "no figure"
-		g.blank++
-	case met:
-		word = "met"
-		g.met++
+// judge holds a figure against a goal. One that is missing, because a run failed or
+// the other generator is not installed, does not meet it.
+func judge(g *program.Goals, goal, format string, v float64, met bool) {
+	goal = strings.TrimSpace(goal)
+	if math.IsNaN(v) {
+		g.Blank(goal)
+		return
 	}
-	fmt.Fprintf(g.w, "  goal: %-52s %s\n", strings.TrimSpace(goal), strings.TrimSpace(figure+"  "+word))
-}
-
-func (g *goals) String() string {
-	s := fmt.Sprintf("dyno met %d of %d goals", g.met, g.of)
-	if g.blank > 0 {
-		s += fmt.Sprintf("; %d have no figure", g.blank)
-	}
-	return s
+	g.Judge(goal, strings.TrimSpace(number(format, v)), met)
 }

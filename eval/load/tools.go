@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 const heyModule = "github.com/rakyll/hey@v0.1.5"
@@ -57,7 +59,7 @@ func findGenerators(ctx context.Context, c *cpus, dir, self, dyno string) (gs []
 				return []string{filepath.Join(dir, "hey"), "-c", strconv.Itoa(conns), "-z", inSeconds(seconds), url}
 			}})
 	}
-	gs = append(gs, generator{name: "net/http", version: "a bare client of bench/load",
+	gs = append(gs, generator{name: "net/http", version: "a bare client of eval/load",
 		closed: func(url string, conns, seconds int) []string {
 			return []string{self, "nethttp", url, strconv.Itoa(conns), inSeconds(seconds)}
 		}})
@@ -79,11 +81,9 @@ func findGenerators(ctx context.Context, c *cpus, dir, self, dyno string) (gs []
 // findDyno builds dyno, unless the user says which one, and asks it whether it
 // prints all percentiles.
 func findDyno(ctx context.Context, c *cpus, dir, path string) (generator, error) {
-	if path == "" {
-		path = filepath.Join(dir, "dyno")
-		if err := goBuild(ctx, c, dir, "build", "-o", path, "github.com/dynolab/dyno/cmd/dyno"); err != nil {
-			return generator{}, err
-		}
+	path, err := program.Dyno(ctx, path, dir)
+	if err != nil {
+		return generator{}, err
 	}
 	load := func(url string, conns, seconds int, more ...string) []string {
 		return append([]string{path, "load", url, "-c", strconv.Itoa(conns), "-d", inSeconds(seconds)}, more...)

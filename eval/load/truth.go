@@ -73,25 +73,25 @@ func (b *bench) truthAt(ctx context.Context, rate float64, conns int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.w, "\nTruth: %s on at most %d connections, the server delays each by %d ms; %d s, medians of %d rounds; ms\n",
+	fmt.Fprintf(b.goals.W, "\nTruth: %s on at most %d connections, the server delays each by %d ms; %d s, medians of %d rounds; ms\n",
 		what, conns, delay/1000, truthSeconds, rounds)
-	rs.print(b.w, names, column{"rate", "rate", "%+.3f%%"}, column{"missing", "missing", "%.0f"},
+	rs.print(b.goals.W, names, column{"rate", "rate", "%+.3f%%"}, column{"missing", "missing", "%.0f"},
 		column{"gap p50", "gap p50", "%.3f"}, column{"p99", "gap p99", "%.3f"}, column{"max", "gap max", "%.2f"},
 		column{"error p50", "error p50", "%+.3f"}, column{"p90", "error p90", "%+.3f"}, column{"p99", "error p99", "%+.3f"},
 		column{"p99.9", "error p99.9", "%+.3f"}, column{"late p99", "lateness-p99", "%.3f"}, column{"busy", "busy", "%.2f"})
-	fmt.Fprintf(b.w, "  gap: between two arrivals at the server, ideally %g; error: what the generator reports less what the server\n"+
+	fmt.Fprintf(b.goals.W, "  gap: between two arrivals at the server, ideally %g; error: what the generator reports less what the server\n"+
 		"  measured in the same run (p50 %.3f, p99 %.3f); late: the generator's own word; busy: share of its CPU\n",
 		1000/rate, own.median("server", "p50"), own.median("server", "p99"))
 	b.noise(own.median("server", "p99") > delay/1000+1)
 	off, missing := rs.median("dyno", "rate"), rs.median("dyno", "missing")
-	b.judge(what+": rate within 0.1 %", "%+.3f %%", off, math.Abs(off) <= 0.1)
-	b.judge(what+": requests within 0.1 %", "%.0f missing", missing, math.Abs(missing) <= rate*truthSeconds/1000)
+	judge(&b.goals, what+": rate within 0.1 %", "%+.3f %%", off, math.Abs(off) <= 0.1)
+	judge(&b.goals, what+": requests within 0.1 %", "%.0f missing", missing, math.Abs(missing) <= rate*truthSeconds/1000)
 	for _, q := range []struct {
 		name string
 		most float64
 	}{{"p50", 0.15}, {"p99", 0.6}} {
 		v := rs.median("dyno", "error "+q.name)
-		b.judge(fmt.Sprintf("%s: error at %s at most %.2f ms", what, q.name, q.most), "%+.3f ms", v, math.Abs(v) <= q.most)
+		judge(&b.goals, fmt.Sprintf("%s: error at %s at most %.2f ms", what, q.name, q.most), "%+.3f ms", v, math.Abs(v) <= q.most)
 	}
 	return nil
 }
@@ -120,22 +120,22 @@ func (b *bench) stalls(ctx context.Context) error {
 			all[line(name, conns)] = rs[name]
 		}
 	}
-	fmt.Fprintf(b.w, "\nStall: %d/s, the server holds what it reads in the first %v of every %v; %d s, medians of %d rounds; ms\n",
+	fmt.Fprintf(b.goals.W, "\nStall: %d/s, the server holds what it reads in the first %v of every %v; %d s, medians of %d rounds; ms\n",
 		stallRate, stall, period, stallSeconds, rounds)
-	all.print(b.w, lines, column{"p70", "p70", "%.2f"}, column{"p90", "p90", "%.1f"}, column{"p99", "p99", "%.1f"},
+	all.print(b.goals.W, lines, column{"p70", "p70", "%.2f"}, column{"p90", "p90", "%.1f"}, column{"p99", "p99", "%.1f"},
 		column{"arrived", "arrived", "%.0f"}, column{"unsent", "unsent", "%.0f"}, column{"busy", "busy", "%.2f"})
 	if b.generators[0].hgrm == nil {
-		fmt.Fprintln(b.w, "  note: no p70, because this dyno load has no --format hgrm")
+		fmt.Fprintln(b.goals.W, "  note: no p70, because this dyno load has no --format hgrm")
 	}
 	for _, conns := range levels {
 		dyno := line("dyno", conns)
 		what := fmt.Sprintf("%d connections: ", conns)
 		p70, p90, p99 := all.median(dyno, "p70"), all.median(dyno, "p90"), all.median(dyno, "p99")
-		b.judge(what+"p70 under 5 ms", "%.2f ms", p70, p70 < 5)
-		b.judge(fmt.Sprintf("%sp90 within 2 %% of %g ms", what, stallP90), "%.1f ms", p90, near(p90, stallP90))
-		b.judge(fmt.Sprintf("%sp99 within 2 %% of %g ms", what, stallP99), "%.1f ms", p99, near(p99, stallP99))
+		judge(&b.goals, what+"p70 under 5 ms", "%.2f ms", p70, p70 < 5)
+		judge(&b.goals, fmt.Sprintf("%sp90 within 2 %% of %g ms", what, stallP90), "%.1f ms", p90, near(p90, stallP90))
+		judge(&b.goals, fmt.Sprintf("%sp99 within 2 %% of %g ms", what, stallP99), "%.1f ms", p99, near(p99, stallP99))
 		arrived := all.median(dyno, "arrived")
-		b.judge(fmt.Sprintf("%sall %g requests sent", what, due), "%.0f", arrived, arrived == due)
+		judge(&b.goals, fmt.Sprintf("%sall %g requests sent", what, due), "%.0f", arrived, arrived == due)
 	}
 	return nil
 }

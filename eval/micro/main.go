@@ -15,10 +15,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 type options struct {
@@ -56,12 +57,7 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == noiseArg {
 		noise()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "micro:", err)
-		os.Exit(1)
-	}
+	program.Main("eval/micro", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 // A lab is where everything is done.
@@ -78,12 +74,7 @@ func run(ctx context.Context, o options) error {
 	}
 	defer os.RemoveAll(dir)
 	l := &lab{options: o, dir: dir, module: filepath.Join(dir, "json")}
-	if l.dyno == "" {
-		l.dyno = filepath.Join(dir, "dyno")
-		if _, err := l.tool(ctx, "", "go", "build", "-o", l.dyno, "./cmd/dyno"); err != nil {
-			return err
-		}
-	} else if l.dyno, err = filepath.Abs(l.dyno); err != nil {
+	if l.dyno, err = program.Dyno(ctx, o.dyno, dir); err != nil {
 		return err
 	}
 	if err := module(l.module); err != nil {

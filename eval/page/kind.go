@@ -14,7 +14,7 @@ import (
 const synthetic = " (synthetic)"
 
 var host = store.Host{
-	Name: "nowhere", OS: "linux", Arch: "amd64", Kernel: "6.18.0", CPU: "invented by bench/page", CPUs: 2, Memory: 24 << 30, Go: goVersion,
+	Name: "nowhere", OS: "linux", Arch: "amd64", Kernel: "6.18.0", CPU: "invented by eval/page", CPUs: 2, Memory: 24 << 30, Go: goVersion,
 }
 
 // A run is a run directory to make.
@@ -37,9 +37,9 @@ func (r *run) make() (err error) {
 		return fmt.Errorf("plan of %s: %w", r.path, err)
 	}
 	e := r.plan.Resolved()
-	info := store.Run{Dyno: "bench/page", Started: r.started, Command: r.command, Host: host, Plan: &e}
+	info := store.Run{Dyno: "eval/page", Started: r.started, Command: r.command, Host: host, Plan: &e}
 	if info.Command == nil {
-		info.Command = []string{"go", "run", "./bench/page"}
+		info.Command = []string{"go", "run", "-C", "eval", "./page"}
 	}
 	for _, s := range e.Levels() {
 		info.Settings = append(info.Settings, s.String())

@@ -2,7 +2,7 @@
 // itself writes them, for measuring how reports and the local pages behave with
 // runs that would take hours to make, or that mean harm.
 //
-//	go run ./bench/page -kind hours -out DIR
+//	go run ./page -kind hours -out DIR
 //
 // README.md says what each kind holds. Nothing of it was measured: the plan's name
 // says so.
@@ -57,7 +57,7 @@ func main() {
 	}
 	began := time.Now()
 	if err := kinds[i].make(*out, o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/page:", err)
+		fmt.Fprintln(os.Stderr, "eval/page:", err)
 		os.Exit(1)
 	}
 	fmt.Printf("%s: %s, in %.1f s\n", *out, *name, time.Since(began).Seconds())

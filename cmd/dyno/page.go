@@ -14,8 +14,8 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web"
 )
 
 // writePage writes the HTML report of a run, one file, which says what was left out.
@@ -27,11 +27,6 @@ func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.R
 		notes = append(notes, err.Error())
 	}
 	page.Picture, page.Notes = p, append(page.Notes, notes...)
-	if page.Flames != nil {
-		if page.Blocks, err = web.FlameBlocks(); err != nil {
-			page.Notes = append(page.Notes, "flame graphs: "+err.Error())
-		}
-	}
 	for i := range page.Flames {
 		f := &page.Flames[i]
 		if f.HTML, err = flamePage(dir, results, f); err != nil {
@@ -91,18 +86,18 @@ func flamePage(dir *store.Dir, results []*dyno.Result, f *report.Flame) ([]byte,
 		return nil, err
 	}
 	if f.Base == "" {
-		return web.FlamePage(f.Kind, of, nil)
+		return pprofpage.Flame(f.Kind, of, nil)
 	}
 	base, err := sumOf(dir, results, f.Kind, f.Base)
 	if err != nil {
 		return nil, err
 	}
-	return web.FlamePage(f.Kind, of, &base)
+	return pprofpage.Flame(f.Kind, of, &base)
 }
 
-func sumOf(dir *store.Dir, results []*dyno.Result, kind, setting string) (web.Sum, error) {
+func sumOf(dir *store.Dir, results []*dyno.Result, kind, setting string) (pprofpage.Sum, error) {
 	p, requests, err := sumProfiles(dir, results, kind, setting)
-	return web.Sum{Setting: setting, Profile: p, Requests: requests}, err
+	return pprofpage.Sum{Setting: setting, Profile: p, Requests: requests}, err
 }
 
 // originOf says where a run comes from.

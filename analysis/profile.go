@@ -14,6 +14,7 @@ type Profiled struct {
 	Block    int    // blocks pair settings
 	Requests int64  // of the window that the profile is of
 	Profile  *profile.Profile
+	File     string // that it was read from, if that is known
 }
 
 // A profileKind is what a profile counts.
@@ -125,6 +126,26 @@ func NewProfiles(kind string, taken []Profiled, own func(pkg, file string) bool)
 
 // Trials is how many profiles there are of a setting.
 func (p *Profiles) Trials(setting string) int { return len(p.trials[setting]) }
+
+// A Charge is the value of one stack, and the subject's own line that it belongs to.
+type Charge struct {
+	Func, File   string
+	Line         int // 0 if nothing of the subject's own is on the stack
+	Value, Count float64
+}
+
+// Charges are those of a setting's trials in the order of blocks.
+func (p *Profiles) Charges(setting string) (trials [][]Charge) {
+	for _, t := range p.trials[setting] {
+		var cs []Charge
+		for i := range t.stacks {
+			own, _ := t.stacks[i].own()
+			cs = append(cs, Charge{own.fn.Name, own.fn.File, own.line, t.stacks[i].value, t.stacks[i].count})
+		}
+		trials = append(trials, cs)
+	}
+	return trials
+}
 
 func (p *Profiles) read(t Profiled, names *namer) (*profiledTrial, error) {
 	value, count := -1, -1

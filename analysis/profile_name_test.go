@@ -124,7 +124,7 @@ func TestClosuresWhereLinesMoved(t *testing.T) {
 		{"moved", moved(5, 20, 30), moved(9, 24, 34), ""},
 		{"moved, one of them not seen", moved(5, 20, 30), moved(9, 34), "main.main.func1"},
 	} {
-		p, err := NewProfiles("cpu", []Profiled{{"a", 1, 1, x.a}, {"b", 1, 1, x.b}}, nil)
+		p, err := NewProfiles("cpu", []Profiled{{"a", 1, 1, x.a, ""}, {"b", 1, 1, x.b, ""}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

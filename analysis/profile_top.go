@@ -50,10 +50,9 @@ func (p *Profiles) Top(setting string, by Order) *ProfileTop {
 		s := p.sum(t)
 		for at, m := range s.by {
 			for fn, a := range m {
-				row := rows[fn]
-				if row == nil {
-					row = &FunctionCost{Function: fn}
-					rows[fn], values[fn] = row, make([]float64, len(ts))
+				row := entry(rows, fn)
+				if row.Function == nil {
+					row.Function, values[fn] = fn, make([]float64, len(ts))
 				}
 				*row.value(Order(at)) += a.value / n
 				if Order(at) == by {

@@ -26,6 +26,41 @@ type Profile struct {
 	Unproved string `json:"-"` // what Diffs in which no function is proved to have changed say instead of that; may be ""
 }
 
+// AboutProfiles says which profiles a run has and what is left out, and how to see
+// them in pprof's own pages.
+func AboutProfiles(r *analysis.ProfileRun) (about, notes []string) {
+	about = []string{r.Name + ": profiles of trials of their own, whose response times are not compared"}
+	if r.Bench != "" {
+		about[0] = r.Bench + ": profiles of processes of their own, whose times are not compared"
+	}
+	for i, kind := range r.Kinds {
+		var parts []string
+		for _, s := range r.Settings {
+			of := slices.DeleteFunc(slices.Clone(r.Of[kind]), func(p analysis.Profiled) bool { return p.Setting != s })
+			if len(of) > 0 {
+				parts = append(parts, fmt.Sprintf("%s (%d)", label(s), len(of)))
+			}
+			if i > 0 || s != r.Settings[0] || len(of) == 0 {
+				continue
+			}
+			notes = []string{"In pprof's own pages: go tool pprof -http=: " + of[0].File}
+			if len(of) > 1 {
+				notes[0] += " (several files of one setting are added up)"
+			}
+		}
+		about = append(about, kind+": "+strings.Join(parts, ", "))
+	}
+	return append(about, LeftOut(r)...), notes
+}
+
+// LeftOut says which profiles could not be read.
+func LeftOut(r *analysis.ProfileRun) (lines []string) {
+	for _, l := range r.Losses {
+		lines = append(lines, "left out: "+l.Error())
+	}
+	return lines
+}
+
 // nameWidth is how long the name of a function may be on a terminal.
 const nameWidth = 52
 

@@ -77,29 +77,6 @@ func orDot(x float64, sc scale) string {
 	return sc.format(x)
 }
 
-// ProfilePeek writes functions between their callers and callees. The error is w's.
-func ProfilePeek(w io.Writer, ps []analysis.Peek, metric string) error {
-	var b strings.Builder
-	for i, p := range ps {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		sc := scaleOf(metric, p.Cum)
-		g := &grid{cols: []column{{}, {}, {left: true}}}
-		edges := func(es []analysis.Edge) {
-			for _, e := range es {
-				g.rows = append(g.rows, row{cells: cells(sc.format(e.Value), shareOf(e.Value, p.Cum), "    "+clean(e.Name))})
-			}
-		}
-		edges(p.Callers)
-		g.rows = append(g.rows, row{cells: cells(sc.format(p.Cum), "", fmt.Sprintf("%s (flat %s, cum %s%s)", clean(p.Name), sc.with(p.Flat), sc.with(p.Cum), per(metric)))})
-		edges(p.Callees)
-		g.text(&b, false)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
 func shareOf(x, of float64) string {
 	if of == 0 {
 		return ""

@@ -194,20 +194,16 @@ func (s *Site) openProfiles(dir *store.Dir, a asked) (*pprofpage.Pages, error) {
 	if err := fitProfiles(dir.Path); err != nil {
 		return nil, err
 	}
-	read := func(setting string) (_ *pprofpage.Sum, err error) {
-		sum := &pprofpage.Sum{Setting: setting}
-		sum.Profile, sum.Requests, err = s.Hands.Profile(dir, a.kind, setting)
-		return sum, err
-	}
-	of, err := read(a.setting)
+	of, err := s.Hands.Profile(dir, a.kind, a.setting)
 	if err != nil {
 		return nil, err
 	}
-	var base *pprofpage.Sum
-	if a.versus {
-		if base, err = read(a.base); err != nil {
-			return nil, err
-		}
+	if !a.versus {
+		return pprofpage.Open(a.kind, of, nil)
 	}
-	return pprofpage.Open(a.kind, *of, base)
+	base, err := s.Hands.Profile(dir, a.kind, a.base)
+	if err != nil {
+		return nil, err
+	}
+	return pprofpage.Open(a.kind, of, &base)
 }

@@ -60,11 +60,13 @@ func twoSettings(t *testing.T) *store.Dir {
 func served(t *testing.T, read func(kind, setting string) (*profile.Profile, int64, error)) (h http.Handler, dir *store.Dir, reads map[string]int) {
 	dir, reads = twoSettings(t), map[string]int{}
 	var mu sync.Mutex
-	s := &Site{Hands: Hands{Profile: func(_ *store.Dir, kind, setting string) (*profile.Profile, int64, error) {
+	s := &Site{Hands: Hands{Profile: func(_ *store.Dir, kind, setting string) (sum pprofpage.Sum, err error) {
 		mu.Lock()
 		reads[kind+" "+setting]++
 		mu.Unlock()
-		return read(kind, setting)
+		sum.Setting = setting
+		sum.Profile, sum.Requests, err = read(kind, setting)
+		return sum, err
 	}}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/runs/{id}/pprof/{rest...}", func(w http.ResponseWriter, r *http.Request) { s.pprof(w, r, dir) })

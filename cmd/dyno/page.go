@@ -57,12 +57,12 @@ func pageOf(dir *store.Dir, t *analysis.Table, results []*dyno.Result) *report.P
 	}
 	base := t.Settings[0].Setting.String()
 	page.Profile = &report.Profile{Rows: summaryRows}
-	for _, kind := range run.kinds {
-		p, err := analysis.NewProfiles(kind, run.of[kind], nil)
+	for _, kind := range run.Kinds {
+		p, err := run.Profiles(kind, nil)
 		if err != nil {
 			continue // the table says so
 		}
-		for _, s := range run.settings {
+		for _, s := range run.Settings {
 			if p.Trials(s) == 0 {
 				continue
 			}
@@ -81,23 +81,18 @@ func pageOf(dir *store.Dir, t *analysis.Table, results []*dyno.Result) *report.P
 
 // flamePage draws a flame graph of a run.
 func flamePage(dir *store.Dir, results []*dyno.Result, f *report.Flame) ([]byte, error) {
-	of, err := sumOf(dir, results, f.Kind, f.Setting)
+	of, err := sumProfiles(dir, results, f.Kind, f.Setting)
 	if err != nil {
 		return nil, err
 	}
 	if f.Base == "" {
 		return pprofpage.Flame(f.Kind, of, nil)
 	}
-	base, err := sumOf(dir, results, f.Kind, f.Base)
+	base, err := sumProfiles(dir, results, f.Kind, f.Base)
 	if err != nil {
 		return nil, err
 	}
 	return pprofpage.Flame(f.Kind, of, &base)
-}
-
-func sumOf(dir *store.Dir, results []*dyno.Result, kind, setting string) (pprofpage.Sum, error) {
-	p, requests, err := sumProfiles(dir, results, kind, setting)
-	return pprofpage.Sum{Setting: setting, Profile: p, Requests: requests}, err
 }
 
 // originOf says where a run comes from.

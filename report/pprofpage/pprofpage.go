@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,31 +165,54 @@ func open(shown, from *profile.Profile) (*Pages, error) {
 	if _, err := os.UserConfigDir(); err != nil { // pprof asks for it, though nothing is kept there
 		return nil, fmt.Errorf("open pprof: %w (consider: HOME=/tmp)", err)
 	}
-	given := flags{
-		"http": "localhost:0", "no_browser": "true", // nobody listens
-		"symbolize": "none", "source_path": noFolder, "trim_path": noFolder, // else pprof looks for names in the folder that it was started in
-	}
-	if from != nil {
-		given["diff_base"] = "base"
-	}
 	var pages Pages
-	driving.Lock()
-	defer driving.Unlock()
-	err := driver.PProf(&driver.Options{
-		Flagset: given,
-		Fetch:   fetcher{"profile": shown, "base": from},
-		Sym:     asIs{},
-		Obj:     noObjects{},
-		UI:      silent{},
+	err := drive(flags{"http": "localhost:0", "no_browser": "true"}, shown, from, &driver.Options{ // nobody listens
 		HTTPServer: func(args *driver.HTTPServerArgs) error {
 			pages.handlers = args.Handlers
 			return nil
 		},
 	})
-	if err != nil {
-		return nil, fmt.Errorf("open pprof: %w", err)
+	return &pages, err
+}
+
+// Peek returns pprof's text of the functions that match a regular expression, each
+// between its callers and callees; per million requests, or as it is of a kind that is
+// not per request. The error is fs.ErrNotExist if none matches.
+func Peek(kind string, of Sum, match *regexp.Regexp) (string, error) {
+	p, title := clean(of.Profile), label(of.Setting)
+	if perRequest(kind) {
+		p.Scale(1e6 / float64(of.Requests))
+		title += ", per million requests"
 	}
-	return &pages, nil
+	entitle(p, title)
+	if !slices.ContainsFunc(p.Function, func(f *profile.Function) bool { return match.MatchString(f.Name) }) {
+		return "", fs.ErrNotExist
+	}
+	var out text
+	// The name of the output is the one thing that the driver keeps; pages have none.
+	err := drive(flags{"peek": match.String(), "output": "peek"}, p, nil, &driver.Options{Writer: &out})
+	return out.String(), err
+}
+
+// text is the one file that is written.
+type text struct{ strings.Builder }
+
+func (t *text) Open(string) (io.WriteCloser, error) { return t, nil }
+func (*text) Close() error                          { return nil }
+
+// drive runs pprof's driver.
+func drive(given flags, shown, from *profile.Profile, o *driver.Options) error {
+	given["symbolize"], given["source_path"], given["trim_path"] = "none", noFolder, noFolder // else pprof looks for names in the folder that it was started in
+	if from != nil {
+		given["diff_base"] = "base"
+	}
+	o.Flagset, o.Fetch, o.Sym, o.Obj, o.UI = given, fetcher{"profile": shown, "base": from}, asIs{}, noObjects{}, silent{}
+	driving.Lock()
+	defer driving.Unlock()
+	if err := driver.PProf(o); err != nil {
+		return fmt.Errorf("pprof: %w", err)
+	}
+	return nil
 }
 
 // noFolder is not there, and the same for all sessions. pprof looks also in the

@@ -42,14 +42,14 @@ func (c Change) Clear() bool { return c.Verdict == stats.Better || c.Verdict == 
 // MarshalJSON implements json.Marshaler; what is not known is null.
 func (c Change) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Base    number        `json:"base"`
-		Value   number        `json:"value"`
-		Diff    number        `json:"diff"`
-		Lo      number        `json:"lo"`
-		Hi      number        `json:"hi"`
-		P       number        `json:"p"`
+		Base    Number        `json:"base"`
+		Value   Number        `json:"value"`
+		Diff    Number        `json:"diff"`
+		Lo      Number        `json:"lo"`
+		Hi      Number        `json:"hi"`
+		P       Number        `json:"p"`
 		Verdict stats.Verdict `json:"verdict"`
-	}{number(c.Base), number(c.Value), number(c.Diff), number(c.Lo), number(c.Hi), number(c.P), c.Verdict})
+	}{Number(c.Base), Number(c.Value), Number(c.Diff), Number(c.Lo), Number(c.Hi), Number(c.P), c.Verdict})
 }
 
 // A FunctionChange is what changed about one function.
@@ -61,7 +61,7 @@ type FunctionChange struct {
 	Count float64 `json:"count-diff,omitempty"` // of Profiles.Counts in the order's attribution
 	// Share is the part of the change of the total that the function has in the
 	// order's attribution; NaN if the total did not change.
-	Share number     `json:"share"`
+	Share Number     `json:"share"`
 	Line  LineChange `json:"at,omitzero"` // of ByOwn
 }
 
@@ -128,9 +128,9 @@ func (p *Profiles) Difference(base, setting string, by Order, negligible float64
 	for i, fn := range fns {
 		r := &rows[i]
 		r.Function = fn
-		r.Share = number(r.change(by).Diff / d.Total.Diff)
+		r.Share = Number(r.change(by).Diff / d.Total.Diff)
 		if d.Total.Diff == 0 {
-			r.Share = number(math.NaN())
+			r.Share = Number(math.NaN())
 		}
 		for b := range d.Pairs {
 			r.Count += (c.sums[1][b].by[by][fn].count - c.sums[0][b].by[by][fn].count) / float64(d.Pairs)

@@ -16,8 +16,8 @@ type FunctionCost struct {
 	Flat  float64 `json:"flat"`
 	Cum   float64 `json:"cum"`
 	Count float64 `json:"count,omitempty"` // of Profiles.Counts, in the order's attribution
-	Lo    number  `json:"lo"`              // 95 % interval of the value in the order's attribution; null with one trial
-	Hi    number  `json:"hi"`
+	Lo    Number  `json:"lo"`              // 95 % interval of the value in the order's attribution; null with one trial
+	Hi    Number  `json:"hi"`
 	Share float64 `json:"share"` // of that value in all
 }
 
@@ -64,7 +64,7 @@ func (p *Profiles) Top(setting string, by Order) *ProfileTop {
 	}
 	for fn, row := range rows {
 		m := stats.MeanOf(values[fn])
-		row.Lo, row.Hi = number(m.Lo), number(m.Hi)
+		row.Lo, row.Hi = Number(m.Lo), Number(m.Hi)
 		if size > 0 {
 			row.Share = *row.value(by) / size
 		}

@@ -18,21 +18,24 @@ const module = "github.com/dynolab/dyno"
 // layers is the house: what each package may import of the others. A new arrow
 // is a decision; it is made here, in the same change.
 var layers = map[string][]string{
-	".":                {}, // package dyno, the vocabulary
-	"stats":            {},
-	"subject":          {"."},
-	"load":             {"."},
-	"probe":            {"."},
-	"store":            {"."},
-	"lab":              {".", "load", "probe", "subject"},
-	"analysis":         {".", "stats"},
+	".":        {}, // package dyno, the vocabulary
+	"stats":    {},
+	"subject":  {"."},
+	"load":     {"."},
+	"probe":    {"."},
+	"store":    {"."},
+	"lab":      {".", "load", "probe", "subject"},
+	"analysis": {".", "analysis/profiles", "stats"},
+
+	"analysis/profiles": {".", "stats"},
+
 	"chart":            {},
-	"report":           {".", "analysis", "chart", "report/pprofpage", "stats"}, // stats for the words of verdicts
-	"web":              {".", "analysis", "chart", "report", "report/pprofpage", "stats", "store"},
+	"report":           {".", "analysis", "analysis/profiles", "chart", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"web":              {".", "analysis", "analysis/profiles", "chart", "report", "report/pprofpage", "stats", "store"},
 	"report/pprofpage": {},
 
 	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "report/pprofpage", "stats", "store", "subject", "web"},
+	"cmd/dyno": {".", "analysis", "analysis/profiles", "examples", "lab", "load", "probe", "report", "report/pprofpage", "stats", "store", "subject", "web"},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},

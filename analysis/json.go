@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -23,18 +24,18 @@ func (n number) MarshalJSON() ([]byte, error) {
 }
 
 type tableJSON struct {
-	Schema     int           `json:"schema"`
-	Name       string        `json:"name"`
-	About      []string      `json:"about,omitempty"`
-	Planned    int           `json:"planned"`
-	Trials     int           `json:"trials"`
-	Blocks     int           `json:"blocks"`
-	Negligible number        `json:"negligible"`
-	Metrics    []metricJSON  `json:"metrics"`
-	Settings   []settingJSON `json:"settings"`
-	CPU        []CPUShare    `json:"cpu,omitempty"`
-	Warnings   []string      `json:"warnings"`
-	Failed     []failureJSON `json:"failed"`
+	Schema     int                 `json:"schema"`
+	Name       string              `json:"name"`
+	About      []string            `json:"about,omitempty"`
+	Planned    int                 `json:"planned"`
+	Trials     int                 `json:"trials"`
+	Blocks     int                 `json:"blocks"`
+	Negligible number              `json:"negligible"`
+	Metrics    []metricJSON        `json:"metrics"`
+	Settings   []settingJSON       `json:"settings"`
+	CPU        []profiles.CPUShare `json:"cpu,omitempty"`
+	Warnings   []string            `json:"warnings"`
+	Failed     []failureJSON       `json:"failed"`
 
 	Thresholds []thresholdJSON `json:"thresholds,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/google/pprof/profile"
 	"gonum.org/v1/gonum/mathext"
 )
@@ -58,12 +59,12 @@ func heapTallies(before, after *profile.Profile) []tally {
 	if before == nil || after == nil {
 		return nil
 	}
-	taken := []Profiled{{Block: 1, Requests: 1, Profile: before}, {Block: 2, Requests: 1, Profile: after}}
-	inuse, err := NewProfiles("heap", taken, nil)
+	taken := []profiles.Profiled{{Block: 1, Requests: 1, Profile: before}, {Block: 2, Requests: 1, Profile: after}}
+	inuse, err := profiles.New("heap", taken, nil)
 	if err != nil {
 		return nil // of another program's making
 	}
-	allocs, err := NewProfiles("allocs", taken, nil)
+	allocs, err := profiles.New("allocs", taken, nil)
 	if err != nil {
 		return nil
 	}
@@ -96,7 +97,7 @@ func heapTallies(before, after *profile.Profile) []tally {
 
 // sampled is how many samples stand for an amount of a heap profile: the inverse
 // of runtime/pprof's scaleHeapSample.
-func sampled(c Charge, rate float64) float64 {
+func sampled(c profiles.Charge, rate float64) float64 {
 	if c.Count == 0 {
 		return 0
 	}
@@ -109,14 +110,14 @@ func goroutineTallies(before, after, stuck *profile.Profile) []tally {
 	if before == nil || after == nil {
 		return nil
 	}
-	taken := []Profiled{{Block: 1, Profile: before}, {Block: 2, Profile: after}}
+	taken := []profiles.Profiled{{Block: 1, Profile: before}, {Block: 2, Profile: after}}
 	if stuck != nil && len(stuck.SampleType) == 1 {
 		// Its values are goroutines, too, under another name.
-		taken = append(taken, Profiled{Block: 3, Profile: &profile.Profile{
+		taken = append(taken, profiles.Profiled{Block: 3, Profile: &profile.Profile{
 			SampleType: before.SampleType, Sample: stuck.Sample, Location: stuck.Location, Function: stuck.Function,
 		}})
 	}
-	p, err := NewProfiles("goroutine", taken, nil)
+	p, err := profiles.New("goroutine", taken, nil)
 	if err != nil {
 		return nil
 	}
@@ -148,7 +149,7 @@ func connections(ts []tally) float64 {
 	return max(0, ts[i].grew)
 }
 
-func placeOf(c Charge) place { return place{c.Func, c.File, c.Line} }
+func placeOf(c profiles.Charge) place { return place{c.Func, c.File, c.Line} }
 
 // tallied collects tallies by their places.
 func tallied(add func(at func(place) *tally)) []tally {

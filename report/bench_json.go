@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 )
 
 // BenchJSON writes the report as summary.json of a run of benchmarks has it, indented;
@@ -73,7 +73,7 @@ func BenchJSON(w io.Writer, r *BenchReport) error {
 }
 
 type whyJSON struct {
-	Benchmark string                  `json:"benchmark"`
-	Setting   string                  `json:"setting"`
-	Profiles  []*analysis.ProfileDiff `json:"differences"`
+	Benchmark string           `json:"benchmark"`
+	Setting   string           `json:"setting"`
+	Profiles  []*profiles.Diff `json:"differences"`
 }

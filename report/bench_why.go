@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 )
 
 // A BenchReport is all that is said of a run of benchmarks.
 type BenchReport struct {
 	Table   *analysis.BenchTable
-	Whys    []analysis.BenchWhy       // of benchmarks that changed, in the order of Table
+	Whys    []profiles.BenchWhy       // of benchmarks that changed, in the order of Table
 	Against *analysis.BenchstatTables // the only setting against a file, which was not measured beside it; or nil
 }
 
@@ -26,7 +27,7 @@ func newReportView(r *BenchReport, width int) *benchView {
 
 // changed is what profiles of a change are of: a benchmark, its setting, and the words between and
 // behind, or that two benchmarks differ.
-func (v *benchView) changed(y *analysis.BenchWhy, between, behind string) string {
+func (v *benchView) changed(y *profiles.BenchWhy, between, behind string) string {
 	if strings.HasSuffix(y.Benchmark, ".*") && len(y.Parts) > 0 {
 		return v.labelOf(y.Setting) + " differs from " + v.labelOf(y.Parts[0].Diff.Base)
 	}
@@ -35,15 +36,15 @@ func (v *benchView) changed(y *analysis.BenchWhy, between, behind string) string
 
 // profile is the table of one kind of profile, with the names of settings that the
 // report has.
-func (v *benchView) profile(p *analysis.BenchPart) *Profile {
+func (v *benchView) profile(p *profiles.BenchPart) *Profile {
 	d := *p.Diff
 	d.Base, d.Setting = v.labelOf(d.Base), v.labelOf(d.Setting)
-	return &Profile{Diffs: []*analysis.ProfileDiff{&d}, Unproved: likely(p)}
+	return &Profile{Diffs: []*profiles.Diff{&d}, Unproved: likely(p)}
 }
 
 // likely is said of a benchmark that surely changed where no function is proved to have:
 // some function did, and one whose interval is far from 0 is no "no function".
-func likely(p *analysis.BenchPart) string {
+func likely(p *profiles.BenchPart) string {
 	if own := p.Diff.Rows[0].Own; own.Lo > 0 || own.Hi < 0 {
 		return "The benchmark surely changed; that the first function did it is likely, not proved, by so few profiles."
 	}
@@ -51,7 +52,7 @@ func likely(p *analysis.BenchPart) string {
 }
 
 // why writes what one kind of profile tells. Writing to b never fails.
-func (v *benchView) why(b *strings.Builder, p *analysis.BenchPart, o Options) {
+func (v *benchView) why(b *strings.Builder, p *profiles.BenchPart, o Options) {
 	_ = ProfileText(b, v.profile(p), o)
 	if len(p.List) > 0 {
 		b.WriteByte('\n')

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // whys are what the profiles of a run tell of the benchmarks that changed, in the
 // order of the table, and what could not be read.
-func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found []analysis.BenchWhy, notes []string) {
+func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found []profiles.BenchWhy, notes []string) {
 	for _, row := range t.Rows {
 		mine := profilesOf(results, nameOf(row.Package, row.Name))
 		if len(mine) == 0 {
@@ -38,7 +39,7 @@ func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found
 			if i == 0 || !changed(row, i) {
 				continue
 			}
-			why := analysis.BenchWhy{Benchmark: nameOf(row.Package, row.Name), Setting: s.String()}
+			why := profiles.BenchWhy{Benchmark: nameOf(row.Package, row.Name), Setting: s.String()}
 			for _, kind := range run.Kinds {
 				if wanted := dir.Run.Plan.Profile; len(wanted) > 0 && !slices.Contains(wanted, kind) {
 					continue
@@ -60,20 +61,20 @@ func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found
 }
 
 // benchPart is what one kind of profile tells, nil if that is nothing.
-func benchPart(dir *store.Dir, run *analysis.ProfileRun, kind, base, setting string, negligible float64) (*analysis.BenchPart, error) {
+func benchPart(dir *store.Dir, run *profiles.Run, kind, base, setting string, negligible float64) (*profiles.BenchPart, error) {
 	ps, err := run.Profiles(kind, nil)
 	if err != nil {
 		return nil, err
 	}
-	d := ps.Difference(base, setting, analysis.ByOwn, negligible)
+	d := ps.Difference(base, setting, profiles.ByOwn, negligible)
 	if d.Pairs == 0 || len(d.Rows) == 0 || kind == "allocs" && d.Total.Base == d.Total.Value {
 		return nil, nil
 	}
 	least := leastShown * math.Abs(d.Rows[0].Own.Diff)
-	d.Rows = slices.DeleteFunc(d.Rows[:min(len(d.Rows), mostFunctions)], func(r analysis.FunctionChange) bool {
+	d.Rows = slices.DeleteFunc(d.Rows[:min(len(d.Rows), mostFunctions)], func(r profiles.FunctionChange) bool {
 		return math.Abs(r.Own.Diff) < least
 	})
-	part := &analysis.BenchPart{Diff: d, Metric: ps.Metric}
+	part := &profiles.BenchPart{Diff: d, Metric: ps.Metric}
 	first := d.Rows[0].Function
 	match := regexp.MustCompile("^" + regexp.QuoteMeta(first.Name) + "$")
 	if part.List = ps.List(match, setting, true, base); len(part.List) == 0 {
@@ -93,12 +94,12 @@ func benchPart(dir *store.Dir, run *analysis.ProfileRun, kind, base, setting str
 }
 
 // mostChanged are the lines that changed most, in order.
-func mostChanged(lines []analysis.ListingLine) []analysis.ListingLine {
+func mostChanged(lines []profiles.ListingLine) []profiles.ListingLine {
 	lines = slices.Clone(lines)
-	slices.SortStableFunc(lines, func(a, b analysis.ListingLine) int {
+	slices.SortStableFunc(lines, func(a, b profiles.ListingLine) int {
 		return cmp.Compare(math.Abs(b.CumDiff), math.Abs(a.CumDiff))
 	})
 	lines = lines[:min(len(lines), mostLines)]
-	slices.SortFunc(lines, func(a, b analysis.ListingLine) int { return a.Line - b.Line })
+	slices.SortFunc(lines, func(a, b profiles.ListingLine) int { return a.Line - b.Line })
 	return lines
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/subject"
 )
@@ -28,7 +29,7 @@ func keepSources(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result,
 				continue
 			}
 			for _, s := range run.Settings {
-				d := ps.Difference(t.Settings[0].String(), s, analysis.ByOwn, t.Negligible)
+				d := ps.Difference(t.Settings[0].String(), s, profiles.ByOwn, t.Negligible)
 				for _, f := range d.Rows[:min(len(d.Rows), mostFunctions)] {
 					if !f.Function.Own {
 						continue // who has the toolchain has its source

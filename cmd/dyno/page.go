@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
@@ -68,12 +69,12 @@ func pageOf(dir *store.Dir, t *analysis.Table, results []*dyno.Result) *report.P
 			}
 			page.Flames = append(page.Flames, report.Flame{Kind: kind, Setting: s})
 			if s != base && p.Trials(base) > 0 {
-				page.Profile.Diffs = append(page.Profile.Diffs, p.Difference(base, s, analysis.ByOwn, negligible(dir.Run.Plan)))
+				page.Profile.Diffs = append(page.Profile.Diffs, p.Difference(base, s, profiles.ByOwn, negligible(dir.Run.Plan)))
 				page.Flames = append(page.Flames, report.Flame{Kind: kind, Setting: s, Base: base})
 			}
 		}
 		if len(page.Profile.Diffs) == 0 {
-			page.Profile.Tops = append(page.Profile.Tops, p.Top(base, analysis.ByOwn))
+			page.Profile.Tops = append(page.Profile.Tops, p.Top(base, profiles.ByOwn))
 		}
 	}
 	return page

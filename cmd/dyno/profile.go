@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
@@ -131,7 +131,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 
 // choose is the one setting that is shown: the one asked for, else the first
 // that has profiles and is not the one to compare with.
-func (o *profileFlags) choose(run *analysis.ProfileRun, p *analysis.Profiles) (string, error) {
+func (o *profileFlags) choose(run *profiles.Run, p *profiles.Profiles) (string, error) {
 	for _, s := range run.Settings {
 		if p.Trials(s) > 0 && (s == o.setting || !o.one && !(o.versus && s == o.base)) {
 			return s, nil
@@ -170,18 +170,18 @@ func (o *profileFlags) check(verb string, args int) error {
 	return nil
 }
 
-func (o *profileFlags) order() analysis.Order {
+func (o *profileFlags) order() profiles.Order {
 	switch {
 	case o.flat:
-		return analysis.ByFlat
+		return profiles.ByFlat
 	case o.cum:
-		return analysis.ByCum
+		return profiles.ByCum
 	}
-	return analysis.ByOwn
+	return profiles.ByOwn
 }
 
 // load reads the profiles of a type.
-func (o *profileFlags) load(run *analysis.ProfileRun, kind string) (*analysis.Profiles, error) {
+func (o *profileFlags) load(run *profiles.Run, kind string) (*profiles.Profiles, error) {
 	var own func(pkg, file string) bool
 	if o.own != "" {
 		own = func(pkg, _ string) bool { return strings.HasPrefix(pkg, o.own) }
@@ -190,7 +190,7 @@ func (o *profileFlags) load(run *analysis.ProfileRun, kind string) (*analysis.Pr
 }
 
 // tables prints tables: of one setting, of all, or of what changed.
-func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *analysis.ProfileRun, verb string) error {
+func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.Run, verb string) error {
 	kinds := run.Kinds
 	switch {
 	case o.kind != "":
@@ -238,8 +238,8 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *analysis.
 }
 
 // shares are those of the settings that are shown.
-func (o *profileFlags) shares(p *analysis.Profiles) []analysis.CPUShare {
-	return slices.DeleteFunc(p.CPUShares(), func(s analysis.CPUShare) bool {
+func (o *profileFlags) shares(p *profiles.Profiles) []profiles.CPUShare {
+	return slices.DeleteFunc(p.CPUShares(), func(s profiles.CPUShare) bool {
 		return o.one && s.Setting != o.setting && !(o.versus && s.Setting == o.base)
 	})
 }
@@ -253,7 +253,7 @@ func negligible(e *dyno.Experiment) float64 {
 }
 
 // stacks prints what is said of the stacks of one setting.
-func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *analysis.ProfileRun, verb string, match *regexp.Regexp) error {
+func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.Run, verb string, match *regexp.Regexp) error {
 	kind := o.kind
 	if kind == "" {
 		kind = run.Kinds[0]

@@ -14,19 +14,19 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
 // readProfiles reads the profiles of a run, or of some of its results. It is an error
 // if there is none.
-func readProfiles(dir *store.Dir, results []*dyno.Result) (*analysis.ProfileRun, error) {
-	run := &analysis.ProfileRun{Name: dir.Run.Plan.Name, PerOp: dir.Run.Plan.Bench != nil, Of: map[string][]analysis.Profiled{}}
+func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error) {
+	run := &profiles.Run{Name: dir.Run.Plan.Name, PerOp: dir.Run.Plan.Bench != nil, Of: map[string][]profiles.Profiled{}}
 	results = slices.SortedStableFunc(slices.Values(results), func(a, b *dyno.Result) int {
 		return placeOf(dir, a.Trial.Setting.String()) - placeOf(dir, b.Trial.Setting.String())
 	})
-	gone := map[string][]analysis.ProfileLoss{}
+	gone := map[string][]profiles.Loss{}
 	for _, r := range results {
 		if r.Trial.For != dyno.ForProfile || r.Err != "" {
 			continue
@@ -39,7 +39,7 @@ func readProfiles(dir *store.Dir, results []*dyno.Result) (*analysis.ProfileRun,
 				if run.Of[kind] = append(run.Of[kind], *p); !slices.Contains(run.Settings, p.Setting) {
 					run.Settings = append(run.Settings, p.Setting)
 				}
-			case loss.Kind == analysis.ProfileGone:
+			case loss.Kind == profiles.ProfileGone:
 				gone[kind] = append(gone[kind], *loss)
 			default:
 				run.Losses = append(run.Losses, *loss)
@@ -62,7 +62,7 @@ func readProfiles(dir *store.Dir, results []*dyno.Result) (*analysis.ProfileRun,
 }
 
 // texts are what losses say.
-func texts(losses []analysis.ProfileLoss) (out []string) {
+func texts(losses []profiles.Loss) (out []string) {
 	for _, l := range losses {
 		out = append(out, l.Error())
 	}
@@ -70,9 +70,9 @@ func texts(losses []analysis.ProfileLoss) (out []string) {
 }
 
 // readTrialProfile reads one profile of a trial.
-func readTrialProfile(dir *store.Dir, r *dyno.Result, kind string) (*analysis.Profiled, *analysis.ProfileLoss) {
-	p := &analysis.Profiled{Setting: r.Trial.Setting.String(), Block: r.Trial.Block, Requests: r.Sent.Requests, File: dir.TrialFile(r.Trial.N, kind+".pb.gz")}
-	loss := &analysis.ProfileLoss{Trial: r.Trial.N}
+func readTrialProfile(dir *store.Dir, r *dyno.Result, kind string) (*profiles.Profiled, *profiles.Loss) {
+	p := &profiles.Profiled{Setting: r.Trial.Setting.String(), Block: r.Trial.Block, Requests: r.Sent.Requests, File: dir.TrialFile(r.Trial.N, kind+".pb.gz")}
+	loss := &profiles.Loss{Trial: r.Trial.N}
 	p.Profile, loss.Err = readProfile(p.File)
 	bench := dir.Run.Plan.Bench != nil
 	if bench {
@@ -80,15 +80,15 @@ func readTrialProfile(dir *store.Dir, r *dyno.Result, kind string) (*analysis.Pr
 	}
 	switch {
 	case errors.Is(loss.Err, fs.ErrNotExist):
-		loss.Kind = analysis.ProfileGone
+		loss.Kind = profiles.ProfileGone
 	case loss.Err != nil:
-		loss.Kind = analysis.ProfileUnread
+		loss.Kind = profiles.ProfileUnread
 	case p.Requests > 0:
 		return p, nil
 	case bench:
-		loss.Kind = analysis.OpsUnsaid
+		loss.Kind = profiles.OpsUnsaid
 	default:
-		loss.Kind = analysis.RequestsUnsaid
+		loss.Kind = profiles.RequestsUnsaid
 	}
 	return nil, loss
 }
@@ -177,10 +177,10 @@ func keptAs(dir string, setting int, file string) string {
 
 // readSources reads the source files of listings of a setting, as far as they are on
 // this machine. Losses are those that are not, or are newer than the run.
-func readSources(dir *store.Dir, run *analysis.ProfileRun, ls []analysis.Listing, kind, setting string) (text map[string][]string, losses []analysis.ProfileLoss) {
+func readSources(dir *store.Dir, run *profiles.Run, ls []profiles.Listing, kind, setting string) (text map[string][]string, losses []profiles.Loss) {
 	text = map[string][]string{}
-	lose := func(kind analysis.LossKind, file string) {
-		if loss := (analysis.ProfileLoss{Kind: kind, File: file}); !slices.Contains(losses, loss) {
+	lose := func(kind profiles.LossKind, file string) {
+		if loss := (profiles.Loss{Kind: kind, File: file}); !slices.Contains(losses, loss) {
 			losses = append(losses, loss)
 		}
 	}
@@ -196,16 +196,16 @@ func readSources(dir *store.Dir, run *analysis.ProfileRun, ls []analysis.Listing
 			}
 			found, text[l.File] = true, strings.Split(string(data), "\n")
 			if info, err := os.Stat(file); err == nil && file == l.File && info.ModTime().After(dir.Run.Started) {
-				lose(analysis.SourceChanged, file)
+				lose(profiles.SourceChanged, file)
 			}
 			break
 		}
 		switch {
 		case found:
 		case filepath.IsAbs(l.File):
-			lose(analysis.SourceGone, l.File)
+			lose(profiles.SourceGone, l.File)
 		default:
-			lose(analysis.SourceTrimmed, l.File)
+			lose(profiles.SourceTrimmed, l.File)
 		}
 	}
 	return text, losses
@@ -214,7 +214,7 @@ func readSources(dir *store.Dir, run *analysis.ProfileRun, ls []analysis.Listing
 // sourceFiles are where a function's source may be: as it was when a benchmark was
 // measured; where the profile says; and, of package main, in the source that a demo left
 // beside the run directory or, of a path that -trimpath left, in the subject's package.
-func sourceFiles(dir *store.Dir, run *analysis.ProfileRun, fn *analysis.Function, kind, setting string) (files []string) {
+func sourceFiles(dir *store.Dir, run *profiles.Run, fn *profiles.Function, kind, setting string) (files []string) {
 	if at := placeOf(dir, setting); run.PerOp && at >= 0 {
 		files = append(files, keptAs(dir.Path, at, run.SourceOf(fn, kind, setting)))
 	}

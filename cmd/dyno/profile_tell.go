@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -16,7 +17,7 @@ func explain(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) {
 
 // taken are the profiles of results by kind, nil if there are none. What cannot
 // be read is a doubt.
-func taken(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) map[string][]analysis.Profiled {
+func taken(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
 	if !hasProfiles(results) {
 		return nil
 	}
@@ -30,13 +31,13 @@ func taken(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) map[st
 }
 
 // tell adds to a table what profiles tell against those of the setting base.
-func tell(opt *analysis.Options, of map[string][]analysis.Profiled, base string) {
+func tell(opt *analysis.Options, of map[string][]profiles.Profiled, base string) {
 	if len(of) == 0 {
 		return
 	}
-	all := map[string]*analysis.Profiles{}
+	all := map[string]*profiles.Profiles{}
 	for kind, taken := range of {
-		p, err := analysis.NewProfiles(kind, taken, nil)
+		p, err := profiles.New(kind, taken, nil)
 		if err != nil {
 			opt.Doubts = append(opt.Doubts, err.Error())
 			continue
@@ -51,11 +52,11 @@ func tell(opt *analysis.Options, of map[string][]analysis.Profiled, base string)
 		if p == nil {
 			return nil
 		}
-		changed := p.Difference(base, s.String(), analysis.ByOwn, 0).Changed()
+		changed := p.Difference(base, s.String(), profiles.ByOwn, 0).Changed()
 		// What the runtime does by itself is a cause of its own, such as
 		// collections; it is named where nothing else is.
-		runtime := func(c analysis.FunctionChange) bool { return c.Package == "runtime" }
-		if slices.ContainsFunc(changed, func(c analysis.FunctionChange) bool { return !runtime(c) }) {
+		runtime := func(c profiles.FunctionChange) bool { return c.Package == "runtime" }
+		if slices.ContainsFunc(changed, func(c profiles.FunctionChange) bool { return !runtime(c) }) {
 			changed = slices.DeleteFunc(changed, runtime)
 		}
 		for _, c := range changed {

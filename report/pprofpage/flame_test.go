@@ -21,7 +21,7 @@ const (
 // recorded is a profile of the analysis package's tests.
 func recorded(t testing.TB, name string) *profile.Profile {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "analysis", "testdata", "profile", name+".pb.gz"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "analysis", "profiles", "testdata", name+".pb.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,8 @@
-package analysis
+// Package profiles says what profiles of several trials tell: what each function
+// costs per request, what changed between two settings, and on which line.
+//
+// It reads no files, and draws nothing.
+package profiles
 
 import (
 	"encoding/json"
@@ -94,7 +98,7 @@ type profiledTrial struct {
 // own says which packages are the subject's own; nil means package main and
 // whatever is neither in the standard library nor in another module. A kind
 // that nobody knows, and a profile that is not of it, are errors.
-func NewProfiles(kind string, taken []Profiled, own func(pkg, file string) bool) (*Profiles, error) {
+func New(kind string, taken []Profiled, own func(pkg, file string) bool) (*Profiles, error) {
 	k, ok := profileKinds[kind]
 	if !ok {
 		return nil, fmt.Errorf("unknown kind of profile %q", kind)

@@ -1,4 +1,4 @@
-package analysis
+package profiles
 
 import (
 	"cmp"
@@ -14,11 +14,11 @@ import (
 // No more than 1 % of the comparisons of two settings that do not differ may
 // name any function at all, and where functions deviate very unlike each other
 // the error is a multiple of this (doc/method.md).
-const ProfileAlpha = 0.0025
+const Alpha = 0.0025
 
 // ProfilePairs is the least number of pairs of trials on which a function is
 // said to have changed.
-const ProfilePairs = 3
+const Pairs = 3
 
 // considered is the share of the total that a function must have, as the mean of
 // both settings, to be tested: half of what is negligible, since none of less
@@ -75,7 +75,7 @@ type LineChange struct {
 }
 
 // A ProfileDiff compares the profiles of two settings, within blocks.
-type ProfileDiff struct {
+type Diff struct {
 	Kind       string           `json:"type"`
 	Metric     string           `json:"metric"`
 	Counts     string           `json:"counts,omitempty"`
@@ -89,7 +89,7 @@ type ProfileDiff struct {
 }
 
 // Changed are the rows that are said to have changed.
-func (d *ProfileDiff) Changed() []FunctionChange {
+func (d *Diff) Changed() []FunctionChange {
 	by := slices.Index(attributions[:], d.Order)
 	return slices.DeleteFunc(slices.Clone(d.Rows), func(r FunctionChange) bool { return !r.change(Order(by)).Clear() })
 }
@@ -102,11 +102,11 @@ func (r *FunctionChange) change(by Order) *Change {
 // adjusted p is at most ProfileAlpha, and the change more than a negligible
 // share of the total per request; 0 means dyno.DefaultNegligible. With fewer than
 // ProfilePairs pairs of trials all is unclear.
-func (p *Profiles) Difference(base, setting string, by Order, negligible float64) *ProfileDiff {
+func (p *Profiles) Difference(base, setting string, by Order, negligible float64) *Diff {
 	if negligible == 0 {
 		negligible = dyno.DefaultNegligible
 	}
-	d := &ProfileDiff{
+	d := &Diff{
 		Kind: p.Kind, Metric: p.Metric, Counts: p.Counts, Base: base, Setting: setting,
 		Order: attributions[by], Negligible: negligible,
 	}
@@ -224,14 +224,14 @@ func (c *pairing) changes(fns []*Function, of func(side, block int, fn *Function
 		pairs[i] = pr
 	}
 	out := make([]Change, len(fns))
-	few := blocks < ProfilePairs
+	few := blocks < Pairs
 	for i, s := range stats.Many(pairs, c.totals[0], c.totals[1]) {
 		out[i] = Change{Base: stats.MeanOf(pairs[i].Base).Mean, Value: stats.MeanOf(pairs[i].Other).Mean, Diff: s.Diff, Lo: s.Lo, Hi: s.Hi, P: s.Adjusted, Verdict: stats.Unclear}
 		switch {
 		case few:
 		case s.Lo >= -limit && s.Hi <= limit:
 			out[i].Verdict = stats.Same
-		case !(s.Adjusted <= ProfileAlpha) || math.Abs(s.Diff) < limit:
+		case !(s.Adjusted <= Alpha) || math.Abs(s.Diff) < limit:
 		case s.Diff < 0:
 			out[i].Verdict = stats.Better
 		default:

@@ -1,4 +1,4 @@
-package analysis
+package profiles
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ type FunctionCost struct {
 }
 
 // A ProfileTop lists the functions of one setting.
-type ProfileTop struct {
+type Top struct {
 	Kind    string         `json:"type"`
 	Metric  string         `json:"metric"`
 	Counts  string         `json:"counts,omitempty"`
@@ -37,9 +37,9 @@ var attributions = [...]string{ByOwn: "own", ByFlat: "flat", ByCum: "cum"}
 
 // Top lists what the functions of a setting cost, the most costly first. A
 // setting without profiles gives no rows.
-func (p *Profiles) Top(setting string, by Order) *ProfileTop {
+func (p *Profiles) Top(setting string, by Order) *Top {
 	ts := p.trials[setting]
-	top := &ProfileTop{Kind: p.Kind, Metric: p.Metric, Counts: p.Counts, Setting: setting, Trials: len(ts), Order: attributions[by]}
+	top := &Top{Kind: p.Kind, Metric: p.Metric, Counts: p.Counts, Setting: setting, Trials: len(ts), Order: attributions[by]}
 	n := float64(len(ts))
 	rows := map[*Function]*FunctionCost{}
 	values := map[*Function][]float64{}

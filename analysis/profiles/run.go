@@ -1,4 +1,4 @@
-package analysis
+package profiles
 
 import (
 	"cmp"
@@ -11,14 +11,14 @@ import (
 )
 
 // A ProfileRun is the profiles of a run, as they were read.
-type ProfileRun struct {
+type Run struct {
 	Name     string                // of the plan
 	Bench    string                // that the profiles are of, Package.Name; "" if they are of a service
 	PerOp    bool                  // Profiled.Requests are operations of benchmarks
 	Settings []string              // that have any, in the order of reports
 	Kinds    []string              // in the order of dyno.ProfileNames
 	Of       map[string][]Profiled // by kind
-	Losses   []ProfileLoss         // what could not be read
+	Losses   []Loss                // what could not be read
 }
 
 // A LossKind is why something of profiles is left out.
@@ -35,14 +35,14 @@ const (
 )
 
 // A ProfileLoss is a profile that is left out, or a doubt about the source of a function.
-type ProfileLoss struct {
+type Loss struct {
 	Kind  LossKind
 	Trial int    // of a profile
 	File  string // of a source
 	Err   error  // of ProfileGone and ProfileUnread
 }
 
-func (l ProfileLoss) Error() string {
+func (l Loss) Error() string {
 	switch l.Kind {
 	case RequestsUnsaid:
 		return fmt.Sprintf("trial %d: its load did not say how many requests it sent, so that its profiles cannot be told per request", l.Trial)
@@ -60,8 +60,8 @@ func (l ProfileLoss) Error() string {
 
 // Profiles are those of a kind, per request or, of benchmarks, per operation. own is
 // that of NewProfiles.
-func (r *ProfileRun) Profiles(kind string, own func(pkg, file string) bool) (*Profiles, error) {
-	ps, err := NewProfiles(kind, r.Of[kind], own)
+func (r *Run) Profiles(kind string, own func(pkg, file string) bool) (*Profiles, error) {
+	ps, err := New(kind, r.Of[kind], own)
 	if err == nil && r.PerOp {
 		ps.Metric, ps.Counts = strings.Replace(ps.Metric, "/req", "/op", 1), strings.Replace(ps.Counts, "/req", "/op", 1)
 	}
@@ -70,7 +70,7 @@ func (r *ProfileRun) Profiles(kind string, own func(pkg, file string) bool) (*Pr
 
 // Sum adds up the profiles of one kind of a setting, and the requests of their
 // windows. The error is fs.ErrNotExist if there is none.
-func (r *ProfileRun) Sum(kind, setting string) (sum *profile.Profile, requests int64, err error) {
+func (r *Run) Sum(kind, setting string) (sum *profile.Profile, requests int64, err error) {
 	var parts []*profile.Profile
 	for _, p := range r.Of[kind] {
 		if p.Setting == setting {
@@ -87,7 +87,7 @@ func (r *ProfileRun) Sum(kind, setting string) (sum *profile.Profile, requests i
 
 // SourceOf is the source file of a function in a setting: revisions have folders of
 // their own, so that its name is not the same in all.
-func (r *ProfileRun) SourceOf(fn *Function, kind, setting string) string {
+func (r *Run) SourceOf(fn *Function, kind, setting string) string {
 	like := ""
 	for _, t := range r.Of[kind] {
 		if t.Setting != setting {
@@ -115,7 +115,7 @@ type BenchWhy struct {
 
 // A BenchPart is what one kind of profile tells; Diff has rows.
 type BenchPart struct {
-	Diff    *ProfileDiff
+	Diff    *Diff
 	Metric  string
 	List    []Listing // of the function that changed most, or none
 	Sources map[string][]string

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -12,19 +13,19 @@ import (
 const Schema = 2
 
 type tableJSON struct {
-	Schema     int           `json:"schema"`
-	Kind       Kind          `json:"kind"`
-	Name       string        `json:"name"`
-	About      []string      `json:"about,omitempty"`
-	Planned    int           `json:"planned"`
-	Trials     int           `json:"trials"`
-	Blocks     int           `json:"blocks"`
-	Negligible number        `json:"negligible"`
-	Metrics    []rowJSON     `json:"metrics"`
-	Settings   []settingJSON `json:"settings"`
-	CPU        []CPUShare    `json:"cpu,omitempty"`
-	Warnings   []string      `json:"warnings"`
-	Failed     []failureJSON `json:"failed"`
+	Schema     int                 `json:"schema"`
+	Kind       Kind                `json:"kind"`
+	Name       string              `json:"name"`
+	About      []string            `json:"about,omitempty"`
+	Planned    int                 `json:"planned"`
+	Trials     int                 `json:"trials"`
+	Blocks     int                 `json:"blocks"`
+	Negligible number              `json:"negligible"`
+	Metrics    []rowJSON           `json:"metrics"`
+	Settings   []settingJSON       `json:"settings"`
+	CPU        []profiles.CPUShare `json:"cpu,omitempty"`
+	Warnings   []string            `json:"warnings"`
+	Failed     []failureJSON       `json:"failed"`
 
 	Thresholds []thresholdJSON `json:"thresholds,omitempty"`
 

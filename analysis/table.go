@@ -18,21 +18,22 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
 // Options say how to tabulate. The zero value tabulates everything.
 type Options struct {
-	Name       string         // of the experiment, for the heading
-	Settings   []dyno.Setting // in the order of the table, the baseline first; none means in order of first appearance
-	About      []string       // what was measured and how, a line each, for the heading
-	Negligible *dyno.Fraction // changes smaller than this are "same"; nil means dyno.DefaultNegligible
-	Planned    int            // trials; if more than there are results, the table warns that it is partial
-	Places     Places         // functions that changed in profiles; nil if none was taken
-	CPU        []CPUShare     // what the CPU was used for, by the profiles of it
-	Doubts     []string       // of the caller, for the warnings
-	Tails      map[int]*Tail  // by number of the trial, of those of which single requests are known
+	Name       string              // of the experiment, for the heading
+	Settings   []dyno.Setting      // in the order of the table, the baseline first; none means in order of first appearance
+	About      []string            // what was measured and how, a line each, for the heading
+	Negligible *dyno.Fraction      // changes smaller than this are "same"; nil means dyno.DefaultNegligible
+	Planned    int                 // trials; if more than there are results, the table warns that it is partial
+	Places     Places              // functions that changed in profiles; nil if none was taken
+	CPU        []profiles.CPUShare // what the CPU was used for, by the profiles of it
+	Doubts     []string            // of the caller, for the warnings
+	Tails      map[int]*Tail       // by number of the trial, of those of which single requests are known
 	Growths    map[int]*Growth
 	Steadiness map[int]*Steadiness
 	Thresholds []dyno.Threshold
@@ -56,14 +57,14 @@ type Table struct {
 	About      []string
 	Settings   []Setting
 	Rows       []Row
-	Trials     int        // that finished; if 0, nothing was measured and every figure is missing
-	Planned    int        // trials, or as many as there are results
-	Blocks     int        // of a service: with at least one finished trial; of benchmarks: finished in every setting
-	Negligible float64    // changes smaller than this are "same"; 0 means none is
-	Separate   bool       // as Options.Separate
-	Profiled   bool       // there are profiles, that told causes where
-	CPU        []CPUShare // what the CPU was used for; nil if no profile tells
-	Warnings   []string   // doubts that the reader must see
+	Trials     int                 // that finished; if 0, nothing was measured and every figure is missing
+	Planned    int                 // trials, or as many as there are results
+	Blocks     int                 // of a service: with at least one finished trial; of benchmarks: finished in every setting
+	Negligible float64             // changes smaller than this are "same"; 0 means none is
+	Separate   bool                // as Options.Separate
+	Profiled   bool                // there are profiles, that told causes where
+	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
+	Warnings   []string            // doubts that the reader must see
 	Failed     []Failure
 	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
 

@@ -20,17 +20,20 @@ const module = "github.com/dynolab/dyno"
 var layers = map[string][]string{
 	".":        {}, // package dyno, the vocabulary
 	"stats":    {},
-	"subject":  {"."},
-	"load":     {"."},
-	"probe":    {"."},
+	"cgroup":   {},
+	"subject":  {".", "cgroup", "subject/guard"},
+	"load":     {".", "cgroup"},
+	"probe":    {".", "cgroup"},
 	"store":    {"."},
-	"lab":      {".", "load", "probe", "subject"},
+	"lab":      {".", "cgroup", "load", "probe", "subject"},
 	"analysis": {".", "stats"},
 	"chart":    {},
 	"report":   {".", "analysis", "chart", "stats"}, // stats for the words of verdicts
 	"web":      {".", "analysis", "chart", "report", "stats", "store"},
 	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
+
+	"subject/guard": {"cgroup"}, // programs whose processes do not outlive dyno
+	"cmd/dyno":      {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "subject/guard", "web"},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},
@@ -39,7 +42,7 @@ var layers = map[string][]string{
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
+var acting = []string{"lab", "load", "subject", "subject/guard", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

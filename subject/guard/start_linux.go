@@ -33,8 +33,13 @@ func (s *supervision) send(o order) error {
 // these do not matter.
 
 func (s *supervision) terminate(grace time.Duration) { s.send(order{Stop: grace}) }
-func (s *supervision) kill()                         { s.control.Close() }
-func (s *supervision) remove(path string)            { s.send(order{Remove: path}) }
+
+// Kill begins to end the tree, and does not wait for it.
+func (s *supervision) Kill() { s.control.Close() }
+
+// RemoveInEnd adds a path, which need not exist, to those that are removed in the
+// end.
+func (s *supervision) RemoveInEnd(path string) { s.send(order{Remove: path}) }
 
 // Start starts a supervisor that does the job.
 func Start(j Job, o IO) (*Tree, error) {

@@ -146,8 +146,8 @@ const (
 
 // whys are what the profiles of a run tell of the benchmarks that changed, in the
 // order of the table, and what could not be read.
-func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found []report.BenchWhy, notes []string) {
-	for _, row := range t.Rows {
+func whys(dir *store.Dir, t *analysis.Table, results []*dyno.Result) (found []report.BenchWhy, notes []string) {
+	for _, row := range t.Benchmarks {
 		mine := profilesOf(results, nameOf(row.Package, row.Name))
 		if len(mine) == 0 {
 			continue
@@ -159,15 +159,15 @@ func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found
 		}
 		notes = append(notes, run.notes...)
 		for i, s := range t.Settings {
-			if i == 0 || !changed(row, i) {
+			if i == 0 || t.ChangedBy(row, i) == 0 {
 				continue
 			}
-			why := report.BenchWhy{Benchmark: nameOf(row.Package, row.Name), Setting: s.String()}
+			why := report.BenchWhy{Benchmark: nameOf(row.Package, row.Name), Setting: s.Setting.String()}
 			for _, kind := range run.kinds {
 				if wanted := dir.Run.Plan.Profile; len(wanted) > 0 && !slices.Contains(wanted, kind) {
 					continue
 				}
-				part, err := run.part(kind, t.Settings[0].String(), s.String(), t.Negligible)
+				part, err := run.part(kind, t.Settings[0].Setting.String(), s.Setting.String(), t.Negligible)
 				switch {
 				case err != nil:
 					notes = append(notes, err.Error())
@@ -230,8 +230,8 @@ func mostChanged(lines []analysis.ListingLine) []analysis.ListingLine {
 // keepSources copies the source files of the functions that changed, in all
 // settings, into the run directory. tests are the packages of each setting, by which
 // a path is found that -trimpath left.
-func keepSources(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result, tests map[string][]*subject.TestPackage) error {
-	for _, row := range t.Rows {
+func keepSources(dir *store.Dir, t *analysis.Table, results []*dyno.Result, tests map[string][]*subject.TestPackage) error {
+	for _, row := range t.Benchmarks {
 		mine := profilesOf(results, nameOf(row.Package, row.Name))
 		run, err := readProfiles(dir, mine)
 		if len(mine) == 0 || err != nil {
@@ -243,7 +243,7 @@ func keepSources(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result,
 				continue
 			}
 			for _, s := range run.settings {
-				d := ps.Difference(t.Settings[0].String(), s, analysis.ByOwn, t.Negligible)
+				d := ps.Difference(t.Settings[0].Setting.String(), s, analysis.ByOwn, t.Negligible)
 				for _, f := range d.Rows[:min(len(d.Rows), mostFunctions)] {
 					if !f.Function.Own {
 						continue // who has the toolchain has its source

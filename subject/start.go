@@ -34,7 +34,7 @@ type Options struct {
 	Grouped bool
 }
 
-// debug is what is added to GODEBUG.
+// debug returns what to add to GODEBUG.
 func (o *Options) debug() string {
 	switch {
 	case o.Trace && o.Pacer:
@@ -152,7 +152,7 @@ func (p *Process) Err() error {
 	return nil
 }
 
-// freeAddr returns an address that nobody listens on at the moment.
+// freeAddr returns an address that is free at the moment.
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -65,9 +65,9 @@ func OthersListen(addr string, pid int) bool {
 	return known && len(found) == 0
 }
 
-// listening returns the processes, of those given, that listen on the port of addr:
-// they have one of its sockets open. It is known where somebody listens and all of
-// the processes let themselves be looked at.
+// listening returns the processes among pids that listen on the port of addr. The
+// answer is known to be complete if a process of this network namespace listens, and
+// the open files of all of pids can be read.
 func listening(addr string, pids []int) (found []int, known bool) {
 	_, port, _ := net.SplitHostPort(addr)
 	number, err := strconv.ParseUint(port, 10, 16)

@@ -60,7 +60,7 @@ func (cs *collections) add(c *Cycle, arrived time.Duration, e ending, told bool)
 	if len(cs.list) == 0 {
 		cs.high = math.MaxInt64
 	}
-	least, spread := c.length()
+	least, spread := lengthOf(c)
 	begun := seconds(c.Start)
 	high := min(cs.high, arrived-least-begun)
 	if told {
@@ -124,7 +124,7 @@ func (cs *collections) placed() []dyno.Collection {
 // length is how long a cycle took at least, and how much more it may be: the
 // runtime cuts times to two digits from 100 µs to 10 ms, to whole milliseconds
 // above and to whole microseconds below (runtime/mgc.go, fmtNSAsMS).
-func (c *Cycle) length() (least, spread time.Duration) {
+func lengthOf(c *Cycle) (least, spread time.Duration) {
 	for _, sec := range []float64{c.SweepTerm, c.Mark, c.MarkTerm} {
 		d := seconds(sec)
 		least += d

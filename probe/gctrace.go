@@ -101,7 +101,7 @@ func (s *cycleSum) add(c *Cycle, at time.Duration, live float64, exact bool) {
 	s.stw += c.SweepTerm + c.MarkTerm
 	s.heapPeak = max(s.heapPeak, c.HeapEnd)
 	s.stwMax = max(s.stwMax, c.SweepTerm, c.MarkTerm)
-	least, spread := c.length()
+	least, spread := lengthOf(c)
 	s.wall += min(least+spread/2, at).Seconds() // a part of the first may be before the window
 	s.assist += c.Assist
 	if c.Procs > 0 {

@@ -20,17 +20,18 @@ const module = "github.com/dynolab/dyno"
 var layers = map[string][]string{
 	".":        {}, // package dyno, the vocabulary
 	"stats":    {},
+	"gctrace":  {"."},
 	"subject":  {"."},
 	"load":     {"."},
-	"probe":    {"."},
+	"probe":    {".", "gctrace"},
 	"store":    {"."},
-	"lab":      {".", "load", "probe", "subject"},
+	"lab":      {".", "gctrace", "load", "probe", "subject"},
 	"analysis": {".", "stats"},
 	"chart":    {},
-	"report":   {".", "analysis", "chart", "stats"}, // stats for the words of verdicts
+	"report":   {".", "analysis", "chart", "gctrace", "stats"}, // stats for the words of verdicts
 	"web":      {".", "analysis", "chart", "report", "stats", "store"},
 	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
+	"cmd/dyno": {".", "analysis", "examples", "gctrace", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},

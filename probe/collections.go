@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // mostCollections are kept of a window, 30 MB of them: seven hours of a service
@@ -51,7 +52,7 @@ type rough struct {
 // add takes in a cycle whose line has arrived, and how it ended if that was told.
 // It reports whether that can be: a child that inherited standard error counts its
 // cycles from 1, too.
-func (cs *collections) add(c *Cycle, arrived time.Duration, e ending, told bool) bool {
+func (cs *collections) add(c *gctrace.Cycle, arrived time.Duration, e ending, told bool) bool {
 	if len(cs.list) == mostCollections {
 		cs.over++
 		return told
@@ -124,7 +125,7 @@ func (cs *collections) placed() []dyno.Collection {
 // length is how long a cycle took at least, and how much more it may be: the
 // runtime cuts times to two digits from 100 µs to 10 ms, to whole milliseconds
 // above and to whole microseconds below (runtime/mgc.go, fmtNSAsMS).
-func lengthOf(c *Cycle) (least, spread time.Duration) {
+func lengthOf(c *gctrace.Cycle) (least, spread time.Duration) {
 	for _, sec := range []float64{c.SweepTerm, c.Mark, c.MarkTerm} {
 		d := seconds(sec)
 		least += d

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // Only cycles whose lines arrive inside the window count.
 func TestGCTraceWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const line = "gc 1 @0.2s 1%%: 0.2+50+0.%d ms clock, 0.4+1/2/3+0.6 ms cpu, 4->5->%d MB, 6 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
-		x := NewTrace(io.Discard, io.Discard)
+		x := gctrace.NewSplitter(io.Discard, io.Discard)
 		cycles := func(n, live int) {
 			for i := range n {
 				fmt.Fprintf(x, line, i, live)
@@ -30,7 +31,7 @@ func TestGCTraceWindow(t *testing.T) {
 		begun := 0
 		done := make(chan Reading)
 		go func() {
-			r, err := gctrace{}.Watch(ctx, Target{Trace: x, Every: 100 * time.Millisecond, Begun: func() { begun++ }})
+			r, err := collectorProbe{}.Watch(ctx, Target{Trace: x, Every: 100 * time.Millisecond, Begun: func() { begun++ }})
 			if err != nil {
 				t.Error(err)
 			}
@@ -89,7 +90,7 @@ func TestGCTraceQuietAndBusy(t *testing.T) {
 	}
 	var busy cycleSum
 	for i := range 100_000 {
-		busy.add(&Cycle{N: i, Live: 1 << 20}, time.Duration(i)*time.Millisecond, 0, false)
+		busy.add(&gctrace.Cycle{N: i, Live: 1 << 20}, time.Duration(i)*time.Millisecond, 0, false)
 	}
 	r = busy.reading(100 * time.Second)
 	s := series(t, r, "heap-live-B")
@@ -109,7 +110,7 @@ func TestGCTraceQuietAndBusy(t *testing.T) {
 // GOGC=off has no goal; its largest uint64 would spoil every picture.
 func TestSeriesWithoutGoal(t *testing.T) {
 	var sum cycleSum
-	sum.add(&Cycle{N: 5, HeapStart: 4 << 20, HeapEnd: 4 << 20}, 0, 0, false)
+	sum.add(&gctrace.Cycle{N: 5, HeapStart: 4 << 20, HeapEnd: 4 << 20}, 0, 0, false)
 	var w runtimeWatch
 	if err := w.sample(0, []byte("time u 1\n/gc/heap/goal:bytes u 18446744073709551615\n")); err != nil {
 		t.Fatal(err)

@@ -18,15 +18,16 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // A Target is what a probe may look at. The caller owns all of it.
 type Target struct {
-	PID    int           // of the subject; proc needs it
-	Socket string        // unix socket of the injected probe, "" if there is none; runtime needs it
-	Trace  *Trace        // that the subject's standard error is written to, or nil; gctrace needs it
-	Every  time.Duration // between samples; 0 means dyno.DefaultEvery
-	Begun  func()        // called once, when the first reading is done; may be nil
+	PID    int               // of the subject; proc needs it
+	Socket string            // unix socket of the injected probe, "" if there is none; runtime needs it
+	Trace  *gctrace.Splitter // that the subject's standard error is written to, or nil; gctrace needs it
+	Every  time.Duration     // between samples; 0 means dyno.DefaultEvery
+	Begun  func()            // called once, when the first reading is done; may be nil
 
 	// Sample takes each point of the series as it is read, so that hours of them
 	// need no memory; nil means that they come with the Reading. at counts from the
@@ -121,7 +122,7 @@ func Named(name string) (Probe, bool) {
 	case "cgroup":
 		return cgroup{}, true
 	case "gctrace":
-		return gctrace{}, true
+		return collectorProbe{}, true
 	case "runtime":
 		return runtimeProbe{}, true
 	case "expvar":

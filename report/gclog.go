@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // GCLog writes what a log tells of its program's collections, first as study
 // 002 does in its tables. The error is w's.
-func GCLog(w io.Writer, l *analysis.GCLog, o Options) error {
-	s := &gcLog{GCLog: l, width: o.width(), color: o.Color, vs: valuesOf(l)}
+func GCLog(w io.Writer, l *gctrace.Log, o Options) error {
+	s := &gcLog{Log: l, width: o.width(), color: o.Color, vs: valuesOf(l)}
 	s.WriteString(fold(s.heading(), "", "  ", s.width))
 	s.study()
 	s.heap()
@@ -31,7 +31,7 @@ func GCLog(w io.Writer, l *analysis.GCLog, o Options) error {
 }
 
 // GCLogJSON writes the same for programs, indented. The error is w's.
-func GCLogJSON(w io.Writer, l *analysis.GCLog) error {
+func GCLogJSON(w io.Writer, l *gctrace.Log) error {
 	data, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return err
@@ -43,13 +43,13 @@ func GCLogJSON(w io.Writer, l *analysis.GCLog) error {
 // A gcLog is one log on its way to text.
 type gcLog struct {
 	strings.Builder
-	*analysis.GCLog
+	*gctrace.Log
 	width int
 	color bool
 	vs    map[string]float64
 }
 
-func valuesOf(l *analysis.GCLog) map[string]float64 {
+func valuesOf(l *gctrace.Log) map[string]float64 {
 	m := map[string]float64{}
 	for _, v := range l.Total.Values(l.Requests) {
 		m[v.Metric] = v.Value
@@ -58,7 +58,7 @@ func valuesOf(l *analysis.GCLog) map[string]float64 {
 }
 
 // single is the process if there is but one.
-func (s *gcLog) single() *analysis.GCProcess {
+func (s *gcLog) single() *gctrace.Process {
 	if len(s.Processes) == 1 {
 		return s.Processes[0]
 	}

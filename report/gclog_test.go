@@ -9,21 +9,21 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // gcLogOf is a log of processes with the given numbers of collections, some
 // 3 ms apart.
-func gcLogOf(name string, collections ...int) *analysis.GCLog {
+func gcLogOf(name string, collections ...int) *gctrace.Log {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const us = time.Microsecond
-	l := &analysis.GCLog{Name: name, Text: analysis.GCText{Bytes: 321_000, Lines: 4000}}
+	l := &gctrace.Log{Name: name, Text: gctrace.LogText{Bytes: 321_000, Lines: 4000}}
 	for _, n := range collections {
 		at := 3 * time.Second
 		for i := 1; i <= n; i++ {
 			at += time.Duration(2000+rng.IntN(2000)) * us
 			stop := time.Duration(4+rng.IntN(60)) * us
-			c := analysis.GCLine{Procs: 12, CPU: 1300 * us, Frac: 0.04, Collection: dyno.Collection{
+			c := gctrace.Line{Procs: 12, CPU: 1300 * us, Frac: 0.04, Collection: dyno.Collection{
 				N: i, Start: at, End: at + stop + 380*us, SweepTerm: stop, MarkTerm: 51 * us,
 				Assist: 120 * us, Background: 560 * us, Idle: 940 * us,
 				HeapStart: 4 << 20, HeapEnd: float64(4+rng.IntN(3)) * (1 << 20), Live: 2 << 20, Goal: 5 << 20, Forced: i%100 == 7,
@@ -34,7 +34,7 @@ func gcLogOf(name string, collections ...int) *analysis.GCLog {
 	return l
 }
 
-func gcText(t *testing.T, l *analysis.GCLog, o Options) []byte {
+func gcText(t *testing.T, l *gctrace.Log, o Options) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := GCLog(&b, l, o); err != nil {

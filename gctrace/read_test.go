@@ -1,4 +1,4 @@
-package probe
+package gctrace
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ scavenging is a word of the log
 `
 )
 
-func cyclesOf(t testing.TB, text string) ([]Cycle, TraceText) {
+func cyclesOf(t testing.TB, text string) ([]Cycle, Text) {
 	t.Helper()
 	var cycles []Cycle
 	sum, err := readTrace(strings.NewReader(text), func(c *Cycle, line []byte) {
@@ -229,7 +229,7 @@ func TestReadTraceAmongOtherText(t *testing.T) {
 
 func TestReadTraceError(t *testing.T) {
 	n := 0
-	_, err := ReadTrace(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(line117))), func(*Cycle, []byte) { n++ })
+	_, err := Read(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(line117))), func(*Cycle, []byte) { n++ })
 	if err != iotest.ErrTimeout || n != 0 {
 		t.Errorf("%d cycles, %v", n, err)
 	}
@@ -279,7 +279,7 @@ func BenchmarkReadTrace(b *testing.B) {
 	b.SetBytes(int64(len(log)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if sum, err := ReadTrace(bytes.NewReader(log), func(*Cycle, []byte) {}); err != nil || sum.Torn != 334 {
+		if sum, err := Read(bytes.NewReader(log), func(*Cycle, []byte) {}); err != nil || sum.Torn != 334 {
 			b.Fatal(sum, err)
 		}
 	}

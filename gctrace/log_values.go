@@ -1,4 +1,4 @@
-package analysis
+package gctrace
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 // Values are the figures under the names that they have in JSON, those that are
 // known, in the order of reports.
-func (f *GCFigures) Values(requests int64) dyno.Values {
+func (f *Figures) Values(requests int64) dyno.Values {
 	var vs dyno.Values
 	put := func(name string, x float64) {
 		if !math.IsNaN(x) && !math.IsInf(x, 0) {
@@ -37,7 +37,7 @@ func (f *GCFigures) Values(requests int64) dyno.Values {
 	}
 	for _, s := range []struct {
 		name string
-		size *GCSize
+		size *Size
 	}{{"heap-live", &f.Live}, {"heap-start", &f.HeapStart}, {"heap-end", &f.HeapEnd}, {"heap-goal", &f.Goal}} {
 		if s.size.n > 0 {
 			put(s.name+"-B", s.size.Mean())
@@ -101,7 +101,7 @@ type gcProcessJSON struct {
 
 // MarshalJSON implements json.Marshaler: an object of the total's values, with
 // the processes, each an object of its own values and its timeline.
-func (l *GCLog) MarshalJSON() ([]byte, error) {
+func (l *Log) MarshalJSON() ([]byte, error) {
 	processes := make([]json.RawMessage, 0, len(l.Processes))
 	for _, p := range l.Processes {
 		j := gcProcessJSON{
@@ -123,7 +123,7 @@ func (l *GCLog) MarshalJSON() ([]byte, error) {
 	rest := struct {
 		Name      string            `json:"log,omitempty"`
 		Said      *float64          `json:"gc-cpu-frac-runtime,omitempty"`
-		Text      GCText            `json:"text"`
+		Text      LogText           `json:"text"`
 		More      int               `json:"more-processes,omitempty"`
 		Processes []json.RawMessage `json:"processes"`
 	}{Name: l.Name, Text: l.Text, More: l.More, Processes: processes}
@@ -144,4 +144,15 @@ func joined(vs dyno.Values, rest any) ([]byte, error) {
 		return nil, err
 	}
 	return append(append(bytes.TrimSuffix(a, []byte("}")), ','), b[1:]...), nil
+}
+
+// A number is null in JSON where it is not finite.
+type number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n number) MarshalJSON() ([]byte, error) {
+	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
 }

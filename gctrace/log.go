@@ -1,4 +1,4 @@
-package analysis
+package gctrace
 
 import (
 	"math"
@@ -10,7 +10,7 @@ import (
 // A GCLine is one collection as the runtime's trace tells it. Its Start and End
 // are since the process began; times have two digits that count, and sizes are
 // of whole MiB, cut off, unless Exact.
-type GCLine struct {
+type Line struct {
 	dyno.Collection
 	Procs int           // GOMAXPROCS
 	CPU   time.Duration // that it took from the program: all but Idle
@@ -20,19 +20,19 @@ type GCLine struct {
 
 // A GCLog sums up the collections of a log, which may be of several processes,
 // in memory that does not grow with it. The zero value is empty.
-type GCLog struct {
+type Log struct {
 	Name      string
 	Requests  int64 // that were answered meanwhile; 0 if that is not known
-	Total     GCFigures
-	Processes []*GCProcess // in the order of their first lines, at most mostProcesses
-	More      int          // further processes, which are in Total only
-	Text      GCText
+	Total     Figures
+	Processes []*Process // in the order of their first lines, at most mostProcesses
+	More      int        // further processes, which are in Total only
+	Text      LogText
 
-	last *GCProcess
+	last *Process
 }
 
 // A GCText says what a log was made of, besides collections.
-type GCText struct {
+type LogText struct {
 	Bytes     int64   `json:"bytes"`
 	Lines     int64   `json:"lines"`
 	Torn      int64   `json:"torn"`      // gc lines that were put together again
@@ -50,7 +50,7 @@ const (
 )
 
 // GCFigures are sums over collections.
-type GCFigures struct {
+type Figures struct {
 	Collections int64
 	Forced      int64         // by runtime.GC
 	Missing     int64         // numbers that were left out
@@ -64,10 +64,10 @@ type GCFigures struct {
 	MarkMost    time.Duration // the longest
 	SweepTerm   *dyno.Histogram
 	MarkTerm    *dyno.Histogram // the two stops of the world of each; nil before the first
-	Live        GCSize
-	HeapStart   GCSize
-	HeapEnd     GCSize
-	Goal        GCSize
+	Live        Size
+	HeapStart   Size
+	HeapEnd     Size
+	Goal        Size
 
 	capacity float64       // GOMAXPROCS × Span, seconds
 	paced    time.Duration // between starts of collections
@@ -76,7 +76,7 @@ type GCFigures struct {
 
 // A GCSize is a size in bytes over collections. First, Last and Max are as they
 // were told.
-type GCSize struct {
+type Size struct {
 	First, Last, Max float64
 	sum              float64
 	n                int64
@@ -84,9 +84,9 @@ type GCSize struct {
 
 // Mean returns the mean, NaN if there was none. Half a MiB is added where only
 // whole MiB were told, so that it is not too low.
-func (s *GCSize) Mean() float64 { return s.sum / float64(s.n) }
+func (s *Size) Mean() float64 { return s.sum / float64(s.n) }
 
-func (s *GCSize) add(x float64, exact bool) {
+func (s *Size) add(x float64, exact bool) {
 	if s.n == 0 {
 		s.First = x
 	}
@@ -102,14 +102,14 @@ func (s *GCSize) add(x float64, exact bool) {
 // Frac is the share of GOMAXPROCS × Span that collections took, NaN if the span
 // is 0. The runtime's own share is somewhat less: lines count a stop of the world
 // on all Ps from when it was asked for, the runtime from when each P stopped.
-func (f *GCFigures) Frac() float64 { return f.CPU.Seconds() / f.capacity }
+func (f *Figures) Frac() float64 { return f.CPU.Seconds() / f.capacity }
 
 // Pace is the mean time in seconds from the start of a collection to that of
 // the next, NaN if no two followed each other.
-func (f *GCFigures) Pace() float64 { return f.paced.Seconds() / float64(f.paces) }
+func (f *Figures) Pace() float64 { return f.paced.Seconds() / float64(f.paces) }
 
 // PauseMax is the longest stop of the world.
-func (f *GCFigures) PauseMax() time.Duration {
+func (f *Figures) PauseMax() time.Duration {
 	if f.SweepTerm == nil {
 		return 0
 	}
@@ -117,14 +117,14 @@ func (f *GCFigures) PauseMax() time.Duration {
 }
 
 // PauseTotal is the time in seconds that the world was stopped.
-func (f *GCFigures) PauseTotal() float64 {
+func (f *Figures) PauseTotal() float64 {
 	if f.SweepTerm == nil {
 		return 0
 	}
 	return f.SweepTerm.Mean()*float64(f.SweepTerm.Count()) + f.MarkTerm.Mean()*float64(f.MarkTerm.Count())
 }
 
-func (f *GCFigures) add(c *GCLine) {
+func (f *Figures) add(c *Line) {
 	if f.SweepTerm == nil {
 		f.SweepTerm, f.MarkTerm = dyno.NewHistogram(), dyno.NewHistogram()
 	}
@@ -151,28 +151,28 @@ func (f *GCFigures) add(c *GCLine) {
 }
 
 // A GCProcess is the collections of one process.
-type GCProcess struct {
-	GCFigures
+type Process struct {
+	Figures
 	FirstN, LastN int
 	Procs         int     // GOMAXPROCS at the end
 	Said          float64 // the runtime's own share of time in collections, since the process began; a fraction
-	Timeline      GCTimeline
+	Timeline      Timeline
 
 	began, lastStart, lastEnd time.Duration
 }
 
 // Began is since when lines tell of the process, since that began: 0 if its
 // first collection is among them.
-func (p *GCProcess) Began() time.Duration { return p.began }
+func (p *Process) Began() time.Duration { return p.began }
 
 // follows reports whether c may be of the process, and surely so.
-func (p *GCProcess) follows(c *GCLine) (may, surely bool) {
+func (p *Process) follows(c *Line) (may, surely bool) {
 	may = c.N > p.LastN && c.Start >= p.lastStart
 	return may, may && c.N == p.LastN+1
 }
 
 // Add takes the next collection of the log.
-func (l *GCLog) Add(c *GCLine) {
+func (l *Log) Add(c *Line) {
 	p := l.process(c)
 	before := p.Span
 	missing, paced := int64(0), time.Duration(0)
@@ -183,7 +183,7 @@ func (l *GCLog) Add(c *GCLine) {
 		p.paces += missing + 1
 	}
 	span := max(0, c.End-p.lastEnd)
-	for _, f := range []*GCFigures{&l.Total, &p.GCFigures} {
+	for _, f := range []*Figures{&l.Total, &p.Figures} {
 		f.add(c)
 		f.Missing += missing
 		f.paced += paced
@@ -197,8 +197,8 @@ func (l *GCLog) Add(c *GCLine) {
 
 // process finds which process a collection is of, by its number and time. The
 // lines of several that wrote to one file may be mixed.
-func (l *GCLog) process(c *GCLine) *GCProcess {
-	var gap *GCProcess
+func (l *Log) process(c *Line) *Process {
+	var gap *Process
 	for i := -1; i < len(l.Processes); i++ {
 		p := l.last
 		if i >= 0 {
@@ -220,7 +220,7 @@ func (l *GCLog) process(c *GCLine) *GCProcess {
 		l.last = gap
 		return gap
 	}
-	p := &GCProcess{FirstN: c.N}
+	p := &Process{FirstN: c.N}
 	if c.N > 1 {
 		p.began = c.Start
 	}
@@ -235,14 +235,14 @@ func (l *GCLog) process(c *GCLine) *GCProcess {
 }
 
 // A GCTimeline is a process over its time, in columns of the same width.
-type GCTimeline struct {
+type Timeline struct {
 	Width   time.Duration
-	Columns []GCColumn
+	Columns []Column
 }
 
 // A GCColumn is the collections that began in a stretch of time; but CPU and
 // Wall are of the part of collections that lay in it.
-type GCColumn struct {
+type Column struct {
 	Collections int64
 	CPU, Wall   time.Duration
 	Capacity    float64 // GOMAXPROCS × time, seconds, as far as the lines tell of it
@@ -253,7 +253,7 @@ type GCColumn struct {
 }
 
 // Merge adds what d has to c.
-func (c *GCColumn) Merge(d *GCColumn) {
+func (c *Column) Merge(d *Column) {
 	c.Collections += d.Collections
 	c.CPU += d.CPU
 	c.Wall += d.Wall
@@ -265,12 +265,12 @@ func (c *GCColumn) Merge(d *GCColumn) {
 }
 
 // at returns the column of a time, after making the columns wide enough.
-func (t *GCTimeline) at(d time.Duration) *GCColumn {
+func (t *Timeline) at(d time.Duration) *Column {
 	if t.Width == 0 {
 		t.Width = firstColumn
 	}
 	for d/t.Width >= mostColumns {
-		half := make([]GCColumn, (len(t.Columns)+1)/2, mostColumns)
+		half := make([]Column, (len(t.Columns)+1)/2, mostColumns)
 		for i := range t.Columns {
 			half[i/2].Merge(&t.Columns[i])
 		}
@@ -278,14 +278,14 @@ func (t *GCTimeline) at(d time.Duration) *GCColumn {
 		t.Width *= 2
 	}
 	for len(t.Columns) <= int(d/t.Width) {
-		t.Columns = append(t.Columns, GCColumn{})
+		t.Columns = append(t.Columns, Column{})
 	}
 	return &t.Columns[d/t.Width]
 }
 
 // add takes a collection of a process of which lines had told for a time
 // before, and whose first column is at base.
-func (t *GCTimeline) add(c *GCLine, before, base time.Duration) {
+func (t *Timeline) add(c *Line, before, base time.Duration) {
 	start, end := max(0, c.Start-base), max(0, c.End-base)
 	t.at(end)
 	col := t.at(start)
@@ -295,17 +295,17 @@ func (t *GCTimeline) add(c *GCLine, before, base time.Duration) {
 	col.GoalMax = max(col.GoalMax, c.Goal)
 	col.PauseMax = max(col.PauseMax, c.SweepTerm, c.MarkTerm)
 	wall := c.End - c.Start
-	t.spread(start, end, func(col *GCColumn, part time.Duration) {
+	t.spread(start, end, func(col *Column, part time.Duration) {
 		col.Wall += part
 		col.CPU += time.Duration(math.Round(float64(c.CPU) * float64(part) / float64(wall)))
 	})
-	t.spread(before, end, func(col *GCColumn, part time.Duration) {
+	t.spread(before, end, func(col *Column, part time.Duration) {
 		col.Capacity += part.Seconds() * float64(c.Procs)
 	})
 }
 
 // spread parts a stretch of time among its columns.
-func (t *GCTimeline) spread(from, to time.Duration, each func(*GCColumn, time.Duration)) {
+func (t *Timeline) spread(from, to time.Duration, each func(*Column, time.Duration)) {
 	for from < to {
 		end := min(to, from/t.Width*t.Width+t.Width)
 		each(&t.Columns[from/t.Width], end-from)

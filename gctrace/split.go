@@ -1,4 +1,4 @@
-package probe
+package gctrace
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ const (
 //
 // Write never fails, so that a full disk does not block the program; Close
 // says what went wrong. The methods may be called at the same time.
-type Trace struct {
+type Splitter struct {
 	// LogLimit is how many bytes of log are passed on; what is beyond is
 	// counted and dropped, but for its end. 0 means DefaultLogLimit.
 	LogLimit int64
@@ -69,12 +69,12 @@ type Trace struct {
 
 // NewTrace returns a Trace that writes trace lines to trace, buffered, and all
 // other text to log as it comes. Close it when the program has ended.
-func NewTrace(log, trace io.Writer) *Trace {
-	return &Trace{log: log, trace: trace}
+func NewSplitter(log, trace io.Writer) *Splitter {
+	return &Splitter{log: log, trace: trace}
 }
 
 // Write takes the next text of the program. It returns len(p) and nil always.
-func (t *Trace) Write(p []byte) (int, error) {
+func (t *Splitter) Write(p []byte) (int, error) {
 	size := len(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +97,7 @@ func (t *Trace) Write(p []byte) (int, error) {
 }
 
 // between passes on the text before the next line and returns its size.
-func (t *Trace) between(p []byte) int {
+func (t *Splitter) between(p []byte) int {
 	i, _ := begin(p)
 	t.writeLog(p[:i])
 	if i < len(p) {
@@ -131,7 +131,7 @@ func begin(p []byte) (int, match) {
 }
 
 // within takes text that comes after a line began and returns how much it took.
-func (t *Trace) within(p []byte) int {
+func (t *Splitter) within(p []byte) int {
 	m := follow(t.at, p, nil)
 	if m.pieces > 1 && m.nums > 0 && m.outcome != alien {
 		t.stream = true
@@ -158,14 +158,14 @@ func (t *Trace) within(p []byte) int {
 }
 
 // keep adds pieces to the line.
-func (t *Trace) keep(pieces []byte, at int) {
+func (t *Splitter) keep(pieces []byte, at int) {
 	t.line = append(t.line, pieces...)
 	t.at = at
 }
 
 // foreign takes text that does not continue the line, or only for m, and
 // returns how much it took.
-func (t *Trace) foreign(p []byte, m match) int {
+func (t *Splitter) foreign(p []byte, m match) int {
 	c := t.carried
 	if c > 0 && t.at == 0 { // what was carried did not begin a line
 		t.writeLog(p[:c])
@@ -247,7 +247,7 @@ func letter(c byte) bool {
 
 // wait passes on log text that came within the line, and gives the line up when
 // its rest does not come.
-func (t *Trace) wait(p []byte) {
+func (t *Splitter) wait(p []byte) {
 	t.writeLog(p)
 	if t.waited += len(p); t.waited > patience {
 		t.abandon()
@@ -255,14 +255,14 @@ func (t *Trace) wait(p []byte) {
 }
 
 // abandon gives what came of the line to the log.
-func (t *Trace) abandon() {
+func (t *Splitter) abandon() {
 	t.writeLog(t.line)
 	t.writeLog(t.carry)
 	t.line, t.carry, t.in = t.line[:0], t.carry[:0], false
 }
 
 // finish takes in the complete line.
-func (t *Trace) finish() {
+func (t *Splitter) finish() {
 	if len(t.out)+len(t.line) > bufferSize {
 		t.flush()
 	}
@@ -280,7 +280,7 @@ func (t *Trace) finish() {
 
 // take appends the cycles that completed since the last call to into; lost is
 // how many more there were.
-func (t *Trace) take(into []Cycle) (cycles []Cycle, lost int) {
+func (t *Splitter) Take(into []Cycle) (cycles []Cycle, lost int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	into, lost = append(into, t.cycles...), t.overruns
@@ -288,7 +288,7 @@ func (t *Trace) take(into []Cycle) (cycles []Cycle, lost int) {
 	return into, lost
 }
 
-func (t *Trace) flush() {
+func (t *Splitter) flush() {
 	if len(t.out) > 0 {
 		_, err := t.trace.Write(t.out)
 		t.fail(err)
@@ -296,13 +296,13 @@ func (t *Trace) flush() {
 	t.out = t.out[:0]
 }
 
-func (t *Trace) fail(err error) {
+func (t *Splitter) fail(err error) {
 	if t.err == nil {
 		t.err = err
 	}
 }
 
-func (t *Trace) writeLog(p []byte) {
+func (t *Splitter) writeLog(p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -323,7 +323,7 @@ func (t *Trace) writeLog(p []byte) {
 // Close passes on what is left: pieces of a line that did not end, and of a log
 // over its limit the last 64 KiB after a note of how much is missing. It
 // returns the first error of log or trace; it closes neither.
-func (t *Trace) Close() error {
+func (t *Splitter) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.abandon()

@@ -1,4 +1,4 @@
-package probe
+package gctrace
 
 import (
 	"bytes"

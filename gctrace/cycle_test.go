@@ -1,4 +1,4 @@
-package probe
+package gctrace
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 // The two expressions are written apart from the grammar, to hold it against.
 var (
-	gcLine = regexp.MustCompile(`^gc (\d+) @([\d.]+)s (\d+)%(?: \(checking for goroutine leaks\))?: ` +
+	gcLineForm = regexp.MustCompile(`^gc (\d+) @([\d.]+)s (\d+)%(?: \(checking for goroutine leaks\))?: ` +
 		`([\d.]+)\+([\d.]+)\+([\d.]+) ms clock, ([\d.]+)\+([\d.]+)/([\d.]+)/([\d.]+)\+([\d.]+) ms cpu, ` +
 		`(\d+)->(\d+)->(\d+) MB, (\d+) MB goal, (?:(\d+) MB stacks, (\d+) MB globals, )?(\d+) P( \(forced\))?$`)
 	pacerLine = regexp.MustCompile(`^pacer: \d+% CPU \(\d+ exp.\) for (\d+)\+(\d+)\+(\d+) B work .* in (\d+) B -> (\d+) B \(∆goal (-?\d+),`)
@@ -28,7 +28,7 @@ func wantCycles(text string) []Cycle {
 		if m := pacerLine.FindStringSubmatch(line); m != nil {
 			pacer = m
 		}
-		m := gcLine.FindStringSubmatch(line)
+		m := gcLineForm.FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
@@ -61,7 +61,7 @@ func TestParseTrace(t *testing.T) {
 	texts["go1.17"] = line117
 	texts["leaks"] = strings.Replace(lineLeak, "%:", "% (checking for goroutine leaks):", 1)
 	for name, text := range texts {
-		got, err := ParseTrace(strings.NewReader(text))
+		got, err := Parse(strings.NewReader(text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -80,7 +80,7 @@ func TestParseTrace(t *testing.T) {
 // The pacer's exact bytes are those that the gc line cuts to MiB.
 func TestPacedCycles(t *testing.T) {
 	for name, text := range samples(t) {
-		cycles, _ := ParseTrace(strings.NewReader(text))
+		cycles, _ := Parse(strings.NewReader(text))
 		paced := 0
 		var lines []string
 		for line := range strings.Lines(text) {
@@ -110,7 +110,7 @@ func FuzzParseTrace(f *testing.F) {
 	f.Add(line117 + lineLeak)
 	f.Add(strings.ReplaceAll(line117, "5", "-2") + strings.ReplaceAll(lineLeak, "0.", "NaN"))
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := ParseTrace(strings.NewReader(text))
+		got, err := Parse(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,12 +124,12 @@ func FuzzParseTrace(f *testing.F) {
 
 // A probe that does not take the cycles costs no more memory than so many.
 func TestCyclesNotTaken(t *testing.T) {
-	x := NewTrace(io.Discard, io.Discard)
+	x := NewSplitter(io.Discard, io.Discard)
 	many := bytes.Repeat([]byte(line117), 1000)
 	for range 200 {
 		x.Write(many)
 	}
-	cycles, lost := x.take(nil)
+	cycles, lost := x.Take(nil)
 	if len(cycles) > untakenMost || len(cycles)+lost != 200_000 {
 		t.Errorf("%d cycles kept and %d lost of 200000", len(cycles), lost)
 	}
@@ -137,7 +137,7 @@ func TestCyclesNotTaken(t *testing.T) {
 
 // GOGC=off has no goal; its largest uint64 would spoil every picture.
 func TestNoGoal(t *testing.T) {
-	cycles, err := ParseTrace(strings.NewReader(strings.Replace(line117, "5 MB goal", "17592186044415 MB goal", 1)))
+	cycles, err := Parse(strings.NewReader(strings.Replace(line117, "5 MB goal", "17592186044415 MB goal", 1)))
 	if err != nil || len(cycles) != 1 || cycles[0].Goal != 0 {
 		t.Fatalf("%+v, %v", cycles, err)
 	}

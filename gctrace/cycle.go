@@ -1,4 +1,4 @@
-package probe
+package gctrace
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ type numbers [firstNumbers]float64
 
 // noGoal is where a goal in bytes is none: with GOGC=off and no memory limit it
 // is the largest uint64 (runtime/mgcpacer.go, memoryLimitHeapGoal).
-const noGoal = 1 << 60
+const NoGoal = 1 << 60
 
 // parse reads a complete trace line. Only a gc line gives a cycle; what a pacer
 // line says is kept for it.
@@ -129,7 +129,7 @@ func (p *pace) cycle(v *numbers, n int, forced bool) (Cycle, bool) {
 	if p.ok && math.Floor(p.goal/MiB) == v[14] { // else another cycle's, whose own line was lost
 		c.Paced, c.ScanWork, c.HeapStart, c.HeapEnd, c.Goal = true, p.scan, p.trig, p.end, p.goal
 	}
-	if c.Goal >= noGoal {
+	if c.Goal >= NoGoal {
 		c.Goal = 0
 	}
 	*p = pace{}
@@ -138,8 +138,8 @@ func (p *pace) cycle(v *numbers, n int, forced bool) (Cycle, bool) {
 
 // ParseTrace reads the collections from a program's standard error, or from
 // what a Trace wrote of it, and skips all other text. The error is r's.
-func ParseTrace(r io.Reader) ([]Cycle, error) {
+func Parse(r io.Reader) ([]Cycle, error) {
 	var cycles []Cycle
-	_, err := ReadTrace(r, func(c *Cycle, _ []byte) { cycles = append(cycles, *c) })
+	_, err := Read(r, func(c *Cycle, _ []byte) { cycles = append(cycles, *c) })
 	return cycles, err
 }

@@ -1,4 +1,4 @@
-package analysis
+package gctrace
 
 import (
 	"encoding/json"
@@ -13,16 +13,16 @@ import (
 const ms = time.Millisecond
 
 // gcLine is collection n of a process, 100 ms after the one before, with GOMAXPROCS 2.
-func gcLine(n int) GCLine {
+func gcLine(n int) Line {
 	start := time.Duration(n) * 100 * ms
-	return GCLine{
+	return Line{
 		Collection: dyno.Collection{N: n, Start: start, End: start + 10*ms, SweepTerm: 2 * ms, MarkTerm: ms,
 			Assist: ms, Background: 3 * ms, Idle: 5 * ms, HeapStart: 4 << 20, HeapEnd: 5 << 20, Live: 2 << 20, Goal: 6 << 20},
 		Procs: 2, CPU: 10 * ms, Frac: 0.04,
 	}
 }
 
-func value(t *testing.T, f *GCFigures, name string, want float64) {
+func value(t *testing.T, f *Figures, name string, want float64) {
 	t.Helper()
 	if got, ok := f.Values(30).Get(name); !ok || math.Abs(got-want) > 1e-9*math.Abs(want) {
 		t.Errorf("%s is %v, want %v", name, got, want)
@@ -30,7 +30,7 @@ func value(t *testing.T, f *GCFigures, name string, want float64) {
 }
 
 func TestGCFigures(t *testing.T) {
-	var l GCLog
+	var l Log
 	for n := 1; n <= 11; n++ {
 		if n == 5 || n == 6 { // lost
 			continue
@@ -59,7 +59,7 @@ func TestGCFigures(t *testing.T) {
 
 // A log that begins late tells nothing of what was before.
 func TestGCLogFromTheMiddle(t *testing.T) {
-	var l GCLog
+	var l Log
 	for n := 101; n <= 110; n++ {
 		c := gcLine(n)
 		l.Add(&c)
@@ -69,7 +69,7 @@ func TestGCLogFromTheMiddle(t *testing.T) {
 	if p := l.Processes[0]; p.Began() != 10100*ms || p.Timeline.Columns[0].Collections != 1 {
 		t.Errorf("began at %v: %+v", p.Began(), p.Timeline.Columns[0])
 	}
-	var one GCLog
+	var one Log
 	c := gcLine(7)
 	c.Goal = 0
 	one.Add(&c)
@@ -102,7 +102,7 @@ func TestGCLogOfSeveralProcesses(t *testing.T) {
 		"passing the other's last": {slices.Concat(seq(1, 20), seq(1, 19), seq(22, 25)), []int64{20, 23}},
 		"two at once":              {mixed, []int64{70, 50}},
 	} {
-		var l GCLog
+		var l Log
 		for _, n := range test.ns {
 			c := gcLine(n)
 			l.Add(&c)
@@ -115,7 +115,7 @@ func TestGCLogOfSeveralProcesses(t *testing.T) {
 			t.Errorf("%s: %v collections, want %v", name, got, test.want)
 		}
 	}
-	var many GCLog
+	var many Log
 	for range 100 {
 		for n := 1; n <= 3; n++ {
 			c := gcLine(n)
@@ -131,7 +131,7 @@ func TestGCLogOfSeveralProcesses(t *testing.T) {
 
 // The columns stay as many however long the log is, and hold all of it.
 func TestGCTimeline(t *testing.T) {
-	var l GCLog
+	var l Log
 	const n = 20_000
 	for i := 1; i <= n; i++ {
 		c := gcLine(i)
@@ -144,7 +144,7 @@ func TestGCTimeline(t *testing.T) {
 	if c := len(p.Timeline.Columns); c < mostColumns/2 || c > mostColumns || p.Timeline.Width != 2048*ms {
 		t.Errorf("%d columns of %v", c, p.Timeline.Width)
 	}
-	var sum GCColumn
+	var sum Column
 	for i, c := range p.Timeline.Columns {
 		sum.Merge(&c)
 		if c.Capacity > 2*p.Timeline.Width.Seconds()*(1+1e-9) {
@@ -152,12 +152,12 @@ func TestGCTimeline(t *testing.T) {
 		}
 	}
 	if sum.Collections != n || sum.Wall != p.Wall || math.Abs((sum.CPU-p.CPU).Seconds()) > 1e-6 || math.Abs(sum.Capacity-p.capacity) > 1e-6*p.capacity {
-		t.Errorf("%+v of %+v", sum, p.GCFigures)
+		t.Errorf("%+v of %+v", sum, p.Figures)
 	}
 }
 
 func TestGCLogJSON(t *testing.T) {
-	l := GCLog{Name: "gc.log", Requests: 30, Text: GCText{Lines: 9, Scavenged: 5}}
+	l := Log{Name: "gc.log", Requests: 30, Text: LogText{Lines: 9, Scavenged: 5}}
 	for n := 1; n <= 10; n++ {
 		c := gcLine(n)
 		l.Add(&c)

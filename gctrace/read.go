@@ -1,4 +1,4 @@
-package probe
+package gctrace
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 )
 
 // A TraceText says what a text was made of, besides collections.
-type TraceText struct {
+type Text struct {
 	Bytes, Lines int64
 	Cycles       int64   // gc lines, those put together again included
 	Torn         int64   // of these, lines that log text had cut into and that were put together again
@@ -31,12 +31,12 @@ const (
 // two of its pieces: a file does not say where one write ended and the next
 // began, but what the runtime prints can only go on in one way (see mender). It
 // reads what programs of Go 1.5 and later print. The error is r's.
-func ReadTrace(r io.Reader, each func(c *Cycle, line []byte)) (TraceText, error) {
+func Read(r io.Reader, each func(c *Cycle, line []byte)) (Text, error) {
 	return readTrace(r, each, make([]byte, readSize))
 }
 
 // readTrace is ReadTrace with a buffer of more than lineMost bytes.
-func readTrace(r io.Reader, each func(c *Cycle, line []byte), buf []byte) (TraceText, error) {
+func readTrace(r io.Reader, each func(c *Cycle, line []byte), buf []byte) (Text, error) {
 	s := &traceReader{each: each}
 	have, long := 0, false
 	for {
@@ -75,13 +75,13 @@ func readTrace(r io.Reader, each func(c *Cycle, line []byte), buf []byte) (Trace
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
-		return s.TraceText, err
+		return s.Text, err
 	}
 }
 
 // A traceReader is ReadTrace between two lines.
 type traceReader struct {
-	TraceText
+	Text
 	each func(*Cycle, []byte)
 	pace pace
 	mend mender

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The two expressions are written apart from the grammar, to hold it against.
@@ -33,9 +35,10 @@ func wantCycles(text string) []Cycle {
 			continue
 		}
 		f := func(i int) float64 { v, _ := strconv.ParseFloat(m[i], 64); return v }
+		ms := func(x float64) time.Duration { return time.Duration(math.Round(x * 1e6)) }
 		c := Cycle{
-			N: int(f(1)), Start: f(2), Percent: f(3), SweepTerm: f(4) * 1e-3, Mark: f(5) * 1e-3, MarkTerm: f(6) * 1e-3,
-			SweepTermCPU: f(7) * 1e-3, Assist: f(8) * 1e-3, Background: f(9) * 1e-3, Idle: f(10) * 1e-3, MarkTermCPU: f(11) * 1e-3,
+			N: int(f(1)), Start: ms(1e3 * f(2)), Percent: f(3), SweepTerm: ms(f(4)), Mark: ms(f(5)), MarkTerm: ms(f(6)),
+			SweepTermCPU: ms(f(7)), Assist: ms(f(8)), Background: ms(f(9)), Idle: ms(f(10)), MarkTermCPU: ms(f(11)),
 			HeapStart: f(12) * MiB, HeapEnd: f(13) * MiB, Live: f(14) * MiB, Goal: f(15) * MiB,
 			Stacks: f(16) * MiB, Globals: f(17) * MiB, Procs: int(f(18)), Forced: m[19] != "",
 		}

@@ -1,24 +1,13 @@
 package gctrace
 
 import (
+	"bytes"
+	"encoding/json"
 	"math"
 	"time"
-
-	"github.com/dynolab/dyno"
 )
 
-// A GCLine is one collection as the runtime's trace tells it. Its Start and End
-// are since the process began; times have two digits that count, and sizes are
-// of whole MiB, cut off, unless Exact.
-type Line struct {
-	dyno.Collection
-	Procs int           // GOMAXPROCS
-	CPU   time.Duration // that it took from the program: all but Idle
-	Frac  float64       // of GOMAXPROCS × time since the process began that collections took, as the runtime says; whole per cents, cut off
-	Exact bool          // the sizes are to the byte, but Live, which never is
-}
-
-// A GCLog sums up the collections of a log, which may be of several processes,
+// A Log sums up the collections of a log, which may be of several processes,
 // in memory that does not grow with it. The zero value is empty.
 type Log struct {
 	Name      string
@@ -26,131 +15,14 @@ type Log struct {
 	Total     Figures
 	Processes []*Process // in the order of their first lines, at most mostProcesses
 	More      int        // further processes, which are in Total only
-	Text      LogText
+	Text      Text
 
 	last *Process
 }
 
-// A GCText says what a log was made of, besides collections.
-type LogText struct {
-	Bytes     int64   `json:"bytes"`
-	Lines     int64   `json:"lines"`
-	Torn      int64   `json:"torn"`      // gc lines that were put together again
-	Guessed   int64   `json:"guessed"`   // of these, with a number that log text may have continued
-	Lost      int64   `json:"lost"`      // gc lines that began and did not end
-	Pacer     int64   `json:"pacer"`     // lines
-	Scavenger int64   `json:"scavenger"` // lines
-	Scavenged float64 `json:"scavenged-B"`
-}
+const mostProcesses = 16 // each takes some 0.6 MB
 
-const (
-	mostProcesses = 16   // each takes some 0.6 MB
-	mostColumns   = 1024 // of a timeline; it has between half of them and all
-	firstColumn   = time.Millisecond
-)
-
-// GCFigures are sums over collections.
-type Figures struct {
-	Collections int64
-	Forced      int64         // by runtime.GC
-	Missing     int64         // numbers that were left out
-	Span        time.Duration // that the lines tell of: from the start of the process, or of its first collection if that is not number 1, to the end of its last
-	Wall        time.Duration // in which a collection was under way
-	CPU         time.Duration // that collections took from the program
-	Assist      time.Duration // CPU time of goroutines that had to mark to be allowed to allocate
-	Background  time.Duration // CPU time of workers that were set aside for marking
-	Idle        time.Duration // CPU time of workers on Ps with nothing else to do; not in CPU
-	Mark        time.Duration // wall clock time of marking, all together
-	MarkMost    time.Duration // the longest
-	SweepTerm   *dyno.Histogram
-	MarkTerm    *dyno.Histogram // the two stops of the world of each; nil before the first
-	Live        Size
-	HeapStart   Size
-	HeapEnd     Size
-	Goal        Size
-
-	capacity float64       // GOMAXPROCS × Span, seconds
-	paced    time.Duration // between starts of collections
-	paces    int64         // how many times that was
-}
-
-// A GCSize is a size in bytes over collections. First, Last and Max are as they
-// were told.
-type Size struct {
-	First, Last, Max float64
-	sum              float64
-	n                int64
-}
-
-// Mean returns the mean, NaN if there was none. Half a MiB is added where only
-// whole MiB were told, so that it is not too low.
-func (s *Size) Mean() float64 { return s.sum / float64(s.n) }
-
-func (s *Size) add(x float64, exact bool) {
-	if s.n == 0 {
-		s.First = x
-	}
-	s.n++
-	s.Last = x
-	s.Max = max(s.Max, x)
-	if !exact {
-		x += 1 << 19
-	}
-	s.sum += x
-}
-
-// Frac is the share of GOMAXPROCS × Span that collections took, NaN if the span
-// is 0. The runtime's own share is somewhat less: lines count a stop of the world
-// on all Ps from when it was asked for, the runtime from when each P stopped.
-func (f *Figures) Frac() float64 { return f.CPU.Seconds() / f.capacity }
-
-// Pace is the mean time in seconds from the start of a collection to that of
-// the next, NaN if no two followed each other.
-func (f *Figures) Pace() float64 { return f.paced.Seconds() / float64(f.paces) }
-
-// PauseMax is the longest stop of the world.
-func (f *Figures) PauseMax() time.Duration {
-	if f.SweepTerm == nil {
-		return 0
-	}
-	return max(f.SweepTerm.Max(), f.MarkTerm.Max())
-}
-
-// PauseTotal is the time in seconds that the world was stopped.
-func (f *Figures) PauseTotal() float64 {
-	if f.SweepTerm == nil {
-		return 0
-	}
-	return f.SweepTerm.Mean()*float64(f.SweepTerm.Count()) + f.MarkTerm.Mean()*float64(f.MarkTerm.Count())
-}
-
-func (f *Figures) add(c *Line) {
-	if f.SweepTerm == nil {
-		f.SweepTerm, f.MarkTerm = dyno.NewHistogram(), dyno.NewHistogram()
-	}
-	f.Collections++
-	if c.Forced {
-		f.Forced++
-	}
-	f.Wall += c.End - c.Start
-	f.CPU += c.CPU
-	f.Assist += c.Assist
-	f.Background += c.Background
-	f.Idle += c.Idle
-	mark := c.End - c.Start - c.SweepTerm - c.MarkTerm
-	f.Mark += mark
-	f.MarkMost = max(f.MarkMost, mark)
-	f.SweepTerm.Add(c.SweepTerm)
-	f.MarkTerm.Add(c.MarkTerm)
-	f.Live.add(c.Live, false)
-	f.HeapStart.add(c.HeapStart, c.Exact)
-	f.HeapEnd.add(c.HeapEnd, c.Exact)
-	if c.Goal > 0 {
-		f.Goal.add(c.Goal, c.Exact)
-	}
-}
-
-// A GCProcess is the collections of one process.
+// A Process is the collections of one process.
 type Process struct {
 	Figures
 	FirstN, LastN int
@@ -166,15 +38,15 @@ type Process struct {
 func (p *Process) Began() time.Duration { return p.began }
 
 // follows reports whether c may be of the process, and surely so.
-func (p *Process) follows(c *Line) (may, surely bool) {
+func (p *Process) follows(c *Cycle) (may, surely bool) {
 	may = c.N > p.LastN && c.Start >= p.lastStart
 	return may, may && c.N == p.LastN+1
 }
 
 // Add takes the next collection of the log.
-func (l *Log) Add(c *Line) {
+func (l *Log) Add(c *Cycle) {
 	p := l.process(c)
-	before := p.Span
+	before, end := p.Span, c.Start+c.Wall()
 	missing, paced := int64(0), time.Duration(0)
 	if p.Collections > 0 {
 		missing = int64(c.N - p.LastN - 1)
@@ -182,7 +54,7 @@ func (l *Log) Add(c *Line) {
 		l.Total.paces += missing + 1
 		p.paces += missing + 1
 	}
-	span := max(0, c.End-p.lastEnd)
+	span := max(0, end-p.lastEnd)
 	for _, f := range []*Figures{&l.Total, &p.Figures} {
 		f.add(c)
 		f.Missing += missing
@@ -190,14 +62,14 @@ func (l *Log) Add(c *Line) {
 		f.Span += span
 		f.capacity += span.Seconds() * float64(c.Procs)
 	}
-	p.LastN, p.lastStart, p.lastEnd = c.N, c.Start, max(p.lastEnd, c.End)
-	p.Procs, p.Said = c.Procs, c.Frac
+	p.LastN, p.lastStart, p.lastEnd = c.N, c.Start, max(p.lastEnd, end)
+	p.Procs, p.Said = c.Procs, c.Percent/100
 	p.Timeline.add(c, before, p.began)
 }
 
 // process finds which process a collection is of, by its number and time. The
 // lines of several that wrote to one file may be mixed.
-func (l *Log) process(c *Line) *Process {
+func (l *Log) process(c *Cycle) *Process {
 	var gap *Process
 	for i := -1; i < len(l.Processes); i++ {
 		p := l.last
@@ -234,81 +106,95 @@ func (l *Log) process(c *Line) *Process {
 	return p
 }
 
-// A GCTimeline is a process over its time, in columns of the same width.
-type Timeline struct {
-	Width   time.Duration
-	Columns []Column
+// An object is a JSON object whose members keep their order. Numbers that are not
+// finite are null.
+type object []member
+
+type member struct {
+	name  string
+	value any
 }
 
-// A GCColumn is the collections that began in a stretch of time; but CPU and
-// Wall are of the part of collections that lay in it.
-type Column struct {
-	Collections int64
-	CPU, Wall   time.Duration
-	Capacity    float64 // GOMAXPROCS × time, seconds, as far as the lines tell of it
-	Live        float64 // bytes found live, all collections together
-	HeapMax     float64 // bytes at the end of marking
-	GoalMax     float64 // bytes; 0 if there was none
-	PauseMax    time.Duration
-}
-
-// Merge adds what d has to c.
-func (c *Column) Merge(d *Column) {
-	c.Collections += d.Collections
-	c.CPU += d.CPU
-	c.Wall += d.Wall
-	c.Capacity += d.Capacity
-	c.Live += d.Live
-	c.HeapMax = max(c.HeapMax, d.HeapMax)
-	c.GoalMax = max(c.GoalMax, d.GoalMax)
-	c.PauseMax = max(c.PauseMax, d.PauseMax)
-}
-
-// at returns the column of a time, after making the columns wide enough.
-func (t *Timeline) at(d time.Duration) *Column {
-	if t.Width == 0 {
-		t.Width = firstColumn
-	}
-	for d/t.Width >= mostColumns {
-		half := make([]Column, (len(t.Columns)+1)/2, mostColumns)
-		for i := range t.Columns {
-			half[i/2].Merge(&t.Columns[i])
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	enc := json.NewEncoder(&b)
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
 		}
-		t.Columns = half
-		t.Width *= 2
+		if x, ok := m.value.(float64); ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			m.value = nil
+		}
+		if err := enc.Encode(m.name); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := enc.Encode(m.value); err != nil {
+			return nil, err
+		}
 	}
-	for len(t.Columns) <= int(d/t.Width) {
-		t.Columns = append(t.Columns, Column{})
-	}
-	return &t.Columns[d/t.Width]
+	b.WriteByte('}')
+	return b.Bytes(), nil
 }
 
-// add takes a collection of a process of which lines had told for a time
-// before, and whose first column is at base.
-func (t *Timeline) add(c *Line, before, base time.Duration) {
-	start, end := max(0, c.Start-base), max(0, c.End-base)
-	t.at(end)
-	col := t.at(start)
-	col.Collections++
-	col.Live += c.Live + 1<<19
-	col.HeapMax = max(col.HeapMax, c.HeapEnd)
-	col.GoalMax = max(col.GoalMax, c.Goal)
-	col.PauseMax = max(col.PauseMax, c.SweepTerm, c.MarkTerm)
-	wall := c.End - c.Start
-	t.spread(start, end, func(col *Column, part time.Duration) {
-		col.Wall += part
-		col.CPU += time.Duration(math.Round(float64(c.CPU) * float64(part) / float64(wall)))
-	})
-	t.spread(before, end, func(col *Column, part time.Duration) {
-		col.Capacity += part.Seconds() * float64(c.Procs)
-	})
+func (o *object) put(name string, value any) { *o = append(*o, member{name, value}) }
+
+func (f *Figures) object(requests int64) object {
+	var o object
+	for _, v := range f.Values(requests) {
+		o.put(v.Name, v.Value)
+	}
+	return o
 }
 
-// spread parts a stretch of time among its columns.
-func (t *Timeline) spread(from, to time.Duration, each func(*Column, time.Duration)) {
-	for from < to {
-		end := min(to, from/t.Width*t.Width+t.Width)
-		each(&t.Columns[from/t.Width], end-from)
-		from = end
+// MarshalJSON implements json.Marshaler: an object of the total's values, with
+// the processes, each an object of its own values and its timeline.
+func (l *Log) MarshalJSON() ([]byte, error) {
+	o := l.Total.object(l.Requests)
+	if l.Name != "" {
+		o.put("log", l.Name)
 	}
+	if len(l.Processes) == 1 && l.More == 0 {
+		o.put("gc-cpu-frac-runtime", l.Processes[0].Said)
+	}
+	o.put("text", l.Text)
+	if l.More > 0 {
+		o.put("more-processes", l.More)
+	}
+	processes := []object{}
+	for _, p := range l.Processes {
+		processes = append(processes, p.object())
+	}
+	o.put("processes", processes)
+	return json.Marshal(o)
+}
+
+func (p *Process) object() object {
+	o := p.Figures.object(0)
+	o.put("first", p.FirstN)
+	o.put("last", p.LastN)
+	o.put("procs", p.Procs)
+	o.put("gc-cpu-frac-runtime", p.Said)
+	o.put("began-sec", p.began.Seconds())
+	o.put("column-sec", p.Timeline.Width.Seconds())
+	var columns []object
+	for i, c := range p.Timeline.Columns {
+		column := object{
+			{"at-sec", (p.began + time.Duration(i)*p.Timeline.Width).Seconds()}, // since the process began
+			{"collections", c.Collections},
+			{"gc-cpu-frac", c.CPU.Seconds() / c.Capacity},
+			{"gc-total-sec", c.Wall.Seconds()},
+			{"heap-live-B", c.Live / float64(c.Collections)},
+			{"heap-end-max-B", c.HeapMax},
+		}
+		if c.GoalMax > 0 {
+			column.put("heap-goal-max-B", c.GoalMax)
+		}
+		column.put("pause-max-sec", c.PauseMax.Seconds())
+		columns = append(columns, column)
+	}
+	o.put("timeline", columns)
+	return o
 }

@@ -6,39 +6,45 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/dynolab/dyno"
 )
 
 const ms = time.Millisecond
 
-// gcLine is collection n of a process, 100 ms after the one before, with GOMAXPROCS 2.
-func gcLine(n int) Line {
-	start := time.Duration(n) * 100 * ms
-	return Line{
-		Collection: dyno.Collection{N: n, Start: start, End: start + 10*ms, SweepTerm: 2 * ms, MarkTerm: ms,
-			Assist: ms, Background: 3 * ms, Idle: 5 * ms, HeapStart: 4 << 20, HeapEnd: 5 << 20, Live: 2 << 20, Goal: 6 << 20},
-		Procs: 2, CPU: 10 * ms, Frac: 0.04,
+// cycle is collection n of a process, 100 ms after the one before, with GOMAXPROCS 2.
+func cycle(n int) Cycle {
+	return Cycle{
+		N: n, Start: time.Duration(n) * 100 * ms, SweepTerm: 2 * ms, Mark: 7 * ms, MarkTerm: ms,
+		SweepTermCPU: 4 * ms, Assist: ms, Background: 3 * ms, Idle: 5 * ms, MarkTermCPU: 2 * ms,
+		HeapStart: 4 << 20, HeapEnd: 5 << 20, Live: 2 << 20, Goal: 6 << 20, Procs: 2, Percent: 4,
 	}
+}
+
+func figure(f *Figures, name string, requests int64) (float64, bool) {
+	for _, v := range f.Values(requests) {
+		if v.Name == name {
+			return v.Value, true
+		}
+	}
+	return 0, false
 }
 
 func value(t *testing.T, f *Figures, name string, want float64) {
 	t.Helper()
-	if got, ok := f.Values(30).Get(name); !ok || math.Abs(got-want) > 1e-9*math.Abs(want) {
+	if got, ok := figure(f, name, 30); !ok || math.Abs(got-want) > 1e-9*math.Abs(want) {
 		t.Errorf("%s is %v, want %v", name, got, want)
 	}
 }
 
-func TestGCFigures(t *testing.T) {
+func TestFigures(t *testing.T) {
 	var l Log
 	for n := 1; n <= 11; n++ {
 		if n == 5 || n == 6 { // lost
 			continue
 		}
-		c := gcLine(n)
+		c := cycle(n)
 		c.Forced = n == 11
 		if n == 3 {
-			c.SweepTerm, c.End = 30*ms, c.End+28*ms
+			c.SweepTerm = 30 * ms
 		}
 		l.Add(&c)
 	}
@@ -58,10 +64,10 @@ func TestGCFigures(t *testing.T) {
 }
 
 // A log that begins late tells nothing of what was before.
-func TestGCLogFromTheMiddle(t *testing.T) {
+func TestLogFromTheMiddle(t *testing.T) {
 	var l Log
 	for n := 101; n <= 110; n++ {
-		c := gcLine(n)
+		c := cycle(n)
 		l.Add(&c)
 	}
 	value(t, &l.Total, "span-sec", 0.91)
@@ -70,17 +76,17 @@ func TestGCLogFromTheMiddle(t *testing.T) {
 		t.Errorf("began at %v: %+v", p.Began(), p.Timeline.Columns[0])
 	}
 	var one Log
-	c := gcLine(7)
+	c := cycle(7)
 	c.Goal = 0
 	one.Add(&c)
 	for _, absent := range []string{"pace-sec", "heap-goal-B", "req/gc"} {
-		if v, ok := one.Total.Values(0).Get(absent); ok {
+		if v, ok := figure(&one.Total, absent, 0); ok {
 			t.Errorf("one collection has %s %v", absent, v)
 		}
 	}
 }
 
-func TestGCLogOfSeveralProcesses(t *testing.T) {
+func TestLogOfSeveralProcesses(t *testing.T) {
 	seq := func(from, to int) (ns []int) {
 		for n := from; n <= to; n++ {
 			ns = append(ns, n)
@@ -104,7 +110,7 @@ func TestGCLogOfSeveralProcesses(t *testing.T) {
 	} {
 		var l Log
 		for _, n := range test.ns {
-			c := gcLine(n)
+			c := cycle(n)
 			l.Add(&c)
 		}
 		var got []int64
@@ -118,7 +124,7 @@ func TestGCLogOfSeveralProcesses(t *testing.T) {
 	var many Log
 	for range 100 {
 		for n := 1; n <= 3; n++ {
-			c := gcLine(n)
+			c := cycle(n)
 			many.Add(&c)
 		}
 	}
@@ -130,13 +136,13 @@ func TestGCLogOfSeveralProcesses(t *testing.T) {
 }
 
 // The columns stay as many however long the log is, and hold all of it.
-func TestGCTimeline(t *testing.T) {
+func TestTimeline(t *testing.T) {
 	var l Log
 	const n = 20_000
 	for i := 1; i <= n; i++ {
-		c := gcLine(i)
+		c := cycle(i)
 		if i == 500 {
-			c.End += time.Minute // over many columns
+			c.Mark += time.Minute // over many columns
 		}
 		l.Add(&c)
 	}
@@ -156,10 +162,10 @@ func TestGCTimeline(t *testing.T) {
 	}
 }
 
-func TestGCLogJSON(t *testing.T) {
-	l := Log{Name: "gc.log", Requests: 30, Text: LogText{Lines: 9, Scavenged: 5}}
+func TestLogJSON(t *testing.T) {
+	l := Log{Name: "gc.log", Requests: 30, Text: Text{Lines: 9, Scavenged: 5}}
 	for n := 1; n <= 10; n++ {
-		c := gcLine(n)
+		c := cycle(n)
 		l.Add(&c)
 	}
 	data, err := json.Marshal(&l)

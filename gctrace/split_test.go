@@ -49,7 +49,7 @@ func packets(t testing.TB, line string) []string {
 	var ps []string
 	at := 0
 	for rest := []byte(line); len(rest) > 0; {
-		size, here, _ := grammar.step(at, rest)
+		size, here, _ := current.step(at, rest)
 		if size == 0 {
 			t.Fatalf("%q is not of the grammar at %q", line, rest)
 		}
@@ -196,12 +196,12 @@ func TestAbandonedLine(t *testing.T) {
 	}
 	long := strings.Repeat("x", 1<<20) + "\n"
 	writes := []string{"gc ", "7"}
-	for range patience>>20 + 1 {
+	for range mostWithin>>20 + 1 {
 		writes = append(writes, long)
 	}
 	trace, log, _ := split(t, append(writes, " @")...)
 	if !strings.Contains(log, "x\ngc 7") || trace != "" {
-		t.Errorf("a line was awaited for more than %d bytes", patience)
+		t.Errorf("a line was awaited for more than %d bytes", mostWithin)
 	}
 }
 
@@ -219,8 +219,8 @@ func TestLogLimit(t *testing.T) {
 	}
 	x.Close()
 	got := log.String()
-	want := fmt.Sprintf("[dyno: %d bytes of log left out here]\n", total-1000-tailSize)
-	if !strings.Contains(got, want) || !strings.HasSuffix(got, "\nline 19999\n") || len(got) > 1000+tailSize+len(want)+1 {
+	want := fmt.Sprintf("[dyno: %d bytes of log left out here]\n", total-1000-lastSize)
+	if !strings.Contains(got, want) || !strings.HasSuffix(got, "\nline 19999\n") || len(got) > 1000+lastSize+len(want)+1 {
 		t.Errorf("log of %d bytes without %q or its end %q", len(got), want, got[len(got)-40:])
 	}
 }
@@ -309,7 +309,7 @@ func FuzzTrace(f *testing.F) {
 		}
 		if rest := trace.Bytes(); len(rest) > 0 {
 			for line := range bytes.Lines(rest) {
-				if m := follow(0, line, nil); m.outcome != full {
+				if m := current.follow(0, line, nil); m.outcome != full {
 					t.Errorf("trace has %q", line)
 				}
 			}

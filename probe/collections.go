@@ -62,7 +62,7 @@ func (cs *collections) add(c *gctrace.Cycle, arrived time.Duration, e ending, to
 		cs.high = math.MaxInt64
 	}
 	least, spread := lengthOf(c)
-	begun := seconds(c.Start)
+	begun := c.Start
 	high := min(cs.high, arrived-least-begun)
 	if told {
 		low := ended - least - spread - begun - stamp
@@ -78,8 +78,8 @@ func (cs *collections) add(c *gctrace.Cycle, arrived time.Duration, e ending, to
 	cs.high = high
 	k := dyno.Collection{
 		N: c.N, Start: ended - least - spread/2, End: ended, Uncertainty: spread / 2,
-		SweepTerm: seconds(c.SweepTerm), MarkTerm: seconds(c.MarkTerm),
-		Assist: seconds(c.Assist), Background: seconds(c.Background), Idle: seconds(c.Idle),
+		SweepTerm: c.SweepTerm, MarkTerm: c.MarkTerm,
+		Assist: c.Assist, Background: c.Background, Idle: c.Idle,
 		HeapStart: c.HeapStart, HeapEnd: c.HeapEnd, Live: c.Live, Goal: c.Goal, Forced: c.Forced,
 	}
 	if told && e.live > 0 {
@@ -126,8 +126,7 @@ func (cs *collections) placed() []dyno.Collection {
 // runtime cuts times to two digits from 100 µs to 10 ms, to whole milliseconds
 // above and to whole microseconds below (runtime/mgc.go, fmtNSAsMS).
 func lengthOf(c *gctrace.Cycle) (least, spread time.Duration) {
-	for _, sec := range []float64{c.SweepTerm, c.Mark, c.MarkTerm} {
-		d := seconds(sec)
+	for _, d := range []time.Duration{c.SweepTerm, c.Mark, c.MarkTerm} {
 		least += d
 		switch {
 		case d >= 10*time.Millisecond:
@@ -142,8 +141,6 @@ func lengthOf(c *gctrace.Cycle) (least, spread time.Duration) {
 	}
 	return least, spread
 }
-
-func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
 // An ending is what the injected probe says of a cycle.
 type ending struct {

@@ -18,7 +18,7 @@ import (
 )
 
 // printed is d as the runtime prints it: two digits, cut.
-func printed(d time.Duration) float64 {
+func printed(d time.Duration) time.Duration {
 	unit := time.Microsecond
 	switch {
 	case d >= 10*time.Millisecond:
@@ -28,7 +28,7 @@ func printed(d time.Duration) float64 {
 	case d >= 100*time.Microsecond:
 		unit = 10 * time.Microsecond
 	}
-	return d.Truncate(unit).Seconds()
+	return d.Truncate(unit)
 }
 
 // fakeCycles makes cycles of a program that began 3.21 s before the watch, as a
@@ -43,7 +43,7 @@ func fakeCycles(n int) (cycles []gctrace.Cycle, truth []dyno.Collection, arrived
 		sweep, mark, term := between(5e3, 3e5), between(1e5, 30e6), between(5e3, 3e5)
 		end := at + sweep + mark + term
 		cycles = append(cycles, gctrace.Cycle{
-			N: i + 1, Start: (at - began).Truncate(time.Millisecond).Seconds(),
+			N: i + 1, Start: (at - began).Truncate(time.Millisecond),
 			SweepTerm: printed(sweep), Mark: printed(mark), MarkTerm: printed(term), Procs: 2,
 		})
 		truth = append(truth, dyno.Collection{N: i + 1, Start: at, End: end, SweepTerm: sweep, MarkTerm: term})
@@ -101,7 +101,7 @@ func TestPlacedChild(t *testing.T) {
 			t.Errorf("cycle %d was taken for a child's", i)
 		}
 		child := cycles[i]
-		child.Start -= 2 // it was begun later
+		child.Start -= 2 * time.Second // it was begun later
 		if i > 0 && cs.add(&child, arrived[i]+5*time.Millisecond, ending{truth[i].End, 77}, true) {
 			t.Errorf("cycle %d of a child was not found out", i)
 		} else if i == 0 {

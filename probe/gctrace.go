@@ -98,15 +98,15 @@ const pointWidth = 100 * time.Millisecond
 // a MiB among them would be a jump.
 func (s *cycleSum) add(c *gctrace.Cycle, at time.Duration, live float64, exact bool) {
 	s.n++
-	s.cpu += c.CPU()
-	s.stw += c.SweepTerm + c.MarkTerm
+	s.cpu += c.CPU().Seconds()
+	s.stw += (c.SweepTerm + c.MarkTerm).Seconds()
 	s.heapPeak = max(s.heapPeak, c.HeapEnd)
-	s.stwMax = max(s.stwMax, c.SweepTerm, c.MarkTerm)
+	s.stwMax = max(s.stwMax, c.SweepTerm.Seconds(), c.MarkTerm.Seconds())
 	least, spread := lengthOf(c)
 	s.wall += min(least+spread/2, at).Seconds() // a part of the first may be before the window
-	s.assist += c.Assist
+	s.assist += c.Assist.Seconds()
 	if c.Procs > 0 {
-		s.capacity += c.CPU() / float64(c.Procs)
+		s.capacity += c.CPU().Seconds() / float64(c.Procs)
 	}
 	if live == 0 && !exact {
 		live = c.Live + 1<<19 // the middle of the MiB that it was cut to

@@ -7,12 +7,10 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/report"
 )
@@ -172,20 +170,14 @@ func (o *gcFlags) read(cmd *cobra.Command, name string) (*gctrace.Log, error) {
 	if name == "-" {
 		l.Name = "standard input"
 	}
-	text, err := readTrace(cmd, name, func(c *gctrace.Cycle, _ []byte) {
-		line := gcLine(c)
-		l.Add(&line)
-	})
+	text, err := readTrace(cmd, name, func(c *gctrace.Cycle, _ []byte) { l.Add(c) })
 	if err != nil {
 		return nil, err
 	}
 	if l.Total.Collections == 0 {
 		return nil, noCollections(name)
 	}
-	l.Text = gctrace.LogText{
-		Bytes: text.Bytes, Lines: text.Lines, Torn: text.Torn, Guessed: text.Guessed, Lost: text.Lost,
-		Pacer: text.Pacer, Scavenger: text.Scavenger, Scavenged: text.Scavenged,
-	}
+	l.Text = text
 	return l, nil
 }
 
@@ -212,19 +204,4 @@ func readTrace(cmd *cobra.Command, name string, each func(*gctrace.Cycle, []byte
 		return text, fmt.Errorf("read log: %w", err)
 	}
 	return text, nil
-}
-
-// gcLine is a cycle as package analysis wants it.
-func gcLine(c *gctrace.Cycle) gctrace.Line {
-	sec := func(s float64) time.Duration { return time.Duration(s*1e9 + 0.5) }
-	sweep, term := sec(c.SweepTerm), sec(c.MarkTerm)
-	start := sec(c.Start)
-	return gctrace.Line{
-		Collection: dyno.Collection{
-			N: c.N, Start: start, End: start + sweep + sec(c.Mark) + term, SweepTerm: sweep, MarkTerm: term,
-			Assist: sec(c.Assist), Background: sec(c.Background), Idle: sec(c.Idle),
-			HeapStart: c.HeapStart, HeapEnd: c.HeapEnd, Live: c.Live, Goal: c.Goal, Forced: c.Forced,
-		},
-		Procs: c.Procs, CPU: sec(c.CPU()), Frac: c.Percent / 100, Exact: c.Paced,
-	}
 }

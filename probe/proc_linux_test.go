@@ -60,7 +60,7 @@ func childWork() {
 }
 
 func selfCPU() float64 {
-	cpu, err := cpuClock(os.Getpid())
+	cpu, err := CPU(os.Getpid())
 	if err != nil {
 		panic(err)
 	}
@@ -316,7 +316,7 @@ func TestInjectedProbe(t *testing.T) {
 			t.Errorf("%s = %v, %v", metric, v, ok)
 		}
 	}
-	kernel, err := cpuClock(cmd.Process.Pid)
+	kernel, err := CPU(cmd.Process.Pid)
 	if err != nil || cpu > kernel {
 		t.Errorf("the probe says %v s of CPU in its window, the kernel %v s in all; %v", cpu, kernel, err)
 	}

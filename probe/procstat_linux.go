@@ -2,7 +2,6 @@ package probe
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -127,7 +126,3 @@ func parseResident(line []byte) (pages uint64, err error) {
 	}
 	return pages, nil
 }
-
-// A process that has ended: its directory has gone, or did so between being opened
-// and read, or only its parent keeps it there.
-var errGone = errors.New("the process has ended")

@@ -21,19 +21,22 @@ var layers = map[string][]string{
 	"hist":     {},
 	"stats":    {},
 	"gctrace":  {},
+	"cgroup":   {},
 	"plan":     {"."},
 	".":        {"hist"}, // package dyno, the vocabulary
-	"subject":  {"."},
-	"load":     {".", "hist"},
-	"probe":    {".", "gctrace"},
+	"subject":  {".", "cgroup", "subject/guard"},
+	"load":     {".", "cgroup", "hist"},
+	"probe":    {".", "cgroup", "gctrace"},
 	"store":    {".", "hist", "plan"},
-	"lab":      {".", "gctrace", "hist", "load", "probe", "subject"},
+	"lab":      {".", "cgroup", "gctrace", "hist", "load", "probe", "subject"},
 	"analysis": {".", "hist", "stats"},
 	"chart":    {},
 	"report":   {".", "analysis", "chart", "gctrace", "hist", "stats"}, // stats for the words of verdicts
 	"web":      {".", "analysis", "chart", "hist", "report", "stats", "store"},
 	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "gctrace", "hist", "lab", "load", "plan", "probe", "report", "stats", "store", "subject", "web"},
+
+	"subject/guard": {"cgroup"}, // programs whose processes do not outlive dyno
+	"cmd/dyno":      {".", "analysis", "examples", "gctrace", "hist", "lab", "load", "plan", "probe", "report", "stats", "store", "subject", "subject/guard", "web"},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},
@@ -42,7 +45,7 @@ var layers = map[string][]string{
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
+var acting = []string{"lab", "load", "subject", "subject/guard", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

@@ -121,7 +121,7 @@ func Named(name string) (Probe, bool) {
 	case "proc":
 		return proc{}, true
 	case "cgroup":
-		return cgroup{}, true
+		return groupProbe{}, true
 	case "gctrace":
 		return collectorProbe{}, true
 	case "runtime":

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // command runs a program for the build, under a supervisor: if dyno is killed
@@ -25,23 +27,17 @@ func (b *Builder) command(ctx context.Context, dir string, env map[string]string
 	vars := map[string]string{"GOTMPDIR": filepath.Join(b.dir, "tmp"), "GIT_TERMINAL_PROMPT": "0"}
 	maps.Copy(vars, env)
 	var stdout, stderr bytes.Buffer
-	g, err := launch(job{
+	status, err := guard.Run(ctx, guard.Job{
 		Path: path, Args: append([]string{name}, args...), Dir: dir,
-		Env:    environ(vars, dir, "", ""),
-		stdout: &stdout, stderr: &stderr, held: b.guard.hold(),
-	})
-	if err != nil {
-		return "", fmt.Errorf("start %s: %w", name, err)
-	}
-	select {
-	case <-ctx.Done():
-		g.stop(0)
+		Env: environ(vars, dir, "", ""),
+	}, guard.IO{Stdout: &stdout, Stderr: &stderr, Before: b.guard})
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return "", ctx.Err()
-	case <-g.done:
-		g.stop(0)
-	}
-	if g.status != "exit status 0" {
-		return stdout.String(), &commandError{append([]string{name}, args...), g.status, stderr.String()}
+	case err != nil:
+		return "", fmt.Errorf("start %s: %w", name, err)
+	case status != guard.StatusOK:
+		return stdout.String(), &commandError{append([]string{name}, args...), status, stderr.String()}
 	}
 	return stdout.String(), nil
 }

@@ -81,9 +81,9 @@ func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (str
 		tree = b.name(filepath.Base(b.dir) + "-")
 	}
 	entry := filepath.Join(common, "worktrees", filepath.Base(tree))
-	b.guard.remove(entry)
+	b.guard.RemoveInEnd(entry)
 	if kept {
-		b.guard.remove(tree)
+		b.guard.RemoveInEnd(tree)
 		b.kept = append(b.kept, entry)
 	} else {
 		b.added = append(b.added, worktree{repo, tree})

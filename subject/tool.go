@@ -6,6 +6,8 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // RunTool runs a program that is no service, such as another load generator,
@@ -28,19 +30,9 @@ func RunTool(ctx context.Context, argv []string, vars map[string]string, dir str
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", err
 	}
-	g, err := launch(job{
-		Path: path, Args: argv, Dir: dir, Env: environ(vars, dir, "", ""),
-		stdout: stdout, stderr: stderr,
-	})
-	if err != nil {
+	status, err = guard.Run(ctx, guard.Job{Path: path, Args: argv, Dir: dir, Env: environ(vars, dir, "", "")}, guard.IO{Stdout: stdout, Stderr: stderr})
+	if err != nil && ctx.Err() == nil {
 		return "", fmt.Errorf("start %s: %w", argv[0], err)
 	}
-	select {
-	case <-ctx.Done():
-		g.stop(0)
-		return "", context.Cause(ctx)
-	case <-g.done:
-		g.stop(0)
-	}
-	return g.status, nil
+	return status, err
 }

@@ -1,4 +1,4 @@
-package subject
+package guard
 
 import (
 	"bufio"
@@ -16,34 +16,30 @@ import (
 	"time"
 )
 
-// A groupImpl talks to the supervisor of the group.
-type groupImpl struct {
-	mu      *sync.Mutex
-	control *os.File // its standard input
+// A supervision is the connection to the supervisor of a Tree.
+type supervision struct {
+	mu      sync.Mutex // of orders
 	orders  *gob.Encoder
+	control *os.File // the supervisor's standard input
 }
 
-func (i groupImpl) send(o order) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.orders.Encode(o)
+func (s *supervision) send(o order) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.orders.Encode(o)
 }
 
 // A supervisor that does not take an order has ended already: the errors of
 // these do not matter.
 
-func (i groupImpl) terminate(grace time.Duration) { i.send(order{Stop: grace}) }
-func (i groupImpl) kill()                         { i.control.Close() }
-func (i groupImpl) remove(path string)            { i.send(order{Remove: path}) }
+func (s *supervision) terminate(grace time.Duration) { s.send(order{Stop: grace}) }
+func (s *supervision) kill()                         { s.control.Close() }
+func (s *supervision) remove(path string)            { s.send(order{Remove: path}) }
 
-// hold returns what other supervisors hold so that this one, which has nothing
-// to run, removes its paths after they and dyno have ended.
-func (g *group) hold() *os.File { return g.impl.control }
-
-// launch starts a supervisor for the job.
-func launch(j job) (*group, error) {
+// Start starts a supervisor that does the job.
+func Start(j Job, o IO) (*Tree, error) {
 	if !mainCalled.Load() {
-		return nil, errors.New("start supervisor: this program's main does not call subject.Main")
+		return nil, errors.New("start supervisor: this program's main does not call guard.Main")
 	}
 	stdin, control, err := os.Pipe()
 	if err != nil {
@@ -55,30 +51,32 @@ func launch(j job) (*group, error) {
 		control.Close()
 		return nil, err
 	}
+	var held *os.File
+	if o.Before != nil {
+		held = o.Before.control // which then has no end before this supervisor ends
+	}
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{supervisorName},
 		Stdin: stdin, Stdout: stdout, Stderr: os.Stderr,
+		ExtraFiles: []*os.File{held, o.File}, // heldFile, directFile; nil is a descriptor that is closed
 		// Nothing of what the subject is given. A race detector, if dyno
 		// has one, would wait a second before each exit.
 		Env: []string{"GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}, Dir: "/",
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	cmd.ExtraFiles = []*os.File{j.held, j.direct} // nil is a descriptor that is closed
-	j.Direct = j.direct != nil
 	widen(int(stdout.Fd()))
 	err = cmd.Start()
 	stdin.Close()
 	stdout.Close()
-	g := &group{done: make(chan struct{}), impl: groupImpl{new(sync.Mutex), control, gob.NewEncoder(control)}}
+	t := &Tree{Done: make(chan struct{}), supervision: supervision{control: control, orders: gob.NewEncoder(control)}}
 	if err == nil {
-		if err = g.impl.send(order{Job: &j}); err == nil {
+		if err = t.send(order{Job: &j, Direct: o.File != nil}); err == nil {
 			started := make(chan error, 1)
-			go g.follow(cmd, report, j, started)
+			go t.follow(cmd, report, o, started)
 			if err = <-started; err == nil {
-				return g, nil
+				return t, nil
 			}
-			g.once.Do(g.impl.kill)
-			<-g.done
+			t.Stop(0)
 			return nil, err
 		}
 		cmd.Process.Kill()
@@ -90,8 +88,8 @@ func launch(j job) (*group, error) {
 }
 
 // follow reads the supervisor's frames until it ends.
-func (g *group) follow(cmd *exec.Cmd, report *os.File, j job, started chan<- error) {
-	defer close(g.done)
+func (t *Tree) follow(cmd *exec.Cmd, report *os.File, o IO, started chan<- error) {
+	defer close(t.Done)
 	defer cmd.Wait()
 	defer report.Close()
 	defer func() {
@@ -100,7 +98,7 @@ func (g *group) follow(cmd *exec.Cmd, report *os.File, j job, started chan<- err
 		default:
 		}
 	}()
-	g.status, g.alone = "supervisor killed", true
+	t.Status, t.Alone = "supervisor killed", true
 	r := bufio.NewReaderSize(report, 256<<10)
 	var head [5]byte
 	var body []byte
@@ -112,27 +110,28 @@ func (g *group) follow(cmd *exec.Cmd, report *os.File, j job, started chan<- err
 		if n > cap(body) {
 			body = make([]byte, n)
 		}
-		if _, err := io.ReadFull(r, body[:n]); err != nil {
+		body = body[:n]
+		if _, err := io.ReadFull(r, body); err != nil {
 			return
 		}
 		switch head[0] {
 		case frameStarted:
-			g.pid, _ = strconv.Atoi(string(body[:n]))
+			t.PID, _ = strconv.Atoi(string(body))
 			started <- nil
 		case frameFailed:
-			started <- errors.New(string(body[:n]))
+			started <- errors.New(string(body))
 		case frameStdout:
-			if j.stdout != nil {
-				j.stdout.Write(body[:n])
+			if o.Stdout != nil {
+				o.Stdout.Write(body)
 			}
 		case frameStderr:
-			if j.stderr != nil {
-				j.stderr.Write(body[:n])
+			if o.Stderr != nil {
+				o.Stderr.Write(body)
 			}
 		case frameMemory:
-			gob.NewDecoder(bytes.NewReader(body[:n])).Decode(&g.memory)
+			gob.NewDecoder(bytes.NewReader(body)).Decode(&t.Memory)
 		case frameEnded, frameAlone:
-			g.status, g.alone = string(body[:n]), head[0] == frameAlone
+			t.Status, t.Alone = string(body), head[0] == frameAlone
 		}
 	}
 }

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -126,3 +127,7 @@ func parseResident(line []byte) (pages uint64, err error) {
 	}
 	return pages, nil
 }
+
+// errGone says that the process has ended: its directory in /proc has gone, or did
+// so between being opened and read, or only its parent keeps it there.
+var errGone = errors.New("the process has ended")

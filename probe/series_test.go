@@ -54,16 +54,4 @@ func TestSample(t *testing.T) {
 	})
 }
 
-// A service that makes up a new name for each page takes no more memory for that.
-func TestNamesWithoutEnd(t *testing.T) {
-	var p published
-	for i := range 3 * mostCourses {
-		p.sample(time.Duration(i), []number{{name: "always", value: 1, use: use{series: "always"}}, {name: fmt.Sprint(i), value: 1, use: use{series: fmt.Sprint(i)}}})
-	}
-	r := p.reading(true)
-	if len(r.Series) != mostCourses || len(r.Series[0].At) != 3*mostCourses {
-		t.Errorf("%d series, %d points of the first", len(r.Series), len(r.Series[0].At))
-	}
-}
-
 const line117 = "gc 5 @0.2s 1%: 0.01+0.5+0.02 ms clock, 0.1+0.2/0.4/0.6+0.1 ms cpu, 4->4->0 MB, 5 MB goal, 8 P\n"

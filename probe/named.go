@@ -21,9 +21,9 @@ func Named(name string) (Probe, bool) {
 	case "pprof":
 		return pprofIndex{}, true
 	case dyno.ForProfile:
-		return profiles{}, true
+		return Profiles{}, true
 	case dyno.ForTrace:
-		return execTrace{}, true
+		return Trace{}, true
 	}
 	return nil, false
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
@@ -141,11 +142,11 @@ func TestProcWatch(t *testing.T) {
 	if n := value(r, "threads"); n < 2 {
 		t.Errorf("%v threads", n)
 	}
-	if s := series(t, r, "minflt/s"); len(s.Value) != 1 || s.Value[0] <= 0 {
+	if s := seriesFrom(t, r, "minflt/s"); len(s.Value) != 1 || s.Value[0] <= 0 {
 		t.Errorf("page faults %v", s.Value)
 	}
 	for _, metric := range []string{"rss-B", "fds"} {
-		if s := series(t, r, metric); s.Value[0] < 3 {
+		if s := seriesFrom(t, r, metric); s.Value[0] < 3 {
 			t.Errorf("%s %v", metric, s.Value)
 		}
 	}
@@ -155,7 +156,7 @@ func TestProcWatch(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "ended") {
 		t.Errorf("the process ended, Watch returned %v", err)
 	}
-	if s := series(t, r, "rss-B"); s.Value[0] < 1<<20 || value(r, "rss-peak-B") < 1<<20 {
+	if s := seriesFrom(t, r, "rss-B"); s.Value[0] < 1<<20 || value(r, "rss-peak-B") < 1<<20 {
 		t.Errorf("what it saw of a process that ended is lost: %v, %v", s, r.Values)
 	}
 }
@@ -265,4 +266,18 @@ func TestRealTornLines(t *testing.T) {
 		}
 	}
 	t.Logf("%d cycles, %d of their lines torn", len(cycles), torn)
+}
+
+func seriesFrom(t *testing.T, r Reading, metric string) dyno.Series {
+	t.Helper()
+	for _, s := range r.Series {
+		if s.Metric == metric {
+			if len(s.At) != len(s.Value) {
+				t.Errorf("series %s has %d times and %d values", metric, len(s.At), len(s.Value))
+			}
+			return s
+		}
+	}
+	t.Errorf("no series %s", metric)
+	return dyno.Series{}
 }

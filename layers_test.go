@@ -20,22 +20,23 @@ const module = "github.com/dynolab/dyno"
 var layers = map[string][]string{
 	"hist":              {},
 	"stats":             {},
+	"gctrace":           {},
 	"cgroup":            {},
 	".":                 {"hist"}, // package dyno, the vocabulary
 	"plan":              {"."},
 	"subject":           {".", "cgroup", "subject/guard"},
 	"subject/guard":     {"cgroup"},
 	"load":              {".", "cgroup", "hist"},
-	"probe":             {".", "cgroup"},
+	"probe":             {".", "cgroup", "gctrace"},
 	"store":             {".", "hist", "plan"},
-	"lab":               {".", "cgroup", "hist", "load", "probe", "subject"},
+	"lab":               {".", "cgroup", "gctrace", "hist", "load", "probe", "subject"},
 	"analysis":          {".", "analysis/profiles", "hist", "stats"},
 	"analysis/profiles": {".", "stats"},
-	"report":            {".", "analysis", "analysis/profiles", "chart", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report":            {".", "analysis", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
 	"report/pprofpage":  {},
 	"web":               {".", "analysis", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
 	"examples":          {},
-	"cmd/dyno":          {".", "analysis", "analysis/profiles", "examples", "hist", "lab", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":          {".", "analysis", "analysis/profiles", "examples", "gctrace", "hist", "lab", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
 	"chart":             {},
 }
 

@@ -64,7 +64,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Fatal(err)
 	}
 	s := r.scenario.loop[0]
-	c := newClient(r, 0, nil, r.rec.shard(0))
+	c := newClient(r, 0, r.rec.shard(0))
 	a := &answer{body: []byte(`{"id":"0123456789","name":"a name"}`)}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -49,9 +49,9 @@ type outcome struct {
 	detail     string        // what the error said, or the beginning of the body
 }
 
-func newClient(r *runner, number int, arg map[string]string, s *shard) *client {
+func newClient(r *runner, number int, s *shard) *client {
 	c := &client{r: r, number: number, shard: s, wake: make(chan struct{}, 1)}
-	c.vars = newVars(number, r.load.Seed, arg, r.scenario.tables, &r.counter)
+	c.vars = newVars(number, r.load.Seed, r.scenario.tables, &r.counter)
 	r.scenario.tables.take(c.vars) // set-up and the first loop have the same
 	return c
 }

@@ -119,13 +119,15 @@ func CheckCommand(l dyno.Load, arg map[string]string) error {
 }
 
 func expandCommand(l *dyno.Load, arg map[string]string) (string, error) {
-	known := newNames(arg, nil)
-	t, err := parseText("command", l.Command, known)
+	t, err := parseText("command", l.Command, newNames(arg, nil))
+	command, ok := t.fixed()
+	if err == nil && !ok {
+		err = fmt.Errorf("command %q: only {{.arg.NAME}} has a value in it", shorten(l.Command))
+	}
 	if err != nil {
 		return "", &dyno.PlanError{Msg: "load " + err.Error(), Key: []string{"load", "command"}}
 	}
-	command, err := t.append(nil, known.sample())
-	return string(command), err
+	return command, nil
 }
 
 // addressVars say where the service is, as the command's environment.

@@ -65,17 +65,7 @@ func (ts *tables) take(v *vars) {
 	if ts == nil {
 		return
 	}
-	ts.give(v, ts.next.Add(1)-1)
-}
-
-// sample gives a client a row that it does not take.
-func (ts *tables) sample(v *vars) {
-	if ts != nil {
-		ts.give(v, 0)
-	}
-}
-
-func (ts *tables) give(v *vars, at uint64) {
+	at := ts.next.Add(1) - 1
 	v.rows = v.rows[:0]
 	for i := range ts.all {
 		rows := ts.all[i].rows
@@ -83,21 +73,17 @@ func (ts *tables) give(v *vars, at uint64) {
 	}
 }
 
-// table is the one of a name, or nil.
-func (ts *tables) table(name string) *table {
-	if ts == nil {
-		return nil
-	}
-	for i := range ts.all {
-		if ts.all[i].name == name {
-			return &ts.all[i]
-		}
-	}
-	return nil
+// has reports whether there is a table of the name.
+func (ts *tables) has(name string) bool {
+	return ts != nil && slices.ContainsFunc(ts.all, func(t table) bool { return t.name == name })
 }
 
-// find returns the places of a table and a column that are there.
+// find returns the indices of a table and its column; column is -1 if one of
+// them does not exist.
 func (ts *tables) find(name, column string) (i, j int) {
+	if !ts.has(name) {
+		return -1, -1
+	}
 	i = slices.IndexFunc(ts.all, func(t table) bool { return t.name == name })
 	return i, slices.Index(ts.all[i].columns, column)
 }
@@ -159,7 +145,7 @@ func checkColumns(names []string) error {
 	return nil
 }
 
-// isName reports whether {{.s}} is a variable to text/template.
+// isName reports whether s can be the name of a variable or function.
 func isName(s string) bool {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {

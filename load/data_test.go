@@ -35,7 +35,7 @@ func TestReadData(t *testing.T) {
 		t.Fatal(err)
 	}
 	// One position for both tables, each of which begins again by itself.
-	v := newVars(0, 0, nil, ts, nil)
+	v := newVars(0, 0, ts, nil)
 	for _, want := range []string{`a ann a "b" `, "b b\nob 1 {{.n}}", `c ann a "b" `, "a b\nob 1 {{.n}}"} {
 		ts.take(v)
 		if got, err := x.append(nil, v); err != nil || string(got) != want {
@@ -59,7 +59,7 @@ func TestTakeInTurn(t *testing.T) {
 	var all sync.WaitGroup
 	for c := range clients {
 		all.Go(func() {
-			v := newVars(c, 0, nil, ts, nil)
+			v := newVars(c, 0, ts, nil)
 			for range each {
 				ts.take(v)
 				got[c] = append(got[c], v.rows[0][0])

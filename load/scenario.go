@@ -194,7 +194,7 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *step, err error) {
 	}
 	if s.constant() {
 		r := new(request)
-		if err := s.render(r, c.known.sample()); err != nil {
+		if err := s.render(r, nil); err != nil {
 			return nil, err
 		}
 		if r.url, err = on(c.base, string(r.target)); err != nil {
@@ -255,7 +255,7 @@ func (s *step) constant() bool {
 			return false
 		}
 	}
-	for _, t := range []*text{&s.target, &s.host, &s.body} {
+	for _, t := range []text{s.target, s.host, s.body} {
 		if _, ok := t.fixed(); !ok {
 			return false
 		}

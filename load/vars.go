@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 // vars are the variables of one client. One goroutine at a time uses them.
 type vars struct {
 	n, client int
-	arg       map[string]string
 	captured  map[string]string
 	rows      [][]string    // the loop's row of each table; see tables.take
 	tables    *tables       // may be nil
@@ -25,15 +23,15 @@ type vars struct {
 
 // newVars are the variables of a client that has captured nothing yet. What is
 // random in them depends on the seed and the client's number alone.
-func newVars(client int, seed uint64, arg map[string]string, ts *tables, counter *atomic.Int64) *vars {
+func newVars(client int, seed uint64, ts *tables, counter *atomic.Int64) *vars {
 	return &vars{
-		client: client, arg: arg, captured: map[string]string{}, tables: ts, counter: counter,
+		client: client, captured: map[string]string{}, tables: ts, counter: counter,
 		// The streams of schedules count up from 0; see Poisson.
 		rng: rand.New(rand.NewPCG(seed, ^uint64(client))),
 	}
 }
 
-// names are what a template may use.
+// names are the variables that a template may use.
 type names struct {
 	arg      map[string]string
 	captured map[string]bool
@@ -46,7 +44,7 @@ func newNames(arg map[string]string, ts *tables) *names {
 
 // capture makes a name known. The error says that it means something else.
 func (k *names) capture(name string) error {
-	if taken(name) || k.tables.table(name) != nil {
+	if taken(name) || k.tables.has(name) {
 		return fmt.Errorf("capture %s: the name is taken", name)
 	}
 	k.captured[name] = true
@@ -56,31 +54,35 @@ func (k *names) capture(name string) error {
 // taken reports whether a name is that of a variable that every client has.
 func taken(name string) bool { return name == "n" || name == "client" || name == "arg" }
 
-// check reports a variable, such as arg.size, that is not known.
-func (k *names) check(path []string) error {
-	name := path[0]
-	t := k.tables.table(name)
-	ok := len(path) == 1 && (taken(name) || k.captured[name] || t != nil)
-	if len(path) == 2 && name == "arg" {
-		_, ok = k.arg[path[1]]
+// parseVariable compiles a variable such as .id or .users.name. An arg is a
+// literal: it is the same for the whole run.
+func (k *names) parseVariable(word string) (part, error) {
+	name := word[1:]
+	owner, member, ok := strings.Cut(name, ".")
+	switch {
+	case name == "n":
+		return part{kind: partN}, nil
+	case name == "client":
+		return part{kind: partClient}, nil
+	case k.captured[name]:
+		return part{kind: partCaptured, s: name}, nil
+	case owner == "arg":
+		if s, known := k.arg[member]; ok && known {
+			return part{s: s}, nil
+		}
+	default:
+		if table, column := k.tables.find(owner, member); column >= 0 {
+			return part{kind: partField, s: name, table: table, column: column}, nil
+		}
 	}
-	if len(path) == 2 && t != nil {
-		ok = slices.Contains(t.columns, path[1])
-	}
-	if !ok {
-		return &unknownError{strings.Join(path, ".")}
-	}
-	return nil
+	return part{}, &unknownError{name}
 }
 
-// list names all that is known, for a reader who has misspelt one.
+// list names all variables, for a reader who has misspelt one.
 func (k *names) list() string {
 	all := append(slices.Collect(maps.Keys(k.captured)), "n", "client")
 	for name := range k.arg {
 		all = append(all, "arg."+name)
-	}
-	if len(k.arg) == 0 {
-		all = append(all, "arg")
 	}
 	if k.tables != nil {
 		for _, t := range k.tables.all {
@@ -91,16 +93,6 @@ func (k *names) list() string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
-}
-
-// sample makes up a value of every name.
-func (k *names) sample() *vars {
-	v := newVars(0, 0, k.arg, k.tables, new(atomic.Int64))
-	for name := range k.captured {
-		v.captured[name] = "0"
-	}
-	k.tables.sample(v)
-	return v
 }
 
 // An unknownError names a variable that has no value.
@@ -143,32 +135,23 @@ func (v *vars) appendUUID(dst []byte) []byte {
 
 // bounds reads the arguments of random: the least number, and how many there
 // are, which is 0 if all are allowed.
-func bounds(lo, hi any) (least int, span uint64, err error) {
+func bounds(lo, hi string) (least int, span uint64, err error) {
 	least, ok1 := whole(lo)
 	most, ok2 := whole(hi)
 	if !ok1 || !ok2 {
-		return 0, 0, fmt.Errorf("random %v %v: want two whole numbers", lo, hi)
+		return 0, 0, fmt.Errorf("random %s %s: want two whole numbers", lo, hi)
 	}
 	if most < least {
-		return 0, 0, fmt.Errorf("random %v %v: the least is above the most", lo, hi)
+		return 0, 0, fmt.Errorf("random %s %s: the least is above the most", lo, hi)
 	}
 	return least, uint64(most) - uint64(least) + 1, nil
 }
 
-// whole is the whole number that a value of a template stands for. Values of
-// args, captures and tables are strings.
-func whole(v any) (int, bool) {
-	r := reflect.ValueOf(v)
-	switch {
-	case !r.IsValid():
-	case r.CanInt():
-		return int(r.Int()), true
-	case r.CanFloat(): // 1e6 is one, in a template
-		f := r.Float()
-		return int(f), f == math.Trunc(f) && math.Abs(f) < 1<<53
-	case r.Kind() == reflect.String:
-		n, err := strconv.Atoi(r.String())
-		return n, err == nil
+// whole reads a whole number, which may be written as 1e6.
+func whole(s string) (int, bool) {
+	if n, err := strconv.Atoi(s); err == nil {
+		return n, true
 	}
-	return 0, false
+	f, err := strconv.ParseFloat(s, 64)
+	return int(f), err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53
 }

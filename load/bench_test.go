@@ -71,7 +71,7 @@ func BenchmarkStep(b *testing.B) {
 		if err := s.render(new(request), c.vars); err != nil {
 			b.Fatal(err)
 		}
-		if err := s.captureAll(b.Context(), a, c.vars.captured); err != nil {
+		if err := s.captureAll(b.Context(), a, c.vars); err != nil {
 			b.Fatal(err)
 		}
 	}

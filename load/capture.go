@@ -49,7 +49,7 @@ func compileCaptures(m map[string]string) ([]capture, error) {
 
 // captureAll puts what the step captures into vars. The error is short and says
 // nothing that varies, as it is a cause by which failures are counted.
-func (s *step) captureAll(ctx context.Context, a *answer, vars map[string]string) error {
+func (s *step) captureAll(ctx context.Context, a *answer, v *vars) error {
 	var doc any
 	for _, c := range s.captures {
 		if c.jq != nil && doc == nil {
@@ -57,11 +57,11 @@ func (s *step) captureAll(ctx context.Context, a *answer, vars map[string]string
 				return fmt.Errorf("capture %s: %w", c.name, err)
 			}
 		}
-		v, err := c.value(ctx, a, doc)
+		value, err := c.value(ctx, a, doc)
 		if err != nil {
 			return fmt.Errorf("capture %s: %w", c.name, err)
 		}
-		vars[c.name] = v
+		v.captured[c.name] = value
 	}
 	return nil
 }

@@ -4,15 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
-	"regexp"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -148,7 +143,7 @@ func (c *client) finish(ctx context.Context, k *call, s *step, r *request, err e
 		o.cause = fmt.Sprintf("status %d", a.status)
 		o.detail = "(" + s.want() + ") " + quote(a.body)
 	} else if len(s.captures) > 0 {
-		if err := s.captureAll(ctx, a, c.vars.captured); err != nil {
+		if err := s.captureAll(ctx, a, c.vars); err != nil {
 			o.cause, o.detail = err.Error(), quote(a.body)
 		}
 	}
@@ -187,14 +182,10 @@ func (c *client) cookies(r *request) {
 
 // url is the address of a request, for those who need one.
 func (r *runner) url(q *request) *url.URL {
-	if q.url != nil {
-		return q.url
+	if u, err := q.at(r.base); err == nil { // always: originForm has made the target
+		return u
 	}
-	u, err := on(r.base, string(q.target))
-	if err != nil { // it was a target that net/url wrote, or one of plain bytes
-		return r.base
-	}
-	return u
+	return r.base
 }
 
 // quote shows the beginning of a body on one line.
@@ -203,42 +194,4 @@ func quote(body []byte) string {
 		body = append(body[:bodyShown:bodyShown], "..."...)
 	}
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "?")), " ")
-}
-
-// causeTimeout is the cause of failures that would have been the slowest
-// answers.
-const causeTimeout = "timeout"
-
-// streamNumber is what distinguishes equal errors of HTTP/2.
-var streamNumber = regexp.MustCompile(`(stream ID|LastStreamID=|last stream) ?\d+[;,]? ?`)
-
-// cause names the cause of an error in few words, without addresses, so that
-// equal causes count together.
-func cause(err error) string {
-	var dns *net.DNSError
-	switch {
-	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
-		return causeTimeout
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "connection reset"
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return "too many open files"
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "no free local port"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "connection closed"
-	case errors.As(err, &dns):
-		return "host not found"
-	}
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			break
-		}
-		err = inner
-	}
-	s := streamNumber.ReplaceAllString(err.Error(), "")
-	return s[:min(len(s), 80)]
 }

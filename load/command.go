@@ -92,16 +92,15 @@ func Command(ctx context.Context, base string, l dyno.Load, arg map[string]strin
 	}
 	rec := readSummary(file, out.b, errs.b)
 	if rec == nil {
-		rec = newRecord(engineUnknown)
+		rec = &newSummary(engineUnknown).Record
 		rec.Warnings = []string{notUnderstood}
 	}
 	rec.Start = began
 	if rec.Elapsed <= 0 {
 		rec.Elapsed = took
 	}
-	if rec.Window = rec.Requests; rec.Failed > 0 {
-		rec.Warnings = append(rec.Warnings, fmt.Sprintf("%d of %d requests failed: %s", rec.Failed, rec.Requests, causes(rec.Failures)))
-	}
+	rec.Window = rec.Requests
+	rec.warnOfFailures()
 	if status != "exit status 0" {
 		return rec, &commandError{status, out.lines(), errs.lines()}
 	}
@@ -116,18 +115,6 @@ const notUnderstood = "the output of the load command was not understood (known:
 func CheckCommand(l dyno.Load, arg map[string]string) error {
 	_, err := expandCommand(&l, arg)
 	return err
-}
-
-func expandCommand(l *dyno.Load, arg map[string]string) (string, error) {
-	t, err := parseText("command", l.Command, newNames(arg, nil))
-	command, ok := t.fixed()
-	if err == nil && !ok {
-		err = fmt.Errorf("command %q: only {{.arg.NAME}} has a value in it", shorten(l.Command))
-	}
-	if err != nil {
-		return "", &dyno.PlanError{Msg: "load " + err.Error(), Key: []string{"load", "command"}}
-	}
-	return command, nil
 }
 
 // addressVars say where the service is, as the command's environment.
@@ -244,5 +231,5 @@ func commandVerdict(rec *Record, limit float64) error {
 		return nil
 	}
 	return fmt.Errorf("load command: %d of %d requests failed (%.3g %%), more than the %v allowed: most often %s (consider: the URL in the command, or max_failures)",
-		rec.Failed, rec.Requests, 100*share, dyno.Fraction(limit), ranked(rec.Failures)[0])
+		rec.Failed, rec.Requests, 100*share, dyno.Fraction(limit), rec.mostFrequent())
 }

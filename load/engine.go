@@ -2,8 +2,6 @@ package load
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -43,46 +41,3 @@ type limits struct {
 func limitsOf(l *dyno.Load) limits {
 	return limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}
 }
-
-// A request is ready to be sent. Its slices may be those of a client, which are
-// used again for the next.
-type request struct {
-	method string
-	target []byte // path and query, in the form of the request line
-	host   []byte
-	fields []field // of the header, without Host and Content-Length
-	body   []byte
-	url    *url.URL // of a request that never varies; else nil
-	wire   []byte   // the request as HTTP/1.1 writes it; empty if the engine does not need it
-	closes bool     // it says Connection: close
-
-	keep   int64 // how many bytes of the answer's body to keep
-	header bool  // the answer's header is needed
-}
-
-// A field is a line of a header.
-type field struct {
-	name  string
-	value []byte
-}
-
-// An answer is what came back.
-type answer struct {
-	status int
-	header http.Header // whole if it was needed, else with Set-Cookie at least, or nil
-	body   []byte      // its first bytes, as many as were to be kept
-	bytes  int64       // its length
-}
-
-// idempotent reports whether a request may be sent again when nobody knows
-// whether the service has had it (RFC 9110, section 9.2.2).
-func (r *request) idempotent() bool {
-	switch r.method {
-	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
-		return true
-	}
-	return false
-}
-
-// bodyful are methods of which a request without a body says so.
-func bodyful(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }

@@ -37,15 +37,6 @@ func newRaw(base *url.URL, lim limits) *rawEngine {
 	return e
 }
 
-// address is the host and port of a URL.
-func address(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return net.JoinHostPort(u.Hostname(), port)
-}
-
 func (e *rawEngine) name() string  { return "raw" }
 func (e *rawEngine) link(int) link { return &rawLink{e: e} }
 func (e *rawEngine) resent() int64 { return e.twice.Load() }

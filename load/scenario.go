@@ -197,7 +197,7 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *step, err error) {
 		if err := s.render(r, nil); err != nil {
 			return nil, err
 		}
-		if r.url, err = on(c.base, string(r.target)); err != nil {
+		if r.url, err = r.at(c.base); err != nil {
 			return nil, err
 		}
 		r.wire = r.appendWire(nil)
@@ -244,6 +244,39 @@ func (c *compiler) header(s *step, headers map[string]string) error {
 			s.closes = strings.EqualFold(strings.TrimSpace(all[name]), "close")
 		}
 		s.fields = append(s.fields, headerText{name, v})
+	}
+	return nil
+}
+
+// render makes the request of a step with the variables v, in r, whose memory
+// it uses again. It does not make r.wire.
+func (s *step) render(r *request, v *vars) (err error) {
+	r.method, r.closes, r.keep, r.header = s.method, s.closes, s.keep, s.header
+	if r.target, err = s.target.append(r.target[:0], v); err != nil {
+		return err
+	}
+	if r.target, err = originForm(s.base, r.target); err != nil {
+		return err
+	}
+	if r.host, err = s.host.append(r.host[:0], v); err != nil {
+		return err
+	}
+	if r.body, err = s.body.append(r.body[:0], v); err != nil {
+		return err
+	}
+	r.fields = slices.Grow(r.fields[:0], len(s.fields))[:len(s.fields)] // keeps the values' memory
+	for i, f := range s.fields {
+		to := &r.fields[i]
+		to.name = f.name
+		if to.value, err = f.value.append(to.value[:0], v); err != nil {
+			return err
+		}
+		if !printable(to.value) {
+			return fmt.Errorf("header %s has a control character", f.name)
+		}
+	}
+	if !printable(r.host) {
+		return errors.New("header Host has a control character")
 	}
 	return nil
 }
@@ -295,4 +328,18 @@ func (s *step) want() string {
 		return "want below 400"
 	}
 	return "want " + strings.Trim(fmt.Sprint(s.expect), "[]")
+}
+
+// expandCommand returns the command line of a load that another generator puts
+// on. A mistake is a [*dyno.PlanError].
+func expandCommand(l *dyno.Load, arg map[string]string) (string, error) {
+	t, err := parseText("command", l.Command, newNames(arg, nil))
+	command, ok := t.fixed()
+	if err == nil && !ok {
+		err = fmt.Errorf("command %q: only {{.arg.NAME}} has a value in it", shorten(l.Command))
+	}
+	if err != nil {
+		return "", &dyno.PlanError{Msg: "load " + err.Error(), Key: []string{"load", "command"}}
+	}
+	return command, nil
 }

@@ -113,12 +113,9 @@ func (l stdLink) exchange(ctx context.Context, r *request, a *answer) error {
 }
 
 func (l stdLink) request(ctx context.Context, r *request) (*http.Request, error) {
-	u := r.url
-	if u == nil {
-		var err error
-		if u, err = on(l.e.base, string(r.target)); err != nil {
-			return nil, err
-		}
+	u, err := r.at(l.e.base)
+	if err != nil {
+		return nil, err
 	}
 	header := make(http.Header, len(r.fields))
 	for _, f := range r.fields {

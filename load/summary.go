@@ -21,7 +21,7 @@ import (
 // and k6 2.2 (JSON); testdata/command has an example of each.
 func readSummary(outputs ...[]byte) *Record {
 	for _, out := range outputs {
-		for _, read := range []func([]byte) (*Record, int){readJSON, readWrk, readHey, readHeyCSV} {
+		for _, read := range []func([]byte) (*summary, int){readJSON, readWrk, readHey, readHeyCSV} {
 			rec, n := read(out)
 			if rec == nil {
 				continue
@@ -35,22 +35,24 @@ func readSummary(outputs ...[]byte) *Record {
 					rec.Slow = int64(n)
 				}
 			}
-			return rec
+			return &rec.Record
 		}
 	}
 	return nil
 }
 
-// newRecord is the record of a generator.
-func newRecord(engine string) *Record {
-	return &Record{
-		Sent: dyno.Sent{Engine: engine, Statuses: map[int]int64{}}, Failures: map[string]int{},
+// A summary is a record in the making.
+type summary struct{ Record }
+
+func newSummary(generator string) *summary {
+	return &summary{Record{
+		Sent: dyno.Sent{Engine: generator, Statuses: map[int]int64{}}, Failures: map[string]int{},
 		Quantiles: map[float64]time.Duration{},
-	}
+	}}
 }
 
 // answered counts n answers of a status, which is 0 if there was none.
-func (r *Record) answered(status, n int64) {
+func (r *summary) answered(status, n int64) {
 	n = min(n, 1<<50) // sums cannot overflow
 	r.Requests += n
 	if status > 0 && status < 1000 {
@@ -62,13 +64,13 @@ func (r *Record) answered(status, n int64) {
 }
 
 // unanswered counts n requests that failed without an answer.
-func (r *Record) unanswered(cause string, n int64) {
+func (r *summary) unanswered(cause string, n int64) {
 	n = min(n, 1<<50)
 	r.Requests += n
 	r.fail(cause, n)
 }
 
-func (r *Record) fail(cause string, n int64) {
+func (r *summary) fail(cause string, n int64) {
 	if n = min(n, r.Requests-r.Failed); n > 0 {
 		r.Failed += n
 		r.Failures[cause] += int(n)
@@ -76,7 +78,7 @@ func (r *Record) fail(cause string, n int64) {
 }
 
 // quantile notes a percentile of latency, if it is one.
-func (r *Record) quantile(percent, x float64, unit time.Duration) {
+func (r *summary) quantile(percent, x float64, unit time.Duration) {
 	if d, ok := toDuration(x, unit); ok && d > 0 && percent > 0 && percent < 100 {
 		// 99.9/100 is not .999.
 		q, _ := strconv.ParseFloat(strconv.FormatFloat(percent/100, 'f', 6, 64), 64)
@@ -101,13 +103,13 @@ func setDuration(d *time.Duration, x float64, unit time.Duration) {
 }
 
 // rate sets the rate of successful requests from that of all.
-func (r *Record) rate(all float64) {
+func (r *summary) rate(all float64) {
 	if r.Requests > 0 {
 		r.perSecond(all * float64(r.Requests-r.Failed) / float64(r.Requests))
 	}
 }
 
-func (r *Record) perSecond(x float64) {
+func (r *summary) perSecond(x float64) {
 	if x > 0 && !math.IsInf(x, 0) {
 		r.Rate = x
 	}
@@ -167,7 +169,7 @@ func toolCause(text string) string {
 const causeNone = "no answer"
 
 // readJSON looks for a summary among the objects that begin a line.
-func readJSON(out []byte) (last *Record, n int) {
+func readJSON(out []byte) (last *summary, n int) {
 	// Objects that do not end well are read to their end or the output's: they
 	// must not take more than the output's length a few times over.
 	budget := 4 * len(out)
@@ -187,7 +189,7 @@ func readJSON(out []byte) (last *Record, n int) {
 			rest = rest[1:]
 			continue
 		}
-		for _, read := range []func(map[string]json.RawMessage) *Record{readVegeta, readOha, readK6, readK6New} {
+		for _, read := range []func(map[string]json.RawMessage) *summary{readVegeta, readOha, readK6, readK6New} {
 			if rec := read(doc); rec != nil {
 				last = rec
 				n++
@@ -227,13 +229,13 @@ func member(doc map[string]json.RawMessage, key string, v any) bool {
 
 // readVegeta reads what vegeta report -type=json prints; see lib/metrics.go of
 // vegeta 12.13.
-func readVegeta(doc map[string]json.RawMessage) *Record {
+func readVegeta(doc map[string]json.RawMessage) *summary {
 	var latencies map[string]float64 // nanoseconds
 	var statuses map[string]float64
 	if !member(doc, "latencies", &latencies) || !member(doc, "status_codes", &statuses) {
 		return nil
 	}
-	r := newRecord("vegeta")
+	r := newSummary("vegeta")
 	var errs []string
 	member(doc, "errors", &errs)
 	for code, n := range statuses {
@@ -291,7 +293,7 @@ func vegetaCause(errs []string) string {
 
 // readOha reads what oha --output-format json (once -j) prints; see schema.json
 // of oha 1.16. Its times are in seconds, and null where nothing was answered.
-func readOha(doc map[string]json.RawMessage) *Record {
+func readOha(doc map[string]json.RawMessage) *summary {
 	var sum struct {
 		Total, Slowest, Fastest, Average, TotalData float64
 	}
@@ -300,7 +302,7 @@ func readOha(doc map[string]json.RawMessage) *Record {
 	if !member(doc, "summary", &sum) || !member(doc, "latencyPercentiles", &percentiles) || !member(doc, "statusCodeDistribution", &statuses) {
 		return nil
 	}
-	r := newRecord("oha")
+	r := newSummary("oha")
 	for code, n := range statuses {
 		r.answered(toWhole(code), toCount(n))
 	}

@@ -29,7 +29,7 @@ type k6Metric map[string]float64
 // readK6 reads the summary that k6 run --summary-export writes, and the data
 // that it gives to handleSummary, in which the values of a metric are a level
 // deeper; see internal/js/summary-wrapper.js of k6 2.2.
-func readK6(doc map[string]json.RawMessage) *Record {
+func readK6(doc map[string]json.RawMessage) *summary {
 	var all map[string]map[string]any
 	if _, ok := doc["root_group"]; !ok || !member(doc, "metrics", &all) {
 		return nil
@@ -61,7 +61,7 @@ func readK6(doc map[string]json.RawMessage) *Record {
 
 // readK6New reads the summary that k6 writes instead with
 // --new-machine-readable-summary: version 1.0.0 of its schema.
-func readK6New(doc map[string]json.RawMessage) *Record {
+func readK6New(doc map[string]json.RawMessage) *summary {
 	var config struct{ Duration float64 }
 	var results struct {
 		Metrics []struct {
@@ -88,8 +88,8 @@ func readK6New(doc map[string]json.RawMessage) *Record {
 // k6Cause is all that k6's summary says of the requests that failed.
 const k6Cause = "http_req_failed"
 
-func k6Record(metrics map[string]k6Metric) *Record {
-	r := newRecord("k6")
+func k6Record(metrics map[string]k6Metric) *summary {
+	r := newSummary("k6")
 	r.answered(0, toCount(metrics["http_reqs"]["count"]))
 	took := metrics["http_req_duration"]
 	if r.Requests > 0 {

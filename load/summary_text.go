@@ -35,13 +35,13 @@ var (
 
 // readWrk reads what wrk prints, with and without --latency; see wrk.c and
 // units.c of wrk 4.1.0. Its bytes are those of heads and bodies, and not taken.
-func readWrk(out []byte) (*Record, int) {
+func readWrk(out []byte) (*summary, int) {
 	text, n := lastSection(out, "Running ")
 	total, latency := wrkTotal.FindStringSubmatch(text), wrkLatency.FindStringSubmatch(text)
 	if total == nil || latency == nil {
 		return nil, 0
 	}
-	r := newRecord("wrk")
+	r := newSummary("wrk")
 	r.answered(0, toWhole(total[1]))
 	r.Elapsed = wrkTime(total[2])
 	// A request that took longer than --timeout was answered and is counted,
@@ -98,13 +98,13 @@ var (
 const heyStep = 100 * time.Microsecond
 
 // readHey reads the summary of hey; see requester/print.go of hey 0.1.4.
-func readHey(out []byte) (*Record, int) {
+func readHey(out []byte) (*summary, int) {
 	text, n := lastSection(out, "Summary:")
 	if !strings.Contains(text, "Requests/sec:") || !strings.Contains(text, "Status code distribution:") ||
 		!heyTotal.MatchString(text) { // oha's text looks alike, in other units
 		return nil, 0
 	}
-	r := newRecord("hey")
+	r := newSummary("hey")
 	text, errs, _ := strings.Cut(text, "Error distribution:")
 	for _, m := range heyStatus.FindAllStringSubmatch(text, -1) {
 		r.answered(toWhole(m[1]), toWhole(m[2]))
@@ -136,7 +136,7 @@ func readHey(out []byte) (*Record, int) {
 }
 
 // coarse warns where the rounding of hey is more than a hundredth of the median.
-func (r *Record) coarse(median time.Duration) {
+func (r *summary) coarse(median time.Duration) {
 	if r.Requests > r.Failed && median < 50*heyStep {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("hey rounds every time to %v, which is coarse for these", heyStep))
 	}
@@ -148,12 +148,12 @@ const heyRows = 1_000_000
 const heyColumns = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
 
 // readHeyCSV reads what hey -o csv prints: each request that was answered.
-func readHeyCSV(out []byte) (*Record, int) {
+func readHeyCSV(out []byte) (*summary, int) {
 	text, n := lastSection(out, heyColumns)
 	if n == 0 {
 		return nil, 0
 	}
-	r := newRecord("hey")
+	r := newSummary("hey")
 	h := dyno.NewHistogram()
 	rows := csv.NewReader(strings.NewReader(text))
 	rows.ReuseRecord, rows.FieldsPerRecord = true, 8

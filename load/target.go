@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -196,11 +195,7 @@ func (p *targets) add(method, target string) error {
 
 // service notes where a target goes.
 func (p *targets) service(u *url.URL) error {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	host := u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+	host := u.Scheme + "://" + strings.ToLower(address(u))
 	base := u.Scheme + "://" + u.Host
 	if p.base == "" {
 		p.base, p.host, p.first = base, host, p.line
@@ -263,14 +258,4 @@ func setHeader(s *dyno.Step, name, value string) {
 // with a target differs from one with a header.
 func isMethod(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' })
-}
-
-// isToken reports whether s may name a header (RFC 9110, section 5.6.2).
-func isToken(s string) bool {
-	for i := range len(s) {
-		if !token[s[i]] {
-			return false
-		}
-	}
-	return s != ""
 }

@@ -168,7 +168,7 @@ func FuzzTargets(f *testing.F) {
 					t.Errorf("header %q: %q", name, v)
 				}
 			}
-			if _, err := (&step{base: mustParse(t, "http://a")}).origin([]byte(path)); err != nil {
+			if _, err := originForm(mustParse(t, "http://a"), []byte(path)); err != nil {
 				t.Error(err)
 			}
 		}

@@ -1,10 +1,7 @@
 package load
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +21,7 @@ const (
 // doubt fills in the warnings, and Saturated: why latency is not to be compared.
 func (r *runner) doubt(rec *Record, sum *totals) {
 	warn := func(format string, args ...any) { rec.Warnings = append(rec.Warnings, fmt.Sprintf(format, args...)) }
-	if rec.Failed > 0 {
-		warn("%d of %d requests failed: %s", rec.Failed, rec.Requests, causes(rec.Failures))
-	}
+	rec.warnOfFailures()
 	if len(sum.asides) > 0 {
 		warn("requests that are not measured failed: %s", causes(sum.asides))
 	}
@@ -82,21 +77,6 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// causes lists failures, the most frequent first.
-func causes(m map[string]int) string {
-	var list []string
-	for _, c := range ranked(m) {
-		list = append(list, fmt.Sprintf("%s (%d)", c, m[c]))
-	}
-	return strings.Join(list, ", ")
-}
-
-func ranked(m map[string]int) []string {
-	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(m[b]-m[a], strings.Compare(a, b))
-	})
-}
-
 // verdict says whether the record may stand: fast errors are no good latency,
 // and no data is no pass.
 func (r *runner) verdict(rec *Record) error {
@@ -112,8 +92,8 @@ func (r *runner) verdict(rec *Record) error {
 	if rec.Unsent > 0 {
 		verb = "failed or were not sent in time"
 	}
-	if top := ranked(rec.Failures); len(top) > 0 && int64(rec.Failures[top[0]]) >= rec.Unsent {
-		most = top[0]
+	if top := rec.mostFrequent(); int64(rec.Failures[top]) >= max(rec.Unsent, 1) {
+		most = top
 	}
 	return fmt.Errorf("load %s: %d of %d requests %s (%.3g %%), more than the %v that max_failures allows: most often %s (consider: %s)",
 		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure(most))
@@ -130,36 +110,7 @@ func (r *runner) died(rec *Record) error {
 	if r.rec.open || r.limit >= 1 || float64(r.dead) <= max(r.limit, 0.05)*float64(all) {
 		return nil
 	}
-	most := ranked(rec.Failures)[0]
+	most := rec.mostFrequent()
 	return fmt.Errorf("load %s: nothing succeeded in the last %v of %v: most often %s (consider: %s)",
 		r.base, r.dead.Round(time.Millisecond), all.Round(time.Millisecond), most, cure(most))
-}
-
-// cure is what most often helps against a cause.
-func cure(cause string) string {
-	switch {
-	case cause == "connection refused", cause == "connection reset", cause == "connection closed", cause == "host not found":
-		return "whether the service is still up at this address; its log may say why not"
-	case cause == causeTimeout:
-		return "a longer timeout, or less load"
-	case cause == "not sent in time":
-		return "a lower rate, or more concurrency"
-	case cause == "too many open files", cause == "no free local port":
-		return "a lower concurrency, or a higher ulimit -n"
-	case cause == "status 429", strings.HasPrefix(cause, "status 5"):
-		return "less load; the service's log may say why"
-	case strings.Contains(cause, "x509:"), strings.Contains(cause, "certificate"):
-		return "insecure: true (--insecure), if its certificate may be one that nobody vouches for"
-	case strings.Contains(cause, "TLS handshake"):
-		return "http:// in its address, if it does not speak TLS there"
-	case strings.Contains(cause, "frame"):
-		return "http: 1.1 (--http 1.1), if it does not speak HTTP/2 there"
-	case cause == string(errStatusLine):
-		return "whether it speaks HTTP/1.1 at this address, or https:// in it"
-	case cause == "status 400":
-		return "https:// in its address, if it speaks TLS there, or else the step's path, headers and body"
-	case strings.HasPrefix(cause, "status "):
-		return "expect: in the step if this status is right, or else its path, headers and body"
-	}
-	return "the step's path and captures"
 }

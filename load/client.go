@@ -45,10 +45,9 @@ type outcome struct {
 }
 
 func newClient(r *runner, number int, s *shard) *client {
-	c := &client{r: r, number: number, shard: s, wake: make(chan struct{}, 1)}
-	c.vars = newVars(number, r.load.Seed, r.scenario.tables, &r.counter)
-	r.scenario.tables.take(c.vars) // set-up and the first loop have the same
-	return c
+	return &client{
+		r: r, number: number, shard: s, wake: make(chan struct{}, 1), vars: r.scenario.newVars(number, r.load.Seed),
+	}
 }
 
 // open gives the client its links.
@@ -75,12 +74,6 @@ func (c *client) took(at time.Duration, o *outcome) {
 	}
 	c.ready = max(at, c.ready) + o.done - o.sent
 	c.done = o.done
-}
-
-// count counts a loop and begins the next.
-func (c *client) count() {
-	c.vars.n++
-	c.vars.tables.take(c.vars)
 }
 
 // explain says why a request failed, for a reader who sees only this one.

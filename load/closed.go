@@ -16,7 +16,7 @@ func (r *runner) closed(ctx context.Context, c *client, until time.Duration, mea
 			if ctx.Err() != nil || until > 0 && r.now() >= until {
 				return nil
 			}
-			if s.rest.Max > 0 {
+			if s.rests() {
 				if measured && r.enough(taken) {
 					return nil // nobody waits for the rest after the last request
 				}
@@ -44,7 +44,7 @@ func (r *runner) closed(ctx context.Context, c *client, until time.Duration, mea
 			}
 			c.backOff(ctx, failed)
 		}
-		c.count()
+		c.vars.nextLoop()
 	}
 }
 
@@ -76,17 +76,6 @@ func (r *runner) take(s *step, taken *int) int {
 func (r *runner) enough(taken int) bool {
 	return r.load.RequestsPerClient > 0 && taken >= r.load.RequestsPerClient ||
 		r.load.Requests > 0 && r.tickets.Load() <= 0
-}
-
-// counts reports whether request n of a step is measured.
-func (s *step) counts(n int) bool {
-	switch {
-	case len(s.group) > 0:
-		return s.group[n].measured
-	case len(s.turns) > 0:
-		return s.turns[0].measured // as all targets are
-	}
-	return s.measured
 }
 
 // send sends the first requests of a step, as many as said, at the same time,
@@ -128,10 +117,7 @@ func (c *client) send(ctx context.Context, s *step, width int) []*step {
 
 // rest lets the client sleep as long as a step says, or until the load ends.
 func (c *client) rest(ctx context.Context, s *step, until time.Duration) {
-	d := time.Duration(s.rest.Min)
-	if more := int64(s.rest.Max - s.rest.Min); more > 0 {
-		d += time.Duration(c.vars.rng.Int64N(more + 1))
-	}
+	d := s.restTime(c.vars)
 	if until > 0 {
 		d = min(d, until-c.r.now())
 	}

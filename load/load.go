@@ -105,7 +105,6 @@ type runner struct {
 	pacer    func(context.Context) pacer
 	options  Options
 
-	counter  atomic.Int64  // of {{counter}}
 	timeouts atomic.Int64  // in a row, of all clients
 	tickets  atomic.Int64  // closed load of so many requests in all: those left
 	unsent   int64         // open load
@@ -332,7 +331,7 @@ func (r *runner) each(ctx context.Context, f func(context.Context, *client) erro
 // once plays steps that are not part of the loop, and gives each outcome to f.
 func (r *runner) once(ctx context.Context, c *client, steps []*step, f func(*step, *outcome) error) error {
 	for _, s := range steps {
-		if s.rest.Max > 0 {
+		if s.rests() {
 			c.rest(ctx, s, 0)
 			continue
 		}

@@ -44,7 +44,7 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 				}
 			}
 			c.took(at, o)
-			c.count()
+			c.vars.nextLoop()
 		}
 	})
 	if measured {

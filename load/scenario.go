@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/dynolab/dyno"
 )
@@ -20,6 +21,7 @@ type scenario struct {
 	setup, loop, teardown []*step
 	tallies               []tally // what is measured: steps of the same name are one
 	tables                *tables
+	counter               atomic.Int64 // of {{counter}}
 }
 
 // A tally is a name under which requests are counted.
@@ -67,6 +69,29 @@ func (s *step) pick() *step {
 
 // width is how many requests of the step are under way at the same time.
 func (s *step) width() int { return max(len(s.group), 1) }
+
+// rests reports whether the step is a rest instead of requests.
+func (s *step) rests() bool { return s.rest.Max > 0 }
+
+// restTime draws how long a client rests in the step.
+func (s *step) restTime(v *vars) time.Duration {
+	d := time.Duration(s.rest.Min)
+	if more := int64(s.rest.Max - s.rest.Min); more > 0 {
+		d += time.Duration(v.rng.Int64N(more + 1))
+	}
+	return d
+}
+
+// counts reports whether request n of a step is measured.
+func (s *step) counts(n int) bool {
+	switch {
+	case len(s.group) > 0:
+		return s.group[n].measured
+	case len(s.turns) > 0:
+		return s.turns[0].measured // as all targets are
+	}
+	return s.measured
+}
 
 // bodyShown is how much of a body an error message may quote.
 const bodyShown = 200
@@ -294,6 +319,14 @@ func (s *step) constant() bool {
 		}
 	}
 	return true
+}
+
+// newVars are the variables of a client before its set-up, which gets the same
+// row of the tables as its first loop.
+func (s *scenario) newVars(client int, seed uint64) *vars {
+	v := newVars(client, seed, s.tables, &s.counter)
+	s.tables.take(v)
+	return v
 }
 
 func (s *scenario) index(t tally) int {

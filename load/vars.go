@@ -100,6 +100,12 @@ type unknownError struct{ name string }
 
 func (e *unknownError) Error() string { return "unknown variable " + e.name }
 
+// nextLoop counts a loop of the client and takes the rows of the next.
+func (v *vars) nextLoop() {
+	v.n++
+	v.tables.take(v)
+}
+
 // count is the next whole number of the load.
 func (v *vars) count() int64 { return v.counter.Add(1) - 1 }
 

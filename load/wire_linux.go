@@ -254,11 +254,11 @@ func (l *loop) settle(w *wire) error {
 	o := &w.call().out
 	w.c.took(w.due.at, o)
 	if !l.measured || o.cause != "" && l.ctx.Err() != nil {
-		w.c.count()
+		w.c.vars.nextLoop()
 		return nil
 	}
 	err := l.ls.r.note(w.c, w.step, w.due, o)
-	w.c.count()
+	w.c.vars.nextLoop()
 	return err
 }
 

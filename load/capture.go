@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dynolab/dyno/load/http1"
 	"github.com/itchyny/gojq"
 )
 
@@ -49,7 +50,7 @@ func compileCaptures(m map[string]string) ([]capture, error) {
 
 // captureAll puts what the step captures into vars. The error is short and says
 // nothing that varies, as it is a cause by which failures are counted.
-func (s *step) captureAll(ctx context.Context, a *answer, v *vars) error {
+func (s *step) captureAll(ctx context.Context, a *http1.Answer, v *vars) error {
 	var doc any
 	for _, c := range s.captures {
 		if c.jq != nil && doc == nil {
@@ -66,11 +67,11 @@ func (s *step) captureAll(ctx context.Context, a *answer, v *vars) error {
 	return nil
 }
 
-func decode(a *answer, doc *any) error {
-	if len(a.body) > maxKept {
+func decode(a *http1.Answer, doc *any) error {
+	if len(a.Body) > maxKept {
 		return fmt.Errorf("body over %d MiB", maxKept>>20)
 	}
-	d := json.NewDecoder(bytes.NewReader(a.body))
+	d := json.NewDecoder(bytes.NewReader(a.Body))
 	d.UseNumber() // identifiers above 2^53 stay what they are
 	if d.Decode(doc) != nil {
 		return errors.New("body is not JSON")
@@ -78,15 +79,15 @@ func decode(a *answer, doc *any) error {
 	return nil
 }
 
-func (c *capture) value(ctx context.Context, a *answer, doc any) (string, error) {
+func (c *capture) value(ctx context.Context, a *http1.Answer, doc any) (string, error) {
 	switch {
 	case c.header != "":
-		if v := a.header.Get(c.header); v != "" {
+		if v := a.Header.Get(c.header); v != "" {
 			return v, nil
 		}
 		return "", errors.New("no such header")
 	case c.cookie != "":
-		for _, k := range (&http.Response{Header: a.header}).Cookies() {
+		for _, k := range (&http.Response{Header: a.Header}).Cookies() {
 			if k.Name == c.cookie {
 				return k.Value, nil
 			}

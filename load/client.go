@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dynolab/dyno/load/http1"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -30,8 +31,8 @@ type client struct {
 // A call is one request under way.
 type call struct {
 	link   link
-	req    request // rendered for this call, if the step's varies
-	answer answer
+	req    http1.Request // rendered for this call, if the step's varies
+	answer http1.Answer
 	out    outcome
 }
 
@@ -99,7 +100,7 @@ func (c *client) do(ctx context.Context, s *step) *outcome {
 
 // prepare returns the request of a step for a call, or nil if it cannot be
 // made, which the call's outcome then says.
-func (c *client) prepare(k *call, s *step) *request {
+func (c *client) prepare(k *call, s *step) *http1.Request {
 	k.out = outcome{}
 	if s.fixed != nil && c.jar == nil {
 		return s.fixed
@@ -116,34 +117,34 @@ func (c *client) prepare(k *call, s *step) *request {
 	if c.jar != nil {
 		c.cookies(r)
 	}
-	r.wire = r.appendWire(r.wire[:0])
+	r.Wire = r.AppendWire(r.Wire[:0])
 	return r
 }
 
 // finish says what came of a call that was answered or failed with err.
-func (c *client) finish(ctx context.Context, k *call, s *step, r *request, err error) {
+func (c *client) finish(ctx context.Context, k *call, s *step, r *http1.Request, err error) {
 	o, a := &k.out, &k.answer
-	o.out = int64(len(r.body))
+	o.out = int64(len(r.Body))
 	if err != nil {
 		o.cause, o.detail = cause(err), err.Error()
 		return
 	}
-	o.status, o.in = a.status, a.bytes
-	if a.header != nil {
-		c.remember(r, a.header)
+	o.status, o.in = a.Status, a.Bytes
+	if a.Header != nil {
+		c.remember(r, a.Header)
 	}
-	if !s.accepts(a.status) {
-		o.cause = fmt.Sprintf("status %d", a.status)
-		o.detail = "(" + s.want() + ") " + quote(a.body)
+	if !s.accepts(a.Status) {
+		o.cause = fmt.Sprintf("status %d", a.Status)
+		o.detail = "(" + s.want() + ") " + quote(a.Body)
 	} else if len(s.captures) > 0 {
 		if err := s.captureAll(ctx, a, c.vars); err != nil {
-			o.cause, o.detail = err.Error(), quote(a.body)
+			o.cause, o.detail = err.Error(), quote(a.Body)
 		}
 	}
 }
 
 // remember keeps the cookies that an answer sets.
-func (c *client) remember(r *request, header http.Header) {
+func (c *client) remember(r *http1.Request, header http.Header) {
 	if len(header["Set-Cookie"]) == 0 {
 		return
 	}
@@ -154,7 +155,7 @@ func (c *client) remember(r *request, header http.Header) {
 }
 
 // cookies adds the client's cookies to a request of its own.
-func (c *client) cookies(r *request) {
+func (c *client) cookies(r *http1.Request) {
 	cookies := c.jar.Cookies(c.r.url(r))
 	if len(cookies) == 0 {
 		return
@@ -164,18 +165,18 @@ func (c *client) cookies(r *request) {
 		pairs = append(pairs, k.String())
 	}
 	all := strings.Join(pairs, "; ")
-	for i := range r.fields {
-		if strings.EqualFold(r.fields[i].name, "Cookie") {
-			r.fields[i].value = append(append(r.fields[i].value, "; "...), all...)
+	for i := range r.Fields {
+		if strings.EqualFold(r.Fields[i].Name, "Cookie") {
+			r.Fields[i].Value = append(append(r.Fields[i].Value, "; "...), all...)
 			return
 		}
 	}
-	r.fields = append(r.fields, field{"Cookie", []byte(all)})
+	r.Fields = append(r.Fields, http1.Field{Name: "Cookie", Value: []byte(all)})
 }
 
 // url is the address of a request, for those who need one.
-func (r *runner) url(q *request) *url.URL {
-	if u, err := q.at(r.base); err == nil { // always: originForm has made the target
+func (r *runner) url(q *http1.Request) *url.URL {
+	if u, err := q.URLOn(r.base); err == nil { // always: originForm has made the target
 		return u
 	}
 	return r.base

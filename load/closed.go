@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"github.com/dynolab/dyno/load/http1"
 	"sync"
 	"time"
 )
@@ -89,7 +90,7 @@ func (c *client) send(ctx context.Context, s *step, width int) []*step {
 	}
 	steps := s.group[:width]
 	var all sync.WaitGroup
-	requests := make([]*request, width)
+	requests := make([]*http1.Request, width)
 	errs := make([]error, width)
 	// Rendered one after the other: they share the client's variables.
 	for i, st := range steps {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // A Tool runs a program to its end and returns how it ended, "exit status 0" if
@@ -123,7 +124,7 @@ func addressVars(base string) (map[string]string, error) {
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
 	}
-	addr := address(u)
+	addr := http1.Address(u)
 	_, port, _ := net.SplitHostPort(addr)
 	return map[string]string{
 		"DYNO_URL": u.Scheme + "://" + u.Host, "DYNO_ADDR": addr, "DYNO_HOST": u.Hostname(), "DYNO_PORT": port,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // An engine opens links to the service. This is all that the rest of the
@@ -26,7 +27,7 @@ type link interface {
 	// exchange sends r and reads the answer to its end, or fails: with ctx's
 	// error when ctx ends, with a time-out by the limits of the engine. It must
 	// not change r. What it puts into a is valid until the next call.
-	exchange(ctx context.Context, r *request, a *answer) error
+	exchange(ctx context.Context, r *http1.Request, a *http1.Answer) error
 	// close ends the connection. The link can be used again.
 	close()
 }

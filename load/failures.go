@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dynolab/dyno/load/http1"
 	"io"
 	"maps"
 	"net"
@@ -72,7 +73,7 @@ func cure(cause string) string {
 		return "http:// in its address, if it does not speak TLS there"
 	case strings.Contains(cause, "frame"):
 		return "http: 1.1 (--http 1.1), if it does not speak HTTP/2 there"
-	case cause == string(errStatusLine):
+	case cause == string(http1.ErrStatusLine):
 		return "whether it speaks HTTP/1.1 at this address, or https:// in it"
 	case cause == "status 400":
 		return "https:// in its address, if it speaks TLS there, or else the step's path, headers and body"

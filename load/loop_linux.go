@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dynolab/dyno/load/http1"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,7 +55,7 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 	// the error of p50 at 1000/s from 0.18 to 0.12 ms and the loop's CPU time from
 	// 0.154 to 0.161 of a core; at 10,000/s it would take 0.11 more, hence the bound.
 	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.load.Rate.Max()/10))
-	if err := ls.resolve(ctx, address(r.base)); err != nil {
+	if err := ls.resolve(ctx, http1.Address(r.base)); err != nil {
 		return nil, err
 	}
 	for range n {

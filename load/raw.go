@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"github.com/dynolab/dyno/load/http1"
 	"io"
 	"net"
 	"net/url"
@@ -32,7 +33,7 @@ const (
 )
 
 func newRaw(base *url.URL, lim limits) *rawEngine {
-	e := &rawEngine{addr: address(base), limits: lim}
+	e := &rawEngine{addr: http1.Address(base), limits: lim}
 	e.large.New = func() any { b := make([]byte, largeBuffer); return &b }
 	return e
 }
@@ -49,7 +50,7 @@ const idleCheck = time.Millisecond
 type rawLink struct {
 	e    *rawEngine
 	conn net.Conn // nil before it is needed
-	p    parser
+	p    http1.Parser
 	buf  []byte
 	over time.Time // when the last exchange was
 
@@ -68,7 +69,7 @@ func (l *rawLink) close() {
 	l.unfollow()
 }
 
-func (l *rawLink) exchange(ctx context.Context, r *request, a *answer) error {
+func (l *rawLink) exchange(ctx context.Context, r *http1.Request, a *http1.Answer) error {
 	now := time.Now()
 	deadline := now.Add(l.e.limits.total)
 	if l.conn != nil && now.Sub(l.over) > idleCheck && gone(l.conn) {
@@ -84,12 +85,12 @@ func (l *rawLink) exchange(ctx context.Context, r *request, a *answer) error {
 		}
 		l.follow(ctx)
 		err := l.once(ctx, r, deadline)
-		a.status, a.header, a.body, a.bytes = l.p.status, l.p.header, l.p.body, l.p.bytes
-		if err == nil && !l.p.close && !r.closes {
+		*a = l.p.Answer()
+		if err == nil && !l.p.Close && !r.Closes {
 			return nil
 		}
 		l.close()
-		if err == nil || fresh || !r.idempotent() || ctx.Err() != nil || !stale(&l.p, err) {
+		if err == nil || fresh || !r.Idempotent() || ctx.Err() != nil || !stale(&l.p, err) {
 			return err
 		}
 		l.e.twice.Add(1)
@@ -98,8 +99,8 @@ func (l *rawLink) exchange(ctx context.Context, r *request, a *answer) error {
 
 // stale reports whether a used connection failed because the service had closed
 // it before it saw the request.
-func stale(p *parser, err error) bool {
-	return !p.began && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
+func stale(p *http1.Parser, err error) bool {
+	return !p.Began && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
 }
 
 func (l *rawLink) dial(ctx context.Context, deadline time.Time) (err error) {
@@ -141,15 +142,15 @@ func (l *rawLink) unfollow() {
 	l.ctx, l.stop = nil, nil
 }
 
-func (l *rawLink) once(ctx context.Context, r *request, deadline time.Time) error {
-	l.p.reset(r.method == "HEAD", r.keep, r.header)
+func (l *rawLink) once(ctx context.Context, r *http1.Request, deadline time.Time) error {
+	l.p.Reset(r.Method == "HEAD", r.KeepBody, r.KeepHeader)
 	if err := l.conn.SetDeadline(deadline); err != nil {
 		return err
 	}
 	if ctx.Err() != nil { // the deadline of its end may just have been overwritten
 		return ctx.Err()
 	}
-	_, err := l.conn.Write(r.wire)
+	_, err := l.conn.Write(r.Wire)
 	if os.IsTimeout(err) {
 		return err
 	}
@@ -161,7 +162,7 @@ func (l *rawLink) once(ctx context.Context, r *request, deadline time.Time) erro
 		return rerr
 	}
 	if err != nil {
-		l.p.close = true
+		l.p.Close = true
 	}
 	return nil
 }
@@ -191,13 +192,13 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 		}
 		n, err := l.conn.Read(buf)
 		if n > 0 {
-			used, done, perr := l.p.feed(buf[:n])
+			used, done, perr := l.p.Feed(buf[:n])
 			if perr != nil {
 				return perr
 			}
 			if done {
 				if used < n { // nobody asked for more
-					l.p.close = true
+					l.p.Close = true
 				}
 				return nil
 			}
@@ -207,7 +208,7 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return l.p.eof()
+			return l.p.EOF()
 		}
 		if err != nil {
 			return err

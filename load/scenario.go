@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // A scenario is what clients play, made ready: templates and captures are
@@ -39,8 +40,8 @@ type step struct {
 	host     text
 	fields   []headerText
 	body     text
-	closes   bool     // it asks for the connection to be closed
-	fixed    *request // the whole request, if nothing of it varies
+	closes   bool           // it asks for the connection to be closed
+	fixed    *http1.Request // the whole request, if nothing of it varies
 	expect   []int
 	captures []capture
 	keep     int64 // how much of the body is needed
@@ -218,14 +219,14 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *step, err error) {
 		s.tally = c.s.index(tally{s.label, loop})
 	}
 	if s.constant() {
-		r := new(request)
+		r := new(http1.Request)
 		if err := s.render(r, nil); err != nil {
 			return nil, err
 		}
-		if r.url, err = r.at(c.base); err != nil {
+		if r.URL, err = r.URLOn(c.base); err != nil {
 			return nil, err
 		}
-		r.wire = r.appendWire(nil)
+		r.Wire = r.AppendWire(nil)
 		s.fixed = r
 	}
 	return s, nil
@@ -252,7 +253,7 @@ func (c *compiler) header(s *step, headers map[string]string) error {
 		all[name] = v
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !isToken(name) {
+		if !http1.IsToken(name) {
 			return fmt.Errorf("bad header name %q", name)
 		}
 		v, err := parseText("header "+name, all[name], c.known)
@@ -275,32 +276,32 @@ func (c *compiler) header(s *step, headers map[string]string) error {
 
 // render makes the request of a step with the variables v, in r, whose memory
 // it uses again. It does not make r.wire.
-func (s *step) render(r *request, v *vars) (err error) {
-	r.method, r.closes, r.keep, r.header = s.method, s.closes, s.keep, s.header
-	if r.target, err = s.target.append(r.target[:0], v); err != nil {
+func (s *step) render(r *http1.Request, v *vars) (err error) {
+	r.Method, r.Closes, r.KeepBody, r.KeepHeader = s.method, s.closes, s.keep, s.header
+	if r.Target, err = s.target.append(r.Target[:0], v); err != nil {
 		return err
 	}
-	if r.target, err = originForm(s.base, r.target); err != nil {
+	if r.Target, err = http1.OriginForm(s.base, r.Target); err != nil {
 		return err
 	}
-	if r.host, err = s.host.append(r.host[:0], v); err != nil {
+	if r.Host, err = s.host.append(r.Host[:0], v); err != nil {
 		return err
 	}
-	if r.body, err = s.body.append(r.body[:0], v); err != nil {
+	if r.Body, err = s.body.append(r.Body[:0], v); err != nil {
 		return err
 	}
-	r.fields = slices.Grow(r.fields[:0], len(s.fields))[:len(s.fields)] // keeps the values' memory
+	r.Fields = slices.Grow(r.Fields[:0], len(s.fields))[:len(s.fields)] // keeps the values' memory
 	for i, f := range s.fields {
-		to := &r.fields[i]
-		to.name = f.name
-		if to.value, err = f.value.append(to.value[:0], v); err != nil {
+		to := &r.Fields[i]
+		to.Name = f.name
+		if to.Value, err = f.value.append(to.Value[:0], v); err != nil {
 			return err
 		}
-		if !printable(to.value) {
+		if !http1.Printable(to.Value) {
 			return fmt.Errorf("header %s has a control character", f.name)
 		}
 	}
-	if !printable(r.host) {
+	if !http1.Printable(r.Host) {
 		return errors.New("header Host has a control character")
 	}
 	return nil

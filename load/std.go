@@ -10,6 +10,7 @@ import (
 	"net/url"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // A stdEngine is net/http: for TLS, HTTP/2 and whatever the raw engines cannot
@@ -75,7 +76,7 @@ type stdLink struct {
 
 func (l stdLink) close() { l.t.CloseIdleConnections() }
 
-func (l stdLink) exchange(ctx context.Context, r *request, a *answer) error {
+func (l stdLink) exchange(ctx context.Context, r *http1.Request, a *http1.Answer) error {
 	ctx, cancel := context.WithTimeout(ctx, l.e.limits.total)
 	defer cancel()
 	q, err := l.request(ctx, r)
@@ -91,45 +92,45 @@ func (l stdLink) exchange(ctx context.Context, r *request, a *answer) error {
 	defer resp.Body.Close()
 	silence.broken()
 	if resp.StatusCode == http.StatusSwitchingProtocols { // what follows is not HTTP, and deaf to ctx
-		*a = answer{status: resp.StatusCode, header: resp.Header, body: a.body[:0]}
+		*a = http1.Answer{Status: resp.StatusCode, Header: resp.Header, Body: a.Body[:0]}
 		return nil
 	}
-	a.status, a.header, a.body = resp.StatusCode, resp.Header, a.body[:0]
+	a.Status, a.Header, a.Body = resp.StatusCode, resp.Header, a.Body[:0]
 	body := silence.reader(resp.Body)
-	if r.keep > 0 {
-		kept := bytes.NewBuffer(a.body)
-		_, err = io.Copy(kept, io.LimitReader(body, r.keep))
-		if a.body = kept.Bytes(); err != nil {
+	if r.KeepBody > 0 {
+		kept := bytes.NewBuffer(a.Body)
+		_, err = io.Copy(kept, io.LimitReader(body, r.KeepBody))
+		if a.Body = kept.Bytes(); err != nil {
 			return silence.explain(err)
 		}
 	}
 	// To the end, or the connection cannot be used again.
-	rest, err := io.Copy(io.Discard, io.LimitReader(body, limitBody+1-int64(len(a.body))))
-	a.bytes = int64(len(a.body)) + rest
-	if err == nil && a.bytes > limitBody {
-		return errBodySize
+	rest, err := io.Copy(io.Discard, io.LimitReader(body, http1.MaxBody+1-int64(len(a.Body))))
+	a.Bytes = int64(len(a.Body)) + rest
+	if err == nil && a.Bytes > http1.MaxBody {
+		return http1.ErrBodySize
 	}
 	return silence.explain(err)
 }
 
-func (l stdLink) request(ctx context.Context, r *request) (*http.Request, error) {
-	u, err := r.at(l.e.base)
+func (l stdLink) request(ctx context.Context, r *http1.Request) (*http.Request, error) {
+	u, err := r.URLOn(l.e.base)
 	if err != nil {
 		return nil, err
 	}
-	header := make(http.Header, len(r.fields))
-	for _, f := range r.fields {
-		header.Add(f.name, string(f.value))
+	header := make(http.Header, len(r.Fields))
+	for _, f := range r.Fields {
+		header.Add(f.Name, string(f.Value))
 	}
 	q := (&http.Request{
-		Method: r.method, URL: u, Host: string(r.host), Header: header, Close: r.closes,
+		Method: r.Method, URL: u, Host: string(r.Host), Header: header, Close: r.Closes,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
-	if len(r.body) > 0 {
-		q.ContentLength = int64(len(r.body))
+	if len(r.Body) > 0 {
+		q.ContentLength = int64(len(r.Body))
 		// With GetBody net/http may send again what an idle connection, just
 		// closed by the service, did not take.
-		q.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }
+		q.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
 		q.Body, _ = q.GetBody()
 	}
 	return q, nil

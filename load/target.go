@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // readTargets reads a file of requests, in either of vegeta's formats
@@ -195,7 +196,7 @@ func (p *targets) add(method, target string) error {
 
 // service notes where a target goes.
 func (p *targets) service(u *url.URL) error {
-	host := u.Scheme + "://" + strings.ToLower(address(u))
+	host := u.Scheme + "://" + strings.ToLower(http1.Address(u))
 	base := u.Scheme + "://" + u.Host
 	if p.base == "" {
 		p.base, p.host, p.first = base, host, p.line
@@ -219,7 +220,7 @@ func (p *targets) bodyFile(file string) error {
 
 func (p *targets) header(name, value string) error {
 	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
-	if !isToken(name) || value == "" || strings.ContainsFunc(value, control) {
+	if !http1.IsToken(name) || value == "" || strings.ContainsFunc(value, control) {
 		return fmt.Errorf("bad header %q (want NAME: VALUE)", shorten(name+": "+value))
 	}
 	setHeader(&p.steps[len(p.steps)-1], name, literal(value))

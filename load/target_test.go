@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // show writes a step as a request, with what is sent.
@@ -164,11 +165,11 @@ func FuzzTargets(f *testing.F) {
 				t.Errorf("%+v", st)
 			}
 			for name, v := range st.Headers {
-				if !isToken(name) || strings.ContainsAny(v, "\r\n\x00") {
+				if !http1.IsToken(name) || strings.ContainsAny(v, "\r\n\x00") {
 					t.Errorf("header %q: %q", name, v)
 				}
 			}
-			if _, err := originForm(mustParse(t, "http://a"), []byte(path)); err != nil {
+			if _, err := http1.OriginForm(mustParse(t, "http://a"), []byte(path)); err != nil {
 				t.Error(err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/dynolab/dyno/load/http1"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,9 +17,9 @@ type wire struct {
 	used  bool  // it has served a request
 	state wireState
 
-	p       parser
+	p       http1.Parser
 	step    *step
-	req     *request
+	req     *http1.Request
 	due     due
 	left    []byte        // of the request, still to be written
 	heard   time.Duration // when the last byte came, or the request was sent
@@ -69,8 +70,8 @@ func (l *loop) send(w *wire) error {
 
 // start begins to send w.req, on a new connection if need be.
 func (l *loop) start(w *wire) error {
-	w.p.reset(w.req.method == "HEAD", w.req.keep, w.req.header)
-	w.left, w.heard = w.req.wire, w.call().out.sent
+	w.p.Reset(w.req.Method == "HEAD", w.req.KeepBody, w.req.KeepHeader)
+	w.left, w.heard = w.req.Wire, w.call().out.sent
 	if w.fd >= 0 {
 		w.state = underway
 		return l.write(w)
@@ -163,7 +164,7 @@ func (l *loop) write(w *wire) error {
 			// A service may answer before it has read all, and close: the
 			// answer counts, and if there is none reading will say so.
 			w.left = nil
-			w.p.close = true
+			w.p.Close = true
 			return l.read(w, false)
 		}
 	}
@@ -192,18 +193,18 @@ func (l *loop) read(w *wire, again bool) error {
 		case errno != 0:
 			return l.fail(w, errno)
 		case n == 0:
-			if err := w.p.eof(); err != nil {
+			if err := w.p.EOF(); err != nil {
 				return l.fail(w, err)
 			}
-			w.p.close = true
+			w.p.Close = true
 			return l.complete(w)
 		}
-		used, done, err := w.p.feed(l.buf[:n])
+		used, done, err := w.p.Feed(l.buf[:n])
 		if err != nil {
 			return l.fail(w, err)
 		}
 		if done {
-			w.p.close = w.p.close || used < n || w.ended
+			w.p.Close = w.p.Close || used < n || w.ended
 			return l.complete(w)
 		}
 		if l.ls.limit.read > 0 {
@@ -222,8 +223,8 @@ func (l *loop) read(w *wire, again bool) error {
 func (l *loop) complete(w *wire) error {
 	k := w.call()
 	k.out.done = l.now()
-	k.answer = answer{w.p.status, w.p.header, w.p.body, w.p.bytes}
-	if w.used = true; w.p.close || w.req.closes || len(w.left) > 0 {
+	k.answer = w.p.Answer()
+	if w.used = true; w.p.Close || w.req.Closes || len(w.left) > 0 {
 		w.close()
 	}
 	w.c.finish(l.ctx, k, w.step, w.req, nil)
@@ -233,7 +234,7 @@ func (l *loop) complete(w *wire) error {
 // fail ends a request that was not answered, or sends it once more if the
 // service had closed the connection before.
 func (l *loop) fail(w *wire, err error) error {
-	again := w.used && !w.resent && w.req.idempotent() && stale(&w.p, err)
+	again := w.used && !w.resent && w.req.Idempotent() && stale(&w.p, err)
 	w.close()
 	if again {
 		w.resent = true

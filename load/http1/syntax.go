@@ -1,11 +1,9 @@
-package load
+package http1
 
 import (
 	"bytes"
 	"encoding/binary"
 )
-
-// What the lines of a response are made of.
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
@@ -27,9 +25,9 @@ var token = func() (t [256]bool) {
 	return t
 }()
 
-// printable reports whether s has no control bytes but tabs. Bytes above ASCII
+// Printable reports whether s has no control bytes but tabs. Bytes above ASCII
 // are for the reader to decode.
-func printable(s []byte) bool {
+func Printable(s []byte) bool {
 	const ones = 0x0101010101010101
 	for ; len(s) >= 8; s = s[8:] {
 		w := binary.LittleEndian.Uint64(s)

@@ -1,4 +1,4 @@
-package load
+package http1
 
 import (
 	"fmt"
@@ -9,40 +9,40 @@ import (
 	"strings"
 )
 
-// A request is ready to be sent. Its slices may be those of a client, which are
+// A Request is ready to be sent. Its slices may be those of a client, which are
 // used again for the next.
-type request struct {
-	method string
-	target []byte // path and query, in the form of the request line
-	host   []byte
-	fields []field // of the header, without Host and Content-Length
-	body   []byte
-	url    *url.URL // of a request that never varies; else nil
-	wire   []byte   // the request as HTTP/1.1 writes it; empty if the engine does not need it
-	closes bool     // it says Connection: close
+type Request struct {
+	Method string
+	Target []byte // path and query, in the form of the request line
+	Host   []byte
+	Fields []Field // of the header, without Host and Content-Length
+	Body   []byte
+	URL    *url.URL // of a request that never varies; else nil
+	Wire   []byte   // the request as HTTP/1.1 writes it; empty if the engine does not need it
+	Closes bool     // it says Connection: close
 
-	keep   int64 // how many bytes of the answer's body to keep
-	header bool  // the answer's header is needed
+	KeepBody   int64 // how many bytes of the answer's body to keep
+	KeepHeader bool  // the answer's header is needed
 }
 
-// A field is a line of a header.
-type field struct {
-	name  string
-	value []byte
+// A Field is a line of a header.
+type Field struct {
+	Name  string
+	Value []byte
 }
 
-// An answer is what came back.
-type answer struct {
-	status int
-	header http.Header // whole if it was needed, else with Set-Cookie at least, or nil
-	body   []byte      // its first bytes, as many as were to be kept
-	bytes  int64       // its length
+// An Answer is what came back.
+type Answer struct {
+	Status int
+	Header http.Header // whole if it was needed, else with Set-Cookie at least, or nil
+	Body   []byte      // its first bytes, as many as were to be kept
+	Bytes  int64       // its length
 }
 
-// idempotent reports whether a request may be sent again when nobody knows
+// Idempotent reports whether a request may be sent again when nobody knows
 // whether the service has had it (RFC 9110, section 9.2.2).
-func (r *request) idempotent() bool {
-	switch r.method {
+func (r *Request) Idempotent() bool {
+	switch r.Method {
 	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
 		return true
 	}
@@ -52,28 +52,28 @@ func (r *request) idempotent() bool {
 // bodyful are methods of which a request without a body says so.
 func bodyful(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
 
-// appendWire appends the request as HTTP/1.1 writes it (RFC 9112).
-func (r *request) appendWire(b []byte) []byte {
-	b = append(append(b, r.method...), ' ')
-	b = append(append(b, r.target...), " HTTP/1.1\r\nHost: "...)
-	b = append(append(b, r.host...), '\r', '\n')
-	for _, f := range r.fields {
-		b = append(append(b, f.name...), ':', ' ')
-		b = append(append(b, f.value...), '\r', '\n')
+// AppendWire appends the request as HTTP/1.1 writes it (RFC 9112).
+func (r *Request) AppendWire(b []byte) []byte {
+	b = append(append(b, r.Method...), ' ')
+	b = append(append(b, r.Target...), " HTTP/1.1\r\nHost: "...)
+	b = append(append(b, r.Host...), '\r', '\n')
+	for _, f := range r.Fields {
+		b = append(append(b, f.Name...), ':', ' ')
+		b = append(append(b, f.Value...), '\r', '\n')
 	}
-	if len(r.body) > 0 || bodyful(r.method) {
-		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(r.body)), 10)
+	if len(r.Body) > 0 || bodyful(r.Method) {
+		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(r.Body)), 10)
 		b = append(b, '\r', '\n')
 	}
-	return append(append(b, '\r', '\n'), r.body...)
+	return append(append(b, '\r', '\n'), r.Body...)
 }
 
-// at is the URL of the request on the service at base.
-func (r *request) at(base *url.URL) (*url.URL, error) {
-	if r.url != nil {
-		return r.url, nil
+// URLOn is the URL of the request on the service at base.
+func (r *Request) URLOn(base *url.URL) (*url.URL, error) {
+	if r.URL != nil {
+		return r.URL, nil
 	}
-	return on(base, string(r.target))
+	return on(base, string(r.Target))
 }
 
 func on(base *url.URL, path string) (*url.URL, error) {
@@ -85,10 +85,10 @@ func on(base *url.URL, path string) (*url.URL, error) {
 	return u, nil
 }
 
-// originForm brings a target, which is a path or what a service sent as a
+// OriginForm brings a target, which is a path or what a service sent as a
 // Location, into the form of the request line, in place. It must stay on the
 // service at base: a load on a stranger is an attack.
-func originForm(base *url.URL, target []byte) ([]byte, error) {
+func OriginForm(base *url.URL, target []byte) ([]byte, error) {
 	if isPlainTarget(target) {
 		return target, nil
 	}
@@ -147,8 +147,8 @@ var plainByte = func() (t [256]bool) {
 	return t
 }()
 
-// address is the host and port of a URL.
-func address(u *url.URL) string {
+// Address is the host and port of a URL.
+func Address(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
@@ -156,8 +156,8 @@ func address(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// isToken reports whether s may name a header (RFC 9110, section 5.6.2).
-func isToken(s string) bool {
+// IsToken reports whether s may name a header (RFC 9110, section 5.6.2).
+func IsToken(s string) bool {
 	for i := range len(s) {
 		if !token[s[i]] {
 			return false

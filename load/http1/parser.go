@@ -1,4 +1,10 @@
-package load
+// Package http1 has the form of HTTP/1.1: requests ready to be sent, how they
+// are written, and the strict parser of responses.
+//
+// It owns neither connections nor time: who sends a request, reads the bytes of
+// its answer and waits for them is an engine's affair, and what a request says
+// is the scenario's.
+package http1
 
 import (
 	"bytes"
@@ -11,21 +17,21 @@ import (
 // What a response may cost before it is given up. Each is far above what honest
 // services send; together they bound what a hostile one can make dyno hold.
 const (
-	// limitHeader is for all lines of a response that are not its body: status
+	// maxHeader is for all lines of a response that are not its body: status
 	// line, fields, trailers, and the interim responses (1xx) before it, which
 	// would have no end otherwise. Servers themselves stop at 8 to 64 KiB.
-	limitHeader = 64 << 10
+	maxHeader = 64 << 10
 
-	// limitBody is for what is received, kept or not: a body that never ends
+	// MaxBody is for what is received, kept or not: a body that never ends
 	// would hold a client until its time-out and then count as slow, not wrong.
-	limitBody = 1 << 30
+	MaxBody = 1 << 30
 
-	// limitChunkLine is for what may follow the size of a chunk; net/http's.
-	limitChunkLine = 4 << 10
+	// maxChunkLine is for what may follow the size of a chunk; net/http's.
+	maxChunkLine = 4 << 10
 
-	// limitSame is how long a header block is remembered (see parser.same): the
+	// maxSame is how long a header block is remembered (see parser.same): the
 	// copy costs a response whose header is never the same.
-	limitSame = 1 << 10
+	maxSame = 1 << 10
 )
 
 // A protocolError is a response that dyno does not understand or does not take.
@@ -36,20 +42,20 @@ type protocolError string
 func (e protocolError) Error() string { return string(e) }
 
 const (
-	errStatusLine = protocolError("malformed status line")
+	ErrStatusLine = protocolError("malformed status line")
 	errField      = protocolError("malformed response header")
 	errFolded     = protocolError("folded response header")
 	errHeaderSize = protocolError("response header over 64 KiB")
 	errLength     = protocolError("malformed Content-Length")
 	errLengths    = protocolError("conflicting Content-Length")
-	errBodySize   = protocolError("response body over 1 GiB")
+	ErrBodySize   = protocolError("response body over 1 GiB")
 	errChunkSize  = protocolError("malformed chunk size")
 	errChunkLine  = protocolError("chunk line over 4 KiB")
 	errChunkEnd   = protocolError("no line end after chunk")
 )
 
-// A parser reads the responses of one connection, one after the other: HTTP/1.0
-// and HTTP/1.1 as RFC 9112 has it. The zero value wants a reset.
+// A Parser reads the responses of one connection, one after the other: HTTP/1.0
+// and HTTP/1.1 as RFC 9112 has it. Reset comes before each response.
 //
 // It is strict where two readers could disagree on where a response ends:
 //   - Content-Length is digits; two of them have the same value.
@@ -68,13 +74,13 @@ const (
 // Responses to HEAD, 204 and 304 have no body, whatever they announce. 101 is a
 // final response without one: what follows it is not HTTP, so the connection
 // closes.
-type parser struct {
-	status int         // of the response, once its status line is read; 1xx interim responses are skipped
-	bytes  int64       // of the body, so far; chunk framing does not count
-	body   []byte      // its first bytes, as many as were to be kept; valid until the next reset
-	header http.Header // all fields if asked for; else nil, or Set-Cookie alone where there is one
-	close  bool        // the connection cannot be used for another request
-	began  bool        // at least one byte has come since reset
+type Parser struct {
+	Status int         // of the response, once its status line is read; 1xx interim responses are skipped
+	Bytes  int64       // of the body, so far; chunk framing does not count
+	Body   []byte      // its first bytes, as many as were to be kept; valid until the next Reset
+	Header http.Header // all fields if asked for; else nil, or Set-Cookie alone where there is one
+	Close  bool        // the connection cannot be used for another request
+	Began  bool        // at least one byte has come since Reset
 
 	head   bool
 	fields bool
@@ -131,21 +137,21 @@ const (
 	atEnd
 )
 
-// reset prepares for the response to a request. head: the method was HEAD.
+// Reset prepares for the response to a request. head: the method was HEAD.
 // keep: how many bytes of the body to keep. fields: keep the header.
-func (p *parser) reset(head bool, keep int64, fields bool) {
-	p.status, p.bytes, p.body, p.header, p.close, p.began = 0, 0, p.body[:0], nil, false, false
+func (p *Parser) Reset(head bool, keep int64, fields bool) {
+	p.Status, p.Bytes, p.Body, p.Header, p.Close, p.Began = 0, 0, p.Body[:0], nil, false, false
 	p.head, p.keep, p.fields = head, keep, fields
-	p.state, p.room, p.line, p.frame = inStatus, limitHeader, p.line[:0], frame{length: -1}
+	p.state, p.room, p.line, p.frame = inStatus, maxHeader, p.line[:0], frame{length: -1}
 }
 
-// feed takes the next bytes of the connection and returns how many belong to
+// Feed takes the next bytes of the connection and returns how many belong to
 // this response, and whether it is complete. After that or an error, which is a
-// protocolError, feed must not be called before reset. n < len(b) only when
+// protocolError, Feed must not be called before Reset. n < len(b) only when
 // done: bytes follow that belong to no request. b is not kept.
-func (p *parser) feed(b []byte) (n int, done bool, err error) {
-	if !p.began && len(b) > 0 {
-		p.began = true
+func (p *Parser) Feed(b []byte) (n int, done bool, err error) {
+	if !p.Began && len(b) > 0 {
+		p.Began = true
 		if n, err = p.first(b); err != nil {
 			return n, false, p.fail(err)
 		}
@@ -165,10 +171,10 @@ func (p *parser) feed(b []byte) (n int, done bool, err error) {
 				p.state = atEnd
 			}
 		default:
-			k = int(min(limitBody-p.bytes, int64(len(rest))))
+			k = int(min(MaxBody-p.Bytes, int64(len(rest))))
 			p.take(rest[:k])
 			if k < len(rest) {
-				err = errBodySize
+				err = ErrBodySize
 			}
 		}
 		n += k
@@ -179,41 +185,44 @@ func (p *parser) feed(b []byte) (n int, done bool, err error) {
 	return n, p.state == atEnd, nil
 }
 
-// eof says that the connection ended: nil if that completes the response,
+// EOF says that the connection ended: nil if that completes the response,
 // io.EOF if no byte of it had come, io.ErrUnexpectedEOF else.
-func (p *parser) eof() error {
-	p.close = true
+func (p *Parser) EOF() error {
+	p.Close = true
 	switch {
 	case p.state == inRest:
 		p.state = atEnd
 		return nil
-	case !p.began:
+	case !p.Began:
 		return io.EOF
 	}
 	return io.ErrUnexpectedEOF
 }
 
-func (p *parser) fail(err error) error {
-	p.close = true
+// Answer is the response as far as it was read, valid until the next Reset.
+func (p *Parser) Answer() Answer { return Answer{p.Status, p.Header, p.Body, p.Bytes} }
+
+func (p *Parser) fail(err error) error {
+	p.Close = true
 	return err
 }
 
 // first reads the first bytes of a response, up to the end of its header if
 // they have it.
-func (p *parser) first(b []byte) (int, error) {
+func (p *Parser) first(b []byte) (int, error) {
 	if k := len(p.same); k > 0 && k <= len(b) && !p.fields && string(b[:k]) == string(p.same) {
-		p.frame, p.status, p.room = p.sameFrame, p.sameFrame.status, p.room-k
+		p.frame, p.Status, p.room = p.sameFrame, p.sameFrame.status, p.room-k
 		return k, p.endHeader()
 	}
 	n, err := p.lines(b)
-	if err == nil && p.state > inTrailer && p.header == nil && !p.fields && n <= limitSame {
+	if err == nil && p.state > inTrailer && p.Header == nil && !p.fields && n <= maxSame {
 		p.same, p.sameFrame = append(p.same[:0], b[:n]...), p.frame
 	}
 	return n, err
 }
 
 // lines reads lines until the header or the trailers end, or b does.
-func (p *parser) lines(b []byte) (n int, err error) {
+func (p *Parser) lines(b []byte) (n int, err error) {
 	for n < len(b) && p.state <= inTrailer && err == nil {
 		rest := b[n:]
 		i := bytes.IndexByte(rest, '\n')
@@ -222,7 +231,7 @@ func (p *parser) lines(b []byte) (n int, err error) {
 			k = len(rest)
 		}
 		if p.state == inStatus && !startsHTTP(p.line, rest) {
-			return n, errStatusLine
+			return n, ErrStatusLine
 		}
 		if p.room -= k; p.room < 0 {
 			return n, errHeaderSize
@@ -247,7 +256,7 @@ func (p *parser) lines(b []byte) (n int, err error) {
 			err = p.field(line)
 		case p.state == inTrailer:
 			p.state = atEnd
-		case p.status == 0: // 1xx
+		case p.Status == 0: // 1xx
 			p.state, p.frame = inStatus, frame{length: -1}
 		default:
 			err = p.endHeader()
@@ -270,25 +279,25 @@ func startsHTTP(a, b []byte) bool {
 
 // statusLine reads "HTTP/1.1 200 OK". The phrase, and the space before it, may
 // be missing.
-func (p *parser) statusLine(s []byte) error {
+func (p *Parser) statusLine(s []byte) error {
 	const shape = "HTTP/1.x ddd"
 	if len(s) < len(shape) || !digit(s[7]) || s[8] != ' ' || s[9] < '1' || !digit(s[9]) || !digit(s[10]) || !digit(s[11]) {
-		return errStatusLine
+		return ErrStatusLine
 	}
-	if len(s) > len(shape) && (s[len(shape)] != ' ' || !printable(s[len(shape):])) {
-		return errStatusLine
+	if len(s) > len(shape) && (s[len(shape)] != ' ' || !Printable(s[len(shape):])) {
+		return ErrStatusLine
 	}
 	p.frame.old = s[7] == '0'
 	p.frame.status = int(s[9]-'0')*100 + int(s[10]-'0')*10 + int(s[11]-'0')
 	if p.frame.status >= 200 || p.frame.status == http.StatusSwitchingProtocols {
-		p.status = p.frame.status
+		p.Status = p.frame.status
 	}
 	p.state = inFields
 	return nil
 }
 
 // field reads a line of the header or of the trailers.
-func (p *parser) field(s []byte) error {
+func (p *Parser) field(s []byte) error {
 	i := 0
 	for i < len(s) && token[s[i]] {
 		i++
@@ -296,7 +305,7 @@ func (p *parser) field(s []byte) error {
 	if i == 0 && (s[0] == ' ' || s[0] == '\t') {
 		return errFolded
 	}
-	if i == 0 || i == len(s) || s[i] != ':' || !printable(s[i+1:]) {
+	if i == 0 || i == len(s) || s[i] != ':' || !Printable(s[i+1:]) {
 		return errField
 	}
 	if p.state == inTrailer {
@@ -322,17 +331,17 @@ func (p *parser) field(s []byte) error {
 			p.transferEncoding(value)
 		}
 	}
-	if keep && p.status != 0 { // not of an interim response
-		if p.header == nil {
-			p.header = make(http.Header)
+	if keep && p.Status != 0 { // not of an interim response
+		if p.Header == nil {
+			p.Header = make(http.Header)
 		}
 		key := textproto.CanonicalMIMEHeaderKey(string(name))
-		p.header[key] = append(p.header[key], string(value))
+		p.Header[key] = append(p.Header[key], string(value))
 	}
 	return nil
 }
 
-func (p *parser) connection(list []byte) {
+func (p *Parser) connection(list []byte) {
 	for len(list) > 0 {
 		var option []byte
 		option, list = cut(list)
@@ -343,7 +352,7 @@ func (p *parser) connection(list []byte) {
 
 // contentLength reads digits, or a list of them, which is what joins the equal
 // fields of a server that sent two.
-func (p *parser) contentLength(list []byte) error {
+func (p *Parser) contentLength(list []byte) error {
 	for more := true; more; more = len(list) > 0 {
 		var s []byte
 		s, list = cut(list)
@@ -366,7 +375,7 @@ func (p *parser) contentLength(list []byte) error {
 }
 
 // transferEncoding notes the last coding. Several fields are one list.
-func (p *parser) transferEncoding(list []byte) {
+func (p *Parser) transferEncoding(list []byte) {
 	if p.frame.coding == codingNone {
 		p.frame.coding = codingOther
 	}
@@ -382,23 +391,23 @@ func (p *parser) transferEncoding(list []byte) {
 }
 
 // endHeader decides where the body ends: RFC 9112, section 6.3.
-func (p *parser) endHeader() error {
+func (p *Parser) endHeader() error {
 	f := &p.frame
-	p.close = f.closing || f.old && !f.keeping
+	p.Close = f.closing || f.old && !f.keeping
 	switch {
 	case f.status == http.StatusSwitchingProtocols:
-		p.close = true
+		p.Close = true
 		p.state = atEnd
 	case p.head, f.status == http.StatusNoContent, f.status == http.StatusNotModified:
 		p.state = atEnd
 	case f.coding == codingChunked:
-		p.close = p.close || f.old || f.length >= 0
+		p.Close = p.Close || f.old || f.length >= 0
 		p.startChunk()
 	case f.coding == codingOther, f.length < 0:
-		p.close = true
+		p.Close = true
 		p.state = inRest
-	case f.length > limitBody:
-		return errBodySize
+	case f.length > MaxBody:
+		return ErrBodySize
 	case f.length == 0:
 		p.state = atEnd
 	default:
@@ -408,17 +417,17 @@ func (p *parser) endHeader() error {
 }
 
 // take counts the next bytes of the body and keeps what is to be kept.
-func (p *parser) take(b []byte) {
-	p.bytes += int64(len(b))
-	if free := p.keep - int64(len(p.body)); free > 0 {
-		p.body = append(p.body, b[:min(free, int64(len(b)))]...)
+func (p *Parser) take(b []byte) {
+	p.Bytes += int64(len(b))
+	if free := p.keep - int64(len(p.Body)); free > 0 {
+		p.Body = append(p.Body, b[:min(free, int64(len(b)))]...)
 	}
 }
 
-func (p *parser) startChunk() { p.state, p.left, p.digits, p.extra = inSize, 0, 0, 0 }
+func (p *Parser) startChunk() { p.state, p.left, p.digits, p.extra = inSize, 0, 0, 0 }
 
 // chunks reads chunks until the last of them ends, or b does.
-func (p *parser) chunks(b []byte) (n int, err error) {
+func (p *Parser) chunks(b []byte) (n int, err error) {
 	for n < len(b) && p.state >= inSize && err == nil {
 		if p.state == inChunk {
 			k := min(p.left, int64(len(b)-n))
@@ -463,8 +472,8 @@ func (p *parser) chunks(b []byte) (n int, err error) {
 
 // afterSize reads what follows the size of a chunk on its line. Some servers pad
 // it with spaces; the extension may be anything that is printable.
-func (p *parser) afterSize(c byte) error {
-	if p.extra++; p.extra > limitChunkLine {
+func (p *Parser) afterSize(c byte) error {
+	if p.extra++; p.extra > maxChunkLine {
 		return errChunkLine
 	}
 	switch {
@@ -481,12 +490,12 @@ func (p *parser) afterSize(c byte) error {
 	return nil
 }
 
-func (p *parser) endSize(c byte) error {
+func (p *Parser) endSize(c byte) error {
 	switch {
 	case c != '\n':
 		return errChunkSize
-	case p.left > limitBody-p.bytes:
-		return errBodySize
+	case p.left > MaxBody-p.Bytes:
+		return ErrBodySize
 	case p.left == 0:
 		p.state = inTrailer
 	default:

@@ -1,4 +1,4 @@
-package load
+package http1
 
 import (
 	"bufio"
@@ -38,14 +38,14 @@ type reading struct {
 
 // read feeds pieces to p. A piece is overwritten as soon as it was fed, as a
 // socket's buffer is.
-func read(t testing.TB, p *parser, q query, pieces iter.Seq[[]byte]) reading {
+func read(t testing.TB, p *Parser, q query, pieces iter.Seq[[]byte]) reading {
 	t.Helper()
-	p.reset(q.head, q.keep, q.fields)
+	p.Reset(q.head, q.keep, q.fields)
 	var r reading
 	var buf []byte
 	for piece := range pieces {
 		buf = append(buf[:0], piece...)
-		n, done, err := p.feed(buf)
+		n, done, err := p.Feed(buf)
 		clear(buf)
 		if n > len(piece) || n < len(piece) && !done && err == nil {
 			t.Fatalf("feed of %d bytes: n = %d, done = %v", len(piece), n, done)
@@ -56,21 +56,21 @@ func read(t testing.TB, p *parser, q query, pieces iter.Seq[[]byte]) reading {
 		}
 	}
 	if !r.Done && r.Err == nil {
-		r.Err = p.eof()
+		r.Err = p.EOF()
 	}
 	if !r.Done {
 		r.N = 0
 	}
-	if c := cap(p.line); c > 2*limitHeader {
+	if c := cap(p.line); c > 2*maxHeader {
 		t.Errorf("the parser holds a line buffer of %d bytes", c)
 	}
-	if c := cap(p.same); c > 2*limitSame {
+	if c := cap(p.same); c > 2*maxSame {
 		t.Errorf("the parser holds a header of %d bytes", c)
 	}
-	if c := int64(cap(p.body)); c > 2*max(q.keep, 1<<10) {
+	if c := int64(cap(p.Body)); c > 2*max(q.keep, 1<<10) {
 		t.Errorf("the parser holds a body buffer of %d bytes to keep %d", c, q.keep)
 	}
-	r.Status, r.Bytes, r.Body, r.Header, r.Close = p.status, p.bytes, string(p.body), p.header, p.close
+	r.Status, r.Bytes, r.Body, r.Header, r.Close = p.Status, p.Bytes, string(p.Body), p.Header, p.Close
 	return r
 }
 
@@ -100,19 +100,19 @@ func splits(s string, seed uint64) iter.Seq[[]byte] {
 // that has read it before.
 func readAll(t *testing.T, raw string, q query) reading {
 	t.Helper()
-	var used parser
-	want := read(t, new(parser), q, inOnePiece(raw))
-	same := func(how string, p *parser, pieces iter.Seq[[]byte]) {
+	var used Parser
+	want := read(t, new(Parser), q, inOnePiece(raw))
+	same := func(how string, p *Parser, pieces iter.Seq[[]byte]) {
 		if got := read(t, p, q, pieces); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s:\n got %+v\nwant %+v\n%.1000q", how, got, want, raw)
 		}
 	}
 	same("used", &used, inOnePiece(raw))
 	same("used twice", &used, inOnePiece(raw))
-	same("bytewise", new(parser), bytewise(raw))
+	same("bytewise", new(Parser), bytewise(raw))
 	same("used, bytewise", &used, bytewise(raw))
 	for i := range min(len(raw), 600) {
-		same(fmt.Sprint("split at ", i), new(parser), splitAt(raw, i))
+		same(fmt.Sprint("split at ", i), new(Parser), splitAt(raw, i))
 		same(fmt.Sprint("used, split at ", i), &used, splitAt(raw, i))
 	}
 	return want
@@ -202,12 +202,12 @@ func TestParserHeader(t *testing.T) {
 // TestParserReuse has a connection answer in turn with everything that is good:
 // nothing of a response may show in the next.
 func TestParserReuse(t *testing.T) {
-	var p parser
+	var p Parser
 	for i := range 4000 {
 		r := rand.New(rand.NewPCG(uint64(i), 1))
 		c := responses[r.IntN(len(responses))]
 		q := query{c.head, int64(r.IntN(20)), r.IntN(4) == 0}
-		want := read(t, new(parser), q, inOnePiece(c.raw))
+		want := read(t, new(Parser), q, inOnePiece(c.raw))
 		if got := read(t, &p, q, inOnePiece(c.raw)); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%d: %s:\n got %+v\nwant %+v", i, c.name, got, want)
 		}
@@ -261,7 +261,7 @@ func recorded(t testing.TB) map[string]string {
 func agree(t testing.TB, raw string, q query) bool {
 	t.Helper()
 	q.keep, q.fields = int64(len(raw)), true
-	var p parser
+	var p Parser
 	got := read(t, &p, q, inOnePiece(raw))
 	want, ok := reference(raw, q.head)
 	if got.Err != nil || !ok || p.frame.old && p.frame.coding != codingNone {
@@ -328,13 +328,13 @@ func TestParserAllocs(t *testing.T) {
 		{"chunked, split", chunkedResponse, 100, 200},
 		{"long", ok + "X: " + long + "\r\nContent-Length: 10000\r\n\r\n" + long, 5000, 1 << 20},
 	} {
-		var p parser
+		var p Parser
 		b := []byte(c.raw)
 		allocs := testing.AllocsPerRun(100, func() {
-			p.reset(false, c.keep, false)
-			_, done, err := p.feed(b[:c.split])
+			p.Reset(false, c.keep, false)
+			_, done, err := p.Feed(b[:c.split])
 			if !done && err == nil {
-				_, done, err = p.feed(b[c.split:])
+				_, done, err = p.Feed(b[c.split:])
 			}
 			if !done || err != nil {
 				t.Fatal(done, err)
@@ -358,8 +358,8 @@ func FuzzParser(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, head bool, keep uint16, fields bool, seed uint64) {
 		raw, q := string(data), query{head, int64(keep), fields}
-		want := read(t, new(parser), q, inOnePiece(raw))
-		var used parser
+		want := read(t, new(Parser), q, inOnePiece(raw))
+		var used Parser
 		read(t, &used, query{}, inOnePiece(fmt.Sprintf(plainResponse, 1)))
 		for _, pieces := range []iter.Seq[[]byte]{bytewise(raw), splits(raw, seed), inOnePiece(raw), inOnePiece(raw), splits(raw, seed+1)} {
 			if got := read(t, &used, q, pieces); !reflect.DeepEqual(got, want) {
@@ -397,10 +397,10 @@ func BenchmarkParser(b *testing.B) {
 	}{{"same", same, query{}}, {"varying", varying, query{}}, {"keep", varying, query{keep: 200}}, {"chunked", chunked, query{keep: 200}}, {"fields", varying, query{fields: true}}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
-			var p parser
+			var p Parser
 			for i := 0; b.Loop(); i++ {
-				p.reset(c.q.head, c.q.keep, c.q.fields)
-				if _, done, err := p.feed(c.raw[i&1]); !done || err != nil {
+				p.Reset(c.q.head, c.q.keep, c.q.fields)
+				if _, done, err := p.Feed(c.raw[i&1]); !done || err != nil {
 					b.Fatal(done, err)
 				}
 			}

@@ -1,4 +1,4 @@
-package load
+package http1
 
 import (
 	"io"
@@ -26,18 +26,18 @@ var hostile = []struct {
 	{name: "no end of trailers", raw: inChunks + "0\r\n", want: io.ErrUnexpectedEOF},
 	{name: "interim alone", raw: "HTTP/1.1 100 Continue\r\n\r\n", want: io.ErrUnexpectedEOF},
 
-	{name: "TLS alert", raw: "\x15\x03\x01\x00\x02\x02\x28", want: errStatusLine},
-	{name: "SSH", raw: "SSH-2.0-OpenSSH_9.6\r\n", want: errStatusLine},
-	{name: "HTTP/2", raw: "\x00\x00\x12\x04\x00\x00\x00\x00\x00", want: errStatusLine},
-	{name: "garbage", again: "\x93\x00\xfe", want: errStatusLine},
-	{name: "empty line first", raw: "\r\n" + ok, want: errStatusLine},
-	{name: "HTTP/2.0", raw: "HTTP/2.0 200 OK\r\n\r\n", want: errStatusLine},
-	{name: "short", raw: "HTTP/1.1 20\r\n\r\n", want: errStatusLine},
-	{name: "long", raw: "HTTP/1.1 2000\r\n\r\n", want: errStatusLine},
-	{name: "sign", raw: "HTTP/1.1 -20 OK\r\n\r\n", want: errStatusLine},
-	{name: "099", raw: "HTTP/1.1 099 OK\r\n\r\n", want: errStatusLine},
-	{name: "NUL in phrase", raw: "HTTP/1.1 200 O\x00K\r\n\r\n", want: errStatusLine},
-	{name: "bare CR", raw: "HTTP/1.1 200 OK\rA: b\r\n\r\n", want: errStatusLine},
+	{name: "TLS alert", raw: "\x15\x03\x01\x00\x02\x02\x28", want: ErrStatusLine},
+	{name: "SSH", raw: "SSH-2.0-OpenSSH_9.6\r\n", want: ErrStatusLine},
+	{name: "HTTP/2", raw: "\x00\x00\x12\x04\x00\x00\x00\x00\x00", want: ErrStatusLine},
+	{name: "garbage", again: "\x93\x00\xfe", want: ErrStatusLine},
+	{name: "empty line first", raw: "\r\n" + ok, want: ErrStatusLine},
+	{name: "HTTP/2.0", raw: "HTTP/2.0 200 OK\r\n\r\n", want: ErrStatusLine},
+	{name: "short", raw: "HTTP/1.1 20\r\n\r\n", want: ErrStatusLine},
+	{name: "long", raw: "HTTP/1.1 2000\r\n\r\n", want: ErrStatusLine},
+	{name: "sign", raw: "HTTP/1.1 -20 OK\r\n\r\n", want: ErrStatusLine},
+	{name: "099", raw: "HTTP/1.1 099 OK\r\n\r\n", want: ErrStatusLine},
+	{name: "NUL in phrase", raw: "HTTP/1.1 200 O\x00K\r\n\r\n", want: ErrStatusLine},
+	{name: "bare CR", raw: "HTTP/1.1 200 OK\rA: b\r\n\r\n", want: ErrStatusLine},
 	{name: "endless phrase", raw: "HTTP/1.1 200 ", again: "OK", want: errHeaderSize},
 
 	{name: "no colon", raw: ok + "abc\r\n\r\n", want: errField},
@@ -65,15 +65,15 @@ var hostile = []struct {
 	{name: "conflict", raw: lengthOf + "1\r\nContent-Length: 2\r\n\r\nxx", want: errLengths},
 	{name: "conflict in a list", raw: lengthOf + "1, 2\r\n\r\nxx", want: errLengths},
 	{name: "conflict beside chunked", raw: lengthOf + "1\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n", want: errLengths},
-	{name: "10 GB", raw: lengthOf + "10000000000\r\n\r\n", again: "x", want: errBodySize},
-	{name: "10 GB to the end", raw: ok + "\r\n", again: strings.Repeat("x", 1<<20), want: errBodySize},
+	{name: "10 GB", raw: lengthOf + "10000000000\r\n\r\n", again: "x", want: ErrBodySize},
+	{name: "10 GB to the end", raw: ok + "\r\n", again: strings.Repeat("x", 1<<20), want: ErrBodySize},
 
-	{name: "10 GB in chunks", raw: inChunks, again: "100000\r\n" + strings.Repeat("x", 1<<20) + "\r\n", want: errBodySize},
-	{name: "10 GB in a chunk", raw: inChunks + "2540be400\r\n", again: "x", want: errBodySize},
+	{name: "10 GB in chunks", raw: inChunks, again: "100000\r\n" + strings.Repeat("x", 1<<20) + "\r\n", want: ErrBodySize},
+	{name: "10 GB in a chunk", raw: inChunks + "2540be400\r\n", again: "x", want: ErrBodySize},
 	{name: "chunk of 2^64", raw: inChunks + "10000000000000000\r\n", want: errChunkSize},
 	{name: "chunk of -1", raw: inChunks + "ffffffffffffffff\r\n", want: errChunkSize},
 	{name: "chunk of 2^63", raw: inChunks + "8000000000000000\r\n", want: errChunkSize},
-	{name: "chunk over what is left", raw: inChunks + "1\r\nx\r\n40000000\r\n", want: errBodySize},
+	{name: "chunk over what is left", raw: inChunks + "1\r\nx\r\n40000000\r\n", want: ErrBodySize},
 	{name: "signed chunk", raw: inChunks + "-1\r\n", want: errChunkSize},
 	{name: "no chunk size", raw: inChunks + "\r\n", want: errChunkSize},
 	{name: "extension alone", raw: inChunks + ";a=b\r\n", want: errChunkSize},
@@ -103,7 +103,7 @@ func TestParserHostile(t *testing.T) {
 			continue // see TestParserHostileMemory
 		}
 		t.Run(c.name, func(t *testing.T) {
-			var p parser
+			var p Parser
 			q := query{keep: 100}
 			if c.again == "" {
 				if got := readAll(t, c.raw, q); got.Err != c.want || !got.Close {
@@ -113,7 +113,7 @@ func TestParserHostile(t *testing.T) {
 			}
 			// As a flood, and as a slow drip.
 			flood := read(t, &p, q, endless(c.raw, c.again, sentBytes, 4*sentBytes))
-			drip := read(t, new(parser), q, endless(c.raw, c.again, 1, 2*limitHeader))
+			drip := read(t, new(Parser), q, endless(c.raw, c.again, 1, 2*maxHeader))
 			if flood.Err != c.want || !flood.Close {
 				t.Errorf("flood: got %+v, want %v", flood, c.want)
 			}
@@ -131,10 +131,10 @@ func TestParserHostile(t *testing.T) {
 // them, whether that was read or remembered.
 func TestParserHeaderLimit(t *testing.T) {
 	const start, end = inChunks + "0\r\nA: ", "\r\n\r\n"
-	fill := limitHeader - len(start+end) + len("0\r\n")
+	fill := maxHeader - len(start+end) + len("0\r\n")
 	for over, want := range []error{nil, errHeaderSize} {
 		raw := start + strings.Repeat("b", fill+over) + end
-		var p parser
+		var p Parser
 		for i, pieces := range []func(func([]byte) bool){inOnePiece(raw), inOnePiece(raw), bytewise(raw)} {
 			if got := read(t, &p, query{}, pieces); got.Err != want {
 				t.Errorf("%d bytes over, read %d: got %+v, want %v", over, i, got, want)
@@ -170,19 +170,19 @@ func TestParserHostileMemory(t *testing.T) {
 		if len(c.again) < 1<<20 {
 			continue
 		}
-		var p parser
+		var p Parser
 		head, again := []byte(c.raw), []byte(c.again)
 		allocs := testing.AllocsPerRun(1, func() {
-			p.reset(false, 100, false)
-			if _, done, err := p.feed(head); done || err != nil {
+			p.Reset(false, 100, false)
+			if _, done, err := p.Feed(head); done || err != nil {
 				t.Fatal(done, err)
 			}
 			var err error
 			fed := 0
 			for ; err == nil && fed < 10_000; fed++ {
-				_, _, err = p.feed(again)
+				_, _, err = p.Feed(again)
 			}
-			if err != errBodySize || fed != limitBody>>20+1 {
+			if err != ErrBodySize || fed != MaxBody>>20+1 {
 				t.Errorf("%s: after %d MiB: %v", c.name, fed, err)
 			}
 		})

@@ -23,9 +23,11 @@ var layers = map[string][]string{
 	"plan":    {"."},
 	".":       {"hist"}, // package dyno, the vocabulary
 	"subject": {"."},
-	"load":    {".", "hist", "load/http1"},
+	"load":    {".", "hist", "load/http1", "load/requestlog", "load/scenario"},
 
-	"load/http1": {},
+	"load/http1":      {},
+	"load/requestlog": {"."},
+	"load/scenario":   {".", "load/http1"},
 
 	"probe":    {"."},
 	"store":    {".", "hist", "plan"},
@@ -44,7 +46,7 @@ var layers = map[string][]string{
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
+var acting = []string{"lab", "load", "load/requestlog", "subject", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

@@ -64,15 +64,15 @@ func BenchmarkStep(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := r.scenario.loop[0]
+	s := r.scenario.Loop[0]
 	c := newClient(r, 0, r.rec.shard(0))
 	a := &http1.Answer{Body: []byte(`{"id":"0123456789","name":"a name"}`)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := s.render(new(http1.Request), c.vars); err != nil {
+		if err := s.Render(new(http1.Request), c.vars); err != nil {
 			b.Fatal(err)
 		}
-		if err := s.captureAll(b.Context(), a, c.vars); err != nil {
+		if err := s.Capture(b.Context(), a, c.vars); err != nil {
 			b.Fatal(err)
 		}
 	}

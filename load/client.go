@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -17,10 +18,10 @@ import (
 type client struct {
 	r        *runner
 	number   int
-	vars     *vars
-	jar      http.CookieJar // nil until the service sets a cookie
-	calls    []call         // of requests at the same time; the first is that of all others
-	alone    [1]*step       // what send returns of a single request
+	vars     *scenario.Vars
+	jar      http.CookieJar    // nil until the service sets a cookie
+	calls    []call            // of requests at the same time; the first is that of all others
+	alone    [1]*scenario.Step // what send returns of a single request
 	shard    *shard
 	failures int           // in a row
 	ready    time.Duration // of an open load: when it would have been free, see due
@@ -47,7 +48,7 @@ type outcome struct {
 
 func newClient(r *runner, number int, s *shard) *client {
 	return &client{
-		r: r, number: number, shard: s, wake: make(chan struct{}, 1), vars: r.scenario.newVars(number, r.load.Seed),
+		r: r, number: number, shard: s, wake: make(chan struct{}, 1), vars: r.scenario.NewVars(number, r.load.Seed),
 	}
 }
 
@@ -87,7 +88,7 @@ func (o *outcome) explain() string {
 
 // do sends the request of a step and reads the answer. Rendering comes before
 // sent and captures after done: what they take is not part of the request.
-func (c *client) do(ctx context.Context, s *step) *outcome {
+func (c *client) do(ctx context.Context, s *scenario.Step) *outcome {
 	k := &c.calls[0]
 	if r := c.prepare(k, s); r != nil {
 		k.out.sent = c.r.now()
@@ -100,17 +101,17 @@ func (c *client) do(ctx context.Context, s *step) *outcome {
 
 // prepare returns the request of a step for a call, or nil if it cannot be
 // made, which the call's outcome then says.
-func (c *client) prepare(k *call, s *step) *http1.Request {
+func (c *client) prepare(k *call, s *scenario.Step) *http1.Request {
 	k.out = outcome{}
-	if s.fixed != nil && c.jar == nil {
-		return s.fixed
+	if s.Fixed != nil && c.jar == nil {
+		return s.Fixed
 	}
 	r := &k.req
-	if err := s.render(r, c.vars); err != nil {
+	if err := s.Render(r, c.vars); err != nil {
 		k.out.sent = c.r.now()
 		k.out.done, k.out.cause, k.out.detail = k.out.sent, "request could not be made", err.Error()
-		if u := new(unknownError); errors.As(err, &u) {
-			k.out.cause = "no value of " + u.name
+		if u := new(scenario.UnknownError); errors.As(err, &u) {
+			k.out.cause = "no value of " + u.Name
 		}
 		return nil
 	}
@@ -122,7 +123,7 @@ func (c *client) prepare(k *call, s *step) *http1.Request {
 }
 
 // finish says what came of a call that was answered or failed with err.
-func (c *client) finish(ctx context.Context, k *call, s *step, r *http1.Request, err error) {
+func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1.Request, err error) {
 	o, a := &k.out, &k.answer
 	o.out = int64(len(r.Body))
 	if err != nil {
@@ -133,11 +134,11 @@ func (c *client) finish(ctx context.Context, k *call, s *step, r *http1.Request,
 	if a.Header != nil {
 		c.remember(r, a.Header)
 	}
-	if !s.accepts(a.Status) {
+	if !s.Accepts(a.Status) {
 		o.cause = fmt.Sprintf("status %d", a.Status)
-		o.detail = "(" + s.want() + ") " + quote(a.Body)
-	} else if len(s.captures) > 0 {
-		if err := s.captureAll(ctx, a, c.vars); err != nil {
+		o.detail = "(" + s.Want() + ") " + quote(a.Body)
+	} else if len(s.Captures) > 0 {
+		if err := s.Capture(ctx, a, c.vars); err != nil {
 			o.cause, o.detail = err.Error(), quote(a.Body)
 		}
 	}
@@ -184,8 +185,8 @@ func (r *runner) url(q *http1.Request) *url.URL {
 
 // quote shows the beginning of a body on one line.
 func quote(body []byte) string {
-	if len(body) > bodyShown {
-		body = append(body[:bodyShown:bodyShown], "..."...)
+	if len(body) > scenario.MaxQuoted {
+		body = append(body[:scenario.MaxQuoted:scenario.MaxQuoted], "..."...)
 	}
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "?")), " ")
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
 )
 
 // A Tool runs a program to its end and returns how it ended, "exit status 0" if
@@ -47,7 +48,7 @@ const engineUnknown = "command"
 // there is no record and the error is [context.Cause] of ctx. If the command
 // fails, or too many of its requests do, the error comes with what record there is.
 func Command(ctx context.Context, base string, l dyno.Load, arg map[string]string, o CommandOptions) (*Record, error) {
-	command, err := expandCommand(&l, arg)
+	command, err := scenario.ExpandCommand(&l, arg)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ const notUnderstood = "the output of the load command was not understood (known:
 // CheckCommand reports a mistake in the template of l.Command, as Command would
 // before it begins. It is a [*dyno.PlanError].
 func CheckCommand(l dyno.Load, arg map[string]string) error {
-	_, err := expandCommand(&l, arg)
+	_, err := scenario.ExpandCommand(&l, arg)
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/scenario"
 )
 
 // A shop is a service with sessions: it knows its clients by cookie, and its
@@ -122,14 +123,14 @@ func TestSetupFails(t *testing.T) {
 func TestBodyTooLarge(t *testing.T) {
 	base, conns := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		block := make([]byte, 1<<20)
-		for range maxKept>>20 + 1 {
+		for range scenario.MaxKept>>20 + 1 {
 			w.Write(block)
 		}
 	}))
 	l := dyno.Load{Concurrency: 1, Requests: 2, MaxFailures: share(1), Client: dyno.Client{
 		Loop: []dyno.Step{{Path: "/", Capture: map[string]string{"id": "."}}}}}
 	rec, err := Run(t.Context(), base, l, nil, Options{})
-	if err != nil || rec.Failures["capture id: body over 16 MiB"] != 2 || rec.BytesIn != 2*(maxKept+1<<20) || conns.Load() != 1 {
+	if err != nil || rec.Failures["capture id: body over 16 MiB"] != 2 || rec.BytesIn != 2*(scenario.MaxKept+1<<20) || conns.Load() != 1 {
 		t.Errorf("got %+v, %v, %d connections", rec, err, conns.Load())
 	}
 }

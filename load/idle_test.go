@@ -253,7 +253,7 @@ func TestFewAreNotLate(t *testing.T) {
 			if i == 10 {
 				late = 5 * time.Millisecond
 			}
-			s.add(&client{shard: s}, r.scenario.loop[0], due{at, 0}, &outcome{sent: at + late, done: at + late + time.Millisecond, status: 200})
+			s.add(&client{shard: s}, r.scenario.Loop[0], due{at, 0}, &outcome{sent: at + late, done: at + late + time.Millisecond, status: 200})
 		}
 		if rec := r.record(); rec.Saturated != "" || rec.Lateness.Max() != 5*time.Millisecond {
 			t.Errorf("saturated: %q, lateness up to %v", rec.Saturated, rec.Lateness.Max())

@@ -26,6 +26,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/load/scenario"
 )
 
 // Options are what a caller of [Run] may add to the load. The zero value adds
@@ -97,7 +98,7 @@ type runner struct {
 	base     *url.URL
 	load     dyno.Load // with defaults filled in
 	limit    float64   // share of failures that is allowed
-	scenario *scenario
+	scenario *scenario.Scenario
 	engine   engine
 	loops    *loops // of an open load, where they are the engine; else nil
 	clients  []*client
@@ -138,7 +139,7 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 // Check reports a mistake in the steps of l, such as an unknown variable, as Run
 // would before it sends anything. It is a [*dyno.PlanError] that names the step.
 func Check(l dyno.Load, arg map[string]string) error {
-	_, err := compile(&url.URL{Scheme: "http", Host: "127.0.0.1"}, &l, arg)
+	_, err := scenario.Compile(&url.URL{Scheme: "http", Host: "127.0.0.1"}, &l, arg)
 	return err
 }
 
@@ -146,7 +147,7 @@ func Check(l dyno.Load, arg map[string]string) error {
 // share, or "" if it has only paths. A mistake in the file is a
 // [*dyno.PlanError].
 func TargetsBase(file string) (string, error) {
-	_, base, err := readTargets(file)
+	_, base, err := scenario.ReadTargets(file)
 	return base, err
 }
 
@@ -194,7 +195,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	}
 	engineCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	links := r.scenario.links()
+	links := r.scenario.Links()
 	h := choose(engineCtx, r.base, &r.load, links)
 	r.engine, r.pacer = h.engine, h.pacer
 	defer r.engine.close()
@@ -239,7 +240,7 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 	}
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host}
 	l = l.Resolved()
-	s, err := compile(u, &l, arg)
+	s, err := scenario.Compile(u, &l, arg)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +248,7 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		clock: clock{time.Now()},
 		base:  u, load: l, scenario: s,
 		limit: float64(*l.MaxFailures),
-		rec:   newRecorder(s.tallies, l.Concurrency, l.Rate.Open()),
+		rec:   newRecorder(s.Tallies, l.Concurrency, l.Rate.Open()),
 	}
 	if l.Deadline > 0 {
 		r.rec.deadline = time.Duration(l.Deadline)
@@ -330,13 +331,13 @@ func (r *runner) each(ctx context.Context, f func(context.Context, *client) erro
 }
 
 // once plays steps that are not part of the loop, and gives each outcome to f.
-func (r *runner) once(ctx context.Context, c *client, steps []*step, f func(*step, *outcome) error) error {
+func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f func(*scenario.Step, *outcome) error) error {
 	for _, s := range steps {
-		if s.rests() {
+		if s.Rests() {
 			c.rest(ctx, s, 0)
 			continue
 		}
-		for i, st := range c.send(ctx, s, s.width()) {
+		for i, st := range c.send(ctx, s, s.Width()) {
 			o := &c.calls[i].out
 			if o.cause != "" && ctx.Err() != nil {
 				return nil // each knows the cause
@@ -350,11 +351,11 @@ func (r *runner) once(ctx context.Context, c *client, steps []*step, f func(*ste
 }
 
 func (r *runner) setUp(ctx context.Context, c *client) error {
-	return r.once(ctx, c, r.scenario.setup, func(s *step, o *outcome) error {
+	return r.once(ctx, c, r.scenario.Setup, func(s *scenario.Step, o *outcome) error {
 		if o.cause != "" {
-			return fmt.Errorf("set up client %d: step %q: %s", c.number, s.label, o.explain())
+			return fmt.Errorf("set up client %d: step %q: %s", c.number, s.Label, o.explain())
 		}
-		if s.measured {
+		if s.Measured {
 			c.shard.add(c, s, due{at: o.sent}, o)
 		}
 		return nil
@@ -362,8 +363,8 @@ func (r *runner) setUp(ctx context.Context, c *client) error {
 }
 
 func (r *runner) tearDown(ctx context.Context, c *client) error {
-	return r.once(ctx, c, r.scenario.teardown, func(s *step, o *outcome) error {
-		if s.measured {
+	return r.once(ctx, c, r.scenario.Teardown, func(s *scenario.Step, o *outcome) error {
+		if s.Measured {
 			c.shard.add(c, s, due{at: o.sent}, o)
 		}
 		if o.cause != "" {
@@ -426,8 +427,8 @@ func (r *runner) schedule(rate dyno.Rate, stream uint64) Schedule {
 }
 
 // note counts a request of the loop and says whether the run is hopeless.
-func (r *runner) note(c *client, s *step, d due, o *outcome) error {
-	if !s.measured {
+func (r *runner) note(c *client, s *scenario.Step, d due, o *outcome) error {
+	if !s.Measured {
 		c.shard.aside(s, o.cause, true)
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
 )
 
 // The service stands still from 3 s to 5 s. At 500/s for 10 s a fifth of the
@@ -342,7 +343,7 @@ func TestContextEnds(t *testing.T) {
 }
 
 func TestShards(t *testing.T) {
-	tallies := make([]tally, 30)
+	tallies := make([]scenario.Tally, 30)
 	r := newRecorder(tallies, 1000, true)
 	if n := len(r.shards) * (len(tallies) + 2); n > maxHistograms {
 		t.Errorf("%d histograms, want at most %d", n, maxHistograms)

@@ -32,7 +32,7 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 			if !ok {
 				return nil
 			}
-			step := r.scenario.loop[0].pick()
+			step := r.scenario.Loop[0].Pick()
 			o := c.do(ctx, step)
 			if o.cause != "" && ctx.Err() != nil {
 				return nil
@@ -44,7 +44,7 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 				}
 			}
 			c.took(at, o)
-			c.vars.nextLoop()
+			c.vars.NextLoop()
 		}
 	})
 	if measured {

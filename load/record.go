@@ -77,11 +77,11 @@ func (r *runner) record() *Record {
 		}
 	}
 	for i, t := range r.rec.tallies {
-		st := StepRecord{Label: t.label, Requests: sum.requests[i], Failed: sum.failed[i], Slow: sum.slow[i], Latency: hist.New()}
+		st := StepRecord{Label: t.Label, Requests: sum.requests[i], Failed: sum.failed[i], Slow: sum.slow[i], Latency: hist.New()}
 		for _, s := range r.rec.shards {
 			st.Latency.Merge(s.latency[i])
 		}
-		if t.loop {
+		if t.Loop {
 			rec.Requests += st.Requests
 			rec.Failed += st.Failed
 			rec.Slow += st.Slow

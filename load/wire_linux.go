@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +19,7 @@ type wire struct {
 	state wireState
 
 	p       http1.Parser
-	step    *step
+	step    *scenario.Step
 	req     *http1.Request
 	due     due
 	left    []byte        // of the request, still to be written
@@ -59,7 +60,7 @@ func (w *wire) overdue(now time.Duration, lim *limits) bool {
 func (l *loop) send(w *wire) error {
 	k := w.call()
 	w.due, w.resent = due{l.due, w.c.ready}, false
-	w.step = l.ls.r.scenario.loop[0].pick()
+	w.step = l.ls.r.scenario.Loop[0].Pick()
 	w.req = w.c.prepare(k, w.step)
 	if w.req == nil {
 		return l.settle(w)
@@ -255,11 +256,11 @@ func (l *loop) settle(w *wire) error {
 	o := &w.call().out
 	w.c.took(w.due.at, o)
 	if !l.measured || o.cause != "" && l.ctx.Err() != nil {
-		w.c.vars.nextLoop()
+		w.c.vars.NextLoop()
 		return nil
 	}
 	err := l.ls.r.note(w.c, w.step, w.due, o)
-	w.c.vars.nextLoop()
+	w.c.vars.NextLoop()
 	return err
 }
 

@@ -1,4 +1,8 @@
-package load
+// Package requestlog keeps single requests in a scratch file while a load runs,
+// all of them or a uniform sample, and reads them back in the order of their end.
+//
+// It does not own the file, and does not know what a request is good for.
+package requestlog
 
 import (
 	"encoding/binary"
@@ -14,8 +18,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A keeper keeps single requests in a scratch file while a load runs. Clients
-// add to buffers; full blocks of them go to one writer, so that no client waits
+// A Log keeps single requests in a scratch file. Clients add to buffers; full blocks of them go to one writer, so that no client waits
 // for a disk unless all spare blocks are full. Its memory is bounded by the
 // number of buffers and by max, not by the length of the run.
 //
@@ -25,89 +28,89 @@ import (
 // before with a lower level is passed over when it is read, so the sample does
 // not depend on when a request came or what it was; the file holds at most
 // max·(1 + log2(seen/max)/2) requests and a block for each level.
-type keeper struct {
-	f     keepFile
+type Log struct {
+	f     File
 	max   int64
 	steps []string
-	full  chan *keepBlock
-	spare chan *keepBlock
+	full  chan *block
+	spare chan *block
 	level atomic.Uint32 // least that is kept
 
 	writer sync.WaitGroup
 
 	mu      sync.Mutex
-	buffers []*keepBuffer
+	buffers []*Buffer
 	spares  int // spare blocks made so far
 
 	// Of the writer alone, until it has ended:
-	end    int64             // of the file
-	counts [keepLevels]int64 // written requests by level
-	blocks [][]keepRange     // where they are, by buffer
-	err    error             // the first; nothing is kept from then on
+	end    int64         // of the file
+	counts [levels]int64 // written requests by level
+	blocks [][]span      // where they are, by buffer
+	err    error         // the first; nothing is kept from then on
 }
 
-// keepFile is what a keeper needs of an *os.File.
-type keepFile interface {
+// File is what a Log needs of an *os.File.
+type File interface {
 	io.ReaderAt
 	io.WriterAt
 }
 
-// A keepRange is where a block is in the file, in bytes.
-type keepRange struct{ from, to int64 }
+// A span is where a block is in the file, in bytes.
+type span struct{ from, to int64 }
 
-// A keepBlock is a part of the file.
-type keepBlock struct {
+// A block is a part of the file.
+type block struct {
 	buffer int // whose it is
 	n      int // bytes
-	data   [keepBlockSize]byte
+	data   [blockSize]byte
 }
 
 const (
-	keepSize      = 32 // bytes of a request
-	keepBlockSize = 64 << 10
-	keepLevel     = 7 // where its level is
-	keepReadSize  = 16 << 10
-	keepSpares    = 32 // 2 MiB: a stall of a third of a second at 200,000 requests a second
-	keepLevels    = 65
-	keepNothing   = keepLevels // more than any request's level
+	recordSize = 32 // bytes of a request
+	blockSize  = 64 << 10
+	levelByte  = 7 // where its level is
+	readSize   = 16 << 10
+	maxSpares  = 32 // 2 MiB: a stall of a third of a second at 200,000 requests a second
+	levels     = 65
+	noLevel    = levels // more than any request's level
 )
 
-// newKeeper keeps requests in f, a scratch file that the caller owns and
+// New keeps requests in f, a scratch file that the caller owns and
 // removes: at most max of them, beyond that a uniform sample. Steps are the
 // labels of the steps that are added, at most 32767. It starts the writer's
 // goroutine; the caller must close it.
-func newKeeper(f keepFile, max int64, steps []string) *keeper {
-	k := &keeper{f: f, max: max, steps: steps, full: make(chan *keepBlock, keepSpares), spare: make(chan *keepBlock, keepSpares)}
+func New(f File, max int64, steps []string) *Log {
+	k := &Log{f: f, max: max, steps: steps, full: make(chan *block, maxSpares), spare: make(chan *block, maxSpares)}
 	k.writer.Go(k.write)
 	return k
 }
 
-// A keepBuffer takes the requests of one shard. It is not safe for concurrent
+// A Buffer takes the requests of one shard. It is not safe for concurrent
 // use.
-type keepBuffer struct {
-	k      *keeper
+type Buffer struct {
+	k      *Log
 	number int
-	block  *keepBlock
+	block  *block
 	seen   int64
 	rng    uint64
 	_      [64]byte // no other buffer in its cache line
 }
 
-// buffer makes a buffer. Requests that go to one buffer are read back in the
+// Buffer makes a buffer. Requests that go to one buffer are read back in the
 // order in which they were added.
-func (k *keeper) buffer() *keepBuffer {
+func (k *Log) Buffer() *Buffer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	b := &keepBuffer{k: k, number: len(k.buffers), block: new(keepBlock), rng: rand.Uint64()}
+	b := &Buffer{k: k, number: len(k.buffers), block: new(block), rng: rand.Uint64()}
 	b.block.buffer = b.number
 	k.buffers = append(k.buffers, b)
 	return b
 }
 
-// add keeps a request. Times are since the window began. What does not fit
+// Add keeps a request. Times are since the window began. What does not fit
 // its field counts as the field's least or greatest: 0 to 2 years for due, 0 to
 // 78 hours from due to sent and from sent to done, 0 to 4 GiB of bytes.
-func (b *keepBuffer) add(client, step int, due, sent, done time.Duration, status int, bytes int64, failed bool) {
+func (b *Buffer) Add(client, step int, due, sent, done time.Duration, status int, bytes int64, failed bool) {
 	b.seen++
 	// SplitMix64 (Steele, Lea, Flood 2014, Fast Splittable Pseudorandom Number Generators).
 	b.rng += 0x9e3779b97f4a7c15
@@ -122,13 +125,13 @@ func (b *keepBuffer) add(client, step int, due, sent, done time.Duration, status
 	if failed {
 		mark = 1 << 15
 	}
-	p := (*[keepSize]byte)(b.block.data[b.block.n:])
+	p := (*[recordSize]byte)(b.block.data[b.block.n:])
 	le := binary.LittleEndian
 	le.PutUint64(p[0:], uint64(level)<<56|fit(int64(due), 56))
 	le.PutUint64(p[8:], fit(int64(status), 16)<<48|fit(int64(sent-due), 48))
 	le.PutUint64(p[16:], (mark|fit(int64(step), 15))<<48|fit(int64(done-sent), 48))
 	le.PutUint64(p[24:], fit(int64(client), 32)<<32|fit(bytes, 32))
-	if b.block.n += keepSize; b.block.n == keepBlockSize {
+	if b.block.n += recordSize; b.block.n == blockSize {
 		b.next()
 	}
 }
@@ -137,37 +140,37 @@ func (b *keepBuffer) add(client, step int, due, sent, done time.Duration, status
 func fit(v int64, bits int) uint64 { return uint64(min(max(v, 0), 1<<bits-1)) }
 
 // next hands the block to the writer and gets another.
-func (b *keepBuffer) next() {
+func (b *Buffer) next() {
 	b.k.full <- b.block
 	b.block = b.k.empty()
 	b.block.buffer, b.block.n = b.number, 0
 }
 
 // empty returns a block that is free, made anew while there are few.
-func (k *keeper) empty() *keepBlock {
+func (k *Log) empty() *block {
 	select {
 	case b := <-k.spare:
 		return b
 	default:
 	}
 	k.mu.Lock()
-	more := k.spares < keepSpares
+	more := k.spares < maxSpares
 	if more {
 		k.spares++
 	}
 	k.mu.Unlock()
 	if more {
-		return new(keepBlock)
+		return new(block)
 	}
 	return <-k.spare
 }
 
 // write writes full blocks until there are no more to come.
-func (k *keeper) write() {
+func (k *Log) write() {
 	for b := range k.full {
 		if k.err == nil {
 			if k.err = k.put(b); k.err != nil {
-				k.level.Store(keepNothing)
+				k.level.Store(noLevel)
 			}
 		}
 		select {
@@ -179,19 +182,19 @@ func (k *keeper) write() {
 
 // put writes of a block what is still to be kept, and raises the level if that
 // makes too many requests.
-func (k *keeper) put(b *keepBlock) error {
+func (k *Log) put(b *block) error {
 	level := k.level.Load()
 	n := 0
-	for i := 0; i < b.n; i += keepSize {
-		l := b.data[i+keepLevel]
+	for i := 0; i < b.n; i += recordSize {
+		l := b.data[i+levelByte]
 		if uint32(l) < level {
 			continue // added before the level rose
 		}
 		k.counts[l]++
 		if n < i {
-			copy(b.data[n:n+keepSize], b.data[i:])
+			copy(b.data[n:n+recordSize], b.data[i:])
 		}
-		n += keepSize
+		n += recordSize
 	}
 	if _, err := k.f.WriteAt(b.data[:n], k.end); err != nil {
 		return fmt.Errorf("keep requests: %w (consider: --keep-requests none, or a lower --max-requests-kept)", err)
@@ -200,10 +203,10 @@ func (k *keeper) put(b *keepBlock) error {
 		k.blocks = append(k.blocks, nil)
 	}
 	if n > 0 {
-		k.blocks[b.buffer] = append(k.blocks[b.buffer], keepRange{k.end, k.end + int64(n)})
+		k.blocks[b.buffer] = append(k.blocks[b.buffer], span{k.end, k.end + int64(n)})
 		k.end += int64(n)
 	}
-	for kept := k.above(level); kept > k.max && level < keepLevels; level++ {
+	for kept := k.above(level); kept > k.max && level < levels; level++ {
 		kept -= k.counts[level]
 	}
 	k.level.Store(level)
@@ -211,17 +214,17 @@ func (k *keeper) put(b *keepBlock) error {
 }
 
 // above is how many of the written requests have a level or a higher one.
-func (k *keeper) above(level uint32) (n int64) {
+func (k *Log) above(level uint32) (n int64) {
 	for _, c := range k.counts[level:] {
 		n += c
 	}
 	return n
 }
 
-// close writes what is left and ends the writer. Nobody may add any more. The
+// Close writes what is left and ends the writer. Nobody may add any more. The
 // error is the first of the whole run; after it nothing was kept, and what was
 // kept before is no sample of the run and is not given out.
-func (k *keeper) close() error {
+func (k *Log) Close() error {
 	if k.full == nil {
 		return k.err
 	}
@@ -237,27 +240,27 @@ func (k *keeper) close() error {
 	return k.err
 }
 
-// kept is how many requests there are to read, and how many were added. It is
-// known after close.
-func (k *keeper) kept() (n, seen int64) {
+// Kept is how many requests there are to read, and how many were added. It is
+// known after Close.
+func (k *Log) Kept() (n, seen int64) {
 	for _, b := range k.buffers {
 		seen += b.seen
 	}
 	return k.above(k.level.Load()), seen
 }
 
-// requests reads the file, which close has made whole, from its start. The
+// Requests reads the file, which Close has made whole, from its start. The
 // requests come in the order in which they were done, as far as each buffer's
 // did. An error is the last of the sequence.
-func (k *keeper) requests() iter.Seq2[dyno.Request, error] {
+func (k *Log) Requests() iter.Seq2[dyno.Request, error] {
 	return func(yield func(dyno.Request, error) bool) {
 		if k.err != nil {
 			yield(dyno.Request{}, k.err)
 			return
 		}
-		var heap []*keepCursor // by done
+		var heap []*cursor // by done
 		for _, ranges := range k.blocks {
-			c := &keepCursor{k: k, level: byte(k.level.Load()), ranges: ranges, buf: make([]byte, keepReadSize)}
+			c := &cursor{k: k, level: byte(k.level.Load()), ranges: ranges, buf: make([]byte, readSize)}
 			if c.next() {
 				heap = append(heap, c)
 			} else if c.err != nil {
@@ -286,11 +289,11 @@ func (k *keeper) requests() iter.Seq2[dyno.Request, error] {
 	}
 }
 
-// A keepCursor reads the blocks of one buffer.
-type keepCursor struct {
-	k       *keeper
+// A cursor reads the blocks of one buffer.
+type cursor struct {
+	k       *Log
 	level   byte
-	ranges  []keepRange
+	ranges  []span
 	buf     []byte
 	at      int64  // how much of ranges[0] was read into buf
 	rest    []byte // what was not decoded of it
@@ -299,21 +302,21 @@ type keepCursor struct {
 }
 
 // next goes to the next request. False means that there is none, or an error.
-func (c *keepCursor) next() bool {
+func (c *cursor) next() bool {
 	for {
 		if len(c.rest) == 0 && !c.fill() {
 			return false
 		}
-		p := (*[keepSize]byte)(c.rest)
-		c.rest = c.rest[keepSize:]
-		if p[keepLevel] >= c.level {
+		p := (*[recordSize]byte)(c.rest)
+		c.rest = c.rest[recordSize:]
+		if p[levelByte] >= c.level {
 			c.decode(p)
 			return true
 		}
 	}
 }
 
-func (c *keepCursor) fill() bool {
+func (c *cursor) fill() bool {
 	if len(c.ranges) == 0 {
 		return false
 	}
@@ -330,7 +333,7 @@ func (c *keepCursor) fill() bool {
 	return true
 }
 
-func (c *keepCursor) decode(p *[keepSize]byte) {
+func (c *cursor) decode(p *[recordSize]byte) {
 	le := binary.LittleEndian
 	due, sent, done, rest := le.Uint64(p[0:]), le.Uint64(p[8:]), le.Uint64(p[16:]), le.Uint64(p[24:])
 	r := &c.request
@@ -348,7 +351,7 @@ func (c *keepCursor) decode(p *[keepSize]byte) {
 }
 
 // sink moves the cursor at i down to its place in the heap.
-func sink(heap []*keepCursor, i int) {
+func sink(heap []*cursor, i int) {
 	for {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {

@@ -1,4 +1,4 @@
-package load
+package scenario
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// maxKept is how much of a body is kept for captures.
-const maxKept = 16 << 20
+// MaxKept is how much of a body is kept for captures.
+const MaxKept = 16 << 20
 
 // A capture takes a value out of an answer: exactly one of jq, header and
 // cookie is set.
@@ -48,11 +48,11 @@ func compileCaptures(m map[string]string) ([]capture, error) {
 	return cs, nil
 }
 
-// captureAll puts what the step captures into vars. The error is short and says
+// Capture puts what the step captures into v. The error is short and says
 // nothing that varies, as it is a cause by which failures are counted.
-func (s *step) captureAll(ctx context.Context, a *http1.Answer, v *vars) error {
+func (s *Step) Capture(ctx context.Context, a *http1.Answer, v *Vars) error {
 	var doc any
-	for _, c := range s.captures {
+	for _, c := range s.Captures {
 		if c.jq != nil && doc == nil {
 			if err := decode(a, &doc); err != nil {
 				return fmt.Errorf("capture %s: %w", c.name, err)
@@ -68,8 +68,8 @@ func (s *step) captureAll(ctx context.Context, a *http1.Answer, v *vars) error {
 }
 
 func decode(a *http1.Answer, doc *any) error {
-	if len(a.Body) > maxKept {
-		return fmt.Errorf("body over %d MiB", maxKept>>20)
+	if len(a.Body) > MaxKept {
+		return fmt.Errorf("body over %d MiB", MaxKept>>20)
 	}
 	d := json.NewDecoder(bytes.NewReader(a.Body))
 	d.UseNumber() // identifiers above 2^53 stay what they are

@@ -1,4 +1,4 @@
-package load
+package requestlog
 
 import (
 	"errors"
@@ -22,9 +22,9 @@ func scratch(t testing.TB) *os.File {
 	return f
 }
 
-func readKept(t *testing.T, k *keeper) (rs []dyno.Request) {
+func readKept(t *testing.T, k *Log) (rs []dyno.Request) {
 	t.Helper()
-	for r, err := range k.requests() {
+	for r, err := range k.Requests() {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,12 +36,12 @@ func readKept(t *testing.T, k *keeper) (rs []dyno.Request) {
 // Every request is read back as it was, in the order of done, twice if need be.
 func TestKeeperReadsBack(t *testing.T) {
 	labels := []string{"login", "patch"}
-	k := newKeeper(scratch(t), 1<<40, labels)
+	k := New(scratch(t), 1<<40, labels)
 	rng := rand.New(rand.NewPCG(1, 2))
 	const buffers, each = 5, 5000 // no multiple of a block, and the last buffer stays empty
 	var want []dyno.Request
 	for i := range buffers {
-		b := k.buffer()
+		b := k.Buffer()
 		done := time.Duration(0)
 		for n := range each {
 			if i == buffers-1 {
@@ -53,11 +53,11 @@ func TestKeeperReadsBack(t *testing.T) {
 				Client: i*1000 + n%7, Step: labels[n%2], Due: max(done-service-wait, 0), Sent: max(done-service, 0), Done: done,
 				Status: []int{0, 200, 204, 404, 599}[n%5], Bytes: rng.Int64N(1 << 30), Failed: n%5 == 0,
 			}
-			b.add(r.Client, n%2, r.Due, r.Sent, r.Done, r.Status, r.Bytes, r.Failed)
+			b.Add(r.Client, n%2, r.Due, r.Sent, r.Done, r.Status, r.Bytes, r.Failed)
 			want = append(want, r)
 		}
 	}
-	if err := k.close(); err != nil {
+	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
 	slices.SortStableFunc(want, func(a, b dyno.Request) int { return int(a.Done - b.Done) })
@@ -66,19 +66,19 @@ func TestKeeperReadsBack(t *testing.T) {
 			t.Fatalf("%d requests, want %d, or not the same", len(got), len(want))
 		}
 	}
-	if n, seen := k.kept(); n != int64(len(want)) || seen != n {
+	if n, seen := k.Kept(); n != int64(len(want)) || seen != n {
 		t.Errorf("kept %d of %d", n, seen)
 	}
 }
 
 // What does not fit is the most that fits, and disturbs no other field.
 func TestKeeperSaturates(t *testing.T) {
-	k := newKeeper(scratch(t), 10, []string{"x"})
-	b := k.buffer()
+	k := New(scratch(t), 10, []string{"x"})
+	b := k.Buffer()
 	const year = 365 * 24 * time.Hour
-	b.add(-1, 0, -5, -7, -9, -1, -1, false)
-	b.add(1<<40, 99, 20*year, 40*year, 60*year, 1<<20, 1<<50, true)
-	if err := k.close(); err != nil {
+	b.Add(-1, 0, -5, -7, -9, -1, -1, false)
+	b.Add(1<<40, 99, 20*year, 40*year, 60*year, 1<<20, 1<<50, true)
+	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
 	d := time.Duration(1<<56 - 1)
@@ -98,28 +98,28 @@ func TestKeeperSamplesUniformly(t *testing.T) {
 	var early, client, slow [10]float64
 	total := 0.0
 	for run := range uint64(runs) {
-		k := newKeeper(scratch(t), most, []string{"x"})
-		var buffers []*keepBuffer
+		k := New(scratch(t), most, []string{"x"})
+		var buffers []*Buffer
 		for i := range uint64(10) {
-			buffers = append(buffers, k.buffer())
+			buffers = append(buffers, k.Buffer())
 			buffers[i].rng = run<<32 | i // the same in every test
 		}
 		for i := range seen {
 			at := time.Duration(i) * time.Microsecond
-			buffers[i%10].add(i%10, 0, at, at, at+time.Duration(i/10%10), 200, 0, false)
+			buffers[i%10].Add(i%10, 0, at, at, at+time.Duration(i/10%10), 200, 0, false)
 		}
-		if err := k.close(); err != nil {
+		if err := k.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if n, all := k.kept(); n > most || n < most*2/5 || all != seen {
+		if n, all := k.Kept(); n > most || n < most*2/5 || all != seen {
 			t.Errorf("kept %d of %d", n, all)
 		}
 		// 1 + log2(75)/2 = 4.1 times as much as is kept, and a block for each of 7 levels.
-		if limit := int64(4.2*most*keepSize + 7*keepBlockSize); k.end > limit {
+		if limit := int64(4.2*most*recordSize + 7*blockSize); k.end > limit {
 			t.Errorf("the file has %d bytes", k.end)
 		}
 		rs := readKept(t, k)
-		if n, _ := k.kept(); int64(len(rs)) != n {
+		if n, _ := k.Kept(); int64(len(rs)) != n {
 			t.Errorf("read %d of %d", len(rs), n)
 		}
 		for _, r := range rs {
@@ -141,12 +141,12 @@ func TestKeeperSamplesUniformly(t *testing.T) {
 }
 
 func TestKeeperKeepsNone(t *testing.T) {
-	k := newKeeper(scratch(t), 0, nil)
-	b := k.buffer()
+	k := New(scratch(t), 0, nil)
+	b := k.Buffer()
 	for range 10_000 {
-		b.add(0, 0, 0, 0, 0, 200, 0, false)
+		b.Add(0, 0, 0, 0, 0, 200, 0, false)
 	}
-	if err := k.close(); err != nil || len(readKept(t, k)) != 0 {
+	if err := k.Close(); err != nil || len(readKept(t, k)) != 0 {
 		t.Error(err, len(readKept(t, k)))
 	}
 }
@@ -173,14 +173,14 @@ func (g *gated) WriteAt(b []byte, at int64) (int, error) {
 // is lost.
 func TestKeeperSlowDisk(t *testing.T) {
 	g := &gated{scratch(t), make(chan struct{}), 1 << 40}
-	k := newKeeper(g, 1<<40, []string{"x"})
-	b := k.buffer()
-	const n = keepSpares * keepBlockSize / keepSize
+	k := New(g, 1<<40, []string{"x"})
+	b := k.Buffer()
+	const n = maxSpares * blockSize / recordSize
 	for i := range n {
-		b.add(i, 0, 0, 0, time.Duration(i), 200, 0, false)
+		b.Add(i, 0, 0, 0, time.Duration(i), 200, 0, false)
 	}
 	close(g.gate)
-	if err := k.close(); err != nil {
+	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range readKept(t, k) {
@@ -188,27 +188,27 @@ func TestKeeperSlowDisk(t *testing.T) {
 			t.Fatalf("request %d is %d", i, r.Client)
 		}
 	}
-	if got, _ := k.kept(); got != n {
+	if got, _ := k.Kept(); got != n {
 		t.Errorf("kept %d", got)
 	}
 }
 
 // With a full disk the run goes on, and no part of it passes for the whole.
 func TestKeeperFullDisk(t *testing.T) {
-	g := &gated{scratch(t), make(chan struct{}), 3 * keepBlockSize}
+	g := &gated{scratch(t), make(chan struct{}), 3 * blockSize}
 	close(g.gate)
-	k := newKeeper(g, 1<<40, []string{"x"})
-	b := k.buffer()
-	for range 100 * keepBlockSize / keepSize {
-		b.add(0, 0, 0, 0, 0, 200, 0, false)
+	k := New(g, 1<<40, []string{"x"})
+	b := k.Buffer()
+	for range 100 * blockSize / recordSize {
+		b.Add(0, 0, 0, 0, 0, 200, 0, false)
 	}
-	if err := k.close(); !errors.Is(err, errFull) {
+	if err := k.Close(); !errors.Is(err, errFull) {
 		t.Errorf("close: %v", err)
 	}
-	if n, seen := k.kept(); n != 0 || seen != 100*keepBlockSize/keepSize {
+	if n, seen := k.Kept(); n != 0 || seen != 100*blockSize/recordSize {
 		t.Errorf("kept %d of %d", n, seen)
 	}
-	for r, err := range k.requests() {
+	for r, err := range k.Requests() {
 		if !errors.Is(err, errFull) {
 			t.Errorf("read %+v, %v", r, err)
 		}
@@ -216,16 +216,16 @@ func TestKeeperFullDisk(t *testing.T) {
 }
 
 func TestKeeperDoesNotAllocate(t *testing.T) {
-	k := newKeeper(scratch(t), 100_000, []string{"x"})
-	defer k.close()
-	b := k.buffer()
+	k := New(scratch(t), 100_000, []string{"x"})
+	defer k.Close()
+	b := k.Buffer()
 	add := func() {
-		for range 50 * keepBlockSize / keepSize {
-			b.add(1, 0, 1, 2, 3, 200, 5, false)
+		for range 50 * blockSize / recordSize {
+			b.Add(1, 0, 1, 2, 3, 200, 5, false)
 		}
 	}
 	add()
-	if n := testing.AllocsPerRun(5, add); n > keepSpares {
+	if n := testing.AllocsPerRun(5, add); n > maxSpares {
 		t.Errorf("%v allocations in 50 blocks", n)
 	}
 }
@@ -239,21 +239,21 @@ func BenchmarkKeeper(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		max  int64
-		f    keepFile
+		f    File
 	}{
 		{"nowhere", 1 << 40, nowhere{}},
 		{"file", 1 << 40, scratch(b)},
 		{"sampled", 100_000, scratch(b)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			k := newKeeper(c.f, c.max, []string{"x"})
-			buf := k.buffer()
+			k := New(c.f, c.max, []string{"x"})
+			buf := k.Buffer()
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				at := time.Duration(i) * 1000
-				buf.add(i&63, 0, at, at+100, at+100_000, 200, 5, false)
+				buf.Add(i&63, 0, at, at+100, at+100_000, 200, 5, false)
 			}
-			if err := k.close(); err != nil {
+			if err := k.Close(); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -261,21 +261,21 @@ func BenchmarkKeeper(b *testing.B) {
 }
 
 func BenchmarkKeeperRead(b *testing.B) {
-	k := newKeeper(scratch(b), 1<<40, []string{"x"})
-	var bufs []*keepBuffer
+	k := New(scratch(b), 1<<40, []string{"x"})
+	var bufs []*Buffer
 	for range 16 {
-		bufs = append(bufs, k.buffer())
+		bufs = append(bufs, k.Buffer())
 	}
 	for i := range 1_000_000 {
 		at := time.Duration(i) * 1000
-		bufs[i&15].add(i&63, 0, at, at+100, at+100_000, 200, 5, false)
+		bufs[i&15].Add(i&63, 0, at, at+100, at+100_000, 200, 5, false)
 	}
-	if err := k.close(); err != nil {
+	if err := k.Close(); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
 		n := 0
-		for range k.requests() {
+		for range k.Requests() {
 			n++
 		}
 	}

@@ -1,4 +1,4 @@
-package load
+package scenario
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/dynolab/dyno/load/http1"
 )
 
-// readTargets reads a file of requests, in either of vegeta's formats
+// ReadTargets reads a file of requests, in either of vegeta's formats
 // (https://github.com/tsenart/vegeta, -targets and -format): a request line
 // with the headers and the body's file below it, or one JSON object a line. The
 // first character tells them apart. A target may also be a path alone.
@@ -30,7 +30,7 @@ import (
 // Note: vegeta looks for a body's file in its working directory. Here it is in
 // that of the targets, as paths in a plan are in that of the plan: the file
 // means the same wherever dyno is started.
-func readTargets(file string) (steps []dyno.Step, base string, err error) {
+func ReadTargets(file string) (steps []dyno.Step, base string, err error) {
 	var data []byte
 	err = readFile(file, func(r io.Reader) (err error) { data, err = io.ReadAll(r); return err })
 	p := targets{dir: filepath.Dir(file), check: readable}

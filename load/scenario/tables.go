@@ -1,4 +1,4 @@
-package load
+package scenario
 
 import (
 	"bufio"
@@ -61,7 +61,7 @@ func readData(files map[string]string) (*tables, error) {
 // take gives a client the next row of every table. All clients share the
 // position, so that no two get the same row until all rows are taken, and the
 // first one again.
-func (ts *tables) take(v *vars) {
+func (ts *tables) take(v *Vars) {
 	if ts == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package load
+package scenario
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func someNames(t testing.TB) *names {
 }
 
 // someVars are those of client 7 in its third loop, with the first rows.
-func someVars(k *names, seed uint64) *vars {
+func someVars(k *names, seed uint64) *Vars {
 	v := newVars(7, seed, k.tables, new(atomic.Int64))
 	v.n = 2
 	v.captured["id"] = "c-9"
@@ -126,7 +126,7 @@ func TestTextMistakes(t *testing.T) {
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("got  %v\nwant %s", err, tt.want)
 		}
-		if strings.Contains(tt.want, "unknown variable") && !errors.As(err, new(*unknownError)) {
+		if strings.Contains(tt.want, "unknown variable") && !errors.As(err, new(*UnknownError)) {
 			t.Errorf("%v is no unknownError", err)
 		}
 	}
@@ -148,8 +148,8 @@ func TestTextWithoutValue(t *testing.T) {
 		v := someVars(k, 1)
 		delete(v.captured, "id")
 		got, err := x.append([]byte("<"), v)
-		var u *unknownError
-		if !errors.As(err, &u) || u.name != "id" || string(got) != "<" {
+		var u *UnknownError
+		if !errors.As(err, &u) || u.Name != "id" || string(got) != "<" {
 			t.Errorf("%s: got %q, %v", in, got, err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestTextAllocatesNothing(t *testing.T) {
 
 func TestRandom(t *testing.T) {
 	k := someNames(t)
-	render := func(in string, v *vars) string {
+	render := func(in string, v *Vars) string {
 		x, err := parseText("path", in, k)
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +296,7 @@ func FuzzText(f *testing.F) {
 var errNoTemplate = errors.New("no template")
 
 // byTextTemplate renders a template with text/template.
-func byTextTemplate(k *names, s string, v *vars) (string, error) {
+func byTextTemplate(k *names, s string, v *Vars) (string, error) {
 	t, err := template.New("path").Option("missingkey=error").Funcs(template.FuncMap{
 		"counter": v.count,
 		"uuid":    func() string { return string(v.appendUUID(nil)) },

@@ -1,4 +1,10 @@
-package load
+// Package scenario has what the clients of a load play: steps compiled from the
+// plan or a file of targets, their templates, data and captures, and the
+// variables of each client. It renders requests and takes values out of answers.
+//
+// It sends nothing, keeps no time and counts no failures: clients of package
+// load play it, and engines send what it renders.
+package scenario
 
 import (
 	"errors"
@@ -16,24 +22,24 @@ import (
 	"github.com/dynolab/dyno/load/http1"
 )
 
-// A scenario is what clients play, made ready: templates and captures are
+// A Scenario is what clients play, made ready: templates and captures are
 // compiled, files read, and what does not vary is rendered.
-type scenario struct {
-	setup, loop, teardown []*step
-	tallies               []tally // what is measured: steps of the same name are one
+type Scenario struct {
+	Setup, Loop, Teardown []*Step
+	Tallies               []Tally // what is measured: steps of the same name are one
 	tables                *tables
 	counter               atomic.Int64 // of {{counter}}
 }
 
-// A tally is a name under which requests are counted.
-type tally struct {
-	label string
-	loop  bool // of the loop, so part of the totals
+// A Tally is a name under which requests are counted.
+type Tally struct {
+	Label string
+	Loop  bool // of the loop, so part of the totals
 }
 
-// A step is a request, or several at the same time, or a rest.
-type step struct {
-	label    string
+// A Step is a request, or several at the same time, or a rest.
+type Step struct {
+	Label    string
 	method   string
 	base     *url.URL
 	target   text
@@ -41,17 +47,17 @@ type step struct {
 	fields   []headerText
 	body     text
 	closes   bool           // it asks for the connection to be closed
-	fixed    *http1.Request // the whole request, if nothing of it varies
-	expect   []int
-	captures []capture
+	Fixed    *http1.Request // the whole request, if nothing of it varies
+	Expect   []int
+	Captures []capture
 	keep     int64 // how much of the body is needed
 	header   bool  // the answer's header is needed
-	measured bool
-	tally    int // index in scenario.tallies, if measured
+	Measured bool
+	Tally    int // index in scenario.tallies, if measured
 
-	rest  dyno.Sleep
-	group []*step // sent at the same time
-	turns []*step // instead of itself: one of these, in turn over all clients
+	sleep dyno.Sleep
+	Group []*Step // sent at the same time
+	turns []*Step // instead of itself: one of these, in turn over all clients
 	turn  atomic.Int64
 }
 
@@ -60,53 +66,53 @@ type headerText struct {
 	value text
 }
 
-// pick returns the step whose turn it is.
-func (s *step) pick() *step {
+// Pick returns the step whose turn it is.
+func (s *Step) Pick() *Step {
 	if len(s.turns) == 0 {
 		return s
 	}
 	return s.turns[(s.turn.Add(1)-1)%int64(len(s.turns))]
 }
 
-// width is how many requests of the step are under way at the same time.
-func (s *step) width() int { return max(len(s.group), 1) }
+// Width is how many requests of the step are under way at the same time.
+func (s *Step) Width() int { return max(len(s.Group), 1) }
 
-// rests reports whether the step is a rest instead of requests.
-func (s *step) rests() bool { return s.rest.Max > 0 }
+// Rests reports whether the step is a rest instead of requests.
+func (s *Step) Rests() bool { return s.sleep.Max > 0 }
 
-// restTime draws how long a client rests in the step.
-func (s *step) restTime(v *vars) time.Duration {
-	d := time.Duration(s.rest.Min)
-	if more := int64(s.rest.Max - s.rest.Min); more > 0 {
+// RestTime draws how long a client rests in the step.
+func (s *Step) RestTime(v *Vars) time.Duration {
+	d := time.Duration(s.sleep.Min)
+	if more := int64(s.sleep.Max - s.sleep.Min); more > 0 {
 		d += time.Duration(v.rng.Int64N(more + 1))
 	}
 	return d
 }
 
-// counts reports whether request n of a step is measured.
-func (s *step) counts(n int) bool {
+// Counts reports whether request n of a step is measured.
+func (s *Step) Counts(n int) bool {
 	switch {
-	case len(s.group) > 0:
-		return s.group[n].measured
+	case len(s.Group) > 0:
+		return s.Group[n].Measured
 	case len(s.turns) > 0:
-		return s.turns[0].measured // as all targets are
+		return s.turns[0].Measured // as all targets are
 	}
-	return s.measured
+	return s.Measured
 }
 
-// bodyShown is how much of a body an error message may quote.
-const bodyShown = 200
+// MaxQuoted is how much of a body an error message may quote.
+const MaxQuoted = 200
 
 // A compiler makes a scenario.
 type compiler struct {
 	base  *url.URL
 	known *names
-	s     scenario
+	s     Scenario
 }
 
-// compile makes the scenario of l. A template may use what is captured before
+// Compile makes the scenario of l. A template may use what is captured before
 // it; so a misspelt variable is found here, before anything is sent.
-func compile(base *url.URL, l *dyno.Load, arg map[string]string) (*scenario, error) {
+func Compile(base *url.URL, l *dyno.Load, arg map[string]string) (*Scenario, error) {
 	tables, err := readData(l.Data)
 	if err != nil {
 		return nil, err
@@ -116,8 +122,8 @@ func compile(base *url.URL, l *dyno.Load, arg map[string]string) (*scenario, err
 	for _, part := range []struct {
 		name  string
 		steps []dyno.Step
-		to    *[]*step
-	}{{"setup", l.Client.Setup, &c.s.setup}, {"loop", l.Client.Loop, &c.s.loop}, {"teardown", l.Client.Teardown, &c.s.teardown}} {
+		to    *[]*Step
+	}{{"setup", l.Client.Setup, &c.s.Setup}, {"loop", l.Client.Loop, &c.s.Loop}, {"teardown", l.Client.Teardown, &c.s.Teardown}} {
 		for i := range part.steps {
 			s, err := c.step(&part.steps[i], part.name == "loop")
 			if err != nil {
@@ -134,7 +140,7 @@ func compile(base *url.URL, l *dyno.Load, arg map[string]string) (*scenario, err
 			return nil, err
 		}
 	}
-	if !slices.ContainsFunc(c.s.tallies, func(t tally) bool { return t.loop }) {
+	if !slices.ContainsFunc(c.s.Tallies, func(t Tally) bool { return t.Loop }) {
 		return nil, errors.New("no step of the loop is measured (consider: measure: true on one of them)")
 	}
 	return &c.s, nil
@@ -142,11 +148,11 @@ func compile(base *url.URL, l *dyno.Load, arg map[string]string) (*scenario, err
 
 // targets makes the loop one step that is each of the file's in turn.
 func (c *compiler) targets(file string) error {
-	targets, _, err := readTargets(file)
+	targets, _, err := ReadTargets(file)
 	if err != nil {
 		return err
 	}
-	all := &step{label: targets[0].Label()}
+	all := &Step{Label: targets[0].Label()}
 	for i := range targets {
 		s, err := c.step(&targets[i], true)
 		if err != nil {
@@ -157,36 +163,36 @@ func (c *compiler) targets(file string) error {
 		}
 		all.turns = append(all.turns, s)
 	}
-	c.s.loop = []*step{all}
+	c.s.Loop = []*Step{all}
 	return nil
 }
 
 // step compiles a step, with those that are parallel in it.
-func (c *compiler) step(st *dyno.Step, loop bool) (*step, error) {
+func (c *compiler) step(st *dyno.Step, loop bool) (*Step, error) {
 	if st.Sleep != (dyno.Sleep{}) {
-		return &step{label: "sleep", rest: st.Sleep}, nil
+		return &Step{Label: "sleep", sleep: st.Sleep}, nil
 	}
 	if len(st.Parallel.Steps) > 0 {
-		all := &step{label: st.Label()}
+		all := &Step{Label: st.Label()}
 		for i := range st.Parallel.Steps {
 			s, err := c.request(&st.Parallel.Steps[i], loop)
 			if err != nil {
 				return nil, fmt.Errorf("parallel step %q: %w", st.Parallel.Steps[i].Label(), err)
 			}
-			all.group = append(all.group, slices.Repeat([]*step{s}, max(st.Parallel.Steps[i].Parallel.Times, 1))...)
+			all.Group = append(all.Group, slices.Repeat([]*Step{s}, max(st.Parallel.Steps[i].Parallel.Times, 1))...)
 		}
 		return all, nil
 	}
 	s, err := c.request(st, loop)
 	if n := st.Parallel.Times; err == nil && n > 1 {
-		s = &step{label: s.label, group: slices.Repeat([]*step{s}, n)}
+		s = &Step{Label: s.Label, Group: slices.Repeat([]*Step{s}, n)}
 	}
 	return s, err
 }
 
 // request compiles a step that is one request.
-func (c *compiler) request(st *dyno.Step, loop bool) (s *step, err error) {
-	s = &step{label: st.Label(), method: st.Verb(), base: c.base, expect: st.Expect, keep: bodyShown}
+func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
+	s = &Step{Label: st.Label(), method: st.Verb(), base: c.base, Expect: st.Expect, keep: MaxQuoted}
 	if loop {
 		s.keep = 0
 	}
@@ -199,40 +205,40 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *step, err error) {
 	if err := c.header(s, st.Headers); err != nil {
 		return nil, err
 	}
-	if s.captures, err = compileCaptures(st.Capture); err != nil {
+	if s.Captures, err = compileCaptures(st.Capture); err != nil {
 		return nil, err
 	}
-	for _, k := range s.captures {
+	for _, k := range s.Captures {
 		if err := c.known.capture(k.name); err != nil {
 			return nil, err
 		}
 		s.header = s.header || k.header != "" || k.cookie != ""
 		if k.jq != nil {
-			s.keep = maxKept + 1
+			s.keep = MaxKept + 1
 		}
 	}
-	s.measured = loop
+	s.Measured = loop
 	if st.Measure != nil {
-		s.measured = *st.Measure
+		s.Measured = *st.Measure
 	}
-	if s.measured {
-		s.tally = c.s.index(tally{s.label, loop})
+	if s.Measured {
+		s.Tally = c.s.index(Tally{s.Label, loop})
 	}
 	if s.constant() {
 		r := new(http1.Request)
-		if err := s.render(r, nil); err != nil {
+		if err := s.Render(r, nil); err != nil {
 			return nil, err
 		}
 		if r.URL, err = r.URLOn(c.base); err != nil {
 			return nil, err
 		}
 		r.Wire = r.AppendWire(nil)
-		s.fixed = r
+		s.Fixed = r
 	}
 	return s, nil
 }
 
-func (c *compiler) body(s *step, st *dyno.Step) (err error) {
+func (c *compiler) body(s *Step, st *dyno.Step) (err error) {
 	if st.BodyFile == "" {
 		s.body, err = parseText("body", st.Body, c.known)
 		return err
@@ -246,7 +252,7 @@ func (c *compiler) body(s *step, st *dyno.Step) (err error) {
 
 // header compiles the fields of a request's header. How the body is framed is
 // not the user's to say.
-func (c *compiler) header(s *step, headers map[string]string) error {
+func (c *compiler) header(s *Step, headers map[string]string) error {
 	all := map[string]string{"Host": c.base.Host, "User-Agent": "dyno"}
 	for name, v := range headers {
 		maps.DeleteFunc(all, func(k, _ string) bool { return strings.EqualFold(k, name) })
@@ -274,9 +280,9 @@ func (c *compiler) header(s *step, headers map[string]string) error {
 	return nil
 }
 
-// render makes the request of a step with the variables v, in r, whose memory
-// it uses again. It does not make r.wire.
-func (s *step) render(r *http1.Request, v *vars) (err error) {
+// Render makes the request of a step with the variables v, in r, whose memory
+// it uses again. It does not make r.Wire.
+func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
 	r.Method, r.Closes, r.KeepBody, r.KeepHeader = s.method, s.closes, s.keep, s.header
 	if r.Target, err = s.target.append(r.Target[:0], v); err != nil {
 		return err
@@ -308,7 +314,7 @@ func (s *step) render(r *http1.Request, v *vars) (err error) {
 }
 
 // constant reports whether every request of the step is the same.
-func (s *step) constant() bool {
+func (s *Step) constant() bool {
 	for _, f := range s.fields {
 		if _, ok := f.value.fixed(); !ok {
 			return false
@@ -322,51 +328,51 @@ func (s *step) constant() bool {
 	return true
 }
 
-// newVars are the variables of a client before its set-up, which gets the same
+// NewVars are the variables of a client before its set-up, which gets the same
 // row of the tables as its first loop.
-func (s *scenario) newVars(client int, seed uint64) *vars {
+func (s *Scenario) NewVars(client int, seed uint64) *Vars {
 	v := newVars(client, seed, s.tables, &s.counter)
 	s.tables.take(v)
 	return v
 }
 
-func (s *scenario) index(t tally) int {
-	if i := slices.Index(s.tallies, t); i >= 0 {
+func (s *Scenario) index(t Tally) int {
+	if i := slices.Index(s.Tallies, t); i >= 0 {
 		return i
 	}
-	s.tallies = append(s.tallies, t)
-	return len(s.tallies) - 1
+	s.Tallies = append(s.Tallies, t)
+	return len(s.Tallies) - 1
 }
 
-// links is how many links one client needs: as many as it has requests under
+// Links is how many links one client needs: as many as it has requests under
 // way at the same time.
-func (s *scenario) links() int {
+func (s *Scenario) Links() int {
 	n := 1
-	for _, st := range slices.Concat(s.setup, s.loop, s.teardown) {
-		n = max(n, st.width())
+	for _, st := range slices.Concat(s.Setup, s.Loop, s.Teardown) {
+		n = max(n, st.Width())
 	}
 	return n
 }
 
-// accepts reports whether a status is success.
-func (s *step) accepts(status int) bool {
-	if len(s.expect) == 0 {
+// Accepts reports whether a status is success.
+func (s *Step) Accepts(status int) bool {
+	if len(s.Expect) == 0 {
 		return status < 400
 	}
-	return slices.Contains(s.expect, status)
+	return slices.Contains(s.Expect, status)
 }
 
-// want says in words what accepts does.
-func (s *step) want() string {
-	if len(s.expect) == 0 {
+// Want says in words what Accepts does.
+func (s *Step) Want() string {
+	if len(s.Expect) == 0 {
 		return "want below 400"
 	}
-	return "want " + strings.Trim(fmt.Sprint(s.expect), "[]")
+	return "want " + strings.Trim(fmt.Sprint(s.Expect), "[]")
 }
 
-// expandCommand returns the command line of a load that another generator puts
+// ExpandCommand returns the command line of a load that another generator puts
 // on. A mistake is a [*dyno.PlanError].
-func expandCommand(l *dyno.Load, arg map[string]string) (string, error) {
+func ExpandCommand(l *dyno.Load, arg map[string]string) (string, error) {
 	t, err := parseText("command", l.Command, newNames(arg, nil))
 	command, ok := t.fixed()
 	if err == nil && !ok {

@@ -1,4 +1,4 @@
-package load
+package scenario
 
 import (
 	"errors"
@@ -70,7 +70,7 @@ func TestReadTargets(t *testing.T) {
 		{`{"method":"PUT","url":"http://a:b@goku/","body":null,"header":null}`, "http://goku", []string{"PUT /|Authorization: Basic YTpi"}},
 	} {
 		writeFile(t, "in/targets", tt.content)
-		steps, base, err := readTargets("in/targets")
+		steps, base, err := ReadTargets("in/targets")
 		if err != nil || base != tt.base {
 			t.Errorf("%q: base %q, %v; want %q", tt.content, base, err, tt.base)
 		}
@@ -129,13 +129,13 @@ func TestTargetMistakes(t *testing.T) {
 		{`{"method":"GET","url":"http://a"}` + "\n" + `{"method":"GET","url":"http://b"}`, "t:2: http://b is not http://a of line 1: a load goes to one service"},
 	} {
 		writeFile(t, "t", tt.content)
-		steps, _, err := readTargets("t")
+		steps, _, err := ReadTargets("t")
 		var mistake *dyno.PlanError
 		if !errors.As(err, &mistake) || mistake.Msg != "targets: "+tt.want || !slices.Equal(mistake.Key, []string{"load", "targets"}) || steps != nil {
 			t.Errorf("%q:\ngot  %v\nwant targets: %s", tt.content, err, tt.want)
 		}
 	}
-	if _, _, err := readTargets("none"); err == nil || err.Error() != "targets: open none: no such file or directory" {
+	if _, _, err := ReadTargets("none"); err == nil || err.Error() != "targets: open none: no such file or directory" {
 		t.Errorf("no file: %v", err)
 	}
 }

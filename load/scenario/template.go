@@ -1,4 +1,4 @@
-package load
+package scenario
 
 import (
 	"errors"
@@ -39,7 +39,7 @@ const (
 
 // parseText compiles a template; what says which, such as "path". Its errors
 // are all that can be found before a request: a syntax error, an unknown
-// variable (an *unknownError) or function, and wrong arguments.
+// variable (an *UnknownError) or function, and wrong arguments.
 func parseText(what, s string, known *names) (text, error) {
 	var t text
 	for rest := s; rest != ""; {
@@ -54,7 +54,7 @@ func parseText(what, s string, known *names) (text, error) {
 				line = fmt.Sprintf("line %d: ", n+1)
 			}
 			err = fmt.Errorf("%s %q: %s%w", what, shorten(s), line, err)
-			if errors.As(err, new(*unknownError)) {
+			if errors.As(err, new(*UnknownError)) {
 				err = fmt.Errorf("%w (known: %s)", err, known.list())
 			}
 			return nil, err
@@ -154,8 +154,8 @@ func (k *names) parseCall(name string, args []string) (part, error) {
 
 // shorten cuts what an error message quotes.
 func shorten(s string) string {
-	if len(s) > bodyShown {
-		return s[:bodyShown] + "..."
+	if len(s) > MaxQuoted {
+		return s[:MaxQuoted] + "..."
 	}
 	return s
 }
@@ -172,8 +172,8 @@ func (t text) fixed() (string, bool) {
 }
 
 // append renders the text at the end of dst. A variable that has no value yet,
-// such as one whose capture failed, is an *unknownError.
-func (t text) append(dst []byte, v *vars) ([]byte, error) {
+// such as one whose capture failed, is an *UnknownError.
+func (t text) append(dst []byte, v *Vars) ([]byte, error) {
 	start := len(dst)
 	for i := range t {
 		p := &t[i]
@@ -187,12 +187,12 @@ func (t text) append(dst []byte, v *vars) ([]byte, error) {
 		case partCaptured:
 			s, ok := v.captured[p.s]
 			if !ok {
-				return dst[:start], &unknownError{p.s}
+				return dst[:start], &UnknownError{p.s}
 			}
 			dst = append(dst, s...)
 		case partField:
 			if p.table >= len(v.rows) {
-				return dst[:start], &unknownError{p.s}
+				return dst[:start], &UnknownError{p.s}
 			}
 			dst = append(dst, v.rows[p.table][p.column]...)
 		case partCounter:
@@ -213,7 +213,7 @@ func (t text) append(dst []byte, v *vars) ([]byte, error) {
 }
 
 // bounds are those of a partRandomOf now.
-func (p *part) bounds(v *vars) (least int, span uint64, err error) {
+func (p *part) bounds(v *Vars) (least int, span uint64, err error) {
 	lo, err := p.args[0].append(nil, v)
 	if err != nil {
 		return 0, 0, err

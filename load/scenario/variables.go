@@ -1,4 +1,4 @@
-package load
+package scenario
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// vars are the variables of one client. One goroutine at a time uses them.
-type vars struct {
+// Vars are the variables of one client. One goroutine at a time uses them.
+type Vars struct {
 	n, client int
 	captured  map[string]string
 	rows      [][]string    // the loop's row of each table; see tables.take
@@ -23,8 +23,8 @@ type vars struct {
 
 // newVars are the variables of a client that has captured nothing yet. What is
 // random in them depends on the seed and the client's number alone.
-func newVars(client int, seed uint64, ts *tables, counter *atomic.Int64) *vars {
-	return &vars{
+func newVars(client int, seed uint64, ts *tables, counter *atomic.Int64) *Vars {
+	return &Vars{
 		client: client, captured: map[string]string{}, tables: ts, counter: counter,
 		// The streams of schedules count up from 0; see Poisson.
 		rng: rand.New(rand.NewPCG(seed, ^uint64(client))),
@@ -75,7 +75,7 @@ func (k *names) parseVariable(word string) (part, error) {
 			return part{kind: partField, s: name, table: table, column: column}, nil
 		}
 	}
-	return part{}, &unknownError{name}
+	return part{}, &UnknownError{name}
 }
 
 // list names all variables, for a reader who has misspelt one.
@@ -95,22 +95,22 @@ func (k *names) list() string {
 	return strings.Join(all, ", ")
 }
 
-// An unknownError names a variable that has no value.
-type unknownError struct{ name string }
+// An UnknownError names a variable that has no value.
+type UnknownError struct{ Name string }
 
-func (e *unknownError) Error() string { return "unknown variable " + e.name }
+func (e *UnknownError) Error() string { return "unknown variable " + e.Name }
 
-// nextLoop counts a loop of the client and takes the rows of the next.
-func (v *vars) nextLoop() {
+// NextLoop counts a loop of the client and takes the rows of the next.
+func (v *Vars) NextLoop() {
 	v.n++
 	v.tables.take(v)
 }
 
 // count is the next whole number of the load.
-func (v *vars) count() int64 { return v.counter.Add(1) - 1 }
+func (v *Vars) count() int64 { return v.counter.Add(1) - 1 }
 
 // random is a whole number of span ones, the first of which is least.
-func (v *vars) random(least int, span uint64) int {
+func (v *Vars) random(least int, span uint64) int {
 	if span == 0 {
 		return int(v.rng.Uint64())
 	}
@@ -118,7 +118,7 @@ func (v *vars) random(least int, span uint64) int {
 }
 
 // appendUUID appends a UUID of version 4 (RFC 9562, section 5.4).
-func (v *vars) appendUUID(dst []byte) []byte {
+func (v *Vars) appendUUID(dst []byte) []byte {
 	var b [16]byte
 	for i, bits := 0, uint64(0); i < len(b); i++ {
 		if i%8 == 0 {

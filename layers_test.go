@@ -23,15 +23,17 @@ var layers = map[string][]string{
 	"plan":    {"."},
 	".":       {"hist"}, // package dyno, the vocabulary
 	"subject": {"."},
-	"load":    {".", "hist", "load/http1", "load/requestlog", "load/scenario"},
+	"load":    {".", "hist", "load/engine", "load/http1", "load/requestlog", "load/scenario"},
 
+	"load/engine":     {".", "load/http1"},
+	"load/foreign":    {".", "hist", "load", "load/http1", "load/scenario"},
 	"load/http1":      {},
 	"load/requestlog": {"."},
 	"load/scenario":   {".", "load/http1"},
 
 	"probe":    {"."},
 	"store":    {".", "hist", "plan"},
-	"lab":      {".", "hist", "load", "probe", "subject"},
+	"lab":      {".", "hist", "load", "load/foreign", "probe", "subject"},
 	"analysis": {".", "hist", "stats"},
 	"chart":    {},
 	"report":   {".", "analysis", "chart", "hist", "stats"}, // stats for the words of verdicts

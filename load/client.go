@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/http1"
 	"github.com/dynolab/dyno/load/scenario"
 	"net/http"
@@ -31,7 +32,7 @@ type client struct {
 
 // A call is one request under way.
 type call struct {
-	link   link
+	link   engine.Link
 	req    http1.Request // rendered for this call, if the step's varies
 	answer http1.Answer
 	out    outcome
@@ -53,15 +54,15 @@ func newClient(r *runner, number int, s *shard) *client {
 }
 
 // open gives the client its links.
-func (c *client) open(e engine, links int) {
+func (c *client) open(e engine.Engine, links int) {
 	for range links {
-		c.calls = append(c.calls, call{link: e.link(c.number)})
+		c.calls = append(c.calls, call{link: e.Link(c.number)})
 	}
 }
 
 func (c *client) close() {
 	for i := range c.calls {
-		c.calls[i].link.close()
+		c.calls[i].link.Close()
 	}
 }
 
@@ -92,7 +93,7 @@ func (c *client) do(ctx context.Context, s *scenario.Step) *outcome {
 	k := &c.calls[0]
 	if r := c.prepare(k, s); r != nil {
 		k.out.sent = c.r.now()
-		err := k.link.exchange(ctx, r, &k.answer)
+		err := k.link.Exchange(ctx, r, &k.answer)
 		k.out.done = c.r.now()
 		c.finish(ctx, k, s, r, err)
 	}
@@ -137,10 +138,8 @@ func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1
 	if !s.Accepts(a.Status) {
 		o.cause = fmt.Sprintf("status %d", a.Status)
 		o.detail = "(" + s.Want() + ") " + quote(a.Body)
-	} else if len(s.Captures) > 0 {
-		if err := s.Capture(ctx, a, c.vars); err != nil {
-			o.cause, o.detail = err.Error(), quote(a.Body)
-		}
+	} else if err := s.Capture(ctx, a, c.vars); err != nil {
+		o.cause, o.detail = err.Error(), quote(a.Body)
 	}
 }
 

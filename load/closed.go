@@ -104,7 +104,7 @@ func (c *client) send(ctx context.Context, s *scenario.Step, width int) []*scena
 		all.Go(func() {
 			k := &c.calls[i]
 			k.out.sent = c.r.now()
-			errs[i] = k.link.exchange(ctx, requests[i], &k.answer)
+			errs[i] = k.link.Exchange(ctx, requests[i], &k.answer)
 			k.out.done = c.r.now()
 		})
 	}

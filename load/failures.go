@@ -16,9 +16,9 @@ import (
 	"syscall"
 )
 
-// causeTimeout is the cause of requests that ran into a time limit: they would
+// CauseTimeout is the cause of requests that ran into a time limit: they would
 // have been the slowest.
-const causeTimeout = "timeout"
+const CauseTimeout = "timeout"
 
 // streamNumber is what distinguishes equal errors of HTTP/2.
 var streamNumber = regexp.MustCompile(`(stream ID|LastStreamID=|last stream) ?\d+[;,]? ?`)
@@ -29,7 +29,7 @@ func cause(err error) string {
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
-		return causeTimeout
+		return CauseTimeout
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
@@ -59,7 +59,7 @@ func cure(cause string) string {
 	switch {
 	case cause == "connection refused", cause == "connection reset", cause == "connection closed", cause == "host not found":
 		return "whether the service is still up at this address; its log may say why not"
-	case cause == causeTimeout:
+	case cause == CauseTimeout:
 		return "a longer timeout, or less load"
 	case cause == "not sent in time":
 		return "a lower rate, or more concurrency"
@@ -83,15 +83,15 @@ func cure(cause string) string {
 	return "the step's path and captures"
 }
 
-// warnOfFailures adds a warning if requests failed.
-func (r *Record) warnOfFailures() {
+// WarnOfFailures adds a warning if requests failed.
+func (r *Record) WarnOfFailures() {
 	if r.Failed > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d requests failed: %s", r.Failed, r.Requests, causes(r.Failures)))
 	}
 }
 
-// mostFrequent is the most frequent cause of failures, "" if none failed.
-func (r *Record) mostFrequent() string {
+// MostFrequent is the most frequent cause of failures, "" if none failed.
+func (r *Record) MostFrequent() string {
 	if len(r.Failures) == 0 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/http1"
 )
 
@@ -24,12 +25,12 @@ type fakeEngine struct {
 	limit time.Duration
 }
 
-func (fakeEngine) name() string    { return "fake" }
-func (e fakeEngine) link(int) link { return e }
-func (fakeEngine) resent() int64   { return 0 }
-func (fakeEngine) close()          {}
+func (fakeEngine) Name() string           { return "fake" }
+func (e fakeEngine) Link(int) engine.Link { return e }
+func (fakeEngine) Resent() int64          { return 0 }
+func (fakeEngine) Close()                 {}
 
-func (e fakeEngine) exchange(ctx context.Context, r *http1.Request, a *http1.Answer) (err error) {
+func (e fakeEngine) Exchange(ctx context.Context, r *http1.Request, a *http1.Answer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.limit)
 	defer cancel()
 	*a = http1.Answer{Bytes: 7}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/scenario"
 )
 
@@ -99,7 +100,7 @@ type runner struct {
 	load     dyno.Load // with defaults filled in
 	limit    float64   // share of failures that is allowed
 	scenario *scenario.Scenario
-	engine   engine
+	engine   engine.Engine
 	loops    *loops // of an open load, where they are the engine; else nil
 	clients  []*client
 	rec      *recorder
@@ -153,7 +154,7 @@ func TargetsBase(file string) (string, error) {
 
 // hands are what a run sends with.
 type hands struct {
-	engine engine
+	engine engine.Engine
 	loops  int // that send an open load; 0: it is sent by the clients, in turn
 	pacer  func(context.Context) pacer
 }
@@ -161,11 +162,11 @@ type hands struct {
 // choose chooses the engine: the raw one where it can do what the load needs.
 // Each client has so many links.
 func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
-	lim := limitsOf(l)
+	lim := engine.LimitsOf(l)
 	if base.Scheme == "https" || l.HTTP == "2" {
-		return hands{newStd(ctx, base, l, links, lim), 0, newPacer}
+		return hands{engine.NewStd(ctx, base, l, links, lim), 0, newPacer}
 	}
-	h := hands{newRaw(base, lim), 0, newPacer}
+	h := hands{engine.NewRaw(base, lim), 0, newPacer}
 	if haveLoops() {
 		h.loops = min(int(l.Rate.Max()/perLoop)+1, runtime.GOMAXPROCS(0))
 	}
@@ -198,7 +199,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	links := r.scenario.Links()
 	h := choose(engineCtx, r.base, &r.load, links)
 	r.engine, r.pacer = h.engine, h.pacer
-	defer r.engine.close()
+	defer r.engine.Close()
 	if r.load.Rate.Open() && h.loops > 0 {
 		if r.loops, err = newLoops(ctx, r, min(h.loops, r.players())); err != nil {
 			return nil, err
@@ -224,7 +225,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 // players is how many clients there are: one for each request that may be under
 // way in an open load, where HTTP/2 has several on a connection.
 func (r *runner) players() int {
-	if r.load.Rate.Open() && r.engine.name() == "std" {
+	if r.load.Rate.Open() && r.engine.Name() == "std" {
 		return r.load.MaxInFlight
 	}
 	if r.load.Rate.Open() {
@@ -434,7 +435,7 @@ func (r *runner) note(c *client, s *scenario.Step, d due, o *outcome) error {
 	}
 	c.shard.add(c, s, d, o)
 	done := r.meter.Done.Add(1)
-	if o.cause != causeTimeout && r.timeouts.Load() != 0 {
+	if o.cause != CauseTimeout && r.timeouts.Load() != 0 {
 		r.timeouts.Store(0)
 	}
 	if o.cause == "" {
@@ -442,7 +443,7 @@ func (r *runner) note(c *client, s *scenario.Step, d due, o *outcome) error {
 	}
 	failed := r.meter.Failed.Add(1)
 	all := r.load.Requests + r.load.RequestsPerClient*r.load.Concurrency
-	hangs := o.cause == causeTimeout && r.timeouts.Add(1) >= int64(2*r.load.Concurrency) &&
+	hangs := o.cause == CauseTimeout && r.timeouts.Add(1) >= int64(2*r.load.Concurrency) &&
 		all > 0 && float64(failed) > r.limit*float64(all)
 	if r.limit < 1 && (failed >= hopelessAfter && failed == done || hangs) {
 		return errHopeless

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/http1"
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +23,7 @@ type loops struct {
 	r      *runner
 	addr   unix.Sockaddr
 	inet   int // address family
-	limit  limits
+	limit  engine.Limits
 	sweep  time.Duration // between looks for time-outs
 	spin   time.Duration // before a request is due, polled instead of slept
 	all    []*loop
@@ -43,9 +44,9 @@ func haveLoops() bool {
 }
 
 func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
-	ls = &loops{r: r, limit: limitsOf(&r.load)}
-	shortest := ls.limit.total
-	for _, d := range []time.Duration{ls.limit.connect, ls.limit.read} {
+	ls = &loops{r: r, limit: engine.LimitsOf(&r.load)}
+	shortest := ls.limit.Total
+	for _, d := range []time.Duration{ls.limit.Connect, ls.limit.Read} {
 		if d > 0 {
 			shortest = min(shortest, d)
 		}
@@ -95,7 +96,7 @@ func (ls *loops) resolve(ctx context.Context, addr string) error {
 }
 
 func (ls *loops) lookUp(ctx context.Context, addr string) (netip.AddrPort, error) {
-	d := net.Dialer{Timeout: ls.limit.total}
+	d := net.Dialer{Timeout: ls.limit.Total}
 	if conn, err := d.DialContext(ctx, "tcp", addr); err == nil {
 		defer conn.Close()
 		return conn.RemoteAddr().(*net.TCPAddr).AddrPort(), nil
@@ -222,7 +223,7 @@ type loop struct {
 const wakeIndex = -1
 
 func (ls *loops) newLoop() (*loop, error) {
-	l := &loop{ls: ls, wake: -1, events: make([]unix.EpollEvent, 256), buf: make([]byte, largeBuffer)}
+	l := &loop{ls: ls, wake: -1, events: make([]unix.EpollEvent, 256), buf: make([]byte, 64<<10)}
 	switch a := ls.addr.(type) {
 	case *unix.SockaddrInet4:
 		own := *a

@@ -119,12 +119,12 @@ func (r *runner) engineName() string {
 	if r.loops != nil {
 		return "loop"
 	}
-	return r.engine.name()
+	return r.engine.Name()
 }
 
 // resent is how many requests were sent twice.
 func (r *runner) resent() int64 {
-	n := r.engine.resent()
+	n := r.engine.Resent()
 	if r.loops != nil {
 		n += r.loops.resent.Load()
 	}

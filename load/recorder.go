@@ -207,7 +207,7 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	latency := o.done - d.at
 	if o.cause != "" {
 		s.failed[st.Tally]++
-		if o.cause == causeTimeout {
+		if o.cause == CauseTimeout {
 			s.slow[st.Tally]++
 		}
 	} else {

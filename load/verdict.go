@@ -21,7 +21,7 @@ const (
 // doubt fills in the warnings, and Saturated: why latency is not to be compared.
 func (r *runner) doubt(rec *Record, sum *totals) {
 	warn := func(format string, args ...any) { rec.Warnings = append(rec.Warnings, fmt.Sprintf(format, args...)) }
-	rec.warnOfFailures()
+	rec.WarnOfFailures()
 	if len(sum.asides) > 0 {
 		warn("requests that are not measured failed: %s", causes(sum.asides))
 	}
@@ -92,7 +92,7 @@ func (r *runner) verdict(rec *Record) error {
 	if rec.Unsent > 0 {
 		verb = "failed or were not sent in time"
 	}
-	if top := rec.mostFrequent(); int64(rec.Failures[top]) >= max(rec.Unsent, 1) {
+	if top := rec.MostFrequent(); int64(rec.Failures[top]) >= max(rec.Unsent, 1) {
 		most = top
 	}
 	return fmt.Errorf("load %s: %d of %d requests %s (%.3g %%), more than the %v that max_failures allows: most often %s (consider: %s)",
@@ -110,7 +110,7 @@ func (r *runner) died(rec *Record) error {
 	if r.rec.open || r.limit >= 1 || float64(r.dead) <= max(r.limit, 0.05)*float64(all) {
 		return nil
 	}
-	most := rec.mostFrequent()
+	most := rec.MostFrequent()
 	return fmt.Errorf("load %s: nothing succeeded in the last %v of %v: most often %s (consider: %s)",
 		r.base, r.dead.Round(time.Millisecond), all.Round(time.Millisecond), most, cure(most))
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/http1"
 	"github.com/dynolab/dyno/load/scenario"
 	"golang.org/x/sys/unix"
@@ -49,11 +50,11 @@ func (w *wire) close() {
 }
 
 // overdue reports whether the request has run into a time-out.
-func (w *wire) overdue(now time.Duration, lim *limits) bool {
+func (w *wire) overdue(now time.Duration, lim *engine.Limits) bool {
 	sent := w.call().out.sent
-	return now-sent >= lim.total ||
-		lim.connect > 0 && w.state == connecting && now-sent >= lim.connect ||
-		lim.read > 0 && w.state == underway && now-w.heard >= lim.read
+	return now-sent >= lim.Total ||
+		lim.Connect > 0 && w.state == connecting && now-sent >= lim.Connect ||
+		lim.Read > 0 && w.state == underway && now-w.heard >= lim.Read
 }
 
 // send sends a request of the client for the due time l.due.
@@ -155,7 +156,7 @@ func (l *loop) write(w *wire) error {
 		n, errno := writeSocket(w.fd, w.left)
 		switch errno {
 		case 0:
-			if w.left = w.left[n:]; l.ls.limit.read > 0 {
+			if w.left = w.left[n:]; l.ls.limit.Read > 0 {
 				w.heard = l.now() // who takes is not silent
 			}
 		case unix.EINTR:
@@ -208,7 +209,7 @@ func (l *loop) read(w *wire, again bool) error {
 			w.p.Close = w.p.Close || used < n || w.ended
 			return l.complete(w)
 		}
-		if l.ls.limit.read > 0 {
+		if l.ls.limit.Read > 0 {
 			w.heard = l.now()
 		}
 		if n < len(l.buf) && !w.ended { // a short read empties a socket (epoll(7))
@@ -235,7 +236,7 @@ func (l *loop) complete(w *wire) error {
 // fail ends a request that was not answered, or sends it once more if the
 // service had closed the connection before.
 func (l *loop) fail(w *wire, err error) error {
-	again := w.used && !w.resent && w.req.Idempotent() && stale(&w.p, err)
+	again := w.used && !w.resent && w.req.Idempotent() && engine.Stale(&w.p, err)
 	w.close()
 	if again {
 		w.resent = true

@@ -49,11 +49,11 @@ type Step struct {
 	closes   bool           // it asks for the connection to be closed
 	Fixed    *http1.Request // the whole request, if nothing of it varies
 	Expect   []int
-	Captures []capture
+	captures []capture
 	keep     int64 // how much of the body is needed
 	header   bool  // the answer's header is needed
 	Measured bool
-	Tally    int // index in scenario.tallies, if measured
+	Tally    int // index in Scenario.Tallies, if measured
 
 	sleep dyno.Sleep
 	Group []*Step // sent at the same time
@@ -205,10 +205,10 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 	if err := c.header(s, st.Headers); err != nil {
 		return nil, err
 	}
-	if s.Captures, err = compileCaptures(st.Capture); err != nil {
+	if s.captures, err = compileCaptures(st.Capture); err != nil {
 		return nil, err
 	}
-	for _, k := range s.Captures {
+	for _, k := range s.captures {
 		if err := c.known.capture(k.name); err != nil {
 			return nil, err
 		}

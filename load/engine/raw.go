@@ -1,4 +1,4 @@
-package load
+package engine
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 // the same machine would miss.
 type rawEngine struct {
 	addr   string
-	limits limits
+	limits Limits
 	twice  atomic.Int64
 	large  sync.Pool // of *[]byte, for bodies that do not fit into a link's own buffer
 }
@@ -32,16 +32,17 @@ const (
 	largeBuffer = 64 << 10
 )
 
-func newRaw(base *url.URL, lim limits) *rawEngine {
+// NewRaw returns the engine for plain HTTP/1.1.
+func NewRaw(base *url.URL, lim Limits) Engine {
 	e := &rawEngine{addr: http1.Address(base), limits: lim}
 	e.large.New = func() any { b := make([]byte, largeBuffer); return &b }
 	return e
 }
 
-func (e *rawEngine) name() string  { return "raw" }
-func (e *rawEngine) link(int) link { return &rawLink{e: e} }
-func (e *rawEngine) resent() int64 { return e.twice.Load() }
-func (e *rawEngine) close()        {}
+func (e *rawEngine) Name() string  { return "raw" }
+func (e *rawEngine) Link(int) Link { return &rawLink{e: e} }
+func (e *rawEngine) Resent() int64 { return e.twice.Load() }
+func (e *rawEngine) Close()        {}
 
 // idleCheck is after how much idleness a connection is looked at before it is
 // used: after a rest of the client, not between requests that follow at once.
@@ -61,7 +62,7 @@ type rawLink struct {
 	stop func() bool
 }
 
-func (l *rawLink) close() {
+func (l *rawLink) Close() {
 	if l.conn != nil {
 		l.conn.Close()
 		l.conn = nil
@@ -69,11 +70,11 @@ func (l *rawLink) close() {
 	l.unfollow()
 }
 
-func (l *rawLink) exchange(ctx context.Context, r *http1.Request, a *http1.Answer) error {
+func (l *rawLink) Exchange(ctx context.Context, r *http1.Request, a *http1.Answer) error {
 	now := time.Now()
-	deadline := now.Add(l.e.limits.total)
+	deadline := now.Add(l.e.limits.Total)
 	if l.conn != nil && now.Sub(l.over) > idleCheck && gone(l.conn) {
-		l.close()
+		l.Close()
 	}
 	defer func() { l.over = time.Now() }()
 	for {
@@ -89,22 +90,22 @@ func (l *rawLink) exchange(ctx context.Context, r *http1.Request, a *http1.Answe
 		if err == nil && !l.p.Close && !r.Closes {
 			return nil
 		}
-		l.close()
-		if err == nil || fresh || !r.Idempotent() || ctx.Err() != nil || !stale(&l.p, err) {
+		l.Close()
+		if err == nil || fresh || !r.Idempotent() || ctx.Err() != nil || !Stale(&l.p, err) {
 			return err
 		}
 		l.e.twice.Add(1)
 	}
 }
 
-// stale reports whether a used connection failed because the service had closed
+// Stale reports whether a used connection failed because the service had closed
 // it before it saw the request.
-func stale(p *http1.Parser, err error) bool {
+func Stale(p *http1.Parser, err error) bool {
 	return !p.Began && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
 }
 
 func (l *rawLink) dial(ctx context.Context, deadline time.Time) (err error) {
-	d := net.Dialer{Deadline: deadline, Timeout: l.e.limits.connect}
+	d := net.Dialer{Deadline: deadline, Timeout: l.e.limits.Connect}
 	l.conn, err = d.DialContext(ctx, "tcp", l.e.addr)
 	if err != nil {
 		l.conn = nil // not a typed nil
@@ -180,7 +181,7 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 		}
 	}()
 	for {
-		if silence := l.e.limits.read; silence > 0 {
+		if silence := l.e.limits.Read; silence > 0 {
 			next := time.Now().Add(silence)
 			if next.After(deadline) {
 				next = deadline

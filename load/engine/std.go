@@ -1,4 +1,4 @@
-package load
+package engine
 
 import (
 	"bytes"
@@ -18,18 +18,20 @@ import (
 // headers ask for it.
 //
 // Each client has a Transport of its own, so that its session keeps to its
-// connections: as many as it has links, or in HTTP/2 one. In an open load of more requests under way than connections, clients
-// share them: as streams in HTTP/2, one after the other in HTTP/1.1.
+// connections: as many as it has links, or in HTTP/2 one. In an open load with
+// more requests under way than connections, clients share them: as streams in
+// HTTP/2, one after the other in HTTP/1.1.
 type stdEngine struct {
 	base       *url.URL
-	limits     limits
+	limits     Limits
 	transports []*http.Transport
 }
 
-// newStd returns an engine with the connections of l. Dials end with ctx: a Transport goes on dialling after the request that wanted the
-// connection has given up.
-func newStd(ctx context.Context, base *url.URL, l *dyno.Load, links int, lim limits) *stdEngine {
-	dialer := &net.Dialer{Timeout: lim.connect}
+// NewStd returns the engine that is net/http, with the connections of l, so many
+// links for each client. Dials end with ctx: a Transport goes on dialling after
+// the request that wanted the connection has given up.
+func NewStd(ctx context.Context, base *url.URL, l *dyno.Load, links int, lim Limits) Engine {
+	dialer := &net.Dialer{Timeout: lim.Connect}
 	dial := func(dialCtx context.Context, network, addr string) (net.Conn, error) {
 		dialCtx, cancel := context.WithCancel(dialCtx)
 		defer cancel()
@@ -51,19 +53,19 @@ func newStd(ctx context.Context, base *url.URL, l *dyno.Load, links int, lim lim
 			DisableCompression:  true,
 			MaxConnsPerHost:     links,
 			MaxIdleConnsPerHost: links,
-			TLSHandshakeTimeout: lim.connect,
+			TLSHandshakeTimeout: lim.Connect,
 			TLSClientConfig:     &tls.Config{InsecureSkipVerify: l.Insecure},
 		})
 	}
 	return e
 }
 
-func (e *stdEngine) name() string  { return "std" }
-func (e *stdEngine) resent() int64 { return 0 } // net/http does so, too, but does not tell
+func (e *stdEngine) Name() string  { return "std" }
+func (e *stdEngine) Resent() int64 { return 0 } // net/http does so, too, but does not tell
 
-func (e *stdEngine) link(n int) link { return stdLink{e, e.transports[n%len(e.transports)]} }
+func (e *stdEngine) Link(n int) Link { return stdLink{e, e.transports[n%len(e.transports)]} }
 
-func (e *stdEngine) close() {
+func (e *stdEngine) Close() {
 	for _, t := range e.transports {
 		t.CloseIdleConnections()
 	}
@@ -74,34 +76,34 @@ type stdLink struct {
 	t *http.Transport
 }
 
-func (l stdLink) close() { l.t.CloseIdleConnections() }
+func (l stdLink) Close() { l.t.CloseIdleConnections() }
 
-func (l stdLink) exchange(ctx context.Context, r *http1.Request, a *http1.Answer) error {
-	ctx, cancel := context.WithTimeout(ctx, l.e.limits.total)
+func (l stdLink) Exchange(ctx context.Context, r *http1.Request, a *http1.Answer) error {
+	ctx, cancel := context.WithTimeout(ctx, l.e.limits.Total)
 	defer cancel()
 	q, err := l.request(ctx, r)
 	if err != nil {
 		return err
 	}
-	q, silence := listen(q, l.e.limits.read, cancel)
-	defer silence.stop()
+	q, timer := withReadTimer(q, l.e.limits.Read, cancel)
+	defer timer.stop()
 	resp, err := l.t.RoundTrip(q)
 	if err != nil {
-		return silence.explain(err)
+		return timer.explain(err)
 	}
 	defer resp.Body.Close()
-	silence.broken()
+	timer.restart()
 	if resp.StatusCode == http.StatusSwitchingProtocols { // what follows is not HTTP, and deaf to ctx
 		*a = http1.Answer{Status: resp.StatusCode, Header: resp.Header, Body: a.Body[:0]}
 		return nil
 	}
 	a.Status, a.Header, a.Body = resp.StatusCode, resp.Header, a.Body[:0]
-	body := silence.reader(resp.Body)
+	body := timer.reader(resp.Body)
 	if r.KeepBody > 0 {
 		kept := bytes.NewBuffer(a.Body)
 		_, err = io.Copy(kept, io.LimitReader(body, r.KeepBody))
 		if a.Body = kept.Bytes(); err != nil {
-			return silence.explain(err)
+			return timer.explain(err)
 		}
 	}
 	// To the end, or the connection cannot be used again.
@@ -110,7 +112,7 @@ func (l stdLink) exchange(ctx context.Context, r *http1.Request, a *http1.Answer
 	if err == nil && a.Bytes > http1.MaxBody {
 		return http1.ErrBodySize
 	}
-	return silence.explain(err)
+	return timer.explain(err)
 }
 
 func (l stdLink) request(ctx context.Context, r *http1.Request) (*http.Request, error) {

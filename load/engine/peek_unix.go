@@ -1,6 +1,6 @@
 //go:build unix
 
-package load
+package engine
 
 import (
 	"net"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gone reports whether a service has closed an idle connection, or said a word
-// that nobody asked for. A request that must not be sent twice (POST) would fail
-// on it.
+// gone reports whether a service has closed an idle connection, or sent
+// something without a request. A request that must not be sent twice (POST)
+// would fail on it.
 func gone(c net.Conn) (yes bool) {
 	c.SetReadDeadline(time.Time{})
 	conn, ok := c.(syscall.Conn)

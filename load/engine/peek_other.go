@@ -1,8 +1,8 @@
 //go:build !unix
 
-package load
+package engine
 
 import "net"
 
-// gone cannot look here.
+// gone does not know how to look here.
 func gone(net.Conn) bool { return false }

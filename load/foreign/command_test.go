@@ -1,4 +1,4 @@
-package load
+package foreign
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
 )
 
 func fixture(t testing.TB, name string) []byte {
@@ -27,7 +28,7 @@ func fixture(t testing.TB, name string) []byte {
 }
 
 // brief is a record in one line.
-func brief(r *Record) string {
+func brief(r *load.Record) string {
 	if r == nil {
 		return "nothing"
 	}
@@ -188,11 +189,11 @@ func TestCommand(t *testing.T) {
 	var log strings.Builder
 	var order []string
 	few := dyno.Fraction(.05)
-	rec, err := Command(t.Context(), "http://[::1]:8080",
+	rec, err := Run(t.Context(), "http://[::1]:8080",
 		dyno.Load{Command: "hey -n {{.arg.n}} $DYNO_URL/x", MaxFailures: &few}, map[string]string{"n": "2000"},
-		CommandOptions{
+		Options{
 			Tool: tool.run, Dir: "/somewhere", Log: &log, Summary: summary,
-			Options: Options{
+			Options: load.Options{
 				Begin: func(context.Context) error { order = append(order, "begin"); return nil },
 				End:   func() { order = append(order, "end "+tool.status) },
 			},
@@ -241,7 +242,7 @@ func TestCommandFails(t *testing.T) {
 		{"nobody there", said{stdout: string(fixture(t, "hey-refused.txt"))}, "load command: 20 of 20 requests failed (100 %), more than the 1% allowed: most often connection refused (consider: the URL in the command, or max_failures)", true},
 		{"nothing sent", said{stdout: strings.ReplaceAll(string(fixture(t, "wrk-broken.txt")), "read 8103", "read 0")}, "load command: no request was answered (consider: a longer run)", true},
 	} {
-		rec, err := Command(t.Context(), "http://127.0.0.1:1", dyno.Load{Command: "x"}, nil, CommandOptions{Tool: c.tool.run})
+		rec, err := Run(t.Context(), "http://127.0.0.1:1", dyno.Load{Command: "x"}, nil, Options{Tool: c.tool.run})
 		if err == nil || err.Error() != c.want || c.rec != (rec != nil) {
 			t.Errorf("%s: %+v\n%v\nwant\n%s", c.name, rec, err, c.want)
 		}
@@ -252,7 +253,7 @@ func TestCommandFails(t *testing.T) {
 // requests, so that what the probes saw is kept.
 func TestCommandNotUnderstood(t *testing.T) {
 	tool := &said{stdout: "all good\n"}
-	rec, err := Command(t.Context(), "https://example.org", dyno.Load{Command: "./mine"}, nil, CommandOptions{Tool: tool.run})
+	rec, err := Run(t.Context(), "https://example.org", dyno.Load{Command: "./mine"}, nil, Options{Tool: tool.run})
 	if err != nil || rec.Engine != "command" || rec.Window != 0 || rec.Latency != nil || len(rec.Warnings) != 1 ||
 		!strings.HasPrefix(rec.Warnings[0], "the output of the load command was not understood (known: hey, wrk") {
 		t.Errorf("%+v, %v", rec, err)
@@ -271,19 +272,19 @@ func TestCommandCancelled(t *testing.T) {
 		return "signal: killed", nil
 	}
 	ended := false
-	rec, err := Command(ctx, "http://127.0.0.1:1", dyno.Load{Command: "x"}, nil, CommandOptions{Tool: tool, Options: Options{End: func() { ended = true }}})
+	rec, err := Run(ctx, "http://127.0.0.1:1", dyno.Load{Command: "x"}, nil, Options{Tool: tool, Options: load.Options{End: func() { ended = true }}})
 	if err != died || rec != nil || !ended {
 		t.Errorf("%+v, %v, ended %v", rec, err, ended)
 	}
 }
 
 func TestCheckCommand(t *testing.T) {
-	err := CheckCommand(dyno.Load{Command: "hey {{.arg.sise}}"}, map[string]string{"size": "1"})
+	err := Check(dyno.Load{Command: "hey {{.arg.sise}}"}, map[string]string{"size": "1"})
 	var plan *dyno.PlanError
 	if !errors.As(err, &plan) || !slices.Equal(plan.Key, []string{"load", "command"}) || !strings.Contains(err.Error(), "unknown variable arg.sise") {
 		t.Errorf("%v", err)
 	}
-	if err := CheckCommand(dyno.Load{Command: "hey {{.arg.size}}"}, map[string]string{"size": "1"}); err != nil {
+	if err := Check(dyno.Load{Command: "hey {{.arg.size}}"}, map[string]string{"size": "1"}); err != nil {
 		t.Error(err)
 	}
 }

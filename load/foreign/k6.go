@@ -1,4 +1,4 @@
-package load
+package foreign
 
 import (
 	"encoding/json"

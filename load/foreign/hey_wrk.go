@@ -1,4 +1,4 @@
-package load
+package foreign
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/load"
 )
 
 // lastSection returns what follows the last line that begins with mark, that
@@ -51,7 +52,7 @@ func readWrk(out []byte) (*summary, int) {
 		r.unanswered("connection closed", toWhole(m[2]))
 		r.unanswered("connection reset", toWhole(m[3]))
 		if slow := toWhole(m[4]); slow > 0 {
-			r.fail(causeTimeout, slow)
+			r.fail(load.CauseTimeout, slow)
 			r.Warnings = append(r.Warnings, fmt.Sprintf("wrk leaves %d requests that took longer than its --timeout out of its latency", slow))
 		}
 	}

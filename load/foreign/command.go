@@ -1,4 +1,10 @@
-package load
+// Package foreign lets another load generator put the load on a service: it runs
+// the plan's command, and reads the summaries that hey, wrk, vegeta, oha and k6
+// print.
+//
+// It measures nothing itself. What the generator counts as a request, and from
+// when to when its latency runs, is the generator's.
+package foreign
 
 import (
 	"bytes"
@@ -16,6 +22,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/load/http1"
 	"github.com/dynolab/dyno/load/scenario"
 )
@@ -24,9 +31,9 @@ import (
 // well. It is subject.RunTool, which says the rest.
 type Tool func(ctx context.Context, argv []string, vars map[string]string, dir string, stdout, stderr io.Writer) (status string, err error)
 
-// CommandOptions are what a caller of [Command] says beside the load.
-type CommandOptions struct {
-	Options
+// Options are what a caller of [Run] says beside the load.
+type Options struct {
+	load.Options
 	Tool    Tool
 	Dir     string    // working directory
 	Log     io.Writer // is given all that the command writes, by one goroutine at a time; nil discards it
@@ -37,7 +44,7 @@ type CommandOptions struct {
 // nothing that dyno understands.
 const engineUnknown = "command"
 
-// Command lets l.Command put a load on the service at base instead of dyno's own
+// Run lets l.Command put a load on the service at base instead of dyno's own
 // engine, and returns what it says of itself. All of its run is the measured
 // window. It is run by the shell, in o.Dir, and finds the service in DYNO_URL,
 // DYNO_ADDR, DYNO_HOST and DYNO_PORT.
@@ -47,7 +54,7 @@ const engineUnknown = "command"
 // the record has no requests and a warning. If ctx ends, the command is killed,
 // there is no record and the error is [context.Cause] of ctx. If the command
 // fails, or too many of its requests do, the error comes with what record there is.
-func Command(ctx context.Context, base string, l dyno.Load, arg map[string]string, o CommandOptions) (*Record, error) {
+func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options) (*load.Record, error) {
 	command, err := scenario.ExpandCommand(&l, arg)
 	if err != nil {
 		return nil, err
@@ -102,7 +109,7 @@ func Command(ctx context.Context, base string, l dyno.Load, arg map[string]strin
 		rec.Elapsed = took
 	}
 	rec.Window = rec.Requests
-	rec.warnOfFailures()
+	rec.WarnOfFailures()
 	if status != "exit status 0" {
 		return rec, &commandError{status, out.lines(), errs.lines()}
 	}
@@ -112,9 +119,9 @@ func Command(ctx context.Context, base string, l dyno.Load, arg map[string]strin
 const notUnderstood = "the output of the load command was not understood (known: hey, wrk, vegeta report -type=json, " +
 	"oha --output-format json, k6 without --summary-export): there is no latency, and nothing is per request"
 
-// CheckCommand reports a mistake in the template of l.Command, as Command would
+// Check reports a mistake in the template of l.Command, as Run would
 // before it begins. It is a [*dyno.PlanError].
-func CheckCommand(l dyno.Load, arg map[string]string) error {
+func Check(l dyno.Load, arg map[string]string) error {
 	_, err := scenario.ExpandCommand(&l, arg)
 	return err
 }
@@ -221,7 +228,7 @@ func (e *commandError) Error() string {
 
 // commandVerdict says whether the record of a command may stand, as
 // runner.verdict does of dyno's own: fast errors are no good latency.
-func commandVerdict(rec *Record, limit float64) error {
+func commandVerdict(rec *load.Record, limit float64) error {
 	if rec.Engine == engineUnknown {
 		return nil
 	}
@@ -233,5 +240,5 @@ func commandVerdict(rec *Record, limit float64) error {
 		return nil
 	}
 	return fmt.Errorf("load command: %d of %d requests failed (%.3g %%), more than the %v allowed: most often %s (consider: the URL in the command, or max_failures)",
-		rec.Failed, rec.Requests, 100*share, dyno.Fraction(limit), rec.mostFrequent())
+		rec.Failed, rec.Requests, 100*share, dyno.Fraction(limit), rec.MostFrequent())
 }

@@ -1,4 +1,4 @@
-package load
+package foreign
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
 )
 
 // readSummary finds the summary of another load generator in what it wrote: the
@@ -19,7 +20,7 @@ import (
 //
 // The formats are those of hey 0.1.4 and wrk 4.1.0 (text), vegeta 12.13, oha 1.16
 // and k6 2.2 (JSON); testdata/command has an example of each.
-func readSummary(outputs ...[]byte) *Record {
+func readSummary(outputs ...[]byte) *load.Record {
 	for _, out := range outputs {
 		for _, read := range []func([]byte) (*summary, int){readJSON, readWrk, readHey, readHeyCSV} {
 			rec, n := read(out)
@@ -31,7 +32,7 @@ func readSummary(outputs ...[]byte) *Record {
 					"the load command wrote %d summaries: the last one is taken, and what is per request is of the requests of that one", n))
 			}
 			for cause, n := range rec.Failures {
-				if cause == causeTimeout {
+				if cause == load.CauseTimeout {
 					rec.Slow = int64(n)
 				}
 			}
@@ -42,10 +43,10 @@ func readSummary(outputs ...[]byte) *Record {
 }
 
 // A summary is a record in the making.
-type summary struct{ Record }
+type summary struct{ load.Record }
 
 func newSummary(generator string) *summary {
-	return &summary{Record{
+	return &summary{load.Record{
 		Sent: dyno.Sent{Engine: generator, Statuses: map[int]int64{}}, Failures: map[string]int{},
 		Quantiles: map[float64]time.Duration{},
 	}}
@@ -145,8 +146,8 @@ func toWhole(s string) int64 {
 // own, as cause does that of an error.
 func toolCause(text string) string {
 	for _, c := range []struct{ part, cause string }{
-		{"Client.Timeout", causeTimeout}, {"deadline exceeded", causeTimeout},
-		{"timeout", causeTimeout}, {"timed out", causeTimeout},
+		{"Client.Timeout", load.CauseTimeout}, {"deadline exceeded", load.CauseTimeout},
+		{"timeout", load.CauseTimeout}, {"timed out", load.CauseTimeout},
 		{"connection refused", "connection refused"}, {"Connection refused", "connection refused"},
 		{"connection reset", "connection reset"}, {"broken pipe", "connection reset"},
 		{"too many open files", "too many open files"}, {"cannot assign requested address", "no free local port"},

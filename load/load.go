@@ -256,7 +256,9 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 	}
 	r.tickets.Store(int64(l.Requests))
 	if l.Rate.Open() && l.Requests > 0 {
-		for r.lastDue = range First(r.schedule(l.Rate, 0), l.Requests) { // a schedule is pure
+		schedule := First(r.schedule(l.Rate, 0), l.Requests)
+		for due, ok := schedule(); ok; due, ok = schedule() {
+			r.lastDue = due
 		}
 	}
 	return r, nil

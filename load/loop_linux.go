@@ -142,7 +142,7 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 	addProcs(len(ls.all))
 	defer addProcs(-len(ls.all))
 	start := r.now()
-	src := newSource(start, start+limit)
+	src := &source{start: start, limit: start + limit, next: schedule}
 	for _, c := range r.clients {
 		c.ready, c.done = start, start
 	}
@@ -162,9 +162,7 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 			<-roused
 		}
 	}()
-	var all, feeding sync.WaitGroup
-	enough := make(chan struct{})
-	feeding.Go(func() { src.feed(schedule, enough) })
+	var all sync.WaitGroup
 	for _, l := range ls.all {
 		all.Go(func() {
 			if err := l.run(ctx, src, measured); err != nil {
@@ -176,15 +174,10 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 	for _, l := range ls.all {
 		r.busiest = max(r.busiest, l.share)
 	}
-	err := context.Cause(ctx)
 	if measured {
 		r.unsent = src.unsent(r.now())
 	}
-	close(enough)
-	for range src.chunks { // what is not due any more
-	}
-	feeding.Wait()
-	return err
+	return context.Cause(ctx)
 }
 
 // procs is held to change GOMAXPROCS: runs may overlap.
@@ -283,7 +276,7 @@ func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 		if l.busy == 0 && l.exhausted {
 			return nil
 		}
-		n, errno := epollWait(l.ep, l.events, l.patience())
+		n, errno := epollWait(l.ep, l.events, l.waitTime())
 		if errno != 0 && errno != unix.EINTR {
 			return fmt.Errorf("load %s: wait for answers: %w", l.ls.r.base, errno)
 		}
@@ -329,8 +322,8 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// patience is how long the loop may wait for events.
-func (l *loop) patience() time.Duration {
+// waitTime is how long the loop may wait for events.
+func (l *loop) waitTime() time.Duration {
 	if len(l.more) > 0 {
 		return 0
 	}
@@ -386,7 +379,7 @@ func (l *loop) sendDue(now time.Duration) error {
 		}
 		l.claimed = false
 		if now > l.src.limit {
-			l.src.drop(true)
+			l.src.drop()
 			l.exhausted = true
 			return nil
 		}
@@ -404,7 +397,7 @@ func (l *loop) sendDue(now time.Duration) error {
 // abandon gives up what is under way.
 func (l *loop) abandon() {
 	if l.claimed && l.due <= l.now() {
-		l.src.drop(true)
+		l.src.drop()
 	}
 	for _, w := range l.wires {
 		if w.state != idle {

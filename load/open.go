@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -20,10 +19,8 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 	defer cancel(nil)
 	pace := r.pacer(ctx)
 	defer pace.close()
-	next, stop := iter.Pull(s)
-	defer stop()
 	start := r.now()
-	q := &queue{next: next, pace: pace, clock: r.clock, start: start, limit: start + limit}
+	q := &queue{src: source{start: start, limit: start + limit, next: s}, pace: pace, clock: r.clock}
 	r.window(start, measured)
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
 		c.ready, c.done = start, start
@@ -48,7 +45,7 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 		}
 	})
 	if measured {
-		r.unsent = q.unsent()
+		r.unsent = q.src.unsent(r.now())
 	}
 	return err
 }
@@ -60,20 +57,15 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 // between the clock and the request. It goes to the client that became free
 // last: taking turns would use every connection, and connections that are used
 // now and then are cold, or dropped by the service. While all clients are busy
-// the token lies there and due times stay in the schedule, which makes a queue
-// of any length that takes no memory.
+// the token lies there.
 type queue struct {
+	src   source // the client with the token claims from it
+	pace  pacer
+	clock clock
+
 	mu    sync.Mutex
 	taken bool            // a client has the token
 	idle  []chan struct{} // clients that wait for it, the last one next
-
-	// What follows belongs to the client with the token.
-	next  func() (time.Duration, bool)
-	pace  pacer
-	clock clock
-	start time.Duration // on the clock
-	limit time.Duration // nothing is sent after it
-	late  int64         // taken from the schedule, due, and not sent
 }
 
 // take waits for the client's turn and then until the next request is due. It
@@ -83,14 +75,12 @@ func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Duration
 		return due, false
 	}
 	defer q.release()
-	d, ok := q.next()
-	if !ok {
+	if due, ok = q.src.claim(); !ok {
 		return due, false
 	}
-	due = q.start + d
-	ok = q.pace.wait(ctx, q.clock.at(due)) && q.clock.now() <= q.limit
+	ok = q.pace.wait(ctx, q.clock.at(due)) && q.clock.now() <= q.src.limit
 	if !ok && q.clock.now() >= due {
-		q.late++
+		q.src.drop()
 	}
 	return due, ok
 }
@@ -133,19 +123,6 @@ func (q *queue) release() {
 		return
 	}
 	q.taken = false
-}
-
-// unsent is how many requests are due by now and were not sent. No client may
-// be in take, and none may call it again.
-func (q *queue) unsent() int64 {
-	elapsed := q.clock.now() - q.start
-	for {
-		d, ok := q.next()
-		if !ok || d > elapsed {
-			return q.late
-		}
-		q.late++
-	}
 }
 
 // A pacer waits for points in time, for one goroutine at a time.

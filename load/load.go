@@ -404,20 +404,13 @@ func (r *runner) measure(ctx context.Context) error {
 		return r.open(ctx, s, d+time.Duration(r.load.Timeout), true)
 	}
 	start := r.now()
-	r.window(start, true)
+	r.rec.zero = start
 	var until time.Duration
 	if d > 0 {
 		until = start + d
 		r.rec.endsAt(until)
 	}
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, true) })
-}
-
-// window says that the measured window starts, if it does.
-func (r *runner) window(start time.Duration, measured bool) {
-	if measured {
-		r.rec.start(start)
-	}
 }
 
 // schedule is that of an open load; Poisson schedules of different streams are

@@ -146,7 +146,9 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 	for _, c := range r.clients {
 		c.ready, c.done = start, start
 	}
-	r.window(start, measured)
+	if measured {
+		r.rec.zero = start
+	}
 	ls.ended.Store(false)
 	r.busiest = 0
 	roused := make(chan struct{})

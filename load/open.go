@@ -21,7 +21,9 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 	defer pace.close()
 	start := r.now()
 	q := &queue{src: source{start: start, limit: start + limit, next: s}, pace: pace, clock: r.clock}
-	r.window(start, measured)
+	if measured {
+		r.rec.zero = start
+	}
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
 		c.ready, c.done = start, start
 		for {

@@ -106,9 +106,6 @@ func newRecorder(tallies []scenario.Tally, clients int, open bool) *recorder {
 
 func (r *recorder) shard(client int) *shard { return r.shards[client%len(r.shards)] }
 
-// start says when the window begins.
-func (r *recorder) start(zero time.Duration) { r.zero = zero }
-
 // endsAt says when a closed load with a duration ends.
 func (r *recorder) endsAt(until time.Duration) {
 	for _, s := range r.shards {

@@ -83,8 +83,7 @@ func wrkTime(s string) time.Duration {
 	if i < 0 {
 		return 0
 	}
-	d, _ := toDuration(toNumber(s[:i]), unit[s[i:]])
-	return d
+	return toDuration(toNumber(s[:i]), unit[s[i:]])
 }
 
 var (
@@ -116,13 +115,13 @@ func readHey(out []byte) (*summary, int) {
 	for _, m := range heyLine.FindAllStringSubmatch(text, -1) {
 		switch x := toNumber(m[2]); m[1] {
 		case "Total":
-			setDuration(&r.Elapsed, x, time.Second)
+			r.Elapsed = toDuration(x, time.Second)
 		case "Slowest":
-			setDuration(&r.Max, x, time.Second)
+			r.Max = toDuration(x, time.Second)
 		case "Fastest":
-			setDuration(&r.Min, x, time.Second)
+			r.Min = toDuration(x, time.Second)
 		case "Average":
-			setDuration(&r.Mean, x, time.Second)
+			r.Mean = toDuration(x, time.Second)
 		case "Requests/sec":
 			r.rate(x)
 		case "Total data":
@@ -166,12 +165,11 @@ func readHeyCSV(out []byte) (*summary, int) {
 		if err != nil {
 			break // what follows the table is not of it
 		}
-		took, ok := toDuration(toNumber(row[0]), time.Second)
-		at, ok2 := toDuration(toNumber(row[7]), time.Second)
-		status := toWhole(row[6])
-		if !ok || !ok2 || status < 100 || status > 999 {
+		seconds, from, status := toNumber(row[0]), toNumber(row[7]), toWhole(row[6])
+		if !(seconds >= 0 && from >= 0) || status < 100 || status > 999 { // also of NaN
 			continue
 		}
+		took, at := toDuration(seconds, time.Second), toDuration(from, time.Second)
 		r.answered(status, 1)
 		r.Elapsed = max(r.Elapsed, at+took)
 		if status < 400 {

@@ -53,7 +53,7 @@ func readK6(doc map[string]json.RawMessage) *summary {
 		r.fail(k6Cause, toCount(failed["passes"]))
 	}
 	if reqs["rate"] > 0 {
-		setDuration(&r.Elapsed, reqs["count"]/reqs["rate"], time.Second)
+		r.Elapsed = toDuration(reqs["count"]/reqs["rate"], time.Second)
 	}
 	r.rate(reqs["rate"])
 	return r
@@ -78,7 +78,7 @@ func readK6New(doc map[string]json.RawMessage) *summary {
 	}
 	r := k6Record(metrics)
 	r.fail(k6Cause, toCount(metrics["http_req_failed"]["matches"]))
-	setDuration(&r.Elapsed, config.Duration, time.Second)
+	r.Elapsed = toDuration(config.Duration, time.Second)
 	if r.Elapsed > 0 {
 		r.rate(float64(r.Requests) / r.Elapsed.Seconds())
 	}
@@ -93,9 +93,9 @@ func k6Record(metrics map[string]k6Metric) *summary {
 	r.answered(0, toCount(metrics["http_reqs"]["count"]))
 	took := metrics["http_req_duration"]
 	if r.Requests > 0 {
-		setDuration(&r.Mean, took["avg"], time.Millisecond)
-		setDuration(&r.Min, took["min"], time.Millisecond)
-		setDuration(&r.Max, took["max"], time.Millisecond)
+		r.Mean = toDuration(took["avg"], time.Millisecond)
+		r.Min = toDuration(took["min"], time.Millisecond)
+		r.Max = toDuration(took["max"], time.Millisecond)
 		r.quantile(50, took["med"], time.Millisecond)
 	}
 	for name, ms := range took {

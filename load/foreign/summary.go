@@ -31,11 +31,7 @@ func readSummary(outputs ...[]byte) *load.Record {
 				rec.Warnings = append(rec.Warnings, fmt.Sprintf(
 					"the load command wrote %d summaries: the last one is taken, and what is per request is of the requests of that one", n))
 			}
-			for cause, n := range rec.Failures {
-				if cause == load.CauseTimeout {
-					rec.Slow = int64(n)
-				}
-			}
+			rec.Slow = int64(rec.Failures[load.CauseTimeout])
 			return &rec.Record
 		}
 	}
@@ -80,27 +76,21 @@ func (r *summary) fail(cause string, n int64) {
 
 // quantile notes a percentile of latency, if it is one.
 func (r *summary) quantile(percent, x float64, unit time.Duration) {
-	if d, ok := toDuration(x, unit); ok && d > 0 && percent > 0 && percent < 100 {
+	if d := toDuration(x, unit); d > 0 && percent > 0 && percent < 100 {
 		// 99.9/100 is not .999.
 		q, _ := strconv.ParseFloat(strconv.FormatFloat(percent/100, 'f', 6, 64), 64)
 		r.Quantiles[q] = d
 	}
 }
 
-// toDuration makes a duration of a number of units.
-func toDuration(x float64, unit time.Duration) (d time.Duration, ok bool) {
+// toDuration makes a duration of a number of units; it is 0 if the number is no
+// duration.
+func toDuration(x float64, unit time.Duration) time.Duration {
 	x *= float64(unit)
 	if math.IsNaN(x) || x < 0 || x > math.MaxInt64/2 {
-		return 0, false
+		return 0
 	}
-	return time.Duration(math.Round(x)), true
-}
-
-// setDuration sets *d, if x is a duration.
-func setDuration(d *time.Duration, x float64, unit time.Duration) {
-	if v, ok := toDuration(x, unit); ok {
-		*d = v
-	}
+	return time.Duration(math.Round(x))
 }
 
 // rate sets the rate of successful requests from that of all.
@@ -255,14 +245,14 @@ func readVegeta(doc map[string]json.RawMessage) *summary {
 	}
 	var span, wait float64
 	if member(doc, "duration", &span) && member(doc, "wait", &wait) {
-		setDuration(&r.Elapsed, span+wait, time.Nanosecond)
+		r.Elapsed = toDuration(span+wait, time.Nanosecond)
 	}
 	var throughput float64
 	member(doc, "throughput", &throughput)
 	r.perSecond(throughput)
-	setDuration(&r.Mean, latencies["mean"], time.Nanosecond)
-	setDuration(&r.Min, latencies["min"], time.Nanosecond)
-	setDuration(&r.Max, latencies["max"], time.Nanosecond)
+	r.Mean = toDuration(latencies["mean"], time.Nanosecond)
+	r.Min = toDuration(latencies["min"], time.Nanosecond)
+	r.Max = toDuration(latencies["max"], time.Nanosecond)
 	for name, ns := range latencies {
 		if percent, ok := strings.CutSuffix(name, "th"); ok {
 			r.quantile(toNumber(percent), ns, time.Nanosecond)
@@ -315,10 +305,10 @@ func readOha(doc map[string]json.RawMessage) *summary {
 		}
 	}
 	r.BytesIn = toCount(sum.TotalData)
-	setDuration(&r.Elapsed, sum.Total, time.Second)
-	setDuration(&r.Mean, sum.Average, time.Second)
-	setDuration(&r.Min, sum.Fastest, time.Second)
-	setDuration(&r.Max, sum.Slowest, time.Second)
+	r.Elapsed = toDuration(sum.Total, time.Second)
+	r.Mean = toDuration(sum.Average, time.Second)
+	r.Min = toDuration(sum.Fastest, time.Second)
+	r.Max = toDuration(sum.Slowest, time.Second)
 	if r.Elapsed > 0 { // requestsPerSec counts what was aborted, too
 		r.rate(float64(r.Requests) / r.Elapsed.Seconds())
 	}

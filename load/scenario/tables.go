@@ -1,7 +1,7 @@
 package scenario
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -89,16 +89,17 @@ func (ts *tables) find(name, column string) (i, j int) {
 }
 
 func (t *table) read(file string) error {
-	return readFile(file, func(r io.Reader) error {
-		line, err := t.parse(r)
-		if err != nil && line > 0 {
-			err = fmt.Errorf("%s:%d: %w", file, line, err)
-		}
+	data, err := readFile(file)
+	if err != nil {
 		return err
-	})
+	}
+	if line, err := t.parse(bytes.NewReader(data)); err != nil {
+		return fmt.Errorf("%s:%d: %w", file, line, err)
+	}
+	return nil
 }
 
-// parse reads the table; line is where its mistake is, or 0.
+// parse reads the table; line is where its mistake is.
 func (t *table) parse(r io.Reader) (line int, err error) {
 	c := csv.NewReader(r)
 	c.FieldsPerRecord = -1 // counted here, to say both numbers
@@ -125,8 +126,6 @@ func (t *table) parse(r io.Reader) (line int, err error) {
 	switch {
 	case errors.As(err, &bad):
 		return bad.Line, bad.Err
-	case err != io.EOF:
-		return 0, err
 	case len(t.rows) == 0:
 		return line, errors.New("no rows below the header")
 	}
@@ -155,37 +154,23 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// readFile hands a file to f, without the byte order mark that spreadsheets
-// put first. Above maxFile it is an error.
-func readFile(file string, f func(io.Reader) error) error {
+// readFile reads a file of at most maxFile bytes, without the byte order mark
+// that spreadsheets put first.
+func readFile(file string) ([]byte, error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer in.Close()
-	tooLarge := fmt.Errorf("%s: over %d GiB", file, maxFile>>30)
-	if info, err := in.Stat(); err == nil && info.Size() > maxFile {
-		return tooLarge
+	var data []byte
+	info, err := in.Stat()
+	large := err == nil && info.Size() > maxFile
+	if !large {
+		data, err = io.ReadAll(io.LimitReader(in, maxFile+1)) // a pipe has no size
+		large = len(data) > maxFile
 	}
-	// A pipe has no size.
-	r := bufio.NewReader(&limited{in, maxFile, tooLarge})
-	if mark, _ := r.Peek(3); string(mark) == "\ufeff" {
-		r.Discard(len(mark))
+	if large {
+		return nil, fmt.Errorf("%s: over %d GiB", file, maxFile>>30)
 	}
-	return f(r)
-}
-
-// A limited reader, unlike an io.LimitedReader, fails when there is more.
-type limited struct {
-	r    io.Reader
-	left int64
-	err  error
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, l.err
-	}
-	return n, err
+	return bytes.TrimPrefix(data, []byte("\ufeff")), err
 }

@@ -31,8 +31,7 @@ import (
 // that of the targets, as paths in a plan are in that of the plan: the file
 // means the same wherever dyno is started.
 func ReadTargets(file string) (steps []dyno.Step, base string, err error) {
-	var data []byte
-	err = readFile(file, func(r io.Reader) (err error) { data, err = io.ReadAll(r); return err })
+	data, err := readFile(file)
 	p := targets{dir: filepath.Dir(file), check: readable}
 	if err == nil {
 		if err = p.parse(data); err != nil && p.line > 0 {

@@ -174,7 +174,7 @@ func (c *client) cookies(r *http1.Request) {
 	r.Fields = append(r.Fields, http1.Field{Name: "Cookie", Value: []byte(all)})
 }
 
-// url is the address of a request, for those who need one.
+// url is the address of a request, for the cookie jar.
 func (r *runner) url(q *http1.Request) *url.URL {
 	if u, err := q.URLOn(r.base); err == nil { // always: originForm has made the target
 		return u

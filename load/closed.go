@@ -20,7 +20,7 @@ func (r *runner) closed(ctx context.Context, c *client, until time.Duration, mea
 			}
 			if s.Rests() {
 				if measured && r.enough(taken) {
-					return nil // nobody waits for the rest after the last request
+					return nil // no rest after the last request
 				}
 				c.rest(ctx, s, until)
 				continue

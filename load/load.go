@@ -1,9 +1,10 @@
 // Package load puts a [dyno.Load] on a service over HTTP and records how long
 // each request took.
 //
-// It owns the schedules, the scenario that each client plays, the HTTP engine
-// and the recorder. It does not start the service, observe it, or judge what
-// was recorded.
+// It owns the phases of a run, the schedules, the clients, the loops that send
+// open loads on Linux, and the recorder. What clients play is load/scenario's, one
+// request on one connection load/engine's. It does not start the service, observe
+// it, or judge the record.
 //
 // Every request has three times: due, sent and done. In an open load the
 // schedule says when a request is due, whatever the service does, and latency
@@ -81,7 +82,7 @@ func (m *Meter) Enter(phase string) { m.phase.Store(&phase) }
 // hopelessAfter is the number of failures, with not one success, after which a
 // run ends early. So it does when a service hangs: when each client has timed
 // out twice with no answer between, and more than the number of requests allows.
-// The rest would take the patience of the user to say the same.
+// The rest of the run would only take longer to say the same.
 const hopelessAfter = 100
 
 var errHopeless = errors.New("too many requests failed")
@@ -313,7 +314,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	return rec, r.verdict(rec)
+	return rec, r.checkFailures(rec)
 }
 
 // each runs f for every client at once and waits for all. The first error

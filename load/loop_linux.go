@@ -70,8 +70,8 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 	return ls, nil
 }
 
-// resolve finds the address of the service. Of a name's several it takes the
-// one that answers, or if none does the first.
+// resolve finds the address of the service. If its name has several, it is the
+// one that answers, or the first if none does.
 func (ls *loops) resolve(ctx context.Context, addr string) error {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -203,7 +203,7 @@ type loop struct {
 	events   []unix.EpollEvent
 	buf      []byte
 
-	// Of the phase under way.
+	// The phase under way.
 	ctx       context.Context
 	src       *source
 	measured  bool
@@ -300,7 +300,7 @@ func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 	}
 }
 
-// drain notices which connections the service has closed while nobody looked.
+// drain notices which connections the service has closed since the last phase.
 func (l *loop) drain() error {
 	for {
 		n, errno := epollWait(l.ep, l.events, 0)
@@ -396,7 +396,7 @@ func (l *loop) sendDue(now time.Duration) error {
 	return nil
 }
 
-// abandon gives up what is under way.
+// abandon gives up the requests under way.
 func (l *loop) abandon() {
 	if l.claimed && l.due <= l.now() {
 		l.src.drop()

@@ -9,7 +9,7 @@ import (
 
 // open plays a schedule with all clients. It ends when every request of the
 // schedule is answered, when the clients are limit behind its start, or with
-// ctx; what was due by then and not sent is r.unsent. Without measured, nothing
+// ctx; r.unsent is how many were due by then and not sent. Without measured, nothing
 // is counted.
 func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, measured bool) error {
 	if r.loops != nil {

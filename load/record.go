@@ -52,7 +52,7 @@ type Record struct {
 	Warnings []string     // doubts that the reader must see
 }
 
-// A StepRecord is what was measured of one step. Steps of set-up and teardown
+// A StepRecord has the measurements of one step. Steps of set-up and teardown
 // appear here if the plan asks for it, and in no total.
 type StepRecord struct {
 	Label            string

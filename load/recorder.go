@@ -45,7 +45,7 @@ type shard struct {
 	latency []*hist.Histogram // of each tally
 	service *hist.Histogram
 	late    *hist.Histogram
-	second  *hist.Histogram    // latency since the last call of flip; nil if nobody wants it
+	second  *hist.Histogram    // latency since the last call of flip; nil without Options.Second
 	kept    *requestlog.Buffer // nil if requests are not kept
 }
 
@@ -54,7 +54,7 @@ type totals struct {
 	requests     []int64 // of each tally
 	failed, slow []int64
 	failures     map[string]int
-	asides       map[string]int // failures of what is not measured
+	asides       map[string]int // failures of requests that are not measured
 	statuses     map[int]int64
 	slowest      slowest
 	sent         int64
@@ -264,7 +264,7 @@ func (s *shard) addOpen(d due, o *outcome) {
 	if d.free > d.at {
 		s.waited++
 		s.lag = max(s.lag, o.sent-d.at)
-	} else { // what was behind has caught up
+	} else { // the load has caught up
 		s.recovered, s.lag = max(s.recovered, s.lag), 0
 	}
 	if d.at >= s.dueLast {

@@ -53,9 +53,9 @@ func First(s Schedule, n int) Schedule {
 	}
 }
 
-// A source hands the due times of a schedule to those who have a client free.
-// What is due while none is free stays in the schedule, which makes a queue of
-// any length that takes no memory.
+// A source hands the due times of a schedule to loops, or to a queue, that have
+// a client free. Requests that are due while none is free stay in the schedule, a queue of any length that
+// takes no memory.
 type source struct {
 	start, limit time.Duration // on the clock; nothing is sent after limit
 
@@ -87,7 +87,7 @@ func (s *source) drop() {
 }
 
 // unsent is how many requests are due by now and were not sent. It may be called
-// once, when nobody claims any more.
+// once, after the last claim.
 func (s *source) unsent(now time.Duration) int64 {
 	for {
 		d, ok := s.next()

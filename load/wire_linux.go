@@ -117,7 +117,7 @@ func (l *loop) handle(ev *unix.EpollEvent) error {
 	w.ended = w.ended || ended
 	switch {
 	case w.state == idle:
-		if ev.Events&unix.EPOLLIN != 0 || ended { // closed, or a word that nobody asked for
+		if ev.Events&unix.EPOLLIN != 0 || ended { // closed, or data without a request
 			w.close()
 		}
 		return nil
@@ -157,14 +157,14 @@ func (l *loop) write(w *wire) error {
 		switch errno {
 		case 0:
 			if w.left = w.left[n:]; l.ls.limit.Read > 0 {
-				w.heard = l.now() // who takes is not silent
+				w.heard = l.now() // a service that reads is not silent
 			}
 		case unix.EINTR:
 		case unix.EAGAIN:
 			return nil
 		default:
 			// A service may answer before it has read all, and close: the
-			// answer counts, and if there is none reading will say so.
+			// answer counts; without one, reading fails.
 			w.left = nil
 			w.p.Close = true
 			return l.read(w, false)

@@ -113,7 +113,7 @@ func (l *rawLink) dial(ctx context.Context, deadline time.Time) (err error) {
 	return err
 }
 
-// follow makes the end of ctx the end of what the connection does. The end of
+// follow makes reads and writes of the connection fail when ctx ends. The end of
 // an earlier one, which may be noticed late, does nothing any more.
 func (l *rawLink) follow(ctx context.Context) {
 	if l.ctx == ctx {
@@ -198,7 +198,7 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 				return perr
 			}
 			if done {
-				if used < n { // nobody asked for more
+				if used < n { // more than was asked for
 					l.p.Close = true
 				}
 				return nil

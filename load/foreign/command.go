@@ -113,7 +113,7 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	if status != "exit status 0" {
 		return rec, &commandError{status, out.lines(), errs.lines()}
 	}
-	return rec, commandVerdict(rec, float64(*l.Resolved().MaxFailures))
+	return rec, checkFailures(rec, float64(*l.Resolved().MaxFailures))
 }
 
 const notUnderstood = "the output of the load command was not understood (known: hey, wrk, vegeta report -type=json, " +
@@ -150,7 +150,7 @@ func shellArgs(command string) []string {
 // million rows of hey -o csv are 53 MB.
 const outputKept = 64 << 20
 
-// A lastBytes keeps what was written last and passes all on.
+// A lastBytes keeps the last bytes that were written and passes all on.
 type lastBytes struct {
 	next io.Writer
 	mu   *sync.Mutex // guards next, which two of them share
@@ -226,9 +226,9 @@ func (e *commandError) Error() string {
 	return s
 }
 
-// commandVerdict says whether the record of a command may stand, as
-// runner.verdict does of dyno's own: fast errors are no good latency.
-func commandVerdict(rec *load.Record, limit float64) error {
+// checkFailures is an error if more requests of the command failed than the load
+// allows, as for dyno's own: fast errors are no good latency.
+func checkFailures(rec *load.Record, limit float64) error {
 	if rec.Engine == engineUnknown {
 		return nil
 	}

@@ -60,7 +60,7 @@ func readWrk(out []byte) (*summary, int) {
 		r.fail("status 4xx or 5xx", toWhole(m[1]))
 	}
 	if m, all := wrkRate.FindStringSubmatch(text), toNumber(total[1]); m != nil && all > 0 {
-		// Of what was answered: what was not is in none of wrk's rates.
+		// wrk's rates leave out requests without an answer.
 		r.perSecond(toNumber(m[1]) * float64(r.Requests-r.Failed) / all)
 	}
 	if r.Requests == r.Failed {

@@ -15,8 +15,7 @@ import (
 
 // readSummary finds the summary of another load generator in what it wrote: the
 // last one in the first of the outputs that has one. It returns nil if there is
-// none. Of Sent and, where the generator does not say it, Elapsed it fills in
-// nothing.
+// none. Elapsed is 0 where the generator does not say it.
 //
 // The formats are those of hey 0.1.4 and wrk 4.1.0 (text), vegeta 12.13, oha 1.16
 // and k6 2.2 (JSON); testdata/command has an example of each.
@@ -114,7 +113,7 @@ func toCount(x float64) int64 {
 	return int64(min(x, 1<<50))
 }
 
-// toNumber reads a decimal number; what is none is NaN.
+// toNumber reads a decimal number; it is NaN for anything else.
 func toNumber(s string) float64 {
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -123,7 +122,7 @@ func toNumber(s string) float64 {
 	return x
 }
 
-// toWhole reads a count; what is none is 0.
+// toWhole reads a count; it is 0 for anything else.
 func toWhole(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -299,7 +298,7 @@ func readOha(doc map[string]json.RawMessage) *summary {
 	}
 	member(doc, "errorDistribution", &errs)
 	for text, n := range errs {
-		// What was under way when the time was over is no failure.
+		// Requests under way when the time was over are no failures.
 		if text != "aborted due to deadline" {
 			r.unanswered(toolCause(text), toCount(n))
 		}
@@ -309,7 +308,7 @@ func readOha(doc map[string]json.RawMessage) *summary {
 	r.Mean = toDuration(sum.Average, time.Second)
 	r.Min = toDuration(sum.Fastest, time.Second)
 	r.Max = toDuration(sum.Slowest, time.Second)
-	if r.Elapsed > 0 { // requestsPerSec counts what was aborted, too
+	if r.Elapsed > 0 { // requestsPerSec counts aborted requests, too
 		r.rate(float64(r.Requests) / r.Elapsed.Seconds())
 	}
 	for name, s := range percentiles {

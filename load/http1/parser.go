@@ -22,7 +22,7 @@ const (
 	// would have no end otherwise. Servers themselves stop at 8 to 64 KiB.
 	maxHeader = 64 << 10
 
-	// MaxBody is for what is received, kept or not: a body that never ends
+	// MaxBody is for all bytes received, kept or not: a body that never ends
 	// would hold a client until its time-out and then count as slow, not wrong.
 	MaxBody = 1 << 30
 

@@ -39,7 +39,7 @@ type Answer struct {
 	Bytes  int64       // its length
 }
 
-// Idempotent reports whether a request may be sent again when nobody knows
+// Idempotent reports whether a request may be sent again when it is not known
 // whether the service has had it (RFC 9110, section 9.2.2).
 func (r *Request) Idempotent() bool {
 	switch r.Method {

@@ -22,7 +22,7 @@ import (
 // for a disk unless all spare blocks are full. Its memory is bounded by the
 // number of buffers and by max, not by the length of the run.
 //
-// Of more than max requests it keeps a uniform sample: each request draws a
+// If there are more than max requests, it keeps a uniform sample: each draws a
 // level, which is at least n with a chance of 1/2^n, and the least level that is
 // kept goes up by one whenever more than max would be kept. What was written
 // before with a lower level is passed over when it is read, so the sample does
@@ -42,7 +42,7 @@ type Log struct {
 	buffers []*Buffer
 	spares  int // spare blocks made so far
 
-	// Of the writer alone, until it has ended:
+	// Only the writer uses these until it has ended:
 	end    int64         // of the file
 	counts [levels]int64 // written requests by level
 	blocks [][]span      // where they are, by buffer
@@ -175,12 +175,12 @@ func (k *Log) write() {
 		}
 		select {
 		case k.spare <- b:
-		default: // the last blocks of the buffers, which nobody needs again
+		default: // the last blocks of the buffers, which are not used again
 		}
 	}
 }
 
-// put writes of a block what is still to be kept, and raises the level if that
+// put writes those requests of a block that are still to be kept, and raises the level if that
 // makes too many requests.
 func (k *Log) put(b *block) error {
 	level := k.level.Load()
@@ -221,7 +221,7 @@ func (k *Log) above(level uint32) (n int64) {
 	return n
 }
 
-// Close writes what is left and ends the writer. Nobody may add any more. The
+// Close writes what is left and ends the writer. No Buffer may be used any more. The
 // error is the first of the whole run; after it nothing was kept, and what was
 // kept before is no sample of the run and is not given out.
 func (k *Log) Close() error {

@@ -57,7 +57,7 @@ func readable(file string) error {
 	return err
 }
 
-// targets are what was read up to line.
+// targets is a file of targets, read up to line.
 type targets struct {
 	dir   string             // of the bodies' files
 	check func(string) error // finds out whether a body's file can be read

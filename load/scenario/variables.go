@@ -21,8 +21,8 @@ type Vars struct {
 	counter   *atomic.Int64 // of the whole load
 }
 
-// newVars are the variables of a client that has captured nothing yet. What is
-// random in them depends on the seed and the client's number alone.
+// newVars are the variables of a client that has captured nothing yet. Random
+// values depend on the seed and the client's number alone.
 func newVars(client int, seed uint64, ts *tables, counter *atomic.Int64) *Vars {
 	return &Vars{
 		client: client, captured: map[string]string{}, tables: ts, counter: counter,

@@ -60,7 +60,7 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, warn, limit func(string
 		}
 		limit("the rate was %.4g/s, not the %.4g/s asked for%s", rec.SentRate, asked, by)
 	}
-	// Of fewer than 100 the percentile is the one that was latest.
+	// Below 100 requests, the percentile is the latest one alone.
 	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness && rec.Lateness.Count() >= 100 {
 		limit("the generator sent late, p99 %v", p99.Round(10*time.Microsecond))
 	}
@@ -77,9 +77,9 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// verdict says whether the record may stand: fast errors are no good latency,
-// and no data is no pass.
-func (r *runner) verdict(rec *Record) error {
+// checkFailures is an error if more requests failed than the load allows, or if
+// none was measured: fast errors are no good latency, and no data is no pass.
+func (r *runner) checkFailures(rec *Record) error {
 	if rec.Requests+rec.Unsent == 0 {
 		return fmt.Errorf("load %s: no request was measured (consider: a longer duration)", r.base)
 	}

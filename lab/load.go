@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load"
@@ -20,15 +21,15 @@ const (
 
 // put puts the load of a trial on its subject: dyno's own, or the command's.
 // The command runs where the subject does.
-func (l *Lab) put(ctx context.Context, t *dyno.Trial, base, dir string, o load.Options) (*load.Record, error) {
+func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Record, error) {
 	if t.Load.Command == "" {
-		return l.Load(ctx, base, t.Load, t.Subject.Arg, o)
+		return t.lab.Load(ctx, base, t.Load, t.Subject.Arg, o)
 	}
-	c := load.CommandOptions{Options: o, Tool: l.Tool, Dir: t.Subject.Dir}
-	if dir == "" { // nothing is to be written
+	c := load.CommandOptions{Options: o, Tool: t.lab.Tool, Dir: t.Subject.Dir}
+	if t.dir == "" { // nothing is to be written
 		return load.Command(ctx, base, t.Load, t.Subject.Arg, c)
 	}
-	dir, err := filepath.Abs(dir) // the command's directory is another
+	dir, err := filepath.Abs(t.dir) // the command's directory is another
 	if err != nil {
 		return nil, err
 	}
@@ -44,4 +45,31 @@ func (l *Lab) put(ctx context.Context, t *dyno.Trial, base, dir string, o load.O
 		errs = append(errs, os.Remove(log.Name()))
 	}
 	return rec, errors.Join(errs...)
+}
+
+// putLoad is the load of a trial: dyno's own, or none.
+func putLoad(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
+	if !l.None {
+		return load.Run(ctx, base, l, arg, o)
+	}
+	if l.Warmup > 0 {
+		o.Meter.Enter("warmup")
+		if !sleepUntil(ctx, time.Now().Add(time.Duration(l.Warmup))) {
+			return nil, context.Cause(ctx)
+		}
+	}
+	if err := o.Begin(ctx); err != nil {
+		return nil, err
+	}
+	o.Meter.Enter("measure")
+	rec := &load.Record{Start: time.Now()}
+	if l.Duration > 0 {
+		sleepUntil(ctx, rec.Start.Add(time.Duration(l.Duration)))
+	} else {
+		<-ctx.Done()
+	}
+	rec.Elapsed = time.Since(rec.Start)
+	err := context.Cause(ctx)
+	o.End()
+	return rec, err
 }

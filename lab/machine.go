@@ -27,7 +27,7 @@ func Open() (l *Lab, release func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l = &Lab{
+	l = &Lab{Hands: Hands{
 		Prepare: func(ctx context.Context, s dyno.Subject) error {
 			if !s.Launched() {
 				return nil
@@ -41,16 +41,16 @@ func Open() (l *Lab, release func() error, err error) {
 		Start: func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
 			return start(ctx, builder, t, dir)
 		},
-		Limit:  subject.CheckLimits,
-		Memory: memory(),
-		Load:   putLoad,
-		Tool:   subject.RunTool,
-		Probe:  probe.Named,
-		RSS:    probe.RSS,
-		Look:   func(pid int, socket string) (Looker, error) { return probe.OpenLook(pid, socket) },
-		Knobs:  func(pid int, socket string) (Knobs, error) { return probe.OpenKnobs(pid, socket) },
-		CPU:    probe.CPU,
-	}
+		Limit:   subject.CheckLimits,
+		Memory:  memory(),
+		Load:    putLoad,
+		Tool:    subject.RunTool,
+		Probe:   probe.Named,
+		RSS:     probe.RSS,
+		Inspect: func(pid int, socket string) (Inspector, error) { return probe.OpenLook(pid, socket) },
+		Knobs:   func(pid int, socket string) (Knobs, error) { return probe.OpenKnobs(pid, socket) },
+		CPU:     probe.CPU,
+	}}
 	return l, builder.Close, nil
 }
 

@@ -3,27 +3,35 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
 )
 
-// looks are what one trial looks at outside its measured window: where the memory
-// is, before and after. What fails here is a warning, not a failure of the trial.
-type looks struct {
-	lab    *Lab
-	result *dyno.Result
+// An Inspector takes snapshots of a subject outside the measured window, where that may
+// cost what it takes: probe.Look. Without the injected probe all but Snapshot and Brief,
+// which then know less, and Close are errors. An error that wraps
+// errors.ErrUnsupported says that there is no such thing here.
+type Inspector interface {
+	Snapshot() (dyno.Snapshot, error)
+	Brief() (dyno.Snapshot, error)       // less exact, and cheap enough to be taken again and again
+	Collect() error                      // forced collections, until the heap holds nothing dead
+	Free() error                         // debug.FreeOSMemory
+	Profile(name string) ([]byte, error) // heap, goroutine or goroutineleak
+	Close()
+}
+
+// snapshots tells where the memory of a subject is before and after the measured
+// window. What fails here is a warning, not a failure of the trial.
+type snapshots struct {
+	measured
+	trial  *trial
 	target probe.Target
-	dir    string // of the trial; "" if nothing is written
-	meter  *load.Meter
 	sample func(metric string, at time.Duration, v float64) // a point of a series
-	at     []time.Time                                      // when the snapshots of the result were taken
+	memory []dyno.Snapshot
+	at     []time.Time // when they were taken
 }
 
 const (
@@ -38,14 +46,14 @@ const (
 	settled     = 0.005 // of the resident memory, a fall of less than which is none
 )
 
-// with opens the subject to a look, if it may be looked at.
-func (k *looks) with(ctx context.Context, look func(Looker) error) {
-	if k.lab.Look == nil || k.target.PID == 0 || ctx.Err() != nil {
+// with opens the subject for inspection, if it has one.
+func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
+	if k.trial.lab.Inspect == nil || k.target.PID == 0 || ctx.Err() != nil {
 		return
 	}
-	l, err := k.lab.Look(k.target.PID, k.target.Socket)
+	l, err := k.trial.lab.Inspect(k.target.PID, k.target.Socket)
 	if err == nil {
-		err = look(l)
+		err = inspect(l)
 		l.Close()
 	}
 	// A subject that died fails its trial with a better error.
@@ -54,22 +62,18 @@ func (k *looks) with(ctx context.Context, look func(Looker) error) {
 	}
 }
 
-func (k *looks) warn(format string, args ...any) {
-	k.result.Warnings = append(k.result.Warnings, fmt.Sprintf(format, args...))
+// ready takes a snapshot before the load.
+func (k *snapshots) ready(ctx context.Context) {
+	k.with(ctx, func(l Inspector) error { return k.snapshot(l, dyno.StageReady) })
 }
 
-// ready looks before the load.
-func (k *looks) ready(ctx context.Context) {
-	k.with(ctx, func(l Looker) error { return k.snapshot(l, dyno.StageReady) })
-}
-
-// before looks just before the probes begin.
-func (k *looks) before(ctx context.Context) {
+// before takes a snapshot just before the probes begin.
+func (k *snapshots) before(ctx context.Context) {
 	if !k.forces() {
 		return
 	}
-	k.meter.Enter("look")
-	k.with(ctx, func(l Looker) error {
+	k.trial.meter.Enter("look")
+	k.with(ctx, func(l Inspector) error {
 		if err := l.Collect(); err != nil {
 			return err
 		}
@@ -83,12 +87,12 @@ func (k *looks) before(ctx context.Context) {
 	})
 }
 
-// after looks when the probes have ended: first before anything is forced.
-func (k *looks) after(ctx context.Context) {
+// after takes snapshots when the probes have ended, the first before anything is forced.
+func (k *snapshots) after(ctx context.Context) {
 	if k.forces() {
-		k.meter.Enter("look")
+		k.trial.meter.Enter("look")
 	}
-	k.with(ctx, func(l Looker) error {
+	k.with(ctx, func(l Inspector) error {
 		if err := k.snapshot(l, dyno.StageEnd); err != nil || !k.forces() {
 			return err
 		}
@@ -110,10 +114,10 @@ func (k *looks) after(ctx context.Context) {
 }
 
 // forces reports whether collections are forced around the window.
-func (k *looks) forces() bool { return k.result.Trial.Leak && k.target.Socket != "" }
+func (k *snapshots) forces() bool { return k.trial.Leak && k.target.Socket != "" }
 
 // profiles takes those of which the difference tells what grew.
-func (k *looks) profiles(l Looker, when string) error {
+func (k *snapshots) profiles(l Inspector, when string) error {
 	if err := k.profile(l, "heap", when); err != nil {
 		return err
 	}
@@ -130,65 +134,64 @@ func (k *looks) profiles(l Looker, when string) error {
 	return k.profile(l, "goroutine", when)
 }
 
-func (k *looks) profile(l Looker, name, when string) error {
-	if k.dir == "" {
+func (k *snapshots) profile(l Inspector, name, when string) error {
+	if k.trial.dir == "" {
 		return nil
 	}
 	data, err := l.Profile(name)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(k.dir, name+"-"+when+".pb.gz"), data, 0o666); err != nil {
-		return fmt.Errorf("keep a profile: %w", err)
-	}
-	return nil
+	return writeFiles(k.trial.dir, []probe.File{{Name: name + "-" + when + ".pb.gz", Data: data}})
 }
 
-func (k *looks) snapshot(l Looker, stage string) error {
+func (k *snapshots) snapshot(l Inspector, stage string) error {
 	at := time.Now()
 	s, err := l.Snapshot()
 	if err != nil {
 		return err
 	}
 	s.Stage = stage
-	k.at, k.result.Memory = append(k.at, at), append(k.result.Memory, s)
+	k.at, k.memory = append(k.at, at), append(k.memory, s)
 	return nil
 }
 
-// place puts the snapshots on the clock of the window, when that is known.
-func (k *looks) place() {
+// since returns the snapshots on the clock of the window, which began at start.
+func (k *snapshots) since(start time.Time) []dyno.Snapshot {
 	for i, at := range k.at {
-		k.result.Memory[i].At = at.Sub(k.result.Start)
+		k.memory[i].At = at.Sub(start)
 	}
+	return k.memory
 }
 
-// rest lets the subject rest, looks on, and reads its resident memory then. In a
-// trial ForMemory it then has the runtime give back what it can.
-func (k *looks) rest(ctx context.Context) error {
-	rest := time.Duration(k.result.Trial.Load.Idle)
-	if rest == 0 || k.target.PID == 0 || k.lab.RSS == nil {
+// rest lets the subject rest, samples its memory meanwhile, and reads it in the end.
+// In a trial ForMemory it then has the runtime give back what it can. start is that of
+// the window.
+func (k *snapshots) rest(ctx context.Context, start time.Time) error {
+	rest := time.Duration(k.trial.Load.Idle)
+	if rest == 0 || k.target.PID == 0 || k.trial.lab.RSS == nil {
 		return nil
 	}
-	k.meter.Enter("idle")
+	k.trial.meter.Enter("idle")
 	resting, cancel := context.WithTimeout(ctx, rest)
 	defer cancel()
-	k.with(resting, func(l Looker) error { return k.watch(resting, l) })
+	k.with(resting, func(l Inspector) error { return k.watch(resting, l, start) })
 	<-resting.Done()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	rss, err := k.lab.RSS(k.target.PID)
+	rss, err := k.trial.lab.RSS(k.target.PID)
 	if err != nil {
 		k.warn("rss-idle-B is missing: %v", err)
 		return nil
 	}
-	add(k.result, "rss-idle-B", rss)
-	k.with(ctx, func(l Looker) error {
+	k.add("rss-idle-B", rss)
+	k.with(ctx, func(l Inspector) error {
 		err := k.snapshot(l, dyno.StageIdle)
-		if err != nil || k.result.Trial.For != dyno.ForMemory || k.target.Socket == "" {
+		if err != nil || k.trial.For != dyno.ForMemory || k.target.Socket == "" {
 			return err
 		}
-		k.meter.Enter("free")
+		k.trial.meter.Enter("free")
 		if err := l.Free(); err != nil {
 			return err
 		}
@@ -200,16 +203,16 @@ func (k *looks) rest(ctx context.Context) error {
 	return nil
 }
 
-// watch samples what the rest is about until it is over.
-func (k *looks) watch(resting context.Context, l Looker) error {
-	tick := time.NewTicker(k.result.Trial.Probes.Every.Or(dyno.DefaultEvery))
+// watch samples memory until the rest is over.
+func (k *snapshots) watch(resting context.Context, l Inspector, start time.Time) error {
+	tick := time.NewTicker(k.trial.Probes.Every.Or(dyno.DefaultEvery))
 	defer tick.Stop()
 	for {
 		s, err := l.Brief()
 		if err != nil {
 			return err
 		}
-		at := time.Since(k.result.Start)
+		at := time.Since(start)
 		k.sample("idle-rss-B", at, s.RSS)
 		if s.Mapped() > 0 {
 			k.sample("idle-heap-idle-B", at, s.Idle)
@@ -224,7 +227,7 @@ func (k *looks) watch(resting context.Context, l Looker) error {
 }
 
 // settle waits until the resident memory falls no more.
-func settle(ctx context.Context, l Looker) error {
+func settle(ctx context.Context, l Inspector) error {
 	last := math.Inf(1)
 	for end := time.Now().Add(settleMost); time.Now().Before(end); {
 		s, err := l.Brief()

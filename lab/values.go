@@ -11,54 +11,74 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// record adds what the load saw to the result.
-func record(r *dyno.Result, rec *load.Record) {
-	if !rec.Start.IsZero() {
-		r.Start = rec.Start
+// measured is what a step of a trial brought: values, and doubts about them.
+type measured struct {
+	values   dyno.Values
+	warnings []string
+}
+
+// add leaves out what cannot be said, such as requests per collection where
+// there was none.
+func (m *measured) add(metric string, v float64) {
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		m.values = append(m.values, dyno.Value{Metric: metric, Value: v})
 	}
-	r.Elapsed, r.Latency, r.Sent, r.Failures = rec.Elapsed, rec.Latency, rec.Sent, rec.Failures
-	r.Warnings = append(r.Warnings, rec.Warnings...)
+}
+
+func (m *measured) warn(format string, args ...any) {
+	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
+}
+
+// take adds what a step brought to a result.
+func take(r *dyno.Result, m measured) {
+	r.Values = append(r.Values, m.values...)
+	r.Warnings = append(r.Warnings, m.warnings...)
+}
+
+// ofLoad is what the load measured.
+func ofLoad(t *dyno.Trial, rec *load.Record) (m measured) {
+	m.warnings = rec.Warnings
 	if rec.Requests+rec.Unsent > 0 { // else it is of a command that says nothing of them
-		add(r, "failures", float64(rec.Failed))
+		m.add("failures", float64(rec.Failed))
 	}
-	if r.Trial.Load.Deadline > 0 {
-		add(r, "late-frac", float64(rec.Late)/float64(rec.Requests+rec.Unsent))
+	if t.Load.Deadline > 0 {
+		m.add("late-frac", float64(rec.Late)/float64(rec.Requests+rec.Unsent))
 	}
 	// Requests that timed out or were never sent would have been the slowest.
 	slow := rec.Slow + rec.Unsent
 	if h := rec.Latency; h != nil && h.Count() > 0 {
-		latency(r, "", h, slow)
-		add(r, "min-sec", h.Min().Seconds())
-		add(r, "mean-sec", h.Mean())
-		add(r, "stddev-sec", h.Stddev())
+		m.latency("", h, slow)
+		m.add("min-sec", h.Min().Seconds())
+		m.add("mean-sec", h.Mean())
+		m.add("stddev-sec", h.Stddev())
 		if slow == 0 {
-			add(r, "max-sec", h.Max().Seconds())
+			m.add("max-sec", h.Max().Seconds())
 		} else {
-			r.Warnings = append(r.Warnings, fmt.Sprintf(
-				"%d requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low", slow))
+			m.warn("%d requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low", slow)
 		}
-		add(r, "req/s", rec.Rate)
+		m.add("req/s", rec.Rate)
 	} else if rec.Requests > 0 {
-		told(r, rec)
+		m.told(rec)
 	}
 	if rec.SentRate > 0 {
-		add(r, "sent/s", rec.SentRate)
+		m.add("sent/s", rec.SentRate)
 	}
 	if rec.CPU > 0 {
-		add(r, "generator-cpu-frac", rec.CPU)
+		m.add("generator-cpu-frac", rec.CPU)
 	}
 	if rec.Lateness != nil { // an open load
-		add(r, "unsent", float64(rec.Unsent))
-		latency(r, "service-", rec.Service, rec.Slow)
+		m.add("unsent", float64(rec.Unsent))
+		m.latency("service-", rec.Service, rec.Slow)
 		if rec.Lateness.Count() >= 100 { // of fewer it would be the longest
-			add(r, "lateness-p99-sec", rec.Lateness.Quantile(0.99).Seconds())
+			m.add("lateness-p99-sec", rec.Lateness.Quantile(0.99).Seconds())
 		}
 	}
 	for _, s := range rec.Steps {
 		if s.Latency.Count() > 0 {
-			latency(r, s.Label+"-", s.Latency, s.Slow)
+			m.latency(s.Label+"-", s.Latency, s.Slow)
 		}
 	}
+	return m
 }
 
 // percentiles are the metrics that percentiles become.
@@ -68,79 +88,81 @@ var percentiles = []struct {
 }{{"p50-sec", .5}, {"p90-sec", .9}, {"p95-sec", .95}, {"p99-sec", .99}, {"p99.9-sec", .999}}
 
 // told adds what another generator says of latency.
-func told(r *dyno.Result, rec *load.Record) {
+func (m *measured) told(rec *load.Record) {
 	for _, p := range percentiles {
 		if d := rec.Quantiles[p.q]; d > 0 && float64(rec.Requests)*(1-p.q) >= 1-1e-9 {
-			add(r, p.name, d.Seconds())
+			m.add(p.name, d.Seconds())
 		}
 	}
-	for _, m := range []struct {
+	for _, x := range []struct {
 		name string
 		d    time.Duration
 	}{{"mean-sec", rec.Mean}, {"min-sec", rec.Min}, {"max-sec", rec.Max}} {
-		if m.d > 0 && (m.name != "max-sec" || rec.Slow == 0) {
-			add(r, m.name, m.d.Seconds())
+		if x.d > 0 && (x.name != "max-sec" || rec.Slow == 0) {
+			m.add(x.name, x.d.Seconds())
 		}
 	}
 	if rec.Rate > 0 {
-		add(r, "req/s", rec.Rate)
+		m.add("req/s", rec.Rate)
 	}
 }
 
 // latency adds the percentiles of h and of slow more requests, which took
 // longer than any in h.
-func latency(r *dyno.Result, prefix string, h *dyno.Histogram, slow int64) {
+func (m *measured) latency(prefix string, h *dyno.Histogram, slow int64) {
 	n := float64(h.Count())
 	all := n + float64(slow)
 	for _, q := range percentiles {
 		// Of fewer requests it would be the longest, by another name.
 		if rank := q.q * all; all*(1-q.q) >= 1-1e-9 && rank <= n {
-			add(r, prefix+q.name, h.Quantile(rank/n).Seconds())
+			m.add(prefix+q.name, h.Quantile(rank/n).Seconds())
 		}
 	}
 }
 
-// observe adds what the probes saw: quantities that are metrics as they are, and
-// those that become metrics when they are divided by the number of requests,
-// which is 0 if it is not known.
-func observe(r *dyno.Result, saw probe.Reading, sent int64) {
-	r.Collections = within(saw.Collections, r.Start.Sub(saw.Origin))
-	r.Warnings = append(r.Warnings, saw.Warnings...)
-	for _, m := range dyno.Metrics {
-		if v, ok := saw.Values.Get(m.Name); ok {
-			add(r, m.Name, v)
+// ratios names the quantities of a window that become metrics when divided: by
+// requests or, where the subject runs already, by seconds.
+var ratios = struct{ perRequest, perSecond map[string]string }{
+	perRequest: map[string]string{
+		"cpu-sec/req": "cpu-sec", "alloc-B/req": "alloc-B", "allocs/req": "allocs", "gc-cpu-sec/req": "gc-cpu-sec",
+		"mutex-wait-sec/req": "mutex-wait-sec", "minflt/req": "minflt", "throttled-sec/req": "throttled-sec",
+	},
+	perSecond: map[string]string{"cpu-frac": "cpu-sec", "minflt/s": "minflt"},
+}
+
+// ofProbes is what the probes saw. Failed requests, and those of steps that are not
+// measured, cost the subject something too: rec.Window has them all, or 0 if their
+// number is not known.
+func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
+	m.warnings = saw.Warnings
+	for _, metric := range dyno.Metrics {
+		if v, ok := saw.Values.Get(metric.Name); ok {
+			m.add(metric.Name, v)
 		}
 	}
 	for _, v := range saw.Own {
 		if _, taken := dyno.MetricByName(v.Metric); taken {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("the service's own %s is left out: dyno has a metric of that name", v.Metric))
+			m.warn("the service's own %s is left out: dyno has a metric of that name", v.Metric)
 			continue
 		}
-		add(r, v.Metric, v.Value)
+		m.add(v.Metric, v.Value)
 	}
-	if sec := r.Elapsed.Seconds(); !r.Trial.Subject.Launched() && sec > 0 {
-		for _, q := range []struct{ metric, total string }{{"cpu-frac", "cpu-sec"}, {"minflt/s", "minflt"}} {
-			if v, ok := saw.Values.Get(q.total); ok {
-				add(r, q.metric, v/sec)
+	divide := func(totals map[string]string, by float64) {
+		for metric, total := range totals {
+			if v, ok := saw.Values.Get(total); ok && by > 0 {
+				m.add(metric, v/by)
 			}
 		}
 	}
-	if sent == 0 {
-		return
+	if !t.Subject.Launched() {
+		divide(ratios.perSecond, rec.Elapsed.Seconds())
 	}
-	requests := float64(sent)
-	for _, q := range []struct{ metric, total string }{
-		{"cpu-sec/req", "cpu-sec"}, {"alloc-B/req", "alloc-B"}, {"allocs/req", "allocs"},
-		{"gc-cpu-sec/req", "gc-cpu-sec"}, {"mutex-wait-sec/req", "mutex-wait-sec"}, {"minflt/req", "minflt"},
-		{"throttled-sec/req", "throttled-sec"},
-	} {
-		if v, ok := saw.Values.Get(q.total); ok {
-			add(r, q.metric, v/requests)
-		}
+	requests := float64(rec.Window)
+	divide(ratios.perRequest, requests)
+	if cycles, ok := saw.Values.Get("gc-cycles"); ok && requests > 0 {
+		m.add("req/gc", requests/cycles)
 	}
-	if cycles, ok := saw.Values.Get("gc-cycles"); ok {
-		add(r, "req/gc", requests/cycles)
-	}
+	return m
 }
 
 // within returns the collections that ended after the window began, that long
@@ -151,12 +173,4 @@ func within(cs []dyno.Collection, began time.Duration) []dyno.Collection {
 		cs[i].End -= began
 	}
 	return slices.DeleteFunc(cs, func(c dyno.Collection) bool { return c.End < 0 })
-}
-
-// add leaves out what cannot be said, such as requests per collection where
-// there was none.
-func add(r *dyno.Result, metric string, v float64) {
-	if !math.IsNaN(v) && !math.IsInf(v, 0) {
-		r.Values = append(r.Values, dyno.Value{Metric: metric, Value: v})
-	}
 }

@@ -18,24 +18,25 @@ const module = "github.com/dynolab/dyno"
 // layers is the house: what each package may import of the others. A new arrow
 // is a decision; it is made here, in the same change.
 var layers = map[string][]string{
-	".":        {}, // package dyno, the vocabulary
+	"hist":     {},
 	"stats":    {},
+	".":        {"hist"}, // package dyno, the vocabulary
 	"subject":  {"."},
-	"load":     {"."},
+	"load":     {".", "hist"},
 	"probe":    {"."},
-	"store":    {"."},
-	"lab":      {".", "load", "probe", "subject"},
-	"analysis": {".", "stats"},
+	"store":    {".", "hist"},
+	"lab":      {".", "hist", "load", "probe", "subject"},
+	"analysis": {".", "hist", "stats"},
 	"chart":    {},
-	"report":   {".", "analysis", "chart", "stats"}, // stats for the words of verdicts
-	"web":      {".", "analysis", "chart", "report", "stats", "store"},
+	"report":   {".", "analysis", "chart", "hist", "stats"}, // stats for the words of verdicts
+	"web":      {".", "analysis", "chart", "hist", "report", "stats", "store"},
 	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
+	"cmd/dyno": {".", "analysis", "examples", "hist", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},
 	"bench/micro": {},
-	"bench/page":  {".", "store"}, // which writes run directories
+	"bench/page":  {".", "hist", "store"}, // which writes run directories
 }
 
 // acting are the packages that may start goroutines.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
 )
@@ -66,7 +67,7 @@ type Observers struct {
 	Live func(probe, metric string, v float64)
 	// Second is told once a second of the latency in a part of the window. h is valid
 	// until it returns.
-	Second func(h *dyno.Histogram, from, to time.Duration)
+	Second func(h *hist.Histogram, from, to time.Duration)
 	// Keep stores the single requests of trial n.
 	Keep func(n int, requests iter.Seq2[dyno.Request, error]) error
 	// Interrupted is given the partial result of the trial during which Run's context

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
 )
@@ -60,7 +61,7 @@ func newFake() *fake {
 			}
 			o.End()
 			f.say("teardown")
-			h := dyno.NewHistogram()
+			h := hist.New()
 			h.Add(time.Millisecond)
 			h.Add(3 * time.Millisecond)
 			return &load.Record{Sent: dyno.Sent{Requests: 4}, Failed: 2, Window: 4, Failures: map[string]int{"status 500": 2}, Elapsed: time.Second, Rate: 2, Latency: h}, nil

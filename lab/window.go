@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/probe"
 )
 
@@ -201,9 +202,9 @@ const latencyFile = "latency.hlog"
 // A latencyLog writes latency second by second to a file of the trial, and thus
 // survives whatever ends dyno.
 type latencyLog struct {
-	observer func(h *dyno.Histogram, from, to time.Duration) // may be nil
+	observer func(h *hist.Histogram, from, to time.Duration) // may be nil
 	file     *os.File
-	lines    *dyno.LatencyLog
+	lines    *hist.Log
 	err      error // the first
 }
 
@@ -212,7 +213,7 @@ func (l *latencyLog) open(dir string, start time.Time) (err error) {
 		return nil
 	}
 	if l.file, err = os.Create(filepath.Join(dir, latencyFile)); err == nil {
-		l.lines, err = dyno.NewLatencyLog(l.file, start)
+		l.lines, err = hist.NewLog(l.file, start)
 	}
 	if err != nil {
 		return fmt.Errorf("make the latency log of a trial: %w", err)
@@ -221,7 +222,7 @@ func (l *latencyLog) open(dir string, start time.Time) (err error) {
 }
 
 // second writes a line.
-func (l *latencyLog) second(h *dyno.Histogram, from, to time.Duration) {
+func (l *latencyLog) second(h *hist.Histogram, from, to time.Duration) {
 	if l.observer != nil {
 		l.observer(h, from, to)
 	}
@@ -232,7 +233,7 @@ func (l *latencyLog) second(h *dyno.Histogram, from, to time.Duration) {
 
 // close ends the log. A log that is not whole is removed: the store then writes sum,
 // the latency of the whole window.
-func (l *latencyLog) close(sum *dyno.Histogram) {
+func (l *latencyLog) close(sum *hist.Histogram) {
 	if l.file == nil {
 		return
 	}

@@ -18,20 +18,21 @@ const module = "github.com/dynolab/dyno"
 // layers is the house: what each package may import of the others. A new arrow
 // is a decision; it is made here, in the same change.
 var layers = map[string][]string{
-	"hist":     {},
-	"stats":    {},
-	".":        {"hist"}, // package dyno, the vocabulary
-	"subject":  {"."},
-	"load":     {".", "hist"},
-	"probe":    {"."},
-	"store":    {".", "hist"},
-	"lab":      {".", "hist", "load", "probe", "subject"},
-	"analysis": {".", "hist", "stats"},
-	"chart":    {},
-	"report":   {".", "analysis", "chart", "hist", "stats"}, // stats for the words of verdicts
-	"web":      {".", "analysis", "chart", "hist", "report", "stats", "store"},
-	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "hist", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
+	"hist":        {},
+	"stats":       {},
+	".":           {"hist"}, // package dyno, the vocabulary
+	"subject":     {"."},
+	"load":        {".", "hist"},
+	"probe":       {"."},
+	"store":       {".", "hist"},
+	"lab":         {".", "hist", "load", "probe", "subject"},
+	"lab/gobench": {".", "subject"},
+	"analysis":    {".", "hist", "stats"},
+	"chart":       {},
+	"report":      {".", "analysis", "chart", "hist", "stats"}, // stats for the words of verdicts
+	"web":         {".", "analysis", "chart", "hist", "report", "stats", "store"},
+	"examples":    {},
+	"cmd/dyno":    {".", "analysis", "examples", "hist", "lab", "lab/gobench", "load", "probe", "report", "stats", "store", "subject", "web"},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},
@@ -40,7 +41,7 @@ var layers = map[string][]string{
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
+var acting = []string{"lab", "lab/gobench", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
-	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/subject"
@@ -25,7 +25,7 @@ import (
 // benchHands do the work of dyno bench. What close returns is the error of cleaning
 // up.
 type benchHands struct {
-	lab     *lab.Bencher
+	lab     *gobench.Bencher
 	run     func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error
 	profile func(ctx context.Context, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error
 	tests   map[string][]*subject.TestPackage // by setting, as far as they were found
@@ -39,14 +39,14 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 		return nil, err
 	}
 	h := &benchHands{tests: map[string][]*subject.TestPackage{}, close: builder.Close}
-	h.lab = &lab.Bencher{
+	h.lab = &gobench.Bencher{
 		Tests: func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error) {
 			ps, err := builder.Tests(ctx, s, patterns)
 			h.found(e, s, ps)
 			return ps, err
 		},
-		Link: builder.Link, LinkSurvey: builder.LinkSurvey, Once: subject.RunBench, CPUs: lab.BenchCPUs,
-		Start: func(ctx context.Context, path string, o subject.BenchOptions) (lab.BenchTurns, error) {
+		Link: builder.Link, LinkSurvey: builder.LinkSurvey, Once: subject.RunBench, CPUs: gobench.PinnedCPUs,
+		Start: func(ctx context.Context, path string, o subject.BenchOptions) (gobench.Turns, error) {
 			p, err := subject.StartBench(ctx, path, o)
 			if err != nil {
 				return nil, err

@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"context"
@@ -309,7 +309,7 @@ type fakeTurns struct {
 	turns int
 }
 
-func (f *fakeBinaries) start(_ context.Context, path string, o subject.BenchOptions) (BenchTurns, error) {
+func (f *fakeBinaries) start(_ context.Context, path string, o subject.BenchOptions) (Turns, error) {
 	f.mu.Lock()
 	f.args = append(f.args, strings.Join(o.Args, " "))
 	f.mu.Unlock()

@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // build finds the test packages that all settings have.
 func (w *benchRun) build(ctx context.Context) error {
-	w.step(BenchStep{Phase: "build"})
+	w.step(Step{Phase: "build"})
 	in := map[string]int{} // settings that have a package
 	for _, s := range w.sides {
 		found, err := w.Tests(ctx, s.trial.Subject, w.e.Bench.Packages)

@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/subject"
 )
 
@@ -28,7 +27,7 @@ func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) er
 		}
 		start := time.Now()
 		rng := rand.New(rand.NewPCG(w.e.Seed, uint64(block)))
-		w.step(BenchStep{Phase: "link", Block: block, Benchmarks: len(open)})
+		w.step(Step{Phase: "link", Block: block, Benchmarks: len(open)})
 		paths, err := w.layout(ctx, rng, open)
 		if err != nil {
 			return err
@@ -39,7 +38,7 @@ func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) er
 			if w.late(block) {
 				break
 			}
-			w.step(BenchStep{Phase: "block", Block: block, Benchmarks: len(open), Done: done})
+			w.step(Step{Phase: "block", Block: block, Benchmarks: len(open), Done: done})
 			if found[open[i]], err = w.bench(ctx, rng, open[i], paths, times); err != nil {
 				return err
 			}
@@ -197,8 +196,8 @@ func (w *benchRun) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths
 // start starts a process of each setting, all at the same time: that takes some 40
 // ms each, and nothing is measured meanwhile. Those that were started are to be
 // closed also after an error.
-func (w *benchRun) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []BenchTurns, failed int, err error) {
-	turns = make([]BenchTurns, len(p.in))
+func (w *benchRun) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []Turns, failed int, err error) {
+	turns = make([]Turns, len(p.in))
 	errs := make([]error, len(p.in))
 	var wg sync.WaitGroup
 	for _, i := range rng.Perm(len(p.in)) {
@@ -217,7 +216,7 @@ func (w *benchRun) start(ctx context.Context, rng *rand.Rand, p *pairing, paths 
 	return turns, 0, nil
 }
 
-func closeTurns(turns []BenchTurns) {
+func closeTurns(turns []Turns) {
 	var wg sync.WaitGroup
 	for _, t := range turns {
 		if t != nil {
@@ -229,17 +228,17 @@ func closeTurns(turns []BenchTurns) {
 
 // turn takes two samples and returns the second. The first was under way when the
 // process was stopped, and warms up what the others have cooled down.
-func turn(ctx context.Context, t BenchTurns, l *benchLeaf) (dyno.Values, error) {
+func turn(ctx context.Context, t Turns, l *benchLeaf) (dyno.Values, error) {
 	line, err := t.Turn(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
-	var r probe.GoBenchReader
+	var r lineReader
 	b, ok := r.Line(line)
 	if !ok {
 		return nil, fmt.Errorf("read the result of a benchmark: %q is none", line)
 	}
-	if name := probe.GoBenchName(b.Name, l.procs); b.Name != "" && name != l.Printed {
+	if name := nameOf(b.Name, l.procs); b.Name != "" && name != l.Printed {
 		return nil, fmt.Errorf("read the result of a benchmark: it is of %s, not of %s", name, l.Printed)
 	}
 	if len(b.Values) == 0 {

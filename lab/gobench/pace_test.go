@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"math"
@@ -233,7 +233,7 @@ func TestSurveyTime(t *testing.T) {
 	e := benchAB()
 	e.Factors[0].Levels = []string{"a"}
 	_, err := runBench(t, f, e, func(b *Bencher) {
-		b.Watch = func(s BenchStep) {
+		b.Watch = func(s Step) {
 			switch s.Phase {
 			case "survey":
 				begun = time.Now() // the last time when the first benchmark is measured

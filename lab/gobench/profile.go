@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func (b *Bencher) Profile(ctx context.Context, e *dyno.Experiment, wanted []dyno
 	for block := 1; block <= profileRepeats; block++ {
 		// Not the random numbers of a block that is compared.
 		rng := rand.New(rand.NewPCG(e.Seed, math.MaxUint64-uint64(block)))
-		w.step(BenchStep{Phase: "profile", Block: block, Benchmarks: total, Done: done}) // links are part of it
+		w.step(Step{Phase: "profile", Block: block, Benchmarks: total, Done: done}) // links are part of it
 		paths, err := w.layout(ctx, rng, chosen)
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (b *Bencher) Profile(ctx context.Context, e *dyno.Experiment, wanted []dyno
 		for _, p := range chosen {
 			n := profileN(p.in)
 			for _, i := range rng.Perm(len(w.sides)) {
-				w.step(BenchStep{Phase: "profile", Block: block, Benchmarks: total, Done: done})
+				w.step(Step{Phase: "profile", Block: block, Benchmarks: total, Done: done})
 				done++
 				r := w.profile(ctx, w.sides[i], p, p.in[i], paths[p.in[i].p], n, block)
 				if ctx.Err() != nil {
@@ -127,4 +127,4 @@ func (w *benchRun) takeProfiles(ctx context.Context, trial int, s *benchSide, l 
 	return nil
 }
 
-var _ BenchTurns = (*subject.BenchProcess)(nil)
+var _ Turns = (*subject.BenchProcess)(nil)

@@ -1,4 +1,11 @@
-package lab
+// Package gobench runs benchmarks of Go test binaries: it surveys them, lets the
+// processes of all settings take turns of a sample, block after block, and takes
+// profiles of them.
+//
+// It owns how long a sample, a launch and a block are, and in which order they come. It
+// does not build test binaries (package subject), and it judges nothing: Bencher.Open
+// says which benchmarks need more blocks.
+package gobench
 
 import (
 	"cmp"
@@ -26,12 +33,12 @@ type Bencher struct {
 	LinkSurvey func(ctx context.Context, p *subject.TestPackage) (path string, err error)
 	// Start is subject.StartBench, and Once is subject.RunBench: its status is "" if
 	// the program did not start, and its error tells how it ended if not well.
-	Start func(ctx context.Context, path string, o subject.BenchOptions) (BenchTurns, error)
+	Start func(ctx context.Context, path string, o subject.BenchOptions) (Turns, error)
 	Once  func(ctx context.Context, path string, o subject.BenchOptions, stdout io.Writer) (status string, err error)
 	// Source adds what the source of a package says to surveys of its benchmarks, each
 	// with its Printed name; nil means that nobody reads it.
 	Source func(p *subject.TestPackage, ss []dyno.Survey) error
-	// CPUs is BenchCPUs; nil means that no process is pinned.
+	// CPUs is PinnedCPUs; nil means that no process is pinned.
 	CPUs func(n int) []int
 	// Open tells which benchmarks need more blocks, after each block; nil means all.
 	// Where the experiment has a number of blocks it is not asked.
@@ -43,19 +50,19 @@ type Bencher struct {
 	// Dir makes the directory for the files of trial n. Only Profile needs it.
 	Dir func(n int) (string, error)
 	// Watch is told what is done, for progress; nil means nobody watches.
-	Watch func(BenchStep)
+	Watch func(Step)
 
 	run *benchRun // the last one, for Profile
 }
 
-// BenchTurns is a [subject.BenchProcess].
-type BenchTurns interface {
+// Turns is a [subject.BenchProcess].
+type Turns interface {
 	Turn(ctx context.Context, n int) (line string, err error)
 	Close()
 }
 
-// A BenchStep is one step of the work, for progress.
-type BenchStep struct {
+// A Step is one step of the work, for progress.
+type Step struct {
 	Phase      string // "build", "survey", "link", "block" or "profile"
 	Block      int    // from 1; 0 before the blocks
 	Benchmarks int    // open in this block; in a survey, and of profiles, times the settings and repeats
@@ -169,7 +176,7 @@ func (w *benchRun) warn(format string, args ...any) {
 // late reports whether there is no time for more of a block.
 func (w *benchRun) late(block int) bool { return block > w.least && !time.Now().Before(w.end) }
 
-func (w *benchRun) step(s BenchStep) {
+func (w *benchRun) step(s Step) {
 	if w.Watch != nil {
 		w.Watch(s)
 	}

@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"bytes"
@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/probe"
 )
 
 // A timedResult is a result with when it was printed.
 type timedResult struct {
-	probe.GoBench
+	Result
 	at time.Time
 }
 
@@ -30,7 +29,7 @@ type benchOutput struct {
 	first  time.Time // when the first benchmark began; with -test.v
 	quiet  time.Duration
 	timer  *time.Timer // is set back whenever something is printed
-	reader probe.GoBenchReader
+	reader lineReader
 	rest   []byte // of a line that is not at its end
 
 	results []timedResult
@@ -124,7 +123,7 @@ func (o *benchOutput) fate(to *map[string][]string, printed string) {
 // was not, without the GOMAXPROCS that is known.
 func (o *benchOutput) named(printed string) string {
 	if len(o.names) == 0 {
-		return probe.GoBenchName(printed, cmp.Or(o.procs, 1))
+		return nameOf(printed, cmp.Or(o.procs, 1))
 	}
 	begun := o.names[len(o.names)-1]
 	if suffix, ok := strings.CutPrefix(printed, begun+"-"); ok {

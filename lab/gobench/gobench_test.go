@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"context"
@@ -401,7 +401,7 @@ func TestBencherInterrupted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			b := f.bencher()
-			b.Watch = func(s BenchStep) {
+			b.Watch = func(s Step) {
 				if s.Phase == when && (when == "survey" || s.Block == 2) {
 					cancel(stop)
 				}
@@ -428,8 +428,8 @@ func TestBencherProfile(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.args = nil
-		var steps []BenchStep
-		b.Watch = func(s BenchStep) { steps = append(steps, s) }
+		var steps []Step
+		b.Watch = func(s Step) { steps = append(steps, s) }
 		var got []*dyno.Result
 		err := b.Profile(t.Context(), e, []dyno.Benchmark{{Package: "x", Name: "A"}, {Package: "x", Name: "B"}}, func(r *dyno.Result) error { got = append(got, r); return nil })
 		if err != nil || len(got) != 3*2*2 || len(f.args) != 2*len(got) {
@@ -437,7 +437,7 @@ func TestBencherProfile(t *testing.T) {
 		}
 		// Of each repeat, links come first; a block is nothing that profiles have.
 		for i, s := range steps {
-			if want := (BenchStep{Phase: "profile", Block: 1 + i/5, Benchmarks: 12, Done: i - i/5 - min(1, i%5)}); s != want || len(steps) != 3*5 {
+			if want := (Step{Phase: "profile", Block: 1 + i/5, Benchmarks: 12, Done: i - i/5 - min(1, i%5)}); s != want || len(steps) != 3*5 {
 				t.Errorf("step %d of %d: %+v, want %+v", i, len(steps), s, want)
 			}
 		}

@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/subject"
 )
 
@@ -63,7 +62,7 @@ func (w *benchRun) survey(ctx context.Context) error {
 	for _, s := range w.sides {
 		s.warnings = append(s.warnings, s.fresh()...)
 	}
-	w.step(BenchStep{Phase: "survey"})
+	w.step(Step{Phase: "survey"})
 	tellers := map[*benchSide]map[*subject.TestPackage]*teller{}
 	for _, s := range w.sides {
 		tellers[s] = map[*subject.TestPackage]*teller{}
@@ -84,7 +83,7 @@ func (w *benchRun) survey(ctx context.Context) error {
 	done, total := 0, len(w.pairings)*len(w.sides)
 	for _, s := range w.sides {
 		for _, l := range s.leaves {
-			w.step(BenchStep{Phase: "survey", Benchmarks: total, Done: done})
+			w.step(Step{Phase: "survey", Benchmarks: total, Done: done})
 			done++
 			if l.Err != "" {
 				continue
@@ -334,7 +333,7 @@ func (t *teller) sample(ctx context.Context, l *benchLeaf, quiet time.Duration, 
 	}
 	after = t.base // if nobody tells
 	for _, r := range out.results {
-		switch probe.GoBenchName(r.Name, l.procs) {
+		switch nameOf(r.Name, l.procs) {
 		case l.Printed:
 			rs = append(rs, r)
 		case surveyName:

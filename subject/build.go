@@ -44,8 +44,8 @@ type Builder struct {
 	copies map[string]*source // of module versions
 	trees  map[string]string  // worktrees, by repository and commit
 	added  []worktree
-	kept   []string               // git's entries of worktrees whose names are kept
-	tests  map[string]*testBinary // by what makes them
+	kept   []string                // git's entries of worktrees whose names are kept
+	tests  map[string]*TestPackage // by what makes them
 
 	scratch atomic.Int64 // numbers names in dir
 }
@@ -68,7 +68,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	b := &Builder{
 		dir:   scratchName(parent),
 		built: map[string]*Built{}, copies: map[string]*source{}, trees: map[string]string{},
-		tests: map[string]*testBinary{},
+		tests: map[string]*TestPackage{},
 	}
 	if b.guard, err = launch(job{Scratch: b.dir}); err != nil {
 		return nil, fmt.Errorf("make a folder for builds: %w", err)

@@ -17,68 +17,16 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// benchModule has benchmarks of all sorts.
+// benchModule has packages with and without benchmarks.
 func benchModule(t testing.TB) string {
 	return tree(t, "go.mod", goMod,
 		"x.go", "package x\n\nfunc F() int { return 1 }\n",
 		"x_test.go", `package x
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 )
-
-func BenchmarkSmall(b *testing.B) {
-	for i := 0; i < b.N; i++ {
-		F()
-	}
-}
-
-func BenchmarkPrints(b *testing.B) {
-	fmt.Print("no newline ", b.N)
-	fmt.Fprintln(os.Stderr, "and there")
-	b.Log("and a log")
-	b.ReportMetric(7, "things/op")
-	fmt.Println(" a line")
-	fmt.Println("5 things")
-	fmt.Print("again ", b.N)
-}
-
-func BenchmarkProcs(b *testing.B) { b.ReportMetric(float64(runtime.NumCPU()), "cpus") }
-
-func BenchmarkFails(b *testing.B) { b.Fatalf("it is %s", os.Getenv("WHY")) }
-
-func BenchmarkFailsLater(b *testing.B) {
-	if b.N > 1 {
-		b.Fatal("later")
-	}
-}
-
-func BenchmarkPanics(b *testing.B) { panic("oh") }
-
-func BenchmarkSkipped(b *testing.B) { b.Skip("not here") }
-
-func BenchmarkFloods(b *testing.B) {
-	s := strings.Repeat("x", 1<<20)
-	for i := 0; i < 8; i++ {
-		fmt.Print(s)
-		fmt.Fprint(os.Stderr, s)
-	}
-}
-
-func BenchmarkForks(b *testing.B) {
-	if b.N == 1 && os.Getenv("FORKED") == "" {
-		os.Setenv("FORKED", "1")
-		exec.Command("sleep", "1000").Start()
-	}
-}
-
-func BenchmarkHangs(b *testing.B) { select {} }
 
 func BenchmarkLeaks(b *testing.B) {
 	b.Run("sub", func(b *testing.B) {
@@ -286,18 +234,12 @@ func TestLinkSurvey(t *testing.T) {
 	}
 	survey := func(pattern string) map[string]float64 {
 		t.Helper()
-		var out bytes.Buffer
-		status, err := RunBench(context.Background(), path, BenchOptions{Dir: p.Dir,
-			Args: []string{"-test.run=^$", "-test.benchtime=1x", "-test.bench=" + pattern}}, &out)
-		if err != nil || status != "exit status 0" {
-			t.Fatal(status, err)
-		}
-		var last string
-		r := results{found: func() bool { return true }, turn: func(l string) { last = l }, other: newTail(nil)}
-		r.write(out.Bytes())
+		out := run(t, p.Dir, path, "-test.run=^$", "-test.benchtime=1x", "-test.bench="+pattern)
+		last := out[strings.LastIndex(out, "Benchmark"):]
+		last, _, _ = strings.Cut(last, "\n")
 		f := strings.Split(last, "\t")
 		if f[0] != "BenchmarkDynoSurvey" {
-			t.Fatalf("it is not last in %q", &out)
+			t.Fatalf("it is not last in %q", out)
 		}
 		values := map[string]float64{}
 		for _, pair := range f[2:] {

@@ -30,11 +30,11 @@ type fakeBench struct {
 
 func (f *fakeBench) open(*dyno.Experiment) (*benchHands, error) {
 	h := &benchHands{lab: new(gobench.Bencher), tests: map[string][]*subject.TestPackage{}, close: func() error { return nil }}
-	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
-		return f.run(ctx, h.lab, e, sink)
-	}
-	h.profile = func(ctx context.Context, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
-		return f.profile(h.lab, e, wanted, sink)
+	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (profiling, error) {
+		profile := func(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
+			return f.profile(h.lab, e, wanted, sink)
+		}
+		return profile, f.run(ctx, h.lab, e, sink)
 	}
 	return h, nil
 }

@@ -29,7 +29,7 @@ func runBench(t *testing.T, f *fakeBinaries, e *dyno.Experiment, change ...func(
 		for _, c := range change {
 			c(b)
 		}
-		err = b.Run(t.Context(), e, func(r *dyno.Result) error { rs = append(rs, r); return nil })
+		_, err = b.Run(t.Context(), e, func(r *dyno.Result) error { rs = append(rs, r); return nil })
 	})
 	return rs, err
 }
@@ -196,7 +196,7 @@ func TestBencherFailures(t *testing.T) {
 		{name: "Late", sec: 1e-6, fails: "too many", fromN: 500, in: "a"},
 		{name: "Dies", sec: 1e-6, dies: map[string]int{"b": 3 + 2}},
 		{name: "Stuck", sec: 1e-6, stuck: map[string]int{"a": 1}},
-		{name: "Talks", sec: 1e-6, noLines: true},
+		{name: "Talks", sec: 1e-6, noValues: true},
 		{name: "Last/x.y|(z", sec: 1e-6},
 	}}
 	var asked []string
@@ -242,7 +242,7 @@ func TestBencherFailures(t *testing.T) {
 		`Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`,
 	}
 	for i := range want {
-		g := strings.ReplaceAll(got[i], ` read the result of a benchmark: "what?" is none`, "")
+		g := strings.ReplaceAll(got[i], " read the result of a benchmark: it has no values", "")
 		if g != want[i] {
 			t.Errorf("result %d:\n%s\nwant:\n%s", i, g, want[i])
 		}
@@ -407,7 +407,7 @@ func TestBencherInterrupted(t *testing.T) {
 				}
 			}
 			var rs []*dyno.Result
-			err := b.Run(ctx, benchAB(), func(r *dyno.Result) error { rs = append(rs, r); return nil })
+			_, err := b.Run(ctx, benchAB(), func(r *dyno.Result) error { rs = append(rs, r); return nil })
 			want := 4 // surveys and the first block
 			if when == "survey" {
 				want = 0
@@ -424,14 +424,15 @@ func TestBencherProfile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, b := benchAB(), f.bencher()
 		b.Dir = func(n int) (string, error) { return fmt.Sprintf("/trials/%d", n), nil }
-		if err := b.Run(t.Context(), e, func(*dyno.Result) error { return nil }); err != nil {
+		run, err := b.Run(t.Context(), e, func(*dyno.Result) error { return nil })
+		if err != nil {
 			t.Fatal(err)
 		}
 		f.args = nil
 		var steps []Step
 		b.Watch = func(s Step) { steps = append(steps, s) }
 		var got []*dyno.Result
-		err := b.Profile(t.Context(), e, []dyno.Benchmark{{Package: "x", Name: "A"}, {Package: "x", Name: "B"}}, func(r *dyno.Result) error { got = append(got, r); return nil })
+		err = run.Profile(t.Context(), []dyno.Benchmark{{Package: "x", Name: "A"}, {Package: "x", Name: "B"}}, func(r *dyno.Result) error { got = append(got, r); return nil })
 		if err != nil || len(got) != 3*2*2 || len(f.args) != 2*len(got) {
 			t.Fatalf("%d results of %d processes: %v", len(got), len(f.args), err)
 		}

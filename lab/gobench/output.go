@@ -1,7 +1,6 @@
 package gobench
 
 import (
-	"bytes"
 	"cmp"
 	"regexp"
 	"slices"
@@ -24,13 +23,12 @@ type timedResult struct {
 // own when it begins, and so tells which one ended the process; it also prints what
 // failed benchmarks say before it says that they failed, and otherwise after.
 type benchOutput struct {
-	procs  int // GOMAXPROCS, if it is known
-	begun  time.Time
-	first  time.Time // when the first benchmark began; with -test.v
-	quiet  time.Duration
-	timer  *time.Timer // is set back whenever something is printed
-	reader lineReader
-	rest   []byte // of a line that is not at its end
+	procs int // GOMAXPROCS, if it is known
+	begun time.Time
+	first time.Time // when the first benchmark began; with -test.v
+	quiet time.Duration
+	timer *time.Timer // is set back whenever something is printed
+	lines lineScanner
 
 	results []timedResult
 	names   []string               // of benchmarks in the order in which they began, those with sub-benchmarks included
@@ -44,49 +42,43 @@ type benchOutput struct {
 	err     error  // how the process ended, if not well
 }
 
-const (
-	benchLine = 64 << 10 // bytes of a line that are read
-	benchSaid = 20       // lines that are kept of what a benchmark said
-)
+func newBenchOutput(procs int, quiet time.Duration, onQuiet func()) *benchOutput {
+	o := &benchOutput{
+		procs: procs, begun: time.Now(), quiet: quiet, timer: time.AfterFunc(quiet, onQuiet),
+		of: map[string]timedResult{}, failed: map[string][]string{}, skipped: map[string][]string{},
+	}
+	o.lines = lineScanner{result: o.result, other: o.line}
+	return o
+}
 
 var benchBegins = regexp.MustCompile(`^Benchmark\S+$`)
 
 func (o *benchOutput) Write(p []byte) (int, error) {
 	o.timer.Reset(o.quiet)
-	n := len(p)
-	for {
-		line, rest, ok := bytes.Cut(p, []byte{'\n'})
-		o.rest = append(o.rest, line[:min(len(line), benchLine-min(benchLine, len(o.rest)))]...)
-		if !ok {
-			return n, nil
-		}
-		o.line(strings.TrimRight(string(o.rest), "\r"))
-		o.rest, p = o.rest[:0], rest
-	}
+	o.lines.write(p)
+	return len(p), nil
 }
 
 // close says how the process ended.
 func (o *benchOutput) close(err error) {
-	if len(o.rest) > 0 {
-		o.line(string(o.rest))
+	if o.timer.Stop(); len(o.lines.line) > 0 {
+		o.lines.end()
 	}
 	o.err = err
 }
 
-// line takes one line.
-func (o *benchOutput) line(line string) {
-	if r, ok := o.reader.Line(line); ok {
-		t := timedResult{r, time.Now()}
-		o.results = append(o.results, t)
-		if o.of == nil {
-			o.of = map[string]timedResult{}
-		}
-		o.of[o.named(r.Name)] = t
-		o.said, o.last = nil, nil
-		return
-	}
+func (o *benchOutput) result(l resultLine) {
+	t := timedResult{l.parse(), time.Now()}
+	o.results = append(o.results, t)
+	o.of[o.named(t.Name)] = t
+	o.said, o.last = nil, nil
+}
+
+// line takes a line that is no result.
+func (o *benchOutput) line(b []byte) {
+	line := string(b)
 	if before, after, ok := strings.Cut(line, "--- FAIL: Benchmark"); ok && (before == "" || strings.HasPrefix(before, "Benchmark")) {
-		o.fate(&o.failed, after)
+		o.fate(o.failed, after)
 		return
 	}
 	switch {
@@ -99,23 +91,20 @@ func (o *benchOutput) line(line string) {
 		o.names = append(o.names, strings.TrimPrefix(line, "Benchmark"))
 		o.said, o.last = nil, nil
 	case strings.HasPrefix(line, "--- SKIP: Benchmark"):
-		o.fate(&o.skipped, strings.TrimPrefix(line, "--- SKIP: Benchmark"))
+		o.fate(o.skipped, strings.TrimPrefix(line, "--- SKIP: Benchmark"))
 	case strings.HasPrefix(line, "    "):
-		if o.last != nil && len(o.last[o.lastOf]) < benchSaid {
+		if o.last != nil && len(o.last[o.lastOf]) < saidMost {
 			o.last[o.lastOf] = append(o.last[o.lastOf], strings.TrimSpace(line))
-		} else if o.last == nil && len(o.said) < benchSaid {
+		} else if o.last == nil && len(o.said) < saidMost {
 			o.said = append(o.said, strings.TrimSpace(line))
 		}
 	}
 }
 
 // fate writes down that a benchmark failed or was skipped, and what it said.
-func (o *benchOutput) fate(to *map[string][]string, printed string) {
-	if *to == nil {
-		*to = map[string][]string{}
-	}
-	o.last, o.lastOf = *to, o.named(strings.TrimSpace(printed))
-	(*to)[o.lastOf] = o.said
+func (o *benchOutput) fate(to map[string][]string, printed string) {
+	o.last, o.lastOf = to, o.named(strings.TrimSpace(printed))
+	to[o.lastOf] = o.said
 	o.said = nil
 }
 

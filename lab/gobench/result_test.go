@@ -29,12 +29,8 @@ PASS
 
 // resultsIn returns the results in the output of a test binary, in order.
 func resultsIn(output string) (found []Result) {
-	var r lineReader
-	for line := range strings.Lines(output) {
-		if b, ok := r.Line(line); ok {
-			found = append(found, b)
-		}
-	}
+	s := lineScanner{result: func(l resultLine) { found = append(found, l.parse()) }, other: func([]byte) {}}
+	s.write([]byte(output))
 	return found
 }
 

@@ -48,14 +48,14 @@ const (
 	surveyDeaths = 50
 )
 
-// patience is how long is waited for what should take as long as expected: a
+// hangLimit is how long is waited for what should take as long as expected: a
 // machine that is busy, or a benchmark that is slower than in its survey, is no hang.
-func patience(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
+func hangLimit(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
 
 // survey finds the benchmarks of every setting, pairs them, and measures what they
 // are like.
-func (w *benchRun) survey(ctx context.Context) error {
-	paths, err := w.links(ctx, func(*benchSide, *subject.TestPackage) bool { return true }, w.LinkSurvey)
+func (w *Run) survey(ctx context.Context) error {
+	paths, err := w.links(ctx, func(*subject.TestPackage) bool { return true }, w.LinkSurvey)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (w *benchRun) survey(ctx context.Context) error {
 
 // A teller surveys one package under one setting.
 type teller struct {
-	w     *benchRun
+	w     *Run
 	s     *benchSide
 	p     *subject.TestPackage
 	path  string
@@ -161,8 +161,7 @@ func (t *teller) quiet() time.Duration {
 func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) (*benchOutput, error) {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := &benchOutput{procs: t.procs, begun: time.Now(), quiet: quiet}
-	out.timer = time.AfterFunc(quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was ended", quiet)) })
+	out := newBenchOutput(t.procs, quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was ended", quiet)) })
 	defer out.timer.Stop()
 	status, err := t.w.Once(alive, t.path, t.w.options(t.s, t.p, args...), out)
 	switch {
@@ -282,7 +281,7 @@ func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
 		var rs []timedResult
 		began := time.Now()
 		expected := time.Duration((l.Sec*float64(l.N) + outside) * float64(time.Second))
-		rs, few, err = t.sample(ctx, l, patience(gap+expected), "-test.bench="+benchPattern(l.Printed, surveyName),
+		rs, few, err = t.sample(ctx, l, hangLimit(gap+expected), "-test.bench="+benchPattern(l.Printed, surveyName),
 			fmt.Sprintf("-test.benchtime=%dx", l.N/surveyFew), fmt.Sprintf("-test.count=%d", surveyFews))
 		if err != nil || rs == nil {
 			return err
@@ -302,7 +301,7 @@ func (t *teller) long(ctx context.Context, l *benchLeaf, n int64, expected time.
 		before, beforeN := l.Sec*float64(l.N), l.N
 		began := time.Now()
 		expected += time.Duration(float64(n) * l.Sec * float64(time.Second))
-		rs, after, err := t.sample(ctx, l, patience(expected), "-test.bench="+benchPattern(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
+		rs, after, err := t.sample(ctx, l, hangLimit(expected), "-test.bench="+benchPattern(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
 		if err != nil || rs == nil {
 			return after, 0, err
 		}

@@ -3,14 +3,11 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load"
-	"github.com/dynolab/dyno/probe"
 )
 
 // Files of a load command in the directory of its trial.
@@ -33,18 +30,13 @@ func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Rec
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(dir, commandLog))
+	log, err := newLogFile(dir, commandLog)
 	if err != nil {
-		return nil, fmt.Errorf("make the log of the load command: %w", err)
+		return nil, err
 	}
-	kept := &capped{w: log, left: probe.DefaultLogLimit}
-	c.Log, c.Summary = kept, filepath.Join(dir, commandSummary)
+	c.Log, c.Summary = log, filepath.Join(dir, commandSummary)
 	rec, err := load.Command(ctx, base, t.Load, t.Subject.Arg, c)
-	errs := []error{err, kept.err, log.Close()}
-	if kept.left == probe.DefaultLogLimit { // it said nothing, which needs no file
-		errs = append(errs, os.Remove(log.Name()))
-	}
-	return rec, errors.Join(errs...)
+	return rec, errors.Join(err, log.close())
 }
 
 // putLoad is the load of a trial: dyno's own, or none.

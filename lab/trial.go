@@ -78,20 +78,20 @@ func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
 // several errors it returns the one that caused the others: a subject that ended by
 // itself fails its trial, even after the last answer.
 func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Running) error) error {
-	ctx, guard, unguard, err := t.lab.guardMemory(ctx, &t.Trial)
+	ctx, guard, err := t.lab.guardMemory(ctx, &t.Trial)
 	if err != nil {
 		return err
 	}
 	t.meter.Enter("start")
 	running, err := t.lab.Start(ctx, &t.Trial, t.dir)
 	if err != nil {
-		return cmp.Or(unguard(), err)
+		return cmp.Or(guard.end(), err)
 	}
 	guard.ready(running)
 	alive, release := whileAlive(ctx, running)
 	err = do(alive, running)
 	release()
-	exhausted := unguard() // before Stop, as the guard may be killing the subject
+	exhausted := guard.end() // before Stop, as the guard may be killing the subject
 	if running.Stop == nil {
 		return cmp.Or(exhausted, err)
 	}

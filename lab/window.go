@@ -150,27 +150,22 @@ func (w *window) failure() error {
 }
 
 // probes are those that the plan asks for and that this subject allows.
-func (w *window) probes() []string {
-	use := w.trial.Probes.Use
-	return slices.DeleteFunc(slices.Clone(dyno.ProbeNames), func(name string) bool {
-		switch {
-		case len(use) > 0 && !slices.Contains(use, name):
-			return true
-		case name == "cgroup":
-			return !w.target.Grouped
-		case name == "runtime":
-			return w.target.Socket == ""
-		case name == "gctrace":
-			return w.target.Trace == nil
-		case name == "expvar":
-			return w.target.Expvar == ""
-		case name == "prometheus":
-			return w.target.Prometheus == ""
-		case name == "pprof":
-			return w.target.Pprof == "" || !slices.Contains(use, name)
+func (w *window) probes() (names []string) {
+	use, to := w.trial.Probes.Use, &w.target
+	allows := map[string]bool{
+		"cgroup": to.Grouped, "runtime": to.Socket != "", "gctrace": to.Trace != nil, "expvar": to.Expvar != "", "prometheus": to.Prometheus != "",
+		"pprof": to.Pprof != "" && slices.Contains(use, "pprof"),
+	}
+	for _, name := range dyno.ProbeNames {
+		allowed, ok := allows[name]
+		if !ok {
+			allowed = to.PID != 0
 		}
-		return w.target.PID == 0
-	})
+		if allowed && (len(use) == 0 || slices.Contains(use, name)) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // close ends the probes. It may be called again, and if the window was never opened.

@@ -101,7 +101,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	if e.Bench.Blocks == 0 && len(e.Levels()) == 1 {
 		e.Bench.Blocks = aloneBlocks
 	}
-	noteUncommitted(cmd, e)
+	noteDirty(cmd, e)
 	hands, err := openBench(e)
 	if err != nil {
 		return err

@@ -18,21 +18,23 @@ const module = "github.com/dynolab/dyno"
 // layers is the house: what each package may import of the others. A new arrow
 // is a decision; it is made here, in the same change.
 var layers = map[string][]string{
-	"hist":        {},
-	"stats":       {},
-	".":           {"hist"}, // package dyno, the vocabulary
-	"subject":     {"."},
-	"load":        {".", "hist"},
-	"probe":       {"."},
-	"store":       {".", "hist"},
-	"lab":         {".", "hist", "load", "probe", "subject"},
+	"hist":     {},
+	"stats":    {},
+	"plan":     {"."},
+	".":        {"hist"}, // package dyno, the vocabulary
+	"subject":  {"."},
+	"load":     {".", "hist"},
+	"probe":    {"."},
+	"store":    {".", "hist", "plan"},
+	"lab":      {".", "hist", "load", "probe", "subject"},
+	"analysis": {".", "hist", "stats"},
+	"chart":    {},
+	"report":   {".", "analysis", "chart", "hist", "stats"}, // stats for the words of verdicts
+	"web":      {".", "analysis", "chart", "hist", "report", "stats", "store"},
+	"examples": {},
+	"cmd/dyno": {".", "analysis", "examples", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "stats", "store", "subject", "web"},
+
 	"lab/gobench": {".", "subject"},
-	"analysis":    {".", "hist", "stats"},
-	"chart":       {},
-	"report":      {".", "analysis", "chart", "hist", "stats"}, // stats for the words of verdicts
-	"web":         {".", "analysis", "chart", "hist", "report", "stats", "store"},
-	"examples":    {},
-	"cmd/dyno":    {".", "analysis", "examples", "hist", "lab", "lab/gobench", "load", "probe", "report", "stats", "store", "subject", "web"},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},

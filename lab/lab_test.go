@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/probe"
 )
 
@@ -272,7 +273,7 @@ func TestCheck(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	src := "load:\n  client:\n    loop:\n      - GET /{{.idd}}\n"
-	if at := dyno.Locate("dyno.yaml", []byte(src), mistake); at.Line != 4 || at.Column != 9 {
+	if at := plan.Locate("dyno.yaml", []byte(src), mistake); at.Line != 4 || at.Column != 9 {
 		t.Errorf("it is said to be at %d:%d", at.Line, at.Column)
 	}
 }

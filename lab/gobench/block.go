@@ -63,9 +63,9 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 func moreLaunches(linked time.Duration, open []*pairing) int {
 	var measuring time.Duration
 	for _, p := range open {
-		measuring += time.Duration(p.pace.launches) * (p.pace.launch + time.Duration(len(p.in))*benchStart)
+		measuring += time.Duration(p.pace.launches) * (p.pace.launch + time.Duration(len(p.in))*processStart)
 	}
-	return min(benchMoreLaunches, max(1, int(benchWorth*linked/max(measuring, 1))))
+	return min(mostMoreLaunches, max(1, int(worthLinking*linked/max(measuring, 1))))
 }
 
 // layout links what the open benchmarks need, in an order of functions that is
@@ -108,7 +108,7 @@ func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*
 }
 
 // fresh returns what builds have warned of, beside what the survey tells.
-func (s *benchSide) fresh() (texts []string) {
+func (s *side) fresh() (texts []string) {
 	for _, p := range s.packages {
 		for _, text := range p.Warnings {
 			if !slices.Contains(s.warnings, text) && !slices.Contains(texts, text) {
@@ -174,7 +174,7 @@ func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[
 	var order []int
 	began := time.Now()
 	for pair := range p.pace.pairs {
-		if pair >= benchFewPairs && time.Since(began).Seconds() >= benchLaunch {
+		if pair >= fewestPairs && time.Since(began).Seconds() >= launchSec {
 			break
 		}
 		if pair%2 == 0 {
@@ -203,7 +203,7 @@ func (w *Run) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*
 	for _, i := range rng.Perm(len(p.in)) {
 		l := p.in[i]
 		wg.Go(func() {
-			turns[i], errs[i] = w.Start(ctx, paths[l.p], w.options(w.sides[i], l.p, "-test.bench="+benchPattern(l.Printed),
+			turns[i], errs[i] = w.Start(ctx, paths[l.p], w.options(w.sides[i], l.p, "-test.bench="+patternOf(l.Printed),
 				fmt.Sprintf("-test.benchtime=%dx", p.pace.n), "-test.count=1000000000"))
 		})
 	}
@@ -228,7 +228,7 @@ func closeTurns(turns []Turns) {
 
 // turn takes two samples and returns the second. The first was under way when the
 // process was stopped, and warms up what the others have cooled down.
-func turn(ctx context.Context, t Turns, l *benchLeaf) (dyno.Values, error) {
+func turn(ctx context.Context, t Turns, l *benchmark) (dyno.Values, error) {
 	r, err := t.Turn(ctx, 2)
 	if err != nil {
 		return nil, err

@@ -86,7 +86,7 @@ type Run struct {
 	*Bencher
 	e        *dyno.Experiment // resolved
 	cpus     []int            // that processes are pinned to
-	sides    []*benchSide     // of each setting, the baseline first
+	sides    []*side          // of each setting, the baseline first
 	pairings []*pairing       // in the order of the survey
 	trials   int              // that have a number
 	died     error            // how the first test binary ended that is not known to have shown all its benchmarks
@@ -94,17 +94,17 @@ type Run struct {
 	least    int              // blocks that are run after it, too
 }
 
-// A benchSide is one setting.
-type benchSide struct {
+// A side is one setting.
+type side struct {
 	trial    dyno.Trial
 	packages []*subject.TestPackage
-	leaves   []*benchLeaf // benchmarks that have results of their own
+	leaves   []*benchmark // benchmarks that have results of their own
 	names    []string     // of those, and of others that have not the level of dyno.BenchFactor
 	warnings []string
 }
 
-// A benchLeaf is a benchmark under one setting.
-type benchLeaf struct {
+// A benchmark is a benchmark under one setting.
+type benchmark struct {
 	dyno.Survey
 	p     *subject.TestPackage
 	procs int     // GOMAXPROCS of its processes
@@ -115,7 +115,7 @@ type benchLeaf struct {
 // A pairing is a benchmark in all settings.
 type pairing struct {
 	pkg, name string
-	in        []*benchLeaf // of each setting
+	in        []*benchmark // of each setting
 	pace      pace
 	over      bool // it failed, or needs no more blocks
 }
@@ -165,7 +165,7 @@ func (b *Bencher) begin(e *dyno.Experiment) *Run {
 		w.least = cmp.Or(all.Bench.Blocks, b.Least)
 	}
 	for _, s := range all.Levels() {
-		w.sides = append(w.sides, &benchSide{trial: all.BenchTrial(s)})
+		w.sides = append(w.sides, &side{trial: all.BenchTrial(s)})
 	}
 	if n := all.Bench.CPUs; n > 0 && b.CPUs != nil {
 		w.cpus = b.CPUs(n)
@@ -209,7 +209,7 @@ func (w *Run) noneRuns() error {
 }
 
 // result begins the result of a trial of a setting.
-func (w *Run) result(s *benchSide, block int, purpose string, start time.Time) *dyno.Result {
+func (w *Run) result(s *side, block int, purpose string, start time.Time) *dyno.Result {
 	w.trials++
 	r := &dyno.Result{Trial: s.trial, Start: start, Elapsed: time.Since(start)}
 	r.Trial.N, r.Trial.Block, r.Trial.For = w.trials, block, purpose
@@ -220,7 +220,7 @@ func (w *Run) result(s *benchSide, block int, purpose string, start time.Time) *
 }
 
 // options are those of a process of the leaf's package under the setting.
-func (w *Run) options(s *benchSide, p *subject.TestPackage, args ...string) Options {
+func (w *Run) options(s *side, p *subject.TestPackage, args ...string) Options {
 	return Options{
 		Dir: p.Dir, Env: s.trial.Subject.Env, CPUs: w.cpus,
 		Args: slices.Concat([]string{"-test.run=^$", "-test.benchmem"}, s.trial.Subject.Args, args),

@@ -78,11 +78,11 @@ func TestBencherRun(t *testing.T) {
 	}
 	// A block takes 1 s to link, two at a time. A launch has 36 pairs and a first sample:
 	// 146 samples of 1 ms, and 20 ms to start each of two processes. Three launches of two
-	// benchmarks are 1.1 s; twice as many would be more than benchWorth as long as linking.
-	const launches = benchLaunches
+	// benchmarks are 1.1 s; twice as many would be more than worthLinking as long as linking.
+	const launches = mostLaunches
 	for i, name := range []string{"Fast", "Sub/n-4"} {
 		x, y := a.Benchmarks[i], b.Benchmarks[i]
-		if x.Name != name || y.Name != name || x.N != y.N || !slices.Equal(samplesOf(x), slices.Repeat([]int{benchPairs}, launches)) || !slices.Equal(samplesOf(x), samplesOf(y)) {
+		if x.Name != name || y.Name != name || x.N != y.N || !slices.Equal(samplesOf(x), slices.Repeat([]int{mostPairs}, launches)) || !slices.Equal(samplesOf(x), samplesOf(y)) {
 			t.Fatalf("%s of %d iterations has samples %v, and %s of %d has %v", x.Name, x.N, samplesOf(x), y.Name, y.N, samplesOf(y))
 		}
 		for j := range x.Launches[0] { // pairs took their turns beside each other
@@ -150,7 +150,7 @@ func TestBencherOrder(t *testing.T) {
 	}
 	// 3 benchmarks, 5 blocks, 3 launches, 18 couples: 810 draws of 3, whose counts have a
 	// standard deviation of √(810·⅓·⅔) < 14.
-	const draws = 3 * 5 * benchLaunches * benchPairs / 2
+	const draws = 3 * 5 * mostLaunches * mostPairs / 2
 	if len(couples) != draws || len(begins) != 3 || min(begins["a"], begins["b"], begins["c"]) < draws/3-4*14 {
 		t.Errorf("%d couples begin: %v", len(couples), begins)
 	}
@@ -171,9 +171,9 @@ func TestBencherSlowLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]int{
-		"Expected": benchPairs,    // 4 ms each
-		"Slow":     5,             // 2 samples of 1 ms and two of 51 ms: after 4 pairs there are 0.42 s
-		"Slower":   benchFewPairs, // 2.2 s each
+		"Expected": mostPairs,   // 4 ms each
+		"Slow":     5,           // 2 samples of 1 ms and two of 51 ms: after 4 pairs there are 0.42 s
+		"Slower":   fewestPairs, // 2.2 s each
 	}
 	for _, r := range rs[2:] {
 		for _, b := range r.Benchmarks {

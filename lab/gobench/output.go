@@ -17,12 +17,12 @@ type timedResult struct {
 	at time.Time
 }
 
-// A benchOutput reads what a test binary prints, as it prints it. It is a writer.
+// A output reads what a test binary prints, as it prints it. It is a writer.
 //
 // With -test.v package testing prints the name of each benchmark in a line of its
 // own when it begins, and so tells which one ended the process; it also prints what
 // failed benchmarks say before it says that they failed, and otherwise after.
-type benchOutput struct {
+type output struct {
 	procs int // GOMAXPROCS, if it is known
 	begun time.Time
 	first time.Time // when the first benchmark began; with -test.v
@@ -42,8 +42,8 @@ type benchOutput struct {
 	err     error  // how the process ended, if not well
 }
 
-func newBenchOutput(procs int, quiet time.Duration, onQuiet func()) *benchOutput {
-	o := &benchOutput{
+func newOutput(procs int, quiet time.Duration, onQuiet func()) *output {
+	o := &output{
 		procs: procs, begun: time.Now(), quiet: quiet, timer: time.AfterFunc(quiet, onQuiet),
 		of: map[string]timedResult{}, failed: map[string][]string{}, skipped: map[string][]string{},
 	}
@@ -51,23 +51,23 @@ func newBenchOutput(procs int, quiet time.Duration, onQuiet func()) *benchOutput
 	return o
 }
 
-var benchBegins = regexp.MustCompile(`^Benchmark\S+$`)
+var nameAlone = regexp.MustCompile(`^Benchmark\S+$`)
 
-func (o *benchOutput) Write(p []byte) (int, error) {
+func (o *output) Write(p []byte) (int, error) {
 	o.timer.Reset(o.quiet)
 	o.lines.write(p)
 	return len(p), nil
 }
 
 // close says how the process ended.
-func (o *benchOutput) close(err error) {
+func (o *output) close(err error) {
 	if o.timer.Stop(); len(o.lines.line) > 0 {
 		o.lines.end()
 	}
 	o.err = err
 }
 
-func (o *benchOutput) result(l resultLine) {
+func (o *output) result(l resultLine) {
 	t := timedResult{l.parse(), time.Now()}
 	o.results = append(o.results, t)
 	o.of[o.named(t.Name)] = t
@@ -75,7 +75,7 @@ func (o *benchOutput) result(l resultLine) {
 }
 
 // line takes a line that is no result.
-func (o *benchOutput) line(b []byte) {
+func (o *output) line(b []byte) {
 	line := string(b)
 	if before, after, ok := strings.Cut(line, "--- FAIL: Benchmark"); ok && (before == "" || strings.HasPrefix(before, "Benchmark")) {
 		o.fate(o.failed, after)
@@ -84,7 +84,7 @@ func (o *benchOutput) line(b []byte) {
 	switch {
 	case line == "PASS" || line == "FAIL":
 		o.ended = true
-	case benchBegins.MatchString(line):
+	case nameAlone.MatchString(line):
 		if len(o.names) == 0 {
 			o.first = time.Now()
 		}
@@ -102,7 +102,7 @@ func (o *benchOutput) line(b []byte) {
 }
 
 // fate writes down that a benchmark failed or was skipped, and what it said.
-func (o *benchOutput) fate(to map[string][]string, printed string) {
+func (o *output) fate(to map[string][]string, printed string) {
 	o.last, o.lastOf = to, o.named(strings.TrimSpace(printed))
 	to[o.lastOf] = o.said
 	o.said = nil
@@ -110,7 +110,7 @@ func (o *benchOutput) fate(to map[string][]string, printed string) {
 
 // named is the name of a benchmark as it was printed when it began or, where it
 // was not, without the GOMAXPROCS that is known.
-func (o *benchOutput) named(printed string) string {
+func (o *output) named(printed string) string {
 	if len(o.names) == 0 {
 		return nameOf(printed, cmp.Or(o.procs, 1))
 	}
@@ -128,7 +128,7 @@ func (o *benchOutput) named(printed string) string {
 }
 
 // why says why there is no result.
-func (o *benchOutput) why() string {
+func (o *output) why() string {
 	text := "no result: the benchmark was skipped, or is not there any more"
 	if o.err != nil {
 		text = o.err.Error()
@@ -144,12 +144,12 @@ func (o *benchOutput) why() string {
 
 // leaves returns the benchmarks that have results of their own, or have none for a
 // reason, in the order in which they ran; and one that ended the process.
-func (o *benchOutput) leaves() (found []*benchLeaf) {
+func (o *output) leaves() (found []*benchmark) {
 	for i, name := range o.names {
 		if slices.Contains(o.names[:i], name) || slices.ContainsFunc(o.names, func(x string) bool { return strings.HasPrefix(x, name+"/") }) {
 			continue
 		}
-		l := &benchLeaf{Survey: dyno.Survey{Printed: name}}
+		l := &benchmark{Survey: dyno.Survey{Printed: name}}
 		r, ran := o.of[name]
 		failed, bad := o.failed[name]
 		skipped, idle := o.skipped[name]
@@ -170,7 +170,7 @@ func (o *benchOutput) leaves() (found []*benchLeaf) {
 	}
 	// The last that began ended the process; if it was over, that which it is a part of.
 	last := o.names[len(o.names)-1]
-	if slices.ContainsFunc(found, func(l *benchLeaf) bool { return l.Printed == last }) {
+	if slices.ContainsFunc(found, func(l *benchmark) bool { return l.Printed == last }) {
 		i := strings.LastIndex(last, "/")
 		if i < 0 {
 			return found
@@ -181,5 +181,5 @@ func (o *benchOutput) leaves() (found []*benchLeaf) {
 	if o.err != nil {
 		text = o.err.Error()
 	}
-	return append(found, &benchLeaf{Survey: dyno.Survey{Printed: last, Err: text}})
+	return append(found, &benchmark{Survey: dyno.Survey{Printed: last, Err: text}})
 }

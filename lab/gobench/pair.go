@@ -44,12 +44,12 @@ func (w *Run) build(ctx context.Context) error {
 
 // pair finds the benchmarks that every setting has, and leaves out the others.
 func (w *Run) pair() error {
-	paired := map[*benchLeaf]bool{}
+	paired := map[*benchmark]bool{}
 	for _, first := range w.sides[0].leaves {
 		p := &pairing{pkg: first.Package, name: first.Name}
 		for _, s := range w.sides {
 			// If two have one name with a "*" in it, the first is taken.
-			i := slices.IndexFunc(s.leaves, func(l *benchLeaf) bool { return l.Package == p.pkg && l.Name == p.name })
+			i := slices.IndexFunc(s.leaves, func(l *benchmark) bool { return l.Package == p.pkg && l.Name == p.name })
 			if i >= 0 && !paired[s.leaves[i]] {
 				p.in = append(p.in, s.leaves[i])
 			}
@@ -67,7 +67,7 @@ func (w *Run) pair() error {
 	}
 	for _, s := range w.sides {
 		var out []string
-		s.leaves = slices.DeleteFunc(s.leaves, func(l *benchLeaf) bool {
+		s.leaves = slices.DeleteFunc(s.leaves, func(l *benchmark) bool {
 			if !paired[l] {
 				out = append(out, l.Printed)
 			}

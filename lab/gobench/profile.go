@@ -74,8 +74,8 @@ func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*d
 
 // profileN is how many iterations a profile has: the same in all settings, so that
 // what is done once weighs the same, and as many as take the slowest profileSec.
-func profileN(in []*benchLeaf) int64 {
-	n := float64(benchMostN)
+func profileN(in []*benchmark) int64 {
+	n := float64(mostN)
 	for _, l := range in {
 		n = min(n, profileSec/(l.sec()+l.grows))
 	}
@@ -83,7 +83,7 @@ func profileN(in []*benchLeaf) int64 {
 }
 
 // profile runs one trial.
-func (w *Run) profile(ctx context.Context, s *benchSide, p *pairing, l *benchLeaf, path string, n int64, block int) *dyno.Result {
+func (w *Run) profile(ctx context.Context, s *side, p *pairing, l *benchmark, path string, n int64, block int) *dyno.Result {
 	r := w.result(s, block, dyno.ForProfile, time.Now())
 	r.Trial.Profile = []string{"cpu", "allocs"}
 	all := n
@@ -98,7 +98,7 @@ func (w *Run) profile(ctx context.Context, s *benchSide, p *pairing, l *benchLea
 	return r
 }
 
-func (w *Run) takeProfiles(ctx context.Context, trial int, s *benchSide, l *benchLeaf, path string, n int64) error {
+func (w *Run) takeProfiles(ctx context.Context, trial int, s *side, l *benchmark, path string, n int64) error {
 	dir, err := w.Dir(trial)
 	if err == nil {
 		dir, err = filepath.Abs(dir) // the benchmark's directory is another
@@ -113,7 +113,7 @@ func (w *Run) takeProfiles(ctx context.Context, trial int, s *benchSide, l *benc
 		{"-test.cpuprofile=" + filepath.Join(dir, "cpu.pb.gz")},
 		{"-test.memprofile=" + filepath.Join(dir, "allocs.pb.gz"), fmt.Sprintf("-test.memprofilerate=%d", profileRate)},
 	} {
-		args := append([]string{"-test.bench=" + benchPattern(l.Printed), fmt.Sprintf("-test.benchtime=%dx", n)}, profile...)
+		args := append([]string{"-test.bench=" + patternOf(l.Printed), fmt.Sprintf("-test.benchtime=%dx", n)}, profile...)
 		if _, err := w.Once(ctx, path, w.options(s, l.p, args...), io.Discard); err != nil {
 			return fmt.Errorf("profile %s: %w", l.Printed, err)
 		}

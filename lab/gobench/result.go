@@ -79,14 +79,14 @@ func (s *lineScanner) add(b []byte) {
 
 // note remembers the name of a benchmark that has begun in the text.
 func (s *lineScanner) note(text []byte) {
-	if name, _ := benchName(text); name != nil {
+	if name, _ := nameAndRest(text); name != nil {
 		s.name = append(s.name[:0], name...)
 	}
 }
 
 // end ends the line.
 func (s *lineScanner) end() {
-	name, rest := benchName(s.line)
+	name, rest := nameAndRest(s.line)
 	alone := name != nil // the numbers alone follow the name
 	if !alone {
 		name, rest = s.name, s.line
@@ -101,10 +101,10 @@ func (s *lineScanner) end() {
 	s.line = s.line[:0]
 }
 
-// benchName returns the name that package testing has written in the line, and
+// nameAndRest returns the name that package testing has written in the line, and
 // what follows its tab; nil if there is none. Something that was printed without
 // a newline may come before it.
-func benchName(line []byte) (name, rest []byte) {
+func nameAndRest(line []byte) (name, rest []byte) {
 	for from := 0; ; {
 		i := bytes.Index(line[from:], []byte("Benchmark"))
 		if i < 0 {

@@ -63,7 +63,7 @@ func (w *Run) survey(ctx context.Context) error {
 		s.warnings = append(s.warnings, s.fresh()...)
 	}
 	w.step(Step{Phase: "survey"})
-	tellers := map[*benchSide]map[*subject.TestPackage]*teller{}
+	tellers := map[*side]map[*subject.TestPackage]*teller{}
 	for _, s := range w.sides {
 		tellers[s] = map[*subject.TestPackage]*teller{}
 		for _, p := range s.packages {
@@ -94,7 +94,7 @@ func (w *Run) survey(ctx context.Context) error {
 		}
 	}
 	for _, p := range w.pairings {
-		if slices.ContainsFunc(p.in, func(l *benchLeaf) bool { return l.Err != "" }) {
+		if slices.ContainsFunc(p.in, func(l *benchmark) bool { return l.Err != "" }) {
 			p.over = true
 			continue
 		}
@@ -106,7 +106,7 @@ func (w *Run) survey(ctx context.Context) error {
 // A teller surveys one package under one setting.
 type teller struct {
 	w     *Run
-	s     *benchSide
+	s     *side
 	p     *subject.TestPackage
 	path  string
 	procs int // GOMAXPROCS, as testing prints it; known when a benchmark has run
@@ -122,7 +122,7 @@ type totals struct{ goroutines, collections, gcSec float64 }
 // begin runs BenchmarkDynoSurvey alone. A binary that does not have it, of which
 // LinkSurvey has warned, tells no totals.
 func (t *teller) begin(ctx context.Context) error {
-	out, err := t.once(ctx, t.quiet(), "-test.v", "-test.bench="+benchPattern(surveyName), "-test.benchtime=1x")
+	out, err := t.once(ctx, t.quiet(), "-test.v", "-test.bench="+patternOf(surveyName), "-test.benchtime=1x")
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (t *teller) begin(ctx context.Context) error {
 }
 
 // early warns of a test binary that ended before it had run all.
-func (t *teller) early(and string, out *benchOutput) {
+func (t *teller) early(and string, out *output) {
 	err := fmt.Errorf("survey %s: %sits test binary ended early: %s", t.p.ImportPath, and, out.why())
 	t.s.warnings = append(t.s.warnings, err.Error())
 	t.w.died = cmp.Or(t.w.died, fmt.Errorf("under %s: %w", t.s.trial.Setting.Label(), err))
@@ -158,10 +158,10 @@ func (t *teller) quiet() time.Duration {
 
 // once runs the survey's binary and reads what it prints. That the binary fails or
 // hangs is told by what is read.
-func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) (*benchOutput, error) {
+func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) (*output, error) {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := newBenchOutput(t.procs, quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was ended", quiet)) })
+	out := newOutput(t.procs, quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was ended", quiet)) })
 	defer out.timer.Stop()
 	status, err := t.w.Once(alive, t.path, t.w.options(t.s, t.p, args...), out)
 	switch {
@@ -184,7 +184,7 @@ func (t *teller) discover(ctx context.Context) error {
 	for deaths := 1; ; deaths++ {
 		args := []string{"-test.v", "-test.bench=" + t.w.e.Bench.Match, "-test.benchtime=1x"}
 		if len(skip) > 0 {
-			args = append(args, "-test.skip="+benchSkip(skip))
+			args = append(args, "-test.skip="+skipPattern(skip))
 		}
 		out, err := t.once(ctx, t.quiet(), args...)
 		if err != nil {
@@ -253,8 +253,8 @@ func (t *teller) readSource() error {
 }
 
 // measure fills in the survey of a benchmark that ran once.
-func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
-	ramp, _, err := t.sample(ctx, l, t.quiet(), "-test.bench="+benchPattern(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
+func (t *teller) measure(ctx context.Context, l *benchmark) error {
+	ramp, _, err := t.sample(ctx, l, t.quiet(), "-test.bench="+patternOf(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
 	if err != nil || ramp == nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
 	if last.N > 1 {
 		l.Outside /= 2 // testing called it more often than that, if it was too quick
 	}
-	n := min(benchMostN, max(1, math.Ceil(min(surveyLong/l.sec(), surveyWall/wall))))
+	n := min(mostN, max(1, math.Ceil(min(surveyLong/l.sec(), surveyWall/wall))))
 	if l.Source.Timed != "" && l.Sec < surveyTimed {
 		n = max(n, 2) // to see whether it is the set-up that takes long
 	} else if l.Sec > surveyOnce {
@@ -281,7 +281,7 @@ func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
 		var rs []timedResult
 		began := time.Now()
 		expected := time.Duration((l.Sec*float64(l.N) + outside) * float64(time.Second))
-		rs, few, err = t.sample(ctx, l, hangLimit(gap+expected), "-test.bench="+benchPattern(l.Printed, surveyName),
+		rs, few, err = t.sample(ctx, l, hangLimit(gap+expected), "-test.bench="+patternOf(l.Printed, surveyName),
 			fmt.Sprintf("-test.benchtime=%dx", l.N/surveyFew), fmt.Sprintf("-test.count=%d", surveyFews))
 		if err != nil || rs == nil {
 			return err
@@ -296,12 +296,12 @@ func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
 // long takes the long sample, of n iterations or, while what is done once takes most
 // of the time, of ten times as many. It returns the totals of its process, and how
 // many seconds of it were not timed.
-func (t *teller) long(ctx context.Context, l *benchLeaf, n int64, expected time.Duration) (all totals, outside float64, err error) {
+func (t *teller) long(ctx context.Context, l *benchmark, n int64, expected time.Duration) (all totals, outside float64, err error) {
 	for {
 		before, beforeN := l.Sec*float64(l.N), l.N
 		began := time.Now()
 		expected += time.Duration(float64(n) * l.Sec * float64(time.Second))
-		rs, after, err := t.sample(ctx, l, hangLimit(expected), "-test.bench="+benchPattern(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
+		rs, after, err := t.sample(ctx, l, hangLimit(expected), "-test.bench="+patternOf(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
 		if err != nil || rs == nil {
 			return after, 0, err
 		}
@@ -311,21 +311,21 @@ func (t *teller) long(ctx context.Context, l *benchLeaf, n int64, expected time.
 		if l.N <= beforeN || took == 0 {
 			return after, wall - took, nil
 		}
-		each := max(benchNothing, (took-before)/float64(l.N-beforeN))
+		each := max(nothingSec, (took-before)/float64(l.N-beforeN))
 		limit := 2 * surveyWall
 		if l.Source.Timed != "" { // which may be all that is seen of it so far
 			limit = surveyBeside
 		}
-		if each*float64(l.N) >= took/2 || wall > limit || l.N >= benchMostN {
+		if each*float64(l.N) >= took/2 || wall > limit || l.N >= mostN {
 			return after, wall - took, nil
 		}
-		n = int64(min(benchMostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))
+		n = int64(min(mostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))
 	}
 }
 
 // sample runs one benchmark and returns its results with the totals after the
 // last; none if it failed, which is written down.
-func (t *teller) sample(ctx context.Context, l *benchLeaf, quiet time.Duration, args ...string) (rs []timedResult, after totals, err error) {
+func (t *teller) sample(ctx context.Context, l *benchmark, quiet time.Duration, args ...string) (rs []timedResult, after totals, err error) {
 	out, err := t.once(ctx, quiet, args...)
 	if err != nil {
 		return nil, after, err
@@ -347,7 +347,7 @@ func (t *teller) sample(ctx context.Context, l *benchLeaf, quiet time.Duration, 
 }
 
 // take takes over what a result says.
-func (l *benchLeaf) take(r timedResult) {
+func (l *benchmark) take(r timedResult) {
 	l.N = r.N
 	l.Sec, _ = r.Values.Get("sec/op")
 	l.Bytes, _ = r.Values.Get("B/op")
@@ -362,7 +362,7 @@ func (l *benchLeaf) take(r timedResult) {
 //
 // first are the seconds until the first of the samples. What it took longer than the
 // others is done once in a process, as with sync.Once, and so also in the long one's.
-func (l *benchLeaf) takeFew(rs []timedResult, first float64, ramp timedResult, outside float64) {
+func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, outside float64) {
 	var secs, gaps []float64 // gaps without what was timed
 	for i, r := range rs {
 		sec, _ := r.Values.Get("sec/op")
@@ -407,7 +407,7 @@ func (l *benchLeaf) takeFew(rs []timedResult, first float64, ramp timedResult, o
 // so that C = (surveyFews·(all−base) − (few−base)) / (surveyFews − surveyFews/surveyFew).
 // Collections that a set-up causes once in a process, in both, would be among them:
 // what the iterations allocate says how many can be theirs.
-func (t *teller) collecting(l *benchLeaf, all, few totals) (cycles, frac float64) {
+func (t *teller) collecting(l *benchmark, all, few totals) (cycles, frac float64) {
 	base, above := t.base, float64(strings.Count(l.Printed, "/"))
 	if base.collections > 0 {
 		base.gcSec *= 1 + above/base.collections // each as long as those of the same small heap
@@ -424,7 +424,7 @@ func (t *teller) collecting(l *benchLeaf, all, few totals) (cycles, frac float64
 			sec = max(0, all.gcSec-base.gcSec) * cycles / whole
 		}
 	}
-	if most := l.Bytes * float64(l.N) / benchLeastHeap; cycles > most {
+	if most := l.Bytes * float64(l.N) / leastHeap; cycles > most {
 		sec, cycles = sec*most/cycles, most
 	}
 	cycles = math.Round(cycles)

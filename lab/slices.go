@@ -34,7 +34,7 @@ func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, trials []dyno.T
 	if l.Skip != nil && !slices.ContainsFunc(trials, func(t dyno.Trial) bool { return !l.Skip(t.N) }) {
 		return nil
 	}
-	s := &slicer{lab: l, e: e, trials: trials}
+	s := &slicer{lab: l, e: e, trials: trials, hold: gate{open: make(chan struct{})}}
 	s.hold.turn(true)
 	whole := s.trial(ctx)
 	err := context.Cause(ctx)
@@ -240,23 +240,24 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// A gate holds probes back while it is closed. It begins closed.
+// A gate holds probes back while it is closed.
 type gate struct {
 	mu   sync.Mutex
-	open chan struct{} // closed if the gate is open; nil at first
-	is   bool
+	open chan struct{} // closed if the gate is open
 }
 
 func (g *gate) turn(open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open == nil || g.is && !open {
-		g.open = make(chan struct{})
-		g.is = false
-	}
-	if open && !g.is {
-		close(g.open)
-		g.is = true
+	select {
+	case <-g.open:
+		if !open {
+			g.open = make(chan struct{})
+		}
+	default:
+		if open {
+			close(g.open)
+		}
 	}
 }
 

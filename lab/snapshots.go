@@ -72,7 +72,7 @@ func (k *snapshots) before(ctx context.Context) {
 	if !k.forces() {
 		return
 	}
-	k.trial.meter.Enter("look")
+	k.trial.meter.Enter("snapshot")
 	k.with(ctx, func(l Inspector) error {
 		if err := l.Collect(); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (k *snapshots) before(ctx context.Context) {
 // after takes snapshots when the probes have ended, the first before anything is forced.
 func (k *snapshots) after(ctx context.Context) {
 	if k.forces() {
-		k.trial.meter.Enter("look")
+		k.trial.meter.Enter("snapshot")
 	}
 	k.with(ctx, func(l Inspector) error {
 		if err := k.snapshot(l, dyno.StageEnd); err != nil || !k.forces() {

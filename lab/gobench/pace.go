@@ -11,56 +11,50 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// How long a benchmark takes in a block.
+// How long a benchmark takes in a block. Names that end in Sec are seconds.
 const (
-	// sampleSec is the length of a sample in seconds: short against the 10 ms and
-	// more for which the speed of a virtual machine stays the same, so that what is
-	// compared ran at one speed, and long against the 0.4 ms that a turn costs beside.
+	// A sample is short against the 10 ms and more for which the speed of a virtual
+	// machine stays the same, so that what is compared ran at one speed, and long against
+	// the 0.4 ms that a turn costs beside it.
 	sampleSec = 0.001
-	// longestSec is the longest that a sample becomes for the sake of collections
-	// or of a set-up, in seconds. Longer ones would be too few.
+	// The longest sample for the sake of collections or of a set-up: longer ones would be
+	// too few.
 	longestSec = 0.25
-	// untimedSec is the longest that a sample becomes of which most cannot be timed, in
-	// seconds: as for noise, many of them are better than long ones.
+	// The longest sample of which most is not timed: many samples help more against noise
+	// than long ones.
 	untimedSec = 0.02
-	// timedSec is how much of a sample is timed at least, in seconds, whatever the
-	// rest of it seems to take: on a busy machine that is waiting for the CPU.
+	// The least timed part of a sample, whatever the rest seems to take: on a busy machine
+	// the rest is waiting for the CPU.
 	timedSec = 0.0002
-	// leastGCFrac is how much collecting must be of an operation's time, or change it
-	// from one setting to another, to be let into the samples; below, it is less than
-	// what can be told apart. Where the settings allocate alike and nothing of the
-	// runtime differs, collecting costs them the same, and it is let in only if it is
-	// much: samples that hold collections are ten times as long, so that what a noisy
-	// machine does is in them too.
+	// Samples hold collections only if collecting takes leastGCFrac of an operation's time
+	// and differs from setting to setting, or takes muchGCFrac: such samples are ten times
+	// as long, so that they hold the noise of the machine too.
 	leastGCFrac, muchGCFrac = 0.005, 0.1
-	// wantCollections is how many collections a sample should have then. Each begins
-	// with an empty heap, so with 1 it would be chance whether the first is in it.
+	// Collections that such a sample should have. Each begins with an empty heap, so with
+	// 1 it would be chance whether the first is in it.
 	wantCollections = 1.5
-	// mostPairs are the most and the fewest pairs of samples of a launch. Another
-	// launch has another layout of memory, so many pairs of one are worth little; with
-	// few, the noisy first ones of new processes are too large a part.
+	// Pairs of samples of a launch. Another launch has another layout of memory, so many
+	// pairs of one are worth little; with few, the noisy first ones weigh too much.
 	mostPairs, fewestPairs = 36, 3
-	// launchSec is how long a launch may take in seconds, in all settings together:
-	// 30 benchmarks have two blocks a minute.
+	// The longest launch, all settings together: 30 benchmarks have two blocks a minute.
 	launchSec = 0.5
-	// slowSec is from when an iteration is so slow, in seconds, that one pair and one
-	// launch must do. Over seconds a machine's speed averages out by itself.
+	// An iteration that is slower has one pair and one launch. Over seconds a machine's
+	// speed averages out by itself.
 	slowSec = 1.0
-	// mostLaunches and fewLaunches are the launches of a benchmark in a block: the
-	// few where one takes more than half of launchSec.
+	// Launches of a benchmark in a block; few if one takes more than half of launchSec.
 	mostLaunches, fewLaunches = 3, 2
-	// worthLinking is how many times as long as linking a block should measure, for
-	// which benchmarks are launched up to mostMoreLaunches times as often; and
-	// processStart is what a launch takes beside its samples, of each process.
+	// A block should measure worthLinking times as long as linking took, for which
+	// benchmarks are launched up to mostMoreLaunches times as often.
 	worthLinking, mostMoreLaunches = 2, 4
-	processStart                   = 20 * time.Millisecond
-	// leastHeap is what is allocated between two collections at least, in bytes:
-	// heaps of less than 4 MiB are not collected at GOGC=100, and a tenth of that at 10
-	// (heapMinimum in runtime/mgcpacer.go).
+	// The time of a launch beside its samples, for each process.
+	processStart = 20 * time.Millisecond
+	// Bytes that are allocated between two collections at least: heaps of less than 4 MiB
+	// are not collected at GOGC=100, and a tenth of that at 10 (heapMinimum in
+	// runtime/mgcpacer.go).
 	leastHeap = 256 << 10
-	// mostN is the most iterations that package testing itself does.
+	// The most iterations that package testing itself does.
 	mostN = 1e9
-	// nothingSec stands for the time of an operation that took none.
+	// The time of an operation that took none.
 	nothingSec = 1e-12
 )
 

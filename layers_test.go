@@ -22,19 +22,21 @@ var layers = map[string][]string{
 	"stats":    {},
 	"plan":     {"."},
 	".":        {"hist"}, // package dyno, the vocabulary
-	"subject":  {"."},
-	"load":     {".", "hist"},
-	"probe":    {"."},
+	"cgroup":   {},
+	"subject":  {".", "cgroup", "subject/guard"},
+	"load":     {".", "cgroup", "hist"},
+	"probe":    {".", "cgroup"},
 	"store":    {".", "hist", "plan"},
-	"lab":      {".", "hist", "load", "probe", "subject"},
+	"lab":      {".", "cgroup", "hist", "load", "probe", "subject"},
 	"analysis": {".", "hist", "stats"},
 	"chart":    {},
 	"report":   {".", "analysis", "chart", "hist", "stats"}, // stats for the words of verdicts
 	"web":      {".", "analysis", "chart", "hist", "report", "stats", "store"},
 	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "stats", "store", "subject", "web"},
+	"cmd/dyno": {".", "analysis", "examples", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "stats", "store", "subject", "subject/guard", "web"},
 
-	"lab/gobench": {".", "subject"},
+	"subject/guard": {"cgroup"}, // programs whose processes do not outlive dyno
+	"lab/gobench":   {".", "subject", "subject/guard"},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},
@@ -43,7 +45,7 @@ var layers = map[string][]string{
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "lab/gobench", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
+var acting = []string{"lab", "lab/gobench", "load", "subject", "subject/guard", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

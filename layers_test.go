@@ -22,13 +22,15 @@ var layers = map[string][]string{
 	"stats":   {},
 	"plan":    {"."},
 	".":       {"hist"}, // package dyno, the vocabulary
-	"subject": {"."},
-	"load":    {".", "hist"},
-	"probe":   {"."},
+	"cgroup":  {},
+	"subject": {".", "cgroup", "subject/guard"},
+	"load":    {".", "cgroup", "hist"},
+	"probe":   {".", "cgroup"},
 	"store":   {".", "hist", "plan"},
-	"lab":     {".", "hist", "load", "probe", "subject"},
+	"lab":     {".", "cgroup", "hist", "load", "probe", "subject"},
 
-	"lab/gobench":       {".", "subject"},
+	"subject/guard":     {"cgroup"}, // programs whose processes do not outlive dyno
+	"lab/gobench":       {".", "subject", "subject/guard"},
 	"analysis":          {".", "analysis/profiles", "hist", "stats"},
 	"analysis/profiles": {".", "stats"},
 
@@ -37,11 +39,11 @@ var layers = map[string][]string{
 	"report/pprofpage": {},
 	"web":              {".", "analysis", "analysis/profiles", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
 	"examples":         {},
-	"cmd/dyno":         {".", "analysis", "analysis/profiles", "examples", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "web"},
+	"cmd/dyno":         {".", "analysis", "analysis/profiles", "examples", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "lab/gobench", "load", "subject", "web", "cmd/dyno"}
+var acting = []string{"lab", "lab/gobench", "load", "subject", "subject/guard", "web", "cmd/dyno"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

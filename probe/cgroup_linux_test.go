@@ -68,7 +68,7 @@ func TestCgroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer w.close()
+		defer w.account.Close()
 		step := func(f func(time.Duration) error, at time.Duration) {
 			t.Helper()
 			if err := f(at); err != nil {
@@ -147,10 +147,10 @@ func TestCgroupCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.sample(0); err != nil || w.memPressure != nil {
-		t.Errorf("pressure that is switched off: %v, %v", err, w.memPressure)
+	if err := w.sample(0); err != nil || w.account.MemoryPressure != nil {
+		t.Errorf("pressure that is switched off: %v, %v", err, w.account.MemoryPressure)
 	}
-	w.close()
+	w.account.Close()
 	if after := descriptors(t); after != before {
 		t.Errorf("%d files are open, %d were before", after, before)
 	}

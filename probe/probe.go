@@ -119,7 +119,7 @@ func Named(name string) (Probe, bool) {
 	case "proc":
 		return proc{}, true
 	case "cgroup":
-		return cgroup{}, true
+		return groupProbe{}, true
 	case "gctrace":
 		return gctrace{}, true
 	case "runtime":

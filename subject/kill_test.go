@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // victim is a dyno in little: it builds, starts a service that forks and a program
@@ -37,17 +38,17 @@ func victim() {
 	check(err)
 	check(b.Check(ctx, dyno.Subject{Package: os.Getenv("DYNO_TEST_REPO"), Rev: "HEAD"}))
 	go b.command(ctx, b.dir, nil, "sh", "-c", "sleep 1000 & while :; do mkdir -p tmp/x; done")
-	stopped, err := Launch(Program{Path: "/bin/sh", Args: []string{"sh", "-c", "kill -STOP $$"}, Dir: b.dir})
+	stopped, err := guard.Start(guard.Job{Path: "/bin/sh", Args: []string{"sh", "-c", "kill -STOP $$"}, Dir: b.dir}, guard.IO{})
 	check(err)
 	state := func() string {
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", stopped.PID()))
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", stopped.PID))
 		return string(stat)
 	}
-	// guard; supervisor, service, sh, sleep; supervisor, sh, sleep; supervisor, sh
-	for len(descendants(os.Getpid())) < 10 || !strings.Contains(state(), ") T ") {
+	// the builder's supervisor; supervisor, service, sh, sleep; supervisor, sh, sleep; supervisor, sh
+	for len(guard.Descendants(os.Getpid())) < 10 || !strings.Contains(state(), ") T ") {
 		time.Sleep(10 * time.Millisecond)
 	}
-	for _, pid := range descendants(os.Getpid()) {
+	for _, pid := range guard.Descendants(os.Getpid()) {
 		fmt.Println("pid", pid)
 	}
 	for _, path := range []string{b.dir, filepath.Dir(p.Socket)} {

@@ -2,7 +2,6 @@ package subject
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -11,18 +10,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // Options say what becomes of a subject's output. The zero value discards it.
 type Options struct {
-	// Stdout and Stderr are called from one goroutine of the Process, on Linux
-	// once for each write(2) of the subject (of at most 4096 bytes; longer
-	// ones are split). They must not keep the slice.
-	Stdout, Stderr io.Writer
+	Stdout, Stderr io.Writer // called as those of guard.IO
 
 	// Trace adds gctrace=1 to the subject's GODEBUG.
 	Trace bool
@@ -57,9 +53,9 @@ type Process struct {
 	Ready    time.Duration // from its launch until it was ready, to some 5 %
 	Warnings []string      // doubts about this launch
 
-	group *group
-	tail  *tail
-	env   []string
+	tree *guard.Tree
+	tail *tail
+	env  []string
 }
 
 // An ExitError says that the subject ended by itself.
@@ -108,9 +104,9 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	p := &Process{Addr: addr, tail: newTail(o.Stderr)}
 	var scratch string
 	if b.Injected {
-		scratch = scratchName(os.TempDir())
+		scratch = guard.TempName(os.TempDir())
 		if len(scratch) > 90 { // a socket's path is limited to 104 or 108 bytes
-			scratch = scratchName("/tmp")
+			scratch = guard.TempName("/tmp")
 		}
 		p.Socket = filepath.Join(scratch, "probe")
 	}
@@ -119,19 +115,16 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 		return nil, err
 	}
 	p.env = environ(vars, dir, p.Socket, o.debug())
-	j := job{
-		Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir, Env: p.env,
-		stdout: o.Stdout, stderr: p.tail, Scratch: scratch,
-	}
+	j := guard.Job{Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir, Env: p.env, Scratch: scratch}
 	if o.Grouped || o.Limits != (dyno.Limits{}) {
 		j.Confine = confine(o.Limits)
 		p.Warnings = limitDoubts(o.Limits.CPU, b.Path, p.env, runtime.NumCPU())
 	}
-	p.group, err = launch(j)
+	p.tree, err = guard.Start(j, guard.IO{Stdout: o.Stdout, Stderr: p.tail})
 	if err != nil {
 		return nil, fmt.Errorf("start subject: %w", err)
 	}
-	p.PID = p.group.pid
+	p.PID = p.tree.PID
 	launched := time.Now()
 	if err := p.await(ctx, s); err != nil {
 		p.Stop(0)
@@ -149,15 +142,15 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 
 // Done is closed when the subject has ended, whoever ended it, all its output
 // is written and none of its descendants is left.
-func (p *Process) Done() <-chan struct{} { return p.group.done }
+func (p *Process) Done() <-chan struct{} { return p.tree.Done }
 
 // Err returns an [*ExitError] if the subject ended without being asked, and
 // nil if it runs or was stopped.
 func (p *Process) Err() error {
 	select {
-	case <-p.group.done:
-		if p.group.alone {
-			return &ExitError{p.group.status, p.tail.String(), p.group.memory.killed(p.group.status, p.env)}
+	case <-p.tree.Done:
+		if p.tree.Alone {
+			return &ExitError{p.tree.Status, p.tail.String(), killedForMemory(p.tree.Memory, p.tree.Status, p.env)}
 		}
 	default:
 	}
@@ -168,7 +161,7 @@ func (p *Process) Err() error {
 // is over, SIGKILL to all its descendants; with a grace of 0 that at once. It
 // returns when none is left; Err then says whether the subject had ended before.
 // Stop may be called again, but not from two goroutines at a time.
-func (p *Process) Stop(grace time.Duration) { p.group.stop(grace) }
+func (p *Process) Stop(grace time.Duration) { p.tree.Stop(grace) }
 
 // freeAddr returns an address that nobody listens on at the moment.
 func freeAddr() (string, error) {
@@ -178,11 +171,6 @@ func freeAddr() (string, error) {
 	}
 	defer l.Close()
 	return l.Addr().String(), nil
-}
-
-// scratchName is the name of a new directory.
-func scratchName(parent string) string {
-	return filepath.Join(parent, "dyno-"+strings.ToLower(rand.Text()[:10]))
 }
 
 // await returns nil when the subject is ready, or why it is not going to be.
@@ -197,7 +185,7 @@ func (p *Process) await(ctx context.Context, s dyno.Subject) error {
 	var last error // why it was not ready, for as long as there was time to try
 	for began := time.Now(); ; {
 		err := attempt(ctx, client, p.Addr, s.Ready)
-		if err == nil && owner(p.Addr, p.PID) == ownerOther {
+		if err == nil && guard.OthersListen(p.Addr, p.PID) {
 			err = errors.New("another process listens on " + p.Addr)
 		}
 		if err == nil {

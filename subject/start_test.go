@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // start launches the service in a mode and stops it when the test ends.
@@ -187,7 +188,7 @@ func TestGrandchild(t *testing.T) {
 		func(p *Process) { syscall.Kill(p.PID, syscall.SIGKILL) },
 	} {
 		p := mustStart(t, "fork", nil, Options{})
-		family := descendants(p.PID)
+		family := guard.Descendants(p.PID)
 		if len(family) == 0 {
 			t.Fatal("no grandchild")
 		}
@@ -228,18 +229,20 @@ type writerFunc func([]byte)
 func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
 // A port that somebody else took meanwhile does not make the subject ready.
-func TestOwner(t *testing.T) {
+func TestOthersListen(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	p := mustStart(t, "", nil, Options{})
-	if got := owner(l.Addr().String(), p.PID); got != ownerOther {
-		t.Errorf("our own port: owner %d, want other", got)
-	}
-	if got := owner(p.Addr, p.PID); got != ownerSubject {
-		t.Errorf("its port: owner %d, want the subject", got)
+	for addr, want := range map[string]int{l.Addr().String(): os.Getpid(), p.Addr: p.PID} {
+		if got := guard.OthersListen(addr, p.PID); got != (want != p.PID) {
+			t.Errorf("others listen on %s: %t", addr, got)
+		}
+		if got := guard.Listener(addr); got != want {
+			t.Errorf("process %d listens on %s, want %d", got, addr, want)
+		}
 	}
 }
 

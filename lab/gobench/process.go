@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dynolab/dyno/subject"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // Options say how a test binary is launched.
@@ -22,14 +23,11 @@ type Options struct {
 	CPUs []int             // it is pinned to these, on Linux; none means that it is not
 }
 
-// program is the launch of a test binary, whose name is the same for all.
-func (o *Options) program(path string) (subject.Program, error) {
+// job is the launch of a test binary, whose name is the same for all.
+func (o *Options) job(path string) (guard.Job, error) {
 	dir, err := filepath.Abs(o.Dir)
-	return subject.Program{Path: path, Args: append([]string{"bench.test"}, o.Args...), Dir: dir, Env: o.Env, CPUs: o.CPUs}, err
+	return guard.Job{Path: path, Args: append([]string{"bench.test"}, o.Args...), Dir: dir, Env: subject.Environ(o.Env, dir), CPUs: o.CPUs}, err
 }
-
-// wellEnded is the status of a test binary that ended well.
-const wellEnded = "exit status 0"
 
 // RunOnce runs a test binary to its end and returns how it ended, as os/exec says
 // it; "" means that it did not start. Its standard output goes to stdout, as RunTool's
@@ -37,26 +35,19 @@ const wellEnded = "exit status 0"
 // where there are none, of its output; if ctx ended first, it is the context's cause.
 // No descendant of it is left.
 func RunOnce(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error) {
-	p, err := o.program(path)
+	j, err := o.job(path)
 	if err != nil {
 		return "", err
 	}
 	out, errs := subject.NewTail(stdout), subject.NewTail(nil)
-	p.Stdout, p.Stderr = out, errs
-	g, err := subject.Launch(p)
-	if err != nil {
+	status, err = guard.Run(ctx, j, guard.IO{Stdout: out, Stderr: errs})
+	switch {
+	case err != nil && ctx.Err() == nil:
 		return "", fmt.Errorf("start tests: %w", err)
+	case err == nil && status != guard.StatusOK:
+		return status, badEnd(status, errs, out)
 	}
-	defer g.Stop(0)
-	select {
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	case <-g.Done():
-	}
-	if g.Status() != wellEnded {
-		return g.Status(), badEnd(g.Status(), errs, out)
-	}
-	return g.Status(), nil
+	return status, err
 }
 
 // badEnd is the error for a test binary that did not end well.
@@ -80,7 +71,7 @@ var ErrNoResult = errors.New("the benchmark was skipped, or none matches")
 // process group is stopped, by SIGSTOP. It must be closed, and used by one
 // goroutine at a time.
 type Process struct {
-	group   *subject.Group
+	tree    *guard.Tree
 	in      *os.File    // of the pipe that is the program's standard output
 	out     *os.File    // of it; read by follow
 	mark    sync.Mutex  // held while a mark is written: endMark is the last
@@ -109,7 +100,7 @@ func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	if !canStop {
 		return nil, errors.New("start benchmark: taking turns needs a Unix system (consider: Linux)")
 	}
-	program, err := o.program(path)
+	j, err := o.job(path)
 	if err != nil {
 		return nil, err
 	}
@@ -121,15 +112,14 @@ func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	// detour by the scheduler's poller.
 	out.Fd()
 	errs := subject.NewTail(nil)
-	program.Output, program.Stderr = w, errs
 	p := &Process{in: w, out: out, over: make(chan struct{}), results: make(chan Result, 1)}
-	if p.group, err = subject.Launch(program); err != nil {
+	if p.tree, err = guard.Start(j, guard.IO{File: w, Stderr: errs}); err != nil {
 		out.Close()
 		w.Close()
 		return nil, fmt.Errorf("start benchmark: %w", err)
 	}
 	go func() {
-		<-p.group.Done()
+		<-p.tree.Done
 		// Wakes follow even if a process that is none of ours holds the pipe.
 		p.mark.Lock()
 		defer p.mark.Unlock()
@@ -182,17 +172,17 @@ func (p *Process) await(ctx context.Context) (Result, error) {
 
 // Close ends the process and all that it started.
 func (p *Process) Close() {
-	p.group.Stop(0)
+	p.tree.Stop(0)
 	<-p.over
 }
 
 // signal signals the process group, while it is there: the supervisor does not reap
-// its leader long before Done is closed, and numbers are not used again so soon.
+// its leader long before tree.Done, and numbers are not used again so soon.
 func (p *Process) signal(send func(pid int)) {
 	select {
-	case <-p.group.Done():
+	case <-p.tree.Done:
 	default:
-		send(p.group.PID())
+		send(p.tree.PID)
 	}
 }
 
@@ -226,14 +216,14 @@ func (p *Process) follow(stderr *subject.Tail) {
 		}
 		s.write(b)
 		if said.failed {
-			p.group.Kill() // it would fail again -test.count times
+			p.tree.Kill() // it would fail again -test.count times
 		}
 	}
-	<-p.group.Done()
-	switch status := p.group.Status(); {
+	<-p.tree.Done
+	switch status := p.tree.Status; {
 	case said.failed:
 		p.err = fmt.Errorf("benchmark failed:\n%s", said.tail)
-	case status != wellEnded:
+	case status != guard.StatusOK:
 		p.err = badEnd(status, stderr, said.tail)
 	case !some:
 		p.err = ErrNoResult

@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,10 +20,11 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/subject"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 func TestMain(m *testing.M) {
-	subject.Main()
+	guard.Main()
 	code := m.Run()
 	if b, err := builder(); err != nil || b.Close() != nil {
 		code = 1
@@ -62,19 +61,6 @@ func wantError(t testing.TB, err error, wants ...string) {
 	}
 }
 
-// children are those of a process, each of which the thread has that made it.
-func children(pid int) (pids []int) {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, list := range lists {
-		text, _ := os.ReadFile(list)
-		for _, f := range strings.Fields(string(text)) {
-			child, _ := strconv.Atoi(f)
-			pids = append(pids, child)
-		}
-	}
-	return pids
-}
-
 func gone(pid int) bool {
 	state := processState(pid)
 	return state == "gone" || state == "Z"
@@ -107,7 +93,7 @@ func processState(pid int) string {
 func TestTurns(t *testing.T) {
 	for _, name := range []string{"Small", "Prints", "Forks"} {
 		p := startBench(t, Options{Args: benchArgs(name), Env: map[string]string{"GOGC": "off"}})
-		pids := append(children(p.group.PID()), p.group.PID())
+		pids := append(guard.Descendants(p.tree.PID), p.tree.PID)
 		if name == "Forks" && len(pids) < 2 {
 			t.Error("no child to be stopped")
 		}
@@ -158,7 +144,7 @@ func TestBenchPinned(t *testing.T) {
 		t.Errorf("%+v, %v: it does not see one CPU", r, err)
 	}
 	var its unix.CPUSet
-	if err := unix.SchedGetaffinity(p.group.PID(), &its); err != nil || its.Count() != 1 || !its.IsSet(last) {
+	if err := unix.SchedGetaffinity(p.tree.PID, &its); err != nil || its.Count() != 1 || !its.IsSet(last) {
 		t.Errorf("it runs on %v, %v", its, err)
 	}
 	_, err = Start(t.Context(), benchBinary(t), Options{Args: benchArgs("Procs"), CPUs: []int{1000}})
@@ -207,9 +193,9 @@ func TestTurnEnds(t *testing.T) {
 	}
 
 	p = startBench(t, Options{Args: benchArgs("Small")})
-	pid := p.group.PID()
+	pid := p.tree.PID
 	unix.Kill(pid, unix.SIGKILL)
-	<-p.group.Done()
+	<-p.tree.Done
 	_, err = p.Turn(t.Context(), 1)
 	wantError(t, err, "signal: killed")
 
@@ -217,7 +203,7 @@ func TestTurnEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	p = startBench(t, Options{Args: benchArgs("Small")})
 	time.AfterFunc(time.Millisecond, func() { cancel(over) })
-	if _, err := p.Turn(ctx, 1e9); err != over || !gone(p.group.PID()) {
+	if _, err := p.Turn(ctx, 1e9); err != over || !gone(p.tree.PID) {
 		t.Errorf("error %v, want the context's cause and the process gone", err)
 	}
 	if _, err := Start(ctx, benchBinary(t), Options{Args: benchArgs("Hangs")}); err != over {

@@ -1,13 +1,13 @@
 //go:build unix && !linux
 
-package subject
+package guard
 
 import (
 	"os"
 	"syscall"
 )
 
-func ownProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func newProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func terminateGroup(p *os.Process) { syscall.Kill(-p.Pid, syscall.SIGTERM) }
 

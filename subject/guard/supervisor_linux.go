@@ -1,4 +1,4 @@
-package subject
+package guard
 
 import (
 	"encoding/binary"
@@ -8,31 +8,35 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/dynolab/dyno/cgroup"
 )
 
 // A supervisor is dyno's own executable, started a second time under the name
 // supervisorName for each program that dyno runs. It is in a session of its
 // own, so neither a terminal's Ctrl-C nor a kill -9 of dyno reaches it, and it
 // adopts the orphans of its descendants (PR_SET_CHILD_SUBREAPER). Orders come
-// by gob on its standard input. When that ends, because dyno closed it or is
-// no more, it kills everything that descends from it, removes what it was told
+// by gob on its standard input. When that ends, because dyno closed it or has
+// ended, it kills everything that descends from it, removes what it was told
 // to remove, and exits.
 //
 // It also reads the program's output, because it can keep up where dyno, busy
-// with a load, cannot: see pump.
+// with a load, cannot: see outputPump.
 //
 // Note: PR_SET_PDEATHSIG alone would not do. It reaches the direct child only,
 // and fires when the thread that forked ends.
 const supervisorName = "dyno-supervisor"
 
-const directFile = 4 // job.direct, which the supervisor is given
+// Descriptors that a supervisor is given beside the standard ones.
+const (
+	heldFile   = 3 // the control of IO.Before, which it does nothing with
+	directFile = 4 // IO.File
+)
 
 // Main must be the first call of main, and of TestMain in tests that start
 // processes. If this process was started as a supervisor or launcher, Main does
@@ -51,7 +55,8 @@ func Main() {
 
 // An order is what dyno asks of a supervisor. The first one has the job.
 type order struct {
-	Job    *job
+	Job    *Job
+	Direct bool // the job's standard output is directFile
 	Remove string
 	Stop   time.Duration // SIGTERM now, SIGKILL so much later
 }
@@ -65,7 +70,7 @@ const (
 	frameStderr  = 'e'
 	frameEnded   = 'x' // how it ended
 	frameAlone   = 'a' // how it ended, without being asked
-	frameMemory  = 'm' // a memoryEnd by gob, where the kernel has killed for want of memory
+	frameMemory  = 'm' // a cgroup.MemoryEnd by gob, where the kernel has killed for want of memory
 )
 
 func appendFrame(b []byte, kind byte, body []byte) []byte {
@@ -93,7 +98,7 @@ func writeAll(fd int, b []byte) {
 func supervise() {
 	runtime.LockOSThread() // Pdeathsig is bound to the thread that forks: keep it
 	unix.CloseOnExec(1)
-	unix.CloseOnExec(3) // job.held
+	unix.CloseOnExec(heldFile)
 	unix.CloseOnExec(directFile)
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	// Caught, as ignored signals would be ignored by the program as well.
@@ -115,11 +120,11 @@ func supervise() {
 		return
 	}
 	s := &supervisor{orders: orders}
-	if err := s.run(first.Job); err != nil {
+	if err := s.run(first.Job, first.Direct); err != nil {
 		sendFrame(frameFailed, err.Error())
 	}
-	if s.cage != nil {
-		if err := s.cage.remove(); err != nil {
+	if s.group != nil {
+		if err := s.group.Remove(); err != nil {
 			fmt.Fprintln(os.Stderr, "dyno:", err)
 		}
 	}
@@ -131,7 +136,7 @@ func supervise() {
 type supervisor struct {
 	orders <-chan order
 	paths  []string
-	cage   *cage            // of the program; nil if it needs none
+	group  *cgroup.Group    // of the program; nil if it needs none
 	pid    int              // of the program; 0 when it has ended
 	asked  bool             // to end, while it lived
 	late   <-chan time.Time // when the time of grace is over
@@ -152,14 +157,10 @@ func (s *supervisor) obey(o order) {
 // its death may be known to the kernel already, and not here.
 func (s *supervisor) ask() { s.asked = s.asked || unix.Kill(s.pid, 0) == nil }
 
-// linger is how long a control group outlives its program where the kernel has
-// killed for want of memory: two samples of the probe that watches it.
-const linger = 100 * time.Millisecond
-
 // run starts the program and returns when it and all of its descendants have
 // ended. They all end when the program does. Without a program it returns when
 // the orders end.
-func (s *supervisor) run(j *job) error {
+func (s *supervisor) run(j *Job, direct bool) error {
 	if j.Scratch != "" {
 		if err := os.Mkdir(j.Scratch, 0o700); err != nil {
 			return err
@@ -168,13 +169,13 @@ func (s *supervisor) run(j *job) error {
 	}
 	if j.Confine != nil {
 		var err error
-		if s.cage, err = newCage(j.Confine, j.Env); err != nil {
+		if s.group, err = makeGroup(j.Confine, j.Env); err != nil {
 			return err
 		}
 	}
 	if j.Path == "" {
-		if s.cage != nil {
-			if err := s.cage.try(j.Env); err != nil {
+		if s.group != nil {
+			if err := tryGroup(s.group, j.Confine, j.Env); err != nil {
 				return err
 			}
 		}
@@ -188,17 +189,17 @@ func (s *supervisor) run(j *job) error {
 	if err != nil {
 		return err
 	}
-	p, err := newPump()
+	p, err := newOutputPump()
 	if err != nil {
 		return err
 	}
 	files := []uintptr{null.Fd(), uintptr(p.out.w), uintptr(p.err.w)}
-	if j.Direct {
+	if direct {
 		files[1] = directFile
 	}
 	err = pinned(j.CPUs, func() error { return s.start(j, files) })
 	p.closeWriters()
-	if j.Direct {
+	if direct {
 		unix.Close(directFile)
 	}
 	if err != nil {
@@ -211,8 +212,8 @@ func (s *supervisor) run(j *job) error {
 	status := s.await()
 	p.finish()
 	<-drained
-	if s.cage != nil {
-		s.cage.report(s.asked)
+	if s.group != nil {
+		s.reportMemory()
 	}
 	if s.asked {
 		sendFrame(frameEnded, status)
@@ -223,9 +224,9 @@ func (s *supervisor) run(j *job) error {
 }
 
 // start makes the program of a job a child.
-func (s *supervisor) start(j *job, files []uintptr) (err error) {
-	if s.cage != nil {
-		s.pid, err = s.cage.start(j, files)
+func (s *supervisor) start(j *Job, files []uintptr) (err error) {
+	if s.group != nil {
+		s.pid, err = startInside(s.group, j, files)
 		return err
 	}
 	if s.pid, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{
@@ -271,7 +272,7 @@ func (s *supervisor) await() (status string) {
 			var d death
 			var err error
 			if d.pid, err = unix.Wait4(-1, &d.status, 0, nil); err == unix.ECHILD {
-				return // nobody left
+				return // no child is left
 			} else if err == nil {
 				deaths <- d
 			}
@@ -325,7 +326,7 @@ func (s *supervisor) killAll() {
 	if s.pid != 0 { // not reaped yet, so the number is still that group's
 		unix.Kill(-s.pid, unix.SIGKILL)
 	}
-	for _, pid := range descendants(os.Getpid()) {
+	for _, pid := range Descendants(os.Getpid()) {
 		unix.Kill(pid, unix.SIGKILL)
 	}
 }
@@ -340,30 +341,4 @@ func describe(w unix.WaitStatus) string {
 		return s
 	}
 	return "exit status " + strconv.Itoa(w.ExitStatus())
-}
-
-// descendants lists the processes below pid, from the fourth field of
-// /proc/PID/stat, the parent; see proc_pid_stat(5).
-func descendants(pid int) []int {
-	children := map[int][]int{}
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		child, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat")
-		// The second field is a name in parentheses that may hold anything.
-		if i := strings.LastIndexByte(string(stat), ')'); i >= 0 {
-			if f := strings.Fields(string(stat[i+1:])); len(f) > 1 {
-				parent, _ := strconv.Atoi(f[1])
-				children[parent] = append(children[parent], child)
-			}
-		}
-	}
-	found := slices.Clone(children[pid])
-	for i := 0; i < len(found); i++ {
-		found = append(found, children[found[i]]...)
-	}
-	return found
 }

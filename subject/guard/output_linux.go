@@ -1,4 +1,4 @@
-package subject
+package guard
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A pump reads the output of a program and forwards it to dyno, each write of
+// An outputPump reads the output of a program and forwards it to dyno, each write of
 // the program as a frame of its own. That is what packet mode pipes (O_DIRECT,
 // pipe(2)) are for: the runtime writes a line of GC trace in some 40 writes,
 // and other writers cut into it; the parts can be told apart again only where
@@ -39,7 +39,7 @@ import (
 //
 // Note: sleeps of 0.25 ms were worse and of 2 ms no better; no gain could be
 // told from noise for a shorter scheduler slice or a higher priority.
-type pump struct {
+type outputPump struct {
 	out, err   packetPipe
 	cancel     [2]int
 	buf, batch []byte
@@ -56,8 +56,8 @@ const (
 	pumpSleepMin = 50 * time.Microsecond
 )
 
-func newPump() (*pump, error) {
-	p := &pump{buf: make([]byte, 64<<10), batch: make([]byte, 0, 128<<10)}
+func newOutputPump() (*outputPump, error) {
+	p := &outputPump{buf: make([]byte, 64<<10), batch: make([]byte, 0, 128<<10)}
 	for _, pp := range []struct {
 		pipe *packetPipe
 		kind byte
@@ -89,17 +89,17 @@ func widen(fd int) int {
 	return 64 << 10
 }
 
-func (p *pump) closeWriters() {
+func (p *outputPump) closeWriters() {
 	unix.Close(p.out.w)
 	unix.Close(p.err.w)
 }
 
-// finish makes run return when the pipes are empty, even if a process that is
-// none of ours still holds them open.
-func (p *pump) finish() { unix.Close(p.cancel[1]) }
+// finish makes run return when the pipes are empty, even if a process that does not
+// descend from the program still holds them open.
+func (p *outputPump) finish() { unix.Close(p.cancel[1]) }
 
 // run forwards until both pipes are at their end, or finish was called.
-func (p *pump) run() {
+func (p *outputPump) run() {
 	sleep := pumpSleep
 	polls := []unix.PollFd{
 		{Fd: int32(p.err.r), Events: unix.POLLIN},
@@ -138,7 +138,7 @@ func (p *pump) run() {
 }
 
 // drain appends the packets that are there to the batch and counts them.
-func (p *pump) drain(pp *packetPipe) (n int, end bool) {
+func (p *outputPump) drain(pp *packetPipe) (n int, end bool) {
 	for {
 		// The descriptor does not block, so the scheduler need not know.
 		size, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(pp.r), uintptr(unsafe.Pointer(&p.buf[0])), uintptr(len(p.buf)))

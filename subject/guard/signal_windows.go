@@ -1,11 +1,11 @@
-package subject
+package guard
 
 import (
 	"os"
 	"syscall"
 )
 
-func ownProcessGroup() *syscall.SysProcAttr { return nil }
+func newProcessGroup() *syscall.SysProcAttr { return nil }
 
 // Windows has no SIGTERM: the process gets its time of grace, but not the word.
 func terminateGroup(*os.Process) {}

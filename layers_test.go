@@ -25,12 +25,14 @@ var layers = map[string][]string{
 	"probe":    {"."},
 	"store":    {"."},
 	"lab":      {".", "load", "probe", "subject"},
-	"analysis": {".", "stats"},
+	"analysis": {".", "analysis/pitfall", "stats"},
 	"chart":    {},
-	"report":   {".", "analysis", "chart", "stats"}, // stats for the words of verdicts
+	"report":   {".", "analysis", "analysis/pitfall", "chart", "stats"}, // stats for the words of verdicts
 	"web":      {".", "analysis", "chart", "report", "stats", "store"},
 	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
+	"cmd/dyno": {".", "analysis", "analysis/pitfall", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
+
+	"analysis/pitfall": {"."},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -23,7 +24,7 @@ type BenchTable struct {
 	Precision  float64
 	Looks      []int            // numbers of blocks after which a benchmark may be settled; none if the number of blocks is given
 	Rows       []BenchRow       // a benchmark each, in the order of the source
-	Pitfalls   []BenchNote      // about benchmarks as they are written, and as they ran
+	Pitfalls   []pitfall.Found  // in the order of the rows
 	Notes      []string         // about the run: warnings, what failed
 	Thresholds []BenchJudgement // each threshold of each benchmark and setting, in the order of the plan
 
@@ -62,13 +63,6 @@ type BenchUnit struct {
 type BenchVersus struct {
 	stats.Comparison
 	Verdict stats.Verdict
-}
-
-// A BenchNote is a doubt about benchmarks.
-type BenchNote struct {
-	Kind       string   // such as "optimised away", "no b.Loop"
-	Benchmarks []string // Package.Name
-	Text       string   // what was seen, why it matters and the cure
 }
 
 type benchKey struct{ pkg, name string }
@@ -112,7 +106,7 @@ func BenchOf(e *dyno.Experiment, rs []*dyno.Result) *BenchTable {
 	}
 	t.count()
 	t.Notes = benchNotes(rs)
-	t.Pitfalls = run.pitfalls(t)
+	t.Pitfalls = run.pitfalls(t.Rows)
 	t.judge(e.Thresholds)
 	return t
 }

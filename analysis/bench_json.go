@@ -20,7 +20,6 @@ type benchTableJSON struct {
 	Comparisons int                  `json:"comparisons"`
 	FalseChance number               `json:"false-change-frac"`
 	Benchmarks  []benchRowJSON       `json:"benchmarks"`
-	Pitfalls    []benchNoteJSON      `json:"pitfalls"`
 	Warnings    []string             `json:"warnings"`
 	Thresholds  []benchJudgementJSON `json:"thresholds,omitempty"`
 }
@@ -70,12 +69,6 @@ type benchVersusJSON struct {
 	Verdict  stats.Verdict `json:"verdict"`
 }
 
-type benchNoteJSON struct {
-	Kind       string   `json:"kind"`
-	Benchmarks []string `json:"benchmarks,omitempty"`
-	Text       string   `json:"text"`
-}
-
 type benchJudgementJSON struct {
 	Package string `json:"package,omitempty"`
 	Name    string `json:"name,omitempty"`
@@ -89,16 +82,13 @@ func (t *BenchTable) MarshalJSON() ([]byte, error) {
 		Schema: Schema, Name: t.Name, Settings: []benchSettingJSON{}, Blocks: t.Blocks, Seconds: number(t.Seconds),
 		Error: number(t.Error), Negligible: number(t.Negligible), Precision: number(t.Precision), Looks: t.Looks,
 		Comparisons: t.Comparisons, FalseChance: number(t.FalseChance),
-		Benchmarks: []benchRowJSON{}, Pitfalls: []benchNoteJSON{}, Warnings: append([]string{}, t.Notes...),
+		Benchmarks: []benchRowJSON{}, Warnings: append([]string{}, t.Notes...),
 	}
 	for i, s := range t.Settings {
 		j.Settings = append(j.Settings, benchSettingJSON{s.String(), s, i == 0})
 	}
 	for i := range t.Rows {
 		j.Benchmarks = append(j.Benchmarks, t.Rows[i].json())
-	}
-	for _, n := range t.Pitfalls {
-		j.Pitfalls = append(j.Pitfalls, benchNoteJSON(n))
 	}
 	for _, x := range t.Thresholds {
 		j.Thresholds = append(j.Thresholds, benchJudgementJSON{x.Package, x.Name, x.Judgement.json(func(i int) dyno.Setting { return t.Settings[i] })})

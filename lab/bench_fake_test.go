@@ -106,7 +106,7 @@ func (f *fakeBinaries) bencher() *Bencher {
 		},
 		Once:  f.once,
 		Start: f.start,
-		Source: func(_ *subject.TestPackage, ss []dyno.Survey) error {
+		Source: func(_ context.Context, _ *subject.TestPackage, ss []dyno.Survey) error {
 			for i, s := range ss {
 				for _, b := range f.benches {
 					if b.name == s.Printed {

@@ -210,11 +210,11 @@ func (t *teller) discover(ctx context.Context) error {
 			}
 		}
 		if out.ended {
-			return t.readSource()
+			return t.readSource(ctx)
 		}
 		if len(found) == 0 || deaths == surveyDeaths {
 			t.early("benchmarks may be missing, as ", out)
-			return t.readSource()
+			return t.readSource(ctx)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func levelOf(s dyno.Setting) string {
 
 // readSource comes before anything is measured, as it tells how often the function
 // of a benchmark is called for a sample.
-func (t *teller) readSource() error {
+func (t *teller) readSource(ctx context.Context) error {
 	if t.w.Source == nil {
 		return nil
 	}
@@ -240,9 +240,10 @@ func (t *teller) readSource() error {
 			ss = append(ss, l.Survey)
 		}
 	}
-	if err := t.w.Source(t.p, ss); err != nil {
+	if err := t.w.Source(ctx, t.p, ss); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil {
 		t.s.warnings = append(t.s.warnings, err.Error())
-		return nil
 	}
 	i := 0
 	for _, l := range t.s.leaves {

@@ -90,11 +90,7 @@ func tamedBench(t *analysis.BenchTable) *analysis.BenchTable {
 			r.Units[n].Unit = tame(r.Units[n].Unit, 60)
 		}
 	}
-	c.Pitfalls = slices.Clone(t.Pitfalls)
-	for i := range c.Pitfalls {
-		n := &c.Pitfalls[i]
-		n.Benchmarks = tameAll(n.Benchmarks, mostPitfalls, 240)
-	}
+	c.Pitfalls = tamedPitfalls(t)
 	c.Thresholds = slices.Clone(t.Thresholds)
 	for i := range c.Thresholds {
 		j := &c.Thresholds[i]
@@ -223,8 +219,8 @@ func (v *benchView) aloneBlocks() []block {
 // pitfallBlocks are the doubts about benchmarks.
 func (v *benchView) pitfallBlocks() []block {
 	var lines []string
-	for i := range v.Pitfalls {
-		lines = append(lines, v.pitfall(&v.Pitfalls[i], mostPitfalls))
+	for _, n := range v.pitfalls() {
+		lines = append(lines, v.pitfall(&n, mostPitfalls))
 	}
 	if lines == nil {
 		return nil

@@ -32,9 +32,9 @@ import (
 //	    versus[]                     of each setting but the first: blocks; ratio to the baseline with its plain
 //	                                 95 % interval lo, hi, null where a value is zero; diff in the unit; p;
 //	                                 adjusted-p, for all looks; sd of a block; verdict: better, worse, same, unclear
-//	pitfalls[]                       kind, benchmarks (package.name), text
 //	warnings[]                       doubts about the run, what failed
 //	thresholds[]                     absent without any: package, name, and the fields of [JSON]
+//	pitfalls[]                       kind, benchmarks (package.name), text
 //	why[]                            absent without any: benchmark (package.name), setting, differences: as
 //	                                 of [ProfileJSON], a kind of profile each
 //	baseline                         absent without a file to compare with: as of [BenchstatJSON]
@@ -59,7 +59,8 @@ func BenchJSON(w io.Writer, r *BenchReport) error {
 		text = fmt.Appendf(bytes.TrimSuffix(text, []byte("\n}")), ",\n  %q: %s\n}", key, data)
 		return err
 	}
-	if len(whys) > 0 {
+	err = more("pitfalls", append([]pitfallNote{}, newBenchView(r.Table, 0).pitfalls()...))
+	if len(whys) > 0 && err == nil {
 		err = more("why", whys)
 	}
 	if r.Against != nil && err == nil {

@@ -22,7 +22,6 @@ import (
 type TestPackage struct {
 	ImportPath string   // without the revision's worktree: the same in all settings
 	Dir        string   // of its sources, where its tests run
-	Files      []string // its test files, relative to Dir
 	Go, Rev    string   // as Built's
 	Warnings   []string // Link and LinkSurvey may add some
 
@@ -85,7 +84,7 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 // testPackage makes what Tests returns. goflags is the variable GOFLAGS.
 func (b *Builder) testPackage(l *listed, src *source, version, goflags string) *TestPackage {
 	p := &TestPackage{
-		ImportPath: l.ImportPath, Dir: l.Dir, Files: append(slices.Clone(l.TestGoFiles), l.XTestGoFiles...),
+		ImportPath: l.ImportPath, Dir: l.Dir,
 		Go: version, Rev: src.rev, src: src, name: l.Name,
 	}
 	if len(l.XTestGoFiles) > 0 {

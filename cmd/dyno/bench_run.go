@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
@@ -53,34 +53,30 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 			}
 			return p, nil
 		},
-		Source: readBenchSource, Least: stats.BenchLooks[0],
+		Source: func(ctx context.Context, p *subject.TestPackage, ss []dyno.Survey) error {
+			return readBenchSource(ctx, builder, p, ss)
+		},
+		Least: stats.BenchLooks[0],
 	}
 	h.run, h.profile = h.lab.Run, h.lab.Profile
 	return h, nil
 }
 
-// readBenchSource adds what the source of a package says to surveys. Of files that are
-// no tests it tells which functions have results.
-func readBenchSource(p *subject.TestPackage, ss []dyno.Survey) error {
-	names, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
+// readBenchSource adds what the source of a package says to surveys.
+func readBenchSource(ctx context.Context, builder *subject.Builder, p *subject.TestPackage, ss []dyno.Survey) error {
+	found, err := builder.Syntax(ctx, p)
 	if err != nil {
-		return err
+		err = fmt.Errorf("read the source of %s: %w", p.ImportPath, err)
 	}
-	files := map[string][]byte{}
-	for _, name := range names {
-		base := filepath.Base(name)
-		if strings.HasSuffix(base, "_test.go") && !slices.Contains(p.Files, base) {
-			continue // for another system
-		}
-		if files[base], err = os.ReadFile(name); err != nil {
-			return err
-		}
+	var packages []pitfall.Syntax
+	for _, s := range found {
+		packages = append(packages, pitfall.Syntax(s))
 	}
-	source := analysis.ReadBenchSource(files)
+	source := pitfall.ReadSource(packages...)
 	for i := range ss {
 		ss[i].Source = source(ss[i].Printed)
 	}
-	return nil
+	return err
 }
 
 // found keeps the packages of a subject for the settings that are of it.

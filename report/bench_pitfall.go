@@ -26,7 +26,7 @@ type pitfallNote struct {
 var pitfallWords = map[pitfall.Kind][2]string{
 	pitfall.Empty: {"A loop with nothing in it takes about as long: the compiler has removed the work, or does it before the loop, or there is hardly any, so that nothing is compared",
 		"for b.Loop() with the call itself between its braces, or before Go 1.24 keep the result in a package variable"},
-	pitfall.Constant: {"A sample takes as long whatever b.N is, so the loop does not run b.N times, and time per operation is that of something else divided by b.N",
+	pitfall.Constant: {"A sample does the same whatever b.N is, and time per operation is its time divided by b.N",
 		"for b.Loop(), or for range b.N around the work"},
 	pitfall.Grows: {"An iteration takes longer the more of them there are: state grows from one to the next, or b.N is used as a size, so the figure depends on how many a sample has",
 		"the same input in each iteration, of a fixed size"},
@@ -93,10 +93,7 @@ func (v *benchView) seen(f *pitfall.Found) string {
 			text = "less than " + text
 		}
 	case pitfall.Constant:
-		text = fmt.Sprintf("%s with b.N of %d, %s with %d", twoDigitTime(f.FewSec*float64(f.FewN)), f.FewN, twoDigitTime(f.Sec*float64(f.N)), f.N)
-		if f.N == 0 {
-			text = "less than " + twoDigitTime(pitfall.NoLoopSec) + " an iteration, as no loop takes"
-		}
+		text = "it uses neither b.N nor b.Loop"
 	case pitfall.Grows:
 		text = fmt.Sprintf("%s an iteration with b.N of %d, %s with %d", twoDigitTime(f.FewSec), f.FewN, twoDigitTime(f.Sec), f.N)
 	case pitfall.Loop126:

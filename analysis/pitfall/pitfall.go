@@ -50,8 +50,8 @@ type Found struct {
 	Package, Name string
 	Setting       int // in which it was seen, -1 if in all that were surveyed
 
-	// Figures; what a kind has none of is zero. Empty has Sec; Constant and Grows have
-	// Sec, N, FewSec and FewN; Loop126 has Go and BaseGo; Goroutines has Count and N; SetUp
+	// Figures; what a kind has none of is zero. Empty has Sec; Grows has Sec, N,
+	// FewSec and FewN; Loop126 has Go and BaseGo; Goroutines has Count and N; SetUp
 	// has Call, Once, Share and FewN; GCLeftOut has Share and Count.
 	Sec    float64 // seconds of an iteration
 	N      int64   // of this many iterations

@@ -53,11 +53,8 @@ func TestFindInSurveys(t *testing.T) {
 		{"short", clean(1.1 * ns), "", Found{}},
 		{"parallel on many CPUs", with(0.5*ns, func(s *dyno.Survey) { s.Source.Loop = "RunParallel" }), Empty, Found{Sec: 0.5 * ns}}, // here on one
 
-		{"no loop", with(0.01*ns, func(s *dyno.Survey) { s.Source.Loop, s.N, s.FewN, s.FewSec = "", 1e10, 125e7, 0.08*ns }), Constant, Found{Sec: 0.01 * ns}},
-		{"no loop, and it takes long", with(10e-6, func(s *dyno.Survey) { s.Source.Loop, s.FewSec = "", 80e-6 }), Constant, Found{Sec: 10e-6, N: 10000, FewSec: 80e-6, FewN: 1250}},
-		{"no loop to be removed", with(1e-7*ns, func(s *dyno.Survey) { s.N, s.FewN, s.FewSec, s.Source.Loop = 1e9, 125e6, 15e-7*ns, "" }), Constant, Found{Sec: 1e-7 * ns}},
-		{"less than any loop", with(0.04*ns, func(s *dyno.Survey) { s.Source.Loop, s.FewSec = "", 0.35*ns }), Constant, Found{Sec: 0.04 * ns}},
-		{"no loop, and one iteration", with(0.07, func(s *dyno.Survey) { s.N, s.FewN, s.FewSec = 3, 0, 0 }), "", Found{}},
+		{"no loop", with(1e-7*ns, func(s *dyno.Survey) { s.Source.Loop = dyno.NoLoop }), Constant, Found{}},
+		{"no loop that is seen", with(10e-6, func(s *dyno.Survey) { s.Source.Loop, s.FewSec = "", 11e-6 }), "", Found{}},
 
 		{"state grows", with(100*ns, func(s *dyno.Survey) { s.FewSec = 20 * ns }), Grows, Found{Sec: 100 * ns, N: 1e6, FewSec: 20 * ns, FewN: 125e3}},
 		{"a noisy long sample", with(100*ns, func(s *dyno.Survey) { s.FewSec = 35 * ns }), "", Found{}},
@@ -163,6 +160,10 @@ func TestFindInTurns(t *testing.T) {
 		{"no collection in most samples", 100, 1e-4, 1e-4, 1e-4, func(s *dyno.Survey) { s.GCFrac, s.Collections = 0.1, 5 }, 0, "GC left out"},
 		{"lengthened until there is", 300, 1e-4, 1e-4, 1e-4, func(s *dyno.Survey) { s.GCFrac, s.Collections = 0.1, 5 }, 0, ""},
 		{"collecting is nothing", 100, 1e-4, 1e-4, 1e-4, func(s *dyno.Survey) { s.GCFrac, s.Collections = 0.001, 2 }, 0, ""},
+		{"grows", 100, 1e-6, 1e-6, 20e-6, nil, 1e-6, "work depends on b.N"},
+		{"grows, with nothing to hold it against", 100, 1e-6, 1e-6, 20e-6, nil, 0, ""},
+		{"a shared CPU", 100, 1e-6, 1e-6, 20e-6, nil, 0.07e-6, ""},
+		{"a noisy sample", 100, 1e-6, 1e-6, 4e-6, nil, 1e-6, ""},
 		{"slower than its survey", 2000, 1.4e-6, 1.4e-6, 1e-6, timed, 0, ""},
 		{"a set-up that only turns show", 2000, 2e-6, 2e-6, 1e-6, timed, 0, "set-up inside the timer"},
 		{"the same, and others are not slower", 2000, 1.4e-6, 1.4e-6, 1e-6, timed, 1e-6, "set-up inside the timer"},

@@ -3,6 +3,8 @@ package pitfall
 import (
 	"math"
 	"slices"
+
+	"github.com/dynolab/dyno"
 )
 
 // NoLoopSec is half of what one iteration of an empty loop takes at 6 GHz, in seconds.
@@ -15,11 +17,11 @@ const (
 	emptySec   = 1e-9
 	emptyLeast = 1000 // iterations of a sample, for its time to be theirs
 	fewTimes   = 4    // more iterations in the long sample than in the short one, to say how time grows
-	// constantWithin is how much longer eight times as many iterations may take.
-	constantWithin = 0.2
 	// A sample's speed may jump by 75 % between two samples, on a shared machine, so
-	// one pair of samples shows only what is beyond that.
-	growsRatio = 4.0
+	// one pair of samples shows only what is beyond that. A CPU that is shared makes long
+	// samples slower than turns, which often fit between two switches: by as many times
+	// as there are who share it.
+	growsRatio, growsTurns = 4.0, 8
 	// What is done once has to take that share of a sample, and make an iteration so
 	// many times slower: held against other samples of the survey, against turns, and
 	// against turns where too few benchmarks tell how much slower the machine became.
@@ -52,38 +54,28 @@ func (r *run) empty(b *Benchmark, i int) *Found {
 	return &Found{Sec: least}
 }
 
-// constant tells of a function that does not run b.N iterations: its samples take as long
-// whatever b.N is, or less than any loop takes. A loop to b.N that is seen in the source
-// and takes less was removed; where the source has a call before it, it may be that
-// which takes so long.
 func (r *run) constant(b *Benchmark, i int) *Found {
-	s := &b.Settings[i]
-	v := s.Survey
-	if r.cpus == 1 && v.Source.Loop == "" && v.Sec < NoLoopSec && v.N >= emptyLeast {
-		return &Found{Sec: v.Sec}
-	}
-	long, short := v.Sec*float64(v.N), v.FewSec*float64(v.FewN)
-	if !s.twoSamples() || v.Source.Loop != "" && (v.Source.Timed != "" || v.Sec < NoLoopSec) || math.Abs(long-short) > constantWithin*short {
+	if b.Settings[i].Survey.Source.Loop != dyno.NoLoop {
 		return nil
 	}
-	return &Found{Sec: v.Sec, N: v.N, FewSec: v.FewSec, FewN: v.FewN}
+	return &Found{}
 }
 
-// twoSamples reports whether a survey tells how time grows with b.N.
-func (s *Setting) twoSamples() bool {
-	v := s.Survey
-	return v.FewN > 0 && v.FewSec > 0 && v.Sec > 0 && v.N >= fewTimes*v.FewN
-}
-
-// grows tells of an iteration that takes longer the more of them there are. Collecting
-// does not count: short samples have none of it.
+// grows tells of an iteration that takes longer the more of them there are: in the long
+// sample than in those with few, or in turns. Collecting does not count, as short samples
+// have none of it, nor that turns of all benchmarks are faster.
 func (r *run) grows(b *Benchmark, i int) *Found {
 	s := &b.Settings[i]
 	v := s.Survey
-	if !s.twoSamples() || v.Sec*(1-min(1, max(0, v.GCFrac))) <= growsRatio*v.FewSec {
+	sec := v.Sec * (1 - min(1, max(0, v.GCFrac)))
+	if v.FewN > 0 && v.FewSec > 0 && v.N >= fewTimes*v.FewN && sec > growsRatio*v.FewSec {
+		return &Found{Sec: v.Sec, N: v.N, FewSec: v.FewSec, FewN: v.FewN}
+	}
+	slower := r.slower(i)
+	if b.N < 1 || s.Turn <= 0 || slower == 0 || v.N < growsTurns*b.N || sec <= growsTurns*s.Turn/min(1, slower) {
 		return nil
 	}
-	return &Found{Sec: v.Sec, N: v.N, FewSec: v.FewSec, FewN: v.FewN}
+	return &Found{Sec: v.Sec, N: v.N, FewSec: s.Turn, FewN: b.N}
 }
 
 // loop126 tells of a setting on the other side of Go 1.26 than the baseline. Before 1.24

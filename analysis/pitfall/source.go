@@ -185,6 +185,8 @@ func (f *function) source() dyno.BenchSource {
 	src := f.where()
 	if r.loop != "" {
 		src.Loop, src.Timed = r.loop, r.timed
+	} else if f.body != nil && !r.mayLoop() {
+		src.Loop = dyno.NoLoop
 	}
 	return src
 }
@@ -262,6 +264,30 @@ func (r *reader) call(n *ast.CallExpr) bool {
 		r.timed = quote(n)
 	}
 	return true
+}
+
+// mayLoop reports whether anything in the functions that were read could run b.N times:
+// a use of b.N, or of b by something else than a method of its that does not.
+func (r *reader) mayLoop() (may bool) {
+	for f := range r.seen {
+		ast.Inspect(f.body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if isB(r.info.TypeOf(n.X)) {
+					may = may || slices.Contains([]string{"N", "Loop", "Run", "RunParallel"}, n.Sel.Name)
+					return false
+				}
+			case *ast.CallExpr:
+				if h := r.helper(n); h != nil && r.seen[h] {
+					return false
+				}
+			case *ast.Ident:
+				may = may || isB(r.info.TypeOf(n)) && r.info.Uses[n] != nil
+			}
+			return !may
+		})
+	}
+	return may
 }
 
 // lastReset is the place of the last b.ResetTimer, 0 if there is none: a loop to b.N

@@ -263,6 +263,16 @@ func BenchmarkFuncs(b *t.B) {
 	}
 }
 
+func report(b *t.B, n int) { b.ReportMetric(float64(n), "x") }
+
+func BenchmarkNothing(b *t.B) {
+	sink = fib(10)
+	b.Helper()
+	report(b, sink)
+}
+
+func BenchmarkElsewhere(b *t.B) { t.AllocsPerRun(1, func() { go func(b any) {}(b) }) }
+
 func BenchmarkSelf(b *t.B) { b.Run("x", BenchmarkSelf) }
 
 func BenchmarkTwoParams(b *t.B, n int) {}
@@ -300,11 +310,13 @@ func TestReadSource(t *testing.T) {
 		{"Copied", "b.N", ""},
 		{"Parallel", "RunParallel", ""},
 		{"Helped", "b.N", ""},
-		{"Shadow", "", ""},
+		{"Shadow", dyno.NoLoop, ""},
 		{"Method", "b.N", "input(s.size)"},
 		{"Generic", "b.Loop", ""},
 		{"Inferred", "b.N", "input(n)"},
 		{"Reassigned", "", ""},
+		{"Nothing", dyno.NoLoop, ""},
+		{"Elsewhere", "", ""},
 		{"Sub/one_two", "b.Loop", ""},
 		{"Sub/size=2", "b.N", "input(n)"},
 		{"Sub/size=2#01", "b.N", "input(n)"},

@@ -28,10 +28,9 @@ type Bencher struct {
 	// the program did not start, and its error tells how it ended if not well.
 	Start func(ctx context.Context, path string, o subject.BenchOptions) (BenchTurns, error)
 	Once  func(ctx context.Context, path string, o subject.BenchOptions, stdout io.Writer) (status string, err error)
-	// Source adds what the source of a package says to surveys of its benchmarks, each
-	// with its Printed name, and may add some of it though it fails; nil means that
-	// nobody reads it.
-	Source func(ctx context.Context, p *subject.TestPackage, ss []dyno.Survey) error
+	// Source returns what tells of a benchmark what its source says, by its Printed name,
+	// as far as it is known even if it fails; nil means that no source is read.
+	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
 	// CPUs is BenchCPUs; nil means that no process is pinned.
 	CPUs func(n int) []int
 	// Open tells which benchmarks need more blocks, after each block; nil means all.

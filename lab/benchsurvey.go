@@ -234,22 +234,16 @@ func (t *teller) readSource(ctx context.Context) error {
 	if t.w.Source == nil {
 		return nil
 	}
-	var ss []dyno.Survey
-	for _, l := range t.s.leaves {
-		if l.p == t.p {
-			ss = append(ss, l.Survey)
-		}
-	}
-	if err := t.w.Source(ctx, t.p, ss); ctx.Err() != nil {
+	source, err := t.w.Source(ctx, t.p)
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	} else if err != nil {
+	}
+	if err != nil {
 		t.s.warnings = append(t.s.warnings, err.Error())
 	}
-	i := 0
 	for _, l := range t.s.leaves {
 		if l.p == t.p {
-			l.Source = ss[i].Source
-			i++
+			l.Source = source(l.Printed)
 		}
 	}
 	return nil

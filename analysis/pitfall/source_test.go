@@ -70,7 +70,7 @@ func BenchmarkLoop(b *t.B) {
 	}
 }
 
-func BenchmarkDropped(b *t.B) {
+func BenchmarkUnused(b *t.B) {
 	for i := 0; i < b.N; i++ {
 		fib(20)
 	}

@@ -53,8 +53,8 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 			}
 			return p, nil
 		},
-		Source: func(ctx context.Context, p *subject.TestPackage, ss []dyno.Survey) error {
-			return readBenchSource(ctx, builder, p, ss)
+		Source: func(ctx context.Context, p *subject.TestPackage) (func(string) dyno.BenchSource, error) {
+			return readBenchSource(ctx, builder, p)
 		},
 		Least: stats.BenchLooks[0],
 	}
@@ -62,8 +62,8 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 	return h, nil
 }
 
-// readBenchSource adds what the source of a package says to surveys.
-func readBenchSource(ctx context.Context, builder *subject.Builder, p *subject.TestPackage, ss []dyno.Survey) error {
+// readBenchSource returns what tells of the benchmarks of a package what their source says.
+func readBenchSource(ctx context.Context, builder *subject.Builder, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error) {
 	found, err := builder.Syntax(ctx, p)
 	if err != nil {
 		err = fmt.Errorf("read the source of %s: %w", p.ImportPath, err)
@@ -72,11 +72,7 @@ func readBenchSource(ctx context.Context, builder *subject.Builder, p *subject.T
 	for _, s := range found {
 		packages = append(packages, pitfall.Syntax(s))
 	}
-	source := pitfall.ReadSource(packages...)
-	for i := range ss {
-		ss[i].Source = source(ss[i].Printed)
-	}
-	return err
+	return pitfall.ReadSource(packages...), err
 }
 
 // found keeps the packages of a subject for the settings that are of it.

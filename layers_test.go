@@ -18,26 +18,28 @@ const module = "github.com/dynolab/dyno"
 // layers is the house: what each package may import of the others. A new arrow
 // is a decision; it is made here, in the same change.
 var layers = map[string][]string{
-	".":        {}, // package dyno, the vocabulary
+	"hist":     {},
 	"stats":    {},
+	"plan":     {"."},
+	".":        {"hist"}, // package dyno, the vocabulary
 	"subject":  {"."},
-	"load":     {"."},
+	"load":     {".", "hist"},
 	"probe":    {"."},
-	"store":    {"."},
-	"lab":      {".", "load", "probe", "subject"},
-	"analysis": {".", "analysis/pitfall", "stats"},
+	"store":    {".", "hist", "plan"},
+	"lab":      {".", "hist", "load", "probe", "subject"},
+	"analysis": {".", "analysis/pitfall", "hist", "stats"},
 	"chart":    {},
-	"report":   {".", "analysis", "analysis/pitfall", "chart", "stats"}, // stats for the words of verdicts
-	"web":      {".", "analysis", "chart", "report", "stats", "store"},
+	"report":   {".", "analysis", "analysis/pitfall", "chart", "hist", "stats"}, // stats for the words of verdicts
+	"web":      {".", "analysis", "chart", "hist", "report", "stats", "store"},
 	"examples": {},
-	"cmd/dyno": {".", "analysis", "analysis/pitfall", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
+	"cmd/dyno": {".", "analysis", "analysis/pitfall", "examples", "hist", "lab", "load", "plan", "probe", "report", "stats", "store", "subject", "web"},
 
 	"analysis/pitfall": {"."},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},
 	"bench/micro": {},
-	"bench/page":  {".", "store"}, // which writes run directories
+	"bench/page":  {".", "hist", "store"}, // which writes run directories
 }
 
 // acting are the packages that may start goroutines.

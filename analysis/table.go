@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -276,7 +277,7 @@ func rank(name string) (step string, place int) {
 }
 
 func pool(rs []*dyno.Result) *Pooled {
-	all := dyno.NewHistogram()
+	all := hist.New()
 	for _, r := range rs {
 		all.Merge(r.Latency)
 	}

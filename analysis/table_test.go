@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -26,7 +27,7 @@ func experiment(blocks int) []*dyno.Result {
 			if level == "200" {
 				latency, memory = latency*0.9, memory*1.2
 			}
-			h := dyno.NewHistogram()
+			h := hist.New()
 			h.Add(time.Duration(latency * 1e9))
 			h.Add(time.Duration(3 * latency * 1e9))
 			rs = append(rs, &dyno.Result{

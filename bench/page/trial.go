@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -26,8 +27,8 @@ type trialMaker struct {
 	rev   string
 	limit int // requests that are made at most; 0 means the window's
 
-	all, service, second *dyno.Histogram
-	log                  *dyno.LatencyLog
+	all, service, second *hist.Histogram
+	log                  *hist.Log
 	logged               time.Duration
 	result               *dyno.Result
 	statuses             map[int]int64
@@ -47,10 +48,10 @@ func (m *trialMaker) add(dress func(*dyno.Result, string) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	m.start = m.start.Truncate(time.Millisecond)
-	if m.log, err = dyno.NewLatencyLog(f, m.start); err != nil {
+	if m.log, err = hist.NewLog(f, m.start); err != nil {
 		return err
 	}
-	m.all, m.service, m.second = dyno.NewHistogram(), dyno.NewHistogram(), dyno.NewHistogram()
+	m.all, m.service, m.second = hist.New(), hist.New(), hist.New()
 	m.statuses = map[int]int64{}
 	m.logged = 0
 	m.result = &dyno.Result{Trial: m.trial, Start: m.start, Subject: goVersion + " " + m.rev, Latency: m.all}

@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/subject"
 )
@@ -374,7 +375,7 @@ func TestBenchView(t *testing.T) {
 func TestInitPlanBench(t *testing.T) {
 	_, text, _ := strings.Cut(initPlan, "\n# bench:")
 	text = strings.ReplaceAll("bench:"+text, "\n# ", "\n")
-	e, err := dyno.ParsePlan("dyno.yaml", []byte(text))
+	e, err := plan.Parse("dyno.yaml", []byte(text))
 	if err != nil || e.Bench == nil || e.Bench.Match != "Encode" || len(e.Levels()) != 2 {
 		t.Errorf("%v: %+v", err, e)
 	}

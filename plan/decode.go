@@ -1,4 +1,4 @@
-package dyno
+package plan
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dynolab/dyno"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -35,17 +36,17 @@ func newDecoder(file string, src []byte) (*decoder, error) {
 		return nil, d.at(syntax.Token, syntax.Message)
 	}
 	if err != nil {
-		return nil, &PlanError{File: file, Msg: file + ": " + err.Error()}
+		return nil, &dyno.PlanError{File: file, Msg: file + ": " + err.Error()}
 	}
 	if len(f.Docs) != 1 || f.Docs[0].Body == nil {
-		return nil, &PlanError{File: file, Msg: file + ": want one YAML document (consider: dyno init)"}
+		return nil, &dyno.PlanError{File: file, Msg: file + ": want one YAML document (consider: dyno init)"}
 	}
 	d.root = f.Docs[0].Body
 	return d, nil
 }
 
-func (d *decoder) at(t *token.Token, msg string) *PlanError {
-	e := &PlanError{File: d.file, Line: 1, Column: 1, Msg: msg}
+func (d *decoder) at(t *token.Token, msg string) *dyno.PlanError {
+	e := &dyno.PlanError{File: d.file, Line: 1, Column: 1, Msg: msg}
 	if t != nil && t.Position != nil {
 		e.Line, e.Column = t.Position.Line, t.Position.Column
 	}
@@ -61,7 +62,7 @@ func (d *decoder) run(f func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
-		case *PlanError:
+		case *dyno.PlanError:
 			err = p
 		default:
 			panic(p)
@@ -73,7 +74,7 @@ func (d *decoder) run(f func()) (err error) {
 
 // fail ends the decoding; run returns what it says.
 func (d *decoder) fail(n ast.Node, format string, args ...any) {
-	panic(d.at(first(n), planErrorf(format, args...).Msg))
+	panic(d.at(first(n), dyno.PlanErrorf(format, args...).Msg))
 }
 
 // first is the token at which readers look for n. That of a mapping is a colon;
@@ -93,7 +94,7 @@ func (d *decoder) check(n ast.Node, err error) {
 
 // locate gives a mistake that was found after decoding its place, by the keys
 // that it names: the deepest of them that the file has.
-func (d *decoder) locate(e *PlanError) *PlanError {
+func (d *decoder) locate(e *dyno.PlanError) *dyno.PlanError {
 	n, tok := d.root, (*token.Token)(nil)
 	for _, key := range e.Key {
 		if list, ok := n.(*ast.SequenceNode); ok {
@@ -120,7 +121,7 @@ func (d *decoder) locate(e *PlanError) *PlanError {
 		}
 	}
 	if tok == nil {
-		return &PlanError{File: d.file, Msg: d.file + ": " + e.Msg}
+		return &dyno.PlanError{File: d.file, Msg: d.file + ": " + e.Msg}
 	}
 	return d.at(tok, e.Msg)
 }
@@ -141,7 +142,7 @@ func (d *decoder) mapping(n ast.Node, fs fields) {
 		set, ok := fs[name]
 		if !ok {
 			known := slices.Sorted(maps.Keys(fs))
-			if near := nearest(name, known); near != "" {
+			if near := dyno.Nearest(name, known); near != "" {
 				d.fail(key, "unknown key %q (did you mean %s?)", name, near)
 			}
 			d.fail(key, "unknown key %q (want one of %s)", name, strings.Join(known, ", "))
@@ -213,7 +214,7 @@ func (d *decoder) flags(to *[]string) func(ast.Node) {
 			d.texts(to)(n)
 			return
 		}
-		words, err := SplitFlags(d.scalar(n))
+		words, err := dyno.SplitFlags(d.scalar(n))
 		d.check(n, err)
 		*to = words
 	}
@@ -251,15 +252,15 @@ func (d *decoder) boolean(n ast.Node) bool {
 	return b.Value
 }
 
-func (d *decoder) duration(to *Duration) func(ast.Node) {
+func (d *decoder) duration(to *dyno.Duration) func(ast.Node) {
 	return func(n ast.Node) {
-		v, err := ParseDuration(d.scalar(n))
+		v, err := dyno.ParseDuration(d.scalar(n))
 		d.check(n, err)
 		*to = v
 	}
 }
 
-func (d *decoder) positive(to *Duration) func(ast.Node) {
+func (d *decoder) positive(to *dyno.Duration) func(ast.Node) {
 	return func(n ast.Node) {
 		if d.duration(to)(n); *to == 0 {
 			d.fail(n, "want more than 0s")
@@ -267,9 +268,9 @@ func (d *decoder) positive(to *Duration) func(ast.Node) {
 	}
 }
 
-func (d *decoder) fraction(to **Fraction) func(ast.Node) {
+func (d *decoder) fraction(to **dyno.Fraction) func(ast.Node) {
 	return func(n ast.Node) {
-		v, err := ParseFraction(d.scalar(n))
+		v, err := dyno.ParseFraction(d.scalar(n))
 		d.check(n, err)
 		*to = &v
 	}
@@ -277,9 +278,9 @@ func (d *decoder) fraction(to **Fraction) func(ast.Node) {
 
 // thresholds reads a list of thresholds, or one. Whether there are such metrics is
 // not known before the whole plan is.
-func (d *decoder) thresholds(to *[]Threshold) func(ast.Node) {
+func (d *decoder) thresholds(to *[]dyno.Threshold) func(ast.Node) {
 	one := func(n ast.Node) {
-		t, err := ParseThreshold(d.scalar(n))
+		t, err := dyno.ParseThreshold(d.scalar(n))
 		d.check(n, err)
 		*to = append(*to, t)
 	}
@@ -290,35 +291,4 @@ func (d *decoder) thresholds(to *[]Threshold) func(ast.Node) {
 		}
 		d.items(n, one)
 	}
-}
-
-// nearest returns the name that word most likely meant, or "".
-func nearest(word string, names []string) string {
-	best, at := "", len(word)/3+2
-	for _, name := range names {
-		if dist := editDistance(word, name); dist < at {
-			best, at = name, dist
-		}
-	}
-	return best
-}
-
-// editDistance is the Levenshtein distance in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -1,4 +1,8 @@
-package dyno
+// Package hist counts durations: a latency histogram with the exact moments
+// beside its counts, and its log, a line a second, in HdrHistogram's own format.
+//
+// It knows nothing of requests or trials.
+package hist
 
 import (
 	"encoding/json"
@@ -35,7 +39,7 @@ type Histogram struct {
 }
 
 // NewHistogram returns an empty histogram.
-func NewHistogram() *Histogram {
+func New() *Histogram {
 	return empty(make([]int64, bucket(histogramHighest)>>halfBits<<halfBits+1<<halfBits))
 }
 
@@ -165,7 +169,7 @@ func (h *Histogram) Max() time.Duration { return h.max }
 // for what its package prints.
 func (h *Histogram) Counts() *hdrhistogram.Histogram {
 	if h.counts == nil {
-		h = NewHistogram()
+		h = New()
 	}
 	return hdrhistogram.Import(&hdrhistogram.Snapshot{
 		LowestTrackableValue:  histogramLowest,
@@ -217,8 +221,8 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	}
 	*h = Histogram{} // the counts take 270 KiB, which a reader of results alone does without
 	h.n, h.mean, h.m2 = m.Count, m.Mean, m.Stddev*m.Stddev*float64(max(m.Count-1, 0))
-	h.min, h.max = seconds(m.Min), seconds(m.Max)
+	h.min, h.max = Seconds(m.Min), Seconds(m.Max)
 	return nil
 }
 
-func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
+func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

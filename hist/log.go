@@ -1,4 +1,4 @@
-package dyno
+package hist
 
 import (
 	"bufio"
@@ -27,7 +27,7 @@ import (
 // 1.3 and, of the payload, AbstractHistogram.encodeIntoCompressedByteBuffer V2.
 // Note: hdrhistogram-go writes it too, in 1 ms with 0.9 MB of garbage a line;
 // this takes 0.1 ms and makes none.
-type LatencyLog struct {
+type Log struct {
 	w     io.Writer
 	start time.Time
 
@@ -44,7 +44,7 @@ const (
 
 // NewLatencyLog writes the head of a log to w; start is when the measured
 // window began. Each interval is one call of w's Write.
-func NewLatencyLog(w io.Writer, start time.Time) (*LatencyLog, error) {
+func NewLog(w io.Writer, start time.Time) (*Log, error) {
 	start = start.Truncate(time.Millisecond)
 	head := fmt.Sprintf("#[dyno: latency in nanoseconds, from due to done]\n"+
 		"#[Histogram log format version %s]\n"+
@@ -54,13 +54,13 @@ func NewLatencyLog(w io.Writer, start time.Time) (*LatencyLog, error) {
 	if _, err := io.WriteString(w, head); err != nil {
 		return nil, fmt.Errorf("write latency log: %w", err)
 	}
-	l := &LatencyLog{w: w, start: start}
+	l := &Log{w: w, start: start}
 	l.zip, _ = zlib.NewWriterLevel(&l.packed, zlib.BestSpeed) // the level is known
 	return l, nil
 }
 
 // Add writes what h counted between two times since the log's start.
-func (l *LatencyLog) Add(h *Histogram, from, to time.Duration) error {
+func (l *Log) Add(h *Histogram, from, to time.Duration) error {
 	at := time.Duration(l.start.UnixMilli())*time.Millisecond + from
 	line := strconv.AppendFloat(l.line[:0], at.Seconds(), 'f', 6, 64)
 	line = strconv.AppendFloat(append(line, ','), (to - from).Seconds(), 'f', 6, 64)
@@ -76,7 +76,7 @@ func (l *LatencyLog) Add(h *Histogram, from, to time.Duration) error {
 }
 
 // pack puts the payload of h into l.packed.
-func (l *LatencyLog) pack(h *Histogram) {
+func (l *Log) pack(h *Histogram) {
 	b := slices.Grow(l.counts[:0], 4096)[:40]
 	zeros := int64(h.low)
 	for i := h.low; i < h.top; i++ {
@@ -115,9 +115,9 @@ func (l *LatencyLog) pack(h *Histogram) {
 
 // ReadLatencyLog reads a log and merges its lines. The moments are those of the
 // counts, within 0.1 %.
-func ReadLatencyLog(r io.Reader) (*Histogram, error) {
-	all := NewHistogram()
-	for l, err := range LatencyLines(r, time.Time{}) {
+func ReadLog(r io.Reader) (*Histogram, error) {
+	all := New()
+	for l, err := range Lines(r, time.Time{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +129,7 @@ func ReadLatencyLog(r io.Reader) (*Histogram, error) {
 }
 
 // A LatencyLine is one interval of a log. Its histogram is valid until the next.
-type LatencyLine struct {
+type Line struct {
 	From, To time.Duration // since the window began
 	*Histogram
 }
@@ -138,11 +138,11 @@ type LatencyLine struct {
 // the window began. What follows an error is not read.
 // Note: hdrhistogram-go reads them too, in 20 times the time, which is a minute for
 // a day of seconds.
-func LatencyLines(r io.Reader, start time.Time) iter.Seq2[LatencyLine, error] {
-	return func(yield func(LatencyLine, error) bool) {
-		u := unpacker{h: NewHistogram()}
+func Lines(r io.Reader, start time.Time) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		u := unpacker{h: New()}
 		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, mostLatencyLine)
+		lines.Buffer(nil, maxLine)
 		n := 0
 		for lines.Scan() {
 			line := lines.Bytes()
@@ -160,13 +160,13 @@ func LatencyLines(r io.Reader, start time.Time) iter.Seq2[LatencyLine, error] {
 			}
 		}
 		if err := lines.Err(); err != nil {
-			yield(LatencyLine{}, fmt.Errorf("read latency log: %w", err))
+			yield(Line{}, fmt.Errorf("read latency log: %w", err))
 		}
 	}
 }
 
 // mostLatencyLine is more than all counts of a histogram take.
-const mostLatencyLine = 1 << 20
+const maxLine = 1 << 20
 
 // An unpacker reads line after line into one histogram.
 type unpacker struct {
@@ -176,29 +176,29 @@ type unpacker struct {
 	zip    io.ReadCloser
 }
 
-var errLatencyLine = errors.New("not a line of an HdrHistogram log")
+var errLine = errors.New("not a line of an HdrHistogram log")
 
-func (u *unpacker) line(line []byte, start time.Time) (l LatencyLine, err error) {
+func (u *unpacker) line(line []byte, start time.Time) (l Line, err error) {
 	fields := bytes.SplitN(line, []byte(","), 4)
 	if len(fields) < 4 {
-		return l, errLatencyLine
+		return l, errLine
 	}
 	from, err1 := strconv.ParseFloat(string(fields[0]), 64)
 	length, err2 := strconv.ParseFloat(string(fields[1]), 64)
 	if err1 != nil || err2 != nil {
-		return l, errLatencyLine
+		return l, errLine
 	}
 	if u.packed, err = base64.StdEncoding.AppendDecode(u.packed[:0], bytes.TrimSpace(fields[3])); err != nil {
-		return l, errLatencyLine
+		return l, errLine
 	}
 	if err := u.unpack(); err != nil {
 		return l, err
 	}
 	l.Histogram = u.h
 	if !start.IsZero() {
-		l.From = seconds(from - float64(start.UnixMicro())/1e6)
+		l.From = Seconds(from - float64(start.UnixMicro())/1e6)
 	}
-	l.To = l.From + seconds(length)
+	l.To = l.From + Seconds(length)
 	return l, nil
 }
 
@@ -206,7 +206,7 @@ func (u *unpacker) line(line []byte, start time.Time) (l LatencyLine, err error)
 func (u *unpacker) unpack() (err error) {
 	be := binary.BigEndian
 	if len(u.packed) < 8 || be.Uint32(u.packed) != compressedCookie {
-		return errLatencyLine
+		return errLine
 	}
 	in := bytes.NewReader(u.packed[8:])
 	if u.zip == nil {
@@ -219,12 +219,12 @@ func (u *unpacker) unpack() (err error) {
 		return err
 	}
 	u.counts.Reset()
-	if _, err := io.Copy(&u.counts, io.LimitReader(u.zip, mostLatencyLine)); err != nil {
+	if _, err := io.Copy(&u.counts, io.LimitReader(u.zip, maxLine)); err != nil {
 		return err
 	}
 	b := u.counts.Bytes()
 	if len(b) < 40 || be.Uint32(b) != countsCookie {
-		return errLatencyLine
+		return errLine
 	}
 	digits, least, most := be.Uint32(b[12:]), be.Uint64(b[16:]), be.Uint64(b[24:])
 	if least != histogramLowest || most != histogramHighest || digits != histogramDigits {
@@ -236,7 +236,7 @@ func (u *unpacker) unpack() (err error) {
 	for b = b[40:]; len(b) > 0; {
 		c, n := binary.Varint(b)
 		if n <= 0 {
-			return errLatencyLine
+			return errLine
 		}
 		b = b[n:]
 		switch {
@@ -247,7 +247,7 @@ func (u *unpacker) unpack() (err error) {
 			u.h.used(i, i+1)
 			i++
 		default:
-			return errLatencyLine
+			return errLine
 		}
 	}
 	u.h.estimate()

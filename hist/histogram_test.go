@@ -1,4 +1,4 @@
-package dyno_test
+package hist_test
 
 import (
 	"encoding/json"
@@ -10,21 +10,21 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // Percentiles are within 0.1 % of those of the sorted durations, moments exact,
 // however the durations were spread over merged histograms.
 func TestHistogram(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	parts := []*dyno.Histogram{dyno.NewHistogram(), dyno.NewHistogram(), dyno.NewHistogram(), dyno.NewHistogram()}
+	parts := []*hist.Histogram{hist.New(), hist.New(), hist.New(), hist.New()}
 	var all []float64
 	for range 50_000 {
 		d := time.Duration(math.Exp(rng.NormFloat64()*2+11)) * time.Nanosecond
 		all = append(all, d.Seconds())
 		parts[rng.IntN(3)].Add(d) // the last stays empty
 	}
-	h := dyno.NewHistogram()
+	h := hist.New()
 	for _, p := range parts {
 		h.Merge(p)
 	}
@@ -55,7 +55,7 @@ func TestHistogram(t *testing.T) {
 }
 
 func TestHistogramOutOfRange(t *testing.T) {
-	h := dyno.NewHistogram()
+	h := hist.New()
 	if h.Quantile(.99) != 0 || h.Mean() != 0 || h.Stddev() != 0 {
 		t.Error("an empty histogram is not all zero")
 	}
@@ -68,7 +68,7 @@ func TestHistogramOutOfRange(t *testing.T) {
 
 // The counts are those that HdrHistogram itself would have.
 func TestHistogramCounts(t *testing.T) {
-	h, want := dyno.NewHistogram(), hdrhistogram.New(1, int64(time.Hour), 3)
+	h, want := hist.New(), hdrhistogram.New(1, int64(time.Hour), 3)
 	for v := int64(1); v < int64(time.Hour); v += v/1000 + 1 {
 		h.Add(time.Duration(v))
 		if err := want.RecordValue(v); err != nil {
@@ -91,16 +91,16 @@ func TestHistogramCounts(t *testing.T) {
 
 // A result that was read without its counts has none, and takes no room for them.
 func TestHistogramWithoutCounts(t *testing.T) {
-	var h dyno.Histogram
+	var h hist.Histogram
 	if err := json.Unmarshal([]byte(`{"count":3,"mean-sec":1,"stddev-sec":0,"min-sec":1,"max-sec":1}`), &h); err != nil {
 		t.Fatal(err)
 	}
 	if h.Whole() || h.Count() != 3 || h.Quantile(0.5) == 0 || h.Counts().TotalCount() != 0 {
 		t.Errorf("whole %v, %d, %v", h.Whole(), h.Count(), h.Quantile(0.5))
 	}
-	all := dyno.NewHistogram()
+	all := hist.New()
 	all.Merge(&h)
-	one := dyno.NewHistogram()
+	one := hist.New()
 	one.Add(time.Second)
 	all.Merge(one)
 	h.Merge(one)

@@ -1,4 +1,9 @@
-package dyno
+// Package plan reads dyno.yaml, and run.json, into a dyno.Experiment.
+//
+// It owns the file's syntax, and the place of every mistake in it: file, line
+// and column. What a plan means, its defaults and whether it makes sense are
+// package dyno's (Experiment.Resolved, Experiment.Check).
+package plan
 
 import (
 	"os"
@@ -7,18 +12,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dynolab/dyno"
 	"github.com/goccy/go-yaml/ast"
 )
 
-// ParsePlan reads a plan. Relative paths in it are relative to the directory of
+// Parse reads a plan. Relative paths in it are relative to the directory of
 // file, which is also where the error of a mistake, a *PlanError, points to.
 // The subject may be missing, to be given otherwise; everything else is checked.
-func ParsePlan(file string, src []byte) (*Experiment, error) {
+func Parse(file string, src []byte) (*dyno.Experiment, error) {
 	d, err := newDecoder(file, src)
 	if err != nil {
 		return nil, err
 	}
-	e := new(Experiment)
+	e := new(dyno.Experiment)
 	if err := d.run(func() { d.experiment(e) }); err != nil {
 		return nil, err
 	}
@@ -33,15 +39,15 @@ func ParsePlan(file string, src []byte) (*Experiment, error) {
 	if checked.Subject.String() == "" {
 		checked.Subject.Package = "given otherwise"
 	}
-	if err := checked.check(); err != nil {
+	if err := checked.CheckFile(); err != nil {
 		return nil, d.locate(err)
 	}
 	return e, nil
 }
 
-// Locate gives a mistake that was found in a plan after ParsePlan its place in
+// Locate gives a mistake that was found in a plan after Parse its place in
 // the file.
-func Locate(file string, src []byte, e *PlanError) *PlanError {
+func Locate(file string, src []byte, e *dyno.PlanError) *dyno.PlanError {
 	d, err := newDecoder(file, src)
 	if err != nil || len(e.Key) == 0 {
 		return e
@@ -49,7 +55,7 @@ func Locate(file string, src []byte, e *PlanError) *PlanError {
 	return d.locate(e)
 }
 
-func (d *decoder) experiment(e *Experiment) {
+func (d *decoder) experiment(e *dyno.Experiment) {
 	d.mapping(d.root, fields{
 		"name":     d.text(&e.Name),
 		"subject":  func(n ast.Node) { d.subject(n, &e.Subject) },
@@ -71,7 +77,7 @@ func (d *decoder) experiment(e *Experiment) {
 		"slice":          d.positive(&e.Slice),
 		"memory":         func(n ast.Node) { b := d.boolean(n); e.Memory = &b },
 		"limits":         func(n ast.Node) { d.limits(n, &e.Limits) },
-		"bench":          func(n ast.Node) { e.Bench = new(Bench); d.bench(n, e.Bench) },
+		"bench":          func(n ast.Node) { e.Bench = new(dyno.Bench); d.bench(n, e.Bench) },
 		"thresholds":     d.thresholds(&e.Thresholds),
 	})
 	if e.Bench != nil && e.Subject.Dir == "" {
@@ -79,7 +85,7 @@ func (d *decoder) experiment(e *Experiment) {
 	}
 }
 
-func (d *decoder) subject(n ast.Node, s *Subject) {
+func (d *decoder) subject(n ast.Node, s *dyno.Subject) {
 	s.Dir = "."
 	d.mapping(n, fields{
 		"package": func(n ast.Node) {
@@ -97,7 +103,7 @@ func (d *decoder) subject(n ast.Node, s *Subject) {
 		"arg":           d.table(&s.Arg),
 		"ready":         d.text(&s.Ready),
 		"ready_timeout": d.positive(&s.ReadyTimeout),
-		"inject":        func(n ast.Node) { s.NoInject = Not(!d.boolean(n)) },
+		"inject":        func(n ast.Node) { s.NoInject = dyno.Not(!d.boolean(n)) },
 		"dir":           func(n ast.Node) { s.Dir = d.path(d.scalar(n)) },
 		"go":            d.text(&s.Go),
 		"rev":           d.text(&s.Rev),
@@ -148,39 +154,39 @@ func (d *decoder) pathsTo(to *map[string]string) func(ast.Node) {
 	}
 }
 
-func (d *decoder) limits(n ast.Node, l *Limits) {
+func (d *decoder) limits(n ast.Node, l *dyno.Limits) {
 	d.mapping(n, fields{
 		"cpu": func(n ast.Node) {
-			v, err := ParseCPUs(d.scalar(n))
+			v, err := dyno.ParseCPUs(d.scalar(n))
 			d.check(n, err)
 			l.CPU = v
 		},
 		"memory": func(n ast.Node) {
-			v, err := ParseSize(d.scalar(n))
+			v, err := dyno.ParseSize(d.scalar(n))
 			d.check(n, err)
 			l.Memory = v
 		},
 	})
 }
 
-func (d *decoder) vary(n ast.Node, fs *Factors) {
+func (d *decoder) vary(n ast.Node, fs *dyno.Factors) {
 	d.pairs(n, func(key, value ast.Node) {
-		f := Factor{Name: d.scalar(key)}
+		f := dyno.Factor{Name: d.scalar(key)}
 		d.texts(&f.Levels)(value)
 		*fs = append(*fs, f)
 	})
 }
 
-func (d *decoder) settings(n ast.Node, ss *[]Setting) {
+func (d *decoder) settings(n ast.Node, ss *[]dyno.Setting) {
 	d.items(n, func(n ast.Node) {
-		var s Setting
-		d.pairs(n, func(key, value ast.Node) { s = append(s, Level{d.scalar(key), d.scalar(value)}) })
+		var s dyno.Setting
+		d.pairs(n, func(key, value ast.Node) { s = append(s, dyno.Level{Factor: d.scalar(key), Value: d.scalar(value)}) })
 		*ss = append(*ss, s)
 	})
 }
 
-func (d *decoder) load(n ast.Node, l *Load) {
-	var one Step
+func (d *decoder) load(n ast.Node, l *dyno.Load) {
+	var one dyno.Step
 	alone := false
 	keys := fields{
 		"none":                func(n ast.Node) { l.None = d.boolean(n) },
@@ -190,7 +196,7 @@ func (d *decoder) load(n ast.Node, l *Load) {
 		"requests_per_client": d.count(&l.RequestsPerClient),
 		"duration":            d.positive(&l.Duration),
 		"rate": func(n ast.Node) {
-			r, err := ParseRate(d.scalar(n))
+			r, err := dyno.ParseRate(d.scalar(n))
 			d.check(n, err)
 			l.Rate = r
 		},
@@ -225,11 +231,11 @@ func (d *decoder) load(n ast.Node, l *Load) {
 		one.Path = "/"
 	}
 	one.Method = strings.ToUpper(one.Method)
-	l.Client.Loop = []Step{one}
+	l.Client.Loop = []dyno.Step{one}
 }
 
 // request has the keys of a step that a load may have too.
-func (d *decoder) request(s *Step) fields {
+func (d *decoder) request(s *dyno.Step) fields {
 	return fields{
 		"path":      d.text(&s.Path),
 		"method":    d.text(&s.Method),
@@ -240,7 +246,7 @@ func (d *decoder) request(s *Step) fields {
 	}
 }
 
-func (d *decoder) client(n ast.Node, c *Client) {
+func (d *decoder) client(n ast.Node, c *dyno.Client) {
 	d.mapping(n, fields{
 		"setup":    func(n ast.Node) { d.steps(n, &c.Setup) },
 		"loop":     func(n ast.Node) { d.steps(n, &c.Loop) },
@@ -248,9 +254,9 @@ func (d *decoder) client(n ast.Node, c *Client) {
 	})
 }
 
-func (d *decoder) steps(n ast.Node, steps *[]Step) {
+func (d *decoder) steps(n ast.Node, steps *[]dyno.Step) {
 	d.items(n, func(n ast.Node) {
-		var s Step
+		var s dyno.Step
 		if _, ok := n.(ast.MapNode); !ok {
 			method, path, ok := strings.Cut(d.scalar(n), " ")
 			if !ok {
@@ -264,13 +270,13 @@ func (d *decoder) steps(n ast.Node, steps *[]Step) {
 			keys["measure"] = func(n ast.Node) { b := d.boolean(n); s.Measure = &b }
 			keys["parallel"] = func(n ast.Node) { d.parallel(n, &s.Parallel) }
 			keys["sleep"] = func(n ast.Node) {
-				v, err := ParseSleep(d.scalar(n))
+				v, err := dyno.ParseSleep(d.scalar(n))
 				d.check(n, err)
 				s.Sleep = v
 			}
 			d.mapping(n, keys)
 		}
-		if s.Path == "" && s.Sleep == (Sleep{}) && len(s.Parallel.Steps) == 0 {
+		if s.Path == "" && s.Sleep == (dyno.Sleep{}) && len(s.Parallel.Steps) == 0 {
 			d.fail(n, "a step needs a path (or sleep, or a list of parallel steps)")
 		}
 		s.Method = strings.ToUpper(s.Method)
@@ -282,7 +288,7 @@ func (d *decoder) steps(n ast.Node, steps *[]Step) {
 }
 
 // parallel reads a number of requests, or a list of steps.
-func (d *decoder) parallel(n ast.Node, p *Parallel) {
+func (d *decoder) parallel(n ast.Node, p *dyno.Parallel) {
 	if _, ok := n.(*ast.SequenceNode); !ok {
 		d.count(&p.Times)(n)
 		return
@@ -306,7 +312,7 @@ func (d *decoder) statuses(to *[]int) func(ast.Node) {
 	}
 }
 
-func (d *decoder) probes(n ast.Node, p *Probes) {
+func (d *decoder) probes(n ast.Node, p *dyno.Probes) {
 	d.mapping(n, fields{
 		"use":        d.texts(&p.Use),
 		"every":      d.positive(&p.Every),
@@ -316,8 +322,8 @@ func (d *decoder) probes(n ast.Node, p *Probes) {
 		"metrics":    d.texts(&p.Metrics),
 	})
 	for _, name := range p.Use {
-		if !slices.Contains(ProbeNames, name) {
-			d.fail(n, "unknown probe %q (want %s)", name, strings.Join(ProbeNames, ", "))
+		if !slices.Contains(dyno.ProbeNames, name) {
+			d.fail(n, "unknown probe %q (want %s)", name, strings.Join(dyno.ProbeNames, ", "))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package dyno_test
+package hist_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 var logStart = time.Date(2026, 11, 22, 1, 2, 3, 456e6, time.UTC)
@@ -20,12 +20,12 @@ var logStart = time.Date(2026, 11, 22, 1, 2, 3, 456e6, time.UTC)
 // reader of the format.
 func TestLatencyLog(t *testing.T) {
 	var file bytes.Buffer
-	log, err := dyno.NewLatencyLog(&file, logStart)
+	log, err := hist.NewLog(&file, logStart)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	second := dyno.NewHistogram()
+	second := hist.New()
 	var want []*hdrhistogram.Histogram
 	for i := range 5 {
 		for range 3000 * (i % 3) { // seconds without an answer too
@@ -61,7 +61,7 @@ func TestLatencyLog(t *testing.T) {
 // What is read back has the percentiles of all that was added.
 func TestReadLatencyLog(t *testing.T) {
 	file, all := latencyLog(t, 10, 1000)
-	got, err := dyno.ReadLatencyLog(strings.NewReader(file))
+	got, err := hist.ReadLog(strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +87,13 @@ func TestReadLatencyLog(t *testing.T) {
 // Line by line, it tells what each second counted, and which second that was.
 func TestLatencyLines(t *testing.T) {
 	var file bytes.Buffer
-	log, err := dyno.NewLatencyLog(&file, logStart)
+	log, err := hist.NewLog(&file, logStart)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := []time.Duration{200 * time.Microsecond, 3 * time.Second, 4 * time.Second, 18_000 * time.Second} // seconds without an answer have no line
 	for i, from := range at {
-		h := dyno.NewHistogram()
+		h := hist.New()
 		for range i + 1 {
 			h.Add(time.Duration(i+1) * time.Millisecond)
 		}
@@ -102,7 +102,7 @@ func TestLatencyLines(t *testing.T) {
 		}
 	}
 	i := 0
-	for l, err := range dyno.LatencyLines(&file, logStart) {
+	for l, err := range hist.Lines(&file, logStart) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestLatencyLines(t *testing.T) {
 func BenchmarkLatencyLines(b *testing.B) {
 	file, _ := latencyLog(b, 100, 5000)
 	for b.Loop() {
-		for l, err := range dyno.LatencyLines(strings.NewReader(file), logStart) {
+		for l, err := range hist.Lines(strings.NewReader(file), logStart) {
 			if err != nil || l.Count() != 5000 {
 				b.Fatal(l.Count(), err)
 			}
@@ -134,7 +134,7 @@ func BenchmarkLatencyLines(b *testing.B) {
 func TestReadLatencyLogBroken(t *testing.T) {
 	file, all := latencyLog(t, 2, 20)
 	for cut := range file {
-		if h, err := dyno.ReadLatencyLog(strings.NewReader(file[:cut])); err == nil && h.Count() > all.Count() {
+		if h, err := hist.ReadLog(strings.NewReader(file[:cut])); err == nil && h.Count() > all.Count() {
 			t.Errorf("cut at %d: %d requests", cut, h.Count())
 		}
 	}
@@ -144,7 +144,7 @@ func TestReadLatencyLogBroken(t *testing.T) {
 	if err := hdrhistogram.NewHistogramLogWriter(&other).OutputIntervalHistogram(h); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dyno.ReadLatencyLog(&other); err == nil || !strings.Contains(err.Error(), "from 1 to 1000 with 2 digits") {
+	if _, err := hist.ReadLog(&other); err == nil || !strings.Contains(err.Error(), "from 1 to 1000 with 2 digits") {
 		t.Errorf("another range: %v", err)
 	}
 }
@@ -154,21 +154,21 @@ func FuzzReadLatencyLog(f *testing.F) {
 	f.Add([]byte(file))
 	f.Add([]byte("1,2,3,HISTFAAAAAA="))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if h, err := dyno.ReadLatencyLog(bytes.NewReader(data)); err == nil {
+		if h, err := hist.ReadLog(bytes.NewReader(data)); err == nil {
 			h.Quantile(0.99)
 		}
 	})
 }
 
-func latencyLog(t testing.TB, seconds, each int) (file string, all *dyno.Histogram) {
+func latencyLog(t testing.TB, seconds, each int) (file string, all *hist.Histogram) {
 	t.Helper()
 	var b bytes.Buffer
-	log, err := dyno.NewLatencyLog(&b, logStart)
+	log, err := hist.NewLog(&b, logStart)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	all, second := dyno.NewHistogram(), dyno.NewHistogram()
+	all, second := hist.New(), hist.New()
 	for i := range seconds {
 		for range each {
 			second.Add(time.Duration(math.Exp(rng.NormFloat64()*0.5+14)) * time.Nanosecond)
@@ -190,7 +190,7 @@ func (d *discard) Write(b []byte) (int, error) { d.n += len(b); return len(b), n
 // A line a second may not show in what is measured: no garbage, little time.
 func TestLatencyLogAllocates(t *testing.T) {
 	_, h := latencyLog(t, 1, 20_000)
-	log, err := dyno.NewLatencyLog(new(discard), logStart)
+	log, err := hist.NewLog(new(discard), logStart)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func BenchmarkLatencyLog(b *testing.B) {
 		_, h := latencyLog(b, 1, n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			var d discard
-			log, _ := dyno.NewLatencyLog(&d, logStart)
+			log, _ := hist.NewLog(&d, logStart)
 			b.ReportAllocs()
 			for b.Loop() {
 				log.Add(h, 0, time.Second)

@@ -1,4 +1,4 @@
-package dyno_test
+package plan_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan"
 )
 
 const studyPlan = `name: sessions
@@ -38,12 +39,12 @@ probes: {every: 100ms}
 negligible: 2%
 `
 
-func TestParsePlan(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if e, err := dyno.ParsePlan("sub/dyno.yaml", []byte("subject: {binary: ./x}")); err != nil || filepath.Base(e.Subject.Dir) != "sub" || e.Name != "sub" {
+	if e, err := plan.Parse("sub/dyno.yaml", []byte("subject: {binary: ./x}")); err != nil || filepath.Base(e.Subject.Dir) != "sub" || e.Name != "sub" {
 		t.Errorf("%+v, %v", e, err)
 	}
-	e, err := dyno.ParsePlan("/work/x/dyno.yaml", []byte(studyPlan))
+	e, err := plan.Parse("/work/x/dyno.yaml", []byte(studyPlan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +97,8 @@ load:
 )
 
 func TestParseLoad(t *testing.T) {
-	plan := func(src string) *dyno.Load {
-		e, err := dyno.ParsePlan("/work/x/dyno.yaml", []byte(src))
+	load := func(src string) *dyno.Load {
+		e, err := plan.Parse("/work/x/dyno.yaml", []byte(src))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +109,7 @@ func TestParseLoad(t *testing.T) {
 	}
 	measured := false
 	for _, c := range []struct{ got, want any }{
-		{*plan(usersPlan), dyno.Load{
+		{*load(usersPlan), dyno.Load{
 			Concurrency: 100, Duration: 30e9, ConnectTimeout: 1e9, ReadTimeout: 5e9, Insecure: true,
 			Data: map[string]string{"users": "/work/x/users.csv"}, KeepRequests: "none",
 			Client: dyno.Client{
@@ -119,12 +120,12 @@ func TestParseLoad(t *testing.T) {
 					{Sleep: dyno.Sleep{Min: 1e9, Max: 1e9}},
 				},
 			}}},
-		{*plan(openPlan), dyno.Load{
-			Rate: mustRate(t, "100->2000 over 60s then 2000 over 30s"), Arrival: "poisson", MaxInFlight: 2000, HTTP: "2", MaxRequestsKept: 1e6,
+		{*load(openPlan), dyno.Load{
+			Rate: parsed(t, "100->2000 over 60s then 2000 over 30s"), Arrival: "poisson", MaxInFlight: 2000, HTTP: "2", MaxRequestsKept: 1e6,
 			Client: dyno.Client{Loop: []dyno.Step{{Method: "PUT", Path: "/", BodyFile: "/work/big.bin"}}}}},
-		{plan(ratesPlan).Targets, "/work/x/t.txt"},
-		{plan(commandPlan).Command, "k6 run --vus {{.arg.vus}} x.js"},
-		{plan("subject: {url: http://h}\nload: {http: 1.1, rate: 5, max_in_flight: 256}").HTTP, "1.1"},
+		{load(ratesPlan).Targets, "/work/x/t.txt"},
+		{load(commandPlan).Command, "k6 run --vus {{.arg.vus}} x.js"},
+		{load("subject: {url: http://h}\nload: {http: 1.1, rate: 5, max_in_flight: 256}").HTTP, "1.1"},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {
 			t.Errorf("got  %+v\nwant %+v", c.got, c.want)
@@ -135,8 +136,8 @@ func TestParseLoad(t *testing.T) {
 // What run.json keeps of a plan is read by the same parser when a run is
 // resumed; so is the plan with its defaults written out.
 func TestPlanRoundTrip(t *testing.T) {
-	for _, plan := range []string{studyPlan, usersPlan, openPlan, ratesPlan, commandPlan} {
-		a, err := dyno.ParsePlan("/work/x/dyno.yaml", []byte(plan))
+	for _, src := range []string{studyPlan, usersPlan, openPlan, ratesPlan, commandPlan} {
+		a, err := plan.Parse("/work/x/dyno.yaml", []byte(src))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +147,7 @@ func TestPlanRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, err := dyno.ParsePlan("/elsewhere/run.json", data)
+			b, err := plan.Parse("/elsewhere/run.json", data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +197,7 @@ func TestTrialsOfRates(t *testing.T) {
 }
 
 func TestLoadString(t *testing.T) {
-	ramp := mustRate(t, "100->2000 over 60s then 2000 over 30s")
+	ramp := parsed(t, "100->2000 over 60s then 2000 over 30s")
 	for _, c := range []struct {
 		load dyno.Load
 		want string
@@ -304,7 +305,7 @@ func TestLoadMistakes(t *testing.T) {
 func testMistakes(t *testing.T, mistakes []planMistake) {
 	for _, c := range mistakes {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := dyno.ParsePlan("dyno.yaml", []byte(c.plan))
+			_, err := plan.Parse("dyno.yaml", []byte(c.plan))
 			var mistake *dyno.PlanError
 			if !errors.As(err, &mistake) {
 				t.Fatalf("got %v, want a PlanError", err)
@@ -326,13 +327,13 @@ func numbers(n int) string {
 	return strings.TrimSuffix(b.String(), ", ")
 }
 
-func FuzzParsePlan(f *testing.F) {
-	for _, plan := range []string{studyPlan, usersPlan, openPlan, ratesPlan, commandPlan} {
-		f.Add(plan)
+func FuzzParse(f *testing.F) {
+	for _, src := range []string{studyPlan, usersPlan, openPlan, ratesPlan, commandPlan} {
+		f.Add(src)
 	}
 	f.Add("vary: {GOGC: [1, 2]}\nload: [1]\n")
 	f.Fuzz(func(t *testing.T, src string) {
-		e, err := dyno.ParsePlan("dyno.yaml", []byte(src))
+		e, err := plan.Parse("dyno.yaml", []byte(src))
 		var mistake *dyno.PlanError
 		if err != nil && !errors.As(err, &mistake) {
 			t.Fatalf("%T: %v", err, err)
@@ -445,7 +446,7 @@ func TestSplitFlags(t *testing.T) {
 }
 
 func TestExamplePlans(t *testing.T) {
-	files, err := filepath.Glob("examples/*/dyno.yaml")
+	files, err := filepath.Glob("../examples/*/dyno.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no example plans: %v", err)
 	}
@@ -454,7 +455,7 @@ func TestExamplePlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := dyno.ParsePlan(file, src); err != nil {
+		if _, err := plan.Parse(file, src); err != nil {
 			t.Error(err)
 		}
 	}
@@ -476,7 +477,7 @@ func TestTrialsForMemory(t *testing.T) {
 		{"load: {duration: 5s}", -1, 0}, // none
 		{"load: {duration: 5h}\nmemory: false", -1, 0},
 	} {
-		e, err := dyno.ParsePlan("dyno.yaml", []byte("subject: {binary: ./x}\n"+c.plan+"\n"))
+		e, err := plan.Parse("dyno.yaml", []byte("subject: {binary: ./x}\n"+c.plan+"\n"))
 		if err != nil {
 			t.Fatalf("%s: %v", c.plan, err)
 		}
@@ -495,4 +496,79 @@ func TestTrialsForMemory(t *testing.T) {
 			t.Errorf("%s: %v", c.plan, err)
 		}
 	}
+}
+
+// Every metric has a name of its own in thresholds, which can be written.
+func TestThresholdNames(t *testing.T) {
+	of := map[string]string{}
+	for _, m := range dyno.Metrics {
+		name := dyno.ThresholdName(m.Name)
+		if other := of[name]; other != "" {
+			t.Errorf("%s and %s are both %s", other, m.Name, name)
+		}
+		of[name] = m.Name
+		if th, err := dyno.ParseThreshold(name + " < 1"); err != nil || th.Name != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for metric, want := range map[string]string{
+		"p99.9-sec": "p99_9", "cpu-sec/req": "cpu_per_req", "req/s": "req_per_s", "gc-cpu-frac": "gc_cpu", "stw-max-sec": "stw_max",
+		"service-p99-sec": "service_p99", "GET /-p99-sec": "GET_p99", "///-p50-sec": "_p50", "a  - b-p50-sec": "a_b_p50", "rule:sum": "rule_sum",
+	} {
+		if got := dyno.ThresholdName(metric); got != want {
+			t.Errorf("%s: got %s, want %s", metric, got, want)
+		}
+	}
+}
+
+func TestThresholdsOfPlans(t *testing.T) {
+	src := `subject: {binary: ./x}
+vary: {GOGC: [100, 50]}
+probes: {prometheus: /metrics, metrics: [jobs_total]}
+load: {client: {loop: [{name: patch, path: /}, GET /list]}}
+thresholds: ["p99 < 30ms", failures == 0, change(p99)<5%, patch_p99 < 1s, GET_list_p50 < 1s, jobs_total_count < 7]
+`
+	e, err := plan.Parse("dyno.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Check(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), `"change(p99) \u003c 5%"`) {
+		t.Errorf("got %s", data)
+	}
+	back, err := plan.Parse("run.json", data)
+	if err != nil || len(back.Thresholds) != 6 || back.Thresholds[2] != e.Thresholds[2] {
+		t.Errorf("got %v, %v", back, err)
+	}
+
+	testMistakes(t, []planMistake{
+		{"unit", "name: x\nthresholds: [failures == 0, \"p99 < 30\"]\n", "2:29", "p99 is a time"},
+		{"syntax", "thresholds:\n  - p99 < 30ms\n  - p99\n", "3:5", "it compares nothing"},
+		{"one", "thresholds: p98 < 30ms\n", "1:13", "did you mean p90?"},
+		{"unknown", "thresholds: [patch_p99 < 1s]\n", "1:14", "unknown metric patch_p99"},
+		{"twice", "thresholds: [p99 < 1s, p99<1s]\n", "1:24", "given twice"},
+		{"mapping", "thresholds: {p99: 1s}\n", "1:13", "want a plain value"},
+	})
+	e.Factors = nil
+	var mistake *dyno.PlanError
+	if err := e.Check(); !errors.As(err, &mistake) || !strings.Contains(mistake.Msg, "one setting only (consider: --vary") {
+		t.Errorf("a change of one setting: %v", err)
+	} else if at := plan.Locate("dyno.yaml", []byte(src), mistake); at.Line != 5 || at.Column != 43 {
+		t.Errorf("at %d:%d", at.Line, at.Column)
+	}
+}
+
+func parsed(t testing.TB, rate string) dyno.Rate {
+	t.Helper()
+	r, err := dyno.ParseRate(rate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

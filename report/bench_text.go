@@ -4,7 +4,6 @@ import (
 	"io"
 	"regexp"
 	"strings"
-
 )
 
 // BenchText writes the report for a reader at a terminal: the verdict in words, the

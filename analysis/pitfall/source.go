@@ -269,23 +269,33 @@ func (r *reader) call(n *ast.CallExpr) bool {
 // mayLoop reports whether anything in the functions that were read could run b.N times:
 // a use of b.N, or of b by something else than a method of its that does not.
 func (r *reader) mayLoop() (may bool) {
-	for f := range r.seen {
-		ast.Inspect(f.body, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.SelectorExpr:
-				if isB(r.info.TypeOf(n.X)) {
-					may = may || slices.Contains([]string{"N", "Loop", "Run", "RunParallel"}, n.Sel.Name)
-					return false
-				}
-			case *ast.CallExpr:
-				if h := r.helper(n); h != nil && r.seen[h] {
-					return false
-				}
-			case *ast.Ident:
-				may = may || isB(r.info.TypeOf(n)) && r.info.Uses[n] != nil
+	var look func(n ast.Node) bool
+	look = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if isB(r.info.TypeOf(n.X)) {
+				may = may || slices.Contains([]string{"N", "Loop", "Run", "RunParallel"}, n.Sel.Name)
+				return false
 			}
-			return !may
-		})
+		case *ast.CallExpr:
+			h := r.helper(n)
+			if h == nil || !r.seen[h] {
+				break
+			}
+			sig, _ := r.object(n.Fun).Type().Underlying().(*types.Signature)
+			for i, x := range n.Args { // a b that is given as another type may be used as that
+				if sig == nil || i >= sig.Params().Len() || !isB(sig.Params().At(i).Type()) {
+					ast.Inspect(x, look)
+				}
+			}
+			return false
+		case *ast.Ident:
+			may = may || isB(r.info.TypeOf(n)) && r.info.Uses[n] != nil
+		}
+		return !may
+	}
+	for f := range r.seen {
+		ast.Inspect(f.body, look)
 	}
 	return may
 }

@@ -271,6 +271,28 @@ func BenchmarkNothing(b *t.B) {
 	report(b, sink)
 }
 
+type runner[T any] interface {
+	t.TB
+	Run(string, func(T)) bool
+}
+
+func wrap[T runner[T]](b T, f func(T)) { b.Run("x", f) }
+
+func BenchmarkWrapped(b *t.B) { wrap(b, func(b *t.B) { for b.Loop() {} }) }
+
+func asTB(tb t.TB) {
+	if b, ok := tb.(interface{ Loop() bool }); ok {
+		for b.Loop() {
+		}
+	}
+}
+
+func BenchmarkTB(b *t.B) { b.Helper(); asTB(b) }
+
+func with(b *t.B, f func()) { b.Helper(); f() }
+
+func BenchmarkClosure(b *t.B) { with(b, func() { sink = b.N }) }
+
 func BenchmarkElsewhere(b *t.B) { t.AllocsPerRun(1, func() { go func(b any) {}(b) }) }
 
 func BenchmarkSelf(b *t.B) { b.Run("x", BenchmarkSelf) }
@@ -317,6 +339,9 @@ func TestReadSource(t *testing.T) {
 		{"Reassigned", "", ""},
 		{"Nothing", dyno.NoLoop, ""},
 		{"Elsewhere", "", ""},
+		{"Wrapped", "", ""},
+		{"TB", "", ""},
+		{"Closure", "", ""},
 		{"Sub/one_two", "b.Loop", ""},
 		{"Sub/size=2", "b.N", "input(n)"},
 		{"Sub/size=2#01", "b.N", "input(n)"},
@@ -372,6 +397,7 @@ func FuzzReadSource(f *testing.F) {
 	f.Add(benchSource, "Sub/deep/2/in")
 	f.Add("package p\nimport . \"testing\"\nfunc BenchmarkX(b *B) { b.Run(\"\"+``, BenchmarkX); f(b) }\nfunc f(b *B) { f(b); b.Run(\"%%\", nil) }", "X///#01/")
 	f.Add("package p\nimport \"testing\"\nfunc BenchmarkX(b *testing.B) { for f := range b.N {}; var n, m = b.N; b.Run(fmt.Sprintf()) }", "X")
+	f.Add("package p\nimport \"testing\"\nfunc BenchmarkX(b *testing.B) { var f T = func(b *testing.B) {}; f(b) }", "X")
 	imp := few(importer.Default().Import)
 	f.Fuzz(func(t *testing.T, src, name string) {
 		if s := syntax(src, imp); s.Files != nil {

@@ -11,10 +11,10 @@ import (
 )
 
 // pitfalls hands what is known of each benchmark to package pitfall.
-func (run *benchRun) pitfalls(rows []BenchRow) []pitfall.Found {
+func (run *benchRun) pitfalls(benchmarks []*Benchmark) []pitfall.Found {
 	var all []pitfall.Benchmark
 	for n, d := range run.data {
-		b := pitfall.Benchmark{Package: d.pkg, Name: d.name, N: rows[n].N}
+		b := pitfall.Benchmark{Package: d.pkg, Name: d.name, N: benchmarks[n].N}
 		for i := range run.settings {
 			s := pitfall.Setting{Survey: d.surveys[i], Go: run.minor[i]}
 			if secs := d.centers("sec/op", i); len(secs) > 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/analysis/pitfall"
 )
 
@@ -128,9 +127,9 @@ func (v *benchView) pitfall(n *pitfallNote, most int) string {
 
 // calledBy is what the report calls the benchmark that is Package.Name.
 func (v *benchView) calledBy(full string) string {
-	for i := range v.Rows {
-		if r := &v.Rows[i]; r.Package+"."+r.Name == full {
-			return v.called(r)
+	for _, b := range v.Benchmarks {
+		if b.Full() == full {
+			return v.called(b)
 		}
 	}
 	return full
@@ -151,13 +150,4 @@ func twoDigitTime(sec float64) string {
 		return fmt.Sprintf("%.2g %s", x, s.unit)
 	}
 	return fmt.Sprintf("%.0f %s", sec/s.factor, s.unit)
-}
-
-// tamedPitfalls are pitfalls whose texts are no longer than a page can bear.
-func tamedPitfalls(t *analysis.BenchTable) (out []pitfall.Found) {
-	for _, f := range t.Pitfalls {
-		f.Package, f.Name, f.Call = tame(f.Package, 120), tame(f.Name, 120), tame(f.Call, 120)
-		out = append(out, f)
-	}
-	return out
 }

@@ -2,6 +2,10 @@ package analysis
 
 import "encoding/json"
 
+// statSchema is the version of this form; it changes when a field changes its
+// meaning or goes.
+const statSchema = 1
+
 type benchstatJSON struct {
 	Schema      int                  `json:"schema"`
 	Filter      string               `json:"filter"`
@@ -65,7 +69,7 @@ func (t *BenchstatTables) MarshalJSON() ([]byte, error) {
 	comparisons, changed := t.Count()
 	_, apart := t.Apart()
 	j := benchstatJSON{
-		Schema: Schema, Filter: o.Filter, Table: o.Table, Row: o.Row, Col: o.Col, Ignore: o.Ignore,
+		Schema: statSchema, Filter: o.Filter, Table: o.Table, Row: o.Row, Col: o.Col, Ignore: o.Ignore,
 		Confidence: o.Confidence, Alpha: o.Alpha, Files: append([]string{}, t.Files...),
 		Comparisons: comparisons, Changed: changed, ByChance: number(o.Alpha * float64(comparisons)), Apart: apart,
 		Tables: []benchstatTableJSON{}, Notes: append([]string{}, t.Notes...),

@@ -440,7 +440,10 @@ func TestLeakJSON(t *testing.T) {
 	before.line("main.leak", 20, 1024, 4, 4)
 	after.line("main.leak", 20, 1024, 64, 64)
 	of := map[int]*Growth{}
-	rs := experiment(3)
+	var rs []*dyno.Result
+	for i := range 6 {
+		rs = append(rs, &dyno.Result{Trial: dyno.Trial{N: i + 1, Block: i/2 + 1, Setting: dyno.Setting{{Factor: "GOGC", Value: []string{"100", "200"}[i%2]}}}})
+	}
 	for i, r := range rs {
 		each := map[string]float64{"100": mib / 2, "200": 0}[r.Trial.Setting[0].Value]
 		r.Elapsed, r.Sent.Requests = time.Minute, 6000
@@ -450,9 +453,15 @@ func TestLeakJSON(t *testing.T) {
 			"heap-live-B": course(60, 60, around(uint64(i), 1e4, ramp(10*mib, each))), "threads": course(60, 60, around(uint64(i), 0.05, flat(7))),
 		}.series, p)
 	}
-	opt := options()
-	opt.Growths = of
-	data, err := json.Marshal(Tabulate(rs, opt))
+	type setting struct {
+		Setting string
+		Leak    *Leak
+	}
+	var settings []setting
+	for i := range 2 {
+		settings = append(settings, setting{rs[i].Trial.Setting.String(), leakOf([]*dyno.Result{rs[i], rs[i+2], rs[i+4]}, of)})
+	}
+	data, err := json.Marshal(map[string]any{"Settings": settings})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,3 @@ func median(xs []float64) float64 {
 	slices.Sort(xs)
 	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
 }
-
-func mean(xs []float64) (m float64) {
-	for _, x := range xs {
-		m += x / float64(len(xs))
-	}
-	return m
-}

@@ -145,7 +145,16 @@ func TestTailEdges(t *testing.T) {
 
 // Trials that do not count are left out; of one trial there is no verdict.
 func TestTailsOfASetting(t *testing.T) {
-	rs := experiment(6)
+	var rs, base100, base200 []*dyno.Result
+	for i := range 12 {
+		r := &dyno.Result{Trial: dyno.Trial{N: i + 1, Block: i/2 + 1, Setting: dyno.Setting{{Factor: "GOGC", Value: []string{"200", "100"}[i%2]}}}}
+		rs = append(rs, r)
+		if i%2 == 1 {
+			base100 = append(base100, r)
+		} else {
+			base200 = append(base200, r)
+		}
+	}
 	of := map[int]*Tail{}
 	for _, r := range rs {
 		of[r.Trial.N] = &Tail{Requests: 1000, Slow: 10, SlowMet: 0.75, SlowChance: 0.2 + 0.01*float64(r.Trial.Block)}
@@ -153,30 +162,25 @@ func TestTailsOfASetting(t *testing.T) {
 			of[r.Trial.N].SlowMet = 0.2 + 0.15*float64(r.Trial.Block)
 		}
 	}
-	rs[1].Trial.For = dyno.ForProfile
+	base100 = base100[1:]
 	rs[3].Sent.Saturated = "busy"
 	delete(of, 6)
-	o := options()
-	o.Tails = of
-	tb := Tabulate(rs, o)
-	base, other := tb.Settings[0].Tail, tb.Settings[1].Tail
+	base, other := tails(base100, of), tails(base200, of)
 	if base.Trials != 3 || base.Verdict != InTail || base.Requests != 3000 || math.Abs(base.Excess.Mean-0.5) > 1e-9 || base.SlowMet != interval(0.75, 0.75, 0.75) {
 		t.Errorf("%+v", base)
 	}
 	if other.Trials != 6 || other.SlowMet.Hi > 1 || other.Verdict != InTail {
 		t.Errorf("%+v", other)
 	}
-	data, err := json.Marshal(tb)
+	data, err := json.Marshal(base)
 	if want := `"slow-met-frac":{"mean":0.75,"lo":0.75,"hi":0.75}`; err != nil || !strings.Contains(string(data), want) {
 		t.Errorf("no %s in %s, %v", want, data, err)
 	}
-	o.Tails = map[int]*Tail{2: of[4]}
-	one := Tabulate(experiment(6), o).Settings[0].Tail
+	one := tails(base200, map[int]*Tail{base200[0].Trial.N: {Requests: 1000, Slow: 10, SlowMet: 0.75, SlowChance: 0.22}})
 	if one.Trials != 1 || one.Verdict != "" || one.SlowMet.Mean != 0.75 {
 		t.Errorf("one trial: %+v", one)
 	}
-	o.Tails = nil
-	if Tabulate(rs, o).Settings[0].Tail != nil {
+	if tails(base100, nil) != nil {
 		t.Error("a tail of nothing")
 	}
 	for want, e := range map[TailVerdict]stats.Mean{NotInTail: interval(0.01, -0.02, 0.04), TailUnclear: interval(0.2, -0.1, 0.5), InTail: interval(0.06, 0.01, 0.11), "": interval(0.5, math.NaN(), math.NaN())} {

@@ -18,24 +18,28 @@ const module = "github.com/dynolab/dyno"
 // layers is the house: what each package may import of the others. A new arrow
 // is a decision; it is made here, in the same change.
 var layers = map[string][]string{
-	"hist":     {},
-	"stats":    {},
-	"plan":     {"."},
-	".":        {"hist"}, // package dyno, the vocabulary
-	"cgroup":   {},
-	"subject":  {".", "cgroup", "subject/guard"},
-	"load":     {".", "cgroup", "hist"},
-	"probe":    {".", "cgroup"},
-	"store":    {".", "hist", "plan"},
-	"lab":      {".", "cgroup", "hist", "load", "probe", "subject"},
-	"analysis": {".", "hist", "stats"},
-	"chart":    {},
-	"report":   {".", "analysis", "chart", "hist", "stats"}, // stats for the words of verdicts
-	"web":      {".", "analysis", "chart", "hist", "report", "stats", "store"},
-	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "hist", "lab", "load", "plan", "probe", "report", "stats", "store", "subject", "subject/guard", "web"},
+	"hist":    {},
+	"stats":   {},
+	"plan":    {"."},
+	".":       {"hist"}, // package dyno, the vocabulary
+	"cgroup":  {},
+	"subject": {".", "cgroup", "subject/guard"},
+	"load":    {".", "cgroup", "hist"},
+	"probe":   {".", "cgroup"},
+	"store":   {".", "hist", "plan"},
+	"lab":     {".", "cgroup", "hist", "load", "probe", "subject"},
 
 	"subject/guard": {"cgroup"}, // programs whose processes do not outlive dyno
+
+	"analysis":          {".", "analysis/profiles", "hist", "stats"},
+	"analysis/profiles": {".", "stats"},
+
+	"chart":            {},
+	"report":           {".", "analysis", "analysis/profiles", "chart", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report/pprofpage": {},
+	"web":              {".", "analysis", "analysis/profiles", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
+	"examples":         {},
+	"cmd/dyno":         {".", "analysis", "analysis/profiles", "examples", "hist", "lab", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
 }
 
 // acting are the packages that may start goroutines.

@@ -18,21 +18,22 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
 // Options say how to tabulate. The zero value tabulates everything.
 type Options struct {
-	Name       string         // of the experiment, for the heading
-	Settings   []dyno.Setting // in the order of the table, the baseline first; none means in order of first appearance
-	About      []string       // what was measured and how, a line each, for the heading
-	Negligible *dyno.Fraction // changes smaller than this are "same"; nil means dyno.DefaultNegligible
-	Planned    int            // trials; if more than there are results, the table warns that it is partial
-	Places     Places         // functions that changed in profiles; nil if none was taken
-	CPU        []CPUShare     // what the CPU was used for, by the profiles of it
-	Doubts     []string       // of the caller, for the warnings
-	Tails      map[int]*Tail  // by number of the trial, of those of which single requests are known
+	Name       string              // of the experiment, for the heading
+	Settings   []dyno.Setting      // in the order of the table, the baseline first; none means in order of first appearance
+	About      []string            // what was measured and how, a line each, for the heading
+	Negligible *dyno.Fraction      // changes smaller than this are "same"; nil means dyno.DefaultNegligible
+	Planned    int                 // trials; if more than there are results, the table warns that it is partial
+	Places     Places              // functions that changed in profiles; nil if none was taken
+	CPU        []profiles.CPUShare // what the CPU was used for, by the profiles of it
+	Doubts     []string            // of the caller, for the warnings
+	Tails      map[int]*Tail       // by number of the trial, of those of which single requests are known
 	Growths    map[int]*Growth
 	Steadiness map[int]*Steadiness
 	Thresholds []dyno.Threshold
@@ -56,14 +57,14 @@ type Table struct {
 	About      []string
 	Settings   []Setting
 	Rows       []Row
-	Trials     int        // that finished; if 0, nothing was measured and every figure is missing
-	Planned    int        // trials, or as many as there are results
-	Blocks     int        // of a service: with at least one finished trial; of benchmarks: finished in every setting
-	Negligible float64    // changes smaller than this are "same"; 0 means none is
-	Separate   bool       // as Options.Separate
-	Profiled   bool       // there are profiles, that told causes where
-	CPU        []CPUShare // what the CPU was used for; nil if no profile tells
-	Warnings   []string   // doubts that the reader must see
+	Trials     int                 // that finished; if 0, nothing was measured and every figure is missing
+	Planned    int                 // trials, or as many as there are results
+	Blocks     int                 // of a service: with at least one finished trial; of benchmarks: finished in every setting
+	Negligible float64             // changes smaller than this are "same"; 0 means none is
+	Separate   bool                // as Options.Separate
+	Profiled   bool                // there are profiles, that told causes where
+	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
+	Warnings   []string            // doubts that the reader must see
 	Failed     []Failure
 	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
 
@@ -226,30 +227,6 @@ func compared(rs []*dyno.Result) (n int) {
 	return n
 }
 
-// lastOfEach sorts results by block and position and drops those that a later
-// one of the same trial replaces.
-func lastOfEach(rs []*dyno.Result) []*dyno.Result {
-	type key struct {
-		n, block int
-		setting  string
-	}
-	at := map[key]int{}
-	var kept []*dyno.Result
-	for _, r := range rs {
-		k := key{r.Trial.N, r.Trial.Block, r.Trial.Setting.String()}
-		if i, ok := at[k]; ok {
-			kept[i] = r
-			continue
-		}
-		at[k] = len(kept)
-		kept = append(kept, r)
-	}
-	slices.SortStableFunc(kept, func(a, b *dyno.Result) int {
-		return cmp.Or(cmp.Compare(a.Trial.Block, b.Trial.Block), cmp.Compare(a.Trial.N, b.Trial.N))
-	})
-	return kept
-}
-
 // rowsOf lists the metrics that any of the results has. Metrics of steps
 // come by step, each step's in the order of dyno.Metrics; unknown ones last.
 func rowsOf(rs []*dyno.Result) []Row {
@@ -280,22 +257,6 @@ func rowsOf(rs []*dyno.Result) []Row {
 		}
 	})
 	return rows
-}
-
-// rank splits a metric's name into its step, "" for the whole trial's, and the
-// place of the rest in dyno.Metrics, or len(dyno.Metrics) if it is not there.
-func rank(name string) (step string, place int) {
-	for i, m := range dyno.Metrics {
-		if m.Name == name {
-			return "", i
-		}
-	}
-	for i, m := range dyno.Metrics {
-		if s, ok := strings.CutSuffix(name, "-"+m.Name); ok {
-			return s, i
-		}
-	}
-	return "", len(dyno.Metrics)
 }
 
 func pool(rs []*dyno.Result) *Pooled {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"golang.org/x/perf/benchfmt"
 )
 
@@ -201,7 +202,7 @@ func TestBenchFileOf(t *testing.T) {
 
 func benchPage(tb *benchTable) *BenchPage {
 	return &BenchPage{
-		BenchReport: BenchReport{Table: tb.table(), Whys: []BenchWhy{benchWhy("json.CodeMarshal", "rev=HEAD", "json.(*encodeState).string")}},
+		BenchReport: BenchReport{Table: tb.table(), Whys: []profiles.BenchWhy{benchWhy("json.CodeMarshal", "rev=HEAD", "json.(*encodeState).string")}},
 		Ran:         "go1.26.8 main, go1.26.8 HEAD",
 		Origin: Origin{
 			Dir: "json-20261122", Dyno: "v0.7.0", Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC),
@@ -211,10 +212,10 @@ func benchPage(tb *benchTable) *BenchPage {
 }
 
 // benchWhy says that a function is likely to have changed a benchmark.
-func benchWhy(benchmark, setting, function string) BenchWhy {
-	d := &analysis.ProfileDiff{Base: "rev=main", Setting: setting, Pairs: analysis.ProfilePairs, Negligible: 0.01, Order: "own", Kind: "cpu", Metric: "cpu-sec/op"}
-	d.Rows = []analysis.FunctionChange{{Function: &analysis.Function{Name: function}, Own: analysis.Change{Lo: 1, Hi: 2}}}
-	return BenchWhy{benchmark, setting, []BenchPart{{Diff: d, Metric: d.Metric}}}
+func benchWhy(benchmark, setting, function string) profiles.BenchWhy {
+	d := &profiles.Diff{Base: "rev=main", Setting: setting, Pairs: profiles.Pairs, Negligible: 0.01, Order: "own", Kind: "cpu", Metric: "cpu-sec/op"}
+	d.Rows = []profiles.FunctionChange{{Function: &profiles.Function{Name: function}, Own: profiles.Change{Lo: 1, Hi: 2}}}
+	return profiles.BenchWhy{Benchmark: benchmark, Setting: setting, Parts: []profiles.BenchPart{{Diff: d, Metric: d.Metric}}}
 }
 
 func renderBench(t *testing.T, p *BenchPage) string {
@@ -275,7 +276,7 @@ func TestBenchHostile(t *testing.T) {
 			tb.Pitfalls = append(tb.Pitfalls, analysis.BenchNote{Kind: s, Benchmarks: []string{s}, Text: s})
 			tb.Notes = []string{s}
 			p := benchPage(tb)
-			p.Ran, p.Whys = s, []BenchWhy{benchWhy(s, s, s)}
+			p.Ran, p.Whys = s, []profiles.BenchWhy{benchWhy(s, s, s)}
 			page := renderBench(t, p)
 			checkPage(t, page)
 			checkHostile(t, page, s)

@@ -9,6 +9,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/report/pprofpage"
 )
 
 // A BenchPage is one run of benchmarks as its HTML report shows it.
@@ -31,7 +32,7 @@ const mostIntervals = 80
 // The error is w's.
 func BenchHTML(w io.Writer, p *BenchPage) error {
 	out := newBenchPaper(p, tamed(&Page{Table: &analysis.Table{}, Origin: p.Origin}))
-	out.Head, out.Tail = inlined("", nil, FlameBlocks{})
+	out.Head, out.Tail = inlined("", nil, pprofpage.Blocks{})
 	return templates.ExecuteTemplate(w, "page", out)
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 )
 
 // BenchJSON writes the report as summary.json has it, indented: what [JSON] does,
@@ -49,7 +49,7 @@ func BenchJSON(w io.Writer, r *BenchReport) error {
 }
 
 type whyJSON struct {
-	Benchmark string                  `json:"benchmark"`
-	Setting   string                  `json:"setting"`
-	Profiles  []*analysis.ProfileDiff `json:"differences"`
+	Benchmark string           `json:"benchmark"`
+	Setting   string           `json:"setting"`
+	Profiles  []*profiles.Diff `json:"differences"`
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -137,7 +138,7 @@ func TestBenchWhy(t *testing.T) {
 		tb.Notes = []string{tb.Settings[0].Label() + " is odd."}
 		y := benchWhy("json.Valid", tb.Settings[1].String(), "json.F")
 		y.Parts[0].Diff.Base = tb.Settings[0].String()
-		r := &BenchReport{Table: tb.table(), Whys: []BenchWhy{y}}
+		r := &BenchReport{Table: tb.table(), Whys: []profiles.BenchWhy{y}}
 		var text, page bytes.Buffer
 		if err := errors.Join(BenchText(&text, r, Options{}), BenchHTML(&page, &BenchPage{BenchReport: *r})); err != nil {
 			t.Fatal(err)

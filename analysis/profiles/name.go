@@ -1,8 +1,9 @@
-package analysis
+package profiles
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -150,7 +151,7 @@ func newNamer(taken []Profiled, own func(pkg, file string) bool) *namer {
 	var settings []string
 	bySetting := map[string][]*profile.Function{}
 	for _, t := range taken {
-		if !slices.Contains(settings, t.Setting) {
+		if bySetting[t.Setting] == nil {
 			settings = append(settings, t.Setting)
 		}
 		bySetting[t.Setting] = append(bySetting[t.Setting], t.Profile.Function...)
@@ -191,11 +192,7 @@ func (n *namer) see(setting string, functions []*profile.Function) {
 			v.tops[s.name] = int(f.StartLine)
 			continue
 		}
-		around := n.around(f, s)
-		if v.closures[around] == nil {
-			v.closures[around] = map[int]bool{}
-		}
-		v.closures[around][int(f.StartLine)] = true
+		v.add(n.around(f, s), int(f.StartLine))
 	}
 	n.versions[setting] = map[string]*version{}
 	for file, v := range seen {
@@ -237,17 +234,20 @@ func (v *version) same(w *version) bool {
 }
 
 func (v *version) merge(w *version) {
-	for name, line := range w.tops {
-		v.tops[name] = line
-	}
+	maps.Copy(v.tops, w.tops)
 	for around, lines := range w.closures {
-		if v.closures[around] == nil {
-			v.closures[around] = map[int]bool{}
-		}
 		for line := range lines {
-			v.closures[around][line] = true
+			v.add(around, line)
 		}
 	}
+}
+
+// add notes where a closure begins.
+func (v *version) add(around string, line int) {
+	if v.closures[around] == nil {
+		v.closures[around] = map[int]bool{}
+	}
+	v.closures[around][line] = true
 }
 
 // file identifies a source file in all settings: directories differ between

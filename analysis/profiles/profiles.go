@@ -1,6 +1,11 @@
-package analysis
+// Package profiles says what profiles of several trials tell: what each function
+// costs per request, what changed between two settings, and on which line.
+//
+// It reads no files, and draws nothing.
+package profiles
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -14,6 +19,7 @@ type Profiled struct {
 	Block    int    // blocks pair settings
 	Requests int64  // of the window that the profile is of
 	Profile  *profile.Profile
+	File     string // that it was read from, if that is known
 }
 
 // A profileKind is what a profile counts.
@@ -92,7 +98,7 @@ type profiledTrial struct {
 // own says which packages are the subject's own; nil means package main and
 // whatever is neither in the standard library nor in another module. A kind
 // that nobody knows, and a profile that is not of it, are errors.
-func NewProfiles(kind string, taken []Profiled, own func(pkg, file string) bool) (*Profiles, error) {
+func New(kind string, taken []Profiled, own func(pkg, file string) bool) (*Profiles, error) {
 	k, ok := profileKinds[kind]
 	if !ok {
 		return nil, fmt.Errorf("unknown kind of profile %q", kind)
@@ -125,6 +131,26 @@ func NewProfiles(kind string, taken []Profiled, own func(pkg, file string) bool)
 
 // Trials is how many profiles there are of a setting.
 func (p *Profiles) Trials(setting string) int { return len(p.trials[setting]) }
+
+// A Charge is the value of one stack, and the subject's own line that it belongs to.
+type Charge struct {
+	Func, File   string
+	Line         int // 0 if nothing of the subject's own is on the stack
+	Value, Count float64
+}
+
+// Charges are those of a setting's trials in the order of blocks.
+func (p *Profiles) Charges(setting string) (trials [][]Charge) {
+	for _, t := range p.trials[setting] {
+		var cs []Charge
+		for i := range t.stacks {
+			own, _ := t.stacks[i].own()
+			cs = append(cs, Charge{own.fn.Name, own.fn.File, own.line, t.stacks[i].value, t.stacks[i].count})
+		}
+		trials = append(trials, cs)
+	}
+	return trials
+}
 
 func (p *Profiles) read(t Profiled, names *namer) (*profiledTrial, error) {
 	value, count := -1, -1
@@ -204,6 +230,17 @@ func (p *Profiles) sampling(v, n float64, data *profile.Profile) float64 {
 		return v * size / (1 - missed) * missed
 	}
 	return 0
+}
+
+// Number is written to JSON as null where it is not finite.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
 }
 
 // sums are what the functions of one trial account for.

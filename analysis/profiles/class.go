@@ -1,4 +1,4 @@
-package analysis
+package profiles
 
 import (
 	"strings"
@@ -33,19 +33,19 @@ var gcClasses = []CPUClass{CPUMark, CPUAssist, CPUSweep, CPUGC}
 
 // A CPUShare is how the CPU time of one setting is spent, by stack.
 type CPUShare struct {
-	Setting string
-	Trials  int
-	Total   stats.Mean   // CPU seconds per request
-	Classes []ClassShare // in the order of CPUClasses
-	GC      ClassShare   // mark, assist, sweep and other GC together
+	Setting string       `json:"setting"`
+	Trials  int          `json:"trials"`
+	Total   stats.Mean   `json:"cpu-sec/req"`
+	GC      ClassShare   `json:"gc"`      // mark, assist, sweep and other GC together
+	Classes []ClassShare `json:"classes"` // in the order of CPUClasses
 }
 
 // A ClassShare is one class: means over the trials with 95 % intervals, which
 // are NaN with one trial.
 type ClassShare struct {
-	Name   string
-	PerReq stats.Mean // CPU seconds per request
-	Share  stats.Mean // of the CPU time of the profile
+	Name   string     `json:"name"`
+	PerReq stats.Mean `json:"cpu-sec/req"`
+	Share  stats.Mean `json:"share"` // of the CPU time of the profile
 }
 
 // CPUShares says of each setting's CPU profiles what they spend their time on.

@@ -1,4 +1,4 @@
-package analysis
+package profiles
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 // recordedProfile reads a profile of testdata.
 func recordedProfile(t *testing.T, name string) *profile.Profile {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "profile", name+".pb.gz"))
+	f, err := os.Open(filepath.Join("testdata", name+".pb.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestNamesSurviveToolchains(t *testing.T) {
 	for _, v := range []string{"1.23.12", "1.26.8", "1.27.4"} {
 		taken = append(taken, Profiled{Setting: v, Block: 1, Requests: 1, Profile: recordedProfile(t, "names-go"+v)})
 	}
-	p, err := NewProfiles("cpu", taken, nil)
+	p, err := New("cpu", taken, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestClosuresWhereLinesMoved(t *testing.T) {
 		{"moved", moved(5, 20, 30), moved(9, 24, 34), ""},
 		{"moved, one of them not seen", moved(5, 20, 30), moved(9, 34), "main.main.func1"},
 	} {
-		p, err := NewProfiles("cpu", []Profiled{{"a", 1, 1, x.a}, {"b", 1, 1, x.b}}, nil)
+		p, err := New("cpu", []Profiled{{"a", 1, 1, x.a, ""}, {"b", 1, 1, x.b, ""}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

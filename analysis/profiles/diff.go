@@ -1,7 +1,8 @@
-package analysis
+package profiles
 
 import (
 	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -13,11 +14,11 @@ import (
 // No more than 1 % of the comparisons of two settings that do not differ may
 // name any function at all, and where functions deviate very unlike each other
 // the error is a multiple of this (doc/method.md).
-const ProfileAlpha = 0.0025
+const Alpha = 0.0025
 
 // ProfilePairs is the least number of pairs of trials on which a function is
 // said to have changed.
-const ProfilePairs = 3
+const Pairs = 3
 
 // considered is the share of the total that a function must have, as the mean of
 // both settings, to be tested: half of what is negligible, since none of less
@@ -26,7 +27,7 @@ const ProfilePairs = 3
 const considered = 0.5
 
 // A Change is the difference of one function between two settings, per request
-// in the base unit of the metric. Numbers that cannot be said are NaN.
+// in the base unit of the metric. Numbers that are not known are NaN.
 type Change struct {
 	Base, Value float64       // means of the baseline and of the setting
 	Diff        float64       // Value - Base
@@ -38,39 +39,57 @@ type Change struct {
 // Clear reports whether the function is said to have changed.
 func (c Change) Clear() bool { return c.Verdict == stats.Better || c.Verdict == stats.Worse }
 
+// MarshalJSON implements json.Marshaler; what is not known is null.
+func (c Change) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Base    Number        `json:"base"`
+		Value   Number        `json:"value"`
+		Diff    Number        `json:"diff"`
+		Lo      Number        `json:"lo"`
+		Hi      Number        `json:"hi"`
+		P       Number        `json:"p"`
+		Verdict stats.Verdict `json:"verdict"`
+	}{Number(c.Base), Number(c.Value), Number(c.Diff), Number(c.Lo), Number(c.Hi), Number(c.P), c.Verdict})
+}
+
 // A FunctionChange is what changed about one function.
 type FunctionChange struct {
 	*Function
-	Own, Flat, Cum Change
-	Count          float64 // difference of Profiles.Counts in the order's attribution
+	Own   Change  `json:"own-change"`
+	Flat  Change  `json:"flat-change"`
+	Cum   Change  `json:"cum-change"`
+	Count float64 `json:"count-diff,omitempty"` // of Profiles.Counts in the order's attribution
 	// Share is the part of the change of the total that the function has in the
 	// order's attribution; NaN if the total did not change.
-	Share float64
-	Line  LineChange // of ByOwn
+	Share Number     `json:"share"`
+	Line  LineChange `json:"at,omitzero"` // of ByOwn
 }
 
-// A LineChange is the line of a function that changed most.
+// A LineChange is the line of a function that changed most; zero if no line is known.
 type LineChange struct {
-	File string  // as the profile has it; "" if no line is known
-	Line int     // in the setting that spends more on it
-	In   string  // that setting
-	Diff float64 // setting minus baseline, per request
-	Via  string  // the function called there through which most of Diff goes, or "" if the line itself has it
+	File string  `json:"file"`          // as the profile has it
+	Line int     `json:"line"`          // in the setting that spends more on it
+	In   string  `json:"in"`            // that setting
+	Diff float64 `json:"diff"`          // setting minus baseline, per request
+	Via  string  `json:"via,omitempty"` // the function called there through which most of Diff goes, or "" if the line itself has it
 }
 
 // A ProfileDiff compares the profiles of two settings, within blocks.
-type ProfileDiff struct {
-	Kind, Metric, Counts string
-	Base, Setting        string
-	Order                string // own, flat or cum
-	Pairs                int    // blocks with a profile of both
-	Total                Change
-	Negligible           float64          // share of the total
-	Rows                 []FunctionChange // the greatest change first
+type Diff struct {
+	Kind       string           `json:"type"`
+	Metric     string           `json:"metric"`
+	Counts     string           `json:"counts,omitempty"`
+	Base       string           `json:"base"`
+	Setting    string           `json:"setting"`
+	Order      string           `json:"order"`      // own, flat or cum
+	Pairs      int              `json:"pairs"`      // blocks with a profile of both
+	Negligible float64          `json:"negligible"` // share of the total
+	Total      Change           `json:"total"`
+	Rows       []FunctionChange `json:"functions"` // the greatest change first
 }
 
 // Changed are the rows that are said to have changed.
-func (d *ProfileDiff) Changed() []FunctionChange {
+func (d *Diff) Changed() []FunctionChange {
 	by := slices.Index(attributions[:], d.Order)
 	return slices.DeleteFunc(slices.Clone(d.Rows), func(r FunctionChange) bool { return !r.change(Order(by)).Clear() })
 }
@@ -83,11 +102,11 @@ func (r *FunctionChange) change(by Order) *Change {
 // adjusted p is at most ProfileAlpha, and the change more than a negligible
 // share of the total per request; 0 means dyno.DefaultNegligible. With fewer than
 // ProfilePairs pairs of trials all is unclear.
-func (p *Profiles) Difference(base, setting string, by Order, negligible float64) *ProfileDiff {
+func (p *Profiles) Difference(base, setting string, by Order, negligible float64) *Diff {
 	if negligible == 0 {
 		negligible = dyno.DefaultNegligible
 	}
-	d := &ProfileDiff{
+	d := &Diff{
 		Kind: p.Kind, Metric: p.Metric, Counts: p.Counts, Base: base, Setting: setting,
 		Order: attributions[by], Negligible: negligible,
 	}
@@ -109,9 +128,9 @@ func (p *Profiles) Difference(base, setting string, by Order, negligible float64
 	for i, fn := range fns {
 		r := &rows[i]
 		r.Function = fn
-		r.Share = r.change(by).Diff / d.Total.Diff
+		r.Share = Number(r.change(by).Diff / d.Total.Diff)
 		if d.Total.Diff == 0 {
-			r.Share = math.NaN()
+			r.Share = Number(math.NaN())
 		}
 		for b := range d.Pairs {
 			r.Count += (c.sums[1][b].by[by][fn].count - c.sums[0][b].by[by][fn].count) / float64(d.Pairs)
@@ -205,14 +224,14 @@ func (c *pairing) changes(fns []*Function, of func(side, block int, fn *Function
 		pairs[i] = pr
 	}
 	out := make([]Change, len(fns))
-	few := blocks < ProfilePairs
+	few := blocks < Pairs
 	for i, s := range stats.Many(pairs, c.totals[0], c.totals[1]) {
-		out[i] = Change{Base: mean(pairs[i].Base), Value: mean(pairs[i].Other), Diff: s.Diff, Lo: s.Lo, Hi: s.Hi, P: s.Adjusted, Verdict: stats.Unclear}
+		out[i] = Change{Base: stats.MeanOf(pairs[i].Base).Mean, Value: stats.MeanOf(pairs[i].Other).Mean, Diff: s.Diff, Lo: s.Lo, Hi: s.Hi, P: s.Adjusted, Verdict: stats.Unclear}
 		switch {
 		case few:
 		case s.Lo >= -limit && s.Hi <= limit:
 			out[i].Verdict = stats.Same
-		case !(s.Adjusted <= ProfileAlpha) || math.Abs(s.Diff) < limit:
+		case !(s.Adjusted <= Alpha) || math.Abs(s.Diff) < limit:
 		case s.Diff < 0:
 			out[i].Verdict = stats.Better
 		default:
@@ -220,13 +239,6 @@ func (c *pairing) changes(fns []*Function, of func(side, block int, fn *Function
 		}
 	}
 	return out
-}
-
-func mean(xs []float64) (m float64) {
-	for _, x := range xs {
-		m += x / float64(len(xs))
-	}
-	return m
 }
 
 // lineOf finds the line of a function that changed most. Lines are counted from
@@ -239,36 +251,36 @@ func (p *Profiles) lineOf(c *pairing, fn *Function) LineChange {
 	if start[0] == 0 || start[1] == 0 {
 		start = [2]int{}
 	}
-	sides := map[int]*[2]float64{}
-	via := map[int]map[*Function]float64{}
+	type sum struct {
+		sides [2]float64
+		via   map[*Function]float64 // difference
+	}
+	lines := map[int]*sum{} // by their distance from the function's first
+	at := func(f frame, side int) *sum {
+		l := entry(lines, f.line-start[side])
+		if l.via == nil {
+			l.via = map[*Function]float64{}
+		}
+		return l
+	}
 	for side := range c.sums {
 		for _, s := range c.sums[side] {
-			for at, a := range s.lines {
-				if at.fn != fn || at.line == 0 {
-					continue
+			for f, a := range s.lines {
+				if f.fn == fn && f.line > 0 {
+					at(f, side).sides[side] += a.value / float64(len(c.sums[0]))
 				}
-				line := at.line - start[side]
-				if sides[line] == nil {
-					sides[line] = new([2]float64)
-				}
-				sides[line][side] += a.value / float64(len(c.sums[0]))
 			}
-			for at, v := range s.via {
-				if at.fn != fn || at.line == 0 {
-					continue
+			for f, v := range s.via {
+				if f.fn == fn && f.line > 0 {
+					at(f.frame, side).via[f.callee] += v * float64(2*side-1)
 				}
-				line := at.line - start[side]
-				if via[line] == nil {
-					via[line] = map[*Function]float64{}
-				}
-				via[line][at.callee] += v * float64(2*side-1)
 			}
 		}
 	}
 	best, found := 0, false
-	diff := func(line int) float64 { return sides[line][1] - sides[line][0] }
-	for line := range sides {
-		if !found || math.Abs(diff(line)) > math.Abs(diff(best)) || math.Abs(diff(line)) == math.Abs(diff(best)) && line < best {
+	diff := func(line int) float64 { return lines[line].sides[1] - lines[line].sides[0] }
+	for line := range lines {
+		if !found || cmp.Or(cmp.Compare(math.Abs(diff(line)), math.Abs(diff(best))), cmp.Compare(best, line)) > 0 {
 			best, found = line, true
 		}
 	}
@@ -281,7 +293,7 @@ func (p *Profiles) lineOf(c *pairing, fn *Function) LineChange {
 	}
 	l := LineChange{File: fn.File, Line: best + start[side], In: c.settings[side], Diff: diff(best)}
 	most := 0.0
-	for callee, v := range via[best] {
+	for callee, v := range lines[best].via {
 		name := ""
 		if callee != nil {
 			name = callee.Name

@@ -1,7 +1,8 @@
-package web
+package pprofpage
 
 import (
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,16 +49,14 @@ func TestSourceFiles(t *testing.T) {
 			Sample:     []*profile.Sample{{Location: []*profile.Location{l}, Value: []int64{1000}}},
 			Location:   []*profile.Location{l}, Function: []*profile.Function{f},
 		}
-		cleaned, _, err := comparable("cpu", Sum{Profile: p, Requests: 1}, nil)
+		pages, err := Open("cpu", Sum{Profile: p, Requests: 1}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages, err := openPprof(cleaned, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, query := range []string{"f=.", "f=.&source_path=" + run, "f=.&trim_path=/none"} {
-			text := fetchPage(pages["/source"], http.MethodGet, query).body.String()
+		for _, more := range []url.Values{{}, {"source_path": {run}}, {"trim_path": {"/none"}}} {
+			more.Set("f", ".")
+			got := pages.fetch("source", http.MethodGet, more)
+			text := got.body.String()
 			if strings.Contains(text, "SECRET") || strings.Contains(text, "SHOWN") != shown {
 				t.Errorf("%s is %v: %.200s", name, !shown, text[strings.LastIndex(text, "<pre")+1:])
 			}

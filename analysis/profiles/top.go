@@ -1,4 +1,4 @@
-package analysis
+package profiles
 
 import (
 	"cmp"
@@ -16,13 +16,13 @@ type FunctionCost struct {
 	Flat  float64 `json:"flat"`
 	Cum   float64 `json:"cum"`
 	Count float64 `json:"count,omitempty"` // of Profiles.Counts, in the order's attribution
-	Lo    number  `json:"lo"`              // 95 % interval of the value in the order's attribution; null with one trial
-	Hi    number  `json:"hi"`
+	Lo    Number  `json:"lo"`              // 95 % interval of the value in the order's attribution; null with one trial
+	Hi    Number  `json:"hi"`
 	Share float64 `json:"share"` // of that value in all
 }
 
 // A ProfileTop lists the functions of one setting.
-type ProfileTop struct {
+type Top struct {
 	Kind    string         `json:"type"`
 	Metric  string         `json:"metric"`
 	Counts  string         `json:"counts,omitempty"`
@@ -37,9 +37,9 @@ var attributions = [...]string{ByOwn: "own", ByFlat: "flat", ByCum: "cum"}
 
 // Top lists what the functions of a setting cost, the most costly first. A
 // setting without profiles gives no rows.
-func (p *Profiles) Top(setting string, by Order) *ProfileTop {
+func (p *Profiles) Top(setting string, by Order) *Top {
 	ts := p.trials[setting]
-	top := &ProfileTop{Kind: p.Kind, Metric: p.Metric, Counts: p.Counts, Setting: setting, Trials: len(ts), Order: attributions[by]}
+	top := &Top{Kind: p.Kind, Metric: p.Metric, Counts: p.Counts, Setting: setting, Trials: len(ts), Order: attributions[by]}
 	n := float64(len(ts))
 	rows := map[*Function]*FunctionCost{}
 	values := map[*Function][]float64{}
@@ -50,10 +50,9 @@ func (p *Profiles) Top(setting string, by Order) *ProfileTop {
 		s := p.sum(t)
 		for at, m := range s.by {
 			for fn, a := range m {
-				row := rows[fn]
-				if row == nil {
-					row = &FunctionCost{Function: fn}
-					rows[fn], values[fn] = row, make([]float64, len(ts))
+				row := entry(rows, fn)
+				if row.Function == nil {
+					row.Function, values[fn] = fn, make([]float64, len(ts))
 				}
 				*row.value(Order(at)) += a.value / n
 				if Order(at) == by {
@@ -65,7 +64,7 @@ func (p *Profiles) Top(setting string, by Order) *ProfileTop {
 	}
 	for fn, row := range rows {
 		m := stats.MeanOf(values[fn])
-		row.Lo, row.Hi = number(m.Lo), number(m.Hi)
+		row.Lo, row.Hi = Number(m.Lo), Number(m.Hi)
 		if size > 0 {
 			row.Share = *row.value(by) / size
 		}

@@ -43,17 +43,32 @@ func (groupProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 
 // A groupWatch is one window of cgroup.
 type groupWatch struct {
-	p                       procfs.Proc
-	account                 *cgroup.Account
-	begun                   bool
-	firstOOM, oomKills      float64
-	firstCPU, lastCPU       cgroup.Throttling
-	firstMemStall, memStall float64 // seconds
-	firstCPUStall, cpuStall float64
-	most                    float64 // bytes, by samples and the kernel's mark
-	at                      time.Duration
-	points                  points
-	tail                    dyno.Series // of memory, since the last sample, which is among the points
+	p           procfs.Proc
+	account     *cgroup.Account
+	begun       bool
+	first, last groupCounts
+	most        float64 // bytes, by samples and the kernel's mark
+	at          time.Duration
+	points      points
+	tail        dyno.Series // of memory, since the last sample, which is among the points
+}
+
+// groupCounts are counters of a group, which only grow.
+type groupCounts struct {
+	cgroup.Throttling
+	kills                 float64 // processes killed for want of memory
+	memoryStall, cpuStall float64 // seconds
+}
+
+// read reads the counters.
+func (w *groupWatch) read() (c groupCounts, err error) {
+	oom, err1 := w.account.OOM.Words()
+	c.kills = oom["oom_kill"]
+	var err2, err3, err4 error
+	c.Throttling, err2 = w.account.Throttling()
+	c.memoryStall, err3 = w.account.MemoryPressure.Stalled()
+	c.cpuStall, err4 = w.account.CPUPressure.Stalled()
+	return c, cmp.Or(err1, err2, err3, err4)
 }
 
 // openGroups opens the accounts of a process's groups, and sets their high-water
@@ -99,27 +114,16 @@ func (w *groupWatch) sample(at time.Duration) error {
 		w.points.add("cgroup-memory-B", at, w.tail.Value[n-1])
 		w.tail.At, w.tail.Value = w.tail.At[:0], w.tail.Value[:0]
 	}
-	oom, err := w.account.OOM.Words()
+	c, err := w.read()
 	if err != nil {
-		return err
-	}
-	cpu, err := w.account.Throttling()
-	if err != nil {
-		return err
-	}
-	memStall, err1 := w.account.MemoryPressure.Stalled()
-	cpuStall, err2 := w.account.CPUPressure.Stalled()
-	if err := cmp.Or(err1, err2); err != nil {
 		return err
 	}
 	if !w.begun {
-		w.begun, w.firstOOM, w.firstCPU = true, oom["oom_kill"], cpu
-		w.firstMemStall, w.firstCPUStall = memStall, cpuStall
-	} else if periods := cpu.Periods - w.lastCPU.Periods; periods > 0 {
-		w.points.add("throttled-frac", at, (cpu.Throttled-w.lastCPU.Throttled)/periods)
+		w.begun, w.first = true, c
+	} else if periods := c.Periods - w.last.Periods; periods > 0 {
+		w.points.add("throttled-frac", at, (c.Throttled-w.last.Throttled)/periods)
 	}
-	w.at, w.lastCPU, w.oomKills = at, cpu, oom["oom_kill"]
-	w.memStall, w.cpuStall = memStall, cpuStall
+	w.at, w.last = at, c
 	return nil
 }
 
@@ -138,9 +142,9 @@ func (w *groupWatch) reading(lost bool) Reading {
 		value("cgroup-peak-B", w.most)
 	}
 	if oom, err := w.account.OOM.Words(); lost && err == nil { // the group outlives those who were killed, for a moment
-		w.oomKills = oom["oom_kill"]
+		w.last.kills = oom["oom_kill"]
 	}
-	kills := w.oomKills - w.firstOOM
+	kills := w.last.kills - w.first.kills
 	if w.account.OOM != nil && !(lost && kills == 0) { // which could not be counted
 		value("oom-kills", kills)
 	}
@@ -148,18 +152,15 @@ func (w *groupWatch) reading(lost bool) Reading {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the kernel killed %.0f processes of the subject's control group for want of memory, not the subject itself", kills))
 	}
 	if w.account.CPU != nil {
-		throttled := 0.0
-		if periods := w.lastCPU.Periods - w.firstCPU.Periods; periods > 0 {
-			throttled = (w.lastCPU.Throttled - w.firstCPU.Throttled) / periods
-		}
-		value("throttled-frac", throttled)
-		value("throttled-sec", w.lastCPU.Seconds-w.firstCPU.Seconds)
+		value("throttled-frac", (w.last.Throttled-w.first.Throttled)/max(1, w.last.Periods-w.first.Periods))
+		value("throttled-sec", w.last.Seconds-w.first.Seconds)
 	}
-	if sec := w.at.Seconds(); sec > 0 && w.account.MemoryPressure != nil {
-		value("memory-stall-frac", (w.memStall-w.firstMemStall)/sec)
+	sec := w.at.Seconds()
+	if sec > 0 && w.account.MemoryPressure != nil {
+		value("memory-stall-frac", (w.last.memoryStall-w.first.memoryStall)/sec)
 	}
-	if sec := w.at.Seconds(); sec > 0 && w.account.CPUPressure != nil {
-		value("cpu-stall-frac", (w.cpuStall-w.firstCPUStall)/sec)
+	if sec > 0 && w.account.CPUPressure != nil {
+		value("cpu-stall-frac", (w.last.cpuStall-w.first.cpuStall)/sec)
 	}
 	if lost {
 		for i, at := range w.tail.At {

@@ -35,13 +35,14 @@ var layers = map[string][]string{
 	"probe":             {".", "cgroup", "gctrace"},
 	"store":             {".", "hist", "plan"},
 	"lab":               {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "subject"},
+	"lab/gobench":       {".", "subject", "subject/guard"},
 	"analysis":          {".", "analysis/profiles", "hist", "stats"},
 	"analysis/profiles": {".", "stats"},
 	"report":            {".", "analysis", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
 	"report/pprofpage":  {},
 	"web":               {".", "analysis", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
 	"examples":          {},
-	"cmd/dyno":          {".", "analysis", "analysis/profiles", "examples", "gctrace", "hist", "lab", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":          {".", "analysis", "analysis/profiles", "examples", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
 	"chart":             {},
 }
 

@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"cmp"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/subject"
 )
 
@@ -49,22 +48,22 @@ const (
 	surveyDeaths = 50
 )
 
-// patience is how long is waited for what should take as long as expected: a
+// hangLimit is how long is waited for what should take as long as expected: a
 // machine that is busy, or a benchmark that is slower than in its survey, is no hang.
-func patience(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
+func hangLimit(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
 
 // survey finds the benchmarks of every setting, pairs them, and measures what they
 // are like.
-func (w *benchRun) survey(ctx context.Context) error {
-	paths, err := w.links(ctx, func(*benchSide, *subject.TestPackage) bool { return true }, w.LinkSurvey)
+func (w *Run) survey(ctx context.Context) error {
+	paths, err := w.links(ctx, func(*subject.TestPackage) bool { return true }, w.LinkSurvey)
 	if err != nil {
 		return err
 	}
 	for _, s := range w.sides {
 		s.warnings = append(s.warnings, s.fresh()...)
 	}
-	w.step(BenchStep{Phase: "survey"})
-	tellers := map[*benchSide]map[*subject.TestPackage]*teller{}
+	w.step(Step{Phase: "survey"})
+	tellers := map[*side]map[*subject.TestPackage]*teller{}
 	for _, s := range w.sides {
 		tellers[s] = map[*subject.TestPackage]*teller{}
 		for _, p := range s.packages {
@@ -84,7 +83,7 @@ func (w *benchRun) survey(ctx context.Context) error {
 	done, total := 0, len(w.pairings)*len(w.sides)
 	for _, s := range w.sides {
 		for _, l := range s.leaves {
-			w.step(BenchStep{Phase: "survey", Benchmarks: total, Done: done})
+			w.step(Step{Phase: "survey", Benchmarks: total, Done: done})
 			done++
 			if l.Err != "" {
 				continue
@@ -95,7 +94,7 @@ func (w *benchRun) survey(ctx context.Context) error {
 		}
 	}
 	for _, p := range w.pairings {
-		if slices.ContainsFunc(p.in, func(l *benchLeaf) bool { return l.Err != "" }) {
+		if slices.ContainsFunc(p.in, func(l *benchmark) bool { return l.Err != "" }) {
 			p.over = true
 			continue
 		}
@@ -106,8 +105,8 @@ func (w *benchRun) survey(ctx context.Context) error {
 
 // A teller surveys one package under one setting.
 type teller struct {
-	w     *benchRun
-	s     *benchSide
+	w     *Run
+	s     *side
 	p     *subject.TestPackage
 	path  string
 	procs int // GOMAXPROCS, as testing prints it; known when a benchmark has run
@@ -123,7 +122,7 @@ type totals struct{ goroutines, collections, gcSec float64 }
 // begin runs BenchmarkDynoSurvey alone. A binary that does not have it, of which
 // LinkSurvey has warned, tells no totals.
 func (t *teller) begin(ctx context.Context) error {
-	out, err := t.once(ctx, t.quiet(), "-test.v", "-test.bench="+benchPattern(surveyName), "-test.benchtime=1x")
+	out, err := t.once(ctx, t.quiet(), "-test.v", "-test.bench="+patternOf(surveyName), "-test.benchtime=1x")
 	if err != nil {
 		return err
 	}
@@ -140,7 +139,7 @@ func (t *teller) begin(ctx context.Context) error {
 }
 
 // early warns of a test binary that ended before it had run all.
-func (t *teller) early(and string, out *benchOutput) {
+func (t *teller) early(and string, out *output) {
 	err := fmt.Errorf("survey %s: %sits test binary ended early: %s", t.p.ImportPath, and, out.why())
 	t.s.warnings = append(t.s.warnings, err.Error())
 	t.w.died = cmp.Or(t.w.died, fmt.Errorf("under %s: %w", t.s.trial.Setting.Label(), err))
@@ -159,11 +158,10 @@ func (t *teller) quiet() time.Duration {
 
 // once runs the survey's binary and reads what it prints. That the binary fails or
 // hangs is told by what is read.
-func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) (*benchOutput, error) {
+func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) (*output, error) {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := &benchOutput{procs: t.procs, begun: time.Now(), quiet: quiet}
-	out.timer = time.AfterFunc(quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was ended", quiet)) })
+	out := newOutput(t.procs, quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was ended", quiet)) })
 	defer out.timer.Stop()
 	status, err := t.w.Once(alive, t.path, t.w.options(t.s, t.p, args...), out)
 	switch {
@@ -186,7 +184,7 @@ func (t *teller) discover(ctx context.Context) error {
 	for deaths := 1; ; deaths++ {
 		args := []string{"-test.v", "-test.bench=" + t.w.e.Bench.Match, "-test.benchtime=1x"}
 		if len(skip) > 0 {
-			args = append(args, "-test.skip="+benchSkip(skip))
+			args = append(args, "-test.skip="+skipPattern(skip))
 		}
 		out, err := t.once(ctx, t.quiet(), args...)
 		if err != nil {
@@ -255,8 +253,8 @@ func (t *teller) readSource() error {
 }
 
 // measure fills in the survey of a benchmark that ran once.
-func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
-	ramp, _, err := t.sample(ctx, l, t.quiet(), "-test.bench="+benchPattern(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
+func (t *teller) measure(ctx context.Context, l *benchmark) error {
+	ramp, _, err := t.sample(ctx, l, t.quiet(), "-test.bench="+patternOf(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
 	if err != nil || ramp == nil {
 		return err
 	}
@@ -268,7 +266,7 @@ func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
 	if last.N > 1 {
 		l.Outside /= 2 // testing called it more often than that, if it was too quick
 	}
-	n := min(benchMostN, max(1, math.Ceil(min(surveyLong/l.sec(), surveyWall/wall))))
+	n := min(mostN, max(1, math.Ceil(min(surveyLong/l.sec(), surveyWall/wall))))
 	if l.Source.Timed != "" && l.Sec < surveyTimed {
 		n = max(n, 2) // to see whether it is the set-up that takes long
 	} else if l.Sec > surveyOnce {
@@ -283,7 +281,7 @@ func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
 		var rs []timedResult
 		began := time.Now()
 		expected := time.Duration((l.Sec*float64(l.N) + outside) * float64(time.Second))
-		rs, few, err = t.sample(ctx, l, patience(gap+expected), "-test.bench="+benchPattern(l.Printed, surveyName),
+		rs, few, err = t.sample(ctx, l, hangLimit(gap+expected), "-test.bench="+patternOf(l.Printed, surveyName),
 			fmt.Sprintf("-test.benchtime=%dx", l.N/surveyFew), fmt.Sprintf("-test.count=%d", surveyFews))
 		if err != nil || rs == nil {
 			return err
@@ -298,12 +296,12 @@ func (t *teller) measure(ctx context.Context, l *benchLeaf) error {
 // long takes the long sample, of n iterations or, while what is done once takes most
 // of the time, of ten times as many. It returns the totals of its process, and how
 // many seconds of it were not timed.
-func (t *teller) long(ctx context.Context, l *benchLeaf, n int64, expected time.Duration) (all totals, outside float64, err error) {
+func (t *teller) long(ctx context.Context, l *benchmark, n int64, expected time.Duration) (all totals, outside float64, err error) {
 	for {
 		before, beforeN := l.Sec*float64(l.N), l.N
 		began := time.Now()
 		expected += time.Duration(float64(n) * l.Sec * float64(time.Second))
-		rs, after, err := t.sample(ctx, l, patience(expected), "-test.bench="+benchPattern(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
+		rs, after, err := t.sample(ctx, l, hangLimit(expected), "-test.bench="+patternOf(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
 		if err != nil || rs == nil {
 			return after, 0, err
 		}
@@ -313,28 +311,28 @@ func (t *teller) long(ctx context.Context, l *benchLeaf, n int64, expected time.
 		if l.N <= beforeN || took == 0 {
 			return after, wall - took, nil
 		}
-		each := max(benchNothing, (took-before)/float64(l.N-beforeN))
+		each := max(nothingSec, (took-before)/float64(l.N-beforeN))
 		limit := 2 * surveyWall
 		if l.Source.Timed != "" { // which may be all that is seen of it so far
 			limit = surveyBeside
 		}
-		if each*float64(l.N) >= took/2 || wall > limit || l.N >= benchMostN {
+		if each*float64(l.N) >= took/2 || wall > limit || l.N >= mostN {
 			return after, wall - took, nil
 		}
-		n = int64(min(benchMostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))
+		n = int64(min(mostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))
 	}
 }
 
 // sample runs one benchmark and returns its results with the totals after the
 // last; none if it failed, which is written down.
-func (t *teller) sample(ctx context.Context, l *benchLeaf, quiet time.Duration, args ...string) (rs []timedResult, after totals, err error) {
+func (t *teller) sample(ctx context.Context, l *benchmark, quiet time.Duration, args ...string) (rs []timedResult, after totals, err error) {
 	out, err := t.once(ctx, quiet, args...)
 	if err != nil {
 		return nil, after, err
 	}
 	after = t.base // if nobody tells
 	for _, r := range out.results {
-		switch probe.GoBenchName(r.Name, l.procs) {
+		switch nameOf(r.Name, l.procs) {
 		case l.Printed:
 			rs = append(rs, r)
 		case surveyName:
@@ -349,7 +347,7 @@ func (t *teller) sample(ctx context.Context, l *benchLeaf, quiet time.Duration, 
 }
 
 // take takes over what a result says.
-func (l *benchLeaf) take(r timedResult) {
+func (l *benchmark) take(r timedResult) {
 	l.N = r.N
 	l.Sec, _ = r.Values.Get("sec/op")
 	l.Bytes, _ = r.Values.Get("B/op")
@@ -364,7 +362,7 @@ func (l *benchLeaf) take(r timedResult) {
 //
 // first are the seconds until the first of the samples. What it took longer than the
 // others is done once in a process, as with sync.Once, and so also in the long one's.
-func (l *benchLeaf) takeFew(rs []timedResult, first float64, ramp timedResult, outside float64) {
+func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, outside float64) {
 	var secs, gaps []float64 // gaps without what was timed
 	for i, r := range rs {
 		sec, _ := r.Values.Get("sec/op")
@@ -409,7 +407,7 @@ func (l *benchLeaf) takeFew(rs []timedResult, first float64, ramp timedResult, o
 // so that C = (surveyFews·(all−base) − (few−base)) / (surveyFews − surveyFews/surveyFew).
 // Collections that a set-up causes once in a process, in both, would be among them:
 // what the iterations allocate says how many can be theirs.
-func (t *teller) collecting(l *benchLeaf, all, few totals) (cycles, frac float64) {
+func (t *teller) collecting(l *benchmark, all, few totals) (cycles, frac float64) {
 	base, above := t.base, float64(strings.Count(l.Printed, "/"))
 	if base.collections > 0 {
 		base.gcSec *= 1 + above/base.collections // each as long as those of the same small heap
@@ -426,7 +424,7 @@ func (t *teller) collecting(l *benchLeaf, all, few totals) (cycles, frac float64
 			sec = max(0, all.gcSec-base.gcSec) * cycles / whole
 		}
 	}
-	if most := l.Bytes * float64(l.N) / benchLeastHeap; cycles > most {
+	if most := l.Bytes * float64(l.N) / leastHeap; cycles > most {
 		sec, cycles = sec*most/cycles, most
 	}
 	cycles = math.Round(cycles)

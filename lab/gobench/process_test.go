@@ -1,6 +1,6 @@
 //go:build linux
 
-package subject
+package gobench
 
 import (
 	"bytes"
@@ -19,33 +19,60 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject"
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// benchBinary has the benchmarks of benchModule. It lives as long as the tests.
-func benchBinary(t testing.TB) string {
-	t.Helper()
-	benchBinaries.Lock()
-	defer benchBinaries.Unlock()
-	if benchBinaries.path == "" {
-		b := must(t, shared)
-		benchBinaries.path = mustLink(t, b, mustTests(t, b, dyno.Subject{Dir: benchModule(t)})[0], 1)
+func TestMain(m *testing.M) {
+	guard.Main()
+	code := m.Run()
+	if b, err := builder(); err != nil || b.Close() != nil {
+		code = 1
 	}
-	return benchBinaries.path
+	os.Exit(code)
 }
 
-var benchBinaries struct {
-	sync.Mutex
-	path string
+var builder = sync.OnceValues(func() (*subject.Builder, error) { return subject.NewBuilder("") })
+
+// benchBinary has the benchmarks of testdata/bench.
+func benchBinary(t testing.TB) string {
+	t.Helper()
+	b, err := builder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ps, err := b.Tests(context.Background(), dyno.Subject{Dir: "testdata/bench"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := b.Link(context.Background(), ps[0], 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func wantError(t testing.TB, err error, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want it to have %q", err, want)
+		}
+	}
+}
+
+func gone(pid int) bool {
+	state := processState(pid)
+	return state == "gone" || state == "Z"
 }
 
 func benchArgs(name string, more ...string) []string {
 	return append([]string{"-test.run=^$", "-test.bench=^Benchmark" + name + "$", "-test.benchmem", "-test.benchtime=100x", "-test.count=1000000"}, more...)
 }
 
-func startBench(t testing.TB, o BenchOptions) *BenchProcess {
+func startBench(t testing.TB, o Options) *Process {
 	t.Helper()
-	p, err := StartBench(t.Context(), benchBinary(t), o)
+	p, err := Start(t.Context(), benchBinary(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +92,7 @@ func processState(pid int) string {
 // A process and its children run in their turns only.
 func TestTurns(t *testing.T) {
 	for _, name := range []string{"Small", "Prints", "Forks"} {
-		p := startBench(t, BenchOptions{Args: benchArgs(name), Env: map[string]string{"GOGC": "off"}})
+		p := startBench(t, Options{Args: benchArgs(name), Env: map[string]string{"GOGC": "off"}})
 		pids := append(guard.Descendants(p.tree.PID), p.tree.PID)
 		if name == "Forks" && len(pids) < 2 {
 			t.Error("no child to be stopped")
@@ -80,14 +107,12 @@ func TestTurns(t *testing.T) {
 					t.Errorf("%s: process %d is in state %s between turns, want T", name, pid, s)
 				}
 			}
-			line, err := p.Turn(t.Context(), 1+turn)
+			r, err := p.Turn(t.Context(), 1+turn)
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			f := strings.Split(line, "\t")
-			if strings.TrimRight(f[0], "-0123456789") != "Benchmark"+name || f[1] != "100" ||
-				len(f) != map[bool]int{false: 5, true: 6}[name == "Prints"] || !strings.HasSuffix(line, " allocs/op") {
-				t.Errorf("%q", line)
+			if strings.TrimRight(r.Name, "-0123456789") != name || r.N != 100 || len(r.Values) != map[bool]int{false: 3, true: 4}[name == "Prints"] {
+				t.Errorf("%+v", r)
 			}
 		}
 		p.Close()
@@ -113,19 +138,20 @@ func TestBenchPinned(t *testing.T) {
 			last = i
 		}
 	}
-	p := startBench(t, BenchOptions{Args: benchArgs("Procs"), CPUs: []int{last}})
-	if line, err := p.Turn(t.Context(), 1); err != nil || !strings.Contains(line, "\t         1.000 cpus") {
-		t.Errorf("%q, %v: it does not see one CPU", line, err)
+	p := startBench(t, Options{Args: benchArgs("Procs"), CPUs: []int{last}})
+	r, err := p.Turn(t.Context(), 1)
+	if cpus, _ := r.Values.Get("cpus"); err != nil || cpus != 1 {
+		t.Errorf("%+v, %v: it does not see one CPU", r, err)
 	}
 	var its unix.CPUSet
 	if err := unix.SchedGetaffinity(p.tree.PID, &its); err != nil || its.Count() != 1 || !its.IsSet(last) {
 		t.Errorf("it runs on %v, %v", its, err)
 	}
-	_, err := StartBench(t.Context(), benchBinary(t), BenchOptions{Args: benchArgs("Procs"), CPUs: []int{1000}})
+	_, err = Start(t.Context(), benchBinary(t), Options{Args: benchArgs("Procs"), CPUs: []int{1000}})
 	wantError(t, err, "pin to CPUs [1000]")
 }
 
-func TestStartBenchErrors(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	for _, test := range []struct {
 		name, env string
 		args      []string
@@ -138,25 +164,25 @@ func TestStartBenchErrors(t *testing.T) {
 		{"Nosuch", "", nil, []string{ErrNoResult.Error()}},
 		{"Small", "", []string{"-test.nosuch"}, []string{"exit status 2"}},
 	} {
-		_, err := StartBench(t.Context(), benchBinary(t), BenchOptions{Args: benchArgs(test.name, test.args...), Env: map[string]string{"WHY": test.env}})
+		_, err := Start(t.Context(), benchBinary(t), Options{Args: benchArgs(test.name, test.args...), Env: map[string]string{"WHY": test.env}})
 		wantError(t, err, test.wants...)
 		if errors.Is(err, ErrNoResult) != (test.wants[0] == ErrNoResult.Error()) || strings.Count(err.Error(), "FAIL") > 1 {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
-	_, err := StartBench(t.Context(), "/nosuch", BenchOptions{})
+	_, err := Start(t.Context(), "/nosuch", Options{})
 	wantError(t, err, "start benchmark: /nosuch: no such file")
 }
 
 func TestTurnEnds(t *testing.T) {
 	// On a busy machine the process goes on for some results before it stops, which
 	// are of no turn: so there are at most 20 turns, and it may be none.
-	p := startBench(t, BenchOptions{Args: append(benchArgs("Small"), "-test.count=20")})
+	p := startBench(t, Options{Args: append(benchArgs("Small"), "-test.count=20")})
 	var err error
 	for turns := 0; err == nil; turns++ {
-		var line string
-		if line, err = p.Turn(t.Context(), 1); err == nil && !strings.HasPrefix(line, "BenchmarkSmall") || turns > 20 {
-			t.Fatalf("turn %d: %q", turns, line)
+		var r Result
+		if r, err = p.Turn(t.Context(), 1); err == nil && !strings.HasPrefix(r.Name, "Small") || turns > 20 {
+			t.Fatalf("turn %d: %+v", turns, r)
 		}
 	}
 	for range 2 {
@@ -166,7 +192,7 @@ func TestTurnEnds(t *testing.T) {
 		_, err = p.Turn(t.Context(), 1)
 	}
 
-	p = startBench(t, BenchOptions{Args: benchArgs("Small")})
+	p = startBench(t, Options{Args: benchArgs("Small")})
 	pid := p.tree.PID
 	unix.Kill(pid, unix.SIGKILL)
 	<-p.tree.Done
@@ -175,12 +201,12 @@ func TestTurnEnds(t *testing.T) {
 
 	over := errors.New("over")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	p = startBench(t, BenchOptions{Args: benchArgs("Small")})
+	p = startBench(t, Options{Args: benchArgs("Small")})
 	time.AfterFunc(time.Millisecond, func() { cancel(over) })
 	if _, err := p.Turn(ctx, 1e9); err != over || !gone(p.tree.PID) {
 		t.Errorf("error %v, want the context's cause and the process gone", err)
 	}
-	if _, err := StartBench(ctx, benchBinary(t), BenchOptions{Args: benchArgs("Hangs")}); err != over {
+	if _, err := Start(ctx, benchBinary(t), Options{Args: benchArgs("Hangs")}); err != over {
 		t.Errorf("error %v, want the context's cause", err)
 	}
 }
@@ -188,10 +214,10 @@ func TestTurnEnds(t *testing.T) {
 func TestBenchFloods(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p := startBench(t, BenchOptions{Args: benchArgs("Floods", "-test.benchtime=1x")})
+	p := startBench(t, Options{Args: benchArgs("Floods", "-test.benchtime=1x")})
 	for range 3 {
-		if line, err := p.Turn(t.Context(), 1); err != nil || !strings.HasPrefix(line, "BenchmarkFloods") {
-			t.Errorf("%q, %v", line, err)
+		if r, err := p.Turn(t.Context(), 1); err != nil || !strings.HasPrefix(r.Name, "Floods") {
+			t.Errorf("%+v, %v", r, err)
 		}
 	}
 	runtime.ReadMemStats(&after)
@@ -200,23 +226,26 @@ func TestBenchFloods(t *testing.T) {
 	}
 }
 
-func TestRunBench(t *testing.T) {
+func TestRunOnce(t *testing.T) {
 	var out bytes.Buffer
-	status, err := RunBench(t.Context(), benchBinary(t), BenchOptions{Args: benchArgs("Procs", "-test.count=1"), CPUs: []int{0}}, &out)
+	status, err := RunOnce(t.Context(), benchBinary(t), Options{Args: benchArgs("Procs", "-test.count=1"), CPUs: []int{0}}, &out)
 	if err != nil || status != "exit status 0" || !strings.Contains(out.String(), "1.000 cpus") {
 		t.Errorf("%s, %v: %s", status, err, &out)
 	}
-	status, err = RunBench(t.Context(), benchBinary(t), BenchOptions{Args: benchArgs("Panics")}, io.Discard)
+	status, err = RunOnce(t.Context(), benchBinary(t), Options{Args: benchArgs("Panics")}, io.Discard)
 	wantError(t, err, "exit status 2", "panic: oh")
 	if status != "exit status 2" {
 		t.Error(status)
 	}
-	status, err = RunBench(t.Context(), benchBinary(t), BenchOptions{Args: benchArgs("Fails", "-test.count=1")}, io.Discard)
+	status, err = RunOnce(t.Context(), benchBinary(t), Options{Args: benchArgs("Fails", "-test.count=1")}, io.Discard)
 	wantError(t, err, "exit status 1", "--- FAIL: BenchmarkFails", "it is")
 	if status != "exit status 1" {
 		t.Error(status)
 	}
 }
+
+// String is the line without what was printed in between.
+func (l resultLine) String() string { return fmt.Sprintf("%s\t%s\t%s", l.name, l.n, l.values) }
 
 func TestResults(t *testing.T) {
 	long := strings.Repeat("x", 3*lineMost)
@@ -240,9 +269,9 @@ func TestResults(t *testing.T) {
 	} {
 		for _, piece := range []int{1, 7, 1 << 20} {
 			var got []string
-			r := results{found: func() bool { return true }, turn: func(l string) { got = append(got, l) }, other: newTail(nil)}
+			s := lineScanner{result: func(l resultLine) { got = append(got, l.String()) }, other: func([]byte) {}}
 			for b := range slices.Chunk([]byte(test.output), piece) {
-				r.write(b)
+				s.write(b)
 			}
 			if strings.Join(got, "|") != test.want {
 				t.Errorf("%.50q in pieces of %d: %q, want %q", test.output, piece, got, test.want)
@@ -256,12 +285,12 @@ func FuzzResults(f *testing.F) {
 	f.Add([]byte("BenchmarkX \t--- FAIL: BenchmarkX\n\n"+strings.Repeat("y", lineMost)+"\n"), 1)
 	f.Fuzz(func(t *testing.T, output []byte, piece int) {
 		run := func(output []byte, piece int) (lines []string) {
-			r := results{found: func() bool { return true }, turn: func(l string) { lines = append(lines, l) }, other: newTail(nil)}
+			s := lineScanner{result: func(l resultLine) { lines = append(lines, l.String()) }, other: func([]byte) {}}
 			for b := range slices.Chunk(output, piece) {
-				r.write(b)
+				s.write(b)
 			}
-			if len(r.line) > lineMost || len(r.name) > lineMost {
-				t.Errorf("it keeps %d and %d bytes", len(r.line), len(r.name))
+			if len(s.line) > lineMost || len(s.name) > lineMost {
+				t.Errorf("it keeps %d and %d bytes", len(s.line), len(s.name))
 			}
 			return lines
 		}
@@ -273,11 +302,11 @@ func FuzzResults(f *testing.F) {
 	})
 }
 
-// BenchmarkStartBench is what a launch costs, with the test binary's own start.
-func BenchmarkStartBench(b *testing.B) {
+// BenchmarkStart is what a launch costs, with the test binary's own start.
+func BenchmarkStart(b *testing.B) {
 	path := benchBinary(b)
 	for b.Loop() {
-		p, err := StartBench(b.Context(), path, BenchOptions{Args: benchArgs("Small"), CPUs: []int{0}})
+		p, err := Start(b.Context(), path, Options{Args: benchArgs("Small"), CPUs: []int{0}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -287,7 +316,7 @@ func BenchmarkStartBench(b *testing.B) {
 
 // BenchmarkTurn is what a turn costs, with what package testing does for a result.
 func BenchmarkTurn(b *testing.B) {
-	p := startBench(b, BenchOptions{Args: benchArgs("Small"), CPUs: []int{0}})
+	p := startBench(b, Options{Args: benchArgs("Small"), CPUs: []int{0}})
 	for b.Loop() {
 		if _, err := p.Turn(b.Context(), 1); err != nil {
 			b.Fatal(err)

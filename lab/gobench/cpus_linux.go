@@ -1,14 +1,14 @@
-package lab
+package gobench
 
 import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchCPUs returns n CPUs that benchmarks are pinned to: the last ones that dyno
+// PinnedCPUs returns n CPUs that benchmarks are pinned to: the last ones that dyno
 // may use, so that the first is left for dyno itself and for the interrupts that
 // most machines put there. There are fewer if dyno may use fewer, and none if it
 // cannot tell.
-func BenchCPUs(n int) []int {
+func PinnedCPUs(n int) []int {
 	var may unix.CPUSet
 	if unix.SchedGetaffinity(0, &may) != nil {
 		return nil

@@ -1,8 +1,7 @@
-package lab
+package gobench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/subject"
 )
 
 // Profiles of benchmarks.
@@ -28,18 +26,14 @@ const (
 	profileRate = 4096
 )
 
-// Profile takes profiles of benchmarks that Run has measured, and gives a result
+// Profile takes profiles of benchmarks that were measured, and gives a result
 // ForProfile of each to sink. For every repeat and benchmark the settings have
 // their turns in random order. A trial's directory gets cpu.pb.gz and
 // allocs.pb.gz, each of a process of its own with the same iterations; how many,
 // the one that testing begins with included, is N of its only Benchmark. A
 // profile that fails is a result with Err. Of wanted, Package and Name count.
 // Bench.Duration does not.
-func (b *Bencher) Profile(ctx context.Context, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
-	w := b.run
-	if w == nil || b.Dir == nil {
-		return errors.New("profile benchmarks: Run and a directory have to come before")
-	}
+func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
 	var chosen []*pairing
 	for _, x := range wanted {
 		i := slices.IndexFunc(w.pairings, func(p *pairing) bool { return p.pkg == x.Package && p.name == x.Name })
@@ -54,8 +48,8 @@ func (b *Bencher) Profile(ctx context.Context, e *dyno.Experiment, wanted []dyno
 	done, total := 0, profileRepeats*len(chosen)*len(w.sides)
 	for block := 1; block <= profileRepeats; block++ {
 		// Not the random numbers of a block that is compared.
-		rng := rand.New(rand.NewPCG(e.Seed, math.MaxUint64-uint64(block)))
-		w.step(BenchStep{Phase: "profile", Block: block, Benchmarks: total, Done: done}) // links are part of it
+		rng := rand.New(rand.NewPCG(w.e.Seed, math.MaxUint64-uint64(block)))
+		w.step(Step{Phase: "profile", Block: block, Benchmarks: total, Done: done}) // links are part of it
 		paths, err := w.layout(ctx, rng, chosen)
 		if err != nil {
 			return err
@@ -63,7 +57,7 @@ func (b *Bencher) Profile(ctx context.Context, e *dyno.Experiment, wanted []dyno
 		for _, p := range chosen {
 			n := profileN(p.in)
 			for _, i := range rng.Perm(len(w.sides)) {
-				w.step(BenchStep{Phase: "profile", Block: block, Benchmarks: total, Done: done})
+				w.step(Step{Phase: "profile", Block: block, Benchmarks: total, Done: done})
 				done++
 				r := w.profile(ctx, w.sides[i], p, p.in[i], paths[p.in[i].p], n, block)
 				if ctx.Err() != nil {
@@ -80,8 +74,8 @@ func (b *Bencher) Profile(ctx context.Context, e *dyno.Experiment, wanted []dyno
 
 // profileN is how many iterations a profile has: the same in all settings, so that
 // what is done once weighs the same, and as many as take the slowest profileSec.
-func profileN(in []*benchLeaf) int64 {
-	n := float64(benchMostN)
+func profileN(in []*benchmark) int64 {
+	n := float64(mostN)
 	for _, l := range in {
 		n = min(n, profileSec/(l.sec()+l.grows))
 	}
@@ -89,7 +83,7 @@ func profileN(in []*benchLeaf) int64 {
 }
 
 // profile runs one trial.
-func (w *benchRun) profile(ctx context.Context, s *benchSide, p *pairing, l *benchLeaf, path string, n int64, block int) *dyno.Result {
+func (w *Run) profile(ctx context.Context, s *side, p *pairing, l *benchmark, path string, n int64, block int) *dyno.Result {
 	r := w.result(s, block, dyno.ForProfile, time.Now())
 	r.Trial.Profile = []string{"cpu", "allocs"}
 	all := n
@@ -104,7 +98,7 @@ func (w *benchRun) profile(ctx context.Context, s *benchSide, p *pairing, l *ben
 	return r
 }
 
-func (w *benchRun) takeProfiles(ctx context.Context, trial int, s *benchSide, l *benchLeaf, path string, n int64) error {
+func (w *Run) takeProfiles(ctx context.Context, trial int, s *side, l *benchmark, path string, n int64) error {
 	dir, err := w.Dir(trial)
 	if err == nil {
 		dir, err = filepath.Abs(dir) // the benchmark's directory is another
@@ -112,19 +106,17 @@ func (w *benchRun) takeProfiles(ctx context.Context, trial int, s *benchSide, l 
 	if err != nil {
 		return err
 	}
-	limit := patience(time.Duration(l.wall(n) * float64(time.Second)))
+	limit := hangLimit(time.Duration(l.wall(n) * float64(time.Second)))
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*limit, fmt.Errorf("it was not done after %v, and was ended", 2*limit))
 	defer cancel()
 	for _, profile := range [][]string{
 		{"-test.cpuprofile=" + filepath.Join(dir, "cpu.pb.gz")},
 		{"-test.memprofile=" + filepath.Join(dir, "allocs.pb.gz"), fmt.Sprintf("-test.memprofilerate=%d", profileRate)},
 	} {
-		args := append([]string{"-test.bench=" + benchPattern(l.Printed), fmt.Sprintf("-test.benchtime=%dx", n)}, profile...)
+		args := append([]string{"-test.bench=" + patternOf(l.Printed), fmt.Sprintf("-test.benchtime=%dx", n)}, profile...)
 		if _, err := w.Once(ctx, path, w.options(s, l.p, args...), io.Discard); err != nil {
 			return fmt.Errorf("profile %s: %w", l.Printed, err)
 		}
 	}
 	return nil
 }
-
-var _ BenchTurns = (*subject.BenchProcess)(nil)

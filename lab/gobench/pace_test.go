@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"math"
@@ -8,56 +8,56 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-func leaf(sec float64) *benchLeaf { return &benchLeaf{Survey: dyno.Survey{N: 1000, Sec: sec}} }
+func leaf(sec float64) *benchmark { return &benchmark{Survey: dyno.Survey{N: 1000, Sec: sec}} }
 
 func TestPaceOf(t *testing.T) {
-	collects := func(sec, cycles, frac float64) *benchLeaf {
+	collects := func(sec, cycles, frac float64) *benchmark {
 		l := leaf(sec)
 		l.Collections, l.GCFrac = cycles, frac
 		return l
 	}
-	setsUp := func(sec, outside, grows float64) *benchLeaf {
+	setsUp := func(sec, outside, grows float64) *benchmark {
 		l := leaf(sec)
 		l.Outside, l.grows = outside, grows
 		return l
 	}
-	timed := func(sec, fixed float64) *benchLeaf {
+	timed := func(sec, fixed float64) *benchmark {
 		l := leaf(sec + fixed/1000)
 		l.fixed = fixed
 		return l
 	}
-	allocs := func(l *benchLeaf, bytes float64) *benchLeaf {
+	allocs := func(l *benchmark, bytes float64) *benchmark {
 		l.Bytes = bytes
 		return l
 	}
 	for _, c := range []struct {
 		name            string
-		in              []*benchLeaf
+		in              []*benchmark
 		sample          time.Duration
 		n               int64
 		pairs, launches int  // pairs that the time of a launch is expected to allow
 		runtime         bool // the settings differ in more than their source
 	}{
-		{"quick", []*benchLeaf{leaf(1e-6), leaf(1e-6)}, 0, 1000, 36, 3, false},
-		{"settings that differ: 1 ms for the mean of logarithms", []*benchLeaf{leaf(1e-6), leaf(4e-6)}, 0, 500, 36, 3, false},
-		{"nothing at all", []*benchLeaf{leaf(0), leaf(0)}, 0, 1e9, 36, 3, false},
-		{"asked for", []*benchLeaf{leaf(1e-6), setsUp(1e-6, 1, 0)}, 10 * time.Millisecond, 10000, 3, 2, false},
-		{"asked for, and longer than dyno would", []*benchLeaf{leaf(1e-3)}, 500 * time.Millisecond, 500, 3, 2, false},
-		{"an iteration is a sample", []*benchLeaf{leaf(0.03), leaf(0.03)}, 0, 1, 4, 2, false},
-		{"an iteration is a launch", []*benchLeaf{leaf(0.5), leaf(0.5)}, 0, 1, 3, 2, false},
-		{"slower still", []*benchLeaf{leaf(0.5), leaf(1.2)}, 0, 1, 1, 1, false},
-		{"collects, of which nobody would see more", []*benchLeaf{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 1000, 36, 3, true},
-		{"collects in one setting", []*benchLeaf{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 1000, 36, 3, true},
-		{"collects more in one setting", []*benchLeaf{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 3, 2, true},
-		{"collects too seldom for a sample", []*benchLeaf{collects(1e-3, 2, 0.02)}, 0, 250, 3, 2, true},
-		{"collects alike", []*benchLeaf{collects(1e-6, 1, 0.02), collects(1e-6, 1, 0.02)}, 0, 1000, 36, 3, false},
-		{"collects alike, and much", []*benchLeaf{collects(1e-4, 5, 0.12), collects(1e-4, 5, 0.12)}, 0, 300, 4, 2, false},
-		{"allocates three times as much", []*benchLeaf{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 3, 2, false},
-		{"set-up of 5 ms, twice", []*benchLeaf{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 8, 2, false},
-		{"set-up of 3 ms, beside which one iteration is much", []*benchLeaf{setsUp(4e-3, 0.003, 0)}, 0, 1, 35, 2, false},
-		{"set-up of 1 s", []*benchLeaf{setsUp(1e-3, 1, 0)}, 0, 250, 3, 2, false},
-		{"set-up of 5 ms, timed", []*benchLeaf{timed(1e-4, 0.005)}, 0, 100, 12, 2, false},
-		{"99 % is not timed", []*benchLeaf{setsUp(1e-6, 0, 99e-6)}, 0, 200, 12, 2, false},
+		{"quick", []*benchmark{leaf(1e-6), leaf(1e-6)}, 0, 1000, 36, 3, false},
+		{"settings that differ: 1 ms for the mean of logarithms", []*benchmark{leaf(1e-6), leaf(4e-6)}, 0, 500, 36, 3, false},
+		{"nothing at all", []*benchmark{leaf(0), leaf(0)}, 0, 1e9, 36, 3, false},
+		{"asked for", []*benchmark{leaf(1e-6), setsUp(1e-6, 1, 0)}, 10 * time.Millisecond, 10000, 3, 2, false},
+		{"asked for, and longer than dyno would", []*benchmark{leaf(1e-3)}, 500 * time.Millisecond, 500, 3, 2, false},
+		{"an iteration is a sample", []*benchmark{leaf(0.03), leaf(0.03)}, 0, 1, 4, 2, false},
+		{"an iteration is a launch", []*benchmark{leaf(0.5), leaf(0.5)}, 0, 1, 3, 2, false},
+		{"slower still", []*benchmark{leaf(0.5), leaf(1.2)}, 0, 1, 1, 1, false},
+		{"collects, of which nobody would see more", []*benchmark{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 1000, 36, 3, true},
+		{"collects in one setting", []*benchmark{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 1000, 36, 3, true},
+		{"collects more in one setting", []*benchmark{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 3, 2, true},
+		{"collects too seldom for a sample", []*benchmark{collects(1e-3, 2, 0.02)}, 0, 250, 3, 2, true},
+		{"collects alike", []*benchmark{collects(1e-6, 1, 0.02), collects(1e-6, 1, 0.02)}, 0, 1000, 36, 3, false},
+		{"collects alike, and much", []*benchmark{collects(1e-4, 5, 0.12), collects(1e-4, 5, 0.12)}, 0, 300, 4, 2, false},
+		{"allocates three times as much", []*benchmark{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 3, 2, false},
+		{"set-up of 5 ms, twice", []*benchmark{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 8, 2, false},
+		{"set-up of 3 ms, beside which one iteration is much", []*benchmark{setsUp(4e-3, 0.003, 0)}, 0, 1, 35, 2, false},
+		{"set-up of 1 s", []*benchmark{setsUp(1e-3, 1, 0)}, 0, 250, 3, 2, false},
+		{"set-up of 5 ms, timed", []*benchmark{timed(1e-4, 0.005)}, 0, 100, 12, 2, false},
+		{"99 % is not timed", []*benchmark{setsUp(1e-6, 0, 99e-6)}, 0, 200, 12, 2, false},
 	} {
 		p := paceOf(c.in, c.sample, c.runtime)
 		turn := 0.0 // of all settings
@@ -68,11 +68,11 @@ func TestPaceOf(t *testing.T) {
 		if p.n != c.n || pairs != c.pairs || p.launches != c.launches {
 			t.Errorf("%s: %d iterations, %d pairs, %d launches; want %d, %d, %d", c.name, p.n, pairs, p.launches, c.n, c.pairs, c.launches)
 		}
-		if most := min(benchPairs, c.pairs*benchPairs); c.launches == 1 && p.pairs != 1 || c.launches > 1 && p.pairs != most {
+		if most := min(mostPairs, c.pairs*mostPairs); c.launches == 1 && p.pairs != 1 || c.launches > 1 && p.pairs != most {
 			t.Errorf("%s: at most %d pairs", c.name, p.pairs)
 		}
 	}
-	if p := paceOf([]*benchLeaf{leaf(1e-3), leaf(1e-3)}, 0, false); p.launch != 146*time.Millisecond {
+	if p := paceOf([]*benchmark{leaf(1e-3), leaf(1e-3)}, 0, false); p.launch != 146*time.Millisecond {
 		t.Errorf("36 turns of 2 samples in 2 settings, and a first sample of each, all of 1 ms: %v", p.launch)
 	}
 }
@@ -187,7 +187,7 @@ func TestTakeFew(t *testing.T) {
 func TestMoreLaunches(t *testing.T) {
 	// 2 launches that take 0.11 s, and 20 ms more for each of 2 processes: 0.3 s.
 	one := func() *pairing {
-		return &pairing{in: []*benchLeaf{nil, nil}, pace: pace{launches: 2, launch: 110 * time.Millisecond}}
+		return &pairing{in: []*benchmark{nil, nil}, pace: pace{launches: 2, launch: 110 * time.Millisecond}}
 	}
 	for _, c := range []struct {
 		linked time.Duration
@@ -195,7 +195,7 @@ func TestMoreLaunches(t *testing.T) {
 		want   int
 	}{
 		{0, 1, 1}, {290 * time.Millisecond, 1, 1}, {310 * time.Millisecond, 1, 2}, {460 * time.Millisecond, 1, 3},
-		{460 * time.Millisecond, 3, 1}, {910 * time.Millisecond, 3, 2}, {time.Hour, 3, benchMoreLaunches}, {time.Second, 0, benchMoreLaunches},
+		{460 * time.Millisecond, 3, 1}, {910 * time.Millisecond, 3, 2}, {time.Hour, 3, mostMoreLaunches}, {time.Second, 0, mostMoreLaunches},
 	} {
 		var open []*pairing
 		for range c.open {
@@ -233,7 +233,7 @@ func TestSurveyTime(t *testing.T) {
 	e := benchAB()
 	e.Factors[0].Levels = []string{"a"}
 	_, err := runBench(t, f, e, func(b *Bencher) {
-		b.Watch = func(s BenchStep) {
+		b.Watch = func(s Step) {
 			switch s.Phase {
 			case "survey":
 				begun = time.Now() // the last time when the first benchmark is measured

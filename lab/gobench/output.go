@@ -1,7 +1,6 @@
-package lab
+package gobench
 
 import (
-	"bytes"
 	"cmp"
 	"regexp"
 	"slices"
@@ -10,28 +9,26 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/probe"
 )
 
 // A timedResult is a result with when it was printed.
 type timedResult struct {
-	probe.GoBench
+	Result
 	at time.Time
 }
 
-// A benchOutput reads what a test binary prints, as it prints it. It is a writer.
+// A output reads what a test binary prints, as it prints it. It is a writer.
 //
 // With -test.v package testing prints the name of each benchmark in a line of its
 // own when it begins, and so tells which one ended the process; it also prints what
 // failed benchmarks say before it says that they failed, and otherwise after.
-type benchOutput struct {
-	procs  int // GOMAXPROCS, if it is known
-	begun  time.Time
-	first  time.Time // when the first benchmark began; with -test.v
-	quiet  time.Duration
-	timer  *time.Timer // is set back whenever something is printed
-	reader probe.GoBenchReader
-	rest   []byte // of a line that is not at its end
+type output struct {
+	procs int // GOMAXPROCS, if it is known
+	begun time.Time
+	first time.Time // when the first benchmark began; with -test.v
+	quiet time.Duration
+	timer *time.Timer // is set back whenever something is printed
+	lines lineScanner
 
 	results []timedResult
 	names   []string               // of benchmarks in the order in which they began, those with sub-benchmarks included
@@ -45,86 +42,77 @@ type benchOutput struct {
 	err     error  // how the process ended, if not well
 }
 
-const (
-	benchLine = 64 << 10 // bytes of a line that are read
-	benchSaid = 20       // lines that are kept of what a benchmark said
-)
-
-var benchBegins = regexp.MustCompile(`^Benchmark\S+$`)
-
-func (o *benchOutput) Write(p []byte) (int, error) {
-	o.timer.Reset(o.quiet)
-	n := len(p)
-	for {
-		line, rest, ok := bytes.Cut(p, []byte{'\n'})
-		o.rest = append(o.rest, line[:min(len(line), benchLine-min(benchLine, len(o.rest)))]...)
-		if !ok {
-			return n, nil
-		}
-		o.line(strings.TrimRight(string(o.rest), "\r"))
-		o.rest, p = o.rest[:0], rest
+func newOutput(procs int, quiet time.Duration, onQuiet func()) *output {
+	o := &output{
+		procs: procs, begun: time.Now(), quiet: quiet, timer: time.AfterFunc(quiet, onQuiet),
+		of: map[string]timedResult{}, failed: map[string][]string{}, skipped: map[string][]string{},
 	}
+	o.lines = lineScanner{result: o.result, other: o.line}
+	return o
+}
+
+var nameAlone = regexp.MustCompile(`^Benchmark\S+$`)
+
+func (o *output) Write(p []byte) (int, error) {
+	o.timer.Reset(o.quiet)
+	o.lines.write(p)
+	return len(p), nil
 }
 
 // close says how the process ended.
-func (o *benchOutput) close(err error) {
-	if len(o.rest) > 0 {
-		o.line(string(o.rest))
+func (o *output) close(err error) {
+	if o.timer.Stop(); len(o.lines.line) > 0 {
+		o.lines.end()
 	}
 	o.err = err
 }
 
-// line takes one line.
-func (o *benchOutput) line(line string) {
-	if r, ok := o.reader.Line(line); ok {
-		t := timedResult{r, time.Now()}
-		o.results = append(o.results, t)
-		if o.of == nil {
-			o.of = map[string]timedResult{}
-		}
-		o.of[o.named(r.Name)] = t
-		o.said, o.last = nil, nil
-		return
-	}
+func (o *output) result(l resultLine) {
+	t := timedResult{l.parse(), time.Now()}
+	o.results = append(o.results, t)
+	o.of[o.named(t.Name)] = t
+	o.said, o.last = nil, nil
+}
+
+// line takes a line that is no result.
+func (o *output) line(b []byte) {
+	line := string(b)
 	if before, after, ok := strings.Cut(line, "--- FAIL: Benchmark"); ok && (before == "" || strings.HasPrefix(before, "Benchmark")) {
-		o.fate(&o.failed, after)
+		o.fate(o.failed, after)
 		return
 	}
 	switch {
 	case line == "PASS" || line == "FAIL":
 		o.ended = true
-	case benchBegins.MatchString(line):
+	case nameAlone.MatchString(line):
 		if len(o.names) == 0 {
 			o.first = time.Now()
 		}
 		o.names = append(o.names, strings.TrimPrefix(line, "Benchmark"))
 		o.said, o.last = nil, nil
 	case strings.HasPrefix(line, "--- SKIP: Benchmark"):
-		o.fate(&o.skipped, strings.TrimPrefix(line, "--- SKIP: Benchmark"))
+		o.fate(o.skipped, strings.TrimPrefix(line, "--- SKIP: Benchmark"))
 	case strings.HasPrefix(line, "    "):
-		if o.last != nil && len(o.last[o.lastOf]) < benchSaid {
+		if o.last != nil && len(o.last[o.lastOf]) < saidMost {
 			o.last[o.lastOf] = append(o.last[o.lastOf], strings.TrimSpace(line))
-		} else if o.last == nil && len(o.said) < benchSaid {
+		} else if o.last == nil && len(o.said) < saidMost {
 			o.said = append(o.said, strings.TrimSpace(line))
 		}
 	}
 }
 
 // fate writes down that a benchmark failed or was skipped, and what it said.
-func (o *benchOutput) fate(to *map[string][]string, printed string) {
-	if *to == nil {
-		*to = map[string][]string{}
-	}
-	o.last, o.lastOf = *to, o.named(strings.TrimSpace(printed))
-	(*to)[o.lastOf] = o.said
+func (o *output) fate(to map[string][]string, printed string) {
+	o.last, o.lastOf = to, o.named(strings.TrimSpace(printed))
+	to[o.lastOf] = o.said
 	o.said = nil
 }
 
 // named is the name of a benchmark as it was printed when it began or, where it
 // was not, without the GOMAXPROCS that is known.
-func (o *benchOutput) named(printed string) string {
+func (o *output) named(printed string) string {
 	if len(o.names) == 0 {
-		return probe.GoBenchName(printed, cmp.Or(o.procs, 1))
+		return nameOf(printed, cmp.Or(o.procs, 1))
 	}
 	begun := o.names[len(o.names)-1]
 	if suffix, ok := strings.CutPrefix(printed, begun+"-"); ok {
@@ -140,7 +128,7 @@ func (o *benchOutput) named(printed string) string {
 }
 
 // why says why there is no result.
-func (o *benchOutput) why() string {
+func (o *output) why() string {
 	text := "no result: the benchmark was skipped, or is not there any more"
 	if o.err != nil {
 		text = o.err.Error()
@@ -156,12 +144,12 @@ func (o *benchOutput) why() string {
 
 // leaves returns the benchmarks that have results of their own, or have none for a
 // reason, in the order in which they ran; and one that ended the process.
-func (o *benchOutput) leaves() (found []*benchLeaf) {
+func (o *output) leaves() (found []*benchmark) {
 	for i, name := range o.names {
 		if slices.Contains(o.names[:i], name) || slices.ContainsFunc(o.names, func(x string) bool { return strings.HasPrefix(x, name+"/") }) {
 			continue
 		}
-		l := &benchLeaf{Survey: dyno.Survey{Printed: name}}
+		l := &benchmark{Survey: dyno.Survey{Printed: name}}
 		r, ran := o.of[name]
 		failed, bad := o.failed[name]
 		skipped, idle := o.skipped[name]
@@ -182,7 +170,7 @@ func (o *benchOutput) leaves() (found []*benchLeaf) {
 	}
 	// The last that began ended the process; if it was over, that which it is a part of.
 	last := o.names[len(o.names)-1]
-	if slices.ContainsFunc(found, func(l *benchLeaf) bool { return l.Printed == last }) {
+	if slices.ContainsFunc(found, func(l *benchmark) bool { return l.Printed == last }) {
 		i := strings.LastIndex(last, "/")
 		if i < 0 {
 			return found
@@ -193,5 +181,5 @@ func (o *benchOutput) leaves() (found []*benchLeaf) {
 	if o.err != nil {
 		text = o.err.Error()
 	}
-	return append(found, &benchLeaf{Survey: dyno.Survey{Printed: last, Err: text}})
+	return append(found, &benchmark{Survey: dyno.Survey{Printed: last, Err: text}})
 }

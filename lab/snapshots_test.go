@@ -16,15 +16,15 @@ import (
 	"github.com/dynolab/dyno/load"
 )
 
-// A fakeLooker writes down what it is told. Its memory falls while it settles.
-type fakeLooker struct {
+// A fakeInspector writes down what it is told. Its memory falls while it settles.
+type fakeInspector struct {
 	f          *fake
 	rss        *float64
 	goroutines float64
 	fail       string // the act that fails
 }
 
-func (l fakeLooker) did(act string) error {
+func (l fakeInspector) did(act string) error {
 	l.f.say("%s", act)
 	if act == l.fail {
 		return errors.New("cannot " + act)
@@ -32,32 +32,32 @@ func (l fakeLooker) did(act string) error {
 	return nil
 }
 
-func (l fakeLooker) Snapshot() (dyno.Snapshot, error) {
+func (l fakeInspector) Snapshot() (dyno.Snapshot, error) {
 	return dyno.Snapshot{RSS: *l.rss, Live: 1}, l.did("snapshot")
 }
 
-func (l fakeLooker) Brief() (dyno.Snapshot, error) {
+func (l fakeInspector) Brief() (dyno.Snapshot, error) {
 	*l.rss *= 0.9
 	return dyno.Snapshot{RSS: *l.rss, Idle: 5, Released: 6, Goroutines: l.goroutines}, nil
 }
 
-func (l fakeLooker) Collect() error { return l.did("collect") }
-func (l fakeLooker) Free() error    { *l.rss /= 2; return l.did("free") }
-func (l fakeLooker) Close()         {}
+func (l fakeInspector) Collect() error { return l.did("collect") }
+func (l fakeInspector) Free() error    { *l.rss /= 2; return l.did("free") }
+func (l fakeInspector) Close()         {}
 
-func (l fakeLooker) Profile(name string) ([]byte, error) {
+func (l fakeInspector) Profile(name string) ([]byte, error) {
 	if name == "goroutineleak" {
 		return nil, errors.ErrUnsupported
 	}
 	return []byte(name), l.did(name)
 }
 
-// looking is a fake with a looker and an injected probe.
-func looking(l fakeLooker) *fake {
+// looking is a fake with an inspector and an injected probe.
+func looking(l fakeInspector) *fake {
 	f := newFake()
 	l.f, l.rss = f, new(float64)
 	*l.rss = 100
-	f.lab.Look = func(int, string) (Looker, error) { return l, nil }
+	f.lab.Inspect = func(int, string) (Inspector, error) { return l, nil }
 	start := f.lab.Start
 	f.lab.Start = func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
 		r, err := start(ctx, t, dir)
@@ -82,9 +82,9 @@ func leaking() dyno.Trial {
 
 // What is forced to see leaks is all outside the window in which probes watch, and
 // the end is looked at before anything is forced.
-func TestLooksAroundTheWindow(t *testing.T) {
+func TestSnapshotsAroundTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, dir := looking(fakeLooker{}), t.TempDir()
+		f, dir := looking(fakeInspector{}), t.TempDir()
 		f.lab.Dir = func(int) (string, error) { return dir, nil }
 		r := f.lab.Trial(t.Context(), leaking())
 		want := []string{"start 1", "snapshot", "collect", "heap", "goroutine", "collect", "snapshot",
@@ -116,7 +116,7 @@ func TestLooksAroundTheWindow(t *testing.T) {
 // Of very many goroutines there is no profile while the load waits.
 func TestManyGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, dir := looking(fakeLooker{goroutines: 20_000}), t.TempDir()
+		f, dir := looking(fakeInspector{goroutines: 20_000}), t.TempDir()
 		f.lab.Dir = func(int) (string, error) { return dir, nil }
 		r := f.lab.Trial(t.Context(), leaking())
 		if _, err := os.Stat(filepath.Join(dir, "goroutine-before.pb.gz")); err == nil || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "20000 are too many") {
@@ -125,11 +125,11 @@ func TestManyGoroutines(t *testing.T) {
 	})
 }
 
-// A look that fails is a doubt about the trial, not its end.
-func TestLookFails(t *testing.T) {
+// An inspection that fails is a doubt about the trial, not its end.
+func TestInspectionFails(t *testing.T) {
 	for _, act := range []string{"collect", "snapshot", "heap", "goroutine", "free"} {
 		synctest.Test(t, func(t *testing.T) {
-			f := looking(fakeLooker{fail: act})
+			f := looking(fakeInspector{fail: act})
 			f.lab.Dir = func(int) (string, error) { return t.TempDir(), nil }
 			tr := leaking()
 			if act == "free" {
@@ -147,7 +147,7 @@ func TestLookFails(t *testing.T) {
 // given back and left to settle.
 func TestMemoryTrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, dir := looking(fakeLooker{}), t.TempDir()
+		f, dir := looking(fakeInspector{}), t.TempDir()
 		f.lab.Dir = func(int) (string, error) { return dir, nil }
 		e := experiment(1)
 		*e.Memory = true
@@ -183,7 +183,7 @@ func TestMemoryTrial(t *testing.T) {
 // A subject that dies meanwhile fails its trial at once.
 func TestSubjectDiesAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := looking(fakeLooker{})
+		f := looking(fakeInspector{})
 		f.lab.Watch = func(tr *dyno.Trial, _ *load.Meter) {
 			time.AfterFunc(3*time.Second, func() { close(f.alive[tr.N]) })
 		}

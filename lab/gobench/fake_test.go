@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"context"
@@ -19,30 +19,30 @@ import (
 // A fakeBench is a benchmark of the simulated test binary. Seconds are of one
 // setting; slower is by what a level of V makes it slower.
 type fakeBench struct {
-	name    string
-	sec     float64 // of an iteration
-	once    float64 // timed, in each call
-	setUp   float64 // not timed, in each call
-	each    float64 // not timed, in each iteration
-	cold    float64 // more, in the process's first call
-	init    float64 // not timed, in the process's first call, which collects thrice
-	bytes   float64 // of an iteration; 4 MiB make a collection of 1 ms
-	leaves  int     // goroutines in each call
-	loop    bool    // b.Loop
-	timed   string  // what the source says of it
-	fails   string  // what it says when it fails
-	skips   bool
-	panics  bool
-	hangs   bool
-	only    string // the level of V that has it
-	in      string // the level of V that fails, skips, panics and hangs hold for; "" is all
-	fromN   int64  // the same from so many iterations on
-	slower  map[string]float64
-	dies    map[string]int // in which launch of a level
-	stuck   map[string]int
-	pkg     string
-	noLines bool               // its turns have lines that are none
-	drags   map[string]float64 // more in each call when it takes turns, by level
+	name     string
+	sec      float64 // of an iteration
+	once     float64 // timed, in each call
+	setUp    float64 // not timed, in each call
+	each     float64 // not timed, in each iteration
+	cold     float64 // more, in the process's first call
+	init     float64 // not timed, in the process's first call, which collects thrice
+	bytes    float64 // of an iteration; 4 MiB make a collection of 1 ms
+	leaves   int     // goroutines in each call
+	loop     bool    // b.Loop
+	timed    string  // what the source says of it
+	fails    string  // what it says when it fails
+	skips    bool
+	panics   bool
+	hangs    bool
+	only     string // the level of V that has it
+	in       string // the level of V that fails, skips, panics and hangs hold for; "" is all
+	fromN    int64  // the same from so many iterations on
+	slower   map[string]float64
+	dies     map[string]int // in which launch of a level
+	stuck    map[string]int
+	pkg      string
+	noValues bool               // its turns have results without values
+	drags    map[string]float64 // more in each call when it takes turns, by level
 }
 
 // A fakeBinaries simulates test binaries, in the time of a synctest bubble.
@@ -189,7 +189,7 @@ func (f *fakeBinaries) here(path, level string) (bs []fakeBench) {
 }
 
 // once runs a process to its end.
-func (f *fakeBinaries) once(ctx context.Context, path string, o subject.BenchOptions, stdout io.Writer) (string, error) {
+func (f *fakeBinaries) once(ctx context.Context, path string, o Options, stdout io.Writer) (string, error) {
 	f.args = append(f.args, strings.Join(o.Args, " "))
 	f.cpus = o.CPUs
 	time.Sleep(5 * time.Millisecond)
@@ -309,7 +309,7 @@ type fakeTurns struct {
 	turns int
 }
 
-func (f *fakeBinaries) start(_ context.Context, path string, o subject.BenchOptions) (BenchTurns, error) {
+func (f *fakeBinaries) start(_ context.Context, path string, o Options) (Turns, error) {
 	f.mu.Lock()
 	f.args = append(f.args, strings.Join(o.Args, " "))
 	f.mu.Unlock()
@@ -328,21 +328,19 @@ func (f *fakeBinaries) start(_ context.Context, path string, o subject.BenchOpti
 		time.Sleep(10 * time.Millisecond)
 		return &fakeTurns{f: f, b: b, p: &fakeProcess{level: level}, n: n}, nil
 	}
-	return nil, errNoResult
+	return nil, ErrNoResult
 }
 
-var errNoResult = errors.New("the benchmark was skipped, or none matches")
-
-func (t *fakeTurns) Turn(ctx context.Context, n int) (string, error) {
+func (t *fakeTurns) Turn(ctx context.Context, n int) (Result, error) {
 	key := t.p.level + ":" + t.b.name
 	t.f.log = append(t.f.log, key)
 	if t.turns++; t.turns == 2 {
 		if at, ok := t.b.dies[t.p.level]; ok && at == t.f.launched[key] {
-			return "", errors.New("benchmark ended: signal: killed")
+			return Result{}, errors.New("benchmark ended: signal: killed")
 		}
 		if at, ok := t.b.stuck[t.p.level]; ok && at == t.f.launched[key] {
 			<-ctx.Done()
-			return "", context.Cause(ctx)
+			return Result{}, context.Cause(ctx)
 		}
 	}
 	var timed float64
@@ -350,12 +348,12 @@ func (t *fakeTurns) Turn(ctx context.Context, n int) (string, error) {
 		timed = t.p.call(&t.b, t.n)
 	}
 	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
+		return Result{}, context.Cause(ctx)
 	}
-	if t.b.noLines {
-		return "what?", nil
+	if t.b.noValues {
+		return Result{Name: t.b.name + "-4", N: t.n}, nil
 	}
-	return fmt.Sprintf("Benchmark%s-4\t%d\t%.7f ns/op\t%d turns", t.b.name, t.n, timed/float64(t.n)*1e9, t.turns), nil
+	return resultsIn(fmt.Sprintf("Benchmark%s-4\t%d\t%.7f ns/op\t%d turns\n", t.b.name, t.n, timed/float64(t.n)*1e9, t.turns))[0], nil
 }
 
 func (t *fakeTurns) Close() {

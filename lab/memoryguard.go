@@ -3,10 +3,8 @@ package lab
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +21,8 @@ type guard struct {
 	stop   context.CancelCauseFunc // of the trial
 	before float64                 // bytes left before the subject was started
 	floor  float64                 // bytes that stay free
+
+	watching sync.WaitGroup
 
 	mu      sync.Mutex
 	running *Running // nil until the subject is ready
@@ -42,35 +42,41 @@ func reserve(total float64) float64 {
 	return max(total/20, min(256<<20, total/8))
 }
 
-// guardMemory refuses a trial that would exhaust memory, and watches the others.
-// The trial uses the context and calls end, which returns why the subject was
-// stopped, or nil.
-func (l *Lab) guardMemory(ctx context.Context, t *dyno.Trial) (guarded context.Context, g *guard, end func() error, err error) {
-	g = &guard{lab: l}
+// guardMemory refuses a trial that would exhaust memory, and watches the others until
+// end is called. The trial uses the context. The guard is nil where memory is not known.
+func (l *Lab) guardMemory(ctx context.Context, t *dyno.Trial) (guarded context.Context, g *guard, err error) {
 	if l.Memory == nil || !t.Subject.Launched() {
-		return ctx, g, func() error { return nil }, nil
+		return ctx, nil, nil
 	}
 	left, total, err := l.Memory()
-	if err != nil { // not known here
-		return ctx, g, func() error { return nil }, nil
+	if err != nil {
+		return ctx, nil, nil
 	}
 	if err := refuse(t, left, total); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	// Where little is left from the beginning, a small subject may run all the same.
-	g.before, g.floor = left, min(reserve(total), left/2)
+	g = &guard{lab: l, before: left, floor: min(reserve(total), left/2)}
 	guarded, g.stop = context.WithCancelCause(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() { g.watch(guarded) })
-	return guarded, g, func() error {
-		g.stop(nil)
-		watching.Wait()
-		return g.err
-	}, nil
+	g.watching.Go(func() { g.watch(guarded) })
+	return guarded, g, nil
+}
+
+// end ends the watch and returns why the subject was stopped, or nil.
+func (g *guard) end() error {
+	if g == nil {
+		return nil
+	}
+	g.stop(nil)
+	g.watching.Wait()
+	return g.err
 }
 
 // ready tells the guard whose memory to look at.
 func (g *guard) ready(r *Running) {
+	if g == nil {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running = r
@@ -126,10 +132,10 @@ func (g *guard) guilty(left float64) bool {
 // with GOGC=off it does so up to GOMEMLIMIT. With another GOGC the limit may be
 // far above what the service ever needs.
 func refuse(t *dyno.Trial, left, total float64) error {
-	limit, ok := memoryLimit(environment(t, "GOMEMLIMIT"))
+	limit, err := dyno.ParseSize(environment(t, "GOMEMLIMIT"))
 	room := max(0, left-reserve(total))
 	gogc := environment(t, "GOGC")
-	if off := gogc == "off" || strings.HasPrefix(gogc, "-"); !off || !ok || limit <= room {
+	if off := gogc == "off" || strings.HasPrefix(gogc, "-"); !off || err != nil || float64(limit) <= room {
 		return nil
 	}
 	return fmt.Errorf("not started: with GOGC=off the heap grows to GOMEMLIMIT=%s, and %s of memory are left, of which %s stay free (consider: GOMEMLIMIT=%dMiB at most, or GOGC=100)",
@@ -148,23 +154,6 @@ func environment(t *dyno.Trial, name string) string {
 }
 
 var argument = regexp.MustCompile(`\{\{\s*\.arg\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
-
-// memoryLimit reads a GOMEMLIMIT in bytes, as parseByteCount of
-// runtime/string.go does; not ok is one that limits nothing.
-func memoryLimit(s string) (bytes float64, ok bool) {
-	unit := 1.0
-	for i, suffix := range []string{"KiB", "MiB", "GiB", "TiB", "B"} {
-		if number, ok := strings.CutSuffix(s, suffix); ok {
-			if s = number; suffix != "B" {
-				unit = math.Pow(1024, float64(i+1))
-			}
-			break
-		}
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	bytes = float64(n) * unit
-	return bytes, err == nil && bytes < math.MaxInt64
-}
 
 // size prints bytes for a reader.
 func size(bytes float64) string {

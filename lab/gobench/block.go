@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"context"
@@ -11,24 +11,23 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/subject"
 )
 
 // blocks runs block after block. Everything random in one depends on the seed, the
 // block, which benchmarks are open, how often each is launched and how many pairs a
 // launch has, and on nothing else.
-func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
+func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	finished := 0 // benchmarks in all blocks
 	told := map[string]bool{}
 	for block := 1; w.e.Bench.Blocks == 0 || block <= w.e.Bench.Blocks; block++ {
-		open := slices.DeleteFunc(slices.Clone(w.pairings), func(p *pairing) bool { return p.over })
+		open := w.open()
 		if len(open) == 0 || w.late(block) {
 			break
 		}
 		start := time.Now()
 		rng := rand.New(rand.NewPCG(w.e.Seed, uint64(block)))
-		w.step(BenchStep{Phase: "link", Block: block, Benchmarks: len(open)})
+		w.step(Step{Phase: "link", Block: block, Benchmarks: len(open)})
 		paths, err := w.layout(ctx, rng, open)
 		if err != nil {
 			return err
@@ -39,7 +38,7 @@ func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) er
 			if w.late(block) {
 				break
 			}
-			w.step(BenchStep{Phase: "block", Block: block, Benchmarks: len(open), Done: done})
+			w.step(Step{Phase: "block", Block: block, Benchmarks: len(open), Done: done})
 			if found[open[i]], err = w.bench(ctx, rng, open[i], paths, times); err != nil {
 				return err
 			}
@@ -64,14 +63,14 @@ func (w *benchRun) blocks(ctx context.Context, sink func(*dyno.Result) error) er
 func moreLaunches(linked time.Duration, open []*pairing) int {
 	var measuring time.Duration
 	for _, p := range open {
-		measuring += time.Duration(p.pace.launches) * (p.pace.launch + time.Duration(len(p.in))*benchStart)
+		measuring += time.Duration(p.pace.launches) * (p.pace.launch + time.Duration(len(p.in))*processStart)
 	}
-	return min(benchMoreLaunches, max(1, int(benchWorth*linked/max(measuring, 1))))
+	return min(mostMoreLaunches, max(1, int(worthLinking*linked/max(measuring, 1))))
 }
 
 // layout links what the open benchmarks need, in an order of functions that is
 // the same in all settings and new in each block.
-func (w *benchRun) layout(ctx context.Context, rng *rand.Rand, open []*pairing) (map[*subject.TestPackage]string, error) {
+func (w *Run) layout(ctx context.Context, rng *rand.Rand, open []*pairing) (map[*subject.TestPackage]string, error) {
 	seed := 1 + rng.Uint32N(math.MaxInt32) // 0 is the linker's own order
 	wanted := map[*subject.TestPackage]bool{}
 	for _, p := range open {
@@ -79,13 +78,13 @@ func (w *benchRun) layout(ctx context.Context, rng *rand.Rand, open []*pairing) 
 			wanted[l.p] = true
 		}
 	}
-	return w.links(ctx, func(_ *benchSide, p *subject.TestPackage) bool { return wanted[p] },
+	return w.links(ctx, func(p *subject.TestPackage) bool { return wanted[p] },
 		func(ctx context.Context, p *subject.TestPackage) (string, error) { return w.Link(ctx, p, seed) })
 }
 
 // sinkBlock hands over one result of each setting. All of them have the time of the
 // whole block, in which they took turns. Each warning of a build is told once.
-func (w *benchRun) sinkBlock(block int, start time.Time, open []*pairing, found map[*pairing][]dyno.Benchmark, told map[string]bool, sink func(*dyno.Result) error) error {
+func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*pairing][]dyno.Benchmark, told map[string]bool, sink func(*dyno.Result) error) error {
 	elapsed := time.Since(start)
 	for i, s := range w.sides {
 		r := w.result(s, block, "", start)
@@ -109,7 +108,7 @@ func (w *benchRun) sinkBlock(block int, start time.Time, open []*pairing, found 
 }
 
 // fresh returns what builds have warned of, beside what the survey tells.
-func (s *benchSide) fresh() (texts []string) {
+func (s *side) fresh() (texts []string) {
 	for _, p := range s.packages {
 		for _, text := range p.Warnings {
 			if !slices.Contains(s.warnings, text) && !slices.Contains(texts, text) {
@@ -121,7 +120,7 @@ func (s *benchSide) fresh() (texts []string) {
 }
 
 // ask closes the benchmarks that need no more blocks.
-func (w *benchRun) ask(block int) {
+func (w *Run) ask(block int) {
 	if w.Open == nil || w.e.Bench.Blocks > 0 {
 		return
 	}
@@ -134,7 +133,7 @@ func (w *benchRun) ask(block int) {
 // bench runs the launches of one benchmark in a block, times as many as its pace
 // has, and returns what each setting has. If the benchmark fails in one of them,
 // that one has Err, all have the launches before, and the benchmark is over.
-func (w *benchRun) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string, times int) ([]dyno.Benchmark, error) {
+func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string, times int) ([]dyno.Benchmark, error) {
 	bs := make([]dyno.Benchmark, len(p.in))
 	for i := range bs {
 		bs[i] = dyno.Benchmark{Package: p.pkg, Name: p.name, N: p.pace.n}
@@ -162,8 +161,8 @@ func (w *benchRun) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths 
 // that what a turn leaves to the next, and a drift over two pairs, falls on all
 // settings alike. The processes are all there before the first turn, as starting
 // one disturbs the others.
-func (w *benchRun) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (samples [][]dyno.Values, failed int, err error) {
-	limit := patience(p.pace.launch)
+func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (samples [][]dyno.Values, failed int, err error) {
+	limit := hangLimit(p.pace.launch)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not done after %v, and was ended: by its survey it takes %v", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
 	defer cancel()
 	turns, failed, err := w.start(ctx, rng, p, paths)
@@ -175,7 +174,7 @@ func (w *benchRun) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths
 	var order []int
 	began := time.Now()
 	for pair := range p.pace.pairs {
-		if pair >= benchFewPairs && time.Since(began).Seconds() >= benchLaunch {
+		if pair >= fewestPairs && time.Since(began).Seconds() >= launchSec {
 			break
 		}
 		if pair%2 == 0 {
@@ -197,14 +196,14 @@ func (w *benchRun) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths
 // start starts a process of each setting, all at the same time: that takes some 40
 // ms each, and nothing is measured meanwhile. Those that were started are to be
 // closed also after an error.
-func (w *benchRun) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []BenchTurns, failed int, err error) {
-	turns = make([]BenchTurns, len(p.in))
+func (w *Run) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []Turns, failed int, err error) {
+	turns = make([]Turns, len(p.in))
 	errs := make([]error, len(p.in))
 	var wg sync.WaitGroup
 	for _, i := range rng.Perm(len(p.in)) {
 		l := p.in[i]
 		wg.Go(func() {
-			turns[i], errs[i] = w.Start(ctx, paths[l.p], w.options(w.sides[i], l.p, "-test.bench="+benchPattern(l.Printed),
+			turns[i], errs[i] = w.Start(ctx, paths[l.p], w.options(w.sides[i], l.p, "-test.bench="+patternOf(l.Printed),
 				fmt.Sprintf("-test.benchtime=%dx", p.pace.n), "-test.count=1000000000"))
 		})
 	}
@@ -217,7 +216,7 @@ func (w *benchRun) start(ctx context.Context, rng *rand.Rand, p *pairing, paths 
 	return turns, 0, nil
 }
 
-func closeTurns(turns []BenchTurns) {
+func closeTurns(turns []Turns) {
 	var wg sync.WaitGroup
 	for _, t := range turns {
 		if t != nil {
@@ -229,21 +228,16 @@ func closeTurns(turns []BenchTurns) {
 
 // turn takes two samples and returns the second. The first was under way when the
 // process was stopped, and warms up what the others have cooled down.
-func turn(ctx context.Context, t BenchTurns, l *benchLeaf) (dyno.Values, error) {
-	line, err := t.Turn(ctx, 2)
+func turn(ctx context.Context, t Turns, l *benchmark) (dyno.Values, error) {
+	r, err := t.Turn(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
-	var r probe.GoBenchReader
-	b, ok := r.Line(line)
-	if !ok {
-		return nil, fmt.Errorf("read the result of a benchmark: %q is none", line)
-	}
-	if name := probe.GoBenchName(b.Name, l.procs); b.Name != "" && name != l.Printed {
+	if name := nameOf(r.Name, l.procs); name != l.Printed {
 		return nil, fmt.Errorf("read the result of a benchmark: it is of %s, not of %s", name, l.Printed)
 	}
-	if len(b.Values) == 0 {
+	if len(r.Values) == 0 {
 		return nil, errors.New("read the result of a benchmark: it has no values")
 	}
-	return b.Values, nil
+	return r.Values, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +27,7 @@ func Open() (l *Lab, release func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l = &Lab{
+	l = &Lab{Hands: Hands{
 		Prepare: func(ctx context.Context, s dyno.Subject) error {
 			if !s.Launched() {
 				return nil
@@ -42,16 +41,16 @@ func Open() (l *Lab, release func() error, err error) {
 		Start: func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
 			return start(ctx, builder, t, dir)
 		},
-		Limit:  subject.CheckLimits,
-		Memory: memory(),
-		Load:   putLoad,
-		Tool:   subject.RunTool,
-		Probe:  probe.Named,
-		RSS:    probe.RSS,
-		Look:   func(pid int, socket string) (Looker, error) { return probe.OpenLook(pid, socket) },
-		Knobs:  func(pid int, socket string) (Knobs, error) { return probe.OpenKnobs(pid, socket) },
-		CPU:    probe.CPU,
-	}
+		Limit:   subject.CheckLimits,
+		Memory:  memory(),
+		Load:    putLoad,
+		Tool:    subject.RunTool,
+		Probe:   probe.Named,
+		RSS:     probe.RSS,
+		Inspect: func(pid int, socket string) (Inspector, error) { return probe.OpenLook(pid, socket) },
+		Knobs:   func(pid int, socket string) (Knobs, error) { return probe.OpenKnobs(pid, socket) },
+		CPU:     probe.CPU,
+	}}
 	return l, builder.Close, nil
 }
 
@@ -95,54 +94,61 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 
 // An output is the files that a subject's output goes to.
 type output struct {
-	stdout *capped
-	trace  *gctrace.Splitter
-	files  []*os.File
+	stdout, stderr, gctrace *logFile
+	trace                   *gctrace.Splitter
 }
 
 func newOutput(dir string) (*output, error) {
+	var errs [3]error
 	o := new(output)
-	for _, name := range []string{"stdout.log", "stderr.log", "gctrace.txt"} {
-		f, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("make the log of a trial: %w", err), o.close())
-		}
-		o.files = append(o.files, f)
+	o.stdout, errs[0] = newLogFile(dir, "stdout.log")
+	o.stderr, errs[1] = newLogFile(dir, "stderr.log")
+	o.gctrace, errs[2] = newLogFile(dir, "gctrace.txt")
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, errors.Join(err, o.stdout.close(), o.stderr.close(), o.gctrace.close())
 	}
-	o.stdout = &capped{w: o.files[0], left: gctrace.DefaultLogLimit}
-	o.trace = gctrace.NewSplitter(o.files[1], o.files[2])
+	o.trace = gctrace.NewSplitter(o.stderr.file, o.gctrace.file) // which has limits of its own
 	return o, nil
 }
 
 func (o *output) close() error {
-	var errs []error
-	if o.trace != nil {
-		errs = append(errs, o.trace.Close(), o.stdout.err)
-	}
-	for _, f := range o.files {
-		errs = append(errs, f.Close())
-		// What a subject did not say needs no file.
-		if info, err := os.Stat(f.Name()); err == nil && info.Size() == 0 {
-			errs = append(errs, os.Remove(f.Name()))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(o.trace.Close(), o.stdout.close(), o.stderr.close(), o.gctrace.close())
 }
 
-// A capped writer drops what is beyond its limit, and what it cannot write: a
-// subject must neither fill the disk nor wait for it.
-type capped struct {
-	w    io.Writer
+// A logFile drops what is beyond its limit, and what it cannot write: a subject must
+// neither fill the disk nor wait for it.
+type logFile struct {
+	file *os.File
 	left int
 	err  error // the first
 }
 
-func (c *capped) Write(p []byte) (int, error) {
-	if n := min(len(p), c.left); n > 0 && c.err == nil {
-		c.left -= n
-		if _, c.err = c.w.Write(p[:n]); c.left == 0 && c.err == nil {
-			_, c.err = io.WriteString(c.w, "\n[dyno: the rest was dropped]\n")
+func newLogFile(dir, name string) (*logFile, error) {
+	f, err := os.Create(filepath.Join(dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("make %s of a trial: %w", name, err)
+	}
+	return &logFile{file: f, left: gctrace.DefaultLogLimit}, nil
+}
+
+func (l *logFile) Write(p []byte) (int, error) {
+	if n := min(len(p), l.left); n > 0 && l.err == nil {
+		l.left -= n
+		if _, l.err = l.file.Write(p[:n]); l.left == 0 && l.err == nil {
+			_, l.err = l.file.WriteString("\n[dyno: the rest was dropped]\n")
 		}
 	}
 	return len(p), nil
+}
+
+// close removes an empty file. It does nothing if the file was not made.
+func (l *logFile) close() error {
+	if l == nil {
+		return nil
+	}
+	errs := []error{l.err, l.file.Close()}
+	if info, err := os.Stat(l.file.Name()); err == nil && info.Size() == 0 {
+		errs = append(errs, os.Remove(l.file.Name()))
+	}
+	return errors.Join(errs...)
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package subject
+package gobench
 
 const canStop = false
 

@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func runBench(t *testing.T, f *fakeBinaries, e *dyno.Experiment, change ...func(
 		for _, c := range change {
 			c(b)
 		}
-		err = b.Run(t.Context(), e, func(r *dyno.Result) error { rs = append(rs, r); return nil })
+		_, err = b.Run(t.Context(), e, func(r *dyno.Result) error { rs = append(rs, r); return nil })
 	})
 	return rs, err
 }
@@ -78,11 +78,11 @@ func TestBencherRun(t *testing.T) {
 	}
 	// A block takes 1 s to link, two at a time. A launch has 36 pairs and a first sample:
 	// 146 samples of 1 ms, and 20 ms to start each of two processes. Three launches of two
-	// benchmarks are 1.1 s; twice as many would be more than benchWorth as long as linking.
-	const launches = benchLaunches
+	// benchmarks are 1.1 s; twice as many would be more than worthLinking as long as linking.
+	const launches = mostLaunches
 	for i, name := range []string{"Fast", "Sub/n-4"} {
 		x, y := a.Benchmarks[i], b.Benchmarks[i]
-		if x.Name != name || y.Name != name || x.N != y.N || !slices.Equal(samplesOf(x), slices.Repeat([]int{benchPairs}, launches)) || !slices.Equal(samplesOf(x), samplesOf(y)) {
+		if x.Name != name || y.Name != name || x.N != y.N || !slices.Equal(samplesOf(x), slices.Repeat([]int{mostPairs}, launches)) || !slices.Equal(samplesOf(x), samplesOf(y)) {
 			t.Fatalf("%s of %d iterations has samples %v, and %s of %d has %v", x.Name, x.N, samplesOf(x), y.Name, y.N, samplesOf(y))
 		}
 		for j := range x.Launches[0] { // pairs took their turns beside each other
@@ -150,7 +150,7 @@ func TestBencherOrder(t *testing.T) {
 	}
 	// 3 benchmarks, 5 blocks, 3 launches, 18 couples: 810 draws of 3, whose counts have a
 	// standard deviation of √(810·⅓·⅔) < 14.
-	const draws = 3 * 5 * benchLaunches * benchPairs / 2
+	const draws = 3 * 5 * mostLaunches * mostPairs / 2
 	if len(couples) != draws || len(begins) != 3 || min(begins["a"], begins["b"], begins["c"]) < draws/3-4*14 {
 		t.Errorf("%d couples begin: %v", len(couples), begins)
 	}
@@ -171,9 +171,9 @@ func TestBencherSlowLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]int{
-		"Expected": benchPairs,    // 4 ms each
-		"Slow":     5,             // 2 samples of 1 ms and two of 51 ms: after 4 pairs there are 0.42 s
-		"Slower":   benchFewPairs, // 2.2 s each
+		"Expected": mostPairs,   // 4 ms each
+		"Slow":     5,           // 2 samples of 1 ms and two of 51 ms: after 4 pairs there are 0.42 s
+		"Slower":   fewestPairs, // 2.2 s each
 	}
 	for _, r := range rs[2:] {
 		for _, b := range r.Benchmarks {
@@ -196,7 +196,7 @@ func TestBencherFailures(t *testing.T) {
 		{name: "Late", sec: 1e-6, fails: "too many", fromN: 500, in: "a"},
 		{name: "Dies", sec: 1e-6, dies: map[string]int{"b": 3 + 2}},
 		{name: "Stuck", sec: 1e-6, stuck: map[string]int{"a": 1}},
-		{name: "Talks", sec: 1e-6, noLines: true},
+		{name: "Talks", sec: 1e-6, noValues: true},
 		{name: "Last/x.y|(z", sec: 1e-6},
 	}}
 	var asked []string
@@ -242,7 +242,7 @@ func TestBencherFailures(t *testing.T) {
 		`Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`,
 	}
 	for i := range want {
-		g := strings.ReplaceAll(got[i], ` read the result of a benchmark: "what?" is none`, "")
+		g := strings.ReplaceAll(got[i], " read the result of a benchmark: it has no values", "")
 		if g != want[i] {
 			t.Errorf("result %d:\n%s\nwant:\n%s", i, g, want[i])
 		}
@@ -401,13 +401,13 @@ func TestBencherInterrupted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			b := f.bencher()
-			b.Watch = func(s BenchStep) {
+			b.Watch = func(s Step) {
 				if s.Phase == when && (when == "survey" || s.Block == 2) {
 					cancel(stop)
 				}
 			}
 			var rs []*dyno.Result
-			err := b.Run(ctx, benchAB(), func(r *dyno.Result) error { rs = append(rs, r); return nil })
+			_, err := b.Run(ctx, benchAB(), func(r *dyno.Result) error { rs = append(rs, r); return nil })
 			want := 4 // surveys and the first block
 			if when == "survey" {
 				want = 0
@@ -424,20 +424,21 @@ func TestBencherProfile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, b := benchAB(), f.bencher()
 		b.Dir = func(n int) (string, error) { return fmt.Sprintf("/trials/%d", n), nil }
-		if err := b.Run(t.Context(), e, func(*dyno.Result) error { return nil }); err != nil {
+		run, err := b.Run(t.Context(), e, func(*dyno.Result) error { return nil })
+		if err != nil {
 			t.Fatal(err)
 		}
 		f.args = nil
-		var steps []BenchStep
-		b.Watch = func(s BenchStep) { steps = append(steps, s) }
+		var steps []Step
+		b.Watch = func(s Step) { steps = append(steps, s) }
 		var got []*dyno.Result
-		err := b.Profile(t.Context(), e, []dyno.Benchmark{{Package: "x", Name: "A"}, {Package: "x", Name: "B"}}, func(r *dyno.Result) error { got = append(got, r); return nil })
+		err = run.Profile(t.Context(), []dyno.Benchmark{{Package: "x", Name: "A"}, {Package: "x", Name: "B"}}, func(r *dyno.Result) error { got = append(got, r); return nil })
 		if err != nil || len(got) != 3*2*2 || len(f.args) != 2*len(got) {
 			t.Fatalf("%d results of %d processes: %v", len(got), len(f.args), err)
 		}
 		// Of each repeat, links come first; a block is nothing that profiles have.
 		for i, s := range steps {
-			if want := (BenchStep{Phase: "profile", Block: 1 + i/5, Benchmarks: 12, Done: i - i/5 - min(1, i%5)}); s != want || len(steps) != 3*5 {
+			if want := (Step{Phase: "profile", Block: 1 + i/5, Benchmarks: 12, Done: i - i/5 - min(1, i%5)}); s != want || len(steps) != 3*5 {
 				t.Errorf("step %d of %d: %+v, want %+v", i, len(steps), s, want)
 			}
 		}

@@ -1,4 +1,4 @@
-package lab
+package gobench
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 )
 
 // build finds the test packages that all settings have.
-func (w *benchRun) build(ctx context.Context) error {
-	w.step(BenchStep{Phase: "build"})
+func (w *Run) build(ctx context.Context) error {
+	w.step(Step{Phase: "build"})
 	in := map[string]int{} // settings that have a package
 	for _, s := range w.sides {
 		found, err := w.Tests(ctx, s.trial.Subject, w.e.Bench.Packages)
@@ -43,37 +43,35 @@ func (w *benchRun) build(ctx context.Context) error {
 }
 
 // pair finds the benchmarks that every setting has, and leaves out the others.
-func (w *benchRun) pair() error {
-	type key struct{ pkg, name string }
-	found := map[key][]*benchLeaf{}
-	for i, s := range w.sides {
-		for _, l := range s.leaves {
-			k := key{l.Package, l.Name}
-			// It is shorter if a setting before has none, and longer if two have one name
-			// with a "*" in it, of which the first is taken.
-			if len(found[k]) == i {
-				found[k] = append(found[k], l)
+func (w *Run) pair() error {
+	paired := map[*benchmark]bool{}
+	for _, first := range w.sides[0].leaves {
+		p := &pairing{pkg: first.Package, name: first.Name}
+		for _, s := range w.sides {
+			// If two have one name with a "*" in it, the first is taken.
+			i := slices.IndexFunc(s.leaves, func(l *benchmark) bool { return l.Package == p.pkg && l.Name == p.name })
+			if i >= 0 && !paired[s.leaves[i]] {
+				p.in = append(p.in, s.leaves[i])
 			}
 		}
-	}
-	for _, l := range w.sides[0].leaves {
-		k := key{l.Package, l.Name}
-		if in := found[k]; len(in) == len(w.sides) && in[0] == l {
-			w.pairings = append(w.pairings, &pairing{pkg: l.Package, name: l.Name, in: in})
+		if len(p.in) < len(w.sides) {
+			continue
+		}
+		w.pairings = append(w.pairings, p)
+		for _, l := range p.in {
+			paired[l] = true
 		}
 	}
 	if len(w.pairings) == 0 {
 		return w.noPair()
 	}
-	for i, s := range w.sides {
+	for _, s := range w.sides {
 		var out []string
-		s.leaves = slices.DeleteFunc(s.leaves, func(l *benchLeaf) bool {
-			in := found[key{l.Package, l.Name}]
-			if len(in) == len(w.sides) && in[i] == l {
-				return false
+		s.leaves = slices.DeleteFunc(s.leaves, func(l *benchmark) bool {
+			if !paired[l] {
+				out = append(out, l.Printed)
 			}
-			out = append(out, l.Printed)
-			return true
+			return !paired[l]
 		})
 		if len(out) > 0 {
 			s.warnings = append(s.warnings, fmt.Sprintf("left out, as not every setting has them: %s", some(out)))
@@ -84,7 +82,7 @@ func (w *benchRun) pair() error {
 
 // noPair is the mistake of a plan that compares nothing, unless it is a test
 // binary that ended too early to know.
-func (w *benchRun) noPair() error {
+func (w *Run) noPair() error {
 	if w.died != nil {
 		return w.died
 	}
@@ -117,7 +115,7 @@ func some(names []string) string {
 }
 
 // names are those of all benchmarks that ran, in any setting.
-func (w *benchRun) names() (names []string) {
+func (w *Run) names() (names []string) {
 	for _, s := range w.sides {
 		for _, name := range s.names {
 			if !slices.Contains(names, name) {

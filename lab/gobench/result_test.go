@@ -1,4 +1,4 @@
-package probe
+package gobench
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// goBenchOutput is what testing printed of benchmarks that print themselves.
-const goBenchOutput = `goos: linux
+// printedOutput is what testing printed of benchmarks that print themselves.
+const printedOutput = `goos: linux
 goarch: amd64
 pkg: example.org/x
 cpu: Some CPU
@@ -27,21 +27,17 @@ BenchmarkNothing-8          	       8	         0 ns/op	         0 wait-ns
 PASS
 `
 
-// goBenches returns the results in the output of a test binary, in order.
-func goBenches(output string) (found []GoBench) {
-	var r GoBenchReader
-	for line := range strings.Lines(output) {
-		if b, ok := r.Line(line); ok {
-			found = append(found, b)
-		}
-	}
+// resultsIn returns the results in the output of a test binary, in order.
+func resultsIn(output string) (found []Result) {
+	s := lineScanner{result: func(l resultLine) { found = append(found, l.parse()) }, other: func([]byte) {}}
+	s.write([]byte(output))
 	return found
 }
 
 func TestParseGoBench(t *testing.T) {
 	var got strings.Builder
-	for _, b := range goBenches(goBenchOutput) {
-		fmt.Fprintf(&got, "%s %d", GoBenchName(b.Name, 8), b.N)
+	for _, b := range resultsIn(printedOutput) {
+		fmt.Fprintf(&got, "%s %d", nameOf(b.Name, 8), b.N)
 		for _, v := range b.Values {
 			fmt.Fprintf(&got, " %s=%.4g", v.Metric, v.Value)
 		}
@@ -71,17 +67,17 @@ func TestGoBenchName(t *testing.T) {
 		{"Sort/n-2", 2, "Sort/n"},
 		{"Sort-12", 2, "Sort-12"},
 	} {
-		if got := GoBenchName(c.printed, c.procs); got != c.want {
+		if got := nameOf(c.printed, c.procs); got != c.want {
 			t.Errorf("%s with GOMAXPROCS=%d: %s, want %s", c.printed, c.procs, got, c.want)
 		}
 	}
 }
 
 func FuzzParseGoBench(f *testing.F) {
-	f.Add(goBenchOutput)
+	f.Add(printedOutput)
 	f.Add("BenchmarkX \t 1\t NaN ns/op\t Inf B/op\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, b := range goBenches(text) {
+		for _, b := range resultsIn(text) {
 			seen := map[string]bool{}
 			for _, v := range b.Values {
 				if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || v.Metric == "" || seen[v.Metric] {

@@ -48,7 +48,7 @@ var layers = map[string][]string{
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "load/requestlog", "subject", "subject/guard", "web", "cmd/dyno"}
+var acting = []string{"lab", "lab/gobench", "load", "load/requestlog", "subject", "subject/guard", "web", "cmd/dyno"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

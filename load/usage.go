@@ -1,6 +1,11 @@
 package load
 
-import "time"
+import (
+	"runtime"
+	"time"
+
+	"github.com/dynolab/dyno/cgroup"
+)
 
 // A usage measures how much of its CPU time this process uses.
 type usage struct {
@@ -19,4 +24,10 @@ func (u usage) share() float64 {
 		return 0
 	}
 	return (cpuTime() - u.cpu).Seconds() / (wall * cores())
+}
+
+// cores is how many CPUs this process may use at once, on average: by its
+// affinity, GOMAXPROCS and the quota of its control groups.
+func cores() float64 {
+	return min(float64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0))), cgroup.CPUs())
 }

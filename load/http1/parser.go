@@ -265,18 +265,6 @@ func (p *Parser) lines(b []byte) (n int, err error) {
 	return n, err
 }
 
-// startsHTTP reports whether a status line may begin with a and go on with b.
-// What does not speak HTTP need not send a line end for dyno to notice.
-func startsHTTP(a, b []byte) bool {
-	const want = "HTTP/1."
-	if len(a) == 0 && len(b) >= len(want) {
-		return string(b[:len(want)]) == want
-	}
-	i := min(len(a), len(want))
-	k := min(len(b), len(want)-i)
-	return string(a[:i]) == want[:i] && string(b[:k]) == want[i:i+k]
-}
-
 // statusLine reads "HTTP/1.1 200 OK". The phrase, and the space before it, may
 // be missing.
 func (p *Parser) statusLine(s []byte) error {

@@ -25,6 +25,18 @@ var token = func() (t [256]bool) {
 	return t
 }()
 
+// startsHTTP reports whether a status line may begin with a and go on with b.
+// What does not speak HTTP need not send a line end for dyno to notice.
+func startsHTTP(a, b []byte) bool {
+	const want = "HTTP/1."
+	if len(a) == 0 && len(b) >= len(want) {
+		return string(b[:len(want)]) == want
+	}
+	i := min(len(a), len(want))
+	k := min(len(b), len(want)-i)
+	return string(a[:i]) == want[:i] && string(b[:k]) == want[i:i+k]
+}
+
 // Printable reports whether s has no control bytes but tabs. Bytes above ASCII
 // are for the reader to decode.
 func Printable(s []byte) bool {

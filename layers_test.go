@@ -18,28 +18,27 @@ const module = "github.com/dynolab/dyno"
 // layers is the house: what each package may import of the others. A new arrow
 // is a decision; it is made here, in the same change.
 var layers = map[string][]string{
-	"hist":    {},
-	"stats":   {},
-	"plan":    {"."},
-	".":       {"hist"}, // package dyno, the vocabulary
-	"cgroup":  {},
-	"subject": {".", "cgroup", "subject/guard"},
-	"load":    {".", "cgroup", "hist"},
-	"probe":   {".", "cgroup"},
-	"store":   {".", "hist", "plan"},
-	"lab":     {".", "cgroup", "hist", "load", "probe", "subject"},
-
-	"subject/guard":     {"cgroup"}, // programs whose processes do not outlive dyno
+	"hist":              {},
+	"stats":             {},
+	"gctrace":           {},
+	"cgroup":            {},
+	".":                 {"hist"}, // package dyno, the vocabulary
+	"plan":              {"."},
+	"subject":           {".", "cgroup", "subject/guard"},
+	"subject/guard":     {"cgroup"},
+	"load":              {".", "cgroup", "hist"},
+	"probe":             {".", "cgroup", "gctrace"},
+	"store":             {".", "hist", "plan"},
+	"lab":               {".", "cgroup", "gctrace", "hist", "load", "probe", "subject"},
 	"lab/gobench":       {".", "subject", "subject/guard"},
 	"analysis":          {".", "analysis/profiles", "hist", "stats"},
 	"analysis/profiles": {".", "stats"},
-
-	"chart":            {},
-	"report":           {".", "analysis", "analysis/profiles", "chart", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
-	"report/pprofpage": {},
-	"web":              {".", "analysis", "analysis/profiles", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
-	"examples":         {},
-	"cmd/dyno":         {".", "analysis", "analysis/profiles", "examples", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"report":            {".", "analysis", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report/pprofpage":  {},
+	"web":               {".", "analysis", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
+	"examples":          {},
+	"cmd/dyno":          {".", "analysis", "analysis/profiles", "examples", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"chart":             {},
 }
 
 // acting are the packages that may start goroutines.

@@ -121,6 +121,9 @@ func (a *Account) Throttling() (Throttling, error) {
 type File struct{ *os.File }
 
 func (f *File) read() ([]byte, error) {
+	if f == nil {
+		return nil, nil
+	}
 	var buf [8192]byte
 	n, err := f.ReadAt(buf[:], 0)
 	if n > 0 {
@@ -131,11 +134,8 @@ func (f *File) read() ([]byte, error) {
 
 // Number reads a file of one number.
 func (f *File) Number() (float64, error) {
-	if f == nil {
-		return 0, nil
-	}
 	text, err := f.read()
-	if err != nil {
+	if f == nil || err != nil {
 		return 0, err
 	}
 	return strconv.ParseFloat(string(bytes.TrimSpace(text)), 64)
@@ -143,31 +143,21 @@ func (f *File) Number() (float64, error) {
 
 // Words reads a file of lines, each a word and a number.
 func (f *File) Words() (map[string]float64, error) {
-	if f == nil {
-		return nil, nil
-	}
 	text, err := f.read()
-	return words(text), err
-}
-
-func words(text []byte) map[string]float64 {
 	m := map[string]float64{}
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) == 2 {
 			m[f[0]], _ = strconv.ParseFloat(f[1], 64)
 		}
 	}
-	return m
+	return m, err
 }
 
 // Stalled reads from a file of pressure for how many seconds some thread has waited:
 // its line "some avg10=… avg60=… avg300=… total=MICROSECONDS" (accounting/psi.rst).
 func (f *File) Stalled() (float64, error) {
-	if f == nil {
-		return 0, nil
-	}
 	text, err := f.read()
-	if err != nil {
+	if f == nil || err != nil {
 		return 0, err
 	}
 	_, rest, _ := strings.Cut(string(text), "some ")

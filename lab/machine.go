@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/subject"
 )
@@ -81,7 +82,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
 		Ready:    p.Ready,
 		Warnings: slices.Concat(built.Warnings, p.Warnings),
-		Done:     p.Done(),
+		Done:     p.Done,
 		Err:      p.Err,
 		Stop: func() error {
 			p.Stop(stopGrace)
@@ -94,7 +95,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 // An output is the files that a subject's output goes to.
 type output struct {
 	stdout, stderr, gctrace *logFile
-	trace                   *probe.Trace
+	trace                   *gctrace.Splitter
 }
 
 func newOutput(dir string) (*output, error) {
@@ -106,7 +107,7 @@ func newOutput(dir string) (*output, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, errors.Join(err, o.stdout.close(), o.stderr.close(), o.gctrace.close())
 	}
-	o.trace = probe.NewTrace(o.stderr.file, o.gctrace.file) // which has limits of its own
+	o.trace = gctrace.NewSplitter(o.stderr.file, o.gctrace.file) // which has limits of its own
 	return o, nil
 }
 
@@ -127,7 +128,7 @@ func newLogFile(dir, name string) (*logFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make %s of a trial: %w", name, err)
 	}
-	return &logFile{file: f, left: probe.DefaultLogLimit}, nil
+	return &logFile{file: f, left: gctrace.DefaultLogLimit}, nil
 }
 
 func (l *logFile) Write(p []byte) (int, error) {

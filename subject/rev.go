@@ -67,13 +67,12 @@ func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (str
 
 // addTree checks a commit out. The guard removes the worktree and git's entry of it.
 func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (string, error) {
-	// The folder's name becomes the worktree's name in git's list, so it must be
-	// one that nobody else uses there: not from another folder for temporary files
-	// either, which is why that is a part of it.
+	// The folder's name becomes the worktree's name in git's list and must be unique
+	// there, so it depends on the folder for temporary files.
 	parent := filepath.Dir(b.dir)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", parent, common, commit))
 	tree := filepath.Join(parent, keptTree+hex.EncodeToString(sum[:6]))
-	kept := os.Mkdir(tree, 0o700) == nil // else another dyno is at work with it, or somebody was first
+	kept := os.Mkdir(tree, 0o700) == nil // else another dyno uses it
 	if !kept {
 		tree = b.name(filepath.Base(b.dir) + "-")
 	}
@@ -83,8 +82,8 @@ func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (str
 	if kept {
 		b.guard.RemoveInEnd(tree) // any other is in b.dir
 	}
-	// By force, as git may have an entry of that name whose folder is missing: of a
-	// dyno whose guard was killed too, or the machine.
+	// --force: git has an entry without a folder if a guard was killed, or the machine
+	// went down.
 	_, err := b.git(ctx, repo, "worktree", "add", "--force", "--detach", tree, commit)
 	return tree, err
 }
@@ -109,7 +108,7 @@ func (b *Builder) current(ctx context.Context, dir string) string {
 	if mod := findUp(dir, "go.mod"); mod != "" {
 		dir = filepath.Dir(mod)
 	}
-	// What dyno itself leaves there is no change of the program.
+	// dyno's own run directories are no change of the program.
 	changes, err := b.git(ctx, dir, "status", "--porcelain", "--", ".", ":(exclude)dyno-runs")
 	if err != nil || changes != "" {
 		return commit + "+dirty"

@@ -1,4 +1,4 @@
-package analysis
+package gctrace
 
 import (
 	"encoding/json"
@@ -6,39 +6,45 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/dynolab/dyno"
 )
 
 const ms = time.Millisecond
 
-// gcLine is collection n of a process, 100 ms after the one before, with GOMAXPROCS 2.
-func gcLine(n int) GCLine {
-	start := time.Duration(n) * 100 * ms
-	return GCLine{
-		Collection: dyno.Collection{N: n, Start: start, End: start + 10*ms, SweepTerm: 2 * ms, MarkTerm: ms,
-			Assist: ms, Background: 3 * ms, Idle: 5 * ms, HeapStart: 4 << 20, HeapEnd: 5 << 20, Live: 2 << 20, Goal: 6 << 20},
-		Procs: 2, CPU: 10 * ms, Frac: 0.04,
+// cycle is collection n of a process, 100 ms after the one before, with GOMAXPROCS 2.
+func cycle(n int) Cycle {
+	return Cycle{
+		N: n, Start: time.Duration(n) * 100 * ms, SweepTerm: 2 * ms, Mark: 7 * ms, MarkTerm: ms,
+		SweepTermCPU: 4 * ms, Assist: ms, Background: 3 * ms, Idle: 5 * ms, MarkTermCPU: 2 * ms,
+		HeapStart: 4 << 20, HeapEnd: 5 << 20, Live: 2 << 20, Goal: 6 << 20, Procs: 2, Percent: 4,
 	}
 }
 
-func value(t *testing.T, f *GCFigures, name string, want float64) {
+func figure(f *Figures, name string, requests int64) (float64, bool) {
+	for _, v := range f.Values(requests) {
+		if v.Name == name {
+			return v.Value, true
+		}
+	}
+	return 0, false
+}
+
+func value(t *testing.T, f *Figures, name string, want float64) {
 	t.Helper()
-	if got, ok := f.Values(30).Get(name); !ok || math.Abs(got-want) > 1e-9*math.Abs(want) {
+	if got, ok := figure(f, name, 30); !ok || math.Abs(got-want) > 1e-9*math.Abs(want) {
 		t.Errorf("%s is %v, want %v", name, got, want)
 	}
 }
 
-func TestGCFigures(t *testing.T) {
-	var l GCLog
+func TestFigures(t *testing.T) {
+	var l Log
 	for n := 1; n <= 11; n++ {
 		if n == 5 || n == 6 { // lost
 			continue
 		}
-		c := gcLine(n)
+		c := cycle(n)
 		c.Forced = n == 11
 		if n == 3 {
-			c.SweepTerm, c.End = 30*ms, c.End+28*ms
+			c.SweepTerm = 30 * ms
 		}
 		l.Add(&c)
 	}
@@ -58,10 +64,10 @@ func TestGCFigures(t *testing.T) {
 }
 
 // A log that begins late tells nothing of what was before.
-func TestGCLogFromTheMiddle(t *testing.T) {
-	var l GCLog
+func TestLogFromTheMiddle(t *testing.T) {
+	var l Log
 	for n := 101; n <= 110; n++ {
-		c := gcLine(n)
+		c := cycle(n)
 		l.Add(&c)
 	}
 	value(t, &l.Total, "span-sec", 0.91)
@@ -69,18 +75,18 @@ func TestGCLogFromTheMiddle(t *testing.T) {
 	if p := l.Processes[0]; p.Began() != 10100*ms || p.Timeline.Columns[0].Collections != 1 {
 		t.Errorf("began at %v: %+v", p.Began(), p.Timeline.Columns[0])
 	}
-	var one GCLog
-	c := gcLine(7)
+	var one Log
+	c := cycle(7)
 	c.Goal = 0
 	one.Add(&c)
 	for _, absent := range []string{"pace-sec", "heap-goal-B", "req/gc"} {
-		if v, ok := one.Total.Values(0).Get(absent); ok {
+		if v, ok := figure(&one.Total, absent, 0); ok {
 			t.Errorf("one collection has %s %v", absent, v)
 		}
 	}
 }
 
-func TestGCLogOfSeveralProcesses(t *testing.T) {
+func TestLogOfSeveralProcesses(t *testing.T) {
 	seq := func(from, to int) (ns []int) {
 		for n := from; n <= to; n++ {
 			ns = append(ns, n)
@@ -102,9 +108,9 @@ func TestGCLogOfSeveralProcesses(t *testing.T) {
 		"passing the other's last": {slices.Concat(seq(1, 20), seq(1, 19), seq(22, 25)), []int64{20, 23}},
 		"two at once":              {mixed, []int64{70, 50}},
 	} {
-		var l GCLog
+		var l Log
 		for _, n := range test.ns {
-			c := gcLine(n)
+			c := cycle(n)
 			l.Add(&c)
 		}
 		var got []int64
@@ -115,10 +121,10 @@ func TestGCLogOfSeveralProcesses(t *testing.T) {
 			t.Errorf("%s: %v collections, want %v", name, got, test.want)
 		}
 	}
-	var many GCLog
+	var many Log
 	for range 100 {
 		for n := 1; n <= 3; n++ {
-			c := gcLine(n)
+			c := cycle(n)
 			many.Add(&c)
 		}
 	}
@@ -130,13 +136,13 @@ func TestGCLogOfSeveralProcesses(t *testing.T) {
 }
 
 // The columns stay as many however long the log is, and hold all of it.
-func TestGCTimeline(t *testing.T) {
-	var l GCLog
+func TestTimeline(t *testing.T) {
+	var l Log
 	const n = 20_000
 	for i := 1; i <= n; i++ {
-		c := gcLine(i)
+		c := cycle(i)
 		if i == 500 {
-			c.End += time.Minute // over many columns
+			c.Mark += time.Minute // over many columns
 		}
 		l.Add(&c)
 	}
@@ -144,7 +150,7 @@ func TestGCTimeline(t *testing.T) {
 	if c := len(p.Timeline.Columns); c < mostColumns/2 || c > mostColumns || p.Timeline.Width != 2048*ms {
 		t.Errorf("%d columns of %v", c, p.Timeline.Width)
 	}
-	var sum GCColumn
+	var sum Column
 	for i, c := range p.Timeline.Columns {
 		sum.Merge(&c)
 		if c.Capacity > 2*p.Timeline.Width.Seconds()*(1+1e-9) {
@@ -152,14 +158,14 @@ func TestGCTimeline(t *testing.T) {
 		}
 	}
 	if sum.Collections != n || sum.Wall != p.Wall || math.Abs((sum.CPU-p.CPU).Seconds()) > 1e-6 || math.Abs(sum.Capacity-p.capacity) > 1e-6*p.capacity {
-		t.Errorf("%+v of %+v", sum, p.GCFigures)
+		t.Errorf("%+v of %+v", sum, p.Figures)
 	}
 }
 
-func TestGCLogJSON(t *testing.T) {
-	l := GCLog{Name: "gc.log", Requests: 30, Text: GCText{Lines: 9, Scavenged: 5}}
+func TestLogJSON(t *testing.T) {
+	l := Log{Name: "gc.log", Requests: 30, Text: Text{Lines: 9, Scavenged: 5}}
 	for n := 1; n <= 10; n++ {
-		c := gcLine(n)
+		c := cycle(n)
 		l.Add(&c)
 	}
 	data, err := json.Marshal(&l)

@@ -1,18 +1,17 @@
-package probe
+package gctrace
 
 import (
 	"bytes"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // What no toolchain at hand prints any more, in the form that the sources of
@@ -39,10 +38,10 @@ scavenging is a word of the log
 `
 )
 
-func cyclesOf(t testing.TB, text string) ([]Cycle, TraceText) {
+func cyclesOf(t testing.TB, text string) ([]Cycle, Text) {
 	t.Helper()
 	var cycles []Cycle
-	sum, err := readTrace(strings.NewReader(text), func(c *Cycle, line []byte) {
+	sum, err := read(strings.NewReader(text), func(c *Cycle, line []byte) {
 		var p pace
 		again, ok := p.parse(line)
 		if again.N, c.Forced = c.N, again.Forced; !ok || again.Start != c.Start || again.Procs != c.Procs {
@@ -53,13 +52,13 @@ func cyclesOf(t testing.TB, text string) ([]Cycle, TraceText) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sum.Bytes != int64(len(text)) || sum.Cycles != int64(len(cycles)) {
-		t.Errorf("%d bytes and %d cycles counted of %d and %d", sum.Bytes, sum.Cycles, len(text), len(cycles))
+	if sum.Bytes != int64(len(text)) {
+		t.Errorf("%d bytes counted of %d", sum.Bytes, len(text))
 	}
 	return cycles, sum
 }
 
-func TestReadTraceOfAllAges(t *testing.T) {
+func TestReadAllAges(t *testing.T) {
 	files, _ := filepath.Glob("testdata/log/*.txt")
 	if len(files) < 9 {
 		t.Fatalf("only %d samples", len(files))
@@ -72,7 +71,7 @@ func TestReadTraceOfAllAges(t *testing.T) {
 		text := string(data)
 		cycles, sum := cyclesOf(t, text)
 		lines := "\n" + text
-		if want := strings.Count(lines, "\ngc "); len(cycles) != want || sum.Torn+sum.Guessed+sum.Lost != 0 {
+		if want := strings.Count(lines, "\ngc "); len(cycles) != want || sum.Torn+sum.Lost != 0 {
 			t.Errorf("%s: %d cycles, %d lines: %+v", file, len(cycles), want, sum)
 		}
 		if scav, scan := strings.Count(lines, "\nscav "), strings.Count(lines, "\nscan: "); sum.Scavenger != int64(scav) || sum.Scan != int64(scan) {
@@ -88,16 +87,13 @@ func TestReadTraceOfAllAges(t *testing.T) {
 	if len(cycles) != 2 || sum.Pacer != 3 || sum.Scavenger != 4 || sum.Scavenged != 32<<20 {
 		t.Fatalf("%+v %+v", cycles, sum)
 	}
-	const ms, MiB = 1e-3, 1 << 20
-	want := Cycle{N: 7, Start: 0.714, Percent: 9, SweepTerm: 0.16 * ms, Mark: (0.51 + 3.8 + 9.9) * ms, MarkTerm: 0.17 * ms,
-		SweepTermCPU: 0.64 * ms, Assist: 0.007 * ms, Background: (0.51 + 3.4) * ms, Idle: 10 * ms, MarkTermCPU: 0.69 * ms,
+	const MiB = 1 << 20
+	const us = time.Microsecond
+	want := Cycle{N: 7, Start: 714 * ms, Percent: 9, SweepTerm: 160 * us, Mark: 14_210 * us, MarkTerm: 170 * us,
+		SweepTermCPU: 640 * us, Assist: 7 * us, Background: 3910 * us, Idle: 10 * ms, MarkTermCPU: 690 * us,
 		HeapStart: 3 * MiB, HeapEnd: 4 * MiB, Live: 2 * MiB, Goal: 5 * MiB, Procs: 32}
-	got := reflect.ValueOf(cycles[0])
-	for i := range got.NumField() {
-		w := reflect.ValueOf(want).Field(i)
-		if g := got.Field(i); g.CanFloat() && math.Abs(g.Float()-w.Float()) > 1e-12 || !g.CanFloat() && !g.Equal(w) {
-			t.Errorf("%s is %v, want %v", got.Type().Field(i).Name, g, w)
-		}
+	if cycles[0] != want {
+		t.Errorf("%+v, want %+v", cycles[0], want)
 	}
 	if !cycles[1].Forced {
 		t.Error("cycle 8 is not forced")
@@ -107,11 +103,13 @@ func TestReadTraceOfAllAges(t *testing.T) {
 	}
 }
 
-// Every line, cut at every place by every log text, in a file.
-func TestReadTraceTorn(t *testing.T) {
+// Every line, cut at every place by every log text, in a file: it is read
+// rightly, or counted as lost. It is not lost where a line of the log was inside
+// that begins with a letter or a time stamp.
+func TestReadTorn(t *testing.T) {
 	texts := samples(t)
 	texts["go1.5"], texts["go1.13"], texts["go1.17"] = log15, log113, strings.Replace(log113, "12 P", "12 P (forced)", 1)
-	torn, guessed, wrong := 0, 0, 0
+	torn, lost, unseen := 0, 0, 0
 	for name, text := range texts {
 		if testing.Short() && name != "go1.26.8.txt" && name != "go1.5" {
 			continue
@@ -134,27 +132,33 @@ func TestReadTraceTorn(t *testing.T) {
 					log := before + strings.Join(ps[:i], "") + intruder + strings.Join(ps[i:], "") + "after\n"
 					got, sum := cyclesOf(t, log)
 					torn++
-					if len(got) != l+1 {
+					if len(got) == l && sum.Torn == 0 {
+						lost++
+						if c := intruder[0]; strings.HasSuffix(intruder, "\n") && (letter(c) || stamped([]byte(intruder))) {
+							t.Errorf("%s: %q is lost: %+v", name, log[len(before):], sum)
+						}
+						if sum.Lost == 0 {
+							unseen++
+						}
+						continue
+					}
+					if len(got) != l+1 || sum.Lost > 0 {
 						t.Fatalf("%s: %d cycles instead of %d of %q: %+v", name, len(got), l+1, log[len(before):], sum)
 					}
-					guessed += int(sum.Guessed)
 					a, b := got[l], whole[l]
 					for _, c := range []*Cycle{&a, &b} {
 						c.Paced, c.ScanWork, c.HeapStart, c.HeapEnd, c.Goal = false, 0, float64(int(c.HeapStart)>>20), float64(int(c.HeapEnd)>>20), float64(int(c.Goal)>>20)
 					}
 					if a != b {
-						wrong++
-						if sum.Guessed == 0 {
-							t.Errorf("%s: %q is read, without doubt, as\n%+v, not\n%+v", name, log[len(before):], got[l], whole[l])
-						}
+						t.Errorf("%s: %q is read as\n%+v, not\n%+v", name, log[len(before):], got[l], whole[l])
 					}
 				}
 			}
 		}
 	}
-	t.Logf("%d torn lines; a number of %d was guessed, %d of them wrong", torn, guessed, wrong)
-	if guessed > torn/6 || wrong > torn/50 { // the log texts are made to mislead
-		t.Errorf("a number of %d of %d torn lines was guessed, %d of them wrong", guessed, torn, wrong)
+	t.Logf("%d torn lines: %d lost, of which %d do not look like lines", torn, lost, unseen)
+	if lost > torn/3 || unseen > torn/20 { // the log texts are made to mislead
+		t.Errorf("%d of %d torn lines were lost, of which %d do not look like lines", lost, torn, unseen)
 	}
 }
 
@@ -169,8 +173,8 @@ func piecesOf(line string) (ps []string) {
 }
 
 // A log as a busy service writes it: lines cut several times, and text that
-// looks like ours.
-func TestReadTraceStream(t *testing.T) {
+// looks like ours. A line is lost if too little of it is between two cuts.
+func TestReadStream(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for name, text := range samples(t) {
 		var log strings.Builder
@@ -196,13 +200,13 @@ func TestReadTraceStream(t *testing.T) {
 			}
 		}
 		got, sum := cyclesOf(t, log.String())
-		if len(got) != lines || sum.Torn != int64(torn) || sum.Lost != 0 {
+		if len(got) != lines-int(sum.Lost) || sum.Torn+sum.Lost != int64(torn) || sum.Lost > 1 {
 			t.Errorf("%s: %d cycles of %d lines, %d of them torn: %+v", name, len(got), lines, torn, sum)
 		}
 	}
 }
 
-func TestReadTraceAmongOtherText(t *testing.T) {
+func TestReadAmongOtherText(t *testing.T) {
 	long := strings.Repeat("x", 3*readSize)
 	for name, text := range map[string]string{
 		"time stamps":       "2026-11-22T01:02:03Z stderr F " + line117 + "Nov 22 host svc[3]: " + lineLeak,
@@ -227,21 +231,21 @@ func TestReadTraceAmongOtherText(t *testing.T) {
 	}
 }
 
-func TestReadTraceError(t *testing.T) {
+func TestReadError(t *testing.T) {
 	n := 0
-	_, err := ReadTrace(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(line117))), func(*Cycle, []byte) { n++ })
+	_, err := Read(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(line117))), func(*Cycle, []byte) { n++ })
 	if err != iotest.ErrTimeout || n != 0 {
 		t.Errorf("%d cycles, %v", n, err)
 	}
 }
 
 // The fast way finds nothing but what the grammar does, and the whole lines of
-// the runtime it finds all.
+// today's runtime it finds all.
 func FuzzFastLine(f *testing.F) {
 	for _, text := range append([]string{log15, log113, line117, lineLeak}, slices.Collect(maps.Values(samples(f)))...) {
 		for line := range strings.Lines(text) {
 			f.Add([]byte(line))
-			if strings.HasPrefix(line, "gc ") {
+			if strings.HasPrefix(line, "gc ") && strings.Contains(line, " stacks") && line != lineLeak {
 				if _, ok := new(pace).fast([]byte(line)); !ok {
 					f.Errorf("the fast way does not take %q", line)
 				}
@@ -274,12 +278,12 @@ func benchLog() []byte {
 	return b.Bytes()
 }
 
-func BenchmarkReadTrace(b *testing.B) {
+func BenchmarkRead(b *testing.B) {
 	log := benchLog()
 	b.SetBytes(int64(len(log)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if sum, err := ReadTrace(bytes.NewReader(log), func(*Cycle, []byte) {}); err != nil || sum.Torn != 334 {
+		if sum, err := Read(bytes.NewReader(log), func(*Cycle, []byte) {}); err != nil || sum.Torn != 334 {
 			b.Fatal(sum, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package probe
+package gctrace
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func packets(t testing.TB, line string) []string {
 	var ps []string
 	at := 0
 	for rest := []byte(line); len(rest) > 0; {
-		size, here, _ := grammar.step(at, rest)
+		size, here, _ := current.step(at, rest)
 		if size == 0 {
 			t.Fatalf("%q is not of the grammar at %q", line, rest)
 		}
@@ -62,7 +62,7 @@ func packets(t testing.TB, line string) []string {
 func split(t testing.TB, writes ...string) (trace, log string, cycles []Cycle) {
 	t.Helper()
 	var l, tr bytes.Buffer
-	x := NewTrace(&l, &tr)
+	x := NewSplitter(&l, &tr)
 	for _, w := range writes {
 		if n, err := io.WriteString(x, w); n != len(w) || err != nil {
 			t.Fatalf("Write(%q) = %d, %v", w, n, err)
@@ -71,7 +71,7 @@ func split(t testing.TB, writes ...string) (trace, log string, cycles []Cycle) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cycles, _ = x.take(nil)
+	cycles, _ = x.Take(nil)
 	return tr.String(), l.String(), cycles
 }
 
@@ -196,18 +196,18 @@ func TestAbandonedLine(t *testing.T) {
 	}
 	long := strings.Repeat("x", 1<<20) + "\n"
 	writes := []string{"gc ", "7"}
-	for range patience>>20 + 1 {
+	for range mostWithin>>20 + 1 {
 		writes = append(writes, long)
 	}
 	trace, log, _ := split(t, append(writes, " @")...)
 	if !strings.Contains(log, "x\ngc 7") || trace != "" {
-		t.Errorf("a line was awaited for more than %d bytes", patience)
+		t.Errorf("a line was awaited for more than %d bytes", mostWithin)
 	}
 }
 
 func TestLogLimit(t *testing.T) {
 	var log, trace bytes.Buffer
-	x := NewTrace(&log, &trace)
+	x := NewSplitter(&log, &trace)
 	x.LogLimit = 1000
 	total := 0
 	for i := range 20000 {
@@ -219,8 +219,8 @@ func TestLogLimit(t *testing.T) {
 	}
 	x.Close()
 	got := log.String()
-	want := fmt.Sprintf("[dyno: %d bytes of log left out here]\n", total-1000-tailSize)
-	if !strings.Contains(got, want) || !strings.HasSuffix(got, "\nline 19999\n") || len(got) > 1000+tailSize+len(want)+1 {
+	want := fmt.Sprintf("[dyno: %d bytes of log left out here]\n", total-1000-lastSize)
+	if !strings.Contains(got, want) || !strings.HasSuffix(got, "\nline 19999\n") || len(got) > 1000+lastSize+len(want)+1 {
 		t.Errorf("log of %d bytes without %q or its end %q", len(got), want, got[len(got)-40:])
 	}
 }
@@ -230,7 +230,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestWriteNeverFails(t *testing.T) {
-	x := NewTrace(broken{}, broken{})
+	x := NewSplitter(broken{}, broken{})
 	for range 3 {
 		if n, err := io.WriteString(x, "hello\n"); n != 6 || err != nil {
 			t.Fatal(n, err)
@@ -244,14 +244,14 @@ func TestWriteNeverFails(t *testing.T) {
 // A goroutine between two pieces costs the subject nothing, an allocation here
 // would cost the load generator much.
 func TestNoAllocation(t *testing.T) {
-	x := NewTrace(io.Discard, io.Discard)
+	x := NewSplitter(io.Discard, io.Discard)
 	writes := benchWrites(t)
 	var cycles []Cycle
 	if n := testing.AllocsPerRun(100, func() {
 		for _, w := range writes {
 			x.Write(w)
 		}
-		cycles, _ = x.take(cycles[:0])
+		cycles, _ = x.Take(cycles[:0])
 	}); n != 0 {
 		t.Errorf("%v allocations for %d packets", n, len(writes))
 	}
@@ -272,14 +272,14 @@ func benchWrites(t testing.TB) [][]byte {
 }
 
 func BenchmarkPacket(b *testing.B) {
-	x := NewTrace(io.Discard, io.Discard)
+	x := NewSplitter(io.Discard, io.Discard)
 	writes := benchWrites(b)
 	var cycles []Cycle
 	for b.Loop() {
 		for _, w := range writes {
 			x.Write(w)
 		}
-		cycles, _ = x.take(cycles[:0])
+		cycles, _ = x.Take(cycles[:0])
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(writes)), "ns/packet")
 }
@@ -293,7 +293,7 @@ func FuzzTrace(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, seed uint64) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		var log, trace bytes.Buffer
-		x := NewTrace(&log, &trace)
+		x := NewSplitter(&log, &trace)
 		for rest := text; len(rest) > 0; {
 			n := 1 + rnd.IntN(min(len(rest), 1+rnd.IntN(100)))
 			x.Write(rest[:n])
@@ -309,7 +309,7 @@ func FuzzTrace(f *testing.F) {
 		}
 		if rest := trace.Bytes(); len(rest) > 0 {
 			for line := range bytes.Lines(rest) {
-				if m := follow(0, line, nil); m.outcome != full {
+				if m := current.follow(0, line, nil); m.outcome != full {
 					t.Errorf("trace has %q", line)
 				}
 			}

@@ -1,4 +1,4 @@
-package probe
+package gctrace
 
 import (
 	"bytes"
@@ -6,8 +6,9 @@ import (
 )
 
 // The grammar of the runtime's trace lines, written as the runtime prints them:
-// each piece between bars is one write(2), "#" is a number, and what stands in
-// brackets may be left out. A piece that ends in a newline ends the line.
+// each piece between bars is one write(2), "&" is a whole number, "$" a number of
+// seconds, "~" one of milliseconds and "#" any other, and what stands in brackets
+// may be left out. A piece that ends in a newline ends the line.
 //
 // From runtime/mgc.go (gcMarkTermination), runtime/mgcpacer.go (startCycle,
 // endCycle), runtime/mgcsweep.go (sweepLocker) and runtime/proc.go
@@ -23,13 +24,13 @@ import (
 // Only anyAge knows five phases: with a "+" that may come or not, a program's
 // own "+" between two pieces could be taken for it, and what runs is newer.
 var (
-	grammar = compile("[gc |#| @|#|s |#|%|[ (checking for goroutine leaks)]: |" +
-		"#|+|#|+|#| ms clock, |#|+|#|/|#|/|#|+|#| ms cpu, |" + otherPieces)
-	anyAge = compile("[gc |#| @|#|s |#|%|[ (checking for goroutine leaks)]: |" +
-		"#|+|#|+|#|[+|#|+|#|] ms clock, |#|+|#|[+|#|+|#|]/|#|/|#|+|#| ms cpu, |" + otherPieces)
+	current = compile("[gc |&| @|$|s |&|%|[ (checking for goroutine leaks)]: |" +
+		"~|+|~|+|~| ms clock, |~|+|~|/|~|/|~|+|~| ms cpu, |" + otherPieces)
+	anyAge = compile("[gc |&| @|$|s |&|%|[ (checking for goroutine leaks)]: |" +
+		"~|+|~|+|~|[+|~|+|~|] ms clock, |~|+|~|[+|~|+|~|]/|~|/|~|+|~| ms cpu, |" + otherPieces)
 )
 
-const otherPieces = "#|->|#|->|#| MB, |#| MB goal, |#|[ MB stacks, |#| MB globals, |#]| P|[ (forced)]\n]" +
+const otherPieces = "&|->|&|->|&| MB, |&| MB goal, |&|[ MB stacks, |&| MB globals, |&]| P|[ (forced)]\n]" +
 	"[pacer: |" +
 	"[assist ratio=|#| (scan |#| MB in |#|->|#| MB)| workers=|#|+|#|\n]" +
 	"[sweep done at heap size |#|MB; allocated |#|MB |[of spans|][during sweep|]; swept |#| pages|[ at |#| pages/byte]\n]" +
@@ -38,17 +39,54 @@ const otherPieces = "#|->|#|->|#| MB, |#| MB goal, |#|[ MB stacks, |#| MB global
 	"#|% CPU (|#| exp.)| for |#|+|#|+|#| B work (|#| B exp.) |in |#| B -> |#| B (∆goal |[-]#|, cons/mark |#|)|\n]" +
 	"GC forced|\n"
 
-// A piece is one element of the grammar.
+// A grammar is the pieces that lines are made of.
+type grammar []piece
+
+// A piece is one element of a grammar.
 type piece struct {
-	lit string // what must come; "" is a number
-	alt int    // where to look if this piece, the first of a bracket, does not come; 0 is nowhere
+	lit  string // what must come; "" is a number
+	form form   // of a number
+	alt  int    // where to look if this piece, the first of a bracket, does not come; 0 is nowhere
 }
 
-// pieces are what a line is made of.
-type pieces []piece
+// A form is how the runtime prints a number.
+type form uint8
 
-func compile(text string) pieces {
-	var pieces []piece
+const (
+	formAny    form = iota
+	formCount       // a whole number
+	formSecond      // three decimals
+	formMilli       // two digits that count, at most three decimals; whole from 10 on (runtime/mgc.go, fmtNSAsMS)
+)
+
+var symbols = map[rune]form{'#': formAny, '&': formCount, '$': formSecond, '~': formMilli}
+
+// fits reports whether the runtime prints a number so.
+func (f form) fits(s []byte) bool {
+	if f == formAny {
+		return true
+	}
+	whole, frac, point := bytes.Cut(s, []byte("."))
+	if digits(whole) != len(whole) || digits(frac) != len(frac) || len(whole) == 0 || len(whole) > 1 && whole[0] == '0' {
+		return false
+	}
+	switch {
+	case f == formCount:
+		return !point
+	case f == formSecond:
+		return len(frac) == 3
+	case !point:
+		return len(whole) > 1 || whole[0] == '0'
+	case len(whole) > 1:
+		return false
+	case whole[0] != '0':
+		return len(frac) == 1
+	}
+	return len(frac) == 2 && frac[0] != '0' || len(frac) == 3 && frac[0] == '0' && string(frac) != "000"
+}
+
+func compile(text string) grammar {
+	var pieces grammar
 	var open []int // first pieces of brackets not closed yet
 	var lit strings.Builder
 	end := func() {
@@ -61,9 +99,9 @@ func compile(text string) pieces {
 		switch r {
 		case '|':
 			end()
-		case '#':
+		case '#', '&', '$', '~':
 			end()
-			pieces = append(pieces, piece{})
+			pieces = append(pieces, piece{form: symbols[r]})
 		case '[':
 			end()
 			open = append(open, len(pieces))
@@ -92,19 +130,18 @@ const (
 // A match is how far a text went along the grammar.
 type match struct {
 	outcome
-	n      int // bytes of whole pieces
-	at     int // the piece that must come next
-	pieces int // how many came, not counting a minus
-	nums   int // how many of them were numbers
-	num    int // where the last piece began, if that was a number; -1 if it was none
-	numAt  int // that piece
+	n      int  // bytes of whole pieces
+	at     int  // the piece that must come next
+	pieces int  // how many came, not counting a minus
+	nums   int  // how many of them were numbers
+	num    int  // where the last piece began, if that was a number; -1 if it was none
+	numAt  int  // where the grammar stood before it
+	form   form // of it
 }
-
-func follow(at int, p []byte, number func([]byte)) match { return grammar.follow(at, p, number) }
 
 // follow matches p from a piece of the grammar on. It calls number, unless it
 // is nil, with each number.
-func (g pieces) follow(at int, p []byte, number func([]byte)) match {
+func (g grammar) follow(at int, p []byte, number func([]byte)) match {
 	m := match{at: at, num: -1}
 	for m.n < len(p) {
 		size, here, partly := g.step(m.at, p[m.n:])
@@ -116,7 +153,7 @@ func (g pieces) follow(at int, p []byte, number func([]byte)) match {
 			return m
 		}
 		if g[here].lit == "" {
-			m.num, m.numAt = m.n, m.at
+			m.num, m.numAt, m.form = m.n, m.at, g[here].form
 			m.nums++
 			if number != nil {
 				number(p[m.n : m.n+size])
@@ -139,11 +176,11 @@ func (g pieces) follow(at int, p []byte, number func([]byte)) match {
 
 // step finds which of the pieces that may come at a place p begins with, and
 // its size; 0 if none, and then whether p could be the beginning of one.
-func (g pieces) step(at int, p []byte) (size, here int, partly bool) {
+func (g grammar) step(at int, p []byte) (size, here int, partly bool) {
 	for {
 		e := &g[at]
 		if e.lit == "" {
-			size = numberLen(p)
+			size = beforeStamp(p, numberLen(p))
 			if rest := p[size:]; len(rest) <= 2 {
 				switch string(rest) { // cut before its digits
 				case "+", "-":
@@ -199,6 +236,33 @@ func numberLen(p []byte) int {
 		return 0
 	}
 	return i
+}
+
+// beforeStamp is where a number ends that text begins with, if the text goes on as a
+// date or a time of day does: its digits are not the number's.
+func beforeStamp(p []byte, size int) int {
+	if size < len(p) && (p[size] == '/' || p[size] == '-' || p[size] == ':') {
+		for _, lead := range [...]int{4, 2} {
+			if size >= lead && stamped(p[size-lead:]) {
+				return size - lead
+			}
+		}
+	}
+	return size
+}
+
+// stamped reports whether text begins with a date or a time of day.
+func stamped(text []byte) bool {
+	for _, form := range [...]string{"20##/##/## ##:##:##", "20##-##-##", "##:##:##"} {
+		n := 0
+		for n < len(form) && n < len(text) && (form[n] == text[n] || form[n] == '#' && '0' <= text[n] && text[n] <= '9') {
+			n++
+		}
+		if n == len(form) {
+			return true
+		}
+	}
+	return false
 }
 
 func digits(p []byte) int {

@@ -26,10 +26,15 @@ var layers = map[string][]string{
 	"plan":              {"."},
 	"subject":           {".", "cgroup", "subject/guard"},
 	"subject/guard":     {"cgroup"},
-	"load":              {".", "cgroup", "hist"},
+	"load":              {".", "cgroup", "hist", "load/engine", "load/http1", "load/requestlog", "load/scenario"},
+	"load/engine":       {".", "load/http1"},
+	"load/foreign":      {".", "hist", "load", "load/http1", "load/scenario"},
+	"load/http1":        {},
+	"load/requestlog":   {"."},
+	"load/scenario":     {".", "load/http1"},
 	"probe":             {".", "cgroup", "gctrace"},
 	"store":             {".", "hist", "plan"},
-	"lab":               {".", "cgroup", "gctrace", "hist", "load", "probe", "subject"},
+	"lab":               {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "subject"},
 	"lab/gobench":       {".", "subject", "subject/guard"},
 	"analysis":          {".", "analysis/profiles", "hist", "stats"},
 	"analysis/profiles": {".", "stats"},
@@ -42,7 +47,7 @@ var layers = map[string][]string{
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "lab/gobench", "load", "subject", "subject/guard", "web", "cmd/dyno"}
+var acting = []string{"lab", "lab/gobench", "load", "load/requestlog", "subject", "subject/guard", "web", "cmd/dyno"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/load/foreign"
 )
 
 // Files of a load command in the directory of its trial.
@@ -22,9 +23,9 @@ func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Rec
 	if t.Load.Command == "" {
 		return t.lab.Load(ctx, base, t.Load, t.Subject.Arg, o)
 	}
-	c := load.CommandOptions{Options: o, Tool: t.lab.Tool, Dir: t.Subject.Dir}
+	c := foreign.Options{Options: o, Tool: t.lab.Tool, Dir: t.Subject.Dir}
 	if t.dir == "" { // nothing is to be written
-		return load.Command(ctx, base, t.Load, t.Subject.Arg, c)
+		return foreign.Run(ctx, base, t.Load, t.Subject.Arg, c)
 	}
 	dir, err := filepath.Abs(t.dir) // the command's directory is another
 	if err != nil {
@@ -35,7 +36,7 @@ func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Rec
 		return nil, err
 	}
 	c.Log, c.Summary = log, filepath.Join(dir, commandSummary)
-	rec, err := load.Command(ctx, base, t.Load, t.Subject.Arg, c)
+	rec, err := foreign.Run(ctx, base, t.Load, t.Subject.Arg, c)
 	return rec, errors.Join(err, log.close())
 }
 

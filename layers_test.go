@@ -26,17 +26,22 @@ var layers = map[string][]string{
 	".":        {"hist"}, // package dyno, the vocabulary
 	"subject":  {".", "cgroup", "subject/guard"},
 	"load":     {".", "cgroup", "hist"},
-	"probe":    {".", "cgroup", "gctrace"},
+	"probe":    {".", "gctrace"},
 	"store":    {".", "hist", "plan"},
-	"lab":      {".", "cgroup", "gctrace", "hist", "load", "probe", "subject"},
+	"lab":      {".", "cgroup", "gctrace", "hist", "load", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"analysis": {".", "hist", "stats"},
 	"chart":    {},
 	"report":   {".", "analysis", "chart", "gctrace", "hist", "stats"}, // stats for the words of verdicts
 	"web":      {".", "analysis", "chart", "hist", "report", "stats", "store"},
 	"examples": {},
 
+	"probe/kernel":    {".", "cgroup", "probe"},                  // what the kernel says of a process
+	"probe/published": {".", "gctrace", "probe", "probe/kernel"}, // what a service publishes; a process's start is the kernel's to say
+	"probe/goruntime": {".", "gctrace", "probe", "probe/kernel"},
+	"probe/profiles":  {".", "probe", "probe/goruntime"},
+
 	"subject/guard": {"cgroup"}, // programs whose processes do not outlive dyno
-	"cmd/dyno":      {".", "analysis", "examples", "gctrace", "hist", "lab", "load", "plan", "probe", "report", "stats", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":      {".", "analysis", "examples", "gctrace", "hist", "lab", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "stats", "store", "subject", "subject/guard", "web"},
 
 	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
 	"bench/load":  {},

@@ -14,6 +14,8 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/probe/goruntime"
+	"github.com/dynolab/dyno/probe/kernel"
 	"github.com/dynolab/dyno/subject"
 )
 
@@ -46,11 +48,11 @@ func Open() (l *Lab, release func() error, err error) {
 		Memory: memory(),
 		Load:   putLoad,
 		Tool:   subject.RunTool,
-		Probe:  probe.Named,
-		RSS:    probe.RSS,
-		Look:   func(pid int, socket string) (Looker, error) { return probe.OpenLook(pid, socket) },
-		Knobs:  func(pid int, socket string) (Knobs, error) { return probe.OpenKnobs(pid, socket) },
-		CPU:    probe.CPU,
+		Probe:  probeNamed,
+		RSS:    kernel.RSS,
+		Look:   func(pid int, socket string) (Looker, error) { return goruntime.OpenLook(pid, socket) },
+		Knobs:  func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
+		CPU:    kernel.CPU,
 	}
 	return l, builder.Close, nil
 }

@@ -21,6 +21,7 @@ var layers = map[string][]string{
 	"hist":     {},
 	"stats":    {},
 	"gctrace":  {},
+	"jsonskip": {},
 	"cgroup":   {},
 	"plan":     {"."},
 	".":        {"hist"}, // package dyno, the vocabulary
@@ -32,11 +33,11 @@ var layers = map[string][]string{
 	"analysis": {".", "hist", "stats"},
 	"chart":    {},
 	"report":   {".", "analysis", "chart", "gctrace", "hist", "stats"}, // stats for the words of verdicts
-	"web":      {".", "analysis", "chart", "hist", "report", "stats", "store"},
+	"web":      {".", "analysis", "chart", "hist", "jsonskip", "report", "stats", "store"},
 	"examples": {},
 
-	"probe/kernel":    {".", "cgroup", "probe"},                  // what the kernel says of a process
-	"probe/published": {".", "gctrace", "probe", "probe/kernel"}, // what a service publishes; a process's start is the kernel's to say
+	"probe/kernel":    {".", "cgroup", "probe"},                              // what the kernel says of a process
+	"probe/published": {".", "gctrace", "jsonskip", "probe", "probe/kernel"}, // what a service publishes; a process's start is the kernel's to say
 	"probe/goruntime": {".", "gctrace", "probe", "probe/kernel"},
 	"probe/profiles":  {".", "probe", "probe/goruntime"},
 

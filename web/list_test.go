@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/jsonskip"
 )
 
 // A list has all runs, at whatever depth up to three, the newest first.
@@ -216,19 +217,19 @@ func TestCompare(t *testing.T) {
 
 // Of JSON that is well-formed the cursor finds what encoding/json does.
 func TestCursorStrings(t *testing.T) {
-	c := &cursor{data: []byte(` { "a\"b" : [ 1 , {"x":"]}\\"} , "\\\"" ] , "c":null, "d":"\u00e9" , "e":{} } `)}
+	c := &jsonskip.Cursor{Data: []byte(` { "a\"b" : [ 1 , {"x":"]}\\"} , "\\\"" ] , "c":null, "d":"\u00e9" , "e":{} } `)}
 	var keys, raw []string
 	d := ""
-	c.object(func(key string) {
+	c.Object(func(key string) {
 		keys = append(keys, key)
 		if key == "d" {
-			c.decode(&d)
+			c.Decode(&d)
 			return
 		}
-		raw = append(raw, string(c.skip()))
+		raw = append(raw, string(c.Skip()))
 	})
-	if c.err != nil || strings.Join(keys, " ") != `a"b c d e` || strings.Join(raw, "|") != `[ 1 , {"x":"]}\\"} , "\\\"" ]|null|{}` || d != "é" {
-		t.Errorf("%q %q %q %v", keys, raw, d, c.err)
+	if c.Err != nil || strings.Join(keys, " ") != `a"b c d e` || strings.Join(raw, "|") != `[ 1 , {"x":"]}\\"} , "\\\"" ]|null|{}` || d != "é" {
+		t.Errorf("%q %q %q %v", keys, raw, d, c.Err)
 	}
 }
 

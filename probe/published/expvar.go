@@ -1,10 +1,12 @@
 package published
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"github.com/dynolab/dyno/gctrace"
+	"github.com/dynolab/dyno/jsonskip"
 	"github.com/dynolab/dyno/probe"
 	"strconv"
 	"time"
@@ -59,58 +61,48 @@ var memUses = map[string]use{
 
 // parseMem reads memstats.
 func parseMem(text []byte) ([]number, error) {
-	stats, ok := newObject(text)
-	if !ok {
-		return nil, errors.New("parse memstats: it is no JSON object")
-	}
 	var numbers []number
-	for {
-		name, value, err := stats.next()
-		if err != nil {
-			return nil, fmt.Errorf("parse memstats: %w", err)
-		}
-		if value == nil {
-			return numbers, nil
-		}
+	c := jsonskip.Cursor{Data: text}
+	c.Object(func(name string) {
+		value := c.Skip()
 		u, used := memUses[name]
-		if !used {
-			continue
+		if !used || c.Err != nil {
+			return
 		}
 		v, err := strconv.ParseFloat(string(value), 64)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("parse memstats: %s: %w", name, err)
+			c.Fail(fmt.Errorf("%s: %w", name, err))
+			return
 		case name == "PauseTotalNs":
 			v /= 1e9
 		case name == "NextGC" && v >= gctrace.NoGoal:
-			continue
+			return
 		}
 		numbers = append(numbers, number{name, v, u})
+	})
+	if c.Err != nil {
+		return nil, fmt.Errorf("parse memstats: %w", c.Err)
 	}
+	return numbers, nil
 }
 
 // parseVars reads a page of package expvar. What follows the memstats may be
 // broken, as by a variable that is NaN, which JSON does not have.
 func parseVars(page []byte) ([]number, error) {
-	vars, ok := newObject(page)
-	if !ok {
-		return nil, errors.New("the page is not one of package expvar: no JSON object")
-	}
 	var numbers []number
+	var failed error // to read the memstats
 	found, own := false, 0
-	for {
-		name, value, err := vars.next()
+	c := jsonskip.Cursor{Data: page}
+	c.Object(func(name string) {
+		value := c.Skip()
 		switch {
-		case err != nil && !found:
-			return nil, fmt.Errorf("the page has no memstats before it breaks: %w", err)
-		case value == nil && !found:
-			return nil, errors.New("the page has no memstats (consider: importing expvar, which publishes them)")
-		case value == nil:
-			return numbers, nil
+		case c.Err != nil:
 		case name == "memstats":
-			mem, err := parseMem(value)
-			if err != nil {
-				return nil, err
+			var mem []number
+			if mem, failed = parseMem(value); failed != nil {
+				c.Fail(failed)
+				return
 			}
 			numbers, found = append(numbers, mem...), true
 		case own < ownMost:
@@ -119,5 +111,16 @@ func parseVars(page []byte) ([]number, error) {
 				numbers = append(numbers, number{name, v, use{series: "expvar/" + name, own: true}})
 			}
 		}
+	})
+	switch {
+	case failed != nil:
+		return nil, failed
+	case found:
+		return numbers, nil
+	case !bytes.HasPrefix(bytes.TrimSpace(page), []byte("{")):
+		return nil, errors.New("the page is not one of package expvar: no JSON object")
+	case c.Err != nil:
+		return nil, fmt.Errorf("the page has no memstats before it breaks: %w", c.Err)
 	}
+	return nil, errors.New("the page has no memstats (consider: importing expvar, which publishes them)")
 }

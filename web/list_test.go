@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/jsonskip"
 )
 
 // A list has all runs, at whatever depth up to three, the newest first.
@@ -213,29 +212,4 @@ func TestCompare(t *testing.T) {
 	want(t, get(t, s, "/compare?a=a&b=a"), 200, "These are one run")
 	want(t, get(t, s, "/compare?a=a&b=../b"), 404, "There is no run")
 	want(t, get(t, s, "/compare?a=a/files&b=b"), 404, "There is no run")
-}
-
-// Of JSON that is well-formed the cursor finds what encoding/json does.
-func TestCursorStrings(t *testing.T) {
-	c := &jsonskip.Cursor{Data: []byte(` { "a\"b" : [ 1 , {"x":"]}\\"} , "\\\"" ] , "c":null, "d":"\u00e9" , "e":{} } `)}
-	var keys, raw []string
-	d := ""
-	c.Object(func(key string) {
-		keys = append(keys, key)
-		if key == "d" {
-			c.Decode(&d)
-			return
-		}
-		raw = append(raw, string(c.Skip()))
-	})
-	if c.Err != nil || strings.Join(keys, " ") != `a"b c d e` || strings.Join(raw, "|") != `[ 1 , {"x":"]}\\"} , "\\\"" ]|null|{}` || d != "é" {
-		t.Errorf("%q %q %q %v", keys, raw, d, c.Err)
-	}
-}
-
-func FuzzCursor(f *testing.F) {
-	f.Add([]byte(`{"about":["x"],"metrics":[{"name":"p","primary":true}],"settings":[{"values":{"p":{"center":1}}}]}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		parseSummary(data, "q") // neither panics nor goes on for ever
-	})
 }

@@ -47,6 +47,9 @@ type Benchmark struct {
 	Err      string     `json:"error,omitempty"` // why there are none, or fewer: what the benchmark said
 }
 
+// SurveySkipped is how Survey.Err begins where the benchmark skipped itself.
+const SurveySkipped = "skipped"
+
 // A Survey is what was found out of a benchmark in one setting before the blocks,
 // in a trial ForSurvey. Seconds and bytes are per iteration unless said.
 type Survey struct {

@@ -18,40 +18,40 @@ const module = "github.com/dynolab/dyno"
 // layers is the house: what each package may import of the others. A new arrow
 // is a decision; it is made here, in the same change.
 var layers = map[string][]string{
-	"hist":     {},
-	"stats":    {},
-	"gctrace":  {},
-	"jsonskip": {},
-	"cgroup":   {},
-	"plan":     {"."},
-	".":        {"hist"}, // package dyno, the vocabulary
-	"subject":  {".", "cgroup", "subject/guard"},
-	"load":     {".", "cgroup", "hist"},
-	"probe":    {".", "gctrace"},
-	"store":    {".", "hist", "plan"},
-	"lab":      {".", "cgroup", "gctrace", "hist", "load", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
-	"analysis": {".", "hist", "stats"},
-	"chart":    {},
-	"report":   {".", "analysis", "chart", "gctrace", "hist", "stats"}, // stats for the words of verdicts
-	"web":      {".", "analysis", "chart", "hist", "jsonskip", "report", "stats", "store"},
-	"examples": {},
-
-	"probe/kernel":    {".", "cgroup", "probe"},                              // what the kernel says of a process
-	"probe/published": {".", "gctrace", "jsonskip", "probe", "probe/kernel"}, // what a service publishes; a process's start is the kernel's to say
-	"probe/goruntime": {".", "gctrace", "probe", "probe/kernel"},
-	"probe/profiles":  {".", "probe", "probe/goruntime"},
-
-	"subject/guard": {"cgroup"}, // programs whose processes do not outlive dyno
-	"cmd/dyno":      {".", "analysis", "examples", "gctrace", "hist", "lab", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "stats", "store", "subject", "subject/guard", "web"},
-
-	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
-	"bench/load":  {},
-	"bench/micro": {},
-	"bench/page":  {".", "hist", "store"}, // which writes run directories
+	"hist":              {},
+	"stats":             {},
+	"gctrace":           {},
+	"cgroup":            {},
+	"jsonskip":          {},
+	".":                 {"hist"}, // package dyno, the vocabulary
+	"plan":              {"."},
+	"subject":           {".", "cgroup", "subject/guard"},
+	"subject/guard":     {"cgroup"},
+	"load":              {".", "cgroup", "hist", "load/engine", "load/http1", "load/requestlog", "load/scenario"},
+	"load/engine":       {".", "load/http1"},
+	"load/foreign":      {".", "hist", "load", "load/http1", "load/scenario"},
+	"load/http1":        {},
+	"load/requestlog":   {"."},
+	"load/scenario":     {".", "load/http1"},
+	"probe":             {".", "gctrace"},
+	"probe/kernel":      {".", "cgroup", "probe"},
+	"probe/goruntime":   {".", "gctrace", "probe", "probe/kernel"},
+	"probe/published":   {".", "gctrace", "jsonskip", "probe", "probe/kernel"}, // a process's start is the kernel's to say
+	"probe/profiles":    {".", "probe", "probe/goruntime"},
+	"store":             {".", "hist", "plan"},
+	"lab":               {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
+	"analysis":          {".", "analysis/profiles", "hist", "stats"},
+	"analysis/profiles": {".", "stats"},
+	"report":            {".", "analysis", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report/pprofpage":  {},
+	"web":               {".", "analysis", "chart", "hist", "jsonskip", "report", "report/pprofpage", "stats", "store"},
+	"examples":          {},
+	"cmd/dyno":          {".", "analysis", "analysis/profiles", "examples", "gctrace", "hist", "lab", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"chart":             {},
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "subject/guard", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
+var acting = []string{"lab", "load", "subject", "subject/guard", "web", "cmd/dyno"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.
@@ -62,7 +62,7 @@ func program(pkg string) bool {
 // TestLayers reads the files itself, rather than ask go list, so that the test
 // cache notices when an import changes.
 func TestLayers(t *testing.T) {
-	walk(t, func(pkg, path string, f *ast.File) {
+	walk(t, ".", func(pkg, path string, f *ast.File) {
 		may, ok := layers[pkg]
 		if !ok {
 			t.Errorf("package %s is not in the table", pkg)
@@ -85,7 +85,7 @@ func TestLayers(t *testing.T) {
 }
 
 func TestGoroutinesOnlyInHands(t *testing.T) {
-	walk(t, func(pkg, path string, f *ast.File) {
+	walk(t, ".", func(pkg, path string, f *ast.File) {
 		if slices.Contains(acting, pkg) {
 			return
 		}
@@ -103,14 +103,27 @@ func TestGoroutinesOnlyInHands(t *testing.T) {
 	})
 }
 
-func walk(t *testing.T, each func(pkg, path string, f *ast.File)) {
+// The programs of eval run dyno from outside, so as not to repeat its mistakes. Only
+// page imports it, to write run directories.
+func TestEvalFromOutside(t *testing.T) {
+	walk(t, "eval", func(pkg, path string, f *ast.File) {
+		for _, spec := range f.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			if strings.HasPrefix(imp, module) && !strings.HasPrefix(imp, module+"/eval/") && pkg != "eval/page" {
+				t.Errorf("%s: package %s may not import %s", path, pkg, imp)
+			}
+		}
+	})
+}
+
+func walk(t *testing.T, root string, each func(pkg, path string, f *ast.File)) {
 	t.Helper()
 	files := 0
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && path != "." {
+		if d.IsDir() && path != root {
 			_, err := os.Stat(filepath.Join(path, "go.mod"))
 			if err == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") {
 				return fs.SkipDir // a module of its own, such as the source of a demo's run

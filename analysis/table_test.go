@@ -77,7 +77,7 @@ func TestTabulate(t *testing.T) {
 		t.Errorf("memory: %+v", m)
 	}
 	var names []string
-	for _, m := range tb.Metrics {
+	for _, m := range tb.Rows {
 		names = append(names, m.Name)
 	}
 	want := []string{"p50-sec", "failures", "rss-peak-B", "apply-max-sec", "login-p50-sec", "login-p99-sec", "widgets"}
@@ -246,7 +246,7 @@ func TestJSON(t *testing.T) {
 		return v
 	}
 	for path, want := range map[string]any{
-		"schema":                             1.0,
+		"schema":                             2.0,
 		"name":                               "sessions",
 		"settings 0 setting":                 "GOGC=100",
 		"settings 0 levels GOGC":             "100",

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"iter"
 	"math"
 	"time"
@@ -208,24 +209,22 @@ func verdictOf(e stats.Mean, chance float64, slow int64) TailVerdict {
 type tailJSON struct {
 	Trials    int         `json:"trials"`
 	Requests  int64       `json:"requests"`
-	Met       meanJSON    `json:"met-frac"`
-	SlowMet   meanJSON    `json:"slow-met-frac"`
-	Chance    meanJSON    `json:"slow-chance-frac"`
-	Excess    meanJSON    `json:"excess-frac"`
-	P99       meanJSON    `json:"p99-sec"`
-	P99Clear  meanJSON    `json:"p99-clear-sec"`
-	P99Chance meanJSON    `json:"p99-chance-sec"`
-	Stopped   meanJSON    `json:"stw-frac"`
-	StopMet   meanJSON    `json:"stw-met-frac"`
+	Met       stats.Mean  `json:"met-frac"`
+	SlowMet   stats.Mean  `json:"slow-met-frac"`
+	Chance    stats.Mean  `json:"slow-chance-frac"`
+	Excess    stats.Mean  `json:"excess-frac"`
+	P99       stats.Mean  `json:"p99-sec"`
+	P99Clear  stats.Mean  `json:"p99-clear-sec"`
+	P99Chance stats.Mean  `json:"p99-chance-sec"`
+	Stopped   stats.Mean  `json:"stw-frac"`
+	StopMet   stats.Mean  `json:"stw-met-frac"`
 	Verdict   TailVerdict `json:"verdict,omitempty"`
 }
 
-func (s *Tails) json() *tailJSON {
-	if s == nil {
-		return nil
-	}
-	return &tailJSON{
-		s.Trials, s.Requests, meanOf(s.Met), meanOf(s.SlowMet), meanOf(s.SlowChance), meanOf(s.Excess),
-		meanOf(s.P99), meanOf(s.P99Clear), meanOf(s.P99Chance), meanOf(s.Stopped), meanOf(s.StopMet), s.Verdict,
-	}
+// MarshalJSON implements json.Marshaler: the tail of summary.json.
+func (s *Tails) MarshalJSON() ([]byte, error) {
+	return json.Marshal(tailJSON{
+		s.Trials, s.Requests, s.Met, s.SlowMet, s.SlowChance, s.Excess,
+		s.P99, s.P99Clear, s.P99Chance, s.Stopped, s.StopMet, s.Verdict,
+	})
 }

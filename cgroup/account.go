@@ -19,7 +19,7 @@ type Account struct {
 	Peak                        *File // most bytes in use
 	OOM                         *File // words: oom_kill is the number of killed processes
 	CPU                         *File // words: see Throttling
-	MemoryPressure, CPUPressure *File // version 2 only; nil too where the kernel has psi=0
+	MemoryPressure, CPUPressure *File // version 2 only: see Stalled
 
 	PeakReset bool // the peak is that since the account was opened
 }
@@ -46,15 +46,16 @@ func OpenAccount(proc string, pid int, reset bool) (*Account, error) {
 	return a, nil
 }
 
+var memoryUsage = []string{"memory.current", "memory.usage_in_bytes"}
+
 // openAccount opens the files in two directories; "" has none.
 func openAccount(memory, cpu string, reset bool) *Account {
 	a := &Account{
-		Memory: open(memory, os.O_RDONLY, "memory.current", "memory.usage_in_bytes"),
+		Memory: open(memory, os.O_RDONLY, memoryUsage...),
 		OOM:    open(memory, os.O_RDONLY, "memory.events", "memory.oom_control"),
 		CPU:    open(cpu, os.O_RDONLY, "cpu.stat"),
 
-		MemoryPressure: open(memory, os.O_RDONLY, "memory.pressure"),
-		CPUPressure:    open(cpu, os.O_RDONLY, "cpu.pressure"),
+		MemoryPressure: openPressure(memory, "memory.pressure"), CPUPressure: openPressure(cpu, "cpu.pressure"),
 	}
 	peaks := []string{"memory.peak", "memory.max_usage_in_bytes"}
 	if reset {
@@ -79,9 +80,23 @@ func open(dir string, flag int, names ...string) *File {
 	return nil
 }
 
+// openPressure returns nil too where the kernel does not account pressure (psi=0).
+func openPressure(dir, name string) *File {
+	f := open(dir, os.O_RDONLY, name)
+	if _, err := f.Stalled(); err != nil {
+		f.Close()
+		return nil
+	}
+	return f
+}
+
 // Close closes the files.
 func (a *Account) Close() {
-	for _, f := range []*File{a.Memory, a.Peak, a.OOM, a.CPU, a.MemoryPressure, a.CPUPressure} {
+	closeAll(a.Memory, a.Peak, a.OOM, a.CPU, a.MemoryPressure, a.CPUPressure)
+}
+
+func closeAll(files ...*File) {
+	for _, f := range files {
 		if f != nil {
 			f.Close()
 		}
@@ -101,29 +116,15 @@ func (a *Account) Throttling() (Throttling, error) {
 	return Throttling{stat["nr_periods"], stat["nr_throttled"], stat["throttled_time"]/1e9 + stat["throttled_usec"]/1e6}, err
 }
 
-// Stalls reads for how many seconds some thread has waited for memory, and for a
-// CPU. Where the kernel does not account it, the files are closed and nil.
-func (a *Account) Stalls() (memory, cpu float64) {
-	memory, err1 := a.MemoryPressure.stalled()
-	cpu, err2 := a.CPUPressure.stalled()
-	if err1 == nil && err2 == nil {
-		return memory, cpu
-	}
-	for _, f := range []*File{a.MemoryPressure, a.CPUPressure} {
-		if f != nil {
-			f.Close()
-		}
-	}
-	a.MemoryPressure, a.CPUPressure = nil, nil
-	return 0, 0
-}
-
 // A File is an open file of the kernel, read from its beginning each time. Nil
 // reads as 0.
 type File struct{ *os.File }
 
 func (f *File) read() ([]byte, error) {
-	var buf [4096]byte
+	if f == nil {
+		return nil, nil
+	}
+	var buf [8192]byte
 	n, err := f.ReadAt(buf[:], 0)
 	if n > 0 {
 		err = nil
@@ -133,11 +134,8 @@ func (f *File) read() ([]byte, error) {
 
 // Number reads a file of one number.
 func (f *File) Number() (float64, error) {
-	if f == nil {
-		return 0, nil
-	}
 	text, err := f.read()
-	if err != nil {
+	if f == nil || err != nil {
 		return 0, err
 	}
 	return strconv.ParseFloat(string(bytes.TrimSpace(text)), 64)
@@ -145,31 +143,21 @@ func (f *File) Number() (float64, error) {
 
 // Words reads a file of lines, each a word and a number.
 func (f *File) Words() (map[string]float64, error) {
-	if f == nil {
-		return nil, nil
-	}
 	text, err := f.read()
-	return words(text), err
-}
-
-func words(text []byte) map[string]float64 {
 	m := map[string]float64{}
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) == 2 {
 			m[f[0]], _ = strconv.ParseFloat(f[1], 64)
 		}
 	}
-	return m
+	return m, err
 }
 
-// stalled reads the line "some avg10=… avg60=… avg300=… total=MICROSECONDS" of a
-// file of pressure (Documentation/accounting/psi.rst), in seconds.
-func (f *File) stalled() (float64, error) {
-	if f == nil {
-		return 0, nil
-	}
+// Stalled reads from a file of pressure for how many seconds some thread has waited:
+// its line "some avg10=… avg60=… avg300=… total=MICROSECONDS" (accounting/psi.rst).
+func (f *File) Stalled() (float64, error) {
 	text, err := f.read()
-	if err != nil {
+	if f == nil || err != nil {
 		return 0, err
 	}
 	_, rest, _ := strings.Cut(string(text), "some ")

@@ -40,33 +40,39 @@ type hierarchy struct {
 	dir         string // of the group that has the process
 }
 
-// hierarchies lists those in which this process can see the group of process
-// pid; 0 is this process. proc is /proc.
-func hierarchies(proc string, pid int) ([]hierarchy, error) {
+// groups lists the groups of process pid, one in each hierarchy; 0 is this process.
+func groups(proc string, pid int) ([]procfs.Cgroup, error) {
 	root, err := procfs.NewFS(proc)
 	if err != nil {
 		return nil, err
 	}
-	self, err := root.Self()
-	if err != nil {
-		return nil, err
-	}
-	mounts, err := self.MountInfo()
-	if err != nil {
-		return nil, err
-	}
-	process := self
+	process, err := root.Self()
 	if pid != 0 {
-		if process, err = root.Proc(pid); err != nil {
-			return nil, err
-		}
+		process, err = root.Proc(pid)
 	}
-	groups, err := process.Cgroups()
+	if err != nil {
+		return nil, err
+	}
+	return process.Cgroups()
+}
+
+// hierarchies lists those in which this process can see the group of process
+// pid; 0 is this process. proc is /proc.
+func hierarchies(proc string, pid int) ([]hierarchy, error) {
+	all, err := groups(proc, pid)
+	if err != nil {
+		return nil, err
+	}
+	root, err := procfs.NewFS(proc)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := root.GetMounts()
 	if err != nil {
 		return nil, err
 	}
 	var found []hierarchy
-	for _, g := range groups {
+	for _, g := range all {
 		for _, m := range mounts {
 			path, visible := below(m.Root, g.Path)
 			v1 := m.FSType == "cgroup" && len(g.Controllers) > 0 && mountHas(m, g.Controllers)
@@ -94,17 +100,8 @@ func below(mounted, path string) (string, bool) {
 // Apart reports whether process pid has a group of its own that accounts memory or
 // CPU time: one below the root that is not the group of this process. proc is /proc.
 func Apart(proc string, pid int) bool {
-	root, err := procfs.NewFS(proc)
-	if err != nil {
-		return false
-	}
-	self, err1 := root.Self()
-	process, err2 := root.Proc(pid)
-	if err1 != nil || err2 != nil {
-		return false
-	}
-	ours, err1 := self.Cgroups()
-	theirs, err2 := process.Cgroups()
+	ours, err1 := groups(proc, 0)
+	theirs, err2 := groups(proc, pid)
 	if err1 != nil || err2 != nil {
 		return false
 	}

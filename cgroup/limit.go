@@ -6,8 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 )
 
 // CPUs is how many CPUs the groups of this process, and those above them, let it
@@ -41,41 +39,32 @@ func quotaOf(dir string) float64 {
 	return q / period
 }
 
-// limitFiles name the files of a group that limits memory, and the word in
-// memory.stat for file pages that the kernel can drop at once.
-type limitFiles struct{ limit, usage, unused string }
-
-var limitVersions = []limitFiles{
-	{"memory.max", "memory.current", "inactive_file"},
-	{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
-}
-
 // MemoryLeft returns a function that reads how many bytes this process may still
 // use, and the limit that says so: that of its group, or of one above it, with
 // the least left. Both are +Inf without a limit. Which groups have a limit is
-// found out once.
+// found out once; their files stay open.
 func MemoryLeft() func() (left, limit float64) { return memoryLeft("/proc") }
 
 func memoryLeft(proc string) func() (left, limit float64) {
-	type group struct {
-		dir string
-		limitFiles
-	}
-	var limited []group
+	var limited []limitedMemory
 	all, _ := hierarchies(proc, 0)
 	for _, h := range all {
 		for _, dir := range h.up() {
-			for _, files := range limitVersions {
-				if _, _, ok := files.left(dir); ok {
-					limited = append(limited, group{dir, files})
-				}
+			m := limitedMemory{
+				limit: open(dir, os.O_RDONLY, "memory.max", "memory.limit_in_bytes"),
+				usage: open(dir, os.O_RDONLY, memoryUsage...), stat: open(dir, os.O_RDONLY, "memory.stat"),
+			}
+			if _, _, ok := m.left(); ok {
+				limited = append(limited, m)
+			} else {
+				closeAll(m.limit, m.usage, m.stat)
 			}
 		}
 	}
 	return func() (left, limit float64) {
 		left, limit = math.Inf(1), math.Inf(1)
-		for _, g := range limited {
-			if l, most, ok := g.left(g.dir); ok && l < left {
+		for _, m := range limited {
+			if l, most, ok := m.left(); ok && l < left {
 				left, limit = l, most
 			}
 		}
@@ -83,26 +72,25 @@ func memoryLeft(proc string) func() (left, limit float64) {
 	}
 }
 
+// A limitedMemory has the files of a group open that limits memory.
+type limitedMemory struct{ limit, usage, stat *File }
+
 // unlimited is above any real limit: version 1 writes the largest number of whole
 // pages where there is none, version 2 the word max.
 const unlimited = 1 << 60
 
-func (f limitFiles) left(dir string) (left, limit float64, ok bool) {
-	limit, err1 := number(filepath.Join(dir, f.limit))
-	usage, err2 := number(filepath.Join(dir, f.usage))
-	if err1 != nil || err2 != nil || limit >= unlimited {
+func (m limitedMemory) left() (left, limit float64, ok bool) {
+	limit, err1 := m.limit.Number()
+	usage, err2 := m.usage.Number()
+	if m.limit == nil || m.usage == nil || err1 != nil || err2 != nil || limit >= unlimited {
 		return 0, 0, false
 	}
-	stat, _ := os.ReadFile(filepath.Join(dir, "memory.stat"))
-	return max(0, limit-usage+words(stat)[f.unused]), limit, true
-}
-
-func number(file string) (float64, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0, err
+	stat, _ := m.stat.Words()
+	unused, v1 := stat["total_inactive_file"] // file pages, which the kernel can drop at once
+	if !v1 {
+		unused = stat["inactive_file"]
 	}
-	return strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+	return max(0, limit-usage+unused), limit, true
 }
 
 // InForce returns nil if this process is in a group of version 2 with the limits:
@@ -116,7 +104,10 @@ func InForce(l Limits) error {
 		if !h.unified() {
 			continue
 		}
-		if most, err := number(filepath.Join(h.dir, "memory.max")); l.Memory > 0 && (err != nil || most > float64(l.Memory)) {
+		f := open(h.dir, os.O_RDONLY, "memory.max")
+		most, err := f.Number()
+		closeAll(f)
+		if l.Memory > 0 && (f == nil || err != nil || most > float64(l.Memory)) {
 			return errors.New("the scope that it made has no memory limit, as the user's systemd does not have that controller")
 		}
 		if l.CPU > 0 && math.IsInf(quotaOf(h.dir), 1) {

@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/load/foreign"
 )
 
 // Files of a load command in the directory of its trial.
@@ -24,9 +25,9 @@ func (l *Lab) put(ctx context.Context, t *dyno.Trial, base, dir string, o load.O
 	if t.Load.Command == "" {
 		return l.Load(ctx, base, t.Load, t.Subject.Arg, o)
 	}
-	c := load.CommandOptions{Options: o, Tool: l.Tool, Dir: t.Subject.Dir}
+	c := foreign.Options{Options: o, Tool: l.Tool, Dir: t.Subject.Dir}
 	if dir == "" { // nothing is to be written
-		return load.Command(ctx, base, t.Load, t.Subject.Arg, c)
+		return foreign.Run(ctx, base, t.Load, t.Subject.Arg, c)
 	}
 	dir, err := filepath.Abs(dir) // the command's directory is another
 	if err != nil {
@@ -38,7 +39,7 @@ func (l *Lab) put(ctx context.Context, t *dyno.Trial, base, dir string, o load.O
 	}
 	kept := &capped{w: log, left: gctrace.DefaultLogLimit}
 	c.Log, c.Summary = kept, filepath.Join(dir, commandSummary)
-	rec, err := load.Command(ctx, base, t.Load, t.Subject.Arg, c)
+	rec, err := foreign.Run(ctx, base, t.Load, t.Subject.Arg, c)
 	errs := []error{err, kept.err, log.Close()}
 	if kept.left == gctrace.DefaultLogLimit { // it said nothing, which needs no file
 		errs = append(errs, os.Remove(log.Name()))

@@ -19,6 +19,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/load/foreign"
 	"github.com/dynolab/dyno/probe"
 )
 
@@ -36,7 +37,7 @@ type Lab struct {
 	// Load is load.Run.
 	Load func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error)
 	// Tool runs the command of a load that has one: subject.RunTool.
-	Tool load.Tool
+	Tool foreign.Tool
 	// Probe is probe.Named.
 	Probe func(name string) (probe.Probe, bool)
 	// RSS is probe.RSS; nil means that idle memory is not read.
@@ -111,7 +112,7 @@ func Check(e *dyno.Experiment) error {
 		}
 		check := load.Check
 		if t.Load.Command != "" {
-			check = load.CheckCommand
+			check = foreign.Check
 		}
 		if err := check(t.Load, t.Subject.Arg); err != nil {
 			return err

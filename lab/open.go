@@ -85,7 +85,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
 		Ready:    p.Ready,
 		Warnings: slices.Concat(built.Warnings, p.Warnings),
-		Done:     p.Done(),
+		Done:     p.Done,
 		Err:      p.Err,
 		Stop: func() error {
 			p.Stop(stopGrace)

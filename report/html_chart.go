@@ -72,7 +72,7 @@ func axis(metric string) chart.Format {
 // one setting, its figures.
 func (v *pageView) change() []block {
 	switch {
-	case v.Trials == 0 || len(v.Metrics) == 0:
+	case v.Trials == 0 || len(v.Rows) == 0:
 		return nil
 	case len(v.Settings) == 1:
 		return tucked(v.show(v.values(), true))

@@ -41,10 +41,9 @@ type Builder struct {
 
 	mu     sync.Mutex // one build at a time: each takes all CPUs
 	built  map[string]*Built
-	copies map[string]*source // of module versions
-	trees  map[string]string  // worktrees, by repository and commit
-	added  []worktree
-	kept   []string               // git's entries of worktrees whose names are kept
+	copies map[string]*source     // of module versions
+	trees  map[string]string      // worktrees, by repository and commit
+	lists  []string               // git's folders of worktrees
 	tests  map[string]*testBinary // by what makes them
 
 	scratch atomic.Int64 // numbers names in dir
@@ -83,10 +82,11 @@ func NewBuilder(parent string) (*Builder, error) {
 // Close removes the worktrees and the private folder, and with it the
 // executables.
 func (b *Builder) Close() error {
-	err := b.removeTrees()
 	b.guard.Stop(0)
-	b.removeLists()
-	return err
+	for _, list := range b.lists {
+		os.Remove(list) // if it is empty, as git does
+	}
+	return os.RemoveAll(b.dir) // what the guard could not remove
 }
 
 // Check finds what makes a Build or a Start of s impossible, short of

@@ -3,6 +3,7 @@ package subject
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,27 +18,20 @@ import (
 // no compiler goes on, and the guard of b waits for it before it removes the
 // folder. It returns what the program wrote to its standard output.
 func (b *Builder) command(ctx context.Context, dir string, env map[string]string, name string, args ...string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("%w (consider: install %s)", err, name)
-	}
-	if path, err = filepath.Abs(path); err != nil {
-		return "", err
-	}
 	vars := map[string]string{"GOTMPDIR": filepath.Join(b.dir, "tmp"), "GIT_TERMINAL_PROMPT": "0"}
 	maps.Copy(vars, env)
 	var stdout, stderr bytes.Buffer
-	status, err := guard.Run(ctx, guard.Job{
-		Path: path, Args: append([]string{name}, args...), Dir: dir,
-		Env: environ(vars, dir, "", ""),
-	}, guard.IO{Stdout: &stdout, Stderr: &stderr, Before: b.guard})
+	argv := append([]string{name}, args...)
+	status, err := runProgram(ctx, argv, vars, dir, guard.IO{Stdout: &stdout, Stderr: &stderr, Before: b.guard})
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case ctx.Err() != nil && err != nil:
 		return "", ctx.Err()
+	case errors.Is(err, exec.ErrNotFound):
+		return "", fmt.Errorf("%w (consider: install %s)", err, name)
 	case err != nil:
-		return "", fmt.Errorf("start %s: %w", name, err)
+		return "", err
 	case status != guard.StatusOK:
-		return stdout.String(), &commandError{append([]string{name}, args...), status, stderr.String()}
+		return stdout.String(), &commandError{argv, status, stderr.String()}
 	}
 	return stdout.String(), nil
 }

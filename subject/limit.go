@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -130,21 +131,14 @@ func unaware(info *buildinfo.BuildInfo, env string) (why, cures string) {
 			byDefault = s.Value
 		}
 	}
-	switch v := debugSetting(byDefault+","+env, "containermaxprocs"); {
-	case v != "0":
+	const name = "containermaxprocs"
+	settings := strings.Split(byDefault+","+env, ",")
+	slices.Reverse(settings) // the last one counts
+	switch off := variable(settings, name) == "0"; {
+	case !off:
 		return "", ""
-	case debugSetting(env, "containermaxprocs") == "0":
+	case slices.Contains(strings.Split(env, ","), name+"=0"):
 		return "GODEBUG has containermaxprocs=0", "GODEBUG=containermaxprocs=1, or "
 	}
 	return "the executable has containermaxprocs=0 in its DefaultGODEBUG, as where go.mod says go 1.24 or older", "go 1.25 in go.mod, GODEBUG=containermaxprocs=1, or "
-}
-
-// debugSetting is what a list as in GODEBUG says of a name: the last one counts.
-func debugSetting(list, name string) (value string) {
-	for kv := range strings.SplitSeq(list, ",") {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v
-		}
-	}
-	return value
 }

@@ -34,7 +34,7 @@ type Options struct {
 	Grouped bool
 }
 
-// debug is what is added to GODEBUG.
+// debug returns what to add to GODEBUG.
 func (o *Options) debug() string {
 	switch {
 	case o.Trace && o.Pacer:
@@ -45,15 +45,15 @@ func (o *Options) debug() string {
 	return ""
 }
 
-// A Process is a running subject. It must be stopped.
+// A Process is a running subject. It must be stopped; Err then says whether it had
+// ended before.
 type Process struct {
-	PID      int
+	*guard.Tree
 	Addr     string        // host:port that it was told to listen on
 	Socket   string        // unix socket of the injected probe; "" if there is none
 	Ready    time.Duration // from its launch until it was ready, to some 5 %
 	Warnings []string      // doubts about this launch
 
-	tree *guard.Tree
 	tail *tail
 	env  []string
 }
@@ -120,11 +120,10 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 		j.Confine = confine(o.Limits)
 		p.Warnings = limitDoubts(o.Limits.CPU, b.Path, p.env, runtime.NumCPU())
 	}
-	p.tree, err = guard.Start(j, guard.IO{Stdout: o.Stdout, Stderr: p.tail})
+	p.Tree, err = guard.Start(j, guard.IO{Stdout: o.Stdout, Stderr: p.tail})
 	if err != nil {
 		return nil, fmt.Errorf("start subject: %w", err)
 	}
-	p.PID = p.tree.PID
 	launched := time.Now()
 	if err := p.await(ctx, s); err != nil {
 		p.Stop(0)
@@ -140,30 +139,20 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	return p, nil
 }
 
-// Done is closed when the subject has ended, whoever ended it, all its output
-// is written and none of its descendants is left.
-func (p *Process) Done() <-chan struct{} { return p.tree.Done }
-
 // Err returns an [*ExitError] if the subject ended without being asked, and
 // nil if it runs or was stopped.
 func (p *Process) Err() error {
 	select {
-	case <-p.tree.Done:
-		if p.tree.Alone {
-			return &ExitError{p.tree.Status, p.tail.String(), killedForMemory(p.tree.Memory, p.tree.Status, p.env)}
+	case <-p.Done:
+		if p.Alone {
+			return &ExitError{p.Status, p.tail.String(), killedForMemory(p.Memory, p.Status, p.env)}
 		}
 	default:
 	}
 	return nil
 }
 
-// Stop sends SIGTERM to the subject's process group and, when the grace time
-// is over, SIGKILL to all its descendants; with a grace of 0 that at once. It
-// returns when none is left; Err then says whether the subject had ended before.
-// Stop may be called again, but not from two goroutines at a time.
-func (p *Process) Stop(grace time.Duration) { p.tree.Stop(grace) }
-
-// freeAddr returns an address that nobody listens on at the moment.
+// freeAddr returns an address that is free at the moment.
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -195,7 +184,7 @@ func (p *Process) await(ctx context.Context, s dyno.Subject) error {
 			last = err
 		}
 		select {
-		case <-p.Done():
+		case <-p.Done:
 			return p.Err()
 		case <-time.After(min(max(time.Since(began)/20, time.Millisecond), 50*time.Millisecond)):
 			continue
@@ -248,14 +237,12 @@ func hello(socket string) error {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(2 * time.Second))
-	if _, err := io.WriteString(conn, "hello\n"); err != nil {
+	fmt.Fprintln(conn, "hello")
+	var answer string
+	if _, err := fmt.Fscan(conn, &answer); err != nil {
 		return err
 	}
-	answer := make([]byte, 3)
-	if _, err := io.ReadFull(conn, answer); err != nil {
-		return err
-	}
-	if string(answer) != "ok " {
+	if answer != "ok" {
 		return fmt.Errorf("answer %q", answer)
 	}
 	return nil

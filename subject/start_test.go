@@ -92,7 +92,7 @@ func TestServe(t *testing.T) {
 	}
 	p.Stop(10 * time.Second)
 	p.Stop(0)
-	if <-p.Done(); p.Err() != nil || !gone(p.PID) || exists(p.Socket) {
+	if <-p.Done; p.Err() != nil || !gone(p.PID) || exists(p.Socket) {
 		t.Errorf("after Stop: error %v, gone %t, socket there %t", p.Err(), gone(p.PID), exists(p.Socket))
 	}
 }
@@ -156,12 +156,12 @@ func TestDies(t *testing.T) {
 
 	p := mustStart(t, "", nil, Options{Trace: true})
 	http.Get("http://" + p.Addr + "/die")
-	<-p.Done()
+	<-p.Done
 	wantError(t, p.Err(), "exit status 2", "\tpanic: asked to die")
 
 	p = mustStart(t, "", nil, Options{})
 	syscall.Kill(p.PID, syscall.SIGKILL)
-	<-p.Done()
+	<-p.Done
 	wantError(t, p.Err(), "signal: killed")
 	if p.Stop(time.Minute); p.Err() == nil {
 		t.Error("Stop hides that it died by itself")
@@ -193,7 +193,7 @@ func TestGrandchild(t *testing.T) {
 			t.Fatal("no grandchild")
 		}
 		end(p)
-		<-p.Done()
+		<-p.Done
 		for _, pid := range append(family, p.PID) {
 			if !gone(pid) {
 				t.Errorf("process %d is left", pid)

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -107,7 +108,11 @@ func (w *groupWatch) sample(at time.Duration) error {
 	if err != nil {
 		return err
 	}
-	memStall, cpuStall := w.account.Stalls()
+	memStall, err1 := w.account.MemoryPressure.Stalled()
+	cpuStall, err2 := w.account.CPUPressure.Stalled()
+	if err := cmp.Or(err1, err2); err != nil {
+		return err
+	}
 	if !w.begun {
 		w.begun, w.firstOOM, w.firstCPU = true, oom["oom_kill"], cpu
 		w.firstMemStall, w.firstCPUStall = memStall, cpuStall

@@ -18,7 +18,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -71,7 +70,6 @@ type Tree struct {
 	Memory cgroup.MemoryEnd // of its control group, if the kernel has killed for want of memory
 
 	supervision
-	once sync.Once // of Kill
 }
 
 // StatusOK is the Status of a program that ended well.
@@ -87,13 +85,6 @@ func (t *Tree) Stop(grace time.Duration) {
 	t.Kill()
 	<-t.Done
 }
-
-// Kill begins to end the tree, and does not wait for it.
-func (t *Tree) Kill() { t.once.Do(t.kill) }
-
-// RemoveInEnd adds a path, which need not exist, to those that are removed in the
-// end.
-func (t *Tree) RemoveInEnd(path string) { t.remove(path) }
 
 // Run runs a program to its end and returns how it ended, as os/exec says it. If
 // ctx ends first, the program is killed, and the error is the context's cause. Any

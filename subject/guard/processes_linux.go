@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
 // parents maps each process to its parent, the fourth field of /proc/PID/stat; see
@@ -63,25 +65,25 @@ func OthersListen(addr string, pid int) bool {
 	return known && len(found) == 0
 }
 
-// listening returns the processes, of those given, that listen on the port of addr:
-// they have one of its sockets open. It is known where somebody listens and all of
-// the processes let themselves be looked at.
+// listening returns the processes among pids that listen on the port of addr. The
+// answer is known to be complete if a process of this network namespace listens, and
+// the open files of all of pids can be read.
 func listening(addr string, pids []int) (found []int, known bool) {
-	_, port, err := net.SplitHostPort(addr)
+	_, port, _ := net.SplitHostPort(addr)
+	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return nil, false
 	}
-	sockets := listeningSockets(port)
-	if known = len(sockets) > 0; !known {
-		return nil, false
-	}
+	sockets := listeningSockets(number)
+	known = len(sockets) > 0
 	for _, pid := range pids {
-		dir := fmt.Sprintf("/proc/%d/fd/", pid)
-		fds, err := os.ReadDir(dir)
-		if err != nil {
-			known = false
+		p, err := procfs.NewProc(pid)
+		var open []string
+		if err == nil {
+			open, err = p.FileDescriptorTargets()
 		}
-		if slices.ContainsFunc(fds, func(fd os.DirEntry) bool { target, _ := os.Readlink(dir + fd.Name()); return sockets[target] }) {
+		known = known && err == nil
+		if slices.ContainsFunc(open, func(file string) bool { return sockets[file] }) {
 			found = append(found, pid)
 		}
 	}
@@ -89,23 +91,19 @@ func listening(addr string, pids []int) (found []int, known bool) {
 }
 
 // listeningSockets returns the sockets that listen on a TCP port, as they are named
-// in /proc/PID/fd; see proc_net(5).
-func listeningSockets(port string) map[string]bool {
-	n, err := strconv.Atoi(port)
+// in /proc/PID/fd.
+func listeningSockets(port uint64) map[string]bool {
+	named := map[string]bool{}
+	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return nil
 	}
-	want := fmt.Sprintf(":%04X", n)
-	sockets := map[string]bool{}
-	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		table, _ := os.ReadFile(name)
-		for line := range strings.Lines(string(table)) {
-			// sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
-			f := strings.Fields(line)
-			if len(f) > 9 && strings.HasSuffix(f[1], want) && f[3] == "0A" { // TCP_LISTEN
-				sockets["socket:["+f[9]+"]"] = true
-			}
+	v4, _ := fs.NetTCP()
+	v6, _ := fs.NetTCP6()
+	for _, s := range append(v4, v6...) {
+		if s.LocalPort == port && s.St == 10 { // TCP_LISTEN
+			named[fmt.Sprintf("socket:[%d]", s.Inode)] = true
 		}
 	}
-	return sockets
+	return named
 }

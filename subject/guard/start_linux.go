@@ -33,8 +33,13 @@ func (s *supervision) send(o order) error {
 // these do not matter.
 
 func (s *supervision) terminate(grace time.Duration) { s.send(order{Stop: grace}) }
-func (s *supervision) kill()                         { s.control.Close() }
-func (s *supervision) remove(path string)            { s.send(order{Remove: path}) }
+
+// Kill begins to end the tree, and does not wait for it.
+func (s *supervision) Kill() { s.control.Close() }
+
+// RemoveInEnd adds a path, which need not exist, to those that are removed in the
+// end.
+func (s *supervision) RemoveInEnd(path string) { s.send(order{Remove: path}) }
 
 // Start starts a supervisor that does the job.
 func Start(j Job, o IO) (*Tree, error) {
@@ -68,23 +73,20 @@ func Start(j Job, o IO) (*Tree, error) {
 	err = cmd.Start()
 	stdin.Close()
 	stdout.Close()
-	t := &Tree{Done: make(chan struct{}), supervision: supervision{control: control, orders: gob.NewEncoder(control)}}
-	if err == nil {
-		if err = t.send(order{Job: &j, Direct: o.File != nil}); err == nil {
-			started := make(chan error, 1)
-			go t.follow(cmd, report, o, started)
-			if err = <-started; err == nil {
-				return t, nil
-			}
-			t.Stop(0)
-			return nil, err
-		}
-		cmd.Process.Kill()
-		cmd.Wait()
+	if err != nil {
+		control.Close()
+		report.Close()
+		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	control.Close()
-	report.Close()
-	return nil, fmt.Errorf("start supervisor: %w", err)
+	t := &Tree{Done: make(chan struct{}), supervision: supervision{control: control, orders: gob.NewEncoder(control)}}
+	t.send(order{Job: &j, Direct: o.File != nil}) // an error is that the supervisor has ended: see follow
+	started := make(chan error, 1)
+	go t.follow(cmd, report, o, started)
+	if err := <-started; err != nil {
+		t.Stop(0)
+		return nil, err
+	}
+	return t, nil
 }
 
 // follow reads the supervisor's frames until it ends.

@@ -3,11 +3,13 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,16 +18,18 @@ func Main() { mainCalled.Store(true) }
 
 // A supervision is dyno's own care for a Tree.
 type supervision struct {
-	cmd   *exec.Cmd // nil if nothing runs
-	ended chan struct{}
-	quit  chan struct{} // closed by kill
+	cmd    *exec.Cmd // nil if nothing runs
+	ctx    context.Context
+	cancel context.CancelFunc // kills
+	asked  atomic.Bool        // to end
 
 	mu    sync.Mutex
 	paths []string // to be removed
-	asked bool     // to end, while it lived
 }
 
-func (s *supervision) remove(path string) {
+// RemoveInEnd adds a path, which need not exist, to those that are removed in the
+// end.
+func (s *supervision) RemoveInEnd(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paths = append(s.paths, path)
@@ -35,86 +39,69 @@ func (s *supervision) terminate(grace time.Duration) {
 	if s.cmd == nil {
 		return
 	}
-	s.ask()
+	s.asked.Store(true)
 	terminateGroup(s.cmd.Process)
-	select {
-	case <-s.ended:
-	case <-time.After(grace):
-		killGroup(s.cmd.Process)
-	}
+	time.AfterFunc(grace, s.cancel)
 }
 
-// ask notes that the program is going to be ended.
-func (s *supervision) ask() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.ended:
-	default:
-		s.asked = true
-	}
+// Kill begins to end the tree, and does not wait for it.
+func (s *supervision) Kill() {
+	s.asked.Store(true)
+	s.cancel()
 }
-
-func (s *supervision) kill() { close(s.quit) }
 
 // Start starts the program of a job.
 func Start(j Job, o IO) (*Tree, error) {
 	if j.Confine != nil {
 		return nil, fmt.Errorf("limits need Linux, and this is %s", runtime.GOOS)
 	}
-	t := &Tree{Done: make(chan struct{}), supervision: supervision{ended: make(chan struct{}), quit: make(chan struct{})}}
+	t := &Tree{Done: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
 	if j.Scratch != "" {
 		if err := os.Mkdir(j.Scratch, 0o700); err != nil {
 			return nil, err
 		}
 		t.paths = []string{j.Scratch}
 	}
-	if j.Path == "" {
-		go func() {
-			<-t.quit
-			t.end()
-		}()
-		return t, nil
-	}
-	t.cmd = &exec.Cmd{
-		Path: j.Path, Args: j.Args, Env: j.Env, Dir: j.Dir,
-		Stdout: o.Stdout, Stderr: o.Stderr,
-		SysProcAttr: newProcessGroup(), WaitDelay: time.Second,
-	}
-	if o.File != nil {
-		t.cmd.Stdout = o.File
-	}
-	if err := t.cmd.Start(); err != nil {
-		t.end()
-		return nil, err
-	}
-	t.PID = t.cmd.Process.Pid
-	go func() {
-		select {
-		case <-t.quit:
-			t.ask()
-			killGroup(t.cmd.Process)
-		case <-t.ended:
+	if j.Path != "" {
+		t.cmd = exec.CommandContext(t.ctx, j.Path)
+		t.cmd.Args, t.cmd.Env, t.cmd.Dir = j.Args, j.Env, j.Dir
+		t.cmd.Stdout, t.cmd.Stderr = o.Stdout, o.Stderr
+		if o.File != nil {
+			t.cmd.Stdout = o.File
 		}
-	}()
-	go func() {
-		t.cmd.Wait()
-		close(t.ended)
-		killGroup(t.cmd.Process)
-		t.Status = t.cmd.ProcessState.String()
-		t.end()
-	}()
+		t.cmd.SysProcAttr, t.cmd.WaitDelay = newProcessGroup(), time.Second
+		t.cmd.Cancel = func() error { killGroup(t.cmd.Process); return nil }
+		if err := t.cmd.Start(); err != nil {
+			t.end()
+			return nil, err
+		}
+		t.PID = t.cmd.Process.Pid
+	}
+	go t.await()
 	return t, nil
+}
+
+func (t *Tree) await() {
+	if t.cmd == nil {
+		<-t.ctx.Done()
+	} else {
+		t.cmd.Wait()
+		t.Alone = !t.asked.Load()
+		t.Status = t.cmd.ProcessState.String()
+		killGroup(t.cmd.Process)
+	}
+	t.end()
 }
 
 // end removes the paths, when no process is left.
 func (t *Tree) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.cancel()
 	for _, path := range t.paths {
 		os.RemoveAll(path)
 	}
-	t.Alone = !t.asked
 	close(t.Done)
 }
 

@@ -38,16 +38,16 @@ type Lab struct {
 	Load func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error)
 	// Tool runs the command of a load that has one: subject.RunTool.
 	Tool foreign.Tool
-	// Probe is probe.Named.
+	// Probe is probeNamed.
 	Probe func(name string) (probe.Probe, bool)
-	// RSS is probe.RSS; nil means that idle memory is not read.
+	// RSS is kernel.RSS; nil means that idle memory is not read.
 	RSS func(pid int) (float64, error)
 	// Memory tells how many bytes of memory are left here, and of how many: of the
 	// machine or of a control group that limits it. Nil means that nobody minds.
 	Memory func() (left, total float64, err error)
-	// Look is probe.OpenLook; nil means that nobody looks where memory is.
+	// Look is goruntime.OpenLook; nil means that no snapshots of memory are taken.
 	Look func(pid int, socket string) (Looker, error)
-	// Knobs is probe.OpenKnobs, and CPU is probe.CPU: what slices need.
+	// Knobs is goruntime.OpenKnobs, and CPU is kernel.CPU: what slices need.
 	Knobs func(pid int, socket string) (Knobs, error)
 	CPU   func(pid int) (float64, error)
 	// Dir makes the directory for the files of trial n.
@@ -72,7 +72,7 @@ type Lab struct {
 }
 
 // A Looker looks at a subject outside the measured window, where that may cost
-// what it takes: probe.Look. Without the injected probe all but Snapshot and Brief,
+// what it takes: goruntime.Look. Without the injected probe all but Snapshot and Brief,
 // which then know less, and Close are errors. An error that wraps
 // errors.ErrUnsupported says that there is no such thing here.
 type Looker interface {

@@ -14,7 +14,7 @@ import (
 func probeNamed(name string) (probe.Probe, bool) {
 	switch name {
 	case "proc":
-		return kernel.Process{}, true
+		return kernel.Proc{}, true
 	case "cgroup":
 		return kernel.ControlGroup{}, true
 	case "gctrace":

@@ -17,7 +17,7 @@ import (
 
 // A Watching says how a lab watches what runs already.
 type Watching struct {
-	Process  kernel.Found    // the subject's; the zero value if it is not known
+	Process  kernel.Process    // the subject's; the zero value if it is not known
 	End      <-chan struct{} // closed when the trial is to end: its window then is as long as it was, and whole
 	Profiles []string        // heap and goroutine: taken just before the window and just after, from the plan's probes.pprof
 }

@@ -40,7 +40,7 @@ func watchLab(t *testing.T, p probe.Probe) *Lab {
 	}
 }
 
-func lookUp(t *testing.T, pid int) kernel.Found {
+func lookUp(t *testing.T, pid int) kernel.Process {
 	t.Helper()
 	p, err := kernel.Lookup(pid)
 	if err != nil {

@@ -60,7 +60,7 @@ type Target struct {
 	Create func(name string) (io.WriteCloser, error)
 }
 
-// every is the time between samples.
+// Interval is the time between samples.
 func (t *Target) Interval() time.Duration {
 	return cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 }
@@ -112,7 +112,7 @@ type Probe interface {
 	Watch(ctx context.Context, t Target) (Reading, error)
 }
 
-// watch is the frame of every probe: read at once, call Begun, read every
+// Watch is the frame of every probe: read at once, call Begun, read every
 // t.Every, and read a last time when ctx ends. read is told how long ago the
 // window began.
 func Watch(ctx context.Context, t Target, read func(at time.Duration) error) error {
@@ -149,7 +149,7 @@ func Watch(ctx context.Context, t Target, read func(at time.Duration) error) err
 	}
 }
 
-// isTimeout reports whether an answer did not come in time.
+// IsTimeout reports whether an answer did not come in time.
 func IsTimeout(err error) bool {
 	var e net.Error
 	return errors.As(err, &e) && e.Timeout()

@@ -7,13 +7,13 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// points takes the points of a probe's series as they are read.
+// Points takes the points of a probe's series as they are read.
 type Points struct {
 	Sample func(metric string, at time.Duration, v float64) // Target.Sample
 	List   []dyno.Series                                    // for the Reading, where sample is nil
 }
 
-// add takes a point; the series of a metric begins with its first.
+// Add takes a point; the series of a metric begins with its first.
 func (p *Points) Add(metric string, at time.Duration, v float64) {
 	if p.Sample != nil {
 		p.Sample(metric, at, v)

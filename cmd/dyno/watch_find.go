@@ -74,16 +74,16 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 const mostCandidates = 10
 
 // theOne is the process of a name.
-func theOne(name string) (kernel.Found, error) {
+func theOne(name string) (kernel.Process, error) {
 	if _, err := regexp.Compile(name); err != nil {
-		return kernel.Found{}, usagef("bad name of a process: %w", err)
+		return kernel.Process{}, usagef("bad name of a process: %w", err)
 	}
 	ps, err := kernel.Find(name)
 	switch {
 	case err != nil:
-		return kernel.Found{}, err
+		return kernel.Process{}, err
 	case len(ps) == 0:
-		return kernel.Found{}, fmt.Errorf("no process is called %q (consider: ps -e -o pid,comm, or --pid)", name)
+		return kernel.Process{}, fmt.Errorf("no process is called %q (consider: ps -e -o pid,comm, or --pid)", name)
 	case len(ps) == 1:
 		return ps[0], nil
 	}
@@ -99,7 +99,7 @@ func theOne(name string) (kernel.Found, error) {
 		}
 		fmt.Fprintf(&list, "\n  %7d  %8v  %s", p.PID, time.Since(p.Started).Truncate(time.Second), string(command))
 	}
-	return kernel.Found{}, fmt.Errorf("%d processes have a name that %q matches (consider: --pid, or a longer name, such as '^%s$'):%s",
+	return kernel.Process{}, fmt.Errorf("%d processes have a name that %q matches (consider: --pid, or a longer name, such as '^%s$'):%s",
 		len(ps), name, ps[0].Name, &list)
 }
 

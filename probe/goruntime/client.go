@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A client asks the injected probe over its unix socket. A command is a line;
+// A Client asks the injected probe over its unix socket. A command is a line;
 // the answer is "ok N\n" and N bytes, or "error MESSAGE\n". Before the "ok" of
 // a trace there is any number of "part N\n" and N bytes.
 type Client struct {
@@ -41,7 +41,7 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// ask sends a command and returns the answer, which is valid until the next
+// Ask sends a command and returns the answer, which is valid until the next
 // call. A connection that the other side has closed since the last command is
 // made anew, once.
 func (c *Client) Ask(command string) ([]byte, error) {
@@ -116,7 +116,7 @@ func (c *Client) head() (word string, n int, err error) {
 	return string(first), n, nil
 }
 
-// stream sends a command whose answer comes in parts, calls begun, and writes
+// Stream sends a command whose answer comes in parts, calls begun, and writes
 // them to w. It must come to its end within the time given; the end of ctx
 // asks for that at once.
 func (c *Client) Stream(ctx context.Context, command string, limit time.Duration, begun func(), w io.Writer) error {

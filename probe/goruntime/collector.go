@@ -11,7 +11,7 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// collectorProbe counts the collections whose lines arrive inside the window.
+// Collector counts the collections whose lines arrive inside the window.
 type Collector struct{}
 
 // What a traced cycle costs, in the subject and in dyno: 44 writes of a packet,

@@ -14,7 +14,7 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// runtimeProbe reads runtime/metrics by way of the injected probe.
+// Metrics reads runtime/metrics by way of the injected probe.
 //
 // What it takes from /cpu/classes moves only when a cycle ends: it is of the
 // cycles that ended in the window, and 0 if none did. It is also wall-clock
@@ -140,7 +140,7 @@ func (Metrics) Watch(ctx context.Context, t probe.Target) (probe.Reading, error)
 	return w.reading()
 }
 
-// A runtimeWatch is one window of runtimeProbe.
+// A runtimeWatch is one window of Metrics.
 type runtimeWatch struct {
 	begun               bool
 	first, last         sample

@@ -13,12 +13,12 @@ const (
 	ProfileMost = 256 << 20   // bytes of one profile
 )
 
-// profileClient returns a client that has the time and the room for profiles.
+// ProfileClient returns a client that has the time and the room for profiles.
 func ProfileClient(socket string) *Client {
 	return &Client{Socket: socket, Time: ProfileTime, Most: ProfileMost}
 }
 
-// profile sends a command that is answered with a profile.
+// Profile sends a command that is answered with a profile.
 func (c *Client) Profile(command string) (*profile.Profile, error) {
 	data, err := c.Ask(command)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *Client) Profile(command string) (*profile.Profile, error) {
 	return profile.ParseData(data)
 }
 
-// dropOwn leaves out what the injected probe and the CPU profile's writer did,
+// DropOwn leaves out what the injected probe and the CPU profile's writer did,
 // such as to allocate the profile itself.
 func DropOwn(p *profile.Profile) {
 	own := func(line profile.Line) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// groupProbe reads what the kernel accounts to the control groups of the process.
+// ControlGroup reads what the kernel accounts to the control groups of the process.
 // A sample is a file of some 10 µs, and three more every t.Every.
 type ControlGroup struct{}
 

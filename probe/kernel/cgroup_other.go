@@ -9,7 +9,7 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// groupProbe cannot watch here.
+// ControlGroup cannot watch here.
 type ControlGroup struct{}
 
 func (ControlGroup) Watch(context.Context, probe.Target) (probe.Reading, error) {

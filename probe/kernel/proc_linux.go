@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proc reads the kernel's account of the process, and how quiet the machine
+// Proc reads the kernel's account of the process, and how quiet the machine
 // was. A sample is one /proc/PID/stat and one clock, some 30 µs, whatever the
 // size of the process.
 //
 // Note: /proc/PID/smaps_rollup would tell shared memory from private, but walks
 // the page tables under the subject's lock: some 20 ms for each GiB.
-type Process struct{}
+type Proc struct{}
 
-func (Process) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
+func (Proc) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	w := &procWatch{pid: t.PID, points: probe.Points{Sample: t.Sample}}
 	defer w.close()
 	if err := w.open(); err != nil {

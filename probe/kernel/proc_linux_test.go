@@ -104,7 +104,7 @@ func TestProcWatch(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		r, err := Process{}.Watch(ctx, probe.Target{PID: cmd.Process.Pid, Every: time.Hour, Begun: func() {
+		r, err := Proc{}.Watch(ctx, probe.Target{PID: cmd.Process.Pid, Every: time.Hour, Begun: func() {
 			for _, what := range during {
 				do(what)
 			}
@@ -153,7 +153,7 @@ func TestProcWatch(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err = Process{}.Watch(ctx, probe.Target{PID: cmd.Process.Pid, Every: time.Millisecond, Begun: func() { in.Close() }})
+	r, err = Proc{}.Watch(ctx, probe.Target{PID: cmd.Process.Pid, Every: time.Millisecond, Begun: func() { in.Close() }})
 	if err == nil || !strings.Contains(err.Error(), "ended") {
 		t.Errorf("the process ended, Watch returned %v", err)
 	}

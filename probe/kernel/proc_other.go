@@ -12,10 +12,10 @@ import (
 // errNotLinux wraps errors.ErrUnsupported.
 var errNotLinux = fmt.Errorf("proc is for Linux only: %w", errors.ErrUnsupported)
 
-// proc cannot watch here.
-type Process struct{}
+// Proc cannot watch here.
+type Proc struct{}
 
-func (Process) Watch(context.Context, probe.Target) (probe.Reading, error) {
+func (Proc) Watch(context.Context, probe.Target) (probe.Reading, error) {
 	return probe.Reading{}, errNotLinux
 }
 

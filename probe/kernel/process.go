@@ -5,7 +5,7 @@ package kernel
 import "time"
 
 // A Process is one that runs on this machine.
-type Found struct {
+type Process struct {
 	PID     int
 	Name    string // as the kernel has it: at most 15 bytes
 	Program string // base name of the executable, or of the first argument where the former may not be known
@@ -16,7 +16,7 @@ type Found struct {
 }
 
 // String is the command line, or the name where there is none.
-func (p *Found) String() string {
+func (p *Process) String() string {
 	if p.Command == "" {
 		return p.Name
 	}

@@ -22,9 +22,9 @@ import (
 // kernelThread is PF_KTHREAD of Linux, include/linux/sched.h.
 const kernelThread = 0x00200000
 
-// LookUp finds out about a process, which must be one that can be watched: no
+// Lookup finds out about a process, which must be one that can be watched: no
 // thread of another, none of the kernel's, none that has ended.
-func Lookup(pid int) (Found, error) {
+func Lookup(pid int) (Process, error) {
 	p, err := procfs.NewProc(pid)
 	var st procfs.ProcStat
 	if err == nil {
@@ -32,28 +32,28 @@ func Lookup(pid int) (Found, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH):
-		return Found{}, fmt.Errorf("there is no process %d (consider: ps, or its user's rights where /proc is mounted with hidepid)", pid)
+		return Process{}, fmt.Errorf("there is no process %d (consider: ps, or its user's rights where /proc is mounted with hidepid)", pid)
 	case err != nil:
-		return Found{}, fmt.Errorf("look at process %d: %w (consider: running dyno as its user)", pid, err)
+		return Process{}, fmt.Errorf("look at process %d: %w (consider: running dyno as its user)", pid, err)
 	case st.Flags&kernelThread != 0:
-		return Found{}, fmt.Errorf("process %d (%s) is a thread of the kernel, which has no memory of its own", pid, st.Comm)
+		return Process{}, fmt.Errorf("process %d (%s) is a thread of the kernel, which has no memory of its own", pid, st.Comm)
 	case ended(st):
-		return Found{}, fmt.Errorf("process %d (%s) has ended, and waits for its parent to notice", pid, st.Comm)
+		return Process{}, fmt.Errorf("process %d (%s) has ended, and waits for its parent to notice", pid, st.Comm)
 	}
 	status, err := p.NewStatus()
 	if err != nil {
-		return Found{}, fmt.Errorf("look at process %d: %w (consider: running dyno as its user)", pid, err)
+		return Process{}, fmt.Errorf("look at process %d: %w (consider: running dyno as its user)", pid, err)
 	}
 	if status.TGID != pid {
-		return Found{}, fmt.Errorf("%d is a thread of process %d (consider: --pid %[2]d)", pid, status.TGID)
+		return Process{}, fmt.Errorf("%d is a thread of process %d (consider: --pid %[2]d)", pid, status.TGID)
 	}
 	return describe(p, st), nil
 }
 
 // describe tells what may be known of a process; the files of another user's may
 // not be read.
-func describe(p procfs.Proc, st procfs.ProcStat) Found {
-	found := Found{PID: p.PID, Name: st.Comm, Program: program(p), Started: started(st)}
+func describe(p procfs.Proc, st procfs.ProcStat) Process {
+	found := Process{PID: p.PID, Name: st.Comm, Program: program(p), Started: started(st)}
 	args, _ := p.CmdLine()
 	found.Command = strings.Join(args, " ")
 	dir := fmt.Sprintf("/proc/%d/", p.PID)
@@ -90,7 +90,7 @@ func started(st procfs.ProcStat) time.Time {
 // anywhere, as pidstat -C takes it: the kernel's name, or that of the executable, of
 // which the kernel's has only 15 bytes. Neither dyno itself nor what it started is
 // among them, nor threads of the kernel. An error is of the expression, or of /proc.
-func Find(name string) ([]Found, error) {
+func Find(name string) ([]Process, error) {
 	match, err := regexp.Compile(name)
 	if err != nil {
 		return nil, fmt.Errorf("bad name of a process: %w", err)
@@ -101,7 +101,7 @@ func Find(name string) ([]Found, error) {
 	}
 	parents := map[int]int{}
 	stats := map[int]procfs.ProcStat{}
-	var found []Found
+	var found []Process
 	for _, p := range all {
 		st, err := p.Stat()
 		if err != nil { // it has ended meanwhile, or may not be looked at
@@ -119,7 +119,7 @@ func Find(name string) ([]Found, error) {
 			found = append(found, describe(p, st))
 		}
 	}
-	slices.SortFunc(found, func(a, b Found) int { return a.PID - b.PID })
+	slices.SortFunc(found, func(a, b Process) int { return a.PID - b.PID })
 	return found, nil
 }
 

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestLookUp(t *testing.T) {
+func TestLookup(t *testing.T) {
 	p, err := Lookup(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestProcEndsGently(t *testing.T) {
 			cmd.Wait()
 		}
 	}
-	r, err := Process{}.Watch(t.Context(), target)
+	r, err := Proc{}.Watch(t.Context(), target)
 	if !errors.Is(err, ErrGone) && !errors.Is(err, unix.ESRCH) { // as its directory has gone
 		t.Error(err)
 	}
@@ -106,7 +106,7 @@ func TestProcEndsGently(t *testing.T) {
 			t.Errorf("%s: %d points", metric, seen[metric])
 		}
 	}
-	if _, err := (Process{}).Watch(t.Context(), target); err == nil {
+	if _, err := (Proc{}).Watch(t.Context(), target); err == nil {
 		t.Error("a process that has ended can be watched")
 	}
 }

@@ -2,10 +2,10 @@
 
 package kernel
 
-// LookUp finds out about a process; on this system it returns an error that wraps
+// Lookup finds out about a process; on this system it returns an error that wraps
 // errors.ErrUnsupported.
-func Lookup(pid int) (Found, error) { return Found{}, errNotLinux }
+func Lookup(pid int) (Process, error) { return Process{}, errNotLinux }
 
 // Find returns the processes of a name; on this system it returns an error that
 // wraps errors.ErrUnsupported.
-func Find(name string) ([]Found, error) { return nil, errNotLinux }
+func Find(name string) ([]Process, error) { return nil, errNotLinux }

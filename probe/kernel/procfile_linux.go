@@ -128,6 +128,6 @@ func parseResident(line []byte) (pages uint64, err error) {
 	return pages, nil
 }
 
-// errGone says that the process has ended: its directory in /proc has gone, or did
+// ErrGone says that the process has ended: its directory in /proc has gone, or did
 // so between being opened and read, or only its parent keeps it there.
 var ErrGone = errors.New("the process has ended")

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// resident is the memory of a process that is resident, and how much of it is pages
+// Resident is the memory of a process that is resident, and how much of it is pages
 // of files, in bytes: /proc/PID/statm.
 func Resident(pid int) (rss, file float64, err error) {
 	p, err := procfs.NewProc(pid)
@@ -24,7 +24,7 @@ func Resident(pid int) (rss, file float64, err error) {
 	return float64(m.ResidentBytes()), float64(m.SHRBytes()), nil
 }
 
-// residentExact counts the pages themselves: /proc/PID/smaps_rollup, or resident where
+// ResidentExact counts the pages themselves: /proc/PID/smaps_rollup, or resident where
 // that may not be read. What it does not count as anonymous is of files, and memory that
 // processes share, which is told in /proc/PID/status.
 func ResidentExact(pid int) (rss, file float64, err error) {

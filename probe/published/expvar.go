@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// expvarProbe reads what package expvar publishes: runtime.MemStats, exact as
+// Expvar reads what package expvar publishes: runtime.MemStats, exact as
 // the world is stopped for it, and the service's own numbers, of which the
 // course is kept.
 type Expvar struct{}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pprofIndex reads the index page of net/http/pprof, where a service publishes
+// Index reads the index page of net/http/pprof, where a service publishes
 // nothing better: how many goroutines and threads there are, which costs it no
 // more than to count them.
 type Index struct{}

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// prometheusProbe reads the text format of Prometheus, version 0.0.4: of what
+// Prometheus reads the text format of Prometheus, version 0.0.4: of what
 // its Go client publishes by itself the families of promUses, and those of
 // Target.Metrics.
 //
@@ -66,7 +66,7 @@ func (Prometheus) Watch(ctx context.Context, t probe.Target) (probe.Reading, err
 	return r, nil
 }
 
-// A promWatch is one window of prometheusProbe.
+// A promWatch is one window of Prometheus.
 type promWatch struct {
 	published
 	asked []string

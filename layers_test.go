@@ -40,13 +40,15 @@ var layers = map[string][]string{
 	"probe/profiles":    {".", "probe", "probe/goruntime"},
 	"store":             {".", "hist", "plan"},
 	"lab":               {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
-	"analysis":          {".", "analysis/profiles", "hist", "stats"},
+	"lab/gobench":       {".", "subject", "subject/guard"},
+	"analysis":          {".", "analysis/pitfall", "analysis/profiles", "hist", "stats"},
+	"analysis/pitfall":  {"."},
 	"analysis/profiles": {".", "stats"},
-	"report":            {".", "analysis", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report":            {".", "analysis", "analysis/pitfall", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
 	"report/pprofpage":  {},
 	"web":               {".", "analysis", "chart", "hist", "jsonskip", "report", "report/pprofpage", "stats", "store"},
 	"examples":          {},
-	"cmd/dyno":          {".", "analysis", "analysis/profiles", "examples", "gctrace", "hist", "lab", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":          {".", "analysis", "analysis/pitfall", "analysis/profiles", "examples", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
 	"chart":             {},
 }
 

@@ -32,19 +32,24 @@ var layers = map[string][]string{
 	"load/http1":        {},
 	"load/requestlog":   {"."},
 	"load/scenario":     {".", "load/http1"},
-	"probe":             {".", "cgroup", "gctrace"},
+	"probe":             {".", "gctrace"},
+	"probe/goruntime":   {".", "gctrace", "probe", "probe/kernel"},
+	"probe/kernel":      {".", "cgroup", "probe"},
+	"probe/profiles":    {"probe", "probe/goruntime"},
+	"probe/published":   {".", "gctrace", "jsonskip", "probe", "probe/kernel"},
 	"store":             {".", "hist", "plan"},
-	"lab":               {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "subject"},
+	"lab":               {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"lab/gobench":       {".", "subject", "subject/guard"},
 	"analysis":          {".", "analysis/pitfall", "analysis/profiles", "hist", "stats"},
 	"analysis/pitfall":  {"."},
 	"analysis/profiles": {".", "stats"},
 	"report":            {".", "analysis", "analysis/pitfall", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
 	"report/pprofpage":  {},
-	"web":               {".", "analysis", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
+	"web":               {".", "analysis", "chart", "hist", "jsonskip", "report", "report/pprofpage", "stats", "store"},
 	"examples":          {},
-	"cmd/dyno":          {".", "analysis", "analysis/pitfall", "analysis/profiles", "examples", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":          {".", "analysis", "analysis/pitfall", "analysis/profiles", "examples", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
 	"chart":             {},
+	"jsonskip":          {},
 }
 
 // acting are the rooms whose packages may start goroutines.

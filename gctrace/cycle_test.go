@@ -20,7 +20,7 @@ var (
 	pacerLine = regexp.MustCompile(`^pacer: \d+% CPU \(\d+ exp.\) for (\d+)\+(\d+)\+(\d+) B work .* in (\d+) B -> (\d+) B \(∆goal (-?\d+),`)
 )
 
-// wantCycles is what ParseTrace should make of a text.
+// wantCycles is what Parse should make of a text.
 func wantCycles(text string) []Cycle {
 	const MiB = 1 << 20
 	var cycles []Cycle
@@ -59,7 +59,7 @@ const (
 	lineLeak = "gc 7 @1.234s 12%: 0.01+12+0.02 ms clock, 0.1+0.2/0.4/0.6+0.1 ms cpu, 4->4->0 MB, 5 MB goal, 1 MB stacks, 2 MB globals, 16 P (forced)\n"
 )
 
-func TestParseTrace(t *testing.T) {
+func TestParse(t *testing.T) {
 	texts := samples(t)
 	texts["go1.17"] = line117
 	texts["leaks"] = strings.Replace(lineLeak, "%:", "% (checking for goroutine leaks):", 1)

@@ -1,3 +1,6 @@
+// Package gctrace reads what a Go program prints of its garbage collector under
+// GODEBUG=gctrace=1: while it runs (Splitter) and from a log (Read), which a Log sums up.
+// It makes no sentences.
 package gctrace
 
 import (

@@ -176,7 +176,9 @@ func piecesOf(line string) (ps []string) {
 // looks like ours. A line is lost if too little of it is between two cuts.
 func TestReadStream(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	for name, text := range samples(t) {
+	texts := samples(t)
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		text := texts[name]
 		var log strings.Builder
 		lines, torn := 0, 0
 		for range 5 {
@@ -200,7 +202,7 @@ func TestReadStream(t *testing.T) {
 			}
 		}
 		got, sum := cyclesOf(t, log.String())
-		if len(got) != lines-int(sum.Lost) || sum.Torn+sum.Lost != int64(torn) || sum.Lost > 1 {
+		if len(got) != lines-torn+int(sum.Torn) || sum.Torn+sum.Lost > int64(torn) || int(sum.Torn) < torn*3/4 {
 			t.Errorf("%s: %d cycles of %d lines, %d of them torn: %+v", name, len(got), lines, torn, sum)
 		}
 	}

@@ -58,7 +58,7 @@ func packets(t testing.TB, line string) []string {
 	return ps
 }
 
-// split writes texts to a Trace and returns what it made of them.
+// split writes texts to a Splitter and returns what it made of them.
 func split(t testing.TB, writes ...string) (trace, log string, cycles []Cycle) {
 	t.Helper()
 	var l, tr bytes.Buffer

@@ -41,16 +41,16 @@ type Hands struct {
 	Load func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error)
 	// Tool runs the command of a load that has one: subject.RunTool.
 	Tool foreign.Tool
-	// Probe is probe.Named.
+	// Probe is probeNamed.
 	Probe func(name string) (probe.Probe, bool)
-	// RSS is probe.RSS; nil means that idle memory is not read.
+	// RSS is kernel.RSS; nil means that idle memory is not read.
 	RSS func(pid int) (float64, error)
 	// Memory returns the bytes of memory that are left and the total, of the machine or
 	// of a control group that limits it. Nil means that memory is not guarded.
 	Memory func() (left, total float64, err error)
-	// Inspect is probe.OpenLook; nil means that there are no snapshots.
+	// Inspect is goruntime.OpenLook; nil means that there are no snapshots.
 	Inspect func(pid int, socket string) (Inspector, error)
-	// Knobs is probe.OpenKnobs, and CPU is probe.CPU.
+	// Knobs is goruntime.OpenKnobs, and CPU is kernel.CPU.
 	Knobs func(pid int, socket string) (Knobs, error)
 	CPU   func(pid int) (float64, error)
 	// Dir makes the directory for the files of trial n.

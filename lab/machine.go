@@ -13,6 +13,8 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/probe/goruntime"
+	"github.com/dynolab/dyno/probe/kernel"
 	"github.com/dynolab/dyno/subject"
 )
 
@@ -45,11 +47,11 @@ func Open() (l *Lab, release func() error, err error) {
 		Memory:  memory(),
 		Load:    putLoad,
 		Tool:    subject.RunTool,
-		Probe:   probe.Named,
-		RSS:     probe.RSS,
-		Inspect: func(pid int, socket string) (Inspector, error) { return probe.OpenLook(pid, socket) },
-		Knobs:   func(pid int, socket string) (Knobs, error) { return probe.OpenKnobs(pid, socket) },
-		CPU:     probe.CPU,
+		Probe:   probeNamed,
+		RSS:     kernel.RSS,
+		Inspect: func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
+		Knobs:   func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
+		CPU:     kernel.CPU,
 	}}
 	return l, builder.Close, nil
 }

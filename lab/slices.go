@@ -13,7 +13,7 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// Knobs turn what slices turn: probe.Knobs.
+// Knobs turn what slices turn: goruntime.Knobs.
 type Knobs interface {
 	Set(factor, level string) error
 	Tick(on bool) error

@@ -11,7 +11,7 @@ import (
 )
 
 // An Inspector takes snapshots of a subject outside the measured window, where that may
-// cost what it takes: probe.Look. Without the injected probe all but Snapshot and Brief,
+// cost what it takes: goruntime.Look. Without the injected probe all but Snapshot and Brief,
 // which then know less, and Close are errors. An error that wraps
 // errors.ErrUnsupported says that there is no such thing here.
 type Inspector interface {

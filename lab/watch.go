@@ -11,11 +11,13 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/probe/kernel"
+	"github.com/dynolab/dyno/probe/profiles"
 )
 
 // A Watching says how a lab watches what runs already.
 type Watching struct {
-	Process  probe.Process   // the subject's; the zero value if it is not known
+	Process  kernel.Process  // the subject's; the zero value if it is not known
 	End      <-chan struct{} // closed when the trial is to end: its window then is as long as it was, and whole
 	Profiles []string        // heap and goroutine: taken just before the window and just after, from the plan's probes.pprof
 }
@@ -61,7 +63,7 @@ func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string) (*Running
 
 // gone is an error if the process has ended.
 func (a *attendant) gone() error {
-	now, err := probe.LookUp(a.Process.PID)
+	now, err := kernel.Lookup(a.Process.PID)
 	if err == nil && now.Started.Sub(a.Process.Started).Abs() > time.Second {
 		err = fmt.Errorf("process %d has ended, and another has its number", a.Process.PID)
 	}
@@ -119,7 +121,7 @@ func (a *attendant) load(ctx context.Context, base string, ld dyno.Load, arg map
 // profile takes the profiles that are asked for, and names them for a moment.
 func (a *attendant) profile(moment string) error {
 	for _, name := range a.Profiles {
-		data, err := probe.TakeProfile(a.trial.Probes.Pprof, name, a.trial.Load.Insecure)
+		data, err := profiles.TakeProfile(a.trial.Probes.Pprof, name, a.trial.Load.Insecure)
 		if err != nil {
 			return fmt.Errorf("%s the watch: %w", moment, err)
 		}

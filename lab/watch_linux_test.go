@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/probe/kernel"
 )
 
 // watchExperiment is a watch with no load and no end of its own.
@@ -39,9 +40,9 @@ func watchLab(t *testing.T, p probe.Probe) *Lab {
 	}}
 }
 
-func lookUp(t *testing.T, pid int) probe.Process {
+func lookUp(t *testing.T, pid int) kernel.Process {
 	t.Helper()
-	p, err := probe.LookUp(pid)
+	p, err := kernel.Lookup(pid)
 	if err != nil {
 		t.Fatal(err)
 	}

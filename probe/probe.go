@@ -60,8 +60,8 @@ type Target struct {
 	Create func(name string) (io.WriteCloser, error)
 }
 
-// every is the time between samples.
-func (t *Target) every() time.Duration {
+// Interval is the time between samples.
+func (t *Target) Interval() time.Duration {
 	return cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 }
 
@@ -69,7 +69,7 @@ func (t *Target) every() time.Duration {
 // gentle watch all read at the same multiples of every: to wake is half of what a
 // reading costs dyno.
 func (t *Target) firstTick(now time.Time) time.Duration {
-	every := t.every()
+	every := t.Interval()
 	if !t.Gentle {
 		return every
 	}
@@ -112,10 +112,10 @@ type Probe interface {
 	Watch(ctx context.Context, t Target) (Reading, error)
 }
 
-// watch is the frame of every probe: read at once, call Begun, read every
+// Watch is the frame of every probe: read at once, call Begun, read every
 // t.Every, and read a last time when ctx ends. read is told how long ago the
 // window began.
-func watch(ctx context.Context, t Target, read func(at time.Duration) error) error {
+func Watch(ctx context.Context, t Target, read func(at time.Duration) error) error {
 	start := time.Now()
 	if err := read(0); err != nil {
 		return err
@@ -123,7 +123,7 @@ func watch(ctx context.Context, t Target, read func(at time.Duration) error) err
 	if t.Begun != nil {
 		t.Begun()
 	}
-	every := t.every()
+	every := t.Interval()
 	first := t.firstTick(start)
 	tick := time.NewTicker(first)
 	defer tick.Stop()
@@ -149,8 +149,8 @@ func watch(ctx context.Context, t Target, read func(at time.Duration) error) err
 	}
 }
 
-// isTimeout reports whether an answer did not come in time.
-func isTimeout(err error) bool {
+// IsTimeout reports whether an answer did not come in time.
+func IsTimeout(err error) bool {
 	var e net.Error
 	return errors.As(err, &e) && e.Timeout()
 }

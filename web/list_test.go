@@ -213,28 +213,3 @@ func TestCompare(t *testing.T) {
 	want(t, get(t, s, "/compare?a=a&b=../b"), 404, "There is no run")
 	want(t, get(t, s, "/compare?a=a/files&b=b"), 404, "There is no run")
 }
-
-// Of JSON that is well-formed the cursor finds what encoding/json does.
-func TestCursorStrings(t *testing.T) {
-	c := &cursor{data: []byte(` { "a\"b" : [ 1 , {"x":"]}\\"} , "\\\"" ] , "c":null, "d":"\u00e9" , "e":{} } `)}
-	var keys, raw []string
-	d := ""
-	c.object(func(key string) {
-		keys = append(keys, key)
-		if key == "d" {
-			c.decode(&d)
-			return
-		}
-		raw = append(raw, string(c.skip()))
-	})
-	if c.err != nil || strings.Join(keys, " ") != `a"b c d e` || strings.Join(raw, "|") != `[ 1 , {"x":"]}\\"} , "\\\"" ]|null|{}` || d != "é" {
-		t.Errorf("%q %q %q %v", keys, raw, d, c.err)
-	}
-}
-
-func FuzzCursor(f *testing.F) {
-	f.Add([]byte(`{"about":["x"],"metrics":[{"name":"p","primary":true}],"settings":[{"values":{"p":{"center":1}}}]}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		parseSummary(data, "q") // neither panics nor goes on for ever
-	})
-}

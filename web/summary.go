@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/dynolab/dyno/jsonskip"
 	"io"
 	"path/filepath"
 )
@@ -56,62 +57,62 @@ func readSummary(path, metric string) (*summary, error) {
 func parseSummary(data []byte, metric string) (*summary, error) {
 	s, wanted := new(summary), map[string]bool{metric: true}
 	var settings int // where they are, as metrics may come later
-	c := &cursor{data: data}
-	c.object(func(key string) {
+	c := &jsonskip.Cursor{Data: data}
+	c.Object(func(key string) {
 		switch key {
 		case "about":
-			c.decode(&s.About)
+			c.Decode(&s.About)
 		case "planned":
-			c.decode(&s.Planned)
+			c.Decode(&s.Planned)
 		case "trials":
-			c.decode(&s.Trials)
+			c.Decode(&s.Trials)
 		case "blocks":
-			c.decode(&s.Blocks)
+			c.Decode(&s.Blocks)
 		case "failed":
-			c.array(func() { s.Failed++; c.skip() })
+			c.Array(func() { s.Failed++; c.Skip() })
 		case "metrics":
-			c.decode(&s.Metrics)
+			c.Decode(&s.Metrics)
 			for _, m := range s.Metrics {
 				wanted[m.Name] = wanted[m.Name] || m.Primary
 			}
 		case "settings":
-			if settings = c.at; s.Metrics == nil {
-				c.skip()
+			if settings = c.At; s.Metrics == nil {
+				c.Skip()
 				return
 			}
 			settings = 0
-			c.settings(s, wanted)
+			readSettings(c, s, wanted)
 		default:
-			c.skip()
+			c.Skip()
 		}
 	})
-	if settings > 0 && c.err == nil {
-		c.at = settings
-		c.settings(s, wanted)
+	if settings > 0 && c.Err == nil {
+		c.At = settings
+		readSettings(c, s, wanted)
 	}
-	if c.err != nil {
-		return nil, fmt.Errorf("read summary.json: %w", c.err)
+	if c.Err != nil {
+		return nil, fmt.Errorf("read summary.json: %w", c.Err)
 	}
 	s.tame()
 	return s, nil
 }
 
 // settings reads those of a summary, with the metrics that are wanted.
-func (c *cursor) settings(s *summary, wanted map[string]bool) {
-	c.array(func() {
+func readSettings(c *jsonskip.Cursor, s *summary, wanted map[string]bool) {
+	c.Array(func() {
 		x := setting{Values: map[string]value{}, Versus: map[string]verdict{}}
-		c.object(func(key string) {
+		c.Object(func(key string) {
 			switch key {
 			case "setting":
-				c.decode(&x.Setting)
+				c.Decode(&x.Setting)
 			case "baseline":
-				c.decode(&x.Baseline)
+				c.Decode(&x.Baseline)
 			case "values":
 				members(c, x.Values, wanted)
 			case "versus":
 				members(c, x.Versus, wanted)
 			default:
-				c.skip()
+				c.Skip()
 			}
 		})
 		s.Settings = append(s.Settings, x)
@@ -119,14 +120,14 @@ func (c *cursor) settings(s *summary, wanted map[string]bool) {
 }
 
 // members reads those of an object that are wanted.
-func members[T any](c *cursor, to map[string]T, wanted map[string]bool) {
-	c.object(func(key string) {
+func members[T any](c *jsonskip.Cursor, to map[string]T, wanted map[string]bool) {
+	c.Object(func(key string) {
 		if !wanted[key] {
-			c.skip()
+			c.Skip()
 			return
 		}
 		var v T
-		c.decode(&v)
+		c.Decode(&v)
 		to[key] = v
 	})
 }

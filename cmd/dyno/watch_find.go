@@ -18,7 +18,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
-	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/probe/kernel"
+	"github.com/dynolab/dyno/probe/published"
 	"github.com/dynolab/dyno/subject/guard"
 )
 
@@ -28,7 +29,7 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 	p := &found.Process
 	switch {
 	case w.pid != 0:
-		*p, err = probe.LookUp(w.pid)
+		*p, err = kernel.Lookup(w.pid)
 	case w.process != "":
 		*p, err = theOne(w.process)
 	}
@@ -43,7 +44,7 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 	}
 	holder, here := w.holder()
 	if holder != 0 && p.PID == 0 {
-		if *p, err = probe.LookUp(holder); err == nil {
+		if *p, err = kernel.Lookup(holder); err == nil {
 			note("process %d holds the port, and is watched too: %s", holder, p)
 			e.Subject.PID = holder
 		}
@@ -73,16 +74,16 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 const mostCandidates = 10
 
 // theOne is the process of a name.
-func theOne(name string) (probe.Process, error) {
+func theOne(name string) (kernel.Process, error) {
 	if _, err := regexp.Compile(name); err != nil {
-		return probe.Process{}, usagef("bad name of a process: %w", err)
+		return kernel.Process{}, usagef("bad name of a process: %w", err)
 	}
-	ps, err := probe.Find(name)
+	ps, err := kernel.Find(name)
 	switch {
 	case err != nil:
-		return probe.Process{}, err
+		return kernel.Process{}, err
 	case len(ps) == 0:
-		return probe.Process{}, fmt.Errorf("no process is called %q (consider: ps -e -o pid,comm, or --pid)", name)
+		return kernel.Process{}, fmt.Errorf("no process is called %q (consider: ps -e -o pid,comm, or --pid)", name)
 	case len(ps) == 1:
 		return ps[0], nil
 	}
@@ -98,7 +99,7 @@ func theOne(name string) (probe.Process, error) {
 		}
 		fmt.Fprintf(&list, "\n  %7d  %8v  %s", p.PID, time.Since(p.Started).Truncate(time.Second), string(command))
 	}
-	return probe.Process{}, fmt.Errorf("%d processes have a name that %q matches (consider: --pid, or a longer name, such as '^%s$'):%s",
+	return kernel.Process{}, fmt.Errorf("%d processes have a name that %q matches (consider: --pid, or a longer name, such as '^%s$'):%s",
 		len(ps), name, ps[0].Name, &list)
 }
 
@@ -157,14 +158,14 @@ func (w *watchFlags) pages(e *dyno.Experiment, process bool, note func(string, .
 		if strings.HasPrefix(where, "/") {
 			where = base + where
 		}
-		err := probe.Ask(p.probe, where, e.Load.Insecure)
+		err := published.Ask(p.probe, where, e.Load.Insecure)
 		switch {
 		case err == nil:
 			*p.at = where
 			have = append(have, where)
-		case !errors.Is(err, probe.ErrNotPublished) && untrusted(err):
+		case !errors.Is(err, published.ErrNotPublished) && untrusted(err):
 			return fmt.Errorf("%w (consider: --insecure, if you know whose certificate it is)", err)
-		case !errors.Is(err, probe.ErrNotPublished):
+		case !errors.Is(err, published.ErrNotPublished):
 			return fmt.Errorf("%w (consider: is the service up, and is this its port?)", err)
 		case asked != "":
 			return fmt.Errorf("%s of %s: %w (consider: the path where the service publishes it)", p.probe, where, err)

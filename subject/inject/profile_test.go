@@ -19,6 +19,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/probe/profiles"
 )
 
 var garbage []byte
@@ -92,7 +93,7 @@ func TestProfilesOfTheWindow(t *testing.T) {
 	allocateHere() // before the window
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := probe.Profiles{}.Watch(ctx, probe.Target{Socket: path, Profile: dyno.ProfileNames, Begun: func() {
+	r, err := profiles.Profiles{}.Watch(ctx, probe.Target{Socket: path, Profile: dyno.ProfileNames, Begun: func() {
 		allocateHere()
 		contendHere()
 		cancel()
@@ -140,7 +141,7 @@ func TestTraceOfTheWindow(t *testing.T) {
 	var f file
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err = probe.Trace{}.Watch(ctx, probe.Target{
+	_, err = profiles.Trace{}.Watch(ctx, probe.Target{
 		Socket: path, Length: time.Minute, Begun: cancel,
 		Create: func(string) (io.WriteCloser, error) { return &f, nil },
 	})

@@ -1,0 +1,140 @@
+package goruntime
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// A histogram is the buckets of a runtime/metrics Float64Histogram that hold
+// something, in ascending order.
+type histogram []bucket
+
+type bucket struct{ lo, hi, count float64 }
+
+// grownHistogram is what a histogram has more in the second answer than in the
+// first; nil if the second has none of that name.
+func grownHistogram(first, second []byte, name string) (histogram, error) {
+	a, err := findHistogram(first, name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := findHistogram(second, name)
+	if err != nil {
+		return nil, err
+	}
+	for i := range b {
+		for len(a) > 0 && a[0].lo < b[i].lo {
+			a = a[1:]
+		}
+		if len(a) > 0 && a[0].lo == b[i].lo {
+			b[i].count = max(0, b[i].count-a[0].count)
+		}
+	}
+	return b, nil
+}
+
+// findHistogram reads the line "NAME h LO,HI,COUNT ..." of an answer. It is
+// nil if there is none, and empty but not nil if there is one without buckets.
+func findHistogram(answer []byte, name string) (histogram, error) {
+	for line := range bytes.Lines(answer) {
+		text, ok := bytes.CutPrefix(line, []byte(name))
+		if !ok || !bytes.HasPrefix(text, []byte(" h")) {
+			continue
+		}
+		h := histogram{}
+		for field := range bytes.FieldsSeq(text[2:]) {
+			b, err := parseBucket(field)
+			if err == nil && len(h) > 0 && !(h[len(h)-1].lo < b.lo) {
+				err = errors.New("buckets not in order")
+			}
+			if err != nil {
+				return nil, fmt.Errorf("parse metric %s: %w", name, err)
+			}
+			h = append(h, b)
+		}
+		return h, nil
+	}
+	return nil, nil
+}
+
+func parseBucket(field []byte) (bucket, error) {
+	lo, rest, _ := bytes.Cut(field, []byte(","))
+	hi, count, _ := bytes.Cut(rest, []byte(","))
+	var b bucket
+	for _, x := range []struct {
+		to   *float64
+		text []byte
+	}{{&b.lo, lo}, {&b.hi, hi}, {&b.count, count}} {
+		v, err := strconv.ParseFloat(string(x.text), 64)
+		if err != nil {
+			return b, err
+		}
+		*x.to = v
+	}
+	if !(b.lo < b.hi) || !(b.count >= 0) || math.IsInf(b.count, 0) {
+		return b, fmt.Errorf("bad bucket %q", field)
+	}
+	return b, nil
+}
+
+// edges are the bucket's bounds; an infinite one is taken to be the other.
+func (b bucket) edges() (lo, hi float64) {
+	switch {
+	case math.IsInf(b.lo, 0) && math.IsInf(b.hi, 0):
+		return 0, 0
+	case math.IsInf(b.lo, 0):
+		return b.hi, b.hi
+	case math.IsInf(b.hi, 0):
+		return b.lo, b.lo
+	}
+	return b.lo, b.hi
+}
+
+func (b bucket) mid() float64 {
+	lo, hi := b.edges()
+	return (lo + hi) / 2
+}
+
+func (h histogram) count() float64 {
+	n := 0.0
+	for _, b := range h {
+		n += b.count
+	}
+	return n
+}
+
+// sum takes every bucket's content to be in its middle.
+func (h histogram) sum() float64 {
+	s := 0.0
+	for _, b := range h {
+		s += b.count * b.mid()
+	}
+	return s
+}
+
+// max is the middle of the highest bucket that holds something, or 0.
+func (h histogram) max() float64 {
+	for i := len(h) - 1; i >= 0; i-- {
+		if h[i].count > 0 {
+			return h[i].mid()
+		}
+	}
+	return 0
+}
+
+// quantile takes a bucket's content to be spread evenly over it; q is in 0 to
+// 1. It is 0 for an empty histogram.
+func (h histogram) quantile(q float64) float64 {
+	left := q * h.count()
+	for _, b := range h {
+		if left <= b.count && b.count > 0 {
+			lo, hi := b.edges()
+			return lo + (hi-lo)*left/b.count
+		}
+		left -= b.count
+	}
+	return h.max()
+}

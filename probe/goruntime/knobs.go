@@ -1,0 +1,103 @@
+package goruntime
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Knobs turn what can be turned in a subject while it runs: by the injected
+// probe, and the runtime's trace of collections from outside. The caller closes
+// them.
+type Knobs struct {
+	pid    int
+	client Client
+	trace  traceSwitch
+}
+
+// OpenKnobs opens those of a process with an injected probe.
+func OpenKnobs(pid int, socket string) (*Knobs, error) {
+	k := &Knobs{pid: pid, client: Client{Socket: socket}}
+	if _, err := k.client.Ask("hello"); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Close does not turn anything back.
+func (k *Knobs) Close() {
+	k.client.Close()
+	k.trace.close()
+}
+
+// Set gives a factor, GOGC, GOMEMLIMIT or GOMAXPROCS, another level, written as
+// its variable takes it.
+func (k *Knobs) Set(factor, level string) error {
+	name, value := "", level
+	switch factor {
+	case "GOGC":
+		name = "gogc"
+	case "GOMAXPROCS":
+		name = "procs"
+	case "GOMEMLIMIT":
+		name = "memlimit"
+		if level != "off" {
+			n, err := parseLimit(level)
+			if err != nil {
+				return err
+			}
+			value = strconv.FormatInt(n, 10)
+		}
+	default:
+		return fmt.Errorf("%s cannot be set while the subject runs", factor)
+	}
+	_, err := k.client.Ask("set " + name + " " + value)
+	return err
+}
+
+// parseLimit reads a limit as GOMEMLIMIT has it.
+func parseLimit(s string) (int64, error) {
+	number, unit := strings.TrimSuffix(s, "B"), int64(1)
+	for i, prefix := range []string{"Ki", "Mi", "Gi", "Ti"} {
+		if rest, ok := strings.CutSuffix(s, prefix+"B"); ok {
+			number, unit = rest, 1<<(10*(i+1))
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return 0, fmt.Errorf("bad memory limit %q", s)
+	}
+	return n * unit, nil
+}
+
+// Tick turns the injected probe's reading of each collection on or off.
+func (k *Knobs) Tick(on bool) error {
+	value := "off"
+	if on {
+		value = "on"
+	}
+	_, err := k.client.Ask("set tick " + value)
+	return err
+}
+
+// Trace turns the runtime's trace of collections on or off, in a subject that
+// was launched with gctrace=1. Where that cannot be done the error says why.
+func (k *Knobs) Trace(on bool) error {
+	if k.trace.file == nil {
+		if err := k.trace.open(k.pid); err != nil {
+			return fmt.Errorf("switch the trace of collections of process %d: %w", k.pid, err)
+		}
+	}
+	return k.trace.set(on)
+}
+
+// Collections is how many there were since the subject began.
+func (k *Knobs) Collections() (float64, error) {
+	answer, err := k.client.Ask("metrics brief")
+	if err != nil {
+		return 0, err
+	}
+	s, err := parseSample(answer)
+	return s[mCycles], err
+}

@@ -1,0 +1,8 @@
+//go:build machine && linux
+
+package goruntime
+
+import "testing"
+
+// A position-independent build compiles the standard library once more.
+func TestMachineTraceSwitchPIE(t *testing.T) { testTraceSwitch(t, "pie") }

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package goruntime
+
+import (
+	"debug/elf"
+	"errors"
+)
+
+func loadedAt(int, *elf.File) (uint64, error) { return 0, errors.ErrUnsupported }

@@ -1,0 +1,64 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// A noise is what the whole machine and dyno itself had used at one time, in
+// CPU seconds.
+type noise struct {
+	all procfs.CPUStat // of /proc/stat, all CPUs
+	own float64
+}
+
+// Above these shares of the machine's CPU time there is a warning. In windows
+// with less than noiseLeast CPU seconds, 10 ms ticks are too coarse for one.
+const (
+	othersLimit = 0.10
+	stealLimit  = 0.02
+	noiseLeast  = 0.5
+)
+
+func readNoise() (noise, error) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return noise{}, err
+	}
+	st, err := fs.Stat()
+	if err != nil {
+		return noise{}, err
+	}
+	var own unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &own); err != nil {
+		return noise{}, err
+	}
+	return noise{st.CPUTotal, float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9}, nil
+}
+
+// since says what disturbed a window that began with a reading of before and in
+// which the subject used so many CPU seconds.
+//
+// Time in interrupts is nobody's here: most of it is the network's, on behalf
+// of subject and load, and whether the kernel takes it for theirs too depends
+// on CONFIG_IRQ_TIME_ACCOUNTING. What children of the subject use counts as
+// other processes'.
+func (n noise) since(before noise, subject float64) []string {
+	a, b := before.all, n.all
+	steal := b.Steal - a.Steal
+	busy := b.User - a.User + b.Nice - a.Nice + b.System - a.System
+	total := busy + steal + b.Idle - a.Idle + b.Iowait - a.Iowait + b.IRQ - a.IRQ + b.SoftIRQ - a.SoftIRQ
+	if total < noiseLeast {
+		return nil
+	}
+	var warnings []string
+	if share := (busy - subject - (n.own - before.own)) / total; share > othersLimit {
+		warnings = append(warnings, fmt.Sprintf("other processes used %.0f %% of the CPUs during this trial", 100*share))
+	}
+	if share := steal / total; share > stealLimit {
+		warnings = append(warnings, fmt.Sprintf("the hypervisor withheld %.0f %% of the CPUs during this trial (steal)", 100*share))
+	}
+	return warnings
+}

@@ -1,0 +1,159 @@
+package kernel
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/dynolab/dyno/cgroup"
+	"golang.org/x/sys/unix"
+)
+
+// kernelThread is PF_KTHREAD of Linux, include/linux/sched.h.
+const kernelThread = 0x00200000
+
+// Lookup finds out about a process, which must be one that can be watched: no
+// thread of another, none of the kernel's, none that has ended.
+func Lookup(pid int) (Process, error) {
+	p, err := procfs.NewProc(pid)
+	var st procfs.ProcStat
+	if err == nil {
+		st, err = p.Stat()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH):
+		return Process{}, fmt.Errorf("there is no process %d (consider: ps, or its user's rights where /proc is mounted with hidepid)", pid)
+	case err != nil:
+		return Process{}, fmt.Errorf("look at process %d: %w (consider: running dyno as its user)", pid, err)
+	case st.Flags&kernelThread != 0:
+		return Process{}, fmt.Errorf("process %d (%s) is a thread of the kernel, which has no memory of its own", pid, st.Comm)
+	case ended(st):
+		return Process{}, fmt.Errorf("process %d (%s) has ended, and waits for its parent to notice", pid, st.Comm)
+	}
+	status, err := p.NewStatus()
+	if err != nil {
+		return Process{}, fmt.Errorf("look at process %d: %w (consider: running dyno as its user)", pid, err)
+	}
+	if status.TGID != pid {
+		return Process{}, fmt.Errorf("%d is a thread of process %d (consider: --pid %[2]d)", pid, status.TGID)
+	}
+	return describe(p, st), nil
+}
+
+// describe tells what may be known of a process; the files of another user's may
+// not be read.
+func describe(p procfs.Proc, st procfs.ProcStat) Process {
+	found := Process{PID: p.PID, Name: st.Comm, Program: program(p), Started: started(st)}
+	args, _ := p.CmdLine()
+	found.Command = strings.Join(args, " ")
+	dir := fmt.Sprintf("/proc/%d/", p.PID)
+	if info, err := buildinfo.ReadFile(dir + "exe"); err == nil {
+		found.Go = info.GoVersion
+	}
+	found.Grouped = cgroup.Apart("/proc", p.PID)
+	return found
+}
+
+func program(p procfs.Proc) string {
+	if exe, err := p.Executable(); err == nil && exe != "" {
+		return filepath.Base(strings.TrimSuffix(exe, " (deleted)"))
+	}
+	if args, err := p.CmdLine(); err == nil && len(args) > 0 {
+		return filepath.Base(args[0])
+	}
+	return ""
+}
+
+// started is when a process began, to 10 ms: field 22 of proc_pid_stat(5) counts
+// ticks since the machine was started, of which there are 100 a second.
+func started(st procfs.ProcStat) time.Time {
+	const ticks = 100
+	var up unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
+		return time.Time{}
+	}
+	age := time.Duration(up.Nano()) - time.Duration(st.Starttime)*(time.Second/ticks)
+	return time.Now().Add(-age)
+}
+
+// Find returns the processes with a name that a regular expression matches
+// anywhere, as pidstat -C takes it: the kernel's name, or that of the executable, of
+// which the kernel's has only 15 bytes. Neither dyno itself nor what it started is
+// among them, nor threads of the kernel. An error is of the expression, or of /proc.
+func Find(name string) ([]Process, error) {
+	match, err := regexp.Compile(name)
+	if err != nil {
+		return nil, fmt.Errorf("bad name of a process: %w", err)
+	}
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	parents := map[int]int{}
+	stats := map[int]procfs.ProcStat{}
+	var found []Process
+	for _, p := range all {
+		st, err := p.Stat()
+		if err != nil { // it has ended meanwhile, or may not be looked at
+			continue
+		}
+		parents[p.PID], stats[p.PID] = st.PPID, st
+	}
+	own := os.Getpid()
+	for _, p := range all {
+		st, ok := stats[p.PID]
+		if !ok || st.Flags&kernelThread != 0 || ended(st) || descends(p.PID, own, parents) {
+			continue
+		}
+		if match.MatchString(st.Comm) || match.MatchString(program(p)) {
+			found = append(found, describe(p, st))
+		}
+	}
+	slices.SortFunc(found, func(a, b Process) int { return a.PID - b.PID })
+	return found, nil
+}
+
+// descends reports whether a process is another or was started by it.
+func descends(pid, from int, parents map[int]int) bool {
+	for range len(parents) { // what is read of a changing tree may have circles
+		if pid == from {
+			return true
+		}
+		parent, ok := parents[pid]
+		if !ok {
+			return false
+		}
+		pid = parent
+	}
+	return false
+}
+
+// ended reports whether a process only waits for its parent to ask for its exit
+// status.
+func ended(st procfs.ProcStat) bool { return st.State == "Z" || st.State == "X" }
+
+// memTotal is the memory of the machine in bytes, of /proc/meminfo; 0 if it is
+// not known.
+func memTotal() float64 {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	var kib float64
+	for line := range bytes.Lines(data) {
+		if rest, ok := bytes.CutPrefix(line, []byte("MemTotal:")); ok {
+			fmt.Sscan(string(rest), &kib)
+		}
+	}
+	return kib * 1024
+}

@@ -1,8 +1,0 @@
-//go:build machine && linux
-
-package probe
-
-import "testing"
-
-// A position-independent build compiles the standard library once more.
-func TestMachineTraceSwitchPIE(t *testing.T) { testTraceSwitch(t, "pie") }

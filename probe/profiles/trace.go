@@ -1,0 +1,101 @@
+package profiles
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/probe/goruntime"
+	"io"
+	"strconv"
+)
+
+// Trace takes an execution trace of the first part of the window.
+type Trace struct{}
+
+// traceFile is the name of the file that a trial ForTrace is for.
+const traceFile = "trace.out"
+
+// traceMagic is what every execution trace begins with.
+const traceMagic = "go 1."
+
+// traceMost is where a trace is given up, in bytes.
+const traceMost = 2 << 30
+
+// Watch implements Probe. The trace goes to a file while it is recorded, since
+// it may be as long as a minute. The injected probe ends it with the window; a
+// service's own page cannot, so it is awaited.
+func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err error) {
+	defer func() {
+		if err != nil {
+			r, err = probe.Reading{}, fmt.Errorf("take an execution trace: %w", err)
+		}
+	}()
+	begun := func() {
+		if t.Begun != nil {
+			t.Begun()
+		}
+	}
+	if t.Pprof == "" && t.Socket == "" {
+		return r, errors.New("the subject has no injected probe (consider: a subject built from source, or probes.pprof: /debug/pprof)")
+	}
+	f, err := t.Create(traceFile)
+	if err != nil {
+		return r, err
+	}
+	to := &limited{w: f, left: traceMost}
+	if t.Pprof != "" {
+		err = remoteTrace(t, to, begun)
+	} else {
+		seconds := strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64)
+		c := &goruntime.Client{Socket: t.Socket}
+		err = c.Stream(ctx, "trace "+seconds, t.Length+remoteGrace, begun, to)
+	}
+	short := ctx.Err() != nil
+	if err = errors.Join(err, f.Close()); err != nil {
+		return r, err
+	}
+	if short {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the window was shorter than the trace of %v (consider: a longer load)", t.Length))
+	}
+	<-ctx.Done()
+	return r, nil
+}
+
+func remoteTrace(t probe.Target, w io.Writer, begun func()) error {
+	from, err := newRemote(t)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	begun()
+	body, release, err := from.open("trace", "seconds", strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64), t.Length)
+	if err != nil {
+		return err
+	}
+	defer release()
+	defer body.Close()
+	begins := bufio.NewReaderSize(body, len(traceMagic))
+	switch head, err := begins.Peek(len(traceMagic)); {
+	case err != nil && !errors.Is(err, io.EOF):
+		return err
+	case string(head) != traceMagic: // of a page that answers whatever it is asked
+		return fmt.Errorf("%s gave no execution trace, but what begins with %q (consider: the path of the service's net/http/pprof)", from.base.JoinPath("trace"), head)
+	}
+	_, err = io.Copy(w, begins)
+	return err
+}
+
+// A limited writer takes so many bytes and no more.
+type limited struct {
+	w    io.Writer
+	left int64
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.left -= int64(len(p)); l.left < 0 {
+		return 0, fmt.Errorf("it is larger than %d GiB (consider: a shorter --trace)", int64(traceMost)>>30)
+	}
+	return l.w.Write(p)
+}

@@ -1,0 +1,51 @@
+package published
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNotPublished is what [Ask] wraps where a service answers, but not with the page.
+var ErrNotPublished = errors.New("not published")
+
+// Ask asks a service once for a page that the probe of a name reads: expvar,
+// prometheus or pprof. The error wraps [ErrNotPublished] if the service answered.
+func Ask(name, page string, insecure bool) error {
+	accept := "*/*"
+	switch name {
+	case "pprof":
+		page = indexPage(page)
+	case "prometheus":
+		accept = promText
+	}
+	conn, err := newPageConn(page, accept, insecure)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	text, err := conn.get(endTime)
+	var status statusError
+	switch {
+	case isSilence(err):
+		return fmt.Errorf("ask %s: %w", conn.url.Redacted(), err)
+	case errors.As(err, &status):
+		return fmt.Errorf("%w: %s", ErrNotPublished, string(status))
+	case err != nil:
+		return fmt.Errorf("%w: %v", ErrNotPublished, err)
+	}
+	switch name {
+	case "expvar":
+		_, err = parseVars(text)
+	case "pprof":
+		_, err = parseIndex(text)
+	default:
+		var numbers []number
+		if numbers, err = newPromWatch(nil).parse(text); err == nil && len(numbers) == 0 {
+			err = errors.New("the page has no metrics of Prometheus that begin with go_ or process_")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrNotPublished, err)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package published
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/probe"
+)
+
+// A number is one that a service publishes about itself.
+type number struct {
+	name  string
+	value float64
+	use   use
+}
+
+// A use says what becomes of a number over the window: names of metrics, ""
+// for what it does not become.
+type use struct {
+	mean, most  string // of the samples
+	last, grown string // at the end of the window; and by how much it is more than at the beginning
+	series      string // of the samples or, of a number with grown, of its growth per second
+	own         bool   // the names are the service's own, not those of dyno.Metrics
+}
+
+// mostCourses bounds the memory where a service makes up new names all the time.
+const mostCourses = 1 << 10
+
+// A published is a window of what a service publishes.
+type published struct {
+	points  probe.Points
+	courses []*course     // in the order in which they were seen first
+	at      time.Duration // of the latest page
+	fell    bool          // a counter of the runtime was less than before: another process answers
+}
+
+// A course is one number over the window.
+type course struct {
+	number               // the latest
+	at     time.Duration // of it
+	first  float64
+	most   float64
+	sum    float64
+	n      int
+	fell   bool // what should only grow was less than before
+}
+
+// sample takes the numbers of one page.
+func (p *published) sample(at time.Duration, numbers []number) {
+	for _, n := range numbers {
+		if math.IsNaN(n.value) || math.IsInf(n.value, 0) {
+			continue
+		}
+		c := p.course(n)
+		if c == nil {
+			continue
+		}
+		if n.use.grown != "" && n.value < c.value {
+			c.fell = true
+			p.fell = p.fell || !n.use.own
+		}
+		p.add(c, at, n.value)
+	}
+	p.at = at
+}
+
+// course finds the course of a number or begins it; nil is one too many. A counter
+// that appears later, as one for a label that nobody had used yet, was 0 until then.
+func (p *published) course(n number) *course {
+	for _, c := range p.courses {
+		if c.name == n.name && c.use.own == n.use.own {
+			return c
+		}
+	}
+	if len(p.courses) == mostCourses {
+		return nil
+	}
+	c := &course{number: n, at: p.at, most: math.Inf(-1)}
+	c.value = 0
+	p.courses = append(p.courses, c)
+	return c
+}
+
+func (p *published) add(c *course, at time.Duration, v float64) {
+	sec := (at - c.at).Seconds()
+	switch {
+	case c.use.grown == "" && c.use.series != "":
+		p.points.Add(c.use.series, at, v)
+	case c.use.grown == "":
+	case at == 0:
+		c.first = v
+	case sec > 0 && v >= c.value && c.use.series != "":
+		p.points.Add(c.use.series, at, (v-c.value)/sec)
+	}
+	c.value, c.at, c.most, c.sum, c.n = v, at, max(c.most, v), c.sum+v, c.n+1
+}
+
+// reading is what the window comes to. Totals are of a window whose last page
+// was had, and of one process.
+func (p *published) reading(whole bool) probe.Reading {
+	r := probe.Reading{Series: p.points.List}
+	if p.fell {
+		r.Warnings = append(r.Warnings, "the runtime's counters fell, as if the service had started anew: totals are left out (consider: the address of one process)")
+	}
+	for _, c := range p.courses {
+		to := &r.Values
+		if c.use.own {
+			to = &r.Own
+		}
+		total := whole && !p.fell && !c.fell && c.at == p.at
+		if c.fell && !p.fell {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s fell, although it is a counter: its total is left out", c.name))
+		}
+		for _, v := range []struct {
+			metric string
+			value  float64
+			known  bool
+		}{
+			{c.use.mean, c.sum / float64(c.n), true},
+			{c.use.most, c.most, true},
+			{c.use.last, c.value, total},
+			{c.use.grown, c.value - c.first, total},
+		} {
+			if v.metric != "" && v.known {
+				*to = append(*to, dyno.Value{Metric: v.metric, Value: v.value})
+			}
+		}
+	}
+	return r
+}
+
+// has reports whether a number of the service's own name was ever published.
+func (p *published) has(name string) bool {
+	return slices.ContainsFunc(p.courses, func(c *course) bool { return c.use.own && c.name == name })
+}

@@ -1,0 +1,233 @@
+package published
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/gctrace"
+	"github.com/dynolab/dyno/probe"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// Prometheus reads the text format of Prometheus, version 0.0.4: of what
+// its Go client publishes by itself the families of promUses, and those of
+// Target.Metrics.
+//
+// Note: CPU time is of /proc/PID/stat there, in ticks of 10 ms, and the
+// highest resident memory is that of the samples; package runtime/metrics,
+// which its counts of allocations come from, flushes no caches.
+type Prometheus struct{}
+
+// promText asks for the text format: of OpenMetrics expfmt does not read
+// exemplars and time stamps.
+const promText = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
+
+var promUses = map[string]use{
+	"go_memstats_alloc_bytes":         {mean: "heap-alloc-B", most: "heap-peak-B", series: "heap-B"},
+	"go_memstats_alloc_bytes_total":   {last: "total-alloc-B", grown: "alloc-B", series: "alloc-B/s"},
+	"go_memstats_sys_bytes":           {mean: "sys-B", series: "sys-B"},
+	"go_memstats_mallocs_total":       {grown: "allocs"},
+	"go_memstats_heap_idle_bytes":     {series: "heap-idle-B"},
+	"go_memstats_heap_inuse_bytes":    {series: "heap-inuse-B"},
+	"go_memstats_heap_released_bytes": {series: "heap-released-B"},
+	"go_memstats_stack_inuse_bytes":   {series: "stack-B"},
+	"go_memstats_next_gc_bytes":       {series: "heap-goal-B"},
+	"go_gc_duration_seconds_count":    {last: "gc-total", grown: "gc-cycles"},
+	"go_gc_duration_seconds_sum":      {grown: "stw-total-sec"},
+	"go_goroutines":                   {most: "goroutines", series: "goroutines"},
+	"go_threads":                      {most: "threads", series: "threads"},
+	"process_cpu_seconds_total":       {grown: "cpu-sec", series: "cpu-frac"},
+	"process_open_fds":                {series: "fds"},
+	"process_resident_memory_bytes":   {mean: "rss-mean-B", most: "rss-peak-B", series: "rss-B"},
+}
+
+func (Prometheus) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
+	if t.Prometheus == "" {
+		return probe.Reading{}, errors.New("watch prometheus: the plan does not say where (consider: prometheus: /metrics)")
+	}
+	w := newPromWatch(t.Metrics)
+	w.points.Sample = t.Sample
+	s, err := scrape(ctx, t, t.Prometheus, promText, w.read)
+	if err != nil {
+		return probe.Reading{}, fmt.Errorf("watch prometheus: %w", err)
+	}
+	r := w.reading(s.whole)
+	r.Warnings = append(r.Warnings, s.warnings("prometheus")...)
+	r.Warnings = append(r.Warnings, w.missing()...)
+	return r, nil
+}
+
+// A promWatch is one window of Prometheus.
+type promWatch struct {
+	published
+	asked []string
+	keep  map[string]bool // names at the beginning of lines that are of use
+	lines bytes.Buffer
+	names []string // of all families of the latest page, as long as not all that is asked for was seen
+}
+
+func newPromWatch(asked []string) *promWatch {
+	w := &promWatch{asked: asked, keep: map[string]bool{}}
+	for _, name := range slices.AppendSeq(slices.Clone(asked), maps.Keys(promUses)) {
+		for _, part := range []string{"_count", "_sum"} {
+			w.keep[name+part] = true                      // of a family
+			w.keep[strings.TrimSuffix(name, part)] = true // whose TYPE it is
+		}
+	}
+	return w
+}
+
+func (w *promWatch) read(at time.Duration, page []byte) error {
+	numbers, err := w.parse(page)
+	if err != nil {
+		return err
+	}
+	w.sample(at, numbers)
+	if slices.ContainsFunc(w.asked, func(name string) bool { return !w.has(name) && !w.has(name+"_count") }) {
+		w.names = families(page)
+	}
+	return nil
+}
+
+// parse reads of a page what is of use. It leaves the rest away before expfmt
+// sees it: a service may publish thousands of families with all their buckets.
+func (w *promWatch) parse(page []byte) ([]number, error) {
+	if n := len(page); n > 0 && page[n-1] != '\n' {
+		return nil, errors.New("the page is cut off, or not of Prometheus: its last line has no end")
+	}
+	w.lines.Reset()
+	// In OpenMetrics x_total is a counter x, and there may be a gauge x too.
+	open := bytes.HasSuffix(page, []byte("# EOF\n"))
+	for line := range bytes.Lines(page) {
+		if open && bytes.HasPrefix(line, []byte("# TYPE ")) && bytes.HasSuffix(line, []byte(" counter\n")) {
+			continue
+		}
+		if w.keep[string(family(line))] {
+			w.lines.Write(line)
+		}
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	found, err := parser.TextToMetricFamilies(&w.lines)
+	if err != nil {
+		return nil, fmt.Errorf("parse the page (lines are counted of those that are of use): %w", err)
+	}
+	var numbers []number
+	for _, f := range found {
+		numbers = w.use(numbers, f)
+	}
+	slices.SortFunc(numbers, func(a, b number) int { return cmp.Compare(a.name, b.name) })
+	return numbers, nil
+}
+
+// family is the name that a line is of; none is of other comments than
+// "# TYPE NAME KIND", of a bucket and of a name in quotes.
+func family(line []byte) []byte {
+	if text, ok := bytes.CutPrefix(line, []byte("# TYPE ")); ok {
+		line = text
+	}
+	end := bytes.IndexAny(line, "{ \t\n")
+	if end < 0 || bytes.HasSuffix(line[:end], []byte("_bucket")) && bytes.Contains(line, []byte(`le="`)) {
+		return nil
+	}
+	return line[:end]
+}
+
+// families lists the names of a page for a reader: those that are asked about
+// without saying.
+func families(page []byte) []string {
+	var names []string
+	for line := range bytes.Lines(page) {
+		text, ok := bytes.CutPrefix(line, []byte("# TYPE "))
+		if name := string(family(line)); ok && !strings.HasPrefix(string(text), "go_") && !strings.HasPrefix(string(text), "process_") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// missing warns of what is asked for and was on no page.
+func (w *promWatch) missing() (warnings []string) {
+	for _, name := range w.asked {
+		if w.has(name) || w.has(name+"_count") {
+			continue
+		}
+		cure := "nothing but go_* and process_* is"
+		if near := alike(name, w.names); len(near) > 0 {
+			cure = strings.Join(near, ", ") + " are"
+			if len(near) == 1 {
+				cure = near[0] + " is"
+			}
+		}
+		warnings = append(warnings, fmt.Sprintf("probe prometheus: metric %s was never published; %s", name, cure))
+	}
+	return warnings
+}
+
+// alike are up to five names that share the most words with one, in that order;
+// if none shares any, the first ones.
+func alike(name string, names []string) []string {
+	const most = 5
+	words := strings.Split(name, "_")
+	shared := func(other string) (n int) {
+		for _, word := range strings.Split(other, "_") {
+			if slices.Contains(words, word) {
+				n++
+			}
+		}
+		return n
+	}
+	best := slices.Clone(names)
+	slices.SortStableFunc(best, func(a, b string) int { return cmp.Compare(shared(b), shared(a)) })
+	if some := slices.IndexFunc(best, func(n string) bool { return shared(n) == 0 }); some > 0 {
+		best = best[:some]
+	}
+	return best[:min(len(best), most)]
+}
+
+// use adds the numbers of a family, summed over all labels: those that promUses
+// knows, and those that are asked for by the name of the family or their own.
+func (w *promWatch) use(numbers []number, f *dto.MetricFamily) []number {
+	name := f.GetName()
+	emit := func(part string, counter bool, value func(*dto.Metric) float64) {
+		n := number{name: part}
+		for _, m := range f.GetMetric() {
+			n.value += value(m)
+		}
+		if u, ok := promUses[part]; ok && (part != "go_memstats_next_gc_bytes" || n.value < gctrace.NoGoal) {
+			n.use = u
+			numbers = append(numbers, n)
+		}
+		switch asked := slices.Contains(w.asked, name) || slices.Contains(w.asked, part); {
+		case asked && counter:
+			n.use = use{grown: part, series: part + "/s", own: true}
+			numbers = append(numbers, n)
+		case asked:
+			n.use = use{mean: part, series: part, own: true}
+			numbers = append(numbers, n)
+		}
+	}
+	switch f.GetType() {
+	case dto.MetricType_COUNTER:
+		emit(name, true, func(m *dto.Metric) float64 { return m.GetCounter().GetValue() })
+	case dto.MetricType_GAUGE:
+		emit(name, false, func(m *dto.Metric) float64 { return m.GetGauge().GetValue() })
+	case dto.MetricType_SUMMARY:
+		emit(name+"_count", true, func(m *dto.Metric) float64 { return float64(m.GetSummary().GetSampleCount()) })
+		emit(name+"_sum", true, func(m *dto.Metric) float64 { return m.GetSummary().GetSampleSum() })
+	case dto.MetricType_HISTOGRAM:
+		emit(name+"_count", true, func(m *dto.Metric) float64 { return float64(m.GetHistogram().GetSampleCount()) })
+		emit(name+"_sum", true, func(m *dto.Metric) float64 { return m.GetHistogram().GetSampleSum() })
+	default:
+		emit(name, strings.HasSuffix(name, "_total"), func(m *dto.Metric) float64 { return m.GetUntyped().GetValue() })
+	}
+	return numbers
+}

@@ -31,7 +31,7 @@ var layers = map[string][]string{
 
 	"chart":            {},
 	"report":           {".", "analysis", "analysis/profiles", "chart", "report/pprofpage", "stats"}, // stats for the words of verdicts
-	"web":              {".", "analysis", "analysis/profiles", "chart", "report", "report/pprofpage", "stats", "store"},
+	"web":              {".", "analysis", "chart", "report", "report/pprofpage", "stats", "store"},
 	"report/pprofpage": {},
 
 	"examples": {},

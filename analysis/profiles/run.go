@@ -10,7 +10,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// A ProfileRun is the profiles of a run, as they were read.
+// A Run is the profiles of a run, as they were read.
 type Run struct {
 	Name     string                // of the plan
 	Bench    string                // that the profiles are of, Package.Name; "" if they are of a service
@@ -34,7 +34,7 @@ const (
 	SourceChanged  LossKind = "source-changed"  // since the run began; it is shown
 )
 
-// A ProfileLoss is a profile that is left out, or a doubt about the source of a function.
+// A Loss is a profile that is left out, or a doubt about the source of a function.
 type Loss struct {
 	Kind  LossKind
 	Trial int    // of a profile
@@ -59,7 +59,7 @@ func (l Loss) Error() string {
 }
 
 // Profiles are those of a kind, per request or, of benchmarks, per operation. own is
-// that of NewProfiles.
+// that of New.
 func (r *Run) Profiles(kind string, own func(pkg, file string) bool) (*Profiles, error) {
 	ps, err := New(kind, r.Of[kind], own)
 	if err == nil && r.PerOp {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -37,7 +38,7 @@ const leastTail = 100
 // and holds them against its collections. It is nil if they are fewer than 100.
 // The error is the sequence's.
 func NewTail(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Tail, error) {
-	all := dyno.NewHistogram()
+	all := hist.New()
 	window := time.Duration(0)
 	for t, err := range times {
 		if err != nil {
@@ -57,7 +58,7 @@ func NewTail(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Tail, e
 	p99 := all.Quantile(0.99)
 	t := &Tail{Requests: all.Count(), P99: p99.Seconds(), Stopped: stw.share()}
 	var met, slowMet, stopMet int64
-	chance, clear := 0.0, dyno.NewHistogram()
+	chance, clear := 0.0, hist.New()
 	for ts, err := range times {
 		if err != nil {
 			return nil, err
@@ -97,7 +98,7 @@ func NewTail(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Tail, e
 
 // clearByChance is the 99th percentile of latency, in seconds, of requests each
 // of which counts as much as it is likely to meet no collection. NaN if none is.
-func clearByChance(all *dyno.Histogram, gc *spans) float64 {
+func clearByChance(all *hist.Histogram, gc *spans) float64 {
 	bars := all.Counts().Distribution()
 	weight, sum := make([]float64, len(bars)), 0.0
 	for i, b := range bars {

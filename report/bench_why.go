@@ -10,7 +10,7 @@ import (
 
 // A BenchReport is all that is said of a run of benchmarks.
 type BenchReport struct {
-	Table   *analysis.BenchTable
+	Table   *analysis.Table
 	Whys    []profiles.BenchWhy       // of benchmarks that changed, in the order of Table
 	Against *analysis.BenchstatTables // the only setting against a file, which was not measured beside it; or nil
 }
@@ -64,7 +64,7 @@ func (v *benchView) why(b *strings.Builder, p *profiles.BenchPart, o Options) {
 func (v *benchView) whys(b *strings.Builder, r *BenchReport, o Options) {
 	for n := range r.Whys {
 		y := &r.Whys[n]
-		b.WriteString("\n" + fold(v.changed(y, " changed, ", ""), "why ", "  ", v.as.width))
+		b.WriteString("\n" + fold(v.changed(y, " changed, ", ""), "why ", "  ", v.width))
 		for i := range y.Parts {
 			b.WriteByte('\n')
 			v.why(b, &y.Parts[i], o)

@@ -23,8 +23,8 @@ const (
 
 // whys are what the profiles of a run tell of the benchmarks that changed, in the
 // order of the table, and what could not be read.
-func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found []profiles.BenchWhy, notes []string) {
-	for _, row := range t.Rows {
+func whys(dir *store.Dir, t *analysis.Table, results []*dyno.Result) (found []profiles.BenchWhy, notes []string) {
+	for _, row := range t.Benchmarks {
 		mine := profilesOf(results, nameOf(row.Package, row.Name))
 		if len(mine) == 0 {
 			continue
@@ -36,15 +36,15 @@ func whys(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result) (found
 		}
 		notes = append(notes, texts(run.Losses)...)
 		for i, s := range t.Settings {
-			if i == 0 || !changed(row, i) {
+			if i == 0 || t.ChangedBy(row, i) == 0 {
 				continue
 			}
-			why := profiles.BenchWhy{Benchmark: nameOf(row.Package, row.Name), Setting: s.String()}
+			why := profiles.BenchWhy{Benchmark: nameOf(row.Package, row.Name), Setting: s.Setting.String()}
 			for _, kind := range run.Kinds {
 				if wanted := dir.Run.Plan.Profile; len(wanted) > 0 && !slices.Contains(wanted, kind) {
 					continue
 				}
-				part, err := benchPart(dir, run, kind, t.Settings[0].String(), s.String(), t.Negligible)
+				part, err := benchPart(dir, run, kind, t.Settings[0].Setting.String(), s.Setting.String(), t.Negligible)
 				switch {
 				case err != nil:
 					notes = append(notes, err.Error())

@@ -16,8 +16,8 @@ import (
 // keepSources copies the source files of the functions that changed, in all
 // settings, into the run directory. tests are the packages of each setting, by which
 // a path is found that -trimpath left.
-func keepSources(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result, tests map[string][]*subject.TestPackage) error {
-	for _, row := range t.Rows {
+func keepSources(dir *store.Dir, t *analysis.Table, results []*dyno.Result, tests map[string][]*subject.TestPackage) error {
+	for _, row := range t.Benchmarks {
 		mine := profilesOf(results, nameOf(row.Package, row.Name))
 		run, err := readProfiles(dir, mine)
 		if len(mine) == 0 || err != nil {
@@ -29,7 +29,7 @@ func keepSources(dir *store.Dir, t *analysis.BenchTable, results []*dyno.Result,
 				continue
 			}
 			for _, s := range run.Settings {
-				d := ps.Difference(t.Settings[0].String(), s, profiles.ByOwn, t.Negligible)
+				d := ps.Difference(t.Settings[0].Setting.String(), s, profiles.ByOwn, t.Negligible)
 				for _, f := range d.Rows[:min(len(d.Rows), mostFunctions)] {
 					if !f.Function.Own {
 						continue // who has the toolchain has its source

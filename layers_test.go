@@ -33,8 +33,8 @@ var layers = map[string][]string{
 
 	"chart":            {},
 	"report":           {".", "analysis", "analysis/profiles", "chart", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
-	"web":              {".", "analysis", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
-	"report/pprofpage": {},
+	"web":              {".", "analysis", "analysis/profiles", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
+	"report/pprofpage": {"analysis/profiles"},
 	"examples":         {},
 	"cmd/dyno":         {".", "analysis", "analysis/profiles", "examples", "hist", "lab", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "web"},
 }

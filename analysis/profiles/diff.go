@@ -183,12 +183,10 @@ func (c *pairing) functions() []*Function {
 	var fns []*Function
 	for _, side := range c.sums {
 		for _, s := range side {
-			for _, m := range s.by {
-				for fn := range m {
-					if !seen[fn] {
-						seen[fn] = true
-						fns = append(fns, fn)
-					}
+			for fn := range s.by[ByCum] { // which has those of all attributions
+				if !seen[fn] {
+					seen[fn] = true
+					fns = append(fns, fn)
 				}
 			}
 		}

@@ -295,10 +295,3 @@ func (run *benchRun) faults(d *benchData) (fs []Fault) {
 func (run *benchRun) surveyed(i int) bool {
 	return slices.ContainsFunc(run.data, func(d *benchData) bool { return d.surveys[i] != nil })
 }
-
-func mean(xs []float64) (m float64) {
-	for _, x := range xs {
-		m += x / float64(len(xs))
-	}
-	return m
-}

@@ -117,9 +117,9 @@ type settingJSON struct {
 	Pooled   *pooledJSON            `json:"pooled"`
 	Memory   *memoryJSON            `json:"memory"`
 	Resident *residentJSON          `json:"resident,omitempty"`
-	Tail     *tailJSON              `json:"tail,omitempty"`
-	Leak     map[string]any         `json:"leak,omitempty"`
-	Steady   *steadyJSON            `json:"steady,omitempty"`
+	Tail     *Tails                 `json:"tail,omitempty"`
+	Leak     *Leak                  `json:"leak,omitempty"`
+	Steady   *Steady                `json:"steady,omitempty"`
 	Versus   map[string]versusJSON  `json:"versus"`
 
 	Why       []whyJSON        `json:"why,omitempty"`
@@ -294,7 +294,7 @@ func (s *Setting) json() settingJSON {
 	j := settingJSON{
 		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
 		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
-		Resident: s.Resident.json(), Tail: s.Tail.json(), Leak: s.Leak.json(), Steady: s.Steady.json(), Trace: s.Trace,
+		Resident: s.Resident.json(), Tail: s.Tail, Leak: s.Leak, Steady: s.Steady, Trace: s.Trace,
 	}
 	for name, v := range s.Values {
 		trials := make([]number, len(v.Trials))

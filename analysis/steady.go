@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"iter"
 	"math"
 	"slices"
@@ -96,16 +97,6 @@ func (p *parts) course() Course {
 		}
 	}
 	return Course{stats.TrendOf(at, value, stats.TrendRule{}), median(p.value), p.length}
-}
-
-// median is NaN if there is none.
-func median(xs []float64) float64 {
-	xs = slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
-	if len(xs) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(xs)
-	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
 }
 
 // A SteadyVerdict says whether a percentile of latency stayed as it was.
@@ -349,13 +340,11 @@ func (d *Drift) json() *driftJSON {
 	}
 }
 
-func (s *Steady) json() *steadyJSON {
-	if s == nil {
-		return nil
-	}
+// MarshalJSON implements json.Marshaler: what summary.json says of steadiness.
+func (s *Steady) MarshalJSON() ([]byte, error) {
 	j := &steadyJSON{s.Trials, number(s.Window.Seconds()), s.P50.json(), s.P99.json(), []modeJSON{}, number(s.Late)}
 	for _, m := range s.Modes {
 		j.Modes = append(j.Modes, modeJSON{number(m.At), number(m.Frac)})
 	}
-	return j
+	return json.Marshal(j)
 }

@@ -161,7 +161,7 @@ func TestSteadyOfTrials(t *testing.T) {
 		if got.P50.Verdict != c.want || got.P50.Why != c.why {
 			t.Errorf("%s, %q; want %s, %q", got.P50.Verdict, got.P50.Why, c.want, c.why)
 		}
-		data, err := json.Marshal(got.json())
+		data, err := json.Marshal(got)
 		if err != nil || !strings.Contains(string(data), `"verdict":"`+string(c.want)+`"`) {
 			t.Errorf("%s, %v", data, err)
 		}

@@ -227,30 +227,6 @@ func compared(rs []*dyno.Result) (n int) {
 	return n
 }
 
-// lastOfEach sorts results by block and position and drops those that a later
-// one of the same trial replaces.
-func lastOfEach(rs []*dyno.Result) []*dyno.Result {
-	type key struct {
-		n, block int
-		setting  string
-	}
-	at := map[key]int{}
-	var kept []*dyno.Result
-	for _, r := range rs {
-		k := key{r.Trial.N, r.Trial.Block, r.Trial.Setting.String()}
-		if i, ok := at[k]; ok {
-			kept[i] = r
-			continue
-		}
-		at[k] = len(kept)
-		kept = append(kept, r)
-	}
-	slices.SortStableFunc(kept, func(a, b *dyno.Result) int {
-		return cmp.Or(cmp.Compare(a.Trial.Block, b.Trial.Block), cmp.Compare(a.Trial.N, b.Trial.N))
-	})
-	return kept
-}
-
 // rowsOf lists the metrics that any of the results has. Metrics of steps
 // come by step, each step's in the order of dyno.Metrics; unknown ones last.
 func rowsOf(rs []*dyno.Result) []Row {
@@ -281,22 +257,6 @@ func rowsOf(rs []*dyno.Result) []Row {
 		}
 	})
 	return rows
-}
-
-// rank splits a metric's name into its step, "" for the whole trial's, and the
-// place of the rest in dyno.Metrics, or len(dyno.Metrics) if it is not there.
-func rank(name string) (step string, place int) {
-	for i, m := range dyno.Metrics {
-		if m.Name == name {
-			return "", i
-		}
-	}
-	for i, m := range dyno.Metrics {
-		if s, ok := strings.CutSuffix(name, "-"+m.Name); ok {
-			return s, i
-		}
-	}
-	return "", len(dyno.Metrics)
 }
 
 func pool(rs []*dyno.Result) *Pooled {

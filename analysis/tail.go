@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"iter"
 	"math"
 	"time"
@@ -220,12 +221,10 @@ type tailJSON struct {
 	Verdict   TailVerdict `json:"verdict,omitempty"`
 }
 
-func (s *Tails) json() *tailJSON {
-	if s == nil {
-		return nil
-	}
-	return &tailJSON{
+// MarshalJSON implements json.Marshaler: the tail of summary.json.
+func (s *Tails) MarshalJSON() ([]byte, error) {
+	return json.Marshal(tailJSON{
 		s.Trials, s.Requests, s.Met, s.SlowMet, s.SlowChance, s.Excess,
 		s.P99, s.P99Clear, s.P99Chance, s.Stopped, s.StopMet, s.Verdict,
-	}
+	})
 }

@@ -36,13 +36,14 @@ var layers = map[string][]string{
 	"store":             {".", "hist", "plan"},
 	"lab":               {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "subject"},
 	"lab/gobench":       {".", "subject", "subject/guard"},
-	"analysis":          {".", "analysis/profiles", "hist", "stats"},
+	"analysis":          {".", "analysis/pitfall", "analysis/profiles", "hist", "stats"},
+	"analysis/pitfall":  {"."},
 	"analysis/profiles": {".", "stats"},
-	"report":            {".", "analysis", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report":            {".", "analysis", "analysis/pitfall", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
 	"report/pprofpage":  {"analysis/profiles"},
 	"web":               {".", "analysis", "analysis/profiles", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
 	"examples":          {},
-	"cmd/dyno":          {".", "analysis", "analysis/profiles", "examples", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":          {".", "analysis", "analysis/pitfall", "analysis/profiles", "examples", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
 	"chart":             {},
 }
 

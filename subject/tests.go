@@ -21,7 +21,6 @@ import (
 type TestPackage struct {
 	ImportPath string   // without the revision's worktree: the same in all settings
 	Dir        string   // of its sources, where its tests run
-	Files      []string // its test files, relative to Dir
 	Go, Rev    string   // as Built's
 	Warnings   []string // Link and LinkSurvey may add some
 
@@ -88,7 +87,7 @@ func (b *Builder) testPackage(l *listed, src *source, version, goflags string) *
 		return p
 	}
 	p := &TestPackage{
-		ImportPath: l.ImportPath, Dir: l.Dir, Files: append(slices.Clone(l.TestGoFiles), l.XTestGoFiles...),
+		ImportPath: l.ImportPath, Dir: l.Dir,
 		Go: version, Rev: src.rev, src: src, name: l.Name, goflags: strings.Fields(goflags), binaries: map[uint32]string{},
 	}
 	if len(l.XTestGoFiles) > 0 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
@@ -46,7 +46,10 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 		h.found(e, s, ps)
 		return ps, err
 	}
-	h.lab.Source, h.lab.Least = readBenchSource, stats.BenchLooks[0]
+	h.lab.Source = func(ctx context.Context, p *subject.TestPackage) (func(string) dyno.BenchSource, error) {
+		return readBenchSource(ctx, builder, p)
+	}
+	h.lab.Least = stats.BenchLooks[0]
 	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (profiling, error) {
 		run, err := h.lab.Run(ctx, e, sink)
 		return run.Profile, err
@@ -54,28 +57,17 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 	return h, nil
 }
 
-// readBenchSource adds what the source of a package says to surveys. Of files that are
-// no tests it tells which functions have results.
-func readBenchSource(p *subject.TestPackage, ss []dyno.Survey) error {
-	names, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
+// readBenchSource returns what tells of the benchmarks of a package what their source says.
+func readBenchSource(ctx context.Context, builder *subject.Builder, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error) {
+	found, err := builder.Syntax(ctx, p)
 	if err != nil {
-		return err
+		err = fmt.Errorf("read the source of %s: %w", p.ImportPath, err)
 	}
-	files := map[string][]byte{}
-	for _, name := range names {
-		base := filepath.Base(name)
-		if strings.HasSuffix(base, "_test.go") && !slices.Contains(p.Files, base) {
-			continue // for another system
-		}
-		if files[base], err = os.ReadFile(name); err != nil {
-			return err
-		}
+	var packages []pitfall.Syntax
+	for _, s := range found {
+		packages = append(packages, pitfall.Syntax(s))
 	}
-	source := analysis.ReadBenchSource(files)
-	for i := range ss {
-		ss[i].Source = source(ss[i].Printed)
-	}
-	return nil
+	return pitfall.ReadSource(packages...), err
 }
 
 // found keeps the packages of a subject for the settings that are of it.

@@ -106,18 +106,18 @@ func (f *fakeBinaries) bencher() *Bencher {
 		},
 		Once:  f.once,
 		Start: f.start,
-		Source: func(_ *subject.TestPackage, ss []dyno.Survey) error {
-			for i, s := range ss {
+		Source: func(context.Context, *subject.TestPackage) (func(string) dyno.BenchSource, error) {
+			return func(printed string) (src dyno.BenchSource) {
 				for _, b := range f.benches {
-					if b.name == s.Printed {
-						ss[i].Source.Timed = b.timed
+					if b.name == printed {
+						src.Timed = b.timed
 						if b.loop {
-							ss[i].Source.Loop = "b.Loop"
+							src.Loop = "b.Loop"
 						}
 					}
 				}
-			}
-			return nil
+				return src
+			}, nil
 		},
 		CPUs: func(n int) []int { return []int{1}[:n] },
 	}

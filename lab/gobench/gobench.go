@@ -35,11 +35,11 @@ type Bencher struct {
 	Start func(ctx context.Context, path string, o Options) (Turns, error)
 	Once  func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
 	// CPUs is PinnedCPUs; nil means that no process is pinned.
-	CPUs func(n int) []int
+	// Source returns what tells of a benchmark what its source says, by its Printed name,
+	// as far as it is known even if it fails; nil means that no source is read.
+	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
+	CPUs   func(n int) []int
 
-	// Source adds what the source of a package says to surveys of its benchmarks, each
-	// with its Printed name; nil means that the source is not read.
-	Source func(p *subject.TestPackage, ss []dyno.Survey) error
 	// Open tells which benchmarks need more blocks, after each block; nil means all.
 	// Where the experiment has a number of blocks it is not asked.
 	Open func(block int) func(pkg, name string) bool

@@ -208,11 +208,11 @@ func (t *teller) discover(ctx context.Context) error {
 			}
 		}
 		if out.ended {
-			return t.readSource()
+			return t.readSource(ctx)
 		}
 		if len(found) == 0 || deaths == surveyDeaths {
 			t.early("benchmarks may be missing, as ", out)
-			return t.readSource()
+			return t.readSource(ctx)
 		}
 	}
 }
@@ -228,25 +228,20 @@ func levelOf(s dyno.Setting) string {
 
 // readSource comes before anything is measured, as it tells how often the function
 // of a benchmark is called for a sample.
-func (t *teller) readSource() error {
+func (t *teller) readSource(ctx context.Context) error {
 	if t.w.Source == nil {
 		return nil
 	}
-	var ss []dyno.Survey
-	for _, l := range t.s.leaves {
-		if l.p == t.p {
-			ss = append(ss, l.Survey)
-		}
+	source, err := t.w.Source(ctx, t.p)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	if err := t.w.Source(t.p, ss); err != nil {
+	if err != nil {
 		t.s.warnings = append(t.s.warnings, err.Error())
-		return nil
 	}
-	i := 0
 	for _, l := range t.s.leaves {
 		if l.p == t.p {
-			l.Source = ss[i].Source
-			i++
+			l.Source = source(l.Printed)
 		}
 	}
 	return nil

@@ -44,8 +44,8 @@ var layers = map[string][]string{
 	"analysis/pitfall":  {"."},
 	"analysis/profiles": {".", "stats"},
 	"report":            {".", "analysis", "analysis/pitfall", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
-	"report/pprofpage":  {},
-	"web":               {".", "analysis", "chart", "hist", "jsonskip", "report", "report/pprofpage", "stats", "store"},
+	"report/pprofpage":  {"analysis/profiles"},
+	"web":               {".", "analysis", "analysis/profiles", "chart", "hist", "jsonskip", "report", "report/pprofpage", "stats", "store"},
 	"examples":          {},
 	"cmd/dyno":          {".", "analysis", "analysis/pitfall", "analysis/profiles", "examples", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
 	"chart":             {},

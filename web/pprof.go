@@ -20,9 +20,9 @@ import (
 // mostSessions of pprof are open at a time, each with its profile in memory.
 const mostSessions = 16
 
-// profiles are pprof's pages that are open, the one that was asked for last at
+// sessions are pprof's pages that are open, the one that was asked for last at
 // the end.
-type profiles struct {
+type sessions struct {
 	mu   sync.Mutex
 	open []*session
 }
@@ -74,7 +74,7 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	}
 	defer leave()
 	a.run = dir.Path
-	pages, err := s.profiles.get(a, changed(dir), func() (*pprofpage.Pages, error) { return s.openProfiles(dir, a) })
+	pages, err := s.sessions.get(a, changed(dir), func() (*pprofpage.Pages, error) { return s.openProfiles(dir, a) })
 	if err != nil {
 		status := http.StatusInternalServerError
 		if errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +161,7 @@ func PprofPath(kind, setting string, versus bool, base string) string {
 
 // get returns the pages of a session, which open makes if there is none or if
 // the run has changed since.
-func (p *profiles) get(a asked, changed time.Time, open func() (*pprofpage.Pages, error)) (*pprofpage.Pages, error) {
+func (p *sessions) get(a asked, changed time.Time, open func() (*pprofpage.Pages, error)) (*pprofpage.Pages, error) {
 	p.mu.Lock()
 	i := slices.IndexFunc(p.open, func(s *session) bool { return s.asked == a })
 	var s *session

@@ -18,6 +18,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
@@ -60,7 +61,7 @@ func twoSettings(t *testing.T) *store.Dir {
 func served(t *testing.T, read func(kind, setting string) (*profile.Profile, int64, error)) (h http.Handler, dir *store.Dir, reads map[string]int) {
 	dir, reads = twoSettings(t), map[string]int{}
 	var mu sync.Mutex
-	s := &Site{Hands: Hands{Profile: func(_ *store.Dir, kind, setting string) (sum pprofpage.Sum, err error) {
+	s := &Site{Hands: Hands{Profile: func(_ *store.Dir, kind, setting string) (sum profiles.Sum, err error) {
 		mu.Lock()
 		reads[kind+" "+setting]++
 		mu.Unlock()
@@ -206,7 +207,7 @@ func TestPprofAtOnce(t *testing.T) {
 }
 
 func TestPprofSessions(t *testing.T) {
-	var p profiles
+	var p sessions
 	opened := 0
 	open := func() (*pprofpage.Pages, error) { opened++; return nil, nil }
 	for range 2 {

@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -27,7 +27,7 @@ type Hands struct {
 	// Compare makes a table for each setting that both runs have.
 	Compare func(a, b *store.Dir) ([]*analysis.Table, error)
 	// Profile adds up the profiles of one kind of a setting.
-	Profile func(dir *store.Dir, kind, setting string) (pprofpage.Sum, error)
+	Profile func(dir *store.Dir, kind, setting string) (profiles.Sum, error)
 	// Resume goes on with a run, until it ends or stop is called; it is done
 	// when the channel is closed.
 	Resume func(path string) (stop func(), done <-chan struct{}, err error)
@@ -40,7 +40,7 @@ type Site struct {
 	Token string   // that requests which change something have to bring; "" allows none of them
 	Hands Hands
 
-	profiles  profiles  // pprof's pages that are open
+	sessions  sessions  // pprof's pages that are open
 	followers followers // of runs that are under way
 	going     going     // runs that were gone on with
 

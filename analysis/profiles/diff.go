@@ -10,13 +10,13 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// ProfileAlpha bounds the adjusted p of a function that is said to have changed.
+// Alpha bounds the adjusted p of a function that is said to have changed.
 // No more than 1 % of the comparisons of two settings that do not differ may
 // name any function at all, and where functions deviate very unlike each other
 // the error is a multiple of this (doc/method.md).
 const Alpha = 0.0025
 
-// ProfilePairs is the least number of pairs of trials on which a function is
+// Pairs is the least number of pairs of trials on which a function is
 // said to have changed.
 const Pairs = 3
 
@@ -74,7 +74,7 @@ type LineChange struct {
 	Via  string  `json:"via,omitempty"` // the function called there through which most of Diff goes, or "" if the line itself has it
 }
 
-// A ProfileDiff compares the profiles of two settings, within blocks.
+// A Diff compares the profiles of two settings, within blocks.
 type Diff struct {
 	Kind       string           `json:"type"`
 	Metric     string           `json:"metric"`
@@ -99,9 +99,9 @@ func (r *FunctionChange) change(by Order) *Change {
 }
 
 // Difference compares a setting with a baseline. A function has changed if its
-// adjusted p is at most ProfileAlpha, and the change more than a negligible
+// adjusted p is at most Alpha, and the change more than a negligible
 // share of the total per request; 0 means dyno.DefaultNegligible. With fewer than
-// ProfilePairs pairs of trials all is unclear.
+// Pairs pairs of trials all is unclear.
 func (p *Profiles) Difference(base, setting string, by Order, negligible float64) *Diff {
 	if negligible == 0 {
 		negligible = dyno.DefaultNegligible
@@ -183,12 +183,10 @@ func (c *pairing) functions() []*Function {
 	var fns []*Function
 	for _, side := range c.sums {
 		for _, s := range side {
-			for _, m := range s.by {
-				for fn := range m {
-					if !seen[fn] {
-						seen[fn] = true
-						fns = append(fns, fn)
-					}
+			for fn := range s.by[ByCum] { // which has those of all attributions
+				if !seen[fn] {
+					seen[fn] = true
+					fns = append(fns, fn)
 				}
 			}
 		}

@@ -94,7 +94,7 @@ type profiledTrial struct {
 	size   float64 // sum of the magnitudes: as total, but for differences that shrink in part
 }
 
-// NewProfiles reads the profiles of one kind, which is one of dyno.ProfileNames.
+// New reads the profiles of one kind, which is one of dyno.ProfileNames.
 // own says which packages are the subject's own; nil means package main and
 // whatever is neither in the standard library nor in another module. A kind
 // that nobody knows, and a profile that is not of it, are errors.

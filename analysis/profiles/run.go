@@ -10,7 +10,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// A ProfileRun is the profiles of a run, as they were read.
+// A Run is the profiles of a run, as they were read.
 type Run struct {
 	Name     string                // of the plan
 	Bench    string                // that the profiles are of, Package.Name; "" if they are of a service
@@ -34,7 +34,7 @@ const (
 	SourceChanged  LossKind = "source-changed"  // since the run began; it is shown
 )
 
-// A ProfileLoss is a profile that is left out, or a doubt about the source of a function.
+// A Loss is a profile that is left out, or a doubt about the source of a function.
 type Loss struct {
 	Kind  LossKind
 	Trial int    // of a profile
@@ -59,7 +59,7 @@ func (l Loss) Error() string {
 }
 
 // Profiles are those of a kind, per request or, of benchmarks, per operation. own is
-// that of NewProfiles.
+// that of New.
 func (r *Run) Profiles(kind string, own func(pkg, file string) bool) (*Profiles, error) {
 	ps, err := New(kind, r.Of[kind], own)
 	if err == nil && r.PerOp {
@@ -68,21 +68,30 @@ func (r *Run) Profiles(kind string, own func(pkg, file string) bool) (*Profiles,
 	return ps, err
 }
 
-// Sum adds up the profiles of one kind of a setting, and the requests of their
-// windows. The error is fs.ErrNotExist if there is none.
-func (r *Run) Sum(kind, setting string) (sum *profile.Profile, requests int64, err error) {
+// A Sum is the sum of the profiles of one kind of a setting's trials.
+type Sum struct {
+	Setting  string
+	Profile  *profile.Profile
+	Requests int64 // of the windows that they are of; 0 if that is not known
+}
+
+// Sum adds up the profiles of one kind of a setting. The error is fs.ErrNotExist if
+// there is none.
+func (r *Run) Sum(kind, setting string) (Sum, error) {
+	sum := Sum{Setting: setting}
 	var parts []*profile.Profile
 	for _, p := range r.Of[kind] {
 		if p.Setting == setting {
 			parts = append(parts, p.Profile)
-			requests += p.Requests
+			sum.Requests += p.Requests
 		}
 	}
 	if len(parts) == 0 {
-		return nil, 0, fmt.Errorf("%s has no %s profile of %q: %w", r.Name, kind, setting, fs.ErrNotExist)
+		return sum, fmt.Errorf("%s has no %s profile of %q: %w", r.Name, kind, setting, fs.ErrNotExist)
 	}
-	sum, err = profile.Merge(parts)
-	return sum, requests, err
+	var err error
+	sum.Profile, err = profile.Merge(parts)
+	return sum, err
 }
 
 // SourceOf is the source file of a function in a setting: revisions have folders of

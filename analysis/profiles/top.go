@@ -21,7 +21,7 @@ type FunctionCost struct {
 	Share float64 `json:"share"` // of that value in all
 }
 
-// A ProfileTop lists the functions of one setting.
+// A Top lists the functions of one setting.
 type Top struct {
 	Kind    string         `json:"type"`
 	Metric  string         `json:"metric"`

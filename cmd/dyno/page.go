@@ -21,7 +21,7 @@ import (
 
 // writePage writes the HTML report of a run, one file, which says what was left out.
 func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.Result, left []string) error {
-	page := pageOf(dir, t, results)
+	page, run := pageOf(dir, t, results)
 	page.Notes = slices.Clone(left)
 	p, notes, err := picture(dir, results, 0, 0, pictureColumns)
 	if err != nil {
@@ -30,7 +30,7 @@ func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.R
 	page.Picture, page.Notes = p, append(page.Notes, notes...)
 	for i := range page.Flames {
 		f := &page.Flames[i]
-		if f.HTML, err = flamePage(dir, results, f); err != nil {
+		if f.HTML, err = flamePage(run, f); err != nil {
 			page.Notes = append(page.Notes, err.Error())
 		}
 	}
@@ -43,18 +43,19 @@ func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.R
 func viewPage(dir *store.Dir, base string) (*report.Page, error) {
 	cmd, _ := noting(io.Discard)
 	o, results := &outFlags{base: base}, dir.Results()
-	page := pageOf(dir, tabulate(cmd, dir, o, results), results)
+	page, _ := pageOf(dir, tabulate(cmd, dir, o, results), results)
 	page.Notes = o.notes
 	return page, nil
 }
 
 // pageOf is the HTML report of a run, but for what is read from the files of its
-// compared trials; flame graphs are named and not drawn.
-func pageOf(dir *store.Dir, t *analysis.Table, results []*dyno.Result) *report.Page {
+// compared trials; flame graphs are named and not drawn. run is nil if it has no
+// profiles.
+func pageOf(dir *store.Dir, t *analysis.Table, results []*dyno.Result) (*report.Page, *profiles.Run) {
 	page := &report.Page{Table: t, Trials: results, Origin: originOf(dir, results)}
 	run, err := readProfiles(dir, results)
 	if err != nil || len(t.Settings) == 0 {
-		return page // there are none, or the table says what is amiss
+		return page, nil // there are none, or the table says what is amiss
 	}
 	base := t.Settings[0].Setting.String()
 	page.Profile = &report.Profile{Rows: summaryRows}
@@ -77,19 +78,19 @@ func pageOf(dir *store.Dir, t *analysis.Table, results []*dyno.Result) *report.P
 			page.Profile.Tops = append(page.Profile.Tops, p.Top(base, profiles.ByOwn))
 		}
 	}
-	return page
+	return page, run
 }
 
 // flamePage draws a flame graph of a run.
-func flamePage(dir *store.Dir, results []*dyno.Result, f *report.Flame) ([]byte, error) {
-	of, err := sumProfiles(dir, results, f.Kind, f.Setting)
+func flamePage(run *profiles.Run, f *report.Flame) ([]byte, error) {
+	of, err := run.Sum(f.Kind, f.Setting)
 	if err != nil {
 		return nil, err
 	}
 	if f.Base == "" {
 		return pprofpage.Flame(f.Kind, of, nil)
 	}
-	base, err := sumProfiles(dir, results, f.Kind, f.Base)
+	base, err := run.Sum(f.Kind, f.Base)
 	if err != nil {
 		return nil, err
 	}

@@ -292,8 +292,8 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		}
 		return report.ProfileList(w, ls, p.Metric, o.versus, text)
 	case "peek":
-		sum := pprofpage.Sum{Setting: setting}
-		if sum.Profile, sum.Requests, err = run.Sum(kind, setting); err != nil {
+		sum, err := run.Sum(kind, setting)
+		if err != nil {
 			return err
 		}
 		text, err := pprofpage.Peek(kind, sum, match)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/profiles"
-	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -109,18 +108,16 @@ func readProfile(file string) (*profile.Profile, error) {
 
 // sumProfiles adds up the profiles of one kind of a setting, and the requests of
 // their windows. The error is fs.ErrNotExist if there is none.
-func sumProfiles(dir *store.Dir, results []*dyno.Result, kind, setting string) (sum pprofpage.Sum, err error) {
-	sum.Setting = setting
+func sumProfiles(dir *store.Dir, results []*dyno.Result, kind, setting string) (profiles.Sum, error) {
 	results = slices.DeleteFunc(slices.Clone(results), func(r *dyno.Result) bool { return r.Trial.Setting.String() != setting })
 	if !hasProfiles(results) {
-		return sum, fmt.Errorf("%s has no profiles of %s: %w", dir.Path, label(setting), fs.ErrNotExist)
+		return profiles.Sum{}, fmt.Errorf("%s has no profiles of %s: %w", dir.Path, label(setting), fs.ErrNotExist)
 	}
 	run, err := readProfiles(dir, results)
 	if err != nil {
-		return sum, err
+		return profiles.Sum{}, err
 	}
-	sum.Profile, sum.Requests, err = run.Sum(kind, setting)
-	return sum, err
+	return run.Sum(kind, setting)
 }
 
 // hasProfiles reports whether a trial for profiles is among results.

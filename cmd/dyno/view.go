@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno/analysis"
-	"github.com/dynolab/dyno/report/pprofpage"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web"
 )
@@ -203,7 +203,7 @@ func viewHands(resume func(string) (func(), <-chan struct{}, error)) web.Hands {
 			return p, err
 		},
 		Compare: func(a, b *store.Dir) ([]*analysis.Table, error) { return compareRuns(a.Path, b.Path) },
-		Profile: func(dir *store.Dir, kind, setting string) (pprofpage.Sum, error) {
+		Profile: func(dir *store.Dir, kind, setting string) (profiles.Sum, error) {
 			return sumProfiles(dir, dir.Brief(), kind, setting)
 		},
 		Resume: resume,

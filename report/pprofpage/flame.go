@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/dynolab/dyno/analysis/profiles"
 )
 
 //go:embed flame.js
@@ -68,7 +70,7 @@ var FlameBlocks = sync.OnceValues(func() (Blocks, error) {
 // Flame returns pprof's flame graph of a profile of a kind of dyno.ProfileNames, or
 // of what changed since base if that is not nil, as one page that needs no server.
 // It has stacks of at least a 400th of the whole; a smaller one counts for its caller.
-func Flame(kind string, of Sum, base *Sum) (text []byte, err error) {
+func Flame(kind string, of profiles.Sum, base *profiles.Sum) (text []byte, err error) {
 	defer func() { // pprof trusts a profile, which is what a subject wrote
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("pprof: %v", cause)
@@ -178,11 +180,11 @@ func prune(shown, from *profile.Profile) (_, _ *profile.Profile, err error) {
 		}
 		return n
 	}
-	profiles := []*profile.Profile{shown}
+	both := []*profile.Profile{shown}
 	if from != nil {
-		profiles = append(profiles, from)
+		both = append(both, from)
 	}
-	for _, p := range profiles {
+	for _, p := range both {
 		i, err := p.SampleIndexByName("")
 		if err != nil || len(p.SampleType) == 0 {
 			return nil, nil, fmt.Errorf("the profile says nothing of its values: %v", err)
@@ -200,7 +202,7 @@ func prune(shown, from *profile.Profile) (_, _ *profile.Profile, err error) {
 			})
 		}
 	}
-	for i, p := range profiles {
+	for i, p := range both {
 		for _, s := range p.Sample {
 			at, kept, lines := 0, len(s.Location), 0
 			rootFirst(s, func(place int, line profile.Line, inlined bool) bool {
@@ -225,14 +227,14 @@ func prune(shown, from *profile.Profile) (_, _ *profile.Profile, err error) {
 		if err := p.Aggregate(true, true, true, false, false, false); err != nil {
 			return nil, nil, err
 		}
-		if profiles[i], err = profile.Merge([]*profile.Profile{p}); err != nil { // stacks that are equal by now
+		if both[i], err = profile.Merge([]*profile.Profile{p}); err != nil { // stacks that are equal by now
 			return nil, nil, err
 		}
 	}
 	if from != nil {
-		from = profiles[1]
+		from = both[1]
 	}
-	return profiles[0], from, nil
+	return both[0], from, nil
 }
 
 // rootFirst calls step for each function of a stack, the root first, until it

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/dynolab/dyno/analysis/profiles"
 )
 
 const (
@@ -60,8 +62,8 @@ func hostile() *profile.Profile {
 var injected = regexp.MustCompile("(?i)<img|<script>alert|href=[\"'][^\"']*javascript:|onerror=[^a]|xlink:href=\"|\u2028|\u202e|\x00|root:x:0:0")
 
 func TestHostileFlame(t *testing.T) {
-	for _, base := range []*Sum{nil, {without, hostile(), 3}} {
-		page, err := Flame("cpu", Sum{"<script>alert(1)</script>", hostile(), 7}, base)
+	for _, base := range []*profiles.Sum{nil, {Setting: without, Profile: hostile(), Requests: 3}} {
+		page, err := Flame("cpu", profiles.Sum{Setting: "<script>alert(1)</script>", Profile: hostile(), Requests: 7}, base)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,14 +77,14 @@ func TestHostileFlame(t *testing.T) {
 			t.Errorf("it has %d scripts: %.300s", n, body)
 		}
 	}
-	_, err := Flame("cpu", Sum{without, recorded(t, "search-cpu-go1.22.12"), 0}, &Sum{with, recorded(t, "search-cpu-go1.22.12"), 1})
+	_, err := Flame("cpu", profiles.Sum{Setting: without, Profile: recorded(t, "search-cpu-go1.22.12"), Requests: 0}, &profiles.Sum{Setting: with, Profile: recorded(t, "search-cpu-go1.22.12"), Requests: 1})
 	if err == nil || !strings.Contains(err.Error(), "how many requests those of arg.loop=/without are of") {
 		t.Errorf("an unknown number of requests: %v", err)
 	}
 }
 
 func TestFlamePage(t *testing.T) {
-	page, err := Flame("cpu", Sum{without, recorded(t, "search-cpu-go1.27.4"), 4000}, &Sum{with, recorded(t, "search-cpu-go1.22.12"), 4000})
+	page, err := Flame("cpu", profiles.Sum{Setting: without, Profile: recorded(t, "search-cpu-go1.27.4"), Requests: 4000}, &profiles.Sum{Setting: with, Profile: recorded(t, "search-cpu-go1.22.12"), Requests: 4000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,14 +26,9 @@ import (
 
 	"github.com/google/pprof/driver"
 	"github.com/google/pprof/profile"
-)
 
-// A Sum is the sum of the profiles of one kind of a setting's trials.
-type Sum struct {
-	Setting  string
-	Profile  *profile.Profile
-	Requests int64 // of the windows that they are of; 0 if that is not known
-}
+	"github.com/dynolab/dyno/analysis/profiles"
+)
 
 // Policy is the content policy of pprof's pages. Their scripts are inline, so they
 // live in an origin of their own, from which they can ask for nothing and reach
@@ -73,7 +68,7 @@ type Pages struct {
 
 // Open starts a session of pprof with a profile of a kind of dyno.ProfileNames, or
 // with what changed since base if that is not nil. The profiles are copied.
-func Open(kind string, of Sum, base *Sum) (*Pages, error) {
+func Open(kind string, of profiles.Sum, base *profiles.Sum) (*Pages, error) {
 	shown, from, _, err := comparable(kind, of, base)
 	if err != nil {
 		return nil, err
@@ -178,7 +173,7 @@ func open(shown, from *profile.Profile) (*Pages, error) {
 // Peek returns pprof's text of the functions that match a regular expression, each
 // between its callers and callees; per million requests, or as it is of a kind that is
 // not per request. The error is fs.ErrNotExist if none matches.
-func Peek(kind string, of Sum, match *regexp.Regexp) (string, error) {
+func Peek(kind string, of profiles.Sum, match *regexp.Regexp) (string, error) {
 	p, title := clean(of.Profile), label(of.Setting)
 	if perRequest(kind) {
 		p.Scale(1e6 / float64(of.Requests))
@@ -206,7 +201,7 @@ func drive(given flags, shown, from *profile.Profile, o *driver.Options) error {
 	if from != nil {
 		given["diff_base"] = "base"
 	}
-	o.Flagset, o.Fetch, o.Sym, o.Obj, o.UI = given, fetcher{"profile": shown, "base": from}, asIs{}, noObjects{}, silent{}
+	o.Flagset, o.Fetch, o.Obj, o.UI = given, fetcher{"profile": shown, "base": from}, noObjects{}, silent{}
 	driving.Lock()
 	defer driving.Unlock()
 	if err := driver.PProf(o); err != nil {
@@ -250,11 +245,6 @@ func (f fetcher) Fetch(src string, _, _ time.Duration) (*profile.Profile, string
 	}
 	return f[src], "", nil
 }
-
-// asIs leaves a profile's symbols as they are.
-type asIs struct{}
-
-func (asIs) Symbolize(string, driver.MappingSources, *profile.Profile) error { return nil }
 
 // noObjects is the tool for object files where there are none. Else the driver
 // would spend 60 ms looking for binutils, and open what a profile names.

@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/dynolab/dyno/analysis/profiles"
 )
 
 // perRequest reports whether a kind of profile counts what grows with requests,
@@ -18,7 +20,7 @@ func perRequest(kind string) bool { return kind != "goroutine" }
 // comparable returns copies of profiles that are safe to show, with their title: one
 // as it is, or two per million requests, so that a setting that answered more of them
 // does not look worse.
-func comparable(kind string, of Sum, base *Sum) (shown, from *profile.Profile, title string, err error) {
+func comparable(kind string, of profiles.Sum, base *profiles.Sum) (shown, from *profile.Profile, title string, err error) {
 	shown, title = clean(of.Profile), label(of.Setting)
 	if base != nil {
 		from = clean(base.Profile)
@@ -26,7 +28,7 @@ func comparable(kind string, of Sum, base *Sum) (shown, from *profile.Profile, t
 		if perRequest(kind) {
 			title += ", per million requests"
 			for _, x := range []struct {
-				Sum
+				profiles.Sum
 				clean *profile.Profile
 			}{{of, shown}, {*base, from}} {
 				if x.Requests <= 0 {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/pprof/profile"
+
+	"github.com/dynolab/dyno/analysis/profiles"
 )
 
 // A profile names what files it likes. Of those only sources are shown: not what a
@@ -49,7 +51,7 @@ func TestSourceFiles(t *testing.T) {
 			Sample:     []*profile.Sample{{Location: []*profile.Location{l}, Value: []int64{1000}}},
 			Location:   []*profile.Location{l}, Function: []*profile.Function{f},
 		}
-		pages, err := Open("cpu", Sum{Profile: p, Requests: 1}, nil)
+		pages, err := Open("cpu", profiles.Sum{Profile: p, Requests: 1}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

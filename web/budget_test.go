@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/dynolab/dyno/report/pprofpage"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -124,7 +124,7 @@ func TestUnfit(t *testing.T) {
 	root := t.TempDir()
 	made{}.run(t, filepath.Join(root, "good"), false)
 	s := site(t, root)
-	s.Hands.Profile = func(*store.Dir, string, string) (pprofpage.Sum, error) { return pprofpage.Sum{}, io.EOF }
+	s.Hands.Profile = func(*store.Dir, string, string) (profiles.Sum, error) { return profiles.Sum{}, io.EOF }
 	for name, spoil := range unfit {
 		bad := filepath.Join(root, "bad")
 		os.RemoveAll(bad)

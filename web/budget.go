@@ -1,0 +1,322 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+)
+
+// A budget bounds a file of a run directory that is read as a whole, or at once. No
+// file that dyno writes comes near it; of one that somebody else put there, some
+// kilobytes of gzip or a hole could take all memory, and with it the server.
+type budget struct {
+	bytes int64 // 0 means any: it is read in pieces
+	// check looks into the file, if its size does not tell enough, and returns how many
+	// bytes of memory its reader needs, as far as that is not its size.
+	check func(f *os.File, size int64) (int64, error)
+}
+
+// budgets are those of files by name or, of files in trials, by how the name ends.
+// Others, such as logs, are not read for pages, but sent as they are.
+var budgets = map[string]budget{
+	"run.json":      {4 << 20, checkPlan},
+	"summary.json":  {mostRead, nil},
+	"results.jsonl": {256 << 20, checkResults},
+	"series.csv":    {1 << 30, nil},
+	"gc.csv":        {1 << 30, nil},
+	"latency.hlog":  {1 << 30, nil},
+	".csv":          {}, ".hlog": {}, ".gz": {}, ".out": {},
+	".parquet": {0, checkParquet},
+}
+
+const (
+	mostLines     = 10_000  // of results.jsonl; each takes 270 KiB once it is read
+	mostTrials    = 100_000 // of a plan
+	mostSettings  = 10_000
+	mostFileNames = 100_000 // in trials, and in one of them
+
+	// Profiles of big services have some ten megabytes and 100,000 samples.
+	mostProfile  = 64 << 20  // bytes of one, without gzip
+	mostParts    = 2_000_000 // samples, functions and so on of one; each takes some 100 bytes
+	mostProfiles = 512 << 20 // bytes of all of a run
+)
+
+// spend reports why a file of a run is none that dyno writes, or nil. It looks into
+// the file if closely is set. One that is missing may be of a trial that is under way;
+// else who reads the run tells.
+func (b budget) spend(run, name string, closely bool) (memory int64, err error) {
+	path := filepath.Join(run, name)
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case !info.Mode().IsRegular():
+		return 0, notOurs(name, "file", info.Mode())
+	case b.bytes > 0 && info.Size() > b.bytes:
+		return 0, fmt.Errorf("%s has %s, more than any that dyno writes", name, size(info.Size()))
+	case !closely || b.check == nil:
+		return info.Size(), nil
+	}
+	f, err := openRegular(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if memory, err = b.check(f, info.Size()); err != nil {
+		err = fmt.Errorf("%s %w", name, err)
+	}
+	return memory, err
+}
+
+// plain reports why a run is not for a list, or nil: the files that are read of
+// every run have to be such as dyno writes. A link leads elsewhere, and a pipe is
+// never done.
+func plain(path string) error { return fitRun(path, false) }
+
+// fit reports why a run is not to be read, or nil: plain, and no more than can be
+// read, in trials too. Note: what is put there after this has looked is not seen.
+func fit(path string) error {
+	if err := fitRun(path, true); err != nil {
+		return err
+	}
+	return eachInTrials(path, func(name string) error {
+		b, ok := budgets[filepath.Base(name)]
+		if !ok {
+			b, ok = budgets[filepath.Ext(name)]
+		}
+		if !ok {
+			return nil
+		}
+		_, err := b.spend(path, name, true)
+		return err
+	})
+}
+
+// fitRun looks at the files beside the trials.
+func fitRun(path string, closely bool) error {
+	for _, name := range []string{"run.json", "results.jsonl", "summary.json"} {
+		if _, err := budgets[name].spend(path, name, closely); err != nil {
+			return err
+		}
+	}
+	if info, err := os.Lstat(filepath.Join(path, "trials")); err == nil && !info.IsDir() {
+		return notOurs("trials", "folder", info.Mode())
+	}
+	return nil
+}
+
+// fitProfiles reports why the profiles of a run are not to be read, or nil.
+func fitProfiles(path string) error {
+	all := int64(0)
+	return eachInTrials(path, func(name string) error {
+		if kind, ok := strings.CutSuffix(filepath.Base(name), ".pb.gz"); !ok || !slices.Contains(dyno.ProfileNames, kind) {
+			return nil
+		}
+		n, err := budget{check: checkProfile}.spend(path, name, true)
+		if all += n; err == nil && all > mostProfiles {
+			err = fmt.Errorf("the profiles of the run have more than %s together", size(mostProfiles))
+		}
+		return err
+	})
+}
+
+// eachInTrials calls look with the name of each file of each trial, from the run's
+// folder on.
+func eachInTrials(path string, look func(name string) error) error {
+	trials, err := namesIn(filepath.Join(path, "trials"))
+	if err != nil {
+		return err
+	}
+	for _, t := range trials {
+		name := filepath.Join("trials", t.Name())
+		if t.Type().IsRegular() {
+			continue // nothing reads it
+		}
+		if !t.IsDir() {
+			return notOurs(name, "folder", t.Type())
+		}
+		files, err := namesIn(filepath.Join(path, name))
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if err := look(filepath.Join(name, f.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// namesIn lists a folder that may be missing, in no order.
+func namesIn(path string) ([]fs.DirEntry, error) {
+	f, err := openQuick(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.ReadDir(mostFileNames + 1)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if len(names) > mostFileNames {
+		return nil, fmt.Errorf("%s has more than %d files", filepath.Base(path), mostFileNames)
+	}
+	return names, nil
+}
+
+// checkPlan finds plans that would never end: what is read writes out all trials.
+func checkPlan(f *os.File, size int64) (int64, error) {
+	var run struct {
+		Plan struct {
+			Vary           map[string]json.RawMessage `json:"vary"`
+			Settings       []json.RawMessage          `json:"settings"`
+			Repeats        float64                    `json:"repeat"`
+			ProfileRepeats float64                    `json:"profile_repeat"`
+		} `json:"plan"`
+	}
+	if err := json.NewDecoder(io.LimitReader(f, size)).Decode(&run); err != nil {
+		return 0, fmt.Errorf("cannot be read: %w", err)
+	}
+	settings := float64(max(len(run.Plan.Settings), 1))
+	for _, levels := range run.Plan.Vary {
+		var all []json.RawMessage
+		if json.Unmarshal(levels, &all) == nil && len(all) > 0 {
+			settings *= float64(len(all))
+		}
+	}
+	p := &run.Plan
+	// Trials of profiles are as many as the others unless said, and one more is of a trace.
+	trials := settings * (max(p.Repeats, 1) + max(p.Repeats, p.ProfileRepeats) + 2)
+	if settings > mostSettings || trials > mostTrials {
+		return 0, fmt.Errorf("has a plan of %.3g settings and up to %.3g trials (at most %d and %d can be shown)", settings, trials, mostSettings, mostTrials)
+	}
+	return size, nil
+}
+
+// checkResults counts lines.
+func checkResults(f *os.File, size int64) (int64, error) {
+	buf, lines := make([]byte, 64<<10), 0
+	for in := io.LimitReader(f, size); ; {
+		n, err := in.Read(buf)
+		if lines += bytes.Count(buf[:n], []byte("\n")); lines > mostLines {
+			return 0, fmt.Errorf("has more than %d lines, more than can be shown", mostLines)
+		}
+		if err == io.EOF {
+			return size, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// checkParquet sees that a file ends as parquet does, with the length of what is read
+// first and at once: whatever number stands there is taken for it.
+func checkParquet(f *os.File, size int64) (int64, error) {
+	var end [8]byte
+	_, err := f.ReadAt(end[:], size-int64(len(end)))
+	if footer := int64(binary.LittleEndian.Uint32(end[:])); err != nil || string(end[4:]) != "PAR1" || footer > size {
+		return 0, errors.New("is cut off, or none of dyno's")
+	}
+	return size, nil
+}
+
+// checkProfile counts the bytes and parts of a profile. One that is none is found by
+// who reads it.
+func checkProfile(f *os.File, _ int64) (int64, error) {
+	large := errors.New("is a profile larger than any that can be shown")
+	var in io.Reader = bufio.NewReader(f)
+	if magic, _ := in.(*bufio.Reader).Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return 0, nil
+		}
+		in = z
+	}
+	data, _ := io.ReadAll(io.LimitReader(in, mostProfile+1))
+	memory := int64(len(data))
+	if memory > mostProfile {
+		return memory, large
+	}
+	for parts := 0; len(data) > 0; parts++ {
+		if parts > mostParts {
+			return memory, large
+		}
+		tag, n := binary.Uvarint(data)
+		if n <= 0 {
+			break
+		}
+		value, long := binary.Uvarint(data[n:])
+		step := n
+		switch tag & 7 { // of a field of a protocol buffer
+		case 0:
+			step += long
+		case 1:
+			step += 8
+		case 2:
+			step += long + int(min(value, mostProfile))
+		case 5:
+			step += 4
+		default:
+			return memory, nil
+		}
+		data = data[min(max(step, 1), len(data)):]
+	}
+	return memory, nil
+}
+
+// openRegular opens a file that is one: neither a link nor a pipe, also if it has
+// just become one.
+func openRegular(path string) (*os.File, error) {
+	before, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, notOurs(filepath.Base(path), "file", before.Mode())
+	}
+	f, err := openQuick(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !os.SameFile(before, info) {
+		f.Close()
+		return nil, fmt.Errorf("%s is being replaced", filepath.Base(path))
+	}
+	return f, nil
+}
+
+// notOurs is the error of what has the name of a file or folder of dyno's, and is
+// something else.
+func notOurs(name, want string, m fs.FileMode) error {
+	kind := "a device or socket"
+	switch {
+	case m.IsDir():
+		kind = "a folder"
+	case m.IsRegular():
+		kind = "a file"
+	case m&fs.ModeSymlink != 0:
+		kind = "a link"
+	case m&fs.ModeNamedPipe != 0:
+		kind = "a pipe"
+	}
+	return fmt.Errorf("%s is not a %s of dyno's: %s", name, want, kind)
+}

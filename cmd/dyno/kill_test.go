@@ -97,7 +97,7 @@ func (s *session) exit() int {
 func (s *session) nothingIsLeft() {
 	s.t.Helper()
 	var left []string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		left = nil
 		files, _ := os.ReadDir(s.tmp)
 		for _, f := range files {

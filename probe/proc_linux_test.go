@@ -288,7 +288,7 @@ func TestInjectedProbe(t *testing.T) {
 	for i := 0; ; i++ {
 		if _, err := c.ask("hello"); err == nil {
 			break
-		} else if i == 500 {
+		} else if i == 6000 {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Millisecond)

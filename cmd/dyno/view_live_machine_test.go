@@ -21,7 +21,7 @@ import (
 // server is killed, the run that it went on with is interrupted, not lost.
 func TestMachineViewLive(t *testing.T) {
 	t.Parallel() // it mostly waits
-	s := startSession(t, "-d", "2s", "--repeat", "2")
+	s := startSession(t, "-d", "2s", "--repeat", "3")
 	root := filepath.Dir(s.out)
 	view := exec.Command("dyno", "view", root)
 	view.Env = append(os.Environ(), s.mark, "GOFLAGS=")

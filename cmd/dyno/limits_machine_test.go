@@ -88,12 +88,11 @@ func TestMachineLimitMemory(t *testing.T) {
 
 // A tenth of a CPU is shown as throttling, and named as the first cause of p99.
 func TestMachineLimitCPU(t *testing.T) {
-	t.Parallel() // it mostly waits
 	dir := t.TempDir()
 	if err := examples.Extract(filepath.Join(dir, "x"), "sessions"); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("dyno", "run", "--json", "-f", filepath.Join(dir, "x", "limits.yaml"), "-d", "3s", "-w", "500ms", "--out", filepath.Join(dir, "run"))
+	cmd := exec.Command("dyno", "run", "--json", "-f", filepath.Join(dir, "x", "limits.yaml"), "-d", "2s", "-w", "500ms", "--out", filepath.Join(dir, "run"))
 	cmd.Env = append(os.Environ(), "GOFLAGS=")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dynolab/dyno/store"
 )
 
 // A real run is seen to begin, stopped, seen to end, and gone on with; and when the
@@ -39,7 +41,8 @@ func TestMachineViewLive(t *testing.T) {
 	}
 	run := strings.TrimSpace(line) + "runs/run/"
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(s.out, "results.jsonl")); err == nil {
+		_, err := os.Stat(filepath.Join(s.out, "run.json"))
+		if _, held, _ := store.Holder(s.out); held && err == nil {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -47,6 +47,9 @@ type Benchmark struct {
 	Err      string     `json:"error,omitempty"` // why there are none, or fewer: what the benchmark said
 }
 
+// SurveySkipped is how Survey.Err begins where the benchmark skipped itself.
+const SurveySkipped = "skipped"
+
 // A Survey is what was found out of a benchmark in one setting before the blocks,
 // in a trial ForSurvey. Seconds and bytes are per iteration unless said.
 type Survey struct {
@@ -112,16 +115,16 @@ func (e *Experiment) checkBench() *PlanError {
 	b := e.Bench
 	for _, p := range b.Packages {
 		if p == "" || strings.HasPrefix(p, "-") {
-			return planErrorf("bad package %q", p).of("bench", "packages")
+			return PlanErrorf("bad package %q", p).of("bench", "packages")
 		}
 	}
 	switch {
 	case b.Blocks < 0:
-		return planErrorf("blocks is %d (want at least 1)", b.Blocks).of("bench", "blocks")
+		return PlanErrorf("blocks is %d (want at least 1)", b.Blocks).of("bench", "blocks")
 	case b.Error != nil && (*b.Error <= 0 || *b.Error > 0.5):
-		return planErrorf("error is %v (want more than 0 and at most 50%%)", *b.Error).of("bench", "error")
+		return PlanErrorf("error is %v (want more than 0 and at most 50%%)", *b.Error).of("bench", "error")
 	case len(e.Factors) > 0 && len(e.Settings) > 0:
-		return planErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
+		return PlanErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
 	}
 	if err := e.checkFactors(); err != nil {
 		return err
@@ -129,15 +132,15 @@ func (e *Experiment) checkBench() *PlanError {
 	seen := map[string]bool{}
 	for _, s := range e.Levels() {
 		if seen[s.String()] {
-			return planErrorf("setting %q is listed twice", s).of("settings")
+			return PlanErrorf("setting %q is listed twice", s).of("settings")
 		}
 		seen[s.String()] = true
 		for _, l := range s {
 			if !slices.Contains(benchFactors, l.Factor) && !envName.MatchString(l.Factor) {
-				return planErrorf("factor %s is not one of benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).of("vary", l.Factor)
+				return PlanErrorf("factor %s is not one of benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).of("vary", l.Factor)
 			}
 			if l.Factor == BenchFactor && strings.Trim(l.Value, "/*") == "" {
-				return planErrorf("bad level %q of bench (want an element of a benchmark's name, such as Pipeline1 or variant=slow)", l.Value).of("vary", l.Factor)
+				return PlanErrorf("bad level %q of bench (want an element of a benchmark's name, such as Pipeline1 or variant=slow)", l.Value).of("vary", l.Factor)
 			}
 		}
 		if _, err := e.trial(s); err != nil {

@@ -16,16 +16,16 @@ import (
 func (l *Load) check() *PlanError {
 	if l.None {
 		if key := given(*l, "none", "duration", "warmup", "idle", "insecure", "max_failures"); key != "" {
-			return planErrorf("load has none and %s (want one)", key).of("load", key)
+			return PlanErrorf("load has none and %s (want one)", key).of("load", key)
 		}
 		return nil
 	}
 	if l.Command != "" {
 		if l.Deadline > 0 {
-			return planErrorf("load has command and deadline, which another generator does not tell requests by (consider: dyno's own load)").of("load", "deadline")
+			return PlanErrorf("load has command and deadline, which another generator does not tell requests by (consider: dyno's own load)").of("load", "deadline")
 		}
 		if key := given(*l, "command", "idle", "max_failures"); key != "" {
-			return planErrorf("load has command and %s (consider: say it in the command)", key).of("load", key)
+			return PlanErrorf("load has command and %s (consider: say it in the command)", key).of("load", key)
 		}
 		return nil
 	}
@@ -69,19 +69,19 @@ func (l *Load) checkMuch() *PlanError {
 	}
 	switch {
 	case l.Concurrency < 0:
-		return planErrorf("concurrency is %d (want at least 1)", l.Concurrency).of("load", "concurrency")
+		return PlanErrorf("concurrency is %d (want at least 1)", l.Concurrency).of("load", "concurrency")
 	case l.MaxInFlight < 0:
-		return planErrorf("max_in_flight is %d (want at least 1)", l.MaxInFlight).of("load", "max_in_flight")
+		return PlanErrorf("max_in_flight is %d (want at least 1)", l.MaxInFlight).of("load", "max_in_flight")
 	case l.Concurrency > mostClients:
-		return planErrorf("%d clients are more than dyno has room for (want at most %d)", l.Concurrency, mostClients).of("load", "concurrency")
+		return PlanErrorf("%d clients are more than dyno has room for (want at most %d)", l.Concurrency, mostClients).of("load", "concurrency")
 	case l.MaxInFlight > mostClients:
-		return planErrorf("max_in_flight is %d (want at most %d)", l.MaxInFlight, mostClients).of("load", "max_in_flight")
+		return PlanErrorf("max_in_flight is %d (want at most %d)", l.MaxInFlight, mostClients).of("load", "max_in_flight")
 	case l.Requests < 0 || l.RequestsPerClient < 0:
-		return planErrorf("the number of requests is negative").of("load", "requests")
+		return PlanErrorf("the number of requests is negative").of("load", "requests")
 	case ends > 1:
-		return planErrorf("the load has two ends (want one of requests, requests_per_client and duration)").of("load")
+		return PlanErrorf("the load has two ends (want one of requests, requests_per_client and duration)").of("load")
 	case len(l.Rate) > 1 && l.Rate.Length() == 0 && ends == 0:
-		return planErrorf("the last stage of the rate has no end (want for example %v over 30s, or duration or requests)", l.Rate).of("load", "rate")
+		return PlanErrorf("the last stage of the rate has no end (want for example %v over 30s, or duration or requests)", l.Rate).of("load", "rate")
 	}
 	return nil
 }
@@ -90,9 +90,9 @@ func (l *Load) checkRate() *PlanError {
 	if !l.Rate.Open() {
 		switch {
 		case l.Arrival != "":
-			return planErrorf("arrival needs a rate").of("load", "arrival")
+			return PlanErrorf("arrival needs a rate").of("load", "arrival")
 		case l.MaxInFlight != 0:
-			return planErrorf("max_in_flight needs a rate (consider: concurrency, the most requests under way in a closed load)").of("load", "max_in_flight")
+			return PlanErrorf("max_in_flight needs a rate (consider: concurrency, the most requests under way in a closed load)").of("load", "max_in_flight")
 		}
 		return nil
 	}
@@ -102,22 +102,22 @@ func (l *Load) checkRate() *PlanError {
 	_, enough := l.Rate.Due(float64(max(l.Requests, 1) - 1))
 	switch {
 	case l.Rate.Max() > mostRate:
-		return planErrorf("the rate is %g/s, more than any generator sends (want at most %g/s)", l.Rate.Max(), mostRate).of("load", "rate")
+		return PlanErrorf("the rate is %g/s, more than any generator sends (want at most %g/s)", l.Rate.Max(), mostRate).of("load", "rate")
 	case l.Arrival != "" && l.Arrival != "constant" && l.Arrival != "poisson":
-		return planErrorf("unknown arrival %q (want constant or poisson)", l.Arrival).of("load", "arrival")
+		return PlanErrorf("unknown arrival %q (want constant or poisson)", l.Arrival).of("load", "arrival")
 	case l.RequestsPerClient > 0:
-		return planErrorf("requests_per_client is for a closed load; with a rate use duration or requests").of("load", "requests_per_client")
+		return PlanErrorf("requests_per_client is for a closed load; with a rate use duration or requests").of("load", "requests_per_client")
 	case length > 0 && l.Duration > 0 && time.Duration(l.Duration) != length:
-		return planErrorf("the rate has its own length, %v (consider: leave duration out)", length).of("load", "duration")
+		return PlanErrorf("the rate has its own length, %v (consider: leave duration out)", length).of("load", "duration")
 	case l.Requests > 0 && !enough:
-		return planErrorf("the stages of the rate end before %d requests are due", l.Requests).of("load", "requests")
+		return PlanErrorf("the stages of the rate end before %d requests are due", l.Requests).of("load", "requests")
 	case l.HTTP != "2" && l.MaxInFlight > connections:
-		return planErrorf("max_in_flight is %d, but each of %d connections has one request under way, unless http is 2 (consider: concurrency: %d, or http: 2)",
+		return PlanErrorf("max_in_flight is %d, but each of %d connections has one request under way, unless http is 2 (consider: concurrency: %d, or http: 2)",
 			l.MaxInFlight, connections, l.MaxInFlight).of("load", "max_in_flight")
 	case len(loop) > 1:
-		return planErrorf("with a rate the loop has one step, as each request is due on its own; it has %d", len(loop)).of("load", "client")
+		return PlanErrorf("with a rate the loop has one step, as each request is due on its own; it has %d", len(loop)).of("load", "client")
 	case len(loop) == 1 && !loop[0].single():
-		return planErrorf("with a rate the step is one request, as each is due on its own; sleep and parallel are for a closed load").of("load", "client", "loop", "0")
+		return PlanErrorf("with a rate the step is one request, as each is due on its own; sleep and parallel are for a closed load").of("load", "client", "loop", "0")
 	}
 	return nil
 }
@@ -127,31 +127,31 @@ func (l *Load) checkHow() *PlanError {
 	timeout := l.Resolved().Timeout
 	switch {
 	case l.ConnectTimeout > timeout:
-		return planErrorf("connect_timeout is %v, longer than the timeout of the whole request, %v", l.ConnectTimeout, timeout).of("load", "connect_timeout")
+		return PlanErrorf("connect_timeout is %v, longer than the timeout of the whole request, %v", l.ConnectTimeout, timeout).of("load", "connect_timeout")
 	case l.ReadTimeout > timeout:
-		return planErrorf("read_timeout is %v, longer than the timeout of the whole request, %v", l.ReadTimeout, timeout).of("load", "read_timeout")
+		return PlanErrorf("read_timeout is %v, longer than the timeout of the whole request, %v", l.ReadTimeout, timeout).of("load", "read_timeout")
 	case l.HTTP != "" && l.HTTP != "1.1" && l.HTTP != "2":
-		return planErrorf("unknown version %q of HTTP (want 1.1 or 2)", l.HTTP).of("load", "http")
+		return PlanErrorf("unknown version %q of HTTP (want 1.1 or 2)", l.HTTP).of("load", "http")
 	case l.KeepRequests != "" && l.KeepRequests != "all" && l.KeepRequests != "none":
-		return planErrorf("bad keep_requests %q (want all or none)", l.KeepRequests).of("load", "keep_requests")
+		return PlanErrorf("bad keep_requests %q (want all or none)", l.KeepRequests).of("load", "keep_requests")
 	case l.MaxRequestsKept < 0:
-		return planErrorf("max_requests_kept is %d (want at least 1)", l.MaxRequestsKept).of("load", "max_requests_kept")
+		return PlanErrorf("max_requests_kept is %d (want at least 1)", l.MaxRequestsKept).of("load", "max_requests_kept")
 	case l.MaxRequestsKept > 0 && l.KeepRequests == "none":
-		return planErrorf("max_requests_kept has no meaning with keep_requests: none").of("load", "max_requests_kept")
+		return PlanErrorf("max_requests_kept has no meaning with keep_requests: none").of("load", "max_requests_kept")
 	}
 	return nil
 }
 
 func (l *Load) checkSteps() *PlanError {
 	if l.Targets != "" && given(l.Client) != "" {
-		return planErrorf("load has targets and steps of its own (want one: method, path, headers and body are in the targets)").of("load", "targets")
+		return PlanErrorf("load has targets and steps of its own (want one: method, path, headers and body are in the targets)").of("load", "targets")
 	}
 	if err := l.Client.check(); err != nil {
 		return err
 	}
 	loop := l.Client.Loop
 	if len(loop) > 0 && !slices.ContainsFunc(loop, func(s Step) bool { return s.Sleep == Sleep{} }) {
-		return planErrorf("the loop only sleeps (want a request in it, for example GET /)").of("load", "client", "loop")
+		return PlanErrorf("the loop only sleeps (want a request in it, for example GET /)").of("load", "client", "loop")
 	}
 	return nil
 }
@@ -163,13 +163,13 @@ func (l *Load) checkData() *PlanError {
 	for _, name := range slices.Sorted(maps.Keys(l.Data)) {
 		switch {
 		case !envName.MatchString(name):
-			return planErrorf("bad name %q of data (want letters, digits and _, as in {{.users.name}})", name).of("load", "data", name)
+			return PlanErrorf("bad name %q of data (want letters, digits and _, as in {{.users.name}})", name).of("load", "data", name)
 		case slices.Contains(takenNames, name):
-			return planErrorf("data cannot be named %s, which has a meaning in templates", name).of("load", "data", name)
+			return PlanErrorf("data cannot be named %s, which has a meaning in templates", name).of("load", "data", name)
 		}
 		for s := range l.Client.requests() {
 			if _, ok := s.Capture[name]; ok {
-				return planErrorf("%s is data and is captured by step %q (want two names)", name, s.Label()).of("load", "data", name)
+				return PlanErrorf("%s is data and is captured by step %q (want two names)", name, s.Label()).of("load", "data", name)
 			}
 		}
 	}
@@ -227,7 +227,7 @@ func (c *Client) check() *PlanError {
 					continue
 				}
 				if p := cmp.Or(partOf[s.Label()], part.name); p != part.name {
-					return planErrorf("step %q is measured in %s and in %s (consider: name: in one of them)", s.Label(), p, part.name).of(at...)
+					return PlanErrorf("step %q is measured in %s and in %s (consider: name: in one of them)", s.Label(), p, part.name).of(at...)
 				}
 				partOf[s.Label()] = part.name
 			}
@@ -240,7 +240,7 @@ func (c *Client) check() *PlanError {
 func (s *Step) check(at []string) *PlanError {
 	if s.Sleep != (Sleep{}) {
 		if key := given(*s, "sleep"); key != "" {
-			return planErrorf("a step that sleeps has nothing else; this has %s too (consider: two steps)", key).of(append(at, key)...)
+			return PlanErrorf("a step that sleeps has nothing else; this has %s too (consider: two steps)", key).of(append(at, key)...)
 		}
 		return nil
 	}
@@ -249,15 +249,15 @@ func (s *Step) check(at []string) *PlanError {
 	}
 	switch {
 	case !strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "{{"):
-		return planErrorf("path %q of a step does not begin with a slash", s.Path).of(at...)
+		return PlanErrorf("path %q of a step does not begin with a slash", s.Path).of(at...)
 	case s.Body != "" && s.BodyFile != "":
-		return planErrorf("a step has both body and body_file (want one)").of(append(at, "body_file")...)
+		return PlanErrorf("a step has both body and body_file (want one)").of(append(at, "body_file")...)
 	case s.Parallel.Times < 0:
-		return planErrorf("parallel is %d (want at least 1)", s.Parallel.Times).of(append(at, "parallel")...)
+		return PlanErrorf("parallel is %d (want at least 1)", s.Parallel.Times).of(append(at, "parallel")...)
 	case s.Parallel.Times > mostParallel:
-		return planErrorf("parallel is %d (want at most %d)", s.Parallel.Times, mostParallel).of(append(at, "parallel")...)
+		return PlanErrorf("parallel is %d (want at most %d)", s.Parallel.Times, mostParallel).of(append(at, "parallel")...)
 	case s.Parallel.Times > 1 && len(s.Capture) > 0:
-		return planErrorf("a step captures from one answer, not from %d parallel ones (consider: a step of its own)", s.Parallel.Times).of(append(at, "capture")...)
+		return PlanErrorf("a step captures from one answer, not from %d parallel ones (consider: a step of its own)", s.Parallel.Times).of(append(at, "capture")...)
 	}
 	return nil
 }
@@ -265,12 +265,12 @@ func (s *Step) check(at []string) *PlanError {
 // checkList checks a step that is a list of parallel ones.
 func (s *Step) checkList(at []string) *PlanError {
 	if key := given(*s, "parallel", "name"); key != "" {
-		return planErrorf("a list of parallel steps has nothing else but a name; this has %s too (consider: say it in each of them)", key).of(append(at, key)...)
+		return PlanErrorf("a list of parallel steps has nothing else but a name; this has %s too (consider: say it in each of them)", key).of(append(at, key)...)
 	}
 	for i := range s.Parallel.Steps {
 		p, at := &s.Parallel.Steps[i], append(slices.Clip(at), "parallel", strconv.Itoa(i))
 		if !p.single() {
-			return planErrorf("a parallel step is one request, and has no sleep or parallel itself").of(at...)
+			return PlanErrorf("a parallel step is one request, and has no sleep or parallel itself").of(at...)
 		}
 		if err := p.check(at); err != nil {
 			return err

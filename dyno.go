@@ -7,7 +7,7 @@
 // came of a trial is a [Result]. Results are what the lab makes, the store
 // keeps, and every analysis and report reads.
 //
-// The package owns the plan's file format ([ParsePlan]) and the names of the
+// The package owns the plan's file format (package plan) and the names of the
 // metrics ([Metrics]). It does not own the run directory (package store), and
 // it starts, sends, observes and compares nothing.
 package dyno
@@ -24,7 +24,7 @@ import (
 )
 
 // An Experiment is a plan of trials. Its JSON form is the plan's file format,
-// so what [ParsePlan] reads is what encoding/json writes.
+// so what package plan reads is what encoding/json writes.
 type Experiment struct {
 	Name     string    `json:"name,omitempty"`
 	Subject  Subject   `json:"subject,omitzero"`
@@ -462,6 +462,6 @@ func (e *PlanError) Error() string {
 // of says which key of the plan the mistake is in.
 func (e *PlanError) of(key ...string) *PlanError { e.Key = key; return e }
 
-func planErrorf(format string, args ...any) *PlanError {
+func PlanErrorf(format string, args ...any) *PlanError {
 	return &PlanError{Msg: fmt.Sprintf(format, args...)}
 }

@@ -18,28 +18,29 @@ const module = "github.com/dynolab/dyno"
 // layers is the house: what each package may import of the others. A new arrow
 // is a decision; it is made here, in the same change.
 var layers = map[string][]string{
-	".":        {}, // package dyno, the vocabulary
-	"stats":    {},
-	"subject":  {"."},
-	"load":     {"."},
-	"probe":    {"."},
-	"store":    {"."},
-	"lab":      {".", "load", "probe", "subject"},
-	"analysis": {".", "stats"},
-	"chart":    {},
-	"report":   {".", "analysis", "chart", "stats"}, // stats for the words of verdicts
-	"web":      {".", "analysis", "chart", "report", "stats", "store"},
-	"examples": {},
-	"cmd/dyno": {".", "analysis", "examples", "lab", "load", "probe", "report", "stats", "store", "subject", "web"},
+	"hist":    {},
+	"stats":   {},
+	"plan":    {"."},
+	".":       {"hist"}, // package dyno, the vocabulary
+	"subject": {"."},
+	"load":    {".", "hist"},
+	"probe":   {"."},
+	"store":   {".", "hist", "plan"},
+	"lab":     {".", "hist", "load", "probe", "subject"},
 
-	"bench/leak":  {}, // programs that run dyno from outside, so as not to repeat its mistakes
-	"bench/load":  {},
-	"bench/micro": {},
-	"bench/page":  {".", "store"}, // which writes run directories
+	"analysis":          {".", "analysis/profiles", "hist", "stats"},
+	"analysis/profiles": {".", "stats"},
+
+	"chart":            {},
+	"report":           {".", "analysis", "analysis/profiles", "chart", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report/pprofpage": {},
+	"web":              {".", "analysis", "analysis/profiles", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
+	"examples":         {},
+	"cmd/dyno":         {".", "analysis", "analysis/profiles", "examples", "hist", "lab", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "web"},
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "web", "cmd/dyno", "bench/leak", "bench/load", "bench/micro"}
+var acting = []string{"lab", "load", "subject", "web", "cmd/dyno"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.
@@ -50,7 +51,7 @@ func program(pkg string) bool {
 // TestLayers reads the files itself, rather than ask go list, so that the test
 // cache notices when an import changes.
 func TestLayers(t *testing.T) {
-	walk(t, func(pkg, path string, f *ast.File) {
+	walk(t, ".", func(pkg, path string, f *ast.File) {
 		may, ok := layers[pkg]
 		if !ok {
 			t.Errorf("package %s is not in the table", pkg)
@@ -73,7 +74,7 @@ func TestLayers(t *testing.T) {
 }
 
 func TestGoroutinesOnlyInHands(t *testing.T) {
-	walk(t, func(pkg, path string, f *ast.File) {
+	walk(t, ".", func(pkg, path string, f *ast.File) {
 		if slices.Contains(acting, pkg) {
 			return
 		}
@@ -91,14 +92,27 @@ func TestGoroutinesOnlyInHands(t *testing.T) {
 	})
 }
 
-func walk(t *testing.T, each func(pkg, path string, f *ast.File)) {
+// The programs of eval run dyno from outside, so as not to repeat its mistakes. Only
+// page imports it, to write run directories.
+func TestEvalFromOutside(t *testing.T) {
+	walk(t, "eval", func(pkg, path string, f *ast.File) {
+		for _, spec := range f.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			if strings.HasPrefix(imp, module) && !strings.HasPrefix(imp, module+"/eval/") && pkg != "eval/page" {
+				t.Errorf("%s: package %s may not import %s", path, pkg, imp)
+			}
+		}
+	})
+}
+
+func walk(t *testing.T, root string, each func(pkg, path string, f *ast.File)) {
 	t.Helper()
 	files := 0
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && path != "." {
+		if d.IsDir() && path != root {
 			_, err := os.Stat(filepath.Join(path, "go.mod"))
 			if err == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") {
 				return fs.SkipDir // a module of its own, such as the source of a demo's run

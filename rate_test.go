@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan"
 )
 
 // mustRate is for tables; the rates in them are good.
@@ -152,7 +153,7 @@ func TestRateRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := dyno.ParsePlan("run.json", data)
+		e, err := plan.Parse("run.json", data)
 		if err != nil && strings.Contains(err.Error(), "end before") {
 			return // less than one request
 		}

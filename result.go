@@ -2,6 +2,7 @@ package dyno
 
 import (
 	"encoding/json"
+	"github.com/dynolab/dyno/hist"
 	"time"
 )
 
@@ -12,17 +13,17 @@ type Result struct {
 	Elapsed time.Duration // of the measured window; 0 if it was not reached
 	Values  Values        // one number per metric: all that comparisons compare
 
-	Collections []Collection   // that ended in the measured window, in order
-	Memory      []Snapshot     // where the memory was, at stages of the trial in order
-	Latency     *Histogram     // of all requests that succeeded; nil if there was no load
-	Sent        Sent           // what the load sent and received
-	Failures    map[string]int // failed requests by cause
-	Subject     string         // what ran: Go version and revision, as far as known
-	Files       []string       // in the trial's directory; the store fills it in
-	Benchmarks  []Benchmark    // of a Bench
-	Surveys     []Survey       // of a trial ForSurvey
-	Warnings    []string       // doubts that the reader must see
-	Err         string         // why the trial failed, or ""
+	Collections []Collection    // that ended in the measured window, in order
+	Memory      []Snapshot      // where the memory was, at stages of the trial in order
+	Latency     *hist.Histogram // of all requests that succeeded; nil if there was no load
+	Sent        Sent            // what the load sent and received
+	Failures    map[string]int  // failed requests by cause
+	Subject     string          // what ran: Go version and revision, as far as known
+	Files       []string        // in the trial's directory; the store fills it in
+	Benchmarks  []Benchmark     // of a Bench
+	Surveys     []Survey        // of a trial ForSurvey
+	Warnings    []string        // doubts that the reader must see
+	Err         string          // why the trial failed, or ""
 }
 
 // Sent is what a load sent and received in the measured window.
@@ -123,24 +124,24 @@ type Series struct {
 
 // resultJSON is a Result as results.jsonl has it; doc/format.md describes it.
 type resultJSON struct {
-	Trial    int            `json:"trial"`
-	Block    int            `json:"block"`
-	For      string         `json:"for,omitempty"`
-	Setting  string         `json:"setting"`
-	Levels   Setting        `json:"levels"`
-	Subject  string         `json:"subject,omitempty"`
-	Start    time.Time      `json:"start"`
-	Elapsed  float64        `json:"elapsed-sec"`
-	Values   Values         `json:"values"`
-	Memory   []Snapshot     `json:"memory,omitempty"`
-	Latency  *Histogram     `json:"latency,omitempty"`
-	Sent     Sent           `json:"sent,omitzero"`
-	Failures map[string]int `json:"failures,omitempty"`
-	Files    []string       `json:"files,omitempty"`
-	Bench    []Benchmark    `json:"benchmarks,omitempty"`
-	Surveys  []Survey       `json:"surveys,omitempty"`
-	Warnings []string       `json:"warnings,omitempty"`
-	Err      string         `json:"error,omitempty"`
+	Trial    int             `json:"trial"`
+	Block    int             `json:"block"`
+	For      string          `json:"for,omitempty"`
+	Setting  string          `json:"setting"`
+	Levels   Setting         `json:"levels"`
+	Subject  string          `json:"subject,omitempty"`
+	Start    time.Time       `json:"start"`
+	Elapsed  float64         `json:"elapsed-sec"`
+	Values   Values          `json:"values"`
+	Memory   []Snapshot      `json:"memory,omitempty"`
+	Latency  *hist.Histogram `json:"latency,omitempty"`
+	Sent     Sent            `json:"sent,omitzero"`
+	Failures map[string]int  `json:"failures,omitempty"`
+	Files    []string        `json:"files,omitempty"`
+	Bench    []Benchmark     `json:"benchmarks,omitempty"`
+	Surveys  []Survey        `json:"surveys,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
+	Err      string          `json:"error,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler. It leaves out Collections and the
@@ -161,7 +162,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	}
 	*r = Result{
 		Trial: Trial{N: j.Trial, Block: j.Block, For: j.For, Setting: j.Levels},
-		Start: j.Start, Elapsed: seconds(j.Elapsed), Values: j.Values, Memory: j.Memory, Latency: j.Latency,
+		Start: j.Start, Elapsed: hist.Seconds(j.Elapsed), Values: j.Values, Memory: j.Memory, Latency: j.Latency,
 		Sent: j.Sent, Failures: j.Failures, Subject: j.Subject, Files: j.Files, Benchmarks: j.Bench, Surveys: j.Surveys, Warnings: j.Warnings, Err: j.Err,
 	}
 	return nil

@@ -104,22 +104,22 @@ func (e *Experiment) checkSlice() *PlanError {
 	l := &e.Load
 	switch {
 	case e.Slice < leastSlice:
-		return planErrorf("a slice of %v is too short (want at least %v)", e.Slice, leastSlice).of("slice")
+		return PlanErrorf("a slice of %v is too short (want at least %v)", e.Slice, leastSlice).of("slice")
 	case len(e.Settings) > 0 || len(e.Factors) != 1 || !slices.Contains(liveFactors, e.Factors[0].Name) || len(e.Factors[0].Levels) < 2:
-		return planErrorf("slices are of one process: they have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)",
+		return PlanErrorf("slices are of one process: they have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)",
 			strings.Join(liveFactors, ", ")).of("slice")
 	case !e.Subject.Source() || bool(e.Subject.NoInject):
-		return planErrorf("slices need the injected probe, and %s has none (consider: %s)", &e.Subject, e.Subject.injectCure()).of("slice")
+		return PlanErrorf("slices need the injected probe, and %s has none (consider: %s)", &e.Subject, e.Subject.injectCure()).of("slice")
 	case len(e.Profile) > 0 || e.Trace > 0:
-		return planErrorf("slices have no profile and no trace, which are trials of their own (consider: a run without slice)").of("slice")
+		return PlanErrorf("slices have no profile and no trace, which are trials of their own (consider: a run without slice)").of("slice")
 	case l.Command != "":
-		return planErrorf("slices need dyno's own load, not a command").of("load", "command")
+		return PlanErrorf("slices need dyno's own load, not a command").of("load", "command")
 	case l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != e.sliced() || l.Rate.Length() > 0:
-		return planErrorf("the load of slices lasts as long as they do, %v (consider: leave its requests and duration out)", e.sliced()).of("load")
+		return PlanErrorf("the load of slices lasts as long as they do, %v (consider: leave its requests and duration out)", e.sliced()).of("load")
 	case l.Deadline > 0:
-		return planErrorf("deadline has no meaning with slices: latency is of no slice").of("load", "deadline")
+		return PlanErrorf("deadline has no meaning with slices: latency is of no slice").of("load", "deadline")
 	case l.Idle > 0:
-		return planErrorf("idle has no meaning with slices: the service does not end between them").of("load", "idle")
+		return PlanErrorf("idle has no meaning with slices: the service does not end between them").of("load", "idle")
 	}
 	return e.checkLevels()
 }
@@ -132,7 +132,7 @@ func (e *Experiment) checkLevels() *PlanError {
 			if f.Name == ProbesFactor {
 				want = "on or off"
 			}
-			return planErrorf("bad level %q of %s (want %s)", v, f.Name, want).of("vary", f.Name)
+			return PlanErrorf("bad level %q of %s (want %s)", v, f.Name, want).of("vary", f.Name)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan"
 )
 
 func sliced(factor string, levels ...string) *dyno.Experiment {
@@ -66,7 +67,7 @@ func TestSlicesResolved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := dyno.ParsePlan("run.json", data)
+	again, err := plan.Parse("run.json", data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,8 +157,8 @@ func (t Threshold) Of(others []string) (Metric, float64, error) {
 	switch {
 	case len(found) > 1:
 		return Metric{}, 0, fmt.Errorf("threshold %q: %s is ambiguous: it is %s (consider: other names of the steps)", t, t.Name, quoted(found))
-	case len(found) == 0 && nearest(t.Name, names) != "":
-		return Metric{}, 0, fmt.Errorf("threshold %q: unknown metric %s (did you mean %s?)", t, t.Name, nearest(t.Name, names))
+	case len(found) == 0 && Nearest(t.Name, names) != "":
+		return Metric{}, 0, fmt.Errorf("threshold %q: unknown metric %s (did you mean %s?)", t, t.Name, Nearest(t.Name, names))
 	case len(found) == 0:
 		return Metric{}, 0, fmt.Errorf("threshold %q: unknown metric %s (want for example p99, failures, req_per_s, cpu_per_req or rss_peak)", t, t.Name)
 	}
@@ -287,10 +287,10 @@ func (e *Experiment) checkThresholds() *PlanError {
 	for i, t := range e.Thresholds {
 		at := []string{"thresholds", strconv.Itoa(i)}
 		if _, _, err := t.Of(names); err != nil {
-			return planErrorf("%v", err).of(at...)
+			return PlanErrorf("%v", err).of(at...)
 		}
 		if slices.Contains(e.Thresholds[:i], t) {
-			return planErrorf("threshold %q is given twice", t).of(at...)
+			return PlanErrorf("threshold %q is given twice", t).of(at...)
 		}
 	}
 	return nil
@@ -301,7 +301,7 @@ func (e *Experiment) checkThresholds() *PlanError {
 func (e *Experiment) checkCompared() *PlanError {
 	for i, t := range e.Thresholds {
 		if t.Change && len(e.Levels()) == 1 {
-			return planErrorf("threshold %q is of a change, and there is one setting only (consider: --vary, or a limit of %s itself)", t, t.Name).
+			return PlanErrorf("threshold %q is of a change, and there is one setting only (consider: --vary, or a limit of %s itself)", t, t.Name).
 				of("thresholds", strconv.Itoa(i))
 		}
 	}

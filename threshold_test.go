@@ -1,8 +1,6 @@
 package dyno_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -111,72 +109,6 @@ func TestThresholdMistakes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), fmt.Sprintf("threshold %q", strings.TrimSpace(c.text))) {
 			t.Errorf("%s: got %v, want %s", c.text, err, c.want)
 		}
-	}
-}
-
-// Every metric has a name of its own in thresholds, which can be written.
-func TestThresholdNames(t *testing.T) {
-	of := map[string]string{}
-	for _, m := range dyno.Metrics {
-		name := dyno.ThresholdName(m.Name)
-		if other := of[name]; other != "" {
-			t.Errorf("%s and %s are both %s", other, m.Name, name)
-		}
-		of[name] = m.Name
-		if th, err := dyno.ParseThreshold(name + " < 1"); err != nil || th.Name != name {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for metric, want := range map[string]string{
-		"p99.9-sec": "p99_9", "cpu-sec/req": "cpu_per_req", "req/s": "req_per_s", "gc-cpu-frac": "gc_cpu", "stw-max-sec": "stw_max",
-		"service-p99-sec": "service_p99", "GET /-p99-sec": "GET_p99", "///-p50-sec": "_p50", "a  - b-p50-sec": "a_b_p50", "rule:sum": "rule_sum",
-	} {
-		if got := dyno.ThresholdName(metric); got != want {
-			t.Errorf("%s: got %s, want %s", metric, got, want)
-		}
-	}
-}
-
-func TestThresholdsOfPlans(t *testing.T) {
-	plan := `subject: {binary: ./x}
-vary: {GOGC: [100, 50]}
-probes: {prometheus: /metrics, metrics: [jobs_total]}
-load: {client: {loop: [{name: patch, path: /}, GET /list]}}
-thresholds: ["p99 < 30ms", failures == 0, change(p99)<5%, patch_p99 < 1s, GET_list_p50 < 1s, jobs_total_count < 7]
-`
-	e, err := dyno.ParsePlan("dyno.yaml", []byte(plan))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Check(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(data), `"change(p99) \u003c 5%"`) {
-		t.Errorf("got %s", data)
-	}
-	back, err := dyno.ParsePlan("run.json", data)
-	if err != nil || len(back.Thresholds) != 6 || back.Thresholds[2] != e.Thresholds[2] {
-		t.Errorf("got %v, %v", back, err)
-	}
-
-	testMistakes(t, []planMistake{
-		{"unit", "name: x\nthresholds: [failures == 0, \"p99 < 30\"]\n", "2:29", "p99 is a time"},
-		{"syntax", "thresholds:\n  - p99 < 30ms\n  - p99\n", "3:5", "it compares nothing"},
-		{"one", "thresholds: p98 < 30ms\n", "1:13", "did you mean p90?"},
-		{"unknown", "thresholds: [patch_p99 < 1s]\n", "1:14", "unknown metric patch_p99"},
-		{"twice", "thresholds: [p99 < 1s, p99<1s]\n", "1:24", "given twice"},
-		{"mapping", "thresholds: {p99: 1s}\n", "1:13", "want a plain value"},
-	})
-	e.Factors = nil
-	var mistake *dyno.PlanError
-	if err := e.Check(); !errors.As(err, &mistake) || !strings.Contains(mistake.Msg, "one setting only (consider: --vary") {
-		t.Errorf("a change of one setting: %v", err)
-	} else if at := dyno.Locate("dyno.yaml", []byte(plan), mistake); at.Line != 5 || at.Column != 43 {
-		t.Errorf("at %d:%d", at.Line, at.Column)
 	}
 }
 

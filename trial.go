@@ -155,16 +155,16 @@ func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 			continue
 		}
 		if err := t.apply(l); err != nil {
-			return t, planErrorf("%v", err).of("vary", l.Factor)
+			return t, PlanErrorf("%v", err).of("vary", l.Factor)
 		}
 	}
 	return t, nil
 }
 
 // Check reports the first mistake in the plan as a *PlanError, or nil. What a
-// plan's file lacks and a flag can add, it finds missing; ParsePlan does not.
+// plan's file lacks and a flag can add, it finds missing; plan.Parse does not.
 func (e *Experiment) Check() error {
-	if err := e.check(); err != nil {
+	if err := e.CheckFile(); err != nil {
 		return err
 	}
 	if err := e.checkCompared(); err != nil {
@@ -177,25 +177,25 @@ func (e *Experiment) Check() error {
 		}
 		for _, l := range s {
 			if name, ok := strings.CutPrefix(l.Factor, "arg."); ok && !t.uses(name) {
-				return planErrorf("factor %s is used nowhere (consider: {{.arg.%s}} in the arguments, the environment or the load)", l.Factor, name).of("vary", l.Factor)
+				return PlanErrorf("factor %s is used nowhere (consider: {{.arg.%s}} in the arguments, the environment or the load)", l.Factor, name).of("vary", l.Factor)
 			}
 		}
 	}
 	return nil
 }
 
-func (e *Experiment) check() *PlanError {
+func (e *Experiment) CheckFile() *PlanError {
 	if e.Bench != nil {
 		return e.checkBench()
 	}
 	if e.Repeats < 0 {
-		return planErrorf("repeat is %d (want at least 1)", e.Repeats).of("repeat")
+		return PlanErrorf("repeat is %d (want at least 1)", e.Repeats).of("repeat")
 	}
 	if err := e.Subject.check(); err != nil {
 		return err
 	}
 	if len(e.Factors) > 0 && len(e.Settings) > 0 {
-		return planErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
+		return PlanErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
 	}
 	if err := e.checkFactors(); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (e *Experiment) check() *PlanError {
 	seen := map[string]bool{}
 	for _, s := range e.Levels() {
 		if seen[s.String()] {
-			return planErrorf("setting %q is listed twice", s).of("settings")
+			return PlanErrorf("setting %q is listed twice", s).of("settings")
 		}
 		seen[s.String()] = true
 		t, err := e.trial(s)
@@ -217,7 +217,7 @@ func (e *Experiment) check() *PlanError {
 			return err
 		}
 		if t.Load.None && t.Load.Duration == 0 && t.Subject.Launched() {
-			return planErrorf("a load of none has no end of its own (want for example duration: 10m)").of("load", "none")
+			return PlanErrorf("a load of none has no end of its own (want for example duration: 10m)").of("load", "none")
 		}
 		if err := t.checkSource(); err != nil {
 			return err
@@ -236,24 +236,24 @@ func (e *Experiment) checkLook() *PlanError {
 	for i, name := range e.Profile {
 		switch {
 		case !slices.Contains(ProfileNames, name):
-			return planErrorf("unknown profile %q (want %s)", name, strings.Join(ProfileNames, ", ")).of("profile")
+			return PlanErrorf("unknown profile %q (want %s)", name, strings.Join(ProfileNames, ", ")).of("profile")
 		case slices.Contains(e.Profile[:i], name):
-			return planErrorf("profile %s is listed twice", name).of("profile")
+			return PlanErrorf("profile %s is listed twice", name).of("profile")
 		}
 	}
 	reachable := e.Probes.Pprof != "" || e.Subject.Source() && !bool(e.Subject.NoInject)
 	cure := "consider: probes.pprof: /debug/pprof, if the service has it, or " + e.Subject.injectCure()
 	switch {
 	case e.ProfileRepeats < 0:
-		return planErrorf("profile_repeat is %d (want at least 1)", e.ProfileRepeats).of("profile_repeat")
+		return PlanErrorf("profile_repeat is %d (want at least 1)", e.ProfileRepeats).of("profile_repeat")
 	case e.ProfileRepeats > 0 && len(e.Profile) == 0:
-		return planErrorf("profile_repeat needs profile (want for example profile: [cpu, allocs])").of("profile_repeat")
+		return PlanErrorf("profile_repeat needs profile (want for example profile: [cpu, allocs])").of("profile_repeat")
 	case e.Trace > MostTrace:
-		return planErrorf("a trace of %v is too long (want at most %v)", e.Trace, MostTrace).of("trace")
+		return PlanErrorf("a trace of %v is too long (want at most %v)", e.Trace, MostTrace).of("trace")
 	case len(e.Profile) > 0 && !reachable:
-		return planErrorf("nobody can take a profile of %s (%s)", &e.Subject, cure).of("profile")
+		return PlanErrorf("nobody can take a profile of %s (%s)", &e.Subject, cure).of("profile")
 	case e.Trace > 0 && !reachable:
-		return planErrorf("nobody can take a trace of %s (%s)", &e.Subject, cure).of("trace")
+		return PlanErrorf("nobody can take a trace of %s (%s)", &e.Subject, cure).of("trace")
 	}
 	return nil
 }
@@ -265,11 +265,11 @@ func (e *Experiment) checkMemory() *PlanError {
 	}
 	switch {
 	case !e.Subject.Launched():
-		return planErrorf("whether memory is given back is told by launches of their own, and %s runs already (consider: memory: false)", &e.Subject).of("memory")
+		return PlanErrorf("whether memory is given back is told by launches of their own, and %s runs already (consider: memory: false)", &e.Subject).of("memory")
 	case e.Slice > 0:
-		return planErrorf("slices have no trial for memory, which is a launch of its own (consider: a run without slice)").of("memory")
+		return PlanErrorf("slices have no trial for memory, which is a launch of its own (consider: a run without slice)").of("memory")
 	case e.Load.Command != "":
-		return planErrorf("a trial for memory needs dyno's own load, not a command (consider: memory: false)").of("memory")
+		return PlanErrorf("a trial for memory needs dyno's own load, not a command (consider: memory: false)").of("memory")
 	}
 	return nil
 }
@@ -287,13 +287,13 @@ func (e *Experiment) checkMany() *PlanError {
 		n *= max(float64(len(f.Levels)), 1)
 	}
 	if n > mostSettings {
-		return planErrorf("%.3g settings are more than anybody runs (want at most %d)", n, mostSettings).of("vary")
+		return PlanErrorf("%.3g settings are more than anybody runs (want at most %d)", n, mostSettings).of("vary")
 	}
 	if e.Bench != nil {
 		return nil
 	}
 	if n *= float64(max(e.Repeats, 1)) + float64(max(e.ProfileRepeats, 0)); n > mostTrials {
-		return planErrorf("%.3g trials are more than anybody runs (want at most %d)", n, mostTrials).of("repeat")
+		return PlanErrorf("%.3g trials are more than anybody runs (want at most %d)", n, mostTrials).of("repeat")
 	}
 	return nil
 }
@@ -305,22 +305,22 @@ func (e *Experiment) checkFactors() *PlanError {
 	names := map[string]bool{}
 	for _, f := range e.Factors {
 		if names[f.Name] {
-			return planErrorf("factor %s is given twice", f.Name).of("vary", f.Name)
+			return PlanErrorf("factor %s is given twice", f.Name).of("vary", f.Name)
 		}
 		names[f.Name] = true
 		if len(f.Levels) == 0 {
-			return planErrorf("factor %s has no levels (want for example --vary %s=a,b)", f.Name, f.Name).of("vary", f.Name)
+			return PlanErrorf("factor %s has no levels (want for example --vary %s=a,b)", f.Name, f.Name).of("vary", f.Name)
 		}
 		levels := slices.Sorted(slices.Values(f.Levels))
 		if len(slices.Compact(levels)) != len(f.Levels) {
-			return planErrorf("factor %s has a level twice", f.Name).of("vary", f.Name)
+			return PlanErrorf("factor %s has a level twice", f.Name).of("vary", f.Name)
 		}
 	}
 	for _, s := range e.Settings {
 		names := map[string]bool{}
 		for _, l := range s {
 			if names[l.Factor] {
-				return planErrorf("setting %q gives %s twice", s, l.Factor).of("settings")
+				return PlanErrorf("setting %q gives %s twice", s, l.Factor).of("settings")
 			}
 			names[l.Factor] = true
 		}
@@ -339,22 +339,22 @@ func (s *Subject) check() *PlanError {
 	}
 	switch {
 	case s.PID != 0 && s.Process != "":
-		return planErrorf("the subject has both pid and process (want one)").of("subject", "pid")
+		return PlanErrorf("the subject has both pid and process (want one)").of("subject", "pid")
 	case (s.PID != 0 || s.Process != "") && s.Launched():
-		return planErrorf("the subject is launched, and has a pid or process that runs already (want one)").of("subject")
+		return PlanErrorf("the subject is launched, and has a pid or process that runs already (want one)").of("subject")
 	case s.PID != 0 || s.Process != "":
 	case len(forms) == 0:
-		return planErrorf("no subject (want a main package, a module@version, an executable file or a URL)")
+		return PlanErrorf("no subject (want a main package, a module@version, an executable file or a URL)")
 	case len(forms) > 1:
-		return planErrorf("the subject has both %s (want one)", strings.Join(forms, " and ")).of("subject")
+		return PlanErrorf("the subject has both %s (want one)", strings.Join(forms, " and ")).of("subject")
 	case s.Module != "" && !strings.Contains(s.Module, "@"):
-		return planErrorf("module %s has no version (want for example %s@latest)", s.Module, s.Module).of("subject", "module")
+		return PlanErrorf("module %s has no version (want for example %s@latest)", s.Module, s.Module).of("subject", "module")
 	case s.URL != "" && !isAddress(s.URL):
-		return planErrorf("bad URL %q (want the address of a service, such as http://127.0.0.1:8080, and the path in load.path)", s.URL).of("subject", "url")
+		return PlanErrorf("bad URL %q (want the address of a service, such as http://127.0.0.1:8080, and the path in load.path)", s.URL).of("subject", "url")
 	case s.Go != "" && !goVersion.MatchString(s.Go):
-		return planErrorf("bad Go version %q (want for example 1.25.5)", s.Go).of("subject", "go")
+		return PlanErrorf("bad Go version %q (want for example 1.25.5)", s.Go).of("subject", "go")
 	case s.Ready != "" && !strings.HasPrefix(s.Ready, "/"):
-		return planErrorf("ready: %q is not a URL path (want for example /healthz)", s.Ready).of("subject", "ready")
+		return PlanErrorf("ready: %q is not a URL path (want for example /healthz)", s.Ready).of("subject", "ready")
 	}
 	return nil
 }
@@ -372,23 +372,23 @@ func (t *Trial) checkSource() *PlanError {
 		switch {
 		case strings.HasPrefix(l.Factor, "load.") || strings.HasPrefix(l.Factor, "arg."):
 		case l.Factor == "rev" && s.Package == "":
-			return planErrorf("factor rev needs a package in a git repository, not %s", s).of("vary", "rev")
+			return PlanErrorf("factor rev needs a package in a git repository, not %s", s).of("vary", "rev")
 		case (l.Factor == "go" || l.Factor == "build") && !s.Source():
-			return planErrorf("factor %s needs a subject that is built from source, not %s", l.Factor, s).of("vary", l.Factor)
+			return PlanErrorf("factor %s needs a subject that is built from source, not %s", l.Factor, s).of("vary", l.Factor)
 		case !s.Launched():
-			return planErrorf("factor %s needs a subject that dyno launches, not %s", l.Factor, s).of("vary", l.Factor)
+			return PlanErrorf("factor %s needs a subject that dyno launches, not %s", l.Factor, s).of("vary", l.Factor)
 		}
 	}
 	for _, l := range t.Setting {
 		if !runtimeTakes(l) {
-			return planErrorf("%s=%s: the Go runtime would not take this value", l.Factor, l.Value).of("vary", l.Factor)
+			return PlanErrorf("%s=%s: the Go runtime would not take this value", l.Factor, l.Value).of("vary", l.Factor)
 		}
 	}
 	if t.Limits != (Limits{}) && !s.Launched() {
-		return planErrorf("limits need a subject that dyno launches, not %s", s).of("limits")
+		return PlanErrorf("limits need a subject that dyno launches, not %s", s).of("limits")
 	}
 	if s.Go != "" && !s.Source() {
-		return planErrorf("go needs a subject that is built from source, not %s", s).of("subject", "go")
+		return PlanErrorf("go needs a subject that is built from source, not %s", s).of("subject", "go")
 	}
 	return nil
 }
@@ -451,24 +451,24 @@ var argUse = regexp.MustCompile(`\.arg\b(?:\.([A-Za-z_][A-Za-z0-9_]*))?`)
 func (p *Probes) check() *PlanError {
 	for _, name := range p.Use {
 		if !slices.Contains(ProbeNames, name) {
-			return planErrorf("unknown probe %q (want %s)", name, strings.Join(ProbeNames, ", ")).of("probes", "use")
+			return PlanErrorf("unknown probe %q (want %s)", name, strings.Join(ProbeNames, ", ")).of("probes", "use")
 		}
 	}
 	if p.Every != 0 && p.Every < Duration(10e6) {
-		return planErrorf("probes every %v is too often (want at least 10ms)", p.Every).of("probes", "every")
+		return PlanErrorf("probes every %v is too often (want at least 10ms)", p.Every).of("probes", "every")
 	}
 	for _, source := range []struct{ key, where string }{{"expvar", p.Expvar}, {"prometheus", p.Prometheus}, {"pprof", p.Pprof}} {
 		if w := source.where; w != "" && !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "http://") && !strings.HasPrefix(w, "https://") {
-			return planErrorf("%s: %q is neither a path of the service nor a URL", source.key, w).of("probes", source.key)
+			return PlanErrorf("%s: %q is neither a path of the service nor a URL", source.key, w).of("probes", source.key)
 		}
 	}
 	for _, source := range []struct{ name, where, example string }{{"expvar", p.Expvar, "/debug/vars"}, {"prometheus", p.Prometheus, "/metrics"}, {"pprof", p.Pprof, "/debug/pprof"}} {
 		if slices.Contains(p.Use, source.name) && source.where == "" {
-			return planErrorf("probe %s is to be used, but nobody says where the service publishes it (consider: %[1]s: %s)", source.name, source.example).of("probes", "use")
+			return PlanErrorf("probe %s is to be used, but nobody says where the service publishes it (consider: %[1]s: %s)", source.name, source.example).of("probes", "use")
 		}
 	}
 	if len(p.Metrics) > 0 && p.Prometheus == "" {
-		return planErrorf("metrics are those of prometheus, which is not given (consider: prometheus: /metrics)").of("probes", "metrics")
+		return PlanErrorf("metrics are those of prometheus, which is not given (consider: prometheus: /metrics)").of("probes", "metrics")
 	}
 	return nil
 }

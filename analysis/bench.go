@@ -2,30 +2,22 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/stats"
 )
 
-// A BenchTable is what a run of benchmarks found.
-type BenchTable struct {
-	Name       string
-	Settings   []dyno.Setting // the baseline first
-	Blocks     int            // finished, in every setting
-	Seconds    float64        // of measuring
-	Error      float64        // chance of a false change, in one comparison
-	Negligible float64
-	Precision  float64
-	Looks      []int            // numbers of blocks after which a benchmark may be settled; none if the number of blocks is given
-	Rows       []BenchRow       // a benchmark each, in the order of the source
-	Pitfalls   []BenchNote      // about benchmarks as they are written, and as they ran
-	Notes      []string         // about the run: warnings, what failed
-	Thresholds []BenchJudgement // each threshold of each benchmark and setting, in the order of the plan
+// Bench is what only a table of benchmarks has.
+type Bench struct {
+	Benchmarks []*Benchmark  // in the order of the source
+	Elapsed    time.Duration // of measuring
+	Error      float64       // chance of a false change, in one comparison
+	Precision  float64       // half an interval that is narrow enough, as a fraction
+	Looks      []int         // numbers of blocks after which a benchmark may be settled; none if the number of blocks is given
+	Pitfalls   []BenchNote   // about benchmarks as they are written, and as they ran
 
 	// Comparisons that noise could make a change of: what never differed cannot, and
 	// B/s says again what sec/op says. Of so many without any change, one or more
@@ -37,32 +29,39 @@ type BenchTable struct {
 	open map[benchKey]bool
 }
 
-// A BenchRow is one benchmark.
-type BenchRow struct {
+// A Benchmark is what was found of one benchmark beside its rows.
+type Benchmark struct {
 	Package, Name string
 	Blocks        int              // in which it was measured, in two settings at least if there are two
 	N             int64            // iterations of a sample, in the last block
-	Pairs         int              // samples of the baseline that have one of another setting beside them; of a single setting, samples
-	Settled       bool             // nothing more to be learned: changed, same, or precise enough
+	Pairs         int              // baseline samples paired with another setting; of a single setting, samples
+	Settled       bool             // more blocks would tell nothing more: changed, same, or precise enough
 	Source        dyno.BenchSource // as the baseline's survey has it, or else another's
-	Units         []BenchUnit      // sec/op first, then B/op, allocs/op, others by name
-	Err           string
+	Units         []Row            // its rows: sec/op first, then B/op, allocs/op, others by name
+	Faults        []Fault          // why there are no numbers, or fewer, by setting
 }
 
-// A BenchUnit is one benchmark in one unit.
-type BenchUnit struct {
-	Unit    string
-	Better  int             // as of dyno.Metric; 0 if nobody knows: then Better and Worse of a verdict only say that it changed
-	Centers []stats.Summary // of each setting: of its blocks' medians, as BlockCenter makes them
-	Versus  []BenchVersus   // of each setting but the first
+// Full is the benchmark's name with its package.
+func (b *Benchmark) Full() string { return b.Package + "." + b.Name }
+
+// A Fault says why a benchmark has no numbers, or fewer, in one setting.
+type Fault struct {
+	Setting       int // place in Table.Settings
+	Kind          FaultKind
+	Said          string // what the benchmark, or the survey of it, printed
+	Blocks, Tried int    // of FaultBlocks: in how many of the blocks that it was tried in
 }
 
-// A BenchVersus is one comparison. Its Diff is that of the two centers where there
-// is a Ratio, and else the estimate of the differences within blocks.
-type BenchVersus struct {
-	stats.Comparison
-	Verdict stats.Verdict
-}
+// A FaultKind is what went wrong with a benchmark.
+type FaultKind string
+
+// The kinds of faults.
+const (
+	FaultFailed  FaultKind = "failed"  // in every block, or in its survey
+	FaultBlocks  FaultKind = "blocks"  // in some blocks
+	FaultSkipped FaultKind = "skipped" // by itself
+	FaultMissing FaultKind = "missing" // the setting does not have it
+)
 
 // A BenchNote is a doubt about benchmarks.
 type BenchNote struct {
@@ -76,6 +75,7 @@ type benchKey struct{ pkg, name string }
 // benchRun is all results of a run of benchmarks, sorted.
 type benchRun struct {
 	e        *dyno.Experiment
+	table    *Table     // under way
 	bench    dyno.Bench // with its defaults
 	settings []dyno.Setting
 	minor    []int // of each setting's Go 1.x; 0 if unknown
@@ -92,69 +92,139 @@ type benchData struct {
 	blocks  [][]*dyno.Benchmark // of those it was tried in, by setting; nil if there is none
 }
 
-// BenchOf makes the table of a run from its results so far. Trials that failed do
-// not count, as everywhere; a benchmark that failed in a trial counts with the
-// samples that it has.
-func BenchOf(e *dyno.Experiment, rs []*dyno.Result) *BenchTable {
+// TabulateBenchmarks makes the table of a run of benchmarks from its results so
+// far. Trials that failed do not count, as everywhere; a benchmark that failed in
+// a trial counts with the samples that it has.
+func TabulateBenchmarks(e *dyno.Experiment, rs []*dyno.Result) *Table {
 	run := newBenchRun(e, rs)
-	t := &BenchTable{
-		Name: e.Name, Settings: run.settings, Error: float64(*run.bench.Error), Negligible: max(0, run.rule.Negligible),
-		Precision: float64(*run.bench.Precision), Looks: run.looks, open: map[benchKey]bool{},
+	t := &Table{Kind: OfBenchmarks, Name: e.Name, Negligible: max(0, run.rule.Negligible), Planned: max(e.Compared(), compared(rs))}
+	t.Error, t.Precision, t.Looks, t.open = float64(*run.bench.Error), float64(*run.bench.Precision), run.looks, map[benchKey]bool{}
+	run.table = t
+	for i, s := range run.settings {
+		t.Settings = append(t.Settings, Setting{Setting: s, Baseline: i == 0, Values: map[string]Summary{}, Versus: map[string]Versus{}})
 	}
-	t.Blocks, t.Seconds = benchTime(rs, run.settings)
+	t.Blocks, t.Elapsed = benchTime(rs, run.settings)
 	for _, d := range run.data {
-		row := run.row(d)
-		if row.Blocks > 0 {
-			row.Settled = run.settled(d, row.Units)
+		b := run.benchmark(t, d)
+		if b.Blocks > 0 {
+			b.Settled = run.settled(d, b.Units)
 		}
-		t.open[d.benchKey] = !row.Settled && !run.over(d)
-		t.Rows = append(t.Rows, row)
+		t.open[d.benchKey] = !b.Settled && !run.over(d)
+		t.Benchmarks = append(t.Benchmarks, b)
+		t.Rows = append(t.Rows, b.Units...)
 	}
 	t.count()
-	t.Notes = benchNotes(rs)
+	t.outcomes(lastOfEach(rs))
 	t.Pitfalls = run.pitfalls(t)
-	t.judge(e.Thresholds)
+	t.judge(e.Thresholds, nil)
 	return t
+}
+
+// outcomes counts the trials that finished, and keeps those that failed and the
+// warnings of all.
+func (t *Table) outcomes(rs []*dyno.Result) {
+	for _, r := range rs {
+		for _, w := range r.Warnings {
+			if !slices.Contains(t.Warnings, w) {
+				t.Warnings = append(t.Warnings, w)
+			}
+		}
+		if r.Err != "" {
+			t.Failed = append(t.Failed, Failure{r.Trial.N, r.Trial.Setting, r.Err, r})
+			continue
+		}
+		for i := range t.Settings {
+			if s := &t.Settings[i]; r.Trial.For == "" && s.Setting.String() == r.Trial.Setting.String() {
+				s.Trials++
+				s.Elapsed += r.Elapsed
+				t.Trials++
+			}
+		}
+	}
 }
 
 // Open reports whether a benchmark needs more blocks: that changes at looks only,
 // as who looks more often finds more. One that nobody knows yet does.
-func (t *BenchTable) Open(pkg, name string) bool {
+func (t *Table) Open(pkg, name string) bool {
 	open, known := t.open[benchKey{pkg, name}]
 	return open || !known
 }
 
-// Worse counts the comparisons that became worse.
-func (t *BenchTable) Worse() int { return t.verdicts(stats.Worse) }
-
-// Undecided counts the comparisons that are unclear.
-func (t *BenchTable) Undecided() int { return t.verdicts(stats.Unclear) }
+// Worse counts the comparisons of benchmarks that became worse.
+func (t *Table) Worse() int { return t.verdicts(stats.Worse) }
 
 // verdicts counts comparisons with a verdict, of units that have a better side; but not
 // B/s where sec/op says the same.
-func (t *BenchTable) verdicts(word stats.Verdict) (n int) {
-	for i := range t.Rows {
-		units := t.Rows[i].Units
-		for _, u := range units {
-			for k, v := range u.Versus {
-				again := u.Unit == "B/s" && units[0].Unit == "sec/op" && units[0].Versus[k].Verdict == word
-				if u.Better != 0 && v.N >= 2 && v.Verdict == word && !again {
-					n++
-				}
+func (t *Table) verdicts(word stats.Verdict) (n int) {
+	for _, row := range t.Rows {
+		for i := 1; i < len(t.Settings); i++ {
+			if v := t.Versus(row, i); row.Better != 0 && v != nil && v.Verdict == word && !t.Echoes(row, i) {
+				n++
 			}
 		}
 	}
 	return n
 }
 
+// Versus is the comparison of a row in setting i; nil if it was not measured in
+// two blocks of both sides.
+func (t *Table) Versus(row Row, i int) *Versus {
+	if v, ok := t.Settings[i].Versus[row.Key]; ok && v.Comparison.N >= 2 {
+		return &v
+	}
+	return nil
+}
+
+// Echoes reports whether a row's verdict of setting i is that of time per operation
+// again: bytes per second are computed from it.
+func (t *Table) Echoes(row Row, i int) bool {
+	if row.Name != "B/s" || row.Benchmark == nil || row.Benchmark.Units[0].Name != "sec/op" {
+		return false
+	}
+	return t.Settings[i].Versus[row.Key].Verdict == t.Settings[i].Versus[row.Benchmark.Units[0].Key].Verdict
+}
+
+// Broken is the first benchmark that was measured in the baseline and fails in
+// another setting, nil if there is none: a change that makes a benchmark panic is not
+// better than one that makes it slow. One that skips itself does not count, nor one
+// that fails on both sides, or is missing on one.
+func (t *Table) Broken() *Benchmark {
+	for _, b := range t.Benchmarks {
+		for _, f := range b.Faults {
+			switch {
+			case f.Setting == 0 || f.Kind == FaultSkipped || f.Kind == FaultMissing:
+			case b.Faults[0].Setting != 0 || b.Faults[0].Kind == FaultMissing:
+				return b
+			}
+		}
+	}
+	return nil
+}
+
+// ChangedBy is the greatest change of a benchmark in setting i, of the units that
+// profiles explain, as the logarithm of the ratio; 0 if it is not better or worse in
+// any of them.
+func (t *Table) ChangedBy(b *Benchmark, i int) (most float64) {
+	for _, u := range b.Units {
+		v := t.Versus(u, i)
+		if v == nil || !slices.Contains(benchUnits, u.Name) || v.Verdict != stats.Better && v.Verdict != stats.Worse {
+			continue
+		}
+		by := math.Abs(math.Log(v.Ratio))
+		if math.IsNaN(by) || by == 0 { // from or to nothing
+			by = 1
+		}
+		most = max(most, by)
+	}
+	return most
+}
+
 // count fills in Comparisons.
-func (t *BenchTable) count() {
-	for i := range t.Rows {
-		for _, u := range t.Rows[i].Units {
-			for _, v := range u.Versus {
-				if v.N >= 2 && u.Unit != "B/s" && (v.SD != 0 || v.Diff != 0) {
-					t.Comparisons++
-				}
+func (t *Table) count() {
+	for _, row := range t.Rows {
+		for i := 1; i < len(t.Settings); i++ {
+			if v := t.Versus(row, i); v != nil && row.Name != "B/s" && (v.Comparison.SD != 0 || v.Diff != 0) {
+				t.Comparisons++
 			}
 		}
 	}
@@ -250,7 +320,7 @@ func (run *benchRun) collect(rs []*dyno.Result, column func(dyno.Setting) int) {
 
 // benchTime counts the blocks that were finished in all settings, and the time from
 // the first beginning to the last end of the results of each block.
-func benchTime(rs []*dyno.Result, settings []dyno.Setting) (blocks int, seconds float64) {
+func benchTime(rs []*dyno.Result, settings []dyno.Setting) (blocks int, total time.Duration) {
 	type span struct {
 		from, to time.Time
 		good     map[string]bool
@@ -275,44 +345,11 @@ func benchTime(rs []*dyno.Result, settings []dyno.Setting) (blocks int, seconds 
 			s.good[r.Trial.Setting.String()] = true
 		}
 	}
-	var total time.Duration // a sum of seconds would depend on the order
 	for _, s := range spans {
 		total += s.to.Sub(s.from)
 		if len(s.good) == len(settings) {
 			blocks++
 		}
 	}
-	return blocks, total.Seconds()
-}
-
-// benchNotes are the warnings of all results and what failed, each once.
-func benchNotes(rs []*dyno.Result) (notes []string) {
-	var failed []string
-	blocks := map[string][]string{}
-	for _, r := range lastOfEach(rs) {
-		for _, w := range r.Warnings {
-			if !slices.Contains(notes, w) {
-				notes = append(notes, w)
-			}
-		}
-		if r.Err == "" {
-			continue
-		}
-		what := "a block"
-		if r.Trial.For != "" {
-			what = "the trial for its " + r.Trial.For
-		}
-		key := fmt.Sprintf("%s: %s failed: %s", r.Trial.Setting.Label(), what, r.Err)
-		if blocks[key] == nil {
-			failed = append(failed, key)
-		}
-		blocks[key] = append(blocks[key], fmt.Sprint(r.Trial.Block))
-	}
-	for _, key := range failed {
-		if n := len(blocks[key]); n > 1 {
-			key += fmt.Sprintf(" (%d times: in blocks %s)", n, strings.Join(blocks[key], ", "))
-		}
-		notes = append(notes, key)
-	}
-	return notes
+	return blocks, total
 }

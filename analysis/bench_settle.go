@@ -48,7 +48,7 @@ func (run *benchRun) pairings(d *benchData, unit string) (ps []benchPairing) {
 // settled if it was at any look so far, as then it was to get no more blocks. A look
 // is reached when every comparison of sec/op has so many values: a block in which a
 // setting failed is none. Where the number of blocks is given, the end is the look.
-func (run *benchRun) settled(d *benchData, units []BenchUnit) bool {
+func (run *benchRun) settled(d *benchData, units []Row) bool {
 	times := run.pairings(d, "sec/op")
 	if len(times) == 0 {
 		return false
@@ -74,8 +74,8 @@ func (run *benchRun) settled(d *benchData, units []BenchUnit) bool {
 		}
 		if others == nil {
 			for _, u := range units {
-				if u.Unit != "sec/op" && len(run.settings) > 1 {
-					others = append(others, run.pairings(d, u.Unit))
+				if u.Name != "sec/op" && len(run.settings) > 1 {
+					others = append(others, run.pairings(d, u.Name))
 				}
 			}
 		}

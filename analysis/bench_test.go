@@ -104,18 +104,18 @@ func benchResults(e *dyno.Experiment, blocks int, units map[string]aMetric) (rs 
 	return rs
 }
 
-func TestBenchOf(t *testing.T) {
+func TestTabulateBenchmarks(t *testing.T) {
 	e := benchExperiment()
 	rs := benchResults(e, 14, map[string]aMetric{
 		"sec/op": wobbling(1e-6, 1.1, 0.001), "B/op": fixed(64, 64), "allocs/op": fixed(0, 1), "B/s": wobbling(1e9, 1/1.1, 0.001), "hits/op": fixed(1, 2),
 	})
 	rs[27].Warnings = []string{"cold"}
-	bt := BenchOf(e, rs)
-	row := bt.Rows[0]
+	bt := TabulateBenchmarks(e, rs)
+	row := bt.Benchmarks[0]
 	var got []string
 	for _, u := range row.Units {
-		v := u.Versus[0]
-		got = append(got, fmt.Sprintf("%s %s %.3g→%.3g %+.3g", u.Unit, v.Verdict, u.Centers[0].Center, u.Centers[1].Center, v.Diff))
+		v := bt.Settings[1].Versus[u.Key]
+		got = append(got, fmt.Sprintf("%s %s %.3g→%.3g %+.3g", u.Name, v.Verdict, bt.Settings[0].Values[u.Key].Center, bt.Settings[1].Values[u.Key].Center, v.Diff))
 	}
 	want := "sec/op worse 1e-06→1.1e-06 +1e-07, B/op same 64→64 +0, allocs/op worse 0→1 +1, B/s worse 1e+09→9.09e+08 -9.09e+07, hits/op worse 1→2 +1"
 	if s := strings.Join(got, ", "); s != want {
@@ -124,26 +124,26 @@ func TestBenchOf(t *testing.T) {
 	if better := row.Units[3].Better; better != 1 || row.Units[4].Better != 0 {
 		t.Errorf("B/s is better with %d, hits/op with %d", better, row.Units[4].Better)
 	}
-	if !closeTo(row.Units[0].Versus[0].Ratio, 1.1) || !math.IsNaN(row.Units[2].Versus[0].Ratio) {
-		t.Errorf("ratios %v and %v", row.Units[0].Versus[0].Ratio, row.Units[2].Versus[0].Ratio)
+	if !closeTo(bt.Settings[1].Versus[row.Units[0].Key].Ratio, 1.1) || !math.IsNaN(bt.Settings[1].Versus[row.Units[2].Key].Ratio) {
+		t.Errorf("ratios %v and %v", bt.Settings[1].Versus[row.Units[0].Key].Ratio, bt.Settings[1].Versus[row.Units[2].Key].Ratio)
 	}
-	if bt.Blocks != 14 || bt.Seconds != 14 || row.Blocks != 14 || row.N != 1000 || row.Pairs != 84 {
-		t.Errorf("%d blocks in %v s, of X %d with %d pairs", bt.Blocks, bt.Seconds, row.Blocks, row.Pairs)
+	if bt.Blocks != 14 || bt.Elapsed != 14*time.Second || row.Blocks != 14 || row.N != 1000 || row.Pairs != 84 {
+		t.Errorf("%d blocks in %v s, of X %d with %d pairs", bt.Blocks, bt.Elapsed, row.Blocks, row.Pairs)
 	}
 	// Not hits/op, of which nobody knows which side is better, nor B/s, which says again
 	// what sec/op says.
 	if bt.Worse() != 2 {
 		t.Errorf("%d are worse, want 2", bt.Worse())
 	}
-	alone := BenchOf(e, benchResults(e, 14, map[string]aMetric{"sec/op": fixed(1, 1), "B/s": fixed(2, 1)}))
+	alone := TabulateBenchmarks(e, benchResults(e, 14, map[string]aMetric{"sec/op": fixed(1, 1), "B/s": fixed(2, 1)}))
 	if alone.Worse() != 1 {
 		t.Errorf("%d are worse, want B/s, as sec/op is not", alone.Worse())
 	}
 	if bt.Comparisons != 3 || !closeTo(bt.FalseChance, 0.003) { // not B/op, that never differed, nor B/s
 		t.Errorf("%d comparisons, chance %v", bt.Comparisons, bt.FalseChance)
 	}
-	if len(bt.Notes) != 1 || bt.Notes[0] != "cold" {
-		t.Errorf("notes %q", bt.Notes)
+	if len(bt.Warnings) != 1 || bt.Warnings[0] != "cold" {
+		t.Errorf("notes %q", bt.Warnings)
 	}
 }
 
@@ -158,20 +158,21 @@ func TestBenchMissing(t *testing.T) {
 	rs = append(rs, rs[7])                     // a trial that was run again counts once
 	survey := &dyno.Result{Trial: dyno.Trial{For: dyno.ForSurvey, Setting: e.Levels()[0]}, Surveys: []dyno.Survey{{Package: "p", Name: "Y"}, {Package: "p", Name: "X"}}}
 	other := &dyno.Result{Trial: dyno.Trial{For: dyno.ForSurvey, Setting: e.Levels()[1]}, Surveys: []dyno.Survey{{Package: "p", Name: "X"}, {Package: "p", Name: "Z", Err: "panic"}}}
-	bt := BenchOf(e, append(rs, survey, other))
+	bt := TabulateBenchmarks(e, append(rs, survey, other))
 	var got []string
-	for _, r := range bt.Rows {
-		got = append(got, fmt.Sprintf("%s %d %q", r.Name, r.Blocks, r.Err))
+	for _, r := range bt.Benchmarks {
+		got = append(got, fmt.Sprintf("%s %d %+v", r.Name, r.Blocks, r.Faults))
 	}
-	want := `Y 0 "rev=HEAD does not have it", X 3 "rev=HEAD: in 1 of 4 blocks: --- FAIL: X", Z 0 "rev=main does not have it; rev=HEAD: panic"`
+	want := `Y 0 [{Setting:1 Kind:missing Said: Blocks:0 Tried:0}], X 3 [{Setting:1 Kind:blocks Said:--- FAIL: X Blocks:1 Tried:4}], ` +
+		`Z 0 [{Setting:0 Kind:missing Said: Blocks:0 Tried:0} {Setting:1 Kind:failed Said:panic Blocks:0 Tried:0}]`
 	if s := strings.Join(got, ", "); s != want {
 		t.Errorf("got  %s\nwant %s", s, want)
 	}
-	if n := bt.Rows[1].Units[0].Versus[0].N; n != 3 || bt.Blocks != 4 {
+	if n := bt.Settings[1].Versus[bt.Benchmarks[1].Units[0].Key].Comparison.N; n != 3 || bt.Blocks != 4 {
 		t.Errorf("%d values of %d finished blocks", n, bt.Blocks)
 	}
-	if want := "rev=HEAD: a block failed: link: no space (2 times: in blocks 1, 2)"; len(bt.Notes) != 1 || bt.Notes[0] != want {
-		t.Errorf("notes %q", bt.Notes)
+	if len(bt.Failed) != 2 || bt.Failed[0].Err != "link: no space" || bt.Failed[0].Result.Trial.Block != 1 {
+		t.Errorf("failed %+v", bt.Failed)
 	}
 	if b, err := json.Marshal(bt); err != nil || !strings.Contains(string(b), `"setting":"rev=HEAD"`) {
 		t.Errorf("JSON: %v, %s", err, b)
@@ -226,15 +227,15 @@ func TestBenchOpen(t *testing.T) {
 		if c.change != nil {
 			c.change(e)
 		}
-		bt := BenchOf(e, benchResults(e, c.blocks, c.units))
-		if got := bt.Rows[0].Settled; got != c.settled {
+		bt := TabulateBenchmarks(e, benchResults(e, c.blocks, c.units))
+		if got := bt.Benchmarks[0].Settled; got != c.settled {
 			t.Errorf("%s: settled is %v", c.name, got)
 		}
 		if got := bt.Open("p", "X"); got != c.open {
 			t.Errorf("%s: open is %v", c.name, got)
 		}
 	}
-	if !BenchOf(benchExperiment(), nil).Open("p", "X") {
+	if !TabulateBenchmarks(benchExperiment(), nil).Open("p", "X") {
 		t.Error("a benchmark without results is not open")
 	}
 }
@@ -264,13 +265,9 @@ func TestBenchThresholds(t *testing.T) {
 	} {
 		e := benchExperiment()
 		e.Thresholds = thresholds(t, c.text)
-		bt := BenchOf(e, benchResults(e, 14, map[string]aMetric{c.unit: c.values}))
-		var js []Judgement
-		for _, j := range bt.Thresholds {
-			js = append(js, j.Judgement)
-		}
-		if got := words(js); got != c.want {
-			t.Errorf("%s: %s (%v), want %s", c.name, got, js, c.want)
+		bt := TabulateBenchmarks(e, benchResults(e, 14, map[string]aMetric{c.unit: c.values}))
+		if got := words(bt.Thresholds); got != c.want {
+			t.Errorf("%s: %s (%v), want %s", c.name, got, bt.Thresholds, c.want)
 		}
 		failed, unclear := bt.Gate()
 		if (failed > 0) != (c.want == "failed" || c.want == "no data") || (unclear > 0) != strings.HasPrefix(c.want, "unclear") {

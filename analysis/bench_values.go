@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -45,9 +44,10 @@ func benchBetter(unit string) int {
 	return 0
 }
 
-// row tells what is known of a benchmark; BenchOf knows whether it is settled.
-func (run *benchRun) row(d *benchData) BenchRow {
-	row := BenchRow{Package: d.pkg, Name: d.name, Err: run.err(d)}
+// benchmark tells what is known of a benchmark but whether it is settled, and puts
+// its cells into the table.
+func (run *benchRun) benchmark(t *Table, d *benchData) *Benchmark {
+	row := &Benchmark{Package: d.pkg, Name: d.name, Faults: run.faults(d)}
 	for _, s := range d.surveys {
 		if s != nil && row.Source.File == "" {
 			row.Source = s.Source
@@ -70,7 +70,9 @@ func (run *benchRun) row(d *benchData) BenchRow {
 		row.Pairs += pairsOf(block)
 	}
 	for _, unit := range d.units() {
-		row.Units = append(row.Units, run.unit(d, unit))
+		u := Row{Metric: dyno.Metric{Name: unit, Better: benchBetter(unit)}, Key: row.Full() + " " + unit, Benchmark: row}
+		row.Units = append(row.Units, u)
+		run.cells(t, d, u)
 	}
 	return row
 }
@@ -126,27 +128,32 @@ func (d *benchData) units() (units []string) {
 	return units
 }
 
-// unit summarizes and compares a benchmark in one unit.
-func (run *benchRun) unit(d *benchData, unit string) BenchUnit {
-	u := BenchUnit{Unit: unit, Better: benchBetter(unit)}
-	for i := range run.settings {
-		u.Centers = append(u.Centers, stats.Summarize(d.centers(unit, i)))
-	}
-	for i := range run.settings[1:] {
-		values, logs := d.values(unit, i+1)
-		u.Versus = append(u.Versus, run.compare(values, logs, u.Better))
-		if v := &u.Versus[i]; logs && v.N > 0 {
-			v.Diff = u.Centers[i+1].Center - u.Centers[0].Center
+// cells summarizes and compares a benchmark in one unit.
+func (run *benchRun) cells(t *Table, d *benchData, u Row) {
+	for i := range t.Settings {
+		if xs := d.centers(u.Name, i); len(xs) > 0 {
+			c := stats.Summarize(xs)
+			t.Settings[i].Values[u.Key] = Summary{Center: c.Center, Lo: c.Lo, Hi: c.Hi, Trials: xs}
 		}
+		if i == 0 {
+			continue
+		}
+		values, logs := d.values(u.Name, i)
+		v := run.compare(values, logs, u.Better)
+		if logs && v.Comparison.N > 0 {
+			v.Diff = t.Settings[i].Values[u.Key].Center - t.Settings[0].Values[u.Key].Center
+		}
+		t.Settings[i].Versus[u.Key] = v
 	}
-	return u
 }
 
-func (run *benchRun) compare(values []float64, logs bool, better int) BenchVersus {
+// compare makes a Versus of what the blocks say. Its Diff is that of the two centers
+// where there is a ratio, and else the estimate of the differences within blocks.
+func (run *benchRun) compare(values []float64, logs bool, better int) Versus {
 	c := stats.CompareRanks(values, logs, run.looks)
 	rule := run.rule
 	rule.Better = better
-	return BenchVersus{c, c.Verdict(rule)}
+	return Versus{Ratio: c.Ratio, Lo: c.Lo, Hi: c.Hi, P: c.Adjusted, Diff: c.Diff, Verdict: c.Verdict(rule), Comparison: c}
 }
 
 // values are what each block says of setting i against the baseline, of blocks that
@@ -251,34 +258,37 @@ func meanOrNaN(xs []float64) float64 {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// err says why a benchmark has no numbers, or fewer: what it said in a setting's
+// faults are why a benchmark has no numbers, or fewer: what it said in a setting's
 // survey or blocks, or that a setting does not have it.
-func (run *benchRun) err(d *benchData) string {
-	var parts []string
-	for i, s := range run.settings {
-		label := s.Label()
-		said, failed, tried := "", 0, 0
+func (run *benchRun) faults(d *benchData) (fs []Fault) {
+	for i := range run.settings {
+		f := Fault{Setting: i}
 		for _, block := range d.blocks {
 			if block[i] != nil {
-				tried++
+				f.Tried++
 			}
 			if block[i] != nil && block[i].Err != "" {
-				said = cmp.Or(said, block[i].Err)
-				failed++
+				f.Said = cmp.Or(f.Said, block[i].Err)
+				f.Blocks++
 			}
 		}
 		switch survey := d.surveys[i]; {
-		case failed > 0 && failed < tried:
-			parts = append(parts, fmt.Sprintf("%s: in %d of %d blocks: %s", label, failed, tried, said))
-		case failed > 0:
-			parts = append(parts, label+": "+said)
+		case f.Blocks > 0 && f.Blocks < f.Tried:
+			f.Kind = FaultBlocks
+		case f.Blocks > 0:
+			f.Kind = FaultFailed
+		case survey != nil && strings.HasPrefix(survey.Err, dyno.SurveySkipped):
+			f.Kind, f.Said = FaultSkipped, survey.Err
 		case survey != nil && survey.Err != "":
-			parts = append(parts, label+": "+survey.Err)
-		case survey == nil && tried == 0 && run.surveyed(i):
-			parts = append(parts, label+" does not have it")
+			f.Kind, f.Said = FaultFailed, survey.Err
+		case survey == nil && f.Tried == 0 && run.surveyed(i):
+			f.Kind = FaultMissing
+		default:
+			continue
 		}
+		fs = append(fs, f)
 	}
-	return strings.Join(parts, "; ")
+	return fs
 }
 
 // surveyed reports whether any benchmark was surveyed in setting i.

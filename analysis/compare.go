@@ -17,17 +17,17 @@ const (
 	OtherAlpha   = 0.01
 )
 
-// A Versus is one metric of a setting compared with the baseline's, within
+// A Versus is one row of a setting compared with the baseline's, within
 // blocks. Numbers that cannot be said are NaN.
 type Versus struct {
 	Ratio, Lo, Hi float64       // setting over baseline, with its plain 95 % interval; NaN where a value is zero
-	P             float64       // adjusted for the family; Verdict rests on it
+	P             float64       // adjusted, for the family or for all looks; Verdict rests on it
 	Diff          float64       // setting minus baseline, mean over blocks, in the metric's base unit
 	Verdict       stats.Verdict // Unclear where there is nothing to compare
 	MoreBlocks    int           // that would settle an unclear verdict, roughly; 0 if that cannot be said
 	Note          string        // why there is nothing to compare though it was measured, or ""
 
-	compared stats.Comparison // what thresholds are judged by
+	Comparison stats.Comparison // what thresholds are judged by: with P before it was adjusted, SD, and the number N of blocks
 }
 
 // compare fills in the values of each setting and compares them with the
@@ -41,7 +41,8 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 	}
 	var all []*comparison
 	families := map[bool][]*stats.Comparison{} // by Metric.Primary
-	for _, m := range t.Metrics {
+	for _, row := range t.Rows {
+		m := row.Metric
 		blocks := t.blocks(good, func(r *dyno.Result) (float64, bool) {
 			v, ok := r.Values.Get(m.Name)
 			return v, ok && Counts(r, m.Name)

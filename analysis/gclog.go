@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // A GCLine is one collection as the runtime's trace tells it. Its Start and End
@@ -62,8 +63,8 @@ type GCFigures struct {
 	Idle        time.Duration // CPU time of workers on Ps with nothing else to do; not in CPU
 	Mark        time.Duration // wall clock time of marking, all together
 	MarkMost    time.Duration // the longest
-	SweepTerm   *dyno.Histogram
-	MarkTerm    *dyno.Histogram // the two stops of the world of each; nil before the first
+	SweepTerm   *hist.Histogram
+	MarkTerm    *hist.Histogram // the two stops of the world of each; nil before the first
 	Live        GCSize
 	HeapStart   GCSize
 	HeapEnd     GCSize
@@ -126,7 +127,7 @@ func (f *GCFigures) PauseTotal() float64 {
 
 func (f *GCFigures) add(c *GCLine) {
 	if f.SweepTerm == nil {
-		f.SweepTerm, f.MarkTerm = dyno.NewHistogram(), dyno.NewHistogram()
+		f.SweepTerm, f.MarkTerm = hist.New(), hist.New()
 	}
 	f.Collections++
 	if c.Forced {

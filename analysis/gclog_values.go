@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // Values are the figures under the names that they have in JSON, those that are
@@ -50,7 +51,7 @@ func (f *GCFigures) Values(requests int64) dyno.Values {
 	put("pause-total-sec", f.PauseTotal())
 	for _, p := range []struct {
 		name string
-		h    *dyno.Histogram
+		h    *hist.Histogram
 	}{{"sweep-term", f.SweepTerm}, {"mark-term", f.MarkTerm}} {
 		sec(p.name+"-p50-sec", told(p.h.Quantile(.5)))
 		sec(p.name+"-p90-sec", told(p.h.Quantile(.9)))

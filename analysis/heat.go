@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // A Scale is what the cells of a [Heat] stand for.
@@ -146,7 +147,7 @@ func (h *Heat) Add(t *dyno.Times) {
 // which is known of all of them together. So each column gets what share of the
 // line's time it has, in whole requests; one that is left over goes to a column by
 // chance, but always to the same.
-func (h *Heat) AddLine(l *dyno.LatencyLine) {
+func (h *Heat) AddLine(l *hist.Line) {
 	h.known()
 	if int64(l.To) < h.begin || int64(l.From) >= h.end {
 		return

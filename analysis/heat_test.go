@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // batches gives requests as a store does, three at a time, and perhaps an error at
@@ -167,9 +168,9 @@ func TestHeatRows(t *testing.T) {
 }
 
 // logged makes the lines of a log, which last a second.
-func logged(rs []dyno.Request, window time.Duration) (lines []*dyno.LatencyLine) {
+func logged(rs []dyno.Request, window time.Duration) (lines []*hist.Line) {
 	for from := time.Duration(0); from < window; from += time.Second {
-		l := &dyno.LatencyLine{From: from - ms/2, To: min(from+time.Second, window) - ms/2, Histogram: dyno.NewHistogram()} // the log's start is cut to a millisecond
+		l := &hist.Line{From: from - ms/2, To: min(from+time.Second, window) - ms/2, Histogram: hist.New()} // the log's start is cut to a millisecond
 		for _, r := range rs {
 			if r.Done > l.From && r.Done <= l.To && !r.Failed || r.Done > l.To && l.To+ms > window {
 				l.Add(r.Done - r.Due)
@@ -183,7 +184,7 @@ func logged(rs []dyno.Request, window time.Duration) (lines []*dyno.LatencyLine)
 // Lines keep their total whatever columns they fall into, and in parts of a window.
 func TestHeatLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	fill := func(s Scale, window time.Duration, lines []*dyno.LatencyLine) *Heat {
+	fill := func(s Scale, window time.Duration, lines []*hist.Line) *Heat {
 		h := NewHeat(s, window)
 		for _, l := range lines {
 			h.AddLine(l)
@@ -214,12 +215,12 @@ func TestHeatLines(t *testing.T) {
 		}
 	}
 
-	one := &dyno.LatencyLine{From: 3 * time.Second, To: 4 * time.Second, Histogram: dyno.NewHistogram()}
+	one := &hist.Line{From: 3 * time.Second, To: 4 * time.Second, Histogram: hist.New()}
 	for range 1000 {
 		one.Add(20 * ms)
 	}
-	lone(t, fill(Scale{0, 10 * time.Second, ms, time.Second, 3, 5}, 10*time.Second, []*dyno.LatencyLine{one}), 1, 1)
-	even := fill(Scale{0, 10 * time.Second, ms, time.Second, 3, 100}, 10*time.Second, []*dyno.LatencyLine{one})
+	lone(t, fill(Scale{0, 10 * time.Second, ms, time.Second, 3, 5}, 10*time.Second, []*hist.Line{one}), 1, 1)
+	even := fill(Scale{0, 10 * time.Second, ms, time.Second, 3, 100}, 10*time.Second, []*hist.Line{one})
 	for c := range 100 {
 		if got := even.Count(1, c); (c/10 == 3) != (got >= 99 && got <= 101) || c/10 != 3 && got > 0 {
 			t.Errorf("column %d of a second's ten has %d of 1000", c, got)

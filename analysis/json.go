@@ -2,48 +2,110 @@ package analysis
 
 import (
 	"encoding/json"
-	"math"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
 )
 
 // Schema is the version of summary.json; it changes when a field changes its
 // meaning or goes, not when one is added.
-const Schema = 1
-
-// number is written as null where it is not finite, since JSON has no NaN.
-type number float64
-
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
+const Schema = 2
 
 type tableJSON struct {
-	Schema     int           `json:"schema"`
-	Name       string        `json:"name"`
-	About      []string      `json:"about,omitempty"`
-	Planned    int           `json:"planned"`
-	Trials     int           `json:"trials"`
-	Blocks     int           `json:"blocks"`
-	Negligible number        `json:"negligible"`
-	Metrics    []metricJSON  `json:"metrics"`
-	Settings   []settingJSON `json:"settings"`
-	CPU        []CPUShare    `json:"cpu,omitempty"`
-	Warnings   []string      `json:"warnings"`
-	Failed     []failureJSON `json:"failed"`
+	Schema     int                 `json:"schema"`
+	Kind       Kind                `json:"kind"`
+	Name       string              `json:"name"`
+	About      []string            `json:"about,omitempty"`
+	Planned    int                 `json:"planned"`
+	Trials     int                 `json:"trials"`
+	Blocks     int                 `json:"blocks"`
+	Negligible number              `json:"negligible"`
+	Metrics    []rowJSON           `json:"metrics"`
+	Settings   []settingJSON       `json:"settings"`
+	CPU        []profiles.CPUShare `json:"cpu,omitempty"`
+	Warnings   []string            `json:"warnings"`
+	Failed     []failureJSON       `json:"failed"`
 
 	Thresholds []thresholdJSON `json:"thresholds,omitempty"`
+
+	*benchJSON
 }
 
-type metricJSON struct {
-	Name    string `json:"name"`
-	Better  string `json:"better,omitempty"` // "higher", "lower", or absent if neither is
-	Primary bool   `json:"primary"`
-	Help    string `json:"help,omitempty"`
+// benchJSON is what only a table of benchmarks has.
+type benchJSON struct {
+	Elapsed     number          `json:"elapsed-sec"`
+	Error       number          `json:"error"`
+	Precision   number          `json:"precision"`
+	Looks       []int           `json:"looks,omitempty"`
+	Comparisons int             `json:"comparisons"`
+	FalseChance number          `json:"false-change-frac"`
+	Benchmarks  []benchmarkJSON `json:"benchmarks"`
+	Pitfalls    []pitfallJSON   `json:"pitfalls"`
+}
+
+type benchmarkJSON struct {
+	Package string      `json:"package"`
+	Name    string      `json:"name"`
+	Blocks  int         `json:"blocks"`
+	N       int64       `json:"n"`
+	Pairs   int         `json:"pairs"`
+	Settled bool        `json:"settled"`
+	File    string      `json:"file,omitempty"`
+	Line    int         `json:"line,omitempty"`
+	Faults  []faultJSON `json:"faults,omitempty"`
+}
+
+type faultJSON struct {
+	Setting string    `json:"setting"`
+	Kind    FaultKind `json:"kind"`
+	Said    string    `json:"said,omitempty"`
+	Blocks  int       `json:"blocks,omitempty"`
+	Tried   int       `json:"tried,omitempty"`
+}
+
+type pitfallJSON struct {
+	Kind       string   `json:"kind"`
+	Benchmarks []string `json:"benchmarks,omitempty"`
+	Text       string   `json:"text"`
+}
+
+type rowJSON struct {
+	Name      string `json:"name"`              // of its cells in values and versus
+	Package   string `json:"package,omitempty"` // this and the next two of a benchmark
+	Benchmark string `json:"benchmark,omitempty"`
+	Unit      string `json:"unit,omitempty"`
+	Better    string `json:"better,omitempty"` // "higher", "lower", or absent if neither is
+	Primary   bool   `json:"primary"`
+	Help      string `json:"help,omitempty"`
+}
+
+type thresholdJSON struct {
+	Threshold  string       `json:"threshold"`
+	Metric     string       `json:"metric,omitempty"`
+	Package    string       `json:"package,omitempty"`
+	Benchmark  string       `json:"benchmark,omitempty"`
+	Setting    *string      `json:"setting"` // null if there is none
+	Verdict    Outcome      `json:"verdict"`
+	Value      number       `json:"value"`
+	Limit      number       `json:"limit"`
+	Lo         number       `json:"lo"`
+	Hi         number       `json:"hi"`
+	Trials     int          `json:"trials"`
+	Trial      int          `json:"trial,omitempty"`
+	NoData     bool         `json:"no-data,omitempty"`
+	Close      bool         `json:"close,omitempty"`
+	MoreBlocks int          `json:"more-blocks,omitempty"`
+	Reasons    []reasonJSON `json:"reasons,omitempty"`
+}
+
+type reasonJSON struct {
+	Kind    ReasonKind `json:"kind"`
+	N       int        `json:"n,omitempty"`
+	Of      int        `json:"of,omitempty"`
+	Trial   int        `json:"trial,omitempty"`
+	Setting string     `json:"setting,omitempty"`
+	Said    string     `json:"said,omitempty"`
 }
 
 type settingJSON struct {
@@ -55,9 +117,9 @@ type settingJSON struct {
 	Pooled   *pooledJSON            `json:"pooled"`
 	Memory   *memoryJSON            `json:"memory"`
 	Resident *residentJSON          `json:"resident,omitempty"`
-	Tail     *tailJSON              `json:"tail,omitempty"`
-	Leak     map[string]any         `json:"leak,omitempty"`
-	Steady   *steadyJSON            `json:"steady,omitempty"`
+	Tail     *Tails                 `json:"tail,omitempty"`
+	Leak     *Leak                  `json:"leak,omitempty"`
+	Steady   *Steady                `json:"steady,omitempty"`
 	Versus   map[string]versusJSON  `json:"versus"`
 
 	Why       []whyJSON        `json:"why,omitempty"`
@@ -127,18 +189,22 @@ type memoryJSON struct {
 }
 
 type versusJSON struct {
+	Blocks     int           `json:"blocks"`
 	Ratio      number        `json:"ratio"`
 	Lo         number        `json:"lo"`
 	Hi         number        `json:"hi"`
 	P          number        `json:"p"`
+	PlainP     number        `json:"plain-p"` // before it was adjusted
 	Diff       number        `json:"diff"`
+	SD         number        `json:"sd"`
 	Verdict    stats.Verdict `json:"verdict"`
-	MoreBlocks int           `json:"more_blocks,omitempty"`
+	MoreBlocks int           `json:"more-blocks,omitempty"`
 	Note       string        `json:"note,omitempty"`
 }
 
 type failureJSON struct {
 	Trial   int    `json:"trial"`
+	For     string `json:"for,omitempty"`
 	Setting string `json:"setting"`
 	Error   string `json:"error"`
 
@@ -152,29 +218,83 @@ type failureJSON struct {
 // doc/format.md describes. What is not known is null.
 func (t *Table) MarshalJSON() ([]byte, error) {
 	j := tableJSON{
-		Schema: Schema, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
+		Schema: Schema, Kind: t.Kind, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: number(t.Negligible),
-		Metrics:    []metricJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
-		Warnings: append([]string{}, t.Warnings...), CPU: t.CPU, Thresholds: t.thresholdsJSON(),
+		Metrics:    []rowJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
+		Warnings: append([]string{}, t.Warnings...), CPU: t.CPU,
 	}
-	for _, m := range t.Metrics {
+	for _, m := range t.Rows {
 		better := map[int]string{-1: "lower", +1: "higher"}[m.Better]
-		j.Metrics = append(j.Metrics, metricJSON{m.Name, better, m.Primary, m.Help})
+		row := rowJSON{Name: m.Key, Better: better, Primary: m.Primary, Help: m.Help}
+		if b := m.Benchmark; b != nil {
+			row.Package, row.Benchmark, row.Unit = b.Package, b.Name, m.Name
+		}
+		j.Metrics = append(j.Metrics, row)
 	}
 	for i := range t.Settings {
 		j.Settings = append(j.Settings, t.Settings[i].json())
 	}
 	for _, f := range t.Failed {
-		j.Failed = append(j.Failed, failureJSON{f.Trial, f.Setting.String(), f.Err, f.Result.Values, f.Result.Sent, f.Result.Failures})
+		j.Failed = append(j.Failed, failureJSON{f.Trial, f.Result.Trial.For, f.Setting.String(), f.Err, f.Result.Values, f.Result.Sent, f.Result.Failures})
+	}
+	for i := range t.Thresholds {
+		j.Thresholds = append(j.Thresholds, t.thresholdJSON(&t.Thresholds[i]))
+	}
+	if t.Kind == OfBenchmarks {
+		j.benchJSON = t.benchJSON()
 	}
 	return json.Marshal(j)
+}
+
+func (t *Table) benchJSON() *benchJSON {
+	j := &benchJSON{
+		Elapsed: number(t.Elapsed.Seconds()), Error: number(t.Error), Precision: number(t.Precision), Looks: t.Looks,
+		Comparisons: t.Comparisons, FalseChance: number(t.FalseChance), Benchmarks: []benchmarkJSON{}, Pitfalls: []pitfallJSON{},
+	}
+	for _, b := range t.Benchmarks {
+		x := benchmarkJSON{
+			Package: b.Package, Name: b.Name, Blocks: b.Blocks, N: b.N, Pairs: b.Pairs, Settled: b.Settled,
+			File: b.Source.File, Line: b.Source.Line,
+		}
+		for _, f := range b.Faults {
+			x.Faults = append(x.Faults, faultJSON{t.Settings[f.Setting].Setting.String(), f.Kind, f.Said, f.Blocks, f.Tried})
+		}
+		j.Benchmarks = append(j.Benchmarks, x)
+	}
+	for _, p := range t.Pitfalls {
+		j.Pitfalls = append(j.Pitfalls, pitfallJSON(p))
+	}
+	return j
+}
+
+func (t *Table) thresholdJSON(j *Judgement) thresholdJSON {
+	x := thresholdJSON{
+		Threshold: j.Threshold.String(), Metric: j.Metric, Verdict: j.Outcome,
+		Value: number(j.Value), Limit: number(j.Limit), Lo: number(j.Lo), Hi: number(j.Hi),
+		Trials: j.Trials, Trial: j.Trial, NoData: j.NoData, Close: j.Close, MoreBlocks: j.MoreBlocks,
+	}
+	if j.Setting >= 0 {
+		name := t.Settings[j.Setting].Setting.String()
+		x.Setting = &name
+	}
+	if j.Benchmark != nil {
+		x.Package, x.Benchmark = j.Benchmark.Package, j.Benchmark.Name
+	}
+	for _, r := range j.Reasons {
+		y := reasonJSON{Kind: r.Kind, N: r.N, Of: r.Of, Trial: r.Trial, Said: r.Said}
+		if r.Kind == ReasonNotCounted || r.Kind == ReasonLacking {
+			y.Setting = t.Settings[r.Setting].Setting.String()
+		}
+		x.Reasons = append(x.Reasons, y)
+	}
+	return x
 }
 
 func (s *Setting) json() settingJSON {
 	j := settingJSON{
 		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
 		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
-		Resident: s.Resident.json(), Tail: s.Tail.json(), Leak: s.Leak.json(), Steady: s.Steady.json(), Trace: s.Trace,
+		Resident: s.Resident.json(), Tail: s.Tail, Leak: s.Leak, Steady: s.Steady, Trace: s.Trace,
 	}
 	for name, v := range s.Values {
 		trials := make([]number, len(v.Trials))
@@ -185,7 +305,8 @@ func (s *Setting) json() settingJSON {
 	}
 	for name, v := range s.Versus {
 		j.Versus[name] = versusJSON{
-			number(v.Ratio), number(v.Lo), number(v.Hi), number(v.P), number(v.Diff), v.Verdict, v.MoreBlocks, v.Note,
+			v.Comparison.N, number(v.Ratio), number(v.Lo), number(v.Hi), number(v.P), number(v.Comparison.P), number(v.Diff),
+			number(v.Comparison.SD), v.Verdict, v.MoreBlocks, v.Note,
 		}
 	}
 	for _, w := range s.Why {

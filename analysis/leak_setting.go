@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -206,11 +207,8 @@ func bounds(trials []*Grown) (lo, hi float64) {
 	return m.Lo, m.Hi
 }
 
-// json is the leak of summary.json.
-func (l *Leak) json() map[string]any {
-	if l == nil {
-		return nil
-	}
+// MarshalJSON implements json.Marshaler: the leak of summary.json.
+func (l *Leak) MarshalJSON() ([]byte, error) {
 	j := map[string]any{"verdict": LeakUnclear, "reason": "nothing tells of memory"}
 	if l.Memory != nil {
 		j = l.Memory.json("B")
@@ -244,7 +242,7 @@ func (l *Leak) json() map[string]any {
 	if len(others) > 0 {
 		j["others"] = others
 	}
-	return j
+	return json.Marshal(j)
 }
 
 // json has rates in a unit, B or 1.

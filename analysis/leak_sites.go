@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/google/pprof/profile"
 	"gonum.org/v1/gonum/mathext"
 )
@@ -58,12 +59,12 @@ func heapTallies(before, after *profile.Profile) []tally {
 	if before == nil || after == nil {
 		return nil
 	}
-	taken := []Profiled{{Block: 1, Requests: 1, Profile: before}, {Block: 2, Requests: 1, Profile: after}}
-	inuse, err := NewProfiles("heap", taken, nil)
+	taken := []profiles.Profiled{{Block: 1, Requests: 1, Profile: before}, {Block: 2, Requests: 1, Profile: after}}
+	inuse, err := profiles.New("heap", taken, nil)
 	if err != nil {
 		return nil // of another program's making
 	}
-	allocs, err := NewProfiles("allocs", taken, nil)
+	allocs, err := profiles.New("allocs", taken, nil)
 	if err != nil {
 		return nil
 	}
@@ -72,14 +73,14 @@ func heapTallies(before, after *profile.Profile) []tally {
 		rate = 512 << 10
 	}
 	return tallied(func(at func(place) *tally) {
+		of, born := inuse.Charges(""), allocs.Charges("")
 		for i, sign := range []float64{-1, 1} {
-			for s := range inuse.trials[""][i].stacks {
-				st := &inuse.trials[""][i].stacks[s]
-				t, n := at(st.place()), sampled(st.amount, rate)
+			for _, c := range of[i] {
+				t, n := at(placeOf(c)), sampled(c, rate)
 				t.period = rate
-				t.grew += sign * st.value
+				t.grew += sign * c.Value
 				if n > 0 {
-					t.squares += st.value * st.value / n
+					t.squares += c.Value * c.Value / n
 				}
 				if sign > 0 {
 					t.after += n
@@ -87,9 +88,8 @@ func heapTallies(before, after *profile.Profile) []tally {
 					t.before += n
 				}
 			}
-			for s := range allocs.trials[""][i].stacks {
-				st := &allocs.trials[""][i].stacks[s]
-				at(st.place()).born += sign * sampled(st.amount, rate)
+			for _, c := range born[i] {
+				at(placeOf(c)).born += sign * sampled(c, rate)
 			}
 		}
 	})
@@ -97,11 +97,11 @@ func heapTallies(before, after *profile.Profile) []tally {
 
 // sampled is how many samples stand for an amount of a heap profile: the inverse
 // of runtime/pprof's scaleHeapSample.
-func sampled(a amount, rate float64) float64 {
-	if a.count == 0 {
+func sampled(c profiles.Charge, rate float64) float64 {
+	if c.Count == 0 {
 		return 0
 	}
-	return a.count * -math.Expm1(-a.value/a.count/rate)
+	return c.Count * -math.Expm1(-c.Value/c.Count/rate)
 }
 
 // goroutineTallies are the differences of two goroutine profiles, and what the
@@ -110,30 +110,29 @@ func goroutineTallies(before, after, stuck *profile.Profile) []tally {
 	if before == nil || after == nil {
 		return nil
 	}
-	taken := []Profiled{{Block: 1, Profile: before}, {Block: 2, Profile: after}}
+	taken := []profiles.Profiled{{Block: 1, Profile: before}, {Block: 2, Profile: after}}
 	if stuck != nil && len(stuck.SampleType) == 1 {
 		// Its values are goroutines, too, under another name.
-		taken = append(taken, Profiled{Block: 3, Profile: &profile.Profile{
+		taken = append(taken, profiles.Profiled{Block: 3, Profile: &profile.Profile{
 			SampleType: before.SampleType, Sample: stuck.Sample, Location: stuck.Location, Function: stuck.Function,
 		}})
 	}
-	p, err := NewProfiles("goroutine", taken, nil)
+	p, err := profiles.New("goroutine", taken, nil)
 	if err != nil {
 		return nil
 	}
 	return tallied(func(at func(place) *tally) {
-		for i, trial := range p.trials[""] {
-			for s := range trial.stacks {
-				st := &trial.stacks[s]
-				switch t := at(st.place()); i {
+		for i, trial := range p.Charges("") {
+			for _, c := range trial {
+				switch t := at(placeOf(c)); i {
 				case 0:
-					t.before += st.count
-					t.grew -= st.count
+					t.before += c.Count
+					t.grew -= c.Count
 				case 1:
-					t.after += st.count
-					t.grew += st.count
+					t.after += c.Count
+					t.grew += c.Count
 				case 2:
-					t.stuck += st.count
+					t.stuck += c.Count
 				}
 			}
 		}
@@ -150,11 +149,7 @@ func connections(ts []tally) float64 {
 	return max(0, ts[i].grew)
 }
 
-// place is the line to which a stack is charged.
-func (s *stack) place() place {
-	own, _ := s.own()
-	return place{own.fn.Name, own.fn.File, own.line}
-}
+func placeOf(c profiles.Charge) place { return place{c.Func, c.File, c.Line} }
 
 // tallied collects tallies by their places.
 func tallied(add func(at func(place) *tally)) []tally {

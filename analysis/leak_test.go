@@ -270,7 +270,7 @@ func TestLeakOfASetting(t *testing.T) {
 // A heap is what a heap profile samples.
 type heap struct {
 	rng *rand.Rand
-	b   builder
+	b   stackBuilder
 }
 
 const heapRate = 512 << 10
@@ -278,7 +278,7 @@ const heapRate = 512 << 10
 // line has so many sampled objects of a size alive, and so many were allocated.
 func (h *heap) line(fn string, line_ int64, size, alive, born float64) {
 	scale := 1 / -math.Expm1(-size/heapRate)
-	h.b.add(0, line{function("runtime.mallocgc", "/usr/local/go/src/runtime/malloc.go", 1), 9}, line{function(fn, "/r/main.go", 1), line_})
+	h.b.add(0, stackLine("runtime.mallocgc", "/usr/local/go/src/runtime/malloc.go", 9), stackLine(fn, "/r/main.go", line_))
 	objects := func(n float64) int64 { return int64(n * scale) }
 	space := func(n float64) int64 { return int64(n * scale * size) }
 	h.b.p.Sample[len(h.b.p.Sample)-1].Value = []int64{objects(born), space(born), objects(alive), space(alive)}
@@ -391,9 +391,9 @@ func TestLeakSitesOfNoLeak(t *testing.T) {
 
 // waiting makes a goroutine profile.
 func waiting(kind string, at map[int64]int64) *profile.Profile {
-	b := &builder{}
+	b := &stackBuilder{}
 	for line_, n := range at {
-		b.add(n, line{function("runtime.gopark", "/usr/local/go/src/runtime/proc.go", 1), 9}, line{function("main.wait", "/r/main.go", 1), line_})
+		b.add(n, stackLine("runtime.gopark", "/usr/local/go/src/runtime/proc.go", 9), stackLine("main.wait", "/r/main.go", line_))
 	}
 	b.p.SampleType = []*profile.ValueType{{Type: kind, Unit: "count"}}
 	return &b.p
@@ -410,9 +410,9 @@ func TestGoroutineSites(t *testing.T) {
 // What an open load's connections take is no leak of the service.
 func TestConnectionsAreNoLeak(t *testing.T) {
 	idle := func(n int64) *profile.Profile {
-		b := &builder{}
-		b.add(n, line{function("runtime.gopark", "/usr/local/go/src/runtime/proc.go", 1), 9}, line{function("net/http.(*conn).serve", "/usr/local/go/src/net/http/server.go", 1), 2000})
-		b.add(3, line{function("runtime.gopark", "/usr/local/go/src/runtime/proc.go", 1), 9}, line{function("main.main", "/r/main.go", 1), 8})
+		b := &stackBuilder{}
+		b.add(n, stackLine("runtime.gopark", "/usr/local/go/src/runtime/proc.go", 9), stackLine("net/http.(*conn).serve", "/usr/local/go/src/net/http/server.go", 2000))
+		b.add(3, stackLine("runtime.gopark", "/usr/local/go/src/runtime/proc.go", 9), stackLine("main.main", "/r/main.go", 8))
 		b.p.SampleType = []*profile.ValueType{{Type: "goroutine", Unit: "count"}}
 		return &b.p
 	}
@@ -494,4 +494,22 @@ func TestLeakJSON(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A stackBuilder makes a profile of stacks.
+type stackBuilder struct{ p profile.Profile }
+
+func stackLine(name, file string, line int64) profile.Line {
+	return profile.Line{Function: &profile.Function{Name: name, Filename: file, StartLine: 1}, Line: line}
+}
+
+// add adds a stack, the leaf first, with one value.
+func (b *stackBuilder) add(n int64, stack ...profile.Line) {
+	s := &profile.Sample{Value: []int64{n}}
+	for _, l := range stack {
+		loc := &profile.Location{ID: uint64(len(b.p.Location) + 1), Line: []profile.Line{l}}
+		b.p.Location, b.p.Function = append(b.p.Location, loc), append(b.p.Function, l.Function)
+		s.Location = append(s.Location, loc)
+	}
+	b.p.Sample = append(b.p.Sample, s)
 }

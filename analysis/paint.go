@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // Sources are where a picture has its numbers from. Those of a trial are asked for
@@ -23,7 +24,7 @@ type Sources struct {
 	Times func(r *dyno.Result, from, to time.Duration) (times iter.Seq2[dyno.Times, error], whole bool)
 	// Requests are those of some rows.
 	Requests    func(r *dyno.Result, rows []int64) ([]dyno.Request, error)
-	Lines       func(r *dyno.Result) iter.Seq2[dyno.LatencyLine, error]
+	Lines       func(r *dyno.Result) iter.Seq2[hist.Line, error]
 	Collections func(r *dyno.Result) ([]dyno.Collection, error)
 	Series      func(r *dyno.Result, metric string) (dyno.Series, error)
 	// Each calls do with all numbers from 0 to n-1, if it likes several at a time; nil

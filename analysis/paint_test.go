@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // A filmed is a trial with all that can be known of it.
@@ -26,7 +27,7 @@ type filmed struct {
 func (f *filmed) result(n, block int, gogc string, window time.Duration) *dyno.Result {
 	r := &dyno.Result{
 		Trial:   dyno.Trial{N: n, Block: block, Setting: dyno.Setting{{Factor: "GOGC", Value: gogc}}},
-		Elapsed: window, Latency: dyno.NewHistogram(),
+		Elapsed: window, Latency: hist.New(),
 	}
 	for _, q := range f.requests {
 		r.Sent.Requests++
@@ -55,8 +56,8 @@ func filmSources(of map[int]*filmed, read map[string]int) Sources {
 			}
 			return rs, nil
 		},
-		Lines: func(r *dyno.Result) iter.Seq2[dyno.LatencyLine, error] {
-			return func(yield func(dyno.LatencyLine, error) bool) {
+		Lines: func(r *dyno.Result) iter.Seq2[hist.Line, error] {
+			return func(yield func(hist.Line, error) bool) {
 				for _, l := range logged(of[r.Trial.N].requests, r.Elapsed) {
 					if !yield(*l, nil) {
 						return
@@ -192,9 +193,9 @@ func TestPictureBroken(t *testing.T) {
 	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "trial 7") || !strings.Contains(p.Notes[0], "torn") {
 		t.Errorf("notes %q", p.Notes)
 	}
-	src.Lines = func(*dyno.Result) iter.Seq2[dyno.LatencyLine, error] {
-		return func(yield func(dyno.LatencyLine, error) bool) {
-			yield(dyno.LatencyLine{To: 10 * time.Second, Histogram: r.Latency}, nil)
+	src.Lines = func(*dyno.Result) iter.Seq2[hist.Line, error] {
+		return func(yield func(hist.Line, error) bool) {
+			yield(hist.Line{To: 10 * time.Second, Histogram: r.Latency}, nil)
 		}
 	}
 	if p = NewPicture(rs, nil, Axis(rs, 20), 10, src); p.Settings[0].Heats[0].Counts != nil || p.Settings[0].Seconds {

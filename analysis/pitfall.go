@@ -124,10 +124,10 @@ type pitfall struct {
 }
 
 // pitfalls looks for all kinds, and says each once.
-func (run *benchRun) pitfalls(t *BenchTable) (notes []BenchNote) {
+func (run *benchRun) pitfalls(t *Table) (notes []BenchNote) {
 	found := run.invariant(t)
 	for i, d := range run.data {
-		row := &t.Rows[i]
+		row := t.Benchmarks[i]
 		var own []pitfall
 		say := func(kind, format string, args ...any) {
 			own = append(own, pitfall{kind, d, fmt.Sprintf(format, args...)})
@@ -242,22 +242,20 @@ func (run *benchRun) inAll(d *benchData, tell func(i int, s *dyno.Survey) string
 
 // turnSec is the time of an iteration in the blocks' turns, and how many a turn has; 0
 // if there are none. It is the median of many samples, where a survey has one or few.
-func (row *BenchRow) turnSec(setting int) (sec float64, n int64) {
-	for _, u := range row.Units {
-		if u.Unit == "sec/op" && setting < len(u.Centers) && u.Centers[setting].N > 0 && row.N > 0 {
-			return u.Centers[setting].Center, row.N
-		}
+func (t *Table) turnSec(b *Benchmark, setting int) (sec float64, n int64) {
+	if v, ok := t.Settings[setting].Values[b.Full()+" sec/op"]; ok && b.N > 0 {
+		return v.Center, b.N
 	}
 	return 0, 0
 }
 
 // typical is by how many times turns are slower than surveys, of the benchmark at the
 // median, as the machine is another one in an hour; 0 if too few benchmarks tell.
-func (run *benchRun) typical(t *BenchTable, setting int) float64 {
+func (run *benchRun) typical(t *Table, setting int) float64 {
 	var ratios []float64
 	for i, d := range run.data {
 		s := d.surveys[setting]
-		if sec, _ := t.Rows[i].turnSec(setting); sec > 0 && s != nil && s.Err == "" && s.Sec > 0 {
+		if sec, _ := t.turnSec(t.Benchmarks[i], setting); sec > 0 && s != nil && s.Err == "" && s.Sec > 0 {
 			ratios = append(ratios, sec/s.Sec)
 		}
 	}
@@ -269,7 +267,7 @@ func (run *benchRun) typical(t *BenchTable, setting int) float64 {
 
 // invariant finds families of benchmarks whose names differ in one number, and whose
 // times do not though they are short. Within the braces of b.Loop results are kept.
-func (run *benchRun) invariant(t *BenchTable) (found []pitfall) {
+func (run *benchRun) invariant(t *Table) (found []pitfall) {
 	type member struct {
 		d      *benchData
 		number float64
@@ -283,7 +281,7 @@ func (run *benchRun) invariant(t *BenchTable) (found []pitfall) {
 			continue
 		}
 		s := d.surveys[is[0]]
-		sec, _ := t.Rows[i].turnSec(is[0])
+		sec, _ := t.turnSec(t.Benchmarks[i], is[0])
 		if sec == 0 {
 			sec = s.Sec
 		}

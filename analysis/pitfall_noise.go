@@ -7,13 +7,13 @@ import (
 )
 
 // sampled tells of samples that are too short, or of too little.
-func (run *benchRun) sampled(d *benchData, row *BenchRow, say sayer) {
-	if row.Blocks == 0 || row.N == 0 || len(row.Units) == 0 || row.Units[0].Unit != "sec/op" {
+func (run *benchRun) sampled(d *benchData, row *Benchmark, say sayer) {
+	if row.Blocks == 0 || row.N == 0 || len(row.Units) == 0 || row.Units[0].Name != "sec/op" {
 		return
 	}
 	shortest := math.Inf(1)
-	for _, c := range row.Units[0].Centers {
-		if c.N > 0 {
+	for _, x := range run.table.Settings {
+		if c, ok := x.Values[row.Units[0].Key]; ok {
 			shortest = min(shortest, c.Center*float64(row.N))
 		}
 	}
@@ -33,12 +33,12 @@ func (run *benchRun) sampled(d *benchData, row *BenchRow, say sayer) {
 		}
 	}
 	if row.N == 1 && launches > 0 && samples <= fewSamples*launches {
-		say(pitFew, "%s an iteration, %s a launch", nice(row.Units[0].Centers[0].Center), count(math.Round(float64(samples)/float64(launches)), "sample"))
+		say(pitFew, "%s an iteration, %s a launch", nice(run.table.Settings[0].Values[row.Units[0].Key].Center), count(math.Round(float64(samples)/float64(launches)), "sample"))
 	}
 }
 
 // noise tells of what blurs sec/op: between launches, or between samples.
-func (run *benchRun) noise(d *benchData, row *BenchRow, say sayer) {
+func (run *benchRun) noise(d *benchData, row *Benchmark, say sayer) {
 	if row.Blocks == 0 {
 		return
 	}

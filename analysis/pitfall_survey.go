@@ -18,7 +18,7 @@ const (
 )
 
 // looped tells of the loop: whether it does the work, and all of it.
-func (run *benchRun) looped(t *BenchTable, row *BenchRow, d *benchData, say sayer) {
+func (run *benchRun) looped(t *Table, row *Benchmark, d *benchData, say sayer) {
 	if text := run.inSettings(d, func(i int, s *dyno.Survey) string { return run.empty(row, d, i, s) }); text != "" {
 		say(pitEmpty, "%s", text)
 	} else if text := run.inSettings(d, func(i int, s *dyno.Survey) string { return run.dropped(row, d, i, s) }); text != "" {
@@ -48,7 +48,7 @@ func (run *benchRun) looped(t *BenchTable, row *BenchRow, d *benchData, say saye
 // least is the least time of an iteration that was seen in setting i: in its survey, or
 // in any block. Whatever else runs on the machine only makes it slower. It is infinite
 // where no sample has enough iterations for its time to be theirs.
-func (run *benchRun) least(row *BenchRow, d *benchData, i int, s *dyno.Survey) float64 {
+func (run *benchRun) least(row *Benchmark, d *benchData, i int, s *dyno.Survey) float64 {
 	least := math.Inf(1)
 	if s.N >= emptyLeast {
 		least = s.Sec
@@ -65,7 +65,7 @@ func (run *benchRun) least(row *BenchRow, d *benchData, i int, s *dyno.Survey) f
 }
 
 // empty tells of a loop that does nothing.
-func (run *benchRun) empty(row *BenchRow, d *benchData, i int, s *dyno.Survey) string {
+func (run *benchRun) empty(row *Benchmark, d *benchData, i int, s *dyno.Survey) string {
 	least := run.least(row, d, i, s)
 	switch {
 	case least >= emptySec, s.Source.Loop == "RunParallel" && run.bench.CPUs != 1:
@@ -78,7 +78,7 @@ func (run *benchRun) empty(row *BenchRow, d *benchData, i int, s *dyno.Survey) s
 
 // dropped tells of a loop that b.Loop would do better. A toolchain that is not known
 // is taken to have it.
-func (run *benchRun) dropped(row *BenchRow, d *benchData, i int, s *dyno.Survey) string {
+func (run *benchRun) dropped(row *Benchmark, d *benchData, i int, s *dyno.Survey) string {
 	sec := min(s.Sec, run.least(row, d, i, s))
 	if s.Source.Dropped == "" || sec >= inlinedSec || run.minor[i] > 0 && run.minor[i] < goLoop {
 		return ""
@@ -104,12 +104,12 @@ func tellsGrowth(s *dyno.Survey) bool {
 // constant tells of a loop that does not run b.N times. In settings that cannot tell,
 // as their samples have too few iterations, it may be so too. A loop to b.N that is seen
 // in the source and takes less than any is not that, but one that was removed.
-func (run *benchRun) constant(row *BenchRow, d *benchData) (text string) {
+func (run *benchRun) constant(row *Benchmark, d *benchData) (text string) {
 	for _, i := range d.surveyedIn() {
 		s := d.surveys[i]
 		said := constantTime(s)
 		if said == "" {
-			said = constantTurn(row, i, s)
+			said = run.constantTurn(row, i, s)
 		}
 		if said == "" && run.bench.CPUs == 1 && s.Sec < noLoopSec && s.N >= emptyLeast {
 			said = "less than " + nice(noLoopSec) + " an iteration, as no loop takes"
@@ -137,8 +137,8 @@ func constantTime(s *dyno.Survey) string {
 
 // constantTurn tells the same from turns, where the source has no loop. Other work on the
 // machine makes long samples longer than turns, and not as long as they are.
-func constantTurn(row *BenchRow, i int, s *dyno.Survey) string {
-	sec, n := row.turnSec(i)
+func (run *benchRun) constantTurn(row *Benchmark, i int, s *dyno.Survey) string {
+	sec, n := run.table.turnSec(row, i)
 	if n == 0 || s.Sec <= 0 || s.Source.File == "" || s.Source.Loop != "" || max(s.N, n) < fewTimes*min(s.N, n) {
 		return ""
 	}
@@ -167,8 +167,8 @@ func grows(s *dyno.Survey) string {
 
 // growsFromTurns tells the same of turns, which have far fewer iterations than any sample
 // of a survey.
-func (run *benchRun) growsFromTurns(t *BenchTable, row *BenchRow, i int, s *dyno.Survey) string {
-	sec, n := row.turnSec(i)
+func (run *benchRun) growsFromTurns(t *Table, row *Benchmark, i int, s *dyno.Survey) string {
+	sec, n := run.table.turnSec(row, i)
 	typical := run.typical(t, i)
 	if n == 0 || typical == 0 || s.N < turnTimes*n ||
 		s.Sec*(1-min(1, max(0, s.GCFrac))) <= growsTurn*sec*max(1, 1/typical) {
@@ -189,11 +189,11 @@ func left(_ int, s *dyno.Survey) string {
 }
 
 // once tells of what is done once in a call of the benchmark's function.
-func (run *benchRun) once(t *BenchTable, row *BenchRow, d *benchData, say sayer) {
+func (run *benchRun) once(t *Table, row *Benchmark, d *benchData, say sayer) {
 	text := run.inAll(d, func(i int, s *dyno.Survey) string {
 		text := setup(s, s.FewN, s.FewSec, setupRatio)
 		// Turns that are shorter still show it more, if it is true.
-		if sec, n := row.turnSec(i); text != "" && n > 0 && n <= s.FewN/2 && setup(s, n, sec, setupRatio) == "" {
+		if sec, n := run.table.turnSec(row, i); text != "" && n > 0 && n <= s.FewN/2 && setup(s, n, sec, setupRatio) == "" {
 			return ""
 		}
 		return text
@@ -203,7 +203,7 @@ func (run *benchRun) once(t *BenchTable, row *BenchRow, d *benchData, say sayer)
 			if s.Source.Timed == "" {
 				return ""
 			}
-			sec, n := row.turnSec(i)
+			sec, n := run.table.turnSec(row, i)
 			typical := run.typical(t, i)
 			if typical == 0 {
 				return setup(s, n, sec, setupAlone)
@@ -245,7 +245,7 @@ func setup(s *dyno.Survey, n int64, few, ratio float64) string {
 }
 
 // collected tells of garbage collection that is in some samples and not in others.
-func (run *benchRun) collected(d *benchData, row *BenchRow, say sayer) {
+func (run *benchRun) collected(d *benchData, row *Benchmark, say sayer) {
 	out := run.inSettings(d, func(i int, s *dyno.Survey) string {
 		if s.GCFrac < gcFrac || s.Collections < 1 || row.N < 1 || run.samples(d, i) == 0 {
 			return ""

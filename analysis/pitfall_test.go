@@ -25,7 +25,7 @@ func surveyedResults(e *dyno.Experiment, subject string, ss ...dyno.Survey) (rs 
 }
 
 // kindsOf are the kinds and benchmarks of a table's pitfalls.
-func kindsOf(t *BenchTable) string {
+func kindsOf(t *Table) string {
 	var parts []string
 	for _, n := range t.Pitfalls {
 		parts = append(parts, n.Kind+": "+strings.Join(n.Benchmarks, " "))
@@ -108,7 +108,7 @@ func TestPitfallsOfSurveys(t *testing.T) {
 		{"set-up", with(1e-6, func(s *dyno.Survey) { s.Outside = 0.1 }), "", ""},
 	} {
 		e := benchExperiment()
-		bt := BenchOf(e, surveyedResults(e, "go1.26.1", c.ss...))
+		bt := TabulateBenchmarks(e, surveyedResults(e, "go1.26.1", c.ss...))
 		if got := kindsOf(bt); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		} else if c.want != "" && !strings.Contains(bt.Pitfalls[0].Text, c.text) {
@@ -122,24 +122,24 @@ func TestPitfallsOfSettings(t *testing.T) {
 	s := clean("X", 0.3e-9)
 	rs := surveyedResults(e, "go1.26.1", s)
 	rs[0].Surveys[0] = clean("X", 5e-9)
-	if bt := BenchOf(e, rs); kindsOf(bt) != "optimised away: p.X" || !strings.Contains(bt.Pitfalls[0].Text, "0.3 ns an iteration in rev=HEAD") {
+	if bt := TabulateBenchmarks(e, rs); kindsOf(bt) != "optimised away: p.X" || !strings.Contains(bt.Pitfalls[0].Text, "0.3 ns an iteration in rev=HEAD") {
 		t.Errorf("in one setting: %+v", bt.Pitfalls)
 	}
 	// What a single noisy sample may say must be so in all settings.
 	rs[1].Surveys[0] = clean("X", 5e-9)
 	rs[1].Surveys[0].FewSec = 1e-9
-	if bt := BenchOf(e, rs); kindsOf(bt) != "" {
+	if bt := TabulateBenchmarks(e, rs); kindsOf(bt) != "" {
 		t.Errorf("grows in one setting: %+v", bt.Pitfalls)
 	}
 	dropped := clean("X", 5e-9)
 	dropped.Source.Dropped = "f()"
-	if bt := BenchOf(e, surveyedResults(e, "go1.23.4", dropped)); kindsOf(bt) != "" {
+	if bt := TabulateBenchmarks(e, surveyedResults(e, "go1.23.4", dropped)); kindsOf(bt) != "" {
 		t.Errorf("Go 1.23 has no b.Loop: %+v", bt.Pitfalls)
 	}
 	e.Bench.CPUs = 2
 	parallel := clean("X", 0.5e-9)
 	parallel.Source.Loop = "RunParallel"
-	if bt := BenchOf(e, surveyedResults(e, "", parallel)); kindsOf(bt) != "" {
+	if bt := TabulateBenchmarks(e, surveyedResults(e, "", parallel)); kindsOf(bt) != "" {
 		t.Errorf("parallel on two CPUs: %+v", bt.Pitfalls)
 	}
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestPitfallsOfSettings(t *testing.T) {
 		e.Factors = dyno.Factors{{Name: "go", Levels: c.levels}}
 		s := clean("X", 1e-6)
 		s.Source.Loop = c.loop
-		if got := kindsOf(BenchOf(e, surveyedResults(e, "", s))); got != c.want {
+		if got := kindsOf(TabulateBenchmarks(e, surveyedResults(e, "", s))); got != c.want {
 			t.Errorf("%v, %s: %q, want %q", c.levels, c.loop, got, c.want)
 		}
 	}
@@ -176,7 +176,7 @@ func TestPitfallsEmptyOnce(t *testing.T) {
 	for _, r := range rs {
 		r.Benchmarks[0].N = 1e6
 	}
-	bt := BenchOf(e, append(surveyedResults(e, "", clean("X", 1.5e-9)), rs...))
+	bt := TabulateBenchmarks(e, append(surveyedResults(e, "", clean("X", 1.5e-9)), rs...))
 	if kindsOf(bt) != "optimised away: p.X" || !strings.HasPrefix(bt.Pitfalls[0].Text, "0.3 ns an iteration. ") {
 		t.Errorf("%+v", bt.Pitfalls)
 	}
@@ -188,7 +188,7 @@ func TestPitfallsFold(t *testing.T) {
 	for i := range 9 {
 		ss = append(ss, clean(string(rune('A'+i)), (0.30+0.01*float64(i))*1e-9))
 	}
-	bt := BenchOf(e, surveyedResults(e, "", ss...))
+	bt := TabulateBenchmarks(e, surveyedResults(e, "", ss...))
 	if len(bt.Pitfalls) != 1 || len(bt.Pitfalls[0].Benchmarks) != 9 {
 		t.Fatalf("%+v", bt.Pitfalls)
 	}
@@ -202,11 +202,11 @@ func TestPitfallsFold(t *testing.T) {
 	ss[8].Package, ss[8].Sec = "example.com/q", 0.4e-9
 	ss[8].FewSec = ss[8].Sec
 	want = "p.A, p.B, p.C, p.D, 4 more: 0.3 ns an iteration; q.I: 0.4 ns an iteration. "
-	if text := BenchOf(e, surveyedResults(e, "", ss...)).Pitfalls[0].Text; !strings.HasPrefix(text, want) {
+	if text := TabulateBenchmarks(e, surveyedResults(e, "", ss...)).Pitfalls[0].Text; !strings.HasPrefix(text, want) {
 		t.Errorf("alike: %q", text)
 	}
 	want = "0.3 ns an iteration. "
-	if text := BenchOf(e, surveyedResults(e, "", ss[:8]...)).Pitfalls[0].Text; !strings.HasPrefix(text, want) {
+	if text := TabulateBenchmarks(e, surveyedResults(e, "", ss[:8]...)).Pitfalls[0].Text; !strings.HasPrefix(text, want) {
 		t.Errorf("all alike: %q", text)
 	}
 }
@@ -287,7 +287,7 @@ func TestPitfallsOfSamples(t *testing.T) {
 			c.change(&s)
 		}
 		rs := append(surveyedResults(e, "", s), noisyBlocks(e, 14, c.n, c.sec, c.launches, c.samples, c.each)...)
-		bt := BenchOf(e, rs)
+		bt := TabulateBenchmarks(e, rs)
 		if got := kindsOf(bt); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
@@ -323,7 +323,7 @@ func TestPitfallsGrowthOfTurns(t *testing.T) {
 				r.Benchmarks = append(r.Benchmarks, b)
 			}
 		}
-		if got := kindsOf(BenchOf(e, append(surveyedResults(e, "", ss...), blocks...))); got != c.want {
+		if got := kindsOf(TabulateBenchmarks(e, append(surveyedResults(e, "", ss...), blocks...))); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -21,44 +21,6 @@ type Saturation struct {
 // Cure is what to do when the generator is the limit.
 const Cure = "a lower rate, other concurrency, or more CPU for dyno"
 
-// Counts reports whether a value of r may be compared: not, where the generator
-// was the limit, latency and service time, of steps too, and the number of
-// requests that were never sent; nor the throughput of a closed load, which is
-// then as high as the generator could make it.
-func Counts(r *dyno.Result, metric string) bool {
-	if r.Sent.Saturated == "" {
-		return true
-	}
-	switch metric {
-	case "unsent", "late-frac":
-		return false
-	case "req/s":
-		return open(r)
-	}
-	return !isLatency(metric)
-}
-
-// open reports whether the load of r had a rate. A result that was read back
-// has no plan; but only an open load has service times beside its latency.
-func open(r *dyno.Result) bool {
-	_, both := r.Values.Get("service-p50-sec")
-	return both || r.Trial.Load.Rate.Open()
-}
-
-// isLatency reports whether a metric is latency or service time, of all
-// requests or of a step.
-func isLatency(metric string) bool {
-	_, place := rank(metric)
-	if place == len(dyno.Metrics) {
-		return false
-	}
-	switch strings.TrimPrefix(dyno.Metrics[place].Name, "service-") {
-	case "p50-sec", "p90-sec", "p95-sec", "p99-sec", "p99.9-sec", "min-sec", "mean-sec", "max-sec", "stddev-sec":
-		return true
-	}
-	return false
-}
-
 // saturations lists the trials of one setting in which the generator was the
 // limit.
 func saturations(rs []*dyno.Result) []Saturation {

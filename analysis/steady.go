@@ -1,12 +1,14 @@
 package analysis
 
 import (
+	"encoding/json"
 	"iter"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -39,7 +41,7 @@ const (
 
 // NewSteadiness reads the latency of a trial that lasted so long and had so many
 // requests which succeeded. The error is the sequence's.
-func NewSteadiness(lines iter.Seq2[dyno.LatencyLine, error], window time.Duration, requests int64) (*Steadiness, error) {
+func NewSteadiness(lines iter.Seq2[hist.Line, error], window time.Duration, requests int64) (*Steadiness, error) {
 	p50, p99 := newParts(0.5, requestsP50, window, requests), newParts(0.99, requestsP99, window, requests)
 	for l, err := range lines {
 		if err != nil {
@@ -57,7 +59,7 @@ type parts struct {
 	need      int64 // requests
 	length    time.Duration
 	from      time.Duration
-	h         *dyno.Histogram
+	h         *hist.Histogram
 	at, value []float64
 }
 
@@ -65,13 +67,13 @@ type parts struct {
 // needed may be expected, or half as many, lest every other part has to be longer.
 func newParts(q float64, need int64, window time.Duration, requests int64) *parts {
 	length := max(window/mostParts, time.Duration(1.5*float64(need)/float64(max(requests, 1))*float64(window)))
-	return &parts{q: q, need: need, length: max(1, (length+time.Second-1)/time.Second) * time.Second, h: dyno.NewHistogram()}
+	return &parts{q: q, need: need, length: max(1, (length+time.Second-1)/time.Second) * time.Second, h: hist.New()}
 }
 
 // add counts a line to the part that is under way, which ends with it if it is long
 // enough, to half a line, and has its requests. What is left at the window's end is
 // no part.
-func (p *parts) add(l *dyno.LatencyLine) {
+func (p *parts) add(l *hist.Line) {
 	if p.h.Count() == 0 {
 		p.from = l.From
 	}
@@ -95,16 +97,6 @@ func (p *parts) course() Course {
 		}
 	}
 	return Course{stats.TrendOf(at, value, stats.TrendRule{}), median(p.value), p.length}
-}
-
-// median is NaN if there is none.
-func median(xs []float64) float64 {
-	xs = slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
-	if len(xs) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(xs)
-	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
 }
 
 // A SteadyVerdict says whether a percentile of latency stayed as it was.
@@ -255,8 +247,8 @@ const leastOfTrial = 0.01
 // modes are those of the latency of all trials, in seconds; none if there are no
 // requests.
 func modes(rs []*dyno.Result) []stats.Mode {
-	all := dyno.NewHistogram()
-	var each []*dyno.Histogram
+	all := hist.New()
+	var each []*hist.Histogram
 	for _, r := range rs {
 		if r.Latency != nil && r.Latency.Count() > 0 && r.Latency.Whole() {
 			all.Merge(r.Latency)
@@ -292,7 +284,7 @@ func modes(rs []*dyno.Result) []stats.Mode {
 }
 
 // bins are those of a histogram that are not empty, in seconds.
-func bins(h *dyno.Histogram) []stats.Bin {
+func bins(h *hist.Histogram) []stats.Bin {
 	var bs []stats.Bin
 	h.Each(func(lo, hi, n int64) {
 		bs = append(bs, stats.Bin{Lo: float64(lo) / 1e9, Hi: float64(hi+1) / 1e9, Count: n})
@@ -301,7 +293,7 @@ func bins(h *dyno.Histogram) []stats.Bin {
 }
 
 // shareIn is the share of a trial's requests that lie in a mode.
-func shareIn(h *dyno.Histogram, m stats.Mode) float64 {
+func shareIn(h *hist.Histogram, m stats.Mode) float64 {
 	in := int64(0)
 	h.Each(func(lo, hi, n int64) {
 		if middle := float64(lo+hi) / 2e9; middle >= m.Lo && middle < m.Hi {
@@ -348,13 +340,11 @@ func (d *Drift) json() *driftJSON {
 	}
 }
 
-func (s *Steady) json() *steadyJSON {
-	if s == nil {
-		return nil
-	}
+// MarshalJSON implements json.Marshaler: what summary.json says of steadiness.
+func (s *Steady) MarshalJSON() ([]byte, error) {
 	j := &steadyJSON{s.Trials, number(s.Window.Seconds()), s.P50.json(), s.P99.json(), []modeJSON{}, number(s.Late)}
 	for _, m := range s.Modes {
 		j.Modes = append(j.Modes, modeJSON{number(m.At), number(m.Frac)})
 	}
-	return j
+	return json.Marshal(j)
 }

@@ -10,21 +10,22 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
 // secondsOf are the lines of a log with so many requests each second, which take
 // what took says of their second, log-normal by a fifth.
-func secondsOf(n, each int, took func(sec float64) float64) iter.Seq2[dyno.LatencyLine, error] {
-	return func(yield func(dyno.LatencyLine, error) bool) {
+func secondsOf(n, each int, took func(sec float64) float64) iter.Seq2[hist.Line, error] {
+	return func(yield func(hist.Line, error) bool) {
 		rng := rand.New(rand.NewPCG(1, uint64(n)))
-		h := dyno.NewHistogram()
+		h := hist.New()
 		for s := range n {
 			h.Reset()
 			for range each {
 				h.Add(time.Duration(1e9 * took(float64(s)+0.5) * math.Exp(0.2*rng.NormFloat64())))
 			}
-			if !yield(dyno.LatencyLine{From: time.Duration(s) * time.Second, To: time.Duration(s+1) * time.Second, Histogram: h}, nil) {
+			if !yield(hist.Line{From: time.Duration(s) * time.Second, To: time.Duration(s+1) * time.Second, Histogram: h}, nil) {
 				return
 			}
 		}
@@ -160,7 +161,7 @@ func TestSteadyOfTrials(t *testing.T) {
 		if got.P50.Verdict != c.want || got.P50.Why != c.why {
 			t.Errorf("%s, %q; want %s, %q", got.P50.Verdict, got.P50.Why, c.want, c.why)
 		}
-		data, err := json.Marshal(got.json())
+		data, err := json.Marshal(got)
 		if err != nil || !strings.Contains(string(data), `"verdict":"`+string(c.want)+`"`) {
 			t.Errorf("%s, %v", data, err)
 		}
@@ -175,7 +176,7 @@ func TestSteadyOfTrials(t *testing.T) {
 func TestSteadyModes(t *testing.T) {
 	trial := func(n int, draw func(*rand.Rand) float64) *dyno.Result {
 		rng := rand.New(rand.NewPCG(9, uint64(n)))
-		r := &dyno.Result{Trial: dyno.Trial{N: n}, Elapsed: time.Second, Latency: dyno.NewHistogram()}
+		r := &dyno.Result{Trial: dyno.Trial{N: n}, Elapsed: time.Second, Latency: hist.New()}
 		for range 5000 {
 			r.Latency.Add(time.Duration(1e9 * draw(rng)))
 		}

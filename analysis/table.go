@@ -18,42 +18,65 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
 // Options say how to tabulate. The zero value tabulates everything.
 type Options struct {
-	Name       string         // of the experiment, for the heading
-	Settings   []dyno.Setting // in the order of the table, the baseline first; none means in order of first appearance
-	About      []string       // what was measured and how, a line each, for the heading
-	Negligible *dyno.Fraction // changes smaller than this are "same"; nil means dyno.DefaultNegligible
-	Planned    int            // trials; if more than there are results, the table warns that it is partial
-	Places     Places         // functions that changed in profiles; nil if none was taken
-	CPU        []CPUShare     // what the CPU was used for, by the profiles of it
-	Doubts     []string       // of the caller, for the warnings
-	Tails      map[int]*Tail  // by number of the trial, of those of which single requests are known
+	Name       string              // of the experiment, for the heading
+	Settings   []dyno.Setting      // in the order of the table, the baseline first; none means in order of first appearance
+	About      []string            // what was measured and how, a line each, for the heading
+	Negligible *dyno.Fraction      // changes smaller than this are "same"; nil means dyno.DefaultNegligible
+	Planned    int                 // trials; if more than there are results, the table warns that it is partial
+	Places     Places              // functions that changed in profiles; nil if none was taken
+	CPU        []profiles.CPUShare // what the CPU was used for, by the profiles of it
+	Doubts     []string            // of the caller, for the warnings
+	Tails      map[int]*Tail       // by number of the trial, of those of which single requests are known
 	Growths    map[int]*Growth
 	Steadiness map[int]*Steadiness
 	Thresholds []dyno.Threshold
 	Separate   bool // blocks were not run side by side, as in runs that were labelled with Label
 }
 
-// A Table is what was found: the settings in order, the baseline first.
+// A Kind says what the rows of a table are.
+type Kind string
+
+// The kinds of tables.
+const (
+	OfService    Kind = "service"    // metrics of a service
+	OfBenchmarks Kind = "benchmarks" // units of benchmarks
+)
+
+// A Table is what a run found: rows × settings, the baseline first. The cells
+// are in the settings, by the keys of rows.
 type Table struct {
+	Kind       Kind
 	Name       string
 	About      []string
 	Settings   []Setting
-	Metrics    []dyno.Metric // in the order of dyno.Metrics, then those of steps
-	Trials     int           // that finished; if 0, nothing was measured and every figure is missing
-	Planned    int           // trials, or as many as there are results
-	Blocks     int           // that have at least one finished trial
-	Negligible float64       // changes smaller than this are "same"; 0 means none is
-	Separate   bool          // as Options.Separate
-	Profiled   bool          // there are profiles, that told causes where
-	CPU        []CPUShare    // what the CPU was used for; nil if no profile tells
-	Warnings   []string      // doubts that the reader must see
+	Rows       []Row
+	Trials     int                 // that finished; if 0, nothing was measured and every figure is missing
+	Planned    int                 // trials, or as many as there are results
+	Blocks     int                 // of a service: with at least one finished trial; of benchmarks: finished in every setting
+	Negligible float64             // changes smaller than this are "same"; 0 means none is
+	Separate   bool                // as Options.Separate
+	Profiled   bool                // there are profiles, that told causes where
+	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
+	Warnings   []string            // doubts that the reader must see
 	Failed     []Failure
-	Thresholds []Judgement // each threshold of each setting, in the order of the plan
+	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
+
+	Bench // what only benchmarks have
+}
+
+// A Row is what is compared over the settings: a metric of the service, or a
+// unit of a benchmark.
+type Row struct {
+	dyno.Metric            // or the unit, such as sec/op; Better is 0 if nobody knows
+	Key         string     // of the row's cells in Setting.Values and Setting.Versus; of a service the metric's name
+	Benchmark   *Benchmark // whose unit it is; nil of a service
 }
 
 // A Setting is what was found of one setting. Of one without a finished trial
@@ -63,8 +86,8 @@ type Setting struct {
 	Baseline bool
 	Trials   int                // that finished; failed ones count for nothing
 	Elapsed  time.Duration      // their measured windows together
-	Values   map[string]Summary // by metric; only metrics that were measured
-	Versus   map[string]Versus  // by metric; empty for the baseline
+	Values   map[string]Summary // by Row.Key; only what was measured
+	Versus   map[string]Versus  // by Row.Key; empty for the baseline
 	Pooled   *Pooled            // nil if no request was recorded; saturated trials are in it
 	Memory   *Memory            // nil if resident memory was not measured
 	Tail     *Tails             // nil if Options.Tails has none of its trials
@@ -79,8 +102,8 @@ type Setting struct {
 	Trace     *Attribution // of its trial ForTrace; nil if there is none. The caller fills it in
 }
 
-// A Summary is one metric of one setting, in the metric's base unit: of the
-// trials that [Counts], unless Saturated.
+// A Summary is one row of one setting, in the metric's base unit: of the
+// trials that [Counts], unless Saturated; of benchmarks, of the blocks' medians.
 type Summary struct {
 	Center float64   // median of the trials
 	Lo, Hi float64   // 95 % interval of the median; NaN if the trials are too few for one
@@ -122,6 +145,7 @@ type Failure struct {
 func Tabulate(rs []*dyno.Result, o Options) *Table {
 	rs = lastOfEach(rs)
 	t := &Table{
+		Kind:       OfService,
 		Name:       o.Name,
 		Planned:    max(o.Planned, compared(rs)),
 		Negligible: dyno.DefaultNegligible,
@@ -163,7 +187,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	}
 	slices.SortStableFunc(t.Failed, func(a, b Failure) int { return cmp.Compare(a.Trial, b.Trial) }) // blocks of profiles have the numbers of others
 	t.Blocks = len(blocks)
-	t.Metrics = metricsOf(rs)
+	t.Rows = rowsOf(rs)
 	for i := range t.Settings {
 		s := &t.Settings[i]
 		s.Trials = len(good[i])
@@ -203,35 +227,11 @@ func compared(rs []*dyno.Result) (n int) {
 	return n
 }
 
-// lastOfEach sorts results by block and position and drops those that a later
-// one of the same trial replaces.
-func lastOfEach(rs []*dyno.Result) []*dyno.Result {
-	type key struct {
-		n, block int
-		setting  string
-	}
-	at := map[key]int{}
-	var kept []*dyno.Result
-	for _, r := range rs {
-		k := key{r.Trial.N, r.Trial.Block, r.Trial.Setting.String()}
-		if i, ok := at[k]; ok {
-			kept[i] = r
-			continue
-		}
-		at[k] = len(kept)
-		kept = append(kept, r)
-	}
-	slices.SortStableFunc(kept, func(a, b *dyno.Result) int {
-		return cmp.Or(cmp.Compare(a.Trial.Block, b.Trial.Block), cmp.Compare(a.Trial.N, b.Trial.N))
-	})
-	return kept
-}
-
-// metricsOf lists the metrics that any of the results has. Metrics of steps
+// rowsOf lists the metrics that any of the results has. Metrics of steps
 // come by step, each step's in the order of dyno.Metrics; unknown ones last.
-func metricsOf(rs []*dyno.Result) []dyno.Metric {
+func rowsOf(rs []*dyno.Result) []Row {
 	seen := map[string]bool{}
-	var ms []dyno.Metric
+	var rows []Row
 	for _, r := range rs {
 		for _, v := range r.Values {
 			if r.Err != "" || r.Trial.For != "" || seen[v.Metric] {
@@ -242,10 +242,10 @@ func metricsOf(rs []*dyno.Result) []dyno.Metric {
 			if !ok {
 				m = dyno.Metric{Name: v.Metric}
 			}
-			ms = append(ms, m)
+			rows = append(rows, Row{Metric: m, Key: m.Name})
 		}
 	}
-	slices.SortFunc(ms, func(a, b dyno.Metric) int {
+	slices.SortFunc(rows, func(a, b Row) int {
 		sa, ra := rank(a.Name)
 		sb, rb := rank(b.Name)
 		unknown := len(dyno.Metrics)
@@ -256,27 +256,11 @@ func metricsOf(rs []*dyno.Result) []dyno.Metric {
 			return cmp.Or(cmp.Compare(sa, sb), cmp.Compare(ra, rb), cmp.Compare(a.Name, b.Name))
 		}
 	})
-	return ms
-}
-
-// rank splits a metric's name into its step, "" for the whole trial's, and the
-// place of the rest in dyno.Metrics, or len(dyno.Metrics) if it is not there.
-func rank(name string) (step string, place int) {
-	for i, m := range dyno.Metrics {
-		if m.Name == name {
-			return "", i
-		}
-	}
-	for i, m := range dyno.Metrics {
-		if s, ok := strings.CutSuffix(name, "-"+m.Name); ok {
-			return s, i
-		}
-	}
-	return "", len(dyno.Metrics)
+	return rows
 }
 
 func pool(rs []*dyno.Result) *Pooled {
-	all := dyno.NewHistogram()
+	all := hist.New()
 	for _, r := range rs {
 		all.Merge(r.Latency)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -26,7 +27,7 @@ func experiment(blocks int) []*dyno.Result {
 			if level == "200" {
 				latency, memory = latency*0.9, memory*1.2
 			}
-			h := dyno.NewHistogram()
+			h := hist.New()
 			h.Add(time.Duration(latency * 1e9))
 			h.Add(time.Duration(3 * latency * 1e9))
 			rs = append(rs, &dyno.Result{
@@ -76,7 +77,7 @@ func TestTabulate(t *testing.T) {
 		t.Errorf("memory: %+v", m)
 	}
 	var names []string
-	for _, m := range tb.Metrics {
+	for _, m := range tb.Rows {
 		names = append(names, m.Name)
 	}
 	want := []string{"p50-sec", "failures", "rss-peak-B", "apply-max-sec", "login-p50-sec", "login-p99-sec", "widgets"}
@@ -245,7 +246,7 @@ func TestJSON(t *testing.T) {
 		return v
 	}
 	for path, want := range map[string]any{
-		"schema":                             1.0,
+		"schema":                             2.0,
 		"name":                               "sessions",
 		"settings 0 setting":                 "GOGC=100",
 		"settings 0 levels GOGC":             "100",

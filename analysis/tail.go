@@ -1,11 +1,13 @@
 package analysis
 
 import (
+	"encoding/json"
 	"iter"
 	"math"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -37,7 +39,7 @@ const leastTail = 100
 // and holds them against its collections. It is nil if they are fewer than 100.
 // The error is the sequence's.
 func NewTail(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Tail, error) {
-	all := dyno.NewHistogram()
+	all := hist.New()
 	window := time.Duration(0)
 	for t, err := range times {
 		if err != nil {
@@ -57,7 +59,7 @@ func NewTail(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Tail, e
 	p99 := all.Quantile(0.99)
 	t := &Tail{Requests: all.Count(), P99: p99.Seconds(), Stopped: stw.share()}
 	var met, slowMet, stopMet int64
-	chance, clear := 0.0, dyno.NewHistogram()
+	chance, clear := 0.0, hist.New()
 	for ts, err := range times {
 		if err != nil {
 			return nil, err
@@ -97,7 +99,7 @@ func NewTail(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Tail, e
 
 // clearByChance is the 99th percentile of latency, in seconds, of requests each
 // of which counts as much as it is likely to meet no collection. NaN if none is.
-func clearByChance(all *dyno.Histogram, gc *spans) float64 {
+func clearByChance(all *hist.Histogram, gc *spans) float64 {
 	bars := all.Counts().Distribution()
 	weight, sum := make([]float64, len(bars)), 0.0
 	for i, b := range bars {
@@ -207,24 +209,22 @@ func verdictOf(e stats.Mean, chance float64, slow int64) TailVerdict {
 type tailJSON struct {
 	Trials    int         `json:"trials"`
 	Requests  int64       `json:"requests"`
-	Met       meanJSON    `json:"met-frac"`
-	SlowMet   meanJSON    `json:"slow-met-frac"`
-	Chance    meanJSON    `json:"slow-chance-frac"`
-	Excess    meanJSON    `json:"excess-frac"`
-	P99       meanJSON    `json:"p99-sec"`
-	P99Clear  meanJSON    `json:"p99-clear-sec"`
-	P99Chance meanJSON    `json:"p99-chance-sec"`
-	Stopped   meanJSON    `json:"stw-frac"`
-	StopMet   meanJSON    `json:"stw-met-frac"`
+	Met       stats.Mean  `json:"met-frac"`
+	SlowMet   stats.Mean  `json:"slow-met-frac"`
+	Chance    stats.Mean  `json:"slow-chance-frac"`
+	Excess    stats.Mean  `json:"excess-frac"`
+	P99       stats.Mean  `json:"p99-sec"`
+	P99Clear  stats.Mean  `json:"p99-clear-sec"`
+	P99Chance stats.Mean  `json:"p99-chance-sec"`
+	Stopped   stats.Mean  `json:"stw-frac"`
+	StopMet   stats.Mean  `json:"stw-met-frac"`
 	Verdict   TailVerdict `json:"verdict,omitempty"`
 }
 
-func (s *Tails) json() *tailJSON {
-	if s == nil {
-		return nil
-	}
-	return &tailJSON{
-		s.Trials, s.Requests, meanOf(s.Met), meanOf(s.SlowMet), meanOf(s.SlowChance), meanOf(s.Excess),
-		meanOf(s.P99), meanOf(s.P99Clear), meanOf(s.P99Chance), meanOf(s.Stopped), meanOf(s.StopMet), s.Verdict,
-	}
+// MarshalJSON implements json.Marshaler: the tail of summary.json.
+func (s *Tails) MarshalJSON() ([]byte, error) {
+	return json.Marshal(tailJSON{
+		s.Trials, s.Requests, s.Met, s.SlowMet, s.SlowChance, s.Excess,
+		s.P99, s.P99Clear, s.P99Chance, s.Stopped, s.StopMet, s.Verdict,
+	})
 }

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -20,26 +19,67 @@ const (
 	Unclear Outcome = "unclear" // the trials cannot tell
 )
 
-// A Judgement is one threshold of one setting. Of a metric itself the figure
-// decides: the median of the trials, or the worst trial, as [WorstCounts] says, which
-// has to be known: a trial that failed may be it. Of a change the interval decides,
-// see [Table.judge]. Nothing has passed of a run that is not complete.
+// A Judgement is one threshold of one row and one setting. An absolute limit is
+// decided by the median of the trials, or by the worst trial, as [WorstCounts]
+// says, which then has to be known: a trial that failed may be it. A limit of a
+// change is decided by the interval, see [Table.judge]. An incomplete run never
+// passes.
 type Judgement struct {
 	Threshold dyno.Threshold
-	Metric    string  // its full name; "" if there is none of that name
-	Setting   int     // place in Table.Settings; -1 if there is none to judge
-	Outcome   Outcome // Failed where nothing is known
-	Value     float64 // what was judged, in the metric's base unit, or the change as a fraction; NaN if it is not known
-	Limit     float64 // likewise
-	Lo, Hi    float64 // plain 95 % interval of Value; NaN if there is none
-	Trials    int     // that Value is of
-	Trial     int     // number of the one that decided, where the worst counts; else 0
+	Metric    string     // its full name; "" if there is none of that name
+	Benchmark *Benchmark // nil of a service, and where no benchmark has the metric
+	Setting   int        // place in Table.Settings; -1 if there is none to judge
+	Outcome   Outcome    // Failed where nothing is known
+	Value     float64    // what was judged, in the metric's base unit, or the change as a fraction; NaN if it is not known
+	Limit     float64    // likewise
+	Lo, Hi    float64    // plain 95 % interval of Value; NaN if there is none
+	Trials    int        // that Value is of; of benchmarks, blocks
+	Trial     int        // number of the one that decided, where the worst counts; else 0
 
 	NoData     bool     // nothing is known, which is a failure
 	Close      bool     // the interval reaches across the limit
 	MoreBlocks int      // that would settle an unclear change, roughly; 0 if that cannot be said
-	Reasons    []string // of what is not plain; none if there is nothing to say
+	Reasons    []Reason // of what is not plain; none if there is nothing to say
+
+	compared stats.Comparison
 }
+
+// A Reason says why a threshold was judged as it was. Which fields it has
+// depends on its kind.
+type Reason struct {
+	Kind    ReasonKind
+	N, Of   int    // counts: N of Of
+	Trial   int    // number of a trial
+	Setting int    // place in Table.Settings
+	Said    string // by what was measured: words of the subject, of a benchmark, of the generator
+}
+
+// A ReasonKind is what a reason is about.
+type ReasonKind string
+
+// The kinds of reasons. Those down to ReasonZero are failures for want of data.
+const (
+	ReasonUnknown      ReasonKind = "unknown-metric"   // Said: what the name may mean
+	ReasonNoBenchmark  ReasonKind = "no-benchmark"     // no benchmark has the metric
+	ReasonNoSetting    ReasonKind = "no-setting"       // there is no setting to judge
+	ReasonNoTrial      ReasonKind = "no-trial"         // no trial of the setting finished
+	ReasonNotMeasured  ReasonKind = "not-measured"     // Said: why, as far as a benchmark says it
+	ReasonSaturated    ReasonKind = "saturated"        // Said: how the generator was the limit
+	ReasonNoLatency    ReasonKind = "no-latency"       // Trial: the first without
+	ReasonWorstUnknown ReasonKind = "worst-unknown"    // N of Of trials are not known, and the worst counts
+	ReasonNotCompared  ReasonKind = "not-compared"     // Said: why
+	ReasonFewBlocks    ReasonKind = "few-blocks"       // N blocks have both settings, and it takes two
+	ReasonZero         ReasonKind = "zero"             // a value is zero, so there is no ratio
+	ReasonFailedTrials ReasonKind = "failed-trials"    // N of Of trials failed and are not in it
+	ReasonNotCounted   ReasonKind = "not-counted"      // N of Of trials of Setting: the generator may have been the limit
+	ReasonLacking      ReasonKind = "lacking"          // N of Of trials of Setting have no value
+	ReasonClose        ReasonKind = "close"            // the median's interval reaches across the limit
+	ReasonNotSure      ReasonKind = "not-sure"         // beyond the limit, but not beyond the wider interval that failing takes
+	ReasonPartial      ReasonKind = "partial"          // N of Of planned trials were run
+	ReasonZeroSame     ReasonKind = "zero-unclear"     // no ratio, and no sure change
+	ReasonZeroChanged  ReasonKind = "zero-no-interval" // no ratio, so the change has no interval
+	ReasonNoInterval   ReasonKind = "no-interval"      // N blocks are too few for one
+)
 
 // WorstCounts reports whether of a metric the worst trial has to keep a
 // threshold, not the median: of counts of what should not happen, and of peaks.
@@ -51,87 +91,125 @@ func WorstCounts(metric string) bool {
 	return metric == "max-sec" || strings.HasSuffix(metric, "-max-sec") || strings.HasSuffix(metric, "-peak-B")
 }
 
-// judge judges each threshold of each setting; changes of all but the baseline.
+// judge judges each threshold of each row that it is about and each setting:
+// changes of all but the baseline, limits of benchmarks too unless there is one
+// setting only.
 //
 // A change has passed if the whole plain 95 % interval of its ratio keeps the
-// limit, and failed if all of an interval is beyond it that is so wide that those
-// of all changes that are judged hold together with 95 % (Bonferroni). The two
-// differ because the gate as a whole passes only if every threshold does, which
-// makes passing no likelier the more there are (an intersection-union test, Berger,
-// Technometrics 24, 1982), but fails if any one does. By Holm's procedure the gate
-// would fail just as often, as its first step is the same.
+// limit, and failed if all of a wider interval is beyond it. Of a service that
+// interval is so wide that those of all changes that are judged hold together with
+// 95 % (Bonferroni). The two differ because the gate as a whole passes only if every
+// threshold does, which makes passing no likelier the more there are (an
+// intersection-union test, Berger, Technometrics 24, 1982), but fails if any one
+// does. By Holm's procedure the gate would fail just as often, as its first step is
+// the same. Of benchmarks it is the interval of the error of one comparison, which
+// allows for all looks.
 func (t *Table) judge(ths []dyno.Threshold, good map[int][]*dyno.Result) {
 	var names []string
-	for _, m := range t.Metrics {
-		names = append(names, m.Name)
+	for _, row := range t.Rows {
+		if !slices.Contains(names, row.Name) {
+			names = append(names, row.Name)
+		}
 	}
 	var changes []int
 	for _, th := range ths {
-		first := 0
-		if th.Change {
-			first = 1
-		}
 		metric, limit, err := th.Of(names)
 		nan := math.NaN()
 		blank := Judgement{Threshold: th, Metric: metric.Name, Setting: -1, Value: nan, Limit: limit, Lo: nan, Hi: nan}
+		first := 0
+		if th.Change || t.Kind == OfBenchmarks && len(t.Settings) > 1 {
+			first = 1
+		}
 		switch {
 		case err != nil:
-			blank.nothing("%v", err)
-			t.Thresholds = append(t.Thresholds, blank)
-			continue
+			blank.nothing(Reason{Kind: ReasonUnknown, Said: err.Error()})
+		case t.Kind == OfBenchmarks && !slices.Contains(names, metric.Name):
+			blank.nothing(Reason{Kind: ReasonNoBenchmark})
 		case first >= len(t.Settings):
-			blank.nothing("there is no setting to judge")
+			blank.nothing(Reason{Kind: ReasonNoSetting})
+		}
+		if blank.NoData {
 			t.Thresholds = append(t.Thresholds, blank)
 			continue
 		}
-		for i := first; i < len(t.Settings); i++ {
-			j := blank
-			j.Setting = i
-			if t.known(&j, good) && th.Change {
-				changes = append(changes, len(t.Thresholds))
-			} else if !j.NoData {
-				t.itself(&j, good[i])
+		for _, row := range t.judged(metric) {
+			for i := first; i < len(t.Settings); i++ {
+				j := blank
+				j.Benchmark, j.Setting = row.Benchmark, i
+				if t.known(&j, row, good) && !th.Change {
+					t.itself(&j, row, good[i])
+				} else if !j.NoData && t.ratio(&j, row) {
+					changes = append(changes, len(t.Thresholds))
+				}
+				t.Thresholds = append(t.Thresholds, j)
 			}
-			t.Thresholds = append(t.Thresholds, j)
 		}
 	}
-	changes = slices.DeleteFunc(changes, func(n int) bool { return !t.ratio(&t.Thresholds[n]) })
+	alpha := t.Error
+	if t.Kind != OfBenchmarks {
+		alpha = PrimaryAlpha / float64(len(changes))
+	}
 	for _, n := range changes {
-		t.change(&t.Thresholds[n], PrimaryAlpha/float64(len(changes)))
+		t.change(&t.Thresholds[n], alpha)
 	}
 	for n := range t.Thresholds { // what is missing of a run may be what fails
-		if j := &t.Thresholds[n]; j.Outcome == Passed && t.Ran() < t.Planned {
+		if j := &t.Thresholds[n]; t.Kind != OfBenchmarks && j.Outcome == Passed && t.Ran() < t.Planned {
 			j.Outcome = Unclear
-			j.because("only %d of %d planned trials were run", t.Ran(), t.Planned)
+			j.because(Reason{Kind: ReasonPartial, N: t.Ran(), Of: t.Planned})
 		}
 	}
+}
+
+// judged are the rows that a threshold of a metric is about. A benchmark without a
+// unit of its own is left out, but every benchmark has the units of package testing.
+func (t *Table) judged(m dyno.Metric) (rows []Row) {
+	if t.Kind != OfBenchmarks {
+		return []Row{{Metric: m, Key: m.Name}}
+	}
+	for _, b := range t.Benchmarks {
+		i := slices.IndexFunc(b.Units, func(u Row) bool { return u.Name == m.Name })
+		switch {
+		case i >= 0:
+			rows = append(rows, b.Units[i])
+		case slices.Contains(benchUnits, m.Name):
+			rows = append(rows, Row{Metric: m, Key: b.Full() + " " + m.Name, Benchmark: b})
+		}
+	}
+	return rows
 }
 
 // nothing makes j a failure for want of data.
-func (j *Judgement) nothing(format string, args ...any) {
+func (j *Judgement) nothing(r Reason) {
 	j.Outcome, j.NoData = Failed, true
-	j.because(format, args...)
+	j.because(r)
 }
 
-func (j *Judgement) because(format string, args ...any) {
-	j.Reasons = append(j.Reasons, fmt.Sprintf(format, args...))
-}
+func (j *Judgement) because(r Reason) { j.Reasons = append(j.Reasons, r) }
 
 // known reports whether there is a figure to judge, and notes what it lacks.
-func (t *Table) known(j *Judgement, good map[int][]*dyno.Result) bool {
+func (t *Table) known(j *Judgement, row Row, good map[int][]*dyno.Result) bool {
 	s := &t.Settings[j.Setting]
+	x, measured := s.Values[row.Key]
+	measured = measured && len(x.Trials) > 0
+	if b := row.Benchmark; b != nil {
+		if !measured {
+			j.nothing(Reason{Kind: ReasonNotMeasured})
+		}
+		return measured
+	}
 	if s.Trials == 0 {
-		j.nothing("it has no finished trial")
+		j.nothing(Reason{Kind: ReasonNoTrial})
 		return false
 	}
 	if failed := t.failed(j.Setting); failed > 0 {
-		j.because("%d of its %d trials failed and are not in it", failed, failed+s.Trials)
+		j.because(Reason{Kind: ReasonFailedTrials, N: failed, Of: failed + s.Trials})
 	}
-	if x, ok := s.Values[j.Metric]; !ok || len(x.Trials) == 0 {
-		j.nothing("%s was not measured", j.Metric)
+	switch {
+	case !measured:
+		j.nothing(Reason{Kind: ReasonNotMeasured})
 		return false
-	} else if x.Saturated {
-		j.nothing("dyno may itself have been the limit: %s (consider: %s)", s.Saturated[0].Reason, Cure)
+	case x.Saturated:
+		j.nothing(Reason{Kind: ReasonSaturated, Said: s.Saturated[0].Reason})
 		return false
 	}
 	sides := []int{j.Setting}
@@ -139,7 +217,7 @@ func (t *Table) known(j *Judgement, good map[int][]*dyno.Result) bool {
 		sides = []int{j.Setting, 0}
 	}
 	for _, i := range sides {
-		if !t.complete(j, good[i]) {
+		if !t.complete(j, i, good[i]) {
 			return false
 		}
 	}
@@ -159,7 +237,7 @@ func (t *Table) failed(i int) (n int) {
 // complete notes which trials have no value that counts. Of latency that is bad
 // news, and no data: requests that timed out are slower than any, and take the
 // percentile or the maximum with them.
-func (t *Table) complete(j *Judgement, rs []*dyno.Result) bool {
+func (t *Table) complete(j *Judgement, setting int, rs []*dyno.Result) bool {
 	saturated, lacking, first := 0, 0, 0
 	for _, r := range rs {
 		_, ok := r.Values.Get(j.Metric)
@@ -173,34 +251,37 @@ func (t *Table) complete(j *Judgement, rs []*dyno.Result) bool {
 		}
 	}
 	if saturated > 0 {
-		j.because("%d of %d trials of %s do not count, as dyno may itself have been the limit", saturated, len(rs), rs[0].Trial.Setting.Label())
+		j.because(Reason{Kind: ReasonNotCounted, N: saturated, Of: len(rs), Setting: setting})
 	}
 	switch {
 	case lacking == 0:
 	case isLatency(j.Metric):
-		j.nothing("trial %d has no %s: requests that timed out or were never sent rank as the slowest, or they were too few", first, j.Metric)
+		j.nothing(Reason{Kind: ReasonNoLatency, Trial: first})
 		return false
 	default:
-		j.because("%d of %d trials of %s have no %s", lacking, len(rs), rs[0].Trial.Setting.Label(), j.Metric)
+		j.because(Reason{Kind: ReasonLacking, N: lacking, Of: len(rs), Setting: setting})
 	}
 	return true
 }
 
-// itself judges a metric.
-func (t *Table) itself(j *Judgement, rs []*dyno.Result) {
-	x := t.Settings[j.Setting].Values[j.Metric]
+// itself judges a limit of the metric itself.
+func (t *Table) itself(j *Judgement, row Row, rs []*dyno.Result) {
+	x := t.Settings[j.Setting].Values[row.Key]
 	j.Trials = len(x.Trials)
-	if WorstCounts(j.Metric) {
+	worst := t.Kind != OfBenchmarks && WorstCounts(j.Metric)
+	if worst {
 		j.worst(rs)
 	} else {
 		j.Value, j.Lo, j.Hi = x.Center, x.Lo, x.Hi
 	}
 	j.Outcome = j.held()
-	ran := t.Settings[j.Setting].Trials + t.failed(j.Setting)
-	if unknown := ran - j.Trials; j.Outcome == Passed && unknown > 0 && WorstCounts(j.Metric) {
-		j.Value, j.Trial = math.NaN(), 0 // the worst may be among them
-		j.nothing("the worst trial counts, and %s of %d of %d trials is not known", j.Metric, unknown, ran)
-		return
+	if worst {
+		ran := t.Settings[j.Setting].Trials + t.failed(j.Setting)
+		if unknown := ran - j.Trials; j.Outcome == Passed && unknown > 0 {
+			j.Value, j.Trial = math.NaN(), 0 // the worst may be among them
+			j.nothing(Reason{Kind: ReasonWorstUnknown, N: unknown, Of: ran})
+			return
+		}
 	}
 	j.across()
 }
@@ -222,7 +303,7 @@ func (j *Judgement) across() {
 	if j.Outcome == Passed {
 		j.Outcome = Unclear
 	}
-	j.because("close: the median's 95%% interval reaches across the limit")
+	j.because(Reason{Kind: ReasonClose})
 }
 
 // worst takes the trial that is the worst for the threshold.
@@ -264,20 +345,24 @@ func (j *Judgement) span(lo, hi float64) (all, none bool) {
 
 // ratio takes the change from the comparison, and reports whether it has an
 // interval to judge by.
-func (t *Table) ratio(j *Judgement) bool {
-	v := t.Settings[j.Setting].Versus[j.Metric]
-	j.Trials = v.compared.N
+func (t *Table) ratio(j *Judgement, row Row) bool {
+	v := t.Settings[j.Setting].Versus[row.Key]
+	j.Trials, j.compared = v.Comparison.N, v.Comparison
 	switch {
 	case v.Note != "":
-		j.nothing("%s", v.Note)
-	case v.compared.N < 2:
-		j.nothing("it takes two blocks with both settings, and there are %d", v.compared.N)
+		j.nothing(Reason{Kind: ReasonNotCompared, Said: v.Note})
+	case j.Trials < 2:
+		j.nothing(Reason{Kind: ReasonFewBlocks, N: j.Trials})
 	case math.IsNaN(v.Ratio) && v.Verdict == stats.Same: // zero in every trial of both
 		j.Value, j.Lo, j.Hi = 0, 0, 0
 		j.Outcome = j.held()
-		return false
+	case math.IsNaN(v.Ratio) && t.Kind == OfBenchmarks:
+		t.fromZero(j, row, v)
+	case math.IsNaN(v.Ratio):
+		j.nothing(Reason{Kind: ReasonZero})
 	case math.IsNaN(v.Lo):
-		j.nothing("a value is zero, so that there is no ratio (consider: a limit of %s itself)", j.Threshold.Name)
+		j.Value, j.Outcome = v.Ratio-1, Unclear
+		j.because(Reason{Kind: ReasonNoInterval, N: j.Trials})
 	default:
 		j.Value, j.Lo, j.Hi = v.Ratio-1, v.Lo-1, v.Hi-1
 		return true
@@ -285,40 +370,52 @@ func (t *Table) ratio(j *Judgement) bool {
 	return false
 }
 
-// change judges a change; alpha is the error that it may add to the gate's.
+// fromZero judges a change of a benchmark where some value is zero or negative.
+// There is no ratio, but whether it changed is known, and from zero that is by more
+// than any limit.
+func (t *Table) fromZero(j *Judgement, row Row, v Versus) {
+	if changed := v.P <= t.Error && v.Diff != 0; !changed { // whichever side is better
+		j.Outcome = Unclear
+		j.because(Reason{Kind: ReasonZeroSame})
+		return
+	}
+	j.Value = v.Diff / math.Abs(t.Settings[0].Values[row.Key].Center)
+	j.Outcome = j.held()
+	j.because(Reason{Kind: ReasonZeroChanged})
+}
+
+// change judges a change; alpha is the error of the interval that failing takes.
 func (t *Table) change(j *Judgement, alpha float64) {
-	c := t.Settings[j.Setting].Versus[j.Metric].compared
 	all, beyond := j.span(j.Lo, j.Hi)
-	lo, hi := c.Interval(alpha)
-	_, none := j.span(lo-1, hi-1)
+	lo, hi := j.compared.Interval(alpha)
+	_, surely := j.span(lo-1, hi-1)
 	switch {
 	case all:
 		j.Outcome = Passed
 		return
-	case none:
+	case beyond && surely && !math.IsNaN(lo):
 		j.Outcome = Failed
 		return
 	}
 	j.Outcome = Unclear
 	j.Close = !beyond
+	if beyond {
+		j.because(Reason{Kind: ReasonNotSure})
+	}
+	if t.Kind == OfBenchmarks { // blocks are added until it is settled, or the time is up
+		return
+	}
 	level := 0.05
 	if !j.Threshold.Holds(j.Value, j.Limit) {
 		level = alpha
 	}
-	j.MoreBlocks = c.MoreBeside(1+j.Limit, level)
-	if beyond {
-		j.because("beyond the limit, but not surely among all changes that are judged")
-	}
+	j.MoreBlocks = j.compared.MoreBeside(1+j.Limit, level)
 }
 
 // Gate counts the judgements: those that failed, and those that are unclear.
-func (t *Table) Gate() (failed, unclear int) { return gate(t.Thresholds) }
-
-func (j Judgement) outcome() Outcome { return j.Outcome }
-
-func gate[J interface{ outcome() Outcome }](js []J) (failed, unclear int) {
-	for _, j := range js {
-		switch j.outcome() {
+func (t *Table) Gate() (failed, unclear int) {
+	for _, j := range t.Thresholds {
+		switch j.Outcome {
 		case Failed:
 			failed++
 		case Unclear:
@@ -328,52 +425,18 @@ func gate[J interface{ outcome() Outcome }](js []J) (failed, unclear int) {
 	return failed, unclear
 }
 
-// Undecided counts the comparisons of primary metrics that are unclear.
+// Undecided counts the comparisons that are unclear: of a service, those of primary
+// metrics.
 func (t *Table) Undecided() (n int) {
+	if t.Kind == OfBenchmarks {
+		return t.verdicts(stats.Unclear)
+	}
 	for i := range t.Settings {
-		for _, m := range t.Metrics {
-			if v, ok := t.Settings[i].Versus[m.Name]; ok && m.Primary && v.Verdict == stats.Unclear {
+		for _, m := range t.Rows {
+			if v, ok := t.Settings[i].Versus[m.Key]; ok && m.Primary && v.Verdict == stats.Unclear {
 				n++
 			}
 		}
 	}
 	return n
-}
-
-type thresholdJSON struct {
-	Threshold  string   `json:"threshold"`
-	Metric     string   `json:"metric,omitempty"`
-	Setting    *string  `json:"setting"` // null if there is none
-	Verdict    Outcome  `json:"verdict"`
-	Value      number   `json:"value"`
-	Limit      number   `json:"limit"`
-	Lo         number   `json:"lo"`
-	Hi         number   `json:"hi"`
-	Trials     int      `json:"trials"`
-	Trial      int      `json:"trial,omitempty"`
-	NoData     bool     `json:"no_data,omitempty"`
-	Close      bool     `json:"close,omitempty"`
-	MoreBlocks int      `json:"more_blocks,omitempty"`
-	Reasons    []string `json:"reasons,omitempty"`
-}
-
-func (t *Table) thresholdsJSON() (list []thresholdJSON) {
-	for i := range t.Thresholds {
-		list = append(list, t.Thresholds[i].json(func(i int) dyno.Setting { return t.Settings[i].Setting }))
-	}
-	return list
-}
-
-// json is a threshold as the summaries of runs and of benchmarks have it.
-func (j *Judgement) json(setting func(i int) dyno.Setting) thresholdJSON {
-	x := thresholdJSON{
-		Threshold: j.Threshold.String(), Metric: j.Metric, Verdict: j.Outcome,
-		Value: number(j.Value), Limit: number(j.Limit), Lo: number(j.Lo), Hi: number(j.Hi),
-		Trials: j.Trials, Trial: j.Trial, NoData: j.NoData, Close: j.Close, MoreBlocks: j.MoreBlocks, Reasons: j.Reasons,
-	}
-	if j.Setting >= 0 {
-		name := setting(j.Setting).String()
-		x.Setting = &name
-	}
-	return x
 }

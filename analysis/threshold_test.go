@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -188,11 +189,11 @@ func TestJudgeTells(t *testing.T) {
 		t.Errorf("the worst trial: %+v", j)
 	}
 	j = judged(t, 6, "p50 < 1s", one(4, func(r *dyno.Result) { r.Err = "it died" }))[0]
-	if j.Trials != 5 || fmt.Sprint(j.Reasons) != "[1 of its 6 trials failed and are not in it]" {
+	if j.Trials != 5 || !slices.Equal(j.Reasons, []Reason{{Kind: ReasonFailedTrials, N: 1, Of: 6}}) {
 		t.Errorf("a failed trial: %+v", j)
 	}
 	j = judged(t, 6, "p50 < 1s", one(4, func(r *dyno.Result) { r.Sent.Saturated = "busy" }))[0]
-	if j.Trials != 5 || !strings.Contains(fmt.Sprint(j.Reasons), "1 of 6 trials of GOGC=100 do not count") {
+	if j.Trials != 5 || !slices.Equal(j.Reasons, []Reason{{Kind: ReasonNotCounted, N: 1, Of: 6}}) {
 		t.Errorf("a saturated trial: %+v", j)
 	}
 	j = judged(t, 6, "change(rss_peak) < 20.3%", nil)[0]
@@ -214,7 +215,7 @@ func TestThresholdsJSON(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"threshold":"p50 \u003c 11ms","metric":"p50-sec","setting":"GOGC=100","verdict":"passed","value":0.0100`,
-		`"setting":null,"verdict":"failed","value":null`, `"no_data":true`, `"trials":6,"trial":`,
+		`"setting":null,"verdict":"failed","value":null`, `"no-data":true`, `"trials":6,"trial":`,
 	} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("%s is not in %s", want, data)
@@ -236,7 +237,7 @@ func gateOf(t *testing.T, gates, blocks int, change, sd float64, limit string) (
 		tb := &Table{Settings: make([]Setting, 5)}
 		good := map[int][]*dyno.Result{}
 		for _, m := range metrics {
-			tb.Metrics = append(tb.Metrics, dyno.Metric{Name: m, Better: -1})
+			tb.Rows = append(tb.Rows, Row{Metric: dyno.Metric{Name: m, Better: -1}, Key: m})
 		}
 		for b := range blocks {
 			for s := range 5 {

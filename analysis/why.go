@@ -143,11 +143,11 @@ func (t *Table) why(i int, where Places) []Why {
 	}
 	var whys []Why
 	s := &t.Settings[i]
-	for _, m := range t.Metrics {
+	for _, m := range t.Rows {
 		if v := s.Versus[m.Name]; !m.Primary || levers[m.Name] == nil || v.Verdict != stats.Better && v.Verdict != stats.Worse {
 			continue
 		}
-		whys = append(whys, Why{m.Name, t.causes(i, m, places)})
+		whys = append(whys, Why{m.Name, t.causes(i, m.Metric, places)})
 	}
 	return whys
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan"
 )
 
 // TestPlans parses every plan of every example. It is what dyno demo and the
@@ -25,7 +26,7 @@ func TestPlans(t *testing.T) {
 		if filepath.Base(file) == "study.yaml" {
 			continue
 		}
-		e := plan(t, file)
+		e := readPlan(t, file)
 		example, _, _ := strings.Cut(filepath.ToSlash(file), "/")
 		if want, err := filepath.Abs(example); err != nil || e.Subject.Package != want {
 			t.Errorf("%s measures %s, want %s", file, e.Subject.Package, want)
@@ -36,13 +37,13 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-func plan(t *testing.T, file string) *dyno.Experiment {
+func readPlan(t *testing.T, file string) *dyno.Experiment {
 	t.Helper()
 	src, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := dyno.ParsePlan(file, src)
+	e, err := plan.Parse(file, src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +68,13 @@ func TestStudies(t *testing.T) {
 			continue
 		}
 		for _, l := range study.Listings {
-			e := plan(t, filepath.Join(filepath.Dir(file), "demo", l.Plan+".yaml"))
+			e := readPlan(t, filepath.Join(filepath.Dir(file), "demo", l.Plan+".yaml"))
 			if !slices.Contains(e.Profile, l.Type) || !slices.ContainsFunc(e.Levels(), func(s dyno.Setting) bool { return s.String() == l.Setting }) {
 				t.Errorf("%s: plan %s has no %s profile of %s", file, l.Plan, l.Type, l.Setting)
 			}
 		}
 		for name := range study.Needs {
-			plan(t, filepath.Join(filepath.Dir(file), "demo", name+".yaml"))
+			readPlan(t, filepath.Join(filepath.Dir(file), "demo", name+".yaml"))
 		}
 		if study.Source == "" || len(study.Tables) == 0 {
 			t.Errorf("%s has no source or no table", file)
@@ -83,7 +84,7 @@ func TestStudies(t *testing.T) {
 				continue
 			}
 			var settings []string
-			for _, s := range plan(t, filepath.Join(filepath.Dir(file), "demo", table.Plan+".yaml")).Levels() {
+			for _, s := range readPlan(t, filepath.Join(filepath.Dir(file), "demo", table.Plan+".yaml")).Levels() {
 				settings = append(settings, s.String())
 			}
 			for _, c := range table.Columns {

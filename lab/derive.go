@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
 )
@@ -89,7 +90,7 @@ func told(r *dyno.Result, rec *load.Record) {
 
 // latency adds the percentiles of h and of slow more requests, which took
 // longer than any in h.
-func latency(r *dyno.Result, prefix string, h *dyno.Histogram, slow int64) {
+func latency(r *dyno.Result, prefix string, h *hist.Histogram, slow int64) {
 	n := float64(h.Count())
 	all := n + float64(slow)
 	for _, q := range percentiles {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
 )
@@ -63,7 +64,7 @@ type Lab struct {
 	// it returns. Several goroutines call them, and wait for them; nil means that
 	// nobody looks on.
 	Live   func(probe, metric string, v float64)
-	Second func(h *dyno.Histogram, from, to time.Duration)
+	Second func(h *hist.Histogram, from, to time.Duration)
 	// Interrupted is given what there is of the trial that the end of Run's
 	// context broke off; nil means nobody wants it.
 	Interrupted func(r *dyno.Result)

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/probe"
 )
 
@@ -60,7 +62,7 @@ func newFake() *fake {
 			}
 			o.End()
 			f.say("teardown")
-			h := dyno.NewHistogram()
+			h := hist.New()
 			h.Add(time.Millisecond)
 			h.Add(3 * time.Millisecond)
 			return &load.Record{Sent: dyno.Sent{Requests: 4}, Failed: 2, Window: 4, Failures: map[string]int{"status 500": 2}, Elapsed: time.Second, Rate: 2, Latency: h}, nil
@@ -271,7 +273,7 @@ func TestCheck(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	src := "load:\n  client:\n    loop:\n      - GET /{{.idd}}\n"
-	if at := dyno.Locate("dyno.yaml", []byte(src), mistake); at.Line != 4 || at.Column != 9 {
+	if at := plan.Locate("dyno.yaml", []byte(src), mistake); at.Line != 4 || at.Column != 9 {
 		t.Errorf("it is said to be at %d:%d", at.Line, at.Column)
 	}
 }

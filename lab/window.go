@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/probe"
 )
 
@@ -24,7 +25,7 @@ type window struct {
 	base   string   // scheme and address of the service
 	dir    string   // of the trial; "" if nothing is written
 	log    *os.File // latency, second by second
-	lines  *dyno.LatencyLog
+	lines  *hist.Log
 	logErr error // the first
 	series *seriesLog
 
@@ -210,7 +211,7 @@ func (w *window) openLog() (err error) {
 		return nil
 	}
 	if w.log, err = os.Create(filepath.Join(w.dir, latencyFile)); err == nil {
-		w.lines, err = dyno.NewLatencyLog(w.log, w.result.Start)
+		w.lines, err = hist.NewLog(w.log, w.result.Start)
 	}
 	if err != nil {
 		return fmt.Errorf("make the latency log of a trial: %w", err)
@@ -219,7 +220,7 @@ func (w *window) openLog() (err error) {
 }
 
 // second writes a line of the log.
-func (w *window) second(h *dyno.Histogram, from, to time.Duration) {
+func (w *window) second(h *hist.Histogram, from, to time.Duration) {
 	if w.lab.Second != nil {
 		w.lab.Second(h, from, to)
 	}

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // Options are what a caller of [Run] may add to the load. The zero value adds
@@ -48,7 +49,7 @@ type Options struct {
 	// its end, by one goroutine, with the latency of the requests that succeeded
 	// in the part of it from one time to the other, if any did. h is valid until
 	// it returns.
-	Second func(h *dyno.Histogram, from, to time.Duration)
+	Second func(h *hist.Histogram, from, to time.Duration)
 
 	// Meter, if not nil, shows the progress of the run while it lasts.
 	Meter *Meter

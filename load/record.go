@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // A Record is what a run measured. Its totals are those of the loop's measured
@@ -32,9 +33,9 @@ type Record struct {
 	// of all requests that were sent.
 	Rate, SentRate float64
 
-	Latency  *dyno.Histogram // done - due, of the requests that succeeded
-	Service  *dyno.Histogram // done - sent; in a closed load it is Latency itself
-	Lateness *dyno.Histogram // open load: sent - when it could have been sent, the generator's own delay; else nil
+	Latency  *hist.Histogram // done - due, of the requests that succeeded
+	Service  *hist.Histogram // done - sent; in a closed load it is Latency itself
+	Lateness *hist.Histogram // open load: sent - when it could have been sent, the generator's own delay; else nil
 	Waited   int64           // open load: requests that waited for a connection to be free
 	CPU      float64         // the generator's CPU time in the window as a share of its cores, or the busiest loop's of one; 0 if not known
 
@@ -57,15 +58,15 @@ type StepRecord struct {
 	Label            string
 	Requests, Failed int64
 	Slow             int64           // those that timed out, and in an open load those that were not sent
-	Latency          *dyno.Histogram // of the requests that succeeded
+	Latency          *hist.Histogram // of the requests that succeeded
 }
 
 // record puts the shards together. No client may be at work.
 func (r *runner) record() *Record {
-	rec := &Record{Latency: dyno.NewHistogram()}
+	rec := &Record{Latency: hist.New()}
 	rec.Service = rec.Latency
 	if r.rec.open {
-		rec.Service, rec.Lateness = dyno.NewHistogram(), dyno.NewHistogram()
+		rec.Service, rec.Lateness = hist.New(), hist.New()
 	}
 	sum := newTotals(len(r.rec.tallies))
 	for _, s := range r.rec.shards {
@@ -76,7 +77,7 @@ func (r *runner) record() *Record {
 		}
 	}
 	for i, t := range r.rec.tallies {
-		st := StepRecord{Label: t.label, Requests: sum.requests[i], Failed: sum.failed[i], Slow: sum.slow[i], Latency: dyno.NewHistogram()}
+		st := StepRecord{Label: t.label, Requests: sum.requests[i], Failed: sum.failed[i], Slow: sum.slow[i], Latency: hist.New()}
 		for _, s := range r.rec.shards {
 			st.Latency.Merge(s.latency[i])
 		}

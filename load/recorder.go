@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // due is when a request was due, and when its client would have been free for
@@ -39,10 +40,10 @@ type shard struct {
 	totals
 
 	mu      sync.Mutex
-	latency []*dyno.Histogram // of each tally
-	service *dyno.Histogram
-	late    *dyno.Histogram
-	second  *dyno.Histogram // latency since the last call of flip; nil if nobody wants it
+	latency []*hist.Histogram // of each tally
+	service *hist.Histogram
+	late    *hist.Histogram
+	second  *hist.Histogram // latency since the last call of flip; nil if nobody wants it
 	kept    *keepBuffer     // nil if requests are not kept
 }
 
@@ -91,10 +92,10 @@ func newRecorder(tallies []tally, clients int, open bool) *recorder {
 	for range n {
 		s := &shard{rec: r, totals: newTotals(len(tallies))}
 		for range tallies {
-			s.latency = append(s.latency, dyno.NewHistogram())
+			s.latency = append(s.latency, hist.New())
 		}
 		if open {
-			s.service, s.late = dyno.NewHistogram(), dyno.NewHistogram()
+			s.service, s.late = hist.New(), hist.New()
 		}
 		r.shards = append(r.shards, s)
 	}
@@ -154,9 +155,9 @@ func (r *runner) eachSecond() (stop func()) {
 	if r.options.Second == nil {
 		return func() {}
 	}
-	spare, sum := make([]*dyno.Histogram, len(r.rec.shards)), dyno.NewHistogram()
+	spare, sum := make([]*hist.Histogram, len(r.rec.shards)), hist.New()
 	for i, s := range r.rec.shards {
-		s.second, spare[i] = dyno.NewHistogram(), dyno.NewHistogram()
+		s.second, spare[i] = hist.New(), hist.New()
 	}
 	zero, from := r.now(), time.Duration(0)
 	flip := func() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // lastSection returns what follows the last line that begins with mark, that
@@ -154,7 +154,7 @@ func readHeyCSV(out []byte) (*Record, int) {
 		return nil, 0
 	}
 	r := newRecord("hey")
-	h := dyno.NewHistogram()
+	h := hist.New()
 	rows := csv.NewReader(strings.NewReader(text))
 	rows.ReuseRecord, rows.FieldsPerRecord = true, 8
 	if _, err := rows.Read(); err != nil {

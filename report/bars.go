@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // mostBins is how many bars a histogram has at most.
@@ -56,7 +56,7 @@ func (s *summary) histogram() {
 // there is nothing are one. No more have something in them than Sturges allows
 // ("The Choice of a Class Interval", JASA 21, 1926), lest a few requests have a
 // bin each.
-func binsOf(h *dyno.Histogram) []bin {
+func binsOf(h *hist.Histogram) []bin {
 	bars := spikes(h)
 	sturges := 1 + int(math.Ceil(math.Log2(float64(h.Count()))))
 	var bins []bin
@@ -162,7 +162,7 @@ type spike struct{ ns, count int64 }
 
 // spikes lists what h has counted, ascending; the fastest and the slowest
 // exactly.
-func spikes(h *dyno.Histogram) (ss []spike) {
+func spikes(h *hist.Histogram) (ss []spike) {
 	for _, b := range h.Counts().Distribution() {
 		if b.Count == 0 {
 			continue

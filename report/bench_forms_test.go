@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"golang.org/x/perf/benchfmt"
 )
 
@@ -26,13 +27,13 @@ func benchMarkdown(t *testing.T, r *BenchReport) string {
 
 func TestBenchMarkdown(t *testing.T) {
 	for _, name := range []string{"bench-few", "bench-three", "bench-still"} {
-		golden(t, name+".md", []byte(benchMarkdown(t, &BenchReport{Table: benchTables()[name]})))
+		golden(t, name+".md", []byte(benchMarkdown(t, &BenchReport{Table: benchTables()[name].table()})))
 	}
 }
 
 // manyBenchmarks are n, of which one in ten became worse.
-func manyBenchmarks(n int) *analysis.BenchTable {
-	t := &analysis.BenchTable{Settings: revs("main", "HEAD"), Blocks: 18, Seconds: 300, Error: 0.001, Negligible: 0.01}
+func manyBenchmarks(n int) *benchTable {
+	t := &benchTable{Settings: revs("main", "HEAD"), Blocks: 18, Seconds: 300, Error: 0.001, Negligible: 0.01}
 	for i := range n {
 		v := little
 		if i%10 == 0 {
@@ -45,7 +46,7 @@ func manyBenchmarks(n int) *analysis.BenchTable {
 
 // TestBenchMarkdownFits: a comment has room for so much only, and the verdict comes first.
 func TestBenchMarkdownFits(t *testing.T) {
-	r := &BenchReport{Table: manyBenchmarks(2000)}
+	r := &BenchReport{Table: manyBenchmarks(2000).table()}
 	for n := range 300 {
 		r.Whys = append(r.Whys, benchWhy(fmt.Sprint(n), "rev=HEAD", strings.Repeat("F", 100)))
 	}
@@ -62,12 +63,12 @@ func TestBenchMarkdownFits(t *testing.T) {
 
 func TestBenchJUnit(t *testing.T) {
 	var b bytes.Buffer
-	if err := BenchJUnit(&b, judged(fewBenchmarks()), false); err != nil {
+	if err := JUnit(&b, judged(fewBenchmarks()).table(), false); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "bench-few.junit.xml", b.Bytes())
 	b.Reset()
-	if err := BenchJUnit(&b, fewBenchmarks(), false); err != nil {
+	if err := JUnit(&b, fewBenchmarks().table(), false); err != nil {
 		t.Fatal(err)
 	}
 	var all junitSuites
@@ -81,14 +82,14 @@ func TestBenchJUnit(t *testing.T) {
 func TestBenchJSON(t *testing.T) {
 	for name, tb := range benchTables() {
 		var b bytes.Buffer
-		if err := BenchJSON(&b, &BenchReport{Table: tb}); err != nil || !json.Valid(b.Bytes()) || !bytes.HasSuffix(b.Bytes(), []byte("}\n")) {
+		if err := BenchJSON(&b, &BenchReport{Table: tb.table()}); err != nil || !json.Valid(b.Bytes()) || !bytes.HasSuffix(b.Bytes(), []byte("}\n")) {
 			t.Fatalf("%s: %v, %s", name, err, b.String())
 		}
 		for _, want := range map[string][]string{
-			"bench-few": {"schema", "name", "settings", "levels", "baseline", "blocks", "elapsed-sec", "error", "negligible", "precision", "comparisons", "false-change-frac",
-				"benchmarks", "package", "n", "pairs", "settled", "units", "unit", "better", "values", "center", "lo", "hi", "versus", "ratio", "diff", "p", "adjusted-p", "sd", "verdict",
+			"bench-few": {"schema", "kind", "name", "settings", "levels", "baseline", "blocks", "elapsed-sec", "error", "negligible", "precision", "comparisons", "false-change-frac",
+				"benchmarks", "package", "n", "pairs", "settled", "faults", "said", "metrics", "benchmark", "unit", "better", "values", "center", "lo", "hi", "versus", "ratio", "diff", "p", "plain-p", "sd", "verdict",
 				"pitfalls", "kind", "text", "warnings", "thresholds"},
-			"bench-unknown": {`elapsed-sec": null, "`, `ratio": null, "`, `center": null, "`, `adjusted-p": null, "`},
+			"bench-unknown": {`ratio": null, "`, `lo": null, "`, `p": null, "`},
 		}[name] {
 			if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, `"`+want) {
 				t.Errorf("%s: it has no %q", name, want)
@@ -199,9 +200,9 @@ func TestBenchFileOf(t *testing.T) {
 	}
 }
 
-func benchPage(tb *analysis.BenchTable) *BenchPage {
+func benchPage(tb *benchTable) *BenchPage {
 	return &BenchPage{
-		BenchReport: BenchReport{Table: tb, Whys: []BenchWhy{benchWhy("json.CodeMarshal", "rev=HEAD", "json.(*encodeState).string")}},
+		BenchReport: BenchReport{Table: tb.table(), Whys: []profiles.BenchWhy{benchWhy("json.CodeMarshal", "rev=HEAD", "json.(*encodeState).string")}},
 		Ran:         "go1.26.8 main, go1.26.8 HEAD",
 		Origin: Origin{
 			Dir: "json-20261122", Dyno: "v0.7.0", Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC),
@@ -211,10 +212,10 @@ func benchPage(tb *analysis.BenchTable) *BenchPage {
 }
 
 // benchWhy says that a function is likely to have changed a benchmark.
-func benchWhy(benchmark, setting, function string) BenchWhy {
-	d := &analysis.ProfileDiff{Base: "rev=main", Setting: setting, Pairs: analysis.ProfilePairs, Negligible: 0.01, Order: "own", Kind: "cpu", Metric: "cpu-sec/op"}
-	d.Rows = []analysis.FunctionChange{{Function: &analysis.Function{Name: function}, Own: analysis.Change{Lo: 1, Hi: 2}}}
-	return BenchWhy{benchmark, setting, []BenchPart{{Diff: d, Metric: d.Metric}}}
+func benchWhy(benchmark, setting, function string) profiles.BenchWhy {
+	d := &profiles.Diff{Base: "rev=main", Setting: setting, Pairs: profiles.Pairs, Negligible: 0.01, Order: "own", Kind: "cpu", Metric: "cpu-sec/op"}
+	d.Rows = []profiles.FunctionChange{{Function: &profiles.Function{Name: function}, Own: profiles.Change{Lo: 1, Hi: 2}}}
+	return profiles.BenchWhy{Benchmark: benchmark, Setting: setting, Parts: []profiles.BenchPart{{Diff: d, Metric: d.Metric}}}
 }
 
 func renderBench(t *testing.T, p *BenchPage) string {
@@ -275,7 +276,7 @@ func TestBenchHostile(t *testing.T) {
 			tb.Pitfalls = append(tb.Pitfalls, analysis.BenchNote{Kind: s, Benchmarks: []string{s}, Text: s})
 			tb.Notes = []string{s}
 			p := benchPage(tb)
-			p.Ran, p.Whys = s, []BenchWhy{benchWhy(s, s, s)}
+			p.Ran, p.Whys = s, []profiles.BenchWhy{benchWhy(s, s, s)}
 			page := renderBench(t, p)
 			checkPage(t, page)
 			checkHostile(t, page, s)

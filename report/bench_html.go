@@ -9,6 +9,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/report/pprofpage"
 )
 
 // A BenchPage is one run of benchmarks as its HTML report shows it.
@@ -31,15 +32,15 @@ const mostIntervals = 80
 // The error is w's.
 func BenchHTML(w io.Writer, p *BenchPage) error {
 	out := newBenchPaper(p, tamed(&Page{Table: &analysis.Table{}, Origin: p.Origin}))
-	out.Head, out.Tail = inlined("", nil, FlameBlocks{})
+	out.Head, out.Tail = inlined("", nil, pprofpage.Blocks{})
 	return templates.ExecuteTemplate(w, "page", out)
 }
 
 // newBenchPaper makes a paper of a page; inner is what it has in common with others.
 func newBenchPaper(p *BenchPage, inner *Page) *paper {
-	t := tamedBench(p.Table)
+	t := tamedTable(p.Table)
 	v := newReportView(&BenchReport{Table: t, Against: p.Against}, wide)
-	v.as.keys = nil // cells wrap, so that names may be long
+	v.keys = nil // cells wrap, so that names may be long
 	out := &paper{Page: inner, Title: "Benchmarks", About: tameAll(v.measured(), 10, mostNote)}
 	if len(t.Settings) > 1 {
 		out.Foot = "Verdicts are of blocks, in which the settings took turns of a few milliseconds each."
@@ -53,9 +54,9 @@ func newBenchPaper(p *BenchPage, inner *Page) *paper {
 	if len(out.Verdicts) > mostVerdicts {
 		out.Verdicts, out.More = out.Verdicts[:mostVerdicts], out.Verdicts[mostVerdicts:]
 	}
-	out.Doubts = tameAll(v.readableAll(t.Notes), 100, mostNote)
+	out.Doubts = tameAll(v.notes(), 100, mostNote)
 	for _, x := range []chapter{
-		{"thresholds", "Thresholds", v.block(v.thresholds(mostRows))},
+		{"thresholds", "Thresholds", v.block(v.thresholds(mostRows, mostRows))},
 		{"change", "Change", v.changeBlocks()},
 		{"figures", "Figures", v.aloneBlocks()},
 		{"why", "Why", listings(newBenchView(p.Table, wide).excerpts(&p.BenchReport))},
@@ -72,36 +73,6 @@ func newBenchPaper(p *BenchPage, inner *Page) *paper {
 
 // benchFiles is what the run directory of benchmarks holds.
 const benchFiles = "results.jsonl has a setting of a block a line, bench.txt the same for benchstat, trials/ the profiles."
-
-// tamedBench is a copy of a table in which no name is longer than a page can bear.
-func tamedBench(t *analysis.BenchTable) *analysis.BenchTable {
-	c := *t
-	c.Name = tame(t.Name, 100)
-	c.Settings = nil
-	for _, s := range t.Settings {
-		c.Settings = append(c.Settings, tamedSetting(s))
-	}
-	c.Rows = slices.Clone(t.Rows)
-	for i := range c.Rows {
-		r := &c.Rows[i]
-		r.Package, r.Name, r.Err = tame(r.Package, 120), tame(r.Name, 120), tame(r.Err, mostNote)
-		r.Units = slices.Clone(r.Units)
-		for n := range r.Units {
-			r.Units[n].Unit = tame(r.Units[n].Unit, 60)
-		}
-	}
-	c.Pitfalls = slices.Clone(t.Pitfalls)
-	for i := range c.Pitfalls {
-		n := &c.Pitfalls[i]
-		n.Benchmarks = tameAll(n.Benchmarks, mostPitfalls, 240)
-	}
-	c.Thresholds = slices.Clone(t.Thresholds)
-	for i := range c.Thresholds {
-		j := &c.Thresholds[i]
-		j.Package, j.Name = tame(j.Package, 120), tame(j.Name, 120)
-	}
-	return &c
-}
 
 // block makes a block of a section.
 func (v *benchView) block(s section, ok bool) []block {
@@ -178,30 +149,30 @@ func (v *benchView) intervals() (groups []chart.Group, left int) {
 	room := max(1, mostIntervals/len(v.others()))
 	for _, i := range v.others() {
 		g := chart.Group{Title: tame(v.name(i), mostName) + " against " + tame(v.name(0), mostName)}
-		var rows []*analysis.BenchRow
-		for n := range v.Rows {
-			if u := unit(&v.Rows[n], names[0]); u != nil && versus(u, i) != nil {
-				rows = append(rows, &v.Rows[n])
+		var rows []*analysis.Benchmark
+		for n := range v.Benchmarks {
+			if u := unit(v.Benchmarks[n], names[0]); u != nil && v.versus(u, i) != nil {
+				rows = append(rows, v.Benchmarks[n])
 			}
 		}
-		slices.SortStableFunc(rows, func(a, b *analysis.BenchRow) int {
-			if d := standingOf(unit(b, names[0]), i) - standingOf(unit(a, names[0]), i); d != 0 {
+		slices.SortStableFunc(rows, func(a, b *analysis.Benchmark) int {
+			if d := v.standingOf(unit(b, names[0]), i) - v.standingOf(unit(a, names[0]), i); d != 0 {
 				return int(d)
 			}
-			return byWeight(a, b, i)
+			return v.byWeight(a, b, i)
 		})
 		left += max(0, len(rows)-room)
 		for _, r := range rows[:min(len(rows), room)] {
 			u := unit(r, names[0])
-			x := versus(u, i)
-			text := benchChange(u, i)
-			for _, more := range []string{interval(x.Lo, x.Hi), benchWord(u, i).text} {
+			x := v.versus(u, i)
+			text := v.benchChange(u, i)
+			for _, more := range []string{interval(x.Lo, x.Hi), v.benchWord(u, i).text} {
 				if more != "" {
 					text += " " + more
 				}
 			}
 			mark := chartMark(x.Verdict)
-			if standingOf(u, i) == isChanged && u.Better == 0 {
+			if v.standingOf(u, i) == isChanged && u.Better == 0 {
 				mark = chart.Plain
 			}
 			g.Rows = append(g.Rows, chart.Interval{Label: middle(v.called(r), readableName), Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: mark, Better: u.Better, Text: text})

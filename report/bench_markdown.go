@@ -12,7 +12,7 @@ import (
 // left out by sections, and named. The error is w's.
 func BenchMarkdown(w io.Writer, r *BenchReport) error {
 	t, v := r.Table, newReportView(r, math.MaxInt)
-	v.as.keys = nil // cells wrap, so that names may be long
+	v.keys = nil // cells wrap, so that names may be long
 	title := "Benchmarks"
 	if t.Name != "" {
 		title += " of " + t.Name
@@ -27,7 +27,7 @@ func BenchMarkdown(w io.Writer, r *BenchReport) error {
 		text += textLine(s.Rest) + "\n"
 	}
 	pieces = append(pieces, piece{"the verdict", text, 1})
-	if s, ok := v.thresholds(mostJudged); ok {
+	if s, ok := v.thresholds(mostJudged, mostJudged); ok {
 		pieces = append(pieces, s.pieces(2, mostJudged)...)
 	}
 	for n, i := range v.others() {
@@ -50,8 +50,8 @@ func BenchMarkdown(w io.Writer, r *BenchReport) error {
 		}
 		pieces = append(pieces, items("Failed benchmarks", lines, last+1))
 	}
-	if len(t.Notes) > 0 {
-		pieces = append(pieces, items("Warnings", v.readableAll(t.Notes), last+2))
+	if notes := v.notes(); len(notes) > 0 {
+		pieces = append(pieces, items("Warnings", notes, last+2))
 	}
 	sections, notes := v.sections(true)
 	for n, s := range sections {

@@ -37,15 +37,15 @@ func (v *benchView) units(whole bool) (out []unitSection, folded []string) {
 	var allEqual, allSame []string
 	for n, name := range v.unitsOf() {
 		most, told := isUntold, false
-		for k := range v.Rows {
-			r := &v.Rows[k]
+		for k := range v.Benchmarks {
+			r := v.Benchmarks[k]
 			u := unit(r, name)
 			if u == nil {
 				continue
 			}
 			for _, i := range v.others() {
-				if !echoes(r, u) {
-					most, told = max(most, standingOf(u, i)), true
+				if !v.echoes(u) {
+					most, told = max(most, v.standingOf(u, i)), true
 				}
 			}
 		}
@@ -79,13 +79,13 @@ func (v *benchView) unitTable(name string, i int, whole bool) (section, bool) {
 	g := v.comparison(i, "")
 	left := 0 // rows that are left out
 	group := ""
-	for n := range v.Rows {
-		r := &v.Rows[n]
+	for n := range v.Benchmarks {
+		r := v.Benchmarks[n]
 		u := unit(r, name)
 		if u == nil {
 			continue
 		}
-		if s := standingOf(u, i); !whole && (s == isEqual || s == isSame) {
+		if s := v.standingOf(u, i); !whole && (s == isEqual || s == isSame) {
 			left++
 			continue
 		}
@@ -110,7 +110,7 @@ func (v *benchView) unitTable(name string, i int, whole bool) (section, bool) {
 	if left > 0 {
 		s.title += fmt.Sprintf(" (the same for %d more)", left)
 	}
-	v.fit(&g, 1)
+	v.fitNames(&g, 1)
 	s.grids = []grid{g}
 	return s, true
 }
@@ -134,30 +134,30 @@ func (v *benchView) comparison(i int, of string) grid {
 
 // head are the headings of the baseline and setting i.
 func (v *benchView) head(i int) (rows [][]string) {
-	if v.as.keys != nil || !v.as.crossed() {
+	if v.keys != nil || !v.crossed() {
 		return [][]string{{"", v.name(0), v.name(i)}}
 	}
-	for n, l := range v.Settings[0] {
-		rows = append(rows, []string{l.Factor, levelName(l), levelName(v.Settings[i][n])})
+	for n, l := range v.Settings[0].Setting {
+		rows = append(rows, []string{l.Factor, levelName(l), levelName(v.Settings[i].Setting[n])})
 	}
 	return rows
 }
 
 // line is a row of a comparison.
-func (v *benchView) line(name string, u *analysis.BenchUnit, i int, named bool) row {
-	base, now := center(u, 0), center(u, i)
-	sc := benchScale(u.Unit, base.Center, now.Center)
-	cs := []cell{{}, {text: name}, {}, {text: sc.unit}, number(sc, base.Center), {spread(base.Center, base.Lo, base.Hi), faint}, number(sc, now.Center), {spread(now.Center, now.Lo, now.Hi), faint}, {}, {}, {}, benchWord(u, i)}
+func (v *benchView) line(name string, u *analysis.Row, i int, named bool) row {
+	base, now := v.center(u, 0), v.center(u, i)
+	sc := benchScale(u.Name, base.Center, now.Center)
+	cs := []cell{{}, {text: name}, {}, {text: sc.unit}, number(sc, base.Center), {spread(base.Center, base.Lo, base.Hi), faint}, number(sc, now.Center), {spread(now.Center, now.Lo, now.Hi), faint}, {}, {}, {}, v.benchWord(u, i)}
 	if named {
-		cs[2].text = u.Unit
+		cs[2].text = u.Name
 	}
-	if x := versus(u, i); x != nil {
-		cs[8] = cell{benchChange(u, i), cs[11].mark}
-		if standingOf(u, i) != isEqual {
-			cs[9].text, cs[10].text = interval(x.Lo, x.Hi), benchPvalue(x.Adjusted)
+	if x := v.versus(u, i); x != nil {
+		cs[8] = cell{v.benchChange(u, i), cs[11].mark}
+		if v.standingOf(u, i) != isEqual {
+			cs[9].text, cs[10].text = interval(x.Lo, x.Hi), benchPvalue(x.P)
 		}
 	}
-	switch standingOf(u, i) {
+	switch v.standingOf(u, i) {
 	case isChanged:
 		cs[0] = cell{signChanged, cs[11].mark}
 	case isUnclear:
@@ -178,13 +178,13 @@ func number(sc scale, x float64) cell {
 func (v *benchView) geomean(name string, i int) (row, bool) {
 	var base, now, ratio float64
 	n, all := 0, 0
-	for k := range v.Rows {
-		u := unit(&v.Rows[k], name)
+	for k := range v.Benchmarks {
+		u := unit(v.Benchmarks[k], name)
 		if u == nil {
 			continue
 		}
 		all++
-		x, b, c := versus(u, i), center(u, 0).Center, center(u, i).Center
+		x, b, c := v.versus(u, i), v.center(u, 0).Center, v.center(u, i).Center
 		if x == nil || !(x.Ratio > 0 && b > 0 && c > 0) {
 			continue
 		}
@@ -205,11 +205,11 @@ func (v *benchView) geomean(name string, i int) (row, bool) {
 	return row{cells: cs}, true
 }
 
-// fit makes a table, whose names of benchmarks are in column at, fit the page.
-func (v *benchView) fit(g *grid, at int) {
-	g.cut(at, v.as.width, readableName)
-	g.narrow(v.as.width)
-	g.cut(at, v.as.width, leastName)
+// fitNames makes a table, whose names of benchmarks are in column at, fit the page.
+func (v *view) fitNames(g *grid, at int) {
+	g.cut(at, v.width, readableName)
+	g.narrow(v.width)
+	g.cut(at, v.width, leastName)
 }
 
 // cut shortens the texts of a column in their middle, to least characters or until the
@@ -245,7 +245,7 @@ func (v *benchView) differences(i int) (section, bool) {
 	for _, d := range v.differing(i) {
 		g.rows = append(g.rows, v.line(v.called(d.row), d.unit, i, true))
 	}
-	v.fit(&g, 1)
+	v.fitNames(&g, 1)
 	title := "Changed or unclear"
 	if len(v.Settings) > 2 {
 		title += ": " + v.name(i) + " against " + v.name(0)
@@ -255,22 +255,22 @@ func (v *benchView) differences(i int) (section, bool) {
 
 // A difference is one comparison that is changed or unclear.
 type difference struct {
-	row  *analysis.BenchRow
-	unit *analysis.BenchUnit
+	row  *analysis.Benchmark
+	unit *analysis.Row
 }
 
 // differing are those of setting i: benchmarks that changed as verdicts name them, then
 // those that are unclear.
 func (v *benchView) differing(i int) (out []difference) {
-	var rows []*analysis.BenchRow
-	for n := range v.Rows {
-		rows = append(rows, &v.Rows[n])
+	var rows []*analysis.Benchmark
+	for n := range v.Benchmarks {
+		rows = append(rows, v.Benchmarks[n])
 	}
-	slices.SortStableFunc(rows, func(a, b *analysis.BenchRow) int { return byWeight(a, b, i) })
+	slices.SortStableFunc(rows, func(a, b *analysis.Benchmark) int { return v.byWeight(a, b, i) })
 	for _, want := range []standing{isChanged, isUnclear} {
 		for _, r := range rows {
 			for k := range r.Units {
-				if u := &r.Units[k]; standingOf(u, i) == want && !echoes(r, u) {
+				if u := &r.Units[k]; v.standingOf(u, i) == want && !v.echoes(u) {
 					out = append(out, difference{r, u})
 				}
 			}
@@ -290,7 +290,7 @@ func (v *benchView) plotted() (section, bool) {
 	for _, i := range v.others() {
 		begun, more := false, 0
 		for _, d := range v.differing(i) {
-			x := versus(d.unit, i)
+			x := v.versus(d.unit, i)
 			drawing := analysis.Versus{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Verdict: x.Verdict}
 			if !drawn(drawing) {
 				continue
@@ -303,7 +303,7 @@ func (v *benchView) plotted() (section, bool) {
 				g.rows, at = append(g.rows, row{group: v.name(i)}), append(at, analysis.Versus{})
 			}
 			begun = true
-			name := d.unit.Unit
+			name := d.unit.Name
 			if name == "sec/op" {
 				name = ""
 			}
@@ -322,7 +322,7 @@ func (v *benchView) plotted() (section, bool) {
 		p.negligible = 0
 	}
 	p.lo, p.hi = chart.RatioRange(rows, p.negligible)
-	p.lay(max(leastPlot, min(v.as.width-g.width()-len(gap), mostPlot)))
+	p.lay(max(leastPlot, min(v.width-g.width()-len(gap), mostPlot)))
 	g.head[0][2] = p.axis()
 	for n := range g.rows {
 		if cs := g.rows[n].cells; cs != nil {
@@ -343,8 +343,8 @@ func (v *benchView) figures() (section, bool) {
 		g.head[0] = append(g.head[0], name, "")
 	}
 	group := ""
-	for n := range v.Rows {
-		r := &v.Rows[n]
+	for n := range v.Benchmarks {
+		r := v.Benchmarks[n]
 		if len(r.Units) == 0 {
 			continue
 		}
@@ -356,7 +356,7 @@ func (v *benchView) figures() (section, bool) {
 		for _, name := range names {
 			c, around := cell{"-", faint}, cell{}
 			if u := unit(r, name); u != nil {
-				x := center(u, 0)
+				x := v.center(u, 0)
 				if !math.IsNaN(x.Center) {
 					c = cell{text: benchScale(name, x.Center).with(x.Center)}
 				}
@@ -366,7 +366,7 @@ func (v *benchView) figures() (section, bool) {
 		}
 		g.rows = append(g.rows, row{cells: cs})
 	}
-	v.fit(&g, 0)
+	v.fitNames(&g, 0)
 	return section{title: "Medians of the blocks", grids: []grid{g}}, len(g.rows) > 0
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
@@ -23,13 +24,88 @@ var (
 	faster = versusOf{0.53, 0.01, 0.00004, stats.Better}
 )
 
+// A benchTable is a table of benchmarks as tests write it: unit by unit.
+type benchTable struct {
+	Name                                      string
+	Settings                                  []dyno.Setting
+	Blocks, Comparisons                       int
+	Seconds                                   float64
+	Error, FalseChance, Negligible, Precision float64
+	Looks                                     []int
+	Rows                                      []benchmark
+	Pitfalls                                  []analysis.BenchNote
+	Notes                                     []string
+	judged                                    []judgement
+}
+
+type benchmark struct {
+	Package, Name, Err string // Err is what it says in every setting, or a fault of one
+	Fault              *analysis.Fault
+	Blocks             int
+	Settled            bool
+	Units              []oneUnit
+}
+
+type oneUnit struct {
+	Unit    string
+	Better  int
+	Centers []stats.Summary
+	Versus  []analysis.Versus
+}
+
+type judgement struct {
+	name string
+	analysis.Judgement
+}
+
+// table makes the table that is reported on.
+func (b *benchTable) table() *analysis.Table {
+	t := &analysis.Table{Kind: analysis.OfBenchmarks, Name: b.Name, Blocks: b.Blocks, Negligible: b.Negligible, Warnings: b.Notes}
+	t.Elapsed, t.Comparisons, t.FalseChance, t.Error = time.Duration(b.Seconds*1e9), b.Comparisons, b.FalseChance, b.Error
+	t.Precision, t.Looks, t.Pitfalls = b.Precision, b.Looks, b.Pitfalls
+	for i, s := range b.Settings {
+		t.Settings = append(t.Settings, analysis.Setting{Setting: s, Baseline: i == 0, Values: map[string]analysis.Summary{}, Versus: map[string]analysis.Versus{}})
+	}
+	for _, r := range b.Rows {
+		x := &analysis.Benchmark{Package: r.Package, Name: r.Name, Blocks: r.Blocks, Settled: r.Settled}
+		switch {
+		case r.Fault != nil:
+			x.Faults = []analysis.Fault{*r.Fault}
+		case r.Err != "":
+			for i := range b.Settings {
+				x.Faults = append(x.Faults, analysis.Fault{Setting: i, Kind: analysis.FaultFailed, Said: r.Err})
+			}
+		}
+		for _, u := range r.Units {
+			row := analysis.Row{Metric: dyno.Metric{Name: u.Unit, Better: u.Better}, Key: x.Full() + " " + u.Unit, Benchmark: x}
+			x.Units = append(x.Units, row)
+			for i, c := range u.Centers {
+				if c.N > 0 {
+					t.Settings[i].Values[row.Key] = analysis.Summary{Center: c.Center, Lo: c.Lo, Hi: c.Hi, Trials: make([]float64, c.N)}
+				}
+			}
+			for i, v := range u.Versus {
+				t.Settings[i+1].Versus[row.Key] = v
+			}
+		}
+		for _, j := range b.judged {
+			if j.name == r.Name {
+				j.Benchmark = x
+				t.Thresholds = append(t.Thresholds, j.Judgement)
+			}
+		}
+		t.Benchmarks, t.Rows = append(t.Benchmarks, x), append(t.Rows, x.Units...)
+	}
+	return t
+}
+
 // benchUnit makes a unit of a median and comparisons with it.
-func benchUnit(name string, base float64, vs ...versusOf) analysis.BenchUnit {
+func benchUnit(name string, base float64, vs ...versusOf) oneUnit {
 	m, _ := dyno.MetricByName(name)
 	around := func(x, share float64) stats.Summary {
 		return stats.Summary{N: 18, Center: x, Lo: x * (1 - share), Hi: x * (1 + share)}
 	}
-	u := analysis.BenchUnit{Unit: name, Better: m.Better, Centers: []stats.Summary{around(base, 0.02)}}
+	u := oneUnit{Unit: name, Better: m.Better, Centers: []stats.Summary{around(base, 0.02)}}
 	if name == "B/s" {
 		u.Better = 1
 	}
@@ -42,13 +118,13 @@ func benchUnit(name string, base float64, vs ...versusOf) analysis.BenchUnit {
 			u.Centers[0] = around(base, 0)
 		}
 		u.Centers = append(u.Centers, around(base*v.ratio, v.half))
-		u.Versus = append(u.Versus, analysis.BenchVersus{Comparison: c, Verdict: v.verdict})
+		u.Versus = append(u.Versus, analysis.Versus{Ratio: c.Ratio, Lo: c.Lo, Hi: c.Hi, P: v.p, Diff: c.Diff, Comparison: c, Verdict: v.verdict})
 	}
 	return u
 }
 
-func benchRow(name string, units ...analysis.BenchUnit) analysis.BenchRow {
-	return analysis.BenchRow{Package: "example.com/json", Name: name, Blocks: 18, Settled: true, Units: units}
+func benchRow(name string, units ...oneUnit) benchmark {
+	return benchmark{Package: "example.com/json", Name: name, Blocks: 18, Settled: true, Units: units}
 }
 
 func revs(names ...string) (out []dyno.Setting) {
@@ -59,19 +135,19 @@ func revs(names ...string) (out []dyno.Setting) {
 }
 
 // fewBenchmarks has every outcome of two settings.
-func fewBenchmarks() *analysis.BenchTable {
+func fewBenchmarks() *benchTable {
 	fromZero := benchUnit("allocs/op", 0, never)
 	fromZero.Centers[1] = stats.Summary{N: 18, Center: 2, Lo: 2, Hi: 2}
-	fromZero.Versus[0].Diff, fromZero.Versus[0].SD = 2, 0
-	fromZero.Versus[0].Adjusted, fromZero.Versus[0].Verdict = 0.00006, stats.Worse
+	fromZero.Versus[0].Diff, fromZero.Versus[0].Comparison.SD = 2, 0
+	fromZero.Versus[0].P, fromZero.Versus[0].Verdict = 0.00006, stats.Worse
 	failed := benchRow("Unmarshal/deep")
 	failed.Err = "--- FAIL: BenchmarkUnmarshal/deep\n    decode_test.go:12: \x1b[31munexpected end\x1b[0m"
 	failed.Blocks = 0
 	vagueRow := benchRow("Scanner", benchUnit("sec/op", 12.4e-9, vague), benchUnit("B/op", 0, never), benchUnit("allocs/op", 0, never))
 	vagueRow.Blocks, vagueRow.Settled = 88, false
-	return &analysis.BenchTable{
+	return &benchTable{
 		Name: "json", Settings: revs("main", "HEAD"), Blocks: 88, Seconds: 272, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Precision: 0.01,
-		Rows: []analysis.BenchRow{
+		Rows: []benchmark{
 			benchRow("CodeMarshal", benchUnit("sec/op", 3.412e-3, slower), benchUnit("B/op", 1.2e6, never), benchUnit("allocs/op", 1, never), benchUnit("B/s", 5e8, versusOf{0.97, 0.009, 0.00098, stats.Worse})),
 			benchRow("Valid", benchUnit("sec/op", 41.2e-6, little), benchUnit("B/op", 48, never), benchUnit("allocs/op", 1, never)),
 			vagueRow,
@@ -89,10 +165,10 @@ func fewBenchmarks() *analysis.BenchTable {
 }
 
 // threeSettings are benchmarks of two packages.
-func threeSettings() *analysis.BenchTable {
-	t := &analysis.BenchTable{
+func threeSettings() *benchTable {
+	t := &benchTable{
 		Settings: revs("v1.0", "v1.1", "v1.2"), Blocks: 14, Seconds: 41, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Precision: 0.01,
-		Rows: []analysis.BenchRow{
+		Rows: []benchmark{
 			benchRow("Encode", benchUnit("sec/op", 2e-6, little, slower), benchUnit("p99-sec", 1e-5, little, little)),
 			benchRow("Decode", benchUnit("sec/op", 5e-6, faster, vague), benchUnit("hits/op", 3, slower, little)),
 			benchRow("Decode", benchUnit("sec/op", 5e-6, little, little)),
@@ -105,16 +181,16 @@ func threeSettings() *analysis.BenchTable {
 }
 
 // unknown is a table in which nothing is known.
-func unknown() *analysis.BenchTable {
+func unknown() *benchTable {
 	nan := math.NaN()
 	u := benchUnit("sec/op", 1e-6, versusOf{nan, nan, nan, stats.Unclear})
 	u.Centers = []stats.Summary{{Center: nan, Lo: nan, Hi: nan}, {Center: nan, Lo: nan, Hi: nan}}
-	u.Versus[0].Comparison = stats.Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, SD: nan, N: 1}
-	return &analysis.BenchTable{Settings: revs("a", "b"), Seconds: nan, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Blocks: 1, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Blocks: 1, Units: []analysis.BenchUnit{u}}}}
+	u.Versus[0] = analysis.Versus{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Verdict: stats.Unclear, Comparison: stats.Comparison{N: 1}}
+	return &benchTable{Settings: revs("a", "b"), Seconds: -1, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Blocks: 1, Rows: []benchmark{{Package: "p", Name: "X", Blocks: 1, Units: []oneUnit{u}}}}
 }
 
 // judged adds thresholds of every outcome.
-func judged(t *analysis.BenchTable) *analysis.BenchTable {
+func judged(t *benchTable) *benchTable {
 	for _, x := range []struct {
 		name, threshold string
 		outcome         analysis.Outcome
@@ -130,17 +206,16 @@ func judged(t *analysis.BenchTable) *analysis.BenchTable {
 		if err != nil {
 			panic(err)
 		}
-		j := analysis.BenchJudgement{Package: "example.com/json", Name: x.name}
-		j.Judgement = analysis.Judgement{Threshold: th, Metric: "sec/op", Setting: 1, Outcome: x.outcome, Value: x.value, Lo: x.value - x.half, Hi: x.value + x.half, Trials: 18}
+		j := judgement{x.name, analysis.Judgement{Threshold: th, Metric: "sec/op", Setting: 1, Outcome: x.outcome, Value: x.value, Lo: x.value - x.half, Hi: x.value + x.half, Trials: 18}}
 		if x.reason != "" {
-			j.Reasons = []string{x.reason}
+			j.Reasons = []analysis.Reason{{Kind: analysis.ReasonNotCompared, Said: x.reason}}
 		}
-		t.Thresholds = append(t.Thresholds, j)
+		t.judged = append(t.judged, j)
 	}
 	return t
 }
 
-func benchTables() map[string]*analysis.BenchTable {
+func benchTables() map[string]*benchTable {
 	one := fewBenchmarks()
 	one.Settings = nil
 	for i := range one.Rows {
@@ -154,7 +229,7 @@ func benchTables() map[string]*analysis.BenchTable {
 	still.Rows, still.Pitfalls, still.Notes, still.Blocks = still.Rows[1:2], nil, nil, 18
 	long := fewBenchmarks()
 	long.Settings = []dyno.Setting{{{Factor: "build", Value: "-gcflags=all=-B"}}, {{Factor: "build", Value: "-gcflags=all=-d=ssa/check_bce/debug=1"}}}
-	return map[string]*analysis.BenchTable{
+	return map[string]*benchTable{
 		"bench-few": judged(fewBenchmarks()), "bench-three": threeSettings(), "bench-unknown": unknown(), "bench-one": one,
 		"bench-still": still, "bench-long": long, "bench-none": {Settings: revs("a", "b")},
 	}

@@ -18,17 +18,17 @@ func BenchText(w io.Writer, r *BenchReport, o Options) error {
 	t, v := r.Table, newReportView(r, o.width())
 	var b strings.Builder
 	for _, s := range v.verdicts() {
-		b.WriteString(fold(s.Name+s.Rest, "", "  ", v.as.width))
+		b.WriteString(fold(s.Name+s.Rest, "", "  ", v.width))
 	}
-	for i, key := range v.as.keys {
+	for i, key := range v.keys {
 		name := v.label(i)
 		if i == 0 && len(t.Settings) > 1 {
 			name += " (baseline)"
 		}
-		b.WriteString(fold(name, "  "+key+" ", "      ", v.as.width))
+		b.WriteString(fold(name, "  "+key+" ", "      ", v.width))
 	}
-	if s, ok := v.thresholds(mostJudged); ok {
-		s.text(&b, v.as.width, o.Color)
+	if s, ok := v.thresholds(mostJudged, mostJudged); ok {
+		s.text(&b, v.width, o.Color)
 	}
 	sections, notes := v.sections(false)
 	if last := len(sections) - 1; last >= 0 {
@@ -38,33 +38,33 @@ func BenchText(w io.Writer, r *BenchReport, o Options) error {
 		}
 	}
 	for _, s := range sections {
-		s.text(&b, v.as.width, o.Color)
+		s.text(&b, v.width, o.Color)
 	}
 	if len(t.Pitfalls) > 0 {
 		b.WriteString("\nPitfalls\n")
 		for i := range t.Pitfalls {
-			b.WriteString(fold(v.pitfall(&t.Pitfalls[i], mostPitfall), "  ! ", "    ", v.as.width))
+			b.WriteString(fold(v.pitfall(&t.Pitfalls[i], mostPitfall), "  ! ", "    ", v.width))
 		}
 	}
 	if failed := v.failed(); failed != nil {
 		b.WriteString("\nFailed benchmarks\n")
 		for _, f := range failed {
-			b.WriteString(fold(f.trials+": "+f.lines[0], "  ", "    ", v.as.width))
+			b.WriteString(fold(f.trials+": "+f.lines[0], "  ", "    ", v.width))
 			for _, l := range f.lines[1:] {
 				b.WriteString("    " + l + "\n")
 			}
 		}
 	}
-	if len(t.Notes) > 0 {
+	if notes := v.notes(); len(notes) > 0 {
 		b.WriteString("\nWarnings\n")
-		for _, n := range t.Notes {
-			b.WriteString(fold(v.readable(n), "  ! ", "    ", v.as.width))
+		for _, n := range notes {
+			b.WriteString(fold(n, "  ! ", "    ", v.width))
 		}
 	}
 	if how := v.measured(); how != nil {
 		b.WriteByte('\n')
 		for _, line := range how {
-			b.WriteString(fold(line, "", "", v.as.width))
+			b.WriteString(fold(line, "", "", v.width))
 		}
 	}
 	v.whys(&b, r, o)
@@ -100,8 +100,8 @@ const (
 func (v *benchView) pitfall(n *analysis.BenchNote, most int) string {
 	var names []string
 	for _, full := range n.Benchmarks {
-		for i := range v.Rows {
-			if r := &v.Rows[i]; r.Package+"."+r.Name == full {
+		for i := range v.Benchmarks {
+			if r := v.Benchmarks[i]; r.Package+"."+r.Name == full {
 				full = v.called(r)
 				break
 			}
@@ -122,21 +122,21 @@ func (v *benchView) pitfall(n *analysis.BenchNote, most int) string {
 // failed alike once.
 func (v *benchView) failed() (out []failed) {
 	at := map[string]int{}
-	for i := range v.Rows {
-		r := &v.Rows[i]
-		if r.Err == "" {
+	for _, b := range v.Benchmarks {
+		if len(b.Faults) == 0 {
 			continue
 		}
-		if n, ok := at[r.Err]; ok {
-			out[n].trials += ", " + v.called(r)
+		text := v.faults(b)
+		if n, ok := at[text]; ok {
+			out[n].trials += ", " + v.called(b)
 			continue
 		}
-		at[r.Err] = len(out)
-		lines := strings.Split(strings.TrimRight(v.readable(v.alike(r.Err)), "\n"), "\n")
+		at[text] = len(out)
+		lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 		for n := range lines {
 			lines[n] = clean(lines[n])
 		}
-		out = append(out, failed{v.called(r), lines})
+		out = append(out, failed{v.called(b), lines})
 	}
 	return out
 }
@@ -144,24 +144,59 @@ func (v *benchView) failed() (out []failed) {
 // varying is what differs between two traces of the same failure.
 var varying = regexp.MustCompile(`0x[0-9a-f]+|goroutine [0-9]+`)
 
-// alike says once what a benchmark said in all settings; what they said differently
-// stays as it is, each after its setting.
-func (v *benchView) alike(text string) string {
-	var said []string
-	rest, ok := strings.CutPrefix(text, v.Settings[0].Label()+": ")
-	for i := 1; ok && i < len(v.Settings); i++ {
-		var one string
-		if one, rest, ok = strings.Cut(rest, "; "+v.Settings[i].Label()+": "); ok {
-			said = append(said, one)
+// faults says why a benchmark has no numbers, or fewer: once what it said in all
+// settings, else what it said in each.
+func (v *view) faults(b *analysis.Benchmark) string {
+	var parts []string
+	alike := len(b.Faults) == len(v.Settings)
+	for _, f := range b.Faults {
+		alike = alike && f.Kind == b.Faults[0].Kind && f.Kind != analysis.FaultBlocks &&
+			varying.ReplaceAllString(f.Said, "") == varying.ReplaceAllString(b.Faults[0].Said, "")
+		label := v.settingLabel(f.Setting)
+		switch f.Kind {
+		case analysis.FaultBlocks:
+			parts = append(parts, fmt.Sprintf("%s: in %d of %d blocks: %s", label, f.Blocks, f.Tried, f.Said))
+		case analysis.FaultMissing:
+			parts = append(parts, label+" does not have it")
+		default:
+			parts = append(parts, label+": "+f.Said)
 		}
 	}
-	if !ok || said == nil {
-		return text
+	if alike && b.Faults[0].Kind != analysis.FaultMissing {
+		return b.Faults[0].Said
 	}
-	for _, one := range append(said[1:], rest) {
-		if varying.ReplaceAllString(one, "") != varying.ReplaceAllString(said[0], "") {
-			return text
+	return strings.Join(parts, "; ")
+}
+
+// notes are the warnings, and what failed of blocks, each once.
+func (v *benchView) notes() []string {
+	notes := v.readableAll(v.Warnings)
+	var failed []string
+	blocks := map[string][]string{}
+	for _, f := range v.Failed {
+		what := "a block"
+		if f.Result.Trial.For != "" {
+			what = "the trial for its " + f.Result.Trial.For
 		}
+		key := fmt.Sprintf("%s: %s failed: %s", v.labelOf(f.Setting.String()), what, f.Err)
+		if blocks[key] == nil {
+			failed = append(failed, key)
+		}
+		blocks[key] = append(blocks[key], fmt.Sprint(f.Result.Trial.Block))
 	}
-	return said[0]
+	for _, key := range failed {
+		if n := len(blocks[key]); n > 1 {
+			key += fmt.Sprintf(" (%d times: in blocks %s)", n, strings.Join(blocks[key], ", "))
+		}
+		notes = append(notes, key)
+	}
+	return notes
+}
+
+// settingLabel names setting i in a sentence.
+func (v *view) settingLabel(i int) string {
+	if v.Kind == analysis.OfBenchmarks {
+		return v.labels[i]
+	}
+	return v.Settings[i].Setting.Label()
 }

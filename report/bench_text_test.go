@@ -10,13 +10,14 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
 )
 
-func benchText(t *testing.T, tb *analysis.BenchTable, o Options) string {
+func benchText(t *testing.T, tb *benchTable, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := BenchText(&b, &BenchReport{Table: tb}, o); err != nil {
+	if err := BenchText(&b, &BenchReport{Table: tb.table()}, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -88,8 +89,8 @@ func TestBenchTooFew(t *testing.T) {
 		{13, stats.BenchLooks, "that takes 14 (consider: a longer --duration,"},
 		{14, stats.BenchLooks, ""},
 	} {
-		tb := &analysis.BenchTable{Settings: make([]dyno.Setting, 2), Error: 0.001, Looks: c.looks, Rows: []analysis.BenchRow{{Name: "X", Blocks: c.blocks}}}
-		all := newBenchView(tb, 80).verdicts()
+		tb := &benchTable{Settings: make([]dyno.Setting, 2), Error: 0.001, Looks: c.looks, Rows: []benchmark{{Name: "X", Blocks: c.blocks}}}
+		all := newBenchView(tb.table(), 80).verdicts()
 		if last := all[len(all)-1].Rest; !strings.Contains(last, c.want) || (c.want == "") != (len(all) == 1) {
 			t.Errorf("%d blocks: %q", c.blocks, all)
 		}
@@ -99,17 +100,22 @@ func TestBenchTooFew(t *testing.T) {
 	}
 }
 
-// TestBenchAlike: what is the same in all settings is said once.
-func TestBenchAlike(t *testing.T) {
-	v := newBenchView(&analysis.BenchTable{Settings: []dyno.Setting{{{Factor: "AA", Value: "1"}}, {{Factor: "AA", Value: "2"}}}}, 80)
-	for text, want := range map[string]string{
-		"AA=1: boom\ngoroutine 22 (0x133c8a): x; AA=2: boom\ngoroutine 9 (0x157a): x": "boom\ngoroutine 22 (0x133c8a): x",
-		"AA=1: boom; AA=2: bang": "AA=1: boom; AA=2: bang",
-		"AA=2: boom":             "AA=2: boom",
-		"other":                  "other",
+// TestBenchFaults: what is the same in all settings is said once.
+func TestBenchFaults(t *testing.T) {
+	tb := &benchTable{Settings: []dyno.Setting{{{Factor: "AA", Value: "1"}}, {{Factor: "AA", Value: "2"}}}}
+	v := newBenchView(tb.table(), 80)
+	one := func(setting int, said string) analysis.Fault {
+		return analysis.Fault{Setting: setting, Kind: analysis.FaultFailed, Said: said}
+	}
+	for want, faults := range map[string][]analysis.Fault{
+		"boom\ngoroutine 22 (0x133c8a): x": {one(0, "boom\ngoroutine 22 (0x133c8a): x"), one(1, "boom\ngoroutine 9 (0x157a): x")},
+		"AA=1: boom; AA=2: bang":           {one(0, "boom"), one(1, "bang")},
+		"AA=2: boom":                       {one(1, "boom")},
+		"AA=1: in 1 of 4 blocks: boom":     {{Kind: analysis.FaultBlocks, Blocks: 1, Tried: 4, Said: "boom"}},
+		"AA=2 does not have it":            {{Setting: 1, Kind: analysis.FaultMissing}},
 	} {
-		if got := v.alike(text); got != want {
-			t.Errorf("%q: %q", text, got)
+		if got := v.faults(&analysis.Benchmark{Faults: faults}); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
@@ -127,12 +133,12 @@ func TestBenchWhy(t *testing.T) {
 	} {
 		tb := fewBenchmarks()
 		tb.Settings = []dyno.Setting{{c.base}, {c.other}}
-		tb.Rows[0].Err = tb.Settings[0].Label() + ": boom"
+		tb.Rows[0].Fault = &analysis.Fault{Kind: analysis.FaultFailed, Said: "boom"}
 		tb.Pitfalls = []analysis.BenchNote{{Kind: "GC noise", Text: "2 collections in " + tb.Settings[0].Label() + "."}}
 		tb.Notes = []string{tb.Settings[0].Label() + " is odd."}
 		y := benchWhy("json.Valid", tb.Settings[1].String(), "json.F")
 		y.Parts[0].Diff.Base = tb.Settings[0].String()
-		r := &BenchReport{Table: tb, Whys: []BenchWhy{y}}
+		r := &BenchReport{Table: tb.table(), Whys: []profiles.BenchWhy{y}}
 		var text, page bytes.Buffer
 		if err := errors.Join(BenchText(&text, r, Options{}), BenchHTML(&page, &BenchPage{BenchReport: *r})); err != nil {
 			t.Fatal(err)

@@ -16,38 +16,22 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A benchView is a table of benchmarks with the names that its reports use. The
-// settings' are those of a [view].
+// A benchView is the view of a table of benchmarks.
 type benchView struct {
-	*analysis.BenchTable
-	as       *view    // of the settings alone
-	labels   []string // of the settings, as sentences name them
-	packages []string // of the benchmarks, each once, in order
-	against  bool     // a baseline file comes after it
+	*view
+	against bool // a baseline file comes after it
 }
 
 // mostLevel is how long the heading of a setting's column may be, in characters.
 const mostLevel = 16
 
-func newBenchView(t *analysis.BenchTable, width int) *benchView {
-	settings := &analysis.Table{}
-	for _, s := range t.Settings {
-		settings.Settings = append(settings.Settings, analysis.Setting{Setting: s})
-	}
-	v := &benchView{BenchTable: t, as: newView(settings, width)}
-	if v.as.keys == nil && slices.ContainsFunc(t.Settings, func(s dyno.Setting) bool {
-		return slices.ContainsFunc(s, func(l dyno.Level) bool { return utf8.RuneCountInString(l.Value) > mostLevel })
+func newBenchView(t *analysis.Table, width int) *benchView {
+	v := &benchView{view: newView(t, width)}
+	if v.keys == nil && slices.ContainsFunc(t.Settings, func(s analysis.Setting) bool {
+		return slices.ContainsFunc(s.Setting, func(l dyno.Level) bool { return utf8.RuneCountInString(l.Value) > mostLevel })
 	}) {
 		for i := range t.Settings {
-			v.as.keys = append(v.as.keys, fmt.Sprintf("[%d]", i+1))
-		}
-	}
-	for _, s := range t.Settings {
-		v.labels = append(v.labels, benchLabel(s))
-	}
-	for i := range t.Rows {
-		if !slices.Contains(v.packages, t.Rows[i].Package) {
-			v.packages = append(v.packages, t.Rows[i].Package)
+			v.keys = append(v.keys, fmt.Sprintf("[%d]", i+1))
 		}
 	}
 	return v
@@ -80,7 +64,7 @@ func levelName(l dyno.Level) string {
 // labelOf is the label of the setting that is called so elsewhere.
 func (v *benchView) labelOf(setting string) string {
 	for i, s := range v.Settings {
-		if s.String() == setting {
+		if s.Setting.String() == setting {
 			return v.labels[i]
 		}
 	}
@@ -90,7 +74,7 @@ func (v *benchView) labelOf(setting string) string {
 // readable is what package analysis says of settings, with their labels.
 func (v *benchView) readable(text string) string {
 	for i, s := range v.Settings {
-		if name := s.Label(); name != v.labels[i] {
+		if name := s.Setting.Label(); name != v.labels[i] {
 			text = strings.ReplaceAll(text, name, v.labels[i])
 		}
 	}
@@ -117,21 +101,21 @@ func (v *benchView) label(i int) string { return v.labels[i] }
 
 // name is what a row calls setting i.
 func (v *benchView) name(i int) string {
-	if v.as.keys != nil {
-		return v.as.keys[i]
+	if v.keys != nil {
+		return v.keys[i]
 	}
 	return v.label(i)
 }
 
 // row names a benchmark in its row. One that is nothing but what is compared ("*") is
 // named by that: "Pipeline1 → Pipeline2".
-func (v *benchView) row(r *analysis.BenchRow) string {
+func (v *view) row(r *analysis.Benchmark) string {
 	if r.Name != "*" {
 		return r.Name
 	}
 	var levels []string
 	for _, s := range v.Settings {
-		for _, l := range s {
+		for _, l := range s.Setting {
 			if l.Factor == dyno.BenchFactor && !slices.Contains(levels, l.Value) {
 				levels = append(levels, l.Value)
 			}
@@ -145,7 +129,7 @@ func (v *benchView) row(r *analysis.BenchRow) string {
 
 // called names a benchmark in a sentence: with the last element of its package where
 // there are several.
-func (v *benchView) called(r *analysis.BenchRow) string {
+func (v *view) called(r *analysis.Benchmark) string {
 	if len(v.packages) < 2 {
 		return v.row(r)
 	}
@@ -170,29 +154,29 @@ const (
 )
 
 // versus is the comparison of setting i in a unit; nil if there is none.
-func versus(u *analysis.BenchUnit, i int) *analysis.BenchVersus {
-	if i < 1 || i > len(u.Versus) || u.Versus[i-1].N < 2 {
+func (v *benchView) versus(u *analysis.Row, i int) *analysis.Versus {
+	if i < 1 {
 		return nil
 	}
-	return &u.Versus[i-1]
+	return v.Versus(*u, i)
 }
 
 // center is the median of setting i in a unit; of none it is NaN.
-func center(u *analysis.BenchUnit, i int) stats.Summary {
-	if i >= len(u.Centers) || u.Centers[i].N == 0 {
-		return stats.Summary{Center: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+func (v *benchView) center(u *analysis.Row, i int) analysis.Summary {
+	if x, ok := v.Settings[i].Values[u.Key]; ok {
+		return x
 	}
-	return u.Centers[i]
+	return analysis.Summary{Center: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 }
 
-func standingOf(u *analysis.BenchUnit, i int) standing {
-	x := versus(u, i)
+func (v *benchView) standingOf(u *analysis.Row, i int) standing {
+	x := v.versus(u, i)
 	switch {
 	case x == nil:
 		return isUntold
 	case x.Verdict == stats.Better || x.Verdict == stats.Worse:
 		return isChanged
-	case x.Diff == 0 && x.SD == 0:
+	case x.Diff == 0 && x.Comparison.SD == 0:
 		return isEqual
 	case x.Verdict == stats.Same:
 		return isSame
@@ -202,8 +186,8 @@ func standingOf(u *analysis.BenchUnit, i int) standing {
 
 // word is the verdict as reports show it: of a unit of which nobody knows which side
 // is better, a change is just that.
-func benchWord(u *analysis.BenchUnit, i int) cell {
-	switch s := standingOf(u, i); {
+func (v *benchView) benchWord(u *analysis.Row, i int) cell {
+	switch s := v.standingOf(u, i); {
 	case s == isUntold:
 		return cell{"not compared", faint}
 	case s == isChanged && u.Better == 0:
@@ -211,30 +195,37 @@ func benchWord(u *analysis.BenchUnit, i int) cell {
 	case s == isEqual:
 		return cell{"equal", faint}
 	}
-	x := versus(u, i)
+	x := v.versus(u, i)
 	return cell{string(x.Verdict), markOf(x.Verdict)}
 }
 
-// echoes reports whether a unit says what time per operation says already: bytes per
-// second are computed from it.
-func echoes(r *analysis.BenchRow, u *analysis.BenchUnit) bool {
-	return u.Unit == "B/s" && r.Units[0].Unit == "sec/op" && slices.EqualFunc(u.Versus, r.Units[0].Versus,
-		func(a, b analysis.BenchVersus) bool { return a.Verdict == b.Verdict })
+// echoes reports whether a unit says in all settings what time per operation says
+// already.
+func (v *benchView) echoes(u *analysis.Row) bool {
+	if u.Name != "B/s" || u.Benchmark.Units[0].Name != "sec/op" {
+		return false
+	}
+	for _, i := range v.others() {
+		if !v.Echoes(*u, i) {
+			return false
+		}
+	}
+	return true
 }
 
 // rowStanding is that of a benchmark in setting i: changed if any unit is, else not
 // known without its first unit, its time; else unclear if any unit is.
-func rowStanding(r *analysis.BenchRow, i int) standing {
+func (v *benchView) rowStanding(r *analysis.Benchmark, i int) standing {
 	if len(r.Units) == 0 {
 		return isUntold
 	}
 	most := isUntold
 	for n := range r.Units {
-		if u := &r.Units[n]; !echoes(r, u) {
-			most = max(most, standingOf(u, i))
+		if u := &r.Units[n]; !v.echoes(u) {
+			most = max(most, v.standingOf(u, i))
 		}
 	}
-	if most < isChanged && standingOf(&r.Units[0], i) == isUntold {
+	if most < isChanged && v.standingOf(&r.Units[0], i) == isUntold {
 		return isUntold
 	}
 	return most
@@ -242,9 +233,9 @@ func rowStanding(r *analysis.BenchRow, i int) standing {
 
 // unitsOf are the units of all benchmarks in the order in which they are shown.
 func (v *benchView) unitsOf() (names []string) {
-	for i := range v.Rows {
-		for n := range v.Rows[i].Units {
-			if u := v.Rows[i].Units[n].Unit; !slices.Contains(names, u) {
+	for i := range v.Benchmarks {
+		for n := range v.Benchmarks[i].Units {
+			if u := v.Benchmarks[i].Units[n].Name; !slices.Contains(names, u) {
 				names = append(names, u)
 			}
 		}
@@ -257,9 +248,9 @@ func (v *benchView) unitsOf() (names []string) {
 }
 
 // unit finds a row's unit; nil if it has none of that name.
-func unit(r *analysis.BenchRow, name string) *analysis.BenchUnit {
+func unit(r *analysis.Benchmark, name string) *analysis.Row {
 	for i := range r.Units {
-		if r.Units[i].Unit == name {
+		if r.Units[i].Name == name {
 			return &r.Units[i]
 		}
 	}
@@ -294,9 +285,9 @@ func benchPvalue(p float64) string {
 }
 
 // benchChange is a change in per cent or, where a zero allows none, from what to what.
-func benchChange(u *analysis.BenchUnit, i int) string {
-	x := versus(u, i)
-	now, then := center(u, i).Center, center(u, 0).Center
+func (v *benchView) benchChange(u *analysis.Row, i int) string {
+	x := v.versus(u, i)
+	now, then := v.center(u, i).Center, v.center(u, 0).Center
 	switch {
 	case x == nil:
 		return ""
@@ -309,7 +300,7 @@ func benchChange(u *analysis.BenchUnit, i int) string {
 	case then == 0 && now != 0:
 		return "from 0"
 	}
-	return benchScale(u.Unit, x.Diff).signed(x.Diff)
+	return benchScale(u.Name, x.Diff).signed(x.Diff)
 }
 
 // took prints a time of measuring in the two units that matter, or "" if it is not known.

@@ -5,28 +5,14 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 )
 
 // A BenchReport is all that is said of a run of benchmarks.
 type BenchReport struct {
-	Table   *analysis.BenchTable
-	Whys    []BenchWhy                // of benchmarks that changed, in the order of Table
+	Table   *analysis.Table
+	Whys    []profiles.BenchWhy       // of benchmarks that changed, in the order of Table
 	Against *analysis.BenchstatTables // the only setting against a file, which was not measured beside it; or nil
-}
-
-// A BenchWhy is what profiles tell of a benchmark that changed.
-type BenchWhy struct {
-	Benchmark string // Package.Name
-	Setting   string // against the baseline
-	Parts     []BenchPart
-}
-
-// A BenchPart is what one kind of profile tells; Diff has rows.
-type BenchPart struct {
-	Diff    *analysis.ProfileDiff
-	Metric  string
-	List    []analysis.Listing // of the function that changed most, or none
-	Sources map[string][]string
 }
 
 // BaselineTitle heads a comparison with a file; what has to be said of it comes after.
@@ -39,9 +25,9 @@ func newReportView(r *BenchReport, width int) *benchView {
 	return v
 }
 
-// changed is what a BenchWhy is of: a benchmark, its setting, and the words between and
+// changed is what profiles of a change are of: a benchmark, its setting, and the words between and
 // behind, or that two benchmarks differ.
-func (v *benchView) changed(y *BenchWhy, between, behind string) string {
+func (v *benchView) changed(y *profiles.BenchWhy, between, behind string) string {
 	if strings.HasSuffix(y.Benchmark, ".*") && len(y.Parts) > 0 {
 		return v.labelOf(y.Setting) + " differs from " + v.labelOf(y.Parts[0].Diff.Base)
 	}
@@ -50,15 +36,15 @@ func (v *benchView) changed(y *BenchWhy, between, behind string) string {
 
 // profile is the table of one kind of profile, with the names of settings that the
 // report has.
-func (v *benchView) profile(p *BenchPart) *Profile {
+func (v *benchView) profile(p *profiles.BenchPart) *Profile {
 	d := *p.Diff
 	d.Base, d.Setting = v.labelOf(d.Base), v.labelOf(d.Setting)
-	return &Profile{Diffs: []*analysis.ProfileDiff{&d}, Unproved: p.likely()}
+	return &Profile{Diffs: []*profiles.Diff{&d}, Unproved: likely(p)}
 }
 
 // likely is said of a benchmark that surely changed where no function is proved to have:
 // some function did, and one whose interval is far from 0 is no "no function".
-func (p *BenchPart) likely() string {
+func likely(p *profiles.BenchPart) string {
 	if own := p.Diff.Rows[0].Own; own.Lo > 0 || own.Hi < 0 {
 		return "The benchmark surely changed; that the first function did it is likely, not proved, by so few profiles."
 	}
@@ -66,7 +52,7 @@ func (p *BenchPart) likely() string {
 }
 
 // why writes what one kind of profile tells. Writing to b never fails.
-func (v *benchView) why(b *strings.Builder, p *BenchPart, o Options) {
+func (v *benchView) why(b *strings.Builder, p *profiles.BenchPart, o Options) {
 	_ = ProfileText(b, v.profile(p), o)
 	if len(p.List) > 0 {
 		b.WriteByte('\n')
@@ -78,7 +64,7 @@ func (v *benchView) why(b *strings.Builder, p *BenchPart, o Options) {
 func (v *benchView) whys(b *strings.Builder, r *BenchReport, o Options) {
 	for n := range r.Whys {
 		y := &r.Whys[n]
-		b.WriteString("\n" + fold(v.changed(y, " changed, ", ""), "why ", "  ", v.as.width))
+		b.WriteString("\n" + fold(v.changed(y, " changed, ", ""), "why ", "  ", v.width))
 		for i := range y.Parts {
 			b.WriteByte('\n')
 			v.why(b, &y.Parts[i], o)

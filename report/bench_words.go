@@ -24,7 +24,7 @@ const (
 // there is one that says so.
 func (v *benchView) verdicts() (out []said) {
 	switch {
-	case len(v.Rows) == 0:
+	case len(v.Benchmarks) == 0:
 		return []said{{Rest: "No benchmark was found, so there is nothing to report."}}
 	case len(v.Settings) < 2:
 		return []said{{Rest: v.alone()}}
@@ -46,8 +46,8 @@ func (v *benchView) tooFew() string {
 	for looks := float64(max(1, len(v.Looks))); looks*math.Ldexp(2, -least) > v.Error && least < 64; {
 		least++
 	}
-	for i := range v.Rows {
-		most = max(most, v.Rows[i].Blocks)
+	for i := range v.Benchmarks {
+		most = max(most, v.Benchmarks[i].Blocks)
 	}
 	if most == 0 || most >= least {
 		return ""
@@ -63,12 +63,12 @@ func (v *benchView) tooFew() string {
 // alone is the verdict of a single setting.
 func (v *benchView) alone() string {
 	failed := 0
-	for i := range v.Rows {
-		if len(v.Rows[i].Units) == 0 {
+	for i := range v.Benchmarks {
+		if len(v.Benchmarks[i].Units) == 0 {
 			failed++
 		}
 	}
-	text := count(len(v.Rows)-failed, "benchmark") + " measured, "
+	text := count(len(v.Benchmarks)-failed, "benchmark") + " measured, "
 	if v.against {
 		text += "compared with the baseline file below"
 	} else {
@@ -82,12 +82,12 @@ func (v *benchView) alone() string {
 
 // verdict is that of one setting, without its name.
 func (v *benchView) verdict(i int) string {
-	of := map[standing][]*analysis.BenchRow{}
+	of := map[standing][]*analysis.Benchmark{}
 	failed := 0
-	for n := range v.Rows {
-		r := &v.Rows[n]
-		s := rowStanding(r, i)
-		if s == isUntold && r.Err != "" {
+	for n := range v.Benchmarks {
+		r := v.Benchmarks[n]
+		s := v.rowStanding(r, i)
+		if s == isUntold && len(r.Faults) > 0 {
 			failed++
 			continue
 		}
@@ -98,26 +98,26 @@ func (v *benchView) verdict(i int) string {
 	}
 	rest := list(v.unchanged(i, of, failed))
 	if len(of[isChanged]) == 0 {
-		if len(v.Rows) == 1 {
-			return strings.Replace(rest, "1", cmp.Or(v.beside(&v.Rows[0]), "it"), 1) + "."
+		if len(v.Benchmarks) == 1 {
+			return strings.Replace(rest, "1", cmp.Or(v.beside(v.Benchmarks[0]), "it"), 1) + "."
 		}
-		text := "none of " + count(len(v.Rows), "benchmark")
-		if len(of[isSame]) == len(v.Rows) {
+		text := "none of " + count(len(v.Benchmarks), "benchmark")
+		if len(of[isSame]) == len(v.Benchmarks) {
 			return text + " changed by more than " + dyno.Fraction(v.Negligible).String() + "."
 		}
 		return text + " is shown to have changed: " + rest + "."
 	}
-	slices.SortStableFunc(of[isChanged], func(a, b *analysis.BenchRow) int { return byWeight(a, b, i) })
+	slices.SortStableFunc(of[isChanged], func(a, b *analysis.Benchmark) int { return v.byWeight(a, b, i) })
 	var parts []string
 	for _, r := range of[isChanged][:min(len(of[isChanged]), mostChanged)] {
-		parts = append(parts, strings.TrimSpace(v.beside(r)+" "+strings.Join(changesOf(r, i), ", ")))
+		parts = append(parts, strings.TrimSpace(v.beside(r)+" "+strings.Join(v.changesOf(r, i), ", ")))
 	}
 	if more := len(of[isChanged]) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more in the tables", more))
 	}
 	text := strings.Join(parts, "; ") + "."
-	if len(v.Rows) > 1 {
-		text = fmt.Sprintf("%d of %s changed: %s", len(of[isChanged]), count(len(v.Rows), "benchmark"), text)
+	if len(v.Benchmarks) > 1 {
+		text = fmt.Sprintf("%d of %s changed: %s", len(of[isChanged]), count(len(v.Benchmarks), "benchmark"), text)
 	}
 	if rest != "" {
 		text += " Of the others " + rest + "."
@@ -127,15 +127,15 @@ func (v *benchView) verdict(i int) string {
 
 // beside is how a verdict calls a benchmark: not at all if that is what the settings are
 // called, whose names come before it.
-func (v *benchView) beside(r *analysis.BenchRow) string {
-	if len(v.Rows) == 1 && v.row(r) != r.Name {
+func (v *benchView) beside(r *analysis.Benchmark) string {
+	if len(v.Benchmarks) == 1 && v.row(r) != r.Name {
 		return ""
 	}
 	return v.called(r)
 }
 
 // unchanged says of how many benchmarks no change was shown, and why.
-func (v *benchView) unchanged(i int, of map[standing][]*analysis.BenchRow, failed int) (parts []string) {
+func (v *benchView) unchanged(i int, of map[standing][]*analysis.Benchmark, failed int) (parts []string) {
 	say := func(n int, are, what string) {
 		if n == 1 {
 			are = map[string]string{"are": "is", "were": "was"}[are]
@@ -148,10 +148,10 @@ func (v *benchView) unchanged(i int, of map[standing][]*analysis.BenchRow, faile
 	var names []string
 	if len(of[isUnclear]) <= mostUnclear {
 		for _, r := range of[isUnclear] {
-			if len(v.Rows) == 1 {
-				names = append(names, doubtOf(r, i))
+			if len(v.Benchmarks) == 1 {
+				names = append(names, v.doubtOf(r, i))
 			} else {
-				names = append(names, v.called(r)+" "+doubtOf(r, i))
+				names = append(names, v.called(r)+" "+v.doubtOf(r, i))
 			}
 		}
 	}
@@ -166,16 +166,16 @@ func (v *benchView) unchanged(i int, of map[standing][]*analysis.BenchRow, faile
 }
 
 // doubtOf is in what a benchmark is unclear: its first unit that is.
-func doubtOf(r *analysis.BenchRow, i int) string {
+func (v *benchView) doubtOf(r *analysis.Benchmark, i int) string {
 	for n := range r.Units {
 		u := &r.Units[n]
-		if standingOf(u, i) != isUnclear || echoes(r, u) {
+		if v.standingOf(u, i) != isUnclear || v.echoes(u) {
 			continue
 		}
-		x := versus(u, i)
-		text := benchChange(u, i) + " " + interval(x.Lo, x.Hi)
+		x := v.versus(u, i)
+		text := v.benchChange(u, i) + " " + interval(x.Lo, x.Hi)
 		if n > 0 {
-			text = u.Unit + " " + text
+			text = u.Name + " " + text
 		}
 		return strings.TrimSpace(text)
 	}
@@ -184,21 +184,21 @@ func doubtOf(r *analysis.BenchRow, i int) string {
 
 // byWeight puts first what became worse in its first unit, its time, then what did in
 // another; and of each the greatest change.
-func byWeight(a, b *analysis.BenchRow, i int) int {
-	wa, da := weight(a, i)
-	wb, db := weight(b, i)
+func (v *benchView) byWeight(a, b *analysis.Benchmark, i int) int {
+	wa, da := v.weight(a, i)
+	wb, db := v.weight(b, i)
 	return cmp.Or(cmp.Compare(wb, wa), cmp.Compare(db, da))
 }
 
 // weight is 2 for a benchmark that became worse in its first unit, 1 in another, and
 // the first change as a log ratio.
-func weight(r *analysis.BenchRow, i int) (worse int, first float64) {
+func (v *benchView) weight(r *analysis.Benchmark, i int) (worse int, first float64) {
 	for n := range r.Units {
 		u := &r.Units[n]
-		if standingOf(u, i) != isChanged {
+		if v.standingOf(u, i) != isChanged {
 			continue
 		}
-		x := versus(u, i)
+		x := v.versus(u, i)
 		if x.Verdict == stats.Worse && u.Better != 0 {
 			worse = max(worse, 1)
 			if n == 0 {
@@ -214,10 +214,10 @@ func weight(r *analysis.BenchRow, i int) (worse int, first float64) {
 
 // changesOf says in words what changed of a benchmark, a unit each: "3.1% slower
 // [2.2, 4.0]".
-func changesOf(r *analysis.BenchRow, i int) (out []string) {
+func (v *benchView) changesOf(r *analysis.Benchmark, i int) (out []string) {
 	for n := range r.Units {
-		if u := &r.Units[n]; standingOf(u, i) == isChanged && !echoes(r, u) {
-			out = append(out, inWords(u, i))
+		if u := &r.Units[n]; v.standingOf(u, i) == isChanged && !v.echoes(u) {
+			out = append(out, v.inWords(u, i))
 		}
 	}
 	return out
@@ -233,23 +233,23 @@ var wordings = map[string]wording{
 }
 
 // inWords says a change: in per cent, from double on in times, and so of half the time.
-func inWords(u *analysis.BenchUnit, i int) string {
-	x := versus(u, i)
-	words, known := wordings[u.Unit]
+func (v *benchView) inWords(u *analysis.Row, i int) string {
+	x := v.versus(u, i)
+	words, known := wordings[u.Name]
 	if !known {
-		words = wording{"more " + u.Unit, "less " + u.Unit, "the " + u.Unit}
+		words = wording{"more " + u.Name, "less " + u.Name, "the " + u.Name}
 	}
 	ratio, lo, hi := x.Ratio, x.Lo, x.Hi
 	switch {
 	case math.IsNaN(ratio):
-		now, then := center(u, i).Center, center(u, 0).Center
-		sc := benchScale(u.Unit, now, then)
-		return fmt.Sprintf("%s from %s to %s", u.Unit, sc.with(then), sc.with(now))
+		now, then := v.center(u, i).Center, v.center(u, 0).Center
+		sc := benchScale(u.Name, now, then)
+		return fmt.Sprintf("%s from %s to %s", u.Name, sc.with(then), sc.with(now))
 	case ratio >= 2:
 		return times(ratio, lo, hi, words.times)
 	case ratio > 1:
 		return percents(ratio-1, lo-1, hi-1, words.more)
-	case ratio <= 0.5 && u.Unit == "sec/op":
+	case ratio <= 0.5 && u.Name == "sec/op":
 		return times(1/ratio, 1/hi, 1/lo, "as fast")
 	}
 	return percents(1-ratio, 1-hi, 1-lo, words.less)
@@ -279,8 +279,8 @@ func inside(print func(float64) string, lo, hi float64) string {
 // there is none.
 func (v *benchView) measured() (out []string) {
 	least, most, unsettled := math.MaxInt, 0, 0
-	for i := range v.Rows {
-		r := &v.Rows[i]
+	for i := range v.Benchmarks {
+		r := v.Benchmarks[i]
 		if r.Blocks == 0 {
 			continue
 		}
@@ -299,7 +299,7 @@ func (v *benchView) measured() (out []string) {
 	if least < most {
 		text += fmt.Sprintf(", each benchmark in %d to %d of them", least, most)
 	}
-	if s := took(v.Seconds); s != "" {
+	if s := took(v.Elapsed.Seconds()); s != "" {
 		text += ", in " + s
 	}
 	text += ": a block is a new layout of the program in memory"

@@ -58,7 +58,7 @@ func (v *view) uncompared() []string {
 	of := map[string][]string{}
 	for i := range v.Settings {
 		metrics := map[string][]string{}
-		for _, m := range v.Metrics {
+		for _, m := range v.Rows {
 			if note := v.Settings[i].Versus[m.Name].Note; note != "" {
 				label, _ := unitOf(m.Name)
 				metrics[note] = append(metrics[note], label)
@@ -190,9 +190,9 @@ func (v *view) pair() section {
 // metrics lists those that are primary, or those that are not.
 func (v *view) metrics(primary bool) []dyno.Metric {
 	var ms []dyno.Metric
-	for _, m := range v.Metrics {
+	for _, m := range v.Rows {
 		if m.Primary == primary {
-			ms = append(ms, m)
+			ms = append(ms, m.Metric)
 		}
 	}
 	return ms

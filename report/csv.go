@@ -47,7 +47,7 @@ func CSV(w io.Writer, t *analysis.Table) error {
 				}
 			}
 		}
-		for _, m := range t.Metrics {
+		for _, m := range t.Rows {
 			x, ok := s.Values[m.Name]
 			if !ok {
 				continue

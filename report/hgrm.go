@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // hgrmTicks is how many percentiles are printed for each halving of what is
@@ -24,7 +25,7 @@ const hgrmTicks = 5
 // so that all beyond 99.99995 % read as 100 %, and takes mean and maximum from
 // its buckets.
 func HGRM(w io.Writer, rs []*dyno.Result) error {
-	h := dyno.NewHistogram()
+	h := hist.New()
 	for _, r := range rs {
 		if r.Err == "" {
 			h.Merge(r.Latency)
@@ -59,7 +60,7 @@ func ms(sec float64) float64 { return sec * 1e3 }
 
 // cumulative returns a function that says, for ascending quantiles, the value
 // in milliseconds, and how many requests took no longer.
-func cumulative(h *dyno.Histogram) func(q float64) (value float64, count int64) {
+func cumulative(h *hist.Histogram) func(q float64) (value float64, count int64) {
 	bars := h.Counts().Distribution()
 	i, sum := 0, bars[0].Count
 	return func(q float64) (float64, int64) {
@@ -75,7 +76,7 @@ func cumulative(h *dyno.Histogram) func(q float64) (value float64, count int64) 
 
 // shape returns the numbers of buckets and of sub-buckets in each, which follow
 // from the range and the precision (Histogram.java, init).
-func shape(h *dyno.Histogram) (buckets, sub int) {
+func shape(h *hist.Histogram) (buckets, sub int) {
 	c := h.Counts()
 	sub = 1
 	for float64(sub) < 2*math.Pow10(int(c.SignificantFigures())) {

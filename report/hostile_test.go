@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -46,17 +47,17 @@ func infested(s string) *Page {
 	}
 	rs[3].Err, rs[3].Values = s+"\n"+s, nil
 	p := &Page{Trials: rs}
-	p.Table = analysis.Tabulate(rs, analysis.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: []string{s}, CPU: []analysis.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
+	p.Table = analysis.Tabulate(rs, analysis.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: []string{s}, CPU: []profiles.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
 	infest(p.Table, s)
 	p.Origin = Origin{Dir: s, Dyno: s, Command: []string{"dyno", s}, Plan: s, Host: [][2]string{{s, s}}}
 	p.Notes = []string{s}
 	p.Flames = []Flame{{Kind: s, Setting: s, Base: s, HTML: []byte("<html><head></head>nothing</html>")}}
-	d := &analysis.ProfileDiff{Kind: s, Metric: "cpu-sec/req", Setting: s, Base: s, Order: "own"}
-	c := analysis.FunctionChange{Function: &analysis.Function{Name: s}, Line: analysis.LineChange{File: s, Line: 3, Via: s}, Own: analysis.Change{Diff: 1}}
+	d := &profiles.Diff{Kind: s, Metric: "cpu-sec/req", Setting: s, Base: s, Order: "own"}
+	c := profiles.FunctionChange{Function: &profiles.Function{Name: s}, Line: profiles.LineChange{File: s, Line: 3, Via: s}, Own: profiles.Change{Diff: 1}}
 	d.Rows = append(d.Rows, c)
-	top := &analysis.ProfileTop{Kind: s, Metric: "cpu-sec/req", Setting: s, Order: "own", Counts: s}
-	top.Rows = append(top.Rows, analysis.FunctionCost{Function: &analysis.Function{Name: s}})
-	p.Profile = &Profile{Diffs: []*analysis.ProfileDiff{d}, Tops: []*analysis.ProfileTop{top}, Notes: []string{s}}
+	top := &profiles.Top{Kind: s, Metric: "cpu-sec/req", Setting: s, Order: "own", Counts: s}
+	top.Rows = append(top.Rows, profiles.FunctionCost{Function: &profiles.Function{Name: s}})
+	p.Profile = &Profile{Diffs: []*profiles.Diff{d}, Tops: []*profiles.Top{top}, Notes: []string{s}}
 	pic := &analysis.Picture{Axis: []analysis.Stretch{{Block: 1, To: time.Second, Columns: 3}}, Rows: 2, Low: 1, High: time.Second}
 	for _, e := range es {
 		heat := analysis.NewHeat(analysis.Scale{To: time.Second, Low: time.Millisecond, High: time.Second, Rows: 2, Columns: 3}, time.Second)

@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dynolab/dyno/report/pprofpage"
 )
 
 //go:embed page
@@ -56,6 +58,13 @@ func HTML(w io.Writer, p *Page) error {
 // graphs, the largest first, then the picture.
 func file(w io.Writer, p *Page, data template.HTML) error {
 	kept, flames := *p, make([]template.HTML, len(p.Flames))
+	var blocks pprofpage.Blocks
+	if len(flames) > 0 {
+		var err error
+		if blocks, err = pprofpage.FlameBlocks(); err != nil {
+			return err
+		}
+	}
 	kept.Flames = slices.Clone(p.Flames)
 	for i, f := range p.Flames {
 		flames[i] = packFlame(fmt.Sprintf("flame-%d", i+1), f.HTML)
@@ -71,7 +80,7 @@ func file(w io.Writer, p *Page, data template.HTML) error {
 		}
 		var b bytes.Buffer
 		out := newPaper(&kept)
-		out.Head, out.Tail = inlined(data, flames, p.Blocks)
+		out.Head, out.Tail = inlined(data, flames, blocks)
 		if err := templates.ExecuteTemplate(&b, "page", out); err != nil {
 			return err
 		}
@@ -160,7 +169,7 @@ const entry = "page.js"
 // graphs have the policy of the page around them, so that the hashes of pprof's own
 // scripts are in it, too, and of no other that a profile may have brought into them;
 // frames need no source, as srcdoc is none. Changes of the style of an element by scripts are not the policy's.
-func inlined(data template.HTML, flames []template.HTML, blocks FlameBlocks) (head, tail template.HTML) {
+func inlined(data template.HTML, flames []template.HTML, blocks pprofpage.Blocks) (head, tail template.HTML) {
 	importMap := moduleMap()
 	const first = `import "dyno/` + entry + `";`
 	const start = `{ const s = document.createElement("script"); s.type = "module"; s.textContent = '` + first + `'; document.head.append(s); }`
@@ -176,14 +185,11 @@ func inlined(data template.HTML, flames []template.HTML, blocks FlameBlocks) (he
 	for _, f := range flames {
 		end.WriteString(string(f))
 	}
-	if len(flames) > 0 {
-		scripts = append(scripts, hash(flameScript))
-		for _, text := range blocks.Scripts {
-			scripts = append(scripts, hash(asParsed(text)))
-		}
-		for _, text := range blocks.Styles {
-			styles = append(styles, hash(asParsed(text)))
-		}
+	for _, text := range blocks.Scripts {
+		scripts = append(scripts, hash(string(text)))
+	}
+	for _, text := range blocks.Styles {
+		styles = append(styles, hash(string(text)))
 	}
 	end.WriteString(`<script type="importmap">` + importMap + "</script>\n" + "<script>" + start + "</script>\n")
 	slices.Sort(scripts)

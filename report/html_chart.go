@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -71,7 +72,7 @@ func axis(metric string) chart.Format {
 // one setting, its figures.
 func (v *pageView) change() []block {
 	switch {
-	case v.Trials == 0 || len(v.Metrics) == 0:
+	case v.Trials == 0 || len(v.Rows) == 0:
 		return nil
 	case len(v.Settings) == 1:
 		return tucked(v.show(v.values(), true))
@@ -155,10 +156,10 @@ func chartMark(v stats.Verdict) chart.Mark {
 
 // pooledHistograms are those of all compared trials of each setting, nil where a
 // setting has none or not all of its counts.
-func (v *pageView) pooledHistograms() ([]*dyno.Histogram, bool) {
-	all, found := make([]*dyno.Histogram, len(v.Settings)), false
+func (v *pageView) pooledHistograms() ([]*hist.Histogram, bool) {
+	all, found := make([]*hist.Histogram, len(v.Settings)), false
 	for i := range v.Settings {
-		h := dyno.NewHistogram()
+		h := hist.New()
 		for _, r := range v.trials[v.Settings[i].Setting.String()] {
 			h.Merge(r.Latency)
 		}
@@ -232,7 +233,7 @@ func (v *pageView) distribution() []block {
 }
 
 // percentileTable is what the lines of percentiles go through.
-func (v *pageView) percentileTable(hs []*dyno.Histogram, requests int64) *section {
+func (v *pageView) percentileTable(hs []*hist.Histogram, requests int64) *section {
 	var typical []float64
 	qs := []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999}
 	for len(qs) > 1 && float64(requests)*(1-qs[len(qs)-1]) < 0.5 {
@@ -284,7 +285,7 @@ const histogramBins = 72
 // edges are those of the bins, of equal ratio where what was measured spans more than
 // a factor of 4. What is beyond the 99.99th percentile of all settings has bins too,
 // so that nothing is left out.
-func (v *pageView) edges(hs []*dyno.Histogram) (edges []int64) {
+func (v *pageView) edges(hs []*hist.Histogram) (edges []int64) {
 	lo, hi := int64(math.MaxInt64), int64(0)
 	for _, h := range hs {
 		if h != nil {
@@ -306,7 +307,7 @@ func (v *pageView) edges(hs []*dyno.Histogram) (edges []int64) {
 }
 
 // histogramTable has every sixth edge.
-func (v *pageView) histogramTable(hs []*dyno.Histogram, edges []int64) *section {
+func (v *pageView) histogramTable(hs []*hist.Histogram, edges []int64) *section {
 	var coarse []int64
 	for n, e := range edges {
 		if n%6 == 0 || n == len(edges)-1 {

@@ -7,34 +7,16 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-	"strings"
 )
 
-// A frame may have its first size only after the scripts of its page have run, and that
-// is no event to pprof's page, which would then stay empty.
-const flameScript = `new ResizeObserver(() => dispatchEvent(new Event("resize"))).observe(document.documentElement);`
-
-// packFlame makes an element of a page of pprof's, which has to need no server.
+// packFlame makes an element of a flame graph's page.
 func packFlame(id string, page []byte) template.HTML {
-	text := asParsed(string(page))
-	added := "<script>" + flameScript + "</script>"
-	if i := strings.Index(strings.ToLower(text), "<head>"); i >= 0 {
-		i += len("<head>")
-		text = text[:i] + added + text[i:]
-	} else {
-		text = added + text
-	}
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	z.Write([]byte(text))
+	z.Write(page)
 	z.Close()
 	return template.HTML(`<script type="application/octet-stream+base64" id="` + id + `">` +
 		base64.StdEncoding.EncodeToString(b.Bytes()) + "</script>\n")
-}
-
-// asParsed is a text as browsers have it when they compute its hash.
-func asParsed(text string) string {
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "�").Replace(strings.ToValidUTF8(text, "�"))
 }
 
 // hash is the source expression of a content policy that allows one text.

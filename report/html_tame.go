@@ -55,17 +55,8 @@ func tameAll(lines []string, most, each int) []string {
 // tamed is a copy of a page in which what is said often, or goes to the scripts, is
 // no longer than a page can bear: names of settings, steps and metrics, errors.
 func tamed(p *Page) *Page {
-	c, t := *p, *p.Table
-	c.Table = &t
-	t.Name = tame(t.Name, 100)
-	t.Settings = slices.Clone(t.Settings)
-	for i := range t.Settings {
-		t.Settings[i].Setting = tamedSetting(t.Settings[i].Setting)
-	}
-	t.Failed = slices.Clone(t.Failed)
-	for i, f := range t.Failed {
-		t.Failed[i].Setting, t.Failed[i].Err = tamedSetting(f.Setting), tame(f.Err, mostNote)
-	}
+	c := *p
+	c.Table = tamedTable(p.Table)
 	c.Origin.Dyno = tame(c.Origin.Dyno, 100)
 	if p.Site != nil {
 		site := *p.Site
@@ -82,6 +73,59 @@ func tamed(p *Page) *Page {
 		c.Picture = tamedPicture(p.Picture)
 	}
 	return &c
+}
+
+func tamedTable(p *analysis.Table) *analysis.Table {
+	t := *p
+	t.Name = tame(t.Name, 100)
+	t.Settings = slices.Clone(t.Settings)
+	for i := range t.Settings {
+		t.Settings[i].Setting = tamedSetting(t.Settings[i].Setting)
+	}
+	t.Failed = slices.Clone(t.Failed)
+	for i, f := range t.Failed {
+		t.Failed[i].Setting, t.Failed[i].Err = tamedSetting(f.Setting), tame(f.Err, mostNote)
+	}
+	copies := map[*analysis.Benchmark]*analysis.Benchmark{}
+	t.Benchmarks = nil
+	for _, b := range p.Benchmarks {
+		c := *b
+		c.Package, c.Name = tame(c.Package, 120), tame(c.Name, 120)
+		c.Units, c.Faults = tamedRows(c.Units), slices.Clone(c.Faults)
+		for n := range c.Units {
+			c.Units[n].Benchmark = &c
+		}
+		for n := range c.Faults {
+			c.Faults[n].Said = tame(c.Faults[n].Said, mostNote)
+		}
+		copies[b] = &c
+		t.Benchmarks = append(t.Benchmarks, &c)
+	}
+	t.Rows = tamedRows(t.Rows)
+	for i := range t.Rows {
+		t.Rows[i].Benchmark = copies[t.Rows[i].Benchmark]
+	}
+	t.Pitfalls = slices.Clone(t.Pitfalls)
+	for i := range t.Pitfalls {
+		n := &t.Pitfalls[i]
+		n.Benchmarks = tameAll(n.Benchmarks, mostPitfalls, 240)
+	}
+	t.Thresholds = slices.Clone(t.Thresholds)
+	for i := range t.Thresholds {
+		t.Thresholds[i].Benchmark = copies[t.Thresholds[i].Benchmark]
+	}
+	return &t
+}
+
+// tamedRows leaves the rows' keys, by which their cells are found, as they are.
+func tamedRows(rows []analysis.Row) (out []analysis.Row) {
+	for _, r := range rows {
+		if r.Benchmark != nil {
+			r.Name = tame(r.Name, 60)
+		}
+		out = append(out, r)
+	}
+	return out
 }
 
 func tamedSetting(s dyno.Setting) (out dyno.Setting) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/report/pprofpage"
 )
 
 func pageOf(rs []*dyno.Result, es []effects) *Page {
@@ -282,7 +283,10 @@ func TestFlames(t *testing.T) {
 		p.Flames = append(p.Flames, Flame{Kind: "cpu", Setting: study[i].setting.String(), HTML: pprofPage(kb << 10)})
 	}
 	p.Flames = append(p.Flames, Flame{Kind: "allocs", Setting: "GOGC=0", Base: "GOGC=100", HTML: pprofPage(1)})
-	p.Blocks.Styles = []string{"a { color: red }"}
+	blocks, err := pprofpage.FlameBlocks()
+	if err != nil {
+		t.Fatal(err)
+	}
 	page := render(t, p)
 	tags := checkPage(t, page)
 	var kept []string
@@ -300,14 +304,14 @@ func TestFlames(t *testing.T) {
 	for _, want := range []string{
 		"Not shown: the flame graphs of cpu of GOGC=0, as the file would be larger than 2 MB (consider: dyno view sessions-20261122)",
 		">GOGC=0 against GOGC=100</button>",
-		hash("a { color: red }"), hash(flameScript),
+		hash(string(blocks.Scripts[0])), hash(string(blocks.Scripts[2])), hash(string(blocks.Styles[1])),
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
 	}
 	// What else is in such a page is not allowed to run.
-	if policy, _, _ := strings.Cut(page, "</head>"); strings.Count(policy, "sha256-") != strings.Count(withoutFlameScripts(t, p), "sha256-")+2 {
+	if policy, _, _ := strings.Cut(page, "</head>"); strings.Count(policy, "sha256-") != strings.Count(withoutFlameScripts(t, p), "sha256-")+len(blocks.Scripts)+len(blocks.Styles) {
 		t.Error("the policy allows more than is pprof's")
 	}
 }

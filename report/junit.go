@@ -47,34 +47,33 @@ type junitFault struct {
 }
 
 // JUnit writes thresholds as JUnit XML: a test suite for each setting, a test case
-// for each of its thresholds. One that failed is a failure, one without data an
-// error, one that is unclear has passed and says so, unless strict: then it is a
-// failure. Without thresholds each setting has one test case, "trials", a failure
-// if a trial failed. The time of a suite is that of the setting's measured windows,
-// of which each case has its share. The error is w's.
+// for each of its thresholds, of benchmarks for each threshold of each benchmark. One
+// that failed is a failure, one without data an error, one that is unclear has passed
+// and says so, unless strict: then it is a failure. Without thresholds each setting has
+// one test case, "trials", a failure if a trial failed; of benchmarks each benchmark
+// has one, an error if it failed. The time of a suite is that of the setting's measured
+// windows, of which each case has its share. The error is w's.
 func JUnit(w io.Writer, t *analysis.Table, strict bool) error {
 	v := newView(t, math.MaxInt)
 	all := junitSuites{Name: orDyno(t.Name)}
-	var total time.Duration
+	judged := make([][]junitCase, len(t.Settings)+1) // those of no setting first
+	for n := range t.Thresholds {
+		j := &t.Thresholds[n]
+		judged[j.Setting+1] = append(judged[j.Setting+1], v.junitCase(j, strict))
+	}
+	whole, total := judged[0], t.Elapsed
+	if len(t.Thresholds) == 0 && t.Kind == analysis.OfBenchmarks {
+		whole = v.junitBenchmarks()
+	}
 	for i := range t.Settings {
-		s := &t.Settings[i]
-		total += s.Elapsed
-		var cases []junitCase
-		for n := range t.Thresholds {
-			if t.Thresholds[n].Setting == i {
-				cases = append(cases, v.junitCase(&t.Thresholds[n], of(&t.Thresholds[n]), strict))
+		s, cases, elapsed := &t.Settings[i], judged[i+1], time.Duration(0)
+		if t.Kind != analysis.OfBenchmarks {
+			total, elapsed = total+s.Elapsed, s.Elapsed
+			if len(t.Thresholds) == 0 {
+				cases = append(cases, junitTrials(t, s))
 			}
 		}
-		if len(t.Thresholds) == 0 {
-			cases = append(cases, junitTrials(t, s))
-		}
-		all.add(s.Setting.Label(), cases, s.Elapsed)
-	}
-	var whole []junitCase
-	for n := range t.Thresholds {
-		if t.Thresholds[n].Setting < 0 {
-			whole = append(whole, v.junitCase(&t.Thresholds[n], of(&t.Thresholds[n]), strict))
-		}
+		all.add(v.settingLabel(i), cases, elapsed)
 	}
 	if len(t.Settings) == 0 && whole == nil {
 		whole = append(whole, junitCase{Name: "trials", Error: &junitFault{"no trial finished", "no data", ""}})
@@ -87,6 +86,20 @@ func JUnit(w io.Writer, t *analysis.Table, strict bool) error {
 	}
 	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, data)
 	return err
+}
+
+// junitBenchmarks are the cases of benchmarks without thresholds.
+func (v *view) junitBenchmarks() (cases []junitCase) {
+	for _, b := range v.Benchmarks {
+		c := junitCase{Name: v.called(b), Out: "measured in " + count(b.Blocks, "block")}
+		if len(b.Faults) > 0 || len(b.Units) == 0 {
+			text := v.faults(b)
+			line, _, _ := strings.Cut(text, "\n")
+			c.Out, c.Error = "", &junitFault{line, "no data", text}
+		}
+		cases = append(cases, c)
+	}
+	return cases
 }
 
 func orDyno(name string) string {
@@ -116,23 +129,26 @@ func (all *junitSuites) add(name string, cases []junitCase, elapsed time.Duratio
 	all.Suites = append(all.Suites, s)
 }
 
-// junitCase is the case of a threshold; of says what decided it.
-func (v *view) junitCase(j *analysis.Judgement, of string, strict bool) junitCase {
+// junitCase is the case of a threshold.
+func (v *view) junitCase(j *analysis.Judgement, strict bool) junitCase {
 	c := junitCase{Name: j.Threshold.String()}
+	if b := v.judgedBenchmark(j); b != "" {
+		c.Name += " of " + b
+	}
 	found := v.figure(j)
 	if e := v.extent(j); e != "" {
 		found += " " + e
 	}
-	if of != "" {
+	if of := v.decider(j); of != "" {
 		found += " (" + of + ")"
 	}
 	text := found
-	if w := why(j); w != "" {
+	if w := v.whyJudged(j); w != "" {
 		text += ": " + w
 	}
 	switch {
 	case j.NoData:
-		c.Error = &junitFault{"no data: " + why(j), "no data", text}
+		c.Error = &junitFault{"no data: " + v.whyJudged(j), "no data", text}
 	case j.Outcome == analysis.Failed:
 		c.Failure = &junitFault{found + ", want " + j.Threshold.String(), "threshold", text}
 	case j.Outcome == analysis.Unclear && strict:

@@ -34,7 +34,7 @@ func OpenMetrics(w io.Writer, t *analysis.Table) error {
 		return fs[i]
 	}
 	labels := settingLabels(t)
-	for _, m := range t.Metrics {
+	for _, m := range t.Rows {
 		name, unit, step := exposed(m.Name)
 		extra := ""
 		if step != "" {

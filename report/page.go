@@ -16,7 +16,6 @@ type Page struct {
 	Trials  []*dyno.Result // all that have a result, failed ones and those for looks included
 	Profile *Profile       // tables of what profiles tell; nil if none was taken
 	Flames  []Flame        // the most telling first
-	Blocks  FlameBlocks    // that Flames may use
 	Notes   []string       // what could not be shown, and why
 	Site    *Site          // nil in a file
 }
@@ -40,10 +39,6 @@ type Flame struct {
 	HTML    []byte // of the file, which needs no server; nil in a served page, which has URL
 	URL     string
 }
-
-// FlameBlocks are the texts of the inline scripts and styles of flame graphs, those of
-// pprof itself. In a file nothing else in them runs, whatever a profile did to them.
-type FlameBlocks struct{ Scripts, Styles []string }
 
 // A Site is what a served page has beyond a file: links, and where scripts ask
 // for more.

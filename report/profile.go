@@ -10,20 +10,55 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
 )
 
 // A Profile is what is shown of the profiles of a run. Each part may be empty.
 type Profile struct {
-	About  []string                `json:"about,omitempty"`
-	Shares []analysis.CPUShare     `json:"cpu,omitempty"`
-	Tops   []*analysis.ProfileTop  `json:"top,omitempty"`
-	Diffs  []*analysis.ProfileDiff `json:"differences,omitempty"`
-	Rows   int                     `json:"-"` // of each table; 0 means all
-	Notes  []string                `json:"notes,omitempty"`
+	About  []string            `json:"about,omitempty"`
+	Shares []profiles.CPUShare `json:"cpu,omitempty"`
+	Tops   []*profiles.Top     `json:"top,omitempty"`
+	Diffs  []*profiles.Diff    `json:"differences,omitempty"`
+	Rows   int                 `json:"-"` // of each table; 0 means all
+	Notes  []string            `json:"notes,omitempty"`
 
 	Unproved string `json:"-"` // what Diffs in which no function is proved to have changed say instead of that; may be ""
+}
+
+// AboutProfiles says which profiles a run has and what is left out, and how to see
+// them in pprof's own pages.
+func AboutProfiles(r *profiles.Run) (about, notes []string) {
+	about = []string{r.Name + ": profiles of trials of their own, whose response times are not compared"}
+	if r.Bench != "" {
+		about[0] = r.Bench + ": profiles of processes of their own, whose times are not compared"
+	}
+	for i, kind := range r.Kinds {
+		var parts []string
+		for _, s := range r.Settings {
+			of := slices.DeleteFunc(slices.Clone(r.Of[kind]), func(p profiles.Profiled) bool { return p.Setting != s })
+			if len(of) > 0 {
+				parts = append(parts, fmt.Sprintf("%s (%d)", label(s), len(of)))
+			}
+			if i > 0 || s != r.Settings[0] || len(of) == 0 {
+				continue
+			}
+			notes = []string{"In pprof's own pages: go tool pprof -http=: " + of[0].File}
+			if len(of) > 1 {
+				notes[0] += " (several files of one setting are added up)"
+			}
+		}
+		about = append(about, kind+": "+strings.Join(parts, ", "))
+	}
+	return append(about, LeftOut(r)...), notes
+}
+
+// LeftOut says which profiles could not be read.
+func LeftOut(r *profiles.Run) (lines []string) {
+	for _, l := range r.Losses {
+		lines = append(lines, "left out: "+l.Error())
+	}
+	return lines
 }
 
 // nameWidth is how long the name of a function may be on a terminal.
@@ -113,8 +148,8 @@ func (p *Profile) sections(names, width int) []section {
 
 // shortNames are names for the columns of a table: of settings whose own are too
 // long for the page numbers, and notes of what these are.
-func shortNames(all []analysis.CPUShare, width int) (name func(string) string, keys []string) {
-	long := func(s analysis.CPUShare) bool { return utf8.RuneCountInString(label(s.Setting)) > maxName }
+func shortNames(all []profiles.CPUShare, width int) (name func(string) string, keys []string) {
+	long := func(s profiles.CPUShare) bool { return utf8.RuneCountInString(label(s.Setting)) > maxName }
 	if width == math.MaxInt || !slices.ContainsFunc(all, long) {
 		return label, nil
 	}
@@ -136,16 +171,16 @@ func label(setting string) string {
 
 // shares is the table of what CPU time is spent on: classes in rows, settings in
 // columns.
-func cpuShares(all []analysis.CPUShare, name func(setting string) string, width int) section {
+func cpuShares(all []profiles.CPUShare, name func(setting string) string, width int) section {
 	greatest := 0.0
 	for _, s := range all {
 		greatest = max(greatest, s.Total.Mean)
 	}
 	sc := scaleOf("cpu-sec/req", greatest)
 	g := grid{cols: []column{{left: true}}, head: [][]string{{"CPU per request"}}}
-	rows := make([]row, len(analysis.CPUClasses)+2)
+	rows := make([]row, len(profiles.CPUClasses)+2)
 	rows[0].cells = cells("in all, " + sc.unit)
-	for c, name := range analysis.CPUClasses {
+	for c, name := range profiles.CPUClasses {
 		rows[c+1].cells = cells(name)
 	}
 	last := len(rows) - 1
@@ -163,7 +198,7 @@ func cpuShares(all []analysis.CPUShare, name func(setting string) string, width 
 	g.narrow(width)
 	note := "Idle mark is work of CPUs that had nothing else to do. Runtime: maps, copying, channels, locks; libraries: what is neither the subject's own nor the runtime's, system calls too."
 	spread := slices.ContainsFunc(g.cols, func(c column) bool { return c.keep == 1 })
-	if spread && slices.ContainsFunc(all, func(s analysis.CPUShare) bool { return s.Trials > 1 }) {
+	if spread && slices.ContainsFunc(all, func(s profiles.CPUShare) bool { return s.Trials > 1 }) {
 		note = "± is half of the 95 % interval over the trials, in points. " + note
 	}
 	return section{
@@ -173,7 +208,7 @@ func cpuShares(all []analysis.CPUShare, name func(setting string) string, width 
 	}
 }
 
-func classCells(c analysis.ClassShare, sc scale) []cell {
+func classCells(c profiles.ClassShare, sc scale) []cell {
 	far := ""
 	if h := (c.Share.Hi - c.Share.Lo) / 2; !math.IsNaN(h) {
 		far = fmt.Sprintf("±%.1f", 100*h)
@@ -201,7 +236,7 @@ func inUnit(sc scale) string {
 }
 
 // top is the table of the most costly functions of a setting.
-func (p *Profile) top(t *analysis.ProfileTop, names int) section {
+func (p *Profile) top(t *profiles.Top, names int) section {
 	rows := t.Rows
 	if p.Rows > 0 && len(rows) > p.Rows {
 		rows = rows[:p.Rows]
@@ -245,7 +280,7 @@ func order(by string) string {
 }
 
 // diff is the table of what changed between two settings.
-func (p *Profile) diff(d *analysis.ProfileDiff, names int) section {
+func (p *Profile) diff(d *profiles.Diff, names int) section {
 	rows := d.Rows
 	if p.Rows > 0 && len(rows) > p.Rows {
 		rows = rows[:p.Rows]
@@ -260,7 +295,7 @@ func (p *Profile) diff(d *analysis.ProfileDiff, names int) section {
 		head: [][]string{{"change", "", "", "flat", "cum", "before", "after", "function"}},
 	}
 	for _, r := range rows {
-		c := map[string]analysis.Change{"own": r.Own, "flat": r.Flat, "cum": r.Cum}[d.Order]
+		c := map[string]profiles.Change{"own": r.Own, "flat": r.Flat, "cum": r.Cum}[d.Order]
 		m := markOf(c.Verdict)
 		name := shortName(clean(r.Name), names)
 		at := ""
@@ -308,12 +343,12 @@ func bounds(lo, hi float64, sc scale) string {
 }
 
 // found says how many functions changed and on what that rests.
-func (p *Profile) found(d *analysis.ProfileDiff) string {
+func (p *Profile) found(d *profiles.Diff) string {
 	switch n := len(d.Changed()); {
 	case d.Pairs == 0:
 		return "No block has a profile of both settings, so there is nothing to compare."
-	case d.Pairs < analysis.ProfilePairs:
-		return fmt.Sprintf("Of %s of trials no change can be told from noise; from %d on it can (consider: --profile-repeat %[2]d).", count(d.Pairs, "pair"), analysis.ProfilePairs)
+	case d.Pairs < profiles.Pairs:
+		return fmt.Sprintf("Of %s of trials no change can be told from noise; from %d on it can (consider: --profile-repeat %[2]d).", count(d.Pairs, "pair"), profiles.Pairs)
 	case n == 0 && p.Unproved != "":
 		return p.Unproved
 	case n == 0:

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 )
 
 // context is how many lines of source are shown before and after those with a
@@ -18,7 +18,7 @@ const context = 3
 // ProfileList writes functions line by line, with the text of their sources as
 // far as it is known: lines by file as the profile names it. With a baseline
 // the change is shown too. The error is w's.
-func ProfileList(w io.Writer, ls []analysis.Listing, metric string, versus bool, sources map[string][]string) error {
+func ProfileList(w io.Writer, ls []profiles.Listing, metric string, versus bool, sources map[string][]string) error {
 	var b strings.Builder
 	for i, l := range ls {
 		if i > 0 {
@@ -39,14 +39,14 @@ func ProfileList(w io.Writer, ls []analysis.Listing, metric string, versus bool,
 	return err
 }
 
-func listing(b *strings.Builder, l analysis.Listing, sc scale, versus bool, source []string) {
+func listing(b *strings.Builder, l profiles.Listing, sc scale, versus bool, source []string) {
 	g := &grid{cols: []column{{}, {}, {keep: 1}, {}, {left: true}}, head: [][]string{{"flat", "cum", "change", "line", ""}}}
-	by := map[int]analysis.ListingLine{}
+	by := map[int]profiles.ListingLine{}
 	for _, x := range l.Lines {
 		by[x.Line] = x
 		for n := x.Line - context; n <= x.Line+context && source != nil; n++ {
 			if _, ok := by[n]; !ok && n >= l.Line && n > 0 && n <= len(source) {
-				by[n] = analysis.ListingLine{Line: n}
+				by[n] = profiles.ListingLine{Line: n}
 			}
 		}
 	}
@@ -77,29 +77,6 @@ func orDot(x float64, sc scale) string {
 	return sc.format(x)
 }
 
-// ProfilePeek writes functions between their callers and callees. The error is w's.
-func ProfilePeek(w io.Writer, ps []analysis.Peek, metric string) error {
-	var b strings.Builder
-	for i, p := range ps {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		sc := scaleOf(metric, p.Cum)
-		g := &grid{cols: []column{{}, {}, {left: true}}}
-		edges := func(es []analysis.Edge) {
-			for _, e := range es {
-				g.rows = append(g.rows, row{cells: cells(sc.format(e.Value), shareOf(e.Value, p.Cum), "    "+clean(e.Name))})
-			}
-		}
-		edges(p.Callers)
-		g.rows = append(g.rows, row{cells: cells(sc.format(p.Cum), "", fmt.Sprintf("%s (flat %s, cum %s%s)", clean(p.Name), sc.with(p.Flat), sc.with(p.Cum), per(metric)))})
-		edges(p.Callees)
-		g.text(&b, false)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
 func shareOf(x, of float64) string {
 	if of == 0 {
 		return ""
@@ -112,12 +89,12 @@ const flameLeast = 0.01
 
 // ProfileFlame writes a tree of stacks with the share of each branch, without
 // those below 1 %. The error is w's.
-func ProfileFlame(w io.Writer, f *analysis.Flame, metric string) error {
+func ProfileFlame(w io.Writer, f *profiles.Flame, metric string) error {
 	var b strings.Builder
 	sc := scaleOf(metric, f.Value)
 	fmt.Fprintf(&b, "%7s %9s  all%s%s\n", "100%", sc.format(f.Value), per(metric), inUnit(sc))
-	var walk func(*analysis.Flame, int)
-	walk = func(at *analysis.Flame, depth int) {
+	var walk func(*profiles.Flame, int)
+	walk = func(at *profiles.Flame, depth int) {
 		for _, c := range at.Children {
 			if math.Abs(c.Value) < flameLeast*math.Abs(f.Value) {
 				continue
@@ -135,15 +112,15 @@ func ProfileFlame(w io.Writer, f *analysis.Flame, metric string) error {
 // functions from the root on with semicolons between them, and a whole number:
 // what ends there per million requests in the finest unit (ns, B, 1). The error
 // is w's.
-func ProfileFolded(w io.Writer, f *analysis.Flame, metric string) error {
+func ProfileFolded(w io.Writer, f *profiles.Flame, metric string) error {
 	var b strings.Builder
 	_, steps := unitOf(metric)
 	factor := 1e6 / steps[len(steps)-1].factor
 	if per(metric) == "" {
 		factor = 1
 	}
-	var walk func(*analysis.Flame, string)
-	walk = func(at *analysis.Flame, path string) {
+	var walk func(*profiles.Flame, string)
+	walk = func(at *profiles.Flame, path string) {
 		if n := math.Round(at.Flat * factor); n > 0 && path != "" {
 			fmt.Fprintf(&b, "%s %.0f\n", path, n)
 		}

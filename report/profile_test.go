@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -31,29 +31,29 @@ func TestShortName(t *testing.T) {
 func TestProfileGolden(t *testing.T) {
 	nan := math.NaN()
 	mean := func(m, far float64) stats.Mean { return stats.Mean{Mean: m, Lo: m - far, Hi: m + far} }
-	var classes []analysis.ClassShare
-	for i, name := range analysis.CPUClasses {
-		classes = append(classes, analysis.ClassShare{Name: name, PerReq: mean(1e-6*float64(i), 1e-7), Share: mean(0.01*float64(i), 0.004)})
+	var classes []profiles.ClassShare
+	for i, name := range profiles.CPUClasses {
+		classes = append(classes, profiles.ClassShare{Name: name, PerReq: mean(1e-6*float64(i), 1e-7), Share: mean(0.01*float64(i), 0.004)})
 	}
-	long := &analysis.Function{Name: "github.com/someone/project/internal/search.(*Index[...]).findWhatever", Package: "github.com/someone/project/internal/search", File: "/r/search/index.go", Line: 5, Own: true}
-	short := &analysis.Function{Name: "main.f|g", Package: "main", File: "/r/main.go", Line: 9, Own: true}
-	change := func(base, value, far float64, v stats.Verdict) analysis.Change {
-		return analysis.Change{Base: base, Value: value, Diff: value - base, Lo: value - base - far, Hi: value - base + far, P: 0.001, Verdict: v}
+	long := &profiles.Function{Name: "github.com/someone/project/internal/search.(*Index[...]).findWhatever", Package: "github.com/someone/project/internal/search", File: "/r/search/index.go", Line: 5, Own: true}
+	short := &profiles.Function{Name: "main.f|g", Package: "main", File: "/r/main.go", Line: 9, Own: true}
+	change := func(base, value, far float64, v stats.Verdict) profiles.Change {
+		return profiles.Change{Base: base, Value: value, Diff: value - base, Lo: value - base - far, Hi: value - base + far, P: 0.001, Verdict: v}
 	}
 	none := change(0, 0, 0, stats.Same)
 	p := &Profile{
 		About:  []string{"search: profiles"},
-		Shares: []analysis.CPUShare{{Setting: "GOGC=100", Trials: 3, Total: mean(66e-6, 1e-6), Classes: classes, GC: classes[5]}, {Setting: "", Trials: 1, Total: stats.Mean{Mean: 60e-6, Lo: nan, Hi: nan}, Classes: classes, GC: classes[5]}},
-		Tops: []*analysis.ProfileTop{{Kind: "allocs", Metric: "alloc-B/req", Counts: "allocs/req", Setting: "GOGC=100", Trials: 3, Order: "own", Total: 103000,
-			Rows: []analysis.FunctionCost{{Function: long, Own: 90000, Cum: 90000, Count: 510.2, Lo: 88000, Hi: 92000, Share: 0.874}, {Function: short, Own: 13000, Flat: 12, Cum: 103000, Count: 3, Share: 0.126}}}},
-		Diffs: []*analysis.ProfileDiff{
+		Shares: []profiles.CPUShare{{Setting: "GOGC=100", Trials: 3, Total: mean(66e-6, 1e-6), Classes: classes, GC: classes[5]}, {Setting: "", Trials: 1, Total: stats.Mean{Mean: 60e-6, Lo: nan, Hi: nan}, Classes: classes, GC: classes[5]}},
+		Tops: []*profiles.Top{{Kind: "allocs", Metric: "alloc-B/req", Counts: "allocs/req", Setting: "GOGC=100", Trials: 3, Order: "own", Total: 103000,
+			Rows: []profiles.FunctionCost{{Function: long, Own: 90000, Cum: 90000, Count: 510.2, Lo: 88000, Hi: 92000, Share: 0.874}, {Function: short, Own: 13000, Flat: 12, Cum: 103000, Count: 3, Share: 0.126}}}},
+		Diffs: []*profiles.Diff{
 			{Kind: "cpu", Metric: "cpu-sec/req", Base: "GOGC=100", Setting: "GOGC=50", Order: "own", Pairs: 6, Negligible: 0.01, Total: change(66e-6, 60e-6, 1e-6, stats.Better),
-				Rows: []analysis.FunctionChange{
-					{Function: long, Own: change(40e-6, 20e-6, 3e-6, stats.Better), Flat: none, Cum: change(41e-6, 21e-6, 3e-6, stats.Better), Line: analysis.LineChange{File: "/r/search/index.go", Line: 21, Diff: -20e-6, Via: "strings.ToLower"}},
+				Rows: []profiles.FunctionChange{
+					{Function: long, Own: change(40e-6, 20e-6, 3e-6, stats.Better), Flat: none, Cum: change(41e-6, 21e-6, 3e-6, stats.Better), Line: profiles.LineChange{File: "/r/search/index.go", Line: 21, Diff: -20e-6, Via: "strings.ToLower"}},
 					{Function: short, Own: change(10e-6, 24e-6, 2e-6, stats.Worse), Flat: none, Cum: change(66e-6, 60e-6, 1e-6, stats.Better)},
 				}},
-			{Kind: "goroutine", Metric: "goroutines", Base: "GOGC=100", Setting: "GOGC=50", Order: "flat", Pairs: 1, Negligible: 0.01, Total: analysis.Change{Diff: 3, Lo: nan, Hi: nan},
-				Rows: []analysis.FunctionChange{{Function: short, Flat: analysis.Change{Base: 4, Value: 7, Diff: 3, Lo: nan, Hi: nan, P: nan, Verdict: stats.Unclear}}}},
+			{Kind: "goroutine", Metric: "goroutines", Base: "GOGC=100", Setting: "GOGC=50", Order: "flat", Pairs: 1, Negligible: 0.01, Total: profiles.Change{Diff: 3, Lo: nan, Hi: nan},
+				Rows: []profiles.FunctionChange{{Function: short, Flat: profiles.Change{Base: 4, Value: 7, Diff: 3, Lo: nan, Hi: nan, P: nan, Verdict: stats.Unclear}}}},
 		},
 		Notes: []string{"In pprof's own pages: go tool pprof -http=: x"},
 	}

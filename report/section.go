@@ -27,6 +27,9 @@ type view struct {
 	*analysis.Table
 	width int      // of the page in characters
 	keys  []string // "[1]" … where some setting's name is too long, else nil
+
+	labels   []string // of the settings, as sentences on benchmarks name them
+	packages []string // of the benchmarks, each once, in order
 }
 
 func newView(t *analysis.Table, width int) *view {
@@ -38,6 +41,14 @@ func newView(t *analysis.Table, width int) *view {
 	if long {
 		for i := range t.Settings {
 			v.keys = append(v.keys, fmt.Sprintf("[%d]", i+1))
+		}
+	}
+	for i := range t.Settings {
+		v.labels = append(v.labels, benchLabel(t.Settings[i].Setting))
+	}
+	for _, b := range t.Benchmarks {
+		if !slices.Contains(v.packages, b.Package) {
+			v.packages = append(v.packages, b.Package)
 		}
 	}
 	return v
@@ -253,7 +264,7 @@ func (v *view) values() section {
 		cols: []column{{left: true}, {left: true}, {}, {left: true}, {left: true, keep: 1}},
 		head: [][]string{{"", "", "median", "95% interval", ""}},
 	}
-	for _, m := range v.Metrics {
+	for _, m := range v.Rows {
 		x := s.Values[m.Name]
 		label, _ := unitOf(m.Name)
 		sc := scaleOf(m.Name, x.Center, x.Lo, x.Hi)

@@ -70,7 +70,7 @@ func Sentences(t *analysis.Table) []string {
 // untold counts the comparisons of primary metrics that were prevented.
 func untold(t *analysis.Table) (n int) {
 	for i := range t.Settings {
-		for _, m := range t.Metrics {
+		for _, m := range t.Rows {
 			if m.Primary && t.Settings[i].Versus[m.Name].Note != "" {
 				n++
 			}
@@ -123,7 +123,7 @@ func silent(t *analysis.Table) string {
 func changed(t *analysis.Table, i int) []string {
 	var names []string
 	vs := t.Settings[i].Versus
-	for _, m := range t.Metrics {
+	for _, m := range t.Rows {
 		if v := vs[m.Name].Verdict; m.Primary && (v == stats.Better || v == stats.Worse) {
 			names = append(names, m.Name)
 		}
@@ -218,7 +218,7 @@ func remainder(t *analysis.Table) string {
 	var more []int // blocks that would settle an unclear one
 	total := 0
 	for i := range t.Settings {
-		for _, m := range t.Metrics {
+		for _, m := range t.Rows {
 			x, ok := t.Settings[i].Versus[m.Name]
 			if !ok || !m.Primary || t.Settings[i].Trials == 0 || x.Note != "" {
 				continue

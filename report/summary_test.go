@@ -13,12 +13,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // loaded is the result of a load with the given latencies; some more requests
 // failed. Its service times are the latencies times service.
 func loaded(latencies []time.Duration, failed int, service float64) *dyno.Result {
-	h := dyno.NewHistogram()
+	h := hist.New()
 	for _, d := range latencies {
 		h.Add(d)
 	}
@@ -234,7 +235,7 @@ func TestBins(t *testing.T) {
 		low := math.Exp(rng.Float64() * math.Log(1e12))
 		high := low * math.Exp(rng.Float64()*rng.Float64()*math.Log(1e12))
 		high = min(high, 3.6e12)
-		h := dyno.NewHistogram()
+		h := hist.New()
 		for range 50 {
 			h.Add(time.Duration(low * math.Pow(high/low, rng.Float64()*rng.Float64())))
 		}
@@ -333,7 +334,7 @@ func TestHGRM(t *testing.T) {
 
 // TestHGRMMillion: percentiles far out stay apart.
 func TestHGRMMillion(t *testing.T) {
-	h := dyno.NewHistogram()
+	h := hist.New()
 	for i := range 2_000_000 {
 		h.Add(time.Duration(1e6 + i*5))
 	}

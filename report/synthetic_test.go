@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/hist"
 )
 
 // effects are what a synthetic setting does: the factors by which its latency,
@@ -38,7 +39,7 @@ func synthetic(blocks int, es []effects) []*dyno.Result {
 		drift := noise(0.05)
 		for _, e := range es {
 			scale := e.latency * drift * noise(0.01)
-			h := dyno.NewHistogram()
+			h := hist.New()
 			for range 500 {
 				h.Add(time.Duration(7.6e6 * scale * noise(0.14)))
 			}

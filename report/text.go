@@ -156,7 +156,7 @@ func (v *view) sections() []section {
 	}
 	out = append(out, v.hours()...)
 	switch {
-	case len(v.Metrics) == 0:
+	case len(v.Rows) == 0:
 	case len(v.Settings) == 1:
 		out = append(out, v.values())
 	default:

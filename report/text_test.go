@@ -263,7 +263,7 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Schema != 1 || len(got.Settings) != 5 || !strings.HasSuffix(b.String(), "}\n") {
+	if got.Schema != analysis.Schema || len(got.Settings) != 5 || !strings.HasSuffix(b.String(), "}\n") {
 		t.Errorf("got %s", b.Bytes())
 	}
 }

@@ -52,46 +52,59 @@ func Gate(t *analysis.Table) string {
 }
 
 // thresholds lists what was judged: what failed, what is unclear, what passed; of
-// the first two at most so many.
+// the first two at most so many. Of benchmarks, which are many, what passed is only
+// counted.
 func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
+	bench := v.Kind == analysis.OfBenchmarks
 	g := grid{
-		cols: []column{{left: true}, {left: true}, {left: true}, {}, {left: true, keep: 2}, {left: true, keep: 1}},
-		head: [][]string{{"", "threshold", "setting", "found", "95% interval", "of"}},
+		cols: []column{{left: true}, {left: true}, {left: true}, {left: true}, {}, {left: true, keep: 2}, {left: true, keep: 1}},
+		head: [][]string{{"", "threshold", "benchmark", "setting", "found", "95% interval", "of"}},
 	}
-	if len(v.Settings) <= 1 {
-		g.head[0][2] = ""
+	most := map[analysis.Outcome]int{analysis.Failed: mostFailed, analysis.Unclear: mostUnclear, analysis.Passed: mostPassed}
+	told := len(v.Settings) > 1
+	if bench {
+		most[analysis.Passed] = 0
+		told = len(v.Settings) > 2
+	}
+	if !told {
+		g.head[0][3] = ""
 	}
 	var notes []string
-	for _, part := range []struct {
-		outcome analysis.Outcome
-		most    int
-	}{{analysis.Failed, mostFailed}, {analysis.Unclear, mostUnclear}, {analysis.Passed, mostPassed}} {
+	for _, part := range []analysis.Outcome{analysis.Failed, analysis.Unclear, analysis.Passed} {
 		n := 0
 		for i := range v.Thresholds {
 			j := &v.Thresholds[i]
-			if j.Outcome != part.outcome {
+			if j.Outcome != part {
 				continue
 			}
-			if n++; n > part.most {
+			if n++; n > most[part] {
 				continue
 			}
 			setting := ""
-			if j.Setting >= 0 && len(v.Settings) > 1 {
+			if j.Setting >= 0 && told {
 				setting = v.name(j.Setting)
 			}
 			g.rows = append(g.rows, row{cells: []cell{
-				outcome(j.Outcome), {text: j.Threshold.String()}, {text: setting}, {text: v.figure(j)}, {v.extent(j), faint}, {of(j), faint},
+				outcome(j.Outcome), {text: j.Threshold.String()}, {text: v.judgedBenchmark(j)}, {text: setting}, {text: v.figure(j)}, {v.extent(j), faint}, {v.decider(j), faint},
 			}})
 		}
-		if more := n - part.most; more > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d more.", outcome(part.outcome).text, more))
+		if more := n - most[part]; more > 0 && most[part] > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %d more.", outcome(part).text, more))
 		}
 	}
 	notes = append(notes, v.reasons()...)
-	g.narrow(v.width)
+	if bench {
+		v.fitNames(&g, 2)
+	} else {
+		g.drop(2)
+		g.narrow(v.width)
+	}
 	failed, unclear := v.Gate()
-	title := fmt.Sprintf("Thresholds: %d failed, %d unclear, %d passed", failed, unclear, len(v.Thresholds)-failed-unclear)
-	return section{title: title, grids: []grid{g}, notes: notes}, len(v.Thresholds) > 0
+	s := section{title: fmt.Sprintf("Thresholds: %d failed, %d unclear, %d passed", failed, unclear, len(v.Thresholds)-failed-unclear), notes: notes}
+	if len(g.rows) > 0 {
+		s.grids = []grid{g}
+	}
+	return s, len(v.Thresholds) > 0
 }
 
 // outcome is the word of a threshold; the color says no more.
@@ -105,9 +118,21 @@ func outcome(o analysis.Outcome) cell {
 	return cell{text: string(o)}
 }
 
-// judged names a threshold and the setting that it was judged of.
+// judgedBenchmark names the benchmark of a judgement, "" if there is none.
+func (v *view) judgedBenchmark(j *analysis.Judgement) string {
+	if j.Benchmark == nil {
+		return ""
+	}
+	return v.called(j.Benchmark)
+}
+
+// judged names a threshold and the setting that it was judged of; of benchmarks
+// just the benchmark.
 func (v *view) judged(j *analysis.Judgement) string {
-	if j.Setting < 0 || len(v.Settings) == 1 {
+	switch {
+	case v.Kind == analysis.OfBenchmarks:
+		return v.judgedBenchmark(j)
+	case j.Setting < 0 || len(v.Settings) == 1:
 		return j.Threshold.String()
 	}
 	return j.Threshold.String() + " of " + v.Settings[j.Setting].Setting.Label()
@@ -136,13 +161,15 @@ func (v *view) extent(j *analysis.Judgement) string {
 	return "[" + sc.format(j.Lo) + ", " + sc.format(j.Hi) + "]"
 }
 
-// of says what decided.
-func of(j *analysis.Judgement) string {
+// decider says what decided.
+func (v *view) decider(j *analysis.Judgement) string {
 	switch {
 	case j.NoData:
 		return ""
 	case j.Threshold.Change:
 		return count(j.Trials, "block")
+	case v.Kind == analysis.OfBenchmarks:
+		return "median of " + count(j.Trials, "block")
 	case j.Trial > 0 && j.Trials > 1:
 		return fmt.Sprintf("trial %d, worst of %d", j.Trial, j.Trials)
 	case j.Trials == 1:
@@ -151,9 +178,65 @@ func of(j *analysis.Judgement) string {
 	return fmt.Sprintf("median of %d trials", j.Trials)
 }
 
+// reason is why a threshold was judged as it was.
+func (v *view) reason(j *analysis.Judgement, r *analysis.Reason) string {
+	setting := func() string { return v.Settings[r.Setting].Setting.Label() }
+	switch r.Kind {
+	case analysis.ReasonUnknown, analysis.ReasonNotCompared:
+		return r.Said
+	case analysis.ReasonNoBenchmark:
+		return "no benchmark has " + j.Metric
+	case analysis.ReasonNoSetting:
+		return "there is no setting to judge"
+	case analysis.ReasonNoTrial:
+		return "it has no finished trial"
+	case analysis.ReasonNotMeasured:
+		text := j.Metric + " was not measured"
+		if j.Benchmark != nil && len(j.Benchmark.Faults) > 0 {
+			text += "; " + v.faults(j.Benchmark)
+		}
+		return text
+	case analysis.ReasonSaturated:
+		return fmt.Sprintf("dyno may itself have been the limit: %s (consider: %s)", r.Said, analysis.Cure)
+	case analysis.ReasonNoLatency:
+		return fmt.Sprintf("trial %d has no %s: requests that timed out or were never sent rank as the slowest, or they were too few", r.Trial, j.Metric)
+	case analysis.ReasonWorstUnknown:
+		return fmt.Sprintf("the worst trial counts, and %s of %d of %d trials is not known", j.Metric, r.N, r.Of)
+	case analysis.ReasonFewBlocks:
+		return fmt.Sprintf("it takes two blocks with both settings, and there are %d", r.N)
+	case analysis.ReasonZero:
+		return fmt.Sprintf("a value is zero, so that there is no ratio (consider: a limit of %s itself)", j.Threshold.Name)
+	case analysis.ReasonFailedTrials:
+		return fmt.Sprintf("%d of its %d trials failed and are not in it", r.N, r.Of)
+	case analysis.ReasonNotCounted:
+		return fmt.Sprintf("%d of %d trials of %s do not count, as dyno may itself have been the limit", r.N, r.Of, setting())
+	case analysis.ReasonLacking:
+		return fmt.Sprintf("%d of %d trials of %s have no %s", r.N, r.Of, setting(), j.Metric)
+	case analysis.ReasonClose:
+		return "close: the median's 95% interval reaches across the limit"
+	case analysis.ReasonNotSure:
+		if v.Kind == analysis.OfBenchmarks {
+			return "beyond the limit, but not surely"
+		}
+		return "beyond the limit, but not surely among all changes that are judged"
+	case analysis.ReasonPartial:
+		return fmt.Sprintf("only %d of %d planned trials were run", r.N, r.Of)
+	case analysis.ReasonZeroSame:
+		return fmt.Sprintf("values are zero, so that there is no ratio, and no sure change (consider: a limit of %s itself)", j.Threshold.Name)
+	case analysis.ReasonZeroChanged:
+		return "values are zero, so that the change has no interval"
+	case analysis.ReasonNoInterval:
+		return fmt.Sprintf("%d blocks are too few for an interval", r.N)
+	}
+	return string(r.Kind)
+}
+
 // why is all that is to be said of a threshold beside its figure, or "".
-func why(j *analysis.Judgement) string {
-	parts := slices.Clone(j.Reasons)
+func (v *view) whyJudged(j *analysis.Judgement) string {
+	var parts []string
+	for i := range j.Reasons {
+		parts = append(parts, v.reason(j, &j.Reasons[i]))
+	}
 	if j.MoreBlocks > 0 {
 		parts = append(parts, fmt.Sprintf("about %s would settle it", count(j.MoreBlocks, "more block")))
 	} else if j.Outcome == analysis.Unclear && j.Threshold.Change && j.Close {
@@ -162,27 +245,32 @@ func why(j *analysis.Judgement) string {
 	return strings.Join(parts, "; ")
 }
 
+// mostNamed is how many thresholds, or benchmarks, a reason names.
+const mostNamed = 5
+
 // reasons are the notes on thresholds, those that are alike once.
 func (v *view) reasons() []string {
 	var order []string
 	of := map[string][]string{}
 	for i := range v.Thresholds {
 		j := &v.Thresholds[i]
-		text := why(j)
+		text := v.whyJudged(j)
 		if text == "" {
 			continue
 		}
 		if of[text] == nil {
 			order = append(order, text)
 		}
-		of[text] = append(of[text], v.judged(j))
+		if name := v.judged(j); !slices.Contains(of[text], name) {
+			of[text] = append(of[text], name)
+		}
 	}
 	for n, text := range order {
 		names := of[text]
-		if more := len(names) - 5; more > 1 {
-			names = append(names[:5:5], fmt.Sprintf("%d more", more))
+		if more := len(names) - mostNamed; more > 1 {
+			names = append(names[:mostNamed:mostNamed], fmt.Sprintf("%d more", more))
 		}
-		order[n] = clean(fmt.Sprintf("%s: %s.", list(names), text))
+		order[n] = strings.TrimPrefix(clean(fmt.Sprintf("%s: %s.", list(names), text)), ": ")
 	}
 	return order
 }

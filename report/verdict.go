@@ -50,7 +50,7 @@ func verdictOf(t *analysis.Table, i int) Verdict {
 		}
 		return v
 	}
-	for _, m := range t.Metrics {
+	for _, m := range t.Rows {
 		x := s.Versus[m.Name]
 		_, now := s.Values[m.Name]
 		_, then := t.Settings[0].Values[m.Name]
@@ -299,7 +299,7 @@ func against(t *analysis.Table, v *Verdict) (facts []string) {
 		facts = append(facts, v.failed)
 	}
 	var lacking []string
-	for _, m := range t.Metrics {
+	for _, m := range t.Rows {
 		now, then := s.Values[m.Name].Trials, base.Values[m.Name].Trials
 		if m.Primary && len(now)+len(then) > 0 && (len(now) < s.Trials || len(then) < base.Trials || slices.Contains(v.Untold, m.Name)) {
 			lacking = append(lacking, noun(m.Name))

@@ -14,7 +14,9 @@ import (
 // metrics. A ratio of 1.1 has an interval from 1.08 to 1.12.
 func compared(settings map[string]map[string]analysis.Versus) *analysis.Table {
 	t := &analysis.Table{Trials: 6 * (1 + len(settings)), Planned: 6 * (1 + len(settings)), Blocks: 6, Negligible: 0.01}
-	t.Metrics = []dyno.Metric{{Name: "p50-sec", Better: -1, Primary: true}, {Name: "p99-sec", Better: -1, Primary: true}, {Name: "req/s", Better: 1, Primary: true}, {Name: "rss-peak-B", Better: -1, Primary: true}}
+	for _, m := range []dyno.Metric{{Name: "p50-sec", Better: -1, Primary: true}, {Name: "p99-sec", Better: -1, Primary: true}, {Name: "req/s", Better: 1, Primary: true}, {Name: "rss-peak-B", Better: -1, Primary: true}} {
+		t.Rows = append(t.Rows, analysis.Row{Metric: m, Key: m.Name})
+	}
 	base := analysis.Setting{Setting: gogc("100"), Baseline: true, Trials: 6, Values: map[string]analysis.Summary{}}
 	t.Settings = []analysis.Setting{base}
 	var levels []string

@@ -11,22 +11,23 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // Latency reads the lines of the latency log of a trial that may hold requests which
 // were done from one time to another since its window began. The error, the last of
 // the sequence, is fs.ErrNotExist if there is no log.
-func (d *Dir) Latency(r *dyno.Result, from, to time.Duration) iter.Seq2[dyno.LatencyLine, error] {
-	return func(yield func(dyno.LatencyLine, error) bool) {
+func (d *Dir) Latency(r *dyno.Result, from, to time.Duration) iter.Seq2[hist.Line, error] {
+	return func(yield func(hist.Line, error) bool) {
 		f, err := os.Open(d.TrialFile(r.Trial.N, latencyFile))
 		if err != nil {
-			yield(dyno.LatencyLine{}, err)
+			yield(hist.Line{}, err)
 			return
 		}
 		defer f.Close()
 		start := float64(r.Start.UnixMicro()) / 1e6
 		lines := &linesBetween{in: bufio.NewReaderSize(f, timesBuffer), from: start + from.Seconds(), to: start + to.Seconds()}
-		for l, err := range dyno.LatencyLines(lines, r.Start) {
+		for l, err := range hist.Lines(lines, r.Start) {
 			if err != nil {
 				err = fmt.Errorf("read %s: %w", f.Name(), err)
 			}

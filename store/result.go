@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // TrialDir returns the directory for the files of trial n, made anew: what an
@@ -122,7 +123,7 @@ func addLatency(path string, r *dyno.Result) error {
 		return nil
 	}
 	return writeSynced(path, func(w io.Writer) error {
-		log, err := dyno.NewLatencyLog(w, r.Start)
+		log, err := hist.NewLog(w, r.Start)
 		if err != nil {
 			return err
 		}
@@ -172,7 +173,7 @@ func (d *Dir) Brief() []*dyno.Result {
 	return rs
 }
 
-func readLatency(path string, h *dyno.Histogram) error {
+func readLatency(path string, h *hist.Histogram) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is missing", path)
@@ -181,7 +182,7 @@ func readLatency(path string, h *dyno.Histogram) error {
 		return err
 	}
 	defer f.Close()
-	counts, err := dyno.ReadLatencyLog(f)
+	counts, err := hist.ReadLog(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

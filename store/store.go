@@ -21,6 +21,7 @@ import (
 	"unicode"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan"
 )
 
 // Schema is the version of the directory's format.
@@ -181,7 +182,7 @@ func read(path string) (*Dir, int64, error) {
 		return nil, 0, fmt.Errorf("%s has schema %d, this dyno knows %d (consider: the dyno that wrote it, %s)", path, run.Schema, Schema, run.Dyno)
 	}
 	d.Run = run.Run
-	if d.Run.Plan, err = dyno.ParsePlan(filepath.Join(path, runFile), run.Plan); err != nil {
+	if d.Run.Plan, err = plan.Parse(filepath.Join(path, runFile), run.Plan); err != nil {
 		return nil, 0, err
 	}
 	f, err := os.Open(filepath.Join(path, resultsFile))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -36,7 +37,7 @@ func create(t testing.TB) *store.Dir {
 }
 
 func result(n int) *dyno.Result {
-	h := dyno.NewHistogram()
+	h := hist.New()
 	for i := range 1000 {
 		h.Add(time.Duration(n*1000+i) * time.Microsecond)
 	}
@@ -282,11 +283,11 @@ func TestLatencyLogOfTheTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	log, err := dyno.NewLatencyLog(f, r.Start)
+	log, err := hist.NewLog(f, r.Start)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := dyno.NewHistogram()
+	second := hist.New()
 	for i := range 1000 { // the latencies of result(1), 100 a second
 		second.Add(time.Duration(1000+i) * time.Microsecond)
 		if i%100 != 99 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -155,13 +155,13 @@ func TestLatencyPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	log, err := dyno.NewLatencyLog(f, r.Start)
+	log, err := hist.NewLog(f, r.Start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 100 {
-		h := dyno.NewHistogram()
+		h := hist.New()
 		for range 1 + i*50 { // later lines are longer than what is read at once
 			h.Add(time.Duration(math.Exp(rng.NormFloat64()*3+15)) + 1)
 		}

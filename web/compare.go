@@ -131,7 +131,7 @@ func pairOf(t *analysis.Table) (p pair) {
 	p.Setting = dyno.Setting(b.Setting[min(1, len(b.Setting)):]).Label()
 	p.Found = report.Sentences(t)
 	var rows []chart.Interval
-	for _, m := range t.Metrics {
+	for _, m := range t.Rows {
 		x, hasA := a.Values[m.Name]
 		y, hasB := b.Values[m.Name]
 		if !hasA && !hasB {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -119,7 +120,7 @@ func (c *current) seconds() (seconds []second) {
 	if c.window == 0 {
 		c.window = windowStart(c.latency.path)
 	}
-	for l, err := range dyno.LatencyLines(&added, time.Unix(0, 0)) {
+	for l, err := range hist.Lines(&added, time.Unix(0, 0)) {
 		if err != nil {
 			break // it was not a dyno that wrote this
 		}

@@ -13,8 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/pprof/profile"
-
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -125,7 +124,7 @@ func TestUnfit(t *testing.T) {
 	root := t.TempDir()
 	made{}.run(t, filepath.Join(root, "good"), false)
 	s := site(t, root)
-	s.Hands.Profile = func(*store.Dir, string, string) (*profile.Profile, int64, error) { return nil, 0, io.EOF }
+	s.Hands.Profile = func(*store.Dir, string, string) (pprofpage.Sum, error) { return pprofpage.Sum{}, io.EOF }
 	for name, spoil := range unfit {
 		bad := filepath.Join(root, "bad")
 		os.RemoveAll(bad)

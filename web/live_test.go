@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -233,12 +234,12 @@ func TestLiveTrial(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		log, err := dyno.NewLatencyLog(file, time.Unix(1700000000, 0))
+		log, err := hist.NewLog(file, time.Unix(1700000000, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		interval := func(sec int, latency time.Duration) {
-			h := dyno.NewHistogram()
+			h := hist.New()
 			for range 100 {
 				h.Add(latency)
 			}

@@ -1,42 +1,24 @@
 package web
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"html"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/pprof/driver"
-	"github.com/google/pprof/profile"
-
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
-// A Sum is the sum of the profiles of one kind of a setting's trials.
-type Sum struct {
-	Setting  string
-	Profile  *profile.Profile
-	Requests int64 // of the windows that they are of; 0 if that is not known
-}
-
 // mostSessions of pprof are open at a time, each with its profile in memory.
 const mostSessions = 16
-
-// mostNodes are how many functions a graph has at most; pprof's own default is 80.
-const mostNodes = 200
 
 // profiles are pprof's pages that are open, the one that was asked for last at
 // the end.
@@ -51,7 +33,7 @@ type session struct {
 	changed time.Time // the run, when its profiles were read
 
 	once  sync.Once
-	pages map[string]http.Handler // by path, such as "/top"
+	pages *pprofpage.Pages
 	err   error
 }
 
@@ -73,22 +55,17 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	}
 	rest := escapedRest(r)
 	a, page, ok := parseAsked(rest)
-	switch {
-	case !ok || !slices.Contains(dyno.ProfileNames, a.kind) || !known(dir, a.setting) || a.versus && !known(dir, a.base):
+	if !ok || !slices.Contains(dyno.ProfileNames, a.kind) || !known(dir, a.setting) || a.versus && !known(dir, a.base) {
 		http.NotFound(w, r)
 		return
-	case page == "saveconfig" || page == "deleteconfig": // which would write below the home directory
-		http.Error(w, "configurations are not kept here", http.StatusForbidden)
+	}
+	if status, reason := pprofpage.Check(page); status != 0 {
+		http.Error(w, reason, status)
 		return
-	case !slices.Contains([]string{"", "flamegraph", "top", "graph", "peek", "source", "download"}, page):
-		http.NotFound(w, r)
-		return
-	case page == "" && !strings.HasSuffix(rest, "/"):
+	}
+	if page == "" && !strings.HasSuffix(rest, "/") {
 		w.Header().Set("Location", rest[strings.LastIndexByte(rest, '/')+1:]+"/")
 		w.WriteHeader(http.StatusMovedPermanently)
-		return
-	case page == "graph" && !hasDot():
-		http.Error(w, "the graph is drawn by dot, which is not on this machine (consider: to install graphviz; the flame graph shows the same stacks)", http.StatusNotImplemented)
 		return
 	}
 	leave, ok := s.enter(w, r, dir.Path)
@@ -97,30 +74,23 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	}
 	defer leave()
 	a.run = dir.Path
-	pages, err := s.profiles.get(a, changed(dir), func() (map[string]http.Handler, error) { return s.openProfiles(dir, a) })
-	if errors.Is(err, fs.ErrNotExist) {
-		http.Error(w, err.Error(), http.StatusNotFound)
-		return
-	}
+	pages, err := s.profiles.get(a, changed(dir), func() (*pprofpage.Pages, error) { return s.openProfiles(dir, a) })
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		status := http.StatusInternalServerError
+		if errors.Is(err, fs.ErrNotExist) {
+			status = http.StatusNotFound
+		}
+		http.Error(w, err.Error(), status)
 		return
 	}
-	query := r.URL.Query()
-	framed := query.Has("frame")
-	query.Del("frame")
-	query["unit"] = slices.DeleteFunc(query["unit"], func(u string) bool { return u != unquoted(u) })
-	if n, err := strconv.Atoi(query.Get("n")); page == "graph" && err == nil && (n < 0 || n > mostNodes) {
-		query.Set("n", strconv.Itoa(mostNodes)) // nothing ends dot but its work
+	back := "../../../"
+	switch {
+	case r.URL.Query().Has("frame"): // in the run's own page
+		back = ""
+	case a.versus:
+		back += "../../"
 	}
-	got := fetchPage(pages["/"+page], r.Method, query.Encode())
-	if strings.HasPrefix(got.head.Get("Content-Type"), "text/html") {
-		if err := got.dress(a, framed); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-	}
-	got.send(w)
+	pages.Serve(w, r, page, back)
 }
 
 // known reports whether a run has a setting.
@@ -189,15 +159,9 @@ func PprofPath(kind, setting string, versus bool, base string) string {
 	return path
 }
 
-// hasDot reports whether graphs can be drawn.
-func hasDot() bool {
-	_, err := exec.LookPath("dot")
-	return err == nil
-}
-
 // get returns the pages of a session, which open makes if there is none or if
 // the run has changed since.
-func (p *profiles) get(a asked, changed time.Time, open func() (map[string]http.Handler, error)) (map[string]http.Handler, error) {
+func (p *profiles) get(a asked, changed time.Time, open func() (*pprofpage.Pages, error)) (*pprofpage.Pages, error) {
 	p.mu.Lock()
 	i := slices.IndexFunc(p.open, func(s *session) bool { return s.asked == a })
 	var s *session
@@ -226,215 +190,20 @@ func (p *profiles) get(a asked, changed time.Time, open func() (map[string]http.
 }
 
 // openProfiles reads what was asked for and opens it in pprof.
-func (s *Site) openProfiles(dir *store.Dir, a asked) (map[string]http.Handler, error) {
-	of, err := Sum{Setting: a.setting}, fitProfiles(dir.Path)
+func (s *Site) openProfiles(dir *store.Dir, a asked) (*pprofpage.Pages, error) {
+	if err := fitProfiles(dir.Path); err != nil {
+		return nil, err
+	}
+	of, err := s.Hands.Profile(dir, a.kind, a.setting)
 	if err != nil {
 		return nil, err
 	}
-	if of.Profile, of.Requests, err = s.Hands.Profile(dir, a.kind, a.setting); err != nil {
-		return nil, err
-	}
-	var base *Sum
-	if a.versus {
-		base = &Sum{Setting: a.base}
-		if base.Profile, base.Requests, err = s.Hands.Profile(dir, a.kind, a.base); err != nil {
-			return nil, err
-		}
-	}
-	shown, from, err := comparable(a.kind, of, base)
-	if err != nil {
-		return nil, err
-	}
-	return openPprof(shown, from)
-}
-
-// driving is held while pprof's driver starts a session: it writes variables of
-// its package, even where nothing asks for it.
-var driving sync.Mutex
-
-// openPprof starts a session of pprof, and returns what serves its pages. Those
-// may be used by many at once. The profiles are pprof's then; from may be nil.
-//
-// Note: no flag that configures a view is passed, ever: the driver would keep it
-// for all sessions, those that are open included. Views are chosen by the URL.
-func openPprof(shown, from *profile.Profile) (map[string]http.Handler, error) {
-	if _, err := os.UserConfigDir(); err != nil { // pprof asks for it, though nothing is kept there
-		return nil, fmt.Errorf("open pprof: %w (consider: HOME=/tmp)", err)
-	}
-	var pages map[string]http.Handler
-	driving.Lock()
-	defer driving.Unlock()
-	err := driver.PProf(&driver.Options{
-		Flagset: flags{versus: from != nil},
-		Fetch:   fetcher{"profile": shown, "base": from},
-		Sym:     asIs{},
-		Obj:     noObjects{},
-		UI:      silent{},
-		HTTPServer: func(args *driver.HTTPServerArgs) error {
-			pages = args.Handlers
-			return nil
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open pprof: %w", err)
-	}
-	return pages, nil
-}
-
-// noFolder is one that is not there, the same for all sessions. pprof looks also in
-// the folders around it, which is the root alone.
-const noFolder = "/no-folder-of-dyno"
-
-// flags is the command line of a session.
-type flags struct{ versus bool }
-
-func (flags) Bool(name string, def bool, _ string) *bool {
-	v := def || name == "no_browser"
-	return &v
-}
-func (flags) Int(_ string, def int, _ string) *int             { return &def }
-func (flags) Float64(_ string, def float64, _ string) *float64 { return &def }
-func (flags) ExtraUsage() string                               { return "" }
-func (flags) AddExtraUsage(string)                             {}
-func (flags) Parse(func()) []string                            { return []string{"profile"} }
-func (flags) String(name string, def string, _ string) *string {
-	switch name {
-	case "http":
-		def = "localhost:0" // nobody listens
-	case "symbolize":
-		def = "none"
-	case "source_path", "trim_path": // or pprof looks for names in the folder that it was started in
-		def = noFolder
-	}
-	return &def
-}
-
-func (f flags) StringList(name string, def string, _ string) *[]*string {
-	if name == "diff_base" && f.versus {
-		def = "base"
-	}
-	return &[]*string{&def}
-}
-
-// A fetcher has profiles by name. What it returns is the driver's.
-type fetcher map[string]*profile.Profile
-
-func (f fetcher) Fetch(src string, _, _ time.Duration) (*profile.Profile, string, error) {
-	if f[src] == nil {
-		return nil, "", fs.ErrNotExist // else the driver would look elsewhere
-	}
-	return f[src], "", nil
-}
-
-// asIs leaves a profile's symbols as they are.
-type asIs struct{}
-
-func (asIs) Symbolize(string, driver.MappingSources, *profile.Profile) error { return nil }
-
-// noObjects is the tool for object files where there are none. Else the driver
-// would spend 60 ms looking for binutils, and open what a profile names.
-type noObjects struct{}
-
-func (noObjects) Open(string, uint64, uint64, uint64, string) (driver.ObjFile, error) {
-	return nil, errors.ErrUnsupported
-}
-func (noObjects) Disasm(string, uint64, uint64, bool) ([]driver.Inst, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// silent is a user interface that nobody sees: pages tell their errors.
-type silent struct{}
-
-func (silent) ReadLine(string) (string, error)     { return "", io.EOF }
-func (silent) Print(...any)                        {}
-func (silent) PrintErr(...any)                     {}
-func (silent) IsTerminal() bool                    { return false }
-func (silent) WantBrowser() bool                   { return false }
-func (silent) SetAutoComplete(func(string) string) {}
-
-// pprofPolicy is the content policy of pprof's pages. Their scripts are inline,
-// so they live in an origin of their own, from which they can ask for nothing
-// and reach nothing of this site.
-const pprofPolicy = "sandbox allow-scripts allow-forms allow-popups allow-downloads; default-src 'none'; " +
-	"script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
-
-// A fetched page is an answer of pprof's before it is sent.
-type fetched struct {
-	head   http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (f *fetched) Header() http.Header         { return f.head }
-func (f *fetched) Write(b []byte) (int, error) { return f.body.Write(b) }
-func (f *fetched) WriteHeader(status int) {
-	if f.status == 0 {
-		f.status = status
-	}
-}
-
-// fetchPage asks a handler of pprof's, which knows a page by its query alone.
-func fetchPage(h http.Handler, method, query string) *fetched {
-	f := &fetched{head: http.Header{}}
-	h.ServeHTTP(f, &http.Request{Method: method, URL: &url.URL{Path: "/", RawQuery: query}, Header: http.Header{}})
-	return f
-}
-
-func (f *fetched) send(w http.ResponseWriter) {
-	for k, v := range f.head {
-		w.Header()[k] = v
-	}
-	h := w.Header()
-	h.Set("Content-Security-Policy", pprofPolicy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
-	if f.status != 0 {
-		w.WriteHeader(f.status)
-	}
-	w.Write(f.body.Bytes())
-}
-
-// dress takes out of a page what does not work here, and says in it what it shows.
-func (f *fetched) dress(a asked, framed bool) error {
-	p := edited{text: f.body.String()}
-	p.cut(`<div id="config" class="menu-item">`, `<div id="download"`, "")
-	p.cut(`<div id="dialog-overlay">`, `<div id="errors">`, noDialogs)
-	p.cutLine(`id="disasm"`)
-	if !hasDot() {
-		p.cutLine(`id="graphbtn"`)
-	}
-	up := "../../../"
-	if a.versus {
-		up += "../../"
-	}
-	back := fmt.Sprintf("<a href=%q>back to the run</a> ", up)
-	if framed { // in the run's own page
-		back = ""
-	}
-	p.after("<body>", "\n<p id=\"dyno\">"+back+html.EscapeString(a.about())+"</p>")
-	p.before("</head>", "<style>#dyno { margin: 0; padding: 4px 8px; font: 13px sans-serif; background: #fff; color: #222 }</style>\n")
-	f.body.Reset()
-	f.body.WriteString(p.text)
-	return p.err
-}
-
-// about says what is shown.
-func (a asked) about() string {
-	text := a.kind + " profile of " + label(a.setting)
 	if !a.versus {
-		return text + ", all its trials for profiles added up"
+		return pprofpage.Open(a.kind, of, nil)
 	}
-	text += " against " + label(a.base)
-	if perRequest(a.kind) {
-		text += ", both per million requests"
+	base, err := s.Hands.Profile(dir, a.kind, a.base)
+	if err != nil {
+		return nil, err
 	}
-	return text + ". Boxes are as wide as both together: what there is more of now is red, what there is less of green"
-}
-
-func label(setting string) string {
-	if setting == "" {
-		return "(as is)"
-	}
-	return setting
+	return pprofpage.Open(a.kind, of, &base)
 }

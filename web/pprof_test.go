@@ -1,13 +1,13 @@
 package web
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,13 +18,14 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
 // recorded is a profile of the analysis package's tests.
 func recorded(t testing.TB, name string) *profile.Profile {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "analysis", "testdata", "profile", name+".pb.gz"))
+	data, err := os.ReadFile(filepath.Join("..", "analysis", "profiles", "testdata", name+".pb.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +60,13 @@ func twoSettings(t *testing.T) *store.Dir {
 func served(t *testing.T, read func(kind, setting string) (*profile.Profile, int64, error)) (h http.Handler, dir *store.Dir, reads map[string]int) {
 	dir, reads = twoSettings(t), map[string]int{}
 	var mu sync.Mutex
-	s := &Site{Hands: Hands{Profile: func(_ *store.Dir, kind, setting string) (*profile.Profile, int64, error) {
+	s := &Site{Hands: Hands{Profile: func(_ *store.Dir, kind, setting string) (sum pprofpage.Sum, err error) {
 		mu.Lock()
 		reads[kind+" "+setting]++
 		mu.Unlock()
-		return read(kind, setting)
+		sum.Setting = setting
+		sum.Profile, sum.Requests, err = read(kind, setting)
+		return sum, err
 	}}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/runs/{id}/pprof/{rest...}", func(w http.ResponseWriter, r *http.Request) { s.pprof(w, r, dir) })
@@ -113,7 +116,7 @@ func TestPprofPages(t *testing.T) {
 		if w.Code != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d, no %q", path, w.Code, want)
 		}
-		if strings.Contains(body, "Disassemble") || strings.Contains(body, ">Graph<") || strings.Contains(body, `id="config"`) {
+		if !strings.Contains(body, "#config, #disasm, #graphbtn { display: none !important }") {
 			t.Errorf("%s offers what is not there", path)
 		}
 		up := map[bool]string{false: `"../../../"`, true: `"../../../../../"`}[strings.HasPrefix(path, versus)]
@@ -180,10 +183,6 @@ func TestPprofPerRequest(t *testing.T) {
 	if !strings.Contains(text, "Showing nodes accounting for 0, 0% of") {
 		t.Errorf("no difference is shown as one: %v", regexp.MustCompile("Showing nodes.*").FindString(text))
 	}
-	_, err := FlamePage("cpu", Sum{without, recorded(t, "search-cpu-go1.22.12"), 0}, &Sum{with, recorded(t, "search-cpu-go1.22.12"), 1})
-	if err == nil || !strings.Contains(err.Error(), "how many requests those of arg.loop=/without are of") {
-		t.Errorf("an unknown number of requests: %v", err)
-	}
 }
 
 // Sessions of different kinds, opened and read at once, show what was asked for.
@@ -209,7 +208,7 @@ func TestPprofAtOnce(t *testing.T) {
 func TestPprofSessions(t *testing.T) {
 	var p profiles
 	opened := 0
-	open := func() (map[string]http.Handler, error) { opened++; return nil, nil }
+	open := func() (*pprofpage.Pages, error) { opened++; return nil, nil }
 	for range 2 {
 		for i := range mostSessions {
 			p.get(asked{run: fmt.Sprint(i)}, time.Time{}, open)
@@ -230,7 +229,7 @@ func TestPprofSessions(t *testing.T) {
 	}
 	failed := errors.New("failed")
 	for range 2 {
-		if _, err := p.get(asked{run: "bad"}, time.Time{}, func() (map[string]http.Handler, error) { opened++; return nil, failed }); err != failed {
+		if _, err := p.get(asked{run: "bad"}, time.Time{}, func() (*pprofpage.Pages, error) { opened++; return nil, failed }); err != failed {
 			t.Error(err)
 		}
 	}
@@ -269,7 +268,7 @@ var injected = regexp.MustCompile("(?i)<img|<script>alert|href=[\"'][^\"']*javas
 func TestPprofHostile(t *testing.T) {
 	h, _, _ := served(t, func(_, setting string) (*profile.Profile, int64, error) { return hostile(), int64(len(setting)), nil })
 	pages := []string{"flamegraph", "top", "peek?f=.", "source?f=.", "top?f=%22%3Cscript%3Ealert(1)", "flamegraph?tagleaf=%3Cimg%3E", "graph", "graph?unit=%22%5D%3Bx%5BURL=%22javascript:alert(1)%22%5D"}
-	if !hasDot() {
+	if _, err := exec.LookPath("dot"); err != nil {
 		pages = pages[:len(pages)-2]
 	}
 	bodies := map[string]string{}
@@ -277,95 +276,16 @@ func TestPprofHostile(t *testing.T) {
 		bodies[page] = look(h, "/runs/a/"+PprofPath("cpu", with, false, "")+page).Body.String()
 		bodies["vs "+page] = look(h, "/runs/a/"+PprofPath("cpu", with, true, without)+page).Body.String()
 	}
-	for _, base := range []*Sum{nil, {without, hostile(), 3}} {
-		static, err := FlamePage("cpu", Sum{"<script>alert(1)</script>", hostile(), 7}, base)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bodies[fmt.Sprint("static", base != nil)] = string(static)
-	}
 	for name, body := range bodies {
 		if found := injected.FindString(body); found != "" {
 			i := strings.Index(body, found)
 			t.Errorf("%s has %q: %q", name, found, body[max(0, i-200):min(len(body), i+100)])
 		}
 		// Whatever a name did to end a script early shows in how many there are.
-		scripts := map[string]int{"flamegraph": 3, "top": 2, "peek": 2, "source": 3, "static": 4, "graph": 2}
-		kind := regexp.MustCompile("static|[a-z]+").FindString(strings.TrimPrefix(name, "vs "))
+		scripts := map[string]int{"flamegraph": 3, "top": 2, "peek": 2, "source": 3, "graph": 2}
+		kind := regexp.MustCompile("[a-z]+").FindString(strings.TrimPrefix(name, "vs "))
 		if n := strings.Count(strings.ToLower(body), "<script"); n != scripts[kind] || strings.Count(strings.ToLower(body), "</script") != n {
 			t.Errorf("%s has %d scripts, want %d: %.300s", name, n, scripts[kind], body)
 		}
-	}
-}
-
-func TestFlamePage(t *testing.T) {
-	page, err := FlamePage("cpu", Sum{without, recorded(t, "search-cpu-go1.27.4"), 4000}, &Sum{with, recorded(t, "search-cpu-go1.22.12"), 4000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, not := range []string{"http:", "https:", "<link", "src=", "style=", "onclick", "Download", "saveconfig'>", "./top", "./source"} {
-		if bytes.Contains(page, []byte(not)) {
-			t.Errorf("the page has %q", not)
-		}
-	}
-	blocks, err := FlameBlocks()
-	scripts, styles := blocks.Scripts, blocks.Styles
-	if err != nil || len(scripts) != 3 || len(styles) != 2 {
-		t.Fatalf("%d scripts, %d styles: %v", len(scripts), len(styles), err)
-	}
-	rest := string(page)
-	for _, block := range append(scripts, styles...) {
-		if !strings.Contains(rest, ">"+block+"</") {
-			t.Errorf("the page has another block than %.40q", block)
-		}
-		rest = strings.Replace(rest, ">"+block+"</", "></", 1)
-	}
-	if n := strings.Count(rest, "<script></script>"); n != len(scripts) || strings.Count(rest, "<script") != n+1 {
-		t.Errorf("the page has other scripts: %s", rest)
-	}
-	for _, want := range []string{"stackViewer(", "arg.loop=∕without against arg.loop=&#39;∕with all&#39;, per million requests", `id="search"`} {
-		if !bytes.Contains(page, []byte(want)) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-}
-
-// What is too small to see is its caller's: nothing of the whole is lost.
-func TestPrune(t *testing.T) {
-	f := func(id uint64, name string) *profile.Function { return &profile.Function{ID: id, Name: name} }
-	main, big, tiny, leaf := f(1, "main"), f(2, "big"), f(3, "tiny"), f(4, "leaf")
-	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, Mapping: []*profile.Mapping{{ID: 1}}}
-	sample := func(v int64, lines ...[]profile.Line) { // the leaf first
-		s := &profile.Sample{Value: []int64{v}}
-		for _, l := range lines {
-			s.Location = append(s.Location, &profile.Location{Line: l})
-		}
-		p.Sample = append(p.Sample, s)
-	}
-	root := []profile.Line{{Function: main, Line: 3}}
-	sample(500_000, []profile.Line{{Function: leaf, Line: 7}, {Function: big, Line: 1}}, root)
-	sample(499_200, []profile.Line{{Function: leaf, Line: 8}, {Function: big, Line: 2}}, root)
-	sample(300, []profile.Line{{Function: tiny}}, root)
-	sample(500, []profile.Line{{Function: leaf}}, []profile.Line{{Function: tiny}}, root)
-	got, none, err := prune(p, nil)
-	if err != nil || none != nil {
-		t.Fatal(none, err)
-	}
-	var lines []string
-	for _, s := range got.Sample {
-		line := fmt.Sprint(s.Value[0])
-		for _, l := range s.Location {
-			line += " "
-			for _, x := range l.Line {
-				line += "/" + x.Function.Name
-			}
-		}
-		lines = append(lines, line)
-	}
-	if want := "800 /main; 999200 /leaf/big /main"; strings.Join(lines, "; ") != want {
-		t.Errorf("got %v, want %s", lines, want)
-	}
-	if got.CheckValid() != nil {
-		t.Error(got.CheckValid())
 	}
 }

@@ -10,10 +10,9 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/google/pprof/profile"
-
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -27,9 +26,8 @@ type Hands struct {
 	Picture func(dir *store.Dir, from, to float64, columns int) (*analysis.Picture, error)
 	// Compare makes a table for each setting that both runs have.
 	Compare func(a, b *store.Dir) ([]*analysis.Table, error)
-	// Profile is the sum of the profiles of one kind of a setting, and how many
-	// requests their windows had in all; 0 if that is not known.
-	Profile func(dir *store.Dir, kind, setting string) (p *profile.Profile, requests int64, err error)
+	// Profile adds up the profiles of one kind of a setting.
+	Profile func(dir *store.Dir, kind, setting string) (pprofpage.Sum, error)
 	// Resume goes on with a run, until it ends or stop is called; it is done
 	// when the channel is closed.
 	Resume func(path string) (stop func(), done <-chan struct{}, err error)

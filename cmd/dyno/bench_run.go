@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,7 +164,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 		}
 		return dir.Add(r)
 	}
-	table := func() *analysis.BenchTable { return analysis.BenchOf(&all, dir.Results()) }
+	table := func() *analysis.Table { return analysis.TabulateBenchmarks(&all, dir.Results()) }
 	hands.lab.Watch = p.see
 	hands.lab.Dir = func(n int) (string, error) {
 		if err := open(); err != nil {
@@ -215,40 +214,14 @@ func goVersion(ctx context.Context, dir string) string {
 // most for each setting.
 const profiledMost = 5
 
-// explained are the units that profiles explain.
-var explained = []string{"sec/op", "B/op", "allocs/op"}
-
-// changed reports whether a setting is better or worse than the baseline in a unit that
-// profiles explain.
-func changed(row analysis.BenchRow, setting int) bool { return changedBy(row, setting) > 0 }
-
-// changedBy is the greatest such change, as the logarithm of the ratio; 0 if there is none.
-func changedBy(row analysis.BenchRow, setting int) (most float64) {
-	for _, u := range row.Units {
-		if !slices.Contains(explained, u.Unit) || setting > len(u.Versus) {
-			continue
-		}
-		v := u.Versus[setting-1]
-		if v.Verdict != stats.Better && v.Verdict != stats.Worse {
-			continue
-		}
-		by := math.Abs(math.Log(v.Ratio))
-		if math.IsNaN(by) || by == 0 { // from or to nothing
-			by = 1
-		}
-		most = max(most, by)
-	}
-	return most
-}
-
 // profiledOnes are the benchmarks whose profiles are taken, the greatest change first,
 // and how many more changed.
-func profiledOnes(t *analysis.BenchTable) (chosen []dyno.Benchmark, left int) {
+func profiledOnes(t *analysis.Table) (chosen []dyno.Benchmark, left int) {
 	by := map[string]float64{}
-	for _, row := range t.Rows {
+	for _, row := range t.Benchmarks {
 		most := 0.0
 		for i := 1; i < len(t.Settings); i++ {
-			most = max(most, changedBy(row, i))
+			most = max(most, t.ChangedBy(row, i))
 		}
 		if most > 0 {
 			chosen = append(chosen, dyno.Benchmark{Package: row.Package, Name: row.Name})

@@ -26,11 +26,11 @@ type benchFound struct {
 // findBench reads a run directory. Its bench.txt is written already.
 func findBench(dir *store.Dir) (*benchFound, error) {
 	f := &benchFound{results: dir.Results()}
-	f.Table = analysis.BenchOf(dir.Run.Plan, f.results)
-	f.Table.Notes = append(f.Table.Notes, dir.Notes()...)
+	f.Table = analysis.TabulateBenchmarks(dir.Run.Plan, f.results)
+	f.Table.Warnings = append(f.Table.Warnings, dir.Notes()...)
 	var notes []string
 	f.Whys, notes = whys(dir, f.Table, f.results)
-	f.Table.Notes = append(f.Table.Notes, notes...)
+	f.Table.Warnings = append(f.Table.Warnings, notes...)
 	var err error
 	if f.Against, err = against(dir); err != nil {
 		return nil, fmt.Errorf("compare with the baseline: %w", err)
@@ -116,7 +116,7 @@ func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) erro
 	case "html":
 		return f.html(w, dir)
 	case "junit":
-		return report.BenchJUnit(w, f.Table, o.strict)
+		return report.JUnit(w, f.Table, o.strict)
 	}
 	width, color := terminal(w)
 	if err := report.BenchText(w, &f.BenchReport, report.Options{Width: width, Color: color}); err != nil {
@@ -153,15 +153,15 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 				continue
 			}
 			first = j.Threshold.String()
-			if j.Name != "" {
-				first = j.Package + "." + j.Name + ", " + first
+			if j.Benchmark != nil {
+				first = j.Benchmark.Full() + ", " + first
 			}
 		}
 		return n, first
 	}
 	failed, first := count(analysis.Failed)
 	worse := f.Table.Worse() + worseThan(f.Against)
-	broken := f.broken()
+	broken := f.Table.Broken()
 	unclear, doubt := count(analysis.Unclear)
 	switch undecided := f.Table.Undecided(); {
 	case failed == 1:
@@ -172,8 +172,8 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 		return &gateError{exitThreshold, "1 comparison is worse (--fail-worse)"}
 	case failWorse && worse > 1:
 		return &gateError{exitThreshold, fmt.Sprintf("%d comparisons are worse (--fail-worse)", worse)}
-	case failWorse && broken != "":
-		return &gateError{exitThreshold, broken + " fails, and not in the baseline (--fail-worse)"}
+	case failWorse && broken != nil:
+		return &gateError{exitThreshold, nameOf(broken.Package, broken.Name) + " fails, and not in the baseline (--fail-worse)"}
 	case !strict:
 	case unclear > 0:
 		return &gateError{exitUnclear, fmt.Sprintf("%d thresholds are unclear, the first: %s (--strict)", unclear, doubt)}
@@ -181,22 +181,6 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 		return &gateError{exitUnclear, fmt.Sprintf("%d comparisons are unclear (--strict)", undecided)}
 	}
 	return nil
-}
-
-// broken is the first benchmark that was measured in the baseline, and in another
-// setting not at all, "" if there is none: a change that makes a benchmark panic is not
-// better than one that makes it slow. Of what was left out on both sides nobody knows.
-func (f *benchFound) broken() string {
-	label := func(i int) string { return f.Table.Settings[i].Label() + ": " }
-	for _, r := range f.Table.Rows {
-		for i := 1; r.Err != "" && i < len(f.Table.Settings); i++ {
-			theirs := strings.HasPrefix(r.Err, label(i)) || strings.Contains(r.Err, "; "+label(i))
-			if theirs && !strings.HasPrefix(r.Err, label(0)) && !strings.Contains(r.Err, label(i)+"skipped") {
-				return nameOf(r.Package, r.Name)
-			}
-		}
-	}
-	return ""
 }
 
 // worseThan counts what is worse than in a baseline file, which may be nil.

@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/subject"
 )
@@ -258,16 +259,25 @@ func TestBenchMistakes(t *testing.T) {
 // A benchmark that a change breaks is no pass of a gate; one that was broken before, or
 // is skipped, is not the change's.
 func TestBenchBroken(t *testing.T) {
-	settings := []dyno.Setting{{{Factor: "rev", Value: "HEAD"}}, {{Factor: "rev", Value: "."}}}
-	for err, want := range map[string]bool{
-		"rev=.: panic: boom":                            true,
-		"rev=HEAD: panic: boom":                         false,
-		"rev=HEAD: panic: boom; rev=.: panic: boom":     false,
-		"rev=.: skipped: a_test.go:3: needs a database": false,
-		"rev=. does not have it":                        false,
-		"":                                              false,
+	boom := func(setting int, kind analysis.FaultKind) analysis.Fault {
+		return analysis.Fault{Setting: setting, Kind: kind, Said: "boom"}
+	}
+	settings := []analysis.Setting{{Setting: dyno.Setting{{Factor: "rev", Value: "HEAD"}}}, {Setting: dyno.Setting{{Factor: "rev", Value: "."}}}}
+	for name, c := range map[string]struct {
+		faults []analysis.Fault
+		want   bool
+	}{
+		"new":            {[]analysis.Fault{boom(1, analysis.FaultFailed)}, true},
+		"new in a block": {[]analysis.Fault{boom(1, analysis.FaultBlocks)}, true},
+		"baseline only":  {[]analysis.Fault{boom(0, analysis.FaultFailed)}, false},
+		"both":           {[]analysis.Fault{boom(0, analysis.FaultFailed), boom(1, analysis.FaultFailed)}, false},
+		"skipped":        {[]analysis.Fault{boom(1, analysis.FaultSkipped)}, false},
+		"missing":        {[]analysis.Fault{boom(1, analysis.FaultMissing)}, false},
+		"none":           {nil, false},
 	} {
-		f := &benchFound{BenchReport: report.BenchReport{Table: &analysis.BenchTable{Settings: settings, Rows: []analysis.BenchRow{{Package: "p", Name: "X", Err: err}}}}}
+		err, want := name, c.want
+		f := &benchFound{BenchReport: report.BenchReport{Table: &analysis.Table{Kind: analysis.OfBenchmarks, Settings: settings}}}
+		f.Table.Benchmarks = []*analysis.Benchmark{{Package: "p", Name: "X", Faults: c.faults}}
 		if got := f.gate(new(dyno.Experiment), true, false); (got != nil) != want {
 			t.Errorf("%q: %v", err, got)
 		}
@@ -374,7 +384,7 @@ func TestBenchView(t *testing.T) {
 func TestInitPlanBench(t *testing.T) {
 	_, text, _ := strings.Cut(initPlan, "\n# bench:")
 	text = strings.ReplaceAll("bench:"+text, "\n# ", "\n")
-	e, err := dyno.ParsePlan("dyno.yaml", []byte(text))
+	e, err := plan.Parse("dyno.yaml", []byte(text))
 	if err != nil || e.Bench == nil || e.Bench.Match != "Encode" || len(e.Levels()) != 2 {
 		t.Errorf("%v: %+v", err, e)
 	}

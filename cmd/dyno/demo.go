@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
 	"github.com/dynolab/dyno/examples"
+	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -130,7 +130,7 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study,
 	if err != nil {
 		return err
 	}
-	e, err := dyno.ParsePlan(file, src)
+	e, err := plan.Parse(file, src)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/plan"
 )
 
 // planFlags are the flags that stand for keys of a plan. A flag that is given
@@ -43,12 +44,12 @@ func (p *planFlags) check(e *dyno.Experiment) error {
 		return err
 	}
 	// A mistake of a flag has no place in the file.
-	plain, e2 := dyno.ParsePlan(p.file, p.src)
+	plain, e2 := plan.Parse(p.file, p.src)
 	var same *dyno.PlanError
 	if e2 != nil || !errors.As(check(plain), &same) || same.Msg != mistake.Msg {
 		return err
 	}
-	return dyno.Locate(p.file, p.src, mistake)
+	return plan.Locate(p.file, p.src, mistake)
 }
 
 // A setter is a flag whose value changes the plan. It keeps what was given and
@@ -108,7 +109,7 @@ func (p *planFlags) experiment() (*dyno.Experiment, error) {
 		if p.src, err = os.ReadFile(p.file); err != nil {
 			return nil, usagef("read plan: %w", err)
 		}
-		if e, err = dyno.ParsePlan(p.file, p.src); err != nil {
+		if e, err = plan.Parse(p.file, p.src); err != nil {
 			return nil, err
 		}
 		if e.Bench != nil && !p.bench {

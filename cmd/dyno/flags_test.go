@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan"
 )
 
 // parse returns the experiment of a plan file and flags.
@@ -160,7 +161,7 @@ func TestInitPlanComments(t *testing.T) {
 			if w := with[key]; w != "" {
 				src += "  " + w + "\n"
 			}
-			if _, err := dyno.ParsePlan("dyno.yaml", []byte(src)); err != nil {
+			if _, err := plan.Parse("dyno.yaml", []byte(src)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -168,7 +169,7 @@ func TestInitPlanComments(t *testing.T) {
 	if len(client) < 5 {
 		t.Fatalf("no client: %q", client)
 	}
-	if _, err := dyno.ParsePlan("dyno.yaml", []byte("load:\n"+strings.Join(client, "\n")+"\n")); err != nil {
+	if _, err := plan.Parse("dyno.yaml", []byte("load:\n"+strings.Join(client, "\n")+"\n")); err != nil {
 		t.Error(err)
 	}
 }

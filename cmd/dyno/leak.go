@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
@@ -56,18 +55,4 @@ func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int
 		}
 	}
 	return of
-}
-
-// readProfile reads a profile; it is nil if there is none.
-func readProfile(file string) (*profile.Profile, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	p, err := profile.Parse(f)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, err)
-	}
-	return p, nil
 }

@@ -16,7 +16,7 @@ import (
 
 // Of four services side by side for 40 s, the two that leak are found, and where; the
 // two that do not are not accused, though one of them grows by 8 MiB at once.
-// bench/leak has them all, twenty times, for longer.
+// eval/leak has them all, twenty times, for longer.
 func TestMachineLeak(t *testing.T) {
 	t.Parallel() // it mostly waits
 	type service struct {

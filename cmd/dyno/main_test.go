@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets, "profiles": profiles, "status": status, "collect": collect},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets, "profiles": makeProfiles, "status": status, "collect": collect},
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
@@ -106,7 +107,7 @@ type pusher struct {
 	window  time.Time          // when it began; zero if nothing was answered yet
 	over    time.Time          // until when latency is known
 	counted time.Time          // until when it was pushed
-	latency *dyno.Histogram    // since the last push
+	latency *hist.Histogram    // since the last push
 	seen    map[string]seenNow // since the last push, by metric
 }
 
@@ -118,7 +119,7 @@ func newPusher(to *url.URL, name string, note func(string, ...any)) *pusher {
 			otlpText("service.name", "dyno"), otlpText("service.version", version()),
 			otlpText("service.instance.id", fmt.Sprintf("%s/%d", host, os.Getpid())), otlpText("host.name", host),
 		},
-		latency: dyno.NewHistogram(), seen: map[string]seenNow{},
+		latency: hist.New(), seen: map[string]seenNow{},
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxConnsPerHost = 1
@@ -163,7 +164,7 @@ func (p *pusher) sample(name, metric string, v float64) {
 }
 
 // second is the lab's Second.
-func (p *pusher) second(h *dyno.Histogram, from, to time.Duration) {
+func (p *pusher) second(h *hist.Histogram, from, to time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = time.Now()

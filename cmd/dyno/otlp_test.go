@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
 )
 
@@ -69,8 +70,8 @@ func trialOf() (*dyno.Trial, *load.Meter) {
 }
 
 // second is a second of n requests that took d.
-func second(n int, d time.Duration) *dyno.Histogram {
-	h := dyno.NewHistogram()
+func second(n int, d time.Duration) *hist.Histogram {
+	h := hist.New()
 	for range n {
 		h.Add(d)
 	}

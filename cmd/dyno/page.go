@@ -13,9 +13,10 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web"
 )
 
 // writePage writes the HTML report of a run, one file, which says what was left out.
@@ -27,11 +28,6 @@ func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.R
 		notes = append(notes, err.Error())
 	}
 	page.Picture, page.Notes = p, append(page.Notes, notes...)
-	if page.Flames != nil {
-		if page.Blocks, err = web.FlameBlocks(); err != nil {
-			page.Notes = append(page.Notes, "flame graphs: "+err.Error())
-		}
-	}
 	for i := range page.Flames {
 		f := &page.Flames[i]
 		if f.HTML, err = flamePage(dir, results, f); err != nil {
@@ -62,23 +58,23 @@ func pageOf(dir *store.Dir, t *analysis.Table, results []*dyno.Result) *report.P
 	}
 	base := t.Settings[0].Setting.String()
 	page.Profile = &report.Profile{Rows: summaryRows}
-	for _, kind := range run.kinds {
-		p, err := analysis.NewProfiles(kind, run.of[kind], nil)
+	for _, kind := range run.Kinds {
+		p, err := run.Profiles(kind, nil)
 		if err != nil {
 			continue // the table says so
 		}
-		for _, s := range run.settings {
+		for _, s := range run.Settings {
 			if p.Trials(s) == 0 {
 				continue
 			}
 			page.Flames = append(page.Flames, report.Flame{Kind: kind, Setting: s})
 			if s != base && p.Trials(base) > 0 {
-				page.Profile.Diffs = append(page.Profile.Diffs, p.Difference(base, s, analysis.ByOwn, negligible(dir.Run.Plan)))
+				page.Profile.Diffs = append(page.Profile.Diffs, p.Difference(base, s, profiles.ByOwn, negligible(dir.Run.Plan)))
 				page.Flames = append(page.Flames, report.Flame{Kind: kind, Setting: s, Base: base})
 			}
 		}
 		if len(page.Profile.Diffs) == 0 {
-			page.Profile.Tops = append(page.Profile.Tops, p.Top(base, analysis.ByOwn))
+			page.Profile.Tops = append(page.Profile.Tops, p.Top(base, profiles.ByOwn))
 		}
 	}
 	return page
@@ -86,23 +82,18 @@ func pageOf(dir *store.Dir, t *analysis.Table, results []*dyno.Result) *report.P
 
 // flamePage draws a flame graph of a run.
 func flamePage(dir *store.Dir, results []*dyno.Result, f *report.Flame) ([]byte, error) {
-	of, err := sumOf(dir, results, f.Kind, f.Setting)
+	of, err := sumProfiles(dir, results, f.Kind, f.Setting)
 	if err != nil {
 		return nil, err
 	}
 	if f.Base == "" {
-		return web.FlamePage(f.Kind, of, nil)
+		return pprofpage.Flame(f.Kind, of, nil)
 	}
-	base, err := sumOf(dir, results, f.Kind, f.Base)
+	base, err := sumProfiles(dir, results, f.Kind, f.Base)
 	if err != nil {
 		return nil, err
 	}
-	return web.FlamePage(f.Kind, of, &base)
-}
-
-func sumOf(dir *store.Dir, results []*dyno.Result, kind, setting string) (web.Sum, error) {
-	p, requests, err := sumProfiles(dir, results, kind, setting)
-	return web.Sum{Setting: setting, Profile: p, Requests: requests}, err
+	return pprofpage.Flame(f.Kind, of, &base)
 }
 
 // originOf says where a run comes from.

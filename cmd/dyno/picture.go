@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -72,7 +73,7 @@ func sources(dir *store.Dir, results []*dyno.Result, axis []analysis.Stretch) an
 			return dir.Times(r.Trial.N, from, to), whole
 		},
 		Requests: func(r *dyno.Result, rows []int64) ([]dyno.Request, error) { return dir.RequestsAt(r.Trial.N, rows) },
-		Lines: func(r *dyno.Result) iter.Seq2[dyno.LatencyLine, error] {
+		Lines: func(r *dyno.Result) iter.Seq2[hist.Line, error] {
 			for _, s := range axis {
 				if s.Block == r.Trial.Block {
 					return dir.Latency(r, s.From, s.To)

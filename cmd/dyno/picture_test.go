@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -86,17 +87,17 @@ func (x drawn) trial(dir *store.Dir, trial dyno.Trial) error {
 	if err != nil {
 		return err
 	}
-	r := &dyno.Result{Trial: trial, Start: time.Unix(1_700_000_000, 0), Elapsed: x.window, Latency: dyno.NewHistogram()}
+	r := &dyno.Result{Trial: trial, Start: time.Unix(1_700_000_000, 0), Elapsed: x.window, Latency: hist.New()}
 	f, err := os.Create(filepath.Join(path, "latency.hlog"))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	log, err := dyno.NewLatencyLog(f, r.Start)
+	log, err := hist.NewLog(f, r.Start)
 	if err != nil {
 		return err
 	}
-	seconds, written := [4]*dyno.Histogram{dyno.NewHistogram(), dyno.NewHistogram(), dyno.NewHistogram(), dyno.NewHistogram()}, 0
+	seconds, written := [4]*hist.Histogram{hist.New(), hist.New(), hist.New(), hist.New()}, 0
 	write := func() {
 		h, from := seconds[written%4], time.Duration(written)*time.Second
 		err = errors.Join(err, log.Add(h, from, min(from+time.Second, x.window)))

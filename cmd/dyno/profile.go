@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,8 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -41,7 +44,7 @@ operation.
     dyno profile DIR --base 100                 what changed, of every other setting, with intervals
     dyno profile DIR top --type allocs --setting GOGC=50
     dyno profile DIR list rssSearch             the source, line by line; with --base the change too
-    dyno profile DIR peek ToLower               its callers and callees
+    dyno profile DIR peek ToLower               its callers and callees, as pprof -peek has them
     dyno profile DIR flame                      a tree of stacks
     dyno profile DIR flame --folded             for other tools
     dyno profile DIR --bench Encode --base main a benchmark that dyno bench found changed
@@ -88,7 +91,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	results, err := o.ofBench(dir)
+	results, err := o.results(dir)
 	if err != nil {
 		return err
 	}
@@ -96,42 +99,40 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	notes := run.dir.Notes()
+	notes := dir.Notes()
 	if verb != "summary" || o.base != "" { // else it tells them itself
-		for _, note := range run.notes {
-			notes = append(notes, "left out: "+note)
-		}
+		notes = append(notes, report.LeftOut(run)...)
 	}
 	for _, note := range notes {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
 	if o.one = o.setting != ""; o.one {
-		if o.setting, err = run.named("--setting", o.setting); err != nil {
+		if o.setting, err = named(run.Settings, "--setting", o.setting); err != nil {
 			return err
 		}
 	}
 	if o.versus = o.base != ""; o.versus {
-		if o.base, err = run.named("--base", o.base); err != nil {
+		if o.base, err = named(run.Settings, "--base", o.base); err != nil {
 			return err
 		}
 	}
 	if o.one && o.versus && o.setting == o.base {
 		return usagef("--setting and --base are the same, %s", label(o.base))
 	}
-	if o.kind != "" && !slices.Contains(run.kinds, o.kind) {
-		return fmt.Errorf("%s has no %s profile, but %s (consider: %s --profile %s)", args[0], o.kind, strings.Join(run.kinds, ", "), measuredBy(dir), strings.Join(append(run.kinds, o.kind), ","))
+	if o.kind != "" && !slices.Contains(run.Kinds, o.kind) {
+		return fmt.Errorf("%s has no %s profile, but %s (consider: %s --profile %s)", args[0], o.kind, strings.Join(run.Kinds, ", "), measuredBy(dir), strings.Join(append(run.Kinds, o.kind), ","))
 	}
 	switch verb {
 	case "summary", "top":
-		return o.tables(cmd, run, verb)
+		return o.tables(cmd, dir, run, verb)
 	}
-	return o.stacks(cmd, run, verb, match)
+	return o.stacks(cmd, dir, run, verb, match)
 }
 
 // choose is the one setting that is shown: the one asked for, else the first
 // that has profiles and is not the one to compare with.
-func (o *profileFlags) choose(run *profiled, p *analysis.Profiles) (string, error) {
-	for _, s := range run.settings {
+func (o *profileFlags) choose(run *profiles.Run, p *profiles.Profiles) (string, error) {
+	for _, s := range run.Settings {
 		if p.Trials(s) > 0 && (s == o.setting || !o.one && !(o.versus && s == o.base)) {
 			return s, nil
 		}
@@ -159,6 +160,8 @@ func (o *profileFlags) check(verb string, args int) error {
 		return usagef("%s has no Markdown form", verb)
 	case o.rows < 0:
 		return usagef("-n is %d (want at least 0)", o.rows)
+	case verb == "peek" && (o.json || o.format == "json"):
+		return usagef("peek is a text of pprof's (consider: flame --json, which has callers and callees)")
 	case o.folded && verb != "flame":
 		return usagef("--folded is a form of flame")
 	case o.base != "" && (verb == "peek" || verb == "flame"):
@@ -167,28 +170,28 @@ func (o *profileFlags) check(verb string, args int) error {
 	return nil
 }
 
-func (o *profileFlags) order() analysis.Order {
+func (o *profileFlags) order() profiles.Order {
 	switch {
 	case o.flat:
-		return analysis.ByFlat
+		return profiles.ByFlat
 	case o.cum:
-		return analysis.ByCum
+		return profiles.ByCum
 	}
-	return analysis.ByOwn
+	return profiles.ByOwn
 }
 
 // load reads the profiles of a type.
-func (o *profileFlags) load(run *profiled, kind string) (*analysis.Profiles, error) {
+func (o *profileFlags) load(run *profiles.Run, kind string) (*profiles.Profiles, error) {
 	var own func(pkg, file string) bool
 	if o.own != "" {
 		own = func(pkg, _ string) bool { return strings.HasPrefix(pkg, o.own) }
 	}
-	return run.profiles(kind, own)
+	return run.Profiles(kind, own)
 }
 
 // tables prints tables: of one setting, of all, or of what changed.
-func (o *profileFlags) tables(cmd *cobra.Command, run *profiled, verb string) error {
-	kinds := run.kinds
+func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.Run, verb string) error {
+	kinds := run.Kinds
 	switch {
 	case o.kind != "":
 		kinds = []string{o.kind}
@@ -197,8 +200,7 @@ func (o *profileFlags) tables(cmd *cobra.Command, run *profiled, verb string) er
 	}
 	out := &report.Profile{Rows: o.rows}
 	if verb == "summary" && !o.versus {
-		out.About = run.about()
-		out.Notes = run.pprof()
+		out.About, out.Notes = report.AboutProfiles(run)
 		if !cmd.Flags().Changed("rows") {
 			out.Rows = summaryRows
 		}
@@ -208,14 +210,14 @@ func (o *profileFlags) tables(cmd *cobra.Command, run *profiled, verb string) er
 		if err != nil {
 			return err
 		}
-		if verb == "summary" && run.dir.Run.Plan.Bench == nil {
+		if verb == "summary" && !run.PerOp {
 			out.Shares = append(out.Shares, o.shares(p)...)
 		}
-		for _, s := range run.settings {
+		for _, s := range run.Settings {
 			switch {
 			case o.one && s != o.setting, p.Trials(s) == 0:
 			case o.versus && s != o.base && p.Trials(o.base) > 0:
-				out.Diffs = append(out.Diffs, p.Difference(o.base, s, o.order(), negligible(run.dir.Run.Plan)))
+				out.Diffs = append(out.Diffs, p.Difference(o.base, s, o.order(), negligible(dir.Run.Plan)))
 			case !o.versus:
 				out.Tops = append(out.Tops, p.Top(s, o.order()))
 			}
@@ -236,8 +238,8 @@ func (o *profileFlags) tables(cmd *cobra.Command, run *profiled, verb string) er
 }
 
 // shares are those of the settings that are shown.
-func (o *profileFlags) shares(p *analysis.Profiles) []analysis.CPUShare {
-	return slices.DeleteFunc(p.CPUShares(), func(s analysis.CPUShare) bool {
+func (o *profileFlags) shares(p *profiles.Profiles) []profiles.CPUShare {
+	return slices.DeleteFunc(p.CPUShares(), func(s profiles.CPUShare) bool {
 		return o.one && s.Setting != o.setting && !(o.versus && s.Setting == o.base)
 	})
 }
@@ -251,10 +253,10 @@ func negligible(e *dyno.Experiment) float64 {
 }
 
 // stacks prints what is said of the stacks of one setting.
-func (o *profileFlags) stacks(cmd *cobra.Command, run *profiled, verb string, match *regexp.Regexp) error {
+func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.Run, verb string, match *regexp.Regexp) error {
 	kind := o.kind
 	if kind == "" {
-		kind = run.kinds[0]
+		kind = run.Kinds[0]
 	}
 	p, err := o.load(run, kind)
 	if err != nil {
@@ -284,21 +286,22 @@ func (o *profileFlags) stacks(cmd *cobra.Command, run *profiled, verb string, ma
 			return report.ProfileJSON(w, ls)
 		}
 		title()
-		sources, missing := run.sources(ls, kind, setting)
-		for _, note := range missing {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+		text, losses := readSources(dir, run, ls, kind, setting)
+		for _, loss := range losses {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %v\n", loss)
 		}
-		return report.ProfileList(w, ls, p.Metric, o.versus, sources)
+		return report.ProfileList(w, ls, p.Metric, o.versus, text)
 	case "peek":
-		ps := p.Peek(match, setting)
-		if len(ps) == 0 {
+		sum := pprofpage.Sum{Setting: setting}
+		if sum.Profile, sum.Requests, err = run.Sum(kind, setting); err != nil {
+			return err
+		}
+		text, err := pprofpage.Peek(kind, sum, match)
+		if errors.Is(err, fs.ErrNotExist) {
 			return none
 		}
-		if asJSON {
-			return report.ProfileJSON(w, ps)
-		}
-		title()
-		return report.ProfilePeek(w, ps, p.Metric)
+		fmt.Fprint(w, text)
+		return err
 	}
 	tree := p.Flame(setting)
 	switch {
@@ -309,4 +312,76 @@ func (o *profileFlags) stacks(cmd *cobra.Command, run *profiled, verb string, ma
 	}
 	title()
 	return report.ProfileFlame(w, tree, p.Metric)
+}
+
+// results are those whose profiles are shown: of a run of benchmarks, those of
+// the one that was asked for.
+func (o *profileFlags) results(dir *store.Dir) ([]*dyno.Result, error) {
+	if dir.Run.Plan.Bench == nil {
+		if o.bench != "" {
+			return nil, usagef("--bench: %s is no run of benchmarks", dir.Path)
+		}
+		return dir.Results(), nil
+	}
+	results := dir.Results()
+	var names []string
+	for _, r := range results {
+		if name := benchOf(r); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s has no profiles: of benchmarks only those that changed are profiled", dir.Path)
+	}
+	found := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.Contains(name, o.bench) })
+	if i := slices.IndexFunc(names, func(name string) bool { return name == o.bench || strings.HasSuffix(name, "."+o.bench) }); i >= 0 {
+		found = names[i : i+1]
+	}
+	switch {
+	case len(found) == 0:
+		return nil, usagef("--bench %s fits none of the benchmarks that have profiles: %s", o.bench, strings.Join(names, ", "))
+	case len(found) > 1 && o.bench != "":
+		return nil, usagef("--bench %s fits %s", o.bench, strings.Join(found, " and "))
+	}
+	return profilesOf(results, found[0]), nil
+}
+
+// named finds the setting that a part of its name means: all of it, a level, or
+// any part that only one has.
+func named(settings []string, flag, part string) (string, error) {
+	for _, fits := range []func(s string) bool{
+		func(s string) bool { return s == part || label(s) == part },
+		func(s string) bool {
+			return slices.ContainsFunc(strings.Fields(s), func(l string) bool {
+				_, level, _ := strings.Cut(l, "=")
+				return level == part || l == part
+			})
+		},
+		func(s string) bool { return strings.Contains(s, part) },
+	} {
+		found := slices.DeleteFunc(slices.Clone(settings), func(s string) bool { return !fits(s) })
+		switch len(found) {
+		case 0:
+			continue
+		case 1:
+			return found[0], nil
+		}
+		return "", usagef("%s %s fits %s", flag, part, strings.Join(labels(found), " and "))
+	}
+	return "", usagef("%s %s fits none of the settings that have profiles: %s", flag, part, strings.Join(labels(settings), ", "))
+}
+
+func label(setting string) string {
+	if setting == "" {
+		return "(as is)"
+	}
+	return setting
+}
+
+func labels(settings []string) []string {
+	out := slices.Clone(settings)
+	for i, s := range out {
+		out[i] = label(s)
+	}
+	return out
 }

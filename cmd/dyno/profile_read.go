@@ -5,273 +5,228 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/google/pprof/profile"
+
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
-// A profiled is a run with profiles.
-type profiled struct {
-	dir      *store.Dir
-	settings []string                       // that have any, in the order of reports
-	kinds    []string                       // in the order of dyno.ProfileNames
-	of       map[string][]analysis.Profiled // by kind
-	files    map[string]map[string][]string // by kind and setting
-	notes    []string                       // what could not be read
-	bench    string                         // that they are of, "" if they are of a service
-}
-
-// readProfiles reads the profiles of a run. It is an error if there is none.
-func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiled, error) {
-	run := &profiled{dir: dir, of: map[string][]analysis.Profiled{}, files: map[string]map[string][]string{}}
-	place, lost := map[string]int{}, map[string][]string{}
-	for i, s := range dir.Run.Plan.Levels() {
-		place[s.String()] = i
-	}
+// readProfiles reads the profiles of a run, or of some of its results. It is an error
+// if there is none.
+func readProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error) {
+	run := &profiles.Run{Name: dir.Run.Plan.Name, PerOp: dir.Run.Plan.Bench != nil, Of: map[string][]profiles.Profiled{}}
 	results = slices.SortedStableFunc(slices.Values(results), func(a, b *dyno.Result) int {
-		return place[a.Trial.Setting.String()] - place[b.Trial.Setting.String()]
+		return placeOf(dir, a.Trial.Setting.String()) - placeOf(dir, b.Trial.Setting.String())
 	})
+	gone := map[string][]profiles.Loss{}
 	for _, r := range results {
 		if r.Trial.For != dyno.ForProfile || r.Err != "" {
 			continue
 		}
-		run.bench = benchOf(r)
+		run.Bench = benchOf(r)
 		for _, kind := range dyno.ProfileNames {
-			switch err := run.add(r, kind); {
-			case errors.Is(err, fs.ErrNotExist):
-				lost[kind] = append(lost[kind], err.Error())
-			case err != nil:
-				run.notes = append(run.notes, err.Error())
+			p, loss := readTrialProfile(dir, r, kind)
+			switch {
+			case loss == nil:
+				if run.Of[kind] = append(run.Of[kind], *p); !slices.Contains(run.Settings, p.Setting) {
+					run.Settings = append(run.Settings, p.Setting)
+				}
+			case loss.Kind == profiles.ProfileGone:
+				gone[kind] = append(gone[kind], *loss)
+			default:
+				run.Losses = append(run.Losses, *loss)
 			}
 		}
 	}
 	for _, kind := range dyno.ProfileNames {
-		if len(run.of[kind]) > 0 {
-			run.kinds = append(run.kinds, kind)
-			run.notes = append(run.notes, lost[kind]...)
+		if len(run.Of[kind]) > 0 {
+			run.Kinds = append(run.Kinds, kind)
+			run.Losses = append(run.Losses, gone[kind]...)
 		}
 	}
-	if len(run.kinds) == 0 {
-		if run.notes != nil {
-			return nil, errors.New(strings.Join(run.notes, "; "))
-		}
-		return nil, fmt.Errorf("%s has no profiles (consider: %s --profile cpu,allocs)", dir.Path, measuredBy(dir))
+	if len(run.Kinds) > 0 {
+		return run, nil
 	}
-	return run, nil
+	if len(run.Losses) > 0 {
+		return nil, errors.New(strings.Join(texts(run.Losses), "; "))
+	}
+	return nil, fmt.Errorf("%s has no profiles (consider: %s --profile cpu,allocs)", dir.Path, measuredBy(dir))
 }
 
-// add reads one profile of a trial, if it is there.
-func (p *profiled) add(r *dyno.Result, kind string) error {
-	file := p.dir.TrialFile(r.Trial.N, kind+".pb.gz")
-	data, err := readProfile(file)
-	if err != nil {
-		return err
-	}
-	requests := r.Sent.Requests
-	if p.dir.Run.Plan.Bench != nil {
-		if requests = operations(r); requests == 0 {
-			return fmt.Errorf("trial %d: its benchmark did not say how many operations it did, so that its profiles cannot be told per operation", r.Trial.N)
-		}
-	}
-	if requests == 0 {
-		return fmt.Errorf("trial %d: its load did not say how many requests it sent, so that its profiles cannot be told per request", r.Trial.N)
-	}
-	setting := r.Trial.Setting.String()
-	if !slices.Contains(p.settings, setting) {
-		p.settings = append(p.settings, setting)
-	}
-	if p.files[kind] == nil {
-		p.files[kind] = map[string][]string{}
-	}
-	p.files[kind][setting] = append(p.files[kind][setting], file)
-	p.of[kind] = append(p.of[kind], analysis.Profiled{Setting: setting, Block: r.Trial.Block, Requests: requests, Profile: data})
-	return nil
-}
-
-// named finds the setting that a part of its name means: all of it, a level, or
-// any part that only one has.
-func (p *profiled) named(flag, part string) (string, error) {
-	for _, fits := range []func(s string) bool{
-		func(s string) bool { return s == part || label(s) == part },
-		func(s string) bool {
-			return slices.ContainsFunc(strings.Fields(s), func(l string) bool {
-				_, level, _ := strings.Cut(l, "=")
-				return level == part || l == part
-			})
-		},
-		func(s string) bool { return strings.Contains(s, part) },
-	} {
-		found := slices.DeleteFunc(slices.Clone(p.settings), func(s string) bool { return !fits(s) })
-		switch len(found) {
-		case 0:
-			continue
-		case 1:
-			return found[0], nil
-		}
-		return "", usagef("%s %s fits %s", flag, part, strings.Join(labels(found), " and "))
-	}
-	return "", usagef("%s %s fits none of the settings that have profiles: %s", flag, part, strings.Join(labels(p.settings), ", "))
-}
-
-func label(setting string) string {
-	if setting == "" {
-		return "(as is)"
-	}
-	return setting
-}
-
-func labels(settings []string) []string {
-	out := slices.Clone(settings)
-	for i, s := range out {
-		out[i] = label(s)
+// texts are what losses say.
+func texts(losses []profiles.Loss) (out []string) {
+	for _, l := range losses {
+		out = append(out, l.Error())
 	}
 	return out
 }
 
-// about says which profiles there are.
-func (p *profiled) about() []string {
-	lines := []string{p.dir.Run.Plan.Name + ": profiles of trials of their own, whose response times are not compared"}
-	if p.bench != "" {
-		lines[0] = p.bench + ": profiles of processes of their own, whose times are not compared"
+// readTrialProfile reads one profile of a trial.
+func readTrialProfile(dir *store.Dir, r *dyno.Result, kind string) (*profiles.Profiled, *profiles.Loss) {
+	p := &profiles.Profiled{Setting: r.Trial.Setting.String(), Block: r.Trial.Block, Requests: r.Sent.Requests, File: dir.TrialFile(r.Trial.N, kind+".pb.gz")}
+	loss := &profiles.Loss{Trial: r.Trial.N}
+	p.Profile, loss.Err = readProfile(p.File)
+	bench := dir.Run.Plan.Bench != nil
+	if bench {
+		p.Requests = operations(r)
 	}
-	for _, kind := range p.kinds {
-		var parts []string
-		for _, s := range p.settings {
-			if n := len(p.files[kind][s]); n > 0 {
-				parts = append(parts, fmt.Sprintf("%s (%d)", label(s), n))
-			}
-		}
-		lines = append(lines, kind+": "+strings.Join(parts, ", "))
+	switch {
+	case errors.Is(loss.Err, fs.ErrNotExist):
+		loss.Kind = profiles.ProfileGone
+	case loss.Err != nil:
+		loss.Kind = profiles.ProfileUnread
+	case p.Requests > 0:
+		return p, nil
+	case bench:
+		loss.Kind = profiles.OpsUnsaid
+	default:
+		loss.Kind = profiles.RequestsUnsaid
 	}
-	for _, note := range p.notes {
-		lines = append(lines, "left out: "+note)
-	}
-	return lines
+	return nil, loss
 }
 
-// pprof says which files to hand to go tool pprof.
-func (p *profiled) pprof() []string {
-	kind := p.kinds[0]
-	first := p.files[kind][p.settings[0]]
-	if len(first) == 0 {
-		return nil
+// readProfile reads a profile; it is nil if there is none.
+func readProfile(file string) (*profile.Profile, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
 	}
-	note := "In pprof's own pages: go tool pprof -http=: " + first[0]
-	if len(first) > 1 {
-		note += " (several files of one setting are added up)"
+	defer f.Close()
+	p, err := profile.Parse(f)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
-	return []string{note}
+	return p, nil
 }
 
-// sources reads the source files of listings of a setting, as far as they are on
-// this machine, and says which are not, or are newer than the run.
-func (p *profiled) sources(ls []analysis.Listing, kind, setting string) (text map[string][]string, doubts []string) {
+// sumProfiles adds up the profiles of one kind of a setting, and the requests of
+// their windows. The error is fs.ErrNotExist if there is none.
+func sumProfiles(dir *store.Dir, results []*dyno.Result, kind, setting string) (sum pprofpage.Sum, err error) {
+	sum.Setting = setting
+	results = slices.DeleteFunc(slices.Clone(results), func(r *dyno.Result) bool { return r.Trial.Setting.String() != setting })
+	if !hasProfiles(results) {
+		return sum, fmt.Errorf("%s has no profiles of %s: %w", dir.Path, label(setting), fs.ErrNotExist)
+	}
+	run, err := readProfiles(dir, results)
+	if err != nil {
+		return sum, err
+	}
+	sum.Profile, sum.Requests, err = run.Sum(kind, setting)
+	return sum, err
+}
+
+// hasProfiles reports whether a trial for profiles is among results.
+func hasProfiles(results []*dyno.Result) bool {
+	return slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Trial.For == dyno.ForProfile && r.Err == "" })
+}
+
+// operations are the iterations that the profiles of a trial are of.
+func operations(r *dyno.Result) (n int64) {
+	for _, b := range r.Benchmarks {
+		n += b.N
+	}
+	return n
+}
+
+// benchOf is the benchmark that a trial for profiles is of, "" if it is of none.
+func benchOf(r *dyno.Result) string {
+	if r.Trial.For != dyno.ForProfile || len(r.Benchmarks) == 0 {
+		return ""
+	}
+	return nameOf(r.Benchmarks[0].Package, r.Benchmarks[0].Name)
+}
+
+// nameOf is how a benchmark is told from all others of a run.
+func nameOf(pkg, name string) string { return pkg + "." + name }
+
+// profilesOf are the results of the profiles of one benchmark.
+func profilesOf(results []*dyno.Result, name string) []*dyno.Result {
+	return slices.DeleteFunc(slices.Clone(results), func(r *dyno.Result) bool { return benchOf(r) != name })
+}
+
+// measuredBy is the command that made a run.
+func measuredBy(dir *store.Dir) string {
+	if dir.Run.Plan.Bench != nil {
+		return "dyno bench"
+	}
+	return "dyno run"
+}
+
+// placeOf is the place of a setting in reports; -1 if the run has none of that name.
+func placeOf(dir *store.Dir, setting string) int {
+	return slices.IndexFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == setting })
+}
+
+// sourceDir is the folder of a run of benchmarks that has the sources of functions
+// that changed, a folder for each setting by its place in reports: the worktrees of
+// revisions are gone when the run is over.
+const sourceDir = "source"
+
+// keptAs is where the source file of a setting is in a run directory.
+func keptAs(dir string, setting int, file string) string {
+	return filepath.Join(dir, sourceDir, strconv.Itoa(setting), filepath.FromSlash(path.Clean("/"+file)))
+}
+
+// readSources reads the source files of listings of a setting, as far as they are on
+// this machine. Losses are those that are not, or are newer than the run.
+func readSources(dir *store.Dir, run *profiles.Run, ls []profiles.Listing, kind, setting string) (text map[string][]string, losses []profiles.Loss) {
 	text = map[string][]string{}
+	lose := func(kind profiles.LossKind, file string) {
+		if loss := (profiles.Loss{Kind: kind, File: file}); !slices.Contains(losses, loss) {
+			losses = append(losses, loss)
+		}
+	}
 	for _, l := range ls {
 		if text[l.File] != nil || l.File == "" {
 			continue
 		}
-		var data []byte
-		err := fs.ErrNotExist
-		for _, file := range slices.Concat(p.kept(l.Function, kind, setting), p.candidates(l.Function)) {
-			if data, err = os.ReadFile(file); err == nil {
-				text[l.File] = strings.Split(string(data), "\n")
-				if info, err := os.Stat(file); err == nil && file == l.File && info.ModTime().After(p.dir.Run.Started) {
-					doubts = append(doubts, fmt.Sprintf("%s was changed after the run began: its lines may not be those that were measured", file))
-				}
-				break
+		found := false
+		for _, file := range sourceFiles(dir, run, l.Function, kind, setting) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				continue
 			}
+			found, text[l.File] = true, strings.Split(string(data), "\n")
+			if info, err := os.Stat(file); err == nil && file == l.File && info.ModTime().After(dir.Run.Started) {
+				lose(profiles.SourceChanged, file)
+			}
+			break
 		}
-		if err == nil {
-			continue
-		}
-		why := "it is not on this machine"
-		if !filepath.IsAbs(l.File) {
-			why = "the subject was built with -trimpath, so that its profile does not say where it is"
-		}
-		if note := fmt.Sprintf("no source of %s: %s", l.File, why); !slices.Contains(doubts, note) {
-			doubts = append(doubts, note)
+		switch {
+		case found:
+		case filepath.IsAbs(l.File):
+			lose(profiles.SourceGone, l.File)
+		default:
+			lose(profiles.SourceTrimmed, l.File)
 		}
 	}
-	return text, doubts
+	return text, losses
 }
 
-// candidates are where a function's source may be: where the profile says and,
-// of package main, in the source that a demo left beside the run directory or, of a
-// path that -trimpath left, in the subject's package.
-func (p *profiled) candidates(fn *analysis.Function) (files []string) {
+// sourceFiles are where a function's source may be: as it was when a benchmark was
+// measured; where the profile says; and, of package main, in the source that a demo left
+// beside the run directory or, of a path that -trimpath left, in the subject's package.
+func sourceFiles(dir *store.Dir, run *profiles.Run, fn *profiles.Function, kind, setting string) (files []string) {
+	if at := placeOf(dir, setting); run.PerOp && at >= 0 {
+		files = append(files, keptAs(dir.Path, at, run.SourceOf(fn, kind, setting)))
+	}
 	if filepath.IsAbs(fn.File) {
 		files = append(files, fn.File)
 	}
 	if fn.Package != "main" {
 		return files
 	}
-	files = append(files, filepath.Join(p.dir.Path, "..", "source", filepath.Base(fn.File)))
-	if dir := p.dir.Run.Plan.Subject.Package; dir != "" && !filepath.IsAbs(fn.File) {
-		files = append(files, filepath.Join(dir, filepath.Base(fn.File)))
+	files = append(files, filepath.Join(dir.Path, "..", "source", filepath.Base(fn.File)))
+	if pkg := dir.Run.Plan.Subject.Package; pkg != "" && !filepath.IsAbs(fn.File) {
+		files = append(files, filepath.Join(pkg, filepath.Base(fn.File)))
 	}
 	return files
-}
-
-// explain adds to a table what the profiles of its run tell, if it has any: what
-// the CPU was used for, and the functions that changed.
-func explain(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) {
-	tell(opt, taken(opt, dir, results), opt.Settings[0].String())
-}
-
-// taken are the profiles of results by kind, nil if there are none. What cannot
-// be read is a doubt.
-func taken(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) map[string][]analysis.Profiled {
-	if !slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Trial.For == dyno.ForProfile && r.Err == "" }) {
-		return nil
-	}
-	run, err := readProfiles(dir, results)
-	if err != nil {
-		opt.Doubts = append(opt.Doubts, err.Error())
-		return nil
-	}
-	opt.Doubts = append(opt.Doubts, run.notes...)
-	return run.of
-}
-
-// tell adds to a table what profiles tell against those of the setting base.
-func tell(opt *analysis.Options, of map[string][]analysis.Profiled, base string) {
-	if len(of) == 0 {
-		return
-	}
-	all := map[string]*analysis.Profiles{}
-	for kind, taken := range of {
-		p, err := analysis.NewProfiles(kind, taken, nil)
-		if err != nil {
-			opt.Doubts = append(opt.Doubts, err.Error())
-			continue
-		}
-		all[kind] = p
-	}
-	if p := all["cpu"]; p != nil {
-		opt.CPU = p.CPUShares()
-	}
-	opt.Places = func(s dyno.Setting, kind string) (places []analysis.Place) {
-		p := all[kind]
-		if p == nil {
-			return nil
-		}
-		changed := p.Difference(base, s.String(), analysis.ByOwn, 0).Changed()
-		// What the runtime does by itself is a cause of its own, such as
-		// collections; it is named where nothing else is.
-		runtime := func(c analysis.FunctionChange) bool { return c.Package == "runtime" }
-		if slices.ContainsFunc(changed, func(c analysis.FunctionChange) bool { return !runtime(c) }) {
-			changed = slices.DeleteFunc(changed, runtime)
-		}
-		for _, c := range changed {
-			places = append(places, analysis.Place{
-				Func: c.Name, File: c.Line.File, Line: c.Line.Line, Change: c.Own.Diff, Lo: c.Own.Lo, Hi: c.Own.Hi, Share: c.Share,
-			})
-		}
-		return places
-	}
 }

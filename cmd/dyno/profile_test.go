@@ -14,12 +14,12 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// profiles makes the run directory DIR of so many blocks of profiles of two
+// makeProfiles makes the run directory DIR of so many blocks of profiles of two
 // settings, which are recorded ones, a little larger in each block; with 0
 // blocks, a run without profiles.
 //
 //	profiles DIR BLOCKS
-func profiles(ts *testscript.TestScript, _ bool, args []string) {
+func makeProfiles(ts *testscript.TestScript, _ bool, args []string) {
 	blocks, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	e := &dyno.Experiment{
@@ -61,4 +61,4 @@ func profiles(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // testdata is where the recorded profiles are; scripts run elsewhere.
-var testdata, _ = filepath.Abs("../../analysis/testdata/profile")
+var testdata, _ = filepath.Abs("../../analysis/profiles/testdata")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -198,7 +199,7 @@ func compareRuns(a, b string) ([]*analysis.Table, error) {
 		}
 		opt := analysis.Options{Name: e.Name, Negligible: e.Negligible, Separate: true}
 		var both []*dyno.Result
-		profiles := map[string][]analysis.Profiled{}
+		profiles := map[string][]profiles.Profiled{}
 		for i, name := range names {
 			labelled := append(dyno.Setting{{Factor: "run", Value: name}}, s...)
 			opt.Settings = append(opt.Settings, labelled)

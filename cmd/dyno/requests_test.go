@@ -7,6 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -27,7 +28,7 @@ func requests(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	trials := e.Trials()
 	for _, t := range trials {
-		r := &dyno.Result{Trial: t, Start: time.Unix(1700000000, 0), Elapsed: time.Second, Latency: dyno.NewHistogram(), Sent: dyno.Sent{Requests: 3}}
+		r := &dyno.Result{Trial: t, Start: time.Unix(1700000000, 0), Elapsed: time.Second, Latency: hist.New(), Sent: dyno.Sent{Requests: 3}}
 		if len(args) < 3 || t.N < len(trials) {
 			ts.Check(dir.WriteRequests(t.N, func(yield func(dyno.Request, error) bool) {
 				ms := time.Millisecond

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -38,5 +39,5 @@ func readSteadiness(path string, r *dyno.Result) (*analysis.Steadiness, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return analysis.NewSteadiness(dyno.LatencyLines(f, r.Start), r.Elapsed, r.Latency.Count())
+	return analysis.NewSteadiness(hist.Lines(f, r.Start), r.Elapsed, r.Latency.Count())
 }

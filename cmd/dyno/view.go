@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,11 +18,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web"
 )
@@ -205,32 +203,9 @@ func viewHands(resume func(string) (func(), <-chan struct{}, error)) web.Hands {
 			return p, err
 		},
 		Compare: func(a, b *store.Dir) ([]*analysis.Table, error) { return compareRuns(a.Path, b.Path) },
-		Profile: func(dir *store.Dir, kind, setting string) (*profile.Profile, int64, error) {
+		Profile: func(dir *store.Dir, kind, setting string) (pprofpage.Sum, error) {
 			return sumProfiles(dir, dir.Brief(), kind, setting)
 		},
 		Resume: resume,
 	}
-}
-
-// sumProfiles adds up the profiles of one kind of a setting, and the requests of
-// their windows. The error is fs.ErrNotExist if there is none.
-func sumProfiles(dir *store.Dir, results []*dyno.Result, kind, setting string) (sum *profile.Profile, requests int64, err error) {
-	results = slices.DeleteFunc(slices.Clone(results), func(r *dyno.Result) bool { return r.Trial.Setting.String() != setting })
-	if !slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Trial.For == dyno.ForProfile && r.Err == "" }) {
-		return nil, 0, fmt.Errorf("%s has no profiles of %s: %w", dir.Path, label(setting), fs.ErrNotExist)
-	}
-	run, err := readProfiles(dir, results)
-	if err != nil {
-		return nil, 0, err
-	}
-	var parts []*profile.Profile
-	for _, p := range run.of[kind] {
-		parts = append(parts, p.Profile)
-		requests += p.Requests
-	}
-	if len(parts) == 0 {
-		return nil, 0, fmt.Errorf("%s has no %s profile of %s: %w", dir.Path, kind, label(setting), fs.ErrNotExist)
-	}
-	sum, err = profile.Merge(parts)
-	return sum, requests, err
 }

@@ -199,12 +199,12 @@ func TestSumProfiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sum, requests, err := sumProfiles(dir, dir.Results(), "cpu", "GOGC=50")
-	if err != nil || requests != 200 || sum.Sample[0].Value[0] != 20 {
-		t.Errorf("%v, %d requests, %v", sum, requests, err)
+	sum, err := sumProfiles(dir, dir.Results(), "cpu", "GOGC=50")
+	if err != nil || sum.Requests != 200 || sum.Profile.Sample[0].Value[0] != 20 {
+		t.Errorf("%v, %v", sum, err)
 	}
 	for kind, setting := range map[string]string{"heap": "GOGC=50", "cpu": "GOGC=51"} {
-		if _, _, err := sumProfiles(dir, dir.Results(), kind, setting); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := sumProfiles(dir, dir.Results(), kind, setting); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s of %s: %v", kind, setting, err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/plan"
 )
 
 func newWatch() *cobra.Command {
@@ -187,7 +188,7 @@ func (w *watchFlags) argument(arg string) (kind string, err error) {
 func (w *watchFlags) sends(cmd *cobra.Command, p *planFlags, e *dyno.Experiment) error {
 	planned := false
 	if p.file != "" {
-		plan, err := dyno.ParsePlan(p.file, p.src)
+		plan, err := plan.Parse(p.file, p.src)
 		if err != nil {
 			return err
 		}

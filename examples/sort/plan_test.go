@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan"
 )
 
 // plans parses and checks all plans of this directory and returns them by file.
@@ -29,7 +30,7 @@ func plans(t *testing.T) map[string]*dyno.Experiment {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := dyno.ParsePlan(file, data)
+		e, err := plan.Parse(file, data)
 		if err == nil {
 			err = e.Check()
 		}

@@ -1,0 +1,87 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+)
+
+// lastOfEach sorts results by block and position and drops those that a later
+// one of the same trial replaces.
+func lastOfEach(rs []*dyno.Result) []*dyno.Result {
+	type key struct {
+		n, block int
+		setting  string
+	}
+	at := map[key]int{}
+	var kept []*dyno.Result
+	for _, r := range rs {
+		k := key{r.Trial.N, r.Trial.Block, r.Trial.Setting.String()}
+		if i, ok := at[k]; ok {
+			kept[i] = r
+			continue
+		}
+		at[k] = len(kept)
+		kept = append(kept, r)
+	}
+	slices.SortStableFunc(kept, func(a, b *dyno.Result) int {
+		return cmp.Or(cmp.Compare(a.Trial.Block, b.Trial.Block), cmp.Compare(a.Trial.N, b.Trial.N))
+	})
+	return kept
+}
+
+// Counts reports whether a value of r may be compared: not, where the generator
+// was the limit, latency and service time, of steps too, and the number of
+// requests that were never sent; nor the throughput of a closed load, which is
+// then as high as the generator could make it.
+func Counts(r *dyno.Result, metric string) bool {
+	if r.Sent.Saturated == "" {
+		return true
+	}
+	switch metric {
+	case "unsent", "late-frac":
+		return false
+	case "req/s":
+		return open(r)
+	}
+	return !isLatency(metric)
+}
+
+// open reports whether the load of r had a rate. A result that was read back
+// has no plan; but only an open load has service times beside its latency.
+func open(r *dyno.Result) bool {
+	_, both := r.Values.Get("service-p50-sec")
+	return both || r.Trial.Load.Rate.Open()
+}
+
+// isLatency reports whether a metric is latency or service time, of all
+// requests or of a step.
+func isLatency(metric string) bool {
+	_, place := rank(metric)
+	if place == len(dyno.Metrics) {
+		return false
+	}
+	switch strings.TrimPrefix(dyno.Metrics[place].Name, "service-") {
+	case "p50-sec", "p90-sec", "p95-sec", "p99-sec", "p99.9-sec", "min-sec", "mean-sec", "max-sec", "stddev-sec":
+		return true
+	}
+	return false
+}
+
+// rank splits a metric's name into its step, "" for the whole trial's, and the
+// place of the rest in dyno.Metrics, or len(dyno.Metrics) if it is not there.
+func rank(name string) (step string, place int) {
+	for i, m := range dyno.Metrics {
+		if m.Name == name {
+			return "", i
+		}
+	}
+	for i, m := range dyno.Metrics {
+		if s, ok := strings.CutSuffix(name, "-"+m.Name); ok {
+			return s, i
+		}
+	}
+	return "", len(dyno.Metrics)
+}

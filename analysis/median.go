@@ -1,0 +1,23 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+)
+
+// median is NaN if there is none.
+func median(xs []float64) float64 {
+	xs = slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(xs)
+	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+}
+
+func mean(xs []float64) (m float64) {
+	for _, x := range xs {
+		m += x / float64(len(xs))
+	}
+	return m
+}

@@ -1,0 +1,16 @@
+package analysis
+
+import (
+	"encoding/json"
+	"math"
+)
+
+// number is written as null where it is not finite, since JSON has no NaN.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/store"
+)
+
+// explain adds to a table what the profiles of its run tell, if it has any: what
+// the CPU was used for, and the functions that changed.
+func explain(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) {
+	tell(opt, taken(opt, dir, results), opt.Settings[0].String())
+}
+
+// taken are the profiles of results by kind, nil if there are none. What cannot
+// be read is a doubt.
+func taken(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
+	if !hasProfiles(results) {
+		return nil
+	}
+	run, err := readProfiles(dir, results)
+	if err != nil {
+		opt.Doubts = append(opt.Doubts, err.Error())
+		return nil
+	}
+	opt.Doubts = append(opt.Doubts, texts(run.Losses)...)
+	return run.Of
+}
+
+// tell adds to a table what profiles tell against those of the setting base.
+func tell(opt *analysis.Options, of map[string][]profiles.Profiled, base string) {
+	if len(of) == 0 {
+		return
+	}
+	all := map[string]*profiles.Profiles{}
+	for kind, taken := range of {
+		p, err := profiles.New(kind, taken, nil)
+		if err != nil {
+			opt.Doubts = append(opt.Doubts, err.Error())
+			continue
+		}
+		all[kind] = p
+	}
+	if p := all["cpu"]; p != nil {
+		opt.CPU = p.CPUShares()
+	}
+	opt.Places = func(s dyno.Setting, kind string) (places []analysis.Place) {
+		p := all[kind]
+		if p == nil {
+			return nil
+		}
+		changed := p.Difference(base, s.String(), profiles.ByOwn, 0).Changed()
+		// What the runtime does by itself is a cause of its own, such as
+		// collections; it is named where nothing else is.
+		runtime := func(c profiles.FunctionChange) bool { return c.Package == "runtime" }
+		if slices.ContainsFunc(changed, func(c profiles.FunctionChange) bool { return !runtime(c) }) {
+			changed = slices.DeleteFunc(changed, runtime)
+		}
+		for _, c := range changed {
+			places = append(places, analysis.Place{
+				Func: c.Name, File: c.Line.File, Line: c.Line.Line, Change: c.Own.Diff, Lo: c.Own.Lo, Hi: c.Own.Hi, Share: float64(c.Share),
+			})
+		}
+		return places
+	}
+}

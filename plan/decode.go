@@ -1,0 +1,294 @@
+package plan
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// A decoder walks the tree of a plan file and stops at the first mistake, which
+// it knows the place of. It reads scalars as they are written, so that 1.20,
+// 0x10, 007 and off stay themselves.
+//
+// Note: decoding into structs with tags was tried; it loses the written form of
+// scalars and the order of vary, and names no place for mistakes of meaning.
+type decoder struct {
+	file  string
+	lines []string
+	root  ast.Node
+}
+
+// fields says what to do with the value of each key of a mapping.
+type fields map[string]func(ast.Node)
+
+func newDecoder(file string, src []byte) (*decoder, error) {
+	d := &decoder{file: file, lines: strings.Split(string(src), "\n")}
+	f, err := parser.ParseBytes(src, 0)
+	if syntax := (*yaml.SyntaxError)(nil); errors.As(err, &syntax) {
+		return nil, d.at(syntax.Token, syntax.Message)
+	}
+	if err != nil {
+		return nil, &dyno.PlanError{File: file, Msg: file + ": " + err.Error()}
+	}
+	if len(f.Docs) != 1 || f.Docs[0].Body == nil {
+		return nil, &dyno.PlanError{File: file, Msg: file + ": want one YAML document (consider: dyno init)"}
+	}
+	d.root = f.Docs[0].Body
+	return d, nil
+}
+
+func (d *decoder) at(t *token.Token, msg string) *dyno.PlanError {
+	e := &dyno.PlanError{File: d.file, Line: 1, Column: 1, Msg: msg}
+	if t != nil && t.Position != nil {
+		e.Line, e.Column = t.Position.Line, t.Position.Column
+	}
+	if e.Line <= len(d.lines) {
+		e.Source = strings.TrimRight(d.lines[e.Line-1], "\r")
+		e.Column = min(e.Column, len(e.Source)+1) // a missing value is said to be beyond the line
+	}
+	return e
+}
+
+// run calls f and returns the mistake at which it stopped, if any.
+func (d *decoder) run(f func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *dyno.PlanError:
+			err = p
+		default:
+			panic(p)
+		}
+	}()
+	f()
+	return nil
+}
+
+// fail ends the decoding; run returns what it says.
+func (d *decoder) fail(n ast.Node, format string, args ...any) {
+	panic(d.at(first(n), dyno.PlanErrorf(format, args...).Msg))
+}
+
+// first is the token at which readers look for n. That of a mapping is a colon;
+// its first key is meant.
+func first(n ast.Node) *token.Token {
+	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && !m.IsFlowStyle {
+		return m.Values[0].Key.GetToken()
+	}
+	return n.GetToken()
+}
+
+func (d *decoder) check(n ast.Node, err error) {
+	if err != nil {
+		d.fail(n, "%v", err)
+	}
+}
+
+// locate gives a mistake that was found after decoding its place, by the keys
+// that it names: the deepest of them that the file has.
+func (d *decoder) locate(e *dyno.PlanError) *dyno.PlanError {
+	n, tok := d.root, (*token.Token)(nil)
+	for _, key := range e.Key {
+		if list, ok := n.(*ast.SequenceNode); ok {
+			if i, err := strconv.Atoi(key); err == nil && i < len(list.Values) {
+				n, tok = list.Values[i], first(list.Values[i])
+				continue
+			}
+		}
+		m, ok := n.(ast.MapNode)
+		if !ok && key == "0" { // a list of one, written without its brackets
+			tok = first(n)
+		}
+		if !ok {
+			break
+		}
+		found := false
+		for it := m.MapRange(); it.Next(); {
+			if it.Key().GetToken().Value == key {
+				n, tok, found = it.Value(), it.Key().GetToken(), true
+			}
+		}
+		if !found {
+			break
+		}
+	}
+	if tok == nil {
+		return &dyno.PlanError{File: d.file, Msg: d.file + ": " + e.Msg}
+	}
+	return d.at(tok, e.Msg)
+}
+
+func (d *decoder) pairs(n ast.Node, each func(key, value ast.Node)) {
+	m, ok := n.(ast.MapNode)
+	if !ok {
+		d.fail(n, "want a mapping (key: value), got %s", kind(n))
+	}
+	for it := m.MapRange(); it.Next(); {
+		each(it.Key(), it.Value())
+	}
+}
+
+func (d *decoder) mapping(n ast.Node, fs fields) {
+	d.pairs(n, func(key, value ast.Node) {
+		name := key.GetToken().Value
+		set, ok := fs[name]
+		if !ok {
+			known := slices.Sorted(maps.Keys(fs))
+			if near := dyno.Nearest(name, known); near != "" {
+				d.fail(key, "unknown key %q (did you mean %s?)", name, near)
+			}
+			d.fail(key, "unknown key %q (want one of %s)", name, strings.Join(known, ", "))
+		}
+		set(value)
+	})
+}
+
+func (d *decoder) items(n ast.Node, each func(ast.Node)) {
+	s, ok := n.(*ast.SequenceNode)
+	if !ok {
+		d.fail(n, "want a list, got %s", kind(n))
+	}
+	for _, v := range s.Values {
+		each(v)
+	}
+}
+
+// scalar returns a scalar as it is written, without its quotes.
+func (d *decoder) scalar(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.LiteralNode:
+		return n.Value.Value
+	case *ast.NullNode:
+		if n.GetToken().Type == token.NullType && n.GetToken().Value == "~" {
+			return "~"
+		}
+		d.fail(n, "the value is missing (for an empty one write \"\")")
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		return n.GetToken().Value
+	}
+	d.fail(n, "want a plain value, got %s", kind(n))
+	return ""
+}
+
+func kind(n ast.Node) string {
+	switch n.(type) {
+	case ast.MapNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.NullNode:
+		return "nothing"
+	case *ast.AnchorNode, *ast.AliasNode:
+		return "an anchor or alias, which plans do not have"
+	}
+	return strconv.Quote(n.GetToken().Value)
+}
+
+func (d *decoder) text(to *string) func(ast.Node) {
+	return func(n ast.Node) { *to = d.scalar(n) }
+}
+
+// texts reads a list of scalars, or one scalar for a list of one.
+func (d *decoder) texts(to *[]string) func(ast.Node) {
+	return func(n ast.Node) {
+		if _, ok := n.(*ast.SequenceNode); !ok {
+			*to = append(*to, d.scalar(n))
+			return
+		}
+		d.items(n, func(n ast.Node) { *to = append(*to, d.scalar(n)) })
+	}
+}
+
+// flags reads a list of flags, or one line of them.
+func (d *decoder) flags(to *[]string) func(ast.Node) {
+	return func(n ast.Node) {
+		if _, ok := n.(*ast.SequenceNode); ok {
+			d.texts(to)(n)
+			return
+		}
+		words, err := dyno.SplitFlags(d.scalar(n))
+		d.check(n, err)
+		*to = words
+	}
+}
+
+func (d *decoder) table(to *map[string]string) func(ast.Node) {
+	return func(n ast.Node) {
+		*to = map[string]string{}
+		d.pairs(n, func(k, v ast.Node) { (*to)[d.scalar(k)] = d.scalar(v) })
+	}
+}
+
+func (d *decoder) integer(n ast.Node) int {
+	v, err := strconv.Atoi(strings.ReplaceAll(d.scalar(n), "_", ""))
+	if err != nil || v < 0 {
+		d.fail(n, "want a whole number, got %s", kind(n))
+	}
+	return v
+}
+
+// count reads a whole number from 1.
+func (d *decoder) count(to *int) func(ast.Node) {
+	return func(n ast.Node) {
+		if *to = d.integer(n); *to == 0 {
+			d.fail(n, "want at least 1, got 0")
+		}
+	}
+}
+
+func (d *decoder) boolean(n ast.Node) bool {
+	b, ok := n.(*ast.BoolNode)
+	if !ok {
+		d.fail(n, "want true or false, got %s", kind(n))
+	}
+	return b.Value
+}
+
+func (d *decoder) duration(to *dyno.Duration) func(ast.Node) {
+	return func(n ast.Node) {
+		v, err := dyno.ParseDuration(d.scalar(n))
+		d.check(n, err)
+		*to = v
+	}
+}
+
+func (d *decoder) positive(to *dyno.Duration) func(ast.Node) {
+	return func(n ast.Node) {
+		if d.duration(to)(n); *to == 0 {
+			d.fail(n, "want more than 0s")
+		}
+	}
+}
+
+func (d *decoder) fraction(to **dyno.Fraction) func(ast.Node) {
+	return func(n ast.Node) {
+		v, err := dyno.ParseFraction(d.scalar(n))
+		d.check(n, err)
+		*to = &v
+	}
+}
+
+// thresholds reads a list of thresholds, or one. Whether there are such metrics is
+// not known before the whole plan is.
+func (d *decoder) thresholds(to *[]dyno.Threshold) func(ast.Node) {
+	one := func(n ast.Node) {
+		t, err := dyno.ParseThreshold(d.scalar(n))
+		d.check(n, err)
+		*to = append(*to, t)
+	}
+	return func(n ast.Node) {
+		if _, ok := n.(*ast.SequenceNode); !ok {
+			one(n)
+			return
+		}
+		d.items(n, one)
+	}
+}

@@ -1,0 +1,285 @@
+// Package pprofpage shows profiles in pprof's own pages: as a server's, and as a flame
+// graph that needs no server.
+//
+// A profile is what a subject wrote, and pprof trusts it: it shows the files that a
+// profile names. So what pprof gets is cleaned first, and where a page is shown it
+// needs Policy, or FlameBlocks for a policy of the page around it.
+package pprofpage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/pprof/driver"
+	"github.com/google/pprof/profile"
+)
+
+// A Sum is the sum of the profiles of one kind of a setting's trials.
+type Sum struct {
+	Setting  string
+	Profile  *profile.Profile
+	Requests int64 // of the windows that they are of; 0 if that is not known
+}
+
+// Policy is the content policy of pprof's pages. Their scripts are inline, so they
+// live in an origin of their own, from which they can ask for nothing and reach
+// nothing of the site that serves them.
+const Policy = "sandbox allow-scripts allow-forms allow-popups allow-downloads; default-src 'none'; " +
+	"script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+
+// mostNodes is how many functions a graph has at most; pprof's own default is 80.
+const mostNodes = 200
+
+// Check says why a page is not served, by the status of HTTP and a sentence; the
+// status is 0 if it is. The page "" leads to the flame graph.
+func Check(page string) (status int, reason string) {
+	switch {
+	case page == "saveconfig" || page == "deleteconfig": // which would write below the home directory
+		return http.StatusForbidden, "configurations are not kept here"
+	case !slices.Contains([]string{"", "flamegraph", "top", "graph", "peek", "source", "download"}, page):
+		return http.StatusNotFound, "pprof has no such page here"
+	case page == "graph" && !hasDot():
+		return http.StatusNotImplemented, "the graph is drawn by dot, which is not on this machine (consider: to install graphviz; the flame graph shows the same stacks)"
+	}
+	return 0, ""
+}
+
+// hasDot reports whether graphs can be drawn.
+func hasDot() bool {
+	_, err := exec.LookPath("dot")
+	return err == nil
+}
+
+// Pages are those of one profile, or of the difference of two. They may be used by
+// many at once.
+type Pages struct {
+	handlers map[string]http.Handler // by path, such as "/top"
+	about    string
+}
+
+// Open starts a session of pprof with a profile of a kind of dyno.ProfileNames, or
+// with what changed since base if that is not nil. The profiles are copied.
+func Open(kind string, of Sum, base *Sum) (*Pages, error) {
+	shown, from, _, err := comparable(kind, of, base)
+	if err != nil {
+		return nil, err
+	}
+	p, err := open(shown, from)
+	if err != nil {
+		return nil, err
+	}
+	p.about = kind + " profile of " + label(of.Setting)
+	if base == nil {
+		p.about += ", all its trials for profiles added up"
+		return p, nil
+	}
+	p.about += " against " + label(base.Setting)
+	if perRequest(kind) {
+		p.about += ", both per million requests"
+	}
+	p.about += ". Boxes are as wide as both together: what there is more of now is red, what there is less of green"
+	return p, nil
+}
+
+// Serve answers a request with a page that Check allows. back is the address of what
+// the page was opened from, or "" in a frame of it.
+func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, page, back string) {
+	query := r.URL.Query()
+	query.Del("frame")
+	got := p.fetch(page, r.Method, query)
+	h := w.Header()
+	for k, v := range got.head {
+		h[k] = v
+	}
+	h.Set("Content-Security-Policy", Policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	if got.status != 0 {
+		w.WriteHeader(got.status)
+	}
+	if strings.HasPrefix(h.Get("Content-Type"), "text/html") {
+		if back != "" {
+			back = fmt.Sprintf("<a href=%q>back to the run</a> ", back)
+		}
+		style := "#dyno { margin: 0; padding: 4px 8px; font: 13px sans-serif; background: #fff; color: #222 } #config, #disasm"
+		if !hasDot() {
+			style += ", #graphbtn"
+		}
+		text := strings.Replace(got.body.String(), "<body>", "<body>\n<style>"+style+" { display: none !important }</style>\n<p id=\"dyno\">"+back+html.EscapeString(p.about)+"</p>", 1)
+		io.WriteString(w, text)
+		return
+	}
+	w.Write(got.body.Bytes())
+}
+
+// fetched is an answer of pprof's.
+type fetched struct {
+	head   http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (f *fetched) Header() http.Header         { return f.head }
+func (f *fetched) Write(b []byte) (int, error) { return f.body.Write(b) }
+func (f *fetched) WriteHeader(status int) {
+	if f.status == 0 {
+		f.status = status
+	}
+}
+
+// fetch asks pprof for a page, which it knows by its query alone.
+func (p *Pages) fetch(page, method string, query url.Values) *fetched {
+	query["unit"] = slices.DeleteFunc(query["unit"], func(u string) bool { return u != unquoted(u) })
+	if n, err := strconv.Atoi(query.Get("n")); page == "graph" && err == nil && (n < 0 || n > mostNodes) {
+		query.Set("n", strconv.Itoa(mostNodes)) // nothing ends dot but its work
+	}
+	f := &fetched{head: http.Header{}}
+	p.handlers["/"+page].ServeHTTP(f, &http.Request{Method: method, URL: &url.URL{Path: "/", RawQuery: query.Encode()}, Header: http.Header{}})
+	return f
+}
+
+// driving is held while pprof's driver starts: it writes variables of its package,
+// even where nothing asks for it.
+var driving sync.Mutex
+
+// open starts a session of pprof. The profiles are pprof's then; from may be nil.
+//
+// Note: no flag that configures a view is passed, ever: the driver would keep it
+// for all sessions, those that are open included. Views are chosen by the URL.
+func open(shown, from *profile.Profile) (*Pages, error) {
+	if _, err := os.UserConfigDir(); err != nil { // pprof asks for it, though nothing is kept there
+		return nil, fmt.Errorf("open pprof: %w (consider: HOME=/tmp)", err)
+	}
+	var pages Pages
+	err := drive(flags{"http": "localhost:0", "no_browser": "true"}, shown, from, &driver.Options{ // nobody listens
+		HTTPServer: func(args *driver.HTTPServerArgs) error {
+			pages.handlers = args.Handlers
+			return nil
+		},
+	})
+	return &pages, err
+}
+
+// Peek returns pprof's text of the functions that match a regular expression, each
+// between its callers and callees; per million requests, or as it is of a kind that is
+// not per request. The error is fs.ErrNotExist if none matches.
+func Peek(kind string, of Sum, match *regexp.Regexp) (string, error) {
+	p, title := clean(of.Profile), label(of.Setting)
+	if perRequest(kind) {
+		p.Scale(1e6 / float64(of.Requests))
+		title += ", per million requests"
+	}
+	entitle(p, title)
+	if !slices.ContainsFunc(p.Function, func(f *profile.Function) bool { return match.MatchString(f.Name) }) {
+		return "", fs.ErrNotExist
+	}
+	var out text
+	// The name of the output is the one thing that the driver keeps; pages have none.
+	err := drive(flags{"peek": match.String(), "output": "peek"}, p, nil, &driver.Options{Writer: &out})
+	return out.String(), err
+}
+
+// text is the one file that is written.
+type text struct{ strings.Builder }
+
+func (t *text) Open(string) (io.WriteCloser, error) { return t, nil }
+func (*text) Close() error                          { return nil }
+
+// drive runs pprof's driver.
+func drive(given flags, shown, from *profile.Profile, o *driver.Options) error {
+	given["symbolize"], given["source_path"], given["trim_path"] = "none", noFolder, noFolder // else pprof looks for names in the folder that it was started in
+	if from != nil {
+		given["diff_base"] = "base"
+	}
+	o.Flagset, o.Fetch, o.Sym, o.Obj, o.UI = given, fetcher{"profile": shown, "base": from}, asIs{}, noObjects{}, silent{}
+	driving.Lock()
+	defer driving.Unlock()
+	if err := driver.PProf(o); err != nil {
+		return fmt.Errorf("pprof: %w", err)
+	}
+	return nil
+}
+
+// noFolder is not there, and the same for all sessions. pprof looks also in the
+// folders around it, which is the root alone.
+const noFolder = "/no-folder-of-dyno"
+
+// flags are those of a command line that are given, without the dashes.
+type flags map[string]string
+
+func (f flags) Bool(name string, def bool, _ string) *bool {
+	v := def || f[name] == "true"
+	return &v
+}
+func (flags) Int(_ string, def int, _ string) *int             { return &def }
+func (flags) Float64(_ string, def float64, _ string) *float64 { return &def }
+func (flags) ExtraUsage() string                               { return "" }
+func (flags) AddExtraUsage(string)                             {}
+func (flags) Parse(func()) []string                            { return []string{"profile"} }
+func (f flags) String(name string, def string, _ string) *string {
+	if v, ok := f[name]; ok {
+		def = v
+	}
+	return &def
+}
+func (f flags) StringList(name string, def string, usage string) *[]*string {
+	return &[]*string{f.String(name, def, usage)}
+}
+
+// A fetcher has profiles by name. What it returns is the driver's.
+type fetcher map[string]*profile.Profile
+
+func (f fetcher) Fetch(src string, _, _ time.Duration) (*profile.Profile, string, error) {
+	if f[src] == nil {
+		return nil, "", fs.ErrNotExist // else the driver would look elsewhere
+	}
+	return f[src], "", nil
+}
+
+// asIs leaves a profile's symbols as they are.
+type asIs struct{}
+
+func (asIs) Symbolize(string, driver.MappingSources, *profile.Profile) error { return nil }
+
+// noObjects is the tool for object files where there are none. Else the driver
+// would spend 60 ms looking for binutils, and open what a profile names.
+type noObjects struct{}
+
+func (noObjects) Open(string, uint64, uint64, uint64, string) (driver.ObjFile, error) {
+	return nil, errors.ErrUnsupported
+}
+func (noObjects) Disasm(string, uint64, uint64, bool) ([]driver.Inst, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// silent is a user interface that nobody sees: pages tell their errors.
+type silent struct{}
+
+func (silent) ReadLine(string) (string, error)     { return "", io.EOF }
+func (silent) Print(...any)                        {}
+func (silent) PrintErr(...any)                     {}
+func (silent) IsTerminal() bool                    { return false }
+func (silent) WantBrowser() bool                   { return false }
+func (silent) SetAutoComplete(func(string) string) {}
+
+func label(setting string) string {
+	if setting == "" {
+		return "(as is)"
+	}
+	return setting
+}

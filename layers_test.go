@@ -18,29 +18,30 @@ const module = "github.com/dynolab/dyno"
 // layers is the house: what each package may import of the others. A new arrow
 // is a decision; it is made here, in the same change.
 var layers = map[string][]string{
-	"hist":    {},
-	"stats":   {},
-	"plan":    {"."},
-	".":       {"hist"}, // package dyno, the vocabulary
-	"subject": {"."},
-	"load":    {".", "hist"},
-	"probe":   {"."},
-	"store":   {".", "hist", "plan"},
-	"lab":     {".", "hist", "load", "probe", "subject"},
-
+	"hist":              {},
+	"stats":             {},
+	"gctrace":           {},
+	"cgroup":            {},
+	".":                 {"hist"}, // package dyno, the vocabulary
+	"plan":              {"."},
+	"subject":           {".", "cgroup", "subject/guard"},
+	"subject/guard":     {"cgroup"},
+	"load":              {".", "cgroup", "hist"},
+	"probe":             {".", "cgroup", "gctrace"},
+	"store":             {".", "hist", "plan"},
+	"lab":               {".", "cgroup", "gctrace", "hist", "load", "probe", "subject"},
 	"analysis":          {".", "analysis/profiles", "hist", "stats"},
 	"analysis/profiles": {".", "stats"},
-
-	"chart":            {},
-	"report":           {".", "analysis", "analysis/profiles", "chart", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
-	"report/pprofpage": {},
-	"web":              {".", "analysis", "analysis/profiles", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
-	"examples":         {},
-	"cmd/dyno":         {".", "analysis", "analysis/profiles", "examples", "hist", "lab", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "web"},
+	"report":            {".", "analysis", "analysis/profiles", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report/pprofpage":  {},
+	"web":               {".", "analysis", "chart", "hist", "report", "report/pprofpage", "stats", "store"},
+	"examples":          {},
+	"cmd/dyno":          {".", "analysis", "analysis/profiles", "examples", "gctrace", "hist", "lab", "load", "plan", "probe", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"chart":             {},
 }
 
 // acting are the packages that may start goroutines.
-var acting = []string{"lab", "load", "subject", "web", "cmd/dyno"}
+var acting = []string{"lab", "load", "subject", "subject/guard", "web", "cmd/dyno"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.

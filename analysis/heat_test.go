@@ -14,6 +14,8 @@ import (
 	"github.com/dynolab/dyno/hist"
 )
 
+const ms = time.Millisecond
+
 // batches gives requests as a store does, three at a time, and perhaps an error at
 // the end.
 func batches(rs []dyno.Request, err error) iter.Seq2[dyno.Times, error] {

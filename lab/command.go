@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/load"
-	"github.com/dynolab/dyno/probe"
 )
 
 // Files of a load command in the directory of its trial.
@@ -36,11 +36,11 @@ func (l *Lab) put(ctx context.Context, t *dyno.Trial, base, dir string, o load.O
 	if err != nil {
 		return nil, fmt.Errorf("make the log of the load command: %w", err)
 	}
-	kept := &capped{w: log, left: probe.DefaultLogLimit}
+	kept := &capped{w: log, left: gctrace.DefaultLogLimit}
 	c.Log, c.Summary = kept, filepath.Join(dir, commandSummary)
 	rec, err := load.Command(ctx, base, t.Load, t.Subject.Arg, c)
 	errs := []error{err, kept.err, log.Close()}
-	if kept.left == probe.DefaultLogLimit { // it said nothing, which needs no file
+	if kept.left == gctrace.DefaultLogLimit { // it said nothing, which needs no file
 		errs = append(errs, os.Remove(log.Name()))
 	}
 	return rec, errors.Join(errs...)

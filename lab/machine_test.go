@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/subject"
+	processes "github.com/dynolab/dyno/subject/guard" // the lab has a guard of its own
 )
 
 func TestMain(m *testing.M) {
-	subject.Main()
+	processes.Main()
 	os.Exit(m.Run())
 }
 

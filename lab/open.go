@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/subject"
 )
@@ -82,7 +83,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
 		Ready:    p.Ready,
 		Warnings: slices.Concat(built.Warnings, p.Warnings),
-		Done:     p.Done(),
+		Done:     p.Done,
 		Err:      p.Err,
 		Stop: func() error {
 			p.Stop(stopGrace)
@@ -95,7 +96,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 // An output is the files that a subject's output goes to.
 type output struct {
 	stdout *capped
-	trace  *probe.Trace
+	trace  *gctrace.Splitter
 	files  []*os.File
 }
 
@@ -108,8 +109,8 @@ func newOutput(dir string) (*output, error) {
 		}
 		o.files = append(o.files, f)
 	}
-	o.stdout = &capped{w: o.files[0], left: probe.DefaultLogLimit}
-	o.trace = probe.NewTrace(o.files[1], o.files[2])
+	o.stdout = &capped{w: o.files[0], left: gctrace.DefaultLogLimit}
+	o.trace = gctrace.NewSplitter(o.files[1], o.files[2])
 	return o, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
 )
@@ -51,7 +52,7 @@ func sampled(t *testing.T, dir string, samplers []sampler, look map[time.Duratio
 	f := newFake()
 	f.lab.Dir = func(int) (string, error) { return dir, nil }
 	f.lab.Start = func(context.Context, *dyno.Trial, string) (*Running, error) {
-		return &Running{Base: "http://127.0.0.1:1", Target: probe.Target{PID: 1, Socket: "s", Expvar: "e", Trace: new(probe.Trace)}}, nil
+		return &Running{Base: "http://127.0.0.1:1", Target: probe.Target{PID: 1, Socket: "s", Expvar: "e", Trace: new(gctrace.Splitter)}}, nil
 	}
 	f.lab.Probe = func(name string) (probe.Probe, bool) {
 		for _, s := range samplers {

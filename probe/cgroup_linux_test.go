@@ -68,7 +68,7 @@ func TestCgroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer w.close()
+		defer w.account.Close()
 		step := func(f func(time.Duration) error, at time.Duration) {
 			t.Helper()
 			if err := f(at); err != nil {
@@ -119,8 +119,8 @@ func TestCgroup(t *testing.T) {
 	}
 }
 
-// What is not there cannot be watched, which is said at once.
-func TestCgroupOfNobody(t *testing.T) {
+// A process that does not exist cannot be watched, nor a group without files.
+func TestCgroupMissing(t *testing.T) {
 	proc, _ := groupTree(t, true)
 	if _, err := openGroups(proc, 8, false); err == nil {
 		t.Error("a process that is not there has control groups")
@@ -132,7 +132,7 @@ func TestCgroupOfNobody(t *testing.T) {
 
 // Whatever a group lacks, its files are closed.
 func TestCgroupCloses(t *testing.T) {
-	debug.SetGCPercent(-1) // which closes what nobody has any more
+	debug.SetGCPercent(-1) // a collection would close unused files
 	defer debug.SetGCPercent(100)
 	proc, set := groupTree(t, true)
 	set("dyno-x/memory.events", "oom_kill 0\n")
@@ -147,10 +147,10 @@ func TestCgroupCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.sample(0); err != nil || w.memPressure != nil {
-		t.Errorf("pressure that is switched off: %v, %v", err, w.memPressure)
+	if err := w.sample(0); err != nil || w.account.MemoryPressure != nil {
+		t.Errorf("pressure that is switched off: %v, %v", err, w.account.MemoryPressure)
 	}
-	w.close()
+	w.account.Close()
 	if after := descriptors(t); after != before {
 		t.Errorf("%d files are open, %d were before", after, before)
 	}

@@ -8,9 +8,9 @@ import (
 	"fmt"
 )
 
-// cgroup cannot watch here.
-type cgroup struct{}
+// groupProbe cannot watch here.
+type groupProbe struct{}
 
-func (cgroup) Watch(context.Context, Target) (Reading, error) {
+func (groupProbe) Watch(context.Context, Target) (Reading, error) {
 	return Reading{}, fmt.Errorf("control groups are for Linux only: %w", errors.ErrUnsupported)
 }

@@ -53,11 +53,6 @@ func (c *client) ask(command string) ([]byte, error) {
 	return c.answer, nil
 }
 
-func isTimeout(err error) bool {
-	var e net.Error
-	return errors.As(err, &e) && e.Timeout()
-}
-
 func (c *client) try(command string) (err error) {
 	defer func() {
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // mostCollections are kept of a window, 30 MB of them: seven hours of a service
@@ -51,7 +52,7 @@ type rough struct {
 // add takes in a cycle whose line has arrived, and how it ended if that was told.
 // It reports whether that can be: a child that inherited standard error counts its
 // cycles from 1, too.
-func (cs *collections) add(c *Cycle, arrived time.Duration, e ending, told bool) bool {
+func (cs *collections) add(c *gctrace.Cycle, arrived time.Duration, e ending, told bool) bool {
 	if len(cs.list) == mostCollections {
 		cs.over++
 		return told
@@ -60,8 +61,8 @@ func (cs *collections) add(c *Cycle, arrived time.Duration, e ending, told bool)
 	if len(cs.list) == 0 {
 		cs.high = math.MaxInt64
 	}
-	least, spread := c.length()
-	begun := seconds(c.Start)
+	least, spread := lengthOf(c)
+	begun := c.Start
 	high := min(cs.high, arrived-least-begun)
 	if told {
 		low := ended - least - spread - begun - stamp
@@ -77,8 +78,8 @@ func (cs *collections) add(c *Cycle, arrived time.Duration, e ending, told bool)
 	cs.high = high
 	k := dyno.Collection{
 		N: c.N, Start: ended - least - spread/2, End: ended, Uncertainty: spread / 2,
-		SweepTerm: seconds(c.SweepTerm), MarkTerm: seconds(c.MarkTerm),
-		Assist: seconds(c.Assist), Background: seconds(c.Background), Idle: seconds(c.Idle),
+		SweepTerm: c.SweepTerm, MarkTerm: c.MarkTerm,
+		Assist: c.Assist, Background: c.Background, Idle: c.Idle,
 		HeapStart: c.HeapStart, HeapEnd: c.HeapEnd, Live: c.Live, Goal: c.Goal, Forced: c.Forced,
 	}
 	if told && e.live > 0 {
@@ -124,9 +125,8 @@ func (cs *collections) placed() []dyno.Collection {
 // length is how long a cycle took at least, and how much more it may be: the
 // runtime cuts times to two digits from 100 µs to 10 ms, to whole milliseconds
 // above and to whole microseconds below (runtime/mgc.go, fmtNSAsMS).
-func (c *Cycle) length() (least, spread time.Duration) {
-	for _, sec := range []float64{c.SweepTerm, c.Mark, c.MarkTerm} {
-		d := seconds(sec)
+func lengthOf(c *gctrace.Cycle) (least, spread time.Duration) {
+	for _, d := range []time.Duration{c.SweepTerm, c.Mark, c.MarkTerm} {
 		least += d
 		switch {
 		case d >= 10*time.Millisecond:
@@ -141,8 +141,6 @@ func (c *Cycle) length() (least, spread time.Duration) {
 	}
 	return least, spread
 }
-
-func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
 // An ending is what the injected probe says of a cycle.
 type ending struct {

@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // printed is d as the runtime prints it: two digits, cut.
-func printed(d time.Duration) float64 {
+func printed(d time.Duration) time.Duration {
 	unit := time.Microsecond
 	switch {
 	case d >= 10*time.Millisecond:
@@ -27,12 +28,12 @@ func printed(d time.Duration) float64 {
 	case d >= 100*time.Microsecond:
 		unit = 10 * time.Microsecond
 	}
-	return d.Truncate(unit).Seconds()
+	return d.Truncate(unit)
 }
 
 // fakeCycles makes cycles of a program that began 3.21 s before the watch, as a
 // trace tells them, and when they truly began and ended.
-func fakeCycles(n int) (cycles []Cycle, truth []dyno.Collection, arrived []time.Duration) {
+func fakeCycles(n int) (cycles []gctrace.Cycle, truth []dyno.Collection, arrived []time.Duration) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	between := func(a, b time.Duration) time.Duration { return a + time.Duration(rng.Int64N(int64(b-a))) }
 	const began = -3_210_123_456 * time.Nanosecond
@@ -41,8 +42,8 @@ func fakeCycles(n int) (cycles []Cycle, truth []dyno.Collection, arrived []time.
 		at += between(0, 30*time.Millisecond)
 		sweep, mark, term := between(5e3, 3e5), between(1e5, 30e6), between(5e3, 3e5)
 		end := at + sweep + mark + term
-		cycles = append(cycles, Cycle{
-			N: i + 1, Start: (at - began).Truncate(time.Millisecond).Seconds(),
+		cycles = append(cycles, gctrace.Cycle{
+			N: i + 1, Start: (at - began).Truncate(time.Millisecond),
 			SweepTerm: printed(sweep), Mark: printed(mark), MarkTerm: printed(term), Procs: 2,
 		})
 		truth = append(truth, dyno.Collection{N: i + 1, Start: at, End: end, SweepTerm: sweep, MarkTerm: term})
@@ -100,7 +101,7 @@ func TestPlacedChild(t *testing.T) {
 			t.Errorf("cycle %d was taken for a child's", i)
 		}
 		child := cycles[i]
-		child.Start -= 2 // it was begun later
+		child.Start -= 2 * time.Second // it was begun later
 		if i > 0 && cs.add(&child, arrived[i]+5*time.Millisecond, ending{truth[i].End, 77}, true) {
 			t.Errorf("cycle %d of a child was not found out", i)
 		} else if i == 0 {
@@ -139,7 +140,7 @@ func traceEnds(t *testing.T) (faults []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := NewTrace(io.Discard, io.Discard)
+	x := gctrace.NewSplitter(io.Discard, io.Discard)
 	began := time.Now().Add(-time.Second)
 	line := func(n int, end time.Time) {
 		fmt.Fprintf(x, "gc %d @%.3fs 1%%: 0.010+1.0+0.010 ms clock, 0.4+1/2/3+0.6 ms cpu, 4->5->3 MB, 6 MB goal, 0 MB stacks, 0 MB globals, 2 P\n",
@@ -179,7 +180,7 @@ func traceEnds(t *testing.T) (faults []string) {
 			}
 		}
 	}()
-	r, err := gctrace{}.Watch(ctx, Target{Trace: x, Socket: socket, Every: 10 * time.Millisecond})
+	r, err := collectorProbe{}.Watch(ctx, Target{Trace: x, Socket: socket, Every: 10 * time.Millisecond})
 	l.Close()
 	<-done
 	if err != nil || len(r.Collections) < all-1 {
@@ -216,7 +217,7 @@ func traceEnds(t *testing.T) (faults []string) {
 
 func TestCollectionsMost(t *testing.T) {
 	cs := collections{list: make([]dyno.Collection, mostCollections)}
-	cs.add(&Cycle{N: 1}, 0, ending{}, false)
+	cs.add(&gctrace.Cycle{N: 1}, 0, ending{}, false)
 	if cs.over != 1 || len(cs.list) != mostCollections {
 		t.Errorf("%d more than the most, %d kept", cs.over, len(cs.list))
 	}

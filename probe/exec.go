@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// execTrace takes an execution trace of the first part of the window.
-type execTrace struct{}
+// Trace takes an execution trace of the first part of the window.
+type Trace struct{}
 
 // traceFile is the name of the file that a trial ForTrace is for.
 const traceFile = "trace.out"
@@ -24,7 +24,7 @@ const traceMost = 2 << 30
 // Watch implements Probe. The trace goes to a file while it is recorded, since
 // it may be as long as a minute. The injected probe ends it with the window; a
 // service's own page cannot, so it is awaited.
-func (execTrace) Watch(ctx context.Context, t Target) (r Reading, err error) {
+func (Trace) Watch(ctx context.Context, t Target) (r Reading, err error) {
 	defer func() {
 		if err != nil {
 			r, err = Reading{}, fmt.Errorf("take an execution trace: %w", err)

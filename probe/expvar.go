@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dynolab/dyno/gctrace"
 	"strconv"
 	"time"
 )
@@ -80,7 +81,7 @@ func parseMem(text []byte) ([]number, error) {
 			return nil, fmt.Errorf("parse memstats: %s: %w", name, err)
 		case name == "PauseTotalNs":
 			v /= 1e9
-		case name == "NextGC" && v >= noGoal:
+		case name == "NextGC" && v >= gctrace.NoGoal:
 			continue
 		}
 		numbers = append(numbers, number{name, v, u})

@@ -38,11 +38,11 @@ func TestParseVars(t *testing.T) {
 			}
 		}
 		for _, metric := range []string{"heap-B", "sys-B", "heap-idle-B", "heap-inuse-B", "heap-released-B", "heap-goal-B", "expvar/load"} {
-			if s := series(t, r, metric); len(s.At) < 2 {
+			if s := seriesIn(t, r, metric); len(s.At) < 2 {
 				t.Errorf("%s: %s has %d samples", version, metric, len(s.At))
 			}
 		}
-		if s := series(t, r, "expvar/orders"); s.Value[0] != 300 || s.Value[len(s.Value)-1] != 600 {
+		if s := seriesIn(t, r, "expvar/orders"); s.Value[0] != 300 || s.Value[len(s.Value)-1] != 600 {
 			t.Errorf("%s: orders %v", version, s.Value)
 		}
 		if len(r.Own) != 0 || len(r.Warnings) != 0 {

@@ -1,9 +1,6 @@
 package probe
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // A Process is one that runs on this machine.
 type Process struct {
@@ -22,34 +19,4 @@ func (p *Process) String() string {
 		return p.Name
 	}
 	return p.Command
-}
-
-// grouped compares two texts of /proc/PID/cgroup: lines of hierarchy:controllers:path,
-// as cgroups(7) has them. A group of its own is one below the root that is not
-// dyno's, of version 2 or of a controller that accounts memory or CPU time.
-func grouped(of, dyno string) bool {
-	own := groups(dyno)
-	for controller, path := range groups(of) {
-		if path != "/" && path != own[controller] {
-			return true
-		}
-	}
-	return false
-}
-
-func groups(text string) map[string]string {
-	paths := map[string]string{}
-	for line := range strings.Lines(text) {
-		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
-		if len(parts) < 3 {
-			continue
-		}
-		for controller := range strings.SplitSeq(parts[1], ",") {
-			switch controller {
-			case "", "memory", "cpu", "cpuacct":
-				paths[controller] = parts[2]
-			}
-		}
-	}
-	return paths
 }

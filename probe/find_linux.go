@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/dynolab/dyno/cgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -58,9 +60,7 @@ func describe(p procfs.Proc, st procfs.ProcStat) Process {
 	if info, err := buildinfo.ReadFile(dir + "exe"); err == nil {
 		found.Go = info.GoVersion
 	}
-	of, err1 := os.ReadFile(dir + "cgroup")
-	own, err2 := os.ReadFile("/proc/self/cgroup")
-	found.Grouped = err1 == nil && err2 == nil && grouped(string(of), string(own))
+	found.Grouped = cgroup.Apart("/proc", p.PID)
 	return found
 }
 

@@ -124,7 +124,7 @@ func TestPprofIndex(t *testing.T) {
 	if v, ok := r.Values.Get("goroutines"); !ok || v < 2 {
 		t.Errorf("goroutines %v, %v", v, ok)
 	}
-	if s := series(t, r, "goroutines"); len(s.At) != 2 {
+	if s := seriesIn(t, r, "goroutines"); len(s.At) != 2 {
 		t.Errorf("%d points", len(s.At))
 	}
 }

@@ -31,7 +31,7 @@ func TestGCShare(t *testing.T) {
 	if v, _ := r.Values.Get("gc-capacity-frac"); math.Abs(v-0.5) > 1e-9 {
 		t.Errorf("share of the window %v, want 2.5 s of 5", v)
 	}
-	s := series(t, r, "gc-capacity-frac")
+	s := seriesIn(t, r, "gc-capacity-frac")
 	for i, want := range []float64{0, 0.4951, 0, 2.0049} {
 		if math.Abs(s.Value[i]-want) > 1e-3 {
 			t.Errorf("share %v", s.Value)

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 )
 
-// gctrace counts the collections whose lines arrive inside the window.
-type gctrace struct{}
+// collectorProbe counts the collections whose lines arrive inside the window.
+type collectorProbe struct{}
 
 // What a traced cycle costs, in the subject and in dyno: 44 writes of a packet,
 // 80 to 140 µs longer a cycle in subject's BenchmarkStderr. Above the share of
@@ -20,7 +21,7 @@ const (
 	costLimit = 0.02
 )
 
-func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
+func (collectorProbe) Watch(ctx context.Context, t Target) (Reading, error) {
 	if t.Trace == nil {
 		return Reading{}, errors.New("watch gctrace: the subject's standard error is not traced (consider: a subject that dyno launches)")
 	}
@@ -28,7 +29,7 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 		sum     = cycleSum{points: points{sample: t.Sample}}
 		list    collections
 		ends    ender
-		buf     []Cycle
+		buf     []gctrace.Cycle
 		start   time.Time
 		elapsed time.Duration
 	)
@@ -38,7 +39,7 @@ func (gctrace) Watch(ctx context.Context, t Target) (Reading, error) {
 	}
 	err := watch(ctx, t, func(at time.Duration) error {
 		var lost int
-		buf, lost = t.Trace.take(buf[:0])
+		buf, lost = t.Trace.Take(buf[:0])
 		if start.IsZero() { // what came before the window
 			start = time.Now()
 			ends.ask(start)
@@ -95,17 +96,17 @@ const pointWidth = 100 * time.Millisecond
 // add takes in a cycle that marked live bytes, 0 if that was not told. Where the
 // exact bytes of others are told, it is then left out of what is live: a middle of
 // a MiB among them would be a jump.
-func (s *cycleSum) add(c *Cycle, at time.Duration, live float64, exact bool) {
+func (s *cycleSum) add(c *gctrace.Cycle, at time.Duration, live float64, exact bool) {
 	s.n++
-	s.cpu += c.CPU()
-	s.stw += c.SweepTerm + c.MarkTerm
+	s.cpu += c.CPU().Seconds()
+	s.stw += (c.SweepTerm + c.MarkTerm).Seconds()
 	s.heapPeak = max(s.heapPeak, c.HeapEnd)
-	s.stwMax = max(s.stwMax, c.SweepTerm, c.MarkTerm)
-	least, spread := c.length()
+	s.stwMax = max(s.stwMax, c.SweepTerm.Seconds(), c.MarkTerm.Seconds())
+	least, spread := lengthOf(c)
 	s.wall += min(least+spread/2, at).Seconds() // a part of the first may be before the window
-	s.assist += c.Assist
+	s.assist += c.Assist.Seconds()
 	if c.Procs > 0 {
-		s.capacity += c.CPU() / float64(c.Procs)
+		s.capacity += c.CPU().Seconds() / float64(c.Procs)
 	}
 	if live == 0 && !exact {
 		live = c.Live + 1<<19 // the middle of the MiB that it was cut to

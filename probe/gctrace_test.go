@@ -1,139 +1,25 @@
 package probe
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 )
-
-// The two expressions are written apart from the grammar, to hold it against.
-var (
-	gcLine = regexp.MustCompile(`^gc (\d+) @([\d.]+)s (\d+)%(?: \(checking for goroutine leaks\))?: ` +
-		`([\d.]+)\+([\d.]+)\+([\d.]+) ms clock, ([\d.]+)\+([\d.]+)/([\d.]+)/([\d.]+)\+([\d.]+) ms cpu, ` +
-		`(\d+)->(\d+)->(\d+) MB, (\d+) MB goal, (?:(\d+) MB stacks, (\d+) MB globals, )?(\d+) P( \(forced\))?$`)
-	pacerLine = regexp.MustCompile(`^pacer: \d+% CPU \(\d+ exp.\) for (\d+)\+(\d+)\+(\d+) B work .* in (\d+) B -> (\d+) B \(∆goal (-?\d+),`)
-)
-
-// wantCycles is what ParseTrace should make of a text.
-func wantCycles(text string) []Cycle {
-	const MiB = 1 << 20
-	var cycles []Cycle
-	var pacer []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		if m := pacerLine.FindStringSubmatch(line); m != nil {
-			pacer = m
-		}
-		m := gcLine.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		f := func(i int) float64 { v, _ := strconv.ParseFloat(m[i], 64); return v }
-		c := Cycle{
-			N: int(f(1)), Start: f(2), Percent: f(3), SweepTerm: f(4) * 1e-3, Mark: f(5) * 1e-3, MarkTerm: f(6) * 1e-3,
-			SweepTermCPU: f(7) * 1e-3, Assist: f(8) * 1e-3, Background: f(9) * 1e-3, Idle: f(10) * 1e-3, MarkTermCPU: f(11) * 1e-3,
-			HeapStart: f(12) * MiB, HeapEnd: f(13) * MiB, Live: f(14) * MiB, Goal: f(15) * MiB,
-			Stacks: f(16) * MiB, Globals: f(17) * MiB, Procs: int(f(18)), Forced: m[19] != "",
-		}
-		if pacer != nil {
-			g := func(i int) float64 { v, _ := strconv.ParseFloat(pacer[i], 64); return v }
-			if goal := g(5) - g(6); int(goal)>>20 == int(f(15)) { // the sample has a gap
-				c.Paced, c.ScanWork, c.HeapStart, c.HeapEnd, c.Goal = true, g(1)+g(2)+g(3), g(4), g(5), goal
-			}
-			pacer = nil
-		}
-		cycles = append(cycles, c)
-	}
-	return cycles
-}
-
-const (
-	line117  = "gc 5 @0.2s 1%: 0.01+0.5+0.02 ms clock, 0.1+0.2/0.4/0.6+0.1 ms cpu, 4->4->0 MB, 5 MB goal, 8 P\n"
-	lineLeak = "gc 7 @1.234s 12%: 0.01+12+0.02 ms clock, 0.1+0.2/0.4/0.6+0.1 ms cpu, 4->4->0 MB, 5 MB goal, 1 MB stacks, 2 MB globals, 16 P (forced)\n"
-)
-
-func TestParseTrace(t *testing.T) {
-	texts := samples(t)
-	texts["go1.17"] = line117
-	texts["leaks"] = strings.Replace(lineLeak, "%:", "% (checking for goroutine leaks):", 1)
-	for name, text := range texts {
-		got, err := ParseTrace(strings.NewReader(text))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		want := wantCycles(text)
-		if count := strings.Count("\n"+text, "\ngc "); len(got) != count || len(want) != count {
-			t.Fatalf("%s: %d cycles, regexp finds %d, there are %d", name, len(got), len(want), count)
-		}
-		for i := range got {
-			if got[i] != want[i] {
-				t.Errorf("%s, cycle %d:\n got %+v\nwant %+v", name, i, got[i], want[i])
-			}
-		}
-	}
-}
-
-// The pacer's exact bytes are those that the gc line cuts to MiB.
-func TestPacedCycles(t *testing.T) {
-	for name, text := range samples(t) {
-		cycles, _ := ParseTrace(strings.NewReader(text))
-		paced := 0
-		var lines []string
-		for line := range strings.Lines(text) {
-			if strings.HasPrefix(line, "gc ") {
-				lines = append(lines, line)
-			}
-		}
-		for i, c := range cycles {
-			printed := fmt.Sprintf(" %d->%d->%d MB, %d MB goal,", int(c.HeapStart)>>20, int(c.HeapEnd)>>20, int(c.Live)>>20, int(c.Goal)>>20)
-			if c.Paced {
-				paced++
-				if !strings.Contains(lines[i], printed) {
-					t.Errorf("%s: %s but the pacer says%s", name, lines[i], printed)
-				}
-			}
-		}
-		if paced < 3 {
-			t.Errorf("%s: only %d of %d cycles have their pacer line", name, paced, len(cycles))
-		}
-	}
-}
-
-func FuzzParseTrace(f *testing.F) {
-	for _, text := range samples(f) {
-		f.Add(text)
-	}
-	f.Add(line117 + lineLeak)
-	f.Add(strings.ReplaceAll(line117, "5", "-2") + strings.ReplaceAll(lineLeak, "0.", "NaN"))
-	f.Fuzz(func(t *testing.T, text string) {
-		got, err := ParseTrace(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range got {
-			if c.N < 0 || c.Procs < 0 || !(c.Start >= 0) || !(c.CPU() >= 0) || !(c.Live >= 0) || !(c.Goal >= 0) {
-				t.Errorf("%+v of %q", c, text)
-			}
-		}
-	})
-}
 
 // Only cycles whose lines arrive inside the window count.
 func TestGCTraceWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const line = "gc 1 @0.2s 1%%: 0.2+50+0.%d ms clock, 0.4+1/2/3+0.6 ms cpu, 4->5->%d MB, 6 MB goal, 0 MB stacks, 0 MB globals, 2 P\n"
-		x := NewTrace(io.Discard, io.Discard)
+		x := gctrace.NewSplitter(io.Discard, io.Discard)
 		cycles := func(n, live int) {
 			for i := range n {
 				fmt.Fprintf(x, line, i, live)
@@ -145,7 +31,7 @@ func TestGCTraceWindow(t *testing.T) {
 		begun := 0
 		done := make(chan Reading)
 		go func() {
-			r, err := gctrace{}.Watch(ctx, Target{Trace: x, Every: 100 * time.Millisecond, Begun: func() { begun++ }})
+			r, err := collectorProbe{}.Watch(ctx, Target{Trace: x, Every: 100 * time.Millisecond, Begun: func() { begun++ }})
 			if err != nil {
 				t.Error(err)
 			}
@@ -204,7 +90,7 @@ func TestGCTraceQuietAndBusy(t *testing.T) {
 	}
 	var busy cycleSum
 	for i := range 100_000 {
-		busy.add(&Cycle{N: i, Live: 1 << 20}, time.Duration(i)*time.Millisecond, 0, false)
+		busy.add(&gctrace.Cycle{N: i, Live: 1 << 20}, time.Duration(i)*time.Millisecond, 0, false)
 	}
 	r = busy.reading(100 * time.Second)
 	s := series(t, r, "heap-live-B")
@@ -221,27 +107,10 @@ func TestGCTraceQuietAndBusy(t *testing.T) {
 	}
 }
 
-// A probe that does not take the cycles costs no more memory than so many.
-func TestCyclesNotTaken(t *testing.T) {
-	x := NewTrace(io.Discard, io.Discard)
-	many := bytes.Repeat([]byte(line117), 1000)
-	for range 200 {
-		x.Write(many)
-	}
-	cycles, lost := x.take(nil)
-	if len(cycles) > untakenMost || len(cycles)+lost != 200_000 {
-		t.Errorf("%d cycles kept and %d lost of 200000", len(cycles), lost)
-	}
-}
-
 // GOGC=off has no goal; its largest uint64 would spoil every picture.
-func TestNoGoal(t *testing.T) {
-	cycles, err := ParseTrace(strings.NewReader(strings.Replace(line117, "5 MB goal", "17592186044415 MB goal", 1)))
-	if err != nil || len(cycles) != 1 || cycles[0].Goal != 0 {
-		t.Fatalf("%+v, %v", cycles, err)
-	}
+func TestSeriesWithoutGoal(t *testing.T) {
 	var sum cycleSum
-	sum.add(&cycles[0], 0, 0, false)
+	sum.add(&gctrace.Cycle{N: 5, HeapStart: 4 << 20, HeapEnd: 4 << 20}, 0, 0, false)
 	var w runtimeWatch
 	if err := w.sample(0, []byte("time u 1\n/gc/heap/goal:bytes u 18446744073709551615\n")); err != nil {
 		t.Fatal(err)
@@ -251,46 +120,5 @@ func TestNoGoal(t *testing.T) {
 		if s.Metric == "heap-goal-B" {
 			t.Errorf("goal %v", s.Value)
 		}
-	}
-}
-
-func TestMerge(t *testing.T) {
-	m := Merge(map[string]Reading{
-		"proc":    {Values: dyno.Values{{Metric: "cpu-sec", Value: 9}, {Metric: "rss-peak-B", Value: 1}}, Warnings: []string{"a"}},
-		"gctrace": {Values: dyno.Values{{Metric: "gc-cycles", Value: 9}, {Metric: "stw-max-sec", Value: 1}}},
-		"runtime": {Values: dyno.Values{{Metric: "cpu-sec", Value: 8}, {Metric: "gc-cpu-sec", Value: 2}, {Metric: "gc-cycles", Value: 3},
-			{Metric: "stw-max-sec", Value: 5}}},
-	})
-	for metric, want := range map[string]float64{"cpu-sec": 8, "gc-cpu-frac": 0.25, "gc-cycles": 3, "stw-max-sec": 1, "rss-peak-B": 1} {
-		if got, ok := m.Values.Get(metric); !ok || got != want {
-			t.Errorf("%s = %v, want %v", metric, got, want)
-		}
-	}
-	if len(m.Values) != 6 || len(m.Warnings) != 1 {
-		t.Errorf("merged %+v", m)
-	}
-	for _, test := range []struct{ cpu, gc, cycles, warnings float64 }{{5.6, 6.4, 30, 1}, {5.6, 0.1, 2, 0}} {
-		m = Merge(map[string]Reading{"runtime": {Values: dyno.Values{
-			{Metric: "cpu-sec", Value: test.cpu}, {Metric: "gc-cpu-sec", Value: test.gc}, {Metric: "gc-cycles", Value: test.cycles},
-		}}})
-		if frac, ok := m.Values.Get("gc-cpu-frac"); ok || len(m.Warnings) != int(test.warnings) {
-			t.Errorf("%+v: share %v, warnings %q", test, frac, m.Warnings)
-		}
-	}
-}
-
-func TestNamed(t *testing.T) {
-	for _, name := range dyno.ProbeNames {
-		p, ok := Named(name)
-		if !ok {
-			t.Fatalf("no probe %s", name)
-		}
-		begun := false
-		if _, err := p.Watch(t.Context(), Target{PID: -1, Begun: func() { begun = true }}); err == nil || begun {
-			t.Errorf("%s watches nothing: error %v, begun %v", name, err, begun)
-		}
-	}
-	if _, ok := Named("vibes"); ok {
-		t.Error("there is a probe vibes")
 	}
 }

@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU returns the CPU time in seconds of all threads of a process.
-func CPU(pid int) (float64, error) { return cpuClock(pid) }
-
 // loadedAt is how far from the addresses of its file a position-independent
 // program was loaded.
 func loadedAt(pid int, exe *elf.File) (uint64, error) {

@@ -34,7 +34,7 @@ func startInjected(t *testing.T, flags ...string) (k *Knobs, stderr *locked) {
 	t.Helper()
 	dir := t.TempDir()
 	bin, socket := filepath.Join(dir, "inject"), filepath.Join(dir, "s")
-	args := append(append([]string{"build", "-o", bin}, flags...), "../subject/inject")
+	args := append(append([]string{"build", "-o", bin}, flags...), "github.com/dynolab/dyno/subject/inject")
 	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -2,10 +2,9 @@
 
 package probe
 
-import "debug/elf"
+import (
+	"debug/elf"
+	"errors"
+)
 
-// CPU returns the CPU time in seconds of all threads of a process; on this
-// system it returns an error that wraps errors.ErrUnsupported.
-func CPU(pid int) (float64, error) { return 0, errNotLinux }
-
-func loadedAt(int, *elf.File) (uint64, error) { return 0, errNotLinux }
+func loadedAt(int, *elf.File) (uint64, error) { return 0, errors.ErrUnsupported }

@@ -13,7 +13,7 @@ import (
 // page tables and force collections. Only one goroutine may use it at a time.
 type Look struct {
 	pid    int
-	inside *injected // nil if there is no injected probe
+	inside *client // nil if there is no injected probe
 }
 
 // OpenLook looks at a process; socket is that of its injected probe, "" if it has
@@ -24,7 +24,7 @@ func OpenLook(pid int, socket string) (*Look, error) {
 	}
 	l := &Look{pid: pid}
 	if socket != "" {
-		l.inside = &injected{client{socket: socket, time: profileTime, most: profileMost}}
+		l.inside = profileClient(socket)
 		if _, err := l.inside.ask("hello"); err != nil {
 			return nil, fmt.Errorf("look at process %d: %w", pid, err)
 		}
@@ -150,7 +150,7 @@ func (l *Look) Profile(name string) ([]byte, error) {
 	if l.inside == nil {
 		return nil, fmt.Errorf("take profile %s: %w", name, errNotInjected)
 	}
-	p, err := l.inside.parsed("profile " + name)
+	p, err := l.inside.profile("profile " + name)
 	var refused refusal
 	if errors.As(err, &refused) && strings.HasPrefix(string(refused), "unknown profile") {
 		err = fmt.Errorf("%w: %w", err, errors.ErrUnsupported)

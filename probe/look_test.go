@@ -1,13 +1,10 @@
 package probe
 
 import (
-	"errors"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
 )
@@ -54,44 +51,6 @@ func TestParseMemory(t *testing.T) {
 	for _, bad := range []string{"time u 1\n", "/gc/heap/live:bytes u x\n", "/gc/heap/live:bytes h 1\n"} {
 		if _, err := parseMemory([]byte(bad)); err == nil {
 			t.Errorf("%q is no error", bad)
-		}
-	}
-}
-
-func TestLook(t *testing.T) {
-	heap := counts(heapTypes, map[string][]int64{"main.f1": {1, 2, 3, 4}, "main.(*dynoProbeConn).answer2": {1, 2, 3, 4}})
-	s := &script{answers: map[string][]string{
-		"hello": {"go 1.26"}, "metrics exact": {memoryNow}, "metrics brief": {memoryNow}, "gc": {""}, "free": {""},
-		"profile heap": {written(t, heap)}, "profile goroutineleak": {"raw error unknown profile \"goroutineleak\"\n"},
-		"profile goroutine": {"raw error no memory\n"},
-	}}
-	l, err := OpenLook(os.Getpid(), s.serve(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if err := errors.Join(l.Collect(), l.Free()); err != nil {
-		t.Error(err)
-	}
-	if want := []string{"hello", "gc", "gc", "gc", "free"}; !slices.Equal(s.asked, want) {
-		t.Errorf("asked %q, want %q", s.asked, want)
-	}
-	data, err := l.Profile("heap")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err := profile.ParseData(data); err != nil || len(p.Sample) != 1 {
-		t.Errorf("%d samples, %v; want main.f1 alone", len(p.Sample), err)
-	}
-	if _, err := l.Profile("goroutineleak"); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("a profile that the runtime does not have: %v", err)
-	}
-	if _, err := l.Profile("goroutine"); err == nil || errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("a profile that failed: %v", err)
-	}
-	for _, snapshot := range []func() (dyno.Snapshot, error){l.Snapshot, l.Brief} {
-		if got, err := snapshot(); err != nil || got.Live != 4404224 || got.Stage != "" {
-			t.Errorf("%+v, %v", got, err)
 		}
 	}
 }

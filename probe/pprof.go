@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -153,4 +154,33 @@ func (r *remote) cpu(ctx context.Context) (*profile.Profile, string, error) {
 		}
 	}
 	return p, doubt, nil
+}
+
+// transport is how profiles of the service are asked for: as the load does, past
+// any proxy.
+func transport(t Target) *http.Transport {
+	return &http.Transport{
+		DisableCompression: true, // its CPU time would be the subject's
+		TLSClientConfig:    &tls.Config{InsecureSkipVerify: t.Insecure},
+	}
+}
+
+// TakeProfile asks a service's net/http/pprof, at a URL such as
+// http://127.0.0.1:6060/debug/pprof, for a profile as go tool pprof reads it. For
+// heap the service collects first.
+func TakeProfile(url, name string, insecure bool) ([]byte, error) {
+	r, err := newRemote(Target{Pprof: url, Insecure: insecure})
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	p, err := r.take(name)
+	if err != nil {
+		return nil, fmt.Errorf("take profile %s: %w", name, err)
+	}
+	var data bytes.Buffer
+	if err := p.Write(&data); err != nil {
+		return nil, fmt.Errorf("take profile %s: %w", name, err)
+	}
+	return data.Bytes(), nil
 }

@@ -87,23 +87,3 @@ func lastCount(before []byte) (v float64, ok bool) {
 	}
 	return v, len(digits) > 0
 }
-
-// TakeProfile asks a service's net/http/pprof, at a URL such as
-// http://127.0.0.1:6060/debug/pprof, for a profile as go tool pprof reads it. For
-// heap the service collects first.
-func TakeProfile(url, name string, insecure bool) ([]byte, error) {
-	r, err := newRemote(Target{Pprof: url, Insecure: insecure})
-	if err != nil {
-		return nil, err
-	}
-	defer r.close()
-	p, err := r.take(name)
-	if err != nil {
-		return nil, fmt.Errorf("take profile %s: %w", name, err)
-	}
-	var data bytes.Buffer
-	if err := p.Write(&data); err != nil {
-		return nil, fmt.Errorf("take profile %s: %w", name, err)
-	}
-	return data.Bytes(), nil
-}

@@ -122,7 +122,7 @@ func (w *procWatch) close() {
 
 // begin reads what is read once, before the first sample.
 func (w *procWatch) begin() (err error) {
-	_, err = cpuClock(w.pid)
+	_, err = CPU(w.pid)
 	w.precise = err == nil
 	// Linux, Documentation/filesystems/proc.rst: "To reset the peak resident
 	// set size ("high water mark") to the process's current value", write 5 to
@@ -149,7 +149,7 @@ func (w *procWatch) sample(at time.Duration) error {
 	}
 	cpu := st.cpu()
 	if w.precise {
-		if cpu, err = cpuClock(w.pid); err != nil {
+		if cpu, err = CPU(w.pid); err != nil {
 			return err
 		}
 	}
@@ -252,8 +252,8 @@ func highWater(p procfs.Proc) (uint64, error) {
 	return st.VmHWM, err
 }
 
-// cpuClock reads the CPU time in seconds of all threads of a process, also of
-// those that have ended, to the nanosecond.
+// CPU returns the CPU time in seconds of all threads of a process, also of those
+// that have ended, to the nanosecond.
 //
 // It is the clock that clock_getcpuclockid(3) names: MAKE_PROCESS_CPUCLOCK with
 // CPUCLOCK_SCHED of Linux, include/linux/posix-timers.h. Anyone may read it.
@@ -261,7 +261,7 @@ func highWater(p procfs.Proc) (uint64, error) {
 // Note: the sum over /proc/PID/task/*/schedstat is as fine but forgets threads
 // that ended, and takes an open and a read for each thread; weighed against the
 // 10 ms ticks of /proc/PID/stat it would still be a choice of two errors.
-func cpuClock(pid int) (float64, error) {
+func CPU(pid int) (float64, error) {
 	const sched = 2
 	var ts unix.Timespec
 	if err := unix.ClockGettime(int32(^pid)<<3|sched, &ts); err != nil {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
@@ -59,7 +60,7 @@ func childWork() {
 }
 
 func selfCPU() float64 {
-	cpu, err := cpuClock(os.Getpid())
+	cpu, err := CPU(os.Getpid())
 	if err != nil {
 		panic(err)
 	}
@@ -141,11 +142,11 @@ func TestProcWatch(t *testing.T) {
 	if n := value(r, "threads"); n < 2 {
 		t.Errorf("%v threads", n)
 	}
-	if s := series(t, r, "minflt/s"); len(s.Value) != 1 || s.Value[0] <= 0 {
+	if s := seriesFrom(t, r, "minflt/s"); len(s.Value) != 1 || s.Value[0] <= 0 {
 		t.Errorf("page faults %v", s.Value)
 	}
 	for _, metric := range []string{"rss-B", "fds"} {
-		if s := series(t, r, metric); s.Value[0] < 3 {
+		if s := seriesFrom(t, r, metric); s.Value[0] < 3 {
 			t.Errorf("%s %v", metric, s.Value)
 		}
 	}
@@ -155,7 +156,7 @@ func TestProcWatch(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "ended") {
 		t.Errorf("the process ended, Watch returned %v", err)
 	}
-	if s := series(t, r, "rss-B"); s.Value[0] < 1<<20 || value(r, "rss-peak-B") < 1<<20 {
+	if s := seriesFrom(t, r, "rss-B"); s.Value[0] < 1<<20 || value(r, "rss-peak-B") < 1<<20 {
 		t.Errorf("what it saw of a process that ended is lost: %v, %v", s, r.Values)
 	}
 }
@@ -235,13 +236,13 @@ func TestRealTornLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log, trace, raw bytes.Buffer
-	x := NewTrace(&log, &trace)
+	x := gctrace.NewSplitter(&log, &trace)
 	io.Copy(io.MultiWriter(x, &raw), struct{ io.Reader }{r})
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	x.Close()
-	cycles, _ := x.take(nil)
+	cycles, _ := x.Take(nil)
 	if got := fmt.Sprintln(len(cycles)); got != out.String() {
 		t.Errorf("%s cycles, the program says %s", got, out.String())
 	}
@@ -260,94 +261,23 @@ func TestRealTornLines(t *testing.T) {
 	}
 	torn := len(cycles)
 	for line := range strings.Lines(raw.String()) {
-		if gcLine.MatchString(strings.TrimSuffix(line, "\n")) {
+		if strings.HasPrefix(line, "gc ") {
 			torn--
 		}
 	}
 	t.Logf("%d cycles, %d of their lines torn", len(cycles), torn)
 }
 
-// The probe that package subject injects, in a real process.
-func TestInjectedProbe(t *testing.T) {
-	dir := t.TempDir()
-	bin, socket := filepath.Join(dir, "inject"), filepath.Join(dir, "s")
-	if out, err := exec.Command("go", "build", "-o", bin, "../subject/inject").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command(bin)
-	cmd.Env = append(os.Environ(), "DYNO_PROBE="+socket, "GODEBUG=gctrace=1,gcpacertrace=1")
-	in, _ := cmd.StdinPipe()
-	x := NewTrace(io.Discard, io.Discard)
-	cmd.Stderr = x
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { in.Close(); cmd.Wait() }()
-	c := &client{socket: socket}
-	defer c.close()
-	for i := 0; ; i++ {
-		if _, err := c.ask("hello"); err == nil {
-			break
-		} else if i == 6000 {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	r, err := runtimeProbe{}.Watch(ctx, Target{Socket: socket, Every: time.Millisecond, Begun: func() {
-		for range 5 {
-			if _, err := c.ask("gc"); err != nil {
-				t.Error(err)
+func seriesFrom(t *testing.T, r Reading, metric string) dyno.Series {
+	t.Helper()
+	for _, s := range r.Series {
+		if s.Metric == metric {
+			if len(s.At) != len(s.Value) {
+				t.Errorf("series %s has %d times and %d values", metric, len(s.At), len(s.Value))
 			}
-		}
-		cancel()
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, _ := r.Values.Get("gc-cycles"); n != 5 {
-		t.Errorf("%v cycles, 5 were forced", n)
-	}
-	cpu, _ := r.Values.Get("cpu-sec")
-	for _, metric := range []string{"cpu-sec", "gc-cpu-sec", "alloc-B", "allocs", "goroutines", "heap-live-B", "stw-max-sec", "stw-total-sec"} {
-		if v, ok := r.Values.Get(metric); !ok || v <= 0 {
-			t.Errorf("%s = %v, %v", metric, v, ok)
+			return s
 		}
 	}
-	kernel, err := cpuClock(cmd.Process.Pid)
-	if err != nil || cpu > kernel {
-		t.Errorf("the probe says %v s of CPU in its window, the kernel %v s in all; %v", cpu, kernel, err)
-	}
-	lookInside(t, cmd.Process.Pid, socket)
-}
-
-// lookInside looks at a process that does nothing.
-func lookInside(t *testing.T, pid int, socket string) {
-	l, err := OpenLook(pid, socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if err := l.Collect(); err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Live < 100_000 || s.Dead > s.Live/4 || s.Stacks <= 0 || s.Metadata <= 0 || s.Other <= 0 || s.RSS < s.Live || s.Goroutines < 2 {
-		t.Errorf("after collections: %+v", s)
-	}
-	if data, err := l.Profile("heap"); err != nil || len(data) == 0 {
-		t.Errorf("%d bytes, %v", len(data), err)
-	}
-	if err := l.Free(); err != nil {
-		t.Fatal(err)
-	}
-	freed, err := l.Snapshot()
-	// What was free is given back; the collection of Free itself may take some of it.
-	if err != nil || freed.Idle > 0 && freed.Idle >= s.Idle || freed.Released == 0 {
-		t.Errorf("before %+v, given back %+v; %v", s, freed, err)
-	}
+	t.Errorf("no series %s", metric)
+	return dyno.Series{}
 }

@@ -19,3 +19,7 @@ func (proc) Watch(context.Context, Target) (Reading, error) { return Reading{}, 
 // RSS returns the resident memory of a process in bytes; on this system it
 // returns an error that wraps errors.ErrUnsupported.
 func RSS(pid int) (float64, error) { return 0, errNotLinux }
+
+// CPU returns the CPU time in seconds of all threads of a process; on this
+// system it returns an error that wraps errors.ErrUnsupported.
+func CPU(pid int) (float64, error) { return 0, errNotLinux }

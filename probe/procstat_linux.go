@@ -128,6 +128,6 @@ func parseResident(line []byte) (pages uint64, err error) {
 	return pages, nil
 }
 
-// A process that has ended: its directory has gone, or did so between being opened
-// and read, or only its parent keeps it there.
+// errGone says that the process has ended: its directory in /proc has gone, or did
+// so between being opened and read, or only its parent keeps it there.
 var errGone = errors.New("the process has ended")

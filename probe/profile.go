@@ -12,7 +12,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// profiles takes profiles of the window. It costs the subject what no trial
+// Profiles takes profiles of the window. It costs the subject what no trial
 // that is compared may cost, so it has trials of its own.
 //
 // The heap's is a difference between the ends of the window, as are those of
@@ -21,7 +21,7 @@ import (
 // (runtime/mprof.go), so a collection is forced before each reading of the
 // heap. The first is over before the window begins and the last begins when the
 // CPU profile has ended: neither is in it.
-type profiles struct{}
+type Profiles struct{}
 
 // What the injected probe is told to record of waiting. All contentions of
 // mutexes cost 0.1 % of the CPU, but all blocking 4.4 %: of waits below blockRate,
@@ -29,11 +29,6 @@ type profiles struct{}
 const (
 	mutexFraction = 1      // one contention in so many
 	blockRate     = 10_000 // nanoseconds
-)
-
-const (
-	profileTime = time.Minute // for one profile, a collection of a large heap included
-	profileMost = 256 << 20   // bytes of one profile
 )
 
 // A profiler is where profiles come from.
@@ -54,14 +49,14 @@ func profilerOf(t Target) (profiler, error) {
 	case t.Pprof != "":
 		return newRemote(t)
 	case t.Socket != "":
-		return &injected{client{socket: t.Socket, time: profileTime, most: profileMost}}, nil
+		return &injected{*profileClient(t.Socket)}, nil
 	}
 	return nil, errors.New("the subject has no injected probe (consider: a subject built from source, or probes.pprof: /debug/pprof)")
 }
 
 // Watch implements Probe. A profile that cannot be taken is a warning; if none
 // can be, it is an error.
-func (profiles) Watch(ctx context.Context, t Target) (Reading, error) {
+func (Profiles) Watch(ctx context.Context, t Target) (Reading, error) {
 	from, err := profilerOf(t)
 	if err != nil {
 		return Reading{}, fmt.Errorf("take profiles: %w", err)
@@ -221,18 +216,6 @@ func grown(first, last *profile.Profile) (*profile.Profile, error) {
 	return profile.Merge([]*profile.Profile{last, first})
 }
 
-// dropOwn leaves out what the injected probe and the CPU profile's writer did,
-// such as to allocate the profile itself.
-func dropOwn(p *profile.Profile) {
-	own := func(line profile.Line) bool {
-		f := line.Function
-		return f != nil && (strings.Contains(f.Name, ".dynoProbe") || strings.Contains(f.Name, ".(*dynoProbe") || f.Name == "runtime/pprof.profileWriter")
-	}
-	p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool {
-		return slices.ContainsFunc(s.Location, func(l *profile.Location) bool { return slices.ContainsFunc(l.Line, own) })
-	})
-}
-
 // injected is the probe inside the subject.
 type injected struct{ client }
 
@@ -257,15 +240,7 @@ func (p *injected) take(name string) (*profile.Profile, error) {
 			return nil, err
 		}
 	}
-	return p.parsed("profile " + name)
-}
-
-func (p *injected) parsed(command string) (*profile.Profile, error) {
-	data, err := p.ask(command)
-	if err != nil {
-		return nil, err
-	}
-	return profile.ParseData(data)
+	return p.profile("profile " + name)
 }
 
 func (p *injected) startCPU() error {
@@ -275,6 +250,6 @@ func (p *injected) startCPU() error {
 
 func (p *injected) cpu(ctx context.Context) (*profile.Profile, string, error) {
 	<-ctx.Done()
-	cpu, err := p.parsed("cpu stop")
+	cpu, err := p.profile("cpu stop")
 	return cpu, "", err
 }

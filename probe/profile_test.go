@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	httppprof "net/http/pprof"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -162,7 +164,7 @@ func TestProfiles(t *testing.T) {
 		"cpu stop":          {written(t, counts([]string{"samples", "cpu"}, map[string][]int64{"main.f": {2, 20}, "main.dynoProbeServe": {1, 10}}))},
 	}}
 	begun := 0
-	r, err := take(t, profiles{}, Target{Socket: s.serve(t), Profile: dyno.ProfileNames, Begun: func() { begun = len(s.asked) }})
+	r, err := take(t, Profiles{}, Target{Socket: s.serve(t), Profile: dyno.ProfileNames, Begun: func() { begun = len(s.asked) }})
 	if err != nil || len(r.Warnings) > 0 {
 		t.Fatalf("%v, %q", err, r.Warnings)
 	}
@@ -199,18 +201,18 @@ func TestProfileMissing(t *testing.T) {
 		"cpu start":         {"raw error cpu profiling already in use\n"},
 		"profile goroutine": {written(t, counts([]string{"goroutine"}, map[string][]int64{"main.f": {7}}))},
 	}}
-	r, err := take(t, profiles{}, Target{Socket: s.serve(t), Profile: []string{"cpu", "goroutine"}})
+	r, err := take(t, Profiles{}, Target{Socket: s.serve(t), Profile: []string{"cpu", "goroutine"}})
 	if err != nil || len(r.Files) != 1 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "profile cpu is missing") ||
 		!strings.Contains(r.Warnings[0], "already in use") {
 		t.Errorf("%d files, warnings %q, %v", len(r.Files), r.Warnings, err)
 	}
 	for _, names := range [][]string{{"cpu"}, {"allocs"}} {
-		_, err := profiles{}.Watch(t.Context(), Target{Socket: s.serve(t), Profile: names}) // its window never ends
+		_, err := Profiles{}.Watch(t.Context(), Target{Socket: s.serve(t), Profile: names}) // its window never ends
 		if err == nil || !strings.Contains(err.Error(), "is missing") {
 			t.Errorf("%q: error %v", names, err)
 		}
 	}
-	if _, err := (profiles{}).Watch(t.Context(), Target{Profile: []string{"cpu"}}); err == nil || !strings.Contains(err.Error(), "consider: ") {
+	if _, err := (Profiles{}).Watch(t.Context(), Target{Profile: []string{"cpu"}}); err == nil || !strings.Contains(err.Error(), "consider: ") {
 		t.Errorf("nobody to ask: %v", err)
 	}
 }
@@ -221,7 +223,7 @@ func TestRemoteProfiles(t *testing.T) {
 	mux.HandleFunc("/debug/pprof/", httppprof.Index)
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	r, err := take(t, profiles{}, Target{Pprof: server.URL + "/debug/pprof", Profile: []string{"heap", "allocs", "goroutine", "mutex"}})
+	r, err := take(t, Profiles{}, Target{Pprof: server.URL + "/debug/pprof", Profile: []string{"heap", "allocs", "goroutine", "mutex"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +236,7 @@ func TestRemoteProfiles(t *testing.T) {
 	if len(file(t, r, "goroutine.pb.gz").Sample) == 0 {
 		t.Error("no goroutines")
 	}
-	_, err = take(t, profiles{}, Target{Pprof: server.URL + "/debug/wrong", Profile: []string{"heap"}})
+	_, err = take(t, Profiles{}, Target{Pprof: server.URL + "/debug/wrong", Profile: []string{"heap"}})
 	if err == nil || !strings.Contains(err.Error(), "/debug/wrong/heap?gc=1: 404 Not Found") {
 		t.Errorf("wrong path: %v", err)
 	}
@@ -267,7 +269,7 @@ func TestRemoteCPU(t *testing.T) {
 			}
 			io.WriteString(w, part)
 		}))
-		r, err := profiles{}.Watch(ctx, Target{Pprof: server.URL, Profile: []string{"cpu"}, Length: test.length})
+		r, err := Profiles{}.Watch(ctx, Target{Pprof: server.URL, Profile: []string{"cpu"}, Length: test.length})
 		server.Close()
 		cancel()
 		if err != nil || !slices.Equal(asked, test.want) {
@@ -298,7 +300,7 @@ func TestRemoteCPUCoverage(t *testing.T) {
 		p.Write(w)
 	}))
 	defer server.Close()
-	r, err := profiles{}.Watch(ctx, Target{Pprof: server.URL, Profile: []string{"cpu"}})
+	r, err := Profiles{}.Watch(ctx, Target{Pprof: server.URL, Profile: []string{"cpu"}})
 	if err != nil || len(r.Files) != 1 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "profile cpu covers 0% of the window, in 1 parts") ||
 		!strings.Contains(r.Warnings[0], "no more") {
 		t.Errorf("%d files, %q, %v", len(r.Files), r.Warnings, err)
@@ -328,7 +330,7 @@ func TestTrace(t *testing.T) {
 	defer cancel()
 	k := kept{closed: cancel} // the window ends after the trace
 	begun := false
-	r, err := execTrace{}.Watch(ctx, Target{Socket: s.serve(t), Length: 1500 * time.Millisecond, Create: k.create, Begun: func() { begun = true }})
+	r, err := Trace{}.Watch(ctx, Target{Socket: s.serve(t), Length: 1500 * time.Millisecond, Create: k.create, Begun: func() { begun = true }})
 	if err != nil || !begun || k.String() != text || k.name != "trace.out" || ctx.Err() == nil || len(r.Warnings) > 0 {
 		t.Errorf("%q in %s, closed %v, warnings %q, %v", &k.Buffer, k.name, ctx.Err(), r.Warnings, err)
 	}
@@ -338,7 +340,7 @@ func TestTrace(t *testing.T) {
 func TestTraceIsCutShort(t *testing.T) {
 	s := &script{answers: map[string][]string{"trace 60": {"raw part 3\ngo "}, "stop": {"raw part 3\n1.2ok 0\n"}}}
 	var k kept
-	r, err := take(t, execTrace{}, Target{Socket: s.serve(t), Length: time.Minute, Create: k.create})
+	r, err := take(t, Trace{}, Target{Socket: s.serve(t), Length: time.Minute, Create: k.create})
 	if err != nil || k.String() != "go 1.2" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "shorter than the trace of 1m0s") {
 		t.Errorf("%q, %q, %v", &k.Buffer, r.Warnings, err)
 	}
@@ -352,7 +354,7 @@ func TestTraceFails(t *testing.T) {
 	} {
 		s := &script{answers: map[string][]string{"trace 1": {test.answer}}}
 		var k kept
-		if _, err := (execTrace{}).Watch(t.Context(), Target{Socket: s.serve(t), Length: time.Second, Create: k.create}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := (Trace{}).Watch(t.Context(), Target{Socket: s.serve(t), Length: time.Second, Create: k.create}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: error %v", test.answer, err)
 		}
 	}
@@ -369,7 +371,7 @@ func TestRemoteTrace(t *testing.T) {
 	var k kept
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := execTrace{}.Watch(ctx, Target{Pprof: server.URL + "/debug/pprof", Length: 10 * time.Millisecond, Create: k.create, Begun: cancel})
+	_, err := Trace{}.Watch(ctx, Target{Pprof: server.URL + "/debug/pprof", Length: 10 * time.Millisecond, Create: k.create, Begun: cancel})
 	if err != nil || !strings.HasPrefix(k.String(), "go 1.") {
 		t.Errorf("%.20q, %v", &k.Buffer, err)
 	}
@@ -382,7 +384,7 @@ func TestRemoteTraceIsNone(t *testing.T) {
 	var k kept
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := execTrace{}.Watch(ctx, Target{Pprof: server.URL + "/debug/pprof", Length: 10 * time.Millisecond, Create: k.create, Begun: cancel})
+	_, err := Trace{}.Watch(ctx, Target{Pprof: server.URL + "/debug/pprof", Length: 10 * time.Millisecond, Create: k.create, Begun: cancel})
 	if err == nil || !strings.Contains(err.Error(), `/debug/pprof/trace gave no execution trace, but what begins with "welco"`) {
 		t.Errorf("%v", err)
 	}
@@ -397,11 +399,51 @@ func TestRemoteInsecure(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	defer server.Close()
 	target := Target{Pprof: server.URL + "/debug/pprof", Profile: []string{"goroutine"}}
-	if _, err := take(t, profiles{}, target); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := take(t, Profiles{}, target); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody knows: %v", err)
 	}
 	target.Insecure = true
-	if _, err := take(t, profiles{}, target); err != nil {
+	if _, err := take(t, Profiles{}, target); err != nil {
 		t.Error(err)
+	}
+}
+
+const memoryBrief = "/gc/heap/live:bytes u 10\n/memory/classes/heap/objects:bytes u 9\n"
+
+func TestLook(t *testing.T) {
+	heap := counts(heapTypes, map[string][]int64{"main.f1": {1, 2, 3, 4}, "main.(*dynoProbeConn).answer2": {1, 2, 3, 4}})
+	s := &script{answers: map[string][]string{
+		"hello": {"go 1.26"}, "metrics exact": {memoryBrief}, "metrics brief": {memoryBrief}, "gc": {""}, "free": {""},
+		"profile heap": {written(t, heap)}, "profile goroutineleak": {"raw error unknown profile \"goroutineleak\"\n"},
+		"profile goroutine": {"raw error no memory\n"},
+	}}
+	l, err := OpenLook(os.Getpid(), s.serve(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := errors.Join(l.Collect(), l.Free()); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"hello", "gc", "gc", "gc", "free"}; !slices.Equal(s.asked, want) {
+		t.Errorf("asked %q, want %q", s.asked, want)
+	}
+	data, err := l.Profile("heap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := profile.ParseData(data); err != nil || len(p.Sample) != 1 {
+		t.Errorf("%d samples, %v; want main.f1 alone", len(p.Sample), err)
+	}
+	if _, err := l.Profile("goroutineleak"); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a profile that the runtime does not have: %v", err)
+	}
+	if _, err := l.Profile("goroutine"); err == nil || errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a profile that failed: %v", err)
+	}
+	for _, snapshot := range []func() (dyno.Snapshot, error){l.Snapshot, l.Brief} {
+		if got, err := snapshot(); err != nil || got.Live != 10 || got.Stage != "" {
+			t.Errorf("%+v, %v", got, err)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno/gctrace"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -200,7 +201,7 @@ func (w *promWatch) use(numbers []number, f *dto.MetricFamily) []number {
 		for _, m := range f.GetMetric() {
 			n.value += value(m)
 		}
-		if u, ok := promUses[part]; ok && (part != "go_memstats_next_gc_bytes" || n.value < noGoal) {
+		if u, ok := promUses[part]; ok && (part != "go_memstats_next_gc_bytes" || n.value < gctrace.NoGoal) {
 			n.use = u
 			numbers = append(numbers, n)
 		}

@@ -46,7 +46,7 @@ func TestPrometheusWatch(t *testing.T) {
 			t.Errorf("%s: queue_length %v", version, v)
 		}
 		for _, metric := range []string{"heap-B", "rss-B", "fds", "heap-goal-B", "cpu-frac", "queue_length", "jobs_total/s", "process_open_fds"} {
-			if s := series(t, r, metric); len(s.At) == 0 {
+			if s := seriesIn(t, r, metric); len(s.At) == 0 {
 				t.Errorf("%s: no series %s", version, metric)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // runtimeProbe reads runtime/metrics by way of the injected probe.
@@ -163,7 +164,7 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 	}
 	w.known("heap-B", at, s[mHeap])
 	w.known("mapped-B", at, s[mTotal]-s[mReleased])
-	if s[mGoal] < noGoal {
+	if s[mGoal] < gctrace.NoGoal {
 		w.points.add("heap-goal-B", at, s[mGoal])
 	}
 	w.known("goroutines", at, s[mGoroutines])

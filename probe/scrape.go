@@ -3,10 +3,8 @@ package probe
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 )
 
@@ -68,15 +66,6 @@ func (s *scraper) limit(end bool) time.Duration {
 		return endTime
 	}
 	return min(max(s.every/2, leastTime), endTime)
-}
-
-// transport is how profiles of the service are asked for: as the load does, past
-// any proxy.
-func transport(t Target) *http.Transport {
-	return &http.Transport{
-		DisableCompression: true, // its CPU time would be the subject's
-		TLSClientConfig:    &tls.Config{InsecureSkipVerify: t.Insecure},
-	}
 }
 
 // readPage reads a page of a bounded size.

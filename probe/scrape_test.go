@@ -145,7 +145,7 @@ func TestScrapeRestart(t *testing.T) {
 	if v, ok := r.Values.Get("heap-alloc-B"); !ok || v < 10 || v > 90 {
 		t.Errorf("heap-alloc-B = %v, %v", v, ok)
 	}
-	for _, v := range series(t, r, "alloc-B/s").Value {
+	for _, v := range seriesIn(t, r, "alloc-B/s").Value {
 		if v < 0 {
 			t.Errorf("negative rate %v", v)
 		}
@@ -158,4 +158,18 @@ func TestScrapeHidesPassword(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
+}
+
+func seriesIn(t *testing.T, r Reading, metric string) dyno.Series {
+	t.Helper()
+	for _, s := range r.Series {
+		if s.Metric == metric {
+			if len(s.At) != len(s.Value) {
+				t.Errorf("series %s has %d times and %d values", metric, len(s.At), len(s.Value))
+			}
+			return s
+		}
+	}
+	t.Errorf("no series %s", metric)
+	return dyno.Series{}
 }

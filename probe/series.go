@@ -27,12 +27,3 @@ func (p *points) add(metric string, at time.Duration, v float64) {
 	s := &p.list[i]
 	s.At, s.Value = append(s.At, at), append(s.Value, v)
 }
-
-// Trust tells which of two probes is believed about a metric that both report:
-// the one of the lower number, for its series as for its value in Merge.
-func Trust(name string) int {
-	if i := slices.Index(trust, name); i >= 0 {
-		return i
-	}
-	return len(trust)
-}

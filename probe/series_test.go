@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"github.com/dynolab/dyno/gctrace"
 	"io"
 	"slices"
 	"strings"
@@ -15,13 +16,13 @@ import (
 // other can take its place, and the reading holds none of them.
 func TestSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := NewTrace(io.Discard, io.Discard)
+		x := gctrace.NewSplitter(io.Discard, io.Discard)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var got []string
 		done := make(chan Reading)
 		go func() {
-			r, err := gctrace{}.Watch(ctx, Target{Trace: x, Every: 40 * time.Millisecond, Sample: func(metric string, at time.Duration, v float64) {
+			r, err := collectorProbe{}.Watch(ctx, Target{Trace: x, Every: 40 * time.Millisecond, Sample: func(metric string, at time.Duration, v float64) {
 				got = append(got, fmt.Sprintf("%s %v %v", metric, at, v/(1<<20)))
 			}})
 			if err != nil {
@@ -53,14 +54,4 @@ func TestSample(t *testing.T) {
 	})
 }
 
-// A service that makes up a new name for each page takes no more memory for that.
-func TestNamesWithoutEnd(t *testing.T) {
-	var p published
-	for i := range 3 * mostCourses {
-		p.sample(time.Duration(i), []number{{name: "always", value: 1, use: use{series: "always"}}, {name: fmt.Sprint(i), value: 1, use: use{series: fmt.Sprint(i)}}})
-	}
-	r := p.reading(true)
-	if len(r.Series) != mostCourses || len(r.Series[0].At) != 3*mostCourses {
-		t.Errorf("%d series, %d points of the first", len(r.Series), len(r.Series[0].At))
-	}
-}
+const line117 = "gc 5 @0.2s 1%: 0.01+0.5+0.02 ms clock, 0.1+0.2/0.4/0.6+0.1 ms cpu, 4->4->0 MB, 5 MB goal, 8 P\n"

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // GCLog writes what a log tells of its program's collections, first as study
 // 002 does in its tables. The error is w's.
-func GCLog(w io.Writer, l *analysis.GCLog, o Options) error {
-	s := &gcLog{GCLog: l, width: o.width(), color: o.Color, vs: valuesOf(l)}
+func GCLog(w io.Writer, l *gctrace.Log, o Options) error {
+	s := &gcLog{Log: l, width: o.width(), color: o.Color, vs: valuesOf(l)}
 	s.WriteString(fold(s.heading(), "", "  ", s.width))
 	s.study()
 	s.heap()
@@ -31,7 +31,7 @@ func GCLog(w io.Writer, l *analysis.GCLog, o Options) error {
 }
 
 // GCLogJSON writes the same for programs, indented. The error is w's.
-func GCLogJSON(w io.Writer, l *analysis.GCLog) error {
+func GCLogJSON(w io.Writer, l *gctrace.Log) error {
 	data, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return err
@@ -43,22 +43,22 @@ func GCLogJSON(w io.Writer, l *analysis.GCLog) error {
 // A gcLog is one log on its way to text.
 type gcLog struct {
 	strings.Builder
-	*analysis.GCLog
+	*gctrace.Log
 	width int
 	color bool
 	vs    map[string]float64
 }
 
-func valuesOf(l *analysis.GCLog) map[string]float64 {
+func valuesOf(l *gctrace.Log) map[string]float64 {
 	m := map[string]float64{}
 	for _, v := range l.Total.Values(l.Requests) {
-		m[v.Metric] = v.Value
+		m[v.Name] = v.Value
 	}
 	return m
 }
 
 // single is the process if there is but one.
-func (s *gcLog) single() *analysis.GCProcess {
+func (s *gcLog) single() *gctrace.Process {
 	if len(s.Processes) == 1 {
 		return s.Processes[0]
 	}
@@ -284,7 +284,7 @@ func (s *gcLog) processes() {
 	for i, p := range s.Processes {
 		vs := map[string]float64{}
 		for _, v := range p.Values(0) {
-			vs[v.Metric] = v.Value
+			vs[v.Name] = v.Value
 		}
 		g.rows = append(g.rows, row{cells: cells(strconv.Itoa(i+1), strconv.FormatInt(p.Collections, 10), fmt.Sprintf("%d-%d", p.FirstN, p.LastN),
 			gcValue("span-sec", vs), gcValue("gc-cpu-frac", vs), gcValue("pace-sec", vs), gcValue("heap-live-B", vs), gcValue("pause-max-sec", vs))})
@@ -309,8 +309,7 @@ func (s *gcLog) doubts() {
 	}
 	t := s.Text
 	add(t.Torn, "one line had log text inside and was put together again", "%d lines had log text inside and were put together again")
-	add(t.Guessed, "in one of them a number is a guess, since the log text may have begun with digits", "in %d of them a number is a guess, since the log text may have begun with digits")
-	add(t.Lost, "one line began and did not end; it is not counted", "%d lines began and did not end; they are not counted")
+	add(t.Lost, "one line could not be read for certain, because log text cut into it; it is not counted", "%d lines could not be read for certain, because log text cut into them; they are not counted")
 	if s.Total.Collections > 0 && s.Total.Collections < 3 {
 		ws = append(ws, "so few collections that the ends of the log matter more than they do")
 	}

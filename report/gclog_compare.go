@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // gcCompared are the figures of two logs that stand side by side.
@@ -23,7 +23,7 @@ var gcCompared = []gcRow{
 
 // CompareGC writes the figures of two logs side by side, with their ratios and
 // without verdicts. The error is w's.
-func CompareGC(w io.Writer, a, b *analysis.GCLog, o Options) error {
+func CompareGC(w io.Writer, a, b *gctrace.Log, o Options) error {
 	var out strings.Builder
 	x, y := valuesOf(a), valuesOf(b)
 	heads := []string{clean(a.Name), clean(b.Name)}
@@ -56,8 +56,8 @@ func CompareGC(w io.Writer, a, b *analysis.GCLog, o Options) error {
 	out.WriteByte('\n')
 	out.WriteString(fold("Two logs are two observations: what differs may be chance or the load as well as the program, so there is no verdict "+
 		"(consider: dyno run --vary, which repeats both and gives intervals).", "", "", o.width()))
-	for _, l := range []*analysis.GCLog{a, b} {
-		s := &gcLog{GCLog: l, width: o.width()}
+	for _, l := range []*gctrace.Log{a, b} {
+		s := &gcLog{Log: l, width: o.width()}
 		if s.doubts(); s.Len() > 0 {
 			out.WriteString("\n" + clean(l.Name) + ":" + strings.Replace(s.String(), "\nWarnings", "", 1))
 		}

@@ -8,33 +8,31 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 // gcLogOf is a log of processes with the given numbers of collections, some
 // 3 ms apart.
-func gcLogOf(name string, collections ...int) *analysis.GCLog {
+func gcLogOf(name string, collections ...int) *gctrace.Log {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const us = time.Microsecond
-	l := &analysis.GCLog{Name: name, Text: analysis.GCText{Bytes: 321_000, Lines: 4000}}
+	l := &gctrace.Log{Name: name, Text: gctrace.Text{Bytes: 321_000, Lines: 4000}}
 	for _, n := range collections {
 		at := 3 * time.Second
 		for i := 1; i <= n; i++ {
 			at += time.Duration(2000+rng.IntN(2000)) * us
 			stop := time.Duration(4+rng.IntN(60)) * us
-			c := analysis.GCLine{Procs: 12, CPU: 1300 * us, Frac: 0.04, Collection: dyno.Collection{
-				N: i, Start: at, End: at + stop + 380*us, SweepTerm: stop, MarkTerm: 51 * us,
-				Assist: 120 * us, Background: 560 * us, Idle: 940 * us,
+			l.Add(&gctrace.Cycle{
+				N: i, Start: at, SweepTerm: stop, Mark: 329 * us, MarkTerm: 51 * us, Procs: 12, Percent: 4,
+				SweepTermCPU: 620 * us, Assist: 120 * us, Background: 560 * us, Idle: 940 * us,
 				HeapStart: 4 << 20, HeapEnd: float64(4+rng.IntN(3)) * (1 << 20), Live: 2 << 20, Goal: 5 << 20, Forced: i%100 == 7,
-			}}
-			l.Add(&c)
+			})
 		}
 	}
 	return l
 }
 
-func gcText(t *testing.T, l *analysis.GCLog, o Options) []byte {
+func gcText(t *testing.T, l *gctrace.Log, o Options) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := GCLog(&b, l, o); err != nil {
@@ -54,7 +52,7 @@ func TestGCLog(t *testing.T) {
 	golden(t, "gc.txt", gcText(t, one, Options{}))
 	golden(t, "gc-80.txt", gcText(t, one, Options{Width: 80}))
 	several := gcLogOf("gc.log", 300, 2, 20)
-	several.Text.Torn, several.Text.Guessed, several.Text.Lost = 22, 1, 2
+	several.Text.Torn, several.Text.Lost = 22, 2
 	golden(t, "gc-several.txt", gcText(t, several, Options{}))
 	golden(t, "gc-one.txt", gcText(t, gcLogOf("", 1), Options{}))
 	var b bytes.Buffer

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/gctrace"
 )
 
 const (
@@ -89,7 +89,7 @@ func heapBar(live, heap, goal, most float64) string {
 // gcRowsOf merges the columns of a timeline into rows of a round width. A
 // column is at most some twentieth of a row, so which row one at its edge goes
 // to matters little.
-func gcRowsOf(p *analysis.GCProcess) ([]analysis.GCColumn, time.Duration) {
+func gcRowsOf(p *gctrace.Process) ([]gctrace.Column, time.Duration) {
 	t := &p.Timeline
 	span := time.Duration(len(t.Columns)) * t.Width
 	var width time.Duration
@@ -98,7 +98,7 @@ func gcRowsOf(p *analysis.GCProcess) ([]analysis.GCColumn, time.Duration) {
 			break
 		}
 	}
-	rows := make([]analysis.GCColumn, (span+width-1)/width)
+	rows := make([]gctrace.Column, (span+width-1)/width)
 	for i := range t.Columns {
 		rows[time.Duration(i)*t.Width/width].Merge(&t.Columns[i])
 	}

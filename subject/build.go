@@ -1,13 +1,12 @@
 // Package subject turns a [dyno.Subject] into a running process, and back into
 // nothing: it builds, injects the probe, launches, awaits and stops.
 //
-// It owns the private folder of builds, worktrees and module copies, the
-// supervisors that end every process of ours and remove every temporary file,
-// however dyno itself ends, and the source of the injected probe. It does not
-// ask the probe anything but "hello", reads no metric, sends no load, and
-// leaves the user's tree and the module cache as they are.
+// It owns the private folder of builds, worktrees and module copies, and the source
+// of the injected probe. Package guard starts its programs and sees to it that
+// nothing is left of them. It does not ask the probe anything but "hello", reads no
+// metric, sends no load, and leaves the user's tree and the module cache as they are.
 //
-// A program that uses it must call [Main] first thing in main.
+// A program that uses it must call [guard.Main] first thing in main.
 package subject
 
 import (
@@ -23,6 +22,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // Built is an executable subject.
@@ -36,15 +36,14 @@ type Built struct {
 
 // A Builder builds subjects, each only once. It must be closed.
 type Builder struct {
-	dir   string // private
-	guard *group // removes dir when dyno and all of the builder's commands have ended
+	dir   string      // private
+	guard *guard.Tree // has no program: removes dir when dyno and all of the builder's commands have ended
 
 	mu     sync.Mutex // one build at a time: each takes all CPUs
 	built  map[string]*Built
-	copies map[string]*source // of module versions
-	trees  map[string]string  // worktrees, by repository and commit
-	added  []worktree
-	kept   []string               // git's entries of worktrees whose names are kept
+	copies map[string]*source     // of module versions
+	trees  map[string]string      // worktrees, by repository and commit
+	lists  []string               // git's folders of worktrees
 	tests  map[string]*testBinary // by what makes them
 
 	scratch atomic.Int64 // numbers names in dir
@@ -66,11 +65,11 @@ func NewBuilder(parent string) (*Builder, error) {
 		return nil, err
 	}
 	b := &Builder{
-		dir:   scratchName(parent),
+		dir:   guard.TempName(parent),
 		built: map[string]*Built{}, copies: map[string]*source{}, trees: map[string]string{},
 		tests: map[string]*testBinary{},
 	}
-	if b.guard, err = launch(job{Scratch: b.dir}); err != nil {
+	if b.guard, err = guard.Start(guard.Job{Scratch: b.dir}, guard.IO{}); err != nil {
 		return nil, fmt.Errorf("make a folder for builds: %w", err)
 	}
 	if err := os.Mkdir(filepath.Join(b.dir, "tmp"), 0o700); err != nil {
@@ -83,10 +82,11 @@ func NewBuilder(parent string) (*Builder, error) {
 // Close removes the worktrees and the private folder, and with it the
 // executables.
 func (b *Builder) Close() error {
-	err := b.removeTrees()
-	b.guard.stop(0)
-	b.removeLists()
-	return err
+	b.guard.Stop(0)
+	for _, list := range b.lists {
+		os.Remove(list) // if it is empty, as git does
+	}
+	return os.RemoveAll(b.dir) // what the guard could not remove
 }
 
 // Check finds what makes a Build or a Start of s impossible, short of

@@ -3,45 +3,35 @@ package subject
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // command runs a program for the build, under a supervisor: if dyno is killed
 // no compiler goes on, and the guard of b waits for it before it removes the
 // folder. It returns what the program wrote to its standard output.
 func (b *Builder) command(ctx context.Context, dir string, env map[string]string, name string, args ...string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("%w (consider: install %s)", err, name)
-	}
-	if path, err = filepath.Abs(path); err != nil {
-		return "", err
-	}
 	vars := map[string]string{"GOTMPDIR": filepath.Join(b.dir, "tmp"), "GIT_TERMINAL_PROMPT": "0"}
 	maps.Copy(vars, env)
 	var stdout, stderr bytes.Buffer
-	g, err := launch(job{
-		Path: path, Args: append([]string{name}, args...), Dir: dir,
-		Env:    environ(vars, dir, "", ""),
-		stdout: &stdout, stderr: &stderr, held: b.guard.hold(),
-	})
-	if err != nil {
-		return "", fmt.Errorf("start %s: %w", name, err)
-	}
-	select {
-	case <-ctx.Done():
-		g.stop(0)
+	argv := append([]string{name}, args...)
+	status, err := runProgram(ctx, argv, vars, dir, guard.IO{Stdout: &stdout, Stderr: &stderr, Before: b.guard})
+	switch {
+	case ctx.Err() != nil && err != nil:
 		return "", ctx.Err()
-	case <-g.done:
-		g.stop(0)
-	}
-	if g.status != "exit status 0" {
-		return stdout.String(), &commandError{append([]string{name}, args...), g.status, stderr.String()}
+	case errors.Is(err, exec.ErrNotFound):
+		return "", fmt.Errorf("%w (consider: install %s)", err, name)
+	case err != nil:
+		return "", err
+	case status != guard.StatusOK:
+		return stdout.String(), &commandError{argv, status, stderr.String()}
 	}
 	return stdout.String(), nil
 }

@@ -1,20 +1,14 @@
 package subject
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"os"
 	"path/filepath"
 )
 
-//go:embed inject/probe.go
-var probeSource []byte
-
-//go:embed inject/take.go
-var takeSource []byte
-
-//go:embed inject/cpu.go
-var cpuSource []byte
+//go:embed inject/probe.go inject/take.go inject/cpu.go
+var probeFiles embed.FS
 
 // overlay returns the flag of go build that adds the probe to the package in
 // dir, whose path must hold no symbolic link.
@@ -24,7 +18,12 @@ func (b *Builder) overlay(dir string) (flag string, err error) {
 		return "", err
 	}
 	replace := map[string]string{}
-	for name, text := range map[string][]byte{"zz_dyno_probe": probeSource, "zz_dyno_probe_take": takeSource, "zz_dyno_probe_cpu": cpuSource} {
+	for _, part := range []string{"probe", "take", "cpu"} {
+		text, err := probeFiles.ReadFile("inject/" + part + ".go")
+		if err != nil {
+			return "", err
+		}
+		name := "zz_dyno_" + part
 		file := filepath.Join(folder, name+".go")
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			return "", err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // victim is a dyno in little: it builds, starts a service that forks and a test
@@ -39,11 +40,11 @@ func victim() {
 	go b.command(ctx, b.dir, nil, "sh", "-c", "sleep 1000 & while :; do mkdir -p tmp/x; done")
 	turns, err := StartBench(ctx, os.Getenv("DYNO_TEST_BENCH"), BenchOptions{Args: benchArgs("Small")})
 	check(err)
-	// guard; supervisor, service, sh, sleep; supervisor, sh, sleep; supervisor, test binary
-	for len(descendants(os.Getpid())) < 10 || processState(turns.group.pid) != "T" {
+	// the builder's supervisor; supervisor, service, sh, sleep; supervisor, sh, sleep; supervisor, test binary
+	for len(guard.Descendants(os.Getpid())) < 10 || processState(turns.tree.PID) != "T" {
 		time.Sleep(10 * time.Millisecond)
 	}
-	for _, pid := range descendants(os.Getpid()) {
+	for _, pid := range guard.Descendants(os.Getpid()) {
 		fmt.Println("pid", pid)
 	}
 	for _, path := range []string{b.dir, filepath.Dir(p.Socket)} {

@@ -11,46 +11,30 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cgroup"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
-// A confinement asks a supervisor for a control group of its program's own.
-type confinement struct {
-	Limits  dyno.Limits
-	Proc    string // says where control groups are: "/proc"; tests have others
-	Systemd string // path of systemd-run; "" if there is none
-}
-
-func confine(l dyno.Limits) *confinement {
-	path, err := exec.LookPath("systemd-run")
-	if err != nil {
-		path = ""
-	}
-	return &confinement{l, "/proc", path}
-}
-
-// A memoryEnd is what became of the memory of a control group.
-type memoryEnd struct {
-	Kills   int64     // processes that the kernel killed for want of memory
-	Reached bool      // the group has been at its limit
-	Limit   dyno.Size // 0 if it has none
-	Peak    dyno.Size // most that it had; 0 if unknown
+// confine asks for a control group with the limits.
+func confine(l dyno.Limits) *guard.Confinement {
+	systemd, _ := exec.LookPath("systemd-run") // "" if there is none
+	return &guard.Confinement{Limits: cgroup.Limits{CPU: float64(l.CPU), Memory: int64(l.Memory)}, Name: l.String(), Proc: "/proc", Systemd: systemd}
 }
 
 // CheckLimits returns why no subject could be started with the limits here, or
 // nil: it makes a control group and removes it. The error names what was tried
 // and the cure.
 func CheckLimits(l dyno.Limits) error {
-	g, err := launch(job{Confine: confine(l), Dir: "/", Env: os.Environ()})
-	if err != nil {
-		return err
+	t, err := guard.Start(guard.Job{Confine: confine(l), Dir: "/", Env: os.Environ()}, guard.IO{})
+	if err == nil {
+		t.Stop(0)
 	}
-	g.stop(0)
-	return nil
+	return err
 }
 
-// killed says how the kernel killed a program, or one that it started, for want
-// of memory, and what helps; "" if it did not. env is the program's.
-func (m memoryEnd) killed(status string, env []string) string {
+// killedForMemory says how the kernel killed a program, or one that it started, for
+// want of memory, and what helps; "" if it did not. env is the program's.
+func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 	if m.Kills == 0 {
 		return ""
 	}
@@ -58,59 +42,49 @@ func (m memoryEnd) killed(status string, env []string) string {
 	if status != statusKilled {
 		text = "subject ended: " + status + ", after the kernel killed a process of its control group for want of memory: "
 	}
-	most := ""
-	if m.Peak > 0 {
-		most = fmt.Sprintf(" (most: %.1f MiB)", float64(m.Peak)/(1<<20))
-	}
+	cure := "fewer other processes, a lower GOMEMLIMIT"
 	if m.Limit > 0 && m.Reached {
-		text += "the control group reached its limit of " + mebibytes(m.Limit) + most
+		text += "the control group reached its limit of " + mebibytes(m.Limit)
+		cure = "a higher limit"
+		if below := m.Limit * 9 / 10 >> 20; below > 0 {
+			soft, err := dyno.ParseSize(variable(env, "GOMEMLIMIT"))
+			if err != nil || int64(soft)>>20 > below {
+				cure = fmt.Sprintf("GOMEMLIMIT=%dMiB, a higher limit", below)
+			} else {
+				cure = "a lower GOMEMLIMIT, as it does not count all memory of the process, or a higher limit"
+			}
+		}
 	} else {
-		text += "the machine, or a control group above the subject's, had no more" + most
+		text += "the machine, or a control group above the subject's, had no more"
 	}
-	soft := variable(env, "GOMEMLIMIT")
-	for _, name := range []string{"GOMEMLIMIT", "GOGC"} {
+	if m.Peak > 0 {
+		text += fmt.Sprintf(" (most: %.1f MiB)", float64(m.Peak)/(1<<20))
+	}
+	set := func(name string) string {
 		if v := variable(env, name); v != "" {
-			text += fmt.Sprintf("%s %s=%s", separator(name), name, v)
-		} else {
-			text += fmt.Sprintf("%s %s is not set", separator(name), name)
+			return name + "=" + v
 		}
+		return name + " is not set"
 	}
-	cure := "a higher limit"
-	if m.Limit == 0 || !m.Reached {
-		cure = "fewer other processes, a lower GOMEMLIMIT"
-	} else if below := int64(m.Limit) * 9 / 10 >> 20; below > 0 {
-		advised, err := dyno.ParseSize(soft)
-		if err != nil || int64(advised)>>20 > below {
-			cure = fmt.Sprintf("GOMEMLIMIT=%dMiB, a higher limit", below)
-		} else {
-			cure = "a lower GOMEMLIMIT, as it does not count all memory of the process, or a higher limit"
-		}
-	}
-	return text + " (consider: " + cure + ")"
+	return text + "; " + set("GOMEMLIMIT") + ", " + set("GOGC") + " (consider: " + cure + ")"
 }
 
 // statusKilled is how os/exec says that a process was killed by SIGKILL.
 const statusKilled = "signal: killed"
 
-func separator(name string) string {
-	if name == "GOMEMLIMIT" {
-		return ";"
-	}
-	return ","
-}
-
-// mebibytes prints a size for a reader.
-func mebibytes(s dyno.Size) string {
-	return strconv.FormatFloat(math.Round(float64(s)/(1<<20)*10)/10, 'f', -1, 64) + " MiB"
+// mebibytes prints bytes for a reader.
+func mebibytes(bytes int64) string {
+	return strconv.FormatFloat(math.Round(float64(bytes)/(1<<20)*10)/10, 'f', -1, 64) + " MiB"
 }
 
 // variable is the value of a name in an environment.
 func variable(env []string, name string) string {
-	i := slices.IndexFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
-	if i < 0 {
-		return ""
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
 	}
-	return env[i][len(name)+1:]
+	return ""
 }
 
 // limitDoubts are warnings about a CPU limit: that it limits nothing on a machine
@@ -157,21 +131,14 @@ func unaware(info *buildinfo.BuildInfo, env string) (why, cures string) {
 			byDefault = s.Value
 		}
 	}
-	switch v := debugSetting(byDefault+","+env, "containermaxprocs"); {
-	case v != "0":
+	const name = "containermaxprocs"
+	settings := strings.Split(byDefault+","+env, ",")
+	slices.Reverse(settings) // the last one counts
+	switch off := variable(settings, name) == "0"; {
+	case !off:
 		return "", ""
-	case debugSetting(env, "containermaxprocs") == "0":
+	case slices.Contains(strings.Split(env, ","), name+"=0"):
 		return "GODEBUG has containermaxprocs=0", "GODEBUG=containermaxprocs=1, or "
 	}
 	return "the executable has containermaxprocs=0 in its DefaultGODEBUG, as where go.mod says go 1.24 or older", "go 1.25 in go.mod, GODEBUG=containermaxprocs=1, or "
-}
-
-// debugSetting is what a list as in GODEBUG says of a name: the last one counts.
-func debugSetting(list, name string) (value string) {
-	for kv := range strings.SplitSeq(list, ",") {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v
-		}
-	}
-	return value
 }

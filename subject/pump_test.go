@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // BenchmarkStderr measures what a program that collects garbage without pause
@@ -32,19 +33,16 @@ func BenchmarkStderr(b *testing.B) {
 		if redirect != "" {
 			path, args = "/bin/sh", []string{"sh", "-c", `exec "$0" "$1" 2>"$2"`, built.Path, "100000", redirect}
 		}
-		g, err := launch(job{
-			Path: path, Args: args, Env: env, Dir: "/",
-			stdout: writerFunc(func(p []byte) { out = append(out, p...) }),
-			stderr: newTail(writerFunc(func([]byte) { writes++ })),
+		status, err := guard.Run(b.Context(), guard.Job{Path: path, Args: args, Env: env, Dir: "/"}, guard.IO{
+			Stdout: writerFunc(func(p []byte) { out = append(out, p...) }),
+			Stderr: newTail(writerFunc(func([]byte) { writes++ })),
 		})
 		if err != nil {
 			b.Fatal(err)
 		}
-		<-g.done
-		g.stop(0)
 		var cycles, seconds float64
 		if _, err := fmt.Sscan(string(out), &cycles, &seconds); err != nil {
-			b.Fatalf("%v: %s", err, g.status)
+			b.Fatalf("%v: %s", err, status)
 		}
 		return cycles / seconds
 	}

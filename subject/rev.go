@@ -13,13 +13,10 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A worktree is a checkout that git has on its list.
-type worktree struct{ repo, path string }
-
-// keptTree begins the names of checkouts that are the same in each run, since the
-// go command caches what it compiles by the directory of the source. Who made the
-// directory has it alone until it is gone, so its guard removes it as the last of
-// all, after git's entry, and nobody else does.
+// keptTree begins the names of worktrees that are the same in each run, since the
+// go command caches what it compiles by the directory of the source. The dyno that
+// made the directory has it alone until it is gone, so only its guard removes it,
+// last of all, after git's entry.
 const keptTree = "dyno-rev-"
 
 // git runs git in a repository of the user's, without its hooks.
@@ -68,28 +65,25 @@ func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (str
 	return dir, commit, nil
 }
 
-// addTree checks a commit out, and sees to it that it is removed in the end.
+// addTree checks a commit out. The guard removes the worktree and git's entry of it.
 func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (string, error) {
-	// The folder's name becomes the worktree's name in git's list, so it must be
-	// one that nobody else uses there: not from another folder for temporary files
-	// either, which is why that is a part of it.
+	// The folder's name becomes the worktree's name in git's list and must be unique
+	// there, so it depends on the folder for temporary files.
 	parent := filepath.Dir(b.dir)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", parent, common, commit))
 	tree := filepath.Join(parent, keptTree+hex.EncodeToString(sum[:6]))
-	kept := os.Mkdir(tree, 0o700) == nil // else another dyno is at work with it, or somebody was first
+	kept := os.Mkdir(tree, 0o700) == nil // else another dyno uses it
 	if !kept {
 		tree = b.name(filepath.Base(b.dir) + "-")
 	}
-	entry := filepath.Join(common, "worktrees", filepath.Base(tree))
-	b.guard.remove(entry)
+	list := filepath.Join(common, "worktrees")
+	b.lists = append(b.lists, list)
+	b.guard.RemoveInEnd(filepath.Join(list, filepath.Base(tree)))
 	if kept {
-		b.guard.remove(tree)
-		b.kept = append(b.kept, entry)
-	} else {
-		b.added = append(b.added, worktree{repo, tree})
+		b.guard.RemoveInEnd(tree) // any other is in b.dir
 	}
-	// By force, as git may have an entry of that name whose folder is missing: of a
-	// dyno whose guard was killed too, or the machine.
+	// --force: git has an entry without a folder if a guard was killed, or the machine
+	// went down.
 	_, err := b.git(ctx, repo, "worktree", "add", "--force", "--detach", tree, commit)
 	return tree, err
 }
@@ -104,29 +98,6 @@ func (b *Builder) inTree(path string) bool {
 	return false
 }
 
-// removeTrees removes the worktrees of this run alone from disk and from git's list.
-func (b *Builder) removeTrees() error {
-	var errs []error
-	for _, w := range b.added {
-		ctx := context.Background() // also after an interrupt
-		if !exists(w.path) {
-			continue // the guard removes what git may have written
-		}
-		if _, err := b.git(ctx, w.repo, "worktree", "remove", "--force", w.path); err != nil {
-			errs = append(errs, fmt.Errorf("remove worktree: %w", err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// removeLists removes git's folder of worktrees where the guard has removed the last
-// of them, as git itself does it.
-func (b *Builder) removeLists() {
-	for _, entry := range b.kept {
-		os.Remove(filepath.Dir(entry)) // if it is empty
-	}
-}
-
 // current returns the commit of the working tree that dir is in, "+dirty" if
 // the module has changes beside it, or "" if there is none.
 func (b *Builder) current(ctx context.Context, dir string) string {
@@ -137,7 +108,7 @@ func (b *Builder) current(ctx context.Context, dir string) string {
 	if mod := findUp(dir, "go.mod"); mod != "" {
 		dir = filepath.Dir(mod)
 	}
-	// What dyno itself leaves there is no change of the program.
+	// dyno's own run directories are no change of the program.
 	changes, err := b.git(ctx, dir, "status", "--porcelain", "--", ".", ":(exclude)dyno-runs")
 	if err != nil || changes != "" {
 		return commit + "+dirty"

@@ -161,7 +161,7 @@ func toolchain(v string) string {
 var goLine = regexp.MustCompile(`(?m)^[ \t]*go[ \t]+(\d[^\s]*).*$`)
 
 // checkGo reports a go line that asks for more than the toolchain is. file is
-// a go.mod or go.work; "" is none.
+// a go.mod or go.work, or "".
 func checkGo(file, toolchain string) error {
 	if file == "" {
 		return nil

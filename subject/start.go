@@ -2,7 +2,6 @@ package subject
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -11,18 +10,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // Options say what becomes of a subject's output. The zero value discards it.
 type Options struct {
-	// Stdout and Stderr are called from one goroutine of the Process, on Linux
-	// once for each write(2) of the subject (of at most 4096 bytes; longer
-	// ones are split). They must not keep the slice.
-	Stdout, Stderr io.Writer
+	Stdout, Stderr io.Writer // called as those of guard.IO
 
 	// Trace adds gctrace=1 to the subject's GODEBUG.
 	Trace bool
@@ -38,7 +34,7 @@ type Options struct {
 	Grouped bool
 }
 
-// debug is what is added to GODEBUG.
+// debug returns what to add to GODEBUG.
 func (o *Options) debug() string {
 	switch {
 	case o.Trace && o.Pacer:
@@ -49,17 +45,17 @@ func (o *Options) debug() string {
 	return ""
 }
 
-// A Process is a running subject. It must be stopped.
+// A Process is a running subject. It must be stopped; Err then says whether it had
+// ended before.
 type Process struct {
-	PID      int
+	*guard.Tree
 	Addr     string        // host:port that it was told to listen on
 	Socket   string        // unix socket of the injected probe; "" if there is none
 	Ready    time.Duration // from its launch until it was ready, to some 5 %
 	Warnings []string      // doubts about this launch
 
-	group *group
-	tail  *tail
-	env   []string
+	tail *tail
+	env  []string
 }
 
 // An ExitError says that the subject ended by itself.
@@ -108,9 +104,9 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	p := &Process{Addr: addr, tail: newTail(o.Stderr)}
 	var scratch string
 	if b.Injected {
-		scratch = scratchName(os.TempDir())
+		scratch = guard.TempName(os.TempDir())
 		if len(scratch) > 90 { // a socket's path is limited to 104 or 108 bytes
-			scratch = scratchName("/tmp")
+			scratch = guard.TempName("/tmp")
 		}
 		p.Socket = filepath.Join(scratch, "probe")
 	}
@@ -119,19 +115,15 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 		return nil, err
 	}
 	p.env = environ(vars, dir, p.Socket, o.debug())
-	j := job{
-		Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir, Env: p.env,
-		stdout: o.Stdout, stderr: p.tail, Scratch: scratch,
-	}
+	j := guard.Job{Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir, Env: p.env, Scratch: scratch}
 	if o.Grouped || o.Limits != (dyno.Limits{}) {
 		j.Confine = confine(o.Limits)
 		p.Warnings = limitDoubts(o.Limits.CPU, b.Path, p.env, runtime.NumCPU())
 	}
-	p.group, err = launch(j)
+	p.Tree, err = guard.Start(j, guard.IO{Stdout: o.Stdout, Stderr: p.tail})
 	if err != nil {
 		return nil, fmt.Errorf("start subject: %w", err)
 	}
-	p.PID = p.group.pid
 	launched := time.Now()
 	if err := p.await(ctx, s); err != nil {
 		p.Stop(0)
@@ -147,30 +139,20 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	return p, nil
 }
 
-// Done is closed when the subject has ended, whoever ended it, all its output
-// is written and none of its descendants is left.
-func (p *Process) Done() <-chan struct{} { return p.group.done }
-
 // Err returns an [*ExitError] if the subject ended without being asked, and
 // nil if it runs or was stopped.
 func (p *Process) Err() error {
 	select {
-	case <-p.group.done:
-		if p.group.alone {
-			return &ExitError{p.group.status, p.tail.String(), p.group.memory.killed(p.group.status, p.env)}
+	case <-p.Done:
+		if p.Alone {
+			return &ExitError{p.Status, p.tail.String(), killedForMemory(p.Memory, p.Status, p.env)}
 		}
 	default:
 	}
 	return nil
 }
 
-// Stop sends SIGTERM to the subject's process group and, when the grace time
-// is over, SIGKILL to all its descendants; with a grace of 0 that at once. It
-// returns when none is left; Err then says whether the subject had ended before.
-// Stop may be called again, but not from two goroutines at a time.
-func (p *Process) Stop(grace time.Duration) { p.group.stop(grace) }
-
-// freeAddr returns an address that nobody listens on at the moment.
+// freeAddr returns an address that is free at the moment.
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -178,11 +160,6 @@ func freeAddr() (string, error) {
 	}
 	defer l.Close()
 	return l.Addr().String(), nil
-}
-
-// scratchName is the name of a new directory.
-func scratchName(parent string) string {
-	return filepath.Join(parent, "dyno-"+strings.ToLower(rand.Text()[:10]))
 }
 
 // await returns nil when the subject is ready, or why it is not going to be.
@@ -197,7 +174,7 @@ func (p *Process) await(ctx context.Context, s dyno.Subject) error {
 	var last error // why it was not ready, for as long as there was time to try
 	for began := time.Now(); ; {
 		err := attempt(ctx, client, p.Addr, s.Ready)
-		if err == nil && owner(p.Addr, p.PID) == ownerOther {
+		if err == nil && guard.OthersListen(p.Addr, p.PID) {
 			err = errors.New("another process listens on " + p.Addr)
 		}
 		if err == nil {
@@ -207,7 +184,7 @@ func (p *Process) await(ctx context.Context, s dyno.Subject) error {
 			last = err
 		}
 		select {
-		case <-p.Done():
+		case <-p.Done:
 			return p.Err()
 		case <-time.After(min(max(time.Since(began)/20, time.Millisecond), 50*time.Millisecond)):
 			continue
@@ -260,14 +237,12 @@ func hello(socket string) error {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(2 * time.Second))
-	if _, err := io.WriteString(conn, "hello\n"); err != nil {
+	fmt.Fprintln(conn, "hello")
+	var answer string
+	if _, err := fmt.Fscan(conn, &answer); err != nil {
 		return err
 	}
-	answer := make([]byte, 3)
-	if _, err := io.ReadFull(conn, answer); err != nil {
-		return err
-	}
-	if string(answer) != "ok " {
+	if answer != "ok" {
 		return fmt.Errorf("answer %q", answer)
 	}
 	return nil

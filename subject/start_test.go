@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // start launches the service in a mode and stops it when the test ends.
@@ -91,7 +92,7 @@ func TestServe(t *testing.T) {
 	}
 	p.Stop(10 * time.Second)
 	p.Stop(0)
-	if <-p.Done(); p.Err() != nil || !gone(p.PID) || exists(p.Socket) {
+	if <-p.Done; p.Err() != nil || !gone(p.PID) || exists(p.Socket) {
 		t.Errorf("after Stop: error %v, gone %t, socket there %t", p.Err(), gone(p.PID), exists(p.Socket))
 	}
 }
@@ -155,12 +156,12 @@ func TestDies(t *testing.T) {
 
 	p := mustStart(t, "", nil, Options{Trace: true})
 	http.Get("http://" + p.Addr + "/die")
-	<-p.Done()
+	<-p.Done
 	wantError(t, p.Err(), "exit status 2", "\tpanic: asked to die")
 
 	p = mustStart(t, "", nil, Options{})
 	syscall.Kill(p.PID, syscall.SIGKILL)
-	<-p.Done()
+	<-p.Done
 	wantError(t, p.Err(), "signal: killed")
 	if p.Stop(time.Minute); p.Err() == nil {
 		t.Error("Stop hides that it died by itself")
@@ -187,12 +188,12 @@ func TestGrandchild(t *testing.T) {
 		func(p *Process) { syscall.Kill(p.PID, syscall.SIGKILL) },
 	} {
 		p := mustStart(t, "fork", nil, Options{})
-		family := descendants(p.PID)
+		family := guard.Descendants(p.PID)
 		if len(family) == 0 {
 			t.Fatal("no grandchild")
 		}
 		end(p)
-		<-p.Done()
+		<-p.Done
 		for _, pid := range append(family, p.PID) {
 			if !gone(pid) {
 				t.Errorf("process %d is left", pid)
@@ -228,18 +229,20 @@ type writerFunc func([]byte)
 func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
 // A port that somebody else took meanwhile does not make the subject ready.
-func TestOwner(t *testing.T) {
+func TestOthersListen(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	p := mustStart(t, "", nil, Options{})
-	if got := owner(l.Addr().String(), p.PID); got != ownerOther {
-		t.Errorf("our own port: owner %d, want other", got)
-	}
-	if got := owner(p.Addr, p.PID); got != ownerSubject {
-		t.Errorf("its port: owner %d, want the subject", got)
+	for addr, want := range map[string]int{l.Addr().String(): os.Getpid(), p.Addr: p.PID} {
+		if got := guard.OthersListen(addr, p.PID); got != (want != p.PID) {
+			t.Errorf("others listen on %s: %t", addr, got)
+		}
+		if got := guard.Listener(addr); got != want {
+			t.Errorf("process %d listens on %s, want %d", got, addr, want)
+		}
 	}
 }
 

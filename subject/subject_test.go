@@ -13,10 +13,11 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 func TestMain(m *testing.M) {
-	Main()
+	guard.Main()
 	if os.Getenv("DYNO_TEST_VICTIM") != "" {
 		victim()
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // RunTool runs a program that is no service, such as another load generator,
@@ -18,6 +20,10 @@ import (
 // is killed, no descendant of it is left. If ctx ended first, the error is the
 // context's cause; any other says why it could not be started.
 func RunTool(ctx context.Context, argv []string, vars map[string]string, dir string, stdout, stderr io.Writer) (status string, err error) {
+	return runProgram(ctx, argv, vars, dir, guard.IO{Stdout: stdout, Stderr: stderr})
+}
+
+func runProgram(ctx context.Context, argv []string, vars map[string]string, dir string, o guard.IO) (status string, err error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return "", err
@@ -28,19 +34,9 @@ func RunTool(ctx context.Context, argv []string, vars map[string]string, dir str
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", err
 	}
-	g, err := launch(job{
-		Path: path, Args: argv, Dir: dir, Env: environ(vars, dir, "", ""),
-		stdout: stdout, stderr: stderr,
-	})
-	if err != nil {
+	status, err = guard.Run(ctx, guard.Job{Path: path, Args: argv, Dir: dir, Env: environ(vars, dir, "", "")}, o)
+	if err != nil && ctx.Err() == nil {
 		return "", fmt.Errorf("start %s: %w", argv[0], err)
 	}
-	select {
-	case <-ctx.Done():
-		g.stop(0)
-		return "", context.Cause(ctx)
-	case <-g.done:
-		g.stop(0)
-	}
-	return g.status, nil
+	return status, err
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // BenchOptions say how a test binary is launched.
@@ -21,12 +23,12 @@ type BenchOptions struct {
 }
 
 // job is the launch of a test binary, its name being the same for all.
-func (o *BenchOptions) job(path string) (job, error) {
+func (o *BenchOptions) job(path string) (guard.Job, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
-		return job{}, err
+		return guard.Job{}, err
 	}
-	return job{
+	return guard.Job{
 		Path: path, Args: append([]string{"bench.test"}, o.Args...), Dir: dir,
 		Env: environ(o.Env, dir, "", ""), CPUs: o.CPUs,
 	}, nil
@@ -43,22 +45,14 @@ func RunBench(ctx context.Context, path string, o BenchOptions, stdout io.Writer
 		return "", err
 	}
 	out, errs := newTail(stdout), newTail(nil)
-	j.stdout, j.stderr = out, errs
-	g, err := launch(j)
-	if err != nil {
+	status, err = guard.Run(ctx, j, guard.IO{Stdout: out, Stderr: errs})
+	switch {
+	case err != nil && ctx.Err() == nil:
 		return "", fmt.Errorf("start tests: %w", err)
+	case err == nil && status != guard.StatusOK:
+		return status, benchEnded(status, errs, out)
 	}
-	select {
-	case <-ctx.Done():
-		g.stop(0)
-		return "", context.Cause(ctx)
-	case <-g.done:
-		g.stop(0)
-	}
-	if g.status != "exit status 0" {
-		return g.status, benchEnded(g.status, errs, out)
-	}
-	return g.status, nil
+	return status, err
 }
 
 // benchEnded is the error for a test binary that did not end well.
@@ -82,7 +76,7 @@ var ErrNoResult = errors.New("the benchmark was skipped, or none matches")
 // process group is stopped, by SIGSTOP. It must be closed, and used by one
 // goroutine at a time.
 type BenchProcess struct {
-	group  *group
+	tree   *guard.Tree
 	in     *os.File    // of the pipe that is the program's standard output
 	out    *os.File    // of it; read by follow
 	mark   sync.Mutex  // held while a mark is written: endMark is the last
@@ -123,15 +117,14 @@ func StartBench(ctx context.Context, path string, o BenchOptions) (*BenchProcess
 	// detour by the scheduler's poller.
 	out.Fd()
 	errs := newTail(nil)
-	j.direct, j.stderr = w, errs
 	p := &BenchProcess{in: w, out: out, over: make(chan struct{}), lines: make(chan string, 1)}
-	if p.group, err = launch(j); err != nil {
+	if p.tree, err = guard.Start(j, guard.IO{File: w, Stderr: errs}); err != nil {
 		out.Close()
 		w.Close()
 		return nil, fmt.Errorf("start benchmark: %w", err)
 	}
 	go func() {
-		<-p.group.done
+		<-p.tree.Done
 		// Wakes follow even if a process that is none of ours holds the pipe.
 		p.mark.Lock()
 		defer p.mark.Unlock()
@@ -186,17 +179,17 @@ func (p *BenchProcess) await(ctx context.Context) (string, error) {
 
 // Close ends the process and all that it started.
 func (p *BenchProcess) Close() {
-	p.group.stop(0)
+	p.tree.Stop(0)
 	<-p.over
 }
 
 // signal signals the process group, while it is there: the supervisor does not reap
-// its leader long before group.done, and numbers are not used again so soon.
+// its leader long before tree.Done, and numbers are not used again so soon.
 func (p *BenchProcess) signal(send func(pid int)) {
 	select {
-	case <-p.group.done:
+	case <-p.tree.Done:
 	default:
-		send(p.group.pid)
+		send(p.tree.PID)
 	}
 }
 
@@ -234,11 +227,11 @@ func (p *BenchProcess) follow(stderr *tail) {
 		r.write(b)
 		if r.failed {
 			// It would fail again -test.count times.
-			p.group.once.Do(p.group.impl.kill)
+			p.tree.Kill()
 		}
 	}
-	<-p.group.done
-	switch status := p.group.status; {
+	<-p.tree.Done
+	switch status := p.tree.Status; {
 	case r.failed:
 		p.err = fmt.Errorf("benchmark failed:\n%s", r.other)
 	case status != "exit status 0":

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // benchBinary has the benchmarks of benchModule. It lives as long as the tests.
@@ -65,7 +66,7 @@ func processState(pid int) string {
 func TestTurns(t *testing.T) {
 	for _, name := range []string{"Small", "Prints", "Forks"} {
 		p := startBench(t, BenchOptions{Args: benchArgs(name), Env: map[string]string{"GOGC": "off"}})
-		pids := append(descendants(p.group.pid), p.group.pid)
+		pids := append(guard.Descendants(p.tree.PID), p.tree.PID)
 		if name == "Forks" && len(pids) < 2 {
 			t.Error("no child to be stopped")
 		}
@@ -117,7 +118,7 @@ func TestBenchPinned(t *testing.T) {
 		t.Errorf("%q, %v: it does not see one CPU", line, err)
 	}
 	var its unix.CPUSet
-	if err := unix.SchedGetaffinity(p.group.pid, &its); err != nil || its.Count() != 1 || !its.IsSet(last) {
+	if err := unix.SchedGetaffinity(p.tree.PID, &its); err != nil || its.Count() != 1 || !its.IsSet(last) {
 		t.Errorf("it runs on %v, %v", its, err)
 	}
 	_, err := StartBench(t.Context(), benchBinary(t), BenchOptions{Args: benchArgs("Procs"), CPUs: []int{1000}})
@@ -166,9 +167,9 @@ func TestTurnEnds(t *testing.T) {
 	}
 
 	p = startBench(t, BenchOptions{Args: benchArgs("Small")})
-	pid := p.group.pid
+	pid := p.tree.PID
 	unix.Kill(pid, unix.SIGKILL)
-	<-p.group.done
+	<-p.tree.Done
 	_, err = p.Turn(t.Context(), 1)
 	wantError(t, err, "signal: killed")
 
@@ -176,7 +177,7 @@ func TestTurnEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	p = startBench(t, BenchOptions{Args: benchArgs("Small")})
 	time.AfterFunc(time.Millisecond, func() { cancel(over) })
-	if _, err := p.Turn(ctx, 1e9); err != over || !gone(p.group.pid) {
+	if _, err := p.Turn(ctx, 1e9); err != over || !gone(p.tree.PID) {
 		t.Errorf("error %v, want the context's cause and the process gone", err)
 	}
 	if _, err := StartBench(ctx, benchBinary(t), BenchOptions{Args: benchArgs("Hangs")}); err != over {

@@ -7,14 +7,11 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
-	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/report"
 )
 
@@ -106,7 +103,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		return report.ExplainGC(w, line, opt)
 	}
-	var logs []*analysis.GCLog
+	var logs []*gctrace.Log
 	for i, name := range args {
 		l, err := o.read(cmd, name)
 		if err != nil {
@@ -144,13 +141,13 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 // that is asked for.
 func (o *gcFlags) lineOf(cmd *cobra.Command, arg string) (string, error) {
 	if strings.HasPrefix(arg, "gc ") {
-		if cs, err := probe.ParseTrace(strings.NewReader(arg)); err != nil || len(cs) != 1 {
+		if cs, err := gctrace.Parse(strings.NewReader(arg)); err != nil || len(cs) != 1 {
 			return "", usagef("explain %q: that is not a whole gc line", arg)
 		}
 		return arg, nil
 	}
 	line, n := "", 0
-	_, err := readTrace(cmd, arg, func(c *probe.Cycle, text []byte) {
+	_, err := readTrace(cmd, arg, func(c *gctrace.Cycle, text []byte) {
 		n++
 		if o.line == 0 || c.N == o.line {
 			line = string(text)
@@ -168,25 +165,19 @@ func (o *gcFlags) lineOf(cmd *cobra.Command, arg string) (string, error) {
 }
 
 // read sums up a log.
-func (o *gcFlags) read(cmd *cobra.Command, name string) (*analysis.GCLog, error) {
-	l := &analysis.GCLog{Name: name, Requests: o.requests}
+func (o *gcFlags) read(cmd *cobra.Command, name string) (*gctrace.Log, error) {
+	l := &gctrace.Log{Name: name, Requests: o.requests}
 	if name == "-" {
 		l.Name = "standard input"
 	}
-	text, err := readTrace(cmd, name, func(c *probe.Cycle, _ []byte) {
-		line := gcLine(c)
-		l.Add(&line)
-	})
+	text, err := readTrace(cmd, name, func(c *gctrace.Cycle, _ []byte) { l.Add(c) })
 	if err != nil {
 		return nil, err
 	}
 	if l.Total.Collections == 0 {
 		return nil, noCollections(name)
 	}
-	l.Text = analysis.GCText{
-		Bytes: text.Bytes, Lines: text.Lines, Torn: text.Torn, Guessed: text.Guessed, Lost: text.Lost,
-		Pacer: text.Pacer, Scavenger: text.Scavenger, Scavenged: text.Scavenged,
-	}
+	l.Text = text
 	return l, nil
 }
 
@@ -195,37 +186,22 @@ func noCollections(name string) error {
 }
 
 // readTrace reads a file, or standard input where name is "-".
-func readTrace(cmd *cobra.Command, name string, each func(*probe.Cycle, []byte)) (probe.TraceText, error) {
+func readTrace(cmd *cobra.Command, name string, each func(*gctrace.Cycle, []byte)) (gctrace.Text, error) {
 	var r io.Reader = cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return probe.TraceText{}, err
+			return gctrace.Text{}, err
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return probe.TraceText{}, fmt.Errorf("%s is a directory, not a log (consider, of a run: %[1]s/trials/0001/gctrace.txt)", name)
+			return gctrace.Text{}, fmt.Errorf("%s is a directory, not a log (consider, of a run: %[1]s/trials/0001/gctrace.txt)", name)
 		}
 		r = f
 	}
-	text, err := probe.ReadTrace(r, each)
+	text, err := gctrace.Read(r, each)
 	if err != nil {
 		return text, fmt.Errorf("read log: %w", err)
 	}
 	return text, nil
-}
-
-// gcLine is a cycle as package analysis wants it.
-func gcLine(c *probe.Cycle) analysis.GCLine {
-	sec := func(s float64) time.Duration { return time.Duration(s*1e9 + 0.5) }
-	sweep, term := sec(c.SweepTerm), sec(c.MarkTerm)
-	start := sec(c.Start)
-	return analysis.GCLine{
-		Collection: dyno.Collection{
-			N: c.N, Start: start, End: start + sweep + sec(c.Mark) + term, SweepTerm: sweep, MarkTerm: term,
-			Assist: sec(c.Assist), Background: sec(c.Background), Idle: sec(c.Idle),
-			HeapStart: c.HeapStart, HeapEnd: c.HeapEnd, Live: c.Live, Goal: c.Goal, Forced: c.Forced,
-		},
-		Procs: c.Procs, CPU: sec(c.CPU()), Frac: c.Percent / 100, Exact: c.Paced,
-	}
 }

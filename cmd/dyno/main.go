@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/subject"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // The exit statuses, as every command's help says.
@@ -41,7 +41,7 @@ var errInterrupted = errors.New("interrupted")
 const oneSignal = 200 * time.Millisecond
 
 func main() {
-	subject.Main() // does not return where dyno was started as a guard of a subject
+	guard.Main() // does not return where dyno was started as a guard of a subject
 	os.Exit(mainStatus())
 }
 

@@ -22,11 +22,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/dynolab/dyno/subject"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 func TestMain(m *testing.M) {
-	subject.Main()
+	guard.Main()
 	testscript.Main(m, map[string]func(){
 		"dyno": func() { os.Exit(mainStatus()) },
 		"svc":  svc,

@@ -19,7 +19,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/probe"
-	"github.com/dynolab/dyno/subject"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // find finds the process and the pages of the service, and says which.
@@ -124,7 +124,7 @@ func (w *watchFlags) holder() (pid int, here bool) {
 			return 0, false
 		}
 	}
-	return subject.Holder(net.JoinHostPort(u.Hostname(), port)), true
+	return guard.Listener(net.JoinHostPort(u.Hostname(), port)), true
 }
 
 // A page is where a service publishes something by convention, and where this one

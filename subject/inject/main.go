@@ -1,7 +1,7 @@
 // Command inject is the smallest service with dyno's probe in it. It waits for
-// the end of its standard input. It exists so that the two files that package
-// subject injects into other services, probe.go and cpu.go, are compiled,
-// vetted and tested like all others; nobody needs to run it.
+// the end of its standard input. It exists so that the files that package
+// subject injects into other services, probe.go, take.go and cpu.go, are compiled,
+// vetted and tested like all others.
 package main
 
 import (

@@ -257,10 +257,6 @@ func (c *dynoProbeConn) answer(line []byte) error {
 	case "hello":
 		c.line("go ", dynoProbeRuntime.Version())
 		c.line("pid ", dynoProbeStrconv.Itoa(dynoProbeOS.Getpid()))
-	case "memstats":
-		c.memstats()
-	case "gcstats":
-		c.gcstats()
 	case "gc":
 		dynoProbeRuntime.GC()
 	case "free":
@@ -344,48 +340,6 @@ func (c *dynoProbeConn) histogram(h *dynoProbeMetrics.Float64Histogram) {
 // dynoProbeCPU returns the CPU time of the process in seconds, where the
 // operating system tells. The other injected file sets it.
 var dynoProbeCPU func() (user, system float64)
-
-func (c *dynoProbeConn) memstats() {
-	m := &c.stats
-	dynoProbeRuntime.ReadMemStats(m)
-	for _, v := range []struct {
-		name  string
-		value uint64
-	}{
-		{"Alloc", m.Alloc}, {"TotalAlloc", m.TotalAlloc}, {"Sys", m.Sys}, {"Lookups", m.Lookups},
-		{"Mallocs", m.Mallocs}, {"Frees", m.Frees},
-		{"HeapAlloc", m.HeapAlloc}, {"HeapSys", m.HeapSys}, {"HeapIdle", m.HeapIdle}, {"HeapInuse", m.HeapInuse},
-		{"HeapReleased", m.HeapReleased}, {"HeapObjects", m.HeapObjects},
-		{"StackInuse", m.StackInuse}, {"StackSys", m.StackSys},
-		{"MSpanInuse", m.MSpanInuse}, {"MSpanSys", m.MSpanSys},
-		{"MCacheInuse", m.MCacheInuse}, {"MCacheSys", m.MCacheSys},
-		{"BuckHashSys", m.BuckHashSys}, {"GCSys", m.GCSys}, {"OtherSys", m.OtherSys},
-		{"NextGC", m.NextGC}, {"LastGC", m.LastGC}, {"PauseTotalNs", m.PauseTotalNs},
-		{"NumGC", uint64(m.NumGC)}, {"NumForcedGC", uint64(m.NumForcedGC)},
-	} {
-		c.uint(v.name, v.value)
-	}
-	c.float("GCCPUFraction", m.GCCPUFraction)
-	c.line("EnableGC ", dynoProbeStrconv.FormatBool(m.EnableGC))
-	c.line("DebugGC ", dynoProbeStrconv.FormatBool(m.DebugGC))
-}
-
-func (c *dynoProbeConn) gcstats() {
-	var s dynoProbeDebug.GCStats
-	dynoProbeDebug.ReadGCStats(&s)
-	c.uint("NumGC", uint64(s.NumGC))
-	c.uint("PauseTotal", uint64(s.PauseTotal))
-	last := uint64(0)
-	if s.NumGC > 0 {
-		last = uint64(s.LastGC.UnixNano())
-	}
-	c.uint("LastGC", last)
-	for i := 0; i < len(s.Pause) && i < len(s.PauseEnd); i++ { // the latest first
-		c.body = append(c.body, "pause "...)
-		c.body = dynoProbeStrconv.AppendInt(c.body, s.PauseEnd[i].UnixNano(), 10)
-		c.uint("", uint64(s.Pause[i]))
-	}
-}
 
 // ends lists the cycles after one, when each ended and what it found live, a line
 // each.

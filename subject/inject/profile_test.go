@@ -92,8 +92,7 @@ func TestProfilesOfTheWindow(t *testing.T) {
 	allocateHere() // before the window
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p, _ := probe.Named(dyno.ForProfile)
-	r, err := p.Watch(ctx, probe.Target{Socket: path, Profile: dyno.ProfileNames, Begun: func() {
+	r, err := probe.Profiles{}.Watch(ctx, probe.Target{Socket: path, Profile: dyno.ProfileNames, Begun: func() {
 		allocateHere()
 		contendHere()
 		cancel()
@@ -141,8 +140,7 @@ func TestTraceOfTheWindow(t *testing.T) {
 	var f file
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p, _ := probe.Named(dyno.ForTrace)
-	_, err = p.Watch(ctx, probe.Target{
+	_, err = probe.Trace{}.Watch(ctx, probe.Target{
 		Socket: path, Length: time.Minute, Begun: cancel,
 		Create: func(string) (io.WriteCloser, error) { return &f, nil },
 	})

@@ -24,18 +24,10 @@ func (c *dynoProbeConn) profile(args []string) error {
 	if p == nil {
 		return dynoProbeErrors.New("unknown profile " + dynoProbeStrconv.Quote(args[0]))
 	}
-	debug := 0
-	if len(args) > 1 {
-		var err error
-		if debug, err = dynoProbeStrconv.Atoi(args[1]); err != nil {
-			return err
-		}
-	}
-	return p.WriteTo(c, debug)
+	return p.WriteTo(c, 0)
 }
 
-// cpuProfile takes a CPU profile from "start" to "stop", or for as many seconds
-// as args says.
+// cpuProfile takes a CPU profile from "start" to "stop".
 func (c *dynoProbeConn) cpuProfile(args []string) error {
 	switch {
 	case len(args) == 1 && args[0] == "start":
@@ -54,16 +46,7 @@ func (c *dynoProbeConn) cpuProfile(args []string) error {
 		c.cpu = nil
 		return nil
 	}
-	length, err := dynoProbeLength(args)
-	if err == nil {
-		err = dynoProbePprof.StartCPUProfile(c)
-	}
-	if err != nil {
-		return err
-	}
-	dynoProbeTime.Sleep(length)
-	dynoProbePprof.StopCPUProfile()
-	return nil
+	return dynoProbeErrors.New("cpu: want start or stop")
 }
 
 // trace sends an execution trace in parts while it is recorded: kept until its

@@ -1,0 +1,138 @@
+// Package cgroup reads and makes control groups of Linux: version 1, version 2,
+// and machines that have both (hybrid). It is the only reader of
+// /proc/PID/cgroup and of what is mounted below /sys/fs/cgroup. The files are
+// documented in Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
+//
+// It knows nothing of dyno. On other systems it finds no groups.
+package cgroup
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/procfs"
+)
+
+// Limits are those of a group. The zero value limits nothing.
+type Limits struct {
+	CPU    float64 // CPUs whose time may be used; 0 means no limit
+	Memory int64   // bytes; 0 means no limit
+}
+
+// A MemoryEnd is what became of a group's memory.
+type MemoryEnd struct {
+	Kills   int64 // processes that the kernel killed for want of memory
+	Reached bool  // the group has been at its limit
+	Limit   int64 // bytes; 0 if it has none
+	Peak    int64 // most bytes that it had; 0 if unknown
+}
+
+const (
+	memory = "memory" // names of controllers
+	cpu    = "cpu"
+)
+
+// A hierarchy is a mounted tree of control groups, one of which has a process.
+type hierarchy struct {
+	controllers []string // version 1; nil for version 2
+	mount       string
+	dir         string // of the group that has the process
+}
+
+// groups lists the groups of process pid, one in each hierarchy; 0 is this process.
+func groups(proc string, pid int) ([]procfs.Cgroup, error) {
+	root, err := procfs.NewFS(proc)
+	if err != nil {
+		return nil, err
+	}
+	process, err := root.Self()
+	if pid != 0 {
+		process, err = root.Proc(pid)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return process.Cgroups()
+}
+
+// hierarchies lists those in which this process can see the group of process
+// pid; 0 is this process. proc is /proc.
+func hierarchies(proc string, pid int) ([]hierarchy, error) {
+	all, err := groups(proc, pid)
+	if err != nil {
+		return nil, err
+	}
+	root, err := procfs.NewFS(proc)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := root.GetMounts()
+	if err != nil {
+		return nil, err
+	}
+	var found []hierarchy
+	for _, g := range all {
+		for _, m := range mounts {
+			path, visible := below(m.Root, g.Path)
+			v1 := m.FSType == "cgroup" && len(g.Controllers) > 0 && mountHas(m, g.Controllers)
+			v2 := m.FSType == "cgroup2" && len(g.Controllers) == 0
+			if visible && (v1 || v2) {
+				found = append(found, hierarchy{g.Controllers, m.MountPoint, filepath.Join(m.MountPoint, path)})
+				break
+			}
+		}
+	}
+	return found, nil
+}
+
+func mountHas(m *procfs.MountInfo, controllers []string) bool {
+	return !slices.ContainsFunc(controllers, func(c string) bool { _, ok := m.SuperOptions[c]; return !ok })
+}
+
+// below returns the path of a group relative to the mounted one: a container may
+// see its own group as the root.
+func below(mounted, path string) (string, bool) {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(mounted, "/"))
+	return rest, ok && (rest == "" || rest[0] == '/') && !strings.HasPrefix(rest, "/..")
+}
+
+// Apart reports whether process pid has a group of its own that accounts memory or
+// CPU time: one below the root that is not the group of this process. proc is /proc.
+func Apart(proc string, pid int) bool {
+	ours, err1 := groups(proc, 0)
+	theirs, err2 := groups(proc, pid)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	return slices.ContainsFunc(theirs, func(g procfs.Cgroup) bool {
+		counts := len(g.Controllers) == 0 || slices.Contains(g.Controllers, memory) || slices.Contains(g.Controllers, cpu)
+		same := func(o procfs.Cgroup) bool { return o.Path == g.Path && slices.Equal(o.Controllers, g.Controllers) }
+		return counts && g.Path != "/" && !slices.ContainsFunc(ours, same)
+	})
+}
+
+// with returns the hierarchy that has a controller: that of version 1 if there
+// is one, as it then has the controller alone, else version 2; nil for neither.
+func with(controller string, all []hierarchy) *hierarchy {
+	i := slices.IndexFunc(all, func(h hierarchy) bool { return slices.Contains(h.controllers, controller) })
+	if i < 0 {
+		i = slices.IndexFunc(all, hierarchy.unified)
+	}
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+func (h hierarchy) unified() bool { return h.controllers == nil }
+
+// up lists the directories of the process's group and of those above it.
+func (h hierarchy) up() []string {
+	dirs := []string{h.dir}
+	for dir := h.dir; len(dir) > len(h.mount); {
+		dir = filepath.Dir(dir)
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}

@@ -1,0 +1,76 @@
+//go:build linux
+
+package cgroup
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+)
+
+// allMounts has the CPU in version 1, memory too, and version 2 beside them.
+const allMounts = "32 31 0:29 / $ROOT/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n" +
+	"33 31 0:30 / $ROOT/memory rw - cgroup cgroup rw,memory\n" +
+	"34 31 0:31 / $ROOT/v2 rw - cgroup2 cgroup2 rw\n"
+
+// The least quota of a process's control groups and their ancestors counts, of
+// either version.
+func TestQuota(t *testing.T) {
+	for groups, want := range map[string]float64{
+		"0::/a/b/c\n":                            0.1,
+		"0::/a/b\n":                              1.5,
+		"0::/\n":                                 math.Inf(1),
+		"4:memory:/x\n2:cpu,cpuacct:/d\n0::/a\n": 0.5,
+		"2:cpu,cpuacct:/e\n":                     math.Inf(1),
+		"":                                       math.Inf(1),
+		"nonsense\n":                             math.Inf(1),
+	} {
+		root := machine(t, groups, allMounts,
+			"v2/a/cpu.max", "150000 100000\n",
+			"v2/a/b/cpu.max", "max 100000\n",
+			"v2/a/b/c/cpu.max", "10000 100000\n",
+			"cpu,cpuacct/d/cpu.cfs_quota_us", "50000\n",
+			"cpu,cpuacct/d/cpu.cfs_period_us", "100000\n",
+			"cpu,cpuacct/e/cpu.cfs_quota_us", "-1\n",
+			"cpu,cpuacct/e/cpu.cfs_period_us", "100000\n")
+		if got := quota(filepath.Join(root, "proc")); got != want {
+			t.Errorf("%q: %v, want %v", groups, got, want)
+		}
+	}
+}
+
+// The least memory that a control group of this process or one above it has left
+// counts.
+func TestMemoryLeft(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		groups      string
+		left, limit float64 // KiB
+	}{
+		{"", inf, inf},
+		{"0::/a/b\n", 5000, 6000},
+		{"4:memory:/c\n0::/a\n", 500, 1000},
+		{"4:memory:/d\n0::/\n", inf, inf},
+		{"4:memory:/large\n", 998000, 1000000},
+		{"4:memory:/broken\n", inf, inf},
+		{"nonsense\n", inf, inf},
+	} {
+		root := machine(t, c.groups, allMounts,
+			"v2/a/memory.max", "6144000\n",
+			"v2/a/memory.current", "2048000\n",
+			"v2/a/memory.stat", "anon 5\ninactive_file 1024000\n",
+			"v2/a/b/memory.max", "max\n",
+			"v2/a/b/memory.current", "1000\n",
+			"memory/c/memory.limit_in_bytes", "1024000\n",
+			"memory/c/memory.usage_in_bytes", "2048000\n",
+			"memory/c/memory.stat", "inactive_file 7\ntotal_inactive_file 1536000\n",
+			"memory/d/memory.limit_in_bytes", "9223372036854771712\n",
+			"memory/d/memory.usage_in_bytes", "2048000\n",
+			"memory/large/memory.limit_in_bytes", "1024000000\n",
+			"memory/large/memory.usage_in_bytes", "2048000\n",
+			"memory/broken/memory.limit_in_bytes", "\n")
+		if left, limit := memoryLeft(filepath.Join(root, "proc"))(); left != c.left*1024 || limit != c.limit*1024 {
+			t.Errorf("%q: %v of %v KiB", c.groups, left/1024, limit/1024)
+		}
+	}
+}

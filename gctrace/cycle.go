@@ -1,0 +1,186 @@
+package gctrace
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"time"
+)
+
+// A Cycle is one garbage collection as GODEBUG=gctrace=1 tells it. Times have
+// two digits, as the runtime rounds them; sizes are in bytes, of whole MiB cut
+// off, unless Paced. runtime/extern.go says what each is.
+type Cycle struct {
+	At      time.Time     // when its line arrived; zero from Read and Parse
+	N       int           // counted by the runtime from 1
+	Start   time.Duration // since the program began, cut to milliseconds
+	Percent float64       // of GOMAXPROCS × time since the program began that collections took, idle workers not counted; cut off
+
+	SweepTerm time.Duration // stop of the world at the beginning, wall clock
+	Mark      time.Duration // concurrent marking, wall clock; up to Go 1.5 with scanning before it
+	MarkTerm  time.Duration // stop of the world at the end, wall clock
+
+	// CPU time as the runtime accounts it, from the wall clock: a worker that
+	// waits for a CPU counts too.
+	SweepTermCPU time.Duration // SweepTerm × Procs
+	Assist       time.Duration // marking by goroutines that allocate
+	Background   time.Duration // marking by dedicated and fractional workers
+	Idle         time.Duration // marking on Ps that had nothing else to do
+	MarkTermCPU  time.Duration // MarkTerm × Procs
+
+	HeapStart float64 // heap when marking began
+	HeapEnd   float64 // heap when marking ended
+	Live      float64 // marked; never exact
+	Goal      float64 // that the pacer wanted HeapEnd to stay below; 0 if there is none, as with GOGC=off
+	Stacks    float64 // scanned; 0 up to Go 1.17
+	Globals   float64 // scanned; 0 up to Go 1.17
+	ScanWork  float64 // exact bytes of heap, stacks and globals scanned; 0 unless Paced
+	Procs     int     // GOMAXPROCS
+	Forced    bool    // by runtime.GC
+	Paced     bool    // gcpacertrace=1 told HeapStart, HeapEnd and Goal to the byte
+}
+
+// CPU is the CPU time that the cycle took from the program: all but Idle, as in
+// the runtime's own percentage (runtime/mgc.go, gcMarkTermination).
+func (c *Cycle) CPU() time.Duration {
+	return c.SweepTermCPU + c.Assist + c.Background + c.MarkTermCPU
+}
+
+// Wall is how long the cycle took.
+func (c *Cycle) Wall() time.Duration { return c.SweepTerm + c.Mark + c.MarkTerm }
+
+// A pace is what a pacer line says of a cycle, before the cycle's own line. A
+// collection that runtime.GC forced has no pacer line.
+type pace struct {
+	ok                    bool
+	scan, trig, end, goal float64
+}
+
+// How many numbers a line has.
+const (
+	gcNumbers    = 18 // a gc line
+	oldNumbers   = 16 // one up to Go 1.17, without stacks and globals
+	firstNumbers = 20 // one of Go 1.5, with five phases
+	paceNumbers  = 10 // the pacer's line at a cycle's end, since Go 1.18
+)
+
+// numbers are those of a line, as it prints them.
+type numbers [firstNumbers]float64
+
+const (
+	// NoGoal in bytes, or more, means that the heap has no goal: with GOGC=off and no
+	// memory limit it is the largest uint64 (runtime/mgcpacer.go, memoryLimitHeapGoal).
+	NoGoal = 1 << 60
+
+	longest = 1e12 // milliseconds; a longer time is not one of the runtime's
+)
+
+// parse reads a complete trace line. Only a gc line gives a cycle; what a pacer
+// line says is kept for it.
+func (p *pace) parse(line []byte) (Cycle, bool) {
+	var v numbers
+	n, sane := 0, true
+	m := anyAge.follow(0, line, func(num []byte) {
+		x, err := strconv.ParseFloat(string(num), 64)
+		if n < len(v) {
+			v[n] = x
+		}
+		n++
+		if n != paceNumbers || line[0] == 'g' { // cons/mark may be NaN, the others are counts and times
+			sane = sane && err == nil && x >= 0 && x < math.MaxInt64
+		}
+	})
+	if m.outcome != full || m.n != len(line) || !sane {
+		return Cycle{}, false
+	}
+	if n == paceNumbers && bytes.HasPrefix(line, []byte("pacer: ")) {
+		delta := v[8]
+		if bytes.Contains(line, []byte("goal -")) { // a piece of its own
+			delta = -delta
+		}
+		*p = pace{true, v[2] + v[3] + v[4], v[6], v[7], v[7] - delta}
+	}
+	if line[0] != 'g' || (n == gcNumbers) != bytes.Contains(line, []byte(" MB stacks, ")) {
+		return Cycle{}, false
+	}
+	return p.cycle(&v, n, bytes.HasSuffix(line, []byte("(forced)\n")))
+}
+
+// cycle makes a cycle of the n numbers of a gc line.
+func (p *pace) cycle(v *numbers, n int, forced bool) (Cycle, bool) {
+	const MiB = 1 << 20
+	ms := func(x float64) time.Duration { return time.Duration(math.Round(x * 1e6)) }
+	for i := 1; i < n-5; i++ {
+		if v[i] > longest {
+			return Cycle{}, false
+		}
+	}
+	if n == firstNumbers {
+		// Scanning and synchronizing went on beside the program, as marking
+		// did, which is all three since Go 1.6 (golang/go#13536).
+		w := numbers{v[0], v[1], v[2], v[3], v[4] + v[5] + v[6], v[7], v[8], v[11], v[9] + v[10] + v[12], v[13], v[14]}
+		copy(w[11:], v[15:])
+		v, n = &w, oldNumbers
+	}
+	c := Cycle{
+		N: int(v[0]), Start: ms(v[1] * 1e3), Percent: v[2],
+		SweepTerm: ms(v[3]), Mark: ms(v[4]), MarkTerm: ms(v[5]),
+		SweepTermCPU: ms(v[6]), Assist: ms(v[7]), Background: ms(v[8]), Idle: ms(v[9]), MarkTermCPU: ms(v[10]),
+		HeapStart: v[11] * MiB, HeapEnd: v[12] * MiB, Live: v[13] * MiB, Goal: v[14] * MiB,
+		Forced: forced,
+	}
+	switch n {
+	case oldNumbers:
+		c.Procs = int(v[15])
+	case gcNumbers:
+		c.Stacks, c.Globals, c.Procs = v[15]*MiB, v[16]*MiB, int(v[17])
+	default:
+		return Cycle{}, false
+	}
+	if p.ok && math.Floor(p.goal/MiB) == v[14] { // else another cycle's, whose own line was lost
+		c.Paced, c.ScanWork, c.HeapStart, c.HeapEnd, c.Goal = true, p.scan, p.trig, p.end, p.goal
+	}
+	if c.Goal >= NoGoal {
+		c.Goal = 0
+	}
+	*p = pace{}
+	return c, true
+}
+
+// read reads a gc line if it is whole.
+func (p *pace) read(line []byte) (Cycle, bool) {
+	if !ends(line) {
+		return Cycle{}, false
+	}
+	if c, ok := p.fast(line); ok {
+		return c, true
+	}
+	return p.parse(line)
+}
+
+// separators stand between the numbers of a gc line since Go 1.18.
+var separators = [gcNumbers]string{" @", "s ", "%: ", "+", "+", " ms clock, ", "+", "/", "/", "+", " ms cpu, ",
+	"->", "->", " MB, ", " MB goal, ", " MB stacks, ", " MB globals, ", " P"}
+
+// fast reads a whole gc line of today's form, five times as fast as parse.
+func (p *pace) fast(line []byte) (Cycle, bool) {
+	var v numbers
+	c := cursor{p: line}
+	c.lit("gc ")
+	for i, s := range separators {
+		v[i] = c.num()
+		if c.lit(s); c.bad {
+			return Cycle{}, false
+		}
+	}
+	forced := c.has(" (forced)")
+	if c.lit("\n"); c.bad || len(c.p) > 0 {
+		return Cycle{}, false
+	}
+	return p.cycle(&v, gcNumbers, forced)
+}
+
+// ends reports whether a line ends as gc lines do.
+func ends(line []byte) bool {
+	return bytes.HasSuffix(line, []byte("P\n")) || bytes.HasSuffix(line, []byte("(forced)\n"))
+}

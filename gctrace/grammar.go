@@ -1,0 +1,274 @@
+package gctrace
+
+import (
+	"bytes"
+	"strings"
+)
+
+// The grammar of the runtime's trace lines, written as the runtime prints them:
+// each piece between bars is one write(2), "&" is a whole number, "$" a number of
+// seconds, "~" one of milliseconds and "#" any other, and what stands in brackets
+// may be left out. A piece that ends in a newline ends the line.
+//
+// From runtime/mgc.go (gcMarkTermination), runtime/mgcpacer.go (startCycle,
+// endCycle), runtime/mgcsweep.go (sweepLocker) and runtime/proc.go
+// (forcegchelper) of Go 1.5 to 1.27. Up to 1.17 a gc line had neither stacks
+// nor globals, and the pacer spoke in the terms of its design document; Go 1.5
+// had five phases, of which scan and synchronizing came second and third. Go
+// 1.26 put "(checking for goroutine leaks)" before the colon and prints floats
+// as 0.25 that were +2.500000e-001 before.
+//
+// A bar more than there are writes does no harm: a packet may be several pieces.
+// The minus of an integer was a write of its own up to Go 1.25.
+//
+// Only anyAge knows five phases: with a "+" that may come or not, a program's
+// own "+" between two pieces could be taken for it, and what runs is newer.
+var (
+	current = compile("[gc |&| @|$|s |&|%|[ (checking for goroutine leaks)]: |" +
+		"~|+|~|+|~| ms clock, |~|+|~|/|~|/|~|+|~| ms cpu, |" + otherPieces)
+	anyAge = compile("[gc |&| @|$|s |&|%|[ (checking for goroutine leaks)]: |" +
+		"~|+|~|+|~|[+|~|+|~|] ms clock, |~|+|~|[+|~|+|~|]/|~|/|~|+|~| ms cpu, |" + otherPieces)
+)
+
+const otherPieces = "&|->|&|->|&| MB, |&| MB goal, |&|[ MB stacks, |&| MB globals, |&]| P|[ (forced)]\n]" +
+	"[pacer: |" +
+	"[assist ratio=|#| (scan |#| MB in |#|->|#| MB)| workers=|#|+|#|\n]" +
+	"[sweep done at heap size |#|MB; allocated |#|MB |[of spans|][during sweep|]; swept |#| pages|[ at |#| pages/byte]\n]" +
+	"[H_m_prev=|#| h_t=|#| H_T=|#| h_a=|#| H_a=|#| h_g=|#| H_g=|#| u_a=|#| u_g=|#| W_a=|#|" +
+	" goalΔ=|#| actualΔ=|#| u_a/u_g=|#|\n]" +
+	"#|% CPU (|#| exp.)| for |#|+|#|+|#| B work (|#| B exp.) |in |#| B -> |#| B (∆goal |[-]#|, cons/mark |#|)|\n]" +
+	"GC forced|\n"
+
+// A grammar is the pieces that lines are made of.
+type grammar []piece
+
+// A piece is one element of a grammar.
+type piece struct {
+	lit  string // what must come; "" is a number
+	form form   // of a number
+	alt  int    // where to look if this piece, the first of a bracket, does not come; 0 is nowhere
+}
+
+// A form is how the runtime prints a number.
+type form uint8
+
+const (
+	formAny    form = iota
+	formCount       // a whole number
+	formSecond      // three decimals
+	formMilli       // two digits that count, at most three decimals; whole from 10 on (runtime/mgc.go, fmtNSAsMS)
+)
+
+var symbols = map[rune]form{'#': formAny, '&': formCount, '$': formSecond, '~': formMilli}
+
+// fits reports whether the runtime prints a number so.
+func (f form) fits(s []byte) bool {
+	if f == formAny {
+		return true
+	}
+	whole, frac, point := bytes.Cut(s, []byte("."))
+	if digits(whole) != len(whole) || digits(frac) != len(frac) || len(whole) == 0 || len(whole) > 1 && whole[0] == '0' {
+		return false
+	}
+	switch {
+	case f == formCount:
+		return !point
+	case f == formSecond:
+		return len(frac) == 3
+	case !point:
+		return len(whole) > 1 || whole[0] == '0'
+	case len(whole) > 1:
+		return false
+	case whole[0] != '0':
+		return len(frac) == 1
+	}
+	return len(frac) == 2 && frac[0] != '0' || len(frac) == 3 && frac[0] == '0' && string(frac) != "000"
+}
+
+func compile(text string) grammar {
+	var pieces grammar
+	var open []int // first pieces of brackets not closed yet
+	var lit strings.Builder
+	end := func() {
+		if lit.Len() > 0 {
+			pieces = append(pieces, piece{lit: lit.String()})
+			lit.Reset()
+		}
+	}
+	for _, r := range text {
+		switch r {
+		case '|':
+			end()
+		case '#', '&', '$', '~':
+			end()
+			pieces = append(pieces, piece{form: symbols[r]})
+		case '[':
+			end()
+			open = append(open, len(pieces))
+		case ']':
+			end()
+			pieces[open[len(open)-1]].alt = len(pieces)
+			open = open[:len(open)-1]
+		default:
+			lit.WriteRune(r)
+		}
+	}
+	end()
+	return pieces
+}
+
+// An outcome says why a match ended.
+type outcome uint8
+
+const (
+	whole outcome = iota // the text was used up between two pieces
+	part                 // the text was used up inside a piece
+	full                 // the line is complete; text may follow
+	alien                // what follows is not of the line
+)
+
+// A match is how far a text went along the grammar.
+type match struct {
+	outcome
+	n      int  // bytes of whole pieces
+	at     int  // the piece that must come next
+	pieces int  // how many came, not counting a minus
+	nums   int  // how many of them were numbers
+	num    int  // where the last piece began, if that was a number; -1 if it was none
+	numAt  int  // where the grammar stood before it
+	form   form // of it
+}
+
+// follow matches p from a piece of the grammar on. It calls number, unless it
+// is nil, with each number.
+func (g grammar) follow(at int, p []byte, number func([]byte)) match {
+	m := match{at: at, num: -1}
+	for m.n < len(p) {
+		size, here, partly := g.step(m.at, p[m.n:])
+		if size == 0 {
+			m.outcome = alien
+			if partly {
+				m.outcome = part
+			}
+			return m
+		}
+		if g[here].lit == "" {
+			m.num, m.numAt, m.form = m.n, m.at, g[here].form
+			m.nums++
+			if number != nil {
+				number(p[m.n : m.n+size])
+			}
+		} else {
+			m.num = -1
+		}
+		if g[here].lit != "-" {
+			m.pieces++
+		}
+		m.n += size
+		m.at = here + 1
+		if p[m.n-1] == '\n' {
+			m.outcome, m.at = full, 0
+			return m
+		}
+	}
+	return m
+}
+
+// step finds which of the pieces that may come at a place p begins with, and
+// its size; 0 if none, and then whether p could be the beginning of one.
+func (g grammar) step(at int, p []byte) (size, here int, partly bool) {
+	for {
+		e := &g[at]
+		if e.lit == "" {
+			size = beforeStamp(p, numberLen(p))
+			if rest := p[size:]; len(rest) <= 2 {
+				switch string(rest) { // cut before its digits
+				case "+", "-":
+					partly = partly || size == 0
+				case "e", "e+", "e-":
+					size, partly = 0, partly || size > 0
+				}
+			}
+		} else if len(p) >= len(e.lit) {
+			if string(p[:len(e.lit)]) == e.lit {
+				size = len(e.lit)
+			}
+		} else {
+			partly = partly || e.lit[:len(p)] == string(p)
+		}
+		if size > 0 || e.alt == 0 {
+			return size, at, partly
+		}
+		at = e.alt
+	}
+}
+
+// longestNumber is the most bytes that the runtime writes for one.
+const longestNumber = 32
+
+// numberLen is the length of the number that p begins with, 0 if there is none.
+func numberLen(p []byte) int {
+	i := 0
+	if i < len(p) && (p[i] == '+' || p[i] == '-') {
+		i++
+	}
+	if rest := p[i:]; bytes.HasPrefix(rest, []byte("Inf")) || bytes.HasPrefix(rest, []byte("NaN")) {
+		return i + 3
+	}
+	first := i
+	i += digits(p[i:])
+	if i == first {
+		return 0
+	}
+	if i < len(p) && p[i] == '.' {
+		i += 1 + digits(p[i+1:])
+	}
+	if i < len(p) && p[i] == 'e' {
+		j := i + 1
+		if j < len(p) && (p[j] == '+' || p[j] == '-') {
+			j++
+		}
+		if d := digits(p[j:]); d > 0 {
+			i = j + d
+		}
+	}
+	if i > longestNumber {
+		return 0
+	}
+	return i
+}
+
+// beforeStamp is where a number ends that text begins with, if the text goes on as a
+// date or a time of day does: its digits are not the number's.
+func beforeStamp(p []byte, size int) int {
+	if size < len(p) && (p[size] == '/' || p[size] == '-' || p[size] == ':') {
+		for _, lead := range [...]int{4, 2} {
+			if size >= lead && stamped(p[size-lead:]) {
+				return size - lead
+			}
+		}
+	}
+	return size
+}
+
+// stamped reports whether text begins with a date or a time of day.
+func stamped(text []byte) bool {
+	for _, form := range [...]string{"20##/##/## ##:##:##", "20##-##-##", "##:##:##"} {
+		n := 0
+		for n < len(form) && n < len(text) && (form[n] == text[n] || form[n] == '#' && '0' <= text[n] && text[n] <= '9') {
+			n++
+		}
+		if n == len(form) {
+			return true
+		}
+	}
+	return false
+}
+
+func digits(p []byte) int {
+	i := 0
+	for i < len(p) && '0' <= p[i] && p[i] <= '9' {
+		i++
+	}
+	return i
+}

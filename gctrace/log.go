@@ -1,0 +1,200 @@
+package gctrace
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"time"
+)
+
+// A Log sums up the collections of a log, which may be of several processes,
+// in memory that does not grow with it. The zero value is empty.
+type Log struct {
+	Name      string
+	Requests  int64 // that were answered meanwhile; 0 if that is not known
+	Total     Figures
+	Processes []*Process // in the order of their first lines, at most mostProcesses
+	More      int        // further processes, which are in Total only
+	Text      Text
+
+	last *Process
+}
+
+const mostProcesses = 16 // each takes some 0.6 MB
+
+// A Process is the collections of one process.
+type Process struct {
+	Figures
+	FirstN, LastN int
+	Procs         int     // GOMAXPROCS at the end
+	Said          float64 // the runtime's own share of time in collections, since the process began; a fraction
+	Timeline      Timeline
+
+	began, lastStart, lastEnd time.Duration
+}
+
+// Began is since when lines tell of the process, since that began: 0 if its
+// first collection is among them.
+func (p *Process) Began() time.Duration { return p.began }
+
+// follows reports whether c may be of the process, and surely so.
+func (p *Process) follows(c *Cycle) (may, surely bool) {
+	may = c.N > p.LastN && c.Start >= p.lastStart
+	return may, may && c.N == p.LastN+1
+}
+
+// Add takes the next collection of the log.
+func (l *Log) Add(c *Cycle) {
+	p := l.process(c)
+	before, end := p.Span, c.Start+c.Wall()
+	missing, paced := int64(0), time.Duration(0)
+	if p.Collections > 0 {
+		missing = int64(c.N - p.LastN - 1)
+		paced = c.Start - p.lastStart
+		l.Total.paces += missing + 1
+		p.paces += missing + 1
+	}
+	span := max(0, end-p.lastEnd)
+	for _, f := range []*Figures{&l.Total, &p.Figures} {
+		f.add(c)
+		f.Missing += missing
+		f.paced += paced
+		f.Span += span
+		f.capacity += span.Seconds() * float64(c.Procs)
+	}
+	p.LastN, p.lastStart, p.lastEnd = c.N, c.Start, max(p.lastEnd, end)
+	p.Procs, p.Said = c.Procs, c.Percent/100
+	p.Timeline.add(c, before, p.began)
+}
+
+// process finds which process a collection is of, by its number and time. The
+// lines of several that wrote to one file may be mixed.
+func (l *Log) process(c *Cycle) *Process {
+	var gap *Process
+	for i := -1; i < len(l.Processes); i++ {
+		p := l.last
+		if i >= 0 {
+			p = l.Processes[i]
+		}
+		if p == nil {
+			continue
+		}
+		may, surely := p.follows(c)
+		if surely {
+			l.last = p
+			return p
+		}
+		if may && c.N > 1 && (gap == nil || p.LastN > gap.LastN && gap != l.last) {
+			gap = p
+		}
+	}
+	if gap != nil {
+		l.last = gap
+		return gap
+	}
+	p := &Process{FirstN: c.N}
+	if c.N > 1 {
+		p.began = c.Start
+	}
+	p.lastEnd = p.began
+	if len(l.Processes) < mostProcesses {
+		l.Processes = append(l.Processes, p)
+	} else {
+		l.More++
+	}
+	l.last = p
+	return p
+}
+
+// An object is a JSON object whose members keep their order. Numbers that are not
+// finite are null.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	enc := json.NewEncoder(&b)
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if x, ok := m.value.(float64); ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			m.value = nil
+		}
+		if err := enc.Encode(m.name); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := enc.Encode(m.value); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func (o *object) put(name string, value any) { *o = append(*o, member{name, value}) }
+
+func (f *Figures) object(requests int64) object {
+	var o object
+	for _, v := range f.Values(requests) {
+		o.put(v.Name, v.Value)
+	}
+	return o
+}
+
+// MarshalJSON implements json.Marshaler: an object of the total's values, with
+// the processes, each an object of its own values and its timeline.
+func (l *Log) MarshalJSON() ([]byte, error) {
+	o := l.Total.object(l.Requests)
+	if l.Name != "" {
+		o.put("log", l.Name)
+	}
+	if len(l.Processes) == 1 && l.More == 0 {
+		o.put("gc-cpu-frac-runtime", l.Processes[0].Said)
+	}
+	o.put("text", l.Text)
+	if l.More > 0 {
+		o.put("more-processes", l.More)
+	}
+	processes := []object{}
+	for _, p := range l.Processes {
+		processes = append(processes, p.object())
+	}
+	o.put("processes", processes)
+	return json.Marshal(o)
+}
+
+func (p *Process) object() object {
+	o := p.Figures.object(0)
+	o.put("first", p.FirstN)
+	o.put("last", p.LastN)
+	o.put("procs", p.Procs)
+	o.put("gc-cpu-frac-runtime", p.Said)
+	o.put("began-sec", p.began.Seconds())
+	o.put("column-sec", p.Timeline.Width.Seconds())
+	var columns []object
+	for i, c := range p.Timeline.Columns {
+		column := object{
+			{"at-sec", (p.began + time.Duration(i)*p.Timeline.Width).Seconds()}, // since the process began
+			{"collections", c.Collections},
+			{"gc-cpu-frac", c.CPU.Seconds() / c.Capacity},
+			{"gc-total-sec", c.Wall.Seconds()},
+			{"heap-live-B", c.Live / float64(c.Collections)},
+			{"heap-end-max-B", c.HeapMax},
+		}
+		if c.GoalMax > 0 {
+			column.put("heap-goal-max-B", c.GoalMax)
+		}
+		column.put("pause-max-sec", c.PauseMax.Seconds())
+		columns = append(columns, column)
+	}
+	o.put("timeline", columns)
+	return o
+}

@@ -1,0 +1,200 @@
+package gctrace
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// A Text says what a text was made of, besides collections.
+type Text struct {
+	Bytes     int64   `json:"bytes"`
+	Lines     int64   `json:"lines"`
+	Torn      int64   `json:"torn"`        // gc lines that log text had cut into and that were put together again
+	Lost      int64   `json:"lost"`        // gc lines that could not be read surely; they are no collections
+	Pacer     int64   `json:"pacer"`       // lines of gcpacertrace=1
+	Scan      int64   `json:"-"`           // lines of gctrace=2
+	Scavenger int64   `json:"scavenger"`   // lines of the scavenger, which up to Go 1.15 came with gctrace=1 and since with scavtrace=1
+	Scavenged float64 `json:"scavenged-B"` // bytes that those say were returned to the system
+}
+
+const (
+	readSize = 256 << 10 // bytes read at once
+	lineMost = 1 << 10   // bytes of a longer line in whose end a gc line may still be found
+)
+
+// Parse reads the collections from a program's standard error, or from what a
+// Splitter wrote of it, and skips all other text. The error is r's.
+func Parse(r io.Reader) ([]Cycle, error) {
+	var cycles []Cycle
+	_, err := Read(r, func(c *Cycle, _ []byte) { cycles = append(cycles, *c) })
+	return cycles, err
+}
+
+// Read reads the collections from a log file of any size in little memory, and
+// calls each with them, in order, and with the text of their lines, which holds
+// until each returns. Log text may come before a whole gc line, and lines of it
+// between any two pieces of one, as in a Splitter. It reads what programs of Go
+// 1.5 and later print. The error is r's.
+func Read(r io.Reader, each func(c *Cycle, line []byte)) (Text, error) {
+	return read(r, each, make([]byte, readSize))
+}
+
+// read is Read with a buffer of more than lineMost bytes.
+func read(r io.Reader, each func(c *Cycle, line []byte), buf []byte) (Text, error) {
+	f := &fileReader{each: each}
+	f.lines = assembler{grammar: anyAge, log: f.other, done: f.assembled}
+	have := 0
+	for {
+		n, err := r.Read(buf[have:])
+		f.Bytes += int64(n)
+		f.Lines += int64(bytes.Count(buf[have:have+n], []byte("\n")))
+		have += n
+		whole := bytes.LastIndexByte(buf[:have], '\n') + 1
+		if whole == 0 && have == len(buf) {
+			whole = have - lineMost
+		}
+		f.text(buf[:whole])
+		have = copy(buf, buf[whole:have])
+		if err == nil {
+			continue
+		}
+		if have > 0 {
+			f.Lines++
+			buf[have] = '\n' // there is room: have is less than the size
+			f.text(buf[:have+1])
+		}
+		f.lines.abandon()
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return f.Text, err
+	}
+}
+
+// A fileReader is Read between two reads.
+type fileReader struct {
+	Text
+	each  func(*Cycle, []byte)
+	pace  pace
+	lines assembler
+}
+
+// text takes lines. Only what is between whole gc lines needs to be assembled.
+func (f *fileReader) text(p []byte) {
+	if bytes.IndexByte(p, '\r') >= 0 { // as other systems' tools write it
+		p = bytes.ReplaceAll(p, []byte("\r\n"), []byte("\n"))
+	}
+	from := 0
+	for at := 0; at < len(p); {
+		end := len(p)
+		if i := bytes.IndexByte(p[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		line := p[at:end]
+		if bytes.HasPrefix(line, gcMark) && ends(line) {
+			f.lines.write(p[from:at]) // the pacer's line is there
+			from = at
+			if c, ok := f.pace.read(line); ok {
+				f.lines.abandon()
+				f.each(&c, line)
+				from = end
+			}
+		}
+		at = end
+	}
+	f.lines.write(p[from:])
+}
+
+var gcMark = []byte("gc ")
+
+// assembled takes a trace line that is not among the whole gc lines.
+func (f *fileReader) assembled(line []byte, repaired bool) {
+	if !bytes.HasPrefix(line, gcMark) {
+		f.other(line)
+		return
+	}
+	c, ok := f.pace.read(line)
+	if !ok {
+		f.Lost++
+		return
+	}
+	if repaired {
+		f.Torn++
+	}
+	f.each(&c, line)
+}
+
+// other takes all other text.
+func (f *fileReader) other(p []byte) {
+	for line := range bytes.Lines(p) {
+		switch {
+		case bytes.HasPrefix(line, []byte("pacer: ")):
+			f.Pacer++
+			f.pace.parse(line)
+			continue
+		case bytes.HasPrefix(line, []byte("scav ")), bytes.HasPrefix(line, []byte("scvg")):
+			if released, ok := scavenged(line); ok {
+				f.Scavenger++
+				f.Scavenged += released
+				continue
+			}
+		case bytes.HasPrefix(line, []byte("scan: ")):
+			f.Scan++
+			continue
+		}
+		f.inside(line)
+	}
+}
+
+// inside looks for a gc line behind other text, such as a time stamp.
+func (f *fileReader) inside(line []byte) {
+	for {
+		i := bytes.Index(line, gcMark)
+		if i < 0 {
+			return
+		}
+		line = line[i:]
+		if c, ok := f.pace.read(line); ok {
+			f.each(&c, line)
+			return
+		}
+		if anyAge.follow(0, line, nil).pieces >= sure {
+			f.Lost++
+			return
+		}
+		line = line[len(gcMark):]
+	}
+}
+
+// scavenged reads a line of the scavenger: how many bytes it returned to the
+// system. From runtime/mheap.go (mHeap_Scavenge) of Go 1.5 to 1.12, in MiB, and
+// runtime/mgcscavenge.go (bgscavenge, printScavTrace) since.
+func scavenged(p []byte) (released float64, ok bool) {
+	c := cursor{p: p}
+	if c.has("scvg") {
+		c.has("-")
+		if !c.has(": ") {
+			c.num()
+			c.lit(": ")
+		}
+		if c.has("inuse: ") {
+			return 0, !c.bad
+		}
+		released = c.num() * (1 << 20)
+		c.lit(" MB released\n")
+		return released, !c.bad
+	}
+	c.lit("scav ")
+	released = c.num()
+	if c.has(" ") && !c.has("KiB work") { // it was the scavenger's generation, as Go 1.14 to 1.18 tell it
+		released = c.num()
+		c.lit(" KiB work")
+	}
+	if c.has(" (bg), ") {
+		released += c.num()
+		c.lit(" KiB work (eager)")
+	}
+	c.lit(", ")
+	return released * (1 << 10), !c.bad
+}

@@ -1,0 +1,178 @@
+package gctrace
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// DefaultLogLimit is how many bytes of log a Splitter passes on, unless it is told.
+const DefaultLogLimit = 64 << 20
+
+const (
+	lastSize    = 64 << 10 // bytes of log kept in memory
+	untakenMost = 1 << 16  // cycles kept if no one takes them
+	bufferSize  = 32 << 10 // bytes of trace lines written at once
+)
+
+// A Splitter is an io.Writer for a Go program's standard error. It parts what the
+// runtime prints of its collector, under GODEBUG=gctrace=1 or gcpacertrace=1, from
+// the program's log.
+//
+// The runtime holds a lock while it prints a line, but writes it in some 44
+// pieces, and os.Stderr does not take that lock: log text comes between the
+// pieces. If each Write is one write(2) of the program, as a pipe in packet
+// mode gives them (pipe2 with O_DIRECT), all lines are put together again and
+// nothing is taken from the log. It would take a log write that is itself the
+// next piece, such as a lone "+", to be mistaken, and then it is exchanged for
+// its like.
+//
+// Writes may also be merged or cut anywhere, as an ordinary pipe or a file
+// gives them. Then whole lines are found all the same, and lines torn by log
+// text where the tear can be seen for sure; pieces of others go to the log. No
+// byte is lost or comes twice in either case.
+//
+// Write never fails, so that a full disk does not block the program; Close
+// says what went wrong. The methods may be called at the same time.
+type Splitter struct {
+	// LogLimit is how many bytes of log are passed on; what is beyond is
+	// counted and dropped, but for its end. 0 means DefaultLogLimit.
+	LogLimit int64
+
+	mu      sync.Mutex
+	log     io.Writer
+	trace   io.Writer
+	err     error  // the first of log and trace
+	out     []byte // trace lines that are not written yet
+	logged  int64  // bytes
+	dropped int64  // bytes
+	last    ring   // what the log ended with
+
+	lines    assembler
+	paced    pace    // what the pacer said of the cycle under way
+	cycles   []Cycle // not taken yet
+	overruns int     // cycles dropped since no one took them
+}
+
+// NewSplitter returns a Splitter that writes trace lines to trace, buffered, and all
+// other text to log as it comes. Close it when the program has ended.
+func NewSplitter(log, trace io.Writer) *Splitter {
+	s := &Splitter{log: log, trace: trace}
+	s.lines = assembler{grammar: current, log: s.writeLog, done: s.finish}
+	return s
+}
+
+// Write takes the next text of the program. It returns len(p) and nil always.
+func (s *Splitter) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines.write(p)
+	return len(p), nil
+}
+
+// finish takes in the complete line.
+func (s *Splitter) finish(line []byte, _ bool) {
+	if len(s.out)+len(line) > bufferSize {
+		s.flush()
+	}
+	s.out = append(s.out, line...)
+	if c, ok := s.paced.parse(line); ok {
+		if len(s.cycles) == untakenMost {
+			s.overruns += untakenMost / 2
+			s.cycles = append(s.cycles[:0], s.cycles[untakenMost/2:]...)
+		}
+		c.At = time.Now()
+		s.cycles = append(s.cycles, c)
+	}
+}
+
+// Take appends the cycles that completed since the last call to into; lost is
+// how many more there were.
+func (s *Splitter) Take(into []Cycle) (cycles []Cycle, lost int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	into, lost = append(into, s.cycles...), s.overruns
+	s.cycles, s.overruns = s.cycles[:0], 0
+	return into, lost
+}
+
+func (s *Splitter) flush() {
+	if len(s.out) > 0 {
+		_, err := s.trace.Write(s.out)
+		s.fail(err)
+	}
+	s.out = s.out[:0]
+}
+
+func (s *Splitter) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+func (s *Splitter) writeLog(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	s.last.write(p)
+	limit := s.LogLimit
+	if limit <= 0 {
+		limit = DefaultLogLimit
+	}
+	n := min(int64(len(p)), limit-s.logged)
+	if n > 0 {
+		_, err := s.log.Write(p[:n])
+		s.fail(err)
+		s.logged += n
+	}
+	s.dropped += int64(len(p)) - n
+}
+
+// Close passes on what is left: pieces of a line that did not end, and of a log
+// over its limit the last 64 KiB after a note of how much is missing. It
+// returns the first error of log or trace; it closes neither.
+func (s *Splitter) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines.abandon()
+	s.flush()
+	if s.dropped > 0 {
+		end := s.last.bytes()
+		end = end[max(0, int64(len(end))-s.dropped):]
+		_, err := fmt.Fprintf(s.log, "\n[dyno: %d bytes of log left out here]\n%s", s.dropped-int64(len(end)), end)
+		s.fail(err)
+		s.dropped = 0
+	}
+	return s.err
+}
+
+// A ring keeps the last lastSize bytes written to it.
+type ring struct {
+	buf []byte
+	n   int // where the next byte goes
+	all bool
+}
+
+func (r *ring) write(p []byte) {
+	if r.buf == nil {
+		r.buf = make([]byte, lastSize)
+	}
+	p = p[max(0, len(p)-lastSize):]
+	for len(p) > 0 {
+		n := copy(r.buf[r.n:], p)
+		p = p[n:]
+		if r.n += n; r.n == lastSize {
+			r.n, r.all = 0, true
+		}
+	}
+}
+
+// bytes returns a copy of what is kept.
+func (r *ring) bytes() []byte {
+	var b []byte
+	if r.all {
+		b = append(b, r.buf[r.n:]...)
+	}
+	return append(b, r.buf[:r.n]...)
+}

@@ -1,0 +1,113 @@
+// Package guard runs programs so that no process of theirs outlives dyno, however
+// dyno itself ends.
+//
+// On Linux it starts a supervisor for each program: dyno's own executable, in a
+// session of its own. The supervisor owns all processes that descend from the
+// program, its control group, the directories that are removed in the end, and the
+// reading end of the program's output. When dyno ends, a kill -9 included, it kills
+// the processes and removes the rest. On other systems dyno does that itself, if it
+// gets to it, and a child that left its process group survives.
+//
+// A program that uses it must call [Main] first thing in main.
+package guard
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynolab/dyno/cgroup"
+)
+
+// A Job is a program to run, and what is made for it and removed in the end.
+type Job struct {
+	Path    string   // of the executable, absolute; "" runs nothing until the Tree is stopped
+	Args    []string // with the name of the program
+	Env     []string // complete
+	Dir     string   // absolute
+	Scratch string   // directory to make, and to remove in the end; "" for none
+	CPUs    []int    // on Linux, the program and what it starts are pinned to these; none means all
+	Confine *Confinement
+}
+
+// A Confinement asks for a control group for the program; nil leaves it in dyno's.
+type Confinement struct {
+	Limits  cgroup.Limits
+	Name    string // of the limits, for errors: "cpu=0.5,memory=64MiB"; "" if there are none
+	Proc    string // where control groups are listed: "/proc"; tests have others
+	Systemd string // path of systemd-run; "" if there is none
+}
+
+// IO says where the output of a program goes. The zero value discards it.
+type IO struct {
+	// Stdout and Stderr are called from one goroutine, on Linux once for each
+	// write(2) of the program (of at most 4096 bytes; longer ones are split). They
+	// must not keep the slice.
+	Stdout, Stderr io.Writer
+
+	// File is the program's standard output itself, instead of Stdout; nil for none.
+	// The caller closes it.
+	File *os.File
+
+	// Before, on Linux, is a Tree without a program. It does not end before this
+	// one has ended.
+	Before *Tree
+}
+
+// A Tree is a program and all of its descendants. It must be stopped.
+type Tree struct {
+	PID  int           // of the program
+	Done chan struct{} // closed when no process is left, all output is written and the directories are removed
+
+	// Valid when Done is closed.
+	Status string           // how the program ended, as os/exec says it
+	Alone  bool             // it ended before it was asked to
+	Memory cgroup.MemoryEnd // of its control group, if the kernel has killed for want of memory
+
+	supervision
+}
+
+// StatusOK is the Status of a program that ended well.
+const StatusOK = "exit status 0"
+
+// Stop ends the tree and returns when nothing is left of it. With a grace time it
+// asks by SIGTERM first.
+func (t *Tree) Stop(grace time.Duration) {
+	if grace > 0 {
+		t.terminate(grace)
+		<-t.Done
+	}
+	t.Kill()
+	<-t.Done
+}
+
+// Run runs a program to its end and returns how it ended, as os/exec says it. If
+// ctx ends first, the program is killed, and the error is the context's cause. Any
+// other error says why it could not be started. No descendant of it is left.
+func Run(ctx context.Context, j Job, o IO) (status string, err error) {
+	t, err := Start(j, o)
+	if err != nil {
+		return "", err
+	}
+	defer t.Stop(0)
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case <-t.Done:
+		return t.Status, nil
+	}
+}
+
+// TempName returns a path in a directory that does not exist.
+func TempName(dir string) string {
+	return filepath.Join(dir, "dyno-"+strings.ToLower(rand.Text()[:10]))
+}
+
+// mainCalled says that Main is in this program's main, so that starting the
+// program once more gives a supervisor and not another dyno.
+var mainCalled atomic.Bool

@@ -1,0 +1,109 @@
+package guard
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/procfs"
+)
+
+// parents maps each process to its parent, the fourth field of /proc/PID/stat; see
+// proc_pid_stat(5).
+func parents() map[int]int {
+	all := map[int]int{}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat")
+		// The second field is a name in parentheses that may hold anything.
+		if i := strings.LastIndexByte(string(stat), ')'); i >= 0 {
+			if f := strings.Fields(string(stat[i+1:])); len(f) > 1 {
+				all[pid], _ = strconv.Atoi(f[1])
+			}
+		}
+	}
+	return all
+}
+
+// Descendants lists the processes below pid. Linux only.
+func Descendants(pid int) []int {
+	children := map[int][]int{}
+	for child, parent := range parents() {
+		children[parent] = append(children[parent], child)
+	}
+	found := slices.Clone(children[pid])
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i]]...)
+	}
+	return found
+}
+
+// Listener returns the process that listens on the port of an address of this
+// machine, such as 127.0.0.1:8080; 0 if it is not known, as on other systems, if it
+// is another user's, or if several do.
+func Listener(addr string) int {
+	found, _ := listening(addr, slices.Collect(maps.Keys(parents())))
+	if len(found) != 1 {
+		return 0
+	}
+	return found[0]
+}
+
+// OthersListen reports whether the port of an address of this machine is listened
+// on by others than pid and its descendants. It is false where that is not known,
+// such as on other systems or in another network namespace.
+func OthersListen(addr string, pid int) bool {
+	found, known := listening(addr, append(Descendants(pid), pid))
+	return known && len(found) == 0
+}
+
+// listening returns the processes among pids that listen on the port of addr. The
+// answer is known to be complete if a process of this network namespace listens, and
+// the open files of all of pids can be read.
+func listening(addr string, pids []int) (found []int, known bool) {
+	_, port, _ := net.SplitHostPort(addr)
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, false
+	}
+	sockets := listeningSockets(number)
+	known = len(sockets) > 0
+	for _, pid := range pids {
+		p, err := procfs.NewProc(pid)
+		var open []string
+		if err == nil {
+			open, err = p.FileDescriptorTargets()
+		}
+		known = known && err == nil
+		if slices.ContainsFunc(open, func(file string) bool { return sockets[file] }) {
+			found = append(found, pid)
+		}
+	}
+	return found, known
+}
+
+// listeningSockets returns the sockets that listen on a TCP port, as they are named
+// in /proc/PID/fd.
+func listeningSockets(port uint64) map[string]bool {
+	named := map[string]bool{}
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
+	v4, _ := fs.NetTCP()
+	v6, _ := fs.NetTCP6()
+	for _, s := range append(v4, v6...) {
+		if s.LocalPort == port && s.St == 10 { // TCP_LISTEN
+			named[fmt.Sprintf("socket:[%d]", s.Inode)] = true
+		}
+	}
+	return named
+}

@@ -1,0 +1,139 @@
+package guard
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A supervision is the connection to the supervisor of a Tree.
+type supervision struct {
+	mu      sync.Mutex // of orders
+	orders  *gob.Encoder
+	control *os.File // the supervisor's standard input
+}
+
+func (s *supervision) send(o order) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.orders.Encode(o)
+}
+
+// A supervisor that does not take an order has ended already: the errors of
+// these do not matter.
+
+func (s *supervision) terminate(grace time.Duration) { s.send(order{Stop: grace}) }
+
+// Kill begins to end the tree, and does not wait for it.
+func (s *supervision) Kill() { s.control.Close() }
+
+// RemoveInEnd adds a path, which need not exist, to those that are removed in the
+// end.
+func (s *supervision) RemoveInEnd(path string) { s.send(order{Remove: path}) }
+
+// Start starts a supervisor that does the job.
+func Start(j Job, o IO) (*Tree, error) {
+	if !mainCalled.Load() {
+		return nil, errors.New("start supervisor: this program's main does not call guard.Main")
+	}
+	stdin, control, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	report, stdout, err := os.Pipe()
+	if err != nil {
+		stdin.Close()
+		control.Close()
+		return nil, err
+	}
+	var held *os.File
+	if o.Before != nil {
+		held = o.Before.control // which then has no end before this supervisor ends
+	}
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{supervisorName},
+		Stdin: stdin, Stdout: stdout, Stderr: os.Stderr,
+		ExtraFiles: []*os.File{held, o.File}, // heldFile, directFile; nil is a descriptor that is closed
+		// Nothing of what the subject is given. A race detector, if dyno
+		// has one, would wait a second before each exit.
+		Env: []string{"GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}, Dir: "/",
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	widen(int(stdout.Fd()))
+	err = cmd.Start()
+	stdin.Close()
+	stdout.Close()
+	if err != nil {
+		control.Close()
+		report.Close()
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	t := &Tree{Done: make(chan struct{}), supervision: supervision{control: control, orders: gob.NewEncoder(control)}}
+	t.send(order{Job: &j, Direct: o.File != nil}) // an error is that the supervisor has ended: see follow
+	started := make(chan error, 1)
+	go t.follow(cmd, report, o, started)
+	if err := <-started; err != nil {
+		t.Stop(0)
+		return nil, err
+	}
+	return t, nil
+}
+
+// follow reads the supervisor's frames until it ends.
+func (t *Tree) follow(cmd *exec.Cmd, report *os.File, o IO, started chan<- error) {
+	defer close(t.Done)
+	defer cmd.Wait()
+	defer report.Close()
+	defer func() {
+		select {
+		case started <- errors.New("start supervisor: it ended at once"):
+		default:
+		}
+	}()
+	t.Status, t.Alone = "supervisor killed", true
+	r := bufio.NewReaderSize(report, 256<<10)
+	var head [5]byte
+	var body []byte
+	for {
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return
+		}
+		n := int(binary.LittleEndian.Uint32(head[1:]))
+		if n > cap(body) {
+			body = make([]byte, n)
+		}
+		body = body[:n]
+		if _, err := io.ReadFull(r, body); err != nil {
+			return
+		}
+		switch head[0] {
+		case frameStarted:
+			t.PID, _ = strconv.Atoi(string(body))
+			started <- nil
+		case frameFailed:
+			started <- errors.New(string(body))
+		case frameStdout:
+			if o.Stdout != nil {
+				o.Stdout.Write(body)
+			}
+		case frameStderr:
+			if o.Stderr != nil {
+				o.Stderr.Write(body)
+			}
+		case frameMemory:
+			gob.NewDecoder(bytes.NewReader(body)).Decode(&t.Memory)
+		case frameEnded, frameAlone:
+			t.Status, t.Alone = string(body), head[0] == frameAlone
+		}
+	}
+}

@@ -1,0 +1,112 @@
+//go:build !linux
+
+package guard
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Main does nothing on this system.
+func Main() { mainCalled.Store(true) }
+
+// A supervision is dyno's own care for a Tree.
+type supervision struct {
+	cmd    *exec.Cmd // nil if nothing runs
+	ctx    context.Context
+	cancel context.CancelFunc // kills
+	asked  atomic.Bool        // to end
+
+	mu    sync.Mutex
+	paths []string // to be removed
+}
+
+// RemoveInEnd adds a path, which need not exist, to those that are removed in the
+// end.
+func (s *supervision) RemoveInEnd(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paths = append(s.paths, path)
+}
+
+func (s *supervision) terminate(grace time.Duration) {
+	if s.cmd == nil {
+		return
+	}
+	s.asked.Store(true)
+	terminateGroup(s.cmd.Process)
+	time.AfterFunc(grace, s.cancel)
+}
+
+// Kill begins to end the tree, and does not wait for it.
+func (s *supervision) Kill() {
+	s.asked.Store(true)
+	s.cancel()
+}
+
+// Start starts the program of a job.
+func Start(j Job, o IO) (*Tree, error) {
+	if j.Confine != nil {
+		return nil, fmt.Errorf("limits need Linux, and this is %s", runtime.GOOS)
+	}
+	t := &Tree{Done: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	if j.Scratch != "" {
+		if err := os.Mkdir(j.Scratch, 0o700); err != nil {
+			return nil, err
+		}
+		t.paths = []string{j.Scratch}
+	}
+	if j.Path != "" {
+		t.cmd = exec.CommandContext(t.ctx, j.Path)
+		t.cmd.Args, t.cmd.Env, t.cmd.Dir = j.Args, j.Env, j.Dir
+		t.cmd.Stdout, t.cmd.Stderr = o.Stdout, o.Stderr
+		if o.File != nil {
+			t.cmd.Stdout = o.File
+		}
+		t.cmd.SysProcAttr, t.cmd.WaitDelay = newProcessGroup(), time.Second
+		t.cmd.Cancel = func() error { killGroup(t.cmd.Process); return nil }
+		if err := t.cmd.Start(); err != nil {
+			t.end()
+			return nil, err
+		}
+		t.PID = t.cmd.Process.Pid
+	}
+	go t.await()
+	return t, nil
+}
+
+func (t *Tree) await() {
+	if t.cmd == nil {
+		<-t.ctx.Done()
+	} else {
+		t.cmd.Wait()
+		t.Alone = !t.asked.Load()
+		t.Status = t.cmd.ProcessState.String()
+		killGroup(t.cmd.Process)
+	}
+	t.end()
+}
+
+// end removes the paths, when no process is left.
+func (t *Tree) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cancel()
+	for _, path := range t.paths {
+		os.RemoveAll(path)
+	}
+	close(t.Done)
+}
+
+// Listener returns 0: on this system it is not known who listens on a port.
+func Listener(addr string) int { return 0 }
+
+// OthersListen returns false: on this system it is not known.
+func OthersListen(addr string, pid int) bool { return false }

@@ -1,0 +1,344 @@
+package guard
+
+import (
+	"encoding/binary"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dynolab/dyno/cgroup"
+)
+
+// A supervisor is dyno's own executable, started a second time under the name
+// supervisorName for each program that dyno runs. It is in a session of its
+// own, so neither a terminal's Ctrl-C nor a kill -9 of dyno reaches it, and it
+// adopts the orphans of its descendants (PR_SET_CHILD_SUBREAPER). Orders come
+// by gob on its standard input. When that ends, because dyno closed it or has
+// ended, it kills everything that descends from it, removes what it was told
+// to remove, and exits.
+//
+// It also reads the program's output, because it can keep up where dyno, busy
+// with a load, cannot: see outputPump.
+//
+// Note: PR_SET_PDEATHSIG alone would not do. It reaches the direct child only,
+// and fires when the thread that forked ends.
+const supervisorName = "dyno-supervisor"
+
+// Descriptors that a supervisor is given beside the standard ones.
+const (
+	heldFile   = 3 // the control of IO.Before, which it does nothing with
+	directFile = 4 // IO.File
+)
+
+// Main must be the first call of main, and of TestMain in tests that start
+// processes. If this process was started as a supervisor or launcher, Main does
+// that work and exits; otherwise it returns at once.
+func Main() {
+	if len(os.Args) == 1 && os.Args[0] == supervisorName {
+		supervise()
+		os.Exit(0)
+	}
+	if len(os.Args) == 2 && os.Args[1] == launcherName {
+		launchMain()
+		os.Exit(0)
+	}
+	mainCalled.Store(true)
+}
+
+// An order is what dyno asks of a supervisor. The first one has the job.
+type order struct {
+	Job    *Job
+	Direct bool // the job's standard output is directFile
+	Remove string
+	Stop   time.Duration // SIGTERM now, SIGKILL so much later
+}
+
+// Frames are what a supervisor writes to dyno on its standard output: one byte
+// of kind, the length of the body in 4 bytes, little endian, and the body.
+const (
+	frameStarted = 'p' // process ID in decimal
+	frameFailed  = 'f' // why the program could not be started
+	frameStdout  = 'o' // one write of the program
+	frameStderr  = 'e'
+	frameEnded   = 'x' // how it ended
+	frameAlone   = 'a' // how it ended, without being asked
+	frameMemory  = 'm' // a cgroup.MemoryEnd by gob, where the kernel has killed for want of memory
+)
+
+func appendFrame(b []byte, kind byte, body []byte) []byte {
+	b = append(b, kind)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(body)))
+	return append(b, body...)
+}
+
+func sendFrame(kind byte, body string) { writeAll(1, appendFrame(nil, kind, []byte(body))) }
+
+// writeAll writes b, or as much as the other side wants to read.
+func writeAll(fd int, b []byte) {
+	for len(b) > 0 {
+		n, err := unix.Write(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		b = b[n:]
+	}
+}
+
+func supervise() {
+	runtime.LockOSThread() // Pdeathsig is bound to the thread that forks: keep it
+	unix.CloseOnExec(1)
+	unix.CloseOnExec(heldFile)
+	unix.CloseOnExec(directFile)
+	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	// Caught, as ignored signals would be ignored by the program as well.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE)
+
+	orders := make(chan order)
+	go func() {
+		defer close(orders)
+		for dec := gob.NewDecoder(os.Stdin); ; {
+			var o order
+			if dec.Decode(&o) != nil {
+				return
+			}
+			orders <- o
+		}
+	}()
+	first, ok := <-orders
+	if !ok || first.Job == nil {
+		return
+	}
+	s := &supervisor{orders: orders}
+	if err := s.run(first.Job, first.Direct); err != nil {
+		sendFrame(frameFailed, err.Error())
+	}
+	if s.group != nil {
+		if err := s.group.Remove(); err != nil {
+			fmt.Fprintln(os.Stderr, "dyno:", err)
+		}
+	}
+	for _, path := range s.paths {
+		os.RemoveAll(path)
+	}
+}
+
+type supervisor struct {
+	orders <-chan order
+	paths  []string
+	group  *cgroup.Group    // of the program; nil if it needs none
+	pid    int              // of the program; 0 when it has ended
+	asked  bool             // to end, while it lived
+	late   <-chan time.Time // when the time of grace is over
+}
+
+func (s *supervisor) obey(o order) {
+	if o.Remove != "" {
+		s.paths = append(s.paths, o.Remove)
+	}
+	if o.Stop > 0 && s.pid != 0 {
+		s.ask()
+		unix.Kill(-s.pid, unix.SIGTERM)
+		s.late = time.After(o.Stop)
+	}
+}
+
+// ask notes that the program is going to be ended, if it has not ended before:
+// its death may be known to the kernel already, and not here.
+func (s *supervisor) ask() { s.asked = s.asked || unix.Kill(s.pid, 0) == nil }
+
+// run starts the program and returns when it and all of its descendants have
+// ended. They all end when the program does. Without a program it returns when
+// the orders end.
+func (s *supervisor) run(j *Job, direct bool) error {
+	if j.Scratch != "" {
+		if err := os.Mkdir(j.Scratch, 0o700); err != nil {
+			return err
+		}
+		s.paths = append(s.paths, j.Scratch)
+	}
+	if j.Confine != nil {
+		var err error
+		if s.group, err = makeGroup(j.Confine, j.Env); err != nil {
+			return err
+		}
+	}
+	if j.Path == "" {
+		if s.group != nil {
+			if err := tryGroup(s.group, j.Confine, j.Env); err != nil {
+				return err
+			}
+		}
+		sendFrame(frameStarted, "0")
+		for o := range s.orders {
+			s.obey(o)
+		}
+		return nil
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	p, err := newOutputPump()
+	if err != nil {
+		return err
+	}
+	files := []uintptr{null.Fd(), uintptr(p.out.w), uintptr(p.err.w)}
+	if direct {
+		files[1] = directFile
+	}
+	err = pinned(j.CPUs, func() error { return s.start(j, files) })
+	p.closeWriters()
+	if direct {
+		unix.Close(directFile)
+	}
+	if err != nil {
+		return err
+	}
+	sendFrame(frameStarted, strconv.Itoa(s.pid))
+	drained := make(chan struct{})
+	go func() { p.run(); close(drained) }()
+
+	status := s.await()
+	p.finish()
+	<-drained
+	if s.group != nil {
+		s.reportMemory()
+	}
+	if s.asked {
+		sendFrame(frameEnded, status)
+	} else {
+		sendFrame(frameAlone, status)
+	}
+	return nil
+}
+
+// start makes the program of a job a child.
+func (s *supervisor) start(j *Job, files []uintptr) (err error) {
+	if s.group != nil {
+		s.pid, err = startInside(s.group, j, files)
+		return err
+	}
+	if s.pid, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{
+		Dir: j.Dir, Env: j.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	}); err != nil {
+		return fmt.Errorf("%s: %w", j.Path, err)
+	}
+	return nil
+}
+
+// pinned calls start with the thread on some CPUs only, which its children
+// inherit, the runtime of a Go program before its first instruction: it takes
+// GOMAXPROCS from them. No CPUs means as it is.
+func pinned(cpus []int, start func() error) error {
+	if len(cpus) == 0 {
+		return start()
+	}
+	var before, set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return os.NewSyscallError("sched_getaffinity", err)
+	}
+	for _, c := range cpus {
+		set.Set(c)
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("pin to CPUs %v: %w (consider: CPUs that this process may use)", cpus, err)
+	}
+	err := start()
+	return errors.Join(err, os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(0, &before)))
+}
+
+// await returns how the program ended, when no descendant is left.
+func (s *supervisor) await() (status string) {
+	type death struct {
+		pid    int
+		status unix.WaitStatus
+	}
+	deaths := make(chan death)
+	go func() {
+		defer close(deaths)
+		for {
+			var d death
+			var err error
+			if d.pid, err = unix.Wait4(-1, &d.status, 0, nil); err == unix.ECHILD {
+				return // no child is left
+			} else if err == nil {
+				deaths <- d
+			}
+		}
+	}()
+	var again <-chan time.Time // not nil: killing
+	orders := s.orders
+	for {
+		kill := false
+		select {
+		case o, ok := <-orders:
+			if !ok {
+				orders, kill = nil, true
+				if s.pid != 0 {
+					s.ask()
+				}
+			} else {
+				s.obey(o)
+			}
+		case <-s.late:
+			kill = true
+		case <-again:
+			kill = true
+		case d, ok := <-deaths:
+			if !ok {
+				return status
+			}
+			if d.pid == s.pid {
+				// Its children are ours now. Mostly there are none, and
+				// to look for them takes milliseconds.
+				status, s.pid, kill = describe(d.status), 0, children()
+			}
+		}
+		if kill {
+			s.killAll()
+			// Children of the killed become ours as these die, and
+			// may have forked meanwhile.
+			again = time.After(2 * time.Millisecond)
+		}
+	}
+}
+
+// children reports whether this process has any, dead ones too.
+func children() bool {
+	return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != unix.ECHILD
+}
+
+// killAll sends SIGKILL to all descendants there are at the moment, in
+// whatever group or session they are.
+func (s *supervisor) killAll() {
+	if s.pid != 0 { // not reaped yet, so the number is still that group's
+		unix.Kill(-s.pid, unix.SIGKILL)
+	}
+	for _, pid := range Descendants(os.Getpid()) {
+		unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// describe says how a process ended in the words of os.ProcessState.
+func describe(w unix.WaitStatus) string {
+	if w.Signaled() {
+		s := "signal: " + syscall.Signal(w.Signal()).String()
+		if w.CoreDump() {
+			s += " (core dumped)"
+		}
+		return s
+	}
+	return "exit status " + strconv.Itoa(w.ExitStatus())
+}

@@ -75,13 +75,14 @@ type Survey struct {
 
 // A BenchSource is what a benchmark's source says.
 type BenchSource struct {
-	File    string `json:"file,omitempty"`      // relative to the package's directory; "" if the function was not found
-	Line    int    `json:"line,omitempty"`      // of the function, or of the literal given to b.Run
-	Loop    string `json:"loop,omitempty"`      // "b.Loop", "b.N" or "RunParallel"; "" if none is seen, as where a helper has it
-	Timed   string `json:"timed,omitempty"`     // a call before the loop that the timer runs for, such as "makeInput(1000)"
-	Dropped string `json:"dropped,omitempty"`   // a call in a b.N loop whose result nobody uses
-	NAsSize string `json:"n_as_size,omitempty"` // a use of b.N that is no bound of a loop, such as "make([]int, b.N)"
+	File  string `json:"file,omitempty"`  // relative to the package's directory; "" if the function was not found
+	Line  int    `json:"line,omitempty"`  // of the function, or of the literal given to b.Run
+	Loop  string `json:"loop,omitempty"`  // "b.Loop", "b.N" or "RunParallel"; NoLoop if it surely has none; "" if none is seen, as where a helper elsewhere may have it
+	Timed string `json:"timed,omitempty"` // the first call before the loop that the timer runs for, such as "makeInput(1000)"
 }
+
+// NoLoop is BenchSource.Loop of a benchmark that does not use b.N.
+const NoLoop = "none"
 
 // Resolved returns b with its defaults written out.
 func (b Bench) Resolved() Bench {

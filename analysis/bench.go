@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/stats"
 )
 
 // Bench is what only a table of benchmarks has.
 type Bench struct {
-	Benchmarks []*Benchmark  // in the order of the source
-	Elapsed    time.Duration // of measuring
-	Error      float64       // chance of a false change, in one comparison
-	Precision  float64       // half an interval that is narrow enough, as a fraction
-	Looks      []int         // numbers of blocks after which a benchmark may be settled; none if the number of blocks is given
-	Pitfalls   []BenchNote   // about benchmarks as they are written, and as they ran
+	Benchmarks []*Benchmark    // in the order of the source
+	Elapsed    time.Duration   // of measuring
+	Error      float64         // chance of a false change, in one comparison
+	Precision  float64         // half an interval that is narrow enough, as a fraction
+	Looks      []int           // numbers of blocks after which a benchmark may be settled; none if the number of blocks is given
+	Pitfalls   []pitfall.Found // in the order of Benchmarks
 
 	// Comparisons that noise could make a change of: what never differed cannot, and
 	// B/s says again what sec/op says. Of so many without any change, one or more
@@ -62,13 +63,6 @@ const (
 	FaultSkipped FaultKind = "skipped" // by itself
 	FaultMissing FaultKind = "missing" // the setting does not have it
 )
-
-// A BenchNote is a doubt about benchmarks.
-type BenchNote struct {
-	Kind       string   // such as "optimised away", "no b.Loop"
-	Benchmarks []string // Package.Name
-	Text       string   // what was seen, why it matters and the cure
-}
 
 type benchKey struct{ pkg, name string }
 
@@ -115,7 +109,7 @@ func TabulateBenchmarks(e *dyno.Experiment, rs []*dyno.Result) *Table {
 	}
 	t.count()
 	t.outcomes(lastOfEach(rs))
-	t.Pitfalls = run.pitfalls(t)
+	t.Pitfalls = run.pitfalls(t.Benchmarks)
 	t.judge(e.Thresholds, nil)
 	return t
 }

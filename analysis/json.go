@@ -41,7 +41,6 @@ type benchJSON struct {
 	Comparisons int             `json:"comparisons"`
 	FalseChance number          `json:"false-change-frac"`
 	Benchmarks  []benchmarkJSON `json:"benchmarks"`
-	Pitfalls    []pitfallJSON   `json:"pitfalls"`
 }
 
 type benchmarkJSON struct {
@@ -62,12 +61,6 @@ type faultJSON struct {
 	Said    string    `json:"said,omitempty"`
 	Blocks  int       `json:"blocks,omitempty"`
 	Tried   int       `json:"tried,omitempty"`
-}
-
-type pitfallJSON struct {
-	Kind       string   `json:"kind"`
-	Benchmarks []string `json:"benchmarks,omitempty"`
-	Text       string   `json:"text"`
 }
 
 type rowJSON struct {
@@ -249,7 +242,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 func (t *Table) benchJSON() *benchJSON {
 	j := &benchJSON{
 		Elapsed: number(t.Elapsed.Seconds()), Error: number(t.Error), Precision: number(t.Precision), Looks: t.Looks,
-		Comparisons: t.Comparisons, FalseChance: number(t.FalseChance), Benchmarks: []benchmarkJSON{}, Pitfalls: []pitfallJSON{},
+		Comparisons: t.Comparisons, FalseChance: number(t.FalseChance), Benchmarks: []benchmarkJSON{},
 	}
 	for _, b := range t.Benchmarks {
 		x := benchmarkJSON{
@@ -260,9 +253,6 @@ func (t *Table) benchJSON() *benchJSON {
 			x.Faults = append(x.Faults, faultJSON{t.Settings[f.Setting].Setting.String(), f.Kind, f.Said, f.Blocks, f.Tried})
 		}
 		j.Benchmarks = append(j.Benchmarks, x)
-	}
-	for _, p := range t.Pitfalls {
-		j.Pitfalls = append(j.Pitfalls, pitfallJSON(p))
 	}
 	return j
 }

@@ -141,7 +141,7 @@ func TestTimeline(t *testing.T) {
 	const n = 20_000
 	for i := 1; i <= n; i++ {
 		c := cycle(i)
-		if i == 6000 {
+		if i == 500 {
 			c.Mark += time.Minute // over many columns
 		}
 		l.Add(&c)

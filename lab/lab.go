@@ -8,25 +8,29 @@
 package lab
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/load/foreign"
 	"github.com/dynolab/dyno/probe"
 )
 
-// A Lab holds the hands that do the work. [Open] gives those of this machine;
-// tests bring their own.
+// A Lab runs trials with its hands and tells its observers. [Open] gives the hands
+// of this machine; tests bring their own.
 type Lab struct {
+	Hands
+	Observers
+}
+
+// Hands do the work of a trial. Start, Load, Probe and Dir are required; Tool is for a
+// load that is a command, and Knobs and CPU are for slices.
+type Hands struct {
 	// Prepare makes everything that Start needs of a subject, such as a build,
-	// and keeps it, so that no trial waits for it. Nil means there is nothing.
+	// and keeps it, so that no trial waits for it.
 	Prepare func(ctx context.Context, s dyno.Subject) error
 	// Limit is subject.CheckLimits; nil means that any limit can be set.
 	Limit func(dyno.Limits) error
@@ -36,67 +40,40 @@ type Lab struct {
 	// Load is load.Run.
 	Load func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error)
 	// Tool runs the command of a load that has one: subject.RunTool.
-	Tool load.Tool
+	Tool foreign.Tool
 	// Probe is probe.Named.
 	Probe func(name string) (probe.Probe, bool)
 	// RSS is probe.RSS; nil means that idle memory is not read.
 	RSS func(pid int) (float64, error)
-	// Memory tells how many bytes of memory are left here, and of how many: of the
-	// machine or of a control group that limits it. Nil means that nobody minds.
+	// Memory returns the bytes of memory that are left and the total, of the machine or
+	// of a control group that limits it. Nil means that memory is not guarded.
 	Memory func() (left, total float64, err error)
-	// Look is probe.OpenLook; nil means that nobody looks where memory is.
-	Look func(pid int, socket string) (Looker, error)
-	// Knobs is probe.OpenKnobs, and CPU is probe.CPU: what slices need.
+	// Inspect is probe.OpenLook; nil means that there are no snapshots.
+	Inspect func(pid int, socket string) (Inspector, error)
+	// Knobs is probe.OpenKnobs, and CPU is probe.CPU.
 	Knobs func(pid int, socket string) (Knobs, error)
 	CPU   func(pid int) (float64, error)
 	// Dir makes the directory for the files of trial n.
 	Dir func(n int) (string, error)
-	// Keep stores the single requests of trial n; nil means that they are not
-	// wanted.
-	Keep func(n int, requests iter.Seq2[dyno.Request, error]) error
-	// Skip reports that trial n is done already; nil means none is.
+	// Skip reports that trial n is done already; nil means that none is.
 	Skip func(n int) bool
-	// Watch is told of each trial as it begins, with the meter of its load; nil
-	// means nobody watches.
+}
+
+// Observers are told what happens. Each may be nil. The lab waits for them.
+type Observers struct {
+	// Watch is told of each trial as it begins, with the meter of its load.
 	Watch func(t *dyno.Trial, m *load.Meter)
-	// Live is told of each point of the series as it is read, and by which probe, and
-	// Second once a second of the latency in a part of the window, h being valid until
-	// it returns. Several goroutines call them, and wait for them; nil means that
-	// nobody looks on.
-	Live   func(probe, metric string, v float64)
+	// Live is told of each point of the series as it is read, and by which probe.
+	// Several goroutines call it.
+	Live func(probe, metric string, v float64)
+	// Second is told once a second of the latency in a part of the window. h is valid
+	// until it returns.
 	Second func(h *hist.Histogram, from, to time.Duration)
-	// Interrupted is given what there is of the trial that the end of Run's
-	// context broke off; nil means nobody wants it.
+	// Keep stores the single requests of trial n.
+	Keep func(n int, requests iter.Seq2[dyno.Request, error]) error
+	// Interrupted is given the partial result of the trial during which Run's context
+	// ended.
 	Interrupted func(r *dyno.Result)
-}
-
-// A Looker looks at a subject outside the measured window, where that may cost
-// what it takes: probe.Look. Without the injected probe all but Snapshot and Brief,
-// which then know less, and Close are errors. An error that wraps
-// errors.ErrUnsupported says that there is no such thing here.
-type Looker interface {
-	Snapshot() (dyno.Snapshot, error)
-	Brief() (dyno.Snapshot, error)       // less exact, and cheap enough to be taken again and again
-	Collect() error                      // forced collections, until the heap holds nothing dead
-	Free() error                         // debug.FreeOSMemory
-	Profile(name string) ([]byte, error) // heap, goroutine or goroutineleak
-	Close()
-}
-
-// A Running is a subject that is ready for load. Stop ends it and everything it
-// started; Done is closed when it has ended, and Err says why if it did so by
-// itself. Kill ends the subject itself at once; Stop has to follow. All four are
-// nil for a service that dyno did not start.
-type Running struct {
-	Base     string        // scheme and address, such as http://127.0.0.1:8080
-	Target   probe.Target  // Every and Begun are filled in by the lab
-	What     string        // what runs: Go version, revision
-	Ready    time.Duration // from its launch until it was ready; 0 if dyno did not launch it
-	Warnings []string
-	Done     <-chan struct{}
-	Err      func() error
-	Stop     func() error
-	Kill     func()
 }
 
 // Check finds the mistakes in a plan that the hands would find too late: in the
@@ -111,7 +88,7 @@ func Check(e *dyno.Experiment) error {
 		}
 		check := load.Check
 		if t.Load.Command != "" {
-			check = load.CheckCommand
+			check = foreign.Check
 		}
 		if err := check(t.Load, t.Subject.Arg); err != nil {
 			return err
@@ -123,22 +100,22 @@ func Check(e *dyno.Experiment) error {
 // firstBlock is one trial of each setting.
 func firstBlock(e *dyno.Experiment) []dyno.Trial { return e.Trials()[:len(e.Levels())] }
 
-// PrepareAll prepares the subject of every setting, and makes sure that its limits
-// can be set.
+// PrepareAll prepares the subject of every setting, after it has made sure that all
+// limits can be set.
 func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
-	for _, t := range firstBlock(e) {
+	trials := firstBlock(e)
+	for _, t := range trials {
 		if t.Grouped && l.Limit != nil {
 			if err := l.Limit(t.Limits); err != nil {
 				return err
 			}
 		}
 	}
-	if l.Prepare == nil {
-		return nil
-	}
-	for _, t := range firstBlock(e) {
-		if err := l.Prepare(ctx, t.Subject); err != nil {
-			return err
+	for _, t := range trials {
+		if l.Prepare != nil {
+			if err := l.Prepare(ctx, t.Subject); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -150,10 +127,11 @@ func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 // under way without a result, or if sink returns an error. PrepareAll comes
 // before.
 func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+	trials := e.Trials()
 	if e.Slice > 0 {
-		return l.runSlices(ctx, e, sink)
+		return l.runSlices(ctx, e, trials, sink)
 	}
-	for _, t := range e.Trials() {
+	for _, t := range trials {
 		if l.Skip != nil && l.Skip(t.N) {
 			continue
 		}
@@ -172,116 +150,4 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 		}
 	}
 	return nil
-}
-
-// Trial runs one trial. It always returns a result, and what it started is
-// always stopped when it returns.
-func (l *Lab) Trial(ctx context.Context, t dyno.Trial) *dyno.Result {
-	r := &dyno.Result{Trial: t, Start: time.Now()}
-	var kept scratch
-	if err := l.trial(ctx, r, &kept); err != nil {
-		r.Err = err.Error()
-	}
-	kept.store(ctx, l, r)
-	r.Values.Sort()
-	return r
-}
-
-func (l *Lab) trial(ctx context.Context, r *dyno.Result, kept *scratch) (err error) {
-	t := &r.Trial
-	meter := new(load.Meter)
-	if l.Watch != nil {
-		l.Watch(t, meter)
-	}
-	dir, err := l.Dir(t.N)
-	if err != nil {
-		return err
-	}
-	if err := kept.open(l, t, dir); err != nil {
-		return err
-	}
-	ctx, guard, unguard, err := l.guardMemory(ctx, t)
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(unguard(), err) }()
-	meter.Enter("start")
-	running, err := l.Start(ctx, t, dir)
-	if err != nil {
-		return err
-	}
-	guard.ready(running)
-	r.Subject, r.Warnings = running.What, running.Warnings
-	if running.Ready > 0 {
-		add(r, "ready-sec", running.Ready.Seconds())
-	}
-	if running.Stop != nil {
-		defer func() {
-			unguard() // which may be killing the subject
-			stopped := running.Stop()
-			// A subject that ended by itself fails its trial, be it after
-			// the last answer; and its own error is the better one.
-			if died := running.Err(); died != nil {
-				err = died
-			} else if stopped != nil && err == nil {
-				err = fmt.Errorf("stop subject: %w", stopped)
-			}
-		}()
-	}
-	ctx, release := whileAlive(ctx, running)
-	defer release()
-
-	w := &window{lab: l, result: r, target: running.Target, base: running.Base, dir: dir, series: newSeriesLog(dir)}
-	defer func() {
-		if err := w.series.close(); err != nil {
-			r.Warnings = append(r.Warnings, err.Error())
-		}
-	}()
-	k := &looks{lab: l, result: r, target: running.Target, dir: dir, meter: meter, sample: w.series.of("proc")}
-	defer k.place()
-	k.ready(ctx)
-	rec, err := l.put(ctx, t, running.Base, dir, load.Options{
-		Meter: meter, Scratch: kept.file, Second: w.second,
-		Begin: func(ctx context.Context) error { k.before(ctx); return w.open(ctx) },
-		End:   func() { w.close(); k.after(ctx) },
-	})
-	w.close()
-	if rec != nil {
-		kept.requests = rec.Kept
-		record(r, rec)
-		// Failed requests, and those of steps that are not measured, cost
-		// the subject something too.
-		saw := probe.Merge(w.readings)
-		observe(r, saw, rec.Window)
-		if err == nil { // else it is the cause
-			err = w.failure()
-		}
-		err = errors.Join(err, w.write(saw.Files))
-	}
-	w.closeLog()
-	if err != nil {
-		return err
-	}
-	if len(r.Values) == 0 { // no data is no pass
-		return errors.New("nothing was measured: no probe sees the service, and the output of the load command was not understood")
-	}
-	return k.rest(ctx)
-}
-
-// whileAlive returns a context that ends when the subject does, with the
-// subject's error as its cause. The caller calls release.
-func whileAlive(ctx context.Context, running *Running) (alive context.Context, release func()) {
-	alive, cancel := context.WithCancelCause(ctx)
-	if running.Done == nil {
-		return alive, func() { cancel(nil) }
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-running.Done:
-			cancel(running.Err())
-		case <-alive.Done():
-		}
-	})
-	return alive, func() { cancel(nil); wg.Wait() }
 }

@@ -30,7 +30,7 @@ type fake struct {
 
 func newFake() *fake {
 	f := &fake{alive: map[int]chan struct{}{}}
-	f.lab = Lab{
+	f.lab = Lab{Hands: Hands{
 		Start: func(_ context.Context, t *dyno.Trial, _ string) (*Running, error) {
 			f.say("start %d", t.N)
 			died := make(chan struct{})
@@ -70,7 +70,7 @@ func newFake() *fake {
 		Probe: func(string) (probe.Probe, bool) { return fakeProbe{f}, true },
 		RSS:   func(int) (float64, error) { return 42, nil },
 		Dir:   func(int) (string, error) { return "", nil },
-	}
+	}}
 	return f
 }
 
@@ -389,13 +389,12 @@ func (badProbe) Watch(context.Context, probe.Target) (probe.Reading, error) {
 // What a service publishes under names of its own is shown beside the metrics,
 // and does not pass for one of them.
 func TestOwnMetrics(t *testing.T) {
-	r := new(dyno.Result)
-	observe(r, probe.Reading{Own: dyno.Values{{Metric: "jobs_total", Value: 3}, {Metric: "threads", Value: 4}}}, 0)
-	if v, ok := r.Values.Get("jobs_total"); !ok || v != 3 || len(r.Values) != 1 {
-		t.Errorf("values %v", r.Values)
+	m := ofProbes(new(dyno.Trial), probe.Reading{Own: dyno.Values{{Metric: "jobs_total", Value: 3}, {Metric: "threads", Value: 4}}}, new(load.Record))
+	if v, ok := m.values.Get("jobs_total"); !ok || v != 3 || len(m.values) != 1 {
+		t.Errorf("values %v", m.values)
 	}
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "threads is left out") {
-		t.Errorf("warnings %q", r.Warnings)
+	if len(m.warnings) != 1 || !strings.Contains(m.warnings[0], "threads is left out") {
+		t.Errorf("warnings %q", m.warnings)
 	}
 }
 

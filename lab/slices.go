@@ -30,12 +30,11 @@ const fewCollections = 3
 // go on while the factor is turned. The results come when the load has ended, as
 // storing them takes CPU time that is the subject's. If any slice is not done,
 // all are measured anew: the process that the others were measured in is gone.
-func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
-	trials := e.Trials()
+func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, trials []dyno.Trial, sink func(*dyno.Result) error) error {
 	if l.Skip != nil && !slices.ContainsFunc(trials, func(t dyno.Trial) bool { return !l.Skip(t.N) }) {
 		return nil
 	}
-	s := &slicer{lab: l, e: e, trials: trials}
+	s := &slicer{lab: l, e: e, trials: trials, hold: gate{open: make(chan struct{})}}
 	s.hold.turn(true)
 	whole := s.trial(ctx)
 	err := context.Cause(ctx)
@@ -75,7 +74,7 @@ type slicer struct {
 // lab's hands, some of which do more than usual.
 func (s *slicer) trial(ctx context.Context) *dyno.Result {
 	l := *s.lab
-	l.Keep, l.Look = nil, nil // the snapshots of one process are of no setting
+	l.Keep, l.Inspect = nil, nil // the snapshots of one process are of no setting
 	l.Start = func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
 		running, err := s.lab.Start(ctx, t, dir)
 		if err != nil {
@@ -138,11 +137,12 @@ func (s *slicer) cut(ctx context.Context, m *load.Meter) {
 		if settle := s.e.Settle(); settle > 0 && !sleepUntil(ctx, time.Now().Add(settle)) {
 			return
 		}
-		var from, to look
-		if from, s.err = s.look(m); s.err != nil || !sleepUntil(ctx, next) {
+		from, err := s.count(m)
+		if s.err = err; err != nil || !sleepUntil(ctx, next) {
 			return
 		}
-		if to, s.err = s.look(m); s.err != nil {
+		to, err := s.count(m)
+		if s.err = err; err != nil {
 			return
 		}
 		s.results = append(s.results, s.result(t, from, to))
@@ -175,17 +175,17 @@ func (s *slicer) traced() bool {
 	return len(use) == 0 || slices.Contains(use, "gctrace")
 }
 
-// A look is what is known at an end of a slice.
-type look struct {
+// counts are the totals at an end of a slice.
+type counts struct {
 	at           time.Time
 	cpu          float64 // seconds of the subject
 	done, failed int64
 	collections  float64
 }
 
-// look costs the subject nothing, but where the collector is turned: then it is
+// count costs the subject nothing unless the collector is turned: then it is
 // asked for its count, outside the slice.
-func (s *slicer) look(m *load.Meter) (k look, err error) {
+func (s *slicer) count(m *load.Meter) (k counts, err error) {
 	if s.e.Live() != dyno.ProbesFactor {
 		if k.collections, err = s.knobs.Collections(); err != nil {
 			return k, err
@@ -199,7 +199,7 @@ func (s *slicer) look(m *load.Meter) (k look, err error) {
 }
 
 // result makes a result of a slice.
-func (s *slicer) result(t dyno.Trial, from, to look) *dyno.Result {
+func (s *slicer) result(t dyno.Trial, from, to counts) *dyno.Result {
 	r := &dyno.Result{Trial: t, Start: from.at, Elapsed: to.at.Sub(from.at)}
 	r.Sent.Requests = to.done - from.done
 	switch {
@@ -210,22 +210,23 @@ func (s *slicer) result(t dyno.Trial, from, to look) *dyno.Result {
 		r.Err = "no request was answered in the slice (consider: a longer slice)"
 		return r
 	}
-	failed := to.failed - from.failed
-	add(r, "req/s", float64(r.Sent.Requests-failed)/r.Elapsed.Seconds())
-	add(r, "failures", float64(failed))
-	add(r, "cpu-sec/req", (to.cpu-from.cpu)/float64(r.Sent.Requests))
+	var m measured
+	requests, failed := float64(r.Sent.Requests), float64(to.failed-from.failed)
+	m.add("req/s", (requests-failed)/r.Elapsed.Seconds())
+	m.add("failures", failed)
+	m.add("cpu-sec/req", (to.cpu-from.cpu)/requests)
 	if s.e.Live() != dyno.ProbesFactor {
 		cycles := to.collections - from.collections
-		add(r, "gc-cycles", cycles)
-		add(r, "req/gc", float64(r.Sent.Requests)/cycles)
+		m.add("gc-cycles", cycles)
+		m.add("req/gc", requests/cycles)
 		if cycles < fewCollections {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%.0f collections in the slice are too few to tell what they cost (consider: a longer slice)", cycles))
+			m.warn("%.0f collections in the slice are too few to tell what they cost (consider: a longer slice)", cycles)
 		}
 	}
 	if s.untraced != nil {
-		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"the trace of collections is on with the probes off, too, so that its cost, some 0.1 ms a collection, is not in the difference: %v", s.untraced))
+		m.warn("the trace of collections is on with the probes off, too, so that its cost, some 0.1 ms a collection, is not in the difference: %v", s.untraced)
 	}
+	take(r, m)
 	return r
 }
 
@@ -239,23 +240,24 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// A gate holds probes back while it is closed. It begins closed.
+// A gate holds probes back while it is closed.
 type gate struct {
 	mu   sync.Mutex
-	open chan struct{} // closed if the gate is open; nil at first
-	is   bool
+	open chan struct{} // closed if the gate is open
 }
 
 func (g *gate) turn(open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open == nil || g.is && !open {
-		g.open = make(chan struct{})
-		g.is = false
-	}
-	if open && !g.is {
-		close(g.open)
-		g.is = true
+	select {
+	case <-g.open:
+		if !open {
+			g.open = make(chan struct{})
+		}
+	default:
+		if open {
+			close(g.open)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func (l *Lab) Watching(w Watching) *Lab {
 	a := &attendant{Watching: w, lab: l, lost: make(chan struct{})}
 	hands := *l
 	hands.Start, hands.Load, hands.Probe = a.take, a.load, a.probe
-	hands.Look = nil // which walks the page tables under the process's lock
+	hands.Inspect = nil // which walks the page tables under the process's lock
 	return &hands
 }
 
@@ -123,8 +123,7 @@ func (a *attendant) profile(moment string) error {
 		if err != nil {
 			return fmt.Errorf("%s the watch: %w", moment, err)
 		}
-		w := window{dir: a.dir}
-		if err := w.write([]probe.File{{Name: name + "-" + moment + ".pb.gz", Data: data}}); err != nil {
+		if err := writeFiles(a.dir, []probe.File{{Name: name + "-" + moment + ".pb.gz", Data: data}}); err != nil {
 			return err
 		}
 	}
@@ -151,31 +150,4 @@ func (p *attended) Watch(ctx context.Context, t probe.Target) (probe.Reading, er
 		err = nil
 	}
 	return reading, err
-}
-
-// putLoad is the load of a trial: dyno's own, or none.
-func putLoad(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
-	if !l.None {
-		return load.Run(ctx, base, l, arg, o)
-	}
-	if l.Warmup > 0 {
-		o.Meter.Enter("warmup")
-		if !sleepUntil(ctx, time.Now().Add(time.Duration(l.Warmup))) {
-			return nil, context.Cause(ctx)
-		}
-	}
-	if err := o.Begin(ctx); err != nil {
-		return nil, err
-	}
-	o.Meter.Enter("measure")
-	rec := &load.Record{Start: time.Now()}
-	if l.Duration > 0 {
-		sleepUntil(ctx, rec.Start.Add(time.Duration(l.Duration)))
-	} else {
-		<-ctx.Done()
-	}
-	rec.Elapsed = time.Since(rec.Start)
-	err := context.Cause(ctx)
-	o.End()
-	return rec, err
 }

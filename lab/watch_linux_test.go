@@ -32,11 +32,11 @@ func (p seeing) Watch(ctx context.Context, t probe.Target) (probe.Reading, error
 
 func watchLab(t *testing.T, p probe.Probe) *Lab {
 	dir := t.TempDir()
-	return &Lab{
+	return &Lab{Hands: Hands{
 		Load:  putLoad,
 		Probe: func(name string) (probe.Probe, bool) { return p, true },
 		Dir:   func(int) (string, error) { return dir, nil },
-	}
+	}}
 }
 
 func lookUp(t *testing.T, pid int) probe.Process {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // BenchmarkLoad compares a closed load with the same requests by net/http
@@ -63,15 +64,15 @@ func BenchmarkStep(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := r.scenario.loop[0]
-	c := newClient(r, 0, nil, r.rec.shard(0))
-	a := &answer{body: []byte(`{"id":"0123456789","name":"a name"}`)}
+	s := r.scenario.Loop[0]
+	c := newClient(r, 0, r.rec.shard(0))
+	a := &http1.Answer{Body: []byte(`{"id":"0123456789","name":"a name"}`)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := s.render(new(request), c.vars); err != nil {
+		if err := s.Render(new(http1.Request), c.vars); err != nil {
 			b.Fatal(err)
 		}
-		if err := s.captureAll(b.Context(), a, c.vars.captured); err != nil {
+		if err := s.Capture(b.Context(), a, c.vars); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
+	"github.com/dynolab/dyno/load/engine"
+	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
-	"regexp"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -21,10 +19,10 @@ import (
 type client struct {
 	r        *runner
 	number   int
-	vars     *vars
-	jar      http.CookieJar // nil until the service sets a cookie
-	calls    []call         // of requests at the same time; the first is that of all others
-	alone    [1]*step       // what send returns of a single request
+	vars     *scenario.Vars
+	jar      http.CookieJar    // nil until the service sets a cookie
+	calls    []call            // of requests at the same time; the first is that of all others
+	alone    [1]*scenario.Step // what send returns of a single request
 	shard    *shard
 	failures int           // in a row
 	ready    time.Duration // of an open load: when it would have been free, see due
@@ -34,9 +32,9 @@ type client struct {
 
 // A call is one request under way.
 type call struct {
-	link   link
-	req    request // rendered for this call, if the step's varies
-	answer answer
+	link   engine.Link
+	req    http1.Request // rendered for this call, if the step's varies
+	answer http1.Answer
 	out    outcome
 }
 
@@ -49,23 +47,22 @@ type outcome struct {
 	detail     string        // what the error said, or the beginning of the body
 }
 
-func newClient(r *runner, number int, arg map[string]string, s *shard) *client {
-	c := &client{r: r, number: number, shard: s, wake: make(chan struct{}, 1)}
-	c.vars = newVars(number, r.load.Seed, arg, r.scenario.tables, &r.counter)
-	r.scenario.tables.take(c.vars) // set-up and the first loop have the same
-	return c
+func newClient(r *runner, number int, s *shard) *client {
+	return &client{
+		r: r, number: number, shard: s, wake: make(chan struct{}, 1), vars: r.scenario.NewVars(number, r.load.Seed),
+	}
 }
 
 // open gives the client its links.
-func (c *client) open(e engine, links int) {
+func (c *client) open(e engine.Engine, links int) {
 	for range links {
-		c.calls = append(c.calls, call{link: e.link(c.number)})
+		c.calls = append(c.calls, call{link: e.Link(c.number)})
 	}
 }
 
 func (c *client) close() {
 	for i := range c.calls {
-		c.calls[i].link.close()
+		c.calls[i].link.Close()
 	}
 }
 
@@ -82,12 +79,6 @@ func (c *client) took(at time.Duration, o *outcome) {
 	c.done = o.done
 }
 
-// count counts a loop and begins the next.
-func (c *client) count() {
-	c.vars.n++
-	c.vars.tables.take(c.vars)
-}
-
 // explain says why a request failed, for a reader who sees only this one.
 func (o *outcome) explain() string {
 	if o.detail == "" || o.detail == o.cause {
@@ -98,11 +89,11 @@ func (o *outcome) explain() string {
 
 // do sends the request of a step and reads the answer. Rendering comes before
 // sent and captures after done: what they take is not part of the request.
-func (c *client) do(ctx context.Context, s *step) *outcome {
+func (c *client) do(ctx context.Context, s *scenario.Step) *outcome {
 	k := &c.calls[0]
 	if r := c.prepare(k, s); r != nil {
 		k.out.sent = c.r.now()
-		err := k.link.exchange(ctx, r, &k.answer)
+		err := k.link.Exchange(ctx, r, &k.answer)
 		k.out.done = c.r.now()
 		c.finish(ctx, k, s, r, err)
 	}
@@ -111,51 +102,49 @@ func (c *client) do(ctx context.Context, s *step) *outcome {
 
 // prepare returns the request of a step for a call, or nil if it cannot be
 // made, which the call's outcome then says.
-func (c *client) prepare(k *call, s *step) *request {
+func (c *client) prepare(k *call, s *scenario.Step) *http1.Request {
 	k.out = outcome{}
-	if s.fixed != nil && c.jar == nil {
-		return s.fixed
+	if s.Fixed != nil && c.jar == nil {
+		return s.Fixed
 	}
 	r := &k.req
-	if err := s.render(r, c.vars); err != nil {
+	if err := s.Render(r, c.vars); err != nil {
 		k.out.sent = c.r.now()
 		k.out.done, k.out.cause, k.out.detail = k.out.sent, "request could not be made", err.Error()
-		if u := new(unknownError); errors.As(err, &u) {
-			k.out.cause = "no value of " + u.name
+		if u := new(scenario.UnknownError); errors.As(err, &u) {
+			k.out.cause = "no value of " + u.Name
 		}
 		return nil
 	}
 	if c.jar != nil {
 		c.cookies(r)
 	}
-	r.wire = r.appendWire(r.wire[:0])
+	r.Wire = r.AppendWire(r.Wire[:0])
 	return r
 }
 
 // finish says what came of a call that was answered or failed with err.
-func (c *client) finish(ctx context.Context, k *call, s *step, r *request, err error) {
+func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1.Request, err error) {
 	o, a := &k.out, &k.answer
-	o.out = int64(len(r.body))
+	o.out = int64(len(r.Body))
 	if err != nil {
 		o.cause, o.detail = cause(err), err.Error()
 		return
 	}
-	o.status, o.in = a.status, a.bytes
-	if a.header != nil {
-		c.remember(r, a.header)
+	o.status, o.in = a.Status, a.Bytes
+	if a.Header != nil {
+		c.remember(r, a.Header)
 	}
-	if !s.accepts(a.status) {
-		o.cause = fmt.Sprintf("status %d", a.status)
-		o.detail = "(" + s.want() + ") " + quote(a.body)
-	} else if len(s.captures) > 0 {
-		if err := s.captureAll(ctx, a, c.vars.captured); err != nil {
-			o.cause, o.detail = err.Error(), quote(a.body)
-		}
+	if !s.Accepts(a.Status) {
+		o.cause = fmt.Sprintf("status %d", a.Status)
+		o.detail = "(" + s.Want() + ") " + quote(a.Body)
+	} else if err := s.Capture(ctx, a, c.vars); err != nil {
+		o.cause, o.detail = err.Error(), quote(a.Body)
 	}
 }
 
 // remember keeps the cookies that an answer sets.
-func (c *client) remember(r *request, header http.Header) {
+func (c *client) remember(r *http1.Request, header http.Header) {
 	if len(header["Set-Cookie"]) == 0 {
 		return
 	}
@@ -166,7 +155,7 @@ func (c *client) remember(r *request, header http.Header) {
 }
 
 // cookies adds the client's cookies to a request of its own.
-func (c *client) cookies(r *request) {
+func (c *client) cookies(r *http1.Request) {
 	cookies := c.jar.Cookies(c.r.url(r))
 	if len(cookies) == 0 {
 		return
@@ -176,69 +165,27 @@ func (c *client) cookies(r *request) {
 		pairs = append(pairs, k.String())
 	}
 	all := strings.Join(pairs, "; ")
-	for i := range r.fields {
-		if strings.EqualFold(r.fields[i].name, "Cookie") {
-			r.fields[i].value = append(append(r.fields[i].value, "; "...), all...)
+	for i := range r.Fields {
+		if strings.EqualFold(r.Fields[i].Name, "Cookie") {
+			r.Fields[i].Value = append(append(r.Fields[i].Value, "; "...), all...)
 			return
 		}
 	}
-	r.fields = append(r.fields, field{"Cookie", []byte(all)})
+	r.Fields = append(r.Fields, http1.Field{Name: "Cookie", Value: []byte(all)})
 }
 
-// url is the address of a request, for those who need one.
-func (r *runner) url(q *request) *url.URL {
-	if q.url != nil {
-		return q.url
+// url is the address of a request, for the cookie jar.
+func (r *runner) url(q *http1.Request) *url.URL {
+	if u, err := q.URLOn(r.base); err == nil { // always: originForm has made the target
+		return u
 	}
-	u, err := on(r.base, string(q.target))
-	if err != nil { // it was a target that net/url wrote, or one of plain bytes
-		return r.base
-	}
-	return u
+	return r.base
 }
 
 // quote shows the beginning of a body on one line.
 func quote(body []byte) string {
-	if len(body) > bodyShown {
-		body = append(body[:bodyShown:bodyShown], "..."...)
+	if len(body) > scenario.MaxQuoted {
+		body = append(body[:scenario.MaxQuoted:scenario.MaxQuoted], "..."...)
 	}
 	return strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "?")), " ")
-}
-
-// causeTimeout is the cause of failures that would have been the slowest
-// answers.
-const causeTimeout = "timeout"
-
-// streamNumber is what distinguishes equal errors of HTTP/2.
-var streamNumber = regexp.MustCompile(`(stream ID|LastStreamID=|last stream) ?\d+[;,]? ?`)
-
-// cause names the cause of an error in few words, without addresses, so that
-// equal causes count together.
-func cause(err error) string {
-	var dns *net.DNSError
-	switch {
-	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
-		return causeTimeout
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "connection reset"
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return "too many open files"
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "no free local port"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "connection closed"
-	case errors.As(err, &dns):
-		return "host not found"
-	}
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			break
-		}
-		err = inner
-	}
-	s := streamNumber.ReplaceAllString(err.Error(), "")
-	return s[:min(len(s), 80)]
 }

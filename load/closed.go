@@ -2,6 +2,8 @@ package load
 
 import (
 	"context"
+	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
 	"sync"
 	"time"
 )
@@ -12,18 +14,18 @@ import (
 func (r *runner) closed(ctx context.Context, c *client, until time.Duration, measured bool) error {
 	taken := 0
 	for {
-		for _, s := range r.scenario.loop {
+		for _, s := range r.scenario.Loop {
 			if ctx.Err() != nil || until > 0 && r.now() >= until {
 				return nil
 			}
-			if s.rest.Max > 0 {
+			if s.Rests() {
 				if measured && r.enough(taken) {
-					return nil // nobody waits for the rest after the last request
+					return nil // no rest after the last request
 				}
 				c.rest(ctx, s, until)
 				continue
 			}
-			width := s.width()
+			width := s.Width()
 			if measured {
 				if width = r.take(s, &taken); width == 0 {
 					return nil
@@ -44,15 +46,15 @@ func (r *runner) closed(ctx context.Context, c *client, until time.Duration, mea
 			}
 			c.backOff(ctx, failed)
 		}
-		c.count()
+		c.vars.NextLoop()
 	}
 }
 
 // take returns how many requests of a step the client may send now; taken is
 // how many measured ones it has sent.
-func (r *runner) take(s *step, taken *int) int {
-	for n := range s.width() {
-		if !s.counts(n) {
+func (r *runner) take(s *scenario.Step, taken *int) int {
+	for n := range s.Width() {
+		if !s.Counts(n) {
 			continue
 		}
 		*taken++
@@ -62,14 +64,14 @@ func (r *runner) take(s *step, taken *int) int {
 			// Those before it go along only if one of them is measured, or
 			// the loop would never end.
 			for i := range n {
-				if s.counts(i) {
+				if s.Counts(i) {
 					return n
 				}
 			}
 			return 0
 		}
 	}
-	return s.width()
+	return s.Width()
 }
 
 // enough reports whether the client has no measured request left to send.
@@ -78,29 +80,18 @@ func (r *runner) enough(taken int) bool {
 		r.load.Requests > 0 && r.tickets.Load() <= 0
 }
 
-// counts reports whether request n of a step is measured.
-func (s *step) counts(n int) bool {
-	switch {
-	case len(s.group) > 0:
-		return s.group[n].measured
-	case len(s.turns) > 0:
-		return s.turns[0].measured // as all targets are
-	}
-	return s.measured
-}
-
 // send sends the first requests of a step, as many as said, at the same time,
 // and returns what was sent by which call when all are answered.
-func (c *client) send(ctx context.Context, s *step, width int) []*step {
-	if len(s.group) == 0 {
-		s = s.pick()
+func (c *client) send(ctx context.Context, s *scenario.Step, width int) []*scenario.Step {
+	if len(s.Group) == 0 {
+		s = s.Pick()
 		c.do(ctx, s)
 		c.alone[0] = s
 		return c.alone[:]
 	}
-	steps := s.group[:width]
+	steps := s.Group[:width]
 	var all sync.WaitGroup
-	requests := make([]*request, width)
+	requests := make([]*http1.Request, width)
 	errs := make([]error, width)
 	// Rendered one after the other: they share the client's variables.
 	for i, st := range steps {
@@ -113,7 +104,7 @@ func (c *client) send(ctx context.Context, s *step, width int) []*step {
 		all.Go(func() {
 			k := &c.calls[i]
 			k.out.sent = c.r.now()
-			errs[i] = k.link.exchange(ctx, requests[i], &k.answer)
+			errs[i] = k.link.Exchange(ctx, requests[i], &k.answer)
 			k.out.done = c.r.now()
 		})
 	}
@@ -127,11 +118,8 @@ func (c *client) send(ctx context.Context, s *step, width int) []*step {
 }
 
 // rest lets the client sleep as long as a step says, or until the load ends.
-func (c *client) rest(ctx context.Context, s *step, until time.Duration) {
-	d := time.Duration(s.rest.Min)
-	if more := int64(s.rest.Max - s.rest.Min); more > 0 {
-		d += time.Duration(c.vars.rng.Int64N(more + 1))
-	}
+func (c *client) rest(ctx context.Context, s *scenario.Step, until time.Duration) {
+	d := s.RestTime(c.vars)
 	if until > 0 {
 		d = min(d, until-c.r.now())
 	}

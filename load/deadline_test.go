@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // What took longer than the deadline is late, to the nanosecond, and so is what
@@ -18,7 +19,7 @@ func TestLate(t *testing.T) {
 		all := dyno.Fraction(1)
 		n := 0
 		l := dyno.Load{Concurrency: 1, Requests: 10, Deadline: seconds(0.03), Timeout: seconds(1), MaxFailures: &all}
-		rec, err := runFake(t.Context(), l, Options{}, func(ctx context.Context, r *request) (int, error) {
+		rec, err := runFake(t.Context(), l, Options{}, func(ctx context.Context, r *http1.Request) (int, error) {
 			n++
 			switch {
 			case n <= 4: // in time, the last of them just so

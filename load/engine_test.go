@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/engine"
 )
 
 // An engineUnderTest is one way in which a scenario can be sent.
@@ -43,7 +44,7 @@ func engines(t *testing.T) []engineUnderTest {
 		return h
 	}
 	std := func(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
-		return hands{newStd(ctx, base, l, links, limitsOf(l)), 0, newPacer}
+		return hands{engine.NewStd(ctx, base, l, links, engine.LimitsOf(l)), 0, newPacer}
 	}
 	all := []engineUnderTest{
 		{"raw closed", "raw", false, "", false, choose},

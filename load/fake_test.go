@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/engine"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // A service answers a request in memory, in the fake time of synctest.
-type service func(ctx context.Context, r *request) (status int, err error)
+type service func(ctx context.Context, r *http1.Request) (status int, err error)
 
 // runFake runs a load on a service in a bubble of fake time.
 func runFake(ctx context.Context, l dyno.Load, o Options, s service) (*Record, error) {
@@ -23,22 +25,22 @@ type fakeEngine struct {
 	limit time.Duration
 }
 
-func (fakeEngine) name() string    { return "fake" }
-func (e fakeEngine) link(int) link { return e }
-func (fakeEngine) resent() int64   { return 0 }
-func (fakeEngine) close()          {}
+func (fakeEngine) Name() string           { return "fake" }
+func (e fakeEngine) Link(int) engine.Link { return e }
+func (fakeEngine) Resent() int64          { return 0 }
+func (fakeEngine) Close()                 {}
 
-func (e fakeEngine) exchange(ctx context.Context, r *request, a *answer) (err error) {
+func (e fakeEngine) Exchange(ctx context.Context, r *http1.Request, a *http1.Answer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.limit)
 	defer cancel()
-	*a = answer{bytes: 7}
-	a.status, err = e.s(ctx, r)
+	*a = http1.Answer{Bytes: 7}
+	a.Status, err = e.s(ctx, r)
 	return err
 }
 
 // after answers 200 when d has passed.
 func after(d time.Duration) service {
-	return func(ctx context.Context, r *request) (int, error) {
+	return func(ctx context.Context, r *http1.Request) (int, error) {
 		select {
 		case <-time.After(d):
 			return 200, nil

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/scenario"
 )
 
 // A shop is a service with sessions: it knows its clients by cookie, and its
@@ -121,14 +123,14 @@ func TestSetupFails(t *testing.T) {
 func TestBodyTooLarge(t *testing.T) {
 	base, conns := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		block := make([]byte, 1<<20)
-		for range maxKept>>20 + 1 {
+		for range scenario.MaxKept>>20 + 1 {
 			w.Write(block)
 		}
 	}))
 	l := dyno.Load{Concurrency: 1, Requests: 2, MaxFailures: share(1), Client: dyno.Client{
 		Loop: []dyno.Step{{Path: "/", Capture: map[string]string{"id": "."}}}}}
 	rec, err := Run(t.Context(), base, l, nil, Options{})
-	if err != nil || rec.Failures["capture id: body over 16 MiB"] != 2 || rec.BytesIn != 2*(maxKept+1<<20) || conns.Load() != 1 {
+	if err != nil || rec.Failures["capture id: body over 16 MiB"] != 2 || rec.BytesIn != 2*(scenario.MaxKept+1<<20) || conns.Load() != 1 {
 		t.Errorf("got %+v, %v, %d connections", rec, err, conns.Load())
 	}
 }
@@ -145,10 +147,10 @@ func TestCaptureFails(t *testing.T) {
 		{``, "cookie:id", "capture id: no such cookie"},
 	} {
 		l := dyno.Load{Concurrency: 1, Requests: 4, MaxFailures: share(1), Client: dyno.Client{Loop: []dyno.Step{
-			{Path: "/?body={{.arg.body | urlquery}}", Capture: map[string]string{"id": tt.capture}},
+			{Path: "/?body={{.arg.body}}", Capture: map[string]string{"id": tt.capture}},
 			{Path: "/{{.id}}"},
 		}}}
-		rec, err := Run(t.Context(), base, l, map[string]string{"body": tt.body}, Options{})
+		rec, err := Run(t.Context(), base, l, map[string]string{"body": url.QueryEscape(tt.body)}, Options{})
 		want := map[string]int{tt.want: 2, "no value of id": 2}
 		if err != nil || fmt.Sprint(rec.Failures) != fmt.Sprint(want) {
 			t.Errorf("%s of %s: %v, %v; want %v", tt.capture, tt.body, rec.Failures, err, want)
@@ -189,10 +191,10 @@ func TestPlanMistakes(t *testing.T) {
 		want   string
 	}{
 		{loop(dyno.Step{Name: "patch", Path: "/{{.idd}}"}),
-			`step "patch": path "/{{.idd}}": unknown variable idd (known: arg, client, n)`},
+			`step "patch": path "/{{.idd}}": unknown variable idd (known: client, n)`},
 		{loop(dyno.Step{Path: "/", Body: "{{.arg.size}}"}),
-			`step "POST /": body "{{.arg.size}}": unknown variable arg.size (known: arg, client, n)`},
-		{loop(dyno.Step{Path: "/{{.n"}), `step "GET /{{.n": template: path:1: unclosed action`},
+			`step "POST /": body "{{.arg.size}}": unknown variable arg.size (known: client, n)`},
+		{loop(dyno.Step{Path: "/{{.n"}), `step "GET /{{.n": path "/{{.n": "{{.n" is not closed`},
 		{loop(dyno.Step{Path: "/", Capture: map[string]string{"id": ".["}}), `step "GET /": capture id: ".[": `},
 		{loop(dyno.Step{Path: "/", Capture: map[string]string{"n": "."}}), `step "GET /": capture n: the name is taken`},
 		{loop(dyno.Step{Path: "/", Measure: &off}), `no step of the loop is measured`},

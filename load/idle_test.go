@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // What services do between requests, and before them.
@@ -253,7 +254,7 @@ func TestFewAreNotLate(t *testing.T) {
 			if i == 10 {
 				late = 5 * time.Millisecond
 			}
-			s.add(&client{shard: s}, r.scenario.loop[0], due{at, 0}, &outcome{sent: at + late, done: at + late + time.Millisecond, status: 200})
+			s.add(&client{shard: s}, r.scenario.Loop[0], due{at, 0}, &outcome{sent: at + late, done: at + late + time.Millisecond, status: 200})
 		}
 		if rec := r.record(); rec.Saturated != "" || rec.Lateness.Max() != 5*time.Millisecond {
 			t.Errorf("saturated: %q, lateness up to %v", rec.Saturated, rec.Lateness.Max())
@@ -298,7 +299,7 @@ func (pausedPacer) close() {}
 func TestServiceDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		rec, err := runFake(t.Context(), dyno.Load{Concurrency: 2, Duration: seconds(4)}, Options{}, func(ctx context.Context, r *request) (int, error) {
+		rec, err := runFake(t.Context(), dyno.Load{Concurrency: 2, Duration: seconds(4)}, Options{}, func(ctx context.Context, r *http1.Request) (int, error) {
 			time.Sleep(20 * time.Microsecond)
 			if time.Since(start) > 1200*time.Millisecond {
 				return 0, syscall.ECONNREFUSED
@@ -321,7 +322,7 @@ func TestOneSlowRequestIsNoDeadService(t *testing.T) {
 			{Concurrency: 10, Duration: seconds(.05), Timeout: seconds(2), MaxFailures: share(.5)},
 		} {
 			var n atomic.Int64
-			rec, err := runFake(t.Context(), l, Options{}, func(ctx context.Context, r *request) (int, error) {
+			rec, err := runFake(t.Context(), l, Options{}, func(ctx context.Context, r *http1.Request) (int, error) {
 				if n.Add(1) == 400 {
 					<-ctx.Done()
 					return 0, ctx.Err()
@@ -345,9 +346,9 @@ func TestUnmeasuredBeside(t *testing.T) {
 		l := dyno.Load{Concurrency: 1, Requests: 5, Client: dyno.Client{Loop: []dyno.Step{{Parallel: dyno.Parallel{
 			Steps: []dyno.Step{{Path: "/a", Measure: &off}, {Path: "/b"}}}}}}}
 		var mu sync.Mutex
-		_, err := runFake(t.Context(), l, Options{}, func(ctx context.Context, r *request) (int, error) {
+		_, err := runFake(t.Context(), l, Options{}, func(ctx context.Context, r *http1.Request) (int, error) {
 			mu.Lock()
-			sent[string(r.target)]++
+			sent[string(r.Target)]++
 			mu.Unlock()
 			return after(time.Millisecond)(ctx, r)
 		})

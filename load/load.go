@@ -1,9 +1,10 @@
 // Package load puts a [dyno.Load] on a service over HTTP and records how long
 // each request took.
 //
-// It owns the schedules, the scenario that each client plays, the HTTP engine
-// and the recorder. It does not start the service, observe it, or judge what
-// was recorded.
+// It owns the phases of a run, the schedules, the clients, the loops that send
+// open loads on Linux, and the recorder. What clients play is load/scenario's, one
+// request on one connection load/engine's. It does not start the service, observe
+// it, or judge the record.
 //
 // Every request has three times: due, sent and done. In an open load the
 // schedule says when a request is due, whatever the service does, and latency
@@ -26,6 +27,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/load/engine"
+	"github.com/dynolab/dyno/load/scenario"
 )
 
 // Options are what a caller of [Run] may add to the load. The zero value adds
@@ -79,7 +82,7 @@ func (m *Meter) Enter(phase string) { m.phase.Store(&phase) }
 // hopelessAfter is the number of failures, with not one success, after which a
 // run ends early. So it does when a service hangs: when each client has timed
 // out twice with no answer between, and more than the number of requests allows.
-// The rest would take the patience of the user to say the same.
+// The rest of the run would only take longer to say the same.
 const hopelessAfter = 100
 
 var errHopeless = errors.New("too many requests failed")
@@ -97,8 +100,8 @@ type runner struct {
 	base     *url.URL
 	load     dyno.Load // with defaults filled in
 	limit    float64   // share of failures that is allowed
-	scenario *scenario
-	engine   engine
+	scenario *scenario.Scenario
+	engine   engine.Engine
 	loops    *loops // of an open load, where they are the engine; else nil
 	clients  []*client
 	rec      *recorder
@@ -106,7 +109,6 @@ type runner struct {
 	pacer    func(context.Context) pacer
 	options  Options
 
-	counter  atomic.Int64  // of {{counter}}
 	timeouts atomic.Int64  // in a row, of all clients
 	tickets  atomic.Int64  // closed load of so many requests in all: those left
 	unsent   int64         // open load
@@ -139,7 +141,7 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 // Check reports a mistake in the steps of l, such as an unknown variable, as Run
 // would before it sends anything. It is a [*dyno.PlanError] that names the step.
 func Check(l dyno.Load, arg map[string]string) error {
-	_, err := compile(&url.URL{Scheme: "http", Host: "127.0.0.1"}, &l, arg)
+	_, err := scenario.Compile(&url.URL{Scheme: "http", Host: "127.0.0.1"}, &l, arg)
 	return err
 }
 
@@ -147,13 +149,13 @@ func Check(l dyno.Load, arg map[string]string) error {
 // share, or "" if it has only paths. A mistake in the file is a
 // [*dyno.PlanError].
 func TargetsBase(file string) (string, error) {
-	_, base, err := readTargets(file)
+	_, base, err := scenario.ReadTargets(file)
 	return base, err
 }
 
 // hands are what a run sends with.
 type hands struct {
-	engine engine
+	engine engine.Engine
 	loops  int // that send an open load; 0: it is sent by the clients, in turn
 	pacer  func(context.Context) pacer
 }
@@ -161,11 +163,11 @@ type hands struct {
 // choose chooses the engine: the raw one where it can do what the load needs.
 // Each client has so many links.
 func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
-	lim := limitsOf(l)
+	lim := engine.LimitsOf(l)
 	if base.Scheme == "https" || l.HTTP == "2" {
-		return hands{newStd(ctx, base, l, links, lim), 0, newPacer}
+		return hands{engine.NewStd(ctx, base, l, links, lim), 0, newPacer}
 	}
-	h := hands{newRaw(base, lim), 0, newPacer}
+	h := hands{engine.NewRaw(base, lim), 0, newPacer}
 	if haveLoops() {
 		h.loops = min(int(l.Rate.Max()/perLoop)+1, runtime.GOMAXPROCS(0))
 	}
@@ -195,10 +197,10 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	}
 	engineCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	links := r.scenario.links()
+	links := r.scenario.Links()
 	h := choose(engineCtx, r.base, &r.load, links)
 	r.engine, r.pacer = h.engine, h.pacer
-	defer r.engine.close()
+	defer r.engine.Close()
 	if r.load.Rate.Open() && h.loops > 0 {
 		if r.loops, err = newLoops(ctx, r, min(h.loops, r.players())); err != nil {
 			return nil, err
@@ -213,7 +215,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		return nil, fmt.Errorf("load %s: %d connections need more open files than the %d that ulimit -n allows (consider: a higher ulimit -n, or a lower concurrency)", r.base, need, have)
 	}
 	for i := range r.players() {
-		c := newClient(r, i, arg, r.rec.shard(i))
+		c := newClient(r, i, r.rec.shard(i))
 		c.open(r.engine, links)
 		defer c.close()
 		r.clients = append(r.clients, c)
@@ -224,7 +226,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 // players is how many clients there are: one for each request that may be under
 // way in an open load, where HTTP/2 has several on a connection.
 func (r *runner) players() int {
-	if r.load.Rate.Open() && r.engine.name() == "std" {
+	if r.load.Rate.Open() && r.engine.Name() == "std" {
 		return r.load.MaxInFlight
 	}
 	if r.load.Rate.Open() {
@@ -240,7 +242,7 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 	}
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host}
 	l = l.Resolved()
-	s, err := compile(u, &l, arg)
+	s, err := scenario.Compile(u, &l, arg)
 	if err != nil {
 		return nil, err
 	}
@@ -248,14 +250,16 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		clock: clock{time.Now()},
 		base:  u, load: l, scenario: s,
 		limit: float64(*l.MaxFailures),
-		rec:   newRecorder(s.tallies, l.Concurrency, l.Rate.Open()),
+		rec:   newRecorder(s.Tallies, l.Concurrency, l.Rate.Open()),
 	}
 	if l.Deadline > 0 {
 		r.rec.deadline = time.Duration(l.Deadline)
 	}
 	r.tickets.Store(int64(l.Requests))
 	if l.Rate.Open() && l.Requests > 0 {
-		for r.lastDue = range First(r.schedule(l.Rate, 0), l.Requests) { // a schedule is pure
+		schedule := First(r.schedule(l.Rate, 0), l.Requests)
+		for due, ok := schedule(); ok; due, ok = schedule() {
+			r.lastDue = due
 		}
 	}
 	return r, nil
@@ -310,7 +314,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	return rec, r.verdict(rec)
+	return rec, r.checkFailures(rec)
 }
 
 // each runs f for every client at once and waits for all. The first error
@@ -331,13 +335,13 @@ func (r *runner) each(ctx context.Context, f func(context.Context, *client) erro
 }
 
 // once plays steps that are not part of the loop, and gives each outcome to f.
-func (r *runner) once(ctx context.Context, c *client, steps []*step, f func(*step, *outcome) error) error {
+func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f func(*scenario.Step, *outcome) error) error {
 	for _, s := range steps {
-		if s.rest.Max > 0 {
+		if s.Rests() {
 			c.rest(ctx, s, 0)
 			continue
 		}
-		for i, st := range c.send(ctx, s, s.width()) {
+		for i, st := range c.send(ctx, s, s.Width()) {
 			o := &c.calls[i].out
 			if o.cause != "" && ctx.Err() != nil {
 				return nil // each knows the cause
@@ -351,11 +355,11 @@ func (r *runner) once(ctx context.Context, c *client, steps []*step, f func(*ste
 }
 
 func (r *runner) setUp(ctx context.Context, c *client) error {
-	return r.once(ctx, c, r.scenario.setup, func(s *step, o *outcome) error {
+	return r.once(ctx, c, r.scenario.Setup, func(s *scenario.Step, o *outcome) error {
 		if o.cause != "" {
-			return fmt.Errorf("set up client %d: step %q: %s", c.number, s.label, o.explain())
+			return fmt.Errorf("set up client %d: step %q: %s", c.number, s.Label, o.explain())
 		}
-		if s.measured {
+		if s.Measured {
 			c.shard.add(c, s, due{at: o.sent}, o)
 		}
 		return nil
@@ -363,8 +367,8 @@ func (r *runner) setUp(ctx context.Context, c *client) error {
 }
 
 func (r *runner) tearDown(ctx context.Context, c *client) error {
-	return r.once(ctx, c, r.scenario.teardown, func(s *step, o *outcome) error {
-		if s.measured {
+	return r.once(ctx, c, r.scenario.Teardown, func(s *scenario.Step, o *outcome) error {
+		if s.Measured {
 			c.shard.add(c, s, due{at: o.sent}, o)
 		}
 		if o.cause != "" {
@@ -401,20 +405,13 @@ func (r *runner) measure(ctx context.Context) error {
 		return r.open(ctx, s, d+time.Duration(r.load.Timeout), true)
 	}
 	start := r.now()
-	r.window(start, true)
+	r.rec.zero = start
 	var until time.Duration
 	if d > 0 {
 		until = start + d
 		r.rec.endsAt(until)
 	}
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, true) })
-}
-
-// window says that the measured window starts, if it does.
-func (r *runner) window(start time.Duration, measured bool) {
-	if measured {
-		r.rec.start(start)
-	}
 }
 
 // schedule is that of an open load; Poisson schedules of different streams are
@@ -427,14 +424,14 @@ func (r *runner) schedule(rate dyno.Rate, stream uint64) Schedule {
 }
 
 // note counts a request of the loop and says whether the run is hopeless.
-func (r *runner) note(c *client, s *step, d due, o *outcome) error {
-	if !s.measured {
+func (r *runner) note(c *client, s *scenario.Step, d due, o *outcome) error {
+	if !s.Measured {
 		c.shard.aside(s, o.cause, true)
 		return nil
 	}
 	c.shard.add(c, s, d, o)
 	done := r.meter.Done.Add(1)
-	if o.cause != causeTimeout && r.timeouts.Load() != 0 {
+	if o.cause != CauseTimeout && r.timeouts.Load() != 0 {
 		r.timeouts.Store(0)
 	}
 	if o.cause == "" {
@@ -442,7 +439,7 @@ func (r *runner) note(c *client, s *step, d due, o *outcome) error {
 	}
 	failed := r.meter.Failed.Add(1)
 	all := r.load.Requests + r.load.RequestsPerClient*r.load.Concurrency
-	hangs := o.cause == causeTimeout && r.timeouts.Add(1) >= int64(2*r.load.Concurrency) &&
+	hangs := o.cause == CauseTimeout && r.timeouts.Add(1) >= int64(2*r.load.Concurrency) &&
 		all > 0 && float64(failed) > r.limit*float64(all)
 	if r.limit < 1 && (failed >= hopelessAfter && failed == done || hangs) {
 		return errHopeless

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
 )
 
 // The service stands still from 3 s to 5 s. At 500/s for 10 s a fifth of the
@@ -25,7 +27,7 @@ func TestOpenLoadTellsOfAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		rec, err := runFake(t.Context(), dyno.Load{Concurrency: 4, Rate: dyno.PerSecond(500), Duration: seconds(10)}, Options{},
-			func(ctx context.Context, r *request) (int, error) {
+			func(ctx context.Context, r *http1.Request) (int, error) {
 				if at := time.Since(start); at >= 3*time.Second && at < 5*time.Second {
 					time.Sleep(5*time.Second - at)
 				}
@@ -179,10 +181,10 @@ func TestPhases(t *testing.T) {
 					Begin: func(context.Context) error { quiet(); note("begin"); time.Sleep(time.Minute); return nil },
 					End:   func() { quiet(); note("end") },
 				}
-				rec, err := runFake(t.Context(), l, o, func(ctx context.Context, r *request) (int, error) {
+				rec, err := runFake(t.Context(), l, o, func(ctx context.Context, r *http1.Request) (int, error) {
 					under.Add(1)
 					defer under.Add(-1)
-					note(m.Phase() + " " + string(r.target))
+					note(m.Phase() + " " + string(r.Target))
 					time.Sleep(7 * time.Millisecond)
 					return 200, nil
 				})
@@ -215,7 +217,7 @@ func TestBeginFails(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	var n atomic.Int64
-	flaky := func(ctx context.Context, r *request) (int, error) {
+	flaky := func(ctx context.Context, r *http1.Request) (int, error) {
 		time.Sleep(time.Millisecond)
 		switch n.Add(1) % 10 {
 		case 1, 2:
@@ -258,7 +260,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestDeadService(t *testing.T) {
-	dead := func(context.Context, *request) (int, error) { return 0, syscall.ECONNREFUSED }
+	dead := func(context.Context, *http1.Request) (int, error) { return 0, syscall.ECONNREFUSED }
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		rec, err := runFake(t.Context(), dyno.Load{Concurrency: 10, Duration: seconds(3600)}, Options{}, dead)
@@ -289,11 +291,11 @@ func TestDeadService(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	died := errors.New("subject died: exit status 2")
 	var teardown, ended int
-	hang := func(ctx context.Context, r *request) (int, error) {
-		if string(r.target) == "/teardown" {
+	hang := func(ctx context.Context, r *http1.Request) (int, error) {
+		if string(r.Target) == "/teardown" {
 			teardown++
 		}
-		if string(r.target) == "/fast" {
+		if string(r.Target) == "/fast" {
 			return 200, nil
 		}
 		<-ctx.Done()
@@ -341,7 +343,7 @@ func TestContextEnds(t *testing.T) {
 }
 
 func TestShards(t *testing.T) {
-	tallies := make([]tally, 30)
+	tallies := make([]scenario.Tally, 30)
 	r := newRecorder(tallies, 1000, true)
 	if n := len(r.shards) * (len(tallies) + 2); n > maxHistograms {
 		t.Errorf("%d histograms, want at most %d", n, maxHistograms)
@@ -373,7 +375,7 @@ func TestPoissonRequestsAllCounted(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			l := dyno.Load{Concurrency: 2, Requests: 200, Rate: dyno.PerSecond(500), Arrival: "poisson", Seed: seed, Timeout: dyno.Duration(20 * time.Millisecond), MaxFailures: share(1)}
-			rec, err := runFake(t.Context(), l, Options{}, func(context.Context, *request) (int, error) {
+			rec, err := runFake(t.Context(), l, Options{}, func(context.Context, *http1.Request) (int, error) {
 				time.Sleep(time.Millisecond)
 				return 200, nil
 			})
@@ -393,7 +395,7 @@ func TestSentCountsUnmeasuredSteps(t *testing.T) {
 	no := false
 	l := dyno.Load{Concurrency: 2, RequestsPerClient: 50, Client: dyno.Client{Loop: []dyno.Step{{Path: "/a", Measure: &no}, {Path: "/b"}}}}
 	synctest.Test(t, func(t *testing.T) {
-		rec, err := runFake(t.Context(), l, Options{}, func(context.Context, *request) (int, error) {
+		rec, err := runFake(t.Context(), l, Options{}, func(context.Context, *http1.Request) (int, error) {
 			time.Sleep(time.Millisecond)
 			return 200, nil
 		})
@@ -415,7 +417,7 @@ func TestRateWithoutTheLastAnswer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var n atomic.Int64
-			rec, err := runFake(t.Context(), l, Options{}, func(context.Context, *request) (int, error) {
+			rec, err := runFake(t.Context(), l, Options{}, func(context.Context, *http1.Request) (int, error) {
 				time.Sleep(10 * time.Millisecond)
 				if n.Add(1) == 700 {
 					time.Sleep(4 * time.Second)
@@ -441,9 +443,9 @@ func TestOpenLoadReusesClients(t *testing.T) {
 		var mu sync.Mutex
 		used := map[any]bool{}
 		l := dyno.Load{Concurrency: 100, Rate: dyno.PerSecond(100), Duration: seconds(5), Client: dyno.Client{Loop: []dyno.Step{{Path: "/{{.client}}"}}}}
-		_, err := runFake(t.Context(), l, Options{}, func(_ context.Context, r *request) (int, error) {
+		_, err := runFake(t.Context(), l, Options{}, func(_ context.Context, r *http1.Request) (int, error) {
 			mu.Lock()
-			used[string(r.target)] = true
+			used[string(r.Target)] = true
 			mu.Unlock()
 			time.Sleep(15 * time.Millisecond)
 			return 200, nil

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dynolab/dyno/load/engine"
+	"github.com/dynolab/dyno/load/http1"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,7 +23,7 @@ type loops struct {
 	r      *runner
 	addr   unix.Sockaddr
 	inet   int // address family
-	limit  limits
+	limit  engine.Limits
 	sweep  time.Duration // between looks for time-outs
 	spin   time.Duration // before a request is due, polled instead of slept
 	all    []*loop
@@ -42,9 +44,9 @@ func haveLoops() bool {
 }
 
 func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
-	ls = &loops{r: r, limit: limitsOf(&r.load)}
-	shortest := ls.limit.total
-	for _, d := range []time.Duration{ls.limit.connect, ls.limit.read} {
+	ls = &loops{r: r, limit: engine.LimitsOf(&r.load)}
+	shortest := ls.limit.Total
+	for _, d := range []time.Duration{ls.limit.Connect, ls.limit.Read} {
 		if d > 0 {
 			shortest = min(shortest, d)
 		}
@@ -54,7 +56,7 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 	// the error of p50 at 1000/s from 0.18 to 0.12 ms and the loop's CPU time from
 	// 0.154 to 0.161 of a core; at 10,000/s it would take 0.11 more, hence the bound.
 	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.load.Rate.Max()/10))
-	if err := ls.resolve(ctx, address(r.base)); err != nil {
+	if err := ls.resolve(ctx, http1.Address(r.base)); err != nil {
 		return nil, err
 	}
 	for range n {
@@ -68,8 +70,8 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 	return ls, nil
 }
 
-// resolve finds the address of the service. Of a name's several it takes the
-// one that answers, or if none does the first.
+// resolve finds the address of the service. If its name has several, it is the
+// one that answers, or the first if none does.
 func (ls *loops) resolve(ctx context.Context, addr string) error {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -94,7 +96,7 @@ func (ls *loops) resolve(ctx context.Context, addr string) error {
 }
 
 func (ls *loops) lookUp(ctx context.Context, addr string) (netip.AddrPort, error) {
-	d := net.Dialer{Timeout: ls.limit.total}
+	d := net.Dialer{Timeout: ls.limit.Total}
 	if conn, err := d.DialContext(ctx, "tcp", addr); err == nil {
 		defer conn.Close()
 		return conn.RemoteAddr().(*net.TCPAddr).AddrPort(), nil
@@ -140,11 +142,13 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 	addProcs(len(ls.all))
 	defer addProcs(-len(ls.all))
 	start := r.now()
-	src := newSource(start, start+limit)
+	src := &source{start: start, limit: start + limit, next: schedule}
 	for _, c := range r.clients {
 		c.ready, c.done = start, start
 	}
-	r.window(start, measured)
+	if measured {
+		r.rec.zero = start
+	}
 	ls.ended.Store(false)
 	r.busiest = 0
 	roused := make(chan struct{})
@@ -160,9 +164,7 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 			<-roused
 		}
 	}()
-	var all, feeding sync.WaitGroup
-	enough := make(chan struct{})
-	feeding.Go(func() { src.feed(schedule, enough) })
+	var all sync.WaitGroup
 	for _, l := range ls.all {
 		all.Go(func() {
 			if err := l.run(ctx, src, measured); err != nil {
@@ -174,15 +176,10 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 	for _, l := range ls.all {
 		r.busiest = max(r.busiest, l.share)
 	}
-	err := context.Cause(ctx)
 	if measured {
 		r.unsent = src.unsent(r.now())
 	}
-	close(enough)
-	for range src.chunks { // what is not due any more
-	}
-	feeding.Wait()
-	return err
+	return context.Cause(ctx)
 }
 
 // procs is held to change GOMAXPROCS: runs may overlap.
@@ -206,7 +203,7 @@ type loop struct {
 	events   []unix.EpollEvent
 	buf      []byte
 
-	// Of the phase under way.
+	// The phase under way.
 	ctx       context.Context
 	src       *source
 	measured  bool
@@ -221,7 +218,7 @@ type loop struct {
 const wakeIndex = -1
 
 func (ls *loops) newLoop() (*loop, error) {
-	l := &loop{ls: ls, wake: -1, events: make([]unix.EpollEvent, 256), buf: make([]byte, largeBuffer)}
+	l := &loop{ls: ls, wake: -1, events: make([]unix.EpollEvent, 256), buf: make([]byte, 64<<10)}
 	switch a := ls.addr.(type) {
 	case *unix.SockaddrInet4:
 		own := *a
@@ -281,7 +278,7 @@ func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 		if l.busy == 0 && l.exhausted {
 			return nil
 		}
-		n, errno := epollWait(l.ep, l.events, l.patience())
+		n, errno := epollWait(l.ep, l.events, l.waitTime())
 		if errno != 0 && errno != unix.EINTR {
 			return fmt.Errorf("load %s: wait for answers: %w", l.ls.r.base, errno)
 		}
@@ -303,7 +300,7 @@ func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 	}
 }
 
-// drain notices which connections the service has closed while nobody looked.
+// drain notices which connections the service has closed since the last phase.
 func (l *loop) drain() error {
 	for {
 		n, errno := epollWait(l.ep, l.events, 0)
@@ -327,8 +324,8 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// patience is how long the loop may wait for events.
-func (l *loop) patience() time.Duration {
+// waitTime is how long the loop may wait for events.
+func (l *loop) waitTime() time.Duration {
 	if len(l.more) > 0 {
 		return 0
 	}
@@ -384,7 +381,7 @@ func (l *loop) sendDue(now time.Duration) error {
 		}
 		l.claimed = false
 		if now > l.src.limit {
-			l.src.drop(true)
+			l.src.drop()
 			l.exhausted = true
 			return nil
 		}
@@ -399,10 +396,10 @@ func (l *loop) sendDue(now time.Duration) error {
 	return nil
 }
 
-// abandon gives up what is under way.
+// abandon gives up the requests under way.
 func (l *loop) abandon() {
 	if l.claimed && l.due <= l.now() {
-		l.src.drop(true)
+		l.src.drop()
 	}
 	for _, w := range l.wires {
 		if w.state != idle {

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -10,7 +9,7 @@ import (
 
 // open plays a schedule with all clients. It ends when every request of the
 // schedule is answered, when the clients are limit behind its start, or with
-// ctx; what was due by then and not sent is r.unsent. Without measured, nothing
+// ctx; r.unsent is how many were due by then and not sent. Without measured, nothing
 // is counted.
 func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, measured bool) error {
 	if r.loops != nil {
@@ -20,11 +19,11 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 	defer cancel(nil)
 	pace := r.pacer(ctx)
 	defer pace.close()
-	next, stop := iter.Pull(s)
-	defer stop()
 	start := r.now()
-	q := &queue{next: next, pace: pace, clock: r.clock, start: start, limit: start + limit}
-	r.window(start, measured)
+	q := &queue{src: source{start: start, limit: start + limit, next: s}, pace: pace, clock: r.clock}
+	if measured {
+		r.rec.zero = start
+	}
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
 		c.ready, c.done = start, start
 		for {
@@ -32,7 +31,7 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 			if !ok {
 				return nil
 			}
-			step := r.scenario.loop[0].pick()
+			step := r.scenario.Loop[0].Pick()
 			o := c.do(ctx, step)
 			if o.cause != "" && ctx.Err() != nil {
 				return nil
@@ -44,11 +43,11 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 				}
 			}
 			c.took(at, o)
-			c.count()
+			c.vars.NextLoop()
 		}
 	})
 	if measured {
-		r.unsent = q.unsent()
+		r.unsent = q.src.unsent(r.now())
 	}
 	return err
 }
@@ -60,20 +59,15 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 // between the clock and the request. It goes to the client that became free
 // last: taking turns would use every connection, and connections that are used
 // now and then are cold, or dropped by the service. While all clients are busy
-// the token lies there and due times stay in the schedule, which makes a queue
-// of any length that takes no memory.
+// the token lies there.
 type queue struct {
+	src   source // the client with the token claims from it
+	pace  pacer
+	clock clock
+
 	mu    sync.Mutex
 	taken bool            // a client has the token
 	idle  []chan struct{} // clients that wait for it, the last one next
-
-	// What follows belongs to the client with the token.
-	next  func() (time.Duration, bool)
-	pace  pacer
-	clock clock
-	start time.Duration // on the clock
-	limit time.Duration // nothing is sent after it
-	late  int64         // taken from the schedule, due, and not sent
 }
 
 // take waits for the client's turn and then until the next request is due. It
@@ -83,14 +77,12 @@ func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Duration
 		return due, false
 	}
 	defer q.release()
-	d, ok := q.next()
-	if !ok {
+	if due, ok = q.src.claim(); !ok {
 		return due, false
 	}
-	due = q.start + d
-	ok = q.pace.wait(ctx, q.clock.at(due)) && q.clock.now() <= q.limit
+	ok = q.pace.wait(ctx, q.clock.at(due)) && q.clock.now() <= q.src.limit
 	if !ok && q.clock.now() >= due {
-		q.late++
+		q.src.drop()
 	}
 	return due, ok
 }
@@ -133,19 +125,6 @@ func (q *queue) release() {
 		return
 	}
 	q.taken = false
-}
-
-// unsent is how many requests are due by now and were not sent. No client may
-// be in take, and none may call it again.
-func (q *queue) unsent() int64 {
-	elapsed := q.clock.now() - q.start
-	for {
-		d, ok := q.next()
-		if !ok || d > elapsed {
-			return q.late
-		}
-		q.late++
-	}
 }
 
 // A pacer waits for points in time, for one goroutine at a time.

@@ -52,7 +52,7 @@ type Record struct {
 	Warnings []string     // doubts that the reader must see
 }
 
-// A StepRecord is what was measured of one step. Steps of set-up and teardown
+// A StepRecord has the measurements of one step. Steps of set-up and teardown
 // appear here if the plan asks for it, and in no total.
 type StepRecord struct {
 	Label            string
@@ -77,11 +77,11 @@ func (r *runner) record() *Record {
 		}
 	}
 	for i, t := range r.rec.tallies {
-		st := StepRecord{Label: t.label, Requests: sum.requests[i], Failed: sum.failed[i], Slow: sum.slow[i], Latency: hist.New()}
+		st := StepRecord{Label: t.Label, Requests: sum.requests[i], Failed: sum.failed[i], Slow: sum.slow[i], Latency: hist.New()}
 		for _, s := range r.rec.shards {
 			st.Latency.Merge(s.latency[i])
 		}
-		if t.loop {
+		if t.Loop {
 			rec.Requests += st.Requests
 			rec.Failed += st.Failed
 			rec.Slow += st.Slow
@@ -119,12 +119,12 @@ func (r *runner) engineName() string {
 	if r.loops != nil {
 		return "loop"
 	}
-	return r.engine.name()
+	return r.engine.Name()
 }
 
 // resent is how many requests were sent twice.
 func (r *runner) resent() int64 {
-	n := r.engine.resent()
+	n := r.engine.Resent()
 	if r.loops != nil {
 		n += r.loops.resent.Load()
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/load/requestlog"
+	"github.com/dynolab/dyno/load/scenario"
 )
 
 // due is when a request was due, and when its client would have been free for
@@ -27,12 +29,12 @@ func (d due) start() time.Duration { return max(d.at, d.free) }
 // A recorder counts what the clients do. Its shards keep them from waiting for
 // one another, and its memory does not grow with clients or requests.
 type recorder struct {
-	tallies  []tally
+	tallies  []scenario.Tally
 	open     bool
 	zero     time.Duration // begin of the window
 	deadline time.Duration // latency beyond which a request is overdue; never if the load has none
 	shards   []*shard
-	keeper   *keeper // nil if requests are not kept
+	keeper   *requestlog.Log // nil if requests are not kept
 }
 
 type shard struct {
@@ -43,8 +45,8 @@ type shard struct {
 	latency []*hist.Histogram // of each tally
 	service *hist.Histogram
 	late    *hist.Histogram
-	second  *hist.Histogram // latency since the last call of flip; nil if nobody wants it
-	kept    *keepBuffer     // nil if requests are not kept
+	second  *hist.Histogram    // latency since the last call of flip; nil without Options.Second
+	kept    *requestlog.Buffer // nil if requests are not kept
 }
 
 // totals are what a shard counts, apart from histograms.
@@ -52,7 +54,7 @@ type totals struct {
 	requests     []int64 // of each tally
 	failed, slow []int64
 	failures     map[string]int
-	asides       map[string]int // failures of what is not measured
+	asides       map[string]int // failures of requests that are not measured
 	statuses     map[int]int64
 	slowest      slowest
 	sent         int64
@@ -86,7 +88,7 @@ const never = time.Duration(1<<63 - 1)
 // maxHistograms bounds the memory: 64 histograms take some 17 MB.
 const maxHistograms = 64
 
-func newRecorder(tallies []tally, clients int, open bool) *recorder {
+func newRecorder(tallies []scenario.Tally, clients int, open bool) *recorder {
 	r := &recorder{tallies: tallies, open: open, deadline: never}
 	n := min(clients, runtime.GOMAXPROCS(0), max(maxHistograms/(len(tallies)+2), 1))
 	for range n {
@@ -104,9 +106,6 @@ func newRecorder(tallies []tally, clients int, open bool) *recorder {
 
 func (r *recorder) shard(client int) *shard { return r.shards[client%len(r.shards)] }
 
-// start says when the window begins.
-func (r *recorder) start(zero time.Duration) { r.zero = zero }
-
 // endsAt says when a closed load with a duration ends.
 func (r *recorder) endsAt(until time.Duration) {
 	for _, s := range r.shards {
@@ -118,11 +117,11 @@ func (r *recorder) endsAt(until time.Duration) {
 func (r *recorder) keepIn(f *os.File, most int64) {
 	var labels []string
 	for _, t := range r.tallies {
-		labels = append(labels, t.label)
+		labels = append(labels, t.Label)
 	}
-	r.keeper = newKeeper(f, most, labels)
+	r.keeper = requestlog.New(f, most, labels)
 	for _, s := range r.shards {
-		s.kept = r.keeper.buffer()
+		s.kept = r.keeper.Buffer()
 	}
 }
 
@@ -136,7 +135,7 @@ func (r *recorder) keepNoMore(rec *Record) {
 	for _, s := range r.shards {
 		s.kept = nil
 	}
-	err := k.close()
+	err := k.Close()
 	if rec == nil {
 		return
 	}
@@ -144,8 +143,8 @@ func (r *recorder) keepNoMore(rec *Record) {
 		rec.Warnings = append(rec.Warnings, fmt.Sprintf("single requests are not kept: %v", err))
 		return
 	}
-	rec.Kept = k.requests()
-	if n, seen := k.kept(); n < seen {
+	rec.Kept = k.Requests()
+	if n, seen := k.Kept(); n < seen {
 		rec.Warnings = append(rec.Warnings, fmt.Sprintf("of %d requests a uniform sample of %d is kept (consider: --max-requests-kept)", seen, n))
 	}
 }
@@ -194,29 +193,29 @@ func (r *runner) eachSecond() (stop func()) {
 }
 
 // add counts a request of a measured step.
-func (s *shard) add(c *client, st *step, d due, o *outcome) {
+func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	loop := s.rec.tallies[st.tally].loop
+	loop := s.rec.tallies[st.Tally].Loop
 	if loop {
 		s.sent++
 	}
-	s.requests[st.tally]++
+	s.requests[st.Tally]++
 	latency := o.done - d.at
 	if o.cause != "" {
-		s.failed[st.tally]++
-		if o.cause == causeTimeout {
-			s.slow[st.tally]++
+		s.failed[st.Tally]++
+		if o.cause == CauseTimeout {
+			s.slow[st.Tally]++
 		}
 	} else {
-		s.latency[st.tally].Add(latency)
+		s.latency[st.Tally].Add(latency)
 	}
 	if !loop {
 		return
 	}
 	if s.kept != nil {
 		zero := s.rec.zero
-		s.kept.add(c.number, st.tally, d.at-zero, o.sent-zero, o.done-zero, o.status, o.in, o.cause != "")
+		s.kept.Add(c.number, st.Tally, d.at-zero, o.sent-zero, o.done-zero, o.status, o.in, o.cause != "")
 	}
 	if o.status > 0 {
 		s.statuses[o.status]++
@@ -228,7 +227,7 @@ func (s *shard) add(c *client, st *step, d due, o *outcome) {
 	if o.done <= s.until {
 		s.sentInTime++
 	}
-	if o.status/100 == 3 && len(st.expect) == 0 {
+	if o.status/100 == 3 && len(st.Expect) == 0 {
 		s.redirects++
 	}
 	if o.cause != "" {
@@ -265,7 +264,7 @@ func (s *shard) addOpen(d due, o *outcome) {
 	if d.free > d.at {
 		s.waited++
 		s.lag = max(s.lag, o.sent-d.at)
-	} else { // what was behind has caught up
+	} else { // the load has caught up
 		s.recovered, s.lag = max(s.recovered, s.lag), 0
 	}
 	if d.at >= s.dueLast {
@@ -275,14 +274,14 @@ func (s *shard) addOpen(d due, o *outcome) {
 
 // aside counts a request that is no part of the measured ones; window says
 // that it was sent in the measured window.
-func (s *shard) aside(st *step, cause string, window bool) {
+func (s *shard) aside(st *scenario.Step, cause string, window bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if window {
 		s.sent++
 	}
 	if cause != "" {
-		count(s.asides, fmt.Sprintf("step %q: %s", st.label, cause))
+		count(s.asides, fmt.Sprintf("step %q: %s", st.Label, cause))
 	}
 }
 
@@ -300,9 +299,9 @@ func (l *slowest) wants(latency time.Duration) bool {
 	return len(l.list) < mostSlowest || latency > latencyOf(&l.list[l.least])
 }
 
-func (l *slowest) add(c *client, st *step, at time.Duration, o *outcome) {
+func (l *slowest) add(c *client, st *scenario.Step, at time.Duration, o *outcome) {
 	zero := c.shard.rec.zero
-	l.put(dyno.Request{Client: c.number, Step: st.label, Due: at - zero, Sent: o.sent - zero, Done: o.done - zero, Status: o.status, Bytes: o.in})
+	l.put(dyno.Request{Client: c.number, Step: st.Label, Due: at - zero, Sent: o.sent - zero, Done: o.done - zero, Status: o.status, Bytes: o.in})
 }
 
 func (l *slowest) put(r dyno.Request) {

@@ -4,6 +4,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/dynolab/dyno/load/engine"
+	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,9 +19,9 @@ type wire struct {
 	used  bool  // it has served a request
 	state wireState
 
-	p       parser
-	step    *step
-	req     *request
+	p       http1.Parser
+	step    *scenario.Step
+	req     *http1.Request
 	due     due
 	left    []byte        // of the request, still to be written
 	heard   time.Duration // when the last byte came, or the request was sent
@@ -47,18 +50,18 @@ func (w *wire) close() {
 }
 
 // overdue reports whether the request has run into a time-out.
-func (w *wire) overdue(now time.Duration, lim *limits) bool {
+func (w *wire) overdue(now time.Duration, lim *engine.Limits) bool {
 	sent := w.call().out.sent
-	return now-sent >= lim.total ||
-		lim.connect > 0 && w.state == connecting && now-sent >= lim.connect ||
-		lim.read > 0 && w.state == underway && now-w.heard >= lim.read
+	return now-sent >= lim.Total ||
+		lim.Connect > 0 && w.state == connecting && now-sent >= lim.Connect ||
+		lim.Read > 0 && w.state == underway && now-w.heard >= lim.Read
 }
 
 // send sends a request of the client for the due time l.due.
 func (l *loop) send(w *wire) error {
 	k := w.call()
 	w.due, w.resent = due{l.due, w.c.ready}, false
-	w.step = l.ls.r.scenario.loop[0].pick()
+	w.step = l.ls.r.scenario.Loop[0].Pick()
 	w.req = w.c.prepare(k, w.step)
 	if w.req == nil {
 		return l.settle(w)
@@ -69,8 +72,8 @@ func (l *loop) send(w *wire) error {
 
 // start begins to send w.req, on a new connection if need be.
 func (l *loop) start(w *wire) error {
-	w.p.reset(w.req.method == "HEAD", w.req.keep, w.req.header)
-	w.left, w.heard = w.req.wire, w.call().out.sent
+	w.p.Reset(w.req.Method == "HEAD", w.req.KeepBody, w.req.KeepHeader)
+	w.left, w.heard = w.req.Wire, w.call().out.sent
 	if w.fd >= 0 {
 		w.state = underway
 		return l.write(w)
@@ -114,7 +117,7 @@ func (l *loop) handle(ev *unix.EpollEvent) error {
 	w.ended = w.ended || ended
 	switch {
 	case w.state == idle:
-		if ev.Events&unix.EPOLLIN != 0 || ended { // closed, or a word that nobody asked for
+		if ev.Events&unix.EPOLLIN != 0 || ended { // closed, or data without a request
 			w.close()
 		}
 		return nil
@@ -153,17 +156,17 @@ func (l *loop) write(w *wire) error {
 		n, errno := writeSocket(w.fd, w.left)
 		switch errno {
 		case 0:
-			if w.left = w.left[n:]; l.ls.limit.read > 0 {
-				w.heard = l.now() // who takes is not silent
+			if w.left = w.left[n:]; l.ls.limit.Read > 0 {
+				w.heard = l.now() // a service that reads is not silent
 			}
 		case unix.EINTR:
 		case unix.EAGAIN:
 			return nil
 		default:
 			// A service may answer before it has read all, and close: the
-			// answer counts, and if there is none reading will say so.
+			// answer counts; without one, reading fails.
 			w.left = nil
-			w.p.close = true
+			w.p.Close = true
 			return l.read(w, false)
 		}
 	}
@@ -192,21 +195,21 @@ func (l *loop) read(w *wire, again bool) error {
 		case errno != 0:
 			return l.fail(w, errno)
 		case n == 0:
-			if err := w.p.eof(); err != nil {
+			if err := w.p.EOF(); err != nil {
 				return l.fail(w, err)
 			}
-			w.p.close = true
+			w.p.Close = true
 			return l.complete(w)
 		}
-		used, done, err := w.p.feed(l.buf[:n])
+		used, done, err := w.p.Feed(l.buf[:n])
 		if err != nil {
 			return l.fail(w, err)
 		}
 		if done {
-			w.p.close = w.p.close || used < n || w.ended
+			w.p.Close = w.p.Close || used < n || w.ended
 			return l.complete(w)
 		}
-		if l.ls.limit.read > 0 {
+		if l.ls.limit.Read > 0 {
 			w.heard = l.now()
 		}
 		if n < len(l.buf) && !w.ended { // a short read empties a socket (epoll(7))
@@ -222,8 +225,8 @@ func (l *loop) read(w *wire, again bool) error {
 func (l *loop) complete(w *wire) error {
 	k := w.call()
 	k.out.done = l.now()
-	k.answer = answer{w.p.status, w.p.header, w.p.body, w.p.bytes}
-	if w.used = true; w.p.close || w.req.closes || len(w.left) > 0 {
+	k.answer = w.p.Answer()
+	if w.used = true; w.p.Close || w.req.Closes || len(w.left) > 0 {
 		w.close()
 	}
 	w.c.finish(l.ctx, k, w.step, w.req, nil)
@@ -233,7 +236,7 @@ func (l *loop) complete(w *wire) error {
 // fail ends a request that was not answered, or sends it once more if the
 // service had closed the connection before.
 func (l *loop) fail(w *wire, err error) error {
-	again := w.used && !w.resent && w.req.idempotent() && stale(&w.p, err)
+	again := w.used && !w.resent && w.req.Idempotent() && engine.Stale(&w.p, err)
 	w.close()
 	if again {
 		w.resent = true
@@ -254,11 +257,11 @@ func (l *loop) settle(w *wire) error {
 	o := &w.call().out
 	w.c.took(w.due.at, o)
 	if !l.measured || o.cause != "" && l.ctx.Err() != nil {
-		w.c.count()
+		w.c.vars.NextLoop()
 		return nil
 	}
 	err := l.ls.r.note(w.c, w.step, w.due, o)
-	w.c.count()
+	w.c.vars.NextLoop()
 	return err
 }
 

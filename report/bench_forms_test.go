@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"golang.org/x/perf/benchfmt"
 )
@@ -273,7 +273,7 @@ func TestBenchHostile(t *testing.T) {
 				}
 			}
 			tb.Rows[4].Err, tb.Rows[1].Package = s, s
-			tb.Pitfalls = append(tb.Pitfalls, analysis.BenchNote{Kind: s, Benchmarks: []string{s}, Text: s})
+			tb.Pitfalls = append(tb.Pitfalls, pitfall.Found{Kind: pitfall.SetUp, Package: s, Name: s, Call: s})
 			tb.Notes = []string{s}
 			p := benchPage(tb)
 			p.Ran, p.Whys = s, []profiles.BenchWhy{benchWhy(s, s, s)}

@@ -194,8 +194,8 @@ func (v *benchView) aloneBlocks() []block {
 // pitfallBlocks are the doubts about benchmarks.
 func (v *benchView) pitfallBlocks() []block {
 	var lines []string
-	for i := range v.Pitfalls {
-		lines = append(lines, v.pitfall(&v.Pitfalls[i], mostPitfalls))
+	for _, n := range v.pitfalls() {
+		lines = append(lines, v.pitfall(&n, mostPitfalls))
 	}
 	if lines == nil {
 		return nil

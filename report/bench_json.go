@@ -10,8 +10,9 @@ import (
 )
 
 // BenchJSON writes the report as summary.json has it, indented: what [JSON] does,
-// and behind it, each absent without any:
+// and behind it pitfalls and, each absent without any, the others:
 //
+//	pitfalls[] kind, benchmarks (package.name), text
 //	why[]      benchmark (package.name), setting, differences: as of [ProfileJSON], a kind of profile each
 //	baseline   the comparison with a file: as of [BenchstatJSON]
 //
@@ -35,7 +36,8 @@ func BenchJSON(w io.Writer, r *BenchReport) error {
 		text = fmt.Appendf(bytes.TrimSuffix(text, []byte("\n}")), ",\n  %q: %s\n}", key, data)
 		return err
 	}
-	if len(whys) > 0 {
+	err = more("pitfalls", append([]pitfallNote{}, newBenchView(r.Table, 0).pitfalls()...))
+	if len(whys) > 0 && err == nil {
 		err = more("why", whys)
 	}
 	if r.Against != nil && err == nil {

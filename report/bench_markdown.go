@@ -36,10 +36,10 @@ func BenchMarkdown(w io.Writer, r *BenchReport) error {
 		}
 	}
 	last := 3 + len(t.Settings)
-	if len(t.Pitfalls) > 0 {
+	if notes := v.pitfalls(); notes != nil {
 		var lines []string
-		for i := range t.Pitfalls {
-			lines = append(lines, v.pitfall(&t.Pitfalls[i], mostPitfall))
+		for i := range notes {
+			lines = append(lines, v.pitfall(&notes[i], mostPitfall))
 		}
 		pieces = append(pieces, items("Pitfalls", lines, last))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -33,7 +34,7 @@ type benchTable struct {
 	Error, FalseChance, Negligible, Precision float64
 	Looks                                     []int
 	Rows                                      []benchmark
-	Pitfalls                                  []analysis.BenchNote
+	Pitfalls                                  []pitfall.Found
 	Notes                                     []string
 	judged                                    []judgement
 }
@@ -155,10 +156,10 @@ func fewBenchmarks() *benchTable {
 			failed,
 			benchRow("Encode/size=1<<20|map[string]*T/with_a_name_that_does_not_end", benchUnit("sec/op", 0.25e-9, versusOf{2.4, 0.3, 0.00006, stats.Worse})),
 		},
-		Pitfalls: []analysis.BenchNote{
-			{Kind: "optimised away", Benchmarks: []string{"example.com/json.Encode/size=1<<20|map[string]*T/with_a_name_that_does_not_end"},
-				Text: "an iteration takes 0.25 ns, less than any work: the compiler has left it out, as nothing uses the result (consider: for b.Loop() { … }, which keeps it)."},
-			{Kind: "no b.Loop", Benchmarks: []string{"example.com/json.CodeMarshal", "example.com/json.Valid", "example.com/json.Scanner", "example.com/json.Pipeline", "example.com/json.Unmarshal/deep", "elsewhere.Other"}, Text: "a loop over b.N."},
+		Pitfalls: []pitfall.Found{
+			{Kind: pitfall.Empty, Package: "example.com/json", Name: "Encode/size=1<<20|map[string]*T/with_a_name_that_does_not_end", Sec: 0.25e-9, Setting: -1},
+			setUp("CodeMarshal", 2e-3), setUp("Valid", 2e-3), setUp("Scanner", 2e-3), setUp("Pipeline", 2e-3), setUp("Unmarshal/deep", 3e-3),
+			{Kind: pitfall.SetUp, Package: "elsewhere", Name: "Other", Once: 1e-3, Share: 0.1, FewN: 10},
 		},
 		Notes: []string{"the CPU was shared: 12% of the time was stolen"},
 	}
@@ -233,4 +234,9 @@ func benchTables() map[string]*benchTable {
 		"bench-few": judged(fewBenchmarks()), "bench-three": threeSettings(), "bench-unknown": unknown(), "bench-one": one,
 		"bench-still": still, "bench-long": long, "bench-none": {Settings: revs("a", "b")},
 	}
+}
+
+// setUp is a pitfall of a benchmark of package json.
+func setUp(name string, once float64) pitfall.Found {
+	return pitfall.Found{Kind: pitfall.SetUp, Package: "example.com/json", Name: name, Call: "load(1000)", Once: once, Share: 0.2, FewN: 1000, Setting: -1}
 }

@@ -40,10 +40,10 @@ func BenchText(w io.Writer, r *BenchReport, o Options) error {
 	for _, s := range sections {
 		s.text(&b, v.width, o.Color)
 	}
-	if len(t.Pitfalls) > 0 {
+	if notes := v.pitfalls(); notes != nil {
 		b.WriteString("\nPitfalls\n")
-		for i := range t.Pitfalls {
-			b.WriteString(fold(v.pitfall(&t.Pitfalls[i], mostPitfall), "  ! ", "    ", v.width))
+		for i := range notes {
+			b.WriteString(fold(v.pitfall(&notes[i], mostPitfall), "  ! ", "    ", v.width))
 		}
 	}
 	if failed := v.failed(); failed != nil {
@@ -90,33 +90,7 @@ func (v *benchView) sections(whole bool) (out []section, notes []string) {
 	return out, append(folded, v.legend())
 }
 
-const (
-	mostJudged   = 50 // thresholds that failed, and as many that are unclear
-	mostPitfall  = 4  // benchmarks that a pitfall names in a text
-	mostPitfalls = 50 // that it names elsewhere
-)
-
-// pitfall is a doubt about benchmarks in one line.
-func (v *benchView) pitfall(n *analysis.BenchNote, most int) string {
-	var names []string
-	for _, full := range n.Benchmarks {
-		for i := range v.Benchmarks {
-			if r := v.Benchmarks[i]; r.Package+"."+r.Name == full {
-				full = v.called(r)
-				break
-			}
-		}
-		names = append(names, full)
-	}
-	if more := len(names) - most; more > 1 {
-		names = append(names[:most:most], fmt.Sprintf("%d more", more))
-	}
-	text := n.Kind
-	if len(names) > 0 {
-		text += " (" + strings.Join(names, ", ") + ")"
-	}
-	return text + ": " + v.readable(n.Text)
-}
+const mostJudged = 50 // thresholds that failed, and as many that are unclear
 
 // failed are the benchmarks that said why there are no numbers, or fewer; those that
 // failed alike once.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
 )
@@ -134,7 +135,7 @@ func TestBenchWhy(t *testing.T) {
 		tb := fewBenchmarks()
 		tb.Settings = []dyno.Setting{{c.base}, {c.other}}
 		tb.Rows[0].Fault = &analysis.Fault{Kind: analysis.FaultFailed, Said: "boom"}
-		tb.Pitfalls = []analysis.BenchNote{{Kind: "GC noise", Text: "2 collections in " + tb.Settings[0].Label() + "."}}
+		tb.Pitfalls = []pitfall.Found{{Kind: pitfall.Goroutines, Count: 2}}
 		tb.Notes = []string{tb.Settings[0].Label() + " is odd."}
 		y := benchWhy("json.Valid", tb.Settings[1].String(), "json.F")
 		y.Parts[0].Diff.Base = tb.Settings[0].String()

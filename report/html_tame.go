@@ -107,8 +107,8 @@ func tamedTable(p *analysis.Table) *analysis.Table {
 	}
 	t.Pitfalls = slices.Clone(t.Pitfalls)
 	for i := range t.Pitfalls {
-		n := &t.Pitfalls[i]
-		n.Benchmarks = tameAll(n.Benchmarks, mostPitfalls, 240)
+		f := &t.Pitfalls[i]
+		f.Package, f.Name, f.Call = tame(f.Package, 120), tame(f.Name, 120), tame(f.Call, 120)
 	}
 	t.Thresholds = slices.Clone(t.Thresholds)
 	for i := range t.Thresholds {

@@ -41,10 +41,10 @@ type Builder struct {
 
 	mu     sync.Mutex // one build at a time: each takes all CPUs
 	built  map[string]*Built
-	copies map[string]*source     // of module versions
-	trees  map[string]string      // worktrees, by repository and commit
-	lists  []string               // git's folders of worktrees
-	tests  map[string]*testBinary // by what makes them
+	copies map[string]*source      // of module versions
+	trees  map[string]string       // worktrees, by repository and commit
+	lists  []string                // git's folders of worktrees
+	tests  map[string]*TestPackage // by what makes them
 
 	scratch atomic.Int64 // numbers names in dir
 }
@@ -67,7 +67,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	b := &Builder{
 		dir:   guard.TempName(parent),
 		built: map[string]*Built{}, copies: map[string]*source{}, trees: map[string]string{},
-		tests: map[string]*testBinary{},
+		tests: map[string]*TestPackage{},
 	}
 	if b.guard, err = guard.Start(guard.Job{Scratch: b.dir}, guard.IO{}); err != nil {
 		return nil, fmt.Errorf("make a folder for builds: %w", err)

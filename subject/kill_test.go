@@ -17,8 +17,8 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// victim is a dyno in little: it builds, starts a service that forks and a test
-// binary, which is stopped, and begins a second build, in a worktree, that does
+// victim is a dyno in little: it builds, starts a service that forks and a program
+// that is stopped, as test binaries are between turns, and begins a second build, in a worktree, that does
 // not end. It says what there
 // is to be cleaned up and waits to be killed.
 func victim() {
@@ -38,10 +38,14 @@ func victim() {
 	check(err)
 	check(b.Check(ctx, dyno.Subject{Package: os.Getenv("DYNO_TEST_REPO"), Rev: "HEAD"}))
 	go b.command(ctx, b.dir, nil, "sh", "-c", "sleep 1000 & while :; do mkdir -p tmp/x; done")
-	turns, err := StartBench(ctx, os.Getenv("DYNO_TEST_BENCH"), BenchOptions{Args: benchArgs("Small")})
+	stopped, err := guard.Start(guard.Job{Path: "/bin/sh", Args: []string{"sh", "-c", "kill -STOP $$"}, Dir: b.dir}, guard.IO{})
 	check(err)
-	// the builder's supervisor; supervisor, service, sh, sleep; supervisor, sh, sleep; supervisor, test binary
-	for len(guard.Descendants(os.Getpid())) < 10 || processState(turns.tree.PID) != "T" {
+	state := func() string {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", stopped.PID))
+		return string(stat)
+	}
+	// the builder's supervisor; supervisor, service, sh, sleep; supervisor, sh, sleep; supervisor, sh
+	for len(guard.Descendants(os.Getpid())) < 10 || !strings.Contains(state(), ") T ") {
 		time.Sleep(10 * time.Millisecond)
 	}
 	for _, pid := range guard.Descendants(os.Getpid()) {
@@ -62,7 +66,7 @@ func TestKilled(t *testing.T) {
 	run(t, repo, "git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "one")
 
 	cmd := exec.Command(must(t, os.Executable))
-	cmd.Env = append(os.Environ(), "DYNO_TEST_VICTIM="+t.TempDir(), "DYNO_TEST_REPO="+repo, "DYNO_TEST_BENCH="+benchBinary(t))
+	cmd.Env = append(os.Environ(), "DYNO_TEST_VICTIM="+t.TempDir(), "DYNO_TEST_REPO="+repo)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -12,25 +12,23 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/dynolab/dyno"
 )
 
-// A TestPackage is a package whose tests can be built, under one setting. It must
-// not be copied.
+// A TestPackage is a package whose tests can be built. Settings that differ in nothing
+// that matters to the go command share one.
 type TestPackage struct {
 	ImportPath string   // without the revision's worktree: the same in all settings
 	Dir        string   // of its sources, where its tests run
-	Files      []string // its test files, relative to Dir
 	Go, Rev    string   // as Built's
 	Warnings   []string // Link and LinkSurvey may add some
 
-	src    *source     // where the go command is called, and how
-	name   string      // of the package that the last of its test files are of
-	binary *testBinary // shared by all settings that have the same
-
-	mu sync.Mutex // of Warnings, while two links run
+	src      *source           // where the go command is called, and how
+	goflags  []string          // from the variable GOFLAGS
+	name     string            // of the package that the last of its test files are of
+	fixed    bool              // the linker cannot change the order of functions
+	binaries map[uint32]string // paths by seed
 }
 
 // Tests finds the packages with test files that patterns mean in s.Dir, as go list
@@ -82,26 +80,23 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 	return tests, nil
 }
 
-// testPackage makes what Tests returns. goflags is the variable GOFLAGS.
+// testPackage makes what Tests returns, or finds it. goflags is the variable GOFLAGS.
 func (b *Builder) testPackage(l *listed, src *source, version, goflags string) *TestPackage {
+	key := fmt.Sprintf("%q %q %q %q", src.dir, l.ImportPath, version, append(pairs(src.env), src.flags...))
+	if p := b.tests[key]; p != nil {
+		return p
+	}
 	p := &TestPackage{
-		ImportPath: l.ImportPath, Dir: l.Dir, Files: append(slices.Clone(l.TestGoFiles), l.XTestGoFiles...),
-		Go: version, Rev: src.rev, src: src, name: l.Name,
+		ImportPath: l.ImportPath, Dir: l.Dir,
+		Go: version, Rev: src.rev, src: src, name: l.Name, goflags: strings.Fields(goflags), binaries: map[uint32]string{},
 	}
 	if len(l.XTestGoFiles) > 0 {
 		p.name += "_test"
 	}
-	key := fmt.Sprintf("%q %q %q %q", src.dir, p.ImportPath, version, append(pairs(src.env), src.flags...))
-	if p.binary = b.tests[key]; p.binary == nil {
-		p.binary = &testBinary{
-			flags: slices.Clone(src.flags), goflags: strings.Fields(goflags),
-			links: map[linkKey]*link{}, fixed: older(version, layoutSince),
-		}
-		b.tests[key] = p.binary
-	}
 	if older(version, layoutSince) {
-		p.Warnings = append(p.Warnings, p.fixedLayout("needs Go 1.23, not "+version))
+		p.fixLayout("needs Go 1.23, not " + version)
 	}
+	b.tests[key] = p
 	return p
 }
 

@@ -7,148 +7,54 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
-
-// keptSeeds is how many binaries of one package with different seeds there are on
-// disk, some 6 MB each: one that runs, one that is linked meanwhile, and one more.
-const keptSeeds = 3
 
 // layoutSince is the first Go version whose linker has -randlayout.
 const layoutSince = "go1.23"
 
-// A testBinary is the test binary of a package as one or more settings have it,
-// with its functions in various orders.
-type testBinary struct {
-	flags   []string // of the build
-	goflags []string // from the variable GOFLAGS
-
-	mu    sync.Mutex
-	links map[linkKey]*link
-	seeds []uint32 // of links, in the order in which they were asked for; without 0
-	fixed bool     // the linker cannot change the order
-}
-
-type linkKey struct {
-	seed   uint32
-	survey bool
-}
-
-// A link is a binary, or the making of it.
-type link struct {
-	done chan struct{}
-	path string
-	err  error
-}
-
 // Link builds the test binary of p with its functions in an order that the seed
-// determines, the same for all settings; 0 is the linker's own order. Settings
-// share a binary if they differ in nothing that matters to the go command.
+// determines, the same for all settings; 0 is the linker's own order.
 //
-// A binary that exists is not built again; the last keptSeeds of them and that of
-// seed 0 are kept, the others removed. Two links may run at the same time. Before
-// Go 1.23 the linker cannot do it: all seeds give the same binary, and p.Warnings
-// says so. An error holds what the compiler said.
+// It keeps the binary of seed 0 and that of the last other seed, some 6 MB each, and
+// removes the one before. Before Go 1.23 the linker cannot do it: all seeds give the
+// same binary, and p.Warnings says so. An error holds what the compiler said. Different
+// packages may be linked at the same time.
 func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path string, err error) {
-	if p.binary.isFixed() {
+	if p.fixed {
 		seed = 0
 	}
-	path, err = p.binary.once(ctx, linkKey{seed: seed}, func() (string, error) {
-		var layout []string
-		if seed != 0 {
-			layout = []string{"-randlayout=" + strconv.FormatUint(uint64(seed), 10)}
-		}
-		return b.goTest(ctx, p, layout)
-	})
+	if path := p.binaries[seed]; path != "" {
+		return path, nil
+	}
+	var layout []string
+	if seed != 0 {
+		layout = []string{"-randlayout=" + strconv.FormatUint(uint64(seed), 10)}
+	}
+	path, err = b.goTest(ctx, p, layout)
 	var failed *commandError
 	if seed != 0 && errors.As(err, &failed) && strings.Contains(failed.stderr, "not defined: -randlayout") {
-		p.binary.mu.Lock()
-		p.binary.fixed = true
-		p.binary.mu.Unlock()
+		p.fixLayout("is not known to the linker of " + p.Go)
 		return b.Link(ctx, p, 0)
 	}
 	if err != nil {
 		return "", fmt.Errorf("build the tests of %s: %w", p.ImportPath, err)
 	}
-	if p.binary.isFixed() && !older(p.Go, layoutSince) {
-		p.warn(p.fixedLayout("is not known to the linker of " + p.Go))
+	for old, path := range p.binaries {
+		if old != 0 && seed != 0 {
+			os.Remove(path)
+			delete(p.binaries, old)
+		}
 	}
+	p.binaries[seed] = path
 	return path, nil
 }
 
-func (p *TestPackage) fixedLayout(why string) string {
-	return p.ImportPath + ": its functions are in the same order in all blocks, as -randlayout " + why
-}
-
-// warn adds a warning, once.
-func (p *TestPackage) warn(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !slices.Contains(p.Warnings, text) {
-		p.Warnings = append(p.Warnings, text)
-	}
-}
-
-func (t *testBinary) isFixed() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.fixed
-}
-
-// once makes a binary that does not exist. Who asks for one that is being made
-// waits for it.
-func (t *testBinary) once(ctx context.Context, key linkKey, build func() (string, error)) (string, error) {
-	t.mu.Lock()
-	for l := t.links[key]; l != nil; l = t.links[key] {
-		t.mu.Unlock()
-		select {
-		case <-l.done:
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-		if l.err == nil || !errors.Is(l.err, context.Canceled) && !errors.Is(l.err, context.DeadlineExceeded) {
-			return l.path, l.err
-		}
-		t.mu.Lock() // it was stopped by the other's context
-	}
-	l := &link{done: make(chan struct{})}
-	t.links[key] = l
-	t.forget(key)
-	t.mu.Unlock()
-	l.path, l.err = build()
-	if l.err != nil {
-		t.mu.Lock()
-		delete(t.links, key)
-		t.seeds = slices.DeleteFunc(t.seeds, func(s uint32) bool { return s == key.seed })
-		t.mu.Unlock()
-	}
-	close(l.done)
-	return l.path, l.err
-}
-
-// forget removes binaries of old seeds to make room for one.
-func (t *testBinary) forget(key linkKey) {
-	if key.survey || key.seed == 0 {
-		return
-	}
-	t.seeds = append(t.seeds, key.seed)
-	for i := 0; len(t.seeds) > keptSeeds && i < len(t.seeds)-keptSeeds; {
-		old := linkKey{seed: t.seeds[i]}
-		if l := t.links[old]; l != nil {
-			select {
-			case <-l.done:
-				os.Remove(l.path)
-			default:
-				i++ // not made yet
-				continue
-			}
-		}
-		delete(t.links, old)
-		t.seeds = slices.Delete(t.seeds, i, i+1)
-	}
+// fixLayout notes that all blocks have the linker's own order of functions.
+func (p *TestPackage) fixLayout(why string) {
+	p.fixed = true
+	p.Warnings = append(p.Warnings, p.ImportPath+": its functions are in the same order in all blocks, as -randlayout "+why)
 }
 
 // goTest runs go test -c and returns the executable. Flags come after the user's.
@@ -164,7 +70,7 @@ func (b *Builder) goTest(ctx context.Context, p *TestPackage, layout []string, f
 	}
 	// Without symbols, as go test itself does it: it takes half the time.
 	ours := strings.Join(append([]string{"-s", "-w"}, layout...), " ")
-	args = append(append(args, joinLdflags(ours, p.binary.goflags, p.binary.flags)...), flags...)
+	args = append(append(args, joinLdflags(ours, p.goflags, p.src.flags)...), flags...)
 	if _, err := b.command(ctx, p.src.dir, p.src.env, "go", append(args, p.ImportPath)...); err != nil {
 		return "", err
 	}

@@ -21,13 +21,13 @@ import (
 //
 // Where that does not build, it returns what Link does, and adds a warning.
 func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, err error) {
-	path, err = p.binary.once(ctx, linkKey{survey: true}, func() (string, error) { return b.goTestSurvey(ctx, p) })
+	path, err = b.goTestSurvey(ctx, p)
 	if err == nil || ctx.Err() != nil {
 		return path, err
 	}
 	path, lerr := b.Link(ctx, p, 0)
 	if lerr == nil {
-		p.warn(fmt.Sprintf("%s: its garbage collections and goroutines are not surveyed (the tests do not build with the benchmark for it: %s)",
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: its garbage collections and goroutines are not surveyed (the tests do not build with the benchmark for it: %s)",
 			p.ImportPath, strings.ReplaceAll(firstMessage(err), b.dir+string(filepath.Separator), "")))
 	}
 	return path, lerr
@@ -71,7 +71,7 @@ func BenchmarkDynoSurvey(b *dynoTesting.B) {
 
 // goTestSurvey builds with an overlay of surveySource.
 func (b *Builder) goTestSurvey(ctx context.Context, p *TestPackage) (string, error) {
-	if flags := strings.Join(append(slices.Clone(p.binary.goflags), p.binary.flags...), " "); strings.Contains(flags, "-overlay") {
+	if flags := strings.Join(append(slices.Clone(p.goflags), p.src.flags...), " "); strings.Contains(flags, "-overlay") {
 		return "", errors.New("the build has an -overlay of its own")
 	}
 	folder := b.name("overlay")

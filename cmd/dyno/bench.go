@@ -281,20 +281,3 @@ func benchFormat(o *outFlags) error {
 	}
 	return nil
 }
-
-// noteUncommitted says that changes in the working tree are in none of the
-// revisions that are compared.
-func noteUncommitted(cmd *cobra.Command, e *dyno.Experiment) {
-	revs, here := 0, false
-	for _, s := range e.Levels() {
-		for _, l := range s {
-			if l.Factor == "rev" {
-				revs++
-				here = here || l.Value == "."
-			}
-		}
-	}
-	if revs > 0 && !here && uncommitted(cmd.Context(), e.Subject.Dir) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
-	}
-}

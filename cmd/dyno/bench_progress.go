@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -22,7 +22,7 @@ type benchProgress struct {
 	patient bool // they are run after the time, too
 	began   time.Time
 	first   time.Time // when the first block began
-	step    lab.BenchStep
+	step    gobench.Step
 	entered time.Time // the phase, or the block
 	all     int       // benchmarks that are open in the first block
 }
@@ -38,13 +38,13 @@ func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
 }
 
 // see takes the next step of the work.
-func (p *benchProgress) see(s lab.BenchStep) {
+func (p *benchProgress) see(s gobench.Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sees(s, time.Now())
 }
 
-func (p *benchProgress) sees(s lab.BenchStep, now time.Time) {
+func (p *benchProgress) sees(s gobench.Step, now time.Time) {
 	last := p.step
 	// Links belong to the block that they are for.
 	same := s.Phase == last.Phase || s.Phase == "block" && last.Phase == "link"

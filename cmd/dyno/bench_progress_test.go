@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/gobench"
 )
 
 // After the first block it is said that the time is too short, while there is time to
@@ -24,12 +24,12 @@ func TestBenchProgressEnd(t *testing.T) {
 	} {
 		var out strings.Builder
 		p := newBenchProgress(&out, &c.bench)
-		at := func(sec int, s lab.BenchStep) { p.sees(s, p.began.Add(time.Duration(sec)*time.Second)) }
-		at(0, lab.BenchStep{Phase: "survey"})
-		at(10, lab.BenchStep{Phase: "link", Block: 1, Benchmarks: 5})
-		at(11, lab.BenchStep{Phase: "block", Block: 1, Benchmarks: 5})
-		at(40, lab.BenchStep{Phase: "link", Block: 2, Benchmarks: 5})
-		at(41, lab.BenchStep{Phase: "block", Block: 2, Benchmarks: 5, Done: 2})
+		at := func(sec int, s gobench.Step) { p.sees(s, p.began.Add(time.Duration(sec)*time.Second)) }
+		at(0, gobench.Step{Phase: "survey"})
+		at(10, gobench.Step{Phase: "link", Block: 1, Benchmarks: 5})
+		at(11, gobench.Step{Phase: "block", Block: 1, Benchmarks: 5})
+		at(40, gobench.Step{Phase: "link", Block: 2, Benchmarks: 5})
+		at(41, gobench.Step{Phase: "block", Block: 2, Benchmarks: 5, Done: 2})
 		if !strings.HasSuffix(out.String(), "\n") || !strings.Contains(out.String(), c.note) || strings.Contains(out.String(), "note") != (c.note != "") {
 			t.Errorf("%+v: %s", c.bench, out.String())
 		}

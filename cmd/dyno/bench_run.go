@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,7 +14,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
-	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/analysis/pitfall"
+	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/subject"
@@ -24,12 +24,14 @@ import (
 // benchHands do the work of dyno bench. What close returns is the error of cleaning
 // up.
 type benchHands struct {
-	lab     *lab.Bencher
-	run     func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error
-	profile func(ctx context.Context, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error
-	tests   map[string][]*subject.TestPackage // by setting, as far as they were found
-	close   func() error
+	lab   *gobench.Bencher
+	run   func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (profiling, error)
+	tests map[string][]*subject.TestPackage // by setting, as far as they were found
+	close func() error
 }
+
+// profiling takes profiles of benchmarks that were measured.
+type profiling func(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error
 
 // openBench returns the hands of this machine; tests bring their own.
 var openBench = func(e *dyno.Experiment) (*benchHands, error) {
@@ -38,48 +40,34 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 		return nil, err
 	}
 	h := &benchHands{tests: map[string][]*subject.TestPackage{}, close: builder.Close}
-	h.lab = &lab.Bencher{
-		Tests: func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error) {
-			ps, err := builder.Tests(ctx, s, patterns)
-			h.found(e, s, ps)
-			return ps, err
-		},
-		Link: builder.Link, LinkSurvey: builder.LinkSurvey, Once: subject.RunBench, CPUs: lab.BenchCPUs,
-		Start: func(ctx context.Context, path string, o subject.BenchOptions) (lab.BenchTurns, error) {
-			p, err := subject.StartBench(ctx, path, o)
-			if err != nil {
-				return nil, err
-			}
-			return p, nil
-		},
-		Source: readBenchSource, Least: stats.BenchLooks[0],
+	h.lab = gobench.Open(builder)
+	h.lab.Tests = func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error) {
+		ps, err := builder.Tests(ctx, s, patterns)
+		h.found(e, s, ps)
+		return ps, err
 	}
-	h.run, h.profile = h.lab.Run, h.lab.Profile
+	h.lab.Source = func(ctx context.Context, p *subject.TestPackage) (func(string) dyno.BenchSource, error) {
+		return readBenchSource(ctx, builder, p)
+	}
+	h.lab.Least = stats.BenchLooks[0]
+	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (profiling, error) {
+		run, err := h.lab.Run(ctx, e, sink)
+		return run.Profile, err
+	}
 	return h, nil
 }
 
-// readBenchSource adds what the source of a package says to surveys. Of files that are
-// no tests it tells which functions have results.
-func readBenchSource(p *subject.TestPackage, ss []dyno.Survey) error {
-	names, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
+// readBenchSource returns what tells of the benchmarks of a package what their source says.
+func readBenchSource(ctx context.Context, builder *subject.Builder, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error) {
+	found, err := builder.Syntax(ctx, p)
 	if err != nil {
-		return err
+		err = fmt.Errorf("read the source of %s: %w", p.ImportPath, err)
 	}
-	files := map[string][]byte{}
-	for _, name := range names {
-		base := filepath.Base(name)
-		if strings.HasSuffix(base, "_test.go") && !slices.Contains(p.Files, base) {
-			continue // for another system
-		}
-		if files[base], err = os.ReadFile(name); err != nil {
-			return err
-		}
+	var packages []pitfall.Syntax
+	for _, s := range found {
+		packages = append(packages, pitfall.Syntax(s))
 	}
-	source := analysis.ReadBenchSource(files)
-	for i := range ss {
-		ss[i].Source = source(ss[i].Printed)
-	}
-	return nil
+	return pitfall.ReadSource(packages...), err
 }
 
 // found keeps the packages of a subject for the settings that are of it.
@@ -104,7 +92,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	if e.Bench.Blocks == 0 && len(e.Levels()) == 1 {
 		e.Bench.Blocks = aloneBlocks
 	}
-	noteUncommitted(cmd, e)
+	noteDirty(cmd, e)
 	hands, err := openBench(e)
 	if err != nil {
 		return err
@@ -178,7 +166,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 		}
 		return table().Open
 	}
-	err = hands.run(cmd.Context(), e, sink)
+	profile, err := hands.run(cmd.Context(), e, sink)
 	if err != nil || dir == nil {
 		if err == nil {
 			err = errors.New("no benchmark was measured")
@@ -196,7 +184,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 	if len(chosen) == 0 {
 		return dir, nil
 	}
-	if err := hands.profile(cmd.Context(), e, chosen, sink); err != nil {
+	if err := profile(cmd.Context(), chosen, sink); err != nil {
 		return dir, err
 	}
 	return dir, keepSources(dir, t, dir.Results(), hands.tests)

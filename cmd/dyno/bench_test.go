@@ -14,7 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis"
-	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/subject"
@@ -30,12 +30,12 @@ type fakeBench struct {
 }
 
 func (f *fakeBench) open(*dyno.Experiment) (*benchHands, error) {
-	h := &benchHands{lab: new(lab.Bencher), tests: map[string][]*subject.TestPackage{}, close: func() error { return nil }}
-	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
-		return f.run(ctx, h.lab, e, sink)
-	}
-	h.profile = func(ctx context.Context, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
-		return f.profile(h.lab, e, wanted, sink)
+	h := &benchHands{lab: new(gobench.Bencher), tests: map[string][]*subject.TestPackage{}, close: func() error { return nil }}
+	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (profiling, error) {
+		profile := func(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
+			return f.profile(h.lab, e, wanted, sink)
+		}
+		return profile, f.run(ctx, h.lab, e, sink)
 	}
 	return h, nil
 }
@@ -55,8 +55,8 @@ func (f *fakeBench) result(e *dyno.Experiment, s dyno.Setting, block int, purpos
 
 var fakeNames = []string{"RSS", "Names"}
 
-func (f *fakeBench) run(ctx context.Context, b *lab.Bencher, e *dyno.Experiment, sink func(*dyno.Result) error) error {
-	b.Watch(lab.BenchStep{Phase: "build"})
+func (f *fakeBench) run(ctx context.Context, b *gobench.Bencher, e *dyno.Experiment, sink func(*dyno.Result) error) error {
+	b.Watch(gobench.Step{Phase: "build"})
 	for _, s := range e.Levels() {
 		r := f.result(e, s, 0, dyno.ForSurvey)
 		for _, name := range fakeNames {
@@ -78,7 +78,7 @@ func (f *fakeBench) run(ctx context.Context, b *lab.Bencher, e *dyno.Experiment,
 		if left == 0 || e.Bench.Blocks > 0 && block > e.Bench.Blocks {
 			return nil
 		}
-		b.Watch(lab.BenchStep{Phase: "block", Block: block, Benchmarks: left})
+		b.Watch(gobench.Step{Phase: "block", Block: block, Benchmarks: left})
 		if block-1 == f.after && f.cancel != nil {
 			f.cancel(errInterrupted)
 			return context.Cause(ctx)
@@ -111,8 +111,8 @@ func (f *fakeBench) run(ctx context.Context, b *lab.Bencher, e *dyno.Experiment,
 	return nil
 }
 
-func (f *fakeBench) profile(b *lab.Bencher, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
-	b.Watch(lab.BenchStep{Phase: "profile", Benchmarks: 1})
+func (f *fakeBench) profile(b *gobench.Bencher, e *dyno.Experiment, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
+	b.Watch(gobench.Step{Phase: "profile", Benchmarks: 1})
 	recorded := map[string][]string{
 		"cpu":    {"search-cpu-go1.27.4", "search-cpu-go1.22.12"},
 		"allocs": {"search-allocs-fast", "search-allocs-a"},

@@ -151,20 +151,23 @@ func sayWhere(cmd *cobra.Command, dir, next string) {
 }
 
 // noteDirty says that changes in the working tree are in no revision, where
-// revisions are compared: it is easy to forget to commit.
+// revisions are compared and the working tree, ".", is none of them: it is easy to
+// forget to commit.
 func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
-	varies := func(s dyno.Setting) bool {
-		return slices.ContainsFunc(s, func(l dyno.Level) bool { return l.Factor == "rev" })
+	var revs []string
+	for _, s := range e.Levels() {
+		for _, l := range s {
+			if l.Factor == "rev" {
+				revs = append(revs, l.Value)
+			}
+		}
 	}
-	if e.Subject.Package == "" || !slices.ContainsFunc(e.Levels(), varies) {
-		return
+	dir := e.Subject.Dir
+	if filepath.IsAbs(e.Subject.Package) {
+		dir = e.Subject.Package
 	}
-	dir := e.Subject.Package
-	if !filepath.IsAbs(dir) {
-		dir = e.Subject.Dir
-	}
-	if uncommitted(cmd.Context(), dir) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: there are changes that are not committed; no revision has them")
+	if len(revs) > 0 && !slices.Contains(revs, ".") && uncommitted(cmd.Context(), dir) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
 	}
 }
 

@@ -1,0 +1,243 @@
+package gobench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject"
+)
+
+// blocks runs block after block. Everything random in one depends on the seed, the
+// block, which benchmarks are open, how often each is launched and how many pairs a
+// launch has, and on nothing else.
+func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
+	finished := 0 // benchmarks in all blocks
+	told := map[string]bool{}
+	for block := 1; w.e.Bench.Blocks == 0 || block <= w.e.Bench.Blocks; block++ {
+		open := w.open()
+		if len(open) == 0 || w.late(block) {
+			break
+		}
+		start := time.Now()
+		rng := rand.New(rand.NewPCG(w.e.Seed, uint64(block)))
+		w.step(Step{Phase: "link", Block: block, Benchmarks: len(open)})
+		paths, err := w.layout(ctx, rng, open)
+		if err != nil {
+			return err
+		}
+		times := moreLaunches(time.Since(start), open)
+		found := map[*pairing][]dyno.Benchmark{} // of each setting
+		for done, i := range rng.Perm(len(open)) {
+			if w.late(block) {
+				break
+			}
+			w.step(Step{Phase: "block", Block: block, Benchmarks: len(open), Done: done})
+			if found[open[i]], err = w.bench(ctx, rng, open[i], paths, times); err != nil {
+				return err
+			}
+		}
+		if len(found) == 0 {
+			break
+		}
+		finished += len(found)
+		if err := w.sinkBlock(block, start, open, found, told, sink); err != nil {
+			return err
+		}
+		w.ask(block)
+	}
+	if finished == 0 {
+		return fmt.Errorf("run benchmarks: nothing was measured in %v, as builds and the survey took all of it (consider: a longer duration)", w.e.Bench.Duration)
+	}
+	return nil
+}
+
+// moreLaunches is by how much the launches of open benchmarks are multiplied, so
+// that a block whose layout took some time to link is worth it.
+func moreLaunches(linked time.Duration, open []*pairing) int {
+	var measuring time.Duration
+	for _, p := range open {
+		measuring += time.Duration(p.pace.launches) * (p.pace.launch + time.Duration(len(p.in))*processStart)
+	}
+	return min(mostMoreLaunches, max(1, int(worthLinking*linked/max(measuring, 1))))
+}
+
+// layout links what the open benchmarks need, in an order of functions that is
+// the same in all settings and new in each block.
+func (w *Run) layout(ctx context.Context, rng *rand.Rand, open []*pairing) (map[*subject.TestPackage]string, error) {
+	seed := 1 + rng.Uint32N(math.MaxInt32) // 0 is the linker's own order
+	wanted := map[*subject.TestPackage]bool{}
+	for _, p := range open {
+		for _, l := range p.in {
+			wanted[l.p] = true
+		}
+	}
+	return w.links(ctx, func(p *subject.TestPackage) bool { return wanted[p] },
+		func(ctx context.Context, p *subject.TestPackage) (string, error) { return w.Link(ctx, p, seed) })
+}
+
+// sinkBlock hands over one result of each setting. All of them have the time of the
+// whole block, in which they took turns. Each warning of a build is told once.
+func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*pairing][]dyno.Benchmark, told map[string]bool, sink func(*dyno.Result) error) error {
+	elapsed := time.Since(start)
+	for i, s := range w.sides {
+		r := w.result(s, block, "", start)
+		r.Elapsed = elapsed
+		for _, p := range open {
+			if bs := found[p]; bs != nil {
+				r.Benchmarks = append(r.Benchmarks, bs[i])
+			}
+		}
+		for _, text := range s.fresh() {
+			if !told[text] {
+				told[text] = true
+				r.Warnings = append(r.Warnings, text)
+			}
+		}
+		if err := sink(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fresh returns what builds have warned of, beside what the survey tells.
+func (s *side) fresh() (texts []string) {
+	for _, p := range s.packages {
+		for _, text := range p.Warnings {
+			if !slices.Contains(s.warnings, text) && !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return texts
+}
+
+// ask closes the benchmarks that need no more blocks.
+func (w *Run) ask(block int) {
+	if w.Open == nil || w.e.Bench.Blocks > 0 {
+		return
+	}
+	needed := w.Open(block)
+	for _, p := range w.pairings {
+		p.over = p.over || !needed(p.pkg, p.name)
+	}
+}
+
+// bench runs the launches of one benchmark in a block, times as many as its pace
+// has, and returns what each setting has. If the benchmark fails in one of them,
+// that one has Err, all have the launches before, and the benchmark is over.
+func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string, times int) ([]dyno.Benchmark, error) {
+	bs := make([]dyno.Benchmark, len(p.in))
+	for i := range bs {
+		bs[i] = dyno.Benchmark{Package: p.pkg, Name: p.name, N: p.pace.n}
+	}
+	for range times * p.pace.launches {
+		samples, failed, err := w.launch(ctx, rng, p, paths)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			bs[failed].Err, p.over = err.Error(), true
+			break
+		}
+		for i := range bs {
+			bs[i].Launches = append(bs[i].Launches, samples[i])
+		}
+	}
+	return bs, nil
+}
+
+// launch starts a process of each setting, lets them take turns, and returns the
+// samples of each. With an error it says which setting failed.
+//
+// Who begins is random, and every other pair is the one before it backwards, so
+// that what a turn leaves to the next, and a drift over two pairs, falls on all
+// settings alike. The processes are all there before the first turn, as starting
+// one disturbs the others.
+func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (samples [][]dyno.Values, failed int, err error) {
+	limit := hangLimit(p.pace.launch)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not done after %v, and was ended: by its survey it takes %v", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
+	defer cancel()
+	turns, failed, err := w.start(ctx, rng, p, paths)
+	defer closeTurns(turns)
+	if err != nil {
+		return nil, failed, err
+	}
+	samples = make([][]dyno.Values, len(p.in))
+	var order []int
+	began := time.Now()
+	for pair := range p.pace.pairs {
+		if pair >= fewestPairs && time.Since(began).Seconds() >= launchSec {
+			break
+		}
+		if pair%2 == 0 {
+			order = rng.Perm(len(p.in))
+		} else {
+			slices.Reverse(order)
+		}
+		for _, i := range order {
+			v, err := turn(ctx, turns[i], p.in[i])
+			if err != nil {
+				return nil, i, err
+			}
+			samples[i] = append(samples[i], v)
+		}
+	}
+	return samples, 0, nil
+}
+
+// start starts a process of each setting, all at the same time: that takes some 40
+// ms each, and nothing is measured meanwhile. Those that were started are to be
+// closed also after an error.
+func (w *Run) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []Turns, failed int, err error) {
+	turns = make([]Turns, len(p.in))
+	errs := make([]error, len(p.in))
+	var wg sync.WaitGroup
+	for _, i := range rng.Perm(len(p.in)) {
+		l := p.in[i]
+		wg.Go(func() {
+			turns[i], errs[i] = w.Start(ctx, paths[l.p], w.options(w.sides[i], l.p, "-test.bench="+patternOf(l.Printed),
+				fmt.Sprintf("-test.benchtime=%dx", p.pace.n), "-test.count=1000000000"))
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return turns, i, err
+		}
+	}
+	return turns, 0, nil
+}
+
+func closeTurns(turns []Turns) {
+	var wg sync.WaitGroup
+	for _, t := range turns {
+		if t != nil {
+			wg.Go(t.Close)
+		}
+	}
+	wg.Wait()
+}
+
+// turn takes two samples and returns the second. The first was under way when the
+// process was stopped, and warms up what the others have cooled down.
+func turn(ctx context.Context, t Turns, l *benchmark) (dyno.Values, error) {
+	r, err := t.Turn(ctx, 2)
+	if err != nil {
+		return nil, err
+	}
+	if name := nameOf(r.Name, l.procs); name != l.Printed {
+		return nil, fmt.Errorf("read the result of a benchmark: it is of %s, not of %s", name, l.Printed)
+	}
+	if len(r.Values) == 0 {
+		return nil, errors.New("read the result of a benchmark: it has no values")
+	}
+	return r.Values, nil
+}

@@ -1,0 +1,266 @@
+// Package gobench runs benchmarks of Go test binaries: it surveys them, lets the
+// processes of all settings take turns of a sample, block after block, and takes
+// profiles of them.
+//
+// It owns how long a sample, a launch and a block are, and in which order they come. It
+// does not build test binaries (package subject), and it judges nothing: Bencher.Open
+// says which benchmarks need more blocks.
+package gobench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject"
+)
+
+// A Bencher runs the blocks of an experiment with a Bench. [Open] gives it the hands
+// of this machine; tests bring their own.
+type Bencher struct {
+	// Tests is subject.Builder.Tests, Link its Link, and LinkSurvey its LinkSurvey,
+	// whose binary also has BenchmarkDynoSurvey, which runs after all others and
+	// tells totals of its process so far.
+	Tests      func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error)
+	Link       func(ctx context.Context, p *subject.TestPackage, seed uint32) (path string, err error)
+	LinkSurvey func(ctx context.Context, p *subject.TestPackage) (path string, err error)
+	// Start is the function Start, and Once is RunOnce.
+	Start func(ctx context.Context, path string, o Options) (Turns, error)
+	Once  func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
+	// CPUs is PinnedCPUs; nil means that no process is pinned.
+	// Source returns what tells of a benchmark what its source says, by its Printed name,
+	// as far as it is known even if it fails; nil means that no source is read.
+	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
+	CPUs   func(n int) []int
+
+	// Open tells which benchmarks need more blocks, after each block; nil means all.
+	// Where the experiment has a number of blocks it is not asked.
+	Open func(block int) func(pkg, name string) bool
+	// Least is the number of blocks that are run however long they take, where the
+	// experiment has no Bench.Duration: with fewer nothing could be told. Where it has a
+	// number of blocks, it is all of them.
+	Least int
+	// Dir makes the directory for the files of trial n. Only Profile needs it.
+	Dir func(n int) (string, error)
+	// Watch is told of each step, for progress; it may be nil.
+	Watch func(Step)
+}
+
+// Open returns a Bencher that builds with b.
+func Open(b *subject.Builder) *Bencher {
+	return &Bencher{
+		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: PinnedCPUs,
+		Start: func(ctx context.Context, path string, o Options) (Turns, error) {
+			p, err := Start(ctx, path, o)
+			if err != nil {
+				return nil, err // and no Turns that hold a nil *Process
+			}
+			return p, nil
+		},
+	}
+}
+
+// Turns is a [Process].
+type Turns interface {
+	Turn(ctx context.Context, n int) (Result, error)
+	Close()
+}
+
+// A Step is one step of the work, for progress.
+type Step struct {
+	Phase      string // "build", "survey", "link", "block" or "profile"
+	Block      int    // from 1; 0 before the blocks
+	Benchmarks int    // open in this block; in a survey, and of profiles, times the settings and repeats
+	Done       int    // of them
+}
+
+// A Run is what a Bencher has built, surveyed and measured of an experiment.
+type Run struct {
+	*Bencher
+	e        *dyno.Experiment // resolved
+	cpus     []int            // that processes are pinned to
+	sides    []*side          // of each setting, the baseline first
+	pairings []*pairing       // in the order of the survey
+	trials   int              // that have a number
+	died     error            // how the first test binary ended that is not known to have shown all its benchmarks
+	end      time.Time        // of Bench.Duration
+	least    int              // blocks that are run after it, too
+}
+
+// A side is one setting.
+type side struct {
+	trial    dyno.Trial
+	packages []*subject.TestPackage
+	leaves   []*benchmark // benchmarks that have results of their own
+	names    []string     // of those, and of others that have not the level of dyno.BenchFactor
+	warnings []string
+}
+
+// A benchmark is a benchmark under one setting.
+type benchmark struct {
+	dyno.Survey
+	p     *subject.TestPackage
+	procs int     // GOMAXPROCS of its processes
+	fixed float64 // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
+	grows float64 // seconds of each iteration that are not timed, as between StopTimer and StartTimer
+}
+
+// A pairing is a benchmark in all settings.
+type pairing struct {
+	pkg, name string
+	in        []*benchmark // of each setting
+	pace      pace
+	over      bool // it failed, or needs no more blocks
+}
+
+// Run builds, surveys and measures, and gives each finished result to sink: first
+// one ForSurvey of each setting, then of every block one for each setting. What it
+// returns can take profiles.
+//
+// It ends when no benchmark is open, after Bench.Blocks, or when Bench.Duration,
+// which counts from the call, is over; the Least blocks come before the end of its
+// default. The time is looked at between benchmarks: a block that is cut off by it is
+// kept for the benchmarks that were measured in all settings. If ctx ends, Run returns
+// its cause and the block under way is lost. A benchmark that fails is left out of the
+// blocks after, and the rest go on; what cannot be built is an error. A *dyno.PlanError
+// says that the plan means no benchmark.
+func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (*Run, error) {
+	if e.Bench == nil {
+		return nil, errors.New("run benchmarks: the experiment has none")
+	}
+	w := b.begin(e)
+	if err := w.build(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.survey(ctx); err != nil {
+		return nil, err
+	}
+	for _, s := range w.sides {
+		r := w.result(s, 0, dyno.ForSurvey, time.Now())
+		r.Warnings = s.warnings
+		for _, l := range s.leaves {
+			r.Surveys = append(r.Surveys, l.Survey)
+		}
+		if err := sink(r); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.open()) == 0 {
+		return nil, w.noneRuns()
+	}
+	return w, w.blocks(ctx, sink)
+}
+
+func (b *Bencher) begin(e *dyno.Experiment) *Run {
+	all := e.Resolved()
+	w := &Run{Bencher: b, e: &all, end: time.Now().Add(time.Duration(all.Bench.Duration))}
+	if e.Bench.Duration == 0 {
+		w.least = cmp.Or(all.Bench.Blocks, b.Least)
+	}
+	for _, s := range all.Levels() {
+		w.sides = append(w.sides, &side{trial: all.BenchTrial(s)})
+	}
+	if n := all.Bench.CPUs; n > 0 && b.CPUs != nil {
+		w.cpus = b.CPUs(n)
+		if len(w.cpus) < n {
+			w.warn("benchmarks have %d CPUs, not %d: dyno may not use more here", len(w.cpus), n)
+		}
+	}
+	return w
+}
+
+// open returns the benchmarks that did not fail and need more blocks.
+func (w *Run) open() []*pairing {
+	return slices.DeleteFunc(slices.Clone(w.pairings), func(p *pairing) bool { return p.over })
+}
+
+// warn adds a doubt about the whole run.
+func (w *Run) warn(format string, args ...any) {
+	s := w.sides[0]
+	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
+}
+
+// late reports whether there is no time for more of a block.
+func (w *Run) late(block int) bool { return block > w.least && !time.Now().Before(w.end) }
+
+func (w *Run) step(s Step) {
+	if w.Watch != nil {
+		w.Watch(s)
+	}
+}
+
+// noneRuns is the error where every benchmark failed.
+func (w *Run) noneRuns() error {
+	for _, s := range w.sides {
+		for _, l := range s.leaves {
+			if l.Err != "" {
+				return fmt.Errorf("run benchmarks: none of %d succeeds; %s under %s: %s", len(w.pairings), l.Printed, s.trial.Setting.Label(), l.Err)
+			}
+		}
+	}
+	return errors.New("run benchmarks: there are none")
+}
+
+// result begins the result of a trial of a setting.
+func (w *Run) result(s *side, block int, purpose string, start time.Time) *dyno.Result {
+	w.trials++
+	r := &dyno.Result{Trial: s.trial, Start: start, Elapsed: time.Since(start)}
+	r.Trial.N, r.Trial.Block, r.Trial.For = w.trials, block, purpose
+	if len(s.packages) > 0 {
+		r.Subject = strings.TrimSpace(s.packages[0].Go + " " + s.packages[0].Rev)
+	}
+	return r
+}
+
+// options are those of a process of the leaf's package under the setting.
+func (w *Run) options(s *side, p *subject.TestPackage, args ...string) Options {
+	return Options{
+		Dir: p.Dir, Env: s.trial.Subject.Env, CPUs: w.cpus,
+		Args: slices.Concat([]string{"-test.run=^$", "-test.benchmem"}, s.trial.Subject.Args, args),
+	}
+}
+
+// links links the packages that are wanted, two at a time, and returns the paths
+// of the binaries.
+func (w *Run) links(ctx context.Context, want func(*subject.TestPackage) bool, link func(context.Context, *subject.TestPackage) (string, error)) (map[*subject.TestPackage]string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex // of paths
+	paths, seen := map[*subject.TestPackage]string{}, map[*subject.TestPackage]bool{}
+	two := make(chan struct{}, 2)
+	var wg sync.WaitGroup
+	for _, s := range w.sides {
+		for _, p := range s.packages {
+			if seen[p] || !want(p) { // settings that need no build of their own share a package
+				continue
+			}
+			seen[p] = true
+			two <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-two }()
+				if ctx.Err() != nil {
+					return
+				}
+				path, err := link(ctx, p)
+				if err != nil && ctx.Err() == nil {
+					cancel(fmt.Errorf("under %s: %w", s.trial.Setting.Label(), err)) // which says what was built
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				paths[p] = path
+			})
+		}
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return paths, nil
+}

@@ -1,0 +1,221 @@
+package gobench
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// How long a benchmark takes in a block. Names that end in Sec are seconds.
+const (
+	// A sample is short against the 10 ms and more for which the speed of a virtual
+	// machine stays the same, so that what is compared ran at one speed, and long against
+	// the 0.4 ms that a turn costs beside it.
+	sampleSec = 0.001
+	// The longest sample for the sake of collections or of a set-up: longer ones would be
+	// too few.
+	longestSec = 0.25
+	// The longest sample of which most is not timed: many samples help more against noise
+	// than long ones.
+	untimedSec = 0.02
+	// The least timed part of a sample, whatever the rest seems to take: on a busy machine
+	// the rest is waiting for the CPU.
+	timedSec = 0.0002
+	// Samples hold collections only if collecting takes leastGCFrac of an operation's time
+	// and differs from setting to setting, or takes muchGCFrac: such samples are ten times
+	// as long, so that they hold the noise of the machine too.
+	leastGCFrac, muchGCFrac = 0.005, 0.1
+	// Collections that such a sample should have. Each begins with an empty heap, so with
+	// 1 it would be chance whether the first is in it.
+	wantCollections = 1.5
+	// Pairs of samples of a launch. Another launch has another layout of memory, so many
+	// pairs of one are worth little; with few, the noisy first ones weigh too much.
+	mostPairs, fewestPairs = 36, 3
+	// The longest launch, all settings together: 30 benchmarks have two blocks a minute.
+	launchSec = 0.5
+	// An iteration that is slower has one pair and one launch. Over seconds a machine's
+	// speed averages out by itself.
+	slowSec = 1.0
+	// Launches of a benchmark in a block; few if one takes more than half of launchSec.
+	mostLaunches, fewLaunches = 3, 2
+	// A block should measure worthLinking times as long as linking took, for which
+	// benchmarks are launched up to mostMoreLaunches times as often.
+	worthLinking, mostMoreLaunches = 2, 4
+	// The time of a launch beside its samples, for each process.
+	processStart = 20 * time.Millisecond
+	// Bytes that are allocated between two collections at least: heaps of less than 4 MiB
+	// are not collected at GOGC=100, and a tenth of that at 10 (heapMinimum in
+	// runtime/mgcpacer.go).
+	leastHeap = 256 << 10
+	// The most iterations that package testing itself does.
+	mostN = 1e9
+	// The time of an operation that took none.
+	nothingSec = 1e-12
+)
+
+// A pace is how a benchmark is run in a block, in every setting alike.
+type pace struct {
+	n               int64         // iterations of a sample
+	pairs, launches int           // pairs at most: a launch that takes long has fewer
+	launch          time.Duration // that a launch takes, as expected
+}
+
+// paceOf derives the pace of a benchmark from its surveys in each setting. sample
+// is what the user wants of a sample; 0 leaves its length to dyno. runtime is as of
+// forCollections.
+func paceOf(in []*benchmark, sample time.Duration, runtime bool) pace {
+	var logs, n float64
+	for _, l := range in {
+		logs += math.Log(l.sec())
+	}
+	// Of settings that differ much, none should take all the time and none too little.
+	typical := math.Exp(logs / float64(len(in)))
+	longest := longestSec
+	if sample > 0 {
+		n = sample.Seconds() / typical
+		longest = max(longest, sample.Seconds())
+	} else {
+		n = max(sampleSec/typical, forCollections(in, runtime), forSetUp(in))
+	}
+	n = min(n, mostN)
+	slowest, turn := 0.0, 0.0
+	floor := min(n, timedSec/typical)
+	for _, l := range in {
+		n = min(n, longest/(l.sec()+l.grows))
+		if sample == 0 && l.grows > l.sec() {
+			n = min(n, untimedSec/(l.sec()+l.grows))
+		}
+		slowest = max(slowest, l.sec())
+	}
+	n = max(n, floor)
+	p := pace{n: max(1, int64(math.Round(n))), pairs: mostPairs, launches: mostLaunches}
+	for _, l := range in {
+		turn += 2 * l.wall(p.n) // the first sample of a turn is thrown away
+	}
+	if slowest > slowSec {
+		p.pairs, p.launches = 1, 1
+	}
+	// A process also has a first sample, before its turns.
+	pairs := min(float64(p.pairs), max(fewestPairs, launchSec/turn))
+	p.launch = time.Duration((pairs*turn + turn/2) * float64(time.Second))
+	if p.launch.Seconds() > launchSec/2 {
+		p.launches = min(p.launches, fewLaunches)
+	}
+	return p
+}
+
+// sec is the time of an iteration without what is done once, and never 0.
+func (l *benchmark) sec() float64 {
+	return max(l.Sec-l.fixed/float64(max(1, l.N)), nothingSec)
+}
+
+// calls is how often the benchmark's function is called for a sample of n
+// iterations: where it counts them itself, also with 1 before.
+func (l *benchmark) calls(n int64) float64 {
+	if n == 1 || l.Source.Loop == "b.Loop" {
+		return 1
+	}
+	return 2
+}
+
+// wall is how long a sample takes in all, in seconds.
+func (l *benchmark) wall(n int64) float64 {
+	calls := l.calls(n)
+	return (float64(n)+calls-1)*(l.sec()+l.grows) + calls*(l.Outside+l.fixed)
+}
+
+// forCollections is how many iterations a sample needs to collect in every setting
+// that collects at all, or 0 if collecting makes no difference to speak of. runtime
+// says that the settings differ in what collecting itself costs.
+func forCollections(in []*benchmark, runtime bool) (n float64) {
+	frac, least, most := 0.0, math.Inf(1), 0.0
+	for _, l := range in {
+		frac, least, most = max(frac, l.GCFrac), min(least, l.Bytes), max(most, l.Bytes)
+	}
+	differ := frac
+	if !runtime {
+		differ *= (most - least) / max(most, 1)
+	}
+	if frac < muchGCFrac && differ < leastGCFrac {
+		return 0
+	}
+	for _, l := range in {
+		if l.Collections >= 1 {
+			n = max(n, wantCollections*float64(l.N)/l.Collections)
+		}
+	}
+	return n
+}
+
+// forSetUp is how many iterations a sample needs for half of its time to be theirs,
+// and not of what is done once in each call.
+func forSetUp(in []*benchmark) (n float64) {
+	for _, l := range in {
+		once := (l.Outside + l.fixed) / (l.sec() + l.grows)
+		if once > 1 { // else one iteration will do, which testing calls the function once for
+			once *= l.calls(2)
+		}
+		n = max(n, once)
+	}
+	return n
+}
+
+// patternOf is the value of -test.bench that means one benchmark and nothing
+// else, given the name that is printed, and top-level ones beside it. Package
+// testing matches the elements of a name one by one. Patterns side by side are
+// new in Go 1.20, so what is beside is an alternative in the first element.
+func patternOf(printed string, beside ...string) string {
+	elems := strings.Split("Benchmark"+printed, "/")
+	for i, e := range elems {
+		elems[i] = regexp.QuoteMeta(e)
+		if i == 0 && len(beside) > 0 {
+			elems[i] = "(" + elems[i] + "|Benchmark" + strings.Join(beside, "|Benchmark") + ")"
+		}
+		elems[i] = "^" + elems[i] + "$"
+	}
+	return strings.Join(elems, "/")
+}
+
+// skipPattern is the value of -test.skip that leaves out benchmarks. Shorter names
+// come first: package testing looks no further than the first pattern that matches
+// the elements there are.
+func skipPattern(printed []string) string {
+	printed = slices.Clone(printed)
+	slices.SortStableFunc(printed, func(a, b string) int { return cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")) })
+	for i, name := range printed {
+		printed[i] = patternOf(name)
+	}
+	return strings.Join(printed, "|")
+}
+
+// starred returns the name with "*" in place of the level of dyno.BenchFactor,
+// which is an element of it, or several.
+func starred(name, level string) (string, bool) {
+	elems := strings.Split(name, "/")
+	levels := strings.Split(strings.TrimPrefix(level, "Benchmark"), "/")
+	for i := 0; i+len(levels) <= len(elems); i++ {
+		if slices.Equal(elems[i:i+len(levels)], levels) {
+			return strings.Join(slices.Replace(elems, i, i+len(levels), "*"), "/"), true
+		}
+	}
+	return "", false
+}
+
+// turnsRuntime reports whether settings of the experiment may differ in what
+// collecting garbage costs: by a variable of the environment, the toolchain or
+// flags, and not by the source alone.
+func turnsRuntime(e *dyno.Experiment) bool {
+	for _, s := range e.Levels() {
+		for _, l := range s {
+			if l.Factor != "rev" && l.Factor != dyno.BenchFactor && l.Factor != dyno.AAFactor {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package gobench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// Profiles of benchmarks.
+const (
+	// profileSec is how long a benchmark is profiled in seconds: 100 samples of the CPU.
+	profileSec = 1.0
+	// profileRepeats are the profiles of a benchmark in each setting; their spread is
+	// what a difference is held against.
+	profileRepeats = 3
+	// profileRate is the -test.memprofilerate in bytes: with the usual 512 KiB, lines that
+	// allocate little are not seen in a second. It slows the program down, which
+	// therefore has a process of its own for it.
+	profileRate = 4096
+)
+
+// Profile takes profiles of benchmarks that were measured, and gives a result
+// ForProfile of each to sink. For every repeat and benchmark the settings have
+// their turns in random order. A trial's directory gets cpu.pb.gz and
+// allocs.pb.gz, each of a process of its own with the same iterations; how many,
+// the one that testing begins with included, is N of its only Benchmark. A
+// profile that fails is a result with Err. Of wanted, Package and Name count.
+// Bench.Duration does not.
+func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
+	var chosen []*pairing
+	for _, x := range wanted {
+		i := slices.IndexFunc(w.pairings, func(p *pairing) bool { return p.pkg == x.Package && p.name == x.Name })
+		if i < 0 {
+			return fmt.Errorf("profile %s: no such benchmark was measured", x.Name)
+		}
+		chosen = append(chosen, w.pairings[i])
+	}
+	if len(chosen) == 0 {
+		return nil
+	}
+	done, total := 0, profileRepeats*len(chosen)*len(w.sides)
+	for block := 1; block <= profileRepeats; block++ {
+		// Not the random numbers of a block that is compared.
+		rng := rand.New(rand.NewPCG(w.e.Seed, math.MaxUint64-uint64(block)))
+		w.step(Step{Phase: "profile", Block: block, Benchmarks: total, Done: done}) // links are part of it
+		paths, err := w.layout(ctx, rng, chosen)
+		if err != nil {
+			return err
+		}
+		for _, p := range chosen {
+			n := profileN(p.in)
+			for _, i := range rng.Perm(len(w.sides)) {
+				w.step(Step{Phase: "profile", Block: block, Benchmarks: total, Done: done})
+				done++
+				r := w.profile(ctx, w.sides[i], p, p.in[i], paths[p.in[i].p], n, block)
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err := sink(r); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// profileN is how many iterations a profile has: the same in all settings, so that
+// what is done once weighs the same, and as many as take the slowest profileSec.
+func profileN(in []*benchmark) int64 {
+	n := float64(mostN)
+	for _, l := range in {
+		n = min(n, profileSec/(l.sec()+l.grows))
+	}
+	return max(1, int64(n))
+}
+
+// profile runs one trial.
+func (w *Run) profile(ctx context.Context, s *side, p *pairing, l *benchmark, path string, n int64, block int) *dyno.Result {
+	r := w.result(s, block, dyno.ForProfile, time.Now())
+	r.Trial.Profile = []string{"cpu", "allocs"}
+	all := n
+	if l.calls(n) > 1 {
+		all++
+	}
+	r.Benchmarks = []dyno.Benchmark{{Package: p.pkg, Name: p.name, N: all}}
+	if err := w.takeProfiles(ctx, r.Trial.N, s, l, path, n); err != nil {
+		r.Err, r.Benchmarks[0].Err = err.Error(), err.Error()
+	}
+	r.Elapsed = time.Since(r.Start)
+	return r
+}
+
+func (w *Run) takeProfiles(ctx context.Context, trial int, s *side, l *benchmark, path string, n int64) error {
+	dir, err := w.Dir(trial)
+	if err == nil {
+		dir, err = filepath.Abs(dir) // the benchmark's directory is another
+	}
+	if err != nil {
+		return err
+	}
+	limit := hangLimit(time.Duration(l.wall(n) * float64(time.Second)))
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*limit, fmt.Errorf("it was not done after %v, and was ended", 2*limit))
+	defer cancel()
+	for _, profile := range [][]string{
+		{"-test.cpuprofile=" + filepath.Join(dir, "cpu.pb.gz")},
+		{"-test.memprofile=" + filepath.Join(dir, "allocs.pb.gz"), fmt.Sprintf("-test.memprofilerate=%d", profileRate)},
+	} {
+		args := append([]string{"-test.bench=" + patternOf(l.Printed), fmt.Sprintf("-test.benchtime=%dx", n)}, profile...)
+		if _, err := w.Once(ctx, path, w.options(s, l.p, args...), io.Discard); err != nil {
+			return fmt.Errorf("profile %s: %w", l.Printed, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package gobench
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchunit"
+
+	"github.com/dynolab/dyno"
+)
+
+// A Result is one result that a test binary printed.
+type Result struct {
+	Name   string      // as printed, without "Benchmark": see nameOf
+	N      int64       // iterations, at least 1
+	Values dyno.Values // in base units: sec/op, B/s, B/op, allocs/op and the benchmark's own; none is NaN or infinite
+}
+
+// nameOf is the name of a benchmark without the GOMAXPROCS of its process,
+// which package testing appends to it as "-8" unless it is 1. The number has to
+// be known, as a benchmark's own name may end in one: Sort/n-8.
+func nameOf(printed string, procs int) string {
+	if procs == 1 {
+		return printed
+	}
+	return strings.TrimSuffix(printed, "-"+strconv.Itoa(procs))
+}
+
+// A lineScanner finds the results in the output of a test binary. Package testing
+// writes the name of a benchmark and a tab, lets it run, and then writes the numbers
+// (processBench in testing/benchmark.go); anything that the benchmark prints comes in
+// between, with newlines or without.
+//
+// Note: benchfmt of golang.org/x/perf reads files, where such lines are lost.
+type lineScanner struct {
+	result func(l resultLine)
+	other  func(line []byte) // a line that is no result, without its end; valid until it returns
+	line   []byte
+	name   []byte // of the benchmark that runs; empty if it is not known
+}
+
+// A resultLine is the text of a result: a name, iterations, and "value unit" separated by
+// tabs. It is valid until the call that is given it returns.
+type resultLine struct{ name, n, values []byte }
+
+// lineMost is how many bytes of a line are kept: its end, where the numbers are.
+const lineMost = 8 << 10
+
+// write takes some output.
+func (s *lineScanner) write(b []byte) {
+	for len(b) > 0 {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			s.add(b)
+			return
+		}
+		s.add(b[:i])
+		s.end()
+		b = b[i+1:]
+	}
+}
+
+// add adds to the line, whose beginning is given up where it is too long.
+func (s *lineScanner) add(b []byte) {
+	if len(s.line)+len(b) > lineMost {
+		s.note(s.line)
+		s.line = s.line[:copy(s.line, s.line[max(0, len(s.line)-lineMost/2):])]
+		for len(b) > lineMost/2 {
+			piece := b[:lineMost/2]
+			s.note(piece)
+			s.line, b = append(s.line[:0], piece...), b[len(piece):]
+		}
+	}
+	s.line = append(s.line, b...)
+}
+
+// note remembers the name of a benchmark that has begun in the text.
+func (s *lineScanner) note(text []byte) {
+	if name, _ := nameAndRest(text); name != nil {
+		s.name = append(s.name[:0], name...)
+	}
+}
+
+// end ends the line.
+func (s *lineScanner) end() {
+	name, rest := nameAndRest(s.line)
+	alone := name != nil // the numbers alone follow the name
+	if !alone {
+		name, rest = s.name, s.line
+	}
+	if n, values := numbers(rest, alone); values != nil && len(name) > 0 {
+		s.result(resultLine{name, n, values})
+		s.name = s.name[:0]
+	} else {
+		s.note(s.line)
+		s.other(bytes.TrimRight(s.line, "\r"))
+	}
+	s.line = s.line[:0]
+}
+
+// nameAndRest returns the name that package testing has written in the line, and
+// what follows its tab; nil if there is none. Something that was printed without
+// a newline may come before it.
+func nameAndRest(line []byte) (name, rest []byte) {
+	for from := 0; ; {
+		i := bytes.Index(line[from:], []byte("Benchmark"))
+		if i < 0 {
+			return nil, nil
+		}
+		from += i
+		end := from + len("Benchmark")
+		for end < len(line) && line[end] != ' ' && line[end] != '\t' {
+			end++
+		}
+		tab := end
+		for tab < len(line) && line[tab] == ' ' {
+			tab++
+		}
+		if tab < len(line) && line[tab] == '\t' {
+			return line[from:end], line[tab+1:]
+		}
+		from = end
+	}
+}
+
+// numbers returns the number of iterations and, beginning with the first, all
+// values and units at the end of the line; nil if it does not end so. The form
+// is "N\tvalue unit\tvalue unit", with spaces before each number, those before N for
+// "%8d"; see BenchmarkResult.String and https://go.dev/design/14313-benchmark-format.
+// If nothing else may be in the line, N may be shorter.
+func numbers(line []byte, alone bool) (n, values []byte) {
+	line = bytes.TrimRight(line, " \r")
+	for end := len(line); ; {
+		tab := bytes.LastIndexByte(line[:end], '\t')
+		field := bytes.TrimLeft(line[tab+1:end], " ")
+		if value, unit, ok := bytes.Cut(field, []byte{' '}); ok && tab >= 0 && len(unit) > 0 && !bytes.ContainsAny(unit, " ") {
+			if _, err := strconv.ParseFloat(string(value), 64); err == nil {
+				values, end = bytes.TrimLeft(line[tab+1:], " "), tab
+				continue
+			}
+		}
+		if values == nil {
+			return nil, nil
+		}
+		// What was printed without a newline may come before the iterations.
+		n = field[bytes.LastIndexByte(field, ' ')+1:]
+		padded := end - len(bytes.TrimRight(line[:end-len(n)], " "))
+		if v, err := strconv.ParseUint(string(n), 10, 63); err != nil || v == 0 || padded < 8 && !(alone && len(n) == len(field)) {
+			return nil, nil
+		}
+		return n, values
+	}
+}
+
+// parse reads the numbers, which lineScanner has seen to be some.
+func (l resultLine) parse() Result {
+	r := Result{Name: strings.TrimPrefix(string(l.name), "Benchmark")}
+	r.N, _ = strconv.ParseInt(string(l.n), 10, 64)
+	for pair := range strings.SplitSeq(string(l.values), "\t") {
+		text, unit, _ := strings.Cut(strings.TrimLeft(pair, " "), " ")
+		v, _ := strconv.ParseFloat(text, 64)
+		v, unit = benchunit.Tidy(v, unit)
+		// A benchmark can report what it likes, but these have no form in JSON.
+		if math.IsNaN(v) || math.IsInf(v, 0) || slices.ContainsFunc(r.Values, func(x dyno.Value) bool { return x.Metric == unit }) {
+			continue
+		}
+		r.Values = append(r.Values, dyno.Value{Metric: unit, Value: v})
+	}
+	r.Values.Sort()
+	return r
+}

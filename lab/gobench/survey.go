@@ -1,0 +1,430 @@
+package gobench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject"
+)
+
+// How a benchmark is surveyed. In all it takes some 0.3 s, if an iteration is
+// short against that.
+const (
+	// surveyName is the benchmark that tells totals of its process.
+	surveyName = "DynoSurvey"
+	// surveyRamp is the -test.benchtime in which testing itself finds out how fast a
+	// benchmark is. Two samples are taken: the first may do what is done once.
+	surveyRamp = 2 * time.Millisecond
+	// surveyLong is the length of the long sample in seconds, of which 0.5 % is told
+	// from nothing, and surveyWall how long it may take with what is not timed.
+	surveyLong, surveyWall = 0.1, 0.4
+	// surveyBeside is how long it may take, in seconds, where the source has a call that
+	// is timed before the loop, so that the loop is seen beside it.
+	surveyBeside = 4.0
+	// surveyFew is by what the iterations of the sample with few are fewer, and
+	// surveyFews how many such samples are taken.
+	surveyFew, surveyFews = 8, 4
+	// surveyOnce is from when an iteration is so slow, in seconds, that nothing is run
+	// for its collections and goroutines alone.
+	surveyOnce = 1.0
+	// surveyTimed is up to when it is run all the same, if the source has a set-up that
+	// is timed.
+	surveyTimed = 10.0
+	// surveyGrow is how many times more iterations follow if hardly any time is theirs.
+	surveyGrow = 10
+	// surveyGrace is what may be outside the timer of a sample whatever it holds: the
+	// start of its process is known to some milliseconds only.
+	surveyGrace = 0.005
+	// surveyQuiet is for how long a test binary may print nothing when nobody knows yet
+	// how slow its benchmarks are, at least; a tenth of Bench.Duration is allowed.
+	surveyQuiet = time.Minute
+	// surveyDeaths is how often a test binary may die before its survey is given up.
+	surveyDeaths = 50
+)
+
+// hangLimit is how long is waited for what should take as long as expected: a
+// machine that is busy, or a benchmark that is slower than in its survey, is no hang.
+func hangLimit(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
+
+// survey finds the benchmarks of every setting, pairs them, and measures what they
+// are like.
+func (w *Run) survey(ctx context.Context) error {
+	paths, err := w.links(ctx, func(*subject.TestPackage) bool { return true }, w.LinkSurvey)
+	if err != nil {
+		return err
+	}
+	for _, s := range w.sides {
+		s.warnings = append(s.warnings, s.fresh()...)
+	}
+	w.step(Step{Phase: "survey"})
+	tellers := map[*side]map[*subject.TestPackage]*teller{}
+	for _, s := range w.sides {
+		tellers[s] = map[*subject.TestPackage]*teller{}
+		for _, p := range s.packages {
+			tl := &teller{w: w, s: s, p: p, path: paths[p]}
+			tellers[s][p] = tl
+			if err := tl.begin(ctx); err != nil {
+				return err
+			}
+			if err := tl.discover(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.pair(); err != nil {
+		return err
+	}
+	done, total := 0, len(w.pairings)*len(w.sides)
+	for _, s := range w.sides {
+		for _, l := range s.leaves {
+			w.step(Step{Phase: "survey", Benchmarks: total, Done: done})
+			done++
+			if l.Err != "" {
+				continue
+			}
+			if err := tellers[s][l.p].measure(ctx, l); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range w.pairings {
+		if slices.ContainsFunc(p.in, func(l *benchmark) bool { return l.Err != "" }) {
+			p.over = true
+			continue
+		}
+		p.pace = paceOf(p.in, time.Duration(w.e.Bench.Sample), turnsRuntime(w.e))
+	}
+	return nil
+}
+
+// A teller surveys one package under one setting.
+type teller struct {
+	w     *Run
+	s     *side
+	p     *subject.TestPackage
+	path  string
+	procs int // GOMAXPROCS, as testing prints it; known when a benchmark has run
+
+	// Of a process that ran nothing else, to be taken off.
+	base  totals
+	start time.Duration // until testing began its first benchmark
+}
+
+// totals are what BenchmarkDynoSurvey tells of its process.
+type totals struct{ goroutines, collections, gcSec float64 }
+
+// begin runs BenchmarkDynoSurvey alone. A binary that does not have it, of which
+// LinkSurvey has warned, tells no totals.
+func (t *teller) begin(ctx context.Context) error {
+	out, err := t.once(ctx, t.quiet(), "-test.v", "-test.bench="+patternOf(surveyName), "-test.benchtime=1x")
+	if err != nil {
+		return err
+	}
+	for _, r := range out.results {
+		if r.Name == surveyName {
+			t.base, t.start = totalsOf(r), out.first.Sub(out.begun)
+			return nil
+		}
+	}
+	if !out.ended {
+		t.early("", out)
+	}
+	return nil
+}
+
+// early warns of a test binary that ended before it had run all.
+func (t *teller) early(and string, out *output) {
+	err := fmt.Errorf("survey %s: %sits test binary ended early: %s", t.p.ImportPath, and, out.why())
+	t.s.warnings = append(t.s.warnings, err.Error())
+	t.w.died = cmp.Or(t.w.died, fmt.Errorf("under %s: %w", t.s.trial.Setting.Label(), err))
+}
+
+func totalsOf(r timedResult) (t totals) {
+	t.goroutines, _ = r.Values.Get("dyno-goroutines")
+	t.collections, _ = r.Values.Get("dyno-gc-cycles")
+	t.gcSec, _ = r.Values.Get("dyno-gc-sec")
+	return t
+}
+
+func (t *teller) quiet() time.Duration {
+	return max(surveyQuiet, time.Duration(t.w.e.Bench.Duration)/10)
+}
+
+// once runs the survey's binary and reads what it prints. That the binary fails or
+// hangs is told by what is read.
+func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) (*output, error) {
+	alive, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := newOutput(t.procs, quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was ended", quiet)) })
+	defer out.timer.Stop()
+	status, err := t.w.Once(alive, t.path, t.w.options(t.s, t.p, args...), out)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case alive.Err() != nil:
+		err = context.Cause(alive)
+	case status == "" && err != nil: // it did not start
+		return nil, fmt.Errorf("survey %s under %s: %w", t.p.ImportPath, t.s.trial.Setting.Label(), err)
+	}
+	out.close(err)
+	return out, nil
+}
+
+// discover runs every benchmark that matches once. If one of them ends the
+// process, those that were not run are run in another.
+func (t *teller) discover(ctx context.Context) error {
+	level := levelOf(t.s.trial.Setting)
+	var skip []string
+	for deaths := 1; ; deaths++ {
+		args := []string{"-test.v", "-test.bench=" + t.w.e.Bench.Match, "-test.benchtime=1x"}
+		if len(skip) > 0 {
+			args = append(args, "-test.skip="+skipPattern(skip))
+		}
+		out, err := t.once(ctx, t.quiet(), args...)
+		if err != nil {
+			return err
+		}
+		t.procs = cmp.Or(t.procs, out.procs)
+		found := out.leaves()
+		for _, l := range found {
+			skip = append(skip, l.Printed)
+			l.Package, l.Name, l.p, l.procs = t.p.ImportPath, l.Printed, t.p, cmp.Or(t.procs, 1)
+			if l.Printed == surveyName {
+				continue
+			}
+			t.s.names = append(t.s.names, l.Printed)
+			ok := true
+			if level != "" {
+				l.Name, ok = starred(l.Printed, level)
+			}
+			if ok {
+				t.s.leaves = append(t.s.leaves, l)
+			}
+		}
+		if out.ended {
+			return t.readSource(ctx)
+		}
+		if len(found) == 0 || deaths == surveyDeaths {
+			t.early("benchmarks may be missing, as ", out)
+			return t.readSource(ctx)
+		}
+	}
+}
+
+func levelOf(s dyno.Setting) string {
+	for _, l := range s {
+		if l.Factor == dyno.BenchFactor {
+			return l.Value
+		}
+	}
+	return ""
+}
+
+// readSource comes before anything is measured, as it tells how often the function
+// of a benchmark is called for a sample.
+func (t *teller) readSource(ctx context.Context) error {
+	if t.w.Source == nil {
+		return nil
+	}
+	source, err := t.w.Source(ctx, t.p)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		t.s.warnings = append(t.s.warnings, err.Error())
+	}
+	for _, l := range t.s.leaves {
+		if l.p == t.p {
+			l.Source = source(l.Printed)
+		}
+	}
+	return nil
+}
+
+// measure fills in the survey of a benchmark that ran once.
+func (t *teller) measure(ctx context.Context, l *benchmark) error {
+	ramp, _, err := t.sample(ctx, l, t.quiet(), "-test.bench="+patternOf(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
+	if err != nil || ramp == nil {
+		return err
+	}
+	last := ramp[len(ramp)-1]
+	l.take(last)
+	gap := last.at.Sub(ramp[0].at)
+	wall := gap.Seconds() / float64(last.N) // of an iteration, and more if much is done once
+	l.Outside = max(0, gap.Seconds()-float64(last.N)*l.Sec)
+	if last.N > 1 {
+		l.Outside /= 2 // testing called it more often than that, if it was too quick
+	}
+	n := min(mostN, max(1, math.Ceil(min(surveyLong/l.sec(), surveyWall/wall))))
+	if l.Source.Timed != "" && l.Sec < surveyTimed {
+		n = max(n, 2) // to see whether it is the set-up that takes long
+	} else if l.Sec > surveyOnce {
+		return nil
+	}
+	all, outside, err := t.long(ctx, l, int64(n), gap)
+	if err != nil || l.Err != "" {
+		return err
+	}
+	var few totals
+	if l.N >= surveyFew {
+		var rs []timedResult
+		began := time.Now()
+		expected := time.Duration((l.Sec*float64(l.N) + outside) * float64(time.Second))
+		rs, few, err = t.sample(ctx, l, hangLimit(gap+expected), "-test.bench="+patternOf(l.Printed, surveyName),
+			fmt.Sprintf("-test.benchtime=%dx", l.N/surveyFew), fmt.Sprintf("-test.count=%d", surveyFews))
+		if err != nil || rs == nil {
+			return err
+		}
+		l.takeFew(rs, (rs[0].at.Sub(began) - t.start).Seconds(), last, outside)
+	}
+	l.Goroutines = max(0, all.goroutines-t.base.goroutines)
+	l.Collections, l.GCFrac = t.collecting(l, all, few)
+	return nil
+}
+
+// long takes the long sample, of n iterations or, while what is done once takes most
+// of the time, of ten times as many. It returns the totals of its process, and how
+// many seconds of it were not timed.
+func (t *teller) long(ctx context.Context, l *benchmark, n int64, expected time.Duration) (all totals, outside float64, err error) {
+	for {
+		before, beforeN := l.Sec*float64(l.N), l.N
+		began := time.Now()
+		expected += time.Duration(float64(n) * l.Sec * float64(time.Second))
+		rs, after, err := t.sample(ctx, l, hangLimit(expected), "-test.bench="+patternOf(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
+		if err != nil || rs == nil {
+			return after, 0, err
+		}
+		l.take(rs[0])
+		wall := (rs[0].at.Sub(began) - t.start).Seconds()
+		took := l.Sec * float64(l.N)
+		if l.N <= beforeN || took == 0 {
+			return after, wall - took, nil
+		}
+		each := max(nothingSec, (took-before)/float64(l.N-beforeN))
+		limit := 2 * surveyWall
+		if l.Source.Timed != "" { // which may be all that is seen of it so far
+			limit = surveyBeside
+		}
+		if each*float64(l.N) >= took/2 || wall > limit || l.N >= mostN {
+			return after, wall - took, nil
+		}
+		n = int64(min(mostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))
+	}
+}
+
+// sample runs one benchmark and returns its results with the totals after the
+// last; none if it failed, which is written down.
+func (t *teller) sample(ctx context.Context, l *benchmark, quiet time.Duration, args ...string) (rs []timedResult, after totals, err error) {
+	out, err := t.once(ctx, quiet, args...)
+	if err != nil {
+		return nil, after, err
+	}
+	after = t.base // if nobody tells
+	for _, r := range out.results {
+		switch nameOf(r.Name, l.procs) {
+		case l.Printed:
+			rs = append(rs, r)
+		case surveyName:
+			after = totalsOf(r)
+		}
+	}
+	if len(rs) == 0 || len(out.failed) > 0 {
+		l.Err = out.why()
+		return nil, after, nil
+	}
+	return rs, after, nil
+}
+
+// take takes over what a result says.
+func (l *benchmark) take(r timedResult) {
+	l.N = r.N
+	l.Sec, _ = r.Values.Get("sec/op")
+	l.Bytes, _ = r.Values.Get("B/op")
+	l.Allocs, _ = r.Values.Get("allocs/op")
+}
+
+// takeFew takes over what samples with few iterations say: their median, and the
+// least that passed from one to the next beside what was timed. Held against the long
+// sample, of whose process so many seconds were outside the timer, and that of the
+// ramp, it tells what is done once. The machine's speed changes meanwhile, and may
+// make one of the two shorter ones look as if something were, but not often both.
+//
+// first are the seconds until the first of the samples. What it took longer than the
+// others is done once in a process, as with sync.Once, and so also in the long one's.
+func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, outside float64) {
+	var secs, gaps []float64 // gaps without what was timed
+	for i, r := range rs {
+		sec, _ := r.Values.Get("sec/op")
+		secs = append(secs, sec)
+		if i > 0 {
+			gaps = append(gaps, r.at.Sub(rs[i-1].at).Seconds()-sec*float64(r.N))
+		}
+	}
+	untimed := 0.0 // of one sample
+	if len(gaps) > 0 {
+		slices.Sort(gaps)
+		untimed = gaps[0] // where there is more, something else ran
+		if once := first - secs[0]*float64(rs[0].N) - gaps[len(gaps)/2]; once > surveyGrace {
+			outside -= once
+		}
+	}
+	slices.Sort(secs)
+	l.FewN, l.FewSec = rs[0].N, secs[len(secs)/2]
+	rampSec, _ := ramp.Values.Get("sec/op")
+	l.fixed = l.Sec * float64(l.N) // at most
+	for n, sec := range map[int64]float64{l.FewN: secs[0], ramp.N: rampSec} {
+		if n < l.N {
+			l.fixed = min(l.fixed, max(0, sec-l.Sec)/(1/float64(n)-1/float64(l.N)))
+		}
+	}
+	calls := l.calls(l.N)
+	one := (calls - 1) * (l.fixed + l.sec()) // of the call that testing begins with, which it does not tell
+	l.Outside = max(0, untimed-one) / calls
+	if more := outside - one - calls*l.Outside - surveyGrace; more > 0 {
+		l.grows = more / float64(l.N-l.FewN)
+		l.Outside = max(0, l.Outside-(float64(l.FewN)+calls-1)*l.grows/calls)
+	}
+}
+
+// collecting returns the collections of the long sample and their share of its
+// time. Package testing forces a collection before every call of a function: F in
+// each sample, and one for each benchmark that it is a part of. Of the long sample
+// (all) and of surveyFews short ones (few), without the latter,
+//
+//	all − base = F + C    few − base = surveyFews·(F + C/surveyFew)
+//
+// so that C = (surveyFews·(all−base) − (few−base)) / (surveyFews − surveyFews/surveyFew).
+// Collections that a set-up causes once in a process, in both, would be among them:
+// what the iterations allocate says how many can be theirs.
+func (t *teller) collecting(l *benchmark, all, few totals) (cycles, frac float64) {
+	base, above := t.base, float64(strings.Count(l.Printed, "/"))
+	if base.collections > 0 {
+		base.gcSec *= 1 + above/base.collections // each as long as those of the same small heap
+	}
+	base.collections += above
+	c := func(all, few, base float64) float64 {
+		return max(0, (surveyFews*(all-base)-(few-base))/(surveyFews-float64(surveyFews)/surveyFew))
+	}
+	cycles, sec := c(all.collections, few.collections, base.collections), c(all.gcSec, few.gcSec, base.gcSec)
+	if l.FewN == 0 { // there are no short samples, and F is little against an iteration
+		whole := all.collections - base.collections
+		cycles = max(0, whole-l.calls(l.N))
+		if whole > 0 {
+			sec = max(0, all.gcSec-base.gcSec) * cycles / whole
+		}
+	}
+	if most := l.Bytes * float64(l.N) / leastHeap; cycles > most {
+		sec, cycles = sec*most/cycles, most
+	}
+	cycles = math.Round(cycles)
+	if timed := l.Sec * float64(l.N); timed > 0 && cycles > 0 {
+		frac = sec / timed
+	}
+	return cycles, frac
+}

@@ -1,0 +1,154 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/gctrace"
+	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/subject"
+)
+
+// stopGrace is how long a subject has from SIGTERM to SIGKILL.
+const stopGrace = 5 * time.Second
+
+// Open returns a lab with the hands of this machine. Dir, Skip and Watch are
+// the caller's to set. What release returns is the error of cleaning up; after
+// it no build, worktree or process of the lab is left.
+func Open() (l *Lab, release func() error, err error) {
+	builder, err := subject.NewBuilder("")
+	if err != nil {
+		return nil, nil, err
+	}
+	l = &Lab{Hands: Hands{
+		Prepare: func(ctx context.Context, s dyno.Subject) error {
+			if !s.Launched() {
+				return nil
+			}
+			if err := builder.Check(ctx, s); err != nil {
+				return err
+			}
+			_, err := builder.Build(ctx, s)
+			return err
+		},
+		Start: func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
+			return start(ctx, builder, t, dir)
+		},
+		Limit:   subject.CheckLimits,
+		Memory:  memory(),
+		Load:    putLoad,
+		Tool:    subject.RunTool,
+		Probe:   probe.Named,
+		RSS:     probe.RSS,
+		Inspect: func(pid int, socket string) (Inspector, error) { return probe.OpenLook(pid, socket) },
+		Knobs:   func(pid int, socket string) (Knobs, error) { return probe.OpenKnobs(pid, socket) },
+		CPU:     probe.CPU,
+	}}
+	return l, builder.Close, nil
+}
+
+// start launches the subject of a trial. Its standard error goes to stderr.log
+// and, the runtime's trace lines, to gctrace.txt.
+func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir string) (*Running, error) {
+	if !t.Subject.Launched() {
+		return &Running{Base: t.Subject.URL}, nil
+	}
+	built, err := builder.Build(ctx, t.Subject)
+	if err != nil {
+		return nil, err
+	}
+	out, err := newOutput(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
+		Stdout: out.stdout, Stderr: out.trace,
+		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
+		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped,
+	})
+	if err != nil {
+		return nil, errors.Join(err, out.close())
+	}
+	return &Running{
+		Base:     "http://" + p.Addr,
+		Target:   probe.Target{PID: p.PID, Socket: p.Socket, Trace: out.trace, Grouped: t.Grouped},
+		What:     strings.TrimSpace(built.Go + " " + built.Rev),
+		Ready:    p.Ready,
+		Warnings: slices.Concat(built.Warnings, p.Warnings),
+		Done:     p.Done,
+		Err:      p.Err,
+		Stop: func() error {
+			p.Stop(stopGrace)
+			return out.close()
+		},
+		Kill: func() { p.Stop(0) },
+	}, nil
+}
+
+// An output is the files that a subject's output goes to.
+type output struct {
+	stdout, stderr, gctrace *logFile
+	trace                   *gctrace.Splitter
+}
+
+func newOutput(dir string) (*output, error) {
+	var errs [3]error
+	o := new(output)
+	o.stdout, errs[0] = newLogFile(dir, "stdout.log")
+	o.stderr, errs[1] = newLogFile(dir, "stderr.log")
+	o.gctrace, errs[2] = newLogFile(dir, "gctrace.txt")
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, errors.Join(err, o.stdout.close(), o.stderr.close(), o.gctrace.close())
+	}
+	o.trace = gctrace.NewSplitter(o.stderr.file, o.gctrace.file) // which has limits of its own
+	return o, nil
+}
+
+func (o *output) close() error {
+	return errors.Join(o.trace.Close(), o.stdout.close(), o.stderr.close(), o.gctrace.close())
+}
+
+// A logFile drops what is beyond its limit, and what it cannot write: a subject must
+// neither fill the disk nor wait for it.
+type logFile struct {
+	file *os.File
+	left int
+	err  error // the first
+}
+
+func newLogFile(dir, name string) (*logFile, error) {
+	f, err := os.Create(filepath.Join(dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("make %s of a trial: %w", name, err)
+	}
+	return &logFile{file: f, left: gctrace.DefaultLogLimit}, nil
+}
+
+func (l *logFile) Write(p []byte) (int, error) {
+	if n := min(len(p), l.left); n > 0 && l.err == nil {
+		l.left -= n
+		if _, l.err = l.file.Write(p[:n]); l.left == 0 && l.err == nil {
+			_, l.err = l.file.WriteString("\n[dyno: the rest was dropped]\n")
+		}
+	}
+	return len(p), nil
+}
+
+// close removes an empty file. It does nothing if the file was not made.
+func (l *logFile) close() error {
+	if l == nil {
+		return nil
+	}
+	errs := []error{l.err, l.file.Close()}
+	if info, err := os.Stat(l.file.Name()); err == nil && info.Size() == 0 {
+		errs = append(errs, os.Remove(l.file.Name()))
+	}
+	return errors.Join(errs...)
+}

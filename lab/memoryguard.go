@@ -1,0 +1,164 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// A guard keeps the subject of a trial from taking all memory of the machine.
+//
+// Note: what GOGC=off will allocate could be predicted from other settings
+// where the number of requests is fixed. Watching needs no such luck.
+type guard struct {
+	lab    *Lab
+	stop   context.CancelCauseFunc // of the trial
+	before float64                 // bytes left before the subject was started
+	floor  float64                 // bytes that stay free
+
+	watching sync.WaitGroup
+
+	mu      sync.Mutex
+	running *Running // nil until the subject is ready
+	err     error    // why it was stopped
+}
+
+const (
+	// How often memory is read: often enough near to the floor, at the 10 GB/s
+	// at which a kernel can clear pages, and cheap far from it.
+	guardFar  = 100 * time.Millisecond
+	guardNear = 10 * time.Millisecond
+	nearFloor = 2 << 30 // bytes above it
+)
+
+// reserve is how many bytes stay free of a machine's or control group's total.
+func reserve(total float64) float64 {
+	return max(total/20, min(256<<20, total/8))
+}
+
+// guardMemory refuses a trial that would exhaust memory, and watches the others until
+// end is called. The trial uses the context. The guard is nil where memory is not known.
+func (l *Lab) guardMemory(ctx context.Context, t *dyno.Trial) (guarded context.Context, g *guard, err error) {
+	if l.Memory == nil || !t.Subject.Launched() {
+		return ctx, nil, nil
+	}
+	left, total, err := l.Memory()
+	if err != nil {
+		return ctx, nil, nil
+	}
+	if err := refuse(t, left, total); err != nil {
+		return nil, nil, err
+	}
+	// Where little is left from the beginning, a small subject may run all the same.
+	g = &guard{lab: l, before: left, floor: min(reserve(total), left/2)}
+	guarded, g.stop = context.WithCancelCause(ctx)
+	g.watching.Go(func() { g.watch(guarded) })
+	return guarded, g, nil
+}
+
+// end ends the watch and returns why the subject was stopped, or nil.
+func (g *guard) end() error {
+	if g == nil {
+		return nil
+	}
+	g.stop(nil)
+	g.watching.Wait()
+	return g.err
+}
+
+// ready tells the guard whose memory to look at.
+func (g *guard) ready(r *Running) {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running = r
+	if g.err != nil && r.Kill != nil {
+		r.Kill()
+	}
+}
+
+func (g *guard) watch(ctx context.Context) {
+	for {
+		left, _, err := g.lab.Memory()
+		if err == nil && left < g.floor && g.guilty(left) {
+			return
+		}
+		wait := guardFar
+		if left < g.floor+nearFloor {
+			wait = guardNear
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// guilty stops the subject if most of what was used since the start is its. One
+// that is not ready yet has it all.
+func (g *guard) guilty(left float64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	took := "it was not ready yet"
+	if r := g.running; r != nil {
+		if g.lab.RSS == nil || r.Target.PID == 0 {
+			return false
+		}
+		rss, err := g.lab.RSS(r.Target.PID)
+		if err != nil || rss < (g.before-left)/2 {
+			return false
+		}
+		took = "its resident memory was " + size(rss)
+	}
+	g.err = fmt.Errorf("the subject was stopped before it exhausted the memory of the machine: %s, %s were left (consider: GOMEMLIMIT, fewer requests or clients, a shorter load)",
+		took, size(left))
+	g.stop(g.err)
+	if g.running != nil && g.running.Kill != nil {
+		g.running.Kill()
+	}
+	return true
+}
+
+// refuse reports a setting under which the heap has to grow beyond what is left:
+// with GOGC=off it does so up to GOMEMLIMIT. With another GOGC the limit may be
+// far above what the service ever needs.
+func refuse(t *dyno.Trial, left, total float64) error {
+	limit, err := dyno.ParseSize(environment(t, "GOMEMLIMIT"))
+	room := max(0, left-reserve(total))
+	gogc := environment(t, "GOGC")
+	if off := gogc == "off" || strings.HasPrefix(gogc, "-"); !off || err != nil || float64(limit) <= room {
+		return nil
+	}
+	return fmt.Errorf("not started: with GOGC=off the heap grows to GOMEMLIMIT=%s, and %s of memory are left, of which %s stay free (consider: GOMEMLIMIT=%dMiB at most, or GOGC=100)",
+		environment(t, "GOMEMLIMIT"), size(left), size(left-room), int(room)>>20)
+}
+
+// environment is a variable of the subject, {{.arg.NAME}} in it replaced.
+func environment(t *dyno.Trial, name string) string {
+	v, ok := t.Subject.Env[name]
+	if !ok {
+		return os.Getenv(name)
+	}
+	return argument.ReplaceAllStringFunc(v, func(use string) string {
+		return t.Subject.Arg[argument.FindStringSubmatch(use)[1]]
+	})
+}
+
+var argument = regexp.MustCompile(`\{\{\s*\.arg\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
+
+// size prints bytes for a reader.
+func size(bytes float64) string {
+	if bytes >= 1<<30 {
+		return fmt.Sprintf("%.1f GiB", bytes/(1<<30))
+	}
+	return fmt.Sprintf("%.0f MiB", bytes/(1<<20))
+}

@@ -1,0 +1,243 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/probe"
+)
+
+// An Inspector takes snapshots of a subject outside the measured window, where that may
+// cost what it takes: probe.Look. Without the injected probe all but Snapshot and Brief,
+// which then know less, and Close are errors. An error that wraps
+// errors.ErrUnsupported says that there is no such thing here.
+type Inspector interface {
+	Snapshot() (dyno.Snapshot, error)
+	Brief() (dyno.Snapshot, error)       // less exact, and cheap enough to be taken again and again
+	Collect() error                      // forced collections, until the heap holds nothing dead
+	Free() error                         // debug.FreeOSMemory
+	Profile(name string) ([]byte, error) // heap, goroutine or goroutineleak
+	Close()
+}
+
+// snapshots tells where the memory of a subject is before and after the measured
+// window. What fails here is a warning, not a failure of the trial.
+type snapshots struct {
+	measured
+	trial  *trial
+	target probe.Target
+	sample func(metric string, at time.Duration, v float64) // a point of a series
+	memory []dyno.Snapshot
+	at     []time.Time // when they were taken
+}
+
+const (
+	// mostGoroutines are profiled before the window: of 100,000 it takes 0.1 s, in
+	// which nothing runs.
+	mostGoroutines = 10_000
+
+	// What FreeOSMemory gives back has gone when it returns, but the service may be
+	// about to free more.
+	settleEvery = 100 * time.Millisecond
+	settleMost  = time.Second
+	settled     = 0.005 // of the resident memory, a fall of less than which is none
+)
+
+// with opens the subject for inspection, if it has one.
+func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
+	if k.trial.lab.Inspect == nil || k.target.PID == 0 || ctx.Err() != nil {
+		return
+	}
+	l, err := k.trial.lab.Inspect(k.target.PID, k.target.Socket)
+	if err == nil {
+		err = inspect(l)
+		l.Close()
+	}
+	// A subject that died fails its trial with a better error.
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errors.ErrUnsupported) {
+		k.warn("%v", err)
+	}
+}
+
+// ready takes a snapshot before the load.
+func (k *snapshots) ready(ctx context.Context) {
+	k.with(ctx, func(l Inspector) error { return k.snapshot(l, dyno.StageReady) })
+}
+
+// before takes a snapshot just before the probes begin.
+func (k *snapshots) before(ctx context.Context) {
+	if !k.forces() {
+		return
+	}
+	k.trial.meter.Enter("snapshot")
+	k.with(ctx, func(l Inspector) error {
+		if err := l.Collect(); err != nil {
+			return err
+		}
+		if err := k.profiles(l, "before"); err != nil {
+			return err
+		}
+		if err := l.Collect(); err != nil { // profiles make garbage
+			return err
+		}
+		return k.snapshot(l, dyno.StageBefore)
+	})
+}
+
+// after takes snapshots when the probes have ended, the first before anything is forced.
+func (k *snapshots) after(ctx context.Context) {
+	if k.forces() {
+		k.trial.meter.Enter("snapshot")
+	}
+	k.with(ctx, func(l Inspector) error {
+		if err := k.snapshot(l, dyno.StageEnd); err != nil || !k.forces() {
+			return err
+		}
+		if err := l.Collect(); err != nil {
+			return err
+		}
+		if err := k.snapshot(l, dyno.StageAfter); err != nil {
+			return err
+		}
+		if err := k.profiles(l, "after"); err != nil {
+			return err
+		}
+		err := k.profile(l, "goroutineleak", "after")
+		if errors.Is(err, errors.ErrUnsupported) { // before Go 1.27
+			err = nil
+		}
+		return err
+	})
+}
+
+// forces reports whether collections are forced around the window.
+func (k *snapshots) forces() bool { return k.trial.Leak && k.target.Socket != "" }
+
+// profiles takes those of which the difference tells what grew.
+func (k *snapshots) profiles(l Inspector, when string) error {
+	if err := k.profile(l, "heap", when); err != nil {
+		return err
+	}
+	if when == "before" {
+		s, err := l.Brief()
+		if err != nil {
+			return err
+		}
+		if s.Goroutines > mostGoroutines {
+			k.warn("there is no profile of goroutines before the window: %.0f are too many to stop for it", s.Goroutines)
+			return nil
+		}
+	}
+	return k.profile(l, "goroutine", when)
+}
+
+func (k *snapshots) profile(l Inspector, name, when string) error {
+	if k.trial.dir == "" {
+		return nil
+	}
+	data, err := l.Profile(name)
+	if err != nil {
+		return err
+	}
+	return writeFiles(k.trial.dir, []probe.File{{Name: name + "-" + when + ".pb.gz", Data: data}})
+}
+
+func (k *snapshots) snapshot(l Inspector, stage string) error {
+	at := time.Now()
+	s, err := l.Snapshot()
+	if err != nil {
+		return err
+	}
+	s.Stage = stage
+	k.at, k.memory = append(k.at, at), append(k.memory, s)
+	return nil
+}
+
+// since returns the snapshots on the clock of the window, which began at start.
+func (k *snapshots) since(start time.Time) []dyno.Snapshot {
+	for i, at := range k.at {
+		k.memory[i].At = at.Sub(start)
+	}
+	return k.memory
+}
+
+// rest lets the subject rest, samples its memory meanwhile, and reads it in the end.
+// In a trial ForMemory it then has the runtime give back what it can. start is that of
+// the window.
+func (k *snapshots) rest(ctx context.Context, start time.Time) error {
+	rest := time.Duration(k.trial.Load.Idle)
+	if rest == 0 || k.target.PID == 0 || k.trial.lab.RSS == nil {
+		return nil
+	}
+	k.trial.meter.Enter("idle")
+	resting, cancel := context.WithTimeout(ctx, rest)
+	defer cancel()
+	k.with(resting, func(l Inspector) error { return k.watch(resting, l, start) })
+	<-resting.Done()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	rss, err := k.trial.lab.RSS(k.target.PID)
+	if err != nil {
+		k.warn("rss-idle-B is missing: %v", err)
+		return nil
+	}
+	k.add("rss-idle-B", rss)
+	k.with(ctx, func(l Inspector) error {
+		err := k.snapshot(l, dyno.StageIdle)
+		if err != nil || k.trial.For != dyno.ForMemory || k.target.Socket == "" {
+			return err
+		}
+		k.trial.meter.Enter("free")
+		if err := l.Free(); err != nil {
+			return err
+		}
+		if err := settle(ctx, l); err != nil {
+			return err
+		}
+		return k.snapshot(l, dyno.StageFreed)
+	})
+	return nil
+}
+
+// watch samples memory until the rest is over.
+func (k *snapshots) watch(resting context.Context, l Inspector, start time.Time) error {
+	tick := time.NewTicker(k.trial.Probes.Every.Or(dyno.DefaultEvery))
+	defer tick.Stop()
+	for {
+		s, err := l.Brief()
+		if err != nil {
+			return err
+		}
+		at := time.Since(start)
+		k.sample("idle-rss-B", at, s.RSS)
+		if s.Mapped() > 0 {
+			k.sample("idle-heap-idle-B", at, s.Idle)
+			k.sample("idle-heap-released-B", at, s.Released)
+		}
+		select {
+		case <-resting.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// settle waits until the resident memory falls no more.
+func settle(ctx context.Context, l Inspector) error {
+	last := math.Inf(1)
+	for end := time.Now().Add(settleMost); time.Now().Before(end); {
+		s, err := l.Brief()
+		if err != nil || s.RSS > last*(1-settled) {
+			return err
+		}
+		last = s.RSS
+		if !sleepUntil(ctx, time.Now().Add(settleEvery)) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/probe"
+)
+
+// A Running is a subject that is ready for load. Stop ends it and everything it
+// started; Done is closed when it has ended, and Err says why if it did so by
+// itself. Kill ends the subject itself at once; Stop has to follow. All four are
+// nil for a service that dyno did not start.
+type Running struct {
+	Base     string        // scheme and address, such as http://127.0.0.1:8080
+	Target   probe.Target  // Every and Begun are filled in by the lab
+	What     string        // what runs: Go version, revision
+	Ready    time.Duration // from its launch until it was ready; 0 if dyno did not launch it
+	Warnings []string
+	Done     <-chan struct{}
+	Err      func() error
+	Stop     func() error
+	Kill     func()
+}
+
+// A trial is one trial under way. Its steps return what they measured, and Trial
+// puts that into the result.
+type trial struct {
+	lab *Lab
+	dyno.Trial
+	dir   string // for its files; "" if nothing is written
+	meter *load.Meter
+}
+
+// Trial runs one trial. It always returns a result, and what it started is
+// always stopped when it returns.
+func (l *Lab) Trial(ctx context.Context, plan dyno.Trial) *dyno.Result {
+	r := &dyno.Result{Trial: plan, Start: time.Now()}
+	t := &trial{lab: l, Trial: plan, meter: new(load.Meter)}
+	if l.Watch != nil {
+		l.Watch(&r.Trial, t.meter)
+	}
+	if err := t.run(ctx, r); err != nil {
+		r.Err = err.Error()
+	}
+	r.Values.Sort()
+	return r
+}
+
+func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
+	if t.dir, err = t.lab.Dir(t.N); err != nil {
+		return err
+	}
+	kept, err := t.keepRequests()
+	if err != nil {
+		return err
+	}
+	err = t.withSubject(ctx, func(ctx context.Context, running *Running) error {
+		r.Subject, r.Warnings = running.What, running.Warnings
+		if running.Ready > 0 {
+			r.Values = dyno.Values{{Metric: "ready-sec", Value: running.Ready.Seconds()}}
+		}
+		return t.measure(ctx, running, kept, r)
+	})
+	if doubt := kept.store(ctx); doubt != nil {
+		r.Warnings = append(r.Warnings, doubt.Error())
+	}
+	return err
+}
+
+// withSubject launches the subject, calls do while it is alive, and stops it. Of
+// several errors it returns the one that caused the others: a subject that ended by
+// itself fails its trial, even after the last answer.
+func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Running) error) error {
+	ctx, guard, err := t.lab.guardMemory(ctx, &t.Trial)
+	if err != nil {
+		return err
+	}
+	t.meter.Enter("start")
+	running, err := t.lab.Start(ctx, &t.Trial, t.dir)
+	if err != nil {
+		return cmp.Or(guard.end(), err)
+	}
+	guard.ready(running)
+	alive, release := whileAlive(ctx, running)
+	err = do(alive, running)
+	release()
+	exhausted := guard.end() // before Stop, as the guard may be killing the subject
+	if running.Stop == nil {
+		return cmp.Or(exhausted, err)
+	}
+	stopped := running.Stop()
+	if stopped != nil {
+		stopped = fmt.Errorf("stop subject: %w", stopped)
+	}
+	return cmp.Or(exhausted, running.Err(), err, stopped)
+}
+
+// measure puts the load on the subject, with probes and snapshots, and lets it rest.
+func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r *dyno.Result) error {
+	w := newWindow(t, running)
+	s := &snapshots{trial: t, target: running.Target, sample: w.series.of("proc")}
+	s.ready(ctx)
+	rec, err := t.put(ctx, running.Base, load.Options{
+		Meter: t.meter, Scratch: kept.file, Second: w.latency.second,
+		Begin: func(ctx context.Context) error { s.before(ctx); return w.open(ctx) },
+		End:   func() { w.close(); s.after(ctx) },
+	})
+	w.close()
+	if !w.start.IsZero() {
+		r.Start = w.start
+	}
+	take(r, w.measured)
+	if rec != nil {
+		if !rec.Start.IsZero() {
+			r.Start = rec.Start
+		}
+		kept.all = rec.Kept
+		saw := probe.Merge(w.readings)
+		r.Elapsed, r.Latency, r.Sent, r.Failures = rec.Elapsed, rec.Latency, rec.Sent, rec.Failures
+		r.Collections = within(saw.Collections, r.Start.Sub(saw.Origin))
+		take(r, ofLoad(&t.Trial, rec))
+		take(r, ofProbes(&t.Trial, saw, rec))
+		err = errors.Join(cmp.Or(err, w.missed), writeFiles(t.dir, saw.Files))
+	}
+	w.latency.close(r.Latency)
+	if err == nil && len(r.Values) == 0 { // no data is no pass
+		err = errors.New("nothing was measured: no probe sees the service, and the output of the load command was not understood")
+	}
+	if err == nil {
+		err = s.rest(ctx, r.Start)
+	}
+	if cut := w.series.close(); cut != nil {
+		s.warn("%v", cut)
+	}
+	take(r, s.measured)
+	r.Memory = s.since(r.Start)
+	return err
+}
+
+// whileAlive returns a context that ends when the subject does, with the
+// subject's error as its cause. The caller calls release.
+func whileAlive(ctx context.Context, running *Running) (alive context.Context, release func()) {
+	alive, cancel := context.WithCancelCause(ctx)
+	if running.Done == nil {
+		return alive, func() { cancel(nil) }
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-running.Done:
+			cancel(running.Err())
+		case <-alive.Done():
+		}
+	})
+	return alive, func() { cancel(nil); wg.Wait() }
+}

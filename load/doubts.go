@@ -1,0 +1,116 @@
+package load
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// When a load is doubted: above this share of the generator's cores, below this
+// share of the rate, above this lateness at the 99th percentile, or this share
+// of waiting requests.
+const (
+	mostCPU      = 0.8
+	leastRate    = 0.99
+	mostLateness = time.Millisecond
+	mostWaited   = 0.01
+)
+
+// doubt fills in the warnings, and Saturated: why latency is not to be compared.
+func (r *runner) doubt(rec *Record, sum *totals) {
+	warn := func(format string, args ...any) { rec.Warnings = append(rec.Warnings, fmt.Sprintf(format, args...)) }
+	rec.WarnOfFailures()
+	if len(sum.asides) > 0 {
+		warn("requests that are not measured failed: %s", causes(sum.asides))
+	}
+	if sum.redirects > 0 {
+		warn("%d answers were redirects (status 3xx), which count as success and are not followed (consider: the path that they lead to)", sum.redirects)
+	}
+	if n := r.twice; n > 0 {
+		warn("%d requests were sent again on a new connection, as the service had closed theirs; their latency includes both", n)
+	}
+	if rec.Requests == 0 {
+		return
+	}
+	var limits []string
+	limit := func(format string, args ...any) { limits = append(limits, fmt.Sprintf(format, args...)) }
+	if rec.CPU > mostCPU {
+		limit("the generator used %.0f %% of its CPU time", 100*rec.CPU)
+	}
+	if r.rec.open {
+		r.doubtSchedule(rec, sum, warn, limit)
+	}
+	if rec.Saturated = strings.Join(limits, "; "); len(limits) > 0 {
+		warn("%s: latency is not compared (consider: a lower rate, other concurrency, or more CPU for dyno)", rec.Saturated)
+	}
+}
+
+// doubtSchedule says how far an open load was from its schedule.
+func (r *runner) doubtSchedule(rec *Record, sum *totals, warn, limit func(string, ...any)) {
+	if rec.Unsent > 0 {
+		warn("%d requests were due and could not be sent before the load ended", rec.Unsent)
+	}
+	asked := float64(rec.Requests+rec.Unsent) / r.planned().Seconds()
+	if r.complete && rec.SentRate < leastRate*asked {
+		by := ""
+		if sum.waited > 0 {
+			by = fmt.Sprintf(" (the service and its %s took no more)", plural(r.players(), "connection"))
+		}
+		limit("the rate was %.4g/s, not the %.4g/s asked for%s", rec.SentRate, asked, by)
+	}
+	// Below 100 requests, the percentile is the latest one alone.
+	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness && rec.Lateness.Count() >= 100 {
+		limit("the generator sent late, p99 %v", p99.Round(10*time.Microsecond))
+	}
+	if share := float64(rec.Waited) / float64(rec.Requests); share > mostWaited {
+		warn("%.1f %% of the requests waited for one of %s, which latency includes (consider: more concurrency)",
+			100*share, plural(r.players(), "connection"))
+	}
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// checkFailures is an error if more requests failed than the load allows, or if
+// none was measured: fast errors are no good latency, and no data is no pass.
+func (r *runner) checkFailures(rec *Record) error {
+	if rec.Requests+rec.Unsent == 0 {
+		return fmt.Errorf("load %s: no request was measured (consider: a longer duration)", r.base)
+	}
+	bad, all := rec.Failed+rec.Unsent, rec.Requests+rec.Unsent
+	share := float64(bad) / float64(all)
+	if share <= r.limit {
+		return r.died(rec)
+	}
+	most, verb := "not sent in time", "failed"
+	if rec.Unsent > 0 {
+		verb = "failed or were not sent in time"
+	}
+	if top := rec.MostFrequent(); int64(rec.Failures[top]) >= max(rec.Unsent, 1) {
+		most = top
+	}
+	return fmt.Errorf("load %s: %d of %d requests %s (%.3g %%), more than the %v that max_failures allows: most often %s (consider: %s)",
+		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure(most))
+}
+
+// leastDead is how many failures in a row make a service that is dead.
+const leastDead = 10
+
+// died says that the service answered nothing as expected for the last part of
+// a closed load. Clients rest after failures in a row, so a service that died
+// makes few of them: the time that it was dead is what counts.
+func (r *runner) died(rec *Record) error {
+	all := r.ended - r.rec.zero
+	if r.rec.open || r.limit >= 1 || float64(r.dead) <= max(r.limit, 0.05)*float64(all) {
+		return nil
+	}
+	most := rec.MostFrequent()
+	return fmt.Errorf("load %s: nothing succeeded in the last %v of %v: most often %s (consider: %s)",
+		r.base, r.dead.Round(time.Millisecond), all.Round(time.Millisecond), most, cure(most))
+}

@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"github.com/dynolab/dyno/load/http1"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// A rawEngine speaks HTTP/1.1 without TLS on plain connections: requests are
+// rendered ahead, answers read by a parser, and nothing is allocated per
+// request. net/http takes two to three times the CPU time, which a service on
+// the same machine would miss.
+type rawEngine struct {
+	addr   string
+	limits Limits
+	twice  atomic.Int64
+	large  sync.Pool // of *[]byte, for bodies that do not fit into a link's own buffer
+}
+
+// The buffers of a link: its own, and one that it borrows for an answer that
+// fills its own. Clients by the thousand must not take much memory.
+const (
+	smallBuffer = 4 << 10
+	largeBuffer = 64 << 10
+)
+
+// NewRaw returns the engine for plain HTTP/1.1.
+func NewRaw(base *url.URL, lim Limits) Engine {
+	e := &rawEngine{addr: http1.Address(base), limits: lim}
+	e.large.New = func() any { b := make([]byte, largeBuffer); return &b }
+	return e
+}
+
+func (e *rawEngine) Name() string  { return "raw" }
+func (e *rawEngine) Link(int) Link { return &rawLink{e: e} }
+func (e *rawEngine) Resent() int64 { return e.twice.Load() }
+func (e *rawEngine) Close()        {}
+
+// idleCheck is after how much idleness a connection is looked at before it is
+// used: after a rest of the client, not between requests that follow at once.
+const idleCheck = time.Millisecond
+
+type rawLink struct {
+	e    *rawEngine
+	conn net.Conn // nil before it is needed
+	p    http1.Parser
+	buf  []byte
+	over time.Time // when the last exchange was
+
+	// ctx is the one that ends reads and writes; it stays the same for very
+	// many requests, which therefore pay nothing for it.
+	mu   sync.Mutex // of ctx, for the function that its end calls
+	ctx  context.Context
+	stop func() bool
+}
+
+func (l *rawLink) Close() {
+	if l.conn != nil {
+		l.conn.Close()
+		l.conn = nil
+	}
+	l.unfollow()
+}
+
+func (l *rawLink) Exchange(ctx context.Context, r *http1.Request, a *http1.Answer) error {
+	now := time.Now()
+	deadline := now.Add(l.e.limits.Total)
+	if l.conn != nil && now.Sub(l.over) > idleCheck && gone(l.conn) {
+		l.Close()
+	}
+	defer func() { l.over = time.Now() }()
+	for {
+		fresh := l.conn == nil
+		if fresh {
+			if err := l.dial(ctx, deadline); err != nil {
+				return err
+			}
+		}
+		l.follow(ctx)
+		err := l.once(ctx, r, deadline)
+		*a = l.p.Answer()
+		if err == nil && !l.p.Close && !r.Closes {
+			return nil
+		}
+		l.Close()
+		if err == nil || fresh || !r.Idempotent() || ctx.Err() != nil || !Stale(&l.p, err) {
+			return err
+		}
+		l.e.twice.Add(1)
+	}
+}
+
+// Stale reports whether a used connection failed because the service had closed
+// it before it saw the request.
+func Stale(p *http1.Parser, err error) bool {
+	return !p.Began && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
+}
+
+func (l *rawLink) dial(ctx context.Context, deadline time.Time) (err error) {
+	d := net.Dialer{Deadline: deadline, Timeout: l.e.limits.Connect}
+	l.conn, err = d.DialContext(ctx, "tcp", l.e.addr)
+	if err != nil {
+		l.conn = nil // not a typed nil
+	}
+	return err
+}
+
+// follow makes reads and writes of the connection fail when ctx ends. The end of
+// an earlier one, which may be noticed late, does nothing any more.
+func (l *rawLink) follow(ctx context.Context) {
+	if l.ctx == ctx {
+		return
+	}
+	l.unfollow()
+	conn := l.conn
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ctx = ctx
+	l.stop = context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.ctx == ctx {
+			conn.SetDeadline(time.Unix(1, 0))
+		}
+	})
+}
+
+func (l *rawLink) unfollow() {
+	if l.stop == nil {
+		return
+	}
+	l.stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ctx, l.stop = nil, nil
+}
+
+func (l *rawLink) once(ctx context.Context, r *http1.Request, deadline time.Time) error {
+	l.p.Reset(r.Method == "HEAD", r.KeepBody, r.KeepHeader)
+	if err := l.conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if ctx.Err() != nil { // the deadline of its end may just have been overwritten
+		return ctx.Err()
+	}
+	_, err := l.conn.Write(r.Wire)
+	if os.IsTimeout(err) {
+		return err
+	}
+	// A service may answer before it has read all, and close: the answer counts.
+	if rerr := l.read(ctx, deadline); rerr != nil {
+		if err != nil {
+			return err
+		}
+		return rerr
+	}
+	if err != nil {
+		l.p.Close = true
+	}
+	return nil
+}
+
+// read reads one answer.
+func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
+	if l.buf == nil {
+		l.buf = make([]byte, smallBuffer)
+	}
+	buf := l.buf
+	var large *[]byte
+	defer func() {
+		if large != nil {
+			l.e.large.Put(large)
+		}
+	}()
+	for {
+		if silence := l.e.limits.Read; silence > 0 {
+			next := time.Now().Add(silence)
+			if next.After(deadline) {
+				next = deadline
+			}
+			l.conn.SetReadDeadline(next)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		n, err := l.conn.Read(buf)
+		if n > 0 {
+			used, done, perr := l.p.Feed(buf[:n])
+			if perr != nil {
+				return perr
+			}
+			if done {
+				if used < n { // more than was asked for
+					l.p.Close = true
+				}
+				return nil
+			}
+			if n == len(buf) && large == nil {
+				large = l.e.large.Get().(*[]byte)
+				buf = *large
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return l.p.EOF()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

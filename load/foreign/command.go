@@ -1,0 +1,244 @@
+// Package foreign lets another load generator put the load on a service: it runs
+// the plan's command, and reads the summaries that hey, wrk, vegeta, oha and k6
+// print.
+//
+// It measures nothing itself. What the generator counts as a request, and from
+// when to when its latency runs, is the generator's.
+package foreign
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
+)
+
+// A Tool runs a program to its end and returns how it ended, "exit status 0" if
+// well. It is subject.RunTool, which says the rest.
+type Tool func(ctx context.Context, argv []string, vars map[string]string, dir string, stdout, stderr io.Writer) (status string, err error)
+
+// Options are what a caller of [Run] says beside the load.
+type Options struct {
+	load.Options
+	Tool    Tool
+	Dir     string    // working directory
+	Log     io.Writer // is given all that the command writes, by one goroutine at a time; nil discards it
+	Summary string    // absolute path of a file for k6's summary; "" asks k6 for it on standard error
+}
+
+// engineUnknown is the engine of a record of a command whose output says
+// nothing that dyno understands.
+const engineUnknown = "command"
+
+// Run lets l.Command put a load on the service at base instead of dyno's own
+// engine, and returns what it says of itself. All of its run is the measured
+// window. It is run by the shell, in o.Dir, and finds the service in DYNO_URL,
+// DYNO_ADDR, DYNO_HOST and DYNO_PORT.
+//
+// The latency of the record is the other generator's: from when to when it runs,
+// and of which requests, is its own affair. Where its output is not understood,
+// the record has no requests and a warning. If ctx ends, the command is killed,
+// there is no record and the error is [context.Cause] of ctx. If the command
+// fails, or too many of its requests do, the error comes with what record there is.
+func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options) (*load.Record, error) {
+	command, err := scenario.ExpandCommand(&l, arg)
+	if err != nil {
+		return nil, err
+	}
+	vars, err := addressVars(base)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range k6Variables(o.Summary) {
+		vars[k] = v
+	}
+	if o.Summary != "" { // what an interrupted trial left is not of this one
+		if err := os.Remove(o.Summary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("load command: remove an old summary: %w", err)
+		}
+	}
+	if o.Begin != nil {
+		if err := o.Begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if o.Meter != nil {
+		o.Meter.Enter("measure")
+	}
+	var mu sync.Mutex
+	out, errs := &lastBytes{next: o.Log, mu: &mu}, &lastBytes{next: o.Log, mu: &mu}
+	began := time.Now()
+	status, err := o.Tool(ctx, shellArgs(command), vars, o.Dir, out, errs)
+	took := time.Since(began)
+	if o.End != nil {
+		o.End()
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load command: %w", err)
+	}
+	var file []byte
+	if o.Summary != "" {
+		if file, err = os.ReadFile(o.Summary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("load command: read its summary: %w", err)
+		}
+	}
+	rec := readSummary(file, out.b, errs.b)
+	if rec == nil {
+		rec = &newSummary(engineUnknown).Record
+		rec.Warnings = []string{notUnderstood}
+	}
+	rec.Start = began
+	if rec.Elapsed <= 0 {
+		rec.Elapsed = took
+	}
+	rec.Window = rec.Requests
+	rec.WarnOfFailures()
+	if status != "exit status 0" {
+		return rec, &commandError{status, out.lines(), errs.lines()}
+	}
+	return rec, checkFailures(rec, float64(*l.Resolved().MaxFailures))
+}
+
+const notUnderstood = "the output of the load command was not understood (known: hey, wrk, vegeta report -type=json, " +
+	"oha --output-format json, k6 without --summary-export): there is no latency, and nothing is per request"
+
+// Check reports a mistake in the template of l.Command, as Run would
+// before it begins. It is a [*dyno.PlanError].
+func Check(l dyno.Load, arg map[string]string) error {
+	_, err := scenario.ExpandCommand(&l, arg)
+	return err
+}
+
+// addressVars say where the service is, as the command's environment.
+func addressVars(base string) (map[string]string, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
+	}
+	addr := http1.Address(u)
+	_, port, _ := net.SplitHostPort(addr)
+	return map[string]string{
+		"DYNO_URL": u.Scheme + "://" + u.Host, "DYNO_ADDR": addr, "DYNO_HOST": u.Hostname(), "DYNO_PORT": port,
+	}, nil
+}
+
+func shellArgs(command string) []string {
+	if runtime.GOOS == "windows" {
+		return []string{"cmd", "/C", command}
+	}
+	return []string{"sh", "-c", command}
+}
+
+// outputKept is how much of a command's output is searched for a summary: a
+// million rows of hey -o csv are 53 MB.
+const outputKept = 64 << 20
+
+// A lastBytes keeps the last bytes that were written and passes all on.
+type lastBytes struct {
+	next io.Writer
+	mu   *sync.Mutex // guards next, which two of them share
+	b    []byte
+}
+
+func (l *lastBytes) Write(p []byte) (int, error) {
+	if len(l.b)+len(p) > outputKept {
+		half := l.b[len(l.b)/2:]
+		half = half[bytes.IndexByte(half, '\n')+1:]
+		l.b = append(l.b[:0], half...)
+	}
+	l.b = append(l.b, p...)
+	if l.next == nil {
+		return len(p), nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next.Write(p)
+}
+
+const (
+	errorLines = 10  // of a command's output in an error
+	errorWidth = 300 // bytes of such a line
+)
+
+// lines are the last ones that are not empty.
+func (l *lastBytes) lines() []string {
+	var last []string
+	rest := l.b[max(0, len(l.b)-64<<10):]
+	for len(rest) > 0 && len(last) < errorLines {
+		i := bytes.LastIndexByte(rest, '\n')
+		line := bytes.TrimRight(rest[i+1:], " \t\r")
+		rest = rest[:max(i, 0)]
+		if len(line) > 0 {
+			last = append([]string{strings.ToValidUTF8(string(line[:min(len(line), errorWidth)]), "?")}, last...)
+		}
+	}
+	return last
+}
+
+// A commandError is a command that ended otherwise than well.
+type commandError struct {
+	status         string
+	stdout, stderr []string // last lines
+}
+
+func (e *commandError) Error() string {
+	lines := e.stderr
+	if len(lines) == 0 {
+		lines = e.stdout
+	}
+	s := "load command: " + e.status
+	switch len(lines) {
+	case 0:
+		s += " (it wrote nothing)"
+	case 1:
+		s += ": " + lines[0]
+	}
+	switch e.status {
+	case "exit status 127": // POSIX, Shell Command Language, 2.8.2; cmd says 9009, or 1
+		s += " (consider: whether the program is installed, and in PATH)"
+	case "exit status 9009":
+		s += " (consider: whether the program is installed, and in %PATH%)"
+	case "exit status 126":
+		s += " (consider: whether the program may be executed)"
+	case "exit status 99": // errext/exitcodes of k6: a threshold was crossed
+		s += " (consider: k6 run --no-thresholds, if it is k6 that ended so because a threshold of its script was crossed)"
+	}
+	if len(lines) > 1 {
+		s += "; its last lines:\n\t" + strings.Join(lines, "\n\t")
+	}
+	return s
+}
+
+// checkFailures is an error if more requests of the command failed than the load
+// allows, as for dyno's own: fast errors are no good latency.
+func checkFailures(rec *load.Record, limit float64) error {
+	if rec.Engine == engineUnknown {
+		return nil
+	}
+	if rec.Requests == 0 {
+		return errors.New("load command: no request was answered (consider: a longer run)")
+	}
+	share := float64(rec.Failed) / float64(rec.Requests)
+	if share <= limit {
+		return nil
+	}
+	return fmt.Errorf("load command: %d of %d requests failed (%.3g %%), more than the %v allowed: most often %s (consider: the URL in the command, or max_failures)",
+		rec.Failed, rec.Requests, 100*share, dyno.Fraction(limit), rec.MostFrequent())
+}

@@ -1,0 +1,189 @@
+package foreign
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/load"
+)
+
+// lastSection returns what follows the last line that begins with mark, that
+// line included, and how many such lines there are.
+func lastSection(out []byte, mark string) (text string, n int) {
+	if bytes.HasPrefix(out, []byte(mark)) {
+		n, text = 1, string(out)
+	}
+	n += bytes.Count(out, []byte("\n"+mark))
+	if i := bytes.LastIndex(out, []byte("\n"+mark)); i >= 0 {
+		text = string(out[i+1:])
+	}
+	return text, n
+}
+
+var (
+	wrkTotal   = regexp.MustCompile(`(?m)^\s*(\d+) requests in ([\d.]+\w+), [\d.]+\w* read`)
+	wrkLatency = regexp.MustCompile(`(?m)^\s*Latency\s+([\d.]+\w+)\s+[\d.]+\w+\s+([\d.]+\w+)`)
+	wrkPercent = regexp.MustCompile(`(?m)^\s*([\d.]+)%\s+([\d.]+\w+)\s*$`)
+	wrkSocket  = regexp.MustCompile(`(?m)^\s*Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
+	wrkStatus  = regexp.MustCompile(`(?m)^\s*Non-2xx or 3xx responses: (\d+)`)
+	wrkRate    = regexp.MustCompile(`(?m)^Requests/sec:\s*([\d.]+)`)
+)
+
+// readWrk reads what wrk prints, with and without --latency; see wrk.c and
+// units.c of wrk 4.1.0. Its bytes are those of heads and bodies, and not taken.
+func readWrk(out []byte) (*summary, int) {
+	text, n := lastSection(out, "Running ")
+	total, latency := wrkTotal.FindStringSubmatch(text), wrkLatency.FindStringSubmatch(text)
+	if total == nil || latency == nil {
+		return nil, 0
+	}
+	r := newSummary("wrk")
+	r.answered(0, toWhole(total[1]))
+	r.Elapsed = wrkTime(total[2])
+	// A request that took longer than --timeout was answered and is counted,
+	// but is in no percentile.
+	if m := wrkSocket.FindStringSubmatch(text); m != nil {
+		r.unanswered("connection refused", toWhole(m[1]))
+		r.unanswered("connection closed", toWhole(m[2]))
+		r.unanswered("connection reset", toWhole(m[3]))
+		if slow := toWhole(m[4]); slow > 0 {
+			r.fail(load.CauseTimeout, slow)
+			r.Warnings = append(r.Warnings, fmt.Sprintf("wrk leaves %d requests that took longer than its --timeout out of its latency", slow))
+		}
+	}
+	if m := wrkStatus.FindStringSubmatch(text); m != nil {
+		r.fail("status 4xx or 5xx", toWhole(m[1]))
+	}
+	if m, all := wrkRate.FindStringSubmatch(text), toNumber(total[1]); m != nil && all > 0 {
+		// wrk's rates leave out requests without an answer.
+		r.perSecond(toNumber(m[1]) * float64(r.Requests-r.Failed) / all)
+	}
+	if r.Requests == r.Failed {
+		return r, n // its latency is zero
+	}
+	r.Mean, r.Max = wrkTime(latency[1]), wrkTime(latency[2])
+	for _, m := range wrkPercent.FindAllStringSubmatch(text, -1) {
+		r.quantile(toNumber(m[1]), wrkTime(m[2]).Seconds(), time.Second)
+	}
+	if len(r.Quantiles) == 0 {
+		r.Warnings = append(r.Warnings, "wrk gave no percentiles (consider: wrk --latency)")
+	}
+	return r, n
+}
+
+// wrkTime reads a duration such as 1.23ms: a number and us, ms, s, m or h.
+func wrkTime(s string) time.Duration {
+	i := strings.IndexFunc(s, func(c rune) bool { return c != '.' && (c < '0' || c > '9') })
+	unit := map[string]time.Duration{"us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour}
+	if i < 0 {
+		return 0
+	}
+	return toDuration(toNumber(s[:i]), unit[s[i:]])
+}
+
+var (
+	heyLine    = regexp.MustCompile(`(?m)^\s*(Total|Slowest|Fastest|Average|Requests/sec|Total data):\s*([\d.]+)`)
+	heyTotal   = regexp.MustCompile(`(?m)^\s*Total:\s*[\d.]+ secs$`)
+	heyPercent = regexp.MustCompile(`(?m)^\s*([\d.]+)%+ in ([\d.]+) secs`)
+	heyStatus  = regexp.MustCompile(`(?m)^\s*\[(\d+)\]\s+(\d+) responses`)
+	heyError   = regexp.MustCompile(`(?m)^\s*\[(\d+)\]\t(.+)$`)
+)
+
+// heyStep is the unit of hey's last decimal.
+const heyStep = 100 * time.Microsecond
+
+// readHey reads the summary of hey; see requester/print.go of hey 0.1.4.
+func readHey(out []byte) (*summary, int) {
+	text, n := lastSection(out, "Summary:")
+	if !strings.Contains(text, "Requests/sec:") || !strings.Contains(text, "Status code distribution:") ||
+		!heyTotal.MatchString(text) { // oha's text looks alike, in other units
+		return nil, 0
+	}
+	r := newSummary("hey")
+	text, errs, _ := strings.Cut(text, "Error distribution:")
+	for _, m := range heyStatus.FindAllStringSubmatch(text, -1) {
+		r.answered(toWhole(m[1]), toWhole(m[2]))
+	}
+	for _, m := range heyError.FindAllStringSubmatch(errs, -1) {
+		r.unanswered(toolCause(m[2]), toWhole(m[1]))
+	}
+	for _, m := range heyLine.FindAllStringSubmatch(text, -1) {
+		switch x := toNumber(m[2]); m[1] {
+		case "Total":
+			r.Elapsed = toDuration(x, time.Second)
+		case "Slowest":
+			r.Max = toDuration(x, time.Second)
+		case "Fastest":
+			r.Min = toDuration(x, time.Second)
+		case "Average":
+			r.Mean = toDuration(x, time.Second)
+		case "Requests/sec":
+			r.rate(x)
+		case "Total data":
+			r.BytesIn = toWhole(m[2])
+		}
+	}
+	for _, m := range heyPercent.FindAllStringSubmatch(text, -1) {
+		r.quantile(toNumber(m[1]), toNumber(m[2]), time.Second)
+	}
+	r.coarse(r.Quantiles[.5])
+	return r, n
+}
+
+// coarse warns where the rounding of hey is more than a hundredth of the median.
+func (r *summary) coarse(median time.Duration) {
+	if r.Requests > r.Failed && median < 50*heyStep {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("hey rounds every time to %v, which is coarse for these", heyStep))
+	}
+}
+
+// heyRows is how many requests hey keeps; maxRes in requester/requester.go.
+const heyRows = 1_000_000
+
+const heyColumns = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
+
+// readHeyCSV reads what hey -o csv prints: each request that was answered.
+func readHeyCSV(out []byte) (*summary, int) {
+	text, n := lastSection(out, heyColumns)
+	if n == 0 {
+		return nil, 0
+	}
+	r := newSummary("hey")
+	h := hist.New()
+	rows := csv.NewReader(strings.NewReader(text))
+	rows.ReuseRecord, rows.FieldsPerRecord = true, 8
+	if _, err := rows.Read(); err != nil {
+		return nil, 0
+	}
+	for {
+		row, err := rows.Read()
+		if err != nil {
+			break // what follows the table is not of it
+		}
+		seconds, from, status := toNumber(row[0]), toNumber(row[7]), toWhole(row[6])
+		if !(seconds >= 0 && from >= 0) || status < 100 || status > 999 { // also of NaN
+			continue
+		}
+		took, at := toDuration(seconds, time.Second), toDuration(from, time.Second)
+		r.answered(status, 1)
+		r.Elapsed = max(r.Elapsed, at+took)
+		if status < 400 {
+			h.Add(took)
+		}
+	}
+	r.Latency, r.Service, r.Quantiles = h, h, nil
+	if r.Elapsed > 0 {
+		r.rate(float64(r.Requests) / r.Elapsed.Seconds())
+	}
+	r.coarse(h.Quantile(.5))
+	r.Warnings = append(r.Warnings, "hey -o csv leaves out requests that got no answer: they are in no count of failures")
+	if r.Requests >= heyRows {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("hey keeps %d requests and leaves out what came after them", heyRows))
+	}
+	return r, n
+}

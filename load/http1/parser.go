@@ -1,0 +1,505 @@
+// Package http1 has the form of HTTP/1.1: requests ready to be sent, how they
+// are written, and the strict parser of responses.
+//
+// It owns neither connections nor time: who sends a request, reads the bytes of
+// its answer and waits for them is an engine's affair, and what a request says
+// is the scenario's.
+package http1
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"net/http"
+	"net/textproto"
+)
+
+// What a response may cost before it is given up. Each is far above what honest
+// services send; together they bound what a hostile one can make dyno hold.
+const (
+	// maxHeader is for all lines of a response that are not its body: status
+	// line, fields, trailers, and the interim responses (1xx) before it, which
+	// would have no end otherwise. Servers themselves stop at 8 to 64 KiB.
+	maxHeader = 64 << 10
+
+	// MaxBody is for all bytes received, kept or not: a body that never ends
+	// would hold a client until its time-out and then count as slow, not wrong.
+	MaxBody = 1 << 30
+
+	// maxChunkLine is for what may follow the size of a chunk; net/http's.
+	maxChunkLine = 4 << 10
+
+	// maxSame is how long a header block is remembered (see parser.same): the
+	// copy costs a response whose header is never the same.
+	maxSame = 1 << 10
+)
+
+// A protocolError is a response that dyno does not understand or does not take.
+// Its text never varies with what was received, because errors are counted by
+// their text.
+type protocolError string
+
+func (e protocolError) Error() string { return string(e) }
+
+const (
+	ErrStatusLine = protocolError("malformed status line")
+	errField      = protocolError("malformed response header")
+	errFolded     = protocolError("folded response header")
+	errHeaderSize = protocolError("response header over 64 KiB")
+	errLength     = protocolError("malformed Content-Length")
+	errLengths    = protocolError("conflicting Content-Length")
+	ErrBodySize   = protocolError("response body over 1 GiB")
+	errChunkSize  = protocolError("malformed chunk size")
+	errChunkLine  = protocolError("chunk line over 4 KiB")
+	errChunkEnd   = protocolError("no line end after chunk")
+)
+
+// A Parser reads the responses of one connection, one after the other: HTTP/1.0
+// and HTTP/1.1 as RFC 9112 has it. Reset comes before each response.
+//
+// It is strict where two readers could disagree on where a response ends:
+//   - Content-Length is digits; two of them have the same value.
+//   - Transfer-Encoding beats Content-Length, and then, as in HTTP/1.0, the
+//     connection closes. If chunked is not the last coding, the body ends with
+//     the connection.
+//   - Lines of chunks end in CRLF.
+//   - A name is a token and the colon follows it at once. Control bytes, a CR
+//     within a line among them, are errors. So are folded lines, which RFC 9112
+//     deprecates but would have joined: a service that sends them should know.
+//
+// It is tolerant elsewhere: of lines that end in LF alone, no reason phrase,
+// names in any case, white space around values, chunk extensions, and trailers,
+// which are read as strictly as fields and dropped.
+//
+// Responses to HEAD, 204 and 304 have no body, whatever they announce. 101 is a
+// final response without one: what follows it is not HTTP, so the connection
+// closes.
+type Parser struct {
+	Status int         // of the response, once its status line is read; 1xx interim responses are skipped
+	Bytes  int64       // of the body, so far; chunk framing does not count
+	Body   []byte      // its first bytes, as many as were to be kept; valid until the next Reset
+	Header http.Header // all fields if asked for; else nil, or Set-Cookie alone where there is one
+	Close  bool        // the connection cannot be used for another request
+	Began  bool        // at least one byte has come since Reset
+
+	head   bool
+	fields bool
+	keep   int64
+	state  parserState
+	frame  frame
+	room   int    // bytes that lines may still take
+	left   int64  // bytes to come of the body, or of the chunk
+	digits int    // of the chunk size, so far
+	extra  int    // bytes after the chunk size, so far
+	line   []byte // the beginning of a line whose end has not come
+
+	// The last header block and what it said. A service answers alike but for
+	// the date, which changes once a second: to compare is a sixth of the work.
+	same      []byte
+	sameFrame frame
+}
+
+// A frame is what a header block says of where the message ends, and of its
+// connection. It depends on the bytes of the block alone.
+type frame struct {
+	status  int
+	length  int64 // Content-Length; -1 if there is none
+	coding  coding
+	old     bool // HTTP/1.0
+	closing bool // Connection: close
+	keeping bool // Connection: keep-alive
+}
+
+// A coding is what Transfer-Encoding says.
+type coding uint8
+
+const (
+	codingNone    coding = iota
+	codingChunked        // as the last
+	codingOther          // as the last
+)
+
+type parserState uint8
+
+const (
+	inStatus parserState = iota
+	inFields
+	inTrailer // the last that is made of lines
+	inSize    // of a chunk
+	inPadding // white space between it and the extension
+	inExtension
+	atSizeLF
+	inChunk
+	atChunkCR
+	atChunkLF // the last of chunks
+	inBody    // of a known length
+	inRest    // a body that ends with the connection
+	atEnd
+)
+
+// Reset prepares for the response to a request. head: the method was HEAD.
+// keep: how many bytes of the body to keep. fields: keep the header.
+func (p *Parser) Reset(head bool, keep int64, fields bool) {
+	p.Status, p.Bytes, p.Body, p.Header, p.Close, p.Began = 0, 0, p.Body[:0], nil, false, false
+	p.head, p.keep, p.fields = head, keep, fields
+	p.state, p.room, p.line, p.frame = inStatus, maxHeader, p.line[:0], frame{length: -1}
+}
+
+// Feed takes the next bytes of the connection and returns how many belong to
+// this response, and whether it is complete. After that or an error, which is a
+// protocolError, Feed must not be called before Reset. n < len(b) only when
+// done: bytes follow that belong to no request. b is not kept.
+func (p *Parser) Feed(b []byte) (n int, done bool, err error) {
+	if !p.Began && len(b) > 0 {
+		p.Began = true
+		if n, err = p.first(b); err != nil {
+			return n, false, p.fail(err)
+		}
+	}
+	for n < len(b) && p.state != atEnd {
+		var k int
+		rest := b[n:]
+		switch {
+		case p.state <= inTrailer:
+			k, err = p.lines(rest)
+		case p.state <= atChunkLF:
+			k, err = p.chunks(rest)
+		case p.state == inBody:
+			k = int(min(p.left, int64(len(rest))))
+			p.take(rest[:k])
+			if p.left -= int64(k); p.left == 0 {
+				p.state = atEnd
+			}
+		default:
+			k = int(min(MaxBody-p.Bytes, int64(len(rest))))
+			p.take(rest[:k])
+			if k < len(rest) {
+				err = ErrBodySize
+			}
+		}
+		n += k
+		if err != nil {
+			return n, false, p.fail(err)
+		}
+	}
+	return n, p.state == atEnd, nil
+}
+
+// EOF says that the connection ended: nil if that completes the response,
+// io.EOF if no byte of it had come, io.ErrUnexpectedEOF else.
+func (p *Parser) EOF() error {
+	p.Close = true
+	switch {
+	case p.state == inRest:
+		p.state = atEnd
+		return nil
+	case !p.Began:
+		return io.EOF
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// Answer is the response as far as it was read, valid until the next Reset.
+func (p *Parser) Answer() Answer { return Answer{p.Status, p.Header, p.Body, p.Bytes} }
+
+func (p *Parser) fail(err error) error {
+	p.Close = true
+	return err
+}
+
+// first reads the first bytes of a response, up to the end of its header if
+// they have it.
+func (p *Parser) first(b []byte) (int, error) {
+	if k := len(p.same); k > 0 && k <= len(b) && !p.fields && string(b[:k]) == string(p.same) {
+		p.frame, p.Status, p.room = p.sameFrame, p.sameFrame.status, p.room-k
+		return k, p.endHeader()
+	}
+	n, err := p.lines(b)
+	if err == nil && p.state > inTrailer && p.Header == nil && !p.fields && n <= maxSame {
+		p.same, p.sameFrame = append(p.same[:0], b[:n]...), p.frame
+	}
+	return n, err
+}
+
+// lines reads lines until the header or the trailers end, or b does.
+func (p *Parser) lines(b []byte) (n int, err error) {
+	for n < len(b) && p.state <= inTrailer && err == nil {
+		rest := b[n:]
+		i := bytes.IndexByte(rest, '\n')
+		k := i + 1
+		if i < 0 {
+			k = len(rest)
+		}
+		if p.state == inStatus && !startsHTTP(p.line, rest) {
+			return n, ErrStatusLine
+		}
+		if p.room -= k; p.room < 0 {
+			return n, errHeaderSize
+		}
+		n += k
+		if i < 0 {
+			p.line = append(p.line, rest...)
+			return n, nil
+		}
+		line := rest[:i]
+		if len(p.line) > 0 {
+			line = append(p.line, line...)
+			p.line = line[:0]
+		}
+		if k := len(line) - 1; k >= 0 && line[k] == '\r' {
+			line = line[:k]
+		}
+		switch {
+		case p.state == inStatus:
+			err = p.statusLine(line)
+		case len(line) > 0:
+			err = p.field(line)
+		case p.state == inTrailer:
+			p.state = atEnd
+		case p.Status == 0: // 1xx
+			p.state, p.frame = inStatus, frame{length: -1}
+		default:
+			err = p.endHeader()
+		}
+	}
+	return n, err
+}
+
+// startsHTTP reports whether a status line may begin with a and go on with b.
+// What does not speak HTTP need not send a line end for dyno to notice.
+func startsHTTP(a, b []byte) bool {
+	const want = "HTTP/1."
+	if len(a) == 0 && len(b) >= len(want) {
+		return string(b[:len(want)]) == want
+	}
+	i := min(len(a), len(want))
+	k := min(len(b), len(want)-i)
+	return string(a[:i]) == want[:i] && string(b[:k]) == want[i:i+k]
+}
+
+// statusLine reads "HTTP/1.1 200 OK". The phrase, and the space before it, may
+// be missing.
+func (p *Parser) statusLine(s []byte) error {
+	const shape = "HTTP/1.x ddd"
+	if len(s) < len(shape) || !digit(s[7]) || s[8] != ' ' || s[9] < '1' || !digit(s[9]) || !digit(s[10]) || !digit(s[11]) {
+		return ErrStatusLine
+	}
+	if len(s) > len(shape) && (s[len(shape)] != ' ' || !Printable(s[len(shape):])) {
+		return ErrStatusLine
+	}
+	p.frame.old = s[7] == '0'
+	p.frame.status = int(s[9]-'0')*100 + int(s[10]-'0')*10 + int(s[11]-'0')
+	if p.frame.status >= 200 || p.frame.status == http.StatusSwitchingProtocols {
+		p.Status = p.frame.status
+	}
+	p.state = inFields
+	return nil
+}
+
+// field reads a line of the header or of the trailers.
+func (p *Parser) field(s []byte) error {
+	i := 0
+	for i < len(s) && token[s[i]] {
+		i++
+	}
+	if i == 0 && (s[0] == ' ' || s[0] == '\t') {
+		return errFolded
+	}
+	if i == 0 || i == len(s) || s[i] != ':' || !Printable(s[i+1:]) {
+		return errField
+	}
+	if p.state == inTrailer {
+		return nil
+	}
+	name, value := s[:i], trim(s[i+1:])
+	keep := p.fields
+	switch len(name) {
+	case len("Connection"): // and Set-Cookie
+		if equalFold(name, "connection") {
+			p.connection(value)
+		} else if equalFold(name, "set-cookie") {
+			keep = true
+		}
+	case len("Content-Length"):
+		if equalFold(name, "content-length") {
+			if err := p.contentLength(value); err != nil {
+				return err
+			}
+		}
+	case len("Transfer-Encoding"):
+		if equalFold(name, "transfer-encoding") {
+			p.transferEncoding(value)
+		}
+	}
+	if keep && p.Status != 0 { // not of an interim response
+		if p.Header == nil {
+			p.Header = make(http.Header)
+		}
+		key := textproto.CanonicalMIMEHeaderKey(string(name))
+		p.Header[key] = append(p.Header[key], string(value))
+	}
+	return nil
+}
+
+func (p *Parser) connection(list []byte) {
+	for len(list) > 0 {
+		var option []byte
+		option, list = cut(list)
+		p.frame.closing = p.frame.closing || equalFold(option, "close")
+		p.frame.keeping = p.frame.keeping || equalFold(option, "keep-alive")
+	}
+}
+
+// contentLength reads digits, or a list of them, which is what joins the equal
+// fields of a server that sent two.
+func (p *Parser) contentLength(list []byte) error {
+	for more := true; more; more = len(list) > 0 {
+		var s []byte
+		s, list = cut(list)
+		if len(s) == 0 {
+			return errLength
+		}
+		n := int64(0)
+		for _, c := range s {
+			if !digit(c) || n > (math.MaxInt64-9)/10 {
+				return errLength
+			}
+			n = n*10 + int64(c-'0')
+		}
+		if p.frame.length >= 0 && p.frame.length != n {
+			return errLengths
+		}
+		p.frame.length = n
+	}
+	return nil
+}
+
+// transferEncoding notes the last coding. Several fields are one list.
+func (p *Parser) transferEncoding(list []byte) {
+	if p.frame.coding == codingNone {
+		p.frame.coding = codingOther
+	}
+	for len(list) > 0 {
+		var s []byte
+		if s, list = cut(list); len(s) > 0 {
+			p.frame.coding = codingOther
+			if equalFold(s, "chunked") {
+				p.frame.coding = codingChunked
+			}
+		}
+	}
+}
+
+// endHeader decides where the body ends: RFC 9112, section 6.3.
+func (p *Parser) endHeader() error {
+	f := &p.frame
+	p.Close = f.closing || f.old && !f.keeping
+	switch {
+	case f.status == http.StatusSwitchingProtocols:
+		p.Close = true
+		p.state = atEnd
+	case p.head, f.status == http.StatusNoContent, f.status == http.StatusNotModified:
+		p.state = atEnd
+	case f.coding == codingChunked:
+		p.Close = p.Close || f.old || f.length >= 0
+		p.startChunk()
+	case f.coding == codingOther, f.length < 0:
+		p.Close = true
+		p.state = inRest
+	case f.length > MaxBody:
+		return ErrBodySize
+	case f.length == 0:
+		p.state = atEnd
+	default:
+		p.left, p.state = f.length, inBody
+	}
+	return nil
+}
+
+// take counts the next bytes of the body and keeps what is to be kept.
+func (p *Parser) take(b []byte) {
+	p.Bytes += int64(len(b))
+	if free := p.keep - int64(len(p.Body)); free > 0 {
+		p.Body = append(p.Body, b[:min(free, int64(len(b)))]...)
+	}
+}
+
+func (p *Parser) startChunk() { p.state, p.left, p.digits, p.extra = inSize, 0, 0, 0 }
+
+// chunks reads chunks until the last of them ends, or b does.
+func (p *Parser) chunks(b []byte) (n int, err error) {
+	for n < len(b) && p.state >= inSize && err == nil {
+		if p.state == inChunk {
+			k := min(p.left, int64(len(b)-n))
+			p.take(b[n : n+int(k)])
+			n += int(k)
+			if p.left -= k; p.left == 0 {
+				p.state = atChunkCR
+			}
+			continue
+		}
+		c := b[n]
+		n++
+		switch p.state {
+		case inSize:
+			if x := unhex(c); x >= 0 {
+				// 15 digits cannot overflow, and the limit comes long before.
+				if p.digits++; p.digits > 15 {
+					return n, errChunkSize
+				}
+				p.left = p.left<<4 | int64(x)
+			} else if p.digits == 0 {
+				return n, errChunkSize
+			} else {
+				err = p.afterSize(c)
+			}
+		case inPadding, inExtension:
+			err = p.afterSize(c)
+		case atSizeLF:
+			err = p.endSize(c)
+		case atChunkCR:
+			if p.state = atChunkLF; c != '\r' {
+				err = errChunkEnd
+			}
+		case atChunkLF:
+			if p.startChunk(); c != '\n' {
+				err = errChunkEnd
+			}
+		}
+	}
+	return n, err
+}
+
+// afterSize reads what follows the size of a chunk on its line. Some servers pad
+// it with spaces; the extension may be anything that is printable.
+func (p *Parser) afterSize(c byte) error {
+	if p.extra++; p.extra > maxChunkLine {
+		return errChunkLine
+	}
+	switch {
+	case c == '\r':
+		p.state = atSizeLF
+	case p.state == inExtension && (c >= ' ' && c != 0x7f || c == '\t'):
+	case p.state != inExtension && c == ';':
+		p.state = inExtension
+	case p.state != inExtension && (c == ' ' || c == '\t'):
+		p.state = inPadding
+	default:
+		return errChunkSize
+	}
+	return nil
+}
+
+func (p *Parser) endSize(c byte) error {
+	switch {
+	case c != '\n':
+		return errChunkSize
+	case p.left > MaxBody-p.Bytes:
+		return ErrBodySize
+	case p.left == 0:
+		p.state = inTrailer
+	default:
+		p.state = inChunk
+	}
+	return nil
+}

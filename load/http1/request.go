@@ -1,0 +1,167 @@
+package http1
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// A Request is ready to be sent. Its slices may be those of a client, which are
+// used again for the next.
+type Request struct {
+	Method string
+	Target []byte // path and query, in the form of the request line
+	Host   []byte
+	Fields []Field // of the header, without Host and Content-Length
+	Body   []byte
+	URL    *url.URL // of a request that never varies; else nil
+	Wire   []byte   // the request as HTTP/1.1 writes it; empty if the engine does not need it
+	Closes bool     // it says Connection: close
+
+	KeepBody   int64 // how many bytes of the answer's body to keep
+	KeepHeader bool  // the answer's header is needed
+}
+
+// A Field is a line of a header.
+type Field struct {
+	Name  string
+	Value []byte
+}
+
+// An Answer is what came back.
+type Answer struct {
+	Status int
+	Header http.Header // whole if it was needed, else with Set-Cookie at least, or nil
+	Body   []byte      // its first bytes, as many as were to be kept
+	Bytes  int64       // its length
+}
+
+// Idempotent reports whether a request may be sent again when it is not known
+// whether the service has had it (RFC 9110, section 9.2.2).
+func (r *Request) Idempotent() bool {
+	switch r.Method {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
+	}
+	return false
+}
+
+// bodyful are methods of which a request without a body says so.
+func bodyful(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
+
+// AppendWire appends the request as HTTP/1.1 writes it (RFC 9112).
+func (r *Request) AppendWire(b []byte) []byte {
+	b = append(append(b, r.Method...), ' ')
+	b = append(append(b, r.Target...), " HTTP/1.1\r\nHost: "...)
+	b = append(append(b, r.Host...), '\r', '\n')
+	for _, f := range r.Fields {
+		b = append(append(b, f.Name...), ':', ' ')
+		b = append(append(b, f.Value...), '\r', '\n')
+	}
+	if len(r.Body) > 0 || bodyful(r.Method) {
+		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(r.Body)), 10)
+		b = append(b, '\r', '\n')
+	}
+	return append(append(b, '\r', '\n'), r.Body...)
+}
+
+// URLOn is the URL of the request on the service at base.
+func (r *Request) URLOn(base *url.URL) (*url.URL, error) {
+	if r.URL != nil {
+		return r.URL, nil
+	}
+	return on(base, string(r.Target))
+}
+
+func on(base *url.URL, path string) (*url.URL, error) {
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		return nil, err
+	}
+	u.Scheme, u.Host = base.Scheme, base.Host
+	return u, nil
+}
+
+// OriginForm brings a target, which is a path or what a service sent as a
+// Location, into the form of the request line, in place. It must stay on the
+// service at base: a load on a stranger is an attack.
+func OriginForm(base *url.URL, target []byte) ([]byte, error) {
+	if isPlainTarget(target) {
+		return target, nil
+	}
+	if len(target) > 0 && target[0] == '/' {
+		path, _, _ := strings.Cut(string(target), "#")
+		u, err := on(base, path)
+		if err != nil {
+			return nil, fmt.Errorf("bad path %q", target)
+		}
+		return appendURI(target[:0], u), nil
+	}
+	u, err := base.Parse(string(target))
+	if err != nil {
+		return nil, fmt.Errorf("bad path %q", target)
+	}
+	if u.Host != base.Host || u.Scheme != base.Scheme {
+		return nil, fmt.Errorf("path %q leaves %s", target, base.Host)
+	}
+	return appendURI(target[:0], u), nil
+}
+
+// appendURI appends the form of u that a request line can have. net/url leaves
+// a query as it is.
+func appendURI(b []byte, u *url.URL) []byte {
+	for _, c := range []byte(u.RequestURI()) {
+		if c <= ' ' || c >= 0x7f || c == '"' {
+			b = fmt.Appendf(b, "%%%02X", c)
+		} else {
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// isPlainTarget reports whether a target can be sent as it is; the others may
+// be right too, and are left to net/url.
+func isPlainTarget(t []byte) bool {
+	if len(t) == 0 || t[0] != '/' {
+		return false
+	}
+	for _, b := range t {
+		if !plainByte[b] {
+			return false
+		}
+	}
+	return true
+}
+
+var plainByte = func() (t [256]bool) {
+	for c := range 256 {
+		t[c] = digit(byte(c)) || 'a' <= c|0x20 && c|0x20 <= 'z'
+	}
+	for _, c := range "/?&=-._~:@!$'()*+,;" {
+		t[c] = true
+	}
+	return t
+}()
+
+// Address is the host and port of a URL.
+func Address(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// IsToken reports whether s may name a header (RFC 9110, section 5.6.2).
+func IsToken(s string) bool {
+	for i := range len(s) {
+		if !token[s[i]] {
+			return false
+		}
+	}
+	return s != ""
+}

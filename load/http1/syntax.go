@@ -1,0 +1,83 @@
+package http1
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+func unhex(c byte) int {
+	switch {
+	case digit(c):
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+// token has the bytes of names: RFC 9110, section 5.6.2.
+var token = func() (t [256]bool) {
+	for c := byte('!'); c < 0x7f; c++ {
+		t[c] = bytes.IndexByte([]byte(`"(),/:;<=>?@[\]{}`), c) < 0
+	}
+	return t
+}()
+
+// Printable reports whether s has no control bytes but tabs. Bytes above ASCII
+// are for the reader to decode.
+func Printable(s []byte) bool {
+	const ones = 0x0101010101010101
+	for ; len(s) >= 8; s = s[8:] {
+		w := binary.LittleEndian.Uint64(s)
+		del := w ^ 0x7f*ones
+		// Exact in whether a byte is below ' ' or is DEL, not in which.
+		if ((w-' '*ones)&^w|(del-ones)&^del)&(0x80*ones) != 0 && !printableBytes(s[:8]) {
+			return false
+		}
+	}
+	return printableBytes(s)
+}
+
+func printableBytes(s []byte) bool {
+	for _, c := range s {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// cut returns the first element of a list and what follows its comma.
+func cut(list []byte) (first, rest []byte) {
+	if i := bytes.IndexByte(list, ','); i >= 0 {
+		return trim(list[:i]), list[i+1:]
+	}
+	return trim(list), nil
+}
+
+func trim(s []byte) []byte {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// equalFold compares without regard to the case of ASCII, unlike
+// bytes.EqualFold. lower has letters and hyphens; s has no control bytes, or a
+// CR would pass for a hyphen.
+func equalFold(s []byte, lower string) bool {
+	if len(s) != len(lower) {
+		return false
+	}
+	for i := range s {
+		if s[i]|0x20 != lower[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,368 @@
+// Package requestlog keeps single requests in a scratch file while a load runs,
+// all of them or a uniform sample, and reads them back in the order of their end.
+//
+// It does not own the file, and does not know what a request is good for.
+package requestlog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"iter"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// A Log keeps single requests in a scratch file. Clients add to buffers; full blocks of them go to one writer, so that no client waits
+// for a disk unless all spare blocks are full. Its memory is bounded by the
+// number of buffers and by max, not by the length of the run.
+//
+// If there are more than max requests, it keeps a uniform sample: each draws a
+// level, which is at least n with a chance of 1/2^n, and the least level that is
+// kept goes up by one whenever more than max would be kept. What was written
+// before with a lower level is passed over when it is read, so the sample does
+// not depend on when a request came or what it was; the file holds at most
+// max·(1 + log2(seen/max)/2) requests and a block for each level.
+type Log struct {
+	f     File
+	max   int64
+	steps []string
+	full  chan *block
+	spare chan *block
+	level atomic.Uint32 // least that is kept
+
+	writer sync.WaitGroup
+
+	mu      sync.Mutex
+	buffers []*Buffer
+	spares  int // spare blocks made so far
+
+	// Only the writer uses these until it has ended:
+	end    int64         // of the file
+	counts [levels]int64 // written requests by level
+	blocks [][]span      // where they are, by buffer
+	err    error         // the first; nothing is kept from then on
+}
+
+// File is what a Log needs of an *os.File.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+}
+
+// A span is where a block is in the file, in bytes.
+type span struct{ from, to int64 }
+
+// A block is a part of the file.
+type block struct {
+	buffer int // whose it is
+	n      int // bytes
+	data   [blockSize]byte
+}
+
+const (
+	recordSize = 32 // bytes of a request
+	blockSize  = 64 << 10
+	levelByte  = 7 // where its level is
+	readSize   = 16 << 10
+	maxSpares  = 32 // 2 MiB: a stall of a third of a second at 200,000 requests a second
+	levels     = 65
+	noLevel    = levels // more than any request's level
+)
+
+// New keeps requests in f, a scratch file that the caller owns and
+// removes: at most max of them, beyond that a uniform sample. Steps are the
+// labels of the steps that are added, at most 32767. It starts the writer's
+// goroutine; the caller must close it.
+func New(f File, max int64, steps []string) *Log {
+	k := &Log{f: f, max: max, steps: steps, full: make(chan *block, maxSpares), spare: make(chan *block, maxSpares)}
+	k.writer.Go(k.write)
+	return k
+}
+
+// A Buffer takes the requests of one shard. It is not safe for concurrent
+// use.
+type Buffer struct {
+	k      *Log
+	number int
+	block  *block
+	seen   int64
+	rng    uint64
+	_      [64]byte // no other buffer in its cache line
+}
+
+// Buffer makes a buffer. Requests that go to one buffer are read back in the
+// order in which they were added.
+func (k *Log) Buffer() *Buffer {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b := &Buffer{k: k, number: len(k.buffers), block: new(block), rng: rand.Uint64()}
+	b.block.buffer = b.number
+	k.buffers = append(k.buffers, b)
+	return b
+}
+
+// Add keeps a request. Times are since the window began. What does not fit
+// its field counts as the field's least or greatest: 0 to 2 years for due, 0 to
+// 78 hours from due to sent and from sent to done, 0 to 4 GiB of bytes.
+func (b *Buffer) Add(client, step int, due, sent, done time.Duration, status int, bytes int64, failed bool) {
+	b.seen++
+	// SplitMix64 (Steele, Lea, Flood 2014, Fast Splittable Pseudorandom Number Generators).
+	b.rng += 0x9e3779b97f4a7c15
+	z := b.rng
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	level := uint(bits.LeadingZeros64(z ^ z>>31))
+	if level < uint(b.k.level.Load()) {
+		return
+	}
+	mark := uint64(0)
+	if failed {
+		mark = 1 << 15
+	}
+	p := (*[recordSize]byte)(b.block.data[b.block.n:])
+	le := binary.LittleEndian
+	le.PutUint64(p[0:], uint64(level)<<56|fit(int64(due), 56))
+	le.PutUint64(p[8:], fit(int64(status), 16)<<48|fit(int64(sent-due), 48))
+	le.PutUint64(p[16:], (mark|fit(int64(step), 15))<<48|fit(int64(done-sent), 48))
+	le.PutUint64(p[24:], fit(int64(client), 32)<<32|fit(bytes, 32))
+	if b.block.n += recordSize; b.block.n == blockSize {
+		b.next()
+	}
+}
+
+// fit saturates v to so many bits.
+func fit(v int64, bits int) uint64 { return uint64(min(max(v, 0), 1<<bits-1)) }
+
+// next hands the block to the writer and gets another.
+func (b *Buffer) next() {
+	b.k.full <- b.block
+	b.block = b.k.empty()
+	b.block.buffer, b.block.n = b.number, 0
+}
+
+// empty returns a block that is free, made anew while there are few.
+func (k *Log) empty() *block {
+	select {
+	case b := <-k.spare:
+		return b
+	default:
+	}
+	k.mu.Lock()
+	more := k.spares < maxSpares
+	if more {
+		k.spares++
+	}
+	k.mu.Unlock()
+	if more {
+		return new(block)
+	}
+	return <-k.spare
+}
+
+// write writes full blocks until there are no more to come.
+func (k *Log) write() {
+	for b := range k.full {
+		if k.err == nil {
+			if k.err = k.put(b); k.err != nil {
+				k.level.Store(noLevel)
+			}
+		}
+		select {
+		case k.spare <- b:
+		default: // the last blocks of the buffers, which are not used again
+		}
+	}
+}
+
+// put writes those requests of a block that are still to be kept, and raises the level if that
+// makes too many requests.
+func (k *Log) put(b *block) error {
+	level := k.level.Load()
+	n := 0
+	for i := 0; i < b.n; i += recordSize {
+		l := b.data[i+levelByte]
+		if uint32(l) < level {
+			continue // added before the level rose
+		}
+		k.counts[l]++
+		if n < i {
+			copy(b.data[n:n+recordSize], b.data[i:])
+		}
+		n += recordSize
+	}
+	if _, err := k.f.WriteAt(b.data[:n], k.end); err != nil {
+		return fmt.Errorf("keep requests: %w (consider: --keep-requests none, or a lower --max-requests-kept)", err)
+	}
+	for len(k.blocks) <= b.buffer {
+		k.blocks = append(k.blocks, nil)
+	}
+	if n > 0 {
+		k.blocks[b.buffer] = append(k.blocks[b.buffer], span{k.end, k.end + int64(n)})
+		k.end += int64(n)
+	}
+	for kept := k.above(level); kept > k.max && level < levels; level++ {
+		kept -= k.counts[level]
+	}
+	k.level.Store(level)
+	return nil
+}
+
+// above is how many of the written requests have a level or a higher one.
+func (k *Log) above(level uint32) (n int64) {
+	for _, c := range k.counts[level:] {
+		n += c
+	}
+	return n
+}
+
+// Close writes what is left and ends the writer. No Buffer may be used any more. The
+// error is the first of the whole run; after it nothing was kept, and what was
+// kept before is no sample of the run and is not given out.
+func (k *Log) Close() error {
+	if k.full == nil {
+		return k.err
+	}
+	for _, b := range k.buffers {
+		if b.block.n > 0 {
+			k.full <- b.block
+		}
+		b.block = nil
+	}
+	close(k.full)
+	k.writer.Wait()
+	k.full, k.spare = nil, nil
+	return k.err
+}
+
+// Kept is how many requests there are to read, and how many were added. It is
+// known after Close.
+func (k *Log) Kept() (n, seen int64) {
+	for _, b := range k.buffers {
+		seen += b.seen
+	}
+	return k.above(k.level.Load()), seen
+}
+
+// Requests reads the file, which Close has made whole, from its start. The
+// requests come in the order in which they were done, as far as each buffer's
+// did. An error is the last of the sequence.
+func (k *Log) Requests() iter.Seq2[dyno.Request, error] {
+	return func(yield func(dyno.Request, error) bool) {
+		if k.err != nil {
+			yield(dyno.Request{}, k.err)
+			return
+		}
+		var heap []*cursor // by done
+		for _, ranges := range k.blocks {
+			c := &cursor{k: k, level: byte(k.level.Load()), ranges: ranges, buf: make([]byte, readSize)}
+			if c.next() {
+				heap = append(heap, c)
+			} else if c.err != nil {
+				yield(dyno.Request{}, c.err)
+				return
+			}
+		}
+		for i := len(heap)/2 - 1; i >= 0; i-- {
+			sink(heap, i)
+		}
+		for len(heap) > 0 {
+			c := heap[0]
+			if !yield(c.request, nil) {
+				return
+			}
+			if !c.next() {
+				if c.err != nil {
+					yield(dyno.Request{}, c.err)
+					return
+				}
+				heap[0] = heap[len(heap)-1]
+				heap = heap[:len(heap)-1]
+			}
+			sink(heap, 0)
+		}
+	}
+}
+
+// A cursor reads the blocks of one buffer.
+type cursor struct {
+	k       *Log
+	level   byte
+	ranges  []span
+	buf     []byte
+	at      int64  // how much of ranges[0] was read into buf
+	rest    []byte // what was not decoded of it
+	request dyno.Request
+	err     error
+}
+
+// next goes to the next request. False means that there is none, or an error.
+func (c *cursor) next() bool {
+	for {
+		if len(c.rest) == 0 && !c.fill() {
+			return false
+		}
+		p := (*[recordSize]byte)(c.rest)
+		c.rest = c.rest[recordSize:]
+		if p[levelByte] >= c.level {
+			c.decode(p)
+			return true
+		}
+	}
+}
+
+func (c *cursor) fill() bool {
+	if len(c.ranges) == 0 {
+		return false
+	}
+	r := c.ranges[0]
+	b := c.buf[:min(int64(len(c.buf)), r.to-r.from-c.at)]
+	if n, err := c.k.f.ReadAt(b, r.from+c.at); n < len(b) {
+		c.err = fmt.Errorf("read kept requests: %w", err)
+		return false
+	}
+	c.rest = b
+	if c.at += int64(len(b)); c.at == r.to-r.from {
+		c.ranges, c.at = c.ranges[1:], 0
+	}
+	return true
+}
+
+func (c *cursor) decode(p *[recordSize]byte) {
+	le := binary.LittleEndian
+	due, sent, done, rest := le.Uint64(p[0:]), le.Uint64(p[8:]), le.Uint64(p[16:]), le.Uint64(p[24:])
+	r := &c.request
+	r.Due = time.Duration(due & (1<<56 - 1))
+	r.Sent = r.Due + time.Duration(sent&(1<<48-1))
+	r.Done = r.Sent + time.Duration(done&(1<<48-1))
+	r.Status = int(sent >> 48)
+	r.Failed = done>>63 != 0
+	r.Step = ""
+	if step := int(done >> 48 & (1<<15 - 1)); step < len(c.k.steps) {
+		r.Step = c.k.steps[step]
+	}
+	r.Client = int(rest >> 32)
+	r.Bytes = int64(rest & (1<<32 - 1))
+}
+
+// sink moves the cursor at i down to its place in the heap.
+func sink(heap []*cursor, i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
+			if heap[child].request.Done < heap[least].request.Done {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}

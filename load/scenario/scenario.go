@@ -1,0 +1,385 @@
+// Package scenario has what the clients of a load play: steps compiled from the
+// plan or a file of targets, their templates, data and captures, and the
+// variables of each client. It renders requests and takes values out of answers.
+//
+// It sends nothing, keeps no time and counts no failures: clients of package
+// load play it, and engines send what it renders.
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
+)
+
+// A Scenario is what clients play, made ready: templates and captures are
+// compiled, files read, and what does not vary is rendered.
+type Scenario struct {
+	Setup, Loop, Teardown []*Step
+	Tallies               []Tally // what is measured: steps of the same name are one
+	tables                *tables
+	counter               atomic.Int64 // of {{counter}}
+}
+
+// A Tally is a name under which requests are counted.
+type Tally struct {
+	Label string
+	Loop  bool // of the loop, so part of the totals
+}
+
+// A Step is a request, or several at the same time, or a rest.
+type Step struct {
+	Label    string
+	method   string
+	base     *url.URL
+	target   text
+	host     text
+	fields   []headerText
+	body     text
+	closes   bool           // it asks for the connection to be closed
+	Fixed    *http1.Request // the whole request, if nothing of it varies
+	Expect   []int
+	captures []capture
+	keep     int64 // how much of the body is needed
+	header   bool  // the answer's header is needed
+	Measured bool
+	Tally    int // index in Scenario.Tallies, if measured
+
+	sleep dyno.Sleep
+	Group []*Step // sent at the same time
+	turns []*Step // instead of itself: one of these, in turn over all clients
+	turn  atomic.Int64
+}
+
+type headerText struct {
+	name  string
+	value text
+}
+
+// Pick returns the step whose turn it is.
+func (s *Step) Pick() *Step {
+	if len(s.turns) == 0 {
+		return s
+	}
+	return s.turns[(s.turn.Add(1)-1)%int64(len(s.turns))]
+}
+
+// Width is how many requests of the step are under way at the same time.
+func (s *Step) Width() int { return max(len(s.Group), 1) }
+
+// Rests reports whether the step is a rest instead of requests.
+func (s *Step) Rests() bool { return s.sleep.Max > 0 }
+
+// RestTime draws how long a client rests in the step.
+func (s *Step) RestTime(v *Vars) time.Duration {
+	d := time.Duration(s.sleep.Min)
+	if more := int64(s.sleep.Max - s.sleep.Min); more > 0 {
+		d += time.Duration(v.rng.Int64N(more + 1))
+	}
+	return d
+}
+
+// Counts reports whether request n of a step is measured.
+func (s *Step) Counts(n int) bool {
+	switch {
+	case len(s.Group) > 0:
+		return s.Group[n].Measured
+	case len(s.turns) > 0:
+		return s.turns[0].Measured // as all targets are
+	}
+	return s.Measured
+}
+
+// MaxQuoted is how much of a body an error message may quote.
+const MaxQuoted = 200
+
+// A compiler makes a scenario.
+type compiler struct {
+	base  *url.URL
+	known *names
+	s     Scenario
+}
+
+// Compile makes the scenario of l. A template may use what is captured before
+// it; so a misspelt variable is found here, before anything is sent.
+func Compile(base *url.URL, l *dyno.Load, arg map[string]string) (*Scenario, error) {
+	tables, err := readData(l.Data)
+	if err != nil {
+		return nil, err
+	}
+	c := compiler{base: base, known: newNames(arg, tables)}
+	c.s.tables = tables
+	for _, part := range []struct {
+		name  string
+		steps []dyno.Step
+		to    *[]*Step
+	}{{"setup", l.Client.Setup, &c.s.Setup}, {"loop", l.Client.Loop, &c.s.Loop}, {"teardown", l.Client.Teardown, &c.s.Teardown}} {
+		for i := range part.steps {
+			s, err := c.step(&part.steps[i], part.name == "loop")
+			if err != nil {
+				return nil, &dyno.PlanError{
+					Msg: fmt.Sprintf("step %q: %v", part.steps[i].Label(), err),
+					Key: []string{"load", "client", part.name, strconv.Itoa(i)},
+				}
+			}
+			*part.to = append(*part.to, s)
+		}
+	}
+	if l.Targets != "" {
+		if err := c.targets(l.Targets); err != nil {
+			return nil, err
+		}
+	}
+	if !slices.ContainsFunc(c.s.Tallies, func(t Tally) bool { return t.Loop }) {
+		return nil, errors.New("no step of the loop is measured (consider: measure: true on one of them)")
+	}
+	return &c.s, nil
+}
+
+// targets makes the loop one step that is each of the file's in turn.
+func (c *compiler) targets(file string) error {
+	targets, _, err := ReadTargets(file)
+	if err != nil {
+		return err
+	}
+	all := &Step{Label: targets[0].Label()}
+	for i := range targets {
+		s, err := c.step(&targets[i], true)
+		if err != nil {
+			return &dyno.PlanError{
+				Msg: fmt.Sprintf("targets: %s: %s %s: %v", file, targets[i].Verb(), targets[i].Path, err),
+				Key: []string{"load", "targets"},
+			}
+		}
+		all.turns = append(all.turns, s)
+	}
+	c.s.Loop = []*Step{all}
+	return nil
+}
+
+// step compiles a step, with those that are parallel in it.
+func (c *compiler) step(st *dyno.Step, loop bool) (*Step, error) {
+	if st.Sleep != (dyno.Sleep{}) {
+		return &Step{Label: "sleep", sleep: st.Sleep}, nil
+	}
+	if len(st.Parallel.Steps) > 0 {
+		all := &Step{Label: st.Label()}
+		for i := range st.Parallel.Steps {
+			s, err := c.request(&st.Parallel.Steps[i], loop)
+			if err != nil {
+				return nil, fmt.Errorf("parallel step %q: %w", st.Parallel.Steps[i].Label(), err)
+			}
+			all.Group = append(all.Group, slices.Repeat([]*Step{s}, max(st.Parallel.Steps[i].Parallel.Times, 1))...)
+		}
+		return all, nil
+	}
+	s, err := c.request(st, loop)
+	if n := st.Parallel.Times; err == nil && n > 1 {
+		s = &Step{Label: s.Label, Group: slices.Repeat([]*Step{s}, n)}
+	}
+	return s, err
+}
+
+// request compiles a step that is one request.
+func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
+	s = &Step{Label: st.Label(), method: st.Verb(), base: c.base, Expect: st.Expect, keep: MaxQuoted}
+	if loop {
+		s.keep = 0
+	}
+	if s.target, err = parseText("path", st.Path, c.known); err != nil {
+		return nil, err
+	}
+	if err := c.body(s, st); err != nil {
+		return nil, err
+	}
+	if err := c.header(s, st.Headers); err != nil {
+		return nil, err
+	}
+	if s.captures, err = compileCaptures(st.Capture); err != nil {
+		return nil, err
+	}
+	for _, k := range s.captures {
+		if err := c.known.capture(k.name); err != nil {
+			return nil, err
+		}
+		s.header = s.header || k.header != "" || k.cookie != ""
+		if k.jq != nil {
+			s.keep = MaxKept + 1
+		}
+	}
+	s.Measured = loop
+	if st.Measure != nil {
+		s.Measured = *st.Measure
+	}
+	if s.Measured {
+		s.Tally = c.s.index(Tally{s.Label, loop})
+	}
+	if s.constant() {
+		r := new(http1.Request)
+		if err := s.Render(r, nil); err != nil {
+			return nil, err
+		}
+		if r.URL, err = r.URLOn(c.base); err != nil {
+			return nil, err
+		}
+		r.Wire = r.AppendWire(nil)
+		s.Fixed = r
+	}
+	return s, nil
+}
+
+func (c *compiler) body(s *Step, st *dyno.Step) (err error) {
+	if st.BodyFile == "" {
+		s.body, err = parseText("body", st.Body, c.known)
+		return err
+	}
+	data, err := os.ReadFile(st.BodyFile)
+	if err == nil {
+		s.body, err = parseText("body", literal(string(data)), c.known)
+	}
+	return err
+}
+
+// header compiles the fields of a request's header. How the body is framed is
+// not the user's to say.
+func (c *compiler) header(s *Step, headers map[string]string) error {
+	all := map[string]string{"Host": c.base.Host, "User-Agent": "dyno"}
+	for name, v := range headers {
+		maps.DeleteFunc(all, func(k, _ string) bool { return strings.EqualFold(k, name) })
+		all[name] = v
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !http1.IsToken(name) {
+			return fmt.Errorf("bad header name %q", name)
+		}
+		v, err := parseText("header "+name, all[name], c.known)
+		if err != nil {
+			return err
+		}
+		switch strings.ToLower(name) {
+		case "host":
+			s.host = v
+			continue
+		case "content-length", "transfer-encoding", "trailer":
+			continue
+		case "connection":
+			s.closes = strings.EqualFold(strings.TrimSpace(all[name]), "close")
+		}
+		s.fields = append(s.fields, headerText{name, v})
+	}
+	return nil
+}
+
+// Render makes the request of a step with the variables v, in r, whose memory
+// it uses again. It does not make r.Wire.
+func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
+	r.Method, r.Closes, r.KeepBody, r.KeepHeader = s.method, s.closes, s.keep, s.header
+	if r.Target, err = s.target.append(r.Target[:0], v); err != nil {
+		return err
+	}
+	if r.Target, err = http1.OriginForm(s.base, r.Target); err != nil {
+		return err
+	}
+	if r.Host, err = s.host.append(r.Host[:0], v); err != nil {
+		return err
+	}
+	if r.Body, err = s.body.append(r.Body[:0], v); err != nil {
+		return err
+	}
+	r.Fields = slices.Grow(r.Fields[:0], len(s.fields))[:len(s.fields)] // keeps the values' memory
+	for i, f := range s.fields {
+		to := &r.Fields[i]
+		to.Name = f.name
+		if to.Value, err = f.value.append(to.Value[:0], v); err != nil {
+			return err
+		}
+		if !http1.Printable(to.Value) {
+			return fmt.Errorf("header %s has a control character", f.name)
+		}
+	}
+	if !http1.Printable(r.Host) {
+		return errors.New("header Host has a control character")
+	}
+	return nil
+}
+
+// constant reports whether every request of the step is the same.
+func (s *Step) constant() bool {
+	for _, f := range s.fields {
+		if _, ok := f.value.fixed(); !ok {
+			return false
+		}
+	}
+	for _, t := range []text{s.target, s.host, s.body} {
+		if _, ok := t.fixed(); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// NewVars are the variables of a client before its set-up, which gets the same
+// row of the tables as its first loop.
+func (s *Scenario) NewVars(client int, seed uint64) *Vars {
+	v := newVars(client, seed, s.tables, &s.counter)
+	s.tables.take(v)
+	return v
+}
+
+func (s *Scenario) index(t Tally) int {
+	if i := slices.Index(s.Tallies, t); i >= 0 {
+		return i
+	}
+	s.Tallies = append(s.Tallies, t)
+	return len(s.Tallies) - 1
+}
+
+// Links is how many links one client needs: as many as it has requests under
+// way at the same time.
+func (s *Scenario) Links() int {
+	n := 1
+	for _, st := range slices.Concat(s.Setup, s.Loop, s.Teardown) {
+		n = max(n, st.Width())
+	}
+	return n
+}
+
+// Accepts reports whether a status is success.
+func (s *Step) Accepts(status int) bool {
+	if len(s.Expect) == 0 {
+		return status < 400
+	}
+	return slices.Contains(s.Expect, status)
+}
+
+// Want says in words what Accepts does.
+func (s *Step) Want() string {
+	if len(s.Expect) == 0 {
+		return "want below 400"
+	}
+	return "want " + strings.Trim(fmt.Sprint(s.Expect), "[]")
+}
+
+// ExpandCommand returns the command line of a load that another generator puts
+// on. A mistake is a [*dyno.PlanError].
+func ExpandCommand(l *dyno.Load, arg map[string]string) (string, error) {
+	t, err := parseText("command", l.Command, newNames(arg, nil))
+	command, ok := t.fixed()
+	if err == nil && !ok {
+		err = fmt.Errorf("command %q: only {{.arg.NAME}} has a value in it", shorten(l.Command))
+	}
+	if err != nil {
+		return "", &dyno.PlanError{Msg: "load " + err.Error(), Key: []string{"load", "command"}}
+	}
+	return command, nil
+}

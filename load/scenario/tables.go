@@ -1,0 +1,176 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync/atomic"
+	"unicode"
+
+	"github.com/dynolab/dyno"
+)
+
+// tables are the data of a load: rows that its clients take in turn. A nil
+// pointer is a load without data.
+type tables struct {
+	all  []table // by name
+	next atomic.Uint64
+}
+
+type table struct {
+	name    string
+	columns []string
+	rows    [][]string // at least one, each as long as columns
+}
+
+// maxFile is the largest file that is read into memory.
+const maxFile = 1 << 30
+
+// readData reads CSV files (RFC 4180) whose first row names the columns; files
+// has them by the name of the table. Without any it returns nil. A mistake is a
+// [*dyno.PlanError] that names file and line.
+func readData(files map[string]string) (*tables, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	ts := new(tables)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		t := table{name: name}
+		var err error
+		switch {
+		case !isName(name):
+			err = errors.New("not a name (want letters, digits and _)")
+		case taken(name):
+			err = errors.New("the name is taken")
+		default:
+			err = t.read(files[name])
+		}
+		if err != nil {
+			return nil, &dyno.PlanError{Msg: fmt.Sprintf("data %s: %v", name, err), Key: []string{"load", "data", name}}
+		}
+		ts.all = append(ts.all, t)
+	}
+	return ts, nil
+}
+
+// take gives a client the next row of every table. All clients share the
+// position, so that no two get the same row until all rows are taken, and the
+// first one again.
+func (ts *tables) take(v *Vars) {
+	if ts == nil {
+		return
+	}
+	at := ts.next.Add(1) - 1
+	v.rows = v.rows[:0]
+	for i := range ts.all {
+		rows := ts.all[i].rows
+		v.rows = append(v.rows, rows[at%uint64(len(rows))])
+	}
+}
+
+// has reports whether there is a table of the name.
+func (ts *tables) has(name string) bool {
+	return ts != nil && slices.ContainsFunc(ts.all, func(t table) bool { return t.name == name })
+}
+
+// find returns the indices of a table and its column; column is -1 if one of
+// them does not exist.
+func (ts *tables) find(name, column string) (i, j int) {
+	if !ts.has(name) {
+		return -1, -1
+	}
+	i = slices.IndexFunc(ts.all, func(t table) bool { return t.name == name })
+	return i, slices.Index(ts.all[i].columns, column)
+}
+
+func (t *table) read(file string) error {
+	data, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	if line, err := t.parse(bytes.NewReader(data)); err != nil {
+		return fmt.Errorf("%s:%d: %w", file, line, err)
+	}
+	return nil
+}
+
+// parse reads the table; line is where its mistake is.
+func (t *table) parse(r io.Reader) (line int, err error) {
+	c := csv.NewReader(r)
+	c.FieldsPerRecord = -1 // counted here, to say both numbers
+	t.columns, err = c.Read()
+	if err == io.EOF {
+		return 1, errors.New("no header (want a first row with the names of the columns)")
+	}
+	if err == nil {
+		line, _ = c.FieldPos(0)
+		if err := checkColumns(t.columns); err != nil {
+			return line, err
+		}
+	}
+	for err == nil {
+		var row []string
+		if row, err = c.Read(); err == nil {
+			if line, _ = c.FieldPos(0); len(row) != len(t.columns) {
+				return line, fmt.Errorf("%d fields, the header has %d", len(row), len(t.columns))
+			}
+			t.rows = append(t.rows, row)
+		}
+	}
+	var bad *csv.ParseError
+	switch {
+	case errors.As(err, &bad):
+		return bad.Line, bad.Err
+	case len(t.rows) == 0:
+		return line, errors.New("no rows below the header")
+	}
+	return 0, nil
+}
+
+func checkColumns(names []string) error {
+	for i, name := range names {
+		if !isName(name) {
+			return fmt.Errorf("column %d: %q is not a name (want letters, digits and _; consider: a first row with the names of the columns)", i+1, shorten(name))
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("column %d: %s is there already", i+1, name)
+		}
+	}
+	return nil
+}
+
+// isName reports whether s can be the name of a variable or function.
+func isName(s string) bool {
+	for i, r := range s {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// readFile reads a file of at most maxFile bytes, without the byte order mark
+// that spreadsheets put first.
+func readFile(file string) ([]byte, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	var data []byte
+	info, err := in.Stat()
+	large := err == nil && info.Size() > maxFile
+	if !large {
+		data, err = io.ReadAll(io.LimitReader(in, maxFile+1)) // a pipe has no size
+		large = len(data) > maxFile
+	}
+	if large {
+		return nil, fmt.Errorf("%s: over %d GiB", file, maxFile>>30)
+	}
+	return bytes.TrimPrefix(data, []byte("\ufeff")), err
+}

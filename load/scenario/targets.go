@@ -1,0 +1,261 @@
+package scenario
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
+)
+
+// ReadTargets reads a file of requests, in either of vegeta's formats
+// (https://github.com/tsenart/vegeta, -targets and -format): a request line
+// with the headers and the body's file below it, or one JSON object a line. The
+// first character tells them apart. A target may also be a path alone.
+//
+// The steps are of one name, so that they count as one. Nothing in them is a
+// template. base is the scheme and host of the URLs, "" if there are only
+// paths. A mistake is a [*dyno.PlanError] that names file and line.
+//
+// Note: vegeta looks for a body's file in its working directory. Here it is in
+// that of the targets, as paths in a plan are in that of the plan: the file
+// means the same wherever dyno is started.
+func ReadTargets(file string) (steps []dyno.Step, base string, err error) {
+	data, err := readFile(file)
+	p := targets{dir: filepath.Dir(file), check: readable}
+	if err == nil {
+		if err = p.parse(data); err != nil && p.line > 0 {
+			err = fmt.Errorf("%s:%d: %w", file, p.line, err)
+		}
+	}
+	if err != nil {
+		return nil, "", &dyno.PlanError{Msg: fmt.Sprintf("targets: %v", err), Key: []string{"load", "targets"}}
+	}
+	return p.steps, p.base, nil
+}
+
+func readable(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a directory", file)
+	}
+	return err
+}
+
+// targets is a file of targets, read up to line.
+type targets struct {
+	dir   string             // of the bodies' files
+	check func(string) error // finds out whether a body's file can be read
+	line  int
+	steps []dyno.Step
+	login map[int]string // Authorization by a URL's user and password
+
+	base  string // "" as long as there were only paths
+	host  string // base in the form in which equal ones are equal
+	first int    // line of base
+}
+
+const targetName = "target"
+
+func (p *targets) parse(data []byte) error {
+	p.login = map[int]string{}
+	line := p.plain
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		line = p.json
+	}
+	open := false
+	for l := range bytes.Lines(data) {
+		p.line++
+		var err error
+		if open, err = line(string(bytes.TrimSpace(l)), open); err != nil {
+			return err
+		}
+	}
+	if len(p.steps) == 0 {
+		p.line = 0
+		return errors.New("no targets in the file")
+	}
+	for i, v := range p.login {
+		if s := &p.steps[i]; !hasHeader(s, "Authorization") {
+			setHeader(s, "Authorization", v)
+		}
+	}
+	return nil
+}
+
+// plain reads a line of the HTTP format. A target is open as long as headers
+// and a body may follow.
+func (p *targets) plain(line string, open bool) (stillOpen bool, err error) {
+	words := strings.Fields(line)
+	switch {
+	case line == "":
+		return false, nil
+	case line[0] == '#':
+		return open, nil
+	case isMethod(words[0]) && len(words) == 2:
+		return true, p.add(words[0], words[1])
+	case isMethod(words[0]) && len(words) > 2:
+		return false, fmt.Errorf("%q is not a method and a URL (consider: %%20 for a space)", shorten(line))
+	case !open:
+		return false, fmt.Errorf("%q is not a target (want for example GET http://127.0.0.1:8080/path)", shorten(line))
+	case line[0] == '@':
+		return false, p.bodyFile(strings.TrimSpace(line[1:]))
+	}
+	name, value, ok := strings.Cut(line, ":")
+	if !ok {
+		return false, fmt.Errorf("%q is neither a header nor a target", shorten(line))
+	}
+	return true, p.header(strings.TrimSpace(name), strings.TrimSpace(value))
+}
+
+// json reads a line of the JSON format.
+func (p *targets) json(line string, _ bool) (bool, error) {
+	if line == "" {
+		return false, nil
+	}
+	var t struct {
+		Method string              `json:"method"`
+		URL    string              `json:"url"`
+		Body   []byte              `json:"body"`
+		Header map[string][]string `json:"header"`
+	}
+	d := json.NewDecoder(strings.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		var corrupt base64.CorruptInputError
+		if errors.As(err, &corrupt) {
+			return false, fmt.Errorf("body is not base64: %w", err)
+		}
+		return false, fmt.Errorf("bad target: %w (want a JSON object with method, url, body and header)", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return false, errors.New("more than one JSON object on the line")
+	}
+	if err := p.add(t.Method, t.URL); err != nil {
+		return false, err
+	}
+	s := &p.steps[len(p.steps)-1]
+	s.Body = literal(string(t.Body))
+	for _, name := range slices.Sorted(maps.Keys(t.Header)) {
+		for _, v := range t.Header[name] {
+			if err := p.header(name, v); err != nil {
+				return false, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// add begins a target.
+func (p *targets) add(method, target string) error {
+	if !isMethod(method) {
+		return fmt.Errorf("bad method %q (want for example GET)", shorten(method))
+	}
+	target, _, _ = strings.Cut(target, "#") // a fragment is not sent
+	bad := func(why error) error {
+		return fmt.Errorf("bad URL %q: %w (want for example http://127.0.0.1:8080/path or /path)", shorten(target), why)
+	}
+	if strings.ContainsAny(target, " \t\r\n") {
+		return bad(errors.New("it has a space"))
+	}
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return bad(errors.Unwrap(err))
+	}
+	if target[0] != '/' {
+		if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return bad(errors.New("not of an HTTP service"))
+		}
+		if err := p.service(u); err != nil {
+			return err
+		}
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		p.login[len(p.steps)] = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+	}
+	p.steps = append(p.steps, dyno.Step{Name: targetName, Method: method, Path: literal(u.RequestURI())})
+	return nil
+}
+
+// service notes where a target goes.
+func (p *targets) service(u *url.URL) error {
+	host := u.Scheme + "://" + strings.ToLower(http1.Address(u))
+	base := u.Scheme + "://" + u.Host
+	if p.base == "" {
+		p.base, p.host, p.first = base, host, p.line
+	}
+	if host != p.host {
+		return fmt.Errorf("%s is not %s of line %d: a load goes to one service", base, p.base, p.first)
+	}
+	return nil
+}
+
+func (p *targets) bodyFile(file string) error {
+	if file == "" {
+		return errors.New("no file after @")
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(p.dir, file)
+	}
+	p.steps[len(p.steps)-1].BodyFile = file
+	return p.check(file)
+}
+
+func (p *targets) header(name, value string) error {
+	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+	if !http1.IsToken(name) || value == "" || strings.ContainsFunc(value, control) {
+		return fmt.Errorf("bad header %q (want NAME: VALUE)", shorten(name+": "+value))
+	}
+	setHeader(&p.steps[len(p.steps)-1], name, literal(value))
+	return nil
+}
+
+func hasHeader(s *dyno.Step, name string) bool {
+	for n := range s.Headers {
+		if strings.EqualFold(n, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// setHeader adds a header. Values of the same name make one line, which means
+// the same (RFC 9110, section 5.3; RFC 9113, section 8.2.3, for cookies).
+func setHeader(s *dyno.Step, name, value string) {
+	if s.Headers == nil {
+		s.Headers = map[string]string{}
+	}
+	between := ", "
+	if strings.EqualFold(name, "Cookie") {
+		between = "; "
+	}
+	for n, v := range s.Headers {
+		if strings.EqualFold(n, name) {
+			name, value = n, v+between+value
+			break
+		}
+	}
+	s.Headers[name] = value
+}
+
+// isMethod reports whether s looks like a method: by its capital letters a line
+// with a target differs from one with a header.
+func isMethod(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' })
+}

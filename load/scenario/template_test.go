@@ -1,0 +1,344 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"text/template"
+)
+
+// someNames are an arg, a capture and a table.
+func someNames(t testing.TB) *names {
+	ts := &tables{all: []table{
+		{name: "items", columns: []string{"sku"}, rows: [][]string{{"a1"}, {"b2"}, {"c3"}}},
+		{name: "users", columns: []string{"name", "limit"}, rows: [][]string{{"ann", "3"}, {"bob", "5"}}},
+	}}
+	k := newNames(map[string]string{"size": "40", "who": "x y"}, ts)
+	if err := k.capture("id"); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// someVars are those of client 7 in its third loop, with the first rows.
+func someVars(k *names, seed uint64) *Vars {
+	v := newVars(7, seed, k.tables, new(atomic.Int64))
+	v.n = 2
+	v.captured["id"] = "c-9"
+	k.tables.next.Store(0)
+	k.tables.take(v)
+	return v
+}
+
+func TestText(t *testing.T) {
+	k := someNames(t)
+	for _, tt := range []struct{ in, want string }{
+		{"", ""},
+		{"/plain?a={b}", "/plain?a={b}"},
+		{"/{{.n}}/{{.client}}", "/2/7"},
+		{"/{{ .id }}/x", "/c-9/x"},
+		{"/{{.arg.size}}/{{.arg.who}}", "/40/x y"},
+		{"{{.users.name}} {{.items.sku}} {{.users.limit}}", "ann a1 3"},
+		{"{{counter}} {{counter}}", "0 1"},
+		{"{{random 5 5}} {{random -3 -3}} {{ random 1e3 1000 }}", "5 -3 1000"},
+		{"{{random .arg.size 40}}", "40"},
+		{"{{random 3 .users.limit}} {{random .n .n}}", "3 2"},
+		{`{{"{{"}}.id}}`, "{{.id}}"},
+		{`{{.id}}{{"{{"}}{{.id}}`, "c-9{{c-9"},
+		{"{{ `}}` }} {{ \"a \\\" }}\" }}", "}} a \" }}"},
+		{`{"n":{{.n}},"s":{"id":"{{.id}}"}}`, `{"n":2,"s":{"id":"c-9"}}`},
+	} {
+		x, err := parseText("path", tt.in, k)
+		if err != nil {
+			t.Errorf("%s: %v", tt.in, err)
+			continue
+		}
+		got, err := x.append([]byte("> "), someVars(k, 1))
+		if err != nil || string(got) != "> "+tt.want {
+			t.Errorf("%s: got %q, %v; want %q", tt.in, got, err, tt.want)
+		}
+	}
+}
+
+// What does not vary can be rendered once.
+func TestTextFixed(t *testing.T) {
+	k := someNames(t)
+	for in, want := range map[string]string{
+		"": "", "/a": "/a", "/{{.arg.size}}/b": "/40/b", literal(`{"a":{{{"b":{}}}}`): `{"a":{{{"b":{}}}}`,
+	} {
+		x, err := parseText("path", in, k)
+		if got, ok := x.fixed(); err != nil || !ok || got != want {
+			t.Errorf("%s: got %q, %v, %v", in, got, ok, err)
+		}
+	}
+	for _, in := range []string{"{{.n}}", "a{{.id}}", "{{uuid}}", "{{random 1 .n}}"} {
+		x, err := parseText("path", in, k)
+		if got, ok := x.fixed(); err != nil || ok {
+			t.Errorf("%s: is fixed to %q, %v", in, got, err)
+		}
+	}
+}
+
+func TestTextMistakes(t *testing.T) {
+	k := someNames(t)
+	const (
+		known       = " (known: arg.size, arg.who, client, id, items.sku, n, users.limit, users.name)"
+		unsupported = " is neither a variable nor a function; there are no conditions, loops and pipelines " +
+			"(want {{.NAME}}, {{counter}}, {{uuid}} or {{random LO HI}}; consider: a column of data, or one step for each case)"
+	)
+	for _, tt := range []struct{ in, want string }{
+		{"/{{.idd}}", `path "/{{.idd}}": unknown variable idd` + known},
+		{"{{.arg.sise}}", `path "{{.arg.sise}}": unknown variable arg.sise` + known},
+		{"{{.arg}}", `path "{{.arg}}": unknown variable arg` + known},
+		{"{{.users.nam}}", `path "{{.users.nam}}": unknown variable users.nam` + known},
+		{"{{.users}}", `path "{{.users}}": unknown variable users` + known},
+		{"{{.id.x}}", `path "{{.id.x}}": unknown variable id.x` + known},
+		{"{{random 1 .idd}}", `path "{{random 1 .idd}}": unknown variable idd` + known},
+		{"a\nb{{.n}}\n{{.idd}}", `path "a\nb{{.n}}\n{{.idd}}": line 3: unknown variable idd` + known},
+		{"{{random 9 1}}", `path "{{random 9 1}}": random 9 1: the least is above the most`},
+		{"{{random 1.5 2}}", `path "{{random 1.5 2}}": random 1.5 2: want two whole numbers`},
+		{"{{random 1 .arg.who}}", `path "{{random 1 .arg.who}}": random 1 x y: want two whole numbers`},
+		{"{{random 1}}", `path "{{random 1}}": wrong number of arguments of random: 1 (want 2)`},
+		{"{{counter 1}}", `path "{{counter 1}}": wrong number of arguments of counter: 1 (want 0)`},
+		{"{{uid}}", `path "{{uid}}": unknown function uid (known: counter, random, uuid)`},
+		{"/{{.n", `path "/{{.n": "{{.n" is not closed (want }}; consider: {{"{{"}} to send two braces)`},
+		{`{{"a}}`, `path "{{\"a}}": {{"a}}` + unsupported},
+		// What text/template has and a plan has not.
+		{"{{if eq .n 0}}a{{end}}", `path "{{if eq .n 0}}a{{end}}": {{if eq .n 0}}` + unsupported},
+		{"{{range .users}}", `path "{{range .users}}": {{range .users}}` + unsupported},
+		{"{{.n | random 2}}", `path "{{.n | random 2}}": {{.n | random 2}}` + unsupported},
+		{"{{uuid | printf}}", `path "{{uuid | printf}}": {{uuid | printf}}` + unsupported},
+		{`{{printf "%05d" .n}}`, `path "{{printf \"%05d\" .n}}": {{printf "%05d" .n}}` + unsupported},
+		{"{{$.id}}", `path "{{$.id}}": {{$.id}}` + unsupported},
+		{"{{- .id}}", `path "{{- .id}}": {{- .id}}` + unsupported},
+		{"{{/* said */}}", `path "{{/* said */}}": {{/* said */}}` + unsupported},
+		{"{{}}", `path "{{}}": {{}}` + unsupported},
+		{"{{5}}", `path "{{5}}": {{5}}` + unsupported},
+	} {
+		_, err := parseText("path", tt.in, k)
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("got  %v\nwant %s", err, tt.want)
+		}
+		if strings.Contains(tt.want, "unknown variable") && !errors.As(err, new(*UnknownError)) {
+			t.Errorf("%v is no unknownError", err)
+		}
+	}
+	for _, name := range []string{"n", "arg", "users"} {
+		if err := k.capture(name); err == nil {
+			t.Errorf("a capture may be called %s", name)
+		}
+	}
+}
+
+// A capture may fail, and then only the request that needs it does.
+func TestTextWithoutValue(t *testing.T) {
+	k := someNames(t)
+	for _, in := range []string{"a{{.id}}", "{{random 1 .id}}"} {
+		x, err := parseText("path", in, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := someVars(k, 1)
+		delete(v.captured, "id")
+		got, err := x.append([]byte("<"), v)
+		var u *UnknownError
+		if !errors.As(err, &u) || u.Name != "id" || string(got) != "<" {
+			t.Errorf("%s: got %q, %v", in, got, err)
+		}
+	}
+	// Before the first row is taken.
+	x, _ := parseText("path", "{{.users.name}}", k)
+	v := newVars(0, 0, k.tables, nil)
+	if _, err := x.append(nil, v); err == nil || err.Error() != "unknown variable users.name" {
+		t.Errorf("a row that was not taken: %v", err)
+	}
+	// A captured bound is known to be no number only when there is one.
+	x, _ = parseText("path", "<{{random 1 .id}}", k)
+	if got, err := x.append(nil, someVars(k, 1)); err == nil || err.Error() != "random 1 c-9: want two whole numbers" || len(got) > 0 {
+		t.Errorf("a bound that is no number: %q, %v", got, err)
+	}
+}
+
+func TestTextAllocatesNothing(t *testing.T) {
+	k := someNames(t)
+	x, err := parseText("path", "/{{.n}}/{{.client}}/{{.id}}/{{.arg.size}}/{{.users.name}}?c={{counter}}&u={{uuid}}&r={{random 1 1000000}}", k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := someVars(k, 1)
+	buf := make([]byte, 0, 200)
+	if n := testing.AllocsPerRun(100, func() {
+		k.tables.take(v)
+		buf, err = x.append(buf[:0], v)
+	}); n != 0 || err != nil {
+		t.Errorf("%v allocations, %v", n, err)
+	}
+}
+
+func TestRandom(t *testing.T) {
+	k := someNames(t)
+	render := func(in string, v *Vars) string {
+		x, err := parseText("path", in, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := x.append(nil, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	seen := map[string]int{}
+	v := someVars(k, 1)
+	x, _ := parseText("path", "{{random -1 2}}", k)
+	for range 4000 {
+		b, _ := x.append(nil, v)
+		seen[string(b)]++
+	}
+	if len(seen) != 4 || min(seen["-1"], seen["0"], seen["1"], seen["2"]) < 850 { // 5.5 standard deviations
+		t.Errorf("4000 random numbers from -1 to 2: %v", seen)
+	}
+	least, span, err := bounds(strconv.Itoa(math.MinInt), strconv.Itoa(math.MaxInt))
+	if a, b := v.random(least, span), v.random(least, span); err != nil || a == b {
+		t.Errorf("of all numbers twice %d, %v", a, err)
+	}
+
+	const all = "{{random 0 1000000000}} {{uuid}}"
+	same, other := render(all, someVars(k, 1)), render(all, someVars(k, 2))
+	if again := render(all, someVars(k, 1)); same != again || same == other {
+		t.Errorf("seed 1 gives %s and %s, seed 2 %s", same, again, other)
+	}
+	if client := render(all, newVars(8, 1, nil, nil)); client == same {
+		t.Errorf("client 8 gets what client 7 does: %s", same)
+	}
+	form := regexp.MustCompile("^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
+	uuids := map[string]bool{}
+	for range 100 {
+		id := render("{{uuid}}", v)
+		if uuids[id] = true; !form.MatchString(id) {
+			t.Fatalf("%s is no UUID of version 4", id)
+		}
+	}
+	if len(uuids) != 100 {
+		t.Error("a UUID came twice")
+	}
+}
+
+// Clients share the templates and the counter, and nothing else.
+func TestTextOfManyClients(t *testing.T) {
+	k := someNames(t)
+	for _, in := range []string{"{{counter}} {{.client}} {{.id}}"} {
+		x, err := parseText("path", in, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const clients, each = 8, 50
+		var counter atomic.Int64
+		var all sync.WaitGroup
+		got := make([][]string, clients)
+		for c := range clients {
+			all.Go(func() {
+				v := newVars(c, 1, nil, &counter)
+				v.captured["id"] = fmt.Sprint("id", c)
+				for range each {
+					b, err := x.append(nil, v)
+					count, rest, _ := strings.Cut(string(b), " ")
+					if want := fmt.Sprintf("%d id%d", c, c); err != nil || rest != want {
+						t.Errorf("client %d got %q, %v", c, b, err)
+					}
+					got[c] = append(got[c], count)
+				}
+			})
+		}
+		all.Wait()
+		counts := slices.Concat(got...)
+		slices.Sort(counts)
+		if n := len(slices.Compact(counts)); n != clients*each || !slices.Contains(counts, "0") || !slices.Contains(counts, fmt.Sprint(n-1)) {
+			t.Errorf("%s: %d different counts", in, n)
+		}
+	}
+}
+
+// FuzzText: what is compiled is rendered as text/template does, whose grammar
+// this is a part of, and a literal stays itself.
+func FuzzText(f *testing.F) {
+	for _, s := range []string{"/{{.n}}", "{{ .id }} {", `{{"{{"}}`, "{{random 1 16}} {{random 1e3 .arg.size}}", "{{.users.name}}{{counter}}{{uuid}}", "{{{.n}}", "{{random .n .users.limit}}{{.arg.size}}", "a{{{{b\xff"} {
+		f.Add(s)
+	}
+	k := someNames(f)
+	octal := regexp.MustCompile(`[\s+-][-+0_.]*0[0-9_xXoObB]`) // 010 is 8 to text/template
+	f.Fuzz(func(t *testing.T, s string) {
+		x, err := parseText("path", literal(s), k)
+		if got, ok := x.fixed(); err != nil || !ok || got != s {
+			t.Fatalf("%q as a literal is %q, %v, %v", s, got, ok, err)
+		}
+		if x, err = parseText("path", s, k); err != nil || octal.MatchString(s) {
+			return
+		}
+		got, err1 := x.append(nil, someVars(k, 3))
+		want, err2 := byTextTemplate(k, s, someVars(k, 3))
+		if errors.Is(err2, errNoTemplate) || err1 != nil && err2 != nil {
+			return // its lexer knows fewer spaces and numbers
+		}
+		if string(got) != want || err1 != nil || err2 != nil {
+			t.Fatalf("%q: %q, %v; text/template: %q, %v", s, got, err1, want, err2)
+		}
+	})
+}
+
+var errNoTemplate = errors.New("no template")
+
+// byTextTemplate renders a template with text/template.
+func byTextTemplate(k *names, s string, v *Vars) (string, error) {
+	t, err := template.New("path").Option("missingkey=error").Funcs(template.FuncMap{
+		"counter": v.count,
+		"uuid":    func() string { return string(v.appendUUID(nil)) },
+		"random": func(lo, hi any) (int, error) {
+			least, span, err := bounds(fmt.Sprint(lo), fmt.Sprint(hi))
+			if err != nil {
+				return 0, err
+			}
+			return v.random(least, span), nil
+		},
+	}).Parse(s)
+	if err != nil {
+		return "", errNoTemplate
+	}
+	data := map[string]any{"n": v.n, "client": v.client, "arg": k.arg}
+	for name, s := range v.captured {
+		data[name] = s
+	}
+	for i, row := range v.rows {
+		fields := map[string]string{}
+		for j, s := range row {
+			fields[k.tables.all[i].columns[j]] = s
+		}
+		data[k.tables.all[i].name] = fields
+	}
+	var b strings.Builder
+	err = t.Execute(&b, data)
+	return b.String(), err
+}
+
+func BenchmarkText(b *testing.B) {
+	k := someNames(b)
+	x, err := parseText("path", "/sessions/{{.id}}?n={{.n}}&user={{.users.name}}&r={{random 1 100}}", k)
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := someVars(k, 1)
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		if buf, err = x.append(buf[:0], v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -153,10 +153,9 @@ func TestEnginesEndWithTheirContext(t *testing.T) {
 			base, _ := e.serve(t, hang)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() { <-arrived; cancel(context.Canceled) }()
-			began := time.Now()
 			rec, err := run(ctx, base, e.load(dyno.Load{Concurrency: 3, Requests: 100}), nil, Options{}, e.choose)
-			if err != context.Canceled || rec.Failed != 0 || time.Since(began) > 10*time.Second {
-				t.Errorf("%d failed, error %v, after %v", rec.Failed, err, time.Since(began))
+			if err != context.Canceled || rec.Failed != 0 {
+				t.Errorf("%d failed, error %v", rec.Failed, err)
 			}
 		})
 	}

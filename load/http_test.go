@@ -233,7 +233,7 @@ func TestNothingOutlivesRun(t *testing.T) {
 		}
 		// The server's own goroutines notice in their own time.
 		for i := 0; runtime.NumGoroutine() > before; i++ {
-			if i == 200 {
+			if i == 6000 {
 				t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 			}
 			time.Sleep(10 * time.Millisecond)

@@ -117,35 +117,36 @@ func TestEnginesSwitchingProtocols(t *testing.T) {
 // A service that takes a long body bit by bit is not silent, nor is one that
 // answers so; the read time-out is never longer than the whole.
 func TestEnginesReadTimeout(t *testing.T) {
+	var all sync.WaitGroup
 	for _, e := range engines(t) {
 		if e.tls || e.http == "2" {
 			continue
 		}
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			base, _ := serveConns(t, func(c net.Conn) {
-				c.(*net.TCPConn).SetReadBuffer(32 << 10)
-				buf := make([]byte, 1<<20)
-				for all := 0; all < 16<<20; time.Sleep(40 * time.Millisecond) { // 16 MiB in more than the time-out
-					n, err := io.ReadAtLeast(c, buf, 1<<20)
-					if all += n; err != nil {
-						return
-					}
+		base, _ := serveConns(t, func(c net.Conn) {
+			c.(*net.TCPConn).SetReadBuffer(32 << 10)
+			buf := make([]byte, 1<<20)
+			for all := 0; all < 16<<20; time.Sleep(150 * time.Millisecond) { // 16 MiB in more than the time-out
+				n, err := io.ReadAtLeast(c, buf, 1<<20)
+				if all += n; err != nil {
+					return
 				}
-				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n")
-				for range 3 {
-					time.Sleep(200 * time.Millisecond)
-					io.WriteString(c, "x")
-				}
-				io.Copy(io.Discard, c)
-			})
-			l := e.load(dyno.Load{Concurrency: 1, Requests: 1, Timeout: seconds(20), ReadTimeout: seconds(.5),
-				Client: dyno.Client{Loop: []dyno.Step{{Method: "POST", Path: "/", Body: strings.Repeat("x", 16<<20)}}}})
+			}
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n")
+			for range 3 {
+				time.Sleep(700 * time.Millisecond)
+				io.WriteString(c, "x")
+			}
+			io.Copy(io.Discard, c)
+		})
+		l := e.load(dyno.Load{Concurrency: 1, Requests: 1, Timeout: seconds(60), ReadTimeout: seconds(2),
+			Client: dyno.Client{Loop: []dyno.Step{{Method: "POST", Path: "/", Body: strings.Repeat("x", 16<<20)}}}})
+		all.Go(func() { // all at once: they mostly wait
 			if rec, err := run(t.Context(), base, l, nil, Options{}, e.choose); err != nil {
-				t.Errorf("failures %v, %v", rec.Failures, err)
+				t.Errorf("%s: failures %v, %v", e.name, rec.Failures, err)
 			}
 		})
 	}
+	all.Wait()
 }
 
 // A name or a CSV field with a space makes no request line of four words.

@@ -57,7 +57,7 @@ func share(t *testing.T, series int, holds func(r *rand.Rand) bool) float64 {
 // their noise.
 func TestChangePointsFalseAlarms(t *testing.T) {
 	for name, f := range map[string]noise{"normal": normal, "student3": student3, "rounded": rounded, "skewed": skewed} {
-		for n, series := range map[int]int{5: 100, 10: 1000, 30: 1000, 100: 200} {
+		for n, series := range map[int]int{5: 100, 10: 1000, 30: often(300, 1000), 100: often(60, 200)} {
 			got := share(t, series, func(r *rand.Rand) bool { return len(ChangePoints(levels(r, f, n, flat))) > 0 })
 			// Three standard deviations of such a simulation above it.
 			if most := min(0.05, ChangeAlpha+3*math.Sqrt(ChangeAlpha/float64(series))); got > most {
@@ -83,7 +83,7 @@ func TestChangePointsPower(t *testing.T) {
 		{200, 190, normal, 1, 0.95, 0.85},
 	} {
 		var placed atomic.Int64
-		const series = 200
+		series := often(60, 200)
 		found := share(t, series, func(r *rand.Rand) bool {
 			cs := ChangePoints(levels(r, x.f, x.n, stepAt(x.at, 3*x.sd)))
 			if len(cs) == 1 && abs(cs[0].At-x.at) <= 1 {
@@ -91,7 +91,7 @@ func TestChangePointsPower(t *testing.T) {
 			}
 			return len(cs) > 0
 		})
-		alone := float64(placed.Load()) / series
+		alone := float64(placed.Load()) / float64(series)
 		t.Logf("3 sd at %d of %d: found %.1f %%, alone and within 1 %.1f %%", x.at, x.n, 100*found, 100*alone)
 		if found < x.found || alone < x.placed {
 			t.Errorf("3 sd at %d of %d: found in %.1f %%, alone and within 1 in %.1f %%", x.at, x.n, 100*found, 100*alone)
@@ -101,7 +101,7 @@ func TestChangePointsPower(t *testing.T) {
 
 // What went up and came back is two changes.
 func TestChangePointsTakenBack(t *testing.T) {
-	got := share(t, 200, func(r *rand.Rand) bool {
+	got := share(t, often(60, 200), func(r *rand.Rand) bool {
 		cs := ChangePoints(levels(r, normal, 60, func(i int) float64 {
 			if i >= 25 && i < 35 {
 				return 4

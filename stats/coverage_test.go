@@ -8,7 +8,7 @@ import (
 
 // The 95 % intervals hold the truth in 93 to 98 % of experiments.
 func TestCoverage(t *testing.T) {
-	const experiments = 20000
+	experiments := often(6000, 20000)
 	for i, x := range trials {
 		for _, blocks := range []int{6, 10, 20} {
 			for _, settings := range []int{2, 5} {
@@ -45,7 +45,7 @@ func TestCoverage(t *testing.T) {
 // The intervals hold also where one setting deviates more than the others and
 // where the machine drifts.
 func TestCoverageUnequal(t *testing.T) {
-	const experiments = 8000
+	experiments := often(3000, 8000)
 	for _, blocks := range []int{6, 10, 20} {
 		for noisy := range 2 {
 			t.Run(fmt.Sprintf("%d blocks/setting %d x3", blocks, noisy), func(t *testing.T) {

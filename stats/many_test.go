@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -90,10 +89,7 @@ func found(pairs []Pair, base, other []float64) (any, third bool) {
 }
 
 func TestManyHoldsItsError(t *testing.T) {
-	experiments := 40
-	if os.Getenv("DYNO_SIMULATE") != "" {
-		experiments = 4000
-	}
+	experiments := often(40, 4000)
 	for _, w := range []sampled{
 		{samples: 2000, whole: 0.03, own: 0.02},
 		{samples: 2000, whole: 0.10, own: 0.05},
@@ -138,10 +134,7 @@ func TestManyHoldsItsError(t *testing.T) {
 }
 
 func TestManyFinds(t *testing.T) {
-	experiments := 40
-	if os.Getenv("DYNO_SIMULATE") != "" {
-		experiments = 1000
-	}
+	experiments := often(40, 1000)
 	for _, x := range []struct {
 		sampled
 		least [3]float64 // found with 3, 6 and 10 blocks

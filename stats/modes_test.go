@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"flag"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -78,8 +77,6 @@ var unimodal = map[string]func(*rand.Rand) float64{
 	"few ns":                  func(r *rand.Rand) float64 { return 40 * math.Exp(0.3*r.NormFloat64()) },
 }
 
-var manyModes = flag.Bool("modes", false, "simulate modes in full: some minutes")
-
 // A distribution of one mode has one, whatever its shape, however it is counted.
 func TestModesNoFalse(t *testing.T) {
 	for name, draw := range unimodal {
@@ -87,7 +84,7 @@ func TestModesNoFalse(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(1, uint64(len(name))))
 			sets := map[int]int{100: 60, 1000: 40, 10_000: 10, 100_000: 1}
-			if *manyModes {
+			if *full {
 				sets = map[int]int{100: 1000, 1000: 1000, 10_000: 400, 100_000: 60, 1_000_000: 6}
 			}
 			for n, times := range sets {

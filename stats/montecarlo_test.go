@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,21 @@ import (
 
 // The Monte-Carlo tests prove what doc/method.md promises. Each part of a
 // simulation has its own seed, so the figures are the same on every machine.
+// Its figures are of -full; an ordinary test simulates a part of that.
+var full = flag.Bool("full", false, "simulate as much as doc/method.md's figures are of")
+
+// often is how many times something is simulated.
+func often(ordinary, inFull int) int {
+	if *full {
+		return inFull
+	}
+	return ordinary
+}
+
+// atMost allows a simulated rate three standard deviations above the true one.
+func atMost(rate float64, experiments int) float64 {
+	return rate + 3*math.Sqrt(rate*(1-rate)/float64(experiments))
+}
 
 type noise func(*rand.Rand) float64
 
@@ -127,7 +143,7 @@ func changed(c Comparison) bool {
 
 // Under no difference, any change in a whole experiment is an error.
 func TestFamilyError(t *testing.T) {
-	const experiments = 20000
+	experiments := often(2000, 20000)
 	type row struct {
 		name  string
 		world world
@@ -165,9 +181,9 @@ func TestFamilyError(t *testing.T) {
 					}
 				}
 			})
-			got := float64(wrong.Load()) / experiments
+			got := float64(wrong.Load()) / float64(experiments)
 			t.Logf("%5.2f %% of experiments report a change", 100*got)
-			if got > x.limit {
+			if got > atMost(x.limit, experiments) {
 				t.Errorf("%.4f of experiments report a change, want at most %v", got, x.limit)
 			}
 		})
@@ -176,7 +192,7 @@ func TestFamilyError(t *testing.T) {
 
 // A true change in one metric of one setting, the rest unchanged.
 func TestPower(t *testing.T) {
-	const experiments = 20000
+	experiments := often(4000, 20000)
 	for i, x := range []struct {
 		effect, sd       float64
 		blocks, settings int
@@ -198,11 +214,11 @@ func TestPower(t *testing.T) {
 					found.Add(1)
 				}
 			})
-			got := float64(found.Load()) / experiments
+			got := float64(found.Load()) / float64(experiments)
 			plan := Plan{Settings: x.settings, Tests: 5 * (x.settings - 1)}
 			foretold := plan.power(x.blocks, w.effect, x.sd)
 			t.Logf("found in %.1f %%; Plan foretold %.1f %%", 100*got, 100*foretold)
-			if got < x.want {
+			if 1-got > atMost(1-x.want, experiments) {
 				t.Errorf("found in %.4f, want at least %v", got, x.want)
 			}
 			if math.Abs(got-foretold) > 0.03 {
@@ -231,7 +247,7 @@ func (c *covered) check(t *testing.T, what string) {
 		}
 		got := float64(c.in[j].Load()) / float64(of)
 		t.Logf("%s %d: covers %.2f %%", what, j, 100*got)
-		if got < 0.93 || got > 0.98 {
+		if got > atMost(0.98, int(of)) || 1-got > atMost(0.07, int(of)) {
 			t.Errorf("%s %d covers %.4f, want 0.93 to 0.98", what, j, got)
 		}
 	}

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,14 +9,11 @@ import (
 	"testing"
 )
 
-// The figures in doc/method.md are of -ranks=20.
-var rankTimes = flag.Int("ranks", 1, "how many times as many experiments by ranks are simulated")
-
 // simulateRanks gives n experiments of 88 blocks to f, from several goroutines,
 // and returns the fraction of them for which it is true.
 func simulateRanks(n int, seed uint64, fill func(r *rand.Rand, d []float64), f func(d []float64) bool) float64 {
 	const parts = 4
-	n = n * *rankTimes / parts
+	n /= parts
 	var hits atomic.Int64
 	done := make(chan bool)
 	for p := range parts {
@@ -100,7 +96,7 @@ func drawn(fill func(*rand.Rand, []float64)) func(*rand.Rand, []float64) {
 // However blocks deviate, equals are called different no more often than said,
 // whenever the run ended.
 func TestRanksFalseAlarms(t *testing.T) {
-	const experiments = 4000
+	experiments := often(4000, 160_000)
 	for i, x := range rankNoises {
 		var often atomic.Int64
 		seldom := simulateRanks(experiments, 5000+uint64(i), drawn(x.fill), func(d []float64) bool {
@@ -110,7 +106,7 @@ func TestRanksFalseAlarms(t *testing.T) {
 			}
 			return c.Adjusted <= 0.001
 		})
-		of := float64(experiments * *rankTimes)
+		of := float64(experiments)
 		got := map[float64]float64{0.05: float64(often.Load()) / of, 0.001: seldom}
 		t.Logf("%-15s %.2f %% of runs report a change at 0.05, %.4f %% at 0.001", x.name, 100*got[0.05], 100*seldom)
 		for alpha, got := range got {
@@ -159,7 +155,7 @@ func shifted(fill func(*rand.Rand, []float64), change, sd float64) func(*rand.Ra
 // Runs end when they please, but the plain interval holds the truth nearly as
 // often as it says, and Interval more often.
 func TestRanksCoverage(t *testing.T) {
-	const experiments = 200
+	experiments := often(200, 4000)
 	seed := uint64(6000)
 	for _, rule := range rankRules {
 		for _, name := range []string{"normal", "student 3 df", "bursts"} {
@@ -221,7 +217,7 @@ func (e *endings) add(d []float64) bool {
 
 // How many blocks it takes to find 3 % with an error of 0.001.
 func TestRanksPower(t *testing.T) {
-	const experiments = 400
+	experiments := often(400, 8000)
 	for i, x := range rankNoises[:2] {
 		for k, sd := range []float64{0.01, 0.02, 0.035, 0.05, 0.07} {
 			var found [89]atomic.Int64 // by blocks
@@ -236,7 +232,7 @@ func TestRanksPower(t *testing.T) {
 			})
 			line, sum, half, most := "", 0.0, 0, 0
 			for _, n := range BenchLooks {
-				sum += float64(found[n].Load()) / float64(experiments**rankTimes)
+				sum += float64(found[n].Load()) / float64(experiments)
 				line += fmt.Sprintf(" %5.1f", 100*sum)
 				if half == 0 && sum >= 0.5 {
 					half = n

@@ -1,16 +1,11 @@
 package stats
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 )
-
-// The ordinary run takes some hundred series of each world; the tables of
-// doc/method.md are from go test ./stats -run TestTrend -trend 10000 -v -timeout 2h.
-var trendSeries = flag.Int("trend", 0, "simulate `N` series of each world of trends")
 
 // A course writes one series; x is the time of each reading, from 0 to 1.
 type course func(r *rand.Rand, x, y []float64)
@@ -187,8 +182,8 @@ func instants(r *rand.Rand, n int, regular bool) (x, at []float64) {
 
 // trendLengths are the readings of the simulated series, and how many of n.
 func trendLengths(short int) map[int]int {
-	if n := *trendSeries; n > 0 {
-		return map[int]int{8: n, 20: n, 60: n, 300: n, 5000: n / 5}
+	if *full {
+		return map[int]int{8: 10_000, 20: 10_000, 60: 10_000, 300: 10_000, 5000: 2000}
 	}
 	return map[int]int{8: short, 20: short, 60: short, 300: short}
 }
@@ -298,7 +293,7 @@ func TestTrendCoverage(t *testing.T) {
 				r := rand.New(rand.NewPCG(7000, uint64(n)))
 				x, at := instants(r, n, true)
 				f, in := autoregressive(phi, normal), 0
-				count := max(1000, *trendSeries)
+				count := often(1000, 10_000)
 				for range count {
 					y := make([]float64, n)
 					f(r, x, y)

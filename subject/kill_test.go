@@ -96,7 +96,7 @@ func TestKilled(t *testing.T) {
 	cmd.Process.Kill()
 	cmd.Wait()
 
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	left := func() (list []string) {
 		for _, pid := range pids {
 			if !gone(pid) {

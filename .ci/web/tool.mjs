@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -30,6 +30,9 @@ export const dyno = env("DYNO");
 /** scratch is a directory of this suite; it is removed when the process ends. */
 export const scratch = mkdtempSync(join(tmpdir(), "dyno-web-"));
 process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+
+/** patience is how long, in ms, anything may take before it counts as hanging. No page is judged by it: see within. */
+const patience = 120_000;
 
 /** launch starts the browser. */
 export function launch() {
@@ -56,10 +59,12 @@ export async function synthetic(kind, path = join(scratch, kind)) {
   mkdirSync(dirname(path), { recursive: true });
   await output(env("EVAL_PAGE"), ["-kind", kind, "-out", path]);
   const runs = existsSync(join(path, "run.json")) ? [path] : readdirSync(path).map((name) => join(path, name));
-  for (const dir of runs) {
-    if (!existsSync(join(dir, "run.json"))) continue;
-    await output(dyno, ["run", "--resume", dir]).catch(() => {}); // one of invented results may lack a trial, and so it stays
-  }
+  const waiting = runs.filter((dir) => existsSync(join(dir, "run.json")));
+  await Promise.all(Array.from({ length: availableParallelism() }, async () => {
+    for (let dir; (dir = waiting.pop());) {
+      await output(dyno, ["run", "--resume", dir]).catch(() => {}); // one of invented results may lack a trial, and so it stays
+    }
+  }));
   return path;
 }
 
@@ -75,7 +80,7 @@ export class Watched {
       }).observe(document, { subtree: true, attributes: true, attributeFilter: ["data-ready"] });
       addEventListener("securitypolicyviolation", (e) => (window.__violations ??= []).push(`${e.violatedDirective} ${e.blockedURI} ${e.sample}`));
     });
-    context.setDefaultTimeout(10_000);
+    context.setDefaultTimeout(patience);
     const w = new Watched();
     w.context = context;
     w.page = await context.newPage();
@@ -98,7 +103,7 @@ export class Watched {
 
   /** ready waits for the page's own word that all is drawn, and returns when that was, in ms of the page. */
   async ready() {
-    await this.page.waitForFunction(() => window.__ready > 0, null, { timeout: 30_000 });
+    await this.page.waitForFunction(() => window.__ready > 0, null);
     return this.page.evaluate(() => window.__ready);
   }
 
@@ -139,7 +144,7 @@ export class Watched {
       const ctx = new OffscreenCanvas(64, 64).getContext("2d", { willReadFrequently: true });
       ctx.drawImage(c, 0, 0, 64, 64);
       return ctx.getImageData(0, 0, 64, 64).data.some((v) => v !== 0);
-    }), null, { timeout: 20_000, polling: 500 });
+    }), null, { polling: 500 });
   }
 
   /** screenshot is kept if SHOTS names a directory. */
@@ -167,7 +172,7 @@ const quiet = 130;
  * than the one for which limits of time are meant; at least 1. A machine of the cloud is twice as slow in one minute as in the
  * next, so that a limit in ms alone says more about it than about a page.
  */
-export async function yardstick(browser, t) {
+async function yardstick(browser, t) {
   const row = `<tr>${Array.from({ length: 15 }, (_, i) => `<td>${"cell ".repeat(1 + (i % 3))}${i}</td>`).join("")}</tr>`;
   const page = `data:text/html,<!doctype html><title>rows</title><style>td{padding:4px;border:1px solid}</style><table>${row.repeat(300)}</table>`;
   const times = [];
@@ -181,10 +186,20 @@ export async function yardstick(browser, t) {
   return Math.max(1, Math.min(...times) / quiet);
 }
 
-/** median of some numbers. */
-export function median(values) {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
+/** within tells what times a page took, in ms and, if TIMES is set, fails if their median is above a limit: a busy machine has slow pages. */
+export async function within(most, times, browser, t) {
+  t.diagnostic(`after ${times.map(Math.round).join(", ")} ms`);
+  if (!process.env.TIMES) return;
+  const median = times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)];
+  assert.ok(median <= most * (await yardstick(browser, t)), `after ${times.map(Math.round)} ms, want ${most}`);
+}
+
+/** until waits until something holds. */
+export async function until(what, holds) {
+  for (const end = Date.now() + patience; !(await holds());) {
+    assert.ok(Date.now() < end, what);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
 }
 
 /** looks are the four in which a page is looked at. */

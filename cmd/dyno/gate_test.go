@@ -71,7 +71,7 @@ func TestGate(t *testing.T) {
 
 // An interrupt says more than a threshold that it left without data.
 func TestGateInterrupted(t *testing.T) {
-	s := startSession(t, "--threshold", "failures < 0", "--strict")
+	s := startSession(t, "--repeat", "50", "--threshold", "failures < 0", "--strict") // it does not come to that
 	s.await(1)
 	syscall.Kill(-s.cmd.Process.Pid, syscall.SIGINT)
 	if status := s.exit(); status != exitInterrupted {

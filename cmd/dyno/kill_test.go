@@ -97,7 +97,7 @@ func (s *session) exit() int {
 func (s *session) nothingIsLeft() {
 	s.t.Helper()
 	var left []string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		left = nil
 		files, _ := os.ReadDir(s.tmp)
 		for _, f := range files {
@@ -151,7 +151,7 @@ func TestKilledAndResumed(t *testing.T) {
 // Ctrl-C reaches the whole process group of the terminal: the report is made
 // of what there is, and says so.
 func TestInterrupted(t *testing.T) {
-	s := startSession(t)
+	s := startSession(t, "--repeat", "50") // it does not come to that
 	s.await(2)
 	syscall.Kill(-s.cmd.Process.Pid, syscall.SIGINT)
 	if status := s.exit(); status != exitInterrupted {
@@ -171,7 +171,11 @@ func TestInterrupted(t *testing.T) {
 // An interrupt while the subject is being built or launched ends dyno too.
 func TestInterruptedEarly(t *testing.T) {
 	s := startSession(t)
-	time.Sleep(150 * time.Millisecond)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if files, _ := os.ReadDir(s.tmp); len(files) > 0 { // the builder's
+			break
+		}
+	}
 	s.cmd.Process.Signal(syscall.SIGINT)
 	if status := s.exit(); status != exitInterrupted {
 		t.Errorf("status %d, want %d; stderr:\n%s", status, exitInterrupted, &s.stderr)

@@ -18,6 +18,7 @@ import (
 // two that do not are not accused, though one of them grows by 8 MiB at once.
 // eval/leak has them all, twenty times, for longer.
 func TestMachineLeak(t *testing.T) {
+	t.Parallel() // it mostly waits
 	type service struct {
 		mode, site string
 		args       []string

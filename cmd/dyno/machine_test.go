@@ -88,7 +88,7 @@ func TestMachineModule(t *testing.T) {
 }
 
 // The demo's service is built by two toolchains, each of which the binary names.
-func TestMachineToolchains(t *testing.T) {
+func TestLongToolchains(t *testing.T) {
 	src := t.TempDir()
 	if err := examples.Extract(filepath.Join(src, "x"), "sessions"); err != nil {
 		t.Fatal(err)

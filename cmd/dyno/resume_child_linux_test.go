@@ -15,7 +15,7 @@ import (
 // A run is gone on with by a dyno of its own, which is interrupted, not killed,
 // when it is stopped or its server ends.
 func TestResumeChild(t *testing.T) {
-	s := startSession(t)
+	s := startSession(t, "--repeat", "50") // it does not come to that
 	s.await(1)
 	s.cmd.Process.Signal(os.Interrupt)
 	s.cmd.Wait()
@@ -54,7 +54,7 @@ func TestResumeChild(t *testing.T) {
 		}
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("it does not end")
 		}
 		m.wait()

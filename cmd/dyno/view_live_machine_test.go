@@ -15,12 +15,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dynolab/dyno/store"
 )
 
 // A real run is seen to begin, stopped, seen to end, and gone on with; and when the
 // server is killed, the run that it went on with is interrupted, not lost.
 func TestMachineViewLive(t *testing.T) {
-	s := startSession(t, "-d", "2s", "--repeat", "2")
+	t.Parallel() // it mostly waits
+	s := startSession(t, "-d", "2s", "--repeat", "3")
 	root := filepath.Dir(s.out)
 	view := exec.Command("dyno", "view", root)
 	view.Env = append(os.Environ(), s.mark, "GOFLAGS=")
@@ -38,7 +41,8 @@ func TestMachineViewLive(t *testing.T) {
 	}
 	run := strings.TrimSpace(line) + "runs/run/"
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(s.out, "results.jsonl")); err == nil {
+		_, err := os.Stat(filepath.Join(s.out, "run.json"))
+		if _, held, _ := store.Holder(s.out); held && err == nil {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -70,7 +74,7 @@ func TestMachineViewLive(t *testing.T) {
 	view.Process.Signal(syscall.SIGKILL)
 	view.Wait()
 	log := func() string { text, _ := os.ReadFile(filepath.Join(s.out, "resume.log")); return string(text) }
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log(), "dyno: interrupted"); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(log(), "dyno: interrupted"); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the run outlives its server: %s", log())
 		}

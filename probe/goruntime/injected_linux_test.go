@@ -35,7 +35,7 @@ func TestInjectedProbe(t *testing.T) {
 	for i := 0; ; i++ {
 		if _, err := c.Ask("hello"); err == nil {
 			break
-		} else if i == 500 {
+		} else if i == 6000 {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Millisecond)

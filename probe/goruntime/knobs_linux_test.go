@@ -54,7 +54,7 @@ func startInjected(t *testing.T, flags ...string) (k *Knobs, stderr *locked) {
 		if k, err = OpenKnobs(cmd.Process.Pid, socket); err == nil {
 			t.Cleanup(k.Close)
 			return k, stderr
-		} else if i == 500 {
+		} else if i == 6000 {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -74,7 +74,7 @@ func testTraceSwitch(t *testing.T, mode string) {
 				t.Fatal(err)
 			}
 		}
-		for i := 0; stderr.count(" P (forced)\n")-before < want && i < 500; i++ {
+		for i := 0; stderr.count(" P (forced)\n")-before < want && i < 6000; i++ {
 			time.Sleep(10 * time.Millisecond) // a copying goroutine of os/exec
 		}
 		if got := stderr.count(" P (forced)\n") - before; got != want {

@@ -5,4 +5,4 @@ package goruntime
 import "testing"
 
 // A position-independent build compiles the standard library once more.
-func TestMachineTraceSwitchPIE(t *testing.T) { testTraceSwitch(t, "pie") }
+func TestLongTraceSwitchPIE(t *testing.T) { testTraceSwitch(t, "pie") }

@@ -317,7 +317,7 @@ func TestLiveOfEachCollection(t *testing.T) {
 	before := dynoProbeLiveCount.Load()
 	for i := uint64(1); i <= 3; i++ {
 		runtime.GC()
-		for range 1000 { // until the finalizer has run
+		for range 60_000 { // until the finalizer has run
 			if dynoProbeLiveCount.Load() >= before+i {
 				break
 			}

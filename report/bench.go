@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
 )
 
 // Bench writes results in the Go benchmark format
@@ -31,7 +30,7 @@ func Bench(w io.Writer, rs []*dyno.Result, name string) error {
 	for _, r := range rs {
 		var line strings.Builder
 		for _, v := range r.Values {
-			if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || !analysis.Counts(r, v.Metric) {
+			if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) || !dyno.Counts(r, v.Metric) {
 				continue
 			}
 			fmt.Fprintf(&line, " %s %s", strconv.FormatFloat(v.Value, 'f', -1, 64), escape(v.Metric, ""))

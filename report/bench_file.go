@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // BenchFile writes results of a Bench in the Go benchmark format: a line for each
@@ -116,7 +116,7 @@ func blockMedians(b *dyno.Benchmark) dyno.Values {
 					continue
 				}
 				seen[v.Metric] = true
-				if x := analysis.BlockCenter(b, v.Metric); !math.IsNaN(x) {
+				if x := compare.BlockCenter(b, v.Metric); !math.IsNaN(x) {
 					all = append(all, dyno.Value{Metric: v.Metric, Value: x})
 				}
 			}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/chart"
 	"github.com/dynolab/dyno/report/pprofpage"
 )
@@ -31,7 +31,7 @@ const mostIntervals = 80
 // BenchHTML writes the page as one self-contained file, which asks nobody for anything.
 // The error is w's.
 func BenchHTML(w io.Writer, p *BenchPage) error {
-	out := newBenchPaper(p, tamed(&Page{Table: &analysis.Table{}, Origin: p.Origin}))
+	out := newBenchPaper(p, tamed(&Page{Table: &compare.Table{}, Origin: p.Origin}))
 	out.Head, out.Tail = inlined("", nil, pprofpage.Blocks{})
 	return templates.ExecuteTemplate(w, "page", out)
 }
@@ -149,13 +149,13 @@ func (v *benchView) intervals() (groups []chart.Group, left int) {
 	room := max(1, mostIntervals/len(v.others()))
 	for _, i := range v.others() {
 		g := chart.Group{Title: tame(v.name(i), mostName) + " against " + tame(v.name(0), mostName)}
-		var rows []*analysis.Benchmark
+		var rows []*compare.Benchmark
 		for n := range v.Benchmarks {
 			if u := unit(v.Benchmarks[n], names[0]); u != nil && v.versus(u, i) != nil {
 				rows = append(rows, v.Benchmarks[n])
 			}
 		}
-		slices.SortStableFunc(rows, func(a, b *analysis.Benchmark) int {
+		slices.SortStableFunc(rows, func(a, b *compare.Benchmark) int {
 			if d := v.standingOf(unit(b, names[0]), i) - v.standingOf(unit(a, names[0]), i); d != 0 {
 				return int(d)
 			}

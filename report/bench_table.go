@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/chart"
 )
 
@@ -144,7 +144,7 @@ func (v *benchView) head(i int) (rows [][]string) {
 }
 
 // line is a row of a comparison.
-func (v *benchView) line(name string, u *analysis.Row, i int, named bool) row {
+func (v *benchView) line(name string, u *compare.Row, i int, named bool) row {
 	base, now := v.center(u, 0), v.center(u, i)
 	sc := benchScale(u.Name, base.Center, now.Center)
 	cs := []cell{{}, {text: name}, {}, {text: sc.unit}, number(sc, base.Center), {spread(base.Center, base.Lo, base.Hi), faint}, number(sc, now.Center), {spread(now.Center, now.Lo, now.Hi), faint}, {}, {}, {}, v.benchWord(u, i)}
@@ -255,18 +255,18 @@ func (v *benchView) differences(i int) (section, bool) {
 
 // A difference is one comparison that is changed or unclear.
 type difference struct {
-	row  *analysis.Benchmark
-	unit *analysis.Row
+	row  *compare.Benchmark
+	unit *compare.Row
 }
 
 // differing are those of setting i: benchmarks that changed as verdicts name them, then
 // those that are unclear.
 func (v *benchView) differing(i int) (out []difference) {
-	var rows []*analysis.Benchmark
+	var rows []*compare.Benchmark
 	for n := range v.Benchmarks {
 		rows = append(rows, v.Benchmarks[n])
 	}
-	slices.SortStableFunc(rows, func(a, b *analysis.Benchmark) int { return v.byWeight(a, b, i) })
+	slices.SortStableFunc(rows, func(a, b *compare.Benchmark) int { return v.byWeight(a, b, i) })
 	for _, want := range []standing{isChanged, isUnclear} {
 		for _, r := range rows {
 			for k := range r.Units {
@@ -286,12 +286,12 @@ const mostPlotted = 24
 func (v *benchView) plotted() (section, bool) {
 	g := grid{cols: []column{{left: true}, {left: true, keep: 1}, {left: true}}, head: [][]string{{"", "", ""}}}
 	var rows []chart.Interval
-	var at []analysis.Versus // of each row of the grid; none of headings
+	var at []compare.Versus // of each row of the grid; none of headings
 	for _, i := range v.others() {
 		begun, more := false, 0
 		for _, d := range v.differing(i) {
 			x := v.versus(d.unit, i)
-			drawing := analysis.Versus{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Verdict: x.Verdict}
+			drawing := compare.Versus{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Verdict: x.Verdict}
 			if !drawn(drawing) {
 				continue
 			}
@@ -300,7 +300,7 @@ func (v *benchView) plotted() (section, bool) {
 				continue
 			}
 			if !begun && len(v.Settings) > 2 {
-				g.rows, at = append(g.rows, row{group: v.name(i)}), append(at, analysis.Versus{})
+				g.rows, at = append(g.rows, row{group: v.name(i)}), append(at, compare.Versus{})
 			}
 			begun = true
 			name := d.unit.Name
@@ -311,7 +311,7 @@ func (v *benchView) plotted() (section, bool) {
 			rows = append(rows, chart.Interval{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi})
 		}
 		if more > 0 {
-			g.rows, at = append(g.rows, row{group: fmt.Sprintf("and %d more of %s", more, v.name(i))}), append(at, analysis.Versus{})
+			g.rows, at = append(g.rows, row{group: fmt.Sprintf("and %d more of %s", more, v.name(i))}), append(at, compare.Versus{})
 		}
 	}
 	if rows == nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/stats"
 )
@@ -41,7 +41,7 @@ type benchTable struct {
 
 type benchmark struct {
 	Package, Name, Err string // Err is what it says in every setting, or a fault of one
-	Fault              *analysis.Fault
+	Fault              *compare.Fault
 	Blocks             int
 	Settled            bool
 	Units              []oneUnit
@@ -51,38 +51,38 @@ type oneUnit struct {
 	Unit    string
 	Better  int
 	Centers []stats.Summary
-	Versus  []analysis.Versus
+	Versus  []compare.Versus
 }
 
 type judgement struct {
 	name string
-	analysis.Judgement
+	compare.Judgement
 }
 
 // table makes the table that is reported on.
-func (b *benchTable) table() *analysis.Table {
-	t := &analysis.Table{Kind: analysis.OfBenchmarks, Name: b.Name, Blocks: b.Blocks, Negligible: b.Negligible, Warnings: b.Notes}
+func (b *benchTable) table() *compare.Table {
+	t := &compare.Table{Kind: compare.OfBenchmarks, Name: b.Name, Blocks: b.Blocks, Negligible: b.Negligible, Warnings: b.Notes}
 	t.Elapsed, t.Comparisons, t.FalseChance, t.Error = time.Duration(b.Seconds*1e9), b.Comparisons, b.FalseChance, b.Error
 	t.Precision, t.Looks, t.Pitfalls = b.Precision, b.Looks, b.Pitfalls
 	for i, s := range b.Settings {
-		t.Settings = append(t.Settings, analysis.Setting{Setting: s, Baseline: i == 0, Values: map[string]analysis.Summary{}, Versus: map[string]analysis.Versus{}})
+		t.Settings = append(t.Settings, compare.Setting{Setting: s, Baseline: i == 0, Values: map[string]compare.Summary{}, Versus: map[string]compare.Versus{}})
 	}
 	for _, r := range b.Rows {
-		x := &analysis.Benchmark{Package: r.Package, Name: r.Name, Blocks: r.Blocks, Settled: r.Settled}
+		x := &compare.Benchmark{Package: r.Package, Name: r.Name, Blocks: r.Blocks, Settled: r.Settled}
 		switch {
 		case r.Fault != nil:
-			x.Faults = []analysis.Fault{*r.Fault}
+			x.Faults = []compare.Fault{*r.Fault}
 		case r.Err != "":
 			for i := range b.Settings {
-				x.Faults = append(x.Faults, analysis.Fault{Setting: i, Kind: analysis.FaultFailed, Said: r.Err})
+				x.Faults = append(x.Faults, compare.Fault{Setting: i, Kind: compare.FaultFailed, Said: r.Err})
 			}
 		}
 		for _, u := range r.Units {
-			row := analysis.Row{Metric: dyno.Metric{Name: u.Unit, Better: u.Better}, Key: x.Full() + " " + u.Unit, Benchmark: x}
+			row := compare.Row{Metric: dyno.Metric{Name: u.Unit, Better: u.Better}, Key: x.Full() + " " + u.Unit, Benchmark: x}
 			x.Units = append(x.Units, row)
 			for i, c := range u.Centers {
 				if c.N > 0 {
-					t.Settings[i].Values[row.Key] = analysis.Summary{Center: c.Center, Lo: c.Lo, Hi: c.Hi, Trials: make([]float64, c.N)}
+					t.Settings[i].Values[row.Key] = compare.Summary{Center: c.Center, Lo: c.Lo, Hi: c.Hi, Trials: make([]float64, c.N)}
 				}
 			}
 			for i, v := range u.Versus {
@@ -119,7 +119,7 @@ func benchUnit(name string, base float64, vs ...versusOf) oneUnit {
 			u.Centers[0] = around(base, 0)
 		}
 		u.Centers = append(u.Centers, around(base*v.ratio, v.half))
-		u.Versus = append(u.Versus, analysis.Versus{Ratio: c.Ratio, Lo: c.Lo, Hi: c.Hi, P: v.p, Diff: c.Diff, Comparison: c, Verdict: v.verdict})
+		u.Versus = append(u.Versus, compare.Versus{Ratio: c.Ratio, Lo: c.Lo, Hi: c.Hi, P: v.p, Diff: c.Diff, Comparison: c, Verdict: v.verdict})
 	}
 	return u
 }
@@ -186,7 +186,7 @@ func unknown() *benchTable {
 	nan := math.NaN()
 	u := benchUnit("sec/op", 1e-6, versusOf{nan, nan, nan, stats.Unclear})
 	u.Centers = []stats.Summary{{Center: nan, Lo: nan, Hi: nan}, {Center: nan, Lo: nan, Hi: nan}}
-	u.Versus[0] = analysis.Versus{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Verdict: stats.Unclear, Comparison: stats.Comparison{N: 1}}
+	u.Versus[0] = compare.Versus{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Verdict: stats.Unclear, Comparison: stats.Comparison{N: 1}}
 	return &benchTable{Settings: revs("a", "b"), Seconds: -1, Error: 0.001, Comparisons: 7, FalseChance: 0.007, Negligible: 0.01, Blocks: 1, Rows: []benchmark{{Package: "p", Name: "X", Blocks: 1, Units: []oneUnit{u}}}}
 }
 
@@ -194,22 +194,22 @@ func unknown() *benchTable {
 func judged(t *benchTable) *benchTable {
 	for _, x := range []struct {
 		name, threshold string
-		outcome         analysis.Outcome
+		outcome         compare.Outcome
 		value, half     float64
 		reason          string
 	}{
-		{"CodeMarshal", "change(sec_per_op) < 2%", analysis.Failed, 0.031, 0.009, ""},
-		{"Valid", "change(sec_per_op) < 2%", analysis.Passed, 0.001, 0.004, ""},
-		{"Scanner", "change(sec_per_op) < 2%", analysis.Unclear, 0.011, 0.013, "the interval reaches across the limit"},
-		{"Scanner", "sec_per_op < 10ns", analysis.Failed, 12.4e-9, 1e-10, ""},
+		{"CodeMarshal", "change(sec_per_op) < 2%", compare.Failed, 0.031, 0.009, ""},
+		{"Valid", "change(sec_per_op) < 2%", compare.Passed, 0.001, 0.004, ""},
+		{"Scanner", "change(sec_per_op) < 2%", compare.Unclear, 0.011, 0.013, "the interval reaches across the limit"},
+		{"Scanner", "sec_per_op < 10ns", compare.Failed, 12.4e-9, 1e-10, ""},
 	} {
 		th, err := dyno.ParseThreshold(x.threshold)
 		if err != nil {
 			panic(err)
 		}
-		j := judgement{x.name, analysis.Judgement{Threshold: th, Metric: "sec/op", Setting: 1, Outcome: x.outcome, Value: x.value, Lo: x.value - x.half, Hi: x.value + x.half, Trials: 18}}
+		j := judgement{x.name, compare.Judgement{Threshold: th, Metric: "sec/op", Setting: 1, Outcome: x.outcome, Value: x.value, Lo: x.value - x.half, Hi: x.value + x.half, Trials: 18}}
 		if x.reason != "" {
-			j.Reasons = []analysis.Reason{{Kind: analysis.ReasonNotCompared, Said: x.reason}}
+			j.Reasons = []compare.Reason{{Kind: compare.ReasonNotCompared, Said: x.reason}}
 		}
 		t.judged = append(t.judged, j)
 	}

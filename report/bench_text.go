@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // BenchText writes the report for a reader at a terminal: the verdict in words, the
@@ -120,23 +120,23 @@ var varying = regexp.MustCompile(`0x[0-9a-f]+|goroutine [0-9]+`)
 
 // faults says why a benchmark has no numbers, or fewer: once what it said in all
 // settings, else what it said in each.
-func (v *view) faults(b *analysis.Benchmark) string {
+func (v *view) faults(b *compare.Benchmark) string {
 	var parts []string
 	alike := len(b.Faults) == len(v.Settings)
 	for _, f := range b.Faults {
-		alike = alike && f.Kind == b.Faults[0].Kind && f.Kind != analysis.FaultBlocks &&
+		alike = alike && f.Kind == b.Faults[0].Kind && f.Kind != compare.FaultBlocks &&
 			varying.ReplaceAllString(f.Said, "") == varying.ReplaceAllString(b.Faults[0].Said, "")
 		label := v.settingLabel(f.Setting)
 		switch f.Kind {
-		case analysis.FaultBlocks:
+		case compare.FaultBlocks:
 			parts = append(parts, fmt.Sprintf("%s: in %d of %d blocks: %s", label, f.Blocks, f.Tried, f.Said))
-		case analysis.FaultMissing:
+		case compare.FaultMissing:
 			parts = append(parts, label+" does not have it")
 		default:
 			parts = append(parts, label+": "+f.Said)
 		}
 	}
-	if alike && b.Faults[0].Kind != analysis.FaultMissing {
+	if alike && b.Faults[0].Kind != compare.FaultMissing {
 		return b.Faults[0].Said
 	}
 	return strings.Join(parts, "; ")
@@ -169,7 +169,7 @@ func (v *benchView) notes() []string {
 
 // settingLabel names setting i in a sentence.
 func (v *view) settingLabel(i int) string {
-	if v.Kind == analysis.OfBenchmarks {
+	if v.Kind == compare.OfBenchmarks {
 		return v.labels[i]
 	}
 	return v.Settings[i].Setting.Label()

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
@@ -105,17 +105,17 @@ func TestBenchTooFew(t *testing.T) {
 func TestBenchFaults(t *testing.T) {
 	tb := &benchTable{Settings: []dyno.Setting{{{Factor: "AA", Value: "1"}}, {{Factor: "AA", Value: "2"}}}}
 	v := newBenchView(tb.table(), 80)
-	one := func(setting int, said string) analysis.Fault {
-		return analysis.Fault{Setting: setting, Kind: analysis.FaultFailed, Said: said}
+	one := func(setting int, said string) compare.Fault {
+		return compare.Fault{Setting: setting, Kind: compare.FaultFailed, Said: said}
 	}
-	for want, faults := range map[string][]analysis.Fault{
+	for want, faults := range map[string][]compare.Fault{
 		"boom\ngoroutine 22 (0x133c8a): x": {one(0, "boom\ngoroutine 22 (0x133c8a): x"), one(1, "boom\ngoroutine 9 (0x157a): x")},
 		"AA=1: boom; AA=2: bang":           {one(0, "boom"), one(1, "bang")},
 		"AA=2: boom":                       {one(1, "boom")},
-		"AA=1: in 1 of 4 blocks: boom":     {{Kind: analysis.FaultBlocks, Blocks: 1, Tried: 4, Said: "boom"}},
-		"AA=2 does not have it":            {{Setting: 1, Kind: analysis.FaultMissing}},
+		"AA=1: in 1 of 4 blocks: boom":     {{Kind: compare.FaultBlocks, Blocks: 1, Tried: 4, Said: "boom"}},
+		"AA=2 does not have it":            {{Setting: 1, Kind: compare.FaultMissing}},
 	} {
-		if got := v.faults(&analysis.Benchmark{Faults: faults}); got != want {
+		if got := v.faults(&compare.Benchmark{Faults: faults}); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestBenchWhy(t *testing.T) {
 	} {
 		tb := fewBenchmarks()
 		tb.Settings = []dyno.Setting{{c.base}, {c.other}}
-		tb.Rows[0].Fault = &analysis.Fault{Kind: analysis.FaultFailed, Said: "boom"}
+		tb.Rows[0].Fault = &compare.Fault{Kind: compare.FaultFailed, Said: "boom"}
 		tb.Pitfalls = []pitfall.Found{{Kind: pitfall.Goroutines, Count: 2}}
 		tb.Notes = []string{tb.Settings[0].Label() + " is odd."}
 		y := benchWhy("json.Valid", tb.Settings[1].String(), "json.F")

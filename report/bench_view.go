@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -25,9 +25,9 @@ type benchView struct {
 // mostLevel is how long the heading of a setting's column may be, in characters.
 const mostLevel = 16
 
-func newBenchView(t *analysis.Table, width int) *benchView {
+func newBenchView(t *compare.Table, width int) *benchView {
 	v := &benchView{view: newView(t, width)}
-	if v.keys == nil && slices.ContainsFunc(t.Settings, func(s analysis.Setting) bool {
+	if v.keys == nil && slices.ContainsFunc(t.Settings, func(s compare.Setting) bool {
 		return slices.ContainsFunc(s.Setting, func(l dyno.Level) bool { return utf8.RuneCountInString(l.Value) > mostLevel })
 	}) {
 		for i := range t.Settings {
@@ -109,7 +109,7 @@ func (v *benchView) name(i int) string {
 
 // row names a benchmark in its row. One that is nothing but what is compared ("*") is
 // named by that: "Pipeline1 → Pipeline2".
-func (v *view) row(r *analysis.Benchmark) string {
+func (v *view) row(r *compare.Benchmark) string {
 	if r.Name != "*" {
 		return r.Name
 	}
@@ -129,7 +129,7 @@ func (v *view) row(r *analysis.Benchmark) string {
 
 // called names a benchmark in a sentence: with the last element of its package where
 // there are several.
-func (v *view) called(r *analysis.Benchmark) string {
+func (v *view) called(r *compare.Benchmark) string {
 	if len(v.packages) < 2 {
 		return v.row(r)
 	}
@@ -154,7 +154,7 @@ const (
 )
 
 // versus is the comparison of setting i in a unit; nil if there is none.
-func (v *benchView) versus(u *analysis.Row, i int) *analysis.Versus {
+func (v *benchView) versus(u *compare.Row, i int) *compare.Versus {
 	if i < 1 {
 		return nil
 	}
@@ -162,14 +162,14 @@ func (v *benchView) versus(u *analysis.Row, i int) *analysis.Versus {
 }
 
 // center is the median of setting i in a unit; of none it is NaN.
-func (v *benchView) center(u *analysis.Row, i int) analysis.Summary {
+func (v *benchView) center(u *compare.Row, i int) compare.Summary {
 	if x, ok := v.Settings[i].Values[u.Key]; ok {
 		return x
 	}
-	return analysis.Summary{Center: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
+	return compare.Summary{Center: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 }
 
-func (v *benchView) standingOf(u *analysis.Row, i int) standing {
+func (v *benchView) standingOf(u *compare.Row, i int) standing {
 	x := v.versus(u, i)
 	switch {
 	case x == nil:
@@ -186,7 +186,7 @@ func (v *benchView) standingOf(u *analysis.Row, i int) standing {
 
 // word is the verdict as reports show it: of a unit of which nobody knows which side
 // is better, a change is just that.
-func (v *benchView) benchWord(u *analysis.Row, i int) cell {
+func (v *benchView) benchWord(u *compare.Row, i int) cell {
 	switch s := v.standingOf(u, i); {
 	case s == isUntold:
 		return cell{"not compared", faint}
@@ -201,7 +201,7 @@ func (v *benchView) benchWord(u *analysis.Row, i int) cell {
 
 // echoes reports whether a unit says in all settings what time per operation says
 // already.
-func (v *benchView) echoes(u *analysis.Row) bool {
+func (v *benchView) echoes(u *compare.Row) bool {
 	if u.Name != "B/s" || u.Benchmark.Units[0].Name != "sec/op" {
 		return false
 	}
@@ -215,7 +215,7 @@ func (v *benchView) echoes(u *analysis.Row) bool {
 
 // rowStanding is that of a benchmark in setting i: changed if any unit is, else not
 // known without its first unit, its time; else unclear if any unit is.
-func (v *benchView) rowStanding(r *analysis.Benchmark, i int) standing {
+func (v *benchView) rowStanding(r *compare.Benchmark, i int) standing {
 	if len(r.Units) == 0 {
 		return isUntold
 	}
@@ -248,7 +248,7 @@ func (v *benchView) unitsOf() (names []string) {
 }
 
 // unit finds a row's unit; nil if it has none of that name.
-func unit(r *analysis.Benchmark, name string) *analysis.Row {
+func unit(r *compare.Benchmark, name string) *compare.Row {
 	for i := range r.Units {
 		if r.Units[i].Name == name {
 			return &r.Units[i]
@@ -285,7 +285,7 @@ func benchPvalue(p float64) string {
 }
 
 // benchChange is a change in per cent or, where a zero allows none, from what to what.
-func (v *benchView) benchChange(u *analysis.Row, i int) string {
+func (v *benchView) benchChange(u *compare.Row, i int) string {
 	x := v.versus(u, i)
 	now, then := v.center(u, i).Center, v.center(u, 0).Center
 	switch {

@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 )
 
 // A BenchReport is all that is said of a run of benchmarks.
 type BenchReport struct {
-	Table   *analysis.Table
-	Whys    []profiles.BenchWhy       // of benchmarks that changed, in the order of Table
-	Against *analysis.BenchstatTables // the only setting against a file, which was not measured beside it; or nil
+	Table   *compare.Table
+	Whys    []profiles.BenchWhy // of benchmarks that changed, in the order of Table
+	Against *benchstat.Tables   // the only setting against a file, which was not measured beside it; or nil
 }
 
 // BaselineTitle heads a comparison with a file; what has to be said of it comes after.
@@ -77,7 +78,7 @@ func (v *benchView) whys(b *strings.Builder, r *BenchReport, o Options) {
 }
 
 // baseline writes the tables of a comparison with a file, and what they cannot tell.
-func baseline(b *strings.Builder, t *analysis.BenchstatTables, o Options) {
+func baseline(b *strings.Builder, t *benchstat.Tables, o Options) {
 	_ = Benchstat(b, t, o)
 	_ = BenchstatFoot(b, t, o)
 	for i, n := range baselineDoubts(t) {
@@ -90,7 +91,7 @@ func baseline(b *strings.Builder, t *analysis.BenchstatTables, o Options) {
 
 // baselineDoubts are what differs beside the benchmarks, such as the CPU, and lines that
 // could not be read.
-func baselineDoubts(t *analysis.BenchstatTables) (out []string) {
+func baselineDoubts(t *benchstat.Tables) (out []string) {
 	for _, n := range t.Notes[:min(len(t.Notes), mostItems)] {
 		out = append(out, clean(n)+".")
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -82,7 +82,7 @@ func (v *benchView) alone() string {
 
 // verdict is that of one setting, without its name.
 func (v *benchView) verdict(i int) string {
-	of := map[standing][]*analysis.Benchmark{}
+	of := map[standing][]*compare.Benchmark{}
 	failed := 0
 	for n := range v.Benchmarks {
 		r := v.Benchmarks[n]
@@ -107,7 +107,7 @@ func (v *benchView) verdict(i int) string {
 		}
 		return text + " is shown to have changed: " + rest + "."
 	}
-	slices.SortStableFunc(of[isChanged], func(a, b *analysis.Benchmark) int { return v.byWeight(a, b, i) })
+	slices.SortStableFunc(of[isChanged], func(a, b *compare.Benchmark) int { return v.byWeight(a, b, i) })
 	var parts []string
 	for _, r := range of[isChanged][:min(len(of[isChanged]), mostChanged)] {
 		parts = append(parts, strings.TrimSpace(v.beside(r)+" "+strings.Join(v.changesOf(r, i), ", ")))
@@ -127,7 +127,7 @@ func (v *benchView) verdict(i int) string {
 
 // beside is how a verdict calls a benchmark: not at all if that is what the settings are
 // called, whose names come before it.
-func (v *benchView) beside(r *analysis.Benchmark) string {
+func (v *benchView) beside(r *compare.Benchmark) string {
 	if len(v.Benchmarks) == 1 && v.row(r) != r.Name {
 		return ""
 	}
@@ -135,7 +135,7 @@ func (v *benchView) beside(r *analysis.Benchmark) string {
 }
 
 // unchanged says of how many benchmarks no change was shown, and why.
-func (v *benchView) unchanged(i int, of map[standing][]*analysis.Benchmark, failed int) (parts []string) {
+func (v *benchView) unchanged(i int, of map[standing][]*compare.Benchmark, failed int) (parts []string) {
 	say := func(n int, are, what string) {
 		if n == 1 {
 			are = map[string]string{"are": "is", "were": "was"}[are]
@@ -166,7 +166,7 @@ func (v *benchView) unchanged(i int, of map[standing][]*analysis.Benchmark, fail
 }
 
 // doubtOf is in what a benchmark is unclear: its first unit that is.
-func (v *benchView) doubtOf(r *analysis.Benchmark, i int) string {
+func (v *benchView) doubtOf(r *compare.Benchmark, i int) string {
 	for n := range r.Units {
 		u := &r.Units[n]
 		if v.standingOf(u, i) != isUnclear || v.echoes(u) {
@@ -184,7 +184,7 @@ func (v *benchView) doubtOf(r *analysis.Benchmark, i int) string {
 
 // byWeight puts first what became worse in its first unit, its time, then what did in
 // another; and of each the greatest change.
-func (v *benchView) byWeight(a, b *analysis.Benchmark, i int) int {
+func (v *benchView) byWeight(a, b *compare.Benchmark, i int) int {
 	wa, da := v.weight(a, i)
 	wb, db := v.weight(b, i)
 	return cmp.Or(cmp.Compare(wb, wa), cmp.Compare(db, da))
@@ -192,7 +192,7 @@ func (v *benchView) byWeight(a, b *analysis.Benchmark, i int) int {
 
 // weight is 2 for a benchmark that became worse in its first unit, 1 in another, and
 // the first change as a log ratio.
-func (v *benchView) weight(r *analysis.Benchmark, i int) (worse int, first float64) {
+func (v *benchView) weight(r *compare.Benchmark, i int) (worse int, first float64) {
 	for n := range r.Units {
 		u := &r.Units[n]
 		if v.standingOf(u, i) != isChanged {
@@ -214,7 +214,7 @@ func (v *benchView) weight(r *analysis.Benchmark, i int) (worse int, first float
 
 // changesOf says in words what changed of a benchmark, a unit each: "3.1% slower
 // [2.2, 4.0]".
-func (v *benchView) changesOf(r *analysis.Benchmark, i int) (out []string) {
+func (v *benchView) changesOf(r *compare.Benchmark, i int) (out []string) {
 	for n := range r.Units {
 		if u := &r.Units[n]; v.standingOf(u, i) == isChanged && !v.echoes(u) {
 			out = append(out, v.inWords(u, i))
@@ -233,7 +233,7 @@ var wordings = map[string]wording{
 }
 
 // inWords says a change: in per cent, from double on in times, and so of half the time.
-func (v *benchView) inWords(u *analysis.Row, i int) string {
+func (v *benchView) inWords(u *compare.Row, i int) string {
 	x := v.versus(u, i)
 	words, known := wordings[u.Name]
 	if !known {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/benchstat"
 )
 
 // The columns of text that one column of results is made of.
@@ -42,9 +42,9 @@ type statLine struct {
 // Benchstat writes what benchstat would write of the same files, in the layout that
 // its users know: the notes to numbers are below each table, in other words. Of o it
 // takes the color. The error is w's.
-func Benchstat(w io.Writer, t *analysis.BenchstatTables, o Options) error {
+func Benchstat(w io.Writer, t *benchstat.Tables, o Options) error {
 	var b strings.Builder
-	var last []analysis.BenchstatKey
+	var last []benchstat.Key
 	for i := range t.Tables {
 		table := &t.Tables[i]
 		if i > 0 {
@@ -70,7 +70,7 @@ func Benchstat(w io.Writer, t *analysis.BenchstatTables, o Options) error {
 
 // statLines are the rows of a table, and its notes in the order in which they are
 // referred to.
-func statLines(t *analysis.BenchstatTable) (lines []statLine, notes []string) {
+func statLines(t *benchstat.Table) (lines []statLine, notes []string) {
 	numbers := map[string]string{}
 	refer := func(texts []string) string {
 		var refs []string
@@ -127,18 +127,18 @@ func statLines(t *analysis.BenchstatTable) (lines []statLine, notes []string) {
 }
 
 // statDelta is a change as benchstat prints it: "~" where none is shown.
-func statDelta(base, c *analysis.BenchstatCell) string {
+func statDelta(base, c *benchstat.Cell) string {
 	return c.Versus.FormatDelta(base.Center, c.Center)
 }
 
-func statMean(m analysis.BenchstatMean) string {
+func statMean(m benchstat.Mean) string {
 	if math.IsNaN(m.Ratio) {
 		return "?"
 	}
 	return fmt.Sprintf("%+.2f%%", (m.Ratio-1)*100)
 }
 
-func statMark(t *analysis.BenchstatTable, v *analysis.BenchstatVersus) mark {
+func statMark(t *benchstat.Table, v *benchstat.Versus) mark {
 	switch up := v.Ratio > 1; {
 	case !v.Changed() || t.Better == 0 || math.IsNaN(v.Ratio):
 		return plain

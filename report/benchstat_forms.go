@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/benchstat"
 )
 
 // BenchstatSentences say what the tables cannot: how many changes chance alone would
 // show, and what no p-value knows of.
-func BenchstatSentences(t *analysis.BenchstatTables) (list []string) {
+func BenchstatSentences(t *benchstat.Tables) (list []string) {
 	switch nothing, keys := t.Apart(); {
 	case len(keys) > 0:
 		list = append(list, fmt.Sprintf("Nothing is compared, as the columns differ in %s too (consider: --ignore %s).", strings.Join(keys, ", "), strings.Join(keys, ",")))
@@ -39,7 +39,7 @@ func BenchstatSentences(t *analysis.BenchstatTables) (list []string) {
 	list = append(list, fmt.Sprintf("Of %s at p < %v, %s a change; if nothing had changed, %s would by chance.",
 		of, t.Options.Alpha, show, statExpected(t.Options.Alpha*float64(n))))
 	switch files := slices.Contains(t.Columns, ".file") && len(t.Files) > 1; {
-	case files && slices.Contains(t.Files, analysis.ThisRun):
+	case files && slices.Contains(t.Files, benchstat.ThisRun):
 		list = append(list, "The baseline was not measured in turns with this run: what drifted on the machine between them is in the changes, and p takes it for the code's. "+
 			"To be sure, measure both in one run: --vary rev=OLD,NEW.")
 	case files:
@@ -62,7 +62,7 @@ func statExpected(x float64) string {
 
 // BenchstatFoot writes the sentences below tables of text, and a line between. The
 // error is w's.
-func BenchstatFoot(w io.Writer, t *analysis.BenchstatTables, o Options) error {
+func BenchstatFoot(w io.Writer, t *benchstat.Tables, o Options) error {
 	var b strings.Builder
 	for i, s := range BenchstatSentences(t) {
 		if i == 0 {
@@ -77,7 +77,7 @@ func BenchstatFoot(w io.Writer, t *analysis.BenchstatTables, o Options) error {
 // BenchstatMarkdown writes what Benchstat writes as GitHub Markdown: the sentences
 // first, a table for each configuration and unit, long ones folded, at most
 // MostMarkdown bytes; tables that are too much are named. The error is w's.
-func BenchstatMarkdown(w io.Writer, t *analysis.BenchstatTables) error {
+func BenchstatMarkdown(w io.Writer, t *benchstat.Tables) error {
 	var b strings.Builder
 	for _, s := range BenchstatSentences(t) {
 		b.WriteString(textLine(s) + "\n\n")
@@ -98,7 +98,7 @@ func BenchstatMarkdown(w io.Writer, t *analysis.BenchstatTables) error {
 	return err
 }
 
-func statMarkdown(t *analysis.BenchstatTable) (title, text string) {
+func statMarkdown(t *benchstat.Table) (title, text string) {
 	title = t.Unit
 	for _, k := range t.Config {
 		if k.Value != "" {
@@ -143,7 +143,7 @@ var benchstatColumns = []string{"unit", "n", "center", "lo", "hi", "change_frac"
 // BenchstatCSV writes a line for each cell: the keys that make its table and its
 // column, the benchmark, and numbers in full in the base unit. Changes are fractions,
 // also those that benchstat shows as "~"; what is not known is empty. The error is w's.
-func BenchstatCSV(w io.Writer, t *analysis.BenchstatTables) error {
+func BenchstatCSV(w io.Writer, t *benchstat.Tables) error {
 	head := []string{}
 	if len(t.Tables) > 0 {
 		for _, k := range t.Tables[0].Config {
@@ -186,7 +186,7 @@ func BenchstatCSV(w io.Writer, t *analysis.BenchstatTables) error {
 }
 
 // BenchstatJSON writes the tables with their numbers in full, indented. The error is w's.
-func BenchstatJSON(w io.Writer, t *analysis.BenchstatTables) error {
+func BenchstatJSON(w io.Writer, t *benchstat.Tables) error {
 	data, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
 		return err

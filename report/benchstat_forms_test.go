@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/benchstat"
 )
 
 // statFile has ten samples of each name, about as many nanoseconds as given.
@@ -22,13 +22,13 @@ func statFile(head string, names ...string) string {
 	return b.String()
 }
 
-func statTables(t *testing.T, texts ...string) *analysis.BenchstatTables {
+func statTables(t *testing.T, texts ...string) *benchstat.Tables {
 	t.Helper()
-	var files []analysis.BenchFile
+	var files []benchstat.File
 	for i, s := range texts {
-		files = append(files, analysis.BenchFile{Name: []string{"old.txt", "new.txt"}[i], Reader: strings.NewReader(s)})
+		files = append(files, benchstat.File{Name: []string{"old.txt", "new.txt"}[i], Reader: strings.NewReader(s)})
 	}
-	tables, err := analysis.Benchstat(files, analysis.BenchstatOptions{})
+	tables, err := benchstat.Compare(files, benchstat.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestBenchstatSentences(t *testing.T) {
 			}
 		}
 	}
-	against, err := analysis.Against(strings.NewReader(a), "old.txt", strings.NewReader(a), nil, analysis.BenchstatOptions{})
+	against, err := benchstat.Against(strings.NewReader(a), "old.txt", strings.NewReader(a), nil, benchstat.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/benchstat"
 )
 
 // perfDir is the directory of benchstat in module golang.org/x/perf. The module is
@@ -32,9 +32,9 @@ func perfDir(t *testing.T) string {
 }
 
 // asBenchstat does what benchstat does with its arguments in a directory.
-func asBenchstat(t *testing.T, dir string, args []string) *analysis.BenchstatTables {
+func asBenchstat(t *testing.T, dir string, args []string) *benchstat.Tables {
 	t.Helper()
-	var o analysis.BenchstatOptions
+	var o benchstat.Options
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fs.StringVar(&o.Filter, "filter", "", "")
 	fs.StringVar(&o.Table, "table", "", "")
@@ -58,7 +58,7 @@ func asBenchstat(t *testing.T, dir string, args []string) *analysis.BenchstatTab
 	if err := fs.Parse(long); err != nil {
 		t.Fatal(err)
 	}
-	var files []analysis.BenchFile
+	var files []benchstat.File
 	for _, arg := range fs.Args() {
 		name, path, labelled := strings.Cut(arg, "=")
 		if !labelled {
@@ -68,9 +68,9 @@ func asBenchstat(t *testing.T, dir string, args []string) *analysis.BenchstatTab
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, analysis.BenchFile{Name: name, Path: path, Reader: bytes.NewReader(data)})
+		files = append(files, benchstat.File{Name: name, Path: path, Reader: bytes.NewReader(data)})
 	}
-	tables, err := analysis.Benchstat(files, o)
+	tables, err := benchstat.Compare(files, o)
 	if err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
@@ -82,7 +82,7 @@ var noteLine = regexp.MustCompile(`(?m)^([⁰¹²³⁴⁵⁶⁷⁸⁹]+) .*$`)
 
 // sameText reports whether the tables are written as benchstat has written them, but
 // for the words of notes.
-func sameText(t *testing.T, tables *analysis.BenchstatTables, args []string, want string) {
+func sameText(t *testing.T, tables *benchstat.Tables, args []string, want string) {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Benchstat(&b, tables, Options{}); err != nil {
@@ -99,10 +99,10 @@ func sameText(t *testing.T, tables *analysis.BenchstatTables, args []string, wan
 }
 
 // incomparable reports whether there is a column with nothing to compare.
-func incomparable(tables *analysis.BenchstatTables) bool {
+func incomparable(tables *benchstat.Tables) bool {
 	for _, table := range tables.Tables {
 		for c := 1; c < len(table.Cols); c++ {
-			if !slices.ContainsFunc(table.Rows, func(r analysis.BenchstatRow) bool { return r.Cells[c] != nil && r.Cells[c].Versus != nil }) {
+			if !slices.ContainsFunc(table.Rows, func(r benchstat.Row) bool { return r.Cells[c] != nil && r.Cells[c].Versus != nil }) {
 				return true
 			}
 		}
@@ -115,7 +115,7 @@ type statTally struct{ inputs, tables, rows, medians, changes, means int }
 
 // sameNumbers compares tables with benchstat's CSV: medians and geometric means in
 // full precision; intervals, changes, p and n as printed.
-func (n *statTally) sameNumbers(t *testing.T, tables *analysis.BenchstatTables, args []string, text []byte) {
+func (n *statTally) sameNumbers(t *testing.T, tables *benchstat.Tables, args []string, text []byte) {
 	t.Helper()
 	r := csv.NewReader(bytes.NewReader(text))
 	r.FieldsPerRecord = -1
@@ -194,9 +194,9 @@ func (n *statTally) sameNumbers(t *testing.T, tables *analysis.BenchstatTables, 
 }
 
 // sameVerdict: what other forms are made of is what benchstat shows.
-func sameVerdict(t *testing.T, args []string, name string, v *analysis.BenchstatVersus, shown string) {
+func sameVerdict(t *testing.T, args []string, name string, v *benchstat.Versus, shown string) {
 	t.Helper()
-	if ratio := statMean(analysis.BenchstatMean{Ratio: v.Ratio}); strings.HasSuffix(shown, "%") && strings.Trim(shown, "+-") != strings.Trim(ratio, "+-") {
+	if ratio := statMean(benchstat.Mean{Ratio: v.Ratio}); strings.HasSuffix(shown, "%") && strings.Trim(shown, "+-") != strings.Trim(ratio, "+-") {
 		t.Errorf("benchstat %q: %s: ratio %v, %s", args, name, v.Ratio, shown)
 	}
 	if changed := shown != "~" && shown != "0.00%"; changed != v.Changed() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -41,7 +41,7 @@ func (v *view) legend(sections []section) []string {
 	notes := []string{
 		fmt.Sprintf("Changes are within blocks, so that they need not be the quotient of the medians. Same: surely within ±%s; unclear: the trials cannot tell.", dyno.Fraction(v.Negligible)),
 		fmt.Sprintf("Verdicts rest on p, adjusted for all comparisons of primary metrics together (limit %v) and of the others (%v); intervals are not adjusted.",
-			analysis.PrimaryAlpha, analysis.OtherAlpha),
+			compare.PrimaryAlpha, compare.OtherAlpha),
 	}
 	if g := sections[0].grids[0]; g.shows(headMore) {
 		notes = append(notes, "More blocks: how many would settle the comparison if the trials go on alike.")
@@ -78,7 +78,7 @@ func (v *view) uncompared() []string {
 }
 
 // word is a verdict as tables show it.
-func word(x analysis.Versus) string {
+func word(x compare.Versus) string {
 	if x.Note != "" {
 		return string(x.Verdict) + star
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // csvColumns are those of CSV after the factors. Changes are fractions.
@@ -18,7 +18,7 @@ var csvColumns = []string{"metric", "unit", "median", "lo", "hi", "trials", "cha
 // factors, the median with its 95 % interval in the metric's unit, and the
 // change against the baseline. Commas divide, points are decimal; what is not known
 // is empty. The error is w's.
-func CSV(w io.Writer, t *analysis.Table) error {
+func CSV(w io.Writer, t *compare.Table) error {
 	var factors []string
 	for i := range t.Settings {
 		for _, l := range t.Settings[i].Setting {

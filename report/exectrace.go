@@ -6,25 +6,26 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/exectrace"
 )
 
 // partLabels are what rows call the parts of a request's time.
-var partLabels = [analysis.Parts]string{
-	analysis.Running: "running", analysis.Assisting: "assisting the collector", analysis.Sweeping: "sweeping",
-	analysis.Runnable: "waiting for a P", analysis.Stopped: "world stopped", analysis.Syscall: "in system calls",
-	analysis.Network: "blocked: network", analysis.Locking: "blocked: sync", analysis.Channels: "blocked: channels",
-	analysis.Sleeping: "asleep", analysis.Collector: "waiting for the collector", analysis.Otherwise: "blocked: other",
+var partLabels = [exectrace.Parts]string{
+	exectrace.Running: "running", exectrace.Assisting: "assisting the collector", exectrace.Sweeping: "sweeping",
+	exectrace.Runnable: "waiting for a P", exectrace.Stopped: "world stopped", exectrace.Syscall: "in system calls",
+	exectrace.Network: "blocked: network", exectrace.Locking: "blocked: sync", exectrace.Channels: "blocked: channels",
+	exectrace.Sleeping: "asleep", exectrace.Collector: "waiting for the collector", exectrace.Otherwise: "blocked: other",
 }
 
 // attribution is the table of where the time of requests went. Parts that would
 // be 0.0 % everywhere are left out.
 func (v *view) attribution() (section, bool) {
-	var parts []analysis.Part
+	var parts []exectrace.Part
 	var typical []float64
 	traced := false
-	for p := range analysis.Parts {
-		if slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return s.Trace != nil && s.Trace.Time[p] > s.Trace.Total()/2000 }) {
+	for p := range exectrace.Parts {
+		if slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return s.Trace != nil && s.Trace.Time[p] > s.Trace.Total()/2000 }) {
 			parts = append(parts, p)
 		}
 	}
@@ -44,7 +45,7 @@ func (v *view) attribution() (section, bool) {
 	}
 	n := len(labels)
 	labels = append(labels, "all", "requests", "assists", "collections", "marking, % of the trace", "world stopped, % of the trace")
-	cell := func(s *analysis.Setting, row int) string {
+	cell := func(s *compare.Setting, row int) string {
 		a := s.Trace
 		if a == nil {
 			return ""
@@ -67,7 +68,7 @@ func (v *view) attribution() (section, bool) {
 	}, true
 }
 
-func timeAndShare(sc scale, a *analysis.Attribution, d time.Duration) string {
+func timeAndShare(sc scale, a *exectrace.Attribution, d time.Duration) string {
 	share := percentOf(d, a.Total())
 	return fmt.Sprintf("%s %6s", sc.format(a.PerRequest(d)), share+"%")
 }

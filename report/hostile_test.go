@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -47,7 +49,7 @@ func infested(s string) *Page {
 	}
 	rs[3].Err, rs[3].Values = s+"\n"+s, nil
 	p := &Page{Trials: rs}
-	p.Table = analysis.Tabulate(rs, analysis.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: []string{s}, CPU: []profiles.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
+	p.Table = compare.Tabulate(rs, compare.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: []string{s}, CPU: []profiles.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
 	infest(p.Table, s)
 	p.Origin = Origin{Dir: s, Dyno: s, Command: []string{"dyno", s}, Plan: s, Host: [][2]string{{s, s}}}
 	p.Notes = []string{s}
@@ -58,14 +60,14 @@ func infested(s string) *Page {
 	top := &profiles.Top{Kind: s, Metric: "cpu-sec/req", Setting: s, Order: "own", Counts: s}
 	top.Rows = append(top.Rows, profiles.FunctionCost{Function: &profiles.Function{Name: s}})
 	p.Profile = &Profile{Diffs: []*profiles.Diff{d}, Tops: []*profiles.Top{top}, Notes: []string{s}}
-	pic := &analysis.Picture{Axis: []analysis.Stretch{{Block: 1, To: time.Second, Columns: 3}}, Rows: 2, Low: 1, High: time.Second}
+	pic := &timeline.Picture{Axis: []timeline.Stretch{{Block: 1, To: time.Second, Columns: 3}}, Rows: 2, Low: 1, High: time.Second}
 	for _, e := range es {
-		heat := analysis.NewHeat(analysis.Scale{To: time.Second, Low: time.Millisecond, High: time.Second, Rows: 2, Columns: 3}, time.Second)
+		heat := timeline.NewHeat(timeline.Scale{To: time.Second, Low: time.Millisecond, High: time.Second, Rows: 2, Columns: 3}, time.Second)
 		heat.Add(&dyno.Times{Due: []int64{1, 2}, Done: []int64{2e6, 3e8}})
 		heat.AddCollections([]dyno.Collection{{Start: 1000, End: 2000}}, time.Second)
-		of := analysis.PictureOf{Setting: e.setting, Trials: []int{1}, Heats: []*analysis.Heat{heat}}
-		of.Slowest = []analysis.Slow{{Trial: 1, Request: dyno.Request{Step: s, Done: time.Second}, Met: true, Known: true}, {Trial: 1, Request: dyno.Request{Step: "x"}}}
-		of.Tracks = []analysis.Track{{Metric: s, Min: []float64{1, 2, 3}, Max: []float64{1, 2, 3}, Last: []float64{1, 2, math.NaN()}}, {Metric: "heap-live-B", Min: []float64{1, 2, 3}, Max: []float64{1, 2, 3}, Last: []float64{1, 2, 3}}}
+		of := timeline.PictureOf{Setting: e.setting, Trials: []int{1}, Heats: []*timeline.Heat{heat}}
+		of.Slowest = []timeline.Slow{{Trial: 1, Request: dyno.Request{Step: s, Done: time.Second}, Met: true, Known: true}, {Trial: 1, Request: dyno.Request{Step: "x"}}}
+		of.Tracks = []timeline.Track{{Metric: s, Min: []float64{1, 2, 3}, Max: []float64{1, 2, 3}, Last: []float64{1, 2, math.NaN()}}, {Metric: "heap-live-B", Min: []float64{1, 2, 3}, Max: []float64{1, 2, 3}, Last: []float64{1, 2, 3}}}
 		pic.Settings = append(pic.Settings, of)
 	}
 	p.Picture = pic
@@ -73,19 +75,19 @@ func infested(s string) *Page {
 }
 
 // infest adds what analysis finds in profiles and over hours.
-func infest(t *analysis.Table, s string) {
+func infest(t *compare.Table, s string) {
 	for i := range t.Settings {
-		grown := &analysis.Grown{Verdict: analysis.Leaking, By: "heap-live-B", Slope: 1e6, Lo: 9e5, Hi: 2e6, Reason: s}
-		t.Settings[i].Leak = &analysis.Leak{
-			Memory: grown, Sites: []analysis.LeakSite{{Func: s, File: s, Line: 7, PerHour: 1e6}},
-			Others: []analysis.OtherGrown{{Name: "goroutines", Grown: &analysis.Grown{Verdict: analysis.LeakUnclear, Reason: s}}},
+		grown := &leak.Grown{Verdict: leak.Leaking, By: "heap-live-B", Slope: 1e6, Lo: 9e5, Hi: 2e6, Reason: s}
+		t.Settings[i].Leak = &leak.Leak{
+			Memory: grown, Sites: []leak.LeakSite{{Func: s, File: s, Line: 7, PerHour: 1e6}},
+			Others: []leak.OtherGrown{{Name: "goroutines", Grown: &leak.Grown{Verdict: leak.Unclear, Reason: s}}},
 		}
-		t.Settings[i].Steady = &analysis.Steady{P50: &analysis.Drift{Verdict: analysis.TimesUnclear, Why: s, Level: 1}, P99: &analysis.Drift{Verdict: analysis.TimesUnclear, Why: s, Level: 1}}
-		t.Settings[i].Saturated = []analysis.Saturation{{Trial: 1, Reason: s}}
+		t.Settings[i].Steady = &timeline.Steady{P50: &timeline.Drift{Verdict: timeline.TimesUnclear, Why: s, Level: 1}, P99: &timeline.Drift{Verdict: timeline.TimesUnclear, Why: s, Level: 1}}
+		t.Settings[i].Saturated = []compare.Saturation{{Trial: 1, Reason: s}}
 	}
-	t.Settings[1].Versus["p50-sec"] = analysis.Versus{Verdict: stats.Unclear, Ratio: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), P: math.NaN(), Diff: math.NaN(), Note: s}
-	t.Settings[1].Why = []analysis.Why{{Metric: "p99-sec", Causes: []analysis.Cause{
-		{Class: analysis.Class(s), Metric: s, Places: []analysis.Place{{Func: s, File: s, Line: 1}}},
+	t.Settings[1].Versus["p50-sec"] = compare.Versus{Verdict: stats.Unclear, Ratio: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), P: math.NaN(), Diff: math.NaN(), Note: s}
+	t.Settings[1].Why = []compare.Why{{Metric: "p99-sec", Causes: []compare.Cause{
+		{Class: compare.Class(s), Metric: s, Places: []compare.Place{{Func: s, File: s, Line: 1}}},
 	}}}
 }
 

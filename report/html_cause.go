@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/chart"
 )
 
@@ -104,7 +105,7 @@ func (v *pageView) stacks() chart.SVG {
 	var names []string
 	var bars []chart.Stack
 	used := slices.DeleteFunc(slices.Clone(parts), func(p residentPart) bool {
-		return !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { r := told(&s); return r != nil && p.of(r) > 0.001*r.End.RSS })
+		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { r := told(&s); return r != nil && p.of(r) > 0.001*r.End.RSS })
 	})
 	for _, p := range used {
 		names = append(names, p.label)
@@ -158,7 +159,7 @@ func (v *pageView) growth() (out []block) {
 		if first < 0 {
 			first = i
 		}
-		if l.Memory.Verdict != analysis.NoLeak {
+		if l.Memory.Verdict != leak.NoLeak {
 			shown = append(shown, i)
 		}
 	}

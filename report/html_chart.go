@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/chart"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/stats"
@@ -36,7 +36,7 @@ const mostName = 40
 // settings have in common.
 func (v *pageView) called(i int) string {
 	s := slices.DeleteFunc(slices.Clone(v.Settings[i].Setting), func(l dyno.Level) bool {
-		return !slices.ContainsFunc(v.Settings, func(other analysis.Setting) bool { return !slices.Contains(other.Setting, l) })
+		return !slices.ContainsFunc(v.Settings, func(other compare.Setting) bool { return !slices.Contains(other.Setting, l) })
 	})
 	if len(s) == 0 {
 		s = v.Settings[i].Setting
@@ -252,7 +252,7 @@ func (v *pageView) percentileTable(hs []*hist.Histogram, requests int64) *sectio
 	sc := scaleOf("-sec", typical...)
 	return &section{
 		title: "Percentiles of latency, " + sc.unit,
-		grids: v.study(labels, func(s *analysis.Setting, row int) string {
+		grids: v.study(labels, func(s *compare.Setting, row int) string {
 			h := hs[v.at(s)]
 			switch {
 			case h == nil:
@@ -270,7 +270,7 @@ func (v *pageView) percentileTable(hs []*hist.Histogram, requests int64) *sectio
 }
 
 // at is the place of one of the table's settings.
-func (v *pageView) at(s *analysis.Setting) int {
+func (v *pageView) at(s *compare.Setting) int {
 	for i := range v.Settings {
 		if &v.Settings[i] == s {
 			return i
@@ -326,7 +326,7 @@ func (v *pageView) histogramTable(hs []*hist.Histogram, edges []int64) *section 
 	}
 	return &section{
 		title: "Requests by latency",
-		grids: v.study(labels, func(s *analysis.Setting, row int) string {
+		grids: v.study(labels, func(s *compare.Setting, row int) string {
 			if c := counts[v.at(s)]; c != nil {
 				return strconv.FormatInt(c[row].count, 10)
 			}

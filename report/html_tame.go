@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/timeline"
 )
 
 const (
@@ -75,7 +76,7 @@ func tamed(p *Page) *Page {
 	return &c
 }
 
-func tamedTable(p *analysis.Table) *analysis.Table {
+func tamedTable(p *compare.Table) *compare.Table {
 	t := *p
 	t.Name = tame(t.Name, 100)
 	t.Settings = slices.Clone(t.Settings)
@@ -86,7 +87,7 @@ func tamedTable(p *analysis.Table) *analysis.Table {
 	for i, f := range t.Failed {
 		t.Failed[i].Setting, t.Failed[i].Err = tamedSetting(f.Setting), tame(f.Err, mostNote)
 	}
-	copies := map[*analysis.Benchmark]*analysis.Benchmark{}
+	copies := map[*compare.Benchmark]*compare.Benchmark{}
 	t.Benchmarks = nil
 	for _, b := range p.Benchmarks {
 		c := *b
@@ -118,7 +119,7 @@ func tamedTable(p *analysis.Table) *analysis.Table {
 }
 
 // tamedRows leaves the rows' keys, by which their cells are found, as they are.
-func tamedRows(rows []analysis.Row) (out []analysis.Row) {
+func tamedRows(rows []compare.Row) (out []compare.Row) {
 	for _, r := range rows {
 		if r.Benchmark != nil {
 			r.Name = tame(r.Name, 60)
@@ -142,7 +143,7 @@ func tamedLinks(files []File) (out []File) {
 	return out
 }
 
-func tamedPicture(p *analysis.Picture) *analysis.Picture {
+func tamedPicture(p *timeline.Picture) *timeline.Picture {
 	c := *p
 	c.Notes = tameAll(p.Notes, 50, mostNote)
 	c.Settings = slices.Clone(p.Settings)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/pprofpage"
 )
 
@@ -205,7 +205,7 @@ func TestHTMLOfLess(t *testing.T) {
 	bare[0].Latency, bare[0].Trial.Setting = nil, nil // watched, without a load
 	bare[0].Values = slices.DeleteFunc(bare[0].Values, func(v dyno.Value) bool { return v.Metric != "rss-peak-B" && v.Metric != "goroutines" })
 	partial := pageOf(synthetic(6, study)[:7], study)
-	partial.Table = analysis.Tabulate(partial.Trials, analysis.Options{Settings: settings(study), Planned: 30})
+	partial.Table = compare.Tabulate(partial.Trials, compare.Options{Settings: settings(study), Planned: 30})
 	for _, c := range []struct {
 		name string
 		page *Page
@@ -216,7 +216,7 @@ func TestHTMLOfLess(t *testing.T) {
 		{"no load", pageOf(bare, nil), []string{">Figures</h2>", "rss-peak"}, []string{"fig-percentiles", `id="latency"`}},
 		{"all failed", pageOf(failing, study[:2]), []string{"no finished trial", "None: nothing was measured", "Failed trials", "no such package", `href="#trials"`}, []string{"fig-", `id="latency"`, `id="change"`}},
 		{"partial", partial, []string{"No recommendation: only 7 of 30 planned trials were run.", "7 of 30 planned trials were run"}, []string{"Recommended"}},
-		{"nothing at all", &Page{Table: analysis.Tabulate(nil, analysis.Options{Name: "x"})}, []string{"no finished trial"}, []string{"fig-"}},
+		{"nothing at all", &Page{Table: compare.Tabulate(nil, compare.Options{Name: "x"})}, []string{"no finished trial"}, []string{"fig-"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page := render(t, c.page)

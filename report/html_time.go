@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/timeline"
 )
 
 // mostSlow is how many of the slowest requests a setting has in the page.
@@ -21,8 +21,8 @@ func (v *pageView) latency() (out []block) {
 		return nil
 	}
 	p := v.page.Picture
-	heats := p != nil && p.High > 0 && slices.ContainsFunc(p.Settings, func(s analysis.PictureOf) bool {
-		return slices.ContainsFunc(s.Heats, func(h *analysis.Heat) bool { return h != nil })
+	heats := p != nil && p.High > 0 && slices.ContainsFunc(p.Settings, func(s timeline.PictureOf) bool {
+		return slices.ContainsFunc(s.Heats, func(h *timeline.Heat) bool { return h != nil })
 	})
 	if heats || v.later() {
 		f := &figure{
@@ -48,7 +48,7 @@ func (v *pageView) later() bool {
 }
 
 // heatNotes say of which settings not all is known.
-func (v *pageView) heatNotes(p *analysis.Picture) (notes []string) {
+func (v *pageView) heatNotes(p *timeline.Picture) (notes []string) {
 	for i, s := range p.Settings {
 		name := tame(s.Setting.Label(), mostCell)
 		if i < len(v.Settings) {
@@ -69,7 +69,7 @@ func (v *pageView) heatNotes(p *analysis.Picture) (notes []string) {
 const heatParts = 10
 
 // heatTable is the heat maps in figures.
-func (v *pageView) heatTable(p *analysis.Picture) *section {
+func (v *pageView) heatTable(p *timeline.Picture) *section {
 	g := grid{
 		cols: []column{{left: true}, {left: true}, {}, {}, {}, {}, {}},
 		head: [][]string{{"", "time", "requests", "p50, about", "p99, about", "slowest row", "collecting"}},
@@ -94,7 +94,7 @@ func (v *pageView) heatTable(p *analysis.Picture) *section {
 }
 
 // heatRow sums up the n-th part of a heat map.
-func heatRow(block int, h *analysis.Heat, n, parts int) []cell {
+func heatRow(block int, h *timeline.Heat, n, parts int) []cell {
 	from, to := n*h.Columns/parts, (n+1)*h.Columns/parts
 	byRow := make([]int64, h.Rows)
 	all, collecting, known := int64(0), 0.0, 0
@@ -134,7 +134,7 @@ func (v *pageView) slowest() []block {
 		head: [][]string{{"latency", "service time", "due at", "trial", "step", "status", "met a collection"}},
 	}
 	steps := map[string]bool{}
-	each := make([][]analysis.Slow, len(v.Settings))
+	each := make([][]timeline.Slow, len(v.Settings))
 	for i := range v.Settings {
 		each[i] = v.slowOf(i)
 		for _, x := range each[i] {
@@ -179,7 +179,7 @@ func (v *pageView) slowest() []block {
 
 // slowOf are the slowest requests of setting i: of the picture, or those that
 // every result has.
-func (v *pageView) slowOf(i int) (out []analysis.Slow) {
+func (v *pageView) slowOf(i int) (out []timeline.Slow) {
 	key := v.Settings[i].Setting.String()
 	if p := v.page.Picture; p != nil {
 		for _, s := range p.Settings {
@@ -193,17 +193,17 @@ func (v *pageView) slowOf(i int) (out []analysis.Slow) {
 	}
 	for _, r := range v.trials[key] {
 		for _, x := range r.Sent.Slowest {
-			out = append(out, analysis.Slow{Trial: r.Trial.N, Request: x})
+			out = append(out, timeline.Slow{Trial: r.Trial.N, Request: x})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b analysis.Slow) int { return cmp.Compare(b.Done-b.Due, a.Done-a.Due) })
+	slices.SortStableFunc(out, func(a, b timeline.Slow) int { return cmp.Compare(b.Done-b.Due, a.Done-a.Due) })
 	return out[:min(len(out), mostSlow)]
 }
 
 // timelines are everything else over time.
 func (v *pageView) timelines() []block {
 	p := v.page.Picture
-	tracks := p != nil && slices.ContainsFunc(p.Settings, func(s analysis.PictureOf) bool { return len(s.Tracks) > 0 })
+	tracks := p != nil && slices.ContainsFunc(p.Settings, func(s timeline.PictureOf) bool { return len(s.Tracks) > 0 })
 	if !tracks && !(v.later() && v.Trials > 0) {
 		return nil
 	}
@@ -218,12 +218,12 @@ func (v *pageView) timelines() []block {
 }
 
 // trackTable is the least, the mean and the greatest of every line.
-func (v *pageView) trackTable(p *analysis.Picture) *section {
+func (v *pageView) trackTable(p *timeline.Picture) *section {
 	g := grid{
 		cols: []column{{left: true}, {}, {}, {}},
 		head: [][]string{{"", "least", "greatest", "at the end"}},
 	}
-	metrics := slices.Clone(analysis.TrackMetrics)
+	metrics := slices.Clone(timeline.TrackMetrics)
 	for _, s := range p.Settings {
 		for _, t := range s.Tracks {
 			if !slices.Contains(metrics, t.Metric) {
@@ -234,7 +234,7 @@ func (v *pageView) trackTable(p *analysis.Picture) *section {
 	for _, m := range metrics {
 		var rows []row
 		for i, s := range p.Settings {
-			at := slices.IndexFunc(s.Tracks, func(t analysis.Track) bool { return t.Metric == m })
+			at := slices.IndexFunc(s.Tracks, func(t timeline.Track) bool { return t.Metric == m })
 			if at < 0 {
 				continue
 			}
@@ -276,7 +276,7 @@ func (v *pageView) trackOf(s dyno.Setting, metric string) (at, value []float64) 
 		return nil, nil
 	}
 	for _, of := range p.Settings {
-		i := slices.IndexFunc(of.Tracks, func(t analysis.Track) bool { return t.Metric == metric })
+		i := slices.IndexFunc(of.Tracks, func(t timeline.Track) bool { return t.Metric == metric })
 		if of.Setting.String() != s.String() || i < 0 {
 			continue
 		}

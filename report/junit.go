@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // The elements that Jenkins and GitLab read, in the order of Jenkins' schema.
@@ -53,7 +53,7 @@ type junitFault struct {
 // one test case, "trials", a failure if a trial failed; of benchmarks each benchmark
 // has one, an error if it failed. The time of a suite is that of the setting's measured
 // windows, of which each case has its share. The error is w's.
-func JUnit(w io.Writer, t *analysis.Table, strict bool) error {
+func JUnit(w io.Writer, t *compare.Table, strict bool) error {
 	v := newView(t, math.MaxInt)
 	all := junitSuites{Name: orDyno(t.Name)}
 	judged := make([][]junitCase, len(t.Settings)+1) // those of no setting first
@@ -62,12 +62,12 @@ func JUnit(w io.Writer, t *analysis.Table, strict bool) error {
 		judged[j.Setting+1] = append(judged[j.Setting+1], v.junitCase(j, strict))
 	}
 	whole, total := judged[0], t.Elapsed
-	if len(t.Thresholds) == 0 && t.Kind == analysis.OfBenchmarks {
+	if len(t.Thresholds) == 0 && t.Kind == compare.OfBenchmarks {
 		whole = v.junitBenchmarks()
 	}
 	for i := range t.Settings {
 		s, cases, elapsed := &t.Settings[i], judged[i+1], time.Duration(0)
-		if t.Kind != analysis.OfBenchmarks {
+		if t.Kind != compare.OfBenchmarks {
 			total, elapsed = total+s.Elapsed, s.Elapsed
 			if len(t.Thresholds) == 0 {
 				cases = append(cases, junitTrials(t, s))
@@ -130,7 +130,7 @@ func (all *junitSuites) add(name string, cases []junitCase, elapsed time.Duratio
 }
 
 // junitCase is the case of a threshold.
-func (v *view) junitCase(j *analysis.Judgement, strict bool) junitCase {
+func (v *view) junitCase(j *compare.Judgement, strict bool) junitCase {
 	c := junitCase{Name: j.Threshold.String()}
 	if b := v.judgedBenchmark(j); b != "" {
 		c.Name += " of " + b
@@ -149,11 +149,11 @@ func (v *view) junitCase(j *analysis.Judgement, strict bool) junitCase {
 	switch {
 	case j.NoData:
 		c.Error = &junitFault{"no data: " + v.whyJudged(j), "no data", text}
-	case j.Outcome == analysis.Failed:
+	case j.Outcome == compare.Failed:
 		c.Failure = &junitFault{found + ", want " + j.Threshold.String(), "threshold", text}
-	case j.Outcome == analysis.Unclear && strict:
+	case j.Outcome == compare.Unclear && strict:
 		c.Failure = &junitFault{"unclear: " + found + ", want " + j.Threshold.String(), "unclear", text}
-	case j.Outcome == analysis.Unclear:
+	case j.Outcome == compare.Unclear:
 		c.Out = "unclear: " + text
 	default:
 		c.Out = text
@@ -162,7 +162,7 @@ func (v *view) junitCase(j *analysis.Judgement, strict bool) junitCase {
 }
 
 // junitTrials is the case of a setting without thresholds.
-func junitTrials(t *analysis.Table, s *analysis.Setting) junitCase {
+func junitTrials(t *compare.Table, s *compare.Setting) junitCase {
 	c := junitCase{Name: "trials"}
 	var failed []string
 	for _, f := range t.Failed {

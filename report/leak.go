@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -39,7 +40,7 @@ func (v *view) leak() (section, bool) {
 	rate, per := coarse(scaleOf("leak-B", rates...)), coarse(scaleOf("leak-B", requests...))
 	rows := v.leakRows(rate, per)
 	rows = slices.DeleteFunc(rows, func(r leakRow) bool { // what no setting has takes no room
-		return !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return r.text(&s) != "" })
+		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return r.text(&s) != "" })
 	})
 	var labels []string
 	for _, r := range rows {
@@ -47,7 +48,7 @@ func (v *view) leak() (section, bool) {
 	}
 	s := section{
 		title: "Leaks",
-		grids: v.study(labels, func(s *analysis.Setting, row int) string { return rows[row].text(s) }),
+		grids: v.study(labels, func(s *compare.Setting, row int) string { return rows[row].text(s) }),
 	}
 	for i := range v.Settings {
 		if l := v.Settings[i].Leak; l != nil {
@@ -60,13 +61,13 @@ func (v *view) leak() (section, bool) {
 // A leakRow is a line of the table, "" where a setting lacks the figure.
 type leakRow struct {
 	label string
-	text  func(s *analysis.Setting) string
+	text  func(s *compare.Setting) string
 }
 
 // leakRows are all that there may be.
 func (v *view) leakRows(rate, per scale) []leakRow {
-	memory := func(text func(m *analysis.Grown) string) func(s *analysis.Setting) string {
-		return func(s *analysis.Setting) string {
+	memory := func(text func(m *leak.Grown) string) func(s *compare.Setting) string {
+		return func(s *compare.Setting) string {
 			if s.Leak == nil || s.Leak.Memory == nil {
 				return ""
 			}
@@ -74,45 +75,45 @@ func (v *view) leakRows(rate, per scale) []leakRow {
 		}
 	}
 	rows := []leakRow{
-		{"memory", memory(func(m *analysis.Grown) string { return string(m.Verdict) })},
-		{"  growth, " + rate.unit + "/h", memory(func(m *analysis.Grown) string { return known(rate, m.Slope) })},
-		{"  95% interval", memory(func(m *analysis.Grown) string { return between(rate, m.Lo, m.Hi) })},
-		{"  would have been seen, " + rate.unit + "/h", memory(func(m *analysis.Grown) string { return known(rate, m.Detectable) })},
-		{"  growth for 1,000 requests, " + per.unit, memory(func(m *analysis.Grown) string { return known(per, m.Per) })},
-		{"  would have been seen, " + per.unit, memory(func(m *analysis.Grown) string { return known(per, m.DetectablePer) })},
+		{"memory", memory(func(m *leak.Grown) string { return string(m.Verdict) })},
+		{"  growth, " + rate.unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Slope) })},
+		{"  95% interval", memory(func(m *leak.Grown) string { return between(rate, m.Lo, m.Hi) })},
+		{"  would have been seen, " + rate.unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Detectable) })},
+		{"  growth for 1,000 requests, " + per.unit, memory(func(m *leak.Grown) string { return known(per, m.Per) })},
+		{"  would have been seen, " + per.unit, memory(func(m *leak.Grown) string { return known(per, m.DetectablePer) })},
 	}
 	for _, name := range []string{"goroutines", "threads", "fds"} {
-		other := func(text func(g *analysis.Grown) string) func(s *analysis.Setting) string {
-			return func(s *analysis.Setting) string {
+		other := func(text func(g *leak.Grown) string) func(s *compare.Setting) string {
+			return func(s *compare.Setting) string {
 				if g := otherOf(s, name); g != nil {
 					return text(g)
 				}
 				return ""
 			}
 		}
-		if !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool {
+		if !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool {
 			g := otherOf(&s, name)
-			return g != nil && g.Verdict != analysis.NoLeak
+			return g != nil && g.Verdict != leak.NoLeak
 		}) {
 			continue
 		}
 		rows = append(rows,
-			leakRow{leakNouns[name], other(func(g *analysis.Grown) string { return string(g.Verdict) })},
-			leakRow{"  growth, 1/h", other(func(g *analysis.Grown) string { return tally(g.Slope) })})
+			leakRow{leakNouns[name], other(func(g *leak.Grown) string { return string(g.Verdict) })},
+			leakRow{"  growth, 1/h", other(func(g *leak.Grown) string { return tally(g.Slope) })})
 	}
 	return rows
 }
 
 // leakFigures are those that the unit is to suit: noise around none is not.
-func leakFigures(m *analysis.Grown, slope, lo, hi, detectable float64) []float64 {
-	if m.Verdict == analysis.Leaking {
+func leakFigures(m *leak.Grown, slope, lo, hi, detectable float64) []float64 {
+	if m.Verdict == leak.Leaking {
 		return slices.DeleteFunc([]float64{slope, lo, hi}, math.IsNaN)
 	}
 	return []float64{detectable}
 }
 
 // otherOf is what a setting's goroutines, threads or descriptors did, or nil.
-func otherOf(s *analysis.Setting, name string) *analysis.Grown {
+func otherOf(s *compare.Setting, name string) *leak.Grown {
 	if s.Leak != nil {
 		for _, o := range s.Leak.Others {
 			if o.Name == name {
@@ -124,16 +125,16 @@ func otherOf(s *analysis.Setting, name string) *analysis.Grown {
 }
 
 // leaks are sentences on what leaks in setting i.
-func (v *view) leaks(i int, l *analysis.Leak) (found []string) {
+func (v *view) leaks(i int, l *leak.Leak) (found []string) {
 	name, service := v.leakSubject(i)
-	if m := l.Memory; m != nil && m.Verdict == analysis.Leaking {
+	if m := l.Memory; m != nil && m.Verdict == leak.Leaking {
 		found = append(found, service+" "+memoryLeaks(m, l))
 	}
-	if o := l.Outside; o != nil && o.Verdict == analysis.Leaking {
+	if o := l.Outside; o != nil && o.Verdict == leak.Leaking {
 		found = append(found, sentence(name, outsideLeak(o)))
 	}
 	for _, o := range l.Others {
-		if o.Verdict == analysis.Leaking {
+		if o.Verdict == leak.Leaking {
 			found = append(found, sentence(name, otherLeak(&o)))
 		}
 	}
@@ -149,18 +150,18 @@ func (v *view) leakSubject(i int) (name, service string) {
 }
 
 // leakNotes say what was found of setting i, what leaks first.
-func (v *view) leakNotes(i int, l *analysis.Leak) (notes []string) {
+func (v *view) leakNotes(i int, l *leak.Leak) (notes []string) {
 	name, _ := v.leakSubject(i)
 	notes = v.leaks(i, l)
 	switch m := l.Memory; {
-	case m == nil, m.Verdict == analysis.Leaking:
-	case m.Verdict == analysis.NoLeak:
+	case m == nil, m.Verdict == leak.Leaking:
+	case m.Verdict == leak.NoLeak:
 		notes = append(notes, sentence(name, noMemoryLeak(m, l.Outside)))
 	default:
 		notes = append(notes, sentence(name, "cannot tell whether memory leaks: "+m.Reason+"."+forced(m.Forced)))
 	}
 	for _, o := range l.Others {
-		if o.Verdict == analysis.LeakUnclear {
+		if o.Verdict == leak.Unclear {
 			notes = append(notes, sentence(name, fmt.Sprintf("cannot tell whether %s leak: %s.", leakNouns[o.Name], o.Reason)))
 		}
 	}
@@ -177,7 +178,7 @@ func sentence(name, text string) string {
 
 // noMemoryLeak names what was looked at: a level heap tells nothing of memory outside
 // of it.
-func noMemoryLeak(m, outside *analysis.Grown) string {
+func noMemoryLeak(m, outside *leak.Grown) string {
 	text := "no leak seen"
 	if m.By != "rss-B" {
 		text += " in the Go heap"
@@ -195,16 +196,16 @@ func noMemoryLeak(m, outside *analysis.Grown) string {
 		text += "; this is resident memory, as collections are not known"
 	case outside == nil:
 		text += "; memory outside the heap (mmap, cgo) was not looked at"
-	case outside.Verdict == analysis.NoLeak:
+	case outside.Verdict == leak.NoLeak:
 		text += fmt.Sprintf(", outside the heap (mmap, cgo) one of %s/h", amount(outside.Detectable))
-	case outside.Verdict == analysis.LeakUnclear:
+	case outside.Verdict == leak.Unclear:
 		text += "; of memory outside the heap (mmap, cgo) that cannot be told"
 	}
 	return text + "."
 }
 
 // outsideLeak tells of a leak that no heap profile shows.
-func outsideLeak(m *analysis.Grown) string {
+func outsideLeak(m *leak.Grown) string {
 	sc := coarse(scaleOf("leak-B", m.Slope))
 	text := fmt.Sprintf("resident memory outside the Go heap leaks %s/h", sc.with(m.Slope))
 	if iv := between(sc, m.Lo, m.Hi); iv != "" {
@@ -231,7 +232,7 @@ func forced(rate float64) string {
 }
 
 // memoryLeaks says how much leaks, and where.
-func memoryLeaks(m *analysis.Grown, l *analysis.Leak) string {
+func memoryLeaks(m *leak.Grown, l *leak.Leak) string {
 	sc := coarse(scaleOf("leak-B", m.Slope))
 	text := fmt.Sprintf("leaks %s/h", sc.with(m.Slope))
 	if iv := between(sc, m.Lo, m.Hi); iv != "" {
@@ -254,13 +255,13 @@ func memoryLeaks(m *analysis.Grown, l *analysis.Leak) string {
 	}
 	text += forced(m.Forced) + " A cache that takes longer than the run to fill looks the same."
 	if l.Needed > 0 {
-		text += fmt.Sprintf(" Where it is allocated cannot be told: it is too small for the heap profile's sampling (consider: trials of some %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", analysis.Roughly(l.Needed))
+		text += fmt.Sprintf(" Where it is allocated cannot be told: it is too small for the heap profile's sampling (consider: trials of some %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", leak.Roughly(l.Needed))
 	}
 	return text
 }
 
 // otherLeak says how many goroutines, threads or descriptors leak, and where.
-func otherLeak(o *analysis.OtherGrown) string {
+func otherLeak(o *leak.OtherGrown) string {
 	text := fmt.Sprintf("%s leak: %s more an hour", leakNouns[o.Name], tally(o.Slope))
 	if !math.IsNaN(o.Lo) {
 		text += fmt.Sprintf(" [%s, %s]", tally(o.Lo), tally(o.Hi))
@@ -288,7 +289,7 @@ func otherLeak(o *analysis.OtherGrown) string {
 }
 
 // shapeOf says what grew and did not go on, or "".
-func shapeOf(m *analysis.Grown) string {
+func shapeOf(m *leak.Grown) string {
 	at := time.Duration(m.At * float64(time.Second)).Round(time.Second)
 	clock := fmt.Sprintf("%d:%02d", int(at.Minutes()), int(at.Seconds())%60)
 	switch m.Shape {
@@ -308,7 +309,7 @@ func shapeOf(m *analysis.Grown) string {
 }
 
 // where names a line of the subject's.
-func where(s *analysis.LeakSite) string {
+func where(s *leak.LeakSite) string {
 	if s.File == "" || s.Line == 0 {
 		return s.Func
 	}

@@ -8,7 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -16,35 +17,35 @@ const mib = 1 << 20
 
 // leaky is the study with leaks: found, none but a step, unclear, too small for
 // the profile, and not looked for.
-func leaky() *analysis.Table {
+func leaky() *compare.Table {
 	t := table(synthetic(3, study), study)
 	nan := math.NaN()
-	grown := func(v analysis.LeakVerdict, slope, half, detectable float64) *analysis.Grown {
-		return &analysis.Grown{
+	grown := func(v leak.Verdict, slope, half, detectable float64) *leak.Grown {
+		return &leak.Grown{
 			Verdict: v, By: "heap-live-B", Slope: slope, Lo: slope - half, Hi: slope + half, Detectable: detectable, Forced: nan,
 			Per: slope / 7200, DetectablePer: detectable / 7200, Shape: stats.Level,
 		}
 	}
-	leak := &analysis.Leak{Memory: grown(analysis.Leaking, 70.3*mib, 2.1*mib, 1.5*mib), Others: []analysis.OtherGrown{
-		{Name: "goroutines", Grown: grown(analysis.Leaking, 3600, 12, 30), Sites: []analysis.LeakSite{{Func: "main.(*hub).wait", File: "/src/hub.go", Line: 40, PerHour: 3590, Stuck: 60}}},
-		{Name: "threads", Grown: grown(analysis.NoLeak, 0, 1, 3)},
+	sure := &leak.Leak{Memory: grown(leak.Leaking, 70.3*mib, 2.1*mib, 1.5*mib), Others: []leak.OtherGrown{
+		{Name: "goroutines", Grown: grown(leak.Leaking, 3600, 12, 30), Sites: []leak.LeakSite{{Func: "main.(*hub).wait", File: "/src/hub.go", Line: 40, PerHour: 3590, Stuck: 60}}},
+		{Name: "threads", Grown: grown(leak.NoLeak, 0, 1, 3)},
 	}}
-	leak.Memory.Shape, leak.Memory.Forced = stats.Growing, 69.8*mib
-	leak.Sites = []analysis.LeakSite{
+	sure.Memory.Shape, sure.Memory.Forced = stats.Growing, 69.8*mib
+	sure.Sites = []leak.LeakSite{
 		{Func: "main.(*store).add", File: "/src/store.go", Line: 31, PerHour: 68 * mib, Lo: 60 * mib, Hi: 76 * mib},
 		{Func: "net/http.(*conn).serve", PerHour: 2 * mib},
 	}
-	level := &analysis.Leak{Memory: grown(analysis.NoLeak, 0.1*mib, 0.4*mib, 1.2*mib)}
+	level := &leak.Leak{Memory: grown(leak.NoLeak, 0.1*mib, 0.4*mib, 1.2*mib)}
 	level.Memory.Shape, level.Memory.Shift, level.Memory.At = stats.Stepped, 3.1*mib, 42
-	level.Outside = grown(analysis.Leaking, 109*mib, 8*mib, 40*mib)
-	unclear := &analysis.Leak{Memory: grown(analysis.LeakUnclear, nan, nan, nan), Others: []analysis.OtherGrown{
-		{Name: "goroutines", Grown: grown(analysis.NoLeak, 0, 12, 30)},
-		{Name: "fds", Grown: grown(analysis.LeakUnclear, 7, 12, 30)},
+	level.Outside = grown(leak.Leaking, 109*mib, 8*mib, 40*mib)
+	unclear := &leak.Leak{Memory: grown(leak.Unclear, nan, nan, nan), Others: []leak.OtherGrown{
+		{Name: "goroutines", Grown: grown(leak.NoLeak, 0, 12, 30)},
+		{Name: "fds", Grown: grown(leak.Unclear, 7, 12, 30)},
 	}}
 	unclear.Memory.Reason, unclear.Memory.Forced = "3 collections in 1m0s, and it takes 8 (consider: a run of 4m)", 5*mib
 	unclear.Others[1].Reason = "it varies so much that even what doubles it would not have been seen (consider: a run of 3m)"
-	small := &analysis.Leak{Memory: grown(analysis.Leaking, 3*mib, 1*mib, 2*mib), Needed: 170 * time.Minute}
-	for i, l := range []*analysis.Leak{leak, level, unclear, small, nil} {
+	small := &leak.Leak{Memory: grown(leak.Leaking, 3*mib, 1*mib, 2*mib), Needed: 170 * time.Minute}
+	for i, l := range []*leak.Leak{sure, level, unclear, small, nil} {
 		t.Settings[i].Leak = l
 	}
 	return t
@@ -52,9 +53,9 @@ func leaky() *analysis.Table {
 
 // resident is one setting of a service that is only watched: by resident memory,
 // and without requests.
-func resident(v analysis.LeakVerdict) *analysis.Table {
+func resident(v leak.Verdict) *compare.Table {
 	t := table(synthetic(1, study[:1]), study[:1])
-	t.Settings[0].Leak = &analysis.Leak{Memory: &analysis.Grown{
+	t.Settings[0].Leak = &leak.Leak{Memory: &leak.Grown{
 		Verdict: v, By: "rss-B", Slope: 9 * mib, Lo: 8 * mib, Hi: 10 * mib, Detectable: 2 * mib, Forced: math.NaN(), Per: math.NaN(), DetectablePer: math.NaN(),
 		Shape: stats.Flattening, Shift: 12 * mib, At: 70,
 	}}
@@ -62,8 +63,8 @@ func resident(v analysis.LeakVerdict) *analysis.Table {
 }
 
 func TestLeak(t *testing.T) {
-	for name, tb := range map[string]*analysis.Table{
-		"leak": leaky(), "leak-resident": resident(analysis.Leaking), "leak-flattening": resident(analysis.NoLeak),
+	for name, tb := range map[string]*compare.Table{
+		"leak": leaky(), "leak-resident": resident(leak.Leaking), "leak-flattening": resident(leak.NoLeak),
 	} {
 		out := text(t, tb, Options{})
 		for _, line := range strings.Split(out, "\n") {

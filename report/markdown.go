@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // MostMarkdown is the most bytes that Markdown writes: GitHub takes no comment of
@@ -35,7 +35,7 @@ type piece struct {
 // request or a job summary: what was found and the thresholds first, long tables
 // folded, at most MostMarkdown bytes. What is too much is left out by sections,
 // and named. The error is w's.
-func Markdown(w io.Writer, t *analysis.Table) error {
+func Markdown(w io.Writer, t *compare.Table) error {
 	v := newView(t, math.MaxInt)
 	v.keys = nil // cells wrap, so that names may be long
 	pieces := []piece{{"heading", "### " + textLine(heading(t)) + "\n", 0}}

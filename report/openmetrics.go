@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // A family is the samples of one name.
@@ -23,7 +23,7 @@ type family struct {
 // compared; how many trials finished; how the thresholds came out. What the service
 // itself publishes is dyno_service with the label metric. What is not known is left
 // out. The error is w's.
-func OpenMetrics(w io.Writer, t *analysis.Table) error {
+func OpenMetrics(w io.Writer, t *compare.Table) error {
 	var fs []*family
 	get := func(name, unit, help string) *family {
 		i := slices.IndexFunc(fs, func(f *family) bool { return f.name == name })
@@ -73,7 +73,7 @@ func OpenMetrics(w io.Writer, t *analysis.Table) error {
 		if j.Setting >= 0 {
 			of = labels[j.Setting]
 		}
-		passed.sample(of+labelled("threshold", j.Threshold.String()), map[analysis.Outcome]float64{analysis.Passed: 1, analysis.Unclear: 0.5}[j.Outcome])
+		passed.sample(of+labelled("threshold", j.Threshold.String()), map[compare.Outcome]float64{compare.Passed: 1, compare.Unclear: 0.5}[j.Outcome])
 	}
 	var b strings.Builder
 	for _, f := range fs {
@@ -126,7 +126,7 @@ func labelled(name, value string) string {
 // settingLabels are the labels of each setting. Those of factors have no letter
 // that labels may not have, and no name that is taken; setting tells apart those
 // that would be alike.
-func settingLabels(t *analysis.Table) []string {
+func settingLabels(t *compare.Table) []string {
 	names := map[string]string{}
 	taken := []string{"run", "setting", "step", "stat", "metric", "threshold"}
 	out := make([]string, len(t.Settings))

@@ -10,12 +10,12 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/timeline"
 )
 
 // PictureJSON writes a picture for the scripts of a page (report/page/data.js
 // reads it): JSON, with columns of numbers packed. The error is w's.
-func PictureJSON(w io.Writer, p *analysis.Picture) error {
+func PictureJSON(w io.Writer, p *timeline.Picture) error {
 	j := pictureJSON{Rows: p.Rows, Low: p.Low.Seconds(), High: p.High.Seconds(), Axis: []stretchJSON{}, Settings: []pictureOfJSON{}}
 	for _, s := range p.Axis {
 		j.Axis = append(j.Axis, stretchJSON{s.Block, s.From.Seconds(), s.To.Seconds(), s.Columns})
@@ -75,7 +75,7 @@ type trackJSON struct {
 	Last   *packed `json:"last"`
 }
 
-func pictureOf(p *analysis.Picture, s *analysis.PictureOf, to *packer) pictureOfJSON {
+func pictureOf(p *timeline.Picture, s *timeline.PictureOf, to *packer) pictureOfJSON {
 	j := pictureOfJSON{
 		Name: s.Setting.Label(), Trials: s.Trials, Whole: s.Whole, Seconds: s.Seconds, Slowest: []slowJSON{}, Tracks: []trackJSON{},
 	}

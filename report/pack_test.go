@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/timeline"
 )
 
 // unpack does what report/page/data.js does.
@@ -79,22 +79,22 @@ func FuzzPack(f *testing.F) {
 
 // filmedPicture is of two settings and two blocks, in one of which nothing is known
 // of the second setting.
-func filmedPicture() *analysis.Picture {
-	axis := []analysis.Stretch{{Block: 1, To: 2 * time.Second, Columns: 3}, {Block: 2, From: time.Second / 2, To: time.Second, Columns: 2}}
+func filmedPicture() *timeline.Picture {
+	axis := []timeline.Stretch{{Block: 1, To: 2 * time.Second, Columns: 3}, {Block: 2, From: time.Second / 2, To: time.Second, Columns: 2}}
 	low, high := 31*time.Microsecond, 520*time.Millisecond
-	p := &analysis.Picture{Axis: axis, Rows: 4, Low: low, High: high}
+	p := &timeline.Picture{Axis: axis, Rows: 4, Low: low, High: high}
 	for i, name := range []string{"100", "</script><b>"} {
-		s := analysis.PictureOf{
-			Setting: dyno.Setting{{Factor: "GOGC", Value: name}}, Trials: []int{1 + i, 4 - i}, Heats: make([]*analysis.Heat, 2), Whole: true,
-			Slowest: []analysis.Slow{{Trial: 1 + i, Request: dyno.Request{Step: "</script>", Due: time.Second, Done: 3 * time.Second / 2, Status: 200}, Met: true, Known: true}},
-			Tracks:  []analysis.Track{{Metric: "rss-B", Min: []float64{1, math.NaN(), 3, 4, 5}, Max: []float64{1e12, 2, 3, 4, 5}, Last: make([]float64, 5)}},
+		s := timeline.PictureOf{
+			Setting: dyno.Setting{{Factor: "GOGC", Value: name}}, Trials: []int{1 + i, 4 - i}, Heats: make([]*timeline.Heat, 2), Whole: true,
+			Slowest: []timeline.Slow{{Trial: 1 + i, Request: dyno.Request{Step: "</script>", Due: time.Second, Done: 3 * time.Second / 2, Status: 200}, Met: true, Known: true}},
+			Tracks:  []timeline.Track{{Metric: "rss-B", Min: []float64{1, math.NaN(), 3, 4, 5}, Max: []float64{1e12, 2, 3, 4, 5}, Last: make([]float64, 5)}},
 		}
 		for j, at := range axis {
 			if i == 1 && j == 1 {
 				s.Trials[j] = 0
 				continue
 			}
-			h := analysis.NewHeat(analysis.Scale{From: at.From, To: at.To, Low: low, High: high, Rows: 4, Columns: at.Columns}, at.To)
+			h := timeline.NewHeat(timeline.Scale{From: at.From, To: at.To, Low: low, High: high, Rows: 4, Columns: at.Columns}, at.To)
 			if i == 0 {
 				h.Add(&dyno.Times{Due: []int64{7e8, 7e8, 9e8}, Done: []int64{7e8 + 1, 7e8 + 1, 14e8}})
 			}

@@ -4,15 +4,16 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/timeline"
 )
 
 // A Page is one run as the HTML report shows it. Each part but the table may be
 // missing.
 type Page struct {
-	Table   *analysis.Table
+	Table   *compare.Table
 	Origin  Origin
-	Picture *analysis.Picture
+	Picture *timeline.Picture
 	Trials  []*dyno.Result // all that have a result, failed ones and those for looks included
 	Profile *Profile       // tables of what profiles tell; nil if none was taken
 	Flames  []Flame        // the most telling first

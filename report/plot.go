@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/chart"
 	"github.com/dynolab/dyno/stats"
 )
@@ -205,7 +205,7 @@ func (v *view) newPlot(metrics []dyno.Metric) *plot {
 }
 
 // drawn reports whether there is a change to draw.
-func drawn(x analysis.Versus) bool { return x.Ratio > 0 && !math.IsInf(x.Ratio, 0) && x.Note == "" }
+func drawn(x compare.Versus) bool { return x.Ratio > 0 && !math.IsInf(x.Ratio, 0) && x.Note == "" }
 
 // lay gives the plot its width, and makes the axis longer by a character, so that no
 // change is the middle of one and what is negligible lies alike on both sides.
@@ -246,7 +246,7 @@ func (p *plot) axis() string {
 
 // cell draws a change on the ground that all rows have: the line of no change, and
 // what is negligible.
-func (p *plot) cell(x analysis.Versus) cell {
+func (p *plot) cell(x compare.Versus) cell {
 	line := []rune(strings.Repeat(" ", p.width))
 	for i := range line {
 		if p.shaded(i) {

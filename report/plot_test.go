@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/chart"
 	"github.com/dynolab/dyno/stats"
 )
@@ -18,16 +18,16 @@ import (
 func TestPlot(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
-		x    analysis.Versus
+		x    compare.Versus
 		want string
 	}{
-		{analysis.Versus{Ratio: 1.1, Lo: 1.05, Hi: 1.15, Verdict: stats.Worse}, "              ░│░ ├──●──┤"},
-		{analysis.Versus{Ratio: 1, Lo: 0.95, Hi: 1.05, Verdict: stats.Unclear}, "            ├──○──┤"},
-		{analysis.Versus{Ratio: 0.9, Lo: nan, Hi: nan, Verdict: stats.Better}, "        ●     ░│░"},
-		{analysis.Versus{Ratio: 1.05, Lo: 0, Hi: inf, Verdict: stats.Unclear}, "<──────────────┼──○────────────>"},
-		{analysis.Versus{Ratio: 40, Lo: 20, Hi: 60, Verdict: stats.Worse}, "              ░│░              ●"},
-		{analysis.Versus{Ratio: nan, Lo: nan, Hi: nan}, "              ░│░"},
-		{analysis.Versus{Ratio: 1.2, Lo: nan, Hi: nan, Note: "dyno was the limit"}, "              ░│░"},
+		{compare.Versus{Ratio: 1.1, Lo: 1.05, Hi: 1.15, Verdict: stats.Worse}, "              ░│░ ├──●──┤"},
+		{compare.Versus{Ratio: 1, Lo: 0.95, Hi: 1.05, Verdict: stats.Unclear}, "            ├──○──┤"},
+		{compare.Versus{Ratio: 0.9, Lo: nan, Hi: nan, Verdict: stats.Better}, "        ●     ░│░"},
+		{compare.Versus{Ratio: 1.05, Lo: 0, Hi: inf, Verdict: stats.Unclear}, "<──────────────┼──○────────────>"},
+		{compare.Versus{Ratio: 40, Lo: 20, Hi: 60, Verdict: stats.Worse}, "              ░│░              ●"},
+		{compare.Versus{Ratio: nan, Lo: nan, Hi: nan}, "              ░│░"},
+		{compare.Versus{Ratio: 1.2, Lo: nan, Hi: nan, Note: "dyno was the limit"}, "              ░│░"},
 	} {
 		p := plot{lo: 0.8, hi: 1.3, negligible: 0.02}
 		p.lay(32)
@@ -82,7 +82,7 @@ func TestPlotShade(t *testing.T) {
 
 func TestSparklines(t *testing.T) {
 	with := func(courses ...[]float64) []string {
-		v := view{Table: &analysis.Table{Negligible: 0.01}}
+		v := view{Table: &compare.Table{Negligible: 0.01}}
 		for _, c := range courses {
 			s := slices.Clone(c)
 			slices.Sort(s)
@@ -90,9 +90,9 @@ func TestSparklines(t *testing.T) {
 			if len(s) > 0 {
 				center = s[len(s)/2]
 			}
-			v.Settings = append(v.Settings, analysis.Setting{Values: map[string]analysis.Summary{"p99-sec": {Center: center, Trials: c}}})
+			v.Settings = append(v.Settings, compare.Setting{Values: map[string]compare.Summary{"p99-sec": {Center: center, Trials: c}}})
 		}
-		v.Settings = append(v.Settings, analysis.Setting{Setting: dyno.Setting{{Factor: "GOGC", Value: "1"}}}) // not measured
+		v.Settings = append(v.Settings, compare.Setting{Setting: dyno.Setting{{Factor: "GOGC", Value: "1"}}}) // not measured
 		return v.sparklines("p99-sec")
 	}
 	long := make([]float64, 100)

@@ -8,34 +8,34 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // A residentPart is a row of what is resident.
 type residentPart struct {
 	label string
-	of    func(r *analysis.Resident) float64
+	of    func(r *compare.Resident) float64
 }
 
 // residentParts add up to the last.
 var residentParts = []residentPart{
-	{"live heap", func(r *analysis.Resident) float64 { return r.End.Live }},
-	{"dead heap", func(r *analysis.Resident) float64 { return r.End.Dead }},
-	{"unused in spans", func(r *analysis.Resident) float64 { return r.End.Unused }},
-	{"idle spans", func(r *analysis.Resident) float64 { return r.End.Idle }},
-	{"stacks", func(r *analysis.Resident) float64 { return r.End.Stacks }},
-	{"GC structures", func(r *analysis.Resident) float64 { return r.End.Metadata }},
-	{"other runtime", func(r *analysis.Resident) float64 { return r.End.Other }},
-	{"program file", func(r *analysis.Resident) float64 { return r.End.File }},
-	{"other (data, mmap, cgo)", func(r *analysis.Resident) float64 { return max(0, r.Left()) }},
-	{untouched, func(r *analysis.Resident) float64 { return min(0, r.Left()) }},
-	{"RSS", func(r *analysis.Resident) float64 { return r.End.RSS }},
+	{"live heap", func(r *compare.Resident) float64 { return r.End.Live }},
+	{"dead heap", func(r *compare.Resident) float64 { return r.End.Dead }},
+	{"unused in spans", func(r *compare.Resident) float64 { return r.End.Unused }},
+	{"idle spans", func(r *compare.Resident) float64 { return r.End.Idle }},
+	{"stacks", func(r *compare.Resident) float64 { return r.End.Stacks }},
+	{"GC structures", func(r *compare.Resident) float64 { return r.End.Metadata }},
+	{"other runtime", func(r *compare.Resident) float64 { return r.End.Other }},
+	{"program file", func(r *compare.Resident) float64 { return r.End.File }},
+	{"other (data, mmap, cgo)", func(r *compare.Resident) float64 { return max(0, r.Left()) }},
+	{untouched, func(r *compare.Resident) float64 { return min(0, r.Left()) }},
+	{"RSS", func(r *compare.Resident) float64 { return r.End.RSS }},
 }
 
 const untouched = "mapped, not resident"
 
 // told is where the memory of a setting is, or nil if its runtime was not asked.
-func told(s *analysis.Setting) *analysis.Resident {
+func told(s *compare.Setting) *compare.Resident {
 	if r := s.Resident; r != nil && r.Told() {
 		return r
 	}
@@ -55,7 +55,7 @@ func (v *view) resident() (section, bool) {
 	}
 	sc, percent := scaleOf("rss-peak-B", typical...), scale{"%", 0.01, 0}
 	parts := slices.DeleteFunc(slices.Clone(residentParts), func(p residentPart) bool { // that would be 0.00 everywhere
-		return !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool {
+		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool {
 			r := told(&s)
 			return r != nil && strings.Trim(sc.format(p.of(r)), "-0.") != ""
 		})
@@ -66,7 +66,7 @@ func (v *view) resident() (section, bool) {
 	}
 	s := section{
 		title: fmt.Sprintf("Where the resident memory is at the end of the load (means of the trials; %s, and share of RSS)", sc.unit),
-		grids: v.study(labels, func(s *analysis.Setting, row int) string {
+		grids: v.study(labels, func(s *compare.Setting, row int) string {
 			r := told(s)
 			if r == nil {
 				return ""
@@ -87,7 +87,7 @@ func (v *view) residentNotes(negative bool) (notes []string) {
 			break
 		}
 	}
-	if slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { r := told(&s); return r != nil && r.End.Live == 0 }) {
+	if slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { r := told(&s); return r != nil && r.End.Live == 0 }) {
 		notes = append(notes, "Where there is no live heap, no collection had ended: what is live is among the dead.")
 	}
 	if negative {
@@ -97,7 +97,7 @@ func (v *view) residentNotes(negative bool) (notes []string) {
 }
 
 // ratio says what the resident memory of setting i consists of, in live heaps.
-func (v *view) ratio(i int, r *analysis.Resident) string {
+func (v *view) ratio(i int, r *compare.Resident) string {
 	e := &r.End
 	in := func(x float64) string { return scale{"", 1, 2}.format(x / e.Live) }
 	name := ""
@@ -116,7 +116,7 @@ func (v *view) ratio(i int, r *analysis.Resident) string {
 // givenBack is the table of what became of the memory after the load.
 func (v *view) givenBack() (section, bool) {
 	var typical []float64
-	var first *analysis.GivenBack
+	var first *compare.GivenBack
 	for i := range v.Settings {
 		if b := back(&v.Settings[i]); b != nil {
 			typical = append(typical, b.Ready.RSS, b.End.RSS)
@@ -129,14 +129,14 @@ func (v *view) givenBack() (section, bool) {
 		return section{}, false
 	}
 	sc := scaleOf("rss-peak-B", typical...)
-	cell := func(s *analysis.Setting, r backRow) string {
+	cell := func(s *compare.Setting, r backRow) string {
 		if b := back(s); b != nil && r.at(b) != nil {
 			return known(sc, r.of(r.at(b)))
 		}
 		return ""
 	}
 	rows := slices.DeleteFunc(backRows("after "+rested(first.Rest)+" of rest"), func(r backRow) bool {
-		return !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return cell(&s, r) != "" })
+		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return cell(&s, r) != "" })
 	})
 	var labels []string
 	for _, r := range rows {
@@ -144,7 +144,7 @@ func (v *view) givenBack() (section, bool) {
 	}
 	s := section{
 		title: fmt.Sprintf("Memory given back, %s (%s)", sc.unit, source(first)),
-		grids: v.study(labels, func(s *analysis.Setting, n int) string { return cell(s, rows[n]) }),
+		grids: v.study(labels, func(s *compare.Setting, n int) string { return cell(s, rows[n]) }),
 	}
 	for i := range v.Settings {
 		if b := back(&v.Settings[i]); b != nil {
@@ -157,15 +157,15 @@ func (v *view) givenBack() (section, bool) {
 // A backRow is a size at a stage.
 type backRow struct {
 	label string
-	at    func(b *analysis.GivenBack) *dyno.Snapshot
+	at    func(b *compare.GivenBack) *dyno.Snapshot
 	of    func(s *dyno.Snapshot) float64
 }
 
 func backRows(rest string) []backRow {
-	ready := func(b *analysis.GivenBack) *dyno.Snapshot { return &b.Ready }
-	end := func(b *analysis.GivenBack) *dyno.Snapshot { return &b.End }
-	idle := func(b *analysis.GivenBack) *dyno.Snapshot { return &b.Idle }
-	freed := func(b *analysis.GivenBack) *dyno.Snapshot { return b.Freed }
+	ready := func(b *compare.GivenBack) *dyno.Snapshot { return &b.Ready }
+	end := func(b *compare.GivenBack) *dyno.Snapshot { return &b.End }
+	idle := func(b *compare.GivenBack) *dyno.Snapshot { return &b.Idle }
+	freed := func(b *compare.GivenBack) *dyno.Snapshot { return b.Freed }
 	rss := func(s *dyno.Snapshot) float64 { return s.RSS }
 	kept := func(s *dyno.Snapshot) float64 { return runtimeOnly(s, s.Idle) }
 	released := func(s *dyno.Snapshot) float64 { return runtimeOnly(s, s.Released) }
@@ -177,7 +177,7 @@ func backRows(rest string) []backRow {
 	}
 }
 
-func back(s *analysis.Setting) *analysis.GivenBack {
+func back(s *compare.Setting) *compare.GivenBack {
 	if s.Resident == nil {
 		return nil
 	}
@@ -193,7 +193,7 @@ func runtimeOnly(s *dyno.Snapshot, x float64) float64 {
 }
 
 // source says what trials it is known from.
-func source(b *analysis.GivenBack) string {
+func source(b *compare.GivenBack) string {
 	switch {
 	case b.Own && b.Trials == 1:
 		return "a trial of its own, in which nothing was forced before the rest"
@@ -213,7 +213,7 @@ func rested(d time.Duration) string {
 }
 
 // backVerdict says in a sentence what setting i gave back.
-func (v *view) backVerdict(i int, b *analysis.GivenBack) string {
+func (v *view) backVerdict(i int, b *compare.GivenBack) string {
 	of, no := "Of", "No"
 	if len(v.Settings) > 1 {
 		of, no = v.name(i)+": of", v.name(i)+": no"

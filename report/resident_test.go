@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // remembering adds snapshots to results: of a runtime that was asked, of five
@@ -67,7 +67,7 @@ func ofKernel(rs []*dyno.Result) []*dyno.Result {
 }
 
 // residentText is the two tables alone.
-func residentText(tb *analysis.Table, width int) []byte {
+func residentText(tb *compare.Table, width int) []byte {
 	v := newView(tb, width)
 	var b strings.Builder
 	for _, build := range []func() (section, bool){v.resident, v.givenBack} {

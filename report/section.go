@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // A section is one table of a report with what stands above and below it. It
@@ -24,7 +24,7 @@ const maxName = 24
 
 // A view is a table with names for its settings that fit into columns.
 type view struct {
-	*analysis.Table
+	*compare.Table
 	width int      // of the page in characters
 	keys  []string // "[1]" … where some setting's name is too long, else nil
 
@@ -32,7 +32,7 @@ type view struct {
 	packages []string // of the benchmarks, each once, in order
 }
 
-func newView(t *analysis.Table, width int) *view {
+func newView(t *compare.Table, width int) *view {
 	v := &view{Table: t, width: width}
 	long := false
 	for i := range t.Settings {
@@ -167,7 +167,7 @@ func columns(n int) []column {
 
 // study makes a table as studies print it, a column for each setting. text
 // returns "" where a setting lacks the number.
-func (v *view) study(labels []string, text func(s *analysis.Setting, row int) string) []grid {
+func (v *view) study(labels []string, text func(s *compare.Setting, row int) string) []grid {
 	return v.fit(nil, v.all(), func(settings []int) grid {
 		g := grid{cols: columns(len(settings)), head: v.head(settings)}
 		for n, label := range labels {
@@ -207,7 +207,7 @@ func (v *view) pooled() (section, bool) {
 	return section{
 		notes: notes,
 		title: fmt.Sprintf("Response times, %s (pooled: successful requests, all repeats; not for verdicts)", sc.unit),
-		grids: v.study(labels, func(s *analysis.Setting, row int) string {
+		grids: v.study(labels, func(s *compare.Setting, row int) string {
 			p := s.Pooled
 			if p == nil {
 				return ""
@@ -225,7 +225,7 @@ func (v *view) pooled() (section, bool) {
 
 // saturated reports whether the generator was the limit in any trial.
 func (v *view) saturated() bool {
-	return slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return len(s.Saturated) > 0 })
+	return slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return len(s.Saturated) > 0 })
 }
 
 // memory is the table of the highest resident memory.
@@ -247,7 +247,7 @@ func (v *view) memory() (section, bool) {
 	}
 	return section{
 		title: "Memory (highest resident set of all repeats)",
-		grids: v.study(labels, func(s *analysis.Setting, row int) string {
+		grids: v.study(labels, func(s *compare.Setting, row int) string {
 			m := s.Memory
 			if m == nil {
 				return ""

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -33,7 +33,7 @@ func noun(metric string) string {
 // changed the most, with figures, and what could not be told. They speak of
 // primary metrics only and recommend nothing. Of a table without a finished
 // trial there is none.
-func Sentences(t *analysis.Table) []string {
+func Sentences(t *compare.Table) []string {
 	switch {
 	case t.Trials == 0 || len(t.Settings) == 0:
 		return nil
@@ -52,7 +52,7 @@ func Sentences(t *analysis.Table) []string {
 	rest := remainder(t)
 	if n := untold(t); n > 0 {
 		cause := "requests timed out or were never sent"
-		if slices.ContainsFunc(t.Settings, func(s analysis.Setting) bool { return s.Saturated != nil }) {
+		if slices.ContainsFunc(t.Settings, func(s compare.Setting) bool { return s.Saturated != nil }) {
 			cause = "dyno may itself have been the limit"
 		}
 		parts := []string{fmt.Sprintf("%s of primary metrics could not be made, as %s.", count(n, "comparison"), cause)}
@@ -68,7 +68,7 @@ func Sentences(t *analysis.Table) []string {
 }
 
 // untold counts the comparisons of primary metrics that were prevented.
-func untold(t *analysis.Table) (n int) {
+func untold(t *compare.Table) (n int) {
 	for i := range t.Settings {
 		for _, m := range t.Rows {
 			if m.Primary && t.Settings[i].Versus[m.Name].Note != "" {
@@ -80,7 +80,7 @@ func untold(t *analysis.Table) (n int) {
 }
 
 // alone tells of a single setting.
-func alone(t *analysis.Table) []string {
+func alone(t *compare.Table) []string {
 	s := &t.Settings[0]
 	var parts []string
 	for _, p := range []struct{ metric, format string }{
@@ -102,7 +102,7 @@ func alone(t *analysis.Table) []string {
 }
 
 // silent tells of settings of which nothing is known.
-func silent(t *analysis.Table) string {
+func silent(t *compare.Table) string {
 	var names []string
 	for i := range t.Settings {
 		if t.Settings[i].Trials == 0 {
@@ -120,7 +120,7 @@ func silent(t *analysis.Table) string {
 
 // changed lists the primary metrics in which setting i is better or worse, the
 // greatest change first.
-func changed(t *analysis.Table, i int) []string {
+func changed(t *compare.Table, i int) []string {
 	var names []string
 	vs := t.Settings[i].Versus
 	for _, m := range t.Rows {
@@ -143,7 +143,7 @@ func size(ratio float64) float64 {
 }
 
 // loudest lists the settings that changed, those that changed the most first.
-func loudest(t *analysis.Table) []int {
+func loudest(t *compare.Table) []int {
 	var order []int
 	loud := make([]float64, len(t.Settings))
 	for i := range t.Settings {
@@ -160,7 +160,7 @@ func loudest(t *analysis.Table) []int {
 
 // contrast moves behind the first setting the next one that went the other way
 // in some metric, so that the two tell of both sides of a trade.
-func contrast(t *analysis.Table, order []int) []int {
+func contrast(t *compare.Table, order []int) []int {
 	for n := 1; n < len(order); n++ {
 		for _, name := range changed(t, order[n]) {
 			a, b := t.Settings[order[0]].Versus[name], t.Settings[order[n]].Versus[name]
@@ -174,7 +174,7 @@ func contrast(t *analysis.Table, order []int) []int {
 }
 
 // effect tells what setting i changed; the two greatest changes have figures.
-func effect(t *analysis.Table, i int) string {
+func effect(t *compare.Table, i int) string {
 	s, base := &t.Settings[i], &t.Settings[0]
 	var parts []string
 	for n, name := range changed(t, i) {
@@ -213,7 +213,7 @@ func much(ratio float64) string {
 }
 
 // remainder tells of the comparisons that showed no change.
-func remainder(t *analysis.Table) string {
+func remainder(t *compare.Table) string {
 	var unclear, same []string
 	var more []int // blocks that would settle an unclear one
 	total := 0

@@ -3,7 +3,7 @@ package report
 import (
 	"math"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // mostSparks is how many characters a sparkline has at most.
@@ -52,7 +52,7 @@ func (v *view) sparklines(metric string) []string {
 }
 
 // deviations are those of the trials from their median, or of its logarithm.
-func deviations(trials []float64, x analysis.Summary, ratio bool) []float64 {
+func deviations(trials []float64, x compare.Summary, ratio bool) []float64 {
 	ds := make([]float64, len(trials))
 	for i, trial := range trials {
 		ds[i] = trial - x.Center

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/timeline"
 )
 
 // steady is the table of whether response times stayed as they were.
@@ -28,21 +29,21 @@ func (v *view) steady() (section, bool) {
 		return section{}, false
 	}
 	mode := scaleOf("-sec", modes...)
-	rows := append(v.driftRows("p50", func(s *analysis.Steady) *analysis.Drift { return s.P50 }),
-		v.driftRows("p99", func(s *analysis.Steady) *analysis.Drift { return s.P99 })...)
+	rows := append(v.driftRows("p50", func(s *timeline.Steady) *timeline.Drift { return s.P50 }),
+		v.driftRows("p99", func(s *timeline.Steady) *timeline.Drift { return s.P99 })...)
 	rows = append(rows,
-		steadyRow{"late, %", func(s *analysis.Steady) string { return share(s.Late) }},
-		steadyRow{"modes, " + mode.unit, func(s *analysis.Steady) string {
+		steadyRow{"late, %", func(s *timeline.Steady) string { return share(s.Late) }},
+		steadyRow{"modes, " + mode.unit, func(s *timeline.Steady) string {
 			return each(s, func(i int) string { return mode.format(s.Modes[i].At) })
 		}},
-		steadyRow{"  requests in them, %", func(s *analysis.Steady) string {
+		steadyRow{"  requests in them, %", func(s *timeline.Steady) string {
 			if len(s.Modes) < 2 {
 				return ""
 			}
 			return each(s, func(i int) string { return share(s.Modes[i].Frac) })
 		}})
 	rows = slices.DeleteFunc(rows, func(r steadyRow) bool { // what no setting has takes no room
-		return !slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return s.Steady != nil && r.text(s.Steady) != "" })
+		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return s.Steady != nil && r.text(s.Steady) != "" })
 	})
 	var labels []string
 	for _, r := range rows {
@@ -50,7 +51,7 @@ func (v *view) steady() (section, bool) {
 	}
 	out := section{
 		title: "Steadiness of response times",
-		grids: v.study(labels, func(s *analysis.Setting, row int) string {
+		grids: v.study(labels, func(s *compare.Setting, row int) string {
 			if s.Steady == nil {
 				return ""
 			}
@@ -74,11 +75,11 @@ func (v *view) steady() (section, bool) {
 // A steadyRow is a line of the table, "" where a setting lacks the figure.
 type steadyRow struct {
 	label string
-	text  func(s *analysis.Steady) string
+	text  func(s *timeline.Steady) string
 }
 
 // each joins what f says of every mode.
-func each(s *analysis.Steady, f func(i int) string) string {
+func each(s *timeline.Steady, f func(i int) string) string {
 	var parts []string
 	for i := range s.Modes {
 		parts = append(parts, f(i))
@@ -87,7 +88,7 @@ func each(s *analysis.Steady, f func(i int) string) string {
 }
 
 // driftRows are those of one percentile.
-func (v *view) driftRows(name string, of func(*analysis.Steady) *analysis.Drift) []steadyRow {
+func (v *view) driftRows(name string, of func(*timeline.Steady) *timeline.Drift) []steadyRow {
 	var hourly, counted []float64
 	for i := range v.Settings {
 		if s := v.Settings[i].Steady; s != nil && of(s) != nil {
@@ -96,8 +97,8 @@ func (v *view) driftRows(name string, of func(*analysis.Steady) *analysis.Drift)
 		}
 	}
 	drift, perMillion := driftScale(hourly), driftScale(counted)
-	row := func(label string, text func(d *analysis.Drift) string) steadyRow {
-		return steadyRow{label, func(s *analysis.Steady) string {
+	row := func(label string, text func(d *timeline.Drift) string) steadyRow {
+		return steadyRow{label, func(s *timeline.Steady) string {
 			if d := of(s); d != nil {
 				return text(d)
 			}
@@ -105,16 +106,16 @@ func (v *view) driftRows(name string, of func(*analysis.Steady) *analysis.Drift)
 		}}
 	}
 	return []steadyRow{
-		row(name, func(d *analysis.Drift) string { return string(d.Verdict) }),
-		row("  drift, "+drift.unit+"/h", func(d *analysis.Drift) string { return signedOrNone(drift, d.Slope*3600) }),
-		row("    95% interval", func(d *analysis.Drift) string {
+		row(name, func(d *timeline.Drift) string { return string(d.Verdict) }),
+		row("  drift, "+drift.unit+"/h", func(d *timeline.Drift) string { return signedOrNone(drift, d.Slope*3600) }),
+		row("    95% interval", func(d *timeline.Drift) string {
 			if math.IsNaN(d.Lo) || math.IsNaN(d.Hi) {
 				return ""
 			}
 			return "[" + drift.signed(d.Lo*3600) + ", " + drift.signed(d.Hi*3600) + "]"
 		}),
-		row("    would have been seen", func(d *analysis.Drift) string { return known(drift, d.Detectable*3600) }),
-		row("  "+perMillion.unit+" per million requests", func(d *analysis.Drift) string { return signedOrNone(perMillion, d.PerRequest*1e6) }),
+		row("    would have been seen", func(d *timeline.Drift) string { return known(drift, d.Detectable*3600) }),
+		row("  "+perMillion.unit+" per million requests", func(d *timeline.Drift) string { return signedOrNone(perMillion, d.PerRequest*1e6) }),
 	}
 }
 
@@ -147,19 +148,19 @@ func driftScale(xs []float64) scale {
 
 // steadySentence says what was found of a setting, "" if that is but a figure of
 // the table.
-func steadySentence(s *analysis.Steady) string {
+func steadySentence(s *timeline.Steady) string {
 	var said []string
 	if s.P50 != nil && s.P99 != nil {
 		var parts []string
 		lead := "response times are steady: "
 		for _, p := range []struct {
 			name string
-			*analysis.Drift
+			*timeline.Drift
 		}{{"p50", s.P50}, {"p99", s.P99}} {
 			switch p.Verdict {
-			case analysis.TimesDrifting, analysis.TimesStepped:
+			case timeline.TimesDrifting, timeline.TimesStepped:
 				lead = "response times are not steady: "
-			case analysis.TimesUnclear:
+			case timeline.TimesUnclear:
 				if lead == "response times are steady: " {
 					lead = "it is unclear whether response times are steady: "
 				}
@@ -196,7 +197,7 @@ func numeral(n int) string {
 }
 
 // moved says how a percentile went over a window, after its name.
-func moved(d *analysis.Drift, window time.Duration) string {
+func moved(d *timeline.Drift, window time.Duration) string {
 	over := window.Seconds()
 	part := func(by float64) string {
 		if by = math.Abs(by) / d.Level; by > 10 {
@@ -206,12 +207,12 @@ func moved(d *analysis.Drift, window time.Duration) string {
 	}
 	in := "in " + plainly(window)
 	switch d.Verdict {
-	case analysis.TimesSteady:
+	case timeline.TimesSteady:
 		if math.IsNaN(d.Lo) {
 			return "does not drift"
 		}
 		return "moved by less than " + part(max(math.Abs(d.Lo), math.Abs(d.Hi))*over) + " " + in
-	case analysis.TimesDrifting:
+	case timeline.TimesDrifting:
 		verb := "rises"
 		if d.Slope < 0 {
 			verb = "falls"
@@ -220,7 +221,7 @@ func moved(d *analysis.Drift, window time.Duration) string {
 		requests := driftScale([]float64{d.PerRequest * 1e6})
 		return fmt.Sprintf("%s by %s an hour, %s per million requests (by %s %s)",
 			verb, hourly.with(math.Abs(d.Slope)*3600), requests.with(math.Abs(d.PerRequest)*1e6), part(d.Slope*over), in)
-	case analysis.TimesStepped:
+	case timeline.TimesStepped:
 		verb := "rose"
 		if d.Shift < 0 {
 			verb = "fell"

@@ -9,24 +9,25 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/stats"
 )
 
 // lasting is the study with a minute for each trial: steady, drifting, stepped,
 // unclear, and unknown.
-func lasting() *analysis.Table {
+func lasting() *compare.Table {
 	rs := synthetic(3, study)
-	of := map[int]*analysis.Steadiness{}
+	of := map[int]*timeline.Steadiness{}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, r := range rs {
 		r.Elapsed = time.Minute
 		r.Values = append(r.Values, dyno.Value{Metric: "late-frac", Value: 0.004})
-		course := func(level float64) analysis.Course {
+		course := func(level float64) timeline.Course {
 			t := stats.Trend{N: 60, Shape: stats.Level, Slope: 2e-7, Lo: -4e-7, Hi: 8e-7, Detectable: 2e-6, Shift: math.NaN(), At: math.NaN()}
-			return analysis.Course{Trend: t, Level: level, Part: time.Second}
+			return timeline.Course{Trend: t, Level: level, Part: time.Second}
 		}
-		s := &analysis.Steadiness{Window: time.Minute, Requests: 90_000, P50: course(7e-3), P99: course(10e-3)}
+		s := &timeline.Steadiness{Window: time.Minute, Requests: 90_000, P50: course(7e-3), P99: course(10e-3)}
 		switch r.Trial.Setting[0].Value {
 		case "0":
 			s.P50.Shape, s.P50.Slope, s.P50.Lo, s.P50.Hi = stats.Growing, 2.5e-6, 2e-6, 3e-6
@@ -45,28 +46,28 @@ func lasting() *analysis.Table {
 			of[r.Trial.N] = s
 		}
 	}
-	return analysis.Tabulate(rs, analysis.Options{Name: "sessions", Settings: settings(study), Steadiness: of})
+	return compare.Tabulate(rs, compare.Options{Name: "sessions", Settings: settings(study), Steadiness: of})
 }
 
 // A single setting, of a load of a minute, and of one that was short but had two
 // modes.
-func lastingOne(short bool) *analysis.Table {
+func lastingOne(short bool) *compare.Table {
 	rs := synthetic(1, []effects{{nil, 1, 1, 1}})
-	of := map[int]*analysis.Steadiness{}
+	of := map[int]*timeline.Steadiness{}
 	if short {
 		for range 60 {
 			rs[0].Latency.Add(70 * time.Millisecond)
 		}
 	} else {
-		c := analysis.Course{Trend: stats.Trend{N: 60, Shape: stats.Level, Slope: 2e-7, Lo: -4e-7, Hi: 8e-7, Detectable: 2e-6}, Level: 7e-3}
-		of[1] = &analysis.Steadiness{Window: time.Minute, Requests: 90_000, P50: c, P99: c}
+		c := timeline.Course{Trend: stats.Trend{N: 60, Shape: stats.Level, Slope: 2e-7, Lo: -4e-7, Hi: 8e-7, Detectable: 2e-6}, Level: 7e-3}
+		of[1] = &timeline.Steadiness{Window: time.Minute, Requests: 90_000, P50: c, P99: c}
 		rs[0].Elapsed = time.Minute
 	}
-	return analysis.Tabulate(rs, analysis.Options{Steadiness: of})
+	return compare.Tabulate(rs, compare.Options{Steadiness: of})
 }
 
 func TestSteady(t *testing.T) {
-	for name, tb := range map[string]*analysis.Table{"steady": lasting(), "steady-one": lastingOne(false), "steady-modes": lastingOne(true)} {
+	for name, tb := range map[string]*compare.Table{"steady": lasting(), "steady-one": lastingOne(false), "steady-modes": lastingOne(true)} {
 		whole := text(t, tb, Options{})
 		at := strings.Index(whole, "\nSteadiness of response times\n")
 		if at < 0 {
@@ -99,7 +100,7 @@ func TestSteadyShort(t *testing.T) {
 	rs := synthetic(1, []effects{{nil, 1, 1, 1}})
 	rs[0].Values = append(rs[0].Values, dyno.Value{Metric: "late-frac", Value: 0.004})
 	var text bytes.Buffer
-	if err := Text(&text, analysis.Tabulate(rs, analysis.Options{Name: "sessions", Settings: []dyno.Setting{nil}}), Options{}); err != nil {
+	if err := Text(&text, compare.Tabulate(rs, compare.Options{Name: "sessions", Settings: []dyno.Setting{nil}}), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := text.String(); strings.Contains(got, "Steadiness") || !strings.Contains(got, "late") {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/timeline"
 )
 
 // StripRows is how many rows of latency a strip has.
@@ -22,7 +22,7 @@ func StripColumns(o Options) int { return o.width() - stripLabel }
 // Strip draws latency over time: a column for each stretch of the window, a row
 // for each range of latency, and below it what of the time was collections. about
 // is the line above it. The error is w's.
-func Strip(w io.Writer, h *analysis.Heat, about string, o Options) error {
+func Strip(w io.Writer, h *timeline.Heat, about string, o Options) error {
 	var b strings.Builder
 	b.WriteString(fold(about, "", "  ", o.width()))
 	most := slices.Max(h.Counts)

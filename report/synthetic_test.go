@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/hist"
 )
 
@@ -103,6 +103,6 @@ func settings(es []effects) []dyno.Setting {
 	return ss
 }
 
-func table(rs []*dyno.Result, es []effects) *analysis.Table {
-	return analysis.Tabulate(rs, analysis.Options{Name: "sessions", About: []string{"subject: ./examples/sessions (go1.26.8)", dyno.Load{Concurrency: 2, RequestsPerClient: 6000}.String()}, Settings: settings(es)})
+func table(rs []*dyno.Result, es []effects) *compare.Table {
+	return compare.Tabulate(rs, compare.Options{Name: "sessions", About: []string{"subject: ./examples/sessions (go1.26.8)", dyno.Load{Concurrency: 2, RequestsPerClient: 6000}.String()}, Settings: settings(es)})
 }

@@ -5,7 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/tail"
 )
 
 // tail is the table of what the slowest requests have to do with collections.
@@ -24,23 +25,23 @@ func (v *view) tail() (section, bool) {
 	p99, stop, wait := scaleOf("p99-sec", p99s...), scaleOf("stw-total-sec", stops...), scaleOf("sched-p99-sec", waits...)
 	rows := []struct {
 		label string
-		text  func(s *analysis.Setting) string
+		text  func(s *compare.Setting) string
 	}{
-		{"requests that met a collection, %", func(s *analysis.Setting) string { return share(s.Tail.Met.Mean) }},
-		{"slowest 1% that did, %", func(s *analysis.Setting) string { return share(s.Tail.SlowMet.Mean) }},
-		{"  by chance, %", func(s *analysis.Setting) string { return share(s.Tail.SlowChance.Mean) }},
-		{"p99, " + p99.unit, func(s *analysis.Setting) string { return known(p99, s.Tail.P99.Mean) }},
-		{"p99 of those that met none, " + p99.unit, func(s *analysis.Setting) string { return known(p99, s.Tail.P99Clear.Mean) }},
-		{"  by chance, " + p99.unit, func(s *analysis.Setting) string { return known(p99, s.Tail.P99Chance.Mean) }},
-		{"stop-the-world, % of the window", func(s *analysis.Setting) string { return share(s.Tail.Stopped.Mean) }},
-		{"requests that met it, %", func(s *analysis.Setting) string { return share(s.Tail.StopMet.Mean) }},
-		{"stop-the-world, " + stop.unit, func(s *analysis.Setting) string { return known(stop, value(s, "stw-total-sec")) }},
-		{"mark assist, % of CPU", func(s *analysis.Setting) string { return share(value(s, "gc-assist-frac")) }},
-		{"p99 of waits for a CPU, " + wait.unit, func(s *analysis.Setting) string { return known(wait, value(s, "sched-p99-sec")) }},
+		{"requests that met a collection, %", func(s *compare.Setting) string { return share(s.Tail.Met.Mean) }},
+		{"slowest 1% that did, %", func(s *compare.Setting) string { return share(s.Tail.SlowMet.Mean) }},
+		{"  by chance, %", func(s *compare.Setting) string { return share(s.Tail.SlowChance.Mean) }},
+		{"p99, " + p99.unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99.Mean) }},
+		{"p99 of those that met none, " + p99.unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99Clear.Mean) }},
+		{"  by chance, " + p99.unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99Chance.Mean) }},
+		{"stop-the-world, % of the window", func(s *compare.Setting) string { return share(s.Tail.Stopped.Mean) }},
+		{"requests that met it, %", func(s *compare.Setting) string { return share(s.Tail.StopMet.Mean) }},
+		{"stop-the-world, " + stop.unit, func(s *compare.Setting) string { return known(stop, value(s, "stw-total-sec")) }},
+		{"mark assist, % of CPU", func(s *compare.Setting) string { return share(value(s, "gc-assist-frac")) }},
+		{"p99 of waits for a CPU, " + wait.unit, func(s *compare.Setting) string { return known(wait, value(s, "sched-p99-sec")) }},
 	}
 	var labels []string
 	for i := 0; i < len(rows); { // what no setting has takes no room
-		if slices.ContainsFunc(v.Settings, func(s analysis.Setting) bool { return s.Tail != nil && rows[i].text(&s) != "" }) {
+		if slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return s.Tail != nil && rows[i].text(&s) != "" }) {
 			labels = append(labels, rows[i].label)
 			i++
 		} else {
@@ -49,7 +50,7 @@ func (v *view) tail() (section, bool) {
 	}
 	s := section{
 		title: "The tail and the collector (means of the trials)",
-		grids: v.study(labels, func(s *analysis.Setting, row int) string {
+		grids: v.study(labels, func(s *compare.Setting, row int) string {
 			if s.Tail == nil {
 				return ""
 			}
@@ -60,7 +61,7 @@ func (v *view) tail() (section, bool) {
 	for i := range v.Settings {
 		if t := v.Settings[i].Tail; t != nil {
 			s.notes = append(s.notes, v.tailVerdict(i, t))
-			in = in || t.Verdict == analysis.InTail
+			in = in || t.Verdict == tail.InTail
 		}
 	}
 	if in {
@@ -70,7 +71,7 @@ func (v *view) tail() (section, bool) {
 }
 
 // tailVerdict says whether collections are in the tail of setting i.
-func (v *view) tailVerdict(i int, t *analysis.Tails) string {
+func (v *view) tailVerdict(i int, t *tail.Setting) string {
 	name := ""
 	if len(v.Settings) > 1 {
 		name = v.name(i) + ": "
@@ -84,18 +85,18 @@ func (v *view) tailVerdict(i int, t *analysis.Tails) string {
 			share(t.SlowMet.Mean), share(t.SlowMet.Lo), share(t.SlowMet.Hi), share(t.SlowChance.Mean))
 	}
 	switch t.Verdict {
-	case analysis.InTail:
+	case tail.InTail:
 		return sentence(name, "collections are in the tail: "+met+".")
-	case analysis.NotInTail:
+	case tail.NotInTail:
 		return sentence(name, "collections are not in the tail: "+met+".")
-	case analysis.TailUnclear:
+	case tail.Unclear:
 		return sentence(name, "it is unclear whether collections are in the tail: "+met+".")
 	}
 	return sentence(name, "collections: "+met+" (one trial: no interval, no verdict).")
 }
 
 // value is the median of a metric, NaN if it was not measured.
-func value(s *analysis.Setting, metric string) float64 {
+func value(s *compare.Setting, metric string) float64 {
 	if x, ok := s.Values[metric]; ok {
 		return x.Center
 	}

@@ -9,18 +9,20 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/tail"
+	"github.com/dynolab/dyno/analysis/timeline"
 )
 
 // collected is the study with tails: clear, unclear, none, without collections,
 // and unknown.
-func collected() *analysis.Table {
+func collected() *compare.Table {
 	rs := synthetic(6, study)
-	of := map[int]*analysis.Tail{}
+	of := map[int]*tail.Trial{}
 	for _, r := range rs {
 		r.Values = append(r.Values, dyno.Value{Metric: "stw-total-sec", Value: 3e-3}, dyno.Value{Metric: "gc-assist-frac", Value: 0.031})
 		block := float64(r.Trial.Block)
-		t := &analysis.Tail{
+		t := &tail.Trial{
 			Requests: 1500, Slow: 15, Met: 0.2, SlowMet: 0.8 + block/100, SlowChance: 0.25, P99: 10e-3, P99Clear: 8e-3, P99Chance: 9.9e-3,
 			Stopped: 0.001, StopMet: 0.004,
 		}
@@ -30,19 +32,19 @@ func collected() *analysis.Table {
 		case "50":
 			t.SlowMet, t.P99Clear = 0.22+block/100, math.NaN()
 		case "150":
-			*t = analysis.Tail{Requests: 1500, Slow: 15, P99: 7e-3, P99Clear: 7e-3, P99Chance: 7e-3}
+			*t = tail.Trial{Requests: 1500, Slow: 15, P99: 7e-3, P99Clear: 7e-3, P99Chance: 7e-3}
 		case "200":
 			t = nil
 		}
 		of[r.Trial.N] = t
 	}
-	o := analysis.Options{Name: "sessions", Settings: settings(study), Tails: of}
-	return analysis.Tabulate(rs, o)
+	o := compare.Options{Name: "sessions", Settings: settings(study), Tails: of}
+	return compare.Tabulate(rs, o)
 }
 
-func oneCollected() *analysis.Table {
+func oneCollected() *compare.Table {
 	load := []effects{{nil, 1, 1, 1}}
-	return analysis.Tabulate(synthetic(1, load), analysis.Options{Tails: map[int]*analysis.Tail{
+	return compare.Tabulate(synthetic(1, load), compare.Options{Tails: map[int]*tail.Trial{
 		1: {Requests: 1500, Slow: 15, Met: 0.2, SlowMet: 0.8, SlowChance: 0.25, P99: 10e-3, P99Clear: 8e-3, P99Chance: 9.9e-3},
 	}})
 }
@@ -66,7 +68,7 @@ func TestStrip(t *testing.T) {
 		}
 	}
 	for name, to := range map[string]time.Duration{"strip": 0, "strip-zoom": 200 * time.Millisecond} {
-		h, err := analysis.HeatOf(times, cs, 0, to, StripRows, StripColumns(Options{}))
+		h, err := timeline.HeatOf(times, cs, 0, to, StripRows, StripColumns(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}

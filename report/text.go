@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // Options say how Text looks. The zero value is 100 columns without color.
@@ -35,7 +35,7 @@ func (o Options) width() int {
 // memory, the comparison with the baseline, doubts, failed trials and what was
 // found. Only the names of settings or metrics can make a line longer than
 // o.Width. The error is w's.
-func Text(w io.Writer, t *analysis.Table, o Options) error {
+func Text(w io.Writer, t *compare.Table, o Options) error {
 	var b strings.Builder
 	width := o.width()
 	b.WriteString(fold(heading(t), "", "  ", width))
@@ -87,7 +87,7 @@ func Text(w io.Writer, t *analysis.Table, o Options) error {
 // Hours writes the sections on what takes a while to show, as Text has them, for a
 // reader who is shown a [Summary]: where memory is, what leaks, and whether response
 // times were steady; nothing if there are none. The error is w's.
-func Hours(w io.Writer, t *analysis.Table, o Options) error {
+func Hours(w io.Writer, t *compare.Table, o Options) error {
 	var b strings.Builder
 	for _, s := range newView(t, o.width()).hours() {
 		s.text(&b, o.width(), o.Color)
@@ -112,7 +112,7 @@ func (s *section) text(b *strings.Builder, width int, color bool) {
 }
 
 // heading is the line of what was measured.
-func heading(t *analysis.Table) string {
+func heading(t *compare.Table) string {
 	name := ""
 	if t.Name != "" {
 		name = t.Name + ": "
@@ -196,10 +196,10 @@ type failed struct {
 }
 
 // failures lists the failed trials, those that failed alike once.
-func failures(t *analysis.Table) []failed {
+func failures(t *compare.Table) []failed {
 	var keys []string
 	numbers := map[string][]string{}
-	first := map[string]analysis.Failure{}
+	first := map[string]compare.Failure{}
 	for _, f := range t.Failed {
 		key := f.Setting.String() + "\x00" + f.Err
 		if _, ok := first[key]; !ok {
@@ -239,7 +239,7 @@ func clean(s string) string {
 }
 
 // JSON writes the table as summary.json has it, indented. The error is w's.
-func JSON(w io.Writer, t *analysis.Table) error {
+func JSON(w io.Writer, t *compare.Table) error {
 	data, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -38,7 +38,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func text(t *testing.T, tb *analysis.Table, o Options) string {
+func text(t *testing.T, tb *compare.Table, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Text(&b, tb, o); err != nil {
@@ -98,9 +98,9 @@ func saturated(es []effects) []*dyno.Result {
 	return rs
 }
 
-func cases() map[string]*analysis.Table {
+func cases() map[string]*compare.Table {
 	load := []effects{{nil, 1, 1, 1}}
-	return map[string]*analysis.Table{
+	return map[string]*compare.Table{
 		"study":   table(marred(), study),
 		"pair":    table(synthetic(6, study[:2]), study[:2]),
 		"blocks2": table(synthetic(2, study[:2]), study[:2]),
@@ -263,7 +263,7 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Schema != analysis.Schema || len(got.Settings) != 5 || !strings.HasSuffix(b.String(), "}\n") {
+	if got.Schema != compare.Schema || len(got.Settings) != 5 || !strings.HasSuffix(b.String(), "}\n") {
 		t.Errorf("got %s", b.Bytes())
 	}
 }
@@ -323,7 +323,7 @@ func TestTextTamesTerminal(t *testing.T) {
 		Trial:  dyno.Trial{N: 1, Block: 1, Setting: dyno.Setting{{Factor: "arg.x", Value: "\x1b[2J"}}},
 		Values: dyno.Values{{Metric: "p99-sec", Value: 1}, {Metric: name, Value: 2}},
 	}}
-	if err := Text(&b, analysis.Tabulate(rs, analysis.Options{Name: "\x1b[31m"}), Options{}); err != nil {
+	if err := Text(&b, compare.Tabulate(rs, compare.Options{Name: "\x1b[31m"}), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\a") || !strings.Contains(b.String(), "·]0;owned·-p99") {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // mostPassed is how many thresholds that passed are listed; of those that did not,
@@ -16,7 +16,7 @@ const mostPassed = 20
 
 // Thresholds writes the section on thresholds as Text has it, for a reader who is
 // shown a [Summary]; nothing if there are none. The error is w's.
-func Thresholds(w io.Writer, t *analysis.Table, o Options) error {
+func Thresholds(w io.Writer, t *compare.Table, o Options) error {
 	var b strings.Builder
 	if s, ok := newView(t, o.width()).thresholds(math.MaxInt, math.MaxInt); ok {
 		s.text(&b, o.width(), o.Color)
@@ -27,7 +27,7 @@ func Thresholds(w io.Writer, t *analysis.Table, o Options) error {
 
 // Gate says in one line how the thresholds came out, and names at most three of
 // those that failed; "" if there are none.
-func Gate(t *analysis.Table) string {
+func Gate(t *compare.Table) string {
 	failed, unclear := t.Gate()
 	all := count(len(t.Thresholds), "threshold")
 	switch {
@@ -41,7 +41,7 @@ func Gate(t *analysis.Table) string {
 	v := newView(t, math.MaxInt)
 	var named []string
 	for _, j := range t.Thresholds {
-		if j.Outcome == analysis.Failed && len(named) < 3 {
+		if j.Outcome == compare.Failed && len(named) < 3 {
 			named = append(named, v.judged(&j)+" ("+v.figure(&j)+")")
 		}
 	}
@@ -55,22 +55,22 @@ func Gate(t *analysis.Table) string {
 // the first two at most so many. Of benchmarks, which are many, what passed is only
 // counted.
 func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
-	bench := v.Kind == analysis.OfBenchmarks
+	bench := v.Kind == compare.OfBenchmarks
 	g := grid{
 		cols: []column{{left: true}, {left: true}, {left: true}, {left: true}, {}, {left: true, keep: 2}, {left: true, keep: 1}},
 		head: [][]string{{"", "threshold", "benchmark", "setting", "found", "95% interval", "of"}},
 	}
-	most := map[analysis.Outcome]int{analysis.Failed: mostFailed, analysis.Unclear: mostUnclear, analysis.Passed: mostPassed}
+	most := map[compare.Outcome]int{compare.Failed: mostFailed, compare.Unclear: mostUnclear, compare.Passed: mostPassed}
 	told := len(v.Settings) > 1
 	if bench {
-		most[analysis.Passed] = 0
+		most[compare.Passed] = 0
 		told = len(v.Settings) > 2
 	}
 	if !told {
 		g.head[0][3] = ""
 	}
 	var notes []string
-	for _, part := range []analysis.Outcome{analysis.Failed, analysis.Unclear, analysis.Passed} {
+	for _, part := range []compare.Outcome{compare.Failed, compare.Unclear, compare.Passed} {
 		n := 0
 		for i := range v.Thresholds {
 			j := &v.Thresholds[i]
@@ -108,18 +108,18 @@ func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
 }
 
 // outcome is the word of a threshold; the color says no more.
-func outcome(o analysis.Outcome) cell {
+func outcome(o compare.Outcome) cell {
 	switch o {
-	case analysis.Failed:
+	case compare.Failed:
 		return cell{"FAILED", bad}
-	case analysis.Passed:
+	case compare.Passed:
 		return cell{"passed", good}
 	}
 	return cell{text: string(o)}
 }
 
 // judgedBenchmark names the benchmark of a judgement, "" if there is none.
-func (v *view) judgedBenchmark(j *analysis.Judgement) string {
+func (v *view) judgedBenchmark(j *compare.Judgement) string {
 	if j.Benchmark == nil {
 		return ""
 	}
@@ -128,9 +128,9 @@ func (v *view) judgedBenchmark(j *analysis.Judgement) string {
 
 // judged names a threshold and the setting that it was judged of; of benchmarks
 // just the benchmark.
-func (v *view) judged(j *analysis.Judgement) string {
+func (v *view) judged(j *compare.Judgement) string {
 	switch {
-	case v.Kind == analysis.OfBenchmarks:
+	case v.Kind == compare.OfBenchmarks:
 		return v.judgedBenchmark(j)
 	case j.Setting < 0 || len(v.Settings) == 1:
 		return j.Threshold.String()
@@ -139,7 +139,7 @@ func (v *view) judged(j *analysis.Judgement) string {
 }
 
 // figure is what was found, with its unit.
-func (v *view) figure(j *analysis.Judgement) string {
+func (v *view) figure(j *compare.Judgement) string {
 	switch {
 	case math.IsNaN(j.Value):
 		return "no data"
@@ -150,7 +150,7 @@ func (v *view) figure(j *analysis.Judgement) string {
 }
 
 // extent is the interval of what was found, without its unit.
-func (v *view) extent(j *analysis.Judgement) string {
+func (v *view) extent(j *compare.Judgement) string {
 	if math.IsNaN(j.Lo) || math.IsNaN(j.Hi) {
 		return ""
 	}
@@ -162,13 +162,13 @@ func (v *view) extent(j *analysis.Judgement) string {
 }
 
 // decider says what decided.
-func (v *view) decider(j *analysis.Judgement) string {
+func (v *view) decider(j *compare.Judgement) string {
 	switch {
 	case j.NoData:
 		return ""
 	case j.Threshold.Change:
 		return count(j.Trials, "block")
-	case v.Kind == analysis.OfBenchmarks:
+	case v.Kind == compare.OfBenchmarks:
 		return "median of " + count(j.Trials, "block")
 	case j.Trial > 0 && j.Trials > 1:
 		return fmt.Sprintf("trial %d, worst of %d", j.Trial, j.Trials)
@@ -179,67 +179,67 @@ func (v *view) decider(j *analysis.Judgement) string {
 }
 
 // reason is why a threshold was judged as it was.
-func (v *view) reason(j *analysis.Judgement, r *analysis.Reason) string {
+func (v *view) reason(j *compare.Judgement, r *compare.Reason) string {
 	setting := func() string { return v.Settings[r.Setting].Setting.Label() }
 	switch r.Kind {
-	case analysis.ReasonUnknown, analysis.ReasonNotCompared:
+	case compare.ReasonUnknown, compare.ReasonNotCompared:
 		return r.Said
-	case analysis.ReasonNoBenchmark:
+	case compare.ReasonNoBenchmark:
 		return "no benchmark has " + j.Metric
-	case analysis.ReasonNoSetting:
+	case compare.ReasonNoSetting:
 		return "there is no setting to judge"
-	case analysis.ReasonNoTrial:
+	case compare.ReasonNoTrial:
 		return "it has no finished trial"
-	case analysis.ReasonNotMeasured:
+	case compare.ReasonNotMeasured:
 		text := j.Metric + " was not measured"
 		if j.Benchmark != nil && len(j.Benchmark.Faults) > 0 {
 			text += "; " + v.faults(j.Benchmark)
 		}
 		return text
-	case analysis.ReasonSaturated:
-		return fmt.Sprintf("dyno may itself have been the limit: %s (consider: %s)", r.Said, analysis.Cure)
-	case analysis.ReasonNoLatency:
+	case compare.ReasonSaturated:
+		return fmt.Sprintf("dyno may itself have been the limit: %s (consider: %s)", r.Said, compare.Cure)
+	case compare.ReasonNoLatency:
 		return fmt.Sprintf("trial %d has no %s: requests that timed out or were never sent rank as the slowest, or they were too few", r.Trial, j.Metric)
-	case analysis.ReasonWorstUnknown:
+	case compare.ReasonWorstUnknown:
 		return fmt.Sprintf("the worst trial counts, and %s of %d of %d trials is not known", j.Metric, r.N, r.Of)
-	case analysis.ReasonFewBlocks:
+	case compare.ReasonFewBlocks:
 		return fmt.Sprintf("it takes two blocks with both settings, and there are %d", r.N)
-	case analysis.ReasonZero:
+	case compare.ReasonZero:
 		return fmt.Sprintf("a value is zero, so that there is no ratio (consider: a limit of %s itself)", j.Threshold.Name)
-	case analysis.ReasonFailedTrials:
+	case compare.ReasonFailedTrials:
 		return fmt.Sprintf("%d of its %d trials failed and are not in it", r.N, r.Of)
-	case analysis.ReasonNotCounted:
+	case compare.ReasonNotCounted:
 		return fmt.Sprintf("%d of %d trials of %s do not count, as dyno may itself have been the limit", r.N, r.Of, setting())
-	case analysis.ReasonLacking:
+	case compare.ReasonLacking:
 		return fmt.Sprintf("%d of %d trials of %s have no %s", r.N, r.Of, setting(), j.Metric)
-	case analysis.ReasonClose:
+	case compare.ReasonClose:
 		return "close: the median's 95% interval reaches across the limit"
-	case analysis.ReasonNotSure:
-		if v.Kind == analysis.OfBenchmarks {
+	case compare.ReasonNotSure:
+		if v.Kind == compare.OfBenchmarks {
 			return "beyond the limit, but not surely"
 		}
 		return "beyond the limit, but not surely among all changes that are judged"
-	case analysis.ReasonPartial:
+	case compare.ReasonPartial:
 		return fmt.Sprintf("only %d of %d planned trials were run", r.N, r.Of)
-	case analysis.ReasonZeroSame:
+	case compare.ReasonZeroSame:
 		return fmt.Sprintf("values are zero, so that there is no ratio, and no sure change (consider: a limit of %s itself)", j.Threshold.Name)
-	case analysis.ReasonZeroChanged:
+	case compare.ReasonZeroChanged:
 		return "values are zero, so that the change has no interval"
-	case analysis.ReasonNoInterval:
+	case compare.ReasonNoInterval:
 		return fmt.Sprintf("%d blocks are too few for an interval", r.N)
 	}
 	return string(r.Kind)
 }
 
 // why is all that is to be said of a threshold beside its figure, or "".
-func (v *view) whyJudged(j *analysis.Judgement) string {
+func (v *view) whyJudged(j *compare.Judgement) string {
 	var parts []string
 	for i := range j.Reasons {
 		parts = append(parts, v.reason(j, &j.Reasons[i]))
 	}
 	if j.MoreBlocks > 0 {
 		parts = append(parts, fmt.Sprintf("about %s would settle it", count(j.MoreBlocks, "more block")))
-	} else if j.Outcome == analysis.Unclear && j.Threshold.Change && j.Close {
+	} else if j.Outcome == compare.Unclear && j.Threshold.Change && j.Close {
 		parts = append(parts, "the interval reaches across the limit, and no number of blocks is likely to settle it")
 	}
 	return strings.Join(parts, "; ")

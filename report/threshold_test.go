@@ -16,12 +16,12 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
-func gated(t testing.TB, rs []*dyno.Result, es []effects, texts ...string) *analysis.Table {
+func gated(t testing.TB, rs []*dyno.Result, es []effects, texts ...string) *compare.Table {
 	t.Helper()
-	o := analysis.Options{Name: "sessions", About: []string{"subject: ./examples/sessions (go1.26.8)"}, Settings: settings(es)}
+	o := compare.Options{Name: "sessions", About: []string{"subject: ./examples/sessions (go1.26.8)"}, Settings: settings(es)}
 	for _, text := range texts {
 		th, err := dyno.ParseThreshold(text)
 		if err != nil {
@@ -29,11 +29,11 @@ func gated(t testing.TB, rs []*dyno.Result, es []effects, texts ...string) *anal
 		}
 		o.Thresholds = append(o.Thresholds, th)
 	}
-	return analysis.Tabulate(rs, o)
+	return compare.Tabulate(rs, o)
 }
 
 // gate is a table with thresholds of every outcome.
-func gate(t testing.TB) *analysis.Table {
+func gate(t testing.TB) *compare.Table {
 	return gated(t, marred(), study,
 		"p99 < 11.5ms", "p50 < 9ms", "failures == 0", "rss_peak < 37MiB", "stw_max < 1s", "change(p99) < 5%", "change(rss_peak) < 5%", "rss_idle < 1GiB", "patch_p99 < 1s")
 }
@@ -102,7 +102,7 @@ func TestMarkdownFits(t *testing.T) {
 	for _, r := range rs[:20] {
 		r.Err = strings.Repeat("panic: out of cheese\n", 2000) + r.Trial.Setting.String()
 	}
-	for name, tb := range map[string]*analysis.Table{
+	for name, tb := range map[string]*compare.Table{
 		"large": gated(t, rs, es, "p99 < 12ms", "failures == 0", "change(p50) < 5%"),
 	} {
 		var b bytes.Buffer
@@ -252,7 +252,7 @@ func checkJUnit(t *testing.T, data []byte) map[string]int {
 }
 
 func TestJUnit(t *testing.T) {
-	junit := func(tb *analysis.Table, strict bool) []byte {
+	junit := func(tb *compare.Table, strict bool) []byte {
 		var b bytes.Buffer
 		if err := JUnit(&b, tb, strict); err != nil {
 			t.Fatal(err)
@@ -279,13 +279,13 @@ func TestJUnit(t *testing.T) {
 			t.Errorf("%s: cases, failures and errors are %s, want %s", name, got, want)
 		}
 	}
-	if f := checkJUnit(t, junit(analysis.Tabulate(nil, analysis.Options{}), false)); f["error"] != 1 {
+	if f := checkJUnit(t, junit(compare.Tabulate(nil, compare.Options{}), false)); f["error"] != 1 {
 		t.Errorf("nothing at all: %v", f)
 	}
 }
 
 func TestCSV(t *testing.T) {
-	rows := func(tb *analysis.Table) [][]string {
+	rows := func(tb *compare.Table) [][]string {
 		var b bytes.Buffer
 		if err := CSV(&b, tb); err != nil {
 			t.Fatal(err)
@@ -385,7 +385,7 @@ func checkOpenMetrics(t *testing.T, text string) map[string]int {
 }
 
 func TestOpenMetrics(t *testing.T) {
-	expose := func(tb *analysis.Table) string {
+	expose := func(tb *compare.Table) string {
 		var b bytes.Buffer
 		if err := OpenMetrics(&b, tb); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -29,7 +30,7 @@ type Verdict struct {
 // is better, worse, the same and unclear; the two most telling changes have
 // figures: the greatest for the better and the greatest for the worse, or the two
 // greatest if all go one way. Of a table without a comparison there are none.
-func Verdicts(t *analysis.Table) []Verdict {
+func Verdicts(t *compare.Table) []Verdict {
 	if t.Trials == 0 || len(t.Settings) < 2 || t.Settings[0].Trials == 0 {
 		return nil
 	}
@@ -40,12 +41,12 @@ func Verdicts(t *analysis.Table) []Verdict {
 	return vs
 }
 
-func verdictOf(t *analysis.Table, i int) Verdict {
+func verdictOf(t *compare.Table, i int) Verdict {
 	s := &t.Settings[i]
 	v := Verdict{Setting: s.Setting}
 	if s.Trials == 0 {
 		v.Text = fmt.Sprintf("Nothing is known of %s but how it failed: it has no finished trial.", s.Setting.Label())
-		if !slices.ContainsFunc(t.Failed, func(f analysis.Failure) bool { return f.Setting.String() == s.Setting.String() }) {
+		if !slices.ContainsFunc(t.Failed, func(f compare.Failure) bool { return f.Setting.String() == s.Setting.String() }) {
 			v.Text = fmt.Sprintf("Nothing is known of %s: it was not run.", s.Setting.Label())
 		}
 		return v
@@ -90,8 +91,8 @@ const bearableFailures = 1e-4
 // failedMore says how many requests of setting i failed or were never sent, if that
 // is a greater share than of the baseline, and whether by more than is bearable: fast
 // errors are no good latency.
-func failedMore(t *analysis.Table, i int) (text string, often bool) {
-	of := func(s *analysis.Setting) (n, share float64) {
+func failedMore(t *compare.Table, i int) (text string, often bool) {
+	of := func(s *compare.Setting) (n, share float64) {
 		for _, metric := range []string{"failures", "unsent"} {
 			for _, x := range s.Values[metric].Trials {
 				n += x
@@ -115,7 +116,7 @@ func failedMore(t *analysis.Table, i int) (text string, often bool) {
 }
 
 // say fills in the words.
-func (v *Verdict) say(t *analysis.Table, i int) {
+func (v *Verdict) say(t *compare.Table, i int) {
 	telling := map[string]bool{}
 	for _, names := range [][]string{v.Better, v.Worse} {
 		most := 1
@@ -158,7 +159,7 @@ func (v *Verdict) say(t *analysis.Table, i int) {
 }
 
 // figures are a change in words, and the medians of both.
-func figures(t *analysis.Table, i int, name string, both bool) string {
+func figures(t *compare.Table, i int, name string, both bool) string {
 	text := much(t.Settings[i].Versus[name].Ratio)
 	if !both {
 		return text
@@ -192,14 +193,14 @@ func figures(t *analysis.Table, i int, name string, both bool) string {
 //     shown, it says that.
 //
 // Secondary metrics have no say: who changes a setting for them knows why.
-func Recommendation(t *analysis.Table) string {
+func Recommendation(t *compare.Table) string {
 	text, _ := recommendation(t)
 	return text
 }
 
 // recommendation is that of [Recommendation], and whether it says something that
 // neither [Sentences] nor the warnings say.
-func recommendation(t *analysis.Table) (text string, news bool) {
+func recommendation(t *compare.Table) (text string, news bool) {
 	vs := Verdicts(t)
 	if vs == nil {
 		return "", false
@@ -236,7 +237,7 @@ func recommendation(t *analysis.Table) (text string, news bool) {
 }
 
 // undecided says why there can be no recommendation, or "".
-func undecided(t *analysis.Table) string {
+func undecided(t *compare.Table) string {
 	saturated := 0
 	for i := range t.Settings {
 		saturated += len(t.Settings[i].Saturated)
@@ -269,8 +270,8 @@ type risk struct {
 
 // risks are the metrics of a verdict in which the setting may be worse by more than is
 // bearable, the greatest first.
-func risks(t *analysis.Table, v *Verdict) []risk {
-	i := slices.IndexFunc(t.Settings, func(s analysis.Setting) bool { return s.Setting.String() == v.Setting.String() })
+func risks(t *compare.Table, v *Verdict) []risk {
+	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == v.Setting.String() })
 	var all []risk
 	for _, name := range v.Unclear {
 		x := t.Settings[i].Versus[name]
@@ -292,8 +293,8 @@ func risks(t *analysis.Table, v *Verdict) []risk {
 
 // against is what speaks against a setting that is better in something and worse in
 // no primary metric.
-func against(t *analysis.Table, v *Verdict) (facts []string) {
-	i := slices.IndexFunc(t.Settings, func(s analysis.Setting) bool { return s.Setting.String() == v.Setting.String() })
+func against(t *compare.Table, v *Verdict) (facts []string) {
+	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == v.Setting.String() })
 	s, base := &t.Settings[i], &t.Settings[0]
 	if v.often {
 		facts = append(facts, v.failed)
@@ -308,8 +309,8 @@ func against(t *analysis.Table, v *Verdict) (facts []string) {
 	if lacking != nil {
 		facts = append(facts, "not all trials have told "+list(lacking))
 	}
-	leaks := func(s *analysis.Setting) bool {
-		return s.Leak != nil && (s.Leak.Memory != nil && s.Leak.Memory.Verdict == analysis.Leaking || s.Leak.Outside != nil && s.Leak.Outside.Verdict == analysis.Leaking)
+	leaks := func(s *compare.Setting) bool {
+		return s.Leak != nil && (s.Leak.Memory != nil && s.Leak.Memory.Verdict == leak.Leaking || s.Leak.Outside != nil && s.Leak.Outside.Verdict == leak.Leaking)
 	}
 	if leaks(s) && !leaks(base) {
 		facts = append(facts, "it leaks memory")
@@ -317,7 +318,7 @@ func against(t *analysis.Table, v *Verdict) (facts []string) {
 	return facts
 }
 
-func recommend(t *analysis.Table, gains []Verdict) string {
+func recommend(t *compare.Table, gains []Verdict) string {
 	better := func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(len(b.Better), len(a.Better)), cmp.Compare(len(a.Unclear), len(b.Unclear)), cmp.Compare(b.total, a.total))
 	}
@@ -353,7 +354,7 @@ func recommend(t *analysis.Table, gains []Verdict) string {
 }
 
 // notYet says what keeps a setting from being recommended.
-func notYet(t *analysis.Table, v *Verdict) string {
+func notYet(t *compare.Table, v *Verdict) string {
 	var parts []string
 	var more []int
 	for _, r := range risks(t, v) {
@@ -381,7 +382,7 @@ func tradeOff(trades []Verdict, base string) string {
 	return text + fmt.Sprintf(". No setting is shown to be better than %s without being worse in something.", base)
 }
 
-func nothingShown(t *analysis.Table, vs []Verdict) string {
+func nothingShown(t *compare.Table, vs []Verdict) string {
 	unclear, same, untold := 0, 0, 0
 	var more []int
 	for i, v := range vs {

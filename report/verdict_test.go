@@ -6,41 +6,42 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/stats"
 )
 
 // compared is a table of a baseline and others, each with its comparisons of
 // metrics. A ratio of 1.1 has an interval from 1.08 to 1.12.
-func compared(settings map[string]map[string]analysis.Versus) *analysis.Table {
-	t := &analysis.Table{Trials: 6 * (1 + len(settings)), Planned: 6 * (1 + len(settings)), Blocks: 6, Negligible: 0.01}
+func compared(settings map[string]map[string]compare.Versus) *compare.Table {
+	t := &compare.Table{Trials: 6 * (1 + len(settings)), Planned: 6 * (1 + len(settings)), Blocks: 6, Negligible: 0.01}
 	for _, m := range []dyno.Metric{{Name: "p50-sec", Better: -1, Primary: true}, {Name: "p99-sec", Better: -1, Primary: true}, {Name: "req/s", Better: 1, Primary: true}, {Name: "rss-peak-B", Better: -1, Primary: true}} {
-		t.Rows = append(t.Rows, analysis.Row{Metric: m, Key: m.Name})
+		t.Rows = append(t.Rows, compare.Row{Metric: m, Key: m.Name})
 	}
-	base := analysis.Setting{Setting: gogc("100"), Baseline: true, Trials: 6, Values: map[string]analysis.Summary{}}
-	t.Settings = []analysis.Setting{base}
+	base := compare.Setting{Setting: gogc("100"), Baseline: true, Trials: 6, Values: map[string]compare.Summary{}}
+	t.Settings = []compare.Setting{base}
 	var levels []string
 	for level := range settings {
 		levels = append(levels, level)
 	}
 	slices.Sort(levels)
 	for _, level := range levels {
-		s := analysis.Setting{Setting: gogc(level), Trials: 6, Values: map[string]analysis.Summary{}, Versus: settings[level]}
+		s := compare.Setting{Setting: gogc(level), Trials: 6, Values: map[string]compare.Summary{}, Versus: settings[level]}
 		for name, x := range s.Versus {
-			base.Values[name] = analysis.Summary{Center: 0.01, Trials: make([]float64, 6)}
-			s.Values[name] = analysis.Summary{Center: 0.01 * x.Ratio, Trials: make([]float64, 6)}
+			base.Values[name] = compare.Summary{Center: 0.01, Trials: make([]float64, 6)}
+			s.Values[name] = compare.Summary{Center: 0.01 * x.Ratio, Trials: make([]float64, 6)}
 		}
 		t.Settings = append(t.Settings, s)
 	}
 	return t
 }
 
-func vs(v stats.Verdict, ratio float64) analysis.Versus {
-	return analysis.Versus{Verdict: v, Ratio: ratio, Lo: ratio - 0.02, Hi: ratio + 0.02}
+func vs(v stats.Verdict, ratio float64) compare.Versus {
+	return compare.Versus{Verdict: v, Ratio: ratio, Lo: ratio - 0.02, Hi: ratio + 0.02}
 }
 
 func TestVerdicts(t *testing.T) {
-	table := compared(map[string]map[string]analysis.Versus{"200": {
+	table := compared(map[string]map[string]compare.Versus{"200": {
 		"p50-sec": vs(stats.Same, 1), "p99-sec": vs(stats.Better, 0.8), "req/s": vs(stats.Unclear, 1.02), "rss-peak-B": vs(stats.Worse, 1.3),
 	}})
 	got := Verdicts(table)
@@ -52,65 +53,65 @@ func TestVerdicts(t *testing.T) {
 
 func TestRecommendation(t *testing.T) {
 	better, worse, unclear, same := vs(stats.Better, 0.8), vs(stats.Worse, 1.3), vs(stats.Unclear, 1.01), vs(stats.Same, 1)
-	wide := analysis.Versus{Verdict: stats.Unclear, Ratio: 1.1, Lo: 0.9, Hi: 1.35, MoreBlocks: 9}
+	wide := compare.Versus{Verdict: stats.Unclear, Ratio: 1.1, Lo: 0.9, Hi: 1.35, MoreBlocks: 9}
 	for _, c := range []struct {
 		name     string
-		settings map[string]map[string]analysis.Versus
-		change   func(t *analysis.Table)
+		settings map[string]map[string]compare.Versus
+		change   func(t *compare.Table)
 		want     []string // in what it says
 		not      string
 	}{
-		{"better in one, worse in none", map[string]map[string]analysis.Versus{"200": {"p50-sec": same, "p99-sec": better}}, nil,
+		{"better in one, worse in none", map[string]map[string]compare.Versus{"200": {"p50-sec": same, "p99-sec": better}}, nil,
 			[]string{"Recommended: GOGC=200.", "p99 latency (20% lower"}, "unclear"},
-		{"the better of two", map[string]map[string]analysis.Versus{"150": {"p50-sec": same, "p99-sec": better}, "200": {"p50-sec": better, "p99-sec": better}}, nil,
+		{"the better of two", map[string]map[string]compare.Versus{"150": {"p50-sec": same, "p99-sec": better}, "200": {"p50-sec": better, "p99-sec": better}}, nil,
 			[]string{"Recommended: GOGC=200.", "GOGC=150 is better in something, too", "not with each other"}, ""},
-		{"what is unclear is small", map[string]map[string]analysis.Versus{"200": {"p50-sec": unclear, "p99-sec": better}}, nil,
+		{"what is unclear is small", map[string]map[string]compare.Versus{"200": {"p50-sec": unclear, "p99-sec": better}}, nil,
 			[]string{"Recommended: GOGC=200.", "in median latency it is unclear, and at worst 5% worse"}, ""},
-		{"what is unclear may be much", map[string]map[string]analysis.Versus{"200": {"p50-sec": wide, "p99-sec": better}}, nil,
+		{"what is unclear may be much", map[string]map[string]compare.Versus{"200": {"p50-sec": wide, "p99-sec": better}}, nil,
 			[]string{"No recommendation: GOGC=200", "median latency 35% higher", "about 9 more blocks"}, "Recommended"},
-		{"throughput may be lost", map[string]map[string]analysis.Versus{"200": {"req/s": {Verdict: stats.Unclear, Ratio: 1, Lo: 0.7, Hi: 1.4}, "p99-sec": better}}, nil,
+		{"throughput may be lost", map[string]map[string]compare.Versus{"200": {"req/s": {Verdict: stats.Unclear, Ratio: 1, Lo: 0.7, Hi: 1.4}, "p99-sec": better}}, nil,
 			[]string{"No recommendation", "throughput 30% lower"}, "Recommended"},
-		{"a trade", map[string]map[string]analysis.Versus{"200": {"p99-sec": better, "rss-peak-B": worse}}, nil,
+		{"a trade", map[string]map[string]compare.Versus{"200": {"p99-sec": better, "rss-peak-B": worse}}, nil,
 			[]string{"A trade, which is yours to choose: GOGC=200 gains in p99 latency (20% lower", "at the price of peak memory (30% higher"}, "Recommended"},
-		{"only worse", map[string]map[string]analysis.Versus{"50": {"p99-sec": worse}}, nil,
+		{"only worse", map[string]map[string]compare.Versus{"50": {"p99-sec": worse}}, nil,
 			[]string{"Keep GOGC=100", "GOGC=50 is worse in p99 latency"}, "Recommended"},
-		{"nothing shown", map[string]map[string]analysis.Versus{"50": {"p99-sec": wide}}, nil,
+		{"nothing shown", map[string]map[string]compare.Versus{"50": {"p99-sec": wide}}, nil,
 			[]string{"Nothing is shown", "about 9 more blocks would settle half of what is unclear"}, "Recommended"},
-		{"all the same", map[string]map[string]analysis.Versus{"50": {"p99-sec": same}}, nil,
+		{"all the same", map[string]map[string]compare.Versus{"50": {"p99-sec": same}}, nil,
 			[]string{"No setting differs from GOGC=100 by more than 1%"}, "Recommended"},
-		{"partial", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) { t.Planned++ },
+		{"partial", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) { t.Planned++ },
 			[]string{"No recommendation: only 12 of 13 planned trials were run."}, "Recommended"},
-		{"a failed trial", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
-			t.Failed = []analysis.Failure{{Trial: 3, Setting: gogc("200"), Err: "exited", Result: &dyno.Result{}}}
+		{"a failed trial", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
+			t.Failed = []compare.Failure{{Trial: 3, Setting: gogc("200"), Err: "exited", Result: &dyno.Result{}}}
 		}, []string{"No recommendation: 1 trial failed."}, "Recommended"},
-		{"fails fast", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
-			t.Settings[1].Values["failures"] = analysis.Summary{Trials: []float64{300, 240}}
-			t.Settings[1].Pooled = &analysis.Pooled{Requests: 60_000}
+		{"fails fast", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
+			t.Settings[1].Values["failures"] = compare.Summary{Trials: []float64{300, 240}}
+			t.Settings[1].Pooled = &compare.Pooled{Requests: 60_000}
 		}, []string{"No recommendation: GOGC=200 is better in p99 latency", "540 of its requests failed or were never sent, and none of GOGC=100"}, "Recommended"},
-		{"one failure of many", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
-			t.Settings[1].Values["failures"] = analysis.Summary{Trials: []float64{1, 0}}
-			t.Settings[1].Pooled = &analysis.Pooled{Requests: 60_000}
+		{"one failure of many", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
+			t.Settings[1].Values["failures"] = compare.Summary{Trials: []float64{1, 0}}
+			t.Settings[1].Pooled = &compare.Pooled{Requests: 60_000}
 		}, []string{"Recommended: GOGC=200.", "1 of its requests failed"}, "No recommendation"},
-		{"the next that does not fail", map[string]map[string]analysis.Versus{"150": {"p99-sec": better}, "200": {"p50-sec": better, "p99-sec": better}}, func(t *analysis.Table) {
-			t.Settings[2].Values["failures"] = analysis.Summary{Trials: []float64{300, 240}}
+		{"the next that does not fail", map[string]map[string]compare.Versus{"150": {"p99-sec": better}, "200": {"p50-sec": better, "p99-sec": better}}, func(t *compare.Table) {
+			t.Settings[2].Values["failures"] = compare.Summary{Trials: []float64{300, 240}}
 			t.Settings[1].Values["p50-sec"] = t.Settings[0].Values["p50-sec"]
 			t.Settings[1].Versus["p50-sec"] = same
 		}, []string{"Recommended: GOGC=150."}, "GOGC=200"},
-		{"p99 of no trial", map[string]map[string]analysis.Versus{"200": {"p50-sec": better}}, func(t *analysis.Table) {
-			t.Settings[0].Values["p99-sec"] = analysis.Summary{Center: 0.01, Trials: make([]float64, 6)}
+		{"p99 of no trial", map[string]map[string]compare.Versus{"200": {"p50-sec": better}}, func(t *compare.Table) {
+			t.Settings[0].Values["p99-sec"] = compare.Summary{Center: 0.01, Trials: make([]float64, 6)}
 		}, []string{"No recommendation: GOGC=200", "not all trials have told p99 latency"}, "Recommended"},
-		{"p99 of some trials", map[string]map[string]analysis.Versus{"200": {"p50-sec": better, "p99-sec": better}}, func(t *analysis.Table) {
-			t.Settings[1].Values["p99-sec"] = analysis.Summary{Center: 0.01, Trials: make([]float64, 3)}
+		{"p99 of some trials", map[string]map[string]compare.Versus{"200": {"p50-sec": better, "p99-sec": better}}, func(t *compare.Table) {
+			t.Settings[1].Values["p99-sec"] = compare.Summary{Center: 0.01, Trials: make([]float64, 3)}
 		}, []string{"No recommendation: GOGC=200", "not all trials have told p99 latency"}, "Recommended"},
-		{"leaks", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
-			t.Settings[1].Leak = &analysis.Leak{Memory: &analysis.Grown{Verdict: analysis.Leaking}}
+		{"leaks", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
+			t.Settings[1].Leak = &leak.Leak{Memory: &leak.Grown{Verdict: leak.Leaking}}
 		}, []string{"No recommendation: GOGC=200", "it leaks memory"}, "Recommended"},
-		{"two runs", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) { t.Separate = true },
+		{"two runs", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) { t.Separate = true },
 			[]string{"No recommendation: the runs were not made side by side."}, "Recommended"},
-		{"nothing to compare", map[string]map[string]analysis.Versus{"200": {}}, nil,
+		{"nothing to compare", map[string]map[string]compare.Versus{"200": {}}, nil,
 			[]string{"No recommendation: no primary metric could be compared."}, "Recommended"},
-		{"saturated", map[string]map[string]analysis.Versus{"200": {"p99-sec": better}}, func(t *analysis.Table) {
-			t.Settings[1].Saturated = []analysis.Saturation{{Trial: 2, Reason: "busy"}}
+		{"saturated", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
+			t.Settings[1].Saturated = []compare.Saturation{{Trial: 2, Reason: "busy"}}
 		}, []string{"No recommendation: dyno may itself have been the limit in 1 trial."}, "Recommended"},
 	} {
 		table := compared(c.settings)

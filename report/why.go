@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // why is the section of causes: a block for each primary metric that changed.
@@ -63,7 +63,7 @@ func (v *view) why() (section, bool) {
 }
 
 // cause are the rows of a cause, and of the places in the program that it is in.
-func cause(c analysis.Cause) []row {
+func cause(c compare.Cause) []row {
 	sc := scaleOf(c.Metric, c.Base, c.Now)
 	label, _ := unitOf(c.Metric)
 	ratio := ""

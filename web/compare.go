@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/chart"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/stats"
@@ -86,7 +86,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 
 // tables compares two runs by their ids. Of an asker that was answered, or has
 // gone, the status is 0.
-func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts []*analysis.Table, problem string, status int) {
+func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts []*compare.Table, problem string, status int) {
 	var places [2]place
 	for i, id := range ids {
 		p, rest, ok := s.lookup(id)
@@ -123,7 +123,7 @@ func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts
 }
 
 // pairOf is a table of two columns: the first level of its settings is the run.
-func pairOf(t *analysis.Table) (p pair) {
+func pairOf(t *compare.Table) (p pair) {
 	if len(t.Settings) < 2 {
 		return p
 	}

@@ -16,7 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -43,7 +44,7 @@ func TestRunPage(t *testing.T) {
 	s := site(t, root)
 	s.Hands.Page = func(dir *store.Dir, base string) (*report.Page, error) {
 		bases = append(bases, base)
-		page = &report.Page{Table: &analysis.Table{Name: dir.Run.Plan.Name}}
+		page = &report.Page{Table: &compare.Table{Name: dir.Run.Plan.Name}}
 		return page, nil
 	}
 	want(t, get(t, s, "/runs/demo%20x/1/"), 200)
@@ -92,9 +93,9 @@ func TestDetail(t *testing.T) {
 	made{}.run(t, filepath.Join(root, "x"), false)
 	s := site(t, root)
 	asked := ""
-	s.Hands.Picture = func(_ *store.Dir, from, to float64, columns int) (*analysis.Picture, error) {
+	s.Hands.Picture = func(_ *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
 		asked = fmt.Sprint(from, to, columns)
-		return &analysis.Picture{}, nil
+		return &timeline.Picture{}, nil
 	}
 	for q, wanted := range map[string]string{
 		"": "0 0 1200", "?from=1.5&to=2&columns=4000": "1.5 2 4000", "?from=0&to=1e3&columns=1": "0 1000 1",
@@ -130,10 +131,10 @@ func TestHeavyRequestsWait(t *testing.T) {
 	s := site(t, root)
 	synctest.Test(t, func(t *testing.T) {
 		entered := make(chan struct{}, 100)
-		s.Hands.Picture = func(*store.Dir, float64, float64, int) (*analysis.Picture, error) {
+		s.Hands.Picture = func(*store.Dir, float64, float64, int) (*timeline.Picture, error) {
 			entered <- struct{}{}
 			time.Sleep(time.Second)
-			return &analysis.Picture{}, nil
+			return &timeline.Picture{}, nil
 		}
 		h := s.Handler()
 		for _, run := range []string{"x", "x", "x", "y", "y"} {

@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -88,7 +89,7 @@ func (m made) run(t testing.TB, path string, open bool) {
 		rs = append(rs, r)
 	}
 	if !m.silent {
-		table := analysis.Tabulate(rs, analysis.Options{
+		table := compare.Tabulate(rs, compare.Options{
 			Name: m.name, Settings: m.settings, Planned: plan.Compared(),
 			About: []string{"subject: " + m.subject + " (go1.26.8 " + m.rev + ")"},
 		})
@@ -128,20 +129,20 @@ func site(t testing.TB, root string) *Site {
 	t.Helper()
 	return &Site{Root: root, Hosts: []string{host}, Token: "secret", Hands: Hands{
 		Page: func(dir *store.Dir, base string) (*report.Page, error) {
-			return &report.Page{Table: &analysis.Table{}}, nil
+			return &report.Page{Table: &compare.Table{}}, nil
 		},
-		Picture: func(dir *store.Dir, from, to float64, columns int) (*analysis.Picture, error) {
-			return &analysis.Picture{}, nil
+		Picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
+			return &timeline.Picture{}, nil
 		},
-		Compare: func(a, b *store.Dir) ([]*analysis.Table, error) { return tables(a, b) },
+		Compare: func(a, b *store.Dir) ([]*compare.Table, error) { return tables(a, b) },
 	}}
 }
 
 // tables compares two runs in the way of dyno compare.
-func tables(a, b *store.Dir) (ts []*analysis.Table, err error) {
+func tables(a, b *store.Dir) (ts []*compare.Table, err error) {
 	for _, s := range a.Run.Plan.Levels() {
 		var rs []*dyno.Result
-		o := analysis.Options{Name: a.Run.Plan.Name, Separate: true}
+		o := compare.Options{Name: a.Run.Plan.Name, Separate: true}
 		for i, d := range []*store.Dir{a, b} {
 			name := fmt.Sprint("run", i)
 			o.Settings = append(o.Settings, append(dyno.Setting{{Factor: "run", Value: name}}, s...))
@@ -151,9 +152,9 @@ func tables(a, b *store.Dir) (ts []*analysis.Table, err error) {
 					own = append(own, r)
 				}
 			}
-			rs = append(rs, analysis.Label(own, name)...)
+			rs = append(rs, compare.Label(own, name)...)
 		}
-		ts = append(ts, analysis.Tabulate(rs, o))
+		ts = append(ts, compare.Tabulate(rs, o))
 	}
 	return ts, nil
 }

@@ -10,8 +10,9 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -23,9 +24,9 @@ type Hands struct {
 	Page func(dir *store.Dir, base string) (*report.Page, error)
 	// Picture reads a part of the axis of time: from and to in seconds of it, 0
 	// and 0 for all.
-	Picture func(dir *store.Dir, from, to float64, columns int) (*analysis.Picture, error)
+	Picture func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error)
 	// Compare makes a table for each setting that both runs have.
-	Compare func(a, b *store.Dir) ([]*analysis.Table, error)
+	Compare func(a, b *store.Dir) ([]*compare.Table, error)
 	// Profile adds up the profiles of one kind of a setting.
 	Profile func(dir *store.Dir, kind, setting string) (profiles.Sum, error)
 	// Resume goes on with a run, until it ends or stop is called; it is done

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
@@ -61,7 +61,7 @@ func keepBaseline(dir *store.Dir, file string) error {
 
 // against compares a run with the file that it was to be compared with; nil if there
 // was none.
-func against(dir *store.Dir) (*analysis.BenchstatTables, error) {
+func against(dir *store.Dir) (*benchstat.Tables, error) {
 	old, err := os.Open(filepath.Join(dir.Path, baselineFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -76,7 +76,7 @@ func against(dir *store.Dir) (*analysis.BenchstatTables, error) {
 	}
 	defer now.Close()
 	b := dir.Run.Plan.Bench.Resolved()
-	return analysis.Against(old, "baseline", now, nil, analysis.BenchstatOptions{Alpha: float64(*b.Error)})
+	return benchstat.Against(old, "baseline", now, nil, benchstat.Options{Alpha: float64(*b.Error)})
 }
 
 // ofRevision begins a baseline that is what the cache has of a revision.

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 )
@@ -23,7 +23,7 @@ const (
 
 // whys are what the profiles of a run tell of the benchmarks that changed, in the
 // order of the table, and what could not be read.
-func whys(dir *store.Dir, t *analysis.Table, results []*dyno.Result) (found []profiles.BenchWhy, notes []string) {
+func whys(dir *store.Dir, t *compare.Table, results []*dyno.Result) (found []profiles.BenchWhy, notes []string) {
 	for _, row := range t.Benchmarks {
 		mine := profilesOf(results, nameOf(row.Package, row.Name))
 		if len(mine) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/stats"
@@ -152,7 +152,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 		}
 		return dir.Add(r)
 	}
-	table := func() *analysis.Table { return analysis.TabulateBenchmarks(&all, dir.Results()) }
+	table := func() *compare.Table { return compare.TabulateBenchmarks(&all, dir.Results()) }
 	hands.lab.Watch = p.see
 	hands.lab.Dir = func(n int) (string, error) {
 		if err := open(); err != nil {
@@ -204,7 +204,7 @@ const profiledMost = 5
 
 // profiledOnes are the benchmarks whose profiles are taken, the greatest change first,
 // and how many more changed.
-func profiledOnes(t *analysis.Table) (chosen []dyno.Benchmark, left int) {
+func profiledOnes(t *compare.Table) (chosen []dyno.Benchmark, left int) {
 	by := map[string]float64{}
 	for _, row := range t.Benchmarks {
 		most := 0.0

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -26,7 +27,7 @@ type benchFound struct {
 // findBench reads a run directory. Its bench.txt is written already.
 func findBench(dir *store.Dir) (*benchFound, error) {
 	f := &benchFound{results: dir.Results()}
-	f.Table = analysis.TabulateBenchmarks(dir.Run.Plan, f.results)
+	f.Table = compare.TabulateBenchmarks(dir.Run.Plan, f.results)
 	f.Table.Warnings = append(f.Table.Warnings, dir.Notes()...)
 	var notes []string
 	f.Whys, notes = whys(dir, f.Table, f.results)
@@ -144,7 +145,7 @@ func (f *benchFound) html(w io.Writer, dir *store.Dir) error {
 // gate is the error of what is not as the user wants it: thresholds that do not hold,
 // what is worse with --fail-worse, what is unclear with --strict.
 func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
-	count := func(o analysis.Outcome) (n int, first string) {
+	count := func(o compare.Outcome) (n int, first string) {
 		for _, j := range f.Table.Thresholds {
 			if j.Outcome != o {
 				continue
@@ -159,10 +160,10 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 		}
 		return n, first
 	}
-	failed, first := count(analysis.Failed)
+	failed, first := count(compare.Failed)
 	worse := f.Table.Worse() + worseThan(f.Against)
 	broken := f.Table.Broken()
-	unclear, doubt := count(analysis.Unclear)
+	unclear, doubt := count(compare.Unclear)
 	switch undecided := f.Table.Undecided(); {
 	case failed == 1:
 		return &gateError{exitThreshold, "a threshold failed: " + first}
@@ -184,7 +185,7 @@ func (f *benchFound) gate(e *dyno.Experiment, failWorse, strict bool) error {
 }
 
 // worseThan counts what is worse than in a baseline file, which may be nil.
-func worseThan(t *analysis.BenchstatTables) (n int) {
+func worseThan(t *benchstat.Tables) (n int) {
 	if t == nil {
 		return 0
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/subject"
@@ -16,7 +16,7 @@ import (
 // keepSources copies the source files of the functions that changed, in all
 // settings, into the run directory. tests are the packages of each setting, by which
 // a path is found that -trimpath left.
-func keepSources(dir *store.Dir, t *analysis.Table, results []*dyno.Result, tests map[string][]*subject.TestPackage) error {
+func keepSources(dir *store.Dir, t *compare.Table, results []*dyno.Result, tests map[string][]*subject.TestPackage) error {
 	for _, row := range t.Benchmarks {
 		mine := profilesOf(results, nameOf(row.Package, row.Name))
 		run, err := readProfiles(dir, mine)

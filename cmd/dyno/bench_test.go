@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/report"
@@ -259,25 +259,25 @@ func TestBenchMistakes(t *testing.T) {
 // A benchmark that a change breaks is no pass of a gate; one that was broken before, or
 // is skipped, is not the change's.
 func TestBenchBroken(t *testing.T) {
-	boom := func(setting int, kind analysis.FaultKind) analysis.Fault {
-		return analysis.Fault{Setting: setting, Kind: kind, Said: "boom"}
+	boom := func(setting int, kind compare.FaultKind) compare.Fault {
+		return compare.Fault{Setting: setting, Kind: kind, Said: "boom"}
 	}
-	settings := []analysis.Setting{{Setting: dyno.Setting{{Factor: "rev", Value: "HEAD"}}}, {Setting: dyno.Setting{{Factor: "rev", Value: "."}}}}
+	settings := []compare.Setting{{Setting: dyno.Setting{{Factor: "rev", Value: "HEAD"}}}, {Setting: dyno.Setting{{Factor: "rev", Value: "."}}}}
 	for name, c := range map[string]struct {
-		faults []analysis.Fault
+		faults []compare.Fault
 		want   bool
 	}{
-		"new":            {[]analysis.Fault{boom(1, analysis.FaultFailed)}, true},
-		"new in a block": {[]analysis.Fault{boom(1, analysis.FaultBlocks)}, true},
-		"baseline only":  {[]analysis.Fault{boom(0, analysis.FaultFailed)}, false},
-		"both":           {[]analysis.Fault{boom(0, analysis.FaultFailed), boom(1, analysis.FaultFailed)}, false},
-		"skipped":        {[]analysis.Fault{boom(1, analysis.FaultSkipped)}, false},
-		"missing":        {[]analysis.Fault{boom(1, analysis.FaultMissing)}, false},
+		"new":            {[]compare.Fault{boom(1, compare.FaultFailed)}, true},
+		"new in a block": {[]compare.Fault{boom(1, compare.FaultBlocks)}, true},
+		"baseline only":  {[]compare.Fault{boom(0, compare.FaultFailed)}, false},
+		"both":           {[]compare.Fault{boom(0, compare.FaultFailed), boom(1, compare.FaultFailed)}, false},
+		"skipped":        {[]compare.Fault{boom(1, compare.FaultSkipped)}, false},
+		"missing":        {[]compare.Fault{boom(1, compare.FaultMissing)}, false},
 		"none":           {nil, false},
 	} {
 		err, want := name, c.want
-		f := &benchFound{BenchReport: report.BenchReport{Table: &analysis.Table{Kind: analysis.OfBenchmarks, Settings: settings}}}
-		f.Table.Benchmarks = []*analysis.Benchmark{{Package: "p", Name: "X", Faults: c.faults}}
+		f := &benchFound{BenchReport: report.BenchReport{Table: &compare.Table{Kind: compare.OfBenchmarks, Settings: settings}}}
+		f.Table.Benchmarks = []*compare.Benchmark{{Package: "p", Name: "X", Faults: c.faults}}
 		if got := f.gate(new(dyno.Experiment), true, false); (got != nil) != want {
 			t.Errorf("%q: %v", err, got)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/report"
 )
 
@@ -20,8 +20,8 @@ import (
 const mostBenchNotes = 20
 
 // benchstatFlags are benchstat's, by its names.
-func benchstatFlags(fs *pflag.FlagSet, o *analysis.BenchstatOptions) {
-	d := analysis.BenchstatOptions{}.Resolved()
+func benchstatFlags(fs *pflag.FlagSet, o *benchstat.Options) {
+	d := benchstat.Options{}.Resolved()
 	fs.StringVar(&o.Filter, "filter", d.Filter, "of benchmark files, the results that match this `query`, as benchstat's -filter")
 	fs.StringVar(&o.Table, "table", d.Table, "of benchmark files, the `keys` that make tables")
 	fs.StringVar(&o.Row, "row", d.Row, "of benchmark files, the `keys` that make rows")
@@ -33,7 +33,7 @@ func benchstatFlags(fs *pflag.FlagSet, o *analysis.BenchstatOptions) {
 
 // onlyBenchFiles reports a flag that says nothing to run directories.
 func onlyBenchFiles(cmd *cobra.Command) error {
-	var o analysis.BenchstatOptions
+	var o benchstat.Options
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	benchstatFlags(fs, &o)
 	var err error
@@ -95,7 +95,7 @@ func benchInputs(args []string) ([]benchInput, error) {
 
 // compareBenchmarks prints what benchstat prints of the files, and what they cannot
 // tell.
-func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo analysis.BenchstatOptions, o *outFlags) error {
+func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Options, o *outFlags) error {
 	switch o.format {
 	case "text", "json", "markdown", "csv":
 	default:
@@ -109,7 +109,7 @@ func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo analysis.Benc
 	for _, keys := range []*string{&bo.Table, &bo.Row, &bo.Col} {
 		*keys = cmp.Or(*keys, " ") // none, and not the default
 	}
-	var files []analysis.BenchFile
+	var files []benchstat.File
 	for _, in := range inputs {
 		var r io.Reader = cmd.InOrStdin()
 		if in.path != "-" {
@@ -120,9 +120,9 @@ func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo analysis.Benc
 			defer f.Close()
 			r = f
 		}
-		files = append(files, analysis.BenchFile{Name: in.label, Path: in.path, Reader: r})
+		files = append(files, benchstat.File{Name: in.label, Path: in.path, Reader: r})
 	}
-	t, err := analysis.Benchstat(files, bo)
+	t, err := benchstat.Compare(files, bo)
 	if err != nil {
 		return benchMistake(err)
 	}
@@ -158,7 +158,7 @@ func benchMistake(err error) error {
 	return usagef("--%s", strings.TrimPrefix(err.Error(), "parse "))
 }
 
-func printBenchstat(cmd *cobra.Command, t *analysis.BenchstatTables, o *outFlags) error {
+func printBenchstat(cmd *cobra.Command, t *benchstat.Tables, o *outFlags) error {
 	w := cmd.OutOrStdout()
 	switch {
 	case o.json || o.format == "json":

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/examples"
 	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/report"
@@ -152,7 +152,7 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study,
 		return err
 	}
 	results := dir.Results()
-	err = printStudy(cmd.OutOrStdout(), beside(s, plan, analysis.Tabulate(results, options(e, results))), o)
+	err = printStudy(cmd.OutOrStdout(), beside(s, plan, compare.Tabulate(results, options(e, results))), o)
 	for _, l := range s.Listings {
 		if l.Plan == plan && err == nil && o.format == "text" && !o.json {
 			fmt.Fprintf(cmd.OutOrStdout(), "$ dyno profile %s list '%s' --type %s --setting '%s'\n\n", path, l.Func, l.Type, l.Setting)

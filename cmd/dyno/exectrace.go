@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/exectrace"
 	"github.com/dynolab/dyno/store"
 )
 
 // tabulate makes the table of a run, with what the files of its trials tell.
-func tabulate(cmd *cobra.Command, dir *store.Dir, o *outFlags, results []*dyno.Result) *analysis.Table {
+func tabulate(cmd *cobra.Command, dir *store.Dir, o *outFlags, results []*dyno.Result) *compare.Table {
 	opt := options(dir.Run.Plan, results)
 	if i := slices.IndexFunc(opt.Settings, func(s dyno.Setting) bool { return s.String() == o.base }); o.base != "" && i > 0 {
 		opt.Settings = slices.Concat(opt.Settings[i:i+1], opt.Settings[:i], opt.Settings[i+1:])
@@ -24,14 +25,14 @@ func tabulate(cmd *cobra.Command, dir *store.Dir, o *outFlags, results []*dyno.R
 	opt.Steadiness = steadiness(noter, dir, results)
 	o.notes = slices.Concat(notes(), dir.Notes())
 	explain(&opt, dir, results)
-	t := analysis.Tabulate(results, opt)
+	t := compare.Tabulate(results, opt)
 	attribute(t, dir, results, o.serves)
 	return t
 }
 
 // attribute reads the execution traces of a run into its table. One that cannot
 // be read is a warning.
-func attribute(t *analysis.Table, dir *store.Dir, results []*dyno.Result, serves []string) {
+func attribute(t *compare.Table, dir *store.Dir, results []*dyno.Result, serves []string) {
 	warn := func(r *dyno.Result, format string, args ...any) {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("trial %d: ", r.Trial.N)+fmt.Sprintf(format, args...))
 	}
@@ -57,11 +58,11 @@ func attribute(t *analysis.Table, dir *store.Dir, results []*dyno.Result, serves
 	}
 }
 
-func readExecTrace(path string, serves []string) (*analysis.Attribution, error) {
+func readExecTrace(path string, serves []string) (*exectrace.Attribution, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return analysis.ReadTrace(f, serves...)
+	return exectrace.Read(f, serves...)
 }

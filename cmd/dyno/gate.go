@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report"
 )
 
@@ -82,7 +82,7 @@ func replaceThresholds(e *dyno.Experiment, texts []string, results []*dyno.Resul
 
 // gate is the error of thresholds that do not hold, or of what is unclear if that
 // is not to be.
-func (o *outFlags) gate(t *analysis.Table) error {
+func (o *outFlags) gate(t *compare.Table) error {
 	failed, unclear := t.Gate()
 	undecided := 0
 	if len(t.Thresholds) == 0 { // who has named limits wants these decided, not every comparison
@@ -111,7 +111,7 @@ const mostSummary = 1 << 20
 
 // stepSummary appends the table to the summary of GitHub's job, if this is one. That
 // it cannot is no failure.
-func stepSummary(stderr io.Writer, t *analysis.Table) {
+func stepSummary(stderr io.Writer, t *compare.Table) {
 	appendSummary(stderr, func(w io.Writer) error { return report.Markdown(w, t) })
 }
 
@@ -159,7 +159,7 @@ func (o *outFlags) oneRun(cure string) error {
 
 // printTable writes a table in the forms that are for programs, and reports whether
 // the wanted form is one of them.
-func (o *outFlags) printTable(cmd *cobra.Command, t *analysis.Table, results []*dyno.Result) (done bool, err error) {
+func (o *outFlags) printTable(cmd *cobra.Command, t *compare.Table, results []*dyno.Result) (done bool, err error) {
 	w := cmd.OutOrStdout()
 	switch o.format {
 	case "junit":

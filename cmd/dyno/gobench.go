@@ -14,7 +14,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/examples"
 	"github.com/dynolab/dyno/subject"
 )
@@ -62,7 +62,7 @@ func tool(cmd *cobra.Command, dir string, stdout io.Writer, argv ...string) erro
 
 // benchTables makes a table of each benchmark, whose sub-benchmarks are the
 // settings and whose rounds are the blocks.
-func benchTables(r io.Reader) (tables []*analysis.Table) {
+func benchTables(r io.Reader) (tables []*compare.Table) {
 	results := map[string][]*dyno.Result{}
 	rounds := map[string]int{}
 	var names []string
@@ -90,7 +90,7 @@ func benchTables(r io.Reader) (tables []*analysis.Table) {
 		results[name] = append(results[name], d)
 	}
 	for _, name := range names {
-		tables = append(tables, analysis.Tabulate(results[name], analysis.Options{Name: name}))
+		tables = append(tables, compare.Tabulate(results[name], compare.Options{Name: name}))
 	}
 	return tables
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/store"
 )
 
 // growths holds what grew in each trial that is long enough to tell.
-func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*analysis.Growth {
-	of, rates := map[int]*analysis.Growth{}, map[int]dyno.Rate{}
+func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*leak.Growth {
+	of, rates := map[int]*leak.Growth{}, map[int]dyno.Rate{}
 	for _, t := range dir.Run.Plan.Trials() {
 		rates[t.N] = t.Load.Rate
 	}
 	for _, r := range results {
-		if r.Trial.For != "" || r.Err != "" || !analysis.Grows(r) {
+		if r.Trial.For != "" || r.Err != "" || !leak.Grows(r) {
 			continue
 		}
 		said := map[string]bool{}
@@ -46,7 +46,7 @@ func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int
 			note(err)
 			return p
 		}
-		if g := analysis.NewGrowth(r, rates[r.Trial.N], series, analysis.LeakProfiles{
+		if g := leak.NewGrowth(r, rates[r.Trial.N], series, leak.Profiles{
 			HeapBefore: read("heap-before"), HeapAfter: read("heap-after"),
 			GoroutineBefore: read("goroutine-before"), GoroutineAfter: read("goroutine-after"),
 			GoroutineLeak: read("goroutineleak-after"),

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -94,12 +94,12 @@ func TestGrowths(t *testing.T) {
 		kind, l := s.Setting[0].Value, s.Leak
 		switch kind {
 		case "yes":
-			if l == nil || l.Memory.Verdict != analysis.Leaking || math.Abs(l.Memory.Slope/(1800<<20)-1) > 0.02 || math.Abs(l.Memory.Per/(512<<10)-1) > 0.02 ||
+			if l == nil || l.Memory.Verdict != leak.Leaking || math.Abs(l.Memory.Slope/(1800<<20)-1) > 0.02 || math.Abs(l.Memory.Per/(512<<10)-1) > 0.02 ||
 				len(l.Sites) != 1 || l.Sites[0].Func != "main.(*store).add" || l.Sites[0].Line != 31 || math.Abs(l.Sites[0].PerHour/(1800<<20)-1) > 0.02 {
 				t.Errorf("%+v", l)
 			}
 		case "no":
-			if l == nil || l.Memory.Verdict != analysis.NoLeak || len(l.Others) != 1 || l.Others[0].Name != "threads" {
+			if l == nil || l.Memory.Verdict != leak.NoLeak || len(l.Others) != 1 || l.Others[0].Name != "threads" {
 				t.Errorf("%+v", l)
 			}
 		default:

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
@@ -75,7 +75,7 @@ func (f *format) Set(v string) error {
 }
 
 // print writes a table to standard output.
-func (o *outFlags) print(cmd *cobra.Command, t *analysis.Table) error {
+func (o *outFlags) print(cmd *cobra.Command, t *compare.Table) error {
 	w := cmd.OutOrStdout()
 	switch {
 	case o.json || o.format == "json":
@@ -89,7 +89,7 @@ func (o *outFlags) print(cmd *cobra.Command, t *analysis.Table) error {
 
 // printResults writes what an experiment's results are in the wanted form: of
 // one trial of a load alone a summary, else the table.
-func (o *outFlags) printResults(cmd *cobra.Command, e *dyno.Experiment, t *analysis.Table, results []*dyno.Result) error {
+func (o *outFlags) printResults(cmd *cobra.Command, e *dyno.Experiment, t *compare.Table, results []*dyno.Result) error {
 	w := cmd.OutOrStdout()
 	switch {
 	case o.json:
@@ -182,14 +182,14 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 		results = append(results, r)
 		return nil
 	})
-	table := analysis.Tabulate(results, options(e, results))
+	table := compare.Tabulate(results, options(e, results))
 	err = errors.Join(err, release(), o.printResults(cmd, e, table, results), nothing(table))
 	return o.end(cmd, table, err)
 }
 
 // end is the end of a command that measured: the result goes where it is
 // wanted too, and if nothing else went wrong, thresholds decide.
-func (o *outFlags) end(cmd *cobra.Command, t *analysis.Table, err error) error {
+func (o *outFlags) end(cmd *cobra.Command, t *compare.Table, err error) error {
 	if o.steps {
 		stepSummary(cmd.ErrOrStderr(), t)
 	}
@@ -273,7 +273,7 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
 // options are those of a table of the experiment's own results.
-func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
+func options(e *dyno.Experiment, results []*dyno.Result) compare.Options {
 	what := "subject: " + e.Subject.String()
 	var ran []string
 	for _, r := range results {
@@ -300,7 +300,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 	if e.Slice > 0 {
 		about = append(about, e.Slices())
 	}
-	return analysis.Options{
+	return compare.Options{
 		Name: e.Name, About: about,
 		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(), Thresholds: e.Thresholds,
 	}
@@ -310,7 +310,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) analysis.Options {
 const pageFile = "report.html"
 
 // conclude writes the files of a run directory that are made from its results.
-func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result, left []string) error {
+func conclude(dir *store.Dir, t *compare.Table, results []*dyno.Result, left []string) error {
 	return errors.Join(
 		dir.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, t) }),
 		dir.WriteFile("bench.txt", func(w io.Writer) error {
@@ -324,7 +324,7 @@ func conclude(dir *store.Dir, t *analysis.Table, results []*dyno.Result, left []
 
 // concludePage writes the report of a run directory. On a full disk there is all that
 // it is made of, as that was synced before.
-func concludePage(dir *store.Dir, t *analysis.Table, results []*dyno.Result, left []string) error {
+func concludePage(dir *store.Dir, t *compare.Table, results []*dyno.Result, left []string) error {
 	err := dir.WriteFile(pageFile, func(w io.Writer) error { return writePage(w, dir, t, results, left) })
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("%w; what was measured is whole (consider: dyno report %s --format html > FILE, on another disk)", err, dir.Path)
@@ -370,7 +370,7 @@ func missed(e *dyno.Experiment, results []*dyno.Result) error {
 	return nil
 }
 
-func nothing(t *analysis.Table) error {
+func nothing(t *compare.Table) error {
 	if t.Trials > 0 {
 		return nil
 	}

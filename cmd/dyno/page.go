@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/pprofpage"
@@ -20,7 +20,7 @@ import (
 )
 
 // writePage writes the HTML report of a run, one file, which says what was left out.
-func writePage(w io.Writer, dir *store.Dir, t *analysis.Table, results []*dyno.Result, left []string) error {
+func writePage(w io.Writer, dir *store.Dir, t *compare.Table, results []*dyno.Result, left []string) error {
 	page, run := pageOf(dir, t, results)
 	page.Notes = slices.Clone(left)
 	p, notes, err := picture(dir, results, 0, 0, pictureColumns)
@@ -51,7 +51,7 @@ func viewPage(dir *store.Dir, base string) (*report.Page, error) {
 // pageOf is the HTML report of a run, but for what is read from the files of its
 // compared trials; flame graphs are named and not drawn. run is nil if it has no
 // profiles.
-func pageOf(dir *store.Dir, t *analysis.Table, results []*dyno.Result) (*report.Page, *profiles.Run) {
+func pageOf(dir *store.Dir, t *compare.Table, results []*dyno.Result) (*report.Page, *profiles.Run) {
 	page := &report.Page{Table: t, Trials: results, Origin: originOf(dir, results)}
 	run, err := readProfiles(dir, results)
 	if err != nil || len(t.Settings) == 0 {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
@@ -30,25 +30,25 @@ const mostTimes = 100_000_000
 // picture reads what a run's response times and series were over time, from one
 // second of the axis to another; 0 and 0 is all of it. It is nil if there is nothing
 // to be seen. The notes say what is not shown, and why.
-func picture(dir *store.Dir, results []*dyno.Result, from, to float64, columns int) (*analysis.Picture, []string, error) {
+func picture(dir *store.Dir, results []*dyno.Result, from, to float64, columns int) (*timeline.Picture, []string, error) {
 	if dir.Run.Plan.Slice > 0 {
 		return nil, []string{"slices of one process have no picture over time"}, nil
 	}
-	axis := analysis.Axis(results, columns)
+	axis := timeline.Axis(results, columns)
 	if len(axis) == 0 {
 		return nil, nil, nil
 	}
 	var notes []string
-	if n := analysis.AxisBlocks(results); n > len(axis) {
+	if n := timeline.AxisBlocks(results); n > len(axis) {
 		notes = append(notes, fmt.Sprintf("pictures over time show the first %d of %d blocks", len(axis), n))
 	}
 	if from != 0 || to != 0 {
-		whole := analysis.AxisLength(axis)
-		if axis = analysis.CutAxis(axis, toDuration(from), toDuration(to), columns); len(axis) == 0 || columns < 1 {
+		whole := timeline.AxisLength(axis)
+		if axis = timeline.CutAxis(axis, toDuration(from), toDuration(to), columns); len(axis) == 0 || columns < 1 {
 			return nil, nil, fmt.Errorf("from %g to %g s in %d columns is no part of %.9g s", from, to, columns, whole.Seconds())
 		}
 	}
-	p := analysis.NewPicture(results, dir.Run.Plan.Levels(), axis, pictureRows, sources(dir, results, axis))
+	p := timeline.NewPicture(results, dir.Run.Plan.Levels(), axis, pictureRows, sources(dir, results, axis))
 	return p, append(notes, p.Notes...), nil
 }
 
@@ -61,9 +61,9 @@ func toDuration(sec float64) time.Duration {
 }
 
 // sources reads what pictures need from a run directory.
-func sources(dir *store.Dir, results []*dyno.Result, axis []analysis.Stretch) analysis.Sources {
+func sources(dir *store.Dir, results []*dyno.Result, axis []timeline.Stretch) timeline.Sources {
 	kept, logs := kept(dir, results, axis)
-	return analysis.Sources{
+	return timeline.Sources{
 		Times: func(r *dyno.Result, from, to time.Duration) (iter.Seq2[dyno.Times, error], bool) {
 			n := kept[r.Trial.N]
 			whole := n >= r.Sent.Requests
@@ -99,7 +99,7 @@ const unreadable = -1
 // kept counts the requests that were kept of each trial of an axis, and reports
 // whether they are so many that the latency logs have to do, where these tell as much
 // as the columns can show.
-func kept(dir *store.Dir, results []*dyno.Result, axis []analysis.Stretch) (of map[int]int64, logs bool) {
+func kept(dir *store.Dir, results []*dyno.Result, axis []timeline.Stretch) (of map[int]int64, logs bool) {
 	of = map[int]int64{}
 	read := 0.0
 	for _, r := range results {
@@ -122,7 +122,7 @@ func kept(dir *store.Dir, results []*dyno.Result, axis []analysis.Stretch) (of m
 }
 
 // bySeconds reports whether no column is shorter than a line of a latency log.
-func bySeconds(axis []analysis.Stretch) bool {
+func bySeconds(axis []timeline.Stretch) bool {
 	for _, s := range axis {
 		if s.To-s.From < time.Duration(s.Columns)*time.Second {
 			return false

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
@@ -151,14 +151,14 @@ func (x drawn) series(path string) error {
 	return os.WriteFile(path, text, 0o666)
 }
 
-func counted(h *analysis.Heat) (n int64) {
+func counted(h *timeline.Heat) (n int64) {
 	for _, c := range h.Counts {
 		n += int64(c)
 	}
 	return n
 }
 
-func look(t *testing.T, dir *store.Dir, from, to float64, columns int) (*analysis.Picture, []string) {
+func look(t *testing.T, dir *store.Dir, from, to float64, columns int) (*timeline.Picture, []string) {
 	t.Helper()
 	p, notes, err := picture(dir, dir.Results(), from, to, columns)
 	if err != nil {

@@ -4,20 +4,20 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 )
 
 // explain adds to a table what the profiles of its run tell, if it has any: what
 // the CPU was used for, and the functions that changed.
-func explain(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) {
+func explain(opt *compare.Options, dir *store.Dir, results []*dyno.Result) {
 	tell(opt, taken(opt, dir, results), opt.Settings[0].String())
 }
 
 // taken are the profiles of results by kind, nil if there are none. What cannot
 // be read is a doubt.
-func taken(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
+func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
 	if !hasProfiles(results) {
 		return nil
 	}
@@ -31,7 +31,7 @@ func taken(opt *analysis.Options, dir *store.Dir, results []*dyno.Result) map[st
 }
 
 // tell adds to a table what profiles tell against those of the setting base.
-func tell(opt *analysis.Options, of map[string][]profiles.Profiled, base string) {
+func tell(opt *compare.Options, of map[string][]profiles.Profiled, base string) {
 	if len(of) == 0 {
 		return
 	}
@@ -47,7 +47,7 @@ func tell(opt *analysis.Options, of map[string][]profiles.Profiled, base string)
 	if p := all["cpu"]; p != nil {
 		opt.CPU = p.CPUShares()
 	}
-	opt.Places = func(s dyno.Setting, kind string) (places []analysis.Place) {
+	opt.Places = func(s dyno.Setting, kind string) (places []compare.Place) {
 		p := all[kind]
 		if p == nil {
 			return nil
@@ -60,7 +60,7 @@ func tell(opt *analysis.Options, of map[string][]profiles.Profiled, base string)
 			changed = slices.DeleteFunc(changed, runtime)
 		}
 		for _, c := range changed {
-			places = append(places, analysis.Place{
+			places = append(places, compare.Place{
 				Func: c.Name, File: c.Line.File, Line: c.Line.Line, Change: c.Own.Diff, Lo: c.Own.Lo, Hi: c.Own.Hi, Share: float64(c.Share),
 			})
 		}

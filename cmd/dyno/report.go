@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 )
@@ -102,7 +103,7 @@ func exists(file string) bool {
 
 func newCompare() *cobra.Command {
 	var o outFlags
-	var bench analysis.BenchstatOptions
+	var bench benchstat.Options
 	cmd := &cobra.Command{
 		Use:   "compare DIR [DIR] | compare FILE...",
 		Short: "Compare the settings of a run, two runs, or benchmark files",
@@ -175,7 +176,7 @@ func sameFile(a, b string) bool {
 
 // compareRuns makes one table for each setting that both runs have, with the
 // first run as the baseline.
-func compareRuns(a, b string) ([]*analysis.Table, error) {
+func compareRuns(a, b string) ([]*compare.Table, error) {
 	first, err := store.Read(a)
 	if err != nil {
 		return nil, err
@@ -191,20 +192,20 @@ func compareRuns(a, b string) ([]*analysis.Table, error) {
 	runs := []*store.Dir{first, second}
 	results := [][]*dyno.Result{first.Results(), second.Results()}
 	e := first.Run.Plan
-	var tables []*analysis.Table
+	var tables []*compare.Table
 	for _, s := range e.Levels() {
 		has := func(t dyno.Setting) bool { return t.String() == s.String() }
 		if !slices.ContainsFunc(second.Run.Plan.Levels(), has) {
 			continue
 		}
-		opt := analysis.Options{Name: e.Name, Negligible: e.Negligible, Separate: true}
+		opt := compare.Options{Name: e.Name, Negligible: e.Negligible, Separate: true}
 		var both []*dyno.Result
 		profiles := map[string][]profiles.Profiled{}
 		for i, name := range names {
 			labelled := append(dyno.Setting{{Factor: "run", Value: name}}, s...)
 			opt.Settings = append(opt.Settings, labelled)
 			rs := slices.DeleteFunc(slices.Clone(results[i]), func(r *dyno.Result) bool { return !has(r.Trial.Setting) })
-			both = append(both, analysis.Label(rs, name)...)
+			both = append(both, compare.Label(rs, name)...)
 			for kind, ps := range taken(&opt, runs[i], rs) {
 				for _, p := range ps {
 					p.Setting = labelled.String()
@@ -213,7 +214,7 @@ func compareRuns(a, b string) ([]*analysis.Table, error) {
 			}
 		}
 		tell(&opt, profiles, opt.Settings[0].String())
-		t := analysis.Tabulate(both, opt)
+		t := compare.Tabulate(both, opt)
 		t.Warnings = slices.Concat(t.Warnings, differences(first, second), first.Notes(), second.Notes())
 		tables = append(tables, t)
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 )
 
 // steadiness tells of each trial with a long window whether its response times
 // stayed as they were.
-func steadiness(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*analysis.Steadiness {
-	of := map[int]*analysis.Steadiness{}
+func steadiness(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*timeline.Steadiness {
+	of := map[int]*timeline.Steadiness{}
 	for _, r := range results {
-		if r.Trial.For != "" || r.Err != "" || r.Elapsed < analysis.SteadyWindow || r.Latency == nil || r.Latency.Count() == 0 {
+		if r.Trial.For != "" || r.Err != "" || r.Elapsed < timeline.SteadyWindow || r.Latency == nil || r.Latency.Count() == 0 {
 			continue
 		}
 		s, err := readSteadiness(dir.TrialFile(r.Trial.N, "latency.hlog"), r)
@@ -33,11 +33,11 @@ func steadiness(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[
 	return of
 }
 
-func readSteadiness(path string, r *dyno.Result) (*analysis.Steadiness, error) {
+func readSteadiness(path string, r *dyno.Result) (*timeline.Steadiness, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return analysis.NewSteadiness(hist.Lines(f, r.Start), r.Elapsed, r.Latency.Count())
+	return timeline.NewSteadiness(hist.Lines(f, r.Start), r.Elapsed, r.Latency.Count())
 }

@@ -6,13 +6,13 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/examples"
 	"github.com/dynolab/dyno/report"
 )
 
 // beside returns the published tables of a plan with what t found.
-func beside(s *examples.Study, plan string, t *analysis.Table) []*report.Published {
+func beside(s *examples.Study, plan string, t *compare.Table) []*report.Published {
 	var tables []*report.Published
 	for _, table := range s.Tables {
 		if table.Plan != plan {
@@ -52,8 +52,8 @@ func beside(s *examples.Study, plan string, t *analysis.Table) []*report.Publish
 
 // found is the median of a metric in a setting, or NaN. What was measured where
 // dyno itself was the limit is not for this.
-func found(t *analysis.Table, setting, metric string) float64 {
-	i := slices.IndexFunc(t.Settings, func(s analysis.Setting) bool { return s.Setting.String() == setting })
+func found(t *compare.Table, setting, metric string) float64 {
+	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == setting })
 	if i < 0 {
 		return math.NaN()
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/tail"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -23,7 +24,7 @@ const mostTail = 100_000_000
 
 // tails holds the slowest requests of each trial against its collections, where
 // both are known.
-func tails(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*analysis.Tail {
+func tails(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*tail.Trial {
 	note := func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...) }
 	most := int64(dyno.DefaultMaxRequestsKept)
 	if n := dir.Run.Plan.Load.MaxRequestsKept; n > 0 {
@@ -39,14 +40,14 @@ func tails(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*
 		note("the tail is left out: %d requests would have to be read (consider: --max-requests-kept)", kept)
 		return nil
 	}
-	of := map[int]*analysis.Tail{}
+	of := map[int]*tail.Trial{}
 	for _, r := range results {
-		if r.Trial.For != "" || r.Err != "" || !analysis.Counts(r, "p99-sec") {
+		if r.Trial.For != "" || r.Err != "" || !dyno.Counts(r, "p99-sec") {
 			continue
 		}
 		cs, err := collections(dir, r)
 		if err == nil {
-			of[r.Trial.N], err = analysis.NewTail(dir.Times(r.Trial.N, 0, math.MaxInt64), cs)
+			of[r.Trial.N], err = tail.New(dir.Times(r.Trial.N, 0, math.MaxInt64), cs)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			note("the tail of trial %d is left out: %v", r.Trial.N, err)
@@ -134,7 +135,7 @@ func drawStrip(cmd *cobra.Command, dir *store.Dir, r *dyno.Result, s strip) erro
 	case err != nil:
 		about += "; " + err.Error()
 	}
-	h, err := analysis.HeatOf(dir.Times(r.Trial.N, 0, math.MaxInt64), cs, s.from, s.to, report.StripRows, report.StripColumns(o))
+	h, err := timeline.HeatOf(dir.Times(r.Trial.N, 0, math.MaxInt64), cs, s.from, s.to, report.StripRows, report.StripColumns(o))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("report %s: trial %d has no requests.parquet (consider: a run without --keep-requests none)", dir.Path, r.Trial.N)
 	}

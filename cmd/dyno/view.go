@@ -20,8 +20,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/analysis"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web"
 )
@@ -198,11 +199,11 @@ func openBrowser(address string) error {
 func viewHands(resume func(string) (func(), <-chan struct{}, error)) web.Hands {
 	return web.Hands{
 		Page: viewPage,
-		Picture: func(dir *store.Dir, from, to float64, columns int) (*analysis.Picture, error) {
+		Picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
 			p, _, err := picture(dir, dir.Brief(), from, to, columns)
 			return p, err
 		},
-		Compare: func(a, b *store.Dir) ([]*analysis.Table, error) { return compareRuns(a.Path, b.Path) },
+		Compare: func(a, b *store.Dir) ([]*compare.Table, error) { return compareRuns(a.Path, b.Path) },
 		Profile: func(dir *store.Dir, kind, setting string) (profiles.Sum, error) {
 			return sumProfiles(dir, dir.Brief(), kind, setting)
 		},

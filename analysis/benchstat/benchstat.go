@@ -1,0 +1,441 @@
+// Package benchstat compares files in the Go benchmark format as the command benchstat
+// does, with the same medians and p-values, and says what they cannot tell.
+//
+// Runs of dyno bench are package compare's.
+package benchstat
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchmath"
+	"golang.org/x/perf/benchproc"
+)
+
+// A BenchFile is text in the Go benchmark format
+// (https://golang.org/design/14313-benchmark-format), such as go test -bench
+// prints it.
+type File struct {
+	Name   string // the value of key .file, which heads a column unless columns are made of something else
+	Path   string // in messages; "" means Name
+	Reader io.Reader
+}
+
+// BenchstatOptions say how benchmark results are grouped and compared, in the
+// words of benchstat's flags and in the syntax of
+// https://pkg.go.dev/golang.org/x/perf/benchproc/syntax. A space alone is no key.
+type Options struct {
+	Filter     string  // which results; "" means "*", all
+	Table      string  // what makes tables; "" means ".config"
+	Row        string  // what makes rows; "" means ".fullname"
+	Col        string  // what makes columns; "" means ".file"
+	Ignore     string  // keys that make no difference
+	Confidence float64 // of the medians' intervals, above 0 and at most 1; 0 means 0.95
+	Alpha      float64 // a change is shown if p is at most this; 0 means 0.05
+}
+
+// Resolved returns o with its defaults written out.
+func (o Options) Resolved() Options {
+	o.Filter = cmp.Or(o.Filter, "*")
+	o.Table = cmp.Or(o.Table, ".config")
+	o.Row = cmp.Or(o.Row, ".fullname")
+	o.Col = cmp.Or(o.Col, ".file")
+	o.Confidence = cmp.Or(o.Confidence, 0.95)
+	o.Alpha = cmp.Or(o.Alpha, benchmath.DefaultThresholds.CompareAlpha)
+	return o
+}
+
+// BenchstatTables is what benchstat finds in benchmark files: the same medians,
+// intervals, changes and p-values. It knows nothing of blocks; a [BenchTable] does.
+type Tables struct {
+	Options Options  // resolved
+	Files   []string // their names, as given
+	Columns []string // keys that the columns are made of, such as ".file"
+	Results int      // lines of benchmarks that were read and passed the filter
+	Tables  []Table
+	Notes   []string // lines that cannot be read, results that are left out
+}
+
+// A BenchstatTable is the results of one configuration in one unit.
+type Table struct {
+	Config  []Key      // in the same order in all tables; the value is "" where the key is not set
+	Unit    string     // a base unit: sec/op, B/op
+	Better  int        // 1 if more is better, -1 if less is, 0 if nobody knows
+	Exact   bool       // the file says that values have no noise, so that nothing is tested
+	Cols    [][]string // of each column the values of BenchstatTables.Columns; the first is the baseline
+	Rows    []Row
+	Geomean []Mean // of each column
+}
+
+// A BenchstatKey is a line of a file's configuration, such as goos: linux.
+type Key struct{ Key, Value string }
+
+// A BenchstatRow is one benchmark.
+type Row struct {
+	Name  string
+	Cells []*Cell // of each column; nil where there are no results
+}
+
+// A BenchstatCell is the samples of one benchmark in one column. Its Lo and Hi are
+// infinite where there are too few for an interval.
+type Cell struct {
+	benchmath.Summary
+	Samples []float64 // ascending
+	Notes   []string
+	Versus  *Versus // nil in the first column, and where that has no results
+}
+
+// A BenchstatVersus is a cell compared with the first of its row, by the U test of
+// Mann and Whitney, two-sided, of all samples as one independent draw. The P of
+// exact units is 0.
+type Versus struct {
+	benchmath.Comparison
+	Ratio float64 // of the centers; NaN where the first is 0 and this is not
+	Notes []string
+	Mute  bool // no samples of this number could show a change, or all of them are equal
+}
+
+// Changed reports whether benchstat shows a change: one that is as unlikely as the
+// options want it, and not of nothing.
+func (v *Versus) Changed() bool { return v.P <= v.Alpha && v.Ratio != 1 }
+
+// A BenchstatMean is the geometric mean of a column. It is NaN where there is none.
+type Mean struct {
+	Center float64
+	Ratio  float64 // the mean of the ratios of those cells that the first column has too
+	Notes  []string
+}
+
+// Count returns how many comparisons could have shown a change by chance, and how
+// many of them show one. Those of exact units cannot.
+func (t *Tables) Count() (comparisons, changed int) {
+	for i := range t.Tables {
+		for _, r := range t.Tables[i].Rows {
+			for _, c := range r.Cells {
+				if c == nil || c.Versus == nil || c.Versus.Mute || t.Tables[i].Exact {
+					continue
+				}
+				comparisons++
+				if c.Versus.Changed() {
+					changed++
+				}
+			}
+		}
+	}
+	return comparisons, changed
+}
+
+// Apart reports whether nothing is compared though there are several columns, and
+// the keys that keep these in different tables: of two files those of their
+// configuration in which they differ. If there are none, the columns have no
+// benchmark in common.
+func (t *Tables) Apart() (nothing bool, keys []string) {
+	columns, values := map[string]bool{}, map[string]map[string]bool{}
+	for i := range t.Tables {
+		table := &t.Tables[i]
+		for _, c := range table.Cols {
+			columns[strings.Join(c, "\x00")] = true
+		}
+		for _, r := range table.Rows {
+			for _, c := range r.Cells {
+				if c != nil && c.Versus != nil {
+					return false, nil
+				}
+			}
+		}
+		for _, k := range table.Config {
+			if values[k.Key] == nil {
+				values[k.Key] = map[string]bool{}
+			}
+			values[k.Key][k.Value] = true
+		}
+	}
+	if len(columns) < 2 {
+		return false, nil
+	}
+	for _, k := range t.Tables[0].Config {
+		if len(values[k.Key]) > 1 {
+			keys = append(keys, k.Key)
+		}
+	}
+	return true, keys
+}
+
+// Benchstat reads files in order and compares them as benchstat does. Lines that
+// cannot be read become notes. The error is one of the options, such as a filter
+// that cannot be parsed, or of reading.
+func Compare(files []File, o Options) (*Tables, error) {
+	h, err := newPiles(o.Resolved())
+	if err != nil {
+		return nil, err
+	}
+	t := &Tables{Options: h.options}
+	var r benchfmt.Reader
+	for _, f := range files {
+		t.Files = append(t.Files, f.Name)
+		r.Reset(f.Reader, cmp.Or(f.Path, f.Name), ".file", f.Name)
+		for r.Scan() {
+			switch rec := r.Result().(type) {
+			case *benchfmt.SyntaxError:
+				t.Notes = append(t.Notes, rec.Error())
+			case *benchfmt.Result:
+				kept, why := h.filter.Apply(rec)
+				if why != nil {
+					t.Notes = append(t.Notes, why.Error())
+				}
+				if kept {
+					t.Results++
+					t.Notes = append(t.Notes, h.add(rec)...)
+				}
+			}
+		}
+		if err := r.Err(); err != nil {
+			return nil, fmt.Errorf("read benchmarks of %s: %w", cmp.Or(f.Path, f.Name), err)
+		}
+	}
+	h.tables(t, r.Units())
+	return t, nil
+}
+
+// piles gather samples by where they belong.
+type piles struct {
+	options         Options
+	filter          *benchproc.Filter
+	table, row, col *benchproc.Projection
+	rest            *benchproc.Projection
+	unit            *benchproc.Field
+	piles           map[slot]*pile
+	tableKeys       map[benchproc.Key]bool
+	rowsOf, colsOf  map[benchproc.Key]map[benchproc.Key]bool // by table
+	thresholds      benchmath.Thresholds
+}
+
+type slot struct{ table, row, col benchproc.Key }
+
+// A pile is the samples of one cell, with all that else is known of them.
+type pile struct {
+	samples []float64
+	rest    map[benchproc.Key]bool
+}
+
+func newPiles(o Options) (*piles, error) {
+	h := &piles{
+		options: o, thresholds: benchmath.DefaultThresholds, piles: map[slot]*pile{},
+		tableKeys: map[benchproc.Key]bool{},
+		rowsOf:    map[benchproc.Key]map[benchproc.Key]bool{}, colsOf: map[benchproc.Key]map[benchproc.Key]bool{},
+	}
+	for _, share := range []struct {
+		name  string
+		value float64
+	}{{"alpha", o.Alpha}, {"confidence", o.Confidence}} {
+		if !(share.value > 0 && share.value <= 1) {
+			return nil, fmt.Errorf("%s is %v (want more than 0 and at most 1)", share.name, share.value)
+		}
+	}
+	h.thresholds.CompareAlpha = o.Alpha
+	var err error
+	if h.filter, err = benchproc.NewFilter(o.Filter); err != nil {
+		return nil, fmt.Errorf("parse filter: %w", err)
+	}
+	var parser benchproc.ProjectionParser
+	var errs [4]error
+	h.table, h.unit, errs[0] = parser.ParseWithUnit(o.Table, h.filter)
+	h.row, errs[1] = parser.Parse(o.Row, h.filter)
+	h.col, errs[2] = parser.Parse(o.Col, h.filter)
+	_, errs[3] = parser.Parse(o.Ignore, h.filter)
+	for i, name := range []string{"table", "row", "col", "ignore"} {
+		if errs[i] != nil {
+			return nil, fmt.Errorf("parse %s: %w", name, errs[i])
+		}
+	}
+	h.rest = parser.Residue()
+	return h, nil
+}
+
+// add puts each value of a line into its cell, but those that are no numbers: they
+// have no rank, and the U test would use up all memory. It returns notes of them.
+func (h *piles) add(r *benchfmt.Result) (notes []string) {
+	row, col, rest := h.row.Project(r), h.col.Project(r), h.rest.Project(r)
+	for i, table := range h.table.ProjectValues(r) {
+		if v := r.Values[i]; math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
+			file, line := r.Pos()
+			notes = append(notes, fmt.Sprintf("%s:%d: %v %s is left out", file, line, v.Value, v.Unit))
+			continue
+		}
+		at := slot{table, row, col}
+		cell := h.piles[at]
+		if cell == nil {
+			cell = &pile{rest: map[benchproc.Key]bool{}}
+			h.piles[at] = cell
+			if !h.tableKeys[table] {
+				h.tableKeys[table] = true
+				h.rowsOf[table], h.colsOf[table] = map[benchproc.Key]bool{}, map[benchproc.Key]bool{}
+			}
+			h.rowsOf[table][row], h.colsOf[table][col] = true, true
+		}
+		cell.samples = append(cell.samples, r.Values[i].Value)
+		cell.rest[rest] = true
+	}
+	return notes
+}
+
+func sorted(keys map[benchproc.Key]bool) []benchproc.Key {
+	list := make([]benchproc.Key, 0, len(keys))
+	for k := range keys {
+		list = append(list, k)
+	}
+	benchproc.SortKeys(list)
+	return list
+}
+
+// tables fills in what was gathered.
+func (h *piles) tables(t *Tables, units benchfmt.UnitMetadataMap) {
+	for _, f := range h.col.FlattenedFields() {
+		t.Columns = append(t.Columns, f.Name)
+	}
+	for _, key := range sorted(h.tableKeys) {
+		unit := key.Get(h.unit)
+		assume := units.GetAssumption(unit)
+		table := Table{Unit: unit, Better: units.GetBetter(unit), Exact: assume == benchmath.Assumption(benchmath.AssumeExact)}
+		for _, f := range h.table.FlattenedFields() {
+			if f != h.unit {
+				table.Config = append(table.Config, Key{f.Name, key.Get(f)})
+			}
+		}
+		cols := sorted(h.colsOf[key])
+		for _, c := range cols {
+			var values []string
+			for _, f := range h.col.FlattenedFields() {
+				values = append(values, c.Get(f))
+			}
+			table.Cols = append(table.Cols, values)
+		}
+		for _, row := range sorted(h.rowsOf[key]) {
+			r := Row{Name: row.StringValues()}
+			var base *benchmath.Sample
+			for i, col := range cols {
+				cell, sample := h.cell(slot{key, row, col}, assume)
+				if i == 0 {
+					base = sample
+				} else if cell != nil && base != nil {
+					cell.Versus = versus(assume, base, sample, r.Cells[0].Center, cell.Center)
+				}
+				r.Cells = append(r.Cells, cell)
+			}
+			table.Rows = append(table.Rows, r)
+		}
+		table.Geomean = means(&table)
+		t.Tables = append(t.Tables, table)
+	}
+}
+
+// cell summarizes the samples of a slot; it returns nil if there are none.
+func (h *piles) cell(at slot, assume benchmath.Assumption) (*Cell, *benchmath.Sample) {
+	p := h.piles[at]
+	if p == nil {
+		return nil, nil
+	}
+	sample := benchmath.NewSample(p.samples, &h.thresholds)
+	c := &Cell{Summary: assume.Summary(sample, h.options.Confidence), Samples: sample.Values}
+	var mixed []string
+	for _, f := range benchproc.NonSingularFields(sorted(p.rest)) {
+		mixed = append(mixed, f.Name)
+	}
+	if len(mixed) > 0 {
+		c.Notes = append(c.Notes, "samples that differ in "+strings.Join(mixed, ", ")+" are thrown together")
+	}
+	c.Notes = append(c.Notes, texts(c.Warnings)...)
+	return c, sample
+}
+
+func texts(errs []error) (list []string) {
+	for _, err := range errs {
+		list = append(list, err.Error())
+	}
+	return list
+}
+
+func versus(assume benchmath.Assumption, base, sample *benchmath.Sample, was, is float64) *Versus {
+	v := &Versus{Comparison: assume.Compare(base, sample), Ratio: ratio(was, is)}
+	v.Notes = texts(v.Warnings)
+	// The least p is that of samples which do not overlap: 2 of all the ways to
+	// deal n1+n2 values into n1 and n2.
+	all := lchoose(v.N1+v.N2, v.N1)
+	low, high := min(base.Values[0], sample.Values[0]), max(base.Values[v.N1-1], sample.Values[v.N2-1])
+	v.Mute = math.Log(2)-all > math.Log(v.Alpha)+1e-9 || low == high
+	return v
+}
+
+// lchoose is the logarithm of n over k.
+func lchoose(n, k int) float64 {
+	l := func(n int) float64 { x, _ := math.Lgamma(float64(n + 1)); return x }
+	return l(n) - l(k) - l(n-k)
+}
+
+// ratio is that of two centers; of two zeros it is 1.
+func ratio(was, is float64) float64 {
+	switch {
+	case was == is:
+		return 1
+	case was == 0:
+		return math.NaN()
+	}
+	return is / was
+}
+
+// means are the geometric means of the columns. Those of the ratios are of the
+// benchmarks that both columns have.
+func means(t *Table) []Mean {
+	list := make([]Mean, len(t.Cols))
+	common := 0 // benchmarks of the first column
+	for i := range list {
+		var centers, ratios []float64
+		undefined := false
+		for _, r := range t.Rows {
+			c := r.Cells[i]
+			if c == nil {
+				continue
+			}
+			centers = append(centers, c.Center)
+			if c.Versus != nil {
+				ratios = append(ratios, c.Versus.Ratio)
+				undefined = undefined || math.IsNaN(c.Versus.Ratio) && r.Cells[0].Center == 0
+			}
+		}
+		m := Mean{Center: geomean(centers), Ratio: math.NaN()}
+		if i == 0 {
+			common = len(centers)
+		} else if len(ratios) != common {
+			m.Notes = append(m.Notes, "has not the benchmarks of the first column: means of different things")
+		}
+		if math.IsNaN(m.Center) {
+			m.Notes = append(m.Notes, "no geometric mean, as not every value is above 0")
+		}
+		if i > 0 && !undefined {
+			if m.Ratio = geomean(ratios); math.IsNaN(m.Ratio) {
+				m.Notes = append(m.Notes, "no geometric mean of changes, as not every ratio is above 0")
+			}
+		}
+		list[i] = m
+	}
+	return list
+}
+
+// geomean is NaN of nothing, and where a number is not above 0.
+func geomean(xs []float64) float64 {
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	mean := 0.0 // of logarithms, updated by each in turn
+	for i, x := range xs {
+		if !(x > 0) {
+			return math.NaN()
+		}
+		mean += (math.Log(x) - mean) / float64(i+1)
+	}
+	return math.Exp(mean)
+}

@@ -1,0 +1,118 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"github.com/dynolab/dyno/stats"
+)
+
+// mostVain is after how many blocks without any pair a setting is given up in one
+// benchmark: it does not have it, or always fails there.
+const mostVain = 3
+
+// over reports whether a benchmark gets no more blocks, settled or not: it had those
+// that were asked for or the last look's, or there is no setting left to compare.
+func (run *benchRun) over(d *benchData) bool {
+	most := run.bench.Blocks
+	if run.looks != nil {
+		most = run.looks[len(run.looks)-1]
+	}
+	return len(d.blocks) >= most || len(d.blocks) >= mostVain && len(run.pairings(d, "sec/op")) == 0
+}
+
+// A benchPairing is one setting's values against the baseline's in one unit; of a run
+// with one setting, that setting's own.
+type benchPairing struct {
+	values []float64
+	logs   bool
+	alone  bool
+}
+
+// pairings are those that have values, or may still get some.
+func (run *benchRun) pairings(d *benchData, unit string) (ps []benchPairing) {
+	if len(run.settings) == 1 {
+		ps = append(ps, benchPairing{d.centers(unit, 0), true, true})
+	}
+	for i := range run.settings[1:] {
+		values, logs := d.values(unit, i+1)
+		ps = append(ps, benchPairing{values, logs, false})
+	}
+	if len(d.blocks) >= mostVain {
+		ps = slices.DeleteFunc(ps, func(p benchPairing) bool { return len(p.values) == 0 })
+	}
+	return ps
+}
+
+// settled reports whether there is nothing more to be learned of a benchmark. It was
+// settled if it was at any look so far, as then it was to get no more blocks. A look
+// is reached when every comparison of sec/op has so many values: a block in which a
+// setting failed is none. Where the number of blocks is given, the end is the look.
+func (run *benchRun) settled(d *benchData, units []Row) bool {
+	times := run.pairings(d, "sec/op")
+	if len(times) == 0 {
+		return false
+	}
+	n := len(times[0].values)
+	for _, p := range times {
+		n = min(n, len(p.values))
+	}
+	looks := run.looks
+	if looks == nil {
+		looks = []int{run.bench.Blocks}
+		if len(d.blocks) >= run.bench.Blocks {
+			looks[0] = min(n, run.bench.Blocks) // some blocks may have failed
+		}
+	}
+	var others [][]benchPairing // of each other unit; they are read only if a look gets so far
+	for _, look := range looks {
+		if look > n || look < 1 {
+			break
+		}
+		if slices.ContainsFunc(times, func(p benchPairing) bool { return !run.enough(p, look, false) }) {
+			continue
+		}
+		if others == nil {
+			for _, u := range units {
+				if u.Name != "sec/op" && len(run.settings) > 1 {
+					others = append(others, run.pairings(d, u.Name))
+				}
+			}
+		}
+		if !slices.ContainsFunc(others, func(ps []benchPairing) bool {
+			return slices.ContainsFunc(ps, func(p benchPairing) bool { return !run.enough(p, look, true) })
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// enough reports whether a comparison needs no more blocks after the first so many: it
+// is better, worse or the same, or its interval is narrow enough and holds that nothing
+// changed. Beside that, the interval of a true change may well be narrow before the
+// change is sure: simulated, one of 3 % was left unclear in one run of seven (stats,
+// rankRules). Of a unit beside sec/op it is also enough that it is missing, that no value
+// differs, or that those which differ are too few or too equally so to make a size:
+// B/op and allocs/op are whole numbers, and one that is between 0 and 1 is now 0 and
+// now 1, which neither a ratio nor an interval can tell, with 88 blocks as with 14.
+func (run *benchRun) enough(p benchPairing, blocks int, beside bool) bool {
+	values := p.values[:min(blocks, len(p.values))]
+	if p.alone {
+		s := stats.Summarize(values)
+		return run.narrow(s.Lo, s.Hi)
+	}
+	if beside && !slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
+		return true
+	}
+	v := run.compare(values, p.logs, -1) // which side is better makes no difference to what is known
+	if beside && (v.Ratio == 1 || v.Diff == 0) {
+		return true
+	}
+	return v.Verdict != stats.Unclear || run.narrow(v.Lo, v.Hi) && v.Lo <= 1 && 1 <= v.Hi
+}
+
+// narrow reports whether half an interval is within the precision asked for.
+func (run *benchRun) narrow(lo, hi float64) bool {
+	return math.Log(hi/lo)/2 <= run.exact // false for NaN
+}

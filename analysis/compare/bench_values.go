@@ -1,0 +1,304 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// benchUnits are those of package testing that every benchmark has, in the order of
+// reports.
+var benchUnits = []string{"sec/op", "B/op", "allocs/op"}
+
+// benchWork is what a benchmark gets done: the more of it per second, the better.
+var benchWork = []string{
+	"B", "KB", "MB", "GB", "KiB", "MiB", "GiB", "bytes", "bits", "op", "ops", "req", "reqs", "requests", "queries", "tx", "txs", "txns", "transactions",
+	"msg", "msgs", "messages", "rows", "records", "items", "elems", "elements", "keys", "docs", "documents", "lines", "tokens", "jobs", "tasks", "packets", "frames",
+}
+
+// benchBetter says which side of a unit is better, as of dyno.Metric. benchstat knows
+// no more than the units of package testing, and calls no other better or worse
+// (benchfmt.UnitMetadataMap.GetBetter). Of the others what is a time or a size by its
+// name is better low, and so much work per second is better high, if the whole name
+// is one of work: of errors/s, allocs/s or dropped-rows/s, as of hits/op or ratio,
+// nobody knows, and no direction is better than a wrong one.
+func benchBetter(unit string) int {
+	if m, ok := dyno.MetricByName(unit); ok {
+		return m.Better
+	}
+	head, per, _ := strings.Cut(unit, "/")
+	if per == "s" || per == "sec" {
+		if slices.Contains(benchWork, head) {
+			return +1
+		}
+		return 0
+	}
+	switch head[strings.LastIndexByte(head, '-')+1:] {
+	case "sec", "ns", "us", "µs", "ms", "s", "B", "bytes", "allocs":
+		return -1
+	}
+	return 0
+}
+
+// benchmark tells what is known of a benchmark but whether it is settled, and puts
+// its cells into the table.
+func (run *benchRun) benchmark(t *Table, d *benchData) *Benchmark {
+	row := &Benchmark{Package: d.pkg, Name: d.name, Faults: run.faults(d)}
+	for _, s := range d.surveys {
+		if s != nil && row.Source.File == "" {
+			row.Source = s.Source
+		}
+	}
+	for _, block := range d.blocks {
+		measured := 0
+		for i, b := range block {
+			if b == nil || !slices.ContainsFunc(b.Launches, func(l []dyno.Values) bool { return len(l) > 0 }) {
+				continue
+			}
+			measured++
+			if i == 0 {
+				row.N = b.N
+			}
+		}
+		if measured >= min(2, len(run.settings)) {
+			row.Blocks++
+		}
+		row.Pairs += pairsOf(block)
+	}
+	for _, unit := range d.units() {
+		u := Row{Metric: dyno.Metric{Name: unit, Better: benchBetter(unit)}, Key: row.Full() + " " + unit, Benchmark: row}
+		row.Units = append(row.Units, u)
+		run.cells(t, d, u)
+	}
+	return row
+}
+
+// pairsOf counts the samples of a block's baseline that some setting has one beside.
+func pairsOf(block []*dyno.Benchmark) (n int) {
+	base := block[0]
+	if base == nil {
+		return 0
+	}
+	for l, samples := range base.Launches {
+		most := 0
+		if len(block) == 1 {
+			most = len(samples)
+		}
+		for _, b := range block[1:] {
+			if b != nil && l < len(b.Launches) {
+				most = max(most, min(len(samples), len(b.Launches[l])))
+			}
+		}
+		n += most
+	}
+	return n
+}
+
+// units are all that any sample has.
+func (d *benchData) units() (units []string) {
+	seen := map[string]bool{}
+	for _, block := range d.blocks {
+		for _, b := range block {
+			if b == nil {
+				continue
+			}
+			for _, samples := range b.Launches {
+				for _, vs := range samples {
+					for _, v := range vs {
+						if !seen[v.Metric] {
+							seen[v.Metric] = true
+							units = append(units, v.Metric)
+						}
+					}
+				}
+			}
+		}
+	}
+	place := func(unit string) int {
+		if i := slices.Index(benchUnits, unit); i >= 0 {
+			return i
+		}
+		return len(benchUnits)
+	}
+	slices.SortFunc(units, func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
+	return units
+}
+
+// cells summarizes and compares a benchmark in one unit.
+func (run *benchRun) cells(t *Table, d *benchData, u Row) {
+	for i := range t.Settings {
+		if xs := d.centers(u.Name, i); len(xs) > 0 {
+			c := stats.Summarize(xs)
+			t.Settings[i].Values[u.Key] = Summary{Center: c.Center, Lo: c.Lo, Hi: c.Hi, Trials: xs}
+		}
+		if i == 0 {
+			continue
+		}
+		values, logs := d.values(u.Name, i)
+		v := run.compare(values, logs, u.Better)
+		if logs && v.Comparison.N > 0 {
+			v.Diff = t.Settings[i].Values[u.Key].Center - t.Settings[0].Values[u.Key].Center
+		}
+		t.Settings[i].Versus[u.Key] = v
+	}
+}
+
+// compare makes a Versus of what the blocks say. Its Diff is that of the two centers
+// where there is a ratio, and else the estimate of the differences within blocks.
+func (run *benchRun) compare(values []float64, logs bool, better int) Versus {
+	c := stats.CompareRanks(values, logs, run.looks)
+	rule := run.rule
+	rule.Better = better
+	return Versus{Ratio: c.Ratio, Lo: c.Lo, Hi: c.Hi, P: c.Adjusted, Diff: c.Diff, Verdict: c.Verdict(rule), Comparison: c}
+}
+
+// values are what each block says of setting i against the baseline, of blocks that
+// have both: log ratios, or differences if any value of the samples that are paired
+// is zero or negative.
+func (d *benchData) values(unit string, i int) (values []float64, logs bool) {
+	logs = true
+	for _, block := range d.blocks {
+		eachPair(block[0], block[i], unit, func(_ int, x, y float64) { logs = logs && x > 0 && y > 0 })
+	}
+	for _, block := range d.blocks {
+		if v := blockValue(block[0], block[i], unit, logs); !math.IsNaN(v) {
+			values = append(values, v)
+		}
+	}
+	return values, logs
+}
+
+// blockValue is what one block says of a setting against the baseline: the median
+// over the pairs of each launch, and the mean of the launches', as each launch has
+// its own place in memory. It is NaN without pairs.
+func blockValue(base, other *dyno.Benchmark, unit string, logs bool) float64 {
+	var medians []float64
+	for _, pairs := range pairValues(base, other, unit, logs) {
+		if len(pairs) > 0 {
+			medians = append(medians, stats.Median(pairs))
+		}
+	}
+	return meanOrNaN(medians)
+}
+
+// pairValues are the log ratios, or differences, of the pairs of each launch.
+func pairValues(base, other *dyno.Benchmark, unit string, logs bool) (launches [][]float64) {
+	eachPair(base, other, unit, func(launch int, x, y float64) {
+		for len(launches) <= launch {
+			launches = append(launches, nil)
+		}
+		v := y - x
+		if logs {
+			v = math.Log(y) - math.Log(x)
+		}
+		launches[launch] = append(launches[launch], v)
+	})
+	return launches
+}
+
+// eachPair yields the samples of a block that took turns beside one another and have
+// a value both. Where one setting has fewer, the others' last are left out.
+func eachPair(base, other *dyno.Benchmark, unit string, yield func(launch int, x, y float64)) {
+	if base == nil || other == nil {
+		return
+	}
+	for l := range min(len(base.Launches), len(other.Launches)) {
+		a, b := base.Launches[l], other.Launches[l]
+		for j := range min(len(a), len(b)) {
+			x, okx := a[j].Get(unit)
+			y, oky := b[j].Get(unit)
+			if okx && oky && finite(x) && finite(y) {
+				yield(l, x, y)
+			}
+		}
+	}
+}
+
+// centers are the values of a setting in each block.
+func (d *benchData) centers(unit string, i int) (xs []float64) {
+	for _, block := range d.blocks {
+		if x := BlockCenter(block[i], unit); !math.IsNaN(x) {
+			xs = append(xs, x)
+		}
+	}
+	return xs
+}
+
+// BlockCenter is the value of a benchmark's setting in one block: the mean over launches
+// of the median of each launch's samples, of those that are finite. It is NaN without any.
+func BlockCenter(b *dyno.Benchmark, unit string) float64 {
+	if b == nil {
+		return math.NaN()
+	}
+	var medians []float64
+	for _, samples := range b.Launches {
+		var xs []float64
+		for _, vs := range samples {
+			if x, ok := vs.Get(unit); ok && finite(x) {
+				xs = append(xs, x)
+			}
+		}
+		if len(xs) > 0 {
+			medians = append(medians, stats.Median(xs))
+		}
+	}
+	return meanOrNaN(medians)
+}
+
+func meanOrNaN(xs []float64) float64 {
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	return mean(xs)
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// faults are why a benchmark has no numbers, or fewer: what it said in a setting's
+// survey or blocks, or that a setting does not have it.
+func (run *benchRun) faults(d *benchData) (fs []Fault) {
+	for i := range run.settings {
+		f := Fault{Setting: i}
+		for _, block := range d.blocks {
+			if block[i] != nil {
+				f.Tried++
+			}
+			if block[i] != nil && block[i].Err != "" {
+				f.Said = cmp.Or(f.Said, block[i].Err)
+				f.Blocks++
+			}
+		}
+		switch survey := d.surveys[i]; {
+		case f.Blocks > 0 && f.Blocks < f.Tried:
+			f.Kind = FaultBlocks
+		case f.Blocks > 0:
+			f.Kind = FaultFailed
+		case survey != nil && strings.HasPrefix(survey.Err, dyno.SurveySkipped):
+			f.Kind, f.Said = FaultSkipped, survey.Err
+		case survey != nil && survey.Err != "":
+			f.Kind, f.Said = FaultFailed, survey.Err
+		case survey == nil && f.Tried == 0 && run.surveyed(i):
+			f.Kind = FaultMissing
+		default:
+			continue
+		}
+		fs = append(fs, f)
+	}
+	return fs
+}
+
+// surveyed reports whether any benchmark was surveyed in setting i.
+func (run *benchRun) surveyed(i int) bool {
+	return slices.ContainsFunc(run.data, func(d *benchData) bool { return d.surveys[i] != nil })
+}
+
+func mean(xs []float64) (m float64) {
+	for _, x := range xs {
+		m += x / float64(len(xs))
+	}
+	return m
+}

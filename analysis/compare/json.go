@@ -1,0 +1,336 @@
+package compare
+
+import (
+	"encoding/json"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/exectrace"
+	"github.com/dynolab/dyno/analysis/leak"
+	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/analysis/tail"
+	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/stats"
+)
+
+// Schema is the version of summary.json; it changes when a field changes its
+// meaning or goes, not when one is added.
+const Schema = 2
+
+type tableJSON struct {
+	Schema     int                 `json:"schema"`
+	Kind       Kind                `json:"kind"`
+	Name       string              `json:"name"`
+	About      []string            `json:"about,omitempty"`
+	Planned    int                 `json:"planned"`
+	Trials     int                 `json:"trials"`
+	Blocks     int                 `json:"blocks"`
+	Negligible dyno.Number         `json:"negligible"`
+	Metrics    []rowJSON           `json:"metrics"`
+	Settings   []settingJSON       `json:"settings"`
+	CPU        []profiles.CPUShare `json:"cpu,omitempty"`
+	Warnings   []string            `json:"warnings"`
+	Failed     []failureJSON       `json:"failed"`
+
+	Thresholds []thresholdJSON `json:"thresholds,omitempty"`
+
+	*benchJSON
+}
+
+// benchJSON is what only a table of benchmarks has.
+type benchJSON struct {
+	Elapsed     dyno.Number     `json:"elapsed-sec"`
+	Error       dyno.Number     `json:"error"`
+	Precision   dyno.Number     `json:"precision"`
+	Looks       []int           `json:"looks,omitempty"`
+	Comparisons int             `json:"comparisons"`
+	FalseChance dyno.Number     `json:"false-change-frac"`
+	Benchmarks  []benchmarkJSON `json:"benchmarks"`
+}
+
+type benchmarkJSON struct {
+	Package string      `json:"package"`
+	Name    string      `json:"name"`
+	Blocks  int         `json:"blocks"`
+	N       int64       `json:"n"`
+	Pairs   int         `json:"pairs"`
+	Settled bool        `json:"settled"`
+	File    string      `json:"file,omitempty"`
+	Line    int         `json:"line,omitempty"`
+	Faults  []faultJSON `json:"faults,omitempty"`
+}
+
+type faultJSON struct {
+	Setting string    `json:"setting"`
+	Kind    FaultKind `json:"kind"`
+	Said    string    `json:"said,omitempty"`
+	Blocks  int       `json:"blocks,omitempty"`
+	Tried   int       `json:"tried,omitempty"`
+}
+
+type rowJSON struct {
+	Name      string `json:"name"`              // of its cells in values and versus
+	Package   string `json:"package,omitempty"` // this and the next two of a benchmark
+	Benchmark string `json:"benchmark,omitempty"`
+	Unit      string `json:"unit,omitempty"`
+	Better    string `json:"better,omitempty"` // "higher", "lower", or absent if neither is
+	Primary   bool   `json:"primary"`
+	Help      string `json:"help,omitempty"`
+}
+
+type thresholdJSON struct {
+	Threshold  string       `json:"threshold"`
+	Metric     string       `json:"metric,omitempty"`
+	Package    string       `json:"package,omitempty"`
+	Benchmark  string       `json:"benchmark,omitempty"`
+	Setting    *string      `json:"setting"` // null if there is none
+	Verdict    Outcome      `json:"verdict"`
+	Value      dyno.Number  `json:"value"`
+	Limit      dyno.Number  `json:"limit"`
+	Lo         dyno.Number  `json:"lo"`
+	Hi         dyno.Number  `json:"hi"`
+	Trials     int          `json:"trials"`
+	Trial      int          `json:"trial,omitempty"`
+	NoData     bool         `json:"no-data,omitempty"`
+	Close      bool         `json:"close,omitempty"`
+	MoreBlocks int          `json:"more-blocks,omitempty"`
+	Reasons    []reasonJSON `json:"reasons,omitempty"`
+}
+
+type reasonJSON struct {
+	Kind    ReasonKind `json:"kind"`
+	N       int        `json:"n,omitempty"`
+	Of      int        `json:"of,omitempty"`
+	Trial   int        `json:"trial,omitempty"`
+	Setting string     `json:"setting,omitempty"`
+	Said    string     `json:"said,omitempty"`
+}
+
+type settingJSON struct {
+	Setting  string                 `json:"setting"`
+	Levels   dyno.Setting           `json:"levels"`
+	Baseline bool                   `json:"baseline"`
+	Trials   int                    `json:"trials"`
+	Values   map[string]summaryJSON `json:"values"`
+	Pooled   *pooledJSON            `json:"pooled"`
+	Memory   *memoryJSON            `json:"memory"`
+	Resident *residentJSON          `json:"resident,omitempty"`
+	Tail     *tail.Setting          `json:"tail,omitempty"`
+	Leak     *leak.Leak             `json:"leak,omitempty"`
+	Steady   *timeline.Steady       `json:"steady,omitempty"`
+	Versus   map[string]versusJSON  `json:"versus"`
+
+	Why       []whyJSON              `json:"why,omitempty"`
+	Saturated []saturationJSON       `json:"saturated,omitempty"`
+	Trace     *exectrace.Attribution `json:"trace,omitempty"`
+	Elapsed   float64                `json:"elapsed-sec,omitempty"` // this and the next two of a single trial
+	Sent      *dyno.Sent             `json:"sent,omitempty"`
+	Failures  map[string]int         `json:"failures,omitempty"`
+}
+
+type whyJSON struct {
+	Metric string      `json:"metric"`
+	Causes []causeJSON `json:"causes"`
+}
+
+type causeJSON struct {
+	Class  Class       `json:"class"`
+	Metric string      `json:"metric"`
+	Base   dyno.Number `json:"base"`
+	Now    dyno.Number `json:"now"`
+	Lo     dyno.Number `json:"lo"`
+	Hi     dyno.Number `json:"hi"`
+	Share  dyno.Number `json:"share"`
+	Places []placeJSON `json:"places,omitempty"`
+}
+
+type placeJSON struct {
+	Func   string      `json:"func"`
+	File   string      `json:"file,omitempty"`
+	Line   int         `json:"line,omitempty"`
+	Change dyno.Number `json:"change"`
+	Lo     dyno.Number `json:"lo"`
+	Hi     dyno.Number `json:"hi"`
+	Share  dyno.Number `json:"share"`
+}
+
+type saturationJSON struct {
+	Trial  int    `json:"trial"`
+	Reason string `json:"reason"`
+}
+
+type summaryJSON struct {
+	Center dyno.Number   `json:"center"`
+	Lo     dyno.Number   `json:"lo"`
+	Hi     dyno.Number   `json:"hi"`
+	Trials []dyno.Number `json:"trials"`
+
+	Saturated bool `json:"saturated,omitempty"`
+}
+
+type pooledJSON struct {
+	Requests int64       `json:"requests"`
+	Mean     dyno.Number `json:"mean-sec"`
+	Median   dyno.Number `json:"median-sec"`
+	Min      dyno.Number `json:"min-sec"`
+	Max      dyno.Number `json:"max-sec"`
+	Stddev   dyno.Number `json:"stddev-sec"`
+	P90      dyno.Number `json:"p90-sec"`
+	P99      dyno.Number `json:"p99-sec"`
+	P999     dyno.Number `json:"p99.9-sec"`
+}
+
+type memoryJSON struct {
+	Highest dyno.Number `json:"rss-peak-B"`
+	Diff    dyno.Number `json:"diff-B"`
+	Frac    dyno.Number `json:"diff-frac"`
+}
+
+type versusJSON struct {
+	Blocks     int           `json:"blocks"`
+	Ratio      dyno.Number   `json:"ratio"`
+	Lo         dyno.Number   `json:"lo"`
+	Hi         dyno.Number   `json:"hi"`
+	P          dyno.Number   `json:"p"`
+	PlainP     dyno.Number   `json:"plain-p"` // before it was adjusted
+	Diff       dyno.Number   `json:"diff"`
+	SD         dyno.Number   `json:"sd"`
+	Verdict    stats.Verdict `json:"verdict"`
+	MoreBlocks int           `json:"more-blocks,omitempty"`
+	Note       string        `json:"note,omitempty"`
+}
+
+type failureJSON struct {
+	Trial   int    `json:"trial"`
+	For     string `json:"for,omitempty"`
+	Setting string `json:"setting"`
+	Error   string `json:"error"`
+
+	// What was measured all the same, as results.jsonl has it.
+	Values   dyno.Values    `json:"values,omitempty"`
+	Sent     dyno.Sent      `json:"sent,omitzero"`
+	Failures map[string]int `json:"failures,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler: the shape of summary.json, which
+// doc/format.md describes. What is not known is null.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	j := tableJSON{
+		Schema: Schema, Kind: t.Kind, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
+		Negligible: dyno.Number(t.Negligible),
+		Metrics:    []rowJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
+		Warnings: append([]string{}, t.Warnings...), CPU: t.CPU,
+	}
+	for _, m := range t.Rows {
+		better := map[int]string{-1: "lower", +1: "higher"}[m.Better]
+		row := rowJSON{Name: m.Key, Better: better, Primary: m.Primary, Help: m.Help}
+		if b := m.Benchmark; b != nil {
+			row.Package, row.Benchmark, row.Unit = b.Package, b.Name, m.Name
+		}
+		j.Metrics = append(j.Metrics, row)
+	}
+	for i := range t.Settings {
+		j.Settings = append(j.Settings, t.Settings[i].json())
+	}
+	for _, f := range t.Failed {
+		j.Failed = append(j.Failed, failureJSON{f.Trial, f.Result.Trial.For, f.Setting.String(), f.Err, f.Result.Values, f.Result.Sent, f.Result.Failures})
+	}
+	for i := range t.Thresholds {
+		j.Thresholds = append(j.Thresholds, t.thresholdJSON(&t.Thresholds[i]))
+	}
+	if t.Kind == OfBenchmarks {
+		j.benchJSON = t.benchJSON()
+	}
+	return json.Marshal(j)
+}
+
+func (t *Table) benchJSON() *benchJSON {
+	j := &benchJSON{
+		Elapsed: dyno.Number(t.Elapsed.Seconds()), Error: dyno.Number(t.Error), Precision: dyno.Number(t.Precision), Looks: t.Looks,
+		Comparisons: t.Comparisons, FalseChance: dyno.Number(t.FalseChance), Benchmarks: []benchmarkJSON{},
+	}
+	for _, b := range t.Benchmarks {
+		x := benchmarkJSON{
+			Package: b.Package, Name: b.Name, Blocks: b.Blocks, N: b.N, Pairs: b.Pairs, Settled: b.Settled,
+			File: b.Source.File, Line: b.Source.Line,
+		}
+		for _, f := range b.Faults {
+			x.Faults = append(x.Faults, faultJSON{t.Settings[f.Setting].Setting.String(), f.Kind, f.Said, f.Blocks, f.Tried})
+		}
+		j.Benchmarks = append(j.Benchmarks, x)
+	}
+	return j
+}
+
+func (t *Table) thresholdJSON(j *Judgement) thresholdJSON {
+	x := thresholdJSON{
+		Threshold: j.Threshold.String(), Metric: j.Metric, Verdict: j.Outcome,
+		Value: dyno.Number(j.Value), Limit: dyno.Number(j.Limit), Lo: dyno.Number(j.Lo), Hi: dyno.Number(j.Hi),
+		Trials: j.Trials, Trial: j.Trial, NoData: j.NoData, Close: j.Close, MoreBlocks: j.MoreBlocks,
+	}
+	if j.Setting >= 0 {
+		name := t.Settings[j.Setting].Setting.String()
+		x.Setting = &name
+	}
+	if j.Benchmark != nil {
+		x.Package, x.Benchmark = j.Benchmark.Package, j.Benchmark.Name
+	}
+	for _, r := range j.Reasons {
+		y := reasonJSON{Kind: r.Kind, N: r.N, Of: r.Of, Trial: r.Trial, Said: r.Said}
+		if r.Kind == ReasonNotCounted || r.Kind == ReasonLacking {
+			y.Setting = t.Settings[r.Setting].Setting.String()
+		}
+		x.Reasons = append(x.Reasons, y)
+	}
+	return x
+}
+
+func (s *Setting) json() settingJSON {
+	j := settingJSON{
+		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
+		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
+		Resident: s.Resident.json(), Tail: s.Tail, Leak: s.Leak, Steady: s.Steady, Trace: s.Trace,
+	}
+	for name, v := range s.Values {
+		trials := make([]dyno.Number, len(v.Trials))
+		for i, x := range v.Trials {
+			trials[i] = dyno.Number(x)
+		}
+		j.Values[name] = summaryJSON{dyno.Number(v.Center), dyno.Number(v.Lo), dyno.Number(v.Hi), trials, v.Saturated}
+	}
+	for name, v := range s.Versus {
+		j.Versus[name] = versusJSON{
+			v.Comparison.N, dyno.Number(v.Ratio), dyno.Number(v.Lo), dyno.Number(v.Hi), dyno.Number(v.P), dyno.Number(v.Comparison.P), dyno.Number(v.Diff),
+			dyno.Number(v.Comparison.SD), v.Verdict, v.MoreBlocks, v.Note,
+		}
+	}
+	for _, w := range s.Why {
+		why := whyJSON{w.Metric, []causeJSON{}}
+		for _, c := range w.Causes {
+			cause := causeJSON{Class: c.Class, Metric: c.Metric, Base: dyno.Number(c.Base), Now: dyno.Number(c.Now), Lo: dyno.Number(c.Lo), Hi: dyno.Number(c.Hi), Share: dyno.Number(c.Share)}
+			for _, p := range c.Places {
+				cause.Places = append(cause.Places, placeJSON{p.Func, p.File, p.Line, dyno.Number(p.Change), dyno.Number(p.Lo), dyno.Number(p.Hi), dyno.Number(p.Share)})
+			}
+			why.Causes = append(why.Causes, cause)
+		}
+		j.Why = append(j.Why, why)
+	}
+	for _, x := range s.Saturated {
+		j.Saturated = append(j.Saturated, saturationJSON{x.Trial, x.Reason})
+	}
+	if r := s.Single; r != nil {
+		j.Elapsed, j.Failures = r.Elapsed.Seconds(), r.Failures
+		if r.Sent.Requests > 0 || r.Sent.Unsent > 0 {
+			j.Sent = &r.Sent
+		}
+	}
+	if p := s.Pooled; p != nil {
+		j.Pooled = &pooledJSON{
+			p.Requests, dyno.Number(p.Mean), dyno.Number(p.Median), dyno.Number(p.Min), dyno.Number(p.Max), dyno.Number(p.Stddev),
+			dyno.Number(p.P90), dyno.Number(p.P99), dyno.Number(p.P999),
+		}
+	}
+	if m := s.Memory; m != nil {
+		j.Memory = &memoryJSON{dyno.Number(m.Highest), dyno.Number(m.Diff), dyno.Number(m.Frac)}
+	}
+	return j
+}

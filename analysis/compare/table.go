@@ -1,0 +1,420 @@
+// Package compare makes the one comparison table: rows × settings, where a row is
+// a metric of a service or a unit of a benchmark, with the verdict of each cell, the
+// thresholds that were judged, and the causes of changes.
+//
+// It owns which results count, what is compared with what, and the shape of
+// summary.json. The arithmetic of medians, intervals and verdicts is package stats';
+// the words are package report's. It reads no files.
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/exectrace"
+	"github.com/dynolab/dyno/analysis/leak"
+	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/analysis/tail"
+	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/stats"
+)
+
+// Options say how to tabulate. The zero value tabulates everything.
+type Options struct {
+	Name       string              // of the experiment, for the heading
+	Settings   []dyno.Setting      // in the order of the table, the baseline first; none means in order of first appearance
+	About      []string            // what was measured and how, a line each, for the heading
+	Negligible *dyno.Fraction      // changes smaller than this are "same"; nil means dyno.DefaultNegligible
+	Planned    int                 // trials; if more than there are results, the table warns that it is partial
+	Places     Places              // functions that changed in profiles; nil if none was taken
+	CPU        []profiles.CPUShare // what the CPU was used for, by the profiles of it
+	Doubts     []string            // of the caller, for the warnings
+	Tails      map[int]*tail.Trial // by number of the trial, of those of which single requests are known
+	Growths    map[int]*leak.Growth
+	Steadiness map[int]*timeline.Steadiness
+	Thresholds []dyno.Threshold
+	Separate   bool // blocks were not run side by side, as in runs that were labelled with Label
+}
+
+// A Kind says what the rows of a table are.
+type Kind string
+
+// The kinds of tables.
+const (
+	OfService    Kind = "service"    // metrics of a service
+	OfBenchmarks Kind = "benchmarks" // units of benchmarks
+)
+
+// A Table is what a run found: rows × settings, the baseline first. The cells
+// are in the settings, by the keys of rows.
+type Table struct {
+	Kind       Kind
+	Name       string
+	About      []string
+	Settings   []Setting
+	Rows       []Row
+	Trials     int                 // that finished; if 0, nothing was measured and every figure is missing
+	Planned    int                 // trials, or as many as there are results
+	Blocks     int                 // of a service: with at least one finished trial; of benchmarks: finished in every setting
+	Negligible float64             // changes smaller than this are "same"; 0 means none is
+	Separate   bool                // as Options.Separate
+	Profiled   bool                // there are profiles, that told causes where
+	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
+	Warnings   []string            // doubts that the reader must see
+	Failed     []Failure
+	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
+
+	Bench // what only benchmarks have
+}
+
+// A Row is what is compared over the settings: a metric of the service, or a
+// unit of a benchmark.
+type Row struct {
+	dyno.Metric            // or the unit, such as sec/op; Better is 0 if nobody knows
+	Key         string     // of the row's cells in Setting.Values and Setting.Versus; of a service the metric's name
+	Benchmark   *Benchmark // whose unit it is; nil of a service
+}
+
+// A Setting is what was found of one setting. Of one without a finished trial
+// nothing is known: it has no values, and its verdicts are all unclear.
+type Setting struct {
+	Setting  dyno.Setting
+	Baseline bool
+	Trials   int                // that finished; failed ones count for nothing
+	Elapsed  time.Duration      // their measured windows together
+	Values   map[string]Summary // by Row.Key; only what was measured
+	Versus   map[string]Versus  // by Row.Key; empty for the baseline
+	Pooled   *Pooled            // nil if no request was recorded; saturated trials are in it
+	Memory   *Memory            // nil if resident memory was not measured
+	Tail     *tail.Setting      // nil if Options.Tails has none of its trials
+
+	Leak     *leak.Leak       // nil if Options.Growths has none of its trials
+	Steady   *timeline.Steady // nil if there is nothing to say of it
+	Resident *Resident        // nil if there is no snapshot of its memory
+
+	Why       []Why                  // causes of the changes of primary metrics
+	Saturated []Saturation           // trials in which the generator was the limit
+	Single    *dyno.Result           // the trial that finished, if it is the only one
+	Trace     *exectrace.Attribution // of its trial ForTrace; nil if there is none. The caller fills it in
+}
+
+// A Summary is one row of one setting, in the metric's base unit: of the
+// trials that [Counts], unless Saturated; of benchmarks, of the blocks' medians.
+type Summary struct {
+	Center float64   // median of the trials
+	Lo, Hi float64   // 95 % interval of the median; NaN if the trials are too few for one
+	Trials []float64 // in the order of blocks
+
+	Saturated bool // no trial counts: these are figures of the generator, not of the service
+}
+
+// Pooled describes all successful requests of all trials of a setting, in
+// seconds. No verdict rests on it, as requests of one trial are not
+// independent: a trial of bad luck is thousands of slow requests.
+type Pooled struct {
+	Requests       int64
+	Mean           float64
+	Median         float64 // NaN if the results came without their histograms
+	Min, Max       float64
+	Stddev         float64
+	P90, P99, P999 float64 // NaN as Median
+}
+
+// Memory is the highest resident memory over all trials of a setting.
+type Memory struct {
+	Highest float64 // bytes
+	Diff    float64 // bytes more than the baseline's; NaN if that is unknown
+	Frac    float64 // Diff as a fraction of the baseline's; NaN if that is unknown
+}
+
+// A Failure is a trial that failed.
+type Failure struct {
+	Trial   int // position in the plan
+	Setting dyno.Setting
+	Err     string
+	Result  *dyno.Result // what there is of it
+}
+
+// Tabulate makes the table of rs. Failed trials are listed and otherwise left
+// out. Of a trial that was run again, as by a resumed run, the last result
+// counts. Results of settings that o does not list come after the listed ones.
+func Tabulate(rs []*dyno.Result, o Options) *Table {
+	rs = dyno.LastOfEach(rs)
+	t := &Table{
+		Kind:       OfService,
+		Name:       o.Name,
+		Planned:    max(o.Planned, compared(rs)),
+		Negligible: dyno.DefaultNegligible,
+		About:      o.About,
+		CPU:        o.CPU,
+		Separate:   o.Separate,
+		Profiled:   o.Places != nil,
+	}
+	if o.Negligible != nil {
+		t.Negligible = float64(*o.Negligible)
+	}
+	byKey := map[string]int{}
+	column := func(s dyno.Setting) int {
+		i, ok := byKey[s.String()]
+		if !ok {
+			i = len(t.Settings)
+			byKey[s.String()] = i
+			t.Settings = append(t.Settings, Setting{Setting: s, Baseline: i == 0})
+		}
+		return i
+	}
+	for _, s := range o.Settings {
+		column(s)
+	}
+	good := map[int][]*dyno.Result{} // by setting
+	blocks := map[int]bool{}
+	for _, r := range rs {
+		i := column(r.Trial.Setting)
+		if r.Err != "" {
+			t.Failed = append(t.Failed, Failure{r.Trial.N, r.Trial.Setting, r.Err, r})
+			continue
+		}
+		if r.Trial.For != "" { // it was disturbed on purpose
+			continue
+		}
+		good[i] = append(good[i], r)
+		blocks[r.Trial.Block] = true
+		t.Trials++
+	}
+	slices.SortStableFunc(t.Failed, func(a, b Failure) int { return cmp.Compare(a.Trial, b.Trial) }) // blocks of profiles have the numbers of others
+	t.Blocks = len(blocks)
+	t.Rows = rowsOf(rs)
+	for i := range t.Settings {
+		s := &t.Settings[i]
+		s.Trials = len(good[i])
+		for _, r := range good[i] {
+			s.Elapsed += r.Elapsed
+		}
+		s.Values = map[string]Summary{}
+		s.Versus = map[string]Versus{}
+		s.Pooled = pool(good[i])
+		s.Tail = tail.Of(good[i], o.Tails)
+		s.Leak = leak.Of(good[i], o.Growths)
+		s.Steady = timeline.SteadyOf(good[i], o.Steadiness, t.Negligible)
+		s.Saturated = saturations(good[i])
+		if s.Trials == 1 {
+			s.Single = good[i][0]
+		}
+	}
+	t.memory(good)
+	t.resident(good, rs)
+	t.compare(good)
+	t.judge(o.Thresholds, good)
+	for i := range t.Settings {
+		t.Settings[i].Why = t.why(i, o.Places)
+	}
+	finished := slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Err != "" })
+	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished), o.Doubts)
+	return t
+}
+
+// compared counts the trials whose values are to be compared.
+func compared(rs []*dyno.Result) (n int) {
+	for _, r := range rs {
+		if r.Trial.For == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// rowsOf lists the metrics that any of the results has. Metrics of steps
+// come by step, each step's in the order of dyno.Metrics; unknown ones last.
+func rowsOf(rs []*dyno.Result) []Row {
+	seen := map[string]bool{}
+	var rows []Row
+	for _, r := range rs {
+		for _, v := range r.Values {
+			if r.Err != "" || r.Trial.For != "" || seen[v.Metric] {
+				continue
+			}
+			seen[v.Metric] = true
+			m, ok := dyno.MetricByName(v.Metric)
+			if !ok {
+				m = dyno.Metric{Name: v.Metric}
+			}
+			rows = append(rows, Row{Metric: m, Key: m.Name})
+		}
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		sa, ra := dyno.Rank(a.Name)
+		sb, rb := dyno.Rank(b.Name)
+		unknown := len(dyno.Metrics)
+		switch {
+		case (ra == unknown) != (rb == unknown):
+			return cmp.Compare(ra, rb)
+		default:
+			return cmp.Or(cmp.Compare(sa, sb), cmp.Compare(ra, rb), cmp.Compare(a.Name, b.Name))
+		}
+	})
+	return rows
+}
+
+func pool(rs []*dyno.Result) *Pooled {
+	all := hist.New()
+	for _, r := range rs {
+		all.Merge(r.Latency)
+	}
+	if all.Count() == 0 {
+		return nil
+	}
+	quantile := func(q float64) float64 { return all.Quantile(q).Seconds() }
+	if all.Counts().TotalCount() != all.Count() {
+		// The moments were read from results.jsonl, but of some trial not the
+		// histogram: its file is missing.
+		quantile = func(float64) float64 { return math.NaN() }
+	}
+	return &Pooled{
+		Requests: all.Count(), Mean: all.Mean(), Median: quantile(0.5),
+		Min: all.Min().Seconds(), Max: all.Max().Seconds(), Stddev: all.Stddev(),
+		P90: quantile(0.9), P99: quantile(0.99), P999: quantile(0.999),
+	}
+}
+
+// memory fills in the memory of each setting.
+func (t *Table) memory(good map[int][]*dyno.Result) {
+	for i := range t.Settings {
+		highest := math.Inf(-1)
+		for _, r := range good[i] {
+			if v, ok := r.Values.Get("rss-peak-B"); ok {
+				highest = max(highest, v)
+			}
+		}
+		if math.IsInf(highest, -1) {
+			continue
+		}
+		m := &Memory{highest, math.NaN(), math.NaN()}
+		t.Settings[i].Memory = m
+		if base := t.Settings[0].Memory; base != nil {
+			m.Diff = m.Highest - base.Highest
+			m.Frac = m.Diff / base.Highest
+		}
+	}
+}
+
+// Ran counts the trials that were run to be compared, those that failed included; it
+// is less than Planned of a run that is not complete.
+func (t *Table) Ran() int {
+	n := t.Trials
+	for _, f := range t.Failed {
+		if f.Result == nil || f.Result.Trial.For == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// doubts are the warnings about the table as a whole.
+func (t *Table) doubts(o Options) []string {
+	var ws []string
+	if done := t.Ran(); done < t.Planned {
+		ws = append(ws, fmt.Sprintf("%d of %d planned trials were run", done, t.Planned))
+	}
+	if t.Trials == 0 {
+		return ws
+	}
+	for i, s := range t.Settings {
+		switch {
+		case s.Trials == 0 && i == 0 && len(t.Settings) > 1:
+			ws = append(ws, fmt.Sprintf("the baseline %s has no finished trial, so nothing can be compared", s.Setting))
+		case s.Trials == 0:
+			ws = append(ws, fmt.Sprintf("%s has no finished trial, so nothing is known of it but how it failed", s.Setting))
+		}
+	}
+	if len(t.Settings) > 1 && t.Blocks == 1 {
+		ws = append(ws, "there is one block only: no change can be told from noise")
+	} else if t.Blocks > 1 && t.Blocks < stats.MedianTrials {
+		ws = append(ws, fmt.Sprintf("medians have no 95%% interval: that takes %d blocks, and there are %d", stats.MedianTrials, t.Blocks))
+	}
+	if o.Separate {
+		ws = append(ws, "the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings")
+	}
+	return ws
+}
+
+// mixed says of which settings the trials did not all run the same program, as
+// when a run is resumed after a commit.
+func (t *Table) mixed(good map[int][]*dyno.Result) (ws []string) {
+	for i, s := range t.Settings {
+		var ran []string
+		for _, r := range good[i] {
+			if !slices.Contains(ran, r.Subject) {
+				ran = append(ran, r.Subject)
+			}
+		}
+		if len(ran) > 1 {
+			ws = append(ws, fmt.Sprintf("the trials of %s did not all run the same program: %s", s.Setting.Label(), strings.Join(ran, "; ")))
+		}
+	}
+	return ws
+}
+
+var figure = regexp.MustCompile(`\d+(\.\d+)?`)
+
+// collect returns the warnings of results, each once, with how many trials it
+// touches. Warnings that differ in figures only are one; it is told with the
+// figures of the first trial.
+func collect(rs []*dyno.Result) []string {
+	type warning struct {
+		text   string
+		first  int
+		trials int
+		vary   bool
+	}
+	var ws []*warning
+	at := map[string]*warning{}
+	for _, r := range rs {
+		seen := map[string]bool{}
+		for _, text := range r.Warnings {
+			if r.Sent.Saturated != "" && strings.Contains(text, r.Sent.Saturated) {
+				continue // saturated has said so
+			}
+			key := figure.ReplaceAllLiteralString(text, "#")
+			w := at[key]
+			if w == nil {
+				w = &warning{text: text, first: r.Trial.N}
+				at[key] = w
+				ws = append(ws, w)
+			}
+			w.vary = w.vary || w.text != text
+			if !seen[key] {
+				seen[key] = true
+				w.trials++
+			}
+		}
+	}
+	var lines []string
+	for _, w := range ws {
+		line := fmt.Sprintf("%d of %d trials: %s", w.trials, len(rs), w.text)
+		if w.vary {
+			line += fmt.Sprintf(" (figures of trial %d)", w.first)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Label returns copies of results whose settings begin with the level
+// run=name, so that results of several runs can be put in one table with
+// Options.Separate. Blocks of different runs are matched by number.
+func Label(rs []*dyno.Result, name string) []*dyno.Result {
+	labelled := make([]*dyno.Result, len(rs))
+	for i, r := range rs {
+		c := *r
+		c.Trial.Setting = append(dyno.Setting{{Factor: "run", Value: name}}, r.Trial.Setting...)
+		labelled[i] = &c
+	}
+	return labelled
+}

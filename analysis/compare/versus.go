@@ -1,0 +1,154 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// The errors allowed to the two families of comparisons. The primary metrics
+// are what experiments are made for; all others are looked at because they are
+// there, so that a change among them needs stronger evidence.
+const (
+	PrimaryAlpha = 0.05
+	OtherAlpha   = 0.01
+)
+
+// A Versus is one row of a setting compared with the baseline's, within
+// blocks. Numbers that cannot be said are NaN.
+type Versus struct {
+	Ratio, Lo, Hi float64       // setting over baseline, with its plain 95 % interval; NaN where a value is zero
+	P             float64       // adjusted, for the family or for all looks; Verdict rests on it
+	Diff          float64       // setting minus baseline, mean over blocks, in the metric's base unit
+	Verdict       stats.Verdict // Unclear where there is nothing to compare
+	MoreBlocks    int           // that would settle an unclear verdict, roughly; 0 if that cannot be said
+	Note          string        // why there is nothing to compare though it was measured, or ""
+
+	Comparison stats.Comparison // what thresholds are judged by: with P before it was adjusted, SD, and the number N of blocks
+}
+
+// compare fills in the values of each setting and compares them with the
+// baseline's. Metrics without a direction have values only.
+func (t *Table) compare(good map[int][]*dyno.Result) {
+	type comparison struct {
+		setting int
+		metric  dyno.Metric
+		note    string
+		stats.Comparison
+	}
+	var all []*comparison
+	families := map[bool][]*stats.Comparison{} // by Metric.Primary
+	for _, row := range t.Rows {
+		m := row.Metric
+		blocks := t.blocks(good, func(r *dyno.Result) (float64, bool) {
+			v, ok := r.Values.Get(m.Name)
+			return v, ok && dyno.Counts(r, m.Name)
+		})
+		every := t.blocks(good, func(r *dyno.Result) (float64, bool) { return r.Values.Get(m.Name) })
+		for i := range t.Settings {
+			t.summarize(i, m.Name, blocks, every)
+		}
+		if m.Better == 0 {
+			continue
+		}
+		for j, c := range stats.Compare(blocks) {
+			x := &comparison{j + 1, m, t.note(j+1, m, blocks, good), c}
+			if cut := censored(j+1, m.Name, good); cut != "" {
+				x.note, x.Comparison = cut, stats.Compare([][]float64{{math.NaN(), math.NaN()}})[0]
+			}
+			all = append(all, x)
+			families[m.Primary] = append(families[m.Primary], &x.Comparison)
+		}
+	}
+	for _, family := range families {
+		stats.Adjust(family)
+	}
+	for _, c := range all {
+		rule := stats.Rule{Alpha: OtherAlpha, Negligible: t.Negligible, Better: c.metric.Better}
+		if t.Negligible == 0 {
+			rule.Negligible = -1
+		}
+		if c.metric.Primary {
+			rule.Alpha = PrimaryAlpha
+		}
+		t.Settings[c.setting].Versus[c.metric.Name] = Versus{
+			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule), c.note, c.Comparison,
+		}
+	}
+}
+
+// censored says why there is no verdict on a latency of setting i, if a trial of it
+// or of the baseline lacks it because requests that timed out or were never sent rank
+// as the slowest: those that are left are the better ones.
+func censored(i int, metric string, good map[int][]*dyno.Result) string {
+	if !dyno.IsLatency(metric) {
+		return ""
+	}
+	for _, r := range slices.Concat(good[i], good[0]) {
+		_, known := r.Values.Get(metric)
+		_, all := r.Values.Get("max-sec") // is missing for the same reason, and never because there were few requests
+		failures, _ := r.Values.Get("failures")
+		unsent, _ := r.Values.Get("unsent")
+		if !known && !all && failures+unsent > 0 && dyno.Counts(r, metric) {
+			return fmt.Sprintf("not compared: trial %d has none, as requests that timed out or were never sent rank as the slowest", r.Trial.N)
+		}
+	}
+	return ""
+}
+
+// blocks returns a value of each trial, blocks in rows and settings in columns;
+// NaN where the trial failed or has none.
+func (t *Table) blocks(good map[int][]*dyno.Result, value func(*dyno.Result) (float64, bool)) [][]float64 {
+	var numbers []int
+	for _, rs := range good {
+		for _, r := range rs {
+			numbers = append(numbers, r.Trial.Block)
+		}
+	}
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	rows := make([][]float64, len(numbers))
+	for b := range rows {
+		rows[b] = make([]float64, len(t.Settings))
+		for i := range rows[b] {
+			rows[b][i] = math.NaN()
+		}
+	}
+	for i, rs := range good {
+		for _, r := range rs {
+			if v, ok := value(r); ok {
+				b, _ := slices.BinarySearch(numbers, r.Trial.Block)
+				rows[b][i] = v
+			}
+		}
+	}
+	return rows
+}
+
+// summarize fills in a metric of setting i, if it was measured: of the trials
+// that count, or of every one if none counts, so that there is a figure to see.
+func (t *Table) summarize(i int, metric string, blocks, every [][]float64) {
+	trials := column(blocks, i)
+	saturated := len(trials) == 0
+	if saturated {
+		trials = column(every, i)
+	}
+	if len(trials) == 0 {
+		return
+	}
+	s := stats.Summarize(trials)
+	t.Settings[i].Values[metric] = Summary{s.Center, s.Lo, s.Hi, trials, saturated}
+}
+
+// column returns the numbers of one setting.
+func column(blocks [][]float64, i int) (xs []float64) {
+	for _, row := range blocks {
+		if !math.IsNaN(row[i]) {
+			xs = append(xs, row[i])
+		}
+	}
+	return xs
+}

@@ -1,0 +1,280 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// A Why says what was measured beside a change of a primary metric that can
+// account for it. Causes are at most three, the greatest first; none means that
+// no cause was found among what was measured.
+type Why struct {
+	Metric string
+	Causes []Cause
+}
+
+// A Cause is another measured change, of the setting against the baseline, by
+// which a primary metric moves. It was measured as a change by its own
+// interval; that it is the cause is inferred from how services work.
+type Cause struct {
+	Class  Class
+	Metric string  // that tells it
+	Base   float64 // median of the baseline, in the metric's base unit
+	Now    float64 // median of the setting
+	Lo, Hi float64 // 95 % interval of the ratio; NaN where a zero allows none
+	Share  float64 // of the primary metric's change; NaN where the units do not allow to say
+	Places []Place // where in the program, as profiles tell, the greatest change first
+
+	weight float64 // orders causes
+}
+
+// A Class is a kind of cause.
+type Class string
+
+// The classes of causes.
+const (
+	ClassGC         Class = "garbage collection"
+	ClassAllocation Class = "allocation"
+	ClassCPU        Class = "CPU time"
+	ClassLock       Class = "lock contention"
+	ClassScheduling Class = "waiting for a CPU"
+	ClassFaults     Class = "fresh memory" // that the kernel has to clear and to map
+	ClassHeap       Class = "heap"
+	ClassStacks     Class = "goroutines and threads"
+	ClassThrottling Class = "the CPU limit" // whose quota was used up, so that threads had to wait for the next period
+)
+
+// A Place is a function whose share of a profile changed, with the line that
+// changed most.
+type Place struct {
+	Func   string
+	File   string
+	Line   int
+	Change float64 // per request, in the profile's base unit
+	Lo, Hi float64 // 95 % interval of Change
+	Share  float64 // of the change of the whole profile
+}
+
+// A lever is one way in which a metric moves a primary one.
+type lever struct {
+	class   Class
+	metric  string
+	profile string  // of dyno.ProfileNames, that tells where; "" if none does
+	of      string  // the metric of whose change its own is a part, or at least the like of; "" where units do not compare
+	scale   float64 // to the unit of of; 0 means 1
+	part    bool    // of is the primary metric, and the share in it can be told
+	inverse bool    // more of it is less of the primary metric
+	all     bool    // every request under way waits for it, as all of the process does
+	far     float64 // how far it is from the primary metric: others come before it
+}
+
+// levers lists what moves each primary metric.
+var levers = map[string][]lever{
+	"cpu-sec/req": {
+		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", part: true},
+		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", of: "cpu-sec/req", part: true},
+		{class: ClassFaults, metric: "minflt/req", of: "cpu-sec/req", scale: faultCost},
+		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", of: "cpu-sec/req", scale: byteCost, far: 1},
+		{class: ClassAllocation, metric: "allocs/req", profile: "allocs", of: "cpu-sec/req", scale: allocCost, far: 1},
+	},
+	"p50-sec": latencyLevers(false),
+	"p99-sec": latencyLevers(false),
+	"req/s":   latencyLevers(true), // of clients that wait for each answer
+	"rss-peak-B": {
+		{class: ClassHeap, metric: "heap-peak-B", profile: "heap", of: "rss-peak-B", part: true},
+		{class: ClassHeap, metric: "heap-live-B", profile: "heap", of: "rss-peak-B", part: true},
+		{class: ClassStacks, metric: "goroutines"},
+		{class: ClassStacks, metric: "threads"},
+	},
+}
+
+// latencyLevers are those of response times. Where requests queue for the CPUs,
+// each waits for what the others take, so that CPU time has no unit in common
+// with them; where they do not, it is at most a part of the mean (see rests).
+func latencyLevers(inverse bool) []lever {
+	return []lever{
+		{class: ClassThrottling, metric: "throttled-sec/req", of: "mean-sec", all: true, inverse: inverse},
+		{class: ClassLock, metric: "mutex-wait-sec/req", profile: "mutex", of: "mean-sec", inverse: inverse},
+		{class: ClassCPU, metric: "cpu-sec/req", profile: "cpu", inverse: inverse},
+		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", inverse: inverse},
+		{class: ClassGC, metric: "gc-wall-frac", inverse: inverse, far: 1},
+		{class: ClassFaults, metric: "minflt/req", of: "cpu-sec/req", scale: faultCost, inverse: inverse},
+		{class: ClassAllocation, metric: "alloc-B/req", profile: "allocs", of: "cpu-sec/req", scale: byteCost, inverse: inverse, far: 1},
+		{class: ClassScheduling, metric: "sched-p99-sec", of: "mean-sec", inverse: inverse, far: 2},
+	}
+}
+
+// Rough costs in seconds, which only decide whether something can be a cause at
+// all: of a page fault, the clearing of the page included, and of a byte and an
+// object allocated, at the most, their collection included.
+const (
+	faultCost = 1e-6
+	byteCost  = 5e-9
+	allocCost = 5e-7
+)
+
+const (
+	mostCauses = 3
+	mostPlaces = 3
+	leastShare = 0.05 // of a change; less is no cause
+	mostShare  = 2    // of a change that is told; more says that the one is no part of the other, such as a heap that is not resident
+
+	// Of a service that uses less, requests do not queue for CPUs.
+	leastCPUs = 0.25
+	leastUse  = 0.5 // of what the other setting uses
+)
+
+// Places returns the functions that changed from the baseline to a setting in a
+// profile of dyno.ProfileNames, the greatest change first. Those that noise
+// alone may have moved are not among them.
+type Places func(s dyno.Setting, profile string) []Place
+
+// why finds the causes of the changes of setting i.
+func (t *Table) why(i int, where Places) []Why {
+	places := func(profile string) []Place {
+		if where == nil {
+			return nil
+		}
+		return where(t.Settings[i].Setting, profile)
+	}
+	var whys []Why
+	s := &t.Settings[i]
+	for _, m := range t.Rows {
+		if v := s.Versus[m.Name]; !m.Primary || levers[m.Name] == nil || v.Verdict != stats.Better && v.Verdict != stats.Worse {
+			continue
+		}
+		whys = append(whys, Why{m.Name, t.causes(i, m.Metric, places)})
+	}
+	return whys
+}
+
+// causes lists the levers that moved with the metric.
+func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Cause {
+	s := &t.Settings[i]
+	moved := s.Versus[m.Name]
+	var found []Cause
+	for _, l := range levers[m.Name] {
+		v, ok := s.Versus[l.metric]
+		if !ok || !t.changed(v) || (v.Diff > 0) == ((moved.Diff > 0) == l.inverse) {
+			continue
+		}
+		c := Cause{
+			Class: l.class, Metric: l.metric, Base: t.Settings[0].Values[l.metric].Center, Now: s.Values[l.metric].Center,
+			Lo: v.Lo, Hi: v.Hi, Share: math.NaN(),
+		}
+		if l.profile != "" {
+			c.Places = toward(places(l.profile), v.Diff)
+		}
+		weight := t.weigh(i, m, l, c.Places)
+		if weight < leastShare {
+			continue
+		}
+		if l.part && weight <= mostShare {
+			c.Share = weight
+		}
+		c.weight = min(weight, 1) - l.far
+		if !slices.ContainsFunc(found, func(have Cause) bool { return have.Class == c.Class }) {
+			found = append(found, c)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Cause) int { return cmp.Compare(b.weight, a.weight) })
+	return found[:min(len(found), mostCauses)]
+}
+
+// weigh tells how much of a change of m a lever can account for, as a fraction:
+// of what it is a part of or, where units do not compare, by its own ratio.
+func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
+	s := &t.Settings[i]
+	v, moved := s.Versus[l.metric], s.Versus[m.Name]
+	if l.metric == m.Name { // it is no cause of itself; its places are
+		sum := 0.0
+		for _, p := range places {
+			sum += p.Change
+		}
+		return sum / moved.Diff
+	}
+	if m.Name != "cpu-sec/req" && (l.of == "cpu-sec/req" || l.metric == "cpu-sec/req") && s.rests() {
+		l.of = "mean-sec"
+	}
+	if l.of == "" {
+		if math.IsNaN(v.Ratio) || math.IsNaN(moved.Ratio) { // from or to nothing
+			return 1
+		}
+		return math.Abs(math.Log(v.Ratio) / math.Log(moved.Ratio))
+	}
+	whole, ok := s.Versus[l.of]
+	if !ok {
+		return 0
+	}
+	part := v.Diff * cmp.Or(l.scale, 1)
+	if l.all {
+		part = s.waits(l.metric) - t.Settings[0].waits(l.metric)
+	}
+	if l.of != m.Name && !t.changed(whole) {
+		// Its change is noise, of which a part can be any multiple and have
+		// either sign: what counts is how much it would have to change to
+		// keep step with the primary metric.
+		step := t.Negligible
+		if !math.IsNaN(moved.Ratio) {
+			step = max(step, math.Abs(math.Log(moved.Ratio)))
+		}
+		return math.Abs(part) / max(math.Abs(whole.Diff), step*math.Abs(t.Settings[0].Values[l.of].Center))
+	}
+	weight := part / whole.Diff
+	if l.of == "cpu-sec/req" && m.Name != l.of && !math.IsNaN(whole.Ratio) && !math.IsNaN(moved.Ratio) {
+		// A part of CPU time moves response times no more than CPU time does.
+		weight *= min(1, math.Abs(math.Log(whole.Ratio)/math.Log(moved.Ratio)))
+	}
+	return weight
+}
+
+// waits is how long each request waits, in seconds, for what stops all of the
+// process for so long per request. At most it is all of its time: each CPU counts its own
+// throttling.
+func (s *Setting) waits(metric string) float64 {
+	return min(1, s.Values[metric].Center*s.Values["req/s"].Center) * s.Values["mean-sec"].Center
+}
+
+// rests reports whether the slower of setting and baseline leaves CPUs unused
+// that the other uses, or hardly uses any: then its requests do not queue for
+// them, and what a request takes of a CPU delays no other. In a service that
+// sleeps each request costs more CPU time, too, as CPUs go idle and are woken.
+func (s *Setting) rests() bool {
+	cpu, rate := s.Versus["cpu-sec/req"], s.Versus["req/s"]
+	slower := s.Values["cpu-sec/req"].Center * s.Values["req/s"].Center // CPUs in use
+	faster := slower / (cpu.Ratio * rate.Ratio)
+	switch mean := s.Versus["mean-sec"].Diff; {
+	case !(slower > 0 && faster > 0) || mean == 0: // not measured
+		return false
+	case mean < 0:
+		slower, faster = faster, slower
+	}
+	return slower < leastCPUs || slower < leastUse*faster
+}
+
+// changed reports whether a metric that is no primary one is taken for changed:
+// by its own interval, as it is looked at only where a primary one did change.
+func (t *Table) changed(v Versus) bool {
+	switch {
+	case math.IsNaN(v.Lo) || math.IsNaN(v.Hi):
+		return v.Verdict == stats.Better || v.Verdict == stats.Worse
+	case v.Lo <= 1 && v.Hi >= 1:
+		return false
+	}
+	return math.Abs(math.Log(v.Ratio)) > math.Log1p(t.Negligible)
+}
+
+// toward are the places that changed in the direction of sign.
+func toward(places []Place, sign float64) []Place {
+	var same []Place
+	for _, p := range places {
+		if p.Change > 0 == (sign > 0) {
+			same = append(same, p)
+		}
+	}
+	return same[:min(len(same), mostPlaces)]
+}

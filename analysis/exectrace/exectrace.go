@@ -1,0 +1,463 @@
+// Package exectrace attributes the time of requests in an execution trace: running,
+// waiting for a CPU, a lock, the network, a collection.
+//
+// It owns which goroutines are requests. It reads a trace from an io.Reader.
+package exectrace
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"golang.org/x/exp/trace"
+)
+
+// An Attribution says where the time of requests went while an execution trace
+// was taken: between the arrival of a request at the goroutine of its connection
+// and that goroutine's going back to wait for the next. What other goroutines do
+// for a request is in it as waiting for them.
+type Attribution struct {
+	Trial    int
+	Length   time.Duration        // of the trace
+	Requests int                  // that began in it; if 0, the requests could not be told
+	Time     [Parts]time.Duration // of all requests together
+
+	Collections int           // that ended in the trace
+	Collecting  time.Duration // in which one was marking
+	Stops       int           // of the world, by the collector
+	Stopped     time.Duration // in these
+	StoppedElse time.Duration // in stops of the world for other reasons, such as to start the trace
+	Assists     int           // times that a request had to mark for what it allocated
+}
+
+// A Part is one of the things that a request's time is spent in.
+type Part int
+
+// The parts, in the order of reports. Together they are all of the time.
+const (
+	Running   Part = iota // on a CPU, but for the next two, as far as the runtime knows
+	Assisting             // marking for the collector, as the price of allocating
+	Sweeping              // for the collector, as the price of allocating
+	Runnable              // waiting for a P
+	Stopped               // the same while the world was stopped, or stopping it
+	Syscall
+	Network  // waiting for a body, or for another service
+	Locking  // waiting in package sync
+	Channels // waiting for a channel or in a select
+	Sleeping
+	Collector // waiting for the collector, such as for work to assist in
+	Otherwise // waiting for anything else
+	Parts     // how many there are
+)
+
+var partNames = [Parts]string{
+	"running", "gc-assist", "gc-sweep", "runnable", "stopped", "syscall",
+	"network", "sync", "channel", "sleep", "gc-wait", "other",
+}
+
+// String returns the part's name in summary.json.
+func (p Part) String() string { return partNames[p] }
+
+// Total is the time of all requests together.
+func (a *Attribution) Total() (total time.Duration) {
+	for _, d := range a.Time {
+		total += d
+	}
+	return total
+}
+
+// PerRequest divides a time by the number of requests, in seconds; NaN if there
+// were none.
+func (a *Attribution) PerRequest(d time.Duration) float64 {
+	if a.Requests == 0 {
+		return math.NaN()
+	}
+	return d.Seconds() / float64(a.Requests)
+}
+
+type attributionJSON struct {
+	Trial       int                 `json:"trial"`
+	Length      float64             `json:"length-sec"`
+	Requests    int                 `json:"requests"`
+	Total       dyno.Number         `json:"sec/req"`
+	Parts       map[string]partJSON `json:"parts"`
+	Collections int                 `json:"gc-cycles"`
+	Collecting  float64             `json:"gc-mark-sec"`
+	Stops       int                 `json:"stw-count"`
+	Stopped     float64             `json:"stw-total-sec"`
+	StoppedElse float64             `json:"stw-other-sec"`
+	Assists     int                 `json:"gc-assists"`
+}
+
+type partJSON struct {
+	PerRequest dyno.Number `json:"sec/req"`
+	Share      dyno.Number `json:"frac"` // of all the time of requests
+}
+
+// MarshalJSON implements json.Marshaler; doc/format.md describes it.
+func (a *Attribution) MarshalJSON() ([]byte, error) {
+	j := attributionJSON{
+		a.Trial, a.Length.Seconds(), a.Requests, dyno.Number(a.PerRequest(a.Total())), map[string]partJSON{},
+		a.Collections, a.Collecting.Seconds(), a.Stops, a.Stopped.Seconds(), a.StoppedElse.Seconds(), a.Assists,
+	}
+	for p, d := range a.Time {
+		j.Parts[Part(p).String()] = partJSON{dyno.Number(a.PerRequest(d)), dyno.Number(d.Seconds() / a.Total().Seconds())}
+	}
+	return json.Marshal(j)
+}
+
+// oldestTrace is the minor version of Go whose traces are exact enough: older
+// ones do not say how long system calls take.
+const oldestTrace = 22
+
+// ReadTrace attributes the time of requests in an execution trace of Go 1.22 or
+// later. Requests are seen in the goroutines of net/http's server, of HTTP/1 and
+// HTTP/2, and in those whose function begins with one of the prefixes, each of
+// which is taken for a request of its own.
+func Read(r io.Reader, prefixes ...string) (*Attribution, error) {
+	b := bufio.NewReaderSize(r, 64<<10)
+	head, err := b.Peek(len("go 1.22 trace"))
+	if err != nil {
+		return nil, fmt.Errorf("read execution trace: %w", err)
+	}
+	minor, ok := strings.CutPrefix(string(head[:len("go 1.22")]), "go 1.")
+	version, err := strconv.Atoi(minor)
+	if !ok || err != nil {
+		return nil, fmt.Errorf("read execution trace: it begins with %q", head)
+	}
+	if version < oldestTrace {
+		return nil, fmt.Errorf("read execution trace: it is of Go 1.%d (want Go 1.%d or later)", version, oldestTrace)
+	}
+	events, err := trace.NewReader(b)
+	if err != nil {
+		return nil, fmt.Errorf("read execution trace: %w", err)
+	}
+	w := traceWalk{goroutines: map[trace.GoID]*goroutine{}, stacks: map[trace.Stack]stackFacts{}, prefixes: prefixes}
+	for first := true; ; first = false {
+		e, err := events.ReadEvent()
+		if errors.Is(err, io.EOF) {
+			return w.end(), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read execution trace: %w", err)
+		}
+		w.now = e.Time()
+		if first {
+			w.began = w.now
+		}
+		w.event(&e)
+	}
+}
+
+// A traceWalk is what is known after some of a trace's events.
+type traceWalk struct {
+	Attribution
+	began, now trace.Time
+	goroutines map[trace.GoID]*goroutine
+	stacks     map[trace.Stack]stackFacts // of this generation of the trace
+	prefixes   []string
+
+	marking   trace.Time // since when; 0: no collection is
+	stopping  trace.Time // since when the world is stopped; 0: it is not
+	stopClock time.Duration
+}
+
+// A goroutine is one that serves requests, or may turn out to.
+type goroutine struct {
+	role    role
+	state   trace.GoState
+	waits   Part
+	idle    bool // waits for a request, or nobody knows for what
+	since   trace.Time
+	clock   time.Duration // the world's stopClock then
+	assists bool          // this and the next two: is within such a range
+	sweeps  bool
+	stops   bool
+	spent   [Parts]time.Duration
+	marked  int  // assists
+	woken   bool // from idle
+	reads   int  // requests seen to begin since then
+}
+
+type role int
+
+const (
+	unknown role = iota
+	conn         // of an HTTP/1 server: a request after the other
+	handler      // its life is a request
+	bystander
+)
+
+// Functions of net/http that tell what a goroutine does.
+const (
+	serveConn = "net/http.(*conn).serve"
+	inHandler = "net/http.serverHandler.ServeHTTP"
+	// The server starts it once for each request when the body has been
+	// read, to see whether the client goes away.
+	watchConn = "net/http.(*connReader).backgroundRead"
+	pollRead  = "internal/poll.(*FD).Read"
+)
+
+// stackFacts are what is to be known of a stack.
+type stackFacts struct {
+	role  role // of the goroutine that has it
+	idle  bool // if it waits, then for a request
+	http2 bool // it serves a connection whose requests have goroutines of their own
+	watch bool // it begins in watchConn
+}
+
+// wholeStack is a number of frames that a stack with its root has not: the
+// runtime cuts those that are deeper than 128.
+const wholeStack = 100
+
+// facts looks at a stack, which may also be that of a goroutine to come.
+func (w *traceWalk) facts(s trace.Stack) stackFacts {
+	if s == trace.NoStack {
+		return stackFacts{}
+	}
+	f, ok := w.stacks[s]
+	if ok {
+		return f
+	}
+	var root string
+	var n int
+	var serves, handles, reads bool
+	for frame := range s.Frames() {
+		n++
+		root = frame.Func
+		serves = serves || root == serveConn
+		handles = handles || root == inHandler
+		reads = reads || root == pollRead
+		f.http2 = f.http2 || strings.HasSuffix(root, "erverConn).serve") // http2serverConn, http2.serverConn
+	}
+	f.watch = root == watchConn
+	f.idle = serves && reads && !handles
+	switch {
+	case f.http2:
+		f.role = bystander
+	case serves:
+		f.role = conn
+	case strings.HasSuffix(root, "erverConn).runHandler") || w.given(root):
+		f.role = handler
+	case n > 0 && n < wholeStack:
+		f.role = bystander
+	}
+	w.stacks[s] = f
+	return f
+}
+
+func (w *traceWalk) given(function string) bool {
+	for _, p := range w.prefixes {
+		if strings.HasPrefix(function, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *traceWalk) event(e *trace.Event) {
+	if g := w.goroutines[e.Goroutine()]; g != nil && g.role == unknown {
+		g.role = w.facts(e.Stack()).role
+	}
+	switch e.Kind() {
+	case trace.EventSync:
+		clear(w.stacks) // they are of the generation that ends
+	case trace.EventStateTransition:
+		if s := e.StateTransition(); s.Resource.Kind == trace.ResourceGoroutine {
+			w.transition(e, &s)
+		}
+	case trace.EventRangeBegin, trace.EventRangeActive:
+		w.span(e, true)
+	case trace.EventRangeEnd:
+		w.span(e, false)
+	}
+}
+
+// transition follows a goroutine from one state to the next.
+func (w *traceWalk) transition(e *trace.Event, s *trace.StateTransition) {
+	id := s.Resource.Goroutine()
+	from, to := s.Goroutine()
+	g := w.goroutines[id]
+	f := w.facts(s.Stack)
+	if g == nil {
+		g = &goroutine{since: w.now, clock: w.stopped()}
+		w.goroutines[id] = g
+		if from == trace.GoNotExist {
+			g.role = f.role
+			if g.role == handler {
+				g.reads = 1
+			}
+			if by := w.goroutines[e.Goroutine()]; by != nil && f.watch {
+				by.reads++
+			}
+		}
+	}
+	w.pass(g)
+	if g.role == unknown || f.http2 {
+		g.role = f.role
+	}
+	if g.idle && to != trace.GoWaiting && from != trace.GoUndetermined {
+		g.idle, g.woken = false, true
+	}
+	g.state = to
+	switch to {
+	case trace.GoWaiting:
+		g.waits = waitsFor(s.Reason)
+		g.idle = f.idle || from == trace.GoUndetermined
+		if g.idle {
+			w.count(g, g.woken)
+		}
+	case trace.GoNotExist:
+		w.settle(g)
+		delete(w.goroutines, id)
+	}
+}
+
+// waitsFor turns the runtime's reasons (runtime/traceruntime.go) into parts.
+func waitsFor(reason string) Part {
+	switch reason {
+	case "network":
+		return Network
+	case "sync", "sync.(*Cond).Wait":
+		return Locking
+	case "chan send", "chan receive", "select":
+		return Channels
+	case "sleep":
+		return Sleeping
+	case "preempted", "wait until GC ends": // preempted: to have its stack scanned
+		return Collector
+	}
+	if strings.HasPrefix(reason, "GC ") {
+		return Collector
+	}
+	return Otherwise
+}
+
+// span enters or leaves a range of time that has a name.
+func (w *traceWalk) span(e *trace.Event, begins bool) {
+	r := e.Range()
+	stop := strings.HasPrefix(r.Name, "stop-the-world")
+	g := w.goroutines[e.Goroutine()]
+	if r.Scope.Kind == trace.ResourceGoroutine {
+		g = w.goroutines[r.Scope.Goroutine()]
+	}
+	if g != nil {
+		w.pass(g)
+		switch {
+		case stop:
+			g.stops = begins
+		case r.Name == "GC mark assist":
+			if begins && !g.assists {
+				g.marked++
+			}
+			g.assists = begins
+		case r.Name == "GC incremental sweep":
+			g.sweeps = begins
+		}
+	}
+	switch {
+	case stop && begins:
+		w.stopping = w.now
+	case stop && w.stopping != 0:
+		took := time.Duration(w.now - w.stopping)
+		w.stopClock += took
+		w.stopping = 0
+		if strings.Contains(r.Name, "(GC ") {
+			w.Stops++
+			w.Attribution.Stopped += took
+		} else {
+			w.StoppedElse += took
+		}
+	case r.Name != "GC concurrent mark phase":
+	case begins && w.marking == 0:
+		w.marking = w.now
+	case !begins && w.marking != 0:
+		w.Collections++
+		w.Collecting += time.Duration(w.now - w.marking)
+		w.marking = 0
+	}
+}
+
+// stopped is for how long the world has been stopped until now.
+func (w *traceWalk) stopped() time.Duration {
+	if w.stopping == 0 {
+		return w.stopClock
+	}
+	return w.stopClock + time.Duration(w.now-w.stopping)
+}
+
+// pass adds the time since the last change of a goroutine to its part. While
+// the world is being stopped others still run: that is running.
+func (w *traceWalk) pass(g *goroutine) {
+	took := time.Duration(w.now - g.since)
+	stopped := w.stopped() - g.clock
+	g.since, g.clock = w.now, w.stopped()
+	if took <= 0 || g.role == bystander {
+		return
+	}
+	switch g.state {
+	case trace.GoRunning:
+		p := Running
+		switch {
+		case g.stops:
+			p = Stopped
+		case g.assists:
+			p = Assisting
+		case g.sweeps:
+			p = Sweeping
+		}
+		g.spent[p] += took
+	case trace.GoRunnable:
+		g.spent[Runnable] += took - stopped
+		g.spent[Stopped] += stopped
+	case trace.GoSyscall:
+		g.spent[Syscall] += took
+	case trace.GoWaiting:
+		if !g.idle {
+			g.spent[g.waits] += took
+		}
+	}
+}
+
+// count adds the requests of a goroutine that has become idle. A request whose
+// body nobody read is seen only in that the goroutine was woken.
+func (w *traceWalk) count(g *goroutine, woken bool) {
+	if g.role == conn || g.role == handler {
+		w.Requests += g.reads
+		if g.reads == 0 && woken {
+			w.Requests++
+		}
+	}
+	g.reads, g.woken = 0, false
+}
+
+// settle adds what is known of a goroutine that ends, or the trace with it.
+func (w *traceWalk) settle(g *goroutine) {
+	if g.role != conn && g.role != handler {
+		return
+	}
+	w.count(g, false)
+	w.Assists += g.marked
+	for p, d := range g.spent {
+		w.Time[p] += d
+	}
+}
+
+func (w *traceWalk) end() *Attribution {
+	for _, g := range w.goroutines {
+		w.pass(g)
+		w.settle(g)
+	}
+	if w.marking != 0 {
+		w.Collecting += time.Duration(w.now - w.marking)
+	}
+	w.Length = time.Duration(w.now - w.began)
+	return &w.Attribution
+}

@@ -1,0 +1,383 @@
+// Package leak says what grows without an end in a trial: memory, goroutines,
+// threads and descriptors, how fast, and where it was allocated.
+//
+// It owns the evidence and the verdict. Series, snapshots and profiles are handed
+// to it; the arithmetic of trends is package stats'.
+package leak
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// A LeakVerdict says whether something grows without an end.
+type Verdict string
+
+// The verdicts.
+const (
+	Leaking Verdict = "leaking"
+	NoLeak  Verdict = "level"   // it does not grow, or has stopped: a step, a cache that is full, a saw
+	Unclear Verdict = "unclear" // Reason says why
+)
+
+// A Grown is how one quantity grew: memory in bytes, or how many goroutines,
+// threads or descriptors there are. Rates are per hour; what is not known is NaN.
+type Grown struct {
+	Verdict Verdict
+	By      string // the series that it rests on, such as "heap-live-B"
+	N       int    // readings
+
+	Slope, Lo, Hi float64 // growth, and its 95 % interval
+	Detectable    float64 // the least growth that would have been called a leak in 99 of 100 such trials, or, beside a step or a growth that stopped, not have been called level
+	Forced        float64 // growth from one moment without requests to another, before the window and after it: of memory, after forced collections
+
+	Per, DetectablePer float64 // Slope and Detectable per 1,000 requests
+
+	Shape     stats.Shape
+	Shift, At float64 // as those of stats.Trend
+	Reason    string  // of LeakUnclear, in words that follow "cannot tell: "
+}
+
+// A Growth is what grew in one trial: the evidence for a leak, or against it.
+type Growth struct {
+	Trial    int
+	Window   time.Duration
+	Requests int64             // 0 if nobody counted them
+	Memory   *Grown            // nil if no series tells
+	Outside  *Grown            // of resident memory, what the Go runtime has not mapped; nil if no series tells
+	Others   map[string]*Grown // of leakCounts; those that no series tells are missing
+
+	heap, goroutines []tally
+	rose             bool    // the load came at a rate that rose in the window
+	connections      float64 // that the load keeps open and has not under way: more than before; 0 if not known
+}
+
+// LeakProfiles are the profiles of a trial that say where a leak is: of the heap
+// after forced collections and of goroutines, before the window and after it,
+// without a request under way. Those that were not taken are nil.
+type Profiles struct {
+	HeapBefore, HeapAfter           *profile.Profile
+	GoroutineBefore, GoroutineAfter *profile.Profile
+	GoroutineLeak                   *profile.Profile // after the window: goroutines that nothing can wake, since Go 1.27
+}
+
+const (
+	// leastCollections is of how many collections a live heap tells of leaks.
+	leastCollections = 8
+	// lowsKept is how many lows of a saw are enough for a trend: more than these
+	// are the same with more noise.
+	lowsKept = 60
+	// residentWindow is the least window in which resident memory tells of leaks.
+	// The runtime collects at least every two minutes (forcegcperiod in
+	// runtime/proc.go); until it has done so twice, resident memory grows with
+	// garbage, and a leak may lie in memory that is resident already.
+	residentWindow = 5 * time.Minute
+	// connectionSize is what a connection takes of net/http's heap: two buffers of
+	// 4 KiB, and what is around them.
+	connectionSize = 16 << 10
+	// fewest is how many goroutines, threads or descriptors more are no matter,
+	// be there ever so few.
+	fewest = 10
+	// leastHeap is what a heap is taken for that is smaller: the runtime lets any
+	// grow to so much before it collects (heapMinimum in runtime/mgcpacer.go).
+	leastHeap = 4 << 20
+)
+
+// leakCounts are the series of what is counted, in the order of reports.
+var leakCounts = []string{"goroutines", "threads", "fds"}
+
+// Grows reports whether a trial's window was long enough to see what grows:
+// dyno.LeakWindow, but for what a window may end before it should.
+func Grows(r *dyno.Result) bool {
+	return r.Elapsed.Round(time.Second) >= time.Duration(dyno.LeakWindow)
+}
+
+// NewGrowth judges what grew in a trial. It is nil unless the trial [Grows] and
+// something was watched. series returns the readings of a
+// metric, with seconds since the window began, or nothing if there are none; rate is
+// that of the trial's plan, which a result that was read back lacks.
+func NewGrowth(r *dyno.Result, rate dyno.Rate, series func(metric string) (at, value []float64), p Profiles) *Growth {
+	if !Grows(r) {
+		return nil
+	}
+	g := &Growth{Trial: r.Trial.N, Window: r.Elapsed, Requests: r.Sent.Requests, Others: map[string]*Grown{}}
+	g.rose = rises(rate)
+	g.heap = heapTallies(p.HeapBefore, p.HeapAfter)
+	g.goroutines = goroutineTallies(p.GoroutineBefore, p.GoroutineAfter, p.GoroutineLeak)
+	g.connections = connections(g.goroutines)
+	g.Memory = g.memory(r, series)
+	g.Outside = g.outside(r, series)
+	before, after := snapshot(r, dyno.StageBefore), snapshot(r, dyno.StageAfter)
+	for _, name := range leakCounts {
+		at, value := g.within(series(name))
+		if len(at) == 0 {
+			continue
+		}
+		e := ends{}
+		if name == "goroutines" && before != nil && after != nil {
+			e.before, e.after = before.Goroutines, after.Goroutines
+		}
+		if name != "threads" {
+			e.load = g.connections
+		}
+		g.Others[name] = g.judge(name, at, value, e)
+	}
+	if g.Memory == nil && g.Outside == nil && len(g.Others) == 0 {
+		return nil
+	}
+	return g
+}
+
+// rises reports whether a load ends at a higher rate than it begins with.
+func rises(r dyno.Rate) bool { return len(r) > 0 && r[len(r)-1].To > r[0].From }
+
+// snapshot is the one of a stage, or nil.
+func snapshot(r *dyno.Result, stage string) *dyno.Snapshot {
+	i := slices.IndexFunc(r.Memory, func(s dyno.Snapshot) bool { return s.Stage == stage })
+	if i < 0 {
+		return nil
+	}
+	return &r.Memory[i]
+}
+
+// within leaves out readings from outside the window.
+func (g *Growth) within(at, value []float64) (a, v []float64) {
+	end := g.Window.Seconds()
+	for i, sec := range at {
+		if sec >= 0 && sec <= end {
+			a, v = append(a, sec), append(v, value[i])
+		}
+	}
+	return a, v
+}
+
+// ends are a quantity at two moments without requests, before the window and
+// after it; 0 if it is not known. load is how much of it the load's own
+// connections make.
+type ends struct{ before, after, load float64 }
+
+func (e ends) known() bool { return e.before > 0 && e.after > 0 }
+
+// memory judges by the best evidence that there is: what collections found live,
+// else the lows of the heap between them, else resident memory. Where collections
+// are known to be few, resident memory says nothing: it grows with garbage, and
+// does not grow with a leak that fills what garbage has left.
+func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []float64)) *Grown {
+	e := ends{load: connectionSize * g.connections}
+	if before, after := snapshot(r, dyno.StageBefore), snapshot(r, dyno.StageAfter); before != nil && after != nil {
+		e.before, e.after = before.Live, after.Live
+	}
+	by, at, value := "", []float64(nil), []float64(nil)
+	for _, name := range []string{"heap-live-B", "heap-true-B"} {
+		a, v := g.within(series(name))
+		if len(a) >= leastCollections && (by == "" || jitter(v) < jitter(value)) {
+			by, at, value = name, a, v
+		} else if by == "" {
+			at = a
+		}
+	}
+	if by != "" {
+		return g.rested(g.judge(by, at, value, e), e, snapshot(r, dyno.StageIdle))
+	}
+	collections, counted := r.Values.Get("gc-cycles")
+	collections = max(collections, float64(len(at)))
+	counted = counted || collections > 0
+	a, v := g.within(series("heap-B"))
+	lowAt, low := lows(a, v)
+	if len(low) >= leastCollections {
+		return g.judge("heap-B", lowAt, low, e)
+	}
+	if len(a) > 0 {
+		counted = true
+		collections = max(collections, float64(len(low)))
+	}
+	if collections >= leastCollections {
+		return g.untold("heap-live-B", e, fmt.Sprintf("%s in %v, of which readings of the heap show %s, and it takes %d (consider: %s)",
+			count(collections, "collection"), g.Window.Round(time.Second), count(float64(len(low)), "low"), leastCollections, g.longer(leastCollections/max(float64(len(low)), 1))))
+	}
+	if counted {
+		return g.untold("heap-live-B", e, fmt.Sprintf("%s in %v, and it takes %d (consider: %s)",
+			count(collections, "collection"), g.Window.Round(time.Second), leastCollections, g.longer(leastCollections/max(collections, 1))))
+	}
+	at, value = g.within(series("rss-B"))
+	switch {
+	case len(at) == 0:
+		return nil
+	case g.Window < residentWindow:
+		return g.untold("rss-B", e, fmt.Sprintf("collections are not known, and resident memory alone tells nothing in less than %.0f min (consider: a longer run, or a service with /debug/vars or /metrics)", residentWindow.Minutes()))
+	}
+	return g.judge("rss-B", at, value, e)
+}
+
+// restGrowth is how much more than after the window may be live after the rest that
+// follows: a collection that nobody forced also finds what pools hold, and what was
+// allocated while it marked.
+const restGrowth = 1 << 20
+
+// rested takes back that a heap is level if it grew when the load was over.
+func (g *Growth) rested(m *Grown, e ends, idle *dyno.Snapshot) *Grown {
+	if m.Verdict == NoLeak && e.known() && idle != nil {
+		if grew := idle.Live - e.after; grew > max(restGrowth, e.after/10) {
+			m.Verdict = Unclear
+			m.Reason = fmt.Sprintf("it was level under load, and grew by %.1f MiB in the rest that followed (consider: dyno watch, without a load)", grew/(1<<20))
+		}
+	}
+	return m
+}
+
+func count(n float64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%.0f %ss", n, noun)
+}
+
+// longer says how long a window would be that is so many times as long, and a
+// little more.
+func (g *Growth) longer(times float64) string {
+	return fmt.Sprintf("a run of %v", Roughly(time.Duration(1.2*times*float64(g.Window))))
+}
+
+// Roughly rounds a duration up to what one would type.
+func Roughly(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0fs", math.Ceil(d.Seconds()/10)*10)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0fm", math.Ceil(d.Minutes()))
+	}
+	return fmt.Sprintf("%.0fh", math.Ceil(d.Hours()))
+}
+
+// jitter is the mean square of first differences: what noise there is that is
+// no trend.
+func jitter(vs []float64) float64 {
+	sum := 0.0
+	for i := 1; i < len(vs); i++ {
+		sum += (vs[i] - vs[i-1]) * (vs[i] - vs[i-1])
+	}
+	return sum / float64(len(vs)-1)
+}
+
+// lows are the lowest points between the teeth of a saw, where a collection has
+// just been: those that lie between two slopes of at least half the largest
+// fall. Of many, they are the minima of equal parts of the time.
+func lows(at, value []float64) (a, v []float64) {
+	fall, high := 0.0, math.Inf(-1)
+	for _, x := range value {
+		if x > high {
+			high = x
+		}
+		if high-x > fall {
+			fall = high - x
+		}
+	}
+	if len(value) == 0 || fall == 0 {
+		return nil, nil
+	}
+	high, low, where, falling := value[0], 0.0, 0.0, false
+	for i, x := range value {
+		switch {
+		case !falling && x > high:
+			high = x
+		case !falling && x < high-fall/2:
+			falling, low, where = true, x, at[i]
+		case falling && x < low:
+			low, where = x, at[i]
+		case falling && x > low+fall/2:
+			a, v = append(a, where), append(v, low)
+			falling, high = false, x
+		}
+	}
+	if len(a) <= 2*lowsKept {
+		return a, v
+	}
+	var ka, kv []float64
+	part := (at[len(at)-1] - at[0]) / lowsKept
+	end := at[0]
+	for i := range a {
+		if a[i] >= end || len(kv) == 0 {
+			ka, kv = append(ka, a[i]), append(kv, v[i])
+			end += part * (math.Floor((a[i]-end)/part) + 1)
+		} else if v[i] < kv[len(kv)-1] {
+			ka[len(ka)-1], kv[len(kv)-1] = a[i], v[i]
+		}
+	}
+	return ka, kv
+}
+
+// judge makes the verdict on readings.
+func (g *Growth) judge(by string, at, value []float64, e ends) *Grown {
+	least, counted := float64(leastHeap), slices.Contains(leakCounts, by)
+	if counted {
+		least = fewest
+	}
+	t := stats.TrendOf(at, value, stats.TrendRule{})
+	sorted := slices.Sorted(slices.Values(value))
+	grown := g.grown(by, t, e)
+	usual := max(sorted[len(sorted)/2], least)
+	grown.Verdict, grown.Reason = g.verdict(t, usual, e)
+	if spread := sorted[len(sorted)-1] - sorted[0]; grown.Verdict == Unclear && counted && spread < least {
+		grown.Verdict, grown.Reason = NoLeak, "" // whatever its course
+	}
+	return grown
+}
+
+// untold is what cannot be judged.
+func (g *Growth) untold(by string, e ends, reason string) *Grown {
+	nan := math.NaN()
+	grown := g.grown(by, stats.Trend{Shape: stats.Untold, Slope: nan, Lo: nan, Hi: nan, Detectable: nan}, e)
+	grown.Verdict, grown.Reason = Unclear, reason
+	return grown
+}
+
+// grown has a trend's figures by the hour and per request.
+func (g *Growth) grown(by string, t stats.Trend, e ends) *Grown {
+	hour := time.Hour.Seconds()
+	per := math.NaN()
+	if g.Requests > 0 {
+		per = g.Window.Seconds() / float64(g.Requests) * 1000
+	}
+	forced := math.NaN()
+	if e.known() {
+		forced = (e.after - e.before) / g.Window.Hours()
+	}
+	return &Grown{
+		By: by, N: t.N, Slope: t.Slope * hour, Lo: t.Lo * hour, Hi: t.Hi * hour, Detectable: t.Detectable * hour, Forced: forced,
+		Per: t.Slope * per, DetectablePer: t.Detectable * per, Shape: t.Shape, Shift: t.Shift, At: t.At,
+	}
+}
+
+// verdict judges a trend of what is usually so much. A leak is what stays when
+// no request is under way: what a queue of requests holds grows, too.
+func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (Verdict, string) {
+	sec := g.Window.Seconds()
+	switch {
+	case t.Shape == stats.Untold && t.Slope > 0 && e.load > t.Slope*sec/4:
+		return Unclear, fmt.Sprintf("%s; the load opened %s more meanwhile, which are part of it (consider: a longer warm-up, or fewer connections)", t.Reason, count(g.connections, "connection"))
+	case t.Shape == stats.Untold:
+		return Unclear, t.Reason
+	case t.Shape == stats.Growing && e.known() && e.after-e.before < t.Lo*sec/2:
+		return Unclear, "it grew under load and had not grown when no request was under way: that is what waiting requests hold (consider: a lower rate)"
+	case t.Shape == stats.Growing && e.load >= t.Lo*sec/2:
+		return Unclear, fmt.Sprintf("the load opened %s more meanwhile, which may be all of it (consider: a longer warm-up, or a lower rate)", count(g.connections, "connection"))
+	case t.Shape == stats.Growing && g.rose && !e.known():
+		return Unclear, "the rate rose meanwhile, and it is not known what of it stayed when no request was under way (consider: a rate that stays)"
+	case t.Shape == stats.Growing && g.rose && g.connections > 0:
+		return Unclear, fmt.Sprintf("the rate rose meanwhile, and what grew may be what the service keeps for the %s more (consider: a rate that stays)", count(g.connections, "connection"))
+	case t.Shape == stats.Growing:
+		return Leaking, ""
+	case !(t.Detectable*sec <= usual):
+		return Unclear, fmt.Sprintf("its readings are too few or vary too much: even what doubles it would not have been seen (consider: %s)", g.longer(2))
+	case t.Shape == stats.Level && e.known() && e.after-e.before > 2*t.Detectable*sec && e.after-e.before > usual/10:
+		return Unclear, "it was level under load, and yet had grown when no request was under way (consider: a longer run)"
+	}
+	return NoLeak, ""
+}

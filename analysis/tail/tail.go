@@ -1,0 +1,234 @@
+// Package tail says what the slowest requests have to do with collections: how many
+// met one, against chance.
+//
+// It is handed requests and collections, and reads no files.
+package tail
+
+import (
+	"encoding/json"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/stats"
+)
+
+// A Tail is what the slowest requests of one trial have to do with collections.
+// Requests are those that succeeded; one met a collection if it was not over
+// before the collection began, nor due after it ended.
+type Trial struct {
+	Requests int64
+	Slow     int64 // of them, that took longer than p99
+
+	// Shares of requests that met a collection. By chance, the slowest meet more
+	// of them than others, as they take longer.
+	Met        float64 // of all
+	SlowMet    float64 // of the slow; this and the next are NaN if there are none
+	SlowChance float64 // of the slow, had the collections come at any other time
+
+	// In seconds; P99Clear of the requests that met no collection, NaN below 100 of
+	// them. P99Chance is what it would be had the collections come at any other time.
+	P99, P99Clear, P99Chance float64
+
+	Stopped float64 // share of the window in stop-the-worlds
+	StopMet float64 // share of requests that met one
+}
+
+// leastTail is of how many requests one is the slowest 1 %.
+const leastTail = 100
+
+// NewTail reads the requests of a trial twice, all or a uniform sample of them,
+// and holds them against its collections. It is nil if they are fewer than 100.
+// The error is the sequence's.
+func New(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Trial, error) {
+	all := hist.New()
+	window := time.Duration(0)
+	for t, err := range times {
+		if err != nil {
+			return nil, err
+		}
+		for i, done := range t.Done {
+			window = max(window, time.Duration(done))
+			if t.Failed == nil || !t.Failed[i] {
+				all.Add(time.Duration(done - t.Due[i]))
+			}
+		}
+	}
+	if all.Count() < leastTail {
+		return nil, nil
+	}
+	gc, stw := collecting(cs, window), stopped(cs, window)
+	p99 := all.Quantile(0.99)
+	t := &Trial{Requests: all.Count(), P99: p99.Seconds(), Stopped: stw.share()}
+	var met, slowMet, stopMet int64
+	chance, clear := 0.0, hist.New()
+	for ts, err := range times {
+		if err != nil {
+			return nil, err
+		}
+		for i := range ts.Done {
+			if ts.Failed != nil && ts.Failed[i] {
+				continue
+			}
+			due, done := time.Duration(ts.Due[i]), time.Duration(ts.Done[i])
+			took, meets := done-due, gc.meets(due, done)
+			if meets {
+				met++
+			} else {
+				clear.Add(took)
+			}
+			if stw.meets(due, done) {
+				stopMet++
+			}
+			if took > p99 {
+				t.Slow++
+				chance += gc.chance(took)
+				if meets {
+					slowMet++
+				}
+			}
+		}
+	}
+	n := float64(t.Requests)
+	t.Met, t.StopMet = float64(met)/n, float64(stopMet)/n
+	t.SlowMet, t.SlowChance = float64(slowMet)/float64(t.Slow), chance/float64(t.Slow)
+	t.P99Clear, t.P99Chance = math.NaN(), clearByChance(all, gc)
+	if clear.Count() >= leastTail {
+		t.P99Clear = clear.Quantile(0.99).Seconds()
+	}
+	return t, nil
+}
+
+// clearByChance is the 99th percentile of latency, in seconds, of requests each
+// of which counts as much as it is likely to meet no collection. NaN if none is.
+func clearByChance(all *hist.Histogram, gc *spans) float64 {
+	bars := all.Counts().Distribution()
+	weight, sum := make([]float64, len(bars)), 0.0
+	for i, b := range bars {
+		if b.Count > 0 {
+			weight[i] = float64(b.Count) * (1 - gc.chance(time.Duration(b.To)))
+			sum += weight[i]
+		}
+	}
+	left := 0.99*sum - 1e-9
+	for i, w := range weight {
+		if left -= w; left <= 0 && sum > 0 {
+			return min(time.Duration(bars[i].To), all.Max()).Seconds()
+		}
+	}
+	return math.NaN()
+}
+
+// Tails are the tails of the trials of one setting that [Counts].
+type Setting struct {
+	Trials   int
+	Requests int64 // of all trials
+
+	Met, SlowMet, SlowChance stats.Mean
+	Excess                   stats.Mean // SlowMet - SlowChance, trial by trial
+	P99, P99Clear, P99Chance stats.Mean
+	Stopped, StopMet         stats.Mean
+
+	Verdict Verdict
+}
+
+// A TailVerdict says whether collections make requests slow, as far as meeting
+// them can tell.
+type Verdict string
+
+// The verdicts. Of a single trial there is none, "".
+const (
+	InTail    Verdict = "yes"     // the slowest meet more collections than by chance, by leastExcess or more, and that is no chance itself
+	NotInTail Verdict = "no"      // they do not, or by less than leastExcess
+	Unclear   Verdict = "unclear" // the trials are too few, or differ too much, or collections are hardly ever over
+)
+
+// leastExcess is the share of the slowest that has to be explained by collections
+// to be worth a reader's while.
+const leastExcess = 0.05
+
+// tails puts the tails of a setting's trials together; nil if there are none.
+func Of(rs []*dyno.Result, of map[int]*Trial) *Setting {
+	s := &Setting{}
+	var ts []*Trial
+	slow := int64(0)
+	for _, r := range rs {
+		if t := of[r.Trial.N]; t != nil && dyno.Counts(r, "p99-sec") {
+			ts = append(ts, t)
+			s.Requests += t.Requests
+			slow += t.Slow
+		}
+	}
+	if s.Trials = len(ts); s.Trials == 0 {
+		return nil
+	}
+	estimate := func(f func(t *Trial) float64) stats.Mean {
+		var vs []float64
+		for _, t := range ts {
+			vs = append(vs, f(t))
+		}
+		return stats.MeanOf(vs)
+	}
+	share := func(f func(t *Trial) float64) stats.Mean {
+		e := estimate(f)
+		e.Lo, e.Hi = max(e.Lo, 0), min(e.Hi, 1)
+		return e
+	}
+	s.Met = share(func(t *Trial) float64 { return t.Met })
+	s.SlowMet = share(func(t *Trial) float64 { return t.SlowMet })
+	s.SlowChance = share(func(t *Trial) float64 { return t.SlowChance })
+	s.Excess = estimate(func(t *Trial) float64 { return t.SlowMet - t.SlowChance })
+	s.P99 = estimate(func(t *Trial) float64 { return t.P99 })
+	s.P99Clear = estimate(func(t *Trial) float64 { return t.P99Clear })
+	s.P99Chance = estimate(func(t *Trial) float64 { return t.P99Chance })
+	s.Stopped = share(func(t *Trial) float64 { return t.Stopped })
+	s.StopMet = share(func(t *Trial) float64 { return t.StopMet })
+	s.Verdict = verdictOf(s.Excess, s.SlowChance.Mean, slow)
+	return s
+}
+
+// verdictOf judges what the slowest have above chance, of so many slow requests.
+// Where these are few, trials are alike by luck and their interval is too narrow:
+// all met a collection, or none did. So what they have above chance must be more
+// than the like number of coins gives, and of fewer than 3/leastExcess none at all
+// may meet one though leastExcess of them should (95 %).
+func verdictOf(e stats.Mean, chance float64, slow int64) Verdict {
+	n := float64(slow)
+	coins := 2*math.Sqrt(max(0, chance*(1-chance))/n) + 0.5/n
+	switch {
+	case math.IsNaN(e.Lo):
+		return ""
+	case chance > 1-leastExcess: // nobody can meet more
+		return Unclear
+	case e.Lo > 0 && e.Mean >= max(leastExcess, coins):
+		return InTail
+	case e.Hi < leastExcess && (chance == 0 || n >= 3/leastExcess): // chance 0: no collections
+		return NotInTail
+	}
+	return Unclear
+}
+
+type tailJSON struct {
+	Trials    int        `json:"trials"`
+	Requests  int64      `json:"requests"`
+	Met       stats.Mean `json:"met-frac"`
+	SlowMet   stats.Mean `json:"slow-met-frac"`
+	Chance    stats.Mean `json:"slow-chance-frac"`
+	Excess    stats.Mean `json:"excess-frac"`
+	P99       stats.Mean `json:"p99-sec"`
+	P99Clear  stats.Mean `json:"p99-clear-sec"`
+	P99Chance stats.Mean `json:"p99-chance-sec"`
+	Stopped   stats.Mean `json:"stw-frac"`
+	StopMet   stats.Mean `json:"stw-met-frac"`
+	Verdict   Verdict    `json:"verdict,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler: the tail of summary.json.
+func (s *Setting) MarshalJSON() ([]byte, error) {
+	return json.Marshal(tailJSON{
+		s.Trials, s.Requests, s.Met, s.SlowMet, s.SlowChance, s.Excess,
+		s.P99, s.P99Clear, s.P99Chance, s.Stopped, s.StopMet, s.Verdict,
+	})
+}

@@ -1,0 +1,271 @@
+package timeline
+
+import (
+	"iter"
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/tail"
+	"github.com/dynolab/dyno/hist"
+)
+
+// A Scale is what the cells of a [Heat] stand for.
+type Scale struct {
+	From, To  time.Duration // of the columns, since the window began; To itself is not in it unless the window ends there
+	Low, High time.Duration // of the rows, which have equal ratios; what is faster or slower is in the first row or the last
+	Rows      int
+	Columns   int
+}
+
+// A Heat is latency over time: how many requests that were due in a stretch of
+// the window took about how long, and what of it was collections.
+type Heat struct {
+	Scale
+	Counts     []uint32        // of requests that succeeded: column after column, of each its rows, the fastest first; nil if no request is known
+	Collecting []float64       // share of each column's time in which a collection was under way, NaN after the window; nil if that is not known, as the next two
+	Stops      []int           // stop-the-worlds that began in each column
+	Longest    []time.Duration // of these
+
+	begin, end int64   // what is due from begin to before end is counted
+	columns    []int64 // where each begins
+	perNano    float64 // columns
+	rows       []int64 // where each begins
+	near       []uint16
+}
+
+// NewHeat makes a map without a count of a part of a window that ends so long after
+// it began. There are at most 65,536 rows.
+func NewHeat(s Scale, window time.Duration) *Heat {
+	if s.Low = max(s.Low, 1); s.High <= s.Low {
+		s.High = 2 * s.Low
+	}
+	h := &Heat{Scale: s, begin: int64(s.From), end: int64(s.To)}
+	if s.From <= 0 {
+		h.begin = math.MinInt64
+	}
+	if s.To >= window {
+		h.end = math.MaxInt64
+	}
+	wide := max(s.To-s.From, 1)
+	h.perNano = float64(s.Columns) / float64(wide)
+	for c := range s.Columns {
+		h.columns = append(h.columns, int64(s.From)+beginOf(int64(wide), c, s.Columns))
+	}
+	ratio := float64(s.High) / float64(s.Low)
+	for r := range s.Rows {
+		h.rows = append(h.rows, int64(math.Round(float64(s.Low)*math.Pow(ratio, float64(r)/float64(s.Rows)))))
+	}
+	row := 0
+	for i := range nears {
+		for row+1 < s.Rows && h.rows[row+1] <= nearest(i) {
+			row++
+		}
+		h.near = append(h.near, uint16(row))
+	}
+	return h
+}
+
+// beginOf is where part c of n equal parts of whole begins, rounded up.
+func beginOf(whole int64, c, n int) int64 {
+	hi, lo := bits.Mul64(uint64(whole), uint64(c))
+	q, r := bits.Div64(hi, lo, uint64(n)) // c < n, so it fits
+	if r > 0 {
+		q++
+	}
+	return int64(q)
+}
+
+// A row is found by a table, from the first 6 bits of a latency and how many follow,
+// and what is left by comparison: in a quarter of the time of a logarithm.
+const (
+	nearBits = 5
+	nears    = (64 - nearBits) << nearBits
+)
+
+func near(took int64) int {
+	shift := bits.Len64(uint64(took)|(2<<nearBits-1)) - nearBits - 1
+	return shift<<nearBits + int(took>>shift)
+}
+
+// nearest is the least latency of which near is i.
+func nearest(i int) int64 {
+	shift := max(i>>nearBits-1, 0)
+	return int64(i-shift<<nearBits) << shift
+}
+
+// row is where a latency of at least 1 ns is counted.
+func (h *Heat) row(took int64) int {
+	row := int(h.near[near(took)])
+	for row+1 < len(h.rows) && h.rows[row+1] <= took {
+		row++
+	}
+	return row
+}
+
+// column is where what was due at a time is counted; it has to be from begin to
+// before end.
+func (h *Heat) column(at int64) int {
+	c := max(0, min(int(float64(at-int64(h.From))*h.perNano), len(h.columns)-1))
+	for c+1 < len(h.columns) && h.columns[c+1] <= at {
+		c++
+	}
+	for c > 0 && h.columns[c] > at {
+		c--
+	}
+	return c
+}
+
+// within reports whether something at a time belongs to a column.
+func (h *Heat) within(at time.Duration) bool { return int64(at) >= h.begin && int64(at) < h.end }
+
+// Edge is the least latency of a row.
+func (h *Heat) Edge(row int) time.Duration { return time.Duration(h.rows[row]) }
+
+// Count is how many requests are in a cell.
+func (h *Heat) Count(row, column int) uint32 { return h.Counts[column*h.Rows+row] }
+
+// known makes room for counts.
+func (h *Heat) known() {
+	if h.Counts == nil {
+		h.Counts = make([]uint32, h.Rows*h.Columns)
+	}
+}
+
+// Add counts those of the requests that were due in the map's time.
+func (h *Heat) Add(t *dyno.Times) {
+	h.known()
+	for i, due := range t.Due {
+		if due < h.begin || due >= h.end || t.Failed != nil && t.Failed[i] {
+			continue
+		}
+		h.Counts[h.column(due)*h.Rows+h.row(max(t.Done[i]-due, 1))]++
+	}
+}
+
+// AddLine counts what a line of a latency log has: requests by when they were done,
+// which is known of all of them together. So each column gets what share of the
+// line's time it has, in whole requests; one that is left over goes to a column by
+// chance, but always to the same.
+func (h *Heat) AddLine(l *hist.Line) {
+	h.known()
+	if int64(l.To) < h.begin || int64(l.From) >= h.end {
+		return
+	}
+	from, long := int64(l.From), float64(max(l.To-l.From, 1))
+	first, last := h.column(max(from, h.begin)), h.column(min(int64(l.To), h.end-1))
+	// upTo is the share of the line before a time, where what the map leaves open is its own.
+	upTo := func(at int64) float64 { return max(0, min(float64(at-from)/long, 1)) }
+	shares := make([]float64, 0, last-first+2)
+	shares = append(shares, 0)
+	if h.begin > math.MinInt64 || first > 0 {
+		shares[0] = upTo(h.columns[first])
+	}
+	for c := first + 1; c <= last; c++ {
+		shares = append(shares, upTo(h.columns[c]))
+	}
+	switch {
+	case last+1 < len(h.columns):
+		shares = append(shares, upTo(h.columns[last+1]))
+	case h.end < math.MaxInt64:
+		shares = append(shares, upTo(h.end))
+	default:
+		shares = append(shares, 1)
+	}
+	l.Each(func(lo, _, n int64) {
+		row := h.row(max(lo, 1))
+		chance := float64(scatter(uint64(lo)^uint64(from)<<20)>>40) / (1 << 24)
+		before := math.Floor(float64(n)*shares[0] + chance)
+		for i, share := range shares[1:] {
+			to := math.Floor(float64(n)*share + chance)
+			cell := &h.Counts[(first+i)*h.Rows+row]
+			*cell = uint32(min(float64(*cell)+to-before, math.MaxUint32))
+			before = to
+		}
+	})
+}
+
+// scatter makes of a number one that looks like chance (the finalizer of
+// SplitMix64: Steele, Lea, Flood (2014), Fast Splittable Pseudorandom Number
+// Generators).
+func scatter(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// AddCollections fills in the collections, all of a window that ends so long after
+// it began.
+func (h *Heat) AddCollections(cs []dyno.Collection, window time.Duration) {
+	h.Collecting, h.Stops, h.Longest = make([]float64, h.Columns), make([]int, h.Columns), make([]time.Duration, h.Columns)
+	first, last := 0, len(cs) // those that are over before the part begins, or begin after it, are left out
+	for first < last && cs[first].End < h.From {
+		first++
+	}
+	for first < last && cs[last-1].Start > h.To {
+		last--
+	}
+	here := cs[first:last]
+	wide := float64(h.To-h.From) / float64(h.Columns)
+	for _, x := range tail.Join(tail.UnderWay(here), window) {
+		from, to := max(x.From, h.From), min(x.To, h.To)
+		if from > to || wide <= 0 {
+			continue
+		}
+		for c, last := h.column(int64(from)), h.column(int64(to)); c <= last; c++ {
+			left := float64(h.From) + float64(c)*wide
+			h.Collecting[c] += max(0, min(float64(to), left+wide)-max(float64(from), left)) / wide
+		}
+	}
+	for _, x := range tail.Join(tail.Stops(here), window) {
+		if h.within(x.From) {
+			c := h.column(int64(x.From))
+			h.Stops[c]++
+			h.Longest[c] = max(h.Longest[c], x.To-x.From)
+		}
+	}
+	for c, begins := range h.columns {
+		if time.Duration(begins) >= window && window < h.To {
+			h.Collecting[c] = math.NaN()
+		}
+	}
+}
+
+// HeatOf reads times twice and counts the requests that were due from one time to
+// another; its scale of latency is theirs. To 0 is the last request's end. It is nil
+// if none of them succeeded. The error is the sequence's.
+func HeatOf(times iter.Seq2[dyno.Times, error], cs []dyno.Collection, from, to time.Duration, rows, columns int) (*Heat, error) {
+	s := Scale{From: from, To: to, Low: math.MaxInt64, Rows: rows, Columns: columns}
+	last := time.Duration(0)
+	for t, err := range times {
+		if err != nil {
+			return nil, err
+		}
+		for i, due := range t.Due {
+			done := t.Done[i]
+			last = max(last, time.Duration(done))
+			if time.Duration(due) < from || to > 0 && time.Duration(due) >= to || t.Failed != nil && t.Failed[i] {
+				continue
+			}
+			took := time.Duration(max(done-due, 1))
+			s.Low, s.High = min(s.Low, took), max(s.High, took)
+		}
+	}
+	if s.High == 0 {
+		return nil, nil
+	}
+	if s.To = min(s.To, last); to == 0 {
+		s.To = last
+	}
+	h := NewHeat(s, last)
+	h.known()
+	for t, err := range times {
+		if err != nil {
+			return nil, err
+		}
+		h.Add(&t)
+	}
+	h.AddCollections(cs, last)
+	return h, nil
+}

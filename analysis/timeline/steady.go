@@ -1,0 +1,350 @@
+package timeline
+
+import (
+	"encoding/json"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/stats"
+)
+
+// SteadyWindow is the least window of which it is asked whether response times
+// were steady.
+const SteadyWindow = 30 * time.Second
+
+// A Steadiness is whether response times of one trial stayed as they were.
+type Steadiness struct {
+	Window   time.Duration
+	Requests int64 // that succeeded
+	P50, P99 Course
+}
+
+// A Course is how a percentile of latency went over a window: that of the requests
+// which were done in each of its parts.
+type Course struct {
+	stats.Trend               // in seconds, of parts by the middle of their time, or of three parts each
+	Level       float64       // seconds: the median of the parts
+	Part        time.Duration // length of a part, but where more time was needed for its requests
+}
+
+// How a window is parted.
+const (
+	requestsP50  = 20   // of a part: below them their median is a matter of luck
+	requestsP99  = 1000 // 10 of them are above
+	mostParts    = 1500
+	leastMiddles = 20 // of three parts each; else each part counts
+)
+
+// NewSteadiness reads the latency of a trial that lasted so long and had so many
+// requests which succeeded. The error is the sequence's.
+func NewSteadiness(lines iter.Seq2[hist.Line, error], window time.Duration, requests int64) (*Steadiness, error) {
+	p50, p99 := newParts(0.5, requestsP50, window, requests), newParts(0.99, requestsP99, window, requests)
+	for l, err := range lines {
+		if err != nil {
+			return nil, err
+		}
+		p50.add(&l)
+		p99.add(&l)
+	}
+	return &Steadiness{window, requests, p50.course(), p99.course()}, nil
+}
+
+// parts takes a percentile of equal parts of a window.
+type parts struct {
+	q         float64
+	need      int64 // requests
+	length    time.Duration
+	from      time.Duration
+	h         *hist.Histogram
+	at, value []float64
+}
+
+// newParts makes parts of whole seconds in which as many requests again as are
+// needed may be expected, or half as many, lest every other part has to be longer.
+func newParts(q float64, need int64, window time.Duration, requests int64) *parts {
+	length := max(window/mostParts, time.Duration(1.5*float64(need)/float64(max(requests, 1))*float64(window)))
+	return &parts{q: q, need: need, length: max(1, (length+time.Second-1)/time.Second) * time.Second, h: hist.New()}
+}
+
+// add counts a line to the part that is under way, which ends with it if it is long
+// enough, to half a line, and has its requests. What is left at the window's end is
+// no part.
+func (p *parts) add(l *hist.Line) {
+	if p.h.Count() == 0 {
+		p.from = l.From
+	}
+	p.h.Merge(l.Histogram)
+	if l.To-p.from >= p.length-time.Second/2 && p.h.Count() >= p.need {
+		p.at = append(p.at, ((p.from + l.To) / 2).Seconds())
+		p.value = append(p.value, p.h.Quantile(p.q).Seconds())
+		p.h.Reset()
+	}
+}
+
+// course looks for a trend in the parts. Where there are enough of them it takes the
+// middle one of each three: a second with a stall may be a hundred times as slow as
+// the others, and one of them would hide what all others do.
+func (p *parts) course() Course {
+	at, value := p.at, p.value
+	if len(value) >= 3*leastMiddles {
+		at, value = nil, nil
+		for i := 0; i+3 <= len(p.value); i += 3 {
+			at, value = append(at, p.at[i+1]), append(value, stats.Median(p.value[i:i+3]))
+		}
+	}
+	return Course{stats.TrendOf(at, value, stats.TrendRule{}), stats.Median(p.value), p.length}
+}
+
+// A SteadyVerdict says whether a percentile of latency stayed as it was.
+type SteadyVerdict string
+
+// The verdicts.
+const (
+	TimesSteady   SteadyVerdict = "steady"   // no trend, and surely less than mostBlind of change; or one that is negligible
+	TimesDrifting SteadyVerdict = "drifting" // longer and longer, or shorter and shorter, to the end
+	TimesStepped  SteadyVerdict = "stepped"  // they changed once, or for a while, and are level since
+	TimesUnclear  SteadyVerdict = "unclear"
+)
+
+// mostBlind is the share of the level beyond which the interval of the change over
+// the window may not reach if response times are to be called steady.
+const mostBlind = 0.1
+
+// verdict judges a course over a window, and says why if it is unclear. A change of
+// the share that is negligible is none.
+func (c *Course) verdict(window time.Duration, negligible float64) (v SteadyVerdict, why string) {
+	over := window.Seconds()
+	small := func(change float64) bool { return math.Abs(change) <= negligible*c.Level }
+	switch c.Shape {
+	case stats.Growing, stats.Falling:
+		if small(c.Slope * over) {
+			return TimesSteady, ""
+		}
+		return TimesDrifting, ""
+	case stats.Stepped, stats.Flattening:
+		if small(c.Shift) {
+			return TimesSteady, ""
+		}
+		return TimesStepped, ""
+	case stats.Sawtooth:
+		if small(c.Shift) {
+			return TimesSteady, ""
+		}
+		return TimesUnclear, "it rises and falls back, again and again"
+	case stats.Level:
+		if max(math.Abs(c.Lo), math.Abs(c.Hi))*over <= mostBlind*c.Level {
+			return TimesSteady, ""
+		}
+		return TimesUnclear, "it varies too much for so short a window"
+	}
+	return TimesUnclear, c.Reason
+}
+
+// Steady is the verdict on the response times of a setting over its trials that
+// [Counts].
+type Steady struct {
+	Trials   int
+	Window   time.Duration // median of the trials
+	P50, P99 *Drift        // nil if no window was SteadyWindow long
+	Late     float64       // median of late-frac; NaN without a deadline
+	Modes    []stats.Mode  // of all requests of the trials, in seconds
+}
+
+// A Drift is how a percentile of latency went in the trials of a setting. Figures
+// are medians of the trials', in seconds, NaN where they are not known.
+type Drift struct {
+	Verdict    SteadyVerdict // of more than half of the trials, and in one direction; else unclear
+	Why        string        // of an unclear one: why
+	Level      float64
+	Slope      float64 // per second of the window
+	Lo, Hi     float64 // medians of the trials' 95 % intervals
+	Detectable float64 // slope that would have been seen in 99 of 100 such trials
+	PerRequest float64 // Slope by requests
+	Shift, At  float64 // of TimesStepped: by how much, and after how many seconds of the window
+}
+
+// steady puts the trials of a setting together. It is nil if there is nothing to
+// say: no long window, no deadline, and one mode.
+func SteadyOf(rs []*dyno.Result, of map[int]*Steadiness, negligible float64) *Steady {
+	var long []*Steadiness
+	var counted []*dyno.Result
+	var late, windows []float64
+	for _, r := range rs {
+		if !dyno.Counts(r, "p99-sec") {
+			continue
+		}
+		counted = append(counted, r)
+		windows = append(windows, r.Elapsed.Seconds())
+		if v, ok := r.Values.Get("late-frac"); ok {
+			late = append(late, v)
+		}
+		if x := of[r.Trial.N]; x != nil {
+			long = append(long, x)
+		}
+	}
+	s := &Steady{Trials: len(counted), Late: stats.Median(late), Modes: modes(counted)}
+	if len(long) == 0 && len(late) == 0 && len(s.Modes) < 2 {
+		return nil
+	}
+	s.Window = time.Duration(stats.Median(windows) * float64(time.Second))
+	if len(long) > 0 {
+		s.P50 = drift(long, negligible, func(x *Steadiness) *Course { return &x.P50 })
+		s.P99 = drift(long, negligible, func(x *Steadiness) *Course { return &x.P99 })
+	}
+	return s
+}
+
+// drift puts courses of several trials together.
+func drift(trials []*Steadiness, negligible float64, of func(*Steadiness) *Course) *Drift {
+	type kind struct {
+		verdict SteadyVerdict
+		up      bool
+	}
+	votes, why := map[kind]int{}, map[kind]string{}
+	var slopes, los, his, least, levels, requests, shifts, ats []float64
+	for _, x := range trials {
+		c := of(x)
+		v, reason := c.verdict(x.Window, negligible)
+		k := kind{v, false}
+		switch v {
+		case TimesDrifting:
+			k.up = c.Slope > 0
+		case TimesStepped:
+			k.up = c.Shift > 0
+			shifts, ats = append(shifts, c.Shift), append(ats, c.At)
+		case TimesUnclear:
+			why[k] = reason
+		}
+		votes[k]++
+		slopes, los, his = append(slopes, c.Slope), append(los, c.Lo), append(his, c.Hi)
+		least, levels = append(least, c.Detectable), append(levels, c.Level)
+		requests = append(requests, c.Slope*x.Window.Seconds()/float64(x.Requests))
+	}
+	d := &Drift{
+		Verdict: TimesUnclear, Why: "the trials differ",
+		Level: stats.Median(levels), Slope: stats.Median(slopes), Lo: stats.Median(los), Hi: stats.Median(his), Detectable: stats.Median(least),
+		PerRequest: stats.Median(requests), Shift: math.NaN(), At: math.NaN(),
+	}
+	for k, n := range votes {
+		if 2*n > len(trials) {
+			d.Verdict, d.Why = k.verdict, why[k]
+		}
+	}
+	if d.Verdict == TimesStepped {
+		d.Shift, d.At = stats.Median(shifts), stats.Median(ats)
+	}
+	return d
+}
+
+// leastOfTrial is the share of a trial's requests that a mode has in more than half
+// of them: else trials differ, each of which may have but one mode.
+const leastOfTrial = 0.01
+
+// modes are those of the latency of all trials, in seconds; none if there are no
+// requests.
+func modes(rs []*dyno.Result) []stats.Mode {
+	all := hist.New()
+	var each []*hist.Histogram
+	for _, r := range rs {
+		if r.Latency != nil && r.Latency.Count() > 0 && r.Latency.Whole() {
+			all.Merge(r.Latency)
+			each = append(each, r.Latency)
+		}
+	}
+	found := stats.Modes(bins(all))
+	for i := 0; i < len(found) && len(found) > 1; {
+		common := 0
+		for _, h := range each {
+			if shareIn(h, found[i]) >= leastOfTrial {
+				common++
+			}
+		}
+		if 2*common > len(each) {
+			i++
+			continue
+		}
+		into := i - 1 // the mode that it becomes a part of: the nearest
+		if i == 0 || i < len(found)-1 && found[i+1].At/found[i].At < found[i].At/found[i-1].At {
+			into = i + 1
+		}
+		m, n := found[into], found[i]
+		if n.Frac > m.Frac {
+			m.At = n.At
+		}
+		m.Frac, m.Lo, m.Hi = m.Frac+n.Frac, min(m.Lo, n.Lo), max(m.Hi, n.Hi)
+		found[into] = m
+		found = slices.Delete(found, i, i+1)
+		i = 0
+	}
+	return found
+}
+
+// bins are those of a histogram that are not empty, in seconds.
+func bins(h *hist.Histogram) []stats.Bin {
+	var bs []stats.Bin
+	h.Each(func(lo, hi, n int64) {
+		bs = append(bs, stats.Bin{Lo: float64(lo) / 1e9, Hi: float64(hi+1) / 1e9, Count: n})
+	})
+	return bs
+}
+
+// shareIn is the share of a trial's requests that lie in a mode.
+func shareIn(h *hist.Histogram, m stats.Mode) float64 {
+	in := int64(0)
+	h.Each(func(lo, hi, n int64) {
+		if middle := float64(lo+hi) / 2e9; middle >= m.Lo && middle < m.Hi {
+			in += n
+		}
+	})
+	return float64(in) / float64(h.Count())
+}
+
+type steadyJSON struct {
+	Trials int         `json:"trials"`
+	Window dyno.Number `json:"window-sec"`
+	P50    *driftJSON  `json:"p50,omitempty"`
+	P99    *driftJSON  `json:"p99,omitempty"`
+	Modes  []modeJSON  `json:"modes"`
+	Late   dyno.Number `json:"late-frac"`
+}
+
+type driftJSON struct {
+	Verdict    SteadyVerdict `json:"verdict"`
+	Why        string        `json:"why,omitempty"`
+	Level      dyno.Number   `json:"sec"`
+	Slope      dyno.Number   `json:"sec/h"`
+	Lo         dyno.Number   `json:"lo"`
+	Hi         dyno.Number   `json:"hi"`
+	Detectable dyno.Number   `json:"detectable-sec/h"`
+	PerMillion dyno.Number   `json:"sec/1e6req"`
+	Shift      dyno.Number   `json:"shift-sec"`
+	At         dyno.Number   `json:"at-sec"`
+}
+
+type modeJSON struct {
+	At   dyno.Number `json:"sec"`
+	Frac dyno.Number `json:"frac"`
+}
+
+func (d *Drift) json() *driftJSON {
+	if d == nil {
+		return nil
+	}
+	return &driftJSON{
+		d.Verdict, d.Why, dyno.Number(d.Level), dyno.Number(d.Slope * 3600), dyno.Number(d.Lo * 3600), dyno.Number(d.Hi * 3600), dyno.Number(d.Detectable * 3600),
+		dyno.Number(d.PerRequest * 1e6), dyno.Number(d.Shift), dyno.Number(d.At),
+	}
+}
+
+// MarshalJSON implements json.Marshaler: what summary.json says of steadiness.
+func (s *Steady) MarshalJSON() ([]byte, error) {
+	j := &steadyJSON{s.Trials, dyno.Number(s.Window.Seconds()), s.P50.json(), s.P99.json(), []modeJSON{}, dyno.Number(s.Late)}
+	for _, m := range s.Modes {
+		j.Modes = append(j.Modes, modeJSON{dyno.Number(m.At), dyno.Number(m.Frac)})
+	}
+	return json.Marshal(j)
+}

@@ -1,0 +1,85 @@
+package dyno
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// lastOfEach sorts results by block and position and drops those that a later
+// one of the same trial replaces.
+func LastOfEach(rs []*Result) []*Result {
+	type key struct {
+		n, block int
+		setting  string
+	}
+	at := map[key]int{}
+	var kept []*Result
+	for _, r := range rs {
+		k := key{r.Trial.N, r.Trial.Block, r.Trial.Setting.String()}
+		if i, ok := at[k]; ok {
+			kept[i] = r
+			continue
+		}
+		at[k] = len(kept)
+		kept = append(kept, r)
+	}
+	slices.SortStableFunc(kept, func(a, b *Result) int {
+		return cmp.Or(cmp.Compare(a.Trial.Block, b.Trial.Block), cmp.Compare(a.Trial.N, b.Trial.N))
+	})
+	return kept
+}
+
+// Counts reports whether a value of r may be compared: not, where the generator
+// was the limit, latency and service time, of steps too, and the number of
+// requests that were never sent; nor the throughput of a closed load, which is
+// then as high as the generator could make it.
+func Counts(r *Result, metric string) bool {
+	if r.Sent.Saturated == "" {
+		return true
+	}
+	switch metric {
+	case "unsent", "late-frac":
+		return false
+	case "req/s":
+		return HasRate(r)
+	}
+	return !IsLatency(metric)
+}
+
+// open reports whether the load of r had a rate. A result that was read back
+// has no plan; but only an open load has service times beside its latency.
+func HasRate(r *Result) bool {
+	_, both := r.Values.Get("service-p50-sec")
+	return both || r.Trial.Load.Rate.Open()
+}
+
+// isLatency reports whether a metric is latency or service time, of all
+// requests or of a step.
+func IsLatency(metric string) bool {
+	_, place := Rank(metric)
+	if place == len(Metrics) {
+		return false
+	}
+	switch strings.TrimPrefix(Metrics[place].Name, "service-") {
+	case "p50-sec", "p90-sec", "p95-sec", "p99-sec", "p99.9-sec", "min-sec", "mean-sec", "max-sec", "stddev-sec":
+		return true
+	}
+	return false
+}
+
+// rank splits a metric's name into its step, "" for the whole trial's, and the
+// place of the rest in dyno.Metrics, or len(dyno.Metrics) if it is not there.
+func Rank(name string) (step string, place int) {
+	for i, m := range Metrics {
+		if m.Name == name {
+			return "", i
+		}
+	}
+	for i, m := range Metrics {
+		if s, ok := strings.CutSuffix(name, "-"+m.Name); ok {
+			return s, i
+		}
+	}
+	return "", len(Metrics)
+}

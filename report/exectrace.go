@@ -10,7 +10,6 @@ import (
 	"github.com/dynolab/dyno/analysis/exectrace"
 )
 
-// partLabels are what rows call the parts of a request's time.
 var partLabels = [exectrace.Parts]string{
 	exectrace.Running: "running", exectrace.Assisting: "assisting the collector", exectrace.Sweeping: "sweeping",
 	exectrace.Runnable: "waiting for a P", exectrace.Stopped: "world stopped", exectrace.Syscall: "in system calls",
@@ -18,8 +17,7 @@ var partLabels = [exectrace.Parts]string{
 	exectrace.Sleeping: "asleep", exectrace.Collector: "waiting for the collector", exectrace.Otherwise: "blocked: other",
 }
 
-// attribution is the table of where the time of requests went. Parts that would
-// be 0.0 % everywhere are left out.
+// attribution leaves out parts that would be 0.0 % everywhere.
 func (v *view) attribution() (section, bool) {
 	var parts []exectrace.Part
 	var typical []float64

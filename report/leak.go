@@ -16,7 +16,6 @@ import (
 // mostSites is how many lines that leak a sentence names.
 const mostSites = 3
 
-// leakNouns are what may leak beside memory, in words.
 var leakNouns = map[string]string{"goroutines": "goroutines", "threads": "threads", "fds": "descriptors"}
 
 // leak is the table of what grows without an end.
@@ -58,13 +57,11 @@ func (v *view) leak() (section, bool) {
 	return s, true
 }
 
-// A leakRow is a line of the table, "" where a setting lacks the figure.
 type leakRow struct {
 	label string
 	text  func(s *compare.Setting) string
 }
 
-// leakRows are all that there may be.
 func (v *view) leakRows(rate, per scale) []leakRow {
 	memory := func(text func(m *leak.Grown) string) func(s *compare.Setting) string {
 		return func(s *compare.Setting) string {
@@ -104,7 +101,7 @@ func (v *view) leakRows(rate, per scale) []leakRow {
 	return rows
 }
 
-// leakFigures are those that the unit is to suit: noise around none is not.
+// leakFigures are the figures that choose the unit: without a leak, noise has no say.
 func leakFigures(m *leak.Grown, slope, lo, hi, detectable float64) []float64 {
 	if m.Verdict == leak.Leaking {
 		return slices.DeleteFunc([]float64{slope, lo, hi}, math.IsNaN)
@@ -124,7 +121,6 @@ func otherOf(s *compare.Setting, name string) *leak.Grown {
 	return nil
 }
 
-// leaks are sentences on what leaks in setting i.
 func (v *view) leaks(i int, l *leak.Leak) (found []string) {
 	name, service := v.leakSubject(i)
 	if m := l.Memory; m != nil && m.Verdict == leak.Leaking {
@@ -141,7 +137,7 @@ func (v *view) leaks(i int, l *leak.Leak) (found []string) {
 	return found
 }
 
-// leakSubject is what begins a sentence on a part of setting i, and one on itself.
+// leakSubject begins a sentence about a part of setting i, and one about the setting itself.
 func (v *view) leakSubject(i int) (name, service string) {
 	if len(v.Settings) > 1 {
 		return v.name(i) + ": ", v.name(i)
@@ -176,8 +172,7 @@ func sentence(name, text string) string {
 	return name + text
 }
 
-// noMemoryLeak names what was looked at: a level heap tells nothing of memory outside
-// of it.
+// noMemoryLeak names what was looked at: a level heap says nothing of other memory.
 func noMemoryLeak(m, outside *leak.Grown) string {
 	text := "no leak seen"
 	if m.By != "rss-B" {
@@ -204,7 +199,6 @@ func noMemoryLeak(m, outside *leak.Grown) string {
 	return text + "."
 }
 
-// outsideLeak tells of a leak that no heap profile shows.
 func outsideLeak(m *leak.Grown) string {
 	sc := coarse(scaleOf("leak-B", m.Slope))
 	text := fmt.Sprintf("resident memory outside the Go heap leaks %s/h", sc.with(m.Slope))
@@ -214,8 +208,6 @@ func outsideLeak(m *leak.Grown) string {
 	return text + perRequests(", ", m.Per, "") + ": the runtime knows nothing of it (mmap, cgo), and so no heap profile shows where."
 }
 
-// forced tells of growth from before the load to after it, or nothing if that is
-// not known.
 func forced(rate float64) string {
 	grew := ""
 	switch {
@@ -231,7 +223,6 @@ func forced(rate float64) string {
 	return " Between forced collections before the load and after it the heap " + grew + "."
 }
 
-// memoryLeaks says how much leaks, and where.
 func memoryLeaks(m *leak.Grown, l *leak.Leak) string {
 	sc := coarse(scaleOf("leak-B", m.Slope))
 	text := fmt.Sprintf("leaks %s/h", sc.with(m.Slope))
@@ -260,7 +251,6 @@ func memoryLeaks(m *leak.Grown, l *leak.Leak) string {
 	return text
 }
 
-// otherLeak says how many goroutines, threads or descriptors leak, and where.
 func otherLeak(o *leak.OtherGrown) string {
 	text := fmt.Sprintf("%s leak: %s more an hour", leakNouns[o.Name], tally(o.Slope))
 	if !math.IsNaN(o.Lo) {
@@ -316,7 +306,6 @@ func where(s *leak.LeakSite) string {
 	return fmt.Sprintf("%s %s:%d", s.Func, path.Base(s.File), s.Line)
 }
 
-// amount prints one size to three digits.
 func amount(x float64) string {
 	if math.IsNaN(x) {
 		return "?"

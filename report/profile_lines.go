@@ -69,7 +69,6 @@ func listing(b *strings.Builder, l profiles.Listing, sc scale, versus bool, sour
 	g.text(b, false)
 }
 
-// orDot is a figure, or a dot for none, as pprof has it.
 func orDot(x float64, sc scale) string {
 	if x == 0 {
 		return "."

@@ -11,7 +11,6 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 )
 
-// A residentPart is a row of what is resident.
 type residentPart struct {
 	label string
 	of    func(r *compare.Resident) float64
@@ -42,7 +41,6 @@ func told(s *compare.Setting) *compare.Resident {
 	return nil
 }
 
-// resident is the table of where the resident memory is.
 func (v *view) resident() (section, bool) {
 	var typical []float64
 	for i := range v.Settings {
@@ -79,7 +77,6 @@ func (v *view) resident() (section, bool) {
 	return s, true
 }
 
-// residentNotes explain the table by its first setting.
 func (v *view) residentNotes(negative bool) (notes []string) {
 	for i := range v.Settings {
 		if r := told(&v.Settings[i]); r != nil && r.End.Live > 0 {
@@ -113,7 +110,6 @@ func (v *view) ratio(i int, r *compare.Resident) string {
 	return text + fmt.Sprintf("%s is the rest of the runtime, %s the program's file, and %s nothing that the runtime knows of.", in(own), in(e.File), in(r.Left()))
 }
 
-// givenBack is the table of what became of the memory after the load.
 func (v *view) givenBack() (section, bool) {
 	var typical []float64
 	var first *compare.GivenBack
@@ -154,7 +150,6 @@ func (v *view) givenBack() (section, bool) {
 	return s, true
 }
 
-// A backRow is a size at a stage.
 type backRow struct {
 	label string
 	at    func(b *compare.GivenBack) *dyno.Snapshot
@@ -212,7 +207,6 @@ func rested(d time.Duration) string {
 	return d.Round(10 * time.Millisecond).String()
 }
 
-// backVerdict says in a sentence what setting i gave back.
 func (v *view) backVerdict(i int, b *compare.GivenBack) string {
 	of, no := "Of", "No"
 	if len(v.Settings) > 1 {

@@ -72,13 +72,11 @@ func (v *view) steady() (section, bool) {
 	return out, true
 }
 
-// A steadyRow is a line of the table, "" where a setting lacks the figure.
 type steadyRow struct {
 	label string
 	text  func(s *timeline.Steady) string
 }
 
-// each joins what f says of every mode.
 func each(s *timeline.Steady, f func(i int) string) string {
 	var parts []string
 	for i := range s.Modes {
@@ -87,7 +85,6 @@ func each(s *timeline.Steady, f func(i int) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// driftRows are those of one percentile.
 func (v *view) driftRows(name string, of func(*timeline.Steady) *timeline.Drift) []steadyRow {
 	var hourly, counted []float64
 	for i := range v.Settings {
@@ -196,7 +193,6 @@ func numeral(n int) string {
 	return fmt.Sprint(n)
 }
 
-// moved says how a percentile went over a window, after its name.
 func moved(d *timeline.Drift, window time.Duration) string {
 	over := window.Seconds()
 	part := func(by float64) string {

@@ -9,7 +9,6 @@ import (
 	"github.com/dynolab/dyno/analysis/tail"
 )
 
-// tail is the table of what the slowest requests have to do with collections.
 func (v *view) tail() (section, bool) {
 	var p99s, stops, waits []float64
 	for i := range v.Settings {
@@ -70,7 +69,6 @@ func (v *view) tail() (section, bool) {
 	return s, true
 }
 
-// tailVerdict says whether collections are in the tail of setting i.
 func (v *view) tailVerdict(i int, t *tail.Setting) string {
 	name := ""
 	if len(v.Settings) > 1 {
@@ -111,8 +109,7 @@ func known(s scale, x float64) string {
 	return s.format(x)
 }
 
-// share prints a share in per cent, to two digits below 10 %, or nothing if it is
-// not known.
+// share prints a share in per cent, to two digits below 10 %, or "" for NaN.
 func share(x float64) string {
 	switch {
 	case math.IsNaN(x):

@@ -11,7 +11,6 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 )
 
-// why is the section of causes: a block for each primary metric that changed.
 func (v *view) why() (section, bool) {
 	g := grid{
 		cols: []column{{left: true}, {left: true}, {}, {}},
@@ -62,7 +61,6 @@ func (v *view) why() (section, bool) {
 	return section{title: "Why (what was measured to change with it)", grids: []grid{g}, notes: notes}, true
 }
 
-// cause are the rows of a cause, and of the places in the program that it is in.
 func cause(c compare.Cause) []row {
 	sc := scaleOf(c.Metric, c.Base, c.Now)
 	label, _ := unitOf(c.Metric)
@@ -92,7 +90,6 @@ func cause(c compare.Cause) []row {
 	return rows
 }
 
-// middle shortens a name to so many characters by leaving out some in its middle.
 func middle(name string, most int) string {
 	r := []rune(name)
 	if len(r) <= most {

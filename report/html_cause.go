@@ -175,7 +175,7 @@ func (v *pageView) growth() (out []block) {
 			if by != m.By {
 				of = fmt.Sprintf("What the verdict rests on (%s)", tame(m.By, 60))
 			}
-			shows += fmt.Sprintf(" %s grows by %s/h %s.", of, sc.with(m.Slope), between(sc, m.Lo, m.Hi))
+			shows += fmt.Sprintf(" %s grows by %s/h %s.", of, sc.with(m.Slope), sc.interval(m.Lo, m.Hi))
 		}
 		what, _ := unitOf(by)
 		out = append(out, block{Figure: &figure{

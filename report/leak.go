@@ -37,18 +37,7 @@ func (v *view) leak() (section, bool) {
 		return section{}, false
 	}
 	rate, per := coarse(scaleOf("leak-B", rates...)), coarse(scaleOf("leak-B", requests...))
-	rows := v.leakRows(rate, per)
-	rows = slices.DeleteFunc(rows, func(r leakRow) bool { // what no setting has takes no room
-		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return r.text(&s) != "" })
-	})
-	var labels []string
-	for _, r := range rows {
-		labels = append(labels, r.label)
-	}
-	s := section{
-		title: "Leaks",
-		grids: v.study(labels, func(s *compare.Setting, row int) string { return rows[row].text(s) }),
-	}
+	s := v.figures("Leaks", func(s *compare.Setting) bool { return s.Leak != nil }, v.leakRows(rate, per))
 	for i := range v.Settings {
 		if l := v.Settings[i].Leak; l != nil {
 			s.notes = append(s.notes, v.leakNotes(i, l)...)
@@ -57,24 +46,19 @@ func (v *view) leak() (section, bool) {
 	return s, true
 }
 
-type leakRow struct {
-	label string
-	text  func(s *compare.Setting) string
-}
-
-func (v *view) leakRows(rate, per scale) []leakRow {
+func (v *view) leakRows(rate, per scale) []figureRow {
 	memory := func(text func(m *leak.Grown) string) func(s *compare.Setting) string {
 		return func(s *compare.Setting) string {
-			if s.Leak == nil || s.Leak.Memory == nil {
-				return ""
+			if m := s.Leak.Memory; m != nil {
+				return text(m)
 			}
-			return text(s.Leak.Memory)
+			return ""
 		}
 	}
-	rows := []leakRow{
+	rows := []figureRow{
 		{"memory", memory(func(m *leak.Grown) string { return string(m.Verdict) })},
 		{"  growth, " + rate.unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Slope) })},
-		{"  95% interval", memory(func(m *leak.Grown) string { return between(rate, m.Lo, m.Hi) })},
+		{"  95% interval", memory(func(m *leak.Grown) string { return rate.interval(m.Lo, m.Hi) })},
 		{"  would have been seen, " + rate.unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Detectable) })},
 		{"  growth for 1,000 requests, " + per.unit, memory(func(m *leak.Grown) string { return known(per, m.Per) })},
 		{"  would have been seen, " + per.unit, memory(func(m *leak.Grown) string { return known(per, m.DetectablePer) })},
@@ -95,8 +79,8 @@ func (v *view) leakRows(rate, per scale) []leakRow {
 			continue
 		}
 		rows = append(rows,
-			leakRow{leakNouns[name], other(func(g *leak.Grown) string { return string(g.Verdict) })},
-			leakRow{"  growth, 1/h", other(func(g *leak.Grown) string { return tally(g.Slope) })})
+			figureRow{leakNouns[name], other(func(g *leak.Grown) string { return string(g.Verdict) })},
+			figureRow{"  growth, 1/h", other(func(g *leak.Grown) string { return tally(g.Slope) })})
 	}
 	return rows
 }
@@ -140,7 +124,7 @@ func (v *view) leaks(i int, l *leak.Leak) (found []string) {
 // leakSubject begins a sentence about a part of setting i, and one about the setting itself.
 func (v *view) leakSubject(i int) (name, service string) {
 	if len(v.Settings) > 1 {
-		return v.name(i) + ": ", v.name(i)
+		return v.lead(i), v.name(i)
 	}
 	return "", "The service"
 }
@@ -201,11 +185,8 @@ func noMemoryLeak(m, outside *leak.Grown) string {
 
 func outsideLeak(m *leak.Grown) string {
 	sc := coarse(scaleOf("leak-B", m.Slope))
-	text := fmt.Sprintf("resident memory outside the Go heap leaks %s/h", sc.with(m.Slope))
-	if iv := between(sc, m.Lo, m.Hi); iv != "" {
-		text += " " + iv
-	}
-	return text + perRequests(", ", m.Per, "") + ": the runtime knows nothing of it (mmap, cgo), and so no heap profile shows where."
+	text := fmt.Sprintf("resident memory outside the Go heap leaks %s/h %s", sc.with(m.Slope), sc.interval(m.Lo, m.Hi))
+	return strings.TrimSuffix(text, " ") + perRequests(", ", m.Per, "") + ": the runtime knows nothing of it (mmap, cgo), and so no heap profile shows where."
 }
 
 func forced(rate float64) string {
@@ -225,10 +206,7 @@ func forced(rate float64) string {
 
 func memoryLeaks(m *leak.Grown, l *leak.Leak) string {
 	sc := coarse(scaleOf("leak-B", m.Slope))
-	text := fmt.Sprintf("leaks %s/h", sc.with(m.Slope))
-	if iv := between(sc, m.Lo, m.Hi); iv != "" {
-		text += " " + iv
-	}
+	text := strings.TrimSuffix(fmt.Sprintf("leaks %s/h %s", sc.with(m.Slope), sc.interval(m.Lo, m.Hi)), " ")
 	text += perRequests(", ", m.Per, "")
 	if len(l.Sites) > 0 {
 		var places []string
@@ -324,14 +302,6 @@ func perRequests(before string, x float64, after string) string {
 		return ""
 	}
 	return before + amount(x) + " for 1,000 requests" + after
-}
-
-// between prints an interval, or "" if there is none.
-func between(sc scale, lo, hi float64) string {
-	if math.IsNaN(lo) || math.IsNaN(hi) {
-		return ""
-	}
-	return "[" + sc.format(lo) + ", " + sc.format(hi) + "]"
 }
 
 // tally prints a count or a rate of one, "" if it is not known.

@@ -117,6 +117,21 @@ func (s scale) with(x float64) string {
 	return s.format(x) + " " + s.unit
 }
 
+// interval prints bounds without the unit, or "" if they are not known.
+func (s scale) interval(lo, hi float64) string { return bounds(s.format, lo, hi) }
+
+func (s scale) signedInterval(lo, hi float64) string { return bounds(s.signed, lo, hi) }
+
+func bounds(print func(float64) string, lo, hi float64) string {
+	if math.IsNaN(lo) || math.IsNaN(hi) {
+		return ""
+	}
+	return "[" + print(lo) + ", " + print(hi) + "]"
+}
+
+// signedWith is signed with the unit.
+func (s scale) signedWith(x float64) string { return sign(s.with(x)) }
+
 // unsignZero turns "-0.0" into "0.0".
 func unsignZero(s string) string {
 	if strings.Trim(s, "-0.") == "" {
@@ -145,12 +160,7 @@ func change(ratio float64) string {
 	return sign(unsignZero(strconv.FormatFloat((ratio-1)*100, 'f', 1, 64))) + "%"
 }
 
-func interval(lo, hi float64) string {
-	if math.IsNaN(lo) || math.IsNaN(hi) {
-		return ""
-	}
-	return "[" + change(lo) + ", " + change(hi) + "]"
-}
+func interval(lo, hi float64) string { return bounds(change, lo, hi) }
 
 // spread prints how far an interval reaches from its center, in per cent of it, or "".
 func spread(center, lo, hi float64) string {

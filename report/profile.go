@@ -302,7 +302,7 @@ func (p *Profile) diff(d *profiles.Diff, names int) section {
 			name, at = name+", "+at, ""
 		}
 		g.rows = append(g.rows, row{cells: []cell{
-			{sc.signed(c.Diff), m}, {text: bounds(c.Lo, c.Hi, sc)}, {string(c.Verdict), m},
+			{sc.signed(c.Diff), m}, {text: sc.signedInterval(c.Lo, c.Hi)}, {string(c.Verdict), m},
 			{text: sc.signed(r.Flat.Diff)}, {text: sc.signed(r.Cum.Diff)}, {text: sc.format(c.Base)}, {text: sc.format(c.Value)}, {text: name},
 		}})
 		if at != "" {
@@ -310,28 +310,14 @@ func (p *Profile) diff(d *profiles.Diff, names int) section {
 		}
 	}
 	s := section{
-		title: fmt.Sprintf("%s%s, %s against %s, %s: %s%s in all; %s%s", d.Kind, per(d.Metric), label(d.Setting), label(d.Base), count(d.Pairs, "pair"),
-			sc.signed(d.Total.Diff), unitAfter(sc), order(d.Order), inUnit(sc)),
+		title: fmt.Sprintf("%s%s, %s against %s, %s: %s in all; %s%s", d.Kind, per(d.Metric), label(d.Setting), label(d.Base), count(d.Pairs, "pair"),
+			sc.signedWith(d.Total.Diff), order(d.Order), inUnit(sc)),
 		notes: []string{p.found(d)},
 	}
 	if len(g.rows) > 0 {
 		s.grids = []grid{g}
 	}
 	return s
-}
-
-func unitAfter(sc scale) string {
-	if sc.unit == "" {
-		return ""
-	}
-	return " " + sc.unit
-}
-
-func bounds(lo, hi float64, sc scale) string {
-	if math.IsNaN(lo) || math.IsNaN(hi) {
-		return ""
-	}
-	return "[" + sc.signed(lo) + ", " + sc.signed(hi) + "]"
 }
 
 // found says how many functions changed and on what that rests.

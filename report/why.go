@@ -81,11 +81,7 @@ func cause(c compare.Cause) []row {
 			where += fmt.Sprintf(" (%s:%d)", path.Base(p.File), p.Line)
 		}
 		ps := scaleOf(c.Metric, slices.DeleteFunc([]float64{p.Change, p.Lo, p.Hi}, math.IsNaN)...)
-		iv := ""
-		if !math.IsNaN(p.Lo) {
-			iv = " [" + ps.signed(p.Lo) + ", " + ps.signed(p.Hi) + "]"
-		}
-		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signed(p.Change)+" "+ps.unit, " ") + iv}, {}, {}}})
+		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signedWith(p.Change)+" "+ps.signedInterval(p.Lo, p.Hi), " ")}, {}, {}}})
 	}
 	return rows
 }

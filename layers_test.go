@@ -40,6 +40,7 @@ var layers = map[string][]string{
 	"store":              {".", "hist", "plan"},
 	"lab":                {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"lab/gobench":        {".", "subject", "subject/guard"},
+	"lab/otlp":           {".", "hist", "lab", "load", "probe"},
 	"analysis/benchstat": {"."},
 	"analysis/compare":   {".", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "stats"},
 	"analysis/exectrace": {"."},
@@ -53,7 +54,7 @@ var layers = map[string][]string{
 	"report/pprofpage":   {"analysis/profiles"},
 	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "chart", "findings", "hist", "jsonskip", "report", "report/pprofpage", "stats", "store"},
 	"examples":           {},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "load", "plan", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
 	"chart":              {},
 	"jsonskip":           {},
 }

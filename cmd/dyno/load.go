@@ -87,7 +87,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 	p.publishedFlags(fs)
 	p.thresholdFlags(fs, &o)
 	o.flags(fs, "default: nothing is written")
-	o.otlp.flag(fs)
+	o.otlpFlag(fs)
 	return cmd
 }
 

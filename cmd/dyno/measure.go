@@ -99,7 +99,7 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 	p := newProgress(cmd.ErrOrStderr(), total, done)
 	defer p.close()
 	hands.Watch = p.begin
-	defer o.otlp.follow(hands, e, p.note)()
+	defer o.otlp.Follow(hands, e, version(), p.note)()
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
 		if e.Slice == 0 {
 			p.end(r)

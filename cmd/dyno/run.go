@@ -82,7 +82,7 @@ that is yours: --vary limit.cpu=none,10%.
 	p.lookFlags(fs)
 	p.thresholdFlags(fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
-	o.otlp.flag(fs)
+	o.otlpFlag(fs)
 	fs.BoolVar(&overhead, "overhead", false, "measure what the probes cost the subject: the baseline without and with them, by turns in one process")
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
 	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")

@@ -75,7 +75,7 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 	p.watchFlags(fs, &w)
 	p.thresholdFlags(fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
-	o.otlp.flag(fs)
+	o.otlpFlag(fs)
 	return cmd
 }
 
@@ -258,7 +258,7 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	w.End = cmd.Context().Done()
 	hands = hands.Watching(w)
 	hands.Dir, hands.Watch, hands.Live = dir.TrialDir, live.begin, live.sample
-	defer o.otlp.follow(hands, e, live.progress.note)()
+	defer o.otlp.Follow(hands, e, version(), live.progress.note)()
 	if !e.Load.None {
 		hands.Keep = dir.WriteRequests
 	}

@@ -33,7 +33,7 @@ func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
 		most: time.Duration(all.Duration), blocks: b.Blocks, least: cmp.Or(b.Blocks, stats.BenchLooks[0]), patient: b.Duration == 0,
 		began: now, entered: now,
 	}
-	p.open(w, p.line)
+	p.open(w, 0, p.line)
 	return p
 }
 

@@ -135,7 +135,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 		err = fillCache(o.cache, dir)
 	}
 	err = o.out.conclude(cmd, dir, err)
-	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) && !errors.Is(err, errInterrupted) {
+	if !reported(err) && !errors.Is(err, errInterrupted) {
 		return err
 	}
 	sayWhere(cmd, dir.Path, "report "+dir.Path)

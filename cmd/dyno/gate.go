@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +24,12 @@ type gateError struct {
 }
 
 func (e *gateError) Error() string { return e.text }
+
+// reported reports whether a run came to its end, whatever was judged of it.
+func reported(err error) bool {
+	gate := (*gateError)(nil)
+	return err == nil || errors.As(err, &gate)
+}
 
 // thresholdFlags are those of what must hold. They come last, since which metrics
 // there are depends on the load.

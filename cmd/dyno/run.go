@@ -131,7 +131,7 @@ func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	warnRepeats(cmd.ErrOrStderr(), e)
 	noteDirty(cmd, e)
 	err := measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) })
-	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) {
+	if !reported(err) {
 		return err
 	}
 	next := "report " + o.dir

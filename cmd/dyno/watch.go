@@ -258,14 +258,14 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	w.End = cmd.Context().Done()
 	hands = hands.Watching(w)
 	hands.Dir, hands.Watch, hands.Live = dir.TrialDir, live.begin, live.sample
-	defer o.otlp.Follow(hands, e, version(), live.progress.note)()
+	defer o.otlp.Follow(hands, e, version(), live.note)()
 	if !e.Load.None {
 		hands.Keep = dir.WriteRequests
 	}
 	err = hands.Run(context.WithoutCancel(cmd.Context()), e, dir.Add)
 	live.close()
 	err = o.conclude(cmd, dir, errors.Join(err, release()))
-	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) {
+	if !reported(err) {
 		return err
 	}
 	if before, after := dir.TrialFile(1, "heap-before.pb.gz"), dir.TrialFile(1, "heap-after.pb.gz"); exists(before) && exists(after) {

@@ -8,6 +8,7 @@ package findings
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -164,4 +165,18 @@ func worse(t *benchstat.Tables) (n int) {
 		}
 	}
 	return n
+}
+
+// Median is the median of a metric in a setting; NaN if it was not measured, or only
+// where dyno itself was the limit.
+func Median(t *compare.Table, setting, metric string) float64 {
+	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == setting })
+	if i < 0 {
+		return math.NaN()
+	}
+	v, ok := t.Settings[i].Values[metric]
+	if !ok || v.Saturated {
+		return math.NaN()
+	}
+	return v.Center
 }

@@ -50,7 +50,7 @@ func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) erro
 	noteLeftOut(cmd, f)
 	err = errors.Join(err, o.print(cmd, f), nothing(f))
 	if o.steps {
-		stepSummary(cmd.ErrOrStderr(), f)
+		stepSummary(cmd, f)
 	}
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) erro
 func noteLeftOut(cmd *cobra.Command, f *findings.Findings) {
 	for _, n := range f.Notes {
 		if n.Kind != findings.NoteDirectory {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", n.Text)
+			notef(cmd, "%s", n.Text)
 		}
 	}
 }

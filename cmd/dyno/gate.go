@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
@@ -115,7 +115,7 @@ const mostSummary = 1 << 20
 
 // stepSummary appends the report to the summary of GitHub's job, if this is one. That
 // it cannot is no failure.
-func stepSummary(stderr io.Writer, f *findings.Findings) {
+func stepSummary(cmd *cobra.Command, f *findings.Findings) {
 	path := os.Getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {
 		return
@@ -129,7 +129,7 @@ func stepSummary(stderr io.Writer, f *findings.Findings) {
 		err = appendTo(path, append([]byte("\n"), b.Bytes()...))
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "note: the step summary is not written: %v\n", err)
+		notef(cmd, "the step summary is not written: %v", err)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -77,7 +76,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 			if o.dir != "" {
 				return newRunDir(cmd, e, &o)
 			}
-			warnRepeats(cmd.ErrOrStderr(), e)
+			warnRepeats(cmd, e)
 			return measureOnly(cmd, e, &o)
 		},
 	}
@@ -112,7 +111,7 @@ func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 		arg, ok := strings.CutPrefix(factor, "arg.")
 		return strings.HasPrefix(factor, "load.") || ok && e.Load.Uses(arg)
 	}
-	note := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "note: "+text) }
+	note := func(text string) { notef(cmd, "%s", text) }
 	fixed := func(factor string) { note(factor + " is not varied: the service runs already") }
 	e.Factors = slices.DeleteFunc(slices.Clone(e.Factors), func(f dyno.Factor) bool {
 		if !kept(f.Name) {

@@ -33,7 +33,7 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func(
 	}
 	defer dir.Close()
 	for _, note := range dir.Notes() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+		notef(cmd, "%s", note)
 	}
 	hands.Dir, hands.Skip, hands.Keep = dir.TrialDir, dir.Done, dir.WriteRequests
 	err = conduct(cmd, hands, e, o, dir.Add)

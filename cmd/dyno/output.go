@@ -117,7 +117,7 @@ func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 			return nil // which is an error by itself
 		}
 		for _, warning := range f.Table.Warnings {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", warning)
+			notef(cmd, "%s", warning)
 		}
 	}
 	if err := report.Write(w, f, form, o.look(w)); err != nil {

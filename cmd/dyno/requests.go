@@ -36,14 +36,11 @@ func reportRequests(cmd *cobra.Command, path, form string) error {
 			return usagef("--requests prints requests, --%s a table: only one of them can be had", other)
 		}
 	}
-	dir, err := store.Read(path)
+	dir, err := readNoted(cmd, path)
 	if err != nil {
 		return err
 	}
-	note := func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...) }
-	for _, n := range dir.Notes() {
-		note("%s", n)
-	}
+	note := func(format string, args ...any) { notef(cmd, format, args...) }
 	c := &requestsCSV{w: bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10), trials: len(dir.Run.Plan.Trials()) > 1}
 	found := false
 	for _, r := range dir.Results() {

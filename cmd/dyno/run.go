@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -128,7 +128,7 @@ func planned(cmd *cobra.Command, p *planFlags, args []string, overhead bool) (*d
 // newRunDir measures into a new run directory, which is not made before the
 // subjects are built.
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
-	warnRepeats(cmd.ErrOrStderr(), e)
+	warnRepeats(cmd, e)
 	noteDirty(cmd, e)
 	err := measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) })
 	if !reported(err) {
@@ -167,7 +167,7 @@ func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
 		dir = e.Subject.Package
 	}
 	if len(revs) > 0 && !slices.Contains(revs, ".") && uncommitted(cmd.Context(), dir) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
+		notef(cmd, "there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
 	}
 }
 
@@ -210,34 +210,28 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	}
 	if len(dir.Missing()) == 0 {
 		defer dir.Close()
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: nothing is left to do")
+		notef(cmd, "nothing is left to do")
 		return o.conclude(cmd, dir, nil)
 	}
 	if dir.Run.Plan.Slice > 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: all slices are measured anew, as those of two processes cannot be compared")
+		notef(cmd, "all slices are measured anew, as those of two processes cannot be compared")
 	}
 	return measureInto(cmd, dir.Run.Plan, o, func() (*store.Dir, error) { return dir, nil })
 }
 
 // warnRepeats says before a run what its number of blocks cannot show.
-func warnRepeats(w io.Writer, e *dyno.Experiment) {
+func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
 	repeats := e.Resolved().Repeats
 	settings := len(e.Levels())
-	primary := 0
-	for _, m := range dyno.Metrics {
-		if m.Primary {
-			primary++
-		}
-	}
-	least := stats.Plan{Settings: settings, Tests: primary * (settings - 1)}.Least()
+	least, median := compare.FewestRepeats(settings)
 	switch {
 	case settings > 1 && repeats < least:
-		fmt.Fprintf(w, "note: with so few repeats (%d) of %d settings hardly any change can be shown; it takes %d at least (consider: --repeat %d)\n",
-			repeats, settings, least, max(least, stats.MedianTrials))
-	case settings > 1 && repeats < stats.MedianTrials:
-		fmt.Fprintf(w, "note: %d repeats can show a change; for an interval of each setting's own median it takes %d\n", repeats, stats.MedianTrials)
-	case repeats > 1 && repeats < stats.MedianTrials:
-		fmt.Fprintf(w, "note: for an interval of the median it takes %d repeats, not %d\n", stats.MedianTrials, repeats)
+		notef(cmd, "with so few repeats (%d) of %d settings hardly any change can be shown; it takes %d at least (consider: --repeat %d)",
+			repeats, settings, least, max(least, median))
+	case settings > 1 && repeats < median:
+		notef(cmd, "%d repeats can show a change; for an interval of each setting's own median it takes %d", repeats, median)
+	case repeats > 1 && repeats < median:
+		notef(cmd, "for an interval of the median it takes %d repeats, not %d", median, repeats)
 	}
 }
 

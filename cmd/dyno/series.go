@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/store"
 )
 
 // reportSeries prints what the probes of a run sampled, a reading a line.
@@ -24,14 +23,11 @@ func reportSeries(cmd *cobra.Command, path, form string) error {
 			return usagef("--series prints readings, --%s is of something else: only one of them can be had", other)
 		}
 	}
-	dir, err := store.Read(path)
+	dir, err := readNoted(cmd, path)
 	if err != nil {
 		return err
 	}
-	note := func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...) }
-	for _, n := range dir.Notes() {
-		note("%s", n)
-	}
+	note := func(format string, args ...any) { notef(cmd, format, args...) }
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10)
 	io.WriteString(w, "trial,setting,metric,sec,value\n") // its error comes with Flush
 	rows := 0

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
@@ -36,6 +37,11 @@ func terminal(w io.Writer) (width int, color bool) {
 		width = 0
 	}
 	return width, os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// notef prints a line that is no result.
+func notef(cmd *cobra.Command, format string, args ...any) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...)
 }
 
 // A progressLine is the line of a terminal on which progress is drawn.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"reflect"
@@ -99,14 +98,9 @@ func (w *watchFlags) flags(fs *pflag.FlagSet) {
 // watchFlags are those of a plan that a watch has use for: of a load all but what
 // it varies.
 func (p *planFlags) watchFlags(fs *pflag.FlagSet, w *watchFlags) {
-	p.flag(fs, "every", "", "time", "between samples (default 1s)", func(e *dyno.Experiment, v string) error {
-		return positive(v, &e.Probes.Every)
-	})
+	field(p, fs, "every", "", "time", "between samples (default 1s)", positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Probes.Every })
 	p.publishedFlags(fs)
-	p.flag(fs, "pprof", "", "path", "where it has net/http/pprof, such as /debug/pprof", func(e *dyno.Experiment, v string) error {
-		e.Probes.Pprof = v
-		return nil
-	})
+	field(p, fs, "pprof", "", "path", "where it has net/http/pprof, such as /debug/pprof", text, func(e *dyno.Experiment) *string { return &e.Probes.Pprof })
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.SortFlags = false
 	p.loadFlags(all)
@@ -221,7 +215,7 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *planFlags, e *dyno.Experiment)
 
 // oneTrial leaves of a plan what one trial of what runs already can have.
 func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
-	note := func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: the service runs already\n", what) }
+	note := func(what string) { notef(cmd, "%s: the service runs already", what) }
 	if len(e.Factors)+len(e.Settings) > 0 {
 		note("nothing is varied")
 	}
@@ -269,7 +263,7 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 		return err
 	}
 	if before, after := dir.TrialFile(1, "heap-before.pb.gz"), dir.TrialFile(1, "heap-after.pb.gz"); exists(before) && exists(after) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: what the heap kept meanwhile is told by its profiles (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)\n", before, after)
+		notef(cmd, "what the heap kept meanwhile is told by its profiles (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)", before, after)
 	}
 	sayWhere(cmd, o.dir, "report "+o.dir)
 	return err

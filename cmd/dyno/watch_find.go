@@ -25,7 +25,7 @@ import (
 
 // find finds the process and the pages of the service, and says which.
 func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Watching, err error) {
-	note := func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...) }
+	note := func(format string, args ...any) { notef(cmd, format, args...) }
 	p := &found.Process
 	switch {
 	case w.pid != 0:

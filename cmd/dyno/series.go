@@ -27,7 +27,6 @@ func reportSeries(cmd *cobra.Command, path, form string) error {
 	if err != nil {
 		return err
 	}
-	note := func(format string, args ...any) { notef(cmd, format, args...) }
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10)
 	io.WriteString(w, "trial,setting,metric,sec,value\n") // its error comes with Flush
 	rows := 0
@@ -40,7 +39,7 @@ func reportSeries(cmd *cobra.Command, path, form string) error {
 			return err
 		}
 		if r.Err != "" && len(all) > 0 {
-			note("trial %d failed, its readings are among these: %s", r.Trial.N, r.Err)
+			notef(cmd, "trial %d failed, its readings are among these: %s", r.Trial.N, r.Err)
 		}
 		lead := strconv.Itoa(r.Trial.N) + "," + csvField(report.Harmless(r.Trial.Setting.String())) + ","
 		var line []byte
@@ -61,7 +60,7 @@ func reportSeries(cmd *cobra.Command, path, form string) error {
 		return fmt.Errorf("report %s: nothing was sampled", path)
 	}
 	if rows >= excelRows {
-		note("these are %d readings, of which Excel opens %d", rows, excelRows-1)
+		notef(cmd, "these are %d readings, of which Excel opens %d", rows, excelRows-1)
 	}
 	return w.Flush()
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/watched"
 	"github.com/dynolab/dyno/plan"
 )
 
@@ -211,6 +213,27 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *planFlags, e *dyno.Experiment)
 	subject.URL = e.Subject.URL
 	e.Subject, e.Name = subject, name
 	return nil
+}
+
+// find finds what is to be watched, and says which it is.
+func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Watching, err error) {
+	if _, err := regexp.Compile(w.process); err != nil {
+		return found, usagef("bad name of a process: %w", err)
+	}
+	target := watched.Target{PID: w.pid, Process: w.process, URL: w.url}
+	found, err = target.Find(e, func(format string, args ...any) { notef(cmd, format, args...) })
+	switch {
+	case err != nil:
+		return found, err
+	case found.Process.PID == os.Getpid():
+		return found, usagef("process %d is this dyno itself (want another)", os.Getpid())
+	case !w.heap:
+		return found, nil
+	case e.Probes.Pprof == "":
+		return found, usagef("--profile-heap needs net/http/pprof, which nobody says where to find (consider: --url http://127.0.0.1:6060 of a service that imports it)")
+	}
+	found.Profiles = []string{"heap", "goroutine"}
+	return found, nil
 }
 
 // oneTrial leaves of a plan what one trial of what runs already can have.

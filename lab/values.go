@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -15,7 +14,7 @@ import (
 // measured is what a step of a trial brought: values, and doubts about them.
 type measured struct {
 	values   dyno.Values
-	warnings []string
+	warnings dyno.Warnings
 }
 
 // add leaves out what cannot be said, such as requests per collection where
@@ -24,10 +23,6 @@ func (m *measured) add(metric string, v float64) {
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		m.values = append(m.values, dyno.Value{Metric: metric, Value: v})
 	}
-}
-
-func (m *measured) warn(format string, args ...any) {
-	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
 }
 
 // take adds what a step brought to a result.
@@ -55,7 +50,7 @@ func ofLoad(t *dyno.Trial, rec *load.Record) (m measured) {
 		if slow == 0 {
 			m.add("max-sec", h.Max().Seconds())
 		} else {
-			m.warn("%d requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low", slow)
+			m.warnings.Add(dyno.WarnSlowest, "%d requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low", slow)
 		}
 		m.add("req/s", rec.Rate)
 	} else if rec.Requests > 0 {
@@ -143,7 +138,7 @@ func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
 	}
 	for _, v := range saw.Own {
 		if _, taken := dyno.MetricByName(v.Metric); taken {
-			m.warn("the service's own %s is left out: dyno has a metric of that name", v.Metric)
+			m.warnings.AddOf(dyno.WarnMetric, v.Metric, "the service's own %s is left out: dyno has a metric of that name", v.Metric)
 			continue
 		}
 		m.add(v.Metric, v.Value)

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/dynolab/dyno"
 )
 
 // layoutSince is the first Go version whose linker has -randlayout.
@@ -54,7 +56,7 @@ func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path s
 // fixLayout notes that all blocks have the linker's own order of functions.
 func (p *TestPackage) fixLayout(why string) {
 	p.fixed = true
-	p.Warnings = append(p.Warnings, p.ImportPath+": its functions are in the same order in all blocks, as -randlayout "+why)
+	p.Warnings.AddOf(dyno.WarnLayout, p.ImportPath, "%s: its functions are in the same order in all blocks, as -randlayout %s", p.ImportPath, why)
 }
 
 // goTest runs go test -c and returns the executable. Flags come after the user's.

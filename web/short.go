@@ -47,7 +47,7 @@ func distinct(s string) string {
 func (e *entry) tame() {
 	p, h := &e.Plan.Subject, &e.Run.Host
 	for _, s := range []*string{
-		&e.Plan.Name, &p.Package, &p.Module, &p.Binary, &p.URL, &p.Process, &p.Rev,
+		&e.Plan.Name, &e.Ran, &p.Package, &p.Module, &p.Binary, &p.URL, &p.Process, &p.Rev,
 		&e.Run.Dyno, &h.Name, &h.OS, &h.Arch, &h.CPU, &h.Kernel, &h.Go,
 	} {
 		*s = short(*s)
@@ -64,9 +64,6 @@ func (e *entry) tame() {
 
 // tame does so of a summary.
 func (s *summary) tame() {
-	for i, text := range s.About {
-		s.About[i] = short(text)
-	}
 	for i := range s.Metrics {
 		s.Metrics[i].Help = short(s.Metrics[i].Help)
 	}

@@ -4,18 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/dynolab/dyno/jsonskip"
 	"io"
+	"maps"
 	"path/filepath"
 )
 
 // A summary is what an entry needs of summary.json.
 type summary struct {
-	About    []string
 	Planned  int
 	Trials   int
 	Blocks   int
-	Failed   int
+	Failed   []struct{}
 	Metrics  []measure
 	Settings []setting
 }
@@ -55,81 +54,20 @@ func readSummary(path, metric string) (*summary, error) {
 }
 
 func parseSummary(data []byte, metric string) (*summary, error) {
-	s, wanted := new(summary), map[string]bool{metric: true}
-	var settings int // where they are, as metrics may come later
-	c := &jsonskip.Cursor{Data: data}
-	c.Object(func(key string) {
-		switch key {
-		case "about":
-			c.Decode(&s.About)
-		case "planned":
-			c.Decode(&s.Planned)
-		case "trials":
-			c.Decode(&s.Trials)
-		case "blocks":
-			c.Decode(&s.Blocks)
-		case "failed":
-			c.Array(func() { s.Failed++; c.Skip() })
-		case "metrics":
-			c.Decode(&s.Metrics)
-			for _, m := range s.Metrics {
-				wanted[m.Name] = wanted[m.Name] || m.Primary
-			}
-		case "settings":
-			if settings = c.At; s.Metrics == nil {
-				c.Skip()
-				return
-			}
-			settings = 0
-			readSettings(c, s, wanted)
-		default:
-			c.Skip()
-		}
-	})
-	if settings > 0 && c.Err == nil {
-		c.At = settings
-		readSettings(c, s, wanted)
+	s := new(summary)
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("read summary.json: %w", err)
 	}
-	if c.Err != nil {
-		return nil, fmt.Errorf("read summary.json: %w", c.Err)
+	unwanted := map[string]bool{}
+	for _, m := range s.Metrics {
+		unwanted[m.Name] = !m.Primary && m.Name != metric
+	}
+	for _, x := range s.Settings {
+		maps.DeleteFunc(x.Values, func(name string, _ value) bool { return unwanted[name] })
+		maps.DeleteFunc(x.Versus, func(name string, _ verdict) bool { return unwanted[name] })
 	}
 	s.tame()
 	return s, nil
-}
-
-// settings reads those of a summary, with the metrics that are wanted.
-func readSettings(c *jsonskip.Cursor, s *summary, wanted map[string]bool) {
-	c.Array(func() {
-		x := setting{Values: map[string]value{}, Versus: map[string]verdict{}}
-		c.Object(func(key string) {
-			switch key {
-			case "setting":
-				c.Decode(&x.Setting)
-			case "baseline":
-				c.Decode(&x.Baseline)
-			case "values":
-				members(c, x.Values, wanted)
-			case "versus":
-				members(c, x.Versus, wanted)
-			default:
-				c.Skip()
-			}
-		})
-		s.Settings = append(s.Settings, x)
-	})
-}
-
-// members reads those of an object that are wanted.
-func members[T any](c *jsonskip.Cursor, to map[string]T, wanted map[string]bool) {
-	c.Object(func(key string) {
-		if !wanted[key] {
-			c.Skip()
-			return
-		}
-		var v T
-		c.Decode(&v)
-		to[key] = v
-	})
 }
 
 // readFile reads a file of a run that is small, if it is dyno's.

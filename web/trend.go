@@ -38,7 +38,7 @@ type course struct {
 
 // trend shows a metric of one setting over the runs of one name.
 func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
-	all, _, err := s.entries()
+	all, _, err := s.all()
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, err.Error())
 		return

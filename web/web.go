@@ -9,11 +9,13 @@ package web
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -41,15 +43,14 @@ type Site struct {
 	Token string   // that requests which change something have to bring; "" allows none of them
 	Hands Hands
 
-	sessions  sessions  // pprof's pages that are open
-	followers followers // of runs that are under way
-	going     going     // runs that were gone on with
+	followers atomic.Int32 // of runs that are under way
+	going     going        // runs that were resumed or stopped here
 
-	once  sync.Once
-	shelf *shelf        // what was read of the runs
-	pages *pages        // that were made
-	heavy chan struct{} // a place for each request that reads much
-	turns turns         // of them, run by run
+	once    sync.Once
+	queue   queue
+	entries cache[string, *entry]          // by path
+	pages   cache[pageKey, []byte]         // HTML of runs
+	opened  cache[asked, *pprofpage.Pages] // each with its profile in memory
 }
 
 // Handler serves the site. Its end is the caller's: nothing goes on after the
@@ -74,7 +75,9 @@ func (s *Site) Handler() http.Handler {
 
 func (s *Site) prepared() *Site {
 	s.once.Do(func() {
-		s.shelf, s.pages, s.heavy = &shelf{}, &pages{}, make(chan struct{}, mostHeavy)
+		s.queue.places = make(chan struct{}, mostHeavy)
+		s.pages.most, s.pages.weight, s.pages.weigh = 16, 64<<20, func(html []byte) int { return len(html) }
+		s.opened.most = mostOpened
 	})
 	return s
 }

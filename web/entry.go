@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/trend"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -46,7 +47,7 @@ type entry struct {
 	Ran     string // versions of Go and revisions
 	Summary *summary
 
-	Conditions map[string]string // that have to be alike for runs to be compared
+	Conditions trend.Conditions
 }
 
 // planned is what an entry shows of a plan.

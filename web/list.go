@@ -188,7 +188,7 @@ func groups(all []*entry) (gs []group) {
 		g := group{Name: name, Runs: len(es), Last: newest.when(), Metric: metric, Trend: trendURL(name, metric, setting)}
 		var xs []float64
 		for _, e := range es {
-			if v, ok := e.value(setting, metric); ok && len(differing(e.Conditions, newest.Conditions)) == 0 {
+			if v, ok := e.value(setting, metric); ok && len(newest.Conditions.Differing(e.Conditions)) == 0 {
 				xs = append(xs, *v.Center)
 			}
 		}

@@ -101,13 +101,6 @@ func (b Bench) Resolved() Bench {
 	return b
 }
 
-// BenchTrial returns a trial of a setting of a Bench, without its numbers. The
-// experiment must have passed Check.
-func (e *Experiment) BenchTrial(s Setting) Trial {
-	t, _ := e.trial(s)
-	return t
-}
-
 // benchFactors are the factors of a Bench beside environment variables, which
 // hold for the build too.
 var benchFactors = []string{"go", "rev", "build", BenchFactor}
@@ -119,23 +112,15 @@ func (e *Experiment) checkBench() *PlanError {
 			return PlanErrorf("bad package %q", p).of("bench", "packages")
 		}
 	}
-	switch {
-	case b.Blocks < 0:
-		return PlanErrorf("blocks is %d (want at least 1)", b.Blocks).of("bench", "blocks")
-	case b.Error != nil && (*b.Error <= 0 || *b.Error > 0.5):
-		return PlanErrorf("error is %v (want more than 0 and at most 50%%)", *b.Error).of("bench", "error")
-	case len(e.Factors) > 0 && len(e.Settings) > 0:
-		return PlanErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
-	}
-	if err := e.checkFactors(); err != nil {
+	chance := *b.Resolved().Error
+	if err := cmp.Or(
+		wrong(b.Blocks < 0, "bench blocks", "blocks is %d (want at least 1)", b.Blocks),
+		wrong(chance <= 0 || chance > 0.5, "bench error", "error is %v (want more than 0 and at most 50%%)", chance),
+		e.checkFactors(),
+	); err != nil {
 		return err
 	}
-	seen := map[string]bool{}
 	for _, s := range e.Levels() {
-		if seen[s.String()] {
-			return PlanErrorf("setting %q is listed twice", s).of("settings")
-		}
-		seen[s.String()] = true
 		for _, l := range s {
 			if !slices.Contains(benchFactors, l.Factor) && !envName.MatchString(l.Factor) {
 				return PlanErrorf("factor %s is not one of benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).of("vary", l.Factor)

@@ -40,11 +40,7 @@ func ParseCPUs(s string) (CPUs, error) {
 	if s == NoLimit {
 		return 0, nil
 	}
-	num, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
-	v, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
-	if percent {
-		v /= 100
-	}
+	v, err := share(s, parseFloat)
 	if err != nil || !(v >= leastCPUs && v <= 1e4) {
 		return 0, fmt.Errorf("bad number of CPUs %q (want for example 0.5, 10%%, or none; at least %v)", s, leastCPUs)
 	}
@@ -67,18 +63,22 @@ func ParseSize(s string) (Size, error) {
 	if s == NoLimit {
 		return 0, nil
 	}
-	number, unit := strings.TrimSpace(s), int64(1)
-	for i := len(sizeUnits) - 1; i >= 0; i-- {
-		if n, ok := strings.CutSuffix(number, sizeUnits[i]); ok {
-			number, unit = n, int64(1)<<(10*i)
-			break
-		}
-	}
+	number, unit := cutSize(strings.TrimSpace(s))
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 || n > math.MaxInt64/unit {
 		return 0, fmt.Errorf("bad size %q (want for example 64MiB, or none)", s)
 	}
 	return Size(n * unit), nil
+}
+
+// cutSize splits a size into its number and the bytes of its unit.
+func cutSize(s string) (number string, unit int64) {
+	for i := len(sizeUnits) - 1; i >= 0; i-- {
+		if n, ok := strings.CutSuffix(s, sizeUnits[i]); ok {
+			return n, int64(1) << (10 * i)
+		}
+	}
+	return s, 1
 }
 
 func (s Size) String() string {

@@ -102,37 +102,28 @@ func (e *Experiment) checkSlice() *PlanError {
 		return nil
 	}
 	l := &e.Load
-	switch {
-	case e.Slice < leastSlice:
-		return PlanErrorf("a slice of %v is too short (want at least %v)", e.Slice, leastSlice).of("slice")
-	case len(e.Settings) > 0 || len(e.Factors) != 1 || !slices.Contains(liveFactors, e.Factors[0].Name) || len(e.Factors[0].Levels) < 2:
-		return PlanErrorf("slices are of one process: they have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)",
-			strings.Join(liveFactors, ", ")).of("slice")
-	case !e.Subject.Source() || bool(e.Subject.NoInject):
-		return PlanErrorf("slices need the injected probe, and %s has none (consider: %s)", &e.Subject, e.Subject.injectCure()).of("slice")
-	case len(e.Profile) > 0 || e.Trace > 0:
-		return PlanErrorf("slices have no profile and no trace, which are trials of their own (consider: a run without slice)").of("slice")
-	case l.Command != "":
-		return PlanErrorf("slices need dyno's own load, not a command").of("load", "command")
-	case l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != e.sliced() || l.Rate.Length() > 0:
-		return PlanErrorf("the load of slices lasts as long as they do, %v (consider: leave its requests and duration out)", e.sliced()).of("load")
-	case l.Deadline > 0:
-		return PlanErrorf("deadline has no meaning with slices: latency is of no slice").of("load", "deadline")
-	case l.Idle > 0:
-		return PlanErrorf("idle has no meaning with slices: the service does not end between them").of("load", "idle")
-	}
-	return e.checkLevels()
+	return cmp.Or(
+		wrong(e.Slice < leastSlice, "slice", "a slice of %v is too short (want at least %v)", e.Slice, leastSlice),
+		wrong(len(e.Settings) > 0 || len(e.Factors) != 1 || !slices.Contains(liveFactors, e.Factors[0].Name) || len(e.Factors[0].Levels) < 2, "slice", "slices are of one process: they have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)", strings.Join(liveFactors, ", ")),
+		wrong(!e.Subject.Source() || bool(e.Subject.NoInject), "slice", "slices need the injected probe, and %s has none (consider: %s)", &e.Subject, e.Subject.injectCure()),
+		wrong(len(e.Profile) > 0 || e.Trace > 0, "slice", "slices have no profile and no trace, which are trials of their own (consider: a run without slice)"),
+		wrong(l.Command != "", "load command", "slices need dyno's own load, not a command"),
+		wrong(l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != e.sliced() || l.Rate.Length() > 0, "load", "the load of slices lasts as long as they do, %v (consider: leave its requests and duration out)", e.sliced()),
+		wrong(l.Deadline > 0, "load deadline", "deadline has no meaning with slices: latency is of no slice"),
+		wrong(l.Idle > 0, "load idle", "idle has no meaning with slices: the service does not end between them"),
+		e.checkLevels(),
+	)
 }
 
 func (e *Experiment) checkLevels() *PlanError {
-	f := e.Factors[0]
-	for _, v := range f.Levels {
-		if f.Name == ProbesFactor && v != "on" && v != "off" || v == "" {
-			want := "a value of " + f.Name
-			if f.Name == ProbesFactor {
-				want = "on or off"
+	for _, f := range e.Factors {
+		for _, v := range f.Levels {
+			if f.Name == ProbesFactor && v != "on" && v != "off" {
+				return PlanErrorf("bad level %q of %s (want on or off)", v, f.Name).of("vary", f.Name)
 			}
-			return PlanErrorf("bad level %q of %s (want %s)", v, f.Name, want).of("vary", f.Name)
+			if v == "" {
+				return PlanErrorf("bad level %q of %s (want a value of %[2]s)", v, f.Name).of("vary", f.Name)
+			}
 		}
 	}
 	return nil

@@ -90,14 +90,9 @@ func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), ni
 // hold anything, all that is neither a letter nor a digit is "_", several of them
 // one: "GET /users/{{.id}}-p99-sec" is GET_users_id_p99.
 func ThresholdName(metric string) string {
-	step := ""
-	if _, ok := places[metric]; !ok {
-		for _, k := range Metrics {
-			if s, ok := strings.CutSuffix(metric, "-"+k.Name); ok && strings.HasSuffix(k.Name, "-sec") {
-				step, metric = s, k.Name
-				break
-			}
-		}
+	step, i := Rank(metric)
+	if i < len(Metrics) {
+		metric = Metrics[i].Name
 	}
 	head, per, quotient := strings.Cut(metric, "/")
 	for _, unit := range []string{"-sec", "-B", "-frac"} {
@@ -112,15 +107,6 @@ func ThresholdName(metric string) string {
 	}
 	return name
 }
-
-// places is where each metric stands in Metrics.
-var places = func() map[string]int {
-	at := map[string]int{}
-	for i, m := range Metrics {
-		at[m.Name] = i
-	}
-	return at
-}()
 
 // underscored makes one "_" of all that is neither a letter nor a digit.
 func underscored(s string) string {
@@ -203,11 +189,7 @@ func (t Threshold) limit(m Metric) (float64, error) {
 	case unit == "B" || strings.HasSuffix(unit, "-B"):
 		return t.size()
 	case strings.HasSuffix(unit, "-frac"):
-		num, percent := strings.CutSuffix(t.Literal, "%")
-		v, err := decimal(num)
-		if percent {
-			v /= 100
-		}
+		v, err := share(t.Literal, decimal)
 		// Of several cores cpu-frac is more than 1; 5 for 5 % is a mistake elsewhere.
 		if err != nil || v < 0 || v > 1 && m.Name != "cpu-frac" {
 			return 0, fmt.Errorf("%s is a share; bad fraction %q (want for example 5%% or 0.05)", t.Name, t.Literal)
@@ -223,18 +205,12 @@ func (t Threshold) limit(m Metric) (float64, error) {
 
 // size reads a number of bytes as GOMEMLIMIT is written; decimals are allowed.
 func (t Threshold) size() (float64, error) {
-	number, unit := t.Literal, 1.0
-	for i := len(sizeUnits) - 1; i >= 0; i-- {
-		if n, ok := strings.CutSuffix(number, sizeUnits[i]); ok {
-			number, unit = n, math.Ldexp(1, 10*i)
-			break
-		}
-	}
+	number, unit := cutSize(t.Literal)
 	v, err := decimal(number)
 	if err != nil || v < 0 {
 		return 0, fmt.Errorf("%s is a size; bad size %q (want for example 200MiB or 1.5GiB)", t.Name, t.Literal)
 	}
-	return v * unit, nil
+	return v * float64(unit), nil
 }
 
 // decimal reads a finite number in digits; neither Inf nor 0x10 is one.

@@ -86,12 +86,6 @@ func first(n ast.Node) *token.Token {
 	return n.GetToken()
 }
 
-func (d *decoder) check(n ast.Node, err error) {
-	if err != nil {
-		d.fail(n, "%v", err)
-	}
-}
-
 // locate gives a mistake that was found after decoding its place, by the keys
 // that it names: the deepest of them that the file has.
 func (d *decoder) locate(e *dyno.PlanError) *dyno.PlanError {
@@ -196,15 +190,8 @@ func (d *decoder) text(to *string) func(ast.Node) {
 	return func(n ast.Node) { *to = d.scalar(n) }
 }
 
-// texts reads a list of scalars, or one scalar for a list of one.
 func (d *decoder) texts(to *[]string) func(ast.Node) {
-	return func(n ast.Node) {
-		if _, ok := n.(*ast.SequenceNode); !ok {
-			*to = append(*to, d.scalar(n))
-			return
-		}
-		d.items(n, func(n ast.Node) { *to = append(*to, d.scalar(n)) })
-	}
+	return list(d, to, func(s string) (string, error) { return s, nil })
 }
 
 // flags reads a list of flags, or one line of them.
@@ -212,11 +199,9 @@ func (d *decoder) flags(to *[]string) func(ast.Node) {
 	return func(n ast.Node) {
 		if _, ok := n.(*ast.SequenceNode); ok {
 			d.texts(to)(n)
-			return
+		} else {
+			parsed(d, to, dyno.SplitFlags)(n)
 		}
-		words, err := dyno.SplitFlags(d.scalar(n))
-		d.check(n, err)
-		*to = words
 	}
 }
 
@@ -252,17 +237,20 @@ func (d *decoder) boolean(n ast.Node) bool {
 	return b.Value
 }
 
-func (d *decoder) duration(to *dyno.Duration) func(ast.Node) {
+// parsed reads a scalar with parse.
+func parsed[T any](d *decoder, to *T, parse func(string) (T, error)) func(ast.Node) {
 	return func(n ast.Node) {
-		v, err := dyno.ParseDuration(d.scalar(n))
-		d.check(n, err)
+		v, err := parse(d.scalar(n))
+		if err != nil {
+			d.fail(n, "%v", err)
+		}
 		*to = v
 	}
 }
 
 func (d *decoder) positive(to *dyno.Duration) func(ast.Node) {
 	return func(n ast.Node) {
-		if d.duration(to)(n); *to == 0 {
+		if parsed(d, to, dyno.ParseDuration)(n); *to == 0 {
 			d.fail(n, "want more than 0s")
 		}
 	}
@@ -270,25 +258,23 @@ func (d *decoder) positive(to *dyno.Duration) func(ast.Node) {
 
 func (d *decoder) fraction(to **dyno.Fraction) func(ast.Node) {
 	return func(n ast.Node) {
-		v, err := dyno.ParseFraction(d.scalar(n))
-		d.check(n, err)
-		*to = &v
+		*to = new(dyno.Fraction)
+		parsed(d, *to, dyno.ParseFraction)(n)
 	}
 }
 
-// thresholds reads a list of thresholds, or one. Whether there are such metrics is
-// not known before the whole plan is.
-func (d *decoder) thresholds(to *[]dyno.Threshold) func(ast.Node) {
+// list reads a list, or one scalar for a list of one.
+func list[T any](d *decoder, to *[]T, parse func(string) (T, error)) func(ast.Node) {
 	one := func(n ast.Node) {
-		t, err := dyno.ParseThreshold(d.scalar(n))
-		d.check(n, err)
-		*to = append(*to, t)
+		var v T
+		parsed(d, &v, parse)(n)
+		*to = append(*to, v)
 	}
 	return func(n ast.Node) {
-		if _, ok := n.(*ast.SequenceNode); !ok {
+		if _, ok := n.(*ast.SequenceNode); ok {
+			d.items(n, one)
+		} else {
 			one(n)
-			return
 		}
-		d.items(n, one)
 	}
 }

@@ -8,7 +8,6 @@ package plan
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -78,7 +77,7 @@ func (d *decoder) experiment(e *dyno.Experiment) {
 		"memory":         func(n ast.Node) { b := d.boolean(n); e.Memory = &b },
 		"limits":         func(n ast.Node) { d.limits(n, &e.Limits) },
 		"bench":          func(n ast.Node) { e.Bench = new(dyno.Bench); d.bench(n, e.Bench) },
-		"thresholds":     d.thresholds(&e.Thresholds),
+		"thresholds":     list(d, &e.Thresholds, dyno.ParseThreshold),
 	})
 	if e.Bench != nil && e.Subject.Dir == "" {
 		e.Subject.Dir = d.path(".")
@@ -156,16 +155,8 @@ func (d *decoder) pathsTo(to *map[string]string) func(ast.Node) {
 
 func (d *decoder) limits(n ast.Node, l *dyno.Limits) {
 	d.mapping(n, fields{
-		"cpu": func(n ast.Node) {
-			v, err := dyno.ParseCPUs(d.scalar(n))
-			d.check(n, err)
-			l.CPU = v
-		},
-		"memory": func(n ast.Node) {
-			v, err := dyno.ParseSize(d.scalar(n))
-			d.check(n, err)
-			l.Memory = v
-		},
+		"cpu":    parsed(d, &l.CPU, dyno.ParseCPUs),
+		"memory": parsed(d, &l.Memory, dyno.ParseSize),
 	})
 }
 
@@ -195,27 +186,23 @@ func (d *decoder) load(n ast.Node, l *dyno.Load) {
 		"requests":            d.count(&l.Requests),
 		"requests_per_client": d.count(&l.RequestsPerClient),
 		"duration":            d.positive(&l.Duration),
-		"rate": func(n ast.Node) {
-			r, err := dyno.ParseRate(d.scalar(n))
-			d.check(n, err)
-			l.Rate = r
-		},
-		"arrival":           d.text(&l.Arrival),
-		"warmup":            d.duration(&l.Warmup),
-		"idle":              d.duration(&l.Idle),
-		"deadline":          d.positive(&l.Deadline),
-		"timeout":           d.positive(&l.Timeout),
-		"connect_timeout":   d.positive(&l.ConnectTimeout),
-		"read_timeout":      d.positive(&l.ReadTimeout),
-		"max_failures":      d.fraction(&l.MaxFailures),
-		"http":              d.text(&l.HTTP),
-		"insecure":          func(n ast.Node) { l.Insecure = d.boolean(n) },
-		"data":              d.pathsTo(&l.Data),
-		"targets":           d.pathTo(&l.Targets),
-		"command":           d.text(&l.Command),
-		"keep_requests":     d.text(&l.KeepRequests),
-		"max_requests_kept": d.count(&l.MaxRequestsKept),
-		"client":            func(n ast.Node) { d.client(n, &l.Client) },
+		"rate":                parsed(d, &l.Rate, dyno.ParseRate),
+		"arrival":             d.text(&l.Arrival),
+		"warmup":              parsed(d, &l.Warmup, dyno.ParseDuration),
+		"idle":                parsed(d, &l.Idle, dyno.ParseDuration),
+		"deadline":            d.positive(&l.Deadline),
+		"timeout":             d.positive(&l.Timeout),
+		"connect_timeout":     d.positive(&l.ConnectTimeout),
+		"read_timeout":        d.positive(&l.ReadTimeout),
+		"max_failures":        d.fraction(&l.MaxFailures),
+		"http":                d.text(&l.HTTP),
+		"insecure":            func(n ast.Node) { l.Insecure = d.boolean(n) },
+		"data":                d.pathsTo(&l.Data),
+		"targets":             d.pathTo(&l.Targets),
+		"command":             d.text(&l.Command),
+		"keep_requests":       d.text(&l.KeepRequests),
+		"max_requests_kept":   d.count(&l.MaxRequestsKept),
+		"client":              func(n ast.Node) { d.client(n, &l.Client) },
 	}
 	for key, set := range d.request(&one) {
 		keys[key] = func(n ast.Node) { alone = true; set(n) }
@@ -242,7 +229,7 @@ func (d *decoder) request(s *dyno.Step) fields {
 		"headers":   d.table(&s.Headers),
 		"body":      d.text(&s.Body),
 		"body_file": d.pathTo(&s.BodyFile),
-		"expect":    d.statuses(&s.Expect),
+		"expect":    list(d, &s.Expect, parseStatus),
 	}
 }
 
@@ -269,11 +256,7 @@ func (d *decoder) steps(n ast.Node, steps *[]dyno.Step) {
 			keys["capture"] = d.table(&s.Capture)
 			keys["measure"] = func(n ast.Node) { b := d.boolean(n); s.Measure = &b }
 			keys["parallel"] = func(n ast.Node) { d.parallel(n, &s.Parallel) }
-			keys["sleep"] = func(n ast.Node) {
-				v, err := dyno.ParseSleep(d.scalar(n))
-				d.check(n, err)
-				s.Sleep = v
-			}
+			keys["sleep"] = parsed(d, &s.Sleep, dyno.ParseSleep)
 			d.mapping(n, keys)
 		}
 		if s.Path == "" && s.Sleep == (dyno.Sleep{}) && len(s.Parallel.Steps) == 0 {
@@ -298,18 +281,12 @@ func (d *decoder) parallel(n ast.Node, p *dyno.Parallel) {
 	}
 }
 
-func (d *decoder) statuses(to *[]int) func(ast.Node) {
-	return func(n ast.Node) {
-		var words []string
-		d.texts(&words)(n)
-		for _, w := range words {
-			status, err := strconv.Atoi(w)
-			if err != nil || status < 100 || status > 599 {
-				d.fail(n, "bad status %q (want for example 201)", w)
-			}
-			*to = append(*to, status)
-		}
+func parseStatus(s string) (int, error) {
+	status, err := strconv.Atoi(s)
+	if err != nil || status < 100 || status > 599 {
+		return 0, dyno.PlanErrorf("bad status %q (want for example 201)", s)
 	}
+	return status, nil
 }
 
 func (d *decoder) probes(n ast.Node, p *dyno.Probes) {
@@ -321,9 +298,4 @@ func (d *decoder) probes(n ast.Node, p *dyno.Probes) {
 		"pprof":      d.text(&p.Pprof),
 		"metrics":    d.texts(&p.Metrics),
 	})
-	for _, name := range p.Use {
-		if !slices.Contains(dyno.ProbeNames, name) {
-			d.fail(n, "unknown probe %q (want %s)", name, strings.Join(dyno.ProbeNames, ", "))
-		}
-	}
 }

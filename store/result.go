@@ -140,9 +140,9 @@ func (d *Dir) Done(n int) bool {
 // Missing are the trials of the plan that are not done.
 func (d *Dir) Missing() []int {
 	var missing []int
-	for _, t := range d.Run.Plan.Trials() {
-		if !d.Done(t.N) {
-			missing = append(missing, t.N)
+	for n := range d.Run.Plan.Planned() {
+		if !d.Done(n + 1) {
+			missing = append(missing, n+1)
 		}
 	}
 	return missing

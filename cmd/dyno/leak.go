@@ -15,9 +15,9 @@ import (
 
 // growths holds what grew in each trial that is long enough to tell.
 func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*leak.Growth {
-	of, rates := map[int]*leak.Growth{}, map[int]dyno.Rate{}
-	for _, t := range dir.Run.Plan.Trials() {
-		rates[t.N] = t.Load.Rate
+	of, rates := map[int]*leak.Growth{}, map[string]dyno.Rate{}
+	for _, s := range dir.Run.Plan.Levels() {
+		rates[s.String()] = dir.Run.Plan.Trial(s).Load.Rate
 	}
 	for _, r := range results {
 		if r.Trial.For != "" || r.Err != "" || !leak.Grows(r) {
@@ -46,7 +46,7 @@ func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int
 			note(err)
 			return p
 		}
-		if g := leak.NewGrowth(r, rates[r.Trial.N], series, leak.Profiles{
+		if g := leak.NewGrowth(r, rates[r.Trial.Setting.String()], series, leak.Profiles{
 			HeapBefore: read("heap-before"), HeapAfter: read("heap-after"),
 			GoroutineBefore: read("goroutine-before"), GoroutineAfter: read("goroutine-after"),
 			GoroutineLeak: read("goroutineleak-after"),

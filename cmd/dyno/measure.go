@@ -248,7 +248,7 @@ func patience(w io.Writer, line string) (ready func()) {
 
 // conduct runs the trials, showing progress.
 func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, sink func(*dyno.Result) error) error {
-	total, done := len(e.Trials()), 0
+	total, done := e.Planned(), 0
 	for n := 1; hands.Skip != nil && n <= total; n++ {
 		if hands.Skip(n) {
 			done++
@@ -286,8 +286,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) compare.Options {
 		what += " (" + commit.ReplaceAllString(strings.Join(ran, "; "), "$1") + ")"
 	}
 	base := e.Levels()[0]
-	i := slices.IndexFunc(e.Trials(), func(t dyno.Trial) bool { return t.Setting.String() == base.String() })
-	how := e.Trials()[i].Load.String()
+	how := e.Trial(base).Load.String()
 	for _, l := range base {
 		if strings.HasPrefix(l.Factor, "load.") {
 			how += "; " + l.Factor + " is varied"

@@ -21,8 +21,7 @@ const (
 	Untold     Shape = "unclear"    // the series cannot tell; Reason says why
 )
 
-// A Trend is what [TrendOf] finds in a series. Rates are in the unit of the values
-// per second.
+// A Trend is what [TrendOf] finds. Rates are in the unit of the values per second.
 type Trend struct {
 	N          int     // readings
 	Shape      Shape   // what it does
@@ -56,17 +55,15 @@ func (r TrendRule) power() float64 {
 	return distuv.UnitNormal.Quantile(p)
 }
 
-// TrendReadings is the least number of readings in which [TrendOf] looks for a
-// trend.
+// TrendReadings is the least number of readings with a trend.
 const TrendReadings = 8
 
 // teeth is the least number of falls of a saw whose lows are judged.
 const teeth = 4
 
-// TrendOf says whether a series grows steadily, to its end. The times at are in
-// seconds and ascend; they need not be regular. Readings that are NaN or infinite,
-// or whose time is, are left out. The arguments are not changed. doc/method.md,
-// "Leaks and trends", has the method, its reasons and its errors.
+// TrendOf says whether a series grows steadily, to its end. Times are in seconds and
+// ascend, but need not be regular. Readings that are NaN or infinite are left out.
+// doc/method.md, "Leaks and trends", has the method and its errors.
 func TrendOf(at, value []float64, r TrendRule) Trend {
 	nan := math.NaN()
 	s := seriesOf(at, value)

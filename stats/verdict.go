@@ -16,10 +16,8 @@ const (
 	Unclear Verdict = "unclear" // the trials cannot tell
 )
 
-// Adjust protects a family of comparisons: it sets Adjusted and Tests of each,
-// by Holm's step-down procedure ("A simple sequentially rejective multiple
-// test procedure", Scand. J. Statist. 6, 1979), which holds however the
-// comparisons depend on one another. Those without a p-value are not counted.
+// Adjust sets Adjusted and Tests by Holm's step-down procedure (Scand. J. Statist. 6,
+// 1979), whatever the dependence. Comparisons without a p-value do not count.
 func Adjust(family []*Comparison) {
 	tested := make([]*Comparison, 0, len(family))
 	for _, c := range family {
@@ -43,14 +41,12 @@ func Adjust(family []*Comparison) {
 	}
 }
 
-// A Rule says how comparisons become verdicts. Its zero value works: a family
-// error of 5 %, changes within 1 % are negligible, lower is better.
+// A Rule says how comparisons become verdicts. Its zero value works.
 type Rule struct {
 	// Alpha is the error allowed to the whole family; 0 means 0.05.
 	Alpha float64
-	// Negligible is the change, as a fraction, that nobody minds: ratios from
-	// 1/(1+Negligible) to 1+Negligible are the same. 0 means 0.01; a negative
-	// number means that no change is negligible.
+	// Negligible is a change, as a fraction, that does not matter: ratios from
+	// 1/(1+Negligible) to 1+Negligible are the same. 0 means 0.01, negative none.
 	Negligible float64
 	// Better is positive if higher is better; otherwise lower is.
 	Better int
@@ -71,10 +67,9 @@ func (r Rule) margin() float64 {
 	return math.Log1p(max(0, r.Negligible))
 }
 
-// Verdict returns the word for c. Same comes first: a change whose whole
-// interval is negligible is none, however surely it differs from zero. Then a
-// change counts if Adjusted is at most Alpha. Where Ratio is NaN only values
-// that never differed are the same.
+// Verdict returns the word for c. Same comes first: a change whose whole interval is
+// negligible is none. Then a change counts if Adjusted is at most Alpha. Without a Ratio
+// only values that never differed are the same.
 func (c Comparison) Verdict(r Rule) Verdict {
 	m := r.margin()
 	change := c.Diff
@@ -96,16 +91,12 @@ func (c Comparison) Verdict(r Rule) Verdict {
 	return Worse
 }
 
-// moreLimit is the most further blocks that More names: beyond it, the advice
-// would be to accept the doubt.
+// moreLimit is the most blocks that More names: beyond, accept the doubt.
 const moreLimit = 1000
 
-// More returns how many further blocks would settle an unclear c if its
-// estimate and deviation stayed as they are: until it is a change by the
-// strictest step of its family (Adjusted no greater than Tests·P), or until
-// its interval is negligible, whichever comes first. 0 means that c is settled
-// or that it cannot be said: fewer than two pairs, or more than 1000 blocks.
-// Since the estimate itself is uncertain, so is the number.
+// More returns about how many further blocks would settle an unclear c if estimate and
+// deviation stayed: a change by the strictest step of its family, or a negligible
+// interval. 0 if it is settled, has fewer than two pairs, or would take over 1000.
 func (c Comparison) More(r Rule) int {
 	if c.Verdict(r) != Unclear || c.N < 2 {
 		return 0
@@ -117,7 +108,6 @@ func (c Comparison) More(r Rule) int {
 	return n + 1
 }
 
-// settledAt reports whether c would be settled with n pairs.
 func (c Comparison) settledAt(n int, r Rule) bool {
 	alpha := c.allowed(r.alpha())
 	if c.SD == 0 {

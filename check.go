@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// check finds what makes no sense in a load as the user gave it. The one that
-// Resolved makes of it passes too.
+// check finds what makes no sense in a load, resolved or not.
 func (l *Load) check() *PlanError {
 	if l.None {
 		if key := given(*l, "none", "duration", "warmup", "idle", "insecure", "max_failures"); key != "" {
@@ -41,8 +40,8 @@ func wrong(is bool, key, format string, args ...any) *PlanError {
 	return PlanErrorf(format, args...).of(strings.Fields(key)...)
 }
 
-// given returns the first key of a part of the plan, by its name in JSON, that
-// is set and is none of those allowed, or "".
+// given returns the first key of a part of the plan, by its JSON name, that is set and not
+// allowed, or "".
 func given(part any, allowed ...string) string {
 	v := reflect.ValueOf(part)
 	for i := range v.NumField() {
@@ -54,14 +53,12 @@ func given(part any, allowed ...string) string {
 	return ""
 }
 
-// mostClients is more than a machine has ports for: 64,511 from one address to
-// another.
+// mostClients exceeds the 64,511 ports from one address to another.
 const mostClients = 100_000
 
-// mostRate bounds the work of counting what is due.
+// mostRate bounds the work of counting requests.
 const mostRate = 1e7
 
-// mostParallel is of each client.
 const mostParallel = 10_000
 
 func (l *Load) checkMuch() *PlanError {
@@ -105,7 +102,6 @@ func (l *Load) checkRate() *PlanError {
 	)
 }
 
-// checkHow checks how requests are sent, and what is kept of them.
 func (l *Load) checkHow() *PlanError {
 	timeout := l.Resolved().Timeout
 	return cmp.Or(
@@ -128,7 +124,6 @@ func (l *Load) checkSteps() *PlanError {
 	)
 }
 
-// takenNames are names of templates that data cannot have.
 var takenNames = []string{"n", "client", "arg", "counter", "uuid", "random"}
 
 func (l *Load) checkData() *PlanError {
@@ -148,7 +143,7 @@ func (l *Load) checkData() *PlanError {
 	return nil
 }
 
-// requests yields the steps that are requests, those of parallel lists too.
+// requests yields the steps that are requests, of parallel lists too.
 func (c *Client) requests() iter.Seq[*Step] {
 	return func(yield func(*Step) bool) {
 		for _, steps := range [][]Step{c.Setup, c.Loop, c.Teardown} {
@@ -163,7 +158,7 @@ func (c *Client) requests() iter.Seq[*Step] {
 	}
 }
 
-// requests are the step itself, or the steps that it is a list of; a rest is none.
+// requests are the step itself or its parallel steps; a rest has none.
 func (s *Step) requests() []*Step {
 	if s.Sleep != (Sleep{}) {
 		return nil
@@ -178,7 +173,6 @@ func (s *Step) requests() []*Step {
 	return list
 }
 
-// single reports whether the step is one request.
 func (s *Step) single() bool {
 	return s.Sleep == Sleep{} && s.Parallel.Times == 0 && len(s.Parallel.Steps) == 0
 }
@@ -234,7 +228,6 @@ func (s *Step) check(at []string) *PlanError {
 	return nil
 }
 
-// checkList checks a step that is a list of parallel ones.
 func (s *Step) checkList(at []string) *PlanError {
 	if key := given(*s, "parallel", "name"); key != "" {
 		return PlanErrorf("a list of parallel steps has nothing else but a name; this has %s too (consider: say it in each of them)", key).of(append(at, key)...)

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// LastOfEach sorts results by block and position and drops those that a later
-// one of the same trial replaces.
+// LastOfEach sorts results by block and position, and keeps the last one of each trial.
 func LastOfEach(rs []*Result) []*Result {
 	type key struct {
 		n, block int
@@ -30,10 +29,8 @@ func LastOfEach(rs []*Result) []*Result {
 	return kept
 }
 
-// Counts reports whether a value of r may be compared: not, where the generator
-// was the limit, latency and service time, of steps too, and the number of
-// requests that were never sent; nor the throughput of a closed load, which is
-// then as high as the generator could make it.
+// Counts reports whether a value of r may be compared. Where the generator was the limit,
+// latency, service time and unsent requests may not, nor a closed load's throughput.
 func Counts(r *Result, metric string) bool {
 	if r.Sent.Saturated == "" {
 		return true
@@ -47,15 +44,14 @@ func Counts(r *Result, metric string) bool {
 	return !IsLatency(metric)
 }
 
-// HasRate reports whether the load of r had a rate. A result that was read from a
-// file has no plan, but only an open load has service times.
+// HasRate reports whether the load of r had a rate, also if r was read from a file: only
+// an open load has service times.
 func HasRate(r *Result) bool {
 	_, both := r.Values.Get("service-p50-sec")
 	return both || r.Trial.Load.Rate.Open()
 }
 
-// IsLatency reports whether a metric is latency or service time, of all
-// requests or of a step.
+// IsLatency reports whether a metric is latency or service time, of a step too.
 func IsLatency(metric string) bool {
 	_, i := Rank(metric)
 	if i == len(Metrics) {

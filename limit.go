@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Limits are those of the control group that a subject runs in, as a container's
-// are. The zero value limits nothing.
+// Limits are those of the subject's control group. The zero value limits nothing.
 type Limits struct {
 	CPU    CPUs `json:"cpu,omitempty"`    // 0 means no limit
 	Memory Size `json:"memory,omitempty"` // 0 means no limit
@@ -31,8 +30,7 @@ func (l Limits) String() string {
 // CPUs is a number of CPUs, such as 0.5, whose time may be used.
 type CPUs float64
 
-// leastCPUs is a quota of 1 ms in the kernel's usual period of 100 ms, the least
-// that it takes (kernel/sched/core.c, min_cfs_quota_period).
+// leastCPUs is 1 ms in 100 ms (kernel/sched/core.c, min_cfs_quota_period).
 const leastCPUs = 0.01
 
 // ParseCPUs reads "0.5", "2" or "10%" of one CPU; "none" is 0.

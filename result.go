@@ -50,8 +50,8 @@ type Request struct {
 	Failed bool          `json:"failed,omitempty"`
 }
 
-// Times are the times of requests that were kept one after another: all that tells
-// latency. They are read in a thirtieth of the time that the requests take.
+// Times are the times of consecutive requests that were kept, which are read in a
+// thirtieth of the time of whole ones.
 type Times struct {
 	Row       int64   // of the first, counted from 0 over all that were kept
 	Due, Done []int64 // nanoseconds since the window began
@@ -114,8 +114,8 @@ func (vs Values) Get(metric string) (v float64, ok bool) {
 	return 0, false
 }
 
-// A Series is a quantity sampled over the measured window. It is no part of a
-// Result: of hours it would fill the memory, and has a file of its own.
+// A Series is a quantity sampled over the window. It has a file of its own: hours of it
+// would fill the memory.
 type Series struct {
 	Metric string          // its name ends in its base unit, as a metric's
 	At     []time.Duration // since the window began; below 0 before it
@@ -144,8 +144,8 @@ type resultJSON struct {
 	Err      string          `json:"error,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler. It leaves out Collections and the
-// counts of Latency, which have files of their own, and what the plan says of the trial.
+// MarshalJSON implements json.Marshaler, without what has files of its own (Collections,
+// counts of Latency) or is in the plan.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(resultJSON{
 		r.Trial.N, r.Trial.Block, r.Trial.For, r.Trial.Setting.String(), r.Trial.Setting, r.Subject,
@@ -153,8 +153,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// UnmarshalJSON implements json.Unmarshaler; of the trial it fills N, Block, For
-// and Setting.
+// UnmarshalJSON implements json.Unmarshaler; the trial has N, Block, For and Setting.
 func (r *Result) UnmarshalJSON(data []byte) error {
 	var j resultJSON
 	if err := json.Unmarshal(data, &j); err != nil {

@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// A Trial is one launch of the subject under one setting, with one load. The
-// levels of the setting are applied to Subject and Load already. In an experiment with a
-// Slice it is a part of the one launch of all settings, under the first one's levels.
+// A Trial is one launch of the subject under one setting, whose levels are applied to
+// Subject and Load. With a Slice it is a part of one launch under the first setting.
 type Trial struct {
 	N       int // position in the plan, from 1
 	Block   int // which repeat, from 1
@@ -31,8 +30,8 @@ type Trial struct {
 	Trace   Duration // what a trial ForTrace takes
 }
 
-// Levels lists the settings in the order of reports: the baseline first. With
-// factors crossed, the last factor changes fastest.
+// Levels lists the settings, the baseline first; of crossed factors the last changes
+// fastest.
 func (e *Experiment) Levels() []Setting {
 	if len(e.Settings) > 0 {
 		return e.Settings
@@ -50,11 +49,9 @@ func (e *Experiment) Levels() []Setting {
 	return settings
 }
 
-// Trials writes the plan out. Each repeat is a block that holds every setting
-// once, shuffled, so that drift of the machine falls on all settings alike; of
-// slices every other block is the one before it backwards.
-// The same seed gives the same order. Trials of profiles and traces come after
-// those that are compared, and do not change these. The experiment must have
+// Trials lists all trials in order; Planned counts them. Each repeat is a block of every
+// setting, shuffled by the seed, so that drift falls on all alike; of slices every other
+// block mirrors the one before. Trials for a purpose come last. The experiment must have
 // passed Check.
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
@@ -129,9 +126,8 @@ func (e *Experiment) Trial(s Setting) Trial {
 	return t
 }
 
-// looksForLeaks reports whether trials are long enough to look for leaks in. What is
-// forced before a window is felt in it, so it is in the trials of all settings or of
-// none; and with GOGC=off a collection would change what the setting means.
+// looksForLeaks reports whether all trials can look for leaks: they are long enough, and
+// collections may be forced, which GOGC=off would not allow.
 func (e *Experiment) looksForLeaks() bool {
 	return e.Subject.Launched() && e.Slice == 0 && !slices.ContainsFunc(e.Levels(), func(s Setting) bool {
 		t, err := e.trial(s)
@@ -140,7 +136,6 @@ func (e *Experiment) looksForLeaks() bool {
 	})
 }
 
-// givesBack reports whether there are trials ForMemory.
 func (e *Experiment) givesBack() bool {
 	l := e.Load.Resolved()
 	if e.Memory != nil {
@@ -149,8 +144,8 @@ func (e *Experiment) givesBack() bool {
 	return e.Subject.Launched() && e.Slice == 0 && l.Command == "" && (l.Idle > 0 || l.Duration >= LongWindow)
 }
 
-// brief is the load of a trial ForMemory: no longer than it takes to fill the heap.
-// Stages of a rate have a length of their own, and their peak may be the last.
+// brief is the load of a trial ForMemory, no longer than it takes to fill the heap. Stages
+// of a rate stay whole: their peak may be the last.
 func (l Load) brief() Load {
 	if l.Rate.Length() == 0 {
 		l.Duration = min(l.Duration, LongWindow)
@@ -160,7 +155,6 @@ func (l Load) brief() Load {
 	return l
 }
 
-// grouped reports whether any setting has a limit.
 func (e *Experiment) grouped() bool {
 	return e.Limits != Limits{} || e.varies("limit.cpu") || e.varies("limit.memory")
 }
@@ -168,8 +162,8 @@ func (e *Experiment) grouped() bool {
 // Compared is the number of trials whose values are compared.
 func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repeats }
 
-// trial returns the trial of a setting. Its load is not resolved yet, as what is
-// checked is what the user said, and a rate decides what the rest means.
+// trial returns the trial of a setting, the load not resolved: checks see what the user
+// said.
 func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	all := e.Resolved()
 	t := Trial{Setting: s, Subject: all.Subject, Load: e.Load, Probes: all.Probes, Limits: e.Limits, Grouped: e.grouped()}
@@ -188,8 +182,8 @@ func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	return t, nil
 }
 
-// Check reports the first mistake in the plan as a *PlanError, or nil. What a
-// plan's file lacks and a flag can add, it finds missing; plan.Parse does not.
+// Check reports the first mistake as a *PlanError, or nil. CheckFile leaves out what a
+// flag can still add.
 func (e *Experiment) Check() error {
 	if err := e.CheckFile(); err != nil {
 		return err
@@ -263,7 +257,6 @@ func (e *Experiment) checkProfiles() *PlanError {
 	)
 }
 
-// checkMemory checks whether there can be trials ForMemory, if they are asked for.
 func (e *Experiment) checkMemory() *PlanError {
 	if e.Memory == nil || !*e.Memory {
 		return nil
@@ -377,7 +370,7 @@ func isAddress(u string) bool {
 	return err == nil && p.Host != "" && (p.Scheme == "http" || p.Scheme == "https") && *p == url.URL{Scheme: p.Scheme, Host: p.Host}
 }
 
-// checkSource finds factors that the form of the subject cannot have.
+// checkSource finds factors that this form of subject cannot have.
 func (t *Trial) checkSource() *PlanError {
 	s := &t.Subject
 	for _, l := range t.Setting {
@@ -402,10 +395,9 @@ func (t *Trial) checkSource() *PlanError {
 	)
 }
 
-// runtimeTakes reports whether the Go runtime would take a level of one of its
-// variables. Of GOGC and GOMAXPROCS it ignores a malformed value without a word,
-// so that two levels would be one (readGOGC in runtime/mgcpacer.go, schedinit in
-// runtime/proc.go); of GOMEMLIMIT it makes a crash. Empty is as unset.
+// runtimeTakes reports whether the Go runtime takes the level. It ignores a malformed GOGC
+// or GOMAXPROCS, so that two levels would be one (readGOGC in runtime/mgcpacer.go,
+// schedinit in runtime/proc.go), and crashes on a malformed GOMEMLIMIT.
 func runtimeTakes(l Level) bool {
 	v := l.Value
 	if v == "" {
@@ -425,7 +417,6 @@ func runtimeTakes(l Level) bool {
 
 var memoryLimit = regexp.MustCompile(`^[0-9]+(B|KiB|MiB|GiB|TiB)?$`)
 
-// uses reports whether any template of the trial uses the argument.
 func (t *Trial) uses(arg string) bool {
 	texts := slices.AppendSeq(slices.Clone(t.Subject.Args), maps.Values(t.Subject.Env))
 	return slices.ContainsFunc(texts, func(s string) bool { return usesArg(s, arg) }) || t.Load.Uses(arg)

@@ -7,8 +7,6 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// bench reads the key bench of a plan. Its packages are found from the plan's
-// directory, unless the subject has another.
 func (d *decoder) bench(n ast.Node, b *dyno.Bench) {
 	d.mapping(n, fields{
 		"packages": d.texts(&b.Packages),

@@ -14,12 +14,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A decoder walks the tree of a plan file and stops at the first mistake, which
-// it knows the place of. It reads scalars as they are written, so that 1.20,
-// 0x10, 007 and off stay themselves.
-//
-// Note: decoding into structs with tags was tried; it loses the written form of
-// scalars and the order of vary, and names no place for mistakes of meaning.
+// A decoder walks the tree of a plan file and stops at the first mistake. It reads scalars
+// as they are written, so that 1.20, 0x10, 007 and off stay themselves. Note: structs with
+// tags lose the written form and the order of vary, and name no place for mistakes of
+// meaning.
 type decoder struct {
 	file  string
 	lines []string
@@ -77,8 +75,7 @@ func (d *decoder) fail(n ast.Node, format string, args ...any) {
 	panic(d.at(first(n), dyno.PlanErrorf(format, args...).Msg))
 }
 
-// first is the token at which readers look for n. That of a mapping is a colon;
-// its first key is meant.
+// first is the token of n to show: of a mapping its first key, not the colon.
 func first(n ast.Node) *token.Token {
 	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && !m.IsFlowStyle {
 		return m.Values[0].Key.GetToken()
@@ -86,8 +83,7 @@ func first(n ast.Node) *token.Token {
 	return n.GetToken()
 }
 
-// locate gives a mistake that was found after decoding its place, by the keys
-// that it names: the deepest of them that the file has.
+// locate finds the place of a mistake: the deepest of its keys that the file has.
 func (d *decoder) locate(e *dyno.PlanError) *dyno.PlanError {
 	n, tok := d.root, (*token.Token)(nil)
 	for _, key := range e.Key {
@@ -194,7 +190,6 @@ func (d *decoder) texts(to *[]string) func(ast.Node) {
 	return list(d, to, func(s string) (string, error) { return s, nil })
 }
 
-// flags reads a list of flags, or one line of them.
 func (d *decoder) flags(to *[]string) func(ast.Node) {
 	return func(n ast.Node) {
 		if _, ok := n.(*ast.SequenceNode); ok {

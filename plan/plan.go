@@ -1,8 +1,5 @@
-// Package plan reads dyno.yaml, and run.json, into a dyno.Experiment.
-//
-// It owns the file's syntax, and the place of every mistake in it: file, line
-// and column. What a plan means, its defaults and whether it makes sense are
-// package dyno's (Experiment.Resolved, Experiment.Check).
+// Package plan reads dyno.yaml, and run.json, into a dyno.Experiment. It owns the syntax,
+// and the line and column of every mistake; package dyno owns the meaning.
 package plan
 
 import (
@@ -15,9 +12,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Parse reads a plan. Relative paths in it are relative to the directory of
-// file, which is also where the error of a mistake, a *PlanError, points to.
-// The subject may be missing, to be given otherwise; everything else is checked.
+// Parse reads a plan. Paths are relative to the directory of file. A mistake is a
+// *PlanError with its place. The subject may be missing, to be given otherwise.
 func Parse(file string, src []byte) (*dyno.Experiment, error) {
 	d, err := newDecoder(file, src)
 	if err != nil {
@@ -44,8 +40,7 @@ func Parse(file string, src []byte) (*dyno.Experiment, error) {
 	return e, nil
 }
 
-// Locate gives a mistake that was found in a plan after Parse its place in
-// the file.
+// Locate gives a mistake found after Parse its place in the file.
 func Locate(file string, src []byte, e *dyno.PlanError) *dyno.PlanError {
 	d, err := newDecoder(file, src)
 	if err != nil || len(e.Key) == 0 {
@@ -119,7 +114,6 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// path makes a path of the plan absolute.
 func (d *decoder) path(p string) string {
 	if !filepath.IsAbs(p) {
 		p = filepath.Join(filepath.Dir(d.file), p)
@@ -130,7 +124,6 @@ func (d *decoder) path(p string) string {
 	return p
 }
 
-// pathTo reads the path of a file, which it makes absolute.
 func (d *decoder) pathTo(to *string) func(ast.Node) {
 	return func(n ast.Node) {
 		p := d.scalar(n)
@@ -141,7 +134,6 @@ func (d *decoder) pathTo(to *string) func(ast.Node) {
 	}
 }
 
-// pathsTo reads a table of them.
 func (d *decoder) pathsTo(to *map[string]string) func(ast.Node) {
 	return func(n ast.Node) {
 		*to = map[string]string{}
@@ -270,7 +262,6 @@ func (d *decoder) steps(n ast.Node, steps *[]dyno.Step) {
 	})
 }
 
-// parallel reads a number of requests, or a list of steps.
 func (d *decoder) parallel(n ast.Node, p *dyno.Parallel) {
 	if _, ok := n.(*ast.SequenceNode); !ok {
 		d.count(&p.Times)(n)

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,6 +142,65 @@ func (d *decoder) mapping(n ast.Node, fs fields) {
 	})
 }
 
+// keys has a reader for each field of a struct whose type says how it is read, by
+// its name in JSON.
+func (d *decoder) keys(part any) fields {
+	fs, v := fields{}, reflect.ValueOf(part).Elem()
+	for i := range v.NumField() {
+		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if read := d.reader(v.Field(i).Addr().Interface()); key != "-" && read != nil {
+			fs[key] = read
+		}
+	}
+	return fs
+}
+
+func (d *decoder) reader(to any) func(ast.Node) {
+	switch to := to.(type) {
+	case *string:
+		return func(n ast.Node) { *to = d.scalar(n) }
+	case *int:
+		return d.count(to)
+	case *uint64:
+		return parsed(d, to, parseSeed)
+	case *bool:
+		return func(n ast.Node) { *to = d.boolean(n) }
+	case *dyno.Not:
+		return func(n ast.Node) { *to = dyno.Not(!d.boolean(n)) }
+	case **bool:
+		return func(n ast.Node) { b := d.boolean(n); *to = &b }
+	case *dyno.Duration:
+		return d.positive(to)
+	case **dyno.Fraction:
+		return d.fraction(to)
+	case *dyno.CPUs:
+		return parsed(d, to, dyno.ParseCPUs)
+	case *dyno.Size:
+		return parsed(d, to, dyno.ParseSize)
+	case *dyno.Rate:
+		return parsed(d, to, dyno.ParseRate)
+	case *dyno.Sleep:
+		return parsed(d, to, dyno.ParseSleep)
+	case *[]string:
+		return list(d, to, func(s string) (string, error) { return s, nil })
+	case *[]dyno.Threshold:
+		return list(d, to, dyno.ParseThreshold)
+	case *map[string]string:
+		return d.table(to)
+	case *dyno.Limits, *dyno.Probes:
+		return func(n ast.Node) { d.mapping(n, d.keys(to)) }
+	}
+	return nil
+}
+
+func parseSeed(s string) (uint64, error) {
+	seed, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, dyno.PlanErrorf("want a whole number below 2^64, got %q", s)
+	}
+	return seed, nil
+}
+
 func (d *decoder) items(n ast.Node, each func(ast.Node)) {
 	s, ok := n.(*ast.SequenceNode)
 	if !ok {
@@ -182,18 +242,10 @@ func kind(n ast.Node) string {
 	return strconv.Quote(n.GetToken().Value)
 }
 
-func (d *decoder) text(to *string) func(ast.Node) {
-	return func(n ast.Node) { *to = d.scalar(n) }
-}
-
-func (d *decoder) texts(to *[]string) func(ast.Node) {
-	return list(d, to, func(s string) (string, error) { return s, nil })
-}
-
 func (d *decoder) flags(to *[]string) func(ast.Node) {
 	return func(n ast.Node) {
 		if _, ok := n.(*ast.SequenceNode); ok {
-			d.texts(to)(n)
+			d.reader(to)(n)
 		} else {
 			parsed(d, to, dyno.SplitFlags)(n)
 		}

@@ -50,30 +50,23 @@ func Locate(file string, src []byte, e *dyno.PlanError) *dyno.PlanError {
 }
 
 func (d *decoder) experiment(e *dyno.Experiment) {
-	d.mapping(d.root, fields{
-		"name":     d.text(&e.Name),
-		"subject":  func(n ast.Node) { d.subject(n, &e.Subject) },
-		"vary":     func(n ast.Node) { d.vary(n, &e.Factors) },
-		"settings": func(n ast.Node) { d.settings(n, &e.Settings) },
-		"repeat":   d.count(&e.Repeats),
-		"seed": func(n ast.Node) {
-			seed, err := strconv.ParseUint(d.scalar(n), 10, 64)
-			if e.Seed = seed; err != nil {
-				d.fail(n, "want a whole number below 2^64, got %s", kind(n))
+	keys := d.keys(e)
+	keys["vary"] = func(n ast.Node) { d.vary(n, &e.Factors) }
+	keys["settings"] = func(n ast.Node) { d.settings(n, &e.Settings) }
+	keys["subject"] = func(n ast.Node) { d.subject(n, &e.Subject) }
+	keys["load"] = func(n ast.Node) { d.load(n, &e.Load) }
+	keys["bench"] = func(n ast.Node) {
+		e.Bench = new(dyno.Bench)
+		keys := d.keys(e.Bench)
+		keys["cpus"] = func(n ast.Node) {
+			v, err := strconv.Atoi(d.scalar(n))
+			if e.Bench.CPUs = v; err != nil {
+				d.fail(n, "want a whole number of CPUs, or -1 for any, got %s", kind(n))
 			}
-		},
-		"load":           func(n ast.Node) { d.load(n, &e.Load) },
-		"probes":         func(n ast.Node) { d.probes(n, &e.Probes) },
-		"negligible":     d.fraction(&e.Negligible),
-		"profile":        d.texts(&e.Profile),
-		"profile_repeat": d.count(&e.ProfileRepeats),
-		"trace":          d.positive(&e.Trace),
-		"slice":          d.positive(&e.Slice),
-		"memory":         func(n ast.Node) { b := d.boolean(n); e.Memory = &b },
-		"limits":         func(n ast.Node) { d.limits(n, &e.Limits) },
-		"bench":          func(n ast.Node) { e.Bench = new(dyno.Bench); d.bench(n, e.Bench) },
-		"thresholds":     list(d, &e.Thresholds, dyno.ParseThreshold),
-	})
+		}
+		d.mapping(n, keys)
+	}
+	d.mapping(d.root, keys)
 	if e.Bench != nil && e.Subject.Dir == "" {
 		e.Subject.Dir = d.path(".")
 	}
@@ -81,30 +74,17 @@ func (d *decoder) experiment(e *dyno.Experiment) {
 
 func (d *decoder) subject(n ast.Node, s *dyno.Subject) {
 	s.Dir = "."
-	d.mapping(n, fields{
-		"package": func(n ast.Node) {
-			// An import path or a directory, as in the arguments of dyno run.
-			s.Package = d.scalar(n)
-			if dir := d.path(s.Package); strings.HasPrefix(s.Package, ".") || isDir(dir) {
-				s.Package = dir
-			}
-		},
-		"module":        d.text(&s.Module),
-		"binary":        func(n ast.Node) { s.Binary = d.path(d.scalar(n)) },
-		"url":           d.text(&s.URL),
-		"args":          d.texts(&s.Args),
-		"env":           d.table(&s.Env),
-		"arg":           d.table(&s.Arg),
-		"ready":         d.text(&s.Ready),
-		"ready_timeout": d.positive(&s.ReadyTimeout),
-		"inject":        func(n ast.Node) { s.NoInject = dyno.Not(!d.boolean(n)) },
-		"dir":           func(n ast.Node) { s.Dir = d.path(d.scalar(n)) },
-		"go":            d.text(&s.Go),
-		"rev":           d.text(&s.Rev),
-		"build":         d.flags(&s.Build),
-		"pid":           d.count(&s.PID),
-		"process":       d.text(&s.Process),
-	})
+	keys := d.keys(s)
+	keys["package"] = func(n ast.Node) {
+		// An import path or a directory, as in the arguments of dyno run.
+		s.Package = d.scalar(n)
+		if dir := d.path(s.Package); strings.HasPrefix(s.Package, ".") || isDir(dir) {
+			s.Package = dir
+		}
+	}
+	keys["binary"] = func(n ast.Node) { s.Binary = d.path(d.scalar(n)) }
+	keys["build"] = d.flags(&s.Build)
+	d.mapping(n, keys)
 	s.Dir = d.path(s.Dir)
 	s.Go = strings.TrimPrefix(s.Go, "go")
 }
@@ -145,17 +125,10 @@ func (d *decoder) pathsTo(to *map[string]string) func(ast.Node) {
 	}
 }
 
-func (d *decoder) limits(n ast.Node, l *dyno.Limits) {
-	d.mapping(n, fields{
-		"cpu":    parsed(d, &l.CPU, dyno.ParseCPUs),
-		"memory": parsed(d, &l.Memory, dyno.ParseSize),
-	})
-}
-
 func (d *decoder) vary(n ast.Node, fs *dyno.Factors) {
 	d.pairs(n, func(key, value ast.Node) {
 		f := dyno.Factor{Name: d.scalar(key)}
-		d.texts(&f.Levels)(value)
+		d.reader(&f.Levels)(value)
 		*fs = append(*fs, f)
 	})
 }
@@ -171,33 +144,13 @@ func (d *decoder) settings(n ast.Node, ss *[]dyno.Setting) {
 func (d *decoder) load(n ast.Node, l *dyno.Load) {
 	var one dyno.Step
 	alone := false
-	keys := fields{
-		"none":                func(n ast.Node) { l.None = d.boolean(n) },
-		"concurrency":         d.count(&l.Concurrency),
-		"max_in_flight":       d.count(&l.MaxInFlight),
-		"requests":            d.count(&l.Requests),
-		"requests_per_client": d.count(&l.RequestsPerClient),
-		"duration":            d.positive(&l.Duration),
-		"rate":                parsed(d, &l.Rate, dyno.ParseRate),
-		"arrival":             d.text(&l.Arrival),
-		"warmup":              parsed(d, &l.Warmup, dyno.ParseDuration),
-		"idle":                parsed(d, &l.Idle, dyno.ParseDuration),
-		"deadline":            d.positive(&l.Deadline),
-		"timeout":             d.positive(&l.Timeout),
-		"connect_timeout":     d.positive(&l.ConnectTimeout),
-		"read_timeout":        d.positive(&l.ReadTimeout),
-		"max_failures":        d.fraction(&l.MaxFailures),
-		"http":                d.text(&l.HTTP),
-		"insecure":            func(n ast.Node) { l.Insecure = d.boolean(n) },
-		"data":                d.pathsTo(&l.Data),
-		"targets":             d.pathTo(&l.Targets),
-		"command":             d.text(&l.Command),
-		"keep_requests":       d.text(&l.KeepRequests),
-		"max_requests_kept":   d.count(&l.MaxRequestsKept),
-		"client":              func(n ast.Node) { d.client(n, &l.Client) },
-	}
-	for key, set := range d.request(&one) {
-		keys[key] = func(n ast.Node) { alone = true; set(n) }
+	keys := d.keys(l)
+	keys["warmup"], keys["idle"] = parsed(d, &l.Warmup, dyno.ParseDuration), parsed(d, &l.Idle, dyno.ParseDuration) // may be 0s
+	keys["data"], keys["targets"] = d.pathsTo(&l.Data), d.pathTo(&l.Targets)
+	keys["client"] = func(n ast.Node) { d.client(n, &l.Client) }
+	of := d.step(&one)
+	for _, key := range []string{"path", "method", "headers", "body", "body_file", "expect"} {
+		keys[key] = func(n ast.Node) { alone = true; of[key](n) }
 	}
 	d.mapping(n, keys)
 	if !alone {
@@ -213,16 +166,12 @@ func (d *decoder) load(n ast.Node, l *dyno.Load) {
 	l.Client.Loop = []dyno.Step{one}
 }
 
-// request has the keys of a step that a load may have too.
-func (d *decoder) request(s *dyno.Step) fields {
-	return fields{
-		"path":      d.text(&s.Path),
-		"method":    d.text(&s.Method),
-		"headers":   d.table(&s.Headers),
-		"body":      d.text(&s.Body),
-		"body_file": d.pathTo(&s.BodyFile),
-		"expect":    list(d, &s.Expect, parseStatus),
-	}
+func (d *decoder) step(s *dyno.Step) fields {
+	keys := d.keys(s)
+	keys["body_file"] = d.pathTo(&s.BodyFile)
+	keys["expect"] = list(d, &s.Expect, parseStatus)
+	keys["parallel"] = func(n ast.Node) { d.parallel(n, &s.Parallel) }
+	return keys
 }
 
 func (d *decoder) client(n ast.Node, c *dyno.Client) {
@@ -243,13 +192,7 @@ func (d *decoder) steps(n ast.Node, steps *[]dyno.Step) {
 			}
 			s.Method, s.Path = method, strings.TrimSpace(path)
 		} else {
-			keys := d.request(&s)
-			keys["name"] = d.text(&s.Name)
-			keys["capture"] = d.table(&s.Capture)
-			keys["measure"] = func(n ast.Node) { b := d.boolean(n); s.Measure = &b }
-			keys["parallel"] = func(n ast.Node) { d.parallel(n, &s.Parallel) }
-			keys["sleep"] = parsed(d, &s.Sleep, dyno.ParseSleep)
-			d.mapping(n, keys)
+			d.mapping(n, d.step(&s))
 		}
 		if s.Path == "" && s.Sleep == (dyno.Sleep{}) && len(s.Parallel.Steps) == 0 {
 			d.fail(n, "a step needs a path (or sleep, or a list of parallel steps)")
@@ -278,15 +221,4 @@ func parseStatus(s string) (int, error) {
 		return 0, dyno.PlanErrorf("bad status %q (want for example 201)", s)
 	}
 	return status, nil
-}
-
-func (d *decoder) probes(n ast.Node, p *dyno.Probes) {
-	d.mapping(n, fields{
-		"use":        d.texts(&p.Use),
-		"every":      d.positive(&p.Every),
-		"expvar":     d.text(&p.Expvar),
-		"prometheus": d.text(&p.Prometheus),
-		"pprof":      d.text(&p.Pprof),
-		"metrics":    d.texts(&p.Metrics),
-	})
 }

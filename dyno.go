@@ -447,6 +447,7 @@ func (e *PlanError) Error() string {
 // of says which key of the plan the mistake is in.
 func (e *PlanError) of(key ...string) *PlanError { e.Key = key; return e }
 
+// PlanErrorf makes a mistake without a place.
 func PlanErrorf(format string, args ...any) *PlanError {
 	return &PlanError{Msg: fmt.Sprintf(format, args...)}
 }

@@ -205,6 +205,7 @@ func (e *Experiment) Check() error {
 	return nil
 }
 
+// CheckFile is Check for a plan that flags may still add to.
 func (e *Experiment) CheckFile() *PlanError {
 	if e.Bench != nil {
 		return e.checkBench()

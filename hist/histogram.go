@@ -209,4 +209,5 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// Seconds is the duration of s seconds, rounded to a nanosecond.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

@@ -1,9 +1,6 @@
 package stats
 
-import (
-	"math"
-	"sort"
-)
+import "math"
 
 // Interval returns the interval of the ratio that misses the true one with probability
 // alpha: with 0.05 it is Lo and Hi, NaN where those are. Without spread it is the ratio
@@ -38,8 +35,7 @@ func (c Comparison) MoreBeside(limit, alpha float64) int {
 	}
 	alpha = c.allowed(alpha)
 	distance := math.Abs(math.Log(c.Ratio) - math.Log(limit))
-	n := sort.Search(moreLimit, func(i int) bool {
-		n := c.N + i + 1
+	return c.until(func(n int) bool {
 		if c.SD == 0 {
 			return distance > 0 && exactP(c.Method, n) <= alpha
 		}
@@ -49,8 +45,4 @@ func (c Comparison) MoreBeside(limit, alpha float64) int {
 		df := c.DF * float64(n-1) / float64(c.N-1)
 		return distance > quantileT(alpha, df)*c.SD/math.Sqrt(float64(n))
 	})
-	if n == moreLimit {
-		return 0
-	}
-	return n + 1
 }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -98,10 +99,7 @@ func distances(xs []float64) (sum float64) {
 	return sum
 }
 
-func median(xs []float64) float64 {
-	s := slices.Sorted(slices.Values(xs))
-	return s[(len(s)-1)/2]/2 + s[len(s)/2]/2
-}
+func median(xs []float64) float64 { return medianIn(slices.Clone(xs)) }
 
 type changeStretch struct {
 	from  int
@@ -125,15 +123,7 @@ func midRanks(xs []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case xs[a] < xs[b]:
-			return -1
-		case xs[a] > xs[b]:
-			return +1
-		}
-		return 0
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
 	ranks := make([]float64, len(xs))
 	for i := 0; i < len(order); {
 		j := i

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -27,12 +28,8 @@ func (p Plan) Blocks(effect, sd float64) int {
 	if !(change > 0) || math.IsInf(change, 0) || !(sd > 0) || math.IsInf(sd, 0) {
 		return 0
 	}
-	want := p.Power
-	if want == 0 {
-		want = 0.9
-	}
 	for n := 2; n <= planLimit; n++ {
-		if p.power(n, change, sd) >= want {
+		if p.power(n, change, sd) >= cmp.Or(p.Power, 0.9) {
 			return n
 		}
 	}
@@ -46,10 +43,7 @@ func (p Plan) Least() int { return p.Blocks(0.5, 0.02) }
 
 // power returns the probability of finding a log ratio in n blocks.
 func (p Plan) power(n int, change, sd float64) float64 {
-	alpha, tests := p.Alpha, max(1, p.Tests)
-	if alpha == 0 {
-		alpha = 0.05
-	}
+	alpha, tests := cmp.Or(p.Alpha, 0.05), max(1, p.Tests)
 	df := float64(n-1) * gain(max(2, p.Settings))
 	if n == 2 {
 		df = 1 // nothing is shared with two blocks

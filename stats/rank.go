@@ -44,13 +44,10 @@ const rounding = 1e-12
 func CompareRanks(values []float64, logs bool, looks []int) Comparison {
 	nan := math.NaN()
 	c := Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, Tests: 1, SD: nan}
-	d := make([]float64, 0, len(values))
+	d := usables(values)
 	scale := 0.0
-	for _, v := range values {
-		if usable(v) {
-			d = append(d, v)
-			scale = max(scale, math.Abs(v))
-		}
+	for _, v := range d {
+		scale = max(scale, math.Abs(v))
 	}
 	if c.N = len(d); c.N == 0 {
 		return c

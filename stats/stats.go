@@ -9,6 +9,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 
 	"golang.org/x/perf/benchmath"
 )
@@ -27,12 +28,7 @@ type Summary struct {
 // Summarize returns the median and its 95 % interval by order statistics, exactly as
 // benchstat does (benchmath.AssumeNothing).
 func Summarize(trials []float64) Summary {
-	vs := make([]float64, 0, len(trials))
-	for _, v := range trials {
-		if usable(v) {
-			vs = append(vs, v)
-		}
-	}
+	vs := usables(trials)
 	nan := math.NaN()
 	if len(vs) == 0 {
 		return Summary{Center: nan, Lo: nan, Hi: nan}
@@ -45,5 +41,20 @@ func Summarize(trials []float64) Summary {
 	return s
 }
 
+// usables returns those of vs that are usable.
+func usables(vs []float64) []float64 {
+	return slices.DeleteFunc(slices.Clone(vs), func(v float64) bool { return !usable(v) })
+}
+
 // usable reports whether v is finite and so small that no sum or difference overflows.
 func usable(v float64) bool { return math.Abs(v) <= 1e300 } // false for NaN
+
+// Median returns the median of xs without those that are NaN; NaN if none is left.
+func Median(xs []float64) float64 {
+	xs = slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(xs)
+	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+}

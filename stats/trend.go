@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -40,19 +41,12 @@ type TrendRule struct {
 }
 
 func (r TrendRule) alpha() float64 {
-	if r.Alpha == 0 {
-		return 0.001
-	}
-	return r.Alpha
+	return cmp.Or(r.Alpha, 0.001)
 }
 
 // power returns how many deviations of noise Power asks for.
 func (r TrendRule) power() float64 {
-	p := r.Power
-	if p == 0 {
-		p = 0.99
-	}
-	return distuv.UnitNormal.Quantile(p)
+	return distuv.UnitNormal.Quantile(cmp.Or(r.Power, 0.99))
 }
 
 // TrendReadings is the least number of readings with a trend.

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -25,15 +26,7 @@ func Adjust(family []*Comparison) {
 			tested = append(tested, c)
 		}
 	}
-	slices.SortStableFunc(tested, func(a, b *Comparison) int {
-		switch {
-		case a.P < b.P:
-			return -1
-		case a.P > b.P:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(tested, func(a, b *Comparison) int { return cmp.Compare(a.P, b.P) })
 	floor := 0.0
 	for i, c := range tested {
 		floor = max(floor, min(1, c.P*float64(len(tested)-i)))
@@ -53,18 +46,12 @@ type Rule struct {
 }
 
 func (r Rule) alpha() float64 {
-	if r.Alpha == 0 {
-		return 0.05
-	}
-	return r.Alpha
+	return cmp.Or(r.Alpha, 0.05)
 }
 
 // margin returns the largest negligible log ratio; 0 for none.
 func (r Rule) margin() float64 {
-	if r.Negligible == 0 {
-		return math.Log1p(0.01)
-	}
-	return math.Log1p(max(0, r.Negligible))
+	return math.Log1p(max(0, cmp.Or(r.Negligible, 0.01)))
 }
 
 // Verdict returns the word for c. Same comes first: a change whose whole interval is
@@ -101,11 +88,16 @@ func (c Comparison) More(r Rule) int {
 	if c.Verdict(r) != Unclear || c.N < 2 {
 		return 0
 	}
-	n := sort.Search(moreLimit, func(i int) bool { return c.settledAt(c.N+i+1, r) })
-	if n == moreLimit {
+	return c.until(func(n int) bool { return c.settledAt(n, r) })
+}
+
+// until returns how many more blocks than c has it takes to be enough, or 0.
+func (c Comparison) until(enough func(n int) bool) int {
+	more := 1 + sort.Search(moreLimit, func(i int) bool { return enough(c.N + i + 1) })
+	if more > moreLimit {
 		return 0
 	}
-	return n + 1
+	return more
 }
 
 func (c Comparison) settledAt(n int, r Rule) bool {

@@ -69,7 +69,7 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 	f := &Findings{Dir: dir, Plan: dir.Run.Plan, Results: dir.Results()}
 	if f.Plan.Bench != nil {
 		f.Table = compare.TabulateBenchmarks(f.Plan, f.Results)
-		f.Table.Warnings = append(f.Table.Warnings, dir.Notes()...)
+		f.Table.Warnings.AddTexts(dyno.WarnRunDir, dir.Notes()...)
 		f.readWhys()
 		return f, f.readBaseline()
 	}
@@ -102,8 +102,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) compare.Options {
 		what += " (" + shortCommits(ran) + ")"
 	}
 	base := e.Levels()[0]
-	i := slices.IndexFunc(e.Trials(), func(t dyno.Trial) bool { return t.Setting.String() == base.String() })
-	how := e.Trials()[i].Load.String()
+	how := e.Trial(base).Load.String()
 	for _, l := range base {
 		if strings.HasPrefix(l.Factor, "load.") {
 			how += "; " + l.Factor + " is varied"

@@ -1,7 +1,6 @@
 package findings
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/dynolab/dyno"
@@ -19,10 +18,10 @@ func (f *Findings) attribute(serves []string) {
 		a, err := readTrace(f.Dir.TrialFile(r.Trial.N, "trace.out"), serves)
 		switch {
 		case err != nil:
-			t.Warnings = append(t.Warnings, fmt.Sprintf("trial %d: the time of requests is not attributed: %v", r.Trial.N, err))
+			t.Warnings.Add(dyno.WarnAttribution, "trial %d: the time of requests is not attributed: %v", r.Trial.N, err)
 			continue
 		case a.Requests == 0:
-			t.Warnings = append(t.Warnings, fmt.Sprintf("trial %d: no request was seen in its execution trace (consider: dyno report %s --serves FUNCTION, if the service does not use net/http)", r.Trial.N, f.Dir.Path))
+			t.Warnings.Add(dyno.WarnAttribution, "trial %d: no request was seen in its execution trace (consider: dyno report %s --serves FUNCTION, if the service does not use net/http)", r.Trial.N, f.Dir.Path)
 			continue
 		}
 		a.Trial = r.Trial.N

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 )
@@ -22,7 +23,7 @@ const (
 // cannot be read is a warning.
 func (f *Findings) readWhys() {
 	t := f.Table
-	warn := func(text string) { t.Warnings = append(t.Warnings, text) }
+	warn := func(text string) { t.Warnings.AddTexts(dyno.WarnCauses, text) }
 	for _, row := range t.Benchmarks {
 		mine := ProfilesOf(f.Results, row.Full())
 		if len(mine) == 0 {

@@ -40,7 +40,7 @@ func reportRequests(cmd *cobra.Command, path, form string) error {
 	if err != nil {
 		return err
 	}
-	c := &requestsCSV{w: bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10), trials: len(dir.Run.Plan.Trials()) > 1}
+	c := &requestsCSV{w: bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10), trials: dir.Run.Plan.Planned() > 1}
 	found := false
 	for _, r := range dir.Results() {
 		before := c.rows

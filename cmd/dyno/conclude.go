@@ -62,7 +62,7 @@ func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) erro
 // were printed when it was opened.
 func noteLeftOut(cmd *cobra.Command, f *findings.Findings) {
 	for _, n := range f.Notes {
-		if n.Kind != findings.NoteDirectory {
+		if n.Kind != dyno.WarnRunDir {
 			notef(cmd, "%s", n.Text)
 		}
 	}

@@ -105,7 +105,7 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	field(p, fs, "error", "", "share", "chance of a false change in one comparison (default 0.1%)", share, func(e *dyno.Experiment) **dyno.Fraction { return &bench(e).Error })
 	o.borrow(fs, "negligible", "seed", "env", "go", "rev", "build")
 	fs.StringVar(&o.profile, "profile", "cpu,allocs", "`profiles` of benchmarks that changed, or none")
-	p.thresholdFlags(fs, &o.out)
+	thresholdFlags(p, fs, &o.out)
 	fs.Lookup("threshold").Usage = "`limit` that must hold for every benchmark, or the exit status is 99: 'change(sec_per_op) < 5%', 'allocs_per_op == 0'; may be repeated, replaces the plan's"
 	fs.Lookup("strict").Usage = "exit with status 98 if a threshold is unclear or, without any, a verdict"
 	fs.BoolVar(&o.out.failWorse, "fail-worse", false, "exit with status 99 if anything is worse")
@@ -171,7 +171,7 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	if err := o.compared(cmd, e); err != nil {
 		return nil, err
 	}
-	return e, o.plan.check(e)
+	return e, o.plan.check(e, (*dyno.Experiment).Check)
 }
 
 // profiles are the kinds that are taken of benchmarks that changed.
@@ -210,7 +210,7 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	err := e.Check()   // before the settings are listed
 	e.Thresholds = limits
 	if err != nil {
-		return o.plan.check(e)
+		return o.plan.check(e, (*dyno.Experiment).Check)
 	}
 	if err := o.fromCache(cmd, e); err != nil {
 		return err

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan"
 )
 
@@ -33,11 +32,7 @@ type planFlags struct {
 
 // check finds mistakes in the plan with the flags applied. Those in what the
 // file says are given their place there.
-func (p *planFlags) check(e *dyno.Experiment) error {
-	check := lab.Check
-	if e.Bench != nil { // which has no load
-		check = (*dyno.Experiment).Check
-	}
+func (p *planFlags) check(e *dyno.Experiment, check func(*dyno.Experiment) error) error {
 	err := check(e)
 	var mistake *dyno.PlanError
 	if !errors.As(err, &mistake) || mistake.Line != 0 || p.file == "" {

@@ -33,7 +33,7 @@ func reported(err error) bool {
 
 // thresholdFlags are those of what must hold. They come last, since which metrics
 // there are depends on the load.
-func (p *planFlags) thresholdFlags(fs *pflag.FlagSet, o *outFlags) {
+func thresholdFlags(p *planFlags, fs *pflag.FlagSet, o *outFlags) {
 	p.list(fs, "threshold", "", "limit", thresholdHelp, func(e *dyno.Experiment, vs []string) (err error) {
 		e.Thresholds, err = parseThresholds(vs)
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/load"
 )
 
@@ -70,7 +71,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 				return err
 			}
 			loadOnly(cmd, e)
-			if err := p.check(e); err != nil {
+			if err := p.check(e, lab.Check); err != nil {
 				return err
 			}
 			if o.dir != "" {
@@ -84,7 +85,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 	fs.SortFlags = false
 	p.loadFlags(fs)
 	p.publishedFlags(fs)
-	p.thresholdFlags(fs, &o)
+	thresholdFlags(&p, fs, &o)
 	o.flags(fs, "default: nothing is written")
 	o.otlpFlag(fs)
 	return cmd

@@ -18,6 +18,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -80,7 +81,7 @@ that is yours: --vary limit.cpu=none,10%.
 	p.loadFlags(fs)
 	p.subjectFlags(fs)
 	p.lookFlags(fs)
-	p.thresholdFlags(fs, &o)
+	thresholdFlags(&p, fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
 	o.otlpFlag(fs)
 	fs.BoolVar(&overhead, "overhead", false, "measure what the probes cost the subject: the baseline without and with them, by turns in one process")
@@ -122,7 +123,7 @@ func planned(cmd *cobra.Command, p *planFlags, args []string, overhead bool) (*d
 		}
 		e = &costs
 	}
-	return e, p.check(e)
+	return e, p.check(e, lab.Check)
 }
 
 // newRunDir measures into a new run directory, which is not made before the

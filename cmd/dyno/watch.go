@@ -60,7 +60,7 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 				return err
 			}
 			oneTrial(cmd, e)
-			if err := p.check(e); err != nil {
+			if err := p.check(e, lab.Check); err != nil {
 				return err
 			}
 			found, err := w.find(cmd, e)
@@ -73,8 +73,8 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	w.flags(fs)
-	p.watchFlags(fs, &w)
-	p.thresholdFlags(fs, &o)
+	samplingFlags(&p, fs, &w)
+	thresholdFlags(&p, fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
 	o.otlpFlag(fs)
 	return cmd
@@ -97,9 +97,9 @@ func (w *watchFlags) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&w.heap, "profile-heap", false, "take profiles of the heap, each after a collection, and of goroutines before and after")
 }
 
-// watchFlags are those of a plan that a watch has use for: of a load all but what
+// samplingFlags are those of a plan that a watch has use for: of a load all but what
 // it varies.
-func (p *planFlags) watchFlags(fs *pflag.FlagSet, w *watchFlags) {
+func samplingFlags(p *planFlags, fs *pflag.FlagSet, w *watchFlags) {
 	field(p, fs, "every", "", "time", "between samples (default 1s)", positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Probes.Every })
 	p.publishedFlags(fs)
 	field(p, fs, "pprof", "", "path", "where it has net/http/pprof, such as /debug/pprof", text, func(e *dyno.Experiment) *string { return &e.Probes.Pprof })

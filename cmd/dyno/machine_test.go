@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno/examples"
+	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/store"
 )
 
 // These tests need a Go module proxy and root: they measure a module nobody wrote here,
@@ -236,7 +238,15 @@ func TestMachineProfiles(t *testing.T) {
 	if err != nil || len(text) == 0 {
 		t.Errorf("go tool trace: %v, %d bytes", err, len(text))
 	}
-	if a, err := readExecTrace(trace, nil); err != nil || a.Requests < 100 {
-		t.Errorf("attribution: %+v, %v", a, err)
+	dir, err := store.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := findings.Read(dir, findings.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := f.Table.Settings[0].Trace; a == nil || a.Requests < 100 {
+		t.Errorf("attribution: %+v", a)
 	}
 }

@@ -14,17 +14,15 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// Metrics reads runtime/metrics by way of the injected probe.
+// Metrics reads runtime/metrics by the injected probe.
 //
-// What it takes from /cpu/classes moves only when a cycle ends: it is of the
-// cycles that ended in the window, and 0 if none did. It is also wall-clock
-// time of workers (runtime/mstats.go, cpuStats), so that on contended CPUs it
-// is too much. Note: scaling it by the ratio of the kernel's CPU time to the
-// runtime's busy time would mend that, but the runtime counts blocking system
-// calls as busy too, so a service that reads files would seem to collect less.
+// /cpu/classes moves only when a cycle ends, and is wall-clock time of workers
+// (runtime/mstats.go, cpuStats): too much on contended CPUs. Note: scaling it by the
+// kernel's CPU time would be wrong, since the runtime counts blocking system calls as
+// busy: a service that reads files would seem to collect less.
 type Metrics struct{}
 
-// The metrics that are read; the indexes of a sample.
+// The indexes of a sample.
 const (
 	mTime = iota
 	mUser
@@ -75,10 +73,9 @@ const (
 	latencyHistogram = "/sched/latencies:seconds"
 )
 
-// A sample is the scalars of one answer; NaN is what that Go version has not.
+// A sample is the scalars of one answer, NaN where that Go version has none.
 type sample [mCount]float64
 
-// parseSample reads the scalars that are asked for in an answer to "metrics".
 func parseSample(answer []byte) (sample, error) {
 	var s sample
 	for i := range s {
@@ -101,7 +98,7 @@ func parseSample(answer []byte) (sample, error) {
 	return s, nil
 }
 
-// parseScalar reads a number with its kind before it: "u 7" or "f 0.5".
+// parseScalar reads a number after its kind: "u 7" or "f 0.5".
 func parseScalar(text []byte) (float64, error) {
 	kind, number, _ := bytes.Cut(text, []byte(" "))
 	switch string(kind) {
@@ -122,8 +119,8 @@ func (Metrics) Watch(ctx context.Context, t probe.Target) (probe.Reading, error)
 	defer c.Close()
 	w := runtimeWatch{points: probe.Points{Sample: t.Sample}}
 	err := probe.Watch(ctx, t, func(at time.Duration) error {
-		// Exact at both ends, as allocations are counted late otherwise, and
-		// that stops the world; brief between them, as it is often.
+		// Exact stops the world, and is needed at both ends only, where
+		// allocations would be counted late.
 		command := "metrics brief"
 		if at == 0 || ctx.Err() != nil {
 			command = "metrics exact"
@@ -140,7 +137,6 @@ func (Metrics) Watch(ctx context.Context, t probe.Target) (probe.Reading, error)
 	return w.reading()
 }
 
-// A runtimeWatch is one window of Metrics.
 type runtimeWatch struct {
 	begun               bool
 	first, last         sample
@@ -158,10 +154,8 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 	w.lastText = append(w.lastText[:0], answer...)
 	if !w.begun {
 		w.begun, w.first, w.firstText = true, s, bytes.Clone(answer)
-	} else {
-		if sec := (s[mTime] - w.last[mTime]) / 1e9; sec > 0 {
-			w.known("alloc-B/s", at, (s[mAllocBytes]-w.last[mAllocBytes])/sec)
-		}
+	} else if sec := (s[mTime] - w.last[mTime]) / 1e9; sec > 0 {
+		w.known("alloc-B/s", at, (s[mAllocBytes]-w.last[mAllocBytes])/sec)
 	}
 	w.known("heap-B", at, s[mHeap])
 	w.known("mapped-B", at, s[mTotal]-s[mReleased])
@@ -177,7 +171,6 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 	return nil
 }
 
-// known adds a point, unless that Go version does not tell it.
 func (w *runtimeWatch) known(metric string, at time.Duration, v float64) {
 	if !math.IsNaN(v) {
 		w.points.Add(metric, at, v)
@@ -194,8 +187,7 @@ func (w *runtimeWatch) reading() (probe.Reading, error) {
 	grown := func(i int) float64 { return w.last[i] - w.first[i] }
 	value("cpu-sec", grown(mUser)+grown(mSystem))
 	value("alloc-B", grown(mAllocBytes))
-	// Tiny objects share a block and are counted apart; with them it is what
-	// runtime.MemStats and go test -benchmem call allocations.
+	// Tiny objects share a block and are counted apart; runtime.MemStats adds them.
 	value("allocs", grown(mAllocs)+grown(mTinyAllocs))
 	value("gc-cycles", grown(mCycles))
 	value("gc-cpu-sec", max(0, grown(mGCCPU)-grown(mGCIdleCPU)))

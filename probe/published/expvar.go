@@ -12,34 +12,28 @@ import (
 	"time"
 )
 
-// Expvar reads what package expvar publishes: runtime.MemStats, exact as
-// the world is stopped for it, and the service's own numbers, of which the
-// course is kept.
+// Expvar reads what package expvar publishes: runtime.MemStats, for which the world is
+// stopped, and the course of the service's own numbers.
 type Expvar struct{}
 
-// ownMost is how many numbers of a service's own are followed.
+// ownMost is how many of a service's own numbers are followed.
 const ownMost = 32
 
 func (Expvar) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	if t.Expvar == "" {
 		return probe.Reading{}, errors.New("watch expvar: the plan does not say where (consider: expvar: /debug/vars)")
 	}
-	w := published{points: probe.Points{Sample: t.Sample}}
+	w := published{}
 	share := newGCShare(t.PID)
-	s, err := scrape(ctx, t, t.Expvar, "application/json", func(at time.Duration, page []byte) error {
+	r, err := scrape(ctx, t, "expvar", t.Expvar, "application/json", &w, func(at time.Duration, page []byte) error {
 		numbers, err := parseVars(page)
 		if err == nil {
 			w.sample(at, share.add(numbers))
 		}
 		return err
 	})
-	if err != nil {
-		return probe.Reading{}, fmt.Errorf("watch expvar: %w", err)
-	}
-	r := w.reading(s.whole)
 	share.value(&r, w.at)
-	r.Warnings = append(r.Warnings, s.warnings("expvar")...)
-	return r, nil
+	return r, err
 }
 
 // memUses are what is used of runtime.MemStats.
@@ -59,7 +53,6 @@ var memUses = map[string]use{
 	"LastGC":        {},
 }
 
-// parseMem reads memstats.
 func parseMem(text []byte) ([]number, error) {
 	var numbers []number
 	c := jsonskip.Cursor{Data: text}
@@ -87,8 +80,8 @@ func parseMem(text []byte) ([]number, error) {
 	return numbers, nil
 }
 
-// parseVars reads a page of package expvar. What follows the memstats may be
-// broken, as by a variable that is NaN, which JSON does not have.
+// parseVars reads a page of package expvar. What follows the memstats may be broken, such
+// as by a variable that is NaN.
 func parseVars(page []byte) ([]number, error) {
 	var numbers []number
 	var failed error // to read the memstats

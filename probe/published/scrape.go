@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// A scraper asks for one page of the service, again and again, over one
-// connection. What that costs the service, doc/method.md tells.
+// A scraper asks for one page again and again; doc/method.md tells what that costs.
 type scraper struct {
 	every time.Duration
 
@@ -23,26 +22,25 @@ type scraper struct {
 
 const (
 	pageMost = 16 << 20 // bytes
-	// The pages of the two ends tell what grew over the window: for them there
-	// is more time than for the others, which may be missed.
+	// The window's first and last page tell what grew, so they get more time.
 	endTime   = 5 * time.Second
 	leastTime = 500 * time.Millisecond
 )
 
-// scrape hands the page at a URL to read at once, every t.Every, and when ctx
-// ends. It is an error if the first page is not had, or none after it; pages
-// that are missing in between are a warning.
-func scrape(ctx context.Context, t probe.Target, url, accept string, read func(at time.Duration, page []byte) error) (*scraper, error) {
+// scrape hands the page at a URL to read at once, every t.Every, and when ctx ends, and
+// returns what w has of them. It is an error if the first page fails, or all others; other
+// missing pages are a warning.
+func scrape(ctx context.Context, t probe.Target, name, url, accept string, w *published, read func(at time.Duration, page []byte) error) (probe.Reading, error) {
 	conn, err := newPageConn(url, accept, t.Insecure)
 	if err != nil {
-		return nil, err
+		return probe.Reading{}, fmt.Errorf("watch %s: %w", name, err)
 	}
 	defer conn.close()
+	w.points.Sample = t.Sample
 	s := &scraper{every: t.Interval()}
 	err = probe.Watch(ctx, t, func(at time.Duration) error {
 		end := ctx.Err() != nil
-		// It does not look at the watch's context, whose end must not break off a
-		// page under way.
+		// The end of ctx must not break off a page under way.
 		page, err := conn.get(s.limit(at == 0 || end))
 		if err == nil {
 			err = read(at, page)
@@ -60,10 +58,14 @@ func scrape(ctx context.Context, t probe.Target, url, accept string, read func(a
 	if err == nil && s.failed == s.tried-1 && s.err != nil {
 		err = fmt.Errorf("only the first of %d pages was had: %w", s.tried, s.err)
 	}
-	return s, err
+	if err != nil {
+		return probe.Reading{}, fmt.Errorf("watch %s: %w", name, err)
+	}
+	r := w.reading(s.whole)
+	r.Warnings = append(r.Warnings, s.warnings(name)...)
+	return r, nil
 }
 
-// limit is how long a page may take.
 func (s *scraper) limit(end bool) time.Duration {
 	if end {
 		return endTime
@@ -71,7 +73,6 @@ func (s *scraper) limit(end bool) time.Duration {
 	return min(max(s.every/2, leastTime), endTime)
 }
 
-// readPage reads a page of a bounded size.
 func readPage(to *bytes.Buffer, r io.Reader, most int64) error {
 	to.Reset()
 	n, err := io.Copy(to, io.LimitReader(r, most+1))
@@ -81,7 +82,7 @@ func readPage(to *bytes.Buffer, r io.Reader, most int64) error {
 	return err
 }
 
-// warnings are the doubts that pages which were not had leave.
+// warnings tell of missing pages.
 func (s *scraper) warnings(name string) []string {
 	switch {
 	case s.failed == 0:

@@ -167,10 +167,8 @@ func (c *client) cookies(r *http1.Request) {
 }
 
 func (r *runner) url(q *http1.Request) *url.URL {
-	if u, err := q.URLOn(r.base); err == nil { // always: originForm has made the target
-		return u
-	}
-	return r.base
+	u, _ := q.URLOn(r.base) // never fails: OriginForm has made the target
+	return u
 }
 
 func quote(body []byte) string {

@@ -52,20 +52,18 @@ type Options struct {
 type Meter struct {
 	Done   atomic.Int64 // measured requests that are over, failed ones included
 	Failed atomic.Int64 // measured requests that failed
-	phase  atomic.Pointer[string]
+	phase  atomic.Value // a string
 }
 
 // Phase is "setup", "warmup", "measure", "teardown", or what the caller entered;
 // "" before the run began.
 func (m *Meter) Phase() string {
-	if p := m.phase.Load(); p != nil {
-		return *p
-	}
-	return ""
+	phase, _ := m.phase.Load().(string)
+	return phase
 }
 
 // Enter sets the phase. Run enters its own; the caller enters what is before and after.
-func (m *Meter) Enter(phase string) { m.phase.Store(&phase) }
+func (m *Meter) Enter(phase string) { m.phase.Store(phase) }
 
 // A run ends early after this many failures without a success. It also ends
 // when a service hangs: each client has timed out twice with no answer between,

@@ -20,8 +20,8 @@ import (
 // (golang/go#53824), and a pacer wakes a goroutine by two switches of threads.
 type loops struct {
 	r      *runner
-	addr   unix.Sockaddr
-	inet   int // address family
+	addr   func() unix.Sockaddr // makes one for each loop: Connect writes to it
+	inet   int                  // address family
 	limit  engine.Limits
 	sweep  time.Duration // between looks for time-outs
 	spin   time.Duration // before a request is due, polled instead of slept
@@ -80,15 +80,16 @@ func (ls *loops) resolve(ctx context.Context, addr string) error {
 		}
 	}
 	ip := ap.Addr().Unmap()
+	port := int(ap.Port())
 	if ip.Is4() {
-		ls.inet, ls.addr = unix.AF_INET, &unix.SockaddrInet4{Port: int(ap.Port()), Addr: ip.As4()}
+		ls.inet, ls.addr = unix.AF_INET, func() unix.Sockaddr { return &unix.SockaddrInet4{Port: port, Addr: ip.As4()} }
 		return nil
 	}
-	to := &unix.SockaddrInet6{Port: int(ap.Port()), Addr: ip.As16()}
+	to := unix.SockaddrInet6{Port: port, Addr: ip.As16()}
 	if zone, err := net.InterfaceByName(ip.Zone()); err == nil {
 		to.ZoneId = uint32(zone.Index)
 	}
-	ls.inet, ls.addr = unix.AF_INET6, to
+	ls.inet, ls.addr = unix.AF_INET6, func() unix.Sockaddr { own := to; return &own }
 	return nil
 }
 
@@ -193,8 +194,8 @@ type loop struct {
 	wires    []*wire
 	free     []*wire // the one that became free last is next: its connection is warm
 	busy     int
-	addr     unix.Sockaddr // its own: Connect writes to it
-	more     []*wire       // with more to read than one turn allows
+	addr     unix.Sockaddr
+	more     []*wire // with more to read than one turn allows
 	events   []unix.EpollEvent
 	buf      []byte
 
@@ -213,15 +214,7 @@ type loop struct {
 const wakeIndex = -1
 
 func (ls *loops) newLoop() (*loop, error) {
-	l := &loop{ls: ls, wake: -1, events: make([]unix.EpollEvent, 256), buf: make([]byte, 64<<10)}
-	switch a := ls.addr.(type) {
-	case *unix.SockaddrInet4:
-		own := *a
-		l.addr = &own
-	case *unix.SockaddrInet6:
-		own := *a
-		l.addr = &own
-	}
+	l := &loop{ls: ls, wake: -1, events: make([]unix.EpollEvent, 256), buf: make([]byte, 64<<10), addr: ls.addr()}
 	var err error
 	if l.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err

@@ -201,16 +201,13 @@ func (e *commandError) Error() string {
 	case 1:
 		s += ": " + lines[0]
 	}
-	switch e.status {
-	case "exit status 127": // POSIX, Shell Command Language, 2.8.2; cmd says 9009, or 1
-		s += " (consider: whether the program is installed, and in PATH)"
-	case "exit status 9009":
-		s += " (consider: whether the program is installed, and in %PATH%)"
-	case "exit status 126":
-		s += " (consider: whether the program may be executed)"
-	case "exit status 99": // errext/exitcodes of k6: a threshold was crossed
-		s += " (consider: k6 run --no-thresholds, if it is k6 that ended so because a threshold of its script was crossed)"
-	}
+	s += map[string]string{
+		"exit status 127":  " (consider: whether the program is installed, and in PATH)", // POSIX, Shell Command Language, 2.8.2; cmd says 9009, or 1
+		"exit status 9009": " (consider: whether the program is installed, and in %PATH%)",
+		"exit status 126":  " (consider: whether the program may be executed)",
+		// errext/exitcodes of k6: a threshold was crossed
+		"exit status 99": " (consider: k6 run --no-thresholds, if it is k6 that ended so because a threshold of its script was crossed)",
+	}[e.status]
 	if len(lines) > 1 {
 		s += "; its last lines:\n\t" + strings.Join(lines, "\n\t")
 	}

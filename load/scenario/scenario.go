@@ -272,23 +272,24 @@ func (c *compiler) header(s *Step, headers map[string]string) error {
 // does not make r.Wire.
 func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
 	r.Method, r.Closes, r.KeepBody, r.KeepHeader = s.method, s.closes, s.keep, s.header
-	if r.Target, err = s.target.append(r.Target[:0], v); err != nil {
-		return err
+	render := func(into []byte, t text) []byte {
+		if err == nil {
+			into, err = t.append(into[:0], v)
+		}
+		return into
 	}
-	if r.Target, err = http1.OriginForm(s.base, r.Target); err != nil {
-		return err
+	if r.Target = render(r.Target, s.target); err == nil {
+		r.Target, err = http1.OriginForm(s.base, r.Target)
 	}
-	if r.Host, err = s.host.append(r.Host[:0], v); err != nil {
-		return err
-	}
-	if r.Body, err = s.body.append(r.Body[:0], v); err != nil {
+	r.Host = render(r.Host, s.host)
+	if r.Body = render(r.Body, s.body); err != nil {
 		return err
 	}
 	r.Fields = slices.Grow(r.Fields[:0], len(s.fields))[:len(s.fields)] // keeps the values' memory
 	for i, f := range s.fields {
 		to := &r.Fields[i]
 		to.Name = f.name
-		if to.Value, err = f.value.append(to.Value[:0], v); err != nil {
+		if to.Value = render(to.Value, f.value); err != nil {
 			return err
 		}
 		if !http1.Printable(to.Value) {

@@ -22,51 +22,35 @@ import (
 // busy: a service that reads files would seem to collect less.
 type Metrics struct{}
 
-// The indexes of a sample.
-const (
-	mTime = iota
-	mUser
-	mSystem
-	mAllocBytes
-	mAllocs
-	mTinyAllocs
-	mCycles
-	mGCCPU
-	mGCIdleCPU
-	mGCAssistCPU
-	mProcs
-	mMutexWait
-	mLiveSum
-	mLiveCount
-	mGoal
-	mHeap
-	mTotal
-	mReleased
-	mGoroutines
-	mCount
-)
+// metricIndex has the metrics that are read, and their places in a sample.
+var metricIndex = map[string]int{}
 
-var metricNames = map[string]int{
-	"time":                                    mTime,   // nanoseconds
-	"cpu/user:seconds":                        mUser,   // of getrusage
-	"cpu/system:seconds":                      mSystem, // of getrusage
-	"/gc/heap/allocs:bytes":                   mAllocBytes,
-	"/gc/heap/allocs:objects":                 mAllocs,
-	"/gc/heap/tiny/allocs:objects":            mTinyAllocs,
-	"/gc/cycles/total:gc-cycles":              mCycles,
-	"/cpu/classes/gc/total:cpu-seconds":       mGCCPU,
-	"/cpu/classes/gc/mark/idle:cpu-seconds":   mGCIdleCPU,
-	"/cpu/classes/gc/mark/assist:cpu-seconds": mGCAssistCPU,
-	"/sched/gomaxprocs:threads":               mProcs,
-	"/sync/mutex/wait/total:seconds":          mMutexWait,
-	"gc/live-sum:bytes":                       mLiveSum,   // of what each collection found live
-	"gc/live-count:gc-cycles":                 mLiveCount, // those collections
-	"/gc/heap/goal:bytes":                     mGoal,
-	"/memory/classes/heap/objects:bytes":      mHeap,
-	"/memory/classes/total:bytes":             mTotal,
-	"/memory/classes/heap/released:bytes":     mReleased,
-	"/sched/goroutines:goroutines":            mGoroutines,
+func metric(name string) int {
+	metricIndex[name] = len(metricIndex)
+	return metricIndex[name]
 }
+
+var (
+	mTime        = metric("time")               // nanoseconds
+	mUser        = metric("cpu/user:seconds")   // of getrusage
+	mSystem      = metric("cpu/system:seconds") // of getrusage
+	mAllocBytes  = metric("/gc/heap/allocs:bytes")
+	mAllocs      = metric("/gc/heap/allocs:objects")
+	mTinyAllocs  = metric("/gc/heap/tiny/allocs:objects")
+	mCycles      = metric("/gc/cycles/total:gc-cycles")
+	mGCCPU       = metric("/cpu/classes/gc/total:cpu-seconds")
+	mGCIdleCPU   = metric("/cpu/classes/gc/mark/idle:cpu-seconds")
+	mGCAssistCPU = metric("/cpu/classes/gc/mark/assist:cpu-seconds")
+	mProcs       = metric("/sched/gomaxprocs:threads")
+	mMutexWait   = metric("/sync/mutex/wait/total:seconds")
+	mLiveSum     = metric("gc/live-sum:bytes")       // of what each collection found live
+	mLiveCount   = metric("gc/live-count:gc-cycles") // those collections
+	mGoal        = metric("/gc/heap/goal:bytes")
+	mHeap        = metric("/memory/classes/heap/objects:bytes")
+	mTotal       = metric("/memory/classes/total:bytes")
+	mReleased    = metric("/memory/classes/heap/released:bytes")
+	mGoroutines  = metric("/sched/goroutines:goroutines")
+)
 
 const (
 	pauseHistogram   = "/sched/pauses/total/gc:seconds" // Go 1.22
@@ -74,7 +58,7 @@ const (
 )
 
 // A sample is the scalars of one answer, NaN where that Go version has none.
-type sample [mCount]float64
+type sample [19]float64
 
 func parseSample(answer []byte) (sample, error) {
 	var s sample
@@ -83,7 +67,7 @@ func parseSample(answer []byte) (sample, error) {
 	}
 	for line := range bytes.Lines(answer) {
 		name, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
-		i, ok := metricNames[string(name)]
+		i, ok := metricIndex[string(name)]
 		if !ok {
 			continue
 		}

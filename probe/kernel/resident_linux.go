@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/prometheus/procfs"
@@ -10,13 +9,13 @@ import (
 // Resident is a process's resident memory, and the part of it that is pages of files, in bytes:
 // /proc/PID/statm. Since Linux 6.2 it may be off by some hundred KiB for each CPU.
 func Resident(pid int) (rss, file float64, err error) {
+	var m procfs.ProcStatm
 	p, err := procfs.NewProc(pid)
-	if err != nil {
-		return 0, 0, fmt.Errorf("read memory of process %d: %w", pid, err)
+	if err == nil {
+		m, err = p.Statm()
 	}
-	m, err := p.Statm()
 	if err == nil && m.ResidentBytes() == 0 {
-		err = errors.New("the process has ended")
+		err = ErrGone
 	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("read memory of process %d: %w", pid, err)

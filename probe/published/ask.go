@@ -25,8 +25,9 @@ func Ask(name, page string, insecure bool) error {
 	defer conn.close()
 	text, err := conn.get(endTime)
 	var status statusError
+	var quiet silence
 	switch {
-	case isSilence(err):
+	case errors.As(err, &quiet):
 		return fmt.Errorf("ask %s: %w", conn.url.Redacted(), err)
 	case errors.As(err, &status):
 		return fmt.Errorf("%w: %s", ErrNotPublished, string(status))

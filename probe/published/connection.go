@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"github.com/dynolab/dyno/probe"
 	"net"
@@ -130,9 +129,4 @@ func (c *pageConn) close() {
 		c.conn.Close()
 		c.conn = nil
 	}
-}
-
-func isSilence(err error) bool {
-	var s silence
-	return errors.As(err, &s)
 }

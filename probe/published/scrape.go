@@ -11,15 +11,6 @@ import (
 	"time"
 )
 
-// A scraper asks for one page again and again; doc/method.md tells what that costs.
-type scraper struct {
-	every time.Duration
-
-	tried, failed int
-	err           error // the last
-	whole         bool  // the page at the end of the window was had
-}
-
 const (
 	pageMost = 16 << 20 // bytes
 	// The window's first and last page tell what grew, so they get more time.
@@ -37,40 +28,45 @@ func scrape(ctx context.Context, t probe.Target, name, url, accept string, w *pu
 	}
 	defer conn.close()
 	w.points.Sample = t.Sample
-	s := &scraper{every: t.Interval()}
+	between := min(max(t.Interval()/2, leastTime), endTime)
+	tried, failed, whole := 0, 0, false
+	var last error
 	err = probe.Watch(ctx, t, func(at time.Duration) error {
 		end := ctx.Err() != nil
 		// The end of ctx must not break off a page under way.
-		page, err := conn.get(s.limit(at == 0 || end))
+		limit := between
+		if at == 0 || end {
+			limit = endTime
+		}
+		page, err := conn.get(limit)
 		if err == nil {
 			err = read(at, page)
 		}
-		s.tried++
-		if s.whole = end && err == nil; err != nil {
-			s.failed++
-			s.err = fmt.Errorf("ask %s: %w", conn.url.Redacted(), err)
+		tried++
+		if whole = end && err == nil; err != nil {
+			failed++
+			last = fmt.Errorf("ask %s: %w", conn.url.Redacted(), err)
 		}
 		if at == 0 {
-			return s.err
+			return last
 		}
 		return nil
 	})
-	if err == nil && s.failed == s.tried-1 && s.err != nil {
-		err = fmt.Errorf("only the first of %d pages was had: %w", s.tried, s.err)
+	if err == nil && failed == tried-1 && last != nil {
+		err = fmt.Errorf("only the first of %d pages was had: %w", tried, last)
 	}
 	if err != nil {
 		return probe.Reading{}, fmt.Errorf("watch %s: %w", name, err)
 	}
-	r := w.reading(s.whole)
-	r.Warnings = append(r.Warnings, s.warnings(name)...)
-	return r, nil
-}
-
-func (s *scraper) limit(end bool) time.Duration {
-	if end {
-		return endTime
+	r := w.reading(whole)
+	if failed > 0 {
+		missing := ""
+		if !whole {
+			missing = "the page at the end of the window is missing, and with it all totals; "
+		}
+		r.Warnings = append(r.Warnings, fmt.Sprintf("probe %s: %s%d of %d pages were not had: %v", name, missing, failed, tried, last))
 	}
-	return min(max(s.every/2, leastTime), endTime)
+	return r, nil
 }
 
 func readPage(to *bytes.Buffer, r io.Reader, most int64) error {
@@ -80,16 +76,4 @@ func readPage(to *bytes.Buffer, r io.Reader, most int64) error {
 		err = fmt.Errorf("the page has more than %d bytes", most)
 	}
 	return err
-}
-
-// warnings tell of missing pages.
-func (s *scraper) warnings(name string) []string {
-	switch {
-	case s.failed == 0:
-		return nil
-	case !s.whole:
-		return []string{fmt.Sprintf("probe %s: the page at the end of the window is missing, and with it all totals; %d of %d pages were not had: %v",
-			name, s.failed, s.tried, s.err)}
-	}
-	return []string{fmt.Sprintf("probe %s: %d of %d pages were not had: %v", name, s.failed, s.tried, s.err)}
 }

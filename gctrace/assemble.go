@@ -82,7 +82,6 @@ func (g grammar) begin(p []byte) (int, match) {
 	return len(p), match{}
 }
 
-// within takes text after a line began and returns how much it took.
 func (a *assembler) within(p []byte) int {
 	m := a.grammar.follow(a.at, p, nil)
 	if m.pieces > 1 && m.nums > 0 && m.outcome != alien {
@@ -229,7 +228,6 @@ func (a *assembler) wait(p []byte) {
 	}
 }
 
-// abandon gives the unfinished line to the log.
 func (a *assembler) abandon() {
 	if !a.in {
 		return

@@ -52,7 +52,6 @@ type pace struct {
 	scan, trig, end, goal float64
 }
 
-// How many numbers a line has.
 const (
 	gcNumbers    = 18 // a gc line
 	oldNumbers   = 16 // one up to Go 1.17, without stacks and globals
@@ -60,7 +59,6 @@ const (
 	paceNumbers  = 10 // the pacer's line at a cycle's end, since Go 1.18
 )
 
-// numbers are a line's, as it prints them.
 type numbers [firstNumbers]float64
 
 const (

@@ -36,7 +36,6 @@ const otherPieces = "&|->|&|->|&| MB, |&| MB goal, |&|[ MB stacks, |&| MB global
 
 type grammar []piece
 
-// A piece is one element of a grammar.
 type piece struct {
 	lit  string // what must come; "" is a number
 	form form   // of a number

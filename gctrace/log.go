@@ -36,7 +36,6 @@ type Process struct {
 // collection is among them.
 func (p *Process) Began() time.Duration { return p.began }
 
-// follows reports whether c may be the process's, and surely is.
 func (p *Process) follows(c *Cycle) (may, surely bool) {
 	may = c.N > p.LastN && c.Start >= p.lastStart
 	return may, may && c.N == p.LastN+1
@@ -113,7 +112,6 @@ type member struct {
 	value any
 }
 
-// MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

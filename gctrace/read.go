@@ -105,7 +105,6 @@ func (f *fileReader) text(p []byte) {
 
 var gcMark = []byte("gc ")
 
-// assembled takes a trace line other than whole gc lines.
 func (f *fileReader) assembled(line []byte, repaired bool) {
 	if !bytes.HasPrefix(line, gcMark) {
 		f.other(line)

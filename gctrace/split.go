@@ -139,7 +139,6 @@ func (s *Splitter) Close() error {
 	return s.err
 }
 
-// A ring keeps the last lastSize bytes.
 type ring struct {
 	buf []byte
 	n   int // where the next byte goes

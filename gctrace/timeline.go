@@ -77,7 +77,6 @@ func (t *Timeline) add(c *Cycle, before, base time.Duration) {
 	})
 }
 
-// spread parts a stretch of time among its columns.
 func (t *Timeline) spread(from, to time.Duration, each func(*Column, time.Duration)) {
 	for from < to {
 		end := min(to, from/t.Width*t.Width+t.Width)

@@ -67,7 +67,6 @@ func (c *client) close() {
 // not count as lateness while a load catches up with a stall.
 const turnaround = 100 * time.Microsecond
 
-// took notes that an open load's request, due at a time, is over.
 func (c *client) took(at time.Duration, o *outcome) {
 	if gap := o.sent - max(at, c.done); gap < turnaround {
 		c.ready += gap

@@ -96,7 +96,6 @@ func (r *runner) checkFailures(rec *Record) error {
 		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure(most))
 }
 
-// leastDead is how many failures in a row mean that a service is dead.
 const leastDead = 10
 
 // died returns an error if the end of a closed load had no success. Clients rest

@@ -155,7 +155,6 @@ func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
 	return h
 }
 
-// spareFiles is how many files dyno itself has open.
 const spareFiles = 30
 
 // perLoop is a rate that keeps one loop half busy, at some 20 µs of a core per request.
@@ -313,7 +312,6 @@ func (r *runner) each(ctx context.Context, f func(context.Context, *client) erro
 	return context.Cause(ctx)
 }
 
-// once plays steps outside the loop and gives each outcome to f.
 func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f func(*scenario.Step, *outcome) error) error {
 	for _, s := range steps {
 		if s.Rests() {

@@ -286,7 +286,6 @@ func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 	}
 }
 
-// drain notices connections that the service closed since the last phase.
 func (l *loop) drain() error {
 	for {
 		n, errno := epollWait(l.ep, l.events, 0)

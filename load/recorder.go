@@ -243,7 +243,6 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	}
 }
 
-// addOpen counts what only an open load has.
 func (s *shard) addOpen(d due, o *outcome) {
 	if o.cause == "" {
 		s.service.Add(o.done - o.sent)

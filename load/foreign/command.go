@@ -118,7 +118,6 @@ func Check(l dyno.Load, arg map[string]string) error {
 	return err
 }
 
-// addressVars tells the command where the service is.
 func addressVars(base string) (map[string]string, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" {
@@ -142,7 +141,6 @@ func shellArgs(command string) []string {
 // hey -o csv are 53 MB.
 const outputKept = 64 << 20
 
-// A lastBytes keeps the last bytes written and passes all on.
 type lastBytes struct {
 	next io.Writer
 	mu   *sync.Mutex // guards next, which two of them share
@@ -169,7 +167,6 @@ const (
 	errorWidth = 300 // bytes of such a line
 )
 
-// lines are the last lines that are not empty.
 func (l *lastBytes) lines() []string {
 	var last []string
 	rest := l.b[max(0, len(l.b)-64<<10):]

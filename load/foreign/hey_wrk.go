@@ -94,7 +94,6 @@ var (
 	heyError   = regexp.MustCompile(`(?m)^\s*\[(\d+)\]\t(.+)$`)
 )
 
-// heyStep is the unit of hey's last decimal.
 const heyStep = 100 * time.Microsecond
 
 // readHey reads hey's summary; see requester/print.go of hey 0.1.4.

@@ -79,7 +79,6 @@ func readK6New(doc []byte) *summary {
 	return r
 }
 
-// k6Cause is all that k6 says of failed requests.
 const k6Cause = "http_req_failed"
 
 func k6Record(metrics map[string]map[string]float64) *summary {

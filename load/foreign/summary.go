@@ -56,7 +56,6 @@ func (r *summary) answered(status, n int64) {
 	}
 }
 
-// unanswered counts n requests that failed without an answer.
 func (r *summary) unanswered(cause string, n int64) {
 	n = min(n, 1<<50)
 	r.Requests += n
@@ -70,7 +69,6 @@ func (r *summary) fail(cause string, n int64) {
 	}
 }
 
-// quantile notes a percentile of latency, if it is one.
 func (r *summary) quantile(percent, x float64, unit time.Duration) {
 	if d := toDuration(x, unit); d > 0 && percent > 0 && percent < 100 {
 		// 99.9/100 is not .999.
@@ -88,7 +86,6 @@ func toDuration(x float64, unit time.Duration) time.Duration {
 	return time.Duration(math.Round(x))
 }
 
-// rate sets the rate of successful requests from that of all.
 func (r *summary) rate(all float64) {
 	if r.Requests > 0 {
 		r.perSecond(all * float64(r.Requests-r.Failed) / float64(r.Requests))
@@ -109,7 +106,6 @@ func toCount(x float64) int64 {
 	return int64(min(x, 1<<50))
 }
 
-// toNumber reads a decimal number, NaN for anything else.
 func toNumber(s string) float64 {
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -120,7 +116,6 @@ func toNumber(s string) float64 {
 
 func toWhole(s string) int64 { return toCount(toNumber(s)) }
 
-// times sets the length of the run, and the moments of latency.
 func (r *summary) times(unit time.Duration, elapsed, mean, least, most float64) {
 	r.Elapsed, r.Mean = toDuration(elapsed, unit), toDuration(mean, unit)
 	r.Min, r.Max = toDuration(least, unit), toDuration(most, unit)

@@ -130,7 +130,6 @@ func (b *Buffer) Add(client, step int, due, sent, done time.Duration, status int
 	}
 }
 
-// fit saturates v to so many bits.
 func fit(v int64, bits int) uint64 { return uint64(min(max(v, 0), 1<<bits-1)) }
 
 func (b *Buffer) next() {
@@ -186,7 +185,6 @@ func (k *Log) put(b *block) error {
 	return nil
 }
 
-// above counts the written requests of a level or a higher one.
 func (k *Log) above(level uint32) (n int64) {
 	for _, c := range k.counts[level:] {
 		n += c

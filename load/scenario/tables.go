@@ -96,7 +96,6 @@ func (t *table) read(file string) error {
 	return nil
 }
 
-// parse reads the table; line is where a mistake is.
 func (t *table) parse(r io.Reader) (line int, err error) {
 	c := csv.NewReader(r)
 	c.FieldsPerRecord = -1 // counted here, to say both numbers

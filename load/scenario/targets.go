@@ -188,7 +188,6 @@ func (p *targets) add(method, target string) error {
 	return nil
 }
 
-// service checks that all targets go to one service.
 func (p *targets) service(u *url.URL) error {
 	host := u.Scheme + "://" + strings.ToLower(http1.Address(u))
 	base := u.Scheme + "://" + u.Host

@@ -156,7 +156,6 @@ func shorten(s string) string {
 	return s
 }
 
-// fixed returns the text if it is the same for every request.
 func (t text) fixed() (string, bool) {
 	switch {
 	case len(t) == 0:

@@ -41,7 +41,6 @@ func newNames(arg map[string]string, ts *tables) *names {
 	return &names{arg: arg, captured: map[string]bool{}, tables: ts}
 }
 
-// capture makes a name known, unless it means something else.
 func (k *names) capture(name string) error {
 	if taken(name) || k.tables.has(name) {
 		return fmt.Errorf("capture %s: the name is taken", name)
@@ -50,7 +49,6 @@ func (k *names) capture(name string) error {
 	return nil
 }
 
-// taken reports whether every client has a variable of that name.
 func taken(name string) bool { return name == "n" || name == "client" || name == "arg" }
 
 // parseVariable compiles a variable such as .id or .users.name; an arg is a literal.
@@ -76,7 +74,6 @@ func (k *names) parseVariable(word string) (part, error) {
 	return part{}, &UnknownError{name}
 }
 
-// list names all variables, for an error message.
 func (k *names) list() string {
 	all := append(slices.Collect(maps.Keys(k.captured)), "n", "client")
 	for name := range k.arg {

@@ -94,7 +94,6 @@ func (c *Client) send(command string, limit time.Duration) (err error) {
 	return err
 }
 
-// head reads the line before n bytes of answer.
 func (c *Client) head() (word string, n int, err error) {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil {

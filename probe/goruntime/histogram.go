@@ -104,7 +104,6 @@ func (h histogram) count() float64 {
 	return n
 }
 
-// sum puts every bucket's content in its middle.
 func (h histogram) sum() float64 {
 	s := 0.0
 	for _, b := range h {

@@ -93,7 +93,6 @@ func traceVariable(exe *elf.File) (uint64, error) {
 	return 0, errors.New("there is no symbol runtime.debug")
 }
 
-// fieldOffset returns where a 4-byte field is in a variable that is a struct.
 func fieldOffset(d *dwarf.Data, variable, field string) (int64, error) {
 	for r := d.Reader(); ; {
 		e, err := r.Next()

@@ -92,7 +92,6 @@ type procWatch struct {
 	points probe.Points
 }
 
-// open opens what is read again and again.
 func (w *procWatch) open() (err error) {
 	if w.p, err = procfs.NewProc(w.pid); err == nil {
 		w.stat, err = openProc(w.pid, "stat")
@@ -108,7 +107,6 @@ func (w *procWatch) close() {
 	w.statm.close()
 }
 
-// begin reads what is read once.
 func (w *procWatch) begin() (err error) {
 	_, err = CPU(w.pid)
 	w.precise = err == nil
@@ -230,7 +228,6 @@ func (w *procWatch) reading() (probe.Reading, error) {
 	return r, nil
 }
 
-// highWater is VmHWM: the most resident bytes since the process began or the mark was reset.
 func highWater(p procfs.Proc) (uint64, error) {
 	st, err := p.NewStatus()
 	return st.VmHWM, err

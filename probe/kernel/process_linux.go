@@ -136,7 +136,6 @@ func descends(pid, from int, parents map[int]int) bool {
 // ended reports whether a process only waits for its parent to ask for its exit status.
 func ended(st procfs.ProcStat) bool { return st.State == "Z" || st.State == "X" }
 
-// memTotal is the machine's memory in bytes, 0 if not known.
 func memTotal() float64 {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {

@@ -47,7 +47,6 @@ func (f *procFile) read() ([]byte, error) {
 	}
 }
 
-// A procStat is the part of /proc/PID/stat that is used, in the kernel's units.
 type procStat struct {
 	state          byte
 	minflt, majflt uint64
@@ -100,7 +99,6 @@ func parseStat(line []byte) (st procStat, err error) {
 	return st, fmt.Errorf("parse stat: it has %d fields", field)
 }
 
-// parseResident reads the second number of /proc/PID/statm.
 func parseResident(line []byte) (pages uint64, err error) {
 	_, rest, _ := bytes.Cut(line, []byte(" "))
 	word, _, ok := bytes.Cut(rest, []byte(" "))

@@ -118,7 +118,6 @@ func (w *profileWatch) watch(ctx context.Context, t probe.Target) error {
 	return nil
 }
 
-// start takes the first of the differences, then starts the CPU profile.
 func (w *profileWatch) start() (err error) {
 	if w.set, err = w.from.rates(w.want); err != nil {
 		return err

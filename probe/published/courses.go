@@ -10,7 +10,6 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// A number is one that a service publishes of itself.
 type number struct {
 	name  string
 	value float64
@@ -127,7 +126,6 @@ func (p *published) reading(whole bool) probe.Reading {
 	return r
 }
 
-// has reports whether the service's own number was ever published.
 func (p *published) has(name string) bool {
 	return slices.ContainsFunc(p.courses, func(c *course) bool { return c.use.own && c.name == name })
 }

@@ -16,7 +16,6 @@ import (
 // stopped, and the course of the service's own numbers.
 type Expvar struct{}
 
-// ownMost is how many of a service's own numbers are followed.
 const ownMost = 32
 
 func (Expvar) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
@@ -36,7 +35,6 @@ func (Expvar) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) 
 	return r, err
 }
 
-// memUses are what is used of runtime.MemStats.
 var memUses = map[string]use{
 	"Alloc":         {mean: "heap-alloc-B", most: "heap-peak-B", series: "heap-B"},
 	"TotalAlloc":    {last: "total-alloc-B", grown: "alloc-B", series: "alloc-B/s"},

@@ -46,7 +46,6 @@ func (s *gcShare) add(numbers []number) []number {
 	return append(numbers, number{"GC time", s.most, use{series: "gc-capacity-frac", grown: "gc-capacity-sec"}})
 }
 
-// value adds the share of the whole window.
 func (s *gcShare) value(r *probe.Reading, window time.Duration) {
 	if sec, ok := r.Values.Get("gc-capacity-sec"); ok && window > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "gc-capacity-frac", Value: sec / window.Seconds()})

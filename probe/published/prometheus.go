@@ -145,7 +145,6 @@ func families(page []byte) []string {
 	return names
 }
 
-// missing warns of asked metrics that were on no page.
 func (w *promWatch) missing() (warnings []string) {
 	for _, name := range w.asked {
 		if w.has(name) || w.has(name+"_count") {

@@ -41,8 +41,8 @@ type Record struct {
 	// a uniform sample. Nil if none are kept.
 	Kept iter.Seq2[dyno.Request, error]
 
-	Steps    []StepRecord // by name, in the order of the plan, if more than one step was measured
-	Warnings []string     // doubts that the reader must see
+	Steps    []StepRecord  // by name, in the order of the plan, if more than one step was measured
+	Warnings dyno.Warnings // doubts that the reader must see
 }
 
 // A StepRecord has one step's measurements. Measured steps of set-up and teardown

@@ -1,10 +1,10 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/dynolab/dyno"
 )
 
 // A noise is what the machine and dyno itself had used by some time, in CPU seconds.
@@ -42,7 +42,7 @@ func readNoise() (noise, error) {
 // Time in interrupts counts for no process: most is the network's, on behalf of subject and
 // load, and CONFIG_IRQ_TIME_ACCOUNTING decides whether theirs includes it. The subject's
 // children count as other processes.
-func (n noise) since(before noise, subject float64) []string {
+func (n noise) since(before noise, subject float64) (warnings dyno.Warnings) {
 	a, b := before.all, n.all
 	steal := b.Steal - a.Steal
 	busy := b.User - a.User + b.Nice - a.Nice + b.System - a.System
@@ -50,12 +50,11 @@ func (n noise) since(before noise, subject float64) []string {
 	if total < noiseLeast {
 		return nil
 	}
-	var warnings []string
 	if share := (busy - subject - (n.own - before.own)) / total; share > othersLimit {
-		warnings = append(warnings, fmt.Sprintf("other processes used %.0f %% of the CPUs during this trial", 100*share))
+		warnings.Add(dyno.WarnOthers, "other processes used %.0f %% of the CPUs during this trial", 100*share)
 	}
 	if share := steal / total; share > stealLimit {
-		warnings = append(warnings, fmt.Sprintf("the hypervisor withheld %.0f %% of the CPUs during this trial (steal)", 100*share))
+		warnings.Add(dyno.WarnSteal, "the hypervisor withheld %.0f %% of the CPUs during this trial (steal)", 100*share)
 	}
 	return warnings
 }

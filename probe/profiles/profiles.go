@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/probe/goruntime"
 	"github.com/google/pprof/profile"
@@ -64,7 +65,7 @@ func (Profiles) Watch(ctx context.Context, t probe.Target) (probe.Reading, error
 		return probe.Reading{}, fmt.Errorf("take profiles: %w", err)
 	}
 	if len(w.reading.Files) == 0 {
-		return probe.Reading{}, fmt.Errorf("take profiles: %s", strings.Join(w.reading.Warnings, "; "))
+		return probe.Reading{}, fmt.Errorf("take profiles: %s", strings.Join(w.reading.Warnings.Texts(), "; "))
 	}
 	return w.reading, nil
 }
@@ -97,7 +98,7 @@ func (w *profileWatch) watch(ctx context.Context, t probe.Target) error {
 			return err
 		}
 		if doubt != "" {
-			w.doubt("%s", doubt)
+			w.reading.Warnings.AddOf(dyno.WarnProfile, "cpu", "%s", doubt)
 		}
 	}
 	length := time.Since(w.began)
@@ -142,16 +143,12 @@ func (w *profileWatch) start() (err error) {
 		}
 	}
 	if len(w.want) == 0 {
-		return errors.New(strings.Join(w.reading.Warnings, "; "))
+		return errors.New(strings.Join(w.reading.Warnings.Texts(), "; "))
 	}
 	return nil
 }
 
 func (w *profileWatch) wants(name string) bool { return slices.Contains(w.want, name) }
-
-func (w *profileWatch) doubt(format string, args ...any) {
-	w.reading.Warnings = append(w.reading.Warnings, fmt.Sprintf(format, args...))
-}
 
 // keep makes a file of p, if it is not nil. A profile that failed is a warning and not
 // wanted any more. A time-out is an error, as it would come again and again.
@@ -167,7 +164,7 @@ func (w *profileWatch) keep(name string, p *profile.Profile, err error) error {
 		return err
 	}
 	if err != nil {
-		w.doubt("profile %s is missing: %v", name, err)
+		w.reading.Warnings.AddOf(dyno.WarnProfile, name, "profile %s is missing: %v", name, err)
 		w.want = slices.DeleteFunc(w.want, func(n string) bool { return n == name || name == "heap" && n == "allocs" })
 	}
 	return nil
@@ -188,7 +185,7 @@ func (w *profileWatch) difference(name string, length time.Duration) error {
 	p.Comments = append(p.Comments, "dyno: the difference between the ends of the measured window")
 	if name != "heap" {
 		if len(p.Sample) == 0 && !w.set {
-			w.doubt("profile %s is empty: nothing waited, or the service does not record it (consider: runtime.SetMutexProfileFraction, runtime.SetBlockProfileRate)", name)
+			w.reading.Warnings.AddOf(dyno.WarnProfile, name, "profile %s is empty: nothing waited, or the service does not record it (consider: runtime.SetMutexProfileFraction, runtime.SetBlockProfileRate)", name)
 		}
 		return w.keep(name, p, nil)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/probe"
 	dto "github.com/prometheus/client_model/go"
@@ -145,7 +146,7 @@ func families(page []byte) []string {
 	return names
 }
 
-func (w *promWatch) missing() (warnings []string) {
+func (w *promWatch) missing() (warnings dyno.Warnings) {
 	for _, name := range w.asked {
 		if w.has(name) || w.has(name+"_count") {
 			continue
@@ -157,7 +158,7 @@ func (w *promWatch) missing() (warnings []string) {
 				cure = near[0] + " is"
 			}
 		}
-		warnings = append(warnings, fmt.Sprintf("probe prometheus: metric %s was never published; %s", name, cure))
+		warnings.AddOf(dyno.WarnMetric, name, "probe prometheus: metric %s was never published; %s", name, cure)
 	}
 	return warnings
 }

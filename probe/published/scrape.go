@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/probe"
 	"io"
 	"time"
@@ -64,7 +65,7 @@ func scrape(ctx context.Context, t probe.Target, name, url, accept string, w *pu
 		if !whole {
 			missing = "the page at the end of the window is missing, and with it all totals; "
 		}
-		r.Warnings = append(r.Warnings, fmt.Sprintf("probe %s: %s%d of %d pages were not had: %v", name, missing, failed, tried, last))
+		r.Warnings.AddOf(dyno.WarnProbe, name, "probe %s: %s%d of %d pages were not had: %v", name, missing, failed, tried, last)
 	}
 	return r, nil
 }

@@ -76,7 +76,8 @@ type Row struct {
 	Center float64  // the median; NaN draws none
 }
 
-// A Stack is a bar made of parts, which are in the same order in all bars.
+// A Stack is a bar made of parts, which are in the same order in all bars and no more
+// than have names.
 type Stack struct {
 	Name  string
 	Parts []float64

@@ -23,9 +23,10 @@ func Intervals(groups []Group, negligible float64) SVG {
 		return nothing("intervals")
 	}
 	lo, hi := RatioRange(rows, negligible)
+	same := 1.0
 	label := fmt.Sprintf("Changes with their intervals: %d rows", len(rows))
 	return draw("intervals", label, func(s *sheet) {
-		d := &intervalDrawing{sheet: s, negligible: negligible, axis: axis{lo: lo, hi: hi, log: true}}
+		d := &intervalDrawing{sheet: s, negligible: negligible, axis: axis{lo: lo, hi: hi, log: true, origin: &same}}
 		d.lay(rows)
 		d.draw(groups)
 		d.explain(rows)
@@ -73,10 +74,8 @@ type intervalDrawing struct {
 }
 
 func (d *intervalDrawing) lay(rows []Interval) {
-	var labels, texts []string
 	together := 0.0
 	for _, r := range rows {
-		labels, texts = append(labels, r.Label), append(texts, r.Text)
 		together = max(together, textWidth(clean(r.Label)+"  "+clean(r.Text), d.size))
 	}
 	d.start, d.end = 9, d.width-9
@@ -90,8 +89,8 @@ func (d *intervalDrawing) lay(rows []Interval) {
 		d.mid = d.row - 13
 		return
 	}
-	d.label = min(widest(d.size, labels), 230)
-	text := min(widest(d.size, texts), 300)
+	d.label = min(widest(d.size, rows, func(r Interval) string { return r.Label }), mostLabel)
+	text := min(widest(d.size, rows, func(r Interval) string { return r.Text }), 300)
 	d.start, d.end = d.label+d.size, d.width-text-d.size
 	d.row, d.mid = 24, 12
 }
@@ -150,13 +149,7 @@ func (d *intervalDrawing) ground(ts []Tick, top, bottom float64) {
 	if d.negligible > 0 {
 		d.rect("zone", d.at(1/(1+d.negligible)), top, d.at(1+d.negligible), bottom, "")
 	}
-	for _, t := range ts {
-		class := "grid"
-		if t.Value == 1 {
-			class = "zero"
-		}
-		d.rule(class, d.at(t.Value), top, d.at(t.Value), bottom)
-	}
+	d.columns(d.axis, ts, top, bottom)
 }
 
 func (d *intervalDrawing) words(r *Interval, y float64) {

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -55,12 +56,7 @@ type percentileDrawing struct {
 }
 
 func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
-	var names []string
-	for _, l := range d.lines {
-		names = append(names, l.Name)
-	}
-	names = append(names, "") // at least
-	room := widest(d.size, names) + 20
+	room := widest(d.size, d.lines, func(l Line) string { return l.Name }) + 20
 	d.direct = !d.narrow || room <= 110
 	plot := 340.0
 	if d.narrow {
@@ -75,11 +71,7 @@ func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
 	top := 1.6 * d.line()
 	d.y = ys.logarithmic(0.04, top+plot, top)
 	d.ticks = d.y.ticks(y, d.y.down(2*d.line()))
-	left := 0.0
-	for _, t := range d.ticks {
-		left = max(left, min(textWidth(clean(t.Label), d.size), d.width*0.25))
-	}
-	d.x = axis{lo: 0, hi: max(1, xs.hi), start: left + 8, end: d.width - room}
+	d.x = axis{lo: 0, hi: max(1, xs.hi), start: d.tickColumn(d.ticks, 0.25) + 8, end: d.width - room}
 	d.height = top + plot + 2*d.line()
 }
 
@@ -191,15 +183,7 @@ type end struct {
 
 // label writes the names beside the ends of the lines. Names are moved apart, and a thin line leads to those that moved.
 func (d *percentileDrawing) label(ends []end) {
-	slices.SortStableFunc(ends, func(a, b end) int {
-		switch {
-		case a.y < b.y:
-			return -1
-		case a.y > b.y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.y, b.y) })
 	ys := make([]float64, len(ends))
 	for i, e := range ends {
 		ys[i] = e.y

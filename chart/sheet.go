@@ -179,12 +179,46 @@ func textWidth(text string, size float64) float64 {
 	return em * size
 }
 
-func widest(size float64, texts []string) float64 {
+func widest[T any](size float64, of []T, text func(T) string) float64 {
 	w := 0.0
-	for _, t := range texts {
-		w = max(w, textWidth(clean(t), size))
+	for _, x := range of {
+		w = max(w, textWidth(clean(text(x)), size))
 	}
 	return w
+}
+
+// mostLabel is the greatest width of a column of labels.
+const mostLabel = 230
+
+// rowLabel writes the name of a row: above it if narrow, else with its middle at mid.
+func (s *sheet) rowLabel(name string, top, mid, room float64) {
+	if s.narrow {
+		s.text(0, top+s.size, "label", name, s.width)
+		return
+	}
+	s.text(0, s.middle(mid), "label", name, room)
+}
+
+// columns draws the lines of a horizontal axis down to bottom.
+func (s *sheet) columns(a axis, ts []Tick, top, bottom float64) {
+	for _, t := range ts {
+		class := "grid"
+		if a.origin != nil && t.Value == *a.origin {
+			class = "zero"
+		}
+		s.rule(class, a.at(t.Value), top, a.at(t.Value), bottom)
+	}
+}
+
+// foot writes the labels of a horizontal axis below bottom, where the sheet then ends.
+func (s *sheet) foot(a axis, ts []Tick, bottom float64) {
+	s.tickLabels(ts, a, bottom+s.size+4)
+	s.height = bottom + 1.7*s.line()
+}
+
+// tickColumn is the width of the labels of a vertical axis, at most a share of the sheet's.
+func (s *sheet) tickColumn(ts []Tick, most float64) float64 {
+	return min(widest(s.size, ts, func(t Tick) string { return t.Label }), most*s.width)
 }
 
 // cut puts an ellipsis in the middle, as names of settings often differ at their ends.

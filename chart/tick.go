@@ -11,6 +11,7 @@ type axis struct {
 	lo, hi     float64
 	log        bool
 	start, end float64
+	origin     *float64 // the value whose line is bolder; nil if there is none
 }
 
 // at is the coordinate of x; what lies beyond the axis is at its end.
@@ -75,21 +76,15 @@ type Tick struct {
 type fit func(ts []Tick) bool
 
 func (a axis) across(size float64) fit {
-	return func(ts []Tick) bool {
-		for i := 1; i < len(ts); i++ {
-			w := (textWidth(ts[i].Label, size) + textWidth(ts[i-1].Label, size)) / 2
-			if math.Abs(a.at(ts[i].Value)-a.at(ts[i-1].Value)) < w+size {
-				return false
-			}
-		}
-		return true
-	}
+	return a.fits(func(s, t string) float64 { return (textWidth(s, size)+textWidth(t, size))/2 + size })
 }
 
-func (a axis) down(least float64) fit {
+func (a axis) down(least float64) fit { return a.fits(func(_, _ string) float64 { return least }) }
+
+func (a axis) fits(gap func(label, next string) float64) fit {
 	return func(ts []Tick) bool {
 		for i := 1; i < len(ts); i++ {
-			if math.Abs(a.at(ts[i].Value)-a.at(ts[i-1].Value)) < least {
+			if math.Abs(a.at(ts[i].Value)-a.at(ts[i-1].Value)) < gap(ts[i-1].Label, ts[i].Label) {
 				return false
 			}
 		}

@@ -23,7 +23,7 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 	}
 	label := "Course of " + count(ys.n, "value")
 	if l.Name != "" {
-		label = l.Name + ": course of " + count(ys.n, "value")
+		label = l.Name + ": c" + label[1:]
 	}
 	return draw("trend", label, func(s *sheet) {
 		d := trendDrawing{sheet: s, line: l, n: n}
@@ -31,10 +31,7 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 		top := 1.5 * s.line()
 		d.y = ys.linear(0.08, top+plot, top)
 		ticks := d.y.ticks(y, d.y.down(1.5*s.line()))
-		left := 0.0
-		for _, t := range ticks {
-			left = max(left, min(textWidth(clean(t.Label), s.size), s.width*0.3))
-		}
+		left := s.tickColumn(ticks, 0.3)
 		d.x = xs.linear(0, left+14, s.width-14)
 		for _, t := range ticks {
 			s.rule("grid", left+8, d.y.at(t.Value), s.width, d.y.at(t.Value))
@@ -46,12 +43,11 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 				d.mark(m, x)
 			}
 		}
-		s.height = top + plot + 1.7*s.line()
 		below := d.under
 		if l.Scale {
 			below = func(x Format) []Tick { return d.x.ticks(x, d.x.across(d.size*1.3)) }
 		}
-		s.tickLabels(below(x), d.x, top+plot+s.size+4)
+		s.foot(d.x, below(x), top+plot)
 		if len(marks) > 0 {
 			s.height = s.legend(0, s.height+0.4*s.line(), []entry{{12, func(x, y float64) {
 				s.path("change", form(4, x+6, y, 5), "")

@@ -98,7 +98,7 @@ func statLines(t *benchstat.Table) (lines []statLine, notes []string) {
 			p := &line.parts[i]
 			p[statCenter], p[statRange], p[statNotes] = scale.Format(c.Center), c.PctRangeString(), refer(c.Notes)
 			if v := c.Versus; v != nil {
-				p[statChange], p[statP] = statDelta(r.Cells[0], c), "("+v.Comparison.String()+")"
+				p[statChange], p[statP] = v.FormatDelta(r.Cells[0].Center, c.Center), "("+v.Comparison.String()+")"
 				p[statMoreNotes] = refer(v.Notes)
 				line.marks[i] = statMark(t, v)
 			}
@@ -125,10 +125,6 @@ func statLines(t *benchstat.Table) (lines []statLine, notes []string) {
 }
 
 // statDelta is a change as benchstat prints it: "~" where none is shown.
-func statDelta(base, c *benchstat.Cell) string {
-	return c.Versus.FormatDelta(base.Center, c.Center)
-}
-
 func statMean(m benchstat.Mean) string {
 	if math.IsNaN(m.Ratio) {
 		return "?"

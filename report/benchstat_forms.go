@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -181,14 +180,4 @@ func BenchstatCSV(w io.Writer, t *benchstat.Tables) error {
 	}
 	c.Flush()
 	return c.Error()
-}
-
-// BenchstatJSON writes the tables with their numbers in full, indented. The error is w's.
-func BenchstatJSON(w io.Writer, t *benchstat.Tables) error {
-	data, err := json.MarshalIndent(t, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
 }

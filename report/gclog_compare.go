@@ -25,7 +25,7 @@ var gcCompared = []gcRow{
 // without verdicts. The error is w's.
 func CompareGC(w io.Writer, a, b *gctrace.Log, o Options) error {
 	var out strings.Builder
-	x, y := valuesOf(a), valuesOf(b)
+	x, y := valuesOf(a.Total.Values(a.Requests)), valuesOf(b.Total.Values(b.Requests))
 	heads := []string{clean(a.Name), clean(b.Name)}
 	for i, h := range heads {
 		if len([]rune(h)) > maxName {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -115,17 +114,6 @@ func (p *Profile) writeNotes(b *strings.Builder, line func(string) string) {
 	for _, n := range p.Notes {
 		b.WriteString("\n" + line(n))
 	}
-}
-
-// ProfileJSON writes v, which is a *Profile or what analysis makes of profiles,
-// indented. The error is w's.
-func ProfileJSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
 }
 
 func (p *Profile) sections(names, width int) []section {

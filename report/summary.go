@@ -135,14 +135,13 @@ func (s *summary) overview() {
 
 func (s *summary) bytes(n int64) []string {
 	x := float64(n)
-	parts := []string{scaleOf("all-B", x).with(x)}
+	size := func(x float64) string { return scaleOf("-B", x).with(x) }
+	parts := []string{size(x)}
 	if requests, _, _ := s.tally(); requests > 0 && n > 0 {
-		each := x / float64(requests)
-		parts = append(parts, scaleOf("each-B", each).with(each)+"/request")
+		parts = append(parts, size(x/float64(requests))+"/request")
 	}
 	if s.Elapsed > 0 && n > 0 {
-		rate := x / s.Elapsed.Seconds()
-		parts = append(parts, scaleOf("rate-B", rate).with(rate)+"/s")
+		parts = append(parts, size(x/s.Elapsed.Seconds())+"/s")
 	}
 	return parts
 }
@@ -203,8 +202,7 @@ func (s *summary) steps() {
 		g.rows = append(g.rows, row{cells: cs})
 	}
 	if len(g.rows) > 1 {
-		s.WriteByte('\n')
-		g.text(&s.Builder, s.color)
+		s.table(&g)
 	}
 }
 
@@ -226,6 +224,11 @@ func (s *summary) service() {
 			g.rows = append(g.rows, row{cells: slices.Concat(cells(clean(label)), s.time(name))})
 		}
 	}
+	s.table(&g)
+}
+
+// table writes a grid that has rows, below an empty line.
+func (s *summary) table(g *grid) {
 	if len(g.rows) > 0 {
 		s.WriteByte('\n')
 		g.text(&s.Builder, s.color)
@@ -271,8 +274,7 @@ func (s *summary) slowest() {
 		}
 		g.rows = append(g.rows, row{cells: cs})
 	}
-	s.WriteByte('\n')
-	g.text(&s.Builder, s.color)
+	s.table(&g)
 }
 
 func span(d time.Duration) []cell {

@@ -20,6 +20,7 @@ type Verdict struct {
 	Better, Worse, Same, Unclear   []string // metrics
 	Untold                         []string // metrics that could not be compared, as notes of the table say, or that one of the two lacks
 	Text                           string   // all of it in a sentence
+	at                             int      // the setting's place in the table
 	total                          float64  // of the changes for the better, as log ratios
 	better, worse, unclear, untold string   // the lists in words
 	failed                         string   // that more requests failed than of the baseline, or ""
@@ -43,7 +44,7 @@ func Verdicts(t *compare.Table) []Verdict {
 
 func verdictOf(t *compare.Table, i int) Verdict {
 	s := &t.Settings[i]
-	v := Verdict{Setting: s.Setting}
+	v := Verdict{Setting: s.Setting, at: i}
 	if s.Trials == 0 {
 		v.Text = fmt.Sprintf("Nothing is known of %s but how it failed: it has no finished trial.", s.Setting.Label())
 		if !slices.ContainsFunc(t.Failed, func(f compare.Failure) bool { return f.Setting.String() == s.Setting.String() }) {
@@ -131,18 +132,11 @@ func (v *Verdict) say(t *compare.Table, i int) {
 		}
 		return list(parts)
 	}
-	words := func(names []string) string {
-		var parts []string
-		for _, name := range names {
-			parts = append(parts, noun(name))
-		}
-		return list(parts)
-	}
-	v.better, v.worse, v.unclear, v.untold = changes(v.Better), changes(v.Worse), words(v.Unclear), words(v.Untold)
+	v.better, v.worse, v.unclear, v.untold = changes(v.Better), changes(v.Worse), plainNouns(v.Unclear), plainNouns(v.Untold)
 	var said []string
 	for _, p := range []struct{ before, what string }{
 		{"better in ", v.better}, {"worse in ", v.worse},
-		{"the same within " + dyno.Fraction(t.Negligible).String() + " in ", words(v.Same)},
+		{"the same within " + dyno.Fraction(t.Negligible).String() + " in ", plainNouns(v.Same)},
 		{"unclear in ", v.unclear}, {"not compared in ", v.untold}, {"", v.failed},
 	} {
 		if p.what != "" {
@@ -265,10 +259,9 @@ type risk struct {
 
 // risks are the unclear metrics that may be worse by more than bearable, the greatest first.
 func risks(t *compare.Table, v *Verdict) []risk {
-	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == v.Setting.String() })
 	var all []risk
 	for _, name := range v.Unclear {
-		x := t.Settings[i].Versus[name]
+		x := t.Settings[v.at].Versus[name]
 		r := risk{noun(name), math.Inf(1), cmp.Or(x.MoreBlocks, math.MaxInt)}
 		m, _ := dyno.MetricByName(name)
 		switch {
@@ -287,8 +280,7 @@ func risks(t *compare.Table, v *Verdict) []risk {
 
 // against is what speaks against a setting that is better in something.
 func against(t *compare.Table, v *Verdict) (facts []string) {
-	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == v.Setting.String() })
-	s, base := &t.Settings[i], &t.Settings[0]
+	s, base := &t.Settings[v.at], &t.Settings[0]
 	if v.often {
 		facts = append(facts, v.failed)
 	}

@@ -162,7 +162,7 @@ func printBenchstat(cmd *cobra.Command, t *benchstat.Tables, o *outFlags) error 
 	w := cmd.OutOrStdout()
 	switch {
 	case o.json || o.format == "json":
-		return report.BenchstatJSON(w, t)
+		return report.JSON(w, t)
 	case o.format == "markdown":
 		return report.BenchstatMarkdown(w, t)
 	case o.format == "csv":

@@ -96,18 +96,23 @@ func ProfileMarkdown(w io.Writer, p *Profile) error {
 		b.WriteString(escapeMarkdown(line) + "\n")
 	}
 	for _, s := range p.sections(math.MaxInt, math.MaxInt) {
-		b.WriteString("\n**" + escapeMarkdown(s.title) + "**\n")
-		for _, g := range s.grids {
-			b.WriteByte('\n')
-			g.markdown(&b)
-		}
-		for _, n := range s.notes {
-			b.WriteString("\n" + escapeMarkdown(n) + "\n")
-		}
+		b.WriteByte('\n')
+		s.markdown(&b)
 	}
 	p.writeNotes(&b, func(s string) string { return escapeMarkdown(s) + "\n" })
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (s *section) markdown(b *strings.Builder) {
+	b.WriteString("**" + escapeMarkdown(s.title) + "**\n")
+	for _, g := range s.grids {
+		b.WriteByte('\n')
+		g.markdown(b)
+	}
+	for _, n := range s.notes {
+		b.WriteString("\n" + escapeMarkdown(n) + "\n")
+	}
 }
 
 func (p *Profile) writeNotes(b *strings.Builder, line func(string) string) {

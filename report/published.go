@@ -54,7 +54,11 @@ func (p *Published) section() section {
 			label = cells("", "")
 		}
 	}
-	return section{title: p.Title, grids: []grid{g}, notes: []string{"Study: " + p.Source + ". Here: " + p.Trials + ".", p.Note}}
+	s := section{title: p.Title, grids: []grid{g}, notes: []string{"Study: " + p.Source + ". Here: " + p.Trials + "."}}
+	if p.Note != "" {
+		s.notes = append(s.notes, p.Note)
+	}
+	return s
 }
 
 // given writes x as it was published; NaN is "".
@@ -85,9 +89,7 @@ func (p *Published) Text(w io.Writer, o Options) error {
 	s.grids[0].text(&b, o.Color)
 	b.WriteByte('\n')
 	for _, n := range s.notes {
-		if n != "" {
-			b.WriteString(fold(n, "", "  ", o.width()))
-		}
+		b.WriteString(fold(n, "", "  ", o.width()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -97,13 +99,7 @@ func (p *Published) Text(w io.Writer, o Options) error {
 func (p *Published) Markdown(w io.Writer) error {
 	var b strings.Builder
 	s := p.section()
-	b.WriteString("**" + escapeMarkdown(s.title) + "**\n\n")
-	s.grids[0].markdown(&b)
-	for _, n := range s.notes {
-		if n != "" {
-			b.WriteString("\n" + escapeMarkdown(n) + "\n")
-		}
-	}
+	s.markdown(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -2,9 +2,8 @@ package chart
 
 import "math"
 
-// Histograms draws one below the other, on one axis of logarithms and one scale
-// of height. The area of a bar is its share of the counts, so that histograms
-// with different edges or totals can be compared.
+// Histograms draws them on one logarithmic axis and one scale of height. The area of a bar is
+// its share of the counts, so histograms with different edges or totals can be compared.
 func Histograms(hs []Histogram, x Format) SVG {
 	var xs spread
 	highest := 0.0

@@ -6,11 +6,9 @@ import (
 	"strconv"
 )
 
-// Intervals draws the verdict: a row for each ratio with its interval, on one
-// axis of logarithms, so that halves and doubles are equally far from no change,
-// labelled in per cent. The zone within 1/(1+negligible) to 1+negligible, what verdicts call the same, is shaded.
-// What is beyond a tenth or ten times is cut off with an arrow. A ratio that is not
-// known has its text alone.
+// Intervals draws a row for each ratio with its interval, on a logarithmic axis labelled in per
+// cent. The zone that verdicts call the same, 1/(1+negligible) to 1+negligible, is shaded. What
+// is beyond a tenth or ten times ends in an arrow. An unknown ratio has only its text.
 func Intervals(groups []Group, negligible float64) SVG {
 	if !(negligible > 0 && negligible < 0.9) {
 		negligible = 0
@@ -33,12 +31,10 @@ func Intervals(groups []Group, negligible float64) SVG {
 	})
 }
 
-// farthest is the ratio that the axis goes to at most.
 const farthest = 10
 
-// RatioRange is the range of ratios that Intervals shows, for who draws them
-// otherwise: the ratios wholly, and intervals as far as they do not make it much longer
-// than the ratios need; between a tenth and ten times.
+// RatioRange is the range of ratios that Intervals shows, between a tenth and ten times: all
+// ratios, and intervals unless they make the axis much longer.
 func RatioRange(rows []Interval, negligible float64) (lo, hi float64) {
 	least := max(1.03, 1+3*negligible)
 	lo, hi = 1/least, least

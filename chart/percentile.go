@@ -8,10 +8,9 @@ import (
 	"strconv"
 )
 
-// Percentiles draws how slow the slowest were, as HdrHistogram does: X of a line
-// are quantiles from 0 to below 1, drawn at 1/(1-X) on an axis of logarithms, so
-// that every nine has the same room; Y are positive, on an axis of logarithms too.
-// Points elsewhere are left out.
+// Percentiles draws how slow the slowest were, as HdrHistogram does. X are quantiles from 0 to
+// below 1, drawn at 1/(1-X), so that every nine has the same room. Y are positive. Both axes
+// are logarithmic, and points elsewhere are left out.
 func Percentiles(lines []Line, y Format) SVG {
 	var xs, ys spread
 	for _, l := range lines {

@@ -19,11 +19,9 @@ type sheet struct {
 
 func (s *sheet) line() float64 { return math.Round(s.size * 1.4) }
 
-// draw makes both drawings of a picture. The label tells those who do not see it
-// what it is; the numbers are in a table that the caller puts beside it.
+// draw makes both drawings of a picture. label describes it for those who do not see it.
 //
-// Note: aria-label and not <title>, which browsers show as a tip all over the
-// picture, in the way of the tips of its parts.
+// Note: no <title>, which browsers would show as a tip over the tips of the parts.
 func draw(kind, label string, by func(s *sheet)) SVG {
 	var b strings.Builder
 	b.WriteString(`<div class="chart ` + kind + `">`)
@@ -187,7 +185,6 @@ func widest[T any](size float64, of []T, text func(T) string) float64 {
 	return w
 }
 
-// mostLabel is the greatest width of a column of labels.
 const mostLabel = 230
 
 // rowLabel writes the name of a row: above it if narrow, else with its middle at mid.
@@ -262,10 +259,9 @@ func (s *sheet) legend(left, y float64, entries []entry) float64 {
 	return y + s.line()
 }
 
-// class is that of the i-th of things which the style sheet has ten of.
+// class is one of the ten of the style sheet.
 func class(letter string, i int) string { return letter + strconv.Itoa(i%10) }
 
-// form is the outline of the i-th of ten marks around a point.
 func form(i int, x, y, r float64) string {
 	poly := func(at ...float64) string {
 		d := ""
@@ -291,7 +287,6 @@ func form(i int, x, y, r float64) string {
 	return "M" + num(x-r) + " " + num(y) + "a" + num(r) + " " + num(r) + " 0 1 0 " + num(2*r) + " 0a" + num(r) + " " + num(r) + " 0 1 0 " + num(-2*r) + " 0Z"
 }
 
-// formClass is the class of form i: those from the seventh on are open.
 func formClass(i int) string {
 	if i%10 >= 7 {
 		return "point open " + class("s", i)
@@ -299,5 +294,4 @@ func formClass(i int) string {
 	return "point " + class("s", i)
 }
 
-// known reports whether x can be drawn.
 func known(x float64) bool { return math.Abs(x) <= 1e100 }

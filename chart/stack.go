@@ -7,10 +7,8 @@ import (
 	"strconv"
 )
 
-// Stacks draws bars made of parts, from 0 to the right; parts below 0 go to the
-// left. names are those of the parts, which are numbered: the numbers stand under
-// the parts, where there is room, and in the legend. x prints values of the axis
-// and of tips.
+// Stacks draws bars made of parts from 0 to the right, or to the left if negative. The parts
+// have names, and numbers that the legend explains. x prints values.
 func Stacks(names []string, bars []Stack, x Format) SVG {
 	var all spread
 	for _, b := range bars {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Strip draws every value as a dot, a row for each setting on one axis, and the
-// center of a row as a bar. Dots that would cover each other are put side by side.
-// The axis is one of logarithms where values are positive and more than 20 times apart.
+// Strip draws every value as a dot, a row for each setting, and the center as a bar. Dots that
+// would cover each other lie side by side. The axis is logarithmic where positive values are
+// more than 20 times apart.
 func Strip(rows []Row, x Format) SVG {
 	var all spread
 	for _, r := range rows {
@@ -68,10 +68,9 @@ func (d *stripDrawing) lay(rows []Row, all *spread) {
 	}
 }
 
-// dotApart is how far the middles of dots are apart that do not cover each other.
+// dotApart keeps dots from covering each other.
 const dotApart = 8
 
-// mostLanes is how many dots lie side by side at most; more cover each other.
 const mostLanes = 7
 
 func (d *stripDrawing) heights(rows []Row) (sum float64) {

@@ -174,7 +174,7 @@ func (a axis) steps(unit float64, f Format, room fit) []Tick {
 	return nil
 }
 
-// append adds a tick if it lies on the axis and says something new.
+// append skips ticks beyond the axis and repeated labels.
 func (a axis) append(ts []Tick, x float64, f Format) []Tick {
 	if x < a.lo || x > a.hi || !known(x) || x == 0 && a.log {
 		return ts
@@ -191,7 +191,6 @@ func (a axis) append(ts []Tick, x float64, f Format) []Tick {
 	return append(ts, Tick{x, label})
 }
 
-// significant counts the digits of a number, without zeros at its ends.
 func significant(label string) int {
 	digits := ""
 	for _, r := range label {
@@ -205,9 +204,8 @@ func significant(label string) int {
 	return len(strings.Trim(digits, "0"))
 }
 
-// RatioTicks are ticks of an axis of ratios from lo to hi, labelled as changes, as
-// many as there is room for; 1 is among them if it lies between and others do not
-// take its room. lo and hi are positive.
+// RatioTicks are as many ticks of a logarithmic axis of ratios as there is room for, labelled
+// as changes. lo and hi are positive.
 func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
 	a := axis{lo: lo, hi: hi, log: true}
 	for _, step := range []float64{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2} {

@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// Trend draws a metric over runs: a point for each, with lines between those
-// whose values are known. marks are the indexes of the points at which something
-// changed. X ascends; x prints it under some of the points.
+// Trend draws a point for each known value, with lines between neighbours. marks are the
+// indexes of the points at which something changed. x prints some of the ascending X.
 func Trend(l Line, marks []int, x, y Format) SVG {
 	n := min(len(l.X), len(l.Y))
 	var xs, ys spread
@@ -116,8 +115,7 @@ func (d *trendDrawing) under(x Format) []Tick {
 	return at(max(1, d.n))
 }
 
-// Spark draws values in the size of a word, without axes: a line, and a dot at the
-// last value. It has one drawing for all widths.
+// Spark draws a line of the size of a word, with a dot at the last value.
 func Spark(values []float64) SVG {
 	const width, height, margin = 100, 20, 3
 	var ys spread

@@ -13,8 +13,7 @@ import (
 	"github.com/dynolab/dyno/gctrace"
 )
 
-// GCLog writes what a log tells of its program's collections, first as study
-// 002 does in its tables. The error is w's.
+// GCLog writes what a log tells of collections, first in the table of study 002. The error is w's.
 func GCLog(w io.Writer, l *gctrace.Log, o Options) error {
 	s := &gcLog{Log: l, width: o.width(), color: o.Color, vs: valuesOf(l.Total.Values(l.Requests))}
 	s.WriteString(fold(s.heading(), "", "  ", s.width))
@@ -66,7 +65,6 @@ func (s *gcLog) heading() string {
 	return fmt.Sprintf("%s%s of %s, in %s of log", name, count(int(s.Total.Collections), "collection"), of, scaleOf("-B", float64(s.Text.Bytes)).with(float64(s.Text.Bytes)))
 }
 
-// value prints one of the values in the unit that suits it, or "".
 func (s *gcLog) value(metric string) string { return gcValue(metric, s.vs) }
 
 func gcValue(metric string, vs map[string]float64) string {
@@ -99,7 +97,7 @@ func gcTime(x float64) string {
 
 type gcRow struct{ label, metric, note string }
 
-// gcStudy are the figures of study 002 and what they are here.
+// gcStudy has the figures of study 002.
 var gcStudy = []gcRow{
 	{"Requests", "requests", ""},
 	{"Total duration", "span-sec", ""},

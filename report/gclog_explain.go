@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// ExplainGC breaks a gc line into its parts, in plain words, one a line, as
-// study 002's Listing 5 does. The line must be whole; of which Go it is, its
-// form says. The error is w's, or says that it is no such line.
+// ExplainGC explains the parts of a gc line, one a line, as Listing 5 of study 002 does. It is an
+// error if the line is not whole; else the error is w's.
 func ExplainGC(w io.Writer, line string, o Options) error {
 	line = strings.TrimSuffix(line, "\n")
 	parts, ok := gcParts(line)
@@ -78,7 +77,6 @@ func gcParts(line string) (parts []gcPart, ok bool) {
 	return append(parts, gcSizes(tail)...), true
 }
 
-// A gcPhase is what a line says of a phase: its time, and whose CPU time.
 type gcPhase struct {
 	clock string
 	cpu   []string

@@ -25,8 +25,7 @@ type Profile struct {
 	Unproved string `json:"-"` // what Diffs in which no function is proved to have changed say instead of that; may be ""
 }
 
-// AboutProfiles says which profiles a run has and what is left out, and how to see
-// them in pprof's own pages.
+// AboutProfiles says which profiles a run has, what is left out, and how to open them in pprof.
 func AboutProfiles(r *profiles.Run) (about, notes []string) {
 	about = []string{r.Name + ": profiles of trials of their own, whose response times are not compared"}
 	if r.Bench != "" {
@@ -60,7 +59,6 @@ func LeftOut(r *profiles.Run) (lines []string) {
 	return lines
 }
 
-// nameWidth is how long the name of a function may be on a terminal.
 const nameWidth = 52
 
 // ProfileText writes p for a reader at a terminal. The error is w's.
@@ -159,8 +157,6 @@ func label(setting string) string {
 	return setting
 }
 
-// shares is the table of what CPU time is spent on: classes in rows, settings in
-// columns.
 func cpuShares(all []profiles.CPUShare, name func(setting string) string, width int) section {
 	greatest := 0.0
 	for _, s := range all {
@@ -216,7 +212,6 @@ func per(metric string) string {
 	return ""
 }
 
-// inUnit says what figures are in: ", in µs".
 func inUnit(sc scale) string {
 	if sc.unit == "" {
 		return ""
@@ -313,7 +308,7 @@ func (p *Profile) diff(d *profiles.Diff, names int) section {
 	return s
 }
 
-// found says how many functions changed and on what that rests.
+// found counts the changed functions and says what that rests on.
 func (p *Profile) found(d *profiles.Diff) string {
 	switch n := len(d.Changed()); {
 	case d.Pairs == 0:

@@ -17,16 +17,14 @@ type Published struct {
 	Note    string // what differs, and why
 }
 
-// A PublishedRow is one quantity, in Unit for each column: NaN is a figure that
-// is not there, and nil means that there is none at all.
+// A PublishedRow is one quantity for each column. NaN is a missing figure, nil none at all.
 type PublishedRow struct {
 	Label, Unit string
 	Study       []float64
 	Here        []float64
 }
 
-// section lays the table out: a line of the study's figures, and below it those
-// found here.
+// section puts the figures found here below the study's.
 func (p *Published) section() section {
 	g := grid{cols: columns(len(p.Columns) + 2), head: [][]string{append([]string{"", "", ""}, p.Columns...)}}
 	for i := range 3 {

@@ -15,11 +15,9 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 )
 
-// Summary writes the one trial of a load for a reader at a terminal who knows
-// hey, oha, vegeta or wrk. about says what was loaded and how, a line each. What
-// r lacks, such as the bytes of another generator, has no line. Of a failed
-// trial it says first that it failed, and then what was seen all the same. Only
-// the names of steps can make a line longer than o.Width. The error is w's.
+// Summary writes one trial for a reader who knows hey, oha, vegeta or wrk. about says what was
+// loaded, a line each. What r lacks has no line. Of a failed trial it says first that it failed.
+// Only names of steps can make a line longer than o.Width. The error is w's.
 func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
 	s := &summary{Result: r, width: o.width(), color: o.Color}
 	for _, line := range about {
@@ -73,7 +71,6 @@ func (s *summary) line(label string, parts ...string) {
 	}
 }
 
-// value prints a metric with its unit and what follows, or "" if it is absent.
 func (s *summary) value(metric, follows string) string {
 	x, ok := s.Values.Get(metric)
 	if !ok {
@@ -98,7 +95,6 @@ func (s *summary) tally() (requests, failed, due int64) {
 	return requests, failed, requests + s.Sent.Unsent
 }
 
-// overview is everything but latency.
 func (s *summary) overview() {
 	requests, failed, due := s.tally()
 	unsent := ""
@@ -284,7 +280,6 @@ func span(d time.Duration) []cell {
 
 func duration(d time.Duration) string { return scaleOf("-sec", d.Seconds()).with(d.Seconds()) }
 
-// errors lists the causes of failed requests, the most frequent first.
 func (s *summary) errors() {
 	if len(s.Failures) == 0 {
 		return

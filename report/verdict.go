@@ -13,8 +13,8 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A Verdict is one setting against the baseline in the primary metrics, which are
-// in each list with the greatest change first.
+// A Verdict compares a setting with the baseline in the primary metrics. Each list begins with
+// the greatest change.
 type Verdict struct {
 	Setting                        dyno.Setting
 	Better, Worse, Same, Unclear   []string // metrics
@@ -27,10 +27,8 @@ type Verdict struct {
 	often                          bool     // so many more that it speaks against the setting
 }
 
-// Verdicts says of each setting but the baseline, in the order of the table, what
-// is better, worse, the same and unclear; the two most telling changes have
-// figures: the greatest for the better and the greatest for the worse, or the two
-// greatest if all go one way. Of a table without a comparison there are none.
+// Verdicts compares each setting with the baseline, in the order of the table. The two most
+// telling changes have figures. Without a comparison it is nil.
 func Verdicts(t *compare.Table) []Verdict {
 	if t.Trials == 0 || len(t.Settings) < 2 || t.Settings[0].Trials == 0 {
 		return nil
@@ -226,7 +224,6 @@ func recommendation(t *compare.Table) (text string, news bool) {
 	return nothingShown(t, vs), false
 }
 
-// undecided says why there can be no recommendation, or "".
 func undecided(t *compare.Table) string {
 	saturated := 0
 	for i := range t.Settings {
@@ -248,7 +245,7 @@ func undecided(t *compare.Table) string {
 	return list(why)
 }
 
-// bearable is how much worse a recommended setting may still be in what is unclear.
+// bearable is how much worse a recommended setting may be in an unclear metric.
 const bearable = 0.05
 
 type risk struct {
@@ -353,7 +350,6 @@ func notYet(t *compare.Table, v *Verdict) string {
 	return fmt.Sprintf("No recommendation: %s is better in %s and not shown to be worse in a primary metric, but %s.", v.Setting.Label(), v.better, strings.Join(but, "; "))
 }
 
-// tradeOff tells of at most three settings what they give and take.
 func tradeOff(trades []Verdict, base string) string {
 	var parts []string
 	for _, v := range trades[:min(len(trades), 3)] {

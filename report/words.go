@@ -11,8 +11,7 @@ func Noun(metric string) string {
 	return label
 }
 
-// Number prints values of a metric with their unit, each as "7.25 ms": all in the
-// unit and with the decimals that suit xs.
+// Number prints values with their unit, such as "7.25 ms", all with the decimals that suit xs.
 func Number(metric string, xs ...float64) func(x float64) string {
 	sc := scaleOf(metric, xs...)
 	if sc.unit == "" && strings.HasSuffix(metric, "/s") {

@@ -48,12 +48,12 @@ var layers = map[string][]string{
 	"analysis/profiles":  {".", "stats"},
 	"analysis/tail":      {".", "hist", "stats"},
 	"analysis/timeline":  {".", "analysis/tail", "hist", "stats"},
-	"report":             {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report":             {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "gctrace", "hist", "report/chart", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report/chart":       {},
 	"report/pprofpage":   {"analysis/profiles"},
-	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "chart", "hist", "jsonskip", "report", "report/pprofpage", "stats", "store"},
+	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "hist", "jsonskip", "report", "report/chart", "report/pprofpage", "stats", "store"},
 	"examples":           {},
 	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "examples", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
-	"chart":              {},
 	"jsonskip":           {},
 }
 

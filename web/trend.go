@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/chart"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/stats"
 )
 

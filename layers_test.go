@@ -35,7 +35,7 @@ var layers = map[string][]string{
 	"probe":              {".", "gctrace"},
 	"probe/goruntime":    {".", "gctrace", "probe", "probe/kernel"},
 	"probe/kernel":       {".", "cgroup", "probe"},
-	"probe/profiles":     {"probe", "probe/goruntime"},
+	"probe/profiles":     {".", "probe", "probe/goruntime"},
 	"probe/published":    {".", "gctrace", "jsonskip", "probe", "probe/kernel"},
 	"store":              {".", "hist", "plan"},
 	"lab":                {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},

@@ -332,7 +332,8 @@ func TestLargeRun(t *testing.T) {
 	}
 	rs := synthetic(10, es)
 	for i, r := range rs {
-		r.Warnings = []string{fmt.Sprintf("other processes used %d %% of the CPUs during this trial", i)}
+		r.Warnings = nil
+		r.Warnings.Add("", "other processes used %d %% of the CPUs during this trial", i)
 	}
 	page := render(t, pageOf(rs, es))
 	checkPage(t, page)

@@ -27,11 +27,12 @@ var (
 
 // unitOf splits the unit from a metric's name: "cpu-sec/req" is "cpu/req" in s … ns.
 func unitOf(metric string) (label string, steps []step) {
-	switch metric { // of the testing package, whose units are whole names
+	at := strings.LastIndexByte(metric, ' ') + 1 // a benchmark's row is called "package.Name sec/op"
+	switch metric[at:] {                         // of the testing package, whose units are whole names
 	case "sec/op":
-		return "time/op", timeSteps
+		return metric[:at] + "time/op", timeSteps
 	case "B/op":
-		return "bytes/op", byteSteps
+		return metric[:at] + "bytes/op", byteSteps
 	}
 	head, per, found := strings.Cut(metric, "/")
 	if found {

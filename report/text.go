@@ -56,7 +56,7 @@ func Text(w io.Writer, t *compare.Table, o Options) error {
 	if len(t.Warnings) > 0 {
 		b.WriteString("\nWarnings\n")
 		for _, warning := range t.Warnings {
-			b.WriteString(fold(warning, "  ! ", "    ", width))
+			b.WriteString(fold(warning.Text, "  ! ", "    ", width))
 		}
 	}
 	if len(t.Failed) > 0 {

@@ -24,7 +24,7 @@ type pair struct {
 	Rows    []pairRow // of primary metrics
 	Others  []pairRow
 
-	Warnings []string // that not all settings have
+	Warnings dyno.Warnings // that not all settings have
 }
 
 // A pairRow is one metric of a pair.
@@ -49,7 +49,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 		URLs     [2]string
 		Runs     []*entry
 		Pairs    []pair
-		Warnings []string
+		Warnings dyno.Warnings
 		Problem  string
 	}{A: r.FormValue("a"), B: r.FormValue("b")}
 	for _, e := range all {
@@ -71,11 +71,11 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 			if i == 0 {
 				body.Warnings = slices.Clone(t.Warnings)
 			}
-			body.Warnings = slices.DeleteFunc(body.Warnings, func(w string) bool { return !slices.Contains(t.Warnings, w) })
+			body.Warnings = slices.DeleteFunc(body.Warnings, func(w dyno.Warning) bool { return !slices.Contains(t.Warnings, w) })
 		}
 		for _, t := range tables {
 			p := pairOf(t)
-			p.Warnings = slices.DeleteFunc(slices.Clone(t.Warnings), func(w string) bool { return slices.Contains(body.Warnings, w) })
+			p.Warnings = slices.DeleteFunc(slices.Clone(t.Warnings), func(w dyno.Warning) bool { return slices.Contains(body.Warnings, w) })
 			body.Pairs = append(body.Pairs, p)
 		}
 	}

@@ -28,10 +28,10 @@ type benchFound struct {
 func findBench(dir *store.Dir) (*benchFound, error) {
 	f := &benchFound{results: dir.Results()}
 	f.Table = compare.TabulateBenchmarks(dir.Run.Plan, f.results)
-	f.Table.Warnings = append(f.Table.Warnings, dir.Notes()...)
+	f.Table.Warnings.AddTexts(dyno.WarnRunDir, dir.Notes()...)
 	var notes []string
 	f.Whys, notes = whys(dir, f.Table, f.results)
-	f.Table.Warnings = append(f.Table.Warnings, notes...)
+	f.Table.Warnings.AddTexts(dyno.WarnCauses, notes...)
 	var err error
 	if f.Against, err = against(dir); err != nil {
 		return nil, fmt.Errorf("compare with the baseline: %w", err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"slices"
 
@@ -34,7 +33,7 @@ func tabulate(cmd *cobra.Command, dir *store.Dir, o *outFlags, results []*dyno.R
 // be read is a warning.
 func attribute(t *compare.Table, dir *store.Dir, results []*dyno.Result, serves []string) {
 	warn := func(r *dyno.Result, format string, args ...any) {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("trial %d: ", r.Trial.N)+fmt.Sprintf(format, args...))
+		t.Warnings.Add(dyno.WarnAttribution, "trial %d: "+format, append([]any{r.Trial.N}, args...)...)
 	}
 	for _, r := range results {
 		if r.Trial.For != dyno.ForTrace || r.Err != "" {

@@ -174,7 +174,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	hands.Interrupted = func(r *dyno.Result) {
 		if r.Latency != nil && r.Latency.Count() > 0 {
 			r.Err = ""
-			r.Warnings = append(r.Warnings, "the trial was interrupted: it is shown as far as it came")
+			r.Warnings.Add(dyno.WarnInterrupted, "the trial was interrupted: it is shown as far as it came")
 			results = append(results, r)
 		}
 	}

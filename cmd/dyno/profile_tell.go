@@ -23,10 +23,10 @@ func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[str
 	}
 	run, err := readProfiles(dir, results)
 	if err != nil {
-		opt.Doubts = append(opt.Doubts, err.Error())
+		opt.Doubts.Add(dyno.WarnCauses, "%v", err)
 		return nil
 	}
-	opt.Doubts = append(opt.Doubts, texts(run.Losses)...)
+	opt.Doubts.AddTexts(dyno.WarnCauses, texts(run.Losses)...)
 	return run.Of
 }
 
@@ -39,7 +39,7 @@ func tell(opt *compare.Options, of map[string][]profiles.Profiled, base string) 
 	for kind, taken := range of {
 		p, err := profiles.New(kind, taken, nil)
 		if err != nil {
-			opt.Doubts = append(opt.Doubts, err.Error())
+			opt.Doubts.Add(dyno.WarnCauses, "%v", err)
 			continue
 		}
 		all[kind] = p

@@ -215,7 +215,8 @@ func compareRuns(a, b string) ([]*compare.Table, error) {
 		}
 		tell(&opt, profiles, opt.Settings[0].String())
 		t := compare.Tabulate(both, opt)
-		t.Warnings = slices.Concat(t.Warnings, differences(first, second), first.Notes(), second.Notes())
+		t.Warnings.AddTexts(dyno.WarnRunsDiffer, differences(first, second)...)
+		t.Warnings.AddTexts(dyno.WarnRunDir, append(first.Notes(), second.Notes()...)...)
 		tables = append(tables, t)
 	}
 	if len(tables) == 0 {

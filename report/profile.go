@@ -220,37 +220,41 @@ func inUnit(sc scale) string {
 }
 
 func (p *Profile) top(t *profiles.Top, names int) section {
-	rows := t.Rows
-	if p.Rows > 0 && len(rows) > p.Rows {
-		rows = rows[:p.Rows]
-	}
+	rows := shown(t.Rows, p.Rows)
 	sc := scaleOf(t.Metric, t.Total)
 	counts, _, _ := strings.Cut(t.Counts, "/")
 	// The figure that is first is the one that interval, share and order are of.
-	shown := []string{"own", "flat", "cum"}
-	if at := slices.Index(shown, t.Order); at > 0 {
-		shown = slices.Insert(slices.Delete(shown, at, at+1), 0, t.Order)
+	columns := []string{"own", "flat", "cum"}
+	if at := slices.Index(columns, t.Order); at > 0 {
+		columns = slices.Insert(slices.Delete(columns, at, at+1), 0, t.Order)
 	}
 	g := grid{
 		cols: []column{{}, {left: true, keep: 2}, {}, {}, {}, {keep: 1}, {left: true}},
-		head: [][]string{{shown[0], "", "share", shown[1], shown[2], counts, "function"}},
+		head: [][]string{{columns[0], "", "share", columns[1], columns[2], counts, "function"}},
 	}
 	for _, r := range rows {
 		figures := map[string]float64{"own": r.Own, "flat": r.Flat, "cum": r.Cum}
-		value := figures[shown[0]]
+		value := figures[columns[0]]
 		count := ""
 		if t.Counts != "" {
 			count = scaleOf(t.Counts, r.Count).format(r.Count)
 		}
 		g.rows = append(g.rows, row{cells: []cell{
 			{text: sc.format(value)}, {spread(value, float64(r.Lo), float64(r.Hi)), faint}, {text: fmt.Sprintf("%.1f%%", 100*r.Share)},
-			{text: sc.format(figures[shown[1]])}, {text: sc.format(figures[shown[2]])}, {text: count}, {text: shortName(clean(r.Name), names)},
+			{text: sc.format(figures[columns[1]])}, {text: sc.format(figures[columns[2]])}, {text: count}, {text: shortName(clean(r.Name), names)},
 		}})
 	}
 	return section{
 		title: fmt.Sprintf("%s%s of %s, %s: %s in all; %s%s", t.Kind, per(t.Metric), label(t.Setting), count(t.Trials, "trial"), sc.with(t.Total), order(t.Order), inUnit(sc)),
 		grids: []grid{g},
 	}
+}
+
+func shown[T any](rows []T, most int) []T {
+	if most > 0 {
+		return rows[:min(most, len(rows))]
+	}
+	return rows
 }
 
 func order(by string) string {
@@ -262,10 +266,7 @@ func order(by string) string {
 }
 
 func (p *Profile) diff(d *profiles.Diff, names int) section {
-	rows := d.Rows
-	if p.Rows > 0 && len(rows) > p.Rows {
-		rows = rows[:p.Rows]
-	}
+	rows := shown(d.Rows, p.Rows)
 	greatest := math.Abs(d.Total.Diff)
 	for _, r := range rows[:min(1, len(rows))] {
 		greatest = max(greatest, math.Abs(r.Own.Diff), math.Abs(r.Flat.Diff), math.Abs(r.Cum.Diff))

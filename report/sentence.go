@@ -28,6 +28,15 @@ func noun(metric string) string {
 	return metric
 }
 
+// Noun is what a reader calls a metric: "p99 latency", or its name without the unit.
+func Noun(metric string) string {
+	if n, ok := nouns[metric]; ok {
+		return n
+	}
+	label, _ := unitOf(metric)
+	return label
+}
+
 // Sentences says in at most three sentences which settings changed the most, and what could not
 // be told, of primary metrics only. It recommends nothing. Without a finished trial it is nil.
 func Sentences(t *compare.Table) []string {

@@ -36,10 +36,9 @@ func Strip(w io.Writer, h *timeline.Heat, about string, o Options) error {
 	gc, stw := fmt.Sprintf("%10s │", "collecting"), fmt.Sprintf("%10s │", "stopped")
 	for i, x := range h.Collecting {
 		gc += part(x)
-		switch {
-		case h.Stops[i] > 0:
+		if h.Stops[i] > 0 {
 			stw += "|"
-		default:
+		} else {
 			stw += " "
 		}
 	}
@@ -63,14 +62,16 @@ func density(n, most uint32) string {
 	case n == 1:
 		return "·"
 	}
-	steps := [...]string{"░", "▒", "▓", "█"}
-	x := math.Log(float64(n)) / math.Log(float64(most))
-	return steps[max(0, min(int(x*4), 3))]
+	return shade(math.Log(float64(n)) / math.Log(float64(most)))
 }
 
 func part(x float64) string {
 	if x <= 0 {
 		return " "
 	}
-	return [...]string{"░", "▒", "▓", "█"}[min(int(x*4), 3)]
+	return shade(x)
+}
+
+func shade(x float64) string {
+	return [...]string{"░", "▒", "▓", "█"}[max(0, min(int(x*4), 3))]
 }

@@ -14,11 +14,9 @@ import (
 func Percentiles(lines []Line, y Format) SVG {
 	var xs, ys spread
 	for _, l := range lines {
-		for i := range min(len(l.X), len(l.Y)) {
-			if quantile(l.X[i]) && positive(l.Y[i]) {
-				xs.add(nines(l.X[i]), false)
-				ys.add(l.Y[i], true)
-			}
+		for _, p := range l.quantiles() {
+			xs.add(p[0], false)
+			ys.add(p[1], true)
 		}
 	}
 	if ys.n == 0 {
@@ -40,8 +38,16 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// quantile is false for the maximum, which would be infinitely far.
-func quantile(p float64) bool { return p >= 0 && p <= 1-1e-12 }
+// quantiles are the points that have a place, with the number of nines as X: the maximum
+// would be infinitely far.
+func (l Line) quantiles() (pts [][2]float64) {
+	for i := range min(len(l.X), len(l.Y)) {
+		if p := l.X[i]; p >= 0 && p <= 1-1e-12 && positive(l.Y[i]) {
+			pts = append(pts, [2]float64{nines(p), l.Y[i]})
+		}
+	}
+	return pts
+}
 
 // nines is log10 of 1/(1-p): how many nines p has.
 func nines(p float64) float64 { return -math.Log10(1 - p) }
@@ -135,10 +141,8 @@ func (d *percentileDrawing) draw() {
 }
 
 func (d *percentileDrawing) points(l Line) (pts [][2]float64) {
-	for i := range min(len(l.X), len(l.Y)) {
-		if quantile(l.X[i]) && positive(l.Y[i]) {
-			pts = append(pts, [2]float64{d.x.at(nines(l.X[i])), d.y.at(l.Y[i])})
-		}
+	for _, p := range l.quantiles() {
+		pts = append(pts, [2]float64{d.x.at(p[0]), d.y.at(p[1])})
 	}
 	return pts
 }

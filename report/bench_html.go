@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/pprofpage"
 )
@@ -15,7 +16,7 @@ import (
 // A BenchPage is one run of benchmarks as its HTML report shows it.
 type BenchPage struct {
 	BenchReport
-	Origin Origin
+	Origin findings.Origin
 	Ran    string // what was measured, such as the Go versions and revisions
 }
 

@@ -35,7 +35,7 @@ type Bencher struct {
 	// known even with an error; nil means that no source is read.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
 	// CPUs is PinnedCPUs; nil means that no process is pinned.
-	CPUs   func(n int) []int
+	CPUs func(n int) []int
 
 	// Open tells after each block which benchmarks need more; nil means all. It is not asked where
 	// the experiment has a number of blocks.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cgroup"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/probe/goruntime"
@@ -43,7 +44,7 @@ func Open() (l *Lab, release func() error, err error) {
 			return start(ctx, builder, t, dir)
 		},
 		Limit:   subject.CheckLimits,
-		Memory:  memory(),
+		Memory:  memoryOf("/proc", cgroup.MemoryLeft("/proc")),
 		Load:    putLoad,
 		Tool:    subject.RunTool,
 		Probe:   probeNamed,

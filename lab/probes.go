@@ -12,25 +12,11 @@ import (
 // probeNamed returns the probe with a name of dyno.ProbeNames, or that of trials ForProfile and
 // ForTrace.
 func probeNamed(name string) (probe.Probe, bool) {
-	switch name {
-	case "proc":
-		return kernel.Proc{}, true
-	case "cgroup":
-		return kernel.ControlGroup{}, true
-	case "gctrace":
-		return goruntime.Collector{}, true
-	case "runtime":
-		return goruntime.Metrics{}, true
-	case "expvar":
-		return published.Expvar{}, true
-	case "prometheus":
-		return published.Prometheus{}, true
-	case "pprof":
-		return published.Index{}, true
-	case dyno.ForProfile:
-		return profiles.Profiles{}, true
-	case dyno.ForTrace:
-		return profiles.Trace{}, true
-	}
-	return nil, false
+	p, ok := map[string]probe.Probe{
+		"proc": kernel.Proc{}, "cgroup": kernel.ControlGroup{},
+		"gctrace": goruntime.Collector{}, "runtime": goruntime.Metrics{},
+		"expvar": published.Expvar{}, "prometheus": published.Prometheus{}, "pprof": published.Index{},
+		dyno.ForProfile: profiles.Profiles{}, dyno.ForTrace: profiles.Trace{},
+	}[name]
+	return p, ok
 }

@@ -75,6 +75,9 @@ func environ(vars map[string]string, dir, socket, debug string) []string {
 	return pairs(env)
 }
 
+// Environ is dyno's own environment with vars added, for a program that is no service and runs in dir.
+func Environ(vars map[string]string, dir string) []string { return environ(vars, dir, "", "") }
+
 func pairs(env map[string]string) []string {
 	var list []string
 	for _, k := range slices.Sorted(maps.Keys(env)) {

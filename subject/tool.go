@@ -29,7 +29,7 @@ func runProgram(ctx context.Context, argv []string, vars map[string]string, dir 
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", err
 	}
-	status, err = guard.Run(ctx, guard.Job{Path: path, Args: argv, Dir: dir, Env: environ(vars, dir, "", "")}, o)
+	status, err = guard.Run(ctx, guard.Job{Path: path, Args: argv, Dir: dir, Env: Environ(vars, dir)}, o)
 	if err != nil && ctx.Err() == nil {
 		return "", fmt.Errorf("start %s: %w", argv[0], err)
 	}

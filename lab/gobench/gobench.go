@@ -18,6 +18,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/subject"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // A Bencher runs the blocks of an experiment with a Bench. [Open] gives it the hands of this
@@ -34,8 +35,8 @@ type Bencher struct {
 	// Source returns what the source of a benchmark says, by its Printed name, as far as it is
 	// known even with an error; nil means that no source is read.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
-	// CPUs is PinnedCPUs; nil means that no process is pinned.
-	CPUs   func(n int) []int
+	// CPUs is guard.PinnedCPUs; nil means that no process is pinned.
+	CPUs func(n int) []int
 
 	// Open tells after each block which benchmarks need more; nil means all. It is not asked where
 	// the experiment has a number of blocks.
@@ -51,7 +52,7 @@ type Bencher struct {
 
 func Open(b *subject.Builder) *Bencher {
 	return &Bencher{
-		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: PinnedCPUs,
+		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: guard.PinnedCPUs,
 		Start: func(ctx context.Context, path string, o Options) (Turns, error) {
 			p, err := Start(ctx, path, o)
 			if err != nil {

@@ -29,8 +29,7 @@ type memoryGuard struct {
 }
 
 const (
-	// How often memory is read: often near the floor, as a kernel can clear 10 GB/s.
-	guardFar  = 100 * time.Millisecond
+	guardFar  = 100 * time.Millisecond // how often memory is read: often near the floor, as a kernel can clear 10 GB/s
 	guardNear = 10 * time.Millisecond
 	nearFloor = 2 << 30 // bytes above it
 )

@@ -34,11 +34,9 @@ type snapshots struct {
 }
 
 const (
-	// mostGoroutines are profiled before the window: for 100,000 the subject stops for 0.1 s.
-	mostGoroutines = 10_000
+	mostGoroutines = 10_000 // mostGoroutines are profiled before the window: for 100,000 the subject stops for 0.1 s
 
-	// After FreeOSMemory the service may still be about to free more.
-	settleEvery = 100 * time.Millisecond
+	settleEvery = 100 * time.Millisecond // after FreeOSMemory the service may still be about to free more
 	settleMost  = time.Second
 	settled     = 0.005 // of the resident memory, a fall of less than which is none
 )

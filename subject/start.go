@@ -21,15 +21,13 @@ import (
 type Options struct {
 	Stdout, Stderr io.Writer // called as those of guard.IO
 
-	// Trace adds gctrace=1 to the subject's GODEBUG.
-	Trace bool
+	Trace bool // adds gctrace=1 to the subject's GODEBUG
 
 	// Pacer adds gcpacertrace=1 to Trace: the heap's goals to the byte. It makes the median pause
 	// 1.8 times as long (doc/method.md), so it is not for trials that are compared.
 	Pacer bool
 
-	// Limits are those of the subject's own control group, which Grouped alone makes too.
-	Limits  dyno.Limits
+	Limits  dyno.Limits // are those of the subject's own control group, which Grouped alone makes too
 	Grouped bool
 }
 

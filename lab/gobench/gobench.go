@@ -29,14 +29,12 @@ type Bencher struct {
 	Tests      func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error)
 	Link       func(ctx context.Context, p *subject.TestPackage, seed uint32) (path string, err error)
 	LinkSurvey func(ctx context.Context, p *subject.TestPackage) (path string, err error)
-	// Start is the function Start, and Once is RunOnce.
-	Start func(ctx context.Context, path string, o Options) (Turns, error)
-	Once  func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
+	Start      func(ctx context.Context, path string, o Options) (Turns, error) // the function Start, and Once is RunOnce
+	Once       func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
 	// Source returns what the source of a benchmark says, by its Printed name, as far as it is
 	// known even with an error; nil means that no source is read.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
-	// CPUs is guard.PinnedCPUs; nil means that no process is pinned.
-	CPUs func(n int) []int
+	CPUs   func(n int) []int // guard.PinnedCPUs; nil means that no process is pinned
 
 	// Open tells after each block which benchmarks need more; nil means all. It is not asked where
 	// the experiment has a number of blocks.
@@ -44,10 +42,8 @@ type Bencher struct {
 	// Least is the number of blocks that are run however long they take, where the experiment has
 	// neither Bench.Duration nor a number of blocks.
 	Least int
-	// Dir makes the directory for the files of trial n, for Profile.
-	Dir func(n int) (string, error)
-	// Watch is told of each step; it may be nil.
-	Watch func(Step)
+	Dir   func(n int) (string, error) // makes the directory for the files of trial n, for Profile
+	Watch func(Step)                  // told of each step; it may be nil
 }
 
 func Open(b *subject.Builder) *Bencher {

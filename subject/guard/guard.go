@@ -47,11 +47,9 @@ type IO struct {
 	// (at most 4096 bytes). They must not keep the slice.
 	Stdout, Stderr io.Writer
 
-	// File, if not nil, is the program's standard output itself. The caller closes it.
-	File *os.File
+	File *os.File // File, if not nil, is the program's standard output itself. The caller closes it.
 
-	// Before, on Linux, is a Tree without a program that ends after this one.
-	Before *Tree
+	Before *Tree // Before, on Linux, is a Tree without a program that ends after this one
 }
 
 // A Tree is a program and all of its descendants. It must be stopped.

@@ -39,9 +39,6 @@ func expand(s dyno.Subject, addr string) (args []string, env map[string]string, 
 }
 
 func execute(text string, data any) (string, error) {
-	if !strings.Contains(text, "{{") {
-		return text, nil
-	}
 	var b strings.Builder
 	t, err := template.New("").Option("missingkey=error").Parse(text)
 	if err == nil {

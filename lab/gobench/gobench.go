@@ -95,10 +95,11 @@ type side struct {
 
 type benchmark struct {
 	dyno.Survey
-	p     *subject.TestPackage
-	procs int     // GOMAXPROCS of its processes
-	fixed float64 // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
-	grows float64 // seconds of each iteration that are not timed, as between StopTimer and StartTimer
+	p      *subject.TestPackage
+	teller *teller // that surveys it
+	procs  int     // GOMAXPROCS of its processes
+	fixed  float64 // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
+	grows  float64 // seconds of each iteration that are not timed, as between StopTimer and StartTimer
 }
 
 // A pairing is a benchmark in all settings.

@@ -43,12 +43,9 @@ func (w *Run) survey(ctx context.Context) error {
 		s.warnings = append(s.warnings, s.fresh()...)
 	}
 	w.step(Step{Phase: "survey"})
-	tellers := map[*side]map[*subject.TestPackage]*teller{}
 	for _, s := range w.sides {
-		tellers[s] = map[*subject.TestPackage]*teller{}
 		for _, p := range s.packages {
 			tl := &teller{w: w, s: s, p: p, path: paths[p]}
-			tellers[s][p] = tl
 			if err := tl.begin(ctx); err != nil {
 				return err
 			}
@@ -68,7 +65,7 @@ func (w *Run) survey(ctx context.Context) error {
 			if l.Err != "" {
 				continue
 			}
-			if err := tellers[s][l.p].measure(ctx, l); err != nil {
+			if err := l.teller.measure(ctx, l); err != nil {
 				return err
 			}
 		}
@@ -170,7 +167,7 @@ func (t *teller) discover(ctx context.Context) error {
 		found := out.leaves()
 		for _, l := range found {
 			skip = append(skip, l.Printed)
-			l.Package, l.Name, l.p, l.procs = t.p.ImportPath, l.Printed, t.p, cmp.Or(t.procs, 1)
+			l.Package, l.Name, l.p, l.teller, l.procs = t.p.ImportPath, l.Printed, t.p, t, cmp.Or(t.procs, 1)
 			if l.Printed == surveyName {
 				continue
 			}
@@ -308,7 +305,7 @@ func (t *teller) sample(ctx context.Context, l *benchmark, quiet time.Duration, 
 			after = totalsOf(r)
 		}
 	}
-	if len(rs) == 0 || len(out.failed) > 0 {
+	if len(rs) == 0 || out.failed() != nil {
 		l.Err = out.why()
 		return nil, after, nil
 	}

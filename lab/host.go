@@ -1,25 +1,27 @@
 package lab
 
 import (
+	"os"
 	"strings"
 
 	"github.com/prometheus/procfs"
-	"golang.org/x/sys/unix"
 )
 
 // Describe returns the kernel's release, the CPU model and the memory in bytes; zero values where
 // unknown.
 func Describe() (kernel, cpu string, memory int64) {
-	var u unix.Utsname
-	if unix.Uname(&u) == nil {
-		kernel = unix.ByteSliceToString(u.Release[:])
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	kernel = strings.TrimSpace(string(release))
+	cpus, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(cpus)) {
+		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
+			cpu = strings.TrimSpace(value)
+			break
+		}
 	}
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
-		return kernel, "", 0
-	}
-	if cpus, err := fs.CPUInfo(); err == nil && len(cpus) > 0 {
-		cpu = strings.TrimSpace(cpus[0].ModelName)
+		return kernel, cpu, 0
 	}
 	if m, err := fs.Meminfo(); err == nil && m.MemTotalBytes != nil {
 		memory = int64(*m.MemTotalBytes)

@@ -68,7 +68,8 @@ func hierarchies(proc string, pid int) ([]hierarchy, error) {
 	for _, g := range all {
 		for _, m := range mounts {
 			path, visible := below(m.Root, g.Path)
-			v1 := m.FSType == "cgroup" && len(g.Controllers) > 0 && mountHas(m, g.Controllers)
+			mounted := !slices.ContainsFunc(g.Controllers, func(c string) bool { _, ok := m.SuperOptions[c]; return !ok })
+			v1 := m.FSType == "cgroup" && len(g.Controllers) > 0 && mounted
 			v2 := m.FSType == "cgroup2" && len(g.Controllers) == 0
 			if visible && (v1 || v2) {
 				found = append(found, hierarchy{g.Controllers, m.MountPoint, filepath.Join(m.MountPoint, path)})
@@ -77,10 +78,6 @@ func hierarchies(proc string, pid int) ([]hierarchy, error) {
 		}
 	}
 	return found, nil
-}
-
-func mountHas(m *procfs.MountInfo, controllers []string) bool {
-	return !slices.ContainsFunc(controllers, func(c string) bool { _, ok := m.SuperOptions[c]; return !ok })
 }
 
 // below returns the path of a group relative to the mounted one: a container may see its own group

@@ -16,6 +16,8 @@ import (
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/probe/goruntime"
 	"github.com/dynolab/dyno/probe/kernel"
+	"github.com/dynolab/dyno/probe/profiles"
+	"github.com/dynolab/dyno/probe/published"
 	"github.com/dynolab/dyno/subject"
 )
 
@@ -152,4 +154,16 @@ func (l *logFile) close() error {
 		errs = append(errs, os.Remove(l.file.Name()))
 	}
 	return errors.Join(errs...)
+}
+
+// probeNamed returns the probe with a name of dyno.ProbeNames, or that of trials ForProfile and
+// ForTrace.
+func probeNamed(name string) (probe.Probe, bool) {
+	p, ok := map[string]probe.Probe{
+		"proc": kernel.Proc{}, "cgroup": kernel.ControlGroup{},
+		"gctrace": goruntime.Collector{}, "runtime": goruntime.Metrics{},
+		"expvar": published.Expvar{}, "prometheus": published.Prometheus{}, "pprof": published.Index{},
+		dyno.ForProfile: profiles.Profiles{}, dyno.ForTrace: profiles.Trace{},
+	}[name]
+	return p, ok
 }

@@ -68,16 +68,9 @@ func (k *snapshots) before(ctx context.Context) {
 	}
 	k.trial.meter.Enter("snapshot")
 	k.with(ctx, func(l Inspector) error {
-		if err := l.Collect(); err != nil {
-			return err
-		}
-		if err := k.profiles(l, "before"); err != nil {
-			return err
-		}
-		if err := l.Collect(); err != nil { // profiles make garbage
-			return err
-		}
-		return k.snapshot(l, dyno.StageBefore)
+		profiles := func() error { return k.profiles(l, "before") }
+		snapshot := func() error { return k.snapshot(l, dyno.StageBefore) }
+		return inOrder(l.Collect, profiles, l.Collect, snapshot) // profiles make garbage
 	})
 }
 
@@ -90,21 +83,21 @@ func (k *snapshots) after(ctx context.Context) {
 		if err := k.snapshot(l, dyno.StageEnd); err != nil || !k.forces() {
 			return err
 		}
-		if err := l.Collect(); err != nil {
-			return err
-		}
-		if err := k.snapshot(l, dyno.StageAfter); err != nil {
-			return err
-		}
-		if err := k.profiles(l, "after"); err != nil {
-			return err
-		}
-		err := k.profile(l, "goroutineleak", "after")
-		if errors.Is(err, errors.ErrUnsupported) { // before Go 1.27
-			err = nil
-		}
-		return err
+		snapshot := func() error { return k.snapshot(l, dyno.StageAfter) }
+		profiles := func() error { return k.profiles(l, "after") }
+		leaks := func() error { return k.profile(l, "goroutineleak", "after") } // unsupported before Go 1.27: see with
+		return inOrder(l.Collect, snapshot, profiles, leaks)
 	})
+}
+
+// inOrder takes steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (k *snapshots) forces() bool { return k.trial.Leak && k.target.Socket != "" }
@@ -184,13 +177,8 @@ func (k *snapshots) rest(ctx context.Context, start time.Time) error {
 			return err
 		}
 		k.trial.meter.Enter("free")
-		if err := l.Free(); err != nil {
-			return err
-		}
-		if err := settle(ctx, l); err != nil {
-			return err
-		}
-		return k.snapshot(l, dyno.StageFreed)
+		settled := func() error { return settle(ctx, l) }
+		return inOrder(l.Free, settled, func() error { return k.snapshot(l, dyno.StageFreed) })
 	})
 	return nil
 }

@@ -189,7 +189,8 @@ func (s *supervisor) run(j *Job, direct bool) error {
 		files[1] = directFile
 	}
 	err = pinned(j.CPUs, func() error { return s.start(j, files) })
-	p.closeWriters()
+	unix.Close(p.out.w)
+	unix.Close(p.err.w)
 	if direct {
 		unix.Close(directFile)
 	}

@@ -90,7 +90,7 @@ type side struct {
 	packages []*subject.TestPackage
 	leaves   []*benchmark // benchmarks that have results of their own
 	names    []string     // of those, and of others that have not the level of dyno.BenchFactor
-	warnings []string
+	warnings dyno.Warnings
 }
 
 type benchmark struct {
@@ -157,7 +157,7 @@ func (b *Bencher) begin(e *dyno.Experiment) *Run {
 	if n := all.Bench.CPUs; n > 0 && b.CPUs != nil {
 		w.cpus = b.CPUs(n)
 		if len(w.cpus) < n {
-			w.warn("benchmarks have %d CPUs, not %d: dyno may not use more here", len(w.cpus), n)
+			w.sides[0].warnings.Add(dyno.WarnBenchCPUs, "benchmarks have %d CPUs, not %d: dyno may not use more here", len(w.cpus), n)
 		}
 	}
 	return w
@@ -166,12 +166,6 @@ func (b *Bencher) begin(e *dyno.Experiment) *Run {
 // open returns the benchmarks that did not fail and need more blocks.
 func (w *Run) open() []*pairing {
 	return slices.DeleteFunc(slices.Clone(w.pairings), func(p *pairing) bool { return p.over })
-}
-
-// warn adds a doubt about the whole run.
-func (w *Run) warn(format string, args ...any) {
-	s := w.sides[0]
-	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
 }
 
 func (w *Run) late(block int) bool { return block > w.least && !time.Now().Before(w.end) }

@@ -27,5 +27,5 @@ func (u usage) share() float64 {
 // cores is how many CPUs this process may use, by affinity, GOMAXPROCS and the
 // quota of its control groups.
 func cores() float64 {
-	return min(float64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0))), cgroup.CPUs())
+	return min(float64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0))), cgroup.CPUs("/proc"))
 }

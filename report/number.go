@@ -29,15 +29,15 @@ var (
 // unitOf splits a metric's name into a label without the unit and the units
 // that its base unit may be printed in: "cpu-sec/req" is "cpu/req" in s … ns.
 func unitOf(metric string) (label string, steps []step) {
-	switch metric { // of the testing package, whose units are whole names
-	case "sec/op":
-		return "time/op", timeSteps
-	case "B/op":
-		return "bytes/op", byteSteps
-	}
 	head, per, found := strings.Cut(metric, "/")
 	if found {
 		per = "/" + per
+		switch head { // units of benchmarks are whole names
+		case "sec":
+			return "time" + per, timeSteps
+		case "B":
+			return "bytes" + per, byteSteps
+		}
 	}
 	for _, u := range []struct {
 		suffix string
@@ -74,6 +74,9 @@ func scaleOf(metric string, xs ...float64) scale {
 		if greatest >= st.factor {
 			break
 		}
+	}
+	if head, per, _ := strings.Cut(metric, "/"); per != "op" && (head == "sec" || head == "B") {
+		s.unit += "/" + per
 	}
 	switch {
 	case greatest == 0, whole && s.factor == 1:

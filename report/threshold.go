@@ -55,6 +55,9 @@ func Gate(t *compare.Table) string {
 // the first two at most so many. Of benchmarks, which are many, what passed is only
 // counted.
 func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
+	if len(v.Thresholds) == 0 {
+		return section{}, false
+	}
 	bench := v.Kind == compare.OfBenchmarks
 	g := grid{
 		cols: []column{{left: true}, {left: true}, {left: true}, {left: true}, {}, {left: true, keep: 2}, {left: true, keep: 1}},
@@ -104,7 +107,7 @@ func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
 	if len(g.rows) > 0 {
 		s.grids = []grid{g}
 	}
-	return s, len(v.Thresholds) > 0
+	return s, true
 }
 
 // outcome is the word of a threshold; the color says no more.
@@ -135,7 +138,7 @@ func (v *view) judged(j *compare.Judgement) string {
 	case j.Setting < 0 || len(v.Settings) == 1:
 		return j.Threshold.String()
 	}
-	return j.Threshold.String() + " of " + v.Settings[j.Setting].Setting.Label()
+	return j.Threshold.String() + " of " + v.labels[j.Setting]
 }
 
 // figure is what was found, with its unit.
@@ -180,7 +183,7 @@ func (v *view) decider(j *compare.Judgement) string {
 
 // reason is why a threshold was judged as it was.
 func (v *view) reason(j *compare.Judgement, r *compare.Reason) string {
-	setting := func() string { return v.Settings[r.Setting].Setting.Label() }
+	setting := func() string { return v.labels[r.Setting] }
 	switch r.Kind {
 	case compare.ReasonUnknown, compare.ReasonNotCompared:
 		return r.Said

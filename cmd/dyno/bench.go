@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -267,7 +268,7 @@ func matchable(match string) error {
 }
 
 // benchFormats are those of the result of benchmarks.
-var benchFormats = []string{"text", "json", "markdown", "junit", "html"}
+var benchFormats = append(slices.Clone(report.Formats), "html")
 
 // formatted finds a format that benchmarks do not have.
 func (o *benchFlags) formatted() error { return benchFormat(&o.out) }

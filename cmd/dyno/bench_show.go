@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -20,7 +18,7 @@ import (
 
 // A benchFound is a report of benchmarks, made from a run directory.
 type benchFound struct {
-	report.BenchReport
+	report.Report
 	results []*dyno.Result
 }
 
@@ -53,7 +51,7 @@ func finishBench(cmd *cobra.Command, dir *store.Dir, o *benchFlags, err error) e
 	err = errors.Join(err, dir.WriteFile("bench.txt", func(w io.Writer) error {
 		h := dir.Run.Host
 		fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
-		return report.BenchFile(w, baselineFirst(dir.Run.Plan, dir.Results()))
+		return report.Bench(w, baselineFirst(dir.Run.Plan, dir.Results()), dir.Run.Plan.Name)
 	}))
 	if o.cache != "" && err == nil {
 		err = fillCache(o.cache, dir)
@@ -64,7 +62,7 @@ func finishBench(cmd *cobra.Command, dir *store.Dir, o *benchFlags, err error) e
 	}
 	err = errors.Join(err, concludeBench(dir, f), f.print(cmd, dir, &o.out), f.unmeasured())
 	if o.out.steps {
-		appendSummary(cmd.ErrOrStderr(), func(w io.Writer) error { return report.BenchMarkdown(w, &f.BenchReport) })
+		appendSummary(cmd.ErrOrStderr(), func(w io.Writer) error { return report.Markdown(w, &f.Report) })
 	}
 	if err != nil {
 		return err
@@ -78,7 +76,7 @@ func concludeBench(dir *store.Dir, f *benchFound) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		err = fmt.Errorf("%w; what was measured is whole (consider: dyno report %s --format html > FILE, on another disk)", err, dir.Path)
 	}
-	return errors.Join(dir.WriteFile("summary.json", func(w io.Writer) error { return report.BenchJSON(w, &f.BenchReport) }), err)
+	return errors.Join(dir.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, &f.Report) }), err)
 }
 
 // reportBench reports on a run directory of benchmarks again.
@@ -109,18 +107,10 @@ func reportBench(cmd *cobra.Command, dir *store.Dir, o *outFlags, thresholds []s
 // print writes the report to standard output.
 func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) error {
 	w := cmd.OutOrStdout()
-	switch o.format {
-	case "json":
-		return report.BenchJSON(w, &f.BenchReport)
-	case "markdown":
-		return report.BenchMarkdown(w, &f.BenchReport)
-	case "html":
+	if o.format == "html" {
 		return f.html(w, dir)
-	case "junit":
-		return report.JUnit(w, f.Table, o.strict)
 	}
-	width, color := terminal(w)
-	if err := report.BenchText(w, &f.BenchReport, report.Options{Width: width, Color: color}); err != nil {
+	if err := o.write(w, &f.Report); err != nil || o.format != "text" || o.json {
 		return err
 	}
 	if len(f.Whys) > 0 {
@@ -131,15 +121,7 @@ func (f *benchFound) print(cmd *cobra.Command, dir *store.Dir, o *outFlags) erro
 
 // html writes the report as one file.
 func (f *benchFound) html(w io.Writer, dir *store.Dir) error {
-	page := &report.BenchPage{BenchReport: f.BenchReport, Origin: originOf(dir, f.results)}
-	var ran []string
-	for _, r := range f.results {
-		if r.Subject != "" && !slices.Contains(ran, r.Subject) {
-			ran = append(ran, r.Subject)
-		}
-	}
-	page.Ran = commit.ReplaceAllString(strings.Join(ran, "; "), "$1")
-	return report.BenchHTML(w, page)
+	return report.HTML(w, &report.Page{Report: f.Report, Trials: f.results, Origin: originOf(dir, f.results)})
 }
 
 // gate is the error of what is not as the user wants it: thresholds that do not hold,

@@ -276,7 +276,7 @@ func TestBenchBroken(t *testing.T) {
 		"none":           {nil, false},
 	} {
 		err, want := name, c.want
-		f := &benchFound{BenchReport: report.BenchReport{Table: &compare.Table{Kind: compare.OfBenchmarks, Settings: settings}}}
+		f := &benchFound{Report: report.Report{Table: &compare.Table{Kind: compare.OfBenchmarks, Settings: settings}}}
 		f.Table.Benchmarks = []*compare.Benchmark{{Package: "p", Name: "X", Faults: c.faults}}
 		if got := f.gate(new(dyno.Experiment), true, false); (got != nil) != want {
 			t.Errorf("%q: %v", err, got)

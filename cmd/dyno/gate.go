@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
@@ -112,7 +111,7 @@ const mostSummary = 1 << 20
 // stepSummary appends the table to the summary of GitHub's job, if this is one. That
 // it cannot is no failure.
 func stepSummary(stderr io.Writer, t *compare.Table) {
-	appendSummary(stderr, func(w io.Writer) error { return report.Markdown(w, t) })
+	appendSummary(stderr, func(w io.Writer) error { return report.Markdown(w, &report.Report{Table: t}) })
 }
 
 // appendSummary is stepSummary of any report.
@@ -147,7 +146,7 @@ func appendTo(path string, data []byte) error {
 }
 
 // formats are those of the result of a run.
-var formats = []string{"text", "json", "markdown", "junit", "csv", "openmetrics", "html", "hgrm"}
+var formats = append(slices.Clone(report.Formats), "html", "hgrm")
 
 // oneRun reports a format that has room for one run only where there may be several.
 func (o *outFlags) oneRun(cure string) error {
@@ -155,21 +154,4 @@ func (o *outFlags) oneRun(cure string) error {
 		return usagef("--format %s shows one run (consider: %s)", f, cure)
 	}
 	return nil
-}
-
-// printTable writes a table in the forms that are for programs, and reports whether
-// the wanted form is one of them.
-func (o *outFlags) printTable(cmd *cobra.Command, t *compare.Table, results []*dyno.Result) (done bool, err error) {
-	w := cmd.OutOrStdout()
-	switch o.format {
-	case "junit":
-		return true, report.JUnit(w, t, o.strict)
-	case "csv":
-		return true, report.CSV(w, t)
-	case "openmetrics":
-		return true, report.OpenMetrics(w, t)
-	case "html":
-		return true, writePage(w, o.at, t, results, o.notes)
-	}
-	return false, nil
 }

@@ -76,15 +76,17 @@ func (f *format) Set(v string) error {
 
 // print writes a table to standard output.
 func (o *outFlags) print(cmd *cobra.Command, t *compare.Table) error {
-	w := cmd.OutOrStdout()
-	switch {
-	case o.json || o.format == "json":
-		return report.JSON(w, t)
-	case o.format == "markdown":
-		return report.Markdown(w, t)
+	return o.write(cmd.OutOrStdout(), &report.Report{Table: t})
+}
+
+// write writes a report in the wanted format.
+func (o *outFlags) write(w io.Writer, r *report.Report) error {
+	format := string(o.format)
+	if o.json {
+		format = "json"
 	}
 	width, color := terminal(w)
-	return report.Text(w, t, report.Options{Width: width, Color: color})
+	return report.Write(w, r, format, report.Options{Width: width, Color: color, Strict: o.strict})
 }
 
 // printResults writes what an experiment's results are in the wanted form: of
@@ -108,10 +110,8 @@ func (o *outFlags) printResults(cmd *cobra.Command, e *dyno.Experiment, t *compa
 			return err
 		}
 		return errors.Join(report.Hours(w, t, look), report.Thresholds(w, t, look))
-	default:
-		if done, err := o.printTable(cmd, t, results); done {
-			return err
-		}
+	case o.format == "html":
+		return writePage(w, o.at, t, results, o.notes)
 	}
 	return o.print(cmd, t)
 }
@@ -312,7 +312,7 @@ const pageFile = "report.html"
 // conclude writes the files of a run directory that are made from its results.
 func conclude(dir *store.Dir, t *compare.Table, results []*dyno.Result, left []string) error {
 	return errors.Join(
-		dir.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, t) }),
+		dir.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, &report.Report{Table: t}) }),
 		dir.WriteFile("bench.txt", func(w io.Writer) error {
 			h := dir.Run.Host
 			fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))

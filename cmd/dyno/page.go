@@ -52,7 +52,7 @@ func viewPage(dir *store.Dir, base string) (*report.Page, error) {
 // compared trials; flame graphs are named and not drawn. run is nil if it has no
 // profiles.
 func pageOf(dir *store.Dir, t *compare.Table, results []*dyno.Result) (*report.Page, *profiles.Run) {
-	page := &report.Page{Table: t, Trials: results, Origin: originOf(dir, results)}
+	page := &report.Page{Report: report.Report{Table: t}, Trials: results, Origin: originOf(dir, results)}
 	run, err := readProfiles(dir, results)
 	if err != nil || len(t.Settings) == 0 {
 		return page, nil // there are none, or the table says what is amiss

@@ -3,24 +3,13 @@ package report
 import (
 	"fmt"
 	"html/template"
-	"io"
 	"slices"
+	"strings"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/chart"
-	"github.com/dynolab/dyno/report/pprofpage"
 )
-
-// A BenchPage is one run of benchmarks as its HTML report shows it.
-type BenchPage struct {
-	BenchReport
-	Origin Origin
-	Ran    string // what was measured, such as the Go versions and revisions
-}
-
-// An excerpt is text in columns, such as the lines of a function with what each costs.
-type excerpt struct{ title, text string }
 
 // mostListings is how much of listings a page has, in bytes.
 const mostListings = 400 << 10
@@ -28,25 +17,13 @@ const mostListings = 400 << 10
 // mostIntervals are rows of the picture; the tables have all.
 const mostIntervals = 80
 
-// BenchHTML writes the page as one self-contained file, which asks nobody for anything.
-// The error is w's.
-func BenchHTML(w io.Writer, p *BenchPage) error {
-	out := newBenchPaper(p, tamed(&Page{Table: &compare.Table{}, Origin: p.Origin}))
-	out.Head, out.Tail = inlined("", nil, pprofpage.Blocks{})
-	return templates.ExecuteTemplate(w, "page", out)
-}
-
-// newBenchPaper makes a paper of a page; inner is what it has in common with others.
-func newBenchPaper(p *BenchPage, inner *Page) *paper {
-	t := tamedTable(p.Table)
-	v := newReportView(&BenchReport{Table: t, Against: p.Against}, wide)
+// newBenchPaper makes a paper of a page of benchmarks that is [tamed].
+func newBenchPaper(p *Page) *paper {
+	v := &pageView{view: p.view(wide), page: p}
 	v.keys = nil // cells wrap, so that names may be long
-	out := &paper{Page: inner, Title: "Benchmarks", About: tameAll(v.measured(), 10, mostNote)}
-	if len(t.Settings) > 1 {
+	out := &paper{Page: p, Title: p.title(), About: tameAll(v.measured(), 10, mostNote)}
+	if len(v.Settings) > 1 {
 		out.Foot = "Verdicts are of blocks, in which the settings took turns of a few milliseconds each."
-	}
-	if t.Name != "" {
-		out.Title += " of " + t.Name
 	}
 	for _, s := range v.verdicts() {
 		out.Verdicts = append(out.Verdicts, said{tame(s.Name, mostCell), tame(s.Rest, 2*mostNote)})
@@ -55,53 +32,26 @@ func newBenchPaper(p *BenchPage, inner *Page) *paper {
 		out.Verdicts, out.More = out.Verdicts[:mostVerdicts], out.Verdicts[mostVerdicts:]
 	}
 	out.Doubts = tameAll(v.notes(), 100, mostNote)
-	for _, x := range []chapter{
-		{"thresholds", "Thresholds", v.block(v.thresholds(mostRows, mostRows))},
-		{"change", "Change", v.changeBlocks()},
-		{"figures", "Figures", v.aloneBlocks()},
-		{"why", "Why", listings(newBenchView(p.Table, wide).excerpts(&p.BenchReport))},
-		{"pitfalls", "Pitfalls", v.pitfallBlocks()},
-		{"failed", "Failed benchmarks", v.failedBlocks()},
-		{"again", "Where it comes from", inner.whence(p.Ran, "As run.json has it.", benchFiles)},
-	} {
-		if len(x.Blocks) > 0 {
-			out.Parts = append(out.Parts, x)
-		}
+	out.add("thresholds", "Thresholds", v.show(v.thresholds(mostRows, mostRows)))
+	if len(v.Settings) == 1 {
+		out.add("figures", "Figures", v.show(v.figures()))
+	} else if len(v.Settings) > 1 {
+		out.add("change", "Change", v.changeBlocks())
 	}
-	return out
-}
-
-// benchFiles is what the run directory of benchmarks holds.
-const benchFiles = "results.jsonl has a setting of a block a line, bench.txt the same for benchstat, trials/ the profiles."
-
-// block makes a block of a section.
-func (v *benchView) block(s section, ok bool) []block {
-	if !ok {
-		return nil
+	out.add("why", "Why", listings(v.excerpts(&p.Report, Options{})))
+	if lines := v.pitfallLines(mostPitfalls); lines != nil {
+		out.add("pitfalls", "Pitfalls", []block{{List: tameAll(lines, mostRows, 2*mostNote)}})
 	}
-	return []block{{Title: tame(s.title, mostCell), Tables: v.sheets(&s), Lines: tameAll(s.notes, 100, mostNote)}}
-}
-
-// sheets are the tables of a section; the signs before the rows of comparisons are left
-// to texts, so that a row's heading is its name.
-func (v *benchView) sheets(s *section) (out []sheet) {
-	for _, g := range s.grids {
-		if len(g.cols) == comparisonColumns {
-			g.drop(0)
-		}
-		out = append(out, sheet{tame(s.title, mostCell), g.html(s.title, allIn)})
-	}
+	out.add("failed", "Failed benchmarks", v.failedBlocks())
+	out.add("again", "Where it comes from", v.origin())
 	return out
 }
 
 // changeBlocks are what changed or is unclear as tables, then the picture of all
 // benchmarks with their table, then the other units.
-func (v *benchView) changeBlocks() (out []block) {
-	if len(v.Settings) < 2 {
-		return nil
-	}
+func (v *pageView) changeBlocks() (out []block) {
 	for _, i := range v.others() {
-		out = append(out, v.block(v.differences(i))...)
+		out = append(out, v.show(v.differences(i))...)
 	}
 	units, folded := v.units(true)
 	var first, rest []unitSection
@@ -112,16 +62,16 @@ func (v *benchView) changeBlocks() (out []block) {
 			rest = append(rest, units[n])
 		}
 	}
-	groups, left := v.intervals()
+	groups, left := v.benchIntervals()
 	if groups != nil && first != nil {
 		f := &figure{
 			ID: "fig-change", Kind: "svg", Name: fileName(v.Name) + "-change", Title: units[0].unit + " of all benchmarks",
 			Shows: fmt.Sprintf("Each mark is a change, and the line through it its 95%% interval: what is left of 0 is lower than the baseline, what is right of it higher. "+
 				"Changes within the shaded band of ±%s count as none. What changed comes first.", dyno.Fraction(v.Negligible)),
-			Picture: template.HTML(chart.Intervals(groups, v.Negligible)), Summary: "Table", Notes: []string{v.legend()},
+			Picture: template.HTML(chart.Intervals(groups, v.Negligible)), Summary: "Table", Notes: []string{v.benchLegend()},
 		}
 		for i := range first {
-			f.Tables = append(f.Tables, v.sheets(&first[i].section)...)
+			f.Tables = append(f.Tables, v.tables(&first[i].section)...)
 		}
 		if left > 0 {
 			f.Notes = append(f.Notes, fmt.Sprintf("%d more that did not change are in the table.", left))
@@ -131,7 +81,7 @@ func (v *benchView) changeBlocks() (out []block) {
 		rest = units
 	}
 	for _, s := range rest {
-		out = append(out, tucked(v.block(s.section, true))...)
+		out = append(out, tucked(v.show(s.section, true))...)
 	}
 	if folded != nil {
 		out = append(out, block{Lines: tameAll(folded, 50, mostNote)})
@@ -139,9 +89,9 @@ func (v *benchView) changeBlocks() (out []block) {
 	return out
 }
 
-// intervals are the rows of the picture in the first unit, and how many it has no
+// benchIntervals are the rows of the picture in the first unit, and how many it has no
 // room for.
-func (v *benchView) intervals() (groups []chart.Group, left int) {
+func (v *view) benchIntervals() (groups []chart.Group, left int) {
 	names := v.unitsOf()
 	if len(names) == 0 {
 		return nil, 0
@@ -165,8 +115,8 @@ func (v *benchView) intervals() (groups []chart.Group, left int) {
 		for _, r := range rows[:min(len(rows), room)] {
 			u := unit(r, names[0])
 			x := v.versus(u, i)
-			text := v.benchChange(u, i)
-			for _, more := range []string{interval(x.Lo, x.Hi), v.benchWord(u, i).text} {
+			text := v.unitChange(u, i)
+			for _, more := range []string{interval(x.Lo, x.Hi), v.verdictCell(u, i).text} {
 				if more != "" {
 					text += " " + more
 				}
@@ -184,36 +134,13 @@ func (v *benchView) intervals() (groups []chart.Group, left int) {
 	return groups, left
 }
 
-func (v *benchView) aloneBlocks() []block {
-	if len(v.Settings) != 1 {
-		return nil
-	}
-	return v.block(v.figures())
-}
-
-// pitfallBlocks are the doubts about benchmarks.
-func (v *benchView) pitfallBlocks() []block {
-	var lines []string
-	for _, n := range v.pitfalls() {
-		lines = append(lines, v.pitfall(&n, mostPitfalls))
-	}
-	if lines == nil {
-		return nil
-	}
-	return []block{{List: tameAll(lines, mostRows, 2*mostNote)}}
-}
-
 // failedBlocks are what failed, with the words of the benchmark.
-func (v *benchView) failedBlocks() (out []block) {
+func (v *view) failedBlocks() (out []block) {
 	for n, f := range v.failed() {
 		if n == mostItems {
 			return append(out, block{Lines: []string{"More are in results.jsonl."}})
 		}
-		text := ""
-		for _, l := range f.lines {
-			text += l + "\n"
-		}
-		out = append(out, block{Title: tame(f.trials, mostNote), Pre: tame(text, mostNote)})
+		out = append(out, block{Title: tame(f.what, mostNote), Pre: tame(strings.Join(f.lines, "\n")+"\n", mostNote)})
 	}
 	return out
 }

@@ -33,7 +33,7 @@ type unitSection struct {
 // units are the tables of a comparison: of each unit one for each setting, and lines
 // for those in which nothing differs. Of units but the first there are only the rows
 // that differ, unless whole.
-func (v *benchView) units(whole bool) (out []unitSection, folded []string) {
+func (v *view) units(whole bool) (out []unitSection, folded []string) {
 	var allEqual, allSame []string
 	for n, name := range v.unitsOf() {
 		most, told := isUntold, false
@@ -75,7 +75,7 @@ func (v *benchView) units(whole bool) (out []unitSection, folded []string) {
 }
 
 // unitTable compares setting i with the baseline in one unit.
-func (v *benchView) unitTable(name string, i int, whole bool) (section, bool) {
+func (v *view) unitTable(name string, i int, whole bool) (section, bool) {
 	g := v.comparison(i, "")
 	left := 0 // rows that are left out
 	group := ""
@@ -119,11 +119,12 @@ const comparisonColumns = 12
 
 // comparison is an empty table that compares setting i with the baseline; with a
 // column for the unit's name if that has a heading.
-func (v *benchView) comparison(i int, of string) grid {
+func (v *view) comparison(i int, of string) grid {
 	g := grid{
-		cols: []column{{left: true}, {left: true}, {left: true, keep: 3}, {left: true}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1}, {}, {left: true}, {keep: 2}, {left: true}},
+		signs: true,
+		cols:  []column{{left: true}, {left: true}, {left: true, keep: 3}, {left: true}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1}, {}, {left: true}, {keep: 2}, {left: true}},
 	}
-	for _, h := range v.head(i) {
+	for _, h := range v.head([]int{0, i}) {
 		g.head = append(g.head, []string{"", h[0], "", "", h[1], "", h[2], "", "", "", "", ""})
 	}
 	last := g.head[len(g.head)-1]
@@ -132,27 +133,16 @@ func (v *benchView) comparison(i int, of string) grid {
 	return g
 }
 
-// head are the headings of the baseline and setting i.
-func (v *benchView) head(i int) (rows [][]string) {
-	if v.keys != nil || !v.crossed() {
-		return [][]string{{"", v.name(0), v.name(i)}}
-	}
-	for n, l := range v.Settings[0].Setting {
-		rows = append(rows, []string{l.Factor, levelName(l), levelName(v.Settings[i].Setting[n])})
-	}
-	return rows
-}
-
 // line is a row of a comparison.
-func (v *benchView) line(name string, u *compare.Row, i int, named bool) row {
-	base, now := v.center(u, 0), v.center(u, i)
-	sc := benchScale(u.Name, base.Center, now.Center)
-	cs := []cell{{}, {text: name}, {}, {text: sc.unit}, number(sc, base.Center), {spread(base.Center, base.Lo, base.Hi), faint}, number(sc, now.Center), {spread(now.Center, now.Lo, now.Hi), faint}, {}, {}, {}, v.benchWord(u, i)}
+func (v *view) line(name string, u *compare.Row, i int, named bool) row {
+	base, now := v.median(u, 0), v.median(u, i)
+	sc := scaleOf(u.Name, base.Center, now.Center)
+	cs := []cell{{}, {text: name}, {}, {text: sc.unit}, number(sc, base.Center), {spread(base.Center, base.Lo, base.Hi), faint}, number(sc, now.Center), {spread(now.Center, now.Lo, now.Hi), faint}, {}, {}, {}, v.verdictCell(u, i)}
 	if named {
 		cs[2].text = u.Name
 	}
 	if x := v.versus(u, i); x != nil {
-		cs[8] = cell{v.benchChange(u, i), cs[11].mark}
+		cs[8] = cell{v.unitChange(u, i), cs[11].mark}
 		if v.standingOf(u, i) != isEqual {
 			cs[9].text, cs[10].text = interval(x.Lo, x.Hi), benchPvalue(x.P)
 		}
@@ -175,7 +165,7 @@ func number(sc scale, x float64) cell {
 
 // geomean is the row of the geometric means of the benchmarks that have a ratio, as
 // benchstat has it. It is a summary for the eye; no verdict rests on it.
-func (v *benchView) geomean(name string, i int) (row, bool) {
+func (v *view) geomean(name string, i int) (row, bool) {
 	var base, now, ratio float64
 	n, all := 0, 0
 	for k := range v.Benchmarks {
@@ -184,7 +174,7 @@ func (v *benchView) geomean(name string, i int) (row, bool) {
 			continue
 		}
 		all++
-		x, b, c := v.versus(u, i), v.center(u, 0).Center, v.center(u, i).Center
+		x, b, c := v.versus(u, i), v.median(u, 0).Center, v.median(u, i).Center
 		if x == nil || !(x.Ratio > 0 && b > 0 && c > 0) {
 			continue
 		}
@@ -195,7 +185,7 @@ func (v *benchView) geomean(name string, i int) (row, bool) {
 		return row{}, false
 	}
 	mean := func(sum float64) float64 { return math.Exp(sum / float64(n)) }
-	sc := benchScale(name, mean(base), mean(now))
+	sc := scaleOf(name, mean(base), mean(now))
 	label := "geomean"
 	if n < all {
 		label += fmt.Sprintf(" of %d", n)
@@ -240,17 +230,20 @@ func (g *grid) cut(at, width, least int) {
 
 // differences are the comparisons of setting i that changed or are unclear, in all
 // units: those that became worse first.
-func (v *benchView) differences(i int) (section, bool) {
+func (v *view) differences(i int) (section, bool) {
 	g := v.comparison(i, "unit")
 	for _, d := range v.differing(i) {
 		g.rows = append(g.rows, v.line(v.called(d.row), d.unit, i, true))
+	}
+	if len(g.rows) == 0 {
+		return section{}, false
 	}
 	v.fitNames(&g, 1)
 	title := "Changed or unclear"
 	if len(v.Settings) > 2 {
 		title += ": " + v.name(i) + " against " + v.name(0)
 	}
-	return section{title: title, grids: []grid{g}}, len(g.rows) > 0
+	return section{title: title, grids: []grid{g}}, true
 }
 
 // A difference is one comparison that is changed or unclear.
@@ -261,7 +254,7 @@ type difference struct {
 
 // differing are those of setting i: benchmarks that changed as verdicts name them, then
 // those that are unclear.
-func (v *benchView) differing(i int) (out []difference) {
+func (v *view) differing(i int) (out []difference) {
 	var rows []*compare.Benchmark
 	for n := range v.Benchmarks {
 		rows = append(rows, v.Benchmarks[n])
@@ -283,7 +276,7 @@ func (v *benchView) differing(i int) (out []difference) {
 const mostPlotted = 24
 
 // plotted is the plot of what changed or is unclear.
-func (v *benchView) plotted() (section, bool) {
+func (v *view) plotted() (section, bool) {
 	g := grid{cols: []column{{left: true}, {left: true, keep: 1}, {left: true}}, head: [][]string{{"", "", ""}}}
 	var rows []chart.Interval
 	var at []compare.Versus // of each row of the grid; none of headings
@@ -314,14 +307,10 @@ func (v *benchView) plotted() (section, bool) {
 			g.rows, at = append(g.rows, row{group: fmt.Sprintf("and %d more of %s", more, v.name(i))}), append(at, compare.Versus{})
 		}
 	}
-	if rows == nil {
+	p := v.plotOf(rows)
+	if p == nil {
 		return section{}, false
 	}
-	p := &plot{negligible: v.Negligible}
-	if !(p.negligible < 0.9) {
-		p.negligible = 0
-	}
-	p.lo, p.hi = chart.RatioRange(rows, p.negligible)
 	p.lay(max(leastPlot, min(v.width-g.width()-len(gap), mostPlot)))
 	g.head[0][2] = p.axis()
 	for n := range g.rows {
@@ -333,7 +322,7 @@ func (v *benchView) plotted() (section, bool) {
 }
 
 // figures are the medians of a single setting.
-func (v *benchView) figures() (section, bool) {
+func (v *view) figures() (section, bool) {
 	names := v.unitsOf()
 	g := grid{cols: []column{{left: true}}, head: [][]string{{""}}}
 	for range names {
@@ -356,9 +345,9 @@ func (v *benchView) figures() (section, bool) {
 		for _, name := range names {
 			c, around := cell{"-", faint}, cell{}
 			if u := unit(r, name); u != nil {
-				x := v.center(u, 0)
+				x := v.median(u, 0)
 				if !math.IsNaN(x.Center) {
-					c = cell{text: benchScale(name, x.Center).with(x.Center)}
+					c = cell{text: scaleOf(name, x.Center).with(x.Center)}
 				}
 				around = cell{spread(x.Center, x.Lo, x.Hi), faint}
 			}
@@ -370,8 +359,8 @@ func (v *benchView) figures() (section, bool) {
 	return section{title: "Medians of the blocks", grids: []grid{g}}, len(g.rows) > 0
 }
 
-// legend explains the words of a comparison.
-func (v *benchView) legend() string {
+// benchLegend explains the words of a comparison of benchmarks.
+func (v *view) benchLegend() string {
 	return fmt.Sprintf("Medians are of the blocks; a change is of turns side by side, so that it need not be the quotient of the medians. "+
 		"Same: surely within ±%s; unclear: the blocks cannot tell. p is adjusted for all looks, intervals are not.", dyno.Fraction(v.Negligible))
 }

@@ -34,7 +34,7 @@ func newBenchPaper(p *Page) *paper {
 	out.Doubts = tameAll(v.notes(), 100, mostNote)
 	out.add("thresholds", "Thresholds", v.show(v.thresholds(mostRows, mostRows)))
 	if len(v.Settings) == 1 {
-		out.add("figures", "Figures", v.show(v.figures()))
+		out.add("figures", "Figures", v.show(v.medians()))
 	} else if len(v.Settings) > 1 {
 		out.add("change", "Change", v.changeBlocks())
 	}

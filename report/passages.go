@@ -116,7 +116,7 @@ func (v *view) benchParts(r *Report, o Options, comment bool) (out []passage) {
 // benchSections are the tables of benchmarks, and what is to be said of all of them.
 func (v *view) benchSections(whole bool) (out []section, notes []string) {
 	if len(v.Settings) < 2 {
-		if s, ok := v.figures(); ok {
+		if s, ok := v.medians(); ok {
 			out = append(out, s)
 		}
 		return out, nil

@@ -321,8 +321,8 @@ func (v *view) plotted() (section, bool) {
 	return section{title: "Changes and their 95% intervals", grids: []grid{g}, notes: []string{p.note()}}, true
 }
 
-// figures are the medians of a single setting.
-func (v *view) figures() (section, bool) {
+// medians are those of a single setting.
+func (v *view) medians() (section, bool) {
 	names := v.unitsOf()
 	g := grid{cols: []column{{left: true}}, head: [][]string{{""}}}
 	for range names {

@@ -286,3 +286,30 @@ func TestBenchHostile(t *testing.T) {
 		})
 	}
 }
+
+// TestBenchPrograms: the formats for programs name each benchmark.
+func TestBenchPrograms(t *testing.T) {
+	for format, wants := range map[string][]string{
+		"csv": {
+			"setting,rev,package,benchmark,metric,unit,median,lo,hi,trials,change_frac,change_lo_frac,change_hi_frac,p,verdict\n",
+			"rev=main,main,example.com/json,CodeMarshal,sec/op,sec/op,0.003412,", ",18,,,,,baseline\n",
+			"rev=HEAD,HEAD,example.com/json,Pipeline,tokens/op,,20,",
+		},
+		"openmetrics": {
+			"# UNIT dyno_benchmark_time_per_op_seconds seconds\n",
+			`dyno_benchmark_time_per_op_seconds{run="json",setting="rev=main",rev="main",package="example.com/json",benchmark="CodeMarshal",stat="median"} 0.003412` + "\n",
+			`dyno_benchmark_time_per_op_change_ratio{run="json",setting="rev=HEAD",rev="HEAD",package="example.com/json",benchmark="CodeMarshal",stat="mean"} 0.03`,
+			`benchmark="Valid",threshold="change(sec_per_op) < 2%"} 1`, "# EOF\n",
+		},
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, &Report{Table: judged(fewBenchmarks()).table()}, format, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s has no %q in\n%.2000s", format, want, b.String())
+			}
+		}
+	}
+}

@@ -101,7 +101,7 @@ func (v *view) benchIntervals() (groups []chart.Group, left int) {
 		g := chart.Group{Title: tame(v.name(i), mostName) + " against " + tame(v.name(0), mostName)}
 		var rows []*compare.Benchmark
 		for n := range v.Benchmarks {
-			if u := unit(v.Benchmarks[n], names[0]); u != nil && v.versus(u, i) != nil {
+			if u := unit(v.Benchmarks[n], names[0]); u != nil && v.Versus(*u, i) != nil {
 				rows = append(rows, v.Benchmarks[n])
 			}
 		}
@@ -114,7 +114,7 @@ func (v *view) benchIntervals() (groups []chart.Group, left int) {
 		left += max(0, len(rows)-room)
 		for _, r := range rows[:min(len(rows), room)] {
 			u := unit(r, names[0])
-			x := v.versus(u, i)
+			x := v.Versus(*u, i)
 			text := v.unitChange(u, i)
 			for _, more := range []string{interval(x.Lo, x.Hi), v.verdictCell(u, i).text} {
 				if more != "" {

@@ -84,8 +84,7 @@ func (v *view) alone() string {
 func (v *view) verdictOn(i int) string {
 	of := map[standing][]*compare.Benchmark{}
 	failed := 0
-	for n := range v.Benchmarks {
-		r := v.Benchmarks[n]
+	for _, r := range v.Benchmarks {
 		s := v.rowStanding(r, i)
 		if s == isUntold && len(r.Faults) > 0 {
 			failed++
@@ -172,7 +171,7 @@ func (v *view) doubtOf(r *compare.Benchmark, i int) string {
 		if v.standingOf(u, i) != isUnclear || v.echoes(u) {
 			continue
 		}
-		x := v.versus(u, i)
+		x := v.Versus(*u, i)
 		text := v.unitChange(u, i) + " " + interval(x.Lo, x.Hi)
 		if n > 0 {
 			text = u.Name + " " + text
@@ -198,7 +197,7 @@ func (v *view) weight(r *compare.Benchmark, i int) (worse int, first float64) {
 		if v.standingOf(u, i) != isChanged {
 			continue
 		}
-		x := v.versus(u, i)
+		x := v.Versus(*u, i)
 		if x.Verdict == stats.Worse && u.Better != 0 {
 			worse = max(worse, 1)
 			if n == 0 {
@@ -234,7 +233,7 @@ var wordings = map[string]wording{
 
 // inWords says a change: in per cent, from double on in times, and so of half the time.
 func (v *view) inWords(u *compare.Row, i int) string {
-	x := v.versus(u, i)
+	x := v.Versus(*u, i)
 	words, known := wordings[u.Name]
 	if !known {
 		words = wording{"more " + u.Name, "less " + u.Name, "the " + u.Name}
@@ -279,8 +278,7 @@ func inside(print func(float64) string, lo, hi float64) string {
 // there is none.
 func (v *view) measured() (out []string) {
 	least, most, unsettled := math.MaxInt, 0, 0
-	for i := range v.Benchmarks {
-		r := v.Benchmarks[i]
+	for _, r := range v.Benchmarks {
 		if r.Blocks == 0 {
 			continue
 		}

@@ -14,13 +14,13 @@ const BaselineTitle = "Against the baseline file"
 // An excerpt is text in columns, such as the lines of a function with what each costs.
 type excerpt struct{ title, text string }
 
-// changed is what profiles of a change are of: a benchmark and its setting, or that two
-// benchmarks differ.
-func (v *view) changed(y *profiles.BenchWhy) string {
+// changed is what profiles of a change are of: a benchmark, its setting, and the words
+// between and behind, or that two benchmarks differ.
+func (v *view) changed(y *profiles.BenchWhy, between, behind string) string {
 	if strings.HasSuffix(y.Benchmark, ".*") && len(y.Parts) > 0 {
-		return "Why " + v.labelOf(y.Setting) + " differs from " + v.labelOf(y.Parts[0].Diff.Base)
+		return v.labelOf(y.Setting) + " differs from " + v.labelOf(y.Parts[0].Diff.Base)
 	}
-	return "Why " + y.Benchmark + " changed, " + v.labelOf(y.Setting)
+	return y.Benchmark + between + v.labelOf(y.Setting) + behind
 }
 
 // profile is the table of one kind of profile, with the names of settings that the
@@ -79,7 +79,7 @@ func (v *view) excerpts(r *Report, o Options) (out []excerpt) {
 			}
 			parts = append(parts, b.String())
 		}
-		out = append(out, excerpt{v.changed(y), strings.Join(parts, "\n")})
+		out = append(out, excerpt{"why " + v.changed(y, " changed, ", ""), strings.Join(parts, "\n")})
 	}
 	if r.Against != nil {
 		var b strings.Builder
@@ -103,7 +103,7 @@ func (v *view) whys(r *Report, o Options, comment bool, rank int) (out []passage
 		for i := range y.Parts {
 			_ = ProfileMarkdown(&b, v.profile(&y.Parts[i]))
 		}
-		p := folded(v.changed(y), b.String(), true, rank)
+		p := folded("Why "+v.changed(y, ", ", " changed"), b.String(), true, rank)
 		out = append(out, passage{name: p.title, raw: p.text, rank: rank})
 	}
 	if r.Against == nil {

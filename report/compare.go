@@ -123,7 +123,7 @@ func (v *view) verdict(i int, metric string, sc scale) []cell {
 	}
 	m := markOf(x.Verdict)
 	return []cell{
-		{v.delta(i, metric, sc), m}, {text: interval(x.Lo, x.Hi)}, {text: pvalue(x.P)},
+		{v.delta(i, metric, sc), m}, {text: interval(x.Lo, x.Hi)}, {text: pvalue(x.P, 3)},
 		{word(x), m}, {text: more},
 	}
 }

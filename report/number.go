@@ -175,13 +175,17 @@ func spread(center, lo, hi float64) string {
 	return "±" + strconv.FormatFloat(far*100, 'f', 0, 64) + "%"
 }
 
-// pvalue prints a p-value to three digits, or "" if there is none.
-func pvalue(p float64) string {
+// pvalue prints a p-value to three decimals, a small one to so many, or "" if there is
+// none.
+func pvalue(p float64, decimals int) string {
+	least := math.Pow10(-decimals)
 	switch {
 	case math.IsNaN(p):
 		return ""
-	case p < 0.001:
-		return "<0.001"
+	case p < least:
+		return "<" + strconv.FormatFloat(least, 'f', decimals, 64)
+	case p < 0.01:
+		return strconv.FormatFloat(p, 'f', decimals, 64)
 	}
 	return strconv.FormatFloat(p, 'f', 3, 64)
 }

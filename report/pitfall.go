@@ -71,7 +71,7 @@ func (v *view) pitfalls() (notes []pitfallNote) {
 				break
 			}
 			if len(seen) > 1 {
-				text = firstOf(alike[text], mostAlike) + ": " + text
+				text = strings.Join(first(alike[text], mostAlike), ", ") + ": " + text
 			}
 			texts = append(texts, text)
 		}
@@ -123,7 +123,7 @@ func (v *view) pitfallLines(most int) (lines []string) {
 		for _, full := range n.Benchmarks {
 			names = append(names, v.calledBy(full))
 		}
-		lines = append(lines, fmt.Sprintf("%s (%s): %s", n.Kind, firstOf(names, most), n.Text))
+		lines = append(lines, fmt.Sprintf("%s (%s): %s", n.Kind, strings.Join(first(names, most), ", "), n.Text))
 	}
 	return lines
 }
@@ -138,12 +138,12 @@ func (v *view) calledBy(full string) string {
 	return full
 }
 
-// firstOf joins the first names, and says how many more there are.
-func firstOf(names []string, most int) string {
+// first are the first names, and how many more there are.
+func first(names []string, most int) []string {
 	if more := len(names) - most; more > 1 {
-		names = append(names[:most:most], fmt.Sprintf("%d more", more))
+		return append(names[:most:most], fmt.Sprintf("%d more", more))
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // twoDigitTime prints seconds to two digits.

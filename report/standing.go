@@ -115,14 +115,6 @@ const (
 	isChanged
 )
 
-// versus is the comparison of setting i in a unit; nil if there is none.
-func (v *view) versus(u *compare.Row, i int) *compare.Versus {
-	if i < 1 {
-		return nil
-	}
-	return v.Versus(*u, i)
-}
-
 // median is that of setting i in a unit; NaN if there is none.
 func (v *view) median(u *compare.Row, i int) compare.Summary {
 	if x, ok := v.Settings[i].Values[u.Key]; ok {
@@ -132,7 +124,7 @@ func (v *view) median(u *compare.Row, i int) compare.Summary {
 }
 
 func (v *view) standingOf(u *compare.Row, i int) standing {
-	x := v.versus(u, i)
+	x := v.Versus(*u, i)
 	switch {
 	case x == nil:
 		return isUntold
@@ -156,7 +148,7 @@ func (v *view) verdictCell(u *compare.Row, i int) cell {
 	case s == isEqual:
 		return cell{"equal", faint}
 	}
-	x := v.versus(u, i)
+	x := v.Versus(*u, i)
 	return cell{string(x.Verdict), markOf(x.Verdict)}
 }
 
@@ -218,22 +210,9 @@ func unit(r *compare.Benchmark, name string) *compare.Row {
 	return nil
 }
 
-// benchPvalue prints a p-value to as many digits as the error of one comparison needs.
-func benchPvalue(p float64) string {
-	switch {
-	case math.IsNaN(p):
-		return ""
-	case p < 0.0001:
-		return "<0.0001"
-	case p < 0.01:
-		return strconv.FormatFloat(p, 'f', 4, 64)
-	}
-	return pvalue(p)
-}
-
 // unitChange is the change of a unit, "" if it was not compared.
 func (v *view) unitChange(u *compare.Row, i int) string {
-	x := v.versus(u, i)
+	x := v.Versus(*u, i)
 	if x == nil {
 		return ""
 	}

@@ -269,10 +269,7 @@ func (v *view) reasons() []string {
 		}
 	}
 	for n, text := range order {
-		names := of[text]
-		if more := len(names) - mostNamed; more > 1 {
-			names = append(names[:mostNamed:mostNamed], fmt.Sprintf("%d more", more))
-		}
+		names := first(of[text], mostNamed)
 		order[n] = strings.TrimPrefix(clean(fmt.Sprintf("%s: %s.", list(names), text)), ": ")
 	}
 	return order

@@ -37,8 +37,7 @@ func (v *view) units(whole bool) (out []unitSection, folded []string) {
 	var allEqual, allSame []string
 	for n, name := range v.unitsOf() {
 		most, told := isUntold, false
-		for k := range v.Benchmarks {
-			r := v.Benchmarks[k]
+		for _, r := range v.Benchmarks {
 			u := unit(r, name)
 			if u == nil {
 				continue
@@ -79,8 +78,7 @@ func (v *view) unitTable(name string, i int, whole bool) (section, bool) {
 	g := v.comparison(i, "")
 	left := 0 // rows that are left out
 	group := ""
-	for n := range v.Benchmarks {
-		r := v.Benchmarks[n]
+	for _, r := range v.Benchmarks {
 		u := unit(r, name)
 		if u == nil {
 			continue
@@ -89,24 +87,17 @@ func (v *view) unitTable(name string, i int, whole bool) (section, bool) {
 			left++
 			continue
 		}
-		if len(v.packages) > 1 && r.Package != group {
-			group = r.Package
-			g.rows = append(g.rows, row{group: group})
-		}
-		g.rows = append(g.rows, v.line(v.row(r), u, i, false))
+		v.add(&g, r, &group, v.line(v.row(r), u, i, false))
 	}
 	if len(g.rows) == 0 {
 		return section{}, false
 	}
 	if whole {
-		if mean, ok := v.geomean(name, i); ok {
+		if mean, ok := v.geomean(name, i, len(g.cols)); ok {
 			g.rows = append(g.rows, mean)
 		}
 	}
-	s := section{title: name}
-	if len(v.Settings) > 2 {
-		s.title += ": " + v.name(i) + " against " + v.name(0)
-	}
+	s := section{title: name + v.compared(i)}
 	if left > 0 {
 		s.title += fmt.Sprintf(" (the same for %d more)", left)
 	}
@@ -115,7 +106,22 @@ func (v *view) unitTable(name string, i int, whole bool) (section, bool) {
 	return s, true
 }
 
-const comparisonColumns = 12
+// compared ends a title with which settings a table compares, if there are several.
+func (v *view) compared(i int) string {
+	if len(v.Settings) < 3 {
+		return ""
+	}
+	return ": " + v.name(i) + " against " + v.name(0)
+}
+
+// add adds the row of a benchmark, below the heading of its package if there are several.
+func (v *view) add(g *grid, b *compare.Benchmark, group *string, r row) {
+	if len(v.packages) > 1 && b.Package != *group {
+		*group = b.Package
+		g.rows = append(g.rows, row{group: *group})
+	}
+	g.rows = append(g.rows, r)
+}
 
 // comparison is an empty table that compares setting i with the baseline; with a
 // column for the unit's name if that has a heading.
@@ -141,10 +147,10 @@ func (v *view) line(name string, u *compare.Row, i int, named bool) row {
 	if named {
 		cs[2].text = u.Name
 	}
-	if x := v.versus(u, i); x != nil {
+	if x := v.Versus(*u, i); x != nil {
 		cs[8] = cell{v.unitChange(u, i), cs[11].mark}
 		if v.standingOf(u, i) != isEqual {
-			cs[9].text, cs[10].text = interval(x.Lo, x.Hi), benchPvalue(x.P)
+			cs[9].text, cs[10].text = interval(x.Lo, x.Hi), pvalue(x.P, 4)
 		}
 	}
 	switch v.standingOf(u, i) {
@@ -165,7 +171,7 @@ func number(sc scale, x float64) cell {
 
 // geomean is the row of the geometric means of the benchmarks that have a ratio, as
 // benchstat has it. It is a summary for the eye; no verdict rests on it.
-func (v *view) geomean(name string, i int) (row, bool) {
+func (v *view) geomean(name string, i, columns int) (row, bool) {
 	var base, now, ratio float64
 	n, all := 0, 0
 	for k := range v.Benchmarks {
@@ -174,7 +180,7 @@ func (v *view) geomean(name string, i int) (row, bool) {
 			continue
 		}
 		all++
-		x, b, c := v.versus(u, i), v.median(u, 0).Center, v.median(u, i).Center
+		x, b, c := v.Versus(*u, i), v.median(u, 0).Center, v.median(u, i).Center
 		if x == nil || !(x.Ratio > 0 && b > 0 && c > 0) {
 			continue
 		}
@@ -190,7 +196,7 @@ func (v *view) geomean(name string, i int) (row, bool) {
 	if n < all {
 		label += fmt.Sprintf(" of %d", n)
 	}
-	cs := make([]cell, comparisonColumns)
+	cs := make([]cell, columns)
 	cs[1], cs[3], cs[4].text, cs[6].text, cs[8].text = cell{label, faint}, cell{text: sc.unit}, sc.format(mean(base)), sc.format(mean(now)), change(mean(ratio))
 	return row{cells: cs}, true
 }
@@ -239,11 +245,7 @@ func (v *view) differences(i int) (section, bool) {
 		return section{}, false
 	}
 	v.fitNames(&g, 1)
-	title := "Changed or unclear"
-	if len(v.Settings) > 2 {
-		title += ": " + v.name(i) + " against " + v.name(0)
-	}
-	return section{title: title, grids: []grid{g}}, true
+	return section{title: "Changed or unclear" + v.compared(i), grids: []grid{g}}, true
 }
 
 // A difference is one comparison that is changed or unclear.
@@ -255,10 +257,7 @@ type difference struct {
 // differing are those of setting i: benchmarks that changed as verdicts name them, then
 // those that are unclear.
 func (v *view) differing(i int) (out []difference) {
-	var rows []*compare.Benchmark
-	for n := range v.Benchmarks {
-		rows = append(rows, v.Benchmarks[n])
-	}
+	rows := slices.Clone(v.Benchmarks)
 	slices.SortStableFunc(rows, func(a, b *compare.Benchmark) int { return v.byWeight(a, b, i) })
 	for _, want := range []standing{isChanged, isUnclear} {
 		for _, r := range rows {
@@ -283,9 +282,8 @@ func (v *view) plotted() (section, bool) {
 	for _, i := range v.others() {
 		begun, more := false, 0
 		for _, d := range v.differing(i) {
-			x := v.versus(d.unit, i)
-			drawing := compare.Versus{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Verdict: x.Verdict}
-			if !drawn(drawing) {
+			x := v.Versus(*d.unit, i)
+			if !drawn(*x) {
 				continue
 			}
 			if len(rows) == mostPlotted {
@@ -300,7 +298,7 @@ func (v *view) plotted() (section, bool) {
 			if name == "sec/op" {
 				name = ""
 			}
-			g.rows, at = append(g.rows, row{cells: cells(middle(v.called(d.row), readableName), name, "")}), append(at, drawing)
+			g.rows, at = append(g.rows, row{cells: cells(middle(v.called(d.row), readableName), name, "")}), append(at, *x)
 			rows = append(rows, chart.Interval{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi})
 		}
 		if more > 0 {
@@ -332,14 +330,9 @@ func (v *view) medians() (section, bool) {
 		g.head[0] = append(g.head[0], name, "")
 	}
 	group := ""
-	for n := range v.Benchmarks {
-		r := v.Benchmarks[n]
+	for _, r := range v.Benchmarks {
 		if len(r.Units) == 0 {
 			continue
-		}
-		if len(v.packages) > 1 && r.Package != group {
-			group = r.Package
-			g.rows = append(g.rows, row{group: group})
 		}
 		cs := []cell{{text: v.row(r)}}
 		for _, name := range names {
@@ -353,7 +346,7 @@ func (v *view) medians() (section, bool) {
 			}
 			cs = append(cs, c, around)
 		}
-		g.rows = append(g.rows, row{cells: cs})
+		v.add(&g, r, &group, row{cells: cs})
 	}
 	v.fitNames(&g, 0)
 	return section{title: "Medians of the blocks", grids: []grid{g}}, len(g.rows) > 0

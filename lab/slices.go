@@ -42,7 +42,7 @@ func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, trials []dyno.T
 		return sink(whole)
 	}
 	if whole.Err == "" && len(s.results) < len(trials) {
-		whole.Warnings = append(whole.Warnings, "the load ended before the last slice")
+		whole.Warnings.Add(dyno.WarnSlices, "the load ended before the last slice")
 	}
 	for _, r := range s.results {
 		r.Subject, r.Warnings, r.Sent.Engine, r.Sent.Saturated = whole.Subject, slices.Concat(whole.Warnings, r.Warnings), whole.Sent.Engine, whole.Sent.Saturated
@@ -211,11 +211,11 @@ func (s *slicer) result(t dyno.Trial, from, to counts) *dyno.Result {
 		m.add("gc-cycles", cycles)
 		m.add("req/gc", requests/cycles)
 		if cycles < fewCollections {
-			m.warn("%.0f collections in the slice are too few to tell what they cost (consider: a longer slice)", cycles)
+			m.warnings.Add(dyno.WarnSlices, "%.0f collections in the slice are too few to tell what they cost (consider: a longer slice)", cycles)
 		}
 	}
 	if s.untraced != nil {
-		m.warn("the trace of collections is on with the probes off, too, so that its cost, some 0.1 ms a collection, is not in the difference: %v", s.untraced)
+		m.warnings.Add(dyno.WarnSliceTrace, "the trace of collections is on with the probes off, too, so that its cost, some 0.1 ms a collection, is not in the difference: %v", s.untraced)
 	}
 	take(r, m)
 	return r

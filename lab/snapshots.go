@@ -55,7 +55,7 @@ func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
 	}
 	// A subject that died fails its trial with a better error.
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errors.ErrUnsupported) {
-		k.warn("%v", err)
+		k.warnings.Add(dyno.WarnSnapshot, "%v", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func (k *snapshots) profiles(l Inspector, when string) error {
 			return err
 		}
 		if s.Goroutines > mostGoroutines {
-			k.warn("there is no profile of goroutines before the window: %.0f are too many to stop for it", s.Goroutines)
+			k.warnings.AddOf(dyno.WarnSnapshot, "goroutines", "there is no profile of goroutines before the window: %.0f are too many to stop for it", s.Goroutines)
 			return nil
 		}
 	}
@@ -176,7 +176,7 @@ func (k *snapshots) rest(ctx context.Context, start time.Time) error {
 	}
 	rss, err := k.trial.lab.RSS(k.target.PID)
 	if err != nil {
-		k.warn("rss-idle-B is missing: %v", err)
+		k.warnings.AddOf(dyno.WarnSnapshot, "rss-idle-B", "rss-idle-B is missing: %v", err)
 		return nil
 	}
 	k.add("rss-idle-B", rss)

@@ -21,7 +21,7 @@ type Running struct {
 	Target   probe.Target  // Every and Begun are filled in by the lab
 	What     string        // what runs: Go version, revision
 	Ready    time.Duration // from its launch until it was ready; 0 if dyno did not launch it
-	Warnings []string
+	Warnings dyno.Warnings
 	Done     <-chan struct{}
 	Err      func() error
 	Stop     func() error
@@ -66,7 +66,7 @@ func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
 		return t.measure(ctx, running, kept, r)
 	})
 	if doubt := kept.store(ctx); doubt != nil {
-		r.Warnings = append(r.Warnings, doubt.Error())
+		r.Warnings.Add(dyno.WarnRequestsKept, "%v", doubt)
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 		err = s.rest(ctx, r.Start)
 	}
 	if cut := w.series.close(); cut != nil {
-		s.warn("%v", cut)
+		s.warnings.Add(dyno.WarnSeries, "%v", cut)
 	}
 	take(r, s.measured)
 	r.Memory = s.since(r.Start)

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -14,7 +13,7 @@ import (
 
 type measured struct {
 	values   dyno.Values
-	warnings []string
+	warnings dyno.Warnings
 }
 
 // add leaves out a quotient by 0, such as requests per collection.
@@ -22,10 +21,6 @@ func (m *measured) add(metric string, v float64) {
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		m.values = append(m.values, dyno.Value{Metric: metric, Value: v})
 	}
-}
-
-func (m *measured) warn(format string, args ...any) {
-	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
 }
 
 func take(r *dyno.Result, m measured) {
@@ -51,7 +46,7 @@ func ofLoad(t *dyno.Trial, rec *load.Record) (m measured) {
 		if slow == 0 {
 			m.add("max-sec", h.Max().Seconds())
 		} else {
-			m.warn("%d requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low", slow)
+			m.warnings.Add(dyno.WarnSlowest, "%d requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low", slow)
 		}
 		m.add("req/s", rec.Rate)
 	} else if rec.Requests > 0 {
@@ -136,7 +131,7 @@ func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
 	}
 	for _, v := range saw.Own {
 		if _, taken := dyno.MetricByName(v.Metric); taken {
-			m.warn("the service's own %s is left out: dyno has a metric of that name", v.Metric)
+			m.warnings.AddOf(dyno.WarnMetric, v.Metric, "the service's own %s is left out: dyno has a metric of that name", v.Metric)
 			continue
 		}
 		m.add(v.Metric, v.Value)

@@ -103,12 +103,12 @@ func (a *attendant) load(ctx context.Context, base string, ld dyno.Load, arg map
 		err = nil
 	case errors.Is(err, errLost), err != nil && a.Process.PID != 0 && a.gone() != nil: // which failed requests tell first
 		err = nil
-		rec.Warnings = append(rec.Warnings, fmt.Sprintf("process %d ended %v after the watch began: this is what was seen of it",
-			a.Process.PID, rec.Elapsed.Round(100*time.Millisecond)))
+		rec.Warnings.Add(dyno.WarnWatchEnded, "process %d ended %v after the watch began: this is what was seen of it",
+			a.Process.PID, rec.Elapsed.Round(100*time.Millisecond))
 		return rec, nil
 	}
 	if taken := a.profile("after"); taken != nil {
-		rec.Warnings = append(rec.Warnings, taken.Error())
+		rec.Warnings.AddOf(dyno.WarnProfile, "after", "%v", taken)
 	}
 	return rec, err
 }

@@ -68,7 +68,7 @@ func newWindow(t *trial, running *Running) *window {
 // such as a forced collection.
 func (w *window) open(ctx context.Context) error {
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
-		w.warn("probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every)
+		w.warnings.Add(dyno.WarnProbeCost, "probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every)
 	}
 	if purpose := w.trial.For; purpose != "" && purpose != dyno.ForMemory { // snapshots serve that one
 		if err := w.begin(ctx, []string{purpose}); err != nil {
@@ -113,7 +113,7 @@ func (w *window) begin(ctx context.Context, names []string) error {
 			case err != nil && name == w.trial.For:
 				w.missed = err
 			case err != nil:
-				reading.Warnings = append(reading.Warnings, fmt.Sprintf("probe %s: %v", name, err))
+				reading.Warnings.AddOf(dyno.WarnProbe, name, "probe %s: %v", name, err)
 			}
 			w.readings[name] = reading
 		})

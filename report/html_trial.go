@@ -47,7 +47,7 @@ func (v *pageView) trialBlocks() (out []block) {
 func numbered(rs []*dyno.Result) map[string]int {
 	of := map[string]int{}
 	for _, r := range rs {
-		for _, w := range r.Warnings {
+		for _, w := range r.Warnings.Texts() {
 			if of[w] == 0 {
 				of[w] = len(of) + 1
 			}
@@ -77,7 +77,7 @@ func (v *pageView) strip(m dyno.Metric) []block {
 			}
 			tip := fmt.Sprintf("trial %d, block %d: %s", r.Trial.N, r.Trial.Block, sc.with(y))
 			if len(r.Warnings) > 0 {
-				tip += "; " + tame(r.Warnings[0], mostTip)
+				tip += "; " + tame(r.Warnings[0].Text, mostTip)
 			}
 			dotted.Values, dotted.Tips, dotted.Odd = append(dotted.Values, y), append(dotted.Tips, tip), append(dotted.Odd, len(r.Warnings) > 0)
 			texts = append(texts, sc.format(y))
@@ -135,7 +135,7 @@ func (v *pageView) trialTable(doubts map[string]int) (section, []block) {
 	for _, r := range rs {
 		var refs []string
 		for _, w := range r.Warnings {
-			refs = append(refs, strconv.Itoa(doubts[w]))
+			refs = append(refs, strconv.Itoa(doubts[w.Text]))
 		}
 		doubt := cell{text: strings.Join(refs, ", ")}
 		if r.Err != "" {

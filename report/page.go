@@ -3,13 +3,13 @@ package report
 import (
 	"encoding/json"
 	"io"
-	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/findings"
 )
 
 // A Report is what was found of a run. Each part but the table may be missing.
@@ -69,47 +69,17 @@ func JSON(w io.Writer, r *Report) error {
 	return err
 }
 
-// Formats are those of Write.
-var Formats = []string{"text", "json", "markdown", "junit", "csv", "openmetrics"}
-
-// Write writes the report in one of the Formats. The error is w's.
-func Write(w io.Writer, r *Report, format string, o Options) error {
-	switch format {
-	case "json":
-		return JSON(w, r)
-	case "markdown":
-		return Markdown(w, r)
-	case "junit":
-		return JUnit(w, r.Table, o.Strict)
-	case "csv":
-		return CSV(w, r.Table)
-	case "openmetrics":
-		return OpenMetrics(w, r.Table)
-	}
-	return Text(w, r, o)
-}
-
 // A Page is one run as the HTML report shows it. Each part but the table may be
 // missing.
 type Page struct {
 	Report
-	Origin  Origin
+	Origin  findings.Origin
 	Picture *timeline.Picture
 	Trials  []*dyno.Result // all that have a result, failed ones and those for looks included
 	Profile *Profile       // tables of what profiles tell; nil if none was taken
 	Flames  []Flame        // the most telling first
 	Notes   []string       // what could not be shown, and why
 	Site    *Site          // nil in a file
-}
-
-// An Origin is where a run comes from: enough to make it again.
-type Origin struct {
-	Dir     string // the run directory's name
-	Dyno    string // version
-	Started time.Time
-	Command []string    // as typed
-	Plan    string      // as a dyno.yaml
-	Host    [][2]string // what and value, such as "kernel" and "6.18"
 }
 
 // A Flame is a page of pprof's own: the flame graph of one setting's profiles,

@@ -36,14 +36,13 @@ func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
 	s.histogram()
 	s.slowest()
 	s.errors()
-	warnings := slices.DeleteFunc(slices.Clone(r.Warnings), func(text string) bool { // said already
-		return s.Sent.Saturated != "" && strings.Contains(text, s.Sent.Saturated) ||
-			len(r.Failures) > 0 && strings.Contains(text, " requests failed: ")
+	warnings := slices.DeleteFunc(slices.Clone(r.Warnings), func(w dyno.Warning) bool { // said already
+		return s.Sent.Saturated != "" && w.Is(dyno.WarnSaturated, r) || len(r.Failures) > 0 && w.Is(dyno.WarnFailures, r)
 	})
 	if len(warnings) > 0 {
 		s.WriteString("\nWarnings\n")
 		for _, warning := range warnings {
-			s.WriteString(fold(warning, "  ! ", "    ", s.width))
+			s.WriteString(fold(warning.Text, "  ! ", "    ", s.width))
 		}
 	}
 	_, err := io.WriteString(w, s.String())

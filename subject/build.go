@@ -24,11 +24,11 @@ import (
 
 // Built is an executable subject.
 type Built struct {
-	Path     string   // of the executable, absolute
-	Go       string   // version of the toolchain that built it, such as "go1.26.8"; "" if unknown
-	Rev      string   // commit, with "+dirty" if the tree has changes beside it, or module version; "" if neither
-	Injected bool     // the probe is in it
-	Warnings []string // doubts about this build
+	Path     string        // of the executable, absolute
+	Go       string        // version of the toolchain that built it, such as "go1.26.8"; "" if unknown
+	Rev      string        // commit, with "+dirty" if the tree has changes beside it, or module version; "" if neither
+	Injected bool          // the probe is in it
+	Warnings dyno.Warnings // doubts about this build
 }
 
 // A Builder builds subjects, each only once. It must be closed.
@@ -161,7 +161,7 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 		}
 		why = "the package does not build with it: " + strings.ReplaceAll(firstMessage(err), b.dir+string(filepath.Separator), "")
 	}
-	built.Warnings = append(built.Warnings, "the probe was not injected ("+why+"): measured from outside only")
+	built.Warnings.Add(dyno.WarnNotInjected, "the probe was not injected (%s): measured from outside only", why)
 	return nil
 }
 
@@ -226,7 +226,7 @@ func given(s dyno.Subject) (*Built, error) {
 	built := &Built{Path: path}
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
-		built.Warnings = []string{s.Binary + " is no Go executable: it has no GC trace"}
+		built.Warnings.Add(dyno.WarnNotGo, "%s is no Go executable: it has no GC trace", s.Binary)
 		return built, nil
 	}
 	built.Go = info.GoVersion

@@ -89,13 +89,14 @@ func variable(env []string, name string) string {
 // Since Go 1.25 GOMAXPROCS is at most the limit, rounded up, but at least 2 (adjustCgroupGOMAXPROCS
 // in runtime/cgroup_linux.go), unless GODEBUG has containermaxprocs=0: the default where go.mod
 // names an older version (internal/godebugs/table.go).
-func limitDoubts(limit dyno.CPUs, path string, env []string, cpus int) []string {
+func limitDoubts(limit dyno.CPUs, path string, env []string, cpus int) (ws dyno.Warnings) {
 	procs := int(math.Ceil(float64(limit)))
 	switch {
 	case limit == 0:
 		return nil
 	case float64(limit) > float64(cpus):
-		return []string{fmt.Sprintf("the CPU limit of %v is above the %d CPUs of this machine: it limits nothing", limit, cpus)}
+		ws.Add(dyno.WarnLimit, "the CPU limit of %v is above the %d CPUs of this machine: it limits nothing", limit, cpus)
+		return ws
 	case procs >= cpus || variable(env, "GOMAXPROCS") != "":
 		return nil
 	}
@@ -110,7 +111,8 @@ func limitDoubts(limit dyno.CPUs, path string, env []string, cpus int) []string 
 	if max(2, procs) >= cpus {
 		cures = "" // the runtime would not go so low by itself
 	}
-	return []string{fmt.Sprintf("GOMAXPROCS does not follow the CPU limit: %s (consider: %sGOMAXPROCS=%d)", why, cures, procs)}
+	ws.Add(dyno.WarnLimit, "GOMAXPROCS does not follow the CPU limit: %s (consider: %sGOMAXPROCS=%d)", why, cures, procs)
+	return ws
 }
 
 // unaware says why an executable ignores a CPU limit, and what helps; "" if it obeys.

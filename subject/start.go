@@ -49,7 +49,7 @@ type Process struct {
 	Addr     string        // host:port that it was told to listen on
 	Socket   string        // unix socket of the injected probe; "" if there is none
 	Ready    time.Duration // from its launch until it was ready, to some 5 %
-	Warnings []string      // doubts about this launch
+	Warnings dyno.Warnings // doubts about this launch
 
 	tail *tail
 	env  []string
@@ -124,7 +124,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	p.Ready = time.Since(launched)
 	if p.Socket != "" {
 		if err := hello(p.Socket); err != nil {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("the injected probe does not answer (%v): measured from outside only", err))
+			p.Warnings.Add(dyno.WarnNotInjected, "the injected probe does not answer (%v): measured from outside only", err)
 			p.Socket = ""
 		}
 	}

@@ -18,10 +18,10 @@ import (
 
 // A TestPackage is a package whose tests can be built. Settings that build alike share one.
 type TestPackage struct {
-	ImportPath string   // without the revision's worktree: the same in all settings
-	Dir        string   // of its sources, where its tests run
-	Go, Rev    string   // as Built's
-	Warnings   []string // Link and LinkSurvey may add some
+	ImportPath string        // without the revision's worktree: the same in all settings
+	Dir        string        // of its sources, where its tests run
+	Go, Rev    string        // as Built's
+	Warnings   dyno.Warnings // Link and LinkSurvey may add some
 
 	src      *source           // where the go command is called, and how
 	goflags  []string          // from the variable GOFLAGS

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/dynolab/dyno"
 )
 
 // layoutSince is the first Go version with the linker's flag -randlayout.
@@ -49,7 +51,7 @@ func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path s
 
 func (p *TestPackage) fixLayout(why string) {
 	p.fixed = true
-	p.Warnings = append(p.Warnings, p.ImportPath+": its functions are in the same order in all blocks, as -randlayout "+why)
+	p.Warnings.AddOf(dyno.WarnLayout, p.ImportPath, "%s: its functions are in the same order in all blocks, as -randlayout %s", p.ImportPath, why)
 }
 
 // goTest runs go test -c and returns the executable.

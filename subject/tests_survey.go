@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/dynolab/dyno"
 )
 
 // LinkSurvey builds the test binary of p, in the linker's own order, with BenchmarkDynoSurvey as
@@ -24,8 +25,8 @@ func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, 
 	}
 	path, lerr := b.Link(ctx, p, 0)
 	if lerr == nil {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: its garbage collections and goroutines are not surveyed (the tests do not build with the benchmark for it: %s)",
-			p.ImportPath, strings.ReplaceAll(firstMessage(err), b.dir+string(filepath.Separator), "")))
+		p.Warnings.AddOf(dyno.WarnSurvey, p.ImportPath, "%s: its garbage collections and goroutines are not surveyed (the tests do not build with the benchmark for it: %s)",
+			p.ImportPath, strings.ReplaceAll(firstMessage(err), b.dir+string(filepath.Separator), ""))
 	}
 	return path, lerr
 }

@@ -18,7 +18,7 @@ import (
 // benchmarks are open, and how many launches and pairs they have.
 func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	finished := 0 // benchmarks in all blocks
-	told := map[string]bool{}
+	told := map[dyno.Warning]bool{}
 	for block := 1; w.e.Bench.Blocks == 0 || block <= w.e.Bench.Blocks; block++ {
 		open := w.open()
 		if len(open) == 0 || w.late(block) {
@@ -83,7 +83,7 @@ func (w *Run) layout(ctx context.Context, rng *rand.Rand, open []*pairing) (map[
 
 // sinkBlock hands over one result of each setting, with the time of the whole block. Each warning
 // of a build is told once.
-func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*pairing][]dyno.Benchmark, told map[string]bool, sink func(*dyno.Result) error) error {
+func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*pairing][]dyno.Benchmark, told map[dyno.Warning]bool, sink func(*dyno.Result) error) error {
 	elapsed := time.Since(start)
 	for i, s := range w.sides {
 		r := w.result(s, block, "", start)
@@ -93,10 +93,10 @@ func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*
 				r.Benchmarks = append(r.Benchmarks, bs[i])
 			}
 		}
-		for _, text := range s.fresh() {
-			if !told[text] {
-				told[text] = true
-				r.Warnings = append(r.Warnings, text)
+		for _, warning := range s.fresh() {
+			if !told[warning] {
+				told[warning] = true
+				r.Warnings = append(r.Warnings, warning)
 			}
 		}
 		if err := sink(r); err != nil {
@@ -107,15 +107,15 @@ func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*
 }
 
 // fresh returns the warnings of builds that the survey does not tell.
-func (s *side) fresh() (texts []string) {
+func (s *side) fresh() (fresh dyno.Warnings) {
 	for _, p := range s.packages {
-		for _, text := range p.Warnings {
-			if !slices.Contains(s.warnings, text) && !slices.Contains(texts, text) {
-				texts = append(texts, text)
+		for _, warning := range p.Warnings {
+			if !slices.Contains(s.warnings, warning) && !slices.Contains(fresh, warning) {
+				fresh = append(fresh, warning)
 			}
 		}
 	}
-	return texts
+	return fresh
 }
 
 // ask closes the benchmarks that need no more blocks.

@@ -35,7 +35,7 @@ type Bencher struct {
 	// known even with an error; nil means that no source is read.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
 	// CPUs is PinnedCPUs; nil means that no process is pinned.
-	CPUs   func(n int) []int
+	CPUs func(n int) []int
 
 	// Open tells after each block which benchmarks need more; nil means all. It is not asked where
 	// the experiment has a number of blocks.
@@ -93,7 +93,7 @@ type side struct {
 	packages []*subject.TestPackage
 	leaves   []*benchmark // benchmarks that have results of their own
 	names    []string     // of those, and of others that have not the level of dyno.BenchFactor
-	warnings []string
+	warnings dyno.Warnings
 }
 
 type benchmark struct {
@@ -159,7 +159,7 @@ func (b *Bencher) begin(e *dyno.Experiment) *Run {
 	if n := all.Bench.CPUs; n > 0 && b.CPUs != nil {
 		w.cpus = b.CPUs(n)
 		if len(w.cpus) < n {
-			w.warn("benchmarks have %d CPUs, not %d: dyno may not use more here", len(w.cpus), n)
+			w.sides[0].warnings.Add(dyno.WarnBenchCPUs, "benchmarks have %d CPUs, not %d: dyno may not use more here", len(w.cpus), n)
 		}
 	}
 	return w
@@ -168,12 +168,6 @@ func (b *Bencher) begin(e *dyno.Experiment) *Run {
 // open returns the benchmarks that did not fail and need more blocks.
 func (w *Run) open() []*pairing {
 	return slices.DeleteFunc(slices.Clone(w.pairings), func(p *pairing) bool { return p.over })
-}
-
-// warn adds a doubt about the whole run.
-func (w *Run) warn(format string, args ...any) {
-	s := w.sides[0]
-	s.warnings = append(s.warnings, fmt.Sprintf(format, args...))
 }
 
 func (w *Run) late(block int) bool { return block > w.least && !time.Now().Before(w.end) }

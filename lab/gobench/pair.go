@@ -28,7 +28,7 @@ func (w *Run) build(ctx context.Context) error {
 		s.packages = slices.DeleteFunc(s.packages, func(p *subject.TestPackage) bool {
 			n := in[p.ImportPath]
 			if n < len(w.sides) {
-				s.warnings = append(s.warnings, fmt.Sprintf("package %s is left out: it has tests in %d of %d settings", p.ImportPath, n, len(w.sides)))
+				s.warnings.AddOf(dyno.WarnLeftOut, p.ImportPath, "package %s is left out: it has tests in %d of %d settings", p.ImportPath, n, len(w.sides))
 			}
 			return n < len(w.sides)
 		})
@@ -74,7 +74,7 @@ func (w *Run) pair() error {
 			return !paired[l]
 		})
 		if len(out) > 0 {
-			s.warnings = append(s.warnings, fmt.Sprintf("left out, as not every setting has them: %s", some(out)))
+			s.warnings.Add(dyno.WarnLeftOut, "left out, as not every setting has them: %s", some(out))
 		}
 	}
 	return nil

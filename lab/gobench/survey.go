@@ -130,7 +130,7 @@ func (t *teller) begin(ctx context.Context) error {
 // early warns of a test binary that ended before it had run all.
 func (t *teller) early(and string, out *output) {
 	err := fmt.Errorf("survey %s: %sits test binary ended early: %s", t.p.ImportPath, and, out.why())
-	t.s.warnings = append(t.s.warnings, err.Error())
+	t.s.warnings.AddOf(dyno.WarnSurvey, t.p.ImportPath, "%v", err)
 	t.w.died = cmp.Or(t.w.died, fmt.Errorf("under %s: %w", t.s.trial.Setting.Label(), err))
 }
 
@@ -223,7 +223,7 @@ func (t *teller) readSource(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		t.s.warnings = append(t.s.warnings, err.Error())
+		t.s.warnings.AddOf(dyno.WarnSurvey, t.p.ImportPath, "%v", err)
 	}
 	for _, l := range t.s.leaves {
 		if l.p == t.p {

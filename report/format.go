@@ -1,0 +1,70 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/findings"
+)
+
+type writer func(w io.Writer, f *findings.Findings, o Options) error
+
+// formats are the forms in which a run is reported.
+var formats = []struct {
+	name    string
+	service bool // only a service has it
+	write   writer
+}{
+	{"text", false, textOf},
+	{"json", false, func(w io.Writer, f *findings.Findings, _ Options) error { return JSON(w, reportOf(f)) }},
+	{"markdown", false, func(w io.Writer, f *findings.Findings, _ Options) error { return Markdown(w, reportOf(f)) }},
+	{"junit", false, func(w io.Writer, f *findings.Findings, o Options) error { return JUnit(w, f.Table, o.Strict) }},
+	{"csv", false, func(w io.Writer, f *findings.Findings, _ Options) error { return CSV(w, f.Table) }},
+	{"openmetrics", false, func(w io.Writer, f *findings.Findings, _ Options) error { return OpenMetrics(w, f.Table) }},
+	{"html", false, func(w io.Writer, f *findings.Findings, _ Options) error { return pageFile(w, f) }},
+	{"hgrm", true, func(w io.Writer, f *findings.Findings, _ Options) error { return HGRM(w, f.Results) }},
+}
+
+// Formats are the names of the forms in which a run is reported, of a service or of
+// benchmarks.
+func Formats(kind compare.Kind) (names []string) {
+	for _, f := range formats {
+		if kind == compare.OfService || !f.service {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// Write reports on a run in the form of that name, which is one of [Formats]. The
+// error is w's, or that of the form.
+func Write(w io.Writer, f *findings.Findings, format string, o Options) error {
+	for _, form := range formats {
+		if form.name == format && (f.Table.Kind == compare.OfService || !form.service) {
+			return form.write(w, f, o)
+		}
+	}
+	return fmt.Errorf("unknown format %q (want one of %s)", format, strings.Join(Formats(f.Table.Kind), ", "))
+}
+
+func reportOf(f *findings.Findings) *Report {
+	return &Report{Table: f.Table, Whys: f.Whys, Against: f.Against}
+}
+
+// textOf is a summary of the only trial of a load alone, else the table.
+func textOf(w io.Writer, f *findings.Findings, o Options) error {
+	if f.Table.Kind == compare.OfBenchmarks || f.Plan.Subject.Launched() || f.Table.Planned != 1 || len(f.Results) != 1 || !answered(f.Results[0]) {
+		return Text(w, reportOf(f), o)
+	}
+	if err := Summary(w, f.Results[0], f.Table.About, o); err != nil {
+		return err
+	}
+	return errors.Join(Hours(w, f.Table, o), Thresholds(w, f.Table, o))
+}
+
+// answered reports whether a trial came as far as to its first answer.
+func answered(r *dyno.Result) bool { return r.Sent.Requests > 0 || len(r.Values) > 0 }

@@ -93,7 +93,7 @@ func (m made) run(t testing.TB, path string, open bool) {
 			Name: m.name, Settings: m.settings, Planned: plan.Compared(),
 			About: []string{"subject: " + m.subject},
 		})
-		if err := d.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, table) }); err != nil {
+		if err := d.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, &report.Report{Table: table}) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,7 +129,7 @@ func site(t testing.TB, root string) *Site {
 	t.Helper()
 	return &Site{Root: root, Hosts: []string{host}, Token: "secret", read: &reader{
 		page: func(dir *store.Dir, base string) (*report.Page, error) {
-			return &report.Page{Table: &compare.Table{}}, nil
+			return &report.Page{Report: report.Report{Table: &compare.Table{}}}, nil
 		},
 		picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
 			return &timeline.Picture{}, nil

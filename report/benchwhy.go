@@ -5,30 +5,18 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
-	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 )
-
-// A BenchReport is all that is said of a run of benchmarks.
-type BenchReport struct {
-	Table   *compare.Table
-	Whys    []profiles.BenchWhy // of benchmarks that changed, in the order of Table
-	Against *benchstat.Tables   // the only setting against a file, which was not measured beside it; or nil
-}
 
 // BaselineTitle heads a comparison with a file; what has to be said of it comes after.
 const BaselineTitle = "Against the baseline file"
 
-// newReportView is the view of a whole report.
-func newReportView(r *BenchReport, width int) *benchView {
-	v := newBenchView(r.Table, width)
-	v.against = r.Against != nil
-	return v
-}
+// An excerpt is text in columns, such as the lines of a function with what each costs.
+type excerpt struct{ title, text string }
 
-// changed is what profiles of a change are of: a benchmark, its setting, and the words between and
-// behind, or that two benchmarks differ.
-func (v *benchView) changed(y *profiles.BenchWhy, between, behind string) string {
+// changed is what profiles of a change are of: a benchmark, its setting, and the words
+// between and behind, or that two benchmarks differ.
+func (v *view) changed(y *profiles.BenchWhy, between, behind string) string {
 	if strings.HasSuffix(y.Benchmark, ".*") && len(y.Parts) > 0 {
 		return v.labelOf(y.Setting) + " differs from " + v.labelOf(y.Parts[0].Diff.Base)
 	}
@@ -37,7 +25,7 @@ func (v *benchView) changed(y *profiles.BenchWhy, between, behind string) string
 
 // profile is the table of one kind of profile, with the names of settings that the
 // report has.
-func (v *benchView) profile(p *profiles.BenchPart) *Profile {
+func (v *view) profile(p *profiles.BenchPart) *Profile {
 	d := *p.Diff
 	d.Base, d.Setting = v.labelOf(d.Base), v.labelOf(d.Setting)
 	return &Profile{Diffs: []*profiles.Diff{&d}, Unproved: likely(p)}
@@ -50,31 +38,6 @@ func likely(p *profiles.BenchPart) string {
 		return "The benchmark surely changed; that the first function did it is likely, not proved, by so few profiles."
 	}
 	return "The benchmark surely changed; which function did it, so few profiles cannot tell."
-}
-
-// why writes what one kind of profile tells. Writing to b never fails.
-func (v *benchView) why(b *strings.Builder, p *profiles.BenchPart, o Options) {
-	_ = ProfileText(b, v.profile(p), o)
-	if len(p.List) > 0 {
-		b.WriteByte('\n')
-		_ = ProfileList(b, p.List, p.Metric, true, p.Sources)
-	}
-}
-
-// whys writes what profiles tell, and what a baseline file does.
-func (v *benchView) whys(b *strings.Builder, r *BenchReport, o Options) {
-	for n := range r.Whys {
-		y := &r.Whys[n]
-		b.WriteString("\n" + fold(v.changed(y, " changed, ", ""), "why ", "  ", v.width))
-		for i := range y.Parts {
-			b.WriteByte('\n')
-			v.why(b, &y.Parts[i], o)
-		}
-	}
-	if r.Against != nil {
-		b.WriteString("\n" + BaselineTitle + "\n\n")
-		baseline(b, r.Against, o)
-	}
 }
 
 // baseline writes the tables of a comparison with a file, and what they cannot tell.
@@ -101,33 +64,47 @@ func baselineDoubts(t *benchstat.Tables) (out []string) {
 	return out
 }
 
-// excerpts are the same as texts of a page.
-func (v *benchView) excerpts(r *BenchReport) (out []excerpt) {
+// excerpts are what profiles and the baseline file tell, as text.
+func (v *view) excerpts(r *Report, o Options) (out []excerpt) {
 	for n := range r.Whys {
 		y := &r.Whys[n]
+		var parts []string
 		for i := range y.Parts {
-			var b strings.Builder
-			v.why(&b, &y.Parts[i], Options{})
-			out = append(out, excerpt{y.Parts[i].Diff.Kind + ": " + v.changed(y, ", ", " changed"), b.String()})
+			var b strings.Builder // of which writing never fails
+			p := &y.Parts[i]
+			_ = ProfileText(&b, v.profile(p), o)
+			if len(p.List) > 0 {
+				b.WriteByte('\n')
+				_ = ProfileList(&b, p.List, p.Metric, true, p.Sources)
+			}
+			parts = append(parts, b.String())
 		}
+		out = append(out, excerpt{"why " + v.changed(y, " changed, ", ""), strings.Join(parts, "\n")})
 	}
 	if r.Against != nil {
 		var b strings.Builder
-		baseline(&b, r.Against, Options{})
+		baseline(&b, r.Against, o)
 		out = append(out, excerpt{BaselineTitle, b.String()})
 	}
 	return out
 }
 
-// whyPieces are the same as pieces of a comment, of the given rank.
-func (v *benchView) whyPieces(r *BenchReport, rank int) (out []piece) {
+// whys are the excerpts as parts of a text, or what they tell as parts of a comment.
+func (v *view) whys(r *Report, o Options, comment bool, rank int) (out []passage) {
+	if !comment {
+		for _, e := range v.excerpts(r, o) {
+			out = append(out, passage{raw: "\n" + fold(e.title, "", "  ", v.width) + "\n" + e.text})
+		}
+		return out
+	}
 	for n := range r.Whys {
 		y := &r.Whys[n]
 		var b strings.Builder
 		for i := range y.Parts {
 			_ = ProfileMarkdown(&b, v.profile(&y.Parts[i]))
 		}
-		out = append(out, folded(fmt.Sprintf("Why %s", v.changed(y, ", ", " changed")), b.String(), true, rank))
+		p := folded("Why "+v.changed(y, ", ", " changed"), b.String(), true, rank)
+		out = append(out, passage{name: p.title, raw: p.text, rank: rank})
 	}
 	if r.Against == nil {
 		return out
@@ -136,10 +113,10 @@ func (v *benchView) whyPieces(r *BenchReport, rank int) (out []piece) {
 	for _, s := range append(BenchstatSentences(r.Against), baselineDoubts(r.Against)...) {
 		text += "\n" + textLine(s) + "\n"
 	}
-	out = append(out, piece{"the baseline file", text, rank})
+	out = append(out, passage{name: "the baseline file", raw: text, rank: rank})
 	for i := range r.Against.Tables {
 		title, text := statMarkdown(&r.Against.Tables[i])
-		out = append(out, piece{title + " against the baseline file", text, rank})
+		out = append(out, passage{name: title + " against the baseline file", raw: text, rank: rank})
 	}
 	return out
 }

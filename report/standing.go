@@ -9,33 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/stats"
 )
-
-// A benchView is the view of a table of benchmarks.
-type benchView struct {
-	*view
-	against bool // a baseline file comes after it
-}
-
-// mostLevel is how long the heading of a setting's column may be, in characters.
-const mostLevel = 16
-
-func newBenchView(t *compare.Table, width int) *benchView {
-	v := &benchView{view: newView(t, width)}
-	if v.keys == nil && slices.ContainsFunc(t.Settings, func(s compare.Setting) bool {
-		return slices.ContainsFunc(s.Setting, func(l dyno.Level) bool { return utf8.RuneCountInString(l.Value) > mostLevel })
-	}) {
-		for i := range t.Settings {
-			v.keys = append(v.keys, fmt.Sprintf("[%d]", i+1))
-		}
-	}
-	return v
-}
 
 // benchLabel is how a sentence names a setting. One that is a benchmark needs no "bench="
 // before it.
@@ -62,7 +40,7 @@ func levelName(l dyno.Level) string {
 }
 
 // labelOf is the label of the setting that is called so elsewhere.
-func (v *benchView) labelOf(setting string) string {
+func (v *view) labelOf(setting string) string {
 	for i, s := range v.Settings {
 		if s.Setting.String() == setting {
 			return v.labels[i]
@@ -72,7 +50,7 @@ func (v *benchView) labelOf(setting string) string {
 }
 
 // readable is what package analysis says of settings, with their labels.
-func (v *benchView) readable(text string) string {
+func (v *view) readable(text string) string {
 	for i, s := range v.Settings {
 		if name := s.Setting.Label(); name != v.labels[i] {
 			text = strings.ReplaceAll(text, name, v.labels[i])
@@ -81,31 +59,15 @@ func (v *benchView) readable(text string) string {
 	return text
 }
 
-func (v *benchView) readableAll(texts []string) (out []string) {
+func (v *view) readableAll(texts []string) (out []string) {
 	for _, text := range texts {
 		out = append(out, v.readable(text))
 	}
 	return out
 }
 
-// others are the settings but the baseline, by their place.
-func (v *benchView) others() (is []int) {
-	for i := 1; i < len(v.Settings); i++ {
-		is = append(is, i)
-	}
-	return is
-}
-
-// label is how a sentence names setting i.
-func (v *benchView) label(i int) string { return v.labels[i] }
-
-// name is what a row calls setting i.
-func (v *benchView) name(i int) string {
-	if v.keys != nil {
-		return v.keys[i]
-	}
-	return v.label(i)
-}
+// others are the settings but the baseline.
+func (v *view) others() []int { return v.all()[min(1, len(v.Settings)):] }
 
 // row names a benchmark in its row. One that is nothing but what is compared ("*") is
 // named by that: "Pipeline1 → Pipeline2".
@@ -153,24 +115,16 @@ const (
 	isChanged
 )
 
-// versus is the comparison of setting i in a unit; nil if there is none.
-func (v *benchView) versus(u *compare.Row, i int) *compare.Versus {
-	if i < 1 {
-		return nil
-	}
-	return v.Versus(*u, i)
-}
-
-// center is the median of setting i in a unit; of none it is NaN.
-func (v *benchView) center(u *compare.Row, i int) compare.Summary {
+// median is that of setting i in a unit; NaN if there is none.
+func (v *view) median(u *compare.Row, i int) compare.Summary {
 	if x, ok := v.Settings[i].Values[u.Key]; ok {
 		return x
 	}
 	return compare.Summary{Center: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 }
 
-func (v *benchView) standingOf(u *compare.Row, i int) standing {
-	x := v.versus(u, i)
+func (v *view) standingOf(u *compare.Row, i int) standing {
+	x := v.Versus(*u, i)
 	switch {
 	case x == nil:
 		return isUntold
@@ -184,9 +138,8 @@ func (v *benchView) standingOf(u *compare.Row, i int) standing {
 	return isUnclear
 }
 
-// word is the verdict as reports show it: of a unit of which nobody knows which side
-// is better, a change is just that.
-func (v *benchView) benchWord(u *compare.Row, i int) cell {
+// verdictCell is the verdict; of a unit without a better side, a change is just that.
+func (v *view) verdictCell(u *compare.Row, i int) cell {
 	switch s := v.standingOf(u, i); {
 	case s == isUntold:
 		return cell{"not compared", faint}
@@ -195,13 +148,13 @@ func (v *benchView) benchWord(u *compare.Row, i int) cell {
 	case s == isEqual:
 		return cell{"equal", faint}
 	}
-	x := v.versus(u, i)
+	x := v.Versus(*u, i)
 	return cell{string(x.Verdict), markOf(x.Verdict)}
 }
 
 // echoes reports whether a unit says in all settings what time per operation says
 // already.
-func (v *benchView) echoes(u *compare.Row) bool {
+func (v *view) echoes(u *compare.Row) bool {
 	if u.Name != "B/s" || u.Benchmark.Units[0].Name != "sec/op" {
 		return false
 	}
@@ -215,7 +168,7 @@ func (v *benchView) echoes(u *compare.Row) bool {
 
 // rowStanding is that of a benchmark in setting i: changed if any unit is, else not
 // known without its first unit, its time; else unclear if any unit is.
-func (v *benchView) rowStanding(r *compare.Benchmark, i int) standing {
+func (v *view) rowStanding(r *compare.Benchmark, i int) standing {
 	if len(r.Units) == 0 {
 		return isUntold
 	}
@@ -232,7 +185,7 @@ func (v *benchView) rowStanding(r *compare.Benchmark, i int) standing {
 }
 
 // unitsOf are the units of all benchmarks in the order in which they are shown.
-func (v *benchView) unitsOf() (names []string) {
+func (v *view) unitsOf() (names []string) {
 	for i := range v.Benchmarks {
 		for n := range v.Benchmarks[i].Units {
 			if u := v.Benchmarks[i].Units[n].Name; !slices.Contains(names, u) {
@@ -257,50 +210,13 @@ func unit(r *compare.Benchmark, name string) *compare.Row {
 	return nil
 }
 
-// benchScale is scaleOf for the units of package testing and those made like them:
-// "B/s" in MiB/s, "sec/GC" in ms/GC.
-func benchScale(unit string, xs ...float64) scale {
-	head, per, found := strings.Cut(unit, "/")
-	if !found || head != "sec" && head != "B" {
-		return scaleOf(unit, xs...)
-	}
-	sc := scaleOf(head+"/op", xs...)
-	if per != "op" {
-		sc.unit += "/" + per
-	}
-	return sc
-}
-
-// benchPvalue prints a p-value to as many digits as the error of one comparison needs.
-func benchPvalue(p float64) string {
-	switch {
-	case math.IsNaN(p):
+// unitChange is the change of a unit, "" if it was not compared.
+func (v *view) unitChange(u *compare.Row, i int) string {
+	x := v.Versus(*u, i)
+	if x == nil {
 		return ""
-	case p < 0.0001:
-		return "<0.0001"
-	case p < 0.01:
-		return strconv.FormatFloat(p, 'f', 4, 64)
 	}
-	return pvalue(p)
-}
-
-// benchChange is a change in per cent or, where a zero allows none, from what to what.
-func (v *benchView) benchChange(u *compare.Row, i int) string {
-	x := v.versus(u, i)
-	now, then := v.center(u, i).Center, v.center(u, 0).Center
-	switch {
-	case x == nil:
-		return ""
-	case !math.IsNaN(x.Ratio):
-		return change(x.Ratio)
-	case x.Diff == 0:
-		return "0"
-	case now == 0 && then != 0:
-		return "to 0"
-	case then == 0 && now != 0:
-		return "from 0"
-	}
-	return benchScale(u.Name, x.Diff).signed(x.Diff)
+	return v.delta(i, u.Key, scaleOf(u.Name, x.Diff))
 }
 
 // took prints a time of measuring in the two units that matter, or "" if it is not known.

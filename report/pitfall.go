@@ -43,7 +43,7 @@ var pitfallWords = map[pitfall.Kind][2]string{
 
 // pitfalls are the table's, each kind once. What was seen of several benchmarks alike is
 // said once, after their names; of all of them, without names.
-func (v *benchView) pitfalls() (notes []pitfallNote) {
+func (v *view) pitfalls() (notes []pitfallNote) {
 	for _, kind := range pitfall.Kinds {
 		n := pitfallNote{Kind: kind}
 		var seen []string
@@ -71,7 +71,7 @@ func (v *benchView) pitfalls() (notes []pitfallNote) {
 				break
 			}
 			if len(seen) > 1 {
-				text = firstOf(alike[text], mostAlike) + ": " + text
+				text = strings.Join(first(alike[text], mostAlike), ", ") + ": " + text
 			}
 			texts = append(texts, text)
 		}
@@ -83,7 +83,7 @@ func (v *benchView) pitfalls() (notes []pitfallNote) {
 }
 
 // seen are the figures of a pitfall, and the setting that has it if not all have.
-func (v *benchView) seen(f *pitfall.Found) string {
+func (v *view) seen(f *pitfall.Found) string {
 	text := ""
 	switch f.Kind {
 	case pitfall.Empty:
@@ -111,22 +111,25 @@ func (v *benchView) seen(f *pitfall.Found) string {
 		text = fmt.Sprintf("collecting is %s of the time, and a sample has %.2g collections", twoDigits(f.Share), f.Count)
 	}
 	if f.Setting >= 0 {
-		text += " in " + v.label(f.Setting)
+		text += " in " + v.labels[f.Setting]
 	}
 	return text
 }
 
-// pitfall is a note in one line.
-func (v *benchView) pitfall(n *pitfallNote, most int) string {
-	var names []string
-	for _, full := range n.Benchmarks {
-		names = append(names, v.calledBy(full))
+// pitfallLines are the notes, a line each that names so many benchmarks at most.
+func (v *view) pitfallLines(most int) (lines []string) {
+	for _, n := range v.pitfalls() {
+		var names []string
+		for _, full := range n.Benchmarks {
+			names = append(names, v.calledBy(full))
+		}
+		lines = append(lines, fmt.Sprintf("%s (%s): %s", n.Kind, strings.Join(first(names, most), ", "), n.Text))
 	}
-	return fmt.Sprintf("%s (%s): %s", n.Kind, firstOf(names, most), n.Text)
+	return lines
 }
 
 // calledBy is what the report calls the benchmark that is Package.Name.
-func (v *benchView) calledBy(full string) string {
+func (v *view) calledBy(full string) string {
 	for _, b := range v.Benchmarks {
 		if b.Full() == full {
 			return v.called(b)
@@ -135,12 +138,12 @@ func (v *benchView) calledBy(full string) string {
 	return full
 }
 
-// firstOf joins the first names, and says how many more there are.
-func firstOf(names []string, most int) string {
+// first are the first names, and how many more there are.
+func first(names []string, most int) []string {
 	if more := len(names) - most; more > 1 {
-		names = append(names[:most:most], fmt.Sprintf("%d more", more))
+		return append(names[:most:most], fmt.Sprintf("%d more", more))
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // twoDigitTime prints seconds to two digits.

@@ -22,7 +22,7 @@ const (
 // setting as the name, which benchmarks changed, those that became worse and the greatest
 // changes first, and of how many no change was shown. Of a table without a comparison
 // there is one that says so.
-func (v *benchView) verdicts() (out []said) {
+func (v *view) verdicts() (out []said) {
 	switch {
 	case len(v.Benchmarks) == 0:
 		return []said{{Rest: "No benchmark was found, so there is nothing to report."}}
@@ -30,7 +30,7 @@ func (v *benchView) verdicts() (out []said) {
 		return []said{{Rest: v.alone()}}
 	}
 	for _, i := range v.others() {
-		out = append(out, said{v.label(i), " against " + v.label(0) + ": " + v.verdict(i)})
+		out = append(out, said{v.labels[i], " against " + v.labels[0] + ": " + v.verdictOn(i)})
 	}
 	if few := v.tooFew(); few != "" {
 		out = append(out, said{Rest: few})
@@ -41,7 +41,7 @@ func (v *benchView) verdicts() (out []said) {
 // tooFew says that no benchmark has the blocks without which no change can be told,
 // however great it is: n blocks that agree have the p-value 2^(1-n), as often as there
 // are looks. It is "" if one has them.
-func (v *benchView) tooFew() string {
+func (v *view) tooFew() string {
 	least, most := 1, 0
 	for looks := float64(max(1, len(v.Looks))); looks*math.Ldexp(2, -least) > v.Error && least < 64; {
 		least++
@@ -61,7 +61,7 @@ func (v *benchView) tooFew() string {
 }
 
 // alone is the verdict of a single setting.
-func (v *benchView) alone() string {
+func (v *view) alone() string {
 	failed := 0
 	for i := range v.Benchmarks {
 		if len(v.Benchmarks[i].Units) == 0 {
@@ -80,12 +80,11 @@ func (v *benchView) alone() string {
 	return text + "."
 }
 
-// verdict is that of one setting, without its name.
-func (v *benchView) verdict(i int) string {
+// verdictOn is the verdict of one setting, without its name.
+func (v *view) verdictOn(i int) string {
 	of := map[standing][]*compare.Benchmark{}
 	failed := 0
-	for n := range v.Benchmarks {
-		r := v.Benchmarks[n]
+	for _, r := range v.Benchmarks {
 		s := v.rowStanding(r, i)
 		if s == isUntold && len(r.Faults) > 0 {
 			failed++
@@ -127,7 +126,7 @@ func (v *benchView) verdict(i int) string {
 
 // beside is how a verdict calls a benchmark: not at all if that is what the settings are
 // called, whose names come before it.
-func (v *benchView) beside(r *compare.Benchmark) string {
+func (v *view) beside(r *compare.Benchmark) string {
 	if len(v.Benchmarks) == 1 && v.row(r) != r.Name {
 		return ""
 	}
@@ -135,7 +134,7 @@ func (v *benchView) beside(r *compare.Benchmark) string {
 }
 
 // unchanged says of how many benchmarks no change was shown, and why.
-func (v *benchView) unchanged(i int, of map[standing][]*compare.Benchmark, failed int) (parts []string) {
+func (v *view) unchanged(i int, of map[standing][]*compare.Benchmark, failed int) (parts []string) {
 	say := func(n int, are, what string) {
 		if n == 1 {
 			are = map[string]string{"are": "is", "were": "was"}[are]
@@ -166,14 +165,14 @@ func (v *benchView) unchanged(i int, of map[standing][]*compare.Benchmark, faile
 }
 
 // doubtOf is in what a benchmark is unclear: its first unit that is.
-func (v *benchView) doubtOf(r *compare.Benchmark, i int) string {
+func (v *view) doubtOf(r *compare.Benchmark, i int) string {
 	for n := range r.Units {
 		u := &r.Units[n]
 		if v.standingOf(u, i) != isUnclear || v.echoes(u) {
 			continue
 		}
-		x := v.versus(u, i)
-		text := v.benchChange(u, i) + " " + interval(x.Lo, x.Hi)
+		x := v.Versus(*u, i)
+		text := v.unitChange(u, i) + " " + interval(x.Lo, x.Hi)
 		if n > 0 {
 			text = u.Name + " " + text
 		}
@@ -184,7 +183,7 @@ func (v *benchView) doubtOf(r *compare.Benchmark, i int) string {
 
 // byWeight puts first what became worse in its first unit, its time, then what did in
 // another; and of each the greatest change.
-func (v *benchView) byWeight(a, b *compare.Benchmark, i int) int {
+func (v *view) byWeight(a, b *compare.Benchmark, i int) int {
 	wa, da := v.weight(a, i)
 	wb, db := v.weight(b, i)
 	return cmp.Or(cmp.Compare(wb, wa), cmp.Compare(db, da))
@@ -192,13 +191,13 @@ func (v *benchView) byWeight(a, b *compare.Benchmark, i int) int {
 
 // weight is 2 for a benchmark that became worse in its first unit, 1 in another, and
 // the first change as a log ratio.
-func (v *benchView) weight(r *compare.Benchmark, i int) (worse int, first float64) {
+func (v *view) weight(r *compare.Benchmark, i int) (worse int, first float64) {
 	for n := range r.Units {
 		u := &r.Units[n]
 		if v.standingOf(u, i) != isChanged {
 			continue
 		}
-		x := v.versus(u, i)
+		x := v.Versus(*u, i)
 		if x.Verdict == stats.Worse && u.Better != 0 {
 			worse = max(worse, 1)
 			if n == 0 {
@@ -214,7 +213,7 @@ func (v *benchView) weight(r *compare.Benchmark, i int) (worse int, first float6
 
 // changesOf says in words what changed of a benchmark, a unit each: "3.1% slower
 // [2.2, 4.0]".
-func (v *benchView) changesOf(r *compare.Benchmark, i int) (out []string) {
+func (v *view) changesOf(r *compare.Benchmark, i int) (out []string) {
 	for n := range r.Units {
 		if u := &r.Units[n]; v.standingOf(u, i) == isChanged && !v.echoes(u) {
 			out = append(out, v.inWords(u, i))
@@ -233,8 +232,8 @@ var wordings = map[string]wording{
 }
 
 // inWords says a change: in per cent, from double on in times, and so of half the time.
-func (v *benchView) inWords(u *compare.Row, i int) string {
-	x := v.versus(u, i)
+func (v *view) inWords(u *compare.Row, i int) string {
+	x := v.Versus(*u, i)
 	words, known := wordings[u.Name]
 	if !known {
 		words = wording{"more " + u.Name, "less " + u.Name, "the " + u.Name}
@@ -242,8 +241,8 @@ func (v *benchView) inWords(u *compare.Row, i int) string {
 	ratio, lo, hi := x.Ratio, x.Lo, x.Hi
 	switch {
 	case math.IsNaN(ratio):
-		now, then := v.center(u, i).Center, v.center(u, 0).Center
-		sc := benchScale(u.Name, now, then)
+		now, then := v.median(u, i).Center, v.median(u, 0).Center
+		sc := scaleOf(u.Name, now, then)
 		return fmt.Sprintf("%s from %s to %s", u.Name, sc.with(then), sc.with(now))
 	case ratio >= 2:
 		return times(ratio, lo, hi, words.times)
@@ -277,10 +276,9 @@ func inside(print func(float64) string, lo, hi float64) string {
 
 // measured says how it was measured, and how often a change would be seen where
 // there is none.
-func (v *benchView) measured() (out []string) {
+func (v *view) measured() (out []string) {
 	least, most, unsettled := math.MaxInt, 0, 0
-	for i := range v.Benchmarks {
-		r := v.Benchmarks[i]
+	for _, r := range v.Benchmarks {
 		if r.Blocks == 0 {
 			continue
 		}

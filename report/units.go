@@ -33,12 +33,11 @@ type unitSection struct {
 // units are the tables of a comparison: of each unit one for each setting, and lines
 // for those in which nothing differs. Of units but the first there are only the rows
 // that differ, unless whole.
-func (v *benchView) units(whole bool) (out []unitSection, folded []string) {
+func (v *view) units(whole bool) (out []unitSection, folded []string) {
 	var allEqual, allSame []string
 	for n, name := range v.unitsOf() {
 		most, told := isUntold, false
-		for k := range v.Benchmarks {
-			r := v.Benchmarks[k]
+		for _, r := range v.Benchmarks {
 			u := unit(r, name)
 			if u == nil {
 				continue
@@ -75,12 +74,11 @@ func (v *benchView) units(whole bool) (out []unitSection, folded []string) {
 }
 
 // unitTable compares setting i with the baseline in one unit.
-func (v *benchView) unitTable(name string, i int, whole bool) (section, bool) {
+func (v *view) unitTable(name string, i int, whole bool) (section, bool) {
 	g := v.comparison(i, "")
 	left := 0 // rows that are left out
 	group := ""
-	for n := range v.Benchmarks {
-		r := v.Benchmarks[n]
+	for _, r := range v.Benchmarks {
 		u := unit(r, name)
 		if u == nil {
 			continue
@@ -89,24 +87,17 @@ func (v *benchView) unitTable(name string, i int, whole bool) (section, bool) {
 			left++
 			continue
 		}
-		if len(v.packages) > 1 && r.Package != group {
-			group = r.Package
-			g.rows = append(g.rows, row{group: group})
-		}
-		g.rows = append(g.rows, v.line(v.row(r), u, i, false))
+		v.add(&g, r, &group, v.line(v.row(r), u, i, false))
 	}
 	if len(g.rows) == 0 {
 		return section{}, false
 	}
 	if whole {
-		if mean, ok := v.geomean(name, i); ok {
+		if mean, ok := v.geomean(name, i, len(g.cols)); ok {
 			g.rows = append(g.rows, mean)
 		}
 	}
-	s := section{title: name}
-	if len(v.Settings) > 2 {
-		s.title += ": " + v.name(i) + " against " + v.name(0)
-	}
+	s := section{title: name + v.compared(i)}
 	if left > 0 {
 		s.title += fmt.Sprintf(" (the same for %d more)", left)
 	}
@@ -115,15 +106,31 @@ func (v *benchView) unitTable(name string, i int, whole bool) (section, bool) {
 	return s, true
 }
 
-const comparisonColumns = 12
+// compared ends a title with which settings a table compares, if there are several.
+func (v *view) compared(i int) string {
+	if len(v.Settings) < 3 {
+		return ""
+	}
+	return ": " + v.name(i) + " against " + v.name(0)
+}
+
+// add adds the row of a benchmark, below the heading of its package if there are several.
+func (v *view) add(g *grid, b *compare.Benchmark, group *string, r row) {
+	if len(v.packages) > 1 && b.Package != *group {
+		*group = b.Package
+		g.rows = append(g.rows, row{group: *group})
+	}
+	g.rows = append(g.rows, r)
+}
 
 // comparison is an empty table that compares setting i with the baseline; with a
 // column for the unit's name if that has a heading.
-func (v *benchView) comparison(i int, of string) grid {
+func (v *view) comparison(i int, of string) grid {
 	g := grid{
-		cols: []column{{left: true}, {left: true}, {left: true, keep: 3}, {left: true}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1}, {}, {left: true}, {keep: 2}, {left: true}},
+		signs: true,
+		cols:  []column{{left: true}, {left: true}, {left: true, keep: 3}, {left: true}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1}, {}, {left: true}, {keep: 2}, {left: true}},
 	}
-	for _, h := range v.head(i) {
+	for _, h := range v.head([]int{0, i}) {
 		g.head = append(g.head, []string{"", h[0], "", "", h[1], "", h[2], "", "", "", "", ""})
 	}
 	last := g.head[len(g.head)-1]
@@ -132,29 +139,18 @@ func (v *benchView) comparison(i int, of string) grid {
 	return g
 }
 
-// head are the headings of the baseline and setting i.
-func (v *benchView) head(i int) (rows [][]string) {
-	if v.keys != nil || !v.crossed() {
-		return [][]string{{"", v.name(0), v.name(i)}}
-	}
-	for n, l := range v.Settings[0].Setting {
-		rows = append(rows, []string{l.Factor, levelName(l), levelName(v.Settings[i].Setting[n])})
-	}
-	return rows
-}
-
 // line is a row of a comparison.
-func (v *benchView) line(name string, u *compare.Row, i int, named bool) row {
-	base, now := v.center(u, 0), v.center(u, i)
-	sc := benchScale(u.Name, base.Center, now.Center)
-	cs := []cell{{}, {text: name}, {}, {text: sc.unit}, number(sc, base.Center), {spread(base.Center, base.Lo, base.Hi), faint}, number(sc, now.Center), {spread(now.Center, now.Lo, now.Hi), faint}, {}, {}, {}, v.benchWord(u, i)}
+func (v *view) line(name string, u *compare.Row, i int, named bool) row {
+	base, now := v.median(u, 0), v.median(u, i)
+	sc := scaleOf(u.Name, base.Center, now.Center)
+	cs := []cell{{}, {text: name}, {}, {text: sc.unit}, number(sc, base.Center), {spread(base.Center, base.Lo, base.Hi), faint}, number(sc, now.Center), {spread(now.Center, now.Lo, now.Hi), faint}, {}, {}, {}, v.verdictCell(u, i)}
 	if named {
 		cs[2].text = u.Name
 	}
-	if x := v.versus(u, i); x != nil {
-		cs[8] = cell{v.benchChange(u, i), cs[11].mark}
+	if x := v.Versus(*u, i); x != nil {
+		cs[8] = cell{v.unitChange(u, i), cs[11].mark}
 		if v.standingOf(u, i) != isEqual {
-			cs[9].text, cs[10].text = interval(x.Lo, x.Hi), benchPvalue(x.P)
+			cs[9].text, cs[10].text = interval(x.Lo, x.Hi), pvalue(x.P, 4)
 		}
 	}
 	switch v.standingOf(u, i) {
@@ -175,7 +171,7 @@ func number(sc scale, x float64) cell {
 
 // geomean is the row of the geometric means of the benchmarks that have a ratio, as
 // benchstat has it. It is a summary for the eye; no verdict rests on it.
-func (v *benchView) geomean(name string, i int) (row, bool) {
+func (v *view) geomean(name string, i, columns int) (row, bool) {
 	var base, now, ratio float64
 	n, all := 0, 0
 	for k := range v.Benchmarks {
@@ -184,7 +180,7 @@ func (v *benchView) geomean(name string, i int) (row, bool) {
 			continue
 		}
 		all++
-		x, b, c := v.versus(u, i), v.center(u, 0).Center, v.center(u, i).Center
+		x, b, c := v.Versus(*u, i), v.median(u, 0).Center, v.median(u, i).Center
 		if x == nil || !(x.Ratio > 0 && b > 0 && c > 0) {
 			continue
 		}
@@ -195,12 +191,12 @@ func (v *benchView) geomean(name string, i int) (row, bool) {
 		return row{}, false
 	}
 	mean := func(sum float64) float64 { return math.Exp(sum / float64(n)) }
-	sc := benchScale(name, mean(base), mean(now))
+	sc := scaleOf(name, mean(base), mean(now))
 	label := "geomean"
 	if n < all {
 		label += fmt.Sprintf(" of %d", n)
 	}
-	cs := make([]cell, comparisonColumns)
+	cs := make([]cell, columns)
 	cs[1], cs[3], cs[4].text, cs[6].text, cs[8].text = cell{label, faint}, cell{text: sc.unit}, sc.format(mean(base)), sc.format(mean(now)), change(mean(ratio))
 	return row{cells: cs}, true
 }
@@ -240,17 +236,16 @@ func (g *grid) cut(at, width, least int) {
 
 // differences are the comparisons of setting i that changed or are unclear, in all
 // units: those that became worse first.
-func (v *benchView) differences(i int) (section, bool) {
+func (v *view) differences(i int) (section, bool) {
 	g := v.comparison(i, "unit")
 	for _, d := range v.differing(i) {
 		g.rows = append(g.rows, v.line(v.called(d.row), d.unit, i, true))
 	}
-	v.fitNames(&g, 1)
-	title := "Changed or unclear"
-	if len(v.Settings) > 2 {
-		title += ": " + v.name(i) + " against " + v.name(0)
+	if len(g.rows) == 0 {
+		return section{}, false
 	}
-	return section{title: title, grids: []grid{g}}, len(g.rows) > 0
+	v.fitNames(&g, 1)
+	return section{title: "Changed or unclear" + v.compared(i), grids: []grid{g}}, true
 }
 
 // A difference is one comparison that is changed or unclear.
@@ -261,11 +256,8 @@ type difference struct {
 
 // differing are those of setting i: benchmarks that changed as verdicts name them, then
 // those that are unclear.
-func (v *benchView) differing(i int) (out []difference) {
-	var rows []*compare.Benchmark
-	for n := range v.Benchmarks {
-		rows = append(rows, v.Benchmarks[n])
-	}
+func (v *view) differing(i int) (out []difference) {
+	rows := slices.Clone(v.Benchmarks)
 	slices.SortStableFunc(rows, func(a, b *compare.Benchmark) int { return v.byWeight(a, b, i) })
 	for _, want := range []standing{isChanged, isUnclear} {
 		for _, r := range rows {
@@ -283,16 +275,15 @@ func (v *benchView) differing(i int) (out []difference) {
 const mostPlotted = 24
 
 // plotted is the plot of what changed or is unclear.
-func (v *benchView) plotted() (section, bool) {
+func (v *view) plotted() (section, bool) {
 	g := grid{cols: []column{{left: true}, {left: true, keep: 1}, {left: true}}, head: [][]string{{"", "", ""}}}
 	var rows []chart.Interval
 	var at []compare.Versus // of each row of the grid; none of headings
 	for _, i := range v.others() {
 		begun, more := false, 0
 		for _, d := range v.differing(i) {
-			x := v.versus(d.unit, i)
-			drawing := compare.Versus{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Verdict: x.Verdict}
-			if !drawn(drawing) {
+			x := v.Versus(*d.unit, i)
+			if !drawn(*x) {
 				continue
 			}
 			if len(rows) == mostPlotted {
@@ -307,21 +298,17 @@ func (v *benchView) plotted() (section, bool) {
 			if name == "sec/op" {
 				name = ""
 			}
-			g.rows, at = append(g.rows, row{cells: cells(middle(v.called(d.row), readableName), name, "")}), append(at, drawing)
+			g.rows, at = append(g.rows, row{cells: cells(middle(v.called(d.row), readableName), name, "")}), append(at, *x)
 			rows = append(rows, chart.Interval{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi})
 		}
 		if more > 0 {
 			g.rows, at = append(g.rows, row{group: fmt.Sprintf("and %d more of %s", more, v.name(i))}), append(at, compare.Versus{})
 		}
 	}
-	if rows == nil {
+	p := v.plotOf(rows)
+	if p == nil {
 		return section{}, false
 	}
-	p := &plot{negligible: v.Negligible}
-	if !(p.negligible < 0.9) {
-		p.negligible = 0
-	}
-	p.lo, p.hi = chart.RatioRange(rows, p.negligible)
 	p.lay(max(leastPlot, min(v.width-g.width()-len(gap), mostPlot)))
 	g.head[0][2] = p.axis()
 	for n := range g.rows {
@@ -332,8 +319,8 @@ func (v *benchView) plotted() (section, bool) {
 	return section{title: "Changes and their 95% intervals", grids: []grid{g}, notes: []string{p.note()}}, true
 }
 
-// figures are the medians of a single setting.
-func (v *benchView) figures() (section, bool) {
+// medians are those of a single setting.
+func (v *view) medians() (section, bool) {
 	names := v.unitsOf()
 	g := grid{cols: []column{{left: true}}, head: [][]string{{""}}}
 	for range names {
@@ -343,35 +330,30 @@ func (v *benchView) figures() (section, bool) {
 		g.head[0] = append(g.head[0], name, "")
 	}
 	group := ""
-	for n := range v.Benchmarks {
-		r := v.Benchmarks[n]
+	for _, r := range v.Benchmarks {
 		if len(r.Units) == 0 {
 			continue
-		}
-		if len(v.packages) > 1 && r.Package != group {
-			group = r.Package
-			g.rows = append(g.rows, row{group: group})
 		}
 		cs := []cell{{text: v.row(r)}}
 		for _, name := range names {
 			c, around := cell{"-", faint}, cell{}
 			if u := unit(r, name); u != nil {
-				x := v.center(u, 0)
+				x := v.median(u, 0)
 				if !math.IsNaN(x.Center) {
-					c = cell{text: benchScale(name, x.Center).with(x.Center)}
+					c = cell{text: scaleOf(name, x.Center).with(x.Center)}
 				}
 				around = cell{spread(x.Center, x.Lo, x.Hi), faint}
 			}
 			cs = append(cs, c, around)
 		}
-		g.rows = append(g.rows, row{cells: cs})
+		v.add(&g, r, &group, row{cells: cs})
 	}
 	v.fitNames(&g, 0)
 	return section{title: "Medians of the blocks", grids: []grid{g}}, len(g.rows) > 0
 }
 
-// legend explains the words of a comparison.
-func (v *benchView) legend() string {
+// benchLegend explains the words of a comparison of benchmarks.
+func (v *view) benchLegend() string {
 	return fmt.Sprintf("Medians are of the blocks; a change is of turns side by side, so that it need not be the quotient of the medians. "+
 		"Same: surely within ±%s; unclear: the blocks cannot tell. p is adjusted for all looks, intervals are not.", dyno.Fraction(v.Negligible))
 }

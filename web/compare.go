@@ -39,7 +39,7 @@ type pairRow struct {
 // compare shows what a second run changed against a first, setting by setting.
 // Without two runs it lets the reader choose.
 func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
-	all, _, err := s.entries()
+	all, _, err := s.all()
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, err.Error())
 		return

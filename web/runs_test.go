@@ -91,7 +91,7 @@ func (m made) run(t testing.TB, path string, open bool) {
 	if !m.silent {
 		table := compare.Tabulate(rs, compare.Options{
 			Name: m.name, Settings: m.settings, Planned: plan.Compared(),
-			About: []string{"subject: " + m.subject + " (go1.26.8 " + m.rev + ")"},
+			About: []string{"subject: " + m.subject},
 		})
 		if err := d.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, table) }); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func (m made) result(rng *rand.Rand, trial dyno.Trial) *dyno.Result {
 	if len(trial.Setting) > 0 && trial.Setting[0].Value == "50" {
 		slower *= 1.3
 	}
-	r := &dyno.Result{Trial: trial, Start: m.started, Elapsed: time.Second, Subject: "go1.26.8"}
+	r := &dyno.Result{Trial: trial, Start: m.started, Elapsed: time.Second, Subject: strings.TrimSpace("go1.26.8 " + m.rev)}
 	for _, metric := range dyno.Metrics {
 		v := 100 * (1 + 0.02*rng.NormFloat64())
 		if strings.HasSuffix(metric.Name, "-sec") {

@@ -9,12 +9,14 @@ package web
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -49,16 +51,15 @@ type Site struct {
 	// channel is closed. nil: no run is gone on with.
 	Resume func(path string) (stop func(), done <-chan struct{}, err error)
 
-	read      *reader   // nil means fromFindings
-	sessions  sessions  // pprof's pages that are open
-	followers followers // of runs that are under way
-	going     going     // runs that were gone on with
+	read      *reader      // nil means fromFindings
+	followers atomic.Int32 // of runs that are under way
+	going     going        // runs that were resumed or stopped here
 
-	once  sync.Once
-	shelf *shelf        // what was read of the runs
-	pages *pages        // that were made
-	heavy chan struct{} // a place for each request that reads much
-	turns turns         // of them, run by run
+	once    sync.Once
+	queue   queue
+	entries cache[string, *entry]          // by path
+	pages   cache[pageKey, []byte]         // HTML of runs
+	opened  cache[asked, *pprofpage.Pages] // each with its profile in memory
 }
 
 // Handler serves the site. Its end is the caller's: nothing goes on after the
@@ -86,7 +87,9 @@ func (s *Site) prepared() *Site {
 		if s.read == nil {
 			s.read = &fromFindings
 		}
-		s.shelf, s.pages, s.heavy = &shelf{}, &pages{}, make(chan struct{}, mostHeavy)
+		s.queue.places = make(chan struct{}, mostHeavy)
+		s.pages.most, s.pages.weight, s.pages.weigh = 16, 64<<20, func(html []byte) int { return len(html) }
+		s.opened.most = mostOpened
 	})
 	return s
 }

@@ -36,8 +36,8 @@ type pairRow struct {
 	Verdict, Note      string
 }
 
-// compare shows what a second run changed against a first, setting by setting.
-// Without two runs it lets the reader choose.
+// compare shows what the second run changed. Without two runs the reader chooses
+// them.
 func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	all, _, err := s.all()
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tables compares two runs by their ids. Of an asker that was answered, or has
-// gone, the status is 0.
+// tables compares two runs by their ids. The status is 0 if the request was
+// answered.
 func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts []*compare.Table, problem string, status int) {
 	var places [2]place
 	for i, id := range ids {

@@ -25,10 +25,8 @@ const quickly = os.O_RDONLY | syscall.O_NONBLOCK
 // that its subjects are built.
 const slowest = time.Hour
 
-// ours reports why a run directory is not one that this user's dyno made here, as
-// far as its files tell: they are the user's, nobody else may write to them, and
-// run.json is there since the run began. That of a copy, or from an archive, is
-// there since that was made or unpacked, which who packed it cannot know.
+// slowest is how long a run may take to build its subjects, before it writes
+// run.json.
 func ours(path string, started time.Time) error {
 	for _, name := range []string{".", "run.json", "results.jsonl"} {
 		var st unix.Stat_t

@@ -15,7 +15,9 @@ const (
 	mostFolders = 20000 // that are looked into: the root may be more than a folder of runs
 )
 
-// A place is a run directory that was found.
+// ours reports why this user's dyno did not make a run directory here, as far as its
+// files tell: they are the user's, others may not write to them, and run.json was
+// not copied or unpacked after the run began.
 type place struct {
 	ID   string // its path from the root, with slashes: what pages call it by
 	path string
@@ -66,7 +68,9 @@ func (s *Site) find() (found []place, note string, err error) {
 	return found, note, nil
 }
 
-// isRun reports whether a directory holds a run.
+// find looks for run directories, and says if it could not look everywhere. It does
+// not look into run directories, so no id is a prefix of another's path, and does
+// not follow links.
 func isRun(path string) bool {
 	info, err := os.Lstat(filepath.Join(path, "run.json"))
 	return err == nil && info.Mode().IsRegular()
@@ -87,8 +91,8 @@ func (s *Site) lookup(address string) (p place, rest string, ok bool) {
 	return found[i], strings.TrimPrefix(address, found[i].ID), true
 }
 
-// heldNow reports whether a dyno writes to a run directory; false also where that
-// cannot be known.
+// lookup finds a run by what follows /runs/ in an address: its id and the rest. It
+// only compares ids, and never makes one into a path.
 func heldNow(path string) bool {
 	_, held, err := store.Holder(path)
 	return err == nil && held

@@ -16,14 +16,12 @@ const (
 	answerTime = 5 * time.Minute  // until an answer has gone out; live ones have no end
 )
 
-// policy is what pages of ours may do: scripts, styles and more of them from here
-// only, and nothing inline.
+// heldNow reports whether a dyno writes to a run directory; false if that is not
+// known.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
 	"frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// guard answers what may not be asked, whatever the page, and gives all answers
-// the headers that keep browsers from doing more with them than to show them.
-// Handlers may replace the policy with one of their own.
+// policy lets our pages load scripts and styles from here only, none inline.
 func (s *Site) guard(next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +36,8 @@ func (s *Site) guard(next http.Handler) http.Handler {
 		control := http.NewResponseController(w)
 		control.SetWriteDeadline(time.Now().Add(answerTime)) // an error is that of a recorder, which has none
 		if !s.host(r.Host) {
-			// By that, a page of another site whose name was made to point here would read the runs.
+			// guard refuses requests that no page may answer, and sets the headers that keep
+			// browsers from doing more than showing the answer. Handlers may replace the policy.
 			s.fail(w, r, http.StatusMisdirectedRequest, "This server is not asked by the name or port that it was started with (consider: the address that dyno view printed, or dyno view --host).")
 			return
 		}
@@ -86,7 +85,9 @@ func foreign(r *http.Request) bool {
 	return h.Get("Sec-Fetch-Mode") != "navigate" || framed
 }
 
-// host reports whether the site may be asked by that name.
+// foreign reports whether a page of another site asks, other than by a link that a
+// reader follows: it could have us read runs all day. pprof's pages and saved
+// reports have an origin of their own, and link to pprof's pages, also in a frame.
 func (s *Site) host(name string) bool {
 	return slices.ContainsFunc(s.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
 }

@@ -38,10 +38,10 @@ func (f filter) fits(e *entry) bool {
 	if f.Since != "" && day < f.Since || f.Until != "" && day > f.Until {
 		return false
 	}
-	if f.Name != "" && e.Plan.Name != f.Name || !has(e.Plan.subject(), f.Subject) || !has(e.rev()+" "+e.Ran, f.Rev) {
+	if f.Name != "" && e.Plan.Name != f.Name || !has(e.Plan.Subject.String(), f.Subject) || !has(e.rev()+" "+e.Ran, f.Rev) {
 		return false
 	}
-	all := strings.Join([]string{e.ID, e.Plan.Name, e.Plan.subject(), e.rev(), e.Ran, strings.Join(e.Run.Settings, " "), e.State, e.Err}, " ")
+	all := strings.Join([]string{e.ID, e.Plan.Name, e.Plan.Subject.String(), e.rev(), e.Ran, strings.Join(e.Run.Settings, " "), e.State, e.Err}, " ")
 	for word := range strings.FieldsSeq(f.Query) {
 		if !has(all, word) {
 			return false
@@ -50,7 +50,7 @@ func (f filter) fits(e *entry) bool {
 	return true
 }
 
-// A row is one run in the list.
+// fits reports whether a run is to be listed. Days are local, and compare as text.
 type row struct {
 	ID, URL, Name, Subject, Ran string
 	When                        time.Time
@@ -70,7 +70,7 @@ const mostNames = 4 // settings in a row
 
 func rowOf(e *entry) row {
 	r := row{
-		ID: e.ID, URL: runURL(e.ID), Name: e.Plan.Name, Subject: e.Plan.subject(), Ran: e.what(),
+		ID: e.ID, URL: runURL(e.ID), Name: e.Plan.Name, Subject: e.Plan.Subject.String(), Ran: e.what(),
 		When: e.when(), State: e.State, Err: e.Err,
 	}
 	if e.State == broken && e.Plan.Name == "" {
@@ -118,7 +118,9 @@ func changes(s *summary) (cs []change) {
 	return cs
 }
 
-// loudest is the change of a metric that is surest and greatest.
+// changes says of each primary metric what the setting did that changed it most, and
+// how many metrics did not change or are unclear; of a run of one setting, what was
+// measured.
 func loudest(s *summary, metric string) (c change, ok bool) {
 	best, size, name := verdict{}, -1.0, ""
 	for _, x := range s.Settings {
@@ -200,8 +202,8 @@ func groups(all []*entry) (gs []group) {
 	return gs
 }
 
-// shown is the metric and the setting of a run that are shown where none is asked for:
-// p99 latency if there is one, of the baseline.
+// groups are the names of several runs, with the course of the first primary metric
+// at the baseline, over the runs that can be compared with the newest.
 func shown(e *entry) (metric, setting string) {
 	for _, m := range e.Summary.Metrics {
 		if m.Name == "p99-sec" || metric == "" && m.Primary {
@@ -214,7 +216,8 @@ func shown(e *entry) (metric, setting string) {
 	return metric, e.Summary.Settings[0].Setting
 }
 
-// value is what a run has of a metric of a setting.
+// shown returns the metric and setting to show by default: p99 latency, if there is
+// one, of the baseline.
 func (e *entry) value(setting, metric string) (value, bool) {
 	if e.Summary == nil {
 		return value{}, false

@@ -58,7 +58,9 @@ func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	}
 }
 
-// events writes server-sent events. What follows its first error is not sent.
+// live sends server-sent events about a run until it ends or the client goes away:
+// progress, points, latency, result and, last, end. It only reads the run directory,
+// so any process may measure.
 type events struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -190,7 +192,8 @@ func (f *follower) held() bool {
 	return time.Since(newest) < time.Minute
 }
 
-// state is how a run has ended: done or stopped.
+// held reports whether a dyno writes to the run; where that is not known, whether a
+// file changed in the last minute.
 func (f *follower) state() string {
 	if slices.ContainsFunc(f.trials, func(t dyno.Trial) bool { return f.of[t.N] == nil }) {
 		return "stopped"
@@ -254,8 +257,9 @@ func (f *follower) progress() progress {
 	return p
 }
 
-// each is how many seconds a trial takes with all that comes before and after: the
-// median of those that followed each other, else what the plan says, else 0.
+// find finds the trial under way: without a good result, its directory changed last,
+// and after the last result. A resumed run cuts its results to whole lines, which
+// counts as a change.
 func (f *follower) each() float64 {
 	var took []float64
 	for i := 1; i < len(f.order); i++ {
@@ -293,8 +297,8 @@ const (
 	mostLine = 8 << 20   // bytes of a line; longer ones are left out
 )
 
-// A tail reads the lines that are added to a file, which may not be there yet, or
-// be replaced by another.
+// each estimates the seconds from one trial to the next: the median so far, else by
+// the plan, else 0.
 type tail struct {
 	path    string
 	recent  bool // begin near the end of a long file
@@ -304,8 +308,8 @@ type tail struct {
 	changed time.Time // the file, last
 }
 
-// lines calls take for each whole line since the last time. What cannot be read is
-// tried again the next time.
+// A tail reads the lines that are added to a file, which may be missing or be
+// replaced.
 func (t *tail) lines(take func(line []byte)) {
 	info, err := os.Lstat(t.path)
 	if err != nil || !info.Mode().IsRegular() {

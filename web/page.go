@@ -38,7 +38,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"iso":    func(t time.Time) string { return t.Format(time.RFC3339) },
 }).ParseFS(templateFiles, "page/*.tmpl"))
 
-// A sheet is what all pages of this package have.
+// lines calls take for each new whole line. A read error ends it until the next
+// call.
 type sheet struct {
 	Title  string
 	Script string // name of its script among the assets; "" for none
@@ -78,7 +79,7 @@ func trendURL(name, metric, setting string) string {
 //go:embed page/*.js page/*.css
 var ownFiles embed.FS
 
-// reportAssets are the scripts and styles of run pages.
+// runURL keeps the slashes of an id.
 var reportAssets fs.FS = report.Assets
 
 // assets are the scripts and styles of all pages by name, and assetVersion a hash of
@@ -109,7 +110,8 @@ func readAssets(from ...fs.FS) (files map[string][]byte, version string) {
 	return files, hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// typeOf is the media type of an asset, "" of other files.
+// assets are the scripts and styles of all pages by name. assetVersion, a hash of
+// them, is part of their addresses, so that a browser may keep them for ever.
 func typeOf(name string) string {
 	switch path.Ext(name) {
 	case ".js":

@@ -16,7 +16,8 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// mostOpened is how many profiles are open in pprof at a time.
+// asset serves a script or a style sheet. Under another version's address it is not
+// to be kept.
 const mostOpened = 16
 
 // asked is what an address below pprof/ names.
@@ -75,7 +76,8 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	pages.Serve(w, r, page, back)
 }
 
-// known reports whether a run has a setting.
+// pprof answers /runs/{id}/pprof/{kind}/{setting}/… and …/{setting}/vs/{base}/… with
+// pprof's own pages.
 func known(dir *store.Dir, setting string) bool {
 	return slices.ContainsFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == setting })
 }
@@ -102,8 +104,8 @@ func escapedRest(r *http.Request) string {
 	return ""
 }
 
-// parseAsked reads KIND/SETTING/PAGE or KIND/SETTING/vs/BASE/PAGE; the last slash
-// may be missing if there is no page.
+// escapedRest returns what follows pprof/ in the path as the browser sent it: a
+// setting or a run may have slashes.
 func parseAsked(rest string) (a asked, page string, ok bool) {
 	parts := strings.Split(rest, "/")
 	if n := len(parts); n == 2 || n == 4 {
@@ -125,8 +127,8 @@ func parseAsked(rest string) (a asked, page string, ok bool) {
 	return a, parts[len(parts)-1], true
 }
 
-// PprofPath is the address of pprof's pages of a profile, relative to the run's:
-// of the setting alone or, with versus, of what changed since base.
+// parseAsked reads KIND/SETTING/PAGE or KIND/SETTING/vs/BASE/PAGE; without a page
+// the last slash may be missing.
 func PprofPath(kind, setting string, versus bool, base string) string {
 	escape := func(setting string) string {
 		if setting == "" {
@@ -141,7 +143,8 @@ func PprofPath(kind, setting string, versus bool, base string) string {
 	return path
 }
 
-// openProfiles reads what was asked for and opens it in pprof.
+// PprofPath returns the address of pprof's pages of a profile, relative to the
+// run's; with versus, of the change since base.
 func (s *Site) openProfiles(dir *store.Dir, a asked) (*pprofpage.Pages, error) {
 	if err := fitProfiles(dir.Path); err != nil {
 		return nil, err

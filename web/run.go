@@ -81,7 +81,8 @@ func open(p place) (*store.Dir, error) {
 	return store.Read(p.path)
 }
 
-// baseOf finds a setting of a run by its name; "" is the run's own baseline.
+// run answers for all addresses of a run. It sets PathValue id, and rest to what
+// follows.
 func baseOf(dir *store.Dir, name string) (string, bool) {
 	if name == "" {
 		return "", true
@@ -187,7 +188,8 @@ func (s *Site) others(p place, dir *store.Dir, base string) (links []report.File
 	return links
 }
 
-// fileLinks are links to the files that a reader asks for most.
+// others links to the same run against its other settings, and to comparisons with
+// the runs of its name that are nearest in time.
 func fileLinks(p place) (links []report.File) {
 	own := runURL(p.ID)
 	for _, name := range []string{"report.html", "bench.txt", "summary.json", "results.jsonl", "run.json"} {

@@ -75,7 +75,7 @@ func parseSummary(data []byte, metric string) (*summary, error) {
 	return s, nil
 }
 
-// readFile reads a file of a run that is small, if it is dyno's.
+// readSummary reads the primary metrics of a summary and another one, "" for none.
 func readFile(path string) ([]byte, error) {
 	f, err := openRegular(path)
 	if err != nil {
@@ -130,7 +130,8 @@ func short(s string) string {
 	return s + cut
 }
 
-// distinct is short, but of two texts the same only if these are.
+// short cuts a text for a list, and replaces control characters, also those that
+// turn the direction of the text.
 func distinct(s string) string {
 	cut := short(s)
 	if cut == s {
@@ -160,7 +161,7 @@ func (e *entry) tame() {
 	p.Args, p.Env, p.Arg, p.Build = nil, nil, nil, nil
 }
 
-// tame does so of a summary.
+// tame shortens the texts of a run for lists. Filters compare the shortened ones.
 func (s *summary) tame() {
 	for i := range s.Metrics {
 		s.Metrics[i].Help = short(s.Metrics[i].Help)

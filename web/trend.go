@@ -146,8 +146,7 @@ func courses(runs []*entry, metric, setting string, mixed bool) (cs []course) {
 	return cs
 }
 
-// conditions do not include the revision and the Go version, which trends are about,
-// nor paths, which differ from one run of a CI to the next.
+// courses shows the runs that have the metric.
 func conditions(e *entry) trend.Conditions {
 	h, s := e.Run.Host, &e.Plan.Subject
 	text := func(v any) string {
@@ -170,7 +169,8 @@ func conditions(e *entry) trend.Conditions {
 	}
 }
 
-// courseOf shows the runs of a course.
+// conditions lack the revision and the Go version, which trends are about, and
+// paths, which differ from run to run in CI.
 func courseOf(runs []*entry, found trend.Course, metric, setting string) (c course) {
 	line := chart.Line{Name: report.Noun(metric)}
 	values := make([]value, len(found.Runs))

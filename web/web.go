@@ -24,8 +24,8 @@ type Hands struct {
 	// Page makes the page of a run, without pictures if it has many requests to
 	// read. base is the setting to compare with, "" for the plan's own.
 	Page func(dir *store.Dir, base string) (*report.Page, error)
-	// Picture reads a part of the axis of time: from and to in seconds of it, 0
-	// and 0 for all.
+	// Page makes the page of a run, without pictures if it has many requests to read.
+	// base is the setting to compare with, "" for the plan's own.
 	Picture func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error)
 	// Compare makes a table for each setting that both runs have.
 	Compare func(a, b *store.Dir) ([]*compare.Table, error)

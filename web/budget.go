@@ -18,8 +18,8 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A budget bounds a file of a run directory that is read as a whole: some kilobytes
-// of gzip, or a hole, could take all memory. No file that dyno writes comes near it.
+// A budget bounds a file of a run directory that is read as a whole: some kilobytes of
+// gzip, or a hole, could take all memory. No file that dyno writes comes near it.
 type budget struct {
 	bytes int64 // 0 means any: it is read in pieces
 	// check looks into the file if its size does not tell enough, and returns how many
@@ -27,8 +27,8 @@ type budget struct {
 	check func(f *os.File, size int64) (int64, error)
 }
 
-// budgets have the names of files or, in trials, their extensions. Other files, such
-// as logs, are not read for pages.
+// budgets have the names of files or, in trials, their extensions. Other files, such as
+// logs, are not read for pages.
 var budgets = map[string]budget{
 	"run.json":      {4 << 20, checkPlan},
 	"summary.json":  {mostRead, nil},
@@ -80,8 +80,7 @@ func (b budget) spend(run, name string, closely bool) (memory int64, err error) 
 	return memory, err
 }
 
-// plain reports why a run is not to be listed, or nil: a file may be a link or a
-// pipe.
+// plain reports why a run is not to be listed, or nil: a file may be a link or a pipe.
 func plain(path string) error { return fitRun(path, false) }
 
 // fit reports why a run is not to be read, or nil. Note: it does not see what is put
@@ -225,8 +224,8 @@ func checkResults(f *os.File, size int64) (int64, error) {
 	}
 }
 
-// checkParquet checks that the file ends as parquet does: its reader trusts the
-// length of the footer.
+// checkParquet checks that the file ends as parquet does: its reader trusts the length
+// of the footer.
 func checkParquet(f *os.File, size int64) (int64, error) {
 	var end [8]byte
 	_, err := f.ReadAt(end[:], size-int64(len(end)))
@@ -236,8 +235,8 @@ func checkParquet(f *os.File, size int64) (int64, error) {
 	return size, nil
 }
 
-// checkProfile counts the bytes and parts of a profile. Its reader finds out whether
-// it is one.
+// checkProfile counts the bytes and parts of a profile. Its reader finds out whether it
+// is one.
 func checkProfile(f *os.File, _ int64) (int64, error) {
 	large := errors.New("is a profile larger than any that can be shown")
 	var in io.Reader = bufio.NewReader(f)

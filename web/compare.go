@@ -36,8 +36,7 @@ type pairRow struct {
 	Verdict, Note      string
 }
 
-// compare shows what the second run changed. Without two runs the reader chooses
-// them.
+// compare shows what the second run changed. Without two runs the reader chooses them.
 func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	all, _, err := s.all()
 	if err != nil {
@@ -84,8 +83,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tables compares two runs by their ids. The status is 0 if the request was
-// answered.
+// tables compares two runs by their ids. The status is 0 if the request was answered.
 func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts []*compare.Table, problem string, status int) {
 	var places [2]place
 	for i, id := range ids {

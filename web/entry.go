@@ -34,8 +34,8 @@ const (
 // kilobytes.
 const mostRead = 16 << 20
 
-// An entry is a run as lists show it. It holds little, so that a folder of hundreds
-// opens at once.
+// entry reads a run if its files changed. It checks each time whether an unfinished run
+// is under way.
 type entry struct {
 	place
 	Err     string // why it cannot be shown, or ""
@@ -64,8 +64,8 @@ type planned struct {
 	} `json:"subject"`
 }
 
-// all reads the runs below the root, the newest first. An entry that cannot be
-// read has an error, and its directory's time.
+// all reads the runs below the root, the newest first. An entry that cannot be read has
+// an error, and the time of its directory.
 func (s *Site) all() (all []*entry, note string, err error) {
 	found, note, err := s.find()
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *Site) all() (all []*entry, note string, err error) {
 	return all, note, nil
 }
 
-// all reads the runs below the root, the newest first. An entry that cannot be read
-// has an error, and the time of its directory.
+// entry reads a run if its files changed. It checks each time whether an unfinished run
+// is under way.
 func (s *Site) entry(p place) *entry {
 	e, _ := s.entries.get(p.path, stamp(p.path), func() (*entry, error) { return readEntry(p), nil })
 	if e.State == interrupted && heldNow(p.path) {
@@ -107,8 +107,7 @@ func (s *Site) entry(p place) *entry {
 	return e
 }
 
-// entry reads a run if its files changed. It checks each time whether an unfinished
-// run is under way.
+// stamp is the times and sizes of the files that entries and pages are made of.
 func stamp(path string) string {
 	var b strings.Builder
 	for _, name := range []string{"run.json", "summary.json", "results.jsonl"} {
@@ -188,9 +187,8 @@ func (e *entry) newer(a, b string) bool {
 // commit is a git commit, of which 12 digits are enough for a reader.
 var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
-// readResults reads what ran from the first result of each setting, and counts the
-// results of a run that is not done. Lines that cannot be read do not count; the
-// page of the run reports them.
+// readResults reads the version that ran from the first result of each setting, and
+// counts the results of a run that is not done. Broken lines do not count.
 func (e *entry) readResults() {
 	f, err := openRegular(filepath.Join(e.path, "results.jsonl"))
 	if err != nil {
@@ -226,8 +224,7 @@ func (e *entry) readResults() {
 	}
 }
 
-// readResults reads the version that ran from the first result of each setting, and
-// counts the results of a run that is not done. Broken lines do not count.
+// rev is the revision that the plan asks for, or those it varies.
 func (e *entry) rev() string {
 	if e.Plan.Subject.Rev != "" {
 		return e.Plan.Subject.Rev

@@ -16,24 +16,20 @@ import (
 	"time"
 )
 
-// mostShown is how much is shown of each end of a text, in bytes. All of it can be
-// saved.
+// mostShown is how many bytes of each end of a text are shown. All of it can be saved.
 const mostShown = 1 << 20
 
-// mostShown is how many bytes of each end of a text are shown. All of it can be
-// saved.
+// mostListed is how many files of a folder are listed.
 const mostListed = 5000
 
 // texts are the names of files that a browser shows, by their ends.
 var texts = []string{".json", ".jsonl", ".txt", ".log", ".csv", ".yaml", ".hlog", ".hgrm", ".md", ".go"}
 
-// savedPolicy is what a saved report may do: run its own scripts, as if it came
-// from nowhere. It cannot ask this server for anything, nor read its pages.
+// savedPolicy lets a saved report run its own scripts, without access to this server.
 const savedPolicy = "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; " +
 	"img-src data: blob:; frame-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// savedPolicy lets a saved report run its own scripts, without access to this
-// server.
+// filePolicy is what a file may do: nothing.
 const filePolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 func exists(dir, name string) bool {
@@ -48,9 +44,8 @@ type file struct {
 	Time            time.Time
 }
 
-// files lists a folder of a run, or sends a file of it. The rest of the address
-// is taken for a path inside of the run directory, and cannot lead out of it: not
-// by dots, and not by links, which os.Root sees to.
+// files lists a folder of a run, or sends a file of it. os.Root keeps dots and links
+// from leading out of the run directory.
 func (s *Site) files(w http.ResponseWriter, r *http.Request, p place) {
 	name, slash := strings.CutSuffix(strings.TrimPrefix(r.PathValue("rest"), "files"), "/")
 	if name = strings.TrimPrefix(name, "/"); name == "" {
@@ -91,8 +86,7 @@ func fileURL(p place, name string) string {
 	return u
 }
 
-// files lists a folder of a run, or sends a file of it. os.Root keeps dots and links
-// from leading out of the run directory.
+// folder lists a folder of a run.
 func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, root *os.Root, name string) {
 	f, err := root.Open(name)
 	if err != nil {

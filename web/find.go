@@ -15,17 +15,15 @@ const (
 	mostFolders = 20000 // that are looked into: the root may be more than a folder of runs
 )
 
-// ours reports why this user's dyno did not make a run directory here, as far as its
-// files tell: they are the user's, others may not write to them, and run.json was
-// not copied or unpacked after the run began.
+// A place is a run directory that was found.
 type place struct {
 	ID   string // its path from the root, with slashes: what pages call it by
 	path string
 }
 
-// find looks for run directories, and says if it could not look everywhere. What
-// lies in a run directory is not looked at, so that no id is the beginning of the
-// path of another. Symbolic links are not followed.
+// find finds the trial under way: without a good result, its directory changed last,
+// and after the last result. A resumed run cuts its results to whole lines, which
+// counts as a change.
 func (s *Site) find() (found []place, note string, err error) {
 	if isRun(s.Root) {
 		abs, err := filepath.Abs(s.Root)
@@ -68,17 +66,14 @@ func (s *Site) find() (found []place, note string, err error) {
 	return found, note, nil
 }
 
-// find looks for run directories, and says if it could not look everywhere. It does
-// not look into run directories, so no id is a prefix of another's path, and does
-// not follow links.
+// isRun reports whether a directory holds a run.
 func isRun(path string) bool {
 	info, err := os.Lstat(filepath.Join(path, "run.json"))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// lookup finds a run by what follows /runs/ in an address: its id, and the rest
-// after that. The id is only compared with those of runs that were found, and
-// never made into a path.
+// lookup finds a run by what follows /runs/ in an address: its id and the rest. It only
+// compares ids, and never makes one into a path.
 func (s *Site) lookup(address string) (p place, rest string, ok bool) {
 	found, _, err := s.find()
 	if err != nil {
@@ -91,8 +86,7 @@ func (s *Site) lookup(address string) (p place, rest string, ok bool) {
 	return found[i], strings.TrimPrefix(address, found[i].ID), true
 }
 
-// lookup finds a run by what follows /runs/ in an address: its id and the rest. It
-// only compares ids, and never makes one into a path.
+// heldNow reports whether a dyno writes to a run directory; false if that is not known.
 func heldNow(path string) bool {
 	_, held, err := store.Holder(path)
 	return err == nil && held

@@ -16,12 +16,12 @@ const (
 	answerTime = 5 * time.Minute  // until an answer has gone out; live ones have no end
 )
 
-// heldNow reports whether a dyno writes to a run directory; false if that is not
-// known.
+// policy lets our pages load scripts and styles from here only, none inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
 	"frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// policy lets our pages load scripts and styles from here only, none inline.
+// guard refuses requests that no page may answer, and sets the headers that keep
+// browsers from doing more than showing the answer. Handlers may replace the policy.
 func (s *Site) guard(next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,8 +36,7 @@ func (s *Site) guard(next http.Handler) http.Handler {
 		control := http.NewResponseController(w)
 		control.SetWriteDeadline(time.Now().Add(answerTime)) // an error is that of a recorder, which has none
 		if !s.host(r.Host) {
-			// guard refuses requests that no page may answer, and sets the headers that keep
-			// browsers from doing more than showing the answer. Handlers may replace the policy.
+			// By that, a page of another site whose name was made to point here would read the runs.
 			s.fail(w, r, http.StatusMisdirectedRequest, "This server is not asked by the name or port that it was started with (consider: the address that dyno view printed, or dyno view --host).")
 			return
 		}
@@ -69,10 +68,9 @@ func (s *Site) guard(next http.Handler) http.Handler {
 	})
 }
 
-// foreign reports whether a browser asks for a page of another site, other than to go
-// where a link leads: such a page could not read the answer, but have us read runs
-// all day. Pages of pprof's, and saved reports, are of an origin of their own, and
-// have links to more pages of pprof's, also in a frame.
+// foreign reports whether a page of another site asks, other than by a link that a
+// reader follows: it could have us read runs all day. pprof's pages and saved reports
+// have an origin of their own, and link to pprof's pages, also in a frame.
 func foreign(r *http.Request) bool {
 	h := r.Header
 	if from := h.Get("Sec-Fetch-Site"); from != "cross-site" && from != "same-site" {
@@ -85,9 +83,7 @@ func foreign(r *http.Request) bool {
 	return h.Get("Sec-Fetch-Mode") != "navigate" || framed
 }
 
-// foreign reports whether a page of another site asks, other than by a link that a
-// reader follows: it could have us read runs all day. pprof's pages and saved
-// reports have an origin of their own, and link to pprof's pages, also in a frame.
+// host reports whether the site may be asked by that name.
 func (s *Site) host(name string) bool {
 	return slices.ContainsFunc(s.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
 }

@@ -30,8 +30,7 @@ func filterOf(r *http.Request) (f filter, bad string) {
 	return f, bad
 }
 
-// fits reports whether a run is to be listed. Days are those of this machine, and
-// written so that they compare as text.
+// fits reports whether a run is to be listed. Days are local, and compare as text.
 func (f filter) fits(e *entry) bool {
 	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
 	day := e.when().Format(time.DateOnly)
@@ -50,7 +49,7 @@ func (f filter) fits(e *entry) bool {
 	return true
 }
 
-// fits reports whether a run is to be listed. Days are local, and compare as text.
+// A row is one run in the list.
 type row struct {
 	ID, URL, Name, Subject, Ran string
 	When                        time.Time
@@ -83,9 +82,9 @@ func rowOf(e *entry) row {
 	return r
 }
 
-// changes are the primary metrics of a run in a word each: of the setting that
-// changed it the most, and how many did not change or are unclear; of a run of one
-// setting, what was measured.
+// changes says of each primary metric what the setting did that changed it most, and
+// how many metrics did not change or are unclear; of a run of one setting, what was
+// measured.
 func changes(s *summary) (cs []change) {
 	if s == nil || len(s.Settings) == 0 {
 		return nil
@@ -118,9 +117,7 @@ func changes(s *summary) (cs []change) {
 	return cs
 }
 
-// changes says of each primary metric what the setting did that changed it most, and
-// how many metrics did not change or are unclear; of a run of one setting, what was
-// measured.
+// loudest is the change of a metric that is surest and greatest.
 func loudest(s *summary, metric string) (c change, ok bool) {
 	best, size, name := verdict{}, -1.0, ""
 	for _, x := range s.Settings {
@@ -165,8 +162,8 @@ type group struct {
 	Spark  template.HTML
 }
 
-// groups are the names that more than one run has, with the course of their first
-// primary metric at the baseline, over those that can be compared with the newest.
+// groups are the names of several runs, with the course of the first primary metric at
+// the baseline, over the runs that can be compared with the newest.
 func groups(all []*entry) (gs []group) {
 	byName := map[string][]*entry{}
 	var names []string
@@ -202,8 +199,8 @@ func groups(all []*entry) (gs []group) {
 	return gs
 }
 
-// groups are the names of several runs, with the course of the first primary metric
-// at the baseline, over the runs that can be compared with the newest.
+// shown returns the metric and setting to show by default: p99 latency, if there is
+// one, of the baseline.
 func shown(e *entry) (metric, setting string) {
 	for _, m := range e.Summary.Metrics {
 		if m.Name == "p99-sec" || metric == "" && m.Primary {
@@ -216,8 +213,7 @@ func shown(e *entry) (metric, setting string) {
 	return metric, e.Summary.Settings[0].Setting
 }
 
-// shown returns the metric and setting to show by default: p99 latency, if there is
-// one, of the baseline.
+// value is what a run has of a metric of a setting.
 func (e *entry) value(setting, metric string) (value, bool) {
 	if e.Summary == nil {
 		return value{}, false

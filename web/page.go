@@ -38,8 +38,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"iso":    func(t time.Time) string { return t.Format(time.RFC3339) },
 }).ParseFS(templateFiles, "page/*.tmpl"))
 
-// lines calls take for each new whole line. A read error ends it until the next
-// call.
+// A sheet is what all pages of this package have.
 type sheet struct {
 	Title  string
 	Script string // name of its script among the assets; "" for none
@@ -62,8 +61,7 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, status int, reason s
 	s.show(w, r, status, "fail.tmpl", sheet{Title: http.StatusText(status), Body: reason})
 }
 
-// runURL is the address of a run, with a final slash. An id has slashes of its own,
-// which stay.
+// runURL keeps the slashes of an id.
 func runURL(id string) string {
 	parts := strings.Split(id, "/")
 	for i := range parts {
@@ -79,12 +77,11 @@ func trendURL(name, metric, setting string) string {
 //go:embed page/*.js page/*.css
 var ownFiles embed.FS
 
-// runURL keeps the slashes of an id.
+// reportAssets are the scripts and styles of run pages.
 var reportAssets fs.FS = report.Assets
 
-// assets are the scripts and styles of all pages by name, and assetVersion a hash of
-// them, which is a part of their addresses: so a browser may keep them for ever,
-// and a newer dyno at the same port is asked for its own.
+// assets are the scripts and styles of all pages by name. assetVersion, a hash of them,
+// is part of their addresses, so that a browser may keep them for ever.
 var assets, assetVersion = readAssets(reportAssets, ownFiles)
 
 func readAssets(from ...fs.FS) (files map[string][]byte, version string) {
@@ -110,8 +107,7 @@ func readAssets(from ...fs.FS) (files map[string][]byte, version string) {
 	return files, hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// assets are the scripts and styles of all pages by name. assetVersion, a hash of
-// them, is part of their addresses, so that a browser may keep them for ever.
+// typeOf is the media type of an asset, "" of other files.
 func typeOf(name string) string {
 	switch path.Ext(name) {
 	case ".js":
@@ -124,8 +120,8 @@ func typeOf(name string) string {
 
 func assetURL(name string) string { return "/assets/" + assetVersion + "/" + name }
 
-// asset serves a script or a style sheet. A page that was made by another version
-// of dyno gets what there is, but does not keep it.
+// asset serves a script or a style sheet. Under another version's address it is not to
+// be kept.
 func asset(w http.ResponseWriter, r *http.Request) {
 	data, ok := assets[r.PathValue("name")]
 	if !ok {

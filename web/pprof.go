@@ -16,8 +16,7 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// asset serves a script or a style sheet. Under another version's address it is not
-// to be kept.
+// mostOpened is how many profiles are open in pprof at a time.
 const mostOpened = 16
 
 // asked is what an address below pprof/ names.
@@ -27,9 +26,8 @@ type asked struct {
 	versus             bool // base is given; its name may be empty
 }
 
-// pprof answers for /runs/{id}/pprof/{kind}/{setting}/… and
-// …/{setting}/vs/{base}/… with pprof's own pages. r's path value "rest" is what
-// follows the run's address.
+// pprof answers /runs/{id}/pprof/{kind}/{setting}/… and …/{setting}/vs/{base}/… with
+// pprof's own pages.
 func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -76,8 +74,7 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	pages.Serve(w, r, page, back)
 }
 
-// pprof answers /runs/{id}/pprof/{kind}/{setting}/… and …/{setting}/vs/{base}/… with
-// pprof's own pages.
+// known reports whether a run has a setting.
 func known(dir *store.Dir, setting string) bool {
 	return slices.ContainsFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == setting })
 }
@@ -91,8 +88,8 @@ func changed(dir *store.Dir) time.Time {
 	return info.ModTime()
 }
 
-// escapedRest is what follows pprof/ in the path, as the browser sent it: a setting
-// may have slashes, and so may the run.
+// escapedRest returns what follows pprof/ in the path as the browser sent it: a setting
+// or a run may have slashes.
 func escapedRest(r *http.Request) string {
 	path, want := r.URL.EscapedPath(), strings.TrimPrefix(r.PathValue("rest"), "pprof/")
 	for i := len(path); i > 0; i = strings.LastIndexByte(path[:i], '/') {
@@ -104,8 +101,8 @@ func escapedRest(r *http.Request) string {
 	return ""
 }
 
-// escapedRest returns what follows pprof/ in the path as the browser sent it: a
-// setting or a run may have slashes.
+// parseAsked reads KIND/SETTING/PAGE or KIND/SETTING/vs/BASE/PAGE; without a page the
+// last slash may be missing.
 func parseAsked(rest string) (a asked, page string, ok bool) {
 	parts := strings.Split(rest, "/")
 	if n := len(parts); n == 2 || n == 4 {
@@ -127,8 +124,8 @@ func parseAsked(rest string) (a asked, page string, ok bool) {
 	return a, parts[len(parts)-1], true
 }
 
-// parseAsked reads KIND/SETTING/PAGE or KIND/SETTING/vs/BASE/PAGE; without a page
-// the last slash may be missing.
+// PprofPath returns the address of pprof's pages of a profile, relative to the run's;
+// with versus, of the change since base.
 func PprofPath(kind, setting string, versus bool, base string) string {
 	escape := func(setting string) string {
 		if setting == "" {
@@ -143,8 +140,7 @@ func PprofPath(kind, setting string, versus bool, base string) string {
 	return path
 }
 
-// PprofPath returns the address of pprof's pages of a profile, relative to the
-// run's; with versus, of the change since base.
+// openProfiles reads what was asked for and opens it in pprof.
 func (s *Site) openProfiles(dir *store.Dir, a asked) (*pprofpage.Pages, error) {
 	if err := fitProfiles(dir.Path); err != nil {
 		return nil, err

@@ -39,8 +39,8 @@ func (g *going) under(path string) bool {
 	}
 }
 
-// stop interrupts the dyno that writes to a run, as Ctrl-C does: it reports what
-// was measured by then, and the run can be gone on with. Nobody else gets a signal.
+// stop interrupts the dyno that writes to a run, as Ctrl-C does. No other process gets
+// a signal.
 func (s *Site) stop(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	g := &s.going
 	g.mu.Lock()
@@ -73,8 +73,7 @@ func (s *Site) stop(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	}
 }
 
-// stop interrupts the dyno that writes to a run, as Ctrl-C does. No other process
-// gets a signal.
+// interrupt signals a process, if it is still the one that writes to the run.
 func interrupt(pid int, path string) error {
 	p, err := os.FindProcess(pid) // from here on it cannot become another with its number (pidfd)
 	if err != nil {
@@ -90,11 +89,11 @@ func interrupt(pid int, path string) error {
 	return p.Signal(os.Interrupt)
 }
 
-// startTime is how long a dyno may take to open the run that it goes on with; what
-// is built is built after that.
+// startTime is how long a resumed dyno may take to open the run.
 const startTime = 10 * time.Second
 
-// startTime is how long a resumed dyno may take to open the run.
+// resume resumes a run, unless another below Root is under way: they would disturb each
+// other.
 func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	g := &s.going
 	g.mu.Lock()
@@ -140,8 +139,8 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	back(w)
 }
 
-// resume resumes a run, unless another below Root is under way: they would disturb
-// each other.
+// trust reports why a click may not resume a run: its plan starts programs, perhaps
+// somebody else's. dyno run can resume it.
 func (s *Site) trust(dir *store.Dir) error {
 	if here, err := os.Hostname(); err != nil || here != dir.Run.Host.Name {
 		return fmt.Errorf("it was begun on %q", short(dir.Run.Host.Name))
@@ -149,8 +148,7 @@ func (s *Site) trust(dir *store.Dir) error {
 	return ours(dir.Path, dir.Run.Started)
 }
 
-// trust reports why a click may not resume a run: its plan starts programs, perhaps
-// somebody else's. dyno run can resume it.
+// ResumeLog is the file of a run directory with what Hands.Resume's process wrote.
 const ResumeLog = "resume.log"
 
 // back leads to the page of the run, whose address is beside that of the request.
@@ -159,8 +157,7 @@ func back(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// awaitHolder waits until somebody writes to a run. It reports false if what was to
-// do so has ended.
+// awaitHolder waits until a dyno writes to a run. It reports false if the dyno ended.
 func awaitHolder(ctx context.Context, path string, done <-chan struct{}) bool {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -180,8 +177,7 @@ func awaitHolder(ctx context.Context, path string, done <-chan struct{}) bool {
 	}
 }
 
-// awaitHolder waits until a dyno writes to a run. It reports false if the dyno
-// ended.
+// held returns the path of a run of the site that is under way, "" if there is none.
 func (s *Site) held() (string, error) {
 	found, _, err := s.find()
 	if err != nil {

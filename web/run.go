@@ -18,8 +18,8 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// run answers for all that is below a run. What follows the id is PathValue rest,
-// the id is PathValue id.
+// run answers for all addresses of a run. It sets PathValue id, and rest to what
+// follows.
 func (s *Site) run(w http.ResponseWriter, r *http.Request) {
 	p, rest, ok := s.lookup(r.PathValue("rest"))
 	if !ok {
@@ -81,8 +81,7 @@ func open(p place) (*store.Dir, error) {
 	return store.Read(p.path)
 }
 
-// run answers for all addresses of a run. It sets PathValue id, and rest to what
-// follows.
+// baseOf finds a setting of a run by its name; "" is the run's own baseline.
 func baseOf(dir *store.Dir, name string) (string, bool) {
 	if name == "" {
 		return "", true
@@ -160,8 +159,8 @@ func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte,
 // mostOthers is how many other runs a page has links to compare with.
 const mostOthers = 10
 
-// others are links to the same run against its other settings, and to comparisons
-// with the runs of its name that are nearest in time.
+// others links to the same run against its other settings, and to comparisons with the
+// runs of its name that are nearest in time.
 func (s *Site) others(p place, dir *store.Dir, base string) (links []report.File) {
 	levels := dir.Run.Plan.Levels()
 	for i, l := range levels {
@@ -188,8 +187,7 @@ func (s *Site) others(p place, dir *store.Dir, base string) (links []report.File
 	return links
 }
 
-// others links to the same run against its other settings, and to comparisons with
-// the runs of its name that are nearest in time.
+// fileLinks are links to the files that a reader asks for most.
 func fileLinks(p place) (links []report.File) {
 	own := runURL(p.ID)
 	for _, name := range []string{"report.html", "bench.txt", "summary.json", "results.jsonl", "run.json"} {

@@ -48,8 +48,7 @@ type verdict struct {
 	Verdict       string
 }
 
-// readSummary reads the summary of a run with its primary metrics and another one,
-// "" for none.
+// readSummary reads the primary metrics of a summary and another one, "" for none.
 func readSummary(path, metric string) (*summary, error) {
 	data, err := readFile(filepath.Join(path, "summary.json"))
 	if err != nil {
@@ -75,7 +74,7 @@ func parseSummary(data []byte, metric string) (*summary, error) {
 	return s, nil
 }
 
-// readSummary reads the primary metrics of a summary and another one, "" for none.
+// readFile reads a file of a run that is small, if it is dyno's.
 func readFile(path string) ([]byte, error) {
 	f, err := openRegular(path)
 	if err != nil {
@@ -109,8 +108,8 @@ func readJSON(path string, v any) error {
 // mostShort is how many characters of a name are shown in a list.
 const mostShort = 300
 
-// short is text of a run for a list, which one long name is not to fill: without
-// control characters, and without those that turn the direction of what follows.
+// short cuts a text for a list, and replaces control characters, also those that turn
+// the direction of the text.
 func short(s string) string {
 	cut := ""
 	if len(s) > mostShort*utf8.UTFMax {
@@ -130,8 +129,7 @@ func short(s string) string {
 	return s + cut
 }
 
-// short cuts a text for a list, and replaces control characters, also those that
-// turn the direction of the text.
+// distinct is short, but of two texts the same only if these are.
 func distinct(s string) string {
 	cut := short(s)
 	if cut == s {
@@ -141,8 +139,7 @@ func distinct(s string) string {
 	return cut + " (" + hex.EncodeToString(sum[:4]) + ")"
 }
 
-// tame shortens what a run says of itself, so that it fills no list. Filters
-// compare what is shown, and what is not shown is not kept.
+// tame shortens the texts of a run for lists. Filters compare the shortened ones.
 func (e *entry) tame() {
 	p, h := &e.Plan.Subject, &e.Run.Host
 	for _, s := range []*string{

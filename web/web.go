@@ -21,11 +21,11 @@ import (
 
 // Hands make what pages show, from run directories.
 type Hands struct {
-	// Page makes the page of a run, without pictures if it has many requests to
-	// read. base is the setting to compare with, "" for the plan's own.
+	// Page makes the page of a run, without pictures if it has many requests to read. base
+	// is the setting to compare with, "" for the plan's own.
 	Page func(dir *store.Dir, base string) (*report.Page, error)
-	// Page makes the page of a run, without pictures if it has many requests to read.
-	// base is the setting to compare with, "" for the plan's own.
+	// Picture reads a part of the axis of time: from and to in seconds of it, 0
+	// and 0 for all.
 	Picture func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error)
 	// Compare makes a table for each setting that both runs have.
 	Compare func(a, b *store.Dir) ([]*compare.Table, error)
@@ -53,8 +53,7 @@ type Site struct {
 	opened  cache[asked, *pprofpage.Pages] // each with its profile in memory
 }
 
-// Handler serves the site. Its end is the caller's: nothing goes on after the
-// requests are answered but what Hands.Resume began.
+// Handler serves the site. Only what Hands.Resume began goes on after the requests.
 func (s *Site) Handler() http.Handler {
 	s.prepared()
 	mux := http.NewServeMux()

@@ -34,8 +34,8 @@ const (
 // kilobytes.
 const mostRead = 16 << 20
 
-// entry reads a run if its files changed. It checks each time whether an unfinished run
-// is under way.
+// An entry is a run as lists show it. It holds little, so that a folder of hundreds
+// opens at once.
 type entry struct {
 	place
 	Err     string // why it cannot be shown, or ""

@@ -21,9 +21,9 @@ type place struct {
 	path string
 }
 
-// find finds the trial under way: without a good result, its directory changed last,
-// and after the last result. A resumed run cuts its results to whole lines, which
-// counts as a change.
+// find looks for run directories, and says if it could not look everywhere. It does
+// not look into run directories, so no id is a prefix of another's path, and does not
+// follow links.
 func (s *Site) find() (found []place, note string, err error) {
 	if isRun(s.Root) {
 		abs, err := filepath.Abs(s.Root)

@@ -22,7 +22,7 @@ type Result struct {
 	Files       []string        // in the trial's directory; the store fills it in
 	Benchmarks  []Benchmark     // of a Bench
 	Surveys     []Survey        // of a trial ForSurvey
-	Warnings    []string        // doubts that the reader must see
+	Warnings    Warnings        // doubts that the reader must see
 	Err         string          // why the trial failed, or ""
 }
 
@@ -140,7 +140,7 @@ type resultJSON struct {
 	Files    []string        `json:"files,omitempty"`
 	Bench    []Benchmark     `json:"benchmarks,omitempty"`
 	Surveys  []Survey        `json:"surveys,omitempty"`
-	Warnings []string        `json:"warnings,omitempty"`
+	Warnings Warnings        `json:"warnings,omitempty"`
 	Err      string          `json:"error,omitempty"`
 }
 

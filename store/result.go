@@ -59,7 +59,7 @@ func (d *Dir) add(r *dyno.Result) error {
 		return err
 	}
 	if err := d.addSeries(r.Trial.N); err != nil { // nothing is lost
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the series stay in series.csv: %v", err))
+		r.Warnings.Add(dyno.WarnSeries, "the series stay in series.csv: %v", err)
 	}
 	if len(r.Collections) > 0 {
 		if err := replace(filepath.Join(dir, collectionsFile), func(w io.Writer) error { return writeCollections(w, r.Collections) }); err != nil {
@@ -139,7 +139,7 @@ func (d *Dir) Results() []*dyno.Result {
 	for _, r := range rs {
 		if r.Latency != nil && !r.Latency.Whole() {
 			if err := readLatency(d.TrialFile(r.Trial.N, latencyFile), r.Latency); err != nil {
-				r.Warnings = append(r.Warnings, fmt.Sprintf("pooled percentiles lack trial %d: %v", r.Trial.N, err))
+				r.Warnings.Add(dyno.WarnPooled, "pooled percentiles lack trial %d: %v", r.Trial.N, err)
 			}
 		}
 	}

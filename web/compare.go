@@ -24,7 +24,7 @@ type pair struct {
 	Rows    []pairRow // of primary metrics
 	Others  []pairRow
 
-	Warnings []string // that not all settings have
+	Warnings dyno.Warnings // that not all settings have
 }
 
 // A pairRow is one metric of a pair.
@@ -48,7 +48,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 		URLs     [2]string
 		Runs     []*entry
 		Pairs    []pair
-		Warnings []string
+		Warnings dyno.Warnings
 		Problem  string
 	}{A: r.FormValue("a"), B: r.FormValue("b")}
 	for _, e := range all {
@@ -70,11 +70,11 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 			if i == 0 {
 				body.Warnings = slices.Clone(t.Warnings)
 			}
-			body.Warnings = slices.DeleteFunc(body.Warnings, func(w string) bool { return !slices.Contains(t.Warnings, w) })
+			body.Warnings = slices.DeleteFunc(body.Warnings, func(w dyno.Warning) bool { return !slices.Contains(t.Warnings, w) })
 		}
 		for _, t := range tables {
 			p := pairOf(t)
-			p.Warnings = slices.DeleteFunc(slices.Clone(t.Warnings), func(w string) bool { return slices.Contains(body.Warnings, w) })
+			p.Warnings = slices.DeleteFunc(slices.Clone(t.Warnings), func(w dyno.Warning) bool { return slices.Contains(body.Warnings, w) })
 			body.Pairs = append(body.Pairs, p)
 		}
 	}
@@ -92,9 +92,6 @@ func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts
 			return nil, "There is no run " + id + " (any more).", http.StatusNotFound
 		}
 		places[i] = p
-	}
-	if s.Hands.Compare == nil {
-		return nil, "This dyno compares no runs.", http.StatusNotImplemented
 	}
 	leave, ok := s.enter(w, r, "")
 	if !ok {
@@ -114,7 +111,7 @@ func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts
 			return nil, "The run " + p.ID + " cannot be read: " + err.Error(), http.StatusInternalServerError
 		}
 	}
-	if ts, err = s.Hands.Compare(a, b); err != nil {
+	if ts, err = s.read.compare(a, b); err != nil {
 		return nil, "The runs cannot be compared: " + err.Error(), http.StatusUnprocessableEntity
 	}
 	return ts, "", http.StatusOK

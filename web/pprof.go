@@ -145,14 +145,14 @@ func (s *Site) openProfiles(dir *store.Dir, a asked) (*pprofpage.Pages, error) {
 	if err := fitProfiles(dir.Path); err != nil {
 		return nil, err
 	}
-	of, err := s.Hands.Profile(dir, a.kind, a.setting)
+	of, err := s.read.profile(dir, a.kind, a.setting)
 	if err != nil {
 		return nil, err
 	}
 	if !a.versus {
 		return pprofpage.Open(a.kind, of, nil)
 	}
-	base, err := s.Hands.Profile(dir, a.kind, a.base)
+	base, err := s.read.profile(dir, a.kind, a.base)
 	if err != nil {
 		return nil, err
 	}

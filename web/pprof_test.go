@@ -61,7 +61,7 @@ func twoSettings(t *testing.T) *store.Dir {
 func served(t *testing.T, read func(kind, setting string) (*profile.Profile, int64, error)) (h http.Handler, dir *store.Dir, reads map[string]int) {
 	dir, reads = twoSettings(t), map[string]int{}
 	var mu sync.Mutex
-	s := &Site{Hands: Hands{Profile: func(_ *store.Dir, kind, setting string) (sum profiles.Sum, err error) {
+	s := &Site{read: &reader{profile: func(_ *store.Dir, kind, setting string) (sum profiles.Sum, err error) {
 		mu.Lock()
 		reads[kind+" "+setting]++
 		mu.Unlock()

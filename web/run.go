@@ -105,10 +105,6 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.
 		s.fail(w, r, http.StatusNotFound, "The run has no such setting to compare with.")
 		return
 	}
-	if s.Hands.Page == nil {
-		s.fail(w, r, http.StatusNotImplemented, "This dyno shows no runs.")
-		return
-	}
 	running := heldNow(p.path)
 	key, now := pageKey{p.path, base}, fmt.Sprint(stamp(p.path), running)
 	if !s.pages.has(key, now) {
@@ -135,7 +131,7 @@ func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte,
 	if err := fitProfiles(p.path); err != nil {
 		return nil, err
 	}
-	page, err := s.Hands.Page(dir, base)
+	page, err := s.read.page(dir, base)
 	if err != nil {
 		return nil, err
 	}
@@ -230,16 +226,13 @@ func (s *Site) detail(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	case !(columns >= 1 && columns <= mostColumns) || columns != math.Trunc(columns):
 		bad(fmt.Sprintf("want columns, a whole number from 1 to %d", mostColumns))
 		return
-	case s.Hands.Picture == nil:
-		http.Error(w, "this dyno draws no pictures", http.StatusNotImplemented)
-		return
 	}
 	leave, ok := s.enter(w, r, dir.Path)
 	if !ok {
 		return
 	}
 	defer leave()
-	picture, err := s.Hands.Picture(dir, from, to, int(columns))
+	picture, err := s.read.picture(dir, from, to, int(columns))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -128,14 +128,14 @@ func (m made) result(rng *rand.Rand, trial dyno.Trial) *dyno.Result {
 // site serves a folder as tests want it.
 func site(t testing.TB, root string) *Site {
 	t.Helper()
-	return &Site{Root: root, Hosts: []string{host}, Token: "secret", Hands: Hands{
-		Page: func(dir *store.Dir, base string) (*report.Page, error) {
+	return &Site{Root: root, Hosts: []string{host}, Token: "secret", read: &reader{
+		page: func(dir *store.Dir, base string) (*report.Page, error) {
 			return &report.Page{Table: &compare.Table{}}, nil
 		},
-		Picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
+		picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
 			return &timeline.Picture{}, nil
 		},
-		Compare: func(a, b *store.Dir) ([]*compare.Table, error) { return tables(a, b) },
+		compare: func(a, b *store.Dir) ([]*compare.Table, error) { return tables(a, b) },
 	}}
 }
 

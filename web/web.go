@@ -3,7 +3,7 @@
 //
 // It owns addresses, safety (hosts, tokens, content policies, paths) and what is
 // sent while a run goes on. It measures nothing and computes nothing: what pages
-// show comes from Hands, how it looks from package report.
+// show comes from package findings, how it looks from package report.
 package web
 
 import (
@@ -14,26 +14,31 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
-// Hands make what pages show, from run directories.
-type Hands struct {
-	// Page makes the page of a run, without pictures if it has many requests to read. base
-	// is the setting to compare with, "" for the plan's own.
-	Page func(dir *store.Dir, base string) (*report.Page, error)
-	// Picture reads a part of the axis of time: from and to in seconds of it, 0
-	// and 0 for all.
-	Picture func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error)
-	// Compare makes a table for each setting that both runs have.
-	Compare func(a, b *store.Dir) ([]*compare.Table, error)
-	// Profile adds up the profiles of one kind of a setting.
-	Profile func(dir *store.Dir, kind, setting string) (profiles.Sum, error)
-	// Resume goes on with a run, until it ends or stop is called; it is done
-	// when the channel is closed.
-	Resume func(path string) (stop func(), done <-chan struct{}, err error)
+// A reader makes what pages show, from run directories: findings, but for tests.
+type reader struct {
+	page    func(dir *store.Dir, base string) (*report.Page, error)
+	picture func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error)
+	compare func(a, b *store.Dir) ([]*compare.Table, error)
+	profile func(dir *store.Dir, kind, setting string) (profiles.Sum, error)
+}
+
+var fromFindings = reader{
+	page: func(dir *store.Dir, base string) (*report.Page, error) {
+		f, err := findings.Read(dir, findings.Options{Base: base})
+		if err != nil {
+			return nil, err
+		}
+		return report.NewPage(f), nil
+	},
+	picture: findings.PictureOf,
+	compare: findings.Compare,
+	profile: findings.SumProfiles,
 }
 
 // A Site serves the runs below Root, or Root alone if it is a run directory.
@@ -41,8 +46,12 @@ type Site struct {
 	Root  string
 	Hosts []string // allowed in requests, such as "127.0.0.1:8080"
 	Token string   // that requests which change something have to bring; "" allows none of them
-	Hands Hands
 
+	// Resume goes on with a run, until it ends or stop is called; it is done when the
+	// channel is closed. nil: no run is gone on with.
+	Resume func(path string) (stop func(), done <-chan struct{}, err error)
+
+	read      *reader      // nil means fromFindings
 	followers atomic.Int32 // of runs that are under way
 	going     going        // runs that were resumed or stopped here
 
@@ -53,7 +62,7 @@ type Site struct {
 	opened  cache[asked, *pprofpage.Pages] // each with its profile in memory
 }
 
-// Handler serves the site. Only what Hands.Resume began goes on after the requests.
+// Handler serves the site. Only what Resume began goes on after the requests.
 func (s *Site) Handler() http.Handler {
 	s.prepared()
 	mux := http.NewServeMux()
@@ -74,6 +83,9 @@ func (s *Site) Handler() http.Handler {
 
 func (s *Site) prepared() *Site {
 	s.once.Do(func() {
+		if s.read == nil {
+			s.read = &fromFindings
+		}
 		s.queue.places = make(chan struct{}, mostHeavy)
 		s.pages.most, s.pages.weight, s.pages.weigh = 16, 64<<20, func(html []byte) int { return len(html) }
 		s.opened.most = mostOpened

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -81,15 +80,6 @@ func open(p place) (*store.Dir, error) {
 	return store.Read(p.path)
 }
 
-// baseOf finds a setting of a run by its name; "" is the run's own baseline.
-func baseOf(dir *store.Dir, name string) (string, bool) {
-	if name == "" {
-		return "", true
-	}
-	ok := slices.ContainsFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == name })
-	return name, ok
-}
-
 // page shows a run. That of benchmarks is the report that was written at its end.
 func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.Dir) {
 	if dir.Run.Plan.Bench != nil {
@@ -100,8 +90,8 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.
 		http.Redirect(w, r, runURL(p.ID)+"report.html", http.StatusSeeOther)
 		return
 	}
-	base, ok := baseOf(dir, r.FormValue("base"))
-	if !ok {
+	base := r.FormValue("base") // "" is the run's own
+	if base != "" && !known(dir, base) {
 		s.fail(w, r, http.StatusNotFound, "The run has no such setting to compare with.")
 		return
 	}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -88,10 +87,7 @@ func readFile(path string) ([]byte, error) {
 	if info.Size() > mostRead {
 		return nil, fmt.Errorf("%s has %d bytes, more than any that dyno writes", filepath.Base(path), info.Size())
 	}
-	var b bytes.Buffer
-	b.Grow(int(info.Size()) + bytes.MinRead)
-	_, err = b.ReadFrom(io.LimitReader(f, mostRead))
-	return b.Bytes(), err
+	return io.ReadAll(io.LimitReader(f, mostRead))
 }
 
 func readJSON(path string, v any) error {

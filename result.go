@@ -22,7 +22,7 @@ type Result struct {
 	Files       []string        `json:"files,omitempty"`      // in the trial's directory; the store fills it in
 	Benchmarks  []Benchmark     `json:"benchmarks,omitempty"` // of a Bench
 	Surveys     []Survey        `json:"surveys,omitempty"`    // of a trial ForSurvey
-	Warnings    []string        `json:"warnings,omitempty"`   // doubts that the reader must see
+	Warnings    Warnings        `json:"warnings,omitempty"`   // doubts that the reader must see
 	Err         string          `json:"error,omitempty"`      // why the trial failed, or ""
 }
 

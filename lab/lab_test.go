@@ -284,7 +284,7 @@ func TestOftenIsAWarning(t *testing.T) {
 		e := experiment(1)
 		e.Probes.Every = dyno.Duration(10 * time.Millisecond)
 		r := newFake().lab.Trial(t.Context(), e.Trials()[0])
-		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "probes read every 10ms") {
+		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "probes read every 10ms") {
 			t.Errorf("warnings %q", r.Warnings)
 		}
 	})
@@ -374,7 +374,7 @@ func TestProbeFails(t *testing.T) {
 		f := newFake()
 		f.lab.Probe = func(string) (probe.Probe, bool) { return badProbe{}, true }
 		r := f.lab.Trial(t.Context(), experiment(1).Trials()[0])
-		if r.Err != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "probe proc: no /proc here") {
+		if r.Err != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "probe proc: no /proc here") {
 			t.Errorf("error %q, warnings %q", r.Err, r.Warnings)
 		}
 	})
@@ -393,7 +393,7 @@ func TestOwnMetrics(t *testing.T) {
 	if v, ok := m.values.Get("jobs_total"); !ok || v != 3 || len(m.values) != 1 {
 		t.Errorf("values %v", m.values)
 	}
-	if len(m.warnings) != 1 || !strings.Contains(m.warnings[0], "threads is left out") {
+	if len(m.warnings) != 1 || !strings.Contains(m.warnings[0].Text, "threads is left out") {
 		t.Errorf("warnings %q", m.warnings)
 	}
 }

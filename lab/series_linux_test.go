@@ -16,7 +16,7 @@ func TestSeriesDiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := sampled(t, dir, []sampler{{"proc", []string{"rss-B"}}}, nil)
-		if r.Err != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "no space left on device (consider: ") {
+		if r.Err != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "no space left on device (consider: ") {
 			t.Errorf("error %q, warnings %q", r.Err, r.Warnings)
 		}
 	})

@@ -91,7 +91,7 @@ func (p slicedProbe) Watch(ctx context.Context, t probe.Target) (probe.Reading, 
 	for {
 		select {
 		case <-ctx.Done():
-			return probe.Reading{Warnings: []string{"a doubt"}}, nil
+			return probe.Reading{Warnings: dyno.Warnings{{Text: "a doubt"}}}, nil
 		case <-tick.C:
 			if t.Hold(ctx); ctx.Err() == nil {
 				p.s.watch = append(p.s.watch, time.Since(p.s.began))
@@ -149,7 +149,7 @@ func TestOverhead(t *testing.T) {
 			if math.Abs(cpu-want) > 1e-6 || math.Abs(rate-990) > 5 || r.Err != "" || r.Elapsed != 400*time.Millisecond {
 				t.Errorf("slice %d, %v: %v s of CPU per request, %v/s, %v, %s", i, r.Trial.Setting, cpu, rate, r.Elapsed, r.Err)
 			}
-			if r.Trial.N != i+1 || r.Trial.Block != i/2+1 || r.Sent.Engine != "raw" || !slices.Equal(r.Warnings, []string{"a doubt"}) {
+			if r.Trial.N != i+1 || r.Trial.Block != i/2+1 || r.Sent.Engine != "raw" || !slices.Equal(r.Warnings.Texts(), []string{"a doubt"}) {
 				t.Errorf("slice %d: %+v", i, r)
 			}
 		}

@@ -119,7 +119,7 @@ func TestManyGoroutines(t *testing.T) {
 		f, dir := looking(fakeInspector{goroutines: 20_000}), t.TempDir()
 		f.lab.Dir = func(int) (string, error) { return dir, nil }
 		r := f.lab.Trial(t.Context(), leaking())
-		if _, err := os.Stat(filepath.Join(dir, "goroutine-before.pb.gz")); err == nil || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "20000 are too many") {
+		if _, err := os.Stat(filepath.Join(dir, "goroutine-before.pb.gz")); err == nil || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "20000 are too many") {
 			t.Errorf("%v, warnings %q", err, r.Warnings)
 		}
 	})
@@ -136,7 +136,7 @@ func TestInspectionFails(t *testing.T) {
 				tr.For, tr.Leak, tr.Load.Idle = dyno.ForMemory, false, dyno.Duration(time.Second)
 			}
 			r := f.lab.Trial(t.Context(), tr)
-			if r.Err != "" || len(r.Warnings) == 0 || !strings.Contains(r.Warnings[0], "cannot "+act) {
+			if r.Err != "" || len(r.Warnings) == 0 || !strings.Contains(r.Warnings[0].Text, "cannot "+act) {
 				t.Errorf("%s: error %q, warnings %q", act, r.Err, r.Warnings)
 			}
 		})

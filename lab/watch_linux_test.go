@@ -90,7 +90,7 @@ func TestWatchedProcessEnds(t *testing.T) {
 	if _, ok := r.Values.Get("rss-peak-B"); r.Err != "" || !ok {
 		t.Errorf("error %q, values %v", r.Err, r.Values)
 	}
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "ended") {
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "ended") {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 	r = hands.Trial(t.Context(), watchExperiment(p.PID).Trials()[0])

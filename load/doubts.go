@@ -20,16 +20,15 @@ const (
 
 // doubt fills in the warnings, and Saturated: why latency is not to be compared.
 func (r *runner) doubt(rec *Record, sum *totals) {
-	warn := func(format string, args ...any) { rec.Warnings = append(rec.Warnings, fmt.Sprintf(format, args...)) }
 	rec.WarnOfFailures()
 	if len(sum.asides) > 0 {
-		warn("requests that are not measured failed: %s", causes(sum.asides))
+		rec.Warnings.Add(dyno.WarnOtherFailures, "requests that are not measured failed: %s", causes(sum.asides))
 	}
 	if sum.redirects > 0 {
-		warn("%d answers were redirects (status 3xx), which count as success and are not followed (consider: the path that they lead to)", sum.redirects)
+		rec.Warnings.Add(dyno.WarnRedirects, "%d answers were redirects (status 3xx), which count as success and are not followed (consider: the path that they lead to)", sum.redirects)
 	}
 	if n := r.twice; n > 0 {
-		warn("%d requests were sent again on a new connection, as the service had closed theirs; their latency includes both", n)
+		rec.Warnings.Add(dyno.WarnSentAgain, "%d requests were sent again on a new connection, as the service had closed theirs; their latency includes both", n)
 	}
 	if rec.Requests == 0 {
 		return
@@ -40,17 +39,17 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 		limit("the generator used %.0f %% of its CPU time", 100*rec.CPU)
 	}
 	if r.rec.open {
-		r.doubtSchedule(rec, sum, warn, limit)
+		r.doubtSchedule(rec, sum, limit)
 	}
 	if rec.Saturated = strings.Join(limits, "; "); len(limits) > 0 {
-		warn("%s: latency is not compared (consider: a lower rate, other concurrency, or more CPU for dyno)", rec.Saturated)
+		rec.Warnings.Add(dyno.WarnSaturated, "%s: latency is not compared (consider: a lower rate, other concurrency, or more CPU for dyno)", rec.Saturated)
 	}
 }
 
 // doubtSchedule says how far an open load was from its schedule.
-func (r *runner) doubtSchedule(rec *Record, sum *totals, warn, limit func(string, ...any)) {
+func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...any)) {
 	if rec.Unsent > 0 {
-		warn("%d requests were due and could not be sent before the load ended", rec.Unsent)
+		rec.Warnings.Add(dyno.WarnUnsent, "%d requests were due and could not be sent before the load ended", rec.Unsent)
 	}
 	asked := float64(rec.Requests+rec.Unsent) / r.planned().Seconds()
 	if r.complete && rec.SentRate < leastRate*asked {
@@ -65,7 +64,7 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, warn, limit func(string
 		limit("the generator sent late, p99 %v", p99.Round(10*time.Microsecond))
 	}
 	if share := float64(rec.Waited) / float64(rec.Requests); share > mostWaited {
-		warn("%.1f %% of the requests waited for one of %s, which latency includes (consider: more concurrency)",
+		rec.Warnings.Add(dyno.WarnWaited, "%.1f %% of the requests waited for one of %s, which latency includes (consider: more concurrency)",
 			100*share, plural(r.players(), "connection"))
 	}
 }

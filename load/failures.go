@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
 	"io"
 	"maps"
@@ -86,7 +87,7 @@ func cure(cause string) string {
 // WarnOfFailures adds a warning if requests failed.
 func (r *Record) WarnOfFailures() {
 	if r.Failed > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d requests failed: %s", r.Failed, r.Requests, causes(r.Failures)))
+		r.Warnings.Add(dyno.WarnFailures, "%d of %d requests failed: %s", r.Failed, r.Requests, causes(r.Failures))
 	}
 }
 

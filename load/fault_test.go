@@ -104,7 +104,7 @@ func TestEnginesStaleConnections(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				told := slices.ContainsFunc(rec.Warnings, func(w string) bool { return strings.Contains(w, "5 requests were sent again") })
+				told := slices.ContainsFunc(rec.Warnings.Texts(), func(w string) bool { return strings.Contains(w, "5 requests were sent again") })
 				if method == "GET" && (rec.Failed != 0 || !told) {
 					t.Errorf("%d failed, warnings %q; want 5 sent again", rec.Failed, rec.Warnings)
 				}

@@ -308,7 +308,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	rec := r.record()
 	r.rec.keepNoMore(rec)
 	if errors.Is(err, errHopeless) {
-		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the load ended early: %d of its first %d requests failed", rec.Failed, rec.Requests))
+		rec.Warnings.Add(dyno.WarnEndedEarly, "the load ended early: %d of its first %d requests failed", rec.Failed, rec.Requests)
 		err = nil
 	}
 	if err != nil {

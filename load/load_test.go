@@ -57,7 +57,7 @@ func TestOpenLoadTellsOfAStall(t *testing.T) {
 		if math.Abs(rec.Rate-500) > 0.01 {
 			t.Errorf("rate %v, want 500", rec.Rate)
 		}
-		if len(rec.Warnings) != 1 || !strings.Contains(rec.Warnings[0], "waited for one of 4 connections") {
+		if len(rec.Warnings) != 1 || !strings.Contains(rec.Warnings[0].Text, "waited for one of 4 connections") {
 			t.Errorf("warnings: %q", rec.Warnings)
 		}
 	})
@@ -77,7 +77,7 @@ func TestOpenLoadBehindItsRate(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant  %s", err, want)
 		}
-		if got := strings.Join(rec.Warnings, "\n"); !strings.Contains(got, "194 requests were due") ||
+		if got := strings.Join(rec.Warnings.Texts(), "\n"); !strings.Contains(got, "194 requests were due") ||
 			!strings.Contains(got, "the rate was") {
 			t.Errorf("warnings: %s", got)
 		}
@@ -243,7 +243,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%d failures %v, %d latencies; want %v and 60", rec.Failed, rec.Failures, rec.Latency.Count(), want)
 		}
 		warning := "40 of 100 requests failed: status 503 (20), connection refused (10), timeout (10)"
-		if !slices.Contains(rec.Warnings, warning) {
+		if !slices.Contains(rec.Warnings.Texts(), warning) {
 			t.Errorf("warnings %q, want %q", rec.Warnings, warning)
 		}
 	})
@@ -270,7 +270,7 @@ func TestDeadService(t *testing.T) {
 		if rec == nil || rec.Requests < hopelessAfter || err == nil || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("got %+v, %v", rec, err)
 		}
-		if len(rec.Warnings) == 0 || !strings.Contains(rec.Warnings[len(rec.Warnings)-1], "ended early") {
+		if len(rec.Warnings) == 0 || !strings.Contains(rec.Warnings[len(rec.Warnings)-1].Text, "ended early") {
 			t.Errorf("warnings %q do not say that the load ended early", rec.Warnings)
 		}
 	})

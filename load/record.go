@@ -48,8 +48,8 @@ type Record struct {
 	// than the load allows a uniform sample. Nil if none are.
 	Kept iter.Seq2[dyno.Request, error]
 
-	Steps    []StepRecord // by name, in the order of the plan, if more than one step was measured
-	Warnings []string     // doubts that the reader must see
+	Steps    []StepRecord  // by name, in the order of the plan, if more than one step was measured
+	Warnings dyno.Warnings // doubts that the reader must see
 }
 
 // A StepRecord has the measurements of one step. Steps of set-up and teardown

@@ -140,12 +140,12 @@ func (r *recorder) keepNoMore(rec *Record) {
 		return
 	}
 	if err != nil {
-		rec.Warnings = append(rec.Warnings, fmt.Sprintf("single requests are not kept: %v", err))
+		rec.Warnings.Add(dyno.WarnRequestsKept, "single requests are not kept: %v", err)
 		return
 	}
 	rec.Kept = k.Requests()
 	if n, seen := k.Kept(); n < seen {
-		rec.Warnings = append(rec.Warnings, fmt.Sprintf("of %d requests a uniform sample of %d is kept (consider: --max-requests-kept)", seen, n))
+		rec.Warnings.Add(dyno.WarnRequestsKept, "of %d requests a uniform sample of %d is kept (consider: --max-requests-kept)", seen, n)
 	}
 }
 

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -79,8 +78,7 @@ func (m *Reading) shares() {
 		}
 	}
 	if over {
-		m.Warnings = append(m.Warnings, fmt.Sprintf(
-			"gc-cpu-frac is left out: collections claim %.2f s of CPU and the whole process used %.2f s, so they waited for CPUs that others had", gc, cpu))
+		m.Warnings.AddOf(dyno.WarnMetric, "gc-cpu-frac", "gc-cpu-frac is left out: collections claim %.2f s of CPU and the whole process used %.2f s, so they waited for CPUs that others had", gc, cpu)
 	}
 }
 

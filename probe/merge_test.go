@@ -8,7 +8,7 @@ import (
 
 func TestMerge(t *testing.T) {
 	m := Merge(map[string]Reading{
-		"proc":    {Values: dyno.Values{{Metric: "cpu-sec", Value: 9}, {Metric: "rss-peak-B", Value: 1}}, Warnings: []string{"a"}},
+		"proc":    {Values: dyno.Values{{Metric: "cpu-sec", Value: 9}, {Metric: "rss-peak-B", Value: 1}}, Warnings: dyno.Warnings{{Text: "a"}}},
 		"gctrace": {Values: dyno.Values{{Metric: "gc-cycles", Value: 9}, {Metric: "stw-max-sec", Value: 1}}},
 		"runtime": {Values: dyno.Values{{Metric: "cpu-sec", Value: 8}, {Metric: "gc-cpu-sec", Value: 2}, {Metric: "gc-cycles", Value: 3},
 			{Metric: "stw-max-sec", Value: 5}}},

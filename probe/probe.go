@@ -88,7 +88,7 @@ type Reading struct {
 	Values   dyno.Values
 	Own      dyno.Values // of the same kind, under the names that the service itself gives them
 	Series   []dyno.Series
-	Warnings []string // doubts that the reader of the result must see
+	Warnings dyno.Warnings // doubts that the reader of the result must see
 
 	Collections []dyno.Collection // that ended in the window, in order; since Origin
 	Origin      time.Time

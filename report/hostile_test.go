@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -39,7 +40,7 @@ func infested(s string) *Page {
 	rs := synthetic(2, es)
 	for i, r := range rs {
 		if i == 0 {
-			r.Warnings = []string{s, "once: " + s}
+			r.Warnings = dyno.Warnings{{Text: s}, {Text: "once: " + s}}
 		}
 		r.Failures = map[string]int{s: 3}
 		r.Subject = s
@@ -49,9 +50,9 @@ func infested(s string) *Page {
 	}
 	rs[3].Err, rs[3].Values = s+"\n"+s, nil
 	p := &Page{Trials: rs}
-	p.Table = compare.Tabulate(rs, compare.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: []string{s}, CPU: []profiles.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
+	p.Table = compare.Tabulate(rs, compare.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: dyno.Warnings{{Text: s}}, CPU: []profiles.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
 	infest(p.Table, s)
-	p.Origin = Origin{Dir: s, Dyno: s, Command: []string{"dyno", s}, Plan: s, Host: [][2]string{{s, s}}}
+	p.Origin = findings.Origin{Dir: s, Dyno: s, Command: []string{"dyno", s}, Plan: s, Host: [][2]string{{s, s}}}
 	p.Notes = []string{s}
 	p.Flames = []Flame{{Kind: s, Setting: s, Base: s, HTML: []byte("<html><head></head>nothing</html>")}}
 	d := &profiles.Diff{Kind: s, Metric: "cpu-sec/req", Setting: s, Base: s, Order: "own"}

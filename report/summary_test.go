@@ -101,7 +101,7 @@ func summaries() map[string]*dyno.Result {
 	open := loaded(stalling(15000), 3, 0.5)
 	open.Sent.Unsent = 12
 	open.Values = append(open.Values, dyno.Value{Metric: "unsent", Value: 12})
-	open.Warnings = []string{"15 requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low"}
+	open.Warnings = dyno.Warnings{{Text: "15 requests timed out or were not sent: percentiles rank them as the slowest, max-sec is left out, and mean-sec and stddev-sec are too low"}}
 	open.Values = slices.DeleteFunc(open.Values, func(v dyno.Value) bool { return v.Metric == "max-sec" })
 
 	closed := loaded(even(20000), 0, 0)
@@ -195,7 +195,7 @@ func TestSummaryWidth(t *testing.T) {
 	rs := summaries()
 	hostile := loaded(even(10), 2, 0)
 	hostile.Failures = map[string]int{"\x1b[2J" + strings.Repeat("very long ", 30): 2}
-	hostile.Warnings = []string{"\x1b]0;owned\a"}
+	hostile.Warnings = dyno.Warnings{{Text: "\x1b]0;owned\a"}}
 	hostile.Sent.Engine = "\x1b[31mk6"
 	hostile.Sent.Slowest[0].Step, hostile.Sent.Slowest[1].Step = "\x1b[2J", "\r"
 	for status := range 40 {

@@ -80,9 +80,9 @@ func marred() []*dyno.Result {
 	rs[7].Err = "subject exited with status 2 during the load\npanic: assignment to entry in nil map\n\tgoroutine 34 [running]:\x1b[31m"
 	rs[7].Values = nil
 	for _, i := range []int{3, 8, 12} {
-		rs[i].Warnings = []string{"other processes used " + []string{"13", "11", "42"}[i%3] + " % of the CPU while the load ran"}
+		rs[i].Warnings = dyno.Warnings{{Text: "other processes used " + []string{"13", "11", "42"}[i%3] + " % of the CPU while the load ran"}}
 	}
-	rs[9].Warnings = []string{"the generator fell behind its schedule"}
+	rs[9].Warnings = dyno.Warnings{{Text: "the generator fell behind its schedule"}}
 	for _, r := range rs {
 		switch level := r.Trial.Setting[0].Value; {
 		case r.Err != "":

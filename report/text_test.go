@@ -175,7 +175,7 @@ func TestColor(t *testing.T) {
 func TestHostile(t *testing.T) {
 	es := []effects{{gogc("1"), 1, 1, 1}, {gogc("\x1b[2J"), 1, 1, 1}}
 	rs := synthetic(2, es)
-	rs[0].Warnings = []string{"\x1b]0;owned\a"}
+	rs[0].Warnings = dyno.Warnings{{Text: "\x1b]0;owned\a"}}
 	rs[1].Err = "panic\x1b[31m\r\nred"
 	out := text(t, table(rs, es), Options{})
 	if strings.ContainsAny(out, "\x1b\a\r") {

@@ -45,7 +45,7 @@ func hostileResults() ([]*dyno.Result, []effects) {
 	rs := synthetic(6, es)
 	for _, r := range rs {
 		r.Values = append(r.Values, dyno.Value{Metric: evil + "-p99-sec", Value: 1}, dyno.Value{Metric: evil, Value: 2})
-		r.Warnings = []string{evil}
+		r.Warnings = dyno.Warnings{{Text: evil}}
 	}
 	rs[3].Err = evil
 	return rs, es
@@ -97,7 +97,8 @@ func TestMarkdownFits(t *testing.T) {
 		for i := range 200 {
 			r.Values = append(r.Values, dyno.Value{Metric: fmt.Sprintf("step%d-p99-sec", i), Value: 0.01 * float64(i+1) * (1 + float64(r.Trial.N%7)/100)})
 		}
-		r.Warnings = []string{fmt.Sprintf("%s: doubt", strings.Repeat(string(rune('a'+r.Trial.N%26)), 1+r.Trial.N%7))}
+		r.Warnings = nil
+		r.Warnings.Add("", "%s: doubt", strings.Repeat(string(rune('a'+r.Trial.N%26)), 1+r.Trial.N%7))
 	}
 	for _, r := range rs[:20] {
 		r.Err = strings.Repeat("panic: out of cheese\n", 2000) + r.Trial.Setting.String()

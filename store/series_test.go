@@ -153,7 +153,7 @@ func TestSeriesBroken(t *testing.T) {
 	if err := d.Add(r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1], "the series stay in series.csv: line 3: ") || !slices.Equal(r.Files, []string{"latency.hlog", "series.csv"}) {
+	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1].Text, "the series stay in series.csv: line 3: ") || !slices.Equal(r.Files, []string{"latency.hlog", "series.csv"}) {
 		t.Errorf("warnings %q, files %q", r.Warnings, r.Files)
 	}
 	if data, err := os.ReadFile(d.TrialFile(1, "series.csv")); string(data) != text {

@@ -45,7 +45,7 @@ func result(n int) *dyno.Result {
 		Trial: plan().Trials()[n-1], Start: time.Unix(1700000000, 0).UTC(), Elapsed: time.Second,
 		Values:   dyno.Values{{Metric: "p50-sec", Value: 0.001}, {Metric: "req/s", Value: 1000}},
 		Latency:  h,
-		Warnings: []string{"a doubt"},
+		Warnings: dyno.Warnings{{Text: "a doubt"}},
 	}
 }
 
@@ -264,7 +264,7 @@ func TestMissingHistogramIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := r.Results()[0].Warnings; len(w) != 2 || !strings.Contains(w[1], "latency.hlog is missing") {
+	if w := r.Results()[0].Warnings; len(w) != 2 || !strings.Contains(w[1].Text, "latency.hlog is missing") {
 		t.Errorf("warnings: %q", w)
 	}
 }

@@ -84,7 +84,7 @@ func TestInject(t *testing.T) {
 	t.Run("collision", func(t *testing.T) {
 		built := mustBuild(t, b, dyno.Subject{Package: tree(t, "go.mod", goMod,
 			"main.go", helloMain+"\nvar dynoProbeServe int\n")})
-		if built.Injected || len(built.Warnings) != 1 || !strings.Contains(built.Warnings[0], "does not build with it: overlay") {
+		if built.Injected || len(built.Warnings) != 1 || !strings.Contains(built.Warnings[0].Text, "does not build with it: overlay") {
 			t.Errorf("%+v; want it built without the probe, and a warning", built)
 		}
 	})

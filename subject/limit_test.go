@@ -49,7 +49,7 @@ func TestLimitDoubts(t *testing.T) {
 		{2.5, "GODEBUG=containermaxprocs=0", 8, "GODEBUG has containermaxprocs=0"},
 		{2.5, "GOMAXPROCS=3", 8, ""},
 	} {
-		got := strings.Join(limitDoubts(c.limit, b.Path, strings.Fields(c.env), c.cpus), "|")
+		got := strings.Join(limitDoubts(c.limit, b.Path, strings.Fields(c.env), c.cpus).Texts(), "|")
 		if !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%v %s: %q, want %q", c.limit, c.env, got, c.want)
 		}

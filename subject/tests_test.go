@@ -202,7 +202,7 @@ shift 4 && echo "$*" > "$1"
 	os.Chmod(filepath.Join(bin, "go"), 0o755)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	one := mustLink(t, b, p, 1)
-	if two := mustLink(t, b, p, 2); two != one || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "not known to the linker") {
+	if two := mustLink(t, b, p, 2); two != one || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text, "not known to the linker") {
 		t.Errorf("%s and %s, warnings %q; want one binary and one warning", one, two, p.Warnings)
 	}
 }
@@ -265,7 +265,7 @@ func TestLinkSurvey(t *testing.T) {
 	writeFiles(t, dir, "own_test.go", "package x\n\nvar BenchmarkDynoSurvey int\n")
 	p = mustTests(t, b, dyno.Subject{Dir: dir, Build: []string{"-tags=own"}})[0]
 	path, err = b.LinkSurvey(context.Background(), p)
-	if err != nil || path != mustLink(t, b, p, 0) || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "not surveyed") {
+	if err != nil || path != mustLink(t, b, p, 0) || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text, "not surveyed") {
 		t.Errorf("%s, %v, warnings %q; want the binary without it and a warning", path, err, p.Warnings)
 	}
 }

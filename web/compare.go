@@ -24,7 +24,7 @@ type pair struct {
 	Rows    []pairRow // of primary metrics
 	Others  []pairRow
 
-	Warnings []string // that not all settings have
+	Warnings dyno.Warnings // that not all settings have
 }
 
 // A pairRow is one metric of a pair.
@@ -39,7 +39,7 @@ type pairRow struct {
 // compare shows what a second run changed against a first, setting by setting.
 // Without two runs it lets the reader choose.
 func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
-	all, _, err := s.entries()
+	all, _, err := s.all()
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, err.Error())
 		return
@@ -49,7 +49,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 		URLs     [2]string
 		Runs     []*entry
 		Pairs    []pair
-		Warnings []string
+		Warnings dyno.Warnings
 		Problem  string
 	}{A: r.FormValue("a"), B: r.FormValue("b")}
 	for _, e := range all {
@@ -71,11 +71,11 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 			if i == 0 {
 				body.Warnings = slices.Clone(t.Warnings)
 			}
-			body.Warnings = slices.DeleteFunc(body.Warnings, func(w string) bool { return !slices.Contains(t.Warnings, w) })
+			body.Warnings = slices.DeleteFunc(body.Warnings, func(w dyno.Warning) bool { return !slices.Contains(t.Warnings, w) })
 		}
 		for _, t := range tables {
 			p := pairOf(t)
-			p.Warnings = slices.DeleteFunc(slices.Clone(t.Warnings), func(w string) bool { return slices.Contains(body.Warnings, w) })
+			p.Warnings = slices.DeleteFunc(slices.Clone(t.Warnings), func(w dyno.Warning) bool { return slices.Contains(body.Warnings, w) })
 			body.Pairs = append(body.Pairs, p)
 		}
 	}
@@ -95,9 +95,6 @@ func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts
 		}
 		places[i] = p
 	}
-	if s.Hands.Compare == nil {
-		return nil, "This dyno compares no runs.", http.StatusNotImplemented
-	}
 	leave, ok := s.enter(w, r, "")
 	if !ok {
 		return nil, "", 0
@@ -116,7 +113,7 @@ func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts
 			return nil, "The run " + p.ID + " cannot be read: " + err.Error(), http.StatusInternalServerError
 		}
 	}
-	if ts, err = s.Hands.Compare(a, b); err != nil {
+	if ts, err = s.read.compare(a, b); err != nil {
 		return nil, "The runs cannot be compared: " + err.Error(), http.StatusUnprocessableEntity
 	}
 	return ts, "", http.StatusOK

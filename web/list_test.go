@@ -65,7 +65,7 @@ func TestStates(t *testing.T) {
 	made{failed: "subject died"}.run(t, filepath.Join(root, "failed"), false)
 	s := site(t, root)
 	got := map[string]string{}
-	all, _, err := s.prepared().entries()
+	all, _, err := s.prepared().all()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func TestTabulateBenchmarks(t *testing.T) {
 	rs := benchResults(e, 14, map[string]aMetric{
 		"sec/op": wobbling(1e-6, 1.1, 0.001), "B/op": fixed(64, 64), "allocs/op": fixed(0, 1), "B/s": wobbling(1e9, 1/1.1, 0.001), "hits/op": fixed(1, 2),
 	})
-	rs[27].Warnings = []string{"cold"}
+	rs[27].Warnings = dyno.Warnings{{Text: "cold"}}
 	bt := TabulateBenchmarks(e, rs)
 	row := bt.Benchmarks[0]
 	var got []string
@@ -142,7 +142,7 @@ func TestTabulateBenchmarks(t *testing.T) {
 	if bt.Comparisons != 3 || !closeTo(bt.FalseChance, 0.003) { // not B/op, that never differed, nor B/s
 		t.Errorf("%d comparisons, chance %v", bt.Comparisons, bt.FalseChance)
 	}
-	if len(bt.Warnings) != 1 || bt.Warnings[0] != "cold" {
+	if len(bt.Warnings) != 1 || bt.Warnings[0].Text != "cold" {
 		t.Errorf("notes %q", bt.Warnings)
 	}
 }

@@ -28,7 +28,7 @@ type tableJSON struct {
 	Metrics    []rowJSON           `json:"metrics"`
 	Settings   []settingJSON       `json:"settings"`
 	CPU        []profiles.CPUShare `json:"cpu,omitempty"`
-	Warnings   []string            `json:"warnings"`
+	Warnings   dyno.Warnings       `json:"warnings"`
 	Failed     []failureJSON       `json:"failed"`
 
 	Thresholds []thresholdJSON `json:"thresholds,omitempty"`
@@ -218,7 +218,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 		Schema: Schema, Kind: t.Kind, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: dyno.Number(t.Negligible),
 		Metrics:    []rowJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
-		Warnings: append([]string{}, t.Warnings...), CPU: t.CPU,
+		Warnings: append(dyno.Warnings{}, t.Warnings...), CPU: t.CPU,
 	}
 	for _, m := range t.Rows {
 		better := map[int]string{-1: "lower", +1: "higher"}[m.Better]

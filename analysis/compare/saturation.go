@@ -55,7 +55,7 @@ func (t *Table) note(i int, m dyno.Metric, blocks [][]float64, good map[int][]*d
 
 // saturated are the warnings about trials in which the generator was the limit,
 // one for each kind of reason.
-func (t *Table) saturated(good map[int][]*dyno.Result) (ws []string) {
+func (t *Table) saturated(good map[int][]*dyno.Result) (ws dyno.Warnings) {
 	const most = 10 // trials that are named
 	type kind struct {
 		reason string
@@ -72,7 +72,7 @@ func (t *Table) saturated(good map[int][]*dyno.Result) (ws []string) {
 				continue
 			}
 			closed = closed || !dyno.HasRate(r)
-			key := figure.ReplaceAllLiteralString(reason, "#")
+			key := form(reason)
 			k := at[key]
 			if k == nil {
 				k = &kind{reason: reason}
@@ -105,8 +105,8 @@ func (t *Table) saturated(good map[int][]*dyno.Result) (ws []string) {
 		if k.vary {
 			figures = fmt.Sprintf("; figures of trial %d", first)
 		}
-		ws = append(ws, fmt.Sprintf("dyno may itself have been the limit in %s %s (%s%s): %s %s not compared (consider: %s)",
-			trials, strings.Join(names, ", "), k.reason, figures, their, what, Cure))
+		ws.Add(dyno.WarnSaturated, "dyno may itself have been the limit in %s %s (%s%s): %s %s not compared (consider: %s)",
+			trials, strings.Join(names, ", "), k.reason, figures, their, what, Cure)
 	}
 	return ws
 }

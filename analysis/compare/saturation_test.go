@@ -77,11 +77,11 @@ func TestSaturatedSome(t *testing.T) {
 		t.Errorf("got %+v", s.Saturated)
 	}
 	want := "dyno may itself have been the limit in trials 3, 5 (it used 0.97 of its cores): their response times and req/s are not compared (consider: a lower rate, other concurrency, or more CPU for dyno)"
-	if !slices.Contains(tb.Warnings, want) {
+	if !slices.Contains(tb.Warnings.Texts(), want) {
 		t.Errorf("warnings %q", tb.Warnings)
 	}
-	rs[2].Warnings = []string{"doubt: it used 0.97 of its cores", "another"}
-	if ws := Tabulate(rs, options()).Warnings; !slices.Equal(ws, []string{want, "1 of 16 trials: another"}) {
+	rs[2].Warnings = dyno.Warnings{{Text: "doubt: it used 0.97 of its cores"}, {Text: "another"}}
+	if ws := Tabulate(rs, options()).Warnings.Texts(); !slices.Equal(ws, []string{want, "1 of 16 trials: another"}) {
 		t.Errorf("a saturated trial says it twice: %q", ws)
 	}
 }
@@ -113,7 +113,7 @@ func TestSaturatedAll(t *testing.T) {
 			if v := other.Versus["req/s"]; (v.Note == "") != open || (v.Verdict == stats.Same) != open {
 				t.Errorf("open %v: req/s %+v", open, v)
 			}
-			if len(tb.Warnings) != 1 || !strings.Contains(tb.Warnings[0], "0.93 of its cores; figures of trial ") {
+			if len(tb.Warnings) != 1 || !strings.Contains(tb.Warnings[0].Text, "0.93 of its cores; figures of trial ") {
 				t.Errorf("warnings %q", tb.Warnings)
 			}
 		}

@@ -35,7 +35,7 @@ type Options struct {
 	Planned    int                 // trials; if more than there are results, the table warns that it is partial
 	Places     Places              // functions that changed in profiles; nil if none was taken
 	CPU        []profiles.CPUShare // what the CPU was used for, by the profiles of it
-	Doubts     []string            // of the caller, for the warnings
+	Doubts     dyno.Warnings       // of the caller, for the warnings
 	Tails      map[int]*tail.Trial // by number of the trial, of those of which single requests are known
 	Growths    map[int]*leak.Growth
 	Steadiness map[int]*timeline.Steadiness
@@ -67,7 +67,7 @@ type Table struct {
 	Separate   bool                // as Options.Separate
 	Profiled   bool                // there are profiles, that told causes where
 	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
-	Warnings   []string            // doubts that the reader must see
+	Warnings   dyno.Warnings       // doubts that the reader must see
 	Failed     []Failure
 	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
 
@@ -317,10 +317,9 @@ func (t *Table) Ran() int {
 }
 
 // doubts are the warnings about the table as a whole.
-func (t *Table) doubts(o Options) []string {
-	var ws []string
+func (t *Table) doubts(o Options) (ws dyno.Warnings) {
 	if done := t.Ran(); done < t.Planned {
-		ws = append(ws, fmt.Sprintf("%d of %d planned trials were run", done, t.Planned))
+		ws.Add(dyno.WarnPartial, "%d of %d planned trials were run", done, t.Planned)
 	}
 	if t.Trials == 0 {
 		return ws
@@ -328,25 +327,25 @@ func (t *Table) doubts(o Options) []string {
 	for i, s := range t.Settings {
 		switch {
 		case s.Trials == 0 && i == 0 && len(t.Settings) > 1:
-			ws = append(ws, fmt.Sprintf("the baseline %s has no finished trial, so nothing can be compared", s.Setting))
+			ws.AddOf(dyno.WarnNoTrial, s.Setting.String(), "the baseline %s has no finished trial, so nothing can be compared", s.Setting)
 		case s.Trials == 0:
-			ws = append(ws, fmt.Sprintf("%s has no finished trial, so nothing is known of it but how it failed", s.Setting))
+			ws.AddOf(dyno.WarnNoTrial, s.Setting.String(), "%s has no finished trial, so nothing is known of it but how it failed", s.Setting)
 		}
 	}
 	if len(t.Settings) > 1 && t.Blocks == 1 {
-		ws = append(ws, "there is one block only: no change can be told from noise")
+		ws.Add(dyno.WarnNoInterval, "there is one block only: no change can be told from noise")
 	} else if t.Blocks > 1 && t.Blocks < stats.MedianTrials {
-		ws = append(ws, fmt.Sprintf("medians have no 95%% interval: that takes %d blocks, and there are %d", stats.MedianTrials, t.Blocks))
+		ws.Add(dyno.WarnNoInterval, "medians have no 95%% interval: that takes %d blocks, and there are %d", stats.MedianTrials, t.Blocks)
 	}
 	if o.Separate {
-		ws = append(ws, "the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings")
+		ws.Add(dyno.WarnSeparate, "the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings")
 	}
 	return ws
 }
 
 // mixed says of which settings the trials did not all run the same program, as
 // when a run is resumed after a commit.
-func (t *Table) mixed(good map[int][]*dyno.Result) (ws []string) {
+func (t *Table) mixed(good map[int][]*dyno.Result) (ws dyno.Warnings) {
 	for i, s := range t.Settings {
 		var ran []string
 		for _, r := range good[i] {
@@ -355,56 +354,60 @@ func (t *Table) mixed(good map[int][]*dyno.Result) (ws []string) {
 			}
 		}
 		if len(ran) > 1 {
-			ws = append(ws, fmt.Sprintf("the trials of %s did not all run the same program: %s", s.Setting.Label(), strings.Join(ran, "; ")))
+			ws.AddOf(dyno.WarnMixed, s.Setting.String(), "the trials of %s did not all run the same program: %s", s.Setting.Label(), strings.Join(ran, "; "))
 		}
 	}
 	return ws
 }
 
-var figure = regexp.MustCompile(`\d+(\.\d+)?`)
-
 // collect returns the warnings of results, each once, with how many trials it
-// touches. Warnings that differ in figures only are one; it is told with the
-// figures of the first trial.
-func collect(rs []*dyno.Result) []string {
+// touches, in the words of the first of them. Warnings of one kind about one thing are one.
+func collect(rs []*dyno.Result) (ws dyno.Warnings) {
 	type warning struct {
-		text   string
+		dyno.Warning
 		first  int
 		trials int
 		vary   bool
 	}
-	var ws []*warning
-	at := map[string]*warning{}
+	var found []*warning
+	at := map[dyno.Warning]*warning{}
 	for _, r := range rs {
-		seen := map[string]bool{}
-		for _, text := range r.Warnings {
-			if r.Sent.Saturated != "" && strings.Contains(text, r.Sent.Saturated) {
+		seen := map[dyno.Warning]bool{}
+		for _, x := range r.Warnings {
+			if r.Sent.Saturated != "" && x.Is(dyno.WarnSaturated, r) {
 				continue // saturated has said so
 			}
-			key := figure.ReplaceAllLiteralString(text, "#")
+			key := dyno.Warning{Kind: x.Kind, Of: x.Of}
+			if x.Kind == "" {
+				key.Text = form(x.Text)
+			}
 			w := at[key]
 			if w == nil {
-				w = &warning{text: text, first: r.Trial.N}
+				w = &warning{Warning: x, first: r.Trial.N}
 				at[key] = w
-				ws = append(ws, w)
+				found = append(found, w)
 			}
-			w.vary = w.vary || w.text != text
+			w.vary = w.vary || w.Text != x.Text
 			if !seen[key] {
 				seen[key] = true
 				w.trials++
 			}
 		}
 	}
-	var lines []string
-	for _, w := range ws {
-		line := fmt.Sprintf("%d of %d trials: %s", w.trials, len(rs), w.text)
+	for _, w := range found {
+		figures := ""
 		if w.vary {
-			line += fmt.Sprintf(" (figures of trial %d)", w.first)
+			figures = fmt.Sprintf(" (figures of trial %d)", w.first)
 		}
-		lines = append(lines, line)
+		ws.AddOf(w.Kind, w.Of, "%d of %d trials: %s%s", w.trials, len(rs), w.Text, figures)
 	}
-	return lines
+	return ws
 }
+
+var figure = regexp.MustCompile(`\d+(\.\d+)?`)
+
+// form is a text without its figures: texts of one form say the same of several trials.
+func form(text string) string { return figure.ReplaceAllLiteralString(text, "#") }
 
 // Label returns copies of results whose settings begin with the level
 // run=name, so that results of several runs can be put in one table with

@@ -116,7 +116,7 @@ func TestFailed(t *testing.T) {
 		if v, ok := tb.Settings[1].Versus["p50-sec"]; !ok || !math.IsNaN(v.Ratio) || !math.IsNaN(v.P) {
 			t.Errorf("GOGC=%s failed: %+v", dead, v)
 		}
-		if len(tb.Warnings) != 1 || !strings.Contains(tb.Warnings[0], "GOGC="+dead+" has no finished trial") {
+		if len(tb.Warnings) != 1 || !strings.Contains(tb.Warnings[0].Text, "GOGC="+dead+" has no finished trial") {
 			t.Errorf("warnings: %q", tb.Warnings)
 		}
 	}
@@ -124,7 +124,7 @@ func TestFailed(t *testing.T) {
 
 func TestEmpty(t *testing.T) {
 	tb := Tabulate(nil, Options{Settings: options().Settings, Planned: 12})
-	if tb.Trials != 0 || len(tb.Settings) != 2 || !slices.Equal(tb.Warnings, []string{"0 of 12 planned trials were run"}) {
+	if tb.Trials != 0 || len(tb.Settings) != 2 || !slices.Equal(tb.Warnings.Texts(), []string{"0 of 12 planned trials were run"}) {
 		t.Errorf("got %+v", tb)
 	}
 	if tb := Tabulate(nil, Options{}); tb.Trials != 0 || len(tb.Settings) != 0 {
@@ -156,13 +156,13 @@ func TestDefaultOrder(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	rs := experiment(6)
-	rs[4].Warnings = []string{"other processes used 13 % of the CPU", "the probe did not answer"}
-	rs[5].Warnings = []string{"other processes used 21.5 % of the CPU"}
-	rs[7].Warnings = []string{"the probe did not answer", "the probe did not answer"}
+	rs[4].Warnings = dyno.Warnings{{Text: "other processes used 13 % of the CPU"}, {Text: "the probe did not answer"}}
+	rs[5].Warnings = dyno.Warnings{{Text: "other processes used 21.5 % of the CPU"}}
+	rs[7].Warnings = dyno.Warnings{{Text: "the probe did not answer"}, {Text: "the probe did not answer"}}
 	o := options()
 	o.Planned = 20
 	o.Separate = true
-	got := Tabulate(rs, o).Warnings
+	got := Tabulate(rs, o).Warnings.Texts()
 	want := []string{
 		"12 of 20 planned trials were run",
 		"the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings",
@@ -173,7 +173,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	for blocks, want := range map[int]string{1: "there is one block only", 2: "that takes 6 blocks, and there are 2"} {
-		if got := Tabulate(experiment(blocks), options()).Warnings; len(got) != 1 || !strings.Contains(got[0], want) {
+		if got := Tabulate(experiment(blocks), options()).Warnings.Texts(); len(got) != 1 || !strings.Contains(got[0], want) {
 			t.Errorf("%d blocks: %q", blocks, got)
 		}
 	}
@@ -218,7 +218,7 @@ func TestPooledWithoutHistogram(t *testing.T) {
 func TestJSON(t *testing.T) {
 	rs := experiment(2)
 	rs[0].Err = "subject exited"
-	rs[2].Warnings = []string{"doubt"}
+	rs[2].Warnings = dyno.Warnings{{Text: "doubt"}}
 	data, err := json.Marshal(Tabulate(rs, options()))
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +262,7 @@ func TestJSON(t *testing.T) {
 		"settings 1 versus p50-sec lo":       nil, // one pair
 		"settings 1 versus p50-sec p":        nil,
 		"settings 1 versus p50-sec verdict":  "unclear",
-		"warnings 1":                         "1 of 3 trials: doubt",
+		"warnings 1 text":                    "1 of 3 trials: doubt",
 		"failed 0 trial":                     1.0,
 		"failed 0 setting":                   "GOGC=200",
 		"failed 0 error":                     "subject exited",

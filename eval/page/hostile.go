@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,8 +93,7 @@ func makeHostileRun(path string, o options) error {
 // harm puts the texts wherever a subject, or what it does, can put one.
 func harm(r *dyno.Result, dir string) error {
 	r.Subject += " " + picture + closing
-	r.Warnings = append(r.Warnings, hostiles...)
-	r.Warnings = append(r.Warnings, long())
+	r.Warnings.AddTexts("", append(slices.Clone(hostiles), long())...)
 	r.Failures = map[string]int{}
 	for i, text := range hostiles {
 		r.Failures[text] = i + 1

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -213,7 +212,7 @@ func (m *trialMaker) sum(cs []dyno.Collection) {
 	add("fds", float64(11+s.clients))
 	r.Values.Sort()
 	if m.rng.IntN(6) == 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("other processes used %d %% of the CPUs during this trial", 12+m.rng.IntN(20)))
+		r.Warnings.Add(dyno.WarnOthers, "other processes used %d %% of the CPUs during this trial", 12+m.rng.IntN(20))
 	}
 }
 

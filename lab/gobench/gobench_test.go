@@ -272,7 +272,7 @@ func TestBencherOneSided(t *testing.T) {
 	}
 	var notes []string
 	for _, r := range rs {
-		notes = append(notes, r.Warnings...)
+		notes = append(notes, r.Warnings.Texts()...)
 	}
 	want := []string{
 		"package old is left out: it has tests in 1 of 2 settings", "left out, as not every setting has them: Old",
@@ -361,7 +361,7 @@ func TestBencherDeaths(t *testing.T) {
 	f.benches = append(f.benches, fakeBench{name: "Last", sec: 1e-6})
 	rs, err := runBench(t, f, benchAB())
 	want := "survey x: benchmarks may be missing, as its test binary ended early: benchmark ended: exit status 2; its last lines:\npanic: Panics49"
-	if err != nil || !slices.Equal(rs[0].Warnings, []string{want}) || len(rs[2].Benchmarks) != 1 {
+	if err != nil || !slices.Equal(rs[0].Warnings.Texts(), []string{want}) || len(rs[2].Benchmarks) != 1 {
 		t.Errorf("%v, %q", err, rs[0].Warnings)
 	}
 }

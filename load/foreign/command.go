@@ -102,7 +102,7 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	rec := readSummary(file, out.b, errs.b)
 	if rec == nil {
 		rec = &newSummary(engineUnknown).Record
-		rec.Warnings = []string{notUnderstood}
+		rec.Warnings.Add(dyno.WarnCommand, notUnderstood)
 	}
 	rec.Start = began
 	if rec.Elapsed <= 0 {

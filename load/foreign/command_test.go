@@ -103,7 +103,7 @@ func TestReadSummary(t *testing.T) {
 		if rec == nil {
 			continue
 		}
-		if got := strings.Join(rec.Warnings, "; "); !strings.Contains(got, s.warning) || s.warning == "" && got != "" {
+		if got := strings.Join(rec.Warnings.Texts(), "; "); !strings.Contains(got, s.warning) || s.warning == "" && got != "" {
 			t.Errorf("%s: warnings %q, want %q", s.file, got, s.warning)
 		}
 	}
@@ -125,7 +125,7 @@ func TestReadSummaryAmongOther(t *testing.T) {
 		}
 	}
 	rec := readSummary(slices.Concat(fixture(t, "wrk.txt"), wrk))
-	if rec == nil || rec.Requests != readSummary(wrk).Requests || !strings.Contains(strings.Join(rec.Warnings, ""), "wrote 2 summaries") {
+	if rec == nil || rec.Requests != readSummary(wrk).Requests || !strings.Contains(strings.Join(rec.Warnings.Texts(), ""), "wrote 2 summaries") {
 		t.Errorf("two summaries: %+v", rec)
 	}
 }
@@ -255,7 +255,7 @@ func TestCommandNotUnderstood(t *testing.T) {
 	tool := &said{stdout: "all good\n"}
 	rec, err := Run(t.Context(), "https://example.org", dyno.Load{Command: "./mine"}, nil, Options{Tool: tool.run})
 	if err != nil || rec.Engine != "command" || rec.Window != 0 || rec.Latency != nil || len(rec.Warnings) != 1 ||
-		!strings.HasPrefix(rec.Warnings[0], "the output of the load command was not understood (known: hey, wrk") {
+		!strings.HasPrefix(rec.Warnings[0].Text, "the output of the load command was not understood (known: hey, wrk") {
 		t.Errorf("%+v, %v", rec, err)
 	}
 	if tool.vars["DYNO_PORT"] != "443" || tool.vars["DYNO_ADDR"] != "example.org:443" || tool.vars["K6_SUMMARY_EXPORT"] != "stderr" {

@@ -3,11 +3,11 @@ package foreign
 import (
 	"bytes"
 	"encoding/csv"
-	"fmt"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
 )
@@ -53,7 +53,7 @@ func readWrk(out []byte) (*summary, int) {
 		r.unanswered("connection reset", toWhole(m[3]))
 		if slow := toWhole(m[4]); slow > 0 {
 			r.fail(load.CauseTimeout, slow)
-			r.Warnings = append(r.Warnings, fmt.Sprintf("wrk leaves %d requests that took longer than its --timeout out of its latency", slow))
+			r.Warnings.AddOf(dyno.WarnCommand, "timeouts", "wrk leaves %d requests that took longer than its --timeout out of its latency", slow)
 		}
 	}
 	if m := wrkStatus.FindStringSubmatch(text); m != nil {
@@ -71,7 +71,7 @@ func readWrk(out []byte) (*summary, int) {
 		r.quantile(toNumber(m[1]), wrkTime(m[2]).Seconds(), time.Second)
 	}
 	if len(r.Quantiles) == 0 {
-		r.Warnings = append(r.Warnings, "wrk gave no percentiles (consider: wrk --latency)")
+		r.Warnings.AddOf(dyno.WarnCommand, "percentiles", "wrk gave no percentiles (consider: wrk --latency)")
 	}
 	return r, n
 }
@@ -138,7 +138,7 @@ func readHey(out []byte) (*summary, int) {
 // coarse warns where the rounding of hey is more than a hundredth of the median.
 func (r *summary) coarse(median time.Duration) {
 	if r.Requests > r.Failed && median < 50*heyStep {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("hey rounds every time to %v, which is coarse for these", heyStep))
+		r.Warnings.AddOf(dyno.WarnCommand, "rounding", "hey rounds every time to %v, which is coarse for these", heyStep)
 	}
 }
 
@@ -181,9 +181,9 @@ func readHeyCSV(out []byte) (*summary, int) {
 		r.rate(float64(r.Requests) / r.Elapsed.Seconds())
 	}
 	r.coarse(h.Quantile(.5))
-	r.Warnings = append(r.Warnings, "hey -o csv leaves out requests that got no answer: they are in no count of failures")
+	r.Warnings.AddOf(dyno.WarnCommand, "no-answer", "hey -o csv leaves out requests that got no answer: they are in no count of failures")
 	if r.Requests >= heyRows {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("hey keeps %d requests and leaves out what came after them", heyRows))
+		r.Warnings.AddOf(dyno.WarnCommand, "rows", "hey keeps %d requests and leaves out what came after them", heyRows)
 	}
 	return r, n
 }

@@ -2,10 +2,11 @@ package foreign
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 	"time"
+
+	"github.com/dynolab/dyno"
 )
 
 // k6Variables ask k6 for a summary in a file, or on standard error without one,
@@ -105,7 +106,7 @@ func k6Record(metrics map[string]k6Metric) *summary {
 		}
 	}
 	if n := toCount(metrics["dropped_iterations"]["count"]); n > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("k6 dropped %d iterations that were due, so its latency is too good (consider: more maxVUs)", n))
+		r.Warnings.AddOf(dyno.WarnCommand, "dropped", "k6 dropped %d iterations that were due, so its latency is too good (consider: more maxVUs)", n)
 	}
 	return r
 }

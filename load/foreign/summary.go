@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -27,8 +26,7 @@ func readSummary(outputs ...[]byte) *load.Record {
 				continue
 			}
 			if n > 1 {
-				rec.Warnings = append(rec.Warnings, fmt.Sprintf(
-					"the load command wrote %d summaries: the last one is taken, and what is per request is of the requests of that one", n))
+				rec.Warnings.AddOf(dyno.WarnCommand, "summaries", "the load command wrote %d summaries: the last one is taken, and what is per request is of the requests of that one", n)
 			}
 			rec.Slow = int64(rec.Failures[load.CauseTimeout])
 			return &rec.Record

@@ -3,7 +3,6 @@ package goruntime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -67,8 +66,7 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 	r := sum.reading(elapsed)
 	r.Collections, r.Origin = list.placed(), start
 	if list.over > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"gc.csv has the first %d of %d collections (consider: a shorter window)", len(list.list), len(list.list)+list.over))
+		r.Warnings.Add(dyno.WarnGCList, "gc.csv has the first %d of %d collections (consider: a shorter window)", len(list.list), len(list.list)+list.over)
 	}
 	return r, nil
 }
@@ -174,13 +172,11 @@ func (s *cycleSum) reading(elapsed time.Duration) probe.Reading {
 		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.lives)})
 	}
 	if s.lost > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"%d of %d collections were counted but not looked at (consider: a smaller probes.every)", s.lost, s.n+s.lost))
+		r.Warnings.Add(dyno.WarnCollections, "%d of %d collections were counted but not looked at (consider: a smaller probes.every)", s.lost, s.n+s.lost)
 	}
 	rate := float64(s.n+s.lost) / max(elapsed.Seconds(), 1e-3)
 	if cost := rate * cycleCost; cost > costLimit {
-		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"%.0f collections per second, each with some 100 µs for its trace lines: tracing took about %.0f %% of a CPU", rate, 100*cost))
+		r.Warnings.Add(dyno.WarnProbeCost, "%.0f collections per second, each with some 100 µs for its trace lines: tracing took about %.0f %% of a CPU", rate, 100*cost)
 	}
 	return r
 }

@@ -103,7 +103,7 @@ func TestGCTraceQuietAndBusy(t *testing.T) {
 			t.Fatalf("point %d is at %v, want the last of its tenth, %v", i, at, want)
 		}
 	}
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "tracing took about 10 % of a CPU") {
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "tracing took about 10 % of a CPU") {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 }

@@ -1,10 +1,10 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/dynolab/dyno"
 )
 
 // A noise is what the whole machine and dyno itself had used at one time, in
@@ -45,7 +45,7 @@ func readNoise() (noise, error) {
 // of subject and load, and whether the kernel takes it for theirs too depends
 // on CONFIG_IRQ_TIME_ACCOUNTING. What children of the subject use counts as
 // other processes'.
-func (n noise) since(before noise, subject float64) []string {
+func (n noise) since(before noise, subject float64) (warnings dyno.Warnings) {
 	a, b := before.all, n.all
 	steal := b.Steal - a.Steal
 	busy := b.User - a.User + b.Nice - a.Nice + b.System - a.System
@@ -53,12 +53,11 @@ func (n noise) since(before noise, subject float64) []string {
 	if total < noiseLeast {
 		return nil
 	}
-	var warnings []string
 	if share := (busy - subject - (n.own - before.own)) / total; share > othersLimit {
-		warnings = append(warnings, fmt.Sprintf("other processes used %.0f %% of the CPUs during this trial", 100*share))
+		warnings.Add(dyno.WarnOthers, "other processes used %.0f %% of the CPUs during this trial", 100*share)
 	}
 	if share := steal / total; share > stealLimit {
-		warnings = append(warnings, fmt.Sprintf("the hypervisor withheld %.0f %% of the CPUs during this trial (steal)", 100*share))
+		warnings.Add(dyno.WarnSteal, "the hypervisor withheld %.0f %% of the CPUs during this trial (steal)", 100*share)
 	}
 	return warnings
 }

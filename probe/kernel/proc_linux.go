@@ -236,7 +236,7 @@ func (w *procWatch) reading() (probe.Reading, error) {
 		r.Values = append(r.Values, dyno.Value{Metric: "fds", Value: w.fds})
 	}
 	if !w.precise {
-		r.Warnings = append(r.Warnings, "CPU time is in ticks of 10 ms: the CPU clock of the process cannot be read")
+		r.Warnings.Add(dyno.WarnCoarse, "CPU time is in ticks of 10 ms: the CPU clock of the process cannot be read")
 	}
 	now, err := readNoise()
 	if err != nil {

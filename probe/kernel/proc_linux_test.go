@@ -176,7 +176,7 @@ func TestNoise(t *testing.T) {
 		{procfs.CPUStat{User: 0.1, Idle: 0.1}, 0, 0, ""}, // too short to tell
 	} {
 		got := noise{test.all, test.own}.since(noise{}, test.subject)
-		if len(got) > 1 || strings.Join(got, "") == "" != (test.want == "") || !strings.Contains(strings.Join(got, ""), test.want) {
+		if len(got) > 1 || strings.Join(got.Texts(), "") == "" != (test.want == "") || !strings.Contains(strings.Join(got.Texts(), ""), test.want) {
 			t.Errorf("%+v: %q, want %q", test, got, test.want)
 		}
 	}

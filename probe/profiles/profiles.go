@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/probe/goruntime"
 	"github.com/google/pprof/profile"
@@ -71,7 +72,7 @@ func (Profiles) Watch(ctx context.Context, t probe.Target) (probe.Reading, error
 		return probe.Reading{}, fmt.Errorf("take profiles: %w", err)
 	}
 	if len(w.reading.Files) == 0 {
-		return probe.Reading{}, fmt.Errorf("take profiles: %s", strings.Join(w.reading.Warnings, "; "))
+		return probe.Reading{}, fmt.Errorf("take profiles: %s", strings.Join(w.reading.Warnings.Texts(), "; "))
 	}
 	return w.reading, nil
 }
@@ -105,7 +106,7 @@ func (w *profileWatch) watch(ctx context.Context, t probe.Target) error {
 			return err
 		}
 		if doubt != "" {
-			w.doubt("%s", doubt)
+			w.reading.Warnings.AddOf(dyno.WarnProfile, "cpu", "%s", doubt)
 		}
 	}
 	length := time.Since(w.began)
@@ -151,16 +152,12 @@ func (w *profileWatch) start() (err error) {
 		}
 	}
 	if len(w.want) == 0 {
-		return errors.New(strings.Join(w.reading.Warnings, "; "))
+		return errors.New(strings.Join(w.reading.Warnings.Texts(), "; "))
 	}
 	return nil
 }
 
 func (w *profileWatch) wants(name string) bool { return slices.Contains(w.want, name) }
-
-func (w *profileWatch) doubt(format string, args ...any) {
-	w.reading.Warnings = append(w.reading.Warnings, fmt.Sprintf(format, args...))
-}
 
 // keep makes a file of a profile, if there is one. What could not be taken is a
 // warning, and is not wanted any more; a subject that does not answer is an
@@ -177,7 +174,7 @@ func (w *profileWatch) keep(name string, p *profile.Profile, err error) error {
 		return err
 	}
 	if err != nil {
-		w.doubt("profile %s is missing: %v", name, err)
+		w.reading.Warnings.AddOf(dyno.WarnProfile, name, "profile %s is missing: %v", name, err)
 		w.want = slices.DeleteFunc(w.want, func(n string) bool { return n == name || name == "heap" && n == "allocs" })
 	}
 	return nil
@@ -197,7 +194,7 @@ func (w *profileWatch) difference(name string, length time.Duration) error {
 	p.Comments = append(p.Comments, "dyno: the difference between the ends of the measured window")
 	if name != "heap" {
 		if len(p.Sample) == 0 && !w.set {
-			w.doubt("profile %s is empty: nothing waited, or the service does not record it (consider: runtime.SetMutexProfileFraction, runtime.SetBlockProfileRate)", name)
+			w.reading.Warnings.AddOf(dyno.WarnProfile, name, "profile %s is empty: nothing waited, or the service does not record it (consider: runtime.SetMutexProfileFraction, runtime.SetBlockProfileRate)", name)
 		}
 		return w.keep(name, p, nil)
 	}

@@ -204,8 +204,8 @@ func TestProfileMissing(t *testing.T) {
 		"profile goroutine": {written(t, counts([]string{"goroutine"}, map[string][]int64{"main.f": {7}}))},
 	}}
 	r, err := take(t, Profiles{}, probe.Target{Socket: s.serve(t), Profile: []string{"cpu", "goroutine"}})
-	if err != nil || len(r.Files) != 1 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "profile cpu is missing") ||
-		!strings.Contains(r.Warnings[0], "already in use") {
+	if err != nil || len(r.Files) != 1 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "profile cpu is missing") ||
+		!strings.Contains(r.Warnings[0].Text, "already in use") {
 		t.Errorf("%d files, warnings %q, %v", len(r.Files), r.Warnings, err)
 	}
 	for _, names := range [][]string{{"cpu"}, {"allocs"}} {
@@ -229,7 +229,7 @@ func TestRemoteProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "profile mutex is empty") {
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "profile mutex is empty") {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 	for _, name := range []string{"heap.pb.gz", "allocs.pb.gz", "mutex.pb.gz"} {
@@ -303,8 +303,8 @@ func TestRemoteCPUCoverage(t *testing.T) {
 	}))
 	defer server.Close()
 	r, err := Profiles{}.Watch(ctx, probe.Target{Pprof: server.URL, Profile: []string{"cpu"}})
-	if err != nil || len(r.Files) != 1 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "profile cpu covers 0% of the window, in 1 parts") ||
-		!strings.Contains(r.Warnings[0], "no more") {
+	if err != nil || len(r.Files) != 1 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "profile cpu covers 0% of the window, in 1 parts") ||
+		!strings.Contains(r.Warnings[0].Text, "no more") {
 		t.Errorf("%d files, %q, %v", len(r.Files), r.Warnings, err)
 	}
 }
@@ -343,7 +343,7 @@ func TestTraceIsCutShort(t *testing.T) {
 	s := &script{answers: map[string][]string{"trace 60": {"raw part 3\ngo "}, "stop": {"raw part 3\n1.2ok 0\n"}}}
 	var k kept
 	r, err := take(t, Trace{}, probe.Target{Socket: s.serve(t), Length: time.Minute, Create: k.create})
-	if err != nil || k.String() != "go 1.2" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "shorter than the trace of 1m0s") {
+	if err != nil || k.String() != "go 1.2" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "shorter than the trace of 1m0s") {
 		t.Errorf("%q, %q, %v", &k.Buffer, r.Warnings, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/probe/goruntime"
 	"io"
@@ -57,7 +58,7 @@ func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 		return r, err
 	}
 	if short {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the window was shorter than the trace of %v (consider: a longer load)", t.Length))
+		r.Warnings.Add(dyno.WarnTraceLength, "the window was shorter than the trace of %v (consider: a longer load)", t.Length)
 	}
 	<-ctx.Done()
 	return r, nil

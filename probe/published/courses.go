@@ -1,7 +1,6 @@
 package published
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -103,7 +102,7 @@ func (p *published) add(c *course, at time.Duration, v float64) {
 func (p *published) reading(whole bool) probe.Reading {
 	r := probe.Reading{Series: p.points.List}
 	if p.fell {
-		r.Warnings = append(r.Warnings, "the runtime's counters fell, as if the service had started anew: totals are left out (consider: the address of one process)")
+		r.Warnings.AddOf(dyno.WarnProbe, "counters", "the runtime's counters fell, as if the service had started anew: totals are left out (consider: the address of one process)")
 	}
 	for _, c := range p.courses {
 		to := &r.Values
@@ -112,7 +111,7 @@ func (p *published) reading(whole bool) probe.Reading {
 		}
 		total := whole && !p.fell && !c.fell && c.at == p.at
 		if c.fell && !p.fell {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s fell, although it is a counter: its total is left out", c.name))
+			r.Warnings.AddOf(dyno.WarnMetric, c.name, "%s fell, although it is a counter: its total is left out", c.name)
 		}
 		for _, v := range []struct {
 			metric string

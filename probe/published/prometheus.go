@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/probe"
 	dto "github.com/prometheus/client_model/go"
@@ -155,7 +156,7 @@ func families(page []byte) []string {
 }
 
 // missing warns of what is asked for and was on no page.
-func (w *promWatch) missing() (warnings []string) {
+func (w *promWatch) missing() (warnings dyno.Warnings) {
 	for _, name := range w.asked {
 		if w.has(name) || w.has(name+"_count") {
 			continue
@@ -167,7 +168,7 @@ func (w *promWatch) missing() (warnings []string) {
 				cure = near[0] + " is"
 			}
 		}
-		warnings = append(warnings, fmt.Sprintf("probe prometheus: metric %s was never published; %s", name, cure))
+		warnings.AddOf(dyno.WarnMetric, name, "probe prometheus: metric %s was never published; %s", name, cure)
 	}
 	return warnings
 }

@@ -93,7 +93,7 @@ func TestPrometheusCounters(t *testing.T) {
 	}
 	wantValues(t, r.Values, map[string]float64{"allocs": 3})
 	wantValues(t, r.Own, map[string]float64{"a": 6})
-	if _, ok := r.Own.Get("b"); ok || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "b fell") {
+	if _, ok := r.Own.Get("b"); ok || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "b fell") {
 		t.Errorf("own %v, warnings %q", r.Own, r.Warnings)
 	}
 }
@@ -112,7 +112,7 @@ func TestPrometheusMissing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := strings.Join(r.Warnings, "\n")
+		got := strings.Join(r.Warnings.Texts(), "\n")
 		if want == "" && got != "" || want != "" && !strings.Contains(got, "metric "+asked+" was never published; "+want) {
 			t.Errorf("%s: %q, want %s", asked, got, want)
 		}

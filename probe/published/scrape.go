@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/probe"
 	"io"
 	"time"
@@ -82,13 +83,13 @@ func readPage(to *bytes.Buffer, r io.Reader, most int64) error {
 }
 
 // warnings are the doubts that pages which were not had leave.
-func (s *scraper) warnings(name string) []string {
-	switch {
-	case s.failed == 0:
-		return nil
-	case !s.whole:
-		return []string{fmt.Sprintf("probe %s: the page at the end of the window is missing, and with it all totals; %d of %d pages were not had: %v",
-			name, s.failed, s.tried, s.err)}
+func (s *scraper) warnings(name string) (ws dyno.Warnings) {
+	end := ""
+	if !s.whole {
+		end = "the page at the end of the window is missing, and with it all totals; "
 	}
-	return []string{fmt.Sprintf("probe %s: %d of %d pages were not had: %v", name, s.failed, s.tried, s.err)}
+	if s.failed > 0 {
+		ws.AddOf(dyno.WarnProbe, name, "probe %s: %s%d of %d pages were not had: %v", name, end, s.failed, s.tried, s.err)
+	}
+	return ws
 }

@@ -1,4 +1,4 @@
-package main
+package findings
 
 import (
 	"slices"
@@ -9,24 +9,18 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// explain adds to a table what the profiles of its run tell, if it has any: what
-// the CPU was used for, and the functions that changed.
-func explain(opt *compare.Options, dir *store.Dir, results []*dyno.Result) {
-	tell(opt, taken(opt, dir, results), opt.Settings[0].String())
-}
-
 // taken are the profiles of results by kind, nil if there are none. What cannot
 // be read is a doubt.
 func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
 	if !hasProfiles(results) {
 		return nil
 	}
-	run, err := readProfiles(dir, results)
+	run, err := ReadProfiles(dir, results)
 	if err != nil {
-		opt.Doubts = append(opt.Doubts, err.Error())
+		opt.Doubts.Add(dyno.WarnCauses, "%v", err)
 		return nil
 	}
-	opt.Doubts = append(opt.Doubts, texts(run.Losses)...)
+	opt.Doubts.AddTexts(dyno.WarnCauses, texts(run.Losses)...)
 	return run.Of
 }
 
@@ -39,7 +33,7 @@ func tell(opt *compare.Options, of map[string][]profiles.Profiled, base string) 
 	for kind, taken := range of {
 		p, err := profiles.New(kind, taken, nil)
 		if err != nil {
-			opt.Doubts = append(opt.Doubts, err.Error())
+			opt.Doubts.Add(dyno.WarnCauses, "%v", err)
 			continue
 		}
 		all[kind] = p

@@ -239,9 +239,9 @@ func clean(s string) string {
 	}, s)
 }
 
-// JSON writes the table as summary.json has it, indented. The error is w's.
-func JSON(w io.Writer, t *compare.Table) error {
-	data, err := json.MarshalIndent(t, "", "  ")
+// JSON writes a table, a log or what else a report is made from, indented. The error is w's.
+func JSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-func benchMarkdown(t *testing.T, r *BenchReport) string {
+func benchMarkdown(t *testing.T, r *Report) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := BenchMarkdown(&b, r); err != nil {
+	if err := Markdown(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -28,7 +28,7 @@ func benchMarkdown(t *testing.T, r *BenchReport) string {
 
 func TestBenchMarkdown(t *testing.T) {
 	for _, name := range []string{"bench-few", "bench-three", "bench-still"} {
-		golden(t, name+".md", []byte(benchMarkdown(t, &BenchReport{Table: benchTables()[name].table()})))
+		golden(t, name+".md", []byte(benchMarkdown(t, &Report{Table: benchTables()[name].table()})))
 	}
 }
 
@@ -47,7 +47,7 @@ func manyBenchmarks(n int) *benchTable {
 
 // TestBenchMarkdownFits: a comment has room for so much only, and the verdict comes first.
 func TestBenchMarkdownFits(t *testing.T) {
-	r := &BenchReport{Table: manyBenchmarks(2000).table()}
+	r := &Report{Table: manyBenchmarks(2000).table()}
 	for n := range 300 {
 		r.Whys = append(r.Whys, benchWhy(fmt.Sprint(n), "rev=HEAD", strings.Repeat("F", 100)))
 	}
@@ -83,7 +83,7 @@ func TestBenchJUnit(t *testing.T) {
 func TestBenchJSON(t *testing.T) {
 	for name, tb := range benchTables() {
 		var b bytes.Buffer
-		if err := BenchJSON(&b, &BenchReport{Table: tb.table()}); err != nil || !json.Valid(b.Bytes()) || !bytes.HasSuffix(b.Bytes(), []byte("}\n")) {
+		if err := JSON(&b, &Report{Table: tb.table()}); err != nil || !json.Valid(b.Bytes()) || !bytes.HasSuffix(b.Bytes(), []byte("}\n")) {
 			t.Fatalf("%s: %v, %s", name, err, b.String())
 		}
 		for _, want := range map[string][]string{
@@ -142,7 +142,7 @@ func readAll(t *testing.T, text []byte) (lines []string) {
 func TestBenchFile(t *testing.T) {
 	var b bytes.Buffer
 	rs := benchResults(revs("main", "HEAD~1"), "Decode/100%/x-8")
-	if err := BenchFile(&b, rs); err != nil {
+	if err := Bench(&b, rs, ""); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "bench-file.txt", b.Bytes())
@@ -179,7 +179,7 @@ func TestSixDigits(t *testing.T) {
 func TestBenchFileOf(t *testing.T) {
 	of := func(settings []dyno.Setting, name string, s dyno.Setting) []string {
 		var b bytes.Buffer
-		if err := BenchFileOf(&b, benchResults(settings, name), s); err != nil {
+		if err := BenchOf(&b, benchResults(settings, name), s); err != nil {
 			t.Fatal(err)
 		}
 		return readAll(t, b.Bytes())
@@ -193,7 +193,7 @@ func TestBenchFileOf(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	var b bytes.Buffer
-	if err := BenchFile(&b, benchResults(pair, "*/n=3")); err != nil {
+	if err := Bench(&b, benchResults(pair, "*/n=3"), ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := readAll(t, b.Bytes()); got[1] != "example.com/json */n=3/bench=Pipeline2 1000 3.2e-06" {
@@ -201,10 +201,10 @@ func TestBenchFileOf(t *testing.T) {
 	}
 }
 
-func benchPage(tb *benchTable) *BenchPage {
-	return &BenchPage{
-		BenchReport: BenchReport{Table: tb.table(), Whys: []profiles.BenchWhy{benchWhy("json.CodeMarshal", "rev=HEAD", "json.(*encodeState).string")}},
-		Ran:         "go1.26.8 main, go1.26.8 HEAD",
+func benchPage(tb *benchTable) *Page {
+	return &Page{
+		Report: Report{Table: tb.table(), Whys: []profiles.BenchWhy{benchWhy("json.CodeMarshal", "rev=HEAD", "json.(*encodeState).string")}},
+		Trials: []*dyno.Result{{Subject: "go1.26.8 main"}, {Subject: "go1.26.8 HEAD"}},
 		Origin: findings.Origin{
 			Dir: "json-20261122", Dyno: "v0.7.0", Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC),
 			Command: []string{"dyno", "bench", "--vary", "rev=main,HEAD"}, Plan: "name: json\n", Host: [][2]string{{"kernel", "6.18"}},
@@ -219,10 +219,10 @@ func benchWhy(benchmark, setting, function string) profiles.BenchWhy {
 	return profiles.BenchWhy{Benchmark: benchmark, Setting: setting, Parts: []profiles.BenchPart{{Diff: d, Metric: d.Metric}}}
 }
 
-func renderBench(t *testing.T, p *BenchPage) string {
+func renderBench(t *testing.T, p *Page) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := BenchHTML(&b, p); err != nil {
+	if err := HTML(&b, p); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -277,13 +277,40 @@ func TestBenchHostile(t *testing.T) {
 			tb.Pitfalls = append(tb.Pitfalls, pitfall.Found{Kind: pitfall.SetUp, Package: s, Name: s, Call: s})
 			tb.Notes = []string{s}
 			p := benchPage(tb)
-			p.Ran, p.Whys = s, []profiles.BenchWhy{benchWhy(s, s, s)}
+			p.Trials[0].Subject, p.Whys = s, []profiles.BenchWhy{benchWhy(s, s, s)}
 			page := renderBench(t, p)
 			checkPage(t, page)
 			checkHostile(t, page, s)
-			if text := benchMarkdown(t, &p.BenchReport); len(text) > MostMarkdown || strings.Contains(text, "<script>") {
+			if text := benchMarkdown(t, &p.Report); len(text) > MostMarkdown || strings.Contains(text, "<script>") {
 				t.Errorf("Markdown has %d bytes: %.300s", len(text), text)
 			}
 		})
+	}
+}
+
+// TestBenchPrograms: the formats for programs name each benchmark.
+func TestBenchPrograms(t *testing.T) {
+	for format, wants := range map[string][]string{
+		"csv": {
+			"setting,rev,package,benchmark,metric,unit,median,lo,hi,trials,change_frac,change_lo_frac,change_hi_frac,p,verdict\n",
+			"rev=main,main,example.com/json,CodeMarshal,sec/op,sec/op,0.003412,", ",18,,,,,baseline\n",
+			"rev=HEAD,HEAD,example.com/json,Pipeline,tokens/op,,20,",
+		},
+		"openmetrics": {
+			"# UNIT dyno_benchmark_time_per_op_seconds seconds\n",
+			`dyno_benchmark_time_per_op_seconds{run="json",setting="rev=main",rev="main",package="example.com/json",benchmark="CodeMarshal",stat="median"} 0.003412` + "\n",
+			`dyno_benchmark_time_per_op_change_ratio{run="json",setting="rev=HEAD",rev="HEAD",package="example.com/json",benchmark="CodeMarshal",stat="mean"} 0.03`,
+			`benchmark="Valid",threshold="change(sec_per_op) < 2%"} 1`, "# EOF\n",
+		},
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, &findings.Findings{Table: judged(fewBenchmarks()).table()}, format, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s has no %q in\n%.2000s", format, want, b.String())
+			}
+		}
 	}
 }

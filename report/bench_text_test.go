@@ -18,7 +18,7 @@ import (
 func benchText(t *testing.T, tb *benchTable, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := BenchText(&b, &BenchReport{Table: tb.table()}, o); err != nil {
+	if err := Text(&b, &Report{Table: tb.table()}, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -91,7 +91,7 @@ func TestBenchTooFew(t *testing.T) {
 		{14, stats.BenchLooks, ""},
 	} {
 		tb := &benchTable{Settings: make([]dyno.Setting, 2), Error: 0.001, Looks: c.looks, Rows: []benchmark{{Name: "X", Blocks: c.blocks}}}
-		all := newBenchView(tb.table(), 80).verdicts()
+		all := newView(tb.table(), 80).verdicts()
 		if last := all[len(all)-1].Rest; !strings.Contains(last, c.want) || (c.want == "") != (len(all) == 1) {
 			t.Errorf("%d blocks: %q", c.blocks, all)
 		}
@@ -104,7 +104,7 @@ func TestBenchTooFew(t *testing.T) {
 // TestBenchFaults: what is the same in all settings is said once.
 func TestBenchFaults(t *testing.T) {
 	tb := &benchTable{Settings: []dyno.Setting{{{Factor: "AA", Value: "1"}}, {{Factor: "AA", Value: "2"}}}}
-	v := newBenchView(tb.table(), 80)
+	v := newView(tb.table(), 80)
 	one := func(setting int, said string) compare.Fault {
 		return compare.Fault{Setting: setting, Kind: compare.FaultFailed, Said: said}
 	}
@@ -139,9 +139,9 @@ func TestBenchWhy(t *testing.T) {
 		tb.Notes = []string{tb.Settings[0].Label() + " is odd."}
 		y := benchWhy("json.Valid", tb.Settings[1].String(), "json.F")
 		y.Parts[0].Diff.Base = tb.Settings[0].String()
-		r := &BenchReport{Table: tb.table(), Whys: []profiles.BenchWhy{y}}
+		r := &Report{Table: tb.table(), Whys: []profiles.BenchWhy{y}}
 		var text, page bytes.Buffer
-		if err := errors.Join(BenchText(&text, r, Options{}), BenchHTML(&page, &BenchPage{BenchReport: *r})); err != nil {
+		if err := errors.Join(Text(&text, r, Options{}), HTML(&page, &Page{Report: *r})); err != nil {
 			t.Fatal(err)
 		}
 		for name, got := range map[string]string{"text": text.String(), "markdown": benchMarkdown(t, r), "html": html.UnescapeString(page.String())} {

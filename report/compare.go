@@ -20,7 +20,7 @@ func (v *view) changes() []section {
 	if len(v.Settings) == 2 {
 		sections = []section{v.pair()}
 	} else {
-		for _, build := range []func() (section, bool){v.primary, v.others} {
+		for _, build := range []func() (section, bool){v.primary, v.secondary} {
 			if s, ok := build(); ok {
 				sections = append(sections, s)
 			}
@@ -31,10 +31,7 @@ func (v *view) changes() []section {
 	return sections
 }
 
-const (
-	headMore     = "more blocks"
-	changesTitle = "Change against "
-)
+const headMore = "more blocks"
 
 // legend explains the words of a comparison.
 func (v *view) legend(sections []section) []string {
@@ -126,7 +123,7 @@ func (v *view) verdict(i int, metric string, sc scale) []cell {
 	}
 	m := markOf(x.Verdict)
 	return []cell{
-		{v.delta(i, metric, sc), m}, {text: interval(x.Lo, x.Hi)}, {text: pvalue(x.P)},
+		{v.delta(i, metric, sc), m}, {text: interval(x.Lo, x.Hi)}, {text: pvalue(x.P, 3)},
 		{word(x), m}, {text: more},
 	}
 }
@@ -184,7 +181,7 @@ func (v *view) pair() section {
 		g.rows = append(g.rows, row{cells: append(cs, v.verdict(1, m.Name, sc)...)})
 	}
 	g.narrow(v.width)
-	return section{title: changesTitle + v.name(0) + " (medians of the trials)", grids: []grid{g}}
+	return section{changes: true, title: "Change against " + v.name(0) + " (medians of the trials)", grids: []grid{g}}
 }
 
 // metrics lists those that are primary, or those that are not.
@@ -222,13 +219,14 @@ func (v *view) primary() (section, bool) {
 	}
 	g.narrow(v.width)
 	return section{
-		title: changesTitle + v.name(0) + " (medians of the trials)",
-		grids: []grid{g},
+		changes: true,
+		title:   "Change against " + v.name(0) + " (medians of the trials)",
+		grids:   []grid{g},
 	}, len(g.rows) > 0
 }
 
-// others is the comparison of the metrics that are not primary, in brief.
-func (v *view) others() (section, bool) {
+// secondary is the comparison of the metrics that are not primary, in brief.
+func (v *view) secondary() (section, bool) {
 	ms := v.metrics(false)
 	if len(ms) == 0 {
 		return section{}, false

@@ -15,7 +15,7 @@ import (
 var csvColumns = []string{"metric", "unit", "median", "lo", "hi", "trials", "change_frac", "change_lo_frac", "change_hi_frac", "p", "verdict"}
 
 // CSV writes a line for each metric of each setting: the setting as a whole and by
-// factors, the median with its 95 % interval in the metric's unit, and the
+// factors, package and benchmark of a table of benchmarks, the median with its 95 % interval in the metric's unit, and the
 // change against the baseline. Commas divide, points are decimal; what is not known
 // is empty. The error is w's.
 func CSV(w io.Writer, t *compare.Table) error {
@@ -29,10 +29,13 @@ func CSV(w io.Writer, t *compare.Table) error {
 	}
 	head := []string{"setting"}
 	for _, f := range factors {
-		if f == "setting" || slices.Contains(csvColumns, f) {
+		if slices.Contains([]string{"setting", "package", "benchmark"}, f) || slices.Contains(csvColumns, f) {
 			f = "factor." + f
 		}
 		head = append(head, f)
+	}
+	if t.Kind == compare.OfBenchmarks {
+		head = append(head, "package", "benchmark")
 	}
 	c := csv.NewWriter(w)
 	c.Write(append(head, csvColumns...)) // its error comes with Flush
@@ -48,12 +51,16 @@ func CSV(w io.Writer, t *compare.Table) error {
 			}
 		}
 		for _, m := range t.Rows {
-			x, ok := s.Values[m.Name]
+			x, ok := s.Values[m.Key]
 			if !ok {
 				continue
 			}
-			line := append(slices.Clip(lead), Harmless(m.Name), unitName(m.Name), exact(x.Center), exact(x.Lo), exact(x.Hi), strconv.Itoa(len(x.Trials)))
-			switch v, compared := s.Versus[m.Name]; {
+			line := slices.Clip(lead)
+			if m.Benchmark != nil {
+				line = append(line, Harmless(m.Benchmark.Package), Harmless(m.Benchmark.Name))
+			}
+			line = append(line, Harmless(m.Name), unitName(m.Name), exact(x.Center), exact(x.Lo), exact(x.Hi), strconv.Itoa(len(x.Trials)))
+			switch v, compared := s.Versus[m.Key]; {
 			case s.Baseline && len(t.Settings) > 1:
 				line = append(line, "", "", "", "", "baseline")
 			case compared:

@@ -30,7 +30,7 @@ func TestAttribution(t *testing.T) {
 	}
 	golden(t, "exectrace.txt", []byte(text(t, tb, Options{})))
 	var b bytes.Buffer
-	if err := Markdown(&b, tb); err != nil {
+	if err := Markdown(&b, &Report{Table: tb}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "exectrace.md", b.Bytes())

@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report/pprofpage"
@@ -20,7 +21,7 @@ func NewPage(f *findings.Findings) *Page {
 
 // newPage also returns the run's profiles; nil if there are none.
 func newPage(f *findings.Findings) (*Page, *profiles.Run) {
-	page := &Page{Table: f.Table, Trials: f.Results, Origin: f.Origin(), Notes: f.Notes.Texts()}
+	page := &Page{Report: *reportOf(f), Trials: f.Results, Origin: f.Origin(), Notes: f.Notes.Texts()}
 	run, err := findings.ReadProfiles(f.Dir, f.Results)
 	if err != nil || len(f.Table.Settings) == 0 {
 		return page, nil // there are none, or the table says what is amiss
@@ -52,6 +53,9 @@ func newPage(f *findings.Findings) (*Page, *profiles.Run) {
 // pageFile writes the page of a run of a service as one file, which says what was left
 // out.
 func pageFile(w io.Writer, f *findings.Findings) error {
+	if f.Table.Kind == compare.OfBenchmarks {
+		return HTML(w, &Page{Report: *reportOf(f), Trials: f.Results, Origin: f.Origin()})
+	}
 	page, run := newPage(f)
 	picture, notes := f.Picture()
 	page.Picture, page.Notes = picture, append(page.Notes, notes.Texts()...)

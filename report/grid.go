@@ -9,9 +9,10 @@ import (
 // A grid is a table before it has a look: Text aligns its columns, Markdown
 // puts bars between them.
 type grid struct {
-	cols []column
-	head [][]string // rows of headings
-	rows []row
+	cols  []column
+	head  [][]string // rows of headings
+	rows  []row
+	signs bool // the first column has signs for the eye
 }
 
 // A column is aligned to the left if left, else to the right. Those with keep 0

@@ -22,7 +22,7 @@ import (
 
 func pageOf(rs []*dyno.Result, es []effects) *Page {
 	return &Page{
-		Table: table(rs, es), Trials: rs,
+		Report: Report{Table: table(rs, es)}, Trials: rs,
 		Origin: findings.Origin{
 			Dir: "sessions-20261122", Dyno: "v0.6.0", Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC),
 			Command: []string{"dyno", "run", "--vary", "GOGC=100,0", "it's"}, Plan: "name: sessions\n", Host: [][2]string{{"kernel", "6.18"}},
@@ -217,7 +217,7 @@ func TestHTMLOfLess(t *testing.T) {
 		{"no load", pageOf(bare, nil), []string{">Figures</h2>", "rss-peak"}, []string{"fig-percentiles", `id="latency"`}},
 		{"all failed", pageOf(failing, study[:2]), []string{"no finished trial", "None: nothing was measured", "Failed trials", "no such package", `href="#trials"`}, []string{"fig-", `id="latency"`, `id="change"`}},
 		{"partial", partial, []string{"No recommendation: only 7 of 30 planned trials were run.", "7 of 30 planned trials were run"}, []string{"Recommended"}},
-		{"nothing at all", &Page{Table: compare.Tabulate(nil, compare.Options{Name: "x"})}, []string{"no finished trial"}, []string{"fig-"}},
+		{"nothing at all", &Page{Report: Report{Table: compare.Tabulate(nil, compare.Options{Name: "x"})}}, []string{"no finished trial"}, []string{"fig-"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page := render(t, c.page)

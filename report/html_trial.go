@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/chart"
 )
 
 const (
@@ -37,7 +38,7 @@ func (v *pageView) trialBlocks() (out []block) {
 	}
 	var lines []string
 	for _, f := range failures(v.Table) {
-		lines = append(lines, f.trials+": "+strings.Join(f.lines, "\n"))
+		lines = append(lines, f.what+": "+strings.Join(f.lines, "\n"))
 	}
 	return append([]block{{Title: "Failed trials", List: tameAll(lines, 100, mostNote)}}, out...)
 }
@@ -189,6 +190,10 @@ func (v *pageView) origin() []block {
 		if r.Subject != "" && !slices.Contains(ran, r.Subject) && len(ran) < 20 {
 			ran = append(ran, r.Subject)
 		}
+	}
+	if v.Kind == compare.OfBenchmarks {
+		return v.page.whence(strings.Join(ran, "; "), "As run.json has it.",
+			"results.jsonl has a setting of a block a line, bench.txt the same for benchstat, trials/ the profiles.")
 	}
 	return v.page.whence(strings.Join(ran, "; "), "As a dyno.yaml: dyno run -f dyno.yaml does the same.",
 		"results.jsonl has a trial a line, bench.txt the same for benchstat, trials/ the series, requests, logs and profiles. To look closer: dyno view %[1]s.")

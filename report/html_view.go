@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // A paper is a page with all its words, ready for the templates in report/page.
@@ -76,6 +77,9 @@ type pageView struct {
 const allIn = "results.jsonl and bench.txt of the run directory"
 
 func newPaper(p *Page) *paper {
+	if p.Table.Kind == compare.OfBenchmarks {
+		return newBenchPaper(p)
+	}
 	v := newPageView(p)
 	t := p.Table
 	out := &paper{Page: p, Title: tame(heading(t), mostCell), About: tameAll(t.About, 50, mostNote)}
@@ -105,9 +109,13 @@ func newPaper(p *Page) *paper {
 	for _, n := range tameAll(p.Notes, 50, mostNote) {
 		out.Doubts = append(out.Doubts, "Not shown: "+n)
 	}
+	figures := "Change"
+	if len(t.Settings) < 2 {
+		figures = "Figures"
+	}
 	for _, x := range []chapter{
 		{"thresholds", "Thresholds", v.show(v.thresholds(math.MaxInt, math.MaxInt))},
-		{"change", "Change", v.change()},
+		{"change", figures, v.change()},
 		{"latency", "Latency", v.latency()},
 		{"timelines", "Over time", v.timelines()},
 		{"why", "Why", v.causes()},
@@ -115,14 +123,16 @@ func newPaper(p *Page) *paper {
 		{"trials", "Trials", v.trialBlocks()},
 		{"again", "Where it comes from", v.origin()},
 	} {
-		if len(t.Settings) < 2 && x.ID == "change" {
-			x.Title = "Figures"
-		}
-		if len(x.Blocks) > 0 {
-			out.Parts = append(out.Parts, x)
-		}
+		out.add(x.ID, x.Title, x.Blocks)
 	}
 	return out
+}
+
+// add adds a chapter if it has blocks.
+func (p *paper) add(id, title string, blocks []block) {
+	if len(blocks) > 0 {
+		p.Parts = append(p.Parts, chapter{id, title, blocks})
+	}
 }
 
 func newPageView(p *Page) *pageView {
@@ -175,6 +185,9 @@ func tucked(blocks []block) []block {
 
 func (v *pageView) tables(s *section) (out []sheet) {
 	for _, g := range s.grids {
+		if g.signs { // the verdict says it, and a row's heading is its name
+			g.drop(0)
+		}
 		out = append(out, sheet{tame(s.title, mostCell), g.html(s.title, allIn)})
 	}
 	return out

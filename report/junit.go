@@ -73,7 +73,7 @@ func JUnit(w io.Writer, t *compare.Table, strict bool) error {
 				cases = append(cases, junitTrials(t, s))
 			}
 		}
-		all.add(v.settingLabel(i), cases, elapsed)
+		all.add(v.labels[i], cases, elapsed)
 	}
 	if len(t.Settings) == 0 && whole == nil {
 		whole = append(whole, junitCase{Name: "trials", Error: &junitFault{"no trial finished", "no data", ""}})

@@ -78,7 +78,7 @@ func TestLeak(t *testing.T) {
 		golden(t, name+".txt", []byte(out))
 	}
 	var b bytes.Buffer
-	if err := Markdown(&b, leaky()); err != nil {
+	if err := Markdown(&b, &Report{Table: leaky()}); err != nil {
 		t.Fatal(err)
 	}
 	_, out, _ := strings.Cut(b.String(), "**Leaks**")

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // MostMarkdown is the most bytes that Markdown writes: GitHub takes no comment of
@@ -35,46 +33,11 @@ type piece struct {
 // request or a job summary: what was found and the thresholds first, long tables
 // folded, at most MostMarkdown bytes. What is too much is left out by sections,
 // and named. The error is w's.
-func Markdown(w io.Writer, t *compare.Table) error {
-	v := newView(t, math.MaxInt)
+func Markdown(w io.Writer, r *Report) error {
+	v := r.view(math.MaxInt)
 	v.keys = nil // cells wrap, so that names may be long
-	pieces := []piece{{"heading", "### " + textLine(heading(t)) + "\n", 0}}
-	if found := Sentences(t); len(found) > 0 {
-		text := "\n"
-		for _, s := range found {
-			text += textLine(s) + "\n"
-		}
-		pieces = append(pieces, piece{"what was found", text, 1})
-	}
-	if advice, news := recommendation(t); news {
-		pieces = append(pieces, piece{"the recommendation", "\n" + textLine(advice) + "\n", 1})
-	}
-	if s, ok := v.thresholds(openRows*5, openRows*2); ok {
-		pieces = append(pieces, s.pieces(2, len(t.Thresholds))...)
-	}
-	about := ""
-	for _, line := range t.About {
-		about += "\n" + textLine(line) + "\n"
-	}
-	pieces = append(pieces, piece{"what was measured", about, 3})
-	for i, s := range v.sections() {
-		open := openRows
-		if strings.HasPrefix(s.title, changesTitle) { // what most readers came for
-			open *= 3
-		}
-		pieces = append(pieces, s.pieces(6+i, open)...)
-	}
-	if len(t.Warnings) > 0 {
-		pieces = append(pieces, items("Warnings", t.Warnings.Texts(), 4))
-	}
-	if len(t.Failed) > 0 {
-		var lines []string
-		for _, f := range failures(t) {
-			lines = append(lines, f.trials+": "+strings.Join(f.lines, " "))
-		}
-		pieces = append(pieces, items("Failed trials", lines, 5))
-	}
-	_, err := io.WriteString(w, page(pieces))
+	title := piece{"heading", "### " + textLine(r.title()) + "\n", 0}
+	_, err := io.WriteString(w, page(append([]piece{title}, v.pieces(v.parts(r, Options{}, true))...)))
 	return err
 }
 
@@ -116,7 +79,7 @@ func (s *section) pieces(rank, open int) []piece {
 	rows := 0
 	for _, g := range s.grids {
 		first, rest := g, grid{}
-		if strings.HasPrefix(s.title, changesTitle) {
+		if s.changes {
 			first, rest = g.split()
 		}
 		b.WriteByte('\n')
@@ -151,7 +114,7 @@ func (g grid) split() (first, rest grid) {
 	if i < 0 {
 		return g, grid{}
 	}
-	return grid{g.cols, g.head, g.rows[:i]}, grid{g.cols, g.head, g.rows[i+1:]}
+	return grid{cols: g.cols, head: g.head, rows: g.rows[:i]}, grid{cols: g.cols, head: g.head, rows: g.rows[i+1:]}
 }
 
 // items is a list under a heading.

@@ -28,11 +28,11 @@ var (
 // unitOf splits the unit from a metric's name: "cpu-sec/req" is "cpu/req" in s … ns.
 func unitOf(metric string) (label string, steps []step) {
 	at := strings.LastIndexByte(metric, ' ') + 1 // a benchmark's row is called "package.Name sec/op"
-	switch metric[at:] {                         // of the testing package, whose units are whole names
-	case "sec/op":
-		return metric[:at] + "time/op", timeSteps
-	case "B/op":
-		return metric[:at] + "bytes/op", byteSteps
+	switch unit, per, found := strings.Cut(metric[at:], "/"); {
+	case found && unit == "sec":
+		return metric[:at] + "time/" + per, timeSteps
+	case found && unit == "B":
+		return metric[:at] + "bytes/" + per, byteSteps
 	}
 	head, per, found := strings.Cut(metric, "/")
 	if found {
@@ -72,6 +72,9 @@ func scaleOf(metric string, xs ...float64) scale {
 		if greatest >= st.factor {
 			break
 		}
+	}
+	if head, per, _ := strings.Cut(metric[strings.LastIndexByte(metric, ' ')+1:], "/"); per != "op" && per != "" && (head == "sec" || head == "B") {
+		s.unit += "/" + per
 	}
 	switch {
 	case greatest == 0, whole && s.factor == 1:
@@ -172,13 +175,32 @@ func spread(center, lo, hi float64) string {
 	return "±" + strconv.FormatFloat(far*100, 'f', 0, 64) + "%"
 }
 
-// pvalue prints a p-value to three digits, or "" if there is none.
-func pvalue(p float64) string {
+// pvalue prints a p-value to three decimals, a small one to so many, or "" if there is
+// none.
+func pvalue(p float64, decimals int) string {
+	least := math.Pow10(-decimals)
 	switch {
 	case math.IsNaN(p):
 		return ""
-	case p < 0.001:
-		return "<0.001"
+	case p < least:
+		return "<" + strconv.FormatFloat(least, 'f', decimals, 64)
+	case p < 0.01:
+		return strconv.FormatFloat(p, 'f', decimals, 64)
 	}
 	return strconv.FormatFloat(p, 'f', 3, 64)
 }
+
+// Number prints values with their unit, such as "7.25 ms", all with the decimals that suit xs.
+func Number(metric string, xs ...float64) func(x float64) string {
+	sc := scaleOf(metric, xs...)
+	if sc.unit == "" && strings.HasSuffix(metric, "/s") {
+		sc.unit = metric // a count does not tell of what by itself
+	}
+	return sc.with
+}
+
+// Change prints a ratio as a change: 1.062 is "+6.2%", 12.3 is "×12.3".
+func Change(ratio float64) string { return change(ratio) }
+
+// Interval prints the bounds of a ratio as changes, or "" if they are not known.
+func Interval(lo, hi float64) string { return interval(lo, hi) }

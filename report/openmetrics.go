@@ -19,7 +19,8 @@ type family struct {
 
 // OpenMetrics writes the table as OpenMetrics text 1.0: a gauge for each metric in
 // seconds, bytes or a ratio, with the labels run, setting, one for each factor, stat
-// (median, lo, hi) and, of the latency of a step, step; the change of those that are
+// (median, lo, hi), of the latency of a step, step, and of benchmarks, whose gauges are
+// dyno_benchmark_…, package and benchmark; the change of those that are
 // compared; how many trials finished; how the thresholds came out. What the service
 // itself publishes is dyno_service with the label metric. What is not known is left
 // out. The error is w's.
@@ -36,12 +37,15 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 	labels := settingLabels(t)
 	for _, m := range t.Rows {
 		name, unit, step := exposed(m.Name)
-		extra := ""
+		extra := benchmarkLabels(m.Benchmark)
 		if step != "" {
 			extra = labelled("step", step)
 		}
 		help := m.Help
-		if name == "dyno_service" {
+		if m.Benchmark != nil {
+			name, unit = exposedUnit(m.Name)
+			help = m.Name + " of benchmarks"
+		} else if name == "dyno_service" {
 			help, extra = "what the service publishes itself", labelled("metric", m.Name)
 		} else if base, _, ok := strings.Cut(help, " of step "); ok {
 			help = base
@@ -50,12 +54,12 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 		change := (*family)(nil)
 		for i := range t.Settings {
 			s := &t.Settings[i]
-			x, ok := s.Values[m.Name]
+			x, ok := s.Values[m.Key]
 			if !ok {
 				continue
 			}
 			f.gauge(labels[i]+extra, "median", x.Center, "lo", x.Lo, "hi", x.Hi)
-			if v, ok := s.Versus[m.Name]; ok {
+			if v, ok := s.Versus[m.Key]; ok {
 				if change == nil {
 					change = get(strings.TrimSuffix(name, "_"+unit)+"_change_ratio", "ratio", "change against the baseline, within blocks: "+help)
 				}
@@ -65,7 +69,9 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 	}
 	trials := get("dyno_trials", "", "trials that finished")
 	for i := range t.Settings {
-		trials.sample(labels[i], float64(t.Settings[i].Trials))
+		if t.Kind != compare.OfBenchmarks {
+			trials.sample(labels[i], float64(t.Settings[i].Trials))
+		}
 	}
 	passed := get("dyno_threshold_passed", "", "1 if the threshold passed, 0 if it failed, 0.5 if it is unclear")
 	for _, j := range t.Thresholds {
@@ -73,7 +79,7 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 		if j.Setting >= 0 {
 			of = labels[j.Setting]
 		}
-		passed.sample(of+labelled("threshold", j.Threshold.String()), map[compare.Outcome]float64{compare.Passed: 1, compare.Unclear: 0.5}[j.Outcome])
+		passed.sample(of+benchmarkLabels(j.Benchmark)+labelled("threshold", j.Threshold.String()), map[compare.Outcome]float64{compare.Passed: 1, compare.Unclear: 0.5}[j.Outcome])
 	}
 	var b strings.Builder
 	for _, f := range fs {
@@ -128,7 +134,7 @@ func labelled(name, value string) string {
 // that would be alike.
 func settingLabels(t *compare.Table) []string {
 	names := map[string]string{}
-	taken := []string{"run", "setting", "step", "stat", "metric", "threshold"}
+	taken := []string{"run", "setting", "step", "package", "benchmark", "stat", "metric", "threshold"}
 	out := make([]string, len(t.Settings))
 	for i := range t.Settings {
 		s := t.Settings[i].Setting
@@ -158,6 +164,25 @@ func openName(s string) string {
 		name = "factor_" + name
 	}
 	return name
+}
+
+// benchmarkLabels name a benchmark, which may be nil.
+func benchmarkLabels(b *compare.Benchmark) string {
+	if b == nil {
+		return ""
+	}
+	return labelled("package", b.Package) + labelled("benchmark", b.Name)
+}
+
+// exposedUnit is what OpenMetrics calls a unit of benchmarks: sec/op is
+// dyno_benchmark_time_per_op_seconds, tokens/op dyno_benchmark_tokens_per_op.
+func exposedUnit(name string) (gauge, unit string) {
+	head, per, found := strings.Cut(name, "/")
+	if unit = map[string]string{"sec": "seconds", "B": "bytes"}[head]; unit == "" || !found {
+		return "dyno_benchmark_" + openName(strings.ReplaceAll(name, "/", " per ")), ""
+	}
+	of := map[string]string{"sec": "time", "B": "size"}[head] // apart without the unit, as changes have none
+	return "dyno_benchmark_" + of + "_per_" + openName(per) + "_" + unit, unit
 }
 
 // exposed is what OpenMetrics calls a metric: p99-sec is dyno_p99_seconds, of a

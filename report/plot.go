@@ -9,7 +9,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -183,7 +183,7 @@ type plot struct {
 	width      int
 }
 
-// newPlot returns a plot of all changes, or nil if no ratio is known.
+// newPlot is the plot of all changes of metrics.
 func (v *view) newPlot(metrics []dyno.Metric) *plot {
 	var rows []chart.Interval
 	for i := range v.Settings {
@@ -193,6 +193,11 @@ func (v *view) newPlot(metrics []dyno.Metric) *plot {
 			}
 		}
 	}
+	return v.plotOf(rows)
+}
+
+// plotOf is a plot with room for the changes, nil if there are none.
+func (v *view) plotOf(rows []chart.Interval) *plot {
 	if rows == nil {
 		return nil
 	}

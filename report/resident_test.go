@@ -114,7 +114,7 @@ func TestResidentInReport(t *testing.T) {
 		t.Error("the report lacks a table")
 	}
 	var b bytes.Buffer
-	if err := JSON(&b, tb); err != nil {
+	if err := JSON(&b, &Report{Table: tb}); err != nil {
 		t.Fatal(err)
 	}
 	var j struct {

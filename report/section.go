@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
@@ -14,13 +13,17 @@ import (
 // A section is one table of a report with what stands above and below it. It
 // may come in several grids, where one would be too wide.
 type section struct {
-	title string
-	grids []grid
-	notes []string
+	title   string
+	grids   []grid
+	notes   []string
+	changes bool // the comparison of primary metrics
 }
 
-// maxName is how long the name of a setting may be in a table, in characters.
-const maxName = 24
+// A longer name of a setting, or level of one of benchmarks, has a key in tables.
+const (
+	maxName  = 24 // characters
+	maxLevel = 16
+)
 
 // A view is a table with names for its settings that fit into columns.
 type view struct {
@@ -28,23 +31,28 @@ type view struct {
 	width int      // of the page in characters
 	keys  []string // "[1]" … where some setting's name is too long, else nil
 
-	labels   []string // of the settings, as sentences on benchmarks name them
+	labels   []string // of the settings, in sentences
 	packages []string // of the benchmarks, each once, in order
+	against  bool     // a baseline file comes after the table
 }
 
 func newView(t *compare.Table, width int) *view {
 	v := &view{Table: t, width: width}
 	long := false
 	for i := range t.Settings {
-		long = long || utf8.RuneCountInString(t.Settings[i].Setting.String()) > maxName
+		s := t.Settings[i].Setting
+		long = long || utf8.RuneCountInString(s.String()) > maxName
+		name := s.Label()
+		if t.Kind == compare.OfBenchmarks {
+			name = benchLabel(s)
+			long = long || slices.ContainsFunc(s, func(l dyno.Level) bool { return utf8.RuneCountInString(l.Value) > maxLevel })
+		}
+		v.labels = append(v.labels, name)
 	}
 	if long {
 		for i := range t.Settings {
 			v.keys = append(v.keys, fmt.Sprintf("[%d]", i+1))
 		}
-	}
-	for i := range t.Settings {
-		v.labels = append(v.labels, benchLabel(t.Settings[i].Setting))
 	}
 	for _, b := range t.Benchmarks {
 		if !slices.Contains(v.packages, b.Package) {
@@ -59,7 +67,7 @@ func (v *view) name(i int) string {
 	if v.keys != nil {
 		return v.keys[i]
 	}
-	return v.Settings[i].Setting.Label()
+	return v.labels[i]
 }
 
 // named is name for the setting that is called so.
@@ -87,8 +95,7 @@ func (v *view) head(settings []int) [][]string {
 	for f, level := range v.Settings[0].Setting {
 		h := []string{level.Factor}
 		for _, i := range settings {
-			s := dyno.Setting{v.Settings[i].Setting[f]}.String()
-			h = append(h, strings.TrimPrefix(s, level.Factor+"="))
+			h = append(h, levelName(v.Settings[i].Setting[f]))
 		}
 		rows = append(rows, h)
 	}

@@ -84,7 +84,7 @@ func TestSteady(t *testing.T) {
 		golden(t, name+".txt", alone.Bytes())
 	}
 	var b bytes.Buffer
-	if err := Markdown(&b, lasting()); err != nil {
+	if err := Markdown(&b, &Report{Table: lasting()}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "<details><summary>Steadiness of response times</summary>\n\n| GOGC | 100 | 0 | 50 | 150 | 200 |\n"; !strings.Contains(b.String(), want) {
@@ -100,7 +100,7 @@ func TestSteadyShort(t *testing.T) {
 	rs := synthetic(1, []effects{{nil, 1, 1, 1}})
 	rs[0].Values = append(rs[0].Values, dyno.Value{Metric: "late-frac", Value: 0.004})
 	var text bytes.Buffer
-	if err := Text(&text, compare.Tabulate(rs, compare.Options{Name: "sessions", Settings: []dyno.Setting{nil}}), Options{}); err != nil {
+	if err := Text(&text, &Report{Table: compare.Tabulate(rs, compare.Options{Name: "sessions", Settings: []dyno.Setting{nil}})}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := text.String(); strings.Contains(got, "Steadiness") || !strings.Contains(got, "late") {

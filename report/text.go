@@ -7,10 +7,8 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -18,7 +16,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 )
 
-// Options say how Text looks. The zero value is 100 columns without color.
+// Options say how a report looks. The zero value is 100 columns without color.
 type Options struct {
 	Width  int  // of the terminal in characters; 0 means 100, less than 80 counts as 80
 	Strict bool // of JUnit: a threshold that is unclear is a failure
@@ -32,55 +30,14 @@ func (o Options) width() int {
 	return max(o.Width, 80)
 }
 
-// Text writes the table for a reader at a terminal: pooled response times,
-// memory, the comparison with the baseline, doubts, failed trials and what was
-// found. Only the names of settings or metrics can make a line longer than
-// o.Width. The error is w's.
-func Text(w io.Writer, t *compare.Table, o Options) error {
+// Text writes the report for a reader at a terminal. Of a service: pooled response
+// times, memory, the comparison with the baseline, doubts, failed trials and what was
+// found; of benchmarks the verdict comes first. Only names and lines of source can make
+// a line longer than o.Width. The error is w's.
+func Text(w io.Writer, r *Report, o Options) error {
+	v := r.view(o.width())
 	var b strings.Builder
-	width := o.width()
-	b.WriteString(fold(heading(t), "", "  ", width))
-	for _, line := range t.About {
-		b.WriteString(fold(line, "", "  ", width))
-	}
-	v := newView(t, width)
-	for i, key := range v.keys {
-		name := t.Settings[i].Setting.Label()
-		if i == 0 && len(t.Settings) > 1 {
-			name += " (baseline)"
-		}
-		b.WriteString(fold(name, "  "+key+" ", "      ", width))
-	}
-	for _, s := range v.sections() {
-		s.text(&b, width, o.Color)
-	}
-	if len(t.Warnings) > 0 {
-		b.WriteString("\nWarnings\n")
-		for _, warning := range t.Warnings {
-			b.WriteString(fold(warning.Text, "  ! ", "    ", width))
-		}
-	}
-	if len(t.Failed) > 0 {
-		b.WriteString("\nFailed trials\n")
-		for _, f := range failures(t) {
-			b.WriteString(fold(f.trials+": "+f.lines[0], "  ", "    ", width))
-			for _, l := range f.lines[1:] {
-				b.WriteString("    " + l + "\n")
-			}
-		}
-	}
-	if s, ok := v.thresholds(math.MaxInt, math.MaxInt); ok {
-		s.text(&b, width, o.Color)
-	}
-	if found := Sentences(t); len(found) > 0 {
-		b.WriteByte('\n')
-		for _, s := range found {
-			b.WriteString(fold(s, "", "", width))
-		}
-	}
-	if advice, news := recommendation(t); news {
-		b.WriteString("\n" + fold(advice, "", "", width))
-	}
+	v.text(&b, v.parts(r, o, false), o.Color)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -190,12 +147,6 @@ func (v *view) hours() (out []section) {
 	return out
 }
 
-// A failed is what trials of one setting failed of.
-type failed struct {
-	trials string   // such as "trials 2, 7 GOGC=50"
-	lines  []string // of the error, which may hold the last words of the subject
-}
-
 // failures lists the failed trials, those that failed alike once.
 func failures(t *compare.Table) []failed {
 	var keys []string
@@ -219,11 +170,7 @@ func failures(t *compare.Table) []failed {
 		if s := first[key].Setting.String(); s != "" {
 			trials += " " + s
 		}
-		lines := strings.Split(strings.TrimRight(first[key].Err, "\n"), "\n")
-		for i := range lines {
-			lines[i] = clean(lines[i])
-		}
-		out = append(out, failed{trials, lines})
+		out = append(out, failed{trials, cleanLines(first[key].Err)})
 	}
 	return out
 }
@@ -239,12 +186,11 @@ func clean(s string) string {
 	}, s)
 }
 
-// JSON writes the table as summary.json has it, indented. The error is w's.
-func JSON(w io.Writer, t *compare.Table) error {
-	data, err := json.MarshalIndent(t, "", "  ")
-	if err != nil {
-		return err
+// cleanLines are those of a text.
+func cleanLines(text string) []string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for n := range lines {
+		lines[n] = clean(lines[n])
 	}
-	_, err = w.Write(append(data, '\n'))
-	return err
+	return lines
 }

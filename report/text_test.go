@@ -41,7 +41,7 @@ func golden(t *testing.T, name string, got []byte) {
 func text(t *testing.T, tb *compare.Table, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Text(&b, tb, o); err != nil {
+	if err := Text(&b, &Report{Table: tb}, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -131,7 +131,7 @@ func TestText(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	for _, name := range []string{"study", "long", "none", "saturated", "tail"} {
 		var b bytes.Buffer
-		if err := Markdown(&b, cases()[name]); err != nil {
+		if err := Markdown(&b, &Report{Table: cases()[name]}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name+".md", b.Bytes())
@@ -253,7 +253,7 @@ func TestSaturatedWords(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := JSON(&b, cases()["study"]); err != nil {
+	if err := JSON(&b, &Report{Table: cases()["study"]}); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -301,8 +301,8 @@ func TestNumbers(t *testing.T) {
 		change(nan):          "?",
 		interval(0.86, 0.89): "[-14.0%, -11.0%]",
 		interval(nan, 1):     "",
-		pvalue(0.0004):       "<0.001",
-		pvalue(nan):          "",
+		pvalue(0.0004, 3):    "<0.001",
+		pvalue(nan, 3):       "",
 		spread(2, 1.9, 2.04): "±5%",
 		spread(0, 0, 0):      "",
 		much(1.24):           "24% higher",
@@ -323,7 +323,7 @@ func TestTextTamesTerminal(t *testing.T) {
 		Trial:  dyno.Trial{N: 1, Block: 1, Setting: dyno.Setting{{Factor: "arg.x", Value: "\x1b[2J"}}},
 		Values: dyno.Values{{Metric: "p99-sec", Value: 1}, {Metric: name, Value: 2}},
 	}}
-	if err := Text(&b, compare.Tabulate(rs, compare.Options{Name: "\x1b[31m"}), Options{}); err != nil {
+	if err := Text(&b, &Report{Table: compare.Tabulate(rs, compare.Options{Name: "\x1b[31m"})}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\a") || !strings.Contains(b.String(), "·]0;owned·-p99") {

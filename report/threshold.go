@@ -82,6 +82,9 @@ func Gate(t *compare.Table) string {
 // the first two at most so many. Of benchmarks, which are many, what passed is only
 // counted.
 func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
+	if len(v.Thresholds) == 0 {
+		return section{}, false
+	}
 	bench := v.Kind == compare.OfBenchmarks
 	g := grid{
 		cols: []column{{left: true}, {left: true}, {left: true}, {left: true}, {}, {left: true, keep: 2}, {left: true, keep: 1}},
@@ -131,7 +134,7 @@ func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
 	if len(g.rows) > 0 {
 		s.grids = []grid{g}
 	}
-	return s, len(v.Thresholds) > 0
+	return s, true
 }
 
 // outcome is the word of a threshold; the color says no more.
@@ -162,7 +165,7 @@ func (v *view) judged(j *compare.Judgement) string {
 	case j.Setting < 0 || len(v.Settings) == 1:
 		return j.Threshold.String()
 	}
-	return j.Threshold.String() + " of " + v.Settings[j.Setting].Setting.Label()
+	return j.Threshold.String() + " of " + v.labels[j.Setting]
 }
 
 // figure is what was found, with its unit.
@@ -207,7 +210,7 @@ func (v *view) decider(j *compare.Judgement) string {
 
 // reason is why a threshold was judged as it was.
 func (v *view) reason(j *compare.Judgement, r *compare.Reason) string {
-	setting := func() string { return v.Settings[r.Setting].Setting.Label() }
+	setting := func() string { return v.labels[r.Setting] }
 	switch r.Kind {
 	case compare.ReasonUnknown, compare.ReasonNotCompared:
 		return r.Said
@@ -293,10 +296,7 @@ func (v *view) reasons() []string {
 		}
 	}
 	for n, text := range order {
-		names := of[text]
-		if more := len(names) - mostNamed; more > 1 {
-			names = append(names[:mostNamed:mostNamed], fmt.Sprintf("%d more", more))
-		}
+		names := first(of[text], mostNamed)
 		order[n] = strings.TrimPrefix(clean(fmt.Sprintf("%s: %s.", list(names), text)), ": ")
 	}
 	return order

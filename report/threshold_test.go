@@ -55,7 +55,7 @@ func TestThresholdsText(t *testing.T) {
 	tb := gate(t)
 	golden(t, "thresholds.txt", []byte(text(t, tb, Options{})))
 	var b bytes.Buffer
-	if err := Markdown(&b, tb); err != nil {
+	if err := Markdown(&b, &Report{Table: tb}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "thresholds.md", b.Bytes())
@@ -107,7 +107,7 @@ func TestMarkdownFits(t *testing.T) {
 		"large": gated(t, rs, es, "p99 < 12ms", "failures == 0", "change(p50) < 5%"),
 	} {
 		var b bytes.Buffer
-		if err := Markdown(&b, tb); err != nil {
+		if err := Markdown(&b, &Report{Table: tb}); err != nil {
 			t.Fatal(err)
 		}
 		if b.Len() > MostMarkdown {
@@ -128,7 +128,7 @@ func TestMarkdownFits(t *testing.T) {
 		long[i].setting[0].Value = strings.Repeat("@`|", 50_000) + fmt.Sprint(i)
 	}
 	var b bytes.Buffer
-	if err := Markdown(&b, gated(t, synthetic(6, long), long, "p99 < 1ms")); err != nil {
+	if err := Markdown(&b, &Report{Table: gated(t, synthetic(6, long), long, "p99 < 1ms")}); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > MostMarkdown || !strings.Contains(b.String(), "FAILED") {
@@ -141,7 +141,7 @@ func TestMarkdownFits(t *testing.T) {
 func TestMarkdownHostile(t *testing.T) {
 	rs, es := hostileResults()
 	var b bytes.Buffer
-	if err := Markdown(&b, gated(t, rs, es, "p99 < 1ms")); err != nil {
+	if err := Markdown(&b, &Report{Table: gated(t, rs, es, "p99 < 1ms")}); err != nil {
 		t.Fatal(err)
 	}
 	out := b.String()

@@ -44,7 +44,7 @@ func TestRunPage(t *testing.T) {
 	s := site(t, root)
 	s.read.page = func(dir *store.Dir, base string) (*report.Page, error) {
 		bases = append(bases, base)
-		page = &report.Page{Table: &compare.Table{Name: dir.Run.Plan.Name}}
+		page = &report.Page{Report: report.Report{Table: &compare.Table{Name: dir.Run.Plan.Name}}}
 		return page, nil
 	}
 	want(t, get(t, s, "/runs/demo%20x/1/"), 200)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -93,7 +94,7 @@ func (m made) run(t testing.TB, path string, open bool) {
 			Name: m.name, Settings: m.settings, Planned: plan.Compared(),
 			About: []string{"subject: " + m.subject},
 		})
-		if err := d.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, table) }); err != nil {
+		if err := d.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, &report.Report{Table: table}) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,7 +130,7 @@ func site(t testing.TB, root string) *Site {
 	t.Helper()
 	return &Site{Root: root, Hosts: []string{host}, Token: "secret", read: &reader{
 		page: func(dir *store.Dir, base string) (*report.Page, error) {
-			return &report.Page{Table: &compare.Table{}}, nil
+			return &report.Page{Report: report.Report{Table: &compare.Table{}}}, nil
 		},
 		picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
 			return &timeline.Picture{}, nil
@@ -228,16 +229,25 @@ func TestManyRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := site(t, root)
-	start := time.Now()
+	before := cpuTime(t)
 	w := get(t, s, "/")
-	cold := time.Since(start)
+	cold := cpuTime(t) - before
 	want(t, w, 200, "200 shown", "sessions-199", "done")
-	start = time.Now()
+	start := time.Now()
 	get(t, s, "/")
-	t.Logf("200 runs with a summary.json of %d bytes: first %v, then %v; the page has %d bytes", info.Size(), cold, time.Since(start), w.Body.Len())
-	if cold > 2*time.Second && !race { // 0.5 s of a machine that does nothing else
-		t.Errorf("the list took %v", cold)
+	t.Logf("200 runs with a summary.json of %d bytes: first %v of CPU time, then %v; the page has %d bytes", info.Size(), cold, time.Since(start), w.Body.Len())
+	if cold > 2*time.Second && !race { // 0.5 s on a machine that does nothing else
+		t.Errorf("the list took %v of CPU time", cold)
 	}
+}
+
+// cpuTime is what this process has used.
+func cpuTime(t *testing.T) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func BenchmarkList(b *testing.B) {

@@ -16,7 +16,8 @@ import (
 // meaning or goes, not when one is added.
 const Schema = 2
 
-type tableJSON struct {
+// A Form is what summary.json holds; doc/format.md describes it.
+type Form struct {
 	Schema     int                 `json:"schema"`
 	Kind       Kind                `json:"kind"`
 	Name       string              `json:"name"`
@@ -211,10 +212,12 @@ type failureJSON struct {
 	Failures map[string]int `json:"failures,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler: the shape of summary.json, which
-// doc/format.md describes. What is not known is null.
-func (t *Table) MarshalJSON() ([]byte, error) {
-	j := tableJSON{
+// MarshalJSON implements json.Marshaler.
+func (t *Table) MarshalJSON() ([]byte, error) { return json.Marshal(t.Form()) }
+
+// Form makes the form of summary.json. What is not known is null in it.
+func (t *Table) Form() Form {
+	j := Form{
 		Schema: Schema, Kind: t.Kind, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: dyno.Number(t.Negligible),
 		Metrics:    []rowJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
@@ -240,7 +243,7 @@ func (t *Table) MarshalJSON() ([]byte, error) {
 	if t.Kind == OfBenchmarks {
 		j.benchJSON = t.benchJSON()
 	}
-	return json.Marshal(j)
+	return j
 }
 
 func (t *Table) benchJSON() *benchJSON {

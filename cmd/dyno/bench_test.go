@@ -207,7 +207,12 @@ func TestBench(t *testing.T) {
 	again(exitThreshold, "report", dir, "--fail-worse")
 	again(exitThreshold, "report", dir, "--threshold", "change(sec_per_op) < 5%")
 	again(exitDone, "report", dir, "--threshold", "allocs_per_op <= 2")
-	again(exitUsage, "report", dir, "--format", "csv")
+	again(exitUsage, "report", dir, "--format", "hgrm")
+	for format, want := range map[string]string{"csv": ",project/search,RSS,sec/op,", "openmetrics": "\ndyno_benchmark_time_per_op_seconds{"} {
+		if got := again(exitDone, "report", dir, "--format", format); !strings.Contains(got, want) {
+			t.Errorf("%s:\n%s", format, got)
+		}
+	}
 	again(exitUsage, "run", "--resume", dir)
 	if got := again(exitDone, "profile", dir, "--base", "GOGC=100", "--bench", "RSS"); !strings.Contains(got, "cpu per operation, GOGC=200 against GOGC=100, 3 pairs") {
 		t.Errorf("profile:\n%s", got)

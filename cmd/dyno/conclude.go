@@ -81,9 +81,6 @@ func writeBenchFile(dir *store.Dir) error {
 	return dir.WriteFile(findings.BenchFile, func(w io.Writer) error {
 		h := dir.Run.Host
 		fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
-		if dir.Run.Plan.Bench != nil {
-			return report.BenchFile(w, results)
-		}
 		return report.Bench(w, results, dir.Run.Plan.Name)
 	})
 }

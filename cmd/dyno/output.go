@@ -132,12 +132,12 @@ func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 
 // printTable writes one of several tables to standard output.
 func (o *outFlags) printTable(cmd *cobra.Command, t *compare.Table) error {
-	w := cmd.OutOrStdout()
+	w, r := cmd.OutOrStdout(), &report.Report{Table: t}
 	switch o.form() {
 	case "json":
-		return report.JSON(w, t)
+		return report.JSON(w, r)
 	case "markdown":
-		return report.Markdown(w, t)
+		return report.Markdown(w, r)
 	}
-	return report.Text(w, t, o.look(w))
+	return report.Text(w, r, o.look(w))
 }

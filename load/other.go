@@ -1,0 +1,20 @@
+//go:build !linux
+
+package load
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+type loops struct{ resent atomic.Int64 }
+
+func haveLoops() bool                                        { return false }
+func newLoops(context.Context, *runner, int) (*loops, error) { panic("load: no loops on this system") }
+func (*loops) close()                                        {}
+func (*loops) open(context.Context, Schedule, time.Duration, bool) error {
+	panic("load: no loops on this system")
+}
+
+func newPacer(context.Context) pacer { return timerPacer{} }

@@ -1,0 +1,122 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/analysis/profiles"
+)
+
+// BaselineTitle heads a comparison with a file; what has to be said of it comes after.
+const BaselineTitle = "Against the baseline file"
+
+// An excerpt is text in columns, such as the lines of a function with what each costs.
+type excerpt struct{ title, text string }
+
+// changed is what profiles of a change are of: a benchmark, its setting, and the words
+// between and behind, or that two benchmarks differ.
+func (v *view) changed(y *profiles.BenchWhy, between, behind string) string {
+	if strings.HasSuffix(y.Benchmark, ".*") && len(y.Parts) > 0 {
+		return v.labelOf(y.Setting) + " differs from " + v.labelOf(y.Parts[0].Diff.Base)
+	}
+	return y.Benchmark + between + v.labelOf(y.Setting) + behind
+}
+
+// profile is the table of one kind of profile, with the names of settings that the
+// report has.
+func (v *view) profile(p *profiles.BenchPart) *Profile {
+	d := *p.Diff
+	d.Base, d.Setting = v.labelOf(d.Base), v.labelOf(d.Setting)
+	return &Profile{Diffs: []*profiles.Diff{&d}, Unproved: likely(p)}
+}
+
+// likely is said of a benchmark that surely changed where no function is proved to have:
+// some function did, and one whose interval is far from 0 is no "no function".
+func likely(p *profiles.BenchPart) string {
+	if own := p.Diff.Rows[0].Own; own.Lo > 0 || own.Hi < 0 {
+		return "The benchmark surely changed; that the first function did it is likely, not proved, by so few profiles."
+	}
+	return "The benchmark surely changed; which function did it, so few profiles cannot tell."
+}
+
+// baseline writes the tables of a comparison with a file, and what they cannot tell.
+func baseline(b *strings.Builder, t *benchstat.Tables, o Options) {
+	_ = Benchstat(b, t, o)
+	_ = BenchstatFoot(b, t, o)
+	for i, n := range baselineDoubts(t) {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(fold(n, "  ! ", "    ", o.width()))
+	}
+}
+
+// baselineDoubts are what differs beside the benchmarks, such as the CPU, and lines that
+// could not be read.
+func baselineDoubts(t *benchstat.Tables) (out []string) {
+	for _, n := range t.Notes[:min(len(t.Notes), mostItems)] {
+		out = append(out, clean(n)+".")
+	}
+	if more := len(t.Notes) - mostItems; more > 0 {
+		out = append(out, fmt.Sprintf("And %d more.", more))
+	}
+	return out
+}
+
+// excerpts are what profiles and the baseline file tell, as text.
+func (v *view) excerpts(r *Report, o Options) (out []excerpt) {
+	for n := range r.Whys {
+		y := &r.Whys[n]
+		var parts []string
+		for i := range y.Parts {
+			var b strings.Builder // of which writing never fails
+			p := &y.Parts[i]
+			_ = ProfileText(&b, v.profile(p), o)
+			if len(p.List) > 0 {
+				b.WriteByte('\n')
+				_ = ProfileList(&b, p.List, p.Metric, true, p.Sources)
+			}
+			parts = append(parts, b.String())
+		}
+		out = append(out, excerpt{"why " + v.changed(y, " changed, ", ""), strings.Join(parts, "\n")})
+	}
+	if r.Against != nil {
+		var b strings.Builder
+		baseline(&b, r.Against, o)
+		out = append(out, excerpt{BaselineTitle, b.String()})
+	}
+	return out
+}
+
+// whys are the excerpts as parts of a text, or what they tell as parts of a comment.
+func (v *view) whys(r *Report, o Options, comment bool, rank int) (out []passage) {
+	if !comment {
+		for _, e := range v.excerpts(r, o) {
+			out = append(out, passage{raw: "\n" + fold(e.title, "", "  ", v.width) + "\n" + e.text})
+		}
+		return out
+	}
+	for n := range r.Whys {
+		y := &r.Whys[n]
+		var b strings.Builder
+		for i := range y.Parts {
+			_ = ProfileMarkdown(&b, v.profile(&y.Parts[i]))
+		}
+		p := folded("Why "+v.changed(y, ", ", " changed"), b.String(), true, rank)
+		out = append(out, passage{name: p.title, raw: p.text, rank: rank})
+	}
+	if r.Against == nil {
+		return out
+	}
+	text := "\n**" + BaselineTitle + "**\n"
+	for _, s := range append(BenchstatSentences(r.Against), baselineDoubts(r.Against)...) {
+		text += "\n" + textLine(s) + "\n"
+	}
+	out = append(out, passage{name: "the baseline file", raw: text, rank: rank})
+	for i := range r.Against.Tables {
+		title, text := statMarkdown(&r.Against.Tables[i])
+		out = append(out, passage{name: title + " against the baseline file", raw: text, rank: rank})
+	}
+	return out
+}

@@ -1,0 +1,220 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Percentiles draws how slow the slowest were, as HdrHistogram does. X are quantiles from 0 to
+// below 1, drawn at 1/(1-X), so that every nine has the same room. Y are positive. Both axes
+// are logarithmic, and points elsewhere are left out.
+func Percentiles(lines []Line, y Format) SVG {
+	var xs, ys spread
+	for _, l := range lines {
+		for _, p := range l.quantiles() {
+			xs.add(p[0], false)
+			ys.add(p[1], true)
+		}
+	}
+	if ys.n == 0 {
+		return nothing("percentiles")
+	}
+	label := "Percentiles of " + count(len(lines), "line")
+	return draw("percentiles", label, func(s *sheet) {
+		d := percentileDrawing{sheet: s, lines: lines}
+		d.lay(&xs, &ys, y)
+		d.axes(y)
+		d.draw()
+	})
+}
+
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// quantiles are the points that have a place, with the number of nines as X: the maximum
+// would be infinitely far.
+func (l Line) quantiles() (pts [][2]float64) {
+	for i := range min(len(l.X), len(l.Y)) {
+		if p := l.X[i]; p >= 0 && p <= 1-1e-12 && positive(l.Y[i]) {
+			pts = append(pts, [2]float64{nines(p), l.Y[i]})
+		}
+	}
+	return pts
+}
+
+// nines is log10 of 1/(1-p): how many nines p has.
+func nines(p float64) float64 { return -math.Log10(1 - p) }
+
+type percentileDrawing struct {
+	*sheet
+	lines  []Line
+	x, y   axis
+	direct bool // labels at the ends of lines; else a legend below
+	ticks  []Tick
+}
+
+func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
+	room := widest(d.size, d.lines, func(l Line) string { return l.Name }) + 20
+	d.direct = !d.narrow || room <= 110
+	plot := 340.0
+	if d.narrow {
+		plot = 230
+	}
+	if d.direct {
+		room = min(room, d.width*0.34)
+		plot = max(plot, float64(len(d.lines))*d.line())
+	} else {
+		room = 12
+	}
+	top := 1.6 * d.line()
+	d.y = ys.logarithmic(0.04, top+plot, top)
+	d.ticks = d.y.ticks(y, d.y.down(2*d.line()))
+	d.x = axis{lo: 0, hi: max(1, xs.hi), start: d.tickColumn(d.ticks, 0.25) + 8, end: d.width - room}
+	d.height = top + plot + 2*d.line()
+}
+
+func (d *percentileDrawing) axes(y Format) {
+	for _, t := range d.ticks {
+		d.rule("grid", d.x.start, d.y.at(t.Value), d.x.end, d.y.at(t.Value))
+		d.text(d.x.start-6, d.middle(d.y.at(t.Value)), "tick end", t.Label, d.x.start-6)
+	}
+	d.text(0, d.size, "faint", "slower ↑", d.width/2)
+	ts := d.percents()
+	for _, t := range ts {
+		x := d.x.at(t.Value)
+		d.rule("grid", x, d.y.end, x, d.y.start)
+	}
+	d.tickLabels(ts, d.x, d.y.start+d.size+5)
+}
+
+func (d *percentileDrawing) percents() (ts []Tick) {
+	room := d.x.across(d.size * 0.8)
+	for n := 0; float64(n) <= d.x.hi+1e-9; n++ {
+		p := []Tick{{float64(n), percentile(n)}}
+		if n == 0 {
+			p = []Tick{{0, "0%"}, {nines(0.5), "50%"}}
+		}
+		for _, t := range p {
+			if t.Value <= d.x.hi+1e-9 && room(append(slices.Clone(ts), t)) {
+				ts = append(ts, t)
+			}
+		}
+	}
+	return ts
+}
+
+func percentile(n int) string {
+	return strconv.FormatFloat(100*(1-math.Pow10(-n)), 'f', max(0, n-2), 64) + "%"
+}
+
+func (d *percentileDrawing) draw() {
+	var ends []end
+	for i, l := range d.lines {
+		pts := d.points(l)
+		if len(pts) == 0 {
+			continue
+		}
+		d.path("line "+class("s", i), polyline(pts), l.Name)
+		d.marks(i, pts)
+		last := pts[len(pts)-1]
+		ends = append(ends, end{i, l.Name, last[0], last[1]})
+	}
+	if d.direct {
+		d.label(ends)
+		return
+	}
+	var entries []entry
+	for _, e := range ends {
+		entries = append(entries, entry{28, func(x, y float64) {
+			d.rule("line "+class("s", e.i), x, y, x+28, y)
+			d.path(formClass(e.i), form(e.i, x+14, y, 3.5), "")
+		}, e.name})
+	}
+	d.height = d.legend(0, d.height, entries)
+}
+
+func (d *percentileDrawing) points(l Line) (pts [][2]float64) {
+	for _, p := range l.quantiles() {
+		pts = append(pts, [2]float64{d.x.at(p[0]), d.y.at(p[1])})
+	}
+	return pts
+}
+
+// marks puts the line's form on it at its last point and at half and whole nines.
+func (d *percentileDrawing) marks(i int, pts [][2]float64) {
+	for n := 0.5; n <= d.x.hi; n += 0.5 {
+		x := d.x.at(n)
+		at := slices.IndexFunc(pts, func(p [2]float64) bool { return p[0] >= x })
+		if at <= 0 {
+			continue
+		}
+		a, b := pts[at-1], pts[at]
+		y := b[1]
+		if b[0] > a[0] {
+			y = a[1] + (b[1]-a[1])*(x-a[0])/(b[0]-a[0])
+		}
+		d.path(formClass(i), form(i, x, y, 3.5), "")
+	}
+	last := pts[len(pts)-1]
+	d.path(formClass(i), form(i, last[0], last[1], 3.5), "")
+}
+
+func polyline(pts [][2]float64) string {
+	d := make([]byte, 0, 12*len(pts))
+	for i, p := range pts {
+		d = append(d, "ML"[min(i, 1)])
+		d = append(d, num(p[0])+" "+num(p[1])...)
+	}
+	if len(pts) == 1 {
+		d = append(d, 'Z')
+	}
+	return string(d)
+}
+
+type end struct {
+	i    int
+	name string
+	x, y float64
+}
+
+// label writes the names beside the ends of the lines. Names are moved apart, and a thin line leads to those that moved.
+func (d *percentileDrawing) label(ends []end) {
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.y, b.y) })
+	ys := make([]float64, len(ends))
+	for i, e := range ends {
+		ys[i] = e.y
+	}
+	apart(ys, d.line(), d.y.end, d.y.start)
+	x := d.x.end + 18
+	for i, e := range ends {
+		if math.Abs(ys[i]-e.y) > 2 || e.x < d.x.end-2 {
+			d.rule("lead "+class("s", e.i), e.x+6, e.y, x-3, ys[i])
+		}
+		d.text(x, d.middle(ys[i]), "name "+class("s", e.i), e.name, d.width-x)
+	}
+}
+
+// apart moves ascending places until neighbours have a gap and all lie between top and bottom, if possible.
+func apart(ys []float64, gap, top, bottom float64) {
+	for i := range ys {
+		least := top
+		if i > 0 {
+			least = ys[i-1] + gap
+		}
+		ys[i] = max(ys[i], least)
+	}
+	for i := len(ys) - 1; i >= 0; i-- {
+		most := bottom
+		if i < len(ys)-1 {
+			most = ys[i+1] - gap
+		}
+		ys[i] = min(ys[i], most)
+	}
+}

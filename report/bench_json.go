@@ -18,6 +18,7 @@ import (
 //
 // The error is w's.
 func BenchJSON(w io.Writer, r *BenchReport) error {
+	spell(r.Table)
 	text, err := json.MarshalIndent(r.Table, "", "  ")
 	if err != nil {
 		return err

@@ -240,6 +240,7 @@ func clean(s string) string {
 
 // JSON writes the table as summary.json has it, indented. The error is w's.
 func JSON(w io.Writer, t *compare.Table) error {
+	spell(t)
 	data, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ func infest(t *compare.Table, s string) {
 		t.Settings[i].Steady = &timeline.Steady{P50: &timeline.Drift{Verdict: timeline.TimesUnclear, Level: 1}, P99: &timeline.Drift{Verdict: timeline.TimesUnclear, Level: 1}}
 		t.Settings[i].Saturated = []compare.Saturation{{Trial: 1, Reason: s}}
 	}
-	t.Settings[1].Versus["p50-sec"] = compare.Versus{Verdict: stats.Unclear, Ratio: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), P: math.NaN(), Diff: math.NaN(), Note: s}
+	t.Settings[1].Versus["p50-sec"] = compare.Versus{Verdict: stats.Unclear, Ratio: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), P: math.NaN(), Diff: math.NaN(), Note: compare.Reason{Kind: compare.ReasonNotCompared, Said: s}}
 	t.Settings[1].Why = []compare.Why{{Metric: "p99-sec", Causes: []compare.Cause{
 		{Class: compare.Class(s), Metric: s, Places: []compare.Place{{Func: s, File: s, Line: 1}}},
 	}}}

@@ -64,8 +64,8 @@ func Markdown(w io.Writer, t *compare.Table) error {
 		}
 		pieces = append(pieces, s.pieces(6+i, open)...)
 	}
-	if len(t.Warnings) > 0 {
-		pieces = append(pieces, items("Warnings", t.Warnings.Texts(), 4))
+	if warnings := Warnings(t); len(warnings) > 0 {
+		pieces = append(pieces, items("Warnings", warnings, 4))
 	}
 	if len(t.Failed) > 0 {
 		var lines []string

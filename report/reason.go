@@ -18,7 +18,14 @@ func spell(t *compare.Table) {
 			g.Reason.Text = leakReason(g.Reason)
 		}
 	}
+	for i := range t.Doubts {
+		t.Doubts[i].Text = doubt(t, &t.Doubts[i])
+	}
 	for i := range t.Settings {
+		for key, v := range t.Settings[i].Versus {
+			v.Note.Text = NotCompared(v.Note)
+			t.Settings[i].Versus[key] = v
+		}
 		if l := t.Settings[i].Leak; l != nil {
 			l.Reason.Text = leakReason(l.Reason)
 			grown(l.Memory)

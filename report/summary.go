@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // Summary writes the one trial of a load for a reader at a terminal who knows
@@ -184,7 +183,7 @@ func (s *summary) latency() {
 	}
 	s.WriteByte('\n')
 	if s.Sent.Saturated != "" {
-		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, compare.Cure))
+		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, saturationCure))
 	}
 	g.text(&s.Builder, s.color)
 }

@@ -53,10 +53,10 @@ func Text(w io.Writer, t *compare.Table, o Options) error {
 	for _, s := range v.sections() {
 		s.text(&b, width, o.Color)
 	}
-	if len(t.Warnings) > 0 {
+	if warnings := Warnings(t); len(warnings) > 0 {
 		b.WriteString("\nWarnings\n")
-		for _, warning := range t.Warnings {
-			b.WriteString(fold(warning.Text, "  ! ", "    ", width))
+		for _, warning := range warnings {
+			b.WriteString(fold(warning, "  ! ", "    ", width))
 		}
 	}
 	if len(t.Failed) > 0 {

@@ -97,7 +97,7 @@ func (o *outFlags) printResults(cmd *cobra.Command, e *dyno.Experiment, t *compa
 		if t.Trials == 0 {
 			return nil // which is an error by itself
 		}
-		for _, warning := range t.Warnings {
+		for _, warning := range report.Warnings(t) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", warning)
 		}
 		return report.HGRM(w, results)

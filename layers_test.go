@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"probe/goruntime":    {".", "gctrace", "probe", "probe/kernel"},
 	"probe/kernel":       {".", "cgroup", "probe"},
 	"probe/profiles":     {".", "probe", "probe/goruntime"},
-	"probe/published":    {".", "gctrace", "jsonskip", "probe", "probe/kernel"},
+	"probe/published":    {".", "gctrace", "probe", "probe/kernel"},
 	"store":              {".", "hist", "plan"},
 	"lab":                {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"lab/gobench":        {".", "subject", "subject/guard"},
@@ -48,13 +48,14 @@ var layers = map[string][]string{
 	"analysis/profiles":  {".", "stats"},
 	"analysis/tail":      {".", "hist", "stats"},
 	"analysis/timeline":  {".", "analysis/tail", "hist", "stats"},
-	"report":             {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "chart", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"analysis/trend":     {"stats"},
+	"findings":           {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "store"},
+	"report":             {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "chart", "findings", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
 	"report/pprofpage":   {"analysis/profiles"},
-	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "chart", "hist", "jsonskip", "report", "report/pprofpage", "stats", "store"},
+	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "chart", "findings", "hist", "report", "report/pprofpage", "stats", "store"},
 	"examples":           {},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "examples", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
 	"chart":              {},
-	"jsonskip":           {},
 }
 
 // acting are the rooms whose packages may start goroutines.

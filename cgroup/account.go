@@ -9,11 +9,8 @@ import (
 	"strings"
 )
 
-// An Account has the files open in which the kernel accounts for the groups of a
-// process. A file that a group does not have is nil, and reads as 0.
-//
-// The files stay open: by their paths nothing could be read any more once the
-// process has ended.
+// An Account has the files open in which the kernel accounts for the groups of a process, so that
+// they can be read after the process has ended. A missing file is nil, and reads as 0.
 type Account struct {
 	Memory                      *File // bytes in use
 	Peak                        *File // most bytes in use
@@ -24,9 +21,9 @@ type Account struct {
 	PeakReset bool // the peak is that since the account was opened
 }
 
-// OpenAccount opens the files of the groups of process pid. With reset it sets
-// the high-water mark of their memory back, where the kernel allows it: in version 1
-// for all readers, in version 2 for this Account, since Linux 6.12. proc is /proc.
+// OpenAccount opens the files of the groups of process pid. With reset it sets the high-water mark
+// of memory back where the kernel allows it: in version 1 for all readers, in version 2 (from Linux
+// 6.12) for this Account. proc is /proc.
 func OpenAccount(proc string, pid int, reset bool) (*Account, error) {
 	all, err := hierarchies(proc, pid)
 	if err != nil {
@@ -70,7 +67,7 @@ func openAccount(memory, cpu string, reset bool) *Account {
 	return a
 }
 
-// open opens the first of the files that is there.
+// open opens the first of the files that exists.
 func open(dir string, flag int, names ...string) *File {
 	for _, name := range names {
 		if f, err := os.OpenFile(filepath.Join(dir, name), flag, 0); dir != "" && err == nil {
@@ -90,7 +87,6 @@ func openPressure(dir, name string) *File {
 	return f
 }
 
-// Close closes the files.
 func (a *Account) Close() {
 	closeAll(a.Memory, a.Peak, a.OOM, a.CPU, a.MemoryPressure, a.CPUPressure)
 }
@@ -116,8 +112,7 @@ func (a *Account) Throttling() (Throttling, error) {
 	return Throttling{stat["nr_periods"], stat["nr_throttled"], stat["throttled_time"]/1e9 + stat["throttled_usec"]/1e6}, err
 }
 
-// A File is an open file of the kernel, read from its beginning each time. Nil
-// reads as 0.
+// A File is an open file of the kernel, read from its beginning each time. Nil reads as 0.
 type File struct{ *os.File }
 
 func (f *File) read() ([]byte, error) {
@@ -153,8 +148,8 @@ func (f *File) Words() (map[string]float64, error) {
 	return m, err
 }
 
-// Stalled reads from a file of pressure for how many seconds some thread has waited:
-// its line "some avg10=… avg60=… avg300=… total=MICROSECONDS" (accounting/psi.rst).
+// Stalled reads from a pressure file for how many seconds some thread has waited: "some avg10=…
+// avg60=… avg300=… total=MICROSECONDS" (accounting/psi.rst).
 func (f *File) Stalled() (float64, error) {
 	text, err := f.read()
 	if f == nil || err != nil {

@@ -1,9 +1,7 @@
-// Package cgroup reads and makes control groups of Linux: version 1, version 2,
-// and machines that have both (hybrid). It is the only reader of
-// /proc/PID/cgroup and of what is mounted below /sys/fs/cgroup. The files are
-// documented in Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
-//
-// It knows nothing of dyno. On other systems it finds no groups.
+// Package cgroup reads and makes control groups of Linux: version 1, version 2, and hybrid. It is
+// the only reader of /proc/PID/cgroup and /sys/fs/cgroup. See Linux,
+// Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/. It knows nothing of dyno. On other
+// systems it finds no groups.
 package cgroup
 
 import (
@@ -14,7 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Limits are those of a group. The zero value limits nothing.
+// Limits are those of a group; 0 means no limit.
 type Limits struct {
 	CPU    float64 // CPUs whose time may be used; 0 means no limit
 	Memory int64   // bytes; 0 means no limit
@@ -33,7 +31,7 @@ const (
 	cpu    = "cpu"
 )
 
-// A hierarchy is a mounted tree of control groups, one of which has a process.
+// A hierarchy is a mounted tree of control groups.
 type hierarchy struct {
 	controllers []string // version 1; nil for version 2
 	mount       string
@@ -56,8 +54,8 @@ func groups(proc string, pid int) ([]procfs.Cgroup, error) {
 	return process.Cgroups()
 }
 
-// hierarchies lists those in which this process can see the group of process
-// pid; 0 is this process. proc is /proc.
+// hierarchies lists those in which this process can see the group of process pid; 0 is this
+// process.
 func hierarchies(proc string, pid int) ([]hierarchy, error) {
 	all, err := groups(proc, pid)
 	if err != nil {
@@ -90,15 +88,15 @@ func mountHas(m *procfs.MountInfo, controllers []string) bool {
 	return !slices.ContainsFunc(controllers, func(c string) bool { _, ok := m.SuperOptions[c]; return !ok })
 }
 
-// below returns the path of a group relative to the mounted one: a container may
-// see its own group as the root.
+// below returns the path of a group relative to the mounted one: a container may see its own group
+// as the root.
 func below(mounted, path string) (string, bool) {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(mounted, "/"))
 	return rest, ok && (rest == "" || rest[0] == '/') && !strings.HasPrefix(rest, "/..")
 }
 
-// Apart reports whether process pid has a group of its own that accounts memory or
-// CPU time: one below the root that is not the group of this process. proc is /proc.
+// Apart reports whether process pid is in a group that accounts memory or CPU time, is below the
+// root, and is not the group of this process. proc is /proc.
 func Apart(proc string, pid int) bool {
 	ours, err1 := groups(proc, 0)
 	theirs, err2 := groups(proc, pid)
@@ -112,8 +110,8 @@ func Apart(proc string, pid int) bool {
 	})
 }
 
-// with returns the hierarchy that has a controller: that of version 1 if there
-// is one, as it then has the controller alone, else version 2; nil for neither.
+// with returns the hierarchy that has a controller: version 1 before version 2, as it then has it
+// alone; nil for none.
 func with(controller string, all []hierarchy) *hierarchy {
 	i := slices.IndexFunc(all, func(h hierarchy) bool { return slices.Contains(h.controllers, controller) })
 	if i < 0 {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// CPUs is how many CPUs the groups of this process, and those above them, let it
-// use on average; +Inf without a limit.
+// CPUs is how many CPUs the groups of this process, and those above them, let it use on average;
+// +Inf without a limit.
 func CPUs() float64 { return quota("/proc") }
 
 func quota(proc string) float64 {
@@ -23,8 +23,7 @@ func quota(proc string) float64 {
 	return least
 }
 
-// quotaOf reads cpu.max, or cpu.cfs_quota_us (scheduler/sched-bwc.rst); +Inf
-// without a limit.
+// quotaOf reads cpu.max, or cpu.cfs_quota_us (scheduler/sched-bwc.rst); +Inf without a limit.
 func quotaOf(dir string) float64 {
 	text, err := os.ReadFile(filepath.Join(dir, "cpu.max"))
 	if err != nil {
@@ -39,10 +38,9 @@ func quotaOf(dir string) float64 {
 	return q / period
 }
 
-// MemoryLeft returns a function that reads how many bytes this process may still
-// use, and the limit that says so: that of its group, or of one above it, with
-// the least left. Both are +Inf without a limit. Which groups have a limit is
-// found out once; their files stay open.
+// MemoryLeft returns a function that reads how many bytes this process may still use, and the
+// limit, of the group with the least left; +Inf without a limit. It finds the limited groups once
+// and keeps their files open.
 func MemoryLeft() func() (left, limit float64) { return memoryLeft("/proc") }
 
 func memoryLeft(proc string) func() (left, limit float64) {
@@ -72,11 +70,10 @@ func memoryLeft(proc string) func() (left, limit float64) {
 	}
 }
 
-// A limitedMemory has the files of a group open that limits memory.
 type limitedMemory struct{ limit, usage, stat *File }
 
-// unlimited is above any real limit: version 1 writes the largest number of whole
-// pages where there is none, version 2 the word max.
+// unlimited is above any real limit: without one, version 1 has the largest number of whole pages,
+// and version 2 the word max.
 const unlimited = 1 << 60
 
 func (m limitedMemory) left() (left, limit float64, ok bool) {
@@ -93,8 +90,8 @@ func (m limitedMemory) left() (left, limit float64, ok bool) {
 	return max(0, limit-usage+unused), limit, true
 }
 
-// InForce returns nil if this process is in a group of version 2 with the limits:
-// systemd takes a property silently where it lacks the controller.
+// InForce returns nil if this process is in a group of version 2 with the limits: systemd silently
+// ignores a property without the controller.
 func InForce(l Limits) error {
 	all, err := hierarchies("/proc", 0)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Group is a control group that was made: a directory, in version 1 one in each
-// controller's hierarchy, or a scope of systemd. It must be removed.
+// A Group is a control group that was made: a directory (in version 1 one for each controller) or a
+// scope of systemd. It must be removed.
 type Group struct {
 	Limits
 	Command []string // makes a scope of systemd and runs another command in it; nil if directories were made
@@ -24,14 +24,13 @@ type Group struct {
 	of   map[string]string // the directory that has a controller
 }
 
-// needs reports whether a limit cannot be set without a controller.
 func (l Limits) needs(controller string) bool {
 	return controller == memory && l.Memory > 0 || controller == cpu && l.CPU > 0
 }
 
-// Make makes the directories of a group, without setting the limits. The
-// controllers that the limits need must be there; the others are taken where they
-// are, so that all groups are accounted alike. name must be new; proc is /proc.
+// Make makes the directories of a group, without setting the limits. Controllers that no limit
+// needs are taken where they are, so that all groups are accounted alike. name must be new; proc is
+// /proc.
 func Make(proc, name string, l Limits) (*Group, error) {
 	g := &Group{Limits: l, of: map[string]string{}}
 	if err := g.make(proc, name); err != nil {
@@ -73,8 +72,8 @@ func (g *Group) make(proc, name string) error {
 	return nil
 }
 
-// makeUnified makes a group of version 2 that has the controllers or, if that
-// cannot be, those that are needed.
+// makeUnified makes a group of version 2 with all the controllers or, if that fails, with those
+// needed.
 func (g *Group) makeUnified(all []hierarchy, name string, controllers, needed []string) (err error) {
 	i := slices.IndexFunc(all, hierarchy.unified)
 	if i < 0 {
@@ -92,10 +91,9 @@ func (g *Group) makeUnified(all []hierarchy, name string, controllers, needed []
 	return err
 }
 
-// parent finds the nearest group, from this process's own upwards, that gives
-// controllers to the groups below it, or else can be made to. In version 2 one
-// that has processes cannot, unless it is the machine's root ("no internal
-// processes"). A controller that was switched on stays so: others may use it by now.
+// parent finds the nearest group, from this process's own upwards, that gives controllers to the
+// groups below it, or can be made to: in version 2 one without processes, or the root ("no internal
+// processes"). A controller stays on: others may use it by now.
 func (h *hierarchy) parent(controllers []string) (dir string, err error) {
 	var tried []string
 	for _, enable := range []bool{false, true} {
@@ -111,8 +109,7 @@ func (h *hierarchy) parent(controllers []string) (dir string, err error) {
 	return "", fmt.Errorf("no group can have groups with the controllers %s below it (%s)", strings.Join(controllers, " and "), strings.Join(tried, ", "))
 }
 
-// offer returns nil if groups below dir have the controllers and processes may be
-// moved from here to there.
+// offer returns nil if groups below dir have the controllers and processes may be moved there.
 func offer(dir string, controllers []string, enable bool) error {
 	for _, path := range []string{dir, filepath.Join(dir, "cgroup.procs")} {
 		if err := unix.Access(path, unix.W_OK); err != nil {
@@ -139,8 +136,7 @@ func offer(dir string, controllers []string, enable bool) error {
 	return nil
 }
 
-// mkdir makes a group, unless it was made for another controller of the same
-// hierarchy.
+// mkdir makes a group, unless another controller of the same hierarchy has made it.
 func (g *Group) mkdir(dir string, controllers ...string) error {
 	if !slices.Contains(g.dirs, dir) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -154,7 +150,7 @@ func (g *Group) mkdir(dir string, controllers ...string) error {
 	return nil
 }
 
-// quotaPeriod is the kernel's usual one, in µs.
+// quotaPeriod is the kernel's default, in µs.
 const quotaPeriod = 100_000
 
 // A setting is the text for a file of a group.
@@ -163,7 +159,6 @@ type setting struct {
 	optional   bool // not every kernel has the file
 }
 
-// SetLimits writes the limits into the directories.
 func (g *Group) SetLimits() error {
 	if g.Memory > 0 {
 		bytes := strconv.FormatInt(g.Memory, 10)
@@ -184,8 +179,7 @@ func (g *Group) SetLimits() error {
 		[]setting{{"cpu.cfs_period_us", period, false}, {"cpu.cfs_quota_us", quota, false}})
 }
 
-// set writes the settings of version 2 if the first of their files is there, else
-// those of version 1.
+// set writes the settings of version 2 if the first of their files exists, else those of version 1.
 func set(dir string, v2, v1 []setting) error {
 	settings := v2
 	if !exists(filepath.Join(dir, v2[0].file)) {
@@ -208,7 +202,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// write writes to a file of the kernel, which is there.
 func write(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
@@ -218,7 +211,7 @@ func write(file, text string) error {
 	return bare(errors.Join(err, f.Close()))
 }
 
-// bare is an error without the path.
+// bare returns an error without its path.
 func bare(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -227,7 +220,7 @@ func bare(err error) error {
 	return err
 }
 
-// JoinFiles lists the files by which a process gets into the group: see Join.
+// JoinFiles lists the files for Join.
 func (g *Group) JoinFiles() (files []string) {
 	for _, dir := range g.dirs {
 		files = append(files, filepath.Join(dir, "cgroup.procs"))
@@ -245,8 +238,7 @@ func Join(files []string) error {
 	return nil
 }
 
-// Scope is a group that systemd makes with the limits: see Command. systemdRun is
-// the path of that program.
+// Scope is a group that systemd makes with the limits: see Command.
 func Scope(systemdRun string, l Limits) *Group {
 	command := []string{systemdRun, "--user", "--scope", "--quiet", "--collect"}
 	if l.Memory > 0 {
@@ -258,7 +250,7 @@ func Scope(systemdRun string, l Limits) *Group {
 	return &Group{Limits: l, Command: append(command, "--")}
 }
 
-// MemoryEnd reads what became of the group's memory, when its program has ended.
+// MemoryEnd reads what became of the group's memory, after its program has ended.
 func (g *Group) MemoryEnd() (m MemoryEnd) {
 	a := openAccount(g.of[memory], "", false)
 	defer a.Close()
@@ -272,11 +264,10 @@ func (g *Group) MemoryEnd() (m MemoryEnd) {
 	return m
 }
 
-// removeIn is how long the killed may take to leave their group.
+// removeIn is how long killed processes may take to leave their group.
 const removeIn = 10 * time.Second
 
-// Remove kills what is left in the group and in groups that it made below it, and
-// removes them all.
+// Remove kills what is left in the group and in those below it, and removes them.
 func (g *Group) Remove() error {
 	var errs []error
 	for _, dir := range g.dirs {
@@ -293,7 +284,6 @@ func (g *Group) Remove() error {
 	return errors.Join(errs...)
 }
 
-// removeGroup tries to remove a group and those below it.
 func removeGroup(dir string) error {
 	text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	for pid := range strings.FieldsSeq(string(text)) {

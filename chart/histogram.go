@@ -55,8 +55,7 @@ type histogramDrawing struct {
 // A bar is a share of counts as a height over the logarithm of its range.
 type bar struct{ from, to, height float64 }
 
-// bars are those of h that can be drawn on an axis of logarithms. What begins at
-// 0 is drawn from half its end.
+// bars leaves out what no logarithmic axis can show. A bar from 0 begins at half its end.
 func (h Histogram) bars() (bs []bar) {
 	sum := 0.0
 	n := min(len(h.Counts), len(h.Edges)-1)
@@ -81,7 +80,6 @@ func (h Histogram) bars() (bs []bar) {
 	return bs
 }
 
-// draw draws h as one outline with its name.
 func (d *histogramDrawing) draw(i int, h Histogram, y float64) {
 	base := y + d.top + d.row
 	path, at := "", math.NaN()

@@ -72,7 +72,6 @@ type intervalDrawing struct {
 	stacked    bool    // narrow, and label and text do not fit into one line
 }
 
-// lay divides the width.
 func (d *intervalDrawing) lay(rows []Interval) {
 	var labels, texts []string
 	together := 0.0
@@ -97,7 +96,6 @@ func (d *intervalDrawing) lay(rows []Interval) {
 	d.row, d.mid = 24, 12
 }
 
-// draw draws the ground, then the rows.
 func (d *intervalDrawing) draw(groups []Group) {
 	top := 2*d.line() + 2
 	type place struct {
@@ -148,7 +146,6 @@ func (d *intervalDrawing) draw(groups []Group) {
 	}
 }
 
-// ground draws the negligible zone and the lines of the axis between two heights.
 func (d *intervalDrawing) ground(ts []Tick, top, bottom float64) {
 	if d.negligible > 0 {
 		d.rect("zone", d.at(1/(1+d.negligible)), top, d.at(1+d.negligible), bottom, "")
@@ -162,7 +159,6 @@ func (d *intervalDrawing) ground(ts []Tick, top, bottom float64) {
 	}
 }
 
-// words writes the label and the text of a row.
 func (d *intervalDrawing) words(r *Interval, y float64) {
 	class := "value " + markClass[r.Mark.safe()]
 	switch line := d.line(); {
@@ -180,7 +176,7 @@ func (d *intervalDrawing) words(r *Interval, y float64) {
 
 var markClass = [...]string{Plain: "plain", Better: "better", Worse: "worse", Same: "same", Unclear: "unclear"}
 
-// safe is m, or Plain for a number that is no mark.
+// safe turns an unknown mark into Plain.
 func (m Mark) safe() Mark {
 	if m < Plain || m > Unclear {
 		return Plain
@@ -188,7 +184,6 @@ func (m Mark) safe() Mark {
 	return m
 }
 
-// bar draws an interval and its mark.
 func (d *intervalDrawing) bar(r *Interval, y float64) {
 	class := markClass[r.Mark.safe()]
 	if r.Lo >= 0 && r.Hi > 0 && r.Lo <= r.Hi {
@@ -202,8 +197,7 @@ func (d *intervalDrawing) bar(r *Interval, y float64) {
 	}
 }
 
-// finish ends an interval on the left (-1) or on the right (1): with a bar
-// across, or with an arrow where it goes on.
+// finish ends an interval on the left (-1) or right (1): with a bar, or with an arrow if it goes on.
 func (d *intervalDrawing) finish(class string, x, y, side float64, on bool) {
 	if !on {
 		d.rule("span "+class, x, y-4, x, y+4)
@@ -212,7 +206,7 @@ func (d *intervalDrawing) finish(class string, x, y, side float64, on bool) {
 	d.path("arrow "+class, "M"+num(x)+" "+num(y-4)+"L"+num(x+5*side)+" "+num(y)+"L"+num(x)+" "+num(y+4), "goes on")
 }
 
-// mark draws what is said of a ratio. One beyond the axis lies at its end, in a ring.
+// mark draws a ratio; a ring marks one beyond the axis.
 func (d *intervalDrawing) mark(r *Interval, x, y float64) {
 	side := float64(r.Better)
 	if r.Better == 0 {
@@ -241,7 +235,6 @@ func markForm(m Mark, x, y, side float64) string {
 	return form(0, x, y, 4.5)
 }
 
-// explain writes the legend of the marks that occur.
 func (d *intervalDrawing) explain(rows []Interval) {
 	has := map[Mark]bool{}
 	for _, r := range rows {

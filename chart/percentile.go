@@ -33,7 +33,6 @@ func Percentiles(lines []Line, y Format) SVG {
 	})
 }
 
-// count prints "1 line", "2 lines".
 func count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -41,7 +40,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// quantile reports whether p has a place: not the maximum, which is infinitely far.
+// quantile is false for the maximum, which would be infinitely far.
 func quantile(p float64) bool { return p >= 0 && p <= 1-1e-12 }
 
 // nines is log10 of 1/(1-p): how many nines p has.
@@ -84,7 +83,6 @@ func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
 	d.height = top + plot + 2*d.line()
 }
 
-// axes draws both axes, with the percentiles below.
 func (d *percentileDrawing) axes(y Format) {
 	for _, t := range d.ticks {
 		d.rule("grid", d.x.start, d.y.at(t.Value), d.x.end, d.y.at(t.Value))
@@ -99,7 +97,6 @@ func (d *percentileDrawing) axes(y Format) {
 	d.tickLabels(ts, d.x, d.y.start+d.size+5)
 }
 
-// percents are the ticks of the axis of quantiles that there is room for.
 func (d *percentileDrawing) percents() (ts []Tick) {
 	room := d.x.across(d.size * 0.8)
 	for n := 0; float64(n) <= d.x.hi+1e-9; n++ {
@@ -116,12 +113,10 @@ func (d *percentileDrawing) percents() (ts []Tick) {
 	return ts
 }
 
-// percentile prints the quantile of n nines.
 func percentile(n int) string {
 	return strconv.FormatFloat(100*(1-math.Pow10(-n)), 'f', max(0, n-2), 64) + "%"
 }
 
-// draw draws the lines with their marks and names.
 func (d *percentileDrawing) draw() {
 	var ends []end
 	for i, l := range d.lines {
@@ -176,7 +171,6 @@ func (d *percentileDrawing) marks(i int, pts [][2]float64) {
 	d.path(formClass(i), form(i, last[0], last[1], 3.5), "")
 }
 
-// polyline is the path through points.
 func polyline(pts [][2]float64) string {
 	d := make([]byte, 0, 12*len(pts))
 	for i, p := range pts {
@@ -189,15 +183,13 @@ func polyline(pts [][2]float64) string {
 	return string(d)
 }
 
-// An end is where a line ends, for its name.
 type end struct {
 	i    int
 	name string
 	x, y float64
 }
 
-// label writes the names beside the ends of the lines, moved apart as far as they
-// need to be; a thin line leads from an end to a name that is not beside it.
+// label writes the names beside the ends of the lines. Names are moved apart, and a thin line leads to those that moved.
 func (d *percentileDrawing) label(ends []end) {
 	slices.SortStableFunc(ends, func(a, b end) int {
 		switch {
@@ -222,8 +214,7 @@ func (d *percentileDrawing) label(ends []end) {
 	}
 }
 
-// apart moves ascending places so that neighbors are a gap apart and all lie
-// between top and bottom, if they can.
+// apart moves ascending places until neighbours have a gap and all lie between top and bottom, if possible.
 func apart(ys []float64, gap, top, bottom float64) {
 	for i := range ys {
 		least := top

@@ -8,9 +8,7 @@ import (
 	"unicode"
 )
 
-// A sheet is one drawing of a picture. Every picture is drawn twice, in units
-// that are about a pixel where it is shown: wide, and narrow for a telephone,
-// where what is scaled down could not be read.
+// A sheet is one drawing of a picture: wide, or narrow for a telephone. Its unit is about a pixel.
 type sheet struct {
 	strings.Builder
 	narrow bool
@@ -19,7 +17,6 @@ type sheet struct {
 	size   float64 // of text; the style sheet has the same numbers
 }
 
-// line is the height of a line of text.
 func (s *sheet) line() float64 { return math.Round(s.size * 1.4) }
 
 // draw makes both drawings of a picture. The label tells those who do not see it
@@ -47,7 +44,6 @@ func open(class string, width, height float64, label string) string {
 		`" role="img" aria-label="` + escape(label) + `" focusable="false">`
 }
 
-// nothing is a picture without anything to show.
 func nothing(kind string) SVG {
 	return draw(kind, "no values", func(s *sheet) {
 		s.height = 2 * s.line()
@@ -55,8 +51,7 @@ func nothing(kind string) SVG {
 	})
 }
 
-// num prints a coordinate. Those far off the sheet, and what is no number, come
-// out as something that browsers can draw.
+// num prints a coordinate. Browsers cannot draw NaN or very large numbers, so those are replaced.
 func num(x float64) string {
 	if math.IsNaN(x) {
 		x = 0
@@ -68,8 +63,7 @@ func num(x float64) string {
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
-// clean replaces what is no text: control characters, and those that turn the
-// direction of what follows.
+// clean replaces control characters and characters that change the direction of writing.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -85,7 +79,6 @@ func clean(s string) string {
 
 func escape(s string) string { return html.EscapeString(clean(s)) }
 
-// title is the tip of the element that it stands in.
 func title(s string) string {
 	if s == "" {
 		return ""
@@ -97,8 +90,7 @@ func title(s string) string {
 	return "<title>" + strings.Join(lines, "\n") + "</title>"
 }
 
-// el writes an element with attributes, which are name, value and so on, and
-// within it what is finished already.
+// el writes an element. attributes alternate between name and value; within is already escaped.
 func (s *sheet) el(name, class, within string, attributes ...any) {
 	s.WriteString("<" + name)
 	if class != "" {
@@ -128,9 +120,8 @@ func (s *sheet) rect(class string, x1, y1, x2, y2 float64, tip string) {
 	s.el("rect", class, title(tip), "x", min(x1, x2), "y", min(y1, y2), "width", math.Abs(x2-x1), "height", math.Abs(y2-y1))
 }
 
-// text writes a line of text with its base line at y, in the middle of x or
-// before it if the class has the word mid or end. What is wider than room is cut,
-// and whole in a tip.
+// text writes a line with its base line at y. Class mid or end makes x its middle or end.
+// Text wider than room is cut, and the tip shows it whole.
 func (s *sheet) text(x, y float64, class, text string, room float64) {
 	if text = clean(text); text == "" {
 		return
@@ -143,8 +134,7 @@ func (s *sheet) text(x, y float64, class, text string, room float64) {
 	s.el("text", class, within, "x", x, "y", y)
 }
 
-// tickLabels writes the labels of a horizontal axis at a base line, all within the
-// sheet; one that would then run into the one before it is left out.
+// tickLabels keeps all labels within the sheet and leaves out those that would overlap.
 func (s *sheet) tickLabels(ts []Tick, a axis, y float64) {
 	free := math.Inf(-1)
 	for _, t := range ts {
@@ -165,11 +155,9 @@ func (s *sheet) tickLabels(ts []Tick, a axis, y float64) {
 	}
 }
 
-// middle is the base line of text that has its middle at y.
 func (s *sheet) middle(y float64) float64 { return y + 0.35*s.size }
 
-// textWidth is how wide text of a size is at most, in the widest of the common
-// fonts: the server does not know what browser will draw it.
+// textWidth is the width in the widest of the common fonts, as the browser is unknown here.
 func textWidth(text string, size float64) float64 {
 	em := 0.0
 	for _, r := range text {
@@ -199,8 +187,7 @@ func widest(size float64, texts []string) float64 {
 	return w
 }
 
-// cut shortens text to a room by an ellipsis in the middle, as names of settings
-// often differ at their ends.
+// cut puts an ellipsis in the middle, as names of settings often differ at their ends.
 func cut(text string, room, size float64) string {
 	room += 0.01 // what was reckoned to fit does
 	if textWidth(text, size) <= room {
@@ -220,15 +207,13 @@ func cut(text string, room, size float64) string {
 	return "…"
 }
 
-// An entry explains a form in a legend.
 type entry struct {
 	width float64 // of the form
 	form  func(x, y float64)
 	text  string
 }
 
-// legend writes entries in lines of the sheet's width, the first with its middle
-// at y, and returns the middle of the line below them.
+// legend begins at y and returns the middle of the line below the entries.
 func (s *sheet) legend(left, y float64, entries []entry) float64 {
 	x := left
 	for _, e := range entries {

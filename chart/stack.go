@@ -44,7 +44,6 @@ func Stacks(names []string, bars []Stack, x Format) SVG {
 	})
 }
 
-// sides are how far a bar goes to both sides.
 func (b Stack) sides() (sums [2]float64) {
 	for _, p := range b.Parts {
 		switch {
@@ -85,7 +84,6 @@ func (d *stackDrawing) lay(bars []Stack, all *spread) {
 	}
 }
 
-// draw draws a bar, its numbers below it.
 func (d *stackDrawing) draw(b Stack, y float64) {
 	if d.narrow {
 		d.text(0, y+d.size, "label", b.Name, d.width)
@@ -129,7 +127,6 @@ func (d *stackDrawing) name(i int) string {
 	return "part " + strconv.Itoa(i+1)
 }
 
-// entries are those of the parts that any bar has, and of the line across.
 func (d *stackDrawing) entries(bars []Stack) (out []entry) {
 	parts := len(d.names)
 	for _, b := range bars {

@@ -81,7 +81,6 @@ const dotApart = 8
 // mostLanes is how many dots lie side by side at most; more cover each other.
 const mostLanes = 7
 
-// heights finds the lanes of all dots and how high rows have to be for them.
 func (d *stripDrawing) heights(rows []Row) (sum float64) {
 	for _, r := range rows {
 		lanes := make([]int, len(r.Values))

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// An axis lays values from lo to hi on coordinates from start to end, in
-// proportion to themselves or to their logarithm.
+// An axis maps lo to hi onto start to end, linearly or by logarithm.
 type axis struct {
 	lo, hi     float64
 	log        bool
@@ -27,13 +26,12 @@ func (a axis) at(x float64) float64 {
 	return a.start + share*(a.end-a.start)
 }
 
-// A spread gathers values, for an axis that has room for all of them.
 type spread struct {
 	lo, hi float64
 	n      int
 }
 
-// add takes those that can be drawn; where an axis is logarithmic, only positive ones.
+// add ignores values that the axis cannot show.
 func (s *spread) add(x float64, log bool) {
 	if !known(x) || log && x < 1e-100 {
 		return
@@ -45,7 +43,7 @@ func (s *spread) add(x float64, log bool) {
 	s.n++
 }
 
-// linear is an axis with a margin at both ends that is a share of it.
+// linear adds a margin, a share of the range, at both ends.
 func (s *spread) linear(margin, start, end float64) axis {
 	d := s.hi - s.lo
 	if least := max(math.Abs(s.lo), math.Abs(s.hi)) * 1e-9; d <= least { // all equal
@@ -62,7 +60,6 @@ func (s *spread) linear(margin, start, end float64) axis {
 	return a
 }
 
-// logarithmic is the same for positive values.
 func (s *spread) logarithmic(margin, start, end float64) axis {
 	f := math.Pow(s.hi/s.lo, margin)
 	f = max(f, math.Sqrt(max(1, 1.2/(s.hi/s.lo)))) // not less than a factor of 1.2 in all
@@ -75,10 +72,8 @@ type Tick struct {
 	Label string
 }
 
-// A fit decides whether there is room for ticks.
 type fit func(ts []Tick) bool
 
-// across is a fit for labels beside each other, apart by a gap.
 func (a axis) across(size float64) fit {
 	return func(ts []Tick) bool {
 		for i := 1; i < len(ts); i++ {
@@ -91,7 +86,6 @@ func (a axis) across(size float64) fit {
 	}
 }
 
-// down is a fit for labels below each other.
 func (a axis) down(least float64) fit {
 	return func(ts []Tick) bool {
 		for i := 1; i < len(ts); i++ {
@@ -103,11 +97,9 @@ func (a axis) down(least float64) fit {
 	}
 }
 
-// ticks are round numbers on the axis, as many as there is room for.
-//
-// What is round depends on the unit that the format prints: 16 MiB is no round
-// number of bytes. So they are looked for in powers of 1024 too, and those are
-// taken which are printed with the fewest digits.
+// ticks are as many round numbers as there is room for. What is round depends on the
+// unit: 16 MiB is no round number of bytes. So powers of 1024 are tried too, and the
+// ticks with the fewest printed digits win.
 func (a axis) ticks(f Format, room fit) []Tick {
 	var best []Tick
 	least := math.Inf(1)
@@ -131,7 +123,6 @@ func (a axis) ticks(f Format, room fit) []Tick {
 	return best
 }
 
-// in are the ticks that are round in a unit.
 func (a axis) in(unit float64, f Format, room fit) []Tick {
 	if !a.log {
 		return a.steps(unit, f, room)
@@ -153,7 +144,6 @@ func (a axis) in(unit float64, f Format, room fit) []Tick {
 	return nil
 }
 
-// rungs are the ladder's numbers in every n-th decade.
 func (a axis) rungs(ladder []float64, every int, unit float64, f Format) (ts []Tick) {
 	first := int(math.Floor(math.Log10(a.lo / unit)))
 	last := int(math.Ceil(math.Log10(a.hi / unit)))
@@ -165,7 +155,6 @@ func (a axis) rungs(ladder []float64, every int, unit float64, f Format) (ts []T
 	return ts
 }
 
-// steps are multiples of the least of the steps 1, 2, 5, 10 … that has room.
 func (a axis) steps(unit float64, f Format, room fit) []Tick {
 	d := a.hi - a.lo
 	for e := int(math.Floor(math.Log10(d/unit))) - 2; e < 200; e++ {
@@ -262,7 +251,6 @@ func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
 	return nil
 }
 
-// ratioLabel prints a ratio as a change in per cent or, from 2 on, as a factor.
 func ratioLabel(x float64) string {
 	short := func(x float64) string {
 		if x >= 1e6 {

@@ -67,7 +67,6 @@ type trendDrawing struct {
 	x, y axis
 }
 
-// draw draws the points and the line between neighbors.
 func (d *trendDrawing) draw(x, y Format) {
 	var run [][2]float64
 	flush := func() {
@@ -95,15 +94,13 @@ func (d *trendDrawing) draw(x, y Format) {
 	}
 }
 
-// mark marks a change.
 func (d *trendDrawing) mark(i int, x Format) {
 	at := d.x.at(d.line.X[i])
 	d.rule("change", at, d.y.end-4, at, d.y.start)
 	d.path("change", form(4, at, d.y.end-8, 5), "changed at "+x(d.line.X[i]))
 }
 
-// under are the points whose X is printed: the last, and of those before it as many
-// as there is room for, evenly.
+// under labels the last point, and evenly as many points before it as there is room for.
 func (d *trendDrawing) under(x Format) []Tick {
 	room := d.x.across(d.size * 1.3)
 	at := func(every int) (ts []Tick) {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Describe returns the kernel's release, the model of the CPU and the memory in
-// bytes of this machine; what it cannot find out is zero.
+// Describe returns the kernel's release, the CPU model and the memory in bytes; zero values where
+// unknown.
 func Describe() (kernel, cpu string, memory int64) {
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {

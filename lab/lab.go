@@ -1,10 +1,8 @@
-// Package lab runs experiments: it brings a subject, its probes and its load
-// together for each trial, one trial at a time.
+// Package lab runs experiments: it brings a subject, its probes and its load together in one trial
+// at a time.
 //
-// It owns the order of what happens in a trial and what becomes of failures. It
-// does not own how a subject is built and launched (package subject), how
-// requests are sent (load) or how anything is observed (probe), and it stores
-// nothing: each result goes to a sink.
+// It owns the order of events in a trial and the handling of failures. Package subject builds and
+// launches, load sends requests, probe observes, and each result goes to a sink.
 package lab
 
 import (
@@ -19,23 +17,20 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// A Lab runs trials with its hands and tells its observers. [Open] gives the hands
-// of this machine; tests bring their own.
+// A Lab runs trials with its hands and tells its observers. [Open] gives the hands of this machine.
 type Lab struct {
 	Hands
 	Observers
 }
 
-// Hands do the work of a trial. Start, Load, Probe and Dir are required; Tool is for a
-// load that is a command, and Knobs and CPU are for slices.
+// Hands do the work of a trial. Start, Load, Probe and Dir are required; Tool is for a load that is
+// a command; Knobs and CPU are for slices.
 type Hands struct {
-	// Prepare makes everything that Start needs of a subject, such as a build,
-	// and keeps it, so that no trial waits for it.
+	// Prepare makes, and keeps, what Start needs of a subject, such as a build.
 	Prepare func(ctx context.Context, s dyno.Subject) error
 	// Limit is subject.CheckLimits; nil means that any limit can be set.
 	Limit func(dyno.Limits) error
-	// Start launches the subject of a trial, whose files go to dir, and returns
-	// when it is ready.
+	// Start launches the subject of a trial, whose files go to dir, and returns when it is ready.
 	Start func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error)
 	// Load is load.Run.
 	Load func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error)
@@ -45,8 +40,8 @@ type Hands struct {
 	Probe func(name string) (probe.Probe, bool)
 	// RSS is kernel.RSS; nil means that idle memory is not read.
 	RSS func(pid int) (float64, error)
-	// Memory returns the bytes of memory that are left and the total, of the machine or
-	// of a control group that limits it. Nil means that memory is not guarded.
+	// Memory returns the bytes left and the total, of the machine or of a control group that limits
+	// it. Nil means that memory is not guarded.
 	Memory func() (left, total float64, err error)
 	// Inspect is goruntime.OpenLook; nil means that there are no snapshots.
 	Inspect func(pid int, socket string) (Inspector, error)
@@ -63,21 +58,19 @@ type Hands struct {
 type Observers struct {
 	// Watch is told of each trial as it begins, with the meter of its load.
 	Watch func(t *dyno.Trial, m *load.Meter)
-	// Live is told of each point of the series as it is read, and by which probe.
-	// Several goroutines call it.
+	// Live is told of each point of the series, and by which probe. Several goroutines call it.
 	Live func(probe, metric string, v float64)
-	// Second is told once a second of the latency in a part of the window. h is valid
-	// until it returns.
+	// Second is told once a second of the latency in a part of the window. h is valid until it
+	// returns.
 	Second func(h *hist.Histogram, from, to time.Duration)
 	// Keep stores the single requests of trial n.
 	Keep func(n int, requests iter.Seq2[dyno.Request, error]) error
-	// Interrupted is given the partial result of the trial during which Run's context
-	// ended.
+	// Interrupted is given the partial result of the trial during which Run's context ended.
 	Interrupted func(r *dyno.Result)
 }
 
-// Check finds the mistakes in a plan that the hands would find too late: in the
-// steps of the load. They are *dyno.PlanErrors.
+// Check finds mistakes in a plan that the hands would find too late: in the steps of the load. They
+// are *dyno.PlanErrors.
 func Check(e *dyno.Experiment) error {
 	if err := e.Check(); err != nil {
 		return err
@@ -97,11 +90,9 @@ func Check(e *dyno.Experiment) error {
 	return nil
 }
 
-// firstBlock is one trial of each setting.
 func firstBlock(e *dyno.Experiment) []dyno.Trial { return e.Trials()[:len(e.Levels())] }
 
-// PrepareAll prepares the subject of every setting, after it has made sure that all
-// limits can be set.
+// PrepareAll checks the limits and prepares the subject of every setting.
 func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 	trials := firstBlock(e)
 	for _, t := range trials {
@@ -121,11 +112,9 @@ func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 	return nil
 }
 
-// Run runs every trial of e in order and hands each result to sink before it
-// begins the next. A trial that fails is a result with Err set, and the
-// experiment goes on. Run ends early only if ctx ends, which leaves the trial
-// under way without a result, or if sink returns an error. PrepareAll comes
-// before.
+// Run runs every trial of e in order and hands each result to sink before the next begins. A trial
+// that fails is a result with Err. Run ends early only if ctx ends, which leaves the current trial
+// without a result, or if sink fails. Call PrepareAll before.
 func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
 	trials := e.Trials()
 	if e.Slice > 0 {

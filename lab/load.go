@@ -11,14 +11,12 @@ import (
 	"github.com/dynolab/dyno/load/foreign"
 )
 
-// Files of a load command in the directory of its trial.
 const (
 	commandLog     = "load.log"  // what it wrote
 	commandSummary = "load.json" // k6's summary
 )
 
-// put puts the load of a trial on its subject: dyno's own, or the command's.
-// The command runs where the subject does.
+// put puts the load of a trial on its subject. A command runs where the subject does.
 func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Record, error) {
 	if t.Load.Command == "" {
 		return t.lab.Load(ctx, base, t.Load, t.Subject.Arg, o)
@@ -40,7 +38,7 @@ func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Rec
 	return rec, errors.Join(err, log.close())
 }
 
-// putLoad is the load of a trial: dyno's own, or none.
+// putLoad is the load of a trial that has no command: dyno's own, or none.
 func putLoad(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
 	if !l.None {
 		return load.Run(ctx, base, l, arg, o)

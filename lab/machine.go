@@ -21,9 +21,8 @@ import (
 // stopGrace is how long a subject has from SIGTERM to SIGKILL.
 const stopGrace = 5 * time.Second
 
-// Open returns a lab with the hands of this machine. Dir, Skip and Watch are
-// the caller's to set. What release returns is the error of cleaning up; after
-// it no build, worktree or process of the lab is left.
+// Open returns a lab with the hands of this machine; Dir, Skip and Watch are the caller's to set.
+// After release no build, worktree or process of the lab is left.
 func Open() (l *Lab, release func() error, err error) {
 	builder, err := subject.NewBuilder("")
 	if err != nil {
@@ -56,8 +55,8 @@ func Open() (l *Lab, release func() error, err error) {
 	return l, builder.Close, nil
 }
 
-// start launches the subject of a trial. Its standard error goes to stderr.log
-// and, the runtime's trace lines, to gctrace.txt.
+// start launches the subject of a trial. Its stderr goes to stderr.log, and trace lines to
+// gctrace.txt.
 func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir string) (*Running, error) {
 	if !t.Subject.Launched() {
 		return &Running{Base: t.Subject.URL}, nil
@@ -94,7 +93,6 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 	}, nil
 }
 
-// An output is the files that a subject's output goes to.
 type output struct {
 	stdout, stderr, gctrace *logFile
 	trace                   *gctrace.Splitter
@@ -117,8 +115,8 @@ func (o *output) close() error {
 	return errors.Join(o.trace.Close(), o.stdout.close(), o.stderr.close(), o.gctrace.close())
 }
 
-// A logFile drops what is beyond its limit, and what it cannot write: a subject must
-// neither fill the disk nor wait for it.
+// A logFile drops what is beyond its limit and what it cannot write: a subject must neither fill
+// the disk nor wait for it.
 type logFile struct {
 	file *os.File
 	left int
@@ -143,7 +141,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close removes an empty file. It does nothing if the file was not made.
+// close removes an empty file. A nil logFile is not there.
 func (l *logFile) close() error {
 	if l == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/dynolab/dyno/cgroup"
 )
 
-// memory returns a Lab's Memory: that of the machine or, if it has less left, of
-// the control group of this process, or one above it. It takes some 100 µs.
+// memory returns Hands.Memory: of the machine or, if it has less left, of a control group around
+// this process. A call takes some 100 µs.
 func memory() func() (left, total float64, err error) {
 	return memoryOf("/proc", cgroup.MemoryLeft())
 }

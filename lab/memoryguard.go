@@ -12,10 +12,9 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A guard keeps the subject of a trial from taking all memory of the machine.
+// A memoryGuard keeps the subject of a trial from taking all memory of the machine.
 //
-// Note: what GOGC=off will allocate could be predicted from other settings
-// where the number of requests is fixed. Watching needs no such luck.
+// Note: predicting what GOGC=off allocates works only where the number of requests is fixed.
 type guard struct {
 	lab    *Lab
 	stop   context.CancelCauseFunc // of the trial
@@ -30,20 +29,19 @@ type guard struct {
 }
 
 const (
-	// How often memory is read: often enough near to the floor, at the 10 GB/s
-	// at which a kernel can clear pages, and cheap far from it.
+	// How often memory is read: often near the floor, as a kernel can clear 10 GB/s.
 	guardFar  = 100 * time.Millisecond
 	guardNear = 10 * time.Millisecond
 	nearFloor = 2 << 30 // bytes above it
 )
 
-// reserve is how many bytes stay free of a machine's or control group's total.
+// reserve is how many of a total of bytes stay free.
 func reserve(total float64) float64 {
 	return max(total/20, min(256<<20, total/8))
 }
 
-// guardMemory refuses a trial that would exhaust memory, and watches the others until
-// end is called. The trial uses the context. The guard is nil where memory is not known.
+// guardMemory refuses a trial that would exhaust memory, and watches the others until end is
+// called. The guard is nil where memory is not known.
 func (l *Lab) guardMemory(ctx context.Context, t *dyno.Trial) (guarded context.Context, g *guard, err error) {
 	if l.Memory == nil || !t.Subject.Launched() {
 		return ctx, nil, nil
@@ -72,7 +70,6 @@ func (g *guard) end() error {
 	return g.err
 }
 
-// ready tells the guard whose memory to look at.
 func (g *guard) ready(r *Running) {
 	if g == nil {
 		return
@@ -103,8 +100,7 @@ func (g *guard) watch(ctx context.Context) {
 	}
 }
 
-// guilty stops the subject if most of what was used since the start is its. One
-// that is not ready yet has it all.
+// guilty stops the subject if it took most of what was used since the start, or is not ready yet.
 func (g *guard) guilty(left float64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,9 +124,8 @@ func (g *guard) guilty(left float64) bool {
 	return true
 }
 
-// refuse reports a setting under which the heap has to grow beyond what is left:
-// with GOGC=off it does so up to GOMEMLIMIT. With another GOGC the limit may be
-// far above what the service ever needs.
+// refuse reports a setting under which the heap grows beyond what is left: GOGC=off up to
+// GOMEMLIMIT. With another GOGC the limit may be far above the need.
 func refuse(t *dyno.Trial, left, total float64) error {
 	limit, err := dyno.ParseSize(environment(t, "GOMEMLIMIT"))
 	room := max(0, left-reserve(total))
@@ -142,7 +137,6 @@ func refuse(t *dyno.Trial, left, total float64) error {
 		environment(t, "GOMEMLIMIT"), size(left), size(left-room), int(room)>>20)
 }
 
-// environment is a variable of the subject, {{.arg.NAME}} in it replaced.
 func environment(t *dyno.Trial, name string) string {
 	v, ok := t.Subject.Env[name]
 	if !ok {
@@ -155,7 +149,6 @@ func environment(t *dyno.Trial, name string) string {
 
 var argument = regexp.MustCompile(`\{\{\s*\.arg\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
 
-// size prints bytes for a reader.
 func size(bytes float64) string {
 	if bytes >= 1<<30 {
 		return fmt.Sprintf("%.1f GiB", bytes/(1<<30))

@@ -9,8 +9,8 @@ import (
 	"github.com/dynolab/dyno/probe/published"
 )
 
-// probeNamed returns the probe with a name of dyno.ProbeNames, and those that
-// trials ForProfile and ForTrace are for.
+// probeNamed returns the probe with a name of dyno.ProbeNames, or that of trials ForProfile and
+// ForTrace.
 func probeNamed(name string) (probe.Probe, bool) {
 	switch name {
 	case "proc":

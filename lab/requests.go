@@ -9,16 +9,15 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// requests holds the single requests of a trial in a scratch file until its subject
-// has stopped: bringing them into their final form takes CPU time that is the
-// subject's.
+// requests holds the requests of a trial in a scratch file until its subject has stopped: their
+// final form takes CPU time.
 type requests struct {
 	trial *trial
 	file  *os.File // nil if they are not kept
 	all   iter.Seq2[dyno.Request, error]
 }
 
-// keepRequests makes the file, if the requests are to be kept.
+// keepRequests makes the file, if requests are to be kept.
 func (t *trial) keepRequests() (*requests, error) {
 	s := &requests{trial: t}
 	if t.lab.Keep == nil || t.Load.KeepRequests == "none" || t.Load.Command != "" {
@@ -31,8 +30,7 @@ func (t *trial) keepRequests() (*requests, error) {
 	return s, nil
 }
 
-// store hands the requests over and removes the file. An error is a doubt about the
-// trial, not its end.
+// store hands the requests over and removes the file. An error is a doubt about the trial.
 func (s *requests) store(ctx context.Context) (err error) {
 	if s.file == nil {
 		return nil

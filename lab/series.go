@@ -12,8 +12,7 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// seriesFile is the name that package store knows: it makes another form of it
-// when the trial is over.
+// seriesFile is known to package store, which converts it after the trial.
 const seriesFile = "series.csv"
 
 const (
@@ -21,12 +20,10 @@ const (
 	seriesHold  = 10 * time.Second // how long the first points wait at most
 )
 
-// A seriesLog writes the points of all probes to a file of the trial as they are
-// read, so that hours of them take no memory and survive whatever ends dyno.
-//
-// Of a series that several probes report, those of the most trusted are written.
-// Which that is, is known when each has given two points, as rates begin with the
-// second; so the first points wait.
+// A seriesLog writes the points of all probes to a file as they are read, so that they take no
+// memory and survive dyno. If several probes report a series, only the points of the most trusted
+// one are written. It is known when each has given two points, as rates begin with the second, so
+// the first points wait.
 type seriesLog struct {
 	path string // "" if nothing is written
 
@@ -41,7 +38,6 @@ type seriesLog struct {
 	ended   bool
 }
 
-// A column is a series in the file.
 type column struct {
 	name  string // as it is written
 	trust int    // of the most trusted probe that gave a point
@@ -86,8 +82,8 @@ func (l *seriesLog) of(name string) func(metric string, at time.Duration, v floa
 	}
 }
 
-// csvName is a name as a field of the file. A service may choose what is in it, but
-// a line of the file is a line of text.
+// csvName is a name as a field of the file. A service may choose any name, but a record is one
+// line.
 func csvName(metric string) string {
 	metric = strings.NewReplacer("\r", " ", "\n", " ").Replace(metric)
 	if strings.ContainsAny(metric, ",\"") {
@@ -103,7 +99,6 @@ func (l *seriesLog) begin(every time.Duration) {
 	l.timer = time.AfterFunc(min(2*every+seriesFlush, seriesHold), l.tick)
 }
 
-// tick writes what has waited.
 func (l *seriesLog) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,8 +143,7 @@ func (l *seriesLog) flush() {
 	l.buf = l.buf[:0]
 }
 
-// close ends the file. What it returns is a doubt: the series are as long as they
-// are. It does nothing the second time.
+// close ends the file; again it does nothing. The error is a doubt: the series are cut off.
 func (l *seriesLog) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

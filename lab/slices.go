@@ -13,7 +13,6 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// Knobs turn what slices turn: goruntime.Knobs.
 type Knobs interface {
 	Set(factor, level string) error
 	Tick(on bool) error
@@ -22,14 +21,12 @@ type Knobs interface {
 	Close()
 }
 
-// fewCollections is of how many a slice should have at least where the collector
-// is what is turned: with fewer it is the phase that is seen.
+// fewCollections is the least number in a slice for its phase not to matter.
 const fewCollections = 3
 
-// runSlices runs an experiment that has slices: one launch and one load, which
-// go on while the factor is turned. The results come when the load has ended, as
-// storing them takes CPU time that is the subject's. If any slice is not done,
-// all are measured anew: the process that the others were measured in is gone.
+// runSlices runs an experiment with slices: one launch and one load, during which the factor is
+// turned. Results are stored after the load, as that takes CPU time. If a slice is missing all are
+// measured again, as its process has gone.
 func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, trials []dyno.Trial, sink func(*dyno.Result) error) error {
 	if l.Skip != nil && !slices.ContainsFunc(trials, func(t dyno.Trial) bool { return !l.Skip(t.N) }) {
 		return nil
@@ -56,7 +53,6 @@ func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, trials []dyno.T
 	return err
 }
 
-// A slicer cuts the load of a trial into slices.
 type slicer struct {
 	lab    *Lab
 	e      *dyno.Experiment
@@ -70,8 +66,7 @@ type slicer struct {
 	err      error          // why the slices ended early
 }
 
-// trial runs the launch and load of all slices as a trial of its own, with the
-// lab's hands, some of which do more than usual.
+// trial runs the launch and load of all slices as one trial, with the lab's hands extended.
 func (s *slicer) trial(ctx context.Context) *dyno.Result {
 	l := *s.lab
 	l.Keep, l.Inspect = nil, nil // the snapshots of one process are of no setting
@@ -120,8 +115,7 @@ func (s *slicer) trial(ctx context.Context) *dyno.Result {
 	return r
 }
 
-// cut turns the factor and measures between the turns, until the slices or ctx
-// have ended.
+// cut turns the factor and measures between the turns, until the slices or ctx have ended.
 func (s *slicer) cut(ctx context.Context, m *load.Meter) {
 	defer s.hold.turn(true)
 	length := time.Duration(s.e.Slice)
@@ -149,8 +143,8 @@ func (s *slicer) cut(ctx context.Context, m *load.Meter) {
 	}
 }
 
-// turn gives the factor a level, also the one that it has: so a turn costs the
-// same in every slice.
+// turn gives the factor a level, also one that it has, so that a turn costs the same in every
+// slice.
 func (s *slicer) turn(l dyno.Level) error {
 	if l.Factor != dyno.ProbesFactor {
 		return s.knobs.Set(l.Factor, l.Value)
@@ -169,13 +163,11 @@ func (s *slicer) turn(l dyno.Level) error {
 	return nil
 }
 
-// traced reports whether the subject was launched with its trace on.
 func (s *slicer) traced() bool {
 	use := s.trials[0].Probes.Use
 	return len(use) == 0 || slices.Contains(use, "gctrace")
 }
 
-// counts are the totals at an end of a slice.
 type counts struct {
 	at           time.Time
 	cpu          float64 // seconds of the subject
@@ -183,8 +175,8 @@ type counts struct {
 	collections  float64
 }
 
-// count costs the subject nothing unless the collector is turned: then it is
-// asked for its count, outside the slice.
+// count costs the subject nothing, unless the collector is turned: then it asks for its count,
+// outside the slice.
 func (s *slicer) count(m *load.Meter) (k counts, err error) {
 	if s.e.Live() != dyno.ProbesFactor {
 		if k.collections, err = s.knobs.Collections(); err != nil {
@@ -198,7 +190,6 @@ func (s *slicer) count(m *load.Meter) (k counts, err error) {
 	return k, nil
 }
 
-// result makes a result of a slice.
 func (s *slicer) result(t dyno.Trial, from, to counts) *dyno.Result {
 	r := &dyno.Result{Trial: t, Start: from.at, Elapsed: to.at.Sub(from.at)}
 	r.Sent.Requests = to.done - from.done
@@ -230,7 +221,6 @@ func (s *slicer) result(t dyno.Trial, from, to counts) *dyno.Result {
 	return r
 }
 
-// sleepUntil returns false if ctx ends first.
 func sleepUntil(ctx context.Context, at time.Time) bool {
 	select {
 	case <-ctx.Done():
@@ -261,7 +251,6 @@ func (g *gate) turn(open bool) {
 	}
 }
 
-// pass waits until the gate is open or ctx ends.
 func (g *gate) pass(ctx context.Context) {
 	g.mu.Lock()
 	open := g.open
@@ -272,8 +261,7 @@ func (g *gate) pass(ctx context.Context) {
 	}
 }
 
-// A held probe watches only while the gate is open, but for its first and last
-// reading.
+// A held probe watches only while the gate is open, but for its first and last reading.
 type held struct {
 	probe.Probe
 	gate *gate

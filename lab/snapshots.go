@@ -10,10 +10,9 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// An Inspector takes snapshots of a subject outside the measured window, where that may
-// cost what it takes: goruntime.Look. Without the injected probe all but Snapshot and Brief,
-// which then know less, and Close are errors. An error that wraps
-// errors.ErrUnsupported says that there is no such thing here.
+// An Inspector takes snapshots of a subject outside the measured window: goruntime.Look. Without
+// the injected probe only Snapshot, Brief (which then know less) and Close work.
+// errors.ErrUnsupported means that a thing does not exist here.
 type Inspector interface {
 	Snapshot() (dyno.Snapshot, error)
 	Brief() (dyno.Snapshot, error)       // less exact, and cheap enough to be taken again and again
@@ -23,8 +22,8 @@ type Inspector interface {
 	Close()
 }
 
-// snapshots tells where the memory of a subject is before and after the measured
-// window. What fails here is a warning, not a failure of the trial.
+// snapshots tells where a subject's memory is before and after the window. A failure here is a
+// warning.
 type snapshots struct {
 	measured
 	trial  *trial
@@ -35,18 +34,16 @@ type snapshots struct {
 }
 
 const (
-	// mostGoroutines are profiled before the window: of 100,000 it takes 0.1 s, in
-	// which nothing runs.
+	// mostGoroutines are profiled before the window: for 100,000 the subject stops for 0.1 s.
 	mostGoroutines = 10_000
 
-	// What FreeOSMemory gives back has gone when it returns, but the service may be
-	// about to free more.
+	// After FreeOSMemory the service may still be about to free more.
 	settleEvery = 100 * time.Millisecond
 	settleMost  = time.Second
 	settled     = 0.005 // of the resident memory, a fall of less than which is none
 )
 
-// with opens the subject for inspection, if it has one.
+// with opens the subject for inspection, if possible.
 func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
 	if k.trial.lab.Inspect == nil || k.target.PID == 0 || ctx.Err() != nil {
 		return
@@ -62,7 +59,6 @@ func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
 	}
 }
 
-// ready takes a snapshot before the load.
 func (k *snapshots) ready(ctx context.Context) {
 	k.with(ctx, func(l Inspector) error { return k.snapshot(l, dyno.StageReady) })
 }
@@ -87,7 +83,7 @@ func (k *snapshots) before(ctx context.Context) {
 	})
 }
 
-// after takes snapshots when the probes have ended, the first before anything is forced.
+// after takes snapshots when the probes have ended, the first before it forces a collection.
 func (k *snapshots) after(ctx context.Context) {
 	if k.forces() {
 		k.trial.meter.Enter("snapshot")
@@ -113,10 +109,9 @@ func (k *snapshots) after(ctx context.Context) {
 	})
 }
 
-// forces reports whether collections are forced around the window.
 func (k *snapshots) forces() bool { return k.trial.Leak && k.target.Socket != "" }
 
-// profiles takes those of which the difference tells what grew.
+// profiles takes those whose difference tells what grew.
 func (k *snapshots) profiles(l Inspector, when string) error {
 	if err := k.profile(l, "heap", when); err != nil {
 		return err
@@ -156,7 +151,7 @@ func (k *snapshots) snapshot(l Inspector, stage string) error {
 	return nil
 }
 
-// since returns the snapshots on the clock of the window, which began at start.
+// since returns the snapshots on the clock of the window.
 func (k *snapshots) since(start time.Time) []dyno.Snapshot {
 	for i, at := range k.at {
 		k.memory[i].At = at.Sub(start)
@@ -164,9 +159,8 @@ func (k *snapshots) since(start time.Time) []dyno.Snapshot {
 	return k.memory
 }
 
-// rest lets the subject rest, samples its memory meanwhile, and reads it in the end.
-// In a trial ForMemory it then has the runtime give back what it can. start is that of
-// the window.
+// rest lets the subject rest while it samples memory, and reads it in the end. In a trial ForMemory
+// the runtime then gives back what it can. start is that of the window.
 func (k *snapshots) rest(ctx context.Context, start time.Time) error {
 	rest := time.Duration(k.trial.Load.Idle)
 	if rest == 0 || k.target.PID == 0 || k.trial.lab.RSS == nil {
@@ -203,7 +197,6 @@ func (k *snapshots) rest(ctx context.Context, start time.Time) error {
 	return nil
 }
 
-// watch samples memory until the rest is over.
 func (k *snapshots) watch(resting context.Context, l Inspector, start time.Time) error {
 	tick := time.NewTicker(k.trial.Probes.Every.Or(dyno.DefaultEvery))
 	defer tick.Stop()

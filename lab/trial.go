@@ -13,10 +13,9 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// A Running is a subject that is ready for load. Stop ends it and everything it
-// started; Done is closed when it has ended, and Err says why if it did so by
-// itself. Kill ends the subject itself at once; Stop has to follow. All four are
-// nil for a service that dyno did not start.
+// A Running is a subject that is ready for load. Done is closed when it has ended, and Err says why
+// if it did so by itself. Stop ends it with all that it started; Kill ends it at once, and Stop has
+// to follow. These four are nil for a service that dyno did not start.
 type Running struct {
 	Base     string        // scheme and address, such as http://127.0.0.1:8080
 	Target   probe.Target  // Every and Begun are filled in by the lab
@@ -29,8 +28,7 @@ type Running struct {
 	Kill     func()
 }
 
-// A trial is one trial under way. Its steps return what they measured, and Trial
-// puts that into the result.
+// A trial is one trial under way. Its steps return what they measured.
 type trial struct {
 	lab *Lab
 	dyno.Trial
@@ -38,8 +36,7 @@ type trial struct {
 	meter *load.Meter
 }
 
-// Trial runs one trial. It always returns a result, and what it started is
-// always stopped when it returns.
+// Trial runs one trial. It always returns a result, and stops what it started.
 func (l *Lab) Trial(ctx context.Context, plan dyno.Trial) *dyno.Result {
 	r := &dyno.Result{Trial: plan, Start: time.Now()}
 	t := &trial{lab: l, Trial: plan, meter: new(load.Meter)}
@@ -74,9 +71,8 @@ func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
 	return err
 }
 
-// withSubject launches the subject, calls do while it is alive, and stops it. Of
-// several errors it returns the one that caused the others: a subject that ended by
-// itself fails its trial, even after the last answer.
+// withSubject launches the subject, calls do, and stops it. It returns the error that caused the
+// others: a subject that ended by itself fails its trial, even after the last answer.
 func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Running) error) error {
 	ctx, guard, err := t.lab.guardMemory(ctx, &t.Trial)
 	if err != nil {
@@ -102,7 +98,6 @@ func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Runni
 	return cmp.Or(exhausted, running.Err(), err, stopped)
 }
 
-// measure puts the load on the subject, with probes and snapshots, and lets it rest.
 func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r *dyno.Result) error {
 	w := newWindow(t, running)
 	s := &snapshots{trial: t, target: running.Target, sample: w.series.of("proc")}
@@ -144,8 +139,7 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 	return err
 }
 
-// whileAlive returns a context that ends when the subject does, with the
-// subject's error as its cause. The caller calls release.
+// whileAlive returns a context that ends with the subject, with its error as the cause.
 func whileAlive(ctx context.Context, running *Running) (alive context.Context, release func()) {
 	alive, cancel := context.WithCancelCause(ctx)
 	if running.Done == nil {

@@ -11,27 +11,23 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// measured is what a step of a trial brought: values, and doubts about them.
 type measured struct {
 	values   dyno.Values
 	warnings dyno.Warnings
 }
 
-// add leaves out what cannot be said, such as requests per collection where
-// there was none.
+// add leaves out a quotient by 0, such as requests per collection.
 func (m *measured) add(metric string, v float64) {
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		m.values = append(m.values, dyno.Value{Metric: metric, Value: v})
 	}
 }
 
-// take adds what a step brought to a result.
 func take(r *dyno.Result, m measured) {
 	r.Values = append(r.Values, m.values...)
 	r.Warnings = append(r.Warnings, m.warnings...)
 }
 
-// ofLoad is what the load measured.
 func ofLoad(t *dyno.Trial, rec *load.Record) (m measured) {
 	m.warnings = rec.Warnings
 	if rec.Requests+rec.Unsent > 0 { // else it is of a command that says nothing of them
@@ -77,7 +73,6 @@ func ofLoad(t *dyno.Trial, rec *load.Record) (m measured) {
 	return m
 }
 
-// percentiles are the metrics that percentiles become.
 var percentiles = []struct {
 	name string
 	q    float64
@@ -103,8 +98,7 @@ func (m *measured) told(rec *load.Record) {
 	}
 }
 
-// latency adds the percentiles of h and of slow more requests, which took
-// longer than any in h.
+// latency adds the percentiles of h and of slow more requests that took longer than any in h.
 func (m *measured) latency(prefix string, h *hist.Histogram, slow int64) {
 	n := float64(h.Count())
 	all := n + float64(slow)
@@ -116,8 +110,8 @@ func (m *measured) latency(prefix string, h *hist.Histogram, slow int64) {
 	}
 }
 
-// ratios names the quantities of a window that become metrics when divided: by
-// requests or, where the subject runs already, by seconds.
+// ratios names the totals of a window that become metrics per request or, where the subject runs
+// already, per second.
 var ratios = struct{ perRequest, perSecond map[string]string }{
 	perRequest: map[string]string{
 		"cpu-sec/req": "cpu-sec", "alloc-B/req": "alloc-B", "allocs/req": "allocs", "gc-cpu-sec/req": "gc-cpu-sec",
@@ -126,9 +120,8 @@ var ratios = struct{ perRequest, perSecond map[string]string }{
 	perSecond: map[string]string{"cpu-frac": "cpu-sec", "minflt/s": "minflt"},
 }
 
-// ofProbes is what the probes saw. Failed requests, and those of steps that are not
-// measured, cost the subject something too: rec.Window has them all, or 0 if their
-// number is not known.
+// ofProbes is what the probes saw. Per request means of rec.Window: failed and unmeasured ones cost
+// the subject too.
 func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
 	m.warnings = saw.Warnings
 	for _, metric := range dyno.Metrics {
@@ -161,8 +154,8 @@ func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
 	return m
 }
 
-// within returns the collections that ended after the window began, that long
-// after what they count from, on the clock of the window.
+// within returns the collections that ended in the window, on its clock. began is when it began on
+// theirs.
 func within(cs []dyno.Collection, began time.Duration) []dyno.Collection {
 	for i := range cs {
 		cs[i].Start -= began

@@ -22,9 +22,9 @@ type Watching struct {
 	Profiles []string        // heap and goroutine: taken just before the window and just after, from the plan's probes.pprof
 }
 
-// Watching returns a lab with the hands of l but for these: the subject of its
-// one trial is what runs already, which is left as it is; the load is broken off,
-// and keeps what it measured, when w says so or the process ends.
+// Watching returns a lab with the hands of l, but its one trial watches what runs already and
+// leaves it as it is. When w says so or the process ends, the load stops and keeps what it
+// measured.
 func (l *Lab) Watching(w Watching) *Lab {
 	a := &attendant{Watching: w, lab: l, lost: make(chan struct{})}
 	hands := *l
@@ -33,7 +33,6 @@ func (l *Lab) Watching(w Watching) *Lab {
 	return &hands
 }
 
-// An attendant is a watch under way.
 type attendant struct {
 	Watching
 	lab   *Lab
@@ -42,7 +41,6 @@ type attendant struct {
 	dir   string // of the trial
 }
 
-// take makes what runs the subject of the trial.
 func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string) (*Running, error) {
 	a.trial, a.dir = t, dir
 	running := &Running{Base: t.Subject.URL, Target: probe.Target{Gentle: true}}
@@ -61,7 +59,6 @@ func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string) (*Running
 	return running, nil
 }
 
-// gone is an error if the process has ended.
 func (a *attendant) gone() error {
 	now, err := kernel.Lookup(a.Process.PID)
 	if err == nil && now.Started.Sub(a.Process.Started).Abs() > time.Second {
@@ -70,14 +67,12 @@ func (a *attendant) gone() error {
 	return err
 }
 
-// Why the load of a watch is broken off, which is a failure only if there is no
-// window yet.
+// These end the load of a watch; they are failures only if there is no window yet.
 var (
 	errEnough = errors.New("the watch was ended before its window began")
 	errLost   = errors.New("the process ended before the window began")
 )
 
-// load is the lab's load until the watch or the process ends.
 func (a *attendant) load(ctx context.Context, base string, ld dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
 	watch, stop := context.WithCancelCause(ctx)
 	var waiting sync.WaitGroup
@@ -118,7 +113,7 @@ func (a *attendant) load(ctx context.Context, base string, ld dyno.Load, arg map
 	return rec, err
 }
 
-// profile takes the profiles that are asked for, and names them for a moment.
+// profile takes the profiles that are asked for.
 func (a *attendant) profile(moment string) error {
 	for _, name := range a.Profiles {
 		data, err := profiles.TakeProfile(a.trial.Probes.Pprof, name, a.trial.Load.Insecure)
@@ -137,8 +132,7 @@ func (a *attendant) probe(name string) (probe.Probe, bool) {
 	return &attended{p, name, a}, ok
 }
 
-// An attended probe lets the attendant know what it reads, and that the process
-// has ended.
+// An attended probe tells the attendant that the process has ended.
 type attended struct {
 	probe.Probe
 	name string

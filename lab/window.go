@@ -17,7 +17,7 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// A window is the measured part of a trial: the time in which probes watch.
+// A window is the measured part of a trial, in which probes watch.
 type window struct {
 	measured
 	trial   *trial
@@ -33,11 +33,10 @@ type window struct {
 	missed   error                    // why what the trial is for could not be had
 }
 
-// often is below which time between samples the probes are no longer free: at
-// 10 ms they took 12 % of the CPU of a service with 200 requests a second.
+// often: with less time between samples probes cost too much. At 10 ms they took 12 % of the CPU of
+// a service with 200 requests a second.
 const often = 100 * time.Millisecond
 
-// newWindow aims the probes at the subject.
 func newWindow(t *trial, running *Running) *window {
 	w := &window{trial: t, target: running.Target, series: newSeriesLog(t.dir), readings: map[string]probe.Reading{}}
 	w.latency.observer = t.lab.Second
@@ -64,9 +63,9 @@ func newWindow(t *trial, running *Running) *window {
 	return w
 }
 
-// open starts the probes and returns when each has taken its first reading.
-// The probe of the trial's purpose comes first and ends last, so that no other probe
-// sees what it does to the subject at its ends, such as to force a collection.
+// open starts the probes and returns when each has taken its first reading. The probe of the
+// trial's purpose begins first and ends last, so that no other probe sees what it does at its ends,
+// such as a forced collection.
 func (w *window) open(ctx context.Context) error {
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
 		w.warnings.Add(dyno.WarnProbeCost, "probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every)
@@ -92,8 +91,7 @@ func (w *window) open(ctx context.Context) error {
 
 // begin starts probes together and waits until they have begun.
 func (w *window) begin(ctx context.Context, names []string) error {
-	// The probes outlive ctx on purpose: when the subject dies or the user
-	// interrupts, close ends them, after the load has.
+	// The probes outlive ctx: close ends them, after the load has ended.
 	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	watching := new(sync.WaitGroup)
 	w.cancel, w.watching = append(w.cancel, cancel), append(w.watching, watching)
@@ -142,7 +140,7 @@ func (w *window) sample(name string) func(metric string, at time.Duration, v flo
 	}
 }
 
-// failure is why what the trial is for could not be had, or nil.
+// failure is why the trial's purpose could not be met, or nil.
 func (w *window) failure() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +166,7 @@ func (w *window) probes() (names []string) {
 	return names
 }
 
-// close ends the probes. It may be called again, and if the window was never opened.
+// close ends the probes. It may be called again, or without open.
 func (w *window) close() {
 	for i, cancel := range slices.Backward(w.cancel) {
 		cancel()
@@ -177,8 +175,7 @@ func (w *window) close() {
 	w.cancel = nil
 }
 
-// writeFiles puts what was brought back whole into a trial's directory; "" means that
-// nothing is written.
+// writeFiles writes files of a probe into a trial's directory; "" means nowhere.
 func writeFiles(dir string, files []probe.File) error {
 	for _, f := range files {
 		if dir == "" {
@@ -191,11 +188,10 @@ func writeFiles(dir string, files []probe.File) error {
 	return nil
 }
 
-// latencyFile is the name that package store knows.
+// latencyFile is known to package store.
 const latencyFile = "latency.hlog"
 
-// A latencyLog writes latency second by second to a file of the trial, and thus
-// survives whatever ends dyno.
+// A latencyLog writes latency second by second, so that it survives dyno.
 type latencyLog struct {
 	observer func(h *hist.Histogram, from, to time.Duration) // may be nil
 	file     *os.File
@@ -216,7 +212,6 @@ func (l *latencyLog) open(dir string, start time.Time) (err error) {
 	return nil
 }
 
-// second writes a line.
 func (l *latencyLog) second(h *hist.Histogram, from, to time.Duration) {
 	if l.observer != nil {
 		l.observer(h, from, to)
@@ -226,8 +221,8 @@ func (l *latencyLog) second(h *hist.Histogram, from, to time.Duration) {
 	}
 }
 
-// close ends the log. A log that is not whole is removed: the store then writes sum,
-// the latency of the whole window.
+// close ends the log, and removes one that is not whole: the store then writes sum, the latency of
+// the whole window.
 func (l *latencyLog) close(sum *hist.Histogram) {
 	if l.file == nil {
 		return

@@ -16,12 +16,10 @@ const mostBins = 12
 // A bin is how many requests took from, but less than, to; in nanoseconds.
 type bin struct{ from, to, count int64 }
 
-// histogram draws the distribution of latency: what is typical in as many bins
-// as there is room for, and what is far out in the tail with a bar that can be
-// seen.
+// histogram draws the distribution of latency.
 //
-// Note: bins of one width, as hey has them, put all but the tail into the first
-// as soon as one request is slow.
+// Note: bins of one width, as in hey, put all but the tail into the first bin as soon as
+// one request is slow.
 func (s *summary) histogram() {
 	h := s.Latency
 	if h == nil || h.Count() == 0 || h.Counts().TotalCount() != h.Count() {
@@ -51,11 +49,9 @@ func (s *summary) histogram() {
 	g.text(&s.Builder, s.color)
 }
 
-// binsOf parts h into bins between round durations, by the finest scale that
-// needs no more than mostBins of them, where bins next to each other in which
-// there is nothing are one. No more have something in them than Sturges allows
-// ("The Choice of a Class Interval", JASA 21, 1926), lest a few requests have a
-// bin each.
+// binsOf parts h at round durations, as finely as mostBins allows; empty neighbours are
+// one bin. Sturges limits the bins that have something in them ("The Choice of a Class
+// Interval", JASA 21, 1926).
 func binsOf(h *hist.Histogram) []bin {
 	bars := spikes(h)
 	sturges := 1 + int(math.Ceil(math.Log2(float64(h.Count()))))
@@ -83,8 +79,6 @@ func binsOf(h *hist.Histogram) []bin {
 // digits cannot tell more.
 const finest = 500
 
-// linear reports whether bins from lo to hi have one width; else each is some
-// factor wider than the one before.
 func linear(lo, hi int64) bool { return float64(hi)/float64(max(lo, 1)) <= 4 }
 
 // scales yields the edges of bins from lo to hi, the finest first.
@@ -119,8 +113,7 @@ func scales(lo, hi int64) func(yield func([]int64) bool) {
 	}
 }
 
-// preferred are n numbers a decade, each the same factor above the one before,
-// in hundredths.
+// preferred are n numbers a decade with a constant ratio, in hundredths.
 func preferred(n int) []int64 {
 	var ms []int64
 	for i := range n {
@@ -143,8 +136,7 @@ func around(lo, hi int64, mantissas []int64) (edges []int64) {
 	return edges
 }
 
-// ladder yields m/unit, 10 m/unit, 100 m/unit … for all mantissas m in turn,
-// where that is a whole number, up to some 10^13.
+// ladder yields m/unit, 10 m/unit, 100 m/unit … for all m, where whole, up to some 10^13.
 func ladder(mantissas []int64, unit int64) func(yield func(int64) bool) {
 	return func(yield func(int64) bool) {
 		for power := int64(1); power <= math.MaxInt64/100_000; power *= 10 {
@@ -178,7 +170,6 @@ func spikes(h *hist.Histogram) (ss []spike) {
 	return ss
 }
 
-// fill counts the requests between each edge and the next.
 func fill(ss []spike, edges []int64) []bin {
 	bins := make([]bin, len(edges)-1)
 	for i := range bins {
@@ -194,8 +185,7 @@ func fill(ss []spike, edges []int64) []bin {
 	return bins
 }
 
-// edgeLabels prints the edges of bins, each in the unit that suits it, those of one unit
-// with the same number of decimals.
+// edgeLabels gives each edge the unit that suits it, and edges of one unit the same decimals.
 func edgeLabels(bins []bin) []string {
 	edges := []int64{bins[0].from}
 	for _, b := range bins {

@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/findings"
 	"golang.org/x/perf/benchfmt"
 )
 
@@ -204,7 +205,7 @@ func benchPage(tb *benchTable) *BenchPage {
 	return &BenchPage{
 		BenchReport: BenchReport{Table: tb.table(), Whys: []profiles.BenchWhy{benchWhy("json.CodeMarshal", "rev=HEAD", "json.(*encodeState).string")}},
 		Ran:         "go1.26.8 main, go1.26.8 HEAD",
-		Origin: Origin{
+		Origin: findings.Origin{
 			Dir: "json-20261122", Dyno: "v0.7.0", Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC),
 			Command: []string{"dyno", "bench", "--vary", "rev=main,HEAD"}, Plan: "name: json\n", Host: [][2]string{{"kernel", "6.18"}},
 		},

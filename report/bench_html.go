@@ -9,13 +9,14 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report/pprofpage"
 )
 
 // A BenchPage is one run of benchmarks as its HTML report shows it.
 type BenchPage struct {
 	BenchReport
-	Origin Origin
+	Origin findings.Origin
 	Ran    string // what was measured, such as the Go versions and revisions
 }
 

@@ -31,7 +31,6 @@ const (
 	statSpread = " ± "
 )
 
-// A statLine is one row as text.
 type statLine struct {
 	name  string
 	parts [][statParts]string // of each column
@@ -68,8 +67,7 @@ func Benchstat(w io.Writer, t *benchstat.Tables, o Options) error {
 	return err
 }
 
-// statLines are the rows of a table, and its notes in the order in which they are
-// referred to.
+// statLines returns the rows of a table, and its notes in the order of reference.
 func statLines(t *benchstat.Table) (lines []statLine, notes []string) {
 	numbers := map[string]string{}
 	refer := func(texts []string) string {
@@ -153,8 +151,7 @@ func superscript(n int) string {
 	return strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹").Replace(fmt.Sprint(n))
 }
 
-// A statLayout is a table with the width of each part of its columns, gaps
-// included.
+// A statLayout has the width of each part of its columns, gaps included.
 type statLayout struct {
 	cols   [][]string
 	unit   string
@@ -166,14 +163,12 @@ type statLayout struct {
 	widths [][statParts]int
 }
 
-// A statSpan is a heading over columns first to last.
 type statSpan struct {
 	first, last int
 	text        string
 }
 
-// spans are the headings of a level: neighbours with the same one share it, as far as
-// the levels above do.
+// spans are the headings of a level. Neighbours share one if the levels above are equal too.
 func (l *statLayout) spans(level int) (list []statSpan) {
 	for i, c := range l.cols {
 		shared := i > 0
@@ -189,7 +184,6 @@ func (l *statLayout) spans(level int) (list []statSpan) {
 	return list
 }
 
-// measure finds the widths. What a heading lacks is given to the numbers below it.
 func (l *statLayout) measure() {
 	l.widths = make([][statParts]int, len(l.cols))
 	for _, line := range l.lines {
@@ -230,7 +224,6 @@ func (l *statLayout) measure() {
 
 const statVersus = "  vs base"
 
-// between is the width of columns first to last.
 func (l *statLayout) between(first, last int) (width int) {
 	for i := first; i <= last; i++ {
 		for _, w := range l.widths[i] {
@@ -262,7 +255,6 @@ func (l *statLayout) write(b *strings.Builder, color bool) {
 	}
 }
 
-// line writes a row; spaces that nothing follows are left out.
 func (l *statLayout) line(b *strings.Builder, line statLine, color bool) {
 	b.WriteString(line.name)
 	owed := l.name - utf8.RuneCountInString(line.name)
@@ -298,7 +290,6 @@ func (l *statLayout) line(b *strings.Builder, line statLine, color bool) {
 	b.WriteByte('\n')
 }
 
-// centered pads a text on both sides to a width.
 func centered(s string, width int) string {
 	n := utf8.RuneCountInString(s)
 	left := max(0, (width-n)/2)

@@ -51,8 +51,7 @@ func BenchstatSentences(t *benchstat.Tables) (list []string) {
 	return list
 }
 
-// statExpected is a number of changes to be expected: at most, as the U test of small
-// samples keeps less than the error it is allowed.
+// statExpected says "up to", as the U test of small samples uses less than its allowed error.
 func statExpected(x float64) string {
 	if x >= 10 {
 		return fmt.Sprintf("up to %.0f", x)
@@ -137,7 +136,6 @@ func statMarkdown(t *benchstat.Table) (title, text string) {
 	return title, folded(title, b.String(), len(lines) > openRows*3, 0).text
 }
 
-// benchstatColumns are those of BenchstatCSV after the keys.
 var benchstatColumns = []string{"unit", "n", "center", "lo", "hi", "change_frac", "p", "changed", "notes"}
 
 // BenchstatCSV writes a line for each cell: the keys that make its table and its

@@ -10,7 +10,6 @@ import (
 	"github.com/dynolab/dyno/analysis/exectrace"
 )
 
-// partLabels are what rows call the parts of a request's time.
 var partLabels = [exectrace.Parts]string{
 	exectrace.Running: "running", exectrace.Assisting: "assisting the collector", exectrace.Sweeping: "sweeping",
 	exectrace.Runnable: "waiting for a P", exectrace.Stopped: "world stopped", exectrace.Syscall: "in system calls",
@@ -18,12 +17,10 @@ var partLabels = [exectrace.Parts]string{
 	exectrace.Sleeping: "asleep", exectrace.Collector: "waiting for the collector", exectrace.Otherwise: "blocked: other",
 }
 
-// attribution is the table of where the time of requests went. Parts that would
-// be 0.0 % everywhere are left out.
+// attribution leaves out parts that would be 0.0 % everywhere.
 func (v *view) attribution() (section, bool) {
 	var parts []exectrace.Part
 	var typical []float64
-	traced := false
 	for p := range exectrace.Parts {
 		if slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return s.Trace != nil && s.Trace.Time[p] > s.Trace.Total()/2000 }) {
 			parts = append(parts, p)
@@ -31,46 +28,32 @@ func (v *view) attribution() (section, bool) {
 	}
 	for i := range v.Settings {
 		if a := v.Settings[i].Trace; a != nil {
-			traced = true
 			typical = append(typical, a.PerRequest(a.Total()))
 		}
 	}
-	if !traced {
+	if typical == nil {
 		return section{}, false
 	}
 	sc := scaleOf("mean-sec", typical...)
-	labels := make([]string, 0, len(parts)+5)
+	timeAndShare := func(a *exectrace.Attribution, d time.Duration) string {
+		return fmt.Sprintf("%s %6s", sc.format(a.PerRequest(d)), percentOf(d, a.Total())+"%")
+	}
+	var rows []figureRow
 	for _, p := range parts {
-		labels = append(labels, partLabels[p])
+		rows = append(rows, figureRow{partLabels[p], func(s *compare.Setting) string { return timeAndShare(s.Trace, s.Trace.Time[p]) }})
 	}
-	n := len(labels)
-	labels = append(labels, "all", "requests", "assists", "collections", "marking, % of the trace", "world stopped, % of the trace")
-	cell := func(s *compare.Setting, row int) string {
-		a := s.Trace
-		if a == nil {
-			return ""
-		}
-		switch {
-		case row < n:
-			return timeAndShare(sc, a, a.Time[parts[row]])
-		case row == n:
-			return timeAndShare(sc, a, a.Total())
-		}
-		return []string{
-			strconv.Itoa(a.Requests), strconv.Itoa(a.Assists), strconv.Itoa(a.Collections),
-			percentOf(a.Collecting, a.Length), percentOf(a.Stopped, a.Length),
-		}[row-n-1]
-	}
-	return section{
-		title: fmt.Sprintf("Where the time of requests went (execution traces; %s per request, and share)", sc.unit),
-		grids: v.study(labels, cell),
-		notes: []string{"One trial of each setting, in which tracing itself took time: shares tell more than times. go tool trace shows trials/NNNN/trace.out."},
-	}, true
-}
-
-func timeAndShare(sc scale, a *exectrace.Attribution, d time.Duration) string {
-	share := percentOf(d, a.Total())
-	return fmt.Sprintf("%s %6s", sc.format(a.PerRequest(d)), share+"%")
+	rows = append(rows, []figureRow{
+		{"all", func(s *compare.Setting) string { return timeAndShare(s.Trace, s.Trace.Total()) }},
+		{"requests", func(s *compare.Setting) string { return strconv.Itoa(s.Trace.Requests) }},
+		{"assists", func(s *compare.Setting) string { return strconv.Itoa(s.Trace.Assists) }},
+		{"collections", func(s *compare.Setting) string { return strconv.Itoa(s.Trace.Collections) }},
+		{"marking, % of the trace", func(s *compare.Setting) string { return percentOf(s.Trace.Collecting, s.Trace.Length) }},
+		{"world stopped, % of the trace", func(s *compare.Setting) string { return percentOf(s.Trace.Stopped, s.Trace.Length) }},
+	}...)
+	out := v.figures(fmt.Sprintf("Where the time of requests went (execution traces; %s per request, and share)", sc.unit),
+		func(s *compare.Setting) bool { return s.Trace != nil }, rows)
+	out.notes = []string{"One trial of each setting, in which tracing itself took time: shares tell more than times. go tool trace shows trials/NNNN/trace.out."}
+	return out, true
 }
 
 func percentOf(part, whole time.Duration) string {

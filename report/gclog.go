@@ -40,7 +40,6 @@ func GCLogJSON(w io.Writer, l *gctrace.Log) error {
 	return err
 }
 
-// A gcLog is one log on its way to text.
 type gcLog struct {
 	strings.Builder
 	*gctrace.Log
@@ -57,7 +56,6 @@ func valuesOf(l *gctrace.Log) map[string]float64 {
 	return m
 }
 
-// single is the process if there is but one.
 func (s *gcLog) single() *gctrace.Process {
 	if len(s.Processes) == 1 {
 		return s.Processes[0]
@@ -110,7 +108,6 @@ func gcTime(x float64) string {
 	return strconv.FormatFloat(math.Round(x/sc.factor*1e3)/1e3, 'f', -1, 64) + " " + sc.unit
 }
 
-// A gcRow is a line of the study's table.
 type gcRow struct{ label, metric, note string }
 
 // gcStudy are the figures of study 002 and what they are here.
@@ -126,7 +123,6 @@ var gcStudy = []gcRow{
 	{"Requests/collection", "req/gc", ""},
 }
 
-// study is its table.
 func (s *gcLog) study() {
 	if frac, ok := s.vs["gc-cpu-frac"]; ok {
 		s.vs["gc-duration-sec"] = frac * s.vs["span-sec"]
@@ -176,7 +172,6 @@ func (s *gcLog) forced() string {
 
 func (s *gcLog) table(g *grid) { g.text(&s.Builder, s.color) }
 
-// noted writes a table whose last column is notes, which are folded.
 func (s *gcLog) noted(g *grid) {
 	w := g.widths()
 	last := len(w) - 1
@@ -201,7 +196,6 @@ func (s *gcLog) noted(g *grid) {
 	s.table(g)
 }
 
-// heap is the table of sizes, all in one unit.
 func (s *gcLog) heap() {
 	sc := scaleOf("-B", s.vs["heap-end-max-B"])
 	sc.decimals = 0
@@ -224,7 +218,6 @@ func (s *gcLog) heap() {
 	s.table(&g)
 }
 
-// stops is the table of pauses and of marking.
 func (s *gcLog) stops() {
 	g := grid{
 		cols: append(columns(5), column{left: true}),
@@ -245,7 +238,6 @@ func (s *gcLog) stops() {
 	s.noted(&g)
 }
 
-// cpu is the table of whose CPU time collections took.
 func (s *gcLog) cpu() {
 	t := &s.Total
 	stops := t.CPU - t.Assist - t.Background
@@ -275,7 +267,6 @@ func (s *gcLog) cpu() {
 	}
 }
 
-// processes is a line for each of several.
 func (s *gcLog) processes() {
 	if s.single() != nil {
 		return
@@ -296,7 +287,6 @@ func (s *gcLog) processes() {
 	}
 }
 
-// doubts are what the reader must know about the log.
 func (s *gcLog) doubts() {
 	var ws []string
 	add := func(n int64, one, many string) {

@@ -36,10 +36,8 @@ func ExplainGC(w io.Writer, line string, o Options) error {
 	return err
 }
 
-// A gcPart is a piece of a line and what it says; a heading if text is "".
 type gcPart struct{ text, meaning string }
 
-// gcParts are those of a line, if it is whole.
 func gcParts(line string) (parts []gcPart, ok bool) {
 	rest, ok := strings.CutPrefix(line, "gc ")
 	var head, clock, cpu, tail string
@@ -100,7 +98,6 @@ type gcPhase struct {
 	cpu   []string
 }
 
-// gcPhases are those of a line with so many: up to Go 1.5 there were five.
 func gcPhases(n int) []gcPhase {
 	first := gcPhase{"stop of the world: all goroutines come to a halt, sweeping is finished, the write barrier is turned on",
 		[]string{"that stop × the Ps that stood still"}}
@@ -119,7 +116,6 @@ func gcPhases(n int) []gcPhase {
 		mark, last}
 }
 
-// gcSizes are the parts of what follows the times.
 func gcSizes(tail string) (parts []gcPart) {
 	add := func(text, meaning string) { parts = append(parts, gcPart{text, meaning}) }
 	add("", "Memory and the rest")

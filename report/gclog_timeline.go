@@ -15,9 +15,7 @@ const (
 	gcBar  = 24 // characters for the heap
 )
 
-// timeline is the course of the process, of several that with most
-// collections: a row for each stretch of time, with what was found live in the
-// bar and how far the heap grew and was allowed to grow behind it.
+// timeline shows the process with the most collections, a row for each stretch of time.
 func (s *gcLog) timeline() {
 	if len(s.Processes) == 0 {
 		return
@@ -78,7 +76,6 @@ func (s *gcLog) timeline() {
 	s.table(&g)
 }
 
-// heapBar draws sizes that lie one behind the other.
 func heapBar(live, heap, goal, most float64) string {
 	at := func(x float64) int { return int(math.Round(gcBar * x / most)) }
 	l := min(max(1, at(live)), gcBar)
@@ -86,9 +83,8 @@ func heapBar(live, heap, goal, most float64) string {
 	return strings.Repeat("█", l) + strings.Repeat("▒", h-l) + strings.Repeat("·", max(0, at(goal)-h))
 }
 
-// gcRowsOf merges the columns of a timeline into rows of a round width. A
-// column is at most some twentieth of a row, so which row one at its edge goes
-// to matters little.
+// gcRowsOf merges columns into rows of a round width. A column at the edge of two rows goes
+// to one of them, which is at most a twentieth of a row.
 func gcRowsOf(p *gctrace.Process) ([]gctrace.Column, time.Duration) {
 	t := &p.Timeline
 	span := time.Duration(len(t.Columns)) * t.Width

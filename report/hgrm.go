@@ -58,8 +58,8 @@ func HGRM(w io.Writer, rs []*dyno.Result) error {
 
 func ms(sec float64) float64 { return sec * 1e3 }
 
-// cumulative returns a function that says, for ascending quantiles, the value
-// in milliseconds, and how many requests took no longer.
+// cumulative returns a function of ascending quantiles: the value in milliseconds, and how
+// many requests took no longer.
 func cumulative(h *hist.Histogram) func(q float64) (value float64, count int64) {
 	bars := h.Counts().Distribution()
 	i, sum := 0, bars[0].Count

@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -51,7 +52,7 @@ func infested(s string) *Page {
 	p := &Page{Trials: rs}
 	p.Table = compare.Tabulate(rs, compare.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: dyno.Warnings{{Text: s}}, CPU: []profiles.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
 	infest(p.Table, s)
-	p.Origin = Origin{Dir: s, Dyno: s, Command: []string{"dyno", s}, Plan: s, Host: [][2]string{{s, s}}}
+	p.Origin = findings.Origin{Dir: s, Dyno: s, Command: []string{"dyno", s}, Plan: s, Host: [][2]string{{s, s}}}
 	p.Notes = []string{s}
 	p.Flames = []Flame{{Kind: s, Setting: s, Base: s, HTML: []byte("<html><head></head>nothing</html>")}}
 	d := &profiles.Diff{Kind: s, Metric: "cpu-sec/req", Setting: s, Base: s, Order: "own"}

@@ -54,8 +54,7 @@ func HTML(w io.Writer, p *Page) error {
 	return file(w, p, data)
 }
 
-// file writes a self-contained page. What makes it too large is left out: flame
-// graphs, the largest first, then the picture.
+// file leaves out what makes the page too large: flame graphs, the largest first, then the picture.
 func file(w io.Writer, p *Page, data template.HTML) error {
 	kept, flames := *p, make([]template.HTML, len(p.Flames))
 	var blocks pprofpage.Blocks
@@ -106,8 +105,7 @@ func file(w io.Writer, p *Page, data template.HTML) error {
 	}
 }
 
-// island is the picture for the scripts. A < in it would be part of a string: as an
-// escape it says the same, and no text can end the element.
+// island holds the picture for the scripts. < is escaped, so that no text can end the element.
 func island(p *Page) (template.HTML, error) {
 	if p.Picture == nil {
 		return "", nil
@@ -144,7 +142,6 @@ func sheets() []string {
 	return names
 }
 
-// linked is the head of a page that a server sends, with a policy of its own.
 func linked(s *Site) template.HTML {
 	var b strings.Builder
 	for _, name := range sheets() {
@@ -154,7 +151,6 @@ func linked(s *Site) template.HTML {
 	return template.HTML(b.String())
 }
 
-// entry is the module that a page begins with.
 const entry = "page.js"
 
 // inlined are the head of a file and its end: the policy, the style sheets and the
@@ -210,8 +206,7 @@ func asset(name string) string {
 // imported is how our modules name each other: `from "./scale.js"`.
 var imported = regexp.MustCompile(`(\bfrom\s*|\bimport\s*\(?\s*)(["'])\./([\w-]+\.js)(["'])`)
 
-// moduleMap is the import map of all modules that the entry leads to. A data: URL has no
-// folder, so that names that begin with ./ mean nothing in it.
+// moduleMap renames imports, as a data: URL has no folder for names that begin with ./.
 func moduleMap() string {
 	imports := map[string]string{}
 	var add func(name string)

@@ -17,7 +17,6 @@ import (
 // profileRows is how many functions a table of profiles has in the page.
 const profileRows = 15
 
-// causes are what was measured to change with the figures, and where in the program.
 func (v *pageView) causes() (out []block) {
 	out = append(out, v.show(v.why())...)
 	out = append(out, v.show(v.tail())...)
@@ -46,16 +45,13 @@ func (v *pageView) causes() (out []block) {
 	return out
 }
 
-// A flameRow is the flame graphs of one kind of profile.
 type flameRow struct {
 	Kind    string
 	Buttons []flameButton
 }
 
-// A flameButton opens a flame graph: from an element of the page, or from an address.
 type flameButton struct{ Label, Source, URL string }
 
-// flameRows are the buttons; of a file those that are in it.
 func (v *pageView) flameRows() (rows []flameRow) {
 	for i, f := range v.page.Flames {
 		b := flameButton{Label: tame(label(f.Setting), mostCell)}
@@ -81,7 +77,6 @@ func (v *pageView) flameRows() (rows []flameRow) {
 	return rows
 }
 
-// memories are where memory is, and what grows.
 func (v *pageView) memories() (out []block) {
 	if v.Trials == 0 {
 		return nil
@@ -99,7 +94,6 @@ func (v *pageView) memories() (out []block) {
 	return append(out, v.show(v.leak())...)
 }
 
-// stacks are the bars of what is resident.
 func (v *pageView) stacks() chart.SVG {
 	parts := residentParts[:len(residentParts)-2] // without what is not resident, and without the sum
 	var names []string
@@ -124,7 +118,6 @@ func (v *pageView) stacks() chart.SVG {
 	return chart.Stacks(names, bars, axis("rss-peak-B"))
 }
 
-// grewNames are the series that leaks are seen in, in words.
 var grewNames = map[string]string{
 	"heap-live-B": "The heap that each collection found live",
 	"heap-true-B": "The heap that each collection found live, without what was allocated meanwhile",
@@ -132,7 +125,6 @@ var grewNames = map[string]string{
 	"rss-B":       "Resident memory",
 }
 
-// leastPoints are enough for a course.
 const leastPoints = 3
 
 // clock prints seconds since a window began.
@@ -143,11 +135,9 @@ func clock(sec float64) string {
 	return plainly(time.Duration(sec * float64(time.Second)))
 }
 
-// mostGrowth is how many settings have a picture of what grew.
 const mostGrowth = 6
 
-// growth are pictures of what memory did in settings in which leaks were looked
-// for: those that leak, or may, and if there is none of them the first.
+// growth has a picture of each setting that leaks or may leak, else of the first.
 func (v *pageView) growth() (out []block) {
 	var shown []int
 	first := -1
@@ -185,7 +175,7 @@ func (v *pageView) growth() (out []block) {
 			if by != m.By {
 				of = fmt.Sprintf("What the verdict rests on (%s)", tame(m.By, 60))
 			}
-			shows += fmt.Sprintf(" %s grows by %s/h %s.", of, sc.with(m.Slope), between(sc, m.Lo, m.Hi))
+			shows += fmt.Sprintf(" %s grows by %s/h %s.", of, sc.with(m.Slope), sc.interval(m.Lo, m.Hi))
 		}
 		what, _ := unitOf(by)
 		out = append(out, block{Figure: &figure{
@@ -198,7 +188,6 @@ func (v *pageView) growth() (out []block) {
 	return out
 }
 
-// growthTable has at most 20 of the points.
 func growthTable(metric string, at, value []float64) *section {
 	g := grid{cols: []column{{}, {}}, head: [][]string{{"time", metric}}}
 	step := max(1, (len(at)+19)/20)

@@ -21,7 +21,6 @@ const (
 	mostChanges = 300 // rows of all metrics
 )
 
-// moreInTable says that a picture does not show all settings.
 func moreInTable(settings, most int) []string {
 	if settings <= most {
 		return nil
@@ -32,8 +31,7 @@ func moreInTable(settings, most int) []string {
 // mostName is how long the name of a setting may be in a picture, in characters.
 const mostName = 40
 
-// called is the name of setting i in a picture, which has no room for what all
-// settings have in common.
+// called leaves out of a setting's name what all settings have in common.
 func (v *pageView) called(i int) string {
 	s := slices.DeleteFunc(slices.Clone(v.Settings[i].Setting), func(l dyno.Level) bool {
 		return !slices.ContainsFunc(v.Settings, func(other compare.Setting) bool { return !slices.Contains(other.Setting, l) })
@@ -68,8 +66,7 @@ func axis(metric string) chart.Format {
 	}
 }
 
-// change are the comparison with the baseline as a picture, and all of it as tables; of
-// one setting, its figures.
+// change shows the comparison with the baseline, or the figures of a single setting.
 func (v *pageView) change() []block {
 	switch {
 	case v.Trials == 0 || len(v.Rows) == 0:
@@ -104,8 +101,7 @@ func (v *pageView) change() []block {
 // changesShown is how many settings the picture of changes has, the baseline included.
 func (v *pageView) changesShown() int { return 1 + mostChanges/max(1, len(v.metrics(true))) }
 
-// intervals are the rows of the picture: for two settings the metrics, for more
-// the settings below each metric.
+// intervals groups by metric if there are more than two settings.
 func (v *pageView) intervals() []chart.Group {
 	var groups []chart.Group
 	if len(v.Settings) == 2 {
@@ -154,8 +150,7 @@ func chartMark(v stats.Verdict) chart.Mark {
 	return chart.Unclear
 }
 
-// pooledHistograms are those of all compared trials of each setting, nil where a
-// setting has none or not all of its counts.
+// pooledHistograms has nil for a setting without all of its counts.
 func (v *pageView) pooledHistograms() ([]*hist.Histogram, bool) {
 	all, found := make([]*hist.Histogram, len(v.Settings)), false
 	for i := range v.Settings {
@@ -170,8 +165,7 @@ func (v *pageView) pooledHistograms() ([]*hist.Histogram, bool) {
 	return all, found
 }
 
-// percentiles are the quantiles that lines go through: evenly on the scale of 1/(1-q),
-// as HdrHistogram prints them.
+// percentiles are evenly spaced on the scale of 1/(1-q), as HdrHistogram prints them.
 func percentiles(requests int64) []float64 {
 	var qs []float64
 	for n := 1.0; n <= float64(requests); n *= 1.1 {
@@ -232,7 +226,6 @@ func (v *pageView) distribution() []block {
 	}})
 }
 
-// percentileTable is what the lines of percentiles go through.
 func (v *pageView) percentileTable(hs []*hist.Histogram, requests int64) *section {
 	var typical []float64
 	qs := []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999}
@@ -279,12 +272,10 @@ func (v *pageView) at(s *compare.Setting) int {
 	panic("report: a setting of another table")
 }
 
-// histogramBins is about how many bins a histogram has.
 const histogramBins = 72
 
-// edges are those of the bins, of equal ratio where what was measured spans more than
-// a factor of 4. What is beyond the 99.99th percentile of all settings has bins too,
-// so that nothing is left out.
+// edges have equal ratios where latencies span more than a factor of 4. They reach the
+// slowest request, so that nothing is left out.
 func (v *pageView) edges(hs []*hist.Histogram) (edges []int64) {
 	lo, hi := int64(math.MaxInt64), int64(0)
 	for _, h := range hs {
@@ -306,7 +297,6 @@ func (v *pageView) edges(hs []*hist.Histogram) (edges []int64) {
 	return edges
 }
 
-// histogramTable has every sixth edge.
 func (v *pageView) histogramTable(hs []*hist.Histogram, edges []int64) *section {
 	var coarse []int64
 	for n, e := range edges {

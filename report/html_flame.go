@@ -9,7 +9,6 @@ import (
 	"html/template"
 )
 
-// packFlame makes an element of a flame graph's page.
 func packFlame(id string, page []byte) template.HTML {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)

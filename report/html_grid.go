@@ -11,9 +11,8 @@ import (
 // longCell is how long a text is that may be broken anywhere, in characters.
 const longCell = 40
 
-// html writes the grid as a table with a caption, which is for those who do not
-// see what stands around it. all says where rows are that were cut, such as
-// "results.jsonl".
+// html writes a table with a caption for screen readers. all names the place of rows that
+// were cut, such as "results.jsonl".
 func (g *grid) html(caption, all string) template.HTML {
 	var b strings.Builder
 	w := g.widths()
@@ -49,7 +48,6 @@ func (g *grid) html(caption, all string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// heading writes a cell of the head; an empty one is no heading.
 func (g *grid) heading(b *strings.Builder, i int, s string) {
 	s = strings.Join(strings.Fields(tame(s, mostCell)), " ")
 	class := ""
@@ -63,8 +61,7 @@ func (g *grid) heading(b *strings.Builder, i int, s string) {
 	b.WriteString(`<th scope="col"` + class + ">" + html.EscapeString(s) + "</th>")
 }
 
-// htmlRow writes a row: the first cell is its heading, if it is a label. Spaces before a
-// label are what it is below.
+// htmlRow makes the first cell a heading if it is a label; its leading spaces become a class.
 func (g *grid) htmlRow(b *strings.Builder, w []int, cs []cell) {
 	b.WriteString("<tr>")
 	for i, c := range cs {

@@ -19,9 +19,8 @@ const (
 	mostText = 64 << 10 // of a plan or an error
 )
 
-// tame is text from a run made fit for a page: control characters, which do
-// nothing good anywhere, and those that turn the direction of what follows are
-// dots, and what is longer than most characters loses its middle.
+// tame makes text from a run fit for a page: control and direction characters become dots,
+// and text beyond most characters loses its middle.
 func tame(s string, most int) string {
 	if len(s) > most*utf8.UTFMax { // before it is looked at rune by rune
 		half := most * utf8.UTFMax / 2
@@ -40,7 +39,6 @@ func tame(s string, most int) string {
 	return middle(s, most)
 }
 
-// tameAll is tame of each of the lines, of which there are at most so many.
 func tameAll(lines []string, most, each int) []string {
 	var out []string
 	for i, l := range lines {
@@ -53,8 +51,7 @@ func tameAll(lines []string, most, each int) []string {
 	return out
 }
 
-// tamed is a copy of a page in which what is said often, or goes to the scripts, is
-// no longer than a page can bear: names of settings, steps and metrics, errors.
+// tamed copies a page and limits the length of names and errors.
 func tamed(p *Page) *Page {
 	c := *p
 	c.Table = tamedTable(p.Table)

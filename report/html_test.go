@@ -16,13 +16,14 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report/pprofpage"
 )
 
 func pageOf(rs []*dyno.Result, es []effects) *Page {
 	return &Page{
 		Table: table(rs, es), Trials: rs,
-		Origin: Origin{
+		Origin: findings.Origin{
 			Dir: "sessions-20261122", Dyno: "v0.6.0", Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC),
 			Command: []string{"dyno", "run", "--vary", "GOGC=100,0", "it's"}, Plan: "name: sessions\n", Host: [][2]string{{"kernel", "6.18"}},
 		},

@@ -15,7 +15,6 @@ import (
 // mostSlow is how many of the slowest requests a setting has in the page.
 const mostSlow = 10
 
-// latency are response times: over time, the slowest, and in all.
 func (v *pageView) latency() (out []block) {
 	if v.Trials == 0 {
 		return nil
@@ -64,11 +63,9 @@ func (v *pageView) heatNotes(p *timeline.Picture) (notes []string) {
 	return tameAll(notes, 20, mostNote)
 }
 
-// heatParts is how many stretches of each setting's time the table under the heat
-// maps has.
+// heatParts is the number of stretches of each setting in the table of heat maps.
 const heatParts = 10
 
-// heatTable is the heat maps in figures.
 func (v *pageView) heatTable(p *timeline.Picture) *section {
 	g := grid{
 		cols: []column{{left: true}, {left: true}, {}, {}, {}, {}, {}},
@@ -93,7 +90,6 @@ func (v *pageView) heatTable(p *timeline.Picture) *section {
 	return &section{title: "Latency over time", grids: []grid{g}}
 }
 
-// heatRow sums up the n-th part of a heat map.
 func heatRow(block int, h *timeline.Heat, n, parts int) []cell {
 	from, to := n*h.Columns/parts, (n+1)*h.Columns/parts
 	byRow := make([]int64, h.Rows)
@@ -127,7 +123,6 @@ func heatRow(block int, h *timeline.Heat, n, parts int) []cell {
 	return cells(fmt.Sprintf("block %d", block), at(from)+" – "+at(to), strconv.FormatInt(all, 10), rowAt(0.5), rowAt(0.99), rowAt(1), gc)
 }
 
-// slowest is the table of the slowest requests and of when they were due.
 func (v *pageView) slowest() []block {
 	g := grid{
 		cols: []column{{}, {keep: 1}, {}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1}},
@@ -177,8 +172,7 @@ func (v *pageView) slowest() []block {
 	return out
 }
 
-// slowOf are the slowest requests of setting i: of the picture, or those that
-// every result has.
+// slowOf prefers the picture's requests to those of the results.
 func (v *pageView) slowOf(i int) (out []timeline.Slow) {
 	key := v.Settings[i].Setting.String()
 	if p := v.page.Picture; p != nil {
@@ -200,7 +194,6 @@ func (v *pageView) slowOf(i int) (out []timeline.Slow) {
 	return out[:min(len(out), mostSlow)]
 }
 
-// timelines are everything else over time.
 func (v *pageView) timelines() []block {
 	p := v.page.Picture
 	tracks := p != nil && slices.ContainsFunc(p.Settings, func(s timeline.PictureOf) bool { return len(s.Tracks) > 0 })
@@ -268,8 +261,7 @@ func lesser(a, b float64) float64 {
 	return a
 }
 
-// trackOf is the longest stretch of a track of a setting, with seconds since its
-// window began; nil if there is none.
+// trackOf is the longest stretch of a track, in seconds since the window began, or nil.
 func (v *pageView) trackOf(s dyno.Setting, metric string) (at, value []float64) {
 	p := v.page.Picture
 	if p == nil {

@@ -19,7 +19,6 @@ const (
 	mostTip   = 120  // characters
 )
 
-// trialBlocks are all trials one by one.
 func (v *pageView) trialBlocks() (out []block) {
 	doubts := numbered(v.page.Trials)
 	for _, m := range v.metrics(true) {
@@ -109,7 +108,6 @@ func (v *pageView) strip(m dyno.Metric) []block {
 	return []block{{Figure: f}}
 }
 
-// trialTable is every trial with its values; what its warnings say stands below.
 func (v *pageView) trialTable(doubts map[string]int) (section, []block) {
 	rs := slices.Clone(v.page.Trials)
 	slices.SortStableFunc(rs, func(a, b *dyno.Result) int {
@@ -166,7 +164,6 @@ func (v *pageView) trialTable(doubts map[string]int) (section, []block) {
 	}}
 }
 
-// causesOfFailures is the table of failed requests by what they failed of.
 func (v *pageView) causesOfFailures() (section, bool) {
 	sum := map[string]int{}
 	for _, r := range v.page.Trials {
@@ -186,7 +183,6 @@ func (v *pageView) causesOfFailures() (section, bool) {
 	return section{title: "Failed requests of all trials", grids: []grid{g}}, true
 }
 
-// origin is what it takes to make the run again.
 func (v *pageView) origin() []block {
 	var ran []string
 	for _, r := range v.page.Trials {
@@ -198,8 +194,7 @@ func (v *pageView) origin() []block {
 		"results.jsonl has a trial a line, bench.txt the same for benchstat, trials/ the series, requests, logs and profiles. To look closer: dyno view %[1]s.")
 }
 
-// whence is where a page comes from: what ran there, what a reader can do with the plan,
-// and what is in the run directory, which is named where files has a verb.
+// whence says where a page comes from. files describes the run directory, with a verb for its name.
 func (p *Page) whence(ran, plan, files string) (out []block) {
 	o := &p.Origin
 	var facts [][2]string

@@ -8,8 +8,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A paper is a page as the templates in report/page have it: all words are said, and
-// what is left to do is to escape them.
+// A paper is a page with all its words, ready for the templates in report/page.
 type paper struct {
 	*Page
 	Title    string
@@ -26,10 +25,8 @@ type paper struct {
 	Head, Tail template.HTML // of the document: policy and styles; data and scripts
 }
 
-// A said is a sentence whose first words are emphasized.
 type said struct{ Name, Rest string }
 
-// A chapter is a section of the page.
 type chapter struct {
 	ID, Title string
 	Blocks    []block
@@ -51,13 +48,11 @@ type block struct {
 	Links     []File
 }
 
-// A sheet is a table of the page.
 type sheet struct {
 	Name string // of what can be scrolled to
 	HTML template.HTML
 }
 
-// A figure is a picture with what it shows in words and as a table.
 type figure struct {
 	ID, Kind, Name, Title, Shows string
 	Picture                      template.HTML
@@ -67,7 +62,6 @@ type figure struct {
 	Notes                        []string
 }
 
-// mostVerdicts are shown before the others are folded away.
 const mostVerdicts = 12
 
 // A pageView makes a paper.
@@ -81,7 +75,6 @@ type pageView struct {
 // allIn says where a reader finds what a table was too long for.
 const allIn = "results.jsonl and bench.txt of the run directory"
 
-// newPaper makes a paper of a page that is [tamed].
 func newPaper(p *Page) *paper {
 	v := newPageView(p)
 	t := p.Table
@@ -165,7 +158,6 @@ func fileName(name string) string {
 	return "dyno"
 }
 
-// show makes a block of a section.
 func (v *pageView) show(s section, ok bool) []block {
 	if !ok {
 		return nil
@@ -173,7 +165,7 @@ func (v *pageView) show(s section, ok bool) []block {
 	return []block{{Title: tame(s.title, mostCell), Tables: v.tables(&s), Lines: tameAll(s.notes, 100, mostNote)}}
 }
 
-// tucked folds the tables of blocks away: those that a reader looks things up in.
+// tucked folds reference tables away.
 func tucked(blocks []block) []block {
 	for i := range blocks {
 		blocks[i].Folded = "Table"

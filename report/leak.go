@@ -16,7 +16,6 @@ import (
 // mostSites is how many lines that leak a sentence names.
 const mostSites = 3
 
-// leakNouns are what may leak beside memory, in words.
 var leakNouns = map[string]string{"goroutines": "goroutines", "threads": "threads", "fds": "descriptors"}
 
 // leak is the table of what grows without an end.
@@ -38,18 +37,7 @@ func (v *view) leak() (section, bool) {
 		return section{}, false
 	}
 	rate, per := coarse(scaleOf("leak-B", rates...)), coarse(scaleOf("leak-B", requests...))
-	rows := v.leakRows(rate, per)
-	rows = slices.DeleteFunc(rows, func(r leakRow) bool { // what no setting has takes no room
-		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return r.text(&s) != "" })
-	})
-	var labels []string
-	for _, r := range rows {
-		labels = append(labels, r.label)
-	}
-	s := section{
-		title: "Leaks",
-		grids: v.study(labels, func(s *compare.Setting, row int) string { return rows[row].text(s) }),
-	}
+	s := v.figures("Leaks", func(s *compare.Setting) bool { return s.Leak != nil }, v.leakRows(rate, per))
 	for i := range v.Settings {
 		if l := v.Settings[i].Leak; l != nil {
 			s.notes = append(s.notes, v.leakNotes(i, l)...)
@@ -58,26 +46,19 @@ func (v *view) leak() (section, bool) {
 	return s, true
 }
 
-// A leakRow is a line of the table, "" where a setting lacks the figure.
-type leakRow struct {
-	label string
-	text  func(s *compare.Setting) string
-}
-
-// leakRows are all that there may be.
-func (v *view) leakRows(rate, per scale) []leakRow {
+func (v *view) leakRows(rate, per scale) []figureRow {
 	memory := func(text func(m *leak.Grown) string) func(s *compare.Setting) string {
 		return func(s *compare.Setting) string {
-			if s.Leak == nil || s.Leak.Memory == nil {
-				return ""
+			if m := s.Leak.Memory; m != nil {
+				return text(m)
 			}
-			return text(s.Leak.Memory)
+			return ""
 		}
 	}
-	rows := []leakRow{
+	rows := []figureRow{
 		{"memory", memory(func(m *leak.Grown) string { return string(m.Verdict) })},
 		{"  growth, " + rate.unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Slope) })},
-		{"  95% interval", memory(func(m *leak.Grown) string { return between(rate, m.Lo, m.Hi) })},
+		{"  95% interval", memory(func(m *leak.Grown) string { return rate.interval(m.Lo, m.Hi) })},
 		{"  would have been seen, " + rate.unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Detectable) })},
 		{"  growth for 1,000 requests, " + per.unit, memory(func(m *leak.Grown) string { return known(per, m.Per) })},
 		{"  would have been seen, " + per.unit, memory(func(m *leak.Grown) string { return known(per, m.DetectablePer) })},
@@ -98,13 +79,13 @@ func (v *view) leakRows(rate, per scale) []leakRow {
 			continue
 		}
 		rows = append(rows,
-			leakRow{leakNouns[name], other(func(g *leak.Grown) string { return string(g.Verdict) })},
-			leakRow{"  growth, 1/h", other(func(g *leak.Grown) string { return tally(g.Slope) })})
+			figureRow{leakNouns[name], other(func(g *leak.Grown) string { return string(g.Verdict) })},
+			figureRow{"  growth, 1/h", other(func(g *leak.Grown) string { return tally(g.Slope) })})
 	}
 	return rows
 }
 
-// leakFigures are those that the unit is to suit: noise around none is not.
+// leakFigures are the figures that choose the unit: without a leak, noise has no say.
 func leakFigures(m *leak.Grown, slope, lo, hi, detectable float64) []float64 {
 	if m.Verdict == leak.Leaking {
 		return slices.DeleteFunc([]float64{slope, lo, hi}, math.IsNaN)
@@ -124,7 +105,6 @@ func otherOf(s *compare.Setting, name string) *leak.Grown {
 	return nil
 }
 
-// leaks are sentences on what leaks in setting i.
 func (v *view) leaks(i int, l *leak.Leak) (found []string) {
 	name, service := v.leakSubject(i)
 	if m := l.Memory; m != nil && m.Verdict == leak.Leaking {
@@ -141,10 +121,10 @@ func (v *view) leaks(i int, l *leak.Leak) (found []string) {
 	return found
 }
 
-// leakSubject is what begins a sentence on a part of setting i, and one on itself.
+// leakSubject begins a sentence about a part of setting i, and one about the setting itself.
 func (v *view) leakSubject(i int) (name, service string) {
 	if len(v.Settings) > 1 {
-		return v.name(i) + ": ", v.name(i)
+		return v.lead(i), v.name(i)
 	}
 	return "", "The service"
 }
@@ -176,8 +156,7 @@ func sentence(name, text string) string {
 	return name + text
 }
 
-// noMemoryLeak names what was looked at: a level heap tells nothing of memory outside
-// of it.
+// noMemoryLeak names what was looked at: a level heap says nothing of other memory.
 func noMemoryLeak(m, outside *leak.Grown) string {
 	text := "no leak seen"
 	if m.By != "rss-B" {
@@ -204,18 +183,12 @@ func noMemoryLeak(m, outside *leak.Grown) string {
 	return text + "."
 }
 
-// outsideLeak tells of a leak that no heap profile shows.
 func outsideLeak(m *leak.Grown) string {
 	sc := coarse(scaleOf("leak-B", m.Slope))
-	text := fmt.Sprintf("resident memory outside the Go heap leaks %s/h", sc.with(m.Slope))
-	if iv := between(sc, m.Lo, m.Hi); iv != "" {
-		text += " " + iv
-	}
-	return text + perRequests(", ", m.Per, "") + ": the runtime knows nothing of it (mmap, cgo), and so no heap profile shows where."
+	text := fmt.Sprintf("resident memory outside the Go heap leaks %s/h %s", sc.with(m.Slope), sc.interval(m.Lo, m.Hi))
+	return strings.TrimSuffix(text, " ") + perRequests(", ", m.Per, "") + ": the runtime knows nothing of it (mmap, cgo), and so no heap profile shows where."
 }
 
-// forced tells of growth from before the load to after it, or nothing if that is
-// not known.
 func forced(rate float64) string {
 	grew := ""
 	switch {
@@ -231,13 +204,9 @@ func forced(rate float64) string {
 	return " Between forced collections before the load and after it the heap " + grew + "."
 }
 
-// memoryLeaks says how much leaks, and where.
 func memoryLeaks(m *leak.Grown, l *leak.Leak) string {
 	sc := coarse(scaleOf("leak-B", m.Slope))
-	text := fmt.Sprintf("leaks %s/h", sc.with(m.Slope))
-	if iv := between(sc, m.Lo, m.Hi); iv != "" {
-		text += " " + iv
-	}
+	text := strings.TrimSuffix(fmt.Sprintf("leaks %s/h %s", sc.with(m.Slope), sc.interval(m.Lo, m.Hi)), " ")
 	text += perRequests(", ", m.Per, "")
 	if len(l.Sites) > 0 {
 		var places []string
@@ -260,7 +229,6 @@ func memoryLeaks(m *leak.Grown, l *leak.Leak) string {
 	return text
 }
 
-// otherLeak says how many goroutines, threads or descriptors leak, and where.
 func otherLeak(o *leak.OtherGrown) string {
 	text := fmt.Sprintf("%s leak: %s more an hour", leakNouns[o.Name], tally(o.Slope))
 	if !math.IsNaN(o.Lo) {
@@ -316,7 +284,6 @@ func where(s *leak.LeakSite) string {
 	return fmt.Sprintf("%s %s:%d", s.Func, path.Base(s.File), s.Line)
 }
 
-// amount prints one size to three digits.
 func amount(x float64) string {
 	if math.IsNaN(x) {
 		return "?"
@@ -335,14 +302,6 @@ func perRequests(before string, x float64, after string) string {
 		return ""
 	}
 	return before + amount(x) + " for 1,000 requests" + after
-}
-
-// between prints an interval, or "" if there is none.
-func between(sc scale, lo, hi float64) string {
-	if math.IsNaN(lo) || math.IsNaN(hi) {
-		return ""
-	}
-	return "[" + sc.format(lo) + ", " + sc.format(hi) + "]"
 }
 
 // tally prints a count or a rate of one, "" if it is not known.

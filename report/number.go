@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// A scale prints the numbers of one row or table: all in the same unit, with
-// the same number of decimals, so that they can be compared by eye.
+// A scale prints the numbers of one row or table in one unit with the same decimals.
 type scale struct {
 	unit     string  // such as "ms", or "" for a plain count
 	factor   float64 // base units in one unit
@@ -26,14 +25,14 @@ var (
 	bareSteps = []step{{"", 1}}
 )
 
-// unitOf splits a metric's name into a label without the unit and the units
-// that its base unit may be printed in: "cpu-sec/req" is "cpu/req" in s … ns.
+// unitOf splits the unit from a metric's name: "cpu-sec/req" is "cpu/req" in s … ns.
 func unitOf(metric string) (label string, steps []step) {
-	switch metric { // of the testing package, whose units are whole names
+	at := strings.LastIndexByte(metric, ' ') + 1 // a benchmark's row is called "package.Name sec/op"
+	switch metric[at:] {                         // of the testing package, whose units are whole names
 	case "sec/op":
-		return "time/op", timeSteps
+		return metric[:at] + "time/op", timeSteps
 	case "B/op":
-		return "bytes/op", byteSteps
+		return metric[:at] + "bytes/op", byteSteps
 	}
 	head, per, found := strings.Cut(metric, "/")
 	if found {
@@ -54,9 +53,8 @@ func unitOf(metric string) (label string, steps []step) {
 	return metric, bareSteps
 }
 
-// scaleOf chooses the unit in which the greatest of xs is at least 1, and the
-// decimals that leave the least of them two or more significant digits. Values
-// of 0 and unknown ones have no say.
+// scaleOf chooses the unit in which the greatest of xs is at least 1, and decimals that give
+// the least two significant digits. 0 and unknown values have no say.
 func scaleOf(metric string, xs ...float64) scale {
 	_, steps := unitOf(metric)
 	least, greatest, whole := math.Inf(1), 0.0, true
@@ -101,7 +99,6 @@ func scaleOf(metric string, xs ...float64) scale {
 	return s
 }
 
-// format prints x in the scale's unit, without the unit.
 func (s scale) format(x float64) string {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):
@@ -112,16 +109,29 @@ func (s scale) format(x float64) string {
 	return unsignZero(strconv.FormatFloat(x/s.factor, 'f', s.decimals, 64))
 }
 
-// signed is format with a sign before a positive number.
 func (s scale) signed(x float64) string { return sign(s.format(x)) }
 
-// with is format with the unit.
 func (s scale) with(x float64) string {
 	if s.unit == "" {
 		return s.format(x)
 	}
 	return s.format(x) + " " + s.unit
 }
+
+// interval prints bounds without the unit, or "" if they are not known.
+func (s scale) interval(lo, hi float64) string { return bounds(s.format, lo, hi) }
+
+func (s scale) signedInterval(lo, hi float64) string { return bounds(s.signed, lo, hi) }
+
+func bounds(print func(float64) string, lo, hi float64) string {
+	if math.IsNaN(lo) || math.IsNaN(hi) {
+		return ""
+	}
+	return "[" + print(lo) + ", " + print(hi) + "]"
+}
+
+// signedWith is signed with the unit.
+func (s scale) signedWith(x float64) string { return sign(s.with(x)) }
 
 // unsignZero turns "-0.0" into "0.0".
 func unsignZero(s string) string {
@@ -138,8 +148,7 @@ func sign(s string) string {
 	return "+" + s
 }
 
-// change prints a ratio as a change in per cent: 1.062 is "+6.2%". From ten
-// times on the factor reads better: "×12.3".
+// change prints 1.062 as "+6.2%" and 12.3 as "×12.3".
 func change(ratio float64) string {
 	switch {
 	case math.IsNaN(ratio) || math.IsInf(ratio, 0):
@@ -152,16 +161,9 @@ func change(ratio float64) string {
 	return sign(unsignZero(strconv.FormatFloat((ratio-1)*100, 'f', 1, 64))) + "%"
 }
 
-// interval prints the bounds of a ratio, or "" if there are none.
-func interval(lo, hi float64) string {
-	if math.IsNaN(lo) || math.IsNaN(hi) {
-		return ""
-	}
-	return "[" + change(lo) + ", " + change(hi) + "]"
-}
+func interval(lo, hi float64) string { return bounds(change, lo, hi) }
 
-// spread prints how far an interval reaches from its center, in per cent of
-// it, as benchstat does, or "" if there is no interval.
+// spread prints how far an interval reaches from its center, in per cent of it, or "".
 func spread(center, lo, hi float64) string {
 	far := max(center-lo, hi-center) / math.Abs(center)
 	if math.IsNaN(far) || math.IsInf(far, 0) {

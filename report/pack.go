@@ -42,9 +42,8 @@ type stretchJSON struct {
 	Columns int     `json:"columns"`
 }
 
-// A pictureOfJSON has columns of all stretches, one after the other. What nobody
-// knows is null, and zero counts or NaN in the columns of a trial of which nobody
-// knows it.
+// A pictureOfJSON has the columns of all stretches, one after the other. What is unknown is
+// null; an unknown trial has counts of 0, or NaN.
 type pictureOfJSON struct {
 	Name       string      `json:"name"`
 	Trials     []int       `json:"trials"`
@@ -144,13 +143,11 @@ func baseUnit(metric string) (label, unit string) {
 	return label, unit
 }
 
-// Counts of 32 and more are told by so many bits, to 3 %: the others are luck, do not
-// show as a shade, and are a third of the bytes. The heat map of 30 million requests,
-// 1,200 by 100, takes 75 to 121 KiB so, and up to 167 KiB exactly.
+// Counts from 32 on have so many bits, exact to 3 %, which no shade shows. A heat map of 30
+// million requests, 1,200 by 100, takes 75 to 121 KiB instead of up to 167.
 const aboutBits = 5
 
-// about rounds a count to aboutBits bits; one in the middle to an even last bit, so
-// that sums are not too high.
+// about rounds a middle to an even last bit, so that sums are not too high.
 func about(n uint32) uint32 {
 	shift := bits.Len32(n) - aboutBits
 	if shift <= 0 {
@@ -164,9 +161,8 @@ func about(n uint32) uint32 {
 	return (n + half - 1 + odd) >> shift << shift
 }
 
-// packed are numbers of four bytes each, little end first: all first bytes, then all
-// second ones and so on, gzipped, in base64. Numbers that are near each other are so
-// half as long as in their own order.
+// packed is numbers of four bytes, little end first, as base64 of gzip. All first bytes come
+// first, then all second bytes: neighbours are alike, which halves the size.
 type packed string
 
 // A packer packs one after another: a gzip.Writer takes a megabyte.

@@ -1,34 +1,23 @@
 package report
 
 import (
-	"time"
-
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/findings"
 )
 
 // A Page is one run as the HTML report shows it. Each part but the table may be
 // missing.
 type Page struct {
 	Table   *compare.Table
-	Origin  Origin
+	Origin  findings.Origin
 	Picture *timeline.Picture
 	Trials  []*dyno.Result // all that have a result, failed ones and those for looks included
 	Profile *Profile       // tables of what profiles tell; nil if none was taken
 	Flames  []Flame        // the most telling first
 	Notes   []string       // what could not be shown, and why
 	Site    *Site          // nil in a file
-}
-
-// An Origin is where a run comes from: enough to make it again.
-type Origin struct {
-	Dir     string // the run directory's name
-	Dyno    string // version
-	Started time.Time
-	Command []string    // as typed
-	Plan    string      // as a dyno.yaml
-	Host    [][2]string // what and value, such as "kernel" and "6.18"
 }
 
 // A Flame is a page of pprof's own: the flame graph of one setting's profiles,

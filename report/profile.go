@@ -128,7 +128,6 @@ func ProfileJSON(w io.Writer, v any) error {
 	return err
 }
 
-// sections are the tables; names are at most so long.
 func (p *Profile) sections(names, width int) []section {
 	var out []section
 	if len(p.Shares) > 0 {
@@ -146,8 +145,7 @@ func (p *Profile) sections(names, width int) []section {
 	return out
 }
 
-// shortNames are names for the columns of a table: of settings whose own are too
-// long for the page numbers, and notes of what these are.
+// shortNames numbers the settings if a name is too long, and returns the key to the numbers.
 func shortNames(all []profiles.CPUShare, width int) (name func(string) string, keys []string) {
 	long := func(s profiles.CPUShare) bool { return utf8.RuneCountInString(label(s.Setting)) > maxName }
 	if width == math.MaxInt || !slices.ContainsFunc(all, long) {
@@ -161,7 +159,6 @@ func shortNames(all []profiles.CPUShare, width int) (name func(string) string, k
 	return func(s string) string { return number[s] }, keys
 }
 
-// label is a setting's name.
 func label(setting string) string {
 	if setting == "" {
 		return "(as is)"
@@ -216,7 +213,6 @@ func classCells(c profiles.ClassShare, sc scale) []cell {
 	return []cell{{text: fmt.Sprintf("%.1f%%", 100*c.Share.Mean)}, {far, faint}, {text: sc.format(c.PerReq.Mean)}}
 }
 
-// per says what figures are per.
 func per(metric string) string {
 	switch {
 	case strings.HasSuffix(metric, "/req"):
@@ -235,7 +231,6 @@ func inUnit(sc scale) string {
 	return ", in " + sc.unit
 }
 
-// top is the table of the most costly functions of a setting.
 func (p *Profile) top(t *profiles.Top, names int) section {
 	rows := t.Rows
 	if p.Rows > 0 && len(rows) > p.Rows {
@@ -270,7 +265,6 @@ func (p *Profile) top(t *profiles.Top, names int) section {
 	}
 }
 
-// order says how a table is sorted.
 func order(by string) string {
 	return map[string]string{
 		"own":  "own: a function of the subject with the library calls it makes",
@@ -279,7 +273,6 @@ func order(by string) string {
 	}[by]
 }
 
-// diff is the table of what changed between two settings.
 func (p *Profile) diff(d *profiles.Diff, names int) section {
 	rows := d.Rows
 	if p.Rows > 0 && len(rows) > p.Rows {
@@ -309,7 +302,7 @@ func (p *Profile) diff(d *profiles.Diff, names int) section {
 			name, at = name+", "+at, ""
 		}
 		g.rows = append(g.rows, row{cells: []cell{
-			{sc.signed(c.Diff), m}, {text: bounds(c.Lo, c.Hi, sc)}, {string(c.Verdict), m},
+			{sc.signed(c.Diff), m}, {text: sc.signedInterval(c.Lo, c.Hi)}, {string(c.Verdict), m},
 			{text: sc.signed(r.Flat.Diff)}, {text: sc.signed(r.Cum.Diff)}, {text: sc.format(c.Base)}, {text: sc.format(c.Value)}, {text: name},
 		}})
 		if at != "" {
@@ -317,29 +310,14 @@ func (p *Profile) diff(d *profiles.Diff, names int) section {
 		}
 	}
 	s := section{
-		title: fmt.Sprintf("%s%s, %s against %s, %s: %s%s in all; %s%s", d.Kind, per(d.Metric), label(d.Setting), label(d.Base), count(d.Pairs, "pair"),
-			sc.signed(d.Total.Diff), unitAfter(sc), order(d.Order), inUnit(sc)),
+		title: fmt.Sprintf("%s%s, %s against %s, %s: %s in all; %s%s", d.Kind, per(d.Metric), label(d.Setting), label(d.Base), count(d.Pairs, "pair"),
+			sc.signedWith(d.Total.Diff), order(d.Order), inUnit(sc)),
 		notes: []string{p.found(d)},
 	}
 	if len(g.rows) > 0 {
 		s.grids = []grid{g}
 	}
 	return s
-}
-
-func unitAfter(sc scale) string {
-	if sc.unit == "" {
-		return ""
-	}
-	return " " + sc.unit
-}
-
-// bounds prints an interval of a difference, or "" if there is none.
-func bounds(lo, hi float64, sc scale) string {
-	if math.IsNaN(lo) || math.IsNaN(hi) {
-		return ""
-	}
-	return "[" + sc.signed(lo) + ", " + sc.signed(hi) + "]"
 }
 
 // found says how many functions changed and on what that rests.
@@ -360,8 +338,7 @@ func (p *Profile) found(d *profiles.Diff) string {
 	}
 }
 
-// shortName cuts a function's name to a width: the middle of its package's
-// path, then the path, then the middle of what is left.
+// shortName cuts the middle of the package's path, then the path, then the middle of the rest.
 func shortName(name string, width int) string {
 	if utf8.RuneCountInString(name) <= width {
 		return name

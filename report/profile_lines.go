@@ -30,7 +30,7 @@ func ProfileList(w io.Writer, ls []profiles.Listing, metric string, versus bool,
 		}
 		diff := ""
 		if versus {
-			diff = ", change " + sc.signed(l.Diff) + unitAfter(sc)
+			diff = ", change " + sc.signedWith(l.Diff)
 		}
 		fmt.Fprintf(&b, "%s in %s\n  flat %s, cum %s%s%s%s\n\n", clean(l.Name), clean(l.File), sc.with(l.Flat), sc.with(l.Cum), per(metric), diff, inUnit(sc))
 		listing(&b, l, sc, versus, sources[l.File])
@@ -69,7 +69,6 @@ func listing(b *strings.Builder, l profiles.Listing, sc scale, versus bool, sour
 	g.text(b, false)
 }
 
-// orDot is a figure, or a dot for none, as pprof has it.
 func orDot(x float64, sc scale) string {
 	if x == 0 {
 		return "."

@@ -11,7 +11,6 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 )
 
-// A residentPart is a row of what is resident.
 type residentPart struct {
 	label string
 	of    func(r *compare.Resident) float64
@@ -42,7 +41,6 @@ func told(s *compare.Setting) *compare.Resident {
 	return nil
 }
 
-// resident is the table of where the resident memory is.
 func (v *view) resident() (section, bool) {
 	var typical []float64
 	for i := range v.Settings {
@@ -60,26 +58,21 @@ func (v *view) resident() (section, bool) {
 			return r != nil && strings.Trim(sc.format(p.of(r)), "-0.") != ""
 		})
 	})
-	var labels []string
+	var rows []figureRow
+	negative := false
 	for _, p := range parts {
-		labels = append(labels, p.label)
+		negative = negative || p.label == untouched
+		rows = append(rows, figureRow{p.label, func(s *compare.Setting) string {
+			x := p.of(told(s))
+			return fmt.Sprintf("%s %5s", sc.format(x), percent.format(x/s.Resident.End.RSS)+"%")
+		}})
 	}
-	s := section{
-		title: fmt.Sprintf("Where the resident memory is at the end of the load (means of the trials; %s, and share of RSS)", sc.unit),
-		grids: v.study(labels, func(s *compare.Setting, row int) string {
-			r := told(s)
-			if r == nil {
-				return ""
-			}
-			x := parts[row].of(r)
-			return fmt.Sprintf("%s %5s", sc.format(x), percent.format(x/r.End.RSS)+"%")
-		}),
-	}
-	s.notes = v.residentNotes(slices.Contains(labels, untouched))
+	s := v.figures(fmt.Sprintf("Where the resident memory is at the end of the load (means of the trials; %s, and share of RSS)", sc.unit),
+		func(s *compare.Setting) bool { return told(s) != nil }, rows)
+	s.notes = v.residentNotes(negative)
 	return s, true
 }
 
-// residentNotes explain the table by its first setting.
 func (v *view) residentNotes(negative bool) (notes []string) {
 	for i := range v.Settings {
 		if r := told(&v.Settings[i]); r != nil && r.End.Live > 0 {
@@ -113,7 +106,6 @@ func (v *view) ratio(i int, r *compare.Resident) string {
 	return text + fmt.Sprintf("%s is the rest of the runtime, %s the program's file, and %s nothing that the runtime knows of.", in(own), in(e.File), in(r.Left()))
 }
 
-// givenBack is the table of what became of the memory after the load.
 func (v *view) givenBack() (section, bool) {
 	var typical []float64
 	var first *compare.GivenBack
@@ -129,23 +121,8 @@ func (v *view) givenBack() (section, bool) {
 		return section{}, false
 	}
 	sc := scaleOf("rss-peak-B", typical...)
-	cell := func(s *compare.Setting, r backRow) string {
-		if b := back(s); b != nil && r.at(b) != nil {
-			return known(sc, r.of(r.at(b)))
-		}
-		return ""
-	}
-	rows := slices.DeleteFunc(backRows("after "+rested(first.Rest)+" of rest"), func(r backRow) bool {
-		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return cell(&s, r) != "" })
-	})
-	var labels []string
-	for _, r := range rows {
-		labels = append(labels, r.label)
-	}
-	s := section{
-		title: fmt.Sprintf("Memory given back, %s (%s)", sc.unit, source(first)),
-		grids: v.study(labels, func(s *compare.Setting, n int) string { return cell(s, rows[n]) }),
-	}
+	s := v.figures(fmt.Sprintf("Memory given back, %s (%s)", sc.unit, source(first)),
+		func(s *compare.Setting) bool { return back(s) != nil }, backRows(sc, "after "+rested(first.Rest)+" of rest"))
 	for i := range v.Settings {
 		if b := back(&v.Settings[i]); b != nil {
 			s.notes = append(s.notes, v.backVerdict(i, b))
@@ -154,27 +131,34 @@ func (v *view) givenBack() (section, bool) {
 	return s, true
 }
 
-// A backRow is a size at a stage.
-type backRow struct {
-	label string
-	at    func(b *compare.GivenBack) *dyno.Snapshot
-	of    func(s *dyno.Snapshot) float64
-}
-
-func backRows(rest string) []backRow {
-	ready := func(b *compare.GivenBack) *dyno.Snapshot { return &b.Ready }
-	end := func(b *compare.GivenBack) *dyno.Snapshot { return &b.End }
-	idle := func(b *compare.GivenBack) *dyno.Snapshot { return &b.Idle }
-	freed := func(b *compare.GivenBack) *dyno.Snapshot { return b.Freed }
-	rss := func(s *dyno.Snapshot) float64 { return s.RSS }
-	kept := func(s *dyno.Snapshot) float64 { return runtimeOnly(s, s.Idle) }
-	released := func(s *dyno.Snapshot) float64 { return runtimeOnly(s, s.Released) }
+func backRows(sc scale, rest string) (rows []figureRow) {
 	const free = "  after FreeOSMemory"
-	return []backRow{
-		{"RSS before the load", ready, rss}, {"  at its end", end, rss}, {"  " + rest, idle, rss}, {free, freed, rss},
-		{"idle heap at the end of the load", end, kept}, {"  " + rest, idle, kept}, {free, freed, kept},
-		{"released heap at the end of the load", end, released}, {"  " + rest, idle, released}, {free, freed, released},
+	for _, x := range []struct {
+		name string
+		of   func(s *dyno.Snapshot) float64
+	}{
+		{"RSS", func(s *dyno.Snapshot) float64 { return s.RSS }},
+		{"idle heap", func(s *dyno.Snapshot) float64 { return runtimeOnly(s, s.Idle) }},
+		{"released heap", func(s *dyno.Snapshot) float64 { return runtimeOnly(s, s.Released) }},
+	} {
+		add := func(label string, at func(b *compare.GivenBack) *dyno.Snapshot) {
+			rows = append(rows, figureRow{label, func(s *compare.Setting) string {
+				if taken := at(back(s)); taken != nil {
+					return known(sc, x.of(taken))
+				}
+				return ""
+			}})
+		}
+		end := x.name + " at the end of the load"
+		if x.name == "RSS" {
+			add("RSS before the load", func(b *compare.GivenBack) *dyno.Snapshot { return &b.Ready })
+			end = "  at its end"
+		}
+		add(end, func(b *compare.GivenBack) *dyno.Snapshot { return &b.End })
+		add("  "+rest, func(b *compare.GivenBack) *dyno.Snapshot { return &b.Idle })
+		add(free, func(b *compare.GivenBack) *dyno.Snapshot { return b.Freed })
 	}
+	return rows
 }
 
 func back(s *compare.Setting) *compare.GivenBack {
@@ -212,7 +196,6 @@ func rested(d time.Duration) string {
 	return d.Round(10 * time.Millisecond).String()
 }
 
-// backVerdict says in a sentence what setting i gave back.
 func (v *view) backVerdict(i int, b *compare.GivenBack) string {
 	of, no := "Of", "No"
 	if len(v.Settings) > 1 {

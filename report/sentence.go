@@ -67,7 +67,6 @@ func Sentences(t *compare.Table) []string {
 	return found
 }
 
-// untold counts the comparisons of primary metrics that were prevented.
 func untold(t *compare.Table) (n int) {
 	for i := range t.Settings {
 		for _, m := range t.Rows {
@@ -79,7 +78,6 @@ func untold(t *compare.Table) (n int) {
 	return n
 }
 
-// alone tells of a single setting.
 func alone(t *compare.Table) []string {
 	s := &t.Settings[0]
 	var parts []string
@@ -101,7 +99,6 @@ func alone(t *compare.Table) []string {
 	return []string{strings.ToUpper(text[:1]) + text[1:]}
 }
 
-// silent tells of settings of which nothing is known.
 func silent(t *compare.Table) string {
 	var names []string
 	for i := range t.Settings {
@@ -158,8 +155,8 @@ func loudest(t *compare.Table) []int {
 	return order
 }
 
-// contrast moves behind the first setting the next one that went the other way
-// in some metric, so that the two tell of both sides of a trade.
+// contrast moves to the second place a setting that went the other way in some metric, so
+// that the first two show both sides of a trade.
 func contrast(t *compare.Table, order []int) []int {
 	for n := 1; n < len(order); n++ {
 		for _, name := range changed(t, order[n]) {
@@ -173,7 +170,6 @@ func contrast(t *compare.Table, order []int) []int {
 	return order
 }
 
-// effect tells what setting i changed; the two greatest changes have figures.
 func effect(t *compare.Table, i int) string {
 	s, base := &t.Settings[i], &t.Settings[0]
 	var parts []string
@@ -212,7 +208,6 @@ func much(ratio float64) string {
 	return percent(1-ratio) + " lower"
 }
 
-// remainder tells of the comparisons that showed no change.
 func remainder(t *compare.Table) string {
 	var unclear, same []string
 	var more []int // blocks that would settle an unclear one
@@ -269,8 +264,7 @@ func remainder(t *compare.Table) string {
 	return fmt.Sprintf("Of the %d comparisons of primary metrics, %s.", total, list(parts))
 }
 
-// settle says how many more blocks would settle the comparisons up to the
-// i-th, which are what, or nothing if that is not known.
+// settle says how many more blocks would settle the first i+1 comparisons, or "".
 func settle(more []int, i int, what string) string {
 	if i < 0 || i >= len(more) || more[i] == math.MaxInt {
 		return ""
@@ -278,7 +272,6 @@ func settle(more []int, i int, what string) string {
 	return fmt.Sprintf(" (about %s would settle%s)", count(more[i], "more block"), cmp.Or(what, " it"))
 }
 
-// list joins parts with commas and an "and".
 func list(parts []string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")

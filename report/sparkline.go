@@ -6,17 +6,13 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 )
 
-// mostSparks is how many characters a sparkline has at most.
 const mostSparks = 24
 
-// fewestSparks is how many trials a course has at least.
 const fewestSparks = 3
 
-// sparklines are the trials of a metric in the order of blocks, a line for each
-// setting: how far each trial is from its setting's median, as a factor where all
-// are positive. All settings have one scale, so that the one that is not steady is
-// seen, and what drifts in all of them alike; changes that are negligible are flat.
-// A setting of fewer than three trials has none.
+// sparklines shows the trials of a metric in the order of blocks, a line for each setting:
+// each trial's distance from the median, as a factor where all are positive. All settings
+// have one scale. Negligible changes are flat. A setting of fewer than three trials has "".
 func (v *view) sparklines(metric string) []string {
 	courses := make([][]float64, len(v.Settings))
 	positive := true
@@ -51,7 +47,6 @@ func (v *view) sparklines(metric string) []string {
 	return lines
 }
 
-// deviations are those of the trials from their median, or of its logarithm.
 func deviations(trials []float64, x compare.Summary, ratio bool) []float64 {
 	ds := make([]float64, len(trials))
 	for i, trial := range trials {
@@ -66,8 +61,7 @@ func deviations(trials []float64, x compare.Summary, ratio bool) []float64 {
 	return ds
 }
 
-// squeeze makes a course of at most mostSparks, of each stretch what is the
-// farthest from the median.
+// squeeze keeps of each stretch the value farthest from the median.
 func squeeze(ds []float64) []float64 {
 	n := len(ds)
 	if n <= mostSparks {

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,53 +31,27 @@ func (v *view) steady() (section, bool) {
 	rows := append(v.driftRows("p50", func(s *timeline.Steady) *timeline.Drift { return s.P50 }),
 		v.driftRows("p99", func(s *timeline.Steady) *timeline.Drift { return s.P99 })...)
 	rows = append(rows,
-		steadyRow{"late, %", func(s *timeline.Steady) string { return share(s.Late) }},
-		steadyRow{"modes, " + mode.unit, func(s *timeline.Steady) string {
-			return each(s, func(i int) string { return mode.format(s.Modes[i].At) })
+		figureRow{"late, %", func(s *compare.Setting) string { return share(s.Steady.Late) }},
+		figureRow{"modes, " + mode.unit, func(s *compare.Setting) string {
+			return each(s.Steady, func(i int) string { return mode.format(s.Steady.Modes[i].At) })
 		}},
-		steadyRow{"  requests in them, %", func(s *timeline.Steady) string {
-			if len(s.Modes) < 2 {
+		figureRow{"  requests in them, %", func(s *compare.Setting) string {
+			if len(s.Steady.Modes) < 2 {
 				return ""
 			}
-			return each(s, func(i int) string { return share(s.Modes[i].Frac) })
+			return each(s.Steady, func(i int) string { return share(s.Steady.Modes[i].Frac) })
 		}})
-	rows = slices.DeleteFunc(rows, func(r steadyRow) bool { // what no setting has takes no room
-		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return s.Steady != nil && r.text(s.Steady) != "" })
-	})
-	var labels []string
-	for _, r := range rows {
-		labels = append(labels, r.label)
-	}
-	out := section{
-		title: "Steadiness of response times",
-		grids: v.study(labels, func(s *compare.Setting, row int) string {
-			if s.Steady == nil {
-				return ""
-			}
-			return rows[row].text(s.Steady)
-		}),
-	}
+	out := v.figures("Steadiness of response times", func(s *compare.Setting) bool { return s.Steady != nil }, rows)
 	for i := range v.Settings {
 		if s := v.Settings[i].Steady; s != nil {
 			if said := steadySentence(s); said != "" {
-				name := ""
-				if len(v.Settings) > 1 {
-					name = v.name(i) + ": "
-				}
-				out.notes = append(out.notes, sentence(name, said))
+				out.notes = append(out.notes, sentence(v.lead(i), said))
 			}
 		}
 	}
 	return out, true
 }
 
-// A steadyRow is a line of the table, "" where a setting lacks the figure.
-type steadyRow struct {
-	label string
-	text  func(s *timeline.Steady) string
-}
-
-// each joins what f says of every mode.
 func each(s *timeline.Steady, f func(i int) string) string {
 	var parts []string
 	for i := range s.Modes {
@@ -87,8 +60,7 @@ func each(s *timeline.Steady, f func(i int) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// driftRows are those of one percentile.
-func (v *view) driftRows(name string, of func(*timeline.Steady) *timeline.Drift) []steadyRow {
+func (v *view) driftRows(name string, of func(*timeline.Steady) *timeline.Drift) []figureRow {
 	var hourly, counted []float64
 	for i := range v.Settings {
 		if s := v.Settings[i].Steady; s != nil && of(s) != nil {
@@ -97,23 +69,18 @@ func (v *view) driftRows(name string, of func(*timeline.Steady) *timeline.Drift)
 		}
 	}
 	drift, perMillion := driftScale(hourly), driftScale(counted)
-	row := func(label string, text func(d *timeline.Drift) string) steadyRow {
-		return steadyRow{label, func(s *timeline.Steady) string {
-			if d := of(s); d != nil {
+	row := func(label string, text func(d *timeline.Drift) string) figureRow {
+		return figureRow{label, func(s *compare.Setting) string {
+			if d := of(s.Steady); d != nil {
 				return text(d)
 			}
 			return ""
 		}}
 	}
-	return []steadyRow{
+	return []figureRow{
 		row(name, func(d *timeline.Drift) string { return string(d.Verdict) }),
 		row("  drift, "+drift.unit+"/h", func(d *timeline.Drift) string { return signedOrNone(drift, d.Slope*3600) }),
-		row("    95% interval", func(d *timeline.Drift) string {
-			if math.IsNaN(d.Lo) || math.IsNaN(d.Hi) {
-				return ""
-			}
-			return "[" + drift.signed(d.Lo*3600) + ", " + drift.signed(d.Hi*3600) + "]"
-		}),
+		row("    95% interval", func(d *timeline.Drift) string { return drift.signedInterval(d.Lo*3600, d.Hi*3600) }),
 		row("    would have been seen", func(d *timeline.Drift) string { return known(drift, d.Detectable*3600) }),
 		row("  "+perMillion.unit+" per million requests", func(d *timeline.Drift) string { return signedOrNone(perMillion, d.PerRequest*1e6) }),
 	}
@@ -196,7 +163,6 @@ func numeral(n int) string {
 	return fmt.Sprint(n)
 }
 
-// moved says how a percentile went over a window, after its name.
 func moved(d *timeline.Drift, window time.Duration) string {
 	over := window.Seconds()
 	part := func(by float64) string {

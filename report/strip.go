@@ -69,7 +69,6 @@ func density(n, most uint32) string {
 	return steps[max(0, min(int(x*4), 3))]
 }
 
-// part is the character of a share of time.
 func part(x float64) string {
 	if x <= 0 {
 		return " "

@@ -48,7 +48,6 @@ func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
 	return err
 }
 
-// A summary is one result on its way to text.
 type summary struct {
 	strings.Builder
 	*dyno.Result
@@ -56,7 +55,6 @@ type summary struct {
 	color bool
 }
 
-// alarm writes a line that no reader may miss.
 func (s *summary) alarm(text string) {
 	for _, line := range strings.SplitAfter(fold(text, "! ", "  ", s.width), "\n") {
 		if line != "" {
@@ -65,7 +63,6 @@ func (s *summary) alarm(text string) {
 	}
 }
 
-// line writes what a label stands for.
 func (s *summary) line(label string, parts ...string) {
 	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 	if len(parts) > 0 {
@@ -83,8 +80,7 @@ func (s *summary) value(metric, follows string) string {
 	return scaleOf(metric, x).with(x) + follows
 }
 
-// tally returns the requests that are over, those of them that failed, and how
-// many were due in all.
+// tally returns the finished requests, the failed ones of them, and how many were due.
 func (s *summary) tally() (requests, failed, due int64) {
 	succeeded := int64(0)
 	if s.Latency != nil {
@@ -135,7 +131,6 @@ func (s *summary) overview() {
 	s.line("generator", clean(s.Sent.Engine), s.value("generator-cpu-frac", " of its cores"), s.value("lateness-p99-sec", " late at p99"))
 }
 
-// bytes prints n in all, per request and per second.
 func (s *summary) bytes(n int64) []string {
 	x := float64(n)
 	parts := []string{scaleOf("all-B", x).with(x)}
@@ -153,8 +148,7 @@ func (s *summary) bytes(n int64) []string {
 // differs is how far service time may be from latency before both are shown.
 const differs = 0.05
 
-// latency is the table of percentiles. Each figure has its own unit: a tail may
-// be ten thousand times what is typical.
+// latency gives each figure its own unit: a tail may be ten thousand times the typical value.
 func (s *summary) latency() {
 	g := grid{
 		cols: []column{{left: true}, {}, {left: true}, {keep: 1}, {left: true, keep: 1}},
@@ -188,7 +182,6 @@ func (s *summary) latency() {
 	g.text(&s.Builder, s.color)
 }
 
-// steps are the percentiles of each step, where there are several.
 func (s *summary) steps() {
 	names := []string{"p50", "p90", "p99", "p99.9"}
 	g := grid{cols: []column{{left: true}}, head: [][]string{{"Steps"}}}
@@ -213,7 +206,6 @@ func (s *summary) steps() {
 	}
 }
 
-// service is what the service tells of itself.
 func (s *summary) service() {
 	names := []string{
 		"cpu-frac", "cpu-sec/req", "gc-capacity-frac", "alloc-B/req", "allocs/req", "gc-cycles", "req/gc", "stw-total-sec", "heap-peak-B", "heap-alloc-B", "sys-B", "total-alloc-B", "gc-total",
@@ -238,7 +230,6 @@ func (s *summary) service() {
 	}
 }
 
-// time is a duration's number and unit.
 func (s *summary) time(metric string) []cell {
 	x, ok := s.Values.Get(metric)
 	if !ok {
@@ -248,7 +239,6 @@ func (s *summary) time(metric string) []cell {
 	return cells(sc.format(x), sc.unit)
 }
 
-// slowest lists the slowest requests and when they were due.
 func (s *summary) slowest() {
 	if len(s.Sent.Slowest) == 0 {
 		return
@@ -283,7 +273,6 @@ func (s *summary) slowest() {
 	g.text(&s.Builder, s.color)
 }
 
-// span is the number and unit of a duration.
 func span(d time.Duration) []cell {
 	sc := scaleOf("-sec", d.Seconds())
 	return cells(sc.format(d.Seconds()), sc.unit)
@@ -307,8 +296,7 @@ func (s *summary) errors() {
 	}
 }
 
-// percent prints a share; what is not quite all or not quite nothing is not
-// rounded to it.
+// percent does not round to all or nothing what is not quite that.
 func percent(n, all int64) string {
 	p := strconv.FormatFloat(100*float64(n)/float64(all), 'f', 2, 64)
 	switch {

@@ -3,13 +3,11 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/tail"
 )
 
-// tail is the table of what the slowest requests have to do with collections.
 func (v *view) tail() (section, bool) {
 	var p99s, stops, waits []float64
 	for i := range v.Settings {
@@ -23,10 +21,7 @@ func (v *view) tail() (section, bool) {
 		return section{}, false
 	}
 	p99, stop, wait := scaleOf("p99-sec", p99s...), scaleOf("stw-total-sec", stops...), scaleOf("sched-p99-sec", waits...)
-	rows := []struct {
-		label string
-		text  func(s *compare.Setting) string
-	}{
+	rows := []figureRow{
 		{"requests that met a collection, %", func(s *compare.Setting) string { return share(s.Tail.Met.Mean) }},
 		{"slowest 1% that did, %", func(s *compare.Setting) string { return share(s.Tail.SlowMet.Mean) }},
 		{"  by chance, %", func(s *compare.Setting) string { return share(s.Tail.SlowChance.Mean) }},
@@ -39,24 +34,7 @@ func (v *view) tail() (section, bool) {
 		{"mark assist, % of CPU", func(s *compare.Setting) string { return share(value(s, "gc-assist-frac")) }},
 		{"p99 of waits for a CPU, " + wait.unit, func(s *compare.Setting) string { return known(wait, value(s, "sched-p99-sec")) }},
 	}
-	var labels []string
-	for i := 0; i < len(rows); { // what no setting has takes no room
-		if slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return s.Tail != nil && rows[i].text(&s) != "" }) {
-			labels = append(labels, rows[i].label)
-			i++
-		} else {
-			rows = slices.Delete(rows, i, i+1)
-		}
-	}
-	s := section{
-		title: "The tail and the collector (means of the trials)",
-		grids: v.study(labels, func(s *compare.Setting, row int) string {
-			if s.Tail == nil {
-				return ""
-			}
-			return rows[row].text(s)
-		}),
-	}
+	s := v.figures("The tail and the collector (means of the trials)", func(s *compare.Setting) bool { return s.Tail != nil }, rows)
 	in := false
 	for i := range v.Settings {
 		if t := v.Settings[i].Tail; t != nil {
@@ -70,29 +48,24 @@ func (v *view) tail() (section, bool) {
 	return s, true
 }
 
-// tailVerdict says whether collections are in the tail of setting i.
 func (v *view) tailVerdict(i int, t *tail.Setting) string {
-	name := ""
-	if len(v.Settings) > 1 {
-		name = v.name(i) + ": "
-	}
+	name := v.lead(i)
 	if t.Met.Mean == 0 && t.SlowChance.Mean == 0 {
 		return sentence(name, "no collections, so none in the tail.")
 	}
-	met := fmt.Sprintf("%s%% of the slowest 1%% met one, %s%% by chance", share(t.SlowMet.Mean), share(t.SlowChance.Mean))
+	bounds := ""
 	if !math.IsNaN(t.SlowMet.Lo) {
-		met = fmt.Sprintf("%s%% [%s, %s] of the slowest 1%% met one, %s%% by chance",
-			share(t.SlowMet.Mean), share(t.SlowMet.Lo), share(t.SlowMet.Hi), share(t.SlowChance.Mean))
+		bounds = fmt.Sprintf(" [%s, %s]", share(t.SlowMet.Lo), share(t.SlowMet.Hi))
 	}
-	switch t.Verdict {
-	case tail.InTail:
-		return sentence(name, "collections are in the tail: "+met+".")
-	case tail.NotInTail:
-		return sentence(name, "collections are not in the tail: "+met+".")
-	case tail.Unclear:
-		return sentence(name, "it is unclear whether collections are in the tail: "+met+".")
+	met := fmt.Sprintf("%s%%%s of the slowest 1%% met one, %s%% by chance", share(t.SlowMet.Mean), bounds, share(t.SlowChance.Mean))
+	said, ok := map[tail.Verdict]string{
+		tail.InTail: "collections are in the tail: ", tail.NotInTail: "collections are not in the tail: ",
+		tail.Unclear: "it is unclear whether collections are in the tail: ",
+	}[t.Verdict]
+	if !ok {
+		return sentence(name, "collections: "+met+" (one trial: no interval, no verdict).")
 	}
-	return sentence(name, "collections: "+met+" (one trial: no interval, no verdict).")
+	return sentence(name, said+met+".")
 }
 
 // value is the median of a metric, NaN if it was not measured.
@@ -111,8 +84,7 @@ func known(s scale, x float64) string {
 	return s.format(x)
 }
 
-// share prints a share in per cent, to two digits below 10 %, or nothing if it is
-// not known.
+// share prints a share in per cent, to two digits below 10 %, or "" for NaN.
 func share(x float64) string {
 	switch {
 	case math.IsNaN(x):

@@ -25,6 +25,29 @@ func Thresholds(w io.Writer, t *compare.Table, o Options) error {
 	return err
 }
 
+// Refused says in one line why a table does not pass.
+func Refused(t *compare.Table, r *compare.Refusal) string {
+	comparisons := count(r.Count, "comparison")
+	are := "are"
+	if r.Count == 1 {
+		are = "is"
+	}
+	switch r.Kind {
+	case compare.RefusedWorse:
+		return fmt.Sprintf("%s %s worse (--fail-worse)", comparisons, are)
+	case compare.RefusedBroken:
+		return r.Benchmark.Full() + " fails, and not in the baseline (--fail-worse)"
+	case compare.RefusedUnclear:
+		return Gate(t) + " (--strict)"
+	case compare.RefusedUndecided:
+		if t.Kind == compare.OfService {
+			comparisons += " of primary metrics"
+		}
+		return fmt.Sprintf("%s %s unclear (--strict)", comparisons, are)
+	}
+	return Gate(t)
+}
+
 // Gate says in one line how the thresholds came out, and names at most three of
 // those that failed; "" if there are none.
 func Gate(t *compare.Table) string {
@@ -42,7 +65,11 @@ func Gate(t *compare.Table) string {
 	var named []string
 	for _, j := range t.Thresholds {
 		if j.Outcome == compare.Failed && len(named) < 3 {
-			named = append(named, v.judged(&j)+" ("+v.figure(&j)+")")
+			what := v.judged(&j)
+			if j.Benchmark != nil {
+				what = j.Threshold.String() + " of " + what
+			}
+			named = append(named, what+" ("+v.figure(&j)+")")
 		}
 	}
 	if more := failed - len(named); more > 0 {

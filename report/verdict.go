@@ -84,13 +84,11 @@ func verdictOf(t *compare.Table, i int) Verdict {
 	return v
 }
 
-// bearableFailures is by how much a greater share of its requests may fail in a
-// setting that is recommended.
+// bearableFailures is how much greater the share of failures of a recommended setting may be.
 const bearableFailures = 1e-4
 
-// failedMore says how many requests of setting i failed or were never sent, if that
-// is a greater share than of the baseline, and whether by more than is bearable: fast
-// errors are no good latency.
+// failedMore says how many requests failed or were never sent, if the share is greater than
+// the baseline's, and whether by more than bearableFailures.
 func failedMore(t *compare.Table, i int) (text string, often bool) {
 	of := func(s *compare.Setting) (n, share float64) {
 		for _, metric := range []string{"failures", "unsent"} {
@@ -115,7 +113,6 @@ func failedMore(t *compare.Table, i int) (text string, often bool) {
 	return fmt.Sprintf("%.0f of its requests failed or were never sent, and %s of %s", now, base, t.Settings[0].Setting.Label()), share-before > bearableFailures
 }
 
-// say fills in the words.
 func (v *Verdict) say(t *compare.Table, i int) {
 	telling := map[string]bool{}
 	for _, names := range [][]string{v.Better, v.Worse} {
@@ -158,7 +155,6 @@ func (v *Verdict) say(t *compare.Table, i int) {
 	v.Text = fmt.Sprintf("%s against %s: %s.", v.Setting.Label(), t.Settings[0].Setting.Label(), strings.Join(said, "; "))
 }
 
-// figures are a change in words, and the medians of both.
 func figures(t *compare.Table, i int, name string, both bool) string {
 	text := much(t.Settings[i].Versus[name].Ratio)
 	if !both {
@@ -198,8 +194,8 @@ func Recommendation(t *compare.Table) string {
 	return text
 }
 
-// recommendation is that of [Recommendation], and whether it says something that
-// neither [Sentences] nor the warnings say.
+// recommendation also reports whether it says something that neither [Sentences] nor the
+// warnings say.
 func recommendation(t *compare.Table) (text string, news bool) {
 	vs := Verdicts(t)
 	if vs == nil {
@@ -261,15 +257,13 @@ func undecided(t *compare.Table) string {
 // bearable is how much worse a recommended setting may still be in what is unclear.
 const bearable = 0.05
 
-// A risk is a metric that is unclear, and how much worse it may be.
 type risk struct {
 	text  string
 	worst float64 // as a ratio of at least 1
 	more  int     // blocks that would settle it
 }
 
-// risks are the metrics of a verdict in which the setting may be worse by more than is
-// bearable, the greatest first.
+// risks are the unclear metrics that may be worse by more than bearable, the greatest first.
 func risks(t *compare.Table, v *Verdict) []risk {
 	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == v.Setting.String() })
 	var all []risk
@@ -291,8 +285,7 @@ func risks(t *compare.Table, v *Verdict) []risk {
 	return all
 }
 
-// against is what speaks against a setting that is better in something and worse in
-// no primary metric.
+// against is what speaks against a setting that is better in something.
 func against(t *compare.Table, v *Verdict) (facts []string) {
 	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == v.Setting.String() })
 	s, base := &t.Settings[i], &t.Settings[0]
@@ -353,7 +346,6 @@ func recommend(t *compare.Table, gains []Verdict) string {
 	return text + fmt.Sprintf(" %s %s better in something, too, without being shown to be worse in anything; settings were compared with the baseline, not with each other.", list(names), are)
 }
 
-// notYet says what keeps a setting from being recommended.
 func notYet(t *compare.Table, v *Verdict) string {
 	var parts []string
 	var more []int

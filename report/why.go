@@ -11,7 +11,6 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 )
 
-// why is the section of causes: a block for each primary metric that changed.
 func (v *view) why() (section, bool) {
 	g := grid{
 		cols: []column{{left: true}, {left: true}, {}, {}},
@@ -62,7 +61,6 @@ func (v *view) why() (section, bool) {
 	return section{title: "Why (what was measured to change with it)", grids: []grid{g}, notes: notes}, true
 }
 
-// cause are the rows of a cause, and of the places in the program that it is in.
 func cause(c compare.Cause) []row {
 	sc := scaleOf(c.Metric, c.Base, c.Now)
 	label, _ := unitOf(c.Metric)
@@ -83,16 +81,11 @@ func cause(c compare.Cause) []row {
 			where += fmt.Sprintf(" (%s:%d)", path.Base(p.File), p.Line)
 		}
 		ps := scaleOf(c.Metric, slices.DeleteFunc([]float64{p.Change, p.Lo, p.Hi}, math.IsNaN)...)
-		iv := ""
-		if !math.IsNaN(p.Lo) {
-			iv = " [" + ps.signed(p.Lo) + ", " + ps.signed(p.Hi) + "]"
-		}
-		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signed(p.Change)+" "+ps.unit, " ") + iv}, {}, {}}})
+		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signedWith(p.Change)+" "+ps.signedInterval(p.Lo, p.Hi), " ")}, {}, {}}})
 	}
 	return rows
 }
 
-// middle shortens a name to so many characters by leaving out some in its middle.
 func middle(name string, most int) string {
 	r := []rune(name)
 	if len(r) <= most {

@@ -14,30 +14,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Holder reports whether a dyno is writing to the run directory at path, and
-// which process that is; 0 if the system does not tell, as of another user's. The
-// process has the run's results open, so it is none that has the number of one
-// that has ended. Nothing is locked for it: a dyno that starts meanwhile is not
-// disturbed.
+// Holder reports whether a dyno is writing to the run directory at path, and which
+// process that is; 0 if the system does not tell, as for another user's. The process
+// has the results open now, so pid is not a reused number. Holder takes no lock: it
+// does not disturb a dyno that starts meanwhile.
 func Holder(path string) (pid int, held bool, err error) {
-	// Of a link, who writes to what it leads to would be taken for a dyno, and stopped.
+	fail := func(err error) (int, bool, error) {
+		return 0, false, fmt.Errorf("look who writes to %s: %w", path, err)
+	}
+	// A process that writes to the target of a link is not a dyno, and must not be stopped.
 	results, err := os.Lstat(filepath.Join(path, resultsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("look who writes to %s: %w", path, err)
-	}
-	if !results.Mode().IsRegular() {
-		return 0, false, fmt.Errorf("look who writes to %s: %s is no file", path, resultsFile)
+		return fail(err)
 	}
 	file, ok := results.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false, fmt.Errorf("look who writes to %s: %w", path, errors.ErrUnsupported)
+	if !results.Mode().IsRegular() || !ok {
+		return fail(fmt.Errorf("%s is no file", resultsFile))
 	}
 	locks, err := os.Open("/proc/locks")
 	if err != nil {
-		return 0, false, fmt.Errorf("look who writes to %s: %w", path, err)
+		return fail(err)
 	}
 	defer locks.Close()
 	for lines := bufio.NewScanner(locks); lines.Scan(); {
@@ -57,7 +56,7 @@ func Holder(path string) (pid int, held bool, err error) {
 	return 0, held, nil
 }
 
-// A heldLock is a lock of flock for writing that somebody holds.
+// A heldLock is a lock of flock for writing.
 type heldLock struct {
 	pid          int // 0 or less if it is of another container
 	major, minor uint32
@@ -68,7 +67,7 @@ type heldLock struct {
 //
 //	3: FLOCK  ADVISORY  WRITE 1234 fe:00:393417 0 EOF
 //
-// A line with -> after its number is of somebody who waits.
+// A line with -> after its number is of a process that waits.
 func parseLock(line string) (l heldLock, ok bool) {
 	f := strings.Fields(line)
 	if len(f) < 6 || f[1] != "FLOCK" || f[3] != "WRITE" {

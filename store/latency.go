@@ -3,7 +3,6 @@ package store
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"iter"
 	"os"
@@ -14,37 +13,36 @@ import (
 	"github.com/dynolab/dyno/hist"
 )
 
-// Latency reads the lines of the latency log of a trial that may hold requests which
+// Latency yields the lines of the latency log of a trial that may hold requests which
 // were done from one time to another since its window began. The error, the last of
 // the sequence, is fs.ErrNotExist if there is no log.
 func (d *Dir) Latency(r *dyno.Result, from, to time.Duration) iter.Seq2[hist.Line, error] {
 	return func(yield func(hist.Line, error) bool) {
-		f, err := os.Open(d.TrialFile(r.Trial.N, latencyFile))
+		err := d.withFile(r.Trial.N, latencyFile, func(f *os.File) error {
+			start := float64(r.Start.UnixMicro()) / 1e6
+			lines := &linesBetween{in: bufio.NewReaderSize(f, readBuffer), from: start + from.Seconds(), to: start + to.Seconds()}
+			for l, err := range hist.Lines(lines, r.Start) {
+				if err != nil {
+					return err
+				}
+				if !yield(l, nil) {
+					return nil
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			yield(hist.Line{}, err)
-			return
-		}
-		defer f.Close()
-		start := float64(r.Start.UnixMicro()) / 1e6
-		lines := &linesBetween{in: bufio.NewReaderSize(f, timesBuffer), from: start + from.Seconds(), to: start + to.Seconds()}
-		for l, err := range hist.Lines(lines, r.Start) {
-			if err != nil {
-				err = fmt.Errorf("read %s: %w", f.Name(), err)
-			}
-			if !yield(l, err) || err != nil {
-				return
-			}
 		}
 	}
 }
 
-// linesBetween reads the lines of a latency log without those that end before a time
-// or begin after another, in seconds since 1970, which would take a thousand times as
-// long to decode.
+// linesBetween drops the lines of a latency log that end before a time or begin after
+// another, in seconds since 1970: decoding them would take a thousand times as long.
 type linesBetween struct {
 	in       *bufio.Reader
 	from, to float64
-	part     []byte // of a line, not read yet
+	part     []byte // the unread rest of a line
 	whole    bool   // part ends the line
 	skip     bool   // the line
 }
@@ -69,7 +67,7 @@ func (l *linesBetween) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// outside is false of what is no interval.
+// outside reports false for a line that is not an interval.
 func (l *linesBetween) outside(line []byte) bool {
 	begin, rest, _ := bytes.Cut(line, []byte(","))
 	length, _, _ := bytes.Cut(rest, []byte(","))

@@ -2,7 +2,14 @@
 
 package store
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // lock does nothing where there is no flock: two writers are not noticed.
 func lock(*os.File) error { return nil }
+
+// Holder reports whether a dyno is writing to the run directory at path, and which
+// process that is. Without locks it is not known: the error is errors.ErrUnsupported.
+func Holder(string) (pid int, held bool, err error) { return 0, false, errors.ErrUnsupported }

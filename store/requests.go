@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -47,9 +46,8 @@ const (
 	requestPage  = 64 << 10  // bytes of a page
 )
 
-// WriteRequests writes the requests of trial n to its requests.parquet. It must
-// come before Add, which lists the trial's files. An error of seq is returned,
-// and nothing is then written.
+// WriteRequests writes the requests of trial n. It must come before Add, which lists
+// the trial's files. If seq has an error, it is returned and no file is left.
 func (d *Dir) WriteRequests(n int, seq iter.Seq2[dyno.Request, error]) error {
 	dir := d.trialDir(n)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -63,14 +61,7 @@ func (d *Dir) WriteRequests(n int, seq iter.Seq2[dyno.Request, error]) error {
 }
 
 func (d *Dir) writeRequests(w io.Writer, n int, seq iter.Seq2[dyno.Request, error]) error {
-	pw := parquet.NewGenericWriter[requestRow](w,
-		parquet.Compression(&parquet.Snappy),
-		parquet.MaxRowsPerRowGroup(requestGroup),
-		parquet.PageBufferSize(requestPage),
-		parquet.CreatedBy("dyno", d.Run.Dyno, ""),
-		parquet.KeyValueMetadata("dyno.version", d.Run.Dyno),
-		parquet.KeyValueMetadata("dyno.trial", strconv.Itoa(n)),
-	)
+	pw := parquetWriter[requestRow](d, n, w)
 	rows := make([]requestRow, 0, requestBatch)
 	for r, err := range seq {
 		if err != nil {
@@ -95,29 +86,18 @@ func (d *Dir) writeRequests(w io.Writer, n int, seq iter.Seq2[dyno.Request, erro
 	return pw.Close()
 }
 
-// Requests reads the requests of trial n. The error, the last of the sequence,
-// is fs.ErrNotExist if none were kept.
+// Requests yields the requests of trial n. The error, the last of the sequence, is
+// fs.ErrNotExist if none were kept.
 func (d *Dir) Requests(n int) iter.Seq2[dyno.Request, error] {
-	path := filepath.Join(d.trialDir(n), requestsFile)
 	return func(yield func(dyno.Request, error) bool) {
-		f, err := os.Open(path)
-		if err != nil {
+		if err := d.withParquet(n, requestsFile, func(file *parquet.File) error { return readRequests(file, yield) }); err != nil {
 			yield(dyno.Request{}, err)
-			return
-		}
-		defer f.Close()
-		if err := readRequests(f, yield); err != nil {
-			yield(dyno.Request{}, fmt.Errorf("read %s: %w", path, err))
 		}
 	}
 }
 
 // readRequests returns nil when yield wants no more.
-func readRequests(f *os.File, yield func(dyno.Request, error) bool) error {
-	file, err := openParquet(f)
-	if err != nil {
-		return err
-	}
+func readRequests(file *parquet.File, yield func(dyno.Request, error) bool) error {
 	pr := parquet.NewGenericReader[requestRow](file)
 	defer pr.Close()
 	steps := map[string]string{} // a step's name once, and not in a page's memory

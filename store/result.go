@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +15,8 @@ import (
 	"github.com/dynolab/dyno/hist"
 )
 
-// TrialDir returns the directory for the files of trial n, made anew: what an
-// earlier, unfinished attempt left there is removed.
+// TrialDir makes an empty directory for the files of trial n; files of an earlier,
+// unfinished attempt are removed.
 func (d *Dir) TrialDir(n int) (string, error) {
 	dir := d.trialDir(n)
 	if err := os.RemoveAll(dir); err != nil {
@@ -26,21 +25,21 @@ func (d *Dir) TrialDir(n int) (string, error) {
 	return dir, os.MkdirAll(dir, 0o777)
 }
 
-// TrialFile returns the path of a file of trial n, which may not be there.
+// TrialFile returns the path of a file of trial n, which may be missing.
 func (d *Dir) TrialFile(n int, name string) string { return filepath.Join(d.trialDir(n), name) }
 
 func (d *Dir) trialDir(n int) string {
 	return filepath.Join(d.Path, trialsDir, fmt.Sprintf("%04d", n))
 }
 
-// Add stores the result of a trial and returns when it is on disk; its Files
-// are then all that the trial's directory holds, and its Collections are in one of
-// them and nowhere else. A series.csv becomes series.parquet. The line in results.jsonl comes last, so that a result
-// that has one is whole.
+// Add stores the result of a trial and returns when it is on disk. It sets Files to
+// what the trial's directory holds, moves Collections to one of these files, and turns
+// series.csv into series.parquet. The line in results.jsonl comes last, so that a
+// result with a line is whole.
 func (d *Dir) Add(r *dyno.Result) error {
 	if err := d.add(r); err != nil {
 		cure := "run --resume"
-		if d.Run.Plan.Bench != nil { // which is not gone on with
+		if d.Run.Plan.Bench != nil { // which cannot be resumed
 			cure = "report"
 		}
 		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno %s %s)", r.Trial.N, err, cure, d.Path)
@@ -51,7 +50,7 @@ func (d *Dir) Add(r *dyno.Result) error {
 
 func (d *Dir) add(r *dyno.Result) error {
 	dir := d.trialDir(r.Trial.N)
-	if r.Latency != nil || len(r.Collections) > 0 { // else what has files has its directory already
+	if r.Latency != nil || len(r.Collections) > 0 {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
@@ -63,7 +62,7 @@ func (d *Dir) add(r *dyno.Result) error {
 		r.Warnings.Add(dyno.WarnSeries, "the series stay in series.csv: %v", err)
 	}
 	if len(r.Collections) > 0 {
-		if err := writeSynced(filepath.Join(dir, collectionsFile), func(w io.Writer) error { return writeCollections(w, r.Collections) }); err != nil {
+		if err := replace(filepath.Join(dir, collectionsFile), func(w io.Writer) error { return writeCollections(w, r.Collections) }); err != nil {
 			return err
 		}
 		r.Collections = nil // a million of them in each trial would not fit into memory
@@ -94,23 +93,8 @@ func (d *Dir) add(r *dyno.Result) error {
 	return nil
 }
 
-func writeSynced(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	b := bufio.NewWriter(f)
-	if err = write(b); err == nil {
-		err = b.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-// addLatency sees to it that the trial's latencies are on disk: those that were
-// written during the trial, second by second, or else all in one line.
+// addLatency syncs the latency log that was written during the trial, second by
+// second, or else writes one line of all latencies.
 func addLatency(path string, r *dyno.Result) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
@@ -122,7 +106,7 @@ func addLatency(path string, r *dyno.Result) error {
 	if r.Latency == nil || r.Latency.Count() == 0 {
 		return nil
 	}
-	return writeSynced(path, func(w io.Writer) error {
+	return replace(path, func(w io.Writer) error {
 		log, err := hist.NewLog(w, r.Start)
 		if err != nil {
 			return err
@@ -131,15 +115,14 @@ func addLatency(path string, r *dyno.Result) error {
 	})
 }
 
-// Done reports whether trial n has a result that is no failure.
+// Done reports whether trial n has a result without an error.
 func (d *Dir) Done(n int) bool {
 	r, ok := d.done[n]
 	return ok && r.Err == ""
 }
 
-// Missing are the trials of the plan that are not done.
-func (d *Dir) Missing() []int {
-	var missing []int
+// Missing returns the trials of the plan that are not done.
+func (d *Dir) Missing() (missing []int) {
 	for _, t := range d.Run.Plan.Trials() {
 		if !d.Done(t.N) {
 			missing = append(missing, t.N)
@@ -148,9 +131,9 @@ func (d *Dir) Missing() []int {
 	return missing
 }
 
-// Results returns the last result of each trial in the order of trials, with
-// the counts of their latencies. A histogram that is missing or broken is a
-// warning in its result.
+// Results returns the last result of each trial in the order of trials, with the
+// counts of their latencies. A result whose histogram is missing or broken has a
+// warning.
 func (d *Dir) Results() []*dyno.Result {
 	rs := d.Brief()
 	for _, r := range rs {
@@ -163,10 +146,9 @@ func (d *Dir) Results() []*dyno.Result {
 	return rs
 }
 
-// Brief returns the same without the counts of latencies, which take a while to
-// read where trials were long.
-func (d *Dir) Brief() []*dyno.Result {
-	var rs []*dyno.Result
+// Brief returns the results without the counts of latencies, which take long to read
+// after long trials.
+func (d *Dir) Brief() (rs []*dyno.Result) {
 	for _, n := range slices.Sorted(maps.Keys(d.done)) {
 		rs = append(rs, d.done[n])
 	}

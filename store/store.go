@@ -8,6 +8,7 @@
 package store
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -63,10 +64,10 @@ type Host struct {
 	Go     string `json:"go,omitempty"` // of the go command, where there is one
 }
 
-// ErrExists is returned by Create for a directory that holds a run already.
+// ErrExists is the error of Create for a directory that holds a run already.
 var ErrExists = errors.New("holds a run already")
 
-// ErrLocked is returned when another dyno is writing to the directory.
+// ErrLocked is the error when another dyno is writing to the directory.
 var ErrLocked = errors.New("another dyno is writing to it")
 
 // A Dir is an open run directory. Only one process can have one open for
@@ -80,8 +81,8 @@ type Dir struct {
 	notes   []string
 }
 
-// Create makes a run directory at path, which must be missing or empty, and
-// writes run.json.
+// Create makes a run directory at path, which must be missing or empty, and writes
+// run.json.
 func Create(path string, run Run) (*Dir, error) {
 	if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {
 		return nil, fmt.Errorf("run directory %s: %w (consider: --resume %s to go on with it, or another --out)", path, ErrExists, path)
@@ -109,8 +110,8 @@ func Create(path string, run Run) (*Dir, error) {
 	return d, nil
 }
 
-// NewPath makes an empty directory below dyno-runs for Create, named after the
-// run and the time; when two runs begin in the same second, each has its own.
+// NewPath makes an empty directory below dyno-runs for Create, named after the run
+// and the time. Two runs that begin in the same second get different ones.
 func NewPath(name string, started time.Time) (string, error) {
 	clean := func(r rune) rune {
 		if r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.", r)) {
@@ -135,8 +136,7 @@ func NewPath(name string, started time.Time) (string, error) {
 	}
 }
 
-// Resume opens a run directory to go on with it. What a crash left of a line or
-// of a trial without a result is removed.
+// Resume opens a run directory to add results. It removes a line that a crash cut off.
 func Resume(path string) (*Dir, error) {
 	d, good, err := read(path)
 	if err != nil {
@@ -155,8 +155,8 @@ func Resume(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Read reads a run directory, also while it is being written. Its notes say
-// what was cut off, if anything.
+// Read reads a run directory, also while it is being written. Notes says whether
+// something was cut off.
 func Read(path string) (*Dir, error) {
 	d, _, err := read(path)
 	return d, err
@@ -210,8 +210,8 @@ func (d *Dir) openResults() error {
 	return nil
 }
 
-// readResults reads the lines of results.jsonl. It returns the last result of
-// each trial, and where the last whole line ends.
+// readResults returns the last result of each trial, and where the last whole line
+// ends.
 func readResults(r io.ReadSeeker) (done map[int]*dyno.Result, good int64, notes []string, err error) {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return nil, 0, nil, err
@@ -247,11 +247,11 @@ func (d *Dir) Close() error {
 	return d.results.Close()
 }
 
-// Notes say what was found amiss when the directory was opened.
+// Notes says what was wrong with the directory when it was opened.
 func (d *Dir) Notes() []string { return d.notes }
 
-// WriteFile writes a file of the run directory so that a reader, or a crash,
-// finds either the old content or the new.
+// WriteFile writes a file of the run directory. A reader, or a crash, finds either
+// the old content or the new.
 func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 	path := filepath.Join(d.Path, name)
 	if err := replace(path, write); err != nil {
@@ -260,13 +260,16 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// replace writes a file beside path and renames it when it is whole.
+// replace writes a file beside path, syncs it and renames it.
 func replace(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	err = write(f)
+	b := bufio.NewWriter(f)
+	if err = write(b); err == nil {
+		err = b.Flush()
+	}
 	if err == nil {
 		err = f.Chmod(0o644)
 	}

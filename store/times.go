@@ -1,11 +1,8 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,78 +12,40 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// timesBuffer is how many bytes of a column are read at once: some two pages.
-const timesBuffer = 64 << 10
-
-// Kept is how many requests of trial n were kept. The error is fs.ErrNotExist if
-// none were.
+// Kept returns how many requests of trial n were kept. The error is fs.ErrNotExist
+// if none were.
 func (d *Dir) Kept(n int) (rows int64, err error) {
-	err = d.withRequests(n, func(file *parquet.File) error {
+	err = d.withParquet(n, requestsFile, func(file *parquet.File) error {
 		rows = file.NumRows()
 		return nil
 	})
 	return rows, err
 }
 
-// Times reads when the requests of trial n were due and done, row group by row
-// group: of those groups that may hold requests which were due from one time to
-// another, both included. Each has others too. What is yielded is valid until the
-// next. The error, the last of the sequence, is fs.ErrNotExist if none were kept.
+// Times yields when the requests of trial n were due and done, row group by row
+// group. It leaves out groups without a request that was due from one time to
+// another, both included. A value is valid until the next. The error, the last of the
+// sequence, is fs.ErrNotExist if no requests were kept.
 func (d *Dir) Times(n int, from, to time.Duration) iter.Seq2[dyno.Times, error] {
 	return func(yield func(dyno.Times, error) bool) {
-		err := d.withRequests(n, func(file *parquet.File) error { return readTimes(file, from, to, yield) })
+		err := d.withParquet(n, requestsFile, func(file *parquet.File) error { return readTimes(file, from, to, yield) })
 		if err != nil {
 			yield(dyno.Times{}, err)
 		}
 	}
 }
 
-// withRequests opens the requests of a trial.
-func (d *Dir) withRequests(n int, read func(*parquet.File) error) error {
-	f, err := os.Open(d.TrialFile(n, requestsFile))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	file, err := openParquet(f, parquet.ReadBufferSize(timesBuffer))
-	if err == nil {
-		err = read(file)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", f.Name(), err)
-	}
-	return nil
-}
-
-func openParquet(f *os.File, options ...parquet.FileOption) (file *parquet.File, err error) {
-	defer unpanic(&err)
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return parquet.OpenFile(f, info.Size(), append(options, parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))...)
-}
-
-// unpanic makes an error of what package parquet does with some broken files.
-func unpanic(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("%w: %v", parquet.ErrCorrupted, p)
-	}
-}
-
 // readTimes returns nil when yield wants no more.
 func readTimes(file *parquet.File, from, to time.Duration, yield func(dyno.Times, error) bool) error {
-	columns, err := columnsOf(file, "due_ns", "done_ns", "failed")
-	if err != nil {
-		return err
-	}
 	var r timesReader
 	next := int64(0)
-	for _, group := range file.RowGroups() {
+	for group, err := range groups(file, "due_ns", "done_ns", "failed") {
+		if err != nil {
+			return err
+		}
 		r.Row = next
 		next += group.NumRows()
-		chunks := group.ColumnChunks()
-		reaches, err := r.read(group.NumRows(), chunks[columns[0]], chunks[columns[1]], chunks[columns[2]], int64(from), int64(to))
+		reaches, err := r.read(group, int64(from), int64(to))
 		if err != nil {
 			return err
 		}
@@ -103,9 +62,10 @@ type timesReader struct {
 	failed []bool // the memory of Failed
 }
 
-// read reads so many rows, unless none was due from one time to another.
-func (r *timesReader) read(rows int64, due, done, failed parquet.ColumnChunk, from, to int64) (reaches bool, err error) {
+// read reads a row group, unless none of its requests was due between the two times.
+func (r *timesReader) read(group rowGroup, from, to int64) (reaches bool, err error) {
 	defer unpanic(&err)
+	due, done, failed, rows := group.columns[0], group.columns[1], group.columns[2], group.NumRows()
 	if least, greatest, ok := boundsOf(due); ok && (least.Int64() > to || greatest.Int64() < from) {
 		return false, nil
 	}
@@ -129,108 +89,11 @@ func (r *timesReader) read(rows int64, due, done, failed parquet.ColumnChunk, fr
 	return true, nil
 }
 
-// columnsOf finds columns by their names.
-func columnsOf(file *parquet.File, names ...string) (at []int, err error) {
-	for _, name := range names {
-		leaf, ok := file.Schema().Lookup(name)
-		if !ok || !leaf.Node.Required() {
-			return nil, fmt.Errorf("it has no column %s as dyno writes it", name)
-		}
-		at = append(at, leaf.ColumnIndex)
-	}
-	return at, nil
-}
-
-// boundsOf are the least and the greatest value of a column of a row group, if they
-// are known.
-func boundsOf(column parquet.ColumnChunk) (least, greatest parquet.Value, ok bool) {
-	c, ok := column.(*parquet.FileColumnChunk)
-	if !ok {
-		return least, greatest, false
-	}
-	return c.Bounds()
-}
-
-// readColumn appends the values of a column of a row group; values are those of a
-// page, nil if they are not of the type.
-func readColumn[T any](column parquet.ColumnChunk, to []T, values func(parquet.Page) func([]T) (int, error)) (_ []T, err error) {
-	defer unpanic(&err)
-	pages := column.Pages()
-	defer pages.Close()
-	for {
-		page, err := pages.ReadPage()
-		if errors.Is(err, io.EOF) {
-			return to, nil
-		}
-		if err != nil {
-			return to, err
-		}
-		read := values(page)
-		if read == nil {
-			return to, fmt.Errorf("column %d is not of the type that dyno writes", column.Column())
-		}
-		n := int(page.NumValues())
-		to = slices.Grow(to, n)
-		n, err = read(to[len(to) : len(to)+n])
-		to = to[:len(to)+n]
-		parquet.Release(page)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return to, err
-		}
-	}
-}
-
-func int64sOf(page parquet.Page) func([]int64) (int, error) {
-	if r, ok := page.Values().(parquet.Int64Reader); ok {
-		return r.ReadInt64s
-	}
-	return nil
-}
-
-func float64sOf(page parquet.Page) func([]float64) (int, error) {
-	if r, ok := page.Values().(parquet.DoubleReader); ok {
-		return r.ReadDoubles
-	}
-	return nil
-}
-
-func boolsOf(page parquet.Page) func([]bool) (int, error) {
-	if r, ok := page.Values().(parquet.BooleanReader); ok {
-		return r.ReadBooleans
-	}
-	return nil
-}
-
-// textsOf makes one string of those that follow each other and are the same.
-func textsOf(page parquet.Page) func([]string) (int, error) {
-	if page.Type().Kind() != parquet.ByteArray {
-		return nil
-	}
-	return func(to []string) (n int, err error) {
-		last, values, in := "", make([]parquet.Value, requestBatch), page.Values()
-		for n < len(to) && err == nil {
-			var got int
-			got, err = in.ReadValues(values[:min(len(values), len(to)-n)])
-			if got == 0 {
-				break
-			}
-			for _, v := range values[:got] {
-				if text := v.ByteArray(); string(text) != last {
-					last = string(text)
-				}
-				to[n] = last
-				n++
-			}
-		}
-		return n, err
-	}
-}
-
-// RequestsAt reads the requests in the given rows of trial n, in the order of
-// rows. The error is fs.ErrNotExist if none were kept.
+// RequestsAt reads the given rows of the requests of trial n, sorted. The error is
+// fs.ErrNotExist if none were kept.
 func (d *Dir) RequestsAt(n int, rows []int64) (rs []dyno.Request, err error) {
 	rows = slices.Sorted(slices.Values(rows))
-	err = d.withRequests(n, func(file *parquet.File) error {
+	err = d.withParquet(n, requestsFile, func(file *parquet.File) error {
 		rs, err = requestsAt(file, rows)
 		return err
 	})
@@ -255,8 +118,7 @@ func requestsAt(file *parquet.File, rows []int64) (rs []dyno.Request, err error)
 	return rs, nil
 }
 
-// groupAt appends the requests in some rows of a row group, of which first is the
-// first.
+// groupAt appends some rows of a row group, whose first row is number first.
 func groupAt(group parquet.RowGroup, first int64, rows []int64, rs []dyno.Request) (_ []dyno.Request, err error) {
 	defer unpanic(&err)
 	for _, c := range group.ColumnChunks() {

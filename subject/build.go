@@ -1,12 +1,9 @@
-// Package subject turns a [dyno.Subject] into a running process, and back into
-// nothing: it builds, injects the probe, launches, awaits and stops.
+// Package subject builds a [dyno.Subject], injects the probe, launches it, waits until it is ready
+// and stops it.
 //
-// It owns the private folder of builds, worktrees and module copies, and the source
-// of the injected probe. Package guard starts its programs and sees to it that
-// nothing is left of them. It does not ask the probe anything but "hello", reads no
-// metric, sends no load, and leaves the user's tree and the module cache as they are.
-//
-// A program that uses it must call [guard.Main] first thing in main.
+// It owns the private folder of builds, worktrees and module copies, and the source of the probe.
+// It reads no metric, sends no load, and changes neither the user's tree nor the module cache.
+// Package guard starts its programs: main must call [guard.Main] first.
 package subject
 
 import (
@@ -49,9 +46,7 @@ type Builder struct {
 	scratch atomic.Int64 // numbers names in dir
 }
 
-// NewBuilder makes a private folder below parent, which "" makes the system's
-// for temporary files. Close removes it, and so does a supervisor if dyno ends
-// without.
+// NewBuilder makes a private folder below parent; "" means the system's for temporary files.
 func NewBuilder(parent string) (*Builder, error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -79,8 +74,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	return b, nil
 }
 
-// Close removes the worktrees and the private folder, and with it the
-// executables.
+// Close removes the worktrees and the private folder with the executables.
 func (b *Builder) Close() error {
 	b.guard.Stop(0)
 	for _, list := range b.lists {
@@ -89,10 +83,8 @@ func (b *Builder) Close() error {
 	return os.RemoveAll(b.dir) // what the guard could not remove
 }
 
-// Check finds what makes a Build or a Start of s impossible, short of
-// compiling: a package, revision, module version or toolchain that does not
-// exist, a Go version too old for the module, a mistake in a template. What
-// the user can correct is a [*dyno.PlanError].
+// Check finds what makes a Build or a Start of s impossible, short of compiling. What the user can
+// correct is a [*dyno.PlanError].
 func (b *Builder) Check(ctx context.Context, s dyno.Subject) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,13 +103,11 @@ func (b *Builder) Check(ctx context.Context, s dyno.Subject) error {
 	return err
 }
 
-// Build returns the executable of s: once built for a package or module, a
-// revision, a Go version, flags and injection, it is kept. The context's end
-// stops the compiler. Errors are those of Check, and those of the compiler.
+// Build returns the executable of s, and builds the same thing once only. Errors are those of Check
+// and of the compiler.
 //
-// Note: the probe imports runtime/pprof, so the linker keeps heap profiling
-// (one sample per 512 KiB) even in a service that has no profiles itself. That
-// is alike in all settings.
+// Note: the probe imports runtime/pprof, so the linker keeps heap profiling (one sample per 512
+// KiB) also in a service that has no profiles. That is alike in all settings.
 func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -151,7 +141,6 @@ func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	return built, nil
 }
 
-// injected builds the subject with the probe, or adds a warning.
 func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, built *Built) error {
 	why := ""
 	if older(built.Go, "go1.22") {
@@ -176,10 +165,9 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 	return nil
 }
 
-// older compares versions; one in development is not older than any.
+// older compares Go versions; a development version is older than none.
 func older(v, than string) bool { return version.IsValid(v) && version.Compare(v, than) < 0 }
 
-// compile runs go build and returns the executable.
 func (b *Builder) compile(ctx context.Context, src *source, s dyno.Subject, gov string, flags ...string) (string, error) {
 	out := b.name("bin")
 	if err := os.Mkdir(out, 0o700); err != nil {
@@ -205,12 +193,10 @@ func (b *Builder) compile(ctx context.Context, src *source, s dyno.Subject, gov 
 	return filepath.Join(out, files[0].Name()), nil
 }
 
-// name returns a new path in the private folder.
 func (b *Builder) name(prefix string) string {
 	return filepath.Join(b.dir, prefix+strconv.FormatInt(b.scratch.Add(1), 10))
 }
 
-// executable returns the absolute path of s.Binary.
 func executable(s dyno.Subject) (string, error) {
 	path := s.Binary
 	if !filepath.IsAbs(path) {
@@ -232,7 +218,6 @@ func executable(s dyno.Subject) (string, error) {
 	return path, nil
 }
 
-// given describes an executable that is given.
 func given(s dyno.Subject) (*Built, error) {
 	path, err := executable(s)
 	if err != nil {

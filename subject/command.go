@@ -14,9 +14,8 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// command runs a program for the build, under a supervisor: if dyno is killed
-// no compiler goes on, and the guard of b waits for it before it removes the
-// folder. It returns what the program wrote to its standard output.
+// command runs a program for the build and returns its standard output. No compiler survives dyno,
+// and the guard of b waits for it before it removes the folder.
 func (b *Builder) command(ctx context.Context, dir string, env map[string]string, name string, args ...string) (string, error) {
 	vars := map[string]string{"GOTMPDIR": filepath.Join(b.dir, "tmp"), "GIT_TERMINAL_PROMPT": "0"}
 	maps.Copy(vars, env)
@@ -36,7 +35,6 @@ func (b *Builder) command(ctx context.Context, dir string, env map[string]string
 	return stdout.String(), nil
 }
 
-// A commandError is a command that ended otherwise than well.
 type commandError struct {
 	args   []string
 	status string
@@ -45,7 +43,6 @@ type commandError struct {
 
 const errorLines = 40 // of a command's stderr in an error
 
-// cures are what helps against messages of the go command.
 var cures = []struct{ message, cure string }{
 	{"missing go.sum entry", "go mod tidy"},
 	{"updates to go.mod needed", "go mod tidy"},
@@ -78,7 +75,6 @@ func (e *commandError) Error() string {
 	return s + "\n" + strings.Join(lines, "\n")
 }
 
-// firstMessage is the first line of a command's stderr that is not a heading.
 func firstMessage(err error) string {
 	e, ok := err.(*commandError)
 	if !ok {
@@ -92,7 +88,7 @@ func firstMessage(err error) string {
 	return e.status
 }
 
-// findUp returns the first file of that name in dir or above it, or "".
+// findUp returns the path of the nearest file of that name in dir or above it, or "".
 func findUp(dir, name string) string {
 	for {
 		path := filepath.Join(dir, name)

@@ -10,8 +10,8 @@ import (
 //go:embed inject/probe.go inject/take.go inject/cpu.go
 var probeFiles embed.FS
 
-// overlay returns the flag of go build that adds the probe to the package in
-// dir, whose path must hold no symbolic link.
+// overlay returns the flag of go build that adds the probe to the package in dir, a path without
+// symbolic links.
 func (b *Builder) overlay(dir string) (flag string, err error) {
 	folder := b.name("overlay")
 	if err := os.Mkdir(folder, 0o700); err != nil {

@@ -15,15 +15,13 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// confine asks for a control group with the limits.
 func confine(l dyno.Limits) *guard.Confinement {
 	systemd, _ := exec.LookPath("systemd-run") // "" if there is none
 	return &guard.Confinement{Limits: cgroup.Limits{CPU: float64(l.CPU), Memory: int64(l.Memory)}, Name: l.String(), Proc: "/proc", Systemd: systemd}
 }
 
-// CheckLimits returns why no subject could be started with the limits here, or
-// nil: it makes a control group and removes it. The error names what was tried
-// and the cure.
+// CheckLimits makes a control group with the limits and removes it. The error says what was tried
+// and what helps.
 func CheckLimits(l dyno.Limits) error {
 	t, err := guard.Start(guard.Job{Confine: confine(l), Dir: "/", Env: os.Environ()}, guard.IO{})
 	if err == nil {
@@ -32,8 +30,8 @@ func CheckLimits(l dyno.Limits) error {
 	return err
 }
 
-// killedForMemory says how the kernel killed a program, or one that it started, for
-// want of memory, and what helps; "" if it did not. env is the program's.
+// killedForMemory says how the kernel killed a program or its child for want of memory; "" if it
+// did not.
 func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 	if m.Kills == 0 {
 		return ""
@@ -72,12 +70,10 @@ func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 // statusKilled is how os/exec says that a process was killed by SIGKILL.
 const statusKilled = "signal: killed"
 
-// mebibytes prints bytes for a reader.
 func mebibytes(bytes int64) string {
 	return strconv.FormatFloat(math.Round(float64(bytes)/(1<<20)*10)/10, 'f', -1, 64) + " MiB"
 }
 
-// variable is the value of a name in an environment.
 func variable(env []string, name string) string {
 	for _, kv := range env {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -87,14 +83,12 @@ func variable(env []string, name string) string {
 	return ""
 }
 
-// limitDoubts are warnings about a CPU limit: that it limits nothing on a machine
-// of so many CPUs, or that GOMAXPROCS of the executable does not follow it. env is
-// the subject's.
+// limitDoubts are warnings about a CPU limit that has no effect, or that the executable's
+// GOMAXPROCS does not follow.
 //
-// Since Go 1.25 GOMAXPROCS is at most the limit, rounded up, and 2 at the least
-// (adjustCgroupGOMAXPROCS in runtime/cgroup_linux.go). It is not where GODEBUG has
-// containermaxprocs=0, which is the default of modules whose go.mod says an older
-// version (internal/godebugs/table.go).
+// Since Go 1.25 GOMAXPROCS is at most the limit, rounded up, but at least 2 (adjustCgroupGOMAXPROCS
+// in runtime/cgroup_linux.go), unless GODEBUG has containermaxprocs=0: the default where go.mod
+// names an older version (internal/godebugs/table.go).
 func limitDoubts(limit dyno.CPUs, path string, env []string, cpus int) (ws dyno.Warnings) {
 	procs := int(math.Ceil(float64(limit)))
 	switch {
@@ -121,8 +115,7 @@ func limitDoubts(limit dyno.CPUs, path string, env []string, cpus int) (ws dyno.
 	return ws
 }
 
-// unaware says why an executable takes no notice of a CPU limit, and what would
-// make it; "" if it does.
+// unaware says why an executable ignores a CPU limit, and what helps; "" if it obeys.
 func unaware(info *buildinfo.BuildInfo, env string) (why, cures string) {
 	if older(info.GoVersion, "go1.25") {
 		return "the subject was built by " + info.GoVersion + ", and Go does so from 1.25 on", "Go 1.25, "

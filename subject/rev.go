@@ -13,20 +13,17 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// keptTree begins the names of worktrees that are the same in each run, since the
-// go command caches what it compiles by the directory of the source. The dyno that
-// made the directory has it alone until it is gone, so only its guard removes it,
-// last of all, after git's entry.
+// keptTree begins the names of worktrees that are the same in each run, as the go command caches
+// what it compiles by directory. Only the dyno that made such a directory uses it.
 const keptTree = "dyno-rev-"
 
-// git runs git in a repository of the user's, without its hooks.
+// git runs git without the hooks of the user's repository.
 func (b *Builder) git(ctx context.Context, dir string, args ...string) (string, error) {
 	out, err := b.command(ctx, dir, nil, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	return strings.TrimSpace(out), err
 }
 
-// revision returns the place of the package in dir in a worktree of s.Rev, and
-// the commit.
+// revision returns the place of dir in a worktree of s.Rev, and the commit.
 func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (string, string, error) {
 	top, err := b.git(ctx, dir, "rev-parse", "--show-toplevel", "--git-common-dir")
 	if err != nil {
@@ -65,10 +62,9 @@ func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (str
 	return dir, commit, nil
 }
 
-// addTree checks a commit out. The guard removes the worktree and git's entry of it.
+// addTree checks out a commit. The guard removes the worktree and git's entry.
 func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (string, error) {
-	// The folder's name becomes the worktree's name in git's list and must be unique
-	// there, so it depends on the folder for temporary files.
+	// git needs a unique folder name, so it depends on the folder for temporary files.
 	parent := filepath.Dir(b.dir)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", parent, common, commit))
 	tree := filepath.Join(parent, keptTree+hex.EncodeToString(sum[:6]))
@@ -82,13 +78,11 @@ func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (str
 	if kept {
 		b.guard.RemoveInEnd(tree) // any other is in b.dir
 	}
-	// --force: git has an entry without a folder if a guard was killed, or the machine
-	// went down.
+	// --force: git may have an entry without a folder after a crash.
 	_, err := b.git(ctx, repo, "worktree", "add", "--force", "--detach", tree, commit)
 	return tree, err
 }
 
-// inTree reports whether a path is in one of the worktrees.
 func (b *Builder) inTree(path string) bool {
 	for _, tree := range b.trees {
 		if path == tree || strings.HasPrefix(path, tree+string(filepath.Separator)) {
@@ -98,8 +92,8 @@ func (b *Builder) inTree(path string) bool {
 	return false
 }
 
-// current returns the commit of the working tree that dir is in, "+dirty" if
-// the module has changes beside it, or "" if there is none.
+// current returns the commit of the working tree around dir, with "+dirty" if the module has
+// changes; "" if there is no commit.
 func (b *Builder) current(ctx context.Context, dir string) string {
 	commit, err := b.git(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
 	if err != nil {

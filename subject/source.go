@@ -15,8 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A source is a main package on disk, and how the go command is to be called
-// for it.
+// A source is a main package on disk, with the environment and flags to build it.
 type source struct {
 	dir   string // of the package; holds no symbolic link
 	rev   string // for Built.Rev
@@ -28,8 +27,7 @@ func planErrorf(format string, args ...any) error {
 	return &dyno.PlanError{Msg: fmt.Sprintf(format, args...)}
 }
 
-// find brings the subject's source to disk and checks that it is what s.Go can
-// build.
+// find brings the source to disk and checks that s.Go can build it.
 func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	var src source
 	var err error
@@ -52,8 +50,7 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	return &src, src.choose(s.Go)
 }
 
-// choose makes the go command use a version, and checks that the source may be
-// built by it. "" leaves the choice to the go command.
+// choose selects a Go version; "" leaves the choice to the go command.
 func (src *source) choose(v string) error {
 	if v == "" {
 		return nil
@@ -73,8 +70,7 @@ func (src *source) choose(v string) error {
 	return nil
 }
 
-// local returns the directory of a package of the user's, or of the same
-// package in a worktree of another revision.
+// local returns the directory of the user's package, or that of it in another revision's worktree.
 func (b *Builder) local(ctx context.Context, s dyno.Subject) (dir, rev string, err error) {
 	base, err := filepath.Abs(s.Dir)
 	if err != nil {
@@ -108,8 +104,8 @@ func (b *Builder) local(ctx context.Context, s dyno.Subject) (dir, rev string, e
 	return dir, b.current(ctx, dir), nil
 }
 
-// goVersion returns the version of the toolchain that builds src, fetching it
-// if need be, and checks that src is a main package.
+// goVersion returns the version of the toolchain, which it fetches if need be, and checks that src
+// is a main package.
 func (b *Builder) goVersion(ctx context.Context, src *source, s dyno.Subject) (string, error) {
 	vars, err := b.goEnv(ctx, src, "GOVERSION")
 	if err != nil {
@@ -131,8 +127,7 @@ func (b *Builder) goVersion(ctx context.Context, src *source, s dyno.Subject) (s
 	return vars[0], nil
 }
 
-// goEnv returns variables of the go command that builds src, which is fetched if
-// need be.
+// goEnv returns variables of the go command, which it fetches if need be.
 func (b *Builder) goEnv(ctx context.Context, src *source, names ...string) ([]string, error) {
 	out, err := b.command(ctx, src.dir, src.env, "go", append([]string{"env"}, names...)...)
 	if err != nil {
@@ -148,8 +143,7 @@ func (b *Builder) goEnv(ctx context.Context, src *source, names ...string) ([]st
 	return values[:len(names)], nil
 }
 
-// toolchain is the value of GOTOOLCHAIN for a Go version. From Go 1.21 the
-// first release of a series is 1.N.0; 1.N alone is the language.
+// toolchain returns GOTOOLCHAIN for a Go version. From Go 1.21 a series begins with 1.N.0.
 func toolchain(v string) string {
 	v = "go" + strings.TrimPrefix(v, "go")
 	if version.Lang(v) == v && version.Compare(v, "go1.21") >= 0 {
@@ -160,8 +154,7 @@ func toolchain(v string) string {
 
 var goLine = regexp.MustCompile(`(?m)^[ \t]*go[ \t]+(\d[^\s]*).*$`)
 
-// checkGo reports a go line that asks for more than the toolchain is. file is
-// a go.mod or go.work, or "".
+// checkGo reports a go line that needs a newer toolchain. file may be "".
 func checkGo(file, toolchain string) error {
 	if file == "" {
 		return nil
@@ -185,8 +178,7 @@ func checkGo(file, toolchain string) error {
 	}
 }
 
-// module copies the module that has the package of a "path@version" out of the
-// module cache: go refuses overlays there, and writes nothing there either.
+// module copies a module out of the module cache, where go refuses overlays.
 func (b *Builder) module(ctx context.Context, spec string) (*source, error) {
 	if src := b.copies[spec]; src != nil {
 		return src, nil
@@ -220,8 +212,7 @@ func (b *Builder) module(ctx context.Context, spec string) (*source, error) {
 			return nil, fmt.Errorf("copy module %s: %w", m.Path, err)
 		}
 	}
-	// -mod=mod: the copy may have an incomplete go.sum or a vendor folder
-	// that the module zip has stripped.
+	// -mod=mod: the copy may lack go.sum lines, or a vendor folder that the zip left out.
 	src := &source{
 		dir: filepath.Join(dir, strings.TrimPrefix(pkg, m.Path)), rev: m.Version,
 		flags: []string{"-mod=mod"},
@@ -230,11 +221,11 @@ func (b *Builder) module(ctx context.Context, spec string) (*source, error) {
 	return src, nil
 }
 
-// A downloaded module is what go mod download -json prints.
+// downloaded is what go mod download -json prints.
 type downloaded struct{ Path, Version, Dir, GoMod, Error string }
 
-// download finds the module with the longest path that has the package, as
-// go install does; see https://go.dev/ref/mod#resolve-pkg-mod.
+// download finds the module with the longest path that has the package; see
+// https://go.dev/ref/mod#resolve-pkg-mod.
 func (b *Builder) download(ctx context.Context, dir, pkg, query string) (*downloaded, error) {
 	env := map[string]string{"GOWORK": "off", "GOFLAGS": "-mod=mod"}
 	var first error

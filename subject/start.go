@@ -16,25 +16,23 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// Options say what becomes of a subject's output. The zero value discards it.
+// Options say where a subject's output goes, and what it is launched with. The zero value discards
+// the output.
 type Options struct {
 	Stdout, Stderr io.Writer // called as those of guard.IO
 
 	// Trace adds gctrace=1 to the subject's GODEBUG.
 	Trace bool
 
-	// Pacer adds gcpacertrace=1 to Trace, which tells the heap's goals to the byte.
-	// It prints while the world is stopped, which makes the median pause 1.8
-	// times as long (doc/method.md): not for what is compared.
+	// Pacer adds gcpacertrace=1 to Trace: the heap's goals to the byte. It makes the median pause
+	// 1.8 times as long (doc/method.md), so it is not for trials that are compared.
 	Pacer bool
 
-	// Limits are those of a control group of the subject's own. It has one too if
-	// Grouped is set.
+	// Limits are those of the subject's own control group, which Grouped alone makes too.
 	Limits  dyno.Limits
 	Grouped bool
 }
 
-// debug returns what to add to GODEBUG.
 func (o *Options) debug() string {
 	switch {
 	case o.Trace && o.Pacer:
@@ -45,8 +43,7 @@ func (o *Options) debug() string {
 	return ""
 }
 
-// A Process is a running subject. It must be stopped; Err then says whether it had
-// ended before.
+// A Process is a running subject. It must be stopped. Err says whether it ended before.
 type Process struct {
 	*guard.Tree
 	Addr     string        // host:port that it was told to listen on
@@ -75,7 +72,6 @@ func (e *ExitError) Error() string {
 	return e.Memory + quoted(e.Stderr)
 }
 
-// quoted shows the last lines of stderr below an error.
 func quoted(lines string) string {
 	if lines == "" {
 		return " (it wrote nothing to stderr)"
@@ -83,15 +79,11 @@ func quoted(lines string) string {
 	return "; last lines of its stderr:\n" + lines
 }
 
-// Start launches the subject and returns when it is ready: when s.Ready is
-// answered with 2xx or, without s.Ready, its port accepts connections. The
-// context and s.ReadyTimeout bound the starting only.
+// Start launches the subject and returns when it is ready: when s.Ready is answered with 2xx or,
+// without s.Ready, when its port accepts connections. The context and s.ReadyTimeout bound the
+// start only. Templates and the variable PORT tell the subject its free port of 127.0.0.1.
 //
-// A free port of 127.0.0.1 is chosen for it. It learns of it by the templates
-// of its arguments and environment, and by the variable PORT, which many
-// services read; s.Env can say otherwise. If the subject ends instead of
-// becoming ready, the error is an [*ExitError]; a mistake in a template is a
-// [*dyno.PlanError].
+// The error is an [*ExitError] if the subject ended, and a [*dyno.PlanError] for a bad template.
 func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
 	addr, err := freeAddr()
 	if err != nil {
@@ -139,8 +131,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	return p, nil
 }
 
-// Err returns an [*ExitError] if the subject ended without being asked, and
-// nil if it runs or was stopped.
+// Err returns an [*ExitError] if the subject ended by itself, and nil if it runs or was stopped.
 func (p *Process) Err() error {
 	select {
 	case <-p.Done:
@@ -152,7 +143,6 @@ func (p *Process) Err() error {
 	return nil
 }
 
-// freeAddr returns an address that is free at the moment.
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -162,7 +152,6 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// await returns nil when the subject is ready, or why it is not going to be.
 func (p *Process) await(ctx context.Context, s dyno.Subject) error {
 	limit := s.ReadyTimeout.Or(dyno.DefaultReadyTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
@@ -203,7 +192,6 @@ func (p *Process) await(ctx context.Context, s dyno.Subject) error {
 
 var errLate = errors.New("not ready in time")
 
-// attempt asks once whether the subject is ready.
 func attempt(ctx context.Context, client *http.Client, addr, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -229,7 +217,6 @@ func attempt(ctx context.Context, client *http.Client, addr, path string) error 
 	return nil
 }
 
-// hello asks the injected probe for a sign of life.
 func hello(socket string) error {
 	conn, err := net.DialTimeout("unix", socket, 2*time.Second)
 	if err != nil {

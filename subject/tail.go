@@ -12,9 +12,9 @@ const (
 	tailWidth = 500 // bytes of a line; the rest is cut off
 )
 
-// A tail passes a subject's stderr on and keeps its last lines, those of the
-// GC trace left out. If the subject panics, it keeps the lines from there on:
-// the dump of a thousand goroutines that follows is not the reason.
+// A Tail keeps the last lines of an output, without those of the GC trace, and passes all on. After
+// a panic it keeps the first lines: the dump of a thousand goroutines that follows does not say
+// why.
 type tail struct {
 	next io.Writer // may be nil
 
@@ -28,8 +28,7 @@ type tail struct {
 
 func newTail(next io.Writer) *tail { return &tail{next: next, line: make([]byte, 0, tailWidth)} }
 
-// Write is called for every few bytes of the GC trace: it allocates only for
-// lines that are kept.
+// Write allocates only for lines that are kept: it is called for every few bytes of the GC trace.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	for rest := p; len(rest) > 0; {
@@ -71,15 +70,14 @@ func (t *tail) endLine() {
 	t.n++
 }
 
-// traceLine reports whether the runtime wrote the line by reason of gctrace or
-// gcpacertrace.
+// traceLine recognizes lines of gctrace and gcpacertrace.
 func traceLine(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("pacer: ")) ||
 		bytes.HasPrefix(line, []byte("gc ")) && bytes.Contains(line, []byte("%: ")) ||
 		bytes.HasPrefix(line, []byte("gc ")) && bytes.Contains(line, []byte(" ms clock, "))
 }
 
-// String returns the lines kept, each with an indent and without a last newline.
+// String returns the kept lines with an indent.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

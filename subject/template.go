@@ -12,7 +12,6 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// expand executes the templates of the subject's arguments and environment.
 func expand(s dyno.Subject, addr string) (args []string, env map[string]string, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -55,8 +54,7 @@ func execute(text string, data any) (string, error) {
 	return b.String(), nil
 }
 
-// environ is the subject's environment: dyno's own, vars, and what the probes
-// need. No name is in it twice, as it depends on the reader which one counts.
+// environ is the subject's environment: dyno's own, vars, and what the probes need, each name once.
 func environ(vars map[string]string, dir, socket, debug string) []string {
 	env := map[string]string{}
 	for _, kv := range os.Environ() {

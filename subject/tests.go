@@ -16,8 +16,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A TestPackage is a package whose tests can be built. Settings that differ in nothing
-// that matters to the go command share one.
+// A TestPackage is a package whose tests can be built. Settings that build alike share one.
 type TestPackage struct {
 	ImportPath string        // without the revision's worktree: the same in all settings
 	Dir        string        // of its sources, where its tests run
@@ -31,15 +30,12 @@ type TestPackage struct {
 	binaries map[uint32]string // paths by seed
 }
 
-// Tests finds the packages with test files that patterns mean in s.Dir, as go list
-// does: ./..., directories, import paths, also those of the standard library. No
-// pattern means ".". With s.Rev they mean the same in that revision, in a worktree.
-// s.Go, s.Build and, of s.Env, the variables of the go command hold for it and for
-// Link. A package that does not compile is found; Link says why.
+// Tests finds the packages with test files that patterns mean in s.Dir, as go list does; no pattern
+// means ".". With s.Rev they are looked up in a worktree of that revision. s.Go, s.Build and the
+// build variables of s.Env hold for it and for Link. Link reports packages that do not compile.
 //
-// Every pattern must have a package with test files: that it has none, that
-// nothing matches, that there is no module, revision or toolchain is a
-// [*dyno.PlanError].
+// The error is a [*dyno.PlanError] if a pattern has no package with test files, or the module,
+// revision or toolchain is missing.
 func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) ([]*TestPackage, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,7 +76,6 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 	return tests, nil
 }
 
-// testPackage makes what Tests returns, or finds it. goflags is the variable GOFLAGS.
 func (b *Builder) testPackage(l *listed, src *source, version, goflags string) *TestPackage {
 	key := fmt.Sprintf("%q %q %q %q", src.dir, l.ImportPath, version, append(pairs(src.env), src.flags...))
 	if p := b.tests[key]; p != nil {
@@ -100,8 +95,7 @@ func (b *Builder) testPackage(l *listed, src *source, version, goflags string) *
 	return p
 }
 
-// testSource returns where the patterns are looked up, with the flags of s.Build,
-// and the patterns as they are there.
+// testSource returns where the patterns are looked up, and the patterns as they are there.
 func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []string) (*source, []string, error) {
 	user, err := filepath.Abs(s.Dir)
 	if err == nil {
@@ -137,8 +131,8 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 	return src, cleaned, src.choose(s.Go)
 }
 
-// cleanPattern writes a pattern as go list does in what it says of matches, and
-// with dir, a worktree of the user's directory, in place of that.
+// cleanPattern writes a pattern as go list prints it, with the worktree dir in place of the user's
+// directory.
 func (b *Builder) cleanPattern(p, user, dir string) string {
 	local := strings.HasPrefix(p, ".")
 	if filepath.IsAbs(p) && dir != user {
@@ -167,7 +161,6 @@ type listed struct {
 
 func (l *listed) tests() bool { return len(l.TestGoFiles)+len(l.XTestGoFiles) > 0 }
 
-// list asks the go command what there is, without their dependencies.
 func (b *Builder) list(ctx context.Context, src *source, patterns []string) ([]*listed, error) {
 	args := append([]string{"list", "-e", "-find", "-json"}, src.flags...)
 	out, err := b.command(ctx, src.dir, src.env, "go", append(append(args, "--"), patterns...)...)
@@ -186,7 +179,7 @@ func (b *Builder) list(ctx context.Context, src *source, patterns []string) ([]*
 	}
 }
 
-// checkPattern says why a pattern has no test package; in is where.
+// checkPattern says why a pattern has no test package; in says where.
 func checkPattern(pattern, in string, found []*listed) error {
 	var matched, others []string // packages without test files, and mistakes
 	for _, l := range found {
@@ -212,9 +205,8 @@ func checkPattern(pattern, in string, found []*listed) error {
 	return planErrorf("packages %s: nothing matches %s (consider: go list ./...)", pattern, in)
 }
 
-// buildVariables are those of a setting's environment that may change what the go
-// command builds. The others are the program's alone: GOGC would only slow the
-// compiler down, and GODEBUG make it talk.
+// buildVariables are those that may change what the go command builds. Others are for the program:
+// GOGC would only slow down the compiler.
 func buildVariables(env map[string]string) map[string]string {
 	vars := maps.Clone(env)
 	maps.DeleteFunc(vars, func(name, _ string) bool { return !buildVariable(name) })
@@ -225,12 +217,11 @@ func buildVariables(env map[string]string) map[string]string {
 }
 
 // runVariables are those of the runtime (package runtime, "Environment Variables";
-// https://go.dev/doc/build-cover#running) which begin like those of the go command.
+// https://go.dev/doc/build-cover#running).
 var runVariables = []string{"GOGC", "GOMEMLIMIT", "GODEBUG", "GOMAXPROCS", "GOTRACEBACK", "GORACE", "GOCOVERDIR"}
 
-// buildVariable reports whether a variable is one of go help environment, or of
-// the C compiler. The names that begin with GO are too many to be listed, and each
-// release adds some; what is taken for one in error costs a build and no more.
+// buildVariable reports whether a variable is of go help environment or of the C compiler. Names
+// that begin with GO are too many to list; a wrong guess costs one build.
 func buildVariable(name string) bool {
 	switch {
 	case slices.Contains(runVariables, name):

@@ -13,16 +13,12 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// layoutSince is the first Go version whose linker has -randlayout.
+// layoutSince is the first Go version with the linker's flag -randlayout.
 const layoutSince = "go1.23"
 
-// Link builds the test binary of p with its functions in an order that the seed
-// determines, the same for all settings; 0 is the linker's own order.
-//
-// It keeps the binary of seed 0 and that of the last other seed, some 6 MB each, and
-// removes the one before. Before Go 1.23 the linker cannot do it: all seeds give the
-// same binary, and p.Warnings says so. An error holds what the compiler said. Different
-// packages may be linked at the same time.
+// Link builds the test binary of p with functions in an order that the seed determines; 0 is the
+// linker's own. Before Go 1.23 all seeds give the same binary, and p.Warnings says so. It keeps the
+// binaries of seed 0 and of the last other seed. Different packages may be linked at the same time.
 func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path string, err error) {
 	if p.fixed {
 		seed = 0
@@ -53,13 +49,12 @@ func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path s
 	return path, nil
 }
 
-// fixLayout notes that all blocks have the linker's own order of functions.
 func (p *TestPackage) fixLayout(why string) {
 	p.fixed = true
 	p.Warnings.AddOf(dyno.WarnLayout, p.ImportPath, "%s: its functions are in the same order in all blocks, as -randlayout %s", p.ImportPath, why)
 }
 
-// goTest runs go test -c and returns the executable. Flags come after the user's.
+// goTest runs go test -c and returns the executable.
 func (b *Builder) goTest(ctx context.Context, p *TestPackage, layout []string, flags ...string) (string, error) {
 	// All names are equally long, as they lie on the stack of the process.
 	out := filepath.Join(b.dir, fmt.Sprintf("test%06d", b.scratch.Add(1)))
@@ -82,9 +77,9 @@ func (b *Builder) goTest(ctx context.Context, p *TestPackage, layout []string, f
 	return out, nil
 }
 
-// joinLdflags returns the flags of a build with ours added to each -ldflags, as of
-// several that match a package only the last one counts; one on the command line
-// hides that of GOFLAGS. A value is "flags" or "pattern=flags"; see go help build.
+// joinLdflags returns the flags of a build with ours added to each -ldflags, as only the last that
+// matches a package counts, and the command line hides GOFLAGS. A value is "flags" or
+// "pattern=flags"; see go help build.
 func joinLdflags(ours string, goflags, flags []string) []string {
 	joined := []string{"-ldflags=" + ours}
 	add := func(value string) {
@@ -119,7 +114,6 @@ func joinLdflags(ours string, goflags, flags []string) []string {
 	return joined
 }
 
-// ldflags is the value of a flag -ldflags=.
 func ldflags(flag string) (value string, ok bool) {
 	name, value, ok := strings.Cut(flag, "=")
 	return value, ok && (name == "-ldflags" || name == "--ldflags")

@@ -12,15 +12,12 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// LinkSurvey builds the test binary of p, in the linker's own order, with one more
-// benchmark that comes last: BenchmarkDynoSurvey measures nothing and prints the
-// state of the process after the others, once, in the form of a result, whatever
-// elements of -test.bench follow its name. Its units are dyno-goroutines,
-// dyno-gc-cycles and dyno-gc-sec (CPU time of collecting, without that of idle CPUs;
-// known from Go 1.20), all since the process started: what is a benchmark's is what
-// is more than where this one ran alone.
+// LinkSurvey builds the test binary of p, in the linker's own order, with BenchmarkDynoSurvey as
+// its last benchmark. That one measures nothing and prints totals of the process as a result:
+// dyno-goroutines, dyno-gc-cycles and dyno-gc-sec (CPU time of collecting without idle marking;
+// from Go 1.20). Subtract those of a process where it ran alone.
 //
-// Where that does not build, it returns what Link does, and adds a warning.
+// If that does not build, LinkSurvey does what Link does, and adds a warning.
 func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, err error) {
 	path, err = b.goTestSurvey(ctx, p)
 	if err == nil || ctx.Err() != nil {
@@ -34,12 +31,9 @@ func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, 
 	return path, lerr
 }
 
-// surveySource is the benchmark, without its package clause. It is written for Go
-// 1.18, and for packages that have any name for something of their own.
-//
-// It prints its result itself and is then skipped, as package testing prints none
-// for a benchmark that -test.bench gives elements of sub-benchmarks. Goroutines
-// that are about to end get 10 ms to do so.
+// surveySource is the benchmark without its package clause, for Go 1.18, with names that collide
+// with nothing. It prints its own result and skips, as package testing prints none where
+// -test.bench has elements of sub-benchmarks. Goroutines that are about to end get 10 ms.
 const surveySource = `
 import (
 	dynoFmt "fmt"
@@ -70,7 +64,6 @@ func BenchmarkDynoSurvey(b *dynoTesting.B) {
 }
 `
 
-// goTestSurvey builds with an overlay of surveySource.
 func (b *Builder) goTestSurvey(ctx context.Context, p *TestPackage) (string, error) {
 	if flags := strings.Join(append(slices.Clone(p.goflags), p.src.flags...), " "); strings.Contains(flags, "-overlay") {
 		return "", errors.New("the build has an -overlay of its own")

@@ -25,10 +25,9 @@ type PackageSyntax struct {
 	Info  *types.Info
 }
 
-// Syntax reads the source of p with its test files, and apart from it that of its
-// external tests. The go command compiles them, which Link needs too. Where an import
-// cannot be read, as from a toolchain that is much newer than this dyno, types are
-// missing and the error says why.
+// Syntax reads the source of p with its tests, and apart from it that of its external tests. The go
+// command compiles them, as Link needs too. If an import cannot be read, as from a much newer
+// toolchain, types are missing and the error says why.
 func (b *Builder) Syntax(ctx context.Context, p *TestPackage) (found []PackageSyntax, err error) {
 	args := append([]string{"list", "-e", "-test", "-export", "-compiled", "-deps", "-json"}, p.src.flags...)
 	out, err := b.command(ctx, p.src.dir, p.src.env, "go", append(args, "--", p.ImportPath)...)
@@ -65,8 +64,7 @@ type compiled struct {
 	ImportMap       map[string]string
 }
 
-// check parses a package and checks its types. The error is that of the first import
-// that cannot be read.
+// check parses a package and checks its types. The error is that of the first unreadable import.
 func (c *compiled) check(path string, listed map[string]*compiled) (s PackageSyntax, err error) {
 	s = PackageSyntax{Fset: token.NewFileSet(), Info: &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
@@ -107,7 +105,6 @@ type importer func(path string) (*types.Package, error)
 
 func (f importer) Import(path string) (*types.Package, error) { return f(path) }
 
-// read returns the package that c was compiled to.
 func (c *compiled) read(fset *token.FileSet, imported map[string]*types.Package) (*types.Package, error) {
 	if c == nil {
 		return nil, errors.New("go list does not know it")

@@ -10,15 +10,10 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// RunTool runs a program that is no service, such as another load generator,
-// and returns how it ended, as os/exec says it: "exit status 0" is well. It
-// listens on nothing and is never ready: from its start it does its work.
-//
-// Its standard input is empty; vars are added to dyno's own environment. stdout
-// and stderr are called once for each of its writes, not at the same time on
-// Linux, and must not keep the slice. When it ends, when ctx ends and when dyno
-// is killed, no descendant of it is left. If ctx ended first, the error is the
-// context's cause; any other says why it could not be started.
+// RunTool runs a program that is no service, such as another load generator, and returns how it
+// ended, as os/exec says it. Its standard input is empty; vars are added to dyno's environment.
+// stdout and stderr must not keep the slice. No descendant survives the program, ctx, or dyno. If
+// ctx ended first, the error is its cause; other errors say why the program did not start.
 func RunTool(ctx context.Context, argv []string, vars map[string]string, dir string, stdout, stderr io.Writer) (status string, err error) {
 	return runProgram(ctx, argv, vars, dir, guard.IO{Stdout: stdout, Stderr: stderr})
 }

@@ -124,7 +124,7 @@ func TestUnfit(t *testing.T) {
 	root := t.TempDir()
 	made{}.run(t, filepath.Join(root, "good"), false)
 	s := site(t, root)
-	s.Hands.Profile = func(*store.Dir, string, string) (profiles.Sum, error) { return profiles.Sum{}, io.EOF }
+	s.read.profile = func(*store.Dir, string, string) (profiles.Sum, error) { return profiles.Sum{}, io.EOF }
 	for name, spoil := range unfit {
 		bad := filepath.Join(root, "bad")
 		os.RemoveAll(bad)

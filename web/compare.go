@@ -39,7 +39,7 @@ type pairRow struct {
 // compare shows what a second run changed against a first, setting by setting.
 // Without two runs it lets the reader choose.
 func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
-	all, _, err := s.entries()
+	all, _, err := s.all()
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, err.Error())
 		return
@@ -96,9 +96,6 @@ func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts
 		}
 		places[i] = p
 	}
-	if s.Hands.Compare == nil {
-		return nil, "This dyno compares no runs.", http.StatusNotImplemented
-	}
 	leave, ok := s.enter(w, r, "")
 	if !ok {
 		return nil, "", 0
@@ -117,7 +114,7 @@ func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts
 			return nil, "The run " + p.ID + " cannot be read: " + err.Error(), http.StatusInternalServerError
 		}
 	}
-	if ts, err = s.Hands.Compare(a, b); err != nil {
+	if ts, err = s.read.compare(a, b); err != nil {
 		return nil, "The runs cannot be compared: " + err.Error(), http.StatusUnprocessableEntity
 	}
 	return ts, "", http.StatusOK

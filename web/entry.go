@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/trend"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -40,11 +42,12 @@ type entry struct {
 	State   string
 	Run     store.Run // without Plan
 	Plan    planned
-	Blocks  int // of those planned, at least begun
-	Trials  int // that finished and are compared
+	Blocks  int    // of those planned, at least begun
+	Trials  int    // that finished and are compared
+	Ran     string // versions of Go and revisions
 	Summary *summary
 
-	Conditions map[string]string // that have to be alike for runs to be compared
+	Conditions trend.Conditions
 }
 
 // planned is what an entry shows of a plan.
@@ -76,20 +79,9 @@ func (p *planned) subject() string {
 	return (&dyno.Subject{Package: s.Package, Module: s.Module, Binary: s.Binary, URL: s.URL, PID: s.PID, Process: s.Process}).String()
 }
 
-// A shelf keeps entries as long as their files are as they were.
-type shelf struct {
-	mu   sync.Mutex
-	kept map[string]kept // by path
-}
-
-type kept struct {
-	stamp string
-	entry *entry
-}
-
-// entries reads the runs that were found, the newest first. Those that cannot be
-// read have an error, and stand where their directory's time puts them.
-func (s *Site) entries() (all []*entry, note string, err error) {
+// all reads the runs below the root, the newest first. An entry that cannot be
+// read has an error, and its directory's time.
+func (s *Site) all() (all []*entry, note string, err error) {
 	found, note, err := s.find()
 	if err != nil {
 		return nil, "", err
@@ -100,7 +92,7 @@ func (s *Site) entries() (all []*entry, note string, err error) {
 	for range min(2*runtime.GOMAXPROCS(0), 16, len(found)) {
 		readers.Go(func() {
 			for i := range next {
-				all[i] = s.shelf.get(found[i])
+				all[i] = s.entry(found[i])
 			}
 		})
 	}
@@ -109,14 +101,28 @@ func (s *Site) entries() (all []*entry, note string, err error) {
 	}
 	close(next)
 	readers.Wait()
-	s.shelf.forget(found)
+	s.entries.mu.Lock()
+	s.entries.trim(len(found)) // those of removed runs are the least recently used
+	s.entries.mu.Unlock()
 	slices.SortStableFunc(all, func(a, b *entry) int {
 		return cmp.Or(b.Run.Started.Compare(a.Run.Started), cmp.Compare(a.ID, b.ID))
 	})
 	return all, note, nil
 }
 
-// stamp tells whether files of a run changed: their times and sizes.
+// entry reads a run again if its files changed. Whether an unfinished run is under
+// way it looks up each time.
+func (s *Site) entry(p place) *entry {
+	e, _ := s.entries.get(p.path, stamp(p.path), func() (*entry, error) { return readEntry(p), nil })
+	if e.State == interrupted && heldNow(p.path) {
+		now := *e
+		now.State = underWay
+		return &now
+	}
+	return e
+}
+
+// stamp is the times and sizes of the files that entries and pages are made of.
 func stamp(path string) string {
 	var b strings.Builder
 	for _, name := range []string{"run.json", "summary.json", "results.jsonl"} {
@@ -127,45 +133,6 @@ func stamp(path string) string {
 		}
 	}
 	return b.String()
-}
-
-// get is the entry of a run, read anew if its files changed. Whether it is under
-// way is asked each time of those that are not done.
-func (s *shelf) get(p place) *entry {
-	now := stamp(p.path)
-	s.mu.Lock()
-	k := s.kept[p.path]
-	s.mu.Unlock()
-	if k.stamp != now || k.entry.place != p {
-		k = kept{now, readEntry(p)}
-		s.mu.Lock()
-		if s.kept == nil {
-			s.kept = map[string]kept{}
-		}
-		s.kept[p.path] = k
-		s.mu.Unlock()
-	}
-	if k.entry.State == interrupted && heldNow(p.path) {
-		e := *k.entry
-		e.State = underWay
-		return &e
-	}
-	return k.entry
-}
-
-// forget drops what is kept of runs that are no longer there.
-func (s *shelf) forget(found []place) {
-	there := make(map[string]bool, len(found))
-	for _, p := range found {
-		there[p.path] = true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for path := range s.kept {
-		if !there[path] {
-			delete(s.kept, path)
-		}
-	}
 }
 
 // readEntry reads run.json and summary.json, and of a run without a summary of all
@@ -212,16 +179,14 @@ func (e *entry) read() error {
 	switch {
 	case err == nil:
 		e.Summary, e.Blocks, e.Trials = s, s.Blocks, s.Trials
-		if s.Trials+s.Failed >= s.Planned && !e.newer("results.jsonl", "summary.json") {
+		if s.Trials+len(s.Failed) >= s.Planned && !e.newer("results.jsonl", "summary.json") {
 			e.State = done
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		e.State = broken
 		return err
 	}
-	if e.State == interrupted {
-		e.count()
-	}
+	e.readResults()
 	return nil
 }
 
@@ -235,42 +200,45 @@ func (e *entry) newer(a, b string) bool {
 	return err == nil && one.ModTime().After(other.ModTime())
 }
 
-// count counts the results of a run that has no summary of them yet. A line that
-// cannot be read counts for nothing; who opens the run is told of it.
-func (e *entry) count() {
+// commit is a git commit, of which 12 digits are enough for a reader.
+var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
+
+// readResults reads what ran from the first result of each setting, and counts the
+// results of a run that is not done. Lines that cannot be read do not count; the
+// page of the run reports them.
+func (e *entry) readResults() {
 	f, err := openRegular(filepath.Join(e.path, "results.jsonl"))
 	if err != nil {
 		return
 	}
 	defer f.Close()
 	trials, blocks := map[int]bool{}, map[int]bool{}
+	var ran []string
 	r := bufio.NewReader(io.LimitReader(f, mostRead))
-	for {
+	for n := 0; e.State == interrupted || n < len(e.Run.Settings); n++ {
 		line, err := r.ReadBytes('\n')
 		if err != nil { // also of a line that is being written
 			break
 		}
 		var one struct {
-			Trial, Block int
-			For, Error   string
+			Trial, Block        int
+			For, Error, Subject string
 		}
-		if json.Unmarshal(line, &one) == nil && one.For == "" && one.Error == "" {
+		if json.Unmarshal(line, &one) != nil {
+			continue
+		}
+		if one.Subject != "" && !slices.Contains(ran, one.Subject) {
+			ran = append(ran, one.Subject)
+		}
+		if one.For == "" && one.Error == "" {
 			trials[one.Trial], blocks[one.Block] = true, true
 		}
 	}
-	e.Trials, e.Blocks = len(trials), len(blocks)
-}
-
-// ran is what ran, as the summary tells: versions of Go and revisions.
-func (e *entry) ran() string {
-	if e.Summary == nil || len(e.Summary.About) == 0 {
-		return ""
+	slices.Sort(ran)
+	e.Ran = commit.ReplaceAllString(strings.Join(ran, "; "), "$1")
+	if e.State == interrupted {
+		e.Trials, e.Blocks = len(trials), len(blocks)
 	}
-	_, after, ok := strings.Cut(e.Summary.About[0], " (")
-	if !ok {
-		return ""
-	}
-	return strings.TrimSuffix(after, ")")
 }
 
 // rev is the revision that the plan asks for, or those it varies.
@@ -289,13 +257,13 @@ func (e *entry) rev() string {
 	return strings.Join(revs, ", ")
 }
 
-// what is what ran, with the revision that was asked for.
+// what is the version that ran, with the revision that was asked for.
 func (e *entry) what() string {
-	rev, ran := e.rev(), e.ran()
-	if strings.Contains(ran, rev) {
-		return ran
+	rev := e.rev()
+	if strings.Contains(e.Ran, rev) {
+		return e.Ran
 	}
-	return strings.TrimSpace(rev + " " + ran)
+	return strings.TrimSpace(rev + " " + e.Ran)
 }
 
 func (e *entry) when() time.Time { return e.Run.Started.Local() }

@@ -38,10 +38,10 @@ func (f filter) fits(e *entry) bool {
 	if f.Since != "" && day < f.Since || f.Until != "" && day > f.Until {
 		return false
 	}
-	if f.Name != "" && e.Plan.Name != f.Name || !has(e.Plan.subject(), f.Subject) || !has(e.rev()+" "+e.ran(), f.Rev) {
+	if f.Name != "" && e.Plan.Name != f.Name || !has(e.Plan.subject(), f.Subject) || !has(e.rev()+" "+e.Ran, f.Rev) {
 		return false
 	}
-	all := strings.Join([]string{e.ID, e.Plan.Name, e.Plan.subject(), e.rev(), e.ran(), strings.Join(e.Run.Settings, " "), e.State, e.Err}, " ")
+	all := strings.Join([]string{e.ID, e.Plan.Name, e.Plan.subject(), e.rev(), e.Ran, strings.Join(e.Run.Settings, " "), e.State, e.Err}, " ")
 	for word := range strings.FieldsSeq(f.Query) {
 		if !has(all, word) {
 			return false
@@ -188,7 +188,7 @@ func groups(all []*entry) (gs []group) {
 		g := group{Name: name, Runs: len(es), Last: newest.when(), Metric: metric, Trend: trendURL(name, metric, setting)}
 		var xs []float64
 		for _, e := range es {
-			if v, ok := e.value(setting, metric); ok && len(differing(e.Conditions, newest.Conditions)) == 0 {
+			if v, ok := e.value(setting, metric); ok && len(newest.Conditions.Differing(e.Conditions)) == 0 {
 				xs = append(xs, *v.Center)
 			}
 		}
@@ -230,7 +230,7 @@ func (e *entry) value(setting, metric string) (value, bool) {
 
 // list shows the runs, the newest first.
 func (s *Site) list(w http.ResponseWriter, r *http.Request) {
-	all, note, err := s.entries()
+	all, note, err := s.all()
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, err.Error())
 		return

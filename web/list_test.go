@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +65,7 @@ func TestStates(t *testing.T) {
 	made{failed: "subject died"}.run(t, filepath.Join(root, "failed"), false)
 	s := site(t, root)
 	got := map[string]string{}
-	all, _, err := s.prepared().entries()
+	all, _, err := s.prepared().all()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,4 +213,38 @@ func TestCompare(t *testing.T) {
 	want(t, get(t, s, "/compare?a=a&b=a"), 200, "These are one run")
 	want(t, get(t, s, "/compare?a=a&b=../b"), 404, "There is no run")
 	want(t, get(t, s, "/compare?a=a/files&b=b"), 404, "There is no run")
+}
+
+// Lists and trends have the same figures whether a summary is of schema 1, as a
+// former version wrote it, or of schema 2.
+func TestSummarySchemas(t *testing.T) {
+	const former = "../findings/testdata/runs/2bb5b5f/"
+	root := t.TempDir()
+	for _, name := range []string{"vary", "bench"} {
+		for schema, file := range map[string]string{"1": name + "/summary.json", "2": name + ".json"} {
+			path := filepath.Join(root, name+schema)
+			if err := os.CopyFS(path, os.DirFS(former+name)); err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(former + file)
+			if err != nil || !strings.Contains(string(text), `"schema": `+schema+`,`) {
+				t.Fatalf("%s is not of schema %s: %v", file, schema, err)
+			}
+			if err := os.WriteFile(filepath.Join(path, "summary.json"), text, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s := site(t, root)
+	list := get(t, s, "/")
+	want(t, list, 200, "4 runs in")
+	rows := regexp.MustCompile(`(?s)<tr.*?</tr>`).FindAllString(list.Body.String(), -1)
+	for _, c := range []struct{ name, figure string }{{"vary1", "&#43;22.3% worse"}, {"vary2", "&#43;22.3% worse"}, {"bench1", "14/14"}, {"bench2", "14/14"}} {
+		i := slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, "/runs/"+c.name+"/") })
+		if i < 0 || !strings.Contains(rows[i], c.figure) || !strings.Contains(rows[i], ">done<") {
+			t.Errorf("the row of %s has no %q:\n%s", c.name, c.figure, rows[max(i, 0)])
+		}
+	}
+	want(t, get(t, s, query("/trend", "name", "vary", "metric", "p99-sec", "setting", "GOGC=100")), 200, "vary1", "vary2", "1.912 ms", "vary2")
+	want(t, get(t, s, query("/trend", "name", "bench", "metric", "example.org/shop.*/many sec/op", "setting", "bench=Lines")), 200, "bench2", "544.2")
 }

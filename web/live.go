@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -25,16 +24,13 @@ const (
 	endLooks      = 2                // at which nobody writes any more, until a run is taken to have ended
 )
 
-// followers count those who follow runs.
-type followers struct{ n atomic.Int32 }
-
 // live tells how a run goes on, as server-sent events, until the asker has gone or
 // nobody writes to the run any more: progress, points, latency, result and, last,
 // end. All is read from the run directory, so that it does not matter which
 // process measures.
 func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
-	defer s.followers.n.Add(-1)
-	if s.followers.n.Add(1) > mostFollowers {
+	defer s.followers.Add(-1)
+	if s.followers.Add(1) > mostFollowers {
 		http.Error(w, fmt.Sprintf("%d pages follow runs already (consider: to close some)", mostFollowers), http.StatusServiceUnavailable)
 		return
 	}

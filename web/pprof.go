@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -17,25 +16,8 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// mostSessions of pprof are open at a time, each with its profile in memory.
-const mostSessions = 16
-
-// sessions are pprof's pages that are open, the one that was asked for last at
-// the end.
-type sessions struct {
-	mu   sync.Mutex
-	open []*session
-}
-
-// A session is what pprof serves of one profile, or of the difference of two.
-type session struct {
-	asked
-	changed time.Time // the run, when its profiles were read
-
-	once  sync.Once
-	pages *pprofpage.Pages
-	err   error
-}
+// mostOpened is how many profiles are open in pprof at a time.
+const mostOpened = 16
 
 // asked is what an address below pprof/ names.
 type asked struct {
@@ -74,7 +56,7 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	}
 	defer leave()
 	a.run = dir.Path
-	pages, err := s.sessions.get(a, changed(dir), func() (*pprofpage.Pages, error) { return s.openProfiles(dir, a) })
+	pages, err := s.opened.get(a, changed(dir).String(), func() (*pprofpage.Pages, error) { return s.openProfiles(dir, a) })
 	if err != nil {
 		status := http.StatusInternalServerError
 		if errors.Is(err, fs.ErrNotExist) {
@@ -159,49 +141,19 @@ func PprofPath(kind, setting string, versus bool, base string) string {
 	return path
 }
 
-// get returns the pages of a session, which open makes if there is none or if
-// the run has changed since.
-func (p *sessions) get(a asked, changed time.Time, open func() (*pprofpage.Pages, error)) (*pprofpage.Pages, error) {
-	p.mu.Lock()
-	i := slices.IndexFunc(p.open, func(s *session) bool { return s.asked == a })
-	var s *session
-	if i >= 0 {
-		s = p.open[i]
-		p.open = slices.Delete(p.open, i, i+1)
-	}
-	if s == nil || !s.changed.Equal(changed) {
-		s = &session{asked: a, changed: changed}
-	}
-	if p.open = append(p.open, s); len(p.open) > mostSessions {
-		p.open = slices.Delete(p.open, 0, 1)
-	}
-	p.mu.Unlock()
-
-	s.once.Do(func() {
-		s.err = errors.New("open pprof: it failed") // should it panic
-		s.pages, s.err = open()
-	})
-	if s.err != nil { // the next request tries anew
-		p.mu.Lock()
-		p.open = slices.DeleteFunc(p.open, func(other *session) bool { return other == s })
-		p.mu.Unlock()
-	}
-	return s.pages, s.err
-}
-
 // openProfiles reads what was asked for and opens it in pprof.
 func (s *Site) openProfiles(dir *store.Dir, a asked) (*pprofpage.Pages, error) {
 	if err := fitProfiles(dir.Path); err != nil {
 		return nil, err
 	}
-	of, err := s.Hands.Profile(dir, a.kind, a.setting)
+	of, err := s.read.profile(dir, a.kind, a.setting)
 	if err != nil {
 		return nil, err
 	}
 	if !a.versus {
 		return pprofpage.Open(a.kind, of, nil)
 	}
-	base, err := s.Hands.Profile(dir, a.kind, a.base)
+	base, err := s.read.profile(dir, a.kind, a.base)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func twoSettings(t *testing.T) *store.Dir {
 func served(t *testing.T, read func(kind, setting string) (*profile.Profile, int64, error)) (h http.Handler, dir *store.Dir, reads map[string]int) {
 	dir, reads = twoSettings(t), map[string]int{}
 	var mu sync.Mutex
-	s := &Site{Hands: Hands{Profile: func(_ *store.Dir, kind, setting string) (sum profiles.Sum, err error) {
+	s := &Site{read: &reader{profile: func(_ *store.Dir, kind, setting string) (sum profiles.Sum, err error) {
 		mu.Lock()
 		reads[kind+" "+setting]++
 		mu.Unlock()
@@ -206,35 +206,35 @@ func TestPprofAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-func TestPprofSessions(t *testing.T) {
-	var p sessions
+func TestCache(t *testing.T) {
+	p := cache[asked, *pprofpage.Pages]{most: mostOpened}
 	opened := 0
 	open := func() (*pprofpage.Pages, error) { opened++; return nil, nil }
 	for range 2 {
-		for i := range mostSessions {
-			p.get(asked{run: fmt.Sprint(i)}, time.Time{}, open)
+		for i := range mostOpened {
+			p.get(asked{run: fmt.Sprint(i)}, "", open)
 		}
 	}
-	if opened != mostSessions {
+	if opened != mostOpened {
 		t.Errorf("%d sessions were opened", opened)
 	}
-	p.get(asked{run: "0"}, time.Time{}, open)
-	p.get(asked{run: "another"}, time.Time{}, open)
-	p.get(asked{run: "0"}, time.Time{}, open)
-	if opened != mostSessions+1 || len(p.open) != mostSessions {
-		t.Errorf("the one that was asked for last is closed first: %d, %d", opened, len(p.open))
+	p.get(asked{run: "0"}, "", open)
+	p.get(asked{run: "another"}, "", open)
+	p.get(asked{run: "0"}, "", open)
+	if opened != mostOpened+1 || len(p.kept) != mostOpened {
+		t.Errorf("the one that was asked for last is closed first: %d, %d", opened, len(p.kept))
 	}
-	p.get(asked{run: "1"}, time.Time{}, open)
-	if opened != mostSessions+2 {
+	p.get(asked{run: "1"}, "", open)
+	if opened != mostOpened+2 {
 		t.Error("the oldest is still open")
 	}
 	failed := errors.New("failed")
 	for range 2 {
-		if _, err := p.get(asked{run: "bad"}, time.Time{}, func() (*pprofpage.Pages, error) { opened++; return nil, failed }); err != failed {
+		if _, err := p.get(asked{run: "bad"}, "", func() (*pprofpage.Pages, error) { opened++; return nil, failed }); err != failed {
 			t.Error(err)
 		}
 	}
-	if opened != mostSessions+4 {
+	if opened != mostOpened+4 {
 		t.Error("what failed is not tried again")
 	}
 }

@@ -19,14 +19,14 @@ import (
 // going is what of runs was begun or stopped here.
 type going struct {
 	mu   sync.Mutex
-	path string          // of the run that Hands.Resume goes on with, or went
+	path string          // of the run that Resume goes on with, or went
 	stop func()          // it
 	done <-chan struct{} // nil if there was none
 
 	stopped int // the process that was asked to stop last
 }
 
-// under reports whether a run is gone on with by Hands.Resume; any, if path is "".
+// under reports whether a run is gone on with by Resume; any, if path is "".
 func (g *going) under(path string) bool {
 	if g.done == nil || path != "" && path != g.path {
 		return false
@@ -93,13 +93,13 @@ func interrupt(pid int, path string) error {
 // is built is built after that.
 const startTime = 10 * time.Second
 
-// resume goes on with a run, by Hands.Resume, unless any below Root is under way:
+// resume goes on with a run, by Resume, unless any below Root is under way:
 // two would share the machine, and neither would measure its own subject alone.
 func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	g := &s.going
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s.Hands.Resume == nil {
+	if s.Resume == nil {
 		http.Error(w, "this server goes on with no runs (consider: dyno run --resume)", http.StatusNotImplemented)
 		return
 	}
@@ -127,7 +127,7 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		return
 	}
 	before := changed(dir)
-	stop, done, err := s.Hands.Resume(dir.Path)
+	stop, done, err := s.Resume(dir.Path)
 	if err != nil {
 		http.Error(w, fmt.Sprintf("go on with the run: %v", err), http.StatusInternalServerError)
 		return
@@ -150,7 +150,7 @@ func (s *Site) trust(dir *store.Dir) error {
 	return ours(dir.Path, dir.Run.Started)
 }
 
-// ResumeLog is the file of a run directory with what Hands.Resume's process wrote.
+// ResumeLog is the file of a run directory with what Resume's process wrote.
 const ResumeLog = "resume.log"
 
 // back leads to the page of the run, whose address is beside that of the request.

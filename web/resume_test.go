@@ -49,7 +49,7 @@ func TestResume(t *testing.T) {
 	var resumed []string
 	var held *store.Dir
 	var done chan struct{}
-	s.Hands.Resume = func(path string) (func(), <-chan struct{}, error) {
+	s.Resume = func(path string) (func(), <-chan struct{}, error) {
 		resumed = append(resumed, path)
 		var err error
 		if held, err = store.Resume(path); err != nil {
@@ -76,14 +76,14 @@ func TestResume(t *testing.T) {
 	}
 
 	// One that ends at once tells why.
-	s.Hands.Resume = func(path string) (func(), <-chan struct{}, error) {
+	s.Resume = func(path string) (func(), <-chan struct{}, error) {
 		os.WriteFile(filepath.Join(path, ResumeLog), []byte("dyno run: build ./cmd/server: no such directory\n"), 0o666)
 		done := make(chan struct{})
 		close(done)
 		return func() {}, done, nil
 	}
 	refused(a, http.StatusInternalServerError, "it ended at once: dyno run: build ./cmd/server: no such directory")
-	s.Hands.Resume = func(string) (func(), <-chan struct{}, error) { return nil, nil, errors.New("no fork") }
+	s.Resume = func(string) (func(), <-chan struct{}, error) { return nil, nil, errors.New("no fork") }
 	refused(a, http.StatusInternalServerError, "no fork")
 
 	again, err := store.Resume(a.Path)
@@ -129,10 +129,10 @@ func TestResumeForeign(t *testing.T) {
 			continue // only root gives files away
 		}
 		resumed := false
-		s := &Site{Root: root, Hands: Hands{Resume: func(string) (func(), <-chan struct{}, error) {
+		s := &Site{Root: root, Resume: func(string) (func(), <-chan struct{}, error) {
 			resumed = true
 			return nil, nil, errors.New("it was asked to")
-		}}}
+		}}
 		w := post(s.resume, dir)
 		if refused := w.Code == http.StatusForbidden; refused != (x.want != "") || resumed == refused || !strings.Contains(w.Body.String(), x.want) {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -106,38 +105,33 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.
 		s.fail(w, r, http.StatusNotFound, "The run has no such setting to compare with.")
 		return
 	}
-	if s.Hands.Page == nil {
-		s.fail(w, r, http.StatusNotImplemented, "This dyno shows no runs.")
-		return
-	}
 	running := heldNow(p.path)
-	key, now := p.path+"\x00"+base, fmt.Sprint(stamp(p.path), running)
-	html := s.pages.get(key, now)
-	if html == nil {
+	key, now := pageKey{p.path, base}, fmt.Sprint(stamp(p.path), running)
+	if !s.pages.has(key, now) {
 		leave, ok := s.enter(w, r, dir.Path)
 		if !ok {
 			return
 		}
 		defer leave()
-		if html = s.pages.get(key, now); html == nil { // who was before us may have made it
-			var err error
-			if html, err = s.make(p, dir, base, running); err != nil {
-				s.fail(w, r, http.StatusInternalServerError, "The run cannot be shown: "+err.Error())
-				return
-			}
-			s.pages.put(key, now, html)
-		}
+	}
+	html, err := s.pages.get(key, now, func() ([]byte, error) { return s.make(p, dir, base, running) })
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, "The run cannot be shown: "+err.Error())
+		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Write(html)
 }
+
+// A pageKey is a run, by its path, and the setting that it is compared with.
+type pageKey struct{ path, base string }
 
 // make makes the page of a run.
 func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte, error) {
 	if err := fitProfiles(p.path); err != nil {
 		return nil, err
 	}
-	page, err := s.Hands.Page(dir, base)
+	page, err := s.read.page(dir, base)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +164,7 @@ func (s *Site) others(p place, dir *store.Dir, base string) (links []report.File
 			links = append(links, report.File{Name: "against " + l.Label(), URL: runURL(p.ID) + "?base=" + url.QueryEscape(name)})
 		}
 	}
-	all, _, err := s.entries()
+	all, _, err := s.all()
 	if err != nil {
 		return links
 	}
@@ -232,16 +226,13 @@ func (s *Site) detail(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	case !(columns >= 1 && columns <= mostColumns) || columns != math.Trunc(columns):
 		bad(fmt.Sprintf("want columns, a whole number from 1 to %d", mostColumns))
 		return
-	case s.Hands.Picture == nil:
-		http.Error(w, "this dyno draws no pictures", http.StatusNotImplemented)
-		return
 	}
 	leave, ok := s.enter(w, r, dir.Path)
 	if !ok {
 		return
 	}
 	defer leave()
-	picture, err := s.Hands.Picture(dir, from, to, int(columns))
+	picture, err := s.read.picture(dir, from, to, int(columns))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -264,50 +255,5 @@ func packed(w http.ResponseWriter, r *http.Request, write func(io.Writer) error)
 	}
 	if write(z) == nil {
 		z.Close()
-	}
-}
-
-const (
-	mostPages     = 16
-	mostPageBytes = 64 << 20 // of all pages that are kept
-)
-
-// pages keeps pages of runs that did not change, as to make one means to read the
-// requests of a run.
-type pages struct {
-	mu   sync.Mutex
-	kept []keptPage // the one that was asked for last is last
-}
-
-type keptPage struct {
-	key, stamp string
-	html       []byte
-}
-
-// get returns a page, nil if it is not kept as it is now.
-func (p *pages) get(key, stamp string) []byte {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.kept, func(k keptPage) bool { return k.key == key })
-	if i < 0 || p.kept[i].stamp != stamp {
-		return nil
-	}
-	k := p.kept[i]
-	p.kept = append(slices.Delete(p.kept, i, i+1), k)
-	return k.html
-}
-
-func (p *pages) put(key, stamp string, html []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kept = slices.DeleteFunc(p.kept, func(k keptPage) bool { return k.key == key })
-	p.kept = append(p.kept, keptPage{key, stamp, html})
-	sum := 0
-	for _, k := range p.kept {
-		sum += len(k.html)
-	}
-	for len(p.kept) > 0 && (len(p.kept) > mostPages || sum > mostPageBytes) {
-		sum -= len(p.kept[0].html)
-		p.kept = slices.Delete(p.kept, 0, 1)
 	}
 }

@@ -42,7 +42,7 @@ func TestRunPage(t *testing.T) {
 	var bases []string
 	var page *report.Page
 	s := site(t, root)
-	s.Hands.Page = func(dir *store.Dir, base string) (*report.Page, error) {
+	s.read.page = func(dir *store.Dir, base string) (*report.Page, error) {
 		bases = append(bases, base)
 		page = &report.Page{Table: &compare.Table{Name: dir.Run.Plan.Name}}
 		return page, nil
@@ -80,12 +80,8 @@ func TestRunPage(t *testing.T) {
 	if len(bases) != 3 || page.Site.Live != "/runs/demo%20x/1/live" {
 		t.Errorf("made for %q, live at %q", bases, page.Site.Live)
 	}
-	s.Hands.Page = func(*store.Dir, string) (*report.Page, error) { return nil, errors.New("out of cheese") }
+	s.read.page = func(*store.Dir, string) (*report.Page, error) { return nil, errors.New("out of cheese") }
 	want(t, get(t, s, "/runs/later/"), 500, "out of cheese")
-	s.Hands = Hands{}
-	want(t, get(t, s, "/runs/later/"), 501)
-	want(t, get(t, s, "/runs/later/detail"), 501)
-	want(t, get(t, s, "/compare?a=later&b=demo+x/1"), 501)
 }
 
 func TestDetail(t *testing.T) {
@@ -93,7 +89,7 @@ func TestDetail(t *testing.T) {
 	made{}.run(t, filepath.Join(root, "x"), false)
 	s := site(t, root)
 	asked := ""
-	s.Hands.Picture = func(_ *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
+	s.read.picture = func(_ *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
 		asked = fmt.Sprint(from, to, columns)
 		return &timeline.Picture{}, nil
 	}
@@ -131,7 +127,7 @@ func TestHeavyRequestsWait(t *testing.T) {
 	s := site(t, root)
 	synctest.Test(t, func(t *testing.T) {
 		entered := make(chan struct{}, 100)
-		s.Hands.Picture = func(*store.Dir, float64, float64, int) (*timeline.Picture, error) {
+		s.read.picture = func(*store.Dir, float64, float64, int) (*timeline.Picture, error) {
 			entered <- struct{}{}
 			time.Sleep(time.Second)
 			return &timeline.Picture{}, nil

@@ -91,7 +91,7 @@ func (m made) run(t testing.TB, path string, open bool) {
 	if !m.silent {
 		table := compare.Tabulate(rs, compare.Options{
 			Name: m.name, Settings: m.settings, Planned: plan.Compared(),
-			About: []string{"subject: " + m.subject + " (go1.26.8 " + m.rev + ")"},
+			About: []string{"subject: " + m.subject},
 		})
 		if err := d.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, table) }); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func (m made) result(rng *rand.Rand, trial dyno.Trial) *dyno.Result {
 	if len(trial.Setting) > 0 && trial.Setting[0].Value == "50" {
 		slower *= 1.3
 	}
-	r := &dyno.Result{Trial: trial, Start: m.started, Elapsed: time.Second, Subject: "go1.26.8"}
+	r := &dyno.Result{Trial: trial, Start: m.started, Elapsed: time.Second, Subject: strings.TrimSpace("go1.26.8 " + m.rev)}
 	for _, metric := range dyno.Metrics {
 		v := 100 * (1 + 0.02*rng.NormFloat64())
 		if strings.HasSuffix(metric.Name, "-sec") {
@@ -127,14 +127,14 @@ func (m made) result(rng *rand.Rand, trial dyno.Trial) *dyno.Result {
 // site serves a folder as tests want it.
 func site(t testing.TB, root string) *Site {
 	t.Helper()
-	return &Site{Root: root, Hosts: []string{host}, Token: "secret", Hands: Hands{
-		Page: func(dir *store.Dir, base string) (*report.Page, error) {
+	return &Site{Root: root, Hosts: []string{host}, Token: "secret", read: &reader{
+		page: func(dir *store.Dir, base string) (*report.Page, error) {
 			return &report.Page{Table: &compare.Table{}}, nil
 		},
-		Picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
+		picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
 			return &timeline.Picture{}, nil
 		},
-		Compare: func(a, b *store.Dir) ([]*compare.Table, error) { return tables(a, b) },
+		compare: func(a, b *store.Dir) ([]*compare.Table, error) { return tables(a, b) },
 	}}
 }
 

@@ -28,7 +28,7 @@ func TestLongNames(t *testing.T) {
 			t.Errorf("%.20s: status %d, %d bytes", target, w.Code, len(body))
 		}
 	}
-	if all, _, err := s.entries(); err != nil || len(all) != 2 || all[0].Run.Settings[0] == all[0].Run.Settings[1] {
+	if all, _, err := s.all(); err != nil || len(all) != 2 || all[0].Run.Settings[0] == all[0].Run.Settings[1] {
 		t.Errorf("%v; settings that are not the same look so", err)
 	}
 }

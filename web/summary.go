@@ -2,20 +2,24 @@ package web
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"github.com/dynolab/dyno/jsonskip"
 	"io"
+	"maps"
 	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A summary is what an entry needs of summary.json.
 type summary struct {
-	About    []string
 	Planned  int
 	Trials   int
 	Blocks   int
-	Failed   int
+	Failed   []struct{}
 	Metrics  []measure
 	Settings []setting
 }
@@ -55,81 +59,20 @@ func readSummary(path, metric string) (*summary, error) {
 }
 
 func parseSummary(data []byte, metric string) (*summary, error) {
-	s, wanted := new(summary), map[string]bool{metric: true}
-	var settings int // where they are, as metrics may come later
-	c := &jsonskip.Cursor{Data: data}
-	c.Object(func(key string) {
-		switch key {
-		case "about":
-			c.Decode(&s.About)
-		case "planned":
-			c.Decode(&s.Planned)
-		case "trials":
-			c.Decode(&s.Trials)
-		case "blocks":
-			c.Decode(&s.Blocks)
-		case "failed":
-			c.Array(func() { s.Failed++; c.Skip() })
-		case "metrics":
-			c.Decode(&s.Metrics)
-			for _, m := range s.Metrics {
-				wanted[m.Name] = wanted[m.Name] || m.Primary
-			}
-		case "settings":
-			if settings = c.At; s.Metrics == nil {
-				c.Skip()
-				return
-			}
-			settings = 0
-			readSettings(c, s, wanted)
-		default:
-			c.Skip()
-		}
-	})
-	if settings > 0 && c.Err == nil {
-		c.At = settings
-		readSettings(c, s, wanted)
+	s := new(summary)
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, fmt.Errorf("read summary.json: %w", err)
 	}
-	if c.Err != nil {
-		return nil, fmt.Errorf("read summary.json: %w", c.Err)
+	unwanted := map[string]bool{}
+	for _, m := range s.Metrics {
+		unwanted[m.Name] = !m.Primary && m.Name != metric
+	}
+	for _, x := range s.Settings {
+		maps.DeleteFunc(x.Values, func(name string, _ value) bool { return unwanted[name] })
+		maps.DeleteFunc(x.Versus, func(name string, _ verdict) bool { return unwanted[name] })
 	}
 	s.tame()
 	return s, nil
-}
-
-// settings reads those of a summary, with the metrics that are wanted.
-func readSettings(c *jsonskip.Cursor, s *summary, wanted map[string]bool) {
-	c.Array(func() {
-		x := setting{Values: map[string]value{}, Versus: map[string]verdict{}}
-		c.Object(func(key string) {
-			switch key {
-			case "setting":
-				c.Decode(&x.Setting)
-			case "baseline":
-				c.Decode(&x.Baseline)
-			case "values":
-				members(c, x.Values, wanted)
-			case "versus":
-				members(c, x.Versus, wanted)
-			default:
-				c.Skip()
-			}
-		})
-		s.Settings = append(s.Settings, x)
-	})
-}
-
-// members reads those of an object that are wanted.
-func members[T any](c *jsonskip.Cursor, to map[string]T, wanted map[string]bool) {
-	c.Object(func(key string) {
-		if !wanted[key] {
-			c.Skip()
-			return
-		}
-		var v T
-		c.Decode(&v)
-		to[key] = v
-	})
 }
 
 // readFile reads a file of a run that is small, if it is dyno's.
@@ -161,4 +104,68 @@ func readJSON(path string, v any) error {
 		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}
 	return nil
+}
+
+// mostShort is how many characters of a name are shown in a list.
+const mostShort = 300
+
+// short is text of a run for a list, which one long name is not to fill: without
+// control characters, and without those that turn the direction of what follows.
+func short(s string) string {
+	cut := ""
+	if len(s) > mostShort*utf8.UTFMax {
+		s, cut = s[:mostShort*utf8.UTFMax], "…"
+	}
+	n := 0
+	s = strings.Map(func(r rune) rune {
+		switch n++; {
+		case n > mostShort:
+			cut = "…"
+			return -1
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufeff':
+			return '·'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "�"))
+	return s + cut
+}
+
+// distinct is short, but of two texts the same only if these are.
+func distinct(s string) string {
+	cut := short(s)
+	if cut == s {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return cut + " (" + hex.EncodeToString(sum[:4]) + ")"
+}
+
+// tame shortens what a run says of itself, so that it fills no list. Filters
+// compare what is shown, and what is not shown is not kept.
+func (e *entry) tame() {
+	p, h := &e.Plan.Subject, &e.Run.Host
+	for _, s := range []*string{
+		&e.Plan.Name, &e.Ran, &p.Package, &p.Module, &p.Binary, &p.URL, &p.Process, &p.Rev,
+		&e.Run.Dyno, &h.Name, &h.OS, &h.Arch, &h.CPU, &h.Kernel, &h.Go,
+	} {
+		*s = short(*s)
+	}
+	for i, s := range e.Run.Settings {
+		e.Run.Settings[i] = distinct(s)
+	}
+	for what, text := range e.Conditions {
+		e.Conditions[what] = distinct(text)
+	}
+	e.Run.Command, e.Plan.Load, e.Plan.Limits = nil, nil, nil
+	p.Args, p.Env, p.Arg, p.Build = nil, nil, nil, nil
+}
+
+// tame does so of a summary.
+func (s *summary) tame() {
+	for i := range s.Metrics {
+		s.Metrics[i].Help = short(s.Metrics[i].Help)
+	}
+	for i := range s.Settings {
+		s.Settings[i].Setting = distinct(s.Settings[i].Setting)
+	}
 }

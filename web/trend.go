@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno/analysis/trend"
 	"github.com/dynolab/dyno/chart"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/stats"
@@ -21,24 +22,23 @@ type point struct {
 	ID, URL       string
 	When          time.Time
 	Ran           string
-	Value, Spread string   // the median of its trials, and the interval of that
-	Notes         []string // what changed here
+	Value, Spread string   // the median of its trials, and its interval
+	Notes         []string // what changed since the run before
 	Change        bool     // the level changed before this run
 }
 
-// A course is the runs of a trend that can be compared: of one machine, one load and
-// one way to start the subject.
+// A course is a trend.Course as the page shows it.
 type course struct {
 	Title  string
-	Facts  []string // in what they are not as those of the first course
-	Points []point  // in order of time
+	Facts  []string // conditions that differ from those of the first course
+	Points []point
 	Figure template.HTML
 	Found  string // how many changes there are, in words
 }
 
 // trend shows a metric of one setting over the runs of one name.
 func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
-	all, _, err := s.entries()
+	all, _, err := s.all()
 	if err != nil {
 		s.fail(w, r, http.StatusInternalServerError, err.Error())
 		return
@@ -73,6 +73,10 @@ func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
 	slices.Reverse(runs) // the oldest first
 	mixed := r.FormValue("mixed") != ""
 	metrics, settings := choices(runs)
+	help := ""
+	if i := slices.IndexFunc(metrics, func(m measure) bool { return m.Name == metric }); i >= 0 {
+		help = metrics[i].Help
+	}
 	s.show(w, r, http.StatusOK, "trend.tmpl", sheet{Title: "Trend of " + report.Noun(metric) + " of " + name, Body: struct {
 		Name, Metric, Setting string
 		Help                  string
@@ -81,11 +85,10 @@ func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
 		Metrics               []measure
 		Courses               []course
 		Alpha                 string
-	}{name, metric, setting, help(metrics, metric), mixed, names, settings, metrics, courses(runs, metric, setting, mixed), fmt.Sprintf("%g %%", 100*stats.ChangeAlpha)}})
+	}{name, metric, setting, help, mixed, names, settings, metrics, courses(runs, metric, setting, mixed), fmt.Sprintf("%g %%", 100*stats.ChangeAlpha)}})
 }
 
-// with is an entry that has also a metric that is not primary, which lists do not
-// read. What can no longer be read is missing.
+// with adds a metric to an entry, which has only the primary ones.
 func (e *entry) with(metric string) *entry {
 	for _, m := range e.Summary.Metrics {
 		if m.Name == metric && m.Primary {
@@ -99,8 +102,7 @@ func (e *entry) with(metric string) *entry {
 	return &more
 }
 
-// choices are the metrics and settings that any of the runs has, those of the newest
-// first.
+// choices are the metrics and settings of all runs, those of the newest first.
 func choices(runs []*entry) (metrics []measure, settings []string) {
 	for _, e := range slices.Backward(runs) {
 		for _, m := range e.Summary.Metrics {
@@ -117,51 +119,36 @@ func choices(runs []*entry) (metrics []measure, settings []string) {
 	return metrics, settings
 }
 
-func help(ms []measure, metric string) string {
-	for _, m := range ms {
-		if m.Name == metric {
-			return m.Help
-		}
-	}
-	return ""
-}
-
-// courses sorts runs by what makes them comparable. mixed puts all of them into one
-// course, in which the differences are marked.
+// courses shows the runs that have the metric. mixed puts all of them into one
+// course.
 func courses(runs []*entry, metric, setting string, mixed bool) (cs []course) {
-	var kinds []map[string]string
-	var of [][]*entry
-	for _, e := range runs {
-		if _, ok := e.value(setting, metric); !ok {
-			continue
+	var values []trend.Run
+	runs = slices.DeleteFunc(runs, func(e *entry) bool {
+		v, ok := e.value(setting, metric)
+		if ok {
+			values = append(values, trend.Run{Conditions: e.Conditions, Value: *v.Center})
 		}
-		k := e.Conditions
-		i := slices.IndexFunc(kinds, func(x map[string]string) bool { return mixed || len(differing(x, k)) == 0 })
-		if i < 0 {
-			i = len(kinds)
-			kinds, of = append(kinds, k), append(of, nil)
-		}
-		of[i] = append(of[i], e)
-	}
-	for i, es := range of {
-		c := courseOf(es, metric, setting)
-		c.Title = kinds[i]["machine"]
+		return !ok
+	})
+	found := trend.Courses(values, mixed)
+	for _, f := range found {
+		c := courseOf(runs, f, metric, setting)
+		c.Title = f.Conditions["machine"]
 		if mixed {
 			c.Title = "All runs"
 		}
-		for _, what := range differing(kinds[0], kinds[i]) {
-			c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, there %s", what, cmp.Or(kinds[i][what], "none"), cmp.Or(kinds[0][what], "none")))
+		first := found[0].Conditions
+		for _, what := range first.Differing(f.Conditions) {
+			c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, there %s", what, cmp.Or(f.Conditions[what], "none"), cmp.Or(first[what], "none")))
 		}
 		cs = append(cs, c)
 	}
 	return cs
 }
 
-// conditions are what has to be alike for a metric of two runs to be compared:
-// the machine, the load, the limits, and how the subject is started and built, but
-// for its revision and Go version, which are what trends are about. Paths are not
-// compared: each run of a CI has its own.
-func conditions(e *entry) map[string]string {
+// conditions do not include the revision and the Go version, which trends are about,
+// nor paths, which differ from one run of a CI to the next.
+func conditions(e *entry) trend.Conditions {
 	h, s := e.Run.Host, &e.Plan.Subject
 	text := func(v any) string {
 		data, err := json.Marshal(v)
@@ -170,7 +157,7 @@ func conditions(e *entry) map[string]string {
 		}
 		return string(data)
 	}
-	return map[string]string{
+	return trend.Conditions{
 		"machine":       fmt.Sprintf("%s: %d CPUs %s, %s/%s", h.Name, h.CPUs, h.CPU, h.OS, h.Arch),
 		"load":          text(e.Plan.Load),
 		"limits":        text(e.Plan.Limits),
@@ -183,40 +170,29 @@ func conditions(e *entry) map[string]string {
 	}
 }
 
-// differing are the names of conditions that are not alike, in order.
-func differing(a, b map[string]string) (names []string) {
-	for name := range a {
-		if a[name] != b[name] {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// courseOf draws the course of a metric and finds where it changed.
-func courseOf(es []*entry, metric, setting string) course {
+// courseOf shows the runs of a course.
+func courseOf(runs []*entry, found trend.Course, metric, setting string) (c course) {
 	line := chart.Line{Name: report.Noun(metric)}
-	values := make([]value, len(es))
-	for i, e := range es {
-		values[i], _ = e.value(setting, metric)
-		line.X = append(line.X, float64(e.Run.Started.Unix()))
+	values := make([]value, len(found.Runs))
+	for i, n := range found.Runs {
+		values[i], _ = runs[n].value(setting, metric)
+		line.X = append(line.X, float64(runs[n].Run.Started.Unix()))
 		line.Y = append(line.Y, *values[i].Center)
 	}
 	number := report.Number(metric, line.Y...)
-	var c course
-	for i, e := range es {
+	for i, n := range found.Runs {
+		e := runs[n]
 		p := point{ID: e.ID, URL: runURL(e.ID), When: e.when(), Ran: e.what(), Value: number(line.Y[i])}
 		if v := values[i]; v.Lo != nil && v.Hi != nil {
 			p.Spread = number(*v.Lo) + " to " + number(*v.Hi)
 		}
 		if i > 0 {
-			p.Notes = since(es[i-1], e)
+			p.Notes = since(runs[found.Runs[i-1]], e)
 		}
 		c.Points = append(c.Points, p)
 	}
 	var marks []int
-	for _, x := range stats.ChangePoints(line.Y) {
+	for _, x := range found.Changes {
 		p := &c.Points[x.At]
 		text := fmt.Sprintf("the level changed from %s to %s", number(x.Before), number(x.After))
 		if x.Before > 0 {
@@ -232,7 +208,7 @@ func courseOf(es []*entry, metric, setting string) course {
 		c.Found = "1 change of level was found."
 	case len(marks) > 1:
 		c.Found = fmt.Sprintf("%d changes of level were found.", len(marks))
-	case len(es) < 10:
+	case len(found.Runs) < trend.EnoughRuns:
 		c.Found = "A change of level can be found from ten runs on."
 	default:
 		c.Found = "No change of level was found."
@@ -240,14 +216,14 @@ func courseOf(es []*entry, metric, setting string) course {
 	return c
 }
 
-// since says what else is not as it was with the run before.
+// since says what else changed since the run before.
 func since(before, e *entry) (notes []string) {
 	note := func(what, a, b string) {
 		if a != b {
 			notes = append(notes, fmt.Sprintf("%s %s, before %s", what, cmp.Or(b, "unknown"), cmp.Or(a, "unknown")))
 		}
 	}
-	if names := differing(before.Conditions, e.Conditions); len(names) > 0 {
+	if names := before.Conditions.Differing(e.Conditions); len(names) > 0 {
 		notes = append(notes, "not comparable with the run before: another "+strings.Join(names, ", "))
 	}
 	note("kernel", before.Run.Host.Kernel, e.Run.Host.Kernel)

@@ -3,35 +3,42 @@
 //
 // It owns addresses, safety (hosts, tokens, content policies, paths) and what is
 // sent while a run goes on. It measures nothing and computes nothing: what pages
-// show comes from Hands, how it looks from package report.
+// show comes from package findings, how it looks from package report.
 package web
 
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
-// Hands make what pages show, from run directories.
-type Hands struct {
-	// Page makes the page of a run, without pictures if it has many requests to
-	// read. base is the setting to compare with, "" for the plan's own.
-	Page func(dir *store.Dir, base string) (*report.Page, error)
-	// Picture reads a part of the axis of time: from and to in seconds of it, 0
-	// and 0 for all.
-	Picture func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error)
-	// Compare makes a table for each setting that both runs have.
-	Compare func(a, b *store.Dir) ([]*compare.Table, error)
-	// Profile adds up the profiles of one kind of a setting.
-	Profile func(dir *store.Dir, kind, setting string) (profiles.Sum, error)
-	// Resume goes on with a run, until it ends or stop is called; it is done
-	// when the channel is closed.
-	Resume func(path string) (stop func(), done <-chan struct{}, err error)
+// A reader makes what pages show, from run directories: findings, but for tests.
+type reader struct {
+	page    func(dir *store.Dir, base string) (*report.Page, error)
+	picture func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error)
+	compare func(a, b *store.Dir) ([]*compare.Table, error)
+	profile func(dir *store.Dir, kind, setting string) (profiles.Sum, error)
+}
+
+var fromFindings = reader{
+	page: func(dir *store.Dir, base string) (*report.Page, error) {
+		f, err := findings.Read(dir, findings.Options{Base: base})
+		if err != nil {
+			return nil, err
+		}
+		return report.NewPage(f), nil
+	},
+	picture: findings.PictureOf,
+	compare: findings.Compare,
+	profile: findings.SumProfiles,
 }
 
 // A Site serves the runs below Root, or Root alone if it is a run directory.
@@ -39,21 +46,24 @@ type Site struct {
 	Root  string
 	Hosts []string // allowed in requests, such as "127.0.0.1:8080"
 	Token string   // that requests which change something have to bring; "" allows none of them
-	Hands Hands
 
-	sessions  sessions  // pprof's pages that are open
-	followers followers // of runs that are under way
-	going     going     // runs that were gone on with
+	// Resume goes on with a run, until it ends or stop is called; it is done when the
+	// channel is closed. nil: no run is gone on with.
+	Resume func(path string) (stop func(), done <-chan struct{}, err error)
 
-	once  sync.Once
-	shelf *shelf        // what was read of the runs
-	pages *pages        // that were made
-	heavy chan struct{} // a place for each request that reads much
-	turns turns         // of them, run by run
+	read      *reader      // nil means fromFindings
+	followers atomic.Int32 // of runs that are under way
+	going     going        // runs that were resumed or stopped here
+
+	once    sync.Once
+	queue   queue
+	entries cache[string, *entry]          // by path
+	pages   cache[pageKey, []byte]         // HTML of runs
+	opened  cache[asked, *pprofpage.Pages] // each with its profile in memory
 }
 
 // Handler serves the site. Its end is the caller's: nothing goes on after the
-// requests are answered but what Hands.Resume began.
+// requests are answered but what Resume began.
 func (s *Site) Handler() http.Handler {
 	s.prepared()
 	mux := http.NewServeMux()
@@ -74,7 +84,12 @@ func (s *Site) Handler() http.Handler {
 
 func (s *Site) prepared() *Site {
 	s.once.Do(func() {
-		s.shelf, s.pages, s.heavy = &shelf{}, &pages{}, make(chan struct{}, mostHeavy)
+		if s.read == nil {
+			s.read = &fromFindings
+		}
+		s.queue.places = make(chan struct{}, mostHeavy)
+		s.pages.most, s.pages.weight, s.pages.weigh = 16, 64<<20, func(html []byte) int { return len(html) }
+		s.opened.most = mostOpened
 	})
 	return s
 }

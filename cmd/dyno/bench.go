@@ -12,11 +12,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/stats"
 )
 
 func newBench() *cobra.Command {
-	var o benchFlags
+	o := benchFlags{out: outFlags{steps: true}}
 	cmd := &cobra.Command{
 		Use:   "bench [PACKAGES] [flags] [-- TEST FLAG...]",
 		Short: "Compare Go benchmarks, side by side",
@@ -69,15 +71,14 @@ they pinned to a CPU.
 
 // benchFlags are those of dyno bench.
 type benchFlags struct {
-	plan      planFlags
-	out       outFlags
-	pair      string
-	aa        bool
-	profile   string
-	baseline  string
-	cache     string
-	failWorse bool
-	resume    string
+	plan     planFlags
+	out      outFlags
+	pair     string
+	aa       bool
+	profile  string
+	baseline string
+	cache    string
+	resume   string
 }
 
 func (o *benchFlags) define(fs *pflag.FlagSet) {
@@ -121,10 +122,9 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	p.thresholdFlags(fs, &o.out)
 	fs.Lookup("threshold").Usage = "`limit` that must hold for every benchmark, or the exit status is 99: 'change(sec_per_op) < 5%', 'allocs_per_op == 0'; may be repeated, replaces the plan's"
 	fs.Lookup("strict").Usage = "exit with status 98 if a threshold is unclear or, without any, a verdict"
-	fs.BoolVar(&o.failWorse, "fail-worse", false, "exit with status 99 if anything is worse")
-	o.out.steps = true
+	fs.BoolVar(&o.out.failWorse, "fail-worse", false, "exit with status 99 if anything is worse")
 	o.out.flags(fs, "default dyno-runs/NAME-TIME")
-	fs.Lookup("format").Usage = "of the result: " + strings.Join(benchFormats, ", ")
+	fs.Lookup("format").Usage = "of the result: " + strings.Join(report.Formats(compare.OfBenchmarks), ", ")
 	fs.StringVar(&o.resume, "resume", "", "not for benchmarks")
 	fs.Lookup("resume").Hidden = true
 }
@@ -161,9 +161,6 @@ func share(v string, to **dyno.Fraction) error {
 func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experiment, error) {
 	if typed(cmd, "resume") {
 		return nil, usagef("benchmarks cannot be gone on with: blocks of another time would not be the same experiment (consider: dyno report %s for what it has, or dyno bench anew)", o.resume)
-	}
-	if err := o.formatted(); err != nil {
-		return nil, err
 	}
 	e, err := o.plan.experiment()
 	if err != nil {
@@ -262,22 +259,6 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 func matchable(match string) error {
 	if _, err := regexp.Compile(match); err != nil {
 		return usagef("--bench %q: %v (want a regular expression, as of go test -bench)", match, err)
-	}
-	return nil
-}
-
-// benchFormats are those of the result of benchmarks.
-var benchFormats = []string{"text", "json", "markdown", "junit", "html"}
-
-// formatted finds a format that benchmarks do not have.
-func (o *benchFlags) formatted() error { return benchFormat(&o.out) }
-
-func benchFormat(o *outFlags) error {
-	if o.json {
-		o.format = "json"
-	}
-	if !slices.Contains(benchFormats, string(o.format)) {
-		return usagef("--format %s is not one of benchmarks (want %s)", o.format, strings.Join(benchFormats, ", "))
 	}
 	return nil
 }

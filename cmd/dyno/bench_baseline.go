@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -17,14 +16,11 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
-
-// baselineFile is the copy of --baseline in a run directory.
-const baselineFile = "baseline.txt"
 
 // checkBaseline finds before an hour of measuring that there is nothing to compare with.
 func checkBaseline(file string) error {
@@ -53,30 +49,10 @@ func keepBaseline(dir *store.Dir, file string) error {
 		return err
 	}
 	defer f.Close()
-	return dir.WriteFile(baselineFile, func(w io.Writer) error {
+	return dir.WriteFile(findings.BaselineFile, func(w io.Writer) error {
 		_, err := io.Copy(w, f)
 		return err
 	})
-}
-
-// against compares a run with the file that it was to be compared with; nil if there
-// was none.
-func against(dir *store.Dir) (*benchstat.Tables, error) {
-	old, err := os.Open(filepath.Join(dir.Path, baselineFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer old.Close()
-	now, err := os.Open(filepath.Join(dir.Path, "bench.txt"))
-	if err != nil {
-		return nil, err
-	}
-	defer now.Close()
-	b := dir.Run.Plan.Bench.Resolved()
-	return benchstat.Against(old, "baseline", now, nil, benchstat.Options{Alpha: float64(*b.Error)})
 }
 
 // ofRevision begins a baseline that is what the cache has of a revision.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/pitfall"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
@@ -80,6 +83,31 @@ func (h *benchHands) found(e *dyno.Experiment, s dyno.Subject, ps []*subject.Tes
 	}
 }
 
+// locate finds a file of a setting by the packages that were found; "" if it is of
+// another module.
+func (h *benchHands) locate(setting, file string) string {
+	for _, p := range h.tests[setting] {
+		if f := inModule(file, p); exists(f) {
+			return f
+		}
+	}
+	return ""
+}
+
+// inModule is where a file is that -trimpath named by its import path, if it is of the
+// module of p.
+func inModule(file string, p *subject.TestPackage) string {
+	up, down := strings.Split(p.ImportPath, "/"), strings.Split(path.Clean(file), "/")
+	same := 0
+	for same < min(len(up), len(down)-1) && up[same] == down[same] {
+		same++
+	}
+	if same == 0 {
+		return ""
+	}
+	return filepath.Join(append([]string{p.Dir, strings.Repeat("../", len(up)-same)}, down[same:]...)...)
+}
+
 // benchInto measures benchmarks into a new run directory, which is not made before
 // there is a result.
 func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
@@ -103,10 +131,10 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	}
 	defer dir.Close()
 	err = errors.Join(err, hands.close())
-	if errors.Is(err, errInterrupted) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: the report is of the blocks that are whole")
+	if o.cache != "" && err == nil {
+		err = fillCache(o.cache, dir)
 	}
-	err = finishBench(cmd, dir, o, err)
+	err = o.out.conclude(cmd, dir, err)
 	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) && !errors.Is(err, errInterrupted) {
 		return err
 	}
@@ -187,7 +215,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 	if err := profile(cmd.Context(), chosen, sink); err != nil {
 		return dir, err
 	}
-	return dir, keepSources(dir, t, dir.Results(), hands.tests)
+	return dir, findings.KeepSources(dir, t, dir.Results(), hands.locate)
 }
 
 // goVersion is that of the go command in a directory, whose go.mod may want another.
@@ -213,11 +241,11 @@ func profiledOnes(t *compare.Table) (chosen []dyno.Benchmark, left int) {
 		}
 		if most > 0 {
 			chosen = append(chosen, dyno.Benchmark{Package: row.Package, Name: row.Name})
-			by[nameOf(row.Package, row.Name)] = most
+			by[row.Full()] = most
 		}
 	}
 	slices.SortStableFunc(chosen, func(a, b dyno.Benchmark) int {
-		return cmp.Compare(by[nameOf(b.Package, b.Name)], by[nameOf(a.Package, a.Name)])
+		return cmp.Compare(by[b.Package+"."+b.Name], by[a.Package+"."+a.Name])
 	})
 	kept := min(len(chosen), profiledMost)
 	return chosen[:kept], len(chosen) - kept

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/report"
@@ -276,12 +277,12 @@ func TestBenchBroken(t *testing.T) {
 		"none":           {nil, false},
 	} {
 		err, want := name, c.want
-		f := &benchFound{BenchReport: report.BenchReport{Table: &compare.Table{Kind: compare.OfBenchmarks, Settings: settings}}}
+		f := &findings.Findings{Plan: new(dyno.Experiment), Table: &compare.Table{Kind: compare.OfBenchmarks, Settings: settings}}
 		f.Table.Benchmarks = []*compare.Benchmark{{Package: "p", Name: "X", Faults: c.faults}}
-		if got := f.gate(new(dyno.Experiment), true, false); (got != nil) != want {
+		if got := (&outFlags{failWorse: true}).gate(f); (got != nil) != want {
 			t.Errorf("%q: %v", err, got)
 		}
-		if got := f.gate(new(dyno.Experiment), false, false); got != nil {
+		if got := new(outFlags).gate(f); got != nil {
 			t.Errorf("%q without --fail-worse: %v", err, got)
 		}
 	}

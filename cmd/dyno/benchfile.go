@@ -160,17 +160,16 @@ func benchMistake(err error) error {
 
 func printBenchstat(cmd *cobra.Command, t *benchstat.Tables, o *outFlags) error {
 	w := cmd.OutOrStdout()
-	switch {
-	case o.json || o.format == "json":
+	switch o.form() {
+	case "json":
 		return report.BenchstatJSON(w, t)
-	case o.format == "markdown":
+	case "markdown":
 		return report.BenchstatMarkdown(w, t)
-	case o.format == "csv":
+	case "csv":
 		return report.BenchstatCSV(w, t)
 	}
-	width, color := terminal(w)
-	if err := report.Benchstat(w, t, report.Options{Color: color}); err != nil {
+	if err := report.Benchstat(w, t, o.look(w)); err != nil {
 		return err
 	}
-	return report.BenchstatFoot(w, t, report.Options{Width: width})
+	return report.BenchstatFoot(w, t, o.look(w))
 }

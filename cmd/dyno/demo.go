@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/examples"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
@@ -151,10 +151,9 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study,
 	if err != nil {
 		return err
 	}
-	results := dir.Results()
-	err = printStudy(cmd.OutOrStdout(), beside(s, plan, compare.Tabulate(results, options(e, results))), o)
+	err = printStudy(cmd.OutOrStdout(), beside(s, plan, findings.Unwritten(e, dir.Results()).Table), o)
 	for _, l := range s.Listings {
-		if l.Plan == plan && err == nil && o.format == "text" && !o.json {
+		if l.Plan == plan && err == nil && o.form() == "text" {
 			fmt.Fprintf(cmd.OutOrStdout(), "$ dyno profile %s list '%s' --type %s --setting '%s'\n\n", path, l.Func, l.Type, l.Setting)
 			list := profileFlags{kind: l.Type, setting: l.Setting, format: "text"}
 			err = list.run(cmd, []string{path, "list", l.Func})
@@ -167,15 +166,14 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study,
 func printStudy(w io.Writer, tables []*report.Published, o *outFlags) error {
 	var errs []error
 	for _, p := range tables {
-		switch {
-		case o.json || o.format == "json":
-		case o.format == "markdown":
+		switch o.form() {
+		case "json":
+		case "markdown":
 			fmt.Fprintln(w)
 			errs = append(errs, p.Markdown(w))
 		default:
 			fmt.Fprintln(w)
-			width, color := terminal(w)
-			errs = append(errs, p.Text(w, report.Options{Width: width, Color: color}))
+			errs = append(errs, p.Text(w, o.look(w)))
 		}
 	}
 	if len(tables) > 0 {

@@ -7,12 +7,13 @@ import (
 	"os"
 	"slices"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/store"
 )
 
 // A gateError says that all was done, and that it is not what the user wants.
@@ -52,7 +53,8 @@ func parseThresholds(texts []string) (ths []dyno.Threshold, err error) {
 
 // replaceThresholds makes those of the command line the plan's, of a run that is
 // over. A metric that no trial has and no plan could have is a mistake.
-func replaceThresholds(e *dyno.Experiment, texts []string, results []*dyno.Result) error {
+func replaceThresholds(dir *store.Dir, texts []string) error {
+	e := dir.Run.Plan
 	if len(texts) == 0 {
 		return nil
 	}
@@ -60,8 +62,12 @@ func replaceThresholds(e *dyno.Experiment, texts []string, results []*dyno.Resul
 	if err != nil {
 		return usagef("--threshold: %w", err)
 	}
+	if e.Bench != nil {
+		e.Thresholds = ths
+		return nil
+	}
 	names := e.MetricNames()
-	for _, r := range results {
+	for _, r := range dir.Brief() {
 		for _, v := range r.Values {
 			if !slices.Contains(names, v.Metric) {
 				names = append(names, v.Metric)
@@ -80,25 +86,16 @@ func replaceThresholds(e *dyno.Experiment, texts []string, results []*dyno.Resul
 	return nil
 }
 
-// gate is the error of thresholds that do not hold, or of what is unclear if that
-// is not to be.
-func (o *outFlags) gate(t *compare.Table) error {
-	failed, unclear := t.Gate()
-	undecided := 0
-	if len(t.Thresholds) == 0 { // who has named limits wants these decided, not every comparison
-		undecided = t.Undecided()
-	}
+// gate is the error of what is not as the user wants it.
+func (o *outFlags) gate(f *findings.Findings) error {
+	r := f.Refuse(compare.Demands{Strict: o.strict, NotWorse: o.failWorse})
 	switch {
-	case failed > 0:
-		return &gateError{exitThreshold, report.Gate(t)}
-	case !o.strict || unclear+undecided == 0:
+	case r == nil:
 		return nil
-	case unclear > 0:
-		return &gateError{exitUnclear, report.Gate(t) + " (--strict)"}
-	case undecided == 1:
-		return &gateError{exitUnclear, "1 comparison of primary metrics is unclear (--strict)"}
+	case r.Unclear():
+		return &gateError{exitUnclear, report.Refused(f.Table, r)}
 	}
-	return &gateError{exitUnclear, fmt.Sprintf("%d comparisons of primary metrics are unclear (--strict)", undecided)}
+	return &gateError{exitThreshold, report.Refused(f.Table, r)}
 }
 
 // summaryHelp is of the commands that measure.
@@ -109,20 +106,15 @@ step's summary too, as --format markdown has it.`
 // mostSummary is what GitHub takes as the summary of a step.
 const mostSummary = 1 << 20
 
-// stepSummary appends the table to the summary of GitHub's job, if this is one. That
+// stepSummary appends the report to the summary of GitHub's job, if this is one. That
 // it cannot is no failure.
-func stepSummary(stderr io.Writer, t *compare.Table) {
-	appendSummary(stderr, func(w io.Writer) error { return report.Markdown(w, t) })
-}
-
-// appendSummary is stepSummary of any report.
-func appendSummary(stderr io.Writer, write func(io.Writer) error) {
+func stepSummary(stderr io.Writer, f *findings.Findings) {
 	path := os.Getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {
 		return
 	}
 	var b bytes.Buffer
-	err := write(&b)
+	err := report.Write(&b, f, "markdown", report.Options{})
 	if info, e := os.Stat(path); e == nil && info.Size()+int64(b.Len()) > mostSummary {
 		err = fmt.Errorf("%s has no room for %d bytes more (consider: a step for each run)", path, b.Len())
 	}
@@ -144,32 +136,4 @@ func appendTo(path string, data []byte) error {
 		return err
 	}
 	return f.Close()
-}
-
-// formats are those of the result of a run.
-var formats = []string{"text", "json", "markdown", "junit", "csv", "openmetrics", "html", "hgrm"}
-
-// oneRun reports a format that has room for one run only where there may be several.
-func (o *outFlags) oneRun(cure string) error {
-	if f := string(o.format); !o.json && !slices.Contains([]string{"text", "json", "markdown"}, f) {
-		return usagef("--format %s shows one run (consider: %s)", f, cure)
-	}
-	return nil
-}
-
-// printTable writes a table in the forms that are for programs, and reports whether
-// the wanted form is one of them.
-func (o *outFlags) printTable(cmd *cobra.Command, t *compare.Table, results []*dyno.Result) (done bool, err error) {
-	w := cmd.OutOrStdout()
-	switch o.format {
-	case "junit":
-		return true, report.JUnit(w, t, o.strict)
-	case "csv":
-		return true, report.CSV(w, t)
-	case "openmetrics":
-		return true, report.OpenMetrics(w, t)
-	case "html":
-		return true, writePage(w, o.at, t, results, o.notes)
-	}
-	return false, nil
 }

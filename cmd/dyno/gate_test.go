@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -109,8 +110,11 @@ func TestStepSummaryFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stderr bytes.Buffer
-	table := tabulate(newRoot(), dir, &outFlags{}, dir.Results())
-	stepSummary(&stderr, table)
+	f, err := findings.Read(dir, findings.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stepSummary(&stderr, f)
 	if info, err := os.Stat(path); err != nil || info.Size() != mostSummary || !strings.Contains(stderr.String(), "has no room") {
 		t.Errorf("%v, %v, %s", info, err, &stderr)
 	}

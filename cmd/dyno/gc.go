@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/report"
 )
@@ -132,7 +133,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 	case o.json:
 		return errors.Join(report.GCLogJSON(w, logs[0]), report.GCLogJSON(w, logs[1]))
 	}
-	names := runNames(logs[0].Name, logs[1].Name)
+	names := findings.RunNames(logs[0].Name, logs[1].Name)
 	logs[0].Name, logs[1].Name = names[0], names[1]
 	return report.CompareGC(w, logs[0], logs[1], opt)
 }

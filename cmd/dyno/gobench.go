@@ -42,7 +42,7 @@ func demoBench(cmd *cobra.Command, source, path string, b examples.Benchmark, s 
 	}
 	var errs []error
 	for _, t := range benchTables(&out) {
-		errs = append(errs, o.print(cmd, t), printStudy(cmd.OutOrStdout(), beside(s, b.Plan+"/"+t.Name, t), o))
+		errs = append(errs, o.printTable(cmd, t), printStudy(cmd.OutOrStdout(), beside(s, b.Plan+"/"+t.Name, t), o))
 	}
 	return errors.Join(errs...)
 }

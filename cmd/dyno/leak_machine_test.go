@@ -22,7 +22,7 @@ func TestMachineLeak(t *testing.T) {
 	type service struct {
 		mode, site string
 		args       []string
-		verdict    func(t *testing.T) leak
+		verdict    func(t *testing.T) leakSaid
 	}
 	services := []service{
 		{mode: "leak", site: "journal).add", args: []string{"--arg", "leak=1048576", "-r", "400/s"}},
@@ -66,14 +66,14 @@ type grown struct {
 	Sites      []struct{ Func, File string }
 }
 
-type leak struct {
+type leakSaid struct {
 	grown
 	Others map[string]grown
 }
 
 // lookForLeak starts dyno on a service of which is known whether it leaks, and returns
 // what waits for its verdict.
-func lookForLeak(t *testing.T, args ...string) func(t *testing.T) leak {
+func lookForLeak(t *testing.T, args ...string) func(t *testing.T) leakSaid {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "dyno", append([]string{"run", "--json", "-f", "../../examples/testdata/leaks/dyno.yaml",
 		"--out", filepath.Join(t.TempDir(), "run")}, args...)...)
@@ -87,13 +87,13 @@ func lookForLeak(t *testing.T, args ...string) func(t *testing.T) leak {
 	}
 	wait := sync.OnceValue(cmd.Wait)
 	t.Cleanup(func() { wait() })
-	return func(t *testing.T) leak {
+	return func(t *testing.T) leakSaid {
 		t.Helper()
 		if err := wait(); err != nil {
 			t.Fatalf("%v\n%s", err, &stderr)
 		}
 		var s struct {
-			Settings []struct{ Leak *leak }
+			Settings []struct{ Leak *leakSaid }
 			Failed   []any
 		}
 		if err := json.Unmarshal(stdout.Bytes(), &s); err != nil {

@@ -14,7 +14,7 @@ import (
 
 func newLoad() *cobra.Command {
 	var p planFlags
-	var o outFlags
+	o := outFlags{steps: true}
 	cmd := &cobra.Command{
 		Use:   "load URL",
 		Short: "Put a load on a service that runs already",
@@ -37,7 +37,6 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 ` + summaryHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.steps = true
 			e, err := p.experiment()
 			if err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
@@ -95,7 +96,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	run, err := readProfiles(dir, results)
+	run, err := findings.ReadProfiles(dir, results)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 		return usagef("--setting and --base are the same, %s", label(o.base))
 	}
 	if o.kind != "" && !slices.Contains(run.Kinds, o.kind) {
-		return fmt.Errorf("%s has no %s profile, but %s (consider: %s --profile %s)", args[0], o.kind, strings.Join(run.Kinds, ", "), measuredBy(dir), strings.Join(append(run.Kinds, o.kind), ","))
+		return fmt.Errorf("%s has no %s profile, but %s (consider: %s --profile %s)", args[0], o.kind, strings.Join(run.Kinds, ", "), findings.MadeBy(dir), strings.Join(append(run.Kinds, o.kind), ","))
 	}
 	switch verb {
 	case "summary", "top":
@@ -217,7 +218,7 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 			switch {
 			case o.one && s != o.setting, p.Trials(s) == 0:
 			case o.versus && s != o.base && p.Trials(o.base) > 0:
-				out.Diffs = append(out.Diffs, p.Difference(o.base, s, o.order(), negligible(dir.Run.Plan)))
+				out.Diffs = append(out.Diffs, p.Difference(o.base, s, o.order(), findings.Negligible(dir.Run.Plan)))
 			case !o.versus:
 				out.Tops = append(out.Tops, p.Top(s, o.order()))
 			}
@@ -242,14 +243,6 @@ func (o *profileFlags) shares(p *profiles.Profiles) []profiles.CPUShare {
 	return slices.DeleteFunc(p.CPUShares(), func(s profiles.CPUShare) bool {
 		return o.one && s.Setting != o.setting && !(o.versus && s.Setting == o.base)
 	})
-}
-
-// negligible is what the plan calls so; the smallest number stands for none.
-func negligible(e *dyno.Experiment) float64 {
-	if e.Negligible == nil {
-		return dyno.DefaultNegligible
-	}
-	return max(float64(*e.Negligible), 1e-9)
 }
 
 // stacks prints what is said of the stacks of one setting.
@@ -286,7 +279,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 			return report.ProfileJSON(w, ls)
 		}
 		title()
-		text, losses := readSources(dir, run, ls, kind, setting)
+		text, losses := findings.ReadSources(dir, run, ls, kind, setting)
 		for _, loss := range losses {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: %v\n", loss)
 		}
@@ -324,12 +317,7 @@ func (o *profileFlags) results(dir *store.Dir) ([]*dyno.Result, error) {
 		return dir.Results(), nil
 	}
 	results := dir.Results()
-	var names []string
-	for _, r := range results {
-		if name := benchOf(r); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
+	names := findings.ProfiledBenchmarks(results)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s has no profiles: of benchmarks only those that changed are profiled", dir.Path)
 	}
@@ -343,7 +331,7 @@ func (o *profileFlags) results(dir *store.Dir) ([]*dyno.Result, error) {
 	case len(found) > 1 && o.bench != "":
 		return nil, usagef("--bench %s fits %s", o.bench, strings.Join(found, " and "))
 	}
-	return profilesOf(results, found[0]), nil
+	return findings.ProfilesOf(results, found[0]), nil
 }
 
 // named finds the setting that a part of its name means: all of it, a level, or

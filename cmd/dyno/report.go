@@ -1,29 +1,21 @@
 package main
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/benchstat"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/store"
 )
 
 func newReport() *cobra.Command {
 	var o outFlags
 	var requests, strip, series string
-	var thresholds []string
-	var failWorse bool
+	var thresholds, serves []string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Report on a run directory again",
@@ -50,21 +42,21 @@ while the run goes on.
 			if typed(cmd, "strip") {
 				return reportStrip(cmd, args[0], strip)
 			}
-			return reportRun(cmd, args[0], &o, thresholds, failWorse)
+			return reportRun(cmd, args[0], &o, thresholds, serves)
 		},
 	}
 	o.formatFlags(cmd.Flags())
 	o.strictFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil, thresholdHelp)
-	cmd.Flags().BoolVar(&failWorse, "fail-worse", false, "of a run of dyno bench, exit with status 99 if anything is worse")
+	cmd.Flags().BoolVar(&o.failWorse, "fail-worse", false, "of a run of dyno bench, exit with status 99 if anything is worse")
 	cmd.Flags().StringVar(&series, "series", "", "print what was sampled over time, in this `form`: csv")
 	cmd.Flags().StringVar(&strip, "strip", "", "draw the latency of a `trial` over time with its collections: its number, and @FROM..TO for a part of it")
-	cmd.Flags().StringSliceVar(&o.serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
+	cmd.Flags().StringSliceVar(&serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
 	cmd.Flags().StringVar(&requests, "requests", "", "print every request that was kept, in this `form`: csv")
 	return cmd
 }
 
-func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds []string, failWorse bool) error {
+func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves []string) error {
 	dir, err := store.Read(path)
 	if err != nil {
 		return err
@@ -72,28 +64,26 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds []string
 	for _, note := range dir.Notes() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
-	if dir.Run.Plan.Bench != nil {
-		return reportBench(cmd, dir, o, thresholds, failWorse)
-	}
-	if failWorse {
+	if o.failWorse && dir.Run.Plan.Bench == nil {
 		return usagef("--fail-worse is for a run of dyno bench (consider: --threshold 'change(p99) < 5%%')")
 	}
 	if err := o.check(cmd, dir.Run.Plan); err != nil {
 		return err
 	}
-	results := dir.Results()
-	if err := replaceThresholds(dir.Run.Plan, thresholds, results); err != nil {
+	if err := replaceThresholds(dir, thresholds); err != nil {
 		return err
 	}
-	o.at = dir
-	table := tabulate(cmd, dir, o, results)
-	err = errors.Join(o.printResults(cmd, dir.Run.Plan, table, results), nothing(table))
+	f, err := findings.Read(dir, findings.Options{Serves: serves})
+	if err != nil {
+		return err
+	}
+	err = o.end(cmd, f, nil)
 	for _, n := range dir.Missing() {
 		if file := dir.TrialFile(n, "series.csv"); errors.Is(err, errNothing) && exists(file) {
 			return fmt.Errorf("%w (consider: %s, where the samples of one that was killed, or is under way, are)", err, file)
 		}
 	}
-	return o.end(cmd, table, err)
+	return err
 }
 
 func exists(file string) bool {
@@ -136,9 +126,9 @@ LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
 				return usagef("%d run directories (want one or two)", len(args))
 			}
 			if len(args) == 1 {
-				return reportRun(cmd, args[0], &o, nil, false)
+				return reportRun(cmd, args[0], &o, nil, nil)
 			}
-			if o.format == "hgrm" && !o.json {
+			if o.form() == "hgrm" {
 				return usagef("--format hgrm shows one run (consider: dyno report DIR --format hgrm for each; the plotter takes several files)")
 			}
 			if err := o.oneRun("dyno report DIR --format " + string(o.format) + " for each"); err != nil {
@@ -147,17 +137,7 @@ LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
 			if sameFile(args[0], args[1]) {
 				return usagef("%s and %s are one run (consider: dyno compare %[1]s, for its settings)", args[0], args[1])
 			}
-			tables, err := compareRuns(args[0], args[1])
-			if err != nil {
-				return err
-			}
-			for i, t := range tables {
-				if i > 0 && !o.json && o.format != "json" {
-					fmt.Fprintln(cmd.OutOrStdout())
-				}
-				err = errors.Join(err, o.print(cmd, t), nothing(t))
-			}
-			return err
+			return compareRuns(cmd, args[0], args[1], &o)
 		},
 	}
 	o.formatFlags(cmd.Flags())
@@ -174,106 +154,28 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// compareRuns makes one table for each setting that both runs have, with the
-// first run as the baseline.
-func compareRuns(a, b string) ([]*compare.Table, error) {
+// compareRuns prints a table for each setting that both runs have.
+func compareRuns(cmd *cobra.Command, a, b string, o *outFlags) error {
 	first, err := store.Read(a)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	second, err := store.Read(b)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if first.Run.Plan.Bench != nil || second.Run.Plan.Bench != nil {
-		return nil, usagef("benchmarks of two runs were not measured side by side (consider: dyno bench --vary rev=a,b, or dyno compare %s %s)", filepath.Join(a, "bench.txt"), filepath.Join(b, "bench.txt"))
+	tables, err := findings.Compare(first, second)
+	if errors.Is(err, findings.ErrBenchmarks) {
+		return &usageError{err}
 	}
-	names := runNames(a, b)
-	runs := []*store.Dir{first, second}
-	results := [][]*dyno.Result{first.Results(), second.Results()}
-	e := first.Run.Plan
-	var tables []*compare.Table
-	for _, s := range e.Levels() {
-		has := func(t dyno.Setting) bool { return t.String() == s.String() }
-		if !slices.ContainsFunc(second.Run.Plan.Levels(), has) {
-			continue
+	for i, t := range tables {
+		if i > 0 && o.form() != "json" {
+			fmt.Fprintln(cmd.OutOrStdout())
 		}
-		opt := compare.Options{Name: e.Name, Negligible: e.Negligible, Separate: true}
-		var both []*dyno.Result
-		profiles := map[string][]profiles.Profiled{}
-		for i, name := range names {
-			labelled := append(dyno.Setting{{Factor: "run", Value: name}}, s...)
-			opt.Settings = append(opt.Settings, labelled)
-			rs := slices.DeleteFunc(slices.Clone(results[i]), func(r *dyno.Result) bool { return !has(r.Trial.Setting) })
-			both = append(both, compare.Label(rs, name)...)
-			for kind, ps := range taken(&opt, runs[i], rs) {
-				for _, p := range ps {
-					p.Setting = labelled.String()
-					profiles[kind] = append(profiles[kind], p)
-				}
-			}
-		}
-		tell(&opt, profiles, opt.Settings[0].String())
-		t := compare.Tabulate(both, opt)
-		t.Warnings.AddTexts(dyno.WarnRunsDiffer, differences(first, second)...)
-		t.Warnings.AddTexts(dyno.WarnRunDir, append(first.Notes(), second.Notes()...)...)
-		tables = append(tables, t)
-	}
-	if len(tables) == 0 {
-		return nil, fmt.Errorf("%s and %s have no setting in common: %q and %q", a, b, first.Run.Settings, second.Run.Settings)
-	}
-	return tables, nil
-}
-
-// differences says in what two runs are not the same experiment, apart from
-// what they vary.
-func differences(a, b *store.Dir) (ws []string) {
-	for _, part := range []struct {
-		name string
-		a, b any
-	}{
-		{"subject", a.Run.Plan.Subject, b.Run.Plan.Subject},
-		{"load", a.Run.Plan.Load, b.Run.Plan.Load},
-		{"host", a.Run.Host, b.Run.Host},
-	} {
-		x, y := keys(part.a), keys(part.b)
-		for _, k := range slices.Sorted(maps.Keys(x)) {
-			if x[k] != y[k] {
-				ws = append(ws, fmt.Sprintf("the runs differ in %s.%s: %s and %s", part.name, k, cmp.Or(x[k], "nothing"), cmp.Or(y[k], "nothing")))
-			}
-		}
-		for _, k := range slices.Sorted(maps.Keys(y)) {
-			if _, ok := x[k]; !ok {
-				ws = append(ws, fmt.Sprintf("the runs differ in %s.%s: nothing and %s", part.name, k, y[k]))
-			}
+		err = errors.Join(err, o.printTable(cmd, t))
+		if t.Trials == 0 {
+			err = errors.Join(err, errNothing)
 		}
 	}
-	return ws
-}
-
-// keys are the JSON values of v's fields.
-func keys(v any) map[string]string {
-	data, err := json.Marshal(v)
-	var raw map[string]json.RawMessage
-	if err == nil {
-		err = json.Unmarshal(data, &raw)
-	}
-	if err != nil {
-		panic(err) // it came from such JSON
-	}
-	text := map[string]string{}
-	for k, r := range raw {
-		text[k] = string(r)
-	}
-	return text
-}
-
-// runNames are the last elements of the paths, or the paths where these are
-// the same.
-func runNames(a, b string) []string {
-	names := []string{filepath.Base(filepath.Clean(a)), filepath.Base(filepath.Clean(b))}
-	if names[0] == names[1] {
-		return []string{a, b}
-	}
-	return names
+	return err
 }

@@ -16,13 +16,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
 )
 
 func newRun() *cobra.Command {
 	var p planFlags
-	var o outFlags
+	o := outFlags{steps: true}
 	var print, overhead bool
 	var resume string
 	cmd := &cobra.Command{
@@ -61,7 +62,6 @@ that is yours: --vary limit.cpu=none,10%.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.steps = true
 			if resume != "" {
 				return resumeRun(cmd, resume, args, &o)
 			}
@@ -211,7 +211,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if len(dir.Missing()) == 0 {
 		defer dir.Close()
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: nothing is left to do")
-		return finish(cmd, dir, o, nil)
+		return o.conclude(cmd, dir, nil)
 	}
 	if dir.Run.Plan.Slice > 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "note: all slices are measured anew, as those of two processes cannot be compared")
@@ -244,7 +244,7 @@ func warnRepeats(w io.Writer, e *dyno.Experiment) {
 // printPlan shows what would be done. The plan is shown in the form of a
 // dyno.yaml, which run -f reads.
 func printPlan(w io.Writer, e *dyno.Experiment) error {
-	text, err := planText(e)
+	text, err := findings.PlanText(e)
 	if err != nil {
 		return err
 	}

@@ -51,9 +51,9 @@ func TestProgressLine(t *testing.T) {
 // TestPatience: what takes long says so, once, and what does not is silent.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for after, want := range map[time.Duration]string{time.Second: "", 30 * time.Second: "reading ...\n"} {
+		for after, want := range map[time.Duration]string{time.Second: "", 30 * time.Second: "reading what was measured, for the report ...\n"} {
 			var out bytes.Buffer
-			ready := patience(&out, "reading ...")
+			ready := patience(&out)
 			time.Sleep(after)
 			ready()
 			time.Sleep(time.Minute)

@@ -20,10 +20,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/profiles"
-	"github.com/dynolab/dyno/analysis/timeline"
-	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web"
 )
 
@@ -92,7 +88,7 @@ func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	site := &web.Site{Root: root, Hosts: append(hosts, o.hosts...), Token: rand.Text(), Hands: viewHands(resumes.resume)}
+	site := &web.Site{Root: root, Hosts: append(hosts, o.hosts...), Token: rand.Text(), Resume: resumes.resume}
 	address := "http://" + hosts[0] + "/"
 	if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
 		address += "runs/" + url.PathEscape(filepath.Base(root)) + "/"
@@ -193,20 +189,4 @@ func openBrowser(address string) error {
 	}
 	go cmd.Wait() // it may be the browser itself
 	return nil
-}
-
-// viewHands make what the pages show.
-func viewHands(resume func(string) (func(), <-chan struct{}, error)) web.Hands {
-	return web.Hands{
-		Page: viewPage,
-		Picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
-			p, _, err := picture(dir, dir.Brief(), from, to, columns)
-			return p, err
-		},
-		Compare: func(a, b *store.Dir) ([]*compare.Table, error) { return compareRuns(a.Path, b.Path) },
-		Profile: func(dir *store.Dir, kind, setting string) (profiles.Sum, error) {
-			return sumProfiles(dir, dir.Brief(), kind, setting)
-		},
-		Resume: resume,
-	}
 }

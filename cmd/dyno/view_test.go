@@ -18,6 +18,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -199,12 +200,12 @@ func TestSumProfiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sum, err := sumProfiles(dir, dir.Results(), "cpu", "GOGC=50")
+	sum, err := findings.SumProfiles(dir, "cpu", "GOGC=50")
 	if err != nil || sum.Requests != 200 || sum.Profile.Sample[0].Value[0] != 20 {
 		t.Errorf("%v, %v", sum, err)
 	}
 	for kind, setting := range map[string]string{"heap": "GOGC=50", "cpu": "GOGC=51"} {
-		if _, err := sumProfiles(dir, dir.Results(), kind, setting); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := findings.SumProfiles(dir, kind, setting); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s of %s: %v", kind, setting, err)
 		}
 	}
@@ -225,15 +226,5 @@ func writeProfile(t *testing.T, path string, value int64) {
 	}
 	if err := errors.Join(p.Write(out), out.Close()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// Notes that are told to a command are what a page has.
-func TestNoting(t *testing.T) {
-	cmd, notes := noting(io.Discard)
-	cmd.PrintErrln("note: one")
-	cmd.PrintErrln("two")
-	if got := strings.Join(notes(), "|"); got != "one|two" {
-		t.Errorf("got %q", got)
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 func newWatch() *cobra.Command {
 	var p planFlags
-	var o outFlags
+	o := outFlags{steps: true}
 	var w watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch [TARGET]",
@@ -48,7 +48,6 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 ` + summaryHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.steps = true
 			e, err := p.experiment()
 			if err != nil {
 				return err
@@ -265,7 +264,7 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	}
 	err = hands.Run(context.WithoutCancel(cmd.Context()), e, dir.Add)
 	live.close()
-	err = finish(cmd, dir, o, errors.Join(err, release()))
+	err = o.conclude(cmd, dir, errors.Join(err, release()))
 	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) {
 		return err
 	}

@@ -14,9 +14,8 @@ import (
 	"github.com/dynolab/dyno/subject"
 )
 
-// blocks runs block after block. Everything random in one depends on the seed, the
-// block, which benchmarks are open, how often each is launched and how many pairs a
-// launch has, and on nothing else.
+// blocks runs block after block. What is random in one depends only on the seed, the block, which
+// benchmarks are open, and how many launches and pairs they have.
 func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	finished := 0 // benchmarks in all blocks
 	told := map[dyno.Warning]bool{}
@@ -58,8 +57,8 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	return nil
 }
 
-// moreLaunches is by how much the launches of open benchmarks are multiplied, so
-// that a block whose layout took some time to link is worth it.
+// moreLaunches multiplies the launches of open benchmarks, so that a block is worth the time of its
+// link.
 func moreLaunches(linked time.Duration, open []*pairing) int {
 	var measuring time.Duration
 	for _, p := range open {
@@ -68,8 +67,8 @@ func moreLaunches(linked time.Duration, open []*pairing) int {
 	return min(mostMoreLaunches, max(1, int(worthLinking*linked/max(measuring, 1))))
 }
 
-// layout links what the open benchmarks need, in an order of functions that is
-// the same in all settings and new in each block.
+// layout links what the open benchmarks need, in an order of functions that all settings share and
+// each block renews.
 func (w *Run) layout(ctx context.Context, rng *rand.Rand, open []*pairing) (map[*subject.TestPackage]string, error) {
 	seed := 1 + rng.Uint32N(math.MaxInt32) // 0 is the linker's own order
 	wanted := map[*subject.TestPackage]bool{}
@@ -82,8 +81,8 @@ func (w *Run) layout(ctx context.Context, rng *rand.Rand, open []*pairing) (map[
 		func(ctx context.Context, p *subject.TestPackage) (string, error) { return w.Link(ctx, p, seed) })
 }
 
-// sinkBlock hands over one result of each setting. All of them have the time of the
-// whole block, in which they took turns. Each warning of a build is told once.
+// sinkBlock hands over one result of each setting, with the time of the whole block. Each warning
+// of a build is told once.
 func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*pairing][]dyno.Benchmark, told map[dyno.Warning]bool, sink func(*dyno.Result) error) error {
 	elapsed := time.Since(start)
 	for i, s := range w.sides {
@@ -107,7 +106,7 @@ func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*
 	return nil
 }
 
-// fresh returns what builds have warned of, beside what the survey tells.
+// fresh returns the warnings of builds that the survey does not tell.
 func (s *side) fresh() (fresh dyno.Warnings) {
 	for _, p := range s.packages {
 		for _, warning := range p.Warnings {
@@ -130,9 +129,9 @@ func (w *Run) ask(block int) {
 	}
 }
 
-// bench runs the launches of one benchmark in a block, times as many as its pace
-// has, and returns what each setting has. If the benchmark fails in one of them,
-// that one has Err, all have the launches before, and the benchmark is over.
+// bench runs the launches of one benchmark in a block, times as many as its pace has, and returns
+// what each setting has. If it fails in one of them, that one has Err, all keep the launches
+// before, and the benchmark is over.
 func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string, times int) ([]dyno.Benchmark, error) {
 	bs := make([]dyno.Benchmark, len(p.in))
 	for i := range bs {
@@ -154,13 +153,12 @@ func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*
 	return bs, nil
 }
 
-// launch starts a process of each setting, lets them take turns, and returns the
-// samples of each. With an error it says which setting failed.
+// launch starts a process of each setting, lets them take turns, and returns the samples of each.
+// With an error it says which setting failed.
 //
-// Who begins is random, and every other pair is the one before it backwards, so
-// that what a turn leaves to the next, and a drift over two pairs, falls on all
-// settings alike. The processes are all there before the first turn, as starting
-// one disturbs the others.
+// The first turn is random, and every other pair is the one before backwards, so that effects of a
+// turn on the next, and a drift over two pairs, fall on all settings alike. All processes start
+// before the first turn, as starting one disturbs the others.
 func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (samples [][]dyno.Values, failed int, err error) {
 	limit := hangLimit(p.pace.launch)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not done after %v, and was ended: by its survey it takes %v", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
@@ -193,9 +191,8 @@ func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[
 	return samples, 0, nil
 }
 
-// start starts a process of each setting, all at the same time: that takes some 40
-// ms each, and nothing is measured meanwhile. Those that were started are to be
-// closed also after an error.
+// start starts a process of each setting at the same time: each takes some 40 ms. Also after an
+// error the caller closes those that were started.
 func (w *Run) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []Turns, failed int, err error) {
 	turns = make([]Turns, len(p.in))
 	errs := make([]error, len(p.in))
@@ -226,8 +223,8 @@ func closeTurns(turns []Turns) {
 	wg.Wait()
 }
 
-// turn takes two samples and returns the second. The first was under way when the
-// process was stopped, and warms up what the others have cooled down.
+// turn takes two samples and returns the second: the first was under way when the process was
+// stopped, and warms up what the others have cooled down.
 func turn(ctx context.Context, t Turns, l *benchmark) (dyno.Values, error) {
 	r, err := t.Turn(ctx, 2)
 	if err != nil {

@@ -4,10 +4,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PinnedCPUs returns n CPUs that benchmarks are pinned to: the last ones that dyno
-// may use, so that the first is left for dyno itself and for the interrupts that
-// most machines put there. There are fewer if dyno may use fewer, and none if it
-// cannot tell.
+// PinnedCPUs returns the last n CPUs that dyno may use, for benchmarks: the first is for dyno and
+// for most machines' interrupts. There are fewer if dyno may use fewer, none if unknown.
 func PinnedCPUs(n int) []int {
 	var may unix.CPUSet
 	if unix.SchedGetaffinity(0, &may) != nil {

@@ -1,10 +1,8 @@
-// Package gobench runs benchmarks of Go test binaries: it surveys them, lets the
-// processes of all settings take turns of a sample, block after block, and takes
-// profiles of them.
+// Package gobench runs benchmarks of Go test binaries: it surveys them, lets the processes of all
+// settings take turns of a sample, block after block, and takes profiles.
 //
-// It owns how long a sample, a launch and a block are, and in which order they come. It
-// does not build test binaries (package subject), and it judges nothing: Bencher.Open
-// says which benchmarks need more blocks.
+// It owns the length and order of samples, launches and blocks. Package subject builds test
+// binaries, and Bencher.Open judges which benchmarks need more blocks.
 package gobench
 
 import (
@@ -22,38 +20,35 @@ import (
 	"github.com/dynolab/dyno/subject"
 )
 
-// A Bencher runs the blocks of an experiment with a Bench. [Open] gives it the hands
-// of this machine; tests bring their own.
+// A Bencher runs the blocks of an experiment with a Bench. [Open] gives it the hands of this
+// machine.
 type Bencher struct {
-	// Tests is subject.Builder.Tests, Link its Link, and LinkSurvey its LinkSurvey,
-	// whose binary also has BenchmarkDynoSurvey, which runs after all others and
-	// tells totals of its process so far.
+	// Tests, Link and LinkSurvey are those of subject.Builder. The binary of LinkSurvey has
+	// BenchmarkDynoSurvey, which runs last and tells totals of its process.
 	Tests      func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error)
 	Link       func(ctx context.Context, p *subject.TestPackage, seed uint32) (path string, err error)
 	LinkSurvey func(ctx context.Context, p *subject.TestPackage) (path string, err error)
 	// Start is the function Start, and Once is RunOnce.
 	Start func(ctx context.Context, path string, o Options) (Turns, error)
 	Once  func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
-	// CPUs is PinnedCPUs; nil means that no process is pinned.
-	// Source returns what tells of a benchmark what its source says, by its Printed name,
-	// as far as it is known even if it fails; nil means that no source is read.
+	// Source returns what the source of a benchmark says, by its Printed name, as far as it is
+	// known even with an error; nil means that no source is read.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
-	CPUs   func(n int) []int
+	// CPUs is PinnedCPUs; nil means that no process is pinned.
+	CPUs func(n int) []int
 
-	// Open tells which benchmarks need more blocks, after each block; nil means all.
-	// Where the experiment has a number of blocks it is not asked.
+	// Open tells after each block which benchmarks need more; nil means all. It is not asked where
+	// the experiment has a number of blocks.
 	Open func(block int) func(pkg, name string) bool
-	// Least is the number of blocks that are run however long they take, where the
-	// experiment has no Bench.Duration: with fewer nothing could be told. Where it has a
-	// number of blocks, it is all of them.
+	// Least is the number of blocks that are run however long they take, where the experiment has
+	// neither Bench.Duration nor a number of blocks.
 	Least int
-	// Dir makes the directory for the files of trial n. Only Profile needs it.
+	// Dir makes the directory for the files of trial n, for Profile.
 	Dir func(n int) (string, error)
-	// Watch is told of each step, for progress; it may be nil.
+	// Watch is told of each step; it may be nil.
 	Watch func(Step)
 }
 
-// Open returns a Bencher that builds with b.
 func Open(b *subject.Builder) *Bencher {
 	return &Bencher{
 		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: PinnedCPUs,
@@ -73,7 +68,6 @@ type Turns interface {
 	Close()
 }
 
-// A Step is one step of the work, for progress.
 type Step struct {
 	Phase      string // "build", "survey", "link", "block" or "profile"
 	Block      int    // from 1; 0 before the blocks
@@ -81,7 +75,6 @@ type Step struct {
 	Done       int    // of them
 }
 
-// A Run is what a Bencher has built, surveyed and measured of an experiment.
 type Run struct {
 	*Bencher
 	e        *dyno.Experiment // resolved
@@ -103,7 +96,6 @@ type side struct {
 	warnings dyno.Warnings
 }
 
-// A benchmark is a benchmark under one setting.
 type benchmark struct {
 	dyno.Survey
 	p     *subject.TestPackage
@@ -120,17 +112,14 @@ type pairing struct {
 	over      bool // it failed, or needs no more blocks
 }
 
-// Run builds, surveys and measures, and gives each finished result to sink: first
-// one ForSurvey of each setting, then of every block one for each setting. What it
-// returns can take profiles.
+// Run builds, surveys and measures, and gives each finished result to sink: one ForSurvey of each
+// setting, then one of each setting for every block. The returned Run can take profiles.
 //
-// It ends when no benchmark is open, after Bench.Blocks, or when Bench.Duration,
-// which counts from the call, is over; the Least blocks come before the end of its
-// default. The time is looked at between benchmarks: a block that is cut off by it is
-// kept for the benchmarks that were measured in all settings. If ctx ends, Run returns
-// its cause and the block under way is lost. A benchmark that fails is left out of the
-// blocks after, and the rest go on; what cannot be built is an error. A *dyno.PlanError
-// says that the plan means no benchmark.
+// It ends when no benchmark is open, after Bench.Blocks, or when Bench.Duration from the call is
+// over, but not before Least blocks where that is its default. It looks at the time between
+// benchmarks; a block that is cut off keeps the benchmarks done in all settings. If ctx ends, Run
+// returns its cause and loses the current block. A benchmark that fails is left out of later
+// blocks; a build that fails is an error. A *dyno.PlanError says that the plan means no benchmark.
 func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (*Run, error) {
 	if e.Bench == nil {
 		return nil, errors.New("run benchmarks: the experiment has none")
@@ -181,7 +170,6 @@ func (w *Run) open() []*pairing {
 	return slices.DeleteFunc(slices.Clone(w.pairings), func(p *pairing) bool { return p.over })
 }
 
-// late reports whether there is no time for more of a block.
 func (w *Run) late(block int) bool { return block > w.least && !time.Now().Before(w.end) }
 
 func (w *Run) step(s Step) {
@@ -190,7 +178,6 @@ func (w *Run) step(s Step) {
 	}
 }
 
-// noneRuns is the error where every benchmark failed.
 func (w *Run) noneRuns() error {
 	for _, s := range w.sides {
 		for _, l := range s.leaves {
@@ -202,7 +189,6 @@ func (w *Run) noneRuns() error {
 	return errors.New("run benchmarks: there are none")
 }
 
-// result begins the result of a trial of a setting.
 func (w *Run) result(s *side, block int, purpose string, start time.Time) *dyno.Result {
 	w.trials++
 	r := &dyno.Result{Trial: s.trial, Start: start, Elapsed: time.Since(start)}
@@ -213,7 +199,6 @@ func (w *Run) result(s *side, block int, purpose string, start time.Time) *dyno.
 	return r
 }
 
-// options are those of a process of the leaf's package under the setting.
 func (w *Run) options(s *side, p *subject.TestPackage, args ...string) Options {
 	return Options{
 		Dir: p.Dir, Env: s.trial.Subject.Env, CPUs: w.cpus,
@@ -221,8 +206,7 @@ func (w *Run) options(s *side, p *subject.TestPackage, args ...string) Options {
 	}
 }
 
-// links links the packages that are wanted, two at a time, and returns the paths
-// of the binaries.
+// links links the wanted packages, two at a time, and returns the paths of the binaries.
 func (w *Run) links(ctx context.Context, want func(*subject.TestPackage) bool, link func(context.Context, *subject.TestPackage) (string, error)) (map[*subject.TestPackage]string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -11,17 +11,14 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A timedResult is a result with when it was printed.
 type timedResult struct {
 	Result
 	at time.Time
 }
 
-// A output reads what a test binary prints, as it prints it. It is a writer.
-//
-// With -test.v package testing prints the name of each benchmark in a line of its
-// own when it begins, and so tells which one ended the process; it also prints what
-// failed benchmarks say before it says that they failed, and otherwise after.
+// An output reads what a test binary prints, as it prints it. With -test.v package testing prints
+// each benchmark's name alone in a line when it begins, and what a failed one says before its
+// failure, otherwise after.
 type output struct {
 	procs int // GOMAXPROCS, if it is known
 	begun time.Time
@@ -59,7 +56,6 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close says how the process ended.
 func (o *output) close(err error) {
 	if o.timer.Stop(); len(o.lines.line) > 0 {
 		o.lines.end()
@@ -101,15 +97,14 @@ func (o *output) line(b []byte) {
 	}
 }
 
-// fate writes down that a benchmark failed or was skipped, and what it said.
+// fate notes that a benchmark failed or was skipped, and what it said.
 func (o *output) fate(to map[string][]string, printed string) {
 	o.last, o.lastOf = to, o.named(strings.TrimSpace(printed))
 	to[o.lastOf] = o.said
 	o.said = nil
 }
 
-// named is the name of a benchmark as it was printed when it began or, where it
-// was not, without the GOMAXPROCS that is known.
+// named is a benchmark's name as printed at its beginning, or else without the known GOMAXPROCS.
 func (o *output) named(printed string) string {
 	if len(o.names) == 0 {
 		return nameOf(printed, cmp.Or(o.procs, 1))
@@ -127,7 +122,6 @@ func (o *output) named(printed string) string {
 	return printed
 }
 
-// why says why there is no result.
 func (o *output) why() string {
 	text := "no result: the benchmark was skipped, or is not there any more"
 	if o.err != nil {
@@ -142,8 +136,8 @@ func (o *output) why() string {
 	return text
 }
 
-// leaves returns the benchmarks that have results of their own, or have none for a
-// reason, in the order in which they ran; and one that ended the process.
+// leaves returns in order the benchmarks that have results of their own, or have none for a reason,
+// and one that ended the process.
 func (o *output) leaves() (found []*benchmark) {
 	for i, name := range o.names {
 		if slices.Contains(o.names[:i], name) || slices.ContainsFunc(o.names, func(x string) bool { return strings.HasPrefix(x, name+"/") }) {
@@ -168,7 +162,7 @@ func (o *output) leaves() (found []*benchmark) {
 	if len(o.names) == 0 || o.ended {
 		return found
 	}
-	// The last that began ended the process; if it was over, that which it is a part of.
+	// The last that began ended the process or, if it was over, the one around it.
 	last := o.names[len(o.names)-1]
 	if slices.ContainsFunc(found, func(l *benchmark) bool { return l.Printed == last }) {
 		i := strings.LastIndex(last, "/")

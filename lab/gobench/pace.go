@@ -13,44 +13,37 @@ import (
 
 // How long a benchmark takes in a block. Names that end in Sec are seconds.
 const (
-	// A sample is short against the 10 ms and more for which the speed of a virtual
-	// machine stays the same, so that what is compared ran at one speed, and long against
-	// the 0.4 ms that a turn costs beside it.
+	// A sample is shorter than the 10 ms for which a virtual machine keeps its speed, and longer
+	// than the 0.4 ms that a turn costs beside it.
 	sampleSec = 0.001
-	// The longest sample for the sake of collections or of a set-up: longer ones would be
-	// too few.
+	// Longer samples, for collections or a set-up, would be too few.
 	longestSec = 0.25
-	// The longest sample of which most is not timed: many samples help more against noise
-	// than long ones.
+	// The longest sample that is mostly not timed: many samples help more against noise.
 	untimedSec = 0.02
-	// The least timed part of a sample, whatever the rest seems to take: on a busy machine
-	// the rest is waiting for the CPU.
+	// The least timed part of a sample: on a busy machine the rest is waiting for the CPU.
 	timedSec = 0.0002
-	// Samples hold collections only if collecting takes leastGCFrac of an operation's time
-	// and differs from setting to setting, or takes muchGCFrac: such samples are ten times
-	// as long, so that they hold the noise of the machine too.
+	// Samples hold collections only if collecting takes leastGCFrac of an operation's time and
+	// differs between settings, or takes muchGCFrac: such samples are ten times as long and hold
+	// more noise.
 	leastGCFrac, muchGCFrac = 0.005, 0.1
-	// Collections that such a sample should have. Each begins with an empty heap, so with
-	// 1 it would be chance whether the first is in it.
+	// Collections of such a sample. Each begins with an empty heap, so with 1 chance decides.
 	wantCollections = 1.5
-	// Pairs of samples of a launch. Another launch has another layout of memory, so many
-	// pairs of one are worth little; with few, the noisy first ones weigh too much.
+	// Pairs of samples of a launch. Another launch has another memory layout, so many pairs of one
+	// are worth little; with few, the noisy first ones weigh too much.
 	mostPairs, fewestPairs = 36, 3
-	// The longest launch, all settings together: 30 benchmarks have two blocks a minute.
+	// The longest launch of all settings together: 30 benchmarks have two blocks a minute.
 	launchSec = 0.5
-	// An iteration that is slower has one pair and one launch. Over seconds a machine's
-	// speed averages out by itself.
+	// A slower iteration has one pair and one launch: over seconds the speed averages out.
 	slowSec = 1.0
 	// Launches of a benchmark in a block; few if one takes more than half of launchSec.
 	mostLaunches, fewLaunches = 3, 2
-	// A block should measure worthLinking times as long as linking took, for which
-	// benchmarks are launched up to mostMoreLaunches times as often.
+	// A block should measure worthLinking times as long as linking took, so launches are multiplied
+	// by up to mostMoreLaunches.
 	worthLinking, mostMoreLaunches = 2, 4
 	// The time of a launch beside its samples, for each process.
 	processStart = 20 * time.Millisecond
-	// Bytes that are allocated between two collections at least: heaps of less than 4 MiB
-	// are not collected at GOGC=100, and a tenth of that at 10 (heapMinimum in
-	// runtime/mgcpacer.go).
+	// The least bytes allocated between two collections: the minimum heap is 4 MiB at GOGC=100, and
+	// a tenth of that at 10 (heapMinimum in runtime/mgcpacer.go).
 	leastHeap = 256 << 10
 	// The most iterations that package testing itself does.
 	mostN = 1e9
@@ -58,22 +51,20 @@ const (
 	nothingSec = 1e-12
 )
 
-// A pace is how a benchmark is run in a block, in every setting alike.
 type pace struct {
 	n               int64         // iterations of a sample
 	pairs, launches int           // pairs at most: a launch that takes long has fewer
 	launch          time.Duration // that a launch takes, as expected
 }
 
-// paceOf derives the pace of a benchmark from its surveys in each setting. sample
-// is what the user wants of a sample; 0 leaves its length to dyno. runtime is as of
-// forCollections.
+// paceOf derives the pace of a benchmark from its surveys in each setting. sample is the length
+// that the user wants; 0 leaves it to dyno. runtime is as for forCollections.
 func paceOf(in []*benchmark, sample time.Duration, runtime bool) pace {
 	var logs, n float64
 	for _, l := range in {
 		logs += math.Log(l.sec())
 	}
-	// Of settings that differ much, none should take all the time and none too little.
+	// Of very different settings none should take all the time and none too little.
 	typical := math.Exp(logs / float64(len(in)))
 	longest := longestSec
 	if sample > 0 {
@@ -114,8 +105,8 @@ func (l *benchmark) sec() float64 {
 	return max(l.Sec-l.fixed/float64(max(1, l.N)), nothingSec)
 }
 
-// calls is how often the benchmark's function is called for a sample of n
-// iterations: where it counts them itself, also with 1 before.
+// calls is how often the function is called for a sample of n iterations: before its own, package
+// testing calls it with 1.
 func (l *benchmark) calls(n int64) float64 {
 	if n == 1 || l.Source.Loop == "b.Loop" {
 		return 1
@@ -129,9 +120,9 @@ func (l *benchmark) wall(n int64) float64 {
 	return (float64(n)+calls-1)*(l.sec()+l.grows) + calls*(l.Outside+l.fixed)
 }
 
-// forCollections is how many iterations a sample needs to collect in every setting
-// that collects at all, or 0 if collecting makes no difference to speak of. runtime
-// says that the settings differ in what collecting itself costs.
+// forCollections is how many iterations a sample needs to collect in every setting that collects at
+// all, or 0 if collecting makes little difference. runtime says that settings differ in the cost of
+// collecting.
 func forCollections(in []*benchmark, runtime bool) (n float64) {
 	frac, least, most := 0.0, math.Inf(1), 0.0
 	for _, l := range in {
@@ -152,8 +143,7 @@ func forCollections(in []*benchmark, runtime bool) (n float64) {
 	return n
 }
 
-// forSetUp is how many iterations a sample needs for half of its time to be theirs,
-// and not of what is done once in each call.
+// forSetUp is how many iterations take as long as what is done once in each call.
 func forSetUp(in []*benchmark) (n float64) {
 	for _, l := range in {
 		once := (l.Outside + l.fixed) / (l.sec() + l.grows)
@@ -165,10 +155,9 @@ func forSetUp(in []*benchmark) (n float64) {
 	return n
 }
 
-// patternOf is the value of -test.bench that means one benchmark and nothing
-// else, given the name that is printed, and top-level ones beside it. Package
-// testing matches the elements of a name one by one. Patterns side by side are
-// new in Go 1.20, so what is beside is an alternative in the first element.
+// patternOf is the value of -test.bench that means one benchmark, by its printed name, and
+// top-level ones beside it. Package testing matches the elements of a name one by one, and
+// alternatives of whole patterns are new in Go 1.20: so these are in the first element.
 func patternOf(printed string, beside ...string) string {
 	elems := strings.Split("Benchmark"+printed, "/")
 	for i, e := range elems {
@@ -181,9 +170,8 @@ func patternOf(printed string, beside ...string) string {
 	return strings.Join(elems, "/")
 }
 
-// skipPattern is the value of -test.skip that leaves out benchmarks. Shorter names
-// come first: package testing looks no further than the first pattern that matches
-// the elements there are.
+// skipPattern is the value of -test.skip that leaves out benchmarks. Shorter names come first:
+// package testing stops at the first pattern that matches the elements there are.
 func skipPattern(printed []string) string {
 	printed = slices.Clone(printed)
 	slices.SortStableFunc(printed, func(a, b string) int { return cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")) })
@@ -193,8 +181,7 @@ func skipPattern(printed []string) string {
 	return strings.Join(printed, "|")
 }
 
-// starred returns the name with "*" in place of the level of dyno.BenchFactor,
-// which is an element of it, or several.
+// starred returns the name with "*" in place of the elements of a dyno.BenchFactor's level.
 func starred(name, level string) (string, bool) {
 	elems := strings.Split(name, "/")
 	levels := strings.Split(strings.TrimPrefix(level, "Benchmark"), "/")
@@ -206,9 +193,8 @@ func starred(name, level string) (string, bool) {
 	return "", false
 }
 
-// turnsRuntime reports whether settings of the experiment may differ in what
-// collecting garbage costs: by a variable of the environment, the toolchain or
-// flags, and not by the source alone.
+// turnsRuntime reports whether settings differ in the cost of collecting: by environment, toolchain
+// or flags, not by the source alone.
 func turnsRuntime(e *dyno.Experiment) bool {
 	for _, s := range e.Levels() {
 		for _, l := range s {

@@ -80,8 +80,7 @@ func (w *Run) pair() error {
 	return nil
 }
 
-// noPair is the mistake of a plan that compares nothing, unless it is a test
-// binary that ended too early to know.
+// noPair is the mistake of a plan that compares nothing, unless a test binary ended too early.
 func (w *Run) noPair() error {
 	if w.died != nil {
 		return w.died
@@ -105,7 +104,6 @@ func (w *Run) noPair() error {
 	return &dyno.PlanError{Msg: msg, Key: []string{"bench", "match"}}
 }
 
-// some lists some of many names.
 func some(names []string) string {
 	const most = 8
 	if len(names) > most {
@@ -114,7 +112,6 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// names are those of all benchmarks that ran, in any setting.
 func (w *Run) names() (names []string) {
 	for _, s := range w.sides {
 		for _, name := range s.names {

@@ -15,7 +15,6 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// Options say how a test binary is launched.
 type Options struct {
 	Dir  string            // "" means dyno's own
 	Env  map[string]string // added to dyno's own environment
@@ -23,17 +22,15 @@ type Options struct {
 	CPUs []int             // it is pinned to these, on Linux; none means that it is not
 }
 
-// job is the launch of a test binary, whose name is the same for all.
+// job is the launch of a test binary, whose name on the stack is the same for all.
 func (o *Options) job(path string) (guard.Job, error) {
 	dir, err := filepath.Abs(o.Dir)
 	return guard.Job{Path: path, Args: append([]string{"bench.test"}, o.Args...), Dir: dir, Env: subject.Environ(o.Env, dir), CPUs: o.CPUs}, err
 }
 
-// RunOnce runs a test binary to its end and returns how it ended, as os/exec says
-// it; "" means that it did not start. Its standard output goes to stdout, as RunTool's
-// does. If it ended otherwise than well, the error has the last lines of its stderr or,
-// where there are none, of its output; if ctx ended first, it is the context's cause.
-// No descendant of it is left.
+// RunOnce runs a test binary to its end and returns how it ended, as os/exec says it; "" means that
+// it did not start. If it ended badly, the error has the last lines of its stderr or else of its
+// output; if ctx ended first, it is the context's cause. No descendant is left.
 func RunOnce(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error) {
 	j, err := o.job(path)
 	if err != nil {
@@ -50,7 +47,6 @@ func RunOnce(ctx context.Context, path string, o Options, stdout io.Writer) (sta
 	return status, err
 }
 
-// badEnd is the error for a test binary that did not end well.
 func badEnd(status string, stderr, stdout *subject.Tail) error {
 	lines := stderr.String()
 	if lines == "" {
@@ -62,14 +58,12 @@ func badEnd(status string, stderr, stdout *subject.Tail) error {
 	return fmt.Errorf("benchmark ended: %s; its last lines:\n%s", status, lines)
 }
 
-// ErrNoResult is wrapped by Start's error for a test binary that ended well
-// and printed no result: package testing does not say whether the benchmark was
-// skipped or none matched.
+// ErrNoResult is wrapped by Start's error for a test binary that ended well without a result:
+// package testing does not say whether the benchmark was skipped or none matched.
 var ErrNoResult = errors.New("the benchmark was skipped, or none matches")
 
-// A Process is a test binary that runs only in its turns: outside of them its
-// process group is stopped, by SIGSTOP. It must be closed, and used by one
-// goroutine at a time.
+// A Process is a test binary that runs only in its turns: otherwise SIGSTOP holds its process
+// group. It must be closed, and used by one goroutine at a time.
 type Process struct {
 	tree    *guard.Tree
 	in      *os.File    // of the pipe that is the program's standard output
@@ -83,19 +77,17 @@ type Process struct {
 	next atomic.Int64 // results of the turn that the next turnMark begins
 }
 
-// Marks are put into the output. What comes before them has been written before.
+// Marks are put into the output, after all that was written before.
 const (
 	turnMark = 1 // a turn begins
 	endMark  = 0 // the program has ended
 )
 
-// Start launches a test binary and returns when it has printed its first
-// result and is stopped. The context bounds the starting only.
+// Start launches a test binary and returns when it has printed its first result and is stopped. The
+// context bounds the start only. The error has what a binary said that ended or failed; it wraps
+// ErrNoResult if there was nothing to run.
 //
-// The error has what the binary said if it ended, or a benchmark failed, instead;
-// it wraps ErrNoResult if there was nothing to run.
-//
-// Note: a child of the benchmark's that leaves its process group is not stopped.
+// Note: a child that leaves the process group is not stopped.
 func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	if !canStop {
 		return nil, errors.New("start benchmark: taking turns needs a Unix system (consider: Linux)")
@@ -108,8 +100,7 @@ func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start benchmark: %w", err)
 	}
-	// From here on a read blocks its thread, which the kernel wakes without a
-	// detour by the scheduler's poller.
+	// From here on a read blocks its thread: the kernel wakes it without the scheduler's poller.
 	out.Fd()
 	errs := subject.NewTail(nil)
 	p := &Process{in: w, out: out, over: make(chan struct{}), results: make(chan Result, 1)}
@@ -135,14 +126,11 @@ func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	return p, nil
 }
 
-// Turn lets the process go on until it has printed n more results, stops it, and
-// returns the last of them. If it has ended, as one whose -test.count is reached, the
-// error is or wraps [io.EOF]; another says how it ended, or what the benchmark that
-// failed has said. When ctx ends the process is killed, and the error is the context's
-// cause.
+// Turn lets the process print n more results, stops it, and returns the last. If the process has
+// ended, the error wraps [io.EOF], or says how it ended or why the benchmark failed. When ctx ends
+// the process is killed, and the error is the context's cause.
 func (p *Process) Turn(ctx context.Context, n int) (Result, error) {
-	// A result that was printed while the signal to stop was under way, and is read
-	// only now, does not count.
+	// A result printed before the process stopped, and read only now, does not count.
 	p.next.Store(int64(max(n, 1)))
 	p.mark.Lock()
 	if !p.exited.Load() {
@@ -176,8 +164,7 @@ func (p *Process) Close() {
 	<-p.over
 }
 
-// signal signals the process group, while it is there: the supervisor does not reap
-// its leader long before tree.Done, and numbers are not used again so soon.
+// signal signals the process group while it exists: its number is not used again before tree.Done.
 func (p *Process) signal(send func(pid int)) {
 	select {
 	case <-p.tree.Done:
@@ -186,8 +173,7 @@ func (p *Process) signal(send func(pid int)) {
 	}
 }
 
-// follow reads the output, and stops the process at the end of its turn before
-// it does anything else.
+// follow reads the output, and stops the process at the end of its turn before anything else.
 func (p *Process) follow(stderr *subject.Tail) {
 	defer close(p.over)
 	defer p.out.Close()
@@ -232,11 +218,10 @@ func (p *Process) follow(stderr *subject.Tail) {
 	}
 }
 
-// saidMost is how many lines are kept of what a failed benchmark said.
+// saidMost is how many lines of a failed benchmark are kept.
 const saidMost = 20
 
-// said keeps the last lines of an output beside its results or, if a benchmark fails,
-// what is printed below the heading of the first failure.
+// said keeps the last lines beside results or, after a failure, what follows its heading.
 type said struct {
 	tail   *subject.Tail
 	failed bool

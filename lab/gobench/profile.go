@@ -13,26 +13,21 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// Profiles of benchmarks.
 const (
-	// profileSec is how long a benchmark is profiled in seconds: 100 samples of the CPU.
+	// A benchmark is profiled for so many seconds: 100 samples of the CPU.
 	profileSec = 1.0
-	// profileRepeats are the profiles of a benchmark in each setting; their spread is
-	// what a difference is held against.
+	// The spread of profiles of a benchmark in a setting is what a difference is held against.
 	profileRepeats = 3
-	// profileRate is the -test.memprofilerate in bytes: with the usual 512 KiB, lines that
-	// allocate little are not seen in a second. It slows the program down, which
-	// therefore has a process of its own for it.
+	// This is -test.memprofilerate in bytes: with the usual 512 KiB a second misses lines that
+	// allocate little. As it slows the program down, it has a process of its own.
 	profileRate = 4096
 )
 
-// Profile takes profiles of benchmarks that were measured, and gives a result
-// ForProfile of each to sink. For every repeat and benchmark the settings have
-// their turns in random order. A trial's directory gets cpu.pb.gz and
-// allocs.pb.gz, each of a process of its own with the same iterations; how many,
-// the one that testing begins with included, is N of its only Benchmark. A
-// profile that fails is a result with Err. Of wanted, Package and Name count.
-// Bench.Duration does not.
+// Profile takes profiles of measured benchmarks (wanted: Package and Name) and gives a result
+// ForProfile of each to sink. In every repeat the settings take turns in random order. A trial's
+// directory gets cpu.pb.gz and allocs.pb.gz, of two processes with the same iterations: N of its
+// only Benchmark, the first call included. A profile that fails is a result with Err.
+// Bench.Duration does not count.
 func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
 	var chosen []*pairing
 	for _, x := range wanted {
@@ -72,8 +67,8 @@ func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*d
 	return nil
 }
 
-// profileN is how many iterations a profile has: the same in all settings, so that
-// what is done once weighs the same, and as many as take the slowest profileSec.
+// profileN is how many iterations a profile has: the same in all settings, so that what is done
+// once weighs the same, and as many as take the slowest profileSec.
 func profileN(in []*benchmark) int64 {
 	n := float64(mostN)
 	for _, l := range in {
@@ -82,7 +77,6 @@ func profileN(in []*benchmark) int64 {
 	return max(1, int64(n))
 }
 
-// profile runs one trial.
 func (w *Run) profile(ctx context.Context, s *side, p *pairing, l *benchmark, path string, n int64, block int) *dyno.Result {
 	r := w.result(s, block, dyno.ForProfile, time.Now())
 	r.Trial.Profile = []string{"cpu", "allocs"}

@@ -19,9 +19,8 @@ type Result struct {
 	Values dyno.Values // in base units: sec/op, B/s, B/op, allocs/op and the benchmark's own; none is NaN or infinite
 }
 
-// nameOf is the name of a benchmark without the GOMAXPROCS of its process,
-// which package testing appends to it as "-8" unless it is 1. The number has to
-// be known, as a benchmark's own name may end in one: Sort/n-8.
+// nameOf is the name of a benchmark without the "-8" of GOMAXPROCS=8, which package testing appends
+// unless it is 1. procs has to be known: a benchmark's own name may end so.
 func nameOf(printed string, procs int) string {
 	if procs == 1 {
 		return printed
@@ -29,12 +28,11 @@ func nameOf(printed string, procs int) string {
 	return strings.TrimSuffix(printed, "-"+strconv.Itoa(procs))
 }
 
-// A lineScanner finds the results in the output of a test binary. Package testing
-// writes the name of a benchmark and a tab, lets it run, and then writes the numbers
-// (processBench in testing/benchmark.go); anything that the benchmark prints comes in
-// between, with newlines or without.
+// A lineScanner finds the results in the output of a test binary. Package testing writes a name and
+// a tab, runs the benchmark, and writes the numbers (processBench in testing/benchmark.go); what
+// the benchmark prints comes in between, with newlines or without.
 //
-// Note: benchfmt of golang.org/x/perf reads files, where such lines are lost.
+// Note: benchfmt of golang.org/x/perf loses such lines.
 type lineScanner struct {
 	result func(l resultLine)
 	other  func(line []byte) // a line that is no result, without its end; valid until it returns
@@ -42,14 +40,13 @@ type lineScanner struct {
 	name   []byte // of the benchmark that runs; empty if it is not known
 }
 
-// A resultLine is the text of a result: a name, iterations, and "value unit" separated by
-// tabs. It is valid until the call that is given it returns.
+// A resultLine is a result: a name, iterations, and "value unit" separated by tabs. It is valid
+// until the callee returns.
 type resultLine struct{ name, n, values []byte }
 
-// lineMost is how many bytes of a line are kept: its end, where the numbers are.
+// lineMost is how many bytes of a line's end are kept, where the numbers are.
 const lineMost = 8 << 10
 
-// write takes some output.
 func (s *lineScanner) write(b []byte) {
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, '\n')
@@ -63,7 +60,7 @@ func (s *lineScanner) write(b []byte) {
 	}
 }
 
-// add adds to the line, whose beginning is given up where it is too long.
+// add adds to the line, and gives up the beginning of a long one.
 func (s *lineScanner) add(b []byte) {
 	if len(s.line)+len(b) > lineMost {
 		s.note(s.line)
@@ -77,14 +74,13 @@ func (s *lineScanner) add(b []byte) {
 	s.line = append(s.line, b...)
 }
 
-// note remembers the name of a benchmark that has begun in the text.
+// note remembers the name of a benchmark that begins in the text.
 func (s *lineScanner) note(text []byte) {
 	if name, _ := nameAndRest(text); name != nil {
 		s.name = append(s.name[:0], name...)
 	}
 }
 
-// end ends the line.
 func (s *lineScanner) end() {
 	name, rest := nameAndRest(s.line)
 	alone := name != nil // the numbers alone follow the name
@@ -101,9 +97,8 @@ func (s *lineScanner) end() {
 	s.line = s.line[:0]
 }
 
-// nameAndRest returns the name that package testing has written in the line, and
-// what follows its tab; nil if there is none. Something that was printed without
-// a newline may come before it.
+// nameAndRest returns the name that package testing wrote in the line, perhaps after other text,
+// and what follows its tab; nil if there is none.
 func nameAndRest(line []byte) (name, rest []byte) {
 	for from := 0; ; {
 		i := bytes.Index(line[from:], []byte("Benchmark"))
@@ -126,11 +121,9 @@ func nameAndRest(line []byte) (name, rest []byte) {
 	}
 }
 
-// numbers returns the number of iterations and, beginning with the first, all
-// values and units at the end of the line; nil if it does not end so. The form
-// is "N\tvalue unit\tvalue unit", with spaces before each number, those before N for
-// "%8d"; see BenchmarkResult.String and https://go.dev/design/14313-benchmark-format.
-// If nothing else may be in the line, N may be shorter.
+// numbers returns the iterations and all values and units at the end of the line; nil if it does
+// not end so. The form is "N\tvalue unit\tvalue unit", with N as "%8d", or shorter if it must be
+// alone; see BenchmarkResult.String and https://go.dev/design/14313-benchmark-format.
 func numbers(line []byte, alone bool) (n, values []byte) {
 	line = bytes.TrimRight(line, " \r")
 	for end := len(line); ; {
@@ -155,7 +148,7 @@ func numbers(line []byte, alone bool) (n, values []byte) {
 	}
 }
 
-// parse reads the numbers, which lineScanner has seen to be some.
+// parse reads the numbers, whose form lineScanner has checked.
 func (l resultLine) parse() Result {
 	r := Result{Name: strings.TrimPrefix(string(l.name), "Benchmark")}
 	r.N, _ = strconv.ParseInt(string(l.n), 10, 64)

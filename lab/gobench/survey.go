@@ -13,47 +13,37 @@ import (
 	"github.com/dynolab/dyno/subject"
 )
 
-// How a benchmark is surveyed. In all it takes some 0.3 s, if an iteration is
-// short against that.
+// A survey of a benchmark takes some 0.3 s, if an iteration is short against that.
 const (
-	// surveyName is the benchmark that tells totals of its process.
+	// This benchmark tells totals of its process.
 	surveyName = "DynoSurvey"
-	// surveyRamp is the -test.benchtime in which testing itself finds out how fast a
-	// benchmark is. Two samples are taken: the first may do what is done once.
+	// In this -test.benchtime testing itself finds out how fast a benchmark is. Two samples are
+	// taken: the first may include what is done once.
 	surveyRamp = 2 * time.Millisecond
-	// surveyLong is the length of the long sample in seconds, of which 0.5 % is told
-	// from nothing, and surveyWall how long it may take with what is not timed.
+	// Seconds of the long sample, which resolves 0.5 %, and its limit with what is not timed.
 	surveyLong, surveyWall = 0.1, 0.4
-	// surveyBeside is how long it may take, in seconds, where the source has a call that
-	// is timed before the loop, so that the loop is seen beside it.
+	// That limit where the source has a timed call before the loop, to see the loop beside it.
 	surveyBeside = 4.0
-	// surveyFew is by what the iterations of the sample with few are fewer, and
-	// surveyFews how many such samples are taken.
+	// Short samples have an eighth of the iterations; four are taken.
 	surveyFew, surveyFews = 8, 4
-	// surveyOnce is from when an iteration is so slow, in seconds, that nothing is run
-	// for its collections and goroutines alone.
+	// A slower iteration, in seconds, gets no runs for collections and goroutines alone.
 	surveyOnce = 1.0
-	// surveyTimed is up to when it is run all the same, if the source has a set-up that
-	// is timed.
+	// It gets them up to here if the source has a set-up that is timed.
 	surveyTimed = 10.0
-	// surveyGrow is how many times more iterations follow if hardly any time is theirs.
+	// How many times more iterations follow if hardly any time is theirs.
 	surveyGrow = 10
-	// surveyGrace is what may be outside the timer of a sample whatever it holds: the
-	// start of its process is known to some milliseconds only.
+	// Seconds outside the timer that say nothing: the start of a process is known to milliseconds.
 	surveyGrace = 0.005
-	// surveyQuiet is for how long a test binary may print nothing when nobody knows yet
-	// how slow its benchmarks are, at least; a tenth of Bench.Duration is allowed.
+	// How long a binary of unknown speed may print nothing, or a tenth of Bench.Duration if longer.
 	surveyQuiet = time.Minute
-	// surveyDeaths is how often a test binary may die before its survey is given up.
+	// How often a test binary may die before its survey is given up.
 	surveyDeaths = 50
 )
 
-// hangLimit is how long is waited for what should take as long as expected: a
-// machine that is busy, or a benchmark that is slower than in its survey, is no hang.
+// hangLimit allows for a busy machine and for a benchmark slower than in its survey.
 func hangLimit(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
 
-// survey finds the benchmarks of every setting, pairs them, and measures what they
-// are like.
+// survey finds the benchmarks of every setting, pairs them, and measures them.
 func (w *Run) survey(ctx context.Context) error {
 	paths, err := w.links(ctx, func(*subject.TestPackage) bool { return true }, w.LinkSurvey)
 	if err != nil {
@@ -119,8 +109,7 @@ type teller struct {
 // totals are what BenchmarkDynoSurvey tells of its process.
 type totals struct{ goroutines, collections, gcSec float64 }
 
-// begin runs BenchmarkDynoSurvey alone. A binary that does not have it, of which
-// LinkSurvey has warned, tells no totals.
+// begin runs BenchmarkDynoSurvey alone. Without it, of which LinkSurvey warns, there are no totals.
 func (t *teller) begin(ctx context.Context) error {
 	out, err := t.once(ctx, t.quiet(), "-test.v", "-test.bench="+patternOf(surveyName), "-test.benchtime=1x")
 	if err != nil {
@@ -156,8 +145,7 @@ func (t *teller) quiet() time.Duration {
 	return max(surveyQuiet, time.Duration(t.w.e.Bench.Duration)/10)
 }
 
-// once runs the survey's binary and reads what it prints. That the binary fails or
-// hangs is told by what is read.
+// once runs the survey's binary and reads what it prints, also if it fails or hangs.
 func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) (*output, error) {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -176,8 +164,7 @@ func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) 
 	return out, nil
 }
 
-// discover runs every benchmark that matches once. If one of them ends the
-// process, those that were not run are run in another.
+// discover runs every matching benchmark once, and again without those that ended the process.
 func (t *teller) discover(ctx context.Context) error {
 	level := levelOf(t.s.trial.Setting)
 	var skip []string
@@ -226,8 +213,7 @@ func levelOf(s dyno.Setting) string {
 	return ""
 }
 
-// readSource comes before anything is measured, as it tells how often the function
-// of a benchmark is called for a sample.
+// readSource comes before measuring, which needs to know how often a function is called.
 func (t *teller) readSource(ctx context.Context) error {
 	if t.w.Source == nil {
 		return nil
@@ -288,9 +274,8 @@ func (t *teller) measure(ctx context.Context, l *benchmark) error {
 	return nil
 }
 
-// long takes the long sample, of n iterations or, while what is done once takes most
-// of the time, of ten times as many. It returns the totals of its process, and how
-// many seconds of it were not timed.
+// long takes the long sample, of n iterations or more while what is done once takes most of the
+// time. It returns the totals of its process and the seconds that were not timed.
 func (t *teller) long(ctx context.Context, l *benchmark, n int64, expected time.Duration) (all totals, outside float64, err error) {
 	for {
 		before, beforeN := l.Sec*float64(l.N), l.N
@@ -318,8 +303,8 @@ func (t *teller) long(ctx context.Context, l *benchmark, n int64, expected time.
 	}
 }
 
-// sample runs one benchmark and returns its results with the totals after the
-// last; none if it failed, which is written down.
+// sample runs one benchmark and returns its results with the totals after the last. Without
+// results, l.Err says why.
 func (t *teller) sample(ctx context.Context, l *benchmark, quiet time.Duration, args ...string) (rs []timedResult, after totals, err error) {
 	out, err := t.once(ctx, quiet, args...)
 	if err != nil {
@@ -341,7 +326,6 @@ func (t *teller) sample(ctx context.Context, l *benchmark, quiet time.Duration, 
 	return rs, after, nil
 }
 
-// take takes over what a result says.
 func (l *benchmark) take(r timedResult) {
 	l.N = r.N
 	l.Sec, _ = r.Values.Get("sec/op")
@@ -349,14 +333,11 @@ func (l *benchmark) take(r timedResult) {
 	l.Allocs, _ = r.Values.Get("allocs/op")
 }
 
-// takeFew takes over what samples with few iterations say: their median, and the
-// least that passed from one to the next beside what was timed. Held against the long
-// sample, of whose process so many seconds were outside the timer, and that of the
-// ramp, it tells what is done once. The machine's speed changes meanwhile, and may
-// make one of the two shorter ones look as if something were, but not often both.
-//
-// first are the seconds until the first of the samples. What it took longer than the
-// others is done once in a process, as with sync.Once, and so also in the long one's.
+// takeFew takes over the median of samples with few iterations, and tells what is done once from
+// three lengths: these samples, the ramp's, and the long one, of whose process so many seconds were
+// outside the timer. The machine's speed may fool one of the shorter ones, but rarely both. first
+// are the seconds until the first short sample: what it took longer than the others is done once in
+// a process, as with sync.Once.
 func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, outside float64) {
 	var secs, gaps []float64 // gaps without what was timed
 	for i, r := range rs {
@@ -392,16 +373,14 @@ func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, o
 	}
 }
 
-// collecting returns the collections of the long sample and their share of its
-// time. Package testing forces a collection before every call of a function: F in
-// each sample, and one for each benchmark that it is a part of. Of the long sample
-// (all) and of surveyFews short ones (few), without the latter,
+// collecting returns the collections of the long sample and their share of its time. Package
+// testing forces a collection before every call of a function: F in each sample, and one for each
+// benchmark around it. Of the long sample (all) and the short ones (few), without the latter,
 //
 //	all − base = F + C    few − base = surveyFews·(F + C/surveyFew)
 //
-// so that C = (surveyFews·(all−base) − (few−base)) / (surveyFews − surveyFews/surveyFew).
-// Collections that a set-up causes once in a process, in both, would be among them:
-// what the iterations allocate says how many can be theirs.
+// so that C = (surveyFews·(all−base) − (few−base)) / (surveyFews − surveyFews/surveyFew). What
+// iterations allocate limits C, which holds collections of a set-up too.
 func (t *teller) collecting(l *benchmark, all, few totals) (cycles, frac float64) {
 	base, above := t.base, float64(strings.Count(l.Printed, "/"))
 	if base.collections > 0 {

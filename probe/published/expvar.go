@@ -2,13 +2,15 @@ package published
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"github.com/dynolab/dyno/gctrace"
-	"github.com/dynolab/dyno/jsonskip"
 	"github.com/dynolab/dyno/probe"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -60,57 +62,52 @@ var memUses = map[string]use{
 }
 
 // parseMem reads memstats.
-func parseMem(text []byte) ([]number, error) {
-	var numbers []number
-	c := jsonskip.Cursor{Data: text}
-	c.Object(func(name string) {
-		value := c.Skip()
+func parseMem(text []byte) (numbers []number, err error) {
+	err = eachMember(text, func(name string, value json.RawMessage) error {
 		u, used := memUses[name]
-		if !used || c.Err != nil {
-			return
+		if !used {
+			return nil
 		}
 		v, err := strconv.ParseFloat(string(value), 64)
 		switch {
 		case err != nil:
-			c.Fail(fmt.Errorf("%s: %w", name, err))
-			return
+			return fmt.Errorf("%s: %w", name, err)
 		case name == "PauseTotalNs":
 			v /= 1e9
 		case name == "NextGC" && v >= gctrace.NoGoal:
-			return
+			return nil
 		}
 		numbers = append(numbers, number{name, v, u})
+		return nil
 	})
-	if c.Err != nil {
-		return nil, fmt.Errorf("parse memstats: %w", c.Err)
+	if err != nil {
+		return nil, fmt.Errorf("parse memstats: %w", err)
 	}
 	return numbers, nil
 }
 
+// notNumbers are the values of expvar.Float that JSON does not have.
+var notNumbers = strings.NewReplacer(": NaN", ": null", ": +Inf", ": null", ": -Inf", ": null")
+
 // parseVars reads a page of package expvar. What follows the memstats may be
-// broken, as by a variable that is NaN, which JSON does not have.
-func parseVars(page []byte) ([]number, error) {
-	var numbers []number
-	var failed error // to read the memstats
+// broken.
+func parseVars(page []byte) (numbers []number, err error) {
 	found, own := false, 0
-	c := jsonskip.Cursor{Data: page}
-	c.Object(func(name string) {
-		value := c.Skip()
+	var failed error // to read the memstats
+	err = eachMember([]byte(notNumbers.Replace(string(page))), func(name string, value json.RawMessage) error {
 		switch {
-		case c.Err != nil:
 		case name == "memstats":
 			var mem []number
-			if mem, failed = parseMem(value); failed != nil {
-				c.Fail(failed)
-				return
-			}
-			numbers, found = append(numbers, mem...), true
+			mem, failed = parseMem(value)
+			numbers, found = append(numbers, mem...), failed == nil
+			return failed
 		case own < ownMost:
 			if v, err := strconv.ParseFloat(string(value), 64); err == nil {
 				own++
 				numbers = append(numbers, number{name, v, use{series: "expvar/" + name, own: true}})
 			}
 		}
+		return nil
 	})
 	switch {
 	case failed != nil:
@@ -119,8 +116,32 @@ func parseVars(page []byte) ([]number, error) {
 		return numbers, nil
 	case !bytes.HasPrefix(bytes.TrimSpace(page), []byte("{")):
 		return nil, errors.New("the page is not one of package expvar: no JSON object")
-	case c.Err != nil:
-		return nil, fmt.Errorf("the page has no memstats before it breaks: %w", c.Err)
+	case err != nil:
+		return nil, fmt.Errorf("the page has no memstats before it breaks: %w", err)
 	}
 	return nil, errors.New("the page has no memstats (consider: importing expvar, which publishes them)")
+}
+
+// eachMember calls each for the members of a JSON object, in their order, as far as
+// it can be read.
+func eachMember(object []byte, each func(name string, value json.RawMessage) error) error {
+	in := json.NewDecoder(bytes.NewReader(object))
+	if brace, err := in.Token(); err != nil || brace != json.Delim('{') {
+		return cmp.Or(err, errors.New("it is no JSON object"))
+	}
+	for in.More() {
+		name, err := in.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			return err
+		}
+		if err := each(fmt.Sprint(name), value); err != nil {
+			return err
+		}
+	}
+	_, err := in.Token()
+	return err
 }

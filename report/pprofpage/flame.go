@@ -107,7 +107,6 @@ func Flame(kind string, of profiles.Sum, base *profiles.Sum) (text []byte, err e
 	return b.Bytes(), err
 }
 
-// flamePage is pprof's own page.
 func flamePage(shown, from *profile.Profile) (string, error) {
 	pages, err := open(shown, from)
 	if err != nil {
@@ -152,13 +151,11 @@ func readStacks(page string) (*stackSet, error) {
 	return set, nil
 }
 
-// least is the share of the whole of a flame graph that a stack needs to be in it:
-// pprof draws no box narrower than 4 pixels.
+// least is the share that a stack needs to be shown: pprof draws no box below 4 pixels.
 const least = 1.0 / 400
 
-// prune keeps of profiles the one value that pprof shows first, without lines, and
-// cuts off the ends of stacks that are too small to be seen. Of two profiles, a stack
-// is small if it is so in both together. from may be nil.
+// prune keeps the value that pprof shows first, drops lines, and cuts off ends of stacks that
+// are too small in both profiles together. from may be nil.
 func prune(shown, from *profile.Profile) (_, _ *profile.Profile, err error) {
 	type frame struct {
 		caller     int // its number
@@ -237,8 +234,8 @@ func prune(shown, from *profile.Profile) (_, _ *profile.Profile, err error) {
 	return both[0], from, nil
 }
 
-// rootFirst calls step for each function of a stack, the root first, until it
-// returns false. place is that in s.Location.
+// rootFirst calls step for each function, the root first, until it returns false. place is
+// the index in s.Location.
 func rootFirst(s *profile.Sample, step func(place int, line profile.Line, inlined bool) bool) {
 	for i := len(s.Location) - 1; i >= 0; i-- {
 		lines := s.Location[i].Line

@@ -122,7 +122,6 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, page, back string)
 	w.Write(got.body.Bytes())
 }
 
-// fetched is an answer of pprof's.
 type fetched struct {
 	head   http.Header
 	status int
@@ -148,14 +147,13 @@ func (p *Pages) fetch(page, method string, query url.Values) *fetched {
 	return f
 }
 
-// driving is held while pprof's driver starts: it writes variables of its package,
-// even where nothing asks for it.
+// driving is held while pprof's driver starts, as it writes package variables.
 var driving sync.Mutex
 
-// open starts a session of pprof. The profiles are pprof's then; from may be nil.
+// open starts a session of pprof and gives it the profiles; from may be nil.
 //
-// Note: no flag that configures a view is passed, ever: the driver would keep it
-// for all sessions, those that are open included. Views are chosen by the URL.
+// Note: never pass a flag that configures a view: the driver would keep it for all sessions.
+// Views are chosen by the URL.
 func open(shown, from *profile.Profile) (*Pages, error) {
 	if _, err := os.UserConfigDir(); err != nil { // pprof asks for it, though nothing is kept there
 		return nil, fmt.Errorf("open pprof: %w (consider: HOME=/tmp)", err)
@@ -195,7 +193,6 @@ type text struct{ strings.Builder }
 func (t *text) Open(string) (io.WriteCloser, error) { return t, nil }
 func (*text) Close() error                          { return nil }
 
-// drive runs pprof's driver.
 func drive(given flags, shown, from *profile.Profile, o *driver.Options) error {
 	given["symbolize"], given["source_path"], given["trim_path"] = "none", noFolder, noFolder // else pprof looks for names in the folder that it was started in
 	if from != nil {
@@ -210,8 +207,7 @@ func drive(given flags, shown, from *profile.Profile, o *driver.Options) error {
 	return nil
 }
 
-// noFolder is not there, and the same for all sessions. pprof looks also in the
-// folders around it, which is the root alone.
+// noFolder does not exist. pprof looks also in the folders around it, which is the root alone.
 const noFolder = "/no-folder-of-dyno"
 
 // flags are those of a command line that are given, without the dashes.
@@ -246,8 +242,8 @@ func (f fetcher) Fetch(src string, _, _ time.Duration) (*profile.Profile, string
 	return f[src], "", nil
 }
 
-// noObjects is the tool for object files where there are none. Else the driver
-// would spend 60 ms looking for binutils, and open what a profile names.
+// noObjects keeps the driver from spending 60 ms on binutils and from opening files that a
+// profile names.
 type noObjects struct{}
 
 func (noObjects) Open(string, uint64, uint64, uint64, string) (driver.ObjFile, error) {
@@ -257,7 +253,6 @@ func (noObjects) Disasm(string, uint64, uint64, bool) ([]driver.Inst, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// silent is a user interface that nobody sees: pages tell their errors.
 type silent struct{}
 
 func (silent) ReadLine(string) (string, error)     { return "", io.EOF }

@@ -13,13 +13,11 @@ import (
 	"github.com/dynolab/dyno/analysis/profiles"
 )
 
-// perRequest reports whether a kind of profile counts what grows with requests,
-// rather than a state.
+// perRequest is false for a kind of profile that shows a state.
 func perRequest(kind string) bool { return kind != "goroutine" }
 
-// comparable returns copies of profiles that are safe to show, with their title: one
-// as it is, or two per million requests, so that a setting that answered more of them
-// does not look worse.
+// comparable returns safe copies and their title. Two profiles are per million requests, so
+// that a setting with more requests does not look worse.
 func comparable(kind string, of profiles.Sum, base *profiles.Sum) (shown, from *profile.Profile, title string, err error) {
 	shown, title = clean(of.Profile), label(of.Setting)
 	if base != nil {
@@ -43,8 +41,7 @@ func comparable(kind string, of profiles.Sum, base *profiles.Sum) (shown, from *
 	return shown, from, title, nil
 }
 
-// entitle gives a profile the title of its pages, where else the name of the
-// program is.
+// entitle puts a title where pprof shows the program's name.
 func entitle(p *profile.Profile, title string) {
 	title = unquoted(strings.ReplaceAll(title, "/", "∕")) // pprof takes the last part of a path
 	m := &profile.Mapping{ID: 1, File: title, HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true}
@@ -60,12 +57,10 @@ const (
 	mostSource = 4 << 20 // bytes of a file
 )
 
-// mostName is how many characters of a name are shown.
 const mostName = 2000
 
-// clean copies a profile. What a subject may have put into it that is no name is
-// left out, and files that are no source are not named, as pprof shows what is in
-// the files that a profile names.
+// clean copies a profile without text of the subject that is no name, and without files that
+// are no sources, as pprof shows the content of files that a profile names.
 func clean(p *profile.Profile) *profile.Profile {
 	p = p.Copy()
 	p.DocURL, p.Comments = "", nil
@@ -115,14 +110,12 @@ func cleanLabels(s *profile.Sample) {
 	}
 }
 
-// unquoted is printable without what pprof does not escape in titles, labels and
-// units when it writes a graph for dot.
+// unquoted removes what pprof does not escape when it writes a graph for dot.
 func unquoted(s string) string {
 	return strings.NewReplacer(`"`, "'", `\`, "∖").Replace(printable(s))
 }
 
-// printable is a name without what no editor would show, such as control
-// characters and those that turn the direction of writing.
+// printable replaces control characters and characters that change the direction of writing.
 func printable(s string) string {
 	n := 0
 	return strings.Map(func(r rune) rune {
@@ -136,11 +129,9 @@ func printable(s string) string {
 	}, s)
 }
 
-// sourceOf is the name of a file as pprof may have it, which shows lines of what it
-// finds by that name: a source of a size that sources have, at a path that leads to
-// one, too, if it is a link; or nothing on this machine. Names without a root, as
-// -trimpath leaves them, would be looked for in folders where they do not belong,
-// and what is found there by luck is not shown either.
+// sourceOf returns a file's name only if pprof may show the file: a Go source of a usual size,
+// also behind a link, or no file of this machine. Relative names, which -trimpath leaves, are
+// dropped if a file of that name happens to exist.
 func sourceOf(name string) string {
 	if !isSource(name) || strings.Contains(name, "..") || strings.HasPrefix(name, "/proc/") || strings.HasPrefix(name, noFolder) {
 		return "" // also those of which pprof takes a part away

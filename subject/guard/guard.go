@@ -1,12 +1,10 @@
-// Package guard runs programs so that no process of theirs outlives dyno, however
-// dyno itself ends.
+// Package guard runs programs so that no process of theirs outlives dyno.
 //
-// On Linux it starts a supervisor for each program: dyno's own executable, in a
-// session of its own. The supervisor owns all processes that descend from the
-// program, its control group, the directories that are removed in the end, and the
-// reading end of the program's output. When dyno ends, a kill -9 included, it kills
-// the processes and removes the rest. On other systems dyno does that itself, if it
-// gets to it, and a child that left its process group survives.
+// On Linux each program has a supervisor: dyno's own executable in a session of its own. It owns
+// all descendants of the program, its control group, the directories to remove in the end, and the
+// reading end of its output. When dyno ends, even by kill -9, it kills the processes and removes
+// the rest. On other systems dyno does that itself, if it gets to it, and a child that left its
+// process group survives.
 //
 // A program that uses it must call [Main] first thing in main.
 package guard
@@ -45,17 +43,14 @@ type Confinement struct {
 
 // IO says where the output of a program goes. The zero value discards it.
 type IO struct {
-	// Stdout and Stderr are called from one goroutine, on Linux once for each
-	// write(2) of the program (of at most 4096 bytes; longer ones are split). They
-	// must not keep the slice.
+	// Stdout and Stderr are called by one goroutine, on Linux once for each write(2) of the program
+	// (at most 4096 bytes). They must not keep the slice.
 	Stdout, Stderr io.Writer
 
-	// File is the program's standard output itself, instead of Stdout; nil for none.
-	// The caller closes it.
+	// File, if not nil, is the program's standard output itself. The caller closes it.
 	File *os.File
 
-	// Before, on Linux, is a Tree without a program. It does not end before this
-	// one has ended.
+	// Before, on Linux, is a Tree without a program that ends after this one.
 	Before *Tree
 }
 
@@ -75,8 +70,7 @@ type Tree struct {
 // StatusOK is the Status of a program that ended well.
 const StatusOK = "exit status 0"
 
-// Stop ends the tree and returns when nothing is left of it. With a grace time it
-// asks by SIGTERM first.
+// Stop ends the tree and waits for its end. With a grace time it sends SIGTERM first.
 func (t *Tree) Stop(grace time.Duration) {
 	if grace > 0 {
 		t.terminate(grace)
@@ -86,9 +80,9 @@ func (t *Tree) Stop(grace time.Duration) {
 	<-t.Done
 }
 
-// Run runs a program to its end and returns how it ended, as os/exec says it. If
-// ctx ends first, the program is killed, and the error is the context's cause. Any
-// other error says why it could not be started. No descendant of it is left.
+// Run runs a program to its end and returns how it ended, as os/exec says it. If ctx ends first,
+// the program is killed and the error is the context's cause. Other errors say why it did not
+// start.
 func Run(ctx context.Context, j Job, o IO) (status string, err error) {
 	t, err := Start(j, o)
 	if err != nil {
@@ -103,11 +97,10 @@ func Run(ctx context.Context, j Job, o IO) (status string, err error) {
 	}
 }
 
-// TempName returns a path in a directory that does not exist.
+// TempName returns a new path in dir.
 func TempName(dir string) string {
 	return filepath.Join(dir, "dyno-"+strings.ToLower(rand.Text()[:10]))
 }
 
-// mainCalled says that Main is in this program's main, so that starting the
-// program once more gives a supervisor and not another dyno.
+// mainCalled: without Main, starting this executable again would give another dyno.
 var mainCalled atomic.Bool

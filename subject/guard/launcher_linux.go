@@ -19,13 +19,10 @@ import (
 	"github.com/dynolab/dyno/cgroup"
 )
 
-// A launcher is dyno's own executable, started under the argument launcherName by
-// a supervisor: it joins the control group and becomes the program by exec, so
-// that the program's runtime finds the limits from its first instruction, and
-// nothing of dyno is in the group.
-//
-// It is not started with the program's environment: GODEBUG's traces would include
-// the launcher.
+// A launcher is dyno's own executable, started by a supervisor under this argument. It joins the
+// control group and becomes the program by exec: so the program's runtime finds the limits from its
+// first instruction, and nothing of dyno is in the group. It has not the program's environment,
+// whose GODEBUG would trace the launcher.
 const launcherName = "dyno-launcher"
 
 const (
@@ -33,7 +30,7 @@ const (
 	faultFile  = 4 // and writes inside, and then why it failed
 )
 
-// A becoming says which program a launcher becomes, and in which control group.
+// A becoming tells a launcher what to join and to run.
 type becoming struct {
 	Parent int            // the supervisor
 	Join   []string       // see cgroup.Join
@@ -43,10 +40,10 @@ type becoming struct {
 	Env    []string
 }
 
-// inside is what a launcher says when it is in its group.
+// inside is what a launcher writes when it is in its group.
 const inside = "inside"
 
-// launchMain is the main of a launcher. It returns if it failed.
+// launchMain is the main of a launcher. It returns on failure only.
 func launchMain() {
 	runtime.LockOSThread() // the parent-death signal is this thread's, which execs
 	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
@@ -82,8 +79,7 @@ func become() error {
 	return fmt.Errorf("%s: %w", p.Path, syscall.Exec(p.Path, p.Args, p.Env))
 }
 
-// makeGroup makes a control group with the limits: directories or, where none can be
-// made, a scope of systemd. env is the program's.
+// makeGroup makes a control group: directories or, if that fails, a scope of systemd.
 func makeGroup(c *Confinement, env []string) (*cgroup.Group, error) {
 	g, err := cgroup.Make(c.Proc, filepath.Base(TempName("/")), c.Limits)
 	if err == nil {
@@ -112,7 +108,7 @@ func makeGroup(c *Confinement, env []string) (*cgroup.Group, error) {
 // startIn is how long systemd may take to make a scope.
 const startIn = 10 * time.Second
 
-// startInside makes the program of a job a child, inside of the control group.
+// startInside starts the program of a job as a child in the control group.
 func startInside(g *cgroup.Group, j *Job, files []uintptr) (pid int, err error) {
 	order, to, err := os.Pipe()
 	if err != nil {
@@ -167,7 +163,7 @@ func startInside(g *cgroup.Group, j *Job, files []uintptr) (pid int, err error) 
 	return 0, errors.New(why)
 }
 
-// tryGroup starts a launcher in the group that runs no program.
+// tryGroup starts a launcher without a program in the group.
 func tryGroup(g *cgroup.Group, c *Confinement, env []string) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -191,11 +187,10 @@ func tryGroup(g *cgroup.Group, c *Confinement, env []string) error {
 	return err
 }
 
-// linger is how long a control group outlives its program where the kernel has
-// killed for want of memory: two samples of the probe that watches it.
+// linger is how long a control group outlives its program after a kill for want of memory: two
+// samples of the probe.
 const linger = 100 * time.Millisecond
 
-// reportMemory tells dyno if the kernel has killed for want of memory.
 func (s *supervisor) reportMemory() {
 	m := s.group.MemoryEnd()
 	if m.Kills == 0 {

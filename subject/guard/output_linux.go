@@ -10,35 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An outputPump reads the output of a program and forwards it to dyno, each write of
-// the program as a frame of its own. That is what packet mode pipes (O_DIRECT,
-// pipe(2)) are for: the runtime writes a line of GC trace in some 40 writes,
-// and other writers cut into it; the parts can be told apart again only where
-// the borders of the writes are kept.
+// An outputPump forwards the output of a program to dyno, each write as a frame of its own. Packet
+// mode pipes (O_DIRECT, pipe(2)) keep the borders: the runtime writes a line of GC trace in some 40
+// writes, and other writers cut into it.
 //
-// The collector waits when the pipe is full, so the pump has to keep up with a
-// hundred packets per cycle and thousands of cycles a second, and must not
-// cost the program its CPU either. A packet takes a page of the pipe however
-// short it is: 256 fit into the 1 MiB that an unprivileged user gets. Hence:
+// The collector waits when the pipe is full, a packet takes a page, and an unprivileged pipe of 1
+// MiB has 256 of them: a hundred per cycle, thousands of cycles a second. Hence the reader is the
+// supervisor, which does nothing else (a goroutine of dyno would wait for the load generator).
+// After it has emptied the pipe it sleeps until a small part is full, 1 ms at most, which takes 0.6
+// times the CPU of a blocking loop and spares the writer the wake-ups. What it gathered goes to
+// dyno in one write, through a plain pipe that holds seconds of it.
 //
-//   - the reader is the supervisor, a process with nothing else to do. A
-//     goroutine of dyno would wait for its turn behind the load generator;
-//   - it does not wake for each packet. After the pipe is empty it sleeps for
-//     a time in which a small part of the pipe fills, at most 1 ms: that takes
-//     0.6 times the CPU of a blocking read loop, and spares the writer the
-//     wake-ups;
-//   - what it has gathered goes to dyno in one write, through a plain pipe
-//     that holds seconds of it.
+// BenchmarkStderr measures the cost: a program that only collects, on two idle CPUs, makes 0.87 of
+// its collections with 256 KiB live (0.95 on a file), and 0.97 with 20 MB. The rest is the price of
+// the page that each packet takes.
 //
-// BenchmarkStderr measures what the program notices of it: one that does
-// nothing but collect, on two CPUs with nothing else to do, makes 0.87 to 0.88 of
-// the collections that it makes with stderr on /dev/null if 256 KiB are live
-// (1,100 a second; 0.95 to 0.97 on a file), and 0.97 if 20 MB are (750 a second).
-// What remains is the price of packets, for the write, which takes a page, and
-// the read, which gives it back.
-//
-// Note: sleeps of 0.25 ms were worse and of 2 ms no better; no gain could be
-// told from noise for a shorter scheduler slice or a higher priority.
+// Note: sleeps of 0.25 ms were worse and of 2 ms no better; a shorter scheduler slice or a higher
+// priority gained nothing.
 type outputPump struct {
 	out, err   packetPipe
 	cancel     [2]int
@@ -72,8 +60,8 @@ func newOutputPump() (*outputPump, error) {
 	return p, os.NewSyscallError("pipe2", unix.Pipe2(p.cancel[:], unix.O_CLOEXEC))
 }
 
-// widen makes a pipe as large as it may be, up to 8 MiB, and returns its size
-// in bytes. Without CAP_SYS_RESOURCE the limit is fs.pipe-max-size.
+// widen makes a pipe as large as it may be, up to 8 MiB, and returns its size in bytes. Without
+// CAP_SYS_RESOURCE the limit is fs.pipe-max-size.
 func widen(fd int) int {
 	limit := 1 << 20
 	if b, err := os.ReadFile("/proc/sys/fs/pipe-max-size"); err == nil {
@@ -94,11 +82,9 @@ func (p *outputPump) closeWriters() {
 	unix.Close(p.err.w)
 }
 
-// finish makes run return when the pipes are empty, even if a process that does not
-// descend from the program still holds them open.
+// finish makes run return when the pipes are empty, even if a foreign process holds them open.
 func (p *outputPump) finish() { unix.Close(p.cancel[1]) }
 
-// run forwards until both pipes are at their end, or finish was called.
 func (p *outputPump) run() {
 	sleep := pumpSleep
 	polls := []unix.PollFd{
@@ -107,7 +93,7 @@ func (p *outputPump) run() {
 		{Fd: int32(p.cancel[0]), Events: unix.POLLIN},
 	}
 	for polls[0].Fd >= 0 || polls[1].Fd >= 0 {
-		// Level of the fuller pipe, in shares of its slots.
+		// fill is the level of the fuller pipe, in shares of its slots.
 		fill := 0.0
 		for i, pp := range []*packetPipe{&p.err, &p.out} {
 			if polls[i].Fd >= 0 {

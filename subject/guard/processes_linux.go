@@ -12,8 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// parents maps each process to its parent, the fourth field of /proc/PID/stat; see
-// proc_pid_stat(5).
+// parents maps each process to its parent, the fourth field of proc_pid_stat(5).
 func parents() map[int]int {
 	all := map[int]int{}
 	entries, _ := os.ReadDir("/proc")
@@ -46,9 +45,8 @@ func Descendants(pid int) []int {
 	return found
 }
 
-// Listener returns the process that listens on the port of an address of this
-// machine, such as 127.0.0.1:8080; 0 if it is not known, as on other systems, if it
-// is another user's, or if several do.
+// Listener returns the process that listens on the port of a local address such as 127.0.0.1:8080;
+// 0 if it is unknown, another user's, or several.
 func Listener(addr string) int {
 	found, _ := listening(addr, slices.Collect(maps.Keys(parents())))
 	if len(found) != 1 {
@@ -57,17 +55,15 @@ func Listener(addr string) int {
 	return found[0]
 }
 
-// OthersListen reports whether the port of an address of this machine is listened
-// on by others than pid and its descendants. It is false where that is not known,
-// such as on other systems or in another network namespace.
+// OthersListen reports whether others than pid and its descendants listen on the port of a local
+// address. It is false where that is unknown, as in another network namespace.
 func OthersListen(addr string, pid int) bool {
 	found, known := listening(addr, append(Descendants(pid), pid))
 	return known && len(found) == 0
 }
 
-// listening returns the processes among pids that listen on the port of addr. The
-// answer is known to be complete if a process of this network namespace listens, and
-// the open files of all of pids can be read.
+// listening returns which of pids listen on the port of addr. known says that the answer is
+// complete: someone in this network namespace listens, and all open files could be read.
 func listening(addr string, pids []int) (found []int, known bool) {
 	_, port, _ := net.SplitHostPort(addr)
 	number, err := strconv.ParseUint(port, 10, 16)
@@ -90,8 +86,7 @@ func listening(addr string, pids []int) (found []int, known bool) {
 	return found, known
 }
 
-// listeningSockets returns the sockets that listen on a TCP port, as they are named
-// in /proc/PID/fd.
+// listeningSockets returns the sockets that listen on a TCP port, named as in /proc/PID/fd.
 func listeningSockets(port uint64) map[string]bool {
 	named := map[string]bool{}
 	fs, err := procfs.NewDefaultFS()

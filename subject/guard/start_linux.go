@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// A supervision is the connection to the supervisor of a Tree.
+// A supervision is the connection to a supervisor. Errors of orders do not matter: a supervisor
+// that takes none has ended.
 type supervision struct {
 	mu      sync.Mutex // of orders
 	orders  *gob.Encoder
@@ -34,11 +35,10 @@ func (s *supervision) send(o order) error {
 
 func (s *supervision) terminate(grace time.Duration) { s.send(order{Stop: grace}) }
 
-// Kill begins to end the tree, and does not wait for it.
+// Kill begins to end the tree, and does not wait.
 func (s *supervision) Kill() { s.control.Close() }
 
-// RemoveInEnd adds a path, which need not exist, to those that are removed in the
-// end.
+// RemoveInEnd has a path, which need not exist, removed in the end.
 func (s *supervision) RemoveInEnd(path string) { s.send(order{Remove: path}) }
 
 // Start starts a supervisor that does the job.
@@ -64,8 +64,7 @@ func Start(j Job, o IO) (*Tree, error) {
 		Path: "/proc/self/exe", Args: []string{supervisorName},
 		Stdin: stdin, Stdout: stdout, Stderr: os.Stderr,
 		ExtraFiles: []*os.File{held, o.File}, // heldFile, directFile; nil is a descriptor that is closed
-		// Nothing of what the subject is given. A race detector, if dyno
-		// has one, would wait a second before each exit.
+		// The race detector would wait a second before each exit.
 		Env: []string{"GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}, Dir: "/",
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
@@ -89,7 +88,6 @@ func Start(j Job, o IO) (*Tree, error) {
 	return t, nil
 }
 
-// follow reads the supervisor's frames until it ends.
 func (t *Tree) follow(cmd *exec.Cmd, report *os.File, o IO, started chan<- error) {
 	defer close(t.Done)
 	defer cmd.Wait()

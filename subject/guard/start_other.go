@@ -27,8 +27,7 @@ type supervision struct {
 	paths []string // to be removed
 }
 
-// RemoveInEnd adds a path, which need not exist, to those that are removed in the
-// end.
+// RemoveInEnd has a path, which need not exist, removed in the end.
 func (s *supervision) RemoveInEnd(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +43,7 @@ func (s *supervision) terminate(grace time.Duration) {
 	time.AfterFunc(grace, s.cancel)
 }
 
-// Kill begins to end the tree, and does not wait for it.
+// Kill begins to end the tree, and does not wait.
 func (s *supervision) Kill() {
 	s.asked.Store(true)
 	s.cancel()
@@ -94,7 +93,6 @@ func (t *Tree) await() {
 	t.end()
 }
 
-// end removes the paths, when no process is left.
 func (t *Tree) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

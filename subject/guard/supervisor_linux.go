@@ -17,30 +17,24 @@ import (
 	"github.com/dynolab/dyno/cgroup"
 )
 
-// A supervisor is dyno's own executable, started a second time under the name
-// supervisorName for each program that dyno runs. It is in a session of its
-// own, so neither a terminal's Ctrl-C nor a kill -9 of dyno reaches it, and it
-// adopts the orphans of its descendants (PR_SET_CHILD_SUBREAPER). Orders come
-// by gob on its standard input. When that ends, because dyno closed it or has
-// ended, it kills everything that descends from it, removes what it was told
-// to remove, and exits.
+// A supervisor is dyno's own executable, started under this name for each program. In a session of
+// its own, neither Ctrl-C nor a kill -9 of dyno reaches it, and it adopts the orphans of its
+// descendants (PR_SET_CHILD_SUBREAPER). Orders come by gob on standard input. When that ends, it
+// kills all descendants, removes what it was told to, and exits. It also reads the program's
+// output: see outputPump.
 //
-// It also reads the program's output, because it can keep up where dyno, busy
-// with a load, cannot: see outputPump.
-//
-// Note: PR_SET_PDEATHSIG alone would not do. It reaches the direct child only,
-// and fires when the thread that forked ends.
+// Note: PR_SET_PDEATHSIG alone reaches the direct child only, and fires when the forking thread
+// ends.
 const supervisorName = "dyno-supervisor"
 
-// Descriptors that a supervisor is given beside the standard ones.
+// Descriptors of a supervisor beside the standard ones.
 const (
 	heldFile   = 3 // the control of IO.Before, which it does nothing with
 	directFile = 4 // IO.File
 )
 
-// Main must be the first call of main, and of TestMain in tests that start
-// processes. If this process was started as a supervisor or launcher, Main does
-// that work and exits; otherwise it returns at once.
+// Main must be the first call of main, and of TestMain in tests that start processes. In a
+// supervisor or launcher it does that work and exits; otherwise it returns at once.
 func Main() {
 	if len(os.Args) == 1 && os.Args[0] == supervisorName {
 		supervise()
@@ -53,7 +47,7 @@ func Main() {
 	mainCalled.Store(true)
 }
 
-// An order is what dyno asks of a supervisor. The first one has the job.
+// An order is what dyno asks of a supervisor; the first has the job.
 type order struct {
 	Job    *Job
 	Direct bool // the job's standard output is directFile
@@ -81,7 +75,7 @@ func appendFrame(b []byte, kind byte, body []byte) []byte {
 
 func sendFrame(kind byte, body string) { writeAll(1, appendFrame(nil, kind, []byte(body))) }
 
-// writeAll writes b, or as much as the other side wants to read.
+// writeAll writes b, or as much as the other side reads.
 func writeAll(fd int, b []byte) {
 	for len(b) > 0 {
 		n, err := unix.Write(fd, b)
@@ -153,13 +147,11 @@ func (s *supervisor) obey(o order) {
 	}
 }
 
-// ask notes that the program is going to be ended, if it has not ended before:
-// its death may be known to the kernel already, and not here.
+// ask notes that the program is to be ended, unless it is dead already and not reaped yet.
 func (s *supervisor) ask() { s.asked = s.asked || unix.Kill(s.pid, 0) == nil }
 
-// run starts the program and returns when it and all of its descendants have
-// ended. They all end when the program does. Without a program it returns when
-// the orders end.
+// run starts the program and returns when it and all descendants have ended; without a program,
+// when the orders end.
 func (s *supervisor) run(j *Job, direct bool) error {
 	if j.Scratch != "" {
 		if err := os.Mkdir(j.Scratch, 0o700); err != nil {
@@ -223,7 +215,6 @@ func (s *supervisor) run(j *Job, direct bool) error {
 	return nil
 }
 
-// start makes the program of a job a child.
 func (s *supervisor) start(j *Job, files []uintptr) (err error) {
 	if s.group != nil {
 		s.pid, err = startInside(s.group, j, files)
@@ -238,9 +229,8 @@ func (s *supervisor) start(j *Job, files []uintptr) (err error) {
 	return nil
 }
 
-// pinned calls start with the thread on some CPUs only, which its children
-// inherit, the runtime of a Go program before its first instruction: it takes
-// GOMAXPROCS from them. No CPUs means as it is.
+// pinned calls start with the thread on some CPUs only. Children inherit them from their first
+// instruction on, and so take GOMAXPROCS from them. No CPUs means as it is.
 func pinned(cpus []int, start func() error) error {
 	if len(cpus) == 0 {
 		return start()
@@ -315,13 +305,12 @@ func (s *supervisor) await() (status string) {
 	}
 }
 
-// children reports whether this process has any, dead ones too.
+// children reports whether this process has any, dead ones included.
 func children() bool {
 	return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) != unix.ECHILD
 }
 
-// killAll sends SIGKILL to all descendants there are at the moment, in
-// whatever group or session they are.
+// killAll sends SIGKILL to all descendants of this moment, in any group or session.
 func (s *supervisor) killAll() {
 	if s.pid != 0 { // not reaped yet, so the number is still that group's
 		unix.Kill(-s.pid, unix.SIGKILL)

@@ -12,6 +12,14 @@ package main
 // of newer built-in functions. Answers to "metrics" are made without
 // allocating, as allocations per request are among what dyno measures.
 
+// dyno adds this file to the main package of a service, through go build -overlay. It does nothing
+// unless DYNO_PROBE is set. Then it answers questions on the unix socket named there: a line
+// "COMMAND [ARG]" gets "ok N" and N bytes, or "error MESSAGE"; before an "ok" there may be any
+// number of "part N" and N bytes. It opens no port.
+//
+// It must compile beside any code, in any language version that Go 1.22 accepts: hence the names,
+// the renamed imports and no newer built-in functions. "metrics" must not allocate, as dyno
+// measures allocations per request.
 import (
 	dynoProbeBufio "bufio"
 	dynoProbeBytes "bytes"
@@ -44,9 +52,8 @@ func init() {
 	go dynoProbeServe(l)
 }
 
-// A dynoProbeSentinel is garbage once a cycle: its finalizer, which revives it,
-// reads what the cycle found live. Whoever asks now and then sees only the
-// latest cycle. The pointer keeps it out of the blocks of tiny objects.
+// A dynoProbeSentinel is garbage once a cycle: its finalizer revives it and reads what the cycle
+// found live. The pointer keeps it out of the blocks of tiny objects.
 type dynoProbeSentinel struct{ _ *int }
 
 var (
@@ -59,13 +66,12 @@ var (
 	dynoProbeCycle = []dynoProbeMetrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
 )
 
-// dynoProbeTicking says whether a sentinel is wanted, and whether there is one.
 var dynoProbeTicking struct {
 	dynoProbeSync.Mutex
 	on, armed bool
 }
 
-// dynoProbeArm turns the reading of each cycle on or off, and says what it was.
+// dynoProbeArm turns the reading of each cycle on or off, and returns what it was.
 func dynoProbeArm(on bool) (before bool) {
 	t := &dynoProbeTicking
 	t.Lock()
@@ -78,9 +84,8 @@ func dynoProbeArm(on bool) (before bool) {
 	return before
 }
 
-// When the last cycles ended and what they found live, for "gcends": the runtime
-// remembers 256 ends and one live heap, and a service may have more cycles than
-// that between two questions. It is without pointers.
+// dynoProbeEnds are for "gcends": the runtime remembers 256 ends and one live heap, and more cycles
+// may pass between two questions. It is without pointers.
 var dynoProbeEnds struct {
 	dynoProbeSync.Mutex
 	stats dynoProbeDebug.GCStats
@@ -94,8 +99,7 @@ type dynoProbeEnd struct {
 	live uint64 // bytes; 0 if the finalizer has not seen it
 }
 
-// dynoProbeEndOf returns the entry of a cycle in dynoProbeEnds, which the caller
-// holds.
+// dynoProbeEndOf returns the entry of a cycle. The caller holds dynoProbeEnds.
 func dynoProbeEndOf(n int64) *dynoProbeEnd {
 	x := &dynoProbeEnds.ring[n%int64(len(dynoProbeEnds.ring))]
 	if x.n != n {
@@ -104,8 +108,8 @@ func dynoProbeEndOf(n int64) *dynoProbeEnd {
 	return x
 }
 
-// dynoProbeKeepEnds brings dynoProbeEnds, which the caller holds, up to date. It
-// allocates the first time only.
+// dynoProbeKeepEnds updates dynoProbeEnds, which the caller holds. It allocates the first time
+// only.
 func dynoProbeKeepEnds() {
 	e := &dynoProbeEnds
 	dynoProbeDebug.ReadGCStats(&e.stats)
@@ -136,7 +140,7 @@ func dynoProbeTick(s *dynoProbeSentinel) {
 	dynoProbeRuntime.SetFinalizer(s, dynoProbeTick)
 }
 
-// dynoProbeKeepLive keeps what the latest cycle found live. It does not allocate.
+// dynoProbeKeepLive does not allocate.
 func dynoProbeKeepLive() {
 	dynoProbeMetrics.Read(dynoProbeLive)
 	v := dynoProbeLive[1].Value
@@ -168,7 +172,6 @@ func dynoProbeServe(l dynoProbeNet.Listener) {
 	}
 }
 
-// A dynoProbeConn keeps what is reused from one command to the next.
 type dynoProbeConn struct {
 	samples, brief []dynoProbeMetrics.Sample
 	stats          dynoProbeRuntime.MemStats
@@ -223,7 +226,6 @@ func (c *dynoProbeConn) serve(conn dynoProbeNet.Conn) {
 	}
 }
 
-// close also ends a profile that nobody will ask for.
 func (c *dynoProbeConn) close() {
 	c.conn.Close()
 	if c.cpu != nil {
@@ -231,15 +233,14 @@ func (c *dynoProbeConn) close() {
 	}
 }
 
-// answer puts the answer to the command into c.body.
+// answer puts the answer into c.body.
 func (c *dynoProbeConn) answer(line []byte) error {
 	switch string(line) { // those that are asked in the measured window
 	case "metrics brief":
 		c.metrics(c.brief)
 		return nil
 	case "metrics exact":
-		// Objects in spans that a P still has in its cache are not counted
-		// before the span is full or a cycle comes; this flushes the caches.
+		// Objects in a P's cached span are not counted before it is full; this flushes the caches.
 		dynoProbeRuntime.ReadMemStats(&c.stats)
 		c.metrics(c.samples)
 		return nil
@@ -275,7 +276,6 @@ func (c *dynoProbeConn) answer(line []byte) error {
 	return nil
 }
 
-// Write makes a dynoProbeConn the writer of its own body.
 func (c *dynoProbeConn) Write(p []byte) (int, error) {
 	c.body = append(c.body, p...)
 	return len(p), nil
@@ -337,12 +337,10 @@ func (c *dynoProbeConn) histogram(h *dynoProbeMetrics.Float64Histogram) {
 	c.body = append(c.body, '\n')
 }
 
-// dynoProbeCPU returns the CPU time of the process in seconds, where the
-// operating system tells. The other injected file sets it.
+// dynoProbeCPU returns the CPU time of the process in seconds; cpu.go sets it on Unix.
 var dynoProbeCPU func() (user, system float64)
 
-// ends lists the cycles after one, when each ended and what it found live, a line
-// each.
+// ends writes a line for each cycle after one: its number, its end and what it found live.
 func (c *dynoProbeConn) ends(after string) error {
 	n, err := dynoProbeStrconv.ParseInt(after, 10, 64)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 // This is the part of the injected probe that takes profiles and traces and
 // turns knobs: what no measured window has in it.
 
+// This part of the probe takes profiles and traces and turns knobs, outside of measured windows.
 import (
 	dynoProbeBytes "bytes"
 	dynoProbeErrors "errors"
@@ -27,7 +28,6 @@ func (c *dynoProbeConn) profile(args []string) error {
 	return p.WriteTo(c, 0)
 }
 
-// cpuProfile takes a CPU profile from "start" to "stop".
 func (c *dynoProbeConn) cpuProfile(args []string) error {
 	switch {
 	case len(args) == 1 && args[0] == "start":
@@ -49,9 +49,8 @@ func (c *dynoProbeConn) cpuProfile(args []string) error {
 	return dynoProbeErrors.New("cpu: want start or stop")
 }
 
-// trace sends an execution trace in parts while it is recorded: kept until its
-// end it would be part of the heap that is looked at. It lasts as many seconds
-// as args says, or until another line comes or the connection ends.
+// trace sends an execution trace in parts while it is recorded, as it would be part of the heap
+// otherwise. It lasts as many seconds as args says, or until the next line or the connection's end.
 func (c *dynoProbeConn) trace(args []string) error {
 	length, err := dynoProbeLength(args)
 	if err == nil {
@@ -70,11 +69,10 @@ func (c *dynoProbeConn) trace(args []string) error {
 	return nil
 }
 
-// dynoProbeParts writes to a connection what comes before the "ok".
 type dynoProbeParts struct{ conn dynoProbeNet.Conn }
 
 func (w dynoProbeParts) Write(p []byte) (int, error) {
-	// Who does not read must not fill the memory of the service.
+	// A reader that stalls must not fill the memory of the service.
 	w.conn.SetWriteDeadline(dynoProbeTime.Now().Add(10 * dynoProbeTime.Second))
 	head := append(dynoProbeStrconv.AppendInt([]byte("part "), int64(len(p)), 10), '\n')
 	_, err := w.conn.Write(head)
@@ -99,11 +97,10 @@ func dynoProbeLength(args []string) (dynoProbeTime.Duration, error) {
 	return dynoProbeTime.Duration(seconds * float64(dynoProbeTime.Second)), nil
 }
 
-// dynoProbeBlock is the rate of the block profile, which the runtime does not
-// tell: 0 until dyno sets another.
+// dynoProbeBlock is the rate of the block profile, which the runtime does not tell.
 var dynoProbeBlock dynoProbeAtomic.Int64
 
-// set turns what can be turned while the service runs, and answers what it was.
+// set turns a knob and answers what it was.
 func (c *dynoProbeConn) set(args []string) error {
 	if len(args) != 2 {
 		return dynoProbeErrors.New("set: want a name and a value")

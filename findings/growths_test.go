@@ -1,4 +1,4 @@
-package main
+package findings
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
-	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/leak"
@@ -83,14 +82,12 @@ func TestGrowths(t *testing.T) {
 		}
 		check(dir.Add(r))
 	}
-	var stderr bytes.Buffer
-	cmd := &cobra.Command{}
-	cmd.SetErr(&stderr)
-	table := tabulate(cmd, dir, &outFlags{}, dir.Results())
-	if notes := strings.Count(stderr.String(), "heap-after.pb.gz"); notes != 1 {
-		t.Errorf("stderr: %s", &stderr)
+	f, err := Read(dir, Options{})
+	check(err)
+	if len(f.Notes) != 1 || f.Notes[0].Kind != NoteGrowth || !strings.Contains(f.Notes[0].Text, "heap-after.pb.gz") {
+		t.Errorf("notes %q", f.Notes)
 	}
-	for _, s := range table.Settings {
+	for _, s := range f.Table.Settings {
 		kind, l := s.Setting[0].Value, s.Leak
 		switch kind {
 		case "yes":

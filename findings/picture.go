@@ -1,4 +1,4 @@
-package main
+package findings
 
 import (
 	"errors"
@@ -27,13 +27,34 @@ const (
 // logs do as well: they are read in some 15 ns each, on as many cores as there are.
 const mostTimes = 100_000_000
 
-// picture reads what a run's response times and series were over time, from one
-// second of the axis to another; 0 and 0 is all of it. It is nil if there is nothing
-// to be seen. The notes say what is not shown, and why.
-func picture(dir *store.Dir, results []*dyno.Result, from, to float64, columns int) (*timeline.Picture, []string, error) {
-	if dir.Run.Plan.Slice > 0 {
-		return nil, []string{"slices of one process have no picture over time"}, nil
+// Picture is the picture of the whole run, with notes of what it does not show. It is
+// nil if there is nothing to be seen.
+func (f *Findings) Picture() (*timeline.Picture, []Note) {
+	if f.Plan.Slice > 0 {
+		return nil, []Note{{NotePicture, "slices of one process have no picture over time"}}
 	}
+	p, texts, err := picture(f.Dir, f.Results, 0, 0, pictureColumns)
+	if err != nil {
+		texts = append(texts, err.Error())
+	}
+	var notes []Note
+	for _, text := range texts {
+		notes = append(notes, Note{NotePicture, text})
+	}
+	return p, notes
+}
+
+// PictureOf reads a part of a run's response times and series: from one second of the
+// axis to another, 0 and 0 for all of it. It is nil if there is nothing to be seen.
+func PictureOf(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
+	if dir.Run.Plan.Slice > 0 {
+		return nil, nil
+	}
+	p, _, err := picture(dir, dir.Brief(), from, to, columns)
+	return p, err
+}
+
+func picture(dir *store.Dir, results []*dyno.Result, from, to float64, columns int) (*timeline.Picture, []string, error) {
 	axis := timeline.Axis(results, columns)
 	if len(axis) == 0 {
 		return nil, nil, nil
@@ -81,7 +102,7 @@ func sources(dir *store.Dir, results []*dyno.Result, axis []timeline.Stretch) ti
 			}
 			return dir.Latency(r, 0, r.Elapsed)
 		},
-		Collections: func(r *dyno.Result) ([]dyno.Collection, error) { return collections(dir, r) },
+		Collections: func(r *dyno.Result) ([]dyno.Collection, error) { return Collections(dir, r) },
 		Series: func(r *dyno.Result, metric string) (dyno.Series, error) {
 			ss, err := dir.Series(r.Trial.N, metric)
 			if err != nil || len(ss) == 0 {
@@ -104,7 +125,7 @@ func kept(dir *store.Dir, results []*dyno.Result, axis []timeline.Stretch) (of m
 	read := 0.0
 	for _, r := range results {
 		for _, s := range axis {
-			if s.Block != r.Trial.Block || r.Trial.For != "" || r.Err != "" || r.Elapsed == 0 {
+			if s.Block != r.Trial.Block || !measured(r) || r.Elapsed == 0 {
 				continue
 			}
 			n, err := dir.Kept(r.Trial.N)

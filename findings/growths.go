@@ -1,38 +1,35 @@
-package main
+package findings
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/google/pprof/profile"
-	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/leak"
-	"github.com/dynolab/dyno/store"
 )
 
 // growths holds what grew in each trial that is long enough to tell.
-func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int]*leak.Growth {
+func (f *Findings) growths() map[int]*leak.Growth {
 	of, rates := map[int]*leak.Growth{}, map[int]dyno.Rate{}
-	for _, t := range dir.Run.Plan.Trials() {
+	for _, t := range f.Plan.Trials() {
 		rates[t.N] = t.Load.Rate
 	}
-	for _, r := range results {
-		if r.Trial.For != "" || r.Err != "" || !leak.Grows(r) {
+	for _, r := range f.Results {
+		if !measured(r) || !leak.Grows(r) {
 			continue
 		}
 		said := map[string]bool{}
 		note := func(err error) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && !said[err.Error()] {
 				said[err.Error()] = true
-				fmt.Fprintf(cmd.ErrOrStderr(), "note: of what grew in trial %d something is left out: %v\n", r.Trial.N, err)
+				f.note(NoteGrowth, "of what grew in trial %d something is left out: %v", r.Trial.N, err)
 			}
 		}
 		// One metric at a time: hours of all of them would take too much memory.
 		series := func(metric string) (at, value []float64) {
-			ss, err := dir.Series(r.Trial.N, metric)
+			ss, err := f.Dir.Series(r.Trial.N, metric)
 			note(err)
 			for _, s := range ss {
 				for i, d := range s.At {
@@ -42,7 +39,7 @@ func growths(cmd *cobra.Command, dir *store.Dir, results []*dyno.Result) map[int
 			return at, value
 		}
 		read := func(name string) *profile.Profile {
-			p, err := readProfile(dir.TrialFile(r.Trial.N, name+".pb.gz"))
+			p, err := readProfile(f.Dir.TrialFile(r.Trial.N, name+".pb.gz"))
 			note(err)
 			return p
 		}

@@ -1,15 +1,13 @@
-package main
+package findings
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"path"
 	"regexp"
 	"slices"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 )
@@ -21,43 +19,46 @@ const (
 	leastShown    = 0.05 // of the greatest change
 )
 
-// whys are what the profiles of a run tell of the benchmarks that changed, in the
-// order of the table, and what could not be read.
-func whys(dir *store.Dir, t *compare.Table, results []*dyno.Result) (found []profiles.BenchWhy, notes []string) {
+// readWhys reads what the profiles of a run tell of the benchmarks that changed. What
+// cannot be read is a warning.
+func (f *Findings) readWhys() {
+	t := f.Table
+	warn := func(text string) { t.Warnings.AddTexts(dyno.WarnCauses, text) }
 	for _, row := range t.Benchmarks {
-		mine := profilesOf(results, nameOf(row.Package, row.Name))
+		mine := ProfilesOf(f.Results, row.Full())
 		if len(mine) == 0 {
 			continue
 		}
-		run, err := readProfiles(dir, mine)
+		run, err := ReadProfiles(f.Dir, mine)
 		if err != nil {
-			notes = append(notes, fmt.Sprintf("%s: %v", row.Name, err))
+			warn(row.Name + ": " + err.Error())
 			continue
 		}
-		notes = append(notes, texts(run.Losses)...)
+		for _, text := range texts(run.Losses) {
+			warn(text)
+		}
 		for i, s := range t.Settings {
 			if i == 0 || t.ChangedBy(row, i) == 0 {
 				continue
 			}
-			why := profiles.BenchWhy{Benchmark: nameOf(row.Package, row.Name), Setting: s.Setting.String()}
+			why := profiles.BenchWhy{Benchmark: row.Full(), Setting: s.Setting.String()}
 			for _, kind := range run.Kinds {
-				if wanted := dir.Run.Plan.Profile; len(wanted) > 0 && !slices.Contains(wanted, kind) {
+				if wanted := f.Plan.Profile; len(wanted) > 0 && !slices.Contains(wanted, kind) {
 					continue
 				}
-				part, err := benchPart(dir, run, kind, t.Settings[0].Setting.String(), s.Setting.String(), t.Negligible)
+				part, err := benchPart(f.Dir, run, kind, t.Settings[0].Setting.String(), s.Setting.String(), t.Negligible)
 				switch {
 				case err != nil:
-					notes = append(notes, err.Error())
+					warn(err.Error())
 				case part != nil:
 					why.Parts = append(why.Parts, *part)
 				}
 			}
 			if len(why.Parts) > 0 {
-				found = append(found, why)
+				f.Whys = append(f.Whys, why)
 			}
 		}
 	}
-	return found, notes
 }
 
 // benchPart is what one kind of profile tells, nil if that is nothing.
@@ -83,7 +84,7 @@ func benchPart(dir *store.Dir, run *profiles.Run, kind, base, setting string, ne
 	part.List = part.List[:1]
 	l := &part.List[0]
 	l.Lines = mostChanged(l.Lines)
-	part.Sources, _ = readSources(dir, run, part.List, kind, setting)
+	part.Sources, _ = ReadSources(dir, run, part.List, kind, setting)
 	if l.Function.Own { // the folder of a worktree says nothing
 		fn := *l.Function
 		fn.File = path.Join(fn.Package, path.Base(fn.File))

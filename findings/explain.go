@@ -1,4 +1,4 @@
-package main
+package findings
 
 import (
 	"slices"
@@ -9,19 +9,13 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// explain adds to a table what the profiles of its run tell, if it has any: what
-// the CPU was used for, and the functions that changed.
-func explain(opt *compare.Options, dir *store.Dir, results []*dyno.Result) {
-	tell(opt, taken(opt, dir, results), opt.Settings[0].String())
-}
-
 // taken are the profiles of results by kind, nil if there are none. What cannot
 // be read is a doubt.
 func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
 	if !hasProfiles(results) {
 		return nil
 	}
-	run, err := readProfiles(dir, results)
+	run, err := ReadProfiles(dir, results)
 	if err != nil {
 		opt.Doubts.Add(dyno.WarnCauses, "%v", err)
 		return nil

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/store"
+)
+
+// outFlags say where results go, in which form they are printed, and what must hold.
+type outFlags struct {
+	dir       string
+	format    format
+	json      bool
+	strict    bool    // what is unclear is an error
+	failWorse bool    // and so is what is worse
+	steps     bool    // the result goes to the summary of GitHub's step too
+	otlp      otlpURL // where live metrics go
+}
+
+func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
+	fs.StringVar(&o.dir, "out", "", "the run `dir`ectory ("+otherwise+")")
+	o.formatFlags(fs)
+}
+
+func (o *outFlags) formatFlags(fs *pflag.FlagSet) {
+	o.format = "text"
+	most := formats[:len(formats)-1]
+	fs.Var(&o.format, "format", "of the result: "+strings.Join(most, ", ")+" or hgrm (of latency, for HdrHistogram's plotter)")
+	fs.BoolVar(&o.json, "json", false, "short for --format json")
+}
+
+// form is the name of the wanted form.
+func (o *outFlags) form() string {
+	if o.json {
+		return "json"
+	}
+	return string(o.format)
+}
+
+// create makes the run directory.
+func (o *outFlags) create(run store.Run) (dir *store.Dir, err error) {
+	if o.dir == "" {
+		if o.dir, err = store.NewPath(run.Plan.Name, run.Started); err != nil {
+			return nil, err
+		}
+	}
+	return store.Create(o.dir, run)
+}
+
+// formats are those of the result of a run.
+var formats = report.Formats(compare.OfService)
+
+// A format is a form in which results are printed.
+type format string
+
+func (f *format) String() string { return string(*f) }
+func (f *format) Type() string   { return "name" }
+func (f *format) Set(v string) error {
+	if !slices.Contains(formats, v) {
+		return fmt.Errorf("unknown format %q (want one of %s)", v, strings.Join(formats, ", "))
+	}
+	*f = format(v)
+	return nil
+}
+
+// look is how results are printed to w.
+func (o *outFlags) look(w io.Writer) report.Options {
+	width, color := terminal(w)
+	return report.Options{Width: width, Color: color, Strict: o.strict}
+}
+
+// check reports a form that the results cannot have, before they are measured.
+func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
+	form := o.form()
+	if want := report.Formats(compare.OfBenchmarks); e.Bench != nil && !slices.Contains(want, form) {
+		return usagef("--format %s is not one of benchmarks (want %s)", form, strings.Join(want, ", "))
+	}
+	if f, ok := cmd.OutOrStdout().(*os.File); ok && form == "html" && term.IsTerminal(int(f.Fd())) {
+		return usagef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > report.html)", cmd.CommandPath())
+	}
+	if n := len(e.Levels()); form == "hgrm" && n > 1 {
+		return usagef("--format hgrm shows one setting, and there are %d (consider: --format text, or the latency.hlog of each trial)", n)
+	}
+	return nil
+}
+
+// oneRun reports a format that has room for one run only where there may be several.
+func (o *outFlags) oneRun(cure string) error {
+	if f := o.form(); !slices.Contains([]string{"text", "json", "markdown"}, f) {
+		return usagef("--format %s shows one run (consider: %s)", f, cure)
+	}
+	return nil
+}
+
+// print writes what was found to standard output.
+func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
+	w, form := cmd.OutOrStdout(), o.form()
+	if form == "hgrm" {
+		if f.Table.Trials == 0 {
+			return nil // which is an error by itself
+		}
+		for _, warning := range report.Warnings(f.Table) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", warning)
+		}
+	}
+	if err := report.Write(w, f, form, o.look(w)); err != nil {
+		return err
+	}
+	if form == "text" && len(f.Whys) > 0 {
+		fmt.Fprintf(w, "\nMore: %s profile %s --bench '%s' --base '%s'\n", self(), f.Dir.Path, f.Whys[0].Benchmark, f.Whys[0].Parts[0].Diff.Base)
+	}
+	return nil
+}
+
+// printTable writes one of several tables to standard output.
+func (o *outFlags) printTable(cmd *cobra.Command, t *compare.Table) error {
+	w := cmd.OutOrStdout()
+	switch o.form() {
+	case "json":
+		return report.JSON(w, t)
+	case "markdown":
+		return report.Markdown(w, t)
+	}
+	return report.Text(w, t, o.look(w))
+}

@@ -1,0 +1,116 @@
+package findings
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/store"
+)
+
+// ErrBenchmarks is returned by Compare for runs of benchmarks.
+var ErrBenchmarks = errors.New("benchmarks of two runs were not measured side by side")
+
+// Compare makes one table for each setting that both runs have, with the first run
+// as the baseline.
+func Compare(first, second *store.Dir) ([]*compare.Table, error) {
+	a, b := first.Path, second.Path
+	if first.Run.Plan.Bench != nil || second.Run.Plan.Bench != nil {
+		return nil, fmt.Errorf("%w (consider: dyno bench --vary rev=a,b, or dyno compare %s %s)", ErrBenchmarks, filepath.Join(a, BenchFile), filepath.Join(b, BenchFile))
+	}
+	names := RunNames(a, b)
+	runs := []*store.Dir{first, second}
+	results := [][]*dyno.Result{first.Results(), second.Results()}
+	e := first.Run.Plan
+	var tables []*compare.Table
+	for _, s := range e.Levels() {
+		has := func(t dyno.Setting) bool { return t.String() == s.String() }
+		if !slices.ContainsFunc(second.Run.Plan.Levels(), has) {
+			continue
+		}
+		opt := compare.Options{Name: e.Name, Negligible: e.Negligible, Separate: true}
+		var both []*dyno.Result
+		profiles := map[string][]profiles.Profiled{}
+		for i, name := range names {
+			labelled := append(dyno.Setting{{Factor: "run", Value: name}}, s...)
+			opt.Settings = append(opt.Settings, labelled)
+			rs := slices.DeleteFunc(slices.Clone(results[i]), func(r *dyno.Result) bool { return !has(r.Trial.Setting) })
+			both = append(both, compare.Label(rs, name)...)
+			for kind, ps := range taken(&opt, runs[i], rs) {
+				for _, p := range ps {
+					p.Setting = labelled.String()
+					profiles[kind] = append(profiles[kind], p)
+				}
+			}
+		}
+		tell(&opt, profiles, opt.Settings[0].String())
+		t := compare.Tabulate(both, opt)
+		t.Warnings.AddTexts(dyno.WarnRunsDiffer, differences(first, second)...)
+		t.Warnings.AddTexts(dyno.WarnRunDir, append(first.Notes(), second.Notes()...)...)
+		tables = append(tables, t)
+	}
+	if len(tables) == 0 {
+		return nil, fmt.Errorf("%s and %s have no setting in common: %q and %q", a, b, first.Run.Settings, second.Run.Settings)
+	}
+	return tables, nil
+}
+
+// differences says in what two runs are not the same experiment, apart from
+// what they vary.
+func differences(a, b *store.Dir) (ws []string) {
+	for _, part := range []struct {
+		name string
+		a, b any
+	}{
+		{"subject", a.Run.Plan.Subject, b.Run.Plan.Subject},
+		{"load", a.Run.Plan.Load, b.Run.Plan.Load},
+		{"host", a.Run.Host, b.Run.Host},
+	} {
+		x, y := keys(part.a), keys(part.b)
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			if x[k] != y[k] {
+				ws = append(ws, fmt.Sprintf("the runs differ in %s.%s: %s and %s", part.name, k, cmp.Or(x[k], "nothing"), cmp.Or(y[k], "nothing")))
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(y)) {
+			if _, ok := x[k]; !ok {
+				ws = append(ws, fmt.Sprintf("the runs differ in %s.%s: nothing and %s", part.name, k, y[k]))
+			}
+		}
+	}
+	return ws
+}
+
+// keys are the JSON values of v's fields.
+func keys(v any) map[string]string {
+	data, err := json.Marshal(v)
+	var raw map[string]json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(data, &raw)
+	}
+	if err != nil {
+		panic(err) // it came from such JSON
+	}
+	text := map[string]string{}
+	for k, r := range raw {
+		text[k] = string(r)
+	}
+	return text
+}
+
+// RunNames are the last elements of the paths, or the paths where these are
+// the same.
+func RunNames(a, b string) []string {
+	names := []string{filepath.Base(filepath.Clean(a)), filepath.Base(filepath.Clean(b))}
+	if names[0] == names[1] {
+		return []string{a, b}
+	}
+	return names
+}

@@ -1,0 +1,167 @@
+// Package findings reads a run directory and makes of it all that reports, pages and
+// gates need: the table, the profiles, traces, pictures and baselines of the run, and
+// what is left out, and why.
+//
+// It owns which files of a directory are read for what. The arithmetic is in the
+// packages of analysis, the words are in package report; it prints nothing.
+package findings
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/store"
+)
+
+// Options say how to read a run. The zero value reads it as its plan says.
+type Options struct {
+	Base   string   // the setting that others are compared with; "" means the plan's first
+	Serves []string // prefixes of functions whose goroutines are requests in execution traces, beside those of net/http
+}
+
+// Findings are what is known of a run of a service or of benchmarks.
+type Findings struct {
+	Dir     *store.Dir // nil of a run that wrote nothing
+	Plan    *dyno.Experiment
+	Table   *compare.Table
+	Results []*dyno.Result // the last of each trial, in the order of trials
+	Notes   []Note         // what is left out of a run of a service; of benchmarks the table's warnings say it
+
+	// Only of benchmarks:
+	Whys    []profiles.BenchWhy // of those that changed, in the order of the table
+	Against *benchstat.Tables   // the only setting against the baseline file; nil without one
+}
+
+// A Note says what is left out of findings, and why.
+type Note struct {
+	Kind NoteKind
+	Text string // a sentence without its full stop
+}
+
+// A NoteKind is what a note is about.
+type NoteKind string
+
+// The kinds of notes.
+const (
+	NoteDirectory NoteKind = "run-directory" // something was amiss when it was opened
+	NoteTail      NoteKind = "tail"
+	NoteGrowth    NoteKind = "growth"
+	NoteSteady    NoteKind = "steadiness"
+	NotePicture   NoteKind = "picture"
+)
+
+func (f *Findings) note(kind NoteKind, format string, args ...any) {
+	f.Notes = append(f.Notes, Note{kind, fmt.Sprintf(format, args...)})
+}
+
+// Read reads a run directory, also while the run goes on. Files that cannot be read
+// are left out with a note or a warning of the table. Of benchmarks the baseline is
+// compared with the directory's bench.txt, which must be written before; the error is
+// that of this comparison.
+func Read(dir *store.Dir, o Options) (*Findings, error) {
+	f := &Findings{Dir: dir, Plan: dir.Run.Plan, Results: dir.Results()}
+	if f.Plan.Bench != nil {
+		f.Table = compare.TabulateBenchmarks(f.Plan, f.Results)
+		f.Table.Warnings.AddTexts(dyno.WarnRunDir, dir.Notes()...)
+		f.readWhys()
+		return f, f.readBaseline()
+	}
+	opt := options(f.Plan, f.Results)
+	if i := slices.IndexFunc(opt.Settings, func(s dyno.Setting) bool { return s.String() == o.Base }); o.Base != "" && i > 0 {
+		opt.Settings = slices.Concat(opt.Settings[i:i+1], opt.Settings[:i], opt.Settings[i+1:])
+	}
+	opt.Tails = f.tails()
+	opt.Growths = f.growths()
+	opt.Steadiness = f.steadiness()
+	for _, text := range dir.Notes() {
+		f.note(NoteDirectory, "%s", text)
+	}
+	tell(&opt, taken(&opt, dir, f.Results), opt.Settings[0].String())
+	f.Table = compare.Tabulate(f.Results, opt)
+	f.attribute(o.Serves)
+	return f, nil
+}
+
+// Unwritten are the findings of a run of a service that has no directory.
+func Unwritten(e *dyno.Experiment, results []*dyno.Result) *Findings {
+	return &Findings{Plan: e, Results: results, Table: compare.Tabulate(results, options(e, results))}
+}
+
+// options are those of a table of the experiment's own results.
+func options(e *dyno.Experiment, results []*dyno.Result) compare.Options {
+	what := "subject: " + e.Subject.String()
+	if ran := subjects(results); len(ran) > 0 {
+		slices.Sort(ran)
+		what += " (" + shortCommits(ran) + ")"
+	}
+	base := e.Levels()[0]
+	i := slices.IndexFunc(e.Trials(), func(t dyno.Trial) bool { return t.Setting.String() == base.String() })
+	how := e.Trials()[i].Load.String()
+	for _, l := range base {
+		if strings.HasPrefix(l.Factor, "load.") {
+			how += "; " + l.Factor + " is varied"
+		}
+	}
+	about := []string{what, how}
+	if limits := e.Limits.String(); limits != "" {
+		about = append(about, "limits: "+limits)
+	}
+	if e.Slice > 0 {
+		about = append(about, e.Slices())
+	}
+	return compare.Options{
+		Name: e.Name, About: about,
+		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(), Thresholds: e.Thresholds,
+	}
+}
+
+// subjects are the programs that were measured, such as "go1.26.8 4f1c…", in the
+// order of their first trials.
+func subjects(results []*dyno.Result) (ran []string) {
+	for _, r := range results {
+		if r.Subject != "" && !slices.Contains(ran, r.Subject) {
+			ran = append(ran, r.Subject)
+		}
+	}
+	return ran
+}
+
+// longCommit is a commit of git, of which 12 digits are enough for a reader.
+var longCommit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
+
+func shortCommits(subjects []string) string {
+	return longCommit.ReplaceAllString(strings.Join(subjects, "; "), "$1")
+}
+
+// Ran says what was measured, such as the Go versions and revisions.
+func (f *Findings) Ran() string { return shortCommits(subjects(f.Results)) }
+
+// Refuse judges the run as a whole, the comparison with the baseline file included; nil
+// if it passes.
+func (f *Findings) Refuse(d compare.Demands) *compare.Refusal {
+	d.Worse = worse(f.Against)
+	return f.Table.Refuse(d)
+}
+
+// worse counts what is worse than in a baseline file, which may be nil.
+func worse(t *benchstat.Tables) (n int) {
+	if t == nil {
+		return 0
+	}
+	for _, table := range t.Tables {
+		for _, row := range table.Rows {
+			for _, c := range row.Cells {
+				if c != nil && c.Versus != nil && c.Versus.Changed() && float64(table.Better)*(c.Versus.Ratio-1) < 0 {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}

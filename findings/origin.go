@@ -1,0 +1,66 @@
+package findings
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/dynolab/dyno"
+)
+
+// An Origin is where a run comes from: enough to make it again.
+type Origin struct {
+	Dir     string // the run directory's name
+	Dyno    string // version
+	Started time.Time
+	Command []string    // as typed
+	Plan    string      // as a dyno.yaml
+	Host    [][2]string // what and value, such as "kernel" and "6.18"
+}
+
+// Origin says where a run comes from.
+func (f *Findings) Origin() Origin {
+	run := &f.Dir.Run
+	o := Origin{Dyno: run.Dyno, Started: run.Started, Command: run.Command}
+	path, err := filepath.Abs(f.Dir.Path)
+	if err != nil {
+		path = f.Dir.Path
+	}
+	o.Dir = filepath.Base(path)
+	o.Plan, err = PlanText(run.Plan)
+	if err != nil {
+		o.Plan = "# " + err.Error()
+	}
+	h := run.Host
+	memory := ""
+	if h.Memory > 0 {
+		memory = fmt.Sprintf("%.1f GiB", float64(h.Memory)/(1<<30))
+	}
+	for _, x := range [][2]string{
+		{"subject", strings.Join(subjects(f.Results), "; ")},
+		{"host", h.Name},
+		{"system", strings.TrimSpace(h.OS + "/" + h.Arch + " " + h.Kernel)},
+		{"CPU", fmt.Sprintf("%d × %s", h.CPUs, strings.TrimSpace(h.CPU))},
+		{"memory", memory},
+		{"go command", h.Go},
+	} {
+		if x[1] != "" {
+			o.Host = append(o.Host, x)
+		}
+	}
+	return o
+}
+
+// PlanText is a plan in the form of a dyno.yaml, which run -f reads.
+func PlanText(e *dyno.Experiment) (string, error) {
+	data, err := json.Marshal(e.Resolved())
+	if err != nil {
+		return "", err
+	}
+	text, err := yaml.JSONToYAML(data)
+	return string(text), err
+}

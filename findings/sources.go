@@ -1,0 +1,141 @@
+package findings
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/store"
+)
+
+// KeepSources copies the source files of the functions that changed, in all
+// settings, into the run directory. locate finds the path of a file of a setting that
+// -trimpath left without one; "" if it cannot.
+func KeepSources(dir *store.Dir, t *compare.Table, results []*dyno.Result, locate func(setting, file string) string) error {
+	for _, row := range t.Benchmarks {
+		mine := ProfilesOf(results, row.Full())
+		run, err := ReadProfiles(dir, mine)
+		if len(mine) == 0 || err != nil {
+			continue // the report says so
+		}
+		for _, kind := range run.Kinds {
+			ps, err := run.Profiles(kind, nil)
+			if err != nil {
+				continue
+			}
+			for _, s := range run.Settings {
+				d := ps.Difference(t.Settings[0].Setting.String(), s, profiles.ByOwn, t.Negligible)
+				for _, f := range d.Rows[:min(len(d.Rows), mostFunctions)] {
+					if !f.Function.Own {
+						continue // who has the toolchain has its source
+					}
+					for _, side := range []string{d.Base, s} {
+						file := run.SourceOf(f.Function, kind, side)
+						to := keptAs(dir.Path, placeOf(dir, side), file)
+						if !filepath.IsAbs(file) {
+							file = locate(side, file)
+						}
+						if err := keepSource(to, file); err != nil {
+							return err
+						}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// mostSource is the size of a source file that is kept, in bytes.
+const mostSource = 1 << 20
+
+// keepSource copies a source file, if it is there and not kept yet.
+func keepSource(to, file string) error {
+	info, err := os.Stat(file)
+	if !filepath.IsAbs(file) || err != nil || !info.Mode().IsRegular() || info.Size() > mostSource {
+		return nil // a listing without its source says so
+	}
+	if _, err := os.Stat(to); err == nil {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o666)
+}
+
+// sourceDir is the folder of a run of benchmarks that has the sources of functions
+// that changed, a folder for each setting by its place in reports: the worktrees of
+// revisions are gone when the run is over.
+const sourceDir = "source"
+
+// keptAs is where the source file of a setting is in a run directory.
+func keptAs(dir string, setting int, file string) string {
+	return filepath.Join(dir, sourceDir, strconv.Itoa(setting), filepath.FromSlash(path.Clean("/"+file)))
+}
+
+// ReadSources reads the source files of listings of a setting, as far as they are on
+// this machine. Losses are those that are not, or are newer than the run.
+func ReadSources(dir *store.Dir, run *profiles.Run, ls []profiles.Listing, kind, setting string) (text map[string][]string, losses []profiles.Loss) {
+	text = map[string][]string{}
+	lose := func(kind profiles.LossKind, file string) {
+		if loss := (profiles.Loss{Kind: kind, File: file}); !slices.Contains(losses, loss) {
+			losses = append(losses, loss)
+		}
+	}
+	for _, l := range ls {
+		if text[l.File] != nil || l.File == "" {
+			continue
+		}
+		found := false
+		for _, file := range sourceFiles(dir, run, l.Function, kind, setting) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				continue
+			}
+			found, text[l.File] = true, strings.Split(string(data), "\n")
+			if info, err := os.Stat(file); err == nil && file == l.File && info.ModTime().After(dir.Run.Started) {
+				lose(profiles.SourceChanged, file)
+			}
+			break
+		}
+		switch {
+		case found:
+		case filepath.IsAbs(l.File):
+			lose(profiles.SourceGone, l.File)
+		default:
+			lose(profiles.SourceTrimmed, l.File)
+		}
+	}
+	return text, losses
+}
+
+// sourceFiles are where a function's source may be: as it was when a benchmark was
+// measured; where the profile says; and, of package main, in the source that a demo left
+// beside the run directory or, of a path that -trimpath left, in the subject's package.
+func sourceFiles(dir *store.Dir, run *profiles.Run, fn *profiles.Function, kind, setting string) (files []string) {
+	if at := placeOf(dir, setting); run.PerOp && at >= 0 {
+		files = append(files, keptAs(dir.Path, at, run.SourceOf(fn, kind, setting)))
+	}
+	if filepath.IsAbs(fn.File) {
+		files = append(files, fn.File)
+	}
+	if fn.Package != "main" {
+		return files
+	}
+	files = append(files, filepath.Join(dir.Path, "..", "source", filepath.Base(fn.File)))
+	if pkg := dir.Run.Plan.Subject.Package; pkg != "" && !filepath.IsAbs(fn.File) {
+		files = append(files, filepath.Join(pkg, filepath.Base(fn.File)))
+	}
+	return files
+}

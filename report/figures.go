@@ -1,0 +1,40 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/dynolab/dyno/analysis/compare"
+)
+
+// A figureRow is a row with a column for each setting; text is "" where a setting lacks the figure.
+type figureRow struct {
+	label string
+	text  func(s *compare.Setting) string
+}
+
+// figures is the table of the settings that have what it is about. A row that no setting
+// has takes no room.
+func (v *view) figures(title string, has func(s *compare.Setting) bool, rows []figureRow) section {
+	text := func(s *compare.Setting, r figureRow) string {
+		if !has(s) {
+			return ""
+		}
+		return r.text(s)
+	}
+	var labels []string
+	rows = slices.DeleteFunc(rows, func(r figureRow) bool {
+		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return text(&s, r) != "" })
+	})
+	for _, r := range rows {
+		labels = append(labels, r.label)
+	}
+	return section{title: title, grids: v.study(labels, func(s *compare.Setting, row int) string { return text(s, rows[row]) })}
+}
+
+// lead begins a sentence on setting i: with its name if there are several.
+func (v *view) lead(i int) string {
+	if len(v.Settings) > 1 {
+		return v.name(i) + ": "
+	}
+	return ""
+}

@@ -38,7 +38,7 @@ type Hands struct {
 	Tool foreign.Tool
 	// Probe is probeNamed.
 	Probe func(name string) (probe.Probe, bool)
-	// RSS is kernel.RSS; nil means that idle memory is not read.
+	// RSS reads a process's resident bytes; nil means that idle memory is not read.
 	RSS func(pid int) (float64, error)
 	// Memory returns the bytes left and the total, of the machine or of a control group that limits
 	// it. Nil means that memory is not guarded.

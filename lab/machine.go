@@ -47,7 +47,7 @@ func Open() (l *Lab, release func() error, err error) {
 		Load:    putLoad,
 		Tool:    subject.RunTool,
 		Probe:   probeNamed,
-		RSS:     kernel.RSS,
+		RSS:     func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
 		Inspect: func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
 		Knobs:   func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
 		CPU:     kernel.CPU,

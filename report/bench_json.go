@@ -13,8 +13,8 @@ import (
 // and behind it pitfalls and, each absent without any, the others:
 //
 //	pitfalls[] kind, benchmarks (package.name), text
-//	why[]      benchmark (package.name), setting, differences: as of [ProfileJSON], a kind of profile each
-//	baseline   the comparison with a file: as of [BenchstatJSON]
+//	why[]      benchmark (package.name), setting, differences: as of [profiles.Diff], a kind of profile each
+//	baseline   the comparison with a file: as of [benchstat.Tables]
 //
 // The error is w's.
 func BenchJSON(w io.Writer, r *BenchReport) error {

@@ -19,7 +19,7 @@ var formats = []struct {
 	service, benchmarks writer // nil: it has no such form
 }{
 	{"text", serviceText, func(w io.Writer, f *findings.Findings, o Options) error { return BenchText(w, benchReport(f), o) }},
-	{"json", ofTable(JSON), ofBenchmarks(BenchJSON)},
+	{"json", func(w io.Writer, f *findings.Findings, _ Options) error { return JSON(w, f.Table) }, ofBenchmarks(BenchJSON)},
 	{"markdown", ofTable(Markdown), ofBenchmarks(BenchMarkdown)},
 	{"junit", junit, junit},
 	{"csv", ofTable(CSV), nil},

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/report/chart"
 )
 
 const (

@@ -239,10 +239,12 @@ func clean(s string) string {
 	}, s)
 }
 
-// JSON writes the table as summary.json has it, indented. The error is w's.
-func JSON(w io.Writer, t *compare.Table) error {
-	spell(t)
-	data, err := json.MarshalIndent(t, "", "  ")
+// JSON writes a table, a log or what else a report is made from, indented. The error is w's.
+func JSON(w io.Writer, v any) error {
+	if t, ok := v.(*compare.Table); ok {
+		spell(t)
+	}
+	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func (b *Bencher) begin(e *dyno.Experiment) *Run {
 		w.least = cmp.Or(all.Bench.Blocks, b.Least)
 	}
 	for _, s := range all.Levels() {
-		w.sides = append(w.sides, &side{trial: all.BenchTrial(s)})
+		w.sides = append(w.sides, &side{trial: all.Trial(s)})
 	}
 	if n := all.Bench.CPUs; n > 0 && b.CPUs != nil {
 		w.cpus = b.CPUs(n)

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/dynolab/dyno/analysis/exectrace"
 	"github.com/dynolab/dyno/examples"
 )
 
@@ -236,7 +237,12 @@ func TestMachineProfiles(t *testing.T) {
 	if err != nil || len(text) == 0 {
 		t.Errorf("go tool trace: %v, %d bytes", err, len(text))
 	}
-	if a, err := readExecTrace(trace, nil); err != nil || a.Requests < 100 {
+	file, err := os.Open(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if a, err := exectrace.Read(file); err != nil || a.Requests < 100 {
 		t.Errorf("attribution: %+v, %v", a, err)
 	}
 }

@@ -24,6 +24,7 @@ var layers = map[string][]string{
 	"cgroup":             {},
 	".":                  {"hist"}, // package dyno, the vocabulary
 	"plan":               {"."},
+	"plan/flags":         {".", "plan"},
 	"subject":            {".", "cgroup", "subject/guard"},
 	"subject/guard":      {"cgroup"},
 	"load":               {".", "cgroup", "hist", "load/engine", "load/http1", "load/requestlog", "load/scenario"},
@@ -57,7 +58,7 @@ var layers = map[string][]string{
 	"report/pprofpage":   {"analysis/profiles"},
 	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report", "report/chart", "report/pprofpage", "stats", "store"},
 	"examples":           {},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "report", "report/pprofpage", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/pprofpage", "store", "subject", "subject/guard", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

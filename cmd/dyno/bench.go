@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 )
 
@@ -70,7 +71,7 @@ they pinned to a CPU.
 
 // benchFlags are those of dyno bench.
 type benchFlags struct {
-	plan     planFlags
+	plan     flags.Set
 	out      outFlags
 	pair     string
 	aa       bool
@@ -82,27 +83,27 @@ type benchFlags struct {
 
 func (o *benchFlags) define(fs *pflag.FlagSet) {
 	p := &o.plan
-	p.bench = true
-	fs.StringVarP(&p.file, "file", "f", "", "the plan, a dyno.yaml `file` with the key bench")
-	field(p, fs, "name", "", "name", "of the experiment", text, func(e *dyno.Experiment) *string { return &e.Name })
+	p.Bench = true
+	fs.StringVarP(&p.File, "file", "f", "", "the plan, a dyno.yaml `file` with the key bench")
+	flags.Field(p, fs, "name", "", "name", "of the experiment", flags.Text, func(e *dyno.Experiment) *string { return &e.Name })
 	o.borrow(fs, "vary")
 	fs.StringVar(&o.pair, "pair", "", "compare benchmarks of one package: `elements` of their names, such as Pipeline1,Pipeline2")
 	fs.BoolVar(&o.aa, "aa", false, "compare the first setting with itself: what is said to change is a false alarm")
 	fs.StringVar(&o.baseline, "baseline", "", "compare one setting with this `file` of benchmark results, which were not measured side by side")
 	fs.StringVar(&o.cache, "cache", "", "keep the results of each commit in this `dir`ectory, for --baseline rev:NAME, as --baseline rev:main")
-	field(p, fs, "bench", "", "regexp", "which benchmarks, as of go test -bench (default all)", text, func(e *dyno.Experiment) *string { return &bench(e).Match })
-	p.flag(fs, "cpus", "", "n", "CPUs that all processes are pinned to; -1: none are (default 1)", func(e *dyno.Experiment, v string) error {
+	flags.Field(p, fs, "bench", "", "regexp", "which benchmarks, as of go test -bench (default all)", flags.Text, func(e *dyno.Experiment) *string { return &bench(e).Match })
+	p.Flag(fs, "cpus", "", "n", "CPUs that all processes are pinned to; -1: none are (default 1)", func(e *dyno.Experiment, v string) error {
 		if v == "-1" {
 			bench(e).CPUs = -1
 			return nil
 		}
-		return count(v, &bench(e).CPUs)
+		return flags.Count(v, &bench(e).CPUs)
 	})
-	field(p, fs, "duration", "d", "time", fmt.Sprintf("of building and measuring at most (default %v or, where they take longer, --blocks or the %d that can tell a change)", dyno.DefaultBenchDuration, compare.FewestBenchBlocks()), positive, func(e *dyno.Experiment) *dyno.Duration { return &bench(e).Duration })
-	field(p, fs, "blocks", "", "n", "so many blocks, whatever is seen (default: until all is settled, or --duration)", count, func(e *dyno.Experiment) *int { return &bench(e).Blocks })
-	field(p, fs, "sample", "", "time", "of one turn (default: what suits each benchmark, from 1ms on)", positive, func(e *dyno.Experiment) *dyno.Duration { return &bench(e).Sample })
-	field(p, fs, "precision", "", "share", "half an interval that is narrow enough (default 1%)", share, func(e *dyno.Experiment) **dyno.Fraction { return &bench(e).Precision })
-	field(p, fs, "error", "", "share", "chance of a false change in one comparison (default 0.1%)", share, func(e *dyno.Experiment) **dyno.Fraction { return &bench(e).Error })
+	flags.Field(p, fs, "duration", "d", "time", fmt.Sprintf("of building and measuring at most (default %v or, where they take longer, --blocks or the %d that can tell a change)", dyno.DefaultBenchDuration, compare.FewestBenchBlocks()), flags.Positive, func(e *dyno.Experiment) *dyno.Duration { return &bench(e).Duration })
+	flags.Field(p, fs, "blocks", "", "n", "so many blocks, whatever is seen (default: until all is settled, or --duration)", flags.Count, func(e *dyno.Experiment) *int { return &bench(e).Blocks })
+	flags.Field(p, fs, "sample", "", "time", "of one turn (default: what suits each benchmark, from 1ms on)", flags.Positive, func(e *dyno.Experiment) *dyno.Duration { return &bench(e).Sample })
+	flags.Field(p, fs, "precision", "", "share", "half an interval that is narrow enough (default 1%)", flags.Share, func(e *dyno.Experiment) **dyno.Fraction { return &bench(e).Precision })
+	flags.Field(p, fs, "error", "", "share", "chance of a false change in one comparison (default 0.1%)", flags.Share, func(e *dyno.Experiment) **dyno.Fraction { return &bench(e).Error })
 	o.borrow(fs, "negligible", "seed", "env", "go", "rev", "build")
 	fs.StringVar(&o.profile, "profile", "cpu,allocs", "`profiles` of benchmarks that changed, or none")
 	thresholdFlags(p, fs, &o.out)
@@ -117,15 +118,15 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 
 // borrow adds flags that other commands have too.
 func (o *benchFlags) borrow(fs *pflag.FlagSet, names ...string) {
-	p := planFlags{}
+	p := flags.Set{}
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	p.trialFlags(all)
-	p.subjectFlags(all)
+	p.TrialFlags(all)
+	p.SubjectFlags(all)
 	for _, name := range names {
 		f := all.Lookup(name)
 		f.Usage = strings.Replace(f.Usage, "the subject", "the tests", 1)
 		fs.AddFlag(f)
-		o.plan.flags = append(o.plan.flags, f.Value.(*setter))
+		o.plan.Flags = append(o.plan.Flags, f.Value.(*flags.Setter))
 	}
 }
 
@@ -140,9 +141,9 @@ func bench(e *dyno.Experiment) *dyno.Bench {
 // experiment is what a command line means, checked.
 func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experiment, error) {
 	if typed(cmd, "resume") {
-		return nil, usagef("benchmarks cannot be gone on with: blocks of another time would not be the same experiment (consider: dyno report %s for what it has, or dyno bench anew)", o.resume)
+		return nil, flags.Mistakef("benchmarks cannot be gone on with: blocks of another time would not be the same experiment (consider: dyno report %s for what it has, or dyno bench anew)", o.resume)
 	}
-	e, err := o.plan.experiment()
+	e, err := o.plan.Experiment()
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	if err := o.compared(cmd, e); err != nil {
 		return nil, err
 	}
-	return e, o.plan.check(e, (*dyno.Experiment).Check)
+	return e, o.plan.Check(e, (*dyno.Experiment).Check)
 }
 
 // profiles are the kinds that are taken of benchmarks that changed.
@@ -185,7 +186,7 @@ func (o *benchFlags) profiles(cmd *cobra.Command, planned []string) ([]string, e
 	kinds := strings.Split(o.profile, ",")
 	for _, kind := range kinds {
 		if kind != "cpu" && kind != "allocs" {
-			return nil, usagef("--profile: unknown profile %q (want cpu, allocs or none)", kind)
+			return nil, flags.Mistakef("--profile: unknown profile %q (want cpu, allocs or none)", kind)
 		}
 	}
 	return kinds, nil
@@ -195,10 +196,10 @@ func (o *benchFlags) profiles(cmd *cobra.Command, planned []string) ([]string, e
 func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	if o.pair != "" {
 		if len(e.Settings) > 0 {
-			return usagef("--pair and a plan with settings are two ways to say what is compared (consider: the level bench in the settings)")
+			return flags.Mistakef("--pair and a plan with settings are two ways to say what is compared (consider: the level bench in the settings)")
 		}
 		if slices.ContainsFunc(e.Factors, func(f dyno.Factor) bool { return f.Name == dyno.BenchFactor }) {
-			return usagef("--pair %s and --vary bench are the same (want one)", o.pair)
+			return flags.Mistakef("--pair %s and --vary bench are the same (want one)", o.pair)
 		}
 		e.Factors = append(slices.Clone(e.Factors), dyno.Factor{Name: dyno.BenchFactor, Levels: strings.Split(o.pair, ",")})
 	}
@@ -210,14 +211,14 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	err := e.Check()   // before the settings are listed
 	e.Thresholds = limits
 	if err != nil {
-		return o.plan.check(e, (*dyno.Experiment).Check)
+		return o.plan.Check(e, (*dyno.Experiment).Check)
 	}
 	if err := o.fromCache(cmd, e); err != nil {
 		return err
 	}
 	switch n := len(e.Levels()); {
 	case o.aa && o.baseline != "":
-		return usagef("--aa and --baseline are two experiments (want one)")
+		return flags.Mistakef("--aa and --baseline are two experiments (want one)")
 	case o.aa:
 		// Nothing reads the variable.
 		first := e.Levels()[0]
@@ -226,11 +227,11 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 			append(slices.Clone(first), dyno.Level{Factor: dyno.AAFactor, Value: "2"}),
 		}
 	case o.baseline != "" && n > 1:
-		return usagef("--baseline is compared with one setting, and there are %d (consider: side by side only, without --baseline)", n)
+		return flags.Mistakef("--baseline is compared with one setting, and there are %d (consider: side by side only, without --baseline)", n)
 	case o.baseline != "":
 		return checkBaseline(o.baseline)
 	case n < 2:
-		return usagef("nothing is varied, so that there is nothing to compare (consider: --vary rev=HEAD,. for what is not committed yet, --vary rev=main,HEAD, --pair A,B, or --baseline FILE for this setting against a benchmark file)")
+		return flags.Mistakef("nothing is varied, so that there is nothing to compare (consider: --vary rev=HEAD,. for what is not committed yet, --vary rev=main,HEAD, --pair A,B, or --baseline FILE for this setting against a benchmark file)")
 	}
 	return nil
 }
@@ -238,7 +239,7 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 // matchable finds a mistake in --bench before anything is built.
 func matchable(match string) error {
 	if _, err := regexp.Compile(match); err != nil {
-		return usagef("--bench %q: %v (want a regular expression, as of go test -bench)", match, err)
+		return flags.Mistakef("--bench %q: %v (want a regular expression, as of go test -bench)", match, err)
 	}
 	return nil
 }

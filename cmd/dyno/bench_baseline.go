@@ -18,6 +18,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -26,7 +27,7 @@ import (
 func checkBaseline(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
-		return usagef("--baseline: %v", err)
+		return flags.Mistakef("--baseline: %v", err)
 	}
 	defer f.Close()
 	r := benchfmt.NewReader(f, file)
@@ -36,9 +37,9 @@ func checkBaseline(file string) error {
 		}
 	}
 	if err := r.Err(); err != nil {
-		return usagef("--baseline: %v (want a file of go test -bench)", err)
+		return flags.Mistakef("--baseline: %v (want a file of go test -bench)", err)
 	}
-	return usagef("--baseline: there are no benchmark results in %s (want lines such as BenchmarkX 100 12.5 ns/op)", file)
+	return flags.Mistakef("--baseline: there are no benchmark results in %s (want lines such as BenchmarkX 100 12.5 ns/op)", file)
 }
 
 // keepBaseline copies the file that a run is compared with, so that its report can be
@@ -66,13 +67,13 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 	case !ok:
 		return nil
 	case o.cache == "":
-		return usagef("--baseline %s needs a folder of results (want --cache DIR)", o.baseline)
+		return flags.Mistakef("--baseline %s needs a folder of results (want --cache DIR)", o.baseline)
 	case len(e.Levels()) > 1:
-		return usagef("--baseline is compared with one setting, and there are %d (consider: --vary rev=%s,. without --baseline)", len(e.Levels()), rev)
+		return flags.Mistakef("--baseline is compared with one setting, and there are %d (consider: --vary rev=%s,. without --baseline)", len(e.Levels()), rev)
 	}
 	commit, err := commitOf(cmd.Context(), e.Subject.Dir, rev)
 	if err != nil {
-		return usagef("--baseline: there is no revision %s in %s", rev, e.Subject.Dir)
+		return flags.Mistakef("--baseline: there is no revision %s in %s", rev, e.Subject.Dir)
 	}
 	file := cacheFile(o.cache, e, goVersion(cmd.Context(), e.Subject.Dir), commit)
 	if exists(file) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 )
 
@@ -39,7 +40,7 @@ func onlyBenchFiles(cmd *cobra.Command) error {
 	var err error
 	fs.VisitAll(func(f *pflag.Flag) {
 		if typed(cmd, f.Name) && err == nil {
-			err = usagef("--%s is for benchmark files, not for run directories (consider: DIR/bench.txt)", f.Name)
+			err = flags.Mistakef("--%s is for benchmark files, not for run directories (consider: DIR/bench.txt)", f.Name)
 		}
 	})
 	return err
@@ -70,7 +71,7 @@ func benchInputs(args []string) ([]benchInput, error) {
 		case err == nil:
 			dir = arg
 		case in.labelled:
-			return nil, usagef("%v", err)
+			return nil, flags.Mistakef("%v", err)
 		}
 		if !in.labelled {
 			times[in.path]++
@@ -81,7 +82,7 @@ func benchInputs(args []string) ([]benchInput, error) {
 	case file == "":
 		return nil, nil
 	case dir != "":
-		return nil, usagef("%s is a file and %s a directory (consider: %[2]s/bench.txt)", file, dir)
+		return nil, flags.Mistakef("%s is a file and %s a directory (consider: %[2]s/bench.txt)", file, dir)
 	}
 	seen := map[string]int{}
 	for i := range list {
@@ -99,11 +100,11 @@ func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Opt
 	switch o.format {
 	case "text", "json", "markdown", "csv":
 	default:
-		return usagef("--format %s is for run directories (want text, json, markdown or csv of benchmark files)", o.format)
+		return flags.Mistakef("--format %s is for run directories (want text, json, markdown or csv of benchmark files)", o.format)
 	}
 	for name, share := range map[string]float64{"alpha": bo.Alpha, "confidence": bo.Confidence} {
 		if share == 0 { // which would mean the default
-			return usagef("--%s is 0 (want more than 0 and at most 1)", name)
+			return flags.Mistakef("--%s is 0 (want more than 0 and at most 1)", name)
 		}
 	}
 	for _, keys := range []*string{&bo.Table, &bo.Row, &bo.Col} {
@@ -155,7 +156,7 @@ func benchMistake(err error) error {
 	if path := (*os.PathError)(nil); errors.As(err, &path) || strings.HasPrefix(err.Error(), "read ") {
 		return err
 	}
-	return usagef("--%s", strings.TrimPrefix(err.Error(), "parse "))
+	return flags.Mistakef("--%s", strings.TrimPrefix(err.Error(), "parse "))
 }
 
 func printBenchstat(cmd *cobra.Command, t *benchstat.Tables, o *outFlags) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno/examples"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -52,7 +53,7 @@ example's source and plans, in source/, and a run directory for each plan.`,
 
 func demo(cmd *cobra.Command, name string, o *outFlags) error {
 	if !slices.Contains(examples.Names(), name) {
-		return usagef("unknown example %q (want %s)", name, strings.Join(examples.Names(), ", "))
+		return flags.Mistakef("unknown example %q (want %s)", name, strings.Join(examples.Names(), ", "))
 	}
 	if err := o.oneRun("dyno report, of one of the demo's runs"); err != nil {
 		return err

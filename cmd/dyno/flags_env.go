@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -19,10 +20,10 @@ func fromEnvironment(cmd *cobra.Command) {
 			name := "DYNO_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 			if v, ok := os.LookupEnv(name); ok && !f.Changed && err == nil && f.Name != "help" {
 				if e := cmd.Flags().Set(f.Name, v); e != nil {
-					err = usagef("%s=%s: %w", name, v, e)
+					err = flags.Mistakef("%s=%s: %w", name, v, e)
 				}
-				if s, ok := f.Value.(*setter); ok {
-					s.env = true
+				if s, ok := f.Value.(*flags.Setter); ok {
+					s.Env = true
 				}
 				f.Annotations = map[string][]string{byEnvironment: nil}
 			}

@@ -14,16 +14,17 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/plan/flags"
 )
 
 // parse returns the experiment of a plan file and flags.
 func parse(t *testing.T, plan string, args ...string) (*dyno.Experiment, error) {
 	t.Helper()
-	var p planFlags
+	var p flags.Set
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	p.loadFlags(fs)
-	p.subjectFlags(fs)
-	p.lookFlags(fs)
+	p.LoadFlags(fs)
+	p.SubjectFlags(fs)
+	p.LookFlags(fs)
 	if plan != "" {
 		file := filepath.Join(t.TempDir(), "dyno.yaml")
 		if err := os.WriteFile(file, []byte(plan), 0o666); err != nil {
@@ -34,7 +35,7 @@ func parse(t *testing.T, plan string, args ...string) (*dyno.Experiment, error) 
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
-	e, err := p.experiment()
+	e, err := p.Experiment()
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +106,11 @@ func TestLoadFlags(t *testing.T) {
 // Every key of a plan is explained in the plan that init writes, and has a flag
 // unless the file's comment says why not.
 func TestInitPlanIsComplete(t *testing.T) {
-	var p planFlags
+	var p flags.Set
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	p.loadFlags(fs)
-	p.subjectFlags(fs)
-	p.lookFlags(fs)
+	p.LoadFlags(fs)
+	p.SubjectFlags(fs)
+	p.LookFlags(fs)
 	thresholdFlags(&p, fs, new(outFlags))
 	var ofBench benchFlags
 	benchSet := pflag.NewFlagSet("bench", pflag.ContinueOnError)

@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -33,8 +34,8 @@ func reported(err error) bool {
 
 // thresholdFlags are those of what must hold. They come last, since which metrics
 // there are depends on the load.
-func thresholdFlags(p *planFlags, fs *pflag.FlagSet, o *outFlags) {
-	p.list(fs, "threshold", "", "limit", thresholdHelp, func(e *dyno.Experiment, vs []string) (err error) {
+func thresholdFlags(p *flags.Set, fs *pflag.FlagSet, o *outFlags) {
+	p.List(fs, "threshold", "", "limit", thresholdHelp, func(e *dyno.Experiment, vs []string) (err error) {
 		e.Thresholds, err = parseThresholds(vs)
 		return err
 	})
@@ -67,7 +68,7 @@ func replaceThresholds(dir *store.Dir, texts []string) error {
 	}
 	ths, err := parseThresholds(texts)
 	if err != nil {
-		return usagef("--threshold: %w", err)
+		return flags.Mistakef("--threshold: %w", err)
 	}
 	if e.Bench != nil {
 		e.Thresholds = ths
@@ -83,10 +84,10 @@ func replaceThresholds(dir *store.Dir, texts []string) error {
 	}
 	for i, t := range ths {
 		if _, _, err := t.Of(names); err != nil {
-			return usagef("--threshold: %w", err)
+			return flags.Mistakef("--threshold: %w", err)
 		}
 		if slices.Contains(ths[:i], t) {
-			return usagef("--threshold: %s is given twice", t)
+			return flags.Mistakef("--threshold: %s is given twice", t)
 		}
 	}
 	e.Thresholds = ths

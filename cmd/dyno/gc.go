@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/gctrace"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 )
 
@@ -69,20 +70,20 @@ Without a file, or with -, it reads standard input.
 func (o *gcFlags) check(cmd *cobra.Command, args []string) error {
 	switch o.explain = o.explain || typed(cmd, "line"); {
 	case o.format != "text" && o.format != "json":
-		return usagef("unknown format %q (want text or json)", o.format)
+		return flags.Mistakef("unknown format %q (want text or json)", o.format)
 	case o.requests < 0:
-		return usagef("--requests %d is negative", o.requests)
+		return flags.Mistakef("--requests %d is negative", o.requests)
 	case typed(cmd, "line") && o.line < 1:
-		return usagef("--line %d: collections are counted from 1", o.line)
+		return flags.Mistakef("--line %d: collections are counted from 1", o.line)
 	case o.compare && o.explain:
-		return usagef("--compare shows two logs, --explain a line: only one of them can be had")
+		return flags.Mistakef("--compare shows two logs, --explain a line: only one of them can be had")
 	case o.compare && len(args) != 2:
-		return usagef("--compare wants two files, not %d", len(args))
+		return flags.Mistakef("--compare wants two files, not %d", len(args))
 	case o.explain && len(args) > 1:
-		return usagef("--explain wants one file or one line, not %d", len(args))
+		return flags.Mistakef("--explain wants one file or one line, not %d", len(args))
 	}
 	if o.json = o.json || o.format == "json"; o.json && o.explain {
-		return usagef("a line is explained in words, not as JSON")
+		return flags.Mistakef("a line is explained in words, not as JSON")
 	}
 	return nil
 }
@@ -90,7 +91,7 @@ func (o *gcFlags) check(cmd *cobra.Command, args []string) error {
 func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-			return usagef("which log? (consider: GODEBUG=gctrace=1 ./service 2> gc.log, and then dyno gc gc.log)")
+			return flags.Mistakef("which log? (consider: GODEBUG=gctrace=1 ./service 2> gc.log, and then dyno gc gc.log)")
 		}
 		args = []string{"-"}
 	}
@@ -143,7 +144,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 func (o *gcFlags) lineOf(cmd *cobra.Command, arg string) (string, error) {
 	if strings.HasPrefix(arg, "gc ") {
 		if cs, err := gctrace.Parse(strings.NewReader(arg)); err != nil || len(cs) != 1 {
-			return "", usagef("explain %q: that is not a whole gc line", arg)
+			return "", flags.Mistakef("explain %q: that is not a whole gc line", arg)
 		}
 		return arg, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/spf13/cobra"
 )
 
@@ -106,5 +107,5 @@ func mainPackage(args []string) (string, error) {
 	case 1:
 		return dirs[0], nil
 	}
-	return "", usagef("%d main packages here: %s (consider: dyno init %s)", len(dirs), strings.Join(dirs, " "), dirs[0])
+	return "", flags.Mistakef("%d main packages here: %s (consider: dyno init %s)", len(dirs), strings.Join(dirs, " "), dirs[0])
 }

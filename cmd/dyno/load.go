@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -10,10 +9,11 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/plan/flags"
 )
 
 func newLoad() *cobra.Command {
-	var p planFlags
+	var p flags.Set
 	o := outFlags{steps: true}
 	cmd := &cobra.Command{
 		Use:   "load URL",
@@ -37,12 +37,12 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 ` + summaryHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := p.experiment()
+			e, err := p.Experiment()
 			if err != nil {
 				return err
 			}
 			if len(args) == 1 {
-				if err := targetURL(e, args[0]); err != nil {
+				if err := flags.TargetURL(e, args[0]); err != nil {
 					return err
 				}
 			}
@@ -52,17 +52,17 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 					return err
 				}
 				if base == "" {
-					return usagef("no URL, and %s has only paths (want for example dyno load http://127.0.0.1:8080 --targets %[1]s)", e.Load.Targets)
+					return flags.Mistakef("no URL, and %s has only paths (want for example dyno load http://127.0.0.1:8080 --targets %[1]s)", e.Load.Targets)
 				}
-				if err := targetURL(e, base); err != nil {
+				if err := flags.TargetURL(e, base); err != nil {
 					return err
 				}
 			}
 			if e.Subject.URL == "" {
-				return &usageError{errors.New("no URL (want for example http://127.0.0.1:8080/)")}
+				return flags.Mistakef("no URL (want for example http://127.0.0.1:8080/)")
 			}
 			if e.Load.None {
-				return usagef("the plan's load is none (consider: dyno watch)")
+				return flags.Mistakef("the plan's load is none (consider: dyno watch)")
 			}
 			if e.Repeats == 0 {
 				e.Repeats = 1
@@ -71,7 +71,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 				return err
 			}
 			loadOnly(cmd, e)
-			if err := p.check(e, lab.Check); err != nil {
+			if err := p.Check(e, lab.Check); err != nil {
 				return err
 			}
 			if o.dir != "" {
@@ -83,8 +83,8 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	p.loadFlags(fs)
-	p.publishedFlags(fs)
+	p.LoadFlags(fs)
+	p.PublishedFlags(fs)
 	thresholdFlags(&p, fs, &o)
 	o.flags(fs, "default: nothing is written")
 	o.otlpFlag(fs)
@@ -93,12 +93,12 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 
 // onlyLoads refuses factors on the command line that are no load's: without
 // them, another load than the one that was meant would run.
-func onlyLoads(p *planFlags) error {
-	for _, s := range p.flags {
-		for _, v := range s.values {
+func onlyLoads(p *flags.Set) error {
+	for _, s := range p.Flags {
+		for _, v := range s.Values {
 			name, _, _ := strings.Cut(v, "=")
-			if s.name == "vary" && !strings.HasPrefix(name, "load.") && !strings.HasPrefix(name, "arg.") {
-				return usagef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", name)
+			if s.Name == "vary" && !strings.HasPrefix(name, "load.") && !strings.HasPrefix(name, "arg.") {
+				return flags.Mistakef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", name)
 			}
 		}
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/dynolab/dyno/analysis/exectrace"
 	"github.com/dynolab/dyno/examples"
+	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/store"
 )
 
 // These tests need a Go module proxy and root: they measure a module nobody wrote here,
@@ -237,12 +239,15 @@ func TestMachineProfiles(t *testing.T) {
 	if err != nil || len(text) == 0 {
 		t.Errorf("go tool trace: %v, %d bytes", err, len(text))
 	}
-	file, err := os.Open(trace)
+	dir, err := store.Read(out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	if a, err := exectrace.Read(file); err != nil || a.Requests < 100 {
-		t.Errorf("attribution: %+v, %v", a, err)
+	f, err := findings.Read(dir, findings.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := f.Table.Settings[0].Trace; a == nil || a.Requests < 100 {
+		t.Errorf("attribution: %+v", a)
 	}
 }

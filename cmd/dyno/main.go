@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/subject/guard"
 )
 
@@ -86,7 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "%s: %v\n", cmd.CommandPath(), err)
 	var plan *dyno.PlanError
-	var usage *usageError
+	var usage *flags.Mistake
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "(try: %s --help)\n", cmd.CommandPath())
 	}
@@ -110,20 +111,20 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q", args[0])
+				return flags.Mistakef("unknown command %q", args[0])
 			}
 			return cmd.Help()
 		},
 		Args: cobra.ArbitraryArgs,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.Mistakef("%w", err) })
 	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newProfile(), newGC(), newView(), newInit(), newDemo(), newVersion())
 	for _, cmd := range root.Commands() {
 		if cmd.Args != nil {
 			check := cmd.Args
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
 				if err := check(cmd, args); err != nil {
-					return &usageError{err}
+					return flags.Mistakef("%w", err)
 				}
 				return nil
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -46,7 +47,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 		return err
 	}
 	if o.form() == "html" {
-		return usagef("--format html shows a run directory (consider: --out DIR)")
+		return flags.Mistakef("--format html shows a run directory (consider: --out DIR)")
 	}
 	hands, release, err := openLab(cmd, e)
 	if err != nil {

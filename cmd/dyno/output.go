@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab/otlp"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -90,13 +91,13 @@ func (o *outFlags) look(w io.Writer) report.Options {
 func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 	form := o.form()
 	if want := report.Formats(compare.OfBenchmarks); e.Bench != nil && !slices.Contains(want, form) {
-		return usagef("--format %s is not one of benchmarks (want %s)", form, strings.Join(want, ", "))
+		return flags.Mistakef("--format %s is not one of benchmarks (want %s)", form, strings.Join(want, ", "))
 	}
 	if f, ok := cmd.OutOrStdout().(*os.File); ok && form == "html" && term.IsTerminal(int(f.Fd())) {
-		return usagef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > report.html)", cmd.CommandPath())
+		return flags.Mistakef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > report.html)", cmd.CommandPath())
 	}
 	if n := len(e.Levels()); form == "hgrm" && n > 1 {
-		return usagef("--format hgrm shows one setting, and there are %d (consider: --format text, or the latency.hlog of each trial)", n)
+		return flags.Mistakef("--format hgrm shows one setting, and there are %d (consider: --format text, or the latency.hlog of each trial)", n)
 	}
 	return nil
 }
@@ -104,7 +105,7 @@ func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 // oneRun reports a format that has room for one run only where there may be several.
 func (o *outFlags) oneRun(cure string) error {
 	if f := o.form(); !slices.Contains([]string{"text", "json", "markdown"}, f) {
-		return usagef("--format %s shows one run (consider: %s)", f, cure)
+		return flags.Mistakef("--format %s shows one run (consider: %s)", f, cure)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
@@ -85,7 +86,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 3 {
 		var err error
 		if match, err = regexp.Compile(args[2]); err != nil {
-			return usagef("bad FUNC: %v", err)
+			return flags.Mistakef("bad FUNC: %v", err)
 		}
 	}
 	dir, err := store.Read(args[0])
@@ -118,7 +119,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if o.one && o.versus && o.setting == o.base {
-		return usagef("--setting and --base are the same, %s", label(o.base))
+		return flags.Mistakef("--setting and --base are the same, %s", label(o.base))
 	}
 	if o.kind != "" && !slices.Contains(run.Kinds, o.kind) {
 		return fmt.Errorf("%s has no %s profile, but %s (consider: %s --profile %s)", args[0], o.kind, strings.Join(run.Kinds, ", "), findings.MadeBy(dir), strings.Join(append(run.Kinds, o.kind), ","))
@@ -146,27 +147,27 @@ func (o *profileFlags) check(verb string, args int) error {
 	want := map[string]int{"summary": 1, "top": 2, "flame": 2, "list": 3, "peek": 3}[verb]
 	switch {
 	case want == 0:
-		return usagef("unknown word %q (want top, list FUNC, peek FUNC or flame)", verb)
+		return flags.Mistakef("unknown word %q (want top, list FUNC, peek FUNC or flame)", verb)
 	case args < want:
-		return usagef("%s needs the name of a function, or a part of it", verb)
+		return flags.Mistakef("%s needs the name of a function, or a part of it", verb)
 	case args > want:
-		return usagef("%s takes no name of a function", verb)
+		return flags.Mistakef("%s takes no name of a function", verb)
 	case o.kind != "" && !slices.Contains(dyno.ProfileNames, o.kind):
-		return usagef("unknown profile %q (want %s)", o.kind, strings.Join(dyno.ProfileNames, ", "))
+		return flags.Mistakef("unknown profile %q (want %s)", o.kind, strings.Join(dyno.ProfileNames, ", "))
 	case o.flat && o.cum:
-		return usagef("--flat and --cum are two orders: only one of them can be had")
+		return flags.Mistakef("--flat and --cum are two orders: only one of them can be had")
 	case !slices.Contains([]string{"text", "json", "markdown"}, o.format):
-		return usagef("unknown format %q (want text, json or markdown)", o.format)
+		return flags.Mistakef("unknown format %q (want text, json or markdown)", o.format)
 	case o.format == "markdown" && verb != "summary" && verb != "top":
-		return usagef("%s has no Markdown form", verb)
+		return flags.Mistakef("%s has no Markdown form", verb)
 	case o.rows < 0:
-		return usagef("-n is %d (want at least 0)", o.rows)
+		return flags.Mistakef("-n is %d (want at least 0)", o.rows)
 	case verb == "peek" && (o.json || o.format == "json"):
-		return usagef("peek is a text of pprof's (consider: flame --json, which has callers and callees)")
+		return flags.Mistakef("peek is a text of pprof's (consider: flame --json, which has callers and callees)")
 	case o.folded && verb != "flame":
-		return usagef("--folded is a form of flame")
+		return flags.Mistakef("--folded is a form of flame")
 	case o.base != "" && (verb == "peek" || verb == "flame"):
-		return usagef("%s shows one setting (consider: dyno profile DIR --base, or list FUNC --base)", verb)
+		return flags.Mistakef("%s shows one setting (consider: dyno profile DIR --base, or list FUNC --base)", verb)
 	}
 	return nil
 }
@@ -312,7 +313,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 func (o *profileFlags) results(dir *store.Dir) ([]*dyno.Result, error) {
 	if dir.Run.Plan.Bench == nil {
 		if o.bench != "" {
-			return nil, usagef("--bench: %s is no run of benchmarks", dir.Path)
+			return nil, flags.Mistakef("--bench: %s is no run of benchmarks", dir.Path)
 		}
 		return dir.Results(), nil
 	}
@@ -327,9 +328,9 @@ func (o *profileFlags) results(dir *store.Dir) ([]*dyno.Result, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return nil, usagef("--bench %s fits none of the benchmarks that have profiles: %s", o.bench, strings.Join(names, ", "))
+		return nil, flags.Mistakef("--bench %s fits none of the benchmarks that have profiles: %s", o.bench, strings.Join(names, ", "))
 	case len(found) > 1 && o.bench != "":
-		return nil, usagef("--bench %s fits %s", o.bench, strings.Join(found, " and "))
+		return nil, flags.Mistakef("--bench %s fits %s", o.bench, strings.Join(found, " and "))
 	}
 	return findings.ProfilesOf(results, found[0]), nil
 }
@@ -354,9 +355,9 @@ func named(settings []string, flag, part string) (string, error) {
 		case 1:
 			return found[0], nil
 		}
-		return "", usagef("%s %s fits %s", flag, part, strings.Join(labels(found), " and "))
+		return "", flags.Mistakef("%s %s fits %s", flag, part, strings.Join(labels(found), " and "))
 	}
-	return "", usagef("%s %s fits none of the settings that have profiles: %s", flag, part, strings.Join(labels(settings), ", "))
+	return "", flags.Mistakef("%s %s fits none of the settings that have profiles: %s", flag, part, strings.Join(labels(settings), ", "))
 }
 
 func label(setting string) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -62,7 +63,7 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 		return err
 	}
 	if o.failWorse && dir.Run.Plan.Bench == nil {
-		return usagef("--fail-worse is for a run of dyno bench (consider: --threshold 'change(p99) < 5%%')")
+		return flags.Mistakef("--fail-worse is for a run of dyno bench (consider: --threshold 'change(p99) < 5%%')")
 	}
 	if err := o.check(cmd, dir.Run.Plan); err != nil {
 		return err
@@ -132,19 +133,19 @@ LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
 				return err
 			}
 			if len(args) > 2 {
-				return usagef("%d run directories (want one or two)", len(args))
+				return flags.Mistakef("%d run directories (want one or two)", len(args))
 			}
 			if len(args) == 1 {
 				return reportRun(cmd, args[0], &o, nil, nil)
 			}
 			if o.form() == "hgrm" {
-				return usagef("--format hgrm shows one run (consider: dyno report DIR --format hgrm for each; the plotter takes several files)")
+				return flags.Mistakef("--format hgrm shows one run (consider: dyno report DIR --format hgrm for each; the plotter takes several files)")
 			}
 			if err := o.oneRun("dyno report DIR --format " + string(o.format) + " for each"); err != nil {
 				return err
 			}
 			if sameFile(args[0], args[1]) {
-				return usagef("%s and %s are one run (consider: dyno compare %[1]s, for its settings)", args[0], args[1])
+				return flags.Mistakef("%s and %s are one run (consider: dyno compare %[1]s, for its settings)", args[0], args[1])
 			}
 			return compareRuns(cmd, args[0], args[1], &o)
 		},
@@ -175,7 +176,7 @@ func compareRuns(cmd *cobra.Command, a, b string, o *outFlags) error {
 	}
 	tables, err := findings.Compare(first, second)
 	if errors.Is(err, findings.ErrBenchmarks) {
-		return &usageError{err}
+		return flags.Mistakef("%w", err)
 	}
 	for i, t := range tables {
 		if i > 0 && o.form() != "json" {

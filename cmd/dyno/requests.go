@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -29,11 +30,11 @@ func typed(cmd *cobra.Command, name string) bool {
 // reportRequests prints every request that was kept of a run, one a line.
 func reportRequests(cmd *cobra.Command, path, form string) error {
 	if form != "csv" {
-		return usagef("unknown form %q of requests (want csv)", form)
+		return flags.Mistakef("unknown form %q of requests (want csv)", form)
 	}
 	for _, other := range []string{"format", "json"} {
 		if typed(cmd, other) {
-			return usagef("--requests prints requests, --%s a table: only one of them can be had", other)
+			return flags.Mistakef("--requests prints requests, --%s a table: only one of them can be had", other)
 		}
 	}
 	dir, err := readNoted(cmd, path)

@@ -19,11 +19,12 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/store"
 )
 
 func newRun() *cobra.Command {
-	var p planFlags
+	var p flags.Set
 	o := outFlags{steps: true}
 	var print, overhead bool
 	var resume string
@@ -78,9 +79,9 @@ that is yours: --vary limit.cpu=none,10%.
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	p.loadFlags(fs)
-	p.subjectFlags(fs)
-	p.lookFlags(fs)
+	p.LoadFlags(fs)
+	p.SubjectFlags(fs)
+	p.LookFlags(fs)
 	thresholdFlags(&p, fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
 	o.otlpFlag(fs)
@@ -91,8 +92,8 @@ that is yours: --vary limit.cpu=none,10%.
 }
 
 // planned is the experiment that a command line of run means, checked.
-func planned(cmd *cobra.Command, p *planFlags, args []string, overhead bool) (*dyno.Experiment, error) {
-	e, err := p.experiment()
+func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*dyno.Experiment, error) {
+	e, err := p.Experiment()
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +102,12 @@ func planned(cmd *cobra.Command, p *planFlags, args []string, overhead bool) (*d
 		args = args[:n]
 	}
 	if len(args) == 1 {
-		if err := target(e, args[0]); err != nil {
+		if err := flags.Target(e, args[0]); err != nil {
 			return nil, err
 		}
 	}
 	if s := &e.Subject; s.PID != 0 || s.Process != "" {
-		return nil, usagef("the subject runs already (consider: dyno watch)")
+		return nil, flags.Mistakef("the subject runs already (consider: dyno watch)")
 	}
 	if e.Subject.Dir == "" {
 		if e.Subject.Dir, err = os.Getwd(); err != nil {
@@ -123,7 +124,7 @@ func planned(cmd *cobra.Command, p *planFlags, args []string, overhead bool) (*d
 		}
 		e = &costs
 	}
-	return e, p.check(e, lab.Check)
+	return e, p.Check(e, lab.Check)
 }
 
 // newRunDir measures into a new run directory, which is not made before the
@@ -183,7 +184,7 @@ func uncommitted(ctx context.Context, dir string) bool {
 // resumeRun goes on with a run by the plan that it was begun with.
 func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) error {
 	if len(args) > 0 {
-		return usagef("--resume takes the plan from %s; give it no target", path)
+		return flags.Mistakef("--resume takes the plan from %s; give it no target", path)
 	}
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -192,7 +193,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 		case "resume", "format", "json", "strict", "otlp":
 		default:
 			if !env {
-				err = usagef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)
+				err = flags.Mistakef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)
 			}
 		}
 	})
@@ -204,10 +205,10 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 		return err
 	}
 	if dir.Run.Plan.Bench != nil {
-		return errors.Join(usagef("benchmarks cannot be gone on with (consider: dyno report %s for what it has, or dyno bench anew)", path), dir.Close())
+		return errors.Join(flags.Mistakef("benchmarks cannot be gone on with (consider: dyno report %s for what it has, or dyno bench anew)", path), dir.Close())
 	}
 	if watches(dir.Run.Plan) {
-		return errors.Join(usagef("a watch cannot be gone on with: what it watched has not waited (consider: dyno watch)"), dir.Close())
+		return errors.Join(flags.Mistakef("a watch cannot be gone on with: what it watched has not waited (consider: dyno watch)"), dir.Close())
 	}
 	if len(dir.Missing()) == 0 {
 		defer dir.Close()

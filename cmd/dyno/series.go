@@ -10,17 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 )
 
 // reportSeries prints what the probes of a run sampled, a reading a line.
 func reportSeries(cmd *cobra.Command, path, form string) error {
 	if form != "csv" {
-		return usagef("unknown form %q of series (want csv)", form)
+		return flags.Mistakef("unknown form %q of series (want csv)", form)
 	}
 	for _, other := range []string{"format", "json", "strip", "threshold"} {
 		if typed(cmd, other) {
-			return usagef("--series prints readings, --%s is of something else: only one of them can be had", other)
+			return flags.Mistakef("--series prints readings, --%s is of something else: only one of them can be had", other)
 		}
 	}
 	dir, err := readNoted(cmd, path)

@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -26,7 +27,7 @@ type strip struct {
 
 // parseStrip reads 7 or 7@2s..2.5s.
 func parseStrip(text string) (s strip, err error) {
-	bad := usagef("--strip %s: want the number of a trial, and what part of its window if not all, such as 7@2s..2.5s", text)
+	bad := flags.Mistakef("--strip %s: want the number of a trial, and what part of its window if not all, such as 7@2s..2.5s", text)
 	trial, part, parted := strings.Cut(text, "@")
 	if s.trial, err = strconv.Atoi(trial); err != nil {
 		return s, bad
@@ -52,7 +53,7 @@ func reportStrip(cmd *cobra.Command, path, text string) error {
 	}
 	for _, other := range []string{"format", "json"} {
 		if typed(cmd, other) {
-			return usagef("--strip draws one trial, --%s is of the table: only one of them can be had", other)
+			return flags.Mistakef("--strip draws one trial, --%s is of the table: only one of them can be had", other)
 		}
 	}
 	dir, err := store.Read(path)

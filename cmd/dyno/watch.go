@@ -20,10 +20,11 @@ import (
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/lab/watched"
 	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/plan/flags"
 )
 
 func newWatch() *cobra.Command {
-	var p planFlags
+	var p flags.Set
 	o := outFlags{steps: true}
 	var w watchFlags
 	cmd := &cobra.Command{
@@ -49,7 +50,7 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 ` + summaryHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := p.experiment()
+			e, err := p.Experiment()
 			if err != nil {
 				return err
 			}
@@ -60,7 +61,7 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 				return err
 			}
 			oneTrial(cmd, e)
-			if err := p.check(e, lab.Check); err != nil {
+			if err := p.Check(e, lab.Check); err != nil {
 				return err
 			}
 			found, err := w.find(cmd, e)
@@ -99,13 +100,13 @@ func (w *watchFlags) flags(fs *pflag.FlagSet) {
 
 // samplingFlags are those of a plan that a watch has use for: of a load all but what
 // it varies.
-func samplingFlags(p *planFlags, fs *pflag.FlagSet, w *watchFlags) {
-	field(p, fs, "every", "", "time", "between samples (default 1s)", positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Probes.Every })
-	p.publishedFlags(fs)
-	field(p, fs, "pprof", "", "path", "where it has net/http/pprof, such as /debug/pprof", text, func(e *dyno.Experiment) *string { return &e.Probes.Pprof })
+func samplingFlags(p *flags.Set, fs *pflag.FlagSet, w *watchFlags) {
+	flags.Field(p, fs, "every", "", "time", "between samples (default 1s)", flags.Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Probes.Every })
+	p.PublishedFlags(fs)
+	flags.Field(p, fs, "pprof", "", "path", "where it has net/http/pprof, such as /debug/pprof", flags.Text, func(e *dyno.Experiment) *string { return &e.Probes.Pprof })
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.SortFlags = false
-	p.loadFlags(all)
+	p.LoadFlags(all)
 	all.VisitAll(func(f *pflag.Flag) {
 		switch f.Name {
 		case "command", "vary", "repeat", "seed", "negligible":
@@ -142,22 +143,22 @@ func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) 
 	for _, names := range said {
 		if len(names) > 1 {
 			slices.Sort(names)
-			return usagef("%s are two targets (want one process, and one URL if it publishes what it knows)", strings.Join(names, " and "))
+			return flags.Mistakef("%s are two targets (want one process, and one URL if it publishes what it knows)", strings.Join(names, " and "))
 		}
 	}
 	switch {
 	case len(said) == 0 && s.PID == 0 && s.Process == "" && s.URL == "":
-		return usagef("no target (want for example dyno watch 1234, dyno watch argus or dyno watch http://127.0.0.1:6060)")
+		return flags.Mistakef("no target (want for example dyno watch 1234, dyno watch argus or dyno watch http://127.0.0.1:6060)")
 	case len(said) == 0:
 		w.pid, w.process, w.url = s.PID, s.Process, s.URL
 	case w.pid < 0 || w.pid == 0 && w.process == "" && w.url == "":
-		return usagef("bad target (want the number or name of a process, or a URL)")
+		return flags.Mistakef("bad target (want the number or name of a process, or a URL)")
 	}
 	*s = dyno.Subject{PID: w.pid, Process: w.process, Arg: s.Arg}
 	if w.url != "" {
 		u, err := url.Parse(w.url)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return usagef("bad URL %q (want for example http://127.0.0.1:6060)", w.url)
+			return flags.Mistakef("bad URL %q (want for example http://127.0.0.1:6060)", w.url)
 		}
 		s.URL = u.Scheme + "://" + u.Host // the path is that of a page
 	}
@@ -180,10 +181,10 @@ func (w *watchFlags) argument(arg string) (kind string, err error) {
 
 // sends makes the load of the experiment what the user asked for: --load, that of a
 // plan, or none.
-func (w *watchFlags) sends(cmd *cobra.Command, p *planFlags, e *dyno.Experiment) error {
+func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment) error {
 	planned := false
-	if p.file != "" {
-		plan, err := plan.Parse(p.file, p.src)
+	if p.File != "" {
+		plan, err := plan.Parse(p.File, p.Src)
 		if err != nil {
 			return err
 		}
@@ -194,20 +195,20 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *planFlags, e *dyno.Experiment)
 	case w.load == "" && !planned:
 		for _, name := range w.ofLoad {
 			if typed(cmd, name) {
-				return usagef("--%s is of a load, and nothing is sent (consider: --load URL)", name)
+				return flags.Mistakef("--%s is of a load, and nothing is sent (consider: --load URL)", name)
 			}
 		}
 		e.Load = dyno.Load{None: true, Duration: l.Duration, Warmup: l.Warmup, Insecure: l.Insecure}
 		return nil
 	case w.load == "" && w.url == "":
-		return usagef("where does the plan's load go? (consider: --load http://127.0.0.1:8080)")
+		return flags.Mistakef("where does the plan's load go? (consider: --load http://127.0.0.1:8080)")
 	case l.Command != "":
-		return usagef("a watch has no load command (consider: dyno watch without -f, and the command beside it)")
+		return flags.Mistakef("a watch has no load command (consider: dyno watch without -f, and the command beside it)")
 	case l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 && l.Rate.Length() == 0:
-		return usagef("the load has no end (consider: -d 60m)")
+		return flags.Mistakef("the load has no end (consider: -d 60m)")
 	}
 	subject, name := e.Subject, e.Name
-	if err := targetURL(e, cmp.Or(w.load, subject.URL)); err != nil {
+	if err := flags.TargetURL(e, cmp.Or(w.load, subject.URL)); err != nil {
 		return err
 	}
 	subject.URL = e.Subject.URL
@@ -218,7 +219,7 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *planFlags, e *dyno.Experiment)
 // find finds what is to be watched, and says which it is.
 func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Watching, err error) {
 	if _, err := regexp.Compile(w.process); err != nil {
-		return found, usagef("bad name of a process: %w", err)
+		return found, flags.Mistakef("bad name of a process: %w", err)
 	}
 	target := watched.Target{PID: w.pid, Process: w.process, URL: w.url}
 	found, err = target.Find(e, func(format string, args ...any) { notef(cmd, format, args...) })
@@ -226,11 +227,11 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 	case err != nil:
 		return found, err
 	case found.Process.PID == os.Getpid():
-		return found, usagef("process %d is this dyno itself (want another)", os.Getpid())
+		return found, flags.Mistakef("process %d is this dyno itself (want another)", os.Getpid())
 	case !w.heap:
 		return found, nil
 	case e.Probes.Pprof == "":
-		return found, usagef("--profile-heap needs net/http/pprof, which nobody says where to find (consider: --url http://127.0.0.1:6060 of a service that imports it)")
+		return found, flags.Mistakef("--profile-heap needs net/http/pprof, which nobody says where to find (consider: --url http://127.0.0.1:6060 of a service that imports it)")
 	}
 	found.Profiles = []string{"heap", "goroutine"}
 	return found, nil

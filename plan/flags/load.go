@@ -1,0 +1,462 @@
+// Package flags has the flags of a command line that stand for keys of a plan. A flag
+// that is given beats its DYNO_ environment variable, which beats the file.
+package flags
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan"
+)
+
+// planFlags are the flags that stand for keys of a plan. A flag that is given
+// beats its DYNO_ environment variable, which beats the file.
+type Set struct {
+	File  string
+	Bench bool      // of benchmarks, not of a service
+	Src   []byte    // of the file
+	Flags []*Setter // in the order of definition
+}
+
+// check finds mistakes in the plan with the flags applied. Those in what the
+// file says are given their place there.
+func (p *Set) Check(e *dyno.Experiment, check func(*dyno.Experiment) error) error {
+	err := check(e)
+	var mistake *dyno.PlanError
+	if !errors.As(err, &mistake) || mistake.Line != 0 || p.File == "" {
+		return err
+	}
+	// A mistake of a flag has no place in the file.
+	plain, e2 := plan.Parse(p.File, p.Src)
+	var same *dyno.PlanError
+	if e2 != nil || !errors.As(check(plain), &same) || same.Msg != mistake.Msg {
+		return err
+	}
+	return plan.Locate(p.File, p.Src, mistake)
+}
+
+// A setter is a flag whose value changes the plan. It keeps what was given and
+// changes nothing until then, so that flags can come before the plan is read.
+type Setter struct {
+	Name, kind string
+	many       bool
+	apply      func(*dyno.Experiment, []string) error
+	read       func(string) (string, error) // of the value as given; nil takes it as it is
+	Values     []string
+	Env        bool // the values come from the environment
+}
+
+func (s *Setter) String() string { return strings.Join(s.Values, ",") }
+func (s *Setter) Type() string   { return s.kind }
+func (s *Setter) Set(v string) (err error) {
+	if s.read != nil {
+		if v, err = s.read(v); err != nil {
+			return err
+		}
+	}
+	if err := s.apply(new(dyno.Experiment), []string{v}); err != nil {
+		return err
+	}
+	if !s.many {
+		s.Values = nil
+	}
+	s.Values = append(s.Values, v)
+	return nil
+}
+
+// flag defines a flag that is given at most once.
+func (p *Set) Flag(fs *pflag.FlagSet, name, short, kind, help string, apply func(*dyno.Experiment, string) error) *Setter {
+	s := &Setter{Name: name, kind: kind, apply: func(e *dyno.Experiment, vs []string) error { return apply(e, vs[0]) }}
+	p.add(fs, short, help, s)
+	return s
+}
+
+// field defines a flag that is read into one field of the plan.
+func Field[T any](p *Set, fs *pflag.FlagSet, name, short, kind, help string, read func(string, *T) error, at func(*dyno.Experiment) *T) {
+	p.Flag(fs, name, short, kind, help, func(e *dyno.Experiment, v string) error { return read(v, at(e)) })
+}
+
+// list defines a flag that may be repeated.
+func (p *Set) List(fs *pflag.FlagSet, name, short, kind, help string, apply func(*dyno.Experiment, []string) error) {
+	p.add(fs, short, help, &Setter{Name: name, kind: kind, many: true, apply: apply})
+}
+
+func (p *Set) add(fs *pflag.FlagSet, short, help string, s *Setter) {
+	f := fs.VarPF(s, s.Name, short, help)
+	if s.kind == "bool" {
+		f.NoOptDefVal = "true"
+	}
+	p.Flags = append(p.Flags, s)
+}
+
+// experiment reads the plan file, if there is one, and applies the flags.
+func (p *Set) Experiment() (*dyno.Experiment, error) {
+	e := new(dyno.Experiment)
+	if p.File != "" {
+		var err error
+		if p.Src, err = os.ReadFile(p.File); err != nil {
+			return nil, Mistakef("read plan: %w", err)
+		}
+		if e, err = plan.Parse(p.File, p.Src); err != nil {
+			return nil, err
+		}
+		if e.Bench != nil && !p.Bench {
+			return nil, Mistakef("%s is a plan of benchmarks (consider: dyno bench -f %[1]s)", p.File)
+		}
+	}
+	// The environment first, so that -n 100 beats DYNO_DURATION too.
+	for _, env := range []bool{true, false} {
+		ends := 0
+		for _, s := range p.Flags {
+			if len(s.Values) == 0 || s.Env != env {
+				continue
+			}
+			if s.Name == "requests" || s.Name == "duration" {
+				ends++
+			}
+			if ends > 1 {
+				return nil, Mistakef("both --requests and --duration are given (want one end of the load)")
+			}
+			if err := s.apply(e, s.Values); err != nil {
+				return nil, Mistakef("--%s: %w", s.Name, err)
+			}
+		}
+	}
+	return e, nil
+}
+
+// loadFlags are those of a load, for run and load alike. The order matters: what
+// a flag takes back of the file, an earlier one may not have said.
+func (p *Set) LoadFlags(fs *pflag.FlagSet) {
+	fs.StringVarP(&p.File, "file", "f", "", "the plan, a dyno.yaml `file`")
+	Field(p, fs, "name", "", "name", "of the experiment", Text, func(e *dyno.Experiment) *string { return &e.Name })
+	p.Flag(fs, "command", "", "line", "another generator, run by the shell instead of dyno's own; the service is $DYNO_URL", func(e *dyno.Experiment, v string) error {
+		e.Load = dyno.Load{Command: v, Idle: e.Load.Idle, MaxFailures: e.Load.MaxFailures}
+		return nil
+	})
+	Field(p, fs, "concurrency", "c", "n", "clients; with a rate, the most connections (default 10, with a rate 256)", Count, func(e *dyno.Experiment) *int { return &e.Load.Concurrency })
+	p.Flag(fs, "rate", "r", "rate", "open load: requests are due whatever the service does, at 500/s or '0->500 over 1m then 500 over 30s'", func(e *dyno.Experiment, v string) (err error) {
+		if e.Load.Rate, err = dyno.ParseRate(v); e.Load.Rate.Length() > 0 {
+			e.Load.Duration = 0 // the rate has its own
+		}
+		return err
+	})
+	Field(p, fs, "arrival", "", "kind", "of an open load: constant or poisson", Text, func(e *dyno.Experiment) *string { return &e.Load.Arrival })
+	Field(p, fs, "max-in-flight", "", "n", "most requests under way of an open load (default: as many as connections)", Count, func(e *dyno.Experiment) *int { return &e.Load.MaxInFlight })
+	end := func(l *dyno.Load) { l.Requests, l.RequestsPerClient, l.Duration = 0, 0, 0 }
+	p.Flag(fs, "requests", "n", "n", "measured requests in all", func(e *dyno.Experiment, v string) error {
+		end(&e.Load)
+		return Count(v, &e.Load.Requests)
+	})
+	p.Flag(fs, "duration", "d", "time", "of the measured load (default 10s, or as long as the stages of the rate)", func(e *dyno.Experiment, v string) error {
+		end(&e.Load)
+		return Positive(v, &e.Load.Duration)
+	})
+	Field(p, fs, "warmup", "w", "time", "same load before, not measured (default 0s)", duration, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.Warmup })
+	Field(p, fs, "deadline", "", "time", "of a request: late-frac is the share that took longer, failed or was never sent", Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.Deadline })
+	Field(p, fs, "max-failures", "", "share", "of requests that may fail (default 1%)", Share, func(e *dyno.Experiment) **dyno.Fraction { return &e.Load.MaxFailures })
+	p.requestFlags(fs)
+	p.wireFlags(fs)
+	p.TrialFlags(fs)
+}
+
+// requestFlags say what is sent.
+func (p *Set) requestFlags(fs *pflag.FlagSet) {
+	p.Flag(fs, "targets", "", "file", "of requests to take in turn: lines GET URL, or JSON", func(e *dyno.Experiment, v string) (err error) {
+		e.Load.Client = dyno.Client{}
+		e.Load.Targets, err = filepath.Abs(v)
+		return err
+	})
+	p.Flag(fs, "method", "X", "method", "of the request (default GET, or POST with a body)", func(e *dyno.Experiment, v string) error {
+		if v == "" || strings.ContainsFunc(v, func(r rune) bool { return !unicode.IsLetter(r) || r > unicode.MaxASCII }) {
+			return fmt.Errorf("bad method %q (want for example PUT)", v)
+		}
+		return single(e, func(s *dyno.Step) { s.Method = strings.ToUpper(v) })
+	})
+	p.List(fs, "header", "H", "header", "such as 'Accept: text/html'; may be repeated", func(e *dyno.Experiment, vs []string) error {
+		for _, v := range vs {
+			name, value, ok := strings.Cut(v, ":")
+			if !ok || strings.TrimSpace(name) == "" {
+				return fmt.Errorf("bad header %q (want NAME: VALUE)", v)
+			}
+			err := single(e, func(s *dyno.Step) { s.Headers = put(s.Headers, strings.TrimSpace(name), strings.TrimSpace(value)) })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	body := p.Flag(fs, "body", "", "text", "of the request; @FILE reads a file", func(e *dyno.Experiment, v string) error {
+		return single(e, func(s *dyno.Step) {
+			if s.Body, s.BodyFile = v, ""; s.Method == "" {
+				s.Method = "POST"
+			}
+		})
+	})
+	body.read = func(v string) (string, error) {
+		file, ok := strings.CutPrefix(v, "@")
+		if !ok {
+			return v, nil
+		}
+		data, err := os.ReadFile(file)
+		// A file is sent as it is.
+		return strings.ReplaceAll(string(data), "{{", `{{"{{"}}`), err
+	}
+	p.List(fs, "data", "", "NAME=file", "CSV with a header, whose fields are {{.NAME.COLUMN}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
+		var files map[string]string
+		if err := assign(&files, vs); err != nil {
+			return err
+		}
+		for name, file := range files {
+			abs, err := filepath.Abs(file)
+			if err != nil {
+				return err
+			}
+			e.Load.Data = put(e.Load.Data, name, abs)
+		}
+		return nil
+	})
+}
+
+// wireFlags say how it is sent, and what is kept of it.
+func (p *Set) wireFlags(fs *pflag.FlagSet) {
+	p.Flag(fs, "timeout", "", "time", "of one request (default 30s)", func(e *dyno.Experiment, v string) error { return Positive(v, &e.Load.Timeout) })
+	Field(p, fs, "connect-timeout", "", "time", "of a connection, within that (default: no limit of its own)", Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.ConnectTimeout })
+	Field(p, fs, "read-timeout", "", "time", "of silence of the service, within that (default: no limit of its own)", Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.ReadTimeout })
+	Field(p, fs, "http", "", "version", "1.1 or 2 (default: 2 where TLS agrees on it)", Text, func(e *dyno.Experiment) *string { return &e.Load.HTTP })
+	Field(p, fs, "insecure", "k", "bool", "do not verify the service's certificate", boolean, func(e *dyno.Experiment) *bool { return &e.Load.Insecure })
+	Field(p, fs, "keep-requests", "", "which", "in requests.parquet, one line each: all or none (default all)", Text, func(e *dyno.Experiment) *string { return &e.Load.KeepRequests })
+	Field(p, fs, "max-requests-kept", "", "n", "of more requests a uniform sample is kept (default 50000000)", Count, func(e *dyno.Experiment) *int { return &e.Load.MaxRequestsKept })
+}
+
+// trialFlags say what is varied, and how often it is tried.
+func (p *Set) TrialFlags(fs *pflag.FlagSet) {
+	p.List(fs, "vary", "", "KEY=a,b", "a factor and its levels, the first the baseline; repeated factors are crossed", vary)
+	p.List(fs, "arg", "", "NAME=value", "a value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
+		return assign(&e.Subject.Arg, vs)
+	})
+	p.Flag(fs, "repeat", "", "n", "blocks, each with one trial of every setting", func(e *dyno.Experiment, v string) error { return Count(v, &e.Repeats) })
+	p.Flag(fs, "seed", "", "n", "of the order of trials (default 0)", func(e *dyno.Experiment, v string) error {
+		seed, err := strconv.ParseUint(v, 10, 64)
+		if e.Seed = seed; err != nil {
+			return fmt.Errorf("want a whole number below 2^64, got %q", v)
+		}
+		return nil
+	})
+	Field(p, fs, "negligible", "", "share", "changes smaller than this are the same (default 1%)", Share, func(e *dyno.Experiment) **dyno.Fraction { return &e.Negligible })
+}
+
+// subjectFlags are those of a subject that dyno launches.
+func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
+	p.Flag(fs, "path", "", "path", "of the request (default /)", func(e *dyno.Experiment, v string) error {
+		return single(e, func(s *dyno.Step) { s.Path = v })
+	})
+	Field(p, fs, "ready", "", "path", "that answers 2xx when the subject is ready (default: its port is open)", Text, func(e *dyno.Experiment) *string { return &e.Subject.Ready })
+	Field(p, fs, "ready-timeout", "", "time", "to get ready in (default 30s)", Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Subject.ReadyTimeout })
+	Field(p, fs, "idle", "", "time", "rest after the load, in which memory may be given back (default 0s; 10s in trials for memory)", duration, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.Idle })
+	p.Flag(fs, "memory", "", "bool", "trials of their own that tell whether memory is given back (default: if idle is given or the window is a minute or longer)", func(e *dyno.Experiment, v string) error {
+		var memory bool
+		err := boolean(v, &memory)
+		e.Memory = &memory
+		return err
+	})
+	p.List(fs, "env", "", "NAME=value", "environment of the subject; may be repeated", func(e *dyno.Experiment, vs []string) error {
+		return assign(&e.Subject.Env, vs)
+	})
+	p.Flag(fs, "limit", "", "limits", "of the subject's control group, such as cpu=0.5,memory=128MiB; cpu=10% is 0.1 CPUs", limit)
+	p.Flag(fs, "go", "", "version", "of the Go toolchain that builds the subject", func(e *dyno.Experiment, v string) error {
+		e.Subject.Go = strings.TrimPrefix(v, "go")
+		return nil
+	})
+	Field(p, fs, "rev", "", "revision", "of git that is built", Text, func(e *dyno.Experiment) *string { return &e.Subject.Rev })
+	p.Flag(fs, "build", "", "flags", "of go build, such as '-pgo=off'", func(e *dyno.Experiment, v string) (err error) {
+		e.Subject.Build, err = dyno.SplitFlags(v)
+		return err
+	})
+	p.Flag(fs, "inject", "", "bool", "build the runtime probe into the subject (default true)", func(e *dyno.Experiment, v string) error {
+		var inject bool
+		err := boolean(v, &inject)
+		e.Subject.NoInject = dyno.Not(!inject)
+		return err
+	})
+	Field(p, fs, "probe", "", "names", "the probes to use: "+strings.Join(dyno.ProbeNames, ",")+" (default all)", names, func(e *dyno.Experiment) *[]string { return &e.Probes.Use })
+	Field(p, fs, "every", "", "time", "between samples of the probes (default 1s)", Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Probes.Every })
+}
+
+func vary(e *dyno.Experiment, vs []string) error {
+	given := map[string]bool{}
+	for _, v := range vs {
+		name, levels, ok := strings.Cut(v, "=")
+		if !ok || name == "" || levels == "" {
+			return fmt.Errorf("bad factor %q (want for example GOGC=100,50)", v)
+		}
+		r := csv.NewReader(strings.NewReader(levels)) // a level with a comma is quoted: build="-tags=a,b",-race
+		r.LazyQuotes = true
+		fields, err := r.Read()
+		if err != nil {
+			return fmt.Errorf("bad levels of %s: %w", name, err)
+		}
+		if given[name] {
+			return fmt.Errorf("factor %s is given twice (consider: --vary %s=a,b,c)", name, name)
+		}
+		given[name] = true
+		f := dyno.Factor{Name: name, Levels: fields}
+		e.Settings = nil
+		if i := slices.IndexFunc(e.Factors, func(f dyno.Factor) bool { return f.Name == name }); i >= 0 {
+			e.Factors = slices.Clone(e.Factors)
+			e.Factors[i] = f // the flag beats the file
+		} else {
+			e.Factors = append(e.Factors, f)
+		}
+	}
+	return nil
+}
+
+// target says what a command's argument means as a subject, and names the
+// experiment after it if it has no name.
+func Target(e *dyno.Experiment, arg string) error {
+	if strings.Contains(arg, "://") {
+		return TargetURL(e, arg)
+	}
+	s := &e.Subject
+	s.Package, s.Module, s.Binary, s.URL, s.PID, s.Process = "", "", "", "", 0, ""
+	abs, err := filepath.Abs(arg)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		s.Package = abs
+	case err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0:
+		s.Binary = abs
+	case err == nil:
+		return Mistakef("%s is neither a directory nor an executable file", arg)
+	case !errors.Is(err, fs.ErrNotExist):
+		return Mistakef("%v", err)
+	case strings.Contains(arg, "@"):
+		s.Module = arg
+	case strings.HasPrefix(arg, ".") || filepath.IsAbs(arg):
+		return Mistakef("%s does not exist", arg)
+	default:
+		s.Package = arg // an import path
+	}
+	path, _, _ := strings.Cut(abs, "@")
+	e.Name = cmp.Or(e.Name, filepath.Base(path))
+	return nil
+}
+
+func TargetURL(e *dyno.Experiment, arg string) error {
+	u, err := url.Parse(arg)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return Mistakef("bad URL %q (want for example http://127.0.0.1:8080/path)", arg)
+	}
+	e.Subject = dyno.Subject{URL: u.Scheme + "://" + u.Host, Arg: e.Subject.Arg}
+	e.Name = cmp.Or(e.Name, u.Hostname())
+	if path := u.RequestURI(); path != "/" {
+		if err := single(e, func(s *dyno.Step) { s.Path = path }); err != nil {
+			return err
+		}
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		login := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+		return single(e, func(s *dyno.Step) { s.Headers = put(s.Headers, "Authorization", "Basic "+login) })
+	}
+	return nil
+}
+
+// single changes the one step of the loop; a plan with more has no use for it.
+func single(e *dyno.Experiment, change func(*dyno.Step)) error {
+	c := &e.Load.Client
+	if len(c.Loop) > 1 || len(c.Setup) > 0 {
+		return errors.New("the plan has steps of its own; change them there")
+	}
+	step := dyno.Step{Path: "/"}
+	if len(c.Loop) == 1 {
+		step = c.Loop[0]
+	}
+	change(&step)
+	c.Loop = []dyno.Step{step}
+	return nil
+}
+
+func put(m map[string]string, k, v string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[k] = v
+	return m
+}
+
+// assign puts NAME=value pairs into a map.
+func assign(to *map[string]string, pairs []string) error {
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return fmt.Errorf("want NAME=value, got %q", pair)
+		}
+		*to = put(*to, name, value)
+	}
+	return nil
+}
+
+func Count(v string, to *int) error {
+	n, err := strconv.Atoi(v)
+	if *to = n; err != nil || n < 1 {
+		return fmt.Errorf("want a whole number from 1, got %q", v)
+	}
+	return nil
+}
+
+func boolean(v string, to *bool) error {
+	if *to = v == "true"; !*to && v != "false" {
+		return fmt.Errorf("want true or false, got %q", v)
+	}
+	return nil
+}
+
+func duration(v string, to *dyno.Duration) (err error) {
+	*to, err = dyno.ParseDuration(v)
+	return err
+}
+
+func Positive(v string, to *dyno.Duration) error {
+	if err := duration(v, to); err != nil {
+		return err
+	}
+	if *to == 0 {
+		return errors.New("want more than 0s")
+	}
+	return nil
+}
+
+func Share(v string, to **dyno.Fraction) error {
+	f, err := dyno.ParseFraction(v)
+	*to = &f
+	return err
+}
+
+func Text(v string, to *string) error {
+	*to = v
+	return nil
+}
+
+func names(v string, to *[]string) error {
+	*to = strings.Split(v, ",")
+	return nil
+}

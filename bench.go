@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// A Bench says which benchmarks of Go test packages are compared. It takes the
-// place of a load: a test binary drives itself.
+// A Bench says which benchmarks of Go test packages are compared, instead of a load.
 //
 // Each block is a new layout of the program (the linker's -randlayout). In it each
-// benchmark is launched some times in every setting; the processes of one launch
-// live at the same time, pinned to the same CPUs, and take turns of a sample.
-// doc/method.md, "Micro-benchmarks", has the reasons.
+// benchmark is launched some times in every setting at once, pinned to the same CPUs; the
+// processes take turns of a sample. doc/method.md, "Micro-benchmarks", has the reasons.
 type Bench struct {
 	Packages  []string  `json:"packages,omitempty"`  // patterns as of go list, in Subject.Dir; none means "."
 	Match     string    `json:"match,omitempty"`     // regular expressions as of go test -bench; "" means all
@@ -24,13 +22,12 @@ type Bench struct {
 	Error     *Fraction `json:"error,omitempty"`     // chance of a false change in one comparison; nil means DefaultBenchError
 }
 
-// BenchFactor is the factor of settings that are benchmarks of one package: its
-// level is an element of their names, such as Pipeline1 or variant=slow, and
-// names that are otherwise the same are compared.
+// BenchFactor is the factor of settings that are benchmarks of one package. Its level is
+// an element of their names, such as Pipeline1 or variant=slow; names that are otherwise
+// equal are compared.
 const BenchFactor = "bench"
 
-// AAFactor is the factor of two settings that are the same: a variable of the
-// environment that nobody reads.
+// AAFactor is the factor of two equal settings: an environment variable without effect.
 const AAFactor = "AA"
 
 // A Benchmark is what one trial saw of one benchmark.
@@ -39,10 +36,9 @@ type Benchmark struct {
 	Name    string `json:"name"`    // without "Benchmark" and GOMAXPROCS; with BenchFactor the level in it is "*"
 	N       int64  `json:"n"`       // iterations of a sample; in a trial ForProfile, of all of them
 
-	// Launches are the processes in order, and of each its samples in order: element
-	// j of launch i of one setting took its turn beside that of every other in the
-	// same block. Metrics are those of package testing in base units: sec/op, B/op,
-	// allocs/op, B/s, and the benchmark's own.
+	// Launches are the processes, and the samples of each: element j of launch i took its
+	// turn beside that of every other setting in the block. Metrics are those of package
+	// testing in base units: sec/op, B/op, allocs/op, B/s, and the benchmark's own.
 	Launches [][]Values `json:"launches,omitempty"`
 	Err      string     `json:"error,omitempty"` // why there are none, or fewer: what the benchmark said
 }
@@ -50,8 +46,8 @@ type Benchmark struct {
 // SurveySkipped is how Survey.Err begins where the benchmark skipped itself.
 const SurveySkipped = "skipped"
 
-// A Survey is what was found out of a benchmark in one setting before the blocks,
-// in a trial ForSurvey. Seconds and bytes are per iteration unless said.
+// A Survey is what a trial ForSurvey found of a benchmark in one setting. Seconds and
+// bytes are per iteration unless said.
 type Survey struct {
 	Package string  `json:"package"`
 	Name    string  `json:"name"`    // as Benchmark.Name
@@ -101,13 +97,6 @@ func (b Bench) Resolved() Bench {
 	return b
 }
 
-// BenchTrial returns a trial of a setting of a Bench, without its numbers. The
-// experiment must have passed Check.
-func (e *Experiment) BenchTrial(s Setting) Trial {
-	t, _ := e.trial(s)
-	return t
-}
-
 // benchFactors are the factors of a Bench beside environment variables, which
 // hold for the build too.
 var benchFactors = []string{"go", "rev", "build", BenchFactor}
@@ -119,23 +108,15 @@ func (e *Experiment) checkBench() *PlanError {
 			return PlanErrorf("bad package %q", p).of("bench", "packages")
 		}
 	}
-	switch {
-	case b.Blocks < 0:
-		return PlanErrorf("blocks is %d (want at least 1)", b.Blocks).of("bench", "blocks")
-	case b.Error != nil && (*b.Error <= 0 || *b.Error > 0.5):
-		return PlanErrorf("error is %v (want more than 0 and at most 50%%)", *b.Error).of("bench", "error")
-	case len(e.Factors) > 0 && len(e.Settings) > 0:
-		return PlanErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
-	}
-	if err := e.checkFactors(); err != nil {
+	chance := *b.Resolved().Error
+	if err := cmp.Or(
+		wrong(b.Blocks < 0, "bench blocks", "blocks is %d (want at least 1)", b.Blocks),
+		wrong(chance <= 0 || chance > 0.5, "bench error", "error is %v (want more than 0 and at most 50%%)", chance),
+		e.checkFactors(),
+	); err != nil {
 		return err
 	}
-	seen := map[string]bool{}
 	for _, s := range e.Levels() {
-		if seen[s.String()] {
-			return PlanErrorf("setting %q is listed twice", s).of("settings")
-		}
-		seen[s.String()] = true
 		for _, l := range s {
 			if !slices.Contains(benchFactors, l.Factor) && !envName.MatchString(l.Factor) {
 				return PlanErrorf("factor %s is not one of benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).of("vary", l.Factor)

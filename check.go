@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// check finds what makes no sense in a load as the user gave it. The one that
-// Resolved makes of it passes too.
+// check finds what makes no sense in a load, resolved or not.
 func (l *Load) check() *PlanError {
 	if l.None {
 		if key := given(*l, "none", "duration", "warmup", "idle", "insecure", "max_failures"); key != "" {
@@ -29,16 +28,20 @@ func (l *Load) check() *PlanError {
 		}
 		return nil
 	}
-	for _, check := range []func() *PlanError{l.checkMuch, l.checkRate, l.checkHow, l.checkSteps, l.checkData} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(l.checkMuch(), l.checkRate(), l.checkHow(), l.checkSteps(), l.checkData())
 }
 
-// given returns the first key of a part of the plan, by its name in JSON, that
-// is set and is none of those allowed, or "".
+// wrong returns the mistake of a plan in which something is wrong, or nil. The
+// key is its place in the plan, such as "load rate".
+func wrong(is bool, key, format string, args ...any) *PlanError {
+	if !is {
+		return nil
+	}
+	return PlanErrorf(format, args...).of(strings.Fields(key)...)
+}
+
+// given returns the first key of a part of the plan, by its JSON name, that is set and not
+// allowed, or "".
 func given(part any, allowed ...string) string {
 	v := reflect.ValueOf(part)
 	for i := range v.NumField() {
@@ -50,14 +53,12 @@ func given(part any, allowed ...string) string {
 	return ""
 }
 
-// mostClients is more than a machine has ports for: 64,511 from one address to
-// another.
+// mostClients exceeds the 64,511 ports from one address to another.
 const mostClients = 100_000
 
-// mostRate bounds the work of counting what is due.
+// mostRate bounds the work of counting requests.
 const mostRate = 1e7
 
-// mostParallel is of each client.
 const mostParallel = 10_000
 
 func (l *Load) checkMuch() *PlanError {
@@ -67,96 +68,62 @@ func (l *Load) checkMuch() *PlanError {
 			ends++
 		}
 	}
-	switch {
-	case l.Concurrency < 0:
-		return PlanErrorf("concurrency is %d (want at least 1)", l.Concurrency).of("load", "concurrency")
-	case l.MaxInFlight < 0:
-		return PlanErrorf("max_in_flight is %d (want at least 1)", l.MaxInFlight).of("load", "max_in_flight")
-	case l.Concurrency > mostClients:
-		return PlanErrorf("%d clients are more than dyno has room for (want at most %d)", l.Concurrency, mostClients).of("load", "concurrency")
-	case l.MaxInFlight > mostClients:
-		return PlanErrorf("max_in_flight is %d (want at most %d)", l.MaxInFlight, mostClients).of("load", "max_in_flight")
-	case l.Requests < 0 || l.RequestsPerClient < 0:
-		return PlanErrorf("the number of requests is negative").of("load", "requests")
-	case ends > 1:
-		return PlanErrorf("the load has two ends (want one of requests, requests_per_client and duration)").of("load")
-	case len(l.Rate) > 1 && l.Rate.Length() == 0 && ends == 0:
-		return PlanErrorf("the last stage of the rate has no end (want for example %v over 30s, or duration or requests)", l.Rate).of("load", "rate")
-	}
-	return nil
+	return cmp.Or(
+		wrong(l.Concurrency < 0, "load concurrency", "concurrency is %d (want at least 1)", l.Concurrency),
+		wrong(l.MaxInFlight < 0, "load max_in_flight", "max_in_flight is %d (want at least 1)", l.MaxInFlight),
+		wrong(l.Concurrency > mostClients, "load concurrency", "%d clients are more than dyno has room for (want at most %d)", l.Concurrency, mostClients),
+		wrong(l.MaxInFlight > mostClients, "load max_in_flight", "max_in_flight is %d (want at most %d)", l.MaxInFlight, mostClients),
+		wrong(l.Requests < 0 || l.RequestsPerClient < 0, "load requests", "the number of requests is negative"),
+		wrong(ends > 1, "load", "the load has two ends (want one of requests, requests_per_client and duration)"),
+		wrong(len(l.Rate) > 1 && l.Rate.Length() == 0 && ends == 0, "load rate", "the last stage of the rate has no end (want for example %v over 30s, or duration or requests)", l.Rate),
+	)
 }
 
 func (l *Load) checkRate() *PlanError {
 	if !l.Rate.Open() {
-		switch {
-		case l.Arrival != "":
-			return PlanErrorf("arrival needs a rate").of("load", "arrival")
-		case l.MaxInFlight != 0:
-			return PlanErrorf("max_in_flight needs a rate (consider: concurrency, the most requests under way in a closed load)").of("load", "max_in_flight")
-		}
-		return nil
+		return cmp.Or(
+			wrong(l.Arrival != "", "load arrival", "arrival needs a rate"),
+			wrong(l.MaxInFlight != 0, "load max_in_flight", "max_in_flight needs a rate (consider: concurrency, the most requests under way in a closed load)"),
+		)
 	}
 	length := l.Rate.Length()
 	connections := l.Resolved().Concurrency
 	loop := l.Client.Loop
 	_, enough := l.Rate.Due(float64(max(l.Requests, 1) - 1))
-	switch {
-	case l.Rate.Max() > mostRate:
-		return PlanErrorf("the rate is %g/s, more than any generator sends (want at most %g/s)", l.Rate.Max(), mostRate).of("load", "rate")
-	case l.Arrival != "" && l.Arrival != "constant" && l.Arrival != "poisson":
-		return PlanErrorf("unknown arrival %q (want constant or poisson)", l.Arrival).of("load", "arrival")
-	case l.RequestsPerClient > 0:
-		return PlanErrorf("requests_per_client is for a closed load; with a rate use duration or requests").of("load", "requests_per_client")
-	case length > 0 && l.Duration > 0 && time.Duration(l.Duration) != length:
-		return PlanErrorf("the rate has its own length, %v (consider: leave duration out)", length).of("load", "duration")
-	case l.Requests > 0 && !enough:
-		return PlanErrorf("the stages of the rate end before %d requests are due", l.Requests).of("load", "requests")
-	case l.HTTP != "2" && l.MaxInFlight > connections:
-		return PlanErrorf("max_in_flight is %d, but each of %d connections has one request under way, unless http is 2 (consider: concurrency: %d, or http: 2)",
-			l.MaxInFlight, connections, l.MaxInFlight).of("load", "max_in_flight")
-	case len(loop) > 1:
-		return PlanErrorf("with a rate the loop has one step, as each request is due on its own; it has %d", len(loop)).of("load", "client")
-	case len(loop) == 1 && !loop[0].single():
-		return PlanErrorf("with a rate the step is one request, as each is due on its own; sleep and parallel are for a closed load").of("load", "client", "loop", "0")
-	}
-	return nil
+	return cmp.Or(
+		wrong(l.Rate.Max() > mostRate, "load rate", "the rate is %g/s, more than any generator sends (want at most %g/s)", l.Rate.Max(), mostRate),
+		wrong(l.Arrival != "" && l.Arrival != "constant" && l.Arrival != "poisson", "load arrival", "unknown arrival %q (want constant or poisson)", l.Arrival),
+		wrong(l.RequestsPerClient > 0, "load requests_per_client", "requests_per_client is for a closed load; with a rate use duration or requests"),
+		wrong(length > 0 && l.Duration > 0 && time.Duration(l.Duration) != length, "load duration", "the rate has its own length, %v (consider: leave duration out)", length),
+		wrong(l.Requests > 0 && !enough, "load requests", "the stages of the rate end before %d requests are due", l.Requests),
+		wrong(l.HTTP != "2" && l.MaxInFlight > connections, "load max_in_flight", "max_in_flight is %d, but each of %d connections has one request under way, unless http is 2 (consider: concurrency: %d, or http: 2)", l.MaxInFlight, connections, l.MaxInFlight),
+		wrong(len(loop) > 1, "load client", "with a rate the loop has one step, as each request is due on its own; it has %d", len(loop)),
+		wrong(len(loop) == 1 && !loop[0].single(), "load client loop 0", "with a rate the step is one request, as each is due on its own; sleep and parallel are for a closed load"),
+	)
 }
 
-// checkHow checks how requests are sent, and what is kept of them.
 func (l *Load) checkHow() *PlanError {
 	timeout := l.Resolved().Timeout
-	switch {
-	case l.ConnectTimeout > timeout:
-		return PlanErrorf("connect_timeout is %v, longer than the timeout of the whole request, %v", l.ConnectTimeout, timeout).of("load", "connect_timeout")
-	case l.ReadTimeout > timeout:
-		return PlanErrorf("read_timeout is %v, longer than the timeout of the whole request, %v", l.ReadTimeout, timeout).of("load", "read_timeout")
-	case l.HTTP != "" && l.HTTP != "1.1" && l.HTTP != "2":
-		return PlanErrorf("unknown version %q of HTTP (want 1.1 or 2)", l.HTTP).of("load", "http")
-	case l.KeepRequests != "" && l.KeepRequests != "all" && l.KeepRequests != "none":
-		return PlanErrorf("bad keep_requests %q (want all or none)", l.KeepRequests).of("load", "keep_requests")
-	case l.MaxRequestsKept < 0:
-		return PlanErrorf("max_requests_kept is %d (want at least 1)", l.MaxRequestsKept).of("load", "max_requests_kept")
-	case l.MaxRequestsKept > 0 && l.KeepRequests == "none":
-		return PlanErrorf("max_requests_kept has no meaning with keep_requests: none").of("load", "max_requests_kept")
-	}
-	return nil
+	return cmp.Or(
+		wrong(l.ConnectTimeout > timeout, "load connect_timeout", "connect_timeout is %v, longer than the timeout of the whole request, %v", l.ConnectTimeout, timeout),
+		wrong(l.ReadTimeout > timeout, "load read_timeout", "read_timeout is %v, longer than the timeout of the whole request, %v", l.ReadTimeout, timeout),
+		wrong(l.HTTP != "" && l.HTTP != "1.1" && l.HTTP != "2", "load http", "unknown version %q of HTTP (want 1.1 or 2)", l.HTTP),
+		wrong(l.KeepRequests != "" && l.KeepRequests != "all" && l.KeepRequests != "none", "load keep_requests", "bad keep_requests %q (want all or none)", l.KeepRequests),
+		wrong(l.MaxRequestsKept < 0, "load max_requests_kept", "max_requests_kept is %d (want at least 1)", l.MaxRequestsKept),
+		wrong(l.MaxRequestsKept > 0 && l.KeepRequests == "none", "load max_requests_kept", "max_requests_kept has no meaning with keep_requests: none"),
+	)
 }
 
 func (l *Load) checkSteps() *PlanError {
-	if l.Targets != "" && given(l.Client) != "" {
-		return PlanErrorf("load has targets and steps of its own (want one: method, path, headers and body are in the targets)").of("load", "targets")
-	}
-	if err := l.Client.check(); err != nil {
-		return err
-	}
+	rests := func(s Step) bool { return s.Sleep != Sleep{} }
 	loop := l.Client.Loop
-	if len(loop) > 0 && !slices.ContainsFunc(loop, func(s Step) bool { return s.Sleep == Sleep{} }) {
-		return PlanErrorf("the loop only sleeps (want a request in it, for example GET /)").of("load", "client", "loop")
-	}
-	return nil
+	return cmp.Or(
+		wrong(l.Targets != "" && given(l.Client) != "", "load targets", "load has targets and steps of its own (want one: method, path, headers and body are in the targets)"),
+		l.Client.check(),
+		wrong(len(loop) > 0 && len(slices.DeleteFunc(slices.Clone(loop), rests)) == 0, "load client loop", "the loop only sleeps (want a request in it, for example GET /)"),
+	)
 }
 
-// takenNames are names of templates that data cannot have.
 var takenNames = []string{"n", "client", "arg", "counter", "uuid", "random"}
 
 func (l *Load) checkData() *PlanError {
@@ -176,7 +143,7 @@ func (l *Load) checkData() *PlanError {
 	return nil
 }
 
-// requests yields the steps that are requests, those of parallel lists too.
+// requests yields the steps that are requests, of parallel lists too.
 func (c *Client) requests() iter.Seq[*Step] {
 	return func(yield func(*Step) bool) {
 		for _, steps := range [][]Step{c.Setup, c.Loop, c.Teardown} {
@@ -191,7 +158,7 @@ func (c *Client) requests() iter.Seq[*Step] {
 	}
 }
 
-// requests are the step itself, or the steps that it is a list of; a rest is none.
+// requests are the step itself or its parallel steps; a rest has none.
 func (s *Step) requests() []*Step {
 	if s.Sleep != (Sleep{}) {
 		return nil
@@ -206,7 +173,6 @@ func (s *Step) requests() []*Step {
 	return list
 }
 
-// single reports whether the step is one request.
 func (s *Step) single() bool {
 	return s.Sleep == Sleep{} && s.Parallel.Times == 0 && len(s.Parallel.Steps) == 0
 }
@@ -262,7 +228,6 @@ func (s *Step) check(at []string) *PlanError {
 	return nil
 }
 
-// checkList checks a step that is a list of parallel ones.
 func (s *Step) checkList(at []string) *PlanError {
 	if key := given(*s, "parallel", "name"); key != "" {
 		return PlanErrorf("a list of parallel steps has nothing else but a name; this has %s too (consider: say it in each of them)", key).of(append(at, key)...)

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// lastOfEach sorts results by block and position and drops those that a later
-// one of the same trial replaces.
+// LastOfEach sorts results by block and position, and keeps the last one of each trial.
 func LastOfEach(rs []*Result) []*Result {
 	type key struct {
 		n, block int
@@ -30,10 +29,8 @@ func LastOfEach(rs []*Result) []*Result {
 	return kept
 }
 
-// Counts reports whether a value of r may be compared: not, where the generator
-// was the limit, latency and service time, of steps too, and the number of
-// requests that were never sent; nor the throughput of a closed load, which is
-// then as high as the generator could make it.
+// Counts reports whether a value of r may be compared. Where the generator was the limit,
+// latency, service time and unsent requests may not, nor a closed load's throughput.
 func Counts(r *Result, metric string) bool {
 	if r.Sent.Saturated == "" {
 		return true
@@ -47,39 +44,45 @@ func Counts(r *Result, metric string) bool {
 	return !IsLatency(metric)
 }
 
-// open reports whether the load of r had a rate. A result that was read back
-// has no plan; but only an open load has service times beside its latency.
+// HasRate reports whether the load of r had a rate, also if r was read from a file: only
+// an open load has service times.
 func HasRate(r *Result) bool {
 	_, both := r.Values.Get("service-p50-sec")
 	return both || r.Trial.Load.Rate.Open()
 }
 
-// isLatency reports whether a metric is latency or service time, of all
-// requests or of a step.
+// IsLatency reports whether a metric is latency or service time, of a step too.
 func IsLatency(metric string) bool {
-	_, place := Rank(metric)
-	if place == len(Metrics) {
+	_, i := Rank(metric)
+	if i == len(Metrics) {
 		return false
 	}
-	switch strings.TrimPrefix(Metrics[place].Name, "service-") {
+	switch strings.TrimPrefix(Metrics[i].Name, "service-") {
 	case "p50-sec", "p90-sec", "p95-sec", "p99-sec", "p99.9-sec", "min-sec", "mean-sec", "max-sec", "stddev-sec":
 		return true
 	}
 	return false
 }
 
-// rank splits a metric's name into its step, "" for the whole trial's, and the
-// place of the rest in dyno.Metrics, or len(dyno.Metrics) if it is not there.
-func Rank(name string) (step string, place int) {
-	for i, m := range Metrics {
-		if m.Name == name {
-			return "", i
-		}
+// Rank splits a metric's name into its step, "" for the whole trial's, and the
+// index of the rest in Metrics, or len(Metrics) if it is not there.
+func Rank(name string) (step string, index int) {
+	if i, ok := indices[name]; ok {
+		return "", i
 	}
 	for i, m := range Metrics {
-		if s, ok := strings.CutSuffix(name, "-"+m.Name); ok {
+		if s, ok := strings.CutSuffix(name, "-"+m.Name); ok && strings.HasSuffix(m.Name, "-sec") {
 			return s, i
 		}
 	}
 	return "", len(Metrics)
 }
+
+// indices of Metrics, by name.
+var indices = func() map[string]int {
+	at := map[string]int{}
+	for i, m := range Metrics {
+		at[m.Name] = i
+	}
+	return at
+}()

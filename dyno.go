@@ -1,15 +1,10 @@
-// Package dyno is the vocabulary of a dynamometer for Go services: the words
-// that every other package speaks, and nothing that acts.
+// Package dyno is the vocabulary of a dynamometer for Go services, and does nothing.
 //
-// An [Experiment] is a plan: a [Subject] to launch, the [Factor]s to vary, the
-// [Load] to put on it, and how often to repeat. [Experiment.Trials] writes the
-// plan out, one [Trial] per launch, in the order in which they will run. What
-// came of a trial is a [Result]. Results are what the lab makes, the store
-// keeps, and every analysis and report reads.
+// An [Experiment] is a plan: a [Subject] to launch, [Factor]s to vary, the [Load] to put
+// on it, and how often to repeat. [Experiment.Trials] lists its trials in order, [Trial]
+// by launch. A [Result] is what came of one.
 //
-// The package owns the plan's file format (package plan) and the names of the
-// metrics ([Metrics]). It does not own the run directory (package store), and
-// it starts, sends, observes and compares nothing.
+// The package owns what a plan means (package plan reads it) and the names of [Metrics].
 package dyno
 
 import (
@@ -23,8 +18,7 @@ import (
 	"time"
 )
 
-// An Experiment is a plan of trials. Its JSON form is the plan's file format,
-// so what package plan reads is what encoding/json writes.
+// An Experiment is a plan of trials. Its JSON is a plan's file, which package plan reads.
 type Experiment struct {
 	Name     string    `json:"name,omitempty"`
 	Subject  Subject   `json:"subject,omitzero"`
@@ -36,15 +30,14 @@ type Experiment struct {
 	Load     Load      `json:"load,omitzero"`
 	Probes   Probes    `json:"probes,omitzero"`
 
-	// What costs the subject too much to be seen in a trial that is compared
-	// is looked at in trials of its own, which come last.
+	// What would disturb compared trials has trials of its own, which come last.
 	Profile        []string `json:"profile,omitempty"`        // of ProfileNames: taken over the window of further trials of every setting
 	ProfileRepeats int      `json:"profile_repeat,omitempty"` // blocks of those trials; 0 means Repeats
 	Trace          Duration `json:"trace,omitempty"`          // length of an execution trace, in one more trial of every setting; 0 means none
 
-	// Memory adds one more trial of every setting, in which nothing is forced until
-	// the rest after the load is over: is memory given back? nil means that there
-	// is one if the load has a rest, or a window of LongWindow.
+	// Memory adds a trial of every setting in which nothing is forced until the rest after
+	// the load is over: is memory given back? nil: if the load has a rest, or a window of
+	// LongWindow.
 	Memory *bool `json:"memory,omitempty"`
 
 	Bench *Bench `json:"bench,omitempty"` // benchmarks instead of a service under load: nothing of Load, Probes and what is looked at applies
@@ -55,7 +48,7 @@ type Experiment struct {
 	Thresholds []Threshold `json:"thresholds,omitempty"` // what must hold, or the run has failed
 }
 
-// What a plan means where it is silent.
+// Defaults of a plan, and bounds.
 const (
 	DefaultRepeats      = 6 // the least for which a setting's median has a 95 % interval
 	DefaultNegligible   = 0.01
@@ -79,9 +72,8 @@ const (
 	DefaultBenchError    = 0.001 // in one comparison
 )
 
-// A Subject says how to obtain and launch the service under test. At most one
-// of Package, Module, Binary and URL is set, or one of PID and Process; these
-// two may have a URL as well.
+// A Subject says how to obtain and launch the service under test. One of Package, Module,
+// Binary and URL is set, or one of PID and Process, with or without a URL.
 type Subject struct {
 	Package string `json:"package,omitempty"` // directory of a main package, such as ./cmd/server
 	Module  string `json:"module,omitempty"`  // main package and version, such as example.org/cmd/x@v1.2.0
@@ -130,11 +122,10 @@ func (s *Subject) String() string {
 	return ""
 }
 
-// A Load says what requests to send, and when each is due.
-//
-// With Rate 0 it is closed: Concurrency clients, each sending its next request
-// when the last is answered. With a Rate it is open: the schedule is kept
-// whatever the service does, and Concurrency is the most connections.
+// A Load says what requests to send, and when each is due. Without Rate it is closed:
+// Concurrency clients, each sending its next request when the last is answered. With a
+// Rate it is open: the schedule is kept whatever the service does, and Concurrency is the
+// most connections.
 type Load struct {
 	None              bool      `json:"none,omitempty"`                // nothing is sent: the subject is watched for Duration, 0 means until somebody ends it
 	Concurrency       int       `json:"concurrency,omitempty"`         // 0 means DefaultConcurrency, or with a rate MaxInFlight or else DefaultConnections
@@ -213,7 +204,6 @@ func (l Load) String() string {
 	return fmt.Sprintf("closed load: %s, %s%s; latency runs from when a request was sent", clients, much, warm)
 }
 
-// watched describes a load that is none.
 func (l Load) watched() string {
 	s := "watched, with no load of dyno's"
 	if l.Duration > 0 {
@@ -225,8 +215,8 @@ func (l Load) watched() string {
 	return s
 }
 
-// generator is the last known load generator that a command names: of a pipe, it
-// is the one whose output is read.
+// generator is the last load generator that a command names: in a pipe, its output is
+// read.
 func generator(command string) (name string) {
 	for _, word := range strings.FieldsFunc(command, func(c rune) bool { return strings.ContainsRune(" \t\n/\\|;&(", c) }) {
 		switch word = strings.TrimSuffix(word, ".exe"); word {
@@ -237,8 +227,8 @@ func generator(command string) (name string) {
 	return name
 }
 
-// Resolved returns the load with its defaults written out. Those of dyno's own
-// generator mean nothing to a command, and a GET / nothing beside targets.
+// Resolved returns the load with its defaults written out, as far as its generator and
+// targets have a use for them.
 func (l Load) Resolved() Load {
 	if l.MaxFailures == nil {
 		l.MaxFailures = fraction(DefaultMaxFailures)
@@ -269,8 +259,8 @@ func (l Load) Resolved() Load {
 	return l
 }
 
-// Resolved returns the experiment with all defaults written out, so that it
-// stays the same experiment if these change.
+// Resolved returns the experiment with its defaults written out, so that it stays the same
+// if these change.
 func (e Experiment) Resolved() Experiment {
 	if e.Repeats == 0 {
 		e.Repeats = DefaultRepeats
@@ -308,7 +298,6 @@ func (e Experiment) Resolved() Experiment {
 	return e
 }
 
-// varies reports whether the factor is one of the experiment's.
 func (e *Experiment) varies(factor string) bool {
 	return slices.ContainsFunc(e.Levels(), func(s Setting) bool {
 		return slices.ContainsFunc(s, func(l Level) bool { return l.Factor == factor })
@@ -325,13 +314,12 @@ type Client struct {
 	Teardown []Step `json:"teardown,omitempty"`
 }
 
-// A Step is one request of a client, several at the same time (Parallel), or a
-// rest (Sleep). Path, header values and Body are templates in which {{.NAME}}
-// is a captured value, {{.n}} the client's count of loops from 0, {{.client}}
-// its number from 0, {{.arg.NAME}} a value of the plan, {{.NAME.COLUMN}} a
-// field of the loop's row of data, {{counter}} the next whole number from 0 of
-// the whole load, {{uuid}} a random UUID and {{random LO HI}} a random whole
-// number from LO to HI; what is random depends on the seed alone.
+// A Step is one request of a client, several at the same time (Parallel), or a rest
+// (Sleep). Path, header values and Body are templates: {{.NAME}} is a captured value,
+// {{.n}} the client's count of loops from 0, {{.client}} its number from 0, {{.arg.NAME}}
+// a value of the plan, {{.NAME.COLUMN}} a field of the loop's row of data, {{counter}} the
+// load's next whole number from 0, {{uuid}} a random UUID, {{random LO HI}} a random whole
+// number; what is random depends on the seed alone.
 type Step struct {
 	Name     string            `json:"name,omitempty"`   // "" means method and path
 	Method   string            `json:"method,omitempty"` // "" means GET
@@ -346,8 +334,8 @@ type Step struct {
 	Sleep    Sleep             `json:"sleep,omitzero"`      // a rest of the client; the step has nothing else
 }
 
-// A Parallel is either a number, of requests that are all the step's own, or a
-// list of other steps. The zero value is one request.
+// A Parallel is a number of requests, all the step's own, or a list of other steps. The
+// zero value is one request.
 type Parallel struct {
 	Times int
 	Steps []Step
@@ -361,8 +349,7 @@ func (p Parallel) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p.Times)
 }
 
-// A Sleep is how long a client rests: a random time from Min to Max, evenly
-// distributed. It is written "1s" or "500ms..1.5s".
+// A Sleep is a random rest from Min to Max, evenly distributed: "1s" or "500ms..1.5s".
 type Sleep struct{ Min, Max Duration }
 
 // ParseSleep reads a duration or two, the least and the longest.
@@ -413,20 +400,18 @@ type Probes struct {
 	Use   []string `json:"use,omitempty"`   // of ProbeNames; none means all that apply but pprof
 	Every Duration `json:"every,omitempty"` // between samples, at least 10ms; 0 means DefaultEvery
 
-	// What the service itself publishes: a path on the address under load, or
-	// the URL of a port of its own. "" means that it is not asked.
+	// Paths of the service or URLs, of what it publishes itself; "" means not asked.
 	Expvar     string   `json:"expvar,omitempty"`     // such as /debug/vars
 	Prometheus string   `json:"prometheus,omitempty"` // such as /metrics
 	Pprof      string   `json:"pprof,omitempty"`      // such as /debug/pprof; "" means the injected probe
 	Metrics    []string `json:"metrics,omitempty"`    // of Prometheus, beside go_* and process_*, which are read anyway
 }
 
-// ProbeNames are the probes a plan may ask for. The last three watch only where
-// the plan says what the service publishes, and pprof only if it is asked for.
+// ProbeNames are the probes of plans. The last three need the service's address, and pprof
+// has to be asked for.
 var ProbeNames = []string{"proc", "cgroup", "gctrace", "runtime", "expvar", "prometheus", "pprof"}
 
-// ProfileNames are the profiles a plan may ask for, as package runtime/pprof
-// calls them.
+// ProfileNames are the profiles of plans, as in package runtime/pprof.
 var ProfileNames = []string{"cpu", "heap", "allocs", "goroutine", "mutex", "block"}
 
 // What a trial is for, if not for its values to be compared.
@@ -437,8 +422,8 @@ const (
 	ForMemory  = "memory"  // what is resident after a rest, and after FreeOSMemory
 )
 
-// A PlanError is a mistake in what the user wrote. Line and Column count from
-// 1; they are 0 where the mistake has no place in a file, as with a flag.
+// A PlanError is a mistake in a plan. Line and Column count from 1, or are 0 if it has no
+// place in a file, as with a flag.
 type PlanError struct {
 	File         string
 	Line, Column int
@@ -462,6 +447,7 @@ func (e *PlanError) Error() string {
 // of says which key of the plan the mistake is in.
 func (e *PlanError) of(key ...string) *PlanError { e.Key = key; return e }
 
+// PlanErrorf makes a mistake without a place.
 func PlanErrorf(format string, args ...any) *PlanError {
 	return &PlanError{Msg: fmt.Sprintf(format, args...)}
 }

@@ -50,12 +50,12 @@ var layers = map[string][]string{
 	"analysis/timeline":  {".", "analysis/tail", "hist", "stats"},
 	"analysis/trend":     {"stats"},
 	"findings":           {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "store"},
-	"report":             {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "chart", "findings", "gctrace", "hist", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report":             {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "findings", "gctrace", "hist", "report/chart", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report/chart":       {},
 	"report/pprofpage":   {"analysis/profiles"},
-	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "chart", "findings", "hist", "report", "report/pprofpage", "stats", "store"},
+	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report", "report/chart", "report/pprofpage", "stats", "store"},
 	"examples":           {},
 	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
-	"chart":              {},
 }
 
 // acting are the rooms whose packages may start goroutines.

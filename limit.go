@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Limits are those of the control group that a subject runs in, as a container's
-// are. The zero value limits nothing.
+// Limits are those of the subject's control group. The zero value limits nothing.
 type Limits struct {
 	CPU    CPUs `json:"cpu,omitempty"`    // 0 means no limit
 	Memory Size `json:"memory,omitempty"` // 0 means no limit
@@ -31,8 +30,7 @@ func (l Limits) String() string {
 // CPUs is a number of CPUs, such as 0.5, whose time may be used.
 type CPUs float64
 
-// leastCPUs is a quota of 1 ms in the kernel's usual period of 100 ms, the least
-// that it takes (kernel/sched/core.c, min_cfs_quota_period).
+// leastCPUs is 1 ms in 100 ms (kernel/sched/core.c, min_cfs_quota_period).
 const leastCPUs = 0.01
 
 // ParseCPUs reads "0.5", "2" or "10%" of one CPU; "none" is 0.
@@ -40,11 +38,7 @@ func ParseCPUs(s string) (CPUs, error) {
 	if s == NoLimit {
 		return 0, nil
 	}
-	num, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
-	v, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
-	if percent {
-		v /= 100
-	}
+	v, err := share(s, parseFloat)
 	if err != nil || !(v >= leastCPUs && v <= 1e4) {
 		return 0, fmt.Errorf("bad number of CPUs %q (want for example 0.5, 10%%, or none; at least %v)", s, leastCPUs)
 	}
@@ -67,18 +61,22 @@ func ParseSize(s string) (Size, error) {
 	if s == NoLimit {
 		return 0, nil
 	}
-	number, unit := strings.TrimSpace(s), int64(1)
-	for i := len(sizeUnits) - 1; i >= 0; i-- {
-		if n, ok := strings.CutSuffix(number, sizeUnits[i]); ok {
-			number, unit = n, int64(1)<<(10*i)
-			break
-		}
-	}
+	number, unit := cutSize(strings.TrimSpace(s))
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 || n > math.MaxInt64/unit {
 		return 0, fmt.Errorf("bad size %q (want for example 64MiB, or none)", s)
 	}
 	return Size(n * unit), nil
+}
+
+// cutSize splits a size into its number and the bytes of its unit.
+func cutSize(s string) (number string, unit int64) {
+	for i := len(sizeUnits) - 1; i >= 0; i-- {
+		if n, ok := strings.CutSuffix(s, sizeUnits[i]); ok {
+			return n, int64(1) << (10 * i)
+		}
+	}
+	return s, 1
 }
 
 func (s Size) String() string {

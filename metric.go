@@ -3,7 +3,6 @@ package dyno
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // A Metric describes one quantity of a trial. Its name ends in its base unit
@@ -83,33 +82,26 @@ var Metrics = []Metric{
 // MetricByName finds a metric. The latency of one named step, such as
 // "login-p99-sec", is not primary but otherwise as "p99-sec".
 func MetricByName(name string) (Metric, bool) {
-	for _, m := range Metrics {
-		if m.Name == name {
-			return m, true
-		}
+	step, i := Rank(name)
+	if i == len(Metrics) {
+		return Metric{}, false
 	}
-	for _, m := range Metrics {
-		if step, ok := strings.CutSuffix(name, "-"+m.Name); ok && strings.HasSuffix(m.Name, "-sec") {
-			return Metric{name, m.Better, false, m.Help + " of step " + step}, true
-		}
+	m := Metrics[i]
+	if m.Name != name {
+		m = Metric{name, m.Better, false, m.Help + " of step " + step}
 	}
-	return Metric{}, false
+	return m, true
 }
 
 // Sort puts values in the order of Metrics; others follow by name.
 func (vs Values) Sort() {
-	rank := make(map[string]int, len(Metrics))
-	for i, m := range Metrics {
-		rank[m.Name] = i + 1
+	at := func(metric string) int {
+		if i, ok := indices[metric]; ok {
+			return i
+		}
+		return len(Metrics)
 	}
 	slices.SortFunc(vs, func(a, b Value) int {
-		ra, rb := rank[a.Metric], rank[b.Metric]
-		if ra == 0 {
-			ra = len(Metrics) + 1
-		}
-		if rb == 0 {
-			rb = len(Metrics) + 1
-		}
-		return cmp.Or(cmp.Compare(ra, rb), cmp.Compare(a.Metric, b.Metric))
+		return cmp.Or(cmp.Compare(at(a.Metric), at(b.Metric)), cmp.Compare(a.Metric, b.Metric))
 	})
 }

@@ -1,6 +1,6 @@
 package dyno
 
-// nearest returns the name that word most likely meant, or "".
+// Nearest returns the name that word most likely meant, or "".
 func Nearest(word string, names []string) string {
 	best, at := "", len(word)/3+2
 	for _, name := range names {

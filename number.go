@@ -5,9 +5,10 @@ import (
 	"math"
 )
 
-// number is written as null where it is not finite, since JSON has no NaN.
+// A Number is written as null where it is not finite, since JSON has no NaN.
 type Number float64
 
+// MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
 		return []byte("null"), nil

@@ -64,10 +64,9 @@ func (r Rate) Max() float64 {
 	return most
 }
 
-// Due returns when n requests are due: the inverse of the integral of the rate,
-// so request 0 is due as soon as the rate is not 0. It returns false if the
-// stages end before; one of 100/s over 1s has the requests 0 to 99. Times are
-// whole nanoseconds, rounded down, and those of greater n are never earlier.
+// Due returns when n requests are due, the inverse of the integral of the rate, in whole
+// nanoseconds, rounded down, and never earlier for greater n. It returns false if the
+// stages end before: 100/s over 1s has the requests 0 to 99.
 func (r Rate) Due(n float64) (time.Duration, bool) {
 	start := 0.0 // seconds
 	for _, s := range r {
@@ -127,9 +126,8 @@ func nanoseconds(seconds float64) time.Duration {
 // maxRate is one request a nanosecond: times are not finer.
 const maxRate = 1e9
 
-// ParseRate reads requests per second, "500", "500/s", "30/m", and stages such
-// as "100->2000 over 60s then 2000 over 30s"; → is as good as ->. The last stage
-// may be without its length: "0->500 over 10s then 500".
+// ParseRate reads "500", "500/s", "30/m", and stages such as "100->2000 over 60s then 2000
+// over 30s"; → is as good as ->. The last stage may have no length.
 func ParseRate(s string) (Rate, error) {
 	bad := func(why string) (Rate, error) {
 		return nil, fmt.Errorf("bad rate %q%s (want for example 500/s or 100->2000 over 60s then 2000 over 30s)", s, why)

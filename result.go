@@ -8,22 +8,22 @@ import (
 
 // A Result is the record of one finished trial.
 type Result struct {
-	Trial   Trial
-	Start   time.Time
-	Elapsed time.Duration // of the measured window; 0 if it was not reached
-	Values  Values        // one number per metric: all that comparisons compare
+	Trial   Trial         `json:"-"`
+	Subject string        `json:"subject,omitempty"` // what ran: Go version and revision, as far as known
+	Start   time.Time     `json:"start"`
+	Elapsed time.Duration `json:"-"`      // of the measured window; 0 if it was not reached
+	Values  Values        `json:"values"` // one number per metric: all that comparisons compare
 
-	Collections []Collection    // that ended in the measured window, in order
-	Memory      []Snapshot      // where the memory was, at stages of the trial in order
-	Latency     *hist.Histogram // of all requests that succeeded; nil if there was no load
-	Sent        Sent            // what the load sent and received
-	Failures    map[string]int  // failed requests by cause
-	Subject     string          // what ran: Go version and revision, as far as known
-	Files       []string        // in the trial's directory; the store fills it in
-	Benchmarks  []Benchmark     // of a Bench
-	Surveys     []Survey        // of a trial ForSurvey
-	Warnings    Warnings        // doubts that the reader must see
-	Err         string          // why the trial failed, or ""
+	Collections []Collection    `json:"-"`                    // that ended in the measured window, in order
+	Memory      []Snapshot      `json:"memory,omitempty"`     // where the memory was, at stages of the trial in order
+	Latency     *hist.Histogram `json:"latency,omitempty"`    // of all requests that succeeded; nil if there was no load
+	Sent        Sent            `json:"sent,omitzero"`        // what the load sent and received
+	Failures    map[string]int  `json:"failures,omitempty"`   // failed requests by cause
+	Files       []string        `json:"files,omitempty"`      // in the trial's directory; the store fills it in
+	Benchmarks  []Benchmark     `json:"benchmarks,omitempty"` // of a Bench
+	Surveys     []Survey        `json:"surveys,omitempty"`    // of a trial ForSurvey
+	Warnings    Warnings        `json:"warnings,omitempty"`   // doubts that the reader must see
+	Err         string          `json:"error,omitempty"`      // why the trial failed, or ""
 }
 
 // Sent is what a load sent and received in the measured window.
@@ -50,8 +50,8 @@ type Request struct {
 	Failed bool          `json:"failed,omitempty"`
 }
 
-// Times are the times of requests that were kept one after another: all that tells
-// latency. They are read in a thirtieth of the time that the requests take.
+// Times are the times of consecutive requests that were kept, which are read in a
+// thirtieth of the time of whole ones.
 type Times struct {
 	Row       int64   // of the first, counted from 0 over all that were kept
 	Due, Done []int64 // nanoseconds since the window began
@@ -114,56 +114,42 @@ func (vs Values) Get(metric string) (v float64, ok bool) {
 	return 0, false
 }
 
-// A Series is a quantity sampled over the measured window. It is no part of a
-// Result: of hours it would fill the memory, and has a file of its own.
+// A Series is a quantity sampled over the window. It has a file of its own: hours of it
+// would fill the memory.
 type Series struct {
 	Metric string          // its name ends in its base unit, as a metric's
 	At     []time.Duration // since the window began; below 0 before it
 	Value  []float64
 }
 
-// resultJSON is a Result as results.jsonl has it; doc/format.md describes it.
+// resultJSON is a line of results.jsonl, which doc/format.md describes.
 type resultJSON struct {
-	Trial    int             `json:"trial"`
-	Block    int             `json:"block"`
-	For      string          `json:"for,omitempty"`
-	Setting  string          `json:"setting"`
-	Levels   Setting         `json:"levels"`
-	Subject  string          `json:"subject,omitempty"`
-	Start    time.Time       `json:"start"`
-	Elapsed  float64         `json:"elapsed-sec"`
-	Values   Values          `json:"values"`
-	Memory   []Snapshot      `json:"memory,omitempty"`
-	Latency  *hist.Histogram `json:"latency,omitempty"`
-	Sent     Sent            `json:"sent,omitzero"`
-	Failures map[string]int  `json:"failures,omitempty"`
-	Files    []string        `json:"files,omitempty"`
-	Bench    []Benchmark     `json:"benchmarks,omitempty"`
-	Surveys  []Survey        `json:"surveys,omitempty"`
-	Warnings Warnings        `json:"warnings,omitempty"`
-	Err      string          `json:"error,omitempty"`
+	Trial   int     `json:"trial"`
+	Block   int     `json:"block"`
+	For     string  `json:"for,omitempty"`
+	Setting string  `json:"setting"`
+	Levels  Setting `json:"levels"`
+	Elapsed float64 `json:"elapsed-sec"`
+	*plainResult
 }
 
-// MarshalJSON implements json.Marshaler. It leaves out Collections and the
-// counts of Latency, which have files of their own, and what the plan says of the trial.
+type plainResult Result // without its methods
+
+// MarshalJSON implements json.Marshaler, without what has files of its own
+// (Collections, counts of Latency) or is in the plan.
 func (r *Result) MarshalJSON() ([]byte, error) {
-	return json.Marshal(resultJSON{
-		r.Trial.N, r.Trial.Block, r.Trial.For, r.Trial.Setting.String(), r.Trial.Setting, r.Subject,
-		r.Start, r.Elapsed.Seconds(), r.Values, r.Memory, r.Latency, r.Sent, r.Failures, r.Files, r.Benchmarks, r.Surveys, r.Warnings, r.Err,
-	})
+	t := &r.Trial
+	return json.Marshal(resultJSON{t.N, t.Block, t.For, t.Setting.String(), t.Setting, r.Elapsed.Seconds(), (*plainResult)(r)})
 }
 
-// UnmarshalJSON implements json.Unmarshaler; of the trial it fills N, Block, For
-// and Setting.
+// UnmarshalJSON implements json.Unmarshaler; the trial has N, Block, For and Setting.
 func (r *Result) UnmarshalJSON(data []byte) error {
-	var j resultJSON
+	*r = Result{}
+	j := resultJSON{plainResult: (*plainResult)(r)}
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*r = Result{
-		Trial: Trial{N: j.Trial, Block: j.Block, For: j.For, Setting: j.Levels},
-		Start: j.Start, Elapsed: hist.Seconds(j.Elapsed), Values: j.Values, Memory: j.Memory, Latency: j.Latency,
-		Sent: j.Sent, Failures: j.Failures, Subject: j.Subject, Files: j.Files, Benchmarks: j.Bench, Surveys: j.Surveys, Warnings: j.Warnings, Err: j.Err,
-	}
+	r.Trial = Trial{N: j.Trial, Block: j.Block, For: j.For, Setting: j.Levels}
+	r.Elapsed = hist.Seconds(j.Elapsed)
 	return nil
 }

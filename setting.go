@@ -37,11 +37,10 @@ func (fs Factors) MarshalJSON() ([]byte, error) {
 // A Level is one value of a factor.
 type Level struct{ Factor, Value string }
 
-// A Setting is one level for every factor, in the order of the factors.
+// A Setting is one level for every factor, in order.
 type Setting []Level
 
-// String returns the setting as "GOGC=100 GOMEMLIMIT=1GiB". It identifies the
-// setting: two settings are equal if and only if their strings are.
+// String returns "GOGC=100 GOMEMLIMIT=1GiB": equal settings have equal strings.
 func (s Setting) String() string {
 	parts := make([]string, len(s))
 	for i, l := range s {
@@ -54,8 +53,7 @@ func (s Setting) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Label is how a report names the setting: String, or "(as is)" if it changes
-// nothing.
+// Label is how a report names the setting: String, or "(as is)" if it is empty.
 func (s Setting) Label() string {
 	if len(s) == 0 {
 		return "(as is)"
@@ -123,7 +121,6 @@ var (
 	goVersion = regexp.MustCompile(`^1\.\d+(\.\d+)?(rc\d+|beta\d+)?$`)
 )
 
-// apply changes what the trial launches or sends to the level of a factor.
 func (t *Trial) apply(l Level) error {
 	switch {
 	case l.Factor == "go":
@@ -174,7 +171,6 @@ func (t *Trial) apply(l Level) error {
 	return nil
 }
 
-// ofFactor says whose level an error is about.
 func ofFactor(name string, err error) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
@@ -182,7 +178,6 @@ func ofFactor(name string, err error) error {
 	return err
 }
 
-// with returns a copy of m in which k is v.
 func with(m map[string]string, k, v string) map[string]string {
 	c := make(map[string]string, len(m)+1)
 	for k, v := range m {
@@ -192,8 +187,8 @@ func with(m map[string]string, k, v string) map[string]string {
 	return c
 }
 
-// SplitFlags splits a line into words at spaces; single or double quotes hold
-// a word together, as in `-gcflags='-N -l' -pgo=off`.
+// SplitFlags splits a line into words at spaces, quotes holding a word together, as in
+// `-gcflags='-N -l' -pgo=off`.
 func SplitFlags(s string) ([]string, error) {
 	var words []string
 	var word strings.Builder

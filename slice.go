@@ -14,22 +14,21 @@ import (
 // between them: so two settings are compared in one process, in the same
 // second, where launches of their own differ by more than what is looked for.
 
-// ProbesFactor is the factor of slices whose levels say whether the probes of
-// the plan watch: what watching costs.
+// ProbesFactor is the factor of slices that turns the plan's probes on and off: what
+// watching costs.
 const ProbesFactor = "probes"
 
-// What a plan of slices means where it is silent.
+// Defaults and bounds of slices.
 const (
 	DefaultPairs = 48                               // blocks
 	ProbesSlice  = Duration(400 * time.Millisecond) // where the probes are the factor and no length is given
 	leastSlice   = Duration(50 * time.Millisecond)
 )
 
-// liveFactors are the factors of slices.
 var liveFactors = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", ProbesFactor}
 
-// Overhead returns the experiment that says what watching costs: the baseline
-// of e, with the probes off and on by turns.
+// Overhead returns the experiment that measures what watching costs: e's baseline with the
+// probes off and on by turns.
 func (e Experiment) Overhead() (Experiment, error) {
 	t, err := e.trial(e.Levels()[0])
 	if err != nil {
@@ -52,9 +51,8 @@ func (e *Experiment) Live() string {
 	return e.Factors[0].Name
 }
 
-// Settle is the first part of each slice, which does not count: the collector
-// follows a new GOGC or limit with its next cycle only. Probes begin and end at
-// once.
+// Settle is the first part of each slice, which does not count: a new GOGC or limit takes
+// effect with the next cycle; probes at once.
 func (e *Experiment) Settle() time.Duration {
 	if e.Live() == ProbesFactor {
 		return 0
@@ -62,8 +60,7 @@ func (e *Experiment) Settle() time.Duration {
 	return time.Duration(e.Slice) / 4
 }
 
-// sliced is how long the load of all slices lasts: half a slice before the first
-// and after the last one, too.
+// sliced is the length of the load: all slices, and half of one at each end.
 func (e *Experiment) sliced() Duration {
 	return e.Slice * Duration(len(e.Levels())*cmp.Or(e.Repeats, DefaultPairs)+1)
 }
@@ -80,10 +77,8 @@ func (e *Experiment) Slices() string {
 	return s
 }
 
-// mirrored returns the order of n settings in each block: a random one, and then
-// the same backwards, so that what drifts evenly falls on all of them alike, in
-// ABBA order or BAAB. Which of them is random, lest it keep step with anything
-// that is periodic.
+// mirrored returns the order of n settings in a block: random, then the same backwards, so
+// that even drift falls on all alike (ABBA or BAAB, at random against periods).
 func mirrored(rng *rand.Rand, n int) func(block int) []int {
 	var order []int
 	return func(block int) []int {
@@ -96,43 +91,33 @@ func mirrored(rng *rand.Rand, n int) func(block int) []int {
 	}
 }
 
-// checkSlice checks what slices cannot have.
 func (e *Experiment) checkSlice() *PlanError {
 	if e.Slice == 0 {
 		return nil
 	}
 	l := &e.Load
-	switch {
-	case e.Slice < leastSlice:
-		return PlanErrorf("a slice of %v is too short (want at least %v)", e.Slice, leastSlice).of("slice")
-	case len(e.Settings) > 0 || len(e.Factors) != 1 || !slices.Contains(liveFactors, e.Factors[0].Name) || len(e.Factors[0].Levels) < 2:
-		return PlanErrorf("slices are of one process: they have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)",
-			strings.Join(liveFactors, ", ")).of("slice")
-	case !e.Subject.Source() || bool(e.Subject.NoInject):
-		return PlanErrorf("slices need the injected probe, and %s has none (consider: %s)", &e.Subject, e.Subject.injectCure()).of("slice")
-	case len(e.Profile) > 0 || e.Trace > 0:
-		return PlanErrorf("slices have no profile and no trace, which are trials of their own (consider: a run without slice)").of("slice")
-	case l.Command != "":
-		return PlanErrorf("slices need dyno's own load, not a command").of("load", "command")
-	case l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != e.sliced() || l.Rate.Length() > 0:
-		return PlanErrorf("the load of slices lasts as long as they do, %v (consider: leave its requests and duration out)", e.sliced()).of("load")
-	case l.Deadline > 0:
-		return PlanErrorf("deadline has no meaning with slices: latency is of no slice").of("load", "deadline")
-	case l.Idle > 0:
-		return PlanErrorf("idle has no meaning with slices: the service does not end between them").of("load", "idle")
-	}
-	return e.checkLevels()
+	return cmp.Or(
+		wrong(e.Slice < leastSlice, "slice", "a slice of %v is too short (want at least %v)", e.Slice, leastSlice),
+		wrong(len(e.Settings) > 0 || len(e.Factors) != 1 || !slices.Contains(liveFactors, e.Factors[0].Name) || len(e.Factors[0].Levels) < 2, "slice", "slices are of one process: they have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)", strings.Join(liveFactors, ", ")),
+		wrong(!e.Subject.Source() || bool(e.Subject.NoInject), "slice", "slices need the injected probe, and %s has none (consider: %s)", &e.Subject, e.Subject.injectCure()),
+		wrong(len(e.Profile) > 0 || e.Trace > 0, "slice", "slices have no profile and no trace, which are trials of their own (consider: a run without slice)"),
+		wrong(l.Command != "", "load command", "slices need dyno's own load, not a command"),
+		wrong(l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != e.sliced() || l.Rate.Length() > 0, "load", "the load of slices lasts as long as they do, %v (consider: leave its requests and duration out)", e.sliced()),
+		wrong(l.Deadline > 0, "load deadline", "deadline has no meaning with slices: latency is of no slice"),
+		wrong(l.Idle > 0, "load idle", "idle has no meaning with slices: the service does not end between them"),
+		e.checkLevels(),
+	)
 }
 
 func (e *Experiment) checkLevels() *PlanError {
-	f := e.Factors[0]
-	for _, v := range f.Levels {
-		if f.Name == ProbesFactor && v != "on" && v != "off" || v == "" {
-			want := "a value of " + f.Name
-			if f.Name == ProbesFactor {
-				want = "on or off"
+	for _, f := range e.Factors {
+		for _, v := range f.Levels {
+			if f.Name == ProbesFactor && v != "on" && v != "off" {
+				return PlanErrorf("bad level %q of %s (want on or off)", v, f.Name).of("vary", f.Name)
 			}
-			return PlanErrorf("bad level %q of %s (want %s)", v, f.Name, want).of("vary", f.Name)
+			if v == "" {
+				return PlanErrorf("bad level %q of %s (want a value of %[2]s)", v, f.Name).of("vary", f.Name)
+			}
 		}
 	}
 	return nil

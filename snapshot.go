@@ -2,12 +2,9 @@ package dyno
 
 import "time"
 
-// A Snapshot tells where a subject's memory is at one moment, in bytes. What
-// could not be known is 0.
-//
-// Of what the runtime has mapped, Live+Dead+Unused+Idle+Stacks+Metadata+Other is
-// what it has not given back; Released is beside it. Resident memory may be less,
-// as memory that was never touched is not resident, or more, by what is not Go's.
+// A Snapshot tells where a subject's memory is, in bytes; what is unknown is 0. Live to
+// Other, without Released, are what the runtime has mapped. Resident memory may be less,
+// as untouched memory is not resident, or more, by what is not Go's.
 type Snapshot struct {
 	Stage string        `json:"stage"`
 	At    time.Duration `json:"at-ns"` // since the window began; below 0 before it

@@ -10,9 +10,8 @@ import (
 	"unicode"
 )
 
-// A Threshold is a limit that the user sets for a metric, "p99 < 30ms", or for
-// how it changes against the baseline, "change(p99) < 5%". What is written is
-// what must hold.
+// A Threshold is what must hold of a metric, "p99 < 30ms", or of its change against the
+// baseline, "change(p99) < 5%".
 type Threshold struct {
 	Name    string // of the metric, as ThresholdName makes it
 	Change  bool   // of the metric's change, not of the metric
@@ -23,8 +22,8 @@ type Threshold struct {
 // ThresholdOps are the comparisons that a threshold may make.
 var ThresholdOps = []string{"<=", "<", ">=", ">", "==", "!="}
 
-// ParseThreshold reads NAME OP LITERAL or change(NAME) OP LITERAL. Which metric
-// that is, and whether the literal is in its unit, is for [Threshold.Of] to say.
+// ParseThreshold reads NAME OP LITERAL or change(NAME) OP LITERAL; [Threshold.Of] finds
+// the metric.
 func ParseThreshold(text string) (Threshold, error) {
 	var t Threshold
 	at := strings.IndexAny(text, "<>=!")
@@ -68,7 +67,6 @@ func ParseThreshold(text string) (Threshold, error) {
 	return t, nil
 }
 
-// isThresholdName reports whether name has only what ThresholdName leaves.
 func isThresholdName(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
@@ -85,19 +83,13 @@ func (t Threshold) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// ThresholdName is what thresholds call a metric: its name without the unit,
-// with "_" for "-" and ".", and "_per_" for "/". In the name of a step, which may
-// hold anything, all that is neither a letter nor a digit is "_", several of them
-// one: "GET /users/{{.id}}-p99-sec" is GET_users_id_p99.
+// ThresholdName is what thresholds call a metric: without the unit, "_" for "-" and ".",
+// "_per_" for "/". Of a step all that is neither letter nor digit is one "_": "GET
+// /users/{{.id}}-p99-sec" is GET_users_id_p99.
 func ThresholdName(metric string) string {
-	step := ""
-	if _, ok := places[metric]; !ok {
-		for _, k := range Metrics {
-			if s, ok := strings.CutSuffix(metric, "-"+k.Name); ok && strings.HasSuffix(k.Name, "-sec") {
-				step, metric = s, k.Name
-				break
-			}
-		}
+	step, i := Rank(metric)
+	if i < len(Metrics) {
+		metric = Metrics[i].Name
 	}
 	head, per, quotient := strings.Cut(metric, "/")
 	for _, unit := range []string{"-sec", "-B", "-frac"} {
@@ -112,15 +104,6 @@ func ThresholdName(metric string) string {
 	}
 	return name
 }
-
-// places is where each metric stands in Metrics.
-var places = func() map[string]int {
-	at := map[string]int{}
-	for i, m := range Metrics {
-		at[m.Name] = i
-	}
-	return at
-}()
 
 // underscored makes one "_" of all that is neither a letter nor a digit.
 func underscored(s string) string {
@@ -138,9 +121,8 @@ func underscored(s string) string {
 	return b.String()
 }
 
-// Of finds the metric that the threshold is of, among those of package dyno and
-// the others that are named, and its limit in the metric's base unit; that of a
-// change is a fraction: 0.05 is +5 %.
+// Of finds the threshold's metric among Metrics and others, and the limit in its base
+// unit; of a change a fraction: 0.05 is +5 %.
 func (t Threshold) Of(others []string) (Metric, float64, error) {
 	var found, names []string
 	for _, m := range Metrics {
@@ -183,7 +165,6 @@ func quoted(names []string) string {
 	return strings.Join(names, " or ")
 }
 
-// limit reads the literal in the unit of the metric.
 func (t Threshold) limit(m Metric) (float64, error) {
 	unit, _, _ := strings.Cut(m.Name, "/")
 	switch {
@@ -203,11 +184,7 @@ func (t Threshold) limit(m Metric) (float64, error) {
 	case unit == "B" || strings.HasSuffix(unit, "-B"):
 		return t.size()
 	case strings.HasSuffix(unit, "-frac"):
-		num, percent := strings.CutSuffix(t.Literal, "%")
-		v, err := decimal(num)
-		if percent {
-			v /= 100
-		}
+		v, err := share(t.Literal, decimal)
 		// Of several cores cpu-frac is more than 1; 5 for 5 % is a mistake elsewhere.
 		if err != nil || v < 0 || v > 1 && m.Name != "cpu-frac" {
 			return 0, fmt.Errorf("%s is a share; bad fraction %q (want for example 5%% or 0.05)", t.Name, t.Literal)
@@ -223,18 +200,12 @@ func (t Threshold) limit(m Metric) (float64, error) {
 
 // size reads a number of bytes as GOMEMLIMIT is written; decimals are allowed.
 func (t Threshold) size() (float64, error) {
-	number, unit := t.Literal, 1.0
-	for i := len(sizeUnits) - 1; i >= 0; i-- {
-		if n, ok := strings.CutSuffix(number, sizeUnits[i]); ok {
-			number, unit = n, math.Ldexp(1, 10*i)
-			break
-		}
-	}
+	number, unit := cutSize(t.Literal)
 	v, err := decimal(number)
 	if err != nil || v < 0 {
 		return 0, fmt.Errorf("%s is a size; bad size %q (want for example 200MiB or 1.5GiB)", t.Name, t.Literal)
 	}
-	return v * unit, nil
+	return v * float64(unit), nil
 }
 
 // decimal reads a finite number in digits; neither Inf nor 0x10 is one.
@@ -266,8 +237,8 @@ func (t Threshold) Holds(x, limit float64) bool {
 	return x != limit && !math.IsNaN(x)
 }
 
-// MetricNames are metrics that trials of the experiment may have beside
-// [Metrics]: those of steps, and what the service publishes and the plan asks for.
+// MetricNames are metrics of the experiment beside [Metrics]: of steps, and of what the
+// service publishes.
 func (e *Experiment) MetricNames() []string {
 	var names []string
 	for s := range e.Load.Client.requests() {
@@ -281,7 +252,6 @@ func (e *Experiment) MetricNames() []string {
 	return names
 }
 
-// checkThresholds finds thresholds of metrics that the experiment cannot have.
 func (e *Experiment) checkThresholds() *PlanError {
 	names := e.MetricNames()
 	for i, t := range e.Thresholds {
@@ -296,8 +266,7 @@ func (e *Experiment) checkThresholds() *PlanError {
 	return nil
 }
 
-// checkCompared finds thresholds of changes where there is nothing to compare,
-// which could only fail.
+// checkCompared finds thresholds of changes with nothing to compare.
 func (e *Experiment) checkCompared() *PlanError {
 	for i, t := range e.Thresholds {
 		if t.Change && len(e.Levels()) == 1 {

@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// A Trial is one launch of the subject under one setting, with one load. The
-// levels of the setting are applied to Subject and Load already. In an experiment with a
-// Slice it is a part of the one launch of all settings, under the first one's levels.
+// A Trial is one launch of the subject under one setting, whose levels are applied to
+// Subject and Load. With a Slice it is a part of one launch under the first setting.
 type Trial struct {
 	N       int // position in the plan, from 1
 	Block   int // which repeat, from 1
@@ -31,8 +30,8 @@ type Trial struct {
 	Trace   Duration // what a trial ForTrace takes
 }
 
-// Levels lists the settings in the order of reports: the baseline first. With
-// factors crossed, the last factor changes fastest.
+// Levels lists the settings, the baseline first; of crossed factors the last changes
+// fastest.
 func (e *Experiment) Levels() []Setting {
 	if len(e.Settings) > 0 {
 		return e.Settings
@@ -50,11 +49,9 @@ func (e *Experiment) Levels() []Setting {
 	return settings
 }
 
-// Trials writes the plan out. Each repeat is a block that holds every setting
-// once, shuffled, so that drift of the machine falls on all settings alike; of
-// slices every other block is the one before it backwards.
-// The same seed gives the same order. Trials of profiles and traces come after
-// those that are compared, and do not change these. The experiment must have
+// Trials lists all trials in order; Planned counts them. Each repeat is a block of every
+// setting, shuffled by the seed, so that drift falls on all alike; of slices every other
+// block mirrors the one before. Trials for a purpose come last. The experiment must have
 // passed Check.
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
@@ -65,17 +62,13 @@ func (e *Experiment) Trials() []Trial {
 	}
 	var trials []Trial
 	leaks := e.looksForLeaks()
-	blocks := func(n int, purpose string) {
-		for block := 1; block <= n; block++ {
+	for _, p := range e.parts() {
+		for block := 1; block <= p.blocks; block++ {
 			for _, i := range order(block) {
-				t, err := e.trial(settings[i])
-				if err != nil {
-					panic("dyno: Trials of an experiment that was not checked: " + err.Error())
-				}
-				t.N, t.Block, t.For = len(trials)+1, block, purpose
-				t.Load = t.Load.Resolved()
+				t := e.Trial(settings[i])
+				t.N, t.Block, t.For = len(trials)+1, block, p.purpose
 				t.Load.Seed = rand.New(rand.NewPCG(e.Seed, uint64(block))).Uint64()
-				switch purpose {
+				switch p.purpose {
 				case ForProfile:
 					t.Profile = e.Profile
 				case ForTrace:
@@ -89,22 +82,52 @@ func (e *Experiment) Trials() []Trial {
 			}
 		}
 	}
-	blocks(e.Resolved().Repeats, "")
-	if len(e.Profile) > 0 {
-		blocks(cmp.Or(e.ProfileRepeats, e.Resolved().Repeats), ForProfile)
-	}
-	if e.Trace > 0 {
-		blocks(1, ForTrace)
-	}
-	if e.givesBack() {
-		blocks(1, ForMemory)
-	}
 	return trials
 }
 
-// looksForLeaks reports whether trials are long enough to look for leaks in. What is
-// forced before a window is felt in it, so it is in the trials of all settings or of
-// none; and with GOGC=off a collection would change what the setting means.
+// A part is the trials of a plan for one purpose.
+type part struct {
+	purpose string // Trial.For
+	blocks  int
+}
+
+// parts lists the parts of the plan in their order.
+func (e *Experiment) parts() []part {
+	repeats := e.Resolved().Repeats
+	ps := []part{{"", repeats}}
+	if len(e.Profile) > 0 {
+		ps = append(ps, part{ForProfile, cmp.Or(e.ProfileRepeats, repeats)})
+	}
+	if e.Trace > 0 {
+		ps = append(ps, part{ForTrace, 1})
+	}
+	if e.givesBack() {
+		ps = append(ps, part{ForMemory, 1})
+	}
+	return ps
+}
+
+// Planned is the number of Trials.
+func (e *Experiment) Planned() (n int) {
+	for _, p := range e.parts() {
+		n += p.blocks
+	}
+	return n * len(e.Levels())
+}
+
+// Trial returns a trial of a setting, without its numbers and purpose. The
+// experiment must have passed Check.
+func (e *Experiment) Trial(s Setting) Trial {
+	t, err := e.trial(s)
+	if err != nil {
+		panic("dyno: a trial of an experiment that was not checked: " + err.Error())
+	}
+	t.Load = t.Load.Resolved()
+	return t
+}
+
+// looksForLeaks reports whether all trials can look for leaks: they are long enough, and
+// collections may be forced, which GOGC=off would not allow.
 func (e *Experiment) looksForLeaks() bool {
 	return e.Subject.Launched() && e.Slice == 0 && !slices.ContainsFunc(e.Levels(), func(s Setting) bool {
 		t, err := e.trial(s)
@@ -113,7 +136,6 @@ func (e *Experiment) looksForLeaks() bool {
 	})
 }
 
-// givesBack reports whether there are trials ForMemory.
 func (e *Experiment) givesBack() bool {
 	l := e.Load.Resolved()
 	if e.Memory != nil {
@@ -122,8 +144,8 @@ func (e *Experiment) givesBack() bool {
 	return e.Subject.Launched() && e.Slice == 0 && l.Command == "" && (l.Idle > 0 || l.Duration >= LongWindow)
 }
 
-// brief is the load of a trial ForMemory: no longer than it takes to fill the heap.
-// Stages of a rate have a length of their own, and their peak may be the last.
+// brief is the load of a trial ForMemory, no longer than it takes to fill the heap. Stages
+// of a rate stay whole: their peak may be the last.
 func (l Load) brief() Load {
 	if l.Rate.Length() == 0 {
 		l.Duration = min(l.Duration, LongWindow)
@@ -133,7 +155,6 @@ func (l Load) brief() Load {
 	return l
 }
 
-// grouped reports whether any setting has a limit.
 func (e *Experiment) grouped() bool {
 	return e.Limits != Limits{} || e.varies("limit.cpu") || e.varies("limit.memory")
 }
@@ -141,8 +162,8 @@ func (e *Experiment) grouped() bool {
 // Compared is the number of trials whose values are compared.
 func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repeats }
 
-// trial returns the trial of a setting. Its load is not resolved yet, as what is
-// checked is what the user said, and a rate decides what the rest means.
+// trial returns the trial of a setting, the load not resolved: checks see what the user
+// said.
 func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	all := e.Resolved()
 	t := Trial{Setting: s, Subject: all.Subject, Load: e.Load, Probes: all.Probes, Limits: e.Limits, Grouped: e.grouped()}
@@ -161,8 +182,8 @@ func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	return t, nil
 }
 
-// Check reports the first mistake in the plan as a *PlanError, or nil. What a
-// plan's file lacks and a flag can add, it finds missing; plan.Parse does not.
+// Check reports the first mistake as a *PlanError, or nil. CheckFile leaves out what a
+// flag can still add.
 func (e *Experiment) Check() error {
 	if err := e.CheckFile(); err != nil {
 		return err
@@ -184,55 +205,40 @@ func (e *Experiment) Check() error {
 	return nil
 }
 
+// CheckFile is Check for a plan that flags may still add to.
 func (e *Experiment) CheckFile() *PlanError {
 	if e.Bench != nil {
 		return e.checkBench()
 	}
-	if e.Repeats < 0 {
-		return PlanErrorf("repeat is %d (want at least 1)", e.Repeats).of("repeat")
-	}
-	if err := e.Subject.check(); err != nil {
+	if err := cmp.Or(
+		wrong(e.Repeats < 0, "repeat", "repeat is %d (want at least 1)", e.Repeats),
+		e.Subject.check(),
+		e.checkFactors(),
+	); err != nil {
 		return err
 	}
-	if len(e.Factors) > 0 && len(e.Settings) > 0 {
-		return PlanErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
-	}
-	if err := e.checkFactors(); err != nil {
+	if err := e.checkSlice(); err != nil { // with a sane number of levels
 		return err
 	}
-	if err := e.checkSlice(); err != nil {
-		return err
-	}
-	seen := map[string]bool{}
 	for _, s := range e.Levels() {
-		if seen[s.String()] {
-			return PlanErrorf("setting %q is listed twice", s).of("settings")
-		}
-		seen[s.String()] = true
 		t, err := e.trial(s)
 		if err != nil {
 			return err
 		}
-		if err := t.Load.check(); err != nil {
-			return err
-		}
-		if t.Load.None && t.Load.Duration == 0 && t.Subject.Launched() {
-			return PlanErrorf("a load of none has no end of its own (want for example duration: 10m)").of("load", "none")
-		}
-		if err := t.checkSource(); err != nil {
-			return err
-		}
-	}
-	for _, check := range []func() *PlanError{e.checkLook, e.checkMemory, e.Probes.check, e.checkThresholds} {
-		if err := check(); err != nil {
+		endless := t.Load.None && t.Load.Duration == 0 && t.Subject.Launched()
+		if err := cmp.Or(
+			t.Load.check(),
+			wrong(endless, "load none", "a load of none has no end of its own (want for example duration: 10m)"),
+			t.checkSource(),
+		); err != nil {
 			return err
 		}
 	}
-	return nil
+	return cmp.Or(e.checkProfiles(), e.checkMemory(), e.Probes.check(), e.checkThresholds())
 }
 
-// checkLook checks what is looked at in trials of its own.
-func (e *Experiment) checkLook() *PlanError {
+// checkProfiles checks profiles and traces, which have trials of their own.
+func (e *Experiment) checkProfiles() *PlanError {
 	for i, name := range e.Profile {
 		switch {
 		case !slices.Contains(ProfileNames, name):
@@ -243,35 +249,24 @@ func (e *Experiment) checkLook() *PlanError {
 	}
 	reachable := e.Probes.Pprof != "" || e.Subject.Source() && !bool(e.Subject.NoInject)
 	cure := "consider: probes.pprof: /debug/pprof, if the service has it, or " + e.Subject.injectCure()
-	switch {
-	case e.ProfileRepeats < 0:
-		return PlanErrorf("profile_repeat is %d (want at least 1)", e.ProfileRepeats).of("profile_repeat")
-	case e.ProfileRepeats > 0 && len(e.Profile) == 0:
-		return PlanErrorf("profile_repeat needs profile (want for example profile: [cpu, allocs])").of("profile_repeat")
-	case e.Trace > MostTrace:
-		return PlanErrorf("a trace of %v is too long (want at most %v)", e.Trace, MostTrace).of("trace")
-	case len(e.Profile) > 0 && !reachable:
-		return PlanErrorf("nobody can take a profile of %s (%s)", &e.Subject, cure).of("profile")
-	case e.Trace > 0 && !reachable:
-		return PlanErrorf("nobody can take a trace of %s (%s)", &e.Subject, cure).of("trace")
-	}
-	return nil
+	return cmp.Or(
+		wrong(e.ProfileRepeats < 0, "profile_repeat", "profile_repeat is %d (want at least 1)", e.ProfileRepeats),
+		wrong(e.ProfileRepeats > 0 && len(e.Profile) == 0, "profile_repeat", "profile_repeat needs profile (want for example profile: [cpu, allocs])"),
+		wrong(e.Trace > MostTrace, "trace", "a trace of %v is too long (want at most %v)", e.Trace, MostTrace),
+		wrong(len(e.Profile) > 0 && !reachable, "profile", "nobody can take a profile of %s (%s)", &e.Subject, cure),
+		wrong(e.Trace > 0 && !reachable, "trace", "nobody can take a trace of %s (%s)", &e.Subject, cure),
+	)
 }
 
-// checkMemory checks whether there can be trials ForMemory, if they are asked for.
 func (e *Experiment) checkMemory() *PlanError {
 	if e.Memory == nil || !*e.Memory {
 		return nil
 	}
-	switch {
-	case !e.Subject.Launched():
-		return PlanErrorf("whether memory is given back is told by launches of their own, and %s runs already (consider: memory: false)", &e.Subject).of("memory")
-	case e.Slice > 0:
-		return PlanErrorf("slices have no trial for memory, which is a launch of its own (consider: a run without slice)").of("memory")
-	case e.Load.Command != "":
-		return PlanErrorf("a trial for memory needs dyno's own load, not a command (consider: memory: false)").of("memory")
-	}
-	return nil
+	return cmp.Or(
+		wrong(!e.Subject.Launched(), "memory", "whether memory is given back is told by launches of their own, and %s runs already (consider: memory: false)", &e.Subject),
+		wrong(e.Slice > 0, "memory", "slices have no trial for memory, which is a launch of its own (consider: a run without slice)"),
+		wrong(e.Load.Command != "", "memory", "a trial for memory needs dyno's own load, not a command (consider: memory: false)"),
+	)
 }
 
 // No plan has more settings and trials than these.
@@ -298,7 +293,11 @@ func (e *Experiment) checkMany() *PlanError {
 	return nil
 }
 
+// checkFactors checks factors, settings and their number.
 func (e *Experiment) checkFactors() *PlanError {
+	if len(e.Factors) > 0 && len(e.Settings) > 0 {
+		return PlanErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
+	}
 	if err := e.checkMany(); err != nil {
 		return err
 	}
@@ -324,6 +323,13 @@ func (e *Experiment) checkFactors() *PlanError {
 			}
 			names[l.Factor] = true
 		}
+	}
+	seen := map[string]bool{}
+	for _, s := range e.Levels() {
+		if seen[s.String()] {
+			return PlanErrorf("setting %q is listed twice", s).of("settings")
+		}
+		seen[s.String()] = true
 	}
 	return nil
 }
@@ -365,7 +371,7 @@ func isAddress(u string) bool {
 	return err == nil && p.Host != "" && (p.Scheme == "http" || p.Scheme == "https") && *p == url.URL{Scheme: p.Scheme, Host: p.Host}
 }
 
-// checkSource finds factors that the form of the subject cannot have.
+// checkSource finds factors that this form of subject cannot have.
 func (t *Trial) checkSource() *PlanError {
 	s := &t.Subject
 	for _, l := range t.Setting {
@@ -384,19 +390,15 @@ func (t *Trial) checkSource() *PlanError {
 			return PlanErrorf("%s=%s: the Go runtime would not take this value", l.Factor, l.Value).of("vary", l.Factor)
 		}
 	}
-	if t.Limits != (Limits{}) && !s.Launched() {
-		return PlanErrorf("limits need a subject that dyno launches, not %s", s).of("limits")
-	}
-	if s.Go != "" && !s.Source() {
-		return PlanErrorf("go needs a subject that is built from source, not %s", s).of("subject", "go")
-	}
-	return nil
+	return cmp.Or(
+		wrong(t.Limits != (Limits{}) && !s.Launched(), "limits", "limits need a subject that dyno launches, not %s", s),
+		wrong(s.Go != "" && !s.Source(), "subject go", "go needs a subject that is built from source, not %s", s),
+	)
 }
 
-// runtimeTakes reports whether the Go runtime would take a level of one of its
-// variables. Of GOGC and GOMAXPROCS it ignores a malformed value without a word,
-// so that two levels would be one (readGOGC in runtime/mgcpacer.go, schedinit in
-// runtime/proc.go); of GOMEMLIMIT it makes a crash. Empty is as unset.
+// runtimeTakes reports whether the Go runtime takes the level. It ignores a malformed GOGC
+// or GOMAXPROCS, so that two levels would be one (readGOGC in runtime/mgcpacer.go,
+// schedinit in runtime/proc.go), and crashes on a malformed GOMEMLIMIT.
 func runtimeTakes(l Level) bool {
 	v := l.Value
 	if v == "" {
@@ -416,7 +418,6 @@ func runtimeTakes(l Level) bool {
 
 var memoryLimit = regexp.MustCompile(`^[0-9]+(B|KiB|MiB|GiB|TiB)?$`)
 
-// uses reports whether any template of the trial uses the argument.
 func (t *Trial) uses(arg string) bool {
 	texts := slices.AppendSeq(slices.Clone(t.Subject.Args), maps.Values(t.Subject.Env))
 	return slices.ContainsFunc(texts, func(s string) bool { return usesArg(s, arg) }) || t.Load.Uses(arg)
@@ -457,13 +458,12 @@ func (p *Probes) check() *PlanError {
 	if p.Every != 0 && p.Every < Duration(10e6) {
 		return PlanErrorf("probes every %v is too often (want at least 10ms)", p.Every).of("probes", "every")
 	}
-	for _, source := range []struct{ key, where string }{{"expvar", p.Expvar}, {"prometheus", p.Prometheus}, {"pprof", p.Pprof}} {
-		if w := source.where; w != "" && !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "http://") && !strings.HasPrefix(w, "https://") {
-			return PlanErrorf("%s: %q is neither a path of the service nor a URL", source.key, w).of("probes", source.key)
-		}
-	}
 	for _, source := range []struct{ name, where, example string }{{"expvar", p.Expvar, "/debug/vars"}, {"prometheus", p.Prometheus, "/metrics"}, {"pprof", p.Pprof, "/debug/pprof"}} {
-		if slices.Contains(p.Use, source.name) && source.where == "" {
+		w := source.where
+		if w != "" && !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "http://") && !strings.HasPrefix(w, "https://") {
+			return PlanErrorf("%s: %q is neither a path of the service nor a URL", source.name, w).of("probes", source.name)
+		}
+		if w == "" && slices.Contains(p.Use, source.name) {
 			return PlanErrorf("probe %s is to be used, but nobody says where the service publishes it (consider: %[1]s: %s)", source.name, source.example).of("probes", "use")
 		}
 	}

@@ -37,16 +37,24 @@ type Fraction float64
 
 // ParseFraction reads "1%", "0.5%" or "0.01"; the result is in [0, 1].
 func ParseFraction(s string) (Fraction, error) {
-	num, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
-	v, err := strconv.ParseFloat(strings.TrimSpace(num), 64)
-	if percent {
-		v /= 100
-	}
+	v, err := share(s, parseFloat)
 	if err != nil || !(v >= 0 && v <= 1) {
 		return 0, fmt.Errorf("bad fraction %q (want for example 1%% or 0.01)", s)
 	}
 	return Fraction(v), nil
 }
+
+// share reads a number or, with "%", a hundredth of it.
+func share(s string, parse func(string) (float64, error)) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
+	v, err := parse(number)
+	if percent {
+		v /= 100
+	}
+	return v, err
+}
+
+func parseFloat(s string) (float64, error) { return strconv.ParseFloat(strings.TrimSpace(s), 64) }
 
 func (f Fraction) String() string {
 	return strconv.FormatFloat(float64(f)*100, 'g', 12, 64) + "%"

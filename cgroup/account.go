@@ -29,13 +29,7 @@ func OpenAccount(proc string, pid int, reset bool) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	var dirs [2]string
-	for i, controller := range []string{memory, cpu} {
-		if h := with(controller, all); h != nil {
-			dirs[i] = h.dir
-		}
-	}
-	a := openAccount(dirs[0], dirs[1], reset)
+	a := openAccount(with(memory, all).dir, with(cpu, all).dir, reset)
 	if a.Memory == nil && a.CPU == nil {
 		a.Close()
 		return nil, errors.New("it has none whose memory or CPU time is accounted")

@@ -39,29 +39,24 @@ type hierarchy struct {
 }
 
 // groups lists the groups of process pid, one in each hierarchy; 0 is this process.
-func groups(proc string, pid int) ([]procfs.Cgroup, error) {
-	root, err := procfs.NewFS(proc)
-	if err != nil {
-		return nil, err
+func groups(proc string, pid int) (root procfs.FS, all []procfs.Cgroup, err error) {
+	if root, err = procfs.NewFS(proc); err != nil {
+		return root, nil, err
 	}
 	process, err := root.Self()
 	if pid != 0 {
 		process, err = root.Proc(pid)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		all, err = process.Cgroups()
 	}
-	return process.Cgroups()
+	return root, all, err
 }
 
 // hierarchies lists those in which this process can see the group of process pid; 0 is this
 // process.
 func hierarchies(proc string, pid int) ([]hierarchy, error) {
-	all, err := groups(proc, pid)
-	if err != nil {
-		return nil, err
-	}
-	root, err := procfs.NewFS(proc)
+	root, all, err := groups(proc, pid)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +68,8 @@ func hierarchies(proc string, pid int) ([]hierarchy, error) {
 	for _, g := range all {
 		for _, m := range mounts {
 			path, visible := below(m.Root, g.Path)
-			v1 := m.FSType == "cgroup" && len(g.Controllers) > 0 && mountHas(m, g.Controllers)
+			mounted := !slices.ContainsFunc(g.Controllers, func(c string) bool { _, ok := m.SuperOptions[c]; return !ok })
+			v1 := m.FSType == "cgroup" && len(g.Controllers) > 0 && mounted
 			v2 := m.FSType == "cgroup2" && len(g.Controllers) == 0
 			if visible && (v1 || v2) {
 				found = append(found, hierarchy{g.Controllers, m.MountPoint, filepath.Join(m.MountPoint, path)})
@@ -82,10 +78,6 @@ func hierarchies(proc string, pid int) ([]hierarchy, error) {
 		}
 	}
 	return found, nil
-}
-
-func mountHas(m *procfs.MountInfo, controllers []string) bool {
-	return !slices.ContainsFunc(controllers, func(c string) bool { _, ok := m.SuperOptions[c]; return !ok })
 }
 
 // below returns the path of a group relative to the mounted one: a container may see its own group
@@ -98,8 +90,8 @@ func below(mounted, path string) (string, bool) {
 // Apart reports whether process pid is in a group that accounts memory or CPU time, is below the
 // root, and is not the group of this process. proc is /proc.
 func Apart(proc string, pid int) bool {
-	ours, err1 := groups(proc, 0)
-	theirs, err2 := groups(proc, pid)
+	_, ours, err1 := groups(proc, 0)
+	_, theirs, err2 := groups(proc, pid)
 	if err1 != nil || err2 != nil {
 		return false
 	}
@@ -111,16 +103,16 @@ func Apart(proc string, pid int) bool {
 }
 
 // with returns the hierarchy that has a controller: version 1 before version 2, as it then has it
-// alone; nil for none.
-func with(controller string, all []hierarchy) *hierarchy {
+// alone; the zero value for none.
+func with(controller string, all []hierarchy) hierarchy {
 	i := slices.IndexFunc(all, func(h hierarchy) bool { return slices.Contains(h.controllers, controller) })
 	if i < 0 {
 		i = slices.IndexFunc(all, hierarchy.unified)
 	}
 	if i < 0 {
-		return nil
+		return hierarchy{}
 	}
-	return &all[i]
+	return all[i]
 }
 
 func (h hierarchy) unified() bool { return h.controllers == nil }

@@ -10,9 +10,7 @@ import (
 
 // CPUs is how many CPUs the groups of this process, and those above them, let it use on average;
 // +Inf without a limit.
-func CPUs() float64 { return quota("/proc") }
-
-func quota(proc string) float64 {
+func CPUs(proc string) float64 {
 	least := math.Inf(1)
 	all, _ := hierarchies(proc, 0)
 	for _, h := range all {
@@ -41,9 +39,7 @@ func quotaOf(dir string) float64 {
 // MemoryLeft returns a function that reads how many bytes this process may still use, and the
 // limit, of the group with the least left; +Inf without a limit. It finds the limited groups once
 // and keeps their files open.
-func MemoryLeft() func() (left, limit float64) { return memoryLeft("/proc") }
-
-func memoryLeft(proc string) func() (left, limit float64) {
+func MemoryLeft(proc string) func() (left, limit float64) {
 	var limited []limitedMemory
 	all, _ := hierarchies(proc, 0)
 	for _, h := range all {

@@ -33,7 +33,7 @@ func TestQuota(t *testing.T) {
 			"cpu,cpuacct/d/cpu.cfs_period_us", "100000\n",
 			"cpu,cpuacct/e/cpu.cfs_quota_us", "-1\n",
 			"cpu,cpuacct/e/cpu.cfs_period_us", "100000\n")
-		if got := quota(filepath.Join(root, "proc")); got != want {
+		if got := CPUs(filepath.Join(root, "proc")); got != want {
 			t.Errorf("%q: %v, want %v", groups, got, want)
 		}
 	}
@@ -69,7 +69,7 @@ func TestMemoryLeft(t *testing.T) {
 			"memory/large/memory.limit_in_bytes", "1024000000\n",
 			"memory/large/memory.usage_in_bytes", "2048000\n",
 			"memory/broken/memory.limit_in_bytes", "\n")
-		if left, limit := memoryLeft(filepath.Join(root, "proc"))(); left != c.left*1024 || limit != c.limit*1024 {
+		if left, limit := MemoryLeft(filepath.Join(root, "proc"))(); left != c.left*1024 || limit != c.limit*1024 {
 			t.Errorf("%q: %v of %v KiB", c.groups, left/1024, limit/1024)
 		}
 	}

@@ -48,7 +48,7 @@ func (g *Group) make(proc, name string) error {
 	var unified, needed []string // controllers that are in no hierarchy of version 1
 	for _, controller := range []string{memory, cpu} {
 		h := with(controller, all)
-		if h == nil || h.unified() {
+		if h.unified() {
 			unified = append(unified, controller)
 			if g.needs(controller) {
 				needed = append(needed, controller)
@@ -94,7 +94,7 @@ func (g *Group) makeUnified(all []hierarchy, name string, controllers, needed []
 // parent finds the nearest group, from this process's own upwards, that gives controllers to the
 // groups below it, or can be made to: in version 2 one without processes, or the root ("no internal
 // processes"). A controller stays on: others may use it by now.
-func (h *hierarchy) parent(controllers []string) (dir string, err error) {
+func (h hierarchy) parent(controllers []string) (dir string, err error) {
 	var tried []string
 	for _, enable := range []bool{false, true} {
 		for _, dir := range h.up() {

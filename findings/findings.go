@@ -101,8 +101,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) compare.Options {
 		what += " (" + shortCommits(ran) + ")"
 	}
 	base := e.Levels()[0]
-	i := slices.IndexFunc(e.Trials(), func(t dyno.Trial) bool { return t.Setting.String() == base.String() })
-	how := e.Trials()[i].Load.String()
+	how := e.Trial(base).Load.String()
 	for _, l := range base {
 		if strings.HasPrefix(l.Factor, "load.") {
 			how += "; " + l.Factor + " is varied"

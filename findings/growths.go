@@ -12,9 +12,9 @@ import (
 
 // growths holds what grew in each trial that is long enough to tell.
 func (f *Findings) growths() map[int]*leak.Growth {
-	of, rates := map[int]*leak.Growth{}, map[int]dyno.Rate{}
-	for _, t := range f.Plan.Trials() {
-		rates[t.N] = t.Load.Rate
+	of, rates := map[int]*leak.Growth{}, map[string]dyno.Rate{}
+	for _, s := range f.Plan.Levels() {
+		rates[s.String()] = f.Plan.Trial(s).Load.Rate
 	}
 	for _, r := range f.Results {
 		if !measured(r) || !leak.Grows(r) {
@@ -43,7 +43,7 @@ func (f *Findings) growths() map[int]*leak.Growth {
 			note(err)
 			return p
 		}
-		if g := leak.NewGrowth(r, rates[r.Trial.N], series, leak.Profiles{
+		if g := leak.NewGrowth(r, rates[r.Trial.Setting.String()], series, leak.Profiles{
 			HeapBefore: read("heap-before"), HeapAfter: read("heap-after"),
 			GoroutineBefore: read("goroutine-before"), GoroutineAfter: read("goroutine-after"),
 			GoroutineLeak: read("goroutineleak-after"),

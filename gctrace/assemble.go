@@ -9,8 +9,8 @@ const (
 	sure       = 4       // pieces that only a line of the trace begins with
 )
 
-// An assembler puts trace lines together from text in which log text may come
-// between any two of their pieces. What it is not sure of goes to the log.
+// An assembler puts trace lines together from text in which log text may come between any
+// two of their pieces. What is not sure goes to the log.
 type assembler struct {
 	grammar grammar
 	log     func([]byte)                     // takes all other text
@@ -47,7 +47,6 @@ func (a *assembler) write(p []byte) {
 	}
 }
 
-// between passes on the text before the next line and returns its size.
 func (a *assembler) between(p []byte) int {
 	i, _ := a.grammar.begin(p)
 	if i > 0 {
@@ -59,8 +58,8 @@ func (a *assembler) between(p []byte) int {
 	return i
 }
 
-// begin finds where a line begins in p, or may begin: where p does, since log
-// text need not end in a newline, or after a newline.
+// begin finds where a line begins in p, or may begin: at p's start, since log text need not
+// end in a newline, or after a newline.
 func (g grammar) begin(p []byte) (int, match) {
 	for i := 0; i < len(p); {
 		if c := p[i]; c == 'g' || c == 'p' || c == 'G' {
@@ -83,7 +82,6 @@ func (g grammar) begin(p []byte) (int, match) {
 	return len(p), match{}
 }
 
-// within takes text that comes after a line began and returns how much it took.
 func (a *assembler) within(p []byte) int {
 	m := a.grammar.follow(a.at, p, nil)
 	if m.pieces > 1 && m.nums > 0 && m.outcome != alien {
@@ -111,14 +109,12 @@ func (a *assembler) within(p []byte) int {
 	return a.foreign(p, m)
 }
 
-// keep adds pieces to the line.
 func (a *assembler) keep(pieces []byte, at int) {
 	a.line = append(a.line, pieces...)
 	a.at = at
 }
 
-// foreign takes text that does not continue the line, or only for m, and
-// returns how much it took.
+// foreign takes text that does not continue the line, or only for m, and returns how much.
 func (a *assembler) foreign(p []byte, m match) int {
 	c := a.carried
 	if c > 0 && a.at == 0 { // what was carried did not begin a line
@@ -148,11 +144,10 @@ func (a *assembler) foreign(p []byte, m match) int {
 	return len(p)
 }
 
-// mend looks for log text inside merged writes: p continues the line up to b,
-// where piece at must come, is log up to e, the end of a log line, and then
-// continues the line again. e is 0 if there is no such place that is plain. If
-// the writes of the line were its pieces up to now, stream is false, more is
-// asked for.
+// mend looks for log text inside merged writes: p continues the line up to b, where piece at
+// must come, is log up to e, the end of a log line, and continues the line again. e is 0 if
+// no such place is plain. It asks for more if the line's writes were its pieces so far
+// (stream is false).
 func (g grammar) mend(p []byte, m match, stream bool) (b, at, e int) {
 	before, after := m.pieces, 2
 	if !stream {
@@ -173,9 +168,9 @@ func (g grammar) mend(p []byte, m match, stream bool) (b, at, e int) {
 	return 0, 0, 0
 }
 
-// endOfNumber is where the number that m ends with ends in p, if log text
-// follows it; 0 if its last digits may be the log's. The runtime rounds times to
-// few forms, and a letter or a time stamp shows where log text begins.
+// endOfNumber is where the last number of m ends if log text follows it; 0 if its last digits
+// may be the log's. The runtime rounds times to few forms, and a letter or a time stamp shows
+// where log text begins.
 func endOfNumber(p []byte, m match) int {
 	if letter(p[m.n]) || stamped(p[m.n:]) {
 		return m.n
@@ -193,9 +188,8 @@ func endOfNumber(p []byte, m match) int {
 	return end
 }
 
-// resume finds the newline after b from which on p continues a line, with some
-// pieces after it or up to the line's end. If p ends before that, it is enough
-// that the line is sure to have begun.
+// resume finds the newline after b from which p continues a line, with some pieces or to the
+// line's end. If p ends before, the line must be sure to have begun.
 func (g grammar) resume(p []byte, b, at, before, after int) int {
 	e := b
 	for range mendLines {
@@ -226,8 +220,7 @@ func letter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '{' || c == '['
 }
 
-// wait passes on log text that came within the line, and gives the line up when
-// its rest does not come.
+// wait passes on log text within the line, and abandons a line whose rest does not come.
 func (a *assembler) wait(p []byte) {
 	a.log(p)
 	if a.waited += len(p); a.waited > mostWithin {
@@ -235,7 +228,6 @@ func (a *assembler) wait(p []byte) {
 	}
 }
 
-// abandon gives what came of the line to the log.
 func (a *assembler) abandon() {
 	if !a.in {
 		return

@@ -1,12 +1,10 @@
 package gctrace
 
-// A cursor reads a line whose form is known.
 type cursor struct {
 	p   []byte // what is left
 	bad bool   // something was not as expected
 }
 
-// has takes s if it comes next.
 func (c *cursor) has(s string) bool {
 	if len(c.p) < len(s) || string(c.p[:len(s)]) != s {
 		return false
@@ -21,11 +19,10 @@ func (c *cursor) lit(s string) {
 	}
 }
 
-// tens are exact as floats, and so are whole numbers of 15 digits: their
-// quotient is rounded once, as strconv.ParseFloat's result is.
+// tens and whole numbers of 15 digits are exact as floats, so their quotient is rounded once,
+// as by strconv.ParseFloat.
 var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// num takes a number without sign or exponent.
 func (c *cursor) num() float64 {
 	p, i, point := c.p, 0, -1
 	var x int64

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// A Cycle is one garbage collection as GODEBUG=gctrace=1 tells it. Times have
-// two digits, as the runtime rounds them; sizes are in bytes, of whole MiB cut
-// off, unless Paced. runtime/extern.go says what each is.
+// A Cycle is one garbage collection as GODEBUG=gctrace=1 tells it; see runtime/extern.go.
+// Times have two digits; sizes are bytes, of whole MiB cut off unless Paced.
 type Cycle struct {
 	At      time.Time     // when its line arrived; zero from Read and Parse
 	N       int           // counted by the runtime from 1
@@ -20,8 +19,7 @@ type Cycle struct {
 	Mark      time.Duration // concurrent marking, wall clock; up to Go 1.5 with scanning before it
 	MarkTerm  time.Duration // stop of the world at the end, wall clock
 
-	// CPU time as the runtime accounts it, from the wall clock: a worker that
-	// waits for a CPU counts too.
+	// CPU time by the wall clock: a worker that waits for a CPU counts too.
 	SweepTermCPU time.Duration // SweepTerm × Procs
 	Assist       time.Duration // marking by goroutines that allocate
 	Background   time.Duration // marking by dedicated and fractional workers
@@ -40,23 +38,20 @@ type Cycle struct {
 	Paced     bool    // gcpacertrace=1 told HeapStart, HeapEnd and Goal to the byte
 }
 
-// CPU is the CPU time that the cycle took from the program: all but Idle, as in
-// the runtime's own percentage (runtime/mgc.go, gcMarkTermination).
+// CPU is the CPU time that the cycle took from the program: all but Idle, as in the runtime's
+// percentage (runtime/mgc.go, gcMarkTermination).
 func (c *Cycle) CPU() time.Duration {
 	return c.SweepTermCPU + c.Assist + c.Background + c.MarkTermCPU
 }
 
-// Wall is how long the cycle took.
 func (c *Cycle) Wall() time.Duration { return c.SweepTerm + c.Mark + c.MarkTerm }
 
-// A pace is what a pacer line says of a cycle, before the cycle's own line. A
-// collection that runtime.GC forced has no pacer line.
+// A pace is what a pacer line says of the next cycle, unless runtime.GC forced that.
 type pace struct {
 	ok                    bool
 	scan, trig, end, goal float64
 }
 
-// How many numbers a line has.
 const (
 	gcNumbers    = 18 // a gc line
 	oldNumbers   = 16 // one up to Go 1.17, without stacks and globals
@@ -64,19 +59,17 @@ const (
 	paceNumbers  = 10 // the pacer's line at a cycle's end, since Go 1.18
 )
 
-// numbers are those of a line, as it prints them.
 type numbers [firstNumbers]float64
 
 const (
-	// NoGoal in bytes, or more, means that the heap has no goal: with GOGC=off and no
-	// memory limit it is the largest uint64 (runtime/mgcpacer.go, memoryLimitHeapGoal).
+	// NoGoal bytes or more mean no goal: with GOGC=off and no memory limit it is the largest
+	// uint64 (runtime/mgcpacer.go, memoryLimitHeapGoal).
 	NoGoal = 1 << 60
 
 	longest = 1e12 // milliseconds; a longer time is not one of the runtime's
 )
 
-// parse reads a complete trace line. Only a gc line gives a cycle; what a pacer
-// line says is kept for it.
+// parse reads a complete trace line: a gc line gives a cycle, a pacer line is kept for it.
 func (p *pace) parse(line []byte) (Cycle, bool) {
 	var v numbers
 	n, sane := 0, true
@@ -106,7 +99,6 @@ func (p *pace) parse(line []byte) (Cycle, bool) {
 	return p.cycle(&v, n, bytes.HasSuffix(line, []byte("(forced)\n")))
 }
 
-// cycle makes a cycle of the n numbers of a gc line.
 func (p *pace) cycle(v *numbers, n int, forced bool) (Cycle, bool) {
 	const MiB = 1 << 20
 	ms := func(x float64) time.Duration { return time.Duration(math.Round(x * 1e6)) }
@@ -116,8 +108,8 @@ func (p *pace) cycle(v *numbers, n int, forced bool) (Cycle, bool) {
 		}
 	}
 	if n == firstNumbers {
-		// Scanning and synchronizing went on beside the program, as marking
-		// did, which is all three since Go 1.6 (golang/go#13536).
+		// Scanning and synchronizing went on beside the program, and are part of
+		// marking since Go 1.6 (golang/go#13536).
 		w := numbers{v[0], v[1], v[2], v[3], v[4] + v[5] + v[6], v[7], v[8], v[11], v[9] + v[10] + v[12], v[13], v[14]}
 		copy(w[11:], v[15:])
 		v, n = &w, oldNumbers
@@ -147,7 +139,6 @@ func (p *pace) cycle(v *numbers, n int, forced bool) (Cycle, bool) {
 	return c, true
 }
 
-// read reads a gc line if it is whole.
 func (p *pace) read(line []byte) (Cycle, bool) {
 	if !ends(line) {
 		return Cycle{}, false
@@ -162,7 +153,7 @@ func (p *pace) read(line []byte) (Cycle, bool) {
 var separators = [gcNumbers]string{" @", "s ", "%: ", "+", "+", " ms clock, ", "+", "/", "/", "+", " ms cpu, ",
 	"->", "->", " MB, ", " MB goal, ", " MB stacks, ", " MB globals, ", " P"}
 
-// fast reads a whole gc line of today's form, five times as fast as parse.
+// fast reads a gc line of today's form five times as fast as parse.
 func (p *pace) fast(line []byte) (Cycle, bool) {
 	var v numbers
 	c := cursor{p: line}
@@ -180,7 +171,6 @@ func (p *pace) fast(line []byte) (Cycle, bool) {
 	return p.cycle(&v, gcNumbers, forced)
 }
 
-// ends reports whether a line ends as gc lines do.
 func ends(line []byte) bool {
 	return bytes.HasSuffix(line, []byte("P\n")) || bytes.HasSuffix(line, []byte("(forced)\n"))
 }

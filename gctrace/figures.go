@@ -32,16 +32,14 @@ type Figures struct {
 	paces    int64         // how many times that was
 }
 
-// A Size is a size in bytes over collections. First, Last and Max are as they
-// were told.
+// A Size is a size in bytes over collections. First, Last and Max are as told.
 type Size struct {
 	First, Last, Max float64
 	sum              float64
 	n                int64
 }
 
-// Mean returns the mean, NaN if there was none. Half a MiB is added where only
-// whole MiB were told, so that it is not too low.
+// Mean is NaN if there was no size. Half a MiB is added where only whole MiB were told.
 func (s *Size) Mean() float64 { return s.sum / float64(s.n) }
 
 func (s *Size) add(x float64, exact bool) {
@@ -57,16 +55,14 @@ func (s *Size) add(x float64, exact bool) {
 	s.sum += x
 }
 
-// Frac is the share of GOMAXPROCS × Span that collections took, NaN if the span
-// is 0. The runtime's own share is somewhat less: lines count a stop of the world
-// on all Ps from when it was asked for, the runtime from when each P stopped.
+// Frac is the collections' share of GOMAXPROCS × Span, NaN if Span is 0. The runtime's own is
+// somewhat less: lines count a stop of the world from when it was asked for, the runtime from
+// when each P stopped.
 func (f *Figures) Frac() float64 { return f.CPU.Seconds() / f.capacity }
 
-// Pace is the mean time in seconds from the start of a collection to that of
-// the next, NaN if no two followed each other.
+// Pace is the mean seconds between starts of collections, NaN if none followed another.
 func (f *Figures) Pace() float64 { return f.paced.Seconds() / float64(f.paces) }
 
-// PauseMax is the longest stop of the world.
 func (f *Figures) PauseMax() time.Duration { return max(f.SweepTerm.Max, f.MarkTerm.Max) }
 
 func (f *Figures) add(c *Cycle) {
@@ -91,8 +87,7 @@ func (f *Figures) add(c *Cycle) {
 	}
 }
 
-// Stops are how long the stops of the world took at one end of collections. The
-// zero value is none. As a trace tells two digits, few of them differ.
+// Stops are the lengths of the stops of the world at one end of collections.
 type Stops struct {
 	Max, Total time.Duration
 	counts     map[time.Duration]int64
@@ -109,7 +104,7 @@ func (s *Stops) add(d time.Duration) {
 	s.Max = max(s.Max, d)
 }
 
-// Quantile returns the q-quantile by nearest rank, 0 if there was no stop.
+// Quantile is by nearest rank, 0 if there was no stop.
 func (s *Stops) Quantile(q float64) time.Duration {
 	rank := max(int64(math.Ceil(q*float64(s.n)-1e-9)), 1)
 	for _, d := range slices.Sorted(maps.Keys(s.counts)) {
@@ -120,14 +115,14 @@ func (s *Stops) Quantile(q float64) time.Duration {
 	return s.Max
 }
 
-// A Value is a figure under the name that it has in JSON, which ends in its unit.
+// A Value is a figure by its name in JSON, which ends in its unit.
 type Value struct {
 	Name  string
 	Value float64
 }
 
-// Values are the figures that are known, in the order of reports. requests is how
-// many were answered meanwhile, 0 if that is not known.
+// Values are the known figures in the order of reports. requests were answered meanwhile; 0:
+// not known.
 func (f *Figures) Values(requests int64) []Value {
 	var vs []Value
 	put := func(name string, x float64) {

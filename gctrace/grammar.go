@@ -1,6 +1,5 @@
 // Package gctrace reads what a Go program prints of its garbage collector under
 // GODEBUG=gctrace=1: while it runs (Splitter) and from a log (Read), which a Log sums up.
-// It makes no sentences.
 package gctrace
 
 import (
@@ -8,24 +7,17 @@ import (
 	"strings"
 )
 
-// The grammar of the runtime's trace lines, written as the runtime prints them:
-// each piece between bars is one write(2), "&" is a whole number, "$" a number of
-// seconds, "~" one of milliseconds and "#" any other, and what stands in brackets
-// may be left out. A piece that ends in a newline ends the line.
+// The grammar of the runtime's trace lines, as the runtime prints them: each piece between
+// bars is one write(2), "&" is a whole number, "$" seconds, "~" milliseconds, "#" any other
+// number, and what is in brackets may be missing. A newline ends the line. Extra bars do no
+// harm, as a packet may be several pieces.
 //
-// From runtime/mgc.go (gcMarkTermination), runtime/mgcpacer.go (startCycle,
-// endCycle), runtime/mgcsweep.go (sweepLocker) and runtime/proc.go
-// (forcegchelper) of Go 1.5 to 1.27. Up to 1.17 a gc line had neither stacks
-// nor globals, and the pacer spoke in the terms of its design document; Go 1.5
-// had five phases, of which scan and synchronizing came second and third. Go
-// 1.26 put "(checking for goroutine leaks)" before the colon and prints floats
-// as 0.25 that were +2.500000e-001 before.
+// From runtime/mgc.go (gcMarkTermination), mgcpacer.go (startCycle, endCycle), mgcsweep.go
+// (sweepLocker) and proc.go (forcegchelper) of Go 1.5 to 1.27. Up to 1.17 a gc line had no
+// stacks and globals; Go 1.5 had five phases; up to 1.25 an integer's minus was a write of
+// its own, and floats were +2.500000e-001.
 //
-// A bar more than there are writes does no harm: a packet may be several pieces.
-// The minus of an integer was a write of its own up to Go 1.25.
-//
-// Only anyAge knows five phases: with a "+" that may come or not, a program's
-// own "+" between two pieces could be taken for it, and what runs is newer.
+// Only anyAge knows five phases: a program's own "+" could be taken for the optional one.
 var (
 	current = compile("[gc |&| @|$|s |&|%|[ (checking for goroutine leaks)]: |" +
 		"~|+|~|+|~| ms clock, |~|+|~|/|~|/|~|+|~| ms cpu, |" + otherPieces)
@@ -42,17 +34,14 @@ const otherPieces = "&|->|&|->|&| MB, |&| MB goal, |&|[ MB stacks, |&| MB global
 	"#|% CPU (|#| exp.)| for |#|+|#|+|#| B work (|#| B exp.) |in |#| B -> |#| B (∆goal |[-]#|, cons/mark |#|)|\n]" +
 	"GC forced|\n"
 
-// A grammar is the pieces that lines are made of.
 type grammar []piece
 
-// A piece is one element of a grammar.
 type piece struct {
 	lit  string // what must come; "" is a number
 	form form   // of a number
 	alt  int    // where to look if this piece, the first of a bracket, does not come; 0 is nowhere
 }
 
-// A form is how the runtime prints a number.
 type form uint8
 
 const (
@@ -64,7 +53,6 @@ const (
 
 var symbols = map[rune]form{'#': formAny, '&': formCount, '$': formSecond, '~': formMilli}
 
-// fits reports whether the runtime prints a number so.
 func (f form) fits(s []byte) bool {
 	if f == formAny {
 		return true
@@ -120,7 +108,6 @@ func compile(text string) grammar {
 	return pieces
 }
 
-// An outcome says why a match ended.
 type outcome uint8
 
 const (
@@ -130,7 +117,6 @@ const (
 	alien                // what follows is not of the line
 )
 
-// A match is how far a text went along the grammar.
 type match struct {
 	outcome
 	n      int  // bytes of whole pieces
@@ -142,8 +128,7 @@ type match struct {
 	form   form // of it
 }
 
-// follow matches p from a piece of the grammar on. It calls number, unless it
-// is nil, with each number.
+// follow matches p from a piece on, and calls number, unless nil, with each number.
 func (g grammar) follow(at int, p []byte, number func([]byte)) match {
 	m := match{at: at, num: -1}
 	for m.n < len(p) {
@@ -177,8 +162,8 @@ func (g grammar) follow(at int, p []byte, number func([]byte)) match {
 	return m
 }
 
-// step finds which of the pieces that may come at a place p begins with, and
-// its size; 0 if none, and then whether p could be the beginning of one.
+// step returns which of the pieces that may come at a place p begins with, and its size; 0 if
+// none, and then whether p may be the beginning of one.
 func (g grammar) step(at int, p []byte) (size, here int, partly bool) {
 	for {
 		e := &g[at]
@@ -206,10 +191,9 @@ func (g grammar) step(at int, p []byte) (size, here int, partly bool) {
 	}
 }
 
-// longestNumber is the most bytes that the runtime writes for one.
 const longestNumber = 32
 
-// numberLen is the length of the number that p begins with, 0 if there is none.
+// numberLen is the length of the number at p's start, 0 if there is none.
 func numberLen(p []byte) int {
 	i := 0
 	if i < len(p) && (p[i] == '+' || p[i] == '-') {
@@ -241,8 +225,8 @@ func numberLen(p []byte) int {
 	return i
 }
 
-// beforeStamp is where a number ends that text begins with, if the text goes on as a
-// date or a time of day does: its digits are not the number's.
+// beforeStamp is where a number ends if a date or a time of day follows it at once, whose
+// digits are not the number's.
 func beforeStamp(p []byte, size int) int {
 	if size < len(p) && (p[size] == '/' || p[size] == '-' || p[size] == ':') {
 		for _, lead := range [...]int{4, 2} {
@@ -254,7 +238,6 @@ func beforeStamp(p []byte, size int) int {
 	return size
 }
 
-// stamped reports whether text begins with a date or a time of day.
 func stamped(text []byte) bool {
 	for _, form := range [...]string{"20##/##/## ##:##:##", "20##-##-##", "##:##:##"} {
 		n := 0

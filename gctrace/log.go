@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Log sums up the collections of a log, which may be of several processes,
-// in memory that does not grow with it. The zero value is empty.
+// A Log sums up the collections of a log, of one process or several, in bounded memory. The
+// zero value is empty.
 type Log struct {
 	Name      string
 	Requests  int64 // that were answered meanwhile; 0 if that is not known
@@ -22,7 +22,6 @@ type Log struct {
 
 const mostProcesses = 16 // each takes some 0.6 MB
 
-// A Process is the collections of one process.
 type Process struct {
 	Figures
 	FirstN, LastN int
@@ -33,17 +32,16 @@ type Process struct {
 	began, lastStart, lastEnd time.Duration
 }
 
-// Began is since when lines tell of the process, since that began: 0 if its
-// first collection is among them.
+// Began is since when lines tell of the process, counted from its start: 0 if its first
+// collection is among them.
 func (p *Process) Began() time.Duration { return p.began }
 
-// follows reports whether c may be of the process, and surely so.
 func (p *Process) follows(c *Cycle) (may, surely bool) {
 	may = c.N > p.LastN && c.Start >= p.lastStart
 	return may, may && c.N == p.LastN+1
 }
 
-// Add takes the next collection of the log.
+// Add takes the log's next collection.
 func (l *Log) Add(c *Cycle) {
 	p := l.process(c)
 	before, end := p.Span, c.Start+c.Wall()
@@ -67,8 +65,8 @@ func (l *Log) Add(c *Cycle) {
 	p.Timeline.add(c, before, p.began)
 }
 
-// process finds which process a collection is of, by its number and time. The
-// lines of several that wrote to one file may be mixed.
+// process finds a collection's process by its number and time: several may have written to
+// one file.
 func (l *Log) process(c *Cycle) *Process {
 	var gap *Process
 	for i := -1; i < len(l.Processes); i++ {
@@ -106,8 +104,7 @@ func (l *Log) process(c *Cycle) *Process {
 	return p
 }
 
-// An object is a JSON object whose members keep their order. Numbers that are not
-// finite are null.
+// An object is a JSON object that keeps its members' order. Numbers not finite are null.
 type object []member
 
 type member struct {
@@ -115,7 +112,6 @@ type member struct {
 	value any
 }
 
-// MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -149,8 +145,8 @@ func (f *Figures) object(requests int64) object {
 	return o
 }
 
-// MarshalJSON implements json.Marshaler: an object of the total's values, with
-// the processes, each an object of its own values and its timeline.
+// MarshalJSON makes an object of the total's values, and of each process its values and its
+// timeline.
 func (l *Log) MarshalJSON() ([]byte, error) {
 	o := l.Total.object(l.Requests)
 	if l.Name != "" {

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// A Text says what a text was made of, besides collections.
+// A Text says what a text had besides collections.
 type Text struct {
 	Bytes     int64   `json:"bytes"`
 	Lines     int64   `json:"lines"`
@@ -23,24 +23,22 @@ const (
 	lineMost = 1 << 10   // bytes of a longer line in whose end a gc line may still be found
 )
 
-// Parse reads the collections from a program's standard error, or from what a
-// Splitter wrote of it, and skips all other text. The error is r's.
+// Parse reads the collections from standard error, or from a Splitter's trace, and skips all
+// other text. The error is r's.
 func Parse(r io.Reader) ([]Cycle, error) {
 	var cycles []Cycle
 	_, err := Read(r, func(c *Cycle, _ []byte) { cycles = append(cycles, *c) })
 	return cycles, err
 }
 
-// Read reads the collections from a log file of any size in little memory, and
-// calls each with them, in order, and with the text of their lines, which holds
-// until each returns. Log text may come before a whole gc line, and lines of it
-// between any two pieces of one, as in a Splitter. It reads what programs of Go
-// 1.5 and later print. The error is r's.
+// Read calls each with the collections of a log file of any size, in order, and with the text
+// of their lines, valid until each returns. Log text may come before a gc line or between any
+// two of its pieces. It reads Go 1.5 and later. The error is r's.
 func Read(r io.Reader, each func(c *Cycle, line []byte)) (Text, error) {
 	return read(r, each, make([]byte, readSize))
 }
 
-// read is Read with a buffer of more than lineMost bytes.
+// read needs a buffer of more than lineMost bytes.
 func read(r io.Reader, each func(c *Cycle, line []byte), buf []byte) (Text, error) {
 	f := &fileReader{each: each}
 	f.lines = assembler{grammar: anyAge, log: f.other, done: f.assembled}
@@ -72,7 +70,6 @@ func read(r io.Reader, each func(c *Cycle, line []byte), buf []byte) (Text, erro
 	}
 }
 
-// A fileReader is Read between two reads.
 type fileReader struct {
 	Text
 	each  func(*Cycle, []byte)
@@ -108,7 +105,6 @@ func (f *fileReader) text(p []byte) {
 
 var gcMark = []byte("gc ")
 
-// assembled takes a trace line that is not among the whole gc lines.
 func (f *fileReader) assembled(line []byte, repaired bool) {
 	if !bytes.HasPrefix(line, gcMark) {
 		f.other(line)
@@ -125,7 +121,6 @@ func (f *fileReader) assembled(line []byte, repaired bool) {
 	f.each(&c, line)
 }
 
-// other takes all other text.
 func (f *fileReader) other(p []byte) {
 	for line := range bytes.Lines(p) {
 		switch {
@@ -167,9 +162,9 @@ func (f *fileReader) inside(line []byte) {
 	}
 }
 
-// scavenged reads a line of the scavenger: how many bytes it returned to the
-// system. From runtime/mheap.go (mHeap_Scavenge) of Go 1.5 to 1.12, in MiB, and
-// runtime/mgcscavenge.go (bgscavenge, printScavTrace) since.
+// scavenged returns the bytes that a scavenger's line says were returned to the system: from
+// runtime/mheap.go (mHeap_Scavenge) of Go 1.5 to 1.12, in MiB, and runtime/mgcscavenge.go
+// (bgscavenge, printScavTrace) since.
 func scavenged(p []byte) (released float64, ok bool) {
 	c := cursor{p: p}
 	if c.has("scvg") {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// DefaultLogLimit is how many bytes of log a Splitter passes on, unless it is told.
+// DefaultLogLimit is how many bytes of log a Splitter passes on by default.
 const DefaultLogLimit = 64 << 20
 
 const (
@@ -16,28 +16,22 @@ const (
 	bufferSize  = 32 << 10 // bytes of trace lines written at once
 )
 
-// A Splitter is an io.Writer for a Go program's standard error. It parts what the
-// runtime prints of its collector, under GODEBUG=gctrace=1 or gcpacertrace=1, from
-// the program's log.
+// A Splitter is an io.Writer for a Go program's standard error. It parts the runtime's trace
+// of collections (GODEBUG=gctrace=1, gcpacertrace=1) from the program's log.
 //
-// The runtime holds a lock while it prints a line, but writes it in some 44
-// pieces, and os.Stderr does not take that lock: log text comes between the
-// pieces. If each Write is one write(2) of the program, as a pipe in packet
-// mode gives them (pipe2 with O_DIRECT), all lines are put together again and
-// nothing is taken from the log. It would take a log write that is itself the
-// next piece, such as a lone "+", to be mistaken, and then it is exchanged for
-// its like.
+// The runtime writes a line in some 44 pieces, and the program's log text may come between
+// them. If each Write is one write(2), as from a pipe in packet mode (pipe2 with O_DIRECT), all
+// lines are put together again and nothing is taken from the log. Only a log write that is
+// itself the next piece, such as a lone "+", is mistaken, and exchanged for its like.
 //
-// Writes may also be merged or cut anywhere, as an ordinary pipe or a file
-// gives them. Then whole lines are found all the same, and lines torn by log
-// text where the tear can be seen for sure; pieces of others go to the log. No
-// byte is lost or comes twice in either case.
+// If writes are merged or cut, whole lines are still found, and torn lines where the tear is
+// sure; other pieces go to the log. No byte is lost or comes twice.
 //
-// Write never fails, so that a full disk does not block the program; Close
-// says what went wrong. The methods may be called at the same time.
+// Write never fails, so that a full disk does not block the program; Close says what went
+// wrong. Any goroutine may call the methods.
 type Splitter struct {
-	// LogLimit is how many bytes of log are passed on; what is beyond is
-	// counted and dropped, but for its end. 0 means DefaultLogLimit.
+	// LogLimit is how many bytes of log are passed on; the rest, but for its end, is
+	// dropped and counted. 0 means DefaultLogLimit.
 	LogLimit int64
 
 	mu      sync.Mutex
@@ -55,15 +49,15 @@ type Splitter struct {
 	overruns int     // cycles dropped since no one took them
 }
 
-// NewSplitter returns a Splitter that writes trace lines to trace, buffered, and all
-// other text to log as it comes. Close it when the program has ended.
+// NewSplitter returns a Splitter that writes trace lines, buffered, to trace and all other text
+// to log. Close it when the program has ended.
 func NewSplitter(log, trace io.Writer) *Splitter {
 	s := &Splitter{log: log, trace: trace}
 	s.lines = assembler{grammar: current, log: s.writeLog, done: s.finish}
 	return s
 }
 
-// Write takes the next text of the program. It returns len(p) and nil always.
+// Write always returns len(p) and nil.
 func (s *Splitter) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +65,6 @@ func (s *Splitter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// finish takes in the complete line.
 func (s *Splitter) finish(line []byte, _ bool) {
 	if len(s.out)+len(line) > bufferSize {
 		s.flush()
@@ -87,8 +80,7 @@ func (s *Splitter) finish(line []byte, _ bool) {
 	}
 }
 
-// Take appends the cycles that completed since the last call to into; lost is
-// how many more there were.
+// Take appends the cycles that completed since the last call; lost is how many more there were.
 func (s *Splitter) Take(into []Cycle) (cycles []Cycle, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,9 +121,9 @@ func (s *Splitter) writeLog(p []byte) {
 	s.dropped += int64(len(p)) - n
 }
 
-// Close passes on what is left: pieces of a line that did not end, and of a log
-// over its limit the last 64 KiB after a note of how much is missing. It
-// returns the first error of log or trace; it closes neither.
+// Close passes on what is left: an unfinished line, and of a log over its limit a note of how
+// much is missing and the last 64 KiB. It returns the first error of log or trace, and closes
+// neither.
 func (s *Splitter) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +139,6 @@ func (s *Splitter) Close() error {
 	return s.err
 }
 
-// A ring keeps the last lastSize bytes written to it.
 type ring struct {
 	buf []byte
 	n   int // where the next byte goes
@@ -168,7 +159,6 @@ func (r *ring) write(p []byte) {
 	}
 }
 
-// bytes returns a copy of what is kept.
 func (r *ring) bytes() []byte {
 	var b []byte
 	if r.all {

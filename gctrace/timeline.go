@@ -16,8 +16,7 @@ type Timeline struct {
 	Columns []Column
 }
 
-// A Column is the collections that began in a stretch of time; but CPU and
-// Wall are of the part of collections that lay in it.
+// A Column has the collections that began in it, but the CPU and Wall that lay in it.
 type Column struct {
 	Collections int64
 	CPU, Wall   time.Duration
@@ -28,7 +27,6 @@ type Column struct {
 	PauseMax    time.Duration
 }
 
-// Merge adds what d has to c.
 func (c *Column) Merge(d *Column) {
 	c.Collections += d.Collections
 	c.CPU += d.CPU
@@ -40,7 +38,7 @@ func (c *Column) Merge(d *Column) {
 	c.PauseMax = max(c.PauseMax, d.PauseMax)
 }
 
-// at returns the column of a time, after making the columns wide enough.
+// at returns a time's column, after making the columns wide enough.
 func (t *Timeline) at(d time.Duration) *Column {
 	if t.Width == 0 {
 		t.Width = firstColumn
@@ -59,8 +57,7 @@ func (t *Timeline) at(d time.Duration) *Column {
 	return &t.Columns[d/t.Width]
 }
 
-// add takes a collection of a process of which lines had told for a time
-// before, and whose first column is at base.
+// add takes a collection. Lines had told of before of its process, whose first column is at base.
 func (t *Timeline) add(c *Cycle, before, base time.Duration) {
 	wall := c.Wall()
 	start, end := max(0, c.Start-base), max(0, c.Start+wall-base)
@@ -80,7 +77,6 @@ func (t *Timeline) add(c *Cycle, before, base time.Duration) {
 	})
 }
 
-// spread parts a stretch of time among its columns.
 func (t *Timeline) spread(from, to time.Duration, each func(*Column, time.Duration)) {
 	for from < to {
 		end := min(to, from/t.Width*t.Width+t.Width)

@@ -1,7 +1,5 @@
-// Package hist counts durations: a latency histogram with the exact moments
-// beside its counts, and its log, a line a second, in HdrHistogram's own format.
-//
-// It knows nothing of requests or trials.
+// Package hist counts durations: a latency histogram with exact moments, and its log, a
+// line a second, in HdrHistogram's format.
 package hist
 
 import (
@@ -14,21 +12,17 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The range and precision of a Histogram: 3 significant digits bound the error
-// of a percentile to 0.1 %, a tenth of what is negligible by default. It takes
-// some 270 KiB whatever the number of requests.
+// The range and precision of a Histogram: 3 digits bound the error of a percentile to 0.1
+// %. It takes some 270 KiB.
 const (
 	histogramLowest  = 1                 // nanosecond
 	histogramHighest = 3_600_000_000_000 // an hour; longer durations count as an hour
 	histogramDigits  = 3
 )
 
-// A Histogram counts durations: percentiles within 0.1 %, count, mean, standard
-// deviation, least and greatest exactly. It is not safe for concurrent use.
-//
-// Its counts are those of an HdrHistogram, in the same order. Note: they are
-// kept here and not in package hdrhistogram, which gives no access to them
-// without a copy of them all, and whose Merge takes 10 times as long.
+// A Histogram counts durations: percentiles within 0.1 %, the moments exactly. It is not
+// safe for concurrent use. Note: its counts are an HdrHistogram's, kept here because
+// package hdrhistogram gives only copies, and its Merge takes 10 times as long.
 type Histogram struct {
 	counts   []int64
 	low, top int   // counts below low, and from top on, are 0: a second of latency fills few of them
@@ -38,20 +32,18 @@ type Histogram struct {
 	min, max time.Duration
 }
 
-// NewHistogram returns an empty histogram.
+// New returns an empty histogram.
 func New() *Histogram {
 	return empty(make([]int64, bucket(histogramHighest)>>halfBits<<halfBits+1<<halfBits))
 }
 
-// empty is a histogram that has nothing in its counts.
 func empty(counts []int64) *Histogram { return &Histogram{counts: counts, low: len(counts)} }
 
-// used says that counts from one to before another may not be 0.
+// used notes that counts in [from, to) may not be 0.
 func (h *Histogram) used(from, to int) { h.low, h.top = min(h.low, from), max(h.top, to) }
 
-// halfBits is the logarithm of half the number of buckets that are 1 ns wide:
-// the least power of two that holds 2·10^digits of them. From there on every
-// doubling has that half, each bucket twice as wide as before.
+// halfBits is the logarithm of half the buckets that are 1 ns wide, the least power of two
+// above 2·10^digits; every further doubling has that half, twice as wide.
 const halfBits = 10
 
 // bucket is where v is counted, 0 ≤ v ≤ histogramHighest.
@@ -60,7 +52,7 @@ func bucket(v int64) int {
 	return shift<<halfBits + int(v>>shift)
 }
 
-// bounds are the least and the greatest value that bucket i counts.
+// bounds are the least and greatest value in bucket i.
 func bounds(i int) (lo, hi int64) {
 	shift := max(i>>halfBits-1, 0)
 	lo = int64(i-shift<<halfBits) << shift
@@ -103,7 +95,6 @@ func (h *Histogram) Merge(g *Histogram) {
 	h.n = n
 }
 
-// addCounts adds the counts of g, and leaves the moments.
 func (h *Histogram) addCounts(g *Histogram) {
 	if h.counts == nil {
 		h.counts, h.low = make([]int64, len(g.counts)), len(g.counts)
@@ -126,13 +117,10 @@ func (h *Histogram) Reset() {
 // Count returns how many durations were added.
 func (h *Histogram) Count() int64 { return h.n }
 
-// Whole reports whether h has the counts of all its durations. One read from
-// JSON lacks them until SetCounts, and with them its percentiles.
+// Whole reports whether h has its counts, which one read from JSON lacks until SetCounts.
 func (h *Histogram) Whole() bool { return h.counted == h.n }
 
-// Quantile returns the q-quantile, 0 ≤ q ≤ 1, or 0 if h is empty: the least
-// duration that at least the share q of all durations does not exceed (nearest
-// rank).
+// Quantile returns the q-quantile by nearest rank, 0 ≤ q ≤ 1; 0 if h is empty.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
@@ -165,8 +153,7 @@ func (h *Histogram) Min() time.Duration { return h.min }
 // Max returns the greatest duration, 0 if h is empty.
 func (h *Histogram) Max() time.Duration { return h.max }
 
-// Counts returns a copy of the counts as HdrHistogram has them, in nanoseconds,
-// for what its package prints.
+// Counts returns a copy as package hdrhistogram prints it, in nanoseconds.
 func (h *Histogram) Counts() *hdrhistogram.Histogram {
 	if h.counts == nil {
 		h = New()
@@ -181,8 +168,7 @@ func (h *Histogram) Counts() *hdrhistogram.Histogram {
 	})
 }
 
-// Each calls f for each bucket that is not empty, in order: n durations from lo to
-// hi, in nanoseconds, hi included.
+// Each calls f for each bucket with n > 0 durations from lo to hi nanoseconds, in order.
 func (h *Histogram) Each(f func(lo, hi, n int64)) {
 	for i := h.low; i < h.top; i++ {
 		if n := h.counts[i]; n > 0 {
@@ -197,8 +183,7 @@ func (h *Histogram) SetCounts(c *Histogram) {
 	h.counts, h.low, h.top, h.counted = slices.Clone(c.counts), c.low, c.top, c.counted
 }
 
-// moments is what a Histogram's JSON holds: all but the counts, which the run
-// directory keeps in a file of their own.
+// moments is a Histogram's JSON; the counts have a file of their own.
 type moments struct {
 	Count  int64   `json:"count"`
 	Mean   float64 `json:"mean-sec"`
@@ -207,13 +192,12 @@ type moments struct {
 	Max    float64 `json:"max-sec"`
 }
 
-// MarshalJSON implements json.Marshaler: the moments, without the counts.
+// MarshalJSON implements json.Marshaler, without the counts.
 func (h *Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(moments{h.n, h.mean, h.Stddev(), h.min.Seconds(), h.max.Seconds()})
 }
 
-// UnmarshalJSON implements json.Unmarshaler. There are no counts until SetCounts,
-// and nothing is to be added before.
+// UnmarshalJSON implements json.Unmarshaler. Without counts nothing may be added.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
 	var m moments
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -225,4 +209,5 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// Seconds is the duration of s seconds, rounded to a nanosecond.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

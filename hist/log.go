@@ -18,15 +18,11 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// A LatencyLog writes latencies, one interval of time a line, in the log format
-// of HdrHistogram, which its tools in other languages read too. Values are
-// nanoseconds, times of lines seconds since 1970. It is not safe for concurrent
-// use.
-//
-// The format: https://github.com/HdrHistogram/HdrHistogram, HistogramLogWriter
-// 1.3 and, of the payload, AbstractHistogram.encodeIntoCompressedByteBuffer V2.
-// Note: hdrhistogram-go writes it too, in 1 ms with 0.9 MB of garbage a line;
-// this takes 0.1 ms and makes none.
+// A Log writes latencies, one interval a line, in HdrHistogram's log format: values in
+// nanoseconds, times in seconds since 1970. It is not safe for concurrent use. The format:
+// https://github.com/HdrHistogram/HdrHistogram, HistogramLogWriter 1.3 and
+// AbstractHistogram.encodeIntoCompressedByteBuffer V2. Note: hdrhistogram-go takes 1 ms
+// and 0.9 MB of garbage a line, this 0.1 ms and none.
 type Log struct {
 	w     io.Writer
 	start time.Time
@@ -36,14 +32,13 @@ type Log struct {
 	zip          *zlib.Writer
 }
 
-// The cookies of the payload's V2 format, outside and inside of the compression.
+// Cookies of V2, outside and inside of the compression.
 const (
 	compressedCookie = 0x1c849304 | 0x10
 	countsCookie     = 0x1c849303 | 0x10
 )
 
-// NewLatencyLog writes the head of a log to w; start is when the measured
-// window began. Each interval is one call of w's Write.
+// NewLog writes the head of a log; the window began at start. Each interval is one Write.
 func NewLog(w io.Writer, start time.Time) (*Log, error) {
 	start = start.Truncate(time.Millisecond)
 	head := fmt.Sprintf("#[dyno: latency in nanoseconds, from due to done]\n"+
@@ -75,7 +70,6 @@ func (l *Log) Add(h *Histogram, from, to time.Duration) error {
 	return nil
 }
 
-// pack puts the payload of h into l.packed.
 func (l *Log) pack(h *Histogram) {
 	b := slices.Grow(l.counts[:0], 4096)[:40]
 	zeros := int64(h.low)
@@ -113,8 +107,7 @@ func (l *Log) pack(h *Histogram) {
 	be.PutUint32(l.packed.Bytes()[4:], uint32(l.packed.Len()-8))
 }
 
-// ReadLatencyLog reads a log and merges its lines. The moments are those of the
-// counts, within 0.1 %.
+// ReadLog merges the lines of a log; moments are within 0.1 %.
 func ReadLog(r io.Reader) (*Histogram, error) {
 	all := New()
 	for l, err := range Lines(r, time.Time{}) {
@@ -128,16 +121,14 @@ func ReadLog(r io.Reader) (*Histogram, error) {
 	return all, nil
 }
 
-// A LatencyLine is one interval of a log. Its histogram is valid until the next.
+// A Line is one interval of a log. Its histogram is valid until the next.
 type Line struct {
 	From, To time.Duration // since the window began
 	*Histogram
 }
 
-// LatencyLines yields the lines of a log that Add wrote, in order; start is when
-// the window began. What follows an error is not read.
-// Note: hdrhistogram-go reads them too, in 20 times the time, which is a minute for
-// a day of seconds.
+// Lines yields the lines of a log whose window began at start, until an error. Note:
+// hdrhistogram-go takes 20 times as long, a minute for a day of seconds.
 func Lines(r io.Reader, start time.Time) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		u := unpacker{h: New()}
@@ -165,7 +156,7 @@ func Lines(r io.Reader, start time.Time) iter.Seq2[Line, error] {
 	}
 }
 
-// mostLatencyLine is more than all counts of a histogram take.
+// maxLine is more than all counts take.
 const maxLine = 1 << 20
 
 // An unpacker reads line after line into one histogram.
@@ -202,7 +193,6 @@ func (u *unpacker) line(line []byte, start time.Time) (l Line, err error) {
 	return l, nil
 }
 
-// unpack reads the payload in u.packed into u.h.
 func (u *unpacker) unpack() (err error) {
 	be := binary.BigEndian
 	if len(u.packed) < 8 || be.Uint32(u.packed) != compressedCookie {
@@ -254,7 +244,6 @@ func (u *unpacker) unpack() (err error) {
 	return nil
 }
 
-// estimate makes the moments from the counts.
 func (h *Histogram) estimate() {
 	for i := h.low; i < h.top; i++ {
 		c := h.counts[i]

@@ -26,47 +26,33 @@ type Lab struct {
 // Hands do the work of a trial. Start, Load, Probe and Dir are required; Tool is for a load that is
 // a command; Knobs and CPU are for slices.
 type Hands struct {
-	// Prepare makes, and keeps, what Start needs of a subject, such as a build.
-	Prepare func(ctx context.Context, s dyno.Subject) error
-	// Limit is subject.CheckLimits; nil means that any limit can be set.
-	Limit func(dyno.Limits) error
+	Prepare func(ctx context.Context, s dyno.Subject) error // makes, and keeps, what Start needs of a subject, such as a build
+	Limit   func(dyno.Limits) error                         // subject.CheckLimits; nil means that any limit can be set
 	// Start launches the subject of a trial, whose files go to dir, and returns when it is ready.
 	Start func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error)
-	// Load is load.Run.
-	Load func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error)
-	// Tool runs the command of a load that has one: subject.RunTool.
-	Tool foreign.Tool
-	// Probe is probeNamed.
-	Probe func(name string) (probe.Probe, bool)
-	// RSS is kernel.RSS; nil means that idle memory is not read.
-	RSS func(pid int) (float64, error)
+	Load  func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // load.Run
+	Tool  foreign.Tool                                                                                                     // runs the command of a load that has one: subject.RunTool
+	Probe func(name string) (probe.Probe, bool)                                                                            // probeNamed
+	RSS   func(pid int) (float64, error)                                                                                   // kernel.RSS; nil means that idle memory is not read
 	// Memory returns the bytes left and the total, of the machine or of a control group that limits
 	// it. Nil means that memory is not guarded.
-	Memory func() (left, total float64, err error)
-	// Inspect is goruntime.OpenLook; nil means that there are no snapshots.
-	Inspect func(pid int, socket string) (Inspector, error)
-	// Knobs is goruntime.OpenKnobs, and CPU is kernel.CPU.
-	Knobs func(pid int, socket string) (Knobs, error)
-	CPU   func(pid int) (float64, error)
-	// Dir makes the directory for the files of trial n.
-	Dir func(n int) (string, error)
-	// Skip reports that trial n is done already; nil means that none is.
-	Skip func(n int) bool
+	Memory  func() (left, total float64, err error)
+	Inspect func(pid int, socket string) (Inspector, error) // goruntime.OpenLook; nil means that there are no snapshots
+	Knobs   func(pid int, socket string) (Knobs, error)     // goruntime.OpenKnobs, and CPU is kernel.CPU
+	CPU     func(pid int) (float64, error)
+	Dir     func(n int) (string, error) // makes the directory for the files of trial n
+	Skip    func(n int) bool            // reports that trial n is done already; nil means that none is
 }
 
 // Observers are told what happens. Each may be nil. The lab waits for them.
 type Observers struct {
-	// Watch is told of each trial as it begins, with the meter of its load.
-	Watch func(t *dyno.Trial, m *load.Meter)
-	// Live is told of each point of the series, and by which probe. Several goroutines call it.
-	Live func(probe, metric string, v float64)
+	Watch func(t *dyno.Trial, m *load.Meter)    // told of each trial as it begins, with the meter of its load
+	Live  func(probe, metric string, v float64) // told of each point of the series, and by which probe. Several goroutines call it.
 	// Second is told once a second of the latency in a part of the window. h is valid until it
 	// returns.
-	Second func(h *hist.Histogram, from, to time.Duration)
-	// Keep stores the single requests of trial n.
-	Keep func(n int, requests iter.Seq2[dyno.Request, error]) error
-	// Interrupted is given the partial result of the trial during which Run's context ended.
-	Interrupted func(r *dyno.Result)
+	Second      func(h *hist.Histogram, from, to time.Duration)
+	Keep        func(n int, requests iter.Seq2[dyno.Request, error]) error // stores the single requests of trial n
+	Interrupted func(r *dyno.Result)                                       // given the partial result of the trial during which Run's context ended
 }
 
 // Check finds mistakes in a plan that the hands would find too late: in the steps of the load. They

@@ -11,10 +11,13 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cgroup"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/probe/goruntime"
 	"github.com/dynolab/dyno/probe/kernel"
+	"github.com/dynolab/dyno/probe/profiles"
+	"github.com/dynolab/dyno/probe/published"
 	"github.com/dynolab/dyno/subject"
 )
 
@@ -43,11 +46,11 @@ func Open() (l *Lab, release func() error, err error) {
 			return start(ctx, builder, t, dir)
 		},
 		Limit:   subject.CheckLimits,
-		Memory:  memory(),
+		Memory:  memoryOf("/proc", cgroup.MemoryLeft("/proc")),
 		Load:    putLoad,
 		Tool:    subject.RunTool,
 		Probe:   probeNamed,
-		RSS:     kernel.RSS,
+		RSS:     func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
 		Inspect: func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
 		Knobs:   func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
 		CPU:     kernel.CPU,
@@ -151,4 +154,16 @@ func (l *logFile) close() error {
 		errs = append(errs, os.Remove(l.file.Name()))
 	}
 	return errors.Join(errs...)
+}
+
+// probeNamed returns the probe with a name of dyno.ProbeNames, or that of trials ForProfile and
+// ForTrace.
+func probeNamed(name string) (probe.Probe, bool) {
+	p, ok := map[string]probe.Probe{
+		"proc": kernel.Proc{}, "cgroup": kernel.ControlGroup{},
+		"gctrace": goruntime.Collector{}, "runtime": goruntime.Metrics{},
+		"expvar": published.Expvar{}, "prometheus": published.Prometheus{}, "pprof": published.Index{},
+		dyno.ForProfile: profiles.Profiles{}, dyno.ForTrace: profiles.Trace{},
+	}[name]
+	return p, ok
 }

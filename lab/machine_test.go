@@ -10,11 +10,11 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
-	processes "github.com/dynolab/dyno/subject/guard" // the lab has a guard of its own
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 func TestMain(m *testing.M) {
-	processes.Main()
+	guard.Main()
 	os.Exit(m.Run())
 }
 

@@ -15,7 +15,7 @@ import (
 // A memoryGuard keeps the subject of a trial from taking all memory of the machine.
 //
 // Note: predicting what GOGC=off allocates works only where the number of requests is fixed.
-type guard struct {
+type memoryGuard struct {
 	lab    *Lab
 	stop   context.CancelCauseFunc // of the trial
 	before float64                 // bytes left before the subject was started
@@ -29,8 +29,7 @@ type guard struct {
 }
 
 const (
-	// How often memory is read: often near the floor, as a kernel can clear 10 GB/s.
-	guardFar  = 100 * time.Millisecond
+	guardFar  = 100 * time.Millisecond // how often memory is read: often near the floor, as a kernel can clear 10 GB/s
 	guardNear = 10 * time.Millisecond
 	nearFloor = 2 << 30 // bytes above it
 )
@@ -42,7 +41,7 @@ func reserve(total float64) float64 {
 
 // guardMemory refuses a trial that would exhaust memory, and watches the others until end is
 // called. The guard is nil where memory is not known.
-func (l *Lab) guardMemory(ctx context.Context, t *dyno.Trial) (guarded context.Context, g *guard, err error) {
+func (l *Lab) guardMemory(ctx context.Context, t *dyno.Trial) (guarded context.Context, g *memoryGuard, err error) {
 	if l.Memory == nil || !t.Subject.Launched() {
 		return ctx, nil, nil
 	}
@@ -54,14 +53,14 @@ func (l *Lab) guardMemory(ctx context.Context, t *dyno.Trial) (guarded context.C
 		return nil, nil, err
 	}
 	// Where little is left from the beginning, a small subject may run all the same.
-	g = &guard{lab: l, before: left, floor: min(reserve(total), left/2)}
+	g = &memoryGuard{lab: l, before: left, floor: min(reserve(total), left/2)}
 	guarded, g.stop = context.WithCancelCause(ctx)
 	g.watching.Go(func() { g.watch(guarded) })
 	return guarded, g, nil
 }
 
 // end ends the watch and returns why the subject was stopped, or nil.
-func (g *guard) end() error {
+func (g *memoryGuard) end() error {
 	if g == nil {
 		return nil
 	}
@@ -70,7 +69,7 @@ func (g *guard) end() error {
 	return g.err
 }
 
-func (g *guard) ready(r *Running) {
+func (g *memoryGuard) ready(r *Running) {
 	if g == nil {
 		return
 	}
@@ -82,7 +81,7 @@ func (g *guard) ready(r *Running) {
 	}
 }
 
-func (g *guard) watch(ctx context.Context) {
+func (g *memoryGuard) watch(ctx context.Context) {
 	for {
 		left, _, err := g.lab.Memory()
 		if err == nil && left < g.floor && g.guilty(left) {
@@ -101,7 +100,7 @@ func (g *guard) watch(ctx context.Context) {
 }
 
 // guilty stops the subject if it took most of what was used since the start, or is not ready yet.
-func (g *guard) guilty(left float64) bool {
+func (g *memoryGuard) guilty(left float64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	took := "it was not ready yet"

@@ -154,18 +154,11 @@ func (s *slicer) turn(l dyno.Level) error {
 	if err := s.knobs.Tick(on); err != nil {
 		return err
 	}
-	if !s.traced() || s.untraced != nil {
-		return nil
-	}
-	if err := s.knobs.Trace(on); err != nil {
-		s.untraced = err
+	use := s.trials[0].Probes.Use
+	if traced := len(use) == 0 || slices.Contains(use, "gctrace"); traced && s.untraced == nil {
+		s.untraced = s.knobs.Trace(on)
 	}
 	return nil
-}
-
-func (s *slicer) traced() bool {
-	use := s.trials[0].Probes.Use
-	return len(use) == 0 || slices.Contains(use, "gctrace")
 }
 
 type counts struct {

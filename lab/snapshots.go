@@ -34,11 +34,9 @@ type snapshots struct {
 }
 
 const (
-	// mostGoroutines are profiled before the window: for 100,000 the subject stops for 0.1 s.
-	mostGoroutines = 10_000
+	mostGoroutines = 10_000 // mostGoroutines are profiled before the window: for 100,000 the subject stops for 0.1 s
 
-	// After FreeOSMemory the service may still be about to free more.
-	settleEvery = 100 * time.Millisecond
+	settleEvery = 100 * time.Millisecond // after FreeOSMemory the service may still be about to free more
 	settleMost  = time.Second
 	settled     = 0.005 // of the resident memory, a fall of less than which is none
 )
@@ -70,16 +68,9 @@ func (k *snapshots) before(ctx context.Context) {
 	}
 	k.trial.meter.Enter("snapshot")
 	k.with(ctx, func(l Inspector) error {
-		if err := l.Collect(); err != nil {
-			return err
-		}
-		if err := k.profiles(l, "before"); err != nil {
-			return err
-		}
-		if err := l.Collect(); err != nil { // profiles make garbage
-			return err
-		}
-		return k.snapshot(l, dyno.StageBefore)
+		profiles := func() error { return k.profiles(l, "before") }
+		snapshot := func() error { return k.snapshot(l, dyno.StageBefore) }
+		return inOrder(l.Collect, profiles, l.Collect, snapshot) // profiles make garbage
 	})
 }
 
@@ -92,21 +83,21 @@ func (k *snapshots) after(ctx context.Context) {
 		if err := k.snapshot(l, dyno.StageEnd); err != nil || !k.forces() {
 			return err
 		}
-		if err := l.Collect(); err != nil {
-			return err
-		}
-		if err := k.snapshot(l, dyno.StageAfter); err != nil {
-			return err
-		}
-		if err := k.profiles(l, "after"); err != nil {
-			return err
-		}
-		err := k.profile(l, "goroutineleak", "after")
-		if errors.Is(err, errors.ErrUnsupported) { // before Go 1.27
-			err = nil
-		}
-		return err
+		snapshot := func() error { return k.snapshot(l, dyno.StageAfter) }
+		profiles := func() error { return k.profiles(l, "after") }
+		leaks := func() error { return k.profile(l, "goroutineleak", "after") } // unsupported before Go 1.27: see with
+		return inOrder(l.Collect, snapshot, profiles, leaks)
 	})
+}
+
+// inOrder takes steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (k *snapshots) forces() bool { return k.trial.Leak && k.target.Socket != "" }
@@ -186,13 +177,8 @@ func (k *snapshots) rest(ctx context.Context, start time.Time) error {
 			return err
 		}
 		k.trial.meter.Enter("free")
-		if err := l.Free(); err != nil {
-			return err
-		}
-		if err := settle(ctx, l); err != nil {
-			return err
-		}
-		return k.snapshot(l, dyno.StageFreed)
+		settled := func() error { return settle(ctx, l) }
+		return inOrder(l.Free, settled, func() error { return k.snapshot(l, dyno.StageFreed) })
 	})
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"os"
 	"sync"
 	"time"
 
@@ -54,9 +56,13 @@ func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
 	if t.dir, err = t.lab.Dir(t.N); err != nil {
 		return err
 	}
-	kept, err := t.keepRequests()
-	if err != nil {
-		return err
+	kept := &requests{}
+	if t.lab.Keep != nil && t.Load.KeepRequests != "none" && t.Load.Command == "" {
+		if kept.file, err = os.CreateTemp(t.dir, "requests-*.scratch"); err != nil {
+			return fmt.Errorf("make the scratch file of a trial: %w", err)
+		}
+		defer os.Remove(kept.file.Name())
+		defer kept.file.Close()
 	}
 	err = t.withSubject(ctx, func(ctx context.Context, running *Running) error {
 		r.Subject, r.Warnings = running.What, running.Warnings
@@ -65,10 +71,19 @@ func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
 		}
 		return t.measure(ctx, running, kept, r)
 	})
-	if doubt := kept.store(ctx); doubt != nil {
-		r.Warnings.Add(dyno.WarnRequestsKept, "%v", doubt)
+	if kept.all != nil && kept.file != nil && ctx.Err() == nil {
+		if doubt := t.lab.Keep(t.N, kept.all); doubt != nil {
+			r.Warnings.Add(dyno.WarnRequestsKept, "%v", doubt)
+		}
 	}
 	return err
+}
+
+// requests holds the requests of a trial in a scratch file until its subject has stopped: their final
+// form takes CPU time.
+type requests struct {
+	file *os.File // nil if they are not kept
+	all  iter.Seq2[dyno.Request, error]
 }
 
 // withSubject launches the subject, calls do, and stops it. It returns the error that caused the

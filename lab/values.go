@@ -85,12 +85,9 @@ func (m *measured) told(rec *load.Record) {
 			m.add(p.name, d.Seconds())
 		}
 	}
-	for _, x := range []struct {
-		name string
-		d    time.Duration
-	}{{"mean-sec", rec.Mean}, {"min-sec", rec.Min}, {"max-sec", rec.Max}} {
-		if x.d > 0 && (x.name != "max-sec" || rec.Slow == 0) {
-			m.add(x.name, x.d.Seconds())
+	for name, d := range map[string]time.Duration{"mean-sec": rec.Mean, "min-sec": rec.Min, "max-sec": rec.Max} {
+		if d > 0 && (name != "max-sec" || rec.Slow == 0) {
+			m.add(name, d.Seconds())
 		}
 	}
 	if rec.Rate > 0 {

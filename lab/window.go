@@ -26,8 +26,7 @@ type window struct {
 	latency latencyLog
 	series  *seriesLog
 
-	cancel   []context.CancelFunc // of the probes; those that began first end last
-	watching []*sync.WaitGroup
+	ends     []func() // of the probes; those that began first end last
 	mu       sync.Mutex
 	readings map[string]probe.Reading // by probe
 	missed   error                    // why what the trial is for could not be had
@@ -71,10 +70,7 @@ func (w *window) open(ctx context.Context) error {
 		w.warnings.Add(dyno.WarnProbeCost, "probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every)
 	}
 	if purpose := w.trial.For; purpose != "" && purpose != dyno.ForMemory { // snapshots serve that one
-		if err := w.begin(ctx, []string{purpose}); err != nil {
-			return err
-		}
-		if err := w.failure(); err != nil { // nothing of this trial counts without it
+		if err := w.begin(ctx, []string{purpose}); err != nil { // nothing of this trial counts without it
 			return err
 		}
 	}
@@ -89,12 +85,13 @@ func (w *window) open(ctx context.Context) error {
 	return w.latency.open(w.trial.dir, w.start)
 }
 
-// begin starts probes together and waits until they have begun.
+// begin starts probes together and waits until they have begun. It fails if the trial's purpose cannot
+// be met.
 func (w *window) begin(ctx context.Context, names []string) error {
 	// The probes outlive ctx: close ends them, after the load has ended.
 	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	watching := new(sync.WaitGroup)
-	w.cancel, w.watching = append(w.cancel, cancel), append(w.watching, watching)
+	var watching sync.WaitGroup
+	w.ends = append(w.ends, func() { cancel(); watching.Wait() })
 	begun := make(chan struct{}, len(names))
 	for _, name := range names {
 		p, ok := w.trial.lab.Probe(name)
@@ -125,7 +122,9 @@ func (w *window) begin(ctx context.Context, names []string) error {
 			return context.Cause(ctx)
 		}
 	}
-	return nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.missed
 }
 
 // sample is the Target.Sample of a probe.
@@ -138,13 +137,6 @@ func (w *window) sample(name string) func(metric string, at time.Duration, v flo
 		live(name, metric, v)
 		log(metric, at, v)
 	}
-}
-
-// failure is why the trial's purpose could not be met, or nil.
-func (w *window) failure() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.missed
 }
 
 // probes are those that the plan asks for and that this subject allows.
@@ -168,11 +160,10 @@ func (w *window) probes() (names []string) {
 
 // close ends the probes. It may be called again, or without open.
 func (w *window) close() {
-	for i, cancel := range slices.Backward(w.cancel) {
-		cancel()
-		w.watching[i].Wait()
+	for _, end := range slices.Backward(w.ends) {
+		end()
 	}
-	w.cancel = nil
+	w.ends = nil
 }
 
 // writeFiles writes files of a probe into a trial's directory; "" means nowhere.

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A client plays the scenario with variables, cookies and connections of its
-// own. One goroutine at a time uses it.
+// A client plays the scenario with its own variables, cookies and connections,
+// in one goroutine at a time.
 type client struct {
 	r        *runner
 	number   int
@@ -30,7 +30,6 @@ type client struct {
 	wake     chan struct{} // of an open load; see queue
 }
 
-// A call is one request under way.
 type call struct {
 	link   engine.Link
 	req    http1.Request // rendered for this call, if the step's varies
@@ -38,7 +37,6 @@ type call struct {
 	out    outcome
 }
 
-// An outcome is what came of a request.
 type outcome struct {
 	sent, done time.Duration // on the clock of the run
 	status     int           // 0 if there was no answer
@@ -53,7 +51,6 @@ func newClient(r *runner, number int, s *shard) *client {
 	}
 }
 
-// open gives the client its links.
 func (c *client) open(e engine.Engine, links int) {
 	for range links {
 		c.calls = append(c.calls, call{link: e.Link(c.number)})
@@ -66,11 +63,10 @@ func (c *client) close() {
 	}
 }
 
-// turnaround is what lies between two requests of a connection at the least:
-// it must not add up to lateness while a load catches up with a stall.
+// turnaround is the least time between two requests on a connection. It must
+// not count as lateness while a load catches up with a stall.
 const turnaround = 100 * time.Microsecond
 
-// took says that a request of an open load, due at a time, is over.
 func (c *client) took(at time.Duration, o *outcome) {
 	if gap := o.sent - max(at, c.done); gap < turnaround {
 		c.ready += gap
@@ -79,7 +75,6 @@ func (c *client) took(at time.Duration, o *outcome) {
 	c.done = o.done
 }
 
-// explain says why a request failed, for a reader who sees only this one.
 func (o *outcome) explain() string {
 	if o.detail == "" || o.detail == o.cause {
 		return o.cause
@@ -87,8 +82,8 @@ func (o *outcome) explain() string {
 	return o.cause + ": " + o.detail
 }
 
-// do sends the request of a step and reads the answer. Rendering comes before
-// sent and captures after done: what they take is not part of the request.
+// do sends a step's request and reads the answer. Neither rendering nor
+// capturing counts as time of the request.
 func (c *client) do(ctx context.Context, s *scenario.Step) *outcome {
 	k := &c.calls[0]
 	if r := c.prepare(k, s); r != nil {
@@ -100,8 +95,7 @@ func (c *client) do(ctx context.Context, s *scenario.Step) *outcome {
 	return &k.out
 }
 
-// prepare returns the request of a step for a call, or nil if it cannot be
-// made, which the call's outcome then says.
+// prepare returns the step's request, or nil if it cannot be made; k.out says why.
 func (c *client) prepare(k *call, s *scenario.Step) *http1.Request {
 	k.out = outcome{}
 	if s.Fixed != nil && c.jar == nil {
@@ -123,7 +117,6 @@ func (c *client) prepare(k *call, s *scenario.Step) *http1.Request {
 	return r
 }
 
-// finish says what came of a call that was answered or failed with err.
 func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1.Request, err error) {
 	o, a := &k.out, &k.answer
 	o.out = int64(len(r.Body))
@@ -143,7 +136,6 @@ func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1
 	}
 }
 
-// remember keeps the cookies that an answer sets.
 func (c *client) remember(r *http1.Request, header http.Header) {
 	if len(header["Set-Cookie"]) == 0 {
 		return
@@ -154,7 +146,6 @@ func (c *client) remember(r *http1.Request, header http.Header) {
 	c.jar.SetCookies(c.r.url(r), (&http.Response{Header: header}).Cookies())
 }
 
-// cookies adds the client's cookies to a request of its own.
 func (c *client) cookies(r *http1.Request) {
 	cookies := c.jar.Cookies(c.r.url(r))
 	if len(cookies) == 0 {
@@ -174,15 +165,11 @@ func (c *client) cookies(r *http1.Request) {
 	r.Fields = append(r.Fields, http1.Field{Name: "Cookie", Value: []byte(all)})
 }
 
-// url is the address of a request, for the cookie jar.
 func (r *runner) url(q *http1.Request) *url.URL {
-	if u, err := q.URLOn(r.base); err == nil { // always: originForm has made the target
-		return u
-	}
-	return r.base
+	u, _ := q.URLOn(r.base) // never fails: OriginForm has made the target
+	return u
 }
 
-// quote shows the beginning of a body on one line.
 func quote(body []byte) string {
 	if len(body) > scenario.MaxQuoted {
 		body = append(body[:scenario.MaxQuoted:scenario.MaxQuoted], "..."...)

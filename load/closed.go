@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// closed plays the loop of one client: its next request when the last is
-// answered. It ends when until has come (never, if zero), when there are no
-// more requests to measure, or with ctx. Without measured, nothing is counted.
+// closed plays one client's loop: the next request follows the answer to the
+// last. It ends at until (0: never), when no request is left to measure, or with
+// ctx. Unless measured, nothing is counted.
 func (r *runner) closed(ctx context.Context, c *client, until time.Duration, measured bool) error {
 	taken := 0
 	for {
@@ -50,8 +50,8 @@ func (r *runner) closed(ctx context.Context, c *client, until time.Duration, mea
 	}
 }
 
-// take returns how many requests of a step the client may send now; taken is
-// how many measured ones it has sent.
+// take returns how many requests of a step the client may send now. taken counts
+// the measured ones it has sent.
 func (r *runner) take(s *scenario.Step, taken *int) int {
 	for n := range s.Width() {
 		if !s.Counts(n) {
@@ -61,8 +61,8 @@ func (r *runner) take(s *scenario.Step, taken *int) int {
 		switch {
 		case r.load.RequestsPerClient > 0 && *taken > r.load.RequestsPerClient,
 			r.load.Requests > 0 && r.tickets.Add(-1) < 0:
-			// Those before it go along only if one of them is measured, or
-			// the loop would never end.
+			// Earlier ones go along only if one of them is measured, or the
+			// loop would never end.
 			for i := range n {
 				if s.Counts(i) {
 					return n
@@ -74,14 +74,13 @@ func (r *runner) take(s *scenario.Step, taken *int) int {
 	return s.Width()
 }
 
-// enough reports whether the client has no measured request left to send.
 func (r *runner) enough(taken int) bool {
 	return r.load.RequestsPerClient > 0 && taken >= r.load.RequestsPerClient ||
 		r.load.Requests > 0 && r.tickets.Load() <= 0
 }
 
-// send sends the first requests of a step, as many as said, at the same time,
-// and returns what was sent by which call when all are answered.
+// send sends a step's first width requests at the same time and returns their
+// steps, in the order of c.calls, when all are answered.
 func (c *client) send(ctx context.Context, s *scenario.Step, width int) []*scenario.Step {
 	if len(s.Group) == 0 {
 		s = s.Pick()
@@ -93,7 +92,7 @@ func (c *client) send(ctx context.Context, s *scenario.Step, width int) []*scena
 	var all sync.WaitGroup
 	requests := make([]*http1.Request, width)
 	errs := make([]error, width)
-	// Rendered one after the other: they share the client's variables.
+	// They share the client's variables, so they are rendered one by one.
 	for i, st := range steps {
 		requests[i] = c.prepare(&c.calls[i], st)
 	}
@@ -117,7 +116,6 @@ func (c *client) send(ctx context.Context, s *scenario.Step, width int) []*scena
 	return steps
 }
 
-// rest lets the client sleep as long as a step says, or until the load ends.
 func (c *client) rest(ctx context.Context, s *scenario.Step, until time.Duration) {
 	d := s.RestTime(c.vars)
 	if until > 0 {
@@ -126,7 +124,6 @@ func (c *client) rest(ctx context.Context, s *scenario.Step, until time.Duration
 	wait(ctx, d)
 }
 
-// wait returns after d, or when ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -136,17 +133,16 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// The pause of a client after its second failure in a row, and the longest.
+// A client's pause after its second failure in a row, and the longest pause.
 const (
 	leastBackOff = time.Millisecond
 	mostBackOff  = 100 * time.Millisecond
 )
 
-// backOff lets a client rest after failures in a row, twice as long each time.
-// A refused connection takes microseconds: without a rest, a closed load on a
-// dead service would be a busy loop that takes the CPU from the very service
-// that is trying to come back, and counts millions of failures. A failure on
-// its own is followed by no rest, so that one bad answer in a hundred does not
+// backOff makes a client rest after failures in a row, twice as long each time.
+// Otherwise a closed load on a dead service would be a busy loop, since a refused
+// connection takes microseconds, and would take the CPU that the service needs to
+// come back. A single failure causes no rest: one bad answer in a hundred must not
 // change the load.
 func (c *client) backOff(ctx context.Context, failed bool) {
 	if !failed {

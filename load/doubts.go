@@ -8,9 +8,8 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// When a load is doubted: above this share of the generator's cores, below this
-// share of the rate, above this lateness at the 99th percentile, or this share
-// of waiting requests.
+// A load is doubted above this share of the generator's cores, below this share
+// of the rate, above this p99 lateness, or above this share of waiting requests.
 const (
 	mostCPU      = 0.8
 	leastRate    = 0.99
@@ -18,7 +17,6 @@ const (
 	mostWaited   = 0.01
 )
 
-// doubt fills in the warnings, and Saturated: why latency is not to be compared.
 func (r *runner) doubt(rec *Record, sum *totals) {
 	rec.WarnOfFailures()
 	if len(sum.asides) > 0 {
@@ -46,7 +44,6 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 	}
 }
 
-// doubtSchedule says how far an open load was from its schedule.
 func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...any)) {
 	if rec.Unsent > 0 {
 		rec.Warnings.Add(dyno.WarnUnsent, "%d requests were due and could not be sent before the load ended", rec.Unsent)
@@ -59,7 +56,7 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...a
 		}
 		limit("the rate was %.4g/s, not the %.4g/s asked for%s", rec.SentRate, asked, by)
 	}
-	// Below 100 requests, the percentile is the latest one alone.
+	// Below 100 requests the p99 is the maximum.
 	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness && rec.Lateness.Count() >= 100 {
 		limit("the generator sent late, p99 %v", p99.Round(10*time.Microsecond))
 	}
@@ -76,8 +73,8 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// checkFailures is an error if more requests failed than the load allows, or if
-// none was measured: fast errors are no good latency, and no data is no pass.
+// checkFailures returns an error if more requests failed than the load allows:
+// fast errors are no good latency. No measured request is an error too.
 func (r *runner) checkFailures(rec *Record) error {
 	if rec.Requests+rec.Unsent == 0 {
 		return fmt.Errorf("load %s: no request was measured (consider: a longer duration)", r.base)
@@ -98,12 +95,10 @@ func (r *runner) checkFailures(rec *Record) error {
 		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure(most))
 }
 
-// leastDead is how many failures in a row make a service that is dead.
 const leastDead = 10
 
-// died says that the service answered nothing as expected for the last part of
-// a closed load. Clients rest after failures in a row, so a service that died
-// makes few of them: the time that it was dead is what counts.
+// died returns an error if the end of a closed load had no success. Clients rest
+// after failures, so a dead service causes few: its dead time counts, not their number.
 func (r *runner) died(rec *Record) error {
 	all := r.ended - r.rec.zero
 	if r.rec.open || r.limit >= 1 || float64(r.dead) <= max(r.limit, 0.05)*float64(all) {

@@ -17,15 +17,13 @@ import (
 	"syscall"
 )
 
-// CauseTimeout is the cause of requests that ran into a time limit: they would
-// have been the slowest.
+// CauseTimeout is the cause of requests that ran into a time limit.
 const CauseTimeout = "timeout"
 
-// streamNumber is what distinguishes equal errors of HTTP/2.
 var streamNumber = regexp.MustCompile(`(stream ID|LastStreamID=|last stream) ?\d+[;,]? ?`)
 
-// cause names the cause of an error in few words, without addresses, so that
-// equal causes count together.
+// cause names an error's cause in few words, without addresses, so that equal
+// causes count together.
 func cause(err error) string {
 	var dns *net.DNSError
 	switch {
@@ -55,33 +53,27 @@ func cause(err error) string {
 	return s[:min(len(s), 80)]
 }
 
-// cure is what most often helps against a cause.
+// cures has what most often helps against a cause, by a pattern of causes.
+var cures = []struct{ causes, cure string }{
+	{"^(connection (refused|reset|closed)|host not found)$", "whether the service is still up at this address; its log may say why not"},
+	{"^" + CauseTimeout + "$", "a longer timeout, or less load"},
+	{"^not sent in time$", "a lower rate, or more concurrency"},
+	{"^(too many open files|no free local port)$", "a lower concurrency, or a higher ulimit -n"},
+	{"^status (429$|5)", "less load; the service's log may say why"},
+	{"x509:|certificate", "insecure: true (--insecure), if its certificate may be one that nobody vouches for"},
+	{"TLS handshake", "http:// in its address, if it does not speak TLS there"},
+	{"frame", "http: 1.1 (--http 1.1), if it does not speak HTTP/2 there"},
+	{"^" + string(http1.ErrStatusLine) + "$", "whether it speaks HTTP/1.1 at this address, or https:// in it"},
+	{"^status 400$", "https:// in its address, if it speaks TLS there, or else the step's path, headers and body"},
+	{"^status ", "expect: in the step if this status is right, or else its path, headers and body"},
+	{"", "the step's path and captures"},
+}
+
 func cure(cause string) string {
-	switch {
-	case cause == "connection refused", cause == "connection reset", cause == "connection closed", cause == "host not found":
-		return "whether the service is still up at this address; its log may say why not"
-	case cause == CauseTimeout:
-		return "a longer timeout, or less load"
-	case cause == "not sent in time":
-		return "a lower rate, or more concurrency"
-	case cause == "too many open files", cause == "no free local port":
-		return "a lower concurrency, or a higher ulimit -n"
-	case cause == "status 429", strings.HasPrefix(cause, "status 5"):
-		return "less load; the service's log may say why"
-	case strings.Contains(cause, "x509:"), strings.Contains(cause, "certificate"):
-		return "insecure: true (--insecure), if its certificate may be one that nobody vouches for"
-	case strings.Contains(cause, "TLS handshake"):
-		return "http:// in its address, if it does not speak TLS there"
-	case strings.Contains(cause, "frame"):
-		return "http: 1.1 (--http 1.1), if it does not speak HTTP/2 there"
-	case cause == string(http1.ErrStatusLine):
-		return "whether it speaks HTTP/1.1 at this address, or https:// in it"
-	case cause == "status 400":
-		return "https:// in its address, if it speaks TLS there, or else the step's path, headers and body"
-	case strings.HasPrefix(cause, "status "):
-		return "expect: in the step if this status is right, or else its path, headers and body"
-	}
-	return "the step's path and captures"
+	i := slices.IndexFunc(cures, func(c struct{ causes, cure string }) bool {
+		return regexp.MustCompile(c.causes).MatchString(cause)
+	})
+	return cures[i].cure
 }
 
 // WarnOfFailures adds a warning if requests failed.
@@ -91,7 +83,7 @@ func (r *Record) WarnOfFailures() {
 	}
 }
 
-// MostFrequent is the most frequent cause of failures, "" if none failed.
+// MostFrequent returns the most frequent cause of failures, "" if none failed.
 func (r *Record) MostFrequent() string {
 	if len(r.Failures) == 0 {
 		return ""
@@ -99,7 +91,6 @@ func (r *Record) MostFrequent() string {
 	return ranked(r.Failures)[0]
 }
 
-// causes lists failures, the most frequent first.
 func causes(m map[string]int) string {
 	var list []string
 	for _, c := range ranked(m) {

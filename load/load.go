@@ -1,16 +1,14 @@
 // Package load puts a [dyno.Load] on a service over HTTP and records how long
 // each request took.
 //
-// It owns the phases of a run, the schedules, the clients, the loops that send
-// open loads on Linux, and the recorder. What clients play is load/scenario's, one
-// request on one connection load/engine's. It does not start the service, observe
-// it, or judge the record.
+// It owns a run's phases, the schedules, the clients, the loops that send open
+// loads on Linux, and the recorder. Package scenario has what clients play,
+// package engine sends one request on one connection.
 //
-// Every request has three times: due, sent and done. In an open load the
-// schedule says when a request is due, whatever the service does, and latency
-// runs from then; so a service that stalls cannot hide the requests that its
-// stall delayed (Gil Tene's coordinated omission). In a closed load a request
-// is due when it is sent.
+// Every request has three times: due, sent and done. An open load's schedule says
+// when a request is due, and latency runs from then: a stalled service cannot hide
+// the requests that its stall delayed (Gil Tene's coordinated omission). In a
+// closed load a request is due when it is sent.
 package load
 
 import (
@@ -31,70 +29,57 @@ import (
 	"github.com/dynolab/dyno/load/scenario"
 )
 
-// Options are what a caller of [Run] may add to the load. The zero value adds
-// nothing.
+// Options are what a caller of [Run] may add. The zero value adds nothing.
 type Options struct {
-	// Begin is called once, after set-up and warm-up, while no request is
-	// under way: the measured window starts when it returns. Its error ends
-	// the run.
+	// Begin is called once, after set-up and warm-up, with no request under way.
+	// The measured window starts when it returns. Its error ends the run.
 	Begin func(context.Context) error
-
-	// End is called once if Begin succeeded: as soon as the last measured
-	// request is answered, or abandoned because the context ended, and before
-	// teardown.
+	// End is called once if Begin succeeded, when the last measured request is
+	// over and before teardown.
 	End func()
-
-	// Scratch, if not nil, takes every measured request of the loop, in a form
-	// of its own; Record.Kept reads them back. The caller removes it.
+	// Scratch, if not nil, takes every measured request; Record.Kept reads them
+	// back. The caller removes it.
 	Scratch *os.File
-
-	// Second, if not nil, is called in the measured window once a second and at
-	// its end, by one goroutine, with the latency of the requests that succeeded
-	// in the part of it from one time to the other, if any did. h is valid until
-	// it returns.
+	// Second, if not nil, is called by one goroutine once a second and at the
+	// window's end, with the latency of requests that succeeded since the last
+	// call, if any. h is valid until it returns.
 	Second func(h *hist.Histogram, from, to time.Duration)
-
-	// Meter, if not nil, shows the progress of the run while it lasts.
-	Meter *Meter
+	Meter  *Meter // if not nil, shows the run's progress
 }
 
-// A Meter shows the progress of a run. The zero value is ready; it serves one
-// run, and any goroutine may read it meanwhile.
+// A Meter shows a run's progress to any goroutine. The zero value is ready. It
+// serves one run.
 type Meter struct {
 	Done   atomic.Int64 // measured requests that are over, failed ones included
 	Failed atomic.Int64 // measured requests that failed
-	phase  atomic.Pointer[string]
+	phase  atomic.Value // a string
 }
 
-// Phase is what the run does now: "setup", "warmup", "measure", "teardown", or
-// what the caller said; "" before it began.
+// Phase is "setup", "warmup", "measure", "teardown", or what the caller entered;
+// "" before the run began.
 func (m *Meter) Phase() string {
-	if p := m.phase.Load(); p != nil {
-		return *p
-	}
-	return ""
+	phase, _ := m.phase.Load().(string)
+	return phase
 }
 
-// Enter says what the trial does now. Run does so for its own phases, the caller
-// for what comes before and after.
-func (m *Meter) Enter(phase string) { m.phase.Store(&phase) }
+// Enter sets the phase. Run enters its own; the caller enters what is before and after.
+func (m *Meter) Enter(phase string) { m.phase.Store(phase) }
 
-// hopelessAfter is the number of failures, with not one success, after which a
-// run ends early. So it does when a service hangs: when each client has timed
-// out twice with no answer between, and more than the number of requests allows.
-// The rest of the run would only take longer to say the same.
+// A run ends early after this many failures without a success. It also ends
+// when a service hangs: each client has timed out twice with no answer between,
+// and more requests failed than the load allows.
 const hopelessAfter = 100
 
 var errHopeless = errors.New("too many requests failed")
 
-// A clock counts from the begin of a run. It reads the monotonic clock alone,
-// which takes half the time of time.Now.
+// A clock counts from a run's begin. It reads only the monotonic clock, in half
+// the time of time.Now.
 type clock struct{ zero time.Time }
 
 func (c clock) now() time.Duration           { return time.Since(c.zero) }
 func (c clock) at(d time.Duration) time.Time { return c.zero.Add(d) }
 
-// A runner is one run: what it sends, who sends it, and what came of it.
+// A runner is one run.
 type runner struct {
 	clock
 	base     *url.URL
@@ -121,47 +106,43 @@ type runner struct {
 	busiest  float64       // of the loops: CPU time of its thread as a share of the time
 }
 
-// Run puts l on the service at base, "http://host:port", and returns what it
-// recorded. The values of arg are those of {{.arg.NAME}}.
+// Run puts l on the service at base, "http://host:port". arg has the values of
+// {{.arg.NAME}}.
 //
-// Set-up comes first, then the warm-up, then the measured window, then
-// teardown; all clients finish one before any begins the next. Statuses below
-// 400 are success where a step says nothing, so redirects are; none is
-// followed. A body is read to its end, and kept only as far as a capture needs
-// it, at most 16 MiB.
+// Set-up, warm-up, measured window and teardown follow each other; all clients
+// finish one before any begins the next. Statuses below 400 are success unless a
+// step says otherwise; redirects are not followed. Bodies are read to their end,
+// and at most 16 MiB are kept, if a capture needs them.
 //
-// If ctx ends, requests under way are cancelled and count as nothing, teardown
-// is skipped, and Run returns at once what was recorded together with
-// [context.Cause] of ctx. If more requests failed than l allows, the error says
-// so and the record comes with it. Before the measured window the record is nil.
+// When ctx ends, requests under way are cancelled and not counted, teardown is
+// skipped, and Run returns the record with [context.Cause] of ctx. If more requests
+// failed than l allows, it returns both record and error. Before the measured window
+// the record is nil.
 func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options) (*Record, error) {
 	return run(ctx, base, l, arg, o, choose)
 }
 
-// Check reports a mistake in the steps of l, such as an unknown variable, as Run
-// would before it sends anything. It is a [*dyno.PlanError] that names the step.
+// Check reports a mistake in l's steps, such as an unknown variable, as a
+// [*dyno.PlanError] that names the step. It sends nothing.
 func Check(l dyno.Load, arg map[string]string) error {
 	_, err := scenario.Compile(&url.URL{Scheme: "http", Host: "127.0.0.1"}, &l, arg)
 	return err
 }
 
 // TargetsBase returns the scheme and host that the URLs in a file of targets
-// share, or "" if it has only paths. A mistake in the file is a
-// [*dyno.PlanError].
+// share, "" if it has only paths. A mistake is a [*dyno.PlanError].
 func TargetsBase(file string) (string, error) {
 	_, base, err := scenario.ReadTargets(file)
 	return base, err
 }
 
-// hands are what a run sends with.
 type hands struct {
 	engine engine.Engine
 	loops  int // that send an open load; 0: it is sent by the clients, in turn
 	pacer  func(context.Context) pacer
 }
 
-// choose chooses the engine: the raw one where it can do what the load needs.
-// Each client has so many links.
+// choose takes the raw engine where it can do what the load needs.
 func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
 	lim := engine.LimitsOf(l)
 	if base.Scheme == "https" || l.HTTP == "2" {
@@ -174,11 +155,9 @@ func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
 	return h
 }
 
-// spareFiles are what dyno itself has open.
 const spareFiles = 30
 
-// perLoop is the rate for which one loop is enough: some 20 µs of a core per
-// request leave it idle half of the time.
+// perLoop is a rate that keeps one loop half busy, at some 20 µs of a core per request.
 const perLoop = 25_000
 
 func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options,
@@ -223,8 +202,8 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	return r.play(ctx, o)
 }
 
-// players is how many clients there are: one for each request that may be under
-// way in an open load, where HTTP/2 has several on a connection.
+// players returns the number of clients: in an open load, of requests that may be
+// under way; HTTP/2 has several on a connection.
 func (r *runner) players() int {
 	if r.load.Rate.Open() && r.engine.Name() == "std" {
 		return r.load.MaxInFlight
@@ -265,7 +244,6 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 	return r, nil
 }
 
-// play runs the phases, one after the other.
 func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	r.meter.Enter("setup")
 	if err := r.each(ctx, r.setUp); err != nil {
@@ -282,7 +260,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 			return nil, err
 		}
 	}
-	// What set-up and warm-up left is not to be collected in the window.
+	// Garbage of set-up and warm-up is not to be collected in the window.
 	runtime.GC()
 	if o.Begin != nil {
 		if err := o.Begin(ctx); err != nil {
@@ -317,8 +295,8 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	return rec, r.checkFailures(rec)
 }
 
-// each runs f for every client at once and waits for all. The first error
-// cancels the others and is returned; so is the cause if ctx ended.
+// each runs f for every client at once and waits for all. The first error cancels
+// the others and is returned, as is ctx's cause.
 func (r *runner) each(ctx context.Context, f func(context.Context, *client) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -334,7 +312,6 @@ func (r *runner) each(ctx context.Context, f func(context.Context, *client) erro
 	return context.Cause(ctx)
 }
 
-// once plays steps that are not part of the loop, and gives each outcome to f.
 func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f func(*scenario.Step, *outcome) error) error {
 	for _, s := range steps {
 		if s.Rests() {
@@ -381,9 +358,8 @@ func (r *runner) tearDown(ctx context.Context, c *client) error {
 func (r *runner) warmUp(ctx context.Context) error {
 	d := time.Duration(r.load.Warmup)
 	if r.load.Rate.Open() {
-		// A stream of its own: the measured schedule is the same with and
-		// without a warm-up. What is still waiting at the end is dropped, as
-		// the whole warm-up is.
+		// A stream of its own keeps the measured schedule the same without a
+		// warm-up. Requests that still wait at its end are dropped.
 		return r.open(ctx, Until(r.schedule(r.load.Rate.First(), 1), d), d, false)
 	}
 	until := r.now() + d
@@ -399,9 +375,8 @@ func (r *runner) measure(ctx context.Context) error {
 		} else {
 			s = Until(s, d)
 		}
-		// A service that is slower than the rate gets behind without limit.
-		// After the last due time it has one more time-out to catch up; what
-		// has waited longer would have failed at any patient client.
+		// A service slower than the rate gets behind without limit. It has one
+		// more time-out to catch up after the last due time.
 		return r.open(ctx, s, d+time.Duration(r.load.Timeout), true)
 	}
 	start := r.now()
@@ -409,13 +384,11 @@ func (r *runner) measure(ctx context.Context) error {
 	var until time.Duration
 	if d > 0 {
 		until = start + d
-		r.rec.endsAt(until)
+		r.rec.until = until
 	}
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, true) })
 }
 
-// schedule is that of an open load; Poisson schedules of different streams are
-// independent.
 func (r *runner) schedule(rate dyno.Rate, stream uint64) Schedule {
 	if r.load.Arrival == "poisson" {
 		return Poisson(rate, r.load.Seed, stream)
@@ -423,7 +396,7 @@ func (r *runner) schedule(rate dyno.Rate, stream uint64) Schedule {
 	return Constant(rate)
 }
 
-// note counts a request of the loop and says whether the run is hopeless.
+// note counts a request of the loop and returns errHopeless if the run is.
 func (r *runner) note(c *client, s *scenario.Step, d due, o *outcome) error {
 	if !s.Measured {
 		c.shard.aside(s, o.cause, true)

@@ -15,14 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loops are the raw engine of open loads: each is a thread that waits for the
-// next due time and for answers at once, in one epoll_pwait2, whose time-out
-// is exact. Go's own timers are up to 1 ms late (golang/go#53824), and between
-// a pacer and the goroutines that it wakes lie two switches of threads.
+// loops send open loads. Each is a thread that waits for due times and answers in
+// one epoll_pwait2, whose time-out is exact. Go's timers are up to 1 ms late
+// (golang/go#53824), and a pacer wakes a goroutine by two switches of threads.
 type loops struct {
 	r      *runner
-	addr   unix.Sockaddr
-	inet   int // address family
+	addr   func() unix.Sockaddr // makes one for each loop: Connect writes to it
+	inet   int                  // address family
 	limit  engine.Limits
 	sweep  time.Duration // between looks for time-outs
 	spin   time.Duration // before a request is due, polled instead of slept
@@ -31,8 +30,7 @@ type loops struct {
 	resent atomic.Int64
 }
 
-// haveLoops reports whether the kernel has epoll_pwait2 (Linux 5.11); gVisor
-// and old ones do not.
+// haveLoops reports whether the kernel has epoll_pwait2: Linux 5.11, not gVisor.
 func haveLoops() bool {
 	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -52,9 +50,9 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 		}
 	}
 	ls.sweep = min(max(shortest/50, time.Millisecond), 100*time.Millisecond)
-	// To be woken takes some 60 µs where the CPU was idle. Polling so long took
-	// the error of p50 at 1000/s from 0.18 to 0.12 ms and the loop's CPU time from
-	// 0.154 to 0.161 of a core; at 10,000/s it would take 0.11 more, hence the bound.
+	// Waking an idle CPU takes some 60 µs. Polling that long cut the error of p50
+	// at 1000/s from 0.18 to 0.12 ms for 0.7 % of a core; at 10,000/s it would
+	// take 11 %, hence the bound.
 	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.load.Rate.Max()/10))
 	if err := ls.resolve(ctx, http1.Address(r.base)); err != nil {
 		return nil, err
@@ -70,8 +68,7 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 	return ls, nil
 }
 
-// resolve finds the address of the service. If its name has several, it is the
-// one that answers, or the first if none does.
+// resolve finds the service's address: of several the one that answers, else the first.
 func (ls *loops) resolve(ctx context.Context, addr string) error {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -83,15 +80,16 @@ func (ls *loops) resolve(ctx context.Context, addr string) error {
 		}
 	}
 	ip := ap.Addr().Unmap()
+	port := int(ap.Port())
 	if ip.Is4() {
-		ls.inet, ls.addr = unix.AF_INET, &unix.SockaddrInet4{Port: int(ap.Port()), Addr: ip.As4()}
+		ls.inet, ls.addr = unix.AF_INET, func() unix.Sockaddr { return &unix.SockaddrInet4{Port: port, Addr: ip.As4()} }
 		return nil
 	}
-	to := &unix.SockaddrInet6{Port: int(ap.Port()), Addr: ip.As16()}
+	to := unix.SockaddrInet6{Port: port, Addr: ip.As16()}
 	if zone, err := net.InterfaceByName(ip.Zone()); err == nil {
 		to.ZoneId = uint32(zone.Index)
 	}
-	ls.inet, ls.addr = unix.AF_INET6, to
+	ls.inet, ls.addr = unix.AF_INET6, func() unix.Sockaddr { own := to; return &own }
 	return nil
 }
 
@@ -118,7 +116,6 @@ func (ls *loops) close() {
 	}
 }
 
-// adopt deals the clients to the loops.
 func (ls *loops) adopt() {
 	for i, c := range ls.r.clients {
 		l := ls.all[i%len(ls.all)]
@@ -128,7 +125,6 @@ func (ls *loops) adopt() {
 	}
 }
 
-// open is runner.open.
 func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duration, measured bool) error {
 	if len(ls.all[0].wires) == 0 {
 		ls.adopt()
@@ -136,9 +132,9 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := ls.r
-	// A thread that comes back from a wait needs a P. If all are taken it waits
-	// for milliseconds: with GOMAXPROCS=1 the error of p99 was 1.9 ms, with 3 it
-	// was 0.4 ms. So each loop brings one of its own.
+	// A thread that comes back from a wait needs a P, or waits for milliseconds:
+	// the error of p99 was 1.9 ms with GOMAXPROCS=1 and 0.4 with 3. So each loop
+	// brings a P of its own.
 	addProcs(len(ls.all))
 	defer addProcs(-len(ls.all))
 	start := r.now()
@@ -182,7 +178,7 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 	return context.Cause(ctx)
 }
 
-// procs is held to change GOMAXPROCS: runs may overlap.
+// procs guards GOMAXPROCS, since runs may overlap.
 var procs sync.Mutex
 
 func addProcs(n int) {
@@ -198,12 +194,12 @@ type loop struct {
 	wires    []*wire
 	free     []*wire // the one that became free last is next: its connection is warm
 	busy     int
-	addr     unix.Sockaddr // its own: Connect writes to it
-	more     []*wire       // with more to read than one turn allows
+	addr     unix.Sockaddr
+	more     []*wire // with more to read than one turn allows
 	events   []unix.EpollEvent
 	buf      []byte
 
-	// The phase under way.
+	// The phase under way:
 	ctx       context.Context
 	src       *source
 	measured  bool
@@ -214,19 +210,11 @@ type loop struct {
 	share     float64 // of the phase before: CPU time of the thread as a share of the time it took
 }
 
-// wakeIndex is that of the eventfd among the indices of wires.
+// wakeIndex stands for the eventfd among the wires' indices.
 const wakeIndex = -1
 
 func (ls *loops) newLoop() (*loop, error) {
-	l := &loop{ls: ls, wake: -1, events: make([]unix.EpollEvent, 256), buf: make([]byte, 64<<10)}
-	switch a := ls.addr.(type) {
-	case *unix.SockaddrInet4:
-		own := *a
-		l.addr = &own
-	case *unix.SockaddrInet6:
-		own := *a
-		l.addr = &own
-	}
+	l := &loop{ls: ls, wake: -1, events: make([]unix.EpollEvent, 256), buf: make([]byte, 64<<10), addr: ls.addr()}
 	var err error
 	if l.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err
@@ -251,13 +239,12 @@ func (l *loop) close() {
 	}
 }
 
-// rouse makes the loop look whether its context has ended.
 func (l *loop) rouse() { unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
 func (l *loop) now() time.Duration { return l.ls.r.now() }
 
-// run plays the loop's part of a phase. The thread is not unlocked, so that it
-// ends with the goroutine: its timer slack is not for others.
+// run plays the loop's part of a phase. It does not unlock the thread, whose timer
+// slack is not for others: it ends with the goroutine.
 func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
@@ -286,8 +273,7 @@ func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 			if err := l.handle(&l.events[i]); err != nil {
 				return err
 			}
-			// Between answers, too: a large batch of them takes longer than the
-			// time from one request to the next.
+			// A batch of answers may take longer than the time between requests.
 			if l.claimed && l.now() >= l.due || !l.claimed && len(l.free) > 0 {
 				if err := l.sendDue(l.now()); err != nil {
 					return err
@@ -300,7 +286,6 @@ func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 	}
 }
 
-// drain notices which connections the service has closed since the last phase.
 func (l *loop) drain() error {
 	for {
 		n, errno := epollWait(l.ep, l.events, 0)
@@ -315,7 +300,6 @@ func (l *loop) drain() error {
 	}
 }
 
-// threadTime is the CPU time of the calling thread.
 func threadTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
@@ -324,7 +308,6 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// waitTime is how long the loop may wait for events.
 func (l *loop) waitTime() time.Duration {
 	if len(l.more) > 0 {
 		return 0
@@ -340,7 +323,7 @@ func (l *loop) waitTime() time.Duration {
 	return max(d, 0)
 }
 
-// rest does what waits for no event: large bodies, and time-outs.
+// rest does what no event announces: large bodies and time-outs.
 func (l *loop) rest() error {
 	if len(l.more) > 0 {
 		more := l.more
@@ -366,7 +349,6 @@ func (l *loop) rest() error {
 	return nil
 }
 
-// sendDue sends what is due while there are clients for it.
 func (l *loop) sendDue(now time.Duration) error {
 	for len(l.free) > 0 && !l.exhausted {
 		if !l.claimed {
@@ -396,7 +378,6 @@ func (l *loop) sendDue(now time.Duration) error {
 	return nil
 }
 
-// abandon gives up the requests under way.
 func (l *loop) abandon() {
 	if l.claimed && l.due <= l.now() {
 		l.src.drop()

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// open plays a schedule with all clients. It ends when every request of the
-// schedule is answered, when the clients are limit behind its start, or with
-// ctx; r.unsent is how many were due by then and not sent. Without measured, nothing
-// is counted.
+// open plays a schedule with all clients. It ends when every request is answered,
+// when the clients are limit behind its start, or with ctx. It sets r.unsent to the
+// number of requests due by then and not sent. Unless measured, nothing is counted.
 func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, measured bool) error {
 	if r.loops != nil {
 		return r.loops.open(ctx, s, limit, measured)
@@ -52,14 +51,12 @@ func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, meas
 	return err
 }
 
-// A queue hands the due times of a schedule to the clients that are free.
+// A queue hands a schedule's due times to free clients.
 //
-// There is no dispatcher: the client that holds the token takes the next due
-// time, waits for it, passes the token on and sends, so that no hand-over lies
-// between the clock and the request. It goes to the client that became free
-// last: taking turns would use every connection, and connections that are used
-// now and then are cold, or dropped by the service. While all clients are busy
-// the token lies there.
+// It has no dispatcher, so no hand-over lies between the clock and the request: the
+// client with the token takes the next due time, waits for it, passes the token on
+// and sends. The token goes to the client that became free last, whose connection
+// is warm.
 type queue struct {
 	src   source // the client with the token claims from it
 	pace  pacer
@@ -70,8 +67,8 @@ type queue struct {
 	idle  []chan struct{} // clients that wait for it, the last one next
 }
 
-// take waits for the client's turn and then until the next request is due. It
-// returns false if there is none, or if it may not be sent any more.
+// take waits for the client's turn and then for the next due time. It returns
+// false if there is none, or it may not be sent any more.
 func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Duration, ok bool) {
 	if !q.acquire(ctx, wake) {
 		return due, false
@@ -87,7 +84,7 @@ func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Duration
 	return due, ok
 }
 
-// acquire waits for the token; wake is the client's own and has room for one.
+// acquire waits for the token. wake is the client's own and holds one element.
 func (q *queue) acquire(ctx context.Context, wake chan struct{}) bool {
 	q.mu.Lock()
 	if !q.taken {
@@ -115,7 +112,6 @@ func (q *queue) acquire(ctx context.Context, wake chan struct{}) bool {
 	return false
 }
 
-// release passes the token on.
 func (q *queue) release() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -129,13 +125,12 @@ func (q *queue) release() {
 
 // A pacer waits for points in time, for one goroutine at a time.
 type pacer interface {
-	// wait returns true at the given time, or false if ctx has ended.
+	// wait returns true at the time, false if ctx has ended.
 	wait(ctx context.Context, until time.Time) bool
 	close()
 }
 
-// A timerPacer waits with Go's timers. They are exact except on Linux, where
-// they are some 0.5 ms late and up to 1.1 ms (golang/go#53824).
+// A timerPacer uses Go's timers, which are up to 1.1 ms late on Linux (golang/go#53824).
 type timerPacer struct{}
 
 func (timerPacer) wait(ctx context.Context, until time.Time) bool {

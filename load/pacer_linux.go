@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A timerfdPacer waits with a timer of the kernel that the Go scheduler polls
-// like a socket. It wakes exactly, where Go's own timers are rounded up to the
-// milliseconds of epoll_wait (golang/go#53824).
+// A timerfdPacer uses a kernel timer that the Go scheduler polls like a socket. Go's
+// own timers are rounded up to epoll_wait's milliseconds (golang/go#53824).
 //
-// Measured on 2 shared vCPUs with 16 connections to a net/http server in
-// another process; lateness (sent - due) in microseconds, p50 / p99:
+// Measured on 2 shared vCPUs, 16 connections to a net/http server in another
+// process; lateness in microseconds, p50 / p99:
 //
 //	             500/s         2000/s       CPU of the generator at 500/s
 //	timerfd      56 / 150      55 / 140     0.11
@@ -22,16 +21,14 @@ import (
 //	spin 100 µs  463 / 1011    368 / 985    0.19
 //	spin 1.1 ms  1 / 23        1 / 37       0.50, and service p99 6 ms at 2000/s
 //
-// Note: spinning long enough to hide the error of time.Sleep takes the CPU from
-// the requests themselves. nanosleep blocks a thread with its P, which delays
-// everything with GOMAXPROCS=1 (service p99 2.9 ms against 0.9).
+// Note: spinning takes the CPU from the requests themselves; nanosleep blocks a
+// thread with its P (with GOMAXPROCS=1 service p99 2.9 ms against 0.9).
 type timerfdPacer struct {
 	fd   int
 	file *os.File
 	stop func() bool
 }
 
-// newPacer returns a pacer whose waits end when ctx does.
 func newPacer(ctx context.Context) pacer {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -48,7 +45,7 @@ func (p *timerfdPacer) wait(ctx context.Context, until time.Time) bool {
 		if d <= 0 {
 			return true
 		}
-		// Setting the timer forgets an expiry that was not read.
+		// Setting the timer forgets an unread expiry.
 		if unix.TimerfdSettime(p.fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}, nil) != nil {
 			return timerPacer{}.wait(ctx, until)
 		}

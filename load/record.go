@@ -8,8 +8,7 @@ import (
 	"github.com/dynolab/dyno/hist"
 )
 
-// A Record is what a run measured. Its totals are those of the loop's measured
-// steps.
+// A Record is what a run measured. Totals are of the loop's measured steps.
 type Record struct {
 	dyno.Sent // engine, requests over, unsent, statuses, bytes, the slowest, saturation
 
@@ -19,18 +18,12 @@ type Record struct {
 	Late     int64          // requests slower than the load's deadline, failed or unsent; 0 if it has none
 	Window   int64          // all requests of the window, those of unmeasured steps too
 
-	// Start is when the measured window began: what Kept and Slowest count from.
-	Start time.Time
-
-	// Elapsed is the measured window: from when the first request was due
-	// until the last was done.
+	Start time.Time // of the measured window; Kept and Slowest count from it
+	// Elapsed runs from the first request's due time to the end of the last.
 	Elapsed time.Duration
-
-	// Rate is the successful requests per second of the time in which requests
-	// were sent; the wait for the last answers is in no rate. In a closed load
-	// with a duration it counts those that were done by its end, in one with a
-	// number of requests it is that of the whole window. SentRate is the same
-	// of all requests that were sent.
+	// Rate is successful requests per second, SentRate all sent requests. Waiting
+	// for the last answers is in neither. A closed load with a duration counts what
+	// was done by its end; one with a number of requests takes the whole window.
 	Rate, SentRate float64
 
 	Latency  *hist.Histogram // done - due, of the requests that succeeded
@@ -39,21 +32,21 @@ type Record struct {
 	Waited   int64           // open load: requests that waited for a connection to be free
 	CPU      float64         // the generator's CPU time in the window as a share of its cores, or the busiest loop's of one; 0 if not known
 
-	// What another generator says of latency instead of a histogram: quantiles
-	// by their share, such as 0.99, and moments that are 0 where it gives none.
+	// Another generator's latency instead of histograms: quantiles by share, such as
+	// 0.99, and moments, 0 if it gives none.
 	Quantiles      map[float64]time.Duration
 	Mean, Min, Max time.Duration
 
-	// Kept are the requests in Options.Scratch, by when they were done; of more
-	// than the load allows a uniform sample. Nil if none are.
+	// Kept reads the requests in Options.Scratch in the order of their ends: all, or
+	// a uniform sample. Nil if none are kept.
 	Kept iter.Seq2[dyno.Request, error]
 
 	Steps    []StepRecord  // by name, in the order of the plan, if more than one step was measured
 	Warnings dyno.Warnings // doubts that the reader must see
 }
 
-// A StepRecord has the measurements of one step. Steps of set-up and teardown
-// appear here if the plan asks for it, and in no total.
+// A StepRecord has one step's measurements. Measured steps of set-up and teardown
+// have one too, and count in no total.
 type StepRecord struct {
 	Label            string
 	Requests, Failed int64
@@ -61,7 +54,7 @@ type StepRecord struct {
 	Latency          *hist.Histogram // of the requests that succeeded
 }
 
-// record puts the shards together. No client may be at work.
+// record merges the shards. No client may be at work.
 func (r *runner) record() *Record {
 	rec := &Record{Latency: hist.New()}
 	rec.Service = rec.Latency
@@ -122,7 +115,6 @@ func (r *runner) engineName() string {
 	return r.engine.Name()
 }
 
-// resent is how many requests were sent twice.
 func (r *runner) resent() int64 {
 	n := r.engine.Resent()
 	if r.loops != nil {
@@ -131,7 +123,6 @@ func (r *runner) resent() int64 {
 	return n
 }
 
-// rates fills in the rates.
 func (r *runner) rates(rec *Record, sum *totals) {
 	done, over, d := rec.Latency.Count(), rec.Requests, rec.Elapsed
 	switch all := time.Duration(r.load.Duration); {
@@ -140,8 +131,8 @@ func (r *runner) rates(rec *Record, sum *totals) {
 	case r.rec.open && r.unsent > 0:
 		d = sum.sentAt - r.rec.zero
 	case r.rec.open:
-		// A lag that the load has caught up with before is a stall, which
-		// latency tells of, and no rate that cannot be held.
+		// A lag that the load caught up with is a stall, which latency shows,
+		// not a rate that cannot be held.
 		d = r.planned() + max(sum.sentAt-sum.dueLast-sum.recovered, 0)
 	case all > 0 && r.complete:
 		done, over, d = sum.inTime, sum.sentInTime, all
@@ -150,8 +141,7 @@ func (r *runner) rates(rec *Record, sum *totals) {
 	rec.SentRate = float64(over) / d.Seconds()
 }
 
-// planned is how long the schedule of an open load lasts: until one more
-// request would be due.
+// planned is an open load's scheduled length, until one more request would be due.
 func (r *runner) planned() time.Duration {
 	n := float64(r.load.Requests)
 	if n == 0 {

@@ -15,24 +15,23 @@ import (
 	"github.com/dynolab/dyno/load/scenario"
 )
 
-// due is when a request was due, and when its client would have been free for
-// it if dyno had sent all that the client sent before as soon as it could.
+// due is when a request was due, and when its client would have been free for it
+// if dyno itself were never late.
 //
-// Note: whether the client was free in fact would put dyno's own lateness on the
-// service: after a pause of dyno the first requests take the connections, and
-// those behind them seem to wait for the service.
+// Note: the client's actual freedom would put dyno's own lateness on the service:
+// after a pause of dyno, requests seem to wait for connections.
 type due struct{ at, free time.Duration }
 
-// start is when the request could have been sent.
 func (d due) start() time.Duration { return max(d.at, d.free) }
 
-// A recorder counts what the clients do. Its shards keep them from waiting for
-// one another, and its memory does not grow with clients or requests.
+// A recorder counts what clients do, in shards so that they do not wait for each
+// other. Its memory does not grow with clients or requests.
 type recorder struct {
 	tallies  []scenario.Tally
 	open     bool
 	zero     time.Duration // begin of the window
 	deadline time.Duration // latency beyond which a request is overdue; never if the load has none
+	until    time.Duration // end of a closed load with a duration
 	shards   []*shard
 	keeper   *requestlog.Log // nil if requests are not kept
 }
@@ -49,7 +48,7 @@ type shard struct {
 	kept    *requestlog.Buffer // nil if requests are not kept
 }
 
-// totals are what a shard counts, apart from histograms.
+// totals are a shard's counts, apart from histograms.
 type totals struct {
 	requests     []int64 // of each tally
 	failed, slow []int64
@@ -58,12 +57,11 @@ type totals struct {
 	statuses     map[int]int64
 	slowest      slowest
 	sent         int64
-	overdue      int64         // requests that succeeded after the deadline
-	redirects    int64         // answers of status 3xx that no step expects
-	until        time.Duration // end of a closed load with a duration
-	inTime       int64         // requests that succeeded by then
-	sentInTime   int64         // requests that were over by then
-	in, out      int64         // bytes
+	overdue      int64 // requests that succeeded after the deadline
+	redirects    int64 // answers of status 3xx that no step expects
+	inTime       int64 // requests that succeeded by the recorder's until
+	sentInTime   int64 // requests that were over by then
+	in, out      int64 // bytes
 	waited       int64
 	first, last  time.Duration // due, done
 	dueLast      time.Duration // of the request that was due last
@@ -82,7 +80,6 @@ func newTotals(tallies int) totals {
 	}
 }
 
-// never is later than any time of a run.
 const never = time.Duration(1<<63 - 1)
 
 // maxHistograms bounds the memory: 64 histograms take some 17 MB.
@@ -106,14 +103,6 @@ func newRecorder(tallies []scenario.Tally, clients int, open bool) *recorder {
 
 func (r *recorder) shard(client int) *shard { return r.shards[client%len(r.shards)] }
 
-// endsAt says when a closed load with a duration ends.
-func (r *recorder) endsAt(until time.Duration) {
-	for _, s := range r.shards {
-		s.until = until
-	}
-}
-
-// keepIn keeps at most so many requests in a file.
 func (r *recorder) keepIn(f *os.File, most int64) {
 	var labels []string
 	for _, t := range r.tallies {
@@ -125,7 +114,7 @@ func (r *recorder) keepIn(f *os.File, most int64) {
 	}
 }
 
-// keepNoMore ends the keeping and says in rec, if it is not nil, what came of it.
+// keepNoMore ends the keeping, and adds its result to rec unless that is nil.
 func (r *recorder) keepNoMore(rec *Record) {
 	if r.keeper == nil {
 		return
@@ -149,7 +138,7 @@ func (r *recorder) keepNoMore(rec *Record) {
 	}
 }
 
-// eachSecond calls Options.Second; what it returns ends that.
+// eachSecond calls Options.Second until stop is called.
 func (r *runner) eachSecond() (stop func()) {
 	if r.options.Second == nil {
 		return func() {}
@@ -192,7 +181,6 @@ func (r *runner) eachSecond() (stop func()) {
 	return func() { close(done); ticking.Wait() }
 }
 
-// add counts a request of a measured step.
 func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +212,7 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	s.out += o.out
 	s.first = min(s.first, d.at)
 	s.last = max(s.last, o.done)
-	if o.done <= s.until {
+	if o.done <= s.rec.until {
 		s.sentInTime++
 	}
 	if o.status/100 == 3 && len(st.Expect) == 0 {
@@ -239,7 +227,7 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 		if latency > s.rec.deadline {
 			s.overdue++
 		}
-		if o.done <= s.until {
+		if o.done <= s.rec.until {
 			s.inTime++
 		}
 		s.lastGood = max(s.lastGood, o.done)
@@ -255,7 +243,6 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	}
 }
 
-// addOpen counts what there is of an open load alone.
 func (s *shard) addOpen(d due, o *outcome) {
 	if o.cause == "" {
 		s.service.Add(o.done - o.sent)
@@ -272,8 +259,7 @@ func (s *shard) addOpen(d due, o *outcome) {
 	}
 }
 
-// aside counts a request that is no part of the measured ones; window says
-// that it was sent in the measured window.
+// aside counts a request that is not measured; window: it was sent in the window.
 func (s *shard) aside(st *scenario.Step, cause string, window bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,7 +271,7 @@ func (s *shard) aside(st *scenario.Step, cause string, window bool) {
 	}
 }
 
-// slowest are the slowest requests that succeeded, in no order until the end.
+// slowest are the slowest successful requests, unordered until the end.
 type slowest struct {
 	list  []dyno.Request
 	least int // index of the fastest of them
@@ -308,7 +294,7 @@ func (l *slowest) put(r dyno.Request) {
 	switch {
 	case len(l.list) < mostSlowest:
 		l.list = append(l.list, r)
-	case latencyOf(&r) > latencyOf(&l.list[l.least]):
+	case l.wants(latencyOf(&r)):
 		l.list[l.least] = r
 	}
 	for i := range l.list {
@@ -318,7 +304,6 @@ func (l *slowest) put(r dyno.Request) {
 	}
 }
 
-// ordered returns them, the slowest first.
 func (l *slowest) ordered() []dyno.Request {
 	slices.SortFunc(l.list, func(a, b dyno.Request) int {
 		return cmp.Or(cmp.Compare(latencyOf(&b), latencyOf(&a)), cmp.Compare(a.Due, b.Due))
@@ -326,7 +311,6 @@ func (l *slowest) ordered() []dyno.Request {
 	return l.list
 }
 
-// maxCauses bounds the number of distinct causes.
 const maxCauses = 20
 
 func count(m map[string]int, cause string) {
@@ -336,7 +320,6 @@ func count(m map[string]int, cause string) {
 	m[cause]++
 }
 
-// merge adds the totals of t.
 func (s *totals) merge(t *totals) {
 	for i := range t.requests {
 		s.requests[i] += t.requests[i]
@@ -360,7 +343,6 @@ func (s *totals) merge(t *totals) {
 	s.inTime += t.inTime
 	s.sentInTime += t.sentInTime
 	s.redirects += t.redirects
-	s.until = t.until
 	s.in += t.in
 	s.out += t.out
 	s.waited += t.waited

@@ -8,12 +8,11 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A Schedule returns when the next request is due, counted from the start, never
-// decreasing; false when there is none any more. The same arguments make the
-// same schedule.
+// A Schedule returns when the next request is due since the start, never
+// decreasing; false when there are no more.
 type Schedule func() (due time.Duration, ok bool)
 
-// Constant is what is due at a rate, evenly spaced, the first at 0.
+// Constant spaces requests evenly at a rate, the first at 0.
 func Constant(rate dyno.Rate) Schedule {
 	i := -1
 	return func() (time.Duration, bool) {
@@ -22,10 +21,9 @@ func Constant(rate dyno.Rate) Schedule {
 	}
 }
 
-// Poisson is what is due at a rate if very many independent users send it: with
-// exponential gaps, in a Poisson process whose intensity is the rate (Çinlar's
-// inversion: a process of intensity 1 in the time that the integral of the rate
-// is). Different streams of a seed are independent.
+// Poisson draws requests of very many independent users: exponential gaps, at a
+// rate that may change (Çinlar's inversion of its integral). Streams of a seed are
+// independent.
 func Poisson(rate dyno.Rate, seed, stream uint64) Schedule {
 	rng := rand.New(rand.NewPCG(seed, stream))
 	at := 0.0
@@ -35,7 +33,7 @@ func Poisson(rate dyno.Rate, seed, stream uint64) Schedule {
 	}
 }
 
-// Until has the times of s that are before d.
+// Until is s up to but without d.
 func Until(s Schedule, d time.Duration) Schedule {
 	return func() (time.Duration, bool) {
 		due, ok := s()
@@ -43,7 +41,7 @@ func Until(s Schedule, d time.Duration) Schedule {
 	}
 }
 
-// First has the first n times of s.
+// First is the first n times of s.
 func First(s Schedule, n int) Schedule {
 	return func() (time.Duration, bool) {
 		if n--; n < 0 {
@@ -53,9 +51,8 @@ func First(s Schedule, n int) Schedule {
 	}
 }
 
-// A source hands the due times of a schedule to loops, or to a queue, that have
-// a client free. Requests that are due while none is free stay in the schedule, a queue of any length that
-// takes no memory.
+// A source hands due times to free clients. Those that no client is free for stay
+// in the schedule, a queue that takes no memory.
 type source struct {
 	start, limit time.Duration // on the clock; nothing is sent after limit
 
@@ -65,7 +62,6 @@ type source struct {
 	late int64 // claimed, due and not sent
 }
 
-// claim takes the next due time. It returns false if there is none.
 func (s *source) claim() (at time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +73,7 @@ func (s *source) claim() (at time.Duration, ok bool) {
 	return s.start + at, ok
 }
 
-// drop says that the time that was claimed last, and all that is left, will not
-// be used.
+// drop says that the last claimed time, and all that follow, will not be used.
 func (s *source) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +81,8 @@ func (s *source) drop() {
 	s.late++
 }
 
-// unsent is how many requests are due by now and were not sent. It may be called
-// once, after the last claim.
+// unsent counts the requests due by now and not sent. It may be called once, after
+// the last claim.
 func (s *source) unsent(now time.Duration) int64 {
 	for {
 		d, ok := s.next()

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is the CPU time of this process, user and system.
 func cpuTime() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
@@ -18,8 +17,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// openFiles is how many files this process may have open. The Go runtime raises
-// the limit as far as it may.
+// openFiles is the limit of open files. The Go runtime raises it as far as it may.
 func openFiles() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// cpuTime is not known here yet.
+// cpuTime is not known here.
 func cpuTime() time.Duration { return 0 }
 
-// openFiles has no limit here.
 func openFiles() int { return math.MaxInt }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A wire is a client's connection in a loop, with the request under way on it.
+// A wire is a client's connection in a loop, with its request under way.
 type wire struct {
 	c     *client
 	index int32 // in its loop
@@ -49,7 +49,6 @@ func (w *wire) close() {
 	w.used, w.ended = false, false
 }
 
-// overdue reports whether the request has run into a time-out.
 func (w *wire) overdue(now time.Duration, lim *engine.Limits) bool {
 	sent := w.call().out.sent
 	return now-sent >= lim.Total ||
@@ -57,7 +56,6 @@ func (w *wire) overdue(now time.Duration, lim *engine.Limits) bool {
 		lim.Read > 0 && w.state == underway && now-w.heard >= lim.Read
 }
 
-// send sends a request of the client for the due time l.due.
 func (l *loop) send(w *wire) error {
 	k := w.call()
 	w.due, w.resent = due{l.due, w.c.ready}, false
@@ -70,7 +68,6 @@ func (l *loop) send(w *wire) error {
 	return l.start(w)
 }
 
-// start begins to send w.req, on a new connection if need be.
 func (l *loop) start(w *wire) error {
 	w.p.Reset(w.req.Method == "HEAD", w.req.KeepBody, w.req.KeepHeader)
 	w.left, w.heard = w.req.Wire, w.call().out.sent
@@ -85,7 +82,7 @@ func (l *loop) start(w *wire) error {
 	return nil
 }
 
-// connect begins to connect; the connection becomes writable when it is there.
+// connect begins to connect; the connection is writable once established.
 func (l *loop) connect(w *wire) (err error) {
 	w.fd, err = unix.Socket(l.ls.inet, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -102,7 +99,6 @@ func (l *loop) connect(w *wire) (err error) {
 	})
 }
 
-// handle does what an event calls for.
 func (l *loop) handle(ev *unix.EpollEvent) error {
 	if ev.Fd == wakeIndex {
 		var b [8]byte
@@ -134,7 +130,7 @@ func (l *loop) handle(ev *unix.EpollEvent) error {
 		}
 		w.state = underway
 		w.heard = l.now()
-		// The answer may have come with the connection, in the same event.
+		// The answer may have come in the same event.
 		if err := l.write(w); err != nil || w.state != underway {
 			return err
 		}
@@ -150,7 +146,6 @@ func (l *loop) handle(ev *unix.EpollEvent) error {
 	return nil
 }
 
-// write writes as much as the connection takes now.
 func (l *loop) write(w *wire) error {
 	for len(w.left) > 0 {
 		n, errno := writeSocket(w.fd, w.left)
@@ -163,8 +158,8 @@ func (l *loop) write(w *wire) error {
 		case unix.EAGAIN:
 			return nil
 		default:
-			// A service may answer before it has read all, and close: the
-			// answer counts; without one, reading fails.
+			// A service may answer and close before it has read all: that answer
+			// counts. Without one, reading fails.
 			w.left = nil
 			w.p.Close = true
 			return l.read(w, false)
@@ -173,11 +168,11 @@ func (l *loop) write(w *wire) error {
 	return nil
 }
 
-// turns bounds how often one connection is read before others have their turn.
+// turns bounds how often a connection is read before others have their turn.
 const turns = 16
 
-// read reads what there is of the answer. An edge-triggered event comes once:
-// reading ends when the socket is empty, or the wire waits in l.more.
+// read reads the answer. An edge-triggered event comes once, so it reads until the
+// socket is empty or puts the wire into l.more.
 func (l *loop) read(w *wire, again bool) error {
 	if again {
 		w.waiting = false
@@ -221,7 +216,6 @@ func (l *loop) read(w *wire, again bool) error {
 	return nil
 }
 
-// complete ends a request that was answered.
 func (l *loop) complete(w *wire) error {
 	k := w.call()
 	k.out.done = l.now()
@@ -233,8 +227,8 @@ func (l *loop) complete(w *wire) error {
 	return l.settle(w)
 }
 
-// fail ends a request that was not answered, or sends it once more if the
-// service had closed the connection before.
+// fail ends an unanswered request, or resends it if the service had closed the
+// connection before.
 func (l *loop) fail(w *wire, err error) error {
 	again := w.used && !w.resent && w.req.Idempotent() && engine.Stale(&w.p, err)
 	w.close()
@@ -249,7 +243,6 @@ func (l *loop) fail(w *wire, err error) error {
 	return l.settle(w)
 }
 
-// settle counts a request that is over and frees the client.
 func (l *loop) settle(w *wire) error {
 	w.state = idle
 	l.busy--
@@ -265,8 +258,8 @@ func (l *loop) settle(w *wire) error {
 	return err
 }
 
-// The system calls of a loop. Reads and writes do not block, so the scheduler
-// is not told of them, which would take as long as they do. Waiting is told.
+// The loop's system calls. Reads and writes do not block, so they skip the
+// scheduler's bookkeeping, which would take as long as they do. Waiting does not.
 
 func readSocket(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,12 +15,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A decoder walks the tree of a plan file and stops at the first mistake, which
-// it knows the place of. It reads scalars as they are written, so that 1.20,
-// 0x10, 007 and off stay themselves.
-//
-// Note: decoding into structs with tags was tried; it loses the written form of
-// scalars and the order of vary, and names no place for mistakes of meaning.
+// A decoder walks the tree of a plan file and stops at the first mistake. It reads scalars
+// as they are written, so that 1.20, 0x10, 007 and off stay themselves. Note: structs with
+// tags lose the written form and the order of vary, and name no place for mistakes of
+// meaning.
 type decoder struct {
 	file  string
 	lines []string
@@ -77,8 +76,7 @@ func (d *decoder) fail(n ast.Node, format string, args ...any) {
 	panic(d.at(first(n), dyno.PlanErrorf(format, args...).Msg))
 }
 
-// first is the token at which readers look for n. That of a mapping is a colon;
-// its first key is meant.
+// first is the token of n to show: of a mapping its first key, not the colon.
 func first(n ast.Node) *token.Token {
 	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && !m.IsFlowStyle {
 		return m.Values[0].Key.GetToken()
@@ -86,14 +84,7 @@ func first(n ast.Node) *token.Token {
 	return n.GetToken()
 }
 
-func (d *decoder) check(n ast.Node, err error) {
-	if err != nil {
-		d.fail(n, "%v", err)
-	}
-}
-
-// locate gives a mistake that was found after decoding its place, by the keys
-// that it names: the deepest of them that the file has.
+// locate finds the place of a mistake: the deepest of its keys that the file has.
 func (d *decoder) locate(e *dyno.PlanError) *dyno.PlanError {
 	n, tok := d.root, (*token.Token)(nil)
 	for _, key := range e.Key {
@@ -151,6 +142,65 @@ func (d *decoder) mapping(n ast.Node, fs fields) {
 	})
 }
 
+// keys has a reader for each field of a struct whose type says how it is read, by
+// its name in JSON.
+func (d *decoder) keys(part any) fields {
+	fs, v := fields{}, reflect.ValueOf(part).Elem()
+	for i := range v.NumField() {
+		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if read := d.reader(v.Field(i).Addr().Interface()); key != "-" && read != nil {
+			fs[key] = read
+		}
+	}
+	return fs
+}
+
+func (d *decoder) reader(to any) func(ast.Node) {
+	switch to := to.(type) {
+	case *string:
+		return func(n ast.Node) { *to = d.scalar(n) }
+	case *int:
+		return d.count(to)
+	case *uint64:
+		return parsed(d, to, parseSeed)
+	case *bool:
+		return func(n ast.Node) { *to = d.boolean(n) }
+	case *dyno.Not:
+		return func(n ast.Node) { *to = dyno.Not(!d.boolean(n)) }
+	case **bool:
+		return func(n ast.Node) { b := d.boolean(n); *to = &b }
+	case *dyno.Duration:
+		return d.positive(to)
+	case **dyno.Fraction:
+		return d.fraction(to)
+	case *dyno.CPUs:
+		return parsed(d, to, dyno.ParseCPUs)
+	case *dyno.Size:
+		return parsed(d, to, dyno.ParseSize)
+	case *dyno.Rate:
+		return parsed(d, to, dyno.ParseRate)
+	case *dyno.Sleep:
+		return parsed(d, to, dyno.ParseSleep)
+	case *[]string:
+		return list(d, to, func(s string) (string, error) { return s, nil })
+	case *[]dyno.Threshold:
+		return list(d, to, dyno.ParseThreshold)
+	case *map[string]string:
+		return d.table(to)
+	case *dyno.Limits, *dyno.Probes:
+		return func(n ast.Node) { d.mapping(n, d.keys(to)) }
+	}
+	return nil
+}
+
+func parseSeed(s string) (uint64, error) {
+	seed, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, dyno.PlanErrorf("want a whole number below 2^64, got %q", s)
+	}
+	return seed, nil
+}
+
 func (d *decoder) items(n ast.Node, each func(ast.Node)) {
 	s, ok := n.(*ast.SequenceNode)
 	if !ok {
@@ -192,31 +242,13 @@ func kind(n ast.Node) string {
 	return strconv.Quote(n.GetToken().Value)
 }
 
-func (d *decoder) text(to *string) func(ast.Node) {
-	return func(n ast.Node) { *to = d.scalar(n) }
-}
-
-// texts reads a list of scalars, or one scalar for a list of one.
-func (d *decoder) texts(to *[]string) func(ast.Node) {
-	return func(n ast.Node) {
-		if _, ok := n.(*ast.SequenceNode); !ok {
-			*to = append(*to, d.scalar(n))
-			return
-		}
-		d.items(n, func(n ast.Node) { *to = append(*to, d.scalar(n)) })
-	}
-}
-
-// flags reads a list of flags, or one line of them.
 func (d *decoder) flags(to *[]string) func(ast.Node) {
 	return func(n ast.Node) {
 		if _, ok := n.(*ast.SequenceNode); ok {
-			d.texts(to)(n)
-			return
+			d.reader(to)(n)
+		} else {
+			parsed(d, to, dyno.SplitFlags)(n)
 		}
-		words, err := dyno.SplitFlags(d.scalar(n))
-		d.check(n, err)
-		*to = words
 	}
 }
 
@@ -252,17 +284,20 @@ func (d *decoder) boolean(n ast.Node) bool {
 	return b.Value
 }
 
-func (d *decoder) duration(to *dyno.Duration) func(ast.Node) {
+// parsed reads a scalar with parse.
+func parsed[T any](d *decoder, to *T, parse func(string) (T, error)) func(ast.Node) {
 	return func(n ast.Node) {
-		v, err := dyno.ParseDuration(d.scalar(n))
-		d.check(n, err)
+		v, err := parse(d.scalar(n))
+		if err != nil {
+			d.fail(n, "%v", err)
+		}
 		*to = v
 	}
 }
 
 func (d *decoder) positive(to *dyno.Duration) func(ast.Node) {
 	return func(n ast.Node) {
-		if d.duration(to)(n); *to == 0 {
+		if parsed(d, to, dyno.ParseDuration)(n); *to == 0 {
 			d.fail(n, "want more than 0s")
 		}
 	}
@@ -270,25 +305,23 @@ func (d *decoder) positive(to *dyno.Duration) func(ast.Node) {
 
 func (d *decoder) fraction(to **dyno.Fraction) func(ast.Node) {
 	return func(n ast.Node) {
-		v, err := dyno.ParseFraction(d.scalar(n))
-		d.check(n, err)
-		*to = &v
+		*to = new(dyno.Fraction)
+		parsed(d, *to, dyno.ParseFraction)(n)
 	}
 }
 
-// thresholds reads a list of thresholds, or one. Whether there are such metrics is
-// not known before the whole plan is.
-func (d *decoder) thresholds(to *[]dyno.Threshold) func(ast.Node) {
+// list reads a list, or one scalar for a list of one.
+func list[T any](d *decoder, to *[]T, parse func(string) (T, error)) func(ast.Node) {
 	one := func(n ast.Node) {
-		t, err := dyno.ParseThreshold(d.scalar(n))
-		d.check(n, err)
-		*to = append(*to, t)
+		var v T
+		parsed(d, &v, parse)(n)
+		*to = append(*to, v)
 	}
 	return func(n ast.Node) {
-		if _, ok := n.(*ast.SequenceNode); !ok {
+		if _, ok := n.(*ast.SequenceNode); ok {
+			d.items(n, one)
+		} else {
 			one(n)
-			return
 		}
-		d.items(n, one)
 	}
 }

@@ -1,14 +1,10 @@
-// Package plan reads dyno.yaml, and run.json, into a dyno.Experiment.
-//
-// It owns the file's syntax, and the place of every mistake in it: file, line
-// and column. What a plan means, its defaults and whether it makes sense are
-// package dyno's (Experiment.Resolved, Experiment.Check).
+// Package plan reads dyno.yaml, and run.json, into a dyno.Experiment. It owns the syntax,
+// and the line and column of every mistake; package dyno owns the meaning.
 package plan
 
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,9 +12,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Parse reads a plan. Relative paths in it are relative to the directory of
-// file, which is also where the error of a mistake, a *PlanError, points to.
-// The subject may be missing, to be given otherwise; everything else is checked.
+// Parse reads a plan. Paths are relative to the directory of file. A mistake is a
+// *PlanError with its place. The subject may be missing, to be given otherwise.
 func Parse(file string, src []byte) (*dyno.Experiment, error) {
 	d, err := newDecoder(file, src)
 	if err != nil {
@@ -45,8 +40,7 @@ func Parse(file string, src []byte) (*dyno.Experiment, error) {
 	return e, nil
 }
 
-// Locate gives a mistake that was found in a plan after Parse its place in
-// the file.
+// Locate gives a mistake found after Parse its place in the file.
 func Locate(file string, src []byte, e *dyno.PlanError) *dyno.PlanError {
 	d, err := newDecoder(file, src)
 	if err != nil || len(e.Key) == 0 {
@@ -56,30 +50,23 @@ func Locate(file string, src []byte, e *dyno.PlanError) *dyno.PlanError {
 }
 
 func (d *decoder) experiment(e *dyno.Experiment) {
-	d.mapping(d.root, fields{
-		"name":     d.text(&e.Name),
-		"subject":  func(n ast.Node) { d.subject(n, &e.Subject) },
-		"vary":     func(n ast.Node) { d.vary(n, &e.Factors) },
-		"settings": func(n ast.Node) { d.settings(n, &e.Settings) },
-		"repeat":   d.count(&e.Repeats),
-		"seed": func(n ast.Node) {
-			seed, err := strconv.ParseUint(d.scalar(n), 10, 64)
-			if e.Seed = seed; err != nil {
-				d.fail(n, "want a whole number below 2^64, got %s", kind(n))
+	keys := d.keys(e)
+	keys["vary"] = func(n ast.Node) { d.vary(n, &e.Factors) }
+	keys["settings"] = func(n ast.Node) { d.settings(n, &e.Settings) }
+	keys["subject"] = func(n ast.Node) { d.subject(n, &e.Subject) }
+	keys["load"] = func(n ast.Node) { d.load(n, &e.Load) }
+	keys["bench"] = func(n ast.Node) {
+		e.Bench = new(dyno.Bench)
+		keys := d.keys(e.Bench)
+		keys["cpus"] = func(n ast.Node) {
+			v, err := strconv.Atoi(d.scalar(n))
+			if e.Bench.CPUs = v; err != nil {
+				d.fail(n, "want a whole number of CPUs, or -1 for any, got %s", kind(n))
 			}
-		},
-		"load":           func(n ast.Node) { d.load(n, &e.Load) },
-		"probes":         func(n ast.Node) { d.probes(n, &e.Probes) },
-		"negligible":     d.fraction(&e.Negligible),
-		"profile":        d.texts(&e.Profile),
-		"profile_repeat": d.count(&e.ProfileRepeats),
-		"trace":          d.positive(&e.Trace),
-		"slice":          d.positive(&e.Slice),
-		"memory":         func(n ast.Node) { b := d.boolean(n); e.Memory = &b },
-		"limits":         func(n ast.Node) { d.limits(n, &e.Limits) },
-		"bench":          func(n ast.Node) { e.Bench = new(dyno.Bench); d.bench(n, e.Bench) },
-		"thresholds":     d.thresholds(&e.Thresholds),
-	})
+		}
+		d.mapping(n, keys)
+	}
+	d.mapping(d.root, keys)
 	if e.Bench != nil && e.Subject.Dir == "" {
 		e.Subject.Dir = d.path(".")
 	}
@@ -87,30 +74,17 @@ func (d *decoder) experiment(e *dyno.Experiment) {
 
 func (d *decoder) subject(n ast.Node, s *dyno.Subject) {
 	s.Dir = "."
-	d.mapping(n, fields{
-		"package": func(n ast.Node) {
-			// An import path or a directory, as in the arguments of dyno run.
-			s.Package = d.scalar(n)
-			if dir := d.path(s.Package); strings.HasPrefix(s.Package, ".") || isDir(dir) {
-				s.Package = dir
-			}
-		},
-		"module":        d.text(&s.Module),
-		"binary":        func(n ast.Node) { s.Binary = d.path(d.scalar(n)) },
-		"url":           d.text(&s.URL),
-		"args":          d.texts(&s.Args),
-		"env":           d.table(&s.Env),
-		"arg":           d.table(&s.Arg),
-		"ready":         d.text(&s.Ready),
-		"ready_timeout": d.positive(&s.ReadyTimeout),
-		"inject":        func(n ast.Node) { s.NoInject = dyno.Not(!d.boolean(n)) },
-		"dir":           func(n ast.Node) { s.Dir = d.path(d.scalar(n)) },
-		"go":            d.text(&s.Go),
-		"rev":           d.text(&s.Rev),
-		"build":         d.flags(&s.Build),
-		"pid":           d.count(&s.PID),
-		"process":       d.text(&s.Process),
-	})
+	keys := d.keys(s)
+	keys["package"] = func(n ast.Node) {
+		// An import path or a directory, as in the arguments of dyno run.
+		s.Package = d.scalar(n)
+		if dir := d.path(s.Package); strings.HasPrefix(s.Package, ".") || isDir(dir) {
+			s.Package = dir
+		}
+	}
+	keys["binary"] = func(n ast.Node) { s.Binary = d.path(d.scalar(n)) }
+	keys["build"] = d.flags(&s.Build)
+	d.mapping(n, keys)
 	s.Dir = d.path(s.Dir)
 	s.Go = strings.TrimPrefix(s.Go, "go")
 }
@@ -120,7 +94,6 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// path makes a path of the plan absolute.
 func (d *decoder) path(p string) string {
 	if !filepath.IsAbs(p) {
 		p = filepath.Join(filepath.Dir(d.file), p)
@@ -131,7 +104,6 @@ func (d *decoder) path(p string) string {
 	return p
 }
 
-// pathTo reads the path of a file, which it makes absolute.
 func (d *decoder) pathTo(to *string) func(ast.Node) {
 	return func(n ast.Node) {
 		p := d.scalar(n)
@@ -142,7 +114,6 @@ func (d *decoder) pathTo(to *string) func(ast.Node) {
 	}
 }
 
-// pathsTo reads a table of them.
 func (d *decoder) pathsTo(to *map[string]string) func(ast.Node) {
 	return func(n ast.Node) {
 		*to = map[string]string{}
@@ -154,25 +125,10 @@ func (d *decoder) pathsTo(to *map[string]string) func(ast.Node) {
 	}
 }
 
-func (d *decoder) limits(n ast.Node, l *dyno.Limits) {
-	d.mapping(n, fields{
-		"cpu": func(n ast.Node) {
-			v, err := dyno.ParseCPUs(d.scalar(n))
-			d.check(n, err)
-			l.CPU = v
-		},
-		"memory": func(n ast.Node) {
-			v, err := dyno.ParseSize(d.scalar(n))
-			d.check(n, err)
-			l.Memory = v
-		},
-	})
-}
-
 func (d *decoder) vary(n ast.Node, fs *dyno.Factors) {
 	d.pairs(n, func(key, value ast.Node) {
 		f := dyno.Factor{Name: d.scalar(key)}
-		d.texts(&f.Levels)(value)
+		d.reader(&f.Levels)(value)
 		*fs = append(*fs, f)
 	})
 }
@@ -188,37 +144,13 @@ func (d *decoder) settings(n ast.Node, ss *[]dyno.Setting) {
 func (d *decoder) load(n ast.Node, l *dyno.Load) {
 	var one dyno.Step
 	alone := false
-	keys := fields{
-		"none":                func(n ast.Node) { l.None = d.boolean(n) },
-		"concurrency":         d.count(&l.Concurrency),
-		"max_in_flight":       d.count(&l.MaxInFlight),
-		"requests":            d.count(&l.Requests),
-		"requests_per_client": d.count(&l.RequestsPerClient),
-		"duration":            d.positive(&l.Duration),
-		"rate": func(n ast.Node) {
-			r, err := dyno.ParseRate(d.scalar(n))
-			d.check(n, err)
-			l.Rate = r
-		},
-		"arrival":           d.text(&l.Arrival),
-		"warmup":            d.duration(&l.Warmup),
-		"idle":              d.duration(&l.Idle),
-		"deadline":          d.positive(&l.Deadline),
-		"timeout":           d.positive(&l.Timeout),
-		"connect_timeout":   d.positive(&l.ConnectTimeout),
-		"read_timeout":      d.positive(&l.ReadTimeout),
-		"max_failures":      d.fraction(&l.MaxFailures),
-		"http":              d.text(&l.HTTP),
-		"insecure":          func(n ast.Node) { l.Insecure = d.boolean(n) },
-		"data":              d.pathsTo(&l.Data),
-		"targets":           d.pathTo(&l.Targets),
-		"command":           d.text(&l.Command),
-		"keep_requests":     d.text(&l.KeepRequests),
-		"max_requests_kept": d.count(&l.MaxRequestsKept),
-		"client":            func(n ast.Node) { d.client(n, &l.Client) },
-	}
-	for key, set := range d.request(&one) {
-		keys[key] = func(n ast.Node) { alone = true; set(n) }
+	keys := d.keys(l)
+	keys["warmup"], keys["idle"] = parsed(d, &l.Warmup, dyno.ParseDuration), parsed(d, &l.Idle, dyno.ParseDuration) // may be 0s
+	keys["data"], keys["targets"] = d.pathsTo(&l.Data), d.pathTo(&l.Targets)
+	keys["client"] = func(n ast.Node) { d.client(n, &l.Client) }
+	of := d.step(&one)
+	for _, key := range []string{"path", "method", "headers", "body", "body_file", "expect"} {
+		keys[key] = func(n ast.Node) { alone = true; of[key](n) }
 	}
 	d.mapping(n, keys)
 	if !alone {
@@ -234,16 +166,12 @@ func (d *decoder) load(n ast.Node, l *dyno.Load) {
 	l.Client.Loop = []dyno.Step{one}
 }
 
-// request has the keys of a step that a load may have too.
-func (d *decoder) request(s *dyno.Step) fields {
-	return fields{
-		"path":      d.text(&s.Path),
-		"method":    d.text(&s.Method),
-		"headers":   d.table(&s.Headers),
-		"body":      d.text(&s.Body),
-		"body_file": d.pathTo(&s.BodyFile),
-		"expect":    d.statuses(&s.Expect),
-	}
+func (d *decoder) step(s *dyno.Step) fields {
+	keys := d.keys(s)
+	keys["body_file"] = d.pathTo(&s.BodyFile)
+	keys["expect"] = list(d, &s.Expect, parseStatus)
+	keys["parallel"] = func(n ast.Node) { d.parallel(n, &s.Parallel) }
+	return keys
 }
 
 func (d *decoder) client(n ast.Node, c *dyno.Client) {
@@ -264,17 +192,7 @@ func (d *decoder) steps(n ast.Node, steps *[]dyno.Step) {
 			}
 			s.Method, s.Path = method, strings.TrimSpace(path)
 		} else {
-			keys := d.request(&s)
-			keys["name"] = d.text(&s.Name)
-			keys["capture"] = d.table(&s.Capture)
-			keys["measure"] = func(n ast.Node) { b := d.boolean(n); s.Measure = &b }
-			keys["parallel"] = func(n ast.Node) { d.parallel(n, &s.Parallel) }
-			keys["sleep"] = func(n ast.Node) {
-				v, err := dyno.ParseSleep(d.scalar(n))
-				d.check(n, err)
-				s.Sleep = v
-			}
-			d.mapping(n, keys)
+			d.mapping(n, d.step(&s))
 		}
 		if s.Path == "" && s.Sleep == (dyno.Sleep{}) && len(s.Parallel.Steps) == 0 {
 			d.fail(n, "a step needs a path (or sleep, or a list of parallel steps)")
@@ -287,7 +205,6 @@ func (d *decoder) steps(n ast.Node, steps *[]dyno.Step) {
 	})
 }
 
-// parallel reads a number of requests, or a list of steps.
 func (d *decoder) parallel(n ast.Node, p *dyno.Parallel) {
 	if _, ok := n.(*ast.SequenceNode); !ok {
 		d.count(&p.Times)(n)
@@ -298,32 +215,10 @@ func (d *decoder) parallel(n ast.Node, p *dyno.Parallel) {
 	}
 }
 
-func (d *decoder) statuses(to *[]int) func(ast.Node) {
-	return func(n ast.Node) {
-		var words []string
-		d.texts(&words)(n)
-		for _, w := range words {
-			status, err := strconv.Atoi(w)
-			if err != nil || status < 100 || status > 599 {
-				d.fail(n, "bad status %q (want for example 201)", w)
-			}
-			*to = append(*to, status)
-		}
+func parseStatus(s string) (int, error) {
+	status, err := strconv.Atoi(s)
+	if err != nil || status < 100 || status > 599 {
+		return 0, dyno.PlanErrorf("bad status %q (want for example 201)", s)
 	}
-}
-
-func (d *decoder) probes(n ast.Node, p *dyno.Probes) {
-	d.mapping(n, fields{
-		"use":        d.texts(&p.Use),
-		"every":      d.positive(&p.Every),
-		"expvar":     d.text(&p.Expvar),
-		"prometheus": d.text(&p.Prometheus),
-		"pprof":      d.text(&p.Pprof),
-		"metrics":    d.texts(&p.Metrics),
-	})
-	for _, name := range p.Use {
-		if !slices.Contains(dyno.ProbeNames, name) {
-			d.fail(n, "unknown probe %q (want %s)", name, strings.Join(dyno.ProbeNames, ", "))
-		}
-	}
+	return status, nil
 }

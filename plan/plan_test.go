@@ -243,7 +243,7 @@ func TestPlanMistakes(t *testing.T) {
 		{"old Go", "subject: {package: ., go: new}\n", "1:23", `bad Go version "new"`},
 		{"step in two parts", "load:\n  client:\n    setup: [{name: a, path: /, measure: true}]\n    loop:\n      - GET /b\n      - {name: a, path: /}\n", "6:9", `step "a" is measured in setup and in loop`},
 		{"status", "load: {path: /, expect: 2000}\n", "1:25", `bad status "2000"`},
-		{"probe", "probes: {use: [perf]}\n", "1:9", `unknown probe "perf"`},
+		{"probe", "probes: {use: [perf]}\n", "1:10", `unknown probe "perf"`},
 	})
 }
 

@@ -7,28 +7,17 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// trust is the order in which probes are believed about a metric that several
-// of them report: the runtime counts exactly, gctrace rounds to two digits and
-// whole MiB, and the kernel does not know what a collection is. What a service
-// publishes of it comes late, and of Prometheus in coarse steps.
+// trust is the order in which probes are believed about the same metric: the runtime
+// is exact, gctrace rounds, the kernel knows no collections, and what a service
+// publishes comes late.
 var trust = []string{"runtime", "gctrace", "proc", "cgroup", "expvar", "prometheus", "pprof", dyno.ForProfile, dyno.ForTrace}
 
-// fewCycles is below how many the ends of the window matter too much.
+// fewCycles is the number below which the window's ends matter too much.
 const fewCycles = 3
 
-// Merge makes one reading of those of several probes, by their names, but for
-// Series.
-//
-// Where probes report the same metric the runtime's is taken, then gctrace's,
-// then proc's, expvar's, prometheus's and pprof's; but stw-max-sec and stw-total-sec are gctrace's first, since the
-// runtime keeps its pauses in buckets that are 25 % wide; and heap-peak-B is the
-// greater, as samples miss what is between them, and collections what is not yet
-// collected. gc-cpu-frac and
-// gc-assist-frac are added where they make sense: not of fewer than fewCycles, as a
-// cycle's time counts when it ends, and not if gc-cpu-frac would be above 1: the
-// runtime takes the time of its workers from the clock on the wall, so that on
-// contended CPUs a collection seems to use more CPU than the process did; that is
-// a warning. So it is with gc-capacity-frac, and with gc-wall-frac of few cycles.
+// Merge makes one reading of several probes' by their names, without Series. The
+// first in trust wins, with two exceptions: stw-* are gctrace's, since the runtime's
+// buckets are 25 % wide, and heap-peak-B is the greater one.
 func Merge(readings map[string]Reading) Reading {
 	var m Reading
 	for _, name := range trust {
@@ -60,8 +49,10 @@ func Merge(readings map[string]Reading) Reading {
 	return m
 }
 
-// shares adds the collections' shares of the CPU time that the process used, and
-// takes away those of time that make no sense.
+// shares adds gc-cpu-frac and gc-assist-frac, and drops shares that make no sense: of
+// fewer than fewCycles, as a cycle's time counts when it ends, and where collections
+// seem to use more CPU than the process. The runtime takes its workers' time from the
+// wall clock, which is too much on contended CPUs; that is a warning.
 func (m *Reading) shares() {
 	gc, ok := m.Values.Get("gc-cpu-sec")
 	cycles, counted := m.Values.Get("gc-cycles")
@@ -82,8 +73,8 @@ func (m *Reading) shares() {
 	}
 }
 
-// Trust tells which of two probes is believed about a metric that both report:
-// the one of the lower number, for its series as for its value in Merge.
+// Trust ranks probes of the same metric, for series as for Merge's values: the lower
+// number is believed.
 func Trust(name string) int {
 	if i := slices.Index(trust, name); i >= 0 {
 		return i

@@ -7,13 +7,12 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// Points takes the points of a probe's series as they are read.
+// Points takes a probe's points as they are read.
 type Points struct {
 	Sample func(metric string, at time.Duration, v float64) // Target.Sample
 	List   []dyno.Series                                    // for the Reading, where sample is nil
 }
 
-// Add takes a point; the series of a metric begins with its first.
 func (p *Points) Add(metric string, at time.Duration, v float64) {
 	if p.Sample != nil {
 		p.Sample(metric, at, v)

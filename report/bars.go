@@ -10,10 +10,9 @@ import (
 	"github.com/dynolab/dyno/hist"
 )
 
-// mostBins is how many bars a histogram has at most.
 const mostBins = 12
 
-// A bin is how many requests took from, but less than, to; in nanoseconds.
+// A bin counts requests of at least from and less than to nanoseconds.
 type bin struct{ from, to, count int64 }
 
 // histogram draws the distribution of latency.
@@ -75,13 +74,12 @@ func binsOf(h *hist.Histogram) []bin {
 	return bins
 }
 
-// finest is how much narrower than its place a bin may be: a histogram of 3
-// digits cannot tell more.
+// finest is the least width of a bin as a share of its place: a histogram has 3 digits.
 const finest = 500
 
 func linear(lo, hi int64) bool { return float64(hi)/float64(max(lo, 1)) <= 4 }
 
-// scales yields the edges of bins from lo to hi, the finest first.
+// scales yields edges, the finest first.
 func scales(lo, hi int64) func(yield func([]int64) bool) {
 	lo, hi = max(lo, 1), max(hi, 1)
 	return func(yield func([]int64) bool) {
@@ -122,7 +120,6 @@ func preferred(n int) []int64 {
 	return ms
 }
 
-// around returns the rungs of a ladder that enclose lo to hi.
 func around(lo, hi int64, mantissas []int64) (edges []int64) {
 	for edge := range ladder(mantissas, mantissas[0]) {
 		if edge <= lo {
@@ -149,11 +146,9 @@ func ladder(mantissas []int64, unit int64) func(yield func(int64) bool) {
 	}
 }
 
-// A spike is how many requests took so many nanoseconds.
 type spike struct{ ns, count int64 }
 
-// spikes lists what h has counted, ascending; the fastest and the slowest
-// exactly.
+// spikes has the fastest and the slowest exactly.
 func spikes(h *hist.Histogram) (ss []spike) {
 	for _, b := range h.Counts().Distribution() {
 		if b.Count == 0 {
@@ -216,7 +211,7 @@ func edgeLabels(bins []bin) []string {
 	return texts
 }
 
-// bar draws n of most in eighths of a character, at least one for what is there.
+// bar draws at least an eighth of a character for what is there.
 func bar(n, most int64, width int) string {
 	if n == 0 || most == 0 {
 		return ""

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/report/chart"
 )
 
 // mostListings is how much of listings a page has, in bytes.

@@ -12,7 +12,6 @@ import (
 	"github.com/dynolab/dyno/analysis/benchstat"
 )
 
-// The columns of text that one column of results is made of.
 const (
 	statCenter = iota
 	statRange  // how far the interval reaches, in per cent
@@ -38,9 +37,8 @@ type statLine struct {
 	mean  bool
 }
 
-// Benchstat writes what benchstat would write of the same files, in the layout that
-// its users know: the notes to numbers are below each table, in other words. Of o it
-// takes the color. The error is w's.
+// Benchstat writes what benchstat would write, in its layout; notes have other words. It uses
+// only the color of o. The error is w's.
 func Benchstat(w io.Writer, t *benchstat.Tables, o Options) error {
 	var b strings.Builder
 	var last []benchstat.Key
@@ -98,7 +96,7 @@ func statLines(t *benchstat.Table) (lines []statLine, notes []string) {
 			p := &line.parts[i]
 			p[statCenter], p[statRange], p[statNotes] = scale.Format(c.Center), c.PctRangeString(), refer(c.Notes)
 			if v := c.Versus; v != nil {
-				p[statChange], p[statP] = statDelta(r.Cells[0], c), "("+v.Comparison.String()+")"
+				p[statChange], p[statP] = v.FormatDelta(r.Cells[0].Center, c.Center), "("+v.Comparison.String()+")"
 				p[statMoreNotes] = refer(v.Notes)
 				line.marks[i] = statMark(t, v)
 			}
@@ -124,11 +122,6 @@ func statLines(t *benchstat.Table) (lines []statLine, notes []string) {
 	return append(lines, line), notes
 }
 
-// statDelta is a change as benchstat prints it: "~" where none is shown.
-func statDelta(base, c *benchstat.Cell) string {
-	return c.Versus.FormatDelta(base.Center, c.Center)
-}
-
 func statMean(m benchstat.Mean) string {
 	if math.IsNaN(m.Ratio) {
 		return "?"
@@ -146,7 +139,6 @@ func statMark(t *benchstat.Table, v *benchstat.Versus) mark {
 	return bad
 }
 
-// superscript writes a number above the line.
 func superscript(n int) string {
 	return strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹").Replace(fmt.Sprint(n))
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -13,8 +12,7 @@ import (
 	"github.com/dynolab/dyno/analysis/benchstat"
 )
 
-// BenchstatSentences say what the tables cannot: how many changes chance alone would
-// show, and what no p-value knows of.
+// BenchstatSentences say how many changes chance alone would show, and what no p-value knows.
 func BenchstatSentences(t *benchstat.Tables) (list []string) {
 	switch nothing, keys := t.Apart(); {
 	case len(keys) > 0:
@@ -59,8 +57,7 @@ func statExpected(x float64) string {
 	return fmt.Sprintf("up to %.2g", x)
 }
 
-// BenchstatFoot writes the sentences below tables of text, and a line between. The
-// error is w's.
+// BenchstatFoot writes the sentences below the tables. The error is w's.
 func BenchstatFoot(w io.Writer, t *benchstat.Tables, o Options) error {
 	var b strings.Builder
 	for i, s := range BenchstatSentences(t) {
@@ -73,9 +70,8 @@ func BenchstatFoot(w io.Writer, t *benchstat.Tables, o Options) error {
 	return err
 }
 
-// BenchstatMarkdown writes what Benchstat writes as GitHub Markdown: the sentences
-// first, a table for each configuration and unit, long ones folded, at most
-// MostMarkdown bytes; tables that are too much are named. The error is w's.
+// BenchstatMarkdown writes the sentences and then the tables as GitHub Markdown of at most
+// MostMarkdown bytes. Long tables are folded; what is left out is named. The error is w's.
 func BenchstatMarkdown(w io.Writer, t *benchstat.Tables) error {
 	var b strings.Builder
 	for _, s := range BenchstatSentences(t) {
@@ -138,9 +134,8 @@ func statMarkdown(t *benchstat.Table) (title, text string) {
 
 var benchstatColumns = []string{"unit", "n", "center", "lo", "hi", "change_frac", "p", "changed", "notes"}
 
-// BenchstatCSV writes a line for each cell: the keys that make its table and its
-// column, the benchmark, and numbers in full in the base unit. Changes are fractions,
-// also those that benchstat shows as "~"; what is not known is empty. The error is w's.
+// BenchstatCSV writes a line for each cell, with numbers in full in the base unit. Changes are
+// fractions, also where benchstat shows "~"; unknown values are empty. The error is w's.
 func BenchstatCSV(w io.Writer, t *benchstat.Tables) error {
 	head := []string{}
 	if len(t.Tables) > 0 {
@@ -181,14 +176,4 @@ func BenchstatCSV(w io.Writer, t *benchstat.Tables) error {
 	}
 	c.Flush()
 	return c.Error()
-}
-
-// BenchstatJSON writes the tables with their numbers in full, indented. The error is w's.
-func BenchstatJSON(w io.Writer, t *benchstat.Tables) error {
-	data, err := json.MarshalIndent(t, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
 }

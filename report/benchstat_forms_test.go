@@ -90,7 +90,7 @@ func TestBenchstatForms(t *testing.T) {
 		"text":     func(b *bytes.Buffer) error { return Benchstat(b, tables, Options{}) },
 		"foot":     func(b *bytes.Buffer) error { return BenchstatFoot(b, tables, Options{}) },
 		"markdown": func(b *bytes.Buffer) error { return BenchstatMarkdown(b, tables) },
-		"json":     func(b *bytes.Buffer) error { return BenchstatJSON(b, tables) },
+		"json":     func(b *bytes.Buffer) error { return JSON(b, tables) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil || b.Len() == 0 || strings.Contains(b.String(), "\x1b") {

@@ -171,7 +171,7 @@ func (n *statTally) sameNumbers(t *testing.T, tables *benchstat.Tables, args []s
 					continue
 				}
 				n.changes++
-				check("change", record, statColumn(c)+2, statDelta(row.Cells[0], cell))
+				check("change", record, statColumn(c)+2, cell.Versus.FormatDelta(row.Cells[0].Center, cell.Center))
 				check("p", record, statColumn(c)+3, cell.Versus.Comparison.String())
 				sameVerdict(t, args, row.Name, cell.Versus, record[statColumn(c)+2])
 			}

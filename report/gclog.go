@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -14,10 +13,9 @@ import (
 	"github.com/dynolab/dyno/gctrace"
 )
 
-// GCLog writes what a log tells of its program's collections, first as study
-// 002 does in its tables. The error is w's.
+// GCLog writes what a log tells of collections, first in the table of study 002. The error is w's.
 func GCLog(w io.Writer, l *gctrace.Log, o Options) error {
-	s := &gcLog{Log: l, width: o.width(), color: o.Color, vs: valuesOf(l)}
+	s := &gcLog{Log: l, width: o.width(), color: o.Color, vs: valuesOf(l.Total.Values(l.Requests))}
 	s.WriteString(fold(s.heading(), "", "  ", s.width))
 	s.study()
 	s.heap()
@@ -30,16 +28,6 @@ func GCLog(w io.Writer, l *gctrace.Log, o Options) error {
 	return err
 }
 
-// GCLogJSON writes the same for programs, indented. The error is w's.
-func GCLogJSON(w io.Writer, l *gctrace.Log) error {
-	data, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
-}
-
 type gcLog struct {
 	strings.Builder
 	*gctrace.Log
@@ -48,9 +36,9 @@ type gcLog struct {
 	vs    map[string]float64
 }
 
-func valuesOf(l *gctrace.Log) map[string]float64 {
+func valuesOf(values []gctrace.Value) map[string]float64 {
 	m := map[string]float64{}
-	for _, v := range l.Total.Values(l.Requests) {
+	for _, v := range values {
 		m[v.Name] = v.Value
 	}
 	return m
@@ -77,7 +65,6 @@ func (s *gcLog) heading() string {
 	return fmt.Sprintf("%s%s of %s, in %s of log", name, count(int(s.Total.Collections), "collection"), of, scaleOf("-B", float64(s.Text.Bytes)).with(float64(s.Text.Bytes)))
 }
 
-// value prints one of the values in the unit that suits it, or "".
 func (s *gcLog) value(metric string) string { return gcValue(metric, s.vs) }
 
 func gcValue(metric string, vs map[string]float64) string {
@@ -110,7 +97,7 @@ func gcTime(x float64) string {
 
 type gcRow struct{ label, metric, note string }
 
-// gcStudy are the figures of study 002 and what they are here.
+// gcStudy has the figures of study 002.
 var gcStudy = []gcRow{
 	{"Requests", "requests", ""},
 	{"Total duration", "span-sec", ""},
@@ -155,7 +142,6 @@ func (s *gcLog) study() {
 		}
 		g.rows = append(g.rows, row{cells: cells(r.label, text, r.note)})
 	}
-	s.WriteByte('\n')
 	s.noted(&g)
 }
 
@@ -170,7 +156,10 @@ func (s *gcLog) forced() string {
 	return strings.Join(parts, "; ")
 }
 
-func (s *gcLog) table(g *grid) { g.text(&s.Builder, s.color) }
+func (s *gcLog) table(g *grid) {
+	s.WriteByte('\n')
+	g.text(&s.Builder, s.color)
+}
 
 func (s *gcLog) noted(g *grid) {
 	w := g.widths()
@@ -214,7 +203,6 @@ func (s *gcLog) heap() {
 		}
 		g.rows = append(g.rows, row{cells: cells(r.label, sc.format(s.vs[r.metric+"-first-B"]), mean.format(x), sc.format(s.vs[r.metric+"-last-B"]), sc.format(s.vs[r.metric+"-max-B"]))})
 	}
-	s.WriteByte('\n')
 	s.table(&g)
 }
 
@@ -234,7 +222,6 @@ func (s *gcLog) stops() {
 		}
 		g.rows = append(g.rows, row{cells: append(cs, cell{text: r.note})})
 	}
-	s.WriteByte('\n')
 	s.noted(&g)
 }
 
@@ -260,7 +247,6 @@ func (s *gcLog) cpu() {
 		share := strconv.FormatFloat(100*x/all.Seconds(), 'f', 1, 64) + " %"
 		g.rows = append(g.rows, row{cells: cells(r.label, scaleOf("-sec", x).with(x), share, r.note)})
 	}
-	s.WriteByte('\n')
 	s.noted(&g)
 	if b := s.Text.Scavenged; b > 0 {
 		fmt.Fprintf(s, "\nReturned to the system: %s, as %s of the scavenger say\n", scaleOf("-B", b).with(b), count(int(s.Text.Scavenger), "line"))
@@ -273,14 +259,10 @@ func (s *gcLog) processes() {
 	}
 	g := grid{cols: columns(7), head: [][]string{{"Process", "collections", "numbers", "duration", "time in GC", "pace", "live, mean", "longest stop"}}}
 	for i, p := range s.Processes {
-		vs := map[string]float64{}
-		for _, v := range p.Values(0) {
-			vs[v.Name] = v.Value
-		}
+		vs := valuesOf(p.Values(0))
 		g.rows = append(g.rows, row{cells: cells(strconv.Itoa(i+1), strconv.FormatInt(p.Collections, 10), fmt.Sprintf("%d-%d", p.FirstN, p.LastN),
 			gcValue("span-sec", vs), gcValue("gc-cpu-frac", vs), gcValue("pace-sec", vs), gcValue("heap-live-B", vs), gcValue("pause-max-sec", vs))})
 	}
-	s.WriteByte('\n')
 	s.table(&g)
 	if s.More > 0 {
 		s.WriteString(fold(fmt.Sprintf("%d further processes are in the totals only.", s.More), "", "", s.width))

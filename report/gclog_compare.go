@@ -8,7 +8,6 @@ import (
 	"github.com/dynolab/dyno/gctrace"
 )
 
-// gcCompared are the figures of two logs that stand side by side.
 var gcCompared = []gcRow{
 	{"requests", "requests", ""}, {"duration", "span-sec", ""}, {"collections", "collections", ""}, {"forced", "forced", ""},
 	{"requests/collection", "req/gc", ""}, {"pace", "pace-sec", ""},
@@ -21,11 +20,10 @@ var gcCompared = []gcRow{
 	{"longest stop", "pause-max-sec", ""}, {"stopped in all", "pause-total-sec", ""}, {"marking, mean", "mark-sec", ""},
 }
 
-// CompareGC writes the figures of two logs side by side, with their ratios and
-// without verdicts. The error is w's.
+// CompareGC writes two logs side by side with ratios and no verdicts. The error is w's.
 func CompareGC(w io.Writer, a, b *gctrace.Log, o Options) error {
 	var out strings.Builder
-	x, y := valuesOf(a), valuesOf(b)
+	x, y := valuesOf(a.Total.Values(a.Requests)), valuesOf(b.Total.Values(b.Requests))
 	heads := []string{clean(a.Name), clean(b.Name)}
 	for i, h := range heads {
 		if len([]rune(h)) > maxName {

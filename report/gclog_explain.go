@@ -3,13 +3,13 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
-// ExplainGC breaks a gc line into its parts, in plain words, one a line, as
-// study 002's Listing 5 does. The line must be whole; of which Go it is, its
-// form says. The error is w's, or says that it is no such line.
+// ExplainGC explains the parts of a gc line, one a line, as Listing 5 of study 002 does. It is an
+// error if the line is not whole; else the error is w's.
 func ExplainGC(w io.Writer, line string, o Options) error {
 	line = strings.TrimSuffix(line, "\n")
 	parts, ok := gcParts(line)
@@ -38,27 +38,17 @@ func ExplainGC(w io.Writer, line string, o Options) error {
 
 type gcPart struct{ text, meaning string }
 
+var gcLine = regexp.MustCompile(`^gc (.*?) @(.*?)s (.*?)%(.*?): (.*?) ms clock, (.*?) ms cpu, (.*)$`)
+
 func gcParts(line string) (parts []gcPart, ok bool) {
-	rest, ok := strings.CutPrefix(line, "gc ")
-	var head, clock, cpu, tail string
-	if head, rest, ok = cut(rest, ": ", ok); !ok {
+	m := gcLine.FindStringSubmatch(line)
+	if m == nil {
 		return nil, false
 	}
-	if clock, rest, ok = cut(rest, " ms clock, ", ok); !ok {
-		return nil, false
-	}
-	if cpu, tail, ok = cut(rest, " ms cpu, ", ok); !ok {
-		return nil, false
-	}
+	n, at, percent, leaks, clock, cpu, tail := m[1], m[2], m[3], m[4], m[5], m[6], m[7]
 	walls := strings.Split(clock, "+")
 	cpus := strings.FieldsFunc(cpu, func(r rune) bool { return r == '+' || r == '/' })
 	if len(walls) != 3 && len(walls) != 5 || len(cpus) != len(walls)+2 {
-		return nil, false
-	}
-	n, head, ok := cut(head, " @", ok)
-	at, head, ok := cut(head, "s ", ok)
-	percent, leaks, ok := cut(head, "%", ok)
-	if !ok {
 		return nil, false
 	}
 	add := func(text, format string, args ...any) {
@@ -87,12 +77,6 @@ func gcParts(line string) (parts []gcPart, ok bool) {
 	return append(parts, gcSizes(tail)...), true
 }
 
-func cut(s, sep string, ok bool) (before, after string, found bool) {
-	before, after, found = strings.Cut(s, sep)
-	return before, after, found && ok
-}
-
-// A gcPhase is what a line says of a phase: its time, and whose CPU time.
 type gcPhase struct {
 	clock string
 	cpu   []string

@@ -73,7 +73,7 @@ func (s *gcLog) timeline() {
 		of = fmt.Sprintf(" of process %d", nth)
 	}
 	s.WriteString(fold(fmt.Sprintf("Over time%s (heap: █ live, ▒ grown to, · goal; sizes in %s)", of, heap.unit), "", "", s.width))
-	s.table(&g)
+	g.text(&s.Builder, s.color)
 }
 
 func heapBar(live, heap, goal, most float64) string {

@@ -11,19 +11,16 @@ import (
 	"github.com/dynolab/dyno/hist"
 )
 
-// hgrmTicks is how many percentiles are printed for each halving of what is
-// left to 100 %, as HdrHistogram does.
+// hgrmTicks is the number of percentiles for each halving of the rest, as in HdrHistogram.
 const hgrmTicks = 5
 
-// HGRM writes the latency of all successful requests of rs together as the
-// percentile distribution of HdrHistogram, in milliseconds, which its plotter
-// reads (https://hdrhistogram.github.io/HdrHistogram/plotFiles.html). Mean,
-// deviation and extremes are exact. Failed trials are left out. It is an error
-// if there is no latency; else the error is w's.
+// HGRM writes the latency of all successful requests of rs as the percentile distribution of
+// HdrHistogram, in milliseconds (https://hdrhistogram.github.io/HdrHistogram/plotFiles.html).
+// Mean, deviation and extremes are exact. Failed trials are left out. It is an error if there
+// is no latency; else the error is w's.
 //
-// Note: PercentilesPrint of hdrhistogram-go rounds percentiles to six decimals,
-// so that all beyond 99.99995 % read as 100 %, and takes mean and maximum from
-// its buckets.
+// Note: PercentilesPrint of hdrhistogram-go rounds percentiles to six decimals, so that all
+// beyond 99.99995 % read as 100 %, and takes mean and maximum from its buckets.
 func HGRM(w io.Writer, rs []*dyno.Result) error {
 	h := hist.New()
 	for _, r := range rs {

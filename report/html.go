@@ -153,18 +153,17 @@ func linked(s *Site) template.HTML {
 
 const entry = "page.js"
 
-// inlined are the head of a file and its end: the policy, the style sheets and the
-// scripts, without a bundler. Every module is a data: URL in an import map, under a
-// name that begins with "dyno/"; one line imports the first.
+// inlined returns the head and the end of a file that needs no bundler. Every module is a
+// data: URL in an import map, under a name that begins with "dyno/"; one line imports the
+// first.
 //
-// The policy allows the map and that line by their hashes, and by 'strict-dynamic'
-// what they import: nothing that another script, a handler or a javascript: URL would
-// do, had it got into the page. 'strict-dynamic' trusts what a script adds to a page
-// and not what stands in it, nor what that imports; so the line is added by
-// another. Note: data: in script-src would allow every <script src="data:…">. Flame
-// graphs have the policy of the page around them, so that the hashes of pprof's own
-// scripts are in it, too, and of no other that a profile may have brought into them;
-// frames need no source, as srcdoc is none. Changes of the style of an element by scripts are not the policy's.
+// The policy allows the map and that line by their hashes, and what they import by
+// 'strict-dynamic', but no script, handler or javascript: URL that got into the page.
+// 'strict-dynamic' trusts only scripts that another script adds, so a script adds the line.
+// Flame graphs live under this policy too, which has the hashes of pprof's own scripts and
+// no others. Frames need no source, as they use srcdoc.
+//
+// Note: data: in script-src would allow every <script src="data:…">.
 func inlined(data template.HTML, flames []template.HTML, blocks pprofpage.Blocks) (head, tail template.HTML) {
 	importMap := moduleMap()
 	const first = `import "dyno/` + entry + `";`

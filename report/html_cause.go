@@ -11,7 +11,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/leak"
-	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/report/chart"
 )
 
 // profileRows is how many functions a table of profiles has in the page.

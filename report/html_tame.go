@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/timeline"
 )
 
@@ -76,85 +77,61 @@ func tamed(p *Page) *Page {
 func tamedTable(p *compare.Table) *compare.Table {
 	t := *p
 	t.Name = tame(t.Name, 100)
-	t.Settings = slices.Clone(t.Settings)
-	for i := range t.Settings {
-		t.Settings[i].Setting = tamedSetting(t.Settings[i].Setting)
-	}
-	t.Failed = slices.Clone(t.Failed)
-	for i, f := range t.Failed {
-		t.Failed[i].Setting, t.Failed[i].Err = tamedSetting(f.Setting), tame(f.Err, mostNote)
-	}
+	t.Settings = edited(t.Settings, func(s *compare.Setting) { s.Setting = tamedSetting(s.Setting) })
+	t.Failed = edited(t.Failed, func(f *compare.Failure) { f.Setting, f.Err = tamedSetting(f.Setting), tame(f.Err, mostNote) })
 	copies := map[*compare.Benchmark]*compare.Benchmark{}
-	t.Benchmarks = nil
-	for _, b := range p.Benchmarks {
-		c := *b
+	t.Benchmarks = edited(t.Benchmarks, func(at **compare.Benchmark) {
+		c := **at
 		c.Package, c.Name = tame(c.Package, 120), tame(c.Name, 120)
-		c.Units, c.Faults = tamedRows(c.Units), slices.Clone(c.Faults)
+		c.Units = tamedRows(c.Units)
 		for n := range c.Units {
 			c.Units[n].Benchmark = &c
 		}
-		for n := range c.Faults {
-			c.Faults[n].Said = tame(c.Faults[n].Said, mostNote)
-		}
-		copies[b] = &c
-		t.Benchmarks = append(t.Benchmarks, &c)
-	}
-	t.Rows = tamedRows(t.Rows)
-	for i := range t.Rows {
-		t.Rows[i].Benchmark = copies[t.Rows[i].Benchmark]
-	}
-	t.Pitfalls = slices.Clone(t.Pitfalls)
-	for i := range t.Pitfalls {
-		f := &t.Pitfalls[i]
+		c.Faults = edited(c.Faults, func(f *compare.Fault) { f.Said = tame(f.Said, mostNote) })
+		copies[*at] = &c
+		*at = &c
+	})
+	t.Rows = edited(tamedRows(t.Rows), func(r *compare.Row) { r.Benchmark = copies[r.Benchmark] })
+	t.Pitfalls = edited(t.Pitfalls, func(f *pitfall.Found) {
 		f.Package, f.Name, f.Call = tame(f.Package, 120), tame(f.Name, 120), tame(f.Call, 120)
-	}
-	t.Thresholds = slices.Clone(t.Thresholds)
-	for i := range t.Thresholds {
-		t.Thresholds[i].Benchmark = copies[t.Thresholds[i].Benchmark]
-	}
+	})
+	t.Thresholds = edited(t.Thresholds, func(x *compare.Judgement) { x.Benchmark = copies[x.Benchmark] })
 	return &t
 }
 
+// edited is a copy of a list with every item changed.
+func edited[S ~[]T, T any](list S, edit func(*T)) S {
+	list = slices.Clone(list)
+	for i := range list {
+		edit(&list[i])
+	}
+	return list
+}
+
 // tamedRows leaves the rows' keys, by which their cells are found, as they are.
-func tamedRows(rows []compare.Row) (out []compare.Row) {
-	for _, r := range rows {
+func tamedRows(rows []compare.Row) []compare.Row {
+	return edited(rows, func(r *compare.Row) {
 		if r.Benchmark != nil {
 			r.Name = tame(r.Name, 60)
 		}
-		out = append(out, r)
-	}
-	return out
+	})
 }
 
-func tamedSetting(s dyno.Setting) (out dyno.Setting) {
-	for _, l := range s {
-		out = append(out, dyno.Level{Factor: tame(l.Factor, 60), Value: tame(l.Value, 120)})
-	}
-	return out
+func tamedSetting(s dyno.Setting) dyno.Setting {
+	return edited(s, func(l *dyno.Level) { l.Factor, l.Value = tame(l.Factor, 60), tame(l.Value, 120) })
 }
 
-func tamedLinks(files []File) (out []File) {
-	for _, f := range files[:min(len(files), mostRows)] {
-		out = append(out, File{tame(f.Name, mostCell), f.URL})
-	}
-	return out
+func tamedLinks(files []File) []File {
+	return edited(files[:min(len(files), mostRows)], func(f *File) { f.Name = tame(f.Name, mostCell) })
 }
 
 func tamedPicture(p *timeline.Picture) *timeline.Picture {
 	c := *p
 	c.Notes = tameAll(p.Notes, 50, mostNote)
-	c.Settings = slices.Clone(p.Settings)
-	for i := range c.Settings {
-		s := &c.Settings[i]
+	c.Settings = edited(p.Settings, func(s *timeline.PictureOf) {
 		s.Setting = tamedSetting(s.Setting)
-		s.Slowest = slices.Clone(s.Slowest)
-		for n := range s.Slowest {
-			s.Slowest[n].Step = tame(s.Slowest[n].Step, 100)
-		}
-		s.Tracks = slices.Clone(s.Tracks)
-		for n := range s.Tracks {
-			s.Tracks[n].Metric = tame(s.Tracks[n].Metric, 100)
-		}
-	}
+		s.Slowest = edited(s.Slowest, func(x *timeline.Slow) { x.Step = tame(x.Step, 100) })
+		s.Tracks = edited(s.Tracks, func(t *timeline.Track) { t.Metric = tame(t.Metric, 100) })
+	})
 	return &c
 }

@@ -41,6 +41,14 @@ func (v *pageView) latency() (out []block) {
 	return append(out, v.show(v.steady())...)
 }
 
+// nameOf is the name of setting i of a picture, which may have settings that the table lacks.
+func (v *pageView) nameOf(i int, s dyno.Setting) string {
+	if i < len(v.Settings) {
+		return v.name(i)
+	}
+	return s.Label()
+}
+
 // later reports whether the scripts of the page ask for a picture.
 func (v *pageView) later() bool {
 	return v.page.Picture == nil && v.page.Site != nil && v.page.Site.Detail != ""
@@ -49,10 +57,7 @@ func (v *pageView) later() bool {
 // heatNotes say of which settings not all is known.
 func (v *pageView) heatNotes(p *timeline.Picture) (notes []string) {
 	for i, s := range p.Settings {
-		name := tame(s.Setting.Label(), mostCell)
-		if i < len(v.Settings) {
-			name = tame(v.name(i), mostCell)
-		}
+		name := tame(v.nameOf(i, s.Setting), mostCell)
 		switch {
 		case s.Seconds:
 			notes = append(notes, name+": only seconds of latency were kept, by when requests were done.")
@@ -72,11 +77,7 @@ func (v *pageView) heatTable(p *timeline.Picture) *section {
 		head: [][]string{{"", "time", "requests", "p50, about", "p99, about", "slowest row", "collecting"}},
 	}
 	for i, s := range p.Settings {
-		name := s.Setting.Label()
-		if i < len(v.Settings) {
-			name = v.name(i)
-		}
-		g.rows = append(g.rows, row{group: name})
+		g.rows = append(g.rows, row{group: v.nameOf(i, s.Setting)})
 		for b, h := range s.Heats {
 			if h == nil || h.Counts == nil || b >= len(p.Axis) {
 				continue
@@ -231,10 +232,6 @@ func (v *pageView) trackTable(p *timeline.Picture) *section {
 			if at < 0 {
 				continue
 			}
-			name := s.Setting.Label()
-			if i < len(v.Settings) {
-				name = v.name(i)
-			}
 			lo, hi, last := math.NaN(), math.NaN(), math.NaN()
 			t := s.Tracks[at]
 			for c := range t.Last {
@@ -243,7 +240,7 @@ func (v *pageView) trackTable(p *timeline.Picture) *section {
 				}
 				lo, hi = lesser(lo, t.Min[c]), -lesser(-hi, -t.Max[c])
 			}
-			rows = append(rows, row{cells: cells("  "+name, axis(m)(lo), axis(m)(hi), axis(m)(last))})
+			rows = append(rows, row{cells: cells("  "+v.nameOf(i, s.Setting), axis(m)(lo), axis(m)(hi), axis(m)(last))})
 		}
 		if rows != nil {
 			label, _ := unitOf(m)

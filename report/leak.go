@@ -209,11 +209,7 @@ func memoryLeaks(m *leak.Grown, l *leak.Leak) string {
 	text := strings.TrimSuffix(fmt.Sprintf("leaks %s/h %s", sc.with(m.Slope), sc.interval(m.Lo, m.Hi)), " ")
 	text += perRequests(", ", m.Per, "")
 	if len(l.Sites) > 0 {
-		var places []string
-		for _, s := range l.Sites[:min(mostSites, len(l.Sites))] {
-			places = append(places, fmt.Sprintf("%s (%s/h)", where(&s), amount(s.PerHour)))
-		}
-		text += ", allocated at " + list(places)
+		text += ", allocated at " + places(l.Sites, amount)
 		if more := len(l.Sites) - mostSites; more > 0 {
 			text += fmt.Sprintf(" and %s", count(more, "more line"))
 		}
@@ -237,14 +233,12 @@ func otherLeak(o *leak.OtherGrown) string {
 	if !math.IsNaN(o.Per) {
 		text += fmt.Sprintf(", %s for 1,000 requests", tally(o.Per))
 	}
-	var places []string
 	stuck := 0.0
 	for _, s := range o.Sites[:min(mostSites, len(o.Sites))] {
-		places = append(places, fmt.Sprintf("%s (%s/h)", where(&s), tally(s.PerHour)))
 		stuck += s.Stuck
 	}
-	if places != nil {
-		text += ", waiting at " + list(places)
+	if len(o.Sites) > 0 {
+		text += ", waiting at " + places(o.Sites, tally)
 	}
 	text += "."
 	if stuck > 0 {
@@ -276,12 +270,17 @@ func shapeOf(m *leak.Grown) string {
 	return ""
 }
 
-// where names a line of the subject's.
-func where(s *leak.LeakSite) string {
-	if s.File == "" || s.Line == 0 {
-		return s.Func
+// places names the lines of the subject that leak the most, with their rates.
+func places(sites []leak.LeakSite, rate func(float64) string) string {
+	var parts []string
+	for _, s := range sites[:min(mostSites, len(sites))] {
+		where := s.Func
+		if s.File != "" && s.Line != 0 {
+			where += fmt.Sprintf(" %s:%d", path.Base(s.File), s.Line)
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s/h)", where, rate(s.PerHour)))
 	}
-	return fmt.Sprintf("%s %s:%d", s.Func, path.Base(s.File), s.Line)
+	return list(parts)
 }
 
 func amount(x float64) string {

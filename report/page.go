@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"io"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/benchstat"
@@ -37,9 +36,9 @@ func (r *Report) title() string {
 	return "Benchmarks of " + r.Table.Name
 }
 
-// JSON writes the report as summary.json has it, indented: the table, and of benchmarks
-// what doc/format.md calls pitfalls, why and baseline. The error is w's.
-func JSON(w io.Writer, r *Report) error {
+// MarshalJSON makes what summary.json has: the table, and of benchmarks what
+// doc/format.md calls pitfalls, why and baseline.
+func (r *Report) MarshalJSON() ([]byte, error) {
 	type whyJSON struct {
 		Benchmark string           `json:"benchmark"`
 		Setting   string           `json:"setting"`
@@ -61,12 +60,7 @@ func JSON(w io.Writer, r *Report) error {
 		}
 		j.Why = append(j.Why, x)
 	}
-	data, err := json.MarshalIndent(&j, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
+	return json.Marshal(&j)
 }
 
 // A Page is one run as the HTML report shows it. Each part but the table may be

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -26,8 +25,7 @@ type Profile struct {
 	Unproved string `json:"-"` // what Diffs in which no function is proved to have changed say instead of that; may be ""
 }
 
-// AboutProfiles says which profiles a run has and what is left out, and how to see
-// them in pprof's own pages.
+// AboutProfiles says which profiles a run has, what is left out, and how to open them in pprof.
 func AboutProfiles(r *profiles.Run) (about, notes []string) {
 	about = []string{r.Name + ": profiles of trials of their own, whose response times are not compared"}
 	if r.Bench != "" {
@@ -61,7 +59,6 @@ func LeftOut(r *profiles.Run) (lines []string) {
 	return lines
 }
 
-// nameWidth is how long the name of a function may be on a terminal.
 const nameWidth = 52
 
 // ProfileText writes p for a reader at a terminal. The error is w's.
@@ -97,35 +94,29 @@ func ProfileMarkdown(w io.Writer, p *Profile) error {
 		b.WriteString(escapeMarkdown(line) + "\n")
 	}
 	for _, s := range p.sections(math.MaxInt, math.MaxInt) {
-		b.WriteString("\n**" + escapeMarkdown(s.title) + "**\n")
-		for _, g := range s.grids {
-			b.WriteByte('\n')
-			g.markdown(&b)
-		}
-		for _, n := range s.notes {
-			b.WriteString("\n" + escapeMarkdown(n) + "\n")
-		}
+		b.WriteByte('\n')
+		s.markdown(&b)
 	}
 	p.writeNotes(&b, func(s string) string { return escapeMarkdown(s) + "\n" })
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+func (s *section) markdown(b *strings.Builder) {
+	b.WriteString("**" + escapeMarkdown(s.title) + "**\n")
+	for _, g := range s.grids {
+		b.WriteByte('\n')
+		g.markdown(b)
+	}
+	for _, n := range s.notes {
+		b.WriteString("\n" + escapeMarkdown(n) + "\n")
+	}
+}
+
 func (p *Profile) writeNotes(b *strings.Builder, line func(string) string) {
 	for _, n := range p.Notes {
 		b.WriteString("\n" + line(n))
 	}
-}
-
-// ProfileJSON writes v, which is a *Profile or what analysis makes of profiles,
-// indented. The error is w's.
-func ProfileJSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
 }
 
 func (p *Profile) sections(names, width int) []section {
@@ -166,8 +157,6 @@ func label(setting string) string {
 	return setting
 }
 
-// shares is the table of what CPU time is spent on: classes in rows, settings in
-// columns.
 func cpuShares(all []profiles.CPUShare, name func(setting string) string, width int) section {
 	greatest := 0.0
 	for _, s := range all {
@@ -223,7 +212,6 @@ func per(metric string) string {
 	return ""
 }
 
-// inUnit says what figures are in: ", in µs".
 func inUnit(sc scale) string {
 	if sc.unit == "" {
 		return ""
@@ -232,37 +220,41 @@ func inUnit(sc scale) string {
 }
 
 func (p *Profile) top(t *profiles.Top, names int) section {
-	rows := t.Rows
-	if p.Rows > 0 && len(rows) > p.Rows {
-		rows = rows[:p.Rows]
-	}
+	rows := shown(t.Rows, p.Rows)
 	sc := scaleOf(t.Metric, t.Total)
 	counts, _, _ := strings.Cut(t.Counts, "/")
 	// The figure that is first is the one that interval, share and order are of.
-	shown := []string{"own", "flat", "cum"}
-	if at := slices.Index(shown, t.Order); at > 0 {
-		shown = slices.Insert(slices.Delete(shown, at, at+1), 0, t.Order)
+	columns := []string{"own", "flat", "cum"}
+	if at := slices.Index(columns, t.Order); at > 0 {
+		columns = slices.Insert(slices.Delete(columns, at, at+1), 0, t.Order)
 	}
 	g := grid{
 		cols: []column{{}, {left: true, keep: 2}, {}, {}, {}, {keep: 1}, {left: true}},
-		head: [][]string{{shown[0], "", "share", shown[1], shown[2], counts, "function"}},
+		head: [][]string{{columns[0], "", "share", columns[1], columns[2], counts, "function"}},
 	}
 	for _, r := range rows {
 		figures := map[string]float64{"own": r.Own, "flat": r.Flat, "cum": r.Cum}
-		value := figures[shown[0]]
+		value := figures[columns[0]]
 		count := ""
 		if t.Counts != "" {
 			count = scaleOf(t.Counts, r.Count).format(r.Count)
 		}
 		g.rows = append(g.rows, row{cells: []cell{
 			{text: sc.format(value)}, {spread(value, float64(r.Lo), float64(r.Hi)), faint}, {text: fmt.Sprintf("%.1f%%", 100*r.Share)},
-			{text: sc.format(figures[shown[1]])}, {text: sc.format(figures[shown[2]])}, {text: count}, {text: shortName(clean(r.Name), names)},
+			{text: sc.format(figures[columns[1]])}, {text: sc.format(figures[columns[2]])}, {text: count}, {text: shortName(clean(r.Name), names)},
 		}})
 	}
 	return section{
 		title: fmt.Sprintf("%s%s of %s, %s: %s in all; %s%s", t.Kind, per(t.Metric), label(t.Setting), count(t.Trials, "trial"), sc.with(t.Total), order(t.Order), inUnit(sc)),
 		grids: []grid{g},
 	}
+}
+
+func shown[T any](rows []T, most int) []T {
+	if most > 0 {
+		return rows[:min(most, len(rows))]
+	}
+	return rows
 }
 
 func order(by string) string {
@@ -274,10 +266,7 @@ func order(by string) string {
 }
 
 func (p *Profile) diff(d *profiles.Diff, names int) section {
-	rows := d.Rows
-	if p.Rows > 0 && len(rows) > p.Rows {
-		rows = rows[:p.Rows]
-	}
+	rows := shown(d.Rows, p.Rows)
 	greatest := math.Abs(d.Total.Diff)
 	for _, r := range rows[:min(1, len(rows))] {
 		greatest = max(greatest, math.Abs(r.Own.Diff), math.Abs(r.Flat.Diff), math.Abs(r.Cum.Diff))
@@ -320,7 +309,7 @@ func (p *Profile) diff(d *profiles.Diff, names int) section {
 	return s
 }
 
-// found says how many functions changed and on what that rests.
+// found counts the changed functions and says what that rests on.
 func (p *Profile) found(d *profiles.Diff) string {
 	switch n := len(d.Changed()); {
 	case d.Pairs == 0:

@@ -11,13 +11,11 @@ import (
 	"github.com/dynolab/dyno/analysis/profiles"
 )
 
-// context is how many lines of source are shown before and after those with a
-// figure.
+// context is the number of lines of source around those with a figure.
 const context = 3
 
-// ProfileList writes functions line by line, with the text of their sources as
-// far as it is known: lines by file as the profile names it. With a baseline
-// the change is shown too. The error is w's.
+// ProfileList writes functions line by line. sources has the lines of files as the profile
+// names them; versus adds the change since a baseline. The error is w's.
 func ProfileList(w io.Writer, ls []profiles.Listing, metric string, versus bool, sources map[string][]string) error {
 	var b strings.Builder
 	for i, l := range ls {
@@ -83,11 +81,9 @@ func shareOf(x, of float64) string {
 	return fmt.Sprintf("%.1f%%", 100*x/of)
 }
 
-// flameLeast is the share of all below which a branch is left out.
 const flameLeast = 0.01
 
-// ProfileFlame writes a tree of stacks with the share of each branch, without
-// those below 1 %. The error is w's.
+// ProfileFlame writes a tree of stacks with shares, without those below 1 %. The error is w's.
 func ProfileFlame(w io.Writer, f *profiles.Flame, metric string) error {
 	var b strings.Builder
 	sc := scaleOf(metric, f.Value)
@@ -107,10 +103,8 @@ func ProfileFlame(w io.Writer, f *profiles.Flame, metric string) error {
 	return err
 }
 
-// ProfileFolded writes stacks as other tools take them, one a line: the
-// functions from the root on with semicolons between them, and a whole number:
-// what ends there per million requests in the finest unit (ns, B, 1). The error
-// is w's.
+// ProfileFolded writes one stack a line, root first, with semicolons between functions, and what
+// ends there per million requests in the finest unit (ns, B, 1). The error is w's.
 func ProfileFolded(w io.Writer, f *profiles.Flame, metric string) error {
 	var b strings.Builder
 	_, steps := unitOf(metric)

@@ -68,7 +68,7 @@ func TestProfileGolden(t *testing.T) {
 	}
 	golden(t, "profile.md", b.Bytes())
 	b.Reset()
-	if err := ProfileJSON(&b, p); err != nil {
+	if err := JSON(&b, p); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "profile.json", b.Bytes())

@@ -17,16 +17,14 @@ type Published struct {
 	Note    string // what differs, and why
 }
 
-// A PublishedRow is one quantity, in Unit for each column: NaN is a figure that
-// is not there, and nil means that there is none at all.
+// A PublishedRow is one quantity for each column. NaN is a missing figure, nil none at all.
 type PublishedRow struct {
 	Label, Unit string
 	Study       []float64
 	Here        []float64
 }
 
-// section lays the table out: a line of the study's figures, and below it those
-// found here.
+// section puts the figures found here below the study's.
 func (p *Published) section() section {
 	g := grid{cols: columns(len(p.Columns) + 2), head: [][]string{append([]string{"", "", ""}, p.Columns...)}}
 	for i := range 3 {
@@ -54,7 +52,11 @@ func (p *Published) section() section {
 			label = cells("", "")
 		}
 	}
-	return section{title: p.Title, grids: []grid{g}, notes: []string{"Study: " + p.Source + ". Here: " + p.Trials + ".", p.Note}}
+	s := section{title: p.Title, grids: []grid{g}, notes: []string{"Study: " + p.Source + ". Here: " + p.Trials + "."}}
+	if p.Note != "" {
+		s.notes = append(s.notes, p.Note)
+	}
+	return s
 }
 
 // given writes x as it was published; NaN is "".
@@ -85,9 +87,7 @@ func (p *Published) Text(w io.Writer, o Options) error {
 	s.grids[0].text(&b, o.Color)
 	b.WriteByte('\n')
 	for _, n := range s.notes {
-		if n != "" {
-			b.WriteString(fold(n, "", "  ", o.width()))
-		}
+		b.WriteString(fold(n, "", "  ", o.width()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -97,13 +97,7 @@ func (p *Published) Text(w io.Writer, o Options) error {
 func (p *Published) Markdown(w io.Writer) error {
 	var b strings.Builder
 	s := p.section()
-	b.WriteString("**" + escapeMarkdown(s.title) + "**\n\n")
-	s.grids[0].markdown(&b)
-	for _, n := range s.notes {
-		if n != "" {
-			b.WriteString("\n" + escapeMarkdown(n) + "\n")
-		}
-	}
+	s.markdown(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

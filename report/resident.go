@@ -176,7 +176,6 @@ func runtimeOnly(s *dyno.Snapshot, x float64) float64 {
 	return x
 }
 
-// source says what trials it is known from.
 func source(b *compare.GivenBack) string {
 	switch {
 	case b.Own && b.Trials == 1:

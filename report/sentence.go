@@ -13,7 +13,6 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// nouns are the primary metrics in words.
 var nouns = map[string]string{
 	"p50-sec":     "median latency",
 	"p99-sec":     "p99 latency",
@@ -29,10 +28,17 @@ func noun(metric string) string {
 	return metric
 }
 
-// Sentences says what was found in at most three sentences: the settings that
-// changed the most, with figures, and what could not be told. They speak of
-// primary metrics only and recommend nothing. Of a table without a finished
-// trial there is none.
+// Noun is what a reader calls a metric: "p99 latency", or its name without the unit.
+func Noun(metric string) string {
+	if n, ok := nouns[metric]; ok {
+		return n
+	}
+	label, _ := unitOf(metric)
+	return label
+}
+
+// Sentences says in at most three sentences which settings changed the most, and what could not
+// be told, of primary metrics only. It recommends nothing. Without a finished trial it is nil.
 func Sentences(t *compare.Table) []string {
 	switch {
 	case t.Trials == 0 || len(t.Settings) == 0:
@@ -115,8 +121,7 @@ func silent(t *compare.Table) string {
 	return fmt.Sprintf("Nothing is known of %s but how they failed: they have no finished trial.", list(names))
 }
 
-// changed lists the primary metrics in which setting i is better or worse, the
-// greatest change first.
+// changed lists the primary metrics that are better or worse, the greatest change first.
 func changed(t *compare.Table, i int) []string {
 	var names []string
 	vs := t.Settings[i].Versus
@@ -131,7 +136,7 @@ func changed(t *compare.Table, i int) []string {
 	return names
 }
 
-// size is how far a ratio is from 1; farthest if a zero allows no ratio.
+// size is the distance of a ratio from 1, infinite if a zero allows no ratio.
 func size(ratio float64) float64 {
 	if math.IsNaN(ratio) {
 		return math.Inf(1)
@@ -139,7 +144,6 @@ func size(ratio float64) float64 {
 	return math.Abs(math.Log(ratio))
 }
 
-// loudest lists the settings that changed, those that changed the most first.
 func loudest(t *compare.Table) []int {
 	var order []int
 	loud := make([]float64, len(t.Settings))
@@ -188,7 +192,6 @@ func effect(t *compare.Table, i int) string {
 	return fmt.Sprintf("%s against %s: %s.", s.Setting, base.Setting, list(parts))
 }
 
-// much says a ratio in words.
 func much(ratio float64) string {
 	percent := func(x float64) string {
 		decimals := 1

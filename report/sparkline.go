@@ -78,8 +78,7 @@ func squeeze(ds []float64) []float64 {
 	return out
 }
 
-// level is the character of a deviation d of at most most to both sides; the
-// median is the fourth of seven.
+// level is one of seven characters; the fourth is the median.
 func level(d, most float64) string {
 	levels := [...]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇"}
 	if most == 0 {

@@ -10,7 +10,6 @@ import (
 	"github.com/dynolab/dyno/analysis/timeline"
 )
 
-// steady is the table of whether response times stayed as they were.
 func (v *view) steady() (section, bool) {
 	var modes []float64
 	found := false
@@ -93,7 +92,7 @@ func signedOrNone(s scale, x float64) string {
 	return s.signed(x)
 }
 
-// driftScale prints figures of which the first two digits matter.
+// driftScale prints about two digits.
 func driftScale(xs []float64) scale {
 	s := scaleOf("drift-sec", xs...)
 	greatest := 0.0
@@ -113,8 +112,7 @@ func driftScale(xs []float64) scale {
 	return s
 }
 
-// steadySentence says what was found of a setting, "" if that is but a figure of
-// the table.
+// steadySentence is "" if there is no more to say than the table does.
 func steadySentence(s *timeline.Steady) string {
 	var said []string
 	if s.P50 != nil && s.P99 != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/dynolab/dyno/analysis/timeline"
 )
 
-// StripRows is how many rows of latency a strip has.
+// StripRows is the number of rows of latency in a strip.
 const StripRows = 16
 
 const stripLabel = 12 // characters before the strip
@@ -19,9 +19,8 @@ const stripLabel = 12 // characters before the strip
 // StripColumns is how many columns of time a strip has.
 func StripColumns(o Options) int { return o.width() - stripLabel }
 
-// Strip draws latency over time: a column for each stretch of the window, a row
-// for each range of latency, and below it what of the time was collections. about
-// is the line above it. The error is w's.
+// Strip draws latency over time, a column for each stretch of the window, and the share of
+// collections below it. about is the line above. The error is w's.
 func Strip(w io.Writer, h *timeline.Heat, about string, o Options) error {
 	var b strings.Builder
 	b.WriteString(fold(about, "", "  ", o.width()))
@@ -37,10 +36,9 @@ func Strip(w io.Writer, h *timeline.Heat, about string, o Options) error {
 	gc, stw := fmt.Sprintf("%10s │", "collecting"), fmt.Sprintf("%10s │", "stopped")
 	for i, x := range h.Collecting {
 		gc += part(x)
-		switch {
-		case h.Stops[i] > 0:
+		if h.Stops[i] > 0 {
 			stw += "|"
-		default:
+		} else {
 			stw += " "
 		}
 	}
@@ -56,7 +54,7 @@ func Strip(w io.Writer, h *timeline.Heat, about string, o Options) error {
 	return err
 }
 
-// density is the character of n of most: the logarithm in four steps above 1.
+// density uses four steps of the logarithm above 1.
 func density(n, most uint32) string {
 	switch {
 	case n == 0:
@@ -64,14 +62,16 @@ func density(n, most uint32) string {
 	case n == 1:
 		return "·"
 	}
-	steps := [...]string{"░", "▒", "▓", "█"}
-	x := math.Log(float64(n)) / math.Log(float64(most))
-	return steps[max(0, min(int(x*4), 3))]
+	return shade(math.Log(float64(n)) / math.Log(float64(most)))
 }
 
 func part(x float64) string {
 	if x <= 0 {
 		return " "
 	}
-	return [...]string{"░", "▒", "▓", "█"}[min(int(x*4), 3)]
+	return shade(x)
+}
+
+func shade(x float64) string {
+	return [...]string{"░", "▒", "▓", "█"}[max(0, min(int(x*4), 3))]
 }

@@ -15,11 +15,9 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 )
 
-// Summary writes the one trial of a load for a reader at a terminal who knows
-// hey, oha, vegeta or wrk. about says what was loaded and how, a line each. What
-// r lacks, such as the bytes of another generator, has no line. Of a failed
-// trial it says first that it failed, and then what was seen all the same. Only
-// the names of steps can make a line longer than o.Width. The error is w's.
+// Summary writes one trial for a reader who knows hey, oha, vegeta or wrk. about says what was
+// loaded, a line each. What r lacks has no line. Of a failed trial it says first that it failed.
+// Only names of steps can make a line longer than o.Width. The error is w's.
 func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
 	s := &summary{Result: r, width: o.width(), color: o.Color}
 	for _, line := range about {
@@ -72,7 +70,6 @@ func (s *summary) line(label string, parts ...string) {
 	}
 }
 
-// value prints a metric with its unit and what follows, or "" if it is absent.
 func (s *summary) value(metric, follows string) string {
 	x, ok := s.Values.Get(metric)
 	if !ok {
@@ -97,7 +94,6 @@ func (s *summary) tally() (requests, failed, due int64) {
 	return requests, failed, requests + s.Sent.Unsent
 }
 
-// overview is everything but latency.
 func (s *summary) overview() {
 	requests, failed, due := s.tally()
 	unsent := ""
@@ -134,14 +130,13 @@ func (s *summary) overview() {
 
 func (s *summary) bytes(n int64) []string {
 	x := float64(n)
-	parts := []string{scaleOf("all-B", x).with(x)}
+	size := func(x float64) string { return scaleOf("-B", x).with(x) }
+	parts := []string{size(x)}
 	if requests, _, _ := s.tally(); requests > 0 && n > 0 {
-		each := x / float64(requests)
-		parts = append(parts, scaleOf("each-B", each).with(each)+"/request")
+		parts = append(parts, size(x/float64(requests))+"/request")
 	}
 	if s.Elapsed > 0 && n > 0 {
-		rate := x / s.Elapsed.Seconds()
-		parts = append(parts, scaleOf("rate-B", rate).with(rate)+"/s")
+		parts = append(parts, size(x/s.Elapsed.Seconds())+"/s")
 	}
 	return parts
 }
@@ -202,8 +197,7 @@ func (s *summary) steps() {
 		g.rows = append(g.rows, row{cells: cs})
 	}
 	if len(g.rows) > 1 {
-		s.WriteByte('\n')
-		g.text(&s.Builder, s.color)
+		s.table(&g)
 	}
 }
 
@@ -225,6 +219,11 @@ func (s *summary) service() {
 			g.rows = append(g.rows, row{cells: slices.Concat(cells(clean(label)), s.time(name))})
 		}
 	}
+	s.table(&g)
+}
+
+// table writes a grid that has rows, below an empty line.
+func (s *summary) table(g *grid) {
 	if len(g.rows) > 0 {
 		s.WriteByte('\n')
 		g.text(&s.Builder, s.color)
@@ -270,8 +269,7 @@ func (s *summary) slowest() {
 		}
 		g.rows = append(g.rows, row{cells: cs})
 	}
-	s.WriteByte('\n')
-	g.text(&s.Builder, s.color)
+	s.table(&g)
 }
 
 func span(d time.Duration) []cell {
@@ -281,7 +279,6 @@ func span(d time.Duration) []cell {
 
 func duration(d time.Duration) string { return scaleOf("-sec", d.Seconds()).with(d.Seconds()) }
 
-// errors lists the causes of failed requests, the most frequent first.
 func (s *summary) errors() {
 	if len(s.Failures) == 0 {
 		return

@@ -68,7 +68,7 @@ func (v *view) tailVerdict(i int, t *tail.Setting) string {
 	return sentence(name, said+met+".")
 }
 
-// value is the median of a metric, NaN if it was not measured.
+// value is a median, or NaN.
 func value(s *compare.Setting, metric string) float64 {
 	if x, ok := s.Values[metric]; ok {
 		return x.Center
@@ -76,7 +76,6 @@ func value(s *compare.Setting, metric string) float64 {
 	return math.NaN()
 }
 
-// known prints x, or nothing if it is not known.
 func known(s scale, x float64) string {
 	if math.IsNaN(x) {
 		return ""

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/chart"
+	"github.com/dynolab/dyno/report/chart"
 )
 
 // The signs before the rows of a table, as in plots.

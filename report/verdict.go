@@ -13,23 +13,22 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A Verdict is one setting against the baseline in the primary metrics, which are
-// in each list with the greatest change first.
+// A Verdict compares a setting with the baseline in the primary metrics. Each list begins with
+// the greatest change.
 type Verdict struct {
 	Setting                        dyno.Setting
 	Better, Worse, Same, Unclear   []string // metrics
 	Untold                         []string // metrics that could not be compared, as notes of the table say, or that one of the two lacks
 	Text                           string   // all of it in a sentence
+	at                             int      // the setting's place in the table
 	total                          float64  // of the changes for the better, as log ratios
 	better, worse, unclear, untold string   // the lists in words
 	failed                         string   // that more requests failed than of the baseline, or ""
 	often                          bool     // so many more that it speaks against the setting
 }
 
-// Verdicts says of each setting but the baseline, in the order of the table, what
-// is better, worse, the same and unclear; the two most telling changes have
-// figures: the greatest for the better and the greatest for the worse, or the two
-// greatest if all go one way. Of a table without a comparison there are none.
+// Verdicts compares each setting with the baseline, in the order of the table. The two most
+// telling changes have figures. Without a comparison it is nil.
 func Verdicts(t *compare.Table) []Verdict {
 	if t.Trials == 0 || len(t.Settings) < 2 || t.Settings[0].Trials == 0 {
 		return nil
@@ -43,7 +42,7 @@ func Verdicts(t *compare.Table) []Verdict {
 
 func verdictOf(t *compare.Table, i int) Verdict {
 	s := &t.Settings[i]
-	v := Verdict{Setting: s.Setting}
+	v := Verdict{Setting: s.Setting, at: i}
 	if s.Trials == 0 {
 		v.Text = fmt.Sprintf("Nothing is known of %s but how it failed: it has no finished trial.", s.Setting.Label())
 		if !slices.ContainsFunc(t.Failed, func(f compare.Failure) bool { return f.Setting.String() == s.Setting.String() }) {
@@ -131,18 +130,11 @@ func (v *Verdict) say(t *compare.Table, i int) {
 		}
 		return list(parts)
 	}
-	words := func(names []string) string {
-		var parts []string
-		for _, name := range names {
-			parts = append(parts, noun(name))
-		}
-		return list(parts)
-	}
-	v.better, v.worse, v.unclear, v.untold = changes(v.Better), changes(v.Worse), words(v.Unclear), words(v.Untold)
+	v.better, v.worse, v.unclear, v.untold = changes(v.Better), changes(v.Worse), plainNouns(v.Unclear), plainNouns(v.Untold)
 	var said []string
 	for _, p := range []struct{ before, what string }{
 		{"better in ", v.better}, {"worse in ", v.worse},
-		{"the same within " + dyno.Fraction(t.Negligible).String() + " in ", words(v.Same)},
+		{"the same within " + dyno.Fraction(t.Negligible).String() + " in ", plainNouns(v.Same)},
 		{"unclear in ", v.unclear}, {"not compared in ", v.untold}, {"", v.failed},
 	} {
 		if p.what != "" {
@@ -232,7 +224,6 @@ func recommendation(t *compare.Table) (text string, news bool) {
 	return nothingShown(t, vs), false
 }
 
-// undecided says why there can be no recommendation, or "".
 func undecided(t *compare.Table) string {
 	saturated := 0
 	for i := range t.Settings {
@@ -254,7 +245,7 @@ func undecided(t *compare.Table) string {
 	return list(why)
 }
 
-// bearable is how much worse a recommended setting may still be in what is unclear.
+// bearable is how much worse a recommended setting may be in an unclear metric.
 const bearable = 0.05
 
 type risk struct {
@@ -265,10 +256,9 @@ type risk struct {
 
 // risks are the unclear metrics that may be worse by more than bearable, the greatest first.
 func risks(t *compare.Table, v *Verdict) []risk {
-	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == v.Setting.String() })
 	var all []risk
 	for _, name := range v.Unclear {
-		x := t.Settings[i].Versus[name]
+		x := t.Settings[v.at].Versus[name]
 		r := risk{noun(name), math.Inf(1), cmp.Or(x.MoreBlocks, math.MaxInt)}
 		m, _ := dyno.MetricByName(name)
 		switch {
@@ -287,8 +277,7 @@ func risks(t *compare.Table, v *Verdict) []risk {
 
 // against is what speaks against a setting that is better in something.
 func against(t *compare.Table, v *Verdict) (facts []string) {
-	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == v.Setting.String() })
-	s, base := &t.Settings[i], &t.Settings[0]
+	s, base := &t.Settings[v.at], &t.Settings[0]
 	if v.often {
 		facts = append(facts, v.failed)
 	}
@@ -361,7 +350,6 @@ func notYet(t *compare.Table, v *Verdict) string {
 	return fmt.Sprintf("No recommendation: %s is better in %s and not shown to be worse in a primary metric, but %s.", v.Setting.Label(), v.better, strings.Join(but, "; "))
 }
 
-// tradeOff tells of at most three settings what they give and take.
 func tradeOff(trades []Verdict, base string) string {
 	var parts []string
 	for _, v := range trades[:min(len(trades), 3)] {

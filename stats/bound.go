@@ -1,18 +1,11 @@
 package stats
 
-import (
-	"math"
-	"sort"
-)
+import "math"
 
-// Interval returns the interval of the ratio that misses the true one with the
-// probability alpha: with 0.05 it is Lo and Hi. Both are NaN where those are.
-// Without any spread it is the ratio alone if the exact test allows for alpha,
-// and else 0 and +Inf.
-//
-// By [CompareRanks] with looks, the interval holds at whatever look the run was
-// ended: it is wider than Lo and Hi, and leaves out 1 at a look just where that
-// look's own part of alpha allows it (without ties). It is 0 and +Inf with too few blocks.
+// Interval returns the interval of the ratio that misses the true one with probability
+// alpha: with 0.05 it is Lo and Hi, NaN where those are. Without spread it is the ratio
+// alone if the exact test allows alpha, else 0 and +Inf, as with too few blocks. By
+// [CompareRanks] with looks it is wider, and holds at whichever look the run ended.
 func (c Comparison) Interval(alpha float64) (lo, hi float64) {
 	alpha = c.allowed(alpha)
 	switch {
@@ -33,9 +26,8 @@ func (c Comparison) Interval(alpha float64) (lo, hi float64) {
 	return expFinite(math.Log(c.Ratio) - h), expFinite(math.Log(c.Ratio) + h)
 }
 
-// MoreBeside returns how many further blocks would take the limit out of
-// Interval(alpha), if estimate and deviation stayed as they are; 0 if it is out
-// already or that cannot be said, as of [Comparison.More].
+// MoreBeside returns how many further blocks would take the limit out of Interval(alpha),
+// if estimate and deviation stayed; 0 as for [Comparison.More].
 func (c Comparison) MoreBeside(limit, alpha float64) int {
 	lo, hi := c.Interval(alpha)
 	if math.IsNaN(lo) || limit < lo || limit > hi {
@@ -43,8 +35,7 @@ func (c Comparison) MoreBeside(limit, alpha float64) int {
 	}
 	alpha = c.allowed(alpha)
 	distance := math.Abs(math.Log(c.Ratio) - math.Log(limit))
-	n := sort.Search(moreLimit, func(i int) bool {
-		n := c.N + i + 1
+	return c.until(func(n int) bool {
 		if c.SD == 0 {
 			return distance > 0 && exactP(c.Method, n) <= alpha
 		}
@@ -54,8 +45,4 @@ func (c Comparison) MoreBeside(limit, alpha float64) int {
 		df := c.DF * float64(n-1) / float64(c.N-1)
 		return distance > quantileT(alpha, df)*c.SD/math.Sqrt(float64(n))
 	})
-	if n == moreLimit {
-		return 0
-	}
-	return n + 1
 }

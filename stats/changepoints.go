@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -8,8 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// ChangeAlpha is the chance that [ChangePoints] finds anything in a series
-// without a change.
+// ChangeAlpha is the chance of a false change in a series.
 const ChangeAlpha = 0.02
 
 const (
@@ -25,28 +25,19 @@ type ChangePoint struct {
 	P             float64 // by permutation; at most ChangeAlpha, at least 0.001
 }
 
-// ChangePoints finds where the level of a series of single numbers changed, in
-// the order of the series. Values that are NaN or infinite are left out, but
-// counted by At. The same values give the same answer.
+// ChangePoints finds where the level of a series of single numbers changed, in order. NaN
+// and infinite values are left out, but counted by At. The same values give the same
+// answer; below ten values nothing is found.
 //
-// It is the hierarchical procedure of E-divisive (D. S. Matteson, N. A. James: A
-// nonparametric approach for multiple change point analysis of multivariate
-// data, JASA 109 (2014), 334–345), by ranks instead of distances, as in
-// A. N. Pettitt: A non-parametric approach to the change-point problem, Applied
-// Statistics 28 (1979), 126–135, so that a single outlier is no more than the
-// greatest rank. Each stretch is cut where the mean ranks before and after differ
-// most, the values after it up to any end, so that a change that is taken back
-// does not hide itself. The cut stands if fewer than ChangeAlpha of random
-// orders of the values within their stretches have a greater difference
-// anywhere; then it goes on with the parts.
+// It is E-divisive (Matteson, James, JASA 109 (2014), 334–345) by ranks (Pettitt, Applied
+// Statistics 28 (1979), 126–135), so that an outlier is only the greatest rank. Each
+// stretch is cut where the mean ranks before and after differ most, the values after it up
+// to any end, so that a change that is taken back is found too. A cut stands if fewer than
+// ChangeAlpha of random orders within the stretches have a greater difference anywhere. A
+// drift or autocorrelation can look like steps.
 //
-// The chance is that of values in random order: where they drift slowly, or
-// neighbours are alike for another reason, steps are found that are none. Below
-// ten values nothing can be found.
-//
-// Note: circular binary segmentation was not chosen, as it reports both ends of
-// a stretch and so needs a further test of the end that is none; neither was
-// PELT, whose penalty promises no rate of false alarms for short series.
+// Note: circular binary segmentation needs a further test of its second end; PELT's
+// penalty promises no rate of false alarms for short series.
 func ChangePoints(values []float64) []ChangePoint {
 	var at []int // indices of those that can be used
 	var xs []float64
@@ -88,9 +79,8 @@ func ChangePoints(values []float64) []ChangePoint {
 	return found
 }
 
-// place is where a stretch with one change is cut so that what is left of its
-// values beside the medians of both parts is least. Ranks find a change, but of
-// a great one they no longer tell how far a value lies from either side.
+// place cuts a stretch with one change where the distances from the medians of both parts
+// are least: ranks find a great change, but not exactly where.
 func place(xs []float64) (cut int) {
 	least := math.Inf(1)
 	for c := changeLeast; c <= len(xs)-changeLeast; c++ {
@@ -101,7 +91,6 @@ func place(xs []float64) (cut int) {
 	return cut
 }
 
-// distances is the sum of the distances from the median.
 func distances(xs []float64) (sum float64) {
 	m := median(xs)
 	for _, x := range xs {
@@ -110,12 +99,8 @@ func distances(xs []float64) (sum float64) {
 	return sum
 }
 
-func median(xs []float64) float64 {
-	s := slices.Sorted(slices.Values(xs))
-	return s[(len(s)-1)/2]/2 + s[len(s)/2]/2
-}
+func median(xs []float64) float64 { return medianIn(slices.Clone(xs)) }
 
-// A changeStretch is a part of a series without a change so far.
 type changeStretch struct {
 	from  int
 	ranks []float64 // within the stretch, less their mean and over their standard deviation; 0 where all are equal
@@ -138,15 +123,7 @@ func midRanks(xs []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		switch {
-		case xs[a] < xs[b]:
-			return -1
-		case xs[a] > xs[b]:
-			return +1
-		}
-		return 0
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
 	ranks := make([]float64, len(xs))
 	for i := 0; i < len(order); {
 		j := i
@@ -161,8 +138,7 @@ func midRanks(xs []float64) []float64 {
 	return ranks
 }
 
-// best is the stretch and the place in it where to cut, and the score of that; 0
-// if nothing can be cut.
+// best returns the stretch, the place to cut it and the score; 0 if nothing can be cut.
 func best(stretches []changeStretch) (at, cut int, score float64) {
 	for i, s := range stretches {
 		if c, x := bestCut(s.ranks); x > score {
@@ -172,8 +148,7 @@ func best(stretches []changeStretch) (at, cut int, score float64) {
 	return at, cut, score
 }
 
-// bestCut is where the mean of what lies before and of what follows, up to some
-// end, differ most for their numbers.
+// bestCut returns where the means before and after, up to some end, differ most.
 func bestCut(ranks []float64) (cut int, score float64) {
 	n := len(ranks)
 	sums := make([]float64, n+1)
@@ -193,8 +168,8 @@ func bestCut(ranks []float64) (cut int, score float64) {
 	return cut, score
 }
 
-// changeChance is the share of random orders whose best cut scores as much. It
-// stops counting when that is sure to be more than ChangeAlpha.
+// changeChance is the share of random orders whose best cut scores as much. It stops when
+// that exceeds ChangeAlpha.
 func changeChance(rng *rand.Rand, stretches []changeStretch, score float64) float64 {
 	const most = ChangeAlpha * (changePermutations + 1)
 	shuffled := make([]changeStretch, len(stretches))

@@ -13,34 +13,29 @@ const (
 	methodLockstep   = "sign test"                                   // both varied, their ratio or difference never
 )
 
-// A Comparison is one setting against the baseline for one metric. Compare
-// makes it, Adjust completes it. CompareRanks makes one too, whose estimate,
-// intervals and p-values are by ranks, and which is complete.
+// A Comparison is one setting against the baseline for one metric. Compare makes it and
+// Adjust completes it; CompareRanks makes a complete one.
 type Comparison struct {
-	// Ratio is setting over baseline: exp of the mean of the log ratios within
-	// blocks. Lo and Hi are its plain 95 % interval, not widened for the
-	// family. All three are NaN if a value used is zero or negative; Lo and Hi
-	// also with fewer than two pairs. With no spread they equal Ratio.
+	// Ratio is setting over baseline: exp of the mean log ratio within blocks. Lo and Hi
+	// are its 95 % interval, not widened for the family. NaN if a value is zero or
+	// negative; Lo and Hi also below two pairs. Without spread they equal Ratio.
 	Ratio, Lo, Hi float64
-	// Diff is the mean of setting minus baseline within blocks, in the
-	// metric's unit; NaN without pairs.
+	// Diff is the mean of setting minus baseline, in the metric's unit; NaN without pairs.
 	Diff float64
-	// P is the p-value of this comparison alone, two-sided. With spread, it is
-	// at most 0.05 just where the interval Lo..Hi leaves out 1. NaN with fewer
-	// than two pairs.
+	// P is two-sided, of this comparison alone. With spread it is at most 0.05 just where
+	// Lo..Hi leaves out 1. NaN below two pairs.
 	P float64
-	// Adjusted is P protected for the family: what verdicts use. Until Adjust
-	// it equals P. Tests is the size of that family, 1 until Adjust.
+	// Adjusted is P protected for the family of Tests comparisons, for verdicts. Until
+	// Adjust it is P, and Tests 1.
 	Adjusted float64
 	Tests    int
 	// N is the number of blocks in which both trials are there.
 	N int
-	// SD is the standard deviation of one block's log ratio (no unit), or of
-	// one block's difference (the metric's unit) if Ratio is NaN. It is
-	// about √2 times the deviation of a trial. NaN with fewer than two pairs.
+	// SD is the standard deviation of one block's log ratio, or of its difference (the
+	// metric's unit) if Ratio is NaN: about √2 times a trial's. NaN below two pairs.
 	SD float64
-	// DF is the degrees of freedom of SD: N-1, or more where the other
-	// settings helped to tell the block's share; 0 with fewer than two pairs.
+	// DF is the degrees of freedom of SD: N-1, or more where other settings help; 0 below
+	// two pairs.
 	DF float64
 	// Method names the test for reports; empty if none was made.
 	Method string
@@ -48,10 +43,9 @@ type Comparison struct {
 	ranks *ranks // by CompareRanks; else nil
 }
 
-// Compare compares every setting with the baseline for one metric. Row i of
-// blocks holds the trials of block i, column 0 being the baseline's; NaN,
-// infinite or absent cells are missing. Entry j-1 of the result is setting j.
-// Blocks in which either trial of a pair is missing are left out of that pair.
+// Compare compares every setting with the baseline for one metric. Row i of blocks holds
+// block i, column 0 being the baseline's; NaN, infinite or absent cells are missing, and
+// leave their block out of the pair. Element j-1 of the result is setting j.
 func Compare(blocks [][]float64) []Comparison {
 	settings := 0
 	for _, row := range blocks {
@@ -68,8 +62,7 @@ func Compare(blocks [][]float64) []Comparison {
 	return out
 }
 
-// work holds the scratch memory of one Compare: Monte-Carlo tests call it
-// millions of times.
+// work is the scratch memory of a Compare, which simulations call millions of times.
 type work struct {
 	settings int
 	logs     [][]float64 // blocks x settings; NaN where no logarithm exists
@@ -194,8 +187,7 @@ func meanVar(xs []float64) (mean, variance float64) {
 	return mean, variance / float64(max(1, len(xs)-1))
 }
 
-// still reports whether the numbers, scaled to about 1, differ by no more than
-// rounding. The logarithms' own rounding must not pass for a measured spread.
+// still reports whether the numbers, scaled to about 1, differ by rounding only.
 func still(xs []float64) bool {
 	lo, hi := xs[0], xs[0]
 	for _, x := range xs {
@@ -204,10 +196,9 @@ func still(xs []float64) bool {
 	return hi-lo <= 1e-12
 }
 
-// exactP returns the p-value of a difference without any spread, where a t
-// statistic would be infinite. If neither setting varied, blocks tell nothing
-// and the trials are two samples wholly apart: 2 of the C(2n,n) ways to deal
-// them are as extreme. If they varied in lockstep, only the n signs are left.
+// exactP returns the p-value of a difference without spread, where t is infinite. If
+// neither setting varied, 2 of the C(2n,n) ways to deal the trials are as extreme. If they
+// varied in lockstep, only the n signs count.
 func exactP(method string, n int) float64 {
 	if method == methodLockstep {
 		return math.Ldexp(1, 1-n)

@@ -7,17 +7,14 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// A Pair is one of many quantities that are parts of one whole, such as the
-// CPU time of one function of a program, in two settings. Element b of each
-// slice is block b; all pairs have the same number of blocks.
+// A Pair is one of many parts of a whole, such as a function's CPU time, in two settings.
+// Element b is block b; all pairs have the same blocks.
 type Pair struct {
 	Base, Other []float64
-	// Sampling is the variance that the way of counting alone gives to
-	// Other[b]-Base[b]: of counts of a sampling profiler about their sum, in
-	// the square of the unit. A lower bound on what is seen.
+	// Sampling is the variance of Other[b]-Base[b] that counting alone makes, as of a
+	// sampling profiler, in the square of the unit: a lower bound.
 	Sampling []float64
-	// Tested says that the pair is of the family. Others only help to tell how
-	// much quantities deviate.
+	// Tested pairs form the family. Others only help to estimate deviations.
 	Tested bool
 }
 
@@ -30,25 +27,18 @@ type Shift struct {
 	DF       float64 // degrees of freedom of the interval
 }
 
-// least is the relative deviation below which no quantity is believed to stay,
-// however alike a few trials were.
+// least is the relative deviation that every quantity is taken to have.
 const least = 1e-3
 
-// Many compares two settings in many quantities at once. With a handful of
-// blocks a t test on each quantity's own variance has too few degrees of
-// freedom to find anything among many, so the variance of a difference is put
-// together from two parts:
+// Many compares two settings in many quantities at once; base and other are the totals in
+// each block. A t test on each one's own variance has too few degrees of freedom, so two
+// parts make up the variance:
 //
-// What a trial does to all quantities alike (a slower minute of the machine) is
-// seen in the totals, and is known from as many trials only as there are. What
-// is left is known from all quantities together: its variance is the sampling's
-// plus a share τ² of the quantity's square, τ by Mandel and Paule's estimator
-// (J. Res. NBS 87, 1982), and each quantity's own deviation from that is shrunk
-// towards it as far as quantities are alike (Smyth, Stat. Appl. Genet. Mol.
-// Biol. 3, 2004). The degrees of freedom are Satterthwaite's. The variance is
-// never taken to be less than what the blocks themselves show.
-//
-// The whole is base and other: the totals in each block.
+// The deviation common to a trial's quantities (a slower minute) shows in the totals. The
+// rest is the sampling's variance plus a share τ² of the quantity's square, τ by Mandel
+// and Paule (J. Res. NBS 87, 1982), towards which each one's own deviation is shrunk as
+// far as quantities are alike (Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004). Degrees of
+// freedom are Satterthwaite's. The variance is never below what the blocks show.
 func Many(pairs []Pair, base, other []float64) []Shift {
 	n := len(base)
 	out := make([]Shift, len(pairs))
@@ -94,8 +84,7 @@ func Many(pairs []Pair, base, other []float64) []Shift {
 	return out
 }
 
-// A part is how one pair deviates over the blocks; variances are of one block's
-// difference.
+// A part is how a pair deviates over the blocks; variances are of one block's difference.
 type part struct {
 	level    float64 // mean of base and other
 	sampling float64
@@ -104,7 +93,6 @@ type part struct {
 	rest     float64 // what they do not
 }
 
-// split tells what the totals of the trials explain of a pair's deviations.
 func split(p Pair, base, other []float64) part {
 	n := float64(len(base))
 	a, _ := meanVar(p.Base)
@@ -134,9 +122,8 @@ func (q *part) expected(tau float64) float64 {
 	return q.sampling + (tau+least*least)*q.level*q.level
 }
 
-// spreadOf returns τ², and how alike the quantities are in their deviations
-// from what is expected: their common factor, at least 1, and the degrees of
-// freedom that it is worth beside a quantity's own.
+// spreadOf returns τ² and how alike deviations from the expected are: their common factor,
+// at least 1, and the degrees of freedom that it is worth.
 func spreadOf(parts []part, own float64) (tau, prior, df float64) {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(q part) bool { return q.level == 0 || q.rest == 0 })
 	if len(parts) < 2 {
@@ -176,12 +163,10 @@ func spreadOf(parts []part, own float64) (tau, prior, df float64) {
 	return tau, max(1, prior), df
 }
 
-// trigamma is the derivative of the digamma function: ζ(2, x) (Abramowitz and
-// Stegun 6.4.10).
+// trigamma is ζ(2, x) (Abramowitz and Stegun 6.4.10).
 func trigamma(x float64) float64 { return mathext.Zeta(2, x) }
 
-// inverseTrigamma returns the x > 0 with trigamma(x) = y > 0, by Newton's method
-// on 1/trigamma, which is nearly straight (Smyth 2004, appendix).
+// inverseTrigamma inverts it for y > 0 by Newton's method (Smyth 2004, appendix).
 func inverseTrigamma(y float64) float64 {
 	switch { // beyond these the first term of the series does
 	case y > 1e7:

@@ -11,30 +11,22 @@ type Mean struct{ Mean, Lo, Hi float64 }
 
 // MarshalJSON implements json.Marshaler; what is NaN is null.
 func (m Mean) MarshalJSON() ([]byte, error) {
-	var j struct {
-		Mean *float64 `json:"mean"`
-		Lo   *float64 `json:"lo"`
-		Hi   *float64 `json:"hi"`
-	}
-	for _, x := range []struct {
-		from float64
-		to   **float64
-	}{{m.Mean, &j.Mean}, {m.Lo, &j.Lo}, {m.Hi, &j.Hi}} {
-		if usable(x.from) {
-			*x.to = &x.from
+	known := func(x float64) any {
+		if usable(x) {
+			return x
 		}
+		return nil
 	}
-	return json.Marshal(j)
+	return json.Marshal(struct {
+		Mean any `json:"mean"`
+		Lo   any `json:"lo"`
+		Hi   any `json:"hi"`
+	}{known(m.Mean), known(m.Lo), known(m.Hi)})
 }
 
 // MeanOf returns the mean of trials; those that are NaN or infinite are left out.
 func MeanOf(trials []float64) Mean {
-	var vs []float64
-	for _, v := range trials {
-		if usable(v) {
-			vs = append(vs, v)
-		}
-	}
+	vs := usables(trials)
 	nan := math.NaN()
 	switch len(vs) {
 	case 0:

@@ -27,23 +27,17 @@ const (
 	modeError     = 1e-3 // samples of one mode that are said to have more
 )
 
-// Modes returns the modes of a distribution on a logarithmic scale, from its bins
-// in increasing order; those that are empty may be left out. There is at least one,
-// unless all are empty.
+// Modes returns the modes of a distribution on a logarithmic scale, from its bins in
+// increasing order; empty bins may be left out. There is at least one unless all are
+// empty.
 //
-// Candidates are the local extremes of a taut string through a narrow band around
-// the distribution function (Davies, Kovac 2001, Local Extremes, Runs, Strings and
-// Multiresolution, Annals of Statistics 29). A valley counts if it holds fewer
-// values than it would if its density were that of an interval to its left, and also
-// of one to its right. A distribution with one mode has no such valley. For given
-// intervals that is a binomial test, here with Chernoff's bound; each is made at
-// the level 0.001/m³ of m borders, which is more than there are pairs of neighbors to
-// compare, so that of independent values 1 sample in 1,000 has a false mode at most.
-// Besides, a valley has at most half of the density of both, and a mode at least 1 % of
-// the values.
-//
-// Where values come in steps, whole milliseconds for example, each is taken to be
-// spread over its step, so that they are not a mode each.
+// Candidates are the local extremes of a taut string through a narrow band around the
+// distribution function (Davies, Kovac, Annals of Statistics 29, 2001). A valley counts if
+// it holds fewer values than at the density of an interval to its left and of one to its
+// right: a binomial test with Chernoff's bound at 0.001/m³ for m borders, more than all
+// pairs of neighbors, so that at most 1 sample in 1,000 has a false mode. Besides, a
+// valley has at most half of both densities, and a mode at least 1 % of the values. Values
+// that come in steps, such as whole milliseconds, are spread over their step.
 func Modes(bins []Bin) []Mode {
 	s := newTautString(bins)
 	if s == nil {
@@ -62,8 +56,7 @@ func Modes(bins []Bin) []Mode {
 	return modes
 }
 
-// A tautString is a distribution function at knots, and the string through the band
-// around it.
+// A tautString is a distribution function at knots, and the string through its band.
 type tautString struct {
 	x, f  []float64 // logarithms of the knots, and the share of values below
 	n     float64
@@ -105,8 +98,7 @@ func newTautString(bins []Bin) *tautString {
 // leastLog bounds the logarithmic width of a bin that begins at 0.
 const leastLog = 1 / (math.E * math.E)
 
-// knot adds a knot at v with so many values below. One where the last is replaces
-// it.
+// knot adds a knot at v with so many values below, or replaces the last one there.
 func (s *tautString) knot(v float64, below int64) {
 	x, f := math.Log(v), float64(below)/s.n
 	if last := len(s.x) - 1; last > 0 && x <= s.x[last] {
@@ -116,8 +108,8 @@ func (s *tautString) knot(v float64, below int64) {
 	s.x, s.f = append(s.x, x), append(s.f, f)
 }
 
-// stepOf is the usual distance of values that come in steps, and next to nothing
-// of others: the median over n values of the gap above the bin of each.
+// stepOf is the median over n values of the gap above the bin of each: the step of values
+// that come in steps, next to nothing of others.
 func stepOf(full []Bin, n float64) float64 {
 	type gap struct{ width, count float64 }
 	gaps := []gap{{}}
@@ -134,8 +126,7 @@ func stepOf(full []Bin, n float64) float64 {
 	return 0
 }
 
-// band returns the bounds of the string at knot i, a standard deviation and a value
-// from the distribution function; the ends are fixed.
+// band returns the bounds of the string at knot i: a standard deviation and a value.
 func (s *tautString) band(i int) (lo, hi float64) {
 	f := s.f[i]
 	if i == 0 || i == len(s.f)-1 {
@@ -145,8 +136,7 @@ func (s *tautString) band(i int) (lo, hi float64) {
 	return max(0, f-half), min(1, f+half)
 }
 
-// pull finds the bends of the string: from each, the next is where the band leaves
-// no straight way on.
+// pull finds the bends of the string, each where the band leaves no straight way on.
 func (s *tautString) pull() {
 	s.bends, s.y = []int{0}, []float64{s.f[0]}
 	for at, y := 0, s.f[0]; at < len(s.x)-1; {
@@ -179,7 +169,6 @@ func (s *tautString) pull() {
 	}
 }
 
-// A stretch is what lies between two knots.
 type stretch struct{ from, to int }
 
 func (s *tautString) share(p stretch) float64 { return s.f[p.to] - s.f[p.from] }
@@ -198,7 +187,6 @@ func (p stretch) middle(s *tautString) int {
 	return best
 }
 
-// median is the middle value of a stretch.
 func (s *tautString) median(p stretch) float64 {
 	half := (s.f[p.from] + s.f[p.to]) / 2
 	for i := p.from + 1; i <= p.to; i++ {
@@ -222,8 +210,8 @@ func (s *tautString) valleys() []stretch {
 	return vs
 }
 
-// separate leaves of the valleys those that count, and that have enough values
-// between them. The weakest goes first, as its neighbors then have more beside them.
+// separate leaves the valleys that count and have enough values between them. The weakest
+// goes first, as its neighbors then gain values.
 func (s *tautString) separate(vs []stretch) []stretch {
 	evidence := make([]float64, len(vs))
 	for i := range vs {
@@ -250,8 +238,7 @@ func (s *tautString) separate(vs []stretch) []stretch {
 	return vs
 }
 
-// evidence is minus the logarithm of the probability by which valley i is as empty
-// as it is if it is none; 0 if it is not deep enough.
+// evidence is minus the log probability of so empty a valley i; 0 if it is not deep.
 func (s *tautString) evidence(vs []stretch, i int) float64 {
 	v := vs[i]
 	from, to := 0, len(s.x)-1
@@ -273,8 +260,8 @@ func (s *tautString) evidence(vs []stretch, i int) float64 {
 	return min(left, right)
 }
 
-// denser is minus the logarithm of Chernoff's bound of the probability that so many
-// of the values of both stretches lie in p, if it is no denser than v.
+// denser is minus the logarithm of Chernoff's bound of the probability of so many values
+// in p, if p is no denser than v.
 func (s *tautString) denser(p, v stretch) float64 {
 	in, all := s.share(p), s.share(p)+s.share(v)
 	wide := s.width(p) / (s.width(p) + s.width(v))
@@ -289,8 +276,8 @@ func (s *tautString) denser(p, v stretch) float64 {
 	return s.n * all * kl
 }
 
-// smallest returns the valley by which a mode of too few values is joined to
-// another, the weaker of the two beside it, or -1 if every mode has enough.
+// smallest returns the valley by which to join a mode of too few values to another, the
+// weaker beside it, or -1.
 func (s *tautString) smallest(vs []stretch, evidence []float64) int {
 	from := 0
 	for i := range len(vs) + 1 {

@@ -1,14 +1,14 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Plan is what decides, before any trial has run, how many blocks are
-// needed. Its zero value is one comparison of two settings at 5 %, to be found
-// with a probability of 90 %.
+// A Plan decides how many blocks are needed. Its zero value is one comparison of two
+// settings at 5 %, found with a probability of 90 %.
 type Plan struct {
 	Settings int     // settings in a block, the baseline included; less than 2 means 2
 	Tests    int     // comparisons in the family; less than 1 means 1
@@ -19,43 +19,31 @@ type Plan struct {
 // planLimit is the most blocks that Blocks names.
 const planLimit = 1000
 
-// Blocks returns how many blocks find a change by the fraction effect (0.05 is
-// +5 %, above -1) in one setting when the log of a trial's value deviates by
-// sd around its setting (0.02 is about 2 %) alike in all settings. It returns
-// 0 if 1000 blocks are too few or the arguments make no sense.
-//
-// The power of the t test comes from the normal approximation to the
-// noncentral t distribution (Johnson and Welch, Biometrika 31, 1940).
+// Blocks returns how many blocks find a change by the fraction effect (0.05 is +5 %, above
+// -1) if the log of a trial's value deviates by sd (0.02 is about 2 %) in all settings; 0
+// if 1000 are too few or the arguments make no sense. Power is by the normal approximation
+// to the noncentral t (Johnson and Welch, Biometrika 31, 1940).
 func (p Plan) Blocks(effect, sd float64) int {
 	change := math.Abs(math.Log1p(effect))
 	if !(change > 0) || math.IsInf(change, 0) || !(sd > 0) || math.IsInf(sd, 0) {
 		return 0
 	}
-	want := p.Power
-	if want == 0 {
-		want = 0.9
-	}
 	for n := 2; n <= planLimit; n++ {
-		if p.power(n, change, sd) >= want {
+		if p.power(n, change, sd) >= cmp.Or(p.Power, 0.9) {
 			return n
 		}
 	}
 	return 0
 }
 
-// Least returns the least number of blocks for which better or worse can be
-// hoped for at all: where the plan finds a change by half (effect 0.5) at a
-// deviation of 2 %. The t test has no number below which it is impossible, but
-// with two blocks and a family of 20 even that change is found in 6 % of
-// experiments only.
+// Least returns the least number of blocks in which a change can be hoped for: by half
+// (effect 0.5) at a deviation of 2 %. With two blocks and a family of 20 even that is
+// found in 6 % of experiments only.
 func (p Plan) Least() int { return p.Blocks(0.5, 0.02) }
 
 // power returns the probability of finding a log ratio in n blocks.
 func (p Plan) power(n int, change, sd float64) float64 {
-	alpha, tests := p.Alpha, max(1, p.Tests)
-	if alpha == 0 {
-		alpha = 0.05
-	}
+	alpha, tests := cmp.Or(p.Alpha, 0.05), max(1, p.Tests)
 	df := float64(n-1) * gain(max(2, p.Settings))
 	if n == 2 {
 		df = 1 // nothing is shared with two blocks
@@ -65,10 +53,9 @@ func (p Plan) power(n int, change, sd float64) float64 {
 	return distuv.UnitNormal.CDF((shift - t*(1-1/(4*df))) / math.Sqrt(1+t*t/(2*df)))
 }
 
-// gain returns the degrees of freedom that components has per degree of the
-// pair's own when all k settings deviate alike (averaged variances have more,
-// but are not always to be had): (tr AP)²/tr(APAP), where A is
-// the diagonal of its weights and P removes the block's mean.
+// gain returns the degrees of freedom of components over the pair's own if all k settings
+// deviate alike: (tr AP)²/tr(APAP), A the diagonal of its weights, P removing the block's
+// mean.
 func gain(k int) float64 {
 	if k < 4 {
 		return 1

@@ -5,63 +5,49 @@ import (
 	"slices"
 )
 
-// methodRanks is Comparison.Method of CompareRanks. Where the values have no
-// spread only their common sign is left: methodLockstep.
+// methodRanks is Comparison.Method of CompareRanks; without spread it is methodLockstep.
 const methodRanks = "signed ranks"
 
-// BenchLooks are the numbers of blocks after which a run of benchmarks may end
-// because of what it found. Eight looks share the error, and 14 is the least
-// number of blocks that can find anything at 0.001: 8·2^(1-14) = 0.00098. Each
-// look then waits for about 30 % more blocks. Not to be changed.
+// BenchLooks are the numbers of blocks after which a run of benchmarks may end early.
+// Eight looks share the error; 14 is the least that can find anything at 0.001: 8·2^(1-14)
+// = 0.00098. Each look waits for about 30 % more. Not to be changed.
 var BenchLooks = []int{14, 18, 23, 30, 40, 52, 68, 88}
 
 // RankBlocks is the least number of values for which CompareRanks has a 95 %
 // interval: n values of one sign have the p-value 2^(1-n).
 const RankBlocks = 6
 
-// rounding is what arithmetic may do to a value about 1: values closer to one
-// another are tied, and closer to 0 are 0.
+// rounding makes values about 1 that are closer than this tied, and those closer to 0
+// zero.
 const rounding = 1e-12
 
-// CompareRanks compares one setting with the baseline by Wilcoxon's signed
-// ranks (Biometrics Bulletin 1, 1945). Element i of values is what block i says
-// of the setting against the baseline: a log ratio if logs, else a difference
-// in the metric's unit. NaN and infinite values are missing. Ranks do not mind
-// how values deviate, so long as in truth a value were as likely with the other
-// sign, as in a comparison of equals whose labels are drawn by lot in each block:
-// then P is exact, whatever the noise.
+// CompareRanks compares one setting with the baseline by Wilcoxon's signed ranks
+// (Biometrics Bulletin 1, 1945). Element i of values is block i's log ratio if logs, else
+// its difference in the metric's unit; NaN and infinite values are missing. P is exact if,
+// under no difference, each value is symmetric about 0, as when labels are drawn by lot in
+// each block.
 //
-//   - Ratio is exp of the Hodges-Lehmann estimate, the median of the means of
-//     all pairs of values (Walsh averages); Lo and Hi are Walsh averages too, by
-//     inversion of the test, NaN below [RankBlocks] values. Diff is NaN. If not
-//     logs, Diff is that estimate, and the others are NaN.
-//   - P is two-sided, twice the smaller tail. Ties share their mean rank; values
-//     of zero are ranked with the others and then left out (Pratt, JASA 54,
-//     1959), which agrees with the Walsh averages. The tail is exact also then:
-//     that of all signs of the other values being equally likely. It is the
-//     normal tail, with corrections for continuity and ties, if more than 200 values are left.
-//     Without any but zeros P is 1.
-//   - Adjusted is for looking more than once. The looks are numbers of values
-//     that are there, ascending and decided beforehand; after each the run may
-//     have been ended because of them. Then Adjusted is their
-//     number times the smallest p of those reached, at most 1: the chance that
-//     it is ever alpha or less is at most alpha under no difference. If the last
-//     value is not a look, as the time was up, it stands for the next; values
-//     beyond the last look do not count. Without looks Adjusted is P.
+//   - Ratio is exp of the Hodges-Lehmann estimate, the median of the means of all pairs
+//     of values (Walsh averages). Lo and Hi are Walsh averages too, by inversion of the
+//     test, NaN below [RankBlocks] values. Diff is NaN. If not logs, Diff is the
+//     estimate and the others are NaN.
+//   - P is two-sided, twice the smaller tail. Ties share their mean rank; zeros are
+//     ranked and then left out (Pratt, JASA 54, 1959). Beyond 200 values the tail is the
+//     normal one with corrections for continuity and ties. With zeros only, P is 1.
+//   - Adjusted allows for ending at a look, a number of values decided beforehand: it is
+//     the number of looks times the smallest p of those reached, at most 1. A last value
+//     between looks stands for the next look; values beyond the last do not count.
+//     Without looks Adjusted is P.
 //
-// Lo and Hi make no allowance for looks: Interval does. Values without spread
-// have the interval of no width from 2 of them on, and SD 0. Adjust would undo
-// Adjusted, and is not meant for these.
+// Lo and Hi make no allowance for looks: Interval does. Without spread the interval has no
+// width from 2 values on, and SD is 0. Adjust would undo Adjusted.
 func CompareRanks(values []float64, logs bool, looks []int) Comparison {
 	nan := math.NaN()
 	c := Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, Tests: 1, SD: nan}
-	d := make([]float64, 0, len(values))
+	d := usables(values)
 	scale := 0.0
-	for _, v := range values {
-		if usable(v) {
-			d = append(d, v)
-			scale = max(scale, math.Abs(v))
-		}
+	for _, v := range d {
+		scale = max(scale, math.Abs(v))
 	}
 	if c.N = len(d); c.N == 0 {
 		return c

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// exactRanks is the most values for which the distribution of their signed
-// ranks is counted out; beyond it the normal is close, and errs on the safe side.
+// exactRanks is the most values whose signed ranks are counted out; beyond, the normal is
+// close and errs on the safe side.
 const exactRanks = 200
 
 // A signTest tests the first values of d, as many as it is asked for.
@@ -65,8 +65,8 @@ func (t *signTest) p(n int) float64 {
 	return min(1, 2*t.tail(min(positive, total-positive), tied))
 }
 
-// tail returns the probability that those ranks whose sign is positive add up
-// to sum, at most half of all, or less: all signs being equally likely.
+// tail returns the probability of a sum of positive ranks of at most sum, which is at most
+// half of all.
 func (t *signTest) tail(sum int, tied bool) float64 {
 	n := len(t.ranks)
 	switch {
@@ -90,8 +90,7 @@ func (t *signTest) tail(sum int, tied bool) float64 {
 	return math.Ldexp(all, -n)
 }
 
-// waysTo counts the subsets of ranks, which ascend, that add up to 0, 1, … sum.
-// At most 2^exactRanks, they are exact but for rounding.
+// waysTo counts the subsets of ascending ranks that add up to 0, 1, … sum.
 func waysTo(ways []float64, ranks []int, sum int) []float64 {
 	ways = append(ways[:0], make([]float64, sum+1)...)
 	ways[0] = 1
@@ -109,12 +108,11 @@ func waysTo(ways []float64, ranks []int, sum int) []float64 {
 	return ways
 }
 
-// distributions holds what untied has counted out: it is asked for the same
-// few numbers of blocks again and again.
+// distributions caches untied.
 var distributions sync.Map
 
-// untied returns the probabilities that the sum of positive ranks of n values
-// without ties and zeros is at most 0, 1, … half of the whole. n is at most exactRanks.
+// untied returns the probabilities of a sum of at most 0, 1, … half of the whole for n ≤
+// exactRanks values without ties and zeros.
 func untied(n int) []float64 {
 	if v, ok := distributions.Load(n); ok {
 		return v.([]float64)
@@ -133,8 +131,8 @@ func untied(n int) []float64 {
 	return below
 }
 
-// critical returns the largest sum of positive ranks of n values without ties
-// that is as small as that with probability p at most, p < 1/2; -1 for none.
+// critical returns the largest sum with a probability of at most p < 1/2 for n values
+// without ties; -1 for none.
 func critical(n int, p float64) int {
 	if n <= exactRanks {
 		below := untied(n)

@@ -22,9 +22,8 @@ func (k *ranks) median() float64 {
 	return k.walsh(all/2)/2 + k.walsh(all/2+1)/2
 }
 
-// interval returns the values that the test does not tell from the estimate
-// with the error alpha: without ties the truth is missed with probability alpha
-// at most, and with ties no more often. Infinite if there are too few values.
+// interval returns the values that the test does not tell from the estimate: it misses the
+// truth with probability alpha at most. Infinite if there are too few.
 func (k *ranks) interval(alpha float64) (lo, hi float64) {
 	n := len(k.sorted)
 	c := critical(n, alpha/2)
@@ -34,9 +33,8 @@ func (k *ranks) interval(alpha float64) (lo, hi float64) {
 	return k.walsh(c + 1), k.walsh(n*(n+1)/2 - c)
 }
 
-// walsh returns the k-th smallest, from 1, of the means of two values, each
-// value with itself too. It halves a range that both ends of which are such
-// sums: some 20 passes over n values in place of sorting n²/2.
+// walsh returns the k-th smallest, from 1, of the means of all pairs, a value with itself
+// too. It halves a range between such sums: some 20 passes in place of sorting n²/2.
 func (k *ranks) walsh(kth int) float64 {
 	d := k.sorted
 	lo, hi := 2*d[0], 2*d[len(d)-1]
@@ -55,8 +53,8 @@ func (k *ranks) walsh(kth int) float64 {
 	return lo / 2
 }
 
-// around counts the sums of two elements of d, which ascends, that are at most
-// x, and returns the largest of them and the smallest beyond.
+// around counts the sums of two elements of ascending d up to x, and returns the largest
+// of them and the smallest beyond.
 func around(d []float64, x float64) (count int, below, above float64) {
 	below, above = math.Inf(-1), math.Inf(1)
 	j := len(d) - 1 // the last partner of d[i] within x
@@ -66,7 +64,6 @@ func around(d []float64, x float64) (count int, below, above float64) {
 			j--
 		}
 		if j < i {
-			// Any pair of later elements is beyond this one with itself.
 			above = min(above, d[i]+d[i])
 			break
 		}
@@ -87,10 +84,8 @@ func (c Comparison) allowed(alpha float64) float64 {
 	return alpha / float64(c.ranks.looks)
 }
 
-// half foretells half the interval by ranks, of the logarithm or the
-// difference, that n blocks would have with the error alpha: infinite if they
-// are too few. The deviation is taken from the interval of 95 %, since a block
-// far out tells nothing of it.
+// half foretells half the interval by ranks with n blocks; infinite if they are too few.
+// The deviation is that of the 95 % interval, as an outlier would spoil SD.
 func (c Comparison) half(n int, alpha float64) float64 {
 	if math.Ldexp(1, 1-n) > alpha {
 		return math.Inf(1)

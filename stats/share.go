@@ -5,18 +5,14 @@ import (
 	"slices"
 )
 
-// alikeLevel is the level, shared over the comparisons, at which their
-// variances count as different. It is liberal on purpose: averaging variances
-// that differ costs wrong verdicts, not averaging them only a little power.
-// doc/method.md has the figures of other levels.
+// alikeLevel is the level, shared over the comparisons, at which variances count as
+// different. Averaging different ones costs wrong verdicts, not averaging only a little
+// power; doc/method.md has figures.
 const alikeLevel = 0.9
 
-// share estimates the variance of the log ratio of setting j from more than the
-// pair. It returns it with its degrees of freedom and the method's name, or df
-// 0 when the pair's own variance is the one to use; nu is the pair's own
-// degrees of freedom. Settings with a number in each of the pair's blocks lend;
-// the others stay out. With fewer than four settings there is little to lend,
-// and choosing by a test costs more than it gives.
+// share estimates the variance of setting j's log ratio from more than the pair, whose
+// degrees of freedom are nu. df is 0 if the pair's own is to be used. Settings with a
+// number in each of the pair's blocks lend; below four settings there is little to lend.
 func (w *work) share(j int, nu float64) (variance, df float64, method string) {
 	w.cols = w.cols[:0]
 	for l := range w.settings {
@@ -35,7 +31,6 @@ func (w *work) share(j int, nu float64) (variance, df float64, method string) {
 	return variance, df, methodComponents
 }
 
-// lends reports whether setting l has a logarithm in each of the pair's blocks.
 func (w *work) lends(l int) bool {
 	for _, i := range w.rows {
 		if math.IsNaN(w.logs[i][l]) {
@@ -45,9 +40,8 @@ func (w *work) lends(l int) bool {
 	return true
 }
 
-// residuals are what remains of the logarithms when the means of blocks and
-// settings are taken away. The last ones are kept: with no trial missing all
-// comparisons of a metric use the same.
+// residuals are the logarithms less the means of blocks and settings. The last ones are
+// kept: with no trial missing all comparisons use the same.
 type residuals struct {
 	rows, cols []int     // what cov was taken from
 	cov        []float64 // len(cols) x len(cols)
@@ -62,13 +56,10 @@ func newResiduals(settings int) residuals {
 	}
 }
 
-// average returns the mean of the variances of all comparisons' log ratios, and
-// whether they are alike enough for it to stand for each. All comparisons
-// share the baseline, so that a noisy baseline makes their variances large
-// together, and the mean stays right; but they are not independent, and the
-// degrees of freedom are Satterthwaite's, ν·(tr S)²/tr(S²) for the covariance S
-// of the log ratios (Box, Ann. Math. Statist. 25, 1954). The largest variance
-// is tested against the mean of the others by F.
+// average returns the mean of the variances of all log ratios, and whether they are alike
+// enough for it: the largest is tested against the mean of the others by F. All share the
+// baseline, so the degrees of freedom are Satterthwaite's, ν·(tr S)²/tr(S²) for their
+// covariance S (Box, Ann. Math. Statist. 25, 1954).
 func (r *residuals) average(nu float64) (variance, df float64, alike bool) {
 	k := len(r.cols)
 	largest := 1
@@ -108,20 +99,14 @@ func (r *residuals) ratioCov(a, b int) float64 {
 	return r.cov[a*k+b] - r.cov[a*k] - r.cov[b] + r.cov[0]
 }
 
-// components returns the variance of the log ratio of column j to column 0 as
-// the sum of the two settings' own variances, whatever those of the others are.
-//
-// A trial is y_ij = block_i + setting_j + noise, the noise of setting j having
-// a variance s_j². The pair's own variance has only n-1 degrees of freedom
-// because the block's share must cancel between just two trials. With k >= 4
-// settings the block is known better, and s_0² and s_j² can be told apart from
-// it (Grubbs, "On estimating precision of measuring instruments and product
-// variability", JASA 43, 1948). With e_ij the residuals and
-// M_j = Σ_i e_ij²/(n-1),
+// components returns the variance of the log ratio of column j to column 0 as the sum of
+// the two settings' own. With k >= 4 settings the block's share is known better than from
+// the pair (Grubbs, JASA 43, 1948): for y_ij = block_i + setting_j + noise with variance
+// s_j², residuals e_ij and M_j = Σ_i e_ij²/(n-1),
 //
 //	s_0²+s_j² = k/(k-2) · (M_0 + M_j - 2/(k(k-1)) · ΣM)
 //
-// without bias. It returns df 0 if that is no better than the pair's own.
+// without bias. df is 0 if that is no better than the pair's own.
 func (r *residuals) components(j int, nu float64) (variance, df float64) {
 	k := len(r.cols)
 	own, rest := weights(k)
@@ -147,7 +132,6 @@ func (r *residuals) components(j int, nu float64) (variance, df float64) {
 	return variance, min(df, 2*nu)
 }
 
-// take computes the covariances of the residuals of the given blocks and settings.
 func (r *residuals) take(logs [][]float64, rows, cols []int) {
 	if slices.Equal(r.rows, rows) && slices.Equal(r.cols, cols) {
 		return
@@ -183,8 +167,7 @@ func (r *residuals) take(logs [][]float64, rows, cols []int) {
 	}
 }
 
-// weights returns what the estimator of components gives to M of the pair's
-// two settings and to M of the others.
+// weights returns what components gives to M of the pair's settings and of the others.
 func weights(k int) (own, rest float64) {
 	f := float64(k) / float64(k-2)
 	rest = -f * 2 / float64(k*(k-1))

@@ -1,27 +1,21 @@
-// Package stats turns the numbers of trials into summaries, comparisons and
-// verdicts, and says how many blocks a plan needs.
+// Package stats turns the numbers of trials into summaries, comparisons and verdicts, and
+// says how many blocks a plan needs. Every function is pure. Which metrics form a family,
+// package analysis decides.
 //
-// It owns the arithmetic: the median and its interval, the comparison of a
-// setting with the baseline within blocks, the protection of a family of
-// comparisons, and the words better, worse, same and unclear. It knows no
-// metric by name, reads no file and decides nothing about which metrics form
-// a family: that is package analysis. Every function is pure.
-//
-// The unit of replication is the trial. A metric arrives as a matrix, blocks
-// in rows and settings in columns, one number a trial; column 0 is the
-// baseline; NaN says that the trial is missing. doc/method.md gives the
-// reasons for the methods and the simulations they were chosen by.
+// The unit of replication is the trial. A metric is a matrix, blocks in rows and settings
+// in columns; column 0 is the baseline; NaN is a missing trial. doc/method.md has the
+// reasons for the methods and their simulations.
 package stats
 
 import (
 	"math"
+	"slices"
 
 	"golang.org/x/perf/benchmath"
 )
 
-// MedianTrials is the least number of trials for which a distribution-free
-// 95 % interval of the median exists: the range of n trials misses the median
-// with probability 2^(1-n), which first falls below 5 % at 6.
+// MedianTrials is the least number of trials with a 95 % interval of the median: their
+// range misses it with probability 2^(1-n), below 5 % from 6 on.
 const MedianTrials = 6
 
 // A Summary describes the trials of one setting for one metric.
@@ -31,16 +25,10 @@ type Summary struct {
 	Lo, Hi float64 // 95 % interval of the median; NaN with N < MedianTrials
 }
 
-// Summarize returns the median of the trials and its 95 % interval by order
-// statistics, exactly as benchstat does (benchmath.AssumeNothing). The
-// argument is not changed.
+// Summarize returns the median and its 95 % interval by order statistics, exactly as
+// benchstat does (benchmath.AssumeNothing).
 func Summarize(trials []float64) Summary {
-	vs := make([]float64, 0, len(trials))
-	for _, v := range trials {
-		if usable(v) {
-			vs = append(vs, v)
-		}
-	}
+	vs := usables(trials)
 	nan := math.NaN()
 	if len(vs) == 0 {
 		return Summary{Center: nan, Lo: nan, Hi: nan}
@@ -53,6 +41,20 @@ func Summarize(trials []float64) Summary {
 	return s
 }
 
-// usable reports whether v can be computed with. Numbers beyond 1e300 count
-// as missing, so that no difference or sum of them can overflow.
+// usables returns those of vs that are usable.
+func usables(vs []float64) []float64 {
+	return slices.DeleteFunc(slices.Clone(vs), func(v float64) bool { return !usable(v) })
+}
+
+// usable reports whether v is finite and so small that no sum or difference overflows.
 func usable(v float64) bool { return math.Abs(v) <= 1e300 } // false for NaN
+
+// Median returns the median of xs without those that are NaN; NaN if none is left.
+func Median(xs []float64) float64 {
+	xs = slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(xs)
+	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+}

@@ -7,18 +7,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// tailT returns P(|T| >= |t|) for Student's t with df > 0 degrees of freedom,
-// which need not be whole (Abramowitz and Stegun 26.7.1). For an infinite t
-// it returns 0.
+// tailT returns P(|T| >= |t|) of Student's t, df > 0 (Abramowitz and Stegun 26.7.1).
 func tailT(t, df float64) float64 {
 	return mathext.RegIncBeta(df/2, 0.5, df/(df+t*t))
 }
 
-// quantileT returns the t that |T| exceeds with probability p, 0 < p < 1: the
-// inverse of tailT. It starts from the Cornish-Fisher expansion (Abramowitz
-// and Stegun 26.7.5) and goes on with Newton's method on the logarithm of the
-// tail, where that is nearly straight; gonum's own quantile is some ten times
-// slower and the simulations need millions.
+// quantileT inverts tailT for 0 < p < 1: Newton's method on the logarithm of the tail from
+// the Cornish-Fisher expansion (Abramowitz and Stegun 26.7.5). gonum's is ten times
+// slower, and simulations need millions.
 func quantileT(p, df float64) float64 {
 	z := distuv.UnitNormal.Quantile(1 - p/2)
 	z2 := z * z
@@ -38,8 +34,7 @@ func quantileT(p, df float64) float64 {
 	return t
 }
 
-// tailF returns P(F >= f) for Fisher's F with d1 and d2 degrees of freedom
-// (Abramowitz and Stegun 26.6.2); NaN if f is.
+// tailF returns P(F >= f) of Fisher's F (Abramowitz and Stegun 26.6.2); NaN if f is.
 func tailF(f, d1, d2 float64) float64 {
 	return mathext.RegIncBeta(d2/2, d1/2, d2/(d2+d1*f))
 }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -21,8 +22,7 @@ const (
 	Untold     Shape = "unclear"    // the series cannot tell; Reason says why
 )
 
-// A Trend is what [TrendOf] finds in a series. Rates are in the unit of the values
-// per second.
+// A Trend is what [TrendOf] finds. Rates are in the unit of the values per second.
 type Trend struct {
 	N          int     // readings
 	Shape      Shape   // what it does
@@ -41,32 +41,23 @@ type TrendRule struct {
 }
 
 func (r TrendRule) alpha() float64 {
-	if r.Alpha == 0 {
-		return 0.001
-	}
-	return r.Alpha
+	return cmp.Or(r.Alpha, 0.001)
 }
 
 // power returns how many deviations of noise Power asks for.
 func (r TrendRule) power() float64 {
-	p := r.Power
-	if p == 0 {
-		p = 0.99
-	}
-	return distuv.UnitNormal.Quantile(p)
+	return distuv.UnitNormal.Quantile(cmp.Or(r.Power, 0.99))
 }
 
-// TrendReadings is the least number of readings in which [TrendOf] looks for a
-// trend.
+// TrendReadings is the least number of readings with a trend.
 const TrendReadings = 8
 
 // teeth is the least number of falls of a saw whose lows are judged.
 const teeth = 4
 
-// TrendOf says whether a series grows steadily, to its end. The times at are in
-// seconds and ascend; they need not be regular. Readings that are NaN or infinite,
-// or whose time is, are left out. The arguments are not changed. doc/method.md,
-// "Leaks and trends", has the method, its reasons and its errors.
+// TrendOf says whether a series grows steadily, to its end. Times are in seconds and
+// ascend, but need not be regular. Readings that are NaN or infinite are left out.
+// doc/method.md, "Leaks and trends", has the method and its errors.
 func TrendOf(at, value []float64, r TrendRule) Trend {
 	nan := math.NaN()
 	s := seriesOf(at, value)

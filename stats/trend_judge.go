@@ -13,17 +13,14 @@ type judgement struct {
 	detectable float64
 }
 
-// coarsest is the number of groups whose increments are compared. A few steps must
-// not make a trend, so there have to be more groups than steps; and each group
-// costs power where the noise is white.
+// coarsest is the number of groups whose increments are compared: more than the few steps
+// that must not make a trend, as few as possible for power.
 const coarsest = 12
 
-// leastSteps is how many steps of the unit in which a counter counts a growth has to
-// make.
+// leastSteps is how many units of a counter a growth has to make.
 const leastSteps = 10
 
-// judge decides on the sign of the slope, too: a fall is judged as its mirror image.
-// Growth of no more than grain over the whole is none.
+// judge treats a fall as a mirror image. Growth of at most grain over the whole is none.
 func judge(s series, l line, grain float64, r TrendRule) judgement {
 	j := judgement{steps: l.walk(r)}
 	if len(l.at) >= TrendReadings {
@@ -36,10 +33,9 @@ func judge(s series, l line, grain float64, r TrendRule) judgement {
 	return j
 }
 
-// again returns how much larger than here a threshold may turn out in a series of
-// the same noise. It depends on a variance, estimated from n numbers of heavier tails
-// than the normal's (kurtosis 7), and that of a bend on phi, too; both are estimated
-// twice, here and there.
+// again returns how much larger a threshold may be in a series of the same noise. It
+// depends on a variance from n numbers of kurtosis 7 and, of a bend, on phi, both
+// estimated here and there.
 func (l *line) again(r TrendRule, n float64, phi bool) float64 {
 	square := 2 * 1.5 / n
 	if phi && len(l.at) >= TrendReadings && l.news > 0 {
@@ -73,8 +69,8 @@ func (l *line) walk(r TrendRule) float64 {
 	return 1.34 * quantileT(2*r.alpha(), df) * math.Sqrt(sum/df/(g.at[k-1]-g.at[0]))
 }
 
-// bend returns the weights of values whose sum is how much the slope changes at
-// reading c: the coefficient of max(0, t-t[c]) beside a line.
+// bend returns the weights of values for the change of slope at reading c: the coefficient
+// of max(0, t-t[c]) beside a line.
 func (l *line) bend(c int) []float64 {
 	shape := make([]float64, len(l.at))
 	for i := range shape {
@@ -83,8 +79,8 @@ func (l *line) bend(c int) []float64 {
 	return l.beside(shape)
 }
 
-// beside returns the weights of values whose sum is the least-squares coefficient of
-// shape beside a line. It overwrites shape.
+// beside returns the weights of values for the least-squares coefficient of shape beside a
+// line. It overwrites shape.
 func (l *line) beside(shape []float64) []float64 {
 	mean, _ := meanVar(shape)
 	middle, _ := meanVar(l.at)
@@ -100,12 +96,10 @@ func (l *line) beside(shape []float64) []float64 {
 	return shape
 }
 
-// latest returns the last place where an end of the growth has to show: the first
-// reading after 70 % of the time, but neither among the last three nor early.
-//
-// Note: a later place takes hardly any growth that ends for one that lasts, and a leak
-// has to be half as large again to be found. What is above that is seen to end later,
-// too.
+// latest returns the last place where an end of the growth has to show: the first reading
+// after 70 % of the time, neither among the last three nor early. Note: a later place
+// takes hardly any growth that ends for one that lasts, but a leak would have to be half
+// as large again.
 func (l *line) latest() int {
 	c := len(l.at) - 4
 	for c > len(l.at)/4 && l.at[c-1]-l.at[0] >= 0.7*l.span() {
@@ -114,19 +108,17 @@ func (l *line) latest() int {
 	return c
 }
 
-// guard returns the slope whose end at the latest place would not pass lasts, but
-// for a chance of alpha.
+// guard returns the slope whose end at latest would be seen, but for a chance of alpha.
 func (l *line) guard(r TrendRule, phi float64) float64 {
 	return 2 * quantileT(2*r.alpha(), l.df) * l.se(l.bend(l.latest()), phi)
 }
 
-// little is the part of a slope that a bend may take away and be no end of the growth:
-// the load that makes a leak wanders by some per cent, too, and beside a leak of many
-// times the noise every bit of that is significant.
+// little is the part of a slope that a bend may take away without ending the growth: a
+// load wanders by some per cent, which is significant beside a great leak.
 const little = 0.2
 
-// lasts reports whether l nowhere becomes clearly less steep: by more than chance
-// would make it, and not surely by little.
+// lasts reports whether l nowhere becomes clearly less steep: by more than chance, and not
+// surely by little.
 func (l *line) lasts(r TrendRule) bool {
 	m := len(l.at)
 	if m < TrendReadings {
@@ -163,9 +155,8 @@ func dot(a, b []float64) float64 {
 	return sum
 }
 
-// turned reports whether the very first readings, fewer than a cell holds, lie far
-// on the side of the line that a tooth which falls there would put them, or the very
-// last: nothing else would show that tooth.
+// turned reports whether the first or last readings, fewer than a cell holds, lie as far
+// off the line as a tooth there would: nothing else shows it.
 func turned(s series, l line) bool {
 	middle, _ := meanVar(l.at)
 	mean, _ := meanVar(l.value)

@@ -2,12 +2,11 @@ package stats
 
 import "math"
 
-// mostPhi bounds the estimate of autocorrelation, as the variance grows beyond any
-// bound at 1. What is more persistent than that is for judgement.steps to bear.
+// mostPhi bounds autocorrelation, as the variance is infinite at 1. judgement.steps covers
+// what is more persistent.
 const mostPhi = 0.97
 
-// A line is a series' least-squares line with the noise about it, taken for
-// autoregressive of order 1 from reading to reading.
+// A line is the least-squares line, with noise that is autoregressive of order 1.
 type line struct {
 	series
 	slope    float64
@@ -39,9 +38,8 @@ func lineOf(s series) line {
 		l.df = m - 2
 		return l
 	}
-	// About a line the estimate is too low by (2+4 phi)/m (Kendall 1954, Marriott
-	// and Pope 1954, extended to a trend).
-	// In the few lows of a saw it cannot be told.
+	// About a line the estimate is too low by (2+4 phi)/m (Kendall 1954, Marriott and Pope
+	// 1954). In the few lows of a saw it cannot be told.
 	if m >= TrendReadings {
 		l.phi = max(0, min(mostPhi, (lagged/sum+2/m)/(1-4/m)))
 	}
@@ -55,9 +53,8 @@ func lineOf(s series) line {
 	return l
 }
 
-// round sees to it that the noise is no less than what rounding to multiples of q
-// makes: its square over 12 if readings were rounded at random, up to twice that as
-// they are not.
+// round makes the noise no less than rounding to multiples of q does: q²/12, up to twice
+// that if it is not random.
 func (l *line) round(q float64) {
 	_, v := meanVar(l.residual)
 	if v < q*q/6 {
@@ -65,8 +62,7 @@ func (l *line) round(q float64) {
 	}
 }
 
-// slopeWeights returns the weights of n values whose sum is the least-squares slope
-// of those from lo on and below hi.
+// slopeWeights returns the weights of values for the slope of those in [lo, hi).
 func slopeWeights(at []float64, lo, hi int) []float64 {
 	w := make([]float64, len(at))
 	middle, _ := meanVar(at[lo:hi])
@@ -81,8 +77,7 @@ func slopeWeights(at []float64, lo, hi int) []float64 {
 	return w
 }
 
-// se returns the standard error of the sum of weights times readings, were phi their
-// autocorrelation.
+// se returns the standard error of a weighted sum of readings with autocorrelation phi.
 func (l *line) se(weights []float64, phi float64) float64 {
 	sum, before := 0.0, 0.0
 	for _, w := range weights {
@@ -92,9 +87,8 @@ func (l *line) se(weights []float64, phi float64) float64 {
 	return math.Sqrt(l.news / (1 - phi*phi) * max(0, sum))
 }
 
-// half returns half the length of the interval of the slope that errs with
-// probability p. The error grows ever faster with phi, so it is averaged over what
-// phi may be (Gauss and Hermite's rule of three points).
+// half returns half the slope's interval that errs with probability p, averaged over what
+// phi may be (Gauss-Hermite, three points).
 func (l *line) half(p float64) float64 {
 	m := float64(len(l.at))
 	sd := math.Sqrt(3 * (1 - l.phi*l.phi) / m)

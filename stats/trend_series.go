@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// finest is the number of cells that a long series is put into. More would cost
-// time, and bring autocorrelation that has to be estimated instead of averaged.
+// finest is the number of cells of a long series: more cost time and bring
+// autocorrelation.
 const finest = 64
 
 // A series is a course of readings, all of them usable, in the order of time.
@@ -24,13 +24,11 @@ func seriesOf(at, value []float64) series {
 	return s
 }
 
-// span returns the length of s in seconds.
 func (s series) span() float64 { return s.at[len(s.at)-1] - s.at[0] }
 
-// bins puts s into at most k cells of equal time and returns the median of each
-// that holds a reading, at the mean of its times: a lone outlier moves no median of
-// three or more. A series of at most k readings stays as it is, but for readings
-// taken at the same time.
+// bins returns the median of each of at most k cells of equal time, at the mean of its
+// times, so that a lone outlier has no say. A series of at most k readings only loses
+// repeated times.
 func (s series) bins(k int) series {
 	var b series
 	n, span := len(s.at), s.span()
@@ -60,9 +58,8 @@ func (s series) bins(k int) series {
 	return b
 }
 
-// clipped returns the values of s with those that are alone far from the median of
-// the five about them moved to within 3 robust deviations (Hampel's filter). A step
-// stays a step, and a slope a slope.
+// clipped returns the values with lone outliers moved to within 3 robust deviations of the
+// median of five (Hampel's filter). Steps and slopes stay.
 func (s series) clipped() []float64 {
 	n := len(s.value)
 	middle := make([]float64, n)
@@ -90,7 +87,6 @@ func medianIn(xs []float64) float64 {
 	return xs[(n-1)/2] + (xs[n/2]-xs[(n-1)/2])/2
 }
 
-// groups returns the means of k runs of s of about equal count.
 func (s series) groups(k int) series {
 	n := len(s.at)
 	if n <= k {
@@ -106,10 +102,9 @@ func (s series) groups(k int) series {
 	return g
 }
 
-// quantum returns the unit in which a counter counts: the least difference of two
-// unequal readings if at least a quarter of them repeat others, else 1 for whole
-// numbers, else 0. Where all are equal it is guessed: 1 for a whole number below 65,536, the largest power of two up
-// to 1 MiB that divides a larger one, else the value itself.
+// quantum returns the unit of a counter: the least difference if a quarter of the readings
+// repeat others, else 1 for whole numbers, else 0. If all are equal it is guessed: 1 below
+// 65,536, else the largest power of two up to 1 MiB that divides it.
 func (s series) quantum() float64 {
 	vs := slices.Clone(s.value)
 	slices.Sort(vs)

@@ -44,9 +44,8 @@ func (s series) name(t *Trend, b series, l line, j judgement, r TrendRule) {
 	}
 }
 
-// evident reports whether anybody would say that l leads somewhere: the interval of
-// its slope leaves out 0, or it makes up half of the range of the readings and is far
-// more than they differ from one to the next.
+// evident reports whether l obviously leads somewhere: the interval of its slope leaves
+// out 0, or it is half of the range and far more than neighbours differ.
 func (l *line) evident(r TrendRule) bool {
 	change := math.Abs(l.slope) * l.span()
 	if change <= 1e-9*l.scale()*l.span() {
@@ -68,8 +67,8 @@ type swings struct {
 	sharp bool    // falls take less than a third of the time of rises, which are no mere blips
 }
 
-// teeth returns the swings of s about l. Large is a large part of the range, and far
-// more than readings differ from one to the next.
+// teeth returns the swings about l: a large part of the range, and far more than
+// neighbours differ.
 func (s series) teeth(l line) swings {
 	n := len(s.at)
 	off, next := make([]float64, n), make([]float64, 0, n)
@@ -125,8 +124,8 @@ func (s series) teeth(l line) swings {
 	return w
 }
 
-// spanned reports whether lows are all over s: nothing is known of where they are
-// missing, such as where a cache that has filled is level but for small teeth.
+// spanned reports whether lows are all over s: where they are missing nothing is known, as
+// behind a cache that has filled.
 func (s series) spanned(lows []int) bool {
 	gaps := make([]float64, len(lows)-1)
 	for i := range gaps {
@@ -136,15 +135,13 @@ func (s series) spanned(lows []int) bool {
 	return s.at[lows[0]]-s.at[0] <= most && s.at[len(s.at)-1]-s.at[lows[len(lows)-1]] <= most
 }
 
-// saw judges a saw by its lows.
 func (s series) saw(t *Trend, w swings, r TrendRule) {
 	var low series
 	for _, i := range w.lows {
 		low.at, low.value = append(low.at, s.at[i]), append(low.value, s.value[i])
 	}
 	l := lineOf(low)
-	// Readings at regular times drift along the teeth of a regular saw, by up to what it
-	// grows from one to the next.
+	// Regular readings drift along regular teeth by up to one tooth's growth between two.
 	j := judge(low, l, 2*w.depth*float64(len(w.lows))/float64(len(s.at)), r)
 	t.Shape, t.Shift, t.At = Sawtooth, w.depth, 0
 	// Another such series may have one fall less.
@@ -170,9 +167,8 @@ func (s series) saw(t *Trend, w swings, r TrendRule) {
 	}
 }
 
-// ends names a series that is level on both sides of one step, or that is level from
-// some time on, if that describes it clearly better than the line. It returns the
-// first reading after the step, or that from which on it is level, or 0.
+// ends names a series that is level beside one step, or level from some time on, if that
+// fits clearly better than the line. It returns the first reading after, or 0.
 func (s series) ends(t *Trend, l line, r TrendRule) int {
 	n := len(s.at)
 	step, bend := fit{error: math.Inf(1)}, fit{error: math.Inf(1)}
@@ -232,7 +228,6 @@ type fit struct {
 	error      float64 // sum of squares
 }
 
-// better makes f the fit of shape, if that is better.
 func (f *fit) better(s series, shape []float64, c int) {
 	n := len(shape)
 	my, _ := meanVar(s.value)

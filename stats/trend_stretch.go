@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// broken returns the sum of squares that a line with its best step leaves, and where
-// that is.
+// broken returns the sum of squares that a line with its best step leaves, and its place.
 func (l *line) broken() (rest, at float64) {
 	straight := dot(l.residual, l.residual)
 	rest = straight
@@ -34,12 +33,10 @@ func (s series) from(lo, hi float64) series {
 	return part
 }
 
-// stretch judges the longer of the readings before and after the step at cell c of b,
-// or those after what stopped there, by themselves: what the line misses there is no
-// noise.
+// stretch judges the longer part beside the step at cell c of b, or what follows an end,
+// by itself: what the line misses there is no noise.
 func (s series) stretch(t *Trend, b series, c int, r TrendRule) {
-	// The cells beside a step may hold readings from both sides, and its place was
-	// chosen from the readings.
+	// Cells beside a step may hold readings from both sides.
 	first, end := s.at[0], math.Inf(1)
 	from, to := end, first
 	if c+1 < len(b.at) {
@@ -59,8 +56,7 @@ func (s series) stretch(t *Trend, b series, c int, r TrendRule) {
 	}
 	sub := TrendOf(part.at, part.value, r)
 	if t.Shape == Flattening && sub.Shape == Untold {
-		// What still flattens may be level at last: surely less than what would be found
-		// in all of the stretch.
+		// What still flattens may be level at last: surely less than would be found.
 		last := s.from(first+s.span()*2/3, end)
 		if e := TrendOf(last.at, last.value, r); e.Shape != Growing && 8*math.Abs(e.Slope) < e.Detectable {
 			sub = e

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -16,10 +17,8 @@ const (
 	Unclear Verdict = "unclear" // the trials cannot tell
 )
 
-// Adjust protects a family of comparisons: it sets Adjusted and Tests of each,
-// by Holm's step-down procedure ("A simple sequentially rejective multiple
-// test procedure", Scand. J. Statist. 6, 1979), which holds however the
-// comparisons depend on one another. Those without a p-value are not counted.
+// Adjust sets Adjusted and Tests by Holm's step-down procedure (Scand. J. Statist. 6,
+// 1979), whatever the dependence. Comparisons without a p-value do not count.
 func Adjust(family []*Comparison) {
 	tested := make([]*Comparison, 0, len(family))
 	for _, c := range family {
@@ -27,15 +26,7 @@ func Adjust(family []*Comparison) {
 			tested = append(tested, c)
 		}
 	}
-	slices.SortStableFunc(tested, func(a, b *Comparison) int {
-		switch {
-		case a.P < b.P:
-			return -1
-		case a.P > b.P:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(tested, func(a, b *Comparison) int { return cmp.Compare(a.P, b.P) })
 	floor := 0.0
 	for i, c := range tested {
 		floor = max(floor, min(1, c.P*float64(len(tested)-i)))
@@ -43,38 +34,29 @@ func Adjust(family []*Comparison) {
 	}
 }
 
-// A Rule says how comparisons become verdicts. Its zero value works: a family
-// error of 5 %, changes within 1 % are negligible, lower is better.
+// A Rule says how comparisons become verdicts. Its zero value works.
 type Rule struct {
 	// Alpha is the error allowed to the whole family; 0 means 0.05.
 	Alpha float64
-	// Negligible is the change, as a fraction, that nobody minds: ratios from
-	// 1/(1+Negligible) to 1+Negligible are the same. 0 means 0.01; a negative
-	// number means that no change is negligible.
+	// Negligible is a change, as a fraction, that does not matter: ratios from
+	// 1/(1+Negligible) to 1+Negligible are the same. 0 means 0.01, negative none.
 	Negligible float64
 	// Better is positive if higher is better; otherwise lower is.
 	Better int
 }
 
 func (r Rule) alpha() float64 {
-	if r.Alpha == 0 {
-		return 0.05
-	}
-	return r.Alpha
+	return cmp.Or(r.Alpha, 0.05)
 }
 
 // margin returns the largest negligible log ratio; 0 for none.
 func (r Rule) margin() float64 {
-	if r.Negligible == 0 {
-		return math.Log1p(0.01)
-	}
-	return math.Log1p(max(0, r.Negligible))
+	return math.Log1p(max(0, cmp.Or(r.Negligible, 0.01)))
 }
 
-// Verdict returns the word for c. Same comes first: a change whose whole
-// interval is negligible is none, however surely it differs from zero. Then a
-// change counts if Adjusted is at most Alpha. Where Ratio is NaN only values
-// that never differed are the same.
+// Verdict returns the word for c. Same comes first: a change whose whole interval is
+// negligible is none. Then a change counts if Adjusted is at most Alpha. Without a Ratio
+// only values that never differed are the same.
 func (c Comparison) Verdict(r Rule) Verdict {
 	m := r.margin()
 	change := c.Diff
@@ -96,28 +78,28 @@ func (c Comparison) Verdict(r Rule) Verdict {
 	return Worse
 }
 
-// moreLimit is the most further blocks that More names: beyond it, the advice
-// would be to accept the doubt.
+// moreLimit is the most blocks that More names: beyond, accept the doubt.
 const moreLimit = 1000
 
-// More returns how many further blocks would settle an unclear c if its
-// estimate and deviation stayed as they are: until it is a change by the
-// strictest step of its family (Adjusted no greater than Tests·P), or until
-// its interval is negligible, whichever comes first. 0 means that c is settled
-// or that it cannot be said: fewer than two pairs, or more than 1000 blocks.
-// Since the estimate itself is uncertain, so is the number.
+// More returns about how many further blocks would settle an unclear c if estimate and
+// deviation stayed: a change by the strictest step of its family, or a negligible
+// interval. 0 if it is settled, has fewer than two pairs, or would take over 1000.
 func (c Comparison) More(r Rule) int {
 	if c.Verdict(r) != Unclear || c.N < 2 {
 		return 0
 	}
-	n := sort.Search(moreLimit, func(i int) bool { return c.settledAt(c.N+i+1, r) })
-	if n == moreLimit {
-		return 0
-	}
-	return n + 1
+	return c.until(func(n int) bool { return c.settledAt(n, r) })
 }
 
-// settledAt reports whether c would be settled with n pairs.
+// until returns how many more blocks than c has it takes to be enough, or 0.
+func (c Comparison) until(enough func(n int) bool) int {
+	more := 1 + sort.Search(moreLimit, func(i int) bool { return enough(c.N + i + 1) })
+	if more > moreLimit {
+		return 0
+	}
+	return more
+}
+
 func (c Comparison) settledAt(n int, r Rule) bool {
 	alpha := c.allowed(r.alpha())
 	if c.SD == 0 {

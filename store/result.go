@@ -121,11 +121,12 @@ func (d *Dir) Done(n int) bool {
 	return ok && r.Err == ""
 }
 
-// Missing returns the trials of the plan that are not done.
-func (d *Dir) Missing() (missing []int) {
-	for _, t := range d.Run.Plan.Trials() {
-		if !d.Done(t.N) {
-			missing = append(missing, t.N)
+// Missing are the trials of the plan that are not done.
+func (d *Dir) Missing() []int {
+	var missing []int
+	for n := range d.Run.Plan.Planned() {
+		if !d.Done(n + 1) {
+			missing = append(missing, n+1)
 		}
 	}
 	return missing

@@ -148,7 +148,7 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 	} else if strings.Contains(strings.Join(s.Build, " ")+" "+os.Getenv("GOFLAGS"), "-overlay") {
 		why = "the build has an -overlay of its own"
 	} else {
-		flag, err := b.overlay(src.dir)
+		flag, err := b.overlay(src.dir, map[string]string{"probe": probeText, "take": takeText, "cpu": cpuText}, ".go")
 		if err != nil {
 			return fmt.Errorf("inject the probe: %w", err)
 		}

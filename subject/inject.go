@@ -1,39 +1,39 @@
 package subject
 
 import (
-	"embed"
+	_ "embed"
 	"encoding/json"
 	"os"
 	"path/filepath"
 )
 
-//go:embed inject/probe.go inject/take.go inject/cpu.go
-var probeFiles embed.FS
+var (
+	//go:embed inject/probe.go
+	probeText string
+	//go:embed inject/take.go
+	takeText string
+	//go:embed inject/cpu.go
+	cpuText string
+)
 
-// overlay returns the flag of go build that adds the probe to the package in dir, a path without
-// symbolic links.
-func (b *Builder) overlay(dir string) (flag string, err error) {
+// overlay returns the flag of go build that adds files to the package in dir, a path without
+// symbolic links. texts are by a part of the file's name, which ends in suffix.
+func (b *Builder) overlay(dir string, texts map[string]string, suffix string) (flag string, err error) {
 	folder := b.name("overlay")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return "", err
 	}
 	replace := map[string]string{}
-	for _, part := range []string{"probe", "take", "cpu"} {
-		text, err := probeFiles.ReadFile("inject/" + part + ".go")
-		if err != nil {
-			return "", err
-		}
+	for part, text := range texts {
 		name := "zz_dyno_" + part
 		file := filepath.Join(folder, name+".go")
-		if err := os.WriteFile(file, text, 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return "", err
 		}
-		target := filepath.Join(dir, name+".go")
-		for exists(target) { // not over a file of the user's
+		for exists(filepath.Join(dir, name+suffix)) { // not over a file of the user's
 			name += "_"
-			target = filepath.Join(dir, name+".go")
 		}
-		replace[target] = file
+		replace[filepath.Join(dir, name+suffix)] = file
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {

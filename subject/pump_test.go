@@ -27,7 +27,11 @@ func BenchmarkStderr(b *testing.B) {
 	vars := map[string]string{"GOGC": "0"}
 	writes := 0
 	churn := func(redirect string, trace bool) float64 {
-		env := environ(vars, "/", "", (&Options{Trace: trace}).debug())
+		debug := ""
+		if trace {
+			debug = "gctrace=1"
+		}
+		env := environ(vars, "/", "", debug)
 		var out []byte
 		path, args := built.Path, []string{built.Path, "100000"}
 		if redirect != "" {
@@ -35,7 +39,7 @@ func BenchmarkStderr(b *testing.B) {
 		}
 		status, err := guard.Run(b.Context(), guard.Job{Path: path, Args: args, Env: env, Dir: "/"}, guard.IO{
 			Stdout: writerFunc(func(p []byte) { out = append(out, p...) }),
-			Stderr: newTail(writerFunc(func([]byte) { writes++ })),
+			Stderr: NewTail(writerFunc(func([]byte) { writes++ })),
 		})
 		if err != nil {
 			b.Fatal(err)

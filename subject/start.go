@@ -21,26 +21,14 @@ import (
 type Options struct {
 	Stdout, Stderr io.Writer // called as those of guard.IO
 
-	// Trace adds gctrace=1 to the subject's GODEBUG.
-	Trace bool
+	Trace bool // adds gctrace=1 to the subject's GODEBUG
 
 	// Pacer adds gcpacertrace=1 to Trace: the heap's goals to the byte. It makes the median pause
 	// 1.8 times as long (doc/method.md), so it is not for trials that are compared.
 	Pacer bool
 
-	// Limits are those of the subject's own control group, which Grouped alone makes too.
-	Limits  dyno.Limits
+	Limits  dyno.Limits // are those of the subject's own control group, which Grouped alone makes too
 	Grouped bool
-}
-
-func (o *Options) debug() string {
-	switch {
-	case o.Trace && o.Pacer:
-		return "gctrace=1,gcpacertrace=1"
-	case o.Trace:
-		return "gctrace=1"
-	}
-	return ""
 }
 
 // A Process is a running subject. It must be stopped. Err says whether it ended before.
@@ -51,7 +39,7 @@ type Process struct {
 	Ready    time.Duration // from its launch until it was ready, to some 5 %
 	Warnings dyno.Warnings // doubts about this launch
 
-	tail *tail
+	tail *Tail
 	env  []string
 }
 
@@ -93,7 +81,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Addr: addr, tail: newTail(o.Stderr)}
+	p := &Process{Addr: addr, tail: NewTail(o.Stderr)}
 	var scratch string
 	if b.Injected {
 		scratch = guard.TempName(os.TempDir())
@@ -106,7 +94,14 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	if err != nil {
 		return nil, err
 	}
-	p.env = environ(vars, dir, p.Socket, o.debug())
+	debug := ""
+	if o.Trace {
+		debug = "gctrace=1"
+		if o.Pacer {
+			debug += ",gcpacertrace=1"
+		}
+	}
+	p.env = environ(vars, dir, p.Socket, debug)
 	j := guard.Job{Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir, Env: p.env, Scratch: scratch}
 	if o.Grouped || o.Limits != (dyno.Limits{}) {
 		j.Confine = confine(o.Limits)

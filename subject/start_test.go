@@ -248,7 +248,7 @@ func TestOthersListen(t *testing.T) {
 
 func TestTail(t *testing.T) {
 	var next bytes.Buffer
-	w := newTail(&next)
+	w := NewTail(&next)
 	all := ""
 	for _, s := range []string{
 		"gc 1 @0.1s 2%: 0.1+0.2+0.3 ms clock, 1 P\n", "pacer: sweep done\n",
@@ -257,7 +257,7 @@ func TestTail(t *testing.T) {
 		all += s
 		io.WriteString(w, s)
 	}
-	half := newTail(nil)
+	half := NewTail(nil)
 	if io.WriteString(half, "one\ngc 3 @0.071"); half.String() != "\tone" {
 		t.Errorf("half a line of the trace is kept: %q", half)
 	}

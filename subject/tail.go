@@ -15,7 +15,7 @@ const (
 // A Tail keeps the last lines of an output, without those of the GC trace, and passes all on. After
 // a panic it keeps the first lines: the dump of a thousand goroutines that follows does not say
 // why.
-type tail struct {
+type Tail struct {
 	next io.Writer // may be nil
 
 	mu    sync.Mutex
@@ -26,10 +26,10 @@ type tail struct {
 	panic bool
 }
 
-func newTail(next io.Writer) *tail { return &tail{next: next, line: make([]byte, 0, tailWidth)} }
+func NewTail(next io.Writer) *Tail { return &Tail{next: next, line: make([]byte, 0, tailWidth)} }
 
 // Write allocates only for lines that are kept: it is called for every few bytes of the GC trace.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	for rest := p; len(rest) > 0; {
 		i := bytes.IndexByte(rest, '\n')
@@ -51,7 +51,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) endLine() {
+func (t *Tail) endLine() {
 	line := t.line
 	t.line = t.line[:0]
 	if len(line) == 0 || traceLine(line) {
@@ -78,7 +78,7 @@ func traceLine(line []byte) bool {
 }
 
 // String returns the kept lines with an indent.
-func (t *tail) String() string {
+func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder

@@ -39,9 +39,6 @@ func expand(s dyno.Subject, addr string) (args []string, env map[string]string, 
 }
 
 func execute(text string, data any) (string, error) {
-	if !strings.Contains(text, "{{") {
-		return text, nil
-	}
 	var b strings.Builder
 	t, err := template.New("").Option("missingkey=error").Parse(text)
 	if err == nil {
@@ -74,6 +71,9 @@ func environ(vars map[string]string, dir, socket, debug string) []string {
 	}
 	return pairs(env)
 }
+
+// Environ is dyno's own environment with vars added, for a program that is no service and runs in dir.
+func Environ(vars map[string]string, dir string) []string { return environ(vars, dir, "", "") }
 
 func pairs(env map[string]string) []string {
 	var list []string

@@ -52,7 +52,7 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 		in = "in rev " + s.Rev
 	}
 	noModule := planErrorf("packages %s: %s is in no module (consider: a directory of one, or go mod init)", strings.Join(patterns, " "), src.dir)
-	found, err := b.list(ctx, src, patterns)
+	found, err := goList[listed](ctx, b, src, "-find", patterns...)
 	var failed *commandError
 	if errors.As(err, &failed) && strings.Contains(failed.stderr, "go.mod file not found") {
 		return nil, noModule
@@ -161,15 +161,15 @@ type listed struct {
 
 func (l *listed) tests() bool { return len(l.TestGoFiles)+len(l.XTestGoFiles) > 0 }
 
-func (b *Builder) list(ctx context.Context, src *source, patterns []string) ([]*listed, error) {
-	args := append([]string{"list", "-e", "-find", "-json"}, src.flags...)
-	out, err := b.command(ctx, src.dir, src.env, "go", append(append(args, "--"), patterns...)...)
+// goList asks the go command what packages there are.
+func goList[T any](ctx context.Context, b *Builder, src *source, flags string, patterns ...string) (all []*T, err error) {
+	args := slices.Concat(strings.Fields("list -e -json "+flags), src.flags, []string{"--"}, patterns)
+	out, err := b.command(ctx, src.dir, src.env, "go", args...)
 	if err != nil {
 		return nil, err
 	}
-	var all []*listed
 	for dec := json.NewDecoder(strings.NewReader(out)); ; {
-		l := new(listed)
+		l := new(T)
 		if err := dec.Decode(l); err == io.EOF {
 			return all, nil
 		} else if err != nil {

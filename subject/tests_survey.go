@@ -2,9 +2,7 @@ package subject
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,25 +66,9 @@ func (b *Builder) goTestSurvey(ctx context.Context, p *TestPackage) (string, err
 	if flags := strings.Join(append(slices.Clone(p.goflags), p.src.flags...), " "); strings.Contains(flags, "-overlay") {
 		return "", errors.New("the build has an -overlay of its own")
 	}
-	folder := b.name("overlay")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return "", err
-	}
-	file := filepath.Join(folder, "survey.go")
-	if err := os.WriteFile(file, []byte("package "+p.name+"\n"+surveySource), 0o600); err != nil {
-		return "", err
-	}
-	name := "zz_dyno_survey"
-	for exists(filepath.Join(p.Dir, name+"_test.go")) { // not over a file of the user's
-		name += "_"
-	}
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(p.Dir, name+"_test.go"): file}})
+	flag, err := b.overlay(p.Dir, map[string]string{"survey": "package " + p.name + "\n" + surveySource}, "_test.go")
 	if err != nil {
 		return "", err
 	}
-	list := filepath.Join(folder, "overlay.json")
-	if err := os.WriteFile(list, text, 0o600); err != nil {
-		return "", err
-	}
-	return b.goTest(ctx, p, nil, "-overlay="+list)
+	return b.goTest(ctx, p, nil, flag)
 }

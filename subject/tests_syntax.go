@@ -3,14 +3,12 @@ package subject
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,19 +27,12 @@ type PackageSyntax struct {
 // command compiles them, as Link needs too. If an import cannot be read, as from a much newer
 // toolchain, types are missing and the error says why.
 func (b *Builder) Syntax(ctx context.Context, p *TestPackage) (found []PackageSyntax, err error) {
-	args := append([]string{"list", "-e", "-test", "-export", "-compiled", "-deps", "-json"}, p.src.flags...)
-	out, err := b.command(ctx, p.src.dir, p.src.env, "go", append(args, "--", p.ImportPath)...)
+	all, err := goList[compiled](ctx, b, p.src, "-test -export -compiled -deps", p.ImportPath)
 	if err != nil {
 		return nil, fmt.Errorf("list %s and what it imports: %w", p.ImportPath, err)
 	}
 	listed := map[string]*compiled{}
-	for dec := json.NewDecoder(strings.NewReader(out)); ; {
-		c := new(compiled)
-		if err := dec.Decode(c); err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, err
-		}
+	for _, c := range all {
 		listed[c.ImportPath] = c
 	}
 	for _, path := range []string{p.ImportPath, p.ImportPath + "_test"} {

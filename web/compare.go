@@ -9,8 +9,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/chart"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/stats"
 )
 

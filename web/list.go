@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/chart"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/chart"
 )
 
 // A filter is what a list is narrowed to.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/analysis/trend"
-	"github.com/dynolab/dyno/chart"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/stats"
 )
 

@@ -76,7 +76,7 @@ func readBenchSource(ctx context.Context, builder *subject.Builder, p *subject.T
 // found keeps the packages of a subject for the settings that are of it.
 func (h *benchHands) found(e *dyno.Experiment, s dyno.Subject, ps []*subject.TestPackage) {
 	for _, level := range e.Levels() {
-		of := e.BenchTrial(level).Subject
+		of := e.Trial(level).Subject
 		if of.Rev == s.Rev && of.Go == s.Go && slices.Equal(of.Build, s.Build) {
 			h.tests[level.String()] = ps
 		}

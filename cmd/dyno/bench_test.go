@@ -43,7 +43,7 @@ func (f *fakeBench) open(*dyno.Experiment) (*benchHands, error) {
 
 func (f *fakeBench) result(e *dyno.Experiment, s dyno.Setting, block int, purpose string) *dyno.Result {
 	f.n++
-	r := &dyno.Result{Trial: e.BenchTrial(s), Start: time.Unix(1700000000, 0), Elapsed: time.Second, Subject: "go1.26.8"}
+	r := &dyno.Result{Trial: e.Trial(s), Start: time.Unix(1700000000, 0), Elapsed: time.Second, Subject: "go1.26.8"}
 	r.Trial.N, r.Trial.Block, r.Trial.For = f.n, block, purpose
 	if f.commit != "" {
 		r.Subject += " " + f.commit

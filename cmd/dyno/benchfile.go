@@ -162,7 +162,7 @@ func printBenchstat(cmd *cobra.Command, t *benchstat.Tables, o *outFlags) error 
 	w := cmd.OutOrStdout()
 	switch o.form() {
 	case "json":
-		return report.BenchstatJSON(w, t)
+		return report.JSON(w, t)
 	case "markdown":
 		return report.BenchstatMarkdown(w, t)
 	case "csv":

@@ -115,7 +115,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		switch {
 		case o.json:
-			err = report.GCLogJSON(w, l)
+			err = report.JSON(w, l)
 		default:
 			if i > 0 {
 				fmt.Fprintln(w)
@@ -131,7 +131,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 	case !o.compare:
 		return nil
 	case o.json:
-		return errors.Join(report.GCLogJSON(w, logs[0]), report.GCLogJSON(w, logs[1]))
+		return errors.Join(report.JSON(w, logs[0]), report.JSON(w, logs[1]))
 	}
 	names := findings.RunNames(logs[0].Name, logs[1].Name)
 	logs[0].Name, logs[1].Name = names[0], names[1]

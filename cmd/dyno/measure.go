@@ -87,7 +87,7 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 
 // conduct runs the trials, showing progress.
 func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, sink func(*dyno.Result) error) error {
-	total, done := len(e.Trials()), 0
+	total, done := e.Planned(), 0
 	for n := 1; hands.Skip != nil && n <= total; n++ {
 		if hands.Skip(n) {
 			done++

@@ -230,7 +230,7 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 	w := cmd.OutOrStdout()
 	switch {
 	case o.json || o.format == "json":
-		return report.ProfileJSON(w, out)
+		return report.JSON(w, out)
 	case o.format == "markdown":
 		return report.ProfileMarkdown(w, out)
 	}
@@ -276,7 +276,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 			return none
 		}
 		if asJSON {
-			return report.ProfileJSON(w, ls)
+			return report.JSON(w, ls)
 		}
 		title()
 		text, losses := findings.ReadSources(dir, run, ls, kind, setting)
@@ -299,7 +299,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 	tree := p.Flame(setting)
 	switch {
 	case asJSON:
-		return report.ProfileJSON(w, tree)
+		return report.JSON(w, tree)
 	case o.folded:
 		return report.ProfileFolded(w, tree, p.Metric)
 	}

@@ -44,7 +44,7 @@ func reportRequests(cmd *cobra.Command, path, form string) error {
 	for _, n := range dir.Notes() {
 		note("%s", n)
 	}
-	c := &requestsCSV{w: bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10), trials: len(dir.Run.Plan.Trials()) > 1}
+	c := &requestsCSV{w: bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10), trials: dir.Run.Plan.Planned() > 1}
 	found := false
 	for _, r := range dir.Results() {
 		before := c.rows

@@ -49,7 +49,12 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		if err := w.sinkBlock(block, start, open, found, told, sink); err != nil {
 			return err
 		}
-		w.ask(block)
+		if w.Open != nil && w.e.Bench.Blocks == 0 {
+			needed := w.Open(block)
+			for _, p := range w.pairings {
+				p.over = p.over || !needed(p.pkg, p.name)
+			}
+		}
 	}
 	if finished == 0 {
 		return fmt.Errorf("run benchmarks: nothing was measured in %v, as builds and the survey took all of it (consider: a longer duration)", w.e.Bench.Duration)
@@ -116,17 +121,6 @@ func (s *side) fresh() (fresh dyno.Warnings) {
 		}
 	}
 	return fresh
-}
-
-// ask closes the benchmarks that need no more blocks.
-func (w *Run) ask(block int) {
-	if w.Open == nil || w.e.Bench.Blocks > 0 {
-		return
-	}
-	needed := w.Open(block)
-	for _, p := range w.pairings {
-		p.over = p.over || !needed(p.pkg, p.name)
-	}
 }
 
 // bench runs the launches of one benchmark in a block, times as many as its pace has, and returns

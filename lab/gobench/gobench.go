@@ -18,6 +18,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/subject"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // A Bencher runs the blocks of an experiment with a Bench. [Open] gives it the hands of this
@@ -28,14 +29,12 @@ type Bencher struct {
 	Tests      func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error)
 	Link       func(ctx context.Context, p *subject.TestPackage, seed uint32) (path string, err error)
 	LinkSurvey func(ctx context.Context, p *subject.TestPackage) (path string, err error)
-	// Start is the function Start, and Once is RunOnce.
-	Start func(ctx context.Context, path string, o Options) (Turns, error)
-	Once  func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
+	Start      func(ctx context.Context, path string, o Options) (Turns, error) // the function Start, and Once is RunOnce
+	Once       func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
 	// Source returns what the source of a benchmark says, by its Printed name, as far as it is
 	// known even with an error; nil means that no source is read.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
-	// CPUs is PinnedCPUs; nil means that no process is pinned.
-	CPUs func(n int) []int
+	CPUs   func(n int) []int // guard.PinnedCPUs; nil means that no process is pinned
 
 	// Open tells after each block which benchmarks need more; nil means all. It is not asked where
 	// the experiment has a number of blocks.
@@ -43,15 +42,13 @@ type Bencher struct {
 	// Least is the number of blocks that are run however long they take, where the experiment has
 	// neither Bench.Duration nor a number of blocks.
 	Least int
-	// Dir makes the directory for the files of trial n, for Profile.
-	Dir func(n int) (string, error)
-	// Watch is told of each step; it may be nil.
-	Watch func(Step)
+	Dir   func(n int) (string, error) // makes the directory for the files of trial n, for Profile
+	Watch func(Step)                  // told of each step; it may be nil
 }
 
 func Open(b *subject.Builder) *Bencher {
 	return &Bencher{
-		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: PinnedCPUs,
+		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: guard.PinnedCPUs,
 		Start: func(ctx context.Context, path string, o Options) (Turns, error) {
 			p, err := Start(ctx, path, o)
 			if err != nil {
@@ -98,10 +95,11 @@ type side struct {
 
 type benchmark struct {
 	dyno.Survey
-	p     *subject.TestPackage
-	procs int     // GOMAXPROCS of its processes
-	fixed float64 // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
-	grows float64 // seconds of each iteration that are not timed, as between StopTimer and StartTimer
+	p      *subject.TestPackage
+	teller *teller // that surveys it
+	procs  int     // GOMAXPROCS of its processes
+	fixed  float64 // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
+	grows  float64 // seconds of each iteration that are not timed, as between StopTimer and StartTimer
 }
 
 // A pairing is a benchmark in all settings.
@@ -154,7 +152,7 @@ func (b *Bencher) begin(e *dyno.Experiment) *Run {
 		w.least = cmp.Or(all.Bench.Blocks, b.Least)
 	}
 	for _, s := range all.Levels() {
-		w.sides = append(w.sides, &side{trial: all.BenchTrial(s)})
+		w.sides = append(w.sides, &side{trial: all.Trial(s)})
 	}
 	if n := all.Bench.CPUs; n > 0 && b.CPUs != nil {
 		w.cpus = b.CPUs(n)

@@ -30,19 +30,22 @@ type output struct {
 	results []timedResult
 	names   []string               // of benchmarks in the order in which they began, those with sub-benchmarks included
 	of      map[string]timedResult // by name
-	failed  map[string][]string    // what was said, by name
-	skipped map[string][]string
-	said    []string // indented lines since the last benchmark began or ended
-	last    map[string][]string
-	lastOf  string // whom indented lines are of: the key in last
-	ended   bool   // by package testing, not within a benchmark
-	err     error  // how the process ended, if not well
+	fates   map[string]*fate       // of those that failed or were skipped, by name
+	said    []string               // indented lines since the last benchmark began or ended
+	last    *fate                  // indented lines belong to it, if not nil
+	ended   bool                   // by package testing, not within a benchmark
+	err     error                  // how the process ended, if not well
+}
+
+type fate struct {
+	failed bool // else skipped
+	said   []string
 }
 
 func newOutput(procs int, quiet time.Duration, onQuiet func()) *output {
 	o := &output{
 		procs: procs, begun: time.Now(), quiet: quiet, timer: time.AfterFunc(quiet, onQuiet),
-		of: map[string]timedResult{}, failed: map[string][]string{}, skipped: map[string][]string{},
+		of: map[string]timedResult{}, fates: map[string]*fate{},
 	}
 	o.lines = lineScanner{result: o.result, other: o.line}
 	return o
@@ -74,7 +77,7 @@ func (o *output) result(l resultLine) {
 func (o *output) line(b []byte) {
 	line := string(b)
 	if before, after, ok := strings.Cut(line, "--- FAIL: Benchmark"); ok && (before == "" || strings.HasPrefix(before, "Benchmark")) {
-		o.fate(o.failed, after)
+		o.fate(after, true)
 		return
 	}
 	switch {
@@ -87,21 +90,32 @@ func (o *output) line(b []byte) {
 		o.names = append(o.names, strings.TrimPrefix(line, "Benchmark"))
 		o.said, o.last = nil, nil
 	case strings.HasPrefix(line, "--- SKIP: Benchmark"):
-		o.fate(o.skipped, strings.TrimPrefix(line, "--- SKIP: Benchmark"))
+		o.fate(strings.TrimPrefix(line, "--- SKIP: Benchmark"), false)
 	case strings.HasPrefix(line, "    "):
-		if o.last != nil && len(o.last[o.lastOf]) < saidMost {
-			o.last[o.lastOf] = append(o.last[o.lastOf], strings.TrimSpace(line))
-		} else if o.last == nil && len(o.said) < saidMost {
-			o.said = append(o.said, strings.TrimSpace(line))
+		said := &o.said
+		if o.last != nil {
+			said = &o.last.said
+		}
+		if len(*said) < saidMost {
+			*said = append(*said, strings.TrimSpace(line))
 		}
 	}
 }
 
 // fate notes that a benchmark failed or was skipped, and what it said.
-func (o *output) fate(to map[string][]string, printed string) {
-	o.last, o.lastOf = to, o.named(strings.TrimSpace(printed))
-	to[o.lastOf] = o.said
-	o.said = nil
+func (o *output) fate(printed string, failed bool) {
+	o.last, o.said = &fate{failed, o.said}, nil
+	o.fates[o.named(strings.TrimSpace(printed))] = o.last
+}
+
+// failed returns the failure of a benchmark that ran alone, or nil.
+func (o *output) failed() *fate {
+	for _, f := range o.fates {
+		if f.failed {
+			return f
+		}
+	}
+	return nil
 }
 
 // named is a benchmark's name as printed at its beginning, or else without the known GOMAXPROCS.
@@ -127,11 +141,8 @@ func (o *output) why() string {
 	if o.err != nil {
 		text = o.err.Error()
 	}
-	for name := range o.failed { // a benchmark runs alone, so there is one
-		text = "it failed"
-		if said := o.failed[name]; len(said) > 0 {
-			text = strings.Join(said, "\n")
-		}
+	if f := o.failed(); f != nil {
+		text = cmp.Or(strings.Join(f.said, "\n"), "it failed")
 	}
 	return text
 }
@@ -145,15 +156,14 @@ func (o *output) leaves() (found []*benchmark) {
 		}
 		l := &benchmark{Survey: dyno.Survey{Printed: name}}
 		r, ran := o.of[name]
-		failed, bad := o.failed[name]
-		skipped, idle := o.skipped[name]
+		f := o.fates[name]
 		switch {
-		case bad:
-			l.Err = cmp.Or(strings.Join(failed, "\n"), "it failed")
+		case f != nil && f.failed:
+			l.Err = cmp.Or(strings.Join(f.said, "\n"), "it failed")
 		case ran:
 			l.take(r)
-		case idle:
-			l.Err = strings.TrimSuffix("skipped: "+strings.Join(skipped, "\n"), ": ")
+		case f != nil:
+			l.Err = strings.TrimSuffix("skipped: "+strings.Join(f.said, "\n"), ": ")
 		default:
 			continue // what -test.bench means are sub-benchmarks that it does not have, or it is the last
 		}

@@ -15,40 +15,30 @@ import (
 const (
 	// A sample is shorter than the 10 ms for which a virtual machine keeps its speed, and longer
 	// than the 0.4 ms that a turn costs beside it.
-	sampleSec = 0.001
-	// Longer samples, for collections or a set-up, would be too few.
-	longestSec = 0.25
-	// The longest sample that is mostly not timed: many samples help more against noise.
-	untimedSec = 0.02
-	// The least timed part of a sample: on a busy machine the rest is waiting for the CPU.
-	timedSec = 0.0002
+	sampleSec  = 0.001
+	longestSec = 0.25   // longer samples, for collections or a set-up, would be too few
+	untimedSec = 0.02   // the longest sample that is mostly not timed: many samples help more against noise
+	timedSec   = 0.0002 // the least timed part of a sample: on a busy machine the rest is waiting for the CPU
 	// Samples hold collections only if collecting takes leastGCFrac of an operation's time and
 	// differs between settings, or takes muchGCFrac: such samples are ten times as long and hold
 	// more noise.
 	leastGCFrac, muchGCFrac = 0.005, 0.1
-	// Collections of such a sample. Each begins with an empty heap, so with 1 chance decides.
-	wantCollections = 1.5
+	wantCollections         = 1.5 // collections of such a sample. Each begins with an empty heap, so with 1 chance decides.
 	// Pairs of samples of a launch. Another launch has another memory layout, so many pairs of one
 	// are worth little; with few, the noisy first ones weigh too much.
-	mostPairs, fewestPairs = 36, 3
-	// The longest launch of all settings together: 30 benchmarks have two blocks a minute.
-	launchSec = 0.5
-	// A slower iteration has one pair and one launch: over seconds the speed averages out.
-	slowSec = 1.0
-	// Launches of a benchmark in a block; few if one takes more than half of launchSec.
-	mostLaunches, fewLaunches = 3, 2
+	mostPairs, fewestPairs    = 36, 3
+	launchSec                 = 0.5  // the longest launch of all settings together: 30 benchmarks have two blocks a minute
+	slowSec                   = 1.0  // a slower iteration has one pair and one launch: over seconds the speed averages out
+	mostLaunches, fewLaunches = 3, 2 // launches of a benchmark in a block; few if one takes more than half of launchSec
 	// A block should measure worthLinking times as long as linking took, so launches are multiplied
 	// by up to mostMoreLaunches.
 	worthLinking, mostMoreLaunches = 2, 4
-	// The time of a launch beside its samples, for each process.
-	processStart = 20 * time.Millisecond
+	processStart                   = 20 * time.Millisecond // the time of a launch beside its samples, for each process
 	// The least bytes allocated between two collections: the minimum heap is 4 MiB at GOGC=100, and
 	// a tenth of that at 10 (heapMinimum in runtime/mgcpacer.go).
-	leastHeap = 256 << 10
-	// The most iterations that package testing itself does.
-	mostN = 1e9
-	// The time of an operation that took none.
-	nothingSec = 1e-12
+	leastHeap  = 256 << 10
+	mostN      = 1e9   // the most iterations that package testing itself does
+	nothingSec = 1e-12 // the time of an operation that took none
 )
 
 type pace struct {

@@ -89,19 +89,19 @@ func (w *Run) noPair() error {
 	if match := w.e.Bench.Match; match != "." {
 		matching = fmt.Sprintf(" that matches %q", match)
 	}
-	if len(names) == 0 {
-		msg := fmt.Sprintf("there is no benchmark%s in %s", matching, strings.Join(w.e.Bench.Packages, " "))
-		return &dyno.PlanError{Msg: msg, Key: []string{"bench", "match"}}
-	}
 	there := fmt.Sprintf(" (there are %s)", some(names))
+	mistake := &dyno.PlanError{Msg: fmt.Sprintf("no benchmark%s is in every setting%s", matching, there), Key: []string{"bench", "match"}}
+	if len(names) == 0 {
+		mistake.Msg = fmt.Sprintf("there is no benchmark%s in %s", matching, strings.Join(w.e.Bench.Packages, " "))
+		return mistake
+	}
 	for _, s := range w.sides {
 		if level := levelOf(s.trial.Setting); level != "" && len(s.leaves) == 0 {
-			msg := fmt.Sprintf("no benchmark has %q as an element of its name%s", level, there)
-			return &dyno.PlanError{Msg: msg, Key: []string{"vary", dyno.BenchFactor}}
+			mistake.Msg, mistake.Key = fmt.Sprintf("no benchmark has %q as an element of its name%s", level, there), []string{"vary", dyno.BenchFactor}
+			return mistake
 		}
 	}
-	msg := fmt.Sprintf("no benchmark%s is in every setting%s", matching, there)
-	return &dyno.PlanError{Msg: msg, Key: []string{"bench", "match"}}
+	return mistake
 }
 
 func some(names []string) string {

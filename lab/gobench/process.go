@@ -89,7 +89,7 @@ const (
 //
 // Note: a child that leaves the process group is not stopped.
 func Start(ctx context.Context, path string, o Options) (*Process, error) {
-	if !canStop {
+	if !guard.CanHalt {
 		return nil, errors.New("start benchmark: taking turns needs a Unix system (consider: Linux)")
 	}
 	j, err := o.job(path)
@@ -137,7 +137,7 @@ func (p *Process) Turn(ctx context.Context, n int) (Result, error) {
 		p.in.Write([]byte{turnMark})
 	}
 	p.mark.Unlock()
-	p.signal(resumeGroup)
+	p.tree.Resume()
 	return p.await(ctx)
 }
 
@@ -164,15 +164,6 @@ func (p *Process) Close() {
 	<-p.over
 }
 
-// signal signals the process group while it exists: its number is not used again before tree.Done.
-func (p *Process) signal(send func(pid int)) {
-	select {
-	case <-p.tree.Done:
-	default:
-		send(p.tree.PID)
-	}
-}
-
 // follow reads the output, and stops the process at the end of its turn before anything else.
 func (p *Process) follow(stderr *subject.Tail) {
 	defer close(p.over)
@@ -182,7 +173,7 @@ func (p *Process) follow(stderr *subject.Tail) {
 	s := lineScanner{other: said.add, result: func(l resultLine) {
 		some = true
 		if want--; want == 0 {
-			p.signal(haltGroup)
+			p.tree.Halt()
 			p.results <- l.parse()
 		}
 	}}

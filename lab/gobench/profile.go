@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	// A benchmark is profiled for so many seconds: 100 samples of the CPU.
-	profileSec = 1.0
-	// The spread of profiles of a benchmark in a setting is what a difference is held against.
-	profileRepeats = 3
+	profileSec     = 1.0 // a benchmark is profiled for so many seconds: 100 samples of the CPU
+	profileRepeats = 3   // the spread of profiles of a benchmark in a setting is what a difference is held against
 	// This is -test.memprofilerate in bytes: with the usual 512 KiB a second misses lines that
 	// allocate little. As it slows the program down, it has a process of its own.
 	profileRate = 4096

@@ -15,29 +15,19 @@ import (
 
 // A survey of a benchmark takes some 0.3 s, if an iteration is short against that.
 const (
-	// This benchmark tells totals of its process.
-	surveyName = "DynoSurvey"
+	surveyName = "DynoSurvey" // this benchmark tells totals of its process
 	// In this -test.benchtime testing itself finds out how fast a benchmark is. Two samples are
 	// taken: the first may include what is done once.
-	surveyRamp = 2 * time.Millisecond
-	// Seconds of the long sample, which resolves 0.5 %, and its limit with what is not timed.
-	surveyLong, surveyWall = 0.1, 0.4
-	// That limit where the source has a timed call before the loop, to see the loop beside it.
-	surveyBeside = 4.0
-	// Short samples have an eighth of the iterations; four are taken.
-	surveyFew, surveyFews = 8, 4
-	// A slower iteration, in seconds, gets no runs for collections and goroutines alone.
-	surveyOnce = 1.0
-	// It gets them up to here if the source has a set-up that is timed.
-	surveyTimed = 10.0
-	// How many times more iterations follow if hardly any time is theirs.
-	surveyGrow = 10
-	// Seconds outside the timer that say nothing: the start of a process is known to milliseconds.
-	surveyGrace = 0.005
-	// How long a binary of unknown speed may print nothing, or a tenth of Bench.Duration if longer.
-	surveyQuiet = time.Minute
-	// How often a test binary may die before its survey is given up.
-	surveyDeaths = 50
+	surveyRamp             = 2 * time.Millisecond
+	surveyLong, surveyWall = 0.1, 0.4    // seconds of the long sample, which resolves 0.5 %, and its limit with what is not timed
+	surveyBeside           = 4.0         // that limit where the source has a timed call before the loop, to see the loop beside it
+	surveyFew, surveyFews  = 8, 4        // short samples have an eighth of the iterations; four are taken
+	surveyOnce             = 1.0         // a slower iteration, in seconds, gets no runs for collections and goroutines alone
+	surveyTimed            = 10.0        // it gets them up to here if the source has a set-up that is timed
+	surveyGrow             = 10          // how many times more iterations follow if hardly any time is theirs
+	surveyGrace            = 0.005       // seconds outside the timer that say nothing: the start of a process is known to milliseconds
+	surveyQuiet            = time.Minute // how long a binary of unknown speed may print nothing, or a tenth of Bench.Duration if longer
+	surveyDeaths           = 50          // how often a test binary may die before its survey is given up
 )
 
 // hangLimit allows for a busy machine and for a benchmark slower than in its survey.
@@ -53,12 +43,9 @@ func (w *Run) survey(ctx context.Context) error {
 		s.warnings = append(s.warnings, s.fresh()...)
 	}
 	w.step(Step{Phase: "survey"})
-	tellers := map[*side]map[*subject.TestPackage]*teller{}
 	for _, s := range w.sides {
-		tellers[s] = map[*subject.TestPackage]*teller{}
 		for _, p := range s.packages {
 			tl := &teller{w: w, s: s, p: p, path: paths[p]}
-			tellers[s][p] = tl
 			if err := tl.begin(ctx); err != nil {
 				return err
 			}
@@ -78,7 +65,7 @@ func (w *Run) survey(ctx context.Context) error {
 			if l.Err != "" {
 				continue
 			}
-			if err := tellers[s][l.p].measure(ctx, l); err != nil {
+			if err := l.teller.measure(ctx, l); err != nil {
 				return err
 			}
 		}
@@ -101,8 +88,7 @@ type teller struct {
 	path  string
 	procs int // GOMAXPROCS, as testing prints it; known when a benchmark has run
 
-	// Of a process that ran nothing else, to be taken off.
-	base  totals
+	base  totals        // of a process that ran nothing else, to be taken off
 	start time.Duration // until testing began its first benchmark
 }
 
@@ -181,7 +167,7 @@ func (t *teller) discover(ctx context.Context) error {
 		found := out.leaves()
 		for _, l := range found {
 			skip = append(skip, l.Printed)
-			l.Package, l.Name, l.p, l.procs = t.p.ImportPath, l.Printed, t.p, cmp.Or(t.procs, 1)
+			l.Package, l.Name, l.p, l.teller, l.procs = t.p.ImportPath, l.Printed, t.p, t, cmp.Or(t.procs, 1)
 			if l.Printed == surveyName {
 				continue
 			}
@@ -319,7 +305,7 @@ func (t *teller) sample(ctx context.Context, l *benchmark, quiet time.Duration, 
 			after = totalsOf(r)
 		}
 	}
-	if len(rs) == 0 || len(out.failed) > 0 {
+	if len(rs) == 0 || out.failed() != nil {
 		l.Err = out.why()
 		return nil, after, nil
 	}

@@ -4,5 +4,4 @@ package engine
 
 import "net"
 
-// gone does not know how to look here.
 func gone(net.Conn) bool { return false }

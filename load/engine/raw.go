@@ -14,10 +14,9 @@ import (
 	"time"
 )
 
-// A rawEngine speaks HTTP/1.1 without TLS on plain connections: requests are
-// rendered ahead, answers read by a parser, and nothing is allocated per
-// request. net/http takes two to three times the CPU time, which a service on
-// the same machine would miss.
+// A rawEngine speaks plain HTTP/1.1: requests are rendered ahead, a parser reads
+// answers, and nothing is allocated per request. net/http takes two to three times
+// the CPU time, which a service on the same machine would miss.
 type rawEngine struct {
 	addr   string
 	limits Limits
@@ -25,14 +24,13 @@ type rawEngine struct {
 	large  sync.Pool // of *[]byte, for bodies that do not fit into a link's own buffer
 }
 
-// The buffers of a link: its own, and one that it borrows for an answer that
-// fills its own. Clients by the thousand must not take much memory.
+// A link's own buffer, and one that it borrows for an answer that fills that.
+// Thousands of clients must not take much memory.
 const (
 	smallBuffer = 4 << 10
 	largeBuffer = 64 << 10
 )
 
-// NewRaw returns the engine for plain HTTP/1.1.
 func NewRaw(base *url.URL, lim Limits) Engine {
 	e := &rawEngine{addr: http1.Address(base), limits: lim}
 	e.large.New = func() any { b := make([]byte, largeBuffer); return &b }
@@ -44,8 +42,8 @@ func (e *rawEngine) Link(int) Link { return &rawLink{e: e} }
 func (e *rawEngine) Resent() int64 { return e.twice.Load() }
 func (e *rawEngine) Close()        {}
 
-// idleCheck is after how much idleness a connection is looked at before it is
-// used: after a rest of the client, not between requests that follow at once.
+// A connection idle for longer than this is checked before use: after a client's
+// rest, not between requests that follow at once.
 const idleCheck = time.Millisecond
 
 type rawLink struct {
@@ -55,8 +53,8 @@ type rawLink struct {
 	buf  []byte
 	over time.Time // when the last exchange was
 
-	// ctx is the one that ends reads and writes; it stays the same for very
-	// many requests, which therefore pay nothing for it.
+	// ctx ends reads and writes. It is the same for very many requests, so they
+	// pay nothing for it.
 	mu   sync.Mutex // of ctx, for the function that its end calls
 	ctx  context.Context
 	stop func() bool
@@ -98,8 +96,8 @@ func (l *rawLink) Exchange(ctx context.Context, r *http1.Request, a *http1.Answe
 	}
 }
 
-// Stale reports whether a used connection failed because the service had closed
-// it before it saw the request.
+// Stale reports whether a used connection failed because the service had closed it
+// before it saw the request.
 func Stale(p *http1.Parser, err error) bool {
 	return !p.Began && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
 }
@@ -113,8 +111,8 @@ func (l *rawLink) dial(ctx context.Context, deadline time.Time) (err error) {
 	return err
 }
 
-// follow makes reads and writes of the connection fail when ctx ends. The end of
-// an earlier one, which may be noticed late, does nothing any more.
+// follow makes reads and writes fail when ctx ends. The late end of an earlier
+// context does nothing.
 func (l *rawLink) follow(ctx context.Context) {
 	if l.ctx == ctx {
 		return
@@ -168,7 +166,6 @@ func (l *rawLink) once(ctx context.Context, r *http1.Request, deadline time.Time
 	return nil
 }
 
-// read reads one answer.
 func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 	if l.buf == nil {
 		l.buf = make([]byte, smallBuffer)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A readTimer cancels a request of net/http when the service sends nothing for
-// too long; net/http has no such limit. A nil readTimer does nothing.
+// A readTimer cancels a net/http request when the service is silent for too long;
+// net/http has no such limit. A nil readTimer does nothing.
 type readTimer struct {
 	limit   time.Duration
 	timer   *time.Timer
@@ -19,8 +19,8 @@ type readTimer struct {
 	r       io.Reader
 }
 
-// withReadTimer returns q, or a copy of it that starts the timer when it is
-// written, or when TLS waits for the service.
+// withReadTimer returns q, or a copy that starts the timer when it is written or
+// when TLS waits for the service.
 func withReadTimer(q *http.Request, limit time.Duration, cancel context.CancelFunc) (*http.Request, *readTimer) {
 	if limit == 0 {
 		return q, nil
@@ -37,7 +37,6 @@ func withReadTimer(q *http.Request, limit time.Duration, cancel context.CancelFu
 
 const never = 1 << 62
 
-// restart gives the service the whole time again.
 func (t *readTimer) restart() {
 	if t != nil {
 		t.timer.Reset(t.limit)
@@ -50,7 +49,6 @@ func (t *readTimer) stop() {
 	}
 }
 
-// explain turns the error of the cancelled request into the time-out that it is.
 func (t *readTimer) explain(err error) error {
 	if err != nil && t != nil && t.expired.Load() {
 		return context.DeadlineExceeded
@@ -58,7 +56,6 @@ func (t *readTimer) explain(err error) error {
 	return err
 }
 
-// reader returns r, each read of which restarts the timer.
 func (t *readTimer) reader(r io.Reader) io.Reader {
 	if t == nil {
 		return r

@@ -13,23 +13,20 @@ import (
 	"github.com/dynolab/dyno/load/http1"
 )
 
-// A stdEngine is net/http: for TLS, HTTP/2 and whatever the raw engines cannot
-// do. Keep-alive, no proxy, no redirects, no compression unless the step's
-// headers ask for it.
+// A stdEngine is net/http, for TLS and HTTP/2: keep-alive, no proxy, no redirects,
+// no compression unless a step's headers ask for it.
 //
-// Each client has a Transport of its own, so that its session keeps to its
-// connections: as many as it has links, or in HTTP/2 one. In an open load with
-// more requests under way than connections, clients share them: as streams in
-// HTTP/2, one after the other in HTTP/1.1.
+// Each client has its own Transport, so that its session keeps its connections:
+// one per link, or one in all with HTTP/2. In an open load with more requests under
+// way than connections, clients share them.
 type stdEngine struct {
 	base       *url.URL
 	limits     Limits
 	transports []*http.Transport
 }
 
-// NewStd returns the engine that is net/http, with the connections of l, so many
-// links for each client. Dials end with ctx: a Transport goes on dialling after
-// the request that wanted the connection has given up.
+// NewStd returns the engine that is net/http. Each client has links connections.
+// Dials end with ctx, as a Transport goes on dialling after its request gave up.
 func NewStd(ctx context.Context, base *url.URL, l *dyno.Load, links int, lim Limits) Engine {
 	dialer := &net.Dialer{Timeout: lim.Connect}
 	dial := func(dialCtx context.Context, network, addr string) (net.Conn, error) {
@@ -61,7 +58,7 @@ func NewStd(ctx context.Context, base *url.URL, l *dyno.Load, links int, lim Lim
 }
 
 func (e *stdEngine) Name() string  { return "std" }
-func (e *stdEngine) Resent() int64 { return 0 } // net/http does so, too, but does not tell
+func (e *stdEngine) Resent() int64 { return 0 } // net/http does not tell
 
 func (e *stdEngine) Link(n int) Link { return stdLink{e, e.transports[n%len(e.transports)]} }
 
@@ -130,8 +127,7 @@ func (l stdLink) request(ctx context.Context, r *http1.Request) (*http.Request, 
 	}).WithContext(ctx)
 	if len(r.Body) > 0 {
 		q.ContentLength = int64(len(r.Body))
-		// With GetBody net/http may send again what an idle connection, just
-		// closed by the service, did not take.
+		// net/http may then send again what a just closed connection did not take.
 		q.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
 		q.Body, _ = q.GetBody()
 	}

@@ -1,9 +1,6 @@
 // Package foreign lets another load generator put the load on a service: it runs
-// the plan's command, and reads the summaries that hey, wrk, vegeta, oha and k6
-// print.
-//
-// It measures nothing itself. What the generator counts as a request, and from
-// when to when its latency runs, is the generator's.
+// the plan's command and reads the summaries of hey, wrk, vegeta, oha and k6. It
+// measures nothing; the generator decides what a request and its latency are.
 package foreign
 
 import (
@@ -28,7 +25,7 @@ import (
 )
 
 // A Tool runs a program to its end and returns how it ended, "exit status 0" if
-// well. It is subject.RunTool, which says the rest.
+// well: subject.RunTool.
 type Tool func(ctx context.Context, argv []string, vars map[string]string, dir string, stdout, stderr io.Writer) (status string, err error)
 
 // Options are what a caller of [Run] says beside the load.
@@ -36,24 +33,20 @@ type Options struct {
 	load.Options
 	Tool    Tool
 	Dir     string    // working directory
-	Log     io.Writer // is given all that the command writes, by one goroutine at a time; nil discards it
-	Summary string    // absolute path of a file for k6's summary; "" asks k6 for it on standard error
+	Log     io.Writer // takes all that the command writes, from one goroutine at a time; may be nil
+	Summary string    // absolute path of k6's summary; "" asks for it on standard error
 }
 
-// engineUnknown is the engine of a record of a command whose output says
-// nothing that dyno understands.
+// engineUnknown is the engine of a record whose output was not understood.
 const engineUnknown = "command"
 
-// Run lets l.Command put a load on the service at base instead of dyno's own
-// engine, and returns what it says of itself. All of its run is the measured
-// window. It is run by the shell, in o.Dir, and finds the service in DYNO_URL,
-// DYNO_ADDR, DYNO_HOST and DYNO_PORT.
+// Run lets l.Command put the load on the service at base and returns what it says
+// of itself. The shell runs it in o.Dir with DYNO_URL, DYNO_ADDR, DYNO_HOST and
+// DYNO_PORT; its whole run is the measured window.
 //
-// The latency of the record is the other generator's: from when to when it runs,
-// and of which requests, is its own affair. Where its output is not understood,
-// the record has no requests and a warning. If ctx ends, the command is killed,
-// there is no record and the error is [context.Cause] of ctx. If the command
-// fails, or too many of its requests do, the error comes with what record there is.
+// If its output is not understood, the record has no requests and a warning. When
+// ctx ends, the command is killed and Run returns [context.Cause] of ctx alone. If
+// the command fails, or too many of its requests do, the error comes with the record.
 func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options) (*load.Record, error) {
 	command, err := scenario.ExpandCommand(&l, arg)
 	if err != nil {
@@ -66,7 +59,7 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	for k, v := range k6Variables(o.Summary) {
 		vars[k] = v
 	}
-	if o.Summary != "" { // what an interrupted trial left is not of this one
+	if o.Summary != "" { // an interrupted trial may have left one
 		if err := os.Remove(o.Summary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("load command: remove an old summary: %w", err)
 		}
@@ -119,14 +112,12 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 const notUnderstood = "the output of the load command was not understood (known: hey, wrk, vegeta report -type=json, " +
 	"oha --output-format json, k6 without --summary-export): there is no latency, and nothing is per request"
 
-// Check reports a mistake in the template of l.Command, as Run would
-// before it begins. It is a [*dyno.PlanError].
+// Check reports a mistake in the template of l.Command as a [*dyno.PlanError].
 func Check(l dyno.Load, arg map[string]string) error {
 	_, err := scenario.ExpandCommand(&l, arg)
 	return err
 }
 
-// addressVars say where the service is, as the command's environment.
 func addressVars(base string) (map[string]string, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" {
@@ -146,11 +137,10 @@ func shellArgs(command string) []string {
 	return []string{"sh", "-c", command}
 }
 
-// outputKept is how much of a command's output is searched for a summary: a
-// million rows of hey -o csv are 53 MB.
+// outputKept is how much output is searched for a summary: a million rows of
+// hey -o csv are 53 MB.
 const outputKept = 64 << 20
 
-// A lastBytes keeps the last bytes that were written and passes all on.
 type lastBytes struct {
 	next io.Writer
 	mu   *sync.Mutex // guards next, which two of them share
@@ -177,7 +167,6 @@ const (
 	errorWidth = 300 // bytes of such a line
 )
 
-// lines are the last ones that are not empty.
 func (l *lastBytes) lines() []string {
 	var last []string
 	rest := l.b[max(0, len(l.b)-64<<10):]
@@ -192,7 +181,6 @@ func (l *lastBytes) lines() []string {
 	return last
 }
 
-// A commandError is a command that ended otherwise than well.
 type commandError struct {
 	status         string
 	stdout, stderr []string // last lines
@@ -210,24 +198,20 @@ func (e *commandError) Error() string {
 	case 1:
 		s += ": " + lines[0]
 	}
-	switch e.status {
-	case "exit status 127": // POSIX, Shell Command Language, 2.8.2; cmd says 9009, or 1
-		s += " (consider: whether the program is installed, and in PATH)"
-	case "exit status 9009":
-		s += " (consider: whether the program is installed, and in %PATH%)"
-	case "exit status 126":
-		s += " (consider: whether the program may be executed)"
-	case "exit status 99": // errext/exitcodes of k6: a threshold was crossed
-		s += " (consider: k6 run --no-thresholds, if it is k6 that ended so because a threshold of its script was crossed)"
-	}
+	s += map[string]string{
+		"exit status 127":  " (consider: whether the program is installed, and in PATH)", // POSIX, Shell Command Language, 2.8.2; cmd says 9009, or 1
+		"exit status 9009": " (consider: whether the program is installed, and in %PATH%)",
+		"exit status 126":  " (consider: whether the program may be executed)",
+		// errext/exitcodes of k6: a threshold was crossed
+		"exit status 99": " (consider: k6 run --no-thresholds, if it is k6 that ended so because a threshold of its script was crossed)",
+	}[e.status]
 	if len(lines) > 1 {
 		s += "; its last lines:\n\t" + strings.Join(lines, "\n\t")
 	}
 	return s
 }
 
-// checkFailures is an error if more requests of the command failed than the load
-// allows, as for dyno's own: fast errors are no good latency.
+// checkFailures returns an error if more requests failed than the load allows.
 func checkFailures(rec *load.Record, limit float64) error {
 	if rec.Engine == engineUnknown {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/dynolab/dyno/load"
 )
 
-// lastSection returns what follows the last line that begins with mark, that
-// line included, and how many such lines there are.
+// lastSection returns the text from the last line on that begins with mark, and the
+// number of such lines.
 func lastSection(out []byte, mark string) (text string, n int) {
 	if bytes.HasPrefix(out, []byte(mark)) {
 		n, text = 1, string(out)
@@ -34,8 +34,8 @@ var (
 	wrkRate    = regexp.MustCompile(`(?m)^Requests/sec:\s*([\d.]+)`)
 )
 
-// readWrk reads what wrk prints, with and without --latency; see wrk.c and
-// units.c of wrk 4.1.0. Its bytes are those of heads and bodies, and not taken.
+// readWrk reads wrk's output, with and without --latency; see wrk.c and units.c of
+// wrk 4.1.0. It leaves out wrk's bytes, which include headers.
 func readWrk(out []byte) (*summary, int) {
 	text, n := lastSection(out, "Running ")
 	total, latency := wrkTotal.FindStringSubmatch(text), wrkLatency.FindStringSubmatch(text)
@@ -45,8 +45,8 @@ func readWrk(out []byte) (*summary, int) {
 	r := newSummary("wrk")
 	r.answered(0, toWhole(total[1]))
 	r.Elapsed = wrkTime(total[2])
-	// A request that took longer than --timeout was answered and is counted,
-	// but is in no percentile.
+	// A request that took longer than --timeout is counted as answered, but is in
+	// no percentile.
 	if m := wrkSocket.FindStringSubmatch(text); m != nil {
 		r.unanswered("connection refused", toWhole(m[1]))
 		r.unanswered("connection closed", toWhole(m[2]))
@@ -76,7 +76,7 @@ func readWrk(out []byte) (*summary, int) {
 	return r, n
 }
 
-// wrkTime reads a duration such as 1.23ms: a number and us, ms, s, m or h.
+// wrkTime reads a duration such as 1.23ms, in us, ms, s, m or h.
 func wrkTime(s string) time.Duration {
 	i := strings.IndexFunc(s, func(c rune) bool { return c != '.' && (c < '0' || c > '9') })
 	unit := map[string]time.Duration{"us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour}
@@ -94,10 +94,9 @@ var (
 	heyError   = regexp.MustCompile(`(?m)^\s*\[(\d+)\]\t(.+)$`)
 )
 
-// heyStep is the unit of hey's last decimal.
 const heyStep = 100 * time.Microsecond
 
-// readHey reads the summary of hey; see requester/print.go of hey 0.1.4.
+// readHey reads hey's summary; see requester/print.go of hey 0.1.4.
 func readHey(out []byte) (*summary, int) {
 	text, n := lastSection(out, "Summary:")
 	if !strings.Contains(text, "Requests/sec:") || !strings.Contains(text, "Status code distribution:") ||
@@ -112,22 +111,13 @@ func readHey(out []byte) (*summary, int) {
 	for _, m := range heyError.FindAllStringSubmatch(errs, -1) {
 		r.unanswered(toolCause(m[2]), toWhole(m[1]))
 	}
+	seconds := map[string]float64{}
 	for _, m := range heyLine.FindAllStringSubmatch(text, -1) {
-		switch x := toNumber(m[2]); m[1] {
-		case "Total":
-			r.Elapsed = toDuration(x, time.Second)
-		case "Slowest":
-			r.Max = toDuration(x, time.Second)
-		case "Fastest":
-			r.Min = toDuration(x, time.Second)
-		case "Average":
-			r.Mean = toDuration(x, time.Second)
-		case "Requests/sec":
-			r.rate(x)
-		case "Total data":
-			r.BytesIn = toWhole(m[2])
-		}
+		seconds[m[1]] = toNumber(m[2])
 	}
+	r.times(time.Second, seconds["Total"], seconds["Average"], seconds["Fastest"], seconds["Slowest"])
+	r.rate(seconds["Requests/sec"])
+	r.BytesIn = toCount(seconds["Total data"])
 	for _, m := range heyPercent.FindAllStringSubmatch(text, -1) {
 		r.quantile(toNumber(m[1]), toNumber(m[2]), time.Second)
 	}
@@ -135,19 +125,19 @@ func readHey(out []byte) (*summary, int) {
 	return r, n
 }
 
-// coarse warns where the rounding of hey is more than a hundredth of the median.
+// coarse warns if hey's rounding exceeds a hundredth of the median.
 func (r *summary) coarse(median time.Duration) {
 	if r.Requests > r.Failed && median < 50*heyStep {
 		r.Warnings.AddOf(dyno.WarnCommand, "rounding", "hey rounds every time to %v, which is coarse for these", heyStep)
 	}
 }
 
-// heyRows is how many requests hey keeps; maxRes in requester/requester.go.
+// heyRows is how many requests hey keeps: maxRes in requester/requester.go.
 const heyRows = 1_000_000
 
 const heyColumns = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
 
-// readHeyCSV reads what hey -o csv prints: each request that was answered.
+// readHeyCSV reads the rows of hey -o csv, one per answered request.
 func readHeyCSV(out []byte) (*summary, int) {
 	text, n := lastSection(out, heyColumns)
 	if n == 0 {
@@ -177,9 +167,7 @@ func readHeyCSV(out []byte) (*summary, int) {
 		}
 	}
 	r.Latency, r.Service, r.Quantiles = h, h, nil
-	if r.Elapsed > 0 {
-		r.rate(float64(r.Requests) / r.Elapsed.Seconds())
-	}
+	r.rateOfElapsed()
 	r.coarse(h.Quantile(.5))
 	r.Warnings.AddOf(dyno.WarnCommand, "no-answer", "hey -o csv leaves out requests that got no answer: they are in no count of failures")
 	if r.Requests >= heyRows {

@@ -12,12 +12,10 @@ import (
 	"github.com/dynolab/dyno/load"
 )
 
-// readSummary finds the summary of another load generator in what it wrote: the
-// last one in the first of the outputs that has one. It returns nil if there is
-// none. Elapsed is 0 where the generator does not say it.
-//
-// The formats are those of hey 0.1.4 and wrk 4.1.0 (text), vegeta 12.13, oha 1.16
-// and k6 2.2 (JSON); testdata/command has an example of each.
+// readSummary reads the last summary in the first output that has one; nil if none
+// has. Elapsed is 0 where the generator does not say it. The formats are those of
+// hey 0.1.4 and wrk 4.1.0 (text), vegeta 12.13, oha 1.16 and k6 2.2 (JSON);
+// testdata/command has examples.
 func readSummary(outputs ...[]byte) *load.Record {
 	for _, out := range outputs {
 		for _, read := range []func([]byte) (*summary, int){readJSON, readWrk, readHey, readHeyCSV} {
@@ -35,7 +33,6 @@ func readSummary(outputs ...[]byte) *load.Record {
 	return nil
 }
 
-// A summary is a record in the making.
 type summary struct{ load.Record }
 
 func newSummary(generator string) *summary {
@@ -45,7 +42,7 @@ func newSummary(generator string) *summary {
 	}}
 }
 
-// answered counts n answers of a status, which is 0 if there was none.
+// answered counts n answers of a status, 0 if it is not known.
 func (r *summary) answered(status, n int64) {
 	n = min(n, 1<<50) // sums cannot overflow
 	r.Requests += n
@@ -57,7 +54,6 @@ func (r *summary) answered(status, n int64) {
 	}
 }
 
-// unanswered counts n requests that failed without an answer.
 func (r *summary) unanswered(cause string, n int64) {
 	n = min(n, 1<<50)
 	r.Requests += n
@@ -71,7 +67,6 @@ func (r *summary) fail(cause string, n int64) {
 	}
 }
 
-// quantile notes a percentile of latency, if it is one.
 func (r *summary) quantile(percent, x float64, unit time.Duration) {
 	if d := toDuration(x, unit); d > 0 && percent > 0 && percent < 100 {
 		// 99.9/100 is not .999.
@@ -80,8 +75,7 @@ func (r *summary) quantile(percent, x float64, unit time.Duration) {
 	}
 }
 
-// toDuration makes a duration of a number of units; it is 0 if the number is no
-// duration.
+// toDuration returns 0 if x units are no duration.
 func toDuration(x float64, unit time.Duration) time.Duration {
 	x *= float64(unit)
 	if math.IsNaN(x) || x < 0 || x > math.MaxInt64/2 {
@@ -90,7 +84,6 @@ func toDuration(x float64, unit time.Duration) time.Duration {
 	return time.Duration(math.Round(x))
 }
 
-// rate sets the rate of successful requests from that of all.
 func (r *summary) rate(all float64) {
 	if r.Requests > 0 {
 		r.perSecond(all * float64(r.Requests-r.Failed) / float64(r.Requests))
@@ -103,7 +96,7 @@ func (r *summary) perSecond(x float64) {
 	}
 }
 
-// toCount makes a whole number of one in JSON; sums of thousands cannot overflow.
+// toCount caps counts so that sums cannot overflow.
 func toCount(x float64) int64 {
 	if math.IsNaN(x) || x < 0 {
 		return 0
@@ -111,7 +104,6 @@ func toCount(x float64) int64 {
 	return int64(min(x, 1<<50))
 }
 
-// toNumber reads a decimal number; it is NaN for anything else.
 func toNumber(s string) float64 {
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -120,17 +112,27 @@ func toNumber(s string) float64 {
 	return x
 }
 
-// toWhole reads a count; it is 0 for anything else.
-func toWhole(s string) int64 {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return max(n, 0)
+func toWhole(s string) int64 { return toCount(toNumber(s)) }
+
+func (r *summary) times(unit time.Duration, elapsed, mean, least, most float64) {
+	r.Elapsed, r.Mean = toDuration(elapsed, unit), toDuration(mean, unit)
+	r.Min, r.Max = toDuration(least, unit), toDuration(most, unit)
 }
 
-// toolCause names the cause of a failure that a generator tells in words of its
-// own, as cause does that of an error.
+// quantiles notes percentiles named "99th", "p99" or "p(99)".
+func (r *summary) quantiles(named map[string]float64, unit time.Duration) {
+	for name, x := range named {
+		r.quantile(toNumber(strings.Trim(name, "pth()")), x, unit)
+	}
+}
+
+func (r *summary) rateOfElapsed() {
+	if r.Elapsed > 0 {
+		r.rate(float64(r.Requests) / r.Elapsed.Seconds())
+	}
+}
+
+// toolCause names the cause of a failure that a generator tells in its own words.
 func toolCause(text string) string {
 	for _, c := range []struct{ part, cause string }{
 		{"Client.Timeout", load.CauseTimeout}, {"deadline exceeded", load.CauseTimeout},
@@ -156,10 +158,10 @@ func toolCause(text string) string {
 // causeNone is the cause where a generator gives none.
 const causeNone = "no answer"
 
-// readJSON looks for a summary among the objects that begin a line.
+// readJSON looks for summaries among the objects that begin a line.
 func readJSON(out []byte) (last *summary, n int) {
-	// Objects that do not end well are read to their end or the output's: they
-	// must not take more than the output's length a few times over.
+	// Broken objects are read to the output's end: the budget bounds that to a few
+	// times the output's length.
 	budget := 4 * len(out)
 	for rest := out; budget > 0; {
 		i := lineObject(rest)
@@ -167,7 +169,7 @@ func readJSON(out []byte) (last *summary, n int) {
 			break
 		}
 		rest = rest[i:]
-		var doc map[string]json.RawMessage
+		var doc json.RawMessage
 		dec := json.NewDecoder(bytes.NewReader(rest))
 		if err := dec.Decode(&doc); err != nil {
 			budget -= len(rest)
@@ -177,7 +179,7 @@ func readJSON(out []byte) (last *summary, n int) {
 			rest = rest[1:]
 			continue
 		}
-		for _, read := range []func(map[string]json.RawMessage) *summary{readVegeta, readOha, readK6, readK6New} {
+		for _, read := range []func([]byte) *summary{readVegeta, readOha, readK6, readK6New} {
 			if rec := read(doc); rec != nil {
 				last = rec
 				n++
@@ -189,7 +191,7 @@ func readJSON(out []byte) (last *summary, n int) {
 	return last, n
 }
 
-// lineObject is where the first line begins that starts with a brace, or -1.
+// lineObject returns the index of the first line that starts with a brace, or -1.
 func lineObject(b []byte) int {
 	for from := 0; ; {
 		i := bytes.IndexByte(b[from:], '{')
@@ -209,58 +211,38 @@ func lineObject(b []byte) int {
 	}
 }
 
-// member unmarshals a member of an object into v; it reports whether it could.
-func member(doc map[string]json.RawMessage, key string, v any) bool {
-	raw, ok := doc[key]
-	return ok && json.Unmarshal(raw, v) == nil
-}
-
-// readVegeta reads what vegeta report -type=json prints; see lib/metrics.go of
-// vegeta 12.13.
-func readVegeta(doc map[string]json.RawMessage) *summary {
-	var latencies map[string]float64 // nanoseconds
-	var statuses map[string]float64
-	if !member(doc, "latencies", &latencies) || !member(doc, "status_codes", &statuses) {
+// readVegeta reads vegeta report -type=json; see lib/metrics.go of vegeta 12.13.
+func readVegeta(doc []byte) *summary {
+	var v struct {
+		Latencies                  map[string]float64 // nanoseconds
+		Statuses                   map[string]float64 `json:"status_codes"`
+		Errors                     []string
+		In                         struct{ Total float64 } `json:"bytes_in"`
+		Out                        struct{ Total float64 } `json:"bytes_out"`
+		Duration, Wait, Throughput float64
+	}
+	json.Unmarshal(doc, &v) // what is of another type stays zero
+	if v.Latencies == nil || v.Statuses == nil {
 		return nil
 	}
 	r := newSummary("vegeta")
-	var errs []string
-	member(doc, "errors", &errs)
-	for code, n := range statuses {
+	for code, n := range v.Statuses {
 		if status := toWhole(code); status > 0 {
 			r.answered(status, toCount(n))
 		} else {
-			r.unanswered(vegetaCause(errs), toCount(n))
+			r.unanswered(vegetaCause(v.Errors), toCount(n))
 		}
 	}
-	var bytes struct{ Total float64 }
-	if member(doc, "bytes_in", &bytes) {
-		r.BytesIn = toCount(bytes.Total)
-	}
-	if member(doc, "bytes_out", &bytes) {
-		r.BytesOut = toCount(bytes.Total)
-	}
-	var span, wait float64
-	if member(doc, "duration", &span) && member(doc, "wait", &wait) {
-		r.Elapsed = toDuration(span+wait, time.Nanosecond)
-	}
-	var throughput float64
-	member(doc, "throughput", &throughput)
-	r.perSecond(throughput)
-	r.Mean = toDuration(latencies["mean"], time.Nanosecond)
-	r.Min = toDuration(latencies["min"], time.Nanosecond)
-	r.Max = toDuration(latencies["max"], time.Nanosecond)
-	for name, ns := range latencies {
-		if percent, ok := strings.CutSuffix(name, "th"); ok {
-			r.quantile(toNumber(percent), ns, time.Nanosecond)
-		}
-	}
+	r.BytesIn, r.BytesOut = toCount(v.In.Total), toCount(v.Out.Total)
+	r.perSecond(v.Throughput)
+	r.times(time.Nanosecond, v.Duration+v.Wait, v.Latencies["mean"], v.Latencies["min"], v.Latencies["max"])
+	r.quantiles(v.Latencies, time.Nanosecond)
 	return r
 }
 
-// vegetaCause is the cause of all requests without an answer, if they have one
-// in common: vegeta lists the errors without their counts, among them one such
-// as "503 Service Unavailable" of each status.
+// vegetaCause is the one cause of all unanswered requests, if they have one: vegeta
+// lists errors without counts, with one such as "503 Service Unavailable" for each
+// status.
 func vegetaCause(errs []string) string {
 	common := ""
 	for _, e := range errs {
@@ -279,40 +261,31 @@ func vegetaCause(errs []string) string {
 	return common
 }
 
-// readOha reads what oha --output-format json (once -j) prints; see schema.json
-// of oha 1.16. Its times are in seconds, and null where nothing was answered.
-func readOha(doc map[string]json.RawMessage) *summary {
-	var sum struct {
-		Total, Slowest, Fastest, Average, TotalData float64
+// readOha reads oha --output-format json (once -j); see schema.json of oha 1.16. Its
+// times are in seconds, and null where nothing was answered.
+func readOha(doc []byte) *summary {
+	var v struct {
+		Summary     *struct{ Total, Slowest, Fastest, Average, TotalData float64 }
+		Percentiles map[string]float64 `json:"latencyPercentiles"`
+		Statuses    map[string]float64 `json:"statusCodeDistribution"`
+		Errors      map[string]float64 `json:"errorDistribution"`
 	}
-	var percentiles map[string]*float64
-	var statuses, errs map[string]float64
-	if !member(doc, "summary", &sum) || !member(doc, "latencyPercentiles", &percentiles) || !member(doc, "statusCodeDistribution", &statuses) {
+	json.Unmarshal(doc, &v)
+	if v.Summary == nil || v.Percentiles == nil || v.Statuses == nil {
 		return nil
 	}
 	r := newSummary("oha")
-	for code, n := range statuses {
+	for code, n := range v.Statuses {
 		r.answered(toWhole(code), toCount(n))
 	}
-	member(doc, "errorDistribution", &errs)
-	for text, n := range errs {
-		// Requests under way when the time was over are no failures.
-		if text != "aborted due to deadline" {
+	for text, n := range v.Errors {
+		if text != "aborted due to deadline" { // under way when the time was over: no failure
 			r.unanswered(toolCause(text), toCount(n))
 		}
 	}
-	r.BytesIn = toCount(sum.TotalData)
-	r.Elapsed = toDuration(sum.Total, time.Second)
-	r.Mean = toDuration(sum.Average, time.Second)
-	r.Min = toDuration(sum.Fastest, time.Second)
-	r.Max = toDuration(sum.Slowest, time.Second)
-	if r.Elapsed > 0 { // requestsPerSec counts aborted requests, too
-		r.rate(float64(r.Requests) / r.Elapsed.Seconds())
-	}
-	for name, s := range percentiles {
-		if percent, ok := strings.CutPrefix(name, "p"); ok && s != nil {
-			r.quantile(toNumber(percent), *s, time.Second)
-		}
-	}
+	r.BytesIn = toCount(v.Summary.TotalData)
+	r.times(time.Second, v.Summary.Total, v.Summary.Average, v.Summary.Fastest, v.Summary.Slowest)
+	r.rateOfElapsed() // requestsPerSec counts aborted requests
+	r.quantiles(v.Percentiles, time.Second)
 	return r
 }

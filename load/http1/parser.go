@@ -1,9 +1,5 @@
-// Package http1 has the form of HTTP/1.1: requests ready to be sent, how they
-// are written, and the strict parser of responses.
-//
-// It owns neither connections nor time: who sends a request, reads the bytes of
-// its answer and waits for them is an engine's affair, and what a request says
-// is the scenario's.
+// Package http1 has the form of HTTP/1.1: requests ready to be sent, their bytes,
+// and the strict parser of responses. It owns neither connections nor time.
 package http1
 
 import (
@@ -14,29 +10,27 @@ import (
 	"net/textproto"
 )
 
-// What a response may cost before it is given up. Each is far above what honest
-// services send; together they bound what a hostile one can make dyno hold.
+// Bounds of a response. Each is far above what honest services send; together they
+// bound what a hostile one can make dyno hold.
 const (
-	// maxHeader is for all lines of a response that are not its body: status
-	// line, fields, trailers, and the interim responses (1xx) before it, which
-	// would have no end otherwise. Servers themselves stop at 8 to 64 KiB.
+	// maxHeader is for status line, fields, trailers and interim responses (1xx).
+	// Servers themselves stop at 8 to 64 KiB.
 	maxHeader = 64 << 10
 
-	// MaxBody is for all bytes received, kept or not: a body that never ends
-	// would hold a client until its time-out and then count as slow, not wrong.
+	// MaxBody is for all bytes received: a body without an end would hold a client
+	// until its time-out and count as slow, not wrong.
 	MaxBody = 1 << 30
 
-	// maxChunkLine is for what may follow the size of a chunk; net/http's.
+	// maxChunkLine is for what follows a chunk's size, as in net/http.
 	maxChunkLine = 4 << 10
 
-	// maxSame is how long a header block is remembered (see parser.same): the
-	// copy costs a response whose header is never the same.
+	// maxSame is how long a remembered header block may be (see Parser.same): the
+	// copy costs a response whose header always changes.
 	maxSame = 1 << 10
 )
 
-// A protocolError is a response that dyno does not understand or does not take.
-// Its text never varies with what was received, because errors are counted by
-// their text.
+// A protocolError is a response that dyno does not understand or take. Its text
+// never varies, because errors are counted by their text.
 type protocolError string
 
 func (e protocolError) Error() string { return string(e) }
@@ -54,26 +48,22 @@ const (
 	errChunkEnd   = protocolError("no line end after chunk")
 )
 
-// A Parser reads the responses of one connection, one after the other: HTTP/1.0
-// and HTTP/1.1 as RFC 9112 has it. Reset comes before each response.
+// A Parser reads one connection's responses, HTTP/1.0 and 1.1 as RFC 9112 has them.
+// Reset comes before each.
 //
-// It is strict where two readers could disagree on where a response ends:
+// It is strict where two readers could disagree on a response's end:
 //   - Content-Length is digits; two of them have the same value.
-//   - Transfer-Encoding beats Content-Length, and then, as in HTTP/1.0, the
-//     connection closes. If chunked is not the last coding, the body ends with
-//     the connection.
+//   - Transfer-Encoding beats Content-Length; then, as in HTTP/1.0, the connection
+//     closes. If chunked is not the last coding, the body ends with the connection.
 //   - Lines of chunks end in CRLF.
-//   - A name is a token and the colon follows it at once. Control bytes, a CR
-//     within a line among them, are errors. So are folded lines, which RFC 9112
-//     deprecates but would have joined: a service that sends them should know.
+//   - A colon follows a name at once. Control bytes are errors, among them a CR
+//     within a line. So are folded lines, which RFC 9112 deprecates.
 //
-// It is tolerant elsewhere: of lines that end in LF alone, no reason phrase,
-// names in any case, white space around values, chunk extensions, and trailers,
-// which are read as strictly as fields and dropped.
+// It tolerates lines that end in LF alone, a missing reason phrase, any case, white
+// space around values, and chunk extensions. Trailers are checked and dropped.
 //
-// Responses to HEAD, 204 and 304 have no body, whatever they announce. 101 is a
-// final response without one: what follows it is not HTTP, so the connection
-// closes.
+// Responses to HEAD, 204, 304 and 101 have no body. What follows a 101 is not HTTP,
+// so the connection closes.
 type Parser struct {
 	Status int         // of the response, once its status line is read; 1xx interim responses are skipped
 	Bytes  int64       // of the body, so far; chunk framing does not count
@@ -93,14 +83,14 @@ type Parser struct {
 	extra  int    // bytes after the chunk size, so far
 	line   []byte // the beginning of a line whose end has not come
 
-	// The last header block and what it said. A service answers alike but for
-	// the date, which changes once a second: to compare is a sixth of the work.
+	// The last header block and what it said. Services repeat theirs, but for the
+	// date: comparing is a sixth of the work.
 	same      []byte
 	sameFrame frame
 }
 
-// A frame is what a header block says of where the message ends, and of its
-// connection. It depends on the bytes of the block alone.
+// A frame is what a header block says of the message's end and the connection. It
+// depends on the block's bytes alone.
 type frame struct {
 	status  int
 	length  int64 // Content-Length; -1 if there is none
@@ -110,7 +100,6 @@ type frame struct {
 	keeping bool // Connection: keep-alive
 }
 
-// A coding is what Transfer-Encoding says.
 type coding uint8
 
 const (
@@ -137,18 +126,17 @@ const (
 	atEnd
 )
 
-// Reset prepares for the response to a request. head: the method was HEAD.
-// keep: how many bytes of the body to keep. fields: keep the header.
+// Reset prepares for the next response. head: its request was a HEAD; keep: how
+// many bytes of the body to keep; fields: keep the header.
 func (p *Parser) Reset(head bool, keep int64, fields bool) {
 	p.Status, p.Bytes, p.Body, p.Header, p.Close, p.Began = 0, 0, p.Body[:0], nil, false, false
 	p.head, p.keep, p.fields = head, keep, fields
 	p.state, p.room, p.line, p.frame = inStatus, maxHeader, p.line[:0], frame{length: -1}
 }
 
-// Feed takes the next bytes of the connection and returns how many belong to
-// this response, and whether it is complete. After that or an error, which is a
-// protocolError, Feed must not be called before Reset. n < len(b) only when
-// done: bytes follow that belong to no request. b is not kept.
+// Feed takes the connection's next bytes, which it does not keep. It returns how
+// many belong to this response and whether that is complete; then, or after an error
+// (a protocolError), Reset must come next. n < len(b) only when done.
 func (p *Parser) Feed(b []byte) (n int, done bool, err error) {
 	if !p.Began && len(b) > 0 {
 		p.Began = true
@@ -185,8 +173,8 @@ func (p *Parser) Feed(b []byte) (n int, done bool, err error) {
 	return n, p.state == atEnd, nil
 }
 
-// EOF says that the connection ended: nil if that completes the response,
-// io.EOF if no byte of it had come, io.ErrUnexpectedEOF else.
+// EOF says that the connection ended. It returns nil if that completes the response,
+// io.EOF if no byte had come, else io.ErrUnexpectedEOF.
 func (p *Parser) EOF() error {
 	p.Close = true
 	switch {
@@ -199,7 +187,7 @@ func (p *Parser) EOF() error {
 	return io.ErrUnexpectedEOF
 }
 
-// Answer is the response as far as it was read, valid until the next Reset.
+// Answer is the response so far, valid until the next Reset.
 func (p *Parser) Answer() Answer { return Answer{p.Status, p.Header, p.Body, p.Bytes} }
 
 func (p *Parser) fail(err error) error {
@@ -207,8 +195,7 @@ func (p *Parser) fail(err error) error {
 	return err
 }
 
-// first reads the first bytes of a response, up to the end of its header if
-// they have it.
+// first reads the first bytes of a response, up to its header's end if they have it.
 func (p *Parser) first(b []byte) (int, error) {
 	if k := len(p.same); k > 0 && k <= len(b) && !p.fields && string(b[:k]) == string(p.same) {
 		p.frame, p.Status, p.room = p.sameFrame, p.sameFrame.status, p.room-k
@@ -221,7 +208,6 @@ func (p *Parser) first(b []byte) (int, error) {
 	return n, err
 }
 
-// lines reads lines until the header or the trailers end, or b does.
 func (p *Parser) lines(b []byte) (n int, err error) {
 	for n < len(b) && p.state <= inTrailer && err == nil {
 		rest := b[n:]
@@ -265,8 +251,7 @@ func (p *Parser) lines(b []byte) (n int, err error) {
 	return n, err
 }
 
-// statusLine reads "HTTP/1.1 200 OK". The phrase, and the space before it, may
-// be missing.
+// statusLine reads "HTTP/1.1 200 OK"; the phrase and its space may be missing.
 func (p *Parser) statusLine(s []byte) error {
 	const shape = "HTTP/1.x ddd"
 	if len(s) < len(shape) || !digit(s[7]) || s[8] != ' ' || s[9] < '1' || !digit(s[9]) || !digit(s[10]) || !digit(s[11]) {
@@ -284,7 +269,6 @@ func (p *Parser) statusLine(s []byte) error {
 	return nil
 }
 
-// field reads a line of the header or of the trailers.
 func (p *Parser) field(s []byte) error {
 	i := 0
 	for i < len(s) && token[s[i]] {
@@ -338,8 +322,7 @@ func (p *Parser) connection(list []byte) {
 	}
 }
 
-// contentLength reads digits, or a list of them, which is what joins the equal
-// fields of a server that sent two.
+// contentLength reads digits, or a list of them, as joins a server's equal fields.
 func (p *Parser) contentLength(list []byte) error {
 	for more := true; more; more = len(list) > 0 {
 		var s []byte
@@ -362,7 +345,7 @@ func (p *Parser) contentLength(list []byte) error {
 	return nil
 }
 
-// transferEncoding notes the last coding. Several fields are one list.
+// transferEncoding notes the last coding; several fields make one list.
 func (p *Parser) transferEncoding(list []byte) {
 	if p.frame.coding == codingNone {
 		p.frame.coding = codingOther
@@ -378,7 +361,7 @@ func (p *Parser) transferEncoding(list []byte) {
 	}
 }
 
-// endHeader decides where the body ends: RFC 9112, section 6.3.
+// endHeader decides where the body ends (RFC 9112, section 6.3).
 func (p *Parser) endHeader() error {
 	f := &p.frame
 	p.Close = f.closing || f.old && !f.keeping
@@ -404,7 +387,6 @@ func (p *Parser) endHeader() error {
 	return nil
 }
 
-// take counts the next bytes of the body and keeps what is to be kept.
 func (p *Parser) take(b []byte) {
 	p.Bytes += int64(len(b))
 	if free := p.keep - int64(len(p.Body)); free > 0 {
@@ -414,7 +396,6 @@ func (p *Parser) take(b []byte) {
 
 func (p *Parser) startChunk() { p.state, p.left, p.digits, p.extra = inSize, 0, 0, 0 }
 
-// chunks reads chunks until the last of them ends, or b does.
 func (p *Parser) chunks(b []byte) (n int, err error) {
 	for n < len(b) && p.state >= inSize && err == nil {
 		if p.state == inChunk {
@@ -431,7 +412,7 @@ func (p *Parser) chunks(b []byte) (n int, err error) {
 		switch p.state {
 		case inSize:
 			if x := unhex(c); x >= 0 {
-				// 15 digits cannot overflow, and the limit comes long before.
+				// 15 digits cannot overflow.
 				if p.digits++; p.digits > 15 {
 					return n, errChunkSize
 				}
@@ -458,8 +439,8 @@ func (p *Parser) chunks(b []byte) (n int, err error) {
 	return n, err
 }
 
-// afterSize reads what follows the size of a chunk on its line. Some servers pad
-// it with spaces; the extension may be anything that is printable.
+// afterSize reads the rest of a chunk size's line: padding, as some servers send,
+// and any printable extension.
 func (p *Parser) afterSize(c byte) error {
 	if p.extra++; p.extra > maxChunkLine {
 		return errChunkLine

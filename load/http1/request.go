@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// A Request is ready to be sent. Its slices may be those of a client, which are
-// used again for the next.
+// A Request is ready to be sent. A client may reuse its slices for the next.
 type Request struct {
 	Method string
 	Target []byte // path and query, in the form of the request line
@@ -31,7 +30,6 @@ type Field struct {
 	Value []byte
 }
 
-// An Answer is what came back.
 type Answer struct {
 	Status int
 	Header http.Header // whole if it was needed, else with Set-Cookie at least, or nil
@@ -39,8 +37,8 @@ type Answer struct {
 	Bytes  int64       // its length
 }
 
-// Idempotent reports whether a request may be sent again when it is not known
-// whether the service has had it (RFC 9110, section 9.2.2).
+// Idempotent reports whether a request may be sent again when the service may have
+// had it already (RFC 9110, section 9.2.2).
 func (r *Request) Idempotent() bool {
 	switch r.Method {
 	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
@@ -49,7 +47,7 @@ func (r *Request) Idempotent() bool {
 	return false
 }
 
-// bodyful are methods of which a request without a body says so.
+// bodyful reports whether a request without a body must say so.
 func bodyful(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
 
 // AppendWire appends the request as HTTP/1.1 writes it (RFC 9112).
@@ -68,7 +66,6 @@ func (r *Request) AppendWire(b []byte) []byte {
 	return append(append(b, '\r', '\n'), r.Body...)
 }
 
-// URLOn is the URL of the request on the service at base.
 func (r *Request) URLOn(base *url.URL) (*url.URL, error) {
 	if r.URL != nil {
 		return r.URL, nil
@@ -85,9 +82,8 @@ func on(base *url.URL, path string) (*url.URL, error) {
 	return u, nil
 }
 
-// OriginForm brings a target, which is a path or what a service sent as a
-// Location, into the form of the request line, in place. It must stay on the
-// service at base: a load on a stranger is an attack.
+// OriginForm brings a path or a service's Location into the request line's form, in
+// place. It must stay on the service at base: a load on a stranger is an attack.
 func OriginForm(base *url.URL, target []byte) ([]byte, error) {
 	if isPlainTarget(target) {
 		return target, nil
@@ -110,8 +106,7 @@ func OriginForm(base *url.URL, target []byte) ([]byte, error) {
 	return appendURI(target[:0], u), nil
 }
 
-// appendURI appends the form of u that a request line can have. net/url leaves
-// a query as it is.
+// appendURI escapes what a request line cannot have; net/url leaves a query as it is.
 func appendURI(b []byte, u *url.URL) []byte {
 	for _, c := range []byte(u.RequestURI()) {
 		if c <= ' ' || c >= 0x7f || c == '"' {
@@ -123,8 +118,8 @@ func appendURI(b []byte, u *url.URL) []byte {
 	return b
 }
 
-// isPlainTarget reports whether a target can be sent as it is; the others may
-// be right too, and are left to net/url.
+// isPlainTarget reports whether a target can be sent as it is; net/url decides on
+// all others.
 func isPlainTarget(t []byte) bool {
 	if len(t) == 0 || t[0] != '/' {
 		return false
@@ -147,7 +142,6 @@ var plainByte = func() (t [256]bool) {
 	return t
 }()
 
-// Address is the host and port of a URL.
 func Address(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -25,8 +25,8 @@ var token = func() (t [256]bool) {
 	return t
 }()
 
-// startsHTTP reports whether a status line may begin with a and go on with b.
-// What does not speak HTTP need not send a line end for dyno to notice.
+// startsHTTP reports whether a status line may begin with a and go on with b. Other
+// protocols need not send a line end for dyno to notice them.
 func startsHTTP(a, b []byte) bool {
 	const want = "HTTP/1."
 	if len(a) == 0 && len(b) >= len(want) {
@@ -37,14 +37,13 @@ func startsHTTP(a, b []byte) bool {
 	return string(a[:i]) == want[:i] && string(b[:k]) == want[i:i+k]
 }
 
-// Printable reports whether s has no control bytes but tabs. Bytes above ASCII
-// are for the reader to decode.
+// Printable reports whether s has no control bytes but tabs.
 func Printable(s []byte) bool {
 	const ones = 0x0101010101010101
 	for ; len(s) >= 8; s = s[8:] {
 		w := binary.LittleEndian.Uint64(s)
 		del := w ^ 0x7f*ones
-		// Exact in whether a byte is below ' ' or is DEL, not in which.
+		// Exact in whether some byte is below ' ' or DEL, not in which.
 		if ((w-' '*ones)&^w|(del-ones)&^del)&(0x80*ones) != 0 && !printableBytes(s[:8]) {
 			return false
 		}
@@ -61,7 +60,6 @@ func printableBytes(s []byte) bool {
 	return true
 }
 
-// cut returns the first element of a list and what follows its comma.
 func cut(list []byte) (first, rest []byte) {
 	if i := bytes.IndexByte(list, ','); i >= 0 {
 		return trim(list[:i]), list[i+1:]
@@ -79,9 +77,8 @@ func trim(s []byte) []byte {
 	return s
 }
 
-// equalFold compares without regard to the case of ASCII, unlike
-// bytes.EqualFold. lower has letters and hyphens; s has no control bytes, or a
-// CR would pass for a hyphen.
+// equalFold ignores the case of ASCII only, unlike bytes.EqualFold. lower has letters
+// and hyphens. s has no control bytes, or a CR would pass for a hyphen.
 func equalFold(s []byte, lower string) bool {
 	if len(s) != len(lower) {
 		return false

@@ -1,7 +1,6 @@
-// Package requestlog keeps single requests in a scratch file while a load runs,
-// all of them or a uniform sample, and reads them back in the order of their end.
-//
-// It does not own the file, and does not know what a request is good for.
+// Package requestlog keeps single requests in a scratch file while a load runs, all
+// or a uniform sample, and reads them back in the order of their ends. Its caller
+// owns the file.
 package requestlog
 
 import (
@@ -18,15 +17,13 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A Log keeps single requests in a scratch file. Clients add to buffers; full blocks of them go to one writer, so that no client waits
-// for a disk unless all spare blocks are full. Its memory is bounded by the
-// number of buffers and by max, not by the length of the run.
+// A Log keeps single requests. Clients add to buffers, whose full blocks go to one
+// writer; a client waits for the disk only when all spare blocks are full. Memory is
+// bounded by the number of buffers and by max.
 //
-// If there are more than max requests, it keeps a uniform sample: each draws a
-// level, which is at least n with a chance of 1/2^n, and the least level that is
-// kept goes up by one whenever more than max would be kept. What was written
-// before with a lower level is passed over when it is read, so the sample does
-// not depend on when a request came or what it was; the file holds at most
+// Of more than max requests it keeps a uniform sample: each draws a level, at least n
+// with a chance of 1/2^n, and the least level kept rises whenever more than max would
+// be kept. Reading skips what was written with a lower level. The file holds at most
 // max·(1 + log2(seen/max)/2) requests and a block for each level.
 type Log struct {
 	f     File
@@ -40,9 +37,8 @@ type Log struct {
 
 	mu      sync.Mutex
 	buffers []*Buffer
-	spares  int // spare blocks made so far
 
-	// Only the writer uses these until it has ended:
+	// Only the writer uses these until it ends:
 	end    int64         // of the file
 	counts [levels]int64 // written requests by level
 	blocks [][]span      // where they are, by buffer
@@ -58,7 +54,6 @@ type File interface {
 // A span is where a block is in the file, in bytes.
 type span struct{ from, to int64 }
 
-// A block is a part of the file.
 type block struct {
 	buffer int // whose it is
 	n      int // bytes
@@ -75,18 +70,18 @@ const (
 	noLevel    = levels // more than any request's level
 )
 
-// New keeps requests in f, a scratch file that the caller owns and
-// removes: at most max of them, beyond that a uniform sample. Steps are the
-// labels of the steps that are added, at most 32767. It starts the writer's
-// goroutine; the caller must close it.
+// New keeps at most max requests in f, beyond that a uniform sample. Steps are the
+// labels of the steps that are added, at most 32767. The caller must Close it.
 func New(f File, max int64, steps []string) *Log {
 	k := &Log{f: f, max: max, steps: steps, full: make(chan *block, maxSpares), spare: make(chan *block, maxSpares)}
+	for range maxSpares {
+		k.spare <- new(block)
+	}
 	k.writer.Go(k.write)
 	return k
 }
 
-// A Buffer takes the requests of one shard. It is not safe for concurrent
-// use.
+// A Buffer takes one shard's requests. It is not safe for concurrent use.
 type Buffer struct {
 	k      *Log
 	number int
@@ -96,8 +91,8 @@ type Buffer struct {
 	_      [64]byte // no other buffer in its cache line
 }
 
-// Buffer makes a buffer. Requests that go to one buffer are read back in the
-// order in which they were added.
+// Buffer makes a buffer, whose requests are read back in the order in which they
+// were added.
 func (k *Log) Buffer() *Buffer {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -107,9 +102,8 @@ func (k *Log) Buffer() *Buffer {
 	return b
 }
 
-// Add keeps a request. Times are since the window began. What does not fit
-// its field counts as the field's least or greatest: 0 to 2 years for due, 0 to
-// 78 hours from due to sent and from sent to done, 0 to 4 GiB of bytes.
+// Add keeps a request. Times count from the window's begin. Values are cut to 0 to 2
+// years for due, 78 hours from due to sent and from sent to done, 4 GiB of bytes.
 func (b *Buffer) Add(client, step int, due, sent, done time.Duration, status int, bytes int64, failed bool) {
 	b.seen++
 	// SplitMix64 (Steele, Lea, Flood 2014, Fast Splittable Pseudorandom Number Generators).
@@ -136,36 +130,14 @@ func (b *Buffer) Add(client, step int, due, sent, done time.Duration, status int
 	}
 }
 
-// fit saturates v to so many bits.
 func fit(v int64, bits int) uint64 { return uint64(min(max(v, 0), 1<<bits-1)) }
 
-// next hands the block to the writer and gets another.
 func (b *Buffer) next() {
 	b.k.full <- b.block
-	b.block = b.k.empty()
+	b.block = <-b.k.spare
 	b.block.buffer, b.block.n = b.number, 0
 }
 
-// empty returns a block that is free, made anew while there are few.
-func (k *Log) empty() *block {
-	select {
-	case b := <-k.spare:
-		return b
-	default:
-	}
-	k.mu.Lock()
-	more := k.spares < maxSpares
-	if more {
-		k.spares++
-	}
-	k.mu.Unlock()
-	if more {
-		return new(block)
-	}
-	return <-k.spare
-}
-
-// write writes full blocks until there are no more to come.
 func (k *Log) write() {
 	for b := range k.full {
 		if k.err == nil {
@@ -180,8 +152,8 @@ func (k *Log) write() {
 	}
 }
 
-// put writes those requests of a block that are still to be kept, and raises the level if that
-// makes too many requests.
+// put writes those of a block's requests that are still to be kept, and raises the
+// level if there are too many.
 func (k *Log) put(b *block) error {
 	level := k.level.Load()
 	n := 0
@@ -213,7 +185,6 @@ func (k *Log) put(b *block) error {
 	return nil
 }
 
-// above is how many of the written requests have a level or a higher one.
 func (k *Log) above(level uint32) (n int64) {
 	for _, c := range k.counts[level:] {
 		n += c
@@ -221,9 +192,8 @@ func (k *Log) above(level uint32) (n int64) {
 	return n
 }
 
-// Close writes what is left and ends the writer. No Buffer may be used any more. The
-// error is the first of the whole run; after it nothing was kept, and what was
-// kept before is no sample of the run and is not given out.
+// Close ends the writer; no Buffer may be used any more. Its error is the first of
+// the whole run, after which nothing is kept or given out.
 func (k *Log) Close() error {
 	if k.full == nil {
 		return k.err
@@ -240,8 +210,7 @@ func (k *Log) Close() error {
 	return k.err
 }
 
-// Kept is how many requests there are to read, and how many were added. It is
-// known after Close.
+// Kept returns how many requests can be read and how many were added, after Close.
 func (k *Log) Kept() (n, seen int64) {
 	for _, b := range k.buffers {
 		seen += b.seen
@@ -249,9 +218,8 @@ func (k *Log) Kept() (n, seen int64) {
 	return k.above(k.level.Load()), seen
 }
 
-// Requests reads the file, which Close has made whole, from its start. The
-// requests come in the order in which they were done, as far as each buffer's
-// did. An error is the last of the sequence.
+// Requests reads the closed log from its start, ordered by when requests were done
+// as far as each buffer was. An error ends the sequence.
 func (k *Log) Requests() iter.Seq2[dyno.Request, error] {
 	return func(yield func(dyno.Request, error) bool) {
 		if k.err != nil {
@@ -289,7 +257,6 @@ func (k *Log) Requests() iter.Seq2[dyno.Request, error] {
 	}
 }
 
-// A cursor reads the blocks of one buffer.
 type cursor struct {
 	k       *Log
 	level   byte
@@ -301,7 +268,6 @@ type cursor struct {
 	err     error
 }
 
-// next goes to the next request. False means that there is none, or an error.
 func (c *cursor) next() bool {
 	for {
 		if len(c.rest) == 0 && !c.fill() {
@@ -350,7 +316,6 @@ func (c *cursor) decode(p *[recordSize]byte) {
 	r.Bytes = int64(rest & (1<<32 - 1))
 }
 
-// sink moves the cursor at i down to its place in the heap.
 func sink(heap []*cursor, i int) {
 	for {
 		least := i

@@ -15,11 +15,9 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// MaxKept is how much of a body is kept for captures.
 const MaxKept = 16 << 20
 
-// A capture takes a value out of an answer: exactly one of jq, header and
-// cookie is set.
+// A capture takes a value out of an answer by one of jq, header and cookie.
 type capture struct {
 	name           string
 	jq             *gojq.Code
@@ -48,8 +46,8 @@ func compileCaptures(m map[string]string) ([]capture, error) {
 	return cs, nil
 }
 
-// Capture puts what the step captures into v. The error is short and says
-// nothing that varies, as it is a cause by which failures are counted.
+// Capture puts what the step captures into v. Failures are counted by its errors, so
+// these are short and name nothing that varies.
 func (s *Step) Capture(ctx context.Context, a *http1.Answer, v *Vars) error {
 	if len(s.captures) == 0 { // nearly always; doc would be allocated
 		return nil

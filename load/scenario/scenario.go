@@ -1,9 +1,6 @@
-// Package scenario has what the clients of a load play: steps compiled from the
-// plan or a file of targets, their templates, data and captures, and the
-// variables of each client. It renders requests and takes values out of answers.
-//
-// It sends nothing, keeps no time and counts no failures: clients of package
-// load play it, and engines send what it renders.
+// Package scenario has what a load's clients play: steps compiled from the plan or a
+// file of targets, with templates, data and captures, and each client's variables.
+// It renders requests and takes values out of answers; package load sends them.
 package scenario
 
 import (
@@ -22,8 +19,7 @@ import (
 	"github.com/dynolab/dyno/load/http1"
 )
 
-// A Scenario is what clients play, made ready: templates and captures are
-// compiled, files read, and what does not vary is rendered.
+// A Scenario is ready to be played: templates and captures are compiled, files read.
 type Scenario struct {
 	Setup, Loop, Teardown []*Step
 	Tallies               []Tally // what is measured: steps of the same name are one
@@ -31,13 +27,12 @@ type Scenario struct {
 	counter               atomic.Int64 // of {{counter}}
 }
 
-// A Tally is a name under which requests are counted.
 type Tally struct {
 	Label string
 	Loop  bool // of the loop, so part of the totals
 }
 
-// A Step is a request, or several at the same time, or a rest.
+// A Step is a request, several at the same time, or a rest.
 type Step struct {
 	Label    string
 	method   string
@@ -66,7 +61,6 @@ type headerText struct {
 	value text
 }
 
-// Pick returns the step whose turn it is.
 func (s *Step) Pick() *Step {
 	if len(s.turns) == 0 {
 		return s
@@ -74,13 +68,12 @@ func (s *Step) Pick() *Step {
 	return s.turns[(s.turn.Add(1)-1)%int64(len(s.turns))]
 }
 
-// Width is how many requests of the step are under way at the same time.
+// Width is how many requests the step sends at the same time.
 func (s *Step) Width() int { return max(len(s.Group), 1) }
 
-// Rests reports whether the step is a rest instead of requests.
 func (s *Step) Rests() bool { return s.sleep.Max > 0 }
 
-// RestTime draws how long a client rests in the step.
+// RestTime draws how long a client rests in this step.
 func (s *Step) RestTime(v *Vars) time.Duration {
 	d := time.Duration(s.sleep.Min)
 	if more := int64(s.sleep.Max - s.sleep.Min); more > 0 {
@@ -89,7 +82,7 @@ func (s *Step) RestTime(v *Vars) time.Duration {
 	return d
 }
 
-// Counts reports whether request n of a step is measured.
+// Counts reports whether the step's request n is measured.
 func (s *Step) Counts(n int) bool {
 	switch {
 	case len(s.Group) > 0:
@@ -100,18 +93,16 @@ func (s *Step) Counts(n int) bool {
 	return s.Measured
 }
 
-// MaxQuoted is how much of a body an error message may quote.
 const MaxQuoted = 200
 
-// A compiler makes a scenario.
 type compiler struct {
 	base  *url.URL
 	known *names
 	s     Scenario
 }
 
-// Compile makes the scenario of l. A template may use what is captured before
-// it; so a misspelt variable is found here, before anything is sent.
+// Compile makes the scenario of l. A template may use only what is captured before
+// it, so a misspelt variable is found here.
 func Compile(base *url.URL, l *dyno.Load, arg map[string]string) (*Scenario, error) {
 	tables, err := readData(l.Data)
 	if err != nil {
@@ -146,7 +137,7 @@ func Compile(base *url.URL, l *dyno.Load, arg map[string]string) (*Scenario, err
 	return &c.s, nil
 }
 
-// targets makes the loop one step that is each of the file's in turn.
+// targets makes the loop one step that is each target in turn.
 func (c *compiler) targets(file string) error {
 	targets, _, err := ReadTargets(file)
 	if err != nil {
@@ -167,7 +158,6 @@ func (c *compiler) targets(file string) error {
 	return nil
 }
 
-// step compiles a step, with those that are parallel in it.
 func (c *compiler) step(st *dyno.Step, loop bool) (*Step, error) {
 	if st.Sleep != (dyno.Sleep{}) {
 		return &Step{Label: "sleep", sleep: st.Sleep}, nil
@@ -190,7 +180,6 @@ func (c *compiler) step(st *dyno.Step, loop bool) (*Step, error) {
 	return s, err
 }
 
-// request compiles a step that is one request.
 func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 	s = &Step{Label: st.Label(), method: st.Verb(), base: c.base, Expect: st.Expect, keep: MaxQuoted}
 	if loop {
@@ -250,8 +239,7 @@ func (c *compiler) body(s *Step, st *dyno.Step) (err error) {
 	return err
 }
 
-// header compiles the fields of a request's header. How the body is framed is
-// not the user's to say.
+// header compiles a request's header. The user has no say in how the body is framed.
 func (c *compiler) header(s *Step, headers map[string]string) error {
 	all := map[string]string{"Host": c.base.Host, "User-Agent": "dyno"}
 	for name, v := range headers {
@@ -280,27 +268,28 @@ func (c *compiler) header(s *Step, headers map[string]string) error {
 	return nil
 }
 
-// Render makes the request of a step with the variables v, in r, whose memory
-// it uses again. It does not make r.Wire.
+// Render makes the step's request with the variables v in r, reusing its memory. It
+// does not make r.Wire.
 func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
 	r.Method, r.Closes, r.KeepBody, r.KeepHeader = s.method, s.closes, s.keep, s.header
-	if r.Target, err = s.target.append(r.Target[:0], v); err != nil {
-		return err
+	render := func(into []byte, t text) []byte {
+		if err == nil {
+			into, err = t.append(into[:0], v)
+		}
+		return into
 	}
-	if r.Target, err = http1.OriginForm(s.base, r.Target); err != nil {
-		return err
+	if r.Target = render(r.Target, s.target); err == nil {
+		r.Target, err = http1.OriginForm(s.base, r.Target)
 	}
-	if r.Host, err = s.host.append(r.Host[:0], v); err != nil {
-		return err
-	}
-	if r.Body, err = s.body.append(r.Body[:0], v); err != nil {
+	r.Host = render(r.Host, s.host)
+	if r.Body = render(r.Body, s.body); err != nil {
 		return err
 	}
 	r.Fields = slices.Grow(r.Fields[:0], len(s.fields))[:len(s.fields)] // keeps the values' memory
 	for i, f := range s.fields {
 		to := &r.Fields[i]
 		to.Name = f.name
-		if to.Value, err = f.value.append(to.Value[:0], v); err != nil {
+		if to.Value = render(to.Value, f.value); err != nil {
 			return err
 		}
 		if !http1.Printable(to.Value) {
@@ -313,7 +302,6 @@ func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
 	return nil
 }
 
-// constant reports whether every request of the step is the same.
 func (s *Step) constant() bool {
 	for _, f := range s.fields {
 		if _, ok := f.value.fixed(); !ok {
@@ -328,8 +316,8 @@ func (s *Step) constant() bool {
 	return true
 }
 
-// NewVars are the variables of a client before its set-up, which gets the same
-// row of the tables as its first loop.
+// NewVars makes a client's variables. Its set-up and its first loop share a row of
+// the tables.
 func (s *Scenario) NewVars(client int, seed uint64) *Vars {
 	v := newVars(client, seed, s.tables, &s.counter)
 	s.tables.take(v)
@@ -344,8 +332,7 @@ func (s *Scenario) index(t Tally) int {
 	return len(s.Tallies) - 1
 }
 
-// Links is how many links one client needs: as many as it has requests under
-// way at the same time.
+// Links is how many requests one client has under way at the same time, at most.
 func (s *Scenario) Links() int {
 	n := 1
 	for _, st := range slices.Concat(s.Setup, s.Loop, s.Teardown) {
@@ -354,7 +341,6 @@ func (s *Scenario) Links() int {
 	return n
 }
 
-// Accepts reports whether a status is success.
 func (s *Step) Accepts(status int) bool {
 	if len(s.Expect) == 0 {
 		return status < 400
@@ -362,7 +348,6 @@ func (s *Step) Accepts(status int) bool {
 	return slices.Contains(s.Expect, status)
 }
 
-// Want says in words what Accepts does.
 func (s *Step) Want() string {
 	if len(s.Expect) == 0 {
 		return "want below 400"
@@ -370,8 +355,8 @@ func (s *Step) Want() string {
 	return "want " + strings.Trim(fmt.Sprint(s.Expect), "[]")
 }
 
-// ExpandCommand returns the command line of a load that another generator puts
-// on. A mistake is a [*dyno.PlanError].
+// ExpandCommand returns the command line of another generator's load. A mistake is a
+// [*dyno.PlanError].
 func ExpandCommand(l *dyno.Load, arg map[string]string) (string, error) {
 	t, err := parseText("command", l.Command, newNames(arg, nil))
 	command, ok := t.fixed()

@@ -15,8 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// tables are the data of a load: rows that its clients take in turn. A nil
-// pointer is a load without data.
+// tables are a load's data: rows that its clients take in turn. nil: no data.
 type tables struct {
 	all  []table // by name
 	next atomic.Uint64
@@ -28,12 +27,10 @@ type table struct {
 	rows    [][]string // at least one, each as long as columns
 }
 
-// maxFile is the largest file that is read into memory.
 const maxFile = 1 << 30
 
-// readData reads CSV files (RFC 4180) whose first row names the columns; files
-// has them by the name of the table. Without any it returns nil. A mistake is a
-// [*dyno.PlanError] that names file and line.
+// readData reads CSV files (RFC 4180) by table name; their first row names the
+// columns. No files give nil. A mistake is a [*dyno.PlanError] with file and line.
 func readData(files map[string]string) (*tables, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -58,9 +55,8 @@ func readData(files map[string]string) (*tables, error) {
 	return ts, nil
 }
 
-// take gives a client the next row of every table. All clients share the
-// position, so that no two get the same row until all rows are taken, and the
-// first one again.
+// take gives a client the next row of every table. Clients share the position, so
+// no two get the same row until all rows are taken.
 func (ts *tables) take(v *Vars) {
 	if ts == nil {
 		return
@@ -73,18 +69,19 @@ func (ts *tables) take(v *Vars) {
 	}
 }
 
-// has reports whether there is a table of the name.
 func (ts *tables) has(name string) bool {
 	return ts != nil && slices.ContainsFunc(ts.all, func(t table) bool { return t.name == name })
 }
 
-// find returns the indices of a table and its column; column is -1 if one of
-// them does not exist.
+// find returns the indices of a table and its column; column is -1 if there is none.
 func (ts *tables) find(name, column string) (i, j int) {
-	if !ts.has(name) {
+	if ts == nil {
 		return -1, -1
 	}
 	i = slices.IndexFunc(ts.all, func(t table) bool { return t.name == name })
+	if i < 0 {
+		return -1, -1
+	}
 	return i, slices.Index(ts.all[i].columns, column)
 }
 
@@ -99,7 +96,6 @@ func (t *table) read(file string) error {
 	return nil
 }
 
-// parse reads the table; line is where its mistake is.
 func (t *table) parse(r io.Reader) (line int, err error) {
 	c := csv.NewReader(r)
 	c.FieldsPerRecord = -1 // counted here, to say both numbers
@@ -144,7 +140,6 @@ func checkColumns(names []string) error {
 	return nil
 }
 
-// isName reports whether s can be the name of a variable or function.
 func isName(s string) bool {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
@@ -154,8 +149,8 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// readFile reads a file of at most maxFile bytes, without the byte order mark
-// that spreadsheets put first.
+// readFile reads a file of at most maxFile bytes without its byte order mark, which
+// spreadsheets write.
 func readFile(file string) ([]byte, error) {
 	in, err := os.Open(file)
 	if err != nil {

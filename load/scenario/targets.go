@@ -18,18 +18,16 @@ import (
 	"github.com/dynolab/dyno/load/http1"
 )
 
-// ReadTargets reads a file of requests, in either of vegeta's formats
-// (https://github.com/tsenart/vegeta, -targets and -format): a request line
-// with the headers and the body's file below it, or one JSON object a line. The
-// first character tells them apart. A target may also be a path alone.
+// ReadTargets reads a file of requests in either of vegeta's formats
+// (https://github.com/tsenart/vegeta, -targets and -format): request lines with
+// headers and a body's file below, or one JSON object a line. A target may be a path.
 //
-// The steps are of one name, so that they count as one. Nothing in them is a
-// template. base is the scheme and host of the URLs, "" if there are only
-// paths. A mistake is a [*dyno.PlanError] that names file and line.
+// All steps have one name, so they count as one; nothing in them is a template. base
+// is the scheme and host of their URLs, "" if there are only paths. A mistake is a
+// [*dyno.PlanError] with file and line.
 //
-// Note: vegeta looks for a body's file in its working directory. Here it is in
-// that of the targets, as paths in a plan are in that of the plan: the file
-// means the same wherever dyno is started.
+// Note: bodies' files are looked for beside the targets, not in the working directory
+// as in vegeta, so the file means the same wherever dyno starts.
 func ReadTargets(file string) (steps []dyno.Step, base string, err error) {
 	data, err := readFile(file)
 	p := targets{dir: filepath.Dir(file), check: readable}
@@ -57,7 +55,6 @@ func readable(file string) error {
 	return err
 }
 
-// targets is a file of targets, read up to line.
 type targets struct {
 	dir   string             // of the bodies' files
 	check func(string) error // finds out whether a body's file can be read
@@ -91,15 +88,15 @@ func (p *targets) parse(data []byte) error {
 		return errors.New("no targets in the file")
 	}
 	for i, v := range p.login {
-		if s := &p.steps[i]; !hasHeader(s, "Authorization") {
+		if s := &p.steps[i]; spelled(s, "Authorization") == "" {
 			setHeader(s, "Authorization", v)
 		}
 	}
 	return nil
 }
 
-// plain reads a line of the HTTP format. A target is open as long as headers
-// and a body may follow.
+// plain reads a line of the HTTP format; a target is open while headers and a body
+// may follow.
 func (p *targets) plain(line string, open bool) (stillOpen bool, err error) {
 	words := strings.Fields(line)
 	switch {
@@ -123,7 +120,6 @@ func (p *targets) plain(line string, open bool) (stillOpen bool, err error) {
 	return true, p.header(strings.TrimSpace(name), strings.TrimSpace(value))
 }
 
-// json reads a line of the JSON format.
 func (p *targets) json(line string, _ bool) (bool, error) {
 	if line == "" {
 		return false, nil
@@ -161,7 +157,6 @@ func (p *targets) json(line string, _ bool) (bool, error) {
 	return false, nil
 }
 
-// add begins a target.
 func (p *targets) add(method, target string) error {
 	if !isMethod(method) {
 		return fmt.Errorf("bad method %q (want for example GET)", shorten(method))
@@ -193,7 +188,6 @@ func (p *targets) add(method, target string) error {
 	return nil
 }
 
-// service notes where a target goes.
 func (p *targets) service(u *url.URL) error {
 	host := u.Scheme + "://" + strings.ToLower(http1.Address(u))
 	base := u.Scheme + "://" + u.Host
@@ -226,17 +220,18 @@ func (p *targets) header(name, value string) error {
 	return nil
 }
 
-func hasHeader(s *dyno.Step, name string) bool {
+// spelled returns how the step spells a header's name, "" if it has none of it.
+func spelled(s *dyno.Step, name string) string {
 	for n := range s.Headers {
 		if strings.EqualFold(n, name) {
-			return true
+			return n
 		}
 	}
-	return false
+	return ""
 }
 
-// setHeader adds a header. Values of the same name make one line, which means
-// the same (RFC 9110, section 5.3; RFC 9113, section 8.2.3, for cookies).
+// setHeader joins values of the same name into one line, which means the same (RFC
+// 9110, section 5.3; for cookies RFC 9113, section 8.2.3).
 func setHeader(s *dyno.Step, name, value string) {
 	if s.Headers == nil {
 		s.Headers = map[string]string{}
@@ -245,17 +240,14 @@ func setHeader(s *dyno.Step, name, value string) {
 	if strings.EqualFold(name, "Cookie") {
 		between = "; "
 	}
-	for n, v := range s.Headers {
-		if strings.EqualFold(n, name) {
-			name, value = n, v+between+value
-			break
-		}
+	if n := spelled(s, name); n != "" {
+		name, value = n, s.Headers[n]+between+value
 	}
 	s.Headers[name] = value
 }
 
-// isMethod reports whether s looks like a method: by its capital letters a line
-// with a target differs from one with a header.
+// isMethod reports whether s looks like a method; capital letters tell a target's
+// line from a header's.
 func isMethod(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' })
 }

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// literal is the template of a text that is to be sent as it is.
+// literal returns the template of a text.
 func literal(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 
-// A text is a compiled template: literals, variables and function calls,
-// rendered one after the other without allocating.
+// A text is a compiled template. Rendering it allocates nothing.
 type text []part
 
 type part struct {
@@ -37,9 +36,8 @@ const (
 	partRandomOf // a random number whose bounds vary
 )
 
-// parseText compiles a template; what says which, such as "path". Its errors
-// are all that can be found before a request: a syntax error, an unknown
-// variable (an *UnknownError) or function, and wrong arguments.
+// parseText compiles a template; what names it in errors. It finds syntax errors,
+// unknown variables (an *UnknownError) and functions, and wrong arguments.
 func parseText(what, s string, known *names) (text, error) {
 	var t text
 	for rest := s; rest != ""; {
@@ -64,7 +62,7 @@ func parseText(what, s string, known *names) (text, error) {
 	return t, nil
 }
 
-// add joins adjacent literals, so that a text that never varies is one part.
+// add joins adjacent literals, so that a constant text is one part.
 func (t text) add(p part) text {
 	last := len(t) - 1
 	switch {
@@ -77,8 +75,8 @@ func (t text) add(p part) text {
 	return append(t, p)
 }
 
-// parseAction compiles what follows two opening braces, and returns the text
-// behind the closing ones.
+// parseAction compiles what follows two opening braces and returns the text after
+// the closing ones.
 func (k *names) parseAction(s string) (p part, rest string, err error) {
 	trimmed := strings.TrimLeft(s, " ")
 	if quoted, err := strconv.QuotedPrefix(trimmed); err == nil && quoted[0] != '\'' {
@@ -109,7 +107,6 @@ func (k *names) parseAction(s string) (p part, rest string, err error) {
 var errNotSupported = errors.New("is neither a variable nor a function; there are no conditions, loops and pipelines " +
 	"(want {{.NAME}}, {{counter}}, {{uuid}} or {{random LO HI}}; consider: a column of data, or one step for each case)")
 
-// parseCall compiles the call of a function.
 func (k *names) parseCall(name string, args []string) (part, error) {
 	kind, want := partLiteral, 0
 	switch name {
@@ -152,7 +149,6 @@ func (k *names) parseCall(name string, args []string) (part, error) {
 	return p, err
 }
 
-// shorten cuts what an error message quotes.
 func shorten(s string) string {
 	if len(s) > MaxQuoted {
 		return s[:MaxQuoted] + "..."
@@ -160,7 +156,6 @@ func shorten(s string) string {
 	return s
 }
 
-// fixed returns the text, if it is the same for every request.
 func (t text) fixed() (string, bool) {
 	switch {
 	case len(t) == 0:
@@ -171,8 +166,8 @@ func (t text) fixed() (string, bool) {
 	return t[0].s, true
 }
 
-// append renders the text at the end of dst. A variable that has no value yet,
-// such as one whose capture failed, is an *UnknownError.
+// append renders the text. A variable without a value, such as one whose capture
+// failed, is an *UnknownError.
 func (t text) append(dst []byte, v *Vars) ([]byte, error) {
 	start := len(dst)
 	for i := range t {
@@ -212,7 +207,6 @@ func (t text) append(dst []byte, v *Vars) ([]byte, error) {
 	return dst, nil
 }
 
-// bounds are those of a partRandomOf now.
 func (p *part) bounds(v *Vars) (least int, span uint64, err error) {
 	lo, err := p.args[0].append(nil, v)
 	if err != nil {

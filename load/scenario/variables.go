@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// Vars are the variables of one client. One goroutine at a time uses them.
+// Vars are one client's variables, for one goroutine at a time.
 type Vars struct {
 	n, client int
 	captured  map[string]string
@@ -21,8 +21,8 @@ type Vars struct {
 	counter   *atomic.Int64 // of the whole load
 }
 
-// newVars are the variables of a client that has captured nothing yet. Random
-// values depend on the seed and the client's number alone.
+// newVars returns the variables of a client that has captured nothing. Random values
+// depend on seed and client alone.
 func newVars(client int, seed uint64, ts *tables, counter *atomic.Int64) *Vars {
 	return &Vars{
 		client: client, captured: map[string]string{}, tables: ts, counter: counter,
@@ -31,7 +31,6 @@ func newVars(client int, seed uint64, ts *tables, counter *atomic.Int64) *Vars {
 	}
 }
 
-// names are the variables that a template may use.
 type names struct {
 	arg      map[string]string
 	captured map[string]bool
@@ -42,7 +41,6 @@ func newNames(arg map[string]string, ts *tables) *names {
 	return &names{arg: arg, captured: map[string]bool{}, tables: ts}
 }
 
-// capture makes a name known. The error says that it means something else.
 func (k *names) capture(name string) error {
 	if taken(name) || k.tables.has(name) {
 		return fmt.Errorf("capture %s: the name is taken", name)
@@ -51,11 +49,9 @@ func (k *names) capture(name string) error {
 	return nil
 }
 
-// taken reports whether a name is that of a variable that every client has.
 func taken(name string) bool { return name == "n" || name == "client" || name == "arg" }
 
-// parseVariable compiles a variable such as .id or .users.name. An arg is a
-// literal: it is the same for the whole run.
+// parseVariable compiles a variable such as .id or .users.name; an arg is a literal.
 func (k *names) parseVariable(word string) (part, error) {
 	name := word[1:]
 	owner, member, ok := strings.Cut(name, ".")
@@ -78,7 +74,6 @@ func (k *names) parseVariable(word string) (part, error) {
 	return part{}, &UnknownError{name}
 }
 
-// list names all variables, for a reader who has misspelt one.
 func (k *names) list() string {
 	all := append(slices.Collect(maps.Keys(k.captured)), "n", "client")
 	for name := range k.arg {
@@ -100,16 +95,13 @@ type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string { return "unknown variable " + e.Name }
 
-// NextLoop counts a loop of the client and takes the rows of the next.
 func (v *Vars) NextLoop() {
 	v.n++
 	v.tables.take(v)
 }
 
-// count is the next whole number of the load.
 func (v *Vars) count() int64 { return v.counter.Add(1) - 1 }
 
-// random is a whole number of span ones, the first of which is least.
 func (v *Vars) random(least int, span uint64) int {
 	if span == 0 {
 		return int(v.rng.Uint64())
@@ -139,8 +131,8 @@ func (v *Vars) appendUUID(dst []byte) []byte {
 	return dst
 }
 
-// bounds reads the arguments of random: the least number, and how many there
-// are, which is 0 if all are allowed.
+// bounds reads random's arguments: the least number, and how many there are; 0 means
+// all of them.
 func bounds(lo, hi string) (least int, span uint64, err error) {
 	least, ok1 := whole(lo)
 	most, ok2 := whole(hi)
@@ -153,7 +145,6 @@ func bounds(lo, hi string) (least int, span uint64, err error) {
 	return least, uint64(most) - uint64(least) + 1, nil
 }
 
-// whole reads a whole number, which may be written as 1e6.
 func whole(s string) (int, bool) {
 	if n, err := strconv.Atoi(s); err == nil {
 		return n, true

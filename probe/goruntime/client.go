@@ -1,6 +1,5 @@
-// Package goruntime reads what the Go runtime of a subject knows: its metrics and
-// the ends of its collections, by the injected probe, and its trace of collections. It
-// also takes snapshots of its memory outside the measured window, and turns its knobs.
+// Package goruntime reads what a subject's Go runtime knows: by the injected probe, and
+// by its trace of collections. It also takes snapshots of its memory, and turns its knobs.
 package goruntime
 
 import (
@@ -17,9 +16,9 @@ import (
 	"time"
 )
 
-// A Client asks the injected probe over its unix socket. A command is a line;
-// the answer is "ok N\n" and N bytes, or "error MESSAGE\n". Before the "ok" of
-// a trace there is any number of "part N\n" and N bytes.
+// A Client asks the injected probe over its unix socket. A command is a line; the answer
+// is "ok N\n" and N bytes, or "error MESSAGE\n". Any number of "part N\n" and N bytes come
+// before the "ok" of a trace.
 type Client struct {
 	Socket string
 	Time   time.Duration // instead of answerTime; 0 means that
@@ -30,20 +29,18 @@ type Client struct {
 }
 
 const (
-	// answerTime is how long one command may take, dialling included. A
-	// starved subject is slow; one that does not answer in this time is lost.
+	// answerTime bounds one command, dialling included. A starved subject is slow;
+	// one that takes longer is lost.
 	answerTime = 5 * time.Second
 	answerMost = 16 << 20 // bytes
 )
 
-// A refusal is the injected probe's "error MESSAGE".
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// Ask sends a command and returns the answer, which is valid until the next
-// call. A connection that the other side has closed since the last command is
-// made anew, once.
+// Ask sends a command and returns the answer, valid until the next call. It reconnects
+// once if the other side has closed the connection.
 func (c *Client) Ask(command string) ([]byte, error) {
 	used := c.conn != nil
 	err := c.try(command)
@@ -82,7 +79,6 @@ func (c *Client) try(command string) (err error) {
 	return err
 }
 
-// send sends a command that must be answered within the time given.
 func (c *Client) send(command string, limit time.Duration) (err error) {
 	if c.conn == nil {
 		if c.conn, err = net.DialTimeout("unix", c.Socket, limit); err != nil {
@@ -98,7 +94,6 @@ func (c *Client) send(command string, limit time.Duration) (err error) {
 	return err
 }
 
-// head reads the line that stands before n bytes of answer.
 func (c *Client) head() (word string, n int, err error) {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil {
@@ -116,9 +111,8 @@ func (c *Client) head() (word string, n int, err error) {
 	return string(first), n, nil
 }
 
-// Stream sends a command whose answer comes in parts, calls begun, and writes
-// them to w. It must come to its end within the time given; the end of ctx
-// asks for that at once.
+// Stream sends a command, calls begun, and writes the parts of its answer to w. That
+// must end within limit; the end of ctx asks for the end at once.
 func (c *Client) Stream(ctx context.Context, command string, limit time.Duration, begun func(), w io.Writer) error {
 	defer c.Close() // which ends it in any case
 	if err := c.send(command, limit); err != nil {
@@ -147,7 +141,6 @@ func (c *Client) Stream(ctx context.Context, command string, limit time.Duration
 	}
 }
 
-// Close closes the connection; the next command makes another.
 func (c *Client) Close() {
 	if c.conn != nil {
 		c.conn.Close()

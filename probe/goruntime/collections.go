@@ -13,27 +13,23 @@ import (
 	"github.com/dynolab/dyno/gctrace"
 )
 
-// mostCollections are kept of a window, 30 MB of them: seven hours of a service
-// that collects ten times a second.
+// mostCollections of a window are kept, in 30 MB: seven hours at ten a second.
 const mostCollections = 1 << 18
 
-// A gc line tells its start in whole milliseconds. It comes some 0.1 ms after the
-// end; where 15 others wanted two CPUs, even the quickest of 170 took up to 1 ms.
+// A gc line tells its start in whole milliseconds and comes some 0.1 ms after its end; on
+// contended CPUs up to 1 ms.
 const (
 	stamp     = time.Millisecond
 	lineDelay = time.Millisecond
 	sameClock = 50 * time.Microsecond // what is less is rounding
 )
 
-// collections puts the cycles of a window on dyno's clock: all times are since
-// the watch began, when the program had been running for a while.
+// collections puts a window's cycles on dyno's clock, since the watch began.
 //
-// The runtime says when it began a cycle since it began the program, cut to
-// milliseconds, and how long the cycle took, cut to two digits; the injected
-// probe says to the nanosecond when cycles ended. The latter places a cycle
-// itself. All together leave little room for when the program began, and that
-// places the other cycles. Both processes have the same monotonic clock, so it
-// does not drift.
+// The runtime tells a cycle's start since the program began, cut to milliseconds, and its
+// length, cut to two digits; the injected probe tells ends to the nanosecond, which place
+// those cycles. Together they tell when the program began, which places the others. Both
+// processes have the same monotonic clock.
 type collections struct {
 	list  []dyno.Collection
 	rough []rough
@@ -43,15 +39,14 @@ type collections struct {
 	exact     bool          // an end was told; else low is not known
 }
 
-// A rough collection is one whose end nobody told.
+// A rough collection is one without a told end.
 type rough struct {
 	i              int // in the list
 	begun, arrived time.Duration
 }
 
-// add takes in a cycle whose line has arrived, and how it ended if that was told.
-// It reports whether that can be: a child that inherited standard error counts its
-// cycles from 1, too.
+// add takes a cycle whose line has arrived, and its end if told. It reports whether that
+// end can be: a child that inherited standard error counts its cycles from 1, too.
 func (cs *collections) add(c *gctrace.Cycle, arrived time.Duration, e ending, told bool) bool {
 	if len(cs.list) == mostCollections {
 		cs.over++
@@ -93,15 +88,13 @@ func (cs *collections) add(c *gctrace.Cycle, arrived time.Duration, e ending, to
 	return told
 }
 
-// placed returns the collections, of which those that nobody told the end of are
-// placed by when the program began.
+// placed places the rough collections by when the program began, and returns all.
 func (cs *collections) placed() []dyno.Collection {
 	low := cs.low
 	if n := len(cs.rough); !cs.exact && n > 0 {
-		// The line that best bounds when the program began came at most
-		// lineDelay after its cycle's end, and what was cut from its start and its length
-		// is little: the sum of two uniform parts of stamp is below 2.5/√n in
-		// one of n cycles 19 times of 20.
+		// The line that best bounds the program's begin came at most lineDelay
+		// after its cycle's end. Two uniform parts of stamp were cut off: in one of
+		// n cycles their sum is below 2.5/√n 19 times of 20.
 		low = cs.high - lineDelay - time.Duration(min(1, 2.5/math.Sqrt(float64(n)))*float64(stamp))
 	}
 	for _, r := range cs.rough {
@@ -122,9 +115,9 @@ func (cs *collections) placed() []dyno.Collection {
 	return cs.list
 }
 
-// length is how long a cycle took at least, and how much more it may be: the
-// runtime cuts times to two digits from 100 µs to 10 ms, to whole milliseconds
-// above and to whole microseconds below (runtime/mgc.go, fmtNSAsMS).
+// lengthOf is a cycle's least length, and how much more it may be: the runtime cuts times
+// to two digits from 100 µs to 10 ms, else to whole milliseconds or microseconds
+// (runtime/mgc.go, fmtNSAsMS).
 func lengthOf(c *gctrace.Cycle) (least, spread time.Duration) {
 	for _, d := range []time.Duration{c.SweepTerm, c.Mark, c.MarkTerm} {
 		least += d
@@ -142,13 +135,11 @@ func lengthOf(c *gctrace.Cycle) (least, spread time.Duration) {
 	return least, spread
 }
 
-// An ending is what the injected probe says of a cycle.
 type ending struct {
 	at   time.Duration // since the watch began
 	live float64       // bytes that it marked; 0 if that is not known
 }
 
-// An ender asks the injected probe how collections ended.
 type ender struct {
 	c            *Client        // nil if there is none to ask
 	last, before int            // the latest cycle that it told of, now and the time before
@@ -157,9 +148,8 @@ type ender struct {
 	ends         map[int]ending // by number; those of the last two answers
 }
 
-// ask returns how the latest cycles ended, since start. The line of one that
-// just ended may come after the next question, and what it found live, too. One
-// that does not answer is not asked again.
+// ask returns how the latest cycles ended, since start. The line of the last one, and what
+// it found live, may come after the next question. A probe that fails is not asked again.
 func (e *ender) ask(start time.Time) map[int]ending {
 	maps.DeleteFunc(e.ends, func(n int, _ ending) bool { return n <= e.before })
 	if e.c == nil {
@@ -172,7 +162,7 @@ func (e *ender) ask(start time.Time) map[int]ending {
 	}
 	answer, err := e.c.Ask("gcends " + strconv.Itoa(after))
 	if err == nil {
-		// Their times are of the wall clock, which somebody may set.
+		// The probe's times are of the wall clock, which may be set.
 		now := time.Now()
 		step := time.Duration(now.UnixNano()-start.UnixNano()) - now.Sub(start)
 		err = e.parse(string(answer), start.UnixNano()+int64(step))
@@ -187,7 +177,7 @@ func (e *ender) ask(start time.Time) map[int]ending {
 	return e.ends
 }
 
-// parse reads an answer: lines of a number, nanoseconds since 1970, and bytes.
+// parse reads lines of a cycle's number, nanoseconds since 1970, and bytes.
 func (e *ender) parse(answer string, start int64) error {
 	if e.ends == nil {
 		e.ends = map[int]ending{}

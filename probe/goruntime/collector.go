@@ -13,9 +13,8 @@ import (
 // Collector counts the collections whose lines arrive inside the window.
 type Collector struct{}
 
-// What a traced cycle costs, in the subject and in dyno: 44 writes of a packet,
-// 80 to 140 µs longer a cycle in subject's BenchmarkStderr. Above the share of
-// one CPU there is a warning.
+// A traced cycle's cost in subject and dyno: 44 writes, 80 to 140 µs in subject's
+// BenchmarkStderr. Above the share of one CPU there is a warning.
 const (
 	cycleCost = 100e-6
 	costLimit = 0.02
@@ -71,7 +70,6 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 	return r, nil
 }
 
-// A cycleSum is what is kept of many cycles.
 type cycleSum struct {
 	n, lost                int // looked at; and not
 	cpu, stwMax, stw       float64
@@ -88,13 +86,12 @@ type cycleSum struct {
 	}
 }
 
-// Of the cycles of each pointWidth the last becomes a point of the series: at some
-// thousand cycles a second all of them would be as many lines as the trace has.
+// The last cycle of each pointWidth becomes a point: all of some thousand a second would
+// be too many.
 const pointWidth = 100 * time.Millisecond
 
-// add takes in a cycle that marked live bytes, 0 if that was not told. Where the
-// exact bytes of others are told, it is then left out of what is live: a middle of
-// a MiB among them would be a jump.
+// add takes a cycle with live bytes marked, 0 if not told. If others are told exactly, it
+// has no part in what is live: the middle of a MiB would be a jump among them.
 func (s *cycleSum) add(c *gctrace.Cycle, at time.Duration, live float64, exact bool) {
 	s.n++
 	s.cpu += c.CPU().Seconds()
@@ -119,15 +116,13 @@ func (s *cycleSum) add(c *gctrace.Cycle, at time.Duration, live float64, exact b
 	s.last.start, s.last.live, s.last.allocated, s.last.goal = c.HeapStart, live, c.HeapEnd-c.HeapStart, c.Goal
 }
 
-// course makes points of the cycle that is held, if it is the last of its width
-// by now.
+// course makes points of the held cycle if it is the last of its width by now.
 func (s *cycleSum) course(now time.Duration) {
 	if now/pointWidth != s.last.at/pointWidth {
 		s.point()
 	}
 }
 
-// point makes points of the cycle that is held, if any is.
 func (s *cycleSum) point() {
 	l := &s.last
 	if !l.held {

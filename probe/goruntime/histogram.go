@@ -8,14 +8,13 @@ import (
 	"strconv"
 )
 
-// A histogram is the buckets of a runtime/metrics Float64Histogram that hold
-// something, in ascending order.
+// A histogram is the buckets of a Float64Histogram that hold something, ascending.
 type histogram []bucket
 
 type bucket struct{ lo, hi, count float64 }
 
-// grownHistogram is what a histogram has more in the second answer than in the
-// first; nil if the second has none of that name.
+// grownHistogram is a histogram's growth from the first answer to the second; nil if the
+// second does not have it.
 func grownHistogram(first, second []byte, name string) (histogram, error) {
 	a, err := findHistogram(first, name)
 	if err != nil {
@@ -36,8 +35,7 @@ func grownHistogram(first, second []byte, name string) (histogram, error) {
 	return b, nil
 }
 
-// findHistogram reads the line "NAME h LO,HI,COUNT ..." of an answer. It is
-// nil if there is none, and empty but not nil if there is one without buckets.
+// findHistogram reads the line "NAME h LO,HI,COUNT ..." of an answer; nil if there is none.
 func findHistogram(answer []byte, name string) (histogram, error) {
 	for line := range bytes.Lines(answer) {
 		text, ok := bytes.CutPrefix(line, []byte(name))
@@ -80,7 +78,7 @@ func parseBucket(field []byte) (bucket, error) {
 	return b, nil
 }
 
-// edges are the bucket's bounds; an infinite one is taken to be the other.
+// edges are a bucket's bounds; an infinite one is replaced by the other.
 func (b bucket) edges() (lo, hi float64) {
 	switch {
 	case math.IsInf(b.lo, 0) && math.IsInf(b.hi, 0):
@@ -106,7 +104,6 @@ func (h histogram) count() float64 {
 	return n
 }
 
-// sum takes every bucket's content to be in its middle.
 func (h histogram) sum() float64 {
 	s := 0.0
 	for _, b := range h {
@@ -115,7 +112,6 @@ func (h histogram) sum() float64 {
 	return s
 }
 
-// max is the middle of the highest bucket that holds something, or 0.
 func (h histogram) max() float64 {
 	for i := len(h) - 1; i >= 0; i-- {
 		if h[i].count > 0 {
@@ -125,8 +121,7 @@ func (h histogram) max() float64 {
 	return 0
 }
 
-// quantile takes a bucket's content to be spread evenly over it; q is in 0 to
-// 1. It is 0 for an empty histogram.
+// quantile spreads a bucket's content evenly over it; 0 for an empty histogram.
 func (h histogram) quantile(q float64) float64 {
 	left := q * h.count()
 	for _, b := range h {

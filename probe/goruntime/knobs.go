@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Knobs turn what can be turned in a subject while it runs: by the injected
-// probe, and the runtime's trace of collections from outside. The caller closes
-// them.
+// Knobs turn what can be turned in a running subject: by the injected probe, and from
+// outside the runtime's trace of collections.
 type Knobs struct {
 	pid    int
 	client Client
 	trace  traceSwitch
 }
 
-// OpenKnobs opens those of a process with an injected probe.
+// OpenKnobs needs a process with an injected probe. The caller closes the Knobs.
 func OpenKnobs(pid int, socket string) (*Knobs, error) {
 	k := &Knobs{pid: pid, client: Client{Socket: socket}}
 	if _, err := k.client.Ask("hello"); err != nil {
@@ -25,38 +24,29 @@ func OpenKnobs(pid int, socket string) (*Knobs, error) {
 	return k, nil
 }
 
-// Close does not turn anything back.
+// Close turns nothing back.
 func (k *Knobs) Close() {
 	k.client.Close()
 	k.trace.close()
 }
 
-// Set gives a factor, GOGC, GOMEMLIMIT or GOMAXPROCS, another level, written as
-// its variable takes it.
+// Set gives GOGC, GOMEMLIMIT or GOMAXPROCS another level, written as in the variable.
 func (k *Knobs) Set(factor, level string) error {
-	name, value := "", level
-	switch factor {
-	case "GOGC":
-		name = "gogc"
-	case "GOMAXPROCS":
-		name = "procs"
-	case "GOMEMLIMIT":
-		name = "memlimit"
-		if level != "off" {
-			n, err := parseLimit(level)
-			if err != nil {
-				return err
-			}
-			value = strconv.FormatInt(n, 10)
-		}
-	default:
+	name, ok := map[string]string{"GOGC": "gogc", "GOMAXPROCS": "procs", "GOMEMLIMIT": "memlimit"}[factor]
+	if !ok {
 		return fmt.Errorf("%s cannot be set while the subject runs", factor)
 	}
-	_, err := k.client.Ask("set " + name + " " + value)
+	if factor == "GOMEMLIMIT" && level != "off" {
+		n, err := parseLimit(level)
+		if err != nil {
+			return err
+		}
+		level = strconv.FormatInt(n, 10)
+	}
+	_, err := k.client.Ask("set " + name + " " + level)
 	return err
 }
 
-// parseLimit reads a limit as GOMEMLIMIT has it.
 func parseLimit(s string) (int64, error) {
 	number, unit := strings.TrimSuffix(s, "B"), int64(1)
 	for i, prefix := range []string{"Ki", "Mi", "Gi", "Ti"} {
@@ -81,8 +71,8 @@ func (k *Knobs) Tick(on bool) error {
 	return err
 }
 
-// Trace turns the runtime's trace of collections on or off, in a subject that
-// was launched with gctrace=1. Where that cannot be done the error says why.
+// Trace turns the runtime's trace of collections on or off in a subject launched with
+// gctrace=1. The error says why that cannot be done.
 func (k *Knobs) Trace(on bool) error {
 	if k.trace.file == nil {
 		if err := k.trace.open(k.pid); err != nil {
@@ -92,7 +82,7 @@ func (k *Knobs) Trace(on bool) error {
 	return k.trace.set(on)
 }
 
-// Collections is how many there were since the subject began.
+// Collections is the number of collections since the subject began.
 func (k *Knobs) Collections() (float64, error) {
 	answer, err := k.client.Ask("metrics brief")
 	if err != nil {

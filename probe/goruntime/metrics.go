@@ -14,71 +14,52 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// Metrics reads runtime/metrics by way of the injected probe.
+// Metrics reads runtime/metrics by the injected probe.
 //
-// What it takes from /cpu/classes moves only when a cycle ends: it is of the
-// cycles that ended in the window, and 0 if none did. It is also wall-clock
-// time of workers (runtime/mstats.go, cpuStats), so that on contended CPUs it
-// is too much. Note: scaling it by the ratio of the kernel's CPU time to the
-// runtime's busy time would mend that, but the runtime counts blocking system
-// calls as busy too, so a service that reads files would seem to collect less.
+// /cpu/classes moves only when a cycle ends, and is wall-clock time of workers
+// (runtime/mstats.go, cpuStats): too much on contended CPUs. Note: scaling it by the
+// kernel's CPU time would be wrong, since the runtime counts blocking system calls as
+// busy: a service that reads files would seem to collect less.
 type Metrics struct{}
 
-// The metrics that are read; the indexes of a sample.
-const (
-	mTime = iota
-	mUser
-	mSystem
-	mAllocBytes
-	mAllocs
-	mTinyAllocs
-	mCycles
-	mGCCPU
-	mGCIdleCPU
-	mGCAssistCPU
-	mProcs
-	mMutexWait
-	mLiveSum
-	mLiveCount
-	mGoal
-	mHeap
-	mTotal
-	mReleased
-	mGoroutines
-	mCount
-)
+// metricIndex has the metrics that are read, and their places in a sample.
+var metricIndex = map[string]int{}
 
-var metricNames = map[string]int{
-	"time":                                    mTime,   // nanoseconds
-	"cpu/user:seconds":                        mUser,   // of getrusage
-	"cpu/system:seconds":                      mSystem, // of getrusage
-	"/gc/heap/allocs:bytes":                   mAllocBytes,
-	"/gc/heap/allocs:objects":                 mAllocs,
-	"/gc/heap/tiny/allocs:objects":            mTinyAllocs,
-	"/gc/cycles/total:gc-cycles":              mCycles,
-	"/cpu/classes/gc/total:cpu-seconds":       mGCCPU,
-	"/cpu/classes/gc/mark/idle:cpu-seconds":   mGCIdleCPU,
-	"/cpu/classes/gc/mark/assist:cpu-seconds": mGCAssistCPU,
-	"/sched/gomaxprocs:threads":               mProcs,
-	"/sync/mutex/wait/total:seconds":          mMutexWait,
-	"gc/live-sum:bytes":                       mLiveSum,   // of what each collection found live
-	"gc/live-count:gc-cycles":                 mLiveCount, // those collections
-	"/gc/heap/goal:bytes":                     mGoal,
-	"/memory/classes/heap/objects:bytes":      mHeap,
-	"/memory/classes/total:bytes":             mTotal,
-	"/memory/classes/heap/released:bytes":     mReleased,
-	"/sched/goroutines:goroutines":            mGoroutines,
+func metric(name string) int {
+	metricIndex[name] = len(metricIndex)
+	return metricIndex[name]
 }
+
+var (
+	mTime        = metric("time")               // nanoseconds
+	mUser        = metric("cpu/user:seconds")   // of getrusage
+	mSystem      = metric("cpu/system:seconds") // of getrusage
+	mAllocBytes  = metric("/gc/heap/allocs:bytes")
+	mAllocs      = metric("/gc/heap/allocs:objects")
+	mTinyAllocs  = metric("/gc/heap/tiny/allocs:objects")
+	mCycles      = metric("/gc/cycles/total:gc-cycles")
+	mGCCPU       = metric("/cpu/classes/gc/total:cpu-seconds")
+	mGCIdleCPU   = metric("/cpu/classes/gc/mark/idle:cpu-seconds")
+	mGCAssistCPU = metric("/cpu/classes/gc/mark/assist:cpu-seconds")
+	mProcs       = metric("/sched/gomaxprocs:threads")
+	mMutexWait   = metric("/sync/mutex/wait/total:seconds")
+	mLiveSum     = metric("gc/live-sum:bytes")       // of what each collection found live
+	mLiveCount   = metric("gc/live-count:gc-cycles") // those collections
+	mGoal        = metric("/gc/heap/goal:bytes")
+	mHeap        = metric("/memory/classes/heap/objects:bytes")
+	mTotal       = metric("/memory/classes/total:bytes")
+	mReleased    = metric("/memory/classes/heap/released:bytes")
+	mGoroutines  = metric("/sched/goroutines:goroutines")
+)
 
 const (
 	pauseHistogram   = "/sched/pauses/total/gc:seconds" // Go 1.22
 	latencyHistogram = "/sched/latencies:seconds"
 )
 
-// A sample is the scalars of one answer; NaN is what that Go version has not.
-type sample [mCount]float64
+// A sample is the scalars of one answer, NaN where that Go version has none.
+type sample [19]float64
 
-// parseSample reads the scalars that are asked for in an answer to "metrics".
 func parseSample(answer []byte) (sample, error) {
 	var s sample
 	for i := range s {
@@ -86,7 +67,7 @@ func parseSample(answer []byte) (sample, error) {
 	}
 	for line := range bytes.Lines(answer) {
 		name, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
-		i, ok := metricNames[string(name)]
+		i, ok := metricIndex[string(name)]
 		if !ok {
 			continue
 		}
@@ -101,7 +82,7 @@ func parseSample(answer []byte) (sample, error) {
 	return s, nil
 }
 
-// parseScalar reads a number with its kind before it: "u 7" or "f 0.5".
+// parseScalar reads a number after its kind: "u 7" or "f 0.5".
 func parseScalar(text []byte) (float64, error) {
 	kind, number, _ := bytes.Cut(text, []byte(" "))
 	switch string(kind) {
@@ -122,8 +103,8 @@ func (Metrics) Watch(ctx context.Context, t probe.Target) (probe.Reading, error)
 	defer c.Close()
 	w := runtimeWatch{points: probe.Points{Sample: t.Sample}}
 	err := probe.Watch(ctx, t, func(at time.Duration) error {
-		// Exact at both ends, as allocations are counted late otherwise, and
-		// that stops the world; brief between them, as it is often.
+		// Exact stops the world, and is needed at both ends only, where
+		// allocations would be counted late.
 		command := "metrics brief"
 		if at == 0 || ctx.Err() != nil {
 			command = "metrics exact"
@@ -140,7 +121,6 @@ func (Metrics) Watch(ctx context.Context, t probe.Target) (probe.Reading, error)
 	return w.reading()
 }
 
-// A runtimeWatch is one window of Metrics.
 type runtimeWatch struct {
 	begun               bool
 	first, last         sample
@@ -158,10 +138,8 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 	w.lastText = append(w.lastText[:0], answer...)
 	if !w.begun {
 		w.begun, w.first, w.firstText = true, s, bytes.Clone(answer)
-	} else {
-		if sec := (s[mTime] - w.last[mTime]) / 1e9; sec > 0 {
-			w.known("alloc-B/s", at, (s[mAllocBytes]-w.last[mAllocBytes])/sec)
-		}
+	} else if sec := (s[mTime] - w.last[mTime]) / 1e9; sec > 0 {
+		w.known("alloc-B/s", at, (s[mAllocBytes]-w.last[mAllocBytes])/sec)
 	}
 	w.known("heap-B", at, s[mHeap])
 	w.known("mapped-B", at, s[mTotal]-s[mReleased])
@@ -177,7 +155,6 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 	return nil
 }
 
-// known adds a point, unless that Go version does not tell it.
 func (w *runtimeWatch) known(metric string, at time.Duration, v float64) {
 	if !math.IsNaN(v) {
 		w.points.Add(metric, at, v)
@@ -194,8 +171,7 @@ func (w *runtimeWatch) reading() (probe.Reading, error) {
 	grown := func(i int) float64 { return w.last[i] - w.first[i] }
 	value("cpu-sec", grown(mUser)+grown(mSystem))
 	value("alloc-B", grown(mAllocBytes))
-	// Tiny objects share a block and are counted apart; with them it is what
-	// runtime.MemStats and go test -benchmem call allocations.
+	// Tiny objects share a block and are counted apart; runtime.MemStats adds them.
 	value("allocs", grown(mAllocs)+grown(mTinyAllocs))
 	value("gc-cycles", grown(mCycles))
 	value("gc-cpu-sec", max(0, grown(mGCCPU)-grown(mGCIdleCPU)))

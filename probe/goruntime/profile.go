@@ -13,12 +13,10 @@ const (
 	ProfileMost = 256 << 20   // bytes of one profile
 )
 
-// ProfileClient returns a client that has the time and the room for profiles.
 func ProfileClient(socket string) *Client {
 	return &Client{Socket: socket, Time: ProfileTime, Most: ProfileMost}
 }
 
-// Profile sends a command that is answered with a profile.
 func (c *Client) Profile(command string) (*profile.Profile, error) {
 	data, err := c.Ask(command)
 	if err != nil {
@@ -27,8 +25,7 @@ func (c *Client) Profile(command string) (*profile.Profile, error) {
 	return profile.ParseData(data)
 }
 
-// DropOwn leaves out what the injected probe and the CPU profile's writer did,
-// such as to allocate the profile itself.
+// DropOwn drops samples of the injected probe and of the CPU profile's writer.
 func DropOwn(p *profile.Profile) {
 	own := func(line profile.Line) bool {
 		f := line.Function

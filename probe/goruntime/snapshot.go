@@ -10,15 +10,15 @@ import (
 	"github.com/dynolab/dyno/probe/kernel"
 )
 
-// A Look looks at a process outside the measured window: it may stop the world, walk
-// page tables and force collections. Only one goroutine may use it at a time.
+// A Look looks at a process outside the measured window: it may stop the world, walk page
+// tables and force collections. One goroutine at a time may use it.
 type Look struct {
 	pid    int
 	inside *Client // nil if there is no injected probe
 }
 
-// OpenLook looks at a process; socket is that of its injected probe, "" if it has
-// none. The caller closes it.
+// OpenLook looks at a process; socket is its injected probe's, "" if it has none. The
+// caller closes the Look.
 func OpenLook(pid int, socket string) (*Look, error) {
 	if pid <= 0 {
 		return nil, fmt.Errorf("look at process %d: there is none", pid)
@@ -33,24 +33,20 @@ func OpenLook(pid int, socket string) (*Look, error) {
 	return l, nil
 }
 
-// Close ends what it left open in the process: a connection.
 func (l *Look) Close() {
 	if l.inside != nil {
 		l.inside.Close()
 	}
 }
 
-// Snapshot tells where the memory is now. It walks the page tables under the
-// process's lock, some 20 ms for each GiB (/proc/PID/smaps_rollup), and stops the
-// world, so that objects in spans that a P has cached are counted. Its Stage and At
-// are the caller's to fill in.
+// Snapshot tells where memory is now, exactly: it stops the world and walks the page
+// tables under the process's lock, some 20 ms a GiB. The caller fills in Stage and At.
 func (l *Look) Snapshot() (dyno.Snapshot, error) {
 	return l.snapshot("metrics exact", kernel.ResidentExact)
 }
 
-// Brief is a Snapshot that may be taken again and again, some 10 µs each: the kernel
-// may be off by some hundred KiB for each CPU, and the runtime by what is in its
-// caches.
+// Brief is a Snapshot of some 10 µs: the kernel may be off by some hundred KiB a CPU, the
+// runtime by what is in its caches.
 func (l *Look) Brief() (dyno.Snapshot, error) { return l.snapshot("metrics brief", kernel.Resident) }
 
 func (l *Look) snapshot(command string, resident func(pid int) (rss, file float64, err error)) (dyno.Snapshot, error) {
@@ -75,8 +71,8 @@ func (l *Look) snapshot(command string, resident func(pid int) (rss, file float6
 	return s, nil
 }
 
-// memoryOf are the metrics of runtime/metrics that are added up for each field of a
-// snapshot, in bytes. Together they are /memory/classes/total:bytes.
+// memoryOf has the runtime/metrics, in bytes, that are added up for each field of a
+// snapshot. Together they are /memory/classes/total:bytes.
 func memoryOf(s *dyno.Snapshot) map[string]*float64 {
 	const class = "/memory/classes/"
 	return map[string]*float64{
@@ -98,7 +94,6 @@ func memoryOf(s *dyno.Snapshot) map[string]*float64 {
 	}
 }
 
-// parseMemory reads a snapshot from an answer to "metrics".
 func parseMemory(answer []byte) (dyno.Snapshot, error) {
 	var s dyno.Snapshot
 	of := memoryOf(&s)
@@ -117,8 +112,7 @@ func parseMemory(answer []byte) (dyno.Snapshot, error) {
 	if s.Mapped() == 0 {
 		return s, errors.New("parse metrics: nothing of memory")
 	}
-	// While a span is not swept, what is dead in it is not counted, and what is live
-	// is; so this may be below 0 by what rounds.
+	// In spans not swept yet the live is counted and the dead is not.
 	s.Dead = max(0, s.Dead-s.Live)
 	return s, nil
 }
@@ -137,18 +131,15 @@ func (l *Look) ask(act string, commands ...string) error {
 	return nil
 }
 
-// Collect forces collections until the heap holds nothing dead: a sync.Pool gives up
-// what it holds in the second, and an object with a finalizer is freed by the one
-// after that which found it dead.
+// Collect collects until nothing dead is left: a sync.Pool gives up its content in the
+// second collection, an object with a finalizer is freed by the one after it was found dead.
 func (l *Look) Collect() error { return l.ask("force a collection", "gc", "gc", "gc") }
 
-// Free forces a collection and gives back to the system what the heap does not use:
-// debug.FreeOSMemory.
+// Free collects and gives unused memory back to the system: debug.FreeOSMemory.
 func (l *Look) Free() error { return l.ask("give memory back", "free") }
 
-// Profile takes a profile of runtime/pprof as a file, without what the injected probe
-// itself does. One that the runtime does not have, as goroutineleak before Go 1.27, is
-// an error that wraps errors.ErrUnsupported. The heap's is as of the last collection.
+// Profile takes a profile of runtime/pprof, without the injected probe's own work. One that
+// the runtime does not have is an error that wraps errors.ErrUnsupported.
 func (l *Look) Profile(name string) ([]byte, error) {
 	if l.inside == nil {
 		return nil, fmt.Errorf("take profile %s: %w", name, errNotInjected)

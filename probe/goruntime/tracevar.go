@@ -7,22 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
-// A traceSwitch is the variable runtime.debug.gctrace in a process's memory.
-//
-// The runtime reads it at the end of each collection (runtime/mgc.go,
-// gcMarkTermination) and sets it once, from GODEBUG, when the program begins; no
-// package sets it later. So it is written from outside, through /proc/PID/mem,
-// which the kernel grants to whoever may trace the process: an ancestor of the
-// same user, in most systems.
+// A traceSwitch is the variable runtime.debug.gctrace in a process's memory. The runtime
+// reads it at the end of each collection (runtime/mgc.go, gcMarkTermination) and sets it
+// only when the program begins. It is written through /proc/PID/mem, which the kernel
+// grants to whoever may trace the process: an ancestor of the same user, in most systems.
 type traceSwitch struct {
 	file  *os.File // the memory; nil before open
 	at    int64    // the address
 	order binary.ByteOrder
 }
 
-// open finds the variable of a process in which it is 1.
+// open finds the variable, which must be 1 now.
 func (s *traceSwitch) open(pid int) error {
 	exe, err := elf.Open(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
@@ -71,8 +69,8 @@ func (s *traceSwitch) close() {
 	}
 }
 
-// traceVariable returns the address of runtime.debug.gctrace in a file. Its
-// place in the struct changes from one Go version to the next.
+// traceVariable returns the address of runtime.debug.gctrace; its place in the struct
+// differs between Go versions.
 func traceVariable(exe *elf.File) (uint64, error) {
 	symbols, err := exe.Symbols()
 	if err != nil {
@@ -95,8 +93,6 @@ func traceVariable(exe *elf.File) (uint64, error) {
 	return 0, errors.New("there is no symbol runtime.debug")
 }
 
-// fieldOffset returns where a field is in a variable that is a struct, and 4
-// bytes long.
 func fieldOffset(d *dwarf.Data, variable, field string) (int64, error) {
 	for r := d.Reader(); ; {
 		e, err := r.Next()
@@ -126,4 +122,31 @@ func fieldOffset(d *dwarf.Data, variable, field string) (int64, error) {
 		}
 		return 0, fmt.Errorf("%s has no field %s of 4 bytes", variable, field)
 	}
+}
+
+// loadedAt is how far from its file's addresses a position-independent program was loaded.
+func loadedAt(pid int, exe *elf.File) (uint64, error) {
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return 0, err
+	}
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return 0, err
+	}
+	page := uint64(os.Getpagesize())
+	for line := range strings.Lines(string(maps)) {
+		var start, end, offset uint64
+		var rights string
+		_, err := fmt.Sscanf(line, "%x-%x %s %x", &start, &end, &rights, &offset)
+		if err != nil || offset != 0 || !strings.HasSuffix(line, " "+path+"\n") {
+			continue
+		}
+		for _, segment := range exe.Progs {
+			if segment.Type == elf.PT_LOAD && segment.Off < page {
+				return start - segment.Vaddr&^(page-1), nil
+			}
+		}
+	}
+	return 0, errors.New("it is not known where the program was loaded")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// ControlGroup reads what the kernel accounts to the control groups of the process.
-// A sample is a file of some 10 µs, and three more every t.Every.
+// ControlGroup reads what the kernel accounts to the process's control groups. A sample is a
+// file of some 10 µs, and three more every t.Every.
 type ControlGroup struct{}
 
 func (ControlGroup) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
@@ -24,17 +24,7 @@ func (ControlGroup) Watch(ctx context.Context, t probe.Target) (probe.Reading, e
 	}
 	defer w.account.Close()
 	w.points.Sample = t.Sample
-	every := t.Interval()
-	t.Every = min(every, rssEvery)
-	if t.Gentle {
-		t.Every = min(every, gentleEvery)
-	}
-	err = probe.Watch(ctx, t, func(at time.Duration) error {
-		if at == 0 || ctx.Err() != nil || at-w.at >= every-t.Every/2 {
-			return w.sample(at)
-		}
-		return w.fine(at)
-	})
+	err = watchFinely(ctx, t, &w.at, w.sample, w.fine)
 	r := w.reading(err != nil)
 	if err != nil {
 		err = fmt.Errorf("watch the control group of process %d: %w", t.PID, err)
@@ -42,7 +32,6 @@ func (ControlGroup) Watch(ctx context.Context, t probe.Target) (probe.Reading, e
 	return r, err
 }
 
-// A groupWatch is one window of cgroup.
 type groupWatch struct {
 	p           procfs.Proc
 	account     *cgroup.Account
@@ -54,14 +43,12 @@ type groupWatch struct {
 	tail        dyno.Series // of memory, since the last sample, which is among the points
 }
 
-// groupCounts are counters of a group, which only grow.
 type groupCounts struct {
 	cgroup.Throttling
 	kills                 float64 // processes killed for want of memory
 	memoryStall, cpuStall float64 // seconds
 }
 
-// read reads the counters.
 func (w *groupWatch) read() (c groupCounts, err error) {
 	oom, err1 := w.account.OOM.Words()
 	c.kills = oom["oom_kill"]
@@ -72,8 +59,8 @@ func (w *groupWatch) read() (c groupCounts, err error) {
 	return c, cmp.Or(err1, err2, err3, err4)
 }
 
-// openGroups opens the accounts of a process's groups, and sets their high-water
-// mark back unless it has to be gentle. proc is /proc.
+// openGroups opens the accounts of a process's groups, and resets their high-water mark
+// unless it must be gentle. proc is /proc.
 func openGroups(proc string, pid int, gentle bool) (*groupWatch, error) {
 	root, err := procfs.NewFS(proc)
 	if err != nil {
@@ -87,8 +74,7 @@ func openGroups(proc string, pid int, gentle bool) (*groupWatch, error) {
 	return &groupWatch{p: p, account: account}, err
 }
 
-// fine reads the memory alone. Its points are in the series only if they are the
-// last before the end of the process.
+// fine reads the memory alone. Its points count only if the process ends before the next sample.
 func (w *groupWatch) fine(at time.Duration) error {
 	if w.account.Memory == nil {
 		return nil
@@ -128,8 +114,7 @@ func (w *groupWatch) sample(at time.Duration) error {
 	return nil
 }
 
-// reading is what was seen. lost says that the group has gone before the window
-// was over: then it is what there is.
+// reading sums up the window, or, if lost, its part until the group was gone.
 func (w *groupWatch) reading(lost bool) probe.Reading {
 	var r probe.Reading
 	if !w.begun {

@@ -7,15 +7,14 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A noise is what the whole machine and dyno itself had used at one time, in
-// CPU seconds.
+// A noise is what the machine and dyno itself had used by some time, in CPU seconds.
 type noise struct {
 	all procfs.CPUStat // of /proc/stat, all CPUs
 	own float64
 }
 
-// Above these shares of the machine's CPU time there is a warning. In windows
-// with less than noiseLeast CPU seconds, 10 ms ticks are too coarse for one.
+// Above these shares of the machine's CPU time there is a warning; not in windows below
+// noiseLeast CPU seconds, for which 10 ms ticks are too coarse.
 const (
 	othersLimit = 0.10
 	stealLimit  = 0.02
@@ -38,13 +37,11 @@ func readNoise() (noise, error) {
 	return noise{st.CPUTotal, float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9}, nil
 }
 
-// since says what disturbed a window that began with a reading of before and in
-// which the subject used so many CPU seconds.
+// since says what disturbed a window in which the subject used so many CPU seconds.
 //
-// Time in interrupts is nobody's here: most of it is the network's, on behalf
-// of subject and load, and whether the kernel takes it for theirs too depends
-// on CONFIG_IRQ_TIME_ACCOUNTING. What children of the subject use counts as
-// other processes'.
+// Time in interrupts counts for no process: most is the network's, on behalf of subject and
+// load, and CONFIG_IRQ_TIME_ACCOUNTING decides whether theirs includes it. The subject's
+// children count as other processes.
 func (n noise) since(before noise, subject float64) (warnings dyno.Warnings) {
 	a, b := before.all, n.all
 	steal := b.Steal - a.Steal

@@ -13,12 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Proc reads the kernel's account of the process, and how quiet the machine
-// was. A sample is one /proc/PID/stat and one clock, some 30 µs, whatever the
-// size of the process.
+// Proc reads the kernel's account of the process, and how quiet the machine was. A sample is
+// one /proc/PID/stat and one clock, some 30 µs.
 //
-// Note: /proc/PID/smaps_rollup would tell shared memory from private, but walks
-// the page tables under the subject's lock: some 20 ms for each GiB.
+// Note: /proc/PID/smaps_rollup would tell shared memory from private, but walks the page
+// tables under the subject's lock: some 20 ms for each GiB.
 type Proc struct{}
 
 func (Proc) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
@@ -27,18 +26,8 @@ func (Proc) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	if err := w.open(); err != nil {
 		return probe.Reading{}, fmt.Errorf("watch process %d: %w", t.PID, err)
 	}
-	every := cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
-	t.Every = min(every, rssEvery)
-	if w.gentle = t.Gentle; w.gentle {
-		t.Every = min(every, gentleEvery)
-	}
-	err := probe.Watch(ctx, t, func(at time.Duration) error {
-		// Half a tick of slack, so that ticks of 50 ms make samples of 1 s.
-		if at == 0 || ctx.Err() != nil || at-w.at >= every-t.Every/2 {
-			return w.sample(at)
-		}
-		return w.resident(at)
-	})
+	w.gentle = t.Gentle
+	err := watchFinely(ctx, t, &w.at, w.sample, w.resident)
 	r, err2 := w.reading()
 	if err = cmp.Or(err, err2); err != nil {
 		err = fmt.Errorf("watch process %d: %w", t.PID, err)
@@ -46,37 +35,35 @@ func (Proc) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	return r, err
 }
 
-// rssEvery is how often resident memory is read for its mean. Once a second
-// would show the phase of a heap that grows and falls several times a second,
-// and a window of one second by its ends. Each reading wakes dyno where subject
-// and generator may want both CPUs: at 20 ms the probes were seen to take 1.3 %
-// of the throughput of a service that fills the CPUs (doc/method.md).
-const rssEvery = 50 * time.Millisecond
-
-// gentleEvery is the same of a process that is watched for hours.
-const gentleEvery = 100 * time.Millisecond
-
-// RSS returns the resident memory of a process in bytes, as the rss-B series
-// has it. Since Linux 6.2 the kernel counts it per CPU and in batches; it may
-// be off by some hundred KiB for each CPU.
-func RSS(pid int) (float64, error) {
-	f, err := openProc(pid, "stat")
-	var st procStat
-	if err == nil {
-		defer f.close()
-		st, err = f.stat()
+// watchFinely calls sample every t.Every and fine in between, so often that the mean of memory
+// is that of the window; last is when the last sample was.
+func watchFinely(ctx context.Context, t probe.Target, last *time.Duration, sample, fine func(at time.Duration) error) error {
+	every := t.Interval()
+	t.Every = min(every, rssEvery)
+	if t.Gentle {
+		t.Every = min(every, gentleEvery)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("read memory of process %d: %w", pid, err)
-	}
-	return st.resident(), nil
+	return probe.Watch(ctx, t, func(at time.Duration) error {
+		// Half a tick of slack, so that ticks of 50 ms make samples of 1 s.
+		if at == 0 || ctx.Err() != nil || at-*last >= every-t.Every/2 {
+			return sample(at)
+		}
+		return fine(at)
+	})
 }
 
-// fdEvery is the least time between counts of file descriptors: before Linux
-// 6.2 a count reads the directory, which is long in a service with many.
+const (
+	// rssEvery is how often resident memory is read. Once a second would show only one
+	// phase of a heap that grows and falls; at 20 ms the probes took 1.3 % of the throughput
+	// of a service that fills the CPUs (doc/method.md).
+	rssEvery    = 50 * time.Millisecond
+	gentleEvery = 100 * time.Millisecond // in a watch of hours
+)
+
+// fdEvery is the least time between counts of file descriptors: before Linux 6.2 a count
+// reads the whole directory.
 const fdEvery = time.Second
 
-// A procWatch is one window of proc.
 type procWatch struct {
 	pid     int
 	p       procfs.Proc
@@ -105,7 +92,6 @@ type procWatch struct {
 	points probe.Points
 }
 
-// open opens what is read again and again.
 func (w *procWatch) open() (err error) {
 	if w.p, err = procfs.NewProc(w.pid); err == nil {
 		w.stat, err = openProc(w.pid, "stat")
@@ -121,14 +107,11 @@ func (w *procWatch) close() {
 	w.statm.close()
 }
 
-// begin reads what is read once, before the first sample.
 func (w *procWatch) begin() (err error) {
 	_, err = CPU(w.pid)
 	w.precise = err == nil
-	// Linux, Documentation/filesystems/proc.rst: "To reset the peak resident
-	// set size ("high water mark") to the process's current value", write 5 to
-	// clear_refs. It fails for another user's process and for a kernel without
-	// CONFIG_PROC_PAGE_MONITOR.
+	// Writing 5 resets the high-water mark (Linux, Documentation/filesystems/proc.rst). It
+	// fails for another user's process, and without CONFIG_PROC_PAGE_MONITOR.
 	w.fresh = !w.gentle && os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.pid), []byte("5"), 0) == nil
 	w.memory = memTotal()
 	if w.mark, err = highWater(w.p); err != nil {
@@ -181,7 +164,7 @@ func (w *procWatch) sample(at time.Duration) error {
 	return nil
 }
 
-// resident reads the resident memory alone: /proc/PID/statm, some 7 µs.
+// resident reads the resident memory alone, in some 7 µs.
 func (w *procWatch) resident(at time.Duration) error {
 	text, err := w.statm.read()
 	if err != nil {
@@ -191,7 +174,7 @@ func (w *procWatch) resident(at time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if pages == 0 { // as of one that waits for its parent to ask for its exit status
+	if pages == 0 { // it waits for its parent
 		return ErrGone
 	}
 	w.count(at, float64(pages)*float64(os.Getpagesize()))
@@ -203,8 +186,7 @@ func (w *procWatch) count(at time.Duration, rss float64) {
 	w.rssAt, w.rssLast, w.most = at, rss, max(w.most, rss)
 }
 
-// reading is what was seen. It has no error of a process that has ended, of which
-// it is what was seen by then.
+// reading sums up the window, or its part until the process ended, which is no error.
 func (w *procWatch) reading() (probe.Reading, error) {
 	if !w.begun {
 		return probe.Reading{}, nil
@@ -225,8 +207,8 @@ func (w *procWatch) reading() (probe.Reading, error) {
 		{Metric: "cpu-sec", Value: cpu},
 		{Metric: "minflt", Value: float64(w.last.minflt - w.first.minflt)},
 	}}
-	// The kernel knows user from system time by ticks only, and scales both to
-	// the precise sum (kernel/sched/cputime.c, cputime_adjust).
+	// The kernel knows user from system time by ticks only, scaled to the precise sum
+	// (kernel/sched/cputime.c, cputime_adjust).
 	if user, system := float64(w.last.utime-w.first.utime), float64(w.last.stime-w.first.stime); user+system > 0 {
 		r.Values = append(r.Values,
 			dyno.Value{Metric: "cpu-user-sec", Value: cpu * user / (user + system)},
@@ -246,22 +228,17 @@ func (w *procWatch) reading() (probe.Reading, error) {
 	return r, nil
 }
 
-// highWater is the most resident memory in bytes since the process began or
-// the mark was reset: VmHWM of /proc/PID/status.
 func highWater(p procfs.Proc) (uint64, error) {
 	st, err := p.NewStatus()
 	return st.VmHWM, err
 }
 
-// CPU returns the CPU time in seconds of all threads of a process, also of those
-// that have ended, to the nanosecond.
+// CPU returns the CPU seconds of all threads of a process, also ended ones, to the
+// nanosecond: the clock of clock_getcpuclockid(3), MAKE_PROCESS_CPUCLOCK with CPUCLOCK_SCHED
+// of Linux, include/linux/posix-timers.h. Anyone may read it.
 //
-// It is the clock that clock_getcpuclockid(3) names: MAKE_PROCESS_CPUCLOCK with
-// CPUCLOCK_SCHED of Linux, include/linux/posix-timers.h. Anyone may read it.
-//
-// Note: the sum over /proc/PID/task/*/schedstat is as fine but forgets threads
-// that ended, and takes an open and a read for each thread; weighed against the
-// 10 ms ticks of /proc/PID/stat it would still be a choice of two errors.
+// Note: /proc/PID/task/*/schedstat is as fine, but forgets threads that ended, and takes an
+// open and a read for each thread.
 func CPU(pid int) (float64, error) {
 	const sched = 2
 	var ts unix.Timespec

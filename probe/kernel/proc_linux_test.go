@@ -96,7 +96,7 @@ func TestProcWatch(t *testing.T) {
 	}
 	do("grow") // before the window: must not be its peak
 	do("shrink")
-	before, err := RSS(cmd.Process.Pid)
+	before, _, err := Resident(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ package kernel
 
 import "time"
 
-// A Process is one that runs on this machine.
+// A Process runs on this machine.
 type Process struct {
 	PID     int
 	Name    string // as the kernel has it: at most 15 bytes
@@ -15,7 +15,6 @@ type Process struct {
 	Grouped bool   // it has a control group of its own, which is not dyno's
 }
 
-// String is the command line, or the name where there is none.
 func (p *Process) String() string {
 	if p.Command == "" {
 		return p.Name

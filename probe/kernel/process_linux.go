@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"bytes"
 	"debug/buildinfo"
 	"errors"
 	"fmt"
@@ -22,8 +21,7 @@ import (
 // kernelThread is PF_KTHREAD of Linux, include/linux/sched.h.
 const kernelThread = 0x00200000
 
-// Lookup finds out about a process, which must be one that can be watched: no
-// thread of another, none of the kernel's, none that has ended.
+// Lookup describes a process that can be watched: no thread, not the kernel's, not ended.
 func Lookup(pid int) (Process, error) {
 	p, err := procfs.NewProc(pid)
 	var st procfs.ProcStat
@@ -50,8 +48,7 @@ func Lookup(pid int) (Process, error) {
 	return describe(p, st), nil
 }
 
-// describe tells what may be known of a process; the files of another user's may
-// not be read.
+// describe tells what may be known of a process; another user's files may not be readable.
 func describe(p procfs.Proc, st procfs.ProcStat) Process {
 	found := Process{PID: p.PID, Name: st.Comm, Program: program(p), Started: started(st)}
 	args, _ := p.CmdLine()
@@ -74,8 +71,8 @@ func program(p procfs.Proc) string {
 	return ""
 }
 
-// started is when a process began, to 10 ms: field 22 of proc_pid_stat(5) counts
-// ticks since the machine was started, of which there are 100 a second.
+// started is when a process began, to 10 ms: field 22 of proc_pid_stat(5), in ticks since the
+// machine was started.
 func started(st procfs.ProcStat) time.Time {
 	const ticks = 100
 	var up unix.Timespec
@@ -86,10 +83,9 @@ func started(st procfs.ProcStat) time.Time {
 	return time.Now().Add(-age)
 }
 
-// Find returns the processes with a name that a regular expression matches
-// anywhere, as pidstat -C takes it: the kernel's name, or that of the executable, of
-// which the kernel's has only 15 bytes. Neither dyno itself nor what it started is
-// among them, nor threads of the kernel. An error is of the expression, or of /proc.
+// Find returns the processes whose kernel name or executable's name a regular expression
+// matches anywhere, as pidstat -C does. It leaves out dyno, what dyno started, and threads of
+// the kernel. An error is of the expression, or of /proc.
 func Find(name string) ([]Process, error) {
 	match, err := regexp.Compile(name)
 	if err != nil {
@@ -123,7 +119,6 @@ func Find(name string) ([]Process, error) {
 	return found, nil
 }
 
-// descends reports whether a process is another or was started by it.
 func descends(pid, from int, parents map[int]int) bool {
 	for range len(parents) { // what is read of a changing tree may have circles
 		if pid == from {
@@ -138,22 +133,17 @@ func descends(pid, from int, parents map[int]int) bool {
 	return false
 }
 
-// ended reports whether a process only waits for its parent to ask for its exit
-// status.
+// ended reports whether a process only waits for its parent to ask for its exit status.
 func ended(st procfs.ProcStat) bool { return st.State == "Z" || st.State == "X" }
 
-// memTotal is the memory of the machine in bytes, of /proc/meminfo; 0 if it is
-// not known.
 func memTotal() float64 {
-	data, err := os.ReadFile("/proc/meminfo")
+	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return 0
 	}
-	var kib float64
-	for line := range bytes.Lines(data) {
-		if rest, ok := bytes.CutPrefix(line, []byte("MemTotal:")); ok {
-			fmt.Sscan(string(rest), &kib)
-		}
+	m, err := fs.Meminfo()
+	if err != nil || m.MemTotalBytes == nil {
+		return 0
 	}
-	return kib * 1024
+	return float64(*m.MemTotalBytes)
 }

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A procFile is a file of /proc/PID that is read again and again. It stays open,
-// and so is of this process even if another gets its number; to open it each time,
-// as package procfs does, takes eight system calls more, and is half of what a
-// reading costs dyno. A process that has ended is an error.
+// A procFile is a file of /proc/PID that stays open and is read again and again: it is of this
+// process even if another gets its number, and opening it each time, as package procfs does,
+// is half of a reading's cost. An ended process is an error.
 type procFile struct {
 	fd   int
 	text [1024]byte // more than it has: 52 numbers and a name of 64 bytes at most
@@ -34,7 +33,7 @@ func (f *procFile) close() {
 	}
 }
 
-// read returns what is in the file now, valid until the next call.
+// read returns the file's content now, valid until the next call.
 func (f *procFile) read() ([]byte, error) {
 	for {
 		n, err := unix.Pread(f.fd, f.text[:], 0)
@@ -48,7 +47,6 @@ func (f *procFile) read() ([]byte, error) {
 	}
 }
 
-// A procStat is what is used of /proc/PID/stat, in the kernel's units.
 type procStat struct {
 	state          byte
 	minflt, majflt uint64
@@ -61,14 +59,11 @@ type procStat struct {
 // userTicks is USER_HZ of Linux, the same on all machines that Go runs on.
 const userTicks = 100
 
-// resident is the resident memory in bytes.
 func (s *procStat) resident() float64 { return float64(s.rss) * float64(os.Getpagesize()) }
 
-// cpu is the CPU time in seconds.
 func (s *procStat) cpu() float64 { return float64(s.utime+s.stime) / userTicks }
 
-// stat reads /proc/PID/stat; a process that only waits for its parent to ask for
-// its exit status is an error.
+// stat reads /proc/PID/stat; a process that has ended is an error.
 func (f *procFile) stat() (st procStat, err error) {
 	text, err := f.read()
 	if err != nil {
@@ -80,45 +75,30 @@ func (f *procFile) stat() (st procStat, err error) {
 	return st, err
 }
 
-// parseStat reads the line of proc_pid_stat(5), whose fields count from 1. The
-// second is a name in parentheses that may hold anything.
+// parseStat reads proc_pid_stat(5), whose fields count from 1. The second is a name in
+// parentheses that may hold anything.
 func parseStat(line []byte) (st procStat, err error) {
+	numbers := [...]*uint64{10: &st.minflt, 12: &st.majflt, 14: &st.utime, 15: &st.stime, 20: &st.threads, 23: &st.vsz, 24: &st.rss}
 	field := 2
 	rest := line[bytes.LastIndexByte(line, ')')+1:]
 	for word := range bytes.FieldsSeq(rest) {
 		field++
-		var to *uint64
-		switch field {
-		case 3:
+		if field == 3 {
 			st.state = word[0]
-		case 10:
-			to = &st.minflt
-		case 12:
-			to = &st.majflt
-		case 14:
-			to = &st.utime
-		case 15:
-			to = &st.stime
-		case 20:
-			to = &st.threads
-		case 23:
-			to = &st.vsz
-		case 24:
-			to = &st.rss
-		case 25:
+		}
+		if field == len(numbers) {
 			return st, nil
 		}
-		if to == nil {
+		if numbers[field] == nil {
 			continue
 		}
-		if *to, err = strconv.ParseUint(string(word), 10, 64); err != nil {
+		if *numbers[field], err = strconv.ParseUint(string(word), 10, 64); err != nil {
 			return st, fmt.Errorf("parse field %d of stat: %w", field, err)
 		}
 	}
 	return st, fmt.Errorf("parse stat: it has %d fields", field)
 }
 
-// parseResident reads the resident pages of /proc/PID/statm, the second number.
 func parseResident(line []byte) (pages uint64, err error) {
 	_, rest, _ := bytes.Cut(line, []byte(" "))
 	word, _, ok := bytes.Cut(rest, []byte(" "))
@@ -128,6 +108,5 @@ func parseResident(line []byte) (pages uint64, err error) {
 	return pages, nil
 }
 
-// ErrGone says that the process has ended: its directory in /proc has gone, or did
-// so between being opened and read, or only its parent keeps it there.
+// ErrGone says that the process has ended, though its parent may keep its directory in /proc.
 var ErrGone = errors.New("the process has ended")

@@ -1,22 +1,21 @@
 package kernel
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/prometheus/procfs"
 )
 
-// Resident is the memory of a process that is resident, and how much of it is pages
-// of files, in bytes: /proc/PID/statm.
+// Resident is a process's resident memory, and the part of it that is pages of files, in bytes:
+// /proc/PID/statm. Since Linux 6.2 it may be off by some hundred KiB for each CPU.
 func Resident(pid int) (rss, file float64, err error) {
+	var m procfs.ProcStatm
 	p, err := procfs.NewProc(pid)
-	if err != nil {
-		return 0, 0, fmt.Errorf("read memory of process %d: %w", pid, err)
+	if err == nil {
+		m, err = p.Statm()
 	}
-	m, err := p.Statm()
 	if err == nil && m.ResidentBytes() == 0 {
-		err = errors.New("the process has ended")
+		err = ErrGone
 	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("read memory of process %d: %w", pid, err)
@@ -24,9 +23,8 @@ func Resident(pid int) (rss, file float64, err error) {
 	return float64(m.ResidentBytes()), float64(m.SHRBytes()), nil
 }
 
-// ResidentExact counts the pages themselves: /proc/PID/smaps_rollup, or resident where
-// that may not be read. What it does not count as anonymous is of files, and memory that
-// processes share, which is told in /proc/PID/status.
+// ResidentExact counts pages: /proc/PID/smaps_rollup, or Resident where that may not be read.
+// file is what is neither anonymous nor shared (/proc/PID/status).
 func ResidentExact(pid int) (rss, file float64, err error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {

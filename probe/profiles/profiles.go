@@ -1,5 +1,5 @@
-// Package profiles takes profiles and execution traces of a subject, from the injected
-// probe or from the service's own net/http/pprof.
+// Package profiles takes profiles and execution traces, from the injected probe or from a
+// service's own net/http/pprof.
 package profiles
 
 import (
@@ -17,31 +17,25 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Profiles takes profiles of the window. It costs the subject what no trial
-// that is compared may cost, so it has trials of its own.
+// Profiles takes profiles of the window, in trials of their own, since they cost the
+// subject what no compared trial may cost.
 //
-// The heap's is a difference between the ends of the window, as are those of
-// mutexes and blocking; the CPU's is of the time between them. The runtime
-// publishes what was allocated only when collections have ended since
-// (runtime/mprof.go), so a collection is forced before each reading of the
-// heap. The first is over before the window begins and the last begins when the
-// CPU profile has ended: neither is in it.
+// Those of heap, mutexes and blocking are differences between the window's ends. The
+// runtime publishes allocations only when collections have ended since (runtime/mprof.go),
+// so each reading of the heap collects first: before the window, and after its CPU profile.
 type Profiles struct{}
 
-// What the injected probe is told to record of waiting. All contentions of
-// mutexes cost 0.1 % of the CPU, but all blocking 4.4 %: of waits below blockRate,
-// only as many are taken as are needed to count them without bias.
+// What the injected probe records of waiting. All mutex contentions cost 0.1 % of the CPU,
+// but all blocking 4.4 %: shorter waits than blockRate are sampled without bias.
 const (
 	mutexFraction = 1      // one contention in so many
 	blockRate     = 10_000 // nanoseconds
 )
 
-// A profiler is where profiles come from.
 type profiler interface {
-	// rates turns on what mutex and block profiles are made of, and reports
-	// whether it could.
+	// rates turns on mutex and block profiles, and reports whether it could.
 	rates(names []string) (set bool, err error)
-	// take returns a profile as of now; the heap's, of a collection now.
+	// take returns a profile as of now; heap collects first.
 	take(name string) (*profile.Profile, error)
 	// startCPU and cpu take a CPU profile until ctx ends.
 	startCPU() error
@@ -59,8 +53,7 @@ func profilerOf(t probe.Target) (profiler, error) {
 	return nil, errors.New("the subject has no injected probe (consider: a subject built from source, or probes.pprof: /debug/pprof)")
 }
 
-// Watch implements Probe. A profile that cannot be taken is a warning; if none
-// can be, it is an error.
+// Watch returns the profiles that could be taken, with warnings for others; none is an error.
 func (Profiles) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	from, err := profilerOf(t)
 	if err != nil {
@@ -77,7 +70,6 @@ func (Profiles) Watch(ctx context.Context, t probe.Target) (probe.Reading, error
 	return w.reading, nil
 }
 
-// A profileWatch is one window of profiles.
 type profileWatch struct {
 	from    profiler
 	want    []string
@@ -87,7 +79,7 @@ type profileWatch struct {
 	reading probe.Reading
 }
 
-// differences are the profiles that the runtime keeps since its start.
+// differences are profiles that the runtime keeps since its start.
 var differences = []string{"heap", "mutex", "block"}
 
 func (w *profileWatch) watch(ctx context.Context, t probe.Target) error {
@@ -127,7 +119,6 @@ func (w *profileWatch) watch(ctx context.Context, t probe.Target) error {
 	return nil
 }
 
-// start reads what differences are from, and starts the CPU profile last.
 func (w *profileWatch) start() (err error) {
 	if w.set, err = w.from.rates(w.want); err != nil {
 		return err
@@ -159,9 +150,8 @@ func (w *profileWatch) start() (err error) {
 
 func (w *profileWatch) wants(name string) bool { return slices.Contains(w.want, name) }
 
-// keep makes a file of a profile, if there is one. What could not be taken is a
-// warning, and is not wanted any more; a subject that does not answer is an
-// error, since it would be waited for again and again.
+// keep makes a file of p, if it is not nil. A profile that failed is a warning and not
+// wanted any more. A time-out is an error, as it would come again and again.
 func (w *profileWatch) keep(name string, p *profile.Profile, err error) error {
 	if err == nil && p != nil {
 		goruntime.DropOwn(p)
@@ -180,12 +170,13 @@ func (w *profileWatch) keep(name string, p *profile.Profile, err error) error {
 	return nil
 }
 
-// difference keeps what a profile grew by in the window. The profiles heap and
-// allocs are one, of which another column is shown first.
+// difference keeps a profile's growth in the window. Heap and allocs are one profile, shown
+// by different columns.
 func (w *profileWatch) difference(name string, length time.Duration) error {
 	p, err := w.from.take(name)
 	if err == nil {
-		p, err = grown(w.first[name], p)
+		w.first[name].Scale(-1)
+		p, err = profile.Merge([]*profile.Profile{p, w.first[name]})
 	}
 	if err != nil {
 		return w.keep(name, nil, err)
@@ -210,14 +201,6 @@ func (w *profileWatch) difference(name string, length time.Duration) error {
 	return nil
 }
 
-// grown returns last - first, of which nothing is left where that is 0. What
-// is in use may have become less.
-func grown(first, last *profile.Profile) (*profile.Profile, error) {
-	first.Scale(-1)
-	return profile.Merge([]*profile.Profile{last, first})
-}
-
-// injected is the probe inside the subject.
 type injected struct{ goruntime.Client }
 
 func (p *injected) rates(names []string) (bool, error) {

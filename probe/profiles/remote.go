@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// remote is a service's own net/http/pprof.
 type remote struct {
 	base   *url.URL
 	client *http.Client
@@ -27,85 +25,78 @@ type remote struct {
 }
 
 const (
-	// remotePart is how long one CPU profile is where nobody knows how long
-	// the window will be. Between two of them the runtime takes some 0.1 s.
+	// remotePart is the length of a CPU profile if the window's is not known. Between
+	// two the runtime takes some 0.1 s.
 	remotePart  = 2 * time.Second
 	remoteGrace = 30 * time.Second // beyond the time that an answer takes by itself
 )
 
+// newRemote asks as the load does: past any proxy.
 func newRemote(t probe.Target) (*remote, error) {
 	base, err := url.Parse(t.Pprof)
 	if err != nil {
 		return nil, err
 	}
-	return &remote{base, &http.Client{Transport: transport(t)}, t.Length}, nil
+	return &remote{base, &http.Client{Transport: &http.Transport{
+		DisableCompression: true, // its CPU time would be the subject's
+		TLSClientConfig:    &tls.Config{InsecureSkipVerify: t.Insecure},
+	}}, t.Length}, nil
 }
 
 func (r *remote) Close() { r.client.CloseIdleConnections() }
 
-// open asks for a page below /debug/pprof that takes the service so long to
-// make. The caller closes it, and calls release.
-func (r *remote) open(page, key, value string, takes time.Duration) (body io.ReadCloser, release func(), err error) {
+// page hands read a page below /debug/pprof that takes the service so long to make.
+func (r *remote) page(page, query string, takes time.Duration, read func(io.Reader) error) error {
 	u := r.base.JoinPath(page)
-	if key != "" {
-		q := u.Query()
-		q.Set(key, value)
-		u.RawQuery = q.Encode()
-	}
-	// The window's end does not end a request: what has been recorded would
-	// be lost. Its time is bounded here.
-	ctx, release := context.WithTimeout(context.Background(), takes+remoteGrace)
+	u.RawQuery = query
+	// The window's end does not end a request, or what was recorded would be lost.
+	ctx, cancel := context.WithTimeout(context.Background(), takes+remoteGrace)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		release()
-		return nil, nil, err
+		return err
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
-		release()
-		return nil, nil, err
+		return err
 	}
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
-		resp.Body.Close()
-		release()
-		return nil, nil, fmt.Errorf("%s: %s: %s", u, resp.Status, bytes.TrimSpace(text))
+		return fmt.Errorf("%s: %s: %s", u, resp.Status, bytes.TrimSpace(text))
 	}
-	return resp.Body, release, nil
+	return read(resp.Body)
 }
 
-func (r *remote) get(page, key, value string, takes time.Duration) (*profile.Profile, error) {
-	body, release, err := r.open(page, key, value, takes)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, goruntime.ProfileMost+1))
-	if err == nil && len(data) > goruntime.ProfileMost {
-		err = fmt.Errorf("profile %s is larger than %d MiB", page, goruntime.ProfileMost>>20)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return profile.ParseData(data)
+func (r *remote) get(page, query string, takes time.Duration) (p *profile.Profile, err error) {
+	err = r.page(page, query, takes, func(body io.Reader) error {
+		data, err := io.ReadAll(io.LimitReader(body, goruntime.ProfileMost+1))
+		if err == nil && len(data) > goruntime.ProfileMost {
+			err = fmt.Errorf("profile %s is larger than %d MiB", page, goruntime.ProfileMost>>20)
+		}
+		if err == nil {
+			p, err = profile.ParseData(data)
+		}
+		return err
+	})
+	return p, err
 }
 
-// rates are the service's to set.
+// rates are the service's own.
 func (r *remote) rates([]string) (bool, error) { return false, nil }
 
 func (r *remote) take(name string) (*profile.Profile, error) {
+	query := ""
 	if name == "heap" {
-		return r.get(name, "gc", "1", goruntime.ProfileTime)
+		query = "gc=1"
 	}
-	return r.get(name, "", "", goruntime.ProfileTime)
+	return r.get(name, query, goruntime.ProfileTime)
 }
 
 func (r *remote) startCPU() error { return nil }
 
-// cpu asks for CPU profiles one after the other and adds them up: the page
-// wants to know in advance how long each is to be, in whole seconds. A profile
-// under way when the window ends is awaited; the subject is idle by then.
+// cpu adds up CPU profiles that follow each other: the page must know each one's length in
+// advance. It awaits the one under way when the window ends; the subject is idle by then.
 func (r *remote) cpu(ctx context.Context) (*profile.Profile, string, error) {
 	began := time.Now()
 	var over atomic.Int64 // when the window ended, from began
@@ -123,7 +114,7 @@ func (r *remote) cpu(ctx context.Context) (*profile.Profile, string, error) {
 			part = min(part, longest)
 		}
 		part = max(part, time.Second)
-		p, err := r.get("profile", "seconds", strconv.Itoa(int(part/time.Second)), part)
+		p, err := r.get("profile", fmt.Sprintf("seconds=%d", part/time.Second), part)
 		if err != nil && part > time.Second && len(parts) == 0 && !probe.IsTimeout(err) {
 			longest = time.Second // as a server with a WriteTimeout wants it
 			continue
@@ -158,18 +149,8 @@ func (r *remote) cpu(ctx context.Context) (*profile.Profile, string, error) {
 	return p, doubt, nil
 }
 
-// transport is how profiles of the service are asked for: as the load does, past
-// any proxy.
-func transport(t probe.Target) *http.Transport {
-	return &http.Transport{
-		DisableCompression: true, // its CPU time would be the subject's
-		TLSClientConfig:    &tls.Config{InsecureSkipVerify: t.Insecure},
-	}
-}
-
-// TakeProfile asks a service's net/http/pprof, at a URL such as
-// http://127.0.0.1:6060/debug/pprof, for a profile as go tool pprof reads it. For
-// heap the service collects first.
+// TakeProfile asks a service's net/http/pprof, such as http://127.0.0.1:6060/debug/pprof, for
+// a profile. For heap the service collects first.
 func TakeProfile(url, name string, insecure bool) ([]byte, error) {
 	r, err := newRemote(probe.Target{Pprof: url, Insecure: insecure})
 	if err != nil {

@@ -15,18 +15,14 @@ import (
 // Trace takes an execution trace of the first part of the window.
 type Trace struct{}
 
-// traceFile is the name of the file that a trial ForTrace is for.
-const traceFile = "trace.out"
+const (
+	traceFile  = "trace.out" // of a trial ForTrace
+	traceMagic = "go 1."     // begins every execution trace
+	traceMost  = 2 << 30     // bytes
+)
 
-// traceMagic is what every execution trace begins with.
-const traceMagic = "go 1."
-
-// traceMost is where a trace is given up, in bytes.
-const traceMost = 2 << 30
-
-// Watch implements Probe. The trace goes to a file while it is recorded, since
-// it may be as long as a minute. The injected probe ends it with the window; a
-// service's own page cannot, so it is awaited.
+// Watch writes the trace to a file while it is recorded. The injected probe ends it with the
+// window; a service's own page cannot, so it is awaited.
 func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err error) {
 	defer func() {
 		if err != nil {
@@ -71,24 +67,20 @@ func remoteTrace(t probe.Target, w io.Writer, begun func()) error {
 	}
 	defer from.Close()
 	begun()
-	body, release, err := from.open("trace", "seconds", strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64), t.Length)
-	if err != nil {
+	query := "seconds=" + strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64)
+	return from.page("trace", query, t.Length, func(body io.Reader) error {
+		begins := bufio.NewReaderSize(body, len(traceMagic))
+		switch head, err := begins.Peek(len(traceMagic)); {
+		case err != nil && !errors.Is(err, io.EOF):
+			return err
+		case string(head) != traceMagic: // of a page that answers whatever it is asked
+			return fmt.Errorf("%s gave no execution trace, but what begins with %q (consider: the path of the service's net/http/pprof)", from.base.JoinPath("trace"), head)
+		}
+		_, err := io.Copy(w, begins)
 		return err
-	}
-	defer release()
-	defer body.Close()
-	begins := bufio.NewReaderSize(body, len(traceMagic))
-	switch head, err := begins.Peek(len(traceMagic)); {
-	case err != nil && !errors.Is(err, io.EOF):
-		return err
-	case string(head) != traceMagic: // of a page that answers whatever it is asked
-		return fmt.Errorf("%s gave no execution trace, but what begins with %q (consider: the path of the service's net/http/pprof)", from.base.JoinPath("trace"), head)
-	}
-	_, err = io.Copy(w, begins)
-	return err
+	})
 }
 
-// A limited writer takes so many bytes and no more.
 type limited struct {
 	w    io.Writer
 	left int64

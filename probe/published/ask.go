@@ -8,8 +8,8 @@ import (
 // ErrNotPublished is what [Ask] wraps where a service answers, but not with the page.
 var ErrNotPublished = errors.New("not published")
 
-// Ask asks a service once for a page that the probe of a name reads: expvar,
-// prometheus or pprof. The error wraps [ErrNotPublished] if the service answered.
+// Ask asks a service once for the page of a probe: expvar, prometheus or pprof. The error
+// wraps [ErrNotPublished] if the service answered otherwise.
 func Ask(name, page string, insecure bool) error {
 	accept := "*/*"
 	switch name {
@@ -25,8 +25,9 @@ func Ask(name, page string, insecure bool) error {
 	defer conn.close()
 	text, err := conn.get(endTime)
 	var status statusError
+	var quiet silence
 	switch {
-	case isSilence(err):
+	case errors.As(err, &quiet):
 		return fmt.Errorf("ask %s: %w", conn.url.Redacted(), err)
 	case errors.As(err, &status):
 		return fmt.Errorf("%w: %s", ErrNotPublished, string(status))

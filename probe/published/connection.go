@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"github.com/dynolab/dyno/probe"
 	"net"
@@ -14,11 +13,11 @@ import (
 	"time"
 )
 
-// A pageConn asks for one page, again and again, over one connection and in the
-// goroutine of its caller. It follows no redirects.
+// A pageConn asks for one page again and again over one connection, in its caller's
+// goroutine. It follows no redirects.
 //
-// Note: net/http's client hands each page through three goroutines. At ten pages a
-// second the threads that this wakes were half of what a watch cost dyno.
+// Note: net/http's client hands each page through three goroutines. Waking their threads ten
+// times a second was half of a watch's cost.
 type pageConn struct {
 	url      *url.URL
 	request  []byte // as it is sent
@@ -51,20 +50,20 @@ func newPageConn(page, accept string, insecure bool) (*pageConn, error) {
 	return &pageConn{url: u, request: text.Bytes(), insecure: insecure}, nil
 }
 
-// A silence is that nobody answered, or none that speaks HTTP.
+// A silence means that no HTTP server answered.
 type silence struct{ error }
 
 func (e silence) Unwrap() error { return e.error }
 
-// A statusError is the status of an answer without a page.
+// A statusError is an answer without a page.
 type statusError string
 
 func (e statusError) Error() string {
 	return string(e) + " (consider: the path where the service publishes it)"
 }
 
-// get returns the page, which is valid until the next call. A connection that the
-// service has closed since the last page is made anew, once.
+// get returns the page, valid until the next call. It reconnects once if the service has
+// closed the connection.
 func (c *pageConn) get(limit time.Duration) ([]byte, error) {
 	deadline := time.Now().Add(limit)
 	used := c.conn != nil
@@ -104,7 +103,7 @@ func (c *pageConn) ask(deadline time.Time) (*http.Response, error) {
 	return http.ReadResponse(c.r, nil)
 }
 
-// dial connects, past any proxy, as the load does.
+// dial connects past any proxy, as the load does.
 func (c *pageConn) dial(deadline time.Time) (err error) {
 	if c.conn != nil {
 		return nil
@@ -130,10 +129,4 @@ func (c *pageConn) close() {
 		c.conn.Close()
 		c.conn = nil
 	}
-}
-
-// isSilence reports whether nobody answered.
-func isSilence(err error) bool {
-	var s silence
-	return errors.As(err, &s)
 }

@@ -9,15 +9,13 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// A number is one that a service publishes about itself.
 type number struct {
 	name  string
 	value float64
 	use   use
 }
 
-// A use says what becomes of a number over the window: names of metrics, ""
-// for what it does not become.
+// A use says what becomes of a number over the window: names of metrics, or "".
 type use struct {
 	mean, most  string // of the samples
 	last, grown string // at the end of the window; and by how much it is more than at the beginning
@@ -25,10 +23,9 @@ type use struct {
 	own         bool   // the names are the service's own, not those of dyno.Metrics
 }
 
-// mostCourses bounds the memory where a service makes up new names all the time.
+// mostCourses bounds the memory if a service makes up new names all the time.
 const mostCourses = 1 << 10
 
-// A published is a window of what a service publishes.
 type published struct {
 	points  probe.Points
 	courses []*course     // in the order in which they were seen first
@@ -36,7 +33,6 @@ type published struct {
 	fell    bool          // a counter of the runtime was less than before: another process answers
 }
 
-// A course is one number over the window.
 type course struct {
 	number               // the latest
 	at     time.Duration // of it
@@ -47,7 +43,6 @@ type course struct {
 	fell   bool // what should only grow was less than before
 }
 
-// sample takes the numbers of one page.
 func (p *published) sample(at time.Duration, numbers []number) {
 	for _, n := range numbers {
 		if math.IsNaN(n.value) || math.IsInf(n.value, 0) {
@@ -66,8 +61,8 @@ func (p *published) sample(at time.Duration, numbers []number) {
 	p.at = at
 }
 
-// course finds the course of a number or begins it; nil is one too many. A counter
-// that appears later, as one for a label that nobody had used yet, was 0 until then.
+// course finds a number's course or begins it; nil if there are too many. A counter that
+// appears later was 0 until then.
 func (p *published) course(n number) *course {
 	for _, c := range p.courses {
 		if c.name == n.name && c.use.own == n.use.own {
@@ -97,8 +92,7 @@ func (p *published) add(c *course, at time.Duration, v float64) {
 	c.value, c.at, c.most, c.sum, c.n = v, at, max(c.most, v), c.sum+v, c.n+1
 }
 
-// reading is what the window comes to. Totals are of a window whose last page
-// was had, and of one process.
+// reading sums up the window. Totals need its last page, and the same process throughout.
 func (p *published) reading(whole bool) probe.Reading {
 	r := probe.Reading{Series: p.points.List}
 	if p.fell {
@@ -131,7 +125,6 @@ func (p *published) reading(whole bool) probe.Reading {
 	return r
 }
 
-// has reports whether a number of the service's own name was ever published.
 func (p *published) has(name string) bool {
 	return slices.ContainsFunc(p.courses, func(c *course) bool { return c.use.own && c.name == name })
 }

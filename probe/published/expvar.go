@@ -14,37 +14,29 @@ import (
 	"time"
 )
 
-// Expvar reads what package expvar publishes: runtime.MemStats, exact as
-// the world is stopped for it, and the service's own numbers, of which the
-// course is kept.
+// Expvar reads what package expvar publishes: runtime.MemStats, for which the world is
+// stopped, and the course of the service's own numbers.
 type Expvar struct{}
 
-// ownMost is how many numbers of a service's own are followed.
 const ownMost = 32
 
 func (Expvar) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	if t.Expvar == "" {
 		return probe.Reading{}, errors.New("watch expvar: the plan does not say where (consider: expvar: /debug/vars)")
 	}
-	w := published{points: probe.Points{Sample: t.Sample}}
+	w := published{}
 	share := newGCShare(t.PID)
-	s, err := scrape(ctx, t, t.Expvar, "application/json", func(at time.Duration, page []byte) error {
+	r, err := scrape(ctx, t, "expvar", t.Expvar, "application/json", &w, func(at time.Duration, page []byte) error {
 		numbers, err := parseVars(page)
 		if err == nil {
 			w.sample(at, share.add(numbers))
 		}
 		return err
 	})
-	if err != nil {
-		return probe.Reading{}, fmt.Errorf("watch expvar: %w", err)
-	}
-	r := w.reading(s.whole)
 	share.value(&r, w.at)
-	r.Warnings = append(r.Warnings, s.warnings("expvar")...)
-	return r, nil
+	return r, err
 }
 
-// memUses are what is used of runtime.MemStats.
 var memUses = map[string]use{
 	"Alloc":         {mean: "heap-alloc-B", most: "heap-peak-B", series: "heap-B"},
 	"TotalAlloc":    {last: "total-alloc-B", grown: "alloc-B", series: "alloc-B/s"},

@@ -8,13 +8,11 @@ import (
 	"github.com/dynolab/dyno/probe/kernel"
 )
 
-// A gcShare makes of MemStats.GCCPUFraction, which is the collector's share of
-// all CPU time of GOMAXPROCS since the program began, its share of a time between.
-// The runtime brings it up to date at the end of each collection, without idle
-// marking (gcMarkTermination in runtime/mgc.go): until then it stays.
+// A gcShare makes the collector's share of a window from MemStats.GCCPUFraction, its share
+// of GOMAXPROCS since the program began. The runtime updates that at each collection's end,
+// without idle marking (runtime/mgc.go, gcMarkTermination).
 //
-// Note: the share of the CPU time that the process used would take GOMAXPROCS,
-// which MemStats does not tell.
+// Note: a share of the process's CPU time would need GOMAXPROCS, which MemStats lacks.
 type gcShare struct {
 	began time.Time // the process; zero if it is not known
 	most  float64   // so far: seconds since then, of each of GOMAXPROCS
@@ -28,8 +26,8 @@ func newGCShare(pid int) *gcShare {
 	return s
 }
 
-// add appends the collector's time since the process began. When that was is known
-// to 10 ms only, so that the time may seem to go back a little.
+// add appends the collector's time since the process began. That is known to 10 ms, so the
+// time may seem to go back a little.
 func (s *gcShare) add(numbers []number) []number {
 	fraction, last := -1.0, 0.0
 	for _, n := range numbers {
@@ -48,7 +46,6 @@ func (s *gcShare) add(numbers []number) []number {
 	return append(numbers, number{"GC time", s.most, use{series: "gc-capacity-frac", grown: "gc-capacity-sec"}})
 }
 
-// value adds the share of the whole window, which was so long.
 func (s *gcShare) value(r *probe.Reading, window time.Duration) {
 	if sec, ok := r.Values.Get("gc-capacity-sec"); ok && window > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "gc-capacity-frac", Value: sec / window.Seconds()})

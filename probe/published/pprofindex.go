@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"github.com/dynolab/dyno/probe"
 	"strings"
 	"time"
 )
 
-// Index reads the index page of net/http/pprof, where a service publishes
-// nothing better: how many goroutines and threads there are, which costs it no
-// more than to count them.
+// Index reads the index page of net/http/pprof where a service publishes nothing better: how
+// many goroutines and threads there are, which is cheap to count.
 type Index struct{}
 
 func (Index) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
@@ -20,31 +18,24 @@ func (Index) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 		return probe.Reading{}, errors.New("watch pprof: nobody says where it is (consider: pprof: /debug/pprof)")
 	}
 	t.Every = max(t.Interval(), indexEvery)
-	w := published{points: probe.Points{Sample: t.Sample}}
-	s, err := scrape(ctx, t, indexPage(t.Pprof), "text/html", func(at time.Duration, page []byte) error {
+	w := published{}
+	return scrape(ctx, t, "pprof", indexPage(t.Pprof), "text/html", &w, func(at time.Duration, page []byte) error {
 		numbers, err := parseIndex(page)
 		if err == nil {
 			w.sample(at, numbers)
 		}
 		return err
 	})
-	if err != nil {
-		return probe.Reading{}, fmt.Errorf("watch pprof: %w", err)
-	}
-	r := w.reading(s.whole)
-	r.Warnings = append(r.Warnings, s.warnings("pprof")...)
-	return r, nil
 }
 
-// indexEvery is the least time between index pages: goroutines that leak do so over
-// minutes, and a page is dear beside a reading of /proc.
+// indexEvery is the least time between index pages: goroutines leak over minutes, and a page
+// is dear beside a reading of /proc.
 const indexEvery = time.Second
 
-// indexPage is the page itself; without the slash the service would send us there.
+// indexPage ends in a slash, as the service would redirect otherwise.
 func indexPage(url string) string { return strings.TrimSuffix(url, "/") + "/" }
 
-// indexUses are the profiles that are counts. Of threads there is a record for
-// each that the runtime has made and that has not ended.
+// indexUses are the profiles that are counts. threadcreate has a record for each live thread.
 var indexUses = []struct {
 	name string
 	use  use
@@ -53,8 +44,8 @@ var indexUses = []struct {
 	{"threadcreate", use{most: "threads", series: "threads"}},
 }
 
-// parseIndex reads the index page: a table in which each count stands before the
-// link to its profile, in the words of all versions of Go since 1.0.
+// parseIndex reads a table with each count before the link to its profile, in the words of
+// all Go versions.
 func parseIndex(page []byte) ([]number, error) {
 	var numbers []number
 	for _, u := range indexUses {
@@ -72,7 +63,7 @@ func parseIndex(page []byte) ([]number, error) {
 	return numbers, nil
 }
 
-// lastCount is the number in the cell before a link: <td>5</td><td><a href=".
+// lastCount reads the cell before a link: <td>5</td><td><a href=".
 func lastCount(before []byte) (v float64, ok bool) {
 	link := bytes.LastIndex(before, []byte("<td>"))
 	if link < 0 {

@@ -19,17 +19,14 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Prometheus reads the text format of Prometheus, version 0.0.4: of what
-// its Go client publishes by itself the families of promUses, and those of
-// Target.Metrics.
+// Prometheus reads the text format 0.0.4 of Prometheus: the families of promUses, which its
+// Go client publishes by itself, and those of Target.Metrics.
 //
-// Note: CPU time is of /proc/PID/stat there, in ticks of 10 ms, and the
-// highest resident memory is that of the samples; package runtime/metrics,
-// which its counts of allocations come from, flushes no caches.
+// Note: its CPU time is in ticks of 10 ms, its highest resident memory that of the samples,
+// and its allocations miss what is in the runtime's caches.
 type Prometheus struct{}
 
-// promText asks for the text format: of OpenMetrics expfmt does not read
-// exemplars and time stamps.
+// promText asks for the text format: expfmt does not read OpenMetrics' exemplars and times.
 const promText = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
 
 var promUses = map[string]use{
@@ -56,18 +53,13 @@ func (Prometheus) Watch(ctx context.Context, t probe.Target) (probe.Reading, err
 		return probe.Reading{}, errors.New("watch prometheus: the plan does not say where (consider: prometheus: /metrics)")
 	}
 	w := newPromWatch(t.Metrics)
-	w.points.Sample = t.Sample
-	s, err := scrape(ctx, t, t.Prometheus, promText, w.read)
-	if err != nil {
-		return probe.Reading{}, fmt.Errorf("watch prometheus: %w", err)
+	r, err := scrape(ctx, t, "prometheus", t.Prometheus, promText, &w.published, w.read)
+	if err == nil {
+		r.Warnings = append(r.Warnings, w.missing()...)
 	}
-	r := w.reading(s.whole)
-	r.Warnings = append(r.Warnings, s.warnings("prometheus")...)
-	r.Warnings = append(r.Warnings, w.missing()...)
-	return r, nil
+	return r, err
 }
 
-// A promWatch is one window of Prometheus.
 type promWatch struct {
 	published
 	asked []string
@@ -99,8 +91,8 @@ func (w *promWatch) read(at time.Duration, page []byte) error {
 	return nil
 }
 
-// parse reads of a page what is of use. It leaves the rest away before expfmt
-// sees it: a service may publish thousands of families with all their buckets.
+// parse reads a page. It drops useless lines before expfmt sees them: a service may publish
+// thousands of families with all their buckets.
 func (w *promWatch) parse(page []byte) ([]number, error) {
 	if n := len(page); n > 0 && page[n-1] != '\n' {
 		return nil, errors.New("the page is cut off, or not of Prometheus: its last line has no end")
@@ -129,8 +121,8 @@ func (w *promWatch) parse(page []byte) ([]number, error) {
 	return numbers, nil
 }
 
-// family is the name that a line is of; none is of other comments than
-// "# TYPE NAME KIND", of a bucket and of a name in quotes.
+// family is the name of a line's family; nil for comments but "# TYPE NAME KIND", buckets and
+// quoted names.
 func family(line []byte) []byte {
 	if text, ok := bytes.CutPrefix(line, []byte("# TYPE ")); ok {
 		line = text
@@ -142,8 +134,7 @@ func family(line []byte) []byte {
 	return line[:end]
 }
 
-// families lists the names of a page for a reader: those that are asked about
-// without saying.
+// families lists a page's names, but for those that are read anyway.
 func families(page []byte) []string {
 	var names []string
 	for line := range bytes.Lines(page) {
@@ -155,7 +146,6 @@ func families(page []byte) []string {
 	return names
 }
 
-// missing warns of what is asked for and was on no page.
 func (w *promWatch) missing() (warnings dyno.Warnings) {
 	for _, name := range w.asked {
 		if w.has(name) || w.has(name+"_count") {
@@ -173,8 +163,7 @@ func (w *promWatch) missing() (warnings dyno.Warnings) {
 	return warnings
 }
 
-// alike are up to five names that share the most words with one, in that order;
-// if none shares any, the first ones.
+// alike are up to five names that share the most words with name; if none does, the first ones.
 func alike(name string, names []string) []string {
 	const most = 5
 	words := strings.Split(name, "_")
@@ -194,8 +183,8 @@ func alike(name string, names []string) []string {
 	return best[:min(len(best), most)]
 }
 
-// use adds the numbers of a family, summed over all labels: those that promUses
-// knows, and those that are asked for by the name of the family or their own.
+// use adds a family's numbers, summed over all labels, if promUses knows them, or the family
+// or they are asked for.
 func (w *promWatch) use(numbers []number, f *dto.MetricFamily) []number {
 	name := f.GetName()
 	emit := func(part string, counter bool, value func(*dto.Metric) float64) {

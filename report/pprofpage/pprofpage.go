@@ -39,8 +39,8 @@ const Policy = "sandbox allow-scripts allow-forms allow-popups allow-downloads; 
 // mostNodes is how many functions a graph has at most; pprof's own default is 80.
 const mostNodes = 200
 
-// Check says why a page is not served, by the status of HTTP and a sentence; the
-// status is 0 if it is. The page "" leads to the flame graph.
+// Check says with an HTTP status and a sentence why a page is not served; status 0 allows it.
+// The page "" leads to the flame graph.
 func Check(page string) (status int, reason string) {
 	switch {
 	case page == "saveconfig" || page == "deleteconfig": // which would write below the home directory
@@ -53,21 +53,19 @@ func Check(page string) (status int, reason string) {
 	return 0, ""
 }
 
-// hasDot reports whether graphs can be drawn.
 func hasDot() bool {
 	_, err := exec.LookPath("dot")
 	return err == nil
 }
 
-// Pages are those of one profile, or of the difference of two. They may be used by
-// many at once.
+// Pages shows one profile or the difference of two. It is safe for concurrent use.
 type Pages struct {
 	handlers map[string]http.Handler // by path, such as "/top"
 	about    string
 }
 
-// Open starts a session of pprof with a profile of a kind of dyno.ProfileNames, or
-// with what changed since base if that is not nil. The profiles are copied.
+// Open starts a session of pprof with copies of a profile, or of what changed since base if
+// that is not nil. kind is one of dyno.ProfileNames.
 func Open(kind string, of profiles.Sum, base *profiles.Sum) (*Pages, error) {
 	shown, from, _, err := comparable(kind, of, base)
 	if err != nil {
@@ -90,8 +88,8 @@ func Open(kind string, of profiles.Sum, base *profiles.Sum) (*Pages, error) {
 	return p, nil
 }
 
-// Serve answers a request with a page that Check allows. back is the address of what
-// the page was opened from, or "" in a frame of it.
+// Serve answers a request for a page that Check allows. back is the address of the page before,
+// or "" in a frame.
 func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, page, back string) {
 	query := r.URL.Query()
 	query.Del("frame")
@@ -136,7 +134,6 @@ func (f *fetched) WriteHeader(status int) {
 	}
 }
 
-// fetch asks pprof for a page, which it knows by its query alone.
 func (p *Pages) fetch(page, method string, query url.Values) *fetched {
 	query["unit"] = slices.DeleteFunc(query["unit"], func(u string) bool { return u != unquoted(u) })
 	if n, err := strconv.Atoi(query.Get("n")); page == "graph" && err == nil && (n < 0 || n > mostNodes) {
@@ -168,9 +165,8 @@ func open(shown, from *profile.Profile) (*Pages, error) {
 	return &pages, err
 }
 
-// Peek returns pprof's text of the functions that match a regular expression, each
-// between its callers and callees; per million requests, or as it is of a kind that is
-// not per request. The error is fs.ErrNotExist if none matches.
+// Peek returns pprof's text of the functions that match, each between callers and callees, per
+// million requests where the kind counts by requests. It is fs.ErrNotExist if none matches.
 func Peek(kind string, of profiles.Sum, match *regexp.Regexp) (string, error) {
 	p, title := clean(of.Profile), label(of.Setting)
 	if perRequest(kind) {
@@ -187,7 +183,6 @@ func Peek(kind string, of profiles.Sum, match *regexp.Regexp) (string, error) {
 	return out.String(), err
 }
 
-// text is the one file that is written.
 type text struct{ strings.Builder }
 
 func (t *text) Open(string) (io.WriteCloser, error) { return t, nil }
@@ -210,7 +205,7 @@ func drive(given flags, shown, from *profile.Profile, o *driver.Options) error {
 // noFolder does not exist. pprof looks also in the folders around it, which is the root alone.
 const noFolder = "/no-folder-of-dyno"
 
-// flags are those of a command line that are given, without the dashes.
+// flags are those given, without dashes.
 type flags map[string]string
 
 func (f flags) Bool(name string, def bool, _ string) *bool {

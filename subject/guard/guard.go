@@ -47,11 +47,9 @@ type IO struct {
 	// (at most 4096 bytes). They must not keep the slice.
 	Stdout, Stderr io.Writer
 
-	// File, if not nil, is the program's standard output itself. The caller closes it.
-	File *os.File
+	File *os.File // File, if not nil, is the program's standard output itself. The caller closes it.
 
-	// Before, on Linux, is a Tree without a program that ends after this one.
-	Before *Tree
+	Before *Tree // Before, on Linux, is a Tree without a program that ends after this one
 }
 
 // A Tree is a program and all of its descendants. It must be stopped.
@@ -59,12 +57,15 @@ type Tree struct {
 	PID  int           // of the program
 	Done chan struct{} // closed when no process is left, all output is written and the directories are removed
 
-	// Valid when Done is closed.
-	Status string           // how the program ended, as os/exec says it
-	Alone  bool             // it ended before it was asked to
-	Memory cgroup.MemoryEnd // of its control group, if the kernel has killed for want of memory
-
+	ending // valid when Done is closed
 	supervision
+}
+
+// An ending says how the program of a Tree ended.
+type ending struct {
+	Status string           // as os/exec says it
+	Alone  bool             // before it was asked to
+	Memory cgroup.MemoryEnd // of its control group
 }
 
 // StatusOK is the Status of a program that ended well.

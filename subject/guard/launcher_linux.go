@@ -135,14 +135,11 @@ func startInside(g *cgroup.Group, j *Job, files []uintptr) (pid int, err error) 
 	// Not /proc/self/exe, which systemd-run would take for itself.
 	self := fmt.Sprintf("/proc/%d/exe", os.Getpid())
 	argv := append(slices.Clone(g.Command), self, launcherName)
-	pid, err = syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Dir: j.Dir, Env: env, Files: append(files, order.Fd(), fault.Fd()),
-		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	})
+	pid, err = fork(argv[0], argv, env, j.Dir, append(files, order.Fd(), fault.Fd()))
 	order.Close()
 	fault.Close()
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", argv[0], err)
+		return 0, err
 	}
 	late := time.AfterFunc(startIn, func() { unix.Kill(pid, unix.SIGKILL) })
 	defer late.Stop()
@@ -190,16 +187,3 @@ func tryGroup(g *cgroup.Group, c *Confinement, env []string) error {
 // linger is how long a control group outlives its program after a kill for want of memory: two
 // samples of the probe.
 const linger = 100 * time.Millisecond
-
-func (s *supervisor) reportMemory() {
-	m := s.group.MemoryEnd()
-	if m.Kills == 0 {
-		return
-	}
-	var body bytes.Buffer
-	gob.NewEncoder(&body).Encode(m) // cannot fail: it has integers only
-	sendFrame(frameMemory, body.String())
-	if !s.asked {
-		time.Sleep(linger)
-	}
-}

@@ -77,11 +77,6 @@ func widen(fd int) int {
 	return 64 << 10
 }
 
-func (p *outputPump) closeWriters() {
-	unix.Close(p.out.w)
-	unix.Close(p.err.w)
-}
-
 // finish makes run return when the pipes are empty, even if a foreign process holds them open.
 func (p *outputPump) finish() { unix.Close(p.cancel[1]) }
 

@@ -4,29 +4,19 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/prometheus/procfs"
 )
 
-// parents maps each process to its parent, the fourth field of proc_pid_stat(5).
+// parents maps each process to its parent.
 func parents() map[int]int {
 	all := map[int]int{}
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		stat, _ := os.ReadFile("/proc/" + e.Name() + "/stat")
-		// The second field is a name in parentheses that may hold anything.
-		if i := strings.LastIndexByte(string(stat), ')'); i >= 0 {
-			if f := strings.Fields(string(stat[i+1:])); len(f) > 1 {
-				all[pid], _ = strconv.Atoi(f[1])
-			}
+	procs, _ := procfs.AllProcs()
+	for _, p := range procs {
+		if stat, err := p.Stat(); err == nil {
+			all[p.PID] = stat.PPID
 		}
 	}
 	return all
@@ -65,12 +55,7 @@ func OthersListen(addr string, pid int) bool {
 // listening returns which of pids listen on the port of addr. known says that the answer is
 // complete: someone in this network namespace listens, and all open files could be read.
 func listening(addr string, pids []int) (found []int, known bool) {
-	_, port, _ := net.SplitHostPort(addr)
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return nil, false
-	}
-	sockets := listeningSockets(number)
+	sockets := listeningSockets(addr)
 	known = len(sockets) > 0
 	for _, pid := range pids {
 		p, err := procfs.NewProc(pid)
@@ -86,13 +71,15 @@ func listening(addr string, pids []int) (found []int, known bool) {
 	return found, known
 }
 
-// listeningSockets returns the sockets that listen on a TCP port, named as in /proc/PID/fd.
-func listeningSockets(port uint64) map[string]bool {
-	named := map[string]bool{}
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
+// listeningSockets returns the sockets that listen on the TCP port of addr, named as in /proc/PID/fd.
+func listeningSockets(addr string) map[string]bool {
+	_, text, _ := net.SplitHostPort(addr)
+	port, err1 := strconv.ParseUint(text, 10, 16)
+	fs, err2 := procfs.NewDefaultFS()
+	if err1 != nil || err2 != nil {
 		return nil
 	}
+	named := map[string]bool{}
 	v4, _ := fs.NetTCP()
 	v6, _ := fs.NetTCP6()
 	for _, s := range append(v4, v6...) {

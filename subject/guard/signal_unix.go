@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build unix
 
 package guard
 
@@ -6,6 +6,24 @@ import (
 	"os"
 	"syscall"
 )
+
+// CanHalt says that processes can be stopped and go on.
+const CanHalt = true
+
+// Halt stops the program's process group, and Resume lets it go on. Its number is not used again
+// before Done.
+func (t *Tree) Halt() { t.signal(syscall.SIGSTOP) }
+
+// Resume ends a Halt.
+func (t *Tree) Resume() { t.signal(syscall.SIGCONT) }
+
+func (t *Tree) signal(s syscall.Signal) {
+	select {
+	case <-t.Done:
+	default:
+		syscall.Kill(-t.PID, s)
+	}
+}
 
 func newProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 

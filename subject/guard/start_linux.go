@@ -30,9 +30,6 @@ func (s *supervision) send(o order) error {
 	return s.orders.Encode(o)
 }
 
-// A supervisor that does not take an order has ended already: the errors of
-// these do not matter.
-
 func (s *supervision) terminate(grace time.Duration) { s.send(order{Stop: grace}) }
 
 // Kill begins to end the tree, and does not wait.
@@ -128,10 +125,9 @@ func (t *Tree) follow(cmd *exec.Cmd, report *os.File, o IO, started chan<- error
 			if o.Stderr != nil {
 				o.Stderr.Write(body)
 			}
-		case frameMemory:
-			gob.NewDecoder(bytes.NewReader(body)).Decode(&t.Memory)
-		case frameEnded, frameAlone:
-			t.Status, t.Alone = string(body), head[0] == frameAlone
+		case frameEnded:
+			t.ending = ending{} // gob leaves out what is zero
+			gob.NewDecoder(bytes.NewReader(body)).Decode(&t.ending)
 		}
 	}
 }

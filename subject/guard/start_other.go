@@ -103,8 +103,8 @@ func (t *Tree) end() {
 	close(t.Done)
 }
 
-// Listener returns 0: on this system it is not known who listens on a port.
-func Listener(addr string) int { return 0 }
+// This system does not tell who listens on a port, and processes are not pinned.
 
-// OthersListen returns false: on this system it is not known.
+func Listener(addr string) int               { return 0 }
 func OthersListen(addr string, pid int) bool { return false }
+func PinnedCPUs(int) []int                   { return nil }

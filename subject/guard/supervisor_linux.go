@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/gob"
 	"errors"
@@ -62,9 +63,7 @@ const (
 	frameFailed  = 'f' // why the program could not be started
 	frameStdout  = 'o' // one write of the program
 	frameStderr  = 'e'
-	frameEnded   = 'x' // how it ended
-	frameAlone   = 'a' // how it ended, without being asked
-	frameMemory  = 'm' // a cgroup.MemoryEnd by gob, where the kernel has killed for want of memory
+	frameEnded   = 'x' // an ending by gob
 )
 
 func appendFrame(b []byte, kind byte, body []byte) []byte {
@@ -190,7 +189,8 @@ func (s *supervisor) run(j *Job, direct bool) error {
 		files[1] = directFile
 	}
 	err = pinned(j.CPUs, func() error { return s.start(j, files) })
-	p.closeWriters()
+	unix.Close(p.out.w)
+	unix.Close(p.err.w)
 	if direct {
 		unix.Close(directFile)
 	}
@@ -204,13 +204,15 @@ func (s *supervisor) run(j *Job, direct bool) error {
 	status := s.await()
 	p.finish()
 	<-drained
+	e := ending{Status: status, Alone: !s.asked}
 	if s.group != nil {
-		s.reportMemory()
+		e.Memory = s.group.MemoryEnd()
 	}
-	if s.asked {
-		sendFrame(frameEnded, status)
-	} else {
-		sendFrame(frameAlone, status)
+	var body bytes.Buffer
+	gob.NewEncoder(&body).Encode(e) // cannot fail
+	sendFrame(frameEnded, body.String())
+	if e.Alone && e.Memory.Kills > 0 {
+		time.Sleep(linger)
 	}
 	return nil
 }
@@ -220,13 +222,19 @@ func (s *supervisor) start(j *Job, files []uintptr) (err error) {
 		s.pid, err = startInside(s.group, j, files)
 		return err
 	}
-	if s.pid, err = syscall.ForkExec(j.Path, j.Args, &syscall.ProcAttr{
-		Dir: j.Dir, Env: j.Env, Files: files,
+	s.pid, err = fork(j.Path, j.Args, j.Env, j.Dir, files)
+	return err
+}
+
+func fork(path string, argv, env []string, dir string, files []uintptr) (pid int, err error) {
+	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		Dir: dir, Env: env, Files: files,
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	}); err != nil {
-		return fmt.Errorf("%s: %w", j.Path, err)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	return pid, nil
 }
 
 // pinned calls start with the thread on some CPUs only. Children inherit them from their first
@@ -247,6 +255,22 @@ func pinned(cpus []int, start func() error) error {
 	}
 	err := start()
 	return errors.Join(err, os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(0, &before)))
+}
+
+// PinnedCPUs returns the last n CPUs that dyno may use, for Job.CPUs: the first is for dyno and for most
+// machines' interrupts. There are fewer if dyno may use fewer, none if unknown.
+func PinnedCPUs(n int) []int {
+	var may unix.CPUSet
+	if unix.SchedGetaffinity(0, &may) != nil {
+		return nil
+	}
+	var cpus []int
+	for cpu := range len(may) * 64 {
+		if may.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus[max(0, len(cpus)-n):]
 }
 
 // await returns how the program ended, when no descendant is left.

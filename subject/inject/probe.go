@@ -1,17 +1,5 @@
 package main
 
-// This file is added by dyno, through go build -overlay, to the main package
-// of a service that it measures. It does nothing unless DYNO_PROBE is set. It
-// then answers questions about the process on the unix socket named there: a
-// line "COMMAND [ARG]" is answered with "ok N" and N bytes, or with
-// "error MESSAGE"; before an "ok" there may be any number of "part N" and N
-// bytes. No port and no HTTP handler is opened.
-//
-// The file must compile beside any code, in any language version that a Go
-// 1.22 toolchain accepts: hence the names, the renamed imports and the absence
-// of newer built-in functions. Answers to "metrics" are made without
-// allocating, as allocations per request are among what dyno measures.
-
 // dyno adds this file to the main package of a service, through go build -overlay. It does nothing
 // unless DYNO_PROBE is set. Then it answers questions on the unix socket named there: a line
 // "COMMAND [ARG]" gets "ok N" and N bytes, or "error MESSAGE"; before an "ok" there may be any
@@ -20,6 +8,7 @@ package main
 // It must compile beside any code, in any language version that Go 1.22 accepts: hence the names,
 // the renamed imports and no newer built-in functions. "metrics" must not allocate, as dyno
 // measures allocations per request.
+
 import (
 	dynoProbeBufio "bufio"
 	dynoProbeBytes "bytes"

@@ -1,9 +1,7 @@
 package main
 
-// This is the part of the injected probe that takes profiles and traces and
-// turns knobs: what no measured window has in it.
-
 // This part of the probe takes profiles and traces and turns knobs, outside of measured windows.
+
 import (
 	dynoProbeBytes "bytes"
 	dynoProbeErrors "errors"

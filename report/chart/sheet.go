@@ -19,11 +19,9 @@ type sheet struct {
 
 func (s *sheet) line() float64 { return math.Round(s.size * 1.4) }
 
-// draw makes both drawings of a picture. The label tells those who do not see it
-// what it is; the numbers are in a table that the caller puts beside it.
+// draw makes both drawings of a picture. label describes it for those who do not see it.
 //
-// Note: aria-label and not <title>, which browsers show as a tip all over the
-// picture, in the way of the tips of its parts.
+// Note: no <title>, which browsers would show as a tip over the tips of the parts.
 func draw(kind, label string, by func(s *sheet)) SVG {
 	var b strings.Builder
 	b.WriteString(`<div class="chart ` + kind + `">`)
@@ -179,12 +177,45 @@ func textWidth(text string, size float64) float64 {
 	return em * size
 }
 
-func widest(size float64, texts []string) float64 {
+func widest[T any](size float64, of []T, text func(T) string) float64 {
 	w := 0.0
-	for _, t := range texts {
-		w = max(w, textWidth(clean(t), size))
+	for _, x := range of {
+		w = max(w, textWidth(clean(text(x)), size))
 	}
 	return w
+}
+
+const mostLabel = 230
+
+// rowLabel writes the name of a row: above it if narrow, else with its middle at mid.
+func (s *sheet) rowLabel(name string, top, mid, room float64) {
+	if s.narrow {
+		s.text(0, top+s.size, "label", name, s.width)
+		return
+	}
+	s.text(0, s.middle(mid), "label", name, room)
+}
+
+// columns draws the lines of a horizontal axis down to bottom.
+func (s *sheet) columns(a axis, ts []Tick, top, bottom float64) {
+	for _, t := range ts {
+		class := "grid"
+		if a.origin != nil && t.Value == *a.origin {
+			class = "zero"
+		}
+		s.rule(class, a.at(t.Value), top, a.at(t.Value), bottom)
+	}
+}
+
+// foot writes the labels of a horizontal axis below bottom, where the sheet then ends.
+func (s *sheet) foot(a axis, ts []Tick, bottom float64) {
+	s.tickLabels(ts, a, bottom+s.size+4)
+	s.height = bottom + 1.7*s.line()
+}
+
+// tickColumn is the width of the labels of a vertical axis, at most a share of the sheet's.
+func (s *sheet) tickColumn(ts []Tick, most float64) float64 {
+	return min(widest(s.size, ts, func(t Tick) string { return t.Label }), most*s.width)
 }
 
 // cut puts an ellipsis in the middle, as names of settings often differ at their ends.
@@ -228,10 +259,9 @@ func (s *sheet) legend(left, y float64, entries []entry) float64 {
 	return y + s.line()
 }
 
-// class is that of the i-th of things which the style sheet has ten of.
+// class is one of the ten of the style sheet.
 func class(letter string, i int) string { return letter + strconv.Itoa(i%10) }
 
-// form is the outline of the i-th of ten marks around a point.
 func form(i int, x, y, r float64) string {
 	poly := func(at ...float64) string {
 		d := ""
@@ -257,7 +287,6 @@ func form(i int, x, y, r float64) string {
 	return "M" + num(x-r) + " " + num(y) + "a" + num(r) + " " + num(r) + " 0 1 0 " + num(2*r) + " 0a" + num(r) + " " + num(r) + " 0 1 0 " + num(-2*r) + " 0Z"
 }
 
-// formClass is the class of form i: those from the seventh on are open.
 func formClass(i int) string {
 	if i%10 >= 7 {
 		return "point open " + class("s", i)
@@ -265,5 +294,4 @@ func formClass(i int) string {
 	return "point " + class("s", i)
 }
 
-// known reports whether x can be drawn.
 func known(x float64) bool { return math.Abs(x) <= 1e100 }

@@ -1,24 +1,22 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 )
 
-// Percentiles draws how slow the slowest were, as HdrHistogram does: X of a line
-// are quantiles from 0 to below 1, drawn at 1/(1-X) on an axis of logarithms, so
-// that every nine has the same room; Y are positive, on an axis of logarithms too.
-// Points elsewhere are left out.
+// Percentiles draws how slow the slowest were, as HdrHistogram does. X are quantiles from 0 to
+// below 1, drawn at 1/(1-X), so that every nine has the same room. Y are positive. Both axes
+// are logarithmic, and points elsewhere are left out.
 func Percentiles(lines []Line, y Format) SVG {
 	var xs, ys spread
 	for _, l := range lines {
-		for i := range min(len(l.X), len(l.Y)) {
-			if quantile(l.X[i]) && positive(l.Y[i]) {
-				xs.add(nines(l.X[i]), false)
-				ys.add(l.Y[i], true)
-			}
+		for _, p := range l.quantiles() {
+			xs.add(p[0], false)
+			ys.add(p[1], true)
 		}
 	}
 	if ys.n == 0 {
@@ -40,8 +38,16 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// quantile is false for the maximum, which would be infinitely far.
-func quantile(p float64) bool { return p >= 0 && p <= 1-1e-12 }
+// quantiles are the points that have a place, with the number of nines as X: the maximum
+// would be infinitely far.
+func (l Line) quantiles() (pts [][2]float64) {
+	for i := range min(len(l.X), len(l.Y)) {
+		if p := l.X[i]; p >= 0 && p <= 1-1e-12 && positive(l.Y[i]) {
+			pts = append(pts, [2]float64{nines(p), l.Y[i]})
+		}
+	}
+	return pts
+}
 
 // nines is log10 of 1/(1-p): how many nines p has.
 func nines(p float64) float64 { return -math.Log10(1 - p) }
@@ -55,12 +61,7 @@ type percentileDrawing struct {
 }
 
 func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
-	var names []string
-	for _, l := range d.lines {
-		names = append(names, l.Name)
-	}
-	names = append(names, "") // at least
-	room := widest(d.size, names) + 20
+	room := widest(d.size, d.lines, func(l Line) string { return l.Name }) + 20
 	d.direct = !d.narrow || room <= 110
 	plot := 340.0
 	if d.narrow {
@@ -75,11 +76,7 @@ func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
 	top := 1.6 * d.line()
 	d.y = ys.logarithmic(0.04, top+plot, top)
 	d.ticks = d.y.ticks(y, d.y.down(2*d.line()))
-	left := 0.0
-	for _, t := range d.ticks {
-		left = max(left, min(textWidth(clean(t.Label), d.size), d.width*0.25))
-	}
-	d.x = axis{lo: 0, hi: max(1, xs.hi), start: left + 8, end: d.width - room}
+	d.x = axis{lo: 0, hi: max(1, xs.hi), start: d.tickColumn(d.ticks, 0.25) + 8, end: d.width - room}
 	d.height = top + plot + 2*d.line()
 }
 
@@ -144,10 +141,8 @@ func (d *percentileDrawing) draw() {
 }
 
 func (d *percentileDrawing) points(l Line) (pts [][2]float64) {
-	for i := range min(len(l.X), len(l.Y)) {
-		if quantile(l.X[i]) && positive(l.Y[i]) {
-			pts = append(pts, [2]float64{d.x.at(nines(l.X[i])), d.y.at(l.Y[i])})
-		}
+	for _, p := range l.quantiles() {
+		pts = append(pts, [2]float64{d.x.at(p[0]), d.y.at(p[1])})
 	}
 	return pts
 }
@@ -191,15 +186,7 @@ type end struct {
 
 // label writes the names beside the ends of the lines. Names are moved apart, and a thin line leads to those that moved.
 func (d *percentileDrawing) label(ends []end) {
-	slices.SortStableFunc(ends, func(a, b end) int {
-		switch {
-		case a.y < b.y:
-			return -1
-		case a.y > b.y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.y, b.y) })
 	ys := make([]float64, len(ends))
 	for i, e := range ends {
 		ys[i] = e.y

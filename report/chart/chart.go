@@ -14,16 +14,13 @@ package chart
 
 import "html/template"
 
-// SVG is a picture, escaped: a <div> with the classes chart and the picture's name,
-// that takes all the width there is, and in it an <svg> of class wide and one of
-// class narrow; of a Spark, one <svg> that stands in a line of text.
+// SVG is an escaped picture: a <div> of class chart and the kind of picture, with an <svg> of
+// class wide and one of class narrow. A Spark is a single <svg> for a line of text.
 type SVG = template.HTML
 
-// A Mark is what is said of a point besides its place; each has a form of its own,
-// so that colour is not needed to tell them apart.
+// A Mark has a form of its own, so that colour is not needed to tell marks apart.
 type Mark int
 
-// The marks.
 const (
 	Plain   Mark = iota // nothing is said
 	Better              // a filled triangle that points to the better side
@@ -32,11 +29,10 @@ const (
 	Unclear             // an open circle
 )
 
-// A Format prints a number in its unit, as for an axis or a tip.
+// A Format prints a number with its unit.
 type Format func(x float64) string
 
-// An Interval is one row of Intervals: a ratio with its interval, which are NaN
-// where they are not known.
+// An Interval is a ratio with its interval; NaN is unknown.
 type Interval struct {
 	Label         string // of the row, such as "p99 latency"
 	Ratio, Lo, Hi float64
@@ -51,16 +47,14 @@ type Group struct {
 	Rows  []Interval
 }
 
-// A Line is a named line through points, in order of X. What is not to be drawn
-// is NaN.
+// A Line goes through points, in order of X. NaN is not drawn.
 type Line struct {
 	Name  string
 	X, Y  []float64
 	Scale bool // of Trend: X is a quantity, whose axis has round numbers; else the X of points are printed, such as dates
 }
 
-// A Histogram is counts between edges: Counts[i] lies from Edges[i] to
-// Edges[i+1].
+// A Histogram has Counts[i] between Edges[i] and Edges[i+1].
 type Histogram struct {
 	Name   string
 	Edges  []float64
@@ -76,7 +70,7 @@ type Row struct {
 	Center float64  // the median; NaN draws none
 }
 
-// A Stack is a bar made of parts, which are in the same order in all bars.
+// A Stack is a bar of parts, no more than there are names.
 type Stack struct {
 	Name  string
 	Parts []float64

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/dynolab/dyno/cgroup"
 )
 
 // The machine's memory counts, unless a control group has less left.
@@ -33,7 +35,7 @@ func TestMemoryOf(t *testing.T) {
 }
 
 func BenchmarkMemory(b *testing.B) {
-	read := memory()
+	read := memoryOf("/proc", cgroup.MemoryLeft("/proc"))
 	for b.Loop() {
 		if _, _, err := read(); err != nil {
 			b.Fatal(err)

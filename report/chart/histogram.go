@@ -2,9 +2,8 @@ package chart
 
 import "math"
 
-// Histograms draws one below the other, on one axis of logarithms and one scale
-// of height. The area of a bar is its share of the counts, so that histograms
-// with different edges or totals can be compared.
+// Histograms draws them on one logarithmic axis and one scale of height. The area of a bar is
+// its share of the counts, so histograms with different edges or totals can be compared.
 func Histograms(hs []Histogram, x Format) SVG {
 	var xs spread
 	highest := 0.0
@@ -20,28 +19,21 @@ func Histograms(hs []Histogram, x Format) SVG {
 	}
 	return draw("histograms", "Histograms of "+count(len(hs), "row"), func(s *sheet) {
 		d := histogramDrawing{sheet: s, highest: highest, row: 58, top: 6}
-		var names []string
-		for _, h := range hs {
-			names = append(names, h.Name)
-		}
 		left := 8.0
 		if s.narrow {
 			d.row, d.top = 44, s.line()+4
 		} else {
-			d.label = min(widest(s.size, names), 230)
+			d.label = min(widest(s.size, hs, func(h Histogram) string { return h.Name }), mostLabel)
 			left += d.label
 		}
 		d.axis = xs.logarithmic(0, left, s.width-8)
 		ts := d.ticks(x, d.across(s.size))
 		bottom := float64(len(hs)) * (d.row + d.top)
-		for _, t := range ts {
-			d.rule("grid", d.at(t.Value), 0, d.at(t.Value), bottom)
-		}
+		s.columns(d.axis, ts, 0, bottom)
 		for i, h := range hs {
 			d.draw(i, h, float64(i)*(d.row+d.top))
 		}
-		s.tickLabels(ts, d.axis, bottom+s.size+4)
-		s.height = bottom + 1.7*s.line()
+		s.foot(d.axis, ts, bottom)
 	})
 }
 
@@ -98,9 +90,5 @@ func (d *histogramDrawing) draw(i int, h Histogram, y float64) {
 		d.path("area "+class("s", i), path+"V"+num(base)+"Z", h.Name)
 	}
 	d.rule("base", d.start, base, d.end, base)
-	if d.narrow {
-		d.text(0, y+d.size, "label", h.Name, d.width)
-		return
-	}
-	d.text(0, d.middle(base-d.row/3), "label", h.Name, d.label)
+	d.rowLabel(h.Name, y, base-d.row/3, d.label)
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Strip draws every value as a dot, a row for each setting on one axis, and the
-// center of a row as a bar. Dots that would cover each other are put side by side.
-// The axis is one of logarithms where values are positive and more than 20 times apart.
+// Strip draws every value as a dot, a row for each setting, and the center as a bar. Dots that
+// would cover each other lie side by side. The axis is logarithmic where positive values are
+// more than 20 times apart.
 func Strip(rows []Row, x Format) SVG {
 	var all spread
 	for _, r := range rows {
@@ -25,16 +25,13 @@ func Strip(rows []Row, x Format) SVG {
 		d.lay(rows, &all)
 		ts := d.ticks(x, d.across(s.size))
 		bottom := d.heights(rows)
-		for _, t := range ts {
-			d.rule("grid", d.at(t.Value), 0, d.at(t.Value), bottom)
-		}
+		s.columns(d.axis, ts, 0, bottom)
 		y := 0.0
 		for i, r := range rows {
 			d.draw(i, r, y, d.rows[i])
 			y += d.top + d.rows[i]
 		}
-		s.tickLabels(ts, d.axis, bottom+s.size+4)
-		s.height = bottom + 1.7*s.line()
+		s.foot(d.axis, ts, bottom)
 		entries := []entry{
 			{10, func(x, y float64) { s.path("dot", form(0, x+5, y, 3.5), "") }, "a trial"},
 			{10, func(x, y float64) { s.rule("center", x+5, y-7, x+5, y+7) }, "median"},
@@ -56,16 +53,12 @@ type stripDrawing struct {
 }
 
 func (d *stripDrawing) lay(rows []Row, all *spread) {
-	var names []string
-	for _, r := range rows {
-		names = append(names, r.Name)
-	}
 	left := 8.0
 	d.top = 2
 	if d.narrow {
 		d.top = d.line() + 2
 	} else {
-		d.label = min(widest(d.size, names), 230)
+		d.label = min(widest(d.size, rows, func(r Row) string { return r.Name }), mostLabel)
 		left += d.label + 4
 	}
 	if all.lo > 0 && all.hi/all.lo > 20 {
@@ -75,10 +68,9 @@ func (d *stripDrawing) lay(rows []Row, all *spread) {
 	}
 }
 
-// dotApart is how far the middles of dots are apart that do not cover each other.
+// dotApart keeps dots from covering each other.
 const dotApart = 8
 
-// mostLanes is how many dots lie side by side at most; more cover each other.
 const mostLanes = 7
 
 func (d *stripDrawing) heights(rows []Row) (sum float64) {
@@ -120,11 +112,7 @@ func (d *stripDrawing) heights(rows []Row) (sum float64) {
 func (d *stripDrawing) draw(i int, r Row, y, height float64) {
 	mid := y + d.top + height/2
 	d.rule("base", d.start, mid, d.end, mid)
-	if d.narrow {
-		d.text(0, y+d.size, "label", r.Name, d.width)
-	} else {
-		d.text(0, d.middle(mid), "label", r.Name, d.label)
-	}
+	d.rowLabel(r.Name, y, mid, d.label)
 	for n, v := range r.Values {
 		if !known(v) {
 			continue

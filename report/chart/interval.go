@@ -6,11 +6,9 @@ import (
 	"strconv"
 )
 
-// Intervals draws the verdict: a row for each ratio with its interval, on one
-// axis of logarithms, so that halves and doubles are equally far from no change,
-// labelled in per cent. The zone within 1/(1+negligible) to 1+negligible, what verdicts call the same, is shaded.
-// What is beyond a tenth or ten times is cut off with an arrow. A ratio that is not
-// known has its text alone.
+// Intervals draws a row for each ratio with its interval, on a logarithmic axis labelled in per
+// cent. The zone that verdicts call the same, 1/(1+negligible) to 1+negligible, is shaded. What
+// is beyond a tenth or ten times ends in an arrow. An unknown ratio has only its text.
 func Intervals(groups []Group, negligible float64) SVG {
 	if !(negligible > 0 && negligible < 0.9) {
 		negligible = 0
@@ -23,21 +21,20 @@ func Intervals(groups []Group, negligible float64) SVG {
 		return nothing("intervals")
 	}
 	lo, hi := RatioRange(rows, negligible)
+	same := 1.0
 	label := fmt.Sprintf("Changes with their intervals: %d rows", len(rows))
 	return draw("intervals", label, func(s *sheet) {
-		d := &intervalDrawing{sheet: s, negligible: negligible, axis: axis{lo: lo, hi: hi, log: true}}
+		d := &intervalDrawing{sheet: s, negligible: negligible, axis: axis{lo: lo, hi: hi, log: true, origin: &same}}
 		d.lay(rows)
 		d.draw(groups)
 		d.explain(rows)
 	})
 }
 
-// farthest is the ratio that the axis goes to at most.
 const farthest = 10
 
-// RatioRange is the range of ratios that Intervals shows, for who draws them
-// otherwise: the ratios wholly, and intervals as far as they do not make it much longer
-// than the ratios need; between a tenth and ten times.
+// RatioRange is the range of ratios that Intervals shows, between a tenth and ten times: all
+// ratios, and intervals unless they make the axis much longer.
 func RatioRange(rows []Interval, negligible float64) (lo, hi float64) {
 	least := max(1.03, 1+3*negligible)
 	lo, hi = 1/least, least
@@ -73,10 +70,8 @@ type intervalDrawing struct {
 }
 
 func (d *intervalDrawing) lay(rows []Interval) {
-	var labels, texts []string
 	together := 0.0
 	for _, r := range rows {
-		labels, texts = append(labels, r.Label), append(texts, r.Text)
 		together = max(together, textWidth(clean(r.Label)+"  "+clean(r.Text), d.size))
 	}
 	d.start, d.end = 9, d.width-9
@@ -90,8 +85,8 @@ func (d *intervalDrawing) lay(rows []Interval) {
 		d.mid = d.row - 13
 		return
 	}
-	d.label = min(widest(d.size, labels), 230)
-	text := min(widest(d.size, texts), 300)
+	d.label = min(widest(d.size, rows, func(r Interval) string { return r.Label }), mostLabel)
+	text := min(widest(d.size, rows, func(r Interval) string { return r.Text }), 300)
 	d.start, d.end = d.label+d.size, d.width-text-d.size
 	d.row, d.mid = 24, 12
 }
@@ -150,13 +145,7 @@ func (d *intervalDrawing) ground(ts []Tick, top, bottom float64) {
 	if d.negligible > 0 {
 		d.rect("zone", d.at(1/(1+d.negligible)), top, d.at(1+d.negligible), bottom, "")
 	}
-	for _, t := range ts {
-		class := "grid"
-		if t.Value == 1 {
-			class = "zero"
-		}
-		d.rule(class, d.at(t.Value), top, d.at(t.Value), bottom)
-	}
+	d.columns(d.axis, ts, top, bottom)
 }
 
 func (d *intervalDrawing) words(r *Interval, y float64) {

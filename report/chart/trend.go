@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// Trend draws a metric over runs: a point for each, with lines between those
-// whose values are known. marks are the indexes of the points at which something
-// changed. X ascends; x prints it under some of the points.
+// Trend draws a point for each known value, with lines between neighbours. marks are the
+// indexes of the points at which something changed. x prints some of the ascending X.
 func Trend(l Line, marks []int, x, y Format) SVG {
 	n := min(len(l.X), len(l.Y))
 	var xs, ys spread
@@ -23,7 +22,7 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 	}
 	label := "Course of " + count(ys.n, "value")
 	if l.Name != "" {
-		label = l.Name + ": course of " + count(ys.n, "value")
+		label = l.Name + ": c" + label[1:]
 	}
 	return draw("trend", label, func(s *sheet) {
 		d := trendDrawing{sheet: s, line: l, n: n}
@@ -31,10 +30,7 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 		top := 1.5 * s.line()
 		d.y = ys.linear(0.08, top+plot, top)
 		ticks := d.y.ticks(y, d.y.down(1.5*s.line()))
-		left := 0.0
-		for _, t := range ticks {
-			left = max(left, min(textWidth(clean(t.Label), s.size), s.width*0.3))
-		}
+		left := s.tickColumn(ticks, 0.3)
 		d.x = xs.linear(0, left+14, s.width-14)
 		for _, t := range ticks {
 			s.rule("grid", left+8, d.y.at(t.Value), s.width, d.y.at(t.Value))
@@ -46,12 +42,11 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 				d.mark(m, x)
 			}
 		}
-		s.height = top + plot + 1.7*s.line()
 		below := d.under
 		if l.Scale {
 			below = func(x Format) []Tick { return d.x.ticks(x, d.x.across(d.size*1.3)) }
 		}
-		s.tickLabels(below(x), d.x, top+plot+s.size+4)
+		s.foot(d.x, below(x), top+plot)
 		if len(marks) > 0 {
 			s.height = s.legend(0, s.height+0.4*s.line(), []entry{{12, func(x, y float64) {
 				s.path("change", form(4, x+6, y, 5), "")
@@ -120,8 +115,7 @@ func (d *trendDrawing) under(x Format) []Tick {
 	return at(max(1, d.n))
 }
 
-// Spark draws values in the size of a word, without axes: a line, and a dot at the
-// last value. It has one drawing for all widths.
+// Spark draws a line of the size of a word, with a dot at the last value.
 func Spark(values []float64) SVG {
 	const width, height, margin = 100, 20, 3
 	var ys spread

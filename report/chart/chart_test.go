@@ -69,7 +69,10 @@ func pictures(values []float64, name func(i int) string, n int) map[string]SVG {
 	out["percentiles"] = Percentiles(lines, format)
 	out["histograms"] = Histograms(hs, format)
 	out["strip"] = Strip(strips, format)
-	out["stacks"] = Stacks(names[:n/2], stacks, format)
+	for len(names) < len(values) {
+		names = append(names, name(len(names)))
+	}
+	out["stacks"] = Stacks(names, stacks, format)
 	return out
 }
 

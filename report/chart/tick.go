@@ -11,6 +11,7 @@ type axis struct {
 	lo, hi     float64
 	log        bool
 	start, end float64
+	origin     *float64 // the value whose line is bolder; nil if there is none
 }
 
 // at is the coordinate of x; what lies beyond the axis is at its end.
@@ -75,21 +76,15 @@ type Tick struct {
 type fit func(ts []Tick) bool
 
 func (a axis) across(size float64) fit {
-	return func(ts []Tick) bool {
-		for i := 1; i < len(ts); i++ {
-			w := (textWidth(ts[i].Label, size) + textWidth(ts[i-1].Label, size)) / 2
-			if math.Abs(a.at(ts[i].Value)-a.at(ts[i-1].Value)) < w+size {
-				return false
-			}
-		}
-		return true
-	}
+	return a.fits(func(s, t string) float64 { return (textWidth(s, size)+textWidth(t, size))/2 + size })
 }
 
-func (a axis) down(least float64) fit {
+func (a axis) down(least float64) fit { return a.fits(func(_, _ string) float64 { return least }) }
+
+func (a axis) fits(gap func(label, next string) float64) fit {
 	return func(ts []Tick) bool {
 		for i := 1; i < len(ts); i++ {
-			if math.Abs(a.at(ts[i].Value)-a.at(ts[i-1].Value)) < least {
+			if math.Abs(a.at(ts[i].Value)-a.at(ts[i-1].Value)) < gap(ts[i-1].Label, ts[i].Label) {
 				return false
 			}
 		}
@@ -179,7 +174,7 @@ func (a axis) steps(unit float64, f Format, room fit) []Tick {
 	return nil
 }
 
-// append adds a tick if it lies on the axis and says something new.
+// append skips ticks beyond the axis and repeated labels.
 func (a axis) append(ts []Tick, x float64, f Format) []Tick {
 	if x < a.lo || x > a.hi || !known(x) || x == 0 && a.log {
 		return ts
@@ -196,7 +191,6 @@ func (a axis) append(ts []Tick, x float64, f Format) []Tick {
 	return append(ts, Tick{x, label})
 }
 
-// significant counts the digits of a number, without zeros at its ends.
 func significant(label string) int {
 	digits := ""
 	for _, r := range label {
@@ -210,9 +204,8 @@ func significant(label string) int {
 	return len(strings.Trim(digits, "0"))
 }
 
-// RatioTicks are ticks of an axis of ratios from lo to hi, labelled as changes, as
-// many as there is room for; 1 is among them if it lies between and others do not
-// take its room. lo and hi are positive.
+// RatioTicks are as many ticks of a logarithmic axis of ratios as there is room for, labelled
+// as changes. lo and hi are positive.
 func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
 	a := axis{lo: lo, hi: hi, log: true}
 	for _, step := range []float64{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2} {

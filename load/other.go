@@ -16,3 +16,5 @@ func (*loops) close()                                        {}
 func (*loops) open(context.Context, Schedule, time.Duration, bool) error {
 	panic("load: no loops on this system")
 }
+
+func newPacer(context.Context) pacer { return timerPacer{} }

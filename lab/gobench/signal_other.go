@@ -1,8 +1,0 @@
-//go:build !unix
-
-package gobench
-
-const canStop = false
-
-func haltGroup(int)   {}
-func resumeGroup(int) {}

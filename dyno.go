@@ -111,15 +111,11 @@ func (s *Subject) injectCure() string {
 
 // String names the subject as the user did.
 func (s *Subject) String() string {
-	for _, v := range []string{s.Package, s.Module, s.Binary, s.Process, s.URL} {
-		if v != "" {
-			return v
-		}
-	}
+	pid := ""
 	if s.PID != 0 {
-		return "process " + strconv.Itoa(s.PID)
+		pid = "process " + strconv.Itoa(s.PID)
 	}
-	return ""
+	return cmp.Or(s.Package, s.Module, s.Binary, s.Process, s.URL, pid)
 }
 
 // A Load says what requests to send, and when each is due. Without Rate it is closed:
@@ -183,10 +179,6 @@ func (l Load) String() string {
 		much += " with the requests of " + filepath.Base(l.Targets)
 	}
 	if l.Rate.Open() {
-		arrival := l.Arrival
-		if arrival == "" {
-			arrival = "constant"
-		}
 		rate := fmt.Sprintf("%v requests per second", l.Rate)
 		if len(l.Rate) > 1 || l.Rate.Length() > 0 {
 			rate = fmt.Sprintf("requests per second %v", l.Rate)
@@ -195,7 +187,7 @@ func (l Load) String() string {
 		if l.MaxInFlight != l.Concurrency {
 			most += fmt.Sprintf(" with at most %d requests under way", l.MaxInFlight)
 		}
-		return fmt.Sprintf("open load: %s (%s), %s%s, over %s; latency runs from when a request was due", rate, arrival, much, warm, most)
+		return fmt.Sprintf("open load: %s (%s), %s%s, over %s; latency runs from when a request was due", rate, cmp.Or(l.Arrival, "constant"), much, warm, most)
 	}
 	clients := fmt.Sprintf("%d clients", l.Concurrency)
 	if l.Concurrency == 1 {
@@ -246,13 +238,9 @@ func (l Load) Resolved() Load {
 		l.MaxInFlight = l.Concurrency
 	}
 	if l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 {
-		if l.Duration = Duration(l.Rate.Length()); l.Duration == 0 {
-			l.Duration = DefaultDuration
-		}
+		l.Duration = cmp.Or(Duration(l.Rate.Length()), DefaultDuration)
 	}
-	if l.Timeout == 0 {
-		l.Timeout = DefaultTimeout
-	}
+	l.Timeout = cmp.Or(l.Timeout, DefaultTimeout)
 	if len(l.Client.Loop) == 0 && l.Targets == "" {
 		l.Client.Loop = []Step{{Path: "/"}}
 	}
@@ -276,11 +264,9 @@ func (e Experiment) Resolved() Experiment {
 		e.Bench, e.Repeats = &b, 0
 		return e
 	}
-	if e.Probes.Every == 0 {
-		e.Probes.Every = DefaultEvery
-	}
-	if e.Subject.Launched() && e.Subject.ReadyTimeout == 0 {
-		e.Subject.ReadyTimeout = DefaultReadyTimeout
+	e.Probes.Every = cmp.Or(e.Probes.Every, DefaultEvery)
+	if e.Subject.Launched() {
+		e.Subject.ReadyTimeout = cmp.Or(e.Subject.ReadyTimeout, DefaultReadyTimeout)
 	}
 	given := e.Load
 	e.Load = given.Resolved()
@@ -378,10 +364,7 @@ func (s Sleep) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Label is the step's name, or its method and path.
 func (s *Step) Label() string {
-	if s.Name != "" {
-		return s.Name
-	}
-	return s.Verb() + " " + s.Path
+	return cmp.Or(s.Name, s.Verb()+" "+s.Path)
 }
 
 // Verb is the step's method, GET where it says none.

@@ -40,6 +40,8 @@ var layers = map[string][]string{
 	"store":              {".", "hist", "plan"},
 	"lab":                {".", "cgroup", "gctrace", "hist", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"lab/gobench":        {".", "subject", "subject/guard"},
+	"lab/otlp":           {".", "hist", "lab", "load", "probe"},
+	"lab/watched":        {".", "lab", "probe/kernel", "probe/published", "subject/guard"},
 	"analysis/benchstat": {"."},
 	"analysis/compare":   {".", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "stats"},
 	"analysis/exectrace": {"."},
@@ -55,7 +57,7 @@ var layers = map[string][]string{
 	"report/pprofpage":   {"analysis/profiles"},
 	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report", "report/chart", "report/pprofpage", "stats", "store"},
 	"examples":           {},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "hist", "lab", "lab/gobench", "load", "plan", "probe", "probe/kernel", "probe/published", "report", "report/pprofpage", "stats", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "report", "report/pprofpage", "store", "subject", "subject/guard", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

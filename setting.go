@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -92,27 +93,16 @@ func (s *Setting) UnmarshalJSON(data []byte) error {
 }
 
 func marshalOrdered(n int, at func(int) (string, any)) ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	members := make([][]byte, n)
 	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
-		}
 		name, value := at(i)
-		k, err := json.Marshal(name)
+		one, err := json.Marshal(map[string]any{name: value})
 		if err != nil {
 			return nil, err
 		}
-		v, err := json.Marshal(value)
-		if err != nil {
-			return nil, err
-		}
-		b.Write(k)
-		b.WriteByte(':')
-		b.Write(v)
+		members[i] = one[1 : len(one)-1]
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return slices.Concat([]byte("{"), bytes.Join(members, []byte(",")), []byte("}")), nil
 }
 
 var (
@@ -121,7 +111,7 @@ var (
 	goVersion = regexp.MustCompile(`^1\.\d+(\.\d+)?(rc\d+|beta\d+)?$`)
 )
 
-func (t *Trial) apply(l Level) error {
+func (t *Trial) apply(l Level) (err error) {
 	switch {
 	case l.Factor == "go":
 		v := strings.TrimPrefix(l.Value, "go")
@@ -139,13 +129,10 @@ func (t *Trial) apply(l Level) error {
 		}
 	case l.Factor == "build":
 		flags, err := SplitFlags(l.Value)
-		if err != nil {
-			return err
-		}
 		t.Subject.Build = append(slices.Clone(t.Subject.Build), flags...)
+		return err
 	case l.Factor == "load.rate":
-		r, err := ParseRate(l.Value)
-		t.Load.Rate = r
+		t.Load.Rate, err = ParseRate(l.Value)
 		return err
 	case l.Factor == "load.concurrency":
 		n, err := strconv.Atoi(l.Value)
@@ -154,13 +141,13 @@ func (t *Trial) apply(l Level) error {
 		}
 		t.Load.Concurrency = n
 	case l.Factor == "limit.cpu":
-		n, err := ParseCPUs(l.Value)
-		t.Limits.CPU = n
-		return ofFactor(l.Factor, err)
+		if t.Limits.CPU, err = ParseCPUs(l.Value); err != nil {
+			return fmt.Errorf("%s: %w", l.Factor, err)
+		}
 	case l.Factor == "limit.memory":
-		n, err := ParseSize(l.Value)
-		t.Limits.Memory = n
-		return ofFactor(l.Factor, err)
+		if t.Limits.Memory, err = ParseSize(l.Value); err != nil {
+			return fmt.Errorf("%s: %w", l.Factor, err)
+		}
 	case argName.MatchString(l.Factor):
 		t.Subject.Arg = with(t.Subject.Arg, strings.TrimPrefix(l.Factor, "arg."), l.Value)
 	case envName.MatchString(l.Factor):
@@ -171,18 +158,9 @@ func (t *Trial) apply(l Level) error {
 	return nil
 }
 
-func ofFactor(name string, err error) error {
-	if err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return err
-}
-
 func with(m map[string]string, k, v string) map[string]string {
-	c := make(map[string]string, len(m)+1)
-	for k, v := range m {
-		c[k] = v
-	}
+	c := map[string]string{}
+	maps.Copy(c, m)
 	c[k] = v
 	return c
 }

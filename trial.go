@@ -301,37 +301,38 @@ func (e *Experiment) checkFactors() *PlanError {
 	if err := e.checkMany(); err != nil {
 		return err
 	}
-	names := map[string]bool{}
+	if i := second(e.Factors, func(f Factor) string { return f.Name }); i >= 0 {
+		return PlanErrorf("factor %s is given twice", e.Factors[i].Name).of("vary", e.Factors[i].Name)
+	}
 	for _, f := range e.Factors {
-		if names[f.Name] {
-			return PlanErrorf("factor %s is given twice", f.Name).of("vary", f.Name)
-		}
-		names[f.Name] = true
 		if len(f.Levels) == 0 {
 			return PlanErrorf("factor %s has no levels (want for example --vary %s=a,b)", f.Name, f.Name).of("vary", f.Name)
 		}
-		levels := slices.Sorted(slices.Values(f.Levels))
-		if len(slices.Compact(levels)) != len(f.Levels) {
+		if second(f.Levels, func(level string) string { return level }) >= 0 {
 			return PlanErrorf("factor %s has a level twice", f.Name).of("vary", f.Name)
 		}
 	}
 	for _, s := range e.Settings {
-		names := map[string]bool{}
-		for _, l := range s {
-			if names[l.Factor] {
-				return PlanErrorf("setting %q gives %s twice", s, l.Factor).of("settings")
-			}
-			names[l.Factor] = true
+		if i := second(s, func(l Level) string { return l.Factor }); i >= 0 {
+			return PlanErrorf("setting %q gives %s twice", s, s[i].Factor).of("settings")
 		}
 	}
-	seen := map[string]bool{}
-	for _, s := range e.Levels() {
-		if seen[s.String()] {
-			return PlanErrorf("setting %q is listed twice", s).of("settings")
-		}
-		seen[s.String()] = true
+	levels := e.Levels()
+	if i := second(levels, Setting.String); i >= 0 {
+		return PlanErrorf("setting %q is listed twice", levels[i]).of("settings")
 	}
 	return nil
+}
+
+// second returns the index of the first of xs whose name one before it has, or -1.
+func second[T any](xs []T, name func(T) string) int {
+	seen := map[string]bool{}
+	return slices.IndexFunc(xs, func(x T) bool {
+		n := name(x)
+		was := seen[n]
+		seen[n] = true
+		return was
+	})
 }
 
 func (s *Subject) check() *PlanError {

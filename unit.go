@@ -1,6 +1,7 @@
 package dyno
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,10 +27,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 
 // Or returns d, or x if d is 0.
 func (d Duration) Or(x Duration) time.Duration {
-	if d == 0 {
-		d = x
-	}
-	return time.Duration(d)
+	return time.Duration(cmp.Or(d, x))
 }
 
 // A Fraction is a share that is written as per cent: 0.01 is "1%".

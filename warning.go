@@ -76,6 +76,10 @@ const (
 	WarnRunDir      WarningKind = "run-directory" // a part of it cannot be read
 	WarnCauses      WarningKind = "causes"        // profiles cannot tell them
 	WarnAttribution WarningKind = "attribution"   // of an execution trace, is missing
+	WarnTail        WarningKind = "tail"          // is left out
+	WarnGrowth      WarningKind = "growth"        // a part of it is left out
+	WarnSteady      WarningKind = "steadiness"    // is left out
+	WarnPicture     WarningKind = "picture"       // over time, does not show all
 )
 
 func (w Warning) String() string { return w.Text }

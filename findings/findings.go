@@ -7,7 +7,7 @@
 package findings
 
 import (
-	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,33 +31,11 @@ type Findings struct {
 	Plan    *dyno.Experiment
 	Table   *compare.Table
 	Results []*dyno.Result // the last of each trial, in the order of trials
-	Notes   []Note         // what is left out of a run of a service; of benchmarks the table's warnings say it
+	Notes   dyno.Warnings  // what is left out of a run of a service; of benchmarks the table's warnings say it
 
 	// Only of benchmarks:
 	Whys    []profiles.BenchWhy // of those that changed, in the order of the table
 	Against *benchstat.Tables   // the only setting against the baseline file; nil without one
-}
-
-// A Note says what is left out of findings, and why.
-type Note struct {
-	Kind NoteKind
-	Text string // a sentence without its full stop
-}
-
-// A NoteKind is what a note is about.
-type NoteKind string
-
-// The kinds of notes.
-const (
-	NoteDirectory NoteKind = "run-directory" // something was amiss when it was opened
-	NoteTail      NoteKind = "tail"
-	NoteGrowth    NoteKind = "growth"
-	NoteSteady    NoteKind = "steadiness"
-	NotePicture   NoteKind = "picture"
-)
-
-func (f *Findings) note(kind NoteKind, format string, args ...any) {
-	f.Notes = append(f.Notes, Note{kind, fmt.Sprintf(format, args...)})
 }
 
 // Read reads a run directory, also while the run goes on. Files that cannot be read
@@ -79,9 +57,7 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 	opt.Tails = f.tails()
 	opt.Growths = f.growths()
 	opt.Steadiness = f.steadiness()
-	for _, text := range dir.Notes() {
-		f.note(NoteDirectory, "%s", text)
-	}
+	f.Notes.AddTexts(dyno.WarnRunDir, dir.Notes()...)
 	tell(&opt, taken(&opt, dir, f.Results), opt.Settings[0].String())
 	f.Table = compare.Tabulate(f.Results, opt)
 	f.attribute(o.Serves)
@@ -163,4 +139,18 @@ func worse(t *benchstat.Tables) (n int) {
 		}
 	}
 	return n
+}
+
+// Median is the median of a metric in a setting; NaN if it was not measured, or only
+// where dyno itself was the limit.
+func Median(t *compare.Table, setting, metric string) float64 {
+	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == setting })
+	if i < 0 {
+		return math.NaN()
+	}
+	v, ok := t.Settings[i].Values[metric]
+	if !ok || v.Saturated {
+		return math.NaN()
+	}
+	return v.Center
 }

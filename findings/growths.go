@@ -24,7 +24,7 @@ func (f *Findings) growths() map[int]*leak.Growth {
 		note := func(err error) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && !said[err.Error()] {
 				said[err.Error()] = true
-				f.note(NoteGrowth, "of what grew in trial %d something is left out: %v", r.Trial.N, err)
+				f.Notes.Add(dyno.WarnGrowth, "of what grew in trial %d something is left out: %v", r.Trial.N, err)
 			}
 		}
 		// One metric at a time: hours of all of them would take too much memory.

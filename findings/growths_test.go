@@ -84,7 +84,7 @@ func TestGrowths(t *testing.T) {
 	}
 	f, err := Read(dir, Options{})
 	check(err)
-	if len(f.Notes) != 1 || f.Notes[0].Kind != NoteGrowth || !strings.Contains(f.Notes[0].Text, "heap-after.pb.gz") {
+	if len(f.Notes) != 1 || f.Notes[0].Kind != dyno.WarnGrowth || !strings.Contains(f.Notes[0].Text, "heap-after.pb.gz") {
 		t.Errorf("notes %q", f.Notes)
 	}
 	for _, s := range f.Table.Settings {

@@ -29,18 +29,16 @@ const mostTimes = 100_000_000
 
 // Picture is the picture of the whole run, with notes of what it does not show. It is
 // nil if there is nothing to be seen.
-func (f *Findings) Picture() (*timeline.Picture, []Note) {
+func (f *Findings) Picture() (p *timeline.Picture, notes dyno.Warnings) {
 	if f.Plan.Slice > 0 {
-		return nil, []Note{{NotePicture, "slices of one process have no picture over time"}}
+		notes.Add(dyno.WarnPicture, "slices of one process have no picture over time")
+		return nil, notes
 	}
 	p, texts, err := picture(f.Dir, f.Results, 0, 0, pictureColumns)
 	if err != nil {
 		texts = append(texts, err.Error())
 	}
-	var notes []Note
-	for _, text := range texts {
-		notes = append(notes, Note{NotePicture, text})
-	}
+	notes.AddTexts(dyno.WarnPicture, texts...)
 	return p, notes
 }
 

@@ -23,7 +23,7 @@ func (f *Findings) steadiness() map[int]*timeline.Steadiness {
 		case err == nil:
 			of[r.Trial.N] = s
 		case !errors.Is(err, fs.ErrNotExist): // which is a warning already
-			f.note(NoteSteady, "whether response times of trial %d were steady is left out: %v", r.Trial.N, err)
+			f.Notes.Add(dyno.WarnSteady, "whether response times of trial %d were steady is left out: %v", r.Trial.N, err)
 		}
 	}
 	return of

@@ -29,7 +29,7 @@ func (f *Findings) tails() map[int]*tail.Trial {
 		}
 	}
 	if kept > mostTail {
-		f.note(NoteTail, "the tail is left out: %d requests would have to be read (consider: --max-requests-kept)", kept)
+		f.Notes.Add(dyno.WarnTail, "the tail is left out: %d requests would have to be read (consider: --max-requests-kept)", kept)
 		return nil
 	}
 	of := map[int]*tail.Trial{}
@@ -42,7 +42,7 @@ func (f *Findings) tails() map[int]*tail.Trial {
 			of[r.Trial.N], err = tail.New(f.Dir.Times(r.Trial.N, 0, math.MaxInt64), cs)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			f.note(NoteTail, "the tail of trial %d is left out: %v", r.Trial.N, err)
+			f.Notes.Add(dyno.WarnTail, "the tail of trial %d is left out: %v", r.Trial.N, err)
 		}
 	}
 	return of

@@ -22,10 +22,7 @@ func NewPage(f *findings.Findings) *Page {
 
 // newPage also returns the run's profiles; nil if there are none.
 func newPage(f *findings.Findings) (*Page, *profiles.Run) {
-	page := &Page{Report: *reportOf(f), Trials: f.Results, Origin: f.Origin()}
-	for _, n := range f.Notes {
-		page.Notes = append(page.Notes, n.Text)
-	}
+	page := &Page{Report: *reportOf(f), Trials: f.Results, Origin: f.Origin(), Notes: f.Notes.Texts()}
 	run, err := findings.ReadProfiles(f.Dir, f.Results)
 	if err != nil || len(f.Table.Settings) == 0 {
 		return page, nil // there are none, or the table says what is amiss
@@ -62,10 +59,7 @@ func pageFile(w io.Writer, f *findings.Findings) error {
 	}
 	page, run := newPage(f)
 	picture, notes := f.Picture()
-	page.Picture = picture
-	for _, n := range notes {
-		page.Notes = append(page.Notes, n.Text)
-	}
+	page.Picture, page.Notes = picture, append(page.Notes, notes.Texts()...)
 	named := page.Flames
 	page.Flames = nil
 	for _, flame := range named {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"io"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/benchstat"
@@ -36,8 +37,18 @@ func (r *Report) title() string {
 	return "Benchmarks of " + r.Table.Name
 }
 
-// MarshalJSON makes what summary.json has: the table, and of benchmarks what
-// doc/format.md calls pitfalls, why and baseline.
+// JSON writes a report, a log or a profile as JSON, indented. The error is w's.
+func JSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// MarshalJSON implements json.Marshaler: the report as summary.json has it, the table
+// and, of benchmarks, what doc/format.md calls pitfalls, why and baseline.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	type whyJSON struct {
 		Benchmark string           `json:"benchmark"`

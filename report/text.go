@@ -7,7 +7,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -194,14 +193,4 @@ func cleanLines(text string) []string {
 		lines[n] = clean(lines[n])
 	}
 	return lines
-}
-
-// JSON writes a report, a log or what else is reported on, indented. The error is w's.
-func JSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
 }

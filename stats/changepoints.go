@@ -72,16 +72,16 @@ func ChangePoints(values []float64) []ChangePoint {
 			end = stretches[i+1].from
 		}
 		part := xs[from:end]
-		mid := from + place(part)
+		mid := from + cutOf(part)
 		found = append(found, ChangePoint{At: at[mid], Before: median(xs[from:mid]), After: median(xs[mid:end]), P: cuts[stretches[i].from]})
 		from = mid
 	}
 	return found
 }
 
-// place cuts a stretch with one change where the distances from the medians of both parts
+// cutOf cuts a stretch with one change where the distances from the medians of both parts
 // are least: ranks find a great change, but not exactly where.
-func place(xs []float64) (cut int) {
+func cutOf(xs []float64) (cut int) {
 	least := math.Inf(1)
 	for c := changeLeast; c <= len(xs)-changeLeast; c++ {
 		if x := distances(xs[:c]) + distances(xs[c:]); x < least {

@@ -19,7 +19,7 @@ type line struct {
 
 func lineOf(s series) line {
 	l := line{series: s, residual: make([]float64, len(s.at))}
-	l.weight = slopeWeights(s.at, 0, len(s.at))
+	l.weight = slopeWeights(s.at)
 	for i, w := range l.weight {
 		l.slope += w * s.value[i]
 	}
@@ -62,16 +62,16 @@ func (l *line) round(q float64) {
 	}
 }
 
-// slopeWeights returns the weights of values for the slope of those in [lo, hi).
-func slopeWeights(at []float64, lo, hi int) []float64 {
+// slopeWeights returns the weights of values for their least-squares slope.
+func slopeWeights(at []float64) []float64 {
 	w := make([]float64, len(at))
-	middle, _ := meanVar(at[lo:hi])
+	middle, _ := meanVar(at)
 	sum := 0.0
-	for i := lo; i < hi; i++ {
-		w[i] = at[i] - middle
+	for i, t := range at {
+		w[i] = t - middle
 		sum += w[i] * w[i]
 	}
-	for i := lo; i < hi; i++ {
+	for i := range w {
 		w[i] /= sum
 	}
 	return w

@@ -121,9 +121,8 @@ func (d *Dir) Done(n int) bool {
 	return ok && r.Err == ""
 }
 
-// Missing are the trials of the plan that are not done.
-func (d *Dir) Missing() []int {
-	var missing []int
+// Missing returns the trials of the plan that are not done.
+func (d *Dir) Missing() (missing []int) {
 	for n := range d.Run.Plan.Planned() {
 		if !d.Done(n + 1) {
 			missing = append(missing, n+1)

@@ -18,18 +18,17 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A budget bounds a file of a run directory that is read as a whole, or at once. No
-// file that dyno writes comes near it; of one that somebody else put there, some
-// kilobytes of gzip or a hole could take all memory, and with it the server.
+// A budget bounds a file of a run directory that is read as a whole: some kilobytes of
+// gzip, or a hole, could take all memory. No file that dyno writes comes near it.
 type budget struct {
 	bytes int64 // 0 means any: it is read in pieces
-	// check looks into the file, if its size does not tell enough, and returns how many
-	// bytes of memory its reader needs, as far as that is not its size.
+	// check looks into the file if its size does not tell enough, and returns how many
+	// bytes of memory its reader needs.
 	check func(f *os.File, size int64) (int64, error)
 }
 
-// budgets are those of files by name or, of files in trials, by how the name ends.
-// Others, such as logs, are not read for pages, but sent as they are.
+// budgets have the names of files or, in trials, their extensions. Other files, such as
+// logs, are not read for pages.
 var budgets = map[string]budget{
 	"run.json":      {4 << 20, checkPlan},
 	"summary.json":  {mostRead, nil},
@@ -53,9 +52,8 @@ const (
 	mostProfiles = 512 << 20 // bytes of all of a run
 )
 
-// spend reports why a file of a run is none that dyno writes, or nil. It looks into
-// the file if closely is set. One that is missing may be of a trial that is under way;
-// else who reads the run tells.
+// spend reports why dyno did not write a file, or nil. It looks into the file if
+// closely is set. A missing file is fine: its trial may be under way.
 func (b budget) spend(run, name string, closely bool) (memory int64, err error) {
 	path := filepath.Join(run, name)
 	info, err := os.Lstat(path)
@@ -82,13 +80,11 @@ func (b budget) spend(run, name string, closely bool) (memory int64, err error) 
 	return memory, err
 }
 
-// plain reports why a run is not for a list, or nil: the files that are read of
-// every run have to be such as dyno writes. A link leads elsewhere, and a pipe is
-// never done.
+// plain reports why a run is not to be listed, or nil: a file may be a link or a pipe.
 func plain(path string) error { return fitRun(path, false) }
 
-// fit reports why a run is not to be read, or nil: plain, and no more than can be
-// read, in trials too. Note: what is put there after this has looked is not seen.
+// fit reports why a run is not to be read, or nil. Note: it does not see what is put
+// there later.
 func fit(path string) error {
 	if err := fitRun(path, true); err != nil {
 		return err
@@ -134,8 +130,8 @@ func fitProfiles(path string) error {
 	})
 }
 
-// eachInTrials calls look with the name of each file of each trial, from the run's
-// folder on.
+// eachInTrials calls look with the path of each file of each trial, relative to the
+// run's.
 func eachInTrials(path string, look func(name string) error) error {
 	trials, err := namesIn(filepath.Join(path, "trials"))
 	if err != nil {
@@ -228,8 +224,8 @@ func checkResults(f *os.File, size int64) (int64, error) {
 	}
 }
 
-// checkParquet sees that a file ends as parquet does, with the length of what is read
-// first and at once: whatever number stands there is taken for it.
+// checkParquet checks that the file ends as parquet does: its reader trusts the length
+// of the footer.
 func checkParquet(f *os.File, size int64) (int64, error) {
 	var end [8]byte
 	_, err := f.ReadAt(end[:], size-int64(len(end)))
@@ -239,8 +235,8 @@ func checkParquet(f *os.File, size int64) (int64, error) {
 	return size, nil
 }
 
-// checkProfile counts the bytes and parts of a profile. One that is none is found by
-// who reads it.
+// checkProfile counts the bytes and parts of a profile. Its reader finds out whether it
+// is one.
 func checkProfile(f *os.File, _ int64) (int64, error) {
 	large := errors.New("is a profile larger than any that can be shown")
 	var in io.Reader = bufio.NewReader(f)
@@ -283,8 +279,7 @@ func checkProfile(f *os.File, _ int64) (int64, error) {
 	return memory, nil
 }
 
-// openRegular opens a file that is one: neither a link nor a pipe, also if it has
-// just become one.
+// openRegular opens a regular file, neither a link nor a pipe.
 func openRegular(path string) (*os.File, error) {
 	before, err := os.Lstat(path)
 	if err != nil {
@@ -304,8 +299,6 @@ func openRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
-// notOurs is the error of what has the name of a file or folder of dyno's, and is
-// something else.
 func notOurs(name, want string, m fs.FileMode) error {
 	kind := "a device or socket"
 	switch {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A cache keeps what was made of a run's files as long as they do not change. The
-// zero value keeps any number of values.
+// A cache keeps what was made of a run's files while they do not change. The zero value
+// keeps any number of values.
 type cache[K comparable, V any] struct {
 	most   int         // values to keep; 0 means any number
 	weight int         // of all values together; 0 means any

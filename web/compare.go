@@ -12,6 +12,7 @@ import (
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/stats"
+	"github.com/dynolab/dyno/store"
 )
 
 func compareURL(a, b string) string { return "/compare?" + url.Values{"a": {a}, "b": {b}}.Encode() }
@@ -36,8 +37,7 @@ type pairRow struct {
 	Verdict, Note      string
 }
 
-// compare shows what a second run changed against a first, setting by setting.
-// Without two runs it lets the reader choose.
+// compare shows what the second run changed. Without two runs the reader chooses them.
 func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	all, _, err := s.all()
 	if err != nil {
@@ -84,8 +84,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tables compares two runs by their ids. Of an asker that was answered, or has
-// gone, the status is 0.
+// tables compares two runs by their ids. The status is 0 if the request was answered.
 func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts []*compare.Table, problem string, status int) {
 	var places [2]place
 	for i, id := range ids {
@@ -100,20 +99,19 @@ func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts
 		return nil, "", 0
 	}
 	defer leave()
-	a, err := open(places[0])
-	if err != nil {
-		return nil, "The first run cannot be read: " + err.Error(), http.StatusInternalServerError
-	}
-	b, err := open(places[1])
-	if err != nil {
-		return nil, "The second run cannot be read: " + err.Error(), http.StatusInternalServerError
-	}
-	for _, p := range places {
-		if err := fitProfiles(p.path); err != nil {
+	var dirs [2]*store.Dir
+	for i, p := range places {
+		dir, err := open(p)
+		if err == nil {
+			err = fitProfiles(p.path)
+		}
+		if err != nil {
 			return nil, "The run " + p.ID + " cannot be read: " + err.Error(), http.StatusInternalServerError
 		}
+		dirs[i] = dir
 	}
-	if ts, err = s.read.compare(a, b); err != nil {
+	ts, err := s.read.compare(dirs[0], dirs[1])
+	if err != nil {
 		return nil, "The runs cannot be compared: " + err.Error(), http.StatusUnprocessableEntity
 	}
 	return ts, "", http.StatusOK

@@ -133,8 +133,8 @@ func (c *current) seconds() (seconds []second) {
 	return seconds
 }
 
-// windowStart is the time of the first interval of a latency log, in seconds since
-// 1970; 0 if it has none, or not soon.
+// windowStart returns the start of the first interval of a latency log, in seconds
+// since 1970; 0 if there is none near the start of the file.
 func windowStart(path string) float64 {
 	f, err := openRegular(path)
 	if err != nil {

@@ -30,12 +30,12 @@ const (
 	broken      = "broken"
 )
 
-// mostRead is the most of run.json or summary.json that is read, in bytes: they
-// are some kilobytes, and not from dyno if they are more than this.
+// mostRead is how many bytes of run.json or summary.json are read: dyno writes some
+// kilobytes.
 const mostRead = 16 << 20
 
-// An entry is a run as lists show it: what run.json and summary.json say, and no
-// more, so that a folder of hundreds opens at once.
+// An entry is a run as lists show it. It holds little, so that a folder of hundreds
+// opens at once.
 type entry struct {
 	place
 	Err     string // why it cannot be shown, or ""
@@ -58,29 +58,14 @@ type planned struct {
 	Load    json.RawMessage `json:"load"`
 	Limits  json.RawMessage `json:"limits"`
 	Subject struct {
-		Package string            `json:"package"`
-		Module  string            `json:"module"`
-		Binary  string            `json:"binary"`
-		URL     string            `json:"url"`
-		PID     int               `json:"pid"`
-		Process string            `json:"process"`
-		Rev     string            `json:"rev"`
-		Go      string            `json:"go"`
-		Args    []string          `json:"args"`
-		Env     map[string]string `json:"env"`
-		Arg     map[string]string `json:"arg"`
-		Build   []string          `json:"build"`
+		dyno.Subject
+		ReadyTimeout json.RawMessage `json:"ready_timeout"` // text, which dyno.Duration does not read
+		NoInject     json.RawMessage `json:"inject"`
 	} `json:"subject"`
 }
 
-// subject names it as the user did.
-func (p *planned) subject() string {
-	s := &p.Subject
-	return (&dyno.Subject{Package: s.Package, Module: s.Module, Binary: s.Binary, URL: s.URL, PID: s.PID, Process: s.Process}).String()
-}
-
-// all reads the runs below the root, the newest first. An entry that cannot be
-// read has an error, and its directory's time.
+// all reads the runs below the root, the newest first. An entry that cannot be read has
+// an error, and the time of its directory.
 func (s *Site) all() (all []*entry, note string, err error) {
 	found, note, err := s.find()
 	if err != nil {
@@ -110,8 +95,8 @@ func (s *Site) all() (all []*entry, note string, err error) {
 	return all, note, nil
 }
 
-// entry reads a run again if its files changed. Whether an unfinished run is under
-// way it looks up each time.
+// entry reads a run if its files changed. It checks each time whether an unfinished run
+// is under way.
 func (s *Site) entry(p place) *entry {
 	e, _ := s.entries.get(p.path, stamp(p.path), func() (*entry, error) { return readEntry(p), nil })
 	if e.State == interrupted && heldNow(p.path) {
@@ -190,7 +175,6 @@ func (e *entry) read() error {
 	return nil
 }
 
-// newer reports whether file a was written after file b.
 func (e *entry) newer(a, b string) bool {
 	one, err := os.Lstat(filepath.Join(e.path, a))
 	if err != nil {
@@ -203,9 +187,8 @@ func (e *entry) newer(a, b string) bool {
 // commit is a git commit, of which 12 digits are enough for a reader.
 var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
-// readResults reads what ran from the first result of each setting, and counts the
-// results of a run that is not done. Lines that cannot be read do not count; the
-// page of the run reports them.
+// readResults reads the version that ran from the first result of each setting, and
+// counts the results of a run that is not done. Broken lines do not count.
 func (e *entry) readResults() {
 	f, err := openRegular(filepath.Join(e.path, "results.jsonl"))
 	if err != nil {

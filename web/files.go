@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// mostShown is how much is shown of each end of a text, in bytes. All of it can be
-// saved.
+// mostShown is how many bytes of each end of a text are shown. All of it can be saved.
 const mostShown = 1 << 20
 
 // mostListed is how many files of a folder are listed.
@@ -26,8 +25,7 @@ const mostListed = 5000
 // texts are the names of files that a browser shows, by their ends.
 var texts = []string{".json", ".jsonl", ".txt", ".log", ".csv", ".yaml", ".hlog", ".hgrm", ".md", ".go"}
 
-// savedPolicy is what a saved report may do: run its own scripts, as if it came
-// from nowhere. It cannot ask this server for anything, nor read its pages.
+// savedPolicy lets a saved report run its own scripts, without access to this server.
 const savedPolicy = "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; " +
 	"img-src data: blob:; frame-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -46,9 +44,8 @@ type file struct {
 	Time            time.Time
 }
 
-// files lists a folder of a run, or sends a file of it. The rest of the address
-// is taken for a path inside of the run directory, and cannot lead out of it: not
-// by dots, and not by links, which os.Root sees to.
+// files lists a folder of a run, or sends a file of it. os.Root keeps dots and links
+// from leading out of the run directory.
 func (s *Site) files(w http.ResponseWriter, r *http.Request, p place) {
 	name, slash := strings.CutSuffix(strings.TrimPrefix(r.PathValue("rest"), "files"), "/")
 	if name = strings.TrimPrefix(name, "/"); name == "" {
@@ -146,22 +143,33 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
-// file sends a file: as text, of a long one both ends; or to be saved.
-func (s *Site) file(w http.ResponseWriter, r *http.Request, root *os.Root, name string) {
+// open opens a regular file of a run and sets the headers that all files have. It
+// has answered the request if f is nil.
+func (s *Site) open(w http.ResponseWriter, r *http.Request, root *os.Root, name, policy string) (f *os.File, info fs.FileInfo) {
 	f, err := root.OpenFile(name, quickly, 0)
+	if err == nil {
+		if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+			err = fs.ErrInvalid
+		}
+	}
 	if err != nil {
+		f.Close()
 		s.fail(w, r, http.StatusNotFound, "There is no such file in the run directory.")
+		return nil, nil
+	}
+	w.Header().Set("Content-Security-Policy", policy)
+	w.Header().Set("Cache-Control", "no-cache")
+	return f, info
+}
+
+// file sends a file as text, of a long one both ends, or to be saved.
+func (s *Site) file(w http.ResponseWriter, r *http.Request, root *os.Root, name string) {
+	f, info := s.open(w, r, root, name, filePolicy)
+	if f == nil {
 		return
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() { // as it was before
-		s.fail(w, r, http.StatusInternalServerError, "The file cannot be read.")
-		return
-	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", filePolicy)
-	h.Set("Cache-Control", "no-cache")
 	if r.FormValue("save") != "" || !slices.Contains(texts, path.Ext(name)) {
 		h.Set("Content-Type", "application/octet-stream")
 		h.Set("Content-Disposition", attachment(path.Base(name)))
@@ -179,7 +187,6 @@ func (s *Site) file(w http.ResponseWriter, r *http.Request, root *os.Root, name 
 	}
 }
 
-// attachment is how a browser is told to save a file by its name.
 func attachment(name string) string {
 	if v := mime.FormatMediaType("attachment", map[string]string{"filename": name}); v != "" {
 		return v
@@ -210,25 +217,19 @@ func ends(w io.Writer, f io.ReaderAt, size int64) error {
 // saved shows the report that a run was saved with.
 func (s *Site) saved(w http.ResponseWriter, r *http.Request, p place) {
 	root, err := os.OpenRoot(p.path)
-	if err != nil {
-		s.fail(w, r, http.StatusNotFound, "The run directory cannot be opened (any more).")
-		return
+	if err == nil {
+		defer root.Close()
+		_, err = root.Stat("report.html")
 	}
-	defer root.Close()
-	info, err := root.Stat("report.html")
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil {
 		s.fail(w, r, http.StatusNotFound, "The run has no report.html (consider: dyno report "+p.path+" --format html).")
 		return
 	}
-	f, err := root.OpenFile("report.html", quickly, 0)
-	if err != nil {
-		s.fail(w, r, http.StatusNotFound, "The report cannot be opened: "+err.Error())
+	f, info := s.open(w, r, root, "report.html", savedPolicy)
+	if f == nil {
 		return
 	}
 	defer f.Close()
-	h := w.Header()
-	h.Set("Content-Security-Policy", savedPolicy)
-	h.Set("Cache-Control", "no-cache")
-	h.Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }

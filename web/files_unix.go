@@ -21,14 +21,12 @@ func openQuick(path string) (*os.File, error) {
 // quickly is how a file is opened without waiting for who writes to a pipe.
 const quickly = os.O_RDONLY | syscall.O_NONBLOCK
 
-// slowest is how long a run takes until its run.json is written, at most: before
-// that its subjects are built.
+// slowest is how long a run may take to build its subjects, before it writes run.json.
 const slowest = time.Hour
 
-// ours reports why a run directory is not one that this user's dyno made here, as
-// far as its files tell: they are the user's, nobody else may write to them, and
-// run.json is there since the run began. That of a copy, or from an archive, is
-// there since that was made or unpacked, which who packed it cannot know.
+// ours reports why this user's dyno did not make a run directory here, as far as its
+// files tell: they are the user's, others may not write to them, and run.json was not
+// copied or unpacked after the run began.
 func ours(path string, started time.Time) error {
 	for _, name := range []string{".", "run.json", "results.jsonl"} {
 		var st unix.Stat_t

@@ -21,9 +21,9 @@ type place struct {
 	path string
 }
 
-// find looks for run directories, and says if it could not look everywhere. What
-// lies in a run directory is not looked at, so that no id is the beginning of the
-// path of another. Symbolic links are not followed.
+// find looks for run directories, and says if it could not look everywhere. It does
+// not look into run directories, so no id is a prefix of another's path, and does not
+// follow links.
 func (s *Site) find() (found []place, note string, err error) {
 	if isRun(s.Root) {
 		abs, err := filepath.Abs(s.Root)
@@ -72,9 +72,8 @@ func isRun(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// lookup finds a run by what follows /runs/ in an address: its id, and the rest
-// after that. The id is only compared with those of runs that were found, and
-// never made into a path.
+// lookup finds a run by what follows /runs/ in an address: its id and the rest. It only
+// compares ids, and never makes one into a path.
 func (s *Site) lookup(address string) (p place, rest string, ok bool) {
 	found, _, err := s.find()
 	if err != nil {
@@ -87,8 +86,7 @@ func (s *Site) lookup(address string) (p place, rest string, ok bool) {
 	return found[i], strings.TrimPrefix(address, found[i].ID), true
 }
 
-// heldNow reports whether a dyno writes to a run directory; false also where that
-// cannot be known.
+// heldNow reports whether a dyno writes to a run directory; false if that is not known.
 func heldNow(path string) bool {
 	_, held, err := store.Holder(path)
 	return err == nil && held

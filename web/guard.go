@@ -16,14 +16,12 @@ const (
 	answerTime = 5 * time.Minute  // until an answer has gone out; live ones have no end
 )
 
-// policy is what pages of ours may do: scripts, styles and more of them from here
-// only, and nothing inline.
+// policy lets our pages load scripts and styles from here only, none inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
 	"frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// guard answers what may not be asked, whatever the page, and gives all answers
-// the headers that keep browsers from doing more with them than to show them.
-// Handlers may replace the policy with one of their own.
+// guard refuses requests that no page may answer, and sets the headers that keep
+// browsers from doing more than showing the answer. Handlers may replace the policy.
 func (s *Site) guard(next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,10 +68,9 @@ func (s *Site) guard(next http.Handler) http.Handler {
 	})
 }
 
-// foreign reports whether a browser asks for a page of another site, other than to go
-// where a link leads: such a page could not read the answer, but have us read runs
-// all day. Pages of pprof's, and saved reports, are of an origin of their own, and
-// have links to more pages of pprof's, also in a frame.
+// foreign reports whether a page of another site asks, other than by a link that a
+// reader follows: it could have us read runs all day. pprof's pages and saved reports
+// have an origin of their own, and link to pprof's pages, also in a frame.
 func foreign(r *http.Request) bool {
 	h := r.Header
 	if from := h.Get("Sec-Fetch-Site"); from != "cross-site" && from != "same-site" {

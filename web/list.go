@@ -30,18 +30,17 @@ func filterOf(r *http.Request) (f filter, bad string) {
 	return f, bad
 }
 
-// fits reports whether a run is to be listed. Days are those of this machine, and
-// written so that they compare as text.
+// fits reports whether a run is to be listed. Days are local, and compare as text.
 func (f filter) fits(e *entry) bool {
 	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
 	day := e.when().Format(time.DateOnly)
 	if f.Since != "" && day < f.Since || f.Until != "" && day > f.Until {
 		return false
 	}
-	if f.Name != "" && e.Plan.Name != f.Name || !has(e.Plan.subject(), f.Subject) || !has(e.rev()+" "+e.Ran, f.Rev) {
+	if f.Name != "" && e.Plan.Name != f.Name || !has(e.Plan.Subject.String(), f.Subject) || !has(e.rev()+" "+e.Ran, f.Rev) {
 		return false
 	}
-	all := strings.Join([]string{e.ID, e.Plan.Name, e.Plan.subject(), e.rev(), e.Ran, strings.Join(e.Run.Settings, " "), e.State, e.Err}, " ")
+	all := strings.Join([]string{e.ID, e.Plan.Name, e.Plan.Subject.String(), e.rev(), e.Ran, strings.Join(e.Run.Settings, " "), e.State, e.Err}, " ")
 	for word := range strings.FieldsSeq(f.Query) {
 		if !has(all, word) {
 			return false
@@ -70,7 +69,7 @@ const mostNames = 4 // settings in a row
 
 func rowOf(e *entry) row {
 	r := row{
-		ID: e.ID, URL: runURL(e.ID), Name: e.Plan.Name, Subject: e.Plan.subject(), Ran: e.what(),
+		ID: e.ID, URL: runURL(e.ID), Name: e.Plan.Name, Subject: e.Plan.Subject.String(), Ran: e.what(),
 		When: e.when(), State: e.State, Err: e.Err,
 	}
 	if e.State == broken && e.Plan.Name == "" {
@@ -83,9 +82,9 @@ func rowOf(e *entry) row {
 	return r
 }
 
-// changes are the primary metrics of a run in a word each: of the setting that
-// changed it the most, and how many did not change or are unclear; of a run of one
-// setting, what was measured.
+// changes says of each primary metric what the setting did that changed it most, and
+// how many metrics did not change or are unclear; of a run of one setting, what was
+// measured.
 func changes(s *summary) (cs []change) {
 	if s == nil || len(s.Settings) == 0 {
 		return nil
@@ -163,8 +162,8 @@ type group struct {
 	Spark  template.HTML
 }
 
-// groups are the names that more than one run has, with the course of their first
-// primary metric at the baseline, over those that can be compared with the newest.
+// groups are the names of several runs, with the course of the first primary metric at
+// the baseline, over the runs that can be compared with the newest.
 func groups(all []*entry) (gs []group) {
 	byName := map[string][]*entry{}
 	var names []string
@@ -200,8 +199,8 @@ func groups(all []*entry) (gs []group) {
 	return gs
 }
 
-// shown is the metric and the setting of a run that are shown where none is asked for:
-// p99 latency if there is one, of the baseline.
+// shown returns the metric and setting to show by default: p99 latency, if there is
+// one, of the baseline.
 func shown(e *entry) (metric, setting string) {
 	for _, m := range e.Summary.Metrics {
 		if m.Name == "p99-sec" || metric == "" && m.Primary {

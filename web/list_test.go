@@ -114,7 +114,7 @@ func TestBrokenRuns(t *testing.T) {
 		want(t, get(t, s, "/trend?name=sessions"), 200)
 		want(t, get(t, s, "/runs/cut/"), 500, "cannot be read")
 		want(t, get(t, s, "/runs/cut/files/"), 200, "run.json")
-		want(t, get(t, s, "/compare?a=good&b=cut"), 500, "The second run cannot be read")
+		want(t, get(t, s, "/compare?a=good&b=cut"), 500, "The run cut cannot be read")
 	}
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("top secret"), 0o666); err != nil {

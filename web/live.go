@@ -24,10 +24,9 @@ const (
 	endLooks      = 2                // at which nobody writes any more, until a run is taken to have ended
 )
 
-// live tells how a run goes on, as server-sent events, until the asker has gone or
-// nobody writes to the run any more: progress, points, latency, result and, last,
-// end. All is read from the run directory, so that it does not matter which
-// process measures.
+// live sends server-sent events about a run until it ends or the client goes away:
+// progress, points, latency, result and, last, end. It only reads the run directory, so
+// any process may measure.
 func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	defer s.followers.Add(-1)
 	if s.followers.Add(1) > mostFollowers {
@@ -172,8 +171,8 @@ func (f *follower) look(out *events, first bool) (ended bool) {
 	return ended
 }
 
-// held reports whether a dyno writes to the run; where the system does not know,
-// whether something was written in the last minute.
+// held reports whether a dyno writes to the run; where that is not known, whether a
+// file changed in the last minute.
 func (f *follower) held() bool {
 	_, held, err := store.Holder(f.dir.Path)
 	if err == nil {
@@ -198,9 +197,9 @@ func (f *follower) state() string {
 	return "done"
 }
 
-// find finds the trial under way: of those without a good result the one whose
-// directory was made, or added to, last; after the last result, and, if the run was
-// gone on with, after that, for which the results are cut to whole lines.
+// find finds the trial under way: without a good result, its directory changed last,
+// and after the last result. A resumed run cuts its results to whole lines, which
+// counts as a change.
 func (f *follower) find() {
 	var at *dyno.Trial
 	var files os.FileInfo
@@ -254,8 +253,8 @@ func (f *follower) progress() progress {
 	return p
 }
 
-// each is how many seconds a trial takes with all that comes before and after: the
-// median of those that followed each other, else what the plan says, else 0.
+// each estimates the seconds from one trial to the next: the median so far, else by the
+// plan, else 0.
 func (f *follower) each() float64 {
 	var took []float64
 	for i := 1; i < len(f.order); i++ {
@@ -293,8 +292,7 @@ const (
 	mostLine = 8 << 20   // bytes of a line; longer ones are left out
 )
 
-// A tail reads the lines that are added to a file, which may not be there yet, or
-// be replaced by another.
+// A tail reads the lines that are added to a file, which may be missing or be replaced.
 type tail struct {
 	path    string
 	recent  bool // begin near the end of a long file
@@ -304,8 +302,7 @@ type tail struct {
 	changed time.Time // the file, last
 }
 
-// lines calls take for each whole line since the last time. What cannot be read is
-// tried again the next time.
+// lines calls take for each new whole line. A read error ends it until the next call.
 func (t *tail) lines(take func(line []byte)) {
 	info, err := os.Lstat(t.path)
 	if err != nil || !info.Mode().IsRegular() {

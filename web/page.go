@@ -61,8 +61,7 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, status int, reason s
 	s.show(w, r, status, "fail.tmpl", sheet{Title: http.StatusText(status), Body: reason})
 }
 
-// runURL is the address of a run, with a final slash. An id has slashes of its own,
-// which stay.
+// runURL keeps the slashes of an id.
 func runURL(id string) string {
 	parts := strings.Split(id, "/")
 	for i := range parts {
@@ -81,9 +80,8 @@ var ownFiles embed.FS
 // reportAssets are the scripts and styles of run pages.
 var reportAssets fs.FS = report.Assets
 
-// assets are the scripts and styles of all pages by name, and assetVersion a hash of
-// them, which is a part of their addresses: so a browser may keep them for ever,
-// and a newer dyno at the same port is asked for its own.
+// assets are the scripts and styles of all pages by name. assetVersion, a hash of them,
+// is part of their addresses, so that a browser may keep them for ever.
 var assets, assetVersion = readAssets(reportAssets, ownFiles)
 
 func readAssets(from ...fs.FS) (files map[string][]byte, version string) {
@@ -122,8 +120,8 @@ func typeOf(name string) string {
 
 func assetURL(name string) string { return "/assets/" + assetVersion + "/" + name }
 
-// asset serves a script or a style sheet. A page that was made by another version
-// of dyno gets what there is, but does not keep it.
+// asset serves a script or a style sheet. Under another version's address it is not to
+// be kept.
 func asset(w http.ResponseWriter, r *http.Request) {
 	data, ok := assets[r.PathValue("name")]
 	if !ok {

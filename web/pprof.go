@@ -26,9 +26,8 @@ type asked struct {
 	versus             bool // base is given; its name may be empty
 }
 
-// pprof answers for /runs/{id}/pprof/{kind}/{setting}/… and
-// …/{setting}/vs/{base}/… with pprof's own pages. r's path value "rest" is what
-// follows the run's address.
+// pprof answers /runs/{id}/pprof/{kind}/{setting}/… and …/{setting}/vs/{base}/… with
+// pprof's own pages.
 func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -89,8 +88,8 @@ func changed(dir *store.Dir) time.Time {
 	return info.ModTime()
 }
 
-// escapedRest is what follows pprof/ in the path, as the browser sent it: a setting
-// may have slashes, and so may the run.
+// escapedRest returns what follows pprof/ in the path as the browser sent it: a setting
+// or a run may have slashes.
 func escapedRest(r *http.Request) string {
 	path, want := r.URL.EscapedPath(), strings.TrimPrefix(r.PathValue("rest"), "pprof/")
 	for i := len(path); i > 0; i = strings.LastIndexByte(path[:i], '/') {
@@ -102,8 +101,8 @@ func escapedRest(r *http.Request) string {
 	return ""
 }
 
-// parseAsked reads KIND/SETTING/PAGE or KIND/SETTING/vs/BASE/PAGE; the last slash
-// may be missing if there is no page.
+// parseAsked reads KIND/SETTING/PAGE or KIND/SETTING/vs/BASE/PAGE; without a page the
+// last slash may be missing.
 func parseAsked(rest string) (a asked, page string, ok bool) {
 	parts := strings.Split(rest, "/")
 	if n := len(parts); n == 2 || n == 4 {
@@ -125,8 +124,8 @@ func parseAsked(rest string) (a asked, page string, ok bool) {
 	return a, parts[len(parts)-1], true
 }
 
-// PprofPath is the address of pprof's pages of a profile, relative to the run's:
-// of the setting alone or, with versus, of what changed since base.
+// PprofPath returns the address of pprof's pages of a profile, relative to the run's;
+// with versus, of the change since base.
 func PprofPath(kind, setting string, versus bool, base string) string {
 	escape := func(setting string) string {
 		if setting == "" {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,8 +39,8 @@ func (g *going) under(path string) bool {
 	}
 }
 
-// stop interrupts the dyno that writes to a run, as Ctrl-C does: it reports what
-// was measured by then, and the run can be gone on with. Nobody else gets a signal.
+// stop interrupts the dyno that writes to a run, as Ctrl-C does. No other process gets
+// a signal.
 func (s *Site) stop(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	g := &s.going
 	g.mu.Lock()
@@ -89,12 +89,11 @@ func interrupt(pid int, path string) error {
 	return p.Signal(os.Interrupt)
 }
 
-// startTime is how long a dyno may take to open the run that it goes on with; what
-// is built is built after that.
+// startTime is how long a resumed dyno may take to open the run.
 const startTime = 10 * time.Second
 
-// resume goes on with a run, by Resume, unless any below Root is under way:
-// two would share the machine, and neither would measure its own subject alone.
+// resume resumes a run, unless another below Root is under way: they would disturb each
+// other.
 func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	g := &s.going
 	g.mu.Lock()
@@ -111,7 +110,7 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		http.Error(w, fmt.Sprintf("this run would do what its plan says, which is to start programs, and it is not known to be yours: %v (consider: to read its plan, then dyno run --resume %s)", err, dir.Path), http.StatusForbidden)
 		return
 	}
-	other, err := heldBelow(s.Root)
+	other, err := s.held()
 	if other == "" && g.under("") {
 		other = g.path
 	}
@@ -140,9 +139,8 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	back(w)
 }
 
-// trust reports why a run is not to be gone on with at a click: its plan starts
-// programs, and that of a run that somebody else made starts theirs. Who goes on
-// with such a run says so to dyno run.
+// trust reports why a click may not resume a run: its plan starts programs, perhaps
+// somebody else's. dyno run can resume it.
 func (s *Site) trust(dir *store.Dir) error {
 	if here, err := os.Hostname(); err != nil || here != dir.Run.Host.Name {
 		return fmt.Errorf("it was begun on %q", short(dir.Run.Host.Name))
@@ -159,8 +157,7 @@ func back(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// awaitHolder waits until somebody writes to a run. It reports false if what was to
-// do so has ended.
+// awaitHolder waits until a dyno writes to a run. It reports false if the dyno ended.
 func awaitHolder(ctx context.Context, path string, done <-chan struct{}) bool {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -180,37 +177,16 @@ func awaitHolder(ctx context.Context, path string, done <-chan struct{}) bool {
 	}
 }
 
-const (
-	deepest    = 4     // levels of folders below the root that are looked into
-	mostLooked = 20000 // that are looked into
-)
-
-// heldBelow returns the path of a run below root that is under way, "" if none is.
-func heldBelow(root string) (path string, err error) {
-	looked := 0
-	err = filepath.WalkDir(root, func(dir string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
-			return nil // one that was removed just now
-		}
-		looked++
-		rel, _ := filepath.Rel(root, dir)
-		depth := strings.Count(rel, string(filepath.Separator)) + 1
-		if rel != "." && strings.HasPrefix(e.Name(), ".") || depth > deepest || looked > mostLooked {
-			return filepath.SkipDir
-		}
-		if _, err := os.Lstat(filepath.Join(dir, "run.json")); err != nil {
-			return nil
-		}
-		if _, held, err := store.Holder(dir); err == nil && held {
-			path = dir
-			return filepath.SkipAll
-		}
-		return filepath.SkipDir // no run lies in another
-	})
+// held returns the path of a run of the site that is under way, "" if there is none.
+func (s *Site) held() (string, error) {
+	found, _, err := s.find()
 	if err != nil {
-		return "", fmt.Errorf("look for runs that are under way: %w", err)
+		return "", err
 	}
-	return path, nil
+	if i := slices.IndexFunc(found, func(p place) bool { return heldNow(p.path) }); i >= 0 {
+		return found[i].path, nil
+	}
+	return "", nil
 }
 
 // lastOf is the end of a log.

@@ -13,13 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
 
-// run answers for all that is below a run. What follows the id is PathValue rest,
-// the id is PathValue id.
+// run answers for all addresses of a run. It sets PathValue id, and rest to what
+// follows.
 func (s *Site) run(w http.ResponseWriter, r *http.Request) {
 	p, rest, ok := s.lookup(r.PathValue("rest"))
 	if !ok {
@@ -81,15 +80,6 @@ func open(p place) (*store.Dir, error) {
 	return store.Read(p.path)
 }
 
-// baseOf finds a setting of a run by its name; "" is the run's own baseline.
-func baseOf(dir *store.Dir, name string) (string, bool) {
-	if name == "" {
-		return "", true
-	}
-	ok := slices.ContainsFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == name })
-	return name, ok
-}
-
 // page shows a run. That of benchmarks is the report that was written at its end.
 func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.Dir) {
 	if dir.Run.Plan.Bench != nil {
@@ -100,8 +90,8 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.
 		http.Redirect(w, r, runURL(p.ID)+"report.html", http.StatusSeeOther)
 		return
 	}
-	base, ok := baseOf(dir, r.FormValue("base"))
-	if !ok {
+	base := r.FormValue("base") // "" is the run's own
+	if base != "" && !known(dir, base) {
 		s.fail(w, r, http.StatusNotFound, "The run has no such setting to compare with.")
 		return
 	}
@@ -155,8 +145,8 @@ func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte,
 // mostOthers is how many other runs a page has links to compare with.
 const mostOthers = 10
 
-// others are links to the same run against its other settings, and to comparisons
-// with the runs of its name that are nearest in time.
+// others links to the same run against its other settings, and to comparisons with the
+// runs of its name that are nearest in time.
 func (s *Site) others(p place, dir *store.Dir, base string) (links []report.File) {
 	levels := dir.Run.Plan.Levels()
 	for i, l := range levels {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -228,16 +229,25 @@ func TestManyRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := site(t, root)
-	start := time.Now()
+	before := cpuTime(t)
 	w := get(t, s, "/")
-	cold := time.Since(start)
+	cold := cpuTime(t) - before
 	want(t, w, 200, "200 shown", "sessions-199", "done")
-	start = time.Now()
+	start := time.Now()
 	get(t, s, "/")
-	t.Logf("200 runs with a summary.json of %d bytes: first %v, then %v; the page has %d bytes", info.Size(), cold, time.Since(start), w.Body.Len())
-	if cold > 2*time.Second && !race { // 0.5 s of a machine that does nothing else
-		t.Errorf("the list took %v", cold)
+	t.Logf("200 runs with a summary.json of %d bytes: first %v of CPU time, then %v; the page has %d bytes", info.Size(), cold, time.Since(start), w.Body.Len())
+	if cold > 2*time.Second && !race { // 0.5 s on a machine that does nothing else
+		t.Errorf("the list took %v of CPU time", cold)
 	}
+}
+
+// cpuTime is what this process has used.
+func cpuTime(t *testing.T) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func BenchmarkList(b *testing.B) {

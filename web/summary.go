@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -48,8 +47,7 @@ type verdict struct {
 	Verdict       string
 }
 
-// readSummary reads the summary of a run with its primary metrics and another one,
-// "" for none.
+// readSummary reads the primary metrics of a summary and another one, "" for none.
 func readSummary(path, metric string) (*summary, error) {
 	data, err := readFile(filepath.Join(path, "summary.json"))
 	if err != nil {
@@ -89,10 +87,7 @@ func readFile(path string) ([]byte, error) {
 	if info.Size() > mostRead {
 		return nil, fmt.Errorf("%s has %d bytes, more than any that dyno writes", filepath.Base(path), info.Size())
 	}
-	var b bytes.Buffer
-	b.Grow(int(info.Size()) + bytes.MinRead)
-	_, err = b.ReadFrom(io.LimitReader(f, mostRead))
-	return b.Bytes(), err
+	return io.ReadAll(io.LimitReader(f, mostRead))
 }
 
 func readJSON(path string, v any) error {
@@ -109,8 +104,8 @@ func readJSON(path string, v any) error {
 // mostShort is how many characters of a name are shown in a list.
 const mostShort = 300
 
-// short is text of a run for a list, which one long name is not to fill: without
-// control characters, and without those that turn the direction of what follows.
+// short cuts a text for a list, and replaces control characters, also those that turn
+// the direction of the text.
 func short(s string) string {
 	cut := ""
 	if len(s) > mostShort*utf8.UTFMax {
@@ -140,8 +135,7 @@ func distinct(s string) string {
 	return cut + " (" + hex.EncodeToString(sum[:4]) + ")"
 }
 
-// tame shortens what a run says of itself, so that it fills no list. Filters
-// compare what is shown, and what is not shown is not kept.
+// tame shortens the texts of a run for lists. Filters compare the shortened ones.
 func (e *entry) tame() {
 	p, h := &e.Plan.Subject, &e.Run.Host
 	for _, s := range []*string{
@@ -160,7 +154,7 @@ func (e *entry) tame() {
 	p.Args, p.Env, p.Arg, p.Build = nil, nil, nil, nil
 }
 
-// tame does so of a summary.
+// tame shortens the texts of a run for lists. Filters compare the shortened ones.
 func (s *summary) tame() {
 	for i := range s.Metrics {
 		s.Metrics[i].Help = short(s.Metrics[i].Help)

@@ -119,8 +119,7 @@ func choices(runs []*entry) (metrics []measure, settings []string) {
 	return metrics, settings
 }
 
-// courses shows the runs that have the metric. mixed puts all of them into one
-// course.
+// courses shows the runs that have the metric.
 func courses(runs []*entry, metric, setting string, mixed bool) (cs []course) {
 	var values []trend.Run
 	runs = slices.DeleteFunc(runs, func(e *entry) bool {
@@ -146,8 +145,8 @@ func courses(runs []*entry, metric, setting string, mixed bool) (cs []course) {
 	return cs
 }
 
-// conditions do not include the revision and the Go version, which trends are about,
-// nor paths, which differ from one run of a CI to the next.
+// conditions lack the revision and the Go version, which trends are about, and paths,
+// which differ from run to run in CI.
 func conditions(e *entry) trend.Conditions {
 	h, s := e.Run.Host, &e.Plan.Subject
 	text := func(v any) string {

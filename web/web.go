@@ -62,8 +62,7 @@ type Site struct {
 	opened  cache[asked, *pprofpage.Pages] // each with its profile in memory
 }
 
-// Handler serves the site. Its end is the caller's: nothing goes on after the
-// requests are answered but what Resume began.
+// Handler serves the site. Only what Resume began goes on after the requests.
 func (s *Site) Handler() http.Handler {
 	s.prepared()
 	mux := http.NewServeMux()

@@ -14,7 +14,6 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/stats"
 )
 
 func newBench() *cobra.Command {
@@ -85,16 +84,13 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	p := &o.plan
 	p.bench = true
 	fs.StringVarP(&p.file, "file", "f", "", "the plan, a dyno.yaml `file` with the key bench")
-	p.flag(fs, "name", "", "name", "of the experiment", func(e *dyno.Experiment, v string) error { e.Name = v; return nil })
+	field(p, fs, "name", "", "name", "of the experiment", text, func(e *dyno.Experiment) *string { return &e.Name })
 	o.borrow(fs, "vary")
 	fs.StringVar(&o.pair, "pair", "", "compare benchmarks of one package: `elements` of their names, such as Pipeline1,Pipeline2")
 	fs.BoolVar(&o.aa, "aa", false, "compare the first setting with itself: what is said to change is a false alarm")
 	fs.StringVar(&o.baseline, "baseline", "", "compare one setting with this `file` of benchmark results, which were not measured side by side")
 	fs.StringVar(&o.cache, "cache", "", "keep the results of each commit in this `dir`ectory, for --baseline rev:NAME, as --baseline rev:main")
-	p.flag(fs, "bench", "", "regexp", "which benchmarks, as of go test -bench (default all)", func(e *dyno.Experiment, v string) error {
-		bench(e).Match = v
-		return nil
-	})
+	field(p, fs, "bench", "", "regexp", "which benchmarks, as of go test -bench (default all)", text, func(e *dyno.Experiment) *string { return &bench(e).Match })
 	p.flag(fs, "cpus", "", "n", "CPUs that all processes are pinned to; -1: none are (default 1)", func(e *dyno.Experiment, v string) error {
 		if v == "-1" {
 			bench(e).CPUs = -1
@@ -102,24 +98,14 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 		}
 		return count(v, &bench(e).CPUs)
 	})
-	p.flag(fs, "duration", "d", "time", fmt.Sprintf("of building and measuring at most (default %v or, where they take longer, --blocks or the %d that can tell a change)", dyno.DefaultBenchDuration, stats.BenchLooks[0]), func(e *dyno.Experiment, v string) error {
-		return positive(v, &bench(e).Duration)
-	})
-	p.flag(fs, "blocks", "", "n", "so many blocks, whatever is seen (default: until all is settled, or --duration)", func(e *dyno.Experiment, v string) error {
-		return count(v, &bench(e).Blocks)
-	})
-	p.flag(fs, "sample", "", "time", "of one turn (default: what suits each benchmark, from 1ms on)", func(e *dyno.Experiment, v string) error {
-		return positive(v, &bench(e).Sample)
-	})
-	p.flag(fs, "precision", "", "share", "half an interval that is narrow enough (default 1%)", func(e *dyno.Experiment, v string) error {
-		return share(v, &bench(e).Precision)
-	})
-	p.flag(fs, "error", "", "share", "chance of a false change in one comparison (default 0.1%)", func(e *dyno.Experiment, v string) error {
-		return share(v, &bench(e).Error)
-	})
+	field(p, fs, "duration", "d", "time", fmt.Sprintf("of building and measuring at most (default %v or, where they take longer, --blocks or the %d that can tell a change)", dyno.DefaultBenchDuration, compare.FewestBenchBlocks()), positive, func(e *dyno.Experiment) *dyno.Duration { return &bench(e).Duration })
+	field(p, fs, "blocks", "", "n", "so many blocks, whatever is seen (default: until all is settled, or --duration)", count, func(e *dyno.Experiment) *int { return &bench(e).Blocks })
+	field(p, fs, "sample", "", "time", "of one turn (default: what suits each benchmark, from 1ms on)", positive, func(e *dyno.Experiment) *dyno.Duration { return &bench(e).Sample })
+	field(p, fs, "precision", "", "share", "half an interval that is narrow enough (default 1%)", share, func(e *dyno.Experiment) **dyno.Fraction { return &bench(e).Precision })
+	field(p, fs, "error", "", "share", "chance of a false change in one comparison (default 0.1%)", share, func(e *dyno.Experiment) **dyno.Fraction { return &bench(e).Error })
 	o.borrow(fs, "negligible", "seed", "env", "go", "rev", "build")
 	fs.StringVar(&o.profile, "profile", "cpu,allocs", "`profiles` of benchmarks that changed, or none")
-	p.thresholdFlags(fs, &o.out)
+	thresholdFlags(p, fs, &o.out)
 	fs.Lookup("threshold").Usage = "`limit` that must hold for every benchmark, or the exit status is 99: 'change(sec_per_op) < 5%', 'allocs_per_op == 0'; may be repeated, replaces the plan's"
 	fs.Lookup("strict").Usage = "exit with status 98 if a threshold is unclear or, without any, a verdict"
 	fs.BoolVar(&o.out.failWorse, "fail-worse", false, "exit with status 99 if anything is worse")
@@ -149,12 +135,6 @@ func bench(e *dyno.Experiment) *dyno.Bench {
 		e.Bench = new(dyno.Bench)
 	}
 	return e.Bench
-}
-
-func share(v string, to **dyno.Fraction) error {
-	f, err := dyno.ParseFraction(v)
-	*to = &f
-	return err
 }
 
 // experiment is what a command line means, checked.
@@ -191,7 +171,7 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	if err := o.compared(cmd, e); err != nil {
 		return nil, err
 	}
-	return e, o.plan.check(e)
+	return e, o.plan.check(e, (*dyno.Experiment).Check)
 }
 
 // profiles are the kinds that are taken of benchmarks that changed.
@@ -230,7 +210,7 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	err := e.Check()   // before the settings are listed
 	e.Thresholds = limits
 	if err != nil {
-		return o.plan.check(e)
+		return o.plan.check(e, (*dyno.Experiment).Check)
 	}
 	if err := o.fromCache(cmd, e); err != nil {
 		return err

@@ -79,7 +79,7 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 		o.baseline = file
 		return nil
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "note: %s is not there: %s and the working tree are measured side by side\n", file, rev)
+	notef(cmd, "%s is not there: %s and the working tree are measured side by side", file, rev)
 	o.baseline = ""
 	e.Settings, e.Factors = nil, dyno.Factors{{Name: "rev", Levels: []string{rev, "."}}}
 	return nil

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/lab/gobench"
-	"github.com/dynolab/dyno/stats"
 )
 
 // A benchProgress shows what dyno bench does: on a terminal in one line that is
@@ -30,10 +30,10 @@ type benchProgress struct {
 func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
 	now, all := time.Now(), b.Resolved()
 	p := &benchProgress{
-		most: time.Duration(all.Duration), blocks: b.Blocks, least: cmp.Or(b.Blocks, stats.BenchLooks[0]), patient: b.Duration == 0,
+		most: time.Duration(all.Duration), blocks: b.Blocks, least: cmp.Or(b.Blocks, compare.FewestBenchBlocks()), patient: b.Duration == 0,
 		began: now, entered: now,
 	}
-	p.open(w, p.line)
+	p.open(w, 0, p.line)
 	return p
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab/gobench"
-	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/subject"
 )
@@ -52,7 +51,7 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 	h.lab.Source = func(ctx context.Context, p *subject.TestPackage) (func(string) dyno.BenchSource, error) {
 		return readBenchSource(ctx, builder, p)
 	}
-	h.lab.Least = stats.BenchLooks[0]
+	h.lab.Least = compare.FewestBenchBlocks()
 	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (profiling, error) {
 		run, err := h.lab.Run(ctx, e, sink)
 		return run.Profile, err
@@ -135,7 +134,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 		err = fillCache(o.cache, dir)
 	}
 	err = o.out.conclude(cmd, dir, err)
-	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) && !errors.Is(err, errInterrupted) {
+	if !reported(err) && !errors.Is(err, errInterrupted) {
 		return err
 	}
 	sayWhere(cmd, dir.Path, "report "+dir.Path)

@@ -128,10 +128,10 @@ func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Opt
 	}
 	for i, n := range t.Notes {
 		if i == mostBenchNotes {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: and %d more\n", len(t.Notes)-i)
+			notef(cmd, "and %d more", len(t.Notes)-i)
 			break
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", harmless(n))
+		notef(cmd, "%s", harmless(n))
 	}
 	if t.Results == 0 {
 		return fmt.Errorf("there are no benchmark results in %s, or none that --filter matches (want lines such as BenchmarkX 100 12.5 ns/op)", strings.Join(t.Files, ", "))

@@ -50,7 +50,7 @@ func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) erro
 	noteLeftOut(cmd, f)
 	err = errors.Join(err, o.print(cmd, f), nothing(f))
 	if o.steps {
-		stepSummary(cmd.ErrOrStderr(), f)
+		stepSummary(cmd, f)
 	}
 	if err != nil {
 		return err
@@ -62,8 +62,8 @@ func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) erro
 // were printed when it was opened.
 func noteLeftOut(cmd *cobra.Command, f *findings.Findings) {
 	for _, n := range f.Notes {
-		if n.Kind != findings.NoteDirectory {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", n.Text)
+		if n.Kind != dyno.WarnRunDir {
+			notef(cmd, "%s", n.Text)
 		}
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan"
 )
 
@@ -33,11 +32,7 @@ type planFlags struct {
 
 // check finds mistakes in the plan with the flags applied. Those in what the
 // file says are given their place there.
-func (p *planFlags) check(e *dyno.Experiment) error {
-	check := lab.Check
-	if e.Bench != nil { // which has no load
-		check = (*dyno.Experiment).Check
-	}
+func (p *planFlags) check(e *dyno.Experiment, check func(*dyno.Experiment) error) error {
 	err := check(e)
 	var mistake *dyno.PlanError
 	if !errors.As(err, &mistake) || mistake.Line != 0 || p.file == "" {
@@ -86,6 +81,11 @@ func (p *planFlags) flag(fs *pflag.FlagSet, name, short, kind, help string, appl
 	s := &setter{name: name, kind: kind, apply: func(e *dyno.Experiment, vs []string) error { return apply(e, vs[0]) }}
 	p.add(fs, short, help, s)
 	return s
+}
+
+// field defines a flag that is read into one field of the plan.
+func field[T any](p *planFlags, fs *pflag.FlagSet, name, short, kind, help string, read func(string, *T) error, at func(*dyno.Experiment) *T) {
+	p.flag(fs, name, short, kind, help, func(e *dyno.Experiment, v string) error { return read(v, at(e)) })
 }
 
 // list defines a flag that may be repeated.
@@ -141,24 +141,20 @@ func (p *planFlags) experiment() (*dyno.Experiment, error) {
 // a flag takes back of the file, an earlier one may not have said.
 func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&p.file, "file", "f", "", "the plan, a dyno.yaml `file`")
-	p.flag(fs, "name", "", "name", "of the experiment", func(e *dyno.Experiment, v string) error { e.Name = v; return nil })
+	field(p, fs, "name", "", "name", "of the experiment", text, func(e *dyno.Experiment) *string { return &e.Name })
 	p.flag(fs, "command", "", "line", "another generator, run by the shell instead of dyno's own; the service is $DYNO_URL", func(e *dyno.Experiment, v string) error {
 		e.Load = dyno.Load{Command: v, Idle: e.Load.Idle, MaxFailures: e.Load.MaxFailures}
 		return nil
 	})
-	p.flag(fs, "concurrency", "c", "n", "clients; with a rate, the most connections (default 10, with a rate 256)", func(e *dyno.Experiment, v string) error {
-		return count(v, &e.Load.Concurrency)
-	})
+	field(p, fs, "concurrency", "c", "n", "clients; with a rate, the most connections (default 10, with a rate 256)", count, func(e *dyno.Experiment) *int { return &e.Load.Concurrency })
 	p.flag(fs, "rate", "r", "rate", "open load: requests are due whatever the service does, at 500/s or '0->500 over 1m then 500 over 30s'", func(e *dyno.Experiment, v string) (err error) {
 		if e.Load.Rate, err = dyno.ParseRate(v); e.Load.Rate.Length() > 0 {
 			e.Load.Duration = 0 // the rate has its own
 		}
 		return err
 	})
-	p.flag(fs, "arrival", "", "kind", "of an open load: constant or poisson", func(e *dyno.Experiment, v string) error { e.Load.Arrival = v; return nil })
-	p.flag(fs, "max-in-flight", "", "n", "most requests under way of an open load (default: as many as connections)", func(e *dyno.Experiment, v string) error {
-		return count(v, &e.Load.MaxInFlight)
-	})
+	field(p, fs, "arrival", "", "kind", "of an open load: constant or poisson", text, func(e *dyno.Experiment) *string { return &e.Load.Arrival })
+	field(p, fs, "max-in-flight", "", "n", "most requests under way of an open load (default: as many as connections)", count, func(e *dyno.Experiment) *int { return &e.Load.MaxInFlight })
 	end := func(l *dyno.Load) { l.Requests, l.RequestsPerClient, l.Duration = 0, 0, 0 }
 	p.flag(fs, "requests", "n", "n", "measured requests in all", func(e *dyno.Experiment, v string) error {
 		end(&e.Load)
@@ -168,17 +164,9 @@ func (p *planFlags) loadFlags(fs *pflag.FlagSet) {
 		end(&e.Load)
 		return positive(v, &e.Load.Duration)
 	})
-	p.flag(fs, "warmup", "w", "time", "same load before, not measured (default 0s)", func(e *dyno.Experiment, v string) error {
-		return duration(v, &e.Load.Warmup)
-	})
-	p.flag(fs, "deadline", "", "time", "of a request: late-frac is the share that took longer, failed or was never sent", func(e *dyno.Experiment, v string) error {
-		return positive(v, &e.Load.Deadline)
-	})
-	p.flag(fs, "max-failures", "", "share", "of requests that may fail (default 1%)", func(e *dyno.Experiment, v string) error {
-		f, err := dyno.ParseFraction(v)
-		e.Load.MaxFailures = &f
-		return err
-	})
+	field(p, fs, "warmup", "w", "time", "same load before, not measured (default 0s)", duration, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.Warmup })
+	field(p, fs, "deadline", "", "time", "of a request: late-frac is the share that took longer, failed or was never sent", positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.Deadline })
+	field(p, fs, "max-failures", "", "share", "of requests that may fail (default 1%)", share, func(e *dyno.Experiment) **dyno.Fraction { return &e.Load.MaxFailures })
 	p.requestFlags(fs)
 	p.wireFlags(fs)
 	p.trialFlags(fs)
@@ -245,23 +233,12 @@ func (p *planFlags) requestFlags(fs *pflag.FlagSet) {
 // wireFlags say how it is sent, and what is kept of it.
 func (p *planFlags) wireFlags(fs *pflag.FlagSet) {
 	p.flag(fs, "timeout", "", "time", "of one request (default 30s)", func(e *dyno.Experiment, v string) error { return positive(v, &e.Load.Timeout) })
-	p.flag(fs, "connect-timeout", "", "time", "of a connection, within that (default: no limit of its own)", func(e *dyno.Experiment, v string) error {
-		return positive(v, &e.Load.ConnectTimeout)
-	})
-	p.flag(fs, "read-timeout", "", "time", "of silence of the service, within that (default: no limit of its own)", func(e *dyno.Experiment, v string) error {
-		return positive(v, &e.Load.ReadTimeout)
-	})
-	p.flag(fs, "http", "", "version", "1.1 or 2 (default: 2 where TLS agrees on it)", func(e *dyno.Experiment, v string) error { e.Load.HTTP = v; return nil })
-	p.flag(fs, "insecure", "k", "bool", "do not verify the service's certificate", func(e *dyno.Experiment, v string) error {
-		return boolean(v, &e.Load.Insecure)
-	})
-	p.flag(fs, "keep-requests", "", "which", "in requests.parquet, one line each: all or none (default all)", func(e *dyno.Experiment, v string) error {
-		e.Load.KeepRequests = v
-		return nil
-	})
-	p.flag(fs, "max-requests-kept", "", "n", "of more requests a uniform sample is kept (default 50000000)", func(e *dyno.Experiment, v string) error {
-		return count(v, &e.Load.MaxRequestsKept)
-	})
+	field(p, fs, "connect-timeout", "", "time", "of a connection, within that (default: no limit of its own)", positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.ConnectTimeout })
+	field(p, fs, "read-timeout", "", "time", "of silence of the service, within that (default: no limit of its own)", positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.ReadTimeout })
+	field(p, fs, "http", "", "version", "1.1 or 2 (default: 2 where TLS agrees on it)", text, func(e *dyno.Experiment) *string { return &e.Load.HTTP })
+	field(p, fs, "insecure", "k", "bool", "do not verify the service's certificate", boolean, func(e *dyno.Experiment) *bool { return &e.Load.Insecure })
+	field(p, fs, "keep-requests", "", "which", "in requests.parquet, one line each: all or none (default all)", text, func(e *dyno.Experiment) *string { return &e.Load.KeepRequests })
+	field(p, fs, "max-requests-kept", "", "n", "of more requests a uniform sample is kept (default 50000000)", count, func(e *dyno.Experiment) *int { return &e.Load.MaxRequestsKept })
 }
 
 // trialFlags say what is varied, and how often it is tried.
@@ -278,11 +255,7 @@ func (p *planFlags) trialFlags(fs *pflag.FlagSet) {
 		}
 		return nil
 	})
-	p.flag(fs, "negligible", "", "share", "changes smaller than this are the same (default 1%)", func(e *dyno.Experiment, v string) error {
-		f, err := dyno.ParseFraction(v)
-		e.Negligible = &f
-		return err
-	})
+	field(p, fs, "negligible", "", "share", "changes smaller than this are the same (default 1%)", share, func(e *dyno.Experiment) **dyno.Fraction { return &e.Negligible })
 }
 
 // subjectFlags are those of a subject that dyno launches.
@@ -290,16 +263,9 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 	p.flag(fs, "path", "", "path", "of the request (default /)", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) { s.Path = v })
 	})
-	p.flag(fs, "ready", "", "path", "that answers 2xx when the subject is ready (default: its port is open)", func(e *dyno.Experiment, v string) error {
-		e.Subject.Ready = v
-		return nil
-	})
-	p.flag(fs, "ready-timeout", "", "time", "to get ready in (default 30s)", func(e *dyno.Experiment, v string) error {
-		return positive(v, &e.Subject.ReadyTimeout)
-	})
-	p.flag(fs, "idle", "", "time", "rest after the load, in which memory may be given back (default 0s; 10s in trials for memory)", func(e *dyno.Experiment, v string) error {
-		return duration(v, &e.Load.Idle)
-	})
+	field(p, fs, "ready", "", "path", "that answers 2xx when the subject is ready (default: its port is open)", text, func(e *dyno.Experiment) *string { return &e.Subject.Ready })
+	field(p, fs, "ready-timeout", "", "time", "to get ready in (default 30s)", positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Subject.ReadyTimeout })
+	field(p, fs, "idle", "", "time", "rest after the load, in which memory may be given back (default 0s; 10s in trials for memory)", duration, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.Idle })
 	p.flag(fs, "memory", "", "bool", "trials of their own that tell whether memory is given back (default: if idle is given or the window is a minute or longer)", func(e *dyno.Experiment, v string) error {
 		var memory bool
 		err := boolean(v, &memory)
@@ -314,7 +280,7 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 		e.Subject.Go = strings.TrimPrefix(v, "go")
 		return nil
 	})
-	p.flag(fs, "rev", "", "revision", "of git that is built", func(e *dyno.Experiment, v string) error { e.Subject.Rev = v; return nil })
+	field(p, fs, "rev", "", "revision", "of git that is built", text, func(e *dyno.Experiment) *string { return &e.Subject.Rev })
 	p.flag(fs, "build", "", "flags", "of go build, such as '-pgo=off'", func(e *dyno.Experiment, v string) (err error) {
 		e.Subject.Build, err = dyno.SplitFlags(v)
 		return err
@@ -325,13 +291,8 @@ func (p *planFlags) subjectFlags(fs *pflag.FlagSet) {
 		e.Subject.NoInject = dyno.Not(!inject)
 		return err
 	})
-	p.flag(fs, "probe", "", "names", "the probes to use: "+strings.Join(dyno.ProbeNames, ",")+" (default all)", func(e *dyno.Experiment, v string) error {
-		e.Probes.Use = strings.Split(v, ",")
-		return nil
-	})
-	p.flag(fs, "every", "", "time", "between samples of the probes (default 1s)", func(e *dyno.Experiment, v string) error {
-		return positive(v, &e.Probes.Every)
-	})
+	field(p, fs, "probe", "", "names", "the probes to use: "+strings.Join(dyno.ProbeNames, ",")+" (default all)", names, func(e *dyno.Experiment) *[]string { return &e.Probes.Use })
+	field(p, fs, "every", "", "time", "between samples of the probes (default 1s)", positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Probes.Every })
 }
 
 func vary(e *dyno.Experiment, vs []string) error {
@@ -479,5 +440,21 @@ func positive(v string, to *dyno.Duration) error {
 	if *to == 0 {
 		return errors.New("want more than 0s")
 	}
+	return nil
+}
+
+func share(v string, to **dyno.Fraction) error {
+	f, err := dyno.ParseFraction(v)
+	*to = &f
+	return err
+}
+
+func text(v string, to *string) error {
+	*to = v
+	return nil
+}
+
+func names(v string, to *[]string) error {
+	*to = strings.Split(v, ",")
 	return nil
 }

@@ -110,7 +110,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 	p.loadFlags(fs)
 	p.subjectFlags(fs)
 	p.lookFlags(fs)
-	p.thresholdFlags(fs, new(outFlags))
+	thresholdFlags(&p, fs, new(outFlags))
 	var ofBench benchFlags
 	benchSet := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	ofBench.define(benchSet)

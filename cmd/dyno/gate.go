@@ -2,11 +2,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
@@ -24,9 +25,15 @@ type gateError struct {
 
 func (e *gateError) Error() string { return e.text }
 
+// reported reports whether a run came to its end, whatever was judged of it.
+func reported(err error) bool {
+	gate := (*gateError)(nil)
+	return err == nil || errors.As(err, &gate)
+}
+
 // thresholdFlags are those of what must hold. They come last, since which metrics
 // there are depends on the load.
-func (p *planFlags) thresholdFlags(fs *pflag.FlagSet, o *outFlags) {
+func thresholdFlags(p *planFlags, fs *pflag.FlagSet, o *outFlags) {
 	p.list(fs, "threshold", "", "limit", thresholdHelp, func(e *dyno.Experiment, vs []string) (err error) {
 		e.Thresholds, err = parseThresholds(vs)
 		return err
@@ -108,7 +115,7 @@ const mostSummary = 1 << 20
 
 // stepSummary appends the report to the summary of GitHub's job, if this is one. That
 // it cannot is no failure.
-func stepSummary(stderr io.Writer, f *findings.Findings) {
+func stepSummary(cmd *cobra.Command, f *findings.Findings) {
 	path := os.Getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {
 		return
@@ -122,7 +129,7 @@ func stepSummary(stderr io.Writer, f *findings.Findings) {
 		err = appendTo(path, append([]byte("\n"), b.Bytes()...))
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "note: the step summary is not written: %v\n", err)
+		notef(cmd, "the step summary is not written: %v", err)
 	}
 }
 

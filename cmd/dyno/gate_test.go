@@ -114,7 +114,9 @@ func TestStepSummaryFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stepSummary(&stderr, f)
+	cmd := newRoot()
+	cmd.SetErr(&stderr)
+	stepSummary(cmd, f)
 	if info, err := os.Stat(path); err != nil || info.Size() != mostSummary || !strings.Contains(stderr.String(), "has no room") {
 		t.Errorf("%v, %v, %s", info, err, &stderr)
 	}

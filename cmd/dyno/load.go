@@ -2,13 +2,13 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/load"
 )
 
@@ -71,13 +71,13 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 				return err
 			}
 			loadOnly(cmd, e)
-			if err := p.check(e); err != nil {
+			if err := p.check(e, lab.Check); err != nil {
 				return err
 			}
 			if o.dir != "" {
 				return newRunDir(cmd, e, &o)
 			}
-			warnRepeats(cmd.ErrOrStderr(), e)
+			warnRepeats(cmd, e)
 			return measureOnly(cmd, e, &o)
 		},
 	}
@@ -85,9 +85,9 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 	fs.SortFlags = false
 	p.loadFlags(fs)
 	p.publishedFlags(fs)
-	p.thresholdFlags(fs, &o)
+	thresholdFlags(&p, fs, &o)
 	o.flags(fs, "default: nothing is written")
-	o.otlp.flag(fs)
+	o.otlpFlag(fs)
 	return cmd
 }
 
@@ -112,7 +112,7 @@ func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 		arg, ok := strings.CutPrefix(factor, "arg.")
 		return strings.HasPrefix(factor, "load.") || ok && e.Load.Uses(arg)
 	}
-	note := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "note: "+text) }
+	note := func(text string) { notef(cmd, "%s", text) }
 	fixed := func(factor string) { note(factor + " is not varied: the service runs already") }
 	e.Factors = slices.DeleteFunc(slices.Clone(e.Factors), func(f dyno.Factor) bool {
 		if !kept(f.Name) {

@@ -33,7 +33,7 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func(
 	}
 	defer dir.Close()
 	for _, note := range dir.Notes() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+		notef(cmd, "%s", note)
 	}
 	hands.Dir, hands.Skip, hands.Keep = dir.TrialDir, dir.Done, dir.WriteRequests
 	err = conduct(cmd, hands, e, o, dir.Add)
@@ -99,7 +99,7 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 	p := newProgress(cmd.ErrOrStderr(), total, done)
 	defer p.close()
 	hands.Watch = p.begin
-	defer o.otlp.follow(hands, e, p.note)()
+	defer o.otlp.Follow(hands, e, version(), p.note)()
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
 		if e.Slice == 0 {
 			p.end(r)

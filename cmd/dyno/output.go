@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/lab/otlp"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
@@ -23,10 +24,10 @@ type outFlags struct {
 	dir       string
 	format    format
 	json      bool
-	strict    bool    // what is unclear is an error
-	failWorse bool    // and so is what is worse
-	steps     bool    // the result goes to the summary of GitHub's step too
-	otlp      otlpURL // where live metrics go
+	strict    bool        // what is unclear is an error
+	failWorse bool        // and so is what is worse
+	steps     bool        // the result goes to the summary of GitHub's step too
+	otlp      otlp.Target // where live metrics go
 }
 
 func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
@@ -39,6 +40,10 @@ func (o *outFlags) formatFlags(fs *pflag.FlagSet) {
 	most := formats[:len(formats)-1]
 	fs.Var(&o.format, "format", "of the result: "+strings.Join(most, ", ")+" or hgrm (of latency, for HdrHistogram's plotter)")
 	fs.BoolVar(&o.json, "json", false, "short for --format json")
+}
+
+func (o *outFlags) otlpFlag(fs *pflag.FlagSet) {
+	fs.Var(&o.otlp, "otlp", "push what is seen of each trial every 5s to the OpenTelemetry collector at this `URL`, such as http://127.0.0.1:4318")
 }
 
 // form is the name of the wanted form.
@@ -112,7 +117,7 @@ func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 			return nil // which is an error by itself
 		}
 		for _, warning := range f.Table.Warnings {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", warning)
+			notef(cmd, "%s", warning)
 		}
 	}
 	if err := report.Write(w, f, form, o.look(w)); err != nil {

@@ -105,7 +105,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 		notes = append(notes, report.LeftOut(run)...)
 	}
 	for _, note := range notes {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+		notef(cmd, "%s", note)
 	}
 	if o.one = o.setting != ""; o.one {
 		if o.setting, err = named(run.Settings, "--setting", o.setting); err != nil {
@@ -281,7 +281,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		title()
 		text, losses := findings.ReadSources(dir, run, ls, kind, setting)
 		for _, loss := range losses {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: %v\n", loss)
+			notef(cmd, "%v", loss)
 		}
 		return report.ProfileList(w, ls, p.Metric, o.versus, text)
 	case "peek":

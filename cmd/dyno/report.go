@@ -57,12 +57,9 @@ while the run goes on.
 }
 
 func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves []string) error {
-	dir, err := store.Read(path)
+	dir, err := readNoted(cmd, path)
 	if err != nil {
 		return err
-	}
-	for _, note := range dir.Notes() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
 	if o.failWorse && dir.Run.Plan.Bench == nil {
 		return usagef("--fail-worse is for a run of dyno bench (consider: --threshold 'change(p99) < 5%%')")
@@ -84,6 +81,18 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 		}
 	}
 	return err
+}
+
+// readNoted reads a run directory, and prints what is amiss with it.
+func readNoted(cmd *cobra.Command, path string) (*store.Dir, error) {
+	dir, err := store.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range dir.Notes() {
+		notef(cmd, "%s", text)
+	}
+	return dir, nil
 }
 
 func exists(file string) bool {

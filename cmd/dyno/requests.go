@@ -36,13 +36,9 @@ func reportRequests(cmd *cobra.Command, path, form string) error {
 			return usagef("--requests prints requests, --%s a table: only one of them can be had", other)
 		}
 	}
-	dir, err := store.Read(path)
+	dir, err := readNoted(cmd, path)
 	if err != nil {
 		return err
-	}
-	note := func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...) }
-	for _, n := range dir.Notes() {
-		note("%s", n)
 	}
 	c := &requestsCSV{w: bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10), trials: dir.Run.Plan.Planned() > 1}
 	found := false
@@ -50,7 +46,7 @@ func reportRequests(cmd *cobra.Command, path, form string) error {
 		before := c.rows
 		err := c.trial(r, dir)
 		if errors.Is(err, fs.ErrNotExist) {
-			note("trial %d has no requests.parquet", r.Trial.N)
+			notef(cmd, "trial %d has no requests.parquet", r.Trial.N)
 			continue
 		}
 		if err != nil {
@@ -58,10 +54,10 @@ func reportRequests(cmd *cobra.Command, path, form string) error {
 		}
 		found = true
 		if r.Err != "" {
-			note("trial %d failed, its requests are among these: %s", r.Trial.N, r.Err)
+			notef(cmd, "trial %d failed, its requests are among these: %s", r.Trial.N, r.Err)
 		}
 		if n := c.rows - before; n < r.Sent.Requests {
-			note("of trial %d these are %d of %d requests, a uniform sample", r.Trial.N, n, r.Sent.Requests)
+			notef(cmd, "of trial %d these are %d of %d requests, a uniform sample", r.Trial.N, n, r.Sent.Requests)
 		}
 	}
 	if !found {
@@ -71,7 +67,7 @@ func reportRequests(cmd *cobra.Command, path, form string) error {
 		c.heading()
 	}
 	if c.rows >= excelRows {
-		note("these are %d requests, of which Excel opens %d", c.rows, excelRows-1)
+		notef(cmd, "these are %d requests, of which Excel opens %d", c.rows, excelRows-1)
 	}
 	return c.w.Flush()
 }

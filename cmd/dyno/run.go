@@ -16,8 +16,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/stats"
+	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -80,9 +81,9 @@ that is yours: --vary limit.cpu=none,10%.
 	p.loadFlags(fs)
 	p.subjectFlags(fs)
 	p.lookFlags(fs)
-	p.thresholdFlags(fs, &o)
+	thresholdFlags(&p, fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
-	o.otlp.flag(fs)
+	o.otlpFlag(fs)
 	fs.BoolVar(&overhead, "overhead", false, "measure what the probes cost the subject: the baseline without and with them, by turns in one process")
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
 	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")
@@ -122,16 +123,16 @@ func planned(cmd *cobra.Command, p *planFlags, args []string, overhead bool) (*d
 		}
 		e = &costs
 	}
-	return e, p.check(e)
+	return e, p.check(e, lab.Check)
 }
 
 // newRunDir measures into a new run directory, which is not made before the
 // subjects are built.
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
-	warnRepeats(cmd.ErrOrStderr(), e)
+	warnRepeats(cmd, e)
 	noteDirty(cmd, e)
 	err := measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) })
-	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) {
+	if !reported(err) {
 		return err
 	}
 	next := "report " + o.dir
@@ -167,7 +168,7 @@ func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
 		dir = e.Subject.Package
 	}
 	if len(revs) > 0 && !slices.Contains(revs, ".") && uncommitted(cmd.Context(), dir) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
+		notef(cmd, "there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
 	}
 }
 
@@ -210,34 +211,28 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	}
 	if len(dir.Missing()) == 0 {
 		defer dir.Close()
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: nothing is left to do")
+		notef(cmd, "nothing is left to do")
 		return o.conclude(cmd, dir, nil)
 	}
 	if dir.Run.Plan.Slice > 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: all slices are measured anew, as those of two processes cannot be compared")
+		notef(cmd, "all slices are measured anew, as those of two processes cannot be compared")
 	}
 	return measureInto(cmd, dir.Run.Plan, o, func() (*store.Dir, error) { return dir, nil })
 }
 
 // warnRepeats says before a run what its number of blocks cannot show.
-func warnRepeats(w io.Writer, e *dyno.Experiment) {
+func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
 	repeats := e.Resolved().Repeats
 	settings := len(e.Levels())
-	primary := 0
-	for _, m := range dyno.Metrics {
-		if m.Primary {
-			primary++
-		}
-	}
-	least := stats.Plan{Settings: settings, Tests: primary * (settings - 1)}.Least()
+	least, median := compare.FewestRepeats(settings)
 	switch {
 	case settings > 1 && repeats < least:
-		fmt.Fprintf(w, "note: with so few repeats (%d) of %d settings hardly any change can be shown; it takes %d at least (consider: --repeat %d)\n",
-			repeats, settings, least, max(least, stats.MedianTrials))
-	case settings > 1 && repeats < stats.MedianTrials:
-		fmt.Fprintf(w, "note: %d repeats can show a change; for an interval of each setting's own median it takes %d\n", repeats, stats.MedianTrials)
-	case repeats > 1 && repeats < stats.MedianTrials:
-		fmt.Fprintf(w, "note: for an interval of the median it takes %d repeats, not %d\n", stats.MedianTrials, repeats)
+		notef(cmd, "with so few repeats (%d) of %d settings hardly any change can be shown; it takes %d at least (consider: --repeat %d)",
+			repeats, settings, least, max(least, median))
+	case settings > 1 && repeats < median:
+		notef(cmd, "%d repeats can show a change; for an interval of each setting's own median it takes %d", repeats, median)
+	case repeats > 1 && repeats < median:
+		notef(cmd, "for an interval of the median it takes %d repeats, not %d", median, repeats)
 	}
 }
 

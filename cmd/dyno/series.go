@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/store"
 )
 
 // reportSeries prints what the probes of a run sampled, a reading a line.
@@ -24,13 +23,9 @@ func reportSeries(cmd *cobra.Command, path, form string) error {
 			return usagef("--series prints readings, --%s is of something else: only one of them can be had", other)
 		}
 	}
-	dir, err := store.Read(path)
+	dir, err := readNoted(cmd, path)
 	if err != nil {
 		return err
-	}
-	note := func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...) }
-	for _, n := range dir.Notes() {
-		note("%s", n)
 	}
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10)
 	io.WriteString(w, "trial,setting,metric,sec,value\n") // its error comes with Flush
@@ -44,7 +39,7 @@ func reportSeries(cmd *cobra.Command, path, form string) error {
 			return err
 		}
 		if r.Err != "" && len(all) > 0 {
-			note("trial %d failed, its readings are among these: %s", r.Trial.N, r.Err)
+			notef(cmd, "trial %d failed, its readings are among these: %s", r.Trial.N, r.Err)
 		}
 		lead := strconv.Itoa(r.Trial.N) + "," + csvField(report.Harmless(r.Trial.Setting.String())) + ","
 		var line []byte
@@ -65,7 +60,7 @@ func reportSeries(cmd *cobra.Command, path, form string) error {
 		return fmt.Errorf("report %s: nothing was sampled", path)
 	}
 	if rows >= excelRows {
-		note("these are %d readings, of which Excel opens %d", rows, excelRows-1)
+		notef(cmd, "these are %d readings, of which Excel opens %d", rows, excelRows-1)
 	}
 	return w.Flush()
 }

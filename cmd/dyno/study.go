@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/examples"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report"
 )
 
@@ -40,7 +40,7 @@ func beside(s *examples.Study, plan string, t *compare.Table) []*report.Publishe
 			}
 			for _, c := range table.Columns {
 				if r.Metric != "" {
-					row.Here = append(row.Here, found(t, c.Setting, r.Metric)*cmp.Or(r.Scale, 1))
+					row.Here = append(row.Here, findings.Median(t, c.Setting, r.Metric)*cmp.Or(r.Scale, 1))
 				}
 			}
 			p.Rows = append(p.Rows, row)
@@ -48,18 +48,4 @@ func beside(s *examples.Study, plan string, t *compare.Table) []*report.Publishe
 		tables = append(tables, p)
 	}
 	return tables
-}
-
-// found is the median of a metric in a setting, or NaN. What was measured where
-// dyno itself was the limit is not for this.
-func found(t *compare.Table, setting, metric string) float64 {
-	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == setting })
-	if i < 0 {
-		return math.NaN()
-	}
-	v, ok := t.Settings[i].Values[metric]
-	if !ok || v.Saturated {
-		return math.NaN()
-	}
-	return v.Center
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
@@ -38,6 +39,11 @@ func terminal(w io.Writer) (width int, color bool) {
 	return width, os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
+// notef prints a line that is no result.
+func notef(cmd *cobra.Command, format string, args ...any) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...)
+}
+
 // A progressLine is the line of a terminal on which progress is drawn.
 type progressLine struct {
 	w       io.Writer
@@ -47,33 +53,51 @@ type progressLine struct {
 	mu      sync.Mutex // held by whoever writes to w or changes what is drawn
 }
 
-// open draws a line over and over, as wide as the terminal at most, until close; where
-// there is no terminal, nothing.
-func (l *progressLine) open(w io.Writer, line func(now time.Time) string) {
+// open draws a line over and over, as wide as the terminal at most, until close. Where
+// there is no terminal it prints one every so often; with 0 none. line is called with
+// mu held.
+func (l *progressLine) open(w io.Writer, every time.Duration, line func(now time.Time) string) {
 	l.w, l.stop = w, make(chan struct{})
 	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
-		l.width = width
-		l.drawing.Go(func() { l.draw(line) })
+		l.width, every = width, redrawEvery
+	}
+	if every > 0 {
+		l.drawing.Go(func() { l.draw(every, line) })
 	}
 }
 
-func (l *progressLine) draw(line func(now time.Time) string) {
-	tick := time.NewTicker(redrawEvery)
+func (l *progressLine) draw(every time.Duration, line func(now time.Time) string) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-l.stop:
 			return
-		case <-tick.C:
+		case now := <-tick.C:
 			l.mu.Lock()
-			text := line(time.Now())
-			if r := []rune(text); len(r) >= l.width {
-				text = string(r[:l.width-1])
+			switch text := line(now); {
+			case l.width > 0:
+				fmt.Fprintf(l.w, "\r\x1b[K%s", narrowed(text, l.width))
+			case text != "":
+				fmt.Fprintln(l.w, text)
 			}
-			fmt.Fprintf(l.w, "\r\x1b[K%s", text)
 			l.mu.Unlock()
 		}
 	}
+}
+
+// narrowed leaves out of a line the parts that do not fit into the width of a
+// terminal: half a number is a wrong one.
+func narrowed(line string, width int) string {
+	r := []rune(line)
+	if len(r) < width {
+		return line
+	}
+	kept := string(r[:width-1])
+	if i := strings.LastIndex(kept, " · "); i >= 0 && !strings.HasPrefix(string(r[width-1:]), " · ") {
+		kept = kept[:i]
+	}
+	return kept
 }
 
 // erase makes room for what is to stay. mu is held, or nothing is drawn any more.
@@ -127,7 +151,7 @@ type progress struct {
 
 func newProgress(w io.Writer, total, known int) *progress {
 	p := &progress{total: total, known: known}
-	p.open(w, p.line)
+	p.open(w, 0, p.line)
 	return p
 }
 

@@ -95,11 +95,11 @@ func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), address)
 	if !at.IP.IsLoopback() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: whoever reaches this address can read the runs, and stop and resume them (consider: --addr 127.0.0.1:0, and ssh -L)")
+		notef(cmd, "whoever reaches this address can read the runs, and stop and resume them (consider: --addr 127.0.0.1:0, and ssh -L)")
 	}
 	if o.open {
 		if err := openBrowser(address); err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: no browser was opened: %v\n", err)
+			notef(cmd, "no browser was opened: %v", err)
 		}
 	}
 	return serveSite(cmd.Context(), listener, site)

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/watched"
 	"github.com/dynolab/dyno/plan"
 )
 
@@ -59,7 +60,7 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 				return err
 			}
 			oneTrial(cmd, e)
-			if err := p.check(e); err != nil {
+			if err := p.check(e, lab.Check); err != nil {
 				return err
 			}
 			found, err := w.find(cmd, e)
@@ -72,10 +73,10 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	w.flags(fs)
-	p.watchFlags(fs, &w)
-	p.thresholdFlags(fs, &o)
+	samplingFlags(&p, fs, &w)
+	thresholdFlags(&p, fs, &o)
 	o.flags(fs, "default dyno-runs/NAME-TIME")
-	o.otlp.flag(fs)
+	o.otlpFlag(fs)
 	return cmd
 }
 
@@ -96,17 +97,12 @@ func (w *watchFlags) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&w.heap, "profile-heap", false, "take profiles of the heap, each after a collection, and of goroutines before and after")
 }
 
-// watchFlags are those of a plan that a watch has use for: of a load all but what
+// samplingFlags are those of a plan that a watch has use for: of a load all but what
 // it varies.
-func (p *planFlags) watchFlags(fs *pflag.FlagSet, w *watchFlags) {
-	p.flag(fs, "every", "", "time", "between samples (default 1s)", func(e *dyno.Experiment, v string) error {
-		return positive(v, &e.Probes.Every)
-	})
+func samplingFlags(p *planFlags, fs *pflag.FlagSet, w *watchFlags) {
+	field(p, fs, "every", "", "time", "between samples (default 1s)", positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Probes.Every })
 	p.publishedFlags(fs)
-	p.flag(fs, "pprof", "", "path", "where it has net/http/pprof, such as /debug/pprof", func(e *dyno.Experiment, v string) error {
-		e.Probes.Pprof = v
-		return nil
-	})
+	field(p, fs, "pprof", "", "path", "where it has net/http/pprof, such as /debug/pprof", text, func(e *dyno.Experiment) *string { return &e.Probes.Pprof })
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.SortFlags = false
 	p.loadFlags(all)
@@ -219,9 +215,30 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *planFlags, e *dyno.Experiment)
 	return nil
 }
 
+// find finds what is to be watched, and says which it is.
+func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Watching, err error) {
+	if _, err := regexp.Compile(w.process); err != nil {
+		return found, usagef("bad name of a process: %w", err)
+	}
+	target := watched.Target{PID: w.pid, Process: w.process, URL: w.url}
+	found, err = target.Find(e, func(format string, args ...any) { notef(cmd, format, args...) })
+	switch {
+	case err != nil:
+		return found, err
+	case found.Process.PID == os.Getpid():
+		return found, usagef("process %d is this dyno itself (want another)", os.Getpid())
+	case !w.heap:
+		return found, nil
+	case e.Probes.Pprof == "":
+		return found, usagef("--profile-heap needs net/http/pprof, which nobody says where to find (consider: --url http://127.0.0.1:6060 of a service that imports it)")
+	}
+	found.Profiles = []string{"heap", "goroutine"}
+	return found, nil
+}
+
 // oneTrial leaves of a plan what one trial of what runs already can have.
 func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
-	note := func(what string) { fmt.Fprintf(cmd.ErrOrStderr(), "note: %s: the service runs already\n", what) }
+	note := func(what string) { notef(cmd, "%s: the service runs already", what) }
 	if len(e.Factors)+len(e.Settings) > 0 {
 		note("nothing is varied")
 	}
@@ -258,18 +275,18 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	w.End = cmd.Context().Done()
 	hands = hands.Watching(w)
 	hands.Dir, hands.Watch, hands.Live = dir.TrialDir, live.begin, live.sample
-	defer o.otlp.follow(hands, e, live.progress.note)()
+	defer o.otlp.Follow(hands, e, version(), live.note)()
 	if !e.Load.None {
 		hands.Keep = dir.WriteRequests
 	}
 	err = hands.Run(context.WithoutCancel(cmd.Context()), e, dir.Add)
 	live.close()
 	err = o.conclude(cmd, dir, errors.Join(err, release()))
-	if gate := (*gateError)(nil); err != nil && !errors.As(err, &gate) {
+	if !reported(err) {
 		return err
 	}
 	if before, after := dir.TrialFile(1, "heap-before.pb.gz"), dir.TrialFile(1, "heap-after.pb.gz"); exists(before) && exists(after) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: what the heap kept meanwhile is told by its profiles (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)\n", before, after)
+		notef(cmd, "what the heap kept meanwhile is told by its profiles (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)", before, after)
 	}
 	sayWhere(cmd, o.dir, "report "+o.dir)
 	return err

@@ -14,7 +14,7 @@ import (
 func TestLiveLine(t *testing.T) {
 	l := newLive(&strings.Builder{}, time.Second)
 	m := new(load.Meter)
-	l.progress.begin(&dyno.Trial{N: 1, Load: dyno.Load{None: true}}, m)
+	l.begin(&dyno.Trial{N: 1, Load: dyno.Load{None: true}}, m)
 	m.Enter("measure")
 	if got := l.line(time.Now()); strings.Contains(got, "RSS") {
 		t.Errorf("nothing is seen yet: %q", got)

@@ -81,8 +81,7 @@ func parseMem(text []byte) (numbers []number, err error) {
 // notNumbers are the values of expvar.Float that JSON does not have.
 var notNumbers = strings.NewReplacer(": NaN", ": null", ": +Inf", ": null", ": -Inf", ": null")
 
-// parseVars reads a page of package expvar. What follows the memstats may be
-// broken.
+// parseVars reads a page of package expvar. What follows the memstats may be broken.
 func parseVars(page []byte) (numbers []number, err error) {
 	found, own := false, 0
 	var failed error // to read the memstats

@@ -1,4 +1,9 @@
-package main
+// Package otlp pushes what a lab sees of a run to an OpenTelemetry collector while the
+// run goes on: latency, rate and failures of the load, memory and CPU of the subject.
+//
+// It speaks OTLP over HTTP with JSON, gauges only. A collector that does not answer
+// costs the run neither memory nor time.
+package otlp
 
 import (
 	"bytes"
@@ -15,8 +20,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/lab"
@@ -30,22 +33,18 @@ const (
 	pushLast    = time.Second     // that the end of a run waits for its last push, at most
 )
 
-// An otlpURL is where --otlp pushes to; the zero value is nowhere.
-type otlpURL struct{ *url.URL }
+// A Target is where --otlp pushes to; the zero value is nowhere.
+type Target struct{ *url.URL }
 
-func (u *otlpURL) flag(fs *pflag.FlagSet) {
-	fs.Var(u, "otlp", "push what is seen of each trial every 5s to the OpenTelemetry collector at this `URL`, such as http://127.0.0.1:4318")
-}
-
-func (u *otlpURL) Type() string { return "URL" }
-func (u *otlpURL) String() string {
+func (u *Target) Type() string { return "URL" }
+func (u *Target) String() string {
 	if u.URL == nil {
 		return ""
 	}
 	return u.Redacted()
 }
 
-func (u *otlpURL) Set(v string) error {
+func (u *Target) Set(v string) error {
 	if v == "" { // which beats DYNO_OTLP
 		u.URL = nil
 		return nil
@@ -61,13 +60,13 @@ func (u *otlpURL) Set(v string) error {
 	return nil
 }
 
-// follow pushes what the lab sees of the experiment, until stop is called; what goes
+// Follow pushes what the lab sees of the experiment, until stop is called; what goes
 // wrong is noted once.
-func (u otlpURL) follow(hands *lab.Lab, e *dyno.Experiment, note func(format string, args ...any)) (stop func()) {
+func (u Target) Follow(hands *lab.Lab, e *dyno.Experiment, version string, note func(format string, args ...any)) (stop func()) {
 	if u.URL == nil {
 		return func() {}
 	}
-	p := newPusher(u.URL, e.Name, note)
+	p := newPusher(u.URL, e.Name, version, note)
 	watch, live := hands.Watch, hands.Live
 	hands.Watch = func(t *dyno.Trial, m *load.Meter) {
 		if watch != nil {
@@ -94,7 +93,8 @@ type pusher struct {
 	header   http.Header
 	client   *http.Client
 	name     string // of the experiment
-	resource []otlpAttribute
+	version  string // of dyno
+	resource []attribute
 	note     func(format string, args ...any)
 	stop     chan struct{}
 	pushing  sync.WaitGroup
@@ -104,22 +104,28 @@ type pusher struct {
 	mu      sync.Mutex
 	trial   *dyno.Trial
 	meter   *load.Meter
-	window  time.Time          // when it began; zero if nothing was answered yet
-	over    time.Time          // until when latency is known
-	counted time.Time          // until when it was pushed
-	latency *hist.Histogram    // since the last push
-	seen    map[string]seenNow // since the last push, by metric
+	window  time.Time           // when it began; zero if nothing was answered yet
+	over    time.Time           // until when latency is known
+	counted time.Time           // until when it was pushed
+	latency *hist.Histogram     // since the last push
+	seen    map[string]sighting // since the last push, by metric
 }
 
-func newPusher(to *url.URL, name string, note func(string, ...any)) *pusher {
+// A sighting is the latest point of a series.
+type sighting struct {
+	value float64
+	probe string
+}
+
+func newPusher(to *url.URL, name, version string, note func(string, ...any)) *pusher {
 	host, _ := os.Hostname()
 	p := &pusher{
-		url: to, header: otlpHeader(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")), name: name, note: note, stop: make(chan struct{}),
-		resource: []otlpAttribute{
-			otlpText("service.name", "dyno"), otlpText("service.version", version()),
-			otlpText("service.instance.id", fmt.Sprintf("%s/%d", host, os.Getpid())), otlpText("host.name", host),
+		url: to, header: headerOf(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), version), name: name, version: version, note: note, stop: make(chan struct{}),
+		resource: []attribute{
+			textOf("service.name", "dyno"), textOf("service.version", version),
+			textOf("service.instance.id", fmt.Sprintf("%s/%d", host, os.Getpid())), textOf("host.name", host),
 		},
-		latency: hist.New(), seen: map[string]seenNow{},
+		latency: hist.New(), seen: map[string]sighting{},
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxConnsPerHost = 1
@@ -130,10 +136,10 @@ func newPusher(to *url.URL, name string, note func(string, ...any)) *pusher {
 	return p
 }
 
-// otlpHeader reads a list such as "api-key=secret,tenant=a%20b", the standard's own
+// headerOf reads a list such as "api-key=secret,tenant=a%20b", the standard's own
 // form. It comes from the environment since the command line is kept in run.json.
-func otlpHeader(list string) http.Header {
-	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"dyno/" + version()}}
+func headerOf(list, version string) http.Header {
+	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"dyno/" + version}}
 	for pair := range strings.SplitSeq(list, ",") {
 		k, v, ok := strings.Cut(pair, "=")
 		if plain, err := url.PathUnescape(strings.TrimSpace(v)); ok && err == nil {
@@ -160,7 +166,7 @@ func (p *pusher) sample(name, metric string, v float64) {
 	if s, ok := p.seen[metric]; ok && probe.Trust(s.probe) < probe.Trust(name) || math.IsNaN(v) || math.IsInf(v, 0) {
 		return
 	}
-	p.seen[metric] = seenNow{value: v, probe: name}
+	p.seen[metric] = sighting{value: v, probe: name}
 }
 
 // second is the lab's Second.
@@ -213,8 +219,8 @@ func (p *pusher) push(ctx context.Context, within time.Duration) {
 	if len(points) == 0 {
 		return
 	}
-	body, err := json.Marshal(otlpRequest{[]otlpResource{{
-		otlpAttributes{p.resource}, []otlpScope{{otlpLibrary{"github.com/dynolab/dyno", version()}, points}},
+	body, err := json.Marshal(request{[]resource{{
+		attributes{p.resource}, []scope{{library{"github.com/dynolab/dyno", p.version}, points}},
 	}}})
 	if err == nil {
 		timed, cancel := context.WithTimeout(ctx, within)

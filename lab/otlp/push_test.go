@@ -1,4 +1,4 @@
-package main
+package otlp
 
 import (
 	"encoding/json"
@@ -30,22 +30,22 @@ func answer(status int, body string) *http.Response {
 // testPusher pushes to f, and keeps its notes.
 func testPusher(t *testing.T, f transport) (p *pusher, notes *[]string) {
 	t.Helper()
-	var to otlpURL
+	var to Target
 	if err := to.Set("http://user:secret@collector:4318"); err != nil {
 		t.Fatal(err)
 	}
 	notes = new([]string)
-	p = newPusher(to.URL, "sessions", func(format string, args ...any) { *notes = append(*notes, fmt.Sprintf(format, args...)) })
+	p = newPusher(to.URL, "sessions", "test", func(format string, args ...any) { *notes = append(*notes, fmt.Sprintf(format, args...)) })
 	p.client.Transport = f
 	return p, notes
 }
 
 // gauges are the values of a push by name. It fails on what the format has not.
-func gauges(t *testing.T, r io.Reader) (map[string]float64, []otlpAttribute) {
+func gauges(t *testing.T, r io.Reader) (map[string]float64, []attribute) {
 	t.Helper()
 	in := json.NewDecoder(r)
 	in.DisallowUnknownFields()
-	var req otlpRequest
+	var req request
 	if err := in.Decode(&req); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func gauges(t *testing.T, r io.Reader) (map[string]float64, []otlpAttribute) {
 		t.Fatalf("got %+v", req)
 	}
 	of := map[string]float64{}
-	var where []otlpAttribute
+	var where []attribute
 	for _, m := range req.ResourceMetrics[0].ScopeMetrics[0].Metrics {
 		point := m.Gauge.DataPoints[0]
 		if since := time.Since(time.Unix(0, point.Time)); since.Abs() > time.Hour || m.Unit == "" || m.Description == "" {
@@ -83,7 +83,7 @@ func second(n int, d time.Duration) *hist.Histogram {
 func TestPush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []map[string]float64
-		var where []otlpAttribute
+		var where []attribute
 		p, notes := testPusher(t, func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/v1/metrics" || r.Method != "POST" || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s, %v", r.Method, r.URL, r.Header)
@@ -228,11 +228,11 @@ func TestPushHeader(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	var to otlpURL
+	var to Target
 	if err := to.Set(s.URL + "/own/path"); err != nil {
 		t.Fatal(err)
 	}
-	p := newPusher(to.URL, "x", t.Errorf)
+	p := newPusher(to.URL, "x", "test", t.Errorf)
 	trial, meter := trialOf()
 	p.begin(trial, meter)
 	p.sample("proc", "rss-B", 1)
@@ -247,11 +247,11 @@ func TestPushHeader(t *testing.T) {
 // Every series that is pushed is one that a probe may report, under a name of its own.
 func TestPushNames(t *testing.T) {
 	var names []string
-	for _, s := range otlpSeries {
+	for _, s := range pushed {
 		names = append(names, s.name)
 	}
 	slices.Sort(names)
-	if len(slices.Compact(names)) != len(otlpSeries) {
+	if len(slices.Compact(names)) != len(pushed) {
 		t.Error("two series have one name")
 	}
 }
@@ -260,16 +260,16 @@ func TestPushNames(t *testing.T) {
 func BenchmarkPush(b *testing.B) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
 	defer s.Close()
-	var to otlpURL
+	var to Target
 	to.Set(s.URL)
-	p := newPusher(to.URL, "x", b.Errorf)
+	p := newPusher(to.URL, "x", "test", b.Errorf)
 	trial, meter := trialOf()
 	p.begin(trial, meter)
 	h := second(1000, time.Millisecond)
 	for b.Loop() {
 		for i := range 5 {
 			p.second(h, time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
-			for _, s := range otlpSeries {
+			for _, s := range pushed {
 				p.sample("proc", s.series, 1)
 			}
 		}

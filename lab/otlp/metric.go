@@ -1,4 +1,4 @@
-package main
+package otlp
 
 import (
 	"strconv"
@@ -9,55 +9,55 @@ import (
 // https://opentelemetry.io/docs/specs/otlp/#otlphttp. Whole numbers of 64 bits are
 // strings in it.
 type (
-	otlpRequest struct {
-		ResourceMetrics []otlpResource `json:"resourceMetrics"`
+	request struct {
+		ResourceMetrics []resource `json:"resourceMetrics"`
 	}
-	otlpResource struct {
-		Resource     otlpAttributes `json:"resource"`
-		ScopeMetrics []otlpScope    `json:"scopeMetrics"`
+	resource struct {
+		Resource     attributes `json:"resource"`
+		ScopeMetrics []scope    `json:"scopeMetrics"`
 	}
-	otlpAttributes struct {
-		Attributes []otlpAttribute `json:"attributes"`
+	attributes struct {
+		Attributes []attribute `json:"attributes"`
 	}
-	otlpScope struct {
-		Scope   otlpLibrary  `json:"scope"`
-		Metrics []otlpMetric `json:"metrics"`
+	scope struct {
+		Scope   library  `json:"scope"`
+		Metrics []metric `json:"metrics"`
 	}
-	otlpLibrary struct {
+	library struct {
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	}
-	otlpMetric struct {
-		Name        string    `json:"name"`
-		Description string    `json:"description"`
-		Unit        string    `json:"unit"`
-		Gauge       otlpGauge `json:"gauge"`
+	metric struct {
+		Name        string `json:"name"`
+		Description string `json:"description"`
+		Unit        string `json:"unit"`
+		Gauge       gauge  `json:"gauge"`
 	}
-	otlpGauge struct {
-		DataPoints []otlpPoint `json:"dataPoints"`
+	gauge struct {
+		DataPoints []point `json:"dataPoints"`
 	}
-	otlpPoint struct {
-		Attributes []otlpAttribute `json:"attributes"`
-		Time       int64           `json:"timeUnixNano,string"`
-		Value      float64         `json:"asDouble"`
+	point struct {
+		Attributes []attribute `json:"attributes"`
+		Time       int64       `json:"timeUnixNano,string"`
+		Value      float64     `json:"asDouble"`
 	}
-	otlpAttribute struct {
-		Key   string    `json:"key"`
-		Value otlpValue `json:"value"`
+	attribute struct {
+		Key   string `json:"key"`
+		Value value  `json:"value"`
 	}
-	otlpValue struct {
+	value struct {
 		String *string `json:"stringValue,omitempty"`
 		Int    string  `json:"intValue,omitempty"`
 	}
 )
 
-func otlpText(key, value string) otlpAttribute {
-	return otlpAttribute{key, otlpValue{String: &value}}
+func textOf(key, text string) attribute {
+	return attribute{key, value{String: &text}}
 }
 
-// otlpSeries are the series that are pushed: their names as conditions have them, and
+// pushed are the series that are pushed: their names as conditions have them, and
 // their units as OpenTelemetry does (UCUM).
-var otlpSeries = []struct{ series, name, unit, help string }{
+var pushed = []struct{ series, name, unit, help string }{
 	{"rss-B", "rss", "By", "resident memory"},
 	{"heap-B", "heap", "By", "heap in use, garbage included"},
 	{"heap-live-B", "heap_live", "By", "heap that the last collection found live"},
@@ -72,7 +72,7 @@ var otlpSeries = []struct{ series, name, unit, help string }{
 }
 
 // take makes gauges of what was seen since the last call; none if nothing was.
-func (p *pusher) take(now time.Time) (ms []otlpMetric) {
+func (p *pusher) take(now time.Time) (ms []metric) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.trial == nil {
@@ -80,7 +80,7 @@ func (p *pusher) take(now time.Time) (ms []otlpMetric) {
 	}
 	where := p.attributes()
 	add := func(name, unit, help string, v float64) {
-		ms = append(ms, otlpMetric{"dyno." + name, help, unit, otlpGauge{[]otlpPoint{{where, now.UnixNano(), v}}}})
+		ms = append(ms, metric{"dyno." + name, help, unit, gauge{[]point{{where, now.UnixNano(), v}}}})
 	}
 	n, measuring := p.latency.Count(), p.meter.Phase() == "measure"
 	if load := &p.trial.Load; !load.None && load.Command == "" && (measuring || n > 0) {
@@ -103,7 +103,7 @@ func (p *pusher) take(now time.Time) (ms []otlpMetric) {
 		add("p99", "s", "99th percentile of the latency of the last seconds", p.latency.Quantile(.99).Seconds())
 		add("max", "s", "longest latency of the last seconds", p.latency.Max().Seconds())
 	}
-	for _, s := range otlpSeries {
+	for _, s := range pushed {
 		if v, ok := p.seen[s.series]; ok {
 			add(s.name, s.unit, s.help, v.value)
 		}
@@ -114,17 +114,17 @@ func (p *pusher) take(now time.Time) (ms []otlpMetric) {
 }
 
 // attributes say of which trial a point is.
-func (p *pusher) attributes() []otlpAttribute {
+func (p *pusher) attributes() []attribute {
 	t := p.trial
-	as := []otlpAttribute{
-		otlpText("dyno.run", p.name), {"dyno.trial", otlpValue{Int: strconv.Itoa(t.N)}}, {"dyno.block", otlpValue{Int: strconv.Itoa(t.Block)}},
-		otlpText("dyno.setting", t.Setting.Label()),
+	as := []attribute{
+		textOf("dyno.run", p.name), {"dyno.trial", value{Int: strconv.Itoa(t.N)}}, {"dyno.block", value{Int: strconv.Itoa(t.Block)}},
+		textOf("dyno.setting", t.Setting.Label()),
 	}
 	if t.For != "" {
-		as = append(as, otlpText("dyno.for", t.For))
+		as = append(as, textOf("dyno.for", t.For))
 	}
 	for _, l := range t.Setting {
-		as = append(as, otlpText("dyno.factor."+l.Factor, l.Value))
+		as = append(as, textOf("dyno.factor."+l.Factor, l.Value))
 	}
 	return as
 }

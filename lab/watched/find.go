@@ -1,4 +1,6 @@
-package main
+// Package watched finds what dyno watch is to watch: the process of a service that runs
+// already, and the pages on which it publishes what it knows.
+package watched
 
 import (
 	"cmp"
@@ -7,14 +9,10 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
@@ -23,15 +21,22 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// find finds the process and the pages of the service, and says which.
-func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Watching, err error) {
-	note := func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...) }
+// A Target is what a user says of the service: any of them, not all.
+type Target struct {
+	PID     int
+	Process string // a name, a part of it, or a regular expression
+	URL     string // where the service publishes what it knows
+}
+
+// Find finds the process and the pages of the service, tells the plan of them, and
+// notes which.
+func (t Target) Find(e *dyno.Experiment, note func(format string, args ...any)) (found lab.Watching, err error) {
 	p := &found.Process
 	switch {
-	case w.pid != 0:
-		*p, err = kernel.Lookup(w.pid)
-	case w.process != "":
-		*p, err = theOne(w.process)
+	case t.PID != 0:
+		*p, err = kernel.Lookup(t.PID)
+	case t.Process != "":
+		*p, err = theOne(t.Process)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = fmt.Errorf("%w (consider: the URL of a service with /debug/vars or /metrics)", err)
@@ -39,32 +44,23 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 	if err != nil {
 		return found, err
 	}
-	if p.PID == os.Getpid() {
-		return found, usagef("process %d is this dyno itself (want another)", p.PID)
-	}
-	holder, here := w.holder()
+	holder, here := t.holder()
 	if holder != 0 && p.PID == 0 {
 		if *p, err = kernel.Lookup(holder); err == nil {
 			note("process %d holds the port, and is watched too: %s", holder, p)
 			e.Subject.PID = holder
 		}
 	} else if holder != 0 && holder != p.PID {
-		note("the port of %s is held by process %d, not by %d", w.url, holder, p.PID)
+		note("the port of %s is held by process %d, not by %d", t.URL, holder, p.PID)
 	}
-	if err := w.pages(e, p.PID != 0, note); err != nil {
+	if err := t.pages(e, p.PID != 0, note); err != nil {
 		return found, err
 	}
 	if here && p.PID == 0 && runtime.GOOS == "linux" {
 		note("it is not known which process of this machine holds the port, so that its resident memory and CPU time are not (consider: --pid, or running dyno as its user)")
 	}
-	if w.heap {
-		if e.Probes.Pprof == "" {
-			return found, usagef("--profile-heap needs net/http/pprof, which nobody says where to find (consider: --url http://127.0.0.1:6060 of a service that imports it)")
-		}
-		found.Profiles = []string{"heap", "goroutine"}
-	}
 	e.Name = cmp.Or(e.Name, p.Program, p.Name)
-	if u, err := url.Parse(w.url); err == nil {
+	if u, err := url.Parse(t.URL); err == nil {
 		e.Name = cmp.Or(e.Name, u.Hostname())
 	}
 	return found, nil
@@ -75,9 +71,6 @@ const mostCandidates = 10
 
 // theOne is the process of a name.
 func theOne(name string) (kernel.Process, error) {
-	if _, err := regexp.Compile(name); err != nil {
-		return kernel.Process{}, usagef("bad name of a process: %w", err)
-	}
 	ps, err := kernel.Find(name)
 	switch {
 	case err != nil:
@@ -105,8 +98,8 @@ func theOne(name string) (kernel.Process, error) {
 
 // holder is the process of this machine that holds the port of the URL; 0 if it is
 // not known, or the URL is not here.
-func (w *watchFlags) holder() (pid int, here bool) {
-	u, err := url.Parse(w.url)
+func (t Target) holder() (pid int, here bool) {
+	u, err := url.Parse(t.URL)
 	if err != nil || u.Host == "" {
 		return 0, false
 	}
@@ -137,21 +130,21 @@ type page struct {
 
 // pages asks the service once for each page that probes read, and tells the plan
 // of those that it has. A watch without a process needs one.
-func (w *watchFlags) pages(e *dyno.Experiment, process bool, note func(string, ...any)) error {
+func (t Target) pages(e *dyno.Experiment, process bool, note func(string, ...any)) error {
 	probes := &e.Probes
 	known := []page{
 		{"expvar", "/debug/vars", &probes.Expvar},
 		{"prometheus", "/metrics", &probes.Prometheus},
 		{"pprof", "/debug/pprof", &probes.Pprof},
 	}
-	base := strings.TrimSuffix(cmp.Or(w.url, e.Subject.URL), "/")
+	base := strings.TrimSuffix(cmp.Or(t.URL, e.Subject.URL), "/")
 	for _, p := range known { // the URL may be the page itself
 		base = strings.TrimSuffix(base, p.usual)
 	}
 	var have, missing []string
 	for _, p := range known {
 		asked := *p.at
-		if asked == "" && w.url == "" {
+		if asked == "" && t.URL == "" {
 			continue
 		}
 		where := cmp.Or(asked, p.usual)
@@ -176,10 +169,10 @@ func (w *watchFlags) pages(e *dyno.Experiment, process bool, note func(string, .
 	switch {
 	case len(have) > 0:
 		note("the service publishes %s", strings.Join(have, ", "))
-	case w.url != "" && !process:
+	case t.URL != "" && !process:
 		return fmt.Errorf("%s publishes nothing that dyno reads, and it is not known which process of this machine it is: %s "+
 			"(consider: importing expvar or net/http/pprof, --expvar PATH, --prometheus PATH, or --pid)", base, strings.Join(missing, "; "))
-	case w.url != "":
+	case t.URL != "":
 		note("%s publishes nothing that dyno reads, so that only its process is watched: %s", base, strings.Join(missing, "; "))
 	}
 	probes.Use = use(probes)

@@ -1,0 +1,22 @@
+package compare
+
+import (
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/stats"
+)
+
+// FewestBenchBlocks are the blocks of benchmarks that it takes at least to tell a
+// change.
+func FewestBenchBlocks() int { return stats.BenchLooks[0] }
+
+// FewestRepeats are the repeats that it takes at least to show a change of a service
+// among so many settings, and to give an interval of each setting's own median.
+func FewestRepeats(settings int) (change, median int) {
+	primary := 0
+	for _, m := range dyno.Metrics {
+		if m.Primary {
+			primary++
+		}
+	}
+	return stats.Plan{Settings: settings, Tests: primary * (settings - 1)}.Least(), stats.MedianTrials
+}

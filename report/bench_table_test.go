@@ -210,7 +210,7 @@ func judged(t *benchTable) *benchTable {
 		}
 		j := judgement{x.name, compare.Judgement{Threshold: th, Metric: "sec/op", Setting: 1, Outcome: x.outcome, Value: x.value, Lo: x.value - x.half, Hi: x.value + x.half, Trials: 18}}
 		if x.reason != "" {
-			j.Reasons = []compare.Reason{{Kind: compare.ReasonNotCompared, Said: x.reason}}
+			j.Reasons = []compare.Reason{{Kind: compare.ReasonUnknown, Said: x.reason}}
 		}
 		t.judged = append(t.judged, j)
 	}

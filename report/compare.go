@@ -56,7 +56,7 @@ func (v *view) uncompared() []string {
 	for i := range v.Settings {
 		metrics := map[string][]string{}
 		for _, m := range v.Rows {
-			if note := v.Settings[i].Versus[m.Name].Note; note != "" {
+			if note := NotCompared(v.Settings[i].Versus[m.Name].Note); note != "" {
 				label, _ := unitOf(m.Name)
 				metrics[note] = append(metrics[note], label)
 			}
@@ -76,7 +76,7 @@ func (v *view) uncompared() []string {
 
 // word is a verdict as tables show it.
 func word(x compare.Versus) string {
-	if x.Note != "" {
+	if x.Note.Kind != "" {
 		return string(x.Verdict) + star
 	}
 	return string(x.Verdict)

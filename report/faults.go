@@ -56,7 +56,7 @@ func (v *view) faults(b *compare.Benchmark) string {
 
 // notes are the warnings, and what failed of blocks, each once.
 func (v *view) notes() []string {
-	notes := v.readableAll(v.Warnings.Texts())
+	notes := v.readableAll(Warnings(v.Table))
 	var failed []string
 	blocks := map[string][]string{}
 	for _, f := range v.Failed {

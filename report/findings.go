@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/findings"
@@ -54,7 +55,7 @@ func newPage(f *findings.Findings) (*Page, *profiles.Run) {
 // out.
 func pageFile(w io.Writer, f *findings.Findings) error {
 	if f.Table.Kind == compare.OfBenchmarks {
-		return HTML(w, &Page{Report: *reportOf(f), Trials: f.Results, Origin: f.Origin()})
+		return HTML(w, &Page{Report: *reportOf(f), Trials: []*dyno.Result{{Subject: f.Ran()}}, Origin: f.Origin()})
 	}
 	page, run := newPage(f)
 	picture, notes := f.Picture()

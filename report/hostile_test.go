@@ -78,15 +78,15 @@ func infested(s string) *Page {
 // infest adds what analysis finds in profiles and over hours.
 func infest(t *compare.Table, s string) {
 	for i := range t.Settings {
-		grown := &leak.Grown{Verdict: leak.Leaking, By: "heap-live-B", Slope: 1e6, Lo: 9e5, Hi: 2e6, Reason: s}
+		grown := &leak.Grown{Verdict: leak.Leaking, By: "heap-live-B", Slope: 1e6, Lo: 9e5, Hi: 2e6}
 		t.Settings[i].Leak = &leak.Leak{
 			Memory: grown, Sites: []leak.LeakSite{{Func: s, File: s, Line: 7, PerHour: 1e6}},
-			Others: []leak.OtherGrown{{Name: "goroutines", Grown: &leak.Grown{Verdict: leak.Unclear, Reason: s}}},
+			Others: []leak.OtherGrown{{Name: "goroutines", Grown: &leak.Grown{Verdict: leak.Unclear}}},
 		}
-		t.Settings[i].Steady = &timeline.Steady{P50: &timeline.Drift{Verdict: timeline.TimesUnclear, Why: s, Level: 1}, P99: &timeline.Drift{Verdict: timeline.TimesUnclear, Why: s, Level: 1}}
+		t.Settings[i].Steady = &timeline.Steady{P50: &timeline.Drift{Verdict: timeline.TimesUnclear, Level: 1}, P99: &timeline.Drift{Verdict: timeline.TimesUnclear, Level: 1}}
 		t.Settings[i].Saturated = []compare.Saturation{{Trial: 1, Reason: s}}
 	}
-	t.Settings[1].Versus["p50-sec"] = compare.Versus{Verdict: stats.Unclear, Ratio: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), P: math.NaN(), Diff: math.NaN(), Note: s}
+	t.Settings[1].Versus["p50-sec"] = compare.Versus{Verdict: stats.Unclear, Ratio: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), P: math.NaN(), Diff: math.NaN(), Note: compare.Reason{Kind: compare.ReasonNotCompared, Said: s}}
 	t.Settings[1].Why = []compare.Why{{Metric: "p99-sec", Causes: []compare.Cause{
 		{Class: compare.Class(s), Metric: s, Places: []compare.Place{{Func: s, File: s, Line: 1}}},
 	}}}

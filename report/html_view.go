@@ -105,7 +105,7 @@ func newPaper(p *Page) *paper {
 		}
 	}
 	out.Advice = tame(Recommendation(t), mostNote)
-	out.Doubts = tameAll(t.Warnings.Texts(), 100, mostNote)
+	out.Doubts = tameAll(Warnings(t), 100, mostNote)
 	for _, n := range tameAll(p.Notes, 50, mostNote) {
 		out.Doubts = append(out.Doubts, "Not shown: "+n)
 	}

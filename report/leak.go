@@ -138,11 +138,11 @@ func (v *view) leakNotes(i int, l *leak.Leak) (notes []string) {
 	case m.Verdict == leak.NoLeak:
 		notes = append(notes, sentence(name, noMemoryLeak(m, l.Outside)))
 	default:
-		notes = append(notes, sentence(name, "cannot tell whether memory leaks: "+m.Reason+"."+forced(m.Forced)))
+		notes = append(notes, sentence(name, "cannot tell whether memory leaks: "+leakReason(m.Reason)+"."+forced(m.Forced)))
 	}
 	for _, o := range l.Others {
 		if o.Verdict == leak.Unclear {
-			notes = append(notes, sentence(name, fmt.Sprintf("cannot tell whether %s leak: %s.", leakNouns[o.Name], o.Reason)))
+			notes = append(notes, sentence(name, fmt.Sprintf("cannot tell whether %s leak: %s.", leakNouns[o.Name], leakReason(o.Reason))))
 		}
 	}
 	return notes
@@ -220,7 +220,7 @@ func memoryLeaks(m *leak.Grown, l *leak.Leak) string {
 	}
 	text += forced(m.Forced) + " A cache that takes longer than the run to fill looks the same."
 	if l.Needed > 0 {
-		text += fmt.Sprintf(" Where it is allocated cannot be told: it is too small for the heap profile's sampling (consider: trials of some %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", leak.Roughly(l.Needed))
+		text += fmt.Sprintf(" Where it is allocated cannot be told: it is too small for the heap profile's sampling (consider: trials of some %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", roughly(l.Needed))
 	}
 	return text
 }

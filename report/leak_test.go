@@ -42,8 +42,8 @@ func leaky() *compare.Table {
 		{Name: "goroutines", Grown: grown(leak.NoLeak, 0, 12, 30)},
 		{Name: "fds", Grown: grown(leak.Unclear, 7, 12, 30)},
 	}}
-	unclear.Memory.Reason, unclear.Memory.Forced = "3 collections in 1m0s, and it takes 8 (consider: a run of 4m)", 5*mib
-	unclear.Others[1].Reason = "it varies so much that even what doubles it would not have been seen (consider: a run of 3m)"
+	unclear.Memory.Reason, unclear.Memory.Forced = leak.Reason{Kind: leak.FewCollections, N: 3, Of: 8, Window: time.Minute, Longer: 4 * time.Minute}, 5*mib
+	unclear.Others[1].Reason = leak.Reason{Kind: leak.Noisy, Longer: 3 * time.Minute}
 	small := &leak.Leak{Memory: grown(leak.Leaking, 3*mib, 1*mib, 2*mib), Needed: 170 * time.Minute}
 	for i, l := range []*leak.Leak{sure, level, unclear, small, nil} {
 		t.Settings[i].Leak = l

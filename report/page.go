@@ -50,6 +50,7 @@ func JSON(w io.Writer, v any) error {
 // MarshalJSON implements json.Marshaler: the report as summary.json has it, the table
 // and, of benchmarks, what doc/format.md calls pitfalls, why and baseline.
 func (r *Report) MarshalJSON() ([]byte, error) {
+	spell(r.Table)
 	type whyJSON struct {
 		Benchmark string           `json:"benchmark"`
 		Setting   string           `json:"setting"`

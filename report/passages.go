@@ -63,7 +63,7 @@ func (v *view) parts(r *Report, o Options, comment bool) []passage {
 		}
 		tables = append(tables, p)
 	}
-	warnings := passage{name: "Warnings", rank: 4, items: v.Warnings.Texts()}
+	warnings := passage{name: "Warnings", rank: 4, items: Warnings(v.Table)}
 	broken := passage{name: "Failed trials", rank: 5, failed: failures(v.Table)}
 	about := passage{name: "what was measured", rank: 3, lines: sentences(v.About)}
 	if comment {

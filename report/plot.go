@@ -210,7 +210,7 @@ func (v *view) plotOf(rows []chart.Interval) *plot {
 }
 
 // drawn reports whether there is a change to draw.
-func drawn(x compare.Versus) bool { return x.Ratio > 0 && !math.IsInf(x.Ratio, 0) && x.Note == "" }
+func drawn(x compare.Versus) bool { return x.Ratio > 0 && !math.IsInf(x.Ratio, 0) && x.Note.Kind == "" }
 
 // lay gives the plot its width, and makes the axis longer by a character, so that no
 // change is the middle of one and what is negligible lies alike on both sides.

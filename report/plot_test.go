@@ -27,7 +27,7 @@ func TestPlot(t *testing.T) {
 		{compare.Versus{Ratio: 1.05, Lo: 0, Hi: inf, Verdict: stats.Unclear}, "<──────────────┼──○────────────>"},
 		{compare.Versus{Ratio: 40, Lo: 20, Hi: 60, Verdict: stats.Worse}, "              ░│░              ●"},
 		{compare.Versus{Ratio: nan, Lo: nan, Hi: nan}, "              ░│░"},
-		{compare.Versus{Ratio: 1.2, Lo: nan, Hi: nan, Note: "dyno was the limit"}, "              ░│░"},
+		{compare.Versus{Ratio: 1.2, Lo: nan, Hi: nan, Note: compare.Reason{Kind: compare.ReasonNotCompared}}, "              ░│░"},
 	} {
 		p := plot{lo: 0.8, hi: 1.3, negligible: 0.02}
 		p.lay(32)

@@ -76,7 +76,7 @@ func Sentences(t *compare.Table) []string {
 func untold(t *compare.Table) (n int) {
 	for i := range t.Settings {
 		for _, m := range t.Rows {
-			if m.Primary && t.Settings[i].Versus[m.Name].Note != "" {
+			if m.Primary && t.Settings[i].Versus[m.Name].Note.Kind != "" {
 				n++
 			}
 		}
@@ -218,7 +218,7 @@ func remainder(t *compare.Table) string {
 	for i := range t.Settings {
 		for _, m := range t.Rows {
 			x, ok := t.Settings[i].Versus[m.Name]
-			if !ok || !m.Primary || t.Settings[i].Trials == 0 || x.Note != "" {
+			if !ok || !m.Primary || t.Settings[i].Trials == 0 || x.Note.Kind != "" {
 				continue
 			}
 			total++

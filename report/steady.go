@@ -194,9 +194,9 @@ func moved(d *timeline.Drift, window time.Duration) string {
 		return fmt.Sprintf("%s by %s until %s, and is level since", verb, driftScale([]float64{d.Shift}).with(math.Abs(d.Shift)), plainly(at))
 	}
 	if !(d.Detectable > 0 && d.Detectable*over < d.Level) { // not even a doubling
-		return "cannot be told (" + d.Why + ")"
+		return "cannot be told (" + steadyWhy(d.Why) + ")"
 	}
-	return fmt.Sprintf("cannot be told (%s; a change by less than %s %s would not have been seen)", d.Why, part(d.Detectable*over), in)
+	return fmt.Sprintf("cannot be told (%s; a change by less than %s %s would not have been seen)", steadyWhy(d.Why), part(d.Detectable*over), in)
 }
 
 // plainly prints whole seconds, without those parts at the end that are 0: 5h, 1m.

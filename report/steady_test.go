@@ -38,7 +38,7 @@ func lasting() *compare.Table {
 			for range 100 {
 				r.Latency.Add(time.Duration(40e6 * (1 + 0.05*rng.NormFloat64())))
 			}
-			s.P50.Trend = stats.Trend{N: 3, Shape: stats.Untold, Slope: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), Detectable: math.NaN(), Reason: "3 readings are too few, 8 are needed"}
+			s.P50.Trend = stats.Trend{N: 3, Shape: stats.Untold, Slope: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), Detectable: math.NaN(), Reason: stats.Reason{Kind: stats.FewReadings, N: 3, Of: 8}}
 		case "200":
 			s = nil
 		}

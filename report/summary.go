@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
 )
 
 // Summary writes one trial for a reader who knows hey, oha, vegeta or wrk. about says what was
@@ -173,7 +172,7 @@ func (s *summary) latency() {
 	}
 	s.WriteByte('\n')
 	if s.Sent.Saturated != "" {
-		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, compare.Cure))
+		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, saturationCure))
 	}
 	g.text(&s.Builder, s.color)
 }

@@ -212,8 +212,10 @@ func (v *view) decider(j *compare.Judgement) string {
 func (v *view) reason(j *compare.Judgement, r *compare.Reason) string {
 	setting := func() string { return v.labels[r.Setting] }
 	switch r.Kind {
-	case compare.ReasonUnknown, compare.ReasonNotCompared:
+	case compare.ReasonUnknown:
 		return r.Said
+	case compare.ReasonNotCompared:
+		return NotCompared(*r)
 	case compare.ReasonNoBenchmark:
 		return "no benchmark has " + j.Metric
 	case compare.ReasonNoSetting:
@@ -227,7 +229,7 @@ func (v *view) reason(j *compare.Judgement, r *compare.Reason) string {
 		}
 		return text
 	case compare.ReasonSaturated:
-		return fmt.Sprintf("dyno may itself have been the limit: %s (consider: %s)", r.Said, compare.Cure)
+		return fmt.Sprintf("dyno may itself have been the limit: %s (consider: %s)", r.Said, saturationCure)
 	case compare.ReasonNoLatency:
 		return fmt.Sprintf("trial %d has no %s: requests that timed out or were never sent rank as the slowest, or they were too few", r.Trial, j.Metric)
 	case compare.ReasonWorstUnknown:

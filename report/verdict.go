@@ -59,7 +59,7 @@ func verdictOf(t *compare.Table, i int) Verdict {
 		}
 		to := &v.Unclear
 		switch {
-		case x.Note != "" || !now || !then:
+		case x.Note.Kind != "" || !now || !then:
 			to = &v.Untold
 		case x.Verdict == stats.Better:
 			to = &v.Better

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -31,7 +30,7 @@ type Trend struct {
 	Detectable float64 // the least steady growth that would have been called Growing in 99 of 100 such series, or, of Stepped and Flattening, none of Level, Stepped, Flattening and Sawtooth; NaN if none
 	Shift      float64 // height of the step of Stepped, growth until Flattening stopped, depth of the teeth of Sawtooth
 	At         float64 // seconds, of the step, or of when it flattened
-	Reason     string  // of Untold: why, in words that follow "cannot tell: "
+	Reason     Reason  // of Untold: why
 }
 
 // A TrendRule says how sure [TrendOf] has to be. The zero value is the usual rule.
@@ -63,12 +62,12 @@ func TrendOf(at, value []float64, r TrendRule) Trend {
 	s := seriesOf(at, value)
 	t := Trend{N: len(s.at), Slope: nan, Lo: nan, Hi: nan, Detectable: nan}
 	if t.N < TrendReadings {
-		t.Shape, t.Reason = Untold, fmt.Sprintf("%d readings are too few, %d are needed", t.N, TrendReadings)
+		t.Shape, t.Reason = Untold, Reason{Kind: FewReadings, N: t.N, Of: TrendReadings}
 		return t
 	}
 	b := s.bins(finest)
 	if len(b.at) < TrendReadings {
-		t.Shape, t.Reason = Untold, "nearly all of the readings were taken at the same time"
+		t.Shape, t.Reason = Untold, Reason{Kind: OneTime}
 		return t
 	}
 	l := lineOf(b)
@@ -88,7 +87,7 @@ func TrendOf(at, value []float64, r TrendRule) Trend {
 	if !usable(t.Detectable) {
 		t.Detectable = nan
 		if t.Shape == Level {
-			t.Shape, t.Reason = Untold, "its numbers are too large to compute with"
+			t.Shape, t.Reason = Untold, Reason{Kind: TooLarge}
 		}
 	}
 	return t

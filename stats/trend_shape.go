@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -22,25 +21,19 @@ func (s series) name(t *Trend, b series, l line, j judgement, r TrendRule) {
 	}
 	evident := l.evident(r)
 	if falls := len(w.lows); w.rises > 0 && falls > 0 && falls < teeth && (w.sharp || evident) {
-		t.Shape, t.Reason = Untold, fmt.Sprintf("it grows and falls back, and %d of the %d falls needed to compare its lows were seen", falls, teeth)
+		t.Shape, t.Reason = Untold, Reason{Kind: FewFalls, N: falls, Of: teeth}
 		return
 	}
 	if !evident {
 		t.Shape = Level
 		return
 	}
-	verb := "grows"
-	if l.slope < 0 {
-		verb = "falls"
-	}
-	t.Shape = Untold
+	t.Shape, t.Reason = Untold, Reason{Kind: JumpsBack, Falls: l.slope < 0}
 	switch {
 	case !l.lasts(r):
-		t.Reason = "it " + verb + ", but less towards its end, and may be flattening"
+		t.Reason.Kind = LessAtEnd
 	case math.Abs(l.slope) < max(j.steps, j.guard):
-		t.Reason = "it " + verb + ", but too little for its noise and length to tell whether steadily"
-	default:
-		t.Reason = "it " + verb + ", but jumps back at one end"
+		t.Reason.Kind = TooLittle
 	}
 }
 
@@ -162,8 +155,7 @@ func (s series) saw(t *Trend, w swings, r TrendRule) {
 		return
 	}
 	if l.evident(r) {
-		t.Shape, t.Shift = Untold, 0
-		t.Reason = "the lows of its saw grow, but too little or too few to tell whether steadily"
+		t.Shape, t.Shift, t.Reason = Untold, 0, Reason{Kind: SawGrows}
 	}
 }
 
@@ -197,7 +189,7 @@ func (s series) ends(t *Trend, l line, r TrendRule) int {
 		return 0
 	}
 	if rest, at := l.broken(); rest < 0.3*best.error {
-		t.Shape, t.Reason = Untold, fmt.Sprintf("but for a step at %.0f s it goes on growing or falling", at)
+		t.Shape, t.Reason = Untold, Reason{Kind: GoesOn, At: at}
 		return 0
 	}
 	level := func(part series) bool {

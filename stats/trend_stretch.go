@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -45,11 +44,11 @@ func (s series) stretch(t *Trend, b series, c int, r TrendRule) {
 	if c > 1 && t.Shape == Stepped {
 		to = (b.at[c-2] + b.at[c-1]) / 2
 	}
-	part, where := s.from(from, end), fmt.Sprintf("after a step at %.0f s ", t.At)
+	part, where := s.from(from, end), Stretch{AfterStep, t.At}
 	if t.Shape == Flattening {
-		where = fmt.Sprintf("after it slowed at %.0f s ", t.At)
+		where.Side = AfterSlow
 	} else if to-first > s.at[len(s.at)-1]-from {
-		part, where = s.from(first, to), fmt.Sprintf("before a step at %.0f s ", t.At)
+		part, where.Side = s.from(first, to), BeforeStep
 	}
 	if len(part.at) < TrendReadings || part.span() < s.span()/3 {
 		return
@@ -68,8 +67,9 @@ func (s series) stretch(t *Trend, b series, c int, r TrendRule) {
 	}
 	switch sub.Shape {
 	case Growing:
-		t.Shape, t.Shift, t.At, t.Reason = Untold, 0, 0, where+"it grows"
+		t.Shape, t.Shift, t.At, t.Reason = Untold, 0, 0, Reason{Kind: PartGrows, In: []Stretch{where}}
 	case Untold:
-		t.Shape, t.Shift, t.At, t.Reason = Untold, 0, 0, where+sub.Reason
+		t.Shape, t.Shift, t.At, t.Reason = Untold, 0, 0, sub.Reason
+		t.Reason.In = append([]Stretch{where}, sub.Reason.In...)
 	}
 }

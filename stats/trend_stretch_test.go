@@ -78,7 +78,7 @@ func TestTrendStretchSees(t *testing.T) {
 		}
 	}
 	got := trendOf(readings(600, 1, func(s float64) float64 { return 1000*step(s, 100) + 0.3*s }))
-	if got.Shape != Untold || got.Reason == "" {
+	if got.Shape != Untold || got.Reason.Kind == "" {
 		t.Errorf("a leak after a step: %+v", got)
 	}
 }

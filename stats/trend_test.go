@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -29,7 +28,7 @@ func TestTrendShapes(t *testing.T) {
 		slope  float64 // within a tenth
 		shift  float64 // within a tenth
 		at     float64 // within 10 s
-		reason string
+		reason ReasonKind
 	}{
 		{"leak", 600, 1, func(s float64) float64 { return 100 + 0.1*s }, Growing, 0.1, 0, 0, ""},
 		{"shrinking", 600, 1, func(s float64) float64 { return 100 - 0.1*s }, Falling, -0.1, 0, 0, ""},
@@ -41,18 +40,18 @@ func TestTrendShapes(t *testing.T) {
 		{"saw", 600, 1, func(s float64) float64 { return math.Mod(s, 70) }, Sawtooth, 0, 69, 0, ""},
 		{"leak below a saw", 600, 0.1, func(s float64) float64 { return 0.2*s + math.Mod(s, 70) }, Growing, 0.2, 0, 0, ""},
 		{"leak below many teeth", 6000, 0.1, func(s float64) float64 { return 0.2*s + math.Mod(s, 7) }, Growing, 0.2, 0, 0, ""},
-		{"tooth and a half", 600, 1, func(s float64) float64 { return math.Mod(s, 400) }, Untold, 0, 0, 0, "1 of the 4 falls"},
-		{"tooth that fell at once", 600, 0.1, func(s float64) float64 { return math.Mod(s+597, 600) }, Untold, 0, 0, 0, "jumps back"},
-		{"still flattening", 600, 1, func(s float64) float64 { return 300 * (1 - math.Exp(-s/300)) }, Untold, 0, 0, 0, "flattening"},
+		{"tooth and a half", 600, 1, func(s float64) float64 { return math.Mod(s, 400) }, Untold, 0, 0, 0, FewFalls},
+		{"tooth that fell at once", 600, 0.1, func(s float64) float64 { return math.Mod(s+597, 600) }, Untold, 0, 0, 0, JumpsBack},
+		{"still flattening", 600, 1, func(s float64) float64 { return 300 * (1 - math.Exp(-s/300)) }, Untold, 0, 0, 0, LessAtEnd},
 		{"slices that double", 600, 1, func(s float64) float64 { return 20 * math.Floor(s/20) }, Growing, 1, 0, 0, ""},
 		{"goroutines", 600, 0, func(s float64) float64 { return math.Floor(12 + s/10) }, Growing, 0.1, 0, 0, ""},
 		{"a goroutine more", 600, 0, func(s float64) float64 { return 12 + step(s, 300) }, Stepped, 0, 1, 300, ""},
 		{"always 12", 600, 0, func(s float64) float64 { return 12 }, Level, 0, 0, 0, ""},
-		{"too few", 7, 0, func(s float64) float64 { return s }, Untold, 0, 0, 0, "7 readings"},
+		{"too few", 7, 0, func(s float64) float64 { return s }, Untold, 0, 0, 0, FewReadings},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			got := trendOf(readings(x.n, x.sd, x.f))
-			if got.Shape != x.want || !strings.Contains(got.Reason, x.reason) || (x.reason == "") != (got.Reason == "") {
+			if got.Shape != x.want || got.Reason.Kind != x.reason {
 				t.Errorf("%+v, want %v, %q", got, x.want, x.reason)
 			}
 			if x.slope != 0 && !(math.Abs(got.Slope/x.slope-1) < 0.1 && got.Lo <= got.Slope && got.Slope <= got.Hi) {
@@ -80,7 +79,7 @@ func TestTrendReadings(t *testing.T) {
 		t.Errorf("%+v, want a million times %+v", got, want)
 	}
 	same := TrendOf(make([]float64, 300), value, TrendRule{})
-	if same.Shape != Untold || same.Reason == "" {
+	if same.Shape != Untold || same.Reason.Kind == "" {
 		t.Errorf("all at one time: %+v", same)
 	}
 }
@@ -122,7 +121,7 @@ func TestTrendOdd(t *testing.T) {
 			}
 			slices.Sort(at)
 		}
-		if got := TrendOf(at, value, TrendRule{}); got.Shape == "" || (got.Shape == Untold) != (got.Reason != "") {
+		if got := TrendOf(at, value, TrendRule{}); got.Shape == "" || (got.Shape == Untold) != (got.Reason.Kind != "") {
 			t.Fatalf("%v, %v: %+v", at, value, got)
 		}
 	}

@@ -25,7 +25,7 @@ type pair struct {
 	Rows    []pairRow // of primary metrics
 	Others  []pairRow
 
-	Warnings dyno.Warnings // that not all settings have
+	Warnings []string // that not all settings have
 }
 
 // A pairRow is one metric of a pair.
@@ -49,7 +49,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 		URLs     [2]string
 		Runs     []*entry
 		Pairs    []pair
-		Warnings dyno.Warnings
+		Warnings []string
 		Problem  string
 	}{A: r.FormValue("a"), B: r.FormValue("b")}
 	for _, e := range all {
@@ -68,14 +68,15 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 		status, body.Problem = code, problem
 		body.URLs = [2]string{runURL(body.A), runURL(body.B)}
 		for i, t := range tables {
+			warnings := report.Warnings(t)
 			if i == 0 {
-				body.Warnings = slices.Clone(t.Warnings)
+				body.Warnings = slices.Clone(warnings)
 			}
-			body.Warnings = slices.DeleteFunc(body.Warnings, func(w dyno.Warning) bool { return !slices.Contains(t.Warnings, w) })
+			body.Warnings = slices.DeleteFunc(body.Warnings, func(w string) bool { return !slices.Contains(warnings, w) })
 		}
 		for _, t := range tables {
 			p := pairOf(t)
-			p.Warnings = slices.DeleteFunc(slices.Clone(t.Warnings), func(w dyno.Warning) bool { return slices.Contains(body.Warnings, w) })
+			p.Warnings = slices.DeleteFunc(report.Warnings(t), func(w string) bool { return slices.Contains(body.Warnings, w) })
 			body.Pairs = append(body.Pairs, p)
 		}
 	}
@@ -143,7 +144,7 @@ func pairOf(t *compare.Table) (p pair) {
 		v, judged := b.Versus[m.Name]
 		if judged {
 			row.Change, row.Interval = report.Change(v.Ratio), report.Interval(v.Lo, v.Hi)
-			row.Verdict, row.Note = string(v.Verdict), v.Note
+			row.Verdict, row.Note = string(v.Verdict), report.NotCompared(v.Note)
 		}
 		if !m.Primary {
 			p.Others = append(p.Others, row)

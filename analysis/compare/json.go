@@ -221,8 +221,12 @@ func (t *Table) Form() Form {
 		Schema: Schema, Kind: t.Kind, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: dyno.Number(t.Negligible),
 		Metrics:    []rowJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
-		Warnings: append(dyno.Warnings{}, t.Warnings...), CPU: t.CPU,
+		Warnings: dyno.Warnings{}, CPU: t.CPU,
 	}
+	for _, d := range t.Doubts {
+		j.Warnings = append(j.Warnings, dyno.Warning{Kind: d.Kind, Of: d.About, Text: d.Text})
+	}
+	j.Warnings = append(j.Warnings, t.Warnings...)
 	for _, m := range t.Rows {
 		better := map[int]string{-1: "lower", +1: "higher"}[m.Better]
 		row := rowJSON{Name: m.Key, Better: better, Primary: m.Primary, Help: m.Help}
@@ -303,7 +307,7 @@ func (s *Setting) json() settingJSON {
 	for name, v := range s.Versus {
 		j.Versus[name] = versusJSON{
 			v.Comparison.N, dyno.Number(v.Ratio), dyno.Number(v.Lo), dyno.Number(v.Hi), dyno.Number(v.P), dyno.Number(v.Comparison.P), dyno.Number(v.Diff),
-			dyno.Number(v.Comparison.SD), v.Verdict, v.MoreBlocks, v.Note,
+			dyno.Number(v.Comparison.SD), v.Verdict, v.MoreBlocks, v.Note.Text,
 		}
 	}
 	for _, w := range s.Why {

@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -64,7 +65,7 @@ func TestSaturatedSome(t *testing.T) {
 	saturate(rs, "200", 2, 3, "it used 0.97 of its cores")
 	tb := Tabulate(rs, options())
 	s := tb.Settings[1]
-	if v := s.Versus["p50-sec"]; v.Verdict != stats.Better || math.Abs(v.Ratio-0.9) > 0.01 || v.Note != "" {
+	if v := s.Versus["p50-sec"]; v.Verdict != stats.Better || math.Abs(v.Ratio-0.9) > 0.01 || v.Note.Kind != "" {
 		t.Errorf("p50: %+v", v)
 	}
 	if x := s.Values["p50-sec"]; len(x.Trials) != 6 || x.Center > 0.1 || x.Saturated {
@@ -76,13 +77,13 @@ func TestSaturatedSome(t *testing.T) {
 	if len(s.Saturated) != 2 || s.Saturated[0].Trial != 3 || s.Saturated[1].Trial != 5 || s.Pooled.Requests != 16 {
 		t.Errorf("got %+v", s.Saturated)
 	}
-	want := "dyno may itself have been the limit in trials 3, 5 (it used 0.97 of its cores): their response times and req/s are not compared (consider: a lower rate, other concurrency, or more CPU for dyno)"
-	if !slices.Contains(tb.Warnings.Texts(), want) {
-		t.Errorf("warnings %q", tb.Warnings)
+	want := Doubt{Kind: dyno.WarnSaturated, Trials: []int{3, 5}, Closed: true, Said: []string{"it used 0.97 of its cores"}}
+	if len(tb.Doubts) != 1 || !reflect.DeepEqual(tb.Doubts[0], want) {
+		t.Errorf("doubts %+v", tb.Doubts)
 	}
 	rs[2].Warnings = dyno.Warnings{{Text: "doubt: it used 0.97 of its cores"}, {Text: "another"}}
-	if ws := Tabulate(rs, options()).Warnings.Texts(); !slices.Equal(ws, []string{want, "1 of 16 trials: another"}) {
-		t.Errorf("a saturated trial says it twice: %q", ws)
+	if ws := Tabulate(rs, options()).Doubts; !reflect.DeepEqual(ws, []Doubt{want, {N: 1, Of: 16, Said: []string{"another"}}}) {
+		t.Errorf("a saturated trial says it twice: %+v", ws)
 	}
 }
 
@@ -97,7 +98,7 @@ func TestSaturatedAll(t *testing.T) {
 			other := tb.Settings[1]
 			for _, metric := range []string{"p50-sec", "login-p99-sec", "apply-max-sec"} {
 				v := other.Versus[metric]
-				if v.Verdict != stats.Unclear || v.Note != "not compared: 0.93 of its cores" || v.MoreBlocks != 0 || !math.IsNaN(v.P) {
+				if v.Verdict != stats.Unclear || v.Note.Said != "0.93 of its cores" || v.MoreBlocks != 0 || !math.IsNaN(v.P) {
 					t.Errorf("%s: %+v", metric, v)
 				}
 			}
@@ -107,14 +108,14 @@ func TestSaturatedAll(t *testing.T) {
 					t.Errorf("GOGC=%s saturated: setting %d has %+v", level, i, x)
 				}
 			}
-			if v := other.Versus["rss-peak-B"]; v.Verdict != stats.Worse || v.Note != "" {
+			if v := other.Versus["rss-peak-B"]; v.Verdict != stats.Worse || v.Note.Kind != "" {
 				t.Errorf("memory: %+v", v)
 			}
-			if v := other.Versus["req/s"]; (v.Note == "") != open || (v.Verdict == stats.Same) != open {
+			if v := other.Versus["req/s"]; (v.Note.Kind == "") != open || (v.Verdict == stats.Same) != open {
 				t.Errorf("open %v: req/s %+v", open, v)
 			}
-			if len(tb.Warnings) != 1 || !strings.Contains(tb.Warnings[0].Text, "0.93 of its cores; figures of trial ") {
-				t.Errorf("warnings %q", tb.Warnings)
+			if len(tb.Doubts) != 1 || tb.Doubts[0].Said[0] != "0.93 of its cores" || tb.Doubts[0].Trial == 0 {
+				t.Errorf("doubts %+v", tb.Doubts)
 			}
 		}
 	}

@@ -9,11 +9,8 @@ package compare
 
 import (
 	"cmp"
-	"fmt"
 	"math"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -23,7 +20,6 @@ import (
 	"github.com/dynolab/dyno/analysis/tail"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
-	"github.com/dynolab/dyno/stats"
 )
 
 // Options say how to tabulate. The zero value tabulates everything.
@@ -67,7 +63,8 @@ type Table struct {
 	Separate   bool                // as Options.Separate
 	Profiled   bool                // there are profiles, that told causes where
 	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
-	Warnings   dyno.Warnings       // doubts that the reader must see
+	Doubts     []Doubt             // of a service: what the reader must see, and, after them:
+	Warnings   dyno.Warnings       // of the caller, and of trials of benchmarks
 	Failed     []Failure
 	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
 
@@ -216,7 +213,8 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		t.Settings[i].Why = t.why(i, o.Places)
 	}
 	finished := slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Err != "" })
-	t.Warnings = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished), o.Doubts)
+	t.Doubts = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished))
+	t.Warnings = slices.Clone(o.Doubts)
 	return t
 }
 
@@ -315,99 +313,6 @@ func (t *Table) Ran() int {
 	}
 	return n
 }
-
-// doubts are the warnings about the table as a whole.
-func (t *Table) doubts(o Options) (ws dyno.Warnings) {
-	if done := t.Ran(); done < t.Planned {
-		ws.Add(dyno.WarnPartial, "%d of %d planned trials were run", done, t.Planned)
-	}
-	if t.Trials == 0 {
-		return ws
-	}
-	for i, s := range t.Settings {
-		switch {
-		case s.Trials == 0 && i == 0 && len(t.Settings) > 1:
-			ws.AddOf(dyno.WarnNoTrial, s.Setting.String(), "the baseline %s has no finished trial, so nothing can be compared", s.Setting)
-		case s.Trials == 0:
-			ws.AddOf(dyno.WarnNoTrial, s.Setting.String(), "%s has no finished trial, so nothing is known of it but how it failed", s.Setting)
-		}
-	}
-	if len(t.Settings) > 1 && t.Blocks == 1 {
-		ws.Add(dyno.WarnNoInterval, "there is one block only: no change can be told from noise")
-	} else if t.Blocks > 1 && t.Blocks < stats.MedianTrials {
-		ws.Add(dyno.WarnNoInterval, "medians have no 95%% interval: that takes %d blocks, and there are %d", stats.MedianTrials, t.Blocks)
-	}
-	if o.Separate {
-		ws.Add(dyno.WarnSeparate, "the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings")
-	}
-	return ws
-}
-
-// mixed says of which settings the trials did not all run the same program, as
-// when a run is resumed after a commit.
-func (t *Table) mixed(good map[int][]*dyno.Result) (ws dyno.Warnings) {
-	for i, s := range t.Settings {
-		var ran []string
-		for _, r := range good[i] {
-			if !slices.Contains(ran, r.Subject) {
-				ran = append(ran, r.Subject)
-			}
-		}
-		if len(ran) > 1 {
-			ws.AddOf(dyno.WarnMixed, s.Setting.String(), "the trials of %s did not all run the same program: %s", s.Setting.Label(), strings.Join(ran, "; "))
-		}
-	}
-	return ws
-}
-
-// collect returns the warnings of results, each once, with how many trials it
-// touches, in the words of the first of them. Warnings of one kind about one thing are one.
-func collect(rs []*dyno.Result) (ws dyno.Warnings) {
-	type warning struct {
-		dyno.Warning
-		first  int
-		trials int
-		vary   bool
-	}
-	var found []*warning
-	at := map[dyno.Warning]*warning{}
-	for _, r := range rs {
-		seen := map[dyno.Warning]bool{}
-		for _, x := range r.Warnings {
-			if r.Sent.Saturated != "" && x.Is(dyno.WarnSaturated, r) {
-				continue // saturated has said so
-			}
-			key := dyno.Warning{Kind: x.Kind, Of: x.Of}
-			if x.Kind == "" {
-				key.Text = form(x.Text)
-			}
-			w := at[key]
-			if w == nil {
-				w = &warning{Warning: x, first: r.Trial.N}
-				at[key] = w
-				found = append(found, w)
-			}
-			w.vary = w.vary || w.Text != x.Text
-			if !seen[key] {
-				seen[key] = true
-				w.trials++
-			}
-		}
-	}
-	for _, w := range found {
-		figures := ""
-		if w.vary {
-			figures = fmt.Sprintf(" (figures of trial %d)", w.first)
-		}
-		ws.AddOf(w.Kind, w.Of, "%d of %d trials: %s%s", w.trials, len(rs), w.Text, figures)
-	}
-	return ws
-}
-
-var figure = regexp.MustCompile(`\d+(\.\d+)?`)
-
-// form is a text without its figures: texts of one form say the same of several trials.
-func form(text string) string { return figure.ReplaceAllLiteralString(text, "#") }
 
 // Label returns copies of results whose settings begin with the level
 // run=name, so that results of several runs can be put in one table with

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func options() Options {
 
 func TestTabulate(t *testing.T) {
 	tb := Tabulate(experiment(6), options())
-	if tb.Trials != 12 || tb.Blocks != 6 || tb.Planned != 12 || tb.Negligible != 0.01 || len(tb.Warnings) != 0 || len(tb.Failed) != 0 {
+	if tb.Trials != 12 || tb.Blocks != 6 || tb.Planned != 12 || tb.Negligible != 0.01 || len(tb.Doubts) != 0 || len(tb.Failed) != 0 {
 		t.Errorf("got %+v", tb)
 	}
 	base, other := tb.Settings[0], tb.Settings[1]
@@ -116,15 +117,15 @@ func TestFailed(t *testing.T) {
 		if v, ok := tb.Settings[1].Versus["p50-sec"]; !ok || !math.IsNaN(v.Ratio) || !math.IsNaN(v.P) {
 			t.Errorf("GOGC=%s failed: %+v", dead, v)
 		}
-		if len(tb.Warnings) != 1 || !strings.Contains(tb.Warnings[0].Text, "GOGC="+dead+" has no finished trial") {
-			t.Errorf("warnings: %q", tb.Warnings)
+		if len(tb.Doubts) != 1 || tb.Doubts[0].Kind != dyno.WarnNoTrial || tb.Settings[tb.Doubts[0].Setting].Setting.String() != "GOGC="+dead {
+			t.Errorf("doubts: %+v", tb.Doubts)
 		}
 	}
 }
 
 func TestEmpty(t *testing.T) {
 	tb := Tabulate(nil, Options{Settings: options().Settings, Planned: 12})
-	if tb.Trials != 0 || len(tb.Settings) != 2 || !slices.Equal(tb.Warnings.Texts(), []string{"0 of 12 planned trials were run"}) {
+	if tb.Trials != 0 || len(tb.Settings) != 2 || len(tb.Doubts) != 1 || tb.Doubts[0].Kind != dyno.WarnPartial || tb.Doubts[0].N != 0 || tb.Doubts[0].Of != 12 {
 		t.Errorf("got %+v", tb)
 	}
 	if tb := Tabulate(nil, Options{}); tb.Trials != 0 || len(tb.Settings) != 0 {
@@ -159,22 +160,27 @@ func TestWarnings(t *testing.T) {
 	rs[4].Warnings = dyno.Warnings{{Text: "other processes used 13 % of the CPU"}, {Text: "the probe did not answer"}}
 	rs[5].Warnings = dyno.Warnings{{Text: "other processes used 21.5 % of the CPU"}}
 	rs[7].Warnings = dyno.Warnings{{Text: "the probe did not answer"}, {Text: "the probe did not answer"}}
+	rs[8].Warnings.AddOf(dyno.WarnProbe, "proc", "probe proc: no such file")
+	rs[9].Warnings.AddOf(dyno.WarnProbe, "proc", "probe proc: EOF")
+	rs[9].Warnings.AddOf(dyno.WarnProbe, "cgroup", "probe cgroup: no such file")
 	o := options()
 	o.Planned = 20
 	o.Separate = true
-	got := Tabulate(rs, o).Warnings.Texts()
-	want := []string{
-		"12 of 20 planned trials were run",
-		"the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings",
-		"2 of 12 trials: other processes used 13 % of the CPU (figures of trial 5)",
-		"2 of 12 trials: the probe did not answer",
+	got := Tabulate(rs, o).Doubts
+	want := []Doubt{
+		{Kind: dyno.WarnPartial, N: 12, Of: 20},
+		{Kind: dyno.WarnSeparate},
+		{N: 2, Of: 12, Trial: 5, Said: []string{"other processes used 13 % of the CPU"}},
+		{N: 2, Of: 12, Said: []string{"the probe did not answer"}},
+		{Kind: dyno.WarnProbe, About: "proc", N: 2, Of: 12, Trial: 9, Said: []string{"probe proc: no such file"}},
+		{Kind: dyno.WarnProbe, About: "cgroup", N: 1, Of: 12, Said: []string{"probe cgroup: no such file"}},
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v", got)
 	}
-	for blocks, want := range map[int]string{1: "there is one block only", 2: "that takes 6 blocks, and there are 2"} {
-		if got := Tabulate(experiment(blocks), options()).Warnings.Texts(); len(got) != 1 || !strings.Contains(got[0], want) {
-			t.Errorf("%d blocks: %q", blocks, got)
+	for blocks := 1; blocks < 3; blocks++ {
+		if got := Tabulate(experiment(blocks), options()).Doubts; len(got) != 1 || got[0].Kind != dyno.WarnNoInterval || got[0].N != blocks || got[0].Of != 6 {
+			t.Errorf("%d blocks: %+v", blocks, got)
 		}
 	}
 }
@@ -262,7 +268,7 @@ func TestJSON(t *testing.T) {
 		"settings 1 versus p50-sec lo":       nil, // one pair
 		"settings 1 versus p50-sec p":        nil,
 		"settings 1 versus p50-sec verdict":  "unclear",
-		"warnings 1 text":                    "1 of 3 trials: doubt",
+		"warnings 0 kind":                    "no-interval",
 		"failed 0 trial":                     1.0,
 		"failed 0 setting":                   "GOGC=200",
 		"failed 0 error":                     "subject exited",

@@ -52,6 +52,7 @@ type Reason struct {
 	Trial   int    // number of a trial
 	Setting int    // place in Table.Settings
 	Said    string // by what was measured: words of the subject, of a benchmark, of the generator
+	Text    string // of Versus.Note, in words; package report fills it in for summary.json
 }
 
 // A ReasonKind is what a reason is about.
@@ -67,7 +68,7 @@ const (
 	ReasonSaturated    ReasonKind = "saturated"        // Said: how the generator was the limit
 	ReasonNoLatency    ReasonKind = "no-latency"       // Trial: the first without
 	ReasonWorstUnknown ReasonKind = "worst-unknown"    // N of Of trials are not known, and the worst counts
-	ReasonNotCompared  ReasonKind = "not-compared"     // Said: why
+	ReasonNotCompared  ReasonKind = "not-compared"     // Said: how the generator was the limit; or Trial: the one whose slowest requests are not known
 	ReasonFewBlocks    ReasonKind = "few-blocks"       // N blocks have both settings, and it takes two
 	ReasonZero         ReasonKind = "zero"             // a value is zero, so there is no ratio
 	ReasonFailedTrials ReasonKind = "failed-trials"    // N of Of trials failed and are not in it
@@ -349,8 +350,8 @@ func (t *Table) ratio(j *Judgement, row Row) bool {
 	v := t.Settings[j.Setting].Versus[row.Key]
 	j.Trials, j.compared = v.Comparison.N, v.Comparison
 	switch {
-	case v.Note != "":
-		j.nothing(Reason{Kind: ReasonNotCompared, Said: v.Note})
+	case v.Note.Kind != "":
+		j.nothing(v.Note)
 	case j.Trials < 2:
 		j.nothing(Reason{Kind: ReasonFewBlocks, N: j.Trials})
 	case math.IsNaN(v.Ratio) && v.Verdict == stats.Same: // zero in every trial of both

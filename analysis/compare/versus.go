@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -25,7 +24,7 @@ type Versus struct {
 	Diff          float64       // setting minus baseline, mean over blocks, in the metric's base unit
 	Verdict       stats.Verdict // Unclear where there is nothing to compare
 	MoreBlocks    int           // that would settle an unclear verdict, roughly; 0 if that cannot be said
-	Note          string        // why there is nothing to compare though it was measured, or ""
+	Note          Reason        // why there is nothing to compare though it was measured; else the zero value
 
 	Comparison stats.Comparison // what thresholds are judged by: with P before it was adjusted, SD, and the number N of blocks
 }
@@ -36,7 +35,7 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 	type comparison struct {
 		setting int
 		metric  dyno.Metric
-		note    string
+		note    Reason
 		stats.Comparison
 	}
 	var all []*comparison
@@ -56,7 +55,7 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 		}
 		for j, c := range stats.Compare(blocks) {
 			x := &comparison{j + 1, m, t.note(j+1, m, blocks, good), c}
-			if cut := censored(j+1, m.Name, good); cut != "" {
+			if cut := censored(j+1, m.Name, good); cut.Kind != "" {
 				x.note, x.Comparison = cut, stats.Compare([][]float64{{math.NaN(), math.NaN()}})[0]
 			}
 			all = append(all, x)
@@ -83,9 +82,9 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 // censored says why there is no verdict on a latency of setting i, if a trial of it
 // or of the baseline lacks it because requests that timed out or were never sent rank
 // as the slowest: those that are left are the better ones.
-func censored(i int, metric string, good map[int][]*dyno.Result) string {
+func censored(i int, metric string, good map[int][]*dyno.Result) Reason {
 	if !dyno.IsLatency(metric) {
-		return ""
+		return Reason{}
 	}
 	for _, r := range slices.Concat(good[i], good[0]) {
 		_, known := r.Values.Get(metric)
@@ -93,10 +92,10 @@ func censored(i int, metric string, good map[int][]*dyno.Result) string {
 		failures, _ := r.Values.Get("failures")
 		unsent, _ := r.Values.Get("unsent")
 		if !known && !all && failures+unsent > 0 && dyno.Counts(r, metric) {
-			return fmt.Sprintf("not compared: trial %d has none, as requests that timed out or were never sent rank as the slowest", r.Trial.N)
+			return Reason{Kind: ReasonNotCompared, Trial: r.Trial.N}
 		}
 	}
-	return ""
+	return Reason{}
 }
 
 // blocks returns a value of each trial, blocks in rows and settings in columns;

@@ -6,7 +6,6 @@
 package leak
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -42,7 +41,7 @@ type Grown struct {
 
 	Shape     stats.Shape
 	Shift, At float64 // as those of stats.Trend
-	Reason    string  // of LeakUnclear, in words that follow "cannot tell: "
+	Reason    Reason  // of Unclear
 }
 
 // A Growth is what grew in one trial: the evidence for a leak, or against it.
@@ -199,19 +198,19 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 		collections = max(collections, float64(len(low)))
 	}
 	if collections >= leastCollections {
-		return g.untold("heap-live-B", e, fmt.Sprintf("%s in %v, of which readings of the heap show %s, and it takes %d (consider: %s)",
-			count(collections, "collection"), g.Window.Round(time.Second), count(float64(len(low)), "low"), leastCollections, g.longer(leastCollections/max(float64(len(low)), 1))))
+		return g.untold("heap-live-B", e, Reason{
+			Kind: FewLows, N: int(collections), Lows: len(low), Of: leastCollections, Window: g.Window, Longer: g.longer(leastCollections / max(float64(len(low)), 1))})
 	}
 	if counted {
-		return g.untold("heap-live-B", e, fmt.Sprintf("%s in %v, and it takes %d (consider: %s)",
-			count(collections, "collection"), g.Window.Round(time.Second), leastCollections, g.longer(leastCollections/max(collections, 1))))
+		return g.untold("heap-live-B", e, Reason{
+			Kind: FewCollections, N: int(collections), Of: leastCollections, Window: g.Window, Longer: g.longer(leastCollections / max(collections, 1))})
 	}
 	at, value = g.within(series("rss-B"))
 	switch {
 	case len(at) == 0:
 		return nil
 	case g.Window < residentWindow:
-		return g.untold("rss-B", e, fmt.Sprintf("collections are not known, and resident memory alone tells nothing in less than %.0f min (consider: a longer run, or a service with /debug/vars or /metrics)", residentWindow.Minutes()))
+		return g.untold("rss-B", e, Reason{Kind: ResidentOnly, N: int(residentWindow.Minutes())})
 	}
 	return g.judge("rss-B", at, value, e)
 }
@@ -225,35 +224,15 @@ const restGrowth = 1 << 20
 func (g *Growth) rested(m *Grown, e ends, idle *dyno.Snapshot) *Grown {
 	if m.Verdict == NoLeak && e.known() && idle != nil {
 		if grew := idle.Live - e.after; grew > max(restGrowth, e.after/10) {
-			m.Verdict = Unclear
-			m.Reason = fmt.Sprintf("it was level under load, and grew by %.1f MiB in the rest that followed (consider: dyno watch, without a load)", grew/(1<<20))
+			m.Verdict, m.Reason = Unclear, Reason{Kind: GrewAtRest, Bytes: grew}
 		}
 	}
 	return m
 }
 
-func count(n float64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%.0f %ss", n, noun)
-}
-
-// longer says how long a window would be that is so many times as long, and a
-// little more.
-func (g *Growth) longer(times float64) string {
-	return fmt.Sprintf("a run of %v", Roughly(time.Duration(1.2*times*float64(g.Window))))
-}
-
-// Roughly rounds a duration up to what one would type.
-func Roughly(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%.0fs", math.Ceil(d.Seconds()/10)*10)
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0fm", math.Ceil(d.Minutes()))
-	}
-	return fmt.Sprintf("%.0fh", math.Ceil(d.Hours()))
+// longer is a window that is so many times as long, and a little more.
+func (g *Growth) longer(times float64) time.Duration {
+	return time.Duration(1.2 * times * float64(g.Window))
 }
 
 // jitter is the mean square of first differences: what noise there is that is
@@ -325,13 +304,13 @@ func (g *Growth) judge(by string, at, value []float64, e ends) *Grown {
 	usual := max(sorted[len(sorted)/2], least)
 	grown.Verdict, grown.Reason = g.verdict(t, usual, e)
 	if spread := sorted[len(sorted)-1] - sorted[0]; grown.Verdict == Unclear && counted && spread < least {
-		grown.Verdict, grown.Reason = NoLeak, "" // whatever its course
+		grown.Verdict, grown.Reason = NoLeak, Reason{} // whatever its course
 	}
 	return grown
 }
 
 // untold is what cannot be judged.
-func (g *Growth) untold(by string, e ends, reason string) *Grown {
+func (g *Growth) untold(by string, e ends, reason Reason) *Grown {
 	nan := math.NaN()
 	grown := g.grown(by, stats.Trend{Shape: stats.Untold, Slope: nan, Lo: nan, Hi: nan, Detectable: nan}, e)
 	grown.Verdict, grown.Reason = Unclear, reason
@@ -357,27 +336,27 @@ func (g *Growth) grown(by string, t stats.Trend, e ends) *Grown {
 
 // verdict judges a trend of what is usually so much. A leak is what stays when
 // no request is under way: what a queue of requests holds grows, too.
-func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (Verdict, string) {
-	sec := g.Window.Seconds()
+func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (Verdict, Reason) {
+	sec, opened := g.Window.Seconds(), int(math.Round(g.connections))
 	switch {
 	case t.Shape == stats.Untold && t.Slope > 0 && e.load > t.Slope*sec/4:
-		return Unclear, fmt.Sprintf("%s; the load opened %s more meanwhile, which are part of it (consider: a longer warm-up, or fewer connections)", t.Reason, count(g.connections, "connection"))
+		return Unclear, Reason{Kind: LoadOpened, Trend: t.Reason, N: opened}
 	case t.Shape == stats.Untold:
-		return Unclear, t.Reason
+		return Unclear, Reason{Kind: ByTrend, Trend: t.Reason}
 	case t.Shape == stats.Growing && e.known() && e.after-e.before < t.Lo*sec/2:
-		return Unclear, "it grew under load and had not grown when no request was under way: that is what waiting requests hold (consider: a lower rate)"
+		return Unclear, Reason{Kind: Queued}
 	case t.Shape == stats.Growing && e.load >= t.Lo*sec/2:
-		return Unclear, fmt.Sprintf("the load opened %s more meanwhile, which may be all of it (consider: a longer warm-up, or a lower rate)", count(g.connections, "connection"))
+		return Unclear, Reason{Kind: LoadAll, N: opened}
 	case t.Shape == stats.Growing && g.rose && !e.known():
-		return Unclear, "the rate rose meanwhile, and it is not known what of it stayed when no request was under way (consider: a rate that stays)"
+		return Unclear, Reason{Kind: RateRose}
 	case t.Shape == stats.Growing && g.rose && g.connections > 0:
-		return Unclear, fmt.Sprintf("the rate rose meanwhile, and what grew may be what the service keeps for the %s more (consider: a rate that stays)", count(g.connections, "connection"))
+		return Unclear, Reason{Kind: RateConnected, N: opened}
 	case t.Shape == stats.Growing:
-		return Leaking, ""
+		return Leaking, Reason{}
 	case !(t.Detectable*sec <= usual):
-		return Unclear, fmt.Sprintf("its readings are too few or vary too much: even what doubles it would not have been seen (consider: %s)", g.longer(2))
+		return Unclear, Reason{Kind: Noisy, Longer: g.longer(2)}
 	case t.Shape == stats.Level && e.known() && e.after-e.before > 2*t.Detectable*sec && e.after-e.before > usual/10:
-		return Unclear, "it was level under load, and yet had grown when no request was under way (consider: a longer run)"
+		return Unclear, Reason{Kind: GrewAfter}
 	}
-	return NoLeak, ""
+	return NoLeak, Reason{}
 }

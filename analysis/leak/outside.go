@@ -37,7 +37,7 @@ func (g *Growth) outside(r *dyno.Result, series func(metric string) (at, value [
 	grown := g.grown("outside-B", t, e)
 	grown.Verdict, grown.Reason = g.verdict(t, sorted[len(sorted)/2], e)
 	if grown.Verdict == Leaking && end <= 0 {
-		grown.Verdict, grown.Reason = Unclear, "it is no more yet than what the runtime has mapped, which may only now be touched (consider: "+g.longer(2)+")"
+		grown.Verdict, grown.Reason = Unclear, Reason{Kind: NotTouched, Longer: g.longer(2)}
 	}
 	return grown
 }

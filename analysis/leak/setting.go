@@ -2,7 +2,6 @@ package leak
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -14,6 +13,7 @@ import (
 // A Leak is the verdict on what grows in a setting, over its trials.
 type Leak struct {
 	Memory  *Grown // nil if nothing tells of memory
+	Reason  Reason // why Memory is nil
 	Trials  []TrialGrown
 	Outside *Grown       // memory that is not the Go runtime's; nil if nothing tells of it
 	Others  []OtherGrown // goroutines, threads and fds, in this order, as far as they are known
@@ -66,6 +66,9 @@ func Of(rs []*dyno.Result, of map[int]*Growth) *Leak {
 	}
 	if l.Memory = together(memory); l.Memory != nil && l.Memory.Verdict == Leaking {
 		l.locate(growths)
+	}
+	if l.Memory == nil {
+		l.Reason.Kind = NoSeries
 	}
 	l.Outside = together(outside)
 	for _, name := range leakCounts {
@@ -156,7 +159,7 @@ func together(trials []*Grown) *Grown {
 	if verdict == Unclear {
 		out.Reason = first.Reason
 		if leaking > 0 {
-			out.Reason = fmt.Sprintf("%d of %d trials say that it leaks, %d that it does not (consider: longer trials)", leaking, len(trials), level)
+			out.Reason = Reason{Kind: TrialsDiffer, N: leaking, Of: len(trials), Level: level}
 		}
 	}
 	return out
@@ -209,9 +212,11 @@ func bounds(trials []*Grown) (lo, hi float64) {
 
 // MarshalJSON implements json.Marshaler: the leak of summary.json.
 func (l *Leak) MarshalJSON() ([]byte, error) {
-	j := map[string]any{"verdict": Unclear, "reason": "nothing tells of memory"}
+	j := map[string]any{"verdict": Unclear}
 	if l.Memory != nil {
 		j = l.Memory.json("B")
+	} else {
+		l.Reason.json(j)
 	}
 	if len(l.Trials) > 0 {
 		var trials []map[string]any
@@ -255,10 +260,19 @@ func (g *Grown) json(unit string) map[string]any {
 	if g.Shape == stats.Stepped || g.Shape == stats.Flattening || g.Shape == stats.Sawtooth {
 		j["shift-"+unit], j["at-sec"] = dyno.Number(g.Shift), dyno.Number(g.At)
 	}
-	if g.Reason != "" {
-		j["reason"] = g.Reason
-	}
+	g.Reason.json(j)
 	return j
+}
+
+// json adds the words and the kind of a reason to j, if there is one.
+func (r Reason) json(j map[string]any) {
+	if r.Kind == "" {
+		return
+	}
+	j["reason"], j["reason-kind"] = r.Text, r.Kind
+	if r.Kind == ByTrend {
+		j["reason-kind"] = r.Trend.Kind
+	}
 }
 
 func sitesJSON(sites []LeakSite, unit string) (js []map[string]any) {

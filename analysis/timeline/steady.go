@@ -110,38 +110,55 @@ const (
 	TimesUnclear  SteadyVerdict = "unclear"
 )
 
+// A Why says why it is unclear whether response times are steady. The zero value is no reason.
+type Why struct {
+	Kind  WhyKind
+	Trend stats.Reason // if the Kind is one of these
+	Text  string       // in words; package report fills it in for summary.json
+}
+
+// A WhyKind is one of these, or a [stats.ReasonKind].
+type WhyKind string
+
+// The kinds of reasons.
+const (
+	RisesAndFalls WhyKind = "rises-and-falls" // again and again
+	VariesTooMuch WhyKind = "varies-too-much" // for so short a window
+	TrialsDiffer  WhyKind = "trials-differ"
+)
+
 // mostBlind is the share of the level beyond which the interval of the change over
 // the window may not reach if response times are to be called steady.
 const mostBlind = 0.1
 
 // verdict judges a course over a window, and says why if it is unclear. A change of
 // the share that is negligible is none.
-func (c *Course) verdict(window time.Duration, negligible float64) (v SteadyVerdict, why string) {
+func (c *Course) verdict(window time.Duration, negligible float64) (v SteadyVerdict, why Why) {
 	over := window.Seconds()
 	small := func(change float64) bool { return math.Abs(change) <= negligible*c.Level }
 	switch c.Shape {
 	case stats.Growing, stats.Falling:
 		if small(c.Slope * over) {
-			return TimesSteady, ""
+			return TimesSteady, Why{}
 		}
-		return TimesDrifting, ""
+		return TimesDrifting, Why{}
 	case stats.Stepped, stats.Flattening:
 		if small(c.Shift) {
-			return TimesSteady, ""
+			return TimesSteady, Why{}
 		}
-		return TimesStepped, ""
+		return TimesStepped, Why{}
 	case stats.Sawtooth:
 		if small(c.Shift) {
-			return TimesSteady, ""
+			return TimesSteady, Why{}
 		}
-		return TimesUnclear, "it rises and falls back, again and again"
+		return TimesUnclear, Why{Kind: RisesAndFalls}
 	case stats.Level:
 		if max(math.Abs(c.Lo), math.Abs(c.Hi))*over <= mostBlind*c.Level {
-			return TimesSteady, ""
+			return TimesSteady, Why{}
 		}
-		return TimesUnclear, "it varies too much for so short a window"
+		return TimesUnclear, Why{Kind: VariesTooMuch}
 	}
-	return TimesUnclear, c.Reason
+	return TimesUnclear, Why{Kind: WhyKind(c.Reason.Kind), Trend: c.Reason}
 }
 
 // Steady is the verdict on the response times of a setting over its trials that
@@ -158,7 +175,7 @@ type Steady struct {
 // are medians of the trials', in seconds, NaN where they are not known.
 type Drift struct {
 	Verdict    SteadyVerdict // of more than half of the trials, and in one direction; else unclear
-	Why        string        // of an unclear one: why
+	Why        Why           // of an unclear one
 	Level      float64
 	Slope      float64 // per second of the window
 	Lo, Hi     float64 // medians of the trials' 95 % intervals
@@ -204,7 +221,7 @@ func drift(trials []*Steadiness, negligible float64, of func(*Steadiness) *Cours
 		verdict SteadyVerdict
 		up      bool
 	}
-	votes, why := map[kind]int{}, map[kind]string{}
+	votes, why := map[kind]int{}, map[kind]Why{}
 	var slopes, los, his, least, levels, requests, shifts, ats []float64
 	for _, x := range trials {
 		c := of(x)
@@ -225,7 +242,7 @@ func drift(trials []*Steadiness, negligible float64, of func(*Steadiness) *Cours
 		requests = append(requests, c.Slope*x.Window.Seconds()/float64(x.Requests))
 	}
 	d := &Drift{
-		Verdict: TimesUnclear, Why: "the trials differ",
+		Verdict: TimesUnclear, Why: Why{Kind: TrialsDiffer},
 		Level: stats.Median(levels), Slope: stats.Median(slopes), Lo: stats.Median(los), Hi: stats.Median(his), Detectable: stats.Median(least),
 		PerRequest: stats.Median(requests), Shift: math.NaN(), At: math.NaN(),
 	}
@@ -315,6 +332,7 @@ type steadyJSON struct {
 type driftJSON struct {
 	Verdict    SteadyVerdict `json:"verdict"`
 	Why        string        `json:"why,omitempty"`
+	WhyKind    WhyKind       `json:"why-kind,omitempty"`
 	Level      dyno.Number   `json:"sec"`
 	Slope      dyno.Number   `json:"sec/h"`
 	Lo         dyno.Number   `json:"lo"`
@@ -335,7 +353,7 @@ func (d *Drift) json() *driftJSON {
 		return nil
 	}
 	return &driftJSON{
-		d.Verdict, d.Why, dyno.Number(d.Level), dyno.Number(d.Slope * 3600), dyno.Number(d.Lo * 3600), dyno.Number(d.Hi * 3600), dyno.Number(d.Detectable * 3600),
+		d.Verdict, d.Why.Text, d.Why.Kind, dyno.Number(d.Level), dyno.Number(d.Slope * 3600), dyno.Number(d.Lo * 3600), dyno.Number(d.Hi * 3600), dyno.Number(d.Detectable * 3600),
 		dyno.Number(d.PerRequest * 1e6), dyno.Number(d.Shift), dyno.Number(d.At),
 	}
 }

@@ -108,7 +108,7 @@ func TestSteadyVerdicts(t *testing.T) {
 		got := SteadyOf([]*dyno.Result{r}, map[int]*Steadiness{1: s}, 0.01)
 		for _, d := range []*Drift{got.P50, got.P99} {
 			if d.Verdict != c.want {
-				t.Errorf("%s: %s (%s), want %s: %+v", c.name, d.Verdict, d.Why, c.want, d)
+				t.Errorf("%s: %s (%+v), want %s: %+v", c.name, d.Verdict, d.Why, c.want, d)
 			}
 		}
 		if d := got.P50; !math.IsNaN(c.slope) && math.Abs(d.Slope*3600-c.slope) > 0.2e-3 {
@@ -134,22 +134,22 @@ func TestSteadyOfTrials(t *testing.T) {
 	level, steps := courseOf(stats.Level, 0), courseOf(stats.Stepped, 2e-6)
 	slight := courseOf(stats.Growing, 1e-7) // 0.6 % of the level in a minute
 	untold := courseOf(stats.Untold, math.NaN())
-	untold.P50.Reason = "3 readings are too few"
+	untold.P50.Reason = stats.Reason{Kind: stats.FewReadings}
 	blind := courseOf(stats.Level, 0)
 	blind.P50.Lo = -1e-5
 	for _, c := range []struct {
 		trials []*Steadiness
 		want   SteadyVerdict
-		why    string
+		why    WhyKind
 	}{
 		{[]*Steadiness{grows}, TimesDrifting, ""},
 		{[]*Steadiness{grows, level, grows}, TimesDrifting, ""},
-		{[]*Steadiness{grows, falls}, TimesUnclear, "the trials differ"},
-		{[]*Steadiness{grows, level}, TimesUnclear, "the trials differ"},
+		{[]*Steadiness{grows, falls}, TimesUnclear, TrialsDiffer},
+		{[]*Steadiness{grows, level}, TimesUnclear, TrialsDiffer},
 		{[]*Steadiness{level, slight, grows}, TimesSteady, ""},
 		{[]*Steadiness{steps, steps, level}, TimesStepped, ""},
-		{[]*Steadiness{untold}, TimesUnclear, "3 readings are too few"},
-		{[]*Steadiness{blind}, TimesUnclear, "it varies too much for so short a window"},
+		{[]*Steadiness{untold}, TimesUnclear, "few-readings"},
+		{[]*Steadiness{blind}, TimesUnclear, VariesTooMuch},
 	} {
 		var rs []*dyno.Result
 		of := map[int]*Steadiness{}
@@ -158,8 +158,8 @@ func TestSteadyOfTrials(t *testing.T) {
 			of[i+1] = s
 		}
 		got := SteadyOf(rs, of, 0.01)
-		if got.P50.Verdict != c.want || got.P50.Why != c.why {
-			t.Errorf("%s, %q; want %s, %q", got.P50.Verdict, got.P50.Why, c.want, c.why)
+		if got.P50.Verdict != c.want || got.P50.Why.Kind != c.why {
+			t.Errorf("%s, %q; want %s, %q", got.P50.Verdict, got.P50.Why.Kind, c.want, c.why)
 		}
 		data, err := json.Marshal(got)
 		if err != nil || !strings.Contains(string(data), `"verdict":"`+string(c.want)+`"`) {

@@ -117,7 +117,7 @@ func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 		if f.Table.Trials == 0 {
 			return nil // which is an error by itself
 		}
-		for _, warning := range f.Table.Warnings {
+		for _, warning := range report.Warnings(f.Table) {
 			notef(cmd, "%s", warning)
 		}
 	}

@@ -1,0 +1,54 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno/analysis/leak"
+	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/stats"
+)
+
+func TestLeakReasons(t *testing.T) {
+	saw := stats.Reason{Kind: stats.FewFalls, N: 1, Of: 4, In: []stats.Stretch{{Side: stats.AfterStep, At: 12.4}}}
+	for _, x := range []struct {
+		reason leak.Reason
+		want   string
+	}{
+		{leak.Reason{}, ""},
+		{leak.Reason{Kind: leak.FewCollections, N: 3, Of: 8, Window: time.Minute, Longer: 192 * time.Second}, "3 collections in 1m0s, and it takes 8 (consider: a run of 4m)"},
+		{leak.Reason{Kind: leak.FewLows, N: 400, Lows: 2, Of: 8, Window: time.Minute, Longer: 288 * time.Second}, "400 collections in 1m0s, of which readings of the heap show 2 lows, and it takes 8 (consider: a run of 5m)"},
+		{leak.Reason{Kind: leak.ResidentOnly, N: 5}, "collections are not known, and resident memory alone tells nothing in less than 5 min (consider: a longer run, or a service with /debug/vars or /metrics)"},
+		{leak.Reason{Kind: leak.GrewAtRest, Bytes: 3 << 20}, "it was level under load, and grew by 3.0 MiB in the rest that followed (consider: dyno watch, without a load)"},
+		{leak.Reason{Kind: leak.LoadOpened, N: 65, Trend: saw}, "after a step at 12 s it grows and falls back, and 1 of the 4 falls needed to compare its lows were seen; the load opened 65 connections more meanwhile, which are part of it (consider: a longer warm-up, or fewer connections)"},
+		{leak.Reason{Kind: leak.RateConnected, N: 1}, "the rate rose meanwhile, and what grew may be what the service keeps for the 1 connection more (consider: a rate that stays)"},
+		{leak.Reason{Kind: leak.Noisy, Longer: 2 * time.Minute}, "its readings are too few or vary too much: even what doubles it would not have been seen (consider: a run of 2m)"},
+		{leak.Reason{Kind: leak.TrialsDiffer, N: 2, Of: 5, Level: 3}, "2 of 5 trials say that it leaks, 3 that it does not (consider: longer trials)"},
+		{leak.Reason{Kind: leak.ByTrend, Trend: stats.Reason{Kind: stats.LessAtEnd, Falls: true}}, "it falls, but less towards its end, and may be flattening"},
+	} {
+		if got := leakReason(x.reason); got != x.want {
+			t.Errorf("%q, want %q", got, x.want)
+		}
+	}
+}
+
+// Each kind of reason has words of its own.
+func TestEachReasonHasWords(t *testing.T) {
+	said := map[string]bool{}
+	say := func(kind, text string) {
+		if len(strings.Fields(text)) < 3 || said[text] {
+			t.Errorf("%s: %q", kind, text)
+		}
+		said[text] = true
+	}
+	for _, k := range []stats.ReasonKind{stats.FewReadings, stats.OneTime, stats.TooLarge, stats.FewFalls, stats.LessAtEnd, stats.TooLittle, stats.JumpsBack, stats.SawGrows, stats.GoesOn} {
+		say(string(k), steadyWhy(timeline.Why{Kind: timeline.WhyKind(k), Trend: stats.Reason{Kind: k}}))
+	}
+	for _, k := range []timeline.WhyKind{timeline.RisesAndFalls, timeline.VariesTooMuch, timeline.TrialsDiffer} {
+		say(string(k), steadyWhy(timeline.Why{Kind: k}))
+	}
+	for _, k := range []leak.ReasonKind{leak.NoSeries, leak.FewCollections, leak.FewLows, leak.ResidentOnly, leak.GrewAtRest, leak.GrewAfter, leak.Queued, leak.LoadOpened, leak.LoadAll, leak.RateRose, leak.RateConnected, leak.Noisy, leak.NotTouched, leak.TrialsDiffer} {
+		say(string(k), leakReason(leak.Reason{Kind: k}))
+	}
+}

@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/dynolab/dyno/analysis/exectrace"
 	"github.com/dynolab/dyno/examples"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/store"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -93,18 +94,24 @@ func readTrialProfile(dir *store.Dir, r *dyno.Result, kind string) (*profiles.Pr
 	return nil, loss
 }
 
-// readProfile reads a profile; it is nil if there is none.
 func readProfile(file string) (*profile.Profile, error) {
+	return reading(file, func(r io.Reader) (*profile.Profile, error) {
+		p, err := profile.Parse(r)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		return p, nil
+	})
+}
+
+// reading opens a file and reads it.
+func reading[T any](file string, read func(io.Reader) (T, error)) (x T, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, err
+		return x, err
 	}
 	defer f.Close()
-	p, err := profile.Parse(f)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, err)
-	}
-	return p, nil
+	return read(f)
 }
 
 // SumProfiles adds up the profiles of one kind of a setting, and the requests of

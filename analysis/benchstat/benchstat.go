@@ -16,7 +16,7 @@ import (
 	"golang.org/x/perf/benchproc"
 )
 
-// A BenchFile is text in the Go benchmark format
+// A File is text in the Go benchmark format
 // (https://golang.org/design/14313-benchmark-format), such as go test -bench
 // prints it.
 type File struct {
@@ -25,17 +25,17 @@ type File struct {
 	Reader io.Reader
 }
 
-// BenchstatOptions say how benchmark results are grouped and compared, in the
+// Options say how benchmark results are grouped and compared, in the
 // words of benchstat's flags and in the syntax of
 // https://pkg.go.dev/golang.org/x/perf/benchproc/syntax. A space alone is no key.
 type Options struct {
-	Filter     string  // which results; "" means "*", all
-	Table      string  // what makes tables; "" means ".config"
-	Row        string  // what makes rows; "" means ".fullname"
-	Col        string  // what makes columns; "" means ".file"
-	Ignore     string  // keys that make no difference
-	Confidence float64 // of the medians' intervals, above 0 and at most 1; 0 means 0.95
-	Alpha      float64 // a change is shown if p is at most this; 0 means 0.05
+	Filter     string  `json:"filter"`           // which results; "" means "*", all
+	Table      string  `json:"table"`            // what makes tables; "" means ".config"
+	Row        string  `json:"row"`              // what makes rows; "" means ".fullname"
+	Col        string  `json:"col"`              // what makes columns; "" means ".file"
+	Ignore     string  `json:"ignore,omitempty"` // keys that make no difference
+	Confidence float64 `json:"confidence"`       // of the medians' intervals, above 0 and at most 1; 0 means 0.95
+	Alpha      float64 `json:"alpha"`            // a change is shown if p is at most this; 0 means 0.05
 }
 
 // Resolved returns o with its defaults written out.
@@ -49,8 +49,8 @@ func (o Options) Resolved() Options {
 	return o
 }
 
-// BenchstatTables is what benchstat finds in benchmark files: the same medians,
-// intervals, changes and p-values. It knows nothing of blocks; a [BenchTable] does.
+// Tables is what benchstat finds in benchmark files: the same medians,
+// intervals, changes and p-values. It knows nothing of blocks; package compare does.
 type Tables struct {
 	Options Options  // resolved
 	Files   []string // their names, as given
@@ -60,27 +60,27 @@ type Tables struct {
 	Notes   []string // lines that cannot be read, results that are left out
 }
 
-// A BenchstatTable is the results of one configuration in one unit.
+// A Table is the results of one configuration in one unit.
 type Table struct {
 	Config  []Key      // in the same order in all tables; the value is "" where the key is not set
 	Unit    string     // a base unit: sec/op, B/op
 	Better  int        // 1 if more is better, -1 if less is, 0 if nobody knows
 	Exact   bool       // the file says that values have no noise, so that nothing is tested
-	Cols    [][]string // of each column the values of BenchstatTables.Columns; the first is the baseline
+	Cols    [][]string // of each column the values of Tables.Columns; the first is the baseline
 	Rows    []Row
 	Geomean []Mean // of each column
 }
 
-// A BenchstatKey is a line of a file's configuration, such as goos: linux.
+// A Key is a line of a file's configuration, such as goos: linux.
 type Key struct{ Key, Value string }
 
-// A BenchstatRow is one benchmark.
+// A Row is one benchmark.
 type Row struct {
-	Name  string
-	Cells []*Cell // of each column; nil where there are no results
+	Name  string  `json:"name"`
+	Cells []*Cell `json:"cells"` // of each column; nil where there are no results
 }
 
-// A BenchstatCell is the samples of one benchmark in one column. Its Lo and Hi are
+// A Cell is the samples of one benchmark in one column. Its Lo and Hi are
 // infinite where there are too few for an interval.
 type Cell struct {
 	benchmath.Summary
@@ -89,7 +89,7 @@ type Cell struct {
 	Versus  *Versus // nil in the first column, and where that has no results
 }
 
-// A BenchstatVersus is a cell compared with the first of its row, by the U test of
+// A Versus is a cell compared with the first of its row, by the U test of
 // Mann and Whitney, two-sided, of all samples as one independent draw. The P of
 // exact units is 0.
 type Versus struct {
@@ -103,7 +103,7 @@ type Versus struct {
 // options want it, and not of nothing.
 func (v *Versus) Changed() bool { return v.P <= v.Alpha && v.Ratio != 1 }
 
-// A BenchstatMean is the geometric mean of a column. It is NaN where there is none.
+// A Mean is the geometric mean of a column. It is NaN where there is none.
 type Mean struct {
 	Center float64
 	Ratio  float64 // the mean of the ratios of those cells that the first column has too
@@ -165,7 +165,7 @@ func (t *Tables) Apart() (nothing bool, keys []string) {
 	return true, keys
 }
 
-// Benchstat reads files in order and compares them as benchstat does. Lines that
+// Compare reads files in order and compares them as benchstat does. Lines that
 // cannot be read become notes. The error is one of the options, such as a filter
 // that cannot be parsed, or of reading.
 func Compare(files []File, o Options) (*Tables, error) {
@@ -292,7 +292,6 @@ func sorted(keys map[benchproc.Key]bool) []benchproc.Key {
 	return list
 }
 
-// tables fills in what was gathered.
 func (h *piles) tables(t *Tables, units benchfmt.UnitMetadataMap) {
 	for _, f := range h.col.FlattenedFields() {
 		t.Columns = append(t.Columns, f.Name)

@@ -176,17 +176,7 @@ func (d *benchData) values(unit string, i int) (values []float64, logs bool) {
 // over the pairs of each launch, and the mean of the launches', as each launch has
 // its own place in memory. It is NaN without pairs.
 func blockValue(base, other *dyno.Benchmark, unit string, logs bool) float64 {
-	var medians []float64
-	for _, pairs := range pairValues(base, other, unit, logs) {
-		if len(pairs) > 0 {
-			medians = append(medians, stats.Median(pairs))
-		}
-	}
-	return meanOrNaN(medians)
-}
-
-// pairValues are the log ratios, or differences, of the pairs of each launch.
-func pairValues(base, other *dyno.Benchmark, unit string, logs bool) (launches [][]float64) {
+	var launches [][]float64
 	eachPair(base, other, unit, func(launch int, x, y float64) {
 		for len(launches) <= launch {
 			launches = append(launches, nil)
@@ -197,7 +187,7 @@ func pairValues(base, other *dyno.Benchmark, unit string, logs bool) (launches [
 		}
 		launches[launch] = append(launches[launch], v)
 	})
-	return launches
+	return meanOfMedians(launches)
 }
 
 // eachPair yields the samples of a block that took turns beside one another and have
@@ -234,7 +224,7 @@ func BlockCenter(b *dyno.Benchmark, unit string) float64 {
 	if b == nil {
 		return math.NaN()
 	}
-	var medians []float64
+	var launches [][]float64
 	for _, samples := range b.Launches {
 		var xs []float64
 		for _, vs := range samples {
@@ -242,18 +232,21 @@ func BlockCenter(b *dyno.Benchmark, unit string) float64 {
 				xs = append(xs, x)
 			}
 		}
-		if len(xs) > 0 {
-			medians = append(medians, stats.Median(xs))
-		}
+		launches = append(launches, xs)
 	}
-	return meanOrNaN(medians)
+	return meanOfMedians(launches)
 }
 
-func meanOrNaN(xs []float64) float64 {
-	if len(xs) == 0 {
+// meanOfMedians is NaN if no launch has values.
+func meanOfMedians(launches [][]float64) (mean float64) {
+	launches = slices.DeleteFunc(launches, func(xs []float64) bool { return len(xs) == 0 })
+	if len(launches) == 0 {
 		return math.NaN()
 	}
-	return mean(xs)
+	for _, xs := range launches {
+		mean += stats.Median(xs) / float64(len(launches))
+	}
+	return mean
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
@@ -294,11 +287,4 @@ func (run *benchRun) faults(d *benchData) (fs []Fault) {
 // surveyed reports whether any benchmark was surveyed in setting i.
 func (run *benchRun) surveyed(i int) bool {
 	return slices.ContainsFunc(run.data, func(d *benchData) bool { return d.surveys[i] != nil })
-}
-
-func mean(xs []float64) (m float64) {
-	for _, x := range xs {
-		m += x / float64(len(xs))
-	}
-	return m
 }

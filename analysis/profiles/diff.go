@@ -42,14 +42,14 @@ func (c Change) Clear() bool { return c.Verdict == stats.Better || c.Verdict == 
 // MarshalJSON implements json.Marshaler; what is not known is null.
 func (c Change) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Base    Number        `json:"base"`
-		Value   Number        `json:"value"`
-		Diff    Number        `json:"diff"`
-		Lo      Number        `json:"lo"`
-		Hi      Number        `json:"hi"`
-		P       Number        `json:"p"`
+		Base    dyno.Number   `json:"base"`
+		Value   dyno.Number   `json:"value"`
+		Diff    dyno.Number   `json:"diff"`
+		Lo      dyno.Number   `json:"lo"`
+		Hi      dyno.Number   `json:"hi"`
+		P       dyno.Number   `json:"p"`
 		Verdict stats.Verdict `json:"verdict"`
-	}{Number(c.Base), Number(c.Value), Number(c.Diff), Number(c.Lo), Number(c.Hi), Number(c.P), c.Verdict})
+	}{dyno.Number(c.Base), dyno.Number(c.Value), dyno.Number(c.Diff), dyno.Number(c.Lo), dyno.Number(c.Hi), dyno.Number(c.P), c.Verdict})
 }
 
 // A FunctionChange is what changed about one function.
@@ -61,8 +61,8 @@ type FunctionChange struct {
 	Count float64 `json:"count-diff,omitempty"` // of Profiles.Counts in the order's attribution
 	// Share is the part of the change of the total that the function has in the
 	// order's attribution; NaN if the total did not change.
-	Share Number     `json:"share"`
-	Line  LineChange `json:"at,omitzero"` // of ByOwn
+	Share dyno.Number `json:"share"`
+	Line  LineChange  `json:"at,omitzero"` // of ByOwn
 }
 
 // A LineChange is the line of a function that changed most; zero if no line is known.
@@ -128,9 +128,9 @@ func (p *Profiles) Difference(base, setting string, by Order, negligible float64
 	for i, fn := range fns {
 		r := &rows[i]
 		r.Function = fn
-		r.Share = Number(r.change(by).Diff / d.Total.Diff)
+		r.Share = dyno.Number(r.change(by).Diff / d.Total.Diff)
 		if d.Total.Diff == 0 {
-			r.Share = Number(math.NaN())
+			r.Share = dyno.Number(math.NaN())
 		}
 		for b := range d.Pairs {
 			r.Count += (c.sums[1][b].by[by][fn].count - c.sums[0][b].by[by][fn].count) / float64(d.Pairs)

@@ -5,7 +5,6 @@
 package profiles
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -230,17 +229,6 @@ func (p *Profiles) sampling(v, n float64, data *profile.Profile) float64 {
 		return v * size / (1 - missed) * missed
 	}
 	return 0
-}
-
-// Number is written to JSON as null where it is not finite.
-type Number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
 }
 
 // sums are what the functions of one trial account for.

@@ -21,7 +21,7 @@ type spans struct {
 	sums   []time.Duration // of so many of the shortest gaps
 }
 
-// join joins those that touch and cuts what is outside of the window.
+// Join joins those that touch and cuts what is outside of the window.
 func Join(list []span, window time.Duration) (joined []span) {
 	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.From, b.From) })
 	for _, x := range list {
@@ -57,7 +57,7 @@ func newSpans(list []span, window time.Duration) *spans {
 	return s
 }
 
-// underWay are the times in which a collection was.
+// UnderWay are the times in which a collection was.
 func UnderWay(cs []dyno.Collection) []span {
 	list := make([]span, len(cs))
 	for i, c := range cs {
@@ -66,7 +66,7 @@ func UnderWay(cs []dyno.Collection) []span {
 	return list
 }
 
-// stops are the times in which collections had stopped the world.
+// Stops are the times in which collections had stopped the world.
 func Stops(cs []dyno.Collection) []span {
 	list := make([]span, 0, 2*len(cs))
 	for _, c := range cs {
@@ -74,12 +74,6 @@ func Stops(cs []dyno.Collection) []span {
 	}
 	return list
 }
-
-func collecting(cs []dyno.Collection, window time.Duration) *spans {
-	return newSpans(UnderWay(cs), window)
-}
-
-func stopped(cs []dyno.Collection, window time.Duration) *spans { return newSpans(Stops(cs), window) }
 
 // share is how much of the window the spans are.
 func (s *spans) share() float64 {

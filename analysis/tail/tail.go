@@ -5,7 +5,6 @@
 package tail
 
 import (
-	"encoding/json"
 	"iter"
 	"math"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A Tail is what the slowest requests of one trial have to do with collections.
+// A Trial is what the slowest requests of one trial have to do with collections.
 // Requests are those that succeeded; one met a collection if it was not over
 // before the collection began, nor due after it ended.
 type Trial struct {
@@ -39,7 +38,7 @@ type Trial struct {
 // leastTail is of how many requests one is the slowest 1 %.
 const leastTail = 100
 
-// NewTail reads the requests of a trial twice, all or a uniform sample of them,
+// New reads the requests of a trial twice, all or a uniform sample of them,
 // and holds them against its collections. It is nil if they are fewer than 100.
 // The error is the sequence's.
 func New(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Trial, error) {
@@ -59,7 +58,7 @@ func New(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Trial, erro
 	if all.Count() < leastTail {
 		return nil, nil
 	}
-	gc, stw := collecting(cs, window), stopped(cs, window)
+	gc, stw := newSpans(UnderWay(cs), window), newSpans(Stops(cs), window)
 	p99 := all.Quantile(0.99)
 	t := &Trial{Requests: all.Count(), P99: p99.Seconds(), Stopped: stw.share()}
 	var met, slowMet, stopMet int64
@@ -121,21 +120,23 @@ func clearByChance(all *hist.Histogram, gc *spans) float64 {
 	return math.NaN()
 }
 
-// Tails are the tails of the trials of one setting that [Counts].
+// A Setting is the tails of the trials of one setting that count.
 type Setting struct {
-	Trials   int
-	Requests int64 // of all trials
-
-	Met, SlowMet, SlowChance stats.Mean
-	Excess                   stats.Mean // SlowMet - SlowChance, trial by trial
-	P99, P99Clear, P99Chance stats.Mean
-	Stopped, StopMet         stats.Mean
-
-	Verdict Verdict
+	Trials     int        `json:"trials"`
+	Requests   int64      `json:"requests"` // of all trials
+	Met        stats.Mean `json:"met-frac"`
+	SlowMet    stats.Mean `json:"slow-met-frac"`
+	SlowChance stats.Mean `json:"slow-chance-frac"`
+	Excess     stats.Mean `json:"excess-frac"` // SlowMet - SlowChance, trial by trial
+	P99        stats.Mean `json:"p99-sec"`
+	P99Clear   stats.Mean `json:"p99-clear-sec"`
+	P99Chance  stats.Mean `json:"p99-chance-sec"`
+	Stopped    stats.Mean `json:"stw-frac"`
+	StopMet    stats.Mean `json:"stw-met-frac"`
+	Verdict    Verdict    `json:"verdict,omitempty"`
 }
 
-// A TailVerdict says whether collections make requests slow, as far as meeting
-// them can tell.
+// A Verdict says whether collections make requests slow.
 type Verdict string
 
 // The verdicts. Of a single trial there is none, "".
@@ -149,7 +150,7 @@ const (
 // to be worth a reader's while.
 const leastExcess = 0.05
 
-// tails puts the tails of a setting's trials together; nil if there are none.
+// Of puts the tails of a setting's trials together; nil if there are none.
 func Of(rs []*dyno.Result, of map[int]*Trial) *Setting {
 	s := &Setting{}
 	var ts []*Trial
@@ -208,27 +209,4 @@ func verdictOf(e stats.Mean, chance float64, slow int64) Verdict {
 		return NotInTail
 	}
 	return Unclear
-}
-
-type tailJSON struct {
-	Trials    int        `json:"trials"`
-	Requests  int64      `json:"requests"`
-	Met       stats.Mean `json:"met-frac"`
-	SlowMet   stats.Mean `json:"slow-met-frac"`
-	Chance    stats.Mean `json:"slow-chance-frac"`
-	Excess    stats.Mean `json:"excess-frac"`
-	P99       stats.Mean `json:"p99-sec"`
-	P99Clear  stats.Mean `json:"p99-clear-sec"`
-	P99Chance stats.Mean `json:"p99-chance-sec"`
-	Stopped   stats.Mean `json:"stw-frac"`
-	StopMet   stats.Mean `json:"stw-met-frac"`
-	Verdict   Verdict    `json:"verdict,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler: the tail of summary.json.
-func (s *Setting) MarshalJSON() ([]byte, error) {
-	return json.Marshal(tailJSON{
-		s.Trials, s.Requests, s.Met, s.SlowMet, s.SlowChance, s.Excess,
-		s.P99, s.P99Clear, s.P99Chance, s.Stopped, s.StopMet, s.Verdict,
-	})
 }

@@ -27,8 +27,7 @@ type Sources struct {
 	Lines       func(r *dyno.Result) iter.Seq2[hist.Line, error]
 	Collections func(r *dyno.Result) ([]dyno.Collection, error)
 	Series      func(r *dyno.Result, metric string) (dyno.Series, error)
-	// Each calls do with all numbers from 0 to n-1, if it likes several at a time; nil
-	// is one after another.
+	// Each calls do with all numbers from 0 to n-1, if it likes several at a time.
 	Each func(n int, do func(i int))
 }
 
@@ -39,15 +38,7 @@ func NewPicture(rs []*dyno.Result, settings []dyno.Setting, axis []Stretch, rows
 	p := &Picture{Axis: axis, Rows: rows}
 	p.Low, p.High = scaleOf(rs)
 	cells := p.cells(rs, settings)
-	each := src.Each
-	if each == nil {
-		each = func(n int, do func(i int)) {
-			for i := range n {
-				do(i)
-			}
-		}
-	}
-	each(len(cells), func(i int) { cells[i].paint(p, &src) })
+	src.Each(len(cells), func(i int) { cells[i].paint(p, &src) })
 	for i := range p.Settings {
 		p.Settings[i].join(axis, slices.DeleteFunc(slices.Clone(cells), func(c *cell) bool { return c.setting != i }))
 	}
@@ -135,16 +126,11 @@ func (c *cell) note(err error) {
 	}
 }
 
-// paint fills the cell in.
 func (c *cell) paint(p *Picture, src *Sources) {
 	c.heat = NewHeat(Scale{c.From, c.To, p.Low, p.High, p.Rows, c.Columns}, c.r.Elapsed)
-	var cs []dyno.Collection
-	if src.Collections != nil {
-		var err error
-		cs, err = src.Collections(c.r)
-		if c.note(err); err == nil {
-			c.heat.AddCollections(cs, c.r.Elapsed)
-		}
+	cs, err := src.Collections(c.r)
+	if c.note(err); err == nil {
+		c.heat.AddCollections(cs, c.r.Elapsed)
 	}
 	if c.r.Latency != nil && c.r.Latency.Count() > 0 {
 		c.requests(src)
@@ -181,9 +167,6 @@ func (c *cell) requests(src *Sources) {
 // times counts the requests that were kept, and returns the rows of the slowest if
 // they are wanted.
 func (c *cell) times(src *Sources, want bool) (rows []int64) {
-	if src.Times == nil {
-		return nil
-	}
 	times, whole := src.Times(c.r, c.From, c.To)
 	if times == nil {
 		return nil
@@ -211,9 +194,6 @@ const mostWhole = 2 * time.Second
 
 // lines counts requests by the lines of the latency log.
 func (c *cell) lines(src *Sources) {
-	if src.Lines == nil {
-		return
-	}
 	n, long := 0, time.Duration(0)
 	for l, err := range src.Lines(c.r) {
 		if err != nil {
@@ -271,17 +251,15 @@ func (s *slowest) rows() (rows []int64) {
 func (c *cell) series(src *Sources) {
 	c.tracks = make([]*Track, len(TrackMetrics))
 	for i, metric := range TrackMetrics {
-		switch {
-		case metric == collectingMetric:
+		if metric == collectingMetric {
 			if x := c.heat.Collecting; x != nil {
 				c.tracks[i] = &Track{metric, x, x, x}
 			}
-		case src.Series != nil:
-			s, err := src.Series(c.r, metric)
-			c.note(err)
-			if err == nil {
-				c.tracks[i] = c.track(s)
-			}
+			continue
+		}
+		s, err := src.Series(c.r, metric)
+		if c.note(err); err == nil {
+			c.tracks[i] = c.track(s)
 		}
 	}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/dynolab/dyno/hist"
 )
 
-// steadiness tells of each trial with a long window whether its response times
-// stayed as they were.
+// steadiness tells of trials with a long window whether response times stayed as they were.
 func (f *Findings) steadiness() map[int]*timeline.Steadiness {
 	of := map[int]*timeline.Steadiness{}
 	for _, r := range f.Results {

@@ -7,8 +7,7 @@ import (
 	"github.com/dynolab/dyno/analysis/exectrace"
 )
 
-// attribute reads the execution traces of a run into its table. One that cannot
-// be read is a warning.
+// attribute reads execution traces into the table. One that cannot be read is a warning.
 func (f *Findings) attribute(serves []string) {
 	t := f.Table
 	for _, r := range f.Results {

@@ -6,8 +6,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// Schema is the version of this form; it changes when a field changes its
-// meaning or goes.
+// Schema is the version of this form; it changes when a field changes its meaning or goes.
 const Schema = 1
 
 type tablesJSON struct {
@@ -32,9 +31,8 @@ type tableJSON struct {
 	Geomean []Mean              `json:"geomean"`
 }
 
-// MarshalJSON implements json.Marshaler: cells in the order of the columns, null
-// where there are no results; numbers are null where they are not known or
-// infinite. Schema is that of summary.json.
+// MarshalJSON implements json.Marshaler: cells in the order of the columns, null where
+// there are no results; unknown and infinite numbers are null.
 func (t *Tables) MarshalJSON() ([]byte, error) {
 	o := t.Options
 	comparisons, changed := t.Count()

@@ -37,7 +37,6 @@ type Form struct {
 	*benchJSON
 }
 
-// benchJSON is what only a table of benchmarks has.
 type benchJSON struct {
 	Elapsed     dyno.Number     `json:"elapsed-sec"`
 	Error       dyno.Number     `json:"error"`

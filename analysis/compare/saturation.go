@@ -24,8 +24,7 @@ func saturations(rs []*dyno.Result) []Saturation {
 	return ss
 }
 
-// note says why there is no verdict on a metric of setting i, if saturation has
-// left too few trials to compare.
+// note says why a metric has no verdict, if saturation has left too few trials.
 func (t *Table) note(i int, m dyno.Metric, blocks [][]float64, good map[int][]*dyno.Result) Reason {
 	pairs := 0
 	for _, row := range blocks {

@@ -9,8 +9,8 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A FunctionCost is what one function of one setting costs per request: means
-// over the trials, in the base unit of Profiles.Metric.
+// A FunctionCost is what a function costs per request: means over trials, in the base unit
+// of Profiles.Metric.
 type FunctionCost struct {
 	*Function
 	Own   float64     `json:"own-value"` // ByOwn: the libraries it calls included

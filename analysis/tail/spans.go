@@ -75,7 +75,6 @@ func Stops(cs []dyno.Collection) []span {
 	return list
 }
 
-// share is how much of the window the spans are.
 func (s *spans) share() float64 {
 	if s.window == 0 {
 		return 0
@@ -83,16 +82,13 @@ func (s *spans) share() float64 {
 	return float64(s.total) / float64(s.window)
 }
 
-// meets reports whether something that began and ended meets a span.
 func (s *spans) meets(began, ended time.Duration) bool {
 	i := sort.Search(len(s.list), func(i int) bool { return s.list[i].To >= began })
 	return i < len(s.list) && s.list[i].From <= ended
 }
 
-// chance is how likely something that takes so long meets a span, if all spans
-// are shifted in time together by a random amount, around the window's ends. It
-// does if it begins in a span, or so long before one: the mean over all shifts
-// needs no shifting.
+// chance is how likely something that takes so long meets a span, if all spans are shifted
+// together by a random time around the window: it begins in a span, or so long before one.
 func (s *spans) chance(took time.Duration) float64 {
 	if len(s.list) == 0 || s.window == 0 {
 		return 0

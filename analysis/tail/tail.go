@@ -14,9 +14,8 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A Trial is what the slowest requests of one trial have to do with collections.
-// Requests are those that succeeded; one met a collection if it was not over
-// before the collection began, nor due after it ended.
+// A Trial is what the slowest successful requests of one trial have to do with collections.
+// A request met one if neither was over before the other began.
 type Trial struct {
 	Requests int64
 	Slow     int64 // of them, that took longer than p99
@@ -38,9 +37,8 @@ type Trial struct {
 // leastTail is of how many requests one is the slowest 1 %.
 const leastTail = 100
 
-// New reads the requests of a trial twice, all or a uniform sample of them,
-// and holds them against its collections. It is nil if they are fewer than 100.
-// The error is the sequence's.
+// New reads the requests of a trial twice, all or a uniform sample, and holds them against
+// its collections. It is nil for fewer than 100. The error is the sequence's.
 func New(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Trial, error) {
 	all := hist.New()
 	window := time.Duration(0)
@@ -100,8 +98,8 @@ func New(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Trial, erro
 	return t, nil
 }
 
-// clearByChance is the 99th percentile of latency, in seconds, of requests each
-// of which counts as much as it is likely to meet no collection. NaN if none is.
+// clearByChance is the 99th percentile of latency, in seconds, with each request weighed by
+// its chance to meet no collection; NaN if it has none.
 func clearByChance(all *hist.Histogram, gc *spans) float64 {
 	bars := all.Counts().Distribution()
 	weight, sum := make([]float64, len(bars)), 0.0
@@ -146,8 +144,7 @@ const (
 	Unclear   Verdict = "unclear" // the trials are too few, or differ too much, or collections are hardly ever over
 )
 
-// leastExcess is the share of the slowest that has to be explained by collections
-// to be worth a reader's while.
+// leastExcess is the least share of the slowest that is worth to be explained by collections.
 const leastExcess = 0.05
 
 // Of puts the tails of a setting's trials together; nil if there are none.
@@ -190,11 +187,9 @@ func Of(rs []*dyno.Result, of map[int]*Trial) *Setting {
 	return s
 }
 
-// verdictOf judges what the slowest have above chance, of so many slow requests.
-// Where these are few, trials are alike by luck and their interval is too narrow:
-// all met a collection, or none did. So what they have above chance must be more
-// than the like number of coins gives, and of fewer than 3/leastExcess none at all
-// may meet one though leastExcess of them should (95 %).
+// verdictOf judges what the slowest have above chance. Few slow requests are alike by luck,
+// which makes their interval too narrow. So the excess must be more than as many coins
+// give, and 3/leastExcess of them must have met none for a no (95 %).
 func verdictOf(e stats.Mean, chance float64, slow int64) Verdict {
 	n := float64(slow)
 	coins := 2*math.Sqrt(max(0, chance*(1-chance))/n) + 0.5/n

@@ -14,9 +14,8 @@ import (
 	"github.com/dynolab/dyno/hist"
 )
 
-// Sources are where a picture has its numbers from. Those of a trial are asked for
-// by one goroutine at a time, those of several perhaps at once. An error that is
-// fs.ErrNotExist says that nobody knows, any other is told in a note.
+// Sources are where a picture has its numbers from. A trial is asked for by one goroutine at
+// a time, several trials perhaps at once. Errors other than fs.ErrNotExist become notes.
 type Sources struct {
 	// Times are of the requests that were kept and were due from one time to another,
 	// and perhaps of others; whole says that all were kept. If it returns nil, Lines
@@ -31,8 +30,8 @@ type Sources struct {
 	Each func(n int, do func(i int))
 }
 
-// NewPicture makes the picture of an axis, or a part of one, with so many rows of
-// latency. Settings come in the order given, others after them.
+// NewPicture makes the picture of an axis, with so many rows of latency. Settings come in
+// the order given, others after them.
 func NewPicture(rs []*dyno.Result, settings []dyno.Setting, axis []Stretch, rows int, src Sources) *Picture {
 	rs = slices.DeleteFunc(dyno.LastOfEach(rs), func(r *dyno.Result) bool { return !pictured(r) })
 	p := &Picture{Axis: axis, Rows: rows}
@@ -50,8 +49,8 @@ func NewPicture(rs []*dyno.Result, settings []dyno.Setting, axis []Stretch, rows
 	return p
 }
 
-// scaleOf is the scale of all latencies, rounded outward to two digits; 0 if there is
-// none. It has at most nine decades: what is faster belongs to the first row.
+// scaleOf is the scale of all latencies, rounded outward to two digits, of at most nine
+// decades; 0 without any.
 func scaleOf(rs []*dyno.Result) (low, high time.Duration) {
 	for _, r := range rs {
 		if h := r.Latency; h != nil && h.Count() > 0 {
@@ -93,7 +92,6 @@ type cell struct {
 	notes          []string
 }
 
-// cells finds the trials of each stretch, and the settings.
 func (p *Picture) cells(rs []*dyno.Result, settings []dyno.Setting) (cells []*cell) {
 	of := map[string]int{}
 	place := func(s dyno.Setting) int {
@@ -119,7 +117,6 @@ func (p *Picture) cells(rs []*dyno.Result, settings []dyno.Setting) (cells []*ce
 	return cells
 }
 
-// note keeps what went wrong, once.
 func (c *cell) note(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !slices.Contains(c.notes, err.Error()) {
 		c.notes = append(c.notes, err.Error())
@@ -143,8 +140,8 @@ func (c *cell) paint(p *Picture, src *Sources) {
 	c.series(src)
 }
 
-// requests counts the requests and finds the slowest. Those of the whole window the
-// result has, and of a part that holds some of them these are the slowest.
+// requests counts the requests and finds the slowest: of the whole window the result has
+// them, of a part these are added.
 func (c *cell) requests(src *Sources) {
 	known := c.r.Sent.Slowest
 	all := c.From <= 0 && c.To >= c.r.Elapsed && len(known) > 0
@@ -164,8 +161,7 @@ func (c *cell) requests(src *Sources) {
 	}
 }
 
-// times counts the requests that were kept, and returns the rows of the slowest if
-// they are wanted.
+// times counts the requests that were kept; it returns the rows of the slowest if wanted.
 func (c *cell) times(src *Sources, want bool) (rows []int64) {
 	times, whole := src.Times(c.r, c.From, c.To)
 	if times == nil {
@@ -188,8 +184,7 @@ func (c *cell) times(src *Sources, want bool) (rows []int64) {
 	return slow.rows()
 }
 
-// mostWhole is the longest window of which a line that holds all of it tells about
-// time.
+// mostWhole is the longest window of which a line that holds all of it tells about time.
 const mostWhole = 2 * time.Second
 
 // lines counts requests by the lines of the latency log.
@@ -246,8 +241,7 @@ func (s *slowest) rows() (rows []int64) {
 	return rows
 }
 
-// series reads what was sampled, one metric at a time: hours of all of them would
-// take too much memory.
+// series reads one metric at a time: hours of all would take too much memory.
 func (c *cell) series(src *Sources) {
 	c.tracks = make([]*Track, len(TrackMetrics))
 	for i, metric := range TrackMetrics {
@@ -286,7 +280,6 @@ func (c *cell) track(s dyno.Series) *Track {
 	return t
 }
 
-// newTrack is a track without a reading.
 func newTrack(metric string, columns int) *Track {
 	t := &Track{metric, make([]float64, columns), make([]float64, columns), make([]float64, columns)}
 	for i := range columns {
@@ -295,7 +288,6 @@ func newTrack(metric string, columns int) *Track {
 	return t
 }
 
-// join puts the cells of a setting together.
 func (s *PictureOf) join(axis []Stretch, cells []*cell) {
 	before := make([]int, len(axis)) // columns
 	columns := 0

@@ -59,7 +59,7 @@ var unfit = map[string]func(t *testing.T, path string){
 	"a series with a hole":   func(t *testing.T, p string) { hole(t, p, "trials/0001/series.csv") },
 	"a log with a hole":      func(t *testing.T, p string) { hole(t, p, "trials/0001/latency.hlog") },
 	"many short results": func(t *testing.T, p string) {
-		put(t, filepath.Join(p, "results.jsonl"), bytes.Repeat([]byte(`{"trial":1,"latency":{}}`+"\n"), mostLines+1))
+		put(t, filepath.Join(p, "results.jsonl"), bytes.Repeat([]byte(`{"trial":1,"latency":{}}`+"\n"), 10_001))
 	},
 	"many repeats": func(t *testing.T, p string) { plan(t, p, `"repeat": 6`, `"repeat": 1000000000`) },
 	"many settings": func(t *testing.T, p string) {
@@ -70,7 +70,7 @@ var unfit = map[string]func(t *testing.T, path string){
 		put(t, filepath.Join(p, "trials/0001/cpu.pb.gz"), bomb(t, make([]byte, 1<<20), 80<<20))
 	},
 	"a profile of nothing": func(t *testing.T, p string) {
-		put(t, filepath.Join(p, "trials/0001/cpu.pb.gz"), bomb(t, []byte("\x12\x00"), 2*mostParts+10))
+		put(t, filepath.Join(p, "trials/0001/cpu.pb.gz"), bomb(t, []byte("\x12\x00"), 4_000_010))
 	},
 	"a footer of gigabytes": func(t *testing.T, p string) {
 		put(t, filepath.Join(p, "trials/0001/requests.parquet"), []byte("PAR1\xff\xff\xff\x7fPAR1"))

@@ -30,10 +30,6 @@ const (
 	broken      = "broken"
 )
 
-// mostRead is how many bytes of run.json or summary.json are read: dyno writes some
-// kilobytes.
-const mostRead = 16 << 20
-
 // An entry is a run as lists show it. It holds little, so that a folder of hundreds
 // opens at once.
 type entry struct {
@@ -142,7 +138,7 @@ func (e *entry) read() error {
 		store.Run
 		Plan *planned `json:"plan"`
 	}
-	if err := readJSON(filepath.Join(e.path, "run.json"), &run); err != nil {
+	if err := ReadJSON(filepath.Join(e.path, "run.json"), &run); err != nil {
 		return err
 	}
 	if run.Schema != store.Schema {
@@ -197,7 +193,7 @@ func (e *entry) readResults() {
 	defer f.Close()
 	trials, blocks := map[int]bool{}, map[int]bool{}
 	var ran []string
-	r := bufio.NewReader(io.LimitReader(f, mostRead))
+	r := bufio.NewReader(io.LimitReader(f, MostRead))
 	for n := 0; e.State == interrupted || n < len(e.Run.Settings); n++ {
 		line, err := r.ReadBytes('\n')
 		if err != nil { // also of a line that is being written

@@ -3,9 +3,6 @@ package web
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -49,17 +46,9 @@ type verdict struct {
 
 // readSummary reads the primary metrics of a summary and another one, "" for none.
 func readSummary(path, metric string) (*summary, error) {
-	data, err := readFile(filepath.Join(path, "summary.json"))
-	if err != nil {
-		return nil, err
-	}
-	return parseSummary(data, metric)
-}
-
-func parseSummary(data []byte, metric string) (*summary, error) {
 	s := new(summary)
-	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("read summary.json: %w", err)
+	if err := ReadJSON(filepath.Join(path, "summary.json"), s); err != nil {
+		return nil, err
 	}
 	unwanted := map[string]bool{}
 	for _, m := range s.Metrics {
@@ -71,34 +60,6 @@ func parseSummary(data []byte, metric string) (*summary, error) {
 	}
 	s.tame()
 	return s, nil
-}
-
-// readFile reads a file of a run that is small, if it is dyno's.
-func readFile(path string) ([]byte, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > mostRead {
-		return nil, fmt.Errorf("%s has %d bytes, more than any that dyno writes", filepath.Base(path), info.Size())
-	}
-	return io.ReadAll(io.LimitReader(f, mostRead))
-}
-
-func readJSON(path string, v any) error {
-	data, err := readFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
-	}
-	return nil
 }
 
 // mostShort is how many characters of a name are shown in a list.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // put writes a file of a run, in place of what is there.
@@ -154,10 +155,10 @@ func TestFit(t *testing.T) {
 	}
 	put(t, filepath.Join(path, "trials/0004/cpu.pb.gz"), b.Bytes())
 	link(t, path, "trials/0004/etc", "/etc") // which nobody reads
-	if err := fit(path); err != nil {
+	if err := safe.Fit(path); err != nil {
 		t.Error(err)
 	}
-	if err := fitProfiles(path); err != nil {
+	if err := safe.FitProfiles(path); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 func compareURL(a, b string) string { return "/compare?" + url.Values{"a": {a}, "b": {b}}.Encode() }
@@ -104,7 +105,7 @@ func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts
 	for i, p := range places {
 		dir, err := open(p)
 		if err == nil {
-			err = fitProfiles(p.path)
+			err = safe.FitProfiles(p.path)
 		}
 		if err != nil {
 			return nil, "The run " + p.ID + " cannot be read: " + err.Error(), http.StatusInternalServerError

@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // liveMetrics are the series of a trial that followers are told of.
@@ -136,7 +137,7 @@ func (c *current) seconds() (seconds []second) {
 // windowStart returns the start of the first interval of a latency log, in seconds
 // since 1970; 0 if there is none near the start of the file.
 func windowStart(path string) float64 {
-	f, err := openRegular(path)
+	f, err := safe.Open(path)
 	if err != nil {
 		return 0
 	}

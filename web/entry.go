@@ -20,6 +20,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/trend"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // The states of a run.
@@ -131,14 +132,14 @@ func readEntry(p place) *entry {
 }
 
 func (e *entry) read() error {
-	if err := plain(e.path); err != nil { // and no more: a list does not look into trials
+	if err := safe.Plain(e.path); err != nil { // and no more: a list does not look into trials
 		return err
 	}
 	var run struct {
 		store.Run
 		Plan *planned `json:"plan"`
 	}
-	if err := ReadJSON(filepath.Join(e.path, "run.json"), &run); err != nil {
+	if err := safe.ReadJSON(filepath.Join(e.path, "run.json"), &run); err != nil {
 		return err
 	}
 	if run.Schema != store.Schema {
@@ -186,14 +187,14 @@ var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 // readResults reads the version that ran from the first result of each setting, and
 // counts the results of a run that is not done. Broken lines do not count.
 func (e *entry) readResults() {
-	f, err := openRegular(filepath.Join(e.path, "results.jsonl"))
+	f, err := safe.Open(filepath.Join(e.path, "results.jsonl"))
 	if err != nil {
 		return
 	}
 	defer f.Close()
 	trials, blocks := map[int]bool{}, map[int]bool{}
 	var ran []string
-	r := bufio.NewReader(io.LimitReader(f, MostRead))
+	r := bufio.NewReader(io.LimitReader(f, safe.MostRead))
 	for n := 0; e.State == interrupted || n < len(e.Run.Settings); n++ {
 		line, err := r.ReadBytes('\n')
 		if err != nil { // also of a line that is being written

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"fmt"
+	"github.com/dynolab/dyno/web/safe"
 	"io"
 	"io/fs"
 	"mime"
@@ -146,7 +147,7 @@ func size(n int64) string {
 // open opens a regular file of a run and sets the headers that all files have. It
 // has answered the request if f is nil.
 func (s *Site) open(w http.ResponseWriter, r *http.Request, root *os.Root, name, policy string) (f *os.File, info fs.FileInfo) {
-	f, err := root.OpenFile(name, quickly, 0)
+	f, err := root.OpenFile(name, safe.Quickly, 0)
 	if err == nil {
 		if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
 			err = fs.ErrInvalid

@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // mostOpened is how many profiles are open in pprof at a time.
@@ -142,7 +143,7 @@ func PprofPath(kind, setting string, versus bool, base string) string {
 
 // openProfiles reads what was asked for and opens it in pprof.
 func (s *Site) openProfiles(dir *store.Dir, a asked) (*pprofpage.Pages, error) {
-	if err := fitProfiles(dir.Path); err != nil {
+	if err := safe.FitProfiles(dir.Path); err != nil {
 		return nil, err
 	}
 	of, err := s.read.profile(dir, a.kind, a.setting)

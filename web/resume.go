@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // going is what of runs was begun or stopped here.
@@ -145,7 +146,7 @@ func (s *Site) trust(dir *store.Dir) error {
 	if here, err := os.Hostname(); err != nil || here != dir.Run.Host.Name {
 		return fmt.Errorf("it was begun on %q", short(dir.Run.Host.Name))
 	}
-	return ours(dir.Path, dir.Run.Started)
+	return safe.Ours(dir.Path, dir.Run.Started)
 }
 
 // ResumeLog is the file of a run directory with what Resume's process wrote.
@@ -191,7 +192,7 @@ func (s *Site) held() (string, error) {
 
 // lastOf is the end of a log.
 func lastOf(path string) string {
-	f, err := openRegular(path)
+	f, err := safe.Open(path)
 	if err != nil {
 		return err.Error()
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"github.com/dynolab/dyno/web/safe"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -47,7 +48,7 @@ type verdict struct {
 // readSummary reads the primary metrics of a summary and another one, "" for none.
 func readSummary(path, metric string) (*summary, error) {
 	s := new(summary)
-	if err := ReadJSON(filepath.Join(path, "summary.json"), s); err != nil {
+	if err := safe.ReadJSON(filepath.Join(path, "summary.json"), s); err != nil {
 		return nil, err
 	}
 	unwanted := map[string]bool{}

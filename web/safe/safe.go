@@ -1,4 +1,6 @@
-package web
+// Package safe reads run directories that somebody else may have made: it refuses files
+// that would take all memory, never end, or lie elsewhere.
+package safe
 
 import (
 	"bufio"
@@ -69,7 +71,7 @@ func (b budget) check(run, name string, closely bool) error {
 	case !closely || b.look == nil:
 		return nil
 	}
-	f, err := openRegular(path)
+	f, err := Open(path)
 	if err != nil {
 		return err
 	}
@@ -80,12 +82,12 @@ func (b budget) check(run, name string, closely bool) error {
 	return nil
 }
 
-// plain reports why a run is not to be listed, or nil: a file may be a link or a pipe.
-func plain(path string) error { return fitRun(path, false) }
+// Plain reports why a run is not to be listed, or nil: a file may be a link or a pipe.
+func Plain(path string) error { return fitRun(path, false) }
 
-// fit reports why a run is not to be read, or nil. Note: it does not see what is put
+// Fit reports why a run is not to be read, or nil. Note: it does not see what is put
 // there later.
-func fit(path string) error {
+func Fit(path string) error {
 	if err := fitRun(path, true); err != nil {
 		return err
 	}
@@ -114,8 +116,8 @@ func fitRun(path string, closely bool) error {
 	return nil
 }
 
-// fitProfiles reports why the profiles of a run are not to be read, or nil.
-func fitProfiles(path string) error {
+// FitProfiles reports why the profiles of a run are not to be read, or nil.
+func FitProfiles(path string) error {
 	all := int64(0)
 	return eachInTrials(path, func(name string) error {
 		if kind, ok := strings.CutSuffix(filepath.Base(name), ".pb.gz"); !ok || !slices.Contains(dyno.ProfileNames, kind) {
@@ -280,8 +282,8 @@ func sizeOfProfile(f *os.File) (int64, error) {
 	return memory, nil
 }
 
-// openRegular opens a regular file, neither a link nor a pipe.
-func openRegular(path string) (*os.File, error) {
+// Open opens a regular file, neither a link nor a pipe.
+func Open(path string) (*os.File, error) {
 	before, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -317,7 +319,7 @@ func notOurs(name, want string, m fs.FileMode) error {
 
 // ReadJSON reads a small file of a run into v.
 func ReadJSON(path string, v any) error {
-	f, err := openRegular(path)
+	f, err := Open(path)
 	if err != nil {
 		return err
 	}

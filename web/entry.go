@@ -161,7 +161,7 @@ func (e *entry) read() error {
 	switch {
 	case err == nil:
 		e.Summary, e.Blocks, e.Trials = s, s.Blocks, s.Trials
-		if s.Trials+len(s.Failed) >= s.Planned && !e.newer("results.jsonl", "summary.json") {
+		if s.Trials+len(s.Failed) >= s.Planned && !changed(e.path, "results.jsonl").After(changed(e.path, "summary.json")) {
 			e.State = done
 		}
 	case !errors.Is(err, fs.ErrNotExist):
@@ -170,15 +170,6 @@ func (e *entry) read() error {
 	}
 	e.readResults()
 	return nil
-}
-
-func (e *entry) newer(a, b string) bool {
-	one, err := os.Lstat(filepath.Join(e.path, a))
-	if err != nil {
-		return false
-	}
-	other, err := os.Lstat(filepath.Join(e.path, b))
-	return err == nil && one.ModTime().After(other.ModTime())
 }
 
 // commit is a git commit, of which 12 digits are enough for a reader.
@@ -237,8 +228,8 @@ func (e *entry) rev() string {
 	return strings.Join(revs, ", ")
 }
 
-// what is the version that ran, with the revision that was asked for.
-func (e *entry) what() string {
+// What is the version that ran, with the revision that was asked for.
+func (e *entry) What() string {
 	rev := e.rev()
 	if strings.Contains(e.Ran, rev) {
 		return e.Ran
@@ -246,4 +237,4 @@ func (e *entry) what() string {
 	return strings.TrimSpace(rev + " " + e.Ran)
 }
 
-func (e *entry) when() time.Time { return e.Run.Started.Local() }
+func (e *entry) When() time.Time { return e.Run.Started.Local() }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"mime"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -77,15 +76,7 @@ func (s *Site) files(w http.ResponseWriter, r *http.Request, p place) {
 	}
 }
 
-func fileURL(p place, name string) string {
-	u := runURL(p.ID) + "files"
-	for part := range strings.SplitSeq(name, "/") {
-		if part != "." {
-			u += "/" + url.PathEscape(part)
-		}
-	}
-	return u
-}
+func fileURL(p place, name string) string { return path.Join(runURL(p.ID), "files", escaped(name)) }
 
 // folder lists a folder of a run.
 func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, root *os.Root, name string) {
@@ -173,7 +164,7 @@ func (s *Site) file(w http.ResponseWriter, r *http.Request, root *os.Root, name 
 	h := w.Header()
 	if r.FormValue("save") != "" || !slices.Contains(texts, path.Ext(name)) {
 		h.Set("Content-Type", "application/octet-stream")
-		h.Set("Content-Disposition", attachment(path.Base(name)))
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
 		http.NewResponseController(w).SetWriteDeadline(time.Time{}) // it may be gigabytes
 		http.ServeContent(w, r, "", info.ModTime(), f)
 		return
@@ -186,13 +177,6 @@ func (s *Site) file(w http.ResponseWriter, r *http.Request, root *os.Root, name 
 	if err := ends(w, f, info.Size()); err != nil {
 		panic(http.ErrAbortHandler) // so that it does not look whole
 	}
-}
-
-func attachment(name string) string {
-	if v := mime.FormatMediaType("attachment", map[string]string{"filename": name}); v != "" {
-		return v
-	}
-	return "attachment"
 }
 
 // ends writes the first and the last lines of a text.

@@ -126,14 +126,14 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		http.Error(w, fmt.Sprintf("the run %s is under way, and two at once would disturb each other (consider: to stop it, or to wait for its end)", filepath.Base(other)), http.StatusConflict)
 		return
 	}
-	before := changed(dir)
+	before := changed(dir.Path, "results.jsonl")
 	stop, done, err := s.Resume(dir.Path)
 	if err != nil {
 		http.Error(w, fmt.Sprintf("go on with the run: %v", err), http.StatusInternalServerError)
 		return
 	}
 	g.path, g.stop, g.done, g.stopped = dir.Path, stop, done, 0
-	if !awaitHolder(r.Context(), dir.Path, done) && changed(dir).Equal(before) {
+	if !awaitHolder(r.Context(), dir.Path, done) && changed(dir.Path, "results.jsonl").Equal(before) {
 		http.Error(w, "go on with the run: it ended at once: "+lastOf(filepath.Join(dir.Path, ResumeLog)), http.StatusInternalServerError)
 		return
 	}
@@ -197,11 +197,8 @@ func lastOf(path string) string {
 		return err.Error()
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err.Error()
-	}
-	data, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-2000), 2000))
+	f.Seek(-2000, io.SeekEnd) // which fails in a shorter one
+	data, err := io.ReadAll(io.LimitReader(f, 2000))
 	if err != nil {
 		return err.Error()
 	}

@@ -52,14 +52,15 @@ func readSummary(path, metric string) (*summary, error) {
 		return nil, err
 	}
 	unwanted := map[string]bool{}
-	for _, m := range s.Metrics {
+	for i, m := range s.Metrics {
 		unwanted[m.Name] = !m.Primary && m.Name != metric
+		s.Metrics[i].Help = short(m.Help)
 	}
-	for _, x := range s.Settings {
+	for i, x := range s.Settings {
+		s.Settings[i].Setting = distinct(x.Setting)
 		maps.DeleteFunc(x.Values, func(name string, _ value) bool { return unwanted[name] })
 		maps.DeleteFunc(x.Versus, func(name string, _ verdict) bool { return unwanted[name] })
 	}
-	s.tame()
 	return s, nil
 }
 
@@ -114,14 +115,4 @@ func (e *entry) tame() {
 	}
 	e.Run.Command, e.Plan.Load, e.Plan.Limits = nil, nil, nil
 	p.Args, p.Env, p.Arg, p.Build = nil, nil, nil, nil
-}
-
-// tame shortens the texts of a run for lists. Filters compare the shortened ones.
-func (s *summary) tame() {
-	for i := range s.Metrics {
-		s.Metrics[i].Help = short(s.Metrics[i].Help)
-	}
-	for i := range s.Settings {
-		s.Settings[i].Setting = distinct(s.Settings[i].Setting)
-	}
 }

@@ -47,7 +47,6 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	body := struct {
 		A, B     string
-		URLs     [2]string
 		Runs     []*entry
 		Pairs    []pair
 		Warnings []string
@@ -67,7 +66,6 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	default:
 		tables, problem, code := s.tables(w, r, body.A, body.B)
 		status, body.Problem = code, problem
-		body.URLs = [2]string{runURL(body.A), runURL(body.B)}
 		for i, t := range tables {
 			warnings := report.Warnings(t)
 			if i == 0 {

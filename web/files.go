@@ -103,10 +103,9 @@ func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, root *os.
 			continue
 		}
 		f := file{Name: short(e.Name()), URL: fileURL(p, path.Join(name, e.Name())), Time: info.ModTime()}
-		switch {
-		case e.IsDir():
+		if e.IsDir() {
 			f.Name, f.URL = f.Name+"/", f.URL+"/"
-		default:
+		} else {
 			f.Size, f.Save = size(info.Size()), f.URL+"?save=1"
 		}
 		list = append(list, f)

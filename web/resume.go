@@ -111,8 +111,11 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		http.Error(w, fmt.Sprintf("this run would do what its plan says, which is to start programs, and it is not known to be yours: %v (consider: to read its plan, then dyno run --resume %s)", err, dir.Path), http.StatusForbidden)
 		return
 	}
-	other, err := s.held()
-	if other == "" && g.under("") {
+	found, _, err := s.find()
+	other := ""
+	if i := slices.IndexFunc(found, func(p place) bool { return heldNow(p.path) }); i >= 0 {
+		other = found[i].path
+	} else if g.under("") {
 		other = g.path
 	}
 	switch {
@@ -176,18 +179,6 @@ func awaitHolder(ctx context.Context, path string, done <-chan struct{}) bool {
 		case <-tick.C:
 		}
 	}
-}
-
-// held returns the path of a run of the site that is under way, "" if there is none.
-func (s *Site) held() (string, error) {
-	found, _, err := s.find()
-	if err != nil {
-		return "", err
-	}
-	if i := slices.IndexFunc(found, func(p place) bool { return heldNow(p.path) }); i >= 0 {
-		return found[i].path, nil
-	}
-	return "", nil
 }
 
 // lastOf is the end of a log.

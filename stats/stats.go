@@ -1,6 +1,6 @@
 // Package stats turns the numbers of trials into summaries, comparisons and verdicts, and
 // says how many blocks a plan needs. Every function is pure. Which metrics form a family,
-// package analysis decides.
+// package compare decides.
 //
 // The unit of replication is the trial. A metric is a matrix, blocks in rows and settings
 // in columns; column 0 is the baseline; NaN is a missing trial. doc/method.md has the

@@ -62,8 +62,7 @@ func (v *view) why() (section, bool) {
 }
 
 func cause(c compare.Cause) []row {
-	base, now := float64(c.Base), float64(c.Now)
-	sc := scaleOf(c.Metric, base, now)
+	sc := scaleOf(c.Metric, float64(c.Base), float64(c.Now))
 	label, _ := unitOf(c.Metric)
 	ratio := ""
 	if !math.IsNaN(float64(c.Lo)) {
@@ -74,16 +73,15 @@ func cause(c compare.Cause) []row {
 		share = strconv.FormatFloat(100*float64(c.Share), 'f', 0, 64) + "%"
 	}
 	rows := []row{{cells: []cell{
-		{text: "  " + string(c.Class) + ", " + label}, {text: sc.format(base) + " → " + sc.with(now)}, {text: ratio}, {text: share},
+		{text: "  " + string(c.Class) + ", " + label}, {text: sc.format(float64(c.Base)) + " → " + sc.with(float64(c.Now))}, {text: ratio}, {text: share},
 	}}}
 	for _, p := range c.Places {
 		where := p.Func
 		if p.File != "" {
 			where += fmt.Sprintf(" (%s:%d)", path.Base(p.File), p.Line)
 		}
-		by, lo, hi := float64(p.Change), float64(p.Lo), float64(p.Hi)
-		ps := scaleOf(c.Metric, slices.DeleteFunc([]float64{by, lo, hi}, math.IsNaN)...)
-		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signedWith(by)+" "+ps.signedInterval(lo, hi), " ")}, {}, {}}})
+		ps := scaleOf(c.Metric, slices.DeleteFunc([]float64{float64(p.Change), float64(p.Lo), float64(p.Hi)}, math.IsNaN)...)
+		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signedWith(float64(p.Change))+" "+ps.signedInterval(float64(p.Lo), float64(p.Hi)), " ")}, {}, {}}})
 	}
 	return rows
 }

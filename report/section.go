@@ -197,7 +197,7 @@ func (v *view) pooled() (section, bool) {
 	var typical []float64 // that the unit is to suit; a rare maximum has no say
 	for i := range v.Settings {
 		if p := v.Settings[i].Pooled; p != nil {
-			typical = append(typical, p.Mean, p.Stddev)
+			typical = append(typical, float64(p.Mean), float64(p.Stddev))
 		}
 	}
 	if typical == nil {
@@ -225,7 +225,7 @@ func (v *view) pooled() (section, bool) {
 			case row > requests:
 				return fmt.Sprintf("%d of %d", len(s.Saturated), s.Trials)
 			}
-			return sc.format([]float64{p.Mean, p.Median, p.Min, p.Max, p.Stddev}[row])
+			return sc.format(float64([]dyno.Number{p.Mean, p.Median, p.Min, p.Max, p.Stddev}[row]))
 		}),
 	}, true
 }
@@ -240,7 +240,7 @@ func (v *view) memory() (section, bool) {
 	var highest []float64
 	for i := range v.Settings {
 		if m := v.Settings[i].Memory; m != nil {
-			highest = append(highest, m.Highest)
+			highest = append(highest, float64(m.Highest))
 		}
 	}
 	if highest == nil {
@@ -259,7 +259,7 @@ func (v *view) memory() (section, bool) {
 			if m == nil {
 				return ""
 			}
-			return []string{sc.format(m.Highest), sc.signed(m.Diff), percent.signed(m.Frac)}[row]
+			return []string{sc.format(float64(m.Highest)), sc.signed(float64(m.Diff)), percent.signed(float64(m.Frac))}[row]
 		}),
 	}, true
 }

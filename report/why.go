@@ -34,7 +34,7 @@ func (v *view) why() (section, bool) {
 				g.rows = append(g.rows, row{cells: []cell{{"  no cause found", faint}, {}, {}, {}}})
 			}
 			for _, c := range w.Causes {
-				shares = shares || !math.IsNaN(c.Share)
+				shares = shares || !math.IsNaN(float64(c.Share))
 				self := c.Metric == w.Metric // its places are the cause
 				if placed[c.Metric] && !self {
 					c.Places = nil
@@ -62,26 +62,26 @@ func (v *view) why() (section, bool) {
 }
 
 func cause(c compare.Cause) []row {
-	sc := scaleOf(c.Metric, c.Base, c.Now)
+	sc := scaleOf(c.Metric, float64(c.Base), float64(c.Now))
 	label, _ := unitOf(c.Metric)
 	ratio := ""
-	if !math.IsNaN(c.Lo) {
-		ratio = change(math.Sqrt(c.Lo * c.Hi)) // of log ratios, the middle of the interval
+	if !math.IsNaN(float64(c.Lo)) {
+		ratio = change(math.Sqrt(float64(c.Lo * c.Hi))) // of log ratios, the middle of the interval
 	}
 	share := ""
-	if !math.IsNaN(c.Share) {
-		share = strconv.FormatFloat(100*c.Share, 'f', 0, 64) + "%"
+	if !math.IsNaN(float64(c.Share)) {
+		share = strconv.FormatFloat(100*float64(c.Share), 'f', 0, 64) + "%"
 	}
 	rows := []row{{cells: []cell{
-		{text: "  " + string(c.Class) + ", " + label}, {text: sc.format(c.Base) + " → " + sc.with(c.Now)}, {text: ratio}, {text: share},
+		{text: "  " + string(c.Class) + ", " + label}, {text: sc.format(float64(c.Base)) + " → " + sc.with(float64(c.Now))}, {text: ratio}, {text: share},
 	}}}
 	for _, p := range c.Places {
 		where := p.Func
 		if p.File != "" {
 			where += fmt.Sprintf(" (%s:%d)", path.Base(p.File), p.Line)
 		}
-		ps := scaleOf(c.Metric, slices.DeleteFunc([]float64{p.Change, p.Lo, p.Hi}, math.IsNaN)...)
-		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signedWith(p.Change)+" "+ps.signedInterval(p.Lo, p.Hi), " ")}, {}, {}}})
+		ps := scaleOf(c.Metric, slices.DeleteFunc([]float64{float64(p.Change), float64(p.Lo), float64(p.Hi)}, math.IsNaN)...)
+		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signedWith(float64(p.Change))+" "+ps.signedInterval(float64(p.Lo), float64(p.Hi)), " ")}, {}, {}}})
 	}
 	return rows
 }

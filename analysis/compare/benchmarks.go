@@ -32,14 +32,15 @@ type Bench struct {
 
 // A Benchmark is what was found of one benchmark beside its rows.
 type Benchmark struct {
-	Package, Name string
-	Blocks        int              // in which it was measured, in two settings at least if there are two
-	N             int64            // iterations of a sample, in the last block
-	Pairs         int              // baseline samples paired with another setting; of a single setting, samples
-	Settled       bool             // more blocks would tell nothing more: changed, same, or precise enough
-	Source        dyno.BenchSource // as the baseline's survey has it, or else another's
-	Units         []Row            // its rows: sec/op first, then B/op, allocs/op, others by name
-	Faults        []Fault          // why there are no numbers, or fewer, by setting
+	Package string           `json:"package"`
+	Name    string           `json:"name"`
+	Blocks  int              `json:"blocks"`  // in which it was measured, in two settings at least if there are two
+	N       int64            `json:"n"`       // iterations of a sample, in the last block
+	Pairs   int              `json:"pairs"`   // baseline samples paired with another setting; of a single setting, samples
+	Settled bool             `json:"settled"` // more blocks would tell nothing more: changed, same, or precise enough
+	Source  dyno.BenchSource `json:"-"`       // as the baseline's survey has it, or else another's
+	Units   []Row            `json:"-"`       // its rows: sec/op first, then B/op, allocs/op, others by name
+	Faults  []Fault          `json:"-"`       // why there are no numbers, or fewer, by setting
 }
 
 // Full is the benchmark's name with its package.
@@ -47,10 +48,11 @@ func (b *Benchmark) Full() string { return b.Package + "." + b.Name }
 
 // A Fault says why a benchmark has no numbers, or fewer, in one setting.
 type Fault struct {
-	Setting       int // place in Table.Settings
-	Kind          FaultKind
-	Said          string // what the benchmark, or the survey of it, printed
-	Blocks, Tried int    // of FaultBlocks: in how many of the blocks that it was tried in
+	Setting int       `json:"-"` // place in Table.Settings
+	Kind    FaultKind `json:"kind"`
+	Said    string    `json:"said,omitempty"`   // what the benchmark, or the survey of it, printed
+	Blocks  int       `json:"blocks,omitempty"` // of FaultBlocks: in so many of those that it was tried in
+	Tried   int       `json:"tried,omitempty"`  // of FaultBlocks
 }
 
 // A FaultKind is what went wrong with a benchmark.

@@ -12,20 +12,21 @@ import (
 // A Why holds what was measured beside a change of a primary metric that can account for
 // it: at most three causes, the greatest first.
 type Why struct {
-	Metric string
-	Causes []Cause
+	Metric string  `json:"metric"`
+	Causes []Cause `json:"causes"`
 }
 
 // A Cause is another measured change by which a primary metric moves. That it is the cause
 // is inferred from how services work.
 type Cause struct {
-	Class  Class
-	Metric string  // that tells it
-	Base   float64 // median of the baseline, in the metric's base unit
-	Now    float64 // median of the setting
-	Lo, Hi float64 // 95 % interval of the ratio; NaN where a zero allows none
-	Share  float64 // of the primary metric's change; NaN where the units do not allow to say
-	Places []Place // where in the program, as profiles tell, the greatest change first
+	Class  Class       `json:"class"`
+	Metric string      `json:"metric"` // that tells it
+	Base   dyno.Number `json:"base"`   // median of the baseline, in the metric's base unit
+	Now    dyno.Number `json:"now"`    // median of the setting
+	Lo     dyno.Number `json:"lo"`
+	Hi     dyno.Number `json:"hi"`               // 95 % interval of the ratio; NaN where a zero allows none
+	Share  dyno.Number `json:"share"`            // of the primary metric's change; NaN where the units do not allow to say
+	Places []Place     `json:"places,omitempty"` // where in the program, as profiles tell, the greatest change first
 
 	weight float64 // orders causes
 }
@@ -49,12 +50,13 @@ const (
 // A Place is a function whose share of a profile changed, with the line that
 // changed most.
 type Place struct {
-	Func   string
-	File   string
-	Line   int
-	Change float64 // per request, in the profile's base unit
-	Lo, Hi float64 // 95 % interval of Change
-	Share  float64 // of the change of the whole profile
+	Func   string      `json:"func"`
+	File   string      `json:"file,omitempty"`
+	Line   int         `json:"line,omitempty"`
+	Change dyno.Number `json:"change"` // per request, in the profile's base unit
+	Lo     dyno.Number `json:"lo"`
+	Hi     dyno.Number `json:"hi"`    // 95 % interval of Change
+	Share  dyno.Number `json:"share"` // of the change of the whole profile
 }
 
 // A lever is one way in which a metric moves a primary one.
@@ -149,15 +151,15 @@ func (t *Table) why(i int, where Places) []Why {
 func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Cause {
 	s := &t.Settings[i]
 	moved := s.Versus[m.Name]
-	var found []Cause
+	found := []Cause{}
 	for _, l := range levers[m.Name] {
 		v, ok := s.Versus[l.metric]
 		if !ok || !t.changed(v) || (v.Diff > 0) == ((moved.Diff > 0) == l.inverse) {
 			continue
 		}
 		c := Cause{
-			Class: l.class, Metric: l.metric, Base: t.Settings[0].Values[l.metric].Center, Now: s.Values[l.metric].Center,
-			Lo: v.Lo, Hi: v.Hi, Share: math.NaN(),
+			Class: l.class, Metric: l.metric, Lo: dyno.Number(v.Lo), Hi: dyno.Number(v.Hi), Share: dyno.Number(math.NaN()),
+			Base: dyno.Number(t.Settings[0].Values[l.metric].Center), Now: dyno.Number(s.Values[l.metric].Center),
 		}
 		if l.profile != "" {
 			c.Places = toward(places(l.profile), v.Diff)
@@ -167,7 +169,7 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 			continue
 		}
 		if l.part && weight <= mostShare {
-			c.Share = weight
+			c.Share = dyno.Number(weight)
 		}
 		c.weight = min(weight, 1) - l.far
 		if !slices.ContainsFunc(found, func(have Cause) bool { return have.Class == c.Class }) {
@@ -186,7 +188,7 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 	if l.metric == m.Name { // it is no cause of itself; its places are
 		sum := 0.0
 		for _, p := range places {
-			sum += p.Change
+			sum += float64(p.Change)
 		}
 		return sum / moved.Diff
 	}

@@ -189,7 +189,7 @@ func Of(rs []*dyno.Result, of map[int]*Trial) *Setting {
 
 // verdictOf judges what the slowest have above chance. Few slow requests are alike by luck,
 // which makes their interval too narrow. So the excess must be more than as many coins
-// give, and 3/leastExcess of them must have met none for a no (95 %).
+// give, and a no takes 3/leastExcess of them: of fewer, none at all may meet one (95 %).
 func verdictOf(e stats.Mean, chance float64, slow int64) Verdict {
 	n := float64(slow)
 	coins := 2*math.Sqrt(max(0, chance*(1-chance))/n) + 0.5/n

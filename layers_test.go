@@ -56,7 +56,8 @@ var layers = map[string][]string{
 	"report":             {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "findings", "gctrace", "hist", "report/chart", "report/pprofpage", "stats"}, // stats for the words of verdicts
 	"report/chart":       {},
 	"report/pprofpage":   {"analysis/profiles"},
-	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report", "report/chart", "report/pprofpage", "stats", "store"},
+	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report", "report/chart", "report/pprofpage", "stats", "store", "web/safe"},
+	"web/safe":           {"."},
 	"examples":           {},
 	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/pprofpage", "store", "subject", "subject/guard", "web"},
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package web
+package safe
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ func openQuick(path string) (*os.File, error) { return os.Open(path) }
 
 const quickly = os.O_RDONLY
 
-// ours cannot be told here.
+// Ours cannot be told here.
 func ours(string, time.Time) error {
 	return errors.New("this system does not tell whose its files are")
 }

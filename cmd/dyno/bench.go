@@ -173,7 +173,6 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	return e, o.plan.Check(e, (*dyno.Experiment).Check)
 }
 
-// profiles are the kinds that are taken of benchmarks that changed.
 func (o *benchFlags) profiles(cmd *cobra.Command, planned []string) ([]string, error) {
 	if len(planned) > 0 && !cmd.Flags().Changed("profile") {
 		return planned, nil

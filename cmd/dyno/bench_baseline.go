@@ -53,13 +53,10 @@ func keepBaseline(dir *store.Dir, file string) error {
 	})
 }
 
-// ofRevision begins a baseline that is what the cache has of a revision.
-const ofRevision = "rev:"
-
 // fromCache finds the results of --baseline rev:NAME. A revision without any is measured
 // beside the working tree, and kept for the next time.
 func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
-	rev, ok := strings.CutPrefix(o.baseline, ofRevision)
+	rev, ok := strings.CutPrefix(o.baseline, "rev:")
 	switch {
 	case !ok:
 		return nil

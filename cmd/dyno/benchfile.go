@@ -19,7 +19,6 @@ import (
 
 const mostBenchNotes = 20
 
-// benchstatFlags are benchstat's, by its names.
 func benchstatFlags(fs *pflag.FlagSet, o *benchstat.Options) {
 	d := benchstat.Options{}.Resolved()
 	fs.StringVar(&o.Filter, "filter", d.Filter, "of benchmark files, the results that match this `query`, as benchstat's -filter")

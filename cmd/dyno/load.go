@@ -89,8 +89,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 	return cmd
 }
 
-// onlyLoads refuses factors on the command line that are no load's: without
-// them, another load than the one that was meant would run.
+// onlyLoads refuses other factors: without them, another load would run than was meant.
 func onlyLoads(p *flags.Set) error {
 	for _, s := range p.Flags {
 		for _, v := range s.Values {

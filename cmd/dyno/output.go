@@ -62,7 +62,6 @@ func (o *outFlags) create(run store.Run) (dir *store.Dir, err error) {
 	return store.Create(o.dir, run)
 }
 
-// formats are those of the result of a run.
 var formats = report.Formats(compare.OfService)
 
 type format string

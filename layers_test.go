@@ -128,6 +128,64 @@ func TestEvalFromOutside(t *testing.T) {
 	})
 }
 
+// A room has at most so many files and lines that are no tests.
+const (
+	maxFiles = 20
+	maxLines = 3000
+)
+
+// larger are the rooms that may be larger, each with its reason.
+var larger = map[string]struct {
+	files, lines int
+	why          string
+}{
+	"cmd/dyno": {32, 4500, "one file for each subcommand"},
+	"report":   {58, 11017, "until its features are packages of their own"},
+	"stats":    {21, 2700, "until two of its files become one"},
+	"web":      {20, 3403, "until its lines go down"},
+}
+
+func TestSizes(t *testing.T) {
+	files, lines := map[string]int{}, map[string]int{}
+	walk(t, ".", func(pkg, path string, f *ast.File) {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[pkg]++
+		lines[pkg] += strings.Count(string(src), "\n")
+	})
+	for pkg := range files {
+		mostFiles, mostLines := maxFiles, maxLines
+		if x, ok := larger[pkg]; ok {
+			mostFiles, mostLines = x.files, x.lines
+		}
+		if files[pkg] > mostFiles || lines[pkg] > mostLines {
+			t.Errorf("package %s has %d files and %d lines (want at most %d and %d)", pkg, files[pkg], lines[pkg], mostFiles, mostLines)
+		}
+	}
+}
+
+// barred are the modules that a room does without, as others do its work with them.
+var barred = map[string][]string{
+	"cmd/dyno": {"github.com/google/pprof", "github.com/parquet-go", "golang.org/x/exp/trace", module + "/stats"},
+	"findings": {"github.com/spf13/cobra"},
+	"web":      {"github.com/spf13/cobra"},
+}
+
+func TestBarredImports(t *testing.T) {
+	walk(t, ".", func(pkg, path string, f *ast.File) {
+		for _, spec := range f.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			for _, prefix := range barred[pkg] {
+				if strings.HasPrefix(imp, prefix) {
+					t.Errorf("%s: package %s may not import %s", path, pkg, imp)
+				}
+			}
+		}
+	})
+}
+
 func walk(t *testing.T, root string, each func(pkg, path string, f *ast.File)) {
 	t.Helper()
 	files := 0

@@ -9,8 +9,7 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// taken are the profiles of results by kind, nil if there are none. What cannot
-// be read is a doubt.
+// taken are the profiles of results by kind. What cannot be read is a doubt.
 func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
 	if !hasProfiles(results) {
 		return nil
@@ -24,7 +23,6 @@ func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[str
 	return run.Of
 }
 
-// tell adds to a table what profiles tell against those of the setting base.
 func tell(opt *compare.Options, of map[string][]profiles.Profiled, base string) {
 	if len(of) == 0 {
 		return

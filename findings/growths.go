@@ -10,7 +10,6 @@ import (
 	"github.com/dynolab/dyno/analysis/leak"
 )
 
-// growths holds what grew in each trial that is long enough to tell.
 func (f *Findings) growths() map[int]*leak.Growth {
 	of, rates := map[int]*leak.Growth{}, map[string]dyno.Rate{}
 	for _, s := range f.Plan.Levels() {

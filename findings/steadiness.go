@@ -2,23 +2,24 @@ package findings
 
 import (
 	"errors"
+	"io"
 	"io/fs"
-	"os"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
 )
 
-// steadiness tells of each trial with a long window whether its response times
-// stayed as they were.
+// steadiness tells of trials with a long window whether response times stayed as they were.
 func (f *Findings) steadiness() map[int]*timeline.Steadiness {
 	of := map[int]*timeline.Steadiness{}
 	for _, r := range f.Results {
 		if !measured(r) || r.Elapsed < timeline.SteadyWindow || r.Latency == nil || r.Latency.Count() == 0 {
 			continue
 		}
-		s, err := readSteadiness(f.Dir.TrialFile(r.Trial.N, "latency.hlog"), r)
+		s, err := reading(f.Dir.TrialFile(r.Trial.N, "latency.hlog"), func(log io.Reader) (*timeline.Steadiness, error) {
+			return timeline.NewSteadiness(hist.Lines(log, r.Start), r.Elapsed, r.Latency.Count())
+		})
 		switch {
 		case err == nil:
 			of[r.Trial.N] = s
@@ -27,13 +28,4 @@ func (f *Findings) steadiness() map[int]*timeline.Steadiness {
 		}
 	}
 	return of
-}
-
-func readSteadiness(path string, r *dyno.Result) (*timeline.Steadiness, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return timeline.NewSteadiness(hist.Lines(f, r.Start), r.Elapsed, r.Latency.Count())
 }

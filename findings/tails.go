@@ -11,12 +11,10 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// mostTail is how many kept requests a tail is read from: they are read twice,
-// which takes some seconds for each hundred million.
+// mostTail is how many kept requests tails are read from: each 100 million take seconds.
 const mostTail = 100_000_000
 
-// tails holds the slowest requests of each trial against its collections, where
-// both are known.
+// tails holds the slowest requests of each trial against its collections.
 func (f *Findings) tails() map[int]*tail.Trial {
 	most := int64(dyno.DefaultMaxRequestsKept)
 	if n := f.Plan.Load.MaxRequestsKept; n > 0 {
@@ -51,12 +49,10 @@ func (f *Findings) tails() map[int]*tail.Trial {
 // measured reports whether a trial finished whose values are compared.
 func measured(r *dyno.Result) bool { return r.Trial.For == "" && r.Err == "" }
 
-// lostCollections is the share of a trial's collections without which it is not
-// known which requests met none.
+// lostCollections is the share of collections that may be missing.
 const lostCollections = 0.02
 
-// Collections are those of a trial. The error is fs.ErrNotExist if they are not
-// known.
+// Collections are those of a trial. The error is fs.ErrNotExist if they are not known.
 func Collections(dir *store.Dir, r *dyno.Result) ([]dyno.Collection, error) {
 	cycles, counted := r.Values.Get("gc-cycles")
 	cs, err := dir.Collections(r.Trial.N)

@@ -1,21 +1,22 @@
 package findings
 
 import (
-	"os"
+	"io"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/exectrace"
 )
 
-// attribute reads the execution traces of a run into its table. One that cannot
-// be read is a warning.
+// attribute reads execution traces into the table. One that cannot be read is a warning.
 func (f *Findings) attribute(serves []string) {
 	t := f.Table
 	for _, r := range f.Results {
 		if r.Trial.For != dyno.ForTrace || r.Err != "" {
 			continue
 		}
-		a, err := readTrace(f.Dir.TrialFile(r.Trial.N, "trace.out"), serves)
+		a, err := reading(f.Dir.TrialFile(r.Trial.N, "trace.out"), func(trace io.Reader) (*exectrace.Attribution, error) {
+			return exectrace.Read(trace, serves...)
+		})
 		switch {
 		case err != nil:
 			t.Warnings.Add(dyno.WarnAttribution, "trial %d: the time of requests is not attributed: %v", r.Trial.N, err)
@@ -31,13 +32,4 @@ func (f *Findings) attribute(serves []string) {
 			}
 		}
 	}
-}
-
-func readTrace(path string, serves []string) (*exectrace.Attribution, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return exectrace.Read(f, serves...)
 }

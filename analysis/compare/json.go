@@ -37,7 +37,6 @@ type Form struct {
 	*benchJSON
 }
 
-// benchJSON is what only a table of benchmarks has.
 type benchJSON struct {
 	Elapsed     dyno.Number     `json:"elapsed-sec"`
 	Error       dyno.Number     `json:"error"`
@@ -121,7 +120,7 @@ type settingJSON struct {
 	Versus   map[string]versusJSON  `json:"versus"`
 
 	Why       []whyJSON              `json:"why,omitempty"`
-	Saturated []saturationJSON       `json:"saturated,omitempty"`
+	Saturated []Saturation           `json:"saturated,omitempty"`
 	Trace     *exectrace.Attribution `json:"trace,omitempty"`
 	Elapsed   float64                `json:"elapsed-sec,omitempty"` // this and the next two of a single trial
 	Sent      *dyno.Sent             `json:"sent,omitempty"`
@@ -152,11 +151,6 @@ type placeJSON struct {
 	Lo     dyno.Number `json:"lo"`
 	Hi     dyno.Number `json:"hi"`
 	Share  dyno.Number `json:"share"`
-}
-
-type saturationJSON struct {
-	Trial  int    `json:"trial"`
-	Reason string `json:"reason"`
 }
 
 type summaryJSON struct {
@@ -295,7 +289,7 @@ func (s *Setting) json() settingJSON {
 	j := settingJSON{
 		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
 		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
-		Resident: s.Resident.json(), Tail: s.Tail, Leak: s.Leak, Steady: s.Steady, Trace: s.Trace,
+		Resident: s.Resident.json(), Tail: s.Tail, Leak: s.Leak, Steady: s.Steady, Trace: s.Trace, Saturated: s.Saturated,
 	}
 	for name, v := range s.Values {
 		trials := make([]dyno.Number, len(v.Trials))
@@ -320,9 +314,6 @@ func (s *Setting) json() settingJSON {
 			why.Causes = append(why.Causes, cause)
 		}
 		j.Why = append(j.Why, why)
-	}
-	for _, x := range s.Saturated {
-		j.Saturated = append(j.Saturated, saturationJSON{x.Trial, x.Reason})
 	}
 	if r := s.Single; r != nil {
 		j.Elapsed, j.Failures = r.Elapsed.Seconds(), r.Failures

@@ -10,12 +10,10 @@ import (
 // A Saturation is a trial in which the generator itself was the limit, so that
 // its response times say nothing about the service.
 type Saturation struct {
-	Trial  int    // position in the plan
-	Reason string // as dyno.Sent has it
+	Trial  int    `json:"trial"`  // position in the plan
+	Reason string `json:"reason"` // as dyno.Sent has it
 }
 
-// saturations lists the trials of one setting in which the generator was the
-// limit.
 func saturations(rs []*dyno.Result) []Saturation {
 	var ss []Saturation
 	for _, r := range rs {
@@ -26,8 +24,7 @@ func saturations(rs []*dyno.Result) []Saturation {
 	return ss
 }
 
-// note says why there is no verdict on a metric of setting i, if saturation has
-// left too few trials to compare.
+// note says why a metric has no verdict, if saturation has left too few trials.
 func (t *Table) note(i int, m dyno.Metric, blocks [][]float64, good map[int][]*dyno.Result) Reason {
 	pairs := 0
 	for _, row := range blocks {

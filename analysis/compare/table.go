@@ -139,9 +139,8 @@ type Failure struct {
 	Result  *dyno.Result // what there is of it
 }
 
-// Tabulate makes the table of rs. Failed trials are listed and otherwise left
-// out. Of a trial that was run again, as by a resumed run, the last result
-// counts. Results of settings that o does not list come after the listed ones.
+// Tabulate makes the table of rs. Failed trials are listed and otherwise left out; of a
+// trial that was run again the last result counts. Settings that o does not list come last.
 func Tabulate(rs []*dyno.Result, o Options) *Table {
 	rs = dyno.LastOfEach(rs)
 	t := &Table{
@@ -218,7 +217,6 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	return t
 }
 
-// compared counts the trials whose values are to be compared.
 func compared(rs []*dyno.Result) (n int) {
 	for _, r := range rs {
 		if r.Trial.For == "" {
@@ -228,8 +226,8 @@ func compared(rs []*dyno.Result) (n int) {
 	return n
 }
 
-// rowsOf lists the metrics that any of the results has. Metrics of steps
-// come by step, each step's in the order of dyno.Metrics; unknown ones last.
+// rowsOf lists the metrics that any result has: step by step, each in the order of
+// dyno.Metrics, unknown ones last.
 func rowsOf(rs []*dyno.Result) []Row {
 	seen := map[string]bool{}
 	var rows []Row
@@ -281,7 +279,6 @@ func pool(rs []*dyno.Result) *Pooled {
 	}
 }
 
-// memory fills in the memory of each setting.
 func (t *Table) memory(good map[int][]*dyno.Result) {
 	for i := range t.Settings {
 		highest := math.Inf(-1)
@@ -302,8 +299,7 @@ func (t *Table) memory(good map[int][]*dyno.Result) {
 	}
 }
 
-// Ran counts the trials that were run to be compared, those that failed included; it
-// is less than Planned of a run that is not complete.
+// Ran counts the trials that were run to be compared, those that failed included.
 func (t *Table) Ran() int {
 	n := t.Trials
 	for _, f := range t.Failed {
@@ -314,9 +310,8 @@ func (t *Table) Ran() int {
 	return n
 }
 
-// Label returns copies of results whose settings begin with the level
-// run=name, so that results of several runs can be put in one table with
-// Options.Separate. Blocks of different runs are matched by number.
+// Label returns copies of results whose settings begin with the level run=name, so that
+// one table holds several runs with Options.Separate. Blocks are matched by number.
 func Label(rs []*dyno.Result, name string) []*dyno.Result {
 	labelled := make([]*dyno.Result, len(rs))
 	for i, r := range rs {

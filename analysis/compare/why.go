@@ -9,17 +9,15 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A Why says what was measured beside a change of a primary metric that can
-// account for it. Causes are at most three, the greatest first; none means that
-// no cause was found among what was measured.
+// A Why holds what was measured beside a change of a primary metric that can account for
+// it: at most three causes, the greatest first.
 type Why struct {
 	Metric string
 	Causes []Cause
 }
 
-// A Cause is another measured change, of the setting against the baseline, by
-// which a primary metric moves. It was measured as a change by its own
-// interval; that it is the cause is inferred from how services work.
+// A Cause is another measured change by which a primary metric moves. That it is the cause
+// is inferred from how services work.
 type Cause struct {
 	Class  Class
 	Metric string  // that tells it
@@ -72,7 +70,6 @@ type lever struct {
 	far     float64 // how far it is from the primary metric: others come before it
 }
 
-// levers lists what moves each primary metric.
 var levers = map[string][]lever{
 	"cpu-sec/req": {
 		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", part: true},
@@ -92,9 +89,8 @@ var levers = map[string][]lever{
 	},
 }
 
-// latencyLevers are those of response times. Where requests queue for the CPUs,
-// each waits for what the others take, so that CPU time has no unit in common
-// with them; where they do not, it is at most a part of the mean (see rests).
+// latencyLevers are those of response times. CPU time has no unit in common with requests
+// that queue for CPUs; where they do not queue, it is part of the mean (see rests).
 func latencyLevers(inverse bool) []lever {
 	return []lever{
 		{class: ClassThrottling, metric: "throttled-sec/req", of: "mean-sec", all: true, inverse: inverse},
@@ -128,12 +124,10 @@ const (
 	leastUse  = 0.5 // of what the other setting uses
 )
 
-// Places returns the functions that changed from the baseline to a setting in a
-// profile of dyno.ProfileNames, the greatest change first. Those that noise
-// alone may have moved are not among them.
+// Places returns the functions that surely changed from the baseline to a setting in a
+// profile of dyno.ProfileNames, the greatest change first.
 type Places func(s dyno.Setting, profile string) []Place
 
-// why finds the causes of the changes of setting i.
 func (t *Table) why(i int, where Places) []Why {
 	places := func(profile string) []Place {
 		if where == nil {
@@ -152,7 +146,6 @@ func (t *Table) why(i int, where Places) []Why {
 	return whys
 }
 
-// causes lists the levers that moved with the metric.
 func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Cause {
 	s := &t.Settings[i]
 	moved := s.Versus[m.Name]
@@ -185,8 +178,8 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 	return found[:min(len(found), mostCauses)]
 }
 
-// weigh tells how much of a change of m a lever can account for, as a fraction:
-// of what it is a part of or, where units do not compare, by its own ratio.
+// weigh tells what fraction of a change of m a lever can account for; where units do not
+// compare, by its own ratio.
 func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 	s := &t.Settings[i]
 	v, moved := s.Versus[l.metric], s.Versus[m.Name]
@@ -232,17 +225,15 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 	return weight
 }
 
-// waits is how long each request waits, in seconds, for what stops all of the
-// process for so long per request. At most it is all of its time: each CPU counts its own
-// throttling.
+// waits is how many seconds a request waits for what stops the process for so long per
+// request; at most all of its time, as each CPU counts its own throttling.
 func (s *Setting) waits(metric string) float64 {
 	return min(1, s.Values[metric].Center*s.Values["req/s"].Center) * s.Values["mean-sec"].Center
 }
 
-// rests reports whether the slower of setting and baseline leaves CPUs unused
-// that the other uses, or hardly uses any: then its requests do not queue for
-// them, and what a request takes of a CPU delays no other. In a service that
-// sleeps each request costs more CPU time, too, as CPUs go idle and are woken.
+// rests reports whether the slower of setting and baseline leaves CPUs unused that the
+// other uses, or hardly uses any: its requests do not queue, and CPU time of one delays no
+// other. Each may cost more CPU time all the same, as CPUs go idle and are woken.
 func (s *Setting) rests() bool {
 	cpu, rate := s.Versus["cpu-sec/req"], s.Versus["req/s"]
 	slower := s.Values["cpu-sec/req"].Center * s.Values["req/s"].Center // CPUs in use
@@ -256,8 +247,8 @@ func (s *Setting) rests() bool {
 	return slower < leastCPUs || slower < leastUse*faster
 }
 
-// changed reports whether a metric that is no primary one is taken for changed:
-// by its own interval, as it is looked at only where a primary one did change.
+// changed reports whether a metric that is not primary changed, by its own interval: it is
+// looked at only where a primary one did change.
 func (t *Table) changed(v Versus) bool {
 	switch {
 	case math.IsNaN(v.Lo) || math.IsNaN(v.Hi):
@@ -268,7 +259,6 @@ func (t *Table) changed(v Versus) bool {
 	return math.Abs(math.Log(v.Ratio)) > math.Log1p(t.Negligible)
 }
 
-// toward are the places that changed in the direction of sign.
 func toward(places []Place, sign float64) []Place {
 	var same []Place
 	for _, p := range places {

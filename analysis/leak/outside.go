@@ -8,11 +8,9 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// outside judges what is resident and not the Go runtime's: mmap, cgo, pages of
-// files. The live heap tells nothing of these, be it ever so level. It is resident
-// memory less what the runtime has mapped and not given back; below 0 while memory
-// was mapped that nobody has touched yet. To touch it is growth, too, so what leaks
-// has to end above 0.
+// outside judges resident memory less what the runtime has mapped: mmap, cgo, pages of
+// files, of which the live heap tells nothing. It is below 0 while mapped memory is not
+// touched. To touch it is growth, too, so a leak has to end above 0.
 func (g *Growth) outside(r *dyno.Result, series func(metric string) (at, value []float64)) *Grown {
 	at, rss := g.within(series("rss-B"))
 	mappedAt, mapped := g.mapped(series)

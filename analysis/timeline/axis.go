@@ -15,9 +15,8 @@ const (
 	mostStretches = 120 // of an axis; what comes after them is not shown
 )
 
-// Axis makes the axis of a whole run, of about so many columns: a stretch for each
-// block, as long as the longest window of its trials that are compared. Blocks
-// beyond the first 120 are left out; AxisBlocks tells how many there are.
+// Axis makes the axis of a whole run, of about so many columns: a stretch for each of the
+// first 120 blocks, as long as the longest window of its trials that are compared.
 func Axis(rs []*dyno.Result, columns int) (axis []Stretch) {
 	long := windows(rs)
 	for _, block := range slices.Sorted(maps.Keys(long)) {
@@ -32,7 +31,6 @@ func Axis(rs []*dyno.Result, columns int) (axis []Stretch) {
 // AxisBlocks is how many blocks have a trial that an axis may show.
 func AxisBlocks(rs []*dyno.Result) int { return len(windows(rs)) }
 
-// windows are the longest of each block.
 func windows(rs []*dyno.Result) map[int]time.Duration {
 	long := map[int]time.Duration{}
 	for _, r := range rs {
@@ -66,9 +64,8 @@ func AxisLength(axis []Stretch) (d time.Duration) {
 	return d
 }
 
-// CutAxis cuts an axis to a part of it, from one time to another of all its stretches
-// laid end to end, and gives that about so many columns. It is empty if nothing is
-// left.
+// CutAxis cuts from an axis the part between two times of its stretches laid end to end, of
+// about so many columns; it may be empty.
 func CutAxis(axis []Stretch, from, to time.Duration, columns int) (part []Stretch) {
 	begins := time.Duration(0)
 	for _, s := range axis {

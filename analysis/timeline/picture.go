@@ -11,17 +11,15 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A Stretch is a part of one block's time, drawn in so many columns. Blocks lie
-// side by side on the axis of time, so that every trial of a setting is seen and
-// none is mixed with another; all settings have the same axis.
+// A Stretch is a part of one block's time, drawn in so many columns. Blocks lie side by side
+// on one axis of all settings, so that no trial is mixed with another.
 type Stretch struct {
 	Block    int           // from 1
 	From, To time.Duration // since the windows of the block's trials began
 	Columns  int
 }
 
-// A Picture is response times and other quantities over time: all settings on
-// one axis of time, and with one scale of latency.
+// A Picture is quantities over time: all settings on one axis and one scale of latency.
 type Picture struct {
 	Axis      []Stretch
 	Rows      int           // of latency, of equal ratio
@@ -49,16 +47,14 @@ type Slow struct {
 	Known bool // whether that is known
 }
 
-// A Track is a series over the axis: the least, the greatest and the last
-// reading of each column, all stretches one after the other. NaN is a column
-// without a reading.
+// A Track is a series over the axis: the least, greatest and last reading of each column,
+// NaN without one.
 type Track struct {
 	Metric         string
 	Min, Max, Last []float64
 }
 
-// collectingMetric is the track that comes from collections: the share of a column's
-// time in which one was under way.
+// collectingMetric is the track of a column's share of time under collection.
 const collectingMetric = "gc-wall-frac"
 
 // TrackMetrics are the series that pictures show, in order.

@@ -95,13 +95,17 @@ func (t *Table) saturated(good map[int][]*dyno.Result) (ds []Doubt) {
 }
 
 // collect returns the warnings of results, each once, in the words of the first
-// result that has it. Warnings of one kind about one thing are one.
+// result that has it. Warnings of one kind about one thing are one, unless one trial
+// has several that say different things.
 func collect(rs []*dyno.Result) (ds []Doubt) {
-	type same struct{ kind, about, form string }
+	type same struct {
+		kind, about, form string
+		nth               int // of those of the trial
+	}
 	at := map[same]int{}
 	var firsts []int
 	for _, r := range rs {
-		seen := map[same]bool{}
+		seen := map[same]string{}
 		for _, w := range r.Warnings {
 			if r.Sent.Saturated != "" && w.Is(dyno.WarnSaturated, r) {
 				continue // saturated has said so
@@ -109,6 +113,9 @@ func collect(rs []*dyno.Result) (ds []Doubt) {
 			key := same{kind: string(w.Kind), about: w.Of}
 			if w.Kind == "" {
 				key.form = form(w.Text)
+			}
+			for said, ok := seen[key]; ok && said != form(w.Text); said, ok = seen[key] {
+				key.nth++
 			}
 			k, ok := at[key]
 			if !ok {
@@ -119,8 +126,8 @@ func collect(rs []*dyno.Result) (ds []Doubt) {
 			if ds[k].Said[0] != w.Text {
 				ds[k].Trial = firsts[k]
 			}
-			if !seen[key] {
-				seen[key] = true
+			if _, counted := seen[key]; !counted {
+				seen[key] = form(w.Text)
 				ds[k].N++
 			}
 		}

@@ -42,7 +42,7 @@ func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, trials []dyno.T
 		return sink(whole)
 	}
 	if whole.Err == "" && len(s.results) < len(trials) {
-		whole.Warnings.Add(dyno.WarnSlices, "the load ended before the last slice")
+		whole.Warnings.AddOf(dyno.WarnSlices, "last", "the load ended before the last slice")
 	}
 	for _, r := range s.results {
 		r.Subject, r.Warnings, r.Sent.Engine, r.Sent.Saturated = whole.Subject, slices.Concat(whole.Warnings, r.Warnings), whole.Sent.Engine, whole.Sent.Saturated

@@ -67,7 +67,7 @@ func newWindow(t *trial, running *Running) *window {
 // such as a forced collection.
 func (w *window) open(ctx context.Context) error {
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
-		w.warnings.Add(dyno.WarnProbeCost, "probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every)
+		w.warnings.AddOf(dyno.WarnProbeCost, "probes.every", "probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every)
 	}
 	if purpose := w.trial.For; purpose != "" && purpose != dyno.ForMemory { // snapshots serve that one
 		if err := w.begin(ctx, []string{purpose}); err != nil { // nothing of this trial counts without it

@@ -95,7 +95,7 @@ func limitDoubts(limit dyno.CPUs, path string, env []string, cpus int) (ws dyno.
 	case limit == 0:
 		return nil
 	case float64(limit) > float64(cpus):
-		ws.Add(dyno.WarnLimit, "the CPU limit of %v is above the %d CPUs of this machine: it limits nothing", limit, cpus)
+		ws.AddOf(dyno.WarnLimit, "CPUs", "the CPU limit of %v is above the %d CPUs of this machine: it limits nothing", limit, cpus)
 		return ws
 	case procs >= cpus || variable(env, "GOMAXPROCS") != "":
 		return nil

@@ -91,14 +91,18 @@ func (t *Table) saturated(good map[int][]*dyno.Result) (ds []Doubt) {
 	return ds
 }
 
-// collect returns the warnings of results, each kind about one thing once, in the words of
-// the first result that has it.
+// collect returns the warnings of results, each once, in the words of the first
+// result that has it. Warnings of one kind about one thing are one, unless one trial
+// has several that say different things.
 func collect(rs []*dyno.Result) (ds []Doubt) {
-	type same struct{ kind, about, form string }
+	type same struct {
+		kind, about, form string
+		nth               int // of those of the trial
+	}
 	at := map[same]int{}
 	var firsts []int
 	for _, r := range rs {
-		seen := map[same]bool{}
+		seen := map[same]string{}
 		for _, w := range r.Warnings {
 			if r.Sent.Saturated != "" && w.Is(dyno.WarnSaturated, r) {
 				continue // saturated has said so
@@ -106,6 +110,9 @@ func collect(rs []*dyno.Result) (ds []Doubt) {
 			key := same{kind: string(w.Kind), about: w.Of}
 			if w.Kind == "" {
 				key.form = form(w.Text)
+			}
+			for said, ok := seen[key]; ok && said != form(w.Text); said, ok = seen[key] {
+				key.nth++
 			}
 			k, ok := at[key]
 			if !ok {
@@ -116,8 +123,8 @@ func collect(rs []*dyno.Result) (ds []Doubt) {
 			if ds[k].Said[0] != w.Text {
 				ds[k].Trial = firsts[k]
 			}
-			if !seen[key] {
-				seen[key] = true
+			if _, counted := seen[key]; !counted {
+				seen[key] = form(w.Text)
 				ds[k].N++
 			}
 		}

@@ -25,8 +25,22 @@ import (
 	"github.com/dynolab/dyno/plan"
 )
 
-// Schema is the version of the directory's format.
-const Schema = 1
+// The version of the directory's format that is written, and the oldest that is
+// read. Since 2, warnings in results.jsonl are objects; a dyno that knows only
+// texts would advise to delete such a line.
+const (
+	schema       = 2
+	oldestSchema = 1
+)
+
+// CheckSchema returns an error if the run.json at path has a schema that this dyno
+// cannot read; version is that of the dyno that wrote it.
+func CheckSchema(path string, found int, version string) error {
+	if found < oldestSchema || found > schema {
+		return fmt.Errorf("%s has schema %d, this dyno knows %d to %d (consider: the dyno that wrote it, %s)", path, found, oldestSchema, schema, version)
+	}
+	return nil
+}
 
 // The files of a run directory.
 const (
@@ -94,7 +108,7 @@ func Create(path string, run Run) (*Dir, error) {
 		return nil, fmt.Errorf("make run directory: %w", err)
 	}
 	d := &Dir{Path: path, Run: run, done: map[int]*dyno.Result{}}
-	d.Run.Schema = Schema
+	d.Run.Schema = schema
 	if err := d.openResults(); err != nil {
 		return nil, err
 	}
@@ -178,8 +192,8 @@ func read(path string) (*Dir, int64, error) {
 	if err := json.Unmarshal(data, &run); err != nil {
 		return nil, 0, fmt.Errorf("read %s: %w", filepath.Join(path, runFile), err)
 	}
-	if run.Schema != Schema {
-		return nil, 0, fmt.Errorf("%s has schema %d, this dyno knows %d (consider: the dyno that wrote it, %s)", path, run.Schema, Schema, run.Dyno)
+	if err := CheckSchema(path, run.Schema, run.Dyno); err != nil {
+		return nil, 0, err
 	}
 	d.Run = run.Run
 	if d.Run.Plan, err = plan.Parse(filepath.Join(path, runFile), run.Plan); err != nil {

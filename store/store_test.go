@@ -315,3 +315,13 @@ func TestLatencyLogOfTheTrial(t *testing.T) {
 		t.Errorf("median %v, want %v; warnings %q", got.Latency.Quantile(.5), r.Latency.Quantile(.5), got.Warnings)
 	}
 }
+
+// A dyno that knows only schema 1 cannot read the warnings written now, so it has to
+// see another schema; runs of schema 1 are still read.
+func TestSchemas(t *testing.T) {
+	for found, known := range map[int]bool{0: false, 1: true, 2: true, 3: false} {
+		if err := store.CheckSchema("run.json", found, "v1"); (err == nil) != known {
+			t.Errorf("schema %d: %v", found, err)
+		}
+	}
+}

@@ -142,8 +142,8 @@ func (e *entry) read() error {
 	if err := safe.ReadJSON(filepath.Join(e.path, "run.json"), &run); err != nil {
 		return err
 	}
-	if run.Schema != store.Schema {
-		return fmt.Errorf("run.json has schema %d, this dyno knows %d (consider: the dyno that wrote it, %s)", run.Schema, store.Schema, run.Dyno)
+	if err := store.CheckSchema("run.json", run.Schema, run.Dyno); err != nil {
+		return err
 	}
 	if run.Plan == nil {
 		return errors.New("run.json has no plan")

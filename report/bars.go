@@ -15,39 +15,6 @@ const mostBins = 12
 // A bin counts requests of at least from and less than to nanoseconds.
 type bin struct{ from, to, count int64 }
 
-// histogram draws the distribution of latency.
-//
-// Note: bins of one width, as in hey, put all but the tail into the first bin as soon as
-// one request is slow.
-func (s *summary) histogram() {
-	h := s.Latency
-	if h == nil || h.Count() == 0 || h.Counts().TotalCount() != h.Count() {
-		return // another generator's, or read back without its file
-	}
-	bins := binsOf(h)
-	labels := edgeLabels(bins)
-	g := grid{
-		cols: []column{{}, {left: true}, {left: true}, {}, {}, {left: true}},
-		head: [][]string{{"from", "", "to", "requests", "up to here", ""}},
-	}
-	most, sum := int64(0), int64(0)
-	for i, b := range bins {
-		sum += b.count
-		most = max(most, b.count)
-		g.rows = append(g.rows, row{cells: cells(labels[i], "–", labels[i+1], strconv.FormatInt(b.count, 10), percent(sum, h.Count()), "")})
-	}
-	room := min(s.width-g.width()-len(gap), 40)
-	for i, b := range bins {
-		g.rows[i].cells[5].text = bar(b.count, most, room)
-	}
-	s.WriteString("\nLatency histogram")
-	if !linear(h.Min().Nanoseconds(), h.Max().Nanoseconds()) {
-		s.WriteString(" (bins on a logarithmic scale)")
-	}
-	s.WriteByte('\n')
-	g.text(&s.Builder, s.color)
-}
-
 // binsOf parts h at round durations, as finely as mostBins allows; empty neighbours are
 // one bin. Sturges limits the bins that have something in them ("The Choice of a Class
 // Interval", JASA 21, 1926).
@@ -160,7 +127,7 @@ func spikes(h *hist.Histogram) (ss []spike) {
 		} else if most := h.Max().Nanoseconds(); b.To >= most {
 			ns = most
 		}
-		ss = append(ss, spike{ns, b.Count})
+		ss = append(ss, spike{ns: ns, count: b.Count})
 	}
 	return ss
 }

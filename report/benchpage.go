@@ -116,7 +116,7 @@ func (v *view) benchIntervals() (groups []chart.Group, left int) {
 			u := unit(r, names[0])
 			x := v.Versus(*u, i)
 			text := v.unitChange(u, i)
-			for _, more := range []string{interval(x.Lo, x.Hi), v.verdictCell(u, i).text} {
+			for _, more := range []string{Interval(x.Lo, x.Hi), v.verdictCell(u, i).text} {
 				if more != "" {
 					text += " " + more
 				}

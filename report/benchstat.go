@@ -271,7 +271,7 @@ func (l *statLayout) line(b *strings.Builder, line statLine, color bool) {
 			} else {
 				b.WriteString(strings.Repeat(" ", owed+before) + gap)
 			}
-			c := cell{s, plain}
+			c := cell{text: s, mark: plain}
 			if n == statChange {
 				c.mark = line.marks[i]
 			}

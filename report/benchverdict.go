@@ -172,7 +172,7 @@ func (v *view) doubtOf(r *compare.Benchmark, i int) string {
 			continue
 		}
 		x := v.Versus(*u, i)
-		text := v.unitChange(u, i) + " " + interval(x.Lo, x.Hi)
+		text := v.unitChange(u, i) + " " + Interval(x.Lo, x.Hi)
 		if n > 0 {
 			text = u.Name + " " + text
 		}

@@ -108,7 +108,7 @@ func (v *view) spread(i int, metric string) cell {
 	if !ok {
 		return cell{}
 	}
-	return cell{spread(x.Center, x.Lo, x.Hi), faint}
+	return cell{text: spread(x.Center, x.Lo, x.Hi), mark: faint}
 }
 
 // verdict are the cells change, interval, p, verdict and more blocks.
@@ -123,8 +123,8 @@ func (v *view) verdict(i int, metric string, sc scale) []cell {
 	}
 	m := markOf(x.Verdict)
 	return []cell{
-		{v.delta(i, metric, sc), m}, {text: interval(x.Lo, x.Hi)}, {text: pvalue(x.P, 3)},
-		{word(x), m}, {text: more},
+		{text: v.delta(i, metric, sc), mark: m}, {text: Interval(x.Lo, x.Hi)}, {text: pvalue(x.P, 3)},
+		{text: word(x), mark: m}, {text: more},
 	}
 }
 
@@ -136,7 +136,7 @@ func (v *view) delta(i int, metric string, sc scale) string {
 	base, now := v.Settings[0].Values[metric].Center, v.Settings[i].Values[metric].Center
 	switch {
 	case !math.IsNaN(x.Ratio):
-		return change(x.Ratio)
+		return Change(x.Ratio)
 	case math.IsNaN(x.Diff):
 		return ""
 	case x.Diff == 0:
@@ -212,7 +212,7 @@ func (v *view) primary() (section, bool) {
 			cs := []cell{{text: "  " + v.name(i)}, v.center(i, m.Name, sc), v.spread(i, m.Name)}
 			cs = append(cs, v.verdict(i, m.Name, sc)...)
 			if v.Settings[i].Baseline {
-				cs[6] = cell{"baseline", faint}
+				cs[6] = cell{text: "baseline", mark: faint}
 			}
 			g.rows = append(g.rows, row{cells: cs})
 		}
@@ -256,7 +256,7 @@ func (v *view) secondary() (section, bool) {
 					cs = append(cs, v.center(i, m.Name, sc)) // not compared, or not there
 					continue
 				}
-				cs = append(cs, cell{fmt.Sprintf("%*s %-*s", width, v.delta(i, m.Name, sc), words, word(x)), markOf(x.Verdict)})
+				cs = append(cs, cell{text: fmt.Sprintf("%*s %-*s", width, v.delta(i, m.Name, sc), words, word(x)), mark: markOf(x.Verdict)})
 			}
 			g.rows = append(g.rows, row{cells: cs})
 		}

@@ -57,5 +57,5 @@ func (v *view) attribution() (section, bool) {
 }
 
 func percentOf(part, whole time.Duration) string {
-	return scale{"%", 0.01, 1}.format(part.Seconds() / whole.Seconds())
+	return scale{unit: "%", factor: 0.01, decimals: 1}.format(part.Seconds() / whole.Seconds())
 }

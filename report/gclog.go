@@ -99,15 +99,15 @@ type gcRow struct{ label, metric, note string }
 
 // gcStudy has the figures of study 002.
 var gcStudy = []gcRow{
-	{"Requests", "requests", ""},
-	{"Total duration", "span-sec", ""},
-	{"Percent time in GC", "gc-cpu-frac", "their CPU time over GOMAXPROCS × duration; without idle marking"},
-	{"Total collections", "collections", ""},
-	{"Total GC duration", "gc-duration-sec", "duration × percent of time in GC, as study 002 has it"},
-	{"  under way", "gc-total-sec", "time in which a collection was under way; the program ran on beside most of it"},
-	{"  CPU", "gc-cpu-sec", "CPU time that collections took from the program"},
-	{"Average pace of GC", "pace-sec", "from the start of one collection to that of the next"},
-	{"Requests/collection", "req/gc", ""},
+	{label: "Requests", metric: "requests", note: ""},
+	{label: "Total duration", metric: "span-sec", note: ""},
+	{label: "Percent time in GC", metric: "gc-cpu-frac", note: "their CPU time over GOMAXPROCS × duration; without idle marking"},
+	{label: "Total collections", metric: "collections", note: ""},
+	{label: "Total GC duration", metric: "gc-duration-sec", note: "duration × percent of time in GC, as study 002 has it"},
+	{label: "  under way", metric: "gc-total-sec", note: "time in which a collection was under way; the program ran on beside most of it"},
+	{label: "  CPU", metric: "gc-cpu-sec", note: "CPU time that collections took from the program"},
+	{label: "Average pace of GC", metric: "pace-sec", note: "from the start of one collection to that of the next"},
+	{label: "Requests/collection", metric: "req/gc", note: ""},
 }
 
 func (s *gcLog) study() {

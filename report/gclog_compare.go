@@ -9,15 +9,15 @@ import (
 )
 
 var gcCompared = []gcRow{
-	{"requests", "requests", ""}, {"duration", "span-sec", ""}, {"collections", "collections", ""}, {"forced", "forced", ""},
-	{"requests/collection", "req/gc", ""}, {"pace", "pace-sec", ""},
-	{"time in GC", "gc-cpu-frac", ""}, {"GC CPU time", "gc-cpu-sec", ""}, {"under way", "gc-total-sec", ""},
-	{"assists, CPU", "assist-sec", ""}, {"background marking, CPU", "background-sec", ""}, {"idle marking, CPU", "idle-sec", ""},
-	{"live heap, mean", "heap-live-B", ""}, {"live heap, last", "heap-live-last-B", ""}, {"heap at start, mean", "heap-start-B", ""},
-	{"heap at end, max", "heap-end-max-B", ""}, {"goal, mean", "heap-goal-B", ""},
-	{"stop before marking, p50", "sweep-term-p50-sec", ""}, {"stop before marking, p99", "sweep-term-p99-sec", ""},
-	{"stop after marking, p50", "mark-term-p50-sec", ""}, {"stop after marking, p99", "mark-term-p99-sec", ""},
-	{"longest stop", "pause-max-sec", ""}, {"stopped in all", "pause-total-sec", ""}, {"marking, mean", "mark-sec", ""},
+	{label: "requests", metric: "requests", note: ""}, {label: "duration", metric: "span-sec", note: ""}, {label: "collections", metric: "collections", note: ""}, {label: "forced", metric: "forced", note: ""},
+	{label: "requests/collection", metric: "req/gc", note: ""}, {label: "pace", metric: "pace-sec", note: ""},
+	{label: "time in GC", metric: "gc-cpu-frac", note: ""}, {label: "GC CPU time", metric: "gc-cpu-sec", note: ""}, {label: "under way", metric: "gc-total-sec", note: ""},
+	{label: "assists, CPU", metric: "assist-sec", note: ""}, {label: "background marking, CPU", metric: "background-sec", note: ""}, {label: "idle marking, CPU", metric: "idle-sec", note: ""},
+	{label: "live heap, mean", metric: "heap-live-B", note: ""}, {label: "live heap, last", metric: "heap-live-last-B", note: ""}, {label: "heap at start, mean", metric: "heap-start-B", note: ""},
+	{label: "heap at end, max", metric: "heap-end-max-B", note: ""}, {label: "goal, mean", metric: "heap-goal-B", note: ""},
+	{label: "stop before marking, p50", metric: "sweep-term-p50-sec", note: ""}, {label: "stop before marking, p99", metric: "sweep-term-p99-sec", note: ""},
+	{label: "stop after marking, p50", metric: "mark-term-p50-sec", note: ""}, {label: "stop after marking, p99", metric: "mark-term-p99-sec", note: ""},
+	{label: "longest stop", metric: "pause-max-sec", note: ""}, {label: "stopped in all", metric: "pause-total-sec", note: ""}, {label: "marking, mean", metric: "mark-sec", note: ""},
 }
 
 // CompareGC writes two logs side by side with ratios and no verdicts. The error is w's.
@@ -46,7 +46,7 @@ func CompareGC(w io.Writer, a, b *gctrace.Log, o Options) error {
 			cs[2].text = gcValue(r.metric, y)
 		}
 		if hasA && hasB && m > 0 {
-			cs[3].text = change(n / m)
+			cs[3].text = Change(n / m)
 		}
 		g.rows = append(g.rows, row{cells: cs})
 	}

@@ -52,7 +52,7 @@ func gcParts(line string) (parts []gcPart, ok bool) {
 		return nil, false
 	}
 	add := func(text, format string, args ...any) {
-		parts = append(parts, gcPart{text, fmt.Sprintf(format, args...)})
+		parts = append(parts, gcPart{text: text, meaning: fmt.Sprintf(format, args...)})
 	}
 	add("gc "+n, "collection number %s since the process began", n)
 	add("@"+at+"s", "it started %s s after the process began", at)
@@ -101,7 +101,7 @@ func gcPhases(n int) []gcPhase {
 }
 
 func gcSizes(tail string) (parts []gcPart) {
-	add := func(text, meaning string) { parts = append(parts, gcPart{text, meaning}) }
+	add := func(text, meaning string) { parts = append(parts, gcPart{text: text, meaning: meaning}) }
 	add("", "Memory and the rest")
 	for _, field := range strings.Split(tail, ", ") {
 		number, what, _ := strings.Cut(field, " ")

@@ -227,24 +227,45 @@ func (g *grid) markdown(b *strings.Builder) {
 	}
 }
 
-// fold breaks text into lines of at most width characters, the first after
-// first and the others after rest. A word longer than a line stays whole, and what a
-// subject may have written does nothing to the terminal.
-func fold(text, first, rest string, width int) string {
-	var b strings.Builder
-	line, indent := "", first
-	for _, word := range strings.Fields(text) {
-		word = clean(word)
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(indent)+utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
-			b.WriteString(indent + line + "\n")
-			line, indent = word, rest
-		default:
-			line += " " + word
+// add puts in an empty column before column i.
+func (g *grid) add(i int, c column, heading string) {
+	g.cols = slices.Insert(g.cols, i, c)
+	for n := range g.head {
+		h := ""
+		if n == len(g.head)-1 {
+			h = heading
+		}
+		g.head[n] = slices.Insert(g.head[n], i, h)
+	}
+	for n, r := range g.rows {
+		if r.cells != nil {
+			g.rows[n].cells = slices.Insert(r.cells, i, cell{})
 		}
 	}
-	b.WriteString(indent + line + "\n")
-	return b.String()
+}
+
+// cut shortens the texts of a column in their middle, to least characters or until the
+// table is as wide as the page; not at all if two would be the same.
+func (g *grid) cut(at, width, least int) {
+	if g.width() <= width {
+		return
+	}
+	most := max(least, g.widths()[at]-(g.width()-width))
+	seen := map[string]string{}
+	for _, r := range g.rows {
+		if r.cells == nil {
+			continue
+		}
+		name := r.cells[at].text
+		short := middle(name, most)
+		if other, ok := seen[short]; ok && other != name {
+			return
+		}
+		seen[short] = name
+	}
+	for _, r := range g.rows {
+		if r.cells != nil {
+			r.cells[at].text = middle(r.cells[at].text, most)
+		}
+	}
 }

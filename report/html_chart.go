@@ -125,7 +125,7 @@ func (v *pageView) intervals() []chart.Group {
 				label = tame(noun(m.Name), mostName)
 			}
 			text := v.delta(i, m.Name, sc)
-			for _, more := range []string{interval(x.Lo, x.Hi), word(x)} {
+			for _, more := range []string{Interval(x.Lo, x.Hi), word(x)} {
 				if more != "" {
 					text += " " + more
 				}

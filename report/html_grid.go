@@ -11,9 +11,9 @@ import (
 // longCell is how long a text is that may be broken anywhere, in characters.
 const longCell = 40
 
-// html writes a table with a caption for screen readers. all names the place of rows that
+// tableHTML writes a table with a caption for screen readers. all names the place of rows that
 // were cut, such as "results.jsonl".
-func (g *grid) html(caption, all string) template.HTML {
+func tableHTML(g *grid, caption, all string) template.HTML {
 	var b strings.Builder
 	w := g.widths()
 	b.WriteString("<table><caption>" + html.EscapeString(tame(caption, mostCell)) + "</caption><thead>")
@@ -21,7 +21,7 @@ func (g *grid) html(caption, all string) template.HTML {
 		b.WriteString("<tr>")
 		for i, s := range h {
 			if w[i] > 0 {
-				g.heading(&b, i, s)
+				headingHTML(g, &b, i, s)
 			}
 		}
 		b.WriteString("</tr>")
@@ -39,7 +39,7 @@ func (g *grid) html(caption, all string) template.HTML {
 			b.WriteString(fmt.Sprintf(`<tr class="cut"><td colspan="%d">%s more are in %s.</td></tr>`, shown, count(len(g.rows)-n, "row"), html.EscapeString(all)))
 		case n > mostRows:
 		case r.cells != nil:
-			g.htmlRow(&b, w, r.cells)
+			rowHTML(g, &b, w, r.cells)
 		case r.group != "":
 			b.WriteString(fmt.Sprintf(`<tr class="group"><th colspan="%d" scope="colgroup">%s</th></tr>`, shown, html.EscapeString(tame(r.group, mostCell))))
 		}
@@ -48,7 +48,7 @@ func (g *grid) html(caption, all string) template.HTML {
 	return template.HTML(b.String())
 }
 
-func (g *grid) heading(b *strings.Builder, i int, s string) {
+func headingHTML(g *grid, b *strings.Builder, i int, s string) {
 	s = strings.Join(strings.Fields(tame(s, mostCell)), " ")
 	class := ""
 	if !g.cols[i].left {
@@ -61,8 +61,8 @@ func (g *grid) heading(b *strings.Builder, i int, s string) {
 	b.WriteString(`<th scope="col"` + class + ">" + html.EscapeString(s) + "</th>")
 }
 
-// htmlRow makes the first cell a heading if it is a label; its leading spaces become a class.
-func (g *grid) htmlRow(b *strings.Builder, w []int, cs []cell) {
+// rowHTML makes the first cell a heading if it is a label; its leading spaces become a class.
+func rowHTML(g *grid, b *strings.Builder, w []int, cs []cell) {
 	b.WriteString("<tr>")
 	for i, c := range cs {
 		if w[i] == 0 {

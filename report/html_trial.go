@@ -139,7 +139,7 @@ func (v *pageView) trialTable(doubts map[string]int) (section, []block) {
 		}
 		doubt := cell{text: strings.Join(refs, ", ")}
 		if r.Err != "" {
-			doubt = cell{"failed", bad}
+			doubt = cell{text: "failed", mark: bad}
 		}
 		cs := append(cells(strconv.Itoa(r.Trial.N), strconv.Itoa(r.Trial.Block), r.Trial.Setting.Label(), r.Trial.For), doubt)
 		for i, m := range ms {

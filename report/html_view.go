@@ -188,7 +188,7 @@ func (v *pageView) tables(s *section) (out []sheet) {
 		if g.signs { // the verdict says it, and a row's heading is its name
 			g.drop(0)
 		}
-		out = append(out, sheet{tame(s.title, mostCell), g.html(s.title, allIn)})
+		out = append(out, sheet{tame(s.title, mostCell), tableHTML(&g, s.title, allIn)})
 	}
 	return out
 }

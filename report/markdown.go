@@ -2,8 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,18 +25,6 @@ type piece struct {
 	title string // what is left out without it
 	text  string
 	rank  int // those with the least are kept first
-}
-
-// Markdown writes what Text writes as GitHub Markdown, for a comment on a pull
-// request or a job summary: what was found and the thresholds first, long tables
-// folded, at most MostMarkdown bytes. What is too much is left out by sections,
-// and named. The error is w's.
-func Markdown(w io.Writer, r *Report) error {
-	v := r.view(math.MaxInt)
-	v.keys = nil // cells wrap, so that names may be long
-	title := piece{"heading", "### " + textLine(r.title()) + "\n", 0}
-	_, err := io.WriteString(w, page(append([]piece{title}, v.pieces(v.parts(r, Options{}, true))...)))
-	return err
 }
 
 // page joins what fits of the pieces.
@@ -126,7 +112,7 @@ func items(title string, lines []string, rank int) piece {
 	if more := len(lines) - mostItems; more > 0 {
 		text += fmt.Sprintf("- and %d more\n", more)
 	}
-	return piece{title, text, rank}
+	return piece{title: title, text: text, rank: rank}
 }
 
 // textLine is text that a run may have written, as a line of Markdown.

@@ -19,10 +19,10 @@ type step struct {
 }
 
 var (
-	timeSteps = []step{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}}
-	byteSteps = []step{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
-	fracSteps = []step{{"%", 0.01}}
-	bareSteps = []step{{"", 1}}
+	timeSteps = []step{{unit: "s", factor: 1}, {unit: "ms", factor: 1e-3}, {unit: "µs", factor: 1e-6}, {unit: "ns", factor: 1e-9}}
+	byteSteps = []step{{unit: "GiB", factor: 1 << 30}, {unit: "MiB", factor: 1 << 20}, {unit: "KiB", factor: 1 << 10}, {unit: "B", factor: 1}}
+	fracSteps = []step{{unit: "%", factor: 0.01}}
+	bareSteps = []step{{unit: "", factor: 1}}
 )
 
 // unitOf splits the unit from a metric's name: "cpu-sec/req" is "cpu/req" in s … ns.
@@ -121,7 +121,7 @@ func (s scale) with(x float64) string {
 	return s.format(x) + " " + s.unit
 }
 
-// interval prints bounds without the unit, or "" if they are not known.
+// Interval prints bounds without the unit, or "" if they are not known.
 func (s scale) interval(lo, hi float64) string { return bounds(s.format, lo, hi) }
 
 func (s scale) signedInterval(lo, hi float64) string { return bounds(s.signed, lo, hi) }
@@ -151,8 +151,8 @@ func sign(s string) string {
 	return "+" + s
 }
 
-// change prints 1.062 as "+6.2%" and 12.3 as "×12.3".
-func change(ratio float64) string {
+// Change prints 1.062 as "+6.2%" and 12.3 as "×12.3".
+func Change(ratio float64) string {
 	switch {
 	case math.IsNaN(ratio) || math.IsInf(ratio, 0):
 		return "?"
@@ -164,7 +164,7 @@ func change(ratio float64) string {
 	return sign(unsignZero(strconv.FormatFloat((ratio-1)*100, 'f', 1, 64))) + "%"
 }
 
-func interval(lo, hi float64) string { return bounds(change, lo, hi) }
+func Interval(lo, hi float64) string { return bounds(Change, lo, hi) }
 
 // spread prints how far an interval reaches from its center, in per cent of it, or "".
 func spread(center, lo, hi float64) string {
@@ -198,9 +198,3 @@ func Number(metric string, xs ...float64) func(x float64) string {
 	}
 	return sc.with
 }
-
-// Change prints a ratio as a change: 1.062 is "+6.2%", 12.3 is "×12.3".
-func Change(ratio float64) string { return change(ratio) }
-
-// Interval prints the bounds of a ratio as changes, or "" if they are not known.
-func Interval(lo, hi float64) string { return interval(lo, hi) }

@@ -189,7 +189,7 @@ func (v *view) pieces(parts []passage) (out []piece) {
 				}
 				text += textLine(s.Rest) + "\n"
 			}
-			out = append(out, piece{p.name, text, p.rank})
+			out = append(out, piece{title: p.name, text: text, rank: p.rank})
 		case p.section.title != "":
 			out = append(out, p.section.pieces(p.rank, p.open)...)
 		case p.items != nil:
@@ -201,7 +201,7 @@ func (v *view) pieces(parts []passage) (out []piece) {
 			}
 			out = append(out, items(p.name, lines, p.rank))
 		default:
-			out = append(out, piece{p.name, p.raw, p.rank})
+			out = append(out, piece{title: p.name, text: p.raw, rank: p.rank})
 		}
 	}
 	return out

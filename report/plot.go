@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -159,23 +158,6 @@ func (v *view) addCourses(g *grid, c courses) bool {
 	return true
 }
 
-// add puts in an empty column before column i.
-func (g *grid) add(i int, c column, heading string) {
-	g.cols = slices.Insert(g.cols, i, c)
-	for n := range g.head {
-		h := ""
-		if n == len(g.head)-1 {
-			h = heading
-		}
-		g.head[n] = slices.Insert(g.head[n], i, h)
-	}
-	for n, r := range g.rows {
-		if r.cells != nil {
-			g.rows[n].cells = slices.Insert(r.cells, i, cell{})
-		}
-	}
-}
-
 // A plot is an axis of logarithms of ratios, in characters.
 type plot struct {
 	lo, hi     float64
@@ -261,7 +243,7 @@ func (p *plot) cell(x compare.Versus) cell {
 	zero := p.at(1)
 	line[zero] = '│'
 	if !drawn(x) {
-		return cell{string(line), faint}
+		return cell{text: string(line), mark: faint}
 	}
 	if x.Lo >= 0 && x.Hi > 0 && x.Lo <= x.Hi {
 		lo, hi := p.at(x.Lo), p.at(x.Hi)
@@ -283,7 +265,7 @@ func (p *plot) cell(x compare.Versus) cell {
 	if x.Verdict == stats.Unclear {
 		line[p.at(x.Ratio)] = '○'
 	}
-	return cell{string(line), markOf(x.Verdict)}
+	return cell{text: string(line), mark: markOf(x.Verdict)}
 }
 
 // shaded reports whether the middle of a column is negligible, as verdicts have it:

@@ -102,17 +102,6 @@ func ProfileMarkdown(w io.Writer, p *Profile) error {
 	return err
 }
 
-func (s *section) markdown(b *strings.Builder) {
-	b.WriteString("**" + escapeMarkdown(s.title) + "**\n")
-	for _, g := range s.grids {
-		b.WriteByte('\n')
-		g.markdown(b)
-	}
-	for _, n := range s.notes {
-		b.WriteString("\n" + escapeMarkdown(n) + "\n")
-	}
-}
-
 func (p *Profile) writeNotes(b *strings.Builder, line func(string) string) {
 	for _, n := range p.Notes {
 		b.WriteString("\n" + line(n))
@@ -199,7 +188,7 @@ func classCells(c profiles.ClassShare, sc scale) []cell {
 	if h := (c.Share.Hi - c.Share.Lo) / 2; !math.IsNaN(h) {
 		far = fmt.Sprintf("±%.1f", 100*h)
 	}
-	return []cell{{text: fmt.Sprintf("%.1f%%", 100*c.Share.Mean)}, {far, faint}, {text: sc.format(c.PerReq.Mean)}}
+	return []cell{{text: fmt.Sprintf("%.1f%%", 100*c.Share.Mean)}, {text: far, mark: faint}, {text: sc.format(c.PerReq.Mean)}}
 }
 
 func per(metric string) string {
@@ -240,7 +229,7 @@ func (p *Profile) top(t *profiles.Top, names int) section {
 			count = scaleOf(t.Counts, r.Count).format(r.Count)
 		}
 		g.rows = append(g.rows, row{cells: []cell{
-			{text: sc.format(value)}, {spread(value, float64(r.Lo), float64(r.Hi)), faint}, {text: fmt.Sprintf("%.1f%%", 100*r.Share)},
+			{text: sc.format(value)}, {text: spread(value, float64(r.Lo), float64(r.Hi)), mark: faint}, {text: fmt.Sprintf("%.1f%%", 100*r.Share)},
 			{text: sc.format(figures[columns[1]])}, {text: sc.format(figures[columns[2]])}, {text: count}, {text: shortName(clean(r.Name), names)},
 		}})
 	}
@@ -291,11 +280,11 @@ func (p *Profile) diff(d *profiles.Diff, names int) section {
 			name, at = name+", "+at, ""
 		}
 		g.rows = append(g.rows, row{cells: []cell{
-			{sc.signed(c.Diff), m}, {text: sc.signedInterval(c.Lo, c.Hi)}, {string(c.Verdict), m},
+			{text: sc.signed(c.Diff), mark: m}, {text: sc.signedInterval(c.Lo, c.Hi)}, {text: string(c.Verdict), mark: m},
 			{text: sc.signed(r.Flat.Diff)}, {text: sc.signed(r.Cum.Diff)}, {text: sc.format(c.Base)}, {text: sc.format(c.Value)}, {text: name},
 		}})
 		if at != "" {
-			g.rows = append(g.rows, row{cells: []cell{{}, {}, {}, {}, {}, {}, {}, {"  " + at, faint}}})
+			g.rows = append(g.rows, row{cells: []cell{{}, {}, {}, {}, {}, {}, {}, {text: "  " + at, mark: faint}}})
 		}
 	}
 	s := section{

@@ -62,7 +62,7 @@ func listing(b *strings.Builder, l profiles.Listing, sc scale, versus bool, sour
 		if versus && x.CumDiff != 0 {
 			change = sc.signed(x.CumDiff)
 		}
-		g.rows = append(g.rows, row{cells: []cell{{text: orDot(x.Flat, sc)}, {text: orDot(x.Cum, sc)}, {text: change}, {fmt.Sprint(n), faint}, {text: text}}})
+		g.rows = append(g.rows, row{cells: []cell{{text: orDot(x.Flat, sc)}, {text: orDot(x.Cum, sc)}, {text: change}, {text: fmt.Sprint(n), mark: faint}, {text: text}}})
 	}
 	g.text(b, false)
 }

@@ -44,7 +44,7 @@ func (p *Published) section() section {
 			for _, x := range line.xs {
 				c := cell{text: line.format(x)}
 				if c.text == "" {
-					c = cell{"-", faint}
+					c = cell{text: "-", mark: faint}
 				}
 				cs = append(cs, c)
 			}

@@ -51,7 +51,7 @@ func (v *view) resident() (section, bool) {
 	if typical == nil {
 		return section{}, false
 	}
-	sc, percent := scaleOf("rss-peak-B", typical...), scale{"%", 0.01, 0}
+	sc, percent := scaleOf("rss-peak-B", typical...), scale{unit: "%", factor: 0.01, decimals: 0}
 	parts := slices.DeleteFunc(slices.Clone(residentParts), func(p residentPart) bool { // that would be 0.00 everywhere
 		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool {
 			r := told(&s)
@@ -92,7 +92,7 @@ func (v *view) residentNotes(negative bool) (notes []string) {
 // ratio says what the resident memory of setting i consists of, in live heaps.
 func (v *view) ratio(i int, r *compare.Resident) string {
 	e := &r.End
-	in := func(x float64) string { return scale{"", 1, 2}.format(x / e.Live) }
+	in := func(x float64) string { return scale{unit: "", factor: 1, decimals: 2}.format(x / e.Live) }
 	name := ""
 	if len(v.Settings) > 1 {
 		name = " of " + v.name(i)
@@ -201,7 +201,7 @@ func (v *view) backVerdict(i int, b *compare.GivenBack) string {
 		of, no = v.name(i)+": of", v.name(i)+": no"
 	}
 	const some = 0.01 // of what was resident before the load: less is no change
-	sc := scale{"MiB", 1 << 20, 1}
+	sc := scale{unit: "MiB", factor: 1 << 20, decimals: 1}
 	if b.Above() < some*b.Ready.RSS {
 		return no + " more memory was resident at the end of the load than before it."
 	}

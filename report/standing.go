@@ -142,14 +142,14 @@ func (v *view) standingOf(u *compare.Row, i int) standing {
 func (v *view) verdictCell(u *compare.Row, i int) cell {
 	switch s := v.standingOf(u, i); {
 	case s == isUntold:
-		return cell{"not compared", faint}
+		return cell{text: "not compared", mark: faint}
 	case s == isChanged && u.Better == 0:
 		return cell{text: "changed"}
 	case s == isEqual:
-		return cell{"equal", faint}
+		return cell{text: "equal", mark: faint}
 	}
 	x := v.Versus(*u, i)
-	return cell{string(x.Verdict), markOf(x.Verdict)}
+	return cell{text: string(x.Verdict), mark: markOf(x.Verdict)}
 }
 
 // echoes reports whether a unit says in all settings what time per operation says

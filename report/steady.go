@@ -165,7 +165,7 @@ func moved(d *timeline.Drift, window time.Duration) string {
 	over := window.Seconds()
 	part := func(by float64) string {
 		if by = math.Abs(by) / d.Level; by > 10 {
-			return change(by)
+			return Change(by)
 		}
 		return share(by) + "%"
 	}

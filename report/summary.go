@@ -56,7 +56,7 @@ type summary struct {
 func (s *summary) alarm(text string) {
 	for _, line := range strings.SplitAfter(fold(text, "! ", "  ", s.width), "\n") {
 		if line != "" {
-			s.WriteString(paint(cell{strings.TrimSuffix(line, "\n"), bad}, s.color) + "\n")
+			s.WriteString(paint(cell{text: strings.TrimSuffix(line, "\n"), mark: bad}, s.color) + "\n")
 		}
 	}
 }
@@ -232,7 +232,7 @@ func (s *summary) table(g *grid) {
 func (s *summary) time(metric string) []cell {
 	x, ok := s.Values.Get(metric)
 	if !ok {
-		return []cell{{"-", faint}, {}}
+		return []cell{{text: "-", mark: faint}, {}}
 	}
 	sc := scaleOf(metric, x)
 	return cells(sc.format(x), sc.unit)
@@ -305,4 +305,37 @@ func percent(n, all int64) string {
 		p = "100"
 	}
 	return p + " %"
+}
+
+// histogram draws the distribution of latency.
+//
+// Note: bins of one width, as in hey, put all but the tail into the first bin as soon as
+// one request is slow.
+func (s *summary) histogram() {
+	h := s.Latency
+	if h == nil || h.Count() == 0 || h.Counts().TotalCount() != h.Count() {
+		return // another generator's, or read back without its file
+	}
+	bins := binsOf(h)
+	labels := edgeLabels(bins)
+	g := grid{
+		cols: []column{{}, {left: true}, {left: true}, {}, {}, {left: true}},
+		head: [][]string{{"from", "", "to", "requests", "up to here", ""}},
+	}
+	most, sum := int64(0), int64(0)
+	for i, b := range bins {
+		sum += b.count
+		most = max(most, b.count)
+		g.rows = append(g.rows, row{cells: cells(labels[i], "–", labels[i+1], strconv.FormatInt(b.count, 10), percent(sum, h.Count()), "")})
+	}
+	room := min(s.width-g.width()-len(gap), 40)
+	for i, b := range bins {
+		g.rows[i].cells[5].text = bar(b.count, most, room)
+	}
+	s.WriteString("\nLatency histogram")
+	if !linear(h.Min().Nanoseconds(), h.Max().Nanoseconds()) {
+		s.WriteString(" (bins on a logarithmic scale)")
+	}
+	s.WriteByte('\n')
+	g.text(&s.Builder, s.color)
 }

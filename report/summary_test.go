@@ -261,7 +261,7 @@ func TestBins(t *testing.T) {
 			t.Errorf("%v to %v: %d requests in %v, want %d", h.Min(), h.Max(), sum, bins, h.Count())
 		}
 	}
-	if got := edgeLabels([]bin{{900, 1000, 1}, {1000, 1_500_000, 1}, {1_500_000, 2_000_000, 1}, {2_000_000, 1_000_000_000, 1}}); fmt.Sprintf("%q", got) != `["900 ns" "1 µs" "1.5 ms" "2.0 ms" "1 s "]` {
+	if got := edgeLabels([]bin{{from: 900, to: 1000, count: 1}, {from: 1000, to: 1_500_000, count: 1}, {from: 1_500_000, to: 2_000_000, count: 1}, {from: 2_000_000, to: 1_000_000_000, count: 1}}); fmt.Sprintf("%q", got) != `["900 ns" "1 µs" "1.5 ms" "2.0 ms" "1 s "]` {
 		t.Errorf("labels %q", got)
 	}
 }

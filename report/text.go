@@ -9,26 +9,12 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/dynolab/dyno/analysis/compare"
 )
-
-// Options say how a report looks. The zero value is 100 columns without color.
-type Options struct {
-	Width  int  // of the terminal in characters; 0 means 100, less than 80 counts as 80
-	Strict bool // of JUnit: a threshold that is unclear is a failure
-	Color  bool // mark better green and worse red; the words say it anyway
-}
-
-func (o Options) width() int {
-	if o.Width == 0 {
-		return 100
-	}
-	return max(o.Width, 80)
-}
 
 // Text writes the report for a reader at a terminal. Of a service: pooled response
 // times, memory, the comparison with the baseline, doubts, failed trials and what was
@@ -54,21 +40,6 @@ func Hours(w io.Writer, t *compare.Table, o Options) error {
 	return err
 }
 
-// text writes a section after an empty line.
-func (s *section) text(b *strings.Builder, width int, color bool) {
-	b.WriteString("\n" + fold(s.title, "", "", width))
-	for _, g := range s.grids {
-		b.WriteByte('\n')
-		g.text(b, color)
-	}
-	if len(s.notes) > 0 {
-		b.WriteByte('\n')
-	}
-	for _, n := range s.notes {
-		b.WriteString(fold(n, "", "", width))
-	}
-}
-
 // heading is the line of what was measured.
 func heading(t *compare.Table) string {
 	name := ""
@@ -90,14 +61,6 @@ func heading(t *compare.Table) string {
 		s += fmt.Sprintf("; %d more failed", n)
 	}
 	return s
-}
-
-// count prints "1 trial", "2 trials".
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // sections are the tables of a report, in order.
@@ -175,22 +138,14 @@ func failures(t *compare.Table) []failed {
 	return out
 }
 
-// clean replaces control characters, which a subject may have written, so that
-// they do nothing to the terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\t' {
-			return '·'
-		}
-		return r
-	}, s)
-}
-
-// cleanLines are those of a text.
-func cleanLines(text string) []string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	for n := range lines {
-		lines[n] = clean(lines[n])
-	}
-	return lines
+// Markdown writes what Text writes as GitHub Markdown, for a comment on a pull
+// request or a job summary: what was found and the thresholds first, long tables
+// folded, at most MostMarkdown bytes. What is too much is left out by sections,
+// and named. The error is w's.
+func Markdown(w io.Writer, r *Report) error {
+	v := r.view(math.MaxInt)
+	v.keys = nil // cells wrap, so that names may be long
+	title := piece{title: "heading", text: "### " + textLine(r.title()) + "\n", rank: 0}
+	_, err := io.WriteString(w, page(append([]piece{title}, v.pieces(v.parts(r, Options{}, true))...)))
+	return err
 }

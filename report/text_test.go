@@ -294,13 +294,13 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 	for got, want := range map[string]string{
-		change(1.0621):       "+6.2%",
-		change(0.9):          "-10.0%",
-		change(0.99999):      "0.0%",
-		change(12.34):        "×12.3",
-		change(nan):          "?",
-		interval(0.86, 0.89): "[-14.0%, -11.0%]",
-		interval(nan, 1):     "",
+		Change(1.0621):       "+6.2%",
+		Change(0.9):          "-10.0%",
+		Change(0.99999):      "0.0%",
+		Change(12.34):        "×12.3",
+		Change(nan):          "?",
+		Interval(0.86, 0.89): "[-14.0%, -11.0%]",
+		Interval(nan, 1):     "",
 		pvalue(0.0004, 3):    "<0.001",
 		pvalue(nan, 3):       "",
 		spread(2, 1.9, 2.04): "±5%",

@@ -115,7 +115,7 @@ func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
 				setting = v.name(j.Setting)
 			}
 			g.rows = append(g.rows, row{cells: []cell{
-				outcome(j.Outcome), {text: j.Threshold.String()}, {text: v.judgedBenchmark(j)}, {text: setting}, {text: v.figure(j)}, {v.extent(j), faint}, {v.decider(j), faint},
+				outcome(j.Outcome), {text: j.Threshold.String()}, {text: v.judgedBenchmark(j)}, {text: setting}, {text: v.figure(j)}, {text: v.extent(j), mark: faint}, {text: v.decider(j), mark: faint},
 			}})
 		}
 		if more := n - most[part]; more > 0 && most[part] > 0 {
@@ -141,9 +141,9 @@ func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
 func outcome(o compare.Outcome) cell {
 	switch o {
 	case compare.Failed:
-		return cell{"FAILED", bad}
+		return cell{text: "FAILED", mark: bad}
 	case compare.Passed:
-		return cell{"passed", good}
+		return cell{text: "passed", mark: good}
 	}
 	return cell{text: string(o)}
 }
@@ -174,7 +174,7 @@ func (v *view) figure(j *compare.Judgement) string {
 	case math.IsNaN(j.Value):
 		return "no data"
 	case j.Threshold.Change:
-		return change(1 + j.Value)
+		return Change(1 + j.Value)
 	}
 	return scaleOf(j.Metric, j.Value, j.Lo, j.Hi).with(j.Value)
 }
@@ -185,7 +185,7 @@ func (v *view) extent(j *compare.Judgement) string {
 		return ""
 	}
 	if j.Threshold.Change {
-		return interval(1+j.Lo, 1+j.Hi)
+		return Interval(1+j.Lo, 1+j.Hi)
 	}
 	sc := scaleOf(j.Metric, j.Value, j.Lo, j.Hi)
 	return "[" + sc.format(j.Lo) + ", " + sc.format(j.Hi) + "]"

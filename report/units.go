@@ -143,28 +143,28 @@ func (v *view) comparison(i int, of string) grid {
 func (v *view) line(name string, u *compare.Row, i int, named bool) row {
 	base, now := v.median(u, 0), v.median(u, i)
 	sc := scaleOf(u.Name, base.Center, now.Center)
-	cs := []cell{{}, {text: name}, {}, {text: sc.unit}, number(sc, base.Center), {spread(base.Center, base.Lo, base.Hi), faint}, number(sc, now.Center), {spread(now.Center, now.Lo, now.Hi), faint}, {}, {}, {}, v.verdictCell(u, i)}
+	cs := []cell{{}, {text: name}, {}, {text: sc.unit}, number(sc, base.Center), {text: spread(base.Center, base.Lo, base.Hi), mark: faint}, number(sc, now.Center), {text: spread(now.Center, now.Lo, now.Hi), mark: faint}, {}, {}, {}, v.verdictCell(u, i)}
 	if named {
 		cs[2].text = u.Name
 	}
 	if x := v.Versus(*u, i); x != nil {
-		cs[8] = cell{v.unitChange(u, i), cs[11].mark}
+		cs[8] = cell{text: v.unitChange(u, i), mark: cs[11].mark}
 		if v.standingOf(u, i) != isEqual {
-			cs[9].text, cs[10].text = interval(x.Lo, x.Hi), pvalue(x.P, 4)
+			cs[9].text, cs[10].text = Interval(x.Lo, x.Hi), pvalue(x.P, 4)
 		}
 	}
 	switch v.standingOf(u, i) {
 	case isChanged:
-		cs[0] = cell{signChanged, cs[11].mark}
+		cs[0] = cell{text: signChanged, mark: cs[11].mark}
 	case isUnclear:
-		cs[0] = cell{signUnclear, faint}
+		cs[0] = cell{text: signUnclear, mark: faint}
 	}
 	return row{cells: cs}
 }
 
 func number(sc scale, x float64) cell {
 	if math.IsNaN(x) {
-		return cell{"-", faint}
+		return cell{text: "-", mark: faint}
 	}
 	return cell{text: sc.format(x)}
 }
@@ -197,7 +197,7 @@ func (v *view) geomean(name string, i, columns int) (row, bool) {
 		label += fmt.Sprintf(" of %d", n)
 	}
 	cs := make([]cell, columns)
-	cs[1], cs[3], cs[4].text, cs[6].text, cs[8].text = cell{label, faint}, cell{text: sc.unit}, sc.format(mean(base)), sc.format(mean(now)), change(mean(ratio))
+	cs[1], cs[3], cs[4].text, cs[6].text, cs[8].text = cell{text: label, mark: faint}, cell{text: sc.unit}, sc.format(mean(base)), sc.format(mean(now)), Change(mean(ratio))
 	return row{cells: cs}, true
 }
 
@@ -206,32 +206,6 @@ func (v *view) fitNames(g *grid, at int) {
 	g.cut(at, v.width, readableName)
 	g.narrow(v.width)
 	g.cut(at, v.width, leastName)
-}
-
-// cut shortens the texts of a column in their middle, to least characters or until the
-// table is as wide as the page; not at all if two would be the same.
-func (g *grid) cut(at, width, least int) {
-	if g.width() <= width {
-		return
-	}
-	most := max(least, g.widths()[at]-(g.width()-width))
-	seen := map[string]string{}
-	for _, r := range g.rows {
-		if r.cells == nil {
-			continue
-		}
-		name := r.cells[at].text
-		short := middle(name, most)
-		if other, ok := seen[short]; ok && other != name {
-			return
-		}
-		seen[short] = name
-	}
-	for _, r := range g.rows {
-		if r.cells != nil {
-			r.cells[at].text = middle(r.cells[at].text, most)
-		}
-	}
 }
 
 // differences are the comparisons of setting i that changed or are unclear, in all
@@ -336,13 +310,13 @@ func (v *view) medians() (section, bool) {
 		}
 		cs := []cell{{text: v.row(r)}}
 		for _, name := range names {
-			c, around := cell{"-", faint}, cell{}
+			c, around := cell{text: "-", mark: faint}, cell{}
 			if u := unit(r, name); u != nil {
 				x := v.median(u, 0)
 				if !math.IsNaN(x.Center) {
 					c = cell{text: scaleOf(name, x.Center).with(x.Center)}
 				}
-				around = cell{spread(x.Center, x.Lo, x.Hi), faint}
+				around = cell{text: spread(x.Center, x.Lo, x.Hi), mark: faint}
 			}
 			cs = append(cs, c, around)
 		}

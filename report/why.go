@@ -27,11 +27,11 @@ func (v *view) why() (section, bool) {
 			g.rows = append(g.rows, row{cells: []cell{
 				{text: v.name(i) + ": " + label},
 				{text: sc.format(v.Settings[0].Values[w.Metric].Center) + " → " + sc.with(s.Values[w.Metric].Center)},
-				{v.delta(i, w.Metric, sc), markOf(x.Verdict)}, {},
+				{text: v.delta(i, w.Metric, sc), mark: markOf(x.Verdict)}, {},
 			}})
 			if len(w.Causes) == 0 {
 				none = true
-				g.rows = append(g.rows, row{cells: []cell{{"  no cause found", faint}, {}, {}, {}}})
+				g.rows = append(g.rows, row{cells: []cell{{text: "  no cause found", mark: faint}, {}, {}, {}}})
 			}
 			for _, c := range w.Causes {
 				shares = shares || !math.IsNaN(c.Share)
@@ -66,7 +66,7 @@ func cause(c compare.Cause) []row {
 	label, _ := unitOf(c.Metric)
 	ratio := ""
 	if !math.IsNaN(c.Lo) {
-		ratio = change(math.Sqrt(c.Lo * c.Hi)) // of log ratios, the middle of the interval
+		ratio = Change(math.Sqrt(c.Lo * c.Hi)) // of log ratios, the middle of the interval
 	}
 	share := ""
 	if !math.IsNaN(c.Share) {
@@ -84,15 +84,6 @@ func cause(c compare.Cause) []row {
 		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signedWith(p.Change)+" "+ps.signedInterval(p.Lo, p.Hi), " ")}, {}, {}}})
 	}
 	return rows
-}
-
-func middle(name string, most int) string {
-	r := []rune(name)
-	if len(r) <= most {
-		return name
-	}
-	head := most / 3
-	return string(r[:head]) + "…" + string(r[len(r)-(most-head-1):])
 }
 
 func noCause(profiled bool) string {

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// fold breaks text into lines of at most width characters, the first after
+// first and the others after rest. A word longer than a line stays whole, and what a
+// subject may have written does nothing to the terminal.
+func fold(text, first, rest string, width int) string {
+	var b strings.Builder
+	line, indent := "", first
+	for _, word := range strings.Fields(text) {
+		word = clean(word)
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(indent)+utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			b.WriteString(indent + line + "\n")
+			line, indent = word, rest
+		default:
+			line += " " + word
+		}
+	}
+	b.WriteString(indent + line + "\n")
+	return b.String()
+}
+
+func middle(name string, most int) string {
+	r := []rune(name)
+	if len(r) <= most {
+		return name
+	}
+	head := most / 3
+	return string(r[:head]) + "…" + string(r[len(r)-(most-head-1):])
+}
+
+// clean replaces control characters, which a subject may have written, so that
+// they do nothing to the terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' {
+			return '·'
+		}
+		return r
+	}, s)
+}
+
+// cleanLines are those of a text.
+func cleanLines(text string) []string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for n := range lines {
+		lines[n] = clean(lines[n])
+	}
+	return lines
+}
+
+// count prints "1 trial", "2 trials".
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

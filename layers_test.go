@@ -53,12 +53,13 @@ var layers = map[string][]string{
 	"analysis/timeline":  {".", "analysis/tail", "hist", "stats"},
 	"analysis/trend":     {"stats"},
 	"findings":           {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "store"},
-	"report":             {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "findings", "gctrace", "hist", "report/chart", "report/pprofpage", "stats"}, // stats for the words of verdicts
+	"report":             {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "findings", "gctrace", "hist", "report/chart", "report/layout", "report/pprofpage", "stats"}, // stats for the words of verdicts
 	"report/chart":       {},
+	"report/layout":      {"hist"},
 	"report/pprofpage":   {"analysis/profiles"},
-	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report", "report/chart", "report/pprofpage", "stats", "store"},
+	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report", "report/chart", "report/layout", "report/pprofpage", "stats", "store"},
 	"examples":           {},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/pprofpage", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/layout", "report/pprofpage", "store", "subject", "subject/guard", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

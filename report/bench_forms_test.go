@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/report/layout"
 	"golang.org/x/perf/benchfmt"
 )
 
@@ -52,7 +53,7 @@ func TestBenchMarkdownFits(t *testing.T) {
 		r.Whys = append(r.Whys, benchWhy(fmt.Sprint(n), "rev=HEAD", strings.Repeat("F", 100)))
 	}
 	text := benchMarkdown(t, r)
-	if len(text) > MostMarkdown {
+	if len(text) > layout.MostMarkdown {
 		t.Errorf("it has %d bytes", len(text))
 	}
 	for _, want := range []string{"200 of 2000 benchmarks changed: ", "194 more in the tables", "Left out, as a comment has room for so much only: "} {
@@ -281,7 +282,7 @@ func TestBenchHostile(t *testing.T) {
 			page := renderBench(t, p)
 			checkPage(t, page)
 			checkHostile(t, page, s)
-			if text := benchMarkdown(t, &p.Report); len(text) > MostMarkdown || strings.Contains(text, "<script>") {
+			if text := benchMarkdown(t, &p.Report); len(text) > layout.MostMarkdown || strings.Contains(text, "<script>") {
 				t.Errorf("Markdown has %d bytes: %.300s", len(text), text)
 			}
 		})
@@ -304,7 +305,7 @@ func TestBenchPrograms(t *testing.T) {
 		},
 	} {
 		var b bytes.Buffer
-		if err := Write(&b, &findings.Findings{Table: judged(fewBenchmarks()).table()}, format, Options{}); err != nil {
+		if err := Write(&b, &findings.Findings{Table: judged(fewBenchmarks()).table()}, format, layout.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range wants {

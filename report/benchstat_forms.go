@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // BenchstatSentences say how many changes chance alone would show, and what no p-value knows.
@@ -58,13 +59,13 @@ func statExpected(x float64) string {
 }
 
 // BenchstatFoot writes the sentences below the tables. The error is w's.
-func BenchstatFoot(w io.Writer, t *benchstat.Tables, o Options) error {
+func BenchstatFoot(w io.Writer, t *benchstat.Tables, o layout.Options) error {
 	var b strings.Builder
 	for i, s := range BenchstatSentences(t) {
 		if i == 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(fold(s, "", "", o.width()))
+		b.WriteString(layout.Fold(s, "", "", o.Columns()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -75,19 +76,19 @@ func BenchstatFoot(w io.Writer, t *benchstat.Tables, o Options) error {
 func BenchstatMarkdown(w io.Writer, t *benchstat.Tables) error {
 	var b strings.Builder
 	for _, s := range BenchstatSentences(t) {
-		b.WriteString(textLine(s) + "\n\n")
+		b.WriteString(layout.TextLine(s) + "\n\n")
 	}
 	var left []string
 	for i := range t.Tables {
 		title, text := statMarkdown(&t.Tables[i])
-		if b.Len()+len(text) > MostMarkdown-leftOutRoom {
+		if b.Len()+len(text) > layout.MostMarkdown-layout.LeftOutRoom {
 			left = append(left, title)
 			continue
 		}
 		b.WriteString(text)
 	}
 	if len(left) > 0 {
-		b.WriteString("\nLeft out, as a comment has room for so much only: " + shorten(escapeMarkdown(strings.Join(left, "; ")), leftOutRoom-200) + ".\n")
+		b.WriteString("\nLeft out, as a comment has room for so much only: " + layout.Shorten(layout.EscapeMarkdown(strings.Join(left, "; ")), layout.LeftOutRoom-200) + ".\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -101,12 +102,12 @@ func statMarkdown(t *benchstat.Table) (title, text string) {
 		}
 	}
 	lines, notes := statLines(t)
-	g := grid{cols: []column{{left: true}}, head: [][]string{{"benchmark"}}}
+	g := layout.Grid{Cols: []layout.Column{{Left: true}}, Head: [][]string{{"benchmark"}}}
 	for i, c := range t.Cols {
 		heading := strings.Join(slices.DeleteFunc(slices.Clone(c), func(s string) bool { return s == "" }), " ")
-		g.cols, g.head[0] = append(g.cols, column{}), append(g.head[0], heading)
+		g.Cols, g.Head[0] = append(g.Cols, layout.Column{}), append(g.Head[0], heading)
 		if i > 0 {
-			g.cols, g.head[0] = append(g.cols, column{left: true}), append(g.head[0], "vs base")
+			g.Cols, g.Head[0] = append(g.Cols, layout.Column{Left: true}), append(g.Head[0], "vs base")
 		}
 	}
 	for _, l := range lines {
@@ -121,15 +122,15 @@ func statMarkdown(t *benchstat.Table) (title, text string) {
 				r = append(r, strings.Join(strings.Fields(p[statChange]+" "+p[statP]+" "+p[statMoreNotes]), " "))
 			}
 		}
-		g.rows = append(g.rows, row{cells: cells(r...)})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(r...)})
 	}
 	var b strings.Builder
 	b.WriteByte('\n')
-	g.markdown(&b)
+	g.Markdown(&b)
 	for i, n := range notes {
-		b.WriteString("\n" + superscript(i+1) + " " + textLine(n) + "\n")
+		b.WriteString("\n" + superscript(i+1) + " " + layout.TextLine(n) + "\n")
 	}
-	return title, folded(title, b.String(), len(lines) > openRows*3, 0).text
+	return title, layout.Folded(title, b.String(), len(lines) > layout.OpenRows*3, 0).Text
 }
 
 var benchstatColumns = []string{"unit", "n", "center", "lo", "hi", "change_frac", "p", "changed", "notes"}

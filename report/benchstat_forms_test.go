@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // statFile has ten samples of each name, about as many nanoseconds as given.
@@ -71,7 +72,7 @@ func TestBenchstatSentences(t *testing.T) {
 func TestBenchstatColor(t *testing.T) {
 	var b bytes.Buffer
 	tables := statTables(t, statFile("", "X", "Y", "Z"), statFile("", "Z", "Y", "X"))
-	if err := Benchstat(&b, tables, Options{Color: true}); err != nil {
+	if err := Benchstat(&b, tables, layout.Options{Color: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\x1b[31m+191.39%\x1b[0m (p=0.000 n=10)", "\x1b[32m-65.68%\x1b[0m (", " ~ (p=1.000 n=10)"} {
@@ -87,8 +88,8 @@ func TestBenchstatForms(t *testing.T) {
 	evil := statFile("pkg: <b>\x1b[2J|\n", "=1+2|`<i>\x1b[31m", "Y")
 	tables := statTables(t, evil, evil)
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"text":     func(b *bytes.Buffer) error { return Benchstat(b, tables, Options{}) },
-		"foot":     func(b *bytes.Buffer) error { return BenchstatFoot(b, tables, Options{}) },
+		"text":     func(b *bytes.Buffer) error { return Benchstat(b, tables, layout.Options{}) },
+		"foot":     func(b *bytes.Buffer) error { return BenchstatFoot(b, tables, layout.Options{}) },
 		"markdown": func(b *bytes.Buffer) error { return BenchstatMarkdown(b, tables) },
 		"json":     func(b *bytes.Buffer) error { return JSON(b, tables) },
 	} {
@@ -124,7 +125,7 @@ func TestBenchstatForms(t *testing.T) {
 		many = append(many, fmt.Sprintf("A_name_that_is_long_enough_to_fill_a_comment%d", i))
 	}
 	b.Reset()
-	if err := BenchstatMarkdown(&b, statTables(t, statFile("", many...))); err != nil || b.Len() > MostMarkdown || !strings.Contains(b.String(), "Left out, as a comment has room for so much only: sec/op.") {
+	if err := BenchstatMarkdown(&b, statTables(t, statFile("", many...))); err != nil || b.Len() > layout.MostMarkdown || !strings.Contains(b.String(), "Left out, as a comment has room for so much only: sec/op.") {
 		t.Errorf("%d bytes, %v", b.Len(), err)
 	}
 }

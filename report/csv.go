@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // csvColumns are those of CSV after the factors. Changes are fractions.
@@ -98,12 +99,12 @@ func exact(x float64) string {
 // unitName is the unit that ends a metric's name, with what it is divided by:
 // "sec", "B/req", "frac"; "" for a plain number.
 func unitName(metric string) string {
-	label, steps := unitOf(metric)
+	label, steps := layout.UnitOf(metric)
 	per := ""
 	if i := strings.LastIndex(label, "/"); i >= 0 && !strings.HasSuffix(metric, "-sec") {
 		per = label[i:]
 	}
-	switch steps[0].unit {
+	switch steps[0].Unit {
 	case "s":
 		return "sec" + per
 	case "GiB":

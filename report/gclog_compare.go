@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/gctrace"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 var gcCompared = []gcRow{
@@ -21,46 +22,46 @@ var gcCompared = []gcRow{
 }
 
 // CompareGC writes two logs side by side with ratios and no verdicts. The error is w's.
-func CompareGC(w io.Writer, a, b *gctrace.Log, o Options) error {
+func CompareGC(w io.Writer, a, b *gctrace.Log, o layout.Options) error {
 	var out strings.Builder
 	x, y := valuesOf(a.Total.Values(a.Requests)), valuesOf(b.Total.Values(b.Requests))
-	heads := []string{clean(a.Name), clean(b.Name)}
+	heads := []string{layout.Clean(a.Name), layout.Clean(b.Name)}
 	for i, h := range heads {
-		if len([]rune(h)) > maxName {
+		if len([]rune(h)) > layout.MaxName {
 			heads[i] = fmt.Sprintf("[%d]", i+1)
-			out.WriteString(fold(h, "  "+heads[i]+" ", "      ", o.width()))
+			out.WriteString(layout.Fold(h, "  "+heads[i]+" ", "      ", o.Columns()))
 		}
 	}
-	g := grid{cols: columns(3), head: [][]string{append([]string{""}, append(heads, "change")...)}}
+	g := layout.Grid{Cols: layout.Columns(3), Head: [][]string{append([]string{""}, append(heads, "change")...)}}
 	for _, r := range gcCompared {
 		m, hasA := x[r.metric]
 		n, hasB := y[r.metric]
 		if !hasA && !hasB || m == 0 && n == 0 {
 			continue
 		}
-		cs := cells(r.label, "-", "-", "")
+		cs := layout.Cells(r.label, "-", "-", "")
 		if hasA {
-			cs[1].text = gcValue(r.metric, x)
+			cs[1].Text = gcValue(r.metric, x)
 		}
 		if hasB {
-			cs[2].text = gcValue(r.metric, y)
+			cs[2].Text = gcValue(r.metric, y)
 		}
 		if hasA && hasB && m > 0 {
-			cs[3].text = Change(n / m)
+			cs[3].Text = layout.Change(n / m)
 		}
-		g.rows = append(g.rows, row{cells: cs})
+		g.Rows = append(g.Rows, layout.Row{Cells: cs})
 	}
-	g.text(&out, o.Color)
+	g.Text(&out, o.Color)
 	out.WriteByte('\n')
-	out.WriteString(fold("Two logs are two observations: what differs may be chance or the load as well as the program, so there is no verdict "+
-		"(consider: dyno run --vary, which repeats both and gives intervals).", "", "", o.width()))
+	out.WriteString(layout.Fold("Two logs are two observations: what differs may be chance or the load as well as the program, so there is no verdict "+
+		"(consider: dyno run --vary, which repeats both and gives intervals).", "", "", o.Columns()))
 	for _, l := range []*gctrace.Log{a, b} {
-		s := &gcLog{Log: l, width: o.width()}
+		s := &gcLog{Log: l, width: o.Columns()}
 		if s.doubts(); s.Len() > 0 {
-			out.WriteString("\n" + clean(l.Name) + ":" + strings.Replace(s.String(), "\nWarnings", "", 1))
+			out.WriteString("\n" + layout.Clean(l.Name) + ":" + strings.Replace(s.String(), "\nWarnings", "", 1))
 		}
 		if n := len(l.Processes) + l.More; n > 1 {
-			out.WriteString(fold(fmt.Sprintf("%s is of %d processes; the figures are of all together.", clean(l.Name), n), "", "", o.width()))
+			out.WriteString(layout.Fold(fmt.Sprintf("%s is of %d processes; the figures are of all together.", layout.Clean(l.Name), n), "", "", o.Columns()))
 		}
 	}
 	_, err := io.WriteString(w, out.String())

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"github.com/dynolab/dyno/report/layout"
 	"io"
 	"regexp"
 	"strconv"
@@ -10,14 +11,14 @@ import (
 
 // ExplainGC explains the parts of a gc line, one a line, as Listing 5 of study 002 does. It is an
 // error if the line is not whole; else the error is w's.
-func ExplainGC(w io.Writer, line string, o Options) error {
+func ExplainGC(w io.Writer, line string, o layout.Options) error {
 	line = strings.TrimSuffix(line, "\n")
 	parts, ok := gcParts(line)
 	if !ok {
 		return fmt.Errorf("explain %q: that is not a whole gc line", line)
 	}
 	var b strings.Builder
-	b.WriteString(clean(line) + "\n")
+	b.WriteString(layout.Clean(line) + "\n")
 	left := 0
 	for _, p := range parts {
 		left = max(left, len(p.text))
@@ -25,13 +26,13 @@ func ExplainGC(w io.Writer, line string, o Options) error {
 	indent := strings.Repeat(" ", left+4)
 	for _, p := range parts {
 		if p.text == "" {
-			b.WriteString("\n" + fold(p.meaning, "", "", o.width()))
+			b.WriteString("\n" + layout.Fold(p.meaning, "", "", o.Columns()))
 			continue
 		}
-		b.WriteString(fold(p.meaning, fmt.Sprintf("  %-*s  ", left, p.text), indent, o.width()))
+		b.WriteString(layout.Fold(p.meaning, fmt.Sprintf("  %-*s  ", left, p.text), indent, o.Columns()))
 	}
-	b.WriteString("\n" + fold("MB are MiB (1,048,576 bytes), cut off to whole ones: 2 MB are at least 2 and less than 3 MiB. Times have two digits that count. "+
-		"GODEBUG=gcpacertrace=1 tells the heap sizes to the byte.", "", "", o.width()))
+	b.WriteString("\n" + layout.Fold("MB are MiB (1,048,576 bytes), cut off to whole ones: 2 MB are at least 2 and less than 3 MiB. Times have two digits that count. "+
+		"GODEBUG=gcpacertrace=1 tells the heap sizes to the byte.", "", "", o.Columns()))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // A family is the samples of one name.
@@ -199,8 +200,8 @@ func exposed(metric string) (name, unit, step string) {
 			return "dyno_service", "", ""
 		}
 	}
-	_, steps := unitOf(metric)
-	unit = map[string]string{"s": "seconds", "GiB": "bytes", "%": "ratio"}[steps[0].unit]
+	_, steps := layout.UnitOf(metric)
+	unit = map[string]string{"s": "seconds", "GiB": "bytes", "%": "ratio"}[steps[0].Unit]
 	name = "dyno_" + openName(dyno.ThresholdName(metric))
 	if unit != "" {
 		name += "_" + unit

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -58,7 +59,7 @@ func TestProfileGolden(t *testing.T) {
 		Notes: []string{"In pprof's own pages: go tool pprof -http=: x"},
 	}
 	var b bytes.Buffer
-	if err := ProfileText(&b, p, Options{}); err != nil {
+	if err := ProfileText(&b, p, layout.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "profile.txt", b.Bytes())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -139,17 +140,17 @@ func (v *view) standingOf(u *compare.Row, i int) standing {
 }
 
 // verdictCell is the verdict; of a unit without a better side, a change is just that.
-func (v *view) verdictCell(u *compare.Row, i int) cell {
+func (v *view) verdictCell(u *compare.Row, i int) layout.Cell {
 	switch s := v.standingOf(u, i); {
 	case s == isUntold:
-		return cell{text: "not compared", mark: faint}
+		return layout.Cell{Text: "not compared", Mark: layout.Faint}
 	case s == isChanged && u.Better == 0:
-		return cell{text: "changed"}
+		return layout.Cell{Text: "changed"}
 	case s == isEqual:
-		return cell{text: "equal", mark: faint}
+		return layout.Cell{Text: "equal", Mark: layout.Faint}
 	}
 	x := v.Versus(*u, i)
-	return cell{text: string(x.Verdict), mark: markOf(x.Verdict)}
+	return layout.Cell{Text: string(x.Verdict), Mark: markOf(x.Verdict)}
 }
 
 // echoes reports whether a unit says in all settings what time per operation says
@@ -216,7 +217,7 @@ func (v *view) unitChange(u *compare.Row, i int) string {
 	if x == nil {
 		return ""
 	}
-	return v.delta(i, u.Key, scaleOf(u.Name, x.Diff))
+	return v.delta(i, u.Key, layout.ScaleOf(u.Name, x.Diff))
 }
 
 // took prints a time of measuring in the two units that matter, or "" if it is not known.

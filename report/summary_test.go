@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // loaded is the result of a load with the given latencies; some more requests
@@ -137,7 +138,7 @@ func summaries() map[string]*dyno.Result {
 	return map[string]*dyno.Result{"open": open, "closed": closed, "saturated": saturated, "failed": failed, "command": command, "one": one}
 }
 
-func summarize(t *testing.T, r *dyno.Result, o Options) string {
+func summarize(t *testing.T, r *dyno.Result, o layout.Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	about := []string{"subject: http://127.0.0.1:8080", dyno.Load{Rate: dyno.PerSecond(500), Duration: dyno.Duration(30 * time.Second)}.String()}
@@ -149,7 +150,7 @@ func summarize(t *testing.T, r *dyno.Result, o Options) string {
 
 func TestSummary(t *testing.T) {
 	for name, r := range summaries() {
-		golden(t, "summary-"+name+".txt", []byte(summarize(t, r, Options{})))
+		golden(t, "summary-"+name+".txt", []byte(summarize(t, r, layout.Options{})))
 	}
 }
 
@@ -158,7 +159,7 @@ func TestSummaryService(t *testing.T) {
 	r := loaded([]time.Duration{time.Millisecond}, 0, 0)
 	text := func() string {
 		var b strings.Builder
-		if err := Summary(&b, r, nil, Options{}); err != nil {
+		if err := Summary(&b, r, nil, layout.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -179,7 +180,7 @@ func TestSummaryGroup(t *testing.T) {
 		r.Values = append(r.Values, dyno.Value{Metric: m, Value: 0.5})
 	}
 	var b strings.Builder
-	if err := Summary(&b, r, nil, Options{}); err != nil {
+	if err := Summary(&b, r, nil, layout.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"cgroup-peak", "oom-kills", "throttled", "memory-stall", "cpu-stall"} {
@@ -204,7 +205,7 @@ func TestSummaryWidth(t *testing.T) {
 	rs["hostile"] = hostile
 	for name, r := range rs {
 		for _, width := range []int{80, 100, 160} {
-			plain := summarize(t, r, Options{Width: width})
+			plain := summarize(t, r, layout.Options{Width: width})
 			for _, line := range strings.Split(plain, "\n") {
 				if n := utf8.RuneCountInString(line); n > width {
 					t.Errorf("%s, width %d: a line of %d characters: %s", name, width, n, line)
@@ -216,7 +217,7 @@ func TestSummaryWidth(t *testing.T) {
 			if strings.ContainsAny(plain, "\x1b\a\r") {
 				t.Errorf("%s: a control character in %q", name, plain)
 			}
-			colored := summarize(t, r, Options{Width: width, Color: true})
+			colored := summarize(t, r, layout.Options{Width: width, Color: true})
 			for _, code := range []string{"\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[0m"} {
 				colored = strings.ReplaceAll(colored, code, "")
 			}
@@ -240,20 +241,20 @@ func TestBins(t *testing.T) {
 			h.Add(time.Duration(low * math.Pow(high/low, rng.Float64()*rng.Float64())))
 		}
 		h.Add(time.Duration(high))
-		bins := binsOf(h)
+		bins := layout.BinsOf(h)
 		first, last := bins[0], bins[len(bins)-1]
 		lo, hi := h.Min().Nanoseconds(), h.Max().Nanoseconds()
-		if len(bins) > mostBins+1 || first.from > max(lo, 1) || last.to <= hi || first.to <= lo || last.from > hi {
+		if len(bins) > layout.MostBins+1 || first.From > max(lo, 1) || last.To <= hi || first.To <= lo || last.From > hi {
 			t.Errorf("%v to %v: bins %v", h.Min(), h.Max(), bins)
 		}
-		narrow := hi < lo+lo/finest // less than the histogram can tell apart
-		if !narrow && (first.count == 0 || last.count == 0 || bar(last.count, 1e9, 40) == "") {
+		narrow := hi < lo+lo/layout.Finest // less than the histogram can tell apart
+		if !narrow && (first.Count == 0 || last.Count == 0 || layout.Bar(last.Count, 1e9, 40) == "") {
 			t.Errorf("%v to %v: an empty end of %v", h.Min(), h.Max(), bins)
 		}
 		sum := int64(0)
 		for i, b := range bins {
-			sum += b.count
-			if b.from >= b.to || i > 0 && b.from != bins[i-1].to {
+			sum += b.Count
+			if b.From >= b.To || i > 0 && b.From != bins[i-1].To {
 				t.Errorf("%v to %v: a hole in %v", h.Min(), h.Max(), bins)
 			}
 		}
@@ -261,7 +262,7 @@ func TestBins(t *testing.T) {
 			t.Errorf("%v to %v: %d requests in %v, want %d", h.Min(), h.Max(), sum, bins, h.Count())
 		}
 	}
-	if got := edgeLabels([]bin{{from: 900, to: 1000, count: 1}, {from: 1000, to: 1_500_000, count: 1}, {from: 1_500_000, to: 2_000_000, count: 1}, {from: 2_000_000, to: 1_000_000_000, count: 1}}); fmt.Sprintf("%q", got) != `["900 ns" "1 µs" "1.5 ms" "2.0 ms" "1 s "]` {
+	if got := layout.EdgeLabels([]layout.Bin{{From: 900, To: 1000, Count: 1}, {From: 1000, To: 1_500_000, Count: 1}, {From: 1_500_000, To: 2_000_000, Count: 1}, {From: 2_000_000, To: 1_000_000_000, Count: 1}}); fmt.Sprintf("%q", got) != `["900 ns" "1 µs" "1.5 ms" "2.0 ms" "1 s "]` {
 		t.Errorf("labels %q", got)
 	}
 }

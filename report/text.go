@@ -14,14 +14,15 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // Text writes the report for a reader at a terminal. Of a service: pooled response
 // times, memory, the comparison with the baseline, doubts, failed trials and what was
 // found; of benchmarks the verdict comes first. Only names and lines of source can make
 // a line longer than o.Width. The error is w's.
-func Text(w io.Writer, r *Report, o Options) error {
-	v := r.view(o.width())
+func Text(w io.Writer, r *Report, o layout.Options) error {
+	v := r.view(o.Columns())
 	var b strings.Builder
 	v.text(&b, v.parts(r, o, false), o.Color)
 	_, err := io.WriteString(w, b.String())
@@ -31,10 +32,10 @@ func Text(w io.Writer, r *Report, o Options) error {
 // Hours writes the sections on what takes a while to show, as Text has them, for a
 // reader who is shown a [Summary]: where memory is, what leaks, and whether response
 // times were steady; nothing if there are none. The error is w's.
-func Hours(w io.Writer, t *compare.Table, o Options) error {
+func Hours(w io.Writer, t *compare.Table, o layout.Options) error {
 	var b strings.Builder
-	for _, s := range newView(t, o.width()).hours() {
-		s.text(&b, o.width(), o.Color)
+	for _, s := range newView(t, o.Columns()).hours() {
+		s.Text(&b, o.Columns(), o.Color)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -56,7 +57,7 @@ func heading(t *compare.Table) string {
 	if t.Trials == 0 {
 		return fmt.Sprintf("%sno finished trial%s, so there is nothing to report", name, settings)
 	}
-	s := fmt.Sprintf("%s%s in %s%s", name, count(t.Trials, "trial"), count(t.Blocks, "block"), settings)
+	s := fmt.Sprintf("%s%s in %s%s", name, layout.Count(t.Trials, "trial"), layout.Count(t.Blocks, "block"), settings)
 	if n := len(t.Failed); n > 0 {
 		s += fmt.Sprintf("; %d more failed", n)
 	}
@@ -64,11 +65,11 @@ func heading(t *compare.Table) string {
 }
 
 // sections are the tables of a report, in order.
-func (v *view) sections() []section {
+func (v *view) sections() []layout.Section {
 	if v.Trials == 0 {
 		return nil
 	}
-	var out []section
+	var out []layout.Section
 	if s, ok := v.pooled(); ok {
 		out = append(out, s)
 	}
@@ -101,8 +102,8 @@ func (v *view) sections() []section {
 }
 
 // hours are those of [Hours].
-func (v *view) hours() (out []section) {
-	for _, build := range []func() (section, bool){v.resident, v.givenBack, v.leak, v.steady} {
+func (v *view) hours() (out []layout.Section) {
+	for _, build := range []func() (layout.Section, bool){v.resident, v.givenBack, v.leak, v.steady} {
 		if s, ok := build(); ok {
 			out = append(out, s)
 		}
@@ -133,7 +134,7 @@ func failures(t *compare.Table) []failed {
 		if s := first[key].Setting.String(); s != "" {
 			trials += " " + s
 		}
-		out = append(out, failed{trials, cleanLines(first[key].Err)})
+		out = append(out, failed{trials, layout.CleanLines(first[key].Err)})
 	}
 	return out
 }
@@ -145,7 +146,7 @@ func failures(t *compare.Table) []failed {
 func Markdown(w io.Writer, r *Report) error {
 	v := r.view(math.MaxInt)
 	v.keys = nil // cells wrap, so that names may be long
-	title := piece{title: "heading", text: "### " + textLine(r.title()) + "\n", rank: 0}
-	_, err := io.WriteString(w, page(append([]piece{title}, v.pieces(v.parts(r, Options{}, true))...)))
+	title := layout.Piece{Title: "heading", Text: "### " + layout.TextLine(r.title()) + "\n", Rank: 0}
+	_, err := io.WriteString(w, layout.Page(append([]layout.Piece{title}, v.pieces(v.parts(r, layout.Options{}, true))...)))
 	return err
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 func gated(t testing.TB, rs []*dyno.Result, es []effects, texts ...string) *compare.Table {
@@ -53,7 +54,7 @@ func hostileResults() ([]*dyno.Result, []effects) {
 
 func TestThresholdsText(t *testing.T) {
 	tb := gate(t)
-	golden(t, "thresholds.txt", []byte(text(t, tb, Options{})))
+	golden(t, "thresholds.txt", []byte(text(t, tb, layout.Options{})))
 	var b bytes.Buffer
 	if err := Markdown(&b, &Report{Table: tb}); err != nil {
 		t.Fatal(err)
@@ -76,11 +77,11 @@ func TestThresholdsText(t *testing.T) {
 	// Beside a summary it stands alone; without thresholds there is nothing.
 	b.Reset()
 	one := []effects{{nil, 1, 1, 1}}
-	if err := Thresholds(&b, gated(t, synthetic(1, one), one, "p99 < 1ms"), Options{}); err != nil || !strings.Contains(b.String(), "FAILED  p99 < 1ms") {
+	if err := Thresholds(&b, gated(t, synthetic(1, one), one, "p99 < 1ms"), layout.Options{}); err != nil || !strings.Contains(b.String(), "FAILED  p99 < 1ms") {
 		t.Errorf("%v, %s", err, &b)
 	}
 	b.Reset()
-	if err := Thresholds(&b, table(synthetic(1, one), one), Options{}); err != nil || b.Len() > 0 {
+	if err := Thresholds(&b, table(synthetic(1, one), one), layout.Options{}); err != nil || b.Len() > 0 {
 		t.Errorf("%v, %s", err, &b)
 	}
 }
@@ -110,7 +111,7 @@ func TestMarkdownFits(t *testing.T) {
 		if err := Markdown(&b, &Report{Table: tb}); err != nil {
 			t.Fatal(err)
 		}
-		if b.Len() > MostMarkdown {
+		if b.Len() > layout.MostMarkdown {
 			t.Errorf("%s: %d bytes", name, b.Len())
 		}
 		for _, want := range []string{"### sessions: ", "Of the ", "Thresholds: ", "FAILED | p99 &lt; 12ms", "Failed trials", "Warnings", "Left out, as a comment has room for so much only: ", "Other metrics", "`dyno report DIR`"} {
@@ -131,7 +132,7 @@ func TestMarkdownFits(t *testing.T) {
 	if err := Markdown(&b, &Report{Table: gated(t, synthetic(6, long), long, "p99 < 1ms")}); err != nil {
 		t.Fatal(err)
 	}
-	if b.Len() > MostMarkdown || !strings.Contains(b.String(), "FAILED") {
+	if b.Len() > layout.MostMarkdown || !strings.Contains(b.String(), "FAILED") {
 		t.Errorf("%d bytes: %.3000s", b.Len(), b.String())
 	}
 }

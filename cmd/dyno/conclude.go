@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -89,7 +90,7 @@ func writeBenchFile(dir *store.Dir) error {
 // page is made of, as that was synced before.
 func writeReports(dir *store.Dir, f *findings.Findings) error {
 	write := func(name, format string) error {
-		return dir.WriteFile(name, func(w io.Writer) error { return report.Write(w, f, format, report.Options{}) })
+		return dir.WriteFile(name, func(w io.Writer) error { return report.Write(w, f, format, layout.Options{}) })
 	}
 	summary, page := write("summary.json", "json"), write(pageFile, "html")
 	if errors.Is(page, syscall.ENOSPC) {

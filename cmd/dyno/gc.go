@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // gcFlags are those of dyno gc.
@@ -97,7 +98,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	w := cmd.OutOrStdout()
 	width, color := terminal(w)
-	opt := report.Options{Width: width, Color: color}
+	opt := layout.Options{Width: width, Color: color}
 	if o.explain {
 		line, err := o.lineOf(cmd, args[0])
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno/lab/otlp"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -82,9 +83,9 @@ func (f *format) Set(v string) error {
 }
 
 // look is how results are printed to w.
-func (o *outFlags) look(w io.Writer) report.Options {
+func (o *outFlags) look(w io.Writer) layout.Options {
 	width, color := terminal(w)
-	return report.Options{Width: width, Color: color, Strict: o.strict}
+	return layout.Options{Width: width, Color: color, Strict: o.strict}
 }
 
 // check reports a form that the results cannot have, before they are measured.

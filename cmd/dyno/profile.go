@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
@@ -236,7 +237,7 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		return report.ProfileMarkdown(w, out)
 	}
 	width, color := terminal(w)
-	return report.ProfileText(w, out, report.Options{Width: width, Color: color})
+	return report.ProfileText(w, out, layout.Options{Width: width, Color: color})
 }
 
 // shares are those of the settings that are shown.

@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -71,7 +72,7 @@ func reportStrip(cmd *cobra.Command, path, text string) error {
 func drawStrip(cmd *cobra.Command, dir *store.Dir, r *dyno.Result, s strip) error {
 	w := cmd.OutOrStdout()
 	width, color := terminal(w)
-	o := report.Options{Width: width, Color: color}
+	o := layout.Options{Width: width, Color: color}
 	about := fmt.Sprintf("Latency over time: trial %d %s", r.Trial.N, r.Trial.Setting)
 	cs, err := findings.Collections(dir, r)
 	switch {

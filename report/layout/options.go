@@ -1,4 +1,4 @@
-package report
+package layout
 
 // Options say how a report looks. The zero value is 100 columns without color.
 type Options struct {
@@ -7,7 +7,8 @@ type Options struct {
 	Color  bool // mark better green and worse red; the words say it anyway
 }
 
-func (o Options) width() int {
+// Columns is the width in characters, with its default and least value.
+func (o Options) Columns() int {
 	if o.Width == 0 {
 		return 100
 	}

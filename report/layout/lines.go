@@ -1,4 +1,4 @@
-package report
+package layout
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 // fold breaks text into lines of at most width characters, the first after
 // first and the others after rest. A word longer than a line stays whole, and what a
 // subject may have written does nothing to the terminal.
-func fold(text, first, rest string, width int) string {
+func Fold(text, first, rest string, width int) string {
 	var b strings.Builder
 	line, indent := "", first
 	for _, word := range strings.Fields(text) {
-		word = clean(word)
+		word = Clean(word)
 		switch {
 		case line == "":
 			line = word
@@ -29,7 +29,7 @@ func fold(text, first, rest string, width int) string {
 	return b.String()
 }
 
-func middle(name string, most int) string {
+func Middle(name string, most int) string {
 	r := []rune(name)
 	if len(r) <= most {
 		return name
@@ -40,7 +40,7 @@ func middle(name string, most int) string {
 
 // clean replaces control characters, which a subject may have written, so that
 // they do nothing to the terminal.
-func clean(s string) string {
+func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' {
 			return '·'
@@ -50,16 +50,16 @@ func clean(s string) string {
 }
 
 // cleanLines are those of a text.
-func cleanLines(text string) []string {
+func CleanLines(text string) []string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for n := range lines {
-		lines[n] = clean(lines[n])
+		lines[n] = Clean(lines[n])
 	}
 	return lines
 }
 
 // count prints "1 trial", "2 trials".
-func count(n int, noun string) string {
+func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}

@@ -122,7 +122,7 @@ func (v *view) verdict(i int, metric string, sc layout.Scale) []layout.Cell {
 	if x.MoreBlocks > 0 {
 		more = fmt.Sprintf("~%d", x.MoreBlocks)
 	}
-	m := markOf(x.Verdict)
+	m := layout.MarkOf(x.Verdict)
 	return []layout.Cell{
 		{Text: v.delta(i, metric, sc), Mark: m}, {Text: layout.Interval(x.Lo, x.Hi)}, {Text: layout.Pvalue(x.P, 3)},
 		{Text: word(x), Mark: m}, {Text: more},
@@ -150,16 +150,6 @@ func (v *view) delta(i int, metric string, sc layout.Scale) string {
 		sc.Decimals = max(sc.Decimals, 1)
 	}
 	return sc.Signed(x.Diff)
-}
-
-func markOf(v stats.Verdict) layout.Mark {
-	switch v {
-	case stats.Better:
-		return layout.Good
-	case stats.Worse:
-		return layout.Bad
-	}
-	return layout.Faint
 }
 
 // pair is the comparison of two settings, a line for each metric.
@@ -257,7 +247,7 @@ func (v *view) secondary() (layout.Section, bool) {
 					cs = append(cs, v.center(i, m.Name, sc)) // not compared, or not there
 					continue
 				}
-				cs = append(cs, layout.Cell{Text: fmt.Sprintf("%*s %-*s", width, v.delta(i, m.Name, sc), words, word(x)), Mark: markOf(x.Verdict)})
+				cs = append(cs, layout.Cell{Text: fmt.Sprintf("%*s %-*s", width, v.delta(i, m.Name, sc), words, word(x)), Mark: layout.MarkOf(x.Verdict)})
 			}
 			g.Rows = append(g.Rows, layout.Row{Cells: cs})
 		}

@@ -55,7 +55,7 @@ type flameButton struct{ Label, Source, URL string }
 
 func (v *pageView) flameRows() (rows []flameRow) {
 	for i, f := range v.page.Flames {
-		b := flameButton{Label: tame(label(f.Setting), mostCell)}
+		b := flameButton{Label: tame(layout.Label(f.Setting), mostCell)}
 		if f.Base != "" {
 			b.Label += " against " + tame(f.Base, mostCell)
 		}

@@ -56,7 +56,7 @@ type junitFault struct {
 // windows, of which each case has its share. The error is w's.
 func JUnit(w io.Writer, t *compare.Table, strict bool) error {
 	v := newView(t, math.MaxInt)
-	all := junitSuites{Name: orDyno(t.Name)}
+	all := junitSuites{Name: RunName(t.Name)}
 	judged := make([][]junitCase, len(t.Settings)+1) // those of no setting first
 	for n := range t.Thresholds {
 		j := &t.Thresholds[n]
@@ -101,13 +101,6 @@ func (v *view) junitBenchmarks() (cases []junitCase) {
 		cases = append(cases, c)
 	}
 	return cases
-}
-
-func orDyno(name string) string {
-	if name == "" {
-		return "dyno"
-	}
-	return name
 }
 
 // add adds a suite with the cases, if there are any. Class names have no dots,

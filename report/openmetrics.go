@@ -76,7 +76,7 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 	}
 	passed := get("dyno_threshold_passed", "", "1 if the threshold passed, 0 if it failed, 0.5 if it is unclear")
 	for _, j := range t.Thresholds {
-		of := labelled("run", orDyno(t.Name))
+		of := labelled("run", RunName(t.Name))
 		if j.Setting >= 0 {
 			of = labels[j.Setting]
 		}
@@ -139,7 +139,7 @@ func settingLabels(t *compare.Table) []string {
 	out := make([]string, len(t.Settings))
 	for i := range t.Settings {
 		s := t.Settings[i].Setting
-		out[i] = labelled("run", orDyno(t.Name)) + labelled("setting", s.String())
+		out[i] = labelled("run", RunName(t.Name)) + labelled("setting", s.String())
 		for _, l := range s {
 			if names[l.Factor] == "" {
 				name := openName(l.Factor)
@@ -207,4 +207,12 @@ func exposed(metric string) (name, unit, step string) {
 		name += "_" + unit
 	}
 	return name, unit, step
+}
+
+// RunName is the name of a run among others', "dyno" if it has none.
+func RunName(name string) string {
+	if name == "" {
+		return "dyno"
+	}
+	return name
 }

@@ -266,7 +266,7 @@ func (p *plot) cell(x compare.Versus) layout.Cell {
 	if x.Verdict == stats.Unclear {
 		line[p.at(x.Ratio)] = '○'
 	}
-	return layout.Cell{Text: string(line), Mark: markOf(x.Verdict)}
+	return layout.Cell{Text: string(line), Mark: layout.MarkOf(x.Verdict)}
 }
 
 // shaded reports whether the middle of a column is negligible, as verdicts have it:

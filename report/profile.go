@@ -37,7 +37,7 @@ func AboutProfiles(r *profiles.Run) (about, notes []string) {
 		for _, s := range r.Settings {
 			of := slices.DeleteFunc(slices.Clone(r.Of[kind]), func(p profiles.Profiled) bool { return p.Setting != s })
 			if len(of) > 0 {
-				parts = append(parts, fmt.Sprintf("%s (%d)", label(s), len(of)))
+				parts = append(parts, fmt.Sprintf("%s (%d)", layout.Label(s), len(of)))
 			}
 			if i > 0 || s != r.Settings[0] || len(of) == 0 {
 				continue
@@ -128,23 +128,18 @@ func (p *Profile) sections(names, width int) []layout.Section {
 
 // shortNames numbers the settings if a name is too long, and returns the key to the numbers.
 func shortNames(all []profiles.CPUShare, width int) (name func(string) string, keys []string) {
-	long := func(s profiles.CPUShare) bool { return utf8.RuneCountInString(label(s.Setting)) > layout.MaxName }
+	long := func(s profiles.CPUShare) bool {
+		return utf8.RuneCountInString(layout.Label(s.Setting)) > layout.MaxName
+	}
 	if width == math.MaxInt || !slices.ContainsFunc(all, long) {
-		return label, nil
+		return layout.Label, nil
 	}
 	number := map[string]string{}
 	for i, s := range all {
 		number[s.Setting] = fmt.Sprintf("[%d]", i+1)
-		keys = append(keys, number[s.Setting]+" "+label(s.Setting))
+		keys = append(keys, number[s.Setting]+" "+layout.Label(s.Setting))
 	}
 	return func(s string) string { return number[s] }, keys
-}
-
-func label(setting string) string {
-	if setting == "" {
-		return "(as is)"
-	}
-	return setting
 }
 
 func cpuShares(all []profiles.CPUShare, name func(setting string) string, width int) layout.Section {
@@ -235,7 +230,7 @@ func (p *Profile) top(t *profiles.Top, names int) layout.Section {
 		}})
 	}
 	return layout.Section{
-		Title: fmt.Sprintf("%s%s of %s, %s: %s in all; %s%s", t.Kind, per(t.Metric), label(t.Setting), layout.Count(t.Trials, "trial"), sc.With(t.Total), order(t.Order), inUnit(sc)),
+		Title: fmt.Sprintf("%s%s of %s, %s: %s in all; %s%s", t.Kind, per(t.Metric), layout.Label(t.Setting), layout.Count(t.Trials, "trial"), sc.With(t.Total), order(t.Order), inUnit(sc)),
 		Grids: []layout.Grid{g},
 	}
 }
@@ -268,7 +263,7 @@ func (p *Profile) diff(d *profiles.Diff, names int) layout.Section {
 	}
 	for _, r := range rows {
 		c := map[string]profiles.Change{"own": r.Own, "flat": r.Flat, "cum": r.Cum}[d.Order]
-		m := markOf(c.Verdict)
+		m := layout.MarkOf(c.Verdict)
 		name := shortName(layout.Clean(r.Name), names)
 		at := ""
 		if l := r.Line; l.File != "" && r.Own.Diff != 0 {
@@ -289,7 +284,7 @@ func (p *Profile) diff(d *profiles.Diff, names int) layout.Section {
 		}
 	}
 	s := layout.Section{
-		Title: fmt.Sprintf("%s%s, %s against %s, %s: %s in all; %s%s", d.Kind, per(d.Metric), label(d.Setting), label(d.Base), layout.Count(d.Pairs, "pair"),
+		Title: fmt.Sprintf("%s%s, %s against %s, %s: %s in all; %s%s", d.Kind, per(d.Metric), layout.Label(d.Setting), layout.Label(d.Base), layout.Count(d.Pairs, "pair"),
 			sc.SignedWith(d.Total.Diff), order(d.Order), inUnit(sc)),
 		Notes: []string{p.found(d)},
 	}

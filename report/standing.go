@@ -47,7 +47,7 @@ func (v *view) labelOf(setting string) string {
 			return v.labels[i]
 		}
 	}
-	return label(setting)
+	return layout.Label(setting)
 }
 
 // readable is what package analysis says of settings, with their labels.
@@ -150,7 +150,7 @@ func (v *view) verdictCell(u *compare.Row, i int) layout.Cell {
 		return layout.Cell{Text: "equal", Mark: layout.Faint}
 	}
 	x := v.Versus(*u, i)
-	return layout.Cell{Text: string(x.Verdict), Mark: markOf(x.Verdict)}
+	return layout.Cell{Text: string(x.Verdict), Mark: layout.MarkOf(x.Verdict)}
 }
 
 // echoes reports whether a unit says in all settings what time per operation says

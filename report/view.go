@@ -65,7 +65,7 @@ func (v *view) named(setting string) string {
 			return v.name(i)
 		}
 	}
-	return label(setting)
+	return layout.Label(setting)
 }
 
 // head returns the headings of one column for each of the settings: a row for

@@ -28,7 +28,7 @@ func (v *view) why() (layout.Section, bool) {
 			g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{
 				{Text: v.name(i) + ": " + label},
 				{Text: sc.Format(v.Settings[0].Values[w.Metric].Center) + " → " + sc.With(s.Values[w.Metric].Center)},
-				{Text: v.delta(i, w.Metric, sc), Mark: markOf(x.Verdict)}, {},
+				{Text: v.delta(i, w.Metric, sc), Mark: layout.MarkOf(x.Verdict)}, {},
 			}})
 			if len(w.Causes) == 0 {
 				none = true

@@ -4,6 +4,7 @@
 package layout
 
 import (
+	"github.com/dynolab/dyno/stats"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -45,6 +46,17 @@ const (
 	Bad
 	Faint
 )
+
+// MarkOf is the mark of a verdict.
+func MarkOf(v stats.Verdict) Mark {
+	switch v {
+	case stats.Better:
+		return Good
+	case stats.Worse:
+		return Bad
+	}
+	return Faint
+}
 
 func Cells(texts ...string) []Cell {
 	cs := make([]Cell, len(texts))

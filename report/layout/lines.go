@@ -65,3 +65,11 @@ func Count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %s", n, noun)
 }
+
+// Label is the name of a setting in a report; that of the plain one is "(as is)".
+func Label(setting string) string {
+	if setting == "" {
+		return "(as is)"
+	}
+	return setting
+}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/report/benchtable"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/profile"
 )
 
 // BaselineTitle heads a comparison with a file; what has to be said of it comes after.
@@ -26,10 +28,10 @@ func (v *view) changed(y *profiles.BenchWhy, between, behind string) string {
 
 // profile is the table of one kind of profile, with the names of settings that the
 // report has.
-func (v *view) profile(p *profiles.BenchPart) *Profile {
+func (v *view) profile(p *profiles.BenchPart) *profile.Profile {
 	d := *p.Diff
 	d.Base, d.Setting = v.labelOf(d.Base), v.labelOf(d.Setting)
-	return &Profile{Diffs: []*profiles.Diff{&d}, Unproved: likely(p)}
+	return &profile.Profile{Diffs: []*profiles.Diff{&d}, Unproved: likely(p)}
 }
 
 // likely is said of a benchmark that surely changed where no function is proved to have:
@@ -43,8 +45,8 @@ func likely(p *profiles.BenchPart) string {
 
 // baseline writes the tables of a comparison with a file, and what they cannot tell.
 func baseline(b *strings.Builder, t *benchstat.Tables, o layout.Options) {
-	_ = Benchstat(b, t, o)
-	_ = BenchstatFoot(b, t, o)
+	_ = benchtable.Text(b, t, o)
+	_ = benchtable.Foot(b, t, o)
 	for i, n := range baselineDoubts(t) {
 		if i == 0 {
 			b.WriteByte('\n')
@@ -73,10 +75,10 @@ func (v *view) excerpts(r *Report, o layout.Options) (out []excerpt) {
 		for i := range y.Parts {
 			var b strings.Builder // of which writing never fails
 			p := &y.Parts[i]
-			_ = ProfileText(&b, v.profile(p), o)
+			_ = profile.Text(&b, v.profile(p), o)
 			if len(p.List) > 0 {
 				b.WriteByte('\n')
-				_ = ProfileList(&b, p.List, p.Metric, true, p.Sources)
+				_ = profile.List(&b, p.List, p.Metric, true, p.Sources)
 			}
 			parts = append(parts, b.String())
 		}
@@ -102,7 +104,7 @@ func (v *view) whys(r *Report, o layout.Options, comment bool, rank int) (out []
 		y := &r.Whys[n]
 		var b strings.Builder
 		for i := range y.Parts {
-			_ = ProfileMarkdown(&b, v.profile(&y.Parts[i]))
+			_ = profile.Markdown(&b, v.profile(&y.Parts[i]))
 		}
 		p := layout.Folded("Why "+v.changed(y, ", ", " changed"), b.String(), true, rank)
 		out = append(out, passage{name: p.Title, raw: p.Text, rank: rank})
@@ -111,12 +113,12 @@ func (v *view) whys(r *Report, o layout.Options, comment bool, rank int) (out []
 		return out
 	}
 	text := "\n**" + BaselineTitle + "**\n"
-	for _, s := range append(BenchstatSentences(r.Against), baselineDoubts(r.Against)...) {
+	for _, s := range append(benchtable.Sentences(r.Against), baselineDoubts(r.Against)...) {
 		text += "\n" + layout.TextLine(s) + "\n"
 	}
 	out = append(out, passage{name: "the baseline file", raw: text, rank: rank})
 	for i := range r.Against.Tables {
-		title, text := statMarkdown(&r.Against.Tables[i])
+		title, text := benchtable.TableMarkdown(&r.Against.Tables[i])
 		out = append(out, passage{name: title + " against the baseline file", raw: text, rank: rank})
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -24,10 +25,10 @@ var formats = []struct {
 	{"json", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return JSON(w, reportOf(f)) }},
 	{"markdown", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return Markdown(w, reportOf(f)) }},
 	{"junit", false, func(w io.Writer, f *findings.Findings, o layout.Options) error { return JUnit(w, f.Table, o.Strict) }},
-	{"csv", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return CSV(w, f.Table) }},
-	{"openmetrics", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return OpenMetrics(w, f.Table) }},
+	{"csv", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.CSV(w, f.Table) }},
+	{"openmetrics", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.OpenMetrics(w, f.Table) }},
 	{"html", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return pageFile(w, f) }},
-	{"hgrm", true, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return HGRM(w, f.Results) }},
+	{"hgrm", true, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.HGRM(w, f.Results) }},
 }
 
 // Formats are the names of the forms in which a run is reported, of a service or of

@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dynolab/dyno"
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 	"golang.org/x/perf/benchproc"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/report/export"
 )
 
 // readBench parses text and returns the values of a metric by the level of a
@@ -60,7 +62,7 @@ func readBench(t *testing.T, text []byte, key, metric string) (levels []string, 
 func TestBenchstat(t *testing.T) {
 	rs := marred()
 	var b bytes.Buffer
-	if err := Bench(&b, rs, "sessions"); err != nil {
+	if err := export.Bench(&b, rs, "sessions"); err != nil {
 		t.Fatal(err)
 	}
 	tb := table(rs, study)
@@ -94,7 +96,7 @@ func TestBenchEscape(t *testing.T) {
 			es = append(es, effects{dyno.Setting{{Factor: factor, Value: v}}, 1, 1, 1})
 		}
 		var b bytes.Buffer
-		if err := Bench(&b, synthetic(2, es), "a/b c-2"); err != nil {
+		if err := export.Bench(&b, synthetic(2, es), "a/b c-2"); err != nil {
 			t.Fatal(err)
 		}
 		levels, got, rows := readBench(t, b.Bytes(), "/"+factor, "p99-sec")

@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/profile"
 )
 
 // profileRows is how many functions a table of profiles has in the page.
@@ -22,13 +23,13 @@ func (v *pageView) causes() (out []block) {
 	out = append(out, v.show(v.why())...)
 	out = append(out, v.show(v.tail())...)
 	if len(v.CPU) > 0 {
-		out = append(out, v.show(cpuShares(v.CPU, v.named, wide), true)...)
+		out = append(out, v.show(profile.CPUShares(v.CPU, v.named, wide), true)...)
 	}
 	out = append(out, v.show(v.attribution())...)
 	if p := v.page.Profile; p != nil {
 		c := *p
 		c.Shares, c.Rows = nil, profileRows // the table has them
-		for _, s := range c.sections(mostName, wide) {
+		for _, s := range c.Sections(mostName, wide) {
 			out = append(out, tucked(v.show(s, true))...)
 		}
 		if len(p.Notes) > 0 {

@@ -2,11 +2,12 @@ package report
 
 import (
 	"fmt"
-	"github.com/dynolab/dyno/report/layout"
 	"html"
 	"html/template"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // longCell is how long a text is that may be broken anywhere, in characters.

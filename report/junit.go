@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -56,7 +57,7 @@ type junitFault struct {
 // windows, of which each case has its share. The error is w's.
 func JUnit(w io.Writer, t *compare.Table, strict bool) error {
 	v := newView(t, math.MaxInt)
-	all := junitSuites{Name: RunName(t.Name)}
+	all := junitSuites{Name: export.RunName(t.Name)}
 	judged := make([][]junitCase, len(t.Settings)+1) // those of no setting first
 	for n := range t.Thresholds {
 		j := &t.Thresholds[n]

@@ -1,11 +1,12 @@
 package report
 
 import (
-	"github.com/dynolab/dyno/report/layout"
 	"io"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // Published is a table of a study beside what was found here.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -308,7 +309,7 @@ func TestHGRM(t *testing.T) {
 	failed := *r
 	failed.Err = "subject exited"
 	var b bytes.Buffer
-	if err := HGRM(&b, []*dyno.Result{r, &failed}); err != nil {
+	if err := export.HGRM(&b, []*dyno.Result{r, &failed}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "stalling.hgrm", b.Bytes())
@@ -328,7 +329,7 @@ func TestHGRM(t *testing.T) {
 	if !strings.Contains(b.String(), "\n#[Mean    = ") || !strings.Contains(b.String(), "Total count    =        15000]\n#[Buckets =           32, SubBuckets     =         2048]\n") {
 		t.Errorf("footer of\n%s", b.String())
 	}
-	if err := HGRM(&b, []*dyno.Result{{}}); err == nil {
+	if err := export.HGRM(&b, []*dyno.Result{{}}); err == nil {
 		t.Error("no latency is no error")
 	}
 }
@@ -340,7 +341,7 @@ func TestHGRMMillion(t *testing.T) {
 		h.Add(time.Duration(1e6 + i*5))
 	}
 	var b bytes.Buffer
-	if err := HGRM(&b, []*dyno.Result{{Latency: h}}); err != nil {
+	if err := export.HGRM(&b, []*dyno.Result{{Latency: h}}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Count(b.String(), " 1.000000000000 ") != 1 {

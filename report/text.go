@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/profile"
 )
 
 // Text writes the report for a reader at a terminal. Of a service: pooled response
@@ -90,7 +91,7 @@ func (v *view) sections() []layout.Section {
 		out = append(out, s)
 	}
 	if len(v.CPU) > 0 {
-		out = append(out, cpuShares(v.CPU, v.named, v.width))
+		out = append(out, profile.CPUShares(v.CPU, v.named, v.width))
 	}
 	if s, ok := v.tail(); ok {
 		out = append(out, s)

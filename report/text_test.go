@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -239,7 +240,7 @@ func TestSaturatedWords(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := Bench(&b, saturated(study[:2]), "x"); err != nil {
+	if err := export.Bench(&b, saturated(study[:2]), "x"); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(b.String(), "Unit sent/s") || strings.Contains(b.String(), "Unit generator-cpu-frac") || !strings.Contains(b.String(), " 260 sent/s") {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -289,7 +290,7 @@ func TestJUnit(t *testing.T) {
 func TestCSV(t *testing.T) {
 	rows := func(tb *compare.Table) [][]string {
 		var b bytes.Buffer
-		if err := CSV(&b, tb); err != nil {
+		if err := export.CSV(&b, tb); err != nil {
 			t.Fatal(err)
 		}
 		all, err := csv.NewReader(&b).ReadAll()
@@ -330,7 +331,7 @@ func TestCSV(t *testing.T) {
 		}
 	}
 	for metric, want := range map[string]string{"p99-sec": "sec", "cpu-sec/req": "sec/req", "alloc-B/req": "B/req", "gc-cpu-frac": "frac", "failures": "", "GET /a-p99-sec": "sec", "req/s": ""} {
-		if got := unitName(metric); got != want {
+		if got := export.UnitName(metric); got != want {
 			t.Errorf("%s: unit %q, want %q", metric, got, want)
 		}
 	}
@@ -389,7 +390,7 @@ func checkOpenMetrics(t *testing.T, text string) map[string]int {
 func TestOpenMetrics(t *testing.T) {
 	expose := func(tb *compare.Table) string {
 		var b bytes.Buffer
-		if err := OpenMetrics(&b, tb); err != nil {
+		if err := export.OpenMetrics(&b, tb); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -409,7 +410,7 @@ func TestOpenMetrics(t *testing.T) {
 		"p99.9-sec": "dyno_p99_9_seconds seconds ", "cpu-sec/req": "dyno_cpu_per_req_seconds seconds ", "rss-peak-B": "dyno_rss_peak_bytes bytes ",
 		"gc-cpu-frac": "dyno_gc_cpu_ratio ratio ", "req/s": "dyno_req_per_s  ", "GET /a-p99-sec": "dyno_p99_seconds seconds GET /a", "jobs_total": "dyno_service  ",
 	} {
-		name, unit, step := exposed(metric)
+		name, unit, step := export.Exposed(metric)
 		if got := name + " " + unit + " " + step; got != want {
 			t.Errorf("%s: got %q, want %q", metric, got, want)
 		}

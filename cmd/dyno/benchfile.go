@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/benchtable"
 )
 
 // mostBenchNotes are how many lines are said not to be readable.
@@ -165,12 +166,12 @@ func printBenchstat(cmd *cobra.Command, t *benchstat.Tables, o *outFlags) error 
 	case "json":
 		return report.JSON(w, t)
 	case "markdown":
-		return report.BenchstatMarkdown(w, t)
+		return benchtable.Markdown(w, t)
 	case "csv":
-		return report.BenchstatCSV(w, t)
+		return benchtable.CSV(w, t)
 	}
-	if err := report.Benchstat(w, t, o.look(w)); err != nil {
+	if err := benchtable.Text(w, t, o.look(w)); err != nil {
 		return err
 	}
-	return report.BenchstatFoot(w, t, o.look(w))
+	return benchtable.Foot(w, t, o.look(w))
 }

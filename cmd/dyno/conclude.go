@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
@@ -82,7 +83,7 @@ func writeBenchFile(dir *store.Dir) error {
 	return dir.WriteFile(findings.BenchFile, func(w io.Writer) error {
 		h := dir.Run.Host
 		fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
-		return report.Bench(w, results, dir.Run.Plan.Name)
+		return export.Bench(w, results, dir.Run.Plan.Name)
 	})
 }
 

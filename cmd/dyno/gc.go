@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/gclog"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -104,7 +105,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		return report.ExplainGC(w, line, opt)
+		return gclog.Explain(w, line, opt)
 	}
 	var logs []*gctrace.Log
 	for i, name := range args {
@@ -122,7 +123,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
-			err = report.GCLog(w, l, opt)
+			err = gclog.Text(w, l, opt)
 		}
 		if err != nil {
 			return err
@@ -137,7 +138,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	names := findings.RunNames(logs[0].Name, logs[1].Name)
 	logs[0].Name, logs[1].Name = names[0], names[1]
-	return report.CompareGC(w, logs[0], logs[1], opt)
+	return gclog.Compare(w, logs[0], logs[1], opt)
 }
 
 // lineOf is the line to explain: what is itself one, or of that log the one

@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/pprofpage"
+	"github.com/dynolab/dyno/report/profile"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -104,7 +105,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	notes := dir.Notes()
 	if verb != "summary" || o.base != "" { // else it tells them itself
-		notes = append(notes, report.LeftOut(run)...)
+		notes = append(notes, profile.LeftOut(run)...)
 	}
 	for _, note := range notes {
 		notef(cmd, "%s", note)
@@ -201,9 +202,9 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 	case verb == "top" && !o.versus:
 		kinds = kinds[:1]
 	}
-	out := &report.Profile{Rows: o.rows}
+	out := &profile.Profile{Rows: o.rows}
 	if verb == "summary" && !o.versus {
-		out.About, out.Notes = report.AboutProfiles(run)
+		out.About, out.Notes = profile.AboutProfiles(run)
 		if !cmd.Flags().Changed("rows") {
 			out.Rows = summaryRows
 		}
@@ -234,10 +235,10 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 	case o.json || o.format == "json":
 		return report.JSON(w, out)
 	case o.format == "markdown":
-		return report.ProfileMarkdown(w, out)
+		return profile.Markdown(w, out)
 	}
 	width, color := terminal(w)
-	return report.ProfileText(w, out, layout.Options{Width: width, Color: color})
+	return profile.Text(w, out, layout.Options{Width: width, Color: color})
 }
 
 // shares are those of the settings that are shown.
@@ -285,7 +286,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		for _, loss := range losses {
 			notef(cmd, "%v", loss)
 		}
-		return report.ProfileList(w, ls, p.Metric, o.versus, text)
+		return profile.List(w, ls, p.Metric, o.versus, text)
 	case "peek":
 		sum, err := run.Sum(kind, setting)
 		if err != nil {
@@ -303,10 +304,10 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 	case asJSON:
 		return report.JSON(w, tree)
 	case o.folded:
-		return report.ProfileFolded(w, tree, p.Metric)
+		return profile.Folded(w, tree, p.Metric)
 	}
 	title()
-	return report.ProfileFlame(w, tree, p.Metric)
+	return profile.Flame(w, tree, p.Metric)
 }
 
 // results are those whose profiles are shown: of a run of benchmarks, those of

@@ -4,10 +4,11 @@
 package layout
 
 import (
-	"github.com/dynolab/dyno/stats"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dynolab/dyno/stats"
 )
 
 // A grid is a table before it has a look: Text aligns its columns, Markdown

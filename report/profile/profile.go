@@ -1,4 +1,5 @@
-package report
+// Package profile writes what profiles of a run tell: shares, functions, changes, lines and stacks.
+package profile
 
 import (
 	"fmt"
@@ -62,13 +63,13 @@ func LeftOut(r *profiles.Run) (lines []string) {
 
 const nameWidth = 52
 
-// ProfileText writes p for a reader at a terminal. The error is w's.
-func ProfileText(w io.Writer, p *Profile, o layout.Options) error {
+// Text writes p for a reader at a terminal. The error is w's.
+func Text(w io.Writer, p *Profile, o layout.Options) error {
 	var b strings.Builder
 	for _, line := range p.About {
 		b.WriteString(layout.Fold(line, "", "  ", o.Columns()))
 	}
-	for i, s := range p.sections(nameWidth, o.Columns()) {
+	for i, s := range p.Sections(nameWidth, o.Columns()) {
 		if i > 0 || len(p.About) > 0 {
 			b.WriteByte('\n')
 		}
@@ -88,13 +89,13 @@ func ProfileText(w io.Writer, p *Profile, o layout.Options) error {
 	return err
 }
 
-// ProfileMarkdown writes p as GitHub Markdown. The error is w's.
-func ProfileMarkdown(w io.Writer, p *Profile) error {
+// Markdown writes p as GitHub Markdown. The error is w's.
+func Markdown(w io.Writer, p *Profile) error {
 	var b strings.Builder
 	for _, line := range p.About {
 		b.WriteString(layout.EscapeMarkdown(line) + "\n")
 	}
-	for _, s := range p.sections(math.MaxInt, math.MaxInt) {
+	for _, s := range p.Sections(math.MaxInt, math.MaxInt) {
 		b.WriteByte('\n')
 		s.Markdown(&b)
 	}
@@ -109,11 +110,12 @@ func (p *Profile) writeNotes(b *strings.Builder, line func(string) string) {
 	}
 }
 
-func (p *Profile) sections(names, width int) []layout.Section {
+// Sections are the tables, of at most names characters for a function and width for the page.
+func (p *Profile) Sections(names, width int) []layout.Section {
 	var out []layout.Section
 	if len(p.Shares) > 0 {
 		name, keys := shortNames(p.Shares, width)
-		s := cpuShares(p.Shares, name, width)
+		s := CPUShares(p.Shares, name, width)
 		s.Notes = append(keys, s.Notes...)
 		out = append(out, s)
 	}
@@ -142,7 +144,8 @@ func shortNames(all []profiles.CPUShare, width int) (name func(string) string, k
 	return func(s string) string { return number[s] }, keys
 }
 
-func cpuShares(all []profiles.CPUShare, name func(setting string) string, width int) layout.Section {
+// CPUShares is the table of what CPU time was spent on; name is the name of a setting.
+func CPUShares(all []profiles.CPUShare, name func(setting string) string, width int) layout.Section {
 	greatest := 0.0
 	for _, s := range all {
 		greatest = max(greatest, s.Total.Mean)

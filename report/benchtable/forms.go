@@ -1,4 +1,4 @@
-package report
+package benchtable
 
 import (
 	"encoding/csv"
@@ -10,11 +10,12 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
 )
 
-// BenchstatSentences say how many changes chance alone would show, and what no p-value knows.
-func BenchstatSentences(t *benchstat.Tables) (list []string) {
+// Sentences say how many changes chance alone would show, and what no p-value knows.
+func Sentences(t *benchstat.Tables) (list []string) {
 	switch nothing, keys := t.Apart(); {
 	case len(keys) > 0:
 		list = append(list, fmt.Sprintf("Nothing is compared, as the columns differ in %s too (consider: --ignore %s).", strings.Join(keys, ", "), strings.Join(keys, ",")))
@@ -58,10 +59,10 @@ func statExpected(x float64) string {
 	return fmt.Sprintf("up to %.2g", x)
 }
 
-// BenchstatFoot writes the sentences below the tables. The error is w's.
-func BenchstatFoot(w io.Writer, t *benchstat.Tables, o layout.Options) error {
+// Foot writes the sentences below the tables. The error is w's.
+func Foot(w io.Writer, t *benchstat.Tables, o layout.Options) error {
 	var b strings.Builder
-	for i, s := range BenchstatSentences(t) {
+	for i, s := range Sentences(t) {
 		if i == 0 {
 			b.WriteByte('\n')
 		}
@@ -71,16 +72,16 @@ func BenchstatFoot(w io.Writer, t *benchstat.Tables, o layout.Options) error {
 	return err
 }
 
-// BenchstatMarkdown writes the sentences and then the tables as GitHub Markdown of at most
+// Markdown writes the sentences and then the tables as GitHub Markdown of at most
 // MostMarkdown bytes. Long tables are folded; what is left out is named. The error is w's.
-func BenchstatMarkdown(w io.Writer, t *benchstat.Tables) error {
+func Markdown(w io.Writer, t *benchstat.Tables) error {
 	var b strings.Builder
-	for _, s := range BenchstatSentences(t) {
+	for _, s := range Sentences(t) {
 		b.WriteString(layout.TextLine(s) + "\n\n")
 	}
 	var left []string
 	for i := range t.Tables {
-		title, text := statMarkdown(&t.Tables[i])
+		title, text := TableMarkdown(&t.Tables[i])
 		if b.Len()+len(text) > layout.MostMarkdown-layout.LeftOutRoom {
 			left = append(left, title)
 			continue
@@ -94,7 +95,8 @@ func BenchstatMarkdown(w io.Writer, t *benchstat.Tables) error {
 	return err
 }
 
-func statMarkdown(t *benchstat.Table) (title, text string) {
+// TableMarkdown is one table as GitHub Markdown, with the title to fold it behind.
+func TableMarkdown(t *benchstat.Table) (title, text string) {
 	title = t.Unit
 	for _, k := range t.Config {
 		if k.Value != "" {
@@ -135,17 +137,17 @@ func statMarkdown(t *benchstat.Table) (title, text string) {
 
 var benchstatColumns = []string{"unit", "n", "center", "lo", "hi", "change_frac", "p", "changed", "notes"}
 
-// BenchstatCSV writes a line for each cell, with numbers in full in the base unit. Changes are
+// CSV writes a line for each cell, with numbers in full in the base unit. Changes are
 // fractions, also where benchstat shows "~"; unknown values are empty. The error is w's.
-func BenchstatCSV(w io.Writer, t *benchstat.Tables) error {
+func CSV(w io.Writer, t *benchstat.Tables) error {
 	head := []string{}
 	if len(t.Tables) > 0 {
 		for _, k := range t.Tables[0].Config {
-			head = append(head, Harmless(k.Key))
+			head = append(head, export.Harmless(k.Key))
 		}
 	}
 	for _, k := range t.Columns {
-		head = append(head, Harmless(k))
+		head = append(head, export.Harmless(k))
 	}
 	c := csv.NewWriter(w)
 	c.Write(slices.Concat(head, []string{"benchmark"}, benchstatColumns)) // its error comes with Flush
@@ -158,20 +160,20 @@ func BenchstatCSV(w io.Writer, t *benchstat.Tables) error {
 				}
 				var line []string
 				for _, k := range table.Config {
-					line = append(line, Harmless(k.Value))
+					line = append(line, export.Harmless(k.Value))
 				}
 				for _, v := range table.Cols[n] {
-					line = append(line, Harmless(v))
+					line = append(line, export.Harmless(v))
 				}
-				line = append(line, Harmless(r.Name), Harmless(table.Unit), strconv.Itoa(len(x.Samples)), exact(x.Center), exact(x.Lo), exact(x.Hi))
+				line = append(line, export.Harmless(r.Name), export.Harmless(table.Unit), strconv.Itoa(len(x.Samples)), export.Exact(x.Center), export.Exact(x.Lo), export.Exact(x.Hi))
 				notes := x.Notes
 				if v := x.Versus; v != nil {
-					line = append(line, exact(v.Ratio-1), exact(v.P), strconv.FormatBool(v.Changed()))
+					line = append(line, export.Exact(v.Ratio-1), export.Exact(v.P), strconv.FormatBool(v.Changed()))
 					notes = slices.Concat(notes, v.Notes)
 				} else {
 					line = append(line, "", "", "")
 				}
-				c.Write(append(line, Harmless(strings.Join(notes, "; "))))
+				c.Write(append(line, export.Harmless(strings.Join(notes, "; "))))
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package report
+package benchtable
 
 import (
 	"bytes"
@@ -86,7 +86,7 @@ var noteLine = regexp.MustCompile(`(?m)^([⁰¹²³⁴⁵⁶⁷⁸⁹]+) .*$`)
 func sameText(t *testing.T, tables *benchstat.Tables, args []string, want string) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Benchstat(&b, tables, layout.Options{}); err != nil {
+	if err := Text(&b, tables, layout.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	got := b.String()

@@ -1,4 +1,4 @@
-package report
+package gclog
 
 import (
 	"fmt"
@@ -21,8 +21,8 @@ var gcCompared = []gcRow{
 	{label: "longest stop", metric: "pause-max-sec", note: ""}, {label: "stopped in all", metric: "pause-total-sec", note: ""}, {label: "marking, mean", metric: "mark-sec", note: ""},
 }
 
-// CompareGC writes two logs side by side with ratios and no verdicts. The error is w's.
-func CompareGC(w io.Writer, a, b *gctrace.Log, o layout.Options) error {
+// Compare writes two logs side by side with ratios and no verdicts. The error is w's.
+func Compare(w io.Writer, a, b *gctrace.Log, o layout.Options) error {
 	var out strings.Builder
 	x, y := valuesOf(a.Total.Values(a.Requests)), valuesOf(b.Total.Values(b.Requests))
 	heads := []string{layout.Clean(a.Name), layout.Clean(b.Name)}

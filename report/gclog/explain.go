@@ -1,17 +1,18 @@
-package report
+package gclog
 
 import (
 	"fmt"
-	"github.com/dynolab/dyno/report/layout"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/dynolab/dyno/report/layout"
 )
 
-// ExplainGC explains the parts of a gc line, one a line, as Listing 5 of study 002 does. It is an
+// Explain explains the parts of a gc line, one a line, as Listing 5 of study 002 does. It is an
 // error if the line is not whole; else the error is w's.
-func ExplainGC(w io.Writer, line string, o layout.Options) error {
+func Explain(w io.Writer, line string, o layout.Options) error {
 	line = strings.TrimSuffix(line, "\n")
 	parts, ok := gcParts(line)
 	if !ok {

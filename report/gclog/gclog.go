@@ -1,4 +1,5 @@
-package report
+// Package gclog writes what a log of gctrace tells: of one log, of two side by side, and of one line.
+package gclog
 
 import (
 	"fmt"
@@ -14,8 +15,8 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 )
 
-// GCLog writes what a log tells of collections, first in the table of study 002. The error is w's.
-func GCLog(w io.Writer, l *gctrace.Log, o layout.Options) error {
+// Text writes what a log tells of collections, first in the table of study 002. The error is w's.
+func Text(w io.Writer, l *gctrace.Log, o layout.Options) error {
 	s := &gcLog{Log: l, width: o.Columns(), color: o.Color, vs: valuesOf(l.Total.Values(l.Requests))}
 	s.WriteString(layout.Fold(s.heading(), "", "  ", s.width))
 	s.study()

@@ -1,4 +1,6 @@
-package report
+// Package benchtable writes comparisons of files of benchmarks as benchstat lays them out: as text,
+// Markdown and CSV.
+package benchtable
 
 import (
 	"fmt"
@@ -38,9 +40,9 @@ type statLine struct {
 	mean  bool
 }
 
-// Benchstat writes what benchstat would write, in its layout; notes have other words. It uses
+// Text writes what benchstat would write, in its layout; notes have other words. It uses
 // only the color of o. The error is w's.
-func Benchstat(w io.Writer, t *benchstat.Tables, o layout.Options) error {
+func Text(w io.Writer, t *benchstat.Tables, o layout.Options) error {
 	var b strings.Builder
 	var last []benchstat.Key
 	for i := range t.Tables {

@@ -1,4 +1,4 @@
-package report
+package profile
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ import (
 // context is the number of lines of source around those with a figure.
 const context = 3
 
-// ProfileList writes functions line by line. sources has the lines of files as the profile
+// List writes functions line by line. sources has the lines of files as the profile
 // names them; versus adds the change since a baseline. The error is w's.
-func ProfileList(w io.Writer, ls []profiles.Listing, metric string, versus bool, sources map[string][]string) error {
+func List(w io.Writer, ls []profiles.Listing, metric string, versus bool, sources map[string][]string) error {
 	var b strings.Builder
 	for i, l := range ls {
 		if i > 0 {
@@ -84,8 +84,8 @@ func shareOf(x, of float64) string {
 
 const flameLeast = 0.01
 
-// ProfileFlame writes a tree of stacks with shares, without those below 1 %. The error is w's.
-func ProfileFlame(w io.Writer, f *profiles.Flame, metric string) error {
+// Flame writes a tree of stacks with shares, without those below 1 %. The error is w's.
+func Flame(w io.Writer, f *profiles.Flame, metric string) error {
 	var b strings.Builder
 	sc := layout.ScaleOf(metric, f.Value)
 	fmt.Fprintf(&b, "%7s %9s  all%s%s\n", "100%", sc.Format(f.Value), per(metric), inUnit(sc))
@@ -104,9 +104,9 @@ func ProfileFlame(w io.Writer, f *profiles.Flame, metric string) error {
 	return err
 }
 
-// ProfileFolded writes one stack a line, root first, with semicolons between functions, and what
+// Folded writes one stack a line, root first, with semicolons between functions, and what
 // ends there per million requests in the finest unit (ns, B, 1). The error is w's.
-func ProfileFolded(w io.Writer, f *profiles.Flame, metric string) error {
+func Folded(w io.Writer, f *profiles.Flame, metric string) error {
 	var b strings.Builder
 	_, steps := layout.UnitOf(metric)
 	factor := 1e6 / steps[len(steps)-1].Factor

@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 	}
 	labels := settingLabels(t)
 	for _, m := range t.Rows {
-		name, unit, step := exposed(m.Name)
+		name, unit, step := Exposed(m.Name)
 		extra := benchmarkLabels(m.Benchmark)
 		if step != "" {
 			extra = labelled("step", step)
@@ -103,7 +103,7 @@ func (f *family) gauge(labels string, center string, x float64, low string, lo f
 
 func (f *family) sample(labels string, x float64) {
 	if !math.IsNaN(x) && !math.IsInf(x, 0) {
-		f.samples = append(f.samples, fmt.Sprintf("{%s} %s", strings.TrimSuffix(labels, ","), exact(x)))
+		f.samples = append(f.samples, fmt.Sprintf("{%s} %s", strings.TrimSuffix(labels, ","), Exact(x)))
 	}
 }
 
@@ -186,9 +186,9 @@ func exposedUnit(name string) (gauge, unit string) {
 	return "dyno_benchmark_" + of + "_per_" + openName(per) + "_" + unit, unit
 }
 
-// exposed is what OpenMetrics calls a metric: p99-sec is dyno_p99_seconds, of a
+// Exposed is what OpenMetrics calls a metric: p99-sec is dyno_p99_seconds, of a
 // step with its name apart; cpu-sec/req is dyno_cpu_per_req_seconds.
-func exposed(metric string) (name, unit, step string) {
+func Exposed(metric string) (name, unit, step string) {
 	if !slices.ContainsFunc(dyno.Metrics, func(m dyno.Metric) bool { return m.Name == metric }) {
 		for _, m := range dyno.Metrics {
 			if s, ok := strings.CutSuffix(metric, "-"+m.Name); ok && strings.HasSuffix(m.Name, "-sec") {

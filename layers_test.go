@@ -61,7 +61,8 @@ var layers = map[string][]string{
 	"report/layout":      {"hist", "stats"},
 	"report/pprofpage":   {"analysis/profiles"},
 	"report/profile":     {"analysis/profiles", "report/layout", "stats"},
-	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report", "report/chart", "report/layout", "report/pprofpage", "stats", "store"},
+	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report", "report/chart", "report/layout", "report/pprofpage", "stats", "store", "web/safe"},
+	"web/safe":           {"."},
 	"examples":           {},
 	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "store", "subject", "subject/guard", "web"},
 }
@@ -127,6 +128,62 @@ func TestEvalFromOutside(t *testing.T) {
 			imp, _ := strconv.Unquote(spec.Path.Value)
 			if strings.HasPrefix(imp, module) && !strings.HasPrefix(imp, module+"/eval/") && pkg != "eval/page" {
 				t.Errorf("%s: package %s may not import %s", path, pkg, imp)
+			}
+		}
+	})
+}
+
+// A room has at most so many files and lines that are no tests.
+const (
+	maxFiles = 20
+	maxLines = 3000
+)
+
+// larger are the rooms that may be larger, each with its reason.
+var larger = map[string]struct {
+	files, lines int
+	why          string
+}{
+	"cmd/dyno": {32, 4500, "one file for each subcommand"},
+	"report":   {42, 7941, "until its features are packages of their own"},
+}
+
+func TestSizes(t *testing.T) {
+	files, lines := map[string]int{}, map[string]int{}
+	walk(t, ".", func(pkg, path string, f *ast.File) {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[pkg]++
+		lines[pkg] += strings.Count(string(src), "\n")
+	})
+	for pkg := range files {
+		mostFiles, mostLines := maxFiles, maxLines
+		if x, ok := larger[pkg]; ok {
+			mostFiles, mostLines = x.files, x.lines
+		}
+		if files[pkg] > mostFiles || lines[pkg] > mostLines {
+			t.Errorf("package %s has %d files and %d lines (want at most %d and %d)", pkg, files[pkg], lines[pkg], mostFiles, mostLines)
+		}
+	}
+}
+
+// barred are the modules that a room does without, as others do its work with them.
+var barred = map[string][]string{
+	"cmd/dyno": {"github.com/google/pprof", "github.com/parquet-go", "golang.org/x/exp/trace", module + "/stats"},
+	"findings": {"github.com/spf13/cobra"},
+	"web":      {"github.com/spf13/cobra"},
+}
+
+func TestBarredImports(t *testing.T) {
+	walk(t, ".", func(pkg, path string, f *ast.File) {
+		for _, spec := range f.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			for _, prefix := range barred[pkg] {
+				if strings.HasPrefix(imp, prefix) {
+					t.Errorf("%s: package %s may not import %s", path, pkg, imp)
+				}
 			}
 		}
 	})

@@ -42,13 +42,13 @@ var sentences = map[string]string{
 	"analysis/profiles/run.go: %s was changed after":                  "the same",
 	"analysis/timeline/paint.go: of trial %d something is not shown:": "a wrapper around an error",
 	"findings/compare.go: the runs differ in %s.%s":                   "a warning with a Kind; what it says are keys and values of the plans",
-	"findings/growths.go: of what grew in trial":                      "a note with a Kind around an error",
+	"findings/trialfiles.go: of what grew in trial":                   "a note with a Kind around an error",
 	"findings/picture.go: slices of one process have no":              "a note with a Kind",
 	"findings/picture.go: pictures over time show":                    "a note with a Kind",
-	"findings/steadiness.go: whether response times of trial":         "a note with a Kind around an error",
-	"findings/tails.go: the tail ":                                    "a note with a Kind",
-	"findings/traces.go: trial %d: the time of requests is":           "a warning with a Kind around an error",
-	"findings/traces.go: trial %d: no request was seen in its":        "a warning with a Kind",
+	"findings/trialfiles.go: whether response times of trial":         "a note with a Kind around an error",
+	"findings/trialfiles.go: the tail ":                               "a note with a Kind",
+	"findings/trialfiles.go: trial %d: the time of requests is":       "a warning with a Kind around an error",
+	"findings/trialfiles.go: trial %d: no request was seen in its":    "a warning with a Kind",
 	"stats/compare.go: paired t on ":                                  "the name of a Method in results of studies",
 }
 

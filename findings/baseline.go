@@ -15,8 +15,7 @@ const (
 	BenchFile    = "bench.txt"    // their results in the Go benchmark format
 )
 
-// readBaseline compares a run with the file that it was to be compared with, if there
-// was one.
+// readBaseline compares a run with its baseline file, if it has one.
 func (f *Findings) readBaseline() (err error) {
 	old, err := os.Open(filepath.Join(f.Dir.Path, BaselineFile))
 	if errors.Is(err, os.ErrNotExist) {

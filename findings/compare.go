@@ -18,8 +18,7 @@ import (
 // ErrBenchmarks is returned by Compare for runs of benchmarks.
 var ErrBenchmarks = errors.New("benchmarks of two runs were not measured side by side")
 
-// Compare makes one table for each setting that both runs have, with the first run
-// as the baseline.
+// Compare makes a table for each setting that both runs have; the first is the baseline.
 func Compare(first, second *store.Dir) ([]*compare.Table, error) {
 	a, b := first.Path, second.Path
 	if first.Run.Plan.Bench != nil || second.Run.Plan.Bench != nil {
@@ -62,8 +61,7 @@ func Compare(first, second *store.Dir) ([]*compare.Table, error) {
 	return tables, nil
 }
 
-// differences says in what two runs are not the same experiment, apart from
-// what they vary.
+// differences says how two experiments differ, apart from what they vary.
 func differences(a, b *store.Dir) (ws []string) {
 	for _, part := range []struct {
 		name string
@@ -88,7 +86,6 @@ func differences(a, b *store.Dir) (ws []string) {
 	return ws
 }
 
-// keys are the JSON values of v's fields.
 func keys(v any) map[string]string {
 	data, err := json.Marshal(v)
 	var raw map[string]json.RawMessage
@@ -105,8 +102,7 @@ func keys(v any) map[string]string {
 	return text
 }
 
-// RunNames are the last elements of the paths, or the paths where these are
-// the same.
+// RunNames are the last elements of the paths, or the paths if these are the same.
 func RunNames(a, b string) []string {
 	names := []string{filepath.Base(filepath.Clean(a)), filepath.Base(filepath.Clean(b))}
 	if names[0] == names[1] {

@@ -9,8 +9,7 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// taken are the profiles of results by kind, nil if there are none. What cannot
-// be read is a doubt.
+// taken are the profiles of results by kind. What cannot be read is a doubt.
 func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
 	if !hasProfiles(results) {
 		return nil
@@ -24,7 +23,6 @@ func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[str
 	return run.Of
 }
 
-// tell adds to a table what profiles tell against those of the setting base.
 func tell(opt *compare.Options, of map[string][]profiles.Profiled, base string) {
 	if len(of) == 0 {
 		return
@@ -55,7 +53,7 @@ func tell(opt *compare.Options, of map[string][]profiles.Profiled, base string) 
 		}
 		for _, c := range changed {
 			places = append(places, compare.Place{
-				Func: c.Name, File: c.Line.File, Line: c.Line.Line, Change: c.Own.Diff, Lo: c.Own.Lo, Hi: c.Own.Hi, Share: float64(c.Share),
+				Func: c.Name, File: c.Line.File, Line: c.Line.Line, Change: dyno.Number(c.Own.Diff), Lo: dyno.Number(c.Own.Lo), Hi: dyno.Number(c.Own.Hi), Share: c.Share,
 			})
 		}
 		return places

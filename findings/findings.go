@@ -38,10 +38,9 @@ type Findings struct {
 	Against *benchstat.Tables   // the only setting against the baseline file; nil without one
 }
 
-// Read reads a run directory, also while the run goes on. Files that cannot be read
-// are left out with a note or a warning of the table. Of benchmarks the baseline is
-// compared with the directory's bench.txt, which must be written before; the error is
-// that of this comparison.
+// Read reads a run directory, also while the run goes on. Files that cannot be read are left
+// out with a note or warning. The error is that of comparing benchmarks with the baseline,
+// for which bench.txt must be written before.
 func Read(dir *store.Dir, o Options) (*Findings, error) {
 	f := &Findings{Dir: dir, Plan: dir.Run.Plan, Results: dir.Results()}
 	if f.Plan.Bench != nil {
@@ -69,7 +68,6 @@ func Unwritten(e *dyno.Experiment, results []*dyno.Result) *Findings {
 	return &Findings{Plan: e, Results: results, Table: compare.Tabulate(results, options(e, results))}
 }
 
-// options are those of a table of the experiment's own results.
 func options(e *dyno.Experiment, results []*dyno.Result) compare.Options {
 	what := "subject: " + e.Subject.String()
 	if ran := subjects(results); len(ran) > 0 {
@@ -96,8 +94,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) compare.Options {
 	}
 }
 
-// subjects are the programs that were measured, such as "go1.26.8 4f1c…", in the
-// order of their first trials.
+// subjects are the programs that were measured, in the order of their first trials.
 func subjects(results []*dyno.Result) (ran []string) {
 	for _, r := range results {
 		if r.Subject != "" && !slices.Contains(ran, r.Subject) {
@@ -117,8 +114,7 @@ func shortCommits(subjects []string) string {
 // Ran says what was measured, such as the Go versions and revisions.
 func (f *Findings) Ran() string { return shortCommits(subjects(f.Results)) }
 
-// Refuse judges the run as a whole, the comparison with the baseline file included; nil
-// if it passes.
+// Refuse judges the run with its comparison with a baseline file; nil if it passes.
 func (f *Findings) Refuse(d compare.Demands) *compare.Refusal {
 	d.Worse = worse(f.Against)
 	return f.Table.Refuse(d)
@@ -141,8 +137,7 @@ func worse(t *benchstat.Tables) (n int) {
 	return n
 }
 
-// Median is the median of a metric in a setting; NaN if it was not measured, or only
-// where dyno itself was the limit.
+// Median is that of a metric in a setting; NaN if not measured, or if dyno was the limit.
 func Median(t *compare.Table, setting, metric string) float64 {
 	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == setting })
 	if i < 0 {

@@ -27,8 +27,7 @@ const (
 // logs do as well: they are read in some 15 ns each, on as many cores as there are.
 const mostTimes = 100_000_000
 
-// Picture is the picture of the whole run, with notes of what it does not show. It is
-// nil if there is nothing to be seen.
+// Picture is the picture of the whole run; nil if there is nothing to be seen.
 func (f *Findings) Picture() (p *timeline.Picture, notes dyno.Warnings) {
 	if f.Plan.Slice > 0 {
 		notes.Add(dyno.WarnPicture, "slices of one process have no picture over time")
@@ -42,8 +41,8 @@ func (f *Findings) Picture() (p *timeline.Picture, notes dyno.Warnings) {
 	return p, notes
 }
 
-// PictureOf reads a part of a run's response times and series: from one second of the
-// axis to another, 0 and 0 for all of it. It is nil if there is nothing to be seen.
+// PictureOf reads the part of a picture between two seconds of the axis, 0 and 0 for all; nil
+// if there is nothing to be seen.
 func PictureOf(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
 	if dir.Run.Plan.Slice > 0 {
 		return nil, nil
@@ -79,7 +78,6 @@ func toDuration(sec float64) time.Duration {
 	return time.Duration(math.Round(min(sec, 1e9) * 1e9))
 }
 
-// sources reads what pictures need from a run directory.
 func sources(dir *store.Dir, results []*dyno.Result, axis []timeline.Stretch) timeline.Sources {
 	kept, logs := kept(dir, results, axis)
 	return timeline.Sources{
@@ -115,9 +113,8 @@ func sources(dir *store.Dir, results []*dyno.Result, axis []timeline.Stretch) ti
 // unreadable stands for requests of which Times says why they cannot be read.
 const unreadable = -1
 
-// kept counts the requests that were kept of each trial of an axis, and reports
-// whether they are so many that the latency logs have to do, where these tell as much
-// as the columns can show.
+// kept counts the kept requests of each trial of an axis, and reports whether they are so
+// many that the latency logs have to do, where columns show no more than these tell.
 func kept(dir *store.Dir, results []*dyno.Result, axis []timeline.Stretch) (of map[int]int64, logs bool) {
 	of = map[int]int64{}
 	read := 0.0
@@ -150,7 +147,6 @@ func bySeconds(axis []timeline.Stretch) bool {
 	return true
 }
 
-// each does n things, as many at once as there are cores.
 func each(n int, do func(i int)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -16,8 +17,7 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// ReadProfiles reads the profiles of a run, or of some of its results. It is an error
-// if there is none.
+// ReadProfiles reads the profiles of results of a run. It is an error if there is none.
 func ReadProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error) {
 	run := &profiles.Run{Name: dir.Run.Plan.Name, PerOp: dir.Run.Plan.Bench != nil, Of: map[string][]profiles.Profiled{}}
 	results = slices.SortedStableFunc(slices.Values(results), func(a, b *dyno.Result) int {
@@ -58,7 +58,6 @@ func ReadProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error)
 	return nil, fmt.Errorf("%s has no profiles (consider: %s --profile cpu,allocs)", dir.Path, MadeBy(dir))
 }
 
-// texts are what losses say.
 func texts(losses []profiles.Loss) (out []string) {
 	for _, l := range losses {
 		out = append(out, l.Error())
@@ -66,7 +65,6 @@ func texts(losses []profiles.Loss) (out []string) {
 	return out
 }
 
-// readTrialProfile reads one profile of a trial.
 func readTrialProfile(dir *store.Dir, r *dyno.Result, kind string) (*profiles.Profiled, *profiles.Loss) {
 	p := &profiles.Profiled{Setting: r.Trial.Setting.String(), Block: r.Trial.Block, Requests: r.Sent.Requests, File: dir.TrialFile(r.Trial.N, kind+".pb.gz")}
 	loss := &profiles.Loss{Trial: r.Trial.N}
@@ -93,18 +91,24 @@ func readTrialProfile(dir *store.Dir, r *dyno.Result, kind string) (*profiles.Pr
 	return nil, loss
 }
 
-// readProfile reads a profile; it is nil if there is none.
 func readProfile(file string) (*profile.Profile, error) {
+	return reading(file, func(r io.Reader) (*profile.Profile, error) {
+		p, err := profile.Parse(r)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		return p, nil
+	})
+}
+
+// reading opens a file and reads it.
+func reading[T any](file string, read func(io.Reader) (T, error)) (x T, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, err
+		return x, err
 	}
 	defer f.Close()
-	p, err := profile.Parse(f)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, err)
-	}
-	return p, nil
+	return read(f)
 }
 
 // SumProfiles adds up the profiles of one kind of a setting, and the requests of
@@ -121,7 +125,6 @@ func SumProfiles(dir *store.Dir, kind, setting string) (profiles.Sum, error) {
 	return run.Sum(kind, setting)
 }
 
-// hasProfiles reports whether a trial for profiles is among results.
 func hasProfiles(results []*dyno.Result) bool {
 	return slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Trial.For == dyno.ForProfile && r.Err == "" })
 }
@@ -134,8 +137,7 @@ func benchOf(r *dyno.Result) string {
 	return r.Benchmarks[0].Package + "." + r.Benchmarks[0].Name
 }
 
-// ProfiledBenchmarks are the benchmarks that have profiles, as Package.Name, in the
-// order of trials.
+// ProfiledBenchmarks are the benchmarks with profiles, as Package.Name.
 func ProfiledBenchmarks(results []*dyno.Result) (names []string) {
 	for _, r := range results {
 		if name := benchOf(r); name != "" && !slices.Contains(names, name) {

@@ -14,9 +14,8 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// KeepSources copies the source files of the functions that changed, in all
-// settings, into the run directory. locate finds the path of a file of a setting that
-// -trimpath left without one; "" if it cannot.
+// KeepSources copies the source files of functions that changed into the run directory.
+// locate finds the path of a setting's file that -trimpath left without one, or "".
 func KeepSources(dir *store.Dir, t *compare.Table, results []*dyno.Result, locate func(setting, file string) string) error {
 	for _, row := range t.Benchmarks {
 		mine := ProfilesOf(results, row.Full())
@@ -55,7 +54,6 @@ func KeepSources(dir *store.Dir, t *compare.Table, results []*dyno.Result, locat
 // mostSource is the size of a source file that is kept, in bytes.
 const mostSource = 1 << 20
 
-// keepSource copies a source file, if it is there and not kept yet.
 func keepSource(to, file string) error {
 	info, err := os.Stat(file)
 	if !filepath.IsAbs(file) || err != nil || !info.Mode().IsRegular() || info.Size() > mostSource {
@@ -74,18 +72,14 @@ func keepSource(to, file string) error {
 	return os.WriteFile(to, data, 0o666)
 }
 
-// sourceDir is the folder of a run of benchmarks that has the sources of functions
-// that changed, a folder for each setting by its place in reports: the worktrees of
-// revisions are gone when the run is over.
+// sourceDir holds the sources of each setting: the worktrees of revisions are gone after the run.
 const sourceDir = "source"
 
-// keptAs is where the source file of a setting is in a run directory.
 func keptAs(dir string, setting int, file string) string {
 	return filepath.Join(dir, sourceDir, strconv.Itoa(setting), filepath.FromSlash(path.Clean("/"+file)))
 }
 
-// ReadSources reads the source files of listings of a setting, as far as they are on
-// this machine. Losses are those that are not, or are newer than the run.
+// ReadSources reads the source files of listings. Losses are those missing or too new.
 func ReadSources(dir *store.Dir, run *profiles.Run, ls []profiles.Listing, kind, setting string) (text map[string][]string, losses []profiles.Loss) {
 	text = map[string][]string{}
 	lose := func(kind profiles.LossKind, file string) {
@@ -120,9 +114,8 @@ func ReadSources(dir *store.Dir, run *profiles.Run, ls []profiles.Listing, kind,
 	return text, losses
 }
 
-// sourceFiles are where a function's source may be: as it was when a benchmark was
-// measured; where the profile says; and, of package main, in the source that a demo left
-// beside the run directory or, of a path that -trimpath left, in the subject's package.
+// sourceFiles are where a function's source may be: in the run directory; where the profile
+// says; of package main, beside the run directory (demos) or in the subject's package.
 func sourceFiles(dir *store.Dir, run *profiles.Run, fn *profiles.Function, kind, setting string) (files []string) {
 	if at := placeOf(dir, setting); run.PerOp && at >= 0 {
 		files = append(files, keptAs(dir.Path, at, run.SourceOf(fn, kind, setting)))

@@ -19,8 +19,7 @@ const (
 	leastShown    = 0.05 // of the greatest change
 )
 
-// readWhys reads what the profiles of a run tell of the benchmarks that changed. What
-// cannot be read is a warning.
+// readWhys reads what profiles tell of benchmarks that changed; errors are warnings.
 func (f *Findings) readWhys() {
 	t := f.Table
 	warn := func(text string) { t.Warnings.AddTexts(dyno.WarnCauses, text) }
@@ -61,7 +60,6 @@ func (f *Findings) readWhys() {
 	}
 }
 
-// benchPart is what one kind of profile tells, nil if that is nothing.
 func benchPart(dir *store.Dir, run *profiles.Run, kind, base, setting string, negligible float64) (*profiles.BenchPart, error) {
 	ps, err := run.Profiles(kind, nil)
 	if err != nil {
@@ -94,7 +92,6 @@ func benchPart(dir *store.Dir, run *profiles.Run, kind, base, setting string, ne
 	return part, nil
 }
 
-// mostChanged are the lines that changed most, in order.
 func mostChanged(lines []profiles.ListingLine) []profiles.ListingLine {
 	lines = slices.Clone(lines)
 	slices.SortStableFunc(lines, func(a, b profiles.ListingLine) int {

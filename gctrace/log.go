@@ -1,9 +1,9 @@
 package gctrace
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -113,26 +113,21 @@ type member struct {
 }
 
 func (o object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	enc := json.NewEncoder(&b)
+	b := []byte{'{'}
 	for i, m := range o {
-		if i > 0 {
-			b.WriteByte(',')
-		}
 		if x, ok := m.value.(float64); ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
 			m.value = nil
 		}
-		if err := enc.Encode(m.name); err != nil {
+		value, err := json.Marshal(m.value)
+		if err != nil {
 			return nil, err
 		}
-		b.WriteByte(':')
-		if err := enc.Encode(m.value); err != nil {
-			return nil, err
+		if i > 0 {
+			b = append(b, ',')
 		}
+		b = append(append(strconv.AppendQuote(b, m.name), ':'), value...)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return append(b, '}'), nil
 }
 
 func (o *object) put(name string, value any) { *o = append(*o, member{name, value}) }

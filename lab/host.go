@@ -21,25 +21,25 @@ func Describe() (kernel, cpu string, memory int64) {
 			break
 		}
 	}
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return kernel, cpu, 0
-	}
-	if m, err := fs.Meminfo(); err == nil && m.MemTotalBytes != nil {
+	if m, err := meminfo("/proc"); err == nil && m.MemTotalBytes != nil {
 		memory = int64(*m.MemTotalBytes)
 	}
 	return kernel, cpu, memory
+}
+
+func meminfo(proc string) (info procfs.Meminfo, err error) {
+	fs, err := procfs.NewFS(proc)
+	if err == nil {
+		info, err = fs.Meminfo()
+	}
+	return info, err
 }
 
 // memoryOf returns Hands.Memory: of the machine or, if it has less left, of a control group around
 // this process. A call takes some 100 µs.
 func memoryOf(proc string, group func() (left, limit float64)) func() (left, total float64, err error) {
 	return func() (left, total float64, err error) {
-		var info procfs.Meminfo
-		fs, err := procfs.NewFS(proc)
-		if err == nil {
-			info, err = fs.Meminfo()
-		}
+		info, err := meminfo(proc)
 		if err != nil {
 			return 0, 0, fmt.Errorf("read memory of the machine: %w", err)
 		}

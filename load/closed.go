@@ -121,16 +121,7 @@ func (c *client) rest(ctx context.Context, s *scenario.Step, until time.Duration
 	if until > 0 {
 		d = min(d, until-c.r.now())
 	}
-	wait(ctx, d)
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	timerPacer{}.wait(ctx, time.Now().Add(d))
 }
 
 // A client's pause after its second failure in a row, and the longest pause.
@@ -151,6 +142,6 @@ func (c *client) backOff(ctx context.Context, failed bool) {
 	}
 	c.failures++
 	if c.failures >= 2 {
-		wait(ctx, min(leastBackOff<<min(c.failures-2, 10), mostBackOff))
+		timerPacer{}.wait(ctx, time.Now().Add(min(leastBackOff<<min(c.failures-2, 10), mostBackOff)))
 	}
 }

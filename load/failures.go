@@ -42,11 +42,7 @@ func cause(err error) string {
 	case errors.As(err, &dns):
 		return "host not found"
 	}
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			break
-		}
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
 	}
 	s := streamNumber.ReplaceAllString(err.Error(), "")

@@ -268,14 +268,14 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 		}
 	}
 	r.meter.Enter("measure")
-	usage := newUsage()
+	share := cpuShare()
 	flipped := r.eachSecond()
 	twice := r.resent()
 	err := r.measure(ctx)
 	r.ended, r.complete = r.now(), err == nil
 	r.twice = r.resent() - twice
 	flipped()
-	r.cpu = max(usage.share(), r.busiest) // more cores do not help a loop that is busy
+	r.cpu = max(share(), r.busiest) // more cores do not help a loop that is busy
 	if o.End != nil {
 		o.End()
 	}
@@ -326,6 +326,9 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f 
 			if err := f(st, o); err != nil {
 				return err
 			}
+			if st.Measured {
+				c.shard.add(c, st, due{at: o.sent}, o)
+			}
 		}
 	}
 	return nil
@@ -336,18 +339,12 @@ func (r *runner) setUp(ctx context.Context, c *client) error {
 		if o.cause != "" {
 			return fmt.Errorf("set up client %d: step %q: %s", c.number, s.Label, o.explain())
 		}
-		if s.Measured {
-			c.shard.add(c, s, due{at: o.sent}, o)
-		}
 		return nil
 	})
 }
 
 func (r *runner) tearDown(ctx context.Context, c *client) error {
 	return r.once(ctx, c, r.scenario.Teardown, func(s *scenario.Step, o *outcome) error {
-		if s.Measured {
-			c.shard.add(c, s, due{at: o.sent}, o)
-		}
 		if o.cause != "" {
 			c.shard.aside(s, o.cause, false)
 		}

@@ -235,7 +235,8 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 			s.second.Add(latency)
 		}
 		if s.slowest.wants(latency) {
-			s.slowest.add(c, st, d.at, o)
+			zero := s.rec.zero
+			s.slowest.put(dyno.Request{Client: c.number, Step: st.Label, Due: d.at - zero, Sent: o.sent - zero, Done: o.done - zero, Status: o.status, Bytes: o.in})
 		}
 	}
 	if s.rec.open {
@@ -283,11 +284,6 @@ func latencyOf(r *dyno.Request) time.Duration { return r.Done - r.Due }
 
 func (l *slowest) wants(latency time.Duration) bool {
 	return len(l.list) < mostSlowest || latency > latencyOf(&l.list[l.least])
-}
-
-func (l *slowest) add(c *client, st *scenario.Step, at time.Duration, o *outcome) {
-	zero := c.shard.rec.zero
-	l.put(dyno.Request{Client: c.number, Step: st.Label, Due: at - zero, Sent: o.sent - zero, Done: o.done - zero, Status: o.status, Bytes: o.in})
 }
 
 func (l *slowest) put(r dyno.Request) {

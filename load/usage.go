@@ -7,21 +7,11 @@ import (
 	"github.com/dynolab/dyno/cgroup"
 )
 
-type usage struct {
-	began time.Time
-	cpu   time.Duration
-}
-
-func newUsage() usage { return usage{time.Now(), cpuTime()} }
-
-// share is this process's CPU time since newUsage as a share of cores; 0 if the
+// cpuShare measures this process's CPU time from now on as a share of cores; 0 if the
 // operating system does not tell it.
-func (u usage) share() float64 {
-	wall := time.Since(u.began).Seconds()
-	if wall <= 0 {
-		return 0
-	}
-	return (cpuTime() - u.cpu).Seconds() / (wall * cores())
+func cpuShare() func() float64 {
+	began, cpu := time.Now(), cpuTime()
+	return func() float64 { return (cpuTime() - cpu).Seconds() / (time.Since(began).Seconds() * cores()) }
 }
 
 // cores is how many CPUs this process may use, by affinity, GOMAXPROCS and the

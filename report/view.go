@@ -178,7 +178,7 @@ func (v *view) pooled() (layout.Section, bool) {
 	var typical []float64 // that the unit is to suit; a rare maximum has no say
 	for i := range v.Settings {
 		if p := v.Settings[i].Pooled; p != nil {
-			typical = append(typical, p.Mean, p.Stddev)
+			typical = append(typical, float64(p.Mean), float64(p.Stddev))
 		}
 	}
 	if typical == nil {
@@ -206,7 +206,7 @@ func (v *view) pooled() (layout.Section, bool) {
 			case row > requests:
 				return fmt.Sprintf("%d of %d", len(s.Saturated), s.Trials)
 			}
-			return sc.Format([]float64{p.Mean, p.Median, p.Min, p.Max, p.Stddev}[row])
+			return sc.Format(float64([]dyno.Number{p.Mean, p.Median, p.Min, p.Max, p.Stddev}[row]))
 		}),
 	}, true
 }
@@ -221,7 +221,7 @@ func (v *view) memory() (layout.Section, bool) {
 	var highest []float64
 	for i := range v.Settings {
 		if m := v.Settings[i].Memory; m != nil {
-			highest = append(highest, m.Highest)
+			highest = append(highest, float64(m.Highest))
 		}
 	}
 	if highest == nil {
@@ -240,7 +240,7 @@ func (v *view) memory() (layout.Section, bool) {
 			if m == nil {
 				return ""
 			}
-			return []string{sc.Format(m.Highest), sc.Signed(m.Diff), percent.Signed(m.Frac)}[row]
+			return []string{sc.Format(float64(m.Highest)), sc.Signed(float64(m.Diff)), percent.Signed(float64(m.Frac))}[row]
 		}),
 	}, true
 }

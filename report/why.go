@@ -35,7 +35,7 @@ func (v *view) why() (layout.Section, bool) {
 				g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{{Text: "  no cause found", Mark: layout.Faint}, {}, {}, {}}})
 			}
 			for _, c := range w.Causes {
-				shares = shares || !math.IsNaN(c.Share)
+				shares = shares || !math.IsNaN(float64(c.Share))
 				self := c.Metric == w.Metric // its places are the cause
 				if placed[c.Metric] && !self {
 					c.Places = nil
@@ -63,26 +63,26 @@ func (v *view) why() (layout.Section, bool) {
 }
 
 func cause(c compare.Cause) []layout.Row {
-	sc := layout.ScaleOf(c.Metric, c.Base, c.Now)
+	sc := layout.ScaleOf(c.Metric, float64(c.Base), float64(c.Now))
 	label, _ := layout.UnitOf(c.Metric)
 	ratio := ""
-	if !math.IsNaN(c.Lo) {
-		ratio = layout.Change(math.Sqrt(c.Lo * c.Hi)) // of log ratios, the middle of the interval
+	if !math.IsNaN(float64(c.Lo)) {
+		ratio = layout.Change(math.Sqrt(float64(c.Lo * c.Hi))) // of log ratios, the middle of the interval
 	}
 	share := ""
-	if !math.IsNaN(c.Share) {
-		share = strconv.FormatFloat(100*c.Share, 'f', 0, 64) + "%"
+	if !math.IsNaN(float64(c.Share)) {
+		share = strconv.FormatFloat(100*float64(c.Share), 'f', 0, 64) + "%"
 	}
 	rows := []layout.Row{{Cells: []layout.Cell{
-		{Text: "  " + string(c.Class) + ", " + label}, {Text: sc.Format(c.Base) + " → " + sc.With(c.Now)}, {Text: ratio}, {Text: share},
+		{Text: "  " + string(c.Class) + ", " + label}, {Text: sc.Format(float64(c.Base)) + " → " + sc.With(float64(c.Now))}, {Text: ratio}, {Text: share},
 	}}}
 	for _, p := range c.Places {
 		where := p.Func
 		if p.File != "" {
 			where += fmt.Sprintf(" (%s:%d)", path.Base(p.File), p.Line)
 		}
-		ps := layout.ScaleOf(c.Metric, slices.DeleteFunc([]float64{p.Change, p.Lo, p.Hi}, math.IsNaN)...)
-		rows = append(rows, layout.Row{Cells: []layout.Cell{{Text: "    " + layout.Middle(where, 60)}, {Text: strings.TrimSuffix(ps.SignedWith(p.Change)+" "+ps.SignedInterval(p.Lo, p.Hi), " ")}, {}, {}}})
+		ps := layout.ScaleOf(c.Metric, slices.DeleteFunc([]float64{float64(p.Change), float64(p.Lo), float64(p.Hi)}, math.IsNaN)...)
+		rows = append(rows, layout.Row{Cells: []layout.Cell{{Text: "    " + layout.Middle(where, 60)}, {Text: strings.TrimSuffix(ps.SignedWith(float64(p.Change))+" "+ps.SignedInterval(float64(p.Lo), float64(p.Hi)), " ")}, {}, {}}})
 	}
 	return rows
 }

@@ -1,6 +1,6 @@
 // Package stats turns the numbers of trials into summaries, comparisons and verdicts, and
 // says how many blocks a plan needs. Every function is pure. Which metrics form a family,
-// package analysis decides.
+// package compare decides.
 //
 // The unit of replication is the trial. A metric is a matrix, blocks in rows and settings
 // in columns; column 0 is the baseline; NaN is a missing trial. doc/method.md has the
@@ -8,6 +8,7 @@
 package stats
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -57,4 +58,39 @@ func Median(xs []float64) float64 {
 	}
 	slices.Sort(xs)
 	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+}
+
+// A Mean is the mean of the trials of one setting, with its 95 % interval by
+// Student's t: NaN below two trials, and all of it NaN without any.
+type Mean struct{ Mean, Lo, Hi float64 }
+
+// MarshalJSON implements json.Marshaler; what is NaN is null.
+func (m Mean) MarshalJSON() ([]byte, error) {
+	known := func(x float64) any {
+		if usable(x) {
+			return x
+		}
+		return nil
+	}
+	return json.Marshal(struct {
+		Mean any `json:"mean"`
+		Lo   any `json:"lo"`
+		Hi   any `json:"hi"`
+	}{known(m.Mean), known(m.Lo), known(m.Hi)})
+}
+
+// MeanOf returns the mean of trials; those that are NaN or infinite are left out.
+func MeanOf(trials []float64) Mean {
+	vs := usables(trials)
+	nan := math.NaN()
+	switch len(vs) {
+	case 0:
+		return Mean{nan, nan, nan}
+	case 1:
+		return Mean{vs[0], nan, nan}
+	}
+	mean, variance := meanVar(vs)
+	n := float64(len(vs))
+	half := quantileT(0.05, n-1) * math.Sqrt(variance/n)
+	return Mean{mean, mean - half, mean + half}
 }

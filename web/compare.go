@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 func compareURL(a, b string) string { return "/compare?" + url.Values{"a": {a}, "b": {b}}.Encode() }
@@ -47,7 +48,6 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	body := struct {
 		A, B     string
-		URLs     [2]string
 		Runs     []*entry
 		Pairs    []pair
 		Warnings []string
@@ -67,7 +67,6 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	default:
 		tables, problem, code := s.tables(w, r, body.A, body.B)
 		status, body.Problem = code, problem
-		body.URLs = [2]string{runURL(body.A), runURL(body.B)}
 		for i, t := range tables {
 			warnings := report.Warnings(t)
 			if i == 0 {
@@ -105,7 +104,7 @@ func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts
 	for i, p := range places {
 		dir, err := open(p)
 		if err == nil {
-			err = fitProfiles(p.path)
+			err = safe.FitProfiles(p.path)
 		}
 		if err != nil {
 			return nil, "The run " + p.ID + " cannot be read: " + err.Error(), http.StatusInternalServerError

@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // liveMetrics are the series of a trial that followers are told of.
@@ -67,9 +68,6 @@ func (c *current) phase() string {
 	return "starting"
 }
 
-// An atValue is seconds since the measured window began, and a value.
-type atValue [2]float64
-
 // A second is what an interval of a latency log says; latencies are in seconds.
 type second struct {
 	Sec      float64 `json:"sec"` // its end, since the measured window began
@@ -89,9 +87,10 @@ func (c *current) tell(out *events) {
 	}
 }
 
-// points are the readings that were added to series.csv, by metric.
-func (c *current) points() map[string][]atValue {
-	points := map[string][]atValue{}
+// points are the readings that were added to series.csv, by metric: seconds since the
+// measured window began, and a value.
+func (c *current) points() map[string][][2]float64 {
+	points := map[string][][2]float64{}
 	c.series.lines(func(line []byte) {
 		f, err := csv.NewReader(bytes.NewReader(line)).Read()
 		if err != nil || len(f) != 3 || !slices.Contains(liveMetrics, f[0]) {
@@ -102,7 +101,7 @@ func (c *current) points() map[string][]atValue {
 		if err1 != nil || err2 != nil || math.IsNaN(at+v) || math.IsInf(at+v, 0) {
 			return
 		}
-		points[f[0]] = append(points[f[0]], atValue{at, v})
+		points[f[0]] = append(points[f[0]], [2]float64{at, v})
 	})
 	return points
 }
@@ -136,7 +135,7 @@ func (c *current) seconds() (seconds []second) {
 // windowStart returns the start of the first interval of a latency log, in seconds
 // since 1970; 0 if there is none near the start of the file.
 func windowStart(path string) float64 {
-	f, err := openRegular(path)
+	f, err := safe.Open(path)
 	if err != nil {
 		return 0
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/trend"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // The states of a run.
@@ -29,10 +30,6 @@ const (
 	done        = "done"
 	broken      = "broken"
 )
-
-// mostRead is how many bytes of run.json or summary.json are read: dyno writes some
-// kilobytes.
-const mostRead = 16 << 20
 
 // An entry is a run as lists show it. It holds little, so that a folder of hundreds
 // opens at once.
@@ -135,14 +132,14 @@ func readEntry(p place) *entry {
 }
 
 func (e *entry) read() error {
-	if err := plain(e.path); err != nil { // and no more: a list does not look into trials
+	if err := safe.Plain(e.path); err != nil { // and no more: a list does not look into trials
 		return err
 	}
 	var run struct {
 		store.Run
 		Plan *planned `json:"plan"`
 	}
-	if err := readJSON(filepath.Join(e.path, "run.json"), &run); err != nil {
+	if err := safe.ReadJSON(filepath.Join(e.path, "run.json"), &run); err != nil {
 		return err
 	}
 	if run.Schema != store.Schema {
@@ -164,7 +161,7 @@ func (e *entry) read() error {
 	switch {
 	case err == nil:
 		e.Summary, e.Blocks, e.Trials = s, s.Blocks, s.Trials
-		if s.Trials+len(s.Failed) >= s.Planned && !e.newer("results.jsonl", "summary.json") {
+		if s.Trials+len(s.Failed) >= s.Planned && !changed(e.path, "results.jsonl").After(changed(e.path, "summary.json")) {
 			e.State = done
 		}
 	case !errors.Is(err, fs.ErrNotExist):
@@ -175,29 +172,20 @@ func (e *entry) read() error {
 	return nil
 }
 
-func (e *entry) newer(a, b string) bool {
-	one, err := os.Lstat(filepath.Join(e.path, a))
-	if err != nil {
-		return false
-	}
-	other, err := os.Lstat(filepath.Join(e.path, b))
-	return err == nil && one.ModTime().After(other.ModTime())
-}
-
 // commit is a git commit, of which 12 digits are enough for a reader.
 var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
 // readResults reads the version that ran from the first result of each setting, and
 // counts the results of a run that is not done. Broken lines do not count.
 func (e *entry) readResults() {
-	f, err := openRegular(filepath.Join(e.path, "results.jsonl"))
+	f, err := safe.Open(filepath.Join(e.path, "results.jsonl"))
 	if err != nil {
 		return
 	}
 	defer f.Close()
 	trials, blocks := map[int]bool{}, map[int]bool{}
 	var ran []string
-	r := bufio.NewReader(io.LimitReader(f, mostRead))
+	r := bufio.NewReader(io.LimitReader(f, safe.MostRead))
 	for n := 0; e.State == interrupted || n < len(e.Run.Settings); n++ {
 		line, err := r.ReadBytes('\n')
 		if err != nil { // also of a line that is being written
@@ -240,8 +228,8 @@ func (e *entry) rev() string {
 	return strings.Join(revs, ", ")
 }
 
-// what is the version that ran, with the revision that was asked for.
-func (e *entry) what() string {
+// What is the version that ran, with the revision that was asked for.
+func (e *entry) What() string {
 	rev := e.rev()
 	if strings.Contains(e.Ran, rev) {
 		return e.Ran
@@ -249,4 +237,4 @@ func (e *entry) what() string {
 	return strings.TrimSpace(rev + " " + e.Ran)
 }
 
-func (e *entry) when() time.Time { return e.Run.Started.Local() }
+func (e *entry) When() time.Time { return e.Run.Started.Local() }

@@ -3,11 +3,11 @@ package web
 import (
 	"bytes"
 	"fmt"
+	"github.com/dynolab/dyno/web/safe"
 	"io"
 	"io/fs"
 	"mime"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -76,15 +76,7 @@ func (s *Site) files(w http.ResponseWriter, r *http.Request, p place) {
 	}
 }
 
-func fileURL(p place, name string) string {
-	u := runURL(p.ID) + "files"
-	for part := range strings.SplitSeq(name, "/") {
-		if part != "." {
-			u += "/" + url.PathEscape(part)
-		}
-	}
-	return u
-}
+func fileURL(p place, name string) string { return path.Join(runURL(p.ID), "files", escaped(name)) }
 
 // folder lists a folder of a run.
 func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, root *os.Root, name string) {
@@ -111,10 +103,9 @@ func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, root *os.
 			continue
 		}
 		f := file{Name: short(e.Name()), URL: fileURL(p, path.Join(name, e.Name())), Time: info.ModTime()}
-		switch {
-		case e.IsDir():
+		if e.IsDir() {
 			f.Name, f.URL = f.Name+"/", f.URL+"/"
-		default:
+		} else {
 			f.Size, f.Save = size(info.Size()), f.URL+"?save=1"
 		}
 		list = append(list, f)
@@ -146,7 +137,7 @@ func size(n int64) string {
 // open opens a regular file of a run and sets the headers that all files have. It
 // has answered the request if f is nil.
 func (s *Site) open(w http.ResponseWriter, r *http.Request, root *os.Root, name, policy string) (f *os.File, info fs.FileInfo) {
-	f, err := root.OpenFile(name, quickly, 0)
+	f, err := root.OpenFile(name, safe.Quickly, 0)
 	if err == nil {
 		if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
 			err = fs.ErrInvalid
@@ -172,7 +163,7 @@ func (s *Site) file(w http.ResponseWriter, r *http.Request, root *os.Root, name 
 	h := w.Header()
 	if r.FormValue("save") != "" || !slices.Contains(texts, path.Ext(name)) {
 		h.Set("Content-Type", "application/octet-stream")
-		h.Set("Content-Disposition", attachment(path.Base(name)))
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
 		http.NewResponseController(w).SetWriteDeadline(time.Time{}) // it may be gigabytes
 		http.ServeContent(w, r, "", info.ModTime(), f)
 		return
@@ -185,13 +176,6 @@ func (s *Site) file(w http.ResponseWriter, r *http.Request, root *os.Root, name 
 	if err := ends(w, f, info.Size()); err != nil {
 		panic(http.ErrAbortHandler) // so that it does not look whole
 	}
-}
-
-func attachment(name string) string {
-	if v := mime.FormatMediaType("attachment", map[string]string{"filename": name}); v != "" {
-		return v
-	}
-	return "attachment"
 }
 
 // ends writes the first and the last lines of a text.

@@ -66,11 +66,7 @@ func (s *Site) find() (found []place, note string, err error) {
 	return found, note, nil
 }
 
-// isRun reports whether a directory holds a run.
-func isRun(path string) bool {
-	info, err := os.Lstat(filepath.Join(path, "run.json"))
-	return err == nil && info.Mode().IsRegular()
-}
+func isRun(path string) bool { return exists(path, "run.json") }
 
 // lookup finds a run by what follows /runs/ in an address: its id and the rest. It only
 // compares ids, and never makes one into a path.

@@ -35,7 +35,7 @@ func (s *Site) guard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		control := http.NewResponseController(w)
 		control.SetWriteDeadline(time.Now().Add(answerTime)) // an error is that of a recorder, which has none
-		if !s.host(r.Host) {
+		if !slices.ContainsFunc(s.Hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
 			// By that, a page of another site whose name was made to point here would read the runs.
 			s.fail(w, r, http.StatusMisdirectedRequest, "This server is not asked by the name or port that it was started with (consider: the address that dyno view printed, or dyno view --host).")
 			return
@@ -81,11 +81,6 @@ func foreign(r *http.Request) bool {
 	}
 	framed := h.Get("Sec-Fetch-Dest") != "document" && !strings.Contains(r.URL.Path, "/pprof/")
 	return h.Get("Sec-Fetch-Mode") != "navigate" || framed
-}
-
-// host reports whether the site may be asked by that name.
-func (s *Site) host(name string) bool {
-	return slices.ContainsFunc(s.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
 }
 
 // token reports whether a request brings the token, in a header or a form.

@@ -34,7 +34,7 @@ func filterOf(r *http.Request) (f filter, bad string) {
 // fits reports whether a run is to be listed. Days are local, and compare as text.
 func (f filter) fits(e *entry) bool {
 	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
-	day := e.when().Format(time.DateOnly)
+	day := e.When().Format(time.DateOnly)
 	if f.Since != "" && day < f.Since || f.Until != "" && day > f.Until {
 		return false
 	}
@@ -50,17 +50,6 @@ func (f filter) fits(e *entry) bool {
 	return true
 }
 
-// A row is one run in the list.
-type row struct {
-	ID, URL, Name, Subject, Ran string
-	When                        time.Time
-	Settings                    []string
-	More                        int // settings that are left out
-	Blocks                      string
-	State, Err                  string
-	Changes                     []change
-}
-
 // A change is what a run says of a metric, in a word.
 type change struct {
 	Metric, Text, Verdict string
@@ -68,25 +57,19 @@ type change struct {
 
 const mostNames = 4 // settings in a row
 
-func rowOf(e *entry) row {
-	r := row{
-		ID: e.ID, URL: runURL(e.ID), Name: e.Plan.Name, Subject: e.Plan.Subject.String(), Ran: e.what(),
-		When: e.when(), State: e.State, Err: e.Err,
-	}
-	if e.State == broken && e.Plan.Name == "" {
-		return r
-	}
-	r.Settings = e.Run.Settings[:min(len(e.Run.Settings), mostNames)]
-	r.More = len(e.Run.Settings) - len(r.Settings)
-	r.Blocks = fmt.Sprintf("%d/%d", e.Blocks, max(e.Plan.Repeats, e.Blocks))
-	r.Changes = changes(e.Summary)
-	return r
-}
+// Names are the first settings.
+func (e *entry) Names() []string { return e.Run.Settings[:min(len(e.Run.Settings), mostNames)] }
 
-// changes says of each primary metric what the setting did that changed it most, and
+// More is how many settings Names leaves out.
+func (e *entry) More() int { return len(e.Run.Settings) - len(e.Names()) }
+
+func (e *entry) Planned() int { return max(e.Plan.Repeats, e.Blocks) }
+
+// Changes says of each primary metric what the setting did that changed it most, and
 // how many metrics did not change or are unclear; of a run of one setting, what was
 // measured.
-func changes(s *summary) (cs []change) {
+func (e *entry) Changes() (cs []change) {
+	s := e.Summary
 	if s == nil || len(s.Settings) == 0 {
 		return nil
 	}
@@ -185,7 +168,7 @@ func groups(all []*entry) (gs []group) {
 		slices.SortStableFunc(es, func(a, b *entry) int { return a.Run.Started.Compare(b.Run.Started) })
 		newest := es[len(es)-1]
 		metric, setting := shown(newest)
-		g := group{Name: name, Runs: len(es), Last: newest.when(), Metric: metric, Trend: trendURL(name, metric, setting)}
+		g := group{Name: name, Runs: len(es), Last: newest.When(), Metric: metric, Trend: trendURL(name, metric, setting)}
 		var xs []float64
 		for _, e := range es {
 			if v, ok := e.value(setting, metric); ok && len(newest.Conditions.Differing(e.Conditions)) == 0 {
@@ -237,7 +220,6 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request) {
 	}
 	f, bad := filterOf(r)
 	var names []string
-	var rows []row
 	var fit []*entry
 	for _, e := range all {
 		if e.Plan.Name != "" && !slices.Contains(names, e.Plan.Name) {
@@ -245,7 +227,6 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request) {
 		}
 		if f.fits(e) {
 			fit = append(fit, e)
-			rows = append(rows, rowOf(e))
 		}
 	}
 	slices.Sort(names)
@@ -255,7 +236,7 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request) {
 		Filter    filter
 		Names     []string
 		Groups    []group
-		Rows      []row
+		Rows      []*entry
 		Note, Bad string
-	}{s.Root, len(all), f, names, groups(fit), rows, note, bad}})
+	}{s.Root, len(all), f, names, groups(fit), fit, note, bad}})
 }

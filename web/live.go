@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 const (
@@ -319,7 +320,7 @@ func (t *tail) lines(take func(line []byte)) {
 	if size == t.at {
 		return
 	}
-	f, err := openRegular(t.path)
+	f, err := safe.Open(t.path)
 	if err != nil {
 		return
 	}

@@ -61,13 +61,15 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, status int, reason s
 	s.show(w, r, status, "fail.tmpl", sheet{Title: http.StatusText(status), Body: reason})
 }
 
-// runURL keeps the slashes of an id.
-func runURL(id string) string {
-	parts := strings.Split(id, "/")
+func runURL(id string) string { return "/runs/" + escaped(id) + "/" }
+
+// escaped keeps slashes.
+func escaped(path string) string {
+	parts := strings.Split(path, "/")
 	for i := range parts {
 		parts[i] = url.PathEscape(parts[i])
 	}
-	return "/runs/" + strings.Join(parts, "/") + "/"
+	return strings.Join(parts, "/")
 }
 
 func trendURL(name, metric, setting string) string {
@@ -77,12 +79,9 @@ func trendURL(name, metric, setting string) string {
 //go:embed page/*.js page/*.css
 var ownFiles embed.FS
 
-// reportAssets are the scripts and styles of run pages.
-var reportAssets fs.FS = report.Assets
-
-// assets are the scripts and styles of all pages by name. assetVersion, a hash of them,
+// assets are the scripts and styles of all pages, those of run pages too, by name. assetVersion, a hash of them,
 // is part of their addresses, so that a browser may keep them for ever.
-var assets, assetVersion = readAssets(reportAssets, ownFiles)
+var assets, assetVersion = readAssets(report.Assets, ownFiles)
 
 func readAssets(from ...fs.FS) (files map[string][]byte, version string) {
 	files = map[string][]byte{}

@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // mostOpened is how many profiles are open in pprof at a time.
@@ -55,7 +56,7 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	}
 	defer leave()
 	a.run = dir.Path
-	pages, err := s.opened.get(a, changed(dir).String(), func() (*pprofpage.Pages, error) { return s.openProfiles(dir, a) })
+	pages, err := s.opened.get(a, changed(dir.Path, "results.jsonl").String(), func() (*pprofpage.Pages, error) { return s.openProfiles(dir, a) })
 	if err != nil {
 		status := http.StatusInternalServerError
 		if errors.Is(err, fs.ErrNotExist) {
@@ -79,9 +80,10 @@ func known(dir *store.Dir, setting string) bool {
 	return slices.ContainsFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == setting })
 }
 
-// changed is when the last result of a run was added, and with it its profiles.
-func changed(dir *store.Dir) time.Time {
-	info, err := os.Stat(filepath.Join(dir.Path, "results.jsonl"))
+// changed is when a file of a run was last written to; zero if it is not there. To
+// results.jsonl a result is added after its profiles.
+func changed(path, name string) time.Time {
+	info, err := os.Lstat(filepath.Join(path, name))
 	if err != nil {
 		return time.Time{}
 	}
@@ -142,7 +144,7 @@ func PprofPath(kind, setting string, versus bool, base string) string {
 
 // openProfiles reads what was asked for and opens it in pprof.
 func (s *Site) openProfiles(dir *store.Dir, a asked) (*pprofpage.Pages, error) {
-	if err := fitProfiles(dir.Path); err != nil {
+	if err := safe.FitProfiles(dir.Path); err != nil {
 		return nil, err
 	}
 	of, err := s.read.profile(dir, a.kind, a.setting)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // going is what of runs was begun or stopped here.
@@ -110,8 +111,11 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		http.Error(w, fmt.Sprintf("this run would do what its plan says, which is to start programs, and it is not known to be yours: %v (consider: to read its plan, then dyno run --resume %s)", err, dir.Path), http.StatusForbidden)
 		return
 	}
-	other, err := s.held()
-	if other == "" && g.under("") {
+	found, _, err := s.find()
+	other := ""
+	if i := slices.IndexFunc(found, func(p place) bool { return heldNow(p.path) }); i >= 0 {
+		other = found[i].path
+	} else if g.under("") {
 		other = g.path
 	}
 	switch {
@@ -125,14 +129,14 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		http.Error(w, fmt.Sprintf("the run %s is under way, and two at once would disturb each other (consider: to stop it, or to wait for its end)", filepath.Base(other)), http.StatusConflict)
 		return
 	}
-	before := changed(dir)
+	before := changed(dir.Path, "results.jsonl")
 	stop, done, err := s.Resume(dir.Path)
 	if err != nil {
 		http.Error(w, fmt.Sprintf("go on with the run: %v", err), http.StatusInternalServerError)
 		return
 	}
 	g.path, g.stop, g.done, g.stopped = dir.Path, stop, done, 0
-	if !awaitHolder(r.Context(), dir.Path, done) && changed(dir).Equal(before) {
+	if !awaitHolder(r.Context(), dir.Path, done) && changed(dir.Path, "results.jsonl").Equal(before) {
 		http.Error(w, "go on with the run: it ended at once: "+lastOf(filepath.Join(dir.Path, ResumeLog)), http.StatusInternalServerError)
 		return
 	}
@@ -145,7 +149,7 @@ func (s *Site) trust(dir *store.Dir) error {
 	if here, err := os.Hostname(); err != nil || here != dir.Run.Host.Name {
 		return fmt.Errorf("it was begun on %q", short(dir.Run.Host.Name))
 	}
-	return ours(dir.Path, dir.Run.Started)
+	return safe.Ours(dir.Path, dir.Run.Started)
 }
 
 // ResumeLog is the file of a run directory with what Resume's process wrote.
@@ -177,30 +181,15 @@ func awaitHolder(ctx context.Context, path string, done <-chan struct{}) bool {
 	}
 }
 
-// held returns the path of a run of the site that is under way, "" if there is none.
-func (s *Site) held() (string, error) {
-	found, _, err := s.find()
-	if err != nil {
-		return "", err
-	}
-	if i := slices.IndexFunc(found, func(p place) bool { return heldNow(p.path) }); i >= 0 {
-		return found[i].path, nil
-	}
-	return "", nil
-}
-
 // lastOf is the end of a log.
 func lastOf(path string) string {
-	f, err := openRegular(path)
+	f, err := safe.Open(path)
 	if err != nil {
 		return err.Error()
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err.Error()
-	}
-	data, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-2000), 2000))
+	f.Seek(-2000, io.SeekEnd) // which fails in a shorter one
+	data, err := io.ReadAll(io.LimitReader(f, 2000))
 	if err != nil {
 		return err.Error()
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // run answers for all addresses of a run. It sets PathValue id, and rest to what
@@ -74,7 +75,7 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request) {
 }
 
 func open(p place) (*store.Dir, error) {
-	if err := fit(p.path); err != nil {
+	if err := safe.Fit(p.path); err != nil {
 		return nil, err
 	}
 	return store.Read(p.path)
@@ -118,7 +119,7 @@ type pageKey struct{ path, base string }
 
 // make makes the page of a run.
 func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte, error) {
-	if err := fitProfiles(p.path); err != nil {
+	if err := safe.FitProfiles(p.path); err != nil {
 		return nil, err
 	}
 	page, err := s.read.page(dir, base)
@@ -239,10 +240,7 @@ func packed(w http.ResponseWriter, r *http.Request, write func(io.Writer) error)
 		return
 	}
 	w.Header().Set("Content-Encoding", "gzip")
-	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	if err != nil {
-		panic(err) // the level is one
-	}
+	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // an error is that of a level that there is not
 	if write(z) == nil {
 		z.Close()
 	}

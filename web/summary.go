@@ -3,9 +3,7 @@ package web
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"io"
+	"github.com/dynolab/dyno/web/safe"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -49,56 +47,21 @@ type verdict struct {
 
 // readSummary reads the primary metrics of a summary and another one, "" for none.
 func readSummary(path, metric string) (*summary, error) {
-	data, err := readFile(filepath.Join(path, "summary.json"))
-	if err != nil {
+	s := new(summary)
+	if err := safe.ReadJSON(filepath.Join(path, "summary.json"), s); err != nil {
 		return nil, err
 	}
-	return parseSummary(data, metric)
-}
-
-func parseSummary(data []byte, metric string) (*summary, error) {
-	s := new(summary)
-	if err := json.Unmarshal(data, s); err != nil {
-		return nil, fmt.Errorf("read summary.json: %w", err)
-	}
 	unwanted := map[string]bool{}
-	for _, m := range s.Metrics {
+	for i, m := range s.Metrics {
 		unwanted[m.Name] = !m.Primary && m.Name != metric
+		s.Metrics[i].Help = short(m.Help)
 	}
-	for _, x := range s.Settings {
+	for i, x := range s.Settings {
+		s.Settings[i].Setting = distinct(x.Setting)
 		maps.DeleteFunc(x.Values, func(name string, _ value) bool { return unwanted[name] })
 		maps.DeleteFunc(x.Versus, func(name string, _ verdict) bool { return unwanted[name] })
 	}
-	s.tame()
 	return s, nil
-}
-
-// readFile reads a file of a run that is small, if it is dyno's.
-func readFile(path string) ([]byte, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > mostRead {
-		return nil, fmt.Errorf("%s has %d bytes, more than any that dyno writes", filepath.Base(path), info.Size())
-	}
-	return io.ReadAll(io.LimitReader(f, mostRead))
-}
-
-func readJSON(path string, v any) error {
-	data, err := readFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
-	}
-	return nil
 }
 
 // mostShort is how many characters of a name are shown in a list.
@@ -152,14 +115,4 @@ func (e *entry) tame() {
 	}
 	e.Run.Command, e.Plan.Load, e.Plan.Limits = nil, nil, nil
 	p.Args, p.Env, p.Arg, p.Build = nil, nil, nil, nil
-}
-
-// tame shortens the texts of a run for lists. Filters compare the shortened ones.
-func (s *summary) tame() {
-	for i := range s.Metrics {
-		s.Metrics[i].Help = short(s.Metrics[i].Help)
-	}
-	for i := range s.Settings {
-		s.Settings[i].Setting = distinct(s.Settings[i].Setting)
-	}
 }

@@ -22,7 +22,11 @@ func FuzzSummary(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := parseSummary(data, "p50-sec")
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "summary.json"), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s, err := readSummary(dir, "p50-sec")
 		if err == nil && len(data) < 2 || err != nil && s != nil {
 			t.Errorf("%v, %v", s, err)
 		}

@@ -20,7 +20,7 @@ import (
 
 // A point is one run of a trend.
 type point struct {
-	ID, URL       string
+	ID            string
 	When          time.Time
 	Ran           string
 	Value, Spread string   // the median of its trials, and its interval
@@ -182,7 +182,7 @@ func courseOf(runs []*entry, found trend.Course, metric, setting string) (c cour
 	number := layout.Number(metric, line.Y...)
 	for i, n := range found.Runs {
 		e := runs[n]
-		p := point{ID: e.ID, URL: runURL(e.ID), When: e.when(), Ran: e.what(), Value: number(line.Y[i])}
+		p := point{ID: e.ID, When: e.When(), Ran: e.What(), Value: number(line.Y[i])}
 		if v := values[i]; v.Lo != nil && v.Hi != nil {
 			p.Spread = number(*v.Lo) + " to " + number(*v.Hi)
 		}

@@ -15,16 +15,15 @@ import (
 // ThisRun heads the columns of the present run in what [Against] returns.
 const ThisRun = "this run"
 
-// Against compares a benchmark file of any origin, the first column, with the
-// bench.txt of the present run, of which there is a column for each level of the
-// factors that are elements of its benchmarks' names, such as "rev" of /rev=HEAD.
-// The name is the baseline's.
+// Against compares a benchmark file of any origin, the first column, with the bench.txt of
+// the present run, which has a column for each level of the factors in its benchmarks'
+// names, such as "rev" of /rev=HEAD. The name is the baseline's.
 //
-// Files made at different times hardly ever have the same configuration, by which
-// benchstat would put them into tables of their own: only the package has to be the
-// same, if both say it, and GOMAXPROCS makes no difference unless the baseline has
-// results of several. What differs is said in the notes. Of the options, Filter,
-// Ignore, Confidence and Alpha hold, and Table and Row if they are given.
+// Files of different times hardly ever have the same configuration, which benchstat puts
+// into tables of their own. So only the package has to be the same, if both say it;
+// GOMAXPROCS makes no difference unless the baseline has several; the notes say what
+// differs. Of the options, Filter, Ignore, Confidence and Alpha hold, and Table and Row if
+// they are given.
 func Against(baseline io.Reader, name string, current io.Reader, factors []string, o Options) (*Tables, error) {
 	var texts [2][]byte
 	var seen [2]benchConfig
@@ -106,8 +105,7 @@ func configOf(text []byte, name string) (benchConfig, error) {
 	return c, r.Err()
 }
 
-// differ returns the keys that both a and b have, with other values: without pkg,
-// since a file may have benchmarks of more packages.
+// differ returns the keys that a and b have with other values, without pkg.
 func differ(a, b benchConfig) (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(a)) {
 		if len(b[key]) > 0 && key != "pkg" && !maps.Equal(a[key], b[key]) {
@@ -117,7 +115,6 @@ func differ(a, b benchConfig) (keys []string) {
 	return keys
 }
 
-// say lists the values of a key.
 func (c benchConfig) say(key string) string {
 	values := slices.Sorted(maps.Keys(c[key]))
 	if more := len(values) - 3; more > 0 {

@@ -16,26 +16,23 @@ import (
 	"golang.org/x/perf/benchproc"
 )
 
-// A BenchFile is text in the Go benchmark format
-// (https://golang.org/design/14313-benchmark-format), such as go test -bench
-// prints it.
+// A File is text in the Go benchmark format (https://golang.org/design/14313-benchmark-format).
 type File struct {
 	Name   string // the value of key .file, which heads a column unless columns are made of something else
 	Path   string // in messages; "" means Name
 	Reader io.Reader
 }
 
-// BenchstatOptions say how benchmark results are grouped and compared, in the
-// words of benchstat's flags and in the syntax of
+// Options say how results are grouped and compared, as benchstat's flags do, in the syntax of
 // https://pkg.go.dev/golang.org/x/perf/benchproc/syntax. A space alone is no key.
 type Options struct {
-	Filter     string  // which results; "" means "*", all
-	Table      string  // what makes tables; "" means ".config"
-	Row        string  // what makes rows; "" means ".fullname"
-	Col        string  // what makes columns; "" means ".file"
-	Ignore     string  // keys that make no difference
-	Confidence float64 // of the medians' intervals, above 0 and at most 1; 0 means 0.95
-	Alpha      float64 // a change is shown if p is at most this; 0 means 0.05
+	Filter     string  `json:"filter"`           // which results; "" means "*", all
+	Table      string  `json:"table"`            // what makes tables; "" means ".config"
+	Row        string  `json:"row"`              // what makes rows; "" means ".fullname"
+	Col        string  `json:"col"`              // what makes columns; "" means ".file"
+	Ignore     string  `json:"ignore,omitempty"` // keys that make no difference
+	Confidence float64 `json:"confidence"`       // of the medians' intervals, above 0 and at most 1; 0 means 0.95
+	Alpha      float64 `json:"alpha"`            // a change is shown if p is at most this; 0 means 0.05
 }
 
 // Resolved returns o with its defaults written out.
@@ -49,8 +46,8 @@ func (o Options) Resolved() Options {
 	return o
 }
 
-// BenchstatTables is what benchstat finds in benchmark files: the same medians,
-// intervals, changes and p-values. It knows nothing of blocks; a [BenchTable] does.
+// Tables are what benchstat finds: the same medians, intervals, changes and p-values. They
+// know nothing of blocks; package compare does.
 type Tables struct {
 	Options Options  // resolved
 	Files   []string // their names, as given
@@ -60,28 +57,27 @@ type Tables struct {
 	Notes   []string // lines that cannot be read, results that are left out
 }
 
-// A BenchstatTable is the results of one configuration in one unit.
+// A Table is the results of one configuration in one unit.
 type Table struct {
 	Config  []Key      // in the same order in all tables; the value is "" where the key is not set
 	Unit    string     // a base unit: sec/op, B/op
 	Better  int        // 1 if more is better, -1 if less is, 0 if nobody knows
 	Exact   bool       // the file says that values have no noise, so that nothing is tested
-	Cols    [][]string // of each column the values of BenchstatTables.Columns; the first is the baseline
+	Cols    [][]string // of each column the values of Tables.Columns; the first is the baseline
 	Rows    []Row
 	Geomean []Mean // of each column
 }
 
-// A BenchstatKey is a line of a file's configuration, such as goos: linux.
+// A Key is a line of a file's configuration, such as goos: linux.
 type Key struct{ Key, Value string }
 
-// A BenchstatRow is one benchmark.
+// A Row is one benchmark.
 type Row struct {
-	Name  string
-	Cells []*Cell // of each column; nil where there are no results
+	Name  string  `json:"name"`
+	Cells []*Cell `json:"cells"` // of each column; nil where there are no results
 }
 
-// A BenchstatCell is the samples of one benchmark in one column. Its Lo and Hi are
-// infinite where there are too few for an interval.
+// A Cell is the samples of one benchmark in one column. Lo and Hi are infinite with too few.
 type Cell struct {
 	benchmath.Summary
 	Samples []float64 // ascending
@@ -89,9 +85,8 @@ type Cell struct {
 	Versus  *Versus // nil in the first column, and where that has no results
 }
 
-// A BenchstatVersus is a cell compared with the first of its row, by the U test of
-// Mann and Whitney, two-sided, of all samples as one independent draw. The P of
-// exact units is 0.
+// A Versus is a cell compared with the first of its row, by the two-sided U test of Mann and
+// Whitney. The P of exact units is 0.
 type Versus struct {
 	benchmath.Comparison
 	Ratio float64 // of the centers; NaN where the first is 0 and this is not
@@ -99,19 +94,17 @@ type Versus struct {
 	Mute  bool // no samples of this number could show a change, or all of them are equal
 }
 
-// Changed reports whether benchstat shows a change: one that is as unlikely as the
-// options want it, and not of nothing.
+// Changed reports whether benchstat shows a change: as unlikely as wanted, and not of nothing.
 func (v *Versus) Changed() bool { return v.P <= v.Alpha && v.Ratio != 1 }
 
-// A BenchstatMean is the geometric mean of a column. It is NaN where there is none.
+// A Mean is the geometric mean of a column. It is NaN where there is none.
 type Mean struct {
 	Center float64
 	Ratio  float64 // the mean of the ratios of those cells that the first column has too
 	Notes  []string
 }
 
-// Count returns how many comparisons could have shown a change by chance, and how
-// many of them show one. Those of exact units cannot.
+// Count returns how many comparisons could have shown a change by chance, and how many did.
 func (t *Tables) Count() (comparisons, changed int) {
 	for i := range t.Tables {
 		for _, r := range t.Tables[i].Rows {
@@ -129,10 +122,8 @@ func (t *Tables) Count() (comparisons, changed int) {
 	return comparisons, changed
 }
 
-// Apart reports whether nothing is compared though there are several columns, and
-// the keys that keep these in different tables: of two files those of their
-// configuration in which they differ. If there are none, the columns have no
-// benchmark in common.
+// Apart reports whether nothing is compared though there are several columns, and the keys
+// that keep these in different tables; without keys they have no benchmark in common.
 func (t *Tables) Apart() (nothing bool, keys []string) {
 	columns, values := map[string]bool{}, map[string]map[string]bool{}
 	for i := range t.Tables {
@@ -165,9 +156,8 @@ func (t *Tables) Apart() (nothing bool, keys []string) {
 	return true, keys
 }
 
-// Benchstat reads files in order and compares them as benchstat does. Lines that
-// cannot be read become notes. The error is one of the options, such as a filter
-// that cannot be parsed, or of reading.
+// Compare reads files in order and compares them as benchstat does. Lines that cannot be read
+// become notes. The error is one of the options or of reading.
 func Compare(files []File, o Options) (*Tables, error) {
 	h, err := newPiles(o.Resolved())
 	if err != nil {
@@ -201,7 +191,6 @@ func Compare(files []File, o Options) (*Tables, error) {
 	return t, nil
 }
 
-// piles gather samples by where they belong.
 type piles struct {
 	options         Options
 	filter          *benchproc.Filter
@@ -216,7 +205,6 @@ type piles struct {
 
 type slot struct{ table, row, col benchproc.Key }
 
-// A pile is the samples of one cell, with all that else is known of them.
 type pile struct {
 	samples []float64
 	rest    map[benchproc.Key]bool
@@ -256,8 +244,8 @@ func newPiles(o Options) (*piles, error) {
 	return h, nil
 }
 
-// add puts each value of a line into its cell, but those that are no numbers: they
-// have no rank, and the U test would use up all memory. It returns notes of them.
+// add puts the values of a line into cells, and returns notes of those that are no numbers:
+// they have no rank, and the U test would use up all memory.
 func (h *piles) add(r *benchfmt.Result) (notes []string) {
 	row, col, rest := h.row.Project(r), h.col.Project(r), h.rest.Project(r)
 	for i, table := range h.table.ProjectValues(r) {
@@ -292,7 +280,6 @@ func sorted(keys map[benchproc.Key]bool) []benchproc.Key {
 	return list
 }
 
-// tables fills in what was gathered.
 func (h *piles) tables(t *Tables, units benchfmt.UnitMetadataMap) {
 	for _, f := range h.col.FlattenedFields() {
 		t.Columns = append(t.Columns, f.Name)
@@ -333,7 +320,6 @@ func (h *piles) tables(t *Tables, units benchfmt.UnitMetadataMap) {
 	}
 }
 
-// cell summarizes the samples of a slot; it returns nil if there are none.
 func (h *piles) cell(at slot, assume benchmath.Assumption) (*Cell, *benchmath.Sample) {
 	p := h.piles[at]
 	if p == nil {
@@ -387,8 +373,7 @@ func ratio(was, is float64) float64 {
 	return is / was
 }
 
-// means are the geometric means of the columns. Those of the ratios are of the
-// benchmarks that both columns have.
+// means are the geometric means of the columns; of ratios, where both columns have one.
 func means(t *Table) []Mean {
 	list := make([]Mean, len(t.Cols))
 	common := 0 // benchmarks of the first column

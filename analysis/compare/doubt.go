@@ -23,7 +23,6 @@ type Doubt struct {
 	Text    string           // in words; package report fills it in for summary.json
 }
 
-// doubts are the warnings about the table as a whole.
 func (t *Table) doubts(o Options) (ds []Doubt) {
 	if done := t.Ran(); done < t.Planned {
 		ds = append(ds, Doubt{Kind: dyno.WarnPartial, N: done, Of: t.Planned})
@@ -45,8 +44,7 @@ func (t *Table) doubts(o Options) (ds []Doubt) {
 	return ds
 }
 
-// mixed are the settings of which the trials did not all run the same program, as
-// when a run is resumed after a commit.
+// mixed lists the settings whose trials ran several programs, as after a commit.
 func (t *Table) mixed(good map[int][]*dyno.Result) (ds []Doubt) {
 	for i := range t.Settings {
 		var ran []string
@@ -62,8 +60,7 @@ func (t *Table) mixed(good map[int][]*dyno.Result) (ds []Doubt) {
 	return ds
 }
 
-// saturated are the trials in which the generator was the limit, by the form of
-// the reason.
+// saturated lists the trials in which the generator was the limit, by the form of the reason.
 func (t *Table) saturated(good map[int][]*dyno.Result) (ds []Doubt) {
 	at := map[string]int{}
 	closed := false
@@ -94,8 +91,8 @@ func (t *Table) saturated(good map[int][]*dyno.Result) (ds []Doubt) {
 	return ds
 }
 
-// collect returns the warnings of results, each once, in the words of the first
-// result that has it. Warnings of one kind about one thing are one.
+// collect returns the warnings of results, each kind about one thing once, in the words of
+// the first result that has it.
 func collect(rs []*dyno.Result) (ds []Doubt) {
 	type same struct{ kind, about, form string }
 	at := map[same]int{}

@@ -37,7 +37,6 @@ type Form struct {
 	*benchJSON
 }
 
-// benchJSON is what only a table of benchmarks has.
 type benchJSON struct {
 	Elapsed     dyno.Number     `json:"elapsed-sec"`
 	Error       dyno.Number     `json:"error"`
@@ -49,23 +48,15 @@ type benchJSON struct {
 }
 
 type benchmarkJSON struct {
-	Package string      `json:"package"`
-	Name    string      `json:"name"`
-	Blocks  int         `json:"blocks"`
-	N       int64       `json:"n"`
-	Pairs   int         `json:"pairs"`
-	Settled bool        `json:"settled"`
-	File    string      `json:"file,omitempty"`
-	Line    int         `json:"line,omitempty"`
-	Faults  []faultJSON `json:"faults,omitempty"`
+	*Benchmark
+	File   string      `json:"file,omitempty"`
+	Line   int         `json:"line,omitempty"`
+	Faults []faultJSON `json:"faults,omitempty"`
 }
 
 type faultJSON struct {
-	Setting string    `json:"setting"`
-	Kind    FaultKind `json:"kind"`
-	Said    string    `json:"said,omitempty"`
-	Blocks  int       `json:"blocks,omitempty"`
-	Tried   int       `json:"tried,omitempty"`
+	Setting string `json:"setting"`
+	Fault
 }
 
 type rowJSON struct {
@@ -112,51 +103,20 @@ type settingJSON struct {
 	Baseline bool                   `json:"baseline"`
 	Trials   int                    `json:"trials"`
 	Values   map[string]summaryJSON `json:"values"`
-	Pooled   *pooledJSON            `json:"pooled"`
-	Memory   *memoryJSON            `json:"memory"`
+	Pooled   *Pooled                `json:"pooled"`
+	Memory   *Memory                `json:"memory"`
 	Resident *residentJSON          `json:"resident,omitempty"`
 	Tail     *tail.Setting          `json:"tail,omitempty"`
 	Leak     *leak.Leak             `json:"leak,omitempty"`
 	Steady   *timeline.Steady       `json:"steady,omitempty"`
 	Versus   map[string]versusJSON  `json:"versus"`
 
-	Why       []whyJSON              `json:"why,omitempty"`
-	Saturated []saturationJSON       `json:"saturated,omitempty"`
+	Why       []Why                  `json:"why,omitempty"`
+	Saturated []Saturation           `json:"saturated,omitempty"`
 	Trace     *exectrace.Attribution `json:"trace,omitempty"`
 	Elapsed   float64                `json:"elapsed-sec,omitempty"` // this and the next two of a single trial
 	Sent      *dyno.Sent             `json:"sent,omitempty"`
 	Failures  map[string]int         `json:"failures,omitempty"`
-}
-
-type whyJSON struct {
-	Metric string      `json:"metric"`
-	Causes []causeJSON `json:"causes"`
-}
-
-type causeJSON struct {
-	Class  Class       `json:"class"`
-	Metric string      `json:"metric"`
-	Base   dyno.Number `json:"base"`
-	Now    dyno.Number `json:"now"`
-	Lo     dyno.Number `json:"lo"`
-	Hi     dyno.Number `json:"hi"`
-	Share  dyno.Number `json:"share"`
-	Places []placeJSON `json:"places,omitempty"`
-}
-
-type placeJSON struct {
-	Func   string      `json:"func"`
-	File   string      `json:"file,omitempty"`
-	Line   int         `json:"line,omitempty"`
-	Change dyno.Number `json:"change"`
-	Lo     dyno.Number `json:"lo"`
-	Hi     dyno.Number `json:"hi"`
-	Share  dyno.Number `json:"share"`
-}
-
-type saturationJSON struct {
-	Trial  int    `json:"trial"`
-	Reason string `json:"reason"`
 }
 
 type summaryJSON struct {
@@ -166,24 +126,6 @@ type summaryJSON struct {
 	Trials []dyno.Number `json:"trials"`
 
 	Saturated bool `json:"saturated,omitempty"`
-}
-
-type pooledJSON struct {
-	Requests int64       `json:"requests"`
-	Mean     dyno.Number `json:"mean-sec"`
-	Median   dyno.Number `json:"median-sec"`
-	Min      dyno.Number `json:"min-sec"`
-	Max      dyno.Number `json:"max-sec"`
-	Stddev   dyno.Number `json:"stddev-sec"`
-	P90      dyno.Number `json:"p90-sec"`
-	P99      dyno.Number `json:"p99-sec"`
-	P999     dyno.Number `json:"p99.9-sec"`
-}
-
-type memoryJSON struct {
-	Highest dyno.Number `json:"rss-peak-B"`
-	Diff    dyno.Number `json:"diff-B"`
-	Frac    dyno.Number `json:"diff-frac"`
 }
 
 type versusJSON struct {
@@ -256,12 +198,9 @@ func (t *Table) benchJSON() *benchJSON {
 		Comparisons: t.Comparisons, FalseChance: dyno.Number(t.FalseChance), Benchmarks: []benchmarkJSON{},
 	}
 	for _, b := range t.Benchmarks {
-		x := benchmarkJSON{
-			Package: b.Package, Name: b.Name, Blocks: b.Blocks, N: b.N, Pairs: b.Pairs, Settled: b.Settled,
-			File: b.Source.File, Line: b.Source.Line,
-		}
+		x := benchmarkJSON{Benchmark: b, File: b.Source.File, Line: b.Source.Line}
 		for _, f := range b.Faults {
-			x.Faults = append(x.Faults, faultJSON{t.Settings[f.Setting].Setting.String(), f.Kind, f.Said, f.Blocks, f.Tried})
+			x.Faults = append(x.Faults, faultJSON{t.Settings[f.Setting].Setting.String(), f})
 		}
 		j.Benchmarks = append(j.Benchmarks, x)
 	}
@@ -295,7 +234,8 @@ func (s *Setting) json() settingJSON {
 	j := settingJSON{
 		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
 		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
-		Resident: s.Resident.json(), Tail: s.Tail, Leak: s.Leak, Steady: s.Steady, Trace: s.Trace,
+		Resident: s.Resident.json(), Tail: s.Tail, Leak: s.Leak, Steady: s.Steady, Trace: s.Trace, Saturated: s.Saturated,
+		Pooled: s.Pooled, Memory: s.Memory, Why: s.Why,
 	}
 	for name, v := range s.Values {
 		trials := make([]dyno.Number, len(v.Trials))
@@ -310,34 +250,11 @@ func (s *Setting) json() settingJSON {
 			dyno.Number(v.Comparison.SD), v.Verdict, v.MoreBlocks, v.Note.Text,
 		}
 	}
-	for _, w := range s.Why {
-		why := whyJSON{w.Metric, []causeJSON{}}
-		for _, c := range w.Causes {
-			cause := causeJSON{Class: c.Class, Metric: c.Metric, Base: dyno.Number(c.Base), Now: dyno.Number(c.Now), Lo: dyno.Number(c.Lo), Hi: dyno.Number(c.Hi), Share: dyno.Number(c.Share)}
-			for _, p := range c.Places {
-				cause.Places = append(cause.Places, placeJSON{p.Func, p.File, p.Line, dyno.Number(p.Change), dyno.Number(p.Lo), dyno.Number(p.Hi), dyno.Number(p.Share)})
-			}
-			why.Causes = append(why.Causes, cause)
-		}
-		j.Why = append(j.Why, why)
-	}
-	for _, x := range s.Saturated {
-		j.Saturated = append(j.Saturated, saturationJSON{x.Trial, x.Reason})
-	}
 	if r := s.Single; r != nil {
 		j.Elapsed, j.Failures = r.Elapsed.Seconds(), r.Failures
 		if r.Sent.Requests > 0 || r.Sent.Unsent > 0 {
 			j.Sent = &r.Sent
 		}
-	}
-	if p := s.Pooled; p != nil {
-		j.Pooled = &pooledJSON{
-			p.Requests, dyno.Number(p.Mean), dyno.Number(p.Median), dyno.Number(p.Min), dyno.Number(p.Max), dyno.Number(p.Stddev),
-			dyno.Number(p.P90), dyno.Number(p.P99), dyno.Number(p.P999),
-		}
-	}
-	if m := s.Memory; m != nil {
-		j.Memory = &memoryJSON{dyno.Number(m.Highest), dyno.Number(m.Diff), dyno.Number(m.Frac)}
 	}
 	return j
 }

@@ -5,12 +5,11 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// FewestBenchBlocks are the blocks of benchmarks that it takes at least to tell a
-// change.
+// FewestBenchBlocks is the least number of blocks that can tell a change of a benchmark.
 func FewestBenchBlocks() int { return stats.BenchLooks[0] }
 
-// FewestRepeats are the repeats that it takes at least to show a change of a service
-// among so many settings, and to give an interval of each setting's own median.
+// FewestRepeats are the least repeats that can show a change of a service among so many
+// settings, and that give an interval of each setting's own median.
 func FewestRepeats(settings int) (change, median int) {
 	primary := 0
 	for _, m := range dyno.Metrics {

@@ -6,16 +6,15 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A Resident is where the resident memory of a setting is, and whether it is given
-// back after the load. Figures are means over trials, as only these add up.
+// A Resident says where a setting's resident memory is, and whether it is given back.
+// Figures are means over trials, as only these add up.
 type Resident struct {
 	Trials int           // of which End is the mean
 	End    dyno.Snapshot // at the end of the load
 	Back   *GivenBack    // nil if no trial rested
 }
 
-// A GivenBack is what became of resident memory after the load, in bytes. It is of
-// trials ForMemory, if there is one.
+// A GivenBack is resident memory after the load, in bytes; of trials ForMemory if any.
 type GivenBack struct {
 	Trials int
 	Own    bool          // they are ForMemory: nothing was forced before the rest
@@ -29,9 +28,8 @@ type GivenBack struct {
 // Told reports whether the runtime said what it has, or the kernel alone spoke.
 func (r *Resident) Told() bool { return r.End.Mapped() > 0 }
 
-// Left is what no part accounts for: above 0 it is not the Go runtime's, such as data
-// of the program, mmap and cgo; below 0 the runtime has mapped that much more than is
-// resident, since nobody has touched it.
+// Left is what no part accounts for. Above 0 it is not the Go runtime's, such as mmap and
+// cgo; below 0 the runtime has mapped memory that is not touched yet.
 func (r *Resident) Left() float64 { return r.End.RSS - r.End.File - r.End.Mapped() }
 
 // Above is how much more was resident at the end of the load than before it.
@@ -40,7 +38,6 @@ func (b *GivenBack) Above() float64 { return b.End.RSS - b.Ready.RSS }
 // Returned is what came back by itself; below 0, more was resident after the rest.
 func (b *GivenBack) Returned() float64 { return b.End.RSS - b.Idle.RSS }
 
-// resident fills in where the memory of each setting is.
 func (t *Table) resident(good map[int][]*dyno.Result, all []*dyno.Result) {
 	for i := range t.Settings {
 		s := &t.Settings[i]
@@ -93,8 +90,8 @@ func givenBack(rs []*dyno.Result) *GivenBack {
 	return b
 }
 
-// stages are the snapshots of a stage in which resident memory is known; only those
-// to which the runtime spoke, if it did to any.
+// stages lists the snapshots of a stage with resident memory, those that the runtime spoke
+// to if there are any.
 func stages(rs []*dyno.Result, stage string) []dyno.Snapshot {
 	var kernel, runtime []dyno.Snapshot
 	for _, r := range rs {
@@ -114,7 +111,6 @@ func stages(rs []*dyno.Result, stage string) []dyno.Snapshot {
 	return kernel
 }
 
-// meanSnapshot is the mean of snapshots of one stage.
 func meanSnapshot(ss []dyno.Snapshot) dyno.Snapshot {
 	m := dyno.Snapshot{Stage: ss[0].Stage}
 	n := float64(len(ss))

@@ -116,19 +116,22 @@ type Summary struct {
 // seconds. No verdict rests on it, as requests of one trial are not
 // independent: a trial of bad luck is thousands of slow requests.
 type Pooled struct {
-	Requests       int64
-	Mean           float64
-	Median         float64 // NaN if the results came without their histograms
-	Min, Max       float64
-	Stddev         float64
-	P90, P99, P999 float64 // NaN as Median
+	Requests int64       `json:"requests"`
+	Mean     dyno.Number `json:"mean-sec"`
+	Median   dyno.Number `json:"median-sec"` // NaN if the results came without their histograms
+	Min      dyno.Number `json:"min-sec"`
+	Max      dyno.Number `json:"max-sec"`
+	Stddev   dyno.Number `json:"stddev-sec"`
+	P90      dyno.Number `json:"p90-sec"` // NaN as Median, as the next two
+	P99      dyno.Number `json:"p99-sec"`
+	P999     dyno.Number `json:"p99.9-sec"`
 }
 
 // Memory is the highest resident memory over all trials of a setting.
 type Memory struct {
-	Highest float64 // bytes
-	Diff    float64 // bytes more than the baseline's; NaN if that is unknown
-	Frac    float64 // Diff as a fraction of the baseline's; NaN if that is unknown
+	Highest dyno.Number `json:"rss-peak-B"` // bytes
+	Diff    dyno.Number `json:"diff-B"`     // bytes more than the baseline's; NaN if that is unknown
+	Frac    dyno.Number `json:"diff-frac"`  // Diff as a fraction of the baseline's; NaN if that is unknown
 }
 
 // A Failure is a trial that failed.
@@ -139,9 +142,8 @@ type Failure struct {
 	Result  *dyno.Result // what there is of it
 }
 
-// Tabulate makes the table of rs. Failed trials are listed and otherwise left
-// out. Of a trial that was run again, as by a resumed run, the last result
-// counts. Results of settings that o does not list come after the listed ones.
+// Tabulate makes the table of rs. Failed trials are listed and otherwise left out; of a
+// trial that was run again the last result counts. Settings that o does not list come last.
 func Tabulate(rs []*dyno.Result, o Options) *Table {
 	rs = dyno.LastOfEach(rs)
 	t := &Table{
@@ -218,7 +220,6 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	return t
 }
 
-// compared counts the trials whose values are to be compared.
 func compared(rs []*dyno.Result) (n int) {
 	for _, r := range rs {
 		if r.Trial.For == "" {
@@ -228,8 +229,8 @@ func compared(rs []*dyno.Result) (n int) {
 	return n
 }
 
-// rowsOf lists the metrics that any of the results has. Metrics of steps
-// come by step, each step's in the order of dyno.Metrics; unknown ones last.
+// rowsOf lists the metrics that any result has: step by step, each in the order of
+// dyno.Metrics, unknown ones last.
 func rowsOf(rs []*dyno.Result) []Row {
 	seen := map[string]bool{}
 	var rows []Row
@@ -268,20 +269,19 @@ func pool(rs []*dyno.Result) *Pooled {
 	if all.Count() == 0 {
 		return nil
 	}
-	quantile := func(q float64) float64 { return all.Quantile(q).Seconds() }
+	quantile := func(q float64) dyno.Number { return dyno.Number(all.Quantile(q).Seconds()) }
 	if all.Counts().TotalCount() != all.Count() {
 		// The moments were read from results.jsonl, but of some trial not the
 		// histogram: its file is missing.
-		quantile = func(float64) float64 { return math.NaN() }
+		quantile = func(float64) dyno.Number { return dyno.Number(math.NaN()) }
 	}
 	return &Pooled{
-		Requests: all.Count(), Mean: all.Mean(), Median: quantile(0.5),
-		Min: all.Min().Seconds(), Max: all.Max().Seconds(), Stddev: all.Stddev(),
+		Requests: all.Count(), Mean: dyno.Number(all.Mean()), Median: quantile(0.5),
+		Min: dyno.Number(all.Min().Seconds()), Max: dyno.Number(all.Max().Seconds()), Stddev: dyno.Number(all.Stddev()),
 		P90: quantile(0.9), P99: quantile(0.99), P999: quantile(0.999),
 	}
 }
 
-// memory fills in the memory of each setting.
 func (t *Table) memory(good map[int][]*dyno.Result) {
 	for i := range t.Settings {
 		highest := math.Inf(-1)
@@ -293,7 +293,7 @@ func (t *Table) memory(good map[int][]*dyno.Result) {
 		if math.IsInf(highest, -1) {
 			continue
 		}
-		m := &Memory{highest, math.NaN(), math.NaN()}
+		m := &Memory{dyno.Number(highest), dyno.Number(math.NaN()), dyno.Number(math.NaN())}
 		t.Settings[i].Memory = m
 		if base := t.Settings[0].Memory; base != nil {
 			m.Diff = m.Highest - base.Highest
@@ -302,8 +302,7 @@ func (t *Table) memory(good map[int][]*dyno.Result) {
 	}
 }
 
-// Ran counts the trials that were run to be compared, those that failed included; it
-// is less than Planned of a run that is not complete.
+// Ran counts the trials that were run to be compared, those that failed included.
 func (t *Table) Ran() int {
 	n := t.Trials
 	for _, f := range t.Failed {
@@ -314,9 +313,8 @@ func (t *Table) Ran() int {
 	return n
 }
 
-// Label returns copies of results whose settings begin with the level
-// run=name, so that results of several runs can be put in one table with
-// Options.Separate. Blocks of different runs are matched by number.
+// Label returns copies of results whose settings begin with the level run=name, so that
+// one table holds several runs with Options.Separate. Blocks are matched by number.
 func Label(rs []*dyno.Result, name string) []*dyno.Result {
 	labelled := make([]*dyno.Result, len(rs))
 	for i, r := range rs {

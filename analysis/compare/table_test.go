@@ -74,7 +74,7 @@ func TestTabulate(t *testing.T) {
 	if p := base.Pooled; p.Requests != 12 || p.Min > 0.0101 || p.Max < 0.03 || p.Mean < 0.02 || p.Median > 0.0101 {
 		t.Errorf("pooled: %+v", p)
 	}
-	if m := other.Memory; math.Abs(m.Frac-0.2) > 0.01 || math.Abs(m.Diff-(m.Highest-base.Memory.Highest)) > 1 {
+	if m := other.Memory; math.Abs(float64(m.Frac)-0.2) > 0.01 || math.Abs(float64(m.Diff-(m.Highest-base.Memory.Highest))) > 1 {
 		t.Errorf("memory: %+v", m)
 	}
 	var names []string
@@ -216,7 +216,7 @@ func TestPooledWithoutHistogram(t *testing.T) {
 		}
 	}
 	p := Tabulate(rs, options()).Settings[0].Pooled
-	if p.Requests != 4 || !math.IsNaN(p.Median) || math.Abs(p.Mean-0.02) > 0.001 {
+	if p.Requests != 4 || !math.IsNaN(float64(p.Median)) || math.Abs(float64(p.Mean)-0.02) > 0.001 {
 		t.Errorf("got %+v", p)
 	}
 }

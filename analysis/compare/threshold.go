@@ -82,8 +82,8 @@ const (
 	ReasonNoInterval   ReasonKind = "no-interval"      // N blocks are too few for one
 )
 
-// WorstCounts reports whether of a metric the worst trial has to keep a
-// threshold, not the median: of counts of what should not happen, and of peaks.
+// WorstCounts reports whether the worst trial of a metric has to keep a threshold, not the
+// median: of counts of what should not happen, and of peaks.
 func WorstCounts(metric string) bool {
 	switch metric {
 	case "failures", "unsent", "oom-kills", "stw-max-sec":
@@ -92,19 +92,16 @@ func WorstCounts(metric string) bool {
 	return metric == "max-sec" || strings.HasSuffix(metric, "-max-sec") || strings.HasSuffix(metric, "-peak-B")
 }
 
-// judge judges each threshold of each row that it is about and each setting:
-// changes of all but the baseline, limits of benchmarks too unless there is one
-// setting only.
+// judge judges each threshold of each of its rows and each setting: changes of all but the
+// baseline, limits of benchmarks too unless there is one setting only.
 //
-// A change has passed if the whole plain 95 % interval of its ratio keeps the
-// limit, and failed if all of a wider interval is beyond it. Of a service that
-// interval is so wide that those of all changes that are judged hold together with
-// 95 % (Bonferroni). The two differ because the gate as a whole passes only if every
-// threshold does, which makes passing no likelier the more there are (an
-// intersection-union test, Berger, Technometrics 24, 1982), but fails if any one
-// does. By Holm's procedure the gate would fail just as often, as its first step is
-// the same. Of benchmarks it is the interval of the error of one comparison, which
-// allows for all looks.
+// A change has passed if its whole plain 95 % interval keeps the limit, and failed if all
+// of a wider interval is beyond it: of a service, one that holds for all judged changes
+// together with 95 % (Bonferroni); of benchmarks, that of one comparison's error, which
+// allows for all looks. The two differ because the gate passes only if every threshold
+// does, which more thresholds make no likelier (an intersection-union test, Berger,
+// Technometrics 24, 1982), but fails if any one does. Holm's procedure would fail just
+// as often, as its first step is the same.
 func (t *Table) judge(ths []dyno.Threshold, good map[int][]*dyno.Result) {
 	var names []string
 	for _, row := range t.Rows {
@@ -161,8 +158,8 @@ func (t *Table) judge(ths []dyno.Threshold, good map[int][]*dyno.Result) {
 	}
 }
 
-// judged are the rows that a threshold of a metric is about. A benchmark without a
-// unit of its own is left out, but every benchmark has the units of package testing.
+// judged lists the rows that a threshold is about. Every benchmark has the units of package
+// testing; one without another unit is left out.
 func (t *Table) judged(m dyno.Metric) (rows []Row) {
 	if t.Kind != OfBenchmarks {
 		return []Row{{Metric: m, Key: m.Name}}
@@ -179,7 +176,6 @@ func (t *Table) judged(m dyno.Metric) (rows []Row) {
 	return rows
 }
 
-// nothing makes j a failure for want of data.
 func (j *Judgement) nothing(r Reason) {
 	j.Outcome, j.NoData = Failed, true
 	j.because(r)
@@ -225,7 +221,6 @@ func (t *Table) known(j *Judgement, row Row, good map[int][]*dyno.Result) bool {
 	return true
 }
 
-// failed counts the trials of setting i that failed.
 func (t *Table) failed(i int) (n int) {
 	for _, f := range t.Failed {
 		if f.Result.Trial.For == "" && f.Setting.String() == t.Settings[i].Setting.String() {
@@ -235,9 +230,8 @@ func (t *Table) failed(i int) (n int) {
 	return n
 }
 
-// complete notes which trials have no value that counts. Of latency that is bad
-// news, and no data: requests that timed out are slower than any, and take the
-// percentile or the maximum with them.
+// complete notes which trials have no value that counts. A missing latency is a failure:
+// requests that timed out are slower than any, and take the percentile with them.
 func (t *Table) complete(j *Judgement, setting int, rs []*dyno.Result) bool {
 	saturated, lacking, first := 0, 0, 0
 	for _, r := range rs {
@@ -265,7 +259,6 @@ func (t *Table) complete(j *Judgement, setting int, rs []*dyno.Result) bool {
 	return true
 }
 
-// itself judges a limit of the metric itself.
 func (t *Table) itself(j *Judgement, row Row, rs []*dyno.Result) {
 	x := t.Settings[j.Setting].Values[row.Key]
 	j.Trials = len(x.Trials)
@@ -287,7 +280,6 @@ func (t *Table) itself(j *Judgement, row Row, rs []*dyno.Result) {
 	j.across()
 }
 
-// held is the outcome if only Value counts.
 func (j *Judgement) held() Outcome {
 	if j.Threshold.Holds(j.Value, j.Limit) {
 		return Passed
@@ -344,8 +336,7 @@ func (j *Judgement) span(lo, hi float64) (all, none bool) {
 	return outside, point
 }
 
-// ratio takes the change from the comparison, and reports whether it has an
-// interval to judge by.
+// ratio takes the change from the comparison, and reports whether it has an interval.
 func (t *Table) ratio(j *Judgement, row Row) bool {
 	v := t.Settings[j.Setting].Versus[row.Key]
 	j.Trials, j.compared = v.Comparison.N, v.Comparison
@@ -371,9 +362,8 @@ func (t *Table) ratio(j *Judgement, row Row) bool {
 	return false
 }
 
-// fromZero judges a change of a benchmark where some value is zero or negative.
-// There is no ratio, but whether it changed is known, and from zero that is by more
-// than any limit.
+// fromZero judges a change of a benchmark with a value of zero or below: it has no ratio,
+// but if it surely changed, that is by more than any limit.
 func (t *Table) fromZero(j *Judgement, row Row, v Versus) {
 	if changed := v.P <= t.Error && v.Diff != 0; !changed { // whichever side is better
 		j.Outcome = Unclear
@@ -426,8 +416,7 @@ func (t *Table) Gate() (failed, unclear int) {
 	return failed, unclear
 }
 
-// Undecided counts the comparisons that are unclear: of a service, those of primary
-// metrics.
+// Undecided counts the comparisons that are unclear; of a service, of primary metrics.
 func (t *Table) Undecided() (n int) {
 	if t.Kind == OfBenchmarks {
 		return t.verdicts(stats.Unclear)

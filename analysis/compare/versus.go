@@ -29,8 +29,7 @@ type Versus struct {
 	Comparison stats.Comparison // what thresholds are judged by: with P before it was adjusted, SD, and the number N of blocks
 }
 
-// compare fills in the values of each setting and compares them with the
-// baseline's. Metrics without a direction have values only.
+// compare fills in values, and compares them. Metrics without a direction have values only.
 func (t *Table) compare(good map[int][]*dyno.Result) {
 	type comparison struct {
 		setting int
@@ -79,9 +78,8 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 	}
 }
 
-// censored says why there is no verdict on a latency of setting i, if a trial of it
-// or of the baseline lacks it because requests that timed out or were never sent rank
-// as the slowest: those that are left are the better ones.
+// censored says why a latency has no verdict: a trial lacks it because requests timed out
+// or were never sent. These rank as the slowest, so the trials that are left are the better.
 func censored(i int, metric string, good map[int][]*dyno.Result) Reason {
 	if !dyno.IsLatency(metric) {
 		return Reason{}
@@ -98,8 +96,7 @@ func censored(i int, metric string, good map[int][]*dyno.Result) Reason {
 	return Reason{}
 }
 
-// blocks returns a value of each trial, blocks in rows and settings in columns;
-// NaN where the trial failed or has none.
+// blocks returns values, blocks in rows and settings in columns; NaN where there is none.
 func (t *Table) blocks(good map[int][]*dyno.Result, value func(*dyno.Result) (float64, bool)) [][]float64 {
 	var numbers []int
 	for _, rs := range good {
@@ -127,8 +124,8 @@ func (t *Table) blocks(good map[int][]*dyno.Result, value func(*dyno.Result) (fl
 	return rows
 }
 
-// summarize fills in a metric of setting i, if it was measured: of the trials
-// that count, or of every one if none counts, so that there is a figure to see.
+// summarize fills in a metric of setting i, of the trials that count, or of all if none
+// does, so that there is a figure to see.
 func (t *Table) summarize(i int, metric string, blocks, every [][]float64) {
 	trials := column(blocks, i)
 	saturated := len(trials) == 0
@@ -142,7 +139,6 @@ func (t *Table) summarize(i int, metric string, blocks, every [][]float64) {
 	t.Settings[i].Values[metric] = Summary{s.Center, s.Lo, s.Hi, trials, saturated}
 }
 
-// column returns the numbers of one setting.
 func column(blocks [][]float64, i int) (xs []float64) {
 	for _, row := range blocks {
 		if !math.IsNaN(row[i]) {
@@ -150,4 +146,40 @@ func column(blocks [][]float64, i int) (xs []float64) {
 		}
 	}
 	return xs
+}
+
+// A Saturation is a trial in which the generator itself was the limit, so that
+// its response times say nothing about the service.
+type Saturation struct {
+	Trial  int    `json:"trial"`  // position in the plan
+	Reason string `json:"reason"` // as dyno.Sent has it
+}
+
+func saturations(rs []*dyno.Result) []Saturation {
+	var ss []Saturation
+	for _, r := range rs {
+		if r.Sent.Saturated != "" {
+			ss = append(ss, Saturation{r.Trial.N, r.Sent.Saturated})
+		}
+	}
+	return ss
+}
+
+// note says why a metric has no verdict, if saturation has left too few trials.
+func (t *Table) note(i int, m dyno.Metric, blocks [][]float64, good map[int][]*dyno.Result) Reason {
+	pairs := 0
+	for _, row := range blocks {
+		if !math.IsNaN(row[0]) && !math.IsNaN(row[i]) {
+			pairs++
+		}
+	}
+	if pairs >= 2 { // fewer have no p-value
+		return Reason{}
+	}
+	for _, r := range slices.Concat(good[i], good[0]) {
+		if _, measured := r.Values.Get(m.Name); measured && !dyno.Counts(r, m.Name) {
+			return Reason{Kind: ReasonNotCompared, Said: r.Sent.Saturated}
+		}
+	}
+	return Reason{}
 }

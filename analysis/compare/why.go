@@ -9,25 +9,24 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A Why says what was measured beside a change of a primary metric that can
-// account for it. Causes are at most three, the greatest first; none means that
-// no cause was found among what was measured.
+// A Why holds what was measured beside a change of a primary metric that can account for
+// it: at most three causes, the greatest first.
 type Why struct {
-	Metric string
-	Causes []Cause
+	Metric string  `json:"metric"`
+	Causes []Cause `json:"causes"`
 }
 
-// A Cause is another measured change, of the setting against the baseline, by
-// which a primary metric moves. It was measured as a change by its own
-// interval; that it is the cause is inferred from how services work.
+// A Cause is another measured change by which a primary metric moves. That it is the cause
+// is inferred from how services work.
 type Cause struct {
-	Class  Class
-	Metric string  // that tells it
-	Base   float64 // median of the baseline, in the metric's base unit
-	Now    float64 // median of the setting
-	Lo, Hi float64 // 95 % interval of the ratio; NaN where a zero allows none
-	Share  float64 // of the primary metric's change; NaN where the units do not allow to say
-	Places []Place // where in the program, as profiles tell, the greatest change first
+	Class  Class       `json:"class"`
+	Metric string      `json:"metric"` // that tells it
+	Base   dyno.Number `json:"base"`   // median of the baseline, in the metric's base unit
+	Now    dyno.Number `json:"now"`    // median of the setting
+	Lo     dyno.Number `json:"lo"`
+	Hi     dyno.Number `json:"hi"`               // 95 % interval of the ratio; NaN where a zero allows none
+	Share  dyno.Number `json:"share"`            // of the primary metric's change; NaN where the units do not allow to say
+	Places []Place     `json:"places,omitempty"` // where in the program, as profiles tell, the greatest change first
 
 	weight float64 // orders causes
 }
@@ -51,12 +50,13 @@ const (
 // A Place is a function whose share of a profile changed, with the line that
 // changed most.
 type Place struct {
-	Func   string
-	File   string
-	Line   int
-	Change float64 // per request, in the profile's base unit
-	Lo, Hi float64 // 95 % interval of Change
-	Share  float64 // of the change of the whole profile
+	Func   string      `json:"func"`
+	File   string      `json:"file,omitempty"`
+	Line   int         `json:"line,omitempty"`
+	Change dyno.Number `json:"change"` // per request, in the profile's base unit
+	Lo     dyno.Number `json:"lo"`
+	Hi     dyno.Number `json:"hi"`    // 95 % interval of Change
+	Share  dyno.Number `json:"share"` // of the change of the whole profile
 }
 
 // A lever is one way in which a metric moves a primary one.
@@ -72,7 +72,6 @@ type lever struct {
 	far     float64 // how far it is from the primary metric: others come before it
 }
 
-// levers lists what moves each primary metric.
 var levers = map[string][]lever{
 	"cpu-sec/req": {
 		{class: ClassGC, metric: "gc-cpu-sec/req", of: "cpu-sec/req", part: true},
@@ -92,9 +91,8 @@ var levers = map[string][]lever{
 	},
 }
 
-// latencyLevers are those of response times. Where requests queue for the CPUs,
-// each waits for what the others take, so that CPU time has no unit in common
-// with them; where they do not, it is at most a part of the mean (see rests).
+// latencyLevers are those of response times. CPU time has no unit in common with requests
+// that queue for CPUs; where they do not queue, it is part of the mean (see rests).
 func latencyLevers(inverse bool) []lever {
 	return []lever{
 		{class: ClassThrottling, metric: "throttled-sec/req", of: "mean-sec", all: true, inverse: inverse},
@@ -128,12 +126,10 @@ const (
 	leastUse  = 0.5 // of what the other setting uses
 )
 
-// Places returns the functions that changed from the baseline to a setting in a
-// profile of dyno.ProfileNames, the greatest change first. Those that noise
-// alone may have moved are not among them.
+// Places returns the functions that surely changed from the baseline to a setting in a
+// profile of dyno.ProfileNames, the greatest change first.
 type Places func(s dyno.Setting, profile string) []Place
 
-// why finds the causes of the changes of setting i.
 func (t *Table) why(i int, where Places) []Why {
 	places := func(profile string) []Place {
 		if where == nil {
@@ -152,19 +148,18 @@ func (t *Table) why(i int, where Places) []Why {
 	return whys
 }
 
-// causes lists the levers that moved with the metric.
 func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Cause {
 	s := &t.Settings[i]
 	moved := s.Versus[m.Name]
-	var found []Cause
+	found := []Cause{}
 	for _, l := range levers[m.Name] {
 		v, ok := s.Versus[l.metric]
 		if !ok || !t.changed(v) || (v.Diff > 0) == ((moved.Diff > 0) == l.inverse) {
 			continue
 		}
 		c := Cause{
-			Class: l.class, Metric: l.metric, Base: t.Settings[0].Values[l.metric].Center, Now: s.Values[l.metric].Center,
-			Lo: v.Lo, Hi: v.Hi, Share: math.NaN(),
+			Class: l.class, Metric: l.metric, Lo: dyno.Number(v.Lo), Hi: dyno.Number(v.Hi), Share: dyno.Number(math.NaN()),
+			Base: dyno.Number(t.Settings[0].Values[l.metric].Center), Now: dyno.Number(s.Values[l.metric].Center),
 		}
 		if l.profile != "" {
 			c.Places = toward(places(l.profile), v.Diff)
@@ -174,7 +169,7 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 			continue
 		}
 		if l.part && weight <= mostShare {
-			c.Share = weight
+			c.Share = dyno.Number(weight)
 		}
 		c.weight = min(weight, 1) - l.far
 		if !slices.ContainsFunc(found, func(have Cause) bool { return have.Class == c.Class }) {
@@ -185,15 +180,15 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 	return found[:min(len(found), mostCauses)]
 }
 
-// weigh tells how much of a change of m a lever can account for, as a fraction:
-// of what it is a part of or, where units do not compare, by its own ratio.
+// weigh tells what fraction of a change of m a lever can account for; where units do not
+// compare, by its own ratio.
 func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 	s := &t.Settings[i]
 	v, moved := s.Versus[l.metric], s.Versus[m.Name]
 	if l.metric == m.Name { // it is no cause of itself; its places are
 		sum := 0.0
 		for _, p := range places {
-			sum += p.Change
+			sum += float64(p.Change)
 		}
 		return sum / moved.Diff
 	}
@@ -232,17 +227,15 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 	return weight
 }
 
-// waits is how long each request waits, in seconds, for what stops all of the
-// process for so long per request. At most it is all of its time: each CPU counts its own
-// throttling.
+// waits is how many seconds a request waits for what stops the process for so long per
+// request; at most all of its time, as each CPU counts its own throttling.
 func (s *Setting) waits(metric string) float64 {
 	return min(1, s.Values[metric].Center*s.Values["req/s"].Center) * s.Values["mean-sec"].Center
 }
 
-// rests reports whether the slower of setting and baseline leaves CPUs unused
-// that the other uses, or hardly uses any: then its requests do not queue for
-// them, and what a request takes of a CPU delays no other. In a service that
-// sleeps each request costs more CPU time, too, as CPUs go idle and are woken.
+// rests reports whether the slower of setting and baseline leaves CPUs unused that the
+// other uses, or hardly uses any: its requests do not queue, and CPU time of one delays no
+// other. Each may cost more CPU time all the same, as CPUs go idle and are woken.
 func (s *Setting) rests() bool {
 	cpu, rate := s.Versus["cpu-sec/req"], s.Versus["req/s"]
 	slower := s.Values["cpu-sec/req"].Center * s.Values["req/s"].Center // CPUs in use
@@ -256,8 +249,8 @@ func (s *Setting) rests() bool {
 	return slower < leastCPUs || slower < leastUse*faster
 }
 
-// changed reports whether a metric that is no primary one is taken for changed:
-// by its own interval, as it is looked at only where a primary one did change.
+// changed reports whether a metric that is not primary changed, by its own interval: it is
+// looked at only where a primary one did change.
 func (t *Table) changed(v Versus) bool {
 	switch {
 	case math.IsNaN(v.Lo) || math.IsNaN(v.Hi):
@@ -268,7 +261,6 @@ func (t *Table) changed(v Versus) bool {
 	return math.Abs(math.Log(v.Ratio)) > math.Log1p(t.Negligible)
 }
 
-// toward are the places that changed in the direction of sign.
 func toward(places []Place, sign float64) []Place {
 	var same []Place
 	for _, p := range places {

@@ -95,7 +95,7 @@ func TestWhy(t *testing.T) {
 				for _, x := range w.Causes {
 					share := -1.0
 					if x.Share == x.Share {
-						share = 5 * math.Round(20*x.Share)
+						share = 5 * math.Round(20*float64(x.Share))
 					}
 					text := fmt.Sprintf("%s %s %.0f", x.Class, x.Metric, share)
 					if len(x.Places) > 0 {

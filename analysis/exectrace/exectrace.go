@@ -19,10 +19,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// An Attribution says where the time of requests went while an execution trace
-// was taken: between the arrival of a request at the goroutine of its connection
-// and that goroutine's going back to wait for the next. What other goroutines do
-// for a request is in it as waiting for them.
+// An Attribution says where the time of requests went, from the arrival at a connection's
+// goroutine until it waits for the next. Work of other goroutines is waiting for them.
 type Attribution struct {
 	Trial    int
 	Length   time.Duration        // of the trace
@@ -113,14 +111,12 @@ func (a *Attribution) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// oldestTrace is the minor version of Go whose traces are exact enough: older
-// ones do not say how long system calls take.
+// oldestTrace is Go 1.22: older traces do not say how long system calls take.
 const oldestTrace = 22
 
-// ReadTrace attributes the time of requests in an execution trace of Go 1.22 or
-// later. Requests are seen in the goroutines of net/http's server, of HTTP/1 and
-// HTTP/2, and in those whose function begins with one of the prefixes, each of
-// which is taken for a request of its own.
+// Read attributes the time of requests in an execution trace of Go 1.22 or later. Requests
+// are goroutines of net/http's server, of HTTP/1 and HTTP/2, and each goroutine whose
+// function begins with one of the prefixes.
 func Read(r io.Reader, prefixes ...string) (*Attribution, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, err := b.Peek(len("go 1.22 trace"))
@@ -156,7 +152,6 @@ func Read(r io.Reader, prefixes ...string) (*Attribution, error) {
 	}
 }
 
-// A traceWalk is what is known after some of a trace's events.
 type traceWalk struct {
 	Attribution
 	began, now trace.Time
@@ -205,7 +200,6 @@ const (
 	pollRead  = "internal/poll.(*FD).Read"
 )
 
-// stackFacts are what is to be known of a stack.
 type stackFacts struct {
 	role  role // of the goroutine that has it
 	idle  bool // if it waits, then for a request
@@ -213,8 +207,8 @@ type stackFacts struct {
 	watch bool // it begins in watchConn
 }
 
-// wholeStack is a number of frames that a stack with its root has not: the
-// runtime cuts those that are deeper than 128.
+// wholeStack is fewer frames than a stack has that lost its root: the runtime cuts those
+// deeper than 128.
 const wholeStack = 100
 
 // facts looks at a stack, which may also be that of a goroutine to come.
@@ -280,7 +274,6 @@ func (w *traceWalk) event(e *trace.Event) {
 	}
 }
 
-// transition follows a goroutine from one state to the next.
 func (w *traceWalk) transition(e *trace.Event, s *trace.StateTransition) {
 	id := s.Resource.Goroutine()
 	from, to := s.Goroutine()
@@ -340,7 +333,6 @@ func waitsFor(reason string) Part {
 	return Otherwise
 }
 
-// span enters or leaves a range of time that has a name.
 func (w *traceWalk) span(e *trace.Event, begins bool) {
 	r := e.Range()
 	stop := strings.HasPrefix(r.Name, "stop-the-world")
@@ -385,7 +377,6 @@ func (w *traceWalk) span(e *trace.Event, begins bool) {
 	}
 }
 
-// stopped is for how long the world has been stopped until now.
 func (w *traceWalk) stopped() time.Duration {
 	if w.stopping == 0 {
 		return w.stopClock
@@ -393,8 +384,8 @@ func (w *traceWalk) stopped() time.Duration {
 	return w.stopClock + time.Duration(w.now-w.stopping)
 }
 
-// pass adds the time since the last change of a goroutine to its part. While
-// the world is being stopped others still run: that is running.
+// pass adds the time since a goroutine's last change to its part. While the world is being
+// stopped others still run.
 func (w *traceWalk) pass(g *goroutine) {
 	took := time.Duration(w.now - g.since)
 	stopped := w.stopped() - g.clock
@@ -426,8 +417,8 @@ func (w *traceWalk) pass(g *goroutine) {
 	}
 }
 
-// count adds the requests of a goroutine that has become idle. A request whose
-// body nobody read is seen only in that the goroutine was woken.
+// count adds the requests of a goroutine that became idle. A request whose body was not
+// read shows only in that the goroutine was woken.
 func (w *traceWalk) count(g *goroutine, woken bool) {
 	if g.role == conn || g.role == handler {
 		w.Requests += g.reads

@@ -16,7 +16,7 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A LeakVerdict says whether something grows without an end.
+// A Verdict says whether something grows without an end.
 type Verdict string
 
 // The verdicts.
@@ -58,9 +58,8 @@ type Growth struct {
 	connections      float64 // that the load keeps open and has not under way: more than before; 0 if not known
 }
 
-// LeakProfiles are the profiles of a trial that say where a leak is: of the heap
-// after forced collections and of goroutines, before the window and after it,
-// without a request under way. Those that were not taken are nil.
+// Profiles say where a leak is. They were taken before the window and after it, without a
+// request under way, of the heap after forced collections. Missing ones are nil.
 type Profiles struct {
 	HeapBefore, HeapAfter           *profile.Profile
 	GoroutineBefore, GoroutineAfter *profile.Profile
@@ -70,8 +69,7 @@ type Profiles struct {
 const (
 	// leastCollections is of how many collections a live heap tells of leaks.
 	leastCollections = 8
-	// lowsKept is how many lows of a saw are enough for a trend: more than these
-	// are the same with more noise.
+	// lowsKept is how many lows of a saw make a trend: more add only noise.
 	lowsKept = 60
 	// residentWindow is the least window in which resident memory tells of leaks.
 	// The runtime collects at least every two minutes (forcegcperiod in
@@ -81,27 +79,24 @@ const (
 	// connectionSize is what a connection takes of net/http's heap: two buffers of
 	// 4 KiB, and what is around them.
 	connectionSize = 16 << 10
-	// fewest is how many goroutines, threads or descriptors more are no matter,
-	// be there ever so few.
+	// fewest goroutines, threads or descriptors more do not matter, however few there are.
 	fewest = 10
-	// leastHeap is what a heap is taken for that is smaller: the runtime lets any
-	// grow to so much before it collects (heapMinimum in runtime/mgcpacer.go).
+	// leastHeap is the least size that a heap counts as: the runtime lets any grow to so much
+	// before it collects (heapMinimum in runtime/mgcpacer.go).
 	leastHeap = 4 << 20
 )
 
 // leakCounts are the series of what is counted, in the order of reports.
 var leakCounts = []string{"goroutines", "threads", "fds"}
 
-// Grows reports whether a trial's window was long enough to see what grows:
-// dyno.LeakWindow, but for what a window may end before it should.
+// Grows reports whether a trial was long enough to see growth: dyno.LeakWindow, rounded.
 func Grows(r *dyno.Result) bool {
 	return r.Elapsed.Round(time.Second) >= time.Duration(dyno.LeakWindow)
 }
 
-// NewGrowth judges what grew in a trial. It is nil unless the trial [Grows] and
-// something was watched. series returns the readings of a
-// metric, with seconds since the window began, or nothing if there are none; rate is
-// that of the trial's plan, which a result that was read back lacks.
+// NewGrowth judges what grew in a trial; nil unless the trial [Grows] and something was
+// watched. series returns the readings of a metric by seconds of the window; rate is that
+// of the trial's plan, which a result that was read back lacks.
 func NewGrowth(r *dyno.Result, rate dyno.Rate, series func(metric string) (at, value []float64), p Profiles) *Growth {
 	if !Grows(r) {
 		return nil
@@ -134,10 +129,8 @@ func NewGrowth(r *dyno.Result, rate dyno.Rate, series func(metric string) (at, v
 	return g
 }
 
-// rises reports whether a load ends at a higher rate than it begins with.
 func rises(r dyno.Rate) bool { return len(r) > 0 && r[len(r)-1].To > r[0].From }
 
-// snapshot is the one of a stage, or nil.
 func snapshot(r *dyno.Result, stage string) *dyno.Snapshot {
 	i := slices.IndexFunc(r.Memory, func(s dyno.Snapshot) bool { return s.Stage == stage })
 	if i < 0 {
@@ -146,7 +139,6 @@ func snapshot(r *dyno.Result, stage string) *dyno.Snapshot {
 	return &r.Memory[i]
 }
 
-// within leaves out readings from outside the window.
 func (g *Growth) within(at, value []float64) (a, v []float64) {
 	end := g.Window.Seconds()
 	for i, sec := range at {
@@ -157,17 +149,15 @@ func (g *Growth) within(at, value []float64) (a, v []float64) {
 	return a, v
 }
 
-// ends are a quantity at two moments without requests, before the window and
-// after it; 0 if it is not known. load is how much of it the load's own
-// connections make.
+// ends are a quantity before the window and after it, without requests; 0 if not known.
+// load is how much of it the load's own connections make.
 type ends struct{ before, after, load float64 }
 
 func (e ends) known() bool { return e.before > 0 && e.after > 0 }
 
-// memory judges by the best evidence that there is: what collections found live,
-// else the lows of the heap between them, else resident memory. Where collections
-// are known to be few, resident memory says nothing: it grows with garbage, and
-// does not grow with a leak that fills what garbage has left.
+// memory judges by the best evidence: what collections found live, else the heap's lows
+// between them, else resident memory. With few collections resident memory says nothing:
+// it grows with garbage, and not with a leak that fills what garbage has left.
 func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []float64)) *Grown {
 	e := ends{load: connectionSize * g.connections}
 	if before, after := snapshot(r, dyno.StageBefore), snapshot(r, dyno.StageAfter); before != nil && after != nil {
@@ -215,9 +205,8 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 	return g.judge("rss-B", at, value, e)
 }
 
-// restGrowth is how much more than after the window may be live after the rest that
-// follows: a collection that nobody forced also finds what pools hold, and what was
-// allocated while it marked.
+// restGrowth is how much more may be live after the rest than after the window: a
+// collection that was not forced also finds what pools hold and what was allocated meanwhile.
 const restGrowth = 1 << 20
 
 // rested takes back that a heap is level if it grew when the load was over.
@@ -235,8 +224,7 @@ func (g *Growth) longer(times float64) time.Duration {
 	return time.Duration(1.2 * times * float64(g.Window))
 }
 
-// jitter is the mean square of first differences: what noise there is that is
-// no trend.
+// jitter is the mean square of first differences: noise without trend.
 func jitter(vs []float64) float64 {
 	sum := 0.0
 	for i := 1; i < len(vs); i++ {
@@ -245,9 +233,9 @@ func jitter(vs []float64) float64 {
 	return sum / float64(len(vs)-1)
 }
 
-// lows are the lowest points between the teeth of a saw, where a collection has
-// just been: those that lie between two slopes of at least half the largest
-// fall. Of many, they are the minima of equal parts of the time.
+// lows are the lowest points between the teeth of a saw, where a collection has just been:
+// between two slopes of at least half the largest fall. Many are thinned to the minima of
+// equal parts of the time.
 func lows(at, value []float64) (a, v []float64) {
 	fall, high := 0.0, math.Inf(-1)
 	for _, x := range value {
@@ -292,7 +280,6 @@ func lows(at, value []float64) (a, v []float64) {
 	return ka, kv
 }
 
-// judge makes the verdict on readings.
 func (g *Growth) judge(by string, at, value []float64, e ends) *Grown {
 	least, counted := float64(leastHeap), slices.Contains(leakCounts, by)
 	if counted {
@@ -309,7 +296,6 @@ func (g *Growth) judge(by string, at, value []float64, e ends) *Grown {
 	return grown
 }
 
-// untold is what cannot be judged.
 func (g *Growth) untold(by string, e ends, reason Reason) *Grown {
 	nan := math.NaN()
 	grown := g.grown(by, stats.Trend{Shape: stats.Untold, Slope: nan, Lo: nan, Hi: nan, Detectable: nan}, e)
@@ -334,8 +320,8 @@ func (g *Growth) grown(by string, t stats.Trend, e ends) *Grown {
 	}
 }
 
-// verdict judges a trend of what is usually so much. A leak is what stays when
-// no request is under way: what a queue of requests holds grows, too.
+// verdict judges a trend of what is usually so much. A leak stays when no request is under
+// way: what a queue of requests holds grows, too.
 func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (Verdict, Reason) {
 	sec, opened := g.Window.Seconds(), int(math.Round(g.connections))
 	switch {
@@ -359,4 +345,52 @@ func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (Verdict, Reason)
 		return Unclear, Reason{Kind: GrewAfter}
 	}
 	return NoLeak, Reason{}
+}
+
+// outside judges resident memory less what the runtime has mapped: mmap, cgo, pages of
+// files, of which the live heap tells nothing. It is below 0 while mapped memory is not
+// touched. To touch it is growth, too, so a leak has to end above 0.
+func (g *Growth) outside(r *dyno.Result, series func(metric string) (at, value []float64)) *Grown {
+	at, rss := g.within(series("rss-B"))
+	mappedAt, mapped := g.mapped(series)
+	if len(at) == 0 || len(mappedAt) == 0 {
+		return nil
+	}
+	beyond := make([]float64, len(at))
+	for i, j := 0, 0; i < len(at); i++ {
+		for j+1 < len(mappedAt) && math.Abs(mappedAt[j+1]-at[i]) <= math.Abs(mappedAt[j]-at[i]) {
+			j++
+		}
+		beyond[i] = rss[i] - mapped[j]
+	}
+	end, e := beyond[len(beyond)-1], ends{}
+	if before, after := snapshot(r, dyno.StageBefore), snapshot(r, dyno.StageAfter); before != nil && after != nil && before.Mapped() > 0 && after.Mapped() > 0 {
+		// Both may be below 0; what counts is how they differ.
+		end = after.RSS - after.Mapped()
+		e = ends{before: rss[0], after: rss[0] + end - (before.RSS - before.Mapped())}
+	}
+	sorted := slices.Sorted(slices.Values(rss))
+	t := stats.TrendOf(at, beyond, stats.TrendRule{})
+	grown := g.grown("outside-B", t, e)
+	grown.Verdict, grown.Reason = g.verdict(t, sorted[len(sorted)/2], e)
+	if grown.Verdict == Leaking && end <= 0 {
+		grown.Verdict, grown.Reason = Unclear, Reason{Kind: NotTouched, Longer: g.longer(2)}
+	}
+	return grown
+}
+
+// mapped is what the runtime has from the system and has not given back.
+func (g *Growth) mapped(series func(metric string) (at, value []float64)) (at, value []float64) {
+	if at, value = g.within(series("mapped-B")); len(at) > 0 {
+		return at, value
+	}
+	at, sys := g.within(series("sys-B"))
+	releasedAt, released := g.within(series("heap-released-B"))
+	if !slices.Equal(at, releasedAt) { // of one page they are of one time
+		return nil, nil
+	}
+	for i := range sys {
+		value = append(value, sys[i]-released[i])
+	}
+	return at, value
 }

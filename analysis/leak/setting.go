@@ -41,8 +41,7 @@ func (l *Leak) Leaks() bool {
 	return leaks(l.Memory) || leaks(l.Outside) || slices.ContainsFunc(l.Others, func(o OtherGrown) bool { return leaks(o.Grown) })
 }
 
-// leakOf puts what grew in the trials of a setting together; nil if it is not
-// known of any.
+// Of puts what grew in the trials of a setting together; nil if nothing is known.
 func Of(rs []*dyno.Result, of map[int]*Growth) *Leak {
 	l := &Leak{}
 	var growths []*Growth
@@ -92,7 +91,6 @@ func Of(rs []*dyno.Result, of map[int]*Growth) *Leak {
 	return l
 }
 
-// locate finds the lines that leak memory.
 func (l *Leak) locate(growths []*Growth) {
 	ts, hours, requests, trials := evidence(growths, func(g *Growth) (*Grown, []tally) { return g.Memory, g.heap })
 	if trials == 0 {
@@ -105,7 +103,8 @@ func (l *Leak) locate(growths []*Growth) {
 		}
 	}
 	if l.Sites, enough = heapSites(ts, hours, requests, bytes); len(l.Sites) == 0 {
-		l.Needed = lengthFor(enough+2*math.Sqrt(enough), ts[0].period, l.Memory.Slope, trials) // not to miss them by bad luck
+		enough += 2 * math.Sqrt(enough) // not to miss them by bad luck
+		l.Needed = time.Duration(enough * ts[0].period / l.Memory.Slope / float64(trials) * float64(time.Hour))
 	}
 }
 
@@ -122,9 +121,9 @@ func evidence(growths []*Growth, of func(g *Growth) (*Grown, []tally)) (ts []tal
 	return pooled(each), hours, requests, len(each)
 }
 
-// together is what the trials of a setting say of one quantity; nil if there are
-// none. It leaks if half of the trials that have a verdict say so, and two at least
-// where there are more than one: else many trials would make a false alarm likely.
+// together is what the trials of a setting say of one quantity; nil without trials. It
+// leaks if half of the trials with a verdict say so, and at least two if there are several:
+// else many trials would make a false alarm likely.
 func together(trials []*Grown) *Grown {
 	var by = map[Verdict][]*Grown{}
 	for _, g := range trials {
@@ -180,7 +179,6 @@ func typical(trials []*Grown) *Grown {
 	return first
 }
 
-// center is the median of the trials.
 func center(trials []*Grown, of func(g *Grown) float64) float64 {
 	var vs []float64
 	for _, g := range trials {
@@ -250,7 +248,6 @@ func (l *Leak) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// json has rates in a unit, B or 1.
 func (g *Grown) json(unit string) map[string]any {
 	j := map[string]any{
 		"verdict": g.Verdict, "by": g.By, "n": g.N, "shape": g.Shape,
@@ -264,7 +261,6 @@ func (g *Grown) json(unit string) map[string]any {
 	return j
 }
 
-// json adds the words and the kind of a reason to j, if there is one.
 func (r Reason) json(j map[string]any) {
 	if r.Kind == "" {
 		return

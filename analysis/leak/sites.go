@@ -5,16 +5,14 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/google/pprof/profile"
 	"gonum.org/v1/gonum/mathext"
 )
 
-// A LeakSite is a line of the subject's own to which a leak is charged: that
-// allocates, by itself or by what it calls, or at which goroutines wait. Rates are
-// in bytes or goroutines; what is not known is NaN.
+// A LeakSite is a line of the subject's own that leaks: it allocates, by itself or by what
+// it calls, or goroutines wait at it. Rates are in bytes or goroutines; NaN if not known.
 type LeakSite struct {
 	Func    string
 	File    string // as the profile has it
@@ -30,8 +28,7 @@ type place struct {
 	line       int
 }
 
-// A tally is what two profiles of one trial have at one place: counts of samples
-// or of goroutines.
+// A tally is what two profiles of one trial have at one place, in samples or goroutines.
 type tally struct {
 	place
 	before, after float64 // alive
@@ -43,18 +40,15 @@ type tally struct {
 }
 
 const (
-	// siteAlpha bounds the chance that a heap profile's sampling names any line
-	// that does not grow.
+	// siteAlpha bounds the chance that sampling names any line that does not grow.
 	siteAlpha = 0.001
 	// leastGrown is how many samples or goroutines more a line must have.
 	leastGrown = 3
-	// leastOfGrown is the share of goroutines that a line must have of those that
-	// came: below it is what comes and goes.
+	// leastOfGrown is the least share of the goroutines that came: fewer come and go.
 	leastOfGrown = 0.1
 )
 
-// heapTallies are the differences of two profiles of one heap. They have what is
-// alive and what was allocated since the start.
+// heapTallies are the differences of two heap profiles: what is alive, and what was allocated.
 func heapTallies(before, after *profile.Profile) []tally {
 	if before == nil || after == nil {
 		return nil
@@ -95,8 +89,7 @@ func heapTallies(before, after *profile.Profile) []tally {
 	})
 }
 
-// sampled is how many samples stand for an amount of a heap profile: the inverse
-// of runtime/pprof's scaleHeapSample.
+// sampled inverts runtime/pprof's scaleHeapSample: how many samples stand for a charge.
 func sampled(c profiles.Charge, rate float64) float64 {
 	if c.Count == 0 {
 		return 0
@@ -104,8 +97,7 @@ func sampled(c profiles.Charge, rate float64) float64 {
 	return c.Count * -math.Expm1(-c.Value/c.Count/rate)
 }
 
-// goroutineTallies are the differences of two goroutine profiles, and what the
-// profile of goroutine leaks has, if it was taken.
+// goroutineTallies are the differences of two goroutine profiles, with those that are stuck.
 func goroutineTallies(before, after, stuck *profile.Profile) []tally {
 	if before == nil || after == nil {
 		return nil
@@ -139,8 +131,8 @@ func goroutineTallies(before, after, stuck *profile.Profile) []tally {
 	})
 }
 
-// connections is how many more goroutines of net/http wait for a next request on
-// a connection that is open: those with nothing of the subject's on their stacks.
+// connections counts how many more goroutines of net/http wait on open connections: those
+// with nothing of the subject's on their stacks.
 func connections(ts []tally) float64 {
 	i := slices.IndexFunc(ts, func(t tally) bool { return t.name == "net/http.(*conn).serve" && t.line == 0 })
 	if i < 0 {
@@ -151,7 +143,6 @@ func connections(ts []tally) float64 {
 
 func placeOf(c profiles.Charge) place { return place{c.Func, c.File, c.Line} }
 
-// tallied collects tallies by their places.
 func tallied(add func(at func(place) *tally)) []tally {
 	by := map[place]*tally{}
 	add(func(p place) *tally {
@@ -170,7 +161,6 @@ func tallied(add func(at func(place) *tally)) []tally {
 	return ts
 }
 
-// pooled adds up the tallies of several trials of one setting.
 func pooled(of [][]tally) []tally {
 	return tallied(func(at func(place) *tally) {
 		for _, ts := range of {
@@ -188,17 +178,15 @@ func pooled(of [][]tally) []tally {
 	})
 }
 
-// turnover bounds how many samples came and stayed, and how many of those before
-// went: no more came than were allocated, and than there are.
+// turnover bounds how many samples came and stayed, and how many of those before went.
 func (t *tally) turnover() (came, went float64) {
 	came = max(0, min(t.born, t.after))
 	return came, max(0, came-(t.after-t.before))
 }
 
-// heapSites are the lines that surely grow, of trials of so many hours and
-// requests together, the greatest first; the heap grew by exactly so many bytes
-// between the profiles, which is NaN if nobody knows. enough is how many samples
-// would have been called growth, had none gone.
+// heapSites are the lines that surely grow, the greatest first. The heap grew by exactly so
+// many bytes between the profiles, NaN if not known. enough is how many samples would have
+// been called growth, had none gone.
 func heapSites(ts []tally, hours float64, requests int64, bytes float64) (sites []LeakSite, enough float64) {
 	tested, grew, noise := 0.0, 0.0, 0.0
 	for i := range ts {
@@ -243,12 +231,10 @@ func (t *tally) variance() float64 {
 	return (came + went) * t.squares / (t.before + t.after)
 }
 
-// chance is that of a line that does not grow to look as if it did. Where a line
-// allocates as much as it frees, what comes and what goes are samples alike: each
-// that did the one or the other came with the chance of a coin. absent is the
-// chance, independent of it, that the growth is elsewhere and was not sampled there.
-// Both may be small, or the one very small: of independent p with the product k it
-// is k(1-ln k) (Fisher), and the better of two tests counts twice.
+// chance is that of a line that does not grow to look as if it did. If it allocates as much
+// as it frees, each sample comes or goes by a coin. absent is the independent chance that
+// the growth is elsewhere and was not sampled. The product k of two independent p is as
+// small with k(1-ln k) (Fisher); the better of two tests counts twice.
 func chance(came, went, absent float64) float64 {
 	p := heads(came, came+went)
 	if k := p * absent; k > 0 {
@@ -257,10 +243,9 @@ func chance(came, went, absent float64) float64 {
 	return 2 * p
 }
 
-// absent is the chance that the profiles show no more than elsewhere of a growth of
-// so many bytes. A byte of small objects is sampled the least: their samples are
-// Poisson, of a period each. What comes and goes besides adds noise, as if a sample
-// stood for more.
+// absent is the chance that the profiles show no more than elsewhere of a growth of so many
+// bytes. Small objects are sampled the least: Poisson, of a period each. What comes and
+// goes adds noise, as if a sample stood for more.
 func absent(bytes, elsewhere, noise, period float64) float64 {
 	if !(bytes > 0) {
 		return 1
@@ -269,7 +254,6 @@ func absent(bytes, elsewhere, noise, period float64) float64 {
 	return mathext.GammaIncRegComp(max(0, elsewhere/each)+1, bytes/each)
 }
 
-// probe reports whether the place is dyno's own.
 func (t *tally) probe() bool { return strings.Contains(t.name, "dynoProbe") }
 
 // heads is the chance that of n coins k or more show heads.
@@ -309,10 +293,4 @@ func perThousand(v float64, requests int64) float64 {
 func greatest(sites []LeakSite) []LeakSite {
 	slices.SortStableFunc(sites, func(a, b LeakSite) int { return cmp.Compare(b.PerHour, a.PerHour) })
 	return sites
-}
-
-// lengthFor is how long a window would be in which so many samples of a leak of
-// so many bytes an hour are seen, over so many trials.
-func lengthFor(samples, period, slope float64, trials int) time.Duration {
-	return time.Duration(samples * period / slope / float64(trials) * float64(time.Hour))
 }

@@ -18,9 +18,8 @@ type leaf struct {
 	f       *function
 }
 
-// find returns the sub-benchmark of a name, behind the first slash; nil if none or
-// several match as well. A part of a name that is computed may be anything: a leaf with
-// more constant characters matches better.
+// find returns the sub-benchmark of a name, behind the first slash; nil if none or several
+// match. Computed parts may be anything: a leaf with more constant characters matches better.
 func (f *function) find(name string) (best *function) {
 	most := -1
 	left := mostSteps
@@ -41,13 +40,11 @@ func (f *function) find(name string) (best *function) {
 	return best
 }
 
-// mostSteps is how many functions are read for the names of one benchmark: they may call
-// each other in many ways.
+// mostSteps bounds how many functions are read for one name: they may call each other.
 const mostSteps = 10_000
 
 // leaves are what f and its helpers give to b.Run, and these in turn, in the order of the
-// source; none if f runs no sub-benchmarks. around are the functions that f is in, and
-// left how many more are read.
+// source. around are the functions that f is in, left how many more are read.
 func (f *function) leaves(around []token.Pos, left *int) (all []leaf) {
 	if *left--; f.body == nil || slices.Contains(around, f.at) || *left < 0 {
 		return nil
@@ -79,9 +76,8 @@ func (f *function) leaves(around []token.Pos, left *int) (all []leaf) {
 	return all
 }
 
-// given is the function that b.Run is given: a closure, one that is named, or the closure
-// that a call of a function of this package returns. Of another only the place of the
-// call is known.
+// given is the function that b.Run is given: a closure, a named one, or the closure that a
+// function of this package returns; else only the place of the call is known.
 func (f *function) given(call *ast.CallExpr) *function {
 	closure := func(x ast.Expr) *function {
 		if lit, ok := x.(*ast.FuncLit); ok {
@@ -106,11 +102,9 @@ func (f *function) given(call *ast.CallExpr) *function {
 	return &function{pkg: f.pkg, fset: f.fset, at: call.Pos()}
 }
 
-// verb is a verb of package fmt.
 var verb = regexp.MustCompile(`%[-+# 0-9.*\[\]]*[a-zA-Z%]`)
 
-// name is a regular expression of a sub-benchmark's name as testing prints it, and how
-// many characters of it are constant.
+// name is a pattern of a sub-benchmark's printed name, and its number of constant characters.
 func (f *function) name(x ast.Expr) (pattern string, literal int) {
 	if s, ok := f.constant(x); ok {
 		return regexp.QuoteMeta(s), len(s)

@@ -90,8 +90,8 @@ type run struct {
 	cpus int
 }
 
-// Find returns the pitfalls of benchmarks in their order, of each benchmark at most one
-// of a kind. cpus is the number of CPUs that each ran on; 0 or less means all.
+// Find returns the pitfalls of benchmarks, at most one of a kind each. cpus is how many CPUs
+// each ran on; 0 or less means all.
 func Find(all []Benchmark, cpus int) (found []Found) {
 	r := &run{all, cpus}
 	for i := range all {
@@ -100,7 +100,6 @@ func Find(all []Benchmark, cpus int) (found []Found) {
 	return found
 }
 
-// find returns the pitfalls of one benchmark.
 func (r *run) find(b *Benchmark) (found []Found) {
 	for _, rule := range rules {
 		var first *Found
@@ -133,7 +132,6 @@ func (r *run) find(b *Benchmark) (found []Found) {
 	return found
 }
 
-// surveyed reports whether a setting has a survey that did not fail.
 func (s *Setting) surveyed() bool {
 	v := s.Survey
 	return v != nil && v.Err == "" && v.N > 0 && v.Sec >= 0 && !math.IsInf(v.Sec, 0)

@@ -34,8 +34,7 @@ const (
 	goInlines                                      = 26  // Go 1.26 inlines calls within the braces of b.Loop
 )
 
-// empty tells of a loop that does nothing: the least time that any sample saw is that of
-// the loop, as whatever else runs on the machine only makes it slower.
+// empty tells of a loop that does nothing, by the fastest sample: other load only slows it.
 func (r *run) empty(b *Benchmark, i int) *Found {
 	s, least := &b.Settings[i], math.Inf(1)
 	v := s.Survey
@@ -61,9 +60,8 @@ func (r *run) constant(b *Benchmark, i int) *Found {
 	return &Found{}
 }
 
-// grows tells of an iteration that takes longer the more of them there are: in the long
-// sample than in those with few, or in turns. Collecting does not count, as short samples
-// have none of it, nor that turns of all benchmarks are faster.
+// grows tells of iterations that take longer the more there are: in the long sample than in
+// short ones or turns. Collecting does not count, nor that all turns are faster.
 func (r *run) grows(b *Benchmark, i int) *Found {
 	s := &b.Settings[i]
 	v := s.Survey
@@ -78,8 +76,7 @@ func (r *run) grows(b *Benchmark, i int) *Found {
 	return &Found{Sec: v.Sec, N: v.N, FewSec: s.Turn, FewN: b.N}
 }
 
-// loop126 tells of a setting on the other side of Go 1.26 than the baseline. Before 1.24
-// there was no b.Loop.
+// loop126 tells of a setting on the other side of Go 1.26 than the baseline.
 func (r *run) loop126(b *Benchmark, i int) *Found {
 	s, base := &b.Settings[i], b.Settings[0].Go
 	if s.Survey.Source.Loop != "b.Loop" || base == 0 || s.Go == 0 || (base >= goInlines) == (s.Go >= goInlines) {
@@ -103,9 +100,8 @@ func (r *run) parallel(b *Benchmark, i int) *Found {
 	return &Found{}
 }
 
-// setUp tells of what is timed and done once. Turns, which are shorter than samples of a
-// survey, show it more, if it is true; what only turns show may also be that the machine
-// became slower, by as much as it did for the benchmark at the median.
+// setUp tells of what is timed and done once. Turns, shorter than samples of a survey, show
+// it more; what only turns show may be that the machine became slower, as for the median.
 func (r *run) setUp(b *Benchmark, i int) *Found {
 	s := &b.Settings[i]
 	v := s.Survey
@@ -125,9 +121,8 @@ func (r *run) setUp(b *Benchmark, i int) *Found {
 	return s.once(b.N, s.Turn, setUpAlone)
 }
 
-// once solves for what is done once, S, from a sample with few iterations n beside the
-// long one with N: few = sec + S/n and long = sec + S/N for each iteration. few has to be
-// more than ratio times long.
+// once solves for what is done once, S, from two samples: few = sec + S/n and long = sec +
+// S/N for each iteration. few has to be more than ratio times long.
 func (s *Setting) once(n int64, few, ratio float64) *Found {
 	v := s.Survey
 	if v.Source.Loop == "" {
@@ -144,8 +139,7 @@ func (s *Setting) once(n int64, few, ratio float64) *Found {
 	return &Found{Call: v.Source.Timed, Once: once, Share: min(1, share), FewN: n}
 }
 
-// slower is by how many times turns of a setting are slower than surveys, of the benchmark
-// at the median; 0 if too few benchmarks tell.
+// slower is the median ratio of turns to surveys in a setting; 0 if too few tell.
 func (r *run) slower(setting int) float64 {
 	var ratios []float64
 	for i := range r.all {
@@ -160,7 +154,6 @@ func (r *run) slower(setting int) float64 {
 	return (ratios[len(ratios)/2] + ratios[(len(ratios)-1)/2]) / 2
 }
 
-// gcLeftOut tells of collecting that is in the long sample and in few of the turns'.
 func (r *run) gcLeftOut(b *Benchmark, i int) *Found {
 	s := &b.Settings[i]
 	v := s.Survey

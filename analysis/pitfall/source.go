@@ -12,8 +12,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A Syntax is a type-checked package. Where a type is missing from Info, as after an
-// import that failed, the reader says nothing of what depends on it.
+// A Syntax is a type-checked package. What depends on a type that Info lacks is not told.
 type Syntax struct {
 	Fset  *token.FileSet
 	Files []*ast.File
@@ -54,13 +53,11 @@ func ReadSource(packages ...Syntax) func(printed string) dyno.BenchSource {
 // mostText is the length of a call that is quoted, in characters.
 const mostText = 60
 
-// A pkg resolves names of one package.
 type pkg struct {
 	info  *types.Info
 	funcs map[types.Object]*function // declared ones, and variables that are only ever one closure
 }
 
-// A function is a declared function or a closure.
 type function struct {
 	*pkg
 	fset *token.FileSet
@@ -68,7 +65,6 @@ type function struct {
 	body *ast.BlockStmt // nil if it is not known
 }
 
-// collect finds the functions of a file, and the benchmarks among them.
 func (p *pkg) collect(fset *token.FileSet, file *ast.File, benchmarks map[string]*function) {
 	again := map[types.Object]bool{}
 	assigned := func(name, value ast.Expr) {
@@ -120,7 +116,6 @@ func (p *pkg) collect(fset *token.FileSet, file *ast.File, benchmarks map[string
 	}
 }
 
-// isB reports whether t is *testing.B.
 func isB(t types.Type) bool {
 	return t != nil && types.TypeString(t, nil) == "*testing.B"
 }
@@ -153,8 +148,7 @@ func (p *pkg) testing(x ast.Expr) string {
 	return ""
 }
 
-// helper is the function of this package that a call leads into, if it is given b or uses
-// package testing; else nil.
+// helper is the function of this package that a call leads into, if it gets b or uses testing.
 func (p *pkg) helper(call *ast.CallExpr) *function {
 	f := p.funcs[p.object(call.Fun)]
 	if f == nil {
@@ -172,7 +166,6 @@ func (p *pkg) helper(call *ast.CallExpr) *function {
 	return f
 }
 
-// where says where a function is.
 func (f *function) where() dyno.BenchSource {
 	at := f.fset.PositionFor(f.at, false)
 	return dyno.BenchSource{File: filepath.Base(at.Filename), Line: at.Line}
@@ -191,8 +184,7 @@ func (f *function) source() dyno.BenchSource {
 	return src
 }
 
-// A reader reads a benchmark from its beginning to its loop, in the order of the source,
-// which is nearly that of execution.
+// A reader reads a benchmark up to its loop, in the order of the source.
 type reader struct {
 	*pkg
 	loop, timed string                // as of dyno.BenchSource
@@ -266,8 +258,8 @@ func (r *reader) call(n *ast.CallExpr) bool {
 	return true
 }
 
-// mayLoop reports whether anything in the functions that were read could run b.N times:
-// a use of b.N, or of b by something else than a method of its that does not.
+// mayLoop reports whether the functions that were read could run b.N times: they use b.N, or
+// b other than by a method that does not loop.
 func (r *reader) mayLoop() (may bool) {
 	var look func(n ast.Node) bool
 	look = func(n ast.Node) bool {
@@ -300,8 +292,7 @@ func (r *reader) mayLoop() (may bool) {
 	return may
 }
 
-// lastReset is the place of the last b.ResetTimer, 0 if there is none: a loop to b.N
-// before it only makes the input.
+// lastReset is the last b.ResetTimer, 0 without one: a loop before it only makes the input.
 func (r *reader) lastReset(body ast.Node) (last token.Pos) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && r.testing(call.Fun) == "ResetTimer" {
@@ -337,7 +328,6 @@ func (r *reader) hasN(n ast.Node) (has bool) {
 	return has
 }
 
-// quote is an expression in one short line.
 func quote(x ast.Expr) string {
 	s := strings.Join(strings.Fields(types.ExprString(x)), " ")
 	if utf8.RuneCountInString(s) > mostText {

@@ -28,7 +28,6 @@ const (
 var CPUClasses = [classes]string{"own code", "libraries", "runtime", "scheduling", "allocation",
 	"mark", "idle mark", "assist", "sweep", "other GC", "scavenge"}
 
-// gcClasses are the classes of garbage collection.
 var gcClasses = []CPUClass{CPUMark, CPUAssist, CPUSweep, CPUGC}
 
 // A CPUShare is how the CPU time of one setting is spent, by stack.
@@ -40,16 +39,14 @@ type CPUShare struct {
 	Classes []ClassShare `json:"classes"` // in the order of CPUClasses
 }
 
-// A ClassShare is one class: means over the trials with 95 % intervals, which
-// are NaN with one trial.
+// A ClassShare is one class: means over trials with 95 % intervals.
 type ClassShare struct {
 	Name   string     `json:"name"`
 	PerReq stats.Mean `json:"cpu-sec/req"`
 	Share  stats.Mean `json:"share"` // of the CPU time of the profile
 }
 
-// CPUShares says of each setting's CPU profiles what they spend their time on.
-// It is nil for profiles of another kind.
+// CPUShares says what CPU profiles spend their time on; nil for profiles of another kind.
 func (p *Profiles) CPUShares() []CPUShare {
 	if p.Kind != "cpu" {
 		return nil
@@ -92,9 +89,8 @@ func classShare(name string, seconds, totals []float64) ClassShare {
 	return ClassShare{name, stats.MeanOf(seconds), stats.MeanOf(shares)}
 }
 
-// marks are functions of package runtime, by name or what it begins with (*),
-// that tell what a stack is for; of those on one stack the first of this list
-// decides. Names are those of Go 1.22 to 1.27.
+// marks are functions of package runtime, by name or prefix (*), that tell what a stack is
+// for; the first of this list decides. Names are those of Go 1.22 to 1.27.
 var marks = []struct {
 	class CPUClass
 	names []string

@@ -10,20 +10,16 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// Alpha bounds the adjusted p of a function that is said to have changed.
-// No more than 1 % of the comparisons of two settings that do not differ may
-// name any function at all, and where functions deviate very unlike each other
-// the error is a multiple of this (doc/method.md).
+// Alpha bounds the adjusted p of a function that is said to have changed: at most 1 % of the
+// comparisons of settings that do not differ may name any function (doc/method.md).
 const Alpha = 0.0025
 
-// Pairs is the least number of pairs of trials on which a function is
-// said to have changed.
+// Pairs is the least number of pairs of trials that can show a change of a function.
 const Pairs = 3
 
-// considered is the share of the total that a function must have, as the mean of
-// both settings, to be tested: half of what is negligible, since none of less
-// can have changed by more. The mean says nothing about the difference, so that
-// choosing by it is free (Bourgon, Gentleman, Huber, PNAS 107, 2010).
+// considered is the share of what is negligible that a function must have on average to be
+// tested: one with less cannot have changed by more. The mean of both settings says nothing
+// about their difference, so choosing by it is free (Bourgon, Gentleman, Huber, PNAS 107, 2010).
 const considered = 0.5
 
 // A Change is the difference of one function between two settings, per request
@@ -42,14 +38,14 @@ func (c Change) Clear() bool { return c.Verdict == stats.Better || c.Verdict == 
 // MarshalJSON implements json.Marshaler; what is not known is null.
 func (c Change) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Base    Number        `json:"base"`
-		Value   Number        `json:"value"`
-		Diff    Number        `json:"diff"`
-		Lo      Number        `json:"lo"`
-		Hi      Number        `json:"hi"`
-		P       Number        `json:"p"`
+		Base    dyno.Number   `json:"base"`
+		Value   dyno.Number   `json:"value"`
+		Diff    dyno.Number   `json:"diff"`
+		Lo      dyno.Number   `json:"lo"`
+		Hi      dyno.Number   `json:"hi"`
+		P       dyno.Number   `json:"p"`
 		Verdict stats.Verdict `json:"verdict"`
-	}{Number(c.Base), Number(c.Value), Number(c.Diff), Number(c.Lo), Number(c.Hi), Number(c.P), c.Verdict})
+	}{dyno.Number(c.Base), dyno.Number(c.Value), dyno.Number(c.Diff), dyno.Number(c.Lo), dyno.Number(c.Hi), dyno.Number(c.P), c.Verdict})
 }
 
 // A FunctionChange is what changed about one function.
@@ -61,8 +57,8 @@ type FunctionChange struct {
 	Count float64 `json:"count-diff,omitempty"` // of Profiles.Counts in the order's attribution
 	// Share is the part of the change of the total that the function has in the
 	// order's attribution; NaN if the total did not change.
-	Share Number     `json:"share"`
-	Line  LineChange `json:"at,omitzero"` // of ByOwn
+	Share dyno.Number `json:"share"`
+	Line  LineChange  `json:"at,omitzero"` // of ByOwn
 }
 
 // A LineChange is the line of a function that changed most; zero if no line is known.
@@ -98,10 +94,9 @@ func (r *FunctionChange) change(by Order) *Change {
 	return [...]*Change{ByOwn: &r.Own, ByFlat: &r.Flat, ByCum: &r.Cum}[by]
 }
 
-// Difference compares a setting with a baseline. A function has changed if its
-// adjusted p is at most Alpha, and the change more than a negligible
-// share of the total per request; 0 means dyno.DefaultNegligible. With fewer than
-// Pairs pairs of trials all is unclear.
+// Difference compares a setting with a baseline. A function has changed if its adjusted p
+// is at most Alpha, and the change more than a negligible share of the total per request;
+// 0 means dyno.DefaultNegligible. With fewer than Pairs pairs all is unclear.
 func (p *Profiles) Difference(base, setting string, by Order, negligible float64) *Diff {
 	if negligible == 0 {
 		negligible = dyno.DefaultNegligible
@@ -128,9 +123,9 @@ func (p *Profiles) Difference(base, setting string, by Order, negligible float64
 	for i, fn := range fns {
 		r := &rows[i]
 		r.Function = fn
-		r.Share = Number(r.change(by).Diff / d.Total.Diff)
+		r.Share = dyno.Number(r.change(by).Diff / d.Total.Diff)
 		if d.Total.Diff == 0 {
-			r.Share = Number(math.NaN())
+			r.Share = dyno.Number(math.NaN())
 		}
 		for b := range d.Pairs {
 			r.Count += (c.sums[1][b].by[by][fn].count - c.sums[0][b].by[by][fn].count) / float64(d.Pairs)
@@ -149,8 +144,7 @@ func (p *Profiles) Difference(base, setting string, by Order, negligible float64
 	return d
 }
 
-// A pairing holds the trials of two settings that share blocks; side 0 is the
-// baseline.
+// A pairing holds the trials of two settings that share blocks; side 0 is the baseline.
 type pairing struct {
 	settings [2]string
 	trials   [2][]*profiledTrial
@@ -177,7 +171,6 @@ func (p *Profiles) pair(base, setting string) *pairing {
 	return c
 }
 
-// functions are those of either side.
 func (c *pairing) functions() []*Function {
 	seen := map[*Function]bool{}
 	var fns []*Function
@@ -197,8 +190,7 @@ func (c *pairing) functions() []*Function {
 	return fns
 }
 
-// changes compares functions, which are one family; less than limit is
-// negligible.
+// changes compares a family of functions; less than limit is negligible.
 func (c *pairing) changes(fns []*Function, of func(side, block int, fn *Function) amount, limit float64) []Change {
 	blocks := len(c.totals[0])
 	pairs := make([]stats.Pair, len(fns))
@@ -239,8 +231,8 @@ func (c *pairing) changes(fns []*Function, of func(side, block int, fn *Function
 	return out
 }
 
-// lineOf finds the line of a function that changed most. Lines are counted from
-// the function's first, as it may have moved between the settings.
+// lineOf finds the line of a function that changed most. Lines count from the function's
+// first, as it may have moved.
 func (p *Profiles) lineOf(c *pairing, fn *Function) LineChange {
 	var start [2]int
 	for side, s := range c.settings {

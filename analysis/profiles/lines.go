@@ -16,8 +16,7 @@ type Listing struct {
 	Lines []ListingLine `json:"lines"`              // that have a figure, in order
 }
 
-// A ListingLine is one line of a function: what it costs by itself, and with
-// the calls it makes.
+// A ListingLine is what a line costs by itself, and with its calls.
 type ListingLine struct {
 	Line     int     `json:"line"` // in the setting listed
 	Flat     float64 `json:"flat"`
@@ -26,9 +25,8 @@ type ListingLine struct {
 	CumDiff  float64 `json:"cum-diff,omitempty"`
 }
 
-// List returns the functions whose names match, the most costly first, line by
-// line; if versus is set, against a baseline. Lines are counted from the
-// function's first, as it may have moved between the settings.
+// List returns the functions whose names match line by line, the most costly first; if
+// versus is set, against base. Lines count from the function's first, as it may have moved.
 func (p *Profiles) List(match *regexp.Regexp, setting string, versus bool, base string) []Listing {
 	listings, lines := map[*Function]*Listing{}, map[frame]*ListingLine{}
 	add := func(from string, now, before float64) {
@@ -91,7 +89,6 @@ func (p *Profiles) stacks(setting string, visit func(st *stack, value float64)) 
 	}
 }
 
-// entry returns what a map has for a key, and makes it if need be.
 func entry[K comparable, V any](m map[K]*V, k K) *V {
 	if m[k] == nil {
 		m[k] = new(V)
@@ -104,8 +101,7 @@ func byValue(a, b float64, nameA, nameB string) int {
 	return cmp.Or(cmp.Compare(math.Abs(b), math.Abs(a)), cmp.Compare(nameA, nameB))
 }
 
-// shift is how many lines a function lies further down in one setting than in
-// another; 0 if that is not known.
+// shift is how many lines lower a function lies in one setting; 0 if not known.
 func (p *Profiles) shift(fn *Function, from, to string) int {
 	a, b := p.starts[from][fn], p.starts[to][fn]
 	if a == 0 || b == 0 {

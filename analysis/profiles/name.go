@@ -28,7 +28,6 @@ var (
 	rangeMark   = regexp.MustCompile(`(-range\d+)+$`)
 )
 
-// rangeBody reports whether a symbol is the body of a loop.
 func rangeBody(symbol string) bool { return rangeMark.MatchString(symbol) }
 
 // A symbol is a linker's name taken apart.
@@ -39,7 +38,6 @@ type symbol struct {
 	around []string
 }
 
-// parseSymbol takes a function's name apart.
 func parseSymbol(full string) symbol {
 	s := generic(full)
 	cut := strings.LastIndexByte(s, '/') + 1
@@ -208,8 +206,8 @@ func (n *namer) see(setting string, functions []*profile.Function) {
 	}
 }
 
-// same reports whether two versions of a file may be one: no function has
-// moved or, if they share none, some closure has not.
+// same reports whether two versions of a file may be one: no function that both have moved
+// or, if there is none, some closure has not.
 func (v *version) same(w *version) bool {
 	shared := false
 	for name, line := range v.tops {
@@ -242,7 +240,6 @@ func (v *version) merge(w *version) {
 	}
 }
 
-// add notes where a closure begins.
 func (v *version) add(around string, line int) {
 	if v.closures[around] == nil {
 		v.closures[around] = map[int]bool{}
@@ -250,14 +247,12 @@ func (v *version) add(around string, line int) {
 	v.closures[around][line] = true
 }
 
-// file identifies a source file in all settings: directories differ between
-// revisions and toolchains.
+// file identifies a source file in all settings, whose directories differ.
 func (n *namer) file(f *profile.Function, s symbol) string {
 	return n.pkg(f, s) + "/" + path.Base(f.Filename)
 }
 
-// pkg is the package that a function was written in: of an inlined closure the
-// name has another one.
+// pkg is the package that a function was written in; an inlined closure is named for another.
 func (n *namer) pkg(f *profile.Function, s symbol) string {
 	dir := path.Dir(f.Filename)
 	if p, ok := n.pkgs[dir]; ok && (s.around != nil || s.pkg == "") {
@@ -324,7 +319,6 @@ func (n *namer) function(setting string, f *profile.Function) *Function {
 	return fn
 }
 
-// closure is the key of a closure.
 func (n *namer) closure(setting string, f *profile.Function, s symbol) string {
 	around, file, line := n.around(f, s), n.file(f, s), int(f.StartLine)
 	versions := n.files[file]
@@ -349,7 +343,6 @@ func (n *namer) closure(setting string, f *profile.Function, s symbol) string {
 	return fmt.Sprintf("%s:%s.func#%d", file, around, place)
 }
 
-// unknown is the function of samples without a stack.
 func (n *namer) unknown() *Function {
 	if n.functions[""] == nil {
 		n.functions[""] = &Function{Name: "(unknown)"}

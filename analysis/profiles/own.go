@@ -11,10 +11,9 @@ var standard = strings.Fields(`archive arena bufio builtin bytes cmp compress co
 	embed encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin
 	reflect regexp runtime simd slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak`)
 
-// isStandard reports whether a function is of the standard library: its package
-// is called so, and its file lies where the toolchain's do or has the path that
-// -trimpath leaves. File and package may differ: internal/bytealg.MakeNoZero is
-// in runtime/slice.go.
+// isStandard reports whether a function is of the standard library: by its package, and by
+// its file, as the toolchain or -trimpath has it. The two may differ: internal/bytealg.MakeNoZero
+// is in runtime/slice.go.
 func isStandard(pkg, file string) bool {
 	if !slices.Contains(standard, firstElement(pkg)) {
 		return false
@@ -31,9 +30,8 @@ func firstElement(pkg string) string {
 	return first
 }
 
-// guessOwn tells the subject's own packages by their files: package main, and
-// what is neither the standard library's nor from the module cache or a vendor
-// directory. If package main itself is from the module cache its module is.
+// guessOwn takes for the subject's own what is package main, and what is neither the
+// standard library's, nor vendored, nor in the module cache, unless package main is there.
 func guessOwn(taken []Profiled) func(pkg, file string) bool {
 	module := ""
 	for _, t := range taken {
@@ -56,8 +54,7 @@ func guessOwn(taken []Profiled) func(pkg, file string) bool {
 	}
 }
 
-// versioned returns the directory of a file's module in the module cache, such
-// as /go/pkg/mod/example.com/x@v1.2.3, or "" if it is not there.
+// versioned returns the directory of a file's module in the module cache, or "".
 func versioned(file string) string {
 	at := strings.Index(file, "@v")
 	if at < 0 {

@@ -5,7 +5,6 @@
 package profiles
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -22,7 +21,6 @@ type Profiled struct {
 	File     string // that it was read from, if that is known
 }
 
-// A profileKind is what a profile counts.
 type profileKind struct {
 	value, count string  // the sample types
 	unit         float64 // base units in one of value
@@ -54,8 +52,7 @@ type Profiles struct {
 	starts map[string]map[*Function]int
 }
 
-// A Function is one function of the subject, whatever the compiler of each
-// setting called it.
+// A Function is one function of the subject, however the compiler of each setting named it.
 type Function struct {
 	Name    string `json:"name"` // with the package's path; of a closure one that it has in some setting
 	Package string `json:"package"`
@@ -94,10 +91,9 @@ type profiledTrial struct {
 	size   float64 // sum of the magnitudes: as total, but for differences that shrink in part
 }
 
-// New reads the profiles of one kind, which is one of dyno.ProfileNames.
-// own says which packages are the subject's own; nil means package main and
-// whatever is neither in the standard library nor in another module. A kind
-// that nobody knows, and a profile that is not of it, are errors.
+// New reads the profiles of one of dyno.ProfileNames. own says which packages are the
+// subject's own; nil means package main and what is neither standard nor another module's.
+// A kind that is not known, and a profile that is not of it, are errors.
 func New(kind string, taken []Profiled, own func(pkg, file string) bool) (*Profiles, error) {
 	k, ok := profileKinds[kind]
 	if !ok {
@@ -206,10 +202,9 @@ func (p *Profiles) read(t Profiled, names *namer) (*profiledTrial, error) {
 	return out, nil
 }
 
-// sampling is the variance of a value that is known from samples. Of a CPU
-// profile they are Poisson: n samples of v/n each. An object of an allocation
-// profile is seen with probability q = 1-exp(-size/rate) and counted 1/q times
-// (runtime/pprof, scaleHeapSample). Waiting times are taken for exponential.
+// sampling is the variance of a value that is known from samples. CPU samples are Poisson,
+// n of v/n each. An allocated object is seen with probability q = 1-exp(-size/rate) and
+// counted 1/q times (runtime/pprof, scaleHeapSample). Waiting times are taken for exponential.
 func (p *Profiles) sampling(v, n float64, data *profile.Profile) float64 {
 	v, n = math.Abs(v), math.Abs(n)
 	if n == 0 || v == 0 {
@@ -230,17 +225,6 @@ func (p *Profiles) sampling(v, n float64, data *profile.Profile) float64 {
 		return v * size / (1 - missed) * missed
 	}
 	return 0
-}
-
-// Number is written to JSON as null where it is not finite.
-type Number float64
-
-// MarshalJSON implements json.Marshaler.
-func (n Number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
 }
 
 // sums are what the functions of one trial account for.
@@ -268,7 +252,6 @@ const (
 	ByCum
 )
 
-// sum attributes the values of a trial.
 func (p *Profiles) sum(t *profiledTrial) *sums {
 	s := &sums{lines: map[frame]amount{}, via: map[call]float64{}}
 	for i := range s.by {
@@ -299,9 +282,8 @@ func plus[K comparable](m map[K]amount, k K, a amount) {
 	m[k] = b
 }
 
-// own is the innermost frame of the subject's own, and the function that it
-// calls there, or nil. If there is none it is the root, as the one who is to
-// blame: what a library or the runtime does by itself.
+// own is the innermost frame of the subject's own, and the function that it calls there, or
+// nil. If there is none it is the root: what a library or the runtime does by itself.
 func (s *stack) own() (f frame, callee *Function) {
 	for i, f := range s.frames {
 		if f.fn.Own {

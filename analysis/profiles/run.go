@@ -58,8 +58,7 @@ func (l Loss) Error() string {
 	return l.Err.Error()
 }
 
-// Profiles are those of a kind, per request or, of benchmarks, per operation. own is
-// that of New.
+// Profiles are those of a kind, per request or per operation. own is that of New.
 func (r *Run) Profiles(kind string, own func(pkg, file string) bool) (*Profiles, error) {
 	ps, err := New(kind, r.Of[kind], own)
 	if err == nil && r.PerOp {
@@ -94,8 +93,7 @@ func (r *Run) Sum(kind, setting string) (Sum, error) {
 	return sum, err
 }
 
-// SourceOf is the source file of a function in a setting: revisions have folders of
-// their own, so that its name is not the same in all.
+// SourceOf is a function's source file in a setting: revisions have folders of their own.
 func (r *Run) SourceOf(fn *Function, kind, setting string) string {
 	like := ""
 	for _, t := range r.Of[kind] {

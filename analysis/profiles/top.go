@@ -5,20 +5,21 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/stats"
 )
 
-// A FunctionCost is what one function of one setting costs per request: means
-// over the trials, in the base unit of Profiles.Metric.
+// A FunctionCost is what a function costs per request: means over trials, in the base unit
+// of Profiles.Metric.
 type FunctionCost struct {
 	*Function
-	Own   float64 `json:"own-value"` // ByOwn: the libraries it calls included
-	Flat  float64 `json:"flat"`
-	Cum   float64 `json:"cum"`
-	Count float64 `json:"count,omitempty"` // of Profiles.Counts, in the order's attribution
-	Lo    Number  `json:"lo"`              // 95 % interval of the value in the order's attribution; null with one trial
-	Hi    Number  `json:"hi"`
-	Share float64 `json:"share"` // of that value in all
+	Own   float64     `json:"own-value"` // ByOwn: the libraries it calls included
+	Flat  float64     `json:"flat"`
+	Cum   float64     `json:"cum"`
+	Count float64     `json:"count,omitempty"` // of Profiles.Counts, in the order's attribution
+	Lo    dyno.Number `json:"lo"`              // 95 % interval of the value in the order's attribution; null with one trial
+	Hi    dyno.Number `json:"hi"`
+	Share float64     `json:"share"` // of that value in all
 }
 
 // A Top lists the functions of one setting.
@@ -64,7 +65,7 @@ func (p *Profiles) Top(setting string, by Order) *Top {
 	}
 	for fn, row := range rows {
 		m := stats.MeanOf(values[fn])
-		row.Lo, row.Hi = Number(m.Lo), Number(m.Hi)
+		row.Lo, row.Hi = dyno.Number(m.Lo), dyno.Number(m.Hi)
 		if size > 0 {
 			row.Share = *row.value(by) / size
 		}

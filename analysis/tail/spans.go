@@ -21,7 +21,7 @@ type spans struct {
 	sums   []time.Duration // of so many of the shortest gaps
 }
 
-// join joins those that touch and cuts what is outside of the window.
+// Join joins those that touch and cuts what is outside of the window.
 func Join(list []span, window time.Duration) (joined []span) {
 	slices.SortFunc(list, func(a, b span) int { return cmp.Compare(a.From, b.From) })
 	for _, x := range list {
@@ -57,7 +57,7 @@ func newSpans(list []span, window time.Duration) *spans {
 	return s
 }
 
-// underWay are the times in which a collection was.
+// UnderWay are the times in which a collection was.
 func UnderWay(cs []dyno.Collection) []span {
 	list := make([]span, len(cs))
 	for i, c := range cs {
@@ -66,7 +66,7 @@ func UnderWay(cs []dyno.Collection) []span {
 	return list
 }
 
-// stops are the times in which collections had stopped the world.
+// Stops are the times in which collections had stopped the world.
 func Stops(cs []dyno.Collection) []span {
 	list := make([]span, 0, 2*len(cs))
 	for _, c := range cs {
@@ -75,13 +75,6 @@ func Stops(cs []dyno.Collection) []span {
 	return list
 }
 
-func collecting(cs []dyno.Collection, window time.Duration) *spans {
-	return newSpans(UnderWay(cs), window)
-}
-
-func stopped(cs []dyno.Collection, window time.Duration) *spans { return newSpans(Stops(cs), window) }
-
-// share is how much of the window the spans are.
 func (s *spans) share() float64 {
 	if s.window == 0 {
 		return 0
@@ -89,16 +82,13 @@ func (s *spans) share() float64 {
 	return float64(s.total) / float64(s.window)
 }
 
-// meets reports whether something that began and ended meets a span.
 func (s *spans) meets(began, ended time.Duration) bool {
 	i := sort.Search(len(s.list), func(i int) bool { return s.list[i].To >= began })
 	return i < len(s.list) && s.list[i].From <= ended
 }
 
-// chance is how likely something that takes so long meets a span, if all spans
-// are shifted in time together by a random amount, around the window's ends. It
-// does if it begins in a span, or so long before one: the mean over all shifts
-// needs no shifting.
+// chance is how likely something that takes so long meets a span, if all spans are shifted
+// together by a random time around the window: it begins in a span, or so long before one.
 func (s *spans) chance(took time.Duration) float64 {
 	if len(s.list) == 0 || s.window == 0 {
 		return 0

@@ -5,7 +5,6 @@
 package tail
 
 import (
-	"encoding/json"
 	"iter"
 	"math"
 	"time"
@@ -15,9 +14,8 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A Tail is what the slowest requests of one trial have to do with collections.
-// Requests are those that succeeded; one met a collection if it was not over
-// before the collection began, nor due after it ended.
+// A Trial is what the slowest successful requests of one trial have to do with collections.
+// A request met one if neither was over before the other began.
 type Trial struct {
 	Requests int64
 	Slow     int64 // of them, that took longer than p99
@@ -39,9 +37,8 @@ type Trial struct {
 // leastTail is of how many requests one is the slowest 1 %.
 const leastTail = 100
 
-// NewTail reads the requests of a trial twice, all or a uniform sample of them,
-// and holds them against its collections. It is nil if they are fewer than 100.
-// The error is the sequence's.
+// New reads the requests of a trial twice, all or a uniform sample, and holds them against
+// its collections. It is nil for fewer than 100. The error is the sequence's.
 func New(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Trial, error) {
 	all := hist.New()
 	window := time.Duration(0)
@@ -59,7 +56,7 @@ func New(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Trial, erro
 	if all.Count() < leastTail {
 		return nil, nil
 	}
-	gc, stw := collecting(cs, window), stopped(cs, window)
+	gc, stw := newSpans(UnderWay(cs), window), newSpans(Stops(cs), window)
 	p99 := all.Quantile(0.99)
 	t := &Trial{Requests: all.Count(), P99: p99.Seconds(), Stopped: stw.share()}
 	var met, slowMet, stopMet int64
@@ -101,8 +98,8 @@ func New(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Trial, erro
 	return t, nil
 }
 
-// clearByChance is the 99th percentile of latency, in seconds, of requests each
-// of which counts as much as it is likely to meet no collection. NaN if none is.
+// clearByChance is the 99th percentile of latency, in seconds, with each request weighed by
+// its chance to meet no collection; NaN if it has none.
 func clearByChance(all *hist.Histogram, gc *spans) float64 {
 	bars := all.Counts().Distribution()
 	weight, sum := make([]float64, len(bars)), 0.0
@@ -121,21 +118,23 @@ func clearByChance(all *hist.Histogram, gc *spans) float64 {
 	return math.NaN()
 }
 
-// Tails are the tails of the trials of one setting that [Counts].
+// A Setting is the tails of the trials of one setting that count.
 type Setting struct {
-	Trials   int
-	Requests int64 // of all trials
-
-	Met, SlowMet, SlowChance stats.Mean
-	Excess                   stats.Mean // SlowMet - SlowChance, trial by trial
-	P99, P99Clear, P99Chance stats.Mean
-	Stopped, StopMet         stats.Mean
-
-	Verdict Verdict
+	Trials     int        `json:"trials"`
+	Requests   int64      `json:"requests"` // of all trials
+	Met        stats.Mean `json:"met-frac"`
+	SlowMet    stats.Mean `json:"slow-met-frac"`
+	SlowChance stats.Mean `json:"slow-chance-frac"`
+	Excess     stats.Mean `json:"excess-frac"` // SlowMet - SlowChance, trial by trial
+	P99        stats.Mean `json:"p99-sec"`
+	P99Clear   stats.Mean `json:"p99-clear-sec"`
+	P99Chance  stats.Mean `json:"p99-chance-sec"`
+	Stopped    stats.Mean `json:"stw-frac"`
+	StopMet    stats.Mean `json:"stw-met-frac"`
+	Verdict    Verdict    `json:"verdict,omitempty"`
 }
 
-// A TailVerdict says whether collections make requests slow, as far as meeting
-// them can tell.
+// A Verdict says whether collections make requests slow.
 type Verdict string
 
 // The verdicts. Of a single trial there is none, "".
@@ -145,11 +144,10 @@ const (
 	Unclear   Verdict = "unclear" // the trials are too few, or differ too much, or collections are hardly ever over
 )
 
-// leastExcess is the share of the slowest that has to be explained by collections
-// to be worth a reader's while.
+// leastExcess is the least share of the slowest that is worth to be explained by collections.
 const leastExcess = 0.05
 
-// tails puts the tails of a setting's trials together; nil if there are none.
+// Of puts the tails of a setting's trials together; nil if there are none.
 func Of(rs []*dyno.Result, of map[int]*Trial) *Setting {
 	s := &Setting{}
 	var ts []*Trial
@@ -189,11 +187,9 @@ func Of(rs []*dyno.Result, of map[int]*Trial) *Setting {
 	return s
 }
 
-// verdictOf judges what the slowest have above chance, of so many slow requests.
-// Where these are few, trials are alike by luck and their interval is too narrow:
-// all met a collection, or none did. So what they have above chance must be more
-// than the like number of coins gives, and of fewer than 3/leastExcess none at all
-// may meet one though leastExcess of them should (95 %).
+// verdictOf judges what the slowest have above chance. Few slow requests are alike by luck,
+// which makes their interval too narrow. So the excess must be more than as many coins
+// give, and a no takes 3/leastExcess of them: of fewer, none at all may meet one (95 %).
 func verdictOf(e stats.Mean, chance float64, slow int64) Verdict {
 	n := float64(slow)
 	coins := 2*math.Sqrt(max(0, chance*(1-chance))/n) + 0.5/n
@@ -208,27 +204,4 @@ func verdictOf(e stats.Mean, chance float64, slow int64) Verdict {
 		return NotInTail
 	}
 	return Unclear
-}
-
-type tailJSON struct {
-	Trials    int        `json:"trials"`
-	Requests  int64      `json:"requests"`
-	Met       stats.Mean `json:"met-frac"`
-	SlowMet   stats.Mean `json:"slow-met-frac"`
-	Chance    stats.Mean `json:"slow-chance-frac"`
-	Excess    stats.Mean `json:"excess-frac"`
-	P99       stats.Mean `json:"p99-sec"`
-	P99Clear  stats.Mean `json:"p99-clear-sec"`
-	P99Chance stats.Mean `json:"p99-chance-sec"`
-	Stopped   stats.Mean `json:"stw-frac"`
-	StopMet   stats.Mean `json:"stw-met-frac"`
-	Verdict   Verdict    `json:"verdict,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler: the tail of summary.json.
-func (s *Setting) MarshalJSON() ([]byte, error) {
-	return json.Marshal(tailJSON{
-		s.Trials, s.Requests, s.Met, s.SlowMet, s.SlowChance, s.Excess,
-		s.P99, s.P99Clear, s.P99Chance, s.Stopped, s.StopMet, s.Verdict,
-	})
 }

@@ -19,8 +19,7 @@ type Scale struct {
 	Columns   int
 }
 
-// A Heat is latency over time: how many requests that were due in a stretch of
-// the window took about how long, and what of it was collections.
+// A Heat counts the requests that were due over time by how long they took, with collections.
 type Heat struct {
 	Scale
 	Counts     []uint32        // of requests that succeeded: column after column, of each its rows, the fastest first; nil if no request is known
@@ -35,8 +34,8 @@ type Heat struct {
 	near       []uint16
 }
 
-// NewHeat makes a map without a count of a part of a window that ends so long after
-// it began. There are at most 65,536 rows.
+// NewHeat makes a map without a count of a part of a window of that length. There are at
+// most 65,536 rows.
 func NewHeat(s Scale, window time.Duration) *Heat {
 	if s.Low = max(s.Low, 1); s.High <= s.Low {
 		s.High = 2 * s.Low
@@ -104,8 +103,7 @@ func (h *Heat) row(took int64) int {
 	return row
 }
 
-// column is where what was due at a time is counted; it has to be from begin to
-// before end.
+// column is where a time from begin to before end is counted.
 func (h *Heat) column(at int64) int {
 	c := max(0, min(int(float64(at-int64(h.From))*h.perNano), len(h.columns)-1))
 	for c+1 < len(h.columns) && h.columns[c+1] <= at {
@@ -117,7 +115,6 @@ func (h *Heat) column(at int64) int {
 	return c
 }
 
-// within reports whether something at a time belongs to a column.
 func (h *Heat) within(at time.Duration) bool { return int64(at) >= h.begin && int64(at) < h.end }
 
 // Edge is the least latency of a row.
@@ -126,7 +123,6 @@ func (h *Heat) Edge(row int) time.Duration { return time.Duration(h.rows[row]) }
 // Count is how many requests are in a cell.
 func (h *Heat) Count(row, column int) uint32 { return h.Counts[column*h.Rows+row] }
 
-// known makes room for counts.
 func (h *Heat) known() {
 	if h.Counts == nil {
 		h.Counts = make([]uint32, h.Rows*h.Columns)
@@ -144,10 +140,9 @@ func (h *Heat) Add(t *dyno.Times) {
 	}
 }
 
-// AddLine counts what a line of a latency log has: requests by when they were done,
-// which is known of all of them together. So each column gets what share of the
-// line's time it has, in whole requests; one that is left over goes to a column by
-// chance, but always to the same.
+// AddLine counts a line of a latency log: requests by when they were done, which is known of
+// all together. Each column gets its share of the line's time, in whole requests; what is
+// left over goes to a column by chance, but always to the same.
 func (h *Heat) AddLine(l *hist.Line) {
 	h.known()
 	if int64(l.To) < h.begin || int64(l.From) >= h.end {
@@ -186,17 +181,15 @@ func (h *Heat) AddLine(l *hist.Line) {
 	})
 }
 
-// scatter makes of a number one that looks like chance (the finalizer of
-// SplitMix64: Steele, Lea, Flood (2014), Fast Splittable Pseudorandom Number
-// Generators).
+// scatter is the finalizer of SplitMix64 (Steele, Lea, Flood (2014), Fast Splittable
+// Pseudorandom Number Generators).
 func scatter(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-// AddCollections fills in the collections, all of a window that ends so long after
-// it began.
+// AddCollections fills in the collections of a window of that length.
 func (h *Heat) AddCollections(cs []dyno.Collection, window time.Duration) {
 	h.Collecting, h.Stops, h.Longest = make([]float64, h.Columns), make([]int, h.Columns), make([]time.Duration, h.Columns)
 	first, last := 0, len(cs) // those that are over before the part begins, or begin after it, are left out
@@ -232,9 +225,8 @@ func (h *Heat) AddCollections(cs []dyno.Collection, window time.Duration) {
 	}
 }
 
-// HeatOf reads times twice and counts the requests that were due from one time to
-// another; its scale of latency is theirs. To 0 is the last request's end. It is nil
-// if none of them succeeded. The error is the sequence's.
+// HeatOf reads times twice and counts the requests due from one time to another, on their
+// own scale of latency. To 0 is the last request's end. It is nil if none succeeded.
 func HeatOf(times iter.Seq2[dyno.Times, error], cs []dyno.Collection, from, to time.Duration, rows, columns int) (*Heat, error) {
 	s := Scale{From: from, To: to, Low: math.MaxInt64, Rows: rows, Columns: columns}
 	last := time.Duration(0)

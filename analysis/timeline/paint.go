@@ -14,9 +14,8 @@ import (
 	"github.com/dynolab/dyno/hist"
 )
 
-// Sources are where a picture has its numbers from. Those of a trial are asked for
-// by one goroutine at a time, those of several perhaps at once. An error that is
-// fs.ErrNotExist says that nobody knows, any other is told in a note.
+// Sources are where a picture has its numbers from. A trial is asked for by one goroutine at
+// a time, several trials perhaps at once. Errors other than fs.ErrNotExist become notes.
 type Sources struct {
 	// Times are of the requests that were kept and were due from one time to another,
 	// and perhaps of others; whole says that all were kept. If it returns nil, Lines
@@ -27,27 +26,18 @@ type Sources struct {
 	Lines       func(r *dyno.Result) iter.Seq2[hist.Line, error]
 	Collections func(r *dyno.Result) ([]dyno.Collection, error)
 	Series      func(r *dyno.Result, metric string) (dyno.Series, error)
-	// Each calls do with all numbers from 0 to n-1, if it likes several at a time; nil
-	// is one after another.
+	// Each calls do with all numbers from 0 to n-1, if it likes several at a time.
 	Each func(n int, do func(i int))
 }
 
-// NewPicture makes the picture of an axis, or a part of one, with so many rows of
-// latency. Settings come in the order given, others after them.
+// NewPicture makes the picture of an axis, with so many rows of latency. Settings come in
+// the order given, others after them.
 func NewPicture(rs []*dyno.Result, settings []dyno.Setting, axis []Stretch, rows int, src Sources) *Picture {
 	rs = slices.DeleteFunc(dyno.LastOfEach(rs), func(r *dyno.Result) bool { return !pictured(r) })
 	p := &Picture{Axis: axis, Rows: rows}
 	p.Low, p.High = scaleOf(rs)
 	cells := p.cells(rs, settings)
-	each := src.Each
-	if each == nil {
-		each = func(n int, do func(i int)) {
-			for i := range n {
-				do(i)
-			}
-		}
-	}
-	each(len(cells), func(i int) { cells[i].paint(p, &src) })
+	src.Each(len(cells), func(i int) { cells[i].paint(p, &src) })
 	for i := range p.Settings {
 		p.Settings[i].join(axis, slices.DeleteFunc(slices.Clone(cells), func(c *cell) bool { return c.setting != i }))
 	}
@@ -59,8 +49,8 @@ func NewPicture(rs []*dyno.Result, settings []dyno.Setting, axis []Stretch, rows
 	return p
 }
 
-// scaleOf is the scale of all latencies, rounded outward to two digits; 0 if there is
-// none. It has at most nine decades: what is faster belongs to the first row.
+// scaleOf is the scale of all latencies, rounded outward to two digits, of at most nine
+// decades; 0 without any.
 func scaleOf(rs []*dyno.Result) (low, high time.Duration) {
 	for _, r := range rs {
 		if h := r.Latency; h != nil && h.Count() > 0 {
@@ -102,7 +92,6 @@ type cell struct {
 	notes          []string
 }
 
-// cells finds the trials of each stretch, and the settings.
 func (p *Picture) cells(rs []*dyno.Result, settings []dyno.Setting) (cells []*cell) {
 	of := map[string]int{}
 	place := func(s dyno.Setting) int {
@@ -128,23 +117,17 @@ func (p *Picture) cells(rs []*dyno.Result, settings []dyno.Setting) (cells []*ce
 	return cells
 }
 
-// note keeps what went wrong, once.
 func (c *cell) note(err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !slices.Contains(c.notes, err.Error()) {
 		c.notes = append(c.notes, err.Error())
 	}
 }
 
-// paint fills the cell in.
 func (c *cell) paint(p *Picture, src *Sources) {
 	c.heat = NewHeat(Scale{c.From, c.To, p.Low, p.High, p.Rows, c.Columns}, c.r.Elapsed)
-	var cs []dyno.Collection
-	if src.Collections != nil {
-		var err error
-		cs, err = src.Collections(c.r)
-		if c.note(err); err == nil {
-			c.heat.AddCollections(cs, c.r.Elapsed)
-		}
+	cs, err := src.Collections(c.r)
+	if c.note(err); err == nil {
+		c.heat.AddCollections(cs, c.r.Elapsed)
 	}
 	if c.r.Latency != nil && c.r.Latency.Count() > 0 {
 		c.requests(src)
@@ -157,8 +140,8 @@ func (c *cell) paint(p *Picture, src *Sources) {
 	c.series(src)
 }
 
-// requests counts the requests and finds the slowest. Those of the whole window the
-// result has, and of a part that holds some of them these are the slowest.
+// requests counts the requests and finds the slowest: of the whole window the result has
+// them, of a part these are added.
 func (c *cell) requests(src *Sources) {
 	known := c.r.Sent.Slowest
 	all := c.From <= 0 && c.To >= c.r.Elapsed && len(known) > 0
@@ -178,12 +161,8 @@ func (c *cell) requests(src *Sources) {
 	}
 }
 
-// times counts the requests that were kept, and returns the rows of the slowest if
-// they are wanted.
+// times counts the requests that were kept; it returns the rows of the slowest if wanted.
 func (c *cell) times(src *Sources, want bool) (rows []int64) {
-	if src.Times == nil {
-		return nil
-	}
 	times, whole := src.Times(c.r, c.From, c.To)
 	if times == nil {
 		return nil
@@ -205,15 +184,11 @@ func (c *cell) times(src *Sources, want bool) (rows []int64) {
 	return slow.rows()
 }
 
-// mostWhole is the longest window of which a line that holds all of it tells about
-// time.
+// mostWhole is the longest window of which a line that holds all of it tells about time.
 const mostWhole = 2 * time.Second
 
 // lines counts requests by the lines of the latency log.
 func (c *cell) lines(src *Sources) {
-	if src.Lines == nil {
-		return
-	}
 	n, long := 0, time.Duration(0)
 	for l, err := range src.Lines(c.r) {
 		if err != nil {
@@ -266,22 +241,19 @@ func (s *slowest) rows() (rows []int64) {
 	return rows
 }
 
-// series reads what was sampled, one metric at a time: hours of all of them would
-// take too much memory.
+// series reads one metric at a time: hours of all would take too much memory.
 func (c *cell) series(src *Sources) {
 	c.tracks = make([]*Track, len(TrackMetrics))
 	for i, metric := range TrackMetrics {
-		switch {
-		case metric == collectingMetric:
+		if metric == collectingMetric {
 			if x := c.heat.Collecting; x != nil {
 				c.tracks[i] = &Track{metric, x, x, x}
 			}
-		case src.Series != nil:
-			s, err := src.Series(c.r, metric)
-			c.note(err)
-			if err == nil {
-				c.tracks[i] = c.track(s)
-			}
+			continue
+		}
+		s, err := src.Series(c.r, metric)
+		if c.note(err); err == nil {
+			c.tracks[i] = c.track(s)
 		}
 	}
 }
@@ -308,7 +280,6 @@ func (c *cell) track(s dyno.Series) *Track {
 	return t
 }
 
-// newTrack is a track without a reading.
 func newTrack(metric string, columns int) *Track {
 	t := &Track{metric, make([]float64, columns), make([]float64, columns), make([]float64, columns)}
 	for i := range columns {
@@ -317,7 +288,6 @@ func newTrack(metric string, columns int) *Track {
 	return t
 }
 
-// join puts the cells of a setting together.
 func (s *PictureOf) join(axis []Stretch, cells []*cell) {
 	before := make([]int, len(axis)) // columns
 	columns := 0

@@ -42,6 +42,11 @@ func (f *filmed) result(n, block int, gogc string, window time.Duration) *dyno.R
 // read.
 func filmSources(of map[int]*filmed, read map[string]int) Sources {
 	return Sources{
+		Each: func(n int, do func(i int)) {
+			for i := range n {
+				do(i)
+			}
+		},
 		Times: func(r *dyno.Result, from, to time.Duration) (iter.Seq2[dyno.Times, error], bool) {
 			f := of[r.Trial.N]
 			if f.unkept {

@@ -12,8 +12,7 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// SteadyWindow is the least window of which it is asked whether response times
-// were steady.
+// SteadyWindow is the least window in which response times can be called steady.
 const SteadyWindow = 30 * time.Second
 
 // A Steadiness is whether response times of one trial stayed as they were.
@@ -23,8 +22,7 @@ type Steadiness struct {
 	P50, P99 Course
 }
 
-// A Course is how a percentile of latency went over a window: that of the requests
-// which were done in each of its parts.
+// A Course is how a percentile of the latency of requests done in each part of a window went.
 type Course struct {
 	stats.Trend               // in seconds, of parts by the middle of their time, or of three parts each
 	Level       float64       // seconds: the median of the parts
@@ -39,8 +37,8 @@ const (
 	leastMiddles = 20 // of three parts each; else each part counts
 )
 
-// NewSteadiness reads the latency of a trial that lasted so long and had so many
-// requests which succeeded. The error is the sequence's.
+// NewSteadiness reads the latency of a trial of that length, with so many requests that
+// succeeded. The error is the sequence's.
 func NewSteadiness(lines iter.Seq2[hist.Line, error], window time.Duration, requests int64) (*Steadiness, error) {
 	p50, p99 := newParts(0.5, requestsP50, window, requests), newParts(0.99, requestsP99, window, requests)
 	for l, err := range lines {
@@ -63,16 +61,15 @@ type parts struct {
 	at, value []float64
 }
 
-// newParts makes parts of whole seconds in which as many requests again as are
-// needed may be expected, or half as many, lest every other part has to be longer.
+// newParts makes parts of whole seconds in which half as many requests again as are needed
+// are expected, lest every other part has to be longer.
 func newParts(q float64, need int64, window time.Duration, requests int64) *parts {
 	length := max(window/mostParts, time.Duration(1.5*float64(need)/float64(max(requests, 1))*float64(window)))
 	return &parts{q: q, need: need, length: max(1, (length+time.Second-1)/time.Second) * time.Second, h: hist.New()}
 }
 
-// add counts a line to the part that is under way, which ends with it if it is long
-// enough, to half a line, and has its requests. What is left at the window's end is
-// no part.
+// add counts a line to the part under way, which ends with it if it is long enough, to half
+// a line, and has its requests. What is left at the end is no part.
 func (p *parts) add(l *hist.Line) {
 	if p.h.Count() == 0 {
 		p.from = l.From
@@ -85,9 +82,8 @@ func (p *parts) add(l *hist.Line) {
 	}
 }
 
-// course looks for a trend in the parts. Where there are enough of them it takes the
-// middle one of each three: a second with a stall may be a hundred times as slow as
-// the others, and one of them would hide what all others do.
+// course looks for a trend in the parts; of many, in the middle one of each three: one second
+// with a stall may be a hundred times as slow, and would hide what all others do.
 func (p *parts) course() Course {
 	at, value := p.at, p.value
 	if len(value) >= 3*leastMiddles {
@@ -127,42 +123,33 @@ const (
 	TrialsDiffer  WhyKind = "trials-differ"
 )
 
-// mostBlind is the share of the level beyond which the interval of the change over
-// the window may not reach if response times are to be called steady.
+// mostBlind is the share of the level that the interval of the change over the window may
+// not exceed if response times are steady.
 const mostBlind = 0.1
 
-// verdict judges a course over a window, and says why if it is unclear. A change of
-// the share that is negligible is none.
+// verdict judges a course over a window. A change by less than negligible is none.
 func (c *Course) verdict(window time.Duration, negligible float64) (v SteadyVerdict, why Why) {
-	over := window.Seconds()
-	small := func(change float64) bool { return math.Abs(change) <= negligible*c.Level }
+	over, change, least := window.Seconds(), c.Shift, negligible*c.Level
 	switch c.Shape {
 	case stats.Growing, stats.Falling:
-		if small(c.Slope * over) {
-			return TimesSteady, Why{}
-		}
-		return TimesDrifting, Why{}
+		v, change = TimesDrifting, c.Slope*over
 	case stats.Stepped, stats.Flattening:
-		if small(c.Shift) {
-			return TimesSteady, Why{}
-		}
-		return TimesStepped, Why{}
+		v = TimesStepped
 	case stats.Sawtooth:
-		if small(c.Shift) {
-			return TimesSteady, Why{}
-		}
-		return TimesUnclear, Why{Kind: RisesAndFalls}
+		v, why.Kind = TimesUnclear, RisesAndFalls
 	case stats.Level:
-		if max(math.Abs(c.Lo), math.Abs(c.Hi))*over <= mostBlind*c.Level {
-			return TimesSteady, Why{}
-		}
-		return TimesUnclear, Why{Kind: VariesTooMuch}
+		v, why.Kind = TimesUnclear, VariesTooMuch
+		change, least = max(math.Abs(c.Lo), math.Abs(c.Hi))*over, mostBlind*c.Level
+	default:
+		return TimesUnclear, Why{Kind: WhyKind(c.Reason.Kind), Trend: c.Reason}
 	}
-	return TimesUnclear, Why{Kind: WhyKind(c.Reason.Kind), Trend: c.Reason}
+	if math.Abs(change) <= least {
+		return TimesSteady, Why{}
+	}
+	return v, why
 }
 
-// Steady is the verdict on the response times of a setting over its trials that
-// [Counts].
+// A Steady is the verdict on the response times of a setting over its trials that count.
 type Steady struct {
 	Trials   int
 	Window   time.Duration // median of the trials
@@ -171,8 +158,8 @@ type Steady struct {
 	Modes    []stats.Mode  // of all requests of the trials, in seconds
 }
 
-// A Drift is how a percentile of latency went in the trials of a setting. Figures
-// are medians of the trials', in seconds, NaN where they are not known.
+// A Drift is how a percentile of latency went in a setting: medians of its trials' figures,
+// in seconds, NaN where not known.
 type Drift struct {
 	Verdict    SteadyVerdict // of more than half of the trials, and in one direction; else unclear
 	Why        Why           // of an unclear one
@@ -184,8 +171,8 @@ type Drift struct {
 	Shift, At  float64 // of TimesStepped: by how much, and after how many seconds of the window
 }
 
-// steady puts the trials of a setting together. It is nil if there is nothing to
-// say: no long window, no deadline, and one mode.
+// SteadyOf puts the trials of a setting together; nil if there is nothing to say: no long
+// window, no deadline, and one mode.
 func SteadyOf(rs []*dyno.Result, of map[int]*Steadiness, negligible float64) *Steady {
 	var long []*Steadiness
 	var counted []*dyno.Result
@@ -215,7 +202,6 @@ func SteadyOf(rs []*dyno.Result, of map[int]*Steadiness, negligible float64) *St
 	return s
 }
 
-// drift puts courses of several trials together.
 func drift(trials []*Steadiness, negligible float64, of func(*Steadiness) *Course) *Drift {
 	type kind struct {
 		verdict SteadyVerdict
@@ -257,12 +243,11 @@ func drift(trials []*Steadiness, negligible float64, of func(*Steadiness) *Cours
 	return d
 }
 
-// leastOfTrial is the share of a trial's requests that a mode has in more than half
-// of them: else trials differ, each of which may have but one mode.
+// leastOfTrial is the share of requests that a mode has in more than half of the trials;
+// else the trials differ, and each may have but one mode.
 const leastOfTrial = 0.01
 
-// modes are those of the latency of all trials, in seconds; none if there are no
-// requests.
+// modes are those of the latency of all trials, in seconds.
 func modes(rs []*dyno.Result) []stats.Mode {
 	all := hist.New()
 	var each []*hist.Histogram
@@ -300,7 +285,6 @@ func modes(rs []*dyno.Result) []stats.Mode {
 	return found
 }
 
-// bins are those of a histogram that are not empty, in seconds.
 func bins(h *hist.Histogram) []stats.Bin {
 	var bs []stats.Bin
 	h.Each(func(lo, hi, n int64) {
@@ -309,7 +293,6 @@ func bins(h *hist.Histogram) []stats.Bin {
 	return bs
 }
 
-// shareIn is the share of a trial's requests that lie in a mode.
 func shareIn(h *hist.Histogram, m stats.Mode) float64 {
 	in := int64(0)
 	h.Each(func(lo, hi, n int64) {

@@ -69,7 +69,6 @@ they pinned to a CPU.
 	return cmd
 }
 
-// benchFlags are those of dyno bench.
 type benchFlags struct {
 	plan     flags.Set
 	out      outFlags
@@ -138,7 +137,6 @@ func bench(e *dyno.Experiment) *dyno.Bench {
 	return e.Bench
 }
 
-// experiment is what a command line means, checked.
 func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experiment, error) {
 	if typed(cmd, "resume") {
 		return nil, flags.Mistakef("benchmarks cannot be gone on with: blocks of another time would not be the same experiment (consider: dyno report %s for what it has, or dyno bench anew)", o.resume)
@@ -175,7 +173,6 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	return e, o.plan.Check(e, (*dyno.Experiment).Check)
 }
 
-// profiles are the kinds that are taken of benchmarks that changed.
 func (o *benchFlags) profiles(cmd *cobra.Command, planned []string) ([]string, error) {
 	if len(planned) > 0 && !cmd.Flags().Changed("profile") {
 		return planned, nil
@@ -192,7 +189,6 @@ func (o *benchFlags) profiles(cmd *cobra.Command, planned []string) ([]string, e
 	return kinds, nil
 }
 
-// compared makes sure that there is something to compare.
 func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	if o.pair != "" {
 		if len(e.Settings) > 0 {
@@ -203,8 +199,8 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 		}
 		e.Factors = append(slices.Clone(e.Factors), dyno.Factor{Name: dyno.BenchFactor, Levels: strings.Split(o.pair, ",")})
 	}
-	if err := matchable(e.Bench.Match); err != nil {
-		return err
+	if _, err := regexp.Compile(e.Bench.Match); err != nil {
+		return flags.Mistakef("--bench %q: %v (want a regular expression, as of go test -bench)", e.Bench.Match, err)
 	}
 	limits := e.Thresholds
 	e.Thresholds = nil // which may be of the change that --aa makes
@@ -232,14 +228,6 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 		return checkBaseline(o.baseline)
 	case n < 2:
 		return flags.Mistakef("nothing is varied, so that there is nothing to compare (consider: --vary rev=HEAD,. for what is not committed yet, --vary rev=main,HEAD, --pair A,B, or --baseline FILE for this setting against a benchmark file)")
-	}
-	return nil
-}
-
-// matchable finds a mistake in --bench before anything is built.
-func matchable(match string) error {
-	if _, err := regexp.Compile(match); err != nil {
-		return flags.Mistakef("--bench %q: %v (want a regular expression, as of go test -bench)", match, err)
 	}
 	return nil
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,8 +40,7 @@ func checkBaseline(file string) error {
 	return flags.Mistakef("--baseline: there are no benchmark results in %s (want lines such as BenchmarkX 100 12.5 ns/op)", file)
 }
 
-// keepBaseline copies the file that a run is compared with, so that its report can be
-// made again from the directory alone.
+// keepBaseline copies the file, so that the directory alone makes the report again.
 func keepBaseline(dir *store.Dir, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -56,13 +53,10 @@ func keepBaseline(dir *store.Dir, file string) error {
 	})
 }
 
-// ofRevision begins a baseline that is what the cache has of a revision.
-const ofRevision = "rev:"
-
-// fromCache finds the results of --baseline rev:NAME in the cache. Where there are
-// none, the revision is measured beside the working tree, and kept for the next time.
+// fromCache finds the results of --baseline rev:NAME. A revision without any is measured
+// beside the working tree, and kept for the next time.
 func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
-	rev, ok := strings.CutPrefix(o.baseline, ofRevision)
+	rev, ok := strings.CutPrefix(o.baseline, "rev:")
 	switch {
 	case !ok:
 		return nil
@@ -71,7 +65,7 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 	case len(e.Levels()) > 1:
 		return flags.Mistakef("--baseline is compared with one setting, and there are %d (consider: --vary rev=%s,. without --baseline)", len(e.Levels()), rev)
 	}
-	commit, err := commitOf(cmd.Context(), e.Subject.Dir, rev)
+	commit, err := output(cmd.Context(), e.Subject.Dir, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
 		return flags.Mistakef("--baseline: there is no revision %s in %s", rev, e.Subject.Dir)
 	}
@@ -86,15 +80,7 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 	return nil
 }
 
-func commitOf(ctx context.Context, dir, rev string) (string, error) {
-	git := exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
-	git.Dir = dir
-	out, err := git.Output()
-	return strings.TrimSpace(string(out)), err
-}
-
-// cacheFile is the file of the results of a revision, as a Go version built it: of
-// the same benchmarks, measured alike by a CPU of the same model.
+// cacheFile names a revision's results by all that they depend on.
 func cacheFile(cache string, e *dyno.Experiment, version, commit string) string {
 	all := e.Resolved()
 	_, cpu, _ := lab.Describe()

@@ -12,8 +12,7 @@ import (
 	"github.com/dynolab/dyno/lab/gobench"
 )
 
-// A benchProgress shows what dyno bench does: on a terminal in one line that is
-// redrawn, else with a line for each phase and each block.
+// A benchProgress has a line for each phase and block, or one line of a terminal.
 type benchProgress struct {
 	progressLine
 	most    time.Duration
@@ -37,7 +36,6 @@ func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
 	return p
 }
 
-// see takes the next step of the work.
 func (p *benchProgress) see(s gobench.Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,8 +64,7 @@ func (p *benchProgress) sees(s gobench.Step, now time.Time) {
 	}
 }
 
-// warn says, after the first block, that the blocks that are wanted take longer than
-// the time.
+// warn says, after the first block, that the wanted blocks take longer than the time.
 func (p *benchProgress) warn(now time.Time) {
 	end := p.end(now).Round(time.Second)
 	if end <= p.most {
@@ -83,8 +80,7 @@ func (p *benchProgress) warn(now time.Time) {
 	p.print(text)
 }
 
-// end is when the blocks that are wanted are expected to end, counted from the
-// beginning; 0 if nobody knows.
+// end is when the wanted blocks may end, from the beginning; 0 if it is not known.
 func (p *benchProgress) end(now time.Time) time.Duration {
 	if p.step.Block < 2 {
 		return 0
@@ -93,7 +89,6 @@ func (p *benchProgress) end(now time.Time) time.Duration {
 	return p.first.Sub(p.began) + each*time.Duration(p.least)
 }
 
-// ended writes a line about the step that is over.
 func (p *benchProgress) ended(now time.Time) {
 	if p.step.Phase == "" {
 		return
@@ -105,39 +100,28 @@ func (p *benchProgress) ended(now time.Time) {
 	fmt.Fprintf(p.w, "%s, %v\n", what, now.Sub(p.entered).Round(100*time.Millisecond))
 }
 
-// what is the step in words.
 func (p *benchProgress) what() string {
 	s := p.step
-	far := ""
-	if s.Benchmarks > 0 && s.Phase != "block" && s.Phase != "link" {
-		far = fmt.Sprintf(" %d of %d", s.Done, s.Benchmarks)
-	}
-	switch s.Phase {
-	case "block", "link":
-		text := fmt.Sprintf("block %d", s.Block)
-		if p.blocks > 0 {
-			text += fmt.Sprintf(" of %d", p.blocks)
+	if s.Phase != "block" && s.Phase != "link" {
+		if s.Benchmarks > 0 {
+			return fmt.Sprintf("%s %d of %d", s.Phase, s.Done, s.Benchmarks)
 		}
-		switch open := max(s.Benchmarks, 0); {
-		case open == 0:
-		case p.blocks > 0 || open >= p.all:
-			text += fmt.Sprintf(": %s", benchmarks(open))
-		default:
-			text += fmt.Sprintf(": %d of %s open", open, benchmarks(p.all))
-		}
-		return text
+		return s.Phase
 	}
-	return s.Phase + far
+	text := fmt.Sprintf("block %d", s.Block)
+	if p.blocks > 0 {
+		text += fmt.Sprintf(" of %d", p.blocks)
+	}
+	switch open := s.Benchmarks; {
+	case open <= 0:
+	case p.blocks > 0 || open >= p.all:
+		text += ": " + counted(open, "benchmark")
+	default:
+		text += fmt.Sprintf(": %d of %s open", open, counted(p.all, "benchmark"))
+	}
+	return text
 }
 
-func benchmarks(n int) string {
-	if n == 1 {
-		return "1 benchmark"
-	}
-	return fmt.Sprintf("%d benchmarks", n)
-}
-
-// line is what is drawn.
 func (p *benchProgress) line(now time.Time) string {
 	s := p.step
 	if s.Phase == "" {
@@ -160,8 +144,7 @@ func (p *benchProgress) line(now time.Time) string {
 	return strings.Join(parts, " · ")
 }
 
-// finish erases the line or, if the last step is done and there is no terminal, writes
-// one about it.
+// finish erases the line; without a terminal it writes one about the last step.
 func (p *benchProgress) finish(done bool) {
 	p.close()
 	if done && p.width == 0 {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -23,8 +22,7 @@ import (
 	"github.com/dynolab/dyno/subject"
 )
 
-// benchHands do the work of dyno bench. What close returns is the error of cleaning
-// up.
+// benchHands do the work of dyno bench.
 type benchHands struct {
 	lab   *gobench.Bencher
 	run   func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (profiling, error)
@@ -35,7 +33,7 @@ type benchHands struct {
 // profiling takes profiles of benchmarks that were measured.
 type profiling func(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error
 
-// openBench returns the hands of this machine; tests bring their own.
+// openBench is replaced by tests.
 var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 	builder, err := subject.NewBuilder("")
 	if err != nil {
@@ -59,7 +57,6 @@ var openBench = func(e *dyno.Experiment) (*benchHands, error) {
 	return h, nil
 }
 
-// readBenchSource returns what tells of the benchmarks of a package what their source says.
 func readBenchSource(ctx context.Context, builder *subject.Builder, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error) {
 	found, err := builder.Syntax(ctx, p)
 	if err != nil {
@@ -82,8 +79,7 @@ func (h *benchHands) found(e *dyno.Experiment, s dyno.Subject, ps []*subject.Tes
 	}
 }
 
-// locate finds a file of a setting by the packages that were found; "" if it is of
-// another module.
+// locate finds a file of a setting; "" if it is of another module.
 func (h *benchHands) locate(setting, file string) string {
 	for _, p := range h.tests[setting] {
 		if f := inModule(file, p); exists(f) {
@@ -93,8 +89,7 @@ func (h *benchHands) locate(setting, file string) string {
 	return ""
 }
 
-// inModule is where a file is that -trimpath named by its import path, if it is of the
-// module of p.
+// inModule finds a file that -trimpath named by its import path, in the module of p.
 func inModule(file string, p *subject.TestPackage) string {
 	up, down := strings.Split(p.ImportPath, "/"), strings.Split(path.Clean(file), "/")
 	same := 0
@@ -107,14 +102,13 @@ func inModule(file string, p *subject.TestPackage) string {
 	return filepath.Join(append([]string{p.Dir, strings.Repeat("../", len(up)-same)}, down[same:]...)...)
 }
 
-// benchInto measures benchmarks into a new run directory, which is not made before
-// there is a result.
+// benchInto makes the run directory with the first result.
 func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	if err := o.out.check(cmd, e); err != nil {
 		return err
 	}
-	if err := emptyOut(o.out.dir); err != nil {
-		return err
+	if !empty(o.out.dir) { // found before an hour of measuring
+		return fmt.Errorf("run directory %s is not empty (consider: another --out)", o.out.dir)
 	}
 	if e.Bench.Blocks == 0 && len(e.Levels()) == 1 {
 		e.Bench.Blocks = aloneBlocks
@@ -141,23 +135,10 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	return err
 }
 
-// aloneBlocks is how many blocks there are of one setting, which is compared with a
-// file: as many samples as benchstat asks for.
+// aloneBlocks are the samples that benchstat asks for, of one setting beside a file.
 const aloneBlocks = 10
 
-// emptyOut finds before an hour of measuring that there is no place for it.
-func emptyOut(path string) error {
-	if path == "" {
-		return nil
-	}
-	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
-		return fmt.Errorf("run directory %s is not empty (consider: another --out)", path)
-	}
-	return nil
-}
-
-// measureBench runs the blocks, and then profiles what changed. The directory is nil
-// if nothing was measured.
+// measureBench also profiles what changed. dir is nil if nothing was measured.
 func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *benchFlags) (dir *store.Dir, err error) {
 	all := e.Resolved()
 	p := newBenchProgress(cmd.ErrOrStderr(), e.Bench)
@@ -194,14 +175,11 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 		return table().Open
 	}
 	profile, err := hands.run(cmd.Context(), e, sink)
-	if err != nil || dir == nil {
-		if err == nil {
-			err = errors.New("no benchmark was measured")
-		}
-		return dir, err
+	if err == nil && dir == nil {
+		err = errors.New("no benchmark was measured")
 	}
-	if len(e.Profile) == 0 || len(e.Levels()) < 2 {
-		return dir, nil
+	if err != nil || len(e.Profile) == 0 || len(e.Levels()) < 2 {
+		return dir, err
 	}
 	t := table()
 	chosen, left := profiledOnes(t)
@@ -219,18 +197,14 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 
 // goVersion is that of the go command in a directory, whose go.mod may want another.
 func goVersion(ctx context.Context, dir string) string {
-	goEnv := exec.CommandContext(ctx, "go", "env", "GOVERSION")
-	goEnv.Dir = dir
-	out, _ := goEnv.Output()
-	return strings.TrimSpace(string(out))
+	version, _ := output(ctx, dir, "go", "env", "GOVERSION")
+	return version
 }
 
-// profiledMost is how many benchmarks are profiled: each takes six profiles of a second at
-// most for each setting.
+// profiledMost bounds the time: a benchmark takes six seconds of each setting.
 const profiledMost = 5
 
-// profiledOnes are the benchmarks whose profiles are taken, the greatest change first,
-// and how many more changed.
+// profiledOnes has the greatest change first. left is how many more changed.
 func profiledOnes(t *compare.Table) (chosen []dyno.Benchmark, left int) {
 	by := map[string]float64{}
 	for _, row := range t.Benchmarks {

@@ -18,10 +18,8 @@ import (
 	"github.com/dynolab/dyno/report/benchtable"
 )
 
-// mostBenchNotes are how many lines are said not to be readable.
 const mostBenchNotes = 20
 
-// benchstatFlags are benchstat's, by its names.
 func benchstatFlags(fs *pflag.FlagSet, o *benchstat.Options) {
 	d := benchstat.Options{}.Resolved()
 	fs.StringVar(&o.Filter, "filter", d.Filter, "of benchmark files, the results that match this `query`, as benchstat's -filter")
@@ -35,27 +33,21 @@ func benchstatFlags(fs *pflag.FlagSet, o *benchstat.Options) {
 
 // onlyBenchFiles reports a flag that says nothing to run directories.
 func onlyBenchFiles(cmd *cobra.Command) error {
-	var o benchstat.Options
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	benchstatFlags(fs, &o)
-	var err error
-	fs.VisitAll(func(f *pflag.Flag) {
-		if typed(cmd, f.Name) && err == nil {
-			err = flags.Mistakef("--%s is for benchmark files, not for run directories (consider: DIR/bench.txt)", f.Name)
+	for _, name := range []string{"alpha", "col", "confidence", "filter", "ignore", "row", "table"} {
+		if typed(cmd, name) {
+			return flags.Mistakef("--%s is for benchmark files, not for run directories (consider: DIR/bench.txt)", name)
 		}
-	})
-	return err
+	}
+	return nil
 }
 
-// A benchInput is an argument that is a benchmark file, as benchstat takes it: PATH,
-// LABEL=PATH, or - for standard input.
+// A benchInput is PATH, LABEL=PATH, or - for standard input.
 type benchInput struct {
 	label, path string
 	labelled    bool
 }
 
-// benchInputs are the arguments as benchmark files, or none if all may be run
-// directories. Of both kinds together there is no comparison.
+// benchInputs returns nil if all arguments may be run directories.
 func benchInputs(args []string) ([]benchInput, error) {
 	var list []benchInput
 	var file, dir string
@@ -95,8 +87,6 @@ func benchInputs(args []string) ([]benchInput, error) {
 	return list, nil
 }
 
-// compareBenchmarks prints what benchstat prints of the files, and what they cannot
-// tell.
 func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Options, o *outFlags) error {
 	switch o.format {
 	case "text", "json", "markdown", "csv":
@@ -141,8 +131,7 @@ func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Opt
 	return printBenchstat(cmd, t, o)
 }
 
-// harmless replaces control characters, which a file may have, so that they do
-// nothing to the terminal.
+// harmless replaces control characters, for the terminal's sake.
 func harmless(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -170,8 +159,5 @@ func printBenchstat(cmd *cobra.Command, t *benchstat.Tables, o *outFlags) error 
 	case "csv":
 		return benchtable.CSV(w, t)
 	}
-	if err := benchtable.Text(w, t, o.look(w)); err != nil {
-		return err
-	}
-	return benchtable.Foot(w, t, o.look(w))
+	return errors.Join(benchtable.Text(w, t, o.look(w)), benchtable.Foot(w, t, o.look(w)))
 }

@@ -23,8 +23,7 @@ import (
 // pageFile is the report of a run that opens in a browser.
 const pageFile = "report.html"
 
-// conclude writes the files of a run directory that are made from its results, and
-// reports: also after an interrupt or an error, whatever was measured by then.
+// conclude writes the reports of a run directory, also after an interrupt or an error.
 func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error {
 	ready := patience(cmd.ErrOrStderr())
 	err = errors.Join(err, writeBenchFile(dir)) // a baseline is compared with it
@@ -47,7 +46,6 @@ func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error
 	return o.end(cmd, f, errors.Join(err, missed(f)))
 }
 
-// end reports on what was measured. If nothing went wrong, thresholds decide.
 func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) error {
 	noteLeftOut(cmd, f)
 	err = errors.Join(err, o.print(cmd, f), nothing(f))
@@ -60,8 +58,7 @@ func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) erro
 	return o.gate(f)
 }
 
-// noteLeftOut prints the notes of findings, but those of the directory itself, which
-// were printed when it was opened.
+// noteLeftOut leaves out the directory's own notes, which were printed when it was opened.
 func noteLeftOut(cmd *cobra.Command, f *findings.Findings) {
 	for _, n := range f.Notes {
 		if n.Kind != dyno.WarnRunDir {
@@ -70,8 +67,7 @@ func noteLeftOut(cmd *cobra.Command, f *findings.Findings) {
 	}
 }
 
-// writeBenchFile writes results for benchstat, which takes the setting that comes first
-// for its base.
+// writeBenchFile writes the baseline first, which benchstat takes for its base.
 func writeBenchFile(dir *store.Dir) error {
 	place := map[string]int{}
 	for i, s := range dir.Run.Plan.Levels() {
@@ -118,8 +114,7 @@ func patience(w io.Writer) (ready func()) {
 // errNothing: no data is a failure, never a pass.
 var errNothing = errors.New("no trial finished")
 
-// missed is an error if the plan wants profiles or traces, all the trials for
-// them were run, and none brought one.
+// missed is an error if all trials for wanted profiles or traces failed.
 func missed(f *findings.Findings) error {
 	e := f.Plan
 	if e.Bench != nil {
@@ -145,7 +140,6 @@ func missed(f *findings.Findings) error {
 	return nil
 }
 
-// nothing is an error if nothing was measured, which is never a pass.
 func nothing(f *findings.Findings) error {
 	switch {
 	case f.Plan.Bench != nil && f.Table.Blocks == 0:

@@ -21,7 +21,6 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// firstDemo is the example that is measured unless another is named.
 const firstDemo = "sessions"
 
 func newDemo() *cobra.Command {
@@ -110,8 +109,7 @@ Reports with pictures, for any browser:
 	return nil
 }
 
-// demoFolder makes the directory of a demo: path, which must be missing or
-// empty, or a new one below dyno-runs. It is absolute.
+// demoFolder returns an absolute path: a new one below dyno-runs if path is "".
 func demoFolder(path, name string) (string, error) {
 	if path == "" {
 		var err error
@@ -119,13 +117,17 @@ func demoFolder(path, name string) (string, error) {
 			return "", err
 		}
 	}
-	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+	if !empty(path) {
 		return "", fmt.Errorf("directory %s is not empty (consider: another --out)", path)
 	}
 	return filepath.Abs(path)
 }
 
-// demoPlan measures one plan of a demo, and prints what the study has of it.
+func empty(dir string) bool {
+	entries, _ := os.ReadDir(dir)
+	return len(entries) == 0
+}
+
 func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study, o *outFlags) error {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -183,8 +185,7 @@ func printStudy(w io.Writer, tables []*report.Published, o *outFlags) error {
 	return errors.Join(errs...)
 }
 
-// self is how to call this dyno again: go run starts it from a directory that
-// is gone afterwards.
+// self calls this dyno again; go run deletes its program at the end.
 func self() string {
 	if strings.Contains(os.Args[0], "go-build") {
 		return "go run ./cmd/dyno"

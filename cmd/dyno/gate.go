@@ -19,7 +19,7 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// A gateError says that all was done, and that it is not what the user wants.
+// A gateError is of a run that was done, and is not what the user wants.
 type gateError struct {
 	status int // exitThreshold or exitUnclear
 	text   string
@@ -33,8 +33,7 @@ func reported(err error) bool {
 	return err == nil || errors.As(err, &gate)
 }
 
-// thresholdFlags are those of what must hold. They come last, since which metrics
-// there are depends on the load.
+// thresholdFlags come last, since the load decides which metrics there are.
 func thresholdFlags(p *flags.Set, fs *pflag.FlagSet, o *outFlags) {
 	p.List(fs, "threshold", "", "limit", thresholdHelp, func(e *dyno.Experiment, vs []string) (err error) {
 		e.Thresholds, err = parseThresholds(vs)
@@ -60,8 +59,7 @@ func parseThresholds(texts []string) (ths []dyno.Threshold, err error) {
 	return ths, nil
 }
 
-// replaceThresholds makes those of the command line the plan's, of a run that is
-// over. A metric that no trial has and no plan could have is a mistake.
+// replaceThresholds judges a run anew. An impossible metric is a mistake.
 func replaceThresholds(dir *store.Dir, texts []string) error {
 	e := dir.Run.Plan
 	if len(texts) == 0 {
@@ -95,7 +93,6 @@ func replaceThresholds(dir *store.Dir, texts []string) error {
 	return nil
 }
 
-// gate is the error of what is not as the user wants it.
 func (o *outFlags) gate(f *findings.Findings) error {
 	r := f.Refuse(compare.Demands{Strict: o.strict, NotWorse: o.failWorse})
 	switch {
@@ -107,7 +104,6 @@ func (o *outFlags) gate(f *findings.Findings) error {
 	return &gateError{exitThreshold, report.Refused(f.Table, r)}
 }
 
-// summaryHelp is of the commands that measure.
 const summaryHelp = `
 In a job of GitHub, where GITHUB_STEP_SUMMARY is set, the result is appended to the
 step's summary too, as --format markdown has it.`
@@ -115,8 +111,7 @@ step's summary too, as --format markdown has it.`
 // mostSummary is what GitHub takes as the summary of a step.
 const mostSummary = 1 << 20
 
-// stepSummary appends the report to the summary of GitHub's job, if this is one. That
-// it cannot is no failure.
+// stepSummary appends the report to the summary of a GitHub step. It never fails.
 func stepSummary(cmd *cobra.Command, f *findings.Findings) {
 	path := os.Getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {
@@ -140,9 +135,6 @@ func appendTo(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }

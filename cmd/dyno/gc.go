@@ -16,10 +16,8 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/gclog"
-	"github.com/dynolab/dyno/report/layout"
 )
 
-// gcFlags are those of dyno gc.
 type gcFlags struct {
 	requests int64
 	explain  bool
@@ -68,7 +66,6 @@ Without a file, or with -, it reads standard input.
 	return cmd
 }
 
-// check finds what cannot be meant.
 func (o *gcFlags) check(cmd *cobra.Command, args []string) error {
 	switch o.explain = o.explain || typed(cmd, "line"); {
 	case o.format != "text" && o.format != "json":
@@ -98,8 +95,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 		args = []string{"-"}
 	}
 	w := cmd.OutOrStdout()
-	width, color := terminal(w)
-	opt := layout.Options{Width: width, Color: color}
+	opt := lookOf(w)
 	if o.explain {
 		line, err := o.lineOf(cmd, args[0])
 		if err != nil {
@@ -116,19 +112,15 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 		if logs = append(logs, l); o.compare {
 			continue
 		}
-		switch {
-		case o.json:
-			err = report.JSON(w, l)
-		default:
-			if i > 0 {
-				fmt.Fprintln(w)
-			}
-			err = gclog.Text(w, l, opt)
+		show := func() error { return gclog.Text(w, l, opt) }
+		if o.json {
+			show = func() error { return report.JSON(w, l) }
+		} else if i > 0 {
+			fmt.Fprintln(w)
 		}
-		if err != nil {
+		if err := show(); err != nil {
 			return err
 		}
-		logs = logs[:0]
 	}
 	switch {
 	case !o.compare:
@@ -141,8 +133,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 	return gclog.Compare(w, logs[0], logs[1], opt)
 }
 
-// lineOf is the line to explain: what is itself one, or of that log the one
-// that is asked for.
+// lineOf is arg itself, or the wanted line of that log.
 func (o *gcFlags) lineOf(cmd *cobra.Command, arg string) (string, error) {
 	if strings.HasPrefix(arg, "gc ") {
 		if cs, err := gctrace.Parse(strings.NewReader(arg)); err != nil || len(cs) != 1 {
@@ -168,7 +159,6 @@ func (o *gcFlags) lineOf(cmd *cobra.Command, arg string) (string, error) {
 	return line, nil
 }
 
-// read sums up a log.
 func (o *gcFlags) read(cmd *cobra.Command, name string) (*gctrace.Log, error) {
 	l := &gctrace.Log{Name: name, Requests: o.requests}
 	if name == "-" {

@@ -19,8 +19,8 @@ import (
 	"github.com/dynolab/dyno/subject"
 )
 
-// demoBench runs benchmarks in rounds, each once in every round, so that a drift
-// of the machine falls on all alike, and prints a table for each.
+// demoBench runs each benchmark once a round, so that a drift of the machine falls on
+// all alike.
 func demoBench(cmd *cobra.Command, source, path string, b examples.Benchmark, s *examples.Study, o *outFlags) (err error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return err
@@ -60,8 +60,7 @@ func tool(cmd *cobra.Command, dir string, stdout io.Writer, argv ...string) erro
 	return nil
 }
 
-// benchTables makes a table of each benchmark, whose sub-benchmarks are the
-// settings and whose rounds are the blocks.
+// benchTables takes sub-benchmarks for settings and rounds for blocks.
 func benchTables(r io.Reader) (tables []*compare.Table) {
 	results := map[string][]*dyno.Result{}
 	rounds := map[string]int{}
@@ -78,12 +77,12 @@ func benchTables(r io.Reader) (tables []*compare.Table) {
 				setting = append(setting, dyno.Level{Factor: key, Value: value})
 			}
 		}
-		name := string(base)
+		name, at := string(base), string(base)+setting.String()
 		if results[name] == nil {
 			names = append(names, name)
 		}
-		rounds[name+setting.String()]++
-		d := &dyno.Result{Trial: dyno.Trial{N: len(results[name]) + 1, Block: rounds[name+setting.String()], Setting: setting}}
+		rounds[at]++
+		d := &dyno.Result{Trial: dyno.Trial{N: len(results[name]) + 1, Block: rounds[at], Setting: setting}}
 		for _, v := range res.Values {
 			d.Values = append(d.Values, dyno.Value{Metric: v.Unit, Value: v.Value})
 		}

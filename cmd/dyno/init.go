@@ -64,8 +64,7 @@ finds below, or for PACKAGE, with every key explained.
 	return cmd
 }
 
-// mainPackage returns the directory of the only main package at or below the
-// one in args, or below here, as a path that begins with a dot.
+// mainPackage finds the only main package below, as a path that begins with a dot.
 func mainPackage(args []string) (string, error) {
 	pattern := "./..."
 	if len(args) == 1 {

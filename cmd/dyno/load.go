@@ -41,12 +41,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				if err := flags.TargetURL(e, args[0]); err != nil {
-					return err
-				}
-			}
-			if e.Subject.URL == "" && e.Load.Targets != "" {
+			if len(args) == 0 && e.Subject.URL == "" && e.Load.Targets != "" {
 				base, err := load.TargetsBase(e.Load.Targets)
 				if err != nil {
 					return err
@@ -54,7 +49,10 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 				if base == "" {
 					return flags.Mistakef("no URL, and %s has only paths (want for example dyno load http://127.0.0.1:8080 --targets %[1]s)", e.Load.Targets)
 				}
-				if err := flags.TargetURL(e, base); err != nil {
+				args = []string{base}
+			}
+			if len(args) == 1 {
+				if err := flags.TargetURL(e, args[0]); err != nil {
 					return err
 				}
 			}
@@ -91,8 +89,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 	return cmd
 }
 
-// onlyLoads refuses factors on the command line that are no load's: without
-// them, another load than the one that was meant would run.
+// onlyLoads refuses other factors: without them, another load would run than was meant.
 func onlyLoads(p *flags.Set) error {
 	for _, s := range p.Flags {
 		for _, v := range s.Values {
@@ -105,31 +102,28 @@ func onlyLoads(p *flags.Set) error {
 	return nil
 }
 
-// loadOnly leaves of what a plan varies the load and the arguments that it uses,
-// as the service runs already, and no limits or trials of profiles, traces and memory.
+// loadOnly leaves of a plan what a service that runs already can have.
 func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 	kept := func(factor string) bool {
 		arg, ok := strings.CutPrefix(factor, "arg.")
 		return strings.HasPrefix(factor, "load.") || ok && e.Load.Uses(arg)
 	}
 	note := func(text string) { notef(cmd, "%s", text) }
-	fixed := func(factor string) { note(factor + " is not varied: the service runs already") }
-	e.Factors = slices.DeleteFunc(slices.Clone(e.Factors), func(f dyno.Factor) bool {
-		if !kept(f.Name) {
-			fixed(f.Name)
-		}
-		return !kept(f.Name)
-	})
-	var settings []dyno.Setting
 	seen := map[string]bool{}
+	fixed := func(factor string) bool {
+		if kept(factor) {
+			return false
+		}
+		if !seen[factor] {
+			note(factor + " is not varied: the service runs already")
+		}
+		seen[factor] = true
+		return true
+	}
+	e.Factors = slices.DeleteFunc(slices.Clone(e.Factors), func(f dyno.Factor) bool { return fixed(f.Name) })
+	var settings []dyno.Setting
 	for _, s := range e.Settings {
-		s = slices.DeleteFunc(slices.Clone(s), func(l dyno.Level) bool {
-			if !kept(l.Factor) && !seen[l.Factor] {
-				seen[l.Factor] = true
-				fixed(l.Factor)
-			}
-			return !kept(l.Factor)
-		})
+		s = slices.DeleteFunc(slices.Clone(s), func(l dyno.Level) bool { return fixed(l.Factor) })
 		if len(s) > 0 && !slices.ContainsFunc(settings, func(t dyno.Setting) bool { return t.String() == s.String() }) {
 			settings = append(settings, s)
 		}

@@ -1,12 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +17,7 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// measureInto measures an experiment into a run directory, after the subjects
-// are built.
+// measureInto opens the run directory after the subjects are built.
 func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func() (*store.Dir, error)) error {
 	if err := o.check(cmd, e); err != nil {
 		return err
@@ -41,7 +39,6 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func(
 	return o.conclude(cmd, dir, errors.Join(err, release()))
 }
 
-// measureOnly measures without a run directory.
 func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	if err := o.check(cmd, e); err != nil {
 		return err
@@ -55,8 +52,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	}
 	hands.Dir = func(int) (string, error) { return "", nil }
 	var results []*dyno.Result
-	// There is nothing to go on with later, so what a trial measured until it
-	// was interrupted is shown now.
+	// An interrupted trial is shown, as it cannot be gone on with.
 	hands.Interrupted = func(r *dyno.Result) {
 		if r.Latency != nil && r.Latency.Count() > 0 {
 			r.Err = ""
@@ -86,7 +82,6 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 	return hands, release, nil
 }
 
-// conduct runs the trials, showing progress.
 func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, sink func(*dyno.Result) error) error {
 	total, done := e.Planned(), 0
 	for n := 1; hands.Skip != nil && n <= total; n++ {
@@ -109,7 +104,6 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 	})
 }
 
-// describe says what run.json says of a run.
 func describe(e *dyno.Experiment, command []string) store.Run {
 	all := e.Resolved()
 	run := store.Run{
@@ -121,8 +115,7 @@ func describe(e *dyno.Experiment, command []string) store.Run {
 		run.Settings = append(run.Settings, s.String())
 	}
 	if e.Subject.Source() {
-		out, _ := exec.Command("go", "env", "GOVERSION").Output()
-		run.Host.Go = strings.TrimSpace(string(out))
+		run.Host.Go = goVersion(context.Background(), "")
 	}
 	run.Host.Kernel, run.Host.CPU, run.Host.Memory = lab.Describe()
 	return run

@@ -21,7 +21,6 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// outFlags say where results go, in which form they are printed, and what must hold.
 type outFlags struct {
 	dir       string
 	format    format
@@ -48,7 +47,6 @@ func (o *outFlags) otlpFlag(fs *pflag.FlagSet) {
 	fs.Var(&o.otlp, "otlp", "push what is seen of each trial every 5s to the OpenTelemetry collector at this `URL`, such as http://127.0.0.1:4318")
 }
 
-// form is the name of the wanted form.
 func (o *outFlags) form() string {
 	if o.json {
 		return "json"
@@ -56,7 +54,6 @@ func (o *outFlags) form() string {
 	return string(o.format)
 }
 
-// create makes the run directory.
 func (o *outFlags) create(run store.Run) (dir *store.Dir, err error) {
 	if o.dir == "" {
 		if o.dir, err = store.NewPath(run.Plan.Name, run.Started); err != nil {
@@ -66,10 +63,8 @@ func (o *outFlags) create(run store.Run) (dir *store.Dir, err error) {
 	return store.Create(o.dir, run)
 }
 
-// formats are those of the result of a run.
 var formats = report.Formats(compare.OfService)
 
-// A format is a form in which results are printed.
 type format string
 
 func (f *format) String() string { return string(*f) }
@@ -82,10 +77,15 @@ func (f *format) Set(v string) error {
 	return nil
 }
 
-// look is how results are printed to w.
 func (o *outFlags) look(w io.Writer) layout.Options {
+	look := lookOf(w)
+	look.Strict = o.strict
+	return look
+}
+
+func lookOf(w io.Writer) layout.Options {
 	width, color := terminal(w)
-	return layout.Options{Width: width, Color: color, Strict: o.strict}
+	return layout.Options{Width: width, Color: color}
 }
 
 // check reports a form that the results cannot have, before they are measured.
@@ -111,7 +111,6 @@ func (o *outFlags) oneRun(cure string) error {
 	return nil
 }
 
-// print writes what was found to standard output.
 func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 	w, form := cmd.OutOrStdout(), o.form()
 	if form == "hgrm" {
@@ -131,7 +130,6 @@ func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 	return nil
 }
 
-// printTable writes one of several tables to standard output.
 func (o *outFlags) printTable(cmd *cobra.Command, t *compare.Table) error {
 	w, r := cmd.OutOrStdout(), &report.Report{Table: t}
 	switch o.form() {

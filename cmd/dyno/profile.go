@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,16 +16,14 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/report/profile"
 	"github.com/dynolab/dyno/store"
 )
 
-// summaryRows is how many functions of each setting the summary shows.
+// summaryRows are the functions of a setting.
 const summaryRows = 5
 
-// profileFlags say which profiles are shown, and how.
 type profileFlags struct {
 	kind, setting, base string
 	bench               string // of a run of benchmarks, a part of the name of one
@@ -84,6 +83,9 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	if err := o.check(verb, len(args)); err != nil {
 		return err
 	}
+	if o.json {
+		o.format = "json"
+	}
 	var match *regexp.Regexp
 	if len(args) == 3 {
 		var err error
@@ -133,8 +135,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	return o.stacks(cmd, dir, run, verb, match)
 }
 
-// choose is the one setting that is shown: the one asked for, else the first
-// that has profiles and is not the one to compare with.
+// choose defaults to the first setting with profiles that is not the base.
 func (o *profileFlags) choose(run *profiles.Run, p *profiles.Profiles) (string, error) {
 	for _, s := range run.Settings {
 		if p.Trials(s) > 0 && (s == o.setting || !o.one && !(o.versus && s == o.base)) {
@@ -144,7 +145,6 @@ func (o *profileFlags) choose(run *profiles.Run, p *profiles.Profiles) (string, 
 	return "", fmt.Errorf("no setting that was asked for has a %s profile", p.Kind)
 }
 
-// check finds mistakes of the command line.
 func (o *profileFlags) check(verb string, args int) error {
 	want := map[string]int{"summary": 1, "top": 2, "flame": 2, "list": 3, "peek": 3}[verb]
 	switch {
@@ -184,7 +184,6 @@ func (o *profileFlags) order() profiles.Order {
 	return profiles.ByOwn
 }
 
-// load reads the profiles of a type.
 func (o *profileFlags) load(run *profiles.Run, kind string) (*profiles.Profiles, error) {
 	var own func(pkg, file string) bool
 	if o.own != "" {
@@ -193,7 +192,6 @@ func (o *profileFlags) load(run *profiles.Run, kind string) (*profiles.Profiles,
 	return run.Profiles(kind, own)
 }
 
-// tables prints tables: of one setting, of all, or of what changed.
 func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.Run, verb string) error {
 	kinds := run.Kinds
 	switch {
@@ -215,7 +213,9 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 			return err
 		}
 		if verb == "summary" && !run.PerOp {
-			out.Shares = append(out.Shares, o.shares(p)...)
+			out.Shares = append(out.Shares, slices.DeleteFunc(p.CPUShares(), func(s profiles.CPUShare) bool {
+				return o.one && s.Setting != o.setting && !(o.versus && s.Setting == o.base)
+			})...)
 		}
 		for _, s := range run.Settings {
 			switch {
@@ -231,29 +231,17 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		return fmt.Errorf("no other setting has profiles to compare with those of %s", label(o.base))
 	}
 	w := cmd.OutOrStdout()
-	switch {
-	case o.json || o.format == "json":
+	switch o.format {
+	case "json":
 		return report.JSON(w, out)
-	case o.format == "markdown":
+	case "markdown":
 		return profile.Markdown(w, out)
 	}
-	width, color := terminal(w)
-	return profile.Text(w, out, layout.Options{Width: width, Color: color})
+	return profile.Text(w, out, lookOf(w))
 }
 
-// shares are those of the settings that are shown.
-func (o *profileFlags) shares(p *profiles.Profiles) []profiles.CPUShare {
-	return slices.DeleteFunc(p.CPUShares(), func(s profiles.CPUShare) bool {
-		return o.one && s.Setting != o.setting && !(o.versus && s.Setting == o.base)
-	})
-}
-
-// stacks prints what is said of the stacks of one setting.
 func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.Run, verb string, match *regexp.Regexp) error {
-	kind := o.kind
-	if kind == "" {
-		kind = run.Kinds[0]
-	}
+	kind := cmp.Or(o.kind, run.Kinds[0])
 	p, err := o.load(run, kind)
 	if err != nil {
 		return err
@@ -263,11 +251,11 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		return err
 	}
 	w := cmd.OutOrStdout()
-	asJSON := o.json || o.format == "json"
+	asJSON := o.format == "json"
 	title := func() {
-		of := fmt.Sprintf("mean of %d trials", p.Trials(setting))
-		if p.Trials(setting) == 1 {
-			of = "1 trial"
+		of := counted(p.Trials(setting), "trial")
+		if p.Trials(setting) != 1 {
+			of = "mean of " + of
 		}
 		fmt.Fprintf(w, "%s of %s, %s\n\n", kind, label(setting), of)
 	}
@@ -310,8 +298,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 	return profile.Flame(w, tree, p.Metric)
 }
 
-// results are those whose profiles are shown: of a run of benchmarks, those of
-// the one that was asked for.
+// results are those of the chosen benchmark, or all.
 func (o *profileFlags) results(dir *store.Dir) ([]*dyno.Result, error) {
 	if dir.Run.Plan.Bench == nil {
 		if o.bench != "" {
@@ -337,8 +324,7 @@ func (o *profileFlags) results(dir *store.Dir) ([]*dyno.Result, error) {
 	return findings.ProfilesOf(results, found[0]), nil
 }
 
-// named finds the setting that a part of its name means: all of it, a level, or
-// any part that only one has.
+// named finds a setting by all of its name, a level, or any part that only one has.
 func named(settings []string, flag, part string) (string, error) {
 	for _, fits := range []func(s string) bool{
 		func(s string) bool { return s == part || label(s) == part },
@@ -370,9 +356,9 @@ func label(setting string) string {
 }
 
 func labels(settings []string) []string {
-	out := slices.Clone(settings)
-	for i, s := range out {
-		out[i] = label(s)
+	var out []string
+	for _, s := range settings {
+		out = append(out, label(s))
 	}
 	return out
 }

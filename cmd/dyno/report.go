@@ -84,7 +84,6 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 	return err
 }
 
-// readNoted reads a run directory, and prints what is amiss with it.
 func readNoted(cmd *cobra.Command, path string) (*store.Dir, error) {
 	dir, err := store.Read(path)
 	if err != nil {
@@ -156,12 +155,9 @@ LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
 }
 
 func sameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
+	one, _ := os.Stat(a)
+	other, _ := os.Stat(b)
+	return os.SameFile(one, other)
 }
 
 // compareRuns prints a table for each setting that both runs have.

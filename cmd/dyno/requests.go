@@ -27,21 +27,32 @@ func typed(cmd *cobra.Command, name string) bool {
 	return f.Changed && !env
 }
 
-// reportRequests prints every request that was kept of a run, one a line.
+// alone reports a flag that is typed beside one that goes without it.
+func alone(cmd *cobra.Command, text string, others ...string) error {
+	for _, other := range others {
+		if typed(cmd, other) {
+			return flags.Mistakef(text+": only one of them can be had", other)
+		}
+	}
+	return nil
+}
+
 func reportRequests(cmd *cobra.Command, path, form string) error {
 	if form != "csv" {
 		return flags.Mistakef("unknown form %q of requests (want csv)", form)
 	}
-	for _, other := range []string{"format", "json"} {
-		if typed(cmd, other) {
-			return flags.Mistakef("--requests prints requests, --%s a table: only one of them can be had", other)
-		}
+	if err := alone(cmd, "--requests prints requests, --%s a table", "format", "json"); err != nil {
+		return err
 	}
 	dir, err := readNoted(cmd, path)
 	if err != nil {
 		return err
 	}
 	c := &requestsCSV{w: bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10), trials: dir.Run.Plan.Planned() > 1}
+	if c.trials {
+		io.WriteString(c.w, "trial,setting,") // its error comes with the first line's
+	}
+	io.WriteString(c.w, "client,request,elapsed_ms,latency_ms,step,status,failed\n")
 	found := false
 	for _, r := range dir.Results() {
 		before := c.rows
@@ -64,17 +75,13 @@ func reportRequests(cmd *cobra.Command, path, form string) error {
 	if !found {
 		return fmt.Errorf("report %s: no single request was kept (consider: a run without --keep-requests none)", path)
 	}
-	if c.rows == 0 {
-		c.heading()
-	}
 	if c.rows >= excelRows {
 		notef(cmd, "these are %d requests, of which Excel opens %d", c.rows, excelRows-1)
 	}
 	return c.w.Flush()
 }
 
-// A requestsCSV writes requests as study 000 did for Excel, a line each:
-// client, request, elapsed, latency. Commas divide, points are decimal.
+// A requestsCSV is for Excel, as study 000 did it: commas divide, points are decimal.
 type requestsCSV struct {
 	w      *bufio.Writer
 	trials bool // the run has several, so each line says which it is of
@@ -82,7 +89,6 @@ type requestsCSV struct {
 	line   []byte
 }
 
-// trial writes the requests of a trial, and the heading before the first.
 func (c *requestsCSV) trial(r *dyno.Result, dir *store.Dir) error {
 	lead := ""
 	if c.trials {
@@ -92,9 +98,6 @@ func (c *requestsCSV) trial(r *dyno.Result, dir *store.Dir) error {
 	for q, err := range dir.Requests(r.Trial.N) {
 		if err != nil {
 			return err
-		}
-		if c.rows == 0 {
-			c.heading()
 		}
 		c.rows++
 		nth[q.Client]++
@@ -116,14 +119,6 @@ func (c *requestsCSV) trial(r *dyno.Result, dir *store.Dir) error {
 	return nil
 }
 
-func (c *requestsCSV) heading() {
-	if c.trials {
-		io.WriteString(c.w, "trial,setting,")
-	}
-	io.WriteString(c.w, "client,request,elapsed_ms,latency_ms,step,status,failed\n") // its error comes with the first line's
-}
-
-// appendMillis appends d in milliseconds, exactly.
 func appendMillis(b []byte, d time.Duration) []byte {
 	return strconv.AppendFloat(b, float64(d)/1e6, 'f', -1, 64)
 }

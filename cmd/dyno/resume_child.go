@@ -66,11 +66,9 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 	return stop, ended, nil
 }
 
-// wait waits until all have ended.
 func (m *resumer) wait() { m.children.Wait() }
 
-// newLog makes a file anew. What is there is not written through, as it may be a
-// link that somebody else put into the directory.
+// newLog writes through no link, which somebody else might have put there.
 func newLog(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, err

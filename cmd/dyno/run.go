@@ -91,7 +91,6 @@ that is yours: --vary limit.cpu=none,10%.
 	return cmd
 }
 
-// planned is the experiment that a command line of run means, checked.
 func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*dyno.Experiment, error) {
 	e, err := p.Experiment()
 	if err != nil {
@@ -127,8 +126,6 @@ func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*d
 	return e, p.Check(e, lab.Check)
 }
 
-// newRunDir measures into a new run directory, which is not made before the
-// subjects are built.
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	warnRepeats(cmd, e)
 	noteDirty(cmd, e)
@@ -147,41 +144,40 @@ func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	return err
 }
 
-// sayWhere says where results are, at the end of a run.
 func sayWhere(cmd *cobra.Command, dir, next string) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s, with pictures in %s (consider: %s %s)\n", dir, filepath.Join(dir, pageFile), self(), next)
 }
 
-// noteDirty says that changes in the working tree are in no revision, where
-// revisions are compared and the working tree, ".", is none of them: it is easy to
-// forget to commit.
+// noteDirty says that what is not committed is in no revision that is compared.
 func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
-	var revs []string
-	for _, s := range e.Levels() {
-		for _, l := range s {
-			if l.Factor == "rev" {
-				revs = append(revs, l.Value)
-			}
-		}
+	revised, working := false, false
+	for _, l := range slices.Concat(e.Levels()...) {
+		revised = revised || l.Factor == "rev"
+		working = working || l.Factor == "rev" && l.Value == "."
 	}
 	dir := e.Subject.Dir
 	if filepath.IsAbs(e.Subject.Package) {
 		dir = e.Subject.Package
 	}
-	if len(revs) > 0 && !slices.Contains(revs, ".") && uncommitted(cmd.Context(), dir) {
+	if revised && !working && uncommitted(cmd.Context(), dir) {
 		notef(cmd, "there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
 	}
 }
 
-// uncommitted reports whether files that git knows were changed since the last commit.
+// uncommitted asks of files that git knows.
 func uncommitted(ctx context.Context, dir string) bool {
-	git := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=no")
-	git.Dir = dir
-	out, err := git.Output()
-	return err == nil && len(out) > 0
+	out, err := output(ctx, dir, "git", "status", "--porcelain", "--untracked-files=no")
+	return err == nil && out != ""
 }
 
-// resumeRun goes on with a run by the plan that it was begun with.
+// output is what a program prints in a directory, without the space around it.
+func output(ctx context.Context, dir, program string, args ...string) (string, error) {
+	tool := exec.CommandContext(ctx, program, args...)
+	tool.Dir = dir
+	out, err := tool.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
 func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) error {
 	if len(args) > 0 {
 		return flags.Mistakef("--resume takes the plan from %s; give it no target", path)
@@ -221,7 +217,6 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	return measureInto(cmd, dir.Run.Plan, o, func() (*store.Dir, error) { return dir, nil })
 }
 
-// warnRepeats says before a run what its number of blocks cannot show.
 func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
 	repeats := e.Resolved().Repeats
 	settings := len(e.Levels())
@@ -237,17 +232,16 @@ func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
 	}
 }
 
-// printPlan shows what would be done. The plan is shown in the form of a
-// dyno.yaml, which run -f reads.
+// printPlan prints a dyno.yaml, which run -f reads, and the order of trials.
 func printPlan(w io.Writer, e *dyno.Experiment) error {
 	text, err := findings.PlanText(e)
 	if err != nil {
 		return err
 	}
 	trials := e.Trials()
-	order := fmt.Sprintf("%d trials in this order", len(trials))
-	if len(trials) == 1 {
-		order = "1 trial"
+	order := counted(len(trials), "trial")
+	if len(trials) != 1 {
+		order += " in this order"
 	}
 	fmt.Fprintf(w, "%s\n# %s:\n", text, order)
 	widest := 0

@@ -14,15 +14,12 @@ import (
 	"github.com/dynolab/dyno/report/export"
 )
 
-// reportSeries prints what the probes of a run sampled, a reading a line.
 func reportSeries(cmd *cobra.Command, path, form string) error {
 	if form != "csv" {
 		return flags.Mistakef("unknown form %q of series (want csv)", form)
 	}
-	for _, other := range []string{"format", "json", "strip", "threshold"} {
-		if typed(cmd, other) {
-			return flags.Mistakef("--series prints readings, --%s is of something else: only one of them can be had", other)
-		}
+	if err := alone(cmd, "--series prints readings, --%s is of something else", "format", "json", "strip", "threshold"); err != nil {
+		return err
 	}
 	dir, err := readNoted(cmd, path)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -46,16 +45,13 @@ func parseStrip(text string) (s strip, err error) {
 	return s, nil
 }
 
-// reportStrip draws the latency of one trial over time.
 func reportStrip(cmd *cobra.Command, path, text string) error {
 	s, err := parseStrip(text)
 	if err != nil {
 		return err
 	}
-	for _, other := range []string{"format", "json"} {
-		if typed(cmd, other) {
-			return flags.Mistakef("--strip draws one trial, --%s is of the table: only one of them can be had", other)
-		}
+	if err := alone(cmd, "--strip draws one trial, --%s is of the table", "format", "json"); err != nil {
+		return err
 	}
 	dir, err := store.Read(path)
 	if err != nil {
@@ -71,8 +67,7 @@ func reportStrip(cmd *cobra.Command, path, text string) error {
 
 func drawStrip(cmd *cobra.Command, dir *store.Dir, r *dyno.Result, s strip) error {
 	w := cmd.OutOrStdout()
-	width, color := terminal(w)
-	o := layout.Options{Width: width, Color: color}
+	o := lookOf(w)
 	about := fmt.Sprintf("Latency over time: trial %d %s", r.Trial.N, r.Trial.Setting)
 	cs, err := findings.Collections(dir, r)
 	switch {

@@ -22,29 +22,22 @@ import (
 // before anything else is printed; without one, each finished trial is a line.
 // Nothing is coloured when NO_COLOR is set or TERM is dumb.
 
-// redrawEvery is how often progress is drawn on a terminal.
 const redrawEvery = 250 * time.Millisecond
 
-// terminal returns the width of the terminal that w is, or 0, and whether to
-// use colour.
+// terminal returns the width of the terminal w, or 0, and whether to use colour.
 func terminal(w io.Writer) (width int, color bool) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0, false
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		width = 0
-	}
+	width, _, _ = term.GetSize(int(f.Fd())) // 0 on an error
 	return width, os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// notef prints a line that is no result.
 func notef(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...)
 }
 
-// A progressLine is the line of a terminal on which progress is drawn.
 type progressLine struct {
 	w       io.Writer
 	width   int // 0: no terminal
@@ -53,41 +46,38 @@ type progressLine struct {
 	mu      sync.Mutex // held by whoever writes to w or changes what is drawn
 }
 
-// open draws a line over and over, as wide as the terminal at most, until close. Where
-// there is no terminal it prints one every so often; with 0 none. line is called with
-// mu held.
+// open draws a line over and over until close. Without a terminal it prints one every
+// so often, none for 0. line is called with mu held.
 func (l *progressLine) open(w io.Writer, every time.Duration, line func(now time.Time) string) {
 	l.w, l.stop = w, make(chan struct{})
 	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
 		l.width, every = width, redrawEvery
 	}
-	if every > 0 {
-		l.drawing.Go(func() { l.draw(every, line) })
+	if every == 0 {
+		return
 	}
-}
-
-func (l *progressLine) draw(every time.Duration, line func(now time.Time) string) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-l.stop:
-			return
-		case now := <-tick.C:
-			l.mu.Lock()
-			switch text := line(now); {
-			case l.width > 0:
-				fmt.Fprintf(l.w, "\r\x1b[K%s", narrowed(text, l.width))
-			case text != "":
-				fmt.Fprintln(l.w, text)
+	l.drawing.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-l.stop:
+				return
+			case now := <-tick.C:
+				l.mu.Lock()
+				switch text := line(now); {
+				case l.width > 0:
+					fmt.Fprintf(l.w, "\r\x1b[K%s", narrowed(text, l.width))
+				case text != "":
+					fmt.Fprintln(l.w, text)
+				}
+				l.mu.Unlock()
 			}
-			l.mu.Unlock()
 		}
-	}
+	})
 }
 
-// narrowed leaves out of a line the parts that do not fit into the width of a
-// terminal: half a number is a wrong one.
+// narrowed leaves out parts that do not fit: half a number is a wrong one.
 func narrowed(line string, width int) string {
 	r := []rune(line)
 	if len(r) < width {
@@ -107,7 +97,6 @@ func (l *progressLine) erase() {
 	}
 }
 
-// note prints a line that is no progress.
 func (l *progressLine) note(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +121,6 @@ func (l *progressLine) close() {
 	l.erase()
 }
 
-// A progress shows which trial runs and how much is left.
 type progress struct {
 	progressLine
 	total, known int // trials in all, and those done before this session
@@ -155,9 +143,8 @@ func newProgress(w io.Writer, total, known int) *progress {
 	return p
 }
 
-// line is what is drawn: the trial, its setting, what it does, how far it is,
-// requests per second now, and the time left if the coming trials take as long
-// as those past. A trial that is alone needs no name.
+// line names the trial unless it is alone, its phase, requests per second now, and
+// the time left if the coming trials take as long as those past.
 func (p *progress) line(now time.Time) string {
 	if p.trial == nil {
 		return ""
@@ -172,13 +159,7 @@ func (p *progress) line(now time.Time) string {
 	}
 	var parts []string
 	if p.total > 1 {
-		parts = append(parts, fmt.Sprintf("trial %d/%d", p.trial.N, p.total))
-		if s := p.trial.Setting.String(); s != "" {
-			parts = append(parts, s)
-		}
-		if p.trial.For != "" {
-			parts = append(parts, "for "+p.trial.For)
-		}
+		parts = p.name(p.trial)
 	}
 	far := howFar(p.trial.Load, phase, now.Sub(p.entered), n)
 	switch {
@@ -201,8 +182,7 @@ func (p *progress) line(now time.Time) string {
 	return strings.Join(parts, " · ")
 }
 
-// howFar says how much of a phase is over, as far as the load says: "12s of
-// 30s", or "41% of 20,000".
+// howFar is the part of a phase that is over: "12s of 30s", or "41% of 20,000".
 func howFar(l dyno.Load, phase string, since time.Duration, done int64) string {
 	l = l.Resolved()
 	all := int64(l.Requests)
@@ -236,7 +216,25 @@ func digits(n int64) string {
 	return s
 }
 
-// begin is called as each trial begins.
+// counted is "1 trial" or "5 trials".
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+func (p *progress) name(t *dyno.Trial) []string {
+	parts := []string{fmt.Sprintf("trial %d/%d", t.N, p.total)}
+	if s := t.Setting.String(); s != "" {
+		parts = append(parts, s)
+	}
+	if t.For != "" {
+		parts = append(parts, "for "+t.For)
+	}
+	return parts
+}
+
 func (p *progress) begin(t *dyno.Trial, m *load.Meter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -253,23 +251,14 @@ func (p *progress) end(r *dyno.Result) {
 		return
 	}
 	p.erase()
-	name := fmt.Sprintf("trial %d/%d", r.Trial.N, p.total)
-	if s := r.Trial.Setting.String(); s != "" {
-		name += " " + s
-	}
-	if r.Trial.For != "" {
-		name += " for " + r.Trial.For
-	}
+	name := strings.Join(p.name(&r.Trial), " ")
 	if r.Err != "" {
 		fmt.Fprintf(p.w, "%s: failed: %s\n", name, r.Err)
 		return
 	}
 	requests := ""
 	if n := r.Sent.Requests; n > 0 { // another generator may not say
-		requests = fmt.Sprintf("%d requests in ", n)
-		if n == 1 {
-			requests = "1 request in "
-		}
+		requests = counted(int(n), "request") + " in "
 	}
 	fmt.Fprintf(p.w, "%s: %s%v\n", name, requests, r.Elapsed.Round(time.Millisecond))
 }

@@ -20,7 +20,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version is the module's version, or the commit it was built from.
+// version is the module's version, or the commit.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

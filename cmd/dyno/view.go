@@ -23,7 +23,6 @@ import (
 	"github.com/dynolab/dyno/web"
 )
 
-// viewFlags are those of dyno view.
 type viewFlags struct {
 	addr  string
 	hosts []string
@@ -133,8 +132,8 @@ func serveSite(ctx context.Context, l net.Listener, site *web.Site) error {
 	return nil
 }
 
-// hostsOf are the names that a browser on this machine may ask a listener by, the
-// one to print first: a page of another site whose name leads here has another.
+// hostsOf has the names of a listener, the one to print first. A page of another site
+// whose name leads here has another.
 func hostsOf(at *net.TCPAddr, asked string) (hosts []string) {
 	add := func(host string) {
 		names := []string{net.JoinHostPort(host, fmt.Sprint(at.Port))}
@@ -150,15 +149,16 @@ func hostsOf(at *net.TCPAddr, asked string) (hosts []string) {
 	if name, _, err := net.SplitHostPort(asked); err == nil && name != "" && net.ParseIP(name) == nil {
 		add(name)
 	}
-	if !at.IP.IsUnspecified() {
+	all := at.IP.IsUnspecified()
+	if !all {
 		add(at.IP.String())
 	}
-	if at.IP.IsLoopback() || at.IP.IsUnspecified() {
-		for _, name := range []string{"127.0.0.1", "localhost", "::1"} {
-			add(name)
-		}
+	if all || at.IP.IsLoopback() {
+		add("127.0.0.1")
+		add("localhost")
+		add("::1")
 	}
-	if !at.IP.IsUnspecified() {
+	if !all {
 		return hosts
 	}
 	if name, err := os.Hostname(); err == nil {
@@ -174,7 +174,6 @@ func hostsOf(at *net.TCPAddr, asked string) (hosts []string) {
 	return hosts
 }
 
-// openBrowser asks the system to show an address.
 func openBrowser(address string) error {
 	command := []string{"xdg-open"}
 	switch runtime.GOOS {

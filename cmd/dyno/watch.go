@@ -81,7 +81,6 @@ dyno sends requests meanwhile; the other flags of a load are as for dyno load.
 	return cmd
 }
 
-// watchFlags say what is watched.
 type watchFlags struct {
 	pid       int
 	process   string
@@ -98,8 +97,7 @@ func (w *watchFlags) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&w.heap, "profile-heap", false, "take profiles of the heap, each after a collection, and of goroutines before and after")
 }
 
-// samplingFlags are those of a plan that a watch has use for: of a load all but what
-// it varies.
+// samplingFlags has of a load all but what it varies.
 func samplingFlags(p *flags.Set, fs *pflag.FlagSet, w *watchFlags) {
 	flags.Field(p, fs, "every", "", "time", "between samples (default 1s)", flags.Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Probes.Every })
 	p.PublishedFlags(fs)
@@ -124,15 +122,11 @@ func samplingFlags(p *flags.Set, fs *pflag.FlagSet, w *watchFlags) {
 	})
 }
 
-// target finds out what is to be watched: what the command line says, or else the
-// plan.
+// target prefers the command line to the plan.
 func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) error {
 	said := map[string][]string{} // what the user wrote, by whether it is a URL or a process
 	if len(args) == 1 {
-		kind, err := w.argument(args[0])
-		if err != nil {
-			return err
-		}
+		kind := w.argument(args[0])
 		said[kind] = append(said[kind], args[0])
 	}
 	for name, kind := range map[string]string{"pid": "process", "process": "process", "url": "url"} {
@@ -165,22 +159,19 @@ func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) 
 	return nil
 }
 
-// argument takes TARGET for what it is.
-func (w *watchFlags) argument(arg string) (kind string, err error) {
+func (w *watchFlags) argument(arg string) (kind string) {
 	if strings.Contains(arg, "://") {
 		w.url = arg
-		return "url", nil
+		return "url"
 	}
 	if pid, err := strconv.Atoi(arg); err == nil {
 		w.pid = pid
 	} else {
 		w.process = arg
 	}
-	return "process", nil
+	return "process"
 }
 
-// sends makes the load of the experiment what the user asked for: --load, that of a
-// plan, or none.
 func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment) error {
 	planned := false
 	if p.File != "" {
@@ -216,7 +207,6 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment)
 	return nil
 }
 
-// find finds what is to be watched, and says which it is.
 func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Watching, err error) {
 	if _, err := regexp.Compile(w.process); err != nil {
 		return found, flags.Mistakef("bad name of a process: %w", err)
@@ -237,7 +227,7 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 	return found, nil
 }
 
-// oneTrial leaves of a plan what one trial of what runs already can have.
+// oneTrial leaves what a service that runs already can have.
 func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
 	note := func(what string) { notef(cmd, "%s: the service runs already", what) }
 	if len(e.Factors)+len(e.Settings) > 0 {
@@ -251,13 +241,11 @@ func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
 	e.Load.Idle = 0 // in which it would not end when it is told to
 }
 
-// watches reports whether a plan is that of a watch.
 func watches(e *dyno.Experiment) bool {
 	return !e.Subject.Launched() && (e.Load.None || e.Subject.PID != 0 || e.Subject.Process != "")
 }
 
-// watchInto watches into a run directory. Ctrl-C ends the trial's window, not the
-// trial.
+// watchInto ends the trial's window at Ctrl-C, not the trial.
 func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watching) error {
 	if err := o.check(cmd, e); err != nil {
 		return err

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// sayEvery is how often a watch says what it sees where there is no terminal.
+// sayEvery is without a terminal.
 const sayEvery = 10 * time.Second
 
-// A live shows what a watch sees now.
 type live struct {
 	progress // of the one trial
 	fresh    time.Duration
@@ -18,14 +17,12 @@ type live struct {
 	seen     map[string]seenNow // by metric
 }
 
-// seenNow is the latest point of a series.
 type seenNow struct {
 	value float64
 	at    time.Time
 	probe string
 }
 
-// newLive shows what is sampled so often.
 func newLive(w io.Writer, every time.Duration) *live {
 	l := &live{fresh: max(3*every, 3*time.Second), seen: map[string]seenNow{}}
 	l.total = 1
@@ -33,8 +30,7 @@ func newLive(w io.Writer, every time.Duration) *live {
 	return l
 }
 
-// sample is told of each point. Of what several probes see, the kernel's word is
-// taken.
+// sample prefers the kernel's word to that of other probes.
 func (l *live) sample(probe, metric string, v float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +61,7 @@ var liveColumns = []struct {
 	{"cpu-frac", func(v float64) string { return fmt.Sprintf("CPU %.1f %%", 100*v) }},
 }
 
-// line is what is drawn: how long it has lasted, and what was seen last.
+// line has what was seen last, after how long it has lasted.
 func (l *live) line(now time.Time) string {
 	if l.trial == nil {
 		return ""

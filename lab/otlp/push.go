@@ -96,7 +96,8 @@ type pusher struct {
 	version  string // of dyno
 	resource []attribute
 	note     func(format string, args ...any)
-	stop     chan struct{}
+	going    context.Context // until close
+	stop     func()
 	pushing  sync.WaitGroup
 	noted    bool
 	failing  bool
@@ -120,13 +121,14 @@ type sighting struct {
 func newPusher(to *url.URL, name, version string, note func(string, ...any)) *pusher {
 	host, _ := os.Hostname()
 	p := &pusher{
-		url: to, header: headerOf(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), version), name: name, version: version, note: note, stop: make(chan struct{}),
+		url: to, header: headerOf(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), version), name: name, version: version, note: note,
 		resource: []attribute{
 			textOf("service.name", "dyno"), textOf("service.version", version),
 			textOf("service.instance.id", fmt.Sprintf("%s/%d", host, os.Getpid())), textOf("host.name", host),
 		},
 		latency: hist.New(), seen: map[string]sighting{},
 	}
+	p.going, p.stop = context.WithCancel(context.Background())
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxConnsPerHost = 1
 	p.client = &http.Client{
@@ -182,34 +184,26 @@ func (p *pusher) second(h *hist.Histogram, from, to time.Duration) {
 
 // run pushes until close.
 func (p *pusher) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	p.pushing.Go(func() {
-		select {
-		case <-p.stop:
-			cancel() // what is on its way to a collector that does not answer
-		case <-ctx.Done():
-		}
-	})
 	tick := time.NewTicker(pushEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-p.stop:
+		case <-p.going.Done():
 			if !p.failing { // a run that is shorter than pushEvery has this one only
 				p.push(context.Background(), pushLast)
 			}
 			p.client.CloseIdleConnections()
 			return
 		case <-tick.C:
-			p.push(ctx, pushTimeout)
+			p.push(p.going, pushTimeout)
 		}
 	}
 }
 
-// close pushes what is left. It may be called once.
+// close pushes what is left, and gives up what is on its way to a collector that does
+// not answer.
 func (p *pusher) close() {
-	close(p.stop)
+	p.stop()
 	p.pushing.Wait()
 }
 

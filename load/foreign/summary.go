@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -44,7 +45,6 @@ func newSummary(generator string) *summary {
 
 // answered counts n answers of a status, 0 if it is not known.
 func (r *summary) answered(status, n int64) {
-	n = min(n, 1<<50) // sums cannot overflow
 	r.Requests += n
 	if status > 0 && status < 1000 {
 		r.Statuses[int(status)] += n
@@ -55,7 +55,6 @@ func (r *summary) answered(status, n int64) {
 }
 
 func (r *summary) unanswered(cause string, n int64) {
-	n = min(n, 1<<50)
 	r.Requests += n
 	r.fail(cause, n)
 }
@@ -255,10 +254,7 @@ func vegetaCause(errs []string) string {
 			return causeNone
 		}
 	}
-	if common == "" {
-		return causeNone
-	}
-	return common
+	return cmp.Or(common, causeNone)
 }
 
 // readOha reads oha --output-format json (once -j); see schema.json of oha 1.16. Its

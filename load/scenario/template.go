@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -208,12 +209,9 @@ func (t text) append(dst []byte, v *Vars) ([]byte, error) {
 }
 
 func (p *part) bounds(v *Vars) (least int, span uint64, err error) {
-	lo, err := p.args[0].append(nil, v)
-	if err != nil {
-		return 0, 0, err
-	}
-	hi, err := p.args[1].append(nil, v)
-	if err != nil {
+	lo, err1 := p.args[0].append(nil, v)
+	hi, err2 := p.args[1].append(nil, v)
+	if err := cmp.Or(err1, err2); err != nil {
 		return 0, 0, err
 	}
 	return bounds(string(lo), string(hi))

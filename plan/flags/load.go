@@ -23,8 +23,7 @@ import (
 	"github.com/dynolab/dyno/plan"
 )
 
-// planFlags are the flags that stand for keys of a plan. A flag that is given
-// beats its DYNO_ environment variable, which beats the file.
+// A Set has the flags of one command.
 type Set struct {
 	File  string
 	Bench bool      // of benchmarks, not of a service
@@ -32,8 +31,8 @@ type Set struct {
 	Flags []*Setter // in the order of definition
 }
 
-// check finds mistakes in the plan with the flags applied. Those in what the
-// file says are given their place there.
+// Check finds mistakes in the plan with the flags applied, with their place if the file
+// has them.
 func (p *Set) Check(e *dyno.Experiment, check func(*dyno.Experiment) error) error {
 	err := check(e)
 	var mistake *dyno.PlanError
@@ -49,7 +48,7 @@ func (p *Set) Check(e *dyno.Experiment, check func(*dyno.Experiment) error) erro
 	return plan.Locate(p.File, p.Src, mistake)
 }
 
-// A setter is a flag whose value changes the plan. It keeps what was given and
+// A Setter is a flag whose value changes the plan. It keeps what was given and
 // changes nothing until then, so that flags can come before the plan is read.
 type Setter struct {
 	Name, kind string
@@ -78,19 +77,19 @@ func (s *Setter) Set(v string) (err error) {
 	return nil
 }
 
-// flag defines a flag that is given at most once.
+// Flag defines a flag that is given at most once.
 func (p *Set) Flag(fs *pflag.FlagSet, name, short, kind, help string, apply func(*dyno.Experiment, string) error) *Setter {
 	s := &Setter{Name: name, kind: kind, apply: func(e *dyno.Experiment, vs []string) error { return apply(e, vs[0]) }}
 	p.add(fs, short, help, s)
 	return s
 }
 
-// field defines a flag that is read into one field of the plan.
+// Field defines a flag that is read into one field of the plan.
 func Field[T any](p *Set, fs *pflag.FlagSet, name, short, kind, help string, read func(string, *T) error, at func(*dyno.Experiment) *T) {
 	p.Flag(fs, name, short, kind, help, func(e *dyno.Experiment, v string) error { return read(v, at(e)) })
 }
 
-// list defines a flag that may be repeated.
+// List defines a flag that may be repeated.
 func (p *Set) List(fs *pflag.FlagSet, name, short, kind, help string, apply func(*dyno.Experiment, []string) error) {
 	p.add(fs, short, help, &Setter{Name: name, kind: kind, many: true, apply: apply})
 }
@@ -103,7 +102,7 @@ func (p *Set) add(fs *pflag.FlagSet, short, help string, s *Setter) {
 	p.Flags = append(p.Flags, s)
 }
 
-// experiment reads the plan file, if there is one, and applies the flags.
+// Experiment reads the plan file, if there is one, and applies the flags.
 func (p *Set) Experiment() (*dyno.Experiment, error) {
 	e := new(dyno.Experiment)
 	if p.File != "" {
@@ -139,7 +138,7 @@ func (p *Set) Experiment() (*dyno.Experiment, error) {
 	return e, nil
 }
 
-// loadFlags are those of a load, for run and load alike. The order matters: what
+// LoadFlags are those of a load, for run and load alike. The order matters: what
 // a flag takes back of the file, an earlier one may not have said.
 func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&p.File, "file", "f", "", "the plan, a dyno.yaml `file`")
@@ -243,7 +242,7 @@ func (p *Set) wireFlags(fs *pflag.FlagSet) {
 	Field(p, fs, "max-requests-kept", "", "n", "of more requests a uniform sample is kept (default 50000000)", Count, func(e *dyno.Experiment) *int { return &e.Load.MaxRequestsKept })
 }
 
-// trialFlags say what is varied, and how often it is tried.
+// TrialFlags say what is varied, and how often it is tried.
 func (p *Set) TrialFlags(fs *pflag.FlagSet) {
 	p.List(fs, "vary", "", "KEY=a,b", "a factor and its levels, the first the baseline; repeated factors are crossed", vary)
 	p.List(fs, "arg", "", "NAME=value", "a value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
@@ -260,7 +259,7 @@ func (p *Set) TrialFlags(fs *pflag.FlagSet) {
 	Field(p, fs, "negligible", "", "share", "changes smaller than this are the same (default 1%)", Share, func(e *dyno.Experiment) **dyno.Fraction { return &e.Negligible })
 }
 
-// subjectFlags are those of a subject that dyno launches.
+// SubjectFlags are those of a subject that dyno launches.
 func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Flag(fs, "path", "", "path", "of the request (default /)", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) { s.Path = v })
@@ -326,7 +325,7 @@ func vary(e *dyno.Experiment, vs []string) error {
 	return nil
 }
 
-// target says what a command's argument means as a subject, and names the
+// Target says what a command's argument means as a subject, and names the
 // experiment after it if it has no name.
 func Target(e *dyno.Experiment, arg string) error {
 	if strings.Contains(arg, "://") {

@@ -8,7 +8,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// lookFlags are those of what is looked at beside the load.
+// LookFlags are those of what is looked at beside the load.
 func (p *Set) LookFlags(fs *pflag.FlagSet) {
 	Field(p, fs, "profile", "", "names", "take profiles in trials of their own: "+strings.Join(dyno.ProfileNames, ","), names, func(e *dyno.Experiment) *[]string { return &e.Profile })
 	Field(p, fs, "profile-repeat", "", "n", "blocks of those trials (default: as --repeat)", Count, func(e *dyno.Experiment) *int { return &e.ProfileRepeats })
@@ -18,8 +18,7 @@ func (p *Set) LookFlags(fs *pflag.FlagSet) {
 	p.PublishedFlags(fs)
 }
 
-// publishedFlags are those of what a service tells of itself, for run and load
-// alike.
+// PublishedFlags are those of what a service tells of itself, for run and load alike.
 func (p *Set) PublishedFlags(fs *pflag.FlagSet) {
 	Field(p, fs, "expvar", "", "path", "where the service publishes expvar, such as /debug/vars", Text, func(e *dyno.Experiment) *string { return &e.Probes.Expvar })
 	Field(p, fs, "prometheus", "", "path", "where it publishes Prometheus metrics, such as /metrics", Text, func(e *dyno.Experiment) *string { return &e.Probes.Prometheus })

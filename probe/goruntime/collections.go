@@ -1,7 +1,6 @@
 package goruntime
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -183,12 +182,10 @@ func (e *ender) parse(answer string, start int64) error {
 		e.ends = map[int]ending{}
 	}
 	for line := range strings.Lines(answer) {
-		number, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		at, bytes, _ := strings.Cut(rest, " ")
-		n, err := strconv.Atoi(number)
-		ns, errAt := strconv.ParseInt(at, 10, 64)
-		live, errLive := strconv.ParseUint(bytes, 10, 64)
-		if err := cmp.Or(err, errAt, errLive); err != nil {
+		var n int
+		var ns int64
+		var live uint64
+		if _, err := fmt.Sscanf(line, "%d %d %d\n", &n, &ns, &live); err != nil {
 			return fmt.Errorf("parse the end of a collection: %w", err)
 		}
 		e.ends[n] = ending{time.Duration(ns - start), float64(live)}

@@ -2,6 +2,7 @@ package goruntime
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -16,12 +17,9 @@ type bucket struct{ lo, hi, count float64 }
 // grownHistogram is a histogram's growth from the first answer to the second; nil if the
 // second does not have it.
 func grownHistogram(first, second []byte, name string) (histogram, error) {
-	a, err := findHistogram(first, name)
-	if err != nil {
-		return nil, err
-	}
-	b, err := findHistogram(second, name)
-	if err != nil {
+	a, err1 := findHistogram(first, name)
+	b, err2 := findHistogram(second, name)
+	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
 	for i := range b {

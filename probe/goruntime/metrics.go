@@ -2,6 +2,7 @@ package goruntime
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,17 +189,14 @@ func (w *runtimeWatch) reading() (probe.Reading, error) {
 	if n := grown(mLiveCount); n > 0 {
 		value("heap-live-B", grown(mLiveSum)/n)
 	}
-	pauses, err := grownHistogram(w.firstText, w.lastText, pauseHistogram)
-	if err != nil {
+	pauses, err1 := grownHistogram(w.firstText, w.lastText, pauseHistogram)
+	waits, err2 := grownHistogram(w.firstText, w.lastText, latencyHistogram)
+	if err := cmp.Or(err1, err2); err != nil {
 		return probe.Reading{}, err
 	}
 	if pauses != nil {
 		value("stw-max-sec", pauses.max())
 		value("stw-total-sec", pauses.sum())
-	}
-	waits, err := grownHistogram(w.firstText, w.lastText, latencyHistogram)
-	if err != nil {
-		return probe.Reading{}, err
 	}
 	if waits.count() > 0 {
 		value("sched-p99-sec", waits.quantile(0.99))

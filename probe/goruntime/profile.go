@@ -1,6 +1,7 @@
 package goruntime
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,13 @@ func (c *Client) Profile(command string) (*profile.Profile, error) {
 		return nil, err
 	}
 	return profile.ParseData(data)
+}
+
+// Encode returns a profile's file, gzipped.
+func Encode(p *profile.Profile) ([]byte, error) {
+	var b bytes.Buffer
+	err := p.Write(&b)
+	return b.Bytes(), err
 }
 
 // DropOwn drops samples of the injected probe and of the CPU profile's writer.

@@ -149,13 +149,13 @@ func (l *Look) Profile(name string) ([]byte, error) {
 	if errors.As(err, &refused) && strings.HasPrefix(string(refused), "unknown profile") {
 		err = fmt.Errorf("%w: %w", err, errors.ErrUnsupported)
 	}
+	var data []byte
+	if err == nil {
+		DropOwn(p)
+		data, err = Encode(p)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("take profile %s: %w", name, err)
 	}
-	DropOwn(p)
-	var b bytes.Buffer
-	if err := p.Write(&b); err != nil {
-		return nil, fmt.Errorf("take profile %s: %w", name, err)
-	}
-	return b.Bytes(), nil
+	return data, nil
 }

@@ -62,11 +62,11 @@ func (w *groupWatch) read() (c groupCounts, err error) {
 // openGroups opens the accounts of a process's groups, and resets their high-water mark
 // unless it must be gentle. proc is /proc.
 func openGroups(proc string, pid int, gentle bool) (*groupWatch, error) {
+	var p procfs.Proc
 	root, err := procfs.NewFS(proc)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		p, err = root.Proc(pid)
 	}
-	p, err := root.Proc(pid)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,12 @@ const kernelThread = 0x00200000
 func Lookup(pid int) (Process, error) {
 	p, err := procfs.NewProc(pid)
 	var st procfs.ProcStat
+	var status procfs.ProcStatus
 	if err == nil {
 		st, err = p.Stat()
+	}
+	if err == nil {
+		status, err = p.NewStatus()
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH):
@@ -37,12 +41,7 @@ func Lookup(pid int) (Process, error) {
 		return Process{}, fmt.Errorf("process %d (%s) is a thread of the kernel, which has no memory of its own", pid, st.Comm)
 	case ended(st):
 		return Process{}, fmt.Errorf("process %d (%s) has ended, and waits for its parent to notice", pid, st.Comm)
-	}
-	status, err := p.NewStatus()
-	if err != nil {
-		return Process{}, fmt.Errorf("look at process %d: %w (consider: running dyno as its user)", pid, err)
-	}
-	if status.TGID != pid {
+	case status.TGID != pid:
 		return Process{}, fmt.Errorf("%d is a thread of process %d (consider: --pid %[2]d)", pid, status.TGID)
 	}
 	return describe(p, st), nil

@@ -3,7 +3,6 @@
 package profiles
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -155,9 +154,9 @@ func (w *profileWatch) wants(name string) bool { return slices.Contains(w.want, 
 func (w *profileWatch) keep(name string, p *profile.Profile, err error) error {
 	if err == nil && p != nil {
 		goruntime.DropOwn(p)
-		var b bytes.Buffer
-		if err = p.Write(&b); err == nil {
-			w.reading.Files = append(w.reading.Files, probe.File{Name: name + ".pb.gz", Data: b.Bytes()})
+		var data []byte
+		if data, err = goruntime.Encode(p); err == nil {
+			w.reading.Files = append(w.reading.Files, probe.File{Name: name + ".pb.gz", Data: data})
 		}
 	}
 	if probe.IsTimeout(err) {

@@ -158,12 +158,12 @@ func TakeProfile(url, name string, insecure bool) ([]byte, error) {
 	}
 	defer r.Close()
 	p, err := r.take(name)
+	var data []byte
+	if err == nil {
+		data, err = goruntime.Encode(p)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("take profile %s: %w", name, err)
 	}
-	var data bytes.Buffer
-	if err := p.Write(&data); err != nil {
-		return nil, fmt.Errorf("take profile %s: %w", name, err)
-	}
-	return data.Bytes(), nil
+	return data, nil
 }

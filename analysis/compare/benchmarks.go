@@ -32,14 +32,15 @@ type Bench struct {
 
 // A Benchmark is what was found of one benchmark beside its rows.
 type Benchmark struct {
-	Package, Name string
-	Blocks        int              // in which it was measured, in two settings at least if there are two
-	N             int64            // iterations of a sample, in the last block
-	Pairs         int              // baseline samples paired with another setting; of a single setting, samples
-	Settled       bool             // more blocks would tell nothing more: changed, same, or precise enough
-	Source        dyno.BenchSource // as the baseline's survey has it, or else another's
-	Units         []Row            // its rows: sec/op first, then B/op, allocs/op, others by name
-	Faults        []Fault          // why there are no numbers, or fewer, by setting
+	Package string           `json:"package"`
+	Name    string           `json:"name"`
+	Blocks  int              `json:"blocks"`  // in which it was measured, in two settings at least if there are two
+	N       int64            `json:"n"`       // iterations of a sample, in the last block
+	Pairs   int              `json:"pairs"`   // baseline samples paired with another setting; of a single setting, samples
+	Settled bool             `json:"settled"` // more blocks would tell nothing more: changed, same, or precise enough
+	Source  dyno.BenchSource `json:"-"`       // as the baseline's survey has it, or else another's
+	Units   []Row            `json:"-"`       // its rows: sec/op first, then B/op, allocs/op, others by name
+	Faults  []Fault          `json:"-"`       // why there are no numbers, or fewer, by setting
 }
 
 // Full is the benchmark's name with its package.
@@ -47,10 +48,11 @@ func (b *Benchmark) Full() string { return b.Package + "." + b.Name }
 
 // A Fault says why a benchmark has no numbers, or fewer, in one setting.
 type Fault struct {
-	Setting       int // place in Table.Settings
-	Kind          FaultKind
-	Said          string // what the benchmark, or the survey of it, printed
-	Blocks, Tried int    // of FaultBlocks: in how many of the blocks that it was tried in
+	Setting int       `json:"-"` // place in Table.Settings
+	Kind    FaultKind `json:"kind"`
+	Said    string    `json:"said,omitempty"`   // what the benchmark, or the survey of it, printed
+	Blocks  int       `json:"blocks,omitempty"` // of FaultBlocks: in so many of those that it was tried in
+	Tried   int       `json:"tried,omitempty"`  // of FaultBlocks
 }
 
 // A FaultKind is what went wrong with a benchmark.
@@ -66,7 +68,6 @@ const (
 
 type benchKey struct{ pkg, name string }
 
-// benchRun is all results of a run of benchmarks, sorted.
 type benchRun struct {
 	e        *dyno.Experiment
 	table    *Table     // under way
@@ -79,16 +80,14 @@ type benchRun struct {
 	exact    float64 // half an interval that is narrow enough, as a log ratio
 }
 
-// benchData is what is known of one benchmark.
 type benchData struct {
 	benchKey
 	surveys []*dyno.Survey      // by setting; nil if there is none
 	blocks  [][]*dyno.Benchmark // of those it was tried in, by setting; nil if there is none
 }
 
-// TabulateBenchmarks makes the table of a run of benchmarks from its results so
-// far. Trials that failed do not count, as everywhere; a benchmark that failed in
-// a trial counts with the samples that it has.
+// TabulateBenchmarks makes the table of a run of benchmarks from its results so far.
+// Trials that failed do not count; a benchmark that failed counts with its samples.
 func TabulateBenchmarks(e *dyno.Experiment, rs []*dyno.Result) *Table {
 	run := newBenchRun(e, rs)
 	t := &Table{Kind: OfBenchmarks, Name: e.Name, Negligible: max(0, run.rule.Negligible), Planned: max(e.Compared(), compared(rs))}
@@ -114,8 +113,7 @@ func TabulateBenchmarks(e *dyno.Experiment, rs []*dyno.Result) *Table {
 	return t
 }
 
-// outcomes counts the trials that finished, and keeps those that failed and the
-// warnings of all.
+// outcomes counts the trials that finished, and keeps failures and warnings.
 func (t *Table) outcomes(rs []*dyno.Result) {
 	for _, r := range rs {
 		for _, w := range r.Warnings {
@@ -137,8 +135,8 @@ func (t *Table) outcomes(rs []*dyno.Result) {
 	}
 }
 
-// Open reports whether a benchmark needs more blocks: that changes at looks only,
-// as who looks more often finds more. One that nobody knows yet does.
+// Open reports whether a benchmark needs more blocks, as one that is not known yet does.
+// That changes at looks only: who looks more often finds more.
 func (t *Table) Open(pkg, name string) bool {
 	open, known := t.open[benchKey{pkg, name}]
 	return open || !known
@@ -147,8 +145,7 @@ func (t *Table) Open(pkg, name string) bool {
 // Worse counts the comparisons of benchmarks that became worse.
 func (t *Table) Worse() int { return t.verdicts(stats.Worse) }
 
-// verdicts counts comparisons with a verdict, of units that have a better side; but not
-// B/s where sec/op says the same.
+// verdicts counts the comparisons with a verdict, without B/s where sec/op says the same.
 func (t *Table) verdicts(word stats.Verdict) (n int) {
 	for _, row := range t.Rows {
 		for i := 1; i < len(t.Settings); i++ {
@@ -169,8 +166,7 @@ func (t *Table) Versus(row Row, i int) *Versus {
 	return nil
 }
 
-// Echoes reports whether a row's verdict of setting i is that of time per operation
-// again: bytes per second are computed from it.
+// Echoes reports whether a row repeats the verdict of sec/op in setting i, as B/s does.
 func (t *Table) Echoes(row Row, i int) bool {
 	if row.Name != "B/s" || row.Benchmark == nil || row.Benchmark.Units[0].Name != "sec/op" {
 		return false
@@ -178,10 +174,8 @@ func (t *Table) Echoes(row Row, i int) bool {
 	return t.Settings[i].Versus[row.Key].Verdict == t.Settings[i].Versus[row.Benchmark.Units[0].Key].Verdict
 }
 
-// Broken is the first benchmark that was measured in the baseline and fails in
-// another setting, nil if there is none: a change that makes a benchmark panic is not
-// better than one that makes it slow. One that skips itself does not count, nor one
-// that fails on both sides, or is missing on one.
+// Broken is the first benchmark that was measured in the baseline and fails in another
+// setting; nil if there is none. One that skips itself or is missing does not count.
 func (t *Table) Broken() *Benchmark {
 	for _, b := range t.Benchmarks {
 		for _, f := range b.Faults {
@@ -196,8 +190,7 @@ func (t *Table) Broken() *Benchmark {
 }
 
 // ChangedBy is the greatest change of a benchmark in setting i, of the units that
-// profiles explain, as the logarithm of the ratio; 0 if it is not better or worse in
-// any of them.
+// profiles explain, as the logarithm of the ratio; 0 if nothing changed.
 func (t *Table) ChangedBy(b *Benchmark, i int) (most float64) {
 	for _, u := range b.Units {
 		v := t.Versus(u, i)
@@ -213,7 +206,6 @@ func (t *Table) ChangedBy(b *Benchmark, i int) (most float64) {
 	return most
 }
 
-// count fills in Comparisons.
 func (t *Table) count() {
 	for _, row := range t.Rows {
 		for i := 1; i < len(t.Settings); i++ {
@@ -267,8 +259,8 @@ func newBenchRun(e *dyno.Experiment, rs []*dyno.Result) *benchRun {
 	return run
 }
 
-// collect sorts surveys and benchmarks by name. The order is that of the surveys,
-// which is the source's; packages stay together.
+// collect sorts surveys and benchmarks by name, in the order of the surveys; packages stay
+// together.
 func (run *benchRun) collect(rs []*dyno.Result, column func(dyno.Setting) int) {
 	at := map[benchKey]*benchData{}
 	packages := map[string]int{}
@@ -312,8 +304,8 @@ func (run *benchRun) collect(rs []*dyno.Result, column func(dyno.Setting) int) {
 	slices.SortStableFunc(run.data, func(a, b *benchData) int { return cmp.Compare(packages[a.pkg], packages[b.pkg]) })
 }
 
-// benchTime counts the blocks that were finished in all settings, and the time from
-// the first beginning to the last end of the results of each block.
+// benchTime counts the blocks that finished in all settings, and adds up the time from the
+// first beginning to the last end of each block.
 func benchTime(rs []*dyno.Result, settings []dyno.Setting) (blocks int, total time.Duration) {
 	type span struct {
 		from, to time.Time

@@ -20,12 +20,10 @@ var benchWork = []string{
 	"msg", "msgs", "messages", "rows", "records", "items", "elems", "elements", "keys", "docs", "documents", "lines", "tokens", "jobs", "tasks", "packets", "frames",
 }
 
-// benchBetter says which side of a unit is better, as of dyno.Metric. benchstat knows
-// no more than the units of package testing, and calls no other better or worse
-// (benchfmt.UnitMetadataMap.GetBetter). Of the others what is a time or a size by its
-// name is better low, and so much work per second is better high, if the whole name
-// is one of work: of errors/s, allocs/s or dropped-rows/s, as of hits/op or ratio,
-// nobody knows, and no direction is better than a wrong one.
+// benchBetter says which side of a unit is better, as dyno.Metric.Better. Times and sizes
+// are better low, work per second is better high. The others, such as errors/s, hits/op
+// and ratio, have no direction, which is better than a wrong one; benchstat, too, knows
+// only the units of package testing (benchfmt.UnitMetadataMap.GetBetter).
 func benchBetter(unit string) int {
 	if m, ok := dyno.MetricByName(unit); ok {
 		return m.Better
@@ -44,8 +42,7 @@ func benchBetter(unit string) int {
 	return 0
 }
 
-// benchmark tells what is known of a benchmark but whether it is settled, and puts
-// its cells into the table.
+// benchmark fills in all but Settled, and puts the cells into the table.
 func (run *benchRun) benchmark(t *Table, d *benchData) *Benchmark {
 	row := &Benchmark{Package: d.pkg, Name: d.name, Faults: run.faults(d)}
 	for _, s := range d.surveys {
@@ -98,7 +95,6 @@ func pairsOf(block []*dyno.Benchmark) (n int) {
 	return n
 }
 
-// units are all that any sample has.
 func (d *benchData) units() (units []string) {
 	seen := map[string]bool{}
 	for _, block := range d.blocks {
@@ -128,7 +124,6 @@ func (d *benchData) units() (units []string) {
 	return units
 }
 
-// cells summarizes and compares a benchmark in one unit.
 func (run *benchRun) cells(t *Table, d *benchData, u Row) {
 	for i := range t.Settings {
 		if xs := d.centers(u.Name, i); len(xs) > 0 {
@@ -147,8 +142,8 @@ func (run *benchRun) cells(t *Table, d *benchData, u Row) {
 	}
 }
 
-// compare makes a Versus of what the blocks say. Its Diff is that of the two centers
-// where there is a ratio, and else the estimate of the differences within blocks.
+// compare makes a Versus. Its Diff is that of the two centers where there is a ratio, and
+// else the estimate of the differences within blocks.
 func (run *benchRun) compare(values []float64, logs bool, better int) Versus {
 	c := stats.CompareRanks(values, logs, run.looks)
 	rule := run.rule
@@ -156,9 +151,8 @@ func (run *benchRun) compare(values []float64, logs bool, better int) Versus {
 	return Versus{Ratio: c.Ratio, Lo: c.Lo, Hi: c.Hi, P: c.Adjusted, Diff: c.Diff, Verdict: c.Verdict(rule), Comparison: c}
 }
 
-// values are what each block says of setting i against the baseline, of blocks that
-// have both: log ratios, or differences if any value of the samples that are paired
-// is zero or negative.
+// values are log ratios of setting i over the baseline, one of each block that has both;
+// differences if any paired sample is zero or negative.
 func (d *benchData) values(unit string, i int) (values []float64, logs bool) {
 	logs = true
 	for _, block := range d.blocks {
@@ -172,21 +166,10 @@ func (d *benchData) values(unit string, i int) (values []float64, logs bool) {
 	return values, logs
 }
 
-// blockValue is what one block says of a setting against the baseline: the median
-// over the pairs of each launch, and the mean of the launches', as each launch has
-// its own place in memory. It is NaN without pairs.
+// blockValue compares a setting with the baseline in one block: the median over the pairs
+// of each launch, and the mean of these, as each launch has its own place in memory.
 func blockValue(base, other *dyno.Benchmark, unit string, logs bool) float64 {
-	var medians []float64
-	for _, pairs := range pairValues(base, other, unit, logs) {
-		if len(pairs) > 0 {
-			medians = append(medians, stats.Median(pairs))
-		}
-	}
-	return meanOrNaN(medians)
-}
-
-// pairValues are the log ratios, or differences, of the pairs of each launch.
-func pairValues(base, other *dyno.Benchmark, unit string, logs bool) (launches [][]float64) {
+	var launches [][]float64
 	eachPair(base, other, unit, func(launch int, x, y float64) {
 		for len(launches) <= launch {
 			launches = append(launches, nil)
@@ -197,11 +180,11 @@ func pairValues(base, other *dyno.Benchmark, unit string, logs bool) (launches [
 		}
 		launches[launch] = append(launches[launch], v)
 	})
-	return launches
+	return meanOfMedians(launches)
 }
 
-// eachPair yields the samples of a block that took turns beside one another and have
-// a value both. Where one setting has fewer, the others' last are left out.
+// eachPair yields the samples of a block that took turns beside one another. Where one
+// setting has fewer, the others' last are left out.
 func eachPair(base, other *dyno.Benchmark, unit string, yield func(launch int, x, y float64)) {
 	if base == nil || other == nil {
 		return
@@ -218,7 +201,6 @@ func eachPair(base, other *dyno.Benchmark, unit string, yield func(launch int, x
 	}
 }
 
-// centers are the values of a setting in each block.
 func (d *benchData) centers(unit string, i int) (xs []float64) {
 	for _, block := range d.blocks {
 		if x := BlockCenter(block[i], unit); !math.IsNaN(x) {
@@ -228,13 +210,13 @@ func (d *benchData) centers(unit string, i int) (xs []float64) {
 	return xs
 }
 
-// BlockCenter is the value of a benchmark's setting in one block: the mean over launches
-// of the median of each launch's samples, of those that are finite. It is NaN without any.
+// BlockCenter is a benchmark's value in one block: the mean over launches of the median of
+// the launch's finite samples. It is NaN without any.
 func BlockCenter(b *dyno.Benchmark, unit string) float64 {
 	if b == nil {
 		return math.NaN()
 	}
-	var medians []float64
+	var launches [][]float64
 	for _, samples := range b.Launches {
 		var xs []float64
 		for _, vs := range samples {
@@ -242,24 +224,26 @@ func BlockCenter(b *dyno.Benchmark, unit string) float64 {
 				xs = append(xs, x)
 			}
 		}
-		if len(xs) > 0 {
-			medians = append(medians, stats.Median(xs))
-		}
+		launches = append(launches, xs)
 	}
-	return meanOrNaN(medians)
+	return meanOfMedians(launches)
 }
 
-func meanOrNaN(xs []float64) float64 {
-	if len(xs) == 0 {
+// meanOfMedians is NaN if no launch has values.
+func meanOfMedians(launches [][]float64) (mean float64) {
+	launches = slices.DeleteFunc(launches, func(xs []float64) bool { return len(xs) == 0 })
+	if len(launches) == 0 {
 		return math.NaN()
 	}
-	return mean(xs)
+	for _, xs := range launches {
+		mean += stats.Median(xs) / float64(len(launches))
+	}
+	return mean
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// faults are why a benchmark has no numbers, or fewer: what it said in a setting's
-// survey or blocks, or that a setting does not have it.
+// faults say why a benchmark has no numbers, or fewer.
 func (run *benchRun) faults(d *benchData) (fs []Fault) {
 	for i := range run.settings {
 		f := Fault{Setting: i}
@@ -291,14 +275,6 @@ func (run *benchRun) faults(d *benchData) (fs []Fault) {
 	return fs
 }
 
-// surveyed reports whether any benchmark was surveyed in setting i.
 func (run *benchRun) surveyed(i int) bool {
 	return slices.ContainsFunc(run.data, func(d *benchData) bool { return d.surveys[i] != nil })
-}
-
-func mean(xs []float64) (m float64) {
-	for _, x := range xs {
-		m += x / float64(len(xs))
-	}
-	return m
 }

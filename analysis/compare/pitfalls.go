@@ -11,7 +11,6 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// pitfalls hands what is known of each benchmark to package pitfall.
 func (run *benchRun) pitfalls(benchmarks []*Benchmark) []pitfall.Found {
 	var all []pitfall.Benchmark
 	for n, d := range run.data {
@@ -30,8 +29,7 @@ func (run *benchRun) pitfalls(benchmarks []*Benchmark) []pitfall.Found {
 
 var goVersion = regexp.MustCompile(`\bgo1\.([0-9]{1,4})`)
 
-// goMinor is x of the toolchain go1.x that a result was made with, 0 if it is not
-// known: as the subject says it, or the setting.
+// goMinor is x of the toolchain go1.x that a result was made with; 0 if not known.
 func goMinor(r *dyno.Result) int {
 	text := r.Subject
 	for _, l := range r.Trial.Setting {

@@ -1,4 +1,6 @@
-package web
+// Package safe reads run directories that somebody else may have made: it refuses files
+// that would take all memory, never end, or lie elsewhere.
+package safe
 
 import (
 	"bufio"
@@ -21,17 +23,14 @@ import (
 // A budget bounds a file of a run directory that is read as a whole: some kilobytes of
 // gzip, or a hole, could take all memory. No file that dyno writes comes near it.
 type budget struct {
-	bytes int64 // 0 means any: it is read in pieces
-	// check looks into the file if its size does not tell enough, and returns how many
-	// bytes of memory its reader needs.
-	check func(f *os.File, size int64) (int64, error)
+	bytes int64                              // 0 means any: it is read in pieces
+	look  func(f *os.File, size int64) error // nil if the size tells enough
 }
 
-// budgets have the names of files or, in trials, their extensions. Other files, such as
-// logs, are not read for pages.
+// budgets have the names of files or, in trials, their extensions. Pages need no others.
 var budgets = map[string]budget{
 	"run.json":      {4 << 20, checkPlan},
-	"summary.json":  {mostRead, nil},
+	"summary.json":  {MostRead, nil},
 	"results.jsonl": {256 << 20, checkResults},
 	"series.csv":    {1 << 30, nil},
 	"gc.csv":        {1 << 30, nil},
@@ -39,6 +38,9 @@ var budgets = map[string]budget{
 	".csv":          {}, ".hlog": {}, ".gz": {}, ".out": {},
 	".parquet": {0, checkParquet},
 }
+
+// MostRead is how many bytes of a small file, such as run.json, are read.
+const MostRead = 16 << 20
 
 const (
 	mostLines     = 10_000  // of results.jsonl; each takes 270 KiB once it is read
@@ -52,40 +54,40 @@ const (
 	mostProfiles = 512 << 20 // bytes of all of a run
 )
 
-// spend reports why dyno did not write a file, or nil. It looks into the file if
-// closely is set. A missing file is fine: its trial may be under way.
-func (b budget) spend(run, name string, closely bool) (memory int64, err error) {
+// check reports why dyno did not write a file, or nil; closely, it looks into the file.
+// A missing file is fine: its trial may be under way.
+func (b budget) check(run, name string, closely bool) error {
 	path := filepath.Join(run, name)
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
+		return nil
 	case err != nil:
-		return 0, err
+		return err
 	case !info.Mode().IsRegular():
-		return 0, notOurs(name, "file", info.Mode())
+		return notOurs(name, "file", info.Mode())
 	case b.bytes > 0 && info.Size() > b.bytes:
-		return 0, fmt.Errorf("%s has %s, more than any that dyno writes", name, size(info.Size()))
-	case !closely || b.check == nil:
-		return info.Size(), nil
+		return fmt.Errorf("%s has %d bytes, more than any that dyno writes", name, info.Size())
+	case !closely || b.look == nil:
+		return nil
 	}
-	f, err := openRegular(path)
+	f, err := Open(path)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer f.Close()
-	if memory, err = b.check(f, info.Size()); err != nil {
-		err = fmt.Errorf("%s %w", name, err)
+	if err := b.look(f, info.Size()); err != nil {
+		return fmt.Errorf("%s %w", name, err)
 	}
-	return memory, err
+	return nil
 }
 
-// plain reports why a run is not to be listed, or nil: a file may be a link or a pipe.
-func plain(path string) error { return fitRun(path, false) }
+// Plain reports why a run is not to be listed, or nil: a file may be a link or a pipe.
+func Plain(path string) error { return fitRun(path, false) }
 
-// fit reports why a run is not to be read, or nil. Note: it does not see what is put
+// Fit reports why a run is not to be read, or nil. Note: it does not see what is put
 // there later.
-func fit(path string) error {
+func Fit(path string) error {
 	if err := fitRun(path, true); err != nil {
 		return err
 	}
@@ -97,15 +99,14 @@ func fit(path string) error {
 		if !ok {
 			return nil
 		}
-		_, err := b.spend(path, name, true)
-		return err
+		return b.check(path, name, true)
 	})
 }
 
 // fitRun looks at the files beside the trials.
 func fitRun(path string, closely bool) error {
 	for _, name := range []string{"run.json", "results.jsonl", "summary.json"} {
-		if _, err := budgets[name].spend(path, name, closely); err != nil {
+		if err := budgets[name].check(path, name, closely); err != nil {
 			return err
 		}
 	}
@@ -115,18 +116,20 @@ func fitRun(path string, closely bool) error {
 	return nil
 }
 
-// fitProfiles reports why the profiles of a run are not to be read, or nil.
-func fitProfiles(path string) error {
+// FitProfiles reports why the profiles of a run are not to be read, or nil.
+func FitProfiles(path string) error {
 	all := int64(0)
 	return eachInTrials(path, func(name string) error {
 		if kind, ok := strings.CutSuffix(filepath.Base(name), ".pb.gz"); !ok || !slices.Contains(dyno.ProfileNames, kind) {
 			return nil
 		}
-		n, err := budget{check: checkProfile}.spend(path, name, true)
-		if all += n; err == nil && all > mostProfiles {
-			err = fmt.Errorf("the profiles of the run have more than %s together", size(mostProfiles))
-		}
-		return err
+		return budget{look: func(f *os.File, _ int64) error {
+			n, err := sizeOfProfile(f)
+			if all += n; err == nil && all > mostProfiles {
+				err = fmt.Errorf("is too much: the profiles of the run have more than %v together", dyno.Size(mostProfiles))
+			}
+			return err
+		}}.check(path, name, true)
 	})
 }
 
@@ -179,7 +182,7 @@ func namesIn(path string) ([]fs.DirEntry, error) {
 }
 
 // checkPlan finds plans that would never end: what is read writes out all trials.
-func checkPlan(f *os.File, size int64) (int64, error) {
+func checkPlan(f *os.File, size int64) error {
 	var run struct {
 		Plan struct {
 			Vary           map[string]json.RawMessage `json:"vary"`
@@ -189,7 +192,7 @@ func checkPlan(f *os.File, size int64) (int64, error) {
 		} `json:"plan"`
 	}
 	if err := json.NewDecoder(io.LimitReader(f, size)).Decode(&run); err != nil {
-		return 0, fmt.Errorf("cannot be read: %w", err)
+		return fmt.Errorf("cannot be read: %w", err)
 	}
 	settings := float64(max(len(run.Plan.Settings), 1))
 	for _, levels := range run.Plan.Vary {
@@ -202,42 +205,42 @@ func checkPlan(f *os.File, size int64) (int64, error) {
 	// Trials of profiles are as many as the others unless said, and one more is of a trace.
 	trials := settings * (max(p.Repeats, 1) + max(p.Repeats, p.ProfileRepeats) + 2)
 	if settings > mostSettings || trials > mostTrials {
-		return 0, fmt.Errorf("has a plan of %.3g settings and up to %.3g trials (at most %d and %d can be shown)", settings, trials, mostSettings, mostTrials)
+		return fmt.Errorf("has a plan of %.3g settings and up to %.3g trials (at most %d and %d can be shown)", settings, trials, mostSettings, mostTrials)
 	}
-	return size, nil
+	return nil
 }
 
 // checkResults counts lines.
-func checkResults(f *os.File, size int64) (int64, error) {
+func checkResults(f *os.File, size int64) error {
 	buf, lines := make([]byte, 64<<10), 0
 	for in := io.LimitReader(f, size); ; {
 		n, err := in.Read(buf)
 		if lines += bytes.Count(buf[:n], []byte("\n")); lines > mostLines {
-			return 0, fmt.Errorf("has more than %d lines, more than can be shown", mostLines)
+			return fmt.Errorf("has more than %d lines, more than can be shown", mostLines)
 		}
 		if err == io.EOF {
-			return size, nil
+			return nil
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 	}
 }
 
 // checkParquet checks that the file ends as parquet does: its reader trusts the length
 // of the footer.
-func checkParquet(f *os.File, size int64) (int64, error) {
+func checkParquet(f *os.File, size int64) error {
 	var end [8]byte
 	_, err := f.ReadAt(end[:], size-int64(len(end)))
 	if footer := int64(binary.LittleEndian.Uint32(end[:])); err != nil || string(end[4:]) != "PAR1" || footer > size {
-		return 0, errors.New("is cut off, or none of dyno's")
+		return errors.New("is cut off, or none of dyno's")
 	}
-	return size, nil
+	return nil
 }
 
-// checkProfile counts the bytes and parts of a profile. Its reader finds out whether it
-// is one.
-func checkProfile(f *os.File, _ int64) (int64, error) {
+// sizeOfProfile returns the bytes of a profile without gzip, and an error if they or
+// its parts are too many. Its reader finds out whether it is one.
+func sizeOfProfile(f *os.File) (int64, error) {
 	large := errors.New("is a profile larger than any that can be shown")
 	var in io.Reader = bufio.NewReader(f)
 	if magic, _ := in.(*bufio.Reader).Peek(2); string(magic) == "\x1f\x8b" {
@@ -279,8 +282,8 @@ func checkProfile(f *os.File, _ int64) (int64, error) {
 	return memory, nil
 }
 
-// openRegular opens a regular file, neither a link nor a pipe.
-func openRegular(path string) (*os.File, error) {
+// Open opens a regular file, neither a link nor a pipe.
+func Open(path string) (*os.File, error) {
 	before, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -312,4 +315,24 @@ func notOurs(name, want string, m fs.FileMode) error {
 		kind = "a pipe"
 	}
 	return fmt.Errorf("%s is not a %s of dyno's: %s", name, want, kind)
+}
+
+// ReadJSON reads a small file of a run into v.
+func ReadJSON(path string, v any) error {
+	f, err := Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MostRead+1))
+	if err == nil && len(data) > MostRead {
+		err = fmt.Errorf("it has more than %v, and no such file of dyno's has", dyno.Size(MostRead))
+	}
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	return nil
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package web
+package safe
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 
 func openQuick(path string) (*os.File, error) { return os.Open(path) }
 
-const quickly = os.O_RDONLY
+const Quickly = os.O_RDONLY
 
-// ours cannot be told here.
-func ours(string, time.Time) error {
+// Ours cannot be told here.
+func Ours(string, time.Time) error {
 	return errors.New("this system does not tell whose its files are")
 }

@@ -11,8 +11,7 @@ import (
 // benchmark: it does not have it, or always fails there.
 const mostVain = 3
 
-// over reports whether a benchmark gets no more blocks, settled or not: it had those
-// that were asked for or the last look's, or there is no setting left to compare.
+// over reports whether a benchmark gets no more blocks, settled or not.
 func (run *benchRun) over(d *benchData) bool {
 	most := run.bench.Blocks
 	if run.looks != nil {
@@ -21,8 +20,7 @@ func (run *benchRun) over(d *benchData) bool {
 	return len(d.blocks) >= most || len(d.blocks) >= mostVain && len(run.pairings(d, "sec/op")) == 0
 }
 
-// A benchPairing is one setting's values against the baseline's in one unit; of a run
-// with one setting, that setting's own.
+// A benchPairing is one setting against the baseline in one unit, or a lone setting itself.
 type benchPairing struct {
 	values []float64
 	logs   bool
@@ -44,10 +42,9 @@ func (run *benchRun) pairings(d *benchData, unit string) (ps []benchPairing) {
 	return ps
 }
 
-// settled reports whether there is nothing more to be learned of a benchmark. It was
-// settled if it was at any look so far, as then it was to get no more blocks. A look
-// is reached when every comparison of sec/op has so many values: a block in which a
-// setting failed is none. Where the number of blocks is given, the end is the look.
+// settled reports whether more blocks would tell nothing more. A benchmark that was
+// settled at an earlier look stays so: it was to get no more blocks. A look is reached
+// when every comparison of sec/op has so many values; a block that failed has none.
 func (run *benchRun) settled(d *benchData, units []Row) bool {
 	times := run.pairings(d, "sec/op")
 	if len(times) == 0 {
@@ -88,14 +85,11 @@ func (run *benchRun) settled(d *benchData, units []Row) bool {
 	return false
 }
 
-// enough reports whether a comparison needs no more blocks after the first so many: it
-// is better, worse or the same, or its interval is narrow enough and holds that nothing
-// changed. Beside that, the interval of a true change may well be narrow before the
-// change is sure: simulated, one of 3 % was left unclear in one run of seven (stats,
-// rankRules). Of a unit beside sec/op it is also enough that it is missing, that no value
-// differs, or that those which differ are too few or too equally so to make a size:
-// B/op and allocs/op are whole numbers, and one that is between 0 and 1 is now 0 and
-// now 1, which neither a ratio nor an interval can tell, with 88 blocks as with 14.
+// enough reports whether a comparison needs no more than its first so many blocks: it has
+// a verdict, or its interval is narrow and holds 1. A narrow interval beside 1 is not
+// enough: simulated, a true change of 3 % was left unclear in one run of seven (stats,
+// rankRules). A unit beside sec/op may also be missing, never differ, or differ too
+// rarely to have a size: allocs/op between 0 and 1 is now 0 and now 1.
 func (run *benchRun) enough(p benchPairing, blocks int, beside bool) bool {
 	values := p.values[:min(blocks, len(p.values))]
 	if p.alone {
@@ -112,7 +106,6 @@ func (run *benchRun) enough(p benchPairing, blocks int, beside bool) bool {
 	return v.Verdict != stats.Unclear || run.narrow(v.Lo, v.Hi) && v.Lo <= 1 && 1 <= v.Hi
 }
 
-// narrow reports whether half an interval is within the precision asked for.
 func (run *benchRun) narrow(lo, hi float64) bool {
 	return math.Log(hi/lo)/2 <= run.exact // false for NaN
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package web
+package safe
 
 import (
 	"errors"
@@ -18,16 +18,16 @@ func openQuick(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 }
 
-// quickly is how a file is opened without waiting for who writes to a pipe.
-const quickly = os.O_RDONLY | syscall.O_NONBLOCK
+// Quickly is how a file is opened without waiting for who writes to a pipe.
+const Quickly = os.O_RDONLY | syscall.O_NONBLOCK
 
 // slowest is how long a run may take to build its subjects, before it writes run.json.
 const slowest = time.Hour
 
-// ours reports why this user's dyno did not make a run directory here, as far as its
+// Ours reports why this user's dyno did not make a run directory here, as far as its
 // files tell: they are the user's, others may not write to them, and run.json was not
 // copied or unpacked after the run began.
-func ours(path string, started time.Time) error {
+func Ours(path string, started time.Time) error {
 	for _, name := range []string{".", "run.json", "results.jsonl"} {
 		var st unix.Stat_t
 		if err := unix.Lstat(filepath.Join(path, name), &st); err != nil {

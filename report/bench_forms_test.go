@@ -10,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/perf/benchfmt"
+
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/findings"
-	"golang.org/x/perf/benchfmt"
+	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 func benchMarkdown(t *testing.T, r *Report) string {
@@ -52,7 +55,7 @@ func TestBenchMarkdownFits(t *testing.T) {
 		r.Whys = append(r.Whys, benchWhy(fmt.Sprint(n), "rev=HEAD", strings.Repeat("F", 100)))
 	}
 	text := benchMarkdown(t, r)
-	if len(text) > MostMarkdown {
+	if len(text) > layout.MostMarkdown {
 		t.Errorf("it has %d bytes", len(text))
 	}
 	for _, want := range []string{"200 of 2000 benchmarks changed: ", "194 more in the tables", "Left out, as a comment has room for so much only: "} {
@@ -142,7 +145,7 @@ func readAll(t *testing.T, text []byte) (lines []string) {
 func TestBenchFile(t *testing.T) {
 	var b bytes.Buffer
 	rs := benchResults(revs("main", "HEAD~1"), "Decode/100%/x-8")
-	if err := Bench(&b, rs, ""); err != nil {
+	if err := export.Bench(&b, rs, ""); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "bench-file.txt", b.Bytes())
@@ -170,7 +173,7 @@ func TestBenchFile(t *testing.T) {
 // TestSixDigits: a file shows no digits that are only the computer's, and counts whole.
 func TestSixDigits(t *testing.T) {
 	for x, want := range map[float64]string{2.9512500000000004e-07: "2.95125e-07", 1.0 / 3: "0.333333", 136.5: "136.5", 12345678: "1.2345678e+07", 0: "0"} {
-		if got := sixDigits(x); got != want {
+		if got := export.SixDigits(x); got != want {
 			t.Errorf("%v: %s, want %s", x, got, want)
 		}
 	}
@@ -179,7 +182,7 @@ func TestSixDigits(t *testing.T) {
 func TestBenchFileOf(t *testing.T) {
 	of := func(settings []dyno.Setting, name string, s dyno.Setting) []string {
 		var b bytes.Buffer
-		if err := BenchOf(&b, benchResults(settings, name), s); err != nil {
+		if err := export.BenchOf(&b, benchResults(settings, name), s); err != nil {
 			t.Fatal(err)
 		}
 		return readAll(t, b.Bytes())
@@ -193,7 +196,7 @@ func TestBenchFileOf(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	var b bytes.Buffer
-	if err := Bench(&b, benchResults(pair, "*/n=3"), ""); err != nil {
+	if err := export.Bench(&b, benchResults(pair, "*/n=3"), ""); err != nil {
 		t.Fatal(err)
 	}
 	if got := readAll(t, b.Bytes()); got[1] != "example.com/json */n=3/bench=Pipeline2 1000 3.2e-06" {
@@ -281,7 +284,7 @@ func TestBenchHostile(t *testing.T) {
 			page := renderBench(t, p)
 			checkPage(t, page)
 			checkHostile(t, page, s)
-			if text := benchMarkdown(t, &p.Report); len(text) > MostMarkdown || strings.Contains(text, "<script>") {
+			if text := benchMarkdown(t, &p.Report); len(text) > layout.MostMarkdown || strings.Contains(text, "<script>") {
 				t.Errorf("Markdown has %d bytes: %.300s", len(text), text)
 			}
 		})
@@ -304,7 +307,7 @@ func TestBenchPrograms(t *testing.T) {
 		},
 	} {
 		var b bytes.Buffer
-		if err := Write(&b, &findings.Findings{Table: judged(fewBenchmarks()).table()}, format, Options{}); err != nil {
+		if err := Write(&b, &findings.Findings{Table: judged(fewBenchmarks()).table()}, format, layout.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range wants {

@@ -12,10 +12,11 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
-func benchText(t *testing.T, tb *benchTable, o Options) string {
+func benchText(t *testing.T, tb *benchTable, o layout.Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Text(&b, &Report{Table: tb.table()}, o); err != nil {
@@ -26,9 +27,9 @@ func benchText(t *testing.T, tb *benchTable, o Options) string {
 
 func TestBenchText(t *testing.T) {
 	for name, tb := range benchTables() {
-		golden(t, name+".txt", []byte(benchText(t, tb, Options{})))
+		golden(t, name+".txt", []byte(benchText(t, tb, layout.Options{})))
 	}
-	golden(t, "bench-few-80.txt", []byte(benchText(t, fewBenchmarks(), Options{Width: 80})))
+	golden(t, "bench-few-80.txt", []byte(benchText(t, fewBenchmarks(), layout.Options{Width: 80})))
 }
 
 // TestBenchTextFits: of what a user has no hand in, no line is longer than the page, or
@@ -36,7 +37,7 @@ func TestBenchText(t *testing.T) {
 func TestBenchTextFits(t *testing.T) {
 	for name, tb := range benchTables() {
 		for _, width := range []int{80, 100, 140} {
-			for line := range strings.Lines(benchText(t, tb, Options{Width: width})) {
+			for line := range strings.Lines(benchText(t, tb, layout.Options{Width: width})) {
 				line = strings.TrimSuffix(line, "\n")
 				if n := utf8.RuneCountInString(line); n > width {
 					t.Errorf("%s: a line of %d characters on a page of %d: %s", name, n, width, line)
@@ -51,7 +52,7 @@ func TestBenchTextFits(t *testing.T) {
 
 // TestBenchTextColor: colour says nothing that words do not.
 func TestBenchTextColor(t *testing.T) {
-	plain, colored := benchText(t, fewBenchmarks(), Options{}), benchText(t, fewBenchmarks(), Options{Color: true})
+	plain, colored := benchText(t, fewBenchmarks(), layout.Options{}), benchText(t, fewBenchmarks(), layout.Options{Color: true})
 	for _, want := range []string{"\x1b[31mworse\x1b[0m", "\x1b[32mbetter\x1b[0m", "\x1b[2msame\x1b[0m"} {
 		if !strings.Contains(colored, want) {
 			t.Errorf("it has no %q", want)
@@ -71,7 +72,7 @@ func TestBenchPair(t *testing.T) {
 	tb.Settings = []dyno.Setting{{{Factor: dyno.BenchFactor, Value: "Pipeline1"}}, {{Factor: dyno.BenchFactor, Value: "variant=fast"}}}
 	tb.Rows, tb.Pitfalls = tb.Rows[:1], nil
 	tb.Rows[0].Name = "*"
-	text := benchText(t, tb, Options{})
+	text := benchText(t, tb, layout.Options{})
 	if !strings.HasPrefix(text, "variant=fast against Pipeline1: 3.1% slower") || !strings.Contains(text, "Pipeline1 → variant=fast") || strings.Contains(text, "\"") || strings.Contains(text, "*") {
 		t.Error(text)
 	}
@@ -141,7 +142,7 @@ func TestBenchWhy(t *testing.T) {
 		y.Parts[0].Diff.Base = tb.Settings[0].String()
 		r := &Report{Table: tb.table(), Whys: []profiles.BenchWhy{y}}
 		var text, page bytes.Buffer
-		if err := errors.Join(Text(&text, r, Options{}), HTML(&page, &Page{Report: *r})); err != nil {
+		if err := errors.Join(Text(&text, r, layout.Options{}), HTML(&page, &Page{Report: *r})); err != nil {
 			t.Fatal(err)
 		}
 		for name, got := range map[string]string{"text": text.String(), "markdown": benchMarkdown(t, r), "html": html.UnescapeString(page.String())} {

@@ -9,6 +9,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/chart"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // mostListings is how much of listings a page has, in bytes.
@@ -38,7 +39,7 @@ func newBenchPaper(p *Page) *paper {
 	} else if len(v.Settings) > 1 {
 		out.add("change", "Change", v.changeBlocks())
 	}
-	out.add("why", "Why", listings(v.excerpts(&p.Report, Options{})))
+	out.add("why", "Why", listings(v.excerpts(&p.Report, layout.Options{})))
 	if lines := v.pitfallLines(mostPitfalls); lines != nil {
 		out.add("pitfalls", "Pitfalls", []block{{List: tameAll(lines, mostRows, 2*mostNote)}})
 	}
@@ -71,7 +72,7 @@ func (v *pageView) changeBlocks() (out []block) {
 			Picture: template.HTML(chart.Intervals(groups, v.Negligible)), Summary: "Table", Notes: []string{v.benchLegend()},
 		}
 		for i := range first {
-			f.Tables = append(f.Tables, v.tables(&first[i].section)...)
+			f.Tables = append(f.Tables, v.tables(&first[i].Section)...)
 		}
 		if left > 0 {
 			f.Notes = append(f.Notes, fmt.Sprintf("%d more that did not change are in the table.", left))
@@ -81,7 +82,7 @@ func (v *pageView) changeBlocks() (out []block) {
 		rest = units
 	}
 	for _, s := range rest {
-		out = append(out, tucked(v.show(s.section, true))...)
+		out = append(out, tucked(v.show(s.Section, true))...)
 	}
 	if folded != nil {
 		out = append(out, block{Lines: tameAll(folded, 50, mostNote)})
@@ -116,7 +117,7 @@ func (v *view) benchIntervals() (groups []chart.Group, left int) {
 			u := unit(r, names[0])
 			x := v.Versus(*u, i)
 			text := v.unitChange(u, i)
-			for _, more := range []string{interval(x.Lo, x.Hi), v.verdictCell(u, i).text} {
+			for _, more := range []string{layout.Interval(x.Lo, x.Hi), v.verdictCell(u, i).Text} {
 				if more != "" {
 					text += " " + more
 				}
@@ -125,7 +126,7 @@ func (v *view) benchIntervals() (groups []chart.Group, left int) {
 			if v.standingOf(u, i) == isChanged && u.Better == 0 {
 				mark = chart.Plain
 			}
-			g.Rows = append(g.Rows, chart.Interval{Label: middle(v.called(r), readableName), Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: mark, Better: u.Better, Text: text})
+			g.Rows = append(g.Rows, chart.Interval{Label: layout.Middle(v.called(r), readableName), Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: mark, Better: u.Better, Text: text})
 		}
 		if g.Rows != nil {
 			groups = append(groups, g)
@@ -137,7 +138,7 @@ func (v *view) benchIntervals() (groups []chart.Group, left int) {
 // failedBlocks are what failed, with the words of the benchmark.
 func (v *view) failedBlocks() (out []block) {
 	for n, f := range v.failed() {
-		if n == mostItems {
+		if n == layout.MostItems {
 			return append(out, block{Lines: []string{"More are in results.jsonl."}})
 		}
 		out = append(out, block{Title: tame(f.what, mostNote), Pre: tame(strings.Join(f.lines, "\n")+"\n", mostNote)})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -57,7 +58,7 @@ func (v *view) tooFew() string {
 		cure = fmt.Sprintf("--blocks %d or more, with a --duration that is long enough for them", least)
 	}
 	return fmt.Sprintf("%s cannot tell any change, however great: at an error of %s a comparison that takes %d (consider: %s, or fewer benchmarks with --bench).",
-		count(most, "block"), dyno.Fraction(v.Error), least, cure)
+		layout.Count(most, "block"), dyno.Fraction(v.Error), least, cure)
 }
 
 // alone is the verdict of a single setting.
@@ -68,7 +69,7 @@ func (v *view) alone() string {
 			failed++
 		}
 	}
-	text := count(len(v.Benchmarks)-failed, "benchmark") + " measured, "
+	text := layout.Count(len(v.Benchmarks)-failed, "benchmark") + " measured, "
 	if v.against {
 		text += "compared with the baseline file below"
 	} else {
@@ -100,7 +101,7 @@ func (v *view) verdictOn(i int) string {
 		if len(v.Benchmarks) == 1 {
 			return strings.Replace(rest, "1", cmp.Or(v.beside(v.Benchmarks[0]), "it"), 1) + "."
 		}
-		text := "none of " + count(len(v.Benchmarks), "benchmark")
+		text := "none of " + layout.Count(len(v.Benchmarks), "benchmark")
 		if len(of[isSame]) == len(v.Benchmarks) {
 			return text + " changed by more than " + dyno.Fraction(v.Negligible).String() + "."
 		}
@@ -116,7 +117,7 @@ func (v *view) verdictOn(i int) string {
 	}
 	text := strings.Join(parts, "; ") + "."
 	if len(v.Benchmarks) > 1 {
-		text = fmt.Sprintf("%d of %s changed: %s", len(of[isChanged]), count(len(v.Benchmarks), "benchmark"), text)
+		text = fmt.Sprintf("%d of %s changed: %s", len(of[isChanged]), layout.Count(len(v.Benchmarks), "benchmark"), text)
 	}
 	if rest != "" {
 		text += " Of the others " + rest + "."
@@ -172,7 +173,7 @@ func (v *view) doubtOf(r *compare.Benchmark, i int) string {
 			continue
 		}
 		x := v.Versus(*u, i)
-		text := v.unitChange(u, i) + " " + interval(x.Lo, x.Hi)
+		text := v.unitChange(u, i) + " " + layout.Interval(x.Lo, x.Hi)
 		if n > 0 {
 			text = u.Name + " " + text
 		}
@@ -242,8 +243,8 @@ func (v *view) inWords(u *compare.Row, i int) string {
 	switch {
 	case math.IsNaN(ratio):
 		now, then := v.median(u, i).Center, v.median(u, 0).Center
-		sc := scaleOf(u.Name, now, then)
-		return fmt.Sprintf("%s from %s to %s", u.Name, sc.with(then), sc.with(now))
+		sc := layout.ScaleOf(u.Name, now, then)
+		return fmt.Sprintf("%s from %s to %s", u.Name, sc.With(then), sc.With(now))
 	case ratio >= 2:
 		return times(ratio, lo, hi, words.times)
 	case ratio > 1:
@@ -256,7 +257,7 @@ func (v *view) inWords(u *compare.Row, i int) string {
 
 // percents is a share in per cent with its interval, if that is one.
 func percents(x, lo, hi float64, word string) string {
-	print := func(x float64) string { return unsignZero(strconv.FormatFloat(100*x, 'f', 1, 64)) }
+	print := func(x float64) string { return layout.UnsignZero(strconv.FormatFloat(100*x, 'f', 1, 64)) }
 	return print(x) + "% " + word + inside(print, lo, hi)
 }
 
@@ -290,9 +291,9 @@ func (v *view) measured() (out []string) {
 	if most == 0 {
 		return nil
 	}
-	text := "Measured in " + count(v.Blocks, "block")
+	text := "Measured in " + layout.Count(v.Blocks, "block")
 	if len(v.packages) == 1 && v.packages[0] != "" {
-		text = v.packages[0] + " was measured in " + count(v.Blocks, "block")
+		text = v.packages[0] + " was measured in " + layout.Count(v.Blocks, "block")
 	}
 	if least < most {
 		text += fmt.Sprintf(", each benchmark in %d to %d of them", least, most)
@@ -306,12 +307,12 @@ func (v *view) measured() (out []string) {
 	}
 	text += "."
 	if unsettled > 0 && len(v.Settings) > 1 {
-		text += fmt.Sprintf(" Not settled: %s, of which more blocks would tell more.", count(unsettled, "benchmark"))
+		text += fmt.Sprintf(" Not settled: %s, of which more blocks would tell more.", layout.Count(unsettled, "benchmark"))
 	}
 	out = append(out, text)
 	if v.Comparisons > 0 {
 		out = append(out, fmt.Sprintf("The error is kept at %s a comparison: of %s without any change, one or more would be called a change in at most %s of runs.",
-			dyno.Fraction(v.Error), count(v.Comparisons, "comparison"), twoDigits(v.FalseChance)))
+			dyno.Fraction(v.Error), layout.Count(v.Comparisons, "comparison"), twoDigits(v.FalseChance)))
 	}
 	return out
 }

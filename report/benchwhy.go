@@ -6,6 +6,9 @@ import (
 
 	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/report/benchtable"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/profile"
 )
 
 // BaselineTitle heads a comparison with a file; what has to be said of it comes after.
@@ -25,10 +28,10 @@ func (v *view) changed(y *profiles.BenchWhy, between, behind string) string {
 
 // profile is the table of one kind of profile, with the names of settings that the
 // report has.
-func (v *view) profile(p *profiles.BenchPart) *Profile {
+func (v *view) profile(p *profiles.BenchPart) *profile.Profile {
 	d := *p.Diff
 	d.Base, d.Setting = v.labelOf(d.Base), v.labelOf(d.Setting)
-	return &Profile{Diffs: []*profiles.Diff{&d}, Unproved: likely(p)}
+	return &profile.Profile{Diffs: []*profiles.Diff{&d}, Unproved: likely(p)}
 }
 
 // likely is said of a benchmark that surely changed where no function is proved to have:
@@ -41,41 +44,41 @@ func likely(p *profiles.BenchPart) string {
 }
 
 // baseline writes the tables of a comparison with a file, and what they cannot tell.
-func baseline(b *strings.Builder, t *benchstat.Tables, o Options) {
-	_ = Benchstat(b, t, o)
-	_ = BenchstatFoot(b, t, o)
+func baseline(b *strings.Builder, t *benchstat.Tables, o layout.Options) {
+	_ = benchtable.Text(b, t, o)
+	_ = benchtable.Foot(b, t, o)
 	for i, n := range baselineDoubts(t) {
 		if i == 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(fold(n, "  ! ", "    ", o.width()))
+		b.WriteString(layout.Fold(n, "  ! ", "    ", o.Columns()))
 	}
 }
 
 // baselineDoubts are what differs beside the benchmarks, such as the CPU, and lines that
 // could not be read.
 func baselineDoubts(t *benchstat.Tables) (out []string) {
-	for _, n := range t.Notes[:min(len(t.Notes), mostItems)] {
-		out = append(out, clean(n)+".")
+	for _, n := range t.Notes[:min(len(t.Notes), layout.MostItems)] {
+		out = append(out, layout.Clean(n)+".")
 	}
-	if more := len(t.Notes) - mostItems; more > 0 {
+	if more := len(t.Notes) - layout.MostItems; more > 0 {
 		out = append(out, fmt.Sprintf("And %d more.", more))
 	}
 	return out
 }
 
 // excerpts are what profiles and the baseline file tell, as text.
-func (v *view) excerpts(r *Report, o Options) (out []excerpt) {
+func (v *view) excerpts(r *Report, o layout.Options) (out []excerpt) {
 	for n := range r.Whys {
 		y := &r.Whys[n]
 		var parts []string
 		for i := range y.Parts {
 			var b strings.Builder // of which writing never fails
 			p := &y.Parts[i]
-			_ = ProfileText(&b, v.profile(p), o)
+			_ = profile.Text(&b, v.profile(p), o)
 			if len(p.List) > 0 {
 				b.WriteByte('\n')
-				_ = ProfileList(&b, p.List, p.Metric, true, p.Sources)
+				_ = profile.List(&b, p.List, p.Metric, true, p.Sources)
 			}
 			parts = append(parts, b.String())
 		}
@@ -90,10 +93,10 @@ func (v *view) excerpts(r *Report, o Options) (out []excerpt) {
 }
 
 // whys are the excerpts as parts of a text, or what they tell as parts of a comment.
-func (v *view) whys(r *Report, o Options, comment bool, rank int) (out []passage) {
+func (v *view) whys(r *Report, o layout.Options, comment bool, rank int) (out []passage) {
 	if !comment {
 		for _, e := range v.excerpts(r, o) {
-			out = append(out, passage{raw: "\n" + fold(e.title, "", "  ", v.width) + "\n" + e.text})
+			out = append(out, passage{raw: "\n" + layout.Fold(e.title, "", "  ", v.width) + "\n" + e.text})
 		}
 		return out
 	}
@@ -101,21 +104,21 @@ func (v *view) whys(r *Report, o Options, comment bool, rank int) (out []passage
 		y := &r.Whys[n]
 		var b strings.Builder
 		for i := range y.Parts {
-			_ = ProfileMarkdown(&b, v.profile(&y.Parts[i]))
+			_ = profile.Markdown(&b, v.profile(&y.Parts[i]))
 		}
-		p := folded("Why "+v.changed(y, ", ", " changed"), b.String(), true, rank)
-		out = append(out, passage{name: p.title, raw: p.text, rank: rank})
+		p := layout.Folded("Why "+v.changed(y, ", ", " changed"), b.String(), true, rank)
+		out = append(out, passage{name: p.Title, raw: p.Text, rank: rank})
 	}
 	if r.Against == nil {
 		return out
 	}
 	text := "\n**" + BaselineTitle + "**\n"
-	for _, s := range append(BenchstatSentences(r.Against), baselineDoubts(r.Against)...) {
-		text += "\n" + textLine(s) + "\n"
+	for _, s := range append(benchtable.Sentences(r.Against), baselineDoubts(r.Against)...) {
+		text += "\n" + layout.TextLine(s) + "\n"
 	}
 	out = append(out, passage{name: "the baseline file", raw: text, rank: rank})
 	for i := range r.Against.Tables {
-		title, text := statMarkdown(&r.Against.Tables[i])
+		title, text := benchtable.TableMarkdown(&r.Against.Tables[i])
 		out = append(out, passage{name: title + " against the baseline file", raw: text, rank: rank})
 	}
 	return out

@@ -9,38 +9,39 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
 // changes is the comparison with the baseline: for two settings a line for
 // each metric; for more, the primary metrics in full, with a line for each
 // setting, and the others in brief.
-func (v *view) changes() []section {
-	var sections []section
+func (v *view) changes() []layout.Section {
+	var sections []layout.Section
 	if len(v.Settings) == 2 {
-		sections = []section{v.pair()}
+		sections = []layout.Section{v.pair()}
 	} else {
-		for _, build := range []func() (section, bool){v.primary, v.secondary} {
+		for _, build := range []func() (layout.Section, bool){v.primary, v.secondary} {
 			if s, ok := build(); ok {
 				sections = append(sections, s)
 			}
 		}
 	}
 	last := &sections[len(sections)-1]
-	last.notes = append(v.uncompared(), v.legend(sections)...)
+	last.Notes = append(v.uncompared(), v.legend(sections)...)
 	return sections
 }
 
 const headMore = "more blocks"
 
 // legend explains the words of a comparison.
-func (v *view) legend(sections []section) []string {
+func (v *view) legend(sections []layout.Section) []string {
 	notes := []string{
 		fmt.Sprintf("Changes are within blocks, so that they need not be the quotient of the medians. Same: surely within ±%s; unclear: the trials cannot tell.", dyno.Fraction(v.Negligible)),
 		fmt.Sprintf("Verdicts rest on p, adjusted for all comparisons of primary metrics together (limit %v) and of the others (%v); intervals are not adjusted.",
 			compare.PrimaryAlpha, compare.OtherAlpha),
 	}
-	if g := sections[0].grids[0]; g.shows(headMore) {
+	if g := sections[0].Grids[0]; g.Shows(headMore) {
 		notes = append(notes, "More blocks: how many would settle the comparison if the trials go on alike.")
 	}
 	return notes
@@ -57,7 +58,7 @@ func (v *view) uncompared() []string {
 		metrics := map[string][]string{}
 		for _, m := range v.Rows {
 			if note := NotCompared(v.Settings[i].Versus[m.Name].Note); note != "" {
-				label, _ := unitOf(m.Name)
+				label, _ := layout.UnitOf(m.Name)
 				metrics[note] = append(metrics[note], label)
 			}
 		}
@@ -83,60 +84,60 @@ func word(x compare.Versus) string {
 }
 
 // rowScale is the scale of a metric over all settings.
-func (v *view) rowScale(metric string) scale {
+func (v *view) rowScale(metric string) layout.Scale {
 	var xs []float64
 	for i := range v.Settings {
 		if x, ok := v.Settings[i].Values[metric]; ok {
 			xs = append(xs, x.Center)
 		}
 	}
-	return scaleOf(metric, xs...)
+	return layout.ScaleOf(metric, xs...)
 }
 
 // center is the cell of a setting's median.
-func (v *view) center(i int, metric string, sc scale) cell {
+func (v *view) center(i int, metric string, sc layout.Scale) layout.Cell {
 	x, ok := v.Settings[i].Values[metric]
 	if !ok {
 		return v.absent(i)
 	}
-	return cell{text: sc.format(x.Center)}
+	return layout.Cell{Text: sc.Format(x.Center)}
 }
 
 // spread is the cell of the interval of a setting's median.
-func (v *view) spread(i int, metric string) cell {
+func (v *view) spread(i int, metric string) layout.Cell {
 	x, ok := v.Settings[i].Values[metric]
 	if !ok {
-		return cell{}
+		return layout.Cell{}
 	}
-	return cell{spread(x.Center, x.Lo, x.Hi), faint}
+	return layout.Cell{Text: layout.Spread(x.Center, x.Lo, x.Hi), Mark: layout.Faint}
 }
 
 // verdict are the cells change, interval, p, verdict and more blocks.
-func (v *view) verdict(i int, metric string, sc scale) []cell {
+func (v *view) verdict(i int, metric string, sc layout.Scale) []layout.Cell {
 	x, ok := v.Settings[i].Versus[metric]
 	if _, measured := v.Settings[i].Values[metric]; !ok || !measured {
-		return cells("", "", "", "", "")
+		return layout.Cells("", "", "", "", "")
 	}
 	more := ""
 	if x.MoreBlocks > 0 {
 		more = fmt.Sprintf("~%d", x.MoreBlocks)
 	}
-	m := markOf(x.Verdict)
-	return []cell{
-		{v.delta(i, metric, sc), m}, {text: interval(x.Lo, x.Hi)}, {text: pvalue(x.P, 3)},
-		{word(x), m}, {text: more},
+	m := layout.MarkOf(x.Verdict)
+	return []layout.Cell{
+		{Text: v.delta(i, metric, sc), Mark: m}, {Text: layout.Interval(x.Lo, x.Hi)}, {Text: layout.Pvalue(x.P, 3)},
+		{Text: word(x), Mark: m}, {Text: more},
 	}
 }
 
 // delta is a change in per cent or, where a zero allows none, in the metric's
 // own unit. Of medians of which one is zero it says that: the mean difference
 // within blocks may be larger than the other.
-func (v *view) delta(i int, metric string, sc scale) string {
+func (v *view) delta(i int, metric string, sc layout.Scale) string {
 	x := v.Settings[i].Versus[metric]
 	base, now := v.Settings[0].Values[metric].Center, v.Settings[i].Values[metric].Center
 	switch {
 	case !math.IsNaN(x.Ratio):
-		return change(x.Ratio)
+		return layout.Change(x.Ratio)
 	case math.IsNaN(x.Diff):
 		return ""
 	case x.Diff == 0:
@@ -145,43 +146,33 @@ func (v *view) delta(i int, metric string, sc scale) string {
 		return "to 0"
 	case base == 0 && now != 0:
 		return "from 0"
-	case sc.unit == "":
-		sc.decimals = max(sc.decimals, 1)
+	case sc.Unit == "":
+		sc.Decimals = max(sc.Decimals, 1)
 	}
-	return sc.signed(x.Diff)
-}
-
-func markOf(v stats.Verdict) mark {
-	switch v {
-	case stats.Better:
-		return good
-	case stats.Worse:
-		return bad
-	}
-	return faint
+	return sc.Signed(x.Diff)
 }
 
 // pair is the comparison of two settings, a line for each metric.
-func (v *view) pair() section {
-	g := grid{
-		cols: []column{{left: true}, {left: true}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1},
-			{}, {left: true}, {keep: 3}, {left: true}, {keep: 2}},
-		head: [][]string{{"", "", v.name(0), "", v.name(1), "", "change", "95% interval", "p", "verdict", headMore}},
+func (v *view) pair() layout.Section {
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {Left: true}, {}, {Left: true, Keep: 1}, {}, {Left: true, Keep: 1},
+			{}, {Left: true}, {Keep: 3}, {Left: true}, {Keep: 2}},
+		Head: [][]string{{"", "", v.name(0), "", v.name(1), "", "change", "95% interval", "p", "verdict", headMore}},
 	}
 	wasPrimary := false
 	for _, m := range append(v.metrics(true), v.metrics(false)...) {
 		if wasPrimary && !m.Primary {
-			g.rows = append(g.rows, row{})
+			g.Rows = append(g.Rows, layout.Row{})
 		}
 		wasPrimary = m.Primary
-		label, _ := unitOf(m.Name)
+		label, _ := layout.UnitOf(m.Name)
 		sc := v.rowScale(m.Name)
-		cs := append(cells(label, sc.unit),
+		cs := append(layout.Cells(label, sc.Unit),
 			v.center(0, m.Name, sc), v.spread(0, m.Name), v.center(1, m.Name, sc), v.spread(1, m.Name))
-		g.rows = append(g.rows, row{cells: append(cs, v.verdict(1, m.Name, sc)...)})
+		g.Rows = append(g.Rows, layout.Row{Cells: append(cs, v.verdict(1, m.Name, sc)...)})
 	}
-	g.narrow(v.width)
-	return section{changes: true, title: "Change against " + v.name(0) + " (medians of the trials)", grids: []grid{g}}
+	g.Narrow(v.width)
+	return layout.Section{Changes: true, Title: "Change against " + v.name(0) + " (medians of the trials)", Grids: []layout.Grid{g}}
 }
 
 // metrics lists those that are primary, or those that are not.
@@ -196,74 +187,74 @@ func (v *view) metrics(primary bool) []dyno.Metric {
 }
 
 // primary is the comparison of the primary metrics in full.
-func (v *view) primary() (section, bool) {
-	g := grid{
-		cols: []column{{left: true}, {}, {left: true, keep: 1}, {}, {left: true}, {keep: 3}, {left: true}, {keep: 2}},
-		head: [][]string{{"", "median", "", "change", "95% interval", "p", "verdict", headMore}},
+func (v *view) primary() (layout.Section, bool) {
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {}, {Left: true, Keep: 1}, {}, {Left: true}, {Keep: 3}, {Left: true}, {Keep: 2}},
+		Head: [][]string{{"", "median", "", "change", "95% interval", "p", "verdict", headMore}},
 	}
 	for _, m := range v.metrics(true) {
-		label, _ := unitOf(m.Name)
+		label, _ := layout.UnitOf(m.Name)
 		sc := v.rowScale(m.Name)
-		if sc.unit != "" {
-			label += ", " + sc.unit
+		if sc.Unit != "" {
+			label += ", " + sc.Unit
 		}
-		g.rows = append(g.rows, row{group: label})
+		g.Rows = append(g.Rows, layout.Row{Group: label})
 		for i := range v.Settings {
-			cs := []cell{{text: "  " + v.name(i)}, v.center(i, m.Name, sc), v.spread(i, m.Name)}
+			cs := []layout.Cell{{Text: "  " + v.name(i)}, v.center(i, m.Name, sc), v.spread(i, m.Name)}
 			cs = append(cs, v.verdict(i, m.Name, sc)...)
 			if v.Settings[i].Baseline {
-				cs[6] = cell{"baseline", faint}
+				cs[6] = layout.Cell{Text: "baseline", Mark: layout.Faint}
 			}
-			g.rows = append(g.rows, row{cells: cs})
+			g.Rows = append(g.Rows, layout.Row{Cells: cs})
 		}
 	}
-	g.narrow(v.width)
-	return section{
-		changes: true,
-		title:   "Change against " + v.name(0) + " (medians of the trials)",
-		grids:   []grid{g},
-	}, len(g.rows) > 0
+	g.Narrow(v.width)
+	return layout.Section{
+		Changes: true,
+		Title:   "Change against " + v.name(0) + " (medians of the trials)",
+		Grids:   []layout.Grid{g},
+	}, len(g.Rows) > 0
 }
 
 // secondary is the comparison of the metrics that are not primary, in brief.
-func (v *view) secondary() (section, bool) {
+func (v *view) secondary() (layout.Section, bool) {
 	ms := v.metrics(false)
 	if len(ms) == 0 {
-		return section{}, false
+		return layout.Section{}, false
 	}
 	const width = 8 // of a change; what follows is the verdict
 	words := len(stats.Unclear)
 	if len(v.uncompared()) > 0 {
 		words += len(star)
 	}
-	build := func(settings []int) grid {
-		g := grid{cols: columns(len(settings) + 1), head: v.head(settings)}
-		g.cols[1].left = true
-		for n, h := range g.head {
+	build := func(settings []int) layout.Grid {
+		g := layout.Grid{Cols: layout.Columns(len(settings) + 1), Head: v.head(settings)}
+		g.Cols[1].Left = true
+		for n, h := range g.Head {
 			h = append([]string{h[0], ""}, h[1:]...)
 			for i := 3; i < len(h); i++ {
 				h[i] = fmt.Sprintf("%*s %*s", width, h[i], words, "")
 			}
-			g.head[n] = h
+			g.Head[n] = h
 		}
 		for _, m := range ms {
-			label, _ := unitOf(m.Name)
+			label, _ := layout.UnitOf(m.Name)
 			sc := v.rowScale(m.Name)
-			cs := append(cells(label, sc.unit), v.center(settings[0], m.Name, sc))
+			cs := append(layout.Cells(label, sc.Unit), v.center(settings[0], m.Name, sc))
 			for _, i := range settings[1:] {
 				x, ok := v.Settings[i].Versus[m.Name]
 				if _, measured := v.Settings[i].Values[m.Name]; !ok || !measured {
 					cs = append(cs, v.center(i, m.Name, sc)) // not compared, or not there
 					continue
 				}
-				cs = append(cs, cell{fmt.Sprintf("%*s %-*s", width, v.delta(i, m.Name, sc), words, word(x)), markOf(x.Verdict)})
+				cs = append(cs, layout.Cell{Text: fmt.Sprintf("%*s %-*s", width, v.delta(i, m.Name, sc), words, word(x)), Mark: layout.MarkOf(x.Verdict)})
 			}
-			g.rows = append(g.rows, row{cells: cs})
+			g.Rows = append(g.Rows, layout.Row{Cells: cs})
 		}
 		return g
 	}
-	return section{
-		title: "Other metrics (the baseline's median; change of the others)",
-		grids: v.fit([]int{0}, v.all()[1:], build),
+	return layout.Section{
+		Title: "Other metrics (the baseline's median; change of the others)",
+		Grids: v.fit([]int{0}, v.all()[1:], build),
 	}, true
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/exectrace"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 var partLabels = [exectrace.Parts]string{
@@ -18,7 +19,7 @@ var partLabels = [exectrace.Parts]string{
 }
 
 // attribution leaves out parts that would be 0.0 % everywhere.
-func (v *view) attribution() (section, bool) {
+func (v *view) attribution() (layout.Section, bool) {
 	var parts []exectrace.Part
 	var typical []float64
 	for p := range exectrace.Parts {
@@ -32,11 +33,11 @@ func (v *view) attribution() (section, bool) {
 		}
 	}
 	if typical == nil {
-		return section{}, false
+		return layout.Section{}, false
 	}
-	sc := scaleOf("mean-sec", typical...)
+	sc := layout.ScaleOf("mean-sec", typical...)
 	timeAndShare := func(a *exectrace.Attribution, d time.Duration) string {
-		return fmt.Sprintf("%s %6s", sc.format(a.PerRequest(d)), percentOf(d, a.Total())+"%")
+		return fmt.Sprintf("%s %6s", sc.Format(a.PerRequest(d)), percentOf(d, a.Total())+"%")
 	}
 	var rows []figureRow
 	for _, p := range parts {
@@ -50,12 +51,12 @@ func (v *view) attribution() (section, bool) {
 		{"marking, % of the trace", func(s *compare.Setting) string { return percentOf(s.Trace.Collecting, s.Trace.Length) }},
 		{"world stopped, % of the trace", func(s *compare.Setting) string { return percentOf(s.Trace.Stopped, s.Trace.Length) }},
 	}...)
-	out := v.figures(fmt.Sprintf("Where the time of requests went (execution traces; %s per request, and share)", sc.unit),
+	out := v.figures(fmt.Sprintf("Where the time of requests went (execution traces; %s per request, and share)", sc.Unit),
 		func(s *compare.Setting) bool { return s.Trace != nil }, rows)
-	out.notes = []string{"One trial of each setting, in which tracing itself took time: shares tell more than times. go tool trace shows trials/NNNN/trace.out."}
+	out.Notes = []string{"One trial of each setting, in which tracing itself took time: shares tell more than times. go tool trace shows trials/NNNN/trace.out."}
 	return out, true
 }
 
 func percentOf(part, whole time.Duration) string {
-	return scale{"%", 0.01, 1}.format(part.Seconds() / whole.Seconds())
+	return layout.Scale{Unit: "%", Factor: 0.01, Decimals: 1}.Format(part.Seconds() / whole.Seconds())
 }

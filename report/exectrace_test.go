@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/exectrace"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // The table of execution traces: of two settings of three, since the third's
@@ -28,7 +29,7 @@ func TestAttribution(t *testing.T) {
 			exectrace.Locking: 1019 * time.Millisecond, exectrace.Collector: 19 * time.Millisecond,
 		},
 	}
-	golden(t, "exectrace.txt", []byte(text(t, tb, Options{})))
+	golden(t, "exectrace.txt", []byte(text(t, tb, layout.Options{})))
 	var b bytes.Buffer
 	if err := Markdown(&b, &Report{Table: tb}); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // failed are the benchmarks that said why there are no numbers, or fewer; those that
@@ -22,7 +23,7 @@ func (v *view) failed() (out []failed) {
 			continue
 		}
 		at[text] = len(out)
-		out = append(out, failed{v.called(b), cleanLines(text)})
+		out = append(out, failed{v.called(b), layout.CleanLines(text)})
 	}
 	return out
 }

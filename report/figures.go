@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // A figureRow is a row with a column for each setting; text is "" where a setting lacks the figure.
@@ -14,7 +15,7 @@ type figureRow struct {
 
 // figures is the table of the settings that have what it is about. A row that no setting
 // has takes no room.
-func (v *view) figures(title string, has func(s *compare.Setting) bool, rows []figureRow) section {
+func (v *view) figures(title string, has func(s *compare.Setting) bool, rows []figureRow) layout.Section {
 	text := func(s *compare.Setting, r figureRow) string {
 		if !has(s) {
 			return ""
@@ -28,7 +29,7 @@ func (v *view) figures(title string, has func(s *compare.Setting) bool, rows []f
 	for _, r := range rows {
 		labels = append(labels, r.label)
 	}
-	return section{title: title, grids: v.study(labels, func(s *compare.Setting, row int) string { return text(s, rows[row]) })}
+	return layout.Section{Title: title, Grids: v.study(labels, func(s *compare.Setting, row int) string { return text(s, rows[row]) })}
 }
 
 // lead begins a sentence on setting i: with its name if there are several.

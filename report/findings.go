@@ -8,6 +8,7 @@ import (
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report/pprofpage"
+	"github.com/dynolab/dyno/report/profile"
 )
 
 // pageRows is how many functions of each setting a page shows.
@@ -28,7 +29,7 @@ func newPage(f *findings.Findings) (*Page, *profiles.Run) {
 		return page, nil // there are none, or the table says what is amiss
 	}
 	base := f.Table.Settings[0].Setting.String()
-	page.Profile = &Profile{Rows: pageRows}
+	page.Profile = &profile.Profile{Rows: pageRows}
 	for _, kind := range run.Kinds {
 		p, err := run.Profiles(kind, nil)
 		if err != nil {

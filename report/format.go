@@ -9,9 +9,11 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/layout"
 )
 
-type writer func(w io.Writer, f *findings.Findings, o Options) error
+type writer func(w io.Writer, f *findings.Findings, o layout.Options) error
 
 // formats are the forms in which a run is reported.
 var formats = []struct {
@@ -20,13 +22,13 @@ var formats = []struct {
 	write   writer
 }{
 	{"text", false, textOf},
-	{"json", false, func(w io.Writer, f *findings.Findings, _ Options) error { return JSON(w, reportOf(f)) }},
-	{"markdown", false, func(w io.Writer, f *findings.Findings, _ Options) error { return Markdown(w, reportOf(f)) }},
-	{"junit", false, func(w io.Writer, f *findings.Findings, o Options) error { return JUnit(w, f.Table, o.Strict) }},
-	{"csv", false, func(w io.Writer, f *findings.Findings, _ Options) error { return CSV(w, f.Table) }},
-	{"openmetrics", false, func(w io.Writer, f *findings.Findings, _ Options) error { return OpenMetrics(w, f.Table) }},
-	{"html", false, func(w io.Writer, f *findings.Findings, _ Options) error { return pageFile(w, f) }},
-	{"hgrm", true, func(w io.Writer, f *findings.Findings, _ Options) error { return HGRM(w, f.Results) }},
+	{"json", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return JSON(w, reportOf(f)) }},
+	{"markdown", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return Markdown(w, reportOf(f)) }},
+	{"junit", false, func(w io.Writer, f *findings.Findings, o layout.Options) error { return JUnit(w, f.Table, o.Strict) }},
+	{"csv", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.CSV(w, f.Table) }},
+	{"openmetrics", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.OpenMetrics(w, f.Table) }},
+	{"html", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return pageFile(w, f) }},
+	{"hgrm", true, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.HGRM(w, f.Results) }},
 }
 
 // Formats are the names of the forms in which a run is reported, of a service or of
@@ -42,7 +44,7 @@ func Formats(kind compare.Kind) (names []string) {
 
 // Write reports on a run in the form of that name, which is one of [Formats]. The
 // error is w's, or that of the form.
-func Write(w io.Writer, f *findings.Findings, format string, o Options) error {
+func Write(w io.Writer, f *findings.Findings, format string, o layout.Options) error {
 	for _, form := range formats {
 		if form.name == format && (f.Table.Kind == compare.OfService || !form.service) {
 			return form.write(w, f, o)
@@ -56,7 +58,7 @@ func reportOf(f *findings.Findings) *Report {
 }
 
 // textOf is a summary of the only trial of a load alone, else the table.
-func textOf(w io.Writer, f *findings.Findings, o Options) error {
+func textOf(w io.Writer, f *findings.Findings, o layout.Options) error {
 	if f.Table.Kind == compare.OfBenchmarks || f.Plan.Subject.Launched() || f.Table.Planned != 1 || len(f.Results) != 1 || !answered(f.Results[0]) {
 		return Text(w, reportOf(f), o)
 	}

@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dynolab/dyno"
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 	"golang.org/x/perf/benchproc"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/report/export"
 )
 
 // readBench parses text and returns the values of a metric by the level of a
@@ -60,7 +62,7 @@ func readBench(t *testing.T, text []byte, key, metric string) (levels []string, 
 func TestBenchstat(t *testing.T) {
 	rs := marred()
 	var b bytes.Buffer
-	if err := Bench(&b, rs, "sessions"); err != nil {
+	if err := export.Bench(&b, rs, "sessions"); err != nil {
 		t.Fatal(err)
 	}
 	tb := table(rs, study)
@@ -94,7 +96,7 @@ func TestBenchEscape(t *testing.T) {
 			es = append(es, effects{dyno.Setting{{Factor: factor, Value: v}}, 1, 1, 1})
 		}
 		var b bytes.Buffer
-		if err := Bench(&b, synthetic(2, es), "a/b c-2"); err != nil {
+		if err := export.Bench(&b, synthetic(2, es), "a/b c-2"); err != nil {
 			t.Fatal(err)
 		}
 		levels, got, rows := readBench(t, b.Bytes(), "/"+factor, "p99-sec")
@@ -106,32 +108,5 @@ func TestBenchEscape(t *testing.T) {
 				t.Errorf("%s=%s: %d values, want 2", factor, l, len(got[l]))
 			}
 		}
-	}
-}
-
-func TestBenchName(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		setting dyno.Setting
-		want    string
-	}{
-		{"sessions", nil, "BenchmarkSessions"},
-		{"", nil, "BenchmarkDyno"},
-		{"run-2", nil, "BenchmarkRun%2D2"},
-		{"run-2", gogc("50"), "BenchmarkRun-2/GOGC=50"},
-		{"été", gogc("off"), "BenchmarkÉté/GOGC=off"},
-		{"a", dyno.Setting{{Factor: "GOGC", Value: "1"}, {Factor: "rev", Value: "HEAD~1"}}, "BenchmarkA/GOGC=1/rev=HEAD~1"},
-	} {
-		if got := benchName(c.name, c.setting); got != c.want {
-			t.Errorf("%q %s: got %s, want %s", c.name, c.setting, got, c.want)
-		}
-	}
-}
-
-// TestBenchEmpty: a trial without values would be a syntax error.
-func TestBenchEmpty(t *testing.T) {
-	var b bytes.Buffer
-	if err := Bench(&b, []*dyno.Result{{}, {Err: "failed"}}, "x"); err != nil || b.Len() != 0 {
-		t.Errorf("got %q, %v", b.String(), err)
 	}
 }

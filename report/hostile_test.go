@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/report/profile"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -60,7 +61,7 @@ func infested(s string) *Page {
 	d.Rows = append(d.Rows, c)
 	top := &profiles.Top{Kind: s, Metric: "cpu-sec/req", Setting: s, Order: "own", Counts: s}
 	top.Rows = append(top.Rows, profiles.FunctionCost{Function: &profiles.Function{Name: s}})
-	p.Profile = &Profile{Diffs: []*profiles.Diff{d}, Tops: []*profiles.Top{top}, Notes: []string{s}}
+	p.Profile = &profile.Profile{Diffs: []*profiles.Diff{d}, Tops: []*profiles.Top{top}, Notes: []string{s}}
 	pic := &timeline.Picture{Axis: []timeline.Stretch{{Block: 1, To: time.Second, Columns: 3}}, Rows: 2, Low: 1, High: time.Second}
 	for _, e := range es {
 		heat := timeline.NewHeat(timeline.Scale{To: time.Second, Low: time.Millisecond, High: time.Second, Rows: 2, Columns: 3}, time.Second)

@@ -12,6 +12,8 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/report/chart"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/profile"
 )
 
 // profileRows is how many functions a table of profiles has in the page.
@@ -21,13 +23,13 @@ func (v *pageView) causes() (out []block) {
 	out = append(out, v.show(v.why())...)
 	out = append(out, v.show(v.tail())...)
 	if len(v.CPU) > 0 {
-		out = append(out, v.show(cpuShares(v.CPU, v.named, wide), true)...)
+		out = append(out, v.show(profile.CPUShares(v.CPU, v.named, wide), true)...)
 	}
 	out = append(out, v.show(v.attribution())...)
 	if p := v.page.Profile; p != nil {
 		c := *p
 		c.Shares, c.Rows = nil, profileRows // the table has them
-		for _, s := range c.sections(mostName, wide) {
+		for _, s := range c.Sections(mostName, wide) {
 			out = append(out, tucked(v.show(s, true))...)
 		}
 		if len(p.Notes) > 0 {
@@ -54,7 +56,7 @@ type flameButton struct{ Label, Source, URL string }
 
 func (v *pageView) flameRows() (rows []flameRow) {
 	for i, f := range v.page.Flames {
-		b := flameButton{Label: tame(label(f.Setting), mostCell)}
+		b := flameButton{Label: tame(layout.Label(f.Setting), mostCell)}
 		if f.Base != "" {
 			b.Label += " against " + tame(f.Base, mostCell)
 		}
@@ -86,7 +88,7 @@ func (v *pageView) memories() (out []block) {
 		out = append(out, block{Figure: &figure{
 			ID: "fig-memory", Kind: "svg", Name: v.file + "-memory", Title: "Where the resident memory is",
 			Shows:   "At the end of the load, means of the trials. The line across each bar is what the kernel counts as resident (RSS); what is mapped and was never touched lies beyond it.",
-			Picture: v.stacks(), Tables: v.tables(&s), Summary: "Table", Notes: tameAll(s.notes, 50, mostNote),
+			Picture: v.stacks(), Tables: v.tables(&s), Summary: "Table", Notes: tameAll(s.Notes, 50, mostNote),
 		}})
 	}
 	out = append(out, v.show(v.givenBack())...)
@@ -170,14 +172,14 @@ func (v *pageView) growth() (out []block) {
 		}
 		shows := grewNames[by] + " over the window of one trial."
 		if !math.IsNaN(m.Slope) {
-			sc := coarse(scaleOf("leak-B", leakFigures(m, m.Slope, m.Lo, m.Hi, m.Detectable)...))
+			sc := coarse(layout.ScaleOf("leak-B", leakFigures(m, m.Slope, m.Lo, m.Hi, m.Detectable)...))
 			of := "Over all trials it"
 			if by != m.By {
 				of = fmt.Sprintf("What the verdict rests on (%s)", tame(m.By, 60))
 			}
-			shows += fmt.Sprintf(" %s grows by %s/h %s.", of, sc.with(m.Slope), sc.interval(m.Lo, m.Hi))
+			shows += fmt.Sprintf(" %s grows by %s/h %s.", of, sc.With(m.Slope), sc.Interval(m.Lo, m.Hi))
 		}
-		what, _ := unitOf(by)
+		what, _ := layout.UnitOf(by)
 		out = append(out, block{Figure: &figure{
 			ID: fmt.Sprintf("fig-growth-%d", i+1), Kind: "svg", Name: fmt.Sprintf("%s-growth-%d", v.file, i+1),
 			Title: fmt.Sprintf("%s of %s: %s", tame(what, 60), tame(v.name(i), mostCell), m.Verdict), Shows: shows,
@@ -188,13 +190,13 @@ func (v *pageView) growth() (out []block) {
 	return out
 }
 
-func growthTable(metric string, at, value []float64) *section {
-	g := grid{cols: []column{{}, {}}, head: [][]string{{"time", metric}}}
+func growthTable(metric string, at, value []float64) *layout.Section {
+	g := layout.Grid{Cols: []layout.Column{{}, {}}, Head: [][]string{{"time", metric}}}
 	step := max(1, (len(at)+19)/20)
 	for i := 0; i < len(at); i += step {
-		g.rows = append(g.rows, row{cells: cells(clock(at[i]), axis(metric)(value[i]))})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(clock(at[i]), axis(metric)(value[i]))})
 	}
-	return &section{title: "Growth", grids: []grid{g}}
+	return &layout.Section{Title: "Growth", Grids: []layout.Grid{g}}
 }
 
 // compared are the trials of setting i that are compared, in the order of blocks.

@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/report/chart"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -49,8 +50,8 @@ func axis(metric string) chart.Format {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return "?"
 		}
-		sc := scaleOf(metric, x)
-		y := x / sc.factor
+		sc := layout.ScaleOf(metric, x)
+		y := x / sc.Factor
 		decimals := 0
 		if a := math.Abs(y); a > 0 && a < 100 {
 			decimals = min(max(2-int(math.Floor(math.Log10(a))), 0), 6)
@@ -59,10 +60,10 @@ func axis(metric string) chart.Format {
 		if strings.Contains(text, ".") {
 			text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 		}
-		if text = unsignZero(text); sc.unit == "" || text == "0" && sc.unit != "%" {
+		if text = layout.UnsignZero(text); sc.Unit == "" || text == "0" && sc.Unit != "%" {
 			return text
 		}
-		return text + " " + sc.unit
+		return text + " " + sc.Unit
 	}
 }
 
@@ -87,7 +88,7 @@ func (v *pageView) change() []block {
 			Shows: fmt.Sprintf("Each mark is a change, and the line through it its 95%% interval: what is left of 0 is lower than the baseline, what is right of it higher. "+
 				"Changes within the shaded band of ±%s count as none.", dyno.Fraction(v.Negligible)),
 			Picture: chart.Intervals(groups, v.Negligible), Tables: v.tables(&first), Summary: summary,
-			Notes: append(tameAll(first.notes, 50, mostNote), moreInTable(len(v.Settings), v.changesShown())...),
+			Notes: append(tameAll(first.Notes, 50, mostNote), moreInTable(len(v.Settings), v.changesShown())...),
 		}})
 	} else {
 		out = v.show(first, true)
@@ -125,7 +126,7 @@ func (v *pageView) intervals() []chart.Group {
 				label = tame(noun(m.Name), mostName)
 			}
 			text := v.delta(i, m.Name, sc)
-			for _, more := range []string{interval(x.Lo, x.Hi), word(x)} {
+			for _, more := range []string{layout.Interval(x.Lo, x.Hi), word(x)} {
 				if more != "" {
 					text += " " + more
 				}
@@ -213,8 +214,8 @@ func (v *pageView) distribution() []block {
 		for _, e := range edges {
 			h.Edges = append(h.Edges, float64(e)/1e9)
 		}
-		for _, b := range fill(spikes(hs[i]), edges) {
-			h.Counts = append(h.Counts, float64(b.count))
+		for _, b := range layout.Fill(layout.Spikes(hs[i]), edges) {
+			h.Counts = append(h.Counts, float64(b.Count))
 		}
 		bars = append(bars, h)
 	}
@@ -226,7 +227,7 @@ func (v *pageView) distribution() []block {
 	}})
 }
 
-func (v *pageView) percentileTable(hs []*hist.Histogram, requests int64) *section {
+func (v *pageView) percentileTable(hs []*hist.Histogram, requests int64) *layout.Section {
 	var typical []float64
 	qs := []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999}
 	for len(qs) > 1 && float64(requests)*(1-qs[len(qs)-1]) < 0.5 {
@@ -242,20 +243,20 @@ func (v *pageView) percentileTable(hs []*hist.Histogram, requests int64) *sectio
 			typical = append(typical, h.Quantile(0.5).Seconds(), h.Quantile(0.99).Seconds())
 		}
 	}
-	sc := scaleOf("-sec", typical...)
-	return &section{
-		title: "Percentiles of latency, " + sc.unit,
-		grids: v.study(labels, func(s *compare.Setting, row int) string {
+	sc := layout.ScaleOf("-sec", typical...)
+	return &layout.Section{
+		Title: "Percentiles of latency, " + sc.Unit,
+		Grids: v.study(labels, func(s *compare.Setting, row int) string {
 			h := hs[v.at(s)]
 			switch {
 			case h == nil:
 				return ""
 			case row == 0:
-				return sc.format(h.Min().Seconds())
+				return sc.Format(h.Min().Seconds())
 			case row <= len(qs):
-				return sc.format(h.Quantile(qs[row-1]).Seconds())
+				return sc.Format(h.Quantile(qs[row-1]).Seconds())
 			case row == len(qs)+1:
-				return sc.format(h.Max().Seconds())
+				return sc.Format(h.Max().Seconds())
 			}
 			return strconv.FormatInt(h.Count(), 10)
 		}),
@@ -287,7 +288,7 @@ func (v *pageView) edges(hs []*hist.Histogram) (edges []int64) {
 	for n := range histogramBins + 1 {
 		f := float64(n) / histogramBins
 		e := int64(math.Round(float64(lo) + f*float64(hi+1-lo)))
-		if !linear(lo, hi) {
+		if !layout.Linear(lo, hi) {
 			e = int64(math.Round(float64(lo) * math.Pow(float64(hi+1)/float64(lo), f)))
 		}
 		if len(edges) == 0 || e > edges[len(edges)-1] {
@@ -297,28 +298,28 @@ func (v *pageView) edges(hs []*hist.Histogram) (edges []int64) {
 	return edges
 }
 
-func (v *pageView) histogramTable(hs []*hist.Histogram, edges []int64) *section {
+func (v *pageView) histogramTable(hs []*hist.Histogram, edges []int64) *layout.Section {
 	var coarse []int64
 	for n, e := range edges {
 		if n%6 == 0 || n == len(edges)-1 {
 			coarse = append(coarse, e)
 		}
 	}
-	counts := make([][]bin, len(hs))
+	counts := make([][]layout.Bin, len(hs))
 	var labels []string
 	for n := range len(coarse) - 1 {
 		labels = append(labels, axis("-sec")(float64(coarse[n])/1e9)+" – "+axis("-sec")(float64(coarse[n+1])/1e9))
 	}
 	for i, h := range hs {
 		if h != nil {
-			counts[i] = fill(spikes(h), coarse)
+			counts[i] = layout.Fill(layout.Spikes(h), coarse)
 		}
 	}
-	return &section{
-		title: "Requests by latency",
-		grids: v.study(labels, func(s *compare.Setting, row int) string {
+	return &layout.Section{
+		Title: "Requests by latency",
+		Grids: v.study(labels, func(s *compare.Setting, row int) string {
 			if c := counts[v.at(s)]; c != nil {
-				return strconv.FormatInt(c[row].count, 10)
+				return strconv.FormatInt(c[row].Count, 10)
 			}
 			return ""
 		}),

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+
+	"github.com/dynolab/dyno/report/layout"
 )
 
 func packFlame(id string, page []byte) template.HTML {
@@ -28,7 +30,7 @@ func hash(text string) string {
 func withoutFlames(left []Flame, dir string) string {
 	var names []string
 	for _, f := range left {
-		name := tame(f.Kind, mostName) + " of " + label(f.Setting)
+		name := tame(f.Kind, mostName) + " of " + layout.Label(f.Setting)
 		if f.Base != "" {
 			name += " against " + f.Base
 		}

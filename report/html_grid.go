@@ -6,22 +6,24 @@ import (
 	"html/template"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // longCell is how long a text is that may be broken anywhere, in characters.
 const longCell = 40
 
-// html writes a table with a caption for screen readers. all names the place of rows that
+// tableHTML writes a table with a caption for screen readers. all names the place of rows that
 // were cut, such as "results.jsonl".
-func (g *grid) html(caption, all string) template.HTML {
+func tableHTML(g *layout.Grid, caption, all string) template.HTML {
 	var b strings.Builder
-	w := g.widths()
+	w := g.Widths()
 	b.WriteString("<table><caption>" + html.EscapeString(tame(caption, mostCell)) + "</caption><thead>")
-	for _, h := range g.head {
+	for _, h := range g.Head {
 		b.WriteString("<tr>")
 		for i, s := range h {
 			if w[i] > 0 {
-				g.heading(&b, i, s)
+				headingHTML(g, &b, i, s)
 			}
 		}
 		b.WriteString("</tr>")
@@ -33,25 +35,25 @@ func (g *grid) html(caption, all string) template.HTML {
 			shown++
 		}
 	}
-	for n, r := range g.rows {
+	for n, r := range g.Rows {
 		switch {
 		case n == mostRows:
-			b.WriteString(fmt.Sprintf(`<tr class="cut"><td colspan="%d">%s more are in %s.</td></tr>`, shown, count(len(g.rows)-n, "row"), html.EscapeString(all)))
+			b.WriteString(fmt.Sprintf(`<tr class="cut"><td colspan="%d">%s more are in %s.</td></tr>`, shown, layout.Count(len(g.Rows)-n, "row"), html.EscapeString(all)))
 		case n > mostRows:
-		case r.cells != nil:
-			g.htmlRow(&b, w, r.cells)
-		case r.group != "":
-			b.WriteString(fmt.Sprintf(`<tr class="group"><th colspan="%d" scope="colgroup">%s</th></tr>`, shown, html.EscapeString(tame(r.group, mostCell))))
+		case r.Cells != nil:
+			rowHTML(g, &b, w, r.Cells)
+		case r.Group != "":
+			b.WriteString(fmt.Sprintf(`<tr class="group"><th colspan="%d" scope="colgroup">%s</th></tr>`, shown, html.EscapeString(tame(r.Group, mostCell))))
 		}
 	}
 	b.WriteString("</tbody></table>")
 	return template.HTML(b.String())
 }
 
-func (g *grid) heading(b *strings.Builder, i int, s string) {
+func headingHTML(g *layout.Grid, b *strings.Builder, i int, s string) {
 	s = strings.Join(strings.Fields(tame(s, mostCell)), " ")
 	class := ""
-	if !g.cols[i].left {
+	if !g.Cols[i].Left {
 		class = ` class="n"`
 	}
 	if s == "" {
@@ -61,29 +63,29 @@ func (g *grid) heading(b *strings.Builder, i int, s string) {
 	b.WriteString(`<th scope="col"` + class + ">" + html.EscapeString(s) + "</th>")
 }
 
-// htmlRow makes the first cell a heading if it is a label; its leading spaces become a class.
-func (g *grid) htmlRow(b *strings.Builder, w []int, cs []cell) {
+// rowHTML makes the first cell a heading if it is a label; its leading spaces become a class.
+func rowHTML(g *layout.Grid, b *strings.Builder, w []int, cs []layout.Cell) {
 	b.WriteString("<tr>")
 	for i, c := range cs {
 		if w[i] == 0 {
 			continue
 		}
-		text := tame(c.text, mostCell)
+		text := tame(c.Text, mostCell)
 		trimmed := strings.TrimLeft(text, " ")
 		var classes []string
-		if !g.cols[i].left {
+		if !g.Cols[i].Left {
 			classes = append(classes, "n")
 		} else if depth := (len(text) - len(trimmed)) / 2; depth > 0 {
 			classes = append(classes, fmt.Sprintf("in%d", min(depth, 3)))
 		}
-		if class := [...]string{plain: "", good: "better", bad: "worse", faint: "faint"}[c.mark]; class != "" {
+		if class := [...]string{layout.Plain: "", layout.Good: "better", layout.Bad: "worse", layout.Faint: "faint"}[c.Mark]; class != "" {
 			classes = append(classes, class)
 		}
 		if utf8.RuneCountInString(text) > longCell {
 			classes = append(classes, "long")
 		}
 		name, end := "td", "</td>"
-		if i == 0 && g.cols[i].left && trimmed != "" {
+		if i == 0 && g.Cols[i].Left && trimmed != "" {
 			name, end = `th scope="row"`, "</th>"
 		}
 		b.WriteString("<" + name)

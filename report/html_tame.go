@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 const (
@@ -37,7 +38,7 @@ func tame(s string, most int) string {
 		}
 		return r
 	}, s)
-	return middle(s, most)
+	return layout.Middle(s, most)
 }
 
 func tameAll(lines []string, most, each int) []string {

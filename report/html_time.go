@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // mostSlow is how many of the slowest requests a setting has in the page.
@@ -71,27 +72,27 @@ func (v *pageView) heatNotes(p *timeline.Picture) (notes []string) {
 // heatParts is the number of stretches of each setting in the table of heat maps.
 const heatParts = 10
 
-func (v *pageView) heatTable(p *timeline.Picture) *section {
-	g := grid{
-		cols: []column{{left: true}, {left: true}, {}, {}, {}, {}, {}},
-		head: [][]string{{"", "time", "requests", "p50, about", "p99, about", "slowest row", "collecting"}},
+func (v *pageView) heatTable(p *timeline.Picture) *layout.Section {
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {Left: true}, {}, {}, {}, {}, {}},
+		Head: [][]string{{"", "time", "requests", "p50, about", "p99, about", "slowest row", "collecting"}},
 	}
 	for i, s := range p.Settings {
-		g.rows = append(g.rows, row{group: v.nameOf(i, s.Setting)})
+		g.Rows = append(g.Rows, layout.Row{Group: v.nameOf(i, s.Setting)})
 		for b, h := range s.Heats {
 			if h == nil || h.Counts == nil || b >= len(p.Axis) {
 				continue
 			}
 			parts := max(1, heatParts/len(s.Heats))
 			for n := range parts {
-				g.rows = append(g.rows, row{cells: heatRow(p.Axis[b].Block, h, n, parts)})
+				g.Rows = append(g.Rows, layout.Row{Cells: heatRow(p.Axis[b].Block, h, n, parts)})
 			}
 		}
 	}
-	return &section{title: "Latency over time", grids: []grid{g}}
+	return &layout.Section{Title: "Latency over time", Grids: []layout.Grid{g}}
 }
 
-func heatRow(block int, h *timeline.Heat, n, parts int) []cell {
+func heatRow(block int, h *timeline.Heat, n, parts int) []layout.Cell {
 	from, to := n*h.Columns/parts, (n+1)*h.Columns/parts
 	byRow := make([]int64, h.Rows)
 	all, collecting, known := int64(0), 0.0, 0
@@ -121,13 +122,13 @@ func heatRow(block int, h *timeline.Heat, n, parts int) []cell {
 	if known > 0 {
 		gc = share(collecting/float64(known)) + " %"
 	}
-	return cells(fmt.Sprintf("block %d", block), at(from)+" – "+at(to), strconv.FormatInt(all, 10), rowAt(0.5), rowAt(0.99), rowAt(1), gc)
+	return layout.Cells(fmt.Sprintf("block %d", block), at(from)+" – "+at(to), strconv.FormatInt(all, 10), rowAt(0.5), rowAt(0.99), rowAt(1), gc)
 }
 
 func (v *pageView) slowest() []block {
-	g := grid{
-		cols: []column{{}, {keep: 1}, {}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1}},
-		head: [][]string{{"latency", "service time", "due at", "trial", "step", "status", "met a collection"}},
+	g := layout.Grid{
+		Cols: []layout.Column{{}, {Keep: 1}, {}, {}, {Left: true, Keep: 1}, {}, {Left: true, Keep: 1}},
+		Head: [][]string{{"latency", "service time", "due at", "trial", "step", "status", "met a collection"}},
 	}
 	steps := map[string]bool{}
 	each := make([][]timeline.Slow, len(v.Settings))
@@ -139,32 +140,32 @@ func (v *pageView) slowest() []block {
 	}
 	for i, xs := range each {
 		if len(xs) > 0 && len(v.Settings) > 1 {
-			g.rows = append(g.rows, row{group: v.name(i)})
+			g.Rows = append(g.Rows, layout.Row{Group: v.name(i)})
 		}
 		for _, x := range xs {
-			cs := cells(duration(x.Done-x.Due), "", fmt.Sprintf("%.3f s", x.Due.Seconds()), strconv.Itoa(x.Trial), "", strconv.Itoa(x.Status), "")
+			cs := layout.Cells(duration(x.Done-x.Due), "", fmt.Sprintf("%.3f s", x.Due.Seconds()), strconv.Itoa(x.Trial), "", strconv.Itoa(x.Status), "")
 			if float64(x.Sent-x.Due) > differs*float64(x.Done-x.Due) {
-				cs[1].text = duration(x.Done - x.Sent)
+				cs[1].Text = duration(x.Done - x.Sent)
 			}
 			if len(steps) > 1 {
-				cs[4].text = x.Step
+				cs[4].Text = x.Step
 			}
 			switch {
 			case x.Met:
-				cs[6].text = "yes"
+				cs[6].Text = "yes"
 			case x.Known:
-				cs[6].text = "no"
+				cs[6].Text = "no"
 			}
-			g.rows = append(g.rows, row{cells: cs})
+			g.Rows = append(g.Rows, layout.Row{Cells: cs})
 		}
 	}
-	if len(g.rows) == 0 {
+	if len(g.Rows) == 0 {
 		return nil
 	}
-	out := v.show(section{
-		title: "Slowest requests",
-		grids: []grid{g},
-		notes: []string{"Due at: since the measured window of the trial began."},
+	out := v.show(layout.Section{
+		Title: "Slowest requests",
+		Grids: []layout.Grid{g},
+		Notes: []string{"Due at: since the measured window of the trial began."},
 	}, true)
 	if len(v.Settings) > 1 {
 		out[0].Folded = fmt.Sprintf("The %d slowest of each setting", mostSlow)
@@ -212,10 +213,10 @@ func (v *pageView) timelines() []block {
 }
 
 // trackTable is the least, the mean and the greatest of every line.
-func (v *pageView) trackTable(p *timeline.Picture) *section {
-	g := grid{
-		cols: []column{{left: true}, {}, {}, {}},
-		head: [][]string{{"", "least", "greatest", "at the end"}},
+func (v *pageView) trackTable(p *timeline.Picture) *layout.Section {
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {}, {}, {}},
+		Head: [][]string{{"", "least", "greatest", "at the end"}},
 	}
 	metrics := slices.Clone(timeline.TrackMetrics)
 	for _, s := range p.Settings {
@@ -226,7 +227,7 @@ func (v *pageView) trackTable(p *timeline.Picture) *section {
 		}
 	}
 	for _, m := range metrics {
-		var rows []row
+		var rows []layout.Row
 		for i, s := range p.Settings {
 			at := slices.IndexFunc(s.Tracks, func(t timeline.Track) bool { return t.Metric == m })
 			if at < 0 {
@@ -240,14 +241,14 @@ func (v *pageView) trackTable(p *timeline.Picture) *section {
 				}
 				lo, hi = lesser(lo, t.Min[c]), -lesser(-hi, -t.Max[c])
 			}
-			rows = append(rows, row{cells: cells("  "+v.nameOf(i, s.Setting), axis(m)(lo), axis(m)(hi), axis(m)(last))})
+			rows = append(rows, layout.Row{Cells: layout.Cells("  "+v.nameOf(i, s.Setting), axis(m)(lo), axis(m)(hi), axis(m)(last))})
 		}
 		if rows != nil {
-			label, _ := unitOf(m)
-			g.rows = append(append(g.rows, row{group: label}), rows...)
+			label, _ := layout.UnitOf(m)
+			g.Rows = append(append(g.Rows, layout.Row{Group: label}), rows...)
 		}
 	}
-	return &section{title: "Timelines", grids: []grid{g}}
+	return &layout.Section{Title: "Timelines", Grids: []layout.Grid{g}}
 }
 
 // lesser is the lesser of two numbers, of which NaN is none.

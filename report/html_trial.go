@@ -12,6 +12,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/chart"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 const (
@@ -59,8 +60,8 @@ func numbered(rs []*dyno.Result) map[string]int {
 // strip is the plot of a metric's values, one a trial.
 func (v *pageView) strip(m dyno.Metric) []block {
 	var rows []chart.Row
-	g := grid{cols: columns(1), head: [][]string{{"", "trials, in the order of blocks"}}}
-	g.cols[1].left = true
+	g := layout.Grid{Cols: layout.Columns(1), Head: [][]string{{"", "trials, in the order of blocks"}}}
+	g.Cols[1].Left = true
 	sc := v.rowScale(m.Name)
 	dots, left := 0, 0
 	for i := range v.Settings {
@@ -75,12 +76,12 @@ func (v *pageView) strip(m dyno.Metric) []block {
 			if !ok {
 				continue
 			}
-			tip := fmt.Sprintf("trial %d, block %d: %s", r.Trial.N, r.Trial.Block, sc.with(y))
+			tip := fmt.Sprintf("trial %d, block %d: %s", r.Trial.N, r.Trial.Block, sc.With(y))
 			if len(r.Warnings) > 0 {
 				tip += "; " + tame(r.Warnings[0].Text, mostTip)
 			}
 			dotted.Values, dotted.Tips, dotted.Odd = append(dotted.Values, y), append(dotted.Tips, tip), append(dotted.Odd, len(r.Warnings) > 0)
-			texts = append(texts, sc.format(y))
+			texts = append(texts, sc.Format(y))
 		}
 		if dotted.Values == nil {
 			continue
@@ -90,7 +91,7 @@ func (v *pageView) strip(m dyno.Metric) []block {
 			continue
 		}
 		rows = append(rows, dotted)
-		g.rows = append(g.rows, row{cells: cells(v.name(i), strings.Join(texts, ", "))})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(v.name(i), strings.Join(texts, ", "))})
 	}
 	if rows == nil || dots < 2 {
 		return nil
@@ -101,15 +102,15 @@ func (v *pageView) strip(m dyno.Metric) []block {
 		Title:   "Trials: " + tame(title, mostName),
 		Shows:   "Each dot is a trial and the line across its row the median. Those with warnings have another form.",
 		Picture: chart.Strip(rows, axis(m.Name)), Summary: "Table",
-		Tables: v.tables(&section{title: strings.TrimSuffix(title+", "+sc.unit, ", "), grids: []grid{g}}),
+		Tables: v.tables(&layout.Section{Title: strings.TrimSuffix(title+", "+sc.Unit, ", "), Grids: []layout.Grid{g}}),
 	}
 	if left > 0 {
-		f.Notes = []string{fmt.Sprintf("%s more are in %s.", count(left, "setting"), allIn)}
+		f.Notes = []string{fmt.Sprintf("%s more are in %s.", layout.Count(left, "setting"), allIn)}
 	}
 	return []block{{Figure: f}}
 }
 
-func (v *pageView) trialTable(doubts map[string]int) (section, []block) {
+func (v *pageView) trialTable(doubts map[string]int) (layout.Section, []block) {
 	rs := slices.Clone(v.page.Trials)
 	slices.SortStableFunc(rs, func(a, b *dyno.Result) int {
 		return cmp.Or(cmp.Compare(a.Trial.N, b.Trial.N), cmp.Compare(a.Trial.Block, b.Trial.Block))
@@ -120,38 +121,38 @@ func (v *pageView) trialTable(doubts map[string]int) (section, []block) {
 		ms = v.metrics(true)
 		notes = []string{"The other metrics are in " + allIn + "."}
 	}
-	g := grid{cols: []column{{}, {}, {left: true}, {left: true, keep: 1}, {left: true, keep: 1}}, head: [][]string{{"trial", "block", "setting", "for", "doubts"}}}
-	var scales []scale
+	g := layout.Grid{Cols: []layout.Column{{}, {}, {Left: true}, {Left: true, Keep: 1}, {Left: true, Keep: 1}}, Head: [][]string{{"trial", "block", "setting", "for", "doubts"}}}
+	var scales []layout.Scale
 	for _, m := range ms {
 		sc := v.rowScale(m.Name)
-		label, _ := unitOf(m.Name)
-		if sc.unit != "" {
-			label += ", " + sc.unit
+		label, _ := layout.UnitOf(m.Name)
+		if sc.Unit != "" {
+			label += ", " + sc.Unit
 		}
 		scales = append(scales, sc)
-		g.cols = append(g.cols, column{})
-		g.head[0] = append(g.head[0], label)
+		g.Cols = append(g.Cols, layout.Column{})
+		g.Head[0] = append(g.Head[0], label)
 	}
 	for _, r := range rs {
 		var refs []string
 		for _, w := range r.Warnings {
 			refs = append(refs, strconv.Itoa(doubts[w.Text]))
 		}
-		doubt := cell{text: strings.Join(refs, ", ")}
+		doubt := layout.Cell{Text: strings.Join(refs, ", ")}
 		if r.Err != "" {
-			doubt = cell{"failed", bad}
+			doubt = layout.Cell{Text: "failed", Mark: layout.Bad}
 		}
-		cs := append(cells(strconv.Itoa(r.Trial.N), strconv.Itoa(r.Trial.Block), r.Trial.Setting.Label(), r.Trial.For), doubt)
+		cs := append(layout.Cells(strconv.Itoa(r.Trial.N), strconv.Itoa(r.Trial.Block), r.Trial.Setting.Label(), r.Trial.For), doubt)
 		for i, m := range ms {
-			c := cell{}
+			c := layout.Cell{}
 			if x, ok := r.Values.Get(m.Name); ok && !math.IsNaN(x) {
-				c.text = scales[i].format(x)
+				c.Text = scales[i].Format(x)
 			}
 			cs = append(cs, c)
 		}
-		g.rows = append(g.rows, row{cells: cs})
+		g.Rows = append(g.Rows, layout.Row{Cells: cs})
 	}
-	s := section{title: "Every trial", grids: []grid{g}, notes: notes}
+	s := layout.Section{Title: "Every trial", Grids: []layout.Grid{g}, Notes: notes}
 	if len(doubts) == 0 {
 		return s, nil
 	}
@@ -161,11 +162,11 @@ func (v *pageView) trialTable(doubts map[string]int) (section, []block) {
 	}
 	return s, []block{{
 		Title: "Doubts of trials", List: tameAll(texts, 200, mostCell), Numbered: true,
-		Folded: count(len(texts), "doubt") + ", by the numbers in the table",
+		Folded: layout.Count(len(texts), "doubt") + ", by the numbers in the table",
 	}}
 }
 
-func (v *pageView) causesOfFailures() (section, bool) {
+func (v *pageView) causesOfFailures() (layout.Section, bool) {
 	sum := map[string]int{}
 	for _, r := range v.page.Trials {
 		if r.Trial.For == "" {
@@ -175,13 +176,13 @@ func (v *pageView) causesOfFailures() (section, bool) {
 		}
 	}
 	if len(sum) == 0 {
-		return section{}, false
+		return layout.Section{}, false
 	}
-	g := grid{cols: []column{{left: true}, {}}, head: [][]string{{"cause", "requests"}}}
+	g := layout.Grid{Cols: []layout.Column{{Left: true}, {}}, Head: [][]string{{"cause", "requests"}}}
 	for _, cause := range slices.SortedFunc(maps.Keys(sum), func(a, b string) int { return cmp.Or(cmp.Compare(sum[b], sum[a]), cmp.Compare(a, b)) }) {
-		g.rows = append(g.rows, row{cells: cells(cause, strconv.Itoa(sum[cause]))})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(cause, strconv.Itoa(sum[cause]))})
 	}
-	return section{title: "Failed requests of all trials", grids: []grid{g}}, true
+	return layout.Section{Title: "Failed requests of all trials", Grids: []layout.Grid{g}}, true
 }
 
 func (v *pageView) origin() []block {

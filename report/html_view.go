@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // A paper is a page with all its words, ready for the templates in report/page.
@@ -168,11 +169,11 @@ func fileName(name string) string {
 	return "dyno"
 }
 
-func (v *pageView) show(s section, ok bool) []block {
+func (v *pageView) show(s layout.Section, ok bool) []block {
 	if !ok {
 		return nil
 	}
-	return []block{{Title: tame(s.title, mostCell), Tables: v.tables(&s), Lines: tameAll(s.notes, 100, mostNote)}}
+	return []block{{Title: tame(s.Title, mostCell), Tables: v.tables(&s), Lines: tameAll(s.Notes, 100, mostNote)}}
 }
 
 // tucked folds reference tables away.
@@ -183,12 +184,12 @@ func tucked(blocks []block) []block {
 	return blocks
 }
 
-func (v *pageView) tables(s *section) (out []sheet) {
-	for _, g := range s.grids {
-		if g.signs { // the verdict says it, and a row's heading is its name
-			g.drop(0)
+func (v *pageView) tables(s *layout.Section) (out []sheet) {
+	for _, g := range s.Grids {
+		if g.Signs { // the verdict says it, and a row's heading is its name
+			g.Drop(0)
 		}
-		out = append(out, sheet{tame(s.title, mostCell), g.html(s.title, allIn)})
+		out = append(out, sheet{tame(s.Title, mostCell), tableHTML(&g, s.Title, allIn)})
 	}
 	return out
 }

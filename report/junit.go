@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // The elements that Jenkins and GitLab read, in the order of Jenkins' schema.
@@ -55,7 +57,7 @@ type junitFault struct {
 // windows, of which each case has its share. The error is w's.
 func JUnit(w io.Writer, t *compare.Table, strict bool) error {
 	v := newView(t, math.MaxInt)
-	all := junitSuites{Name: orDyno(t.Name)}
+	all := junitSuites{Name: export.RunName(t.Name)}
 	judged := make([][]junitCase, len(t.Settings)+1) // those of no setting first
 	for n := range t.Thresholds {
 		j := &t.Thresholds[n]
@@ -91,7 +93,7 @@ func JUnit(w io.Writer, t *compare.Table, strict bool) error {
 // junitBenchmarks are the cases of benchmarks without thresholds.
 func (v *view) junitBenchmarks() (cases []junitCase) {
 	for _, b := range v.Benchmarks {
-		c := junitCase{Name: v.called(b), Out: "measured in " + count(b.Blocks, "block")}
+		c := junitCase{Name: v.called(b), Out: "measured in " + layout.Count(b.Blocks, "block")}
 		if len(b.Faults) > 0 || len(b.Units) == 0 {
 			text := v.faults(b)
 			line, _, _ := strings.Cut(text, "\n")
@@ -100,13 +102,6 @@ func (v *view) junitBenchmarks() (cases []junitCase) {
 		cases = append(cases, c)
 	}
 	return cases
-}
-
-func orDyno(name string) string {
-	if name == "" {
-		return "dyno"
-	}
-	return name
 }
 
 // add adds a suite with the cases, if there are any. Class names have no dots,
@@ -173,11 +168,11 @@ func junitTrials(t *compare.Table, s *compare.Setting) junitCase {
 	switch {
 	case len(failed) > 0:
 		first, _, _ := strings.Cut(failed[0], "\n")
-		c.Failure = &junitFault{fmt.Sprintf("%s failed, %d finished; %s", count(len(failed), "trial"), s.Trials, first), "trial", strings.Join(failed, "\n")}
+		c.Failure = &junitFault{fmt.Sprintf("%s failed, %d finished; %s", layout.Count(len(failed), "trial"), s.Trials, first), "trial", strings.Join(failed, "\n")}
 	case s.Trials == 0:
 		c.Error = &junitFault{"no trial was run", "no data", ""}
 	default:
-		c.Out = count(s.Trials, "trial") + " finished"
+		c.Out = layout.Count(s.Trials, "trial") + " finished"
 	}
 	return c
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/leak"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -19,7 +20,7 @@ const mostSites = 3
 var leakNouns = map[string]string{"goroutines": "goroutines", "threads": "threads", "fds": "descriptors"}
 
 // leak is the table of what grows without an end.
-func (v *view) leak() (section, bool) {
+func (v *view) leak() (layout.Section, bool) {
 	var rates, requests []float64
 	found := false
 	for i := range v.Settings {
@@ -34,19 +35,19 @@ func (v *view) leak() (section, bool) {
 		}
 	}
 	if !found {
-		return section{}, false
+		return layout.Section{}, false
 	}
-	rate, per := coarse(scaleOf("leak-B", rates...)), coarse(scaleOf("leak-B", requests...))
+	rate, per := coarse(layout.ScaleOf("leak-B", rates...)), coarse(layout.ScaleOf("leak-B", requests...))
 	s := v.figures("Leaks", func(s *compare.Setting) bool { return s.Leak != nil }, v.leakRows(rate, per))
 	for i := range v.Settings {
 		if l := v.Settings[i].Leak; l != nil {
-			s.notes = append(s.notes, v.leakNotes(i, l)...)
+			s.Notes = append(s.Notes, v.leakNotes(i, l)...)
 		}
 	}
 	return s, true
 }
 
-func (v *view) leakRows(rate, per scale) []figureRow {
+func (v *view) leakRows(rate, per layout.Scale) []figureRow {
 	memory := func(text func(m *leak.Grown) string) func(s *compare.Setting) string {
 		return func(s *compare.Setting) string {
 			if m := s.Leak.Memory; m != nil {
@@ -57,11 +58,11 @@ func (v *view) leakRows(rate, per scale) []figureRow {
 	}
 	rows := []figureRow{
 		{"memory", memory(func(m *leak.Grown) string { return string(m.Verdict) })},
-		{"  growth, " + rate.unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Slope) })},
-		{"  95% interval", memory(func(m *leak.Grown) string { return rate.interval(m.Lo, m.Hi) })},
-		{"  would have been seen, " + rate.unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Detectable) })},
-		{"  growth for 1,000 requests, " + per.unit, memory(func(m *leak.Grown) string { return known(per, m.Per) })},
-		{"  would have been seen, " + per.unit, memory(func(m *leak.Grown) string { return known(per, m.DetectablePer) })},
+		{"  growth, " + rate.Unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Slope) })},
+		{"  95% interval", memory(func(m *leak.Grown) string { return rate.Interval(m.Lo, m.Hi) })},
+		{"  would have been seen, " + rate.Unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Detectable) })},
+		{"  growth for 1,000 requests, " + per.Unit, memory(func(m *leak.Grown) string { return known(per, m.Per) })},
+		{"  would have been seen, " + per.Unit, memory(func(m *leak.Grown) string { return known(per, m.DetectablePer) })},
 	}
 	for _, name := range []string{"goroutines", "threads", "fds"} {
 		other := func(text func(g *leak.Grown) string) func(s *compare.Setting) string {
@@ -184,8 +185,8 @@ func noMemoryLeak(m, outside *leak.Grown) string {
 }
 
 func outsideLeak(m *leak.Grown) string {
-	sc := coarse(scaleOf("leak-B", m.Slope))
-	text := fmt.Sprintf("resident memory outside the Go heap leaks %s/h %s", sc.with(m.Slope), sc.interval(m.Lo, m.Hi))
+	sc := coarse(layout.ScaleOf("leak-B", m.Slope))
+	text := fmt.Sprintf("resident memory outside the Go heap leaks %s/h %s", sc.With(m.Slope), sc.Interval(m.Lo, m.Hi))
 	return strings.TrimSuffix(text, " ") + perRequests(", ", m.Per, "") + ": the runtime knows nothing of it (mmap, cgo), and so no heap profile shows where."
 }
 
@@ -205,13 +206,13 @@ func forced(rate float64) string {
 }
 
 func memoryLeaks(m *leak.Grown, l *leak.Leak) string {
-	sc := coarse(scaleOf("leak-B", m.Slope))
-	text := strings.TrimSuffix(fmt.Sprintf("leaks %s/h %s", sc.with(m.Slope), sc.interval(m.Lo, m.Hi)), " ")
+	sc := coarse(layout.ScaleOf("leak-B", m.Slope))
+	text := strings.TrimSuffix(fmt.Sprintf("leaks %s/h %s", sc.With(m.Slope), sc.Interval(m.Lo, m.Hi)), " ")
 	text += perRequests(", ", m.Per, "")
 	if len(l.Sites) > 0 {
 		text += ", allocated at " + places(l.Sites, amount)
 		if more := len(l.Sites) - mostSites; more > 0 {
-			text += fmt.Sprintf(" and %s", count(more, "more line"))
+			text += fmt.Sprintf(" and %s", layout.Count(more, "more line"))
 		}
 	}
 	text += "."
@@ -287,12 +288,12 @@ func amount(x float64) string {
 	if math.IsNaN(x) {
 		return "?"
 	}
-	return coarse(scaleOf("leak-B", x)).with(x)
+	return coarse(layout.ScaleOf("leak-B", x)).With(x)
 }
 
 // coarse leaves out a digit: no leak is known to four.
-func coarse(s scale) scale {
-	s.decimals = max(0, s.decimals-1)
+func coarse(s layout.Scale) layout.Scale {
+	s.Decimals = max(0, s.Decimals-1)
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/leak"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -66,7 +67,7 @@ func TestLeak(t *testing.T) {
 	for name, tb := range map[string]*compare.Table{
 		"leak": leaky(), "leak-resident": resident(leak.Leaking), "leak-flattening": resident(leak.NoLeak),
 	} {
-		out := text(t, tb, Options{})
+		out := text(t, tb, layout.Options{})
 		for _, line := range strings.Split(out, "\n") {
 			if utf8.RuneCountInString(line) > 100 || strings.TrimRight(line, " ") != line {
 				t.Errorf("%s: %q", name, line)

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // PictureJSON writes a picture for the scripts of a page (report/page/data.js
@@ -131,13 +132,13 @@ var trackWords = map[string]string{
 // baseUnit splits a metric's name into a label and its base unit: "sec", "B", "frac"
 // or "".
 func baseUnit(metric string) (label, unit string) {
-	label, steps := unitOf(metric)
+	label, steps := layout.UnitOf(metric)
 	switch &steps[0] {
-	case &timeSteps[0]:
+	case &layout.TimeSteps[0]:
 		unit = "sec"
-	case &byteSteps[0]:
+	case &layout.ByteSteps[0]:
 		unit = "B"
-	case &fracSteps[0]:
+	case &layout.FracSteps[0]:
 		unit = "frac"
 	}
 	return label, unit

@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/report/profile"
 )
 
 // A Report is what was found of a run. Each part but the table may be missing.
@@ -81,11 +82,11 @@ type Page struct {
 	Report
 	Origin  findings.Origin
 	Picture *timeline.Picture
-	Trials  []*dyno.Result // all that have a result, failed ones and those for looks included
-	Profile *Profile       // tables of what profiles tell; nil if none was taken
-	Flames  []Flame        // the most telling first
-	Notes   []string       // what could not be shown, and why
-	Site    *Site          // nil in a file
+	Trials  []*dyno.Result   // all that have a result, failed ones and those for looks included
+	Profile *profile.Profile // tables of what profiles tell; nil if none was taken
+	Flames  []Flame          // the most telling first
+	Notes   []string         // what could not be shown, and why
+	Site    *Site            // nil in a file
 }
 
 // A Flame is a page of pprof's own: the flame graph of one setting's profiles,

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // A passage is one thing that a report says, whatever the format. Of the fields below the
@@ -17,7 +18,7 @@ type passage struct {
 	lines   []said
 	opening bool // the lines are at the beginning of a text, or a paragraph of a comment
 	keys    bool // of settings
-	section section
+	section layout.Section
 	items   []string
 	failed  []failed
 	raw     string // in the format
@@ -40,7 +41,7 @@ func sentences(texts []string) (out []said) {
 }
 
 // parts are those of a text, or of a comment, in order.
-func (v *view) parts(r *Report, o Options, comment bool) []passage {
+func (v *view) parts(r *Report, o layout.Options, comment bool) []passage {
 	if v.Kind == compare.OfBenchmarks {
 		return v.benchParts(r, o, comment)
 	}
@@ -51,14 +52,14 @@ func (v *view) parts(r *Report, o Options, comment bool) []passage {
 	}
 	thresholds := passage{rank: 2, open: math.MaxInt}
 	if comment {
-		thresholds.section, _ = v.thresholds(openRows*5, openRows*2)
+		thresholds.section, _ = v.thresholds(layout.OpenRows*5, layout.OpenRows*2)
 	} else {
 		thresholds.section, _ = v.thresholds(math.MaxInt, math.MaxInt)
 	}
 	var tables []passage
 	for i, s := range v.sections() {
-		p := passage{rank: 6 + i, open: openRows, section: s}
-		if s.changes { // what most readers came for
+		p := passage{rank: 6 + i, open: layout.OpenRows, section: s}
+		if s.Changes { // what most readers came for
 			p.open *= 3
 		}
 		tables = append(tables, p)
@@ -78,7 +79,7 @@ func (v *view) parts(r *Report, o Options, comment bool) []passage {
 // the comparisons unit by unit as benchstat has them with dyno's verdict beside each, what
 // is doubtful about the benchmarks, what failed, how it was measured, and why. A comment
 // begins with what changed or is unclear.
-func (v *view) benchParts(r *Report, o Options, comment bool) (out []passage) {
+func (v *view) benchParts(r *Report, o layout.Options, comment bool) (out []passage) {
 	out = []passage{{name: "the verdict", rank: 1, lines: v.verdicts(), opening: !comment}, {keys: true}}
 	thresholds, _ := v.thresholds(mostJudged, mostJudged)
 	out = append(out, passage{rank: 2, open: mostJudged, section: thresholds})
@@ -87,9 +88,9 @@ func (v *view) benchParts(r *Report, o Options, comment bool) (out []passage) {
 	var tables []passage
 	for n, s := range sections {
 		if comment {
-			s.title = "All benchmarks: " + s.title
+			s.Title = "All benchmarks: " + s.Title
 		} else if n == len(sections)-1 {
-			s.notes = notes
+			s.Notes = notes
 		}
 		tables = append(tables, passage{rank: last + 4 + n, section: s})
 	}
@@ -97,7 +98,7 @@ func (v *view) benchParts(r *Report, o Options, comment bool) (out []passage) {
 	if comment {
 		for n, i := range v.others() {
 			s, _ := v.differences(i)
-			out = append(out, passage{rank: 3 + n, open: 3 * openRows, section: s})
+			out = append(out, passage{rank: 3 + n, open: 3 * layout.OpenRows, section: s})
 		}
 		how.lines = sentences(append(notes, v.measured()...))
 	} else {
@@ -114,7 +115,7 @@ func (v *view) benchParts(r *Report, o Options, comment bool) (out []passage) {
 }
 
 // benchSections are the tables of benchmarks, and what is to be said of all of them.
-func (v *view) benchSections(whole bool) (out []section, notes []string) {
+func (v *view) benchSections(whole bool) (out []layout.Section, notes []string) {
 	if len(v.Settings) < 2 {
 		if s, ok := v.medians(); ok {
 			out = append(out, s)
@@ -123,7 +124,7 @@ func (v *view) benchSections(whole bool) (out []section, notes []string) {
 	}
 	units, folded := v.units(whole)
 	for _, u := range units {
-		out = append(out, u.section)
+		out = append(out, u.Section)
 	}
 	if out == nil {
 		return nil, nil
@@ -142,7 +143,7 @@ func (v *view) text(b *strings.Builder, parts []passage, color bool) {
 				if i == 0 && len(v.Settings) > 1 {
 					name += " (baseline)"
 				}
-				b.WriteString(fold(name, "  "+key+" ", "      ", v.width))
+				b.WriteString(layout.Fold(name, "  "+key+" ", "      ", v.width))
 			}
 		case p.lines != nil:
 			rest := "  "
@@ -151,19 +152,19 @@ func (v *view) text(b *strings.Builder, parts []passage, color bool) {
 				rest = ""
 			}
 			for _, s := range p.lines {
-				b.WriteString(fold(s.Name+s.Rest, "", rest, v.width))
+				b.WriteString(layout.Fold(s.Name+s.Rest, "", rest, v.width))
 			}
-		case p.section.title != "":
-			p.section.text(b, v.width, color)
+		case p.section.Title != "":
+			p.section.Text(b, v.width, color)
 		case p.items != nil:
 			listed(p.name)
 			for _, s := range p.items {
-				b.WriteString(fold(s, "  ! ", "    ", v.width))
+				b.WriteString(layout.Fold(s, "  ! ", "    ", v.width))
 			}
 		case p.failed != nil:
 			listed(p.name)
 			for _, f := range p.failed {
-				b.WriteString(fold(f.what+": "+f.lines[0], "  ", "    ", v.width))
+				b.WriteString(layout.Fold(f.what+": "+f.lines[0], "  ", "    ", v.width))
 				for _, l := range f.lines[1:] {
 					b.WriteString("    " + l + "\n")
 				}
@@ -175,7 +176,7 @@ func (v *view) text(b *strings.Builder, parts []passage, color bool) {
 }
 
 // pieces are the parts for a comment.
-func (v *view) pieces(parts []passage) (out []piece) {
+func (v *view) pieces(parts []passage) (out []layout.Piece) {
 	for _, p := range parts {
 		switch {
 		case p.lines != nil:
@@ -185,23 +186,23 @@ func (v *view) pieces(parts []passage) (out []piece) {
 					text += "\n"
 				}
 				if s.Name != "" {
-					text += "**" + textLine(s.Name) + "**"
+					text += "**" + layout.TextLine(s.Name) + "**"
 				}
-				text += textLine(s.Rest) + "\n"
+				text += layout.TextLine(s.Rest) + "\n"
 			}
-			out = append(out, piece{p.name, text, p.rank})
-		case p.section.title != "":
-			out = append(out, p.section.pieces(p.rank, p.open)...)
+			out = append(out, layout.Piece{Title: p.name, Text: text, Rank: p.rank})
+		case p.section.Title != "":
+			out = append(out, p.section.Pieces(p.rank, p.open)...)
 		case p.items != nil:
-			out = append(out, items(p.name, p.items, p.rank))
+			out = append(out, layout.Items(p.name, p.items, p.rank))
 		case p.failed != nil:
 			var lines []string
 			for _, f := range p.failed {
 				lines = append(lines, f.what+": "+strings.Join(f.lines, " "))
 			}
-			out = append(out, items(p.name, lines, p.rank))
+			out = append(out, layout.Items(p.name, lines, p.rank))
 		default:
-			out = append(out, piece{p.name, p.raw, p.rank})
+			out = append(out, layout.Piece{Title: p.name, Text: p.raw, Rank: p.rank})
 		}
 	}
 	return out

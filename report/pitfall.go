@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/pitfall"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 const (
@@ -148,9 +149,9 @@ func first(names []string, most int) []string {
 
 // twoDigitTime prints seconds to two digits.
 func twoDigitTime(sec float64) string {
-	s := scaleOf("-sec", sec)
-	if x := sec / s.factor; x < 99.5 { // which %g would print as 1e+02
-		return fmt.Sprintf("%.2g %s", x, s.unit)
+	s := layout.ScaleOf("-sec", sec)
+	if x := sec / s.Factor; x < 99.5 { // which %g would print as 1e+02
+		return fmt.Sprintf("%.2g %s", x, s.Unit)
 	}
-	return fmt.Sprintf("%.0f %s", sec/s.factor, s.unit)
+	return fmt.Sprintf("%.0f %s", sec/s.Factor, s.Unit)
 }

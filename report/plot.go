@@ -3,13 +3,13 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/chart"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -24,7 +24,7 @@ const (
 // of its own. The sections are those of changes.
 //
 // Note: not in Markdown, whose cells have no fixed width.
-func (v *view) picture(sections []section) {
+func (v *view) picture(sections []layout.Section) {
 	metrics := v.metrics(true)
 	if len(metrics) == 0 || v.width == math.MaxInt {
 		return
@@ -33,18 +33,18 @@ func (v *view) picture(sections []section) {
 	if p == nil {
 		return
 	}
-	g := &sections[0].grids[0]
+	g := &sections[0].Grids[0]
 	c := v.courses(metrics)
 	sparks := v.addCourses(g, c)
-	if room := v.width - g.width() - len(gap); room >= leastPlot {
+	if room := v.width - g.Width() - len(layout.Gap); room >= leastPlot {
 		p.lay(min(room, mostPlot))
 		v.addPlot(g, metrics, p)
 	} else {
 		below := v.plotBelow(metrics, p, c)
-		sparks = below.shows(trialsHead)
-		sections[0].grids = append(sections[0].grids, below)
+		sparks = below.Shows(trialsHead)
+		sections[0].Grids = append(sections[0].Grids, below)
 	}
-	notes := &sections[len(sections)-1].notes
+	notes := &sections[len(sections)-1].Notes
 	*notes = append(*notes, p.note())
 	if sparks {
 		*notes = append(*notes, "Trials: in the order of blocks, how far each is from its setting's median; one scale for all settings of a metric.")
@@ -71,7 +71,7 @@ func (v *view) courses(metrics []dyno.Metric) (c courses) {
 }
 
 // takes is the room of a column of them.
-func (c *courses) takes() int { return max(c.longest, len(trialsHead)) + len(gap) }
+func (c *courses) takes() int { return max(c.longest, len(trialsHead)) + len(layout.Gap) }
 
 // rowOf is the row of the table of primary metrics that has the n-th of them for
 // setting i, or -1 if there is none.
@@ -86,12 +86,12 @@ func (v *view) rowOf(n, i int) int {
 }
 
 // addPlot adds the plot as the last column of the table.
-func (v *view) addPlot(g *grid, metrics []dyno.Metric, p *plot) {
-	g.add(len(g.cols), column{left: true}, p.axis())
+func (v *view) addPlot(g *layout.Grid, metrics []dyno.Metric, p *plot) {
+	g.Add(len(g.Cols), layout.Column{Left: true}, p.axis())
 	for n, m := range metrics {
 		for i := range v.Settings {
 			if r := v.rowOf(n, i); r >= 0 {
-				cs := g.rows[r].cells
+				cs := g.Rows[r].Cells
 				cs[len(cs)-1] = p.cell(v.Settings[i].Versus[m.Name])
 			}
 		}
@@ -100,52 +100,52 @@ func (v *view) addPlot(g *grid, metrics []dyno.Metric, p *plot) {
 
 // plotBelow is the plot as a table of its own, without the numbers of the other; with
 // the courses if there is room, and then with the baseline's.
-func (v *view) plotBelow(metrics []dyno.Metric, p *plot, c courses) grid {
-	g := grid{cols: []column{{left: true}, {left: true}, {left: true}, {left: true}}, head: [][]string{{"", "", "", ""}}}
+func (v *view) plotBelow(metrics []dyno.Metric, p *plot, c courses) layout.Grid {
+	g := layout.Grid{Cols: []layout.Column{{Left: true}, {Left: true}, {Left: true}, {Left: true}}, Head: [][]string{{"", "", "", ""}}}
 	first := 1
 	build := func() {
-		g.rows = nil
+		g.Rows = nil
 		for n, m := range metrics {
-			label, _ := unitOf(m.Name)
+			label, _ := layout.UnitOf(m.Name)
 			for i := first; i < len(v.Settings); i++ {
 				course := ""
 				if first == 0 {
 					course = c.lines[n][i]
 				}
-				var plotted cell
+				var plotted layout.Cell
 				if p.width > 0 {
 					plotted = p.cell(v.Settings[i].Versus[m.Name])
 				}
-				g.rows = append(g.rows, row{cells: []cell{{text: label}, {text: v.name(i)}, {text: course}, plotted}})
+				g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{{Text: label}, {Text: v.name(i)}, {Text: course}, plotted}})
 				label = ""
 			}
 		}
 	}
 	build()
-	if c.longest > 0 && v.width-g.width()-len(gap) >= c.takes()+betterPlot {
+	if c.longest > 0 && v.width-g.Width()-len(layout.Gap) >= c.takes()+betterPlot {
 		first = 0
-		g.head[0][2] = trialsHead
+		g.Head[0][2] = trialsHead
 		build()
 	}
-	p.lay(max(leastPlot, min(v.width-g.width()-len(gap), mostPlot)))
+	p.lay(max(leastPlot, min(v.width-g.Width()-len(layout.Gap), mostPlot)))
 	build()
-	g.head[0][3] = p.axis()
+	g.Head[0][3] = p.axis()
 	return g
 }
 
 // addCourses adds the courses of the trials to the table, behind the medians, if it
 // is whole and leaves room for the plot.
-func (v *view) addCourses(g *grid, c courses) bool {
+func (v *view) addCourses(g *layout.Grid, c courses) bool {
 	at := []int{3} // where columns are put in
-	whole := len(g.cols) == 8
+	whole := len(g.Cols) == 8
 	if len(v.Settings) == 2 {
-		at, whole = []int{4, 7}, len(g.cols) == 11
+		at, whole = []int{4, 7}, len(g.Cols) == 11
 	}
-	if c.longest == 0 || !whole || v.width-g.width()-len(gap) < len(at)*c.takes()+betterPlot {
+	if c.longest == 0 || !whole || v.width-g.Width()-len(layout.Gap) < len(at)*c.takes()+betterPlot {
 		return false
 	}
 	for _, col := range at {
-		g.add(col, column{left: true}, trialsHead)
+		g.Add(col, layout.Column{Left: true}, trialsHead)
 	}
 	for n := range c.lines {
 		for i := range v.Settings {
@@ -153,27 +153,10 @@ func (v *view) addCourses(g *grid, c courses) bool {
 			if len(at) == 2 {
 				r, col = v.rowOf(n, 1), at[i]
 			}
-			g.rows[r].cells[col] = cell{text: c.lines[n][i]}
+			g.Rows[r].Cells[col] = layout.Cell{Text: c.lines[n][i]}
 		}
 	}
 	return true
-}
-
-// add puts in an empty column before column i.
-func (g *grid) add(i int, c column, heading string) {
-	g.cols = slices.Insert(g.cols, i, c)
-	for n := range g.head {
-		h := ""
-		if n == len(g.head)-1 {
-			h = heading
-		}
-		g.head[n] = slices.Insert(g.head[n], i, h)
-	}
-	for n, r := range g.rows {
-		if r.cells != nil {
-			g.rows[n].cells = slices.Insert(r.cells, i, cell{})
-		}
-	}
 }
 
 // A plot is an axis of logarithms of ratios, in characters.
@@ -251,7 +234,7 @@ func (p *plot) axis() string {
 
 // cell draws a change on the ground that all rows have: the line of no change, and
 // what is negligible.
-func (p *plot) cell(x compare.Versus) cell {
+func (p *plot) cell(x compare.Versus) layout.Cell {
 	line := []rune(strings.Repeat(" ", p.width))
 	for i := range line {
 		if p.shaded(i) {
@@ -261,7 +244,7 @@ func (p *plot) cell(x compare.Versus) cell {
 	zero := p.at(1)
 	line[zero] = '│'
 	if !drawn(x) {
-		return cell{string(line), faint}
+		return layout.Cell{Text: string(line), Mark: layout.Faint}
 	}
 	if x.Lo >= 0 && x.Hi > 0 && x.Lo <= x.Hi {
 		lo, hi := p.at(x.Lo), p.at(x.Hi)
@@ -283,7 +266,7 @@ func (p *plot) cell(x compare.Versus) cell {
 	if x.Verdict == stats.Unclear {
 		line[p.at(x.Ratio)] = '○'
 	}
-	return cell{string(line), markOf(x.Verdict)}
+	return layout.Cell{Text: string(line), Mark: layout.MarkOf(x.Verdict)}
 }
 
 // shaded reports whether the middle of a column is negligible, as verdicts have it:

@@ -31,7 +31,7 @@ func TestPlot(t *testing.T) {
 	} {
 		p := plot{lo: 0.8, hi: 1.3, negligible: 0.02}
 		p.lay(32)
-		got := p.cell(c.x).text
+		got := p.cell(c.x).Text
 		if strings.TrimRight(got, " ") != c.want || utf8.RuneCountInString(got) != 32 {
 			t.Errorf("%+v: got\n%s, want\n%s\n%s", c.x, got, c.want, p.axis())
 		}

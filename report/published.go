@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // Published is a table of a study beside what was found here.
@@ -25,13 +27,13 @@ type PublishedRow struct {
 }
 
 // section puts the figures found here below the study's.
-func (p *Published) section() section {
-	g := grid{cols: columns(len(p.Columns) + 2), head: [][]string{append([]string{"", "", ""}, p.Columns...)}}
+func (p *Published) section() layout.Section {
+	g := layout.Grid{Cols: layout.Columns(len(p.Columns) + 2), Head: [][]string{append([]string{"", "", ""}, p.Columns...)}}
 	for i := range 3 {
-		g.cols[i].left = true
+		g.Cols[i].Left = true
 	}
 	for _, r := range p.Rows {
-		label := cells(r.Label, r.Unit)
+		label := layout.Cells(r.Label, r.Unit)
 		for _, line := range []struct {
 			who    string
 			xs     []float64
@@ -40,21 +42,21 @@ func (p *Published) section() section {
 			if line.xs == nil {
 				continue
 			}
-			cs := append(label, cell{text: line.who})
+			cs := append(label, layout.Cell{Text: line.who})
 			for _, x := range line.xs {
-				c := cell{text: line.format(x)}
-				if c.text == "" {
-					c = cell{"-", faint}
+				c := layout.Cell{Text: line.format(x)}
+				if c.Text == "" {
+					c = layout.Cell{Text: "-", Mark: layout.Faint}
 				}
 				cs = append(cs, c)
 			}
-			g.rows = append(g.rows, row{cells: cs})
-			label = cells("", "")
+			g.Rows = append(g.Rows, layout.Row{Cells: cs})
+			label = layout.Cells("", "")
 		}
 	}
-	s := section{title: p.Title, grids: []grid{g}, notes: []string{"Study: " + p.Source + ". Here: " + p.Trials + "."}}
+	s := layout.Section{Title: p.Title, Grids: []layout.Grid{g}, Notes: []string{"Study: " + p.Source + ". Here: " + p.Trials + "."}}
 	if p.Note != "" {
-		s.notes = append(s.notes, p.Note)
+		s.Notes = append(s.Notes, p.Note)
 	}
 	return s
 }
@@ -80,14 +82,14 @@ func significant(x float64) string {
 }
 
 // Text writes the table for a reader at a terminal. The error is w's.
-func (p *Published) Text(w io.Writer, o Options) error {
+func (p *Published) Text(w io.Writer, o layout.Options) error {
 	var b strings.Builder
 	s := p.section()
-	b.WriteString(fold(s.title, "", "", o.width()) + "\n")
-	s.grids[0].text(&b, o.Color)
+	b.WriteString(layout.Fold(s.Title, "", "", o.Columns()) + "\n")
+	s.Grids[0].Text(&b, o.Color)
 	b.WriteByte('\n')
-	for _, n := range s.notes {
-		b.WriteString(fold(n, "", "  ", o.width()))
+	for _, n := range s.Notes {
+		b.WriteString(layout.Fold(n, "", "  ", o.Columns()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -97,7 +99,7 @@ func (p *Published) Text(w io.Writer, o Options) error {
 func (p *Published) Markdown(w io.Writer) error {
 	var b strings.Builder
 	s := p.section()
-	s.markdown(&b)
+	s.Markdown(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -50,9 +51,9 @@ func spell(t *compare.Table) {
 // leakReason follows "cannot tell whether memory leaks: "; "" of no reason.
 func leakReason(r leak.Reason) string {
 	const stay = " (consider: a rate that stays)"
-	opened := count(r.N, "connection") + " more"
+	opened := layout.Count(r.N, "connection") + " more"
 	run := "(consider: a run of " + roughly(r.Longer) + ")"
-	seen := fmt.Sprintf("%s in %v, ", count(r.N, "collection"), r.Window.Round(time.Second))
+	seen := fmt.Sprintf("%s in %v, ", layout.Count(r.N, "collection"), r.Window.Round(time.Second))
 	switch r.Kind {
 	case leak.NoSeries:
 		return "nothing tells of memory"
@@ -61,7 +62,7 @@ func leakReason(r leak.Reason) string {
 	case leak.FewCollections:
 		return fmt.Sprintf("%sand it takes %d %s", seen, r.Of, run)
 	case leak.FewLows:
-		return fmt.Sprintf("%sof which readings of the heap show %s, and it takes %d %s", seen, count(r.Lows, "low"), r.Of, run)
+		return fmt.Sprintf("%sof which readings of the heap show %s, and it takes %d %s", seen, layout.Count(r.Lows, "low"), r.Of, run)
 	case leak.ResidentOnly:
 		return fmt.Sprintf("collections are not known, and resident memory alone tells nothing in less than %d min (consider: a longer run, or a service with /debug/vars or /metrics)", r.N)
 	case leak.GrewAtRest:

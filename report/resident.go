@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 type residentPart struct {
@@ -41,7 +42,7 @@ func told(s *compare.Setting) *compare.Resident {
 	return nil
 }
 
-func (v *view) resident() (section, bool) {
+func (v *view) resident() (layout.Section, bool) {
 	var typical []float64
 	for i := range v.Settings {
 		if r := told(&v.Settings[i]); r != nil {
@@ -49,13 +50,13 @@ func (v *view) resident() (section, bool) {
 		}
 	}
 	if typical == nil {
-		return section{}, false
+		return layout.Section{}, false
 	}
-	sc, percent := scaleOf("rss-peak-B", typical...), scale{"%", 0.01, 0}
+	sc, percent := layout.ScaleOf("rss-peak-B", typical...), layout.Scale{Unit: "%", Factor: 0.01, Decimals: 0}
 	parts := slices.DeleteFunc(slices.Clone(residentParts), func(p residentPart) bool { // that would be 0.00 everywhere
 		return !slices.ContainsFunc(v.Settings, func(s compare.Setting) bool {
 			r := told(&s)
-			return r != nil && strings.Trim(sc.format(p.of(r)), "-0.") != ""
+			return r != nil && strings.Trim(sc.Format(p.of(r)), "-0.") != ""
 		})
 	})
 	var rows []figureRow
@@ -64,12 +65,12 @@ func (v *view) resident() (section, bool) {
 		negative = negative || p.label == untouched
 		rows = append(rows, figureRow{p.label, func(s *compare.Setting) string {
 			x := p.of(told(s))
-			return fmt.Sprintf("%s %5s", sc.format(x), percent.format(x/s.Resident.End.RSS)+"%")
+			return fmt.Sprintf("%s %5s", sc.Format(x), percent.Format(x/s.Resident.End.RSS)+"%")
 		}})
 	}
-	s := v.figures(fmt.Sprintf("Where the resident memory is at the end of the load (means of the trials; %s, and share of RSS)", sc.unit),
+	s := v.figures(fmt.Sprintf("Where the resident memory is at the end of the load (means of the trials; %s, and share of RSS)", sc.Unit),
 		func(s *compare.Setting) bool { return told(s) != nil }, rows)
-	s.notes = v.residentNotes(negative)
+	s.Notes = v.residentNotes(negative)
 	return s, true
 }
 
@@ -92,7 +93,7 @@ func (v *view) residentNotes(negative bool) (notes []string) {
 // ratio says what the resident memory of setting i consists of, in live heaps.
 func (v *view) ratio(i int, r *compare.Resident) string {
 	e := &r.End
-	in := func(x float64) string { return scale{"", 1, 2}.format(x / e.Live) }
+	in := func(x float64) string { return layout.Scale{Unit: "", Factor: 1, Decimals: 2}.Format(x / e.Live) }
 	name := ""
 	if len(v.Settings) > 1 {
 		name = " of " + v.name(i)
@@ -106,7 +107,7 @@ func (v *view) ratio(i int, r *compare.Resident) string {
 	return text + fmt.Sprintf("%s is the rest of the runtime, %s the program's file, and %s nothing that the runtime knows of.", in(own), in(e.File), in(r.Left()))
 }
 
-func (v *view) givenBack() (section, bool) {
+func (v *view) givenBack() (layout.Section, bool) {
 	var typical []float64
 	var first *compare.GivenBack
 	for i := range v.Settings {
@@ -118,20 +119,20 @@ func (v *view) givenBack() (section, bool) {
 		}
 	}
 	if first == nil {
-		return section{}, false
+		return layout.Section{}, false
 	}
-	sc := scaleOf("rss-peak-B", typical...)
-	s := v.figures(fmt.Sprintf("Memory given back, %s (%s)", sc.unit, source(first)),
+	sc := layout.ScaleOf("rss-peak-B", typical...)
+	s := v.figures(fmt.Sprintf("Memory given back, %s (%s)", sc.Unit, source(first)),
 		func(s *compare.Setting) bool { return back(s) != nil }, backRows(sc, "after "+rested(first.Rest)+" of rest"))
 	for i := range v.Settings {
 		if b := back(&v.Settings[i]); b != nil {
-			s.notes = append(s.notes, v.backVerdict(i, b))
+			s.Notes = append(s.Notes, v.backVerdict(i, b))
 		}
 	}
 	return s, true
 }
 
-func backRows(sc scale, rest string) (rows []figureRow) {
+func backRows(sc layout.Scale, rest string) (rows []figureRow) {
 	const free = "  after FreeOSMemory"
 	for _, x := range []struct {
 		name string
@@ -201,11 +202,11 @@ func (v *view) backVerdict(i int, b *compare.GivenBack) string {
 		of, no = v.name(i)+": of", v.name(i)+": no"
 	}
 	const some = 0.01 // of what was resident before the load: less is no change
-	sc := scale{"MiB", 1 << 20, 1}
+	sc := layout.Scale{Unit: "MiB", Factor: 1 << 20, Decimals: 1}
 	if b.Above() < some*b.Ready.RSS {
 		return no + " more memory was resident at the end of the load than before it."
 	}
-	text := fmt.Sprintf("%s %s above the start, ", of, sc.with(b.Above()))
+	text := fmt.Sprintf("%s %s above the start, ", of, sc.With(b.Above()))
 	by := "by itself"
 	if b.Forced {
 		by = "after forced collections"
@@ -213,10 +214,10 @@ func (v *view) backVerdict(i int, b *compare.GivenBack) string {
 	if b.Returned() < some*b.Above() {
 		text += fmt.Sprintf("nothing came back %s in %s", by, rested(b.Rest))
 	} else {
-		text += fmt.Sprintf("%s came back %s in %s", sc.with(b.Returned()), by, rested(b.Rest))
+		text += fmt.Sprintf("%s came back %s in %s", sc.With(b.Returned()), by, rested(b.Rest))
 	}
 	if b.Freed != nil {
-		text += fmt.Sprintf(", %s after FreeOSMemory", sc.with(b.End.RSS-b.Freed.RSS))
+		text += fmt.Sprintf(", %s after FreeOSMemory", sc.With(b.End.RSS-b.Freed.RSS))
 	}
 	return text + "."
 }

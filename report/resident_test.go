@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // remembering adds snapshots to results: of a runtime that was asked, of five
@@ -70,19 +71,19 @@ func ofKernel(rs []*dyno.Result) []*dyno.Result {
 func residentText(tb *compare.Table, width int) []byte {
 	v := newView(tb, width)
 	var b strings.Builder
-	for _, build := range []func() (section, bool){v.resident, v.givenBack} {
+	for _, build := range []func() (layout.Section, bool){v.resident, v.givenBack} {
 		s, ok := build()
 		if !ok {
 			continue
 		}
-		b.WriteString(fold(s.title, "", "", width))
-		for _, g := range s.grids {
+		b.WriteString(layout.Fold(s.Title, "", "", width))
+		for _, g := range s.Grids {
 			b.WriteByte('\n')
-			g.text(&b, false)
+			g.Text(&b, false)
 		}
 		b.WriteByte('\n')
-		for _, n := range s.notes {
-			b.WriteString(fold(n, "", "", width))
+		for _, n := range s.Notes {
+			b.WriteString(layout.Fold(n, "", "", width))
 		}
 		b.WriteByte('\n')
 	}
@@ -110,7 +111,7 @@ func TestResident(t *testing.T) {
 // The tables are in the report, and what they show is in its JSON.
 func TestResidentInReport(t *testing.T) {
 	tb := table(slices.Concat(remembering(synthetic(1, study)), resting(study)), study)
-	if all := text(t, tb, Options{}); !strings.Contains(all, "Where the resident memory is") || !strings.Contains(all, "Memory given back") {
+	if all := text(t, tb, layout.Options{}); !strings.Contains(all, "Where the resident memory is") || !strings.Contains(all, "Memory given back") {
 		t.Error("the report lacks a table")
 	}
 	var b bytes.Buffer

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -33,7 +34,7 @@ func Noun(metric string) string {
 	if n, ok := nouns[metric]; ok {
 		return n
 	}
-	label, _ := unitOf(metric)
+	label, _ := layout.UnitOf(metric)
 	return label
 }
 
@@ -61,7 +62,7 @@ func Sentences(t *compare.Table) []string {
 		if slices.ContainsFunc(t.Settings, func(s compare.Setting) bool { return s.Saturated != nil }) {
 			cause = "dyno may itself have been the limit"
 		}
-		parts := []string{fmt.Sprintf("%s of primary metrics could not be made, as %s.", count(n, "comparison"), cause)}
+		parts := []string{fmt.Sprintf("%s of primary metrics could not be made, as %s.", layout.Count(n, "comparison"), cause)}
 		if rest != "" {
 			parts = []string{strings.TrimSuffix(rest, "."), parts[0]}
 		}
@@ -91,7 +92,7 @@ func alone(t *compare.Table) []string {
 		{"p50-sec", "the median latency is %s"}, {"p99-sec", "p99 %s"}, {"req/s", "throughput %s per second"}, {"rss-peak-B", "peak memory %s"},
 	} {
 		if x, ok := s.Values[p.metric]; ok && !x.Saturated {
-			parts = append(parts, fmt.Sprintf(p.format, scaleOf(p.metric, x.Center).with(x.Center)))
+			parts = append(parts, fmt.Sprintf(p.format, layout.ScaleOf(p.metric, x.Center).With(x.Center)))
 		}
 	}
 	if parts == nil {
@@ -184,8 +185,8 @@ func effect(t *compare.Table, i int) string {
 		}
 		if n < 2 {
 			now, then := s.Values[name].Center, base.Values[name].Center
-			sc := scaleOf(name, now, then)
-			part += fmt.Sprintf(" (%s instead of %s)", sc.with(now), sc.with(then))
+			sc := layout.ScaleOf(name, now, then)
+			part += fmt.Sprintf(" (%s instead of %s)", sc.With(now), sc.With(then))
 		}
 		parts = append(parts, part)
 	}
@@ -272,7 +273,7 @@ func settle(more []int, i int, what string) string {
 	if i < 0 || i >= len(more) || more[i] == math.MaxInt {
 		return ""
 	}
-	return fmt.Sprintf(" (about %s would settle%s)", count(more[i], "more block"), cmp.Or(what, " it"))
+	return fmt.Sprintf(" (about %s would settle%s)", layout.Count(more[i], "more block"), cmp.Or(what, " it"))
 }
 
 func list(parts []string) string {

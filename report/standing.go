@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -46,7 +47,7 @@ func (v *view) labelOf(setting string) string {
 			return v.labels[i]
 		}
 	}
-	return label(setting)
+	return layout.Label(setting)
 }
 
 // readable is what package analysis says of settings, with their labels.
@@ -139,17 +140,17 @@ func (v *view) standingOf(u *compare.Row, i int) standing {
 }
 
 // verdictCell is the verdict; of a unit without a better side, a change is just that.
-func (v *view) verdictCell(u *compare.Row, i int) cell {
+func (v *view) verdictCell(u *compare.Row, i int) layout.Cell {
 	switch s := v.standingOf(u, i); {
 	case s == isUntold:
-		return cell{"not compared", faint}
+		return layout.Cell{Text: "not compared", Mark: layout.Faint}
 	case s == isChanged && u.Better == 0:
-		return cell{text: "changed"}
+		return layout.Cell{Text: "changed"}
 	case s == isEqual:
-		return cell{"equal", faint}
+		return layout.Cell{Text: "equal", Mark: layout.Faint}
 	}
 	x := v.Versus(*u, i)
-	return cell{string(x.Verdict), markOf(x.Verdict)}
+	return layout.Cell{Text: string(x.Verdict), Mark: layout.MarkOf(x.Verdict)}
 }
 
 // echoes reports whether a unit says in all settings what time per operation says
@@ -216,7 +217,7 @@ func (v *view) unitChange(u *compare.Row, i int) string {
 	if x == nil {
 		return ""
 	}
-	return v.delta(i, u.Key, scaleOf(u.Name, x.Diff))
+	return v.delta(i, u.Key, layout.ScaleOf(u.Name, x.Diff))
 }
 
 // took prints a time of measuring in the two units that matter, or "" if it is not known.

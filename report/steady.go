@@ -8,9 +8,10 @@ import (
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/report/layout"
 )
 
-func (v *view) steady() (section, bool) {
+func (v *view) steady() (layout.Section, bool) {
 	var modes []float64
 	found := false
 	for i := range v.Settings {
@@ -24,15 +25,15 @@ func (v *view) steady() (section, bool) {
 		}
 	}
 	if !found {
-		return section{}, false
+		return layout.Section{}, false
 	}
-	mode := scaleOf("-sec", modes...)
+	mode := layout.ScaleOf("-sec", modes...)
 	rows := append(v.driftRows("p50", func(s *timeline.Steady) *timeline.Drift { return s.P50 }),
 		v.driftRows("p99", func(s *timeline.Steady) *timeline.Drift { return s.P99 })...)
 	rows = append(rows,
 		figureRow{"late, %", func(s *compare.Setting) string { return share(s.Steady.Late) }},
-		figureRow{"modes, " + mode.unit, func(s *compare.Setting) string {
-			return each(s.Steady, func(i int) string { return mode.format(s.Steady.Modes[i].At) })
+		figureRow{"modes, " + mode.Unit, func(s *compare.Setting) string {
+			return each(s.Steady, func(i int) string { return mode.Format(s.Steady.Modes[i].At) })
 		}},
 		figureRow{"  requests in them, %", func(s *compare.Setting) string {
 			if len(s.Steady.Modes) < 2 {
@@ -44,7 +45,7 @@ func (v *view) steady() (section, bool) {
 	for i := range v.Settings {
 		if s := v.Settings[i].Steady; s != nil {
 			if said := steadySentence(s); said != "" {
-				out.notes = append(out.notes, sentence(v.lead(i), said))
+				out.Notes = append(out.Notes, sentence(v.lead(i), said))
 			}
 		}
 	}
@@ -78,36 +79,36 @@ func (v *view) driftRows(name string, of func(*timeline.Steady) *timeline.Drift)
 	}
 	return []figureRow{
 		row(name, func(d *timeline.Drift) string { return string(d.Verdict) }),
-		row("  drift, "+drift.unit+"/h", func(d *timeline.Drift) string { return signedOrNone(drift, d.Slope*3600) }),
-		row("    95% interval", func(d *timeline.Drift) string { return drift.signedInterval(d.Lo*3600, d.Hi*3600) }),
+		row("  drift, "+drift.Unit+"/h", func(d *timeline.Drift) string { return signedOrNone(drift, d.Slope*3600) }),
+		row("    95% interval", func(d *timeline.Drift) string { return drift.SignedInterval(d.Lo*3600, d.Hi*3600) }),
 		row("    would have been seen", func(d *timeline.Drift) string { return known(drift, d.Detectable*3600) }),
-		row("  "+perMillion.unit+" per million requests", func(d *timeline.Drift) string { return signedOrNone(perMillion, d.PerRequest*1e6) }),
+		row("  "+perMillion.Unit+" per million requests", func(d *timeline.Drift) string { return signedOrNone(perMillion, d.PerRequest*1e6) }),
 	}
 }
 
-func signedOrNone(s scale, x float64) string {
+func signedOrNone(s layout.Scale, x float64) string {
 	if math.IsNaN(x) {
 		return ""
 	}
-	return s.signed(x)
+	return s.Signed(x)
 }
 
 // driftScale prints about two digits.
-func driftScale(xs []float64) scale {
-	s := scaleOf("drift-sec", xs...)
+func driftScale(xs []float64) layout.Scale {
+	s := layout.ScaleOf("drift-sec", xs...)
 	greatest := 0.0
 	for _, x := range xs {
 		if !math.IsNaN(x) {
-			greatest = max(greatest, math.Abs(x)/s.factor)
+			greatest = max(greatest, math.Abs(x)/s.Factor)
 		}
 	}
 	switch {
 	case greatest >= 100:
-		s.decimals = 0
+		s.Decimals = 0
 	case greatest >= 10:
-		s.decimals = 1
+		s.Decimals = 1
 	default:
-		s.decimals = 2
+		s.Decimals = 2
 	}
 	return s
 }
@@ -136,13 +137,13 @@ func steadySentence(s *timeline.Steady) string {
 	}
 	switch n := len(s.Modes); {
 	case n > 1:
-		sc := scaleOf("-sec", s.Modes[0].At)
+		sc := layout.ScaleOf("-sec", s.Modes[0].At)
 		var modes []string
 		for _, m := range s.Modes {
-			if sc = scaleOf("-sec", m.At); sc.decimals > 1 {
-				sc.decimals = 1
+			if sc = layout.ScaleOf("-sec", m.At); sc.Decimals > 1 {
+				sc.Decimals = 1
 			}
-			modes = append(modes, fmt.Sprintf("%s (%s%%)", sc.with(m.At), share(m.Frac)))
+			modes = append(modes, fmt.Sprintf("%s (%s%%)", sc.With(m.At), share(m.Frac)))
 		}
 		said = append(said, fmt.Sprintf("response times have %s modes: %s", numeral(n), list(modes)))
 	case n == 1 && said != nil:
@@ -165,7 +166,7 @@ func moved(d *timeline.Drift, window time.Duration) string {
 	over := window.Seconds()
 	part := func(by float64) string {
 		if by = math.Abs(by) / d.Level; by > 10 {
-			return change(by)
+			return layout.Change(by)
 		}
 		return share(by) + "%"
 	}
@@ -184,14 +185,14 @@ func moved(d *timeline.Drift, window time.Duration) string {
 		hourly := driftScale([]float64{d.Slope * 3600})
 		requests := driftScale([]float64{d.PerRequest * 1e6})
 		return fmt.Sprintf("%s by %s an hour, %s per million requests (by %s %s)",
-			verb, hourly.with(math.Abs(d.Slope)*3600), requests.with(math.Abs(d.PerRequest)*1e6), part(d.Slope*over), in)
+			verb, hourly.With(math.Abs(d.Slope)*3600), requests.With(math.Abs(d.PerRequest)*1e6), part(d.Slope*over), in)
 	case timeline.TimesStepped:
 		verb := "rose"
 		if d.Shift < 0 {
 			verb = "fell"
 		}
 		at := time.Duration(d.At * float64(time.Second))
-		return fmt.Sprintf("%s by %s until %s, and is level since", verb, driftScale([]float64{d.Shift}).with(math.Abs(d.Shift)), plainly(at))
+		return fmt.Sprintf("%s by %s until %s, and is level since", verb, driftScale([]float64{d.Shift}).With(math.Abs(d.Shift)), plainly(at))
 	}
 	if !(d.Detectable > 0 && d.Detectable*over < d.Level) { // not even a doubling
 		return "cannot be told (" + steadyWhy(d.Why) + ")"

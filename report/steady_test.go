@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -68,14 +69,14 @@ func lastingOne(short bool) *compare.Table {
 
 func TestSteady(t *testing.T) {
 	for name, tb := range map[string]*compare.Table{"steady": lasting(), "steady-one": lastingOne(false), "steady-modes": lastingOne(true)} {
-		whole := text(t, tb, Options{})
+		whole := text(t, tb, layout.Options{})
 		at := strings.Index(whole, "\nSteadiness of response times\n")
 		if at < 0 {
 			t.Fatalf("%s: nothing is said of it:\n%s", name, whole)
 		}
 		// Beside a summary it stands alone, and looks the same.
 		var alone bytes.Buffer
-		if err := Hours(&alone, tb, Options{}); err != nil {
+		if err := Hours(&alone, tb, layout.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(whole[at:], alone.String()) {
@@ -90,7 +91,7 @@ func TestSteady(t *testing.T) {
 	if want := "<details><summary>Steadiness of response times</summary>\n\n| GOGC | 100 | 0 | 50 | 150 | 200 |\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("Markdown lacks %s", want)
 	}
-	if strings.Contains(text(t, table(synthetic(3, study), study), Options{}), "Steadiness") {
+	if strings.Contains(text(t, table(synthetic(3, study), study), layout.Options{}), "Steadiness") {
 		t.Error("a short run without a second mode has a section on steadiness")
 	}
 }
@@ -100,7 +101,7 @@ func TestSteadyShort(t *testing.T) {
 	rs := synthetic(1, []effects{{nil, 1, 1, 1}})
 	rs[0].Values = append(rs[0].Values, dyno.Value{Metric: "late-frac", Value: 0.004})
 	var text bytes.Buffer
-	if err := Text(&text, &Report{Table: compare.Tabulate(rs, compare.Options{Name: "sessions", Settings: []dyno.Setting{nil}})}, Options{}); err != nil {
+	if err := Text(&text, &Report{Table: compare.Tabulate(rs, compare.Options{Name: "sessions", Settings: []dyno.Setting{nil}})}, layout.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := text.String(); strings.Contains(got, "Steadiness") || !strings.Contains(got, "late") {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // StripRows is the number of rows of latency in a strip.
@@ -17,13 +18,13 @@ const StripRows = 16
 const stripLabel = 12 // characters before the strip
 
 // StripColumns is how many columns of time a strip has.
-func StripColumns(o Options) int { return o.width() - stripLabel }
+func StripColumns(o layout.Options) int { return o.Columns() - stripLabel }
 
 // Strip draws latency over time, a column for each stretch of the window, and the share of
 // collections below it. about is the line above. The error is w's.
-func Strip(w io.Writer, h *timeline.Heat, about string, o Options) error {
+func Strip(w io.Writer, h *timeline.Heat, about string, o layout.Options) error {
 	var b strings.Builder
-	b.WriteString(fold(about, "", "  ", o.width()))
+	b.WriteString(layout.Fold(about, "", "  ", o.Columns()))
 	most := slices.Max(h.Counts)
 	b.WriteByte('\n')
 	for row := h.Rows - 1; row >= 0; row-- {
@@ -48,8 +49,8 @@ func Strip(w io.Writer, h *timeline.Heat, about string, o Options) error {
 	from, to := fmt.Sprintf("%.3f s", h.From.Seconds()), fmt.Sprintf("%.3f s", h.To.Seconds())
 	space := max(1, columns-utf8.RuneCountInString(from+to))
 	b.WriteString(strings.Repeat(" ", stripLabel) + from + strings.Repeat(" ", space) + to + "\n\n")
-	b.WriteString(fold(fmt.Sprintf(
-		"Each row begins at the latency beside it. Requests in a cell when they were due: · 1 ░ ▒ ▓ █ up to %d, each step the same factor. Collecting: more than 0 ░, 25 ▒, 50 ▓, 75%% █ of the time. Stopped: | a stop-the-world.", most), "", "", o.width()))
+	b.WriteString(layout.Fold(fmt.Sprintf(
+		"Each row begins at the latency beside it. Requests in a cell when they were due: · 1 ░ ▒ ▓ █ up to %d, each step the same factor. Collecting: more than 0 ░, 25 ▒, 50 ▓, 75%% █ of the time. Stopped: | a stop-the-world.", most), "", "", o.Columns()))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

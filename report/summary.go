@@ -12,15 +12,16 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // Summary writes one trial for a reader who knows hey, oha, vegeta or wrk. about says what was
 // loaded, a line each. What r lacks has no line. Of a failed trial it says first that it failed.
 // Only names of steps can make a line longer than o.Width. The error is w's.
-func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
-	s := &summary{Result: r, width: o.width(), color: o.Color}
+func Summary(w io.Writer, r *dyno.Result, about []string, o layout.Options) error {
+	s := &summary{Result: r, width: o.Columns(), color: o.Color}
 	for _, line := range about {
-		s.WriteString(fold(line, "", "  ", s.width))
+		s.WriteString(layout.Fold(line, "", "  ", s.width))
 	}
 	if r.Err != "" {
 		s.alarm("The trial failed, so that no figure below counts: " + r.Err)
@@ -39,7 +40,7 @@ func Summary(w io.Writer, r *dyno.Result, about []string, o Options) error {
 	if len(warnings) > 0 {
 		s.WriteString("\nWarnings\n")
 		for _, warning := range warnings {
-			s.WriteString(fold(warning.Text, "  ! ", "    ", s.width))
+			s.WriteString(layout.Fold(warning.Text, "  ! ", "    ", s.width))
 		}
 	}
 	_, err := io.WriteString(w, s.String())
@@ -54,9 +55,9 @@ type summary struct {
 }
 
 func (s *summary) alarm(text string) {
-	for _, line := range strings.SplitAfter(fold(text, "! ", "  ", s.width), "\n") {
+	for _, line := range strings.SplitAfter(layout.Fold(text, "! ", "  ", s.width), "\n") {
 		if line != "" {
-			s.WriteString(paint(cell{strings.TrimSuffix(line, "\n"), bad}, s.color) + "\n")
+			s.WriteString(layout.Paint(layout.Cell{Text: strings.TrimSuffix(line, "\n"), Mark: layout.Bad}, s.color) + "\n")
 		}
 	}
 }
@@ -65,7 +66,7 @@ func (s *summary) line(label string, parts ...string) {
 	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
 	if len(parts) > 0 {
 		const indent = 14
-		s.WriteString(fold(strings.Join(parts, " · "), fmt.Sprintf("%-*s", indent, label), strings.Repeat(" ", indent), s.width))
+		s.WriteString(layout.Fold(strings.Join(parts, " · "), fmt.Sprintf("%-*s", indent, label), strings.Repeat(" ", indent), s.width))
 	}
 }
 
@@ -74,7 +75,7 @@ func (s *summary) value(metric, follows string) string {
 	if !ok {
 		return ""
 	}
-	return scaleOf(metric, x).with(x) + follows
+	return layout.ScaleOf(metric, x).With(x) + follows
 }
 
 // tally returns the finished requests, the failed ones of them, and how many were due.
@@ -124,12 +125,12 @@ func (s *summary) overview() {
 		codes = append(codes, fmt.Sprintf("%d: %d", status, s.Sent.Statuses[status]))
 	}
 	s.line("status codes", codes...)
-	s.line("generator", clean(s.Sent.Engine), s.value("generator-cpu-frac", " of its cores"), s.value("lateness-p99-sec", " late at p99"))
+	s.line("generator", layout.Clean(s.Sent.Engine), s.value("generator-cpu-frac", " of its cores"), s.value("lateness-p99-sec", " late at p99"))
 }
 
 func (s *summary) bytes(n int64) []string {
 	x := float64(n)
-	size := func(x float64) string { return scaleOf("-B", x).with(x) }
+	size := func(x float64) string { return layout.ScaleOf("-B", x).With(x) }
 	parts := []string{size(x)}
 	if requests, _, _ := s.tally(); requests > 0 && n > 0 {
 		parts = append(parts, size(x/float64(requests))+"/request")
@@ -145,9 +146,9 @@ const differs = 0.05
 
 // latency gives each figure its own unit: a tail may be ten thousand times the typical value.
 func (s *summary) latency() {
-	g := grid{
-		cols: []column{{left: true}, {}, {left: true}, {keep: 1}, {left: true, keep: 1}},
-		head: [][]string{{"Latency", "", "", "", ""}},
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {}, {Left: true}, {Keep: 1}, {Left: true, Keep: 1}},
+		Head: [][]string{{"Latency", "", "", "", ""}},
 	}
 	rows := []string{"min", "mean", "stddev", "p50", "p90", "p95", "p99", "p99.9", "max"}
 	service := slices.ContainsFunc(rows, func(name string) bool {
@@ -156,16 +157,16 @@ func (s *summary) latency() {
 		return ok && both && math.Abs(a-b) > differs*max(a, b)
 	})
 	if service {
-		g.head[0][3] = "service time"
+		g.Head[0][3] = "service time"
 	}
 	any := false
 	for _, name := range rows {
-		cs := slices.Concat(cells(name), s.time(name+"-sec"), cells("", ""))
-		any = any || cs[2].text != ""
+		cs := slices.Concat(layout.Cells(name), s.time(name+"-sec"), layout.Cells("", ""))
+		any = any || cs[2].Text != ""
 		if _, ok := s.Values.Get("service-" + name + "-sec"); ok && service {
 			copy(cs[3:], s.time("service-"+name+"-sec"))
 		}
-		g.rows = append(g.rows, row{cells: cs})
+		g.Rows = append(g.Rows, layout.Row{Cells: cs})
 	}
 	if !any {
 		return
@@ -174,28 +175,28 @@ func (s *summary) latency() {
 	if s.Sent.Saturated != "" {
 		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, saturationCure))
 	}
-	g.text(&s.Builder, s.color)
+	g.Text(&s.Builder, s.color)
 }
 
 func (s *summary) steps() {
 	names := []string{"p50", "p90", "p99", "p99.9"}
-	g := grid{cols: []column{{left: true}}, head: [][]string{{"Steps"}}}
+	g := layout.Grid{Cols: []layout.Column{{Left: true}}, Head: [][]string{{"Steps"}}}
 	for _, name := range names {
-		g.cols = append(g.cols, column{}, column{left: true})
-		g.head[0] = append(g.head[0], name, "")
+		g.Cols = append(g.Cols, layout.Column{}, layout.Column{Left: true})
+		g.Head[0] = append(g.Head[0], name, "")
 	}
 	for _, v := range s.Values {
 		step, ok := strings.CutSuffix(v.Metric, "-p50-sec")
 		if !ok || step == "service" {
 			continue
 		}
-		cs := cells(clean(step))
+		cs := layout.Cells(layout.Clean(step))
 		for _, name := range names {
 			cs = append(cs, s.time(step+"-"+name+"-sec")...)
 		}
-		g.rows = append(g.rows, row{cells: cs})
+		g.Rows = append(g.Rows, layout.Row{Cells: cs})
 	}
-	if len(g.rows) > 1 {
+	if len(g.Rows) > 1 {
 		s.table(&g)
 	}
 }
@@ -211,40 +212,40 @@ func (s *summary) service() {
 			names = append(names, v.Metric)
 		}
 	}
-	g := grid{cols: []column{{left: true}, {}, {left: true}}, head: [][]string{{"Service", "", ""}}}
+	g := layout.Grid{Cols: []layout.Column{{Left: true}, {}, {Left: true}}, Head: [][]string{{"Service", "", ""}}}
 	for _, name := range names {
 		if _, ok := s.Values.Get(name); ok {
-			label, _ := unitOf(name)
-			g.rows = append(g.rows, row{cells: slices.Concat(cells(clean(label)), s.time(name))})
+			label, _ := layout.UnitOf(name)
+			g.Rows = append(g.Rows, layout.Row{Cells: slices.Concat(layout.Cells(layout.Clean(label)), s.time(name))})
 		}
 	}
 	s.table(&g)
 }
 
 // table writes a grid that has rows, below an empty line.
-func (s *summary) table(g *grid) {
-	if len(g.rows) > 0 {
+func (s *summary) table(g *layout.Grid) {
+	if len(g.Rows) > 0 {
 		s.WriteByte('\n')
-		g.text(&s.Builder, s.color)
+		g.Text(&s.Builder, s.color)
 	}
 }
 
-func (s *summary) time(metric string) []cell {
+func (s *summary) time(metric string) []layout.Cell {
 	x, ok := s.Values.Get(metric)
 	if !ok {
-		return []cell{{"-", faint}, {}}
+		return []layout.Cell{{Text: "-", Mark: layout.Faint}, {}}
 	}
-	sc := scaleOf(metric, x)
-	return cells(sc.format(x), sc.unit)
+	sc := layout.ScaleOf(metric, x)
+	return layout.Cells(sc.Format(x), sc.Unit)
 }
 
 func (s *summary) slowest() {
 	if len(s.Sent.Slowest) == 0 {
 		return
 	}
-	g := grid{
-		cols: []column{{}, {left: true}, {}, {left: true, keep: 1}, {}, {}, {left: true, keep: 1}},
-		head: [][]string{{"Slowest", "", "", "", "due at", "status", ""}},
+	g := layout.Grid{
+		Cols: []layout.Column{{}, {Left: true}, {}, {Left: true, Keep: 1}, {}, {}, {Left: true, Keep: 1}},
+		Head: [][]string{{"Slowest", "", "", "", "due at", "status", ""}},
 	}
 	var steps []string
 	waited := false
@@ -253,30 +254,30 @@ func (s *summary) slowest() {
 		waited = waited || float64(x.Sent-x.Due) > differs*float64(x.Done-x.Due)
 	}
 	if slices.Sort(steps); len(slices.Compact(steps)) > 1 {
-		g.head[0][6] = "step"
+		g.Head[0][6] = "step"
 	}
 	if waited {
-		g.head[0][2] = "service time"
+		g.Head[0][2] = "service time"
 	}
 	for _, x := range s.Sent.Slowest {
-		cs := slices.Concat(span(x.Done-x.Due), cells("", "", fmt.Sprintf("%.3f s", x.Due.Seconds()), strconv.Itoa(x.Status), ""))
+		cs := slices.Concat(span(x.Done-x.Due), layout.Cells("", "", fmt.Sprintf("%.3f s", x.Due.Seconds()), strconv.Itoa(x.Status), ""))
 		if waited {
 			copy(cs[2:], span(x.Done-x.Sent))
 		}
-		if g.head[0][6] != "" {
-			cs[6].text = clean(x.Step)
+		if g.Head[0][6] != "" {
+			cs[6].Text = layout.Clean(x.Step)
 		}
-		g.rows = append(g.rows, row{cells: cs})
+		g.Rows = append(g.Rows, layout.Row{Cells: cs})
 	}
 	s.table(&g)
 }
 
-func span(d time.Duration) []cell {
-	sc := scaleOf("-sec", d.Seconds())
-	return cells(sc.format(d.Seconds()), sc.unit)
+func span(d time.Duration) []layout.Cell {
+	sc := layout.ScaleOf("-sec", d.Seconds())
+	return layout.Cells(sc.Format(d.Seconds()), sc.Unit)
 }
 
-func duration(d time.Duration) string { return scaleOf("-sec", d.Seconds()).with(d.Seconds()) }
+func duration(d time.Duration) string { return layout.ScaleOf("-sec", d.Seconds()).With(d.Seconds()) }
 
 func (s *summary) errors() {
 	if len(s.Failures) == 0 {
@@ -289,7 +290,7 @@ func (s *summary) errors() {
 	width := len(strconv.Itoa(s.Failures[causes[0]]))
 	for _, cause := range causes {
 		first := fmt.Sprintf("  %*d  ", width, s.Failures[cause])
-		s.WriteString(fold(cause, first, strings.Repeat(" ", len(first)), s.width))
+		s.WriteString(layout.Fold(cause, first, strings.Repeat(" ", len(first)), s.width))
 	}
 }
 
@@ -305,4 +306,37 @@ func percent(n, all int64) string {
 		p = "100"
 	}
 	return p + " %"
+}
+
+// histogram draws the distribution of latency.
+//
+// Note: bins of one width, as in hey, put all but the tail into the first bin as soon as
+// one request is slow.
+func (s *summary) histogram() {
+	h := s.Latency
+	if h == nil || h.Count() == 0 || h.Counts().TotalCount() != h.Count() {
+		return // another generator's, or read back without its file
+	}
+	bins := layout.BinsOf(h)
+	labels := layout.EdgeLabels(bins)
+	g := layout.Grid{
+		Cols: []layout.Column{{}, {Left: true}, {Left: true}, {}, {}, {Left: true}},
+		Head: [][]string{{"from", "", "to", "requests", "up to here", ""}},
+	}
+	most, sum := int64(0), int64(0)
+	for i, b := range bins {
+		sum += b.Count
+		most = max(most, b.Count)
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(labels[i], "–", labels[i+1], strconv.FormatInt(b.Count, 10), percent(sum, h.Count()), "")})
+	}
+	room := min(s.width-g.Width()-len(layout.Gap), 40)
+	for i, b := range bins {
+		g.Rows[i].Cells[5].Text = layout.Bar(b.Count, most, room)
+	}
+	s.WriteString("\nLatency histogram")
+	if !layout.Linear(h.Min().Nanoseconds(), h.Max().Nanoseconds()) {
+		s.WriteString(" (bins on a logarithmic scale)")
+	}
+	s.WriteByte('\n')
+	g.Text(&s.Builder, s.color)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // loaded is the result of a load with the given latencies; some more requests
@@ -137,7 +139,7 @@ func summaries() map[string]*dyno.Result {
 	return map[string]*dyno.Result{"open": open, "closed": closed, "saturated": saturated, "failed": failed, "command": command, "one": one}
 }
 
-func summarize(t *testing.T, r *dyno.Result, o Options) string {
+func summarize(t *testing.T, r *dyno.Result, o layout.Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	about := []string{"subject: http://127.0.0.1:8080", dyno.Load{Rate: dyno.PerSecond(500), Duration: dyno.Duration(30 * time.Second)}.String()}
@@ -149,7 +151,7 @@ func summarize(t *testing.T, r *dyno.Result, o Options) string {
 
 func TestSummary(t *testing.T) {
 	for name, r := range summaries() {
-		golden(t, "summary-"+name+".txt", []byte(summarize(t, r, Options{})))
+		golden(t, "summary-"+name+".txt", []byte(summarize(t, r, layout.Options{})))
 	}
 }
 
@@ -158,7 +160,7 @@ func TestSummaryService(t *testing.T) {
 	r := loaded([]time.Duration{time.Millisecond}, 0, 0)
 	text := func() string {
 		var b strings.Builder
-		if err := Summary(&b, r, nil, Options{}); err != nil {
+		if err := Summary(&b, r, nil, layout.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -179,7 +181,7 @@ func TestSummaryGroup(t *testing.T) {
 		r.Values = append(r.Values, dyno.Value{Metric: m, Value: 0.5})
 	}
 	var b strings.Builder
-	if err := Summary(&b, r, nil, Options{}); err != nil {
+	if err := Summary(&b, r, nil, layout.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"cgroup-peak", "oom-kills", "throttled", "memory-stall", "cpu-stall"} {
@@ -204,7 +206,7 @@ func TestSummaryWidth(t *testing.T) {
 	rs["hostile"] = hostile
 	for name, r := range rs {
 		for _, width := range []int{80, 100, 160} {
-			plain := summarize(t, r, Options{Width: width})
+			plain := summarize(t, r, layout.Options{Width: width})
 			for _, line := range strings.Split(plain, "\n") {
 				if n := utf8.RuneCountInString(line); n > width {
 					t.Errorf("%s, width %d: a line of %d characters: %s", name, width, n, line)
@@ -216,7 +218,7 @@ func TestSummaryWidth(t *testing.T) {
 			if strings.ContainsAny(plain, "\x1b\a\r") {
 				t.Errorf("%s: a control character in %q", name, plain)
 			}
-			colored := summarize(t, r, Options{Width: width, Color: true})
+			colored := summarize(t, r, layout.Options{Width: width, Color: true})
 			for _, code := range []string{"\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[0m"} {
 				colored = strings.ReplaceAll(colored, code, "")
 			}
@@ -240,20 +242,20 @@ func TestBins(t *testing.T) {
 			h.Add(time.Duration(low * math.Pow(high/low, rng.Float64()*rng.Float64())))
 		}
 		h.Add(time.Duration(high))
-		bins := binsOf(h)
+		bins := layout.BinsOf(h)
 		first, last := bins[0], bins[len(bins)-1]
 		lo, hi := h.Min().Nanoseconds(), h.Max().Nanoseconds()
-		if len(bins) > mostBins+1 || first.from > max(lo, 1) || last.to <= hi || first.to <= lo || last.from > hi {
+		if len(bins) > layout.MostBins+1 || first.From > max(lo, 1) || last.To <= hi || first.To <= lo || last.From > hi {
 			t.Errorf("%v to %v: bins %v", h.Min(), h.Max(), bins)
 		}
-		narrow := hi < lo+lo/finest // less than the histogram can tell apart
-		if !narrow && (first.count == 0 || last.count == 0 || bar(last.count, 1e9, 40) == "") {
+		narrow := hi < lo+lo/layout.Finest // less than the histogram can tell apart
+		if !narrow && (first.Count == 0 || last.Count == 0 || layout.Bar(last.Count, 1e9, 40) == "") {
 			t.Errorf("%v to %v: an empty end of %v", h.Min(), h.Max(), bins)
 		}
 		sum := int64(0)
 		for i, b := range bins {
-			sum += b.count
-			if b.from >= b.to || i > 0 && b.from != bins[i-1].to {
+			sum += b.Count
+			if b.From >= b.To || i > 0 && b.From != bins[i-1].To {
 				t.Errorf("%v to %v: a hole in %v", h.Min(), h.Max(), bins)
 			}
 		}
@@ -261,7 +263,7 @@ func TestBins(t *testing.T) {
 			t.Errorf("%v to %v: %d requests in %v, want %d", h.Min(), h.Max(), sum, bins, h.Count())
 		}
 	}
-	if got := edgeLabels([]bin{{900, 1000, 1}, {1000, 1_500_000, 1}, {1_500_000, 2_000_000, 1}, {2_000_000, 1_000_000_000, 1}}); fmt.Sprintf("%q", got) != `["900 ns" "1 µs" "1.5 ms" "2.0 ms" "1 s "]` {
+	if got := layout.EdgeLabels([]layout.Bin{{From: 900, To: 1000, Count: 1}, {From: 1000, To: 1_500_000, Count: 1}, {From: 1_500_000, To: 2_000_000, Count: 1}, {From: 2_000_000, To: 1_000_000_000, Count: 1}}); fmt.Sprintf("%q", got) != `["900 ns" "1 µs" "1.5 ms" "2.0 ms" "1 s "]` {
 		t.Errorf("labels %q", got)
 	}
 }
@@ -307,7 +309,7 @@ func TestHGRM(t *testing.T) {
 	failed := *r
 	failed.Err = "subject exited"
 	var b bytes.Buffer
-	if err := HGRM(&b, []*dyno.Result{r, &failed}); err != nil {
+	if err := export.HGRM(&b, []*dyno.Result{r, &failed}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "stalling.hgrm", b.Bytes())
@@ -327,7 +329,7 @@ func TestHGRM(t *testing.T) {
 	if !strings.Contains(b.String(), "\n#[Mean    = ") || !strings.Contains(b.String(), "Total count    =        15000]\n#[Buckets =           32, SubBuckets     =         2048]\n") {
 		t.Errorf("footer of\n%s", b.String())
 	}
-	if err := HGRM(&b, []*dyno.Result{{}}); err == nil {
+	if err := export.HGRM(&b, []*dyno.Result{{}}); err == nil {
 		t.Error("no latency is no error")
 	}
 }
@@ -339,7 +341,7 @@ func TestHGRMMillion(t *testing.T) {
 		h.Add(time.Duration(1e6 + i*5))
 	}
 	var b bytes.Buffer
-	if err := HGRM(&b, []*dyno.Result{{Latency: h}}); err != nil {
+	if err := export.HGRM(&b, []*dyno.Result{{Latency: h}}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Count(b.String(), " 1.000000000000 ") != 1 {

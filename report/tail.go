@@ -6,9 +6,10 @@ import (
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/tail"
+	"github.com/dynolab/dyno/report/layout"
 )
 
-func (v *view) tail() (section, bool) {
+func (v *view) tail() (layout.Section, bool) {
 	var p99s, stops, waits []float64
 	for i := range v.Settings {
 		if t := v.Settings[i].Tail; t != nil {
@@ -18,32 +19,32 @@ func (v *view) tail() (section, bool) {
 		waits = append(waits, value(&v.Settings[i], "sched-p99-sec"))
 	}
 	if p99s == nil {
-		return section{}, false
+		return layout.Section{}, false
 	}
-	p99, stop, wait := scaleOf("p99-sec", p99s...), scaleOf("stw-total-sec", stops...), scaleOf("sched-p99-sec", waits...)
+	p99, stop, wait := layout.ScaleOf("p99-sec", p99s...), layout.ScaleOf("stw-total-sec", stops...), layout.ScaleOf("sched-p99-sec", waits...)
 	rows := []figureRow{
 		{"requests that met a collection, %", func(s *compare.Setting) string { return share(s.Tail.Met.Mean) }},
 		{"slowest 1% that did, %", func(s *compare.Setting) string { return share(s.Tail.SlowMet.Mean) }},
 		{"  by chance, %", func(s *compare.Setting) string { return share(s.Tail.SlowChance.Mean) }},
-		{"p99, " + p99.unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99.Mean) }},
-		{"p99 of those that met none, " + p99.unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99Clear.Mean) }},
-		{"  by chance, " + p99.unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99Chance.Mean) }},
+		{"p99, " + p99.Unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99.Mean) }},
+		{"p99 of those that met none, " + p99.Unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99Clear.Mean) }},
+		{"  by chance, " + p99.Unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99Chance.Mean) }},
 		{"stop-the-world, % of the window", func(s *compare.Setting) string { return share(s.Tail.Stopped.Mean) }},
 		{"requests that met it, %", func(s *compare.Setting) string { return share(s.Tail.StopMet.Mean) }},
-		{"stop-the-world, " + stop.unit, func(s *compare.Setting) string { return known(stop, value(s, "stw-total-sec")) }},
+		{"stop-the-world, " + stop.Unit, func(s *compare.Setting) string { return known(stop, value(s, "stw-total-sec")) }},
 		{"mark assist, % of CPU", func(s *compare.Setting) string { return share(value(s, "gc-assist-frac")) }},
-		{"p99 of waits for a CPU, " + wait.unit, func(s *compare.Setting) string { return known(wait, value(s, "sched-p99-sec")) }},
+		{"p99 of waits for a CPU, " + wait.Unit, func(s *compare.Setting) string { return known(wait, value(s, "sched-p99-sec")) }},
 	}
 	s := v.figures("The tail and the collector (means of the trials)", func(s *compare.Setting) bool { return s.Tail != nil }, rows)
 	in := false
 	for i := range v.Settings {
 		if t := v.Settings[i].Tail; t != nil {
-			s.notes = append(s.notes, v.tailVerdict(i, t))
+			s.Notes = append(s.Notes, v.tailVerdict(i, t))
 			in = in || t.Verdict == tail.InTail
 		}
 	}
 	if in {
-		s.notes = append(s.notes, "In the tail: that requests met collections, not that these made them slow; one that allocates much is slow and sets off collections by itself.")
+		s.Notes = append(s.Notes, "In the tail: that requests met collections, not that these made them slow; one that allocates much is slow and sets off collections by itself.")
 	}
 	return s, true
 }
@@ -76,11 +77,11 @@ func value(s *compare.Setting, metric string) float64 {
 	return math.NaN()
 }
 
-func known(s scale, x float64) string {
+func known(s layout.Scale, x float64) string {
 	if math.IsNaN(x) {
 		return ""
 	}
-	return s.format(x)
+	return s.Format(x)
 }
 
 // share prints a share in per cent, to two digits below 10 %, or "" for NaN.

@@ -12,6 +12,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/tail"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // collected is the study with tails: clear, unclear, none, without collections,
@@ -68,12 +69,12 @@ func TestStrip(t *testing.T) {
 		}
 	}
 	for name, to := range map[string]time.Duration{"strip": 0, "strip-zoom": 200 * time.Millisecond} {
-		h, err := timeline.HeatOf(times, cs, 0, to, StripRows, StripColumns(Options{}))
+		h, err := timeline.HeatOf(times, cs, 0, to, StripRows, StripColumns(layout.Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := Strip(&b, h, fmt.Sprintf("trial %d", 7), Options{}); err != nil {
+		if err := Strip(&b, h, fmt.Sprintf("trial %d", 7), layout.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name+".txt", b.Bytes())

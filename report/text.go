@@ -9,33 +9,21 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/profile"
 )
-
-// Options say how a report looks. The zero value is 100 columns without color.
-type Options struct {
-	Width  int  // of the terminal in characters; 0 means 100, less than 80 counts as 80
-	Strict bool // of JUnit: a threshold that is unclear is a failure
-	Color  bool // mark better green and worse red; the words say it anyway
-}
-
-func (o Options) width() int {
-	if o.Width == 0 {
-		return 100
-	}
-	return max(o.Width, 80)
-}
 
 // Text writes the report for a reader at a terminal. Of a service: pooled response
 // times, memory, the comparison with the baseline, doubts, failed trials and what was
 // found; of benchmarks the verdict comes first. Only names and lines of source can make
 // a line longer than o.Width. The error is w's.
-func Text(w io.Writer, r *Report, o Options) error {
-	v := r.view(o.width())
+func Text(w io.Writer, r *Report, o layout.Options) error {
+	v := r.view(o.Columns())
 	var b strings.Builder
 	v.text(&b, v.parts(r, o, false), o.Color)
 	_, err := io.WriteString(w, b.String())
@@ -45,28 +33,13 @@ func Text(w io.Writer, r *Report, o Options) error {
 // Hours writes the sections on what takes a while to show, as Text has them, for a
 // reader who is shown a [Summary]: where memory is, what leaks, and whether response
 // times were steady; nothing if there are none. The error is w's.
-func Hours(w io.Writer, t *compare.Table, o Options) error {
+func Hours(w io.Writer, t *compare.Table, o layout.Options) error {
 	var b strings.Builder
-	for _, s := range newView(t, o.width()).hours() {
-		s.text(&b, o.width(), o.Color)
+	for _, s := range newView(t, o.Columns()).hours() {
+		s.Text(&b, o.Columns(), o.Color)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// text writes a section after an empty line.
-func (s *section) text(b *strings.Builder, width int, color bool) {
-	b.WriteString("\n" + fold(s.title, "", "", width))
-	for _, g := range s.grids {
-		b.WriteByte('\n')
-		g.text(b, color)
-	}
-	if len(s.notes) > 0 {
-		b.WriteByte('\n')
-	}
-	for _, n := range s.notes {
-		b.WriteString(fold(n, "", "", width))
-	}
 }
 
 // heading is the line of what was measured.
@@ -85,27 +58,19 @@ func heading(t *compare.Table) string {
 	if t.Trials == 0 {
 		return fmt.Sprintf("%sno finished trial%s, so there is nothing to report", name, settings)
 	}
-	s := fmt.Sprintf("%s%s in %s%s", name, count(t.Trials, "trial"), count(t.Blocks, "block"), settings)
+	s := fmt.Sprintf("%s%s in %s%s", name, layout.Count(t.Trials, "trial"), layout.Count(t.Blocks, "block"), settings)
 	if n := len(t.Failed); n > 0 {
 		s += fmt.Sprintf("; %d more failed", n)
 	}
 	return s
 }
 
-// count prints "1 trial", "2 trials".
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
 // sections are the tables of a report, in order.
-func (v *view) sections() []section {
+func (v *view) sections() []layout.Section {
 	if v.Trials == 0 {
 		return nil
 	}
-	var out []section
+	var out []layout.Section
 	if s, ok := v.pooled(); ok {
 		out = append(out, s)
 	}
@@ -126,7 +91,7 @@ func (v *view) sections() []section {
 		out = append(out, s)
 	}
 	if len(v.CPU) > 0 {
-		out = append(out, cpuShares(v.CPU, v.named, v.width))
+		out = append(out, profile.CPUShares(v.CPU, v.named, v.width))
 	}
 	if s, ok := v.tail(); ok {
 		out = append(out, s)
@@ -138,8 +103,8 @@ func (v *view) sections() []section {
 }
 
 // hours are those of [Hours].
-func (v *view) hours() (out []section) {
-	for _, build := range []func() (section, bool){v.resident, v.givenBack, v.leak, v.steady} {
+func (v *view) hours() (out []layout.Section) {
+	for _, build := range []func() (layout.Section, bool){v.resident, v.givenBack, v.leak, v.steady} {
 		if s, ok := build(); ok {
 			out = append(out, s)
 		}
@@ -170,27 +135,19 @@ func failures(t *compare.Table) []failed {
 		if s := first[key].Setting.String(); s != "" {
 			trials += " " + s
 		}
-		out = append(out, failed{trials, cleanLines(first[key].Err)})
+		out = append(out, failed{trials, layout.CleanLines(first[key].Err)})
 	}
 	return out
 }
 
-// clean replaces control characters, which a subject may have written, so that
-// they do nothing to the terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\t' {
-			return '·'
-		}
-		return r
-	}, s)
-}
-
-// cleanLines are those of a text.
-func cleanLines(text string) []string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	for n := range lines {
-		lines[n] = clean(lines[n])
-	}
-	return lines
+// Markdown writes what Text writes as GitHub Markdown, for a comment on a pull
+// request or a job summary: what was found and the thresholds first, long tables
+// folded, at most MostMarkdown bytes. What is too much is left out by sections,
+// and named. The error is w's.
+func Markdown(w io.Writer, r *Report) error {
+	v := r.view(math.MaxInt)
+	v.keys = nil // cells wrap, so that names may be long
+	title := layout.Piece{Title: "heading", Text: "### " + layout.TextLine(r.title()) + "\n", Rank: 0}
+	_, err := io.WriteString(w, layout.Page(append([]layout.Piece{title}, v.pieces(v.parts(r, layout.Options{}, true))...)))
+	return err
 }

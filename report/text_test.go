@@ -14,6 +14,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -38,7 +40,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func text(t *testing.T, tb *compare.Table, o Options) string {
+func text(t *testing.T, tb *compare.Table, o layout.Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Text(&b, &Report{Table: tb}, o); err != nil {
@@ -123,9 +125,9 @@ func cases() map[string]*compare.Table {
 
 func TestText(t *testing.T) {
 	for name, tb := range cases() {
-		golden(t, name+".txt", []byte(text(t, tb, Options{})))
+		golden(t, name+".txt", []byte(text(t, tb, layout.Options{})))
 	}
-	golden(t, "study-80.txt", []byte(text(t, cases()["study"], Options{Width: 80})))
+	golden(t, "study-80.txt", []byte(text(t, cases()["study"], layout.Options{Width: 80})))
 }
 
 func TestMarkdown(t *testing.T) {
@@ -142,8 +144,8 @@ func TestMarkdown(t *testing.T) {
 func TestWidth(t *testing.T) {
 	for name, tb := range cases() {
 		for _, width := range []int{0, 80, 100, 160} {
-			want := Options{Width: width}.width()
-			for _, line := range strings.Split(text(t, tb, Options{Width: width}), "\n") {
+			want := layout.Options{Width: width}.Columns()
+			for _, line := range strings.Split(text(t, tb, layout.Options{Width: width}), "\n") {
 				if n := utf8.RuneCountInString(line); n > want {
 					t.Errorf("%s, width %d: a line of %d characters: %s", name, width, n, line)
 				}
@@ -158,14 +160,14 @@ func TestWidth(t *testing.T) {
 // TestColor: with the color codes taken out, the text is the same.
 func TestColor(t *testing.T) {
 	tb := cases()["study"]
-	colored := text(t, tb, Options{Color: true})
+	colored := text(t, tb, layout.Options{Color: true})
 	if !strings.Contains(colored, "\x1b[32mbetter\x1b[0m") || !strings.Contains(colored, "\x1b[31mworse\x1b[0m") {
 		t.Error("better is not green, or worse not red")
 	}
 	for _, code := range []string{"\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[0m"} {
 		colored = strings.ReplaceAll(colored, code, "")
 	}
-	if colored != text(t, tb, Options{}) {
+	if colored != text(t, tb, layout.Options{}) {
 		t.Error("color changes more than the color")
 	}
 }
@@ -177,7 +179,7 @@ func TestHostile(t *testing.T) {
 	rs := synthetic(2, es)
 	rs[0].Warnings = dyno.Warnings{{Text: "\x1b]0;owned\a"}}
 	rs[1].Err = "panic\x1b[31m\r\nred"
-	out := text(t, table(rs, es), Options{})
+	out := text(t, table(rs, es), layout.Options{})
 	if strings.ContainsAny(out, "\x1b\a\r") {
 		t.Errorf("a control character in %q", out)
 	}
@@ -191,7 +193,7 @@ func TestNothingFinished(t *testing.T) {
 		if tb.Trials != 0 {
 			t.Errorf("%s: Trials is %d", name, tb.Trials)
 		}
-		out := text(t, tb, Options{})
+		out := text(t, tb, layout.Options{})
 		if !strings.Contains(out, "no finished trial") || strings.Contains(out, "same") || strings.Contains(out, "Response") {
 			t.Errorf("%s: got\n%s", name, out)
 		}
@@ -238,7 +240,7 @@ func TestSaturatedWords(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := Bench(&b, saturated(study[:2]), "x"); err != nil {
+	if err := export.Bench(&b, saturated(study[:2]), "x"); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(b.String(), "Unit sent/s") || strings.Contains(b.String(), "Unit generator-cpu-frac") || !strings.Contains(b.String(), " 260 sent/s") {
@@ -289,25 +291,25 @@ func TestNumbers(t *testing.T) {
 		{"p99-sec", []float64{nan, nan}, "? ns"},
 		{"GET /a-p99-sec", []float64{0.002}, "2.000 ms"},
 	} {
-		if got := scaleOf(c.metric, c.xs...).with(c.xs[0]); got != c.want {
+		if got := layout.ScaleOf(c.metric, c.xs...).With(c.xs[0]); got != c.want {
 			t.Errorf("%s %v: got %q, want %q", c.metric, c.xs, got, c.want)
 		}
 	}
 	for got, want := range map[string]string{
-		change(1.0621):       "+6.2%",
-		change(0.9):          "-10.0%",
-		change(0.99999):      "0.0%",
-		change(12.34):        "×12.3",
-		change(nan):          "?",
-		interval(0.86, 0.89): "[-14.0%, -11.0%]",
-		interval(nan, 1):     "",
-		pvalue(0.0004, 3):    "<0.001",
-		pvalue(nan, 3):       "",
-		spread(2, 1.9, 2.04): "±5%",
-		spread(0, 0, 0):      "",
-		much(1.24):           "24% higher",
-		much(0.938):          "6.2% lower",
-		much(2.41):           "2.4 times as high",
+		layout.Change(1.0621):       "+6.2%",
+		layout.Change(0.9):          "-10.0%",
+		layout.Change(0.99999):      "0.0%",
+		layout.Change(12.34):        "×12.3",
+		layout.Change(nan):          "?",
+		layout.Interval(0.86, 0.89): "[-14.0%, -11.0%]",
+		layout.Interval(nan, 1):     "",
+		layout.Pvalue(0.0004, 3):    "<0.001",
+		layout.Pvalue(nan, 3):       "",
+		layout.Spread(2, 1.9, 2.04): "±5%",
+		layout.Spread(0, 0, 0):      "",
+		much(1.24):                  "24% higher",
+		much(0.938):                 "6.2% lower",
+		much(2.41):                  "2.4 times as high",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -323,7 +325,7 @@ func TestTextTamesTerminal(t *testing.T) {
 		Trial:  dyno.Trial{N: 1, Block: 1, Setting: dyno.Setting{{Factor: "arg.x", Value: "\x1b[2J"}}},
 		Values: dyno.Values{{Metric: "p99-sec", Value: 1}, {Metric: name, Value: 2}},
 	}}
-	if err := Text(&b, &Report{Table: compare.Tabulate(rs, compare.Options{Name: "\x1b[31m"})}, Options{}); err != nil {
+	if err := Text(&b, &Report{Table: compare.Tabulate(rs, compare.Options{Name: "\x1b[31m"})}, layout.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\a") || !strings.Contains(b.String(), "·]0;owned·-p99") {

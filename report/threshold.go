@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // mostPassed is how many thresholds that passed are listed; of those that did not,
@@ -16,10 +17,10 @@ const mostPassed = 20
 
 // Thresholds writes the section on thresholds as Text has it, for a reader who is
 // shown a [Summary]; nothing if there are none. The error is w's.
-func Thresholds(w io.Writer, t *compare.Table, o Options) error {
+func Thresholds(w io.Writer, t *compare.Table, o layout.Options) error {
 	var b strings.Builder
-	if s, ok := newView(t, o.width()).thresholds(math.MaxInt, math.MaxInt); ok {
-		s.text(&b, o.width(), o.Color)
+	if s, ok := newView(t, o.Columns()).thresholds(math.MaxInt, math.MaxInt); ok {
+		s.Text(&b, o.Columns(), o.Color)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -27,7 +28,7 @@ func Thresholds(w io.Writer, t *compare.Table, o Options) error {
 
 // Refused says in one line why a table does not pass.
 func Refused(t *compare.Table, r *compare.Refusal) string {
-	comparisons := count(r.Count, "comparison")
+	comparisons := layout.Count(r.Count, "comparison")
 	are := "are"
 	if r.Count == 1 {
 		are = "is"
@@ -52,7 +53,7 @@ func Refused(t *compare.Table, r *compare.Refusal) string {
 // those that failed; "" if there are none.
 func Gate(t *compare.Table) string {
 	failed, unclear := t.Gate()
-	all := count(len(t.Thresholds), "threshold")
+	all := layout.Count(len(t.Thresholds), "threshold")
 	switch {
 	case len(t.Thresholds) == 0:
 		return ""
@@ -75,20 +76,20 @@ func Gate(t *compare.Table) string {
 	if more := failed - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	return clean(fmt.Sprintf("%d of %s failed: %s", failed, all, strings.Join(named, ", ")))
+	return layout.Clean(fmt.Sprintf("%d of %s failed: %s", failed, all, strings.Join(named, ", ")))
 }
 
 // thresholds lists what was judged: what failed, what is unclear, what passed; of
 // the first two at most so many. Of benchmarks, which are many, what passed is only
 // counted.
-func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
+func (v *view) thresholds(mostFailed, mostUnclear int) (layout.Section, bool) {
 	if len(v.Thresholds) == 0 {
-		return section{}, false
+		return layout.Section{}, false
 	}
 	bench := v.Kind == compare.OfBenchmarks
-	g := grid{
-		cols: []column{{left: true}, {left: true}, {left: true}, {left: true}, {}, {left: true, keep: 2}, {left: true, keep: 1}},
-		head: [][]string{{"", "threshold", "benchmark", "setting", "found", "95% interval", "of"}},
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {Left: true}, {Left: true}, {Left: true}, {}, {Left: true, Keep: 2}, {Left: true, Keep: 1}},
+		Head: [][]string{{"", "threshold", "benchmark", "setting", "found", "95% interval", "of"}},
 	}
 	most := map[compare.Outcome]int{compare.Failed: mostFailed, compare.Unclear: mostUnclear, compare.Passed: mostPassed}
 	told := len(v.Settings) > 1
@@ -97,7 +98,7 @@ func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
 		told = len(v.Settings) > 2
 	}
 	if !told {
-		g.head[0][3] = ""
+		g.Head[0][3] = ""
 	}
 	var notes []string
 	for _, part := range []compare.Outcome{compare.Failed, compare.Unclear, compare.Passed} {
@@ -114,38 +115,38 @@ func (v *view) thresholds(mostFailed, mostUnclear int) (section, bool) {
 			if j.Setting >= 0 && told {
 				setting = v.name(j.Setting)
 			}
-			g.rows = append(g.rows, row{cells: []cell{
-				outcome(j.Outcome), {text: j.Threshold.String()}, {text: v.judgedBenchmark(j)}, {text: setting}, {text: v.figure(j)}, {v.extent(j), faint}, {v.decider(j), faint},
+			g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{
+				outcome(j.Outcome), {Text: j.Threshold.String()}, {Text: v.judgedBenchmark(j)}, {Text: setting}, {Text: v.figure(j)}, {Text: v.extent(j), Mark: layout.Faint}, {Text: v.decider(j), Mark: layout.Faint},
 			}})
 		}
 		if more := n - most[part]; more > 0 && most[part] > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d more.", outcome(part).text, more))
+			notes = append(notes, fmt.Sprintf("%s: %d more.", outcome(part).Text, more))
 		}
 	}
 	notes = append(notes, v.reasons()...)
 	if bench {
 		v.fitNames(&g, 2)
 	} else {
-		g.drop(2)
-		g.narrow(v.width)
+		g.Drop(2)
+		g.Narrow(v.width)
 	}
 	failed, unclear := v.Gate()
-	s := section{title: fmt.Sprintf("Thresholds: %d failed, %d unclear, %d passed", failed, unclear, len(v.Thresholds)-failed-unclear), notes: notes}
-	if len(g.rows) > 0 {
-		s.grids = []grid{g}
+	s := layout.Section{Title: fmt.Sprintf("Thresholds: %d failed, %d unclear, %d passed", failed, unclear, len(v.Thresholds)-failed-unclear), Notes: notes}
+	if len(g.Rows) > 0 {
+		s.Grids = []layout.Grid{g}
 	}
 	return s, true
 }
 
 // outcome is the word of a threshold; the color says no more.
-func outcome(o compare.Outcome) cell {
+func outcome(o compare.Outcome) layout.Cell {
 	switch o {
 	case compare.Failed:
-		return cell{"FAILED", bad}
+		return layout.Cell{Text: "FAILED", Mark: layout.Bad}
 	case compare.Passed:
-		return cell{"passed", good}
+		return layout.Cell{Text: "passed", Mark: layout.Good}
 	}
-	return cell{text: string(o)}
+	return layout.Cell{Text: string(o)}
 }
 
 // judgedBenchmark names the benchmark of a judgement, "" if there is none.
@@ -174,9 +175,9 @@ func (v *view) figure(j *compare.Judgement) string {
 	case math.IsNaN(j.Value):
 		return "no data"
 	case j.Threshold.Change:
-		return change(1 + j.Value)
+		return layout.Change(1 + j.Value)
 	}
-	return scaleOf(j.Metric, j.Value, j.Lo, j.Hi).with(j.Value)
+	return layout.ScaleOf(j.Metric, j.Value, j.Lo, j.Hi).With(j.Value)
 }
 
 // extent is the interval of what was found, without its unit.
@@ -185,10 +186,10 @@ func (v *view) extent(j *compare.Judgement) string {
 		return ""
 	}
 	if j.Threshold.Change {
-		return interval(1+j.Lo, 1+j.Hi)
+		return layout.Interval(1+j.Lo, 1+j.Hi)
 	}
-	sc := scaleOf(j.Metric, j.Value, j.Lo, j.Hi)
-	return "[" + sc.format(j.Lo) + ", " + sc.format(j.Hi) + "]"
+	sc := layout.ScaleOf(j.Metric, j.Value, j.Lo, j.Hi)
+	return "[" + sc.Format(j.Lo) + ", " + sc.Format(j.Hi) + "]"
 }
 
 // decider says what decided.
@@ -197,9 +198,9 @@ func (v *view) decider(j *compare.Judgement) string {
 	case j.NoData:
 		return ""
 	case j.Threshold.Change:
-		return count(j.Trials, "block")
+		return layout.Count(j.Trials, "block")
 	case v.Kind == compare.OfBenchmarks:
-		return "median of " + count(j.Trials, "block")
+		return "median of " + layout.Count(j.Trials, "block")
 	case j.Trial > 0 && j.Trials > 1:
 		return fmt.Sprintf("trial %d, worst of %d", j.Trial, j.Trials)
 	case j.Trials == 1:
@@ -270,7 +271,7 @@ func (v *view) whyJudged(j *compare.Judgement) string {
 		parts = append(parts, v.reason(j, &j.Reasons[i]))
 	}
 	if j.MoreBlocks > 0 {
-		parts = append(parts, fmt.Sprintf("about %s would settle it", count(j.MoreBlocks, "more block")))
+		parts = append(parts, fmt.Sprintf("about %s would settle it", layout.Count(j.MoreBlocks, "more block")))
 	} else if j.Outcome == compare.Unclear && j.Threshold.Change && j.Close {
 		parts = append(parts, "the interval reaches across the limit, and no number of blocks is likely to settle it")
 	}
@@ -299,7 +300,7 @@ func (v *view) reasons() []string {
 	}
 	for n, text := range order {
 		names := first(of[text], mostNamed)
-		order[n] = strings.TrimPrefix(clean(fmt.Sprintf("%s: %s.", list(names), text)), ": ")
+		order[n] = strings.TrimPrefix(layout.Clean(fmt.Sprintf("%s: %s.", list(names), text)), ": ")
 	}
 	return order
 }

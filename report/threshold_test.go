@@ -17,6 +17,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 func gated(t testing.TB, rs []*dyno.Result, es []effects, texts ...string) *compare.Table {
@@ -53,7 +55,7 @@ func hostileResults() ([]*dyno.Result, []effects) {
 
 func TestThresholdsText(t *testing.T) {
 	tb := gate(t)
-	golden(t, "thresholds.txt", []byte(text(t, tb, Options{})))
+	golden(t, "thresholds.txt", []byte(text(t, tb, layout.Options{})))
 	var b bytes.Buffer
 	if err := Markdown(&b, &Report{Table: tb}); err != nil {
 		t.Fatal(err)
@@ -76,11 +78,11 @@ func TestThresholdsText(t *testing.T) {
 	// Beside a summary it stands alone; without thresholds there is nothing.
 	b.Reset()
 	one := []effects{{nil, 1, 1, 1}}
-	if err := Thresholds(&b, gated(t, synthetic(1, one), one, "p99 < 1ms"), Options{}); err != nil || !strings.Contains(b.String(), "FAILED  p99 < 1ms") {
+	if err := Thresholds(&b, gated(t, synthetic(1, one), one, "p99 < 1ms"), layout.Options{}); err != nil || !strings.Contains(b.String(), "FAILED  p99 < 1ms") {
 		t.Errorf("%v, %s", err, &b)
 	}
 	b.Reset()
-	if err := Thresholds(&b, table(synthetic(1, one), one), Options{}); err != nil || b.Len() > 0 {
+	if err := Thresholds(&b, table(synthetic(1, one), one), layout.Options{}); err != nil || b.Len() > 0 {
 		t.Errorf("%v, %s", err, &b)
 	}
 }
@@ -110,7 +112,7 @@ func TestMarkdownFits(t *testing.T) {
 		if err := Markdown(&b, &Report{Table: tb}); err != nil {
 			t.Fatal(err)
 		}
-		if b.Len() > MostMarkdown {
+		if b.Len() > layout.MostMarkdown {
 			t.Errorf("%s: %d bytes", name, b.Len())
 		}
 		for _, want := range []string{"### sessions: ", "Of the ", "Thresholds: ", "FAILED | p99 &lt; 12ms", "Failed trials", "Warnings", "Left out, as a comment has room for so much only: ", "Other metrics", "`dyno report DIR`"} {
@@ -131,7 +133,7 @@ func TestMarkdownFits(t *testing.T) {
 	if err := Markdown(&b, &Report{Table: gated(t, synthetic(6, long), long, "p99 < 1ms")}); err != nil {
 		t.Fatal(err)
 	}
-	if b.Len() > MostMarkdown || !strings.Contains(b.String(), "FAILED") {
+	if b.Len() > layout.MostMarkdown || !strings.Contains(b.String(), "FAILED") {
 		t.Errorf("%d bytes: %.3000s", b.Len(), b.String())
 	}
 }
@@ -288,7 +290,7 @@ func TestJUnit(t *testing.T) {
 func TestCSV(t *testing.T) {
 	rows := func(tb *compare.Table) [][]string {
 		var b bytes.Buffer
-		if err := CSV(&b, tb); err != nil {
+		if err := export.CSV(&b, tb); err != nil {
 			t.Fatal(err)
 		}
 		all, err := csv.NewReader(&b).ReadAll()
@@ -329,7 +331,7 @@ func TestCSV(t *testing.T) {
 		}
 	}
 	for metric, want := range map[string]string{"p99-sec": "sec", "cpu-sec/req": "sec/req", "alloc-B/req": "B/req", "gc-cpu-frac": "frac", "failures": "", "GET /a-p99-sec": "sec", "req/s": ""} {
-		if got := unitName(metric); got != want {
+		if got := export.UnitName(metric); got != want {
 			t.Errorf("%s: unit %q, want %q", metric, got, want)
 		}
 	}
@@ -388,7 +390,7 @@ func checkOpenMetrics(t *testing.T, text string) map[string]int {
 func TestOpenMetrics(t *testing.T) {
 	expose := func(tb *compare.Table) string {
 		var b bytes.Buffer
-		if err := OpenMetrics(&b, tb); err != nil {
+		if err := export.OpenMetrics(&b, tb); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -408,7 +410,7 @@ func TestOpenMetrics(t *testing.T) {
 		"p99.9-sec": "dyno_p99_9_seconds seconds ", "cpu-sec/req": "dyno_cpu_per_req_seconds seconds ", "rss-peak-B": "dyno_rss_peak_bytes bytes ",
 		"gc-cpu-frac": "dyno_gc_cpu_ratio ratio ", "req/s": "dyno_req_per_s  ", "GET /a-p99-sec": "dyno_p99_seconds seconds GET /a", "jobs_total": "dyno_service  ",
 	} {
-		name, unit, step := exposed(metric)
+		name, unit, step := export.Exposed(metric)
 		if got := name + " " + unit + " " + step; got != want {
 			t.Errorf("%s: got %q, want %q", metric, got, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/chart"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // The signs before the rows of a table, as in plots.
@@ -26,7 +27,7 @@ const (
 
 // A unitSection is the comparison of one setting in one unit.
 type unitSection struct {
-	section
+	layout.Section
 	unit string
 }
 
@@ -74,7 +75,7 @@ func (v *view) units(whole bool) (out []unitSection, folded []string) {
 }
 
 // unitTable compares setting i with the baseline in one unit.
-func (v *view) unitTable(name string, i int, whole bool) (section, bool) {
+func (v *view) unitTable(name string, i int, whole bool) (layout.Section, bool) {
 	g := v.comparison(i, "")
 	left := 0 // rows that are left out
 	group := ""
@@ -89,20 +90,20 @@ func (v *view) unitTable(name string, i int, whole bool) (section, bool) {
 		}
 		v.add(&g, r, &group, v.line(v.row(r), u, i, false))
 	}
-	if len(g.rows) == 0 {
-		return section{}, false
+	if len(g.Rows) == 0 {
+		return layout.Section{}, false
 	}
 	if whole {
-		if mean, ok := v.geomean(name, i, len(g.cols)); ok {
-			g.rows = append(g.rows, mean)
+		if mean, ok := v.geomean(name, i, len(g.Cols)); ok {
+			g.Rows = append(g.Rows, mean)
 		}
 	}
-	s := section{title: name + v.compared(i)}
+	s := layout.Section{Title: name + v.compared(i)}
 	if left > 0 {
-		s.title += fmt.Sprintf(" (the same for %d more)", left)
+		s.Title += fmt.Sprintf(" (the same for %d more)", left)
 	}
 	v.fitNames(&g, 1)
-	s.grids = []grid{g}
+	s.Grids = []layout.Grid{g}
 	return s, true
 }
 
@@ -115,63 +116,63 @@ func (v *view) compared(i int) string {
 }
 
 // add adds the row of a benchmark, below the heading of its package if there are several.
-func (v *view) add(g *grid, b *compare.Benchmark, group *string, r row) {
+func (v *view) add(g *layout.Grid, b *compare.Benchmark, group *string, r layout.Row) {
 	if len(v.packages) > 1 && b.Package != *group {
 		*group = b.Package
-		g.rows = append(g.rows, row{group: *group})
+		g.Rows = append(g.Rows, layout.Row{Group: *group})
 	}
-	g.rows = append(g.rows, r)
+	g.Rows = append(g.Rows, r)
 }
 
 // comparison is an empty table that compares setting i with the baseline; with a
 // column for the unit's name if that has a heading.
-func (v *view) comparison(i int, of string) grid {
-	g := grid{
-		signs: true,
-		cols:  []column{{left: true}, {left: true}, {left: true, keep: 3}, {left: true}, {}, {left: true, keep: 1}, {}, {left: true, keep: 1}, {}, {left: true}, {keep: 2}, {left: true}},
+func (v *view) comparison(i int, of string) layout.Grid {
+	g := layout.Grid{
+		Signs: true,
+		Cols:  []layout.Column{{Left: true}, {Left: true}, {Left: true, Keep: 3}, {Left: true}, {}, {Left: true, Keep: 1}, {}, {Left: true, Keep: 1}, {}, {Left: true}, {Keep: 2}, {Left: true}},
 	}
 	for _, h := range v.head([]int{0, i}) {
-		g.head = append(g.head, []string{"", h[0], "", "", h[1], "", h[2], "", "", "", "", ""})
+		g.Head = append(g.Head, []string{"", h[0], "", "", h[1], "", h[2], "", "", "", "", ""})
 	}
-	last := g.head[len(g.head)-1]
+	last := g.Head[len(g.Head)-1]
 	last[2] = of
 	copy(last[8:], []string{"change", "95% interval", "p", "verdict"})
 	return g
 }
 
 // line is a row of a comparison.
-func (v *view) line(name string, u *compare.Row, i int, named bool) row {
+func (v *view) line(name string, u *compare.Row, i int, named bool) layout.Row {
 	base, now := v.median(u, 0), v.median(u, i)
-	sc := scaleOf(u.Name, base.Center, now.Center)
-	cs := []cell{{}, {text: name}, {}, {text: sc.unit}, number(sc, base.Center), {spread(base.Center, base.Lo, base.Hi), faint}, number(sc, now.Center), {spread(now.Center, now.Lo, now.Hi), faint}, {}, {}, {}, v.verdictCell(u, i)}
+	sc := layout.ScaleOf(u.Name, base.Center, now.Center)
+	cs := []layout.Cell{{}, {Text: name}, {}, {Text: sc.Unit}, number(sc, base.Center), {Text: layout.Spread(base.Center, base.Lo, base.Hi), Mark: layout.Faint}, number(sc, now.Center), {Text: layout.Spread(now.Center, now.Lo, now.Hi), Mark: layout.Faint}, {}, {}, {}, v.verdictCell(u, i)}
 	if named {
-		cs[2].text = u.Name
+		cs[2].Text = u.Name
 	}
 	if x := v.Versus(*u, i); x != nil {
-		cs[8] = cell{v.unitChange(u, i), cs[11].mark}
+		cs[8] = layout.Cell{Text: v.unitChange(u, i), Mark: cs[11].Mark}
 		if v.standingOf(u, i) != isEqual {
-			cs[9].text, cs[10].text = interval(x.Lo, x.Hi), pvalue(x.P, 4)
+			cs[9].Text, cs[10].Text = layout.Interval(x.Lo, x.Hi), layout.Pvalue(x.P, 4)
 		}
 	}
 	switch v.standingOf(u, i) {
 	case isChanged:
-		cs[0] = cell{signChanged, cs[11].mark}
+		cs[0] = layout.Cell{Text: signChanged, Mark: cs[11].Mark}
 	case isUnclear:
-		cs[0] = cell{signUnclear, faint}
+		cs[0] = layout.Cell{Text: signUnclear, Mark: layout.Faint}
 	}
-	return row{cells: cs}
+	return layout.Row{Cells: cs}
 }
 
-func number(sc scale, x float64) cell {
+func number(sc layout.Scale, x float64) layout.Cell {
 	if math.IsNaN(x) {
-		return cell{"-", faint}
+		return layout.Cell{Text: "-", Mark: layout.Faint}
 	}
-	return cell{text: sc.format(x)}
+	return layout.Cell{Text: sc.Format(x)}
 }
 
 // geomean is the row of the geometric means of the benchmarks that have a ratio, as
 // benchstat has it. It is a summary for the eye; no verdict rests on it.
-func (v *view) geomean(name string, i, columns int) (row, bool) {
+func (v *view) geomean(name string, i, columns int) (layout.Row, bool) {
 	var base, now, ratio float64
 	n, all := 0, 0
 	for k := range v.Benchmarks {
@@ -188,64 +189,38 @@ func (v *view) geomean(name string, i, columns int) (row, bool) {
 		base, now, ratio = base+math.Log(b), now+math.Log(c), ratio+math.Log(x.Ratio)
 	}
 	if n < 2 {
-		return row{}, false
+		return layout.Row{}, false
 	}
 	mean := func(sum float64) float64 { return math.Exp(sum / float64(n)) }
-	sc := scaleOf(name, mean(base), mean(now))
+	sc := layout.ScaleOf(name, mean(base), mean(now))
 	label := "geomean"
 	if n < all {
 		label += fmt.Sprintf(" of %d", n)
 	}
-	cs := make([]cell, columns)
-	cs[1], cs[3], cs[4].text, cs[6].text, cs[8].text = cell{label, faint}, cell{text: sc.unit}, sc.format(mean(base)), sc.format(mean(now)), change(mean(ratio))
-	return row{cells: cs}, true
+	cs := make([]layout.Cell, columns)
+	cs[1], cs[3], cs[4].Text, cs[6].Text, cs[8].Text = layout.Cell{Text: label, Mark: layout.Faint}, layout.Cell{Text: sc.Unit}, sc.Format(mean(base)), sc.Format(mean(now)), layout.Change(mean(ratio))
+	return layout.Row{Cells: cs}, true
 }
 
 // fitNames makes a table, whose names of benchmarks are in column at, fit the page.
-func (v *view) fitNames(g *grid, at int) {
-	g.cut(at, v.width, readableName)
-	g.narrow(v.width)
-	g.cut(at, v.width, leastName)
-}
-
-// cut shortens the texts of a column in their middle, to least characters or until the
-// table is as wide as the page; not at all if two would be the same.
-func (g *grid) cut(at, width, least int) {
-	if g.width() <= width {
-		return
-	}
-	most := max(least, g.widths()[at]-(g.width()-width))
-	seen := map[string]string{}
-	for _, r := range g.rows {
-		if r.cells == nil {
-			continue
-		}
-		name := r.cells[at].text
-		short := middle(name, most)
-		if other, ok := seen[short]; ok && other != name {
-			return
-		}
-		seen[short] = name
-	}
-	for _, r := range g.rows {
-		if r.cells != nil {
-			r.cells[at].text = middle(r.cells[at].text, most)
-		}
-	}
+func (v *view) fitNames(g *layout.Grid, at int) {
+	g.Cut(at, v.width, readableName)
+	g.Narrow(v.width)
+	g.Cut(at, v.width, leastName)
 }
 
 // differences are the comparisons of setting i that changed or are unclear, in all
 // units: those that became worse first.
-func (v *view) differences(i int) (section, bool) {
+func (v *view) differences(i int) (layout.Section, bool) {
 	g := v.comparison(i, "unit")
 	for _, d := range v.differing(i) {
-		g.rows = append(g.rows, v.line(v.called(d.row), d.unit, i, true))
+		g.Rows = append(g.Rows, v.line(v.called(d.row), d.unit, i, true))
 	}
-	if len(g.rows) == 0 {
-		return section{}, false
+	if len(g.Rows) == 0 {
+		return layout.Section{}, false
 	}
 	v.fitNames(&g, 1)
-	return section{title: "Changed or unclear" + v.compared(i), grids: []grid{g}}, true
+	return layout.Section{Title: "Changed or unclear" + v.compared(i), Grids: []layout.Grid{g}}, true
 }
 
 // A difference is one comparison that is changed or unclear.
@@ -275,8 +250,8 @@ func (v *view) differing(i int) (out []difference) {
 const mostPlotted = 24
 
 // plotted is the plot of what changed or is unclear.
-func (v *view) plotted() (section, bool) {
-	g := grid{cols: []column{{left: true}, {left: true, keep: 1}, {left: true}}, head: [][]string{{"", "", ""}}}
+func (v *view) plotted() (layout.Section, bool) {
+	g := layout.Grid{Cols: []layout.Column{{Left: true}, {Left: true, Keep: 1}, {Left: true}}, Head: [][]string{{"", "", ""}}}
 	var rows []chart.Interval
 	var at []compare.Versus // of each row of the grid; none of headings
 	for _, i := range v.others() {
@@ -291,65 +266,65 @@ func (v *view) plotted() (section, bool) {
 				continue
 			}
 			if !begun && len(v.Settings) > 2 {
-				g.rows, at = append(g.rows, row{group: v.name(i)}), append(at, compare.Versus{})
+				g.Rows, at = append(g.Rows, layout.Row{Group: v.name(i)}), append(at, compare.Versus{})
 			}
 			begun = true
 			name := d.unit.Name
 			if name == "sec/op" {
 				name = ""
 			}
-			g.rows, at = append(g.rows, row{cells: cells(middle(v.called(d.row), readableName), name, "")}), append(at, *x)
+			g.Rows, at = append(g.Rows, layout.Row{Cells: layout.Cells(layout.Middle(v.called(d.row), readableName), name, "")}), append(at, *x)
 			rows = append(rows, chart.Interval{Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi})
 		}
 		if more > 0 {
-			g.rows, at = append(g.rows, row{group: fmt.Sprintf("and %d more of %s", more, v.name(i))}), append(at, compare.Versus{})
+			g.Rows, at = append(g.Rows, layout.Row{Group: fmt.Sprintf("and %d more of %s", more, v.name(i))}), append(at, compare.Versus{})
 		}
 	}
 	p := v.plotOf(rows)
 	if p == nil {
-		return section{}, false
+		return layout.Section{}, false
 	}
-	p.lay(max(leastPlot, min(v.width-g.width()-len(gap), mostPlot)))
-	g.head[0][2] = p.axis()
-	for n := range g.rows {
-		if cs := g.rows[n].cells; cs != nil {
+	p.lay(max(leastPlot, min(v.width-g.Width()-len(layout.Gap), mostPlot)))
+	g.Head[0][2] = p.axis()
+	for n := range g.Rows {
+		if cs := g.Rows[n].Cells; cs != nil {
 			cs[2] = p.cell(at[n])
 		}
 	}
-	return section{title: "Changes and their 95% intervals", grids: []grid{g}, notes: []string{p.note()}}, true
+	return layout.Section{Title: "Changes and their 95% intervals", Grids: []layout.Grid{g}, Notes: []string{p.note()}}, true
 }
 
 // medians are those of a single setting.
-func (v *view) medians() (section, bool) {
+func (v *view) medians() (layout.Section, bool) {
 	names := v.unitsOf()
-	g := grid{cols: []column{{left: true}}, head: [][]string{{""}}}
+	g := layout.Grid{Cols: []layout.Column{{Left: true}}, Head: [][]string{{""}}}
 	for range names {
-		g.cols = append(g.cols, column{}, column{left: true, keep: 1})
+		g.Cols = append(g.Cols, layout.Column{}, layout.Column{Left: true, Keep: 1})
 	}
 	for _, name := range names {
-		g.head[0] = append(g.head[0], name, "")
+		g.Head[0] = append(g.Head[0], name, "")
 	}
 	group := ""
 	for _, r := range v.Benchmarks {
 		if len(r.Units) == 0 {
 			continue
 		}
-		cs := []cell{{text: v.row(r)}}
+		cs := []layout.Cell{{Text: v.row(r)}}
 		for _, name := range names {
-			c, around := cell{"-", faint}, cell{}
+			c, around := layout.Cell{Text: "-", Mark: layout.Faint}, layout.Cell{}
 			if u := unit(r, name); u != nil {
 				x := v.median(u, 0)
 				if !math.IsNaN(x.Center) {
-					c = cell{text: scaleOf(name, x.Center).with(x.Center)}
+					c = layout.Cell{Text: layout.ScaleOf(name, x.Center).With(x.Center)}
 				}
-				around = cell{spread(x.Center, x.Lo, x.Hi), faint}
+				around = layout.Cell{Text: layout.Spread(x.Center, x.Lo, x.Hi), Mark: layout.Faint}
 			}
 			cs = append(cs, c, around)
 		}
-		v.add(&g, r, &group, row{cells: cs})
+		v.add(&g, r, &group, layout.Row{Cells: cs})
 	}
 	v.fitNames(&g, 0)
-	return section{title: "Medians of the blocks", grids: []grid{g}}, len(g.rows) > 0
+	return layout.Section{Title: "Medians of the blocks", Grids: []layout.Grid{g}}, len(g.Rows) > 0
 }
 
 // benchLegend explains the words of a comparison of benchmarks.

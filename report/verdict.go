@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/leak"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -153,8 +154,8 @@ func figures(t *compare.Table, i int, name string, both bool) string {
 		return text
 	}
 	now, then := t.Settings[i].Values[name].Center, t.Settings[0].Values[name].Center
-	sc := scaleOf(name, now, then)
-	return fmt.Sprintf("%s, %s instead of %s", text, sc.with(now), sc.with(then))
+	sc := layout.ScaleOf(name, now, then)
+	return fmt.Sprintf("%s, %s instead of %s", text, sc.With(now), sc.With(then))
 }
 
 // Recommendation says what to do about the verdicts, in a few sentences, or ""
@@ -237,10 +238,10 @@ func undecided(t *compare.Table) string {
 		why = append(why, fmt.Sprintf("only %d of %d planned trials were run", done, t.Planned))
 	}
 	if n := len(t.Failed); n > 0 {
-		why = append(why, count(n, "trial")+" failed")
+		why = append(why, layout.Count(n, "trial")+" failed")
 	}
 	if saturated > 0 {
-		why = append(why, fmt.Sprintf("dyno may itself have been the limit in %s", count(saturated, "trial")))
+		why = append(why, fmt.Sprintf("dyno may itself have been the limit in %s", layout.Count(saturated, "trial")))
 	}
 	return list(why)
 }
@@ -357,7 +358,7 @@ func tradeOff(trades []Verdict, base string) string {
 	}
 	text := "A trade, which is yours to choose: " + strings.Join(parts, "; ")
 	if more := len(trades) - 3; more > 0 {
-		text += fmt.Sprintf("; %s", count(more, "more setting"))
+		text += fmt.Sprintf("; %s", layout.Count(more, "more setting"))
 	}
 	return text + fmt.Sprintf(". No setting is shown to be better than %s without being worse in something.", base)
 }

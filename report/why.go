@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
-func (v *view) why() (section, bool) {
-	g := grid{
-		cols: []column{{left: true}, {left: true}, {}, {}},
-		head: [][]string{{"", "", "change", "of the change"}},
+func (v *view) why() (layout.Section, bool) {
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {Left: true}, {}, {}},
+		Head: [][]string{{"", "", "change", "of the change"}},
 	}
 	shares, none := false, false
 	for i := range v.Settings {
@@ -22,16 +23,16 @@ func (v *view) why() (section, bool) {
 		placed := map[string]bool{} // metrics whose places are said
 		for _, w := range s.Why {
 			x := s.Versus[w.Metric]
-			sc := scaleOf(w.Metric, v.Settings[0].Values[w.Metric].Center, s.Values[w.Metric].Center)
-			label, _ := unitOf(w.Metric)
-			g.rows = append(g.rows, row{cells: []cell{
-				{text: v.name(i) + ": " + label},
-				{text: sc.format(v.Settings[0].Values[w.Metric].Center) + " → " + sc.with(s.Values[w.Metric].Center)},
-				{v.delta(i, w.Metric, sc), markOf(x.Verdict)}, {},
+			sc := layout.ScaleOf(w.Metric, v.Settings[0].Values[w.Metric].Center, s.Values[w.Metric].Center)
+			label, _ := layout.UnitOf(w.Metric)
+			g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{
+				{Text: v.name(i) + ": " + label},
+				{Text: sc.Format(v.Settings[0].Values[w.Metric].Center) + " → " + sc.With(s.Values[w.Metric].Center)},
+				{Text: v.delta(i, w.Metric, sc), Mark: layout.MarkOf(x.Verdict)}, {},
 			}})
 			if len(w.Causes) == 0 {
 				none = true
-				g.rows = append(g.rows, row{cells: []cell{{"  no cause found", faint}, {}, {}, {}}})
+				g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{{Text: "  no cause found", Mark: layout.Faint}, {}, {}, {}}})
 			}
 			for _, c := range w.Causes {
 				shares = shares || !math.IsNaN(float64(c.Share))
@@ -42,14 +43,14 @@ func (v *view) why() (section, bool) {
 				placed[c.Metric] = placed[c.Metric] || len(c.Places) > 0
 				rows := cause(c)
 				if self {
-					rows[0].cells[0], rows[0].cells[1], rows[0].cells[2] = cell{text: "  by function"}, cell{}, cell{}
+					rows[0].Cells[0], rows[0].Cells[1], rows[0].Cells[2] = layout.Cell{Text: "  by function"}, layout.Cell{}, layout.Cell{}
 				}
-				g.rows = append(g.rows, rows...)
+				g.Rows = append(g.Rows, rows...)
 			}
 		}
 	}
-	if len(g.rows) == 0 {
-		return section{}, false
+	if len(g.Rows) == 0 {
+		return layout.Section{}, false
 	}
 	var notes []string
 	if shares {
@@ -58,41 +59,32 @@ func (v *view) why() (section, bool) {
 	if none {
 		notes = append(notes, noCause(v.Profiled))
 	}
-	return section{title: "Why (what was measured to change with it)", grids: []grid{g}, notes: notes}, true
+	return layout.Section{Title: "Why (what was measured to change with it)", Grids: []layout.Grid{g}, Notes: notes}, true
 }
 
-func cause(c compare.Cause) []row {
-	sc := scaleOf(c.Metric, float64(c.Base), float64(c.Now))
-	label, _ := unitOf(c.Metric)
+func cause(c compare.Cause) []layout.Row {
+	sc := layout.ScaleOf(c.Metric, float64(c.Base), float64(c.Now))
+	label, _ := layout.UnitOf(c.Metric)
 	ratio := ""
 	if !math.IsNaN(float64(c.Lo)) {
-		ratio = change(math.Sqrt(float64(c.Lo * c.Hi))) // of log ratios, the middle of the interval
+		ratio = layout.Change(math.Sqrt(float64(c.Lo * c.Hi))) // of log ratios, the middle of the interval
 	}
 	share := ""
 	if !math.IsNaN(float64(c.Share)) {
 		share = strconv.FormatFloat(100*float64(c.Share), 'f', 0, 64) + "%"
 	}
-	rows := []row{{cells: []cell{
-		{text: "  " + string(c.Class) + ", " + label}, {text: sc.format(float64(c.Base)) + " → " + sc.with(float64(c.Now))}, {text: ratio}, {text: share},
+	rows := []layout.Row{{Cells: []layout.Cell{
+		{Text: "  " + string(c.Class) + ", " + label}, {Text: sc.Format(float64(c.Base)) + " → " + sc.With(float64(c.Now))}, {Text: ratio}, {Text: share},
 	}}}
 	for _, p := range c.Places {
 		where := p.Func
 		if p.File != "" {
 			where += fmt.Sprintf(" (%s:%d)", path.Base(p.File), p.Line)
 		}
-		ps := scaleOf(c.Metric, slices.DeleteFunc([]float64{float64(p.Change), float64(p.Lo), float64(p.Hi)}, math.IsNaN)...)
-		rows = append(rows, row{cells: []cell{{text: "    " + middle(where, 60)}, {text: strings.TrimSuffix(ps.signedWith(float64(p.Change))+" "+ps.signedInterval(float64(p.Lo), float64(p.Hi)), " ")}, {}, {}}})
+		ps := layout.ScaleOf(c.Metric, slices.DeleteFunc([]float64{float64(p.Change), float64(p.Lo), float64(p.Hi)}, math.IsNaN)...)
+		rows = append(rows, layout.Row{Cells: []layout.Cell{{Text: "    " + layout.Middle(where, 60)}, {Text: strings.TrimSuffix(ps.SignedWith(float64(p.Change))+" "+ps.SignedInterval(float64(p.Lo), float64(p.Hi)), " ")}, {}, {}}})
 	}
 	return rows
-}
-
-func middle(name string, most int) string {
-	r := []rune(name)
-	if len(r) <= most {
-		return name
-	}
-	head := most / 3
-	return string(r[:head]) + "…" + string(r[len(r)-(most-head-1):])
 }
 
 func noCause(profiled bool) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/chart"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web/safe"
@@ -133,7 +134,7 @@ func pairOf(t *compare.Table) (p pair) {
 			continue
 		}
 		row := pairRow{Name: report.Noun(m.Name), Metric: m.Name, Help: m.Help, A: "–", B: "–"}
-		number := report.Number(m.Name, x.Center, y.Center)
+		number := layout.Number(m.Name, x.Center, y.Center)
 		if hasA {
 			row.A = number(x.Center)
 		}
@@ -142,7 +143,7 @@ func pairOf(t *compare.Table) (p pair) {
 		}
 		v, judged := b.Versus[m.Name]
 		if judged {
-			row.Change, row.Interval = report.Change(v.Ratio), report.Interval(v.Lo, v.Hi)
+			row.Change, row.Interval = layout.Change(v.Ratio), layout.Interval(v.Lo, v.Hi)
 			row.Verdict, row.Note = string(v.Verdict), report.NotCompared(v.Note)
 		}
 		if !m.Primary {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/chart"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // A filter is what a list is narrowed to.
@@ -79,7 +80,7 @@ func (e *entry) Changes() (cs []change) {
 		}
 		if len(s.Settings) == 1 {
 			if v := s.Settings[0].Values[m.Name]; v.Center != nil && !v.Saturated {
-				cs = append(cs, change{report.Noun(m.Name), report.Number(m.Name, *v.Center)(*v.Center), ""})
+				cs = append(cs, change{report.Noun(m.Name), layout.Number(m.Name, *v.Center)(*v.Center), ""})
 			}
 			continue
 		}
@@ -126,7 +127,7 @@ func loudest(s *summary, metric string) (c change, ok bool) {
 	}
 	text := best.Verdict
 	if best.Ratio != nil && (best.Verdict == "better" || best.Verdict == "worse") {
-		text = report.Change(*best.Ratio) + " " + best.Verdict
+		text = layout.Change(*best.Ratio) + " " + best.Verdict
 		if len(s.Settings) > 2 {
 			text += " (" + name + ")"
 		}
@@ -175,7 +176,7 @@ func groups(all []*entry) (gs []group) {
 			}
 		}
 		if len(xs) > 0 {
-			g.Spark, g.Text = chart.Spark(xs), report.Number(metric, xs[len(xs)-1])(xs[len(xs)-1])
+			g.Spark, g.Text = chart.Spark(xs), layout.Number(metric, xs[len(xs)-1])(xs[len(xs)-1])
 		}
 		gs = append(gs, g)
 	}

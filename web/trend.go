@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno/analysis/trend"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/chart"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -178,7 +179,7 @@ func courseOf(runs []*entry, found trend.Course, metric, setting string) (c cour
 		line.X = append(line.X, float64(runs[n].Run.Started.Unix()))
 		line.Y = append(line.Y, *values[i].Center)
 	}
-	number := report.Number(metric, line.Y...)
+	number := layout.Number(metric, line.Y...)
 	for i, n := range found.Runs {
 		e := runs[n]
 		p := point{ID: e.ID, When: e.When(), Ran: e.What(), Value: number(line.Y[i])}
@@ -195,7 +196,7 @@ func courseOf(runs []*entry, found trend.Course, metric, setting string) (c cour
 		p := &c.Points[x.At]
 		text := fmt.Sprintf("the level changed from %s to %s", number(x.Before), number(x.After))
 		if x.Before > 0 {
-			text += ", " + report.Change(x.After/x.Before)
+			text += ", " + layout.Change(x.After/x.Before)
 		}
 		p.Change, p.Notes = true, slices.Insert(p.Notes, 0, fmt.Sprintf("%s (p %.3f)", text, x.P))
 		marks = append(marks, x.At)

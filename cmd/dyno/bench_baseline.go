@@ -17,7 +17,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -108,7 +108,7 @@ func fillCache(cache string, dir *store.Dir) error {
 		var b strings.Builder
 		h := dir.Run.Host
 		fmt.Fprintf(&b, "goos: %s\ngoarch: %s\ncpu: %s\ncommit: %s\ngo: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"), commit, version)
-		if err := report.BenchOf(&b, results, s); err != nil {
+		if err := export.BenchOf(&b, results, s); err != nil {
 			return err
 		}
 		if err := os.WriteFile(cacheFile(cache, e, version, commit), []byte(b.String()), 0o666); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/benchtable"
 )
 
 const mostBenchNotes = 20
@@ -154,9 +155,9 @@ func printBenchstat(cmd *cobra.Command, t *benchstat.Tables, o *outFlags) error 
 	case "json":
 		return report.JSON(w, t)
 	case "markdown":
-		return report.BenchstatMarkdown(w, t)
+		return benchtable.Markdown(w, t)
 	case "csv":
-		return report.BenchstatCSV(w, t)
+		return benchtable.CSV(w, t)
 	}
-	return errors.Join(report.Benchstat(w, t, o.look(w)), report.BenchstatFoot(w, t, o.look(w)))
+	return errors.Join(benchtable.Text(w, t, o.look(w)), benchtable.Foot(w, t, o.look(w)))
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -77,7 +79,7 @@ func writeBenchFile(dir *store.Dir) error {
 	return dir.WriteFile(findings.BenchFile, func(w io.Writer) error {
 		h := dir.Run.Host
 		fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
-		return report.Bench(w, results, dir.Run.Plan.Name)
+		return export.Bench(w, results, dir.Run.Plan.Name)
 	})
 }
 
@@ -85,7 +87,7 @@ func writeBenchFile(dir *store.Dir) error {
 // page is made of, as that was synced before.
 func writeReports(dir *store.Dir, f *findings.Findings) error {
 	write := func(name, format string) error {
-		return dir.WriteFile(name, func(w io.Writer) error { return report.Write(w, f, format, report.Options{}) })
+		return dir.WriteFile(name, func(w io.Writer) error { return report.Write(w, f, format, layout.Options{}) })
 	}
 	summary, page := write("summary.json", "json"), write(pageFile, "html")
 	if errors.Is(page, syscall.ENOSPC) {

@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -117,7 +118,7 @@ func stepSummary(cmd *cobra.Command, f *findings.Findings) {
 		return
 	}
 	var b bytes.Buffer
-	err := report.Write(&b, f, "markdown", report.Options{})
+	err := report.Write(&b, f, "markdown", layout.Options{})
 	if info, e := os.Stat(path); e == nil && info.Size()+int64(b.Len()) > mostSummary {
 		err = fmt.Errorf("%s has no room for %d bytes more (consider: a step for each run)", path, b.Len())
 	}

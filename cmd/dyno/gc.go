@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/gclog"
 )
 
 type gcFlags struct {
@@ -100,7 +101,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		return report.ExplainGC(w, line, opt)
+		return gclog.Explain(w, line, opt)
 	}
 	var logs []*gctrace.Log
 	for i, name := range args {
@@ -111,7 +112,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 		if logs = append(logs, l); o.compare {
 			continue
 		}
-		show := func() error { return report.GCLog(w, l, opt) }
+		show := func() error { return gclog.Text(w, l, opt) }
 		if o.json {
 			show = func() error { return report.JSON(w, l) }
 		} else if i > 0 {
@@ -129,7 +130,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	names := findings.RunNames(logs[0].Name, logs[1].Name)
 	logs[0].Name, logs[1].Name = names[0], names[1]
-	return report.CompareGC(w, logs[0], logs[1], opt)
+	return gclog.Compare(w, logs[0], logs[1], opt)
 }
 
 // lineOf is arg itself, or the wanted line of that log.

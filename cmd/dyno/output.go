@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno/lab/otlp"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -76,15 +77,15 @@ func (f *format) Set(v string) error {
 	return nil
 }
 
-func (o *outFlags) look(w io.Writer) report.Options {
+func (o *outFlags) look(w io.Writer) layout.Options {
 	look := lookOf(w)
 	look.Strict = o.strict
 	return look
 }
 
-func lookOf(w io.Writer) report.Options {
+func lookOf(w io.Writer) layout.Options {
 	width, color := terminal(w)
-	return report.Options{Width: width, Color: color}
+	return layout.Options{Width: width, Color: color}
 }
 
 // check reports a form that the results cannot have, before they are measured.

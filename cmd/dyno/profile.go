@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/pprofpage"
+	"github.com/dynolab/dyno/report/profile"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -106,7 +107,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	notes := dir.Notes()
 	if verb != "summary" || o.base != "" { // else it tells them itself
-		notes = append(notes, report.LeftOut(run)...)
+		notes = append(notes, profile.LeftOut(run)...)
 	}
 	for _, note := range notes {
 		notef(cmd, "%s", note)
@@ -199,9 +200,9 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 	case verb == "top" && !o.versus:
 		kinds = kinds[:1]
 	}
-	out := &report.Profile{Rows: o.rows}
+	out := &profile.Profile{Rows: o.rows}
 	if verb == "summary" && !o.versus {
-		out.About, out.Notes = report.AboutProfiles(run)
+		out.About, out.Notes = profile.AboutProfiles(run)
 		if !cmd.Flags().Changed("rows") {
 			out.Rows = summaryRows
 		}
@@ -234,9 +235,9 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 	case "json":
 		return report.JSON(w, out)
 	case "markdown":
-		return report.ProfileMarkdown(w, out)
+		return profile.Markdown(w, out)
 	}
-	return report.ProfileText(w, out, lookOf(w))
+	return profile.Text(w, out, lookOf(w))
 }
 
 func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.Run, verb string, match *regexp.Regexp) error {
@@ -273,7 +274,7 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		for _, loss := range losses {
 			notef(cmd, "%v", loss)
 		}
-		return report.ProfileList(w, ls, p.Metric, o.versus, text)
+		return profile.List(w, ls, p.Metric, o.versus, text)
 	case "peek":
 		sum, err := run.Sum(kind, setting)
 		if err != nil {
@@ -291,10 +292,10 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 	case asJSON:
 		return report.JSON(w, tree)
 	case o.folded:
-		return report.ProfileFolded(w, tree, p.Metric)
+		return profile.Folded(w, tree, p.Metric)
 	}
 	title()
-	return report.ProfileFlame(w, tree, p.Metric)
+	return profile.Flame(w, tree, p.Metric)
 }
 
 // results are those of the chosen benchmark, or all.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/export"
 )
 
 func reportSeries(cmd *cobra.Command, path, form string) error {
@@ -39,10 +39,10 @@ func reportSeries(cmd *cobra.Command, path, form string) error {
 		if r.Err != "" && len(all) > 0 {
 			notef(cmd, "trial %d failed, its readings are among these: %s", r.Trial.N, r.Err)
 		}
-		lead := strconv.Itoa(r.Trial.N) + "," + csvField(report.Harmless(r.Trial.Setting.String())) + ","
+		lead := strconv.Itoa(r.Trial.N) + "," + csvField(export.Harmless(r.Trial.Setting.String())) + ","
 		var line []byte
 		for _, s := range all {
-			metric := csvField(report.Harmless(s.Metric))
+			metric := csvField(export.Harmless(s.Metric))
 			for i, at := range s.At {
 				line = append(append(append(line[:0], lead...), metric...), ',')
 				line = append(strconv.AppendFloat(line, at.Seconds(), 'f', -1, 64), ',')

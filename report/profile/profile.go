@@ -1,4 +1,5 @@
-package report
+// Package profile writes what profiles of a run tell: shares, functions, changes, lines and stacks.
+package profile
 
 import (
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -36,7 +38,7 @@ func AboutProfiles(r *profiles.Run) (about, notes []string) {
 		for _, s := range r.Settings {
 			of := slices.DeleteFunc(slices.Clone(r.Of[kind]), func(p profiles.Profiled) bool { return p.Setting != s })
 			if len(of) > 0 {
-				parts = append(parts, fmt.Sprintf("%s (%d)", label(s), len(of)))
+				parts = append(parts, fmt.Sprintf("%s (%d)", layout.Label(s), len(of)))
 			}
 			if i > 0 || s != r.Settings[0] || len(of) == 0 {
 				continue
@@ -61,56 +63,45 @@ func LeftOut(r *profiles.Run) (lines []string) {
 
 const nameWidth = 52
 
-// ProfileText writes p for a reader at a terminal. The error is w's.
-func ProfileText(w io.Writer, p *Profile, o Options) error {
+// Text writes p for a reader at a terminal. The error is w's.
+func Text(w io.Writer, p *Profile, o layout.Options) error {
 	var b strings.Builder
 	for _, line := range p.About {
-		b.WriteString(fold(line, "", "  ", o.width()))
+		b.WriteString(layout.Fold(line, "", "  ", o.Columns()))
 	}
-	for i, s := range p.sections(nameWidth, o.width()) {
+	for i, s := range p.Sections(nameWidth, o.Columns()) {
 		if i > 0 || len(p.About) > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(fold(s.title, "", "  ", o.width()))
-		for _, g := range s.grids {
+		b.WriteString(layout.Fold(s.Title, "", "  ", o.Columns()))
+		for _, g := range s.Grids {
 			b.WriteByte('\n')
-			g.narrow(o.width())
-			g.text(&b, o.Color)
+			g.Narrow(o.Columns())
+			g.Text(&b, o.Color)
 		}
-		for _, n := range s.notes {
+		for _, n := range s.Notes {
 			b.WriteByte('\n')
-			b.WriteString(fold(n, "", "", o.width()))
+			b.WriteString(layout.Fold(n, "", "", o.Columns()))
 		}
 	}
-	p.writeNotes(&b, func(s string) string { return fold(s, "", "  ", o.width()) })
+	p.writeNotes(&b, func(s string) string { return layout.Fold(s, "", "  ", o.Columns()) })
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// ProfileMarkdown writes p as GitHub Markdown. The error is w's.
-func ProfileMarkdown(w io.Writer, p *Profile) error {
+// Markdown writes p as GitHub Markdown. The error is w's.
+func Markdown(w io.Writer, p *Profile) error {
 	var b strings.Builder
 	for _, line := range p.About {
-		b.WriteString(escapeMarkdown(line) + "\n")
+		b.WriteString(layout.EscapeMarkdown(line) + "\n")
 	}
-	for _, s := range p.sections(math.MaxInt, math.MaxInt) {
+	for _, s := range p.Sections(math.MaxInt, math.MaxInt) {
 		b.WriteByte('\n')
-		s.markdown(&b)
+		s.Markdown(&b)
 	}
-	p.writeNotes(&b, func(s string) string { return escapeMarkdown(s) + "\n" })
+	p.writeNotes(&b, func(s string) string { return layout.EscapeMarkdown(s) + "\n" })
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func (s *section) markdown(b *strings.Builder) {
-	b.WriteString("**" + escapeMarkdown(s.title) + "**\n")
-	for _, g := range s.grids {
-		b.WriteByte('\n')
-		g.markdown(b)
-	}
-	for _, n := range s.notes {
-		b.WriteString("\n" + escapeMarkdown(n) + "\n")
-	}
 }
 
 func (p *Profile) writeNotes(b *strings.Builder, line func(string) string) {
@@ -119,12 +110,13 @@ func (p *Profile) writeNotes(b *strings.Builder, line func(string) string) {
 	}
 }
 
-func (p *Profile) sections(names, width int) []section {
-	var out []section
+// Sections are the tables, of at most names characters for a function and width for the page.
+func (p *Profile) Sections(names, width int) []layout.Section {
+	var out []layout.Section
 	if len(p.Shares) > 0 {
 		name, keys := shortNames(p.Shares, width)
-		s := cpuShares(p.Shares, name, width)
-		s.notes = append(keys, s.notes...)
+		s := CPUShares(p.Shares, name, width)
+		s.Notes = append(keys, s.Notes...)
 		out = append(out, s)
 	}
 	for _, t := range p.Tops {
@@ -138,68 +130,64 @@ func (p *Profile) sections(names, width int) []section {
 
 // shortNames numbers the settings if a name is too long, and returns the key to the numbers.
 func shortNames(all []profiles.CPUShare, width int) (name func(string) string, keys []string) {
-	long := func(s profiles.CPUShare) bool { return utf8.RuneCountInString(label(s.Setting)) > maxName }
+	long := func(s profiles.CPUShare) bool {
+		return utf8.RuneCountInString(layout.Label(s.Setting)) > layout.MaxName
+	}
 	if width == math.MaxInt || !slices.ContainsFunc(all, long) {
-		return label, nil
+		return layout.Label, nil
 	}
 	number := map[string]string{}
 	for i, s := range all {
 		number[s.Setting] = fmt.Sprintf("[%d]", i+1)
-		keys = append(keys, number[s.Setting]+" "+label(s.Setting))
+		keys = append(keys, number[s.Setting]+" "+layout.Label(s.Setting))
 	}
 	return func(s string) string { return number[s] }, keys
 }
 
-func label(setting string) string {
-	if setting == "" {
-		return "(as is)"
-	}
-	return setting
-}
-
-func cpuShares(all []profiles.CPUShare, name func(setting string) string, width int) section {
+// CPUShares is the table of what CPU time was spent on; name is the name of a setting.
+func CPUShares(all []profiles.CPUShare, name func(setting string) string, width int) layout.Section {
 	greatest := 0.0
 	for _, s := range all {
 		greatest = max(greatest, s.Total.Mean)
 	}
-	sc := scaleOf("cpu-sec/req", greatest)
-	g := grid{cols: []column{{left: true}}, head: [][]string{{"CPU per request"}}}
-	rows := make([]row, len(profiles.CPUClasses)+2)
-	rows[0].cells = cells("in all, " + sc.unit)
+	sc := layout.ScaleOf("cpu-sec/req", greatest)
+	g := layout.Grid{Cols: []layout.Column{{Left: true}}, Head: [][]string{{"CPU per request"}}}
+	rows := make([]layout.Row, len(profiles.CPUClasses)+2)
+	rows[0].Cells = layout.Cells("in all, " + sc.Unit)
 	for c, name := range profiles.CPUClasses {
-		rows[c+1].cells = cells(name)
+		rows[c+1].Cells = layout.Cells(name)
 	}
 	last := len(rows) - 1
-	rows[last].cells = cells("mark + assist + sweep + other GC")
+	rows[last].Cells = layout.Cells("mark + assist + sweep + other GC")
 	for _, s := range all {
-		g.cols = append(g.cols, column{}, column{left: true, keep: 1}, column{keep: 2})
-		g.head[0] = append(g.head[0], name(s.Setting), "", sc.unit)
-		rows[0].cells = append(rows[0].cells, cell{text: sc.format(s.Total.Mean)}, cell{}, cell{})
+		g.Cols = append(g.Cols, layout.Column{}, layout.Column{Left: true, Keep: 1}, layout.Column{Keep: 2})
+		g.Head[0] = append(g.Head[0], name(s.Setting), "", sc.Unit)
+		rows[0].Cells = append(rows[0].Cells, layout.Cell{Text: sc.Format(s.Total.Mean)}, layout.Cell{}, layout.Cell{})
 		for c, class := range s.Classes {
-			rows[c+1].cells = append(rows[c+1].cells, classCells(class, sc)...)
+			rows[c+1].Cells = append(rows[c+1].Cells, classCells(class, sc)...)
 		}
-		rows[last].cells = append(rows[last].cells, classCells(s.GC, sc)...)
+		rows[last].Cells = append(rows[last].Cells, classCells(s.GC, sc)...)
 	}
-	g.rows = rows
-	g.narrow(width)
+	g.Rows = rows
+	g.Narrow(width)
 	note := "Idle mark is work of CPUs that had nothing else to do. Runtime: maps, copying, channels, locks; libraries: what is neither the subject's own nor the runtime's, system calls too."
-	spread := slices.ContainsFunc(g.cols, func(c column) bool { return c.keep == 1 })
+	spread := slices.ContainsFunc(g.Cols, func(c layout.Column) bool { return c.Keep == 1 })
 	if spread && slices.ContainsFunc(all, func(s profiles.CPUShare) bool { return s.Trials > 1 }) {
 		note = "± is half of the 95 % interval over the trials, in points. " + note
 	}
-	return section{
-		title: "What CPU time is spent on, by the stacks of the CPU profiles",
-		grids: []grid{g},
-		notes: []string{note},
+	return layout.Section{
+		Title: "What CPU time is spent on, by the stacks of the CPU profiles",
+		Grids: []layout.Grid{g},
+		Notes: []string{note},
 	}
 }
 
-func classCells(c profiles.ClassShare, sc scale) []cell {
+func classCells(c profiles.ClassShare, sc layout.Scale) []layout.Cell {
 	far := ""
 	if h := (c.Share.Hi - c.Share.Lo) / 2; !math.IsNaN(h) {
 		far = fmt.Sprintf("±%.1f", 100*h)
 	}
-	return []cell{{text: fmt.Sprintf("%.1f%%", 100*c.Share.Mean)}, {far, faint}, {text: sc.format(c.PerReq.Mean)}}
+	return []layout.Cell{{Text: fmt.Sprintf("%.1f%%", 100*c.Share.Mean)}, {Text: far, Mark: layout.Faint}, {Text: sc.Format(c.PerReq.Mean)}}
 }
 
 func per(metric string) string {
@@ -212,41 +200,41 @@ func per(metric string) string {
 	return ""
 }
 
-func inUnit(sc scale) string {
-	if sc.unit == "" {
+func inUnit(sc layout.Scale) string {
+	if sc.Unit == "" {
 		return ""
 	}
-	return ", in " + sc.unit
+	return ", in " + sc.Unit
 }
 
-func (p *Profile) top(t *profiles.Top, names int) section {
+func (p *Profile) top(t *profiles.Top, names int) layout.Section {
 	rows := shown(t.Rows, p.Rows)
-	sc := scaleOf(t.Metric, t.Total)
+	sc := layout.ScaleOf(t.Metric, t.Total)
 	counts, _, _ := strings.Cut(t.Counts, "/")
 	// The figure that is first is the one that interval, share and order are of.
 	columns := []string{"own", "flat", "cum"}
 	if at := slices.Index(columns, t.Order); at > 0 {
 		columns = slices.Insert(slices.Delete(columns, at, at+1), 0, t.Order)
 	}
-	g := grid{
-		cols: []column{{}, {left: true, keep: 2}, {}, {}, {}, {keep: 1}, {left: true}},
-		head: [][]string{{columns[0], "", "share", columns[1], columns[2], counts, "function"}},
+	g := layout.Grid{
+		Cols: []layout.Column{{}, {Left: true, Keep: 2}, {}, {}, {}, {Keep: 1}, {Left: true}},
+		Head: [][]string{{columns[0], "", "share", columns[1], columns[2], counts, "function"}},
 	}
 	for _, r := range rows {
 		figures := map[string]float64{"own": r.Own, "flat": r.Flat, "cum": r.Cum}
 		value := figures[columns[0]]
 		count := ""
 		if t.Counts != "" {
-			count = scaleOf(t.Counts, r.Count).format(r.Count)
+			count = layout.ScaleOf(t.Counts, r.Count).Format(r.Count)
 		}
-		g.rows = append(g.rows, row{cells: []cell{
-			{text: sc.format(value)}, {spread(value, float64(r.Lo), float64(r.Hi)), faint}, {text: fmt.Sprintf("%.1f%%", 100*r.Share)},
-			{text: sc.format(figures[columns[1]])}, {text: sc.format(figures[columns[2]])}, {text: count}, {text: shortName(clean(r.Name), names)},
+		g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{
+			{Text: sc.Format(value)}, {Text: layout.Spread(value, float64(r.Lo), float64(r.Hi)), Mark: layout.Faint}, {Text: fmt.Sprintf("%.1f%%", 100*r.Share)},
+			{Text: sc.Format(figures[columns[1]])}, {Text: sc.Format(figures[columns[2]])}, {Text: count}, {Text: shortName(layout.Clean(r.Name), names)},
 		}})
 	}
-	return section{
-		title: fmt.Sprintf("%s%s of %s, %s: %s in all; %s%s", t.Kind, per(t.Metric), label(t.Setting), count(t.Trials, "trial"), sc.with(t.Total), order(t.Order), inUnit(sc)),
-		grids: []grid{g},
+	return layout.Section{
+		Title: fmt.Sprintf("%s%s of %s, %s: %s in all; %s%s", t.Kind, per(t.Metric), layout.Label(t.Setting), layout.Count(t.Trials, "trial"), sc.With(t.Total), order(t.Order), inUnit(sc)),
+		Grids: []layout.Grid{g},
 	}
 }
 
@@ -265,46 +253,46 @@ func order(by string) string {
 	}[by]
 }
 
-func (p *Profile) diff(d *profiles.Diff, names int) section {
+func (p *Profile) diff(d *profiles.Diff, names int) layout.Section {
 	rows := shown(d.Rows, p.Rows)
 	greatest := math.Abs(d.Total.Diff)
 	for _, r := range rows[:min(1, len(rows))] {
 		greatest = max(greatest, math.Abs(r.Own.Diff), math.Abs(r.Flat.Diff), math.Abs(r.Cum.Diff))
 	}
-	sc := scaleOf(d.Metric, greatest)
-	g := grid{
-		cols: []column{{}, {left: true}, {left: true}, {keep: 2}, {keep: 2}, {keep: 1}, {keep: 1}, {left: true}},
-		head: [][]string{{"change", "", "", "flat", "cum", "before", "after", "function"}},
+	sc := layout.ScaleOf(d.Metric, greatest)
+	g := layout.Grid{
+		Cols: []layout.Column{{}, {Left: true}, {Left: true}, {Keep: 2}, {Keep: 2}, {Keep: 1}, {Keep: 1}, {Left: true}},
+		Head: [][]string{{"change", "", "", "flat", "cum", "before", "after", "function"}},
 	}
 	for _, r := range rows {
 		c := map[string]profiles.Change{"own": r.Own, "flat": r.Flat, "cum": r.Cum}[d.Order]
-		m := markOf(c.Verdict)
-		name := shortName(clean(r.Name), names)
+		m := layout.MarkOf(c.Verdict)
+		name := shortName(layout.Clean(r.Name), names)
 		at := ""
 		if l := r.Line; l.File != "" && r.Own.Diff != 0 {
-			at = fmt.Sprintf("%s:%d", path.Base(clean(l.File)), l.Line)
+			at = fmt.Sprintf("%s:%d", path.Base(layout.Clean(l.File)), l.Line)
 			if l.Via != "" {
-				at += " via " + shortName(clean(l.Via), names-utf8.RuneCountInString(at)-7)
+				at += " via " + shortName(layout.Clean(l.Via), names-utf8.RuneCountInString(at)-7)
 			}
 		}
 		if names == math.MaxInt && at != "" {
 			name, at = name+", "+at, ""
 		}
-		g.rows = append(g.rows, row{cells: []cell{
-			{sc.signed(c.Diff), m}, {text: sc.signedInterval(c.Lo, c.Hi)}, {string(c.Verdict), m},
-			{text: sc.signed(r.Flat.Diff)}, {text: sc.signed(r.Cum.Diff)}, {text: sc.format(c.Base)}, {text: sc.format(c.Value)}, {text: name},
+		g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{
+			{Text: sc.Signed(c.Diff), Mark: m}, {Text: sc.SignedInterval(c.Lo, c.Hi)}, {Text: string(c.Verdict), Mark: m},
+			{Text: sc.Signed(r.Flat.Diff)}, {Text: sc.Signed(r.Cum.Diff)}, {Text: sc.Format(c.Base)}, {Text: sc.Format(c.Value)}, {Text: name},
 		}})
 		if at != "" {
-			g.rows = append(g.rows, row{cells: []cell{{}, {}, {}, {}, {}, {}, {}, {"  " + at, faint}}})
+			g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{{}, {}, {}, {}, {}, {}, {}, {Text: "  " + at, Mark: layout.Faint}}})
 		}
 	}
-	s := section{
-		title: fmt.Sprintf("%s%s, %s against %s, %s: %s in all; %s%s", d.Kind, per(d.Metric), label(d.Setting), label(d.Base), count(d.Pairs, "pair"),
-			sc.signedWith(d.Total.Diff), order(d.Order), inUnit(sc)),
-		notes: []string{p.found(d)},
+	s := layout.Section{
+		Title: fmt.Sprintf("%s%s, %s against %s, %s: %s in all; %s%s", d.Kind, per(d.Metric), layout.Label(d.Setting), layout.Label(d.Base), layout.Count(d.Pairs, "pair"),
+			sc.SignedWith(d.Total.Diff), order(d.Order), inUnit(sc)),
+		Notes: []string{p.found(d)},
 	}
-	if len(g.rows) > 0 {
-		s.grids = []grid{g}
+	if len(g.Rows) > 0 {
+		s.Grids = []layout.Grid{g}
 	}
 	return s
 }
@@ -315,7 +303,7 @@ func (p *Profile) found(d *profiles.Diff) string {
 	case d.Pairs == 0:
 		return "No block has a profile of both settings, so there is nothing to compare."
 	case d.Pairs < profiles.Pairs:
-		return fmt.Sprintf("Of %s of trials no change can be told from noise; from %d on it can (consider: --profile-repeat %[2]d).", count(d.Pairs, "pair"), profiles.Pairs)
+		return fmt.Sprintf("Of %s of trials no change can be told from noise; from %d on it can (consider: --profile-repeat %[2]d).", layout.Count(d.Pairs, "pair"), profiles.Pairs)
 	case n == 0 && p.Unproved != "":
 		return p.Unproved
 	case n == 0:

@@ -1,4 +1,4 @@
-package report
+package benchtable
 
 import (
 	"encoding/csv"
@@ -10,10 +10,12 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/layout"
 )
 
-// BenchstatSentences say how many changes chance alone would show, and what no p-value knows.
-func BenchstatSentences(t *benchstat.Tables) (list []string) {
+// Sentences say how many changes chance alone would show, and what no p-value knows.
+func Sentences(t *benchstat.Tables) (list []string) {
 	switch nothing, keys := t.Apart(); {
 	case len(keys) > 0:
 		list = append(list, fmt.Sprintf("Nothing is compared, as the columns differ in %s too (consider: --ignore %s).", strings.Join(keys, ", "), strings.Join(keys, ",")))
@@ -57,43 +59,44 @@ func statExpected(x float64) string {
 	return fmt.Sprintf("up to %.2g", x)
 }
 
-// BenchstatFoot writes the sentences below the tables. The error is w's.
-func BenchstatFoot(w io.Writer, t *benchstat.Tables, o Options) error {
+// Foot writes the sentences below the tables. The error is w's.
+func Foot(w io.Writer, t *benchstat.Tables, o layout.Options) error {
 	var b strings.Builder
-	for i, s := range BenchstatSentences(t) {
+	for i, s := range Sentences(t) {
 		if i == 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString(fold(s, "", "", o.width()))
+		b.WriteString(layout.Fold(s, "", "", o.Columns()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// BenchstatMarkdown writes the sentences and then the tables as GitHub Markdown of at most
+// Markdown writes the sentences and then the tables as GitHub Markdown of at most
 // MostMarkdown bytes. Long tables are folded; what is left out is named. The error is w's.
-func BenchstatMarkdown(w io.Writer, t *benchstat.Tables) error {
+func Markdown(w io.Writer, t *benchstat.Tables) error {
 	var b strings.Builder
-	for _, s := range BenchstatSentences(t) {
-		b.WriteString(textLine(s) + "\n\n")
+	for _, s := range Sentences(t) {
+		b.WriteString(layout.TextLine(s) + "\n\n")
 	}
 	var left []string
 	for i := range t.Tables {
-		title, text := statMarkdown(&t.Tables[i])
-		if b.Len()+len(text) > MostMarkdown-leftOutRoom {
+		title, text := TableMarkdown(&t.Tables[i])
+		if b.Len()+len(text) > layout.MostMarkdown-layout.LeftOutRoom {
 			left = append(left, title)
 			continue
 		}
 		b.WriteString(text)
 	}
 	if len(left) > 0 {
-		b.WriteString("\nLeft out, as a comment has room for so much only: " + shorten(escapeMarkdown(strings.Join(left, "; ")), leftOutRoom-200) + ".\n")
+		b.WriteString("\nLeft out, as a comment has room for so much only: " + layout.Shorten(layout.EscapeMarkdown(strings.Join(left, "; ")), layout.LeftOutRoom-200) + ".\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func statMarkdown(t *benchstat.Table) (title, text string) {
+// TableMarkdown is one table as GitHub Markdown, with the title to fold it behind.
+func TableMarkdown(t *benchstat.Table) (title, text string) {
 	title = t.Unit
 	for _, k := range t.Config {
 		if k.Value != "" {
@@ -101,12 +104,12 @@ func statMarkdown(t *benchstat.Table) (title, text string) {
 		}
 	}
 	lines, notes := statLines(t)
-	g := grid{cols: []column{{left: true}}, head: [][]string{{"benchmark"}}}
+	g := layout.Grid{Cols: []layout.Column{{Left: true}}, Head: [][]string{{"benchmark"}}}
 	for i, c := range t.Cols {
 		heading := strings.Join(slices.DeleteFunc(slices.Clone(c), func(s string) bool { return s == "" }), " ")
-		g.cols, g.head[0] = append(g.cols, column{}), append(g.head[0], heading)
+		g.Cols, g.Head[0] = append(g.Cols, layout.Column{}), append(g.Head[0], heading)
 		if i > 0 {
-			g.cols, g.head[0] = append(g.cols, column{left: true}), append(g.head[0], "vs base")
+			g.Cols, g.Head[0] = append(g.Cols, layout.Column{Left: true}), append(g.Head[0], "vs base")
 		}
 	}
 	for _, l := range lines {
@@ -121,30 +124,30 @@ func statMarkdown(t *benchstat.Table) (title, text string) {
 				r = append(r, strings.Join(strings.Fields(p[statChange]+" "+p[statP]+" "+p[statMoreNotes]), " "))
 			}
 		}
-		g.rows = append(g.rows, row{cells: cells(r...)})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(r...)})
 	}
 	var b strings.Builder
 	b.WriteByte('\n')
-	g.markdown(&b)
+	g.Markdown(&b)
 	for i, n := range notes {
-		b.WriteString("\n" + superscript(i+1) + " " + textLine(n) + "\n")
+		b.WriteString("\n" + superscript(i+1) + " " + layout.TextLine(n) + "\n")
 	}
-	return title, folded(title, b.String(), len(lines) > openRows*3, 0).text
+	return title, layout.Folded(title, b.String(), len(lines) > layout.OpenRows*3, 0).Text
 }
 
 var benchstatColumns = []string{"unit", "n", "center", "lo", "hi", "change_frac", "p", "changed", "notes"}
 
-// BenchstatCSV writes a line for each cell, with numbers in full in the base unit. Changes are
+// CSV writes a line for each cell, with numbers in full in the base unit. Changes are
 // fractions, also where benchstat shows "~"; unknown values are empty. The error is w's.
-func BenchstatCSV(w io.Writer, t *benchstat.Tables) error {
+func CSV(w io.Writer, t *benchstat.Tables) error {
 	head := []string{}
 	if len(t.Tables) > 0 {
 		for _, k := range t.Tables[0].Config {
-			head = append(head, Harmless(k.Key))
+			head = append(head, export.Harmless(k.Key))
 		}
 	}
 	for _, k := range t.Columns {
-		head = append(head, Harmless(k))
+		head = append(head, export.Harmless(k))
 	}
 	c := csv.NewWriter(w)
 	c.Write(slices.Concat(head, []string{"benchmark"}, benchstatColumns)) // its error comes with Flush
@@ -157,20 +160,20 @@ func BenchstatCSV(w io.Writer, t *benchstat.Tables) error {
 				}
 				var line []string
 				for _, k := range table.Config {
-					line = append(line, Harmless(k.Value))
+					line = append(line, export.Harmless(k.Value))
 				}
 				for _, v := range table.Cols[n] {
-					line = append(line, Harmless(v))
+					line = append(line, export.Harmless(v))
 				}
-				line = append(line, Harmless(r.Name), Harmless(table.Unit), strconv.Itoa(len(x.Samples)), exact(x.Center), exact(x.Lo), exact(x.Hi))
+				line = append(line, export.Harmless(r.Name), export.Harmless(table.Unit), strconv.Itoa(len(x.Samples)), export.Exact(x.Center), export.Exact(x.Lo), export.Exact(x.Hi))
 				notes := x.Notes
 				if v := x.Versus; v != nil {
-					line = append(line, exact(v.Ratio-1), exact(v.P), strconv.FormatBool(v.Changed()))
+					line = append(line, export.Exact(v.Ratio-1), export.Exact(v.P), strconv.FormatBool(v.Changed()))
 					notes = slices.Concat(notes, v.Notes)
 				} else {
 					line = append(line, "", "", "")
 				}
-				c.Write(append(line, Harmless(strings.Join(notes, "; "))))
+				c.Write(append(line, export.Harmless(strings.Join(notes, "; "))))
 			}
 		}
 	}

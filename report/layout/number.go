@@ -1,4 +1,4 @@
-package report
+package layout
 
 import (
 	"math"
@@ -7,32 +7,32 @@ import (
 )
 
 // A scale prints the numbers of one row or table in one unit with the same decimals.
-type scale struct {
-	unit     string  // such as "ms", or "" for a plain count
-	factor   float64 // base units in one unit
-	decimals int
+type Scale struct {
+	Unit     string  // such as "ms", or "" for a plain count
+	Factor   float64 // base units in one unit
+	Decimals int
 }
 
 type step struct {
-	unit   string
-	factor float64
+	Unit   string
+	Factor float64
 }
 
 var (
-	timeSteps = []step{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}}
-	byteSteps = []step{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
-	fracSteps = []step{{"%", 0.01}}
-	bareSteps = []step{{"", 1}}
+	TimeSteps = []step{{Unit: "s", Factor: 1}, {Unit: "ms", Factor: 1e-3}, {Unit: "µs", Factor: 1e-6}, {Unit: "ns", Factor: 1e-9}}
+	ByteSteps = []step{{Unit: "GiB", Factor: 1 << 30}, {Unit: "MiB", Factor: 1 << 20}, {Unit: "KiB", Factor: 1 << 10}, {Unit: "B", Factor: 1}}
+	FracSteps = []step{{Unit: "%", Factor: 0.01}}
+	bareSteps = []step{{Unit: "", Factor: 1}}
 )
 
 // unitOf splits the unit from a metric's name: "cpu-sec/req" is "cpu/req" in s … ns.
-func unitOf(metric string) (label string, steps []step) {
+func UnitOf(metric string) (label string, steps []step) {
 	at := strings.LastIndexByte(metric, ' ') + 1 // a benchmark's row is called "package.Name sec/op"
 	switch unit, per, found := strings.Cut(metric[at:], "/"); {
 	case found && unit == "sec":
-		return metric[:at] + "time/" + per, timeSteps
+		return metric[:at] + "time/" + per, TimeSteps
 	case found && unit == "B":
-		return metric[:at] + "bytes/" + per, byteSteps
+		return metric[:at] + "bytes/" + per, ByteSteps
 	}
 	head, per, found := strings.Cut(metric, "/")
 	if found {
@@ -41,7 +41,7 @@ func unitOf(metric string) (label string, steps []step) {
 	for _, u := range []struct {
 		suffix string
 		steps  []step
-	}{{"-sec", timeSteps}, {"-B", byteSteps}, {"-frac", fracSteps}} {
+	}{{"-sec", TimeSteps}, {"-B", ByteSteps}, {"-frac", FracSteps}} {
 		if l, ok := strings.CutSuffix(head, u.suffix); ok {
 			return l + per, u.steps
 		}
@@ -55,8 +55,8 @@ func unitOf(metric string) (label string, steps []step) {
 
 // scaleOf chooses the unit in which the greatest of xs is at least 1, and decimals that give
 // the least two significant digits. 0 and unknown values have no say.
-func scaleOf(metric string, xs ...float64) scale {
-	_, steps := unitOf(metric)
+func ScaleOf(metric string, xs ...float64) Scale {
+	_, steps := UnitOf(metric)
 	least, greatest, whole := math.Inf(1), 0.0, true
 	for _, x := range xs {
 		x = math.Abs(x)
@@ -66,65 +66,65 @@ func scaleOf(metric string, xs ...float64) scale {
 		least, greatest = min(least, x), max(greatest, x)
 		whole = whole && x == math.Trunc(x)
 	}
-	var s scale
+	var s Scale
 	for _, st := range steps {
-		s.unit, s.factor = st.unit, st.factor
-		if greatest >= st.factor {
+		s.Unit, s.Factor = st.Unit, st.Factor
+		if greatest >= st.Factor {
 			break
 		}
 	}
 	if head, per, _ := strings.Cut(metric[strings.LastIndexByte(metric, ' ')+1:], "/"); per != "op" && per != "" && (head == "sec" || head == "B") {
-		s.unit += "/" + per
+		s.Unit += "/" + per
 	}
 	switch {
-	case greatest == 0, whole && s.factor == 1:
+	case greatest == 0, whole && s.Factor == 1:
 		return s
-	case least/s.factor >= 1000:
-		s.decimals = 0
-	case least/s.factor >= 100:
-		s.decimals = 1
-	case least/s.factor >= 10:
-		s.decimals = 2
+	case least/s.Factor >= 1000:
+		s.Decimals = 0
+	case least/s.Factor >= 100:
+		s.Decimals = 1
+	case least/s.Factor >= 10:
+		s.Decimals = 2
 	default:
-		s.decimals = 3
+		s.Decimals = 3
 	}
 	// What the least needs to be precise is noise beside a great number.
-	if greatest/s.factor >= 100 {
-		s.decimals = min(s.decimals, 2)
+	if greatest/s.Factor >= 100 {
+		s.Decimals = min(s.Decimals, 2)
 	}
-	if greatest/s.factor >= 1000 {
-		s.decimals = min(s.decimals, 1)
+	if greatest/s.Factor >= 1000 {
+		s.Decimals = min(s.Decimals, 1)
 	}
 	// Nobody counts in thousandths.
-	if s.unit == "" && least >= 1 {
-		s.decimals = min(s.decimals, 1)
+	if s.Unit == "" && least >= 1 {
+		s.Decimals = min(s.Decimals, 1)
 	}
 	return s
 }
 
-func (s scale) format(x float64) string {
+func (s Scale) Format(x float64) string {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):
 		return "?"
 	case x == 0:
 		return "0"
 	}
-	return unsignZero(strconv.FormatFloat(x/s.factor, 'f', s.decimals, 64))
+	return UnsignZero(strconv.FormatFloat(x/s.Factor, 'f', s.Decimals, 64))
 }
 
-func (s scale) signed(x float64) string { return sign(s.format(x)) }
+func (s Scale) Signed(x float64) string { return sign(s.Format(x)) }
 
-func (s scale) with(x float64) string {
-	if s.unit == "" {
-		return s.format(x)
+func (s Scale) With(x float64) string {
+	if s.Unit == "" {
+		return s.Format(x)
 	}
-	return s.format(x) + " " + s.unit
+	return s.Format(x) + " " + s.Unit
 }
 
-// interval prints bounds without the unit, or "" if they are not known.
-func (s scale) interval(lo, hi float64) string { return bounds(s.format, lo, hi) }
+// Interval prints bounds without the unit, or "" if they are not known.
+func (s Scale) Interval(lo, hi float64) string { return bounds(s.Format, lo, hi) }
 
-func (s scale) signedInterval(lo, hi float64) string { return bounds(s.signed, lo, hi) }
+func (s Scale) SignedInterval(lo, hi float64) string { return bounds(s.Signed, lo, hi) }
 
 func bounds(print func(float64) string, lo, hi float64) string {
 	if math.IsNaN(lo) || math.IsNaN(hi) {
@@ -134,10 +134,10 @@ func bounds(print func(float64) string, lo, hi float64) string {
 }
 
 // signedWith is signed with the unit.
-func (s scale) signedWith(x float64) string { return sign(s.with(x)) }
+func (s Scale) SignedWith(x float64) string { return sign(s.With(x)) }
 
 // unsignZero turns "-0.0" into "0.0".
-func unsignZero(s string) string {
+func UnsignZero(s string) string {
 	if strings.Trim(s, "-0.") == "" {
 		return strings.TrimPrefix(s, "-")
 	}
@@ -151,8 +151,8 @@ func sign(s string) string {
 	return "+" + s
 }
 
-// change prints 1.062 as "+6.2%" and 12.3 as "×12.3".
-func change(ratio float64) string {
+// Change prints 1.062 as "+6.2%" and 12.3 as "×12.3".
+func Change(ratio float64) string {
 	switch {
 	case math.IsNaN(ratio) || math.IsInf(ratio, 0):
 		return "?"
@@ -161,13 +161,13 @@ func change(ratio float64) string {
 	case ratio >= 10:
 		return "×" + strconv.FormatFloat(ratio, 'f', 1, 64)
 	}
-	return sign(unsignZero(strconv.FormatFloat((ratio-1)*100, 'f', 1, 64))) + "%"
+	return sign(UnsignZero(strconv.FormatFloat((ratio-1)*100, 'f', 1, 64))) + "%"
 }
 
-func interval(lo, hi float64) string { return bounds(change, lo, hi) }
+func Interval(lo, hi float64) string { return bounds(Change, lo, hi) }
 
 // spread prints how far an interval reaches from its center, in per cent of it, or "".
-func spread(center, lo, hi float64) string {
+func Spread(center, lo, hi float64) string {
 	far := max(center-lo, hi-center) / math.Abs(center)
 	if math.IsNaN(far) || math.IsInf(far, 0) {
 		return ""
@@ -177,7 +177,7 @@ func spread(center, lo, hi float64) string {
 
 // pvalue prints a p-value to three decimals, a small one to so many, or "" if there is
 // none.
-func pvalue(p float64, decimals int) string {
+func Pvalue(p float64, decimals int) string {
 	least := math.Pow10(-decimals)
 	switch {
 	case math.IsNaN(p):
@@ -192,15 +192,9 @@ func pvalue(p float64, decimals int) string {
 
 // Number prints values with their unit, such as "7.25 ms", all with the decimals that suit xs.
 func Number(metric string, xs ...float64) func(x float64) string {
-	sc := scaleOf(metric, xs...)
-	if sc.unit == "" && strings.HasSuffix(metric, "/s") {
-		sc.unit = metric // a count does not tell of what by itself
+	sc := ScaleOf(metric, xs...)
+	if sc.Unit == "" && strings.HasSuffix(metric, "/s") {
+		sc.Unit = metric // a count does not tell of what by itself
 	}
-	return sc.with
+	return sc.With
 }
-
-// Change prints a ratio as a change: 1.062 is "+6.2%", 12.3 is "×12.3".
-func Change(ratio float64) string { return change(ratio) }
-
-// Interval prints the bounds of a ratio as changes, or "" if they are not known.
-func Interval(lo, hi float64) string { return interval(lo, hi) }

@@ -8,22 +8,10 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
-// A section is one table of a report with what stands above and below it. It
-// may come in several grids, where one would be too wide.
-type section struct {
-	title   string
-	grids   []grid
-	notes   []string
-	changes bool // the comparison of primary metrics
-}
-
-// A longer name of a setting, or level of one of benchmarks, has a key in tables.
-const (
-	maxName  = 24 // characters
-	maxLevel = 16
-)
+const maxLevel = 16 // characters; a longer level of a setting of benchmarks has a key in tables
 
 // A view is a table with names for its settings that fit into columns.
 type view struct {
@@ -41,7 +29,7 @@ func newView(t *compare.Table, width int) *view {
 	long := false
 	for i := range t.Settings {
 		s := t.Settings[i].Setting
-		long = long || utf8.RuneCountInString(s.String()) > maxName
+		long = long || utf8.RuneCountInString(s.String()) > layout.MaxName
 		name := s.Label()
 		if t.Kind == compare.OfBenchmarks {
 			name = benchLabel(s)
@@ -77,7 +65,7 @@ func (v *view) named(setting string) string {
 			return v.name(i)
 		}
 	}
-	return label(setting)
+	return layout.Label(setting)
 }
 
 // head returns the headings of one column for each of the settings: a row for
@@ -130,25 +118,25 @@ func (v *view) missing(i int) string {
 }
 
 // absent is the cell of a setting that lacks a number.
-func (v *view) absent(i int) cell {
+func (v *view) absent(i int) layout.Cell {
 	if v.Settings[i].Trials == 0 {
-		return cell{v.missing(i), bad}
+		return layout.Cell{Text: v.missing(i), Mark: layout.Bad}
 	}
-	return cell{"-", faint}
+	return layout.Cell{Text: "-", Mark: layout.Faint}
 }
 
 // fit makes grids of the settings by build, as few as are needed for each to
 // be as wide as the page or to have one setting. Settings in front stay
 // together with each of the parts.
-func (v *view) fit(front, settings []int, build func(settings []int) grid) []grid {
+func (v *view) fit(front, settings []int, build func(settings []int) layout.Grid) []layout.Grid {
 	for parts := 1; ; parts++ {
 		size := max(1, (len(settings)+parts-1)/parts)
-		var grids []grid
+		var grids []layout.Grid
 		wide := false
 		for at := 0; at < max(1, len(settings)); at += size {
 			part := append(append([]int(nil), front...), settings[at:min(at+size, len(settings))]...)
 			g := build(part)
-			wide = wide || g.width() > v.width
+			wide = wide || g.Width() > v.width
 			grids = append(grids, g)
 		}
 		if !wide || size == 1 {
@@ -165,35 +153,28 @@ func (v *view) all() []int {
 	return all
 }
 
-// columns of a grid with one column of labels and n of numbers.
-func columns(n int) []column {
-	cols := make([]column, n+1)
-	cols[0].left = true
-	return cols
-}
-
 // study makes a table as studies print it, a column for each setting. text
 // returns "" where a setting lacks the number.
-func (v *view) study(labels []string, text func(s *compare.Setting, row int) string) []grid {
-	return v.fit(nil, v.all(), func(settings []int) grid {
-		g := grid{cols: columns(len(settings)), head: v.head(settings)}
+func (v *view) study(labels []string, text func(s *compare.Setting, row int) string) []layout.Grid {
+	return v.fit(nil, v.all(), func(settings []int) layout.Grid {
+		g := layout.Grid{Cols: layout.Columns(len(settings)), Head: v.head(settings)}
 		for n, label := range labels {
-			cs := cells(label)
+			cs := layout.Cells(label)
 			for _, i := range settings {
-				c := cell{text: text(&v.Settings[i], n)}
-				if c.text == "" {
+				c := layout.Cell{Text: text(&v.Settings[i], n)}
+				if c.Text == "" {
 					c = v.absent(i)
 				}
 				cs = append(cs, c)
 			}
-			g.rows = append(g.rows, row{cells: cs})
+			g.Rows = append(g.Rows, layout.Row{Cells: cs})
 		}
 		return g
 	})
 }
 
 // pooled is the table of response times.
-func (v *view) pooled() (section, bool) {
+func (v *view) pooled() (layout.Section, bool) {
 	var typical []float64 // that the unit is to suit; a rare maximum has no say
 	for i := range v.Settings {
 		if p := v.Settings[i].Pooled; p != nil {
@@ -201,9 +182,9 @@ func (v *view) pooled() (section, bool) {
 		}
 	}
 	if typical == nil {
-		return section{}, false
+		return layout.Section{}, false
 	}
-	sc := scaleOf("mean-sec", typical...)
+	sc := layout.ScaleOf("mean-sec", typical...)
 	labels := []string{"mean", "median", "minimum", "maximum", "std deviation", "requests"}
 	requests := len(labels) - 1
 	var notes []string
@@ -211,10 +192,10 @@ func (v *view) pooled() (section, bool) {
 		labels = append(labels, "not compared")
 		notes = []string{"Not compared: in so many trials dyno may itself have been the limit; their figures are in the table all the same."}
 	}
-	return section{
-		notes: notes,
-		title: fmt.Sprintf("Response times, %s (pooled: successful requests, all repeats; not for verdicts)", sc.unit),
-		grids: v.study(labels, func(s *compare.Setting, row int) string {
+	return layout.Section{
+		Notes: notes,
+		Title: fmt.Sprintf("Response times, %s (pooled: successful requests, all repeats; not for verdicts)", sc.Unit),
+		Grids: v.study(labels, func(s *compare.Setting, row int) string {
 			p := s.Pooled
 			if p == nil {
 				return ""
@@ -225,7 +206,7 @@ func (v *view) pooled() (section, bool) {
 			case row > requests:
 				return fmt.Sprintf("%d of %d", len(s.Saturated), s.Trials)
 			}
-			return sc.format(float64([]dyno.Number{p.Mean, p.Median, p.Min, p.Max, p.Stddev}[row]))
+			return sc.Format(float64([]dyno.Number{p.Mean, p.Median, p.Min, p.Max, p.Stddev}[row]))
 		}),
 	}, true
 }
@@ -236,7 +217,7 @@ func (v *view) saturated() bool {
 }
 
 // memory is the table of the highest resident memory.
-func (v *view) memory() (section, bool) {
+func (v *view) memory() (layout.Section, bool) {
 	var highest []float64
 	for i := range v.Settings {
 		if m := v.Settings[i].Memory; m != nil {
@@ -244,49 +225,49 @@ func (v *view) memory() (section, bool) {
 		}
 	}
 	if highest == nil {
-		return section{}, false
+		return layout.Section{}, false
 	}
-	sc := scaleOf("rss-peak-B", highest...)
-	percent := scale{"%", 0.01, 1}
-	labels := []string{"highest, " + sc.unit, "difference, " + sc.unit, "difference, %"}
+	sc := layout.ScaleOf("rss-peak-B", highest...)
+	percent := layout.Scale{Unit: "%", Factor: 0.01, Decimals: 1}
+	labels := []string{"highest, " + sc.Unit, "difference, " + sc.Unit, "difference, %"}
 	if len(v.Settings) == 1 {
 		labels = labels[:1]
 	}
-	return section{
-		title: "Memory (highest resident set of all repeats)",
-		grids: v.study(labels, func(s *compare.Setting, row int) string {
+	return layout.Section{
+		Title: "Memory (highest resident set of all repeats)",
+		Grids: v.study(labels, func(s *compare.Setting, row int) string {
 			m := s.Memory
 			if m == nil {
 				return ""
 			}
-			return []string{sc.format(float64(m.Highest)), sc.signed(float64(m.Diff)), percent.signed(float64(m.Frac))}[row]
+			return []string{sc.Format(float64(m.Highest)), sc.Signed(float64(m.Diff)), percent.Signed(float64(m.Frac))}[row]
 		}),
 	}, true
 }
 
 // values is the table of a single setting: nothing to compare.
-func (v *view) values() section {
+func (v *view) values() layout.Section {
 	s := &v.Settings[0]
-	g := grid{
-		cols: []column{{left: true}, {left: true}, {}, {left: true}, {left: true, keep: 1}},
-		head: [][]string{{"", "", "median", "95% interval", ""}},
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {Left: true}, {}, {Left: true}, {Left: true, Keep: 1}},
+		Head: [][]string{{"", "", "median", "95% interval", ""}},
 	}
 	for _, m := range v.Rows {
 		x := s.Values[m.Name]
-		label, _ := unitOf(m.Name)
-		sc := scaleOf(m.Name, x.Center, x.Lo, x.Hi)
+		label, _ := layout.UnitOf(m.Name)
+		sc := layout.ScaleOf(m.Name, x.Center, x.Lo, x.Hi)
 		iv := ""
 		if !math.IsNaN(x.Lo) && !math.IsNaN(x.Hi) {
-			iv = "[" + sc.format(x.Lo) + ", " + sc.format(x.Hi) + "]"
+			iv = "[" + sc.Format(x.Lo) + ", " + sc.Format(x.Hi) + "]"
 		}
-		cs := cells(label, sc.unit, sc.format(x.Center), iv, "")
+		cs := layout.Cells(label, sc.Unit, sc.Format(x.Center), iv, "")
 		if x.Saturated {
-			cs[4] = cell{"not to be compared", bad}
+			cs[4] = layout.Cell{Text: "not to be compared", Mark: layout.Bad}
 		}
-		g.rows = append(g.rows, row{cells: cs})
+		g.Rows = append(g.Rows, layout.Row{Cells: cs})
 	}
 	if s.Trials == 1 {
-		g.head = [][]string{{"", "", "value", "", ""}}
+		g.Head = [][]string{{"", "", "value", "", ""}}
 	}
-	return section{title: "Metrics", grids: []grid{g}}
+	return layout.Section{Title: "Metrics", Grids: []layout.Grid{g}}
 }

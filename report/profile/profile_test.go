@@ -1,13 +1,37 @@
-package report
+package profile
 
 import (
 	"bytes"
+	"encoding/json"
+	"flag"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs (go test ./report/profile -update rewrites it); got:\n%s", file, got)
+	}
+}
 
 func TestShortName(t *testing.T) {
 	for _, x := range []struct {
@@ -58,18 +82,18 @@ func TestProfileGolden(t *testing.T) {
 		Notes: []string{"In pprof's own pages: go tool pprof -http=: x"},
 	}
 	var b bytes.Buffer
-	if err := ProfileText(&b, p, Options{}); err != nil {
+	if err := Text(&b, p, layout.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "profile.txt", b.Bytes())
 	b.Reset()
-	if err := ProfileMarkdown(&b, p); err != nil {
+	if err := Markdown(&b, p); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "profile.md", b.Bytes())
-	b.Reset()
-	if err := JSON(&b, p); err != nil {
+	data, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "profile.json", b.Bytes())
+	golden(t, "profile.json", append(data, '\n'))
 }

@@ -1,13 +1,15 @@
-package report
+package benchtable
 
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // statFile has ten samples of each name, about as many nanoseconds as given.
@@ -47,7 +49,7 @@ func TestBenchstatSentences(t *testing.T) {
 		{statFile("", "X"), statFile("", "X-8"), []string{"Nothing is compared, as the columns have no benchmark of the same name"}},
 		{a, "", nil},
 	} {
-		got := BenchstatSentences(statTables(t, c.a, c.b))
+		got := Sentences(statTables(t, c.a, c.b))
 		if len(got) != len(c.want) {
 			t.Errorf("got %q, want %q", got, c.want)
 			continue
@@ -62,7 +64,7 @@ func TestBenchstatSentences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(BenchstatSentences(against), " "); !strings.Contains(got, "--vary rev=OLD,NEW") || strings.Contains(got, "dyno bench") {
+	if got := strings.Join(Sentences(against), " "); !strings.Contains(got, "--vary rev=OLD,NEW") || strings.Contains(got, "dyno bench") {
 		t.Errorf("against a baseline: %q", got)
 	}
 }
@@ -71,7 +73,7 @@ func TestBenchstatSentences(t *testing.T) {
 func TestBenchstatColor(t *testing.T) {
 	var b bytes.Buffer
 	tables := statTables(t, statFile("", "X", "Y", "Z"), statFile("", "Z", "Y", "X"))
-	if err := Benchstat(&b, tables, Options{Color: true}); err != nil {
+	if err := Text(&b, tables, layout.Options{Color: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\x1b[31m+191.39%\x1b[0m (p=0.000 n=10)", "\x1b[32m-65.68%\x1b[0m (", " ~ (p=1.000 n=10)"} {
@@ -87,10 +89,10 @@ func TestBenchstatForms(t *testing.T) {
 	evil := statFile("pkg: <b>\x1b[2J|\n", "=1+2|`<i>\x1b[31m", "Y")
 	tables := statTables(t, evil, evil)
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"text":     func(b *bytes.Buffer) error { return Benchstat(b, tables, Options{}) },
-		"foot":     func(b *bytes.Buffer) error { return BenchstatFoot(b, tables, Options{}) },
-		"markdown": func(b *bytes.Buffer) error { return BenchstatMarkdown(b, tables) },
-		"json":     func(b *bytes.Buffer) error { return JSON(b, tables) },
+		"text":     func(b *bytes.Buffer) error { return Text(b, tables, layout.Options{}) },
+		"foot":     func(b *bytes.Buffer) error { return Foot(b, tables, layout.Options{}) },
+		"markdown": func(b *bytes.Buffer) error { return Markdown(b, tables) },
+		"json":     func(b *bytes.Buffer) error { return json.NewEncoder(b).Encode(tables) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil || b.Len() == 0 || strings.Contains(b.String(), "\x1b") {
@@ -101,7 +103,7 @@ func TestBenchstatForms(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := BenchstatCSV(&b, tables); err != nil {
+	if err := CSV(&b, tables); err != nil {
 		t.Fatal(err)
 	}
 	records, err := csv.NewReader(&b).ReadAll()
@@ -124,7 +126,7 @@ func TestBenchstatForms(t *testing.T) {
 		many = append(many, fmt.Sprintf("A_name_that_is_long_enough_to_fill_a_comment%d", i))
 	}
 	b.Reset()
-	if err := BenchstatMarkdown(&b, statTables(t, statFile("", many...))); err != nil || b.Len() > MostMarkdown || !strings.Contains(b.String(), "Left out, as a comment has room for so much only: sec/op.") {
+	if err := Markdown(&b, statTables(t, statFile("", many...))); err != nil || b.Len() > layout.MostMarkdown || !strings.Contains(b.String(), "Left out, as a comment has room for so much only: sec/op.") {
 		t.Errorf("%d bytes, %v", b.Len(), err)
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package benchtable
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // perfDir is the directory of benchstat in module golang.org/x/perf. The module is
@@ -85,7 +86,7 @@ var noteLine = regexp.MustCompile(`(?m)^([⁰¹²³⁴⁵⁶⁷⁸⁹]+) .*$`)
 func sameText(t *testing.T, tables *benchstat.Tables, args []string, want string) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Benchstat(&b, tables, Options{}); err != nil {
+	if err := Text(&b, tables, layout.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	got := b.String()

@@ -1,4 +1,4 @@
-package report
+package gclog
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/gctrace"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 const (
@@ -37,43 +38,43 @@ func (s *gcLog) timeline() {
 	if most == 0 {
 		most = 1
 	}
-	heap := scaleOf("-B", most)
-	heap.decimals = 0
-	if most < 10<<20 || heap.unit == "GiB" {
-		heap.decimals = 1
+	heap := layout.ScaleOf("-B", most)
+	heap.Decimals = 0
+	if most < 10<<20 || heap.Unit == "GiB" {
+		heap.Decimals = 1
 	}
-	at := scaleOf("-sec", float64(len(rows))*width.Seconds()+p.Began().Seconds())
-	at.decimals = max(0, int(math.Ceil(-math.Log10(width.Seconds()/at.factor)-1e-9)))
-	g := grid{
-		cols: []column{{}, {}, {}, {left: true}, {}, {}, {}, {left: true}},
-		head: [][]string{{"from, " + at.unit, "gc", "time in GC", "", "longest stop", "live", "goal", "heap, up to " + heap.with(most)}},
+	at := layout.ScaleOf("-sec", float64(len(rows))*width.Seconds()+p.Began().Seconds())
+	at.Decimals = max(0, int(math.Ceil(-math.Log10(width.Seconds()/at.Factor)-1e-9)))
+	g := layout.Grid{
+		Cols: []layout.Column{{}, {}, {}, {Left: true}, {}, {}, {}, {Left: true}},
+		Head: [][]string{{"from, " + at.Unit, "gc", "time in GC", "", "longest stop", "live", "goal", "heap, up to " + heap.With(most)}},
 	}
 	for i, r := range rows {
 		from := p.Began() + time.Duration(i)*width
-		cs := cells(strconv.FormatFloat(from.Seconds()/at.factor, 'f', at.decimals, 64), strconv.FormatInt(r.Collections, 10), "", "", "", "", "", "")
+		cs := layout.Cells(strconv.FormatFloat(from.Seconds()/at.Factor, 'f', at.Decimals, 64), strconv.FormatInt(r.Collections, 10), "", "", "", "", "", "")
 		if r.Capacity > 0 {
 			frac := r.CPU.Seconds() / r.Capacity
-			cs[2].text = strconv.FormatFloat(100*frac, 'f', 1, 64) + " %"
-			cs[3].text = bar(int64(min(1, frac)*1e6), 1e6, 10)
+			cs[2].Text = strconv.FormatFloat(100*frac, 'f', 1, 64) + " %"
+			cs[3].Text = layout.Bar(int64(min(1, frac)*1e6), 1e6, 10)
 		}
 		if r.Collections > 0 {
 			pause := r.PauseMax.Seconds()
-			cs[4].text = gcTime(pause)
+			cs[4].Text = gcTime(pause)
 			live := r.Live / float64(r.Collections)
-			cs[5].text, cs[7].text = heap.format(live), heapBar(live, r.HeapMax, r.GoalMax, most)
+			cs[5].Text, cs[7].Text = heap.Format(live), heapBar(live, r.HeapMax, r.GoalMax, most)
 			if r.GoalMax > 0 {
-				cs[6].text = heap.format(r.GoalMax)
+				cs[6].Text = heap.Format(r.GoalMax)
 			}
 		}
-		g.rows = append(g.rows, row{cells: cs})
+		g.Rows = append(g.Rows, layout.Row{Cells: cs})
 	}
 	s.WriteByte('\n')
 	of := ""
 	if len(s.Processes) > 1 {
 		of = fmt.Sprintf(" of process %d", nth)
 	}
-	s.WriteString(fold(fmt.Sprintf("Over time%s (heap: █ live, ▒ grown to, · goal; sizes in %s)", of, heap.unit), "", "", s.width))
-	g.text(&s.Builder, s.color)
+	s.WriteString(layout.Fold(fmt.Sprintf("Over time%s (heap: █ live, ▒ grown to, · goal; sizes in %s)", of, heap.Unit), "", "", s.width))
+	g.Text(&s.Builder, s.color)
 }
 
 func heapBar(live, heap, goal, most float64) string {
@@ -89,7 +90,7 @@ func gcRowsOf(p *gctrace.Process) ([]gctrace.Column, time.Duration) {
 	t := &p.Timeline
 	span := time.Duration(len(t.Columns)) * t.Width
 	var width time.Duration
-	for w := range ladder([]int64{1, 2, 5}, 1) {
+	for w := range layout.Ladder([]int64{1, 2, 5}, 1) {
 		if width = time.Duration(w); width >= t.Width && span <= gcRows*width {
 			break
 		}

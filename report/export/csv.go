@@ -1,4 +1,6 @@
-package report
+// Package export writes runs in the formats of other programs: CSV, OpenMetrics, HdrHistogram
+// and the Go benchmark format. It has no sentences.
+package export
 
 import (
 	"encoding/csv"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // csvColumns are those of CSV after the factors. Changes are fractions.
@@ -59,12 +62,12 @@ func CSV(w io.Writer, t *compare.Table) error {
 			if m.Benchmark != nil {
 				line = append(line, Harmless(m.Benchmark.Package), Harmless(m.Benchmark.Name))
 			}
-			line = append(line, Harmless(m.Name), unitName(m.Name), exact(x.Center), exact(x.Lo), exact(x.Hi), strconv.Itoa(len(x.Trials)))
+			line = append(line, Harmless(m.Name), UnitName(m.Name), Exact(x.Center), Exact(x.Lo), Exact(x.Hi), strconv.Itoa(len(x.Trials)))
 			switch v, compared := s.Versus[m.Key]; {
 			case s.Baseline && len(t.Settings) > 1:
 				line = append(line, "", "", "", "", "baseline")
 			case compared:
-				line = append(line, exact(v.Ratio-1), exact(v.Lo-1), exact(v.Hi-1), exact(v.P), string(v.Verdict))
+				line = append(line, Exact(v.Ratio-1), Exact(v.Lo-1), Exact(v.Hi-1), Exact(v.P), string(v.Verdict))
 			default:
 				line = append(line, "", "", "", "", "")
 			}
@@ -87,23 +90,23 @@ func Harmless(s string) string {
 	return "'" + s
 }
 
-// exact is a number in full, or "" where there is none.
-func exact(x float64) string {
+// Exact is a number in full, or "" where there is none.
+func Exact(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return ""
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// unitName is the unit that ends a metric's name, with what it is divided by:
+// UnitName is the unit that ends a metric's name, with what it is divided by:
 // "sec", "B/req", "frac"; "" for a plain number.
-func unitName(metric string) string {
-	label, steps := unitOf(metric)
+func UnitName(metric string) string {
+	label, steps := layout.UnitOf(metric)
 	per := ""
 	if i := strings.LastIndex(label, "/"); i >= 0 && !strings.HasSuffix(metric, "-sec") {
 		per = label[i:]
 	}
-	switch steps[0].unit {
+	switch steps[0].Unit {
 	case "s":
 		return "sec" + per
 	case "GiB":

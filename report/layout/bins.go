@@ -1,4 +1,4 @@
-package report
+package layout
 
 import (
 	"fmt"
@@ -10,64 +10,31 @@ import (
 	"github.com/dynolab/dyno/hist"
 )
 
-const mostBins = 12
+const MostBins = 12
 
 // A bin counts requests of at least from and less than to nanoseconds.
-type bin struct{ from, to, count int64 }
-
-// histogram draws the distribution of latency.
-//
-// Note: bins of one width, as in hey, put all but the tail into the first bin as soon as
-// one request is slow.
-func (s *summary) histogram() {
-	h := s.Latency
-	if h == nil || h.Count() == 0 || h.Counts().TotalCount() != h.Count() {
-		return // another generator's, or read back without its file
-	}
-	bins := binsOf(h)
-	labels := edgeLabels(bins)
-	g := grid{
-		cols: []column{{}, {left: true}, {left: true}, {}, {}, {left: true}},
-		head: [][]string{{"from", "", "to", "requests", "up to here", ""}},
-	}
-	most, sum := int64(0), int64(0)
-	for i, b := range bins {
-		sum += b.count
-		most = max(most, b.count)
-		g.rows = append(g.rows, row{cells: cells(labels[i], "–", labels[i+1], strconv.FormatInt(b.count, 10), percent(sum, h.Count()), "")})
-	}
-	room := min(s.width-g.width()-len(gap), 40)
-	for i, b := range bins {
-		g.rows[i].cells[5].text = bar(b.count, most, room)
-	}
-	s.WriteString("\nLatency histogram")
-	if !linear(h.Min().Nanoseconds(), h.Max().Nanoseconds()) {
-		s.WriteString(" (bins on a logarithmic scale)")
-	}
-	s.WriteByte('\n')
-	g.text(&s.Builder, s.color)
-}
+type Bin struct{ From, To, Count int64 }
 
 // binsOf parts h at round durations, as finely as mostBins allows; empty neighbours are
 // one bin. Sturges limits the bins that have something in them ("The Choice of a Class
 // Interval", JASA 21, 1926).
-func binsOf(h *hist.Histogram) []bin {
-	bars := spikes(h)
+func BinsOf(h *hist.Histogram) []Bin {
+	bars := Spikes(h)
 	sturges := 1 + int(math.Ceil(math.Log2(float64(h.Count()))))
-	var bins []bin
+	var bins []Bin
 	for edges := range scales(h.Min().Nanoseconds(), h.Max().Nanoseconds()) {
 		filled := 0
 		bins = bins[:0]
-		for _, b := range fill(bars, edges) {
-			if b.count > 0 {
+		for _, b := range Fill(bars, edges) {
+			if b.Count > 0 {
 				filled++
-			} else if n := len(bins); n > 0 && bins[n-1].count == 0 {
-				bins[n-1].to = b.to
+			} else if n := len(bins); n > 0 && bins[n-1].Count == 0 {
+				bins[n-1].To = b.To
 				continue
 			}
 			bins = append(bins, b)
 		}
-		if len(bins) <= mostBins && filled <= sturges {
+		if len(bins) <= MostBins && filled <= sturges {
 			break
 		}
 	}
@@ -75,17 +42,17 @@ func binsOf(h *hist.Histogram) []bin {
 }
 
 // finest is the least width of a bin as a share of its place: a histogram has 3 digits.
-const finest = 500
+const Finest = 500
 
-func linear(lo, hi int64) bool { return float64(hi)/float64(max(lo, 1)) <= 4 }
+func Linear(lo, hi int64) bool { return float64(hi)/float64(max(lo, 1)) <= 4 }
 
 // scales yields edges, the finest first.
 func scales(lo, hi int64) func(yield func([]int64) bool) {
 	lo, hi = max(lo, 1), max(hi, 1)
 	return func(yield func([]int64) bool) {
-		if linear(lo, hi) {
-			for step := range ladder([]int64{1, 2, 5}, 1) {
-				if step < hi/finest {
+		if Linear(lo, hi) {
+			for step := range Ladder([]int64{1, 2, 5}, 1) {
+				if step < hi/Finest {
 					continue
 				}
 				var edges []int64
@@ -121,7 +88,7 @@ func preferred(n int) []int64 {
 }
 
 func around(lo, hi int64, mantissas []int64) (edges []int64) {
-	for edge := range ladder(mantissas, mantissas[0]) {
+	for edge := range Ladder(mantissas, mantissas[0]) {
 		if edge <= lo {
 			edges = edges[:0]
 		}
@@ -134,7 +101,7 @@ func around(lo, hi int64, mantissas []int64) (edges []int64) {
 }
 
 // ladder yields m/unit, 10 m/unit, 100 m/unit … for all m, where whole, up to some 10^13.
-func ladder(mantissas []int64, unit int64) func(yield func(int64) bool) {
+func Ladder(mantissas []int64, unit int64) func(yield func(int64) bool) {
 	return func(yield func(int64) bool) {
 		for power := int64(1); power <= math.MaxInt64/100_000; power *= 10 {
 			for _, m := range mantissas {
@@ -149,7 +116,7 @@ func ladder(mantissas []int64, unit int64) func(yield func(int64) bool) {
 type spike struct{ ns, count int64 }
 
 // spikes has the fastest and the slowest exactly.
-func spikes(h *hist.Histogram) (ss []spike) {
+func Spikes(h *hist.Histogram) (ss []spike) {
 	for _, b := range h.Counts().Distribution() {
 		if b.Count == 0 {
 			continue
@@ -160,59 +127,59 @@ func spikes(h *hist.Histogram) (ss []spike) {
 		} else if most := h.Max().Nanoseconds(); b.To >= most {
 			ns = most
 		}
-		ss = append(ss, spike{ns, b.Count})
+		ss = append(ss, spike{ns: ns, count: b.Count})
 	}
 	return ss
 }
 
-func fill(ss []spike, edges []int64) []bin {
-	bins := make([]bin, len(edges)-1)
+func Fill(ss []spike, edges []int64) []Bin {
+	bins := make([]Bin, len(edges)-1)
 	for i := range bins {
-		bins[i].from, bins[i].to = edges[i], edges[i+1]
+		bins[i].From, bins[i].To = edges[i], edges[i+1]
 	}
 	at := 0
 	for _, s := range ss {
-		for at < len(bins)-1 && s.ns >= bins[at].to {
+		for at < len(bins)-1 && s.ns >= bins[at].To {
 			at++
 		}
-		bins[at].count += s.count
+		bins[at].Count += s.count
 	}
 	return bins
 }
 
 // edgeLabels gives each edge the unit that suits it, and edges of one unit the same decimals.
-func edgeLabels(bins []bin) []string {
-	edges := []int64{bins[0].from}
+func EdgeLabels(bins []Bin) []string {
+	edges := []int64{bins[0].From}
 	for _, b := range bins {
-		edges = append(edges, b.to)
+		edges = append(edges, b.To)
 	}
 	texts := make([]string, len(edges))
 	decimals := map[string]int{}
 	unit := func(ns int64) step {
-		for _, st := range timeSteps {
-			if float64(ns) >= st.factor*1e9*(1-1e-9) {
+		for _, st := range TimeSteps {
+			if float64(ns) >= st.Factor*1e9*(1-1e-9) {
 				return st
 			}
 		}
-		return timeSteps[len(timeSteps)-1]
+		return TimeSteps[len(TimeSteps)-1]
 	}
 	number := func(ns int64, decimals int) string {
-		return strconv.FormatFloat(float64(ns)/math.Round(unit(ns).factor*1e9), 'f', decimals, 64)
+		return strconv.FormatFloat(float64(ns)/math.Round(unit(ns).Factor*1e9), 'f', decimals, 64)
 	}
 	for _, ns := range edges {
 		_, frac, _ := strings.Cut(number(ns, -1), ".")
-		u := unit(ns).unit
+		u := unit(ns).Unit
 		decimals[u] = max(decimals[u], len(frac))
 	}
 	for i, ns := range edges {
-		u := unit(ns).unit
+		u := unit(ns).Unit
 		texts[i] = fmt.Sprintf("%s %-2s", number(ns, decimals[u]), u)
 	}
 	return texts
 }
 
 // bar draws at least an eighth of a character for what is there.
-func bar(n, most int64, width int) string {
+func Bar(n, most int64, width int) string {
 	if n == 0 || most == 0 {
 		return ""
 	}

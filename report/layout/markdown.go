@@ -1,9 +1,7 @@
-package report
+package layout
 
 import (
 	"fmt"
-	"io"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -15,57 +13,45 @@ import (
 const MostMarkdown = 64_000
 
 const (
-	openRows    = 12    // a longer table is folded
+	OpenRows    = 12    // a longer table is folded
 	mostLine    = 1_000 // bytes of a line of text; a name or an error may be of any length
 	mostField   = 200   // bytes of a cell of a table
-	mostItems   = 25    // warnings, and failed trials
-	leftOutRoom = 1_500 // bytes for what was left out
+	MostItems   = 25    // warnings, and failed trials
+	LeftOutRoom = 1_500 // bytes for what was left out
 )
 
 // A piece is a part of a page that is there as a whole or not at all.
-type piece struct {
-	title string // what is left out without it
-	text  string
-	rank  int // those with the least are kept first
-}
-
-// Markdown writes what Text writes as GitHub Markdown, for a comment on a pull
-// request or a job summary: what was found and the thresholds first, long tables
-// folded, at most MostMarkdown bytes. What is too much is left out by sections,
-// and named. The error is w's.
-func Markdown(w io.Writer, r *Report) error {
-	v := r.view(math.MaxInt)
-	v.keys = nil // cells wrap, so that names may be long
-	title := piece{"heading", "### " + textLine(r.title()) + "\n", 0}
-	_, err := io.WriteString(w, page(append([]piece{title}, v.pieces(v.parts(r, Options{}, true))...)))
-	return err
+type Piece struct {
+	Title string // what is left out without it
+	Text  string
+	Rank  int // those with the least are kept first
 }
 
 // page joins what fits of the pieces.
-func page(pieces []piece) string {
-	room := MostMarkdown - leftOutRoom
+func Page(pieces []Piece) string {
+	room := MostMarkdown - LeftOutRoom
 	keep := make([]bool, len(pieces))
 	order := make([]int, len(pieces))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return pieces[a].rank - pieces[b].rank })
+	slices.SortStableFunc(order, func(a, b int) int { return pieces[a].Rank - pieces[b].Rank })
 	for _, i := range order {
-		if keep[i] = len(pieces[i].text) <= room; keep[i] {
-			room -= len(pieces[i].text)
+		if keep[i] = len(pieces[i].Text) <= room; keep[i] {
+			room -= len(pieces[i].Text)
 		}
 	}
 	var b strings.Builder
 	var left []string
 	for i, k := range keep {
 		if k {
-			b.WriteString(pieces[i].text)
+			b.WriteString(pieces[i].Text)
 		} else {
-			left = append(left, pieces[i].title)
+			left = append(left, pieces[i].Title)
 		}
 	}
 	if len(left) > 0 {
-		names := shorten(escapeMarkdown(strings.Join(left, "; ")), leftOutRoom-200)
+		names := Shorten(EscapeMarkdown(strings.Join(left, "; ")), LeftOutRoom-200)
 		b.WriteString("\nLeft out, as a comment has room for so much only: " + names + ". All of it: `dyno report DIR`, of the run directory.\n")
 	}
 	return b.String()
@@ -73,67 +59,67 @@ func page(pieces []piece) string {
 
 // pieces are the parts of a section. One of more than open rows is folded; of one
 // whose rows are in two groups, the second is a part of its own.
-func (s *section) pieces(rank, open int) []piece {
-	var parts []piece
+func (s *Section) Pieces(rank, open int) []Piece {
+	var parts []Piece
 	var b strings.Builder
 	rows := 0
-	for _, g := range s.grids {
-		first, rest := g, grid{}
-		if s.changes {
+	for _, g := range s.Grids {
+		first, rest := g, Grid{}
+		if s.Changes {
 			first, rest = g.split()
 		}
 		b.WriteByte('\n')
-		first.markdown(&b)
-		rows += len(first.rows)
-		if len(rest.rows) > 0 {
+		first.Markdown(&b)
+		rows += len(first.Rows)
+		if len(rest.Rows) > 0 {
 			var r strings.Builder
 			r.WriteByte('\n')
-			rest.markdown(&r)
-			parts = append(parts, folded("Other metrics", r.String(), len(rest.rows) > openRows, rank))
+			rest.Markdown(&r)
+			parts = append(parts, Folded("Other metrics", r.String(), len(rest.Rows) > OpenRows, rank))
 		}
 	}
-	for _, n := range s.notes {
-		b.WriteString("\n" + textLine(n) + "\n")
+	for _, n := range s.Notes {
+		b.WriteString("\n" + TextLine(n) + "\n")
 	}
-	return append([]piece{folded(s.title, b.String(), rows > open, rank)}, parts...)
+	return append([]Piece{Folded(s.Title, b.String(), rows > open, rank)}, parts...)
 }
 
 // folded puts a title over text, behind which it is folded if it is long.
-func folded(title, text string, long bool, rank int) piece {
-	b := piece{title: title, rank: rank, text: "\n**" + textLine(title) + "**\n" + text}
+func Folded(title, text string, long bool, rank int) Piece {
+	b := Piece{Title: title, Rank: rank, Text: "\n**" + TextLine(title) + "**\n" + text}
 	if long { // GitHub reads Markdown in it after an empty line only
-		b.text = "\n<details><summary>" + textLine(title) + "</summary>\n" + text + "\n</details>\n"
+		b.Text = "\n<details><summary>" + TextLine(title) + "</summary>\n" + text + "\n</details>\n"
 	}
 	return b
 }
 
 // split returns the rows before the first empty one, and those after it as a grid
 // of their own; an empty one if there is none.
-func (g grid) split() (first, rest grid) {
-	i := slices.IndexFunc(g.rows, func(r row) bool { return r.cells == nil && r.group == "" })
+func (g Grid) split() (first, rest Grid) {
+	i := slices.IndexFunc(g.Rows, func(r Row) bool { return r.Cells == nil && r.Group == "" })
 	if i < 0 {
-		return g, grid{}
+		return g, Grid{}
 	}
-	return grid{cols: g.cols, head: g.head, rows: g.rows[:i]}, grid{cols: g.cols, head: g.head, rows: g.rows[i+1:]}
+	return Grid{Cols: g.Cols, Head: g.Head, Rows: g.Rows[:i]}, Grid{Cols: g.Cols, Head: g.Head, Rows: g.Rows[i+1:]}
 }
 
 // items is a list under a heading.
-func items(title string, lines []string, rank int) piece {
+func Items(title string, lines []string, rank int) Piece {
 	text := "\n**" + title + "**\n\n"
-	for _, line := range lines[:min(len(lines), mostItems)] {
-		text += "- " + shorten(textLine(line), mostLine/2) + "\n"
+	for _, line := range lines[:min(len(lines), MostItems)] {
+		text += "- " + Shorten(TextLine(line), mostLine/2) + "\n"
 	}
-	if more := len(lines) - mostItems; more > 0 {
+	if more := len(lines) - MostItems; more > 0 {
 		text += fmt.Sprintf("- and %d more\n", more)
 	}
-	return piece{title, text, rank}
+	return Piece{Title: title, Text: text, Rank: rank}
 }
 
 // textLine is text that a run may have written, as a line of Markdown.
-func textLine(s string) string { return escapeMarkdown(shorten(s, mostLine)) }
+func TextLine(s string) string { return EscapeMarkdown(Shorten(s, mostLine)) }
 
 // shorten cuts a text to n bytes or so, by whole characters.
-func shorten(s string, n int) string {
+func Shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -153,7 +139,7 @@ var markdownEscapes = strings.NewReplacer(
 
 // escapeMarkdown keeps text from being read as markup in a line, a table or a
 // list; control characters and those that turn the direction are dots.
-func escapeMarkdown(s string) string {
+func EscapeMarkdown(s string) string {
 	s = markdownEscapes.Replace(s)
 	var b strings.Builder
 	for i, r := range s {

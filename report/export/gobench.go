@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"fmt"
@@ -89,7 +89,7 @@ func writeBench(w io.Writer, rs []*dyno.Result, name func(*dyno.Benchmark, dyno.
 		}
 		for i := range r.Benchmarks {
 			x := &r.Benchmarks[i]
-			line(x.Package, name(x, r.Trial.Setting), x.N, blockMedians(x), sixDigits)
+			line(x.Package, name(x, r.Trial.Setting), x.N, blockMedians(x), SixDigits)
 		}
 		var counted dyno.Values
 		for _, v := range r.Values {
@@ -139,9 +139,9 @@ func blockMedians(b *dyno.Benchmark) dyno.Values {
 	return all
 }
 
-// sixDigits prints a value to six digits, which is what a timer of nanoseconds has of a
+// SixDigits prints a value to six digits, which is what a timer of nanoseconds has of a
 // sample of a millisecond; a whole number, such as of bytes, as it is.
-func sixDigits(x float64) string {
+func SixDigits(x float64) string {
 	if x == math.Trunc(x) {
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}

@@ -1,4 +1,4 @@
-package report
+package gclog
 
 import (
 	"fmt"
@@ -6,18 +6,20 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/dynolab/dyno/report/layout"
 )
 
-// ExplainGC explains the parts of a gc line, one a line, as Listing 5 of study 002 does. It is an
+// Explain explains the parts of a gc line, one a line, as Listing 5 of study 002 does. It is an
 // error if the line is not whole; else the error is w's.
-func ExplainGC(w io.Writer, line string, o Options) error {
+func Explain(w io.Writer, line string, o layout.Options) error {
 	line = strings.TrimSuffix(line, "\n")
 	parts, ok := gcParts(line)
 	if !ok {
 		return fmt.Errorf("explain %q: that is not a whole gc line", line)
 	}
 	var b strings.Builder
-	b.WriteString(clean(line) + "\n")
+	b.WriteString(layout.Clean(line) + "\n")
 	left := 0
 	for _, p := range parts {
 		left = max(left, len(p.text))
@@ -25,13 +27,13 @@ func ExplainGC(w io.Writer, line string, o Options) error {
 	indent := strings.Repeat(" ", left+4)
 	for _, p := range parts {
 		if p.text == "" {
-			b.WriteString("\n" + fold(p.meaning, "", "", o.width()))
+			b.WriteString("\n" + layout.Fold(p.meaning, "", "", o.Columns()))
 			continue
 		}
-		b.WriteString(fold(p.meaning, fmt.Sprintf("  %-*s  ", left, p.text), indent, o.width()))
+		b.WriteString(layout.Fold(p.meaning, fmt.Sprintf("  %-*s  ", left, p.text), indent, o.Columns()))
 	}
-	b.WriteString("\n" + fold("MB are MiB (1,048,576 bytes), cut off to whole ones: 2 MB are at least 2 and less than 3 MiB. Times have two digits that count. "+
-		"GODEBUG=gcpacertrace=1 tells the heap sizes to the byte.", "", "", o.width()))
+	b.WriteString("\n" + layout.Fold("MB are MiB (1,048,576 bytes), cut off to whole ones: 2 MB are at least 2 and less than 3 MiB. Times have two digits that count. "+
+		"GODEBUG=gcpacertrace=1 tells the heap sizes to the byte.", "", "", o.Columns()))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -52,7 +54,7 @@ func gcParts(line string) (parts []gcPart, ok bool) {
 		return nil, false
 	}
 	add := func(text, format string, args ...any) {
-		parts = append(parts, gcPart{text, fmt.Sprintf(format, args...)})
+		parts = append(parts, gcPart{text: text, meaning: fmt.Sprintf(format, args...)})
 	}
 	add("gc "+n, "collection number %s since the process began", n)
 	add("@"+at+"s", "it started %s s after the process began", at)
@@ -101,7 +103,7 @@ func gcPhases(n int) []gcPhase {
 }
 
 func gcSizes(tail string) (parts []gcPart) {
-	add := func(text, meaning string) { parts = append(parts, gcPart{text, meaning}) }
+	add := func(text, meaning string) { parts = append(parts, gcPart{text: text, meaning: meaning}) }
 	add("", "Memory and the rest")
 	for _, field := range strings.Split(tail, ", ") {
 		number, what, _ := strings.Cut(field, " ")

@@ -1,4 +1,5 @@
-package report
+// Package gclog writes what a log of gctrace tells: of one log, of two side by side, and of one line.
+package gclog
 
 import (
 	"fmt"
@@ -11,12 +12,13 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/gctrace"
+	"github.com/dynolab/dyno/report/layout"
 )
 
-// GCLog writes what a log tells of collections, first in the table of study 002. The error is w's.
-func GCLog(w io.Writer, l *gctrace.Log, o Options) error {
-	s := &gcLog{Log: l, width: o.width(), color: o.Color, vs: valuesOf(l.Total.Values(l.Requests))}
-	s.WriteString(fold(s.heading(), "", "  ", s.width))
+// Text writes what a log tells of collections, first in the table of study 002. The error is w's.
+func Text(w io.Writer, l *gctrace.Log, o layout.Options) error {
+	s := &gcLog{Log: l, width: o.Columns(), color: o.Color, vs: valuesOf(l.Total.Values(l.Requests))}
+	s.WriteString(layout.Fold(s.heading(), "", "  ", s.width))
 	s.study()
 	s.heap()
 	s.stops()
@@ -54,7 +56,7 @@ func (s *gcLog) single() *gctrace.Process {
 func (s *gcLog) heading() string {
 	name := ""
 	if s.Name != "" {
-		name = clean(s.Name) + ": "
+		name = layout.Clean(s.Name) + ": "
 	}
 	of := "one process"
 	if p := s.single(); p == nil {
@@ -62,7 +64,7 @@ func (s *gcLog) heading() string {
 	} else {
 		of += fmt.Sprintf(", GOMAXPROCS %d", p.Procs)
 	}
-	return fmt.Sprintf("%s%s of %s, in %s of log", name, count(int(s.Total.Collections), "collection"), of, scaleOf("-B", float64(s.Text.Bytes)).with(float64(s.Text.Bytes)))
+	return fmt.Sprintf("%s%s of %s, in %s of log", name, layout.Count(int(s.Total.Collections), "collection"), of, layout.ScaleOf("-B", float64(s.Text.Bytes)).With(float64(s.Text.Bytes)))
 }
 
 func (s *gcLog) value(metric string) string { return gcValue(metric, s.vs) }
@@ -72,49 +74,49 @@ func gcValue(metric string, vs map[string]float64) string {
 	if !ok {
 		return ""
 	}
-	sc := scaleOf(metric, x)
+	sc := layout.ScaleOf(metric, x)
 	switch {
 	case strings.HasSuffix(metric, "-frac"):
 		return strconv.FormatFloat(100*x, 'f', 2, 64) + " %"
 	case strings.HasSuffix(metric, "-B"): // of whole MiB
-		sc.decimals = min(sc.decimals, 1)
-		if sc.unit == "GiB" {
-			sc.decimals = 2
+		sc.Decimals = min(sc.Decimals, 1)
+		if sc.Unit == "GiB" {
+			sc.Decimals = 2
 		}
 	case singly.MatchString(metric):
 		return gcTime(x)
 	}
-	return sc.with(x)
+	return sc.With(x)
 }
 
 // singly are the times of one phase, which have two digits that count.
 var singly = regexp.MustCompile(`-(p50|p90|p99|max)-sec$`)
 
 func gcTime(x float64) string {
-	sc := scaleOf("-sec", x)
-	return strconv.FormatFloat(math.Round(x/sc.factor*1e3)/1e3, 'f', -1, 64) + " " + sc.unit
+	sc := layout.ScaleOf("-sec", x)
+	return strconv.FormatFloat(math.Round(x/sc.Factor*1e3)/1e3, 'f', -1, 64) + " " + sc.Unit
 }
 
 type gcRow struct{ label, metric, note string }
 
 // gcStudy has the figures of study 002.
 var gcStudy = []gcRow{
-	{"Requests", "requests", ""},
-	{"Total duration", "span-sec", ""},
-	{"Percent time in GC", "gc-cpu-frac", "their CPU time over GOMAXPROCS × duration; without idle marking"},
-	{"Total collections", "collections", ""},
-	{"Total GC duration", "gc-duration-sec", "duration × percent of time in GC, as study 002 has it"},
-	{"  under way", "gc-total-sec", "time in which a collection was under way; the program ran on beside most of it"},
-	{"  CPU", "gc-cpu-sec", "CPU time that collections took from the program"},
-	{"Average pace of GC", "pace-sec", "from the start of one collection to that of the next"},
-	{"Requests/collection", "req/gc", ""},
+	{label: "Requests", metric: "requests", note: ""},
+	{label: "Total duration", metric: "span-sec", note: ""},
+	{label: "Percent time in GC", metric: "gc-cpu-frac", note: "their CPU time over GOMAXPROCS × duration; without idle marking"},
+	{label: "Total collections", metric: "collections", note: ""},
+	{label: "Total GC duration", metric: "gc-duration-sec", note: "duration × percent of time in GC, as study 002 has it"},
+	{label: "  under way", metric: "gc-total-sec", note: "time in which a collection was under way; the program ran on beside most of it"},
+	{label: "  CPU", metric: "gc-cpu-sec", note: "CPU time that collections took from the program"},
+	{label: "Average pace of GC", metric: "pace-sec", note: "from the start of one collection to that of the next"},
+	{label: "Requests/collection", metric: "req/gc", note: ""},
 }
 
 func (s *gcLog) study() {
 	if frac, ok := s.vs["gc-cpu-frac"]; ok {
 		s.vs["gc-duration-sec"] = frac * s.vs["span-sec"]
 	}
-	g := grid{cols: []column{{left: true}, {}, {left: true}}}
+	g := layout.Grid{Cols: []layout.Column{{Left: true}, {}, {Left: true}}}
 	for _, r := range gcStudy {
 		text := s.value(r.metric)
 		if text == "" {
@@ -136,11 +138,11 @@ func (s *gcLog) study() {
 		case "gc-cpu-frac":
 			if p != nil {
 				said := strconv.Itoa(int(math.Round(100*p.Said))) + " %"
-				g.rows = append(g.rows, row{cells: cells(r.label, said, "as the runtime says at the end, since the process began; cut off")})
+				g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(r.label, said, "as the runtime says at the end, since the process began; cut off")})
 				r.label = ""
 			}
 		}
-		g.rows = append(g.rows, row{cells: cells(r.label, text, r.note)})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(r.label, text, r.note)})
 	}
 	s.noted(&g)
 }
@@ -156,29 +158,29 @@ func (s *gcLog) forced() string {
 	return strings.Join(parts, "; ")
 }
 
-func (s *gcLog) table(g *grid) {
+func (s *gcLog) table(g *layout.Grid) {
 	s.WriteByte('\n')
-	g.text(&s.Builder, s.color)
+	g.Text(&s.Builder, s.color)
 }
 
-func (s *gcLog) noted(g *grid) {
-	w := g.widths()
+func (s *gcLog) noted(g *layout.Grid) {
+	w := g.Widths()
 	last := len(w) - 1
-	room := s.width - len(gap)*last
+	room := s.width - len(layout.Gap)*last
 	for _, n := range w[:last] {
 		room -= n
 	}
-	for i := 0; i < len(g.rows); i++ {
-		cs := g.rows[i].cells
-		if len(cs) == 0 || cs[last].text == "" {
+	for i := 0; i < len(g.Rows); i++ {
+		cs := g.Rows[i].Cells
+		if len(cs) == 0 || cs[last].Text == "" {
 			continue
 		}
-		lines := strings.Split(strings.TrimSpace(fold(cs[last].text, "", "", room)), "\n")
-		cs[last].text = lines[0]
+		lines := strings.Split(strings.TrimSpace(layout.Fold(cs[last].Text, "", "", room)), "\n")
+		cs[last].Text = lines[0]
 		for n, line := range lines[1:] {
-			more := make([]cell, len(cs))
-			more[last].text = line
-			g.rows = slices.Insert(g.rows, i+n+1, row{cells: more})
+			more := make([]layout.Cell, len(cs))
+			more[last].Text = line
+			g.Rows = slices.Insert(g.Rows, i+n+1, layout.Row{Cells: more})
 		}
 		i += len(lines) - 1
 	}
@@ -186,14 +188,14 @@ func (s *gcLog) noted(g *grid) {
 }
 
 func (s *gcLog) heap() {
-	sc := scaleOf("-B", s.vs["heap-end-max-B"])
-	sc.decimals = 0
+	sc := layout.ScaleOf("-B", s.vs["heap-end-max-B"])
+	sc.Decimals = 0
 	mean := sc
-	mean.decimals = 1
-	if sc.unit == "GiB" {
-		sc.decimals, mean.decimals = 2, 2
+	mean.Decimals = 1
+	if sc.Unit == "GiB" {
+		sc.Decimals, mean.Decimals = 2, 2
 	}
-	g := grid{cols: columns(4), head: [][]string{{"Heap, " + sc.unit, "first", "mean", "last", "max"}}}
+	g := layout.Grid{Cols: layout.Columns(4), Head: [][]string{{"Heap, " + sc.Unit, "first", "mean", "last", "max"}}}
 	for _, r := range []struct{ label, metric string }{
 		{"found live", "heap-live"}, {"when marking began", "heap-start"}, {"when it ended", "heap-end"}, {"goal", "heap-goal"},
 	} {
@@ -201,26 +203,26 @@ func (s *gcLog) heap() {
 		if !ok {
 			continue
 		}
-		g.rows = append(g.rows, row{cells: cells(r.label, sc.format(s.vs[r.metric+"-first-B"]), mean.format(x), sc.format(s.vs[r.metric+"-last-B"]), sc.format(s.vs[r.metric+"-max-B"]))})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(r.label, sc.Format(s.vs[r.metric+"-first-B"]), mean.Format(x), sc.Format(s.vs[r.metric+"-last-B"]), sc.Format(s.vs[r.metric+"-max-B"]))})
 	}
 	s.table(&g)
 }
 
 func (s *gcLog) stops() {
-	g := grid{
-		cols: append(columns(5), column{left: true}),
-		head: [][]string{{"Wall clock", "p50", "p90", "p99", "max", "all", ""}},
+	g := layout.Grid{
+		Cols: append(layout.Columns(5), layout.Column{Left: true}),
+		Head: [][]string{{"Wall clock", "p50", "p90", "p99", "max", "all", ""}},
 	}
 	for _, r := range []struct{ label, metric, note string }{
 		{"stop before marking", "sweep-term", "the world stands: sweep termination"},
 		{"marking", "mark", "beside the program"},
 		{"stop after marking", "mark-term", "the world stands: mark termination"},
 	} {
-		cs := cells(r.label)
+		cs := layout.Cells(r.label)
 		for _, part := range []string{"-p50-sec", "-p90-sec", "-p99-sec", "-max-sec", "-total-sec"} {
-			cs = append(cs, cell{text: s.value(r.metric + part)})
+			cs = append(cs, layout.Cell{Text: s.value(r.metric + part)})
 		}
-		g.rows = append(g.rows, row{cells: append(cs, cell{text: r.note})})
+		g.Rows = append(g.Rows, layout.Row{Cells: append(cs, layout.Cell{Text: r.note})})
 	}
 	s.noted(&g)
 }
@@ -232,7 +234,7 @@ func (s *gcLog) cpu() {
 	if all <= 0 {
 		return
 	}
-	g := grid{cols: []column{{left: true}, {}, {}, {left: true}}, head: [][]string{{"CPU time", "", "share", ""}}}
+	g := layout.Grid{Cols: []layout.Column{{Left: true}, {}, {}, {Left: true}}, Head: [][]string{{"CPU time", "", "share", ""}}}
 	for _, r := range []struct {
 		label string
 		d     time.Duration
@@ -245,11 +247,11 @@ func (s *gcLog) cpu() {
 	} {
 		x := r.d.Seconds()
 		share := strconv.FormatFloat(100*x/all.Seconds(), 'f', 1, 64) + " %"
-		g.rows = append(g.rows, row{cells: cells(r.label, scaleOf("-sec", x).with(x), share, r.note)})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(r.label, layout.ScaleOf("-sec", x).With(x), share, r.note)})
 	}
 	s.noted(&g)
 	if b := s.Text.Scavenged; b > 0 {
-		fmt.Fprintf(s, "\nReturned to the system: %s, as %s of the scavenger say\n", scaleOf("-B", b).with(b), count(int(s.Text.Scavenger), "line"))
+		fmt.Fprintf(s, "\nReturned to the system: %s, as %s of the scavenger say\n", layout.ScaleOf("-B", b).With(b), layout.Count(int(s.Text.Scavenger), "line"))
 	}
 }
 
@@ -257,15 +259,15 @@ func (s *gcLog) processes() {
 	if s.single() != nil {
 		return
 	}
-	g := grid{cols: columns(7), head: [][]string{{"Process", "collections", "numbers", "duration", "time in GC", "pace", "live, mean", "longest stop"}}}
+	g := layout.Grid{Cols: layout.Columns(7), Head: [][]string{{"Process", "collections", "numbers", "duration", "time in GC", "pace", "live, mean", "longest stop"}}}
 	for i, p := range s.Processes {
 		vs := valuesOf(p.Values(0))
-		g.rows = append(g.rows, row{cells: cells(strconv.Itoa(i+1), strconv.FormatInt(p.Collections, 10), fmt.Sprintf("%d-%d", p.FirstN, p.LastN),
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(strconv.Itoa(i+1), strconv.FormatInt(p.Collections, 10), fmt.Sprintf("%d-%d", p.FirstN, p.LastN),
 			gcValue("span-sec", vs), gcValue("gc-cpu-frac", vs), gcValue("pace-sec", vs), gcValue("heap-live-B", vs), gcValue("pause-max-sec", vs))})
 	}
 	s.table(&g)
 	if s.More > 0 {
-		s.WriteString(fold(fmt.Sprintf("%d further processes are in the totals only.", s.More), "", "", s.width))
+		s.WriteString(layout.Fold(fmt.Sprintf("%d further processes are in the totals only.", s.More), "", "", s.width))
 	}
 }
 
@@ -290,6 +292,6 @@ func (s *gcLog) doubts() {
 	}
 	s.WriteString("\nWarnings\n")
 	for _, warning := range ws {
-		s.WriteString(fold(warning, "  ! ", "    ", s.width))
+		s.WriteString(layout.Fold(warning, "  ! ", "    ", s.width))
 	}
 }

@@ -1,4 +1,6 @@
-package report
+// Package benchtable writes comparisons of files of benchmarks as benchstat lays them out: as text,
+// Markdown and CSV.
+package benchtable
 
 import (
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 const (
@@ -33,13 +36,13 @@ const (
 type statLine struct {
 	name  string
 	parts [][statParts]string // of each column
-	marks []mark              // of the changes
+	marks []layout.Mark       // of the changes
 	mean  bool
 }
 
-// Benchstat writes what benchstat would write, in its layout; notes have other words. It uses
+// Text writes what benchstat would write, in its layout; notes have other words. It uses
 // only the color of o. The error is w's.
-func Benchstat(w io.Writer, t *benchstat.Tables, o Options) error {
+func Text(w io.Writer, t *benchstat.Tables, o layout.Options) error {
 	var b strings.Builder
 	var last []benchstat.Key
 	for i := range t.Tables {
@@ -49,7 +52,7 @@ func Benchstat(w io.Writer, t *benchstat.Tables, o Options) error {
 		}
 		for n, k := range table.Config {
 			if last == nil || last[n].Value != k.Value {
-				b.WriteString(clean(k.Key+": "+k.Value) + "\n")
+				b.WriteString(layout.Clean(k.Key+": "+k.Value) + "\n")
 			}
 		}
 		last = table.Config
@@ -58,7 +61,7 @@ func Benchstat(w io.Writer, t *benchstat.Tables, o Options) error {
 		l.measure()
 		l.write(&b, o.Color)
 		for n, note := range l.notes {
-			b.WriteString(superscript(n+1) + " " + clean(note) + "\n")
+			b.WriteString(superscript(n+1) + " " + layout.Clean(note) + "\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -88,7 +91,7 @@ func statLines(t *benchstat.Table) (lines []statLine, notes []string) {
 			}
 		}
 		scale := benchunit.CommonScale(centers, class)
-		line := statLine{name: clean(r.Name), parts: make([][statParts]string, len(r.Cells)), marks: make([]mark, len(r.Cells))}
+		line := statLine{name: layout.Clean(r.Name), parts: make([][statParts]string, len(r.Cells)), marks: make([]layout.Mark, len(r.Cells))}
 		for i, c := range r.Cells {
 			if c == nil {
 				continue
@@ -106,7 +109,7 @@ func statLines(t *benchstat.Table) (lines []statLine, notes []string) {
 	if len(t.Rows) < 2 { // its mean is itself
 		return lines, notes
 	}
-	line := statLine{name: "geomean", mean: true, parts: make([][statParts]string, len(t.Cols)), marks: make([]mark, len(t.Cols))}
+	line := statLine{name: "geomean", mean: true, parts: make([][statParts]string, len(t.Cols)), marks: make([]layout.Mark, len(t.Cols))}
 	for i, m := range t.Geomean {
 		p := &line.parts[i]
 		if !math.IsNaN(m.Center) {
@@ -129,14 +132,14 @@ func statMean(m benchstat.Mean) string {
 	return fmt.Sprintf("%+.2f%%", (m.Ratio-1)*100)
 }
 
-func statMark(t *benchstat.Table, v *benchstat.Versus) mark {
+func statMark(t *benchstat.Table, v *benchstat.Versus) layout.Mark {
 	switch up := v.Ratio > 1; {
 	case !v.Changed() || t.Better == 0 || math.IsNaN(v.Ratio):
-		return plain
+		return layout.Plain
 	case up == (t.Better > 0):
-		return good
+		return layout.Good
 	}
-	return bad
+	return layout.Bad
 }
 
 func superscript(n int) string {
@@ -171,7 +174,7 @@ func (l *statLayout) spans(level int) (list []statSpan) {
 			list[len(list)-1].last = i
 			continue
 		}
-		list = append(list, statSpan{i, i, clean(c[level])})
+		list = append(list, statSpan{i, i, layout.Clean(c[level])})
 	}
 	return list
 }
@@ -271,11 +274,11 @@ func (l *statLayout) line(b *strings.Builder, line statLine, color bool) {
 			} else {
 				b.WriteString(strings.Repeat(" ", owed+before) + gap)
 			}
-			c := cell{s, plain}
+			c := layout.Cell{Text: s, Mark: layout.Plain}
 			if n == statChange {
-				c.mark = line.marks[i]
+				c.Mark = line.marks[i]
 			}
-			b.WriteString(paint(c, color))
+			b.WriteString(layout.Paint(c, color))
 			owed = after
 		}
 	}

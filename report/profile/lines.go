@@ -1,4 +1,4 @@
-package report
+package profile
 
 import (
 	"fmt"
@@ -9,36 +9,37 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // context is the number of lines of source around those with a figure.
 const context = 3
 
-// ProfileList writes functions line by line. sources has the lines of files as the profile
+// List writes functions line by line. sources has the lines of files as the profile
 // names them; versus adds the change since a baseline. The error is w's.
-func ProfileList(w io.Writer, ls []profiles.Listing, metric string, versus bool, sources map[string][]string) error {
+func List(w io.Writer, ls []profiles.Listing, metric string, versus bool, sources map[string][]string) error {
 	var b strings.Builder
 	for i, l := range ls {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		sc := scaleOf(metric, l.Cum)
+		sc := layout.ScaleOf(metric, l.Cum)
 		if l.Cum == 0 {
-			sc = scaleOf(metric, l.Diff)
+			sc = layout.ScaleOf(metric, l.Diff)
 		}
 		diff := ""
 		if versus {
-			diff = ", change " + sc.signedWith(l.Diff)
+			diff = ", change " + sc.SignedWith(l.Diff)
 		}
-		fmt.Fprintf(&b, "%s in %s\n  flat %s, cum %s%s%s%s\n\n", clean(l.Name), clean(l.File), sc.with(l.Flat), sc.with(l.Cum), per(metric), diff, inUnit(sc))
+		fmt.Fprintf(&b, "%s in %s\n  flat %s, cum %s%s%s%s\n\n", layout.Clean(l.Name), layout.Clean(l.File), sc.With(l.Flat), sc.With(l.Cum), per(metric), diff, inUnit(sc))
 		listing(&b, l, sc, versus, sources[l.File])
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func listing(b *strings.Builder, l profiles.Listing, sc scale, versus bool, source []string) {
-	g := &grid{cols: []column{{}, {}, {keep: 1}, {}, {left: true}}, head: [][]string{{"flat", "cum", "change", "line", ""}}}
+func listing(b *strings.Builder, l profiles.Listing, sc layout.Scale, versus bool, source []string) {
+	g := &layout.Grid{Cols: []layout.Column{{}, {}, {Keep: 1}, {}, {Left: true}}, Head: [][]string{{"flat", "cum", "change", "line", ""}}}
 	by := map[int]profiles.ListingLine{}
 	for _, x := range l.Lines {
 		by[x.Line] = x
@@ -51,27 +52,27 @@ func listing(b *strings.Builder, l profiles.Listing, sc scale, versus bool, sour
 	last := 0
 	for _, n := range slices.Sorted(maps.Keys(by)) {
 		if last > 0 && n > last+1 {
-			g.rows = append(g.rows, row{cells: cells("", "", "", "⋮", "")})
+			g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells("", "", "", "⋮", "")})
 		}
 		last = n
 		x, text := by[n], ""
 		if n <= len(source) {
-			text = strings.ReplaceAll(clean(source[n-1]), "\t", "    ")
+			text = strings.ReplaceAll(layout.Clean(source[n-1]), "\t", "    ")
 		}
 		change := ""
 		if versus && x.CumDiff != 0 {
-			change = sc.signed(x.CumDiff)
+			change = sc.Signed(x.CumDiff)
 		}
-		g.rows = append(g.rows, row{cells: []cell{{text: orDot(x.Flat, sc)}, {text: orDot(x.Cum, sc)}, {text: change}, {fmt.Sprint(n), faint}, {text: text}}})
+		g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{{Text: orDot(x.Flat, sc)}, {Text: orDot(x.Cum, sc)}, {Text: change}, {Text: fmt.Sprint(n), Mark: layout.Faint}, {Text: text}}})
 	}
-	g.text(b, false)
+	g.Text(b, false)
 }
 
-func orDot(x float64, sc scale) string {
+func orDot(x float64, sc layout.Scale) string {
 	if x == 0 {
 		return "."
 	}
-	return sc.format(x)
+	return sc.Format(x)
 }
 
 func shareOf(x, of float64) string {
@@ -83,18 +84,18 @@ func shareOf(x, of float64) string {
 
 const flameLeast = 0.01
 
-// ProfileFlame writes a tree of stacks with shares, without those below 1 %. The error is w's.
-func ProfileFlame(w io.Writer, f *profiles.Flame, metric string) error {
+// Flame writes a tree of stacks with shares, without those below 1 %. The error is w's.
+func Flame(w io.Writer, f *profiles.Flame, metric string) error {
 	var b strings.Builder
-	sc := scaleOf(metric, f.Value)
-	fmt.Fprintf(&b, "%7s %9s  all%s%s\n", "100%", sc.format(f.Value), per(metric), inUnit(sc))
+	sc := layout.ScaleOf(metric, f.Value)
+	fmt.Fprintf(&b, "%7s %9s  all%s%s\n", "100%", sc.Format(f.Value), per(metric), inUnit(sc))
 	var walk func(*profiles.Flame, int)
 	walk = func(at *profiles.Flame, depth int) {
 		for _, c := range at.Children {
 			if math.Abs(c.Value) < flameLeast*math.Abs(f.Value) {
 				continue
 			}
-			fmt.Fprintf(&b, "%7s %9s  %s%s\n", shareOf(c.Value, f.Value), sc.format(c.Value), strings.Repeat("  ", depth), shortName(clean(c.Name), nameWidth))
+			fmt.Fprintf(&b, "%7s %9s  %s%s\n", shareOf(c.Value, f.Value), sc.Format(c.Value), strings.Repeat("  ", depth), shortName(layout.Clean(c.Name), nameWidth))
 			walk(c, depth+1)
 		}
 	}
@@ -103,12 +104,12 @@ func ProfileFlame(w io.Writer, f *profiles.Flame, metric string) error {
 	return err
 }
 
-// ProfileFolded writes one stack a line, root first, with semicolons between functions, and what
+// Folded writes one stack a line, root first, with semicolons between functions, and what
 // ends there per million requests in the finest unit (ns, B, 1). The error is w's.
-func ProfileFolded(w io.Writer, f *profiles.Flame, metric string) error {
+func Folded(w io.Writer, f *profiles.Flame, metric string) error {
 	var b strings.Builder
-	_, steps := unitOf(metric)
-	factor := 1e6 / steps[len(steps)-1].factor
+	_, steps := layout.UnitOf(metric)
+	factor := 1e6 / steps[len(steps)-1].Factor
 	if per(metric) == "" {
 		factor = 1
 	}
@@ -118,7 +119,7 @@ func ProfileFolded(w io.Writer, f *profiles.Flame, metric string) error {
 			fmt.Fprintf(&b, "%s %.0f\n", path, n)
 		}
 		for _, c := range at.Children {
-			name := strings.ReplaceAll(clean(c.Name), ";", ":")
+			name := strings.ReplaceAll(layout.Clean(c.Name), ";", ":")
 			if path != "" {
 				name = path + ";" + name
 			}

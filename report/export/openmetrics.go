@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // A family is the samples of one name.
@@ -36,7 +37,7 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 	}
 	labels := settingLabels(t)
 	for _, m := range t.Rows {
-		name, unit, step := exposed(m.Name)
+		name, unit, step := Exposed(m.Name)
 		extra := benchmarkLabels(m.Benchmark)
 		if step != "" {
 			extra = labelled("step", step)
@@ -75,7 +76,7 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 	}
 	passed := get("dyno_threshold_passed", "", "1 if the threshold passed, 0 if it failed, 0.5 if it is unclear")
 	for _, j := range t.Thresholds {
-		of := labelled("run", orDyno(t.Name))
+		of := labelled("run", RunName(t.Name))
 		if j.Setting >= 0 {
 			of = labels[j.Setting]
 		}
@@ -102,7 +103,7 @@ func (f *family) gauge(labels string, center string, x float64, low string, lo f
 
 func (f *family) sample(labels string, x float64) {
 	if !math.IsNaN(x) && !math.IsInf(x, 0) {
-		f.samples = append(f.samples, fmt.Sprintf("{%s} %s", strings.TrimSuffix(labels, ","), exact(x)))
+		f.samples = append(f.samples, fmt.Sprintf("{%s} %s", strings.TrimSuffix(labels, ","), Exact(x)))
 	}
 }
 
@@ -138,7 +139,7 @@ func settingLabels(t *compare.Table) []string {
 	out := make([]string, len(t.Settings))
 	for i := range t.Settings {
 		s := t.Settings[i].Setting
-		out[i] = labelled("run", orDyno(t.Name)) + labelled("setting", s.String())
+		out[i] = labelled("run", RunName(t.Name)) + labelled("setting", s.String())
 		for _, l := range s {
 			if names[l.Factor] == "" {
 				name := openName(l.Factor)
@@ -185,9 +186,9 @@ func exposedUnit(name string) (gauge, unit string) {
 	return "dyno_benchmark_" + of + "_per_" + openName(per) + "_" + unit, unit
 }
 
-// exposed is what OpenMetrics calls a metric: p99-sec is dyno_p99_seconds, of a
+// Exposed is what OpenMetrics calls a metric: p99-sec is dyno_p99_seconds, of a
 // step with its name apart; cpu-sec/req is dyno_cpu_per_req_seconds.
-func exposed(metric string) (name, unit, step string) {
+func Exposed(metric string) (name, unit, step string) {
 	if !slices.ContainsFunc(dyno.Metrics, func(m dyno.Metric) bool { return m.Name == metric }) {
 		for _, m := range dyno.Metrics {
 			if s, ok := strings.CutSuffix(metric, "-"+m.Name); ok && strings.HasSuffix(m.Name, "-sec") {
@@ -199,11 +200,19 @@ func exposed(metric string) (name, unit, step string) {
 			return "dyno_service", "", ""
 		}
 	}
-	_, steps := unitOf(metric)
-	unit = map[string]string{"s": "seconds", "GiB": "bytes", "%": "ratio"}[steps[0].unit]
+	_, steps := layout.UnitOf(metric)
+	unit = map[string]string{"s": "seconds", "GiB": "bytes", "%": "ratio"}[steps[0].Unit]
 	name = "dyno_" + openName(dyno.ThresholdName(metric))
 	if unit != "" {
 		name += "_" + unit
 	}
 	return name, unit, step
+}
+
+// RunName is the name of a run among others', "dyno" if it has none.
+func RunName(name string) string {
+	if name == "" {
+		return "dyno"
+	}
+	return name
 }

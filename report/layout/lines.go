@@ -1,0 +1,75 @@
+package layout
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// fold breaks text into lines of at most width characters, the first after
+// first and the others after rest. A word longer than a line stays whole, and what a
+// subject may have written does nothing to the terminal.
+func Fold(text, first, rest string, width int) string {
+	var b strings.Builder
+	line, indent := "", first
+	for _, word := range strings.Fields(text) {
+		word = Clean(word)
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(indent)+utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			b.WriteString(indent + line + "\n")
+			line, indent = word, rest
+		default:
+			line += " " + word
+		}
+	}
+	b.WriteString(indent + line + "\n")
+	return b.String()
+}
+
+func Middle(name string, most int) string {
+	r := []rune(name)
+	if len(r) <= most {
+		return name
+	}
+	head := most / 3
+	return string(r[:head]) + "…" + string(r[len(r)-(most-head-1):])
+}
+
+// clean replaces control characters, which a subject may have written, so that
+// they do nothing to the terminal.
+func Clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' {
+			return '·'
+		}
+		return r
+	}, s)
+}
+
+// cleanLines are those of a text.
+func CleanLines(text string) []string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for n := range lines {
+		lines[n] = Clean(lines[n])
+	}
+	return lines
+}
+
+// count prints "1 trial", "2 trials".
+func Count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Label is the name of a setting in a report; that of the plain one is "(as is)".
+func Label(setting string) string {
+	if setting == "" {
+		return "(as is)"
+	}
+	return setting
+}

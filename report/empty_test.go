@@ -7,6 +7,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // A run of which nothing is known is shown in every form without a panic.
@@ -40,7 +41,7 @@ func TestNothingMeasured(t *testing.T) {
 					continue
 				}
 				t.Run(name+"/"+string(kind)+"/"+format, func(t *testing.T) {
-					if err := Write(io.Discard, f, format, Options{}); err != nil {
+					if err := Write(io.Discard, f, format, layout.Options{}); err != nil {
 						t.Error(err)
 					}
 				})

@@ -44,6 +44,7 @@ func (c *Cycle) CPU() time.Duration {
 	return c.SweepTermCPU + c.Assist + c.Background + c.MarkTermCPU
 }
 
+// Wall is how long the collection took.
 func (c *Cycle) Wall() time.Duration { return c.SweepTerm + c.Mark + c.MarkTerm }
 
 // A pace is what a pacer line says of the next cycle, unless runtime.GC forced that.

@@ -63,6 +63,7 @@ func (f *Figures) Frac() float64 { return f.CPU.Seconds() / f.capacity }
 // Pace is the mean seconds between starts of collections, NaN if none followed another.
 func (f *Figures) Pace() float64 { return f.paced.Seconds() / float64(f.paces) }
 
+// PauseMax is the longest stop of the world.
 func (f *Figures) PauseMax() time.Duration { return max(f.SweepTerm.Max, f.MarkTerm.Max) }
 
 func (f *Figures) add(c *Cycle) {

@@ -27,6 +27,7 @@ type Column struct {
 	PauseMax    time.Duration
 }
 
+// Merge adds another column to c.
 func (c *Column) Merge(d *Column) {
 	c.Collections += d.Collections
 	c.CPU += d.CPU

@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
+// Knobs turn what the runtime of a subject lets turn while it runs.
 type Knobs interface {
 	Set(factor, level string) error
 	Tick(on bool) error

@@ -53,6 +53,7 @@ type Target struct {
 	Create func(name string) (io.WriteCloser, error)
 }
 
+// Interval is the time between readings: Every, or the default.
 func (t *Target) Interval() time.Duration {
 	return cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 }
@@ -134,6 +135,7 @@ func Watch(ctx context.Context, t Target, read func(at time.Duration) error) err
 	}
 }
 
+// IsTimeout reports whether err is a time-out of the network.
 func IsTimeout(err error) bool {
 	var e net.Error
 	return errors.As(err, &e) && e.Timeout()

@@ -13,6 +13,7 @@ type Points struct {
 	List   []dyno.Series                                    // for the Reading, where sample is nil
 }
 
+// Add adds a point, in the metric's base unit, at a time since the window began.
 func (p *Points) Add(metric string, at time.Duration, v float64) {
 	if p.Sample != nil {
 		p.Sample(metric, at, v)

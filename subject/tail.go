@@ -26,6 +26,7 @@ type Tail struct {
 	panic bool
 }
 
+// NewTail returns a Tail that passes everything on to next.
 func NewTail(next io.Writer) *Tail { return &Tail{next: next, line: make([]byte, 0, tailWidth)} }
 
 // Write allocates only for lines that are kept: it is called for every few bytes of the GC trace.

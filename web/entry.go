@@ -237,4 +237,5 @@ func (e *entry) What() string {
 	return strings.TrimSpace(rev + " " + e.Ran)
 }
 
+// When is the local time at which the run began.
 func (e *entry) When() time.Time { return e.Run.Started.Local() }

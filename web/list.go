@@ -63,6 +63,7 @@ func (e *entry) Names() []string { return e.Run.Settings[:min(len(e.Run.Settings
 // More is how many settings Names leaves out.
 func (e *entry) More() int { return len(e.Run.Settings) - len(e.Names()) }
 
+// Planned is the number of blocks that were planned.
 func (e *entry) Planned() int { return max(e.Plan.Repeats, e.Blocks) }
 
 // Changes says of each primary metric what the setting did that changed it most, and

@@ -46,6 +46,7 @@ type Bencher struct {
 	Watch func(Step)                  // told of each step; it may be nil
 }
 
+// Open returns a Bencher that works on this machine; b builds the test binaries and stays the caller's.
 func Open(b *subject.Builder) *Bencher {
 	return &Bencher{
 		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: guard.PinnedCPUs,
@@ -65,6 +66,7 @@ type Turns interface {
 	Close()
 }
 
+// A Step is how far a run has come, for Bencher.Watch.
 type Step struct {
 	Phase      string // "build", "survey", "link", "block" or "profile"
 	Block      int    // from 1; 0 before the blocks
@@ -72,6 +74,7 @@ type Step struct {
 	Done       int    // of them
 }
 
+// A Run is one run of benchmarks. Bencher.Run makes it; Profile takes profiles of what changed.
 type Run struct {
 	*Bencher
 	e        *dyno.Experiment // resolved

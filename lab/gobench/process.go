@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
+// Options say how a test binary is run. The zero value runs it in dyno's own directory.
 type Options struct {
 	Dir  string            // "" means dyno's own
 	Env  map[string]string // added to dyno's own environment

@@ -41,6 +41,7 @@ type Limits struct {
 	Read    time.Duration // for the next byte of the answer
 }
 
+// LimitsOf returns the time-outs of a load.
 func LimitsOf(l *dyno.Load) Limits {
 	return Limits{time.Duration(l.Timeout), time.Duration(l.ConnectTimeout), time.Duration(l.ReadTimeout)}
 }

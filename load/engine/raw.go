@@ -31,6 +31,7 @@ const (
 	largeBuffer = 64 << 10
 )
 
+// NewRaw returns the engine that writes and parses HTTP/1.1 in the clear itself.
 func NewRaw(base *url.URL, lim Limits) Engine {
 	e := &rawEngine{addr: http1.Address(base), limits: lim}
 	e.large.New = func() any { b := make([]byte, largeBuffer); return &b }

@@ -30,6 +30,7 @@ type Field struct {
 	Value []byte
 }
 
+// An Answer is what was kept of an answer.
 type Answer struct {
 	Status int
 	Header http.Header // whole if it was needed, else with Set-Cookie at least, or nil
@@ -66,6 +67,7 @@ func (r *Request) AppendWire(b []byte) []byte {
 	return append(append(b, '\r', '\n'), r.Body...)
 }
 
+// URLOn returns the address of the request on a service at base.
 func (r *Request) URLOn(base *url.URL) (*url.URL, error) {
 	if r.URL != nil {
 		return r.URL, nil
@@ -142,6 +144,7 @@ var plainByte = func() (t [256]bool) {
 	return t
 }()
 
+// Address returns host and port of a URL, with the scheme's port if it names none.
 func Address(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -27,6 +27,7 @@ type Scenario struct {
 	counter               atomic.Int64 // of {{counter}}
 }
 
+// A Tally is a label under which requests are counted.
 type Tally struct {
 	Label string
 	Loop  bool // of the loop, so part of the totals
@@ -61,6 +62,7 @@ type headerText struct {
 	value text
 }
 
+// Pick returns the step itself or, of targets, the next one.
 func (s *Step) Pick() *Step {
 	if len(s.turns) == 0 {
 		return s
@@ -71,6 +73,7 @@ func (s *Step) Pick() *Step {
 // Width is how many requests the step sends at the same time.
 func (s *Step) Width() int { return max(len(s.Group), 1) }
 
+// Rests reports whether the step is a rest.
 func (s *Step) Rests() bool { return s.sleep.Max > 0 }
 
 // RestTime draws how long a client rests in this step.
@@ -341,6 +344,7 @@ func (s *Scenario) Links() int {
 	return n
 }
 
+// Accepts reports whether an answer with this status is a success.
 func (s *Step) Accepts(status int) bool {
 	if len(s.Expect) == 0 {
 		return status < 400
@@ -348,6 +352,7 @@ func (s *Step) Accepts(status int) bool {
 	return slices.Contains(s.Expect, status)
 }
 
+// Want says which statuses are a success.
 func (s *Step) Want() string {
 	if len(s.Expect) == 0 {
 		return "want below 400"

@@ -95,6 +95,7 @@ type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string { return "unknown variable " + e.Name }
 
+// NextLoop counts a loop of the client and takes its next rows of data.
 func (v *Vars) NextLoop() {
 	v.n++
 	v.tables.take(v)

@@ -359,6 +359,7 @@ func Target(e *dyno.Experiment, arg string) error {
 	return nil
 }
 
+// TargetURL takes the URL of a service that runs already for the subject and its first request.
 func TargetURL(e *dyno.Experiment, arg string) error {
 	u, err := url.Parse(arg)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -414,6 +415,7 @@ func assign(to *map[string]string, pairs []string) error {
 	return nil
 }
 
+// Count reads a whole number from 1.
 func Count(v string, to *int) error {
 	n, err := strconv.Atoi(v)
 	if *to = n; err != nil || n < 1 {
@@ -434,6 +436,7 @@ func duration(v string, to *dyno.Duration) (err error) {
 	return err
 }
 
+// Positive reads a duration above 0.
 func Positive(v string, to *dyno.Duration) error {
 	if err := duration(v, to); err != nil {
 		return err
@@ -444,12 +447,14 @@ func Positive(v string, to *dyno.Duration) error {
 	return nil
 }
 
+// Share reads a fraction or a percentage.
 func Share(v string, to **dyno.Fraction) error {
 	f, err := dyno.ParseFraction(v)
 	*to = &f
 	return err
 }
 
+// Text takes a flag as it is.
 func Text(v string, to *string) error {
 	*to = v
 	return nil

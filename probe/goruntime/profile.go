@@ -14,10 +14,12 @@ const (
 	ProfileMost = 256 << 20   // bytes of one profile
 )
 
+// ProfileClient returns a client with the time and size that profiles take.
 func ProfileClient(socket string) *Client {
 	return &Client{Socket: socket, Time: ProfileTime, Most: ProfileMost}
 }
 
+// Profile asks for a profile.
 func (c *Client) Profile(command string) (*profile.Profile, error) {
 	data, err := c.Ask(command)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 
 const MostBins = 12
 
-// A bin counts requests of at least from and less than to nanoseconds.
+// A Bin counts requests of at least from and less than to nanoseconds.
 type Bin struct{ From, To, Count int64 }
 
-// binsOf parts h at round durations, as finely as mostBins allows; empty neighbours are
+// BinsOf parts h at round durations, as finely as mostBins allows; empty neighbours are
 // one bin. Sturges limits the bins that have something in them ("The Choice of a Class
 // Interval", JASA 21, 1926).
 func BinsOf(h *hist.Histogram) []Bin {
@@ -44,6 +44,7 @@ func BinsOf(h *hist.Histogram) []Bin {
 // finest is the least width of a bin as a share of its place: a histogram has 3 digits.
 const Finest = 500
 
+// Linear reports whether edges from lo to hi (nanoseconds) are evenly spaced: within a factor of 4.
 func Linear(lo, hi int64) bool { return float64(hi)/float64(max(lo, 1)) <= 4 }
 
 // scales yields edges, the finest first.
@@ -100,7 +101,7 @@ func around(lo, hi int64, mantissas []int64) (edges []int64) {
 	return edges
 }
 
-// ladder yields m/unit, 10 m/unit, 100 m/unit … for all m, where whole, up to some 10^13.
+// Ladder yields m/unit, 10 m/unit, 100 m/unit … for all m, where whole, up to some 10^13.
 func Ladder(mantissas []int64, unit int64) func(yield func(int64) bool) {
 	return func(yield func(int64) bool) {
 		for power := int64(1); power <= math.MaxInt64/100_000; power *= 10 {
@@ -115,7 +116,7 @@ func Ladder(mantissas []int64, unit int64) func(yield func(int64) bool) {
 
 type spike struct{ ns, count int64 }
 
-// spikes has the fastest and the slowest exactly.
+// Spikes has the fastest and the slowest exactly.
 func Spikes(h *hist.Histogram) (ss []spike) {
 	for _, b := range h.Counts().Distribution() {
 		if b.Count == 0 {
@@ -132,6 +133,7 @@ func Spikes(h *hist.Histogram) (ss []spike) {
 	return ss
 }
 
+// Fill counts spikes into the bins between edges.
 func Fill(ss []spike, edges []int64) []Bin {
 	bins := make([]Bin, len(edges)-1)
 	for i := range bins {
@@ -147,7 +149,7 @@ func Fill(ss []spike, edges []int64) []Bin {
 	return bins
 }
 
-// edgeLabels gives each edge the unit that suits it, and edges of one unit the same decimals.
+// EdgeLabels gives each edge the unit that suits it, and edges of one unit the same decimals.
 func EdgeLabels(bins []Bin) []string {
 	edges := []int64{bins[0].From}
 	for _, b := range bins {
@@ -178,7 +180,7 @@ func EdgeLabels(bins []Bin) []string {
 	return texts
 }
 
-// bar draws at least an eighth of a character for what is there.
+// Bar draws at least an eighth of a character for what is there.
 func Bar(n, most int64, width int) string {
 	if n == 0 || most == 0 {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A grid is a table before it has a look: Text aligns its columns, Markdown
+// A Grid is a table before it has a look: Text aligns its columns, Markdown
 // puts bars between them.
 type Grid struct {
 	Cols  []Column
@@ -20,7 +20,7 @@ type Grid struct {
 	Signs bool // the first column has signs for the eye
 }
 
-// A column is aligned to the left if left, else to the right. Those with keep 0
+// A Column is aligned to the left if left, else to the right. Those with keep 0
 // always stay. Others take no room if they have but a heading, and of a grid
 // that is too wide those with the least keep are left out first.
 type Column struct {
@@ -28,17 +28,19 @@ type Column struct {
 	Keep int
 }
 
+// A Row is a line of a grid, or a heading over the lines that follow.
 type Row struct {
 	Group string // a heading over the rows that follow, instead of cells
 	Cells []Cell
 }
 
+// A Cell is a text and what it means.
 type Cell struct {
 	Text string
 	Mark Mark
 }
 
-// A mark says what a cell means; only the color hangs on it.
+// A Mark says what a cell means; only the color hangs on it.
 type Mark int
 
 const (
@@ -59,6 +61,7 @@ func MarkOf(v stats.Verdict) Mark {
 	return Faint
 }
 
+// Cells makes cells without a mark.
 func Cells(texts ...string) []Cell {
 	cs := make([]Cell, len(texts))
 	for i, s := range texts {
@@ -69,7 +72,7 @@ func Cells(texts ...string) []Cell {
 
 const Gap = "  " // between columns
 
-// widths returns the width of each column, in characters.
+// Widths returns the width of each column, in characters.
 func (g *Grid) Widths() []int {
 	w := make([]int, len(g.Cols))
 	filled := make([]bool, len(g.Cols))
@@ -92,6 +95,7 @@ func (g *Grid) Widths() []int {
 	return w
 }
 
+// Width is the width of the grid as text, in characters.
 func (g *Grid) Width() int {
 	total := 0
 	for _, w := range g.Widths() {
@@ -102,7 +106,7 @@ func (g *Grid) Width() int {
 	return total - len(Gap)
 }
 
-// shows reports whether a column with the given heading takes room.
+// Shows reports whether a column with the given heading takes room.
 func (g *Grid) Shows(heading string) bool {
 	w := g.Widths()
 	for _, h := range g.Head {
@@ -113,7 +117,7 @@ func (g *Grid) Shows(heading string) bool {
 	return false
 }
 
-// narrow leaves out columns, all of the same keep at once, until g is at most
+// Narrow leaves out columns, all of the same keep at once, until g is at most
 // width wide or none is left that may go.
 func (g *Grid) Narrow(width int) {
 	for g.Width() > width {
@@ -134,7 +138,7 @@ func (g *Grid) Narrow(width int) {
 	}
 }
 
-// drop leaves out column i.
+// Drop leaves out column i.
 func (g *Grid) Drop(i int) {
 	g.Cols = slices.Delete(g.Cols, i, i+1)
 	for n, h := range g.Head {
@@ -147,7 +151,7 @@ func (g *Grid) Drop(i int) {
 	}
 }
 
-// text writes the grid in aligned columns; an empty column takes no room.
+// Text writes the grid in aligned columns; an empty column takes no room.
 func (g *Grid) Text(b *strings.Builder, color bool) {
 	w := g.Widths()
 	for _, h := range g.Head {
@@ -187,7 +191,7 @@ func (g *Grid) line(b *strings.Builder, w []int, cs []Cell, color bool) {
 	b.WriteByte('\n')
 }
 
-// paint colors a cell. The text alone must say the same.
+// Paint colors a cell. The text alone must say the same.
 func Paint(c Cell, color bool) string {
 	code := map[Mark]string{Good: "32", Bad: "31", Faint: "2"}[c.Mark]
 	if !color || code == "" {
@@ -196,7 +200,7 @@ func Paint(c Cell, color bool) string {
 	return "\x1b[" + code + "m" + c.Text + "\x1b[0m"
 }
 
-// markdown writes the grid as a GitHub table. Rows of headings become one, as
+// Markdown writes the grid as a GitHub table. Rows of headings become one, as
 // it can have only one; a group becomes a row of its own.
 func (g *Grid) Markdown(b *strings.Builder) {
 	w := g.Widths()
@@ -243,7 +247,7 @@ func (g *Grid) Markdown(b *strings.Builder) {
 	}
 }
 
-// add puts in an empty column before column i.
+// Add puts in an empty column before column i.
 func (g *Grid) Add(i int, c Column, heading string) {
 	g.Cols = slices.Insert(g.Cols, i, c)
 	for n := range g.Head {
@@ -260,7 +264,7 @@ func (g *Grid) Add(i int, c Column, heading string) {
 	}
 }
 
-// cut shortens the texts of a column in their middle, to least characters or until the
+// Cut shortens the texts of a column in their middle, to least characters or until the
 // table is as wide as the page; not at all if two would be the same.
 func (g *Grid) Cut(at, width, least int) {
 	if g.Width() <= width {

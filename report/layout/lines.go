@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// fold breaks text into lines of at most width characters, the first after
+// Fold breaks text into lines of at most width characters, the first after
 // first and the others after rest. A word longer than a line stays whole, and what a
 // subject may have written does nothing to the terminal.
 func Fold(text, first, rest string, width int) string {
@@ -29,6 +29,7 @@ func Fold(text, first, rest string, width int) string {
 	return b.String()
 }
 
+// Middle shortens a name to most characters by leaving out its middle.
 func Middle(name string, most int) string {
 	r := []rune(name)
 	if len(r) <= most {
@@ -38,7 +39,7 @@ func Middle(name string, most int) string {
 	return string(r[:head]) + "…" + string(r[len(r)-(most-head-1):])
 }
 
-// clean replaces control characters, which a subject may have written, so that
+// Clean replaces control characters, which a subject may have written, so that
 // they do nothing to the terminal.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -49,7 +50,7 @@ func Clean(s string) string {
 	}, s)
 }
 
-// cleanLines are those of a text.
+// CleanLines are those of a text.
 func CleanLines(text string) []string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for n := range lines {
@@ -58,7 +59,7 @@ func CleanLines(text string) []string {
 	return lines
 }
 
-// count prints "1 trial", "2 trials".
+// Count prints "1 trial", "2 trials".
 func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

@@ -20,14 +20,14 @@ const (
 	LeftOutRoom = 1_500 // bytes for what was left out
 )
 
-// A piece is a part of a page that is there as a whole or not at all.
+// A Piece is a part of a page that is there as a whole or not at all.
 type Piece struct {
 	Title string // what is left out without it
 	Text  string
 	Rank  int // those with the least are kept first
 }
 
-// page joins what fits of the pieces.
+// Page joins what fits of the pieces.
 func Page(pieces []Piece) string {
 	room := MostMarkdown - LeftOutRoom
 	keep := make([]bool, len(pieces))
@@ -57,7 +57,7 @@ func Page(pieces []Piece) string {
 	return b.String()
 }
 
-// pieces are the parts of a section. One of more than open rows is folded; of one
+// Pieces are the parts of a section. One of more than open rows is folded; of one
 // whose rows are in two groups, the second is a part of its own.
 func (s *Section) Pieces(rank, open int) []Piece {
 	var parts []Piece
@@ -84,7 +84,7 @@ func (s *Section) Pieces(rank, open int) []Piece {
 	return append([]Piece{Folded(s.Title, b.String(), rows > open, rank)}, parts...)
 }
 
-// folded puts a title over text, behind which it is folded if it is long.
+// Folded puts a title over text, behind which it is folded if it is long.
 func Folded(title, text string, long bool, rank int) Piece {
 	b := Piece{Title: title, Rank: rank, Text: "\n**" + TextLine(title) + "**\n" + text}
 	if long { // GitHub reads Markdown in it after an empty line only
@@ -103,7 +103,7 @@ func (g Grid) split() (first, rest Grid) {
 	return Grid{Cols: g.Cols, Head: g.Head, Rows: g.Rows[:i]}, Grid{Cols: g.Cols, Head: g.Head, Rows: g.Rows[i+1:]}
 }
 
-// items is a list under a heading.
+// Items is a list under a heading.
 func Items(title string, lines []string, rank int) Piece {
 	text := "\n**" + title + "**\n\n"
 	for _, line := range lines[:min(len(lines), MostItems)] {
@@ -115,10 +115,10 @@ func Items(title string, lines []string, rank int) Piece {
 	return Piece{Title: title, Text: text, Rank: rank}
 }
 
-// textLine is text that a run may have written, as a line of Markdown.
+// TextLine is text that a run may have written, as a line of Markdown.
 func TextLine(s string) string { return EscapeMarkdown(Shorten(s, mostLine)) }
 
-// shorten cuts a text to n bytes or so, by whole characters.
+// Shorten cuts a text to n bytes or so, by whole characters.
 func Shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -137,7 +137,7 @@ var markdownEscapes = strings.NewReplacer(
 	"@", "@&#8203;", "\r\n", " ", "\n", " ", "\r", " ", "\t", " ",
 )
 
-// escapeMarkdown keeps text from being read as markup in a line, a table or a
+// EscapeMarkdown keeps text from being read as markup in a line, a table or a
 // list; control characters and those that turn the direction are dots.
 func EscapeMarkdown(s string) string {
 	s = markdownEscapes.Replace(s)

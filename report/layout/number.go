@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A scale prints the numbers of one row or table in one unit with the same decimals.
+// A Scale prints the numbers of one row or table in one unit with the same decimals.
 type Scale struct {
 	Unit     string  // such as "ms", or "" for a plain count
 	Factor   float64 // base units in one unit
@@ -25,7 +25,7 @@ var (
 	bareSteps = []step{{Unit: "", Factor: 1}}
 )
 
-// unitOf splits the unit from a metric's name: "cpu-sec/req" is "cpu/req" in s … ns.
+// UnitOf splits the unit from a metric's name: "cpu-sec/req" is "cpu/req" in s … ns.
 func UnitOf(metric string) (label string, steps []step) {
 	at := strings.LastIndexByte(metric, ' ') + 1 // a benchmark's row is called "package.Name sec/op"
 	switch unit, per, found := strings.Cut(metric[at:], "/"); {
@@ -53,7 +53,7 @@ func UnitOf(metric string) (label string, steps []step) {
 	return metric, bareSteps
 }
 
-// scaleOf chooses the unit in which the greatest of xs is at least 1, and decimals that give
+// ScaleOf chooses the unit in which the greatest of xs is at least 1, and decimals that give
 // the least two significant digits. 0 and unknown values have no say.
 func ScaleOf(metric string, xs ...float64) Scale {
 	_, steps := UnitOf(metric)
@@ -102,6 +102,7 @@ func ScaleOf(metric string, xs ...float64) Scale {
 	return s
 }
 
+// Format prints x, which is in the base unit, in the scale and without its unit; "?" where it is not known.
 func (s Scale) Format(x float64) string {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):
@@ -112,8 +113,10 @@ func (s Scale) Format(x float64) string {
 	return UnsignZero(strconv.FormatFloat(x/s.Factor, 'f', s.Decimals, 64))
 }
 
+// Signed is Format with the sign, also of what is above zero.
 func (s Scale) Signed(x float64) string { return sign(s.Format(x)) }
 
+// With is Format with the unit behind it.
 func (s Scale) With(x float64) string {
 	if s.Unit == "" {
 		return s.Format(x)
@@ -124,6 +127,7 @@ func (s Scale) With(x float64) string {
 // Interval prints bounds without the unit, or "" if they are not known.
 func (s Scale) Interval(lo, hi float64) string { return bounds(s.Format, lo, hi) }
 
+// SignedInterval prints an interval of differences, "" where it is not known.
 func (s Scale) SignedInterval(lo, hi float64) string { return bounds(s.Signed, lo, hi) }
 
 func bounds(print func(float64) string, lo, hi float64) string {
@@ -133,10 +137,10 @@ func bounds(print func(float64) string, lo, hi float64) string {
 	return "[" + print(lo) + ", " + print(hi) + "]"
 }
 
-// signedWith is signed with the unit.
+// SignedWith is signed with the unit.
 func (s Scale) SignedWith(x float64) string { return sign(s.With(x)) }
 
-// unsignZero turns "-0.0" into "0.0".
+// UnsignZero turns "-0.0" into "0.0".
 func UnsignZero(s string) string {
 	if strings.Trim(s, "-0.") == "" {
 		return strings.TrimPrefix(s, "-")
@@ -164,9 +168,10 @@ func Change(ratio float64) string {
 	return sign(UnsignZero(strconv.FormatFloat((ratio-1)*100, 'f', 1, 64))) + "%"
 }
 
+// Interval prints an interval of ratios as changes in per cent, "" where it is not known.
 func Interval(lo, hi float64) string { return bounds(Change, lo, hi) }
 
-// spread prints how far an interval reaches from its center, in per cent of it, or "".
+// Spread prints how far an interval reaches from its center, in per cent of it, or "".
 func Spread(center, lo, hi float64) string {
 	far := max(center-lo, hi-center) / math.Abs(center)
 	if math.IsNaN(far) || math.IsInf(far, 0) {
@@ -175,7 +180,7 @@ func Spread(center, lo, hi float64) string {
 	return "±" + strconv.FormatFloat(far*100, 'f', 0, 64) + "%"
 }
 
-// pvalue prints a p-value to three decimals, a small one to so many, or "" if there is
+// Pvalue prints a p-value to three decimals, a small one to so many, or "" if there is
 // none.
 func Pvalue(p float64, decimals int) string {
 	least := math.Pow10(-decimals)

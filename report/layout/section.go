@@ -5,7 +5,7 @@ import "strings"
 // A longer name of a setting has a key in tables.
 const MaxName = 24 // characters
 
-// A section is one table of a report with what stands above and below it. It
+// A Section is one table of a report with what stands above and below it. It
 // may come in several grids, where one would be too wide.
 type Section struct {
 	Title   string
@@ -14,14 +14,14 @@ type Section struct {
 	Changes bool // the comparison of primary metrics
 }
 
-// columns of a grid with one column of labels and n of numbers.
+// Columns of a grid with one column of labels and n of numbers.
 func Columns(n int) []Column {
 	cols := make([]Column, n+1)
 	cols[0].Left = true
 	return cols
 }
 
-// text writes a section after an empty line.
+// Text writes a section after an empty line.
 func (s *Section) Text(b *strings.Builder, width int, color bool) {
 	b.WriteString("\n" + Fold(s.Title, "", "", width))
 	for _, g := range s.Grids {
@@ -36,6 +36,7 @@ func (s *Section) Text(b *strings.Builder, width int, color bool) {
 	}
 }
 
+// Markdown writes the section as GitHub Markdown.
 func (s *Section) Markdown(b *strings.Builder) {
 	b.WriteString("**" + EscapeMarkdown(s.Title) + "**\n")
 	for _, g := range s.Grids {

@@ -55,8 +55,8 @@ type Observers struct {
 	Interrupted func(r *dyno.Result)                                       // given the partial result of the trial during which Run's context ended
 }
 
-// Check finds mistakes in a plan that the hands would find too late: in the steps of the load. They
-// are *dyno.PlanErrors.
+// Check returns the first mistake in a plan as a *dyno.PlanError: what e.Check finds, and mistakes in
+// the steps or the command of a load, which would otherwise appear only when a trial runs.
 func Check(e *dyno.Experiment) error {
 	if err := e.Check(); err != nil {
 		return err

@@ -38,7 +38,7 @@ const (
 
 	settleEvery = 100 * time.Millisecond // after FreeOSMemory the service may still be about to free more
 	settleMost  = time.Second
-	settled     = 0.005 // of the resident memory, a fall of less than which is none
+	settled     = 0.005 // of the resident memory: a smaller fall counts as none
 )
 
 // with opens the subject for inspection, if possible.
@@ -74,7 +74,8 @@ func (k *snapshots) before(ctx context.Context) {
 	})
 }
 
-// after takes snapshots when the probes have ended, the first before it forces a collection.
+// after takes a snapshot when the probes have ended. In a trial that looks for leaks it then forces
+// a collection and takes another, with profiles.
 func (k *snapshots) after(ctx context.Context) {
 	if k.forces() {
 		k.trial.meter.Enter("snapshot")

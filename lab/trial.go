@@ -113,6 +113,9 @@ func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Runni
 	return cmp.Or(exhausted, running.Err(), err, stopped)
 }
 
+// measure takes the snapshot of a ready subject, runs the load with the probes on during its
+// window, lets the subject idle, and puts what was found into r. The window is closed again for
+// loads that never reached End.
 func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r *dyno.Result) error {
 	w := newWindow(t, running)
 	s := &snapshots{trial: t, target: running.Target, sample: w.series.of("proc")}
@@ -140,7 +143,7 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 		err = errors.Join(cmp.Or(err, w.missed), writeFiles(t.dir, saw.Files))
 	}
 	w.latency.close(r.Latency)
-	if err == nil && len(r.Values) == 0 { // no data is no pass
+	if err == nil && len(r.Values) == 0 { // a trial that measured nothing fails
 		err = errors.New("nothing was measured: no probe sees the service, and the output of the load command was not understood")
 	}
 	if err == nil {

@@ -29,7 +29,7 @@ type window struct {
 	ends     []func() // of the probes; those that began first end last
 	mu       sync.Mutex
 	readings map[string]probe.Reading // by probe
-	missed   error                    // why what the trial is for could not be had
+	missed   error                    // of the probe that is the purpose of the trial
 }
 
 // often: with less time between samples probes cost too much. At 10 ms they took 12 % of the CPU of

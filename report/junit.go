@@ -48,13 +48,13 @@ type junitFault struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes thresholds as JUnit XML: a test suite for each setting, a test case
-// for each of its thresholds, of benchmarks for each threshold of each benchmark. One
-// that failed is a failure, one without data an error, one that is unclear has passed
-// and says so, unless strict: then it is a failure. Without thresholds each setting has
-// one test case, "trials", a failure if a trial failed; of benchmarks each benchmark
-// has one, an error if it failed. The time of a suite is that of the setting's measured
-// windows, of which each case has its share. The error is w's.
+// JUnit writes a table as JUnit XML: a suite for each setting, and a suite "run" for what
+// belongs to no setting. With thresholds each judgement is a case: failed is a failure, no
+// data an error; unclear passes with a note, or is a failure if strict. Without thresholds
+// a service has one case "trials" for each setting (a failure if a trial failed, an error
+// if none was run), and each benchmark has a case (an error if it failed or has no values).
+// A suite takes the setting's measured time, split evenly over its cases; 0 for benchmarks.
+// The error is that of writing to w.
 func JUnit(w io.Writer, t *compare.Table, strict bool) error {
 	v := newView(t, math.MaxInt)
 	all := junitSuites{Name: export.RunName(t.Name)}

@@ -66,7 +66,7 @@ func (c *cache[K, V]) settle(key K, x *cached[V]) {
 	}
 }
 
-// has reports whether get would return a value without making it.
+// has reports whether there is a value with this stamp, or one is being made.
 func (c *cache[K, V]) has(key K, stamp string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,7 +22,7 @@ var benchWork = []string{
 
 // benchBetter says which side of a unit is better, as dyno.Metric.Better. Times and sizes
 // are better low, work per second is better high. The others, such as errors/s, hits/op
-// and ratio, have no direction, which is better than a wrong one; benchstat, too, knows
+// and ratio, have no direction: 0 is safer than a wrong sign. benchstat, too, knows
 // only the units of package testing (benchfmt.UnitMetadataMap.GetBetter).
 func benchBetter(unit string) int {
 	if m, ok := dyno.MetricByName(unit); ok {
@@ -74,7 +74,8 @@ func (run *benchRun) benchmark(t *Table, d *benchData) *Benchmark {
 	return row
 }
 
-// pairsOf counts the samples of a block's baseline that some setting has one beside.
+// pairsOf counts, launch by launch, the baseline samples that can be paired with a sample
+// of another setting. Of a single setting it counts all.
 func pairsOf(block []*dyno.Benchmark) (n int) {
 	base := block[0]
 	if base == nil {

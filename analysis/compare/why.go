@@ -64,7 +64,7 @@ type lever struct {
 	class   Class
 	metric  string
 	profile string  // of dyno.ProfileNames, that tells where; "" if none does
-	of      string  // the metric of whose change its own is a part, or at least the like of; "" where units do not compare
+	of      string  // the metric that this one's change is divided by: it contains this metric, or has its unit after scale; "": units differ, ratios are compared
 	scale   float64 // to the unit of of; 0 means 1
 	part    bool    // of is the primary metric, and the share in it can be told
 	inverse bool    // more of it is less of the primary metric
@@ -119,9 +119,9 @@ const (
 	mostCauses = 3
 	mostPlaces = 3
 	leastShare = 0.05 // of a change; less is no cause
-	mostShare  = 2    // of a change that is told; more says that the one is no part of the other, such as a heap that is not resident
+	mostShare  = 2    // a larger share is not reported: a metric cannot be more than the whole, so it is no part of it, such as heap that is not resident
 
-	// Of a service that uses less, requests do not queue for CPUs.
+	// A service that uses less has no queue for CPUs.
 	leastCPUs = 0.25
 	leastUse  = 0.5 // of what the other setting uses
 )
@@ -192,7 +192,7 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 		}
 		return sum / moved.Diff
 	}
-	if m.Name != "cpu-sec/req" && (l.of == "cpu-sec/req" || l.metric == "cpu-sec/req") && s.rests() {
+	if m.Name != "cpu-sec/req" && (l.of == "cpu-sec/req" || l.metric == "cpu-sec/req") && s.idleCPUs() {
 		l.of = "mean-sec"
 	}
 	if l.of == "" {
@@ -227,18 +227,20 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 	return weight
 }
 
-// waits is how many seconds a request waits for what stops the process for so long per
-// request; at most all of its time, as each CPU counts its own throttling.
+// waits estimates for how many seconds a request is held up while the whole process is
+// stopped. The metric is seconds stopped per request; times req/s it is the fraction of
+// time stopped, at most 1, as each CPU counts its own throttling; times the mean latency
+// it is the wait.
 func (s *Setting) waits(metric string) float64 {
 	return min(1, s.Values[metric].Center*s.Values["req/s"].Center) * s.Values["mean-sec"].Center
 }
 
-// rests reports whether the slower of setting and baseline leaves CPUs unused that the
-// other uses, or hardly uses any: its requests do not queue, and CPU time of one delays no
-// other. Each may cost more CPU time all the same, as CPUs go idle and are woken.
-func (s *Setting) rests() bool {
+// idleCPUs reports whether the slower one of setting and baseline uses fewer than leastCPUs
+// CPUs, or less than leastUse of what the faster one uses. Then requests do not queue for
+// CPUs, and the CPU time of one request delays no other.
+func (s *Setting) idleCPUs() bool {
 	cpu, rate := s.Versus["cpu-sec/req"], s.Versus["req/s"]
-	slower := s.Values["cpu-sec/req"].Center * s.Values["req/s"].Center // CPUs in use
+	slower := s.Values["cpu-sec/req"].Center * s.Values["req/s"].Center // CPUs in use: here, and in the baseline
 	faster := slower / (cpu.Ratio * rate.Ratio)
 	switch mean := s.Versus["mean-sec"].Diff; {
 	case !(slower > 0 && faster > 0) || mean == 0: // not measured

@@ -185,7 +185,7 @@ func printStudy(w io.Writer, tables []*report.Published, o *outFlags) error {
 	return errors.Join(errs...)
 }
 
-// self calls this dyno again; go run deletes its program at the end.
+// self is how a user can start this program again, for hints.
 func self() string {
 	if strings.Contains(os.Args[0], "go-build") {
 		return "go run ./cmd/dyno"

@@ -138,7 +138,7 @@ func dynoProbeKeepLive() {
 	}
 	dynoProbeLiveSum.Add(v.Uint64())
 	dynoProbeLiveCount.Add(1)
-	// A cycle that ended between the two metrics would be given the other's.
+	// If a cycle ended between the two reads, the live bytes belong to another cycle: skip it.
 	dynoProbeMetrics.Read(dynoProbeCycle)
 	if n := dynoProbeCycle[0].Value.Uint64(); n == dynoProbeLive[0].Value.Uint64() {
 		dynoProbeEnds.Lock()

@@ -17,7 +17,7 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// ReadProfiles reads the profiles of results of a run. It is an error if there is none.
+// ReadProfiles reads the profiles of results of a run. It is an error if no result has any.
 func ReadProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error) {
 	run := &profiles.Run{Name: dir.Run.Plan.Name, PerOp: dir.Run.Plan.Bench != nil, Of: map[string][]profiles.Profiled{}}
 	results = slices.SortedStableFunc(slices.Values(results), func(a, b *dyno.Result) int {
@@ -112,7 +112,7 @@ func reading[T any](file string, read func(io.Reader) (T, error)) (x T, err erro
 }
 
 // SumProfiles adds up the profiles of one kind of a setting, and the requests of
-// their windows. The error is fs.ErrNotExist if there is none.
+// their windows. The error is fs.ErrNotExist without any.
 func SumProfiles(dir *store.Dir, kind, setting string) (profiles.Sum, error) {
 	results := slices.DeleteFunc(dir.Brief(), func(r *dyno.Result) bool { return r.Trial.Setting.String() != setting })
 	if !hasProfiles(results) {

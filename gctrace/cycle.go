@@ -29,7 +29,7 @@ type Cycle struct {
 	HeapStart float64 // heap when marking began
 	HeapEnd   float64 // heap when marking ended
 	Live      float64 // marked; never exact
-	Goal      float64 // that the pacer wanted HeapEnd to stay below; 0 if there is none, as with GOGC=off
+	Goal      float64 // that the pacer wanted HeapEnd to stay below; 0 if absent, as with GOGC=off
 	Stacks    float64 // scanned; 0 up to Go 1.17
 	Globals   float64 // scanned; 0 up to Go 1.17
 	ScanWork  float64 // exact bytes of heap, stacks and globals scanned; 0 unless Paced

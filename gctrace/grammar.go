@@ -193,7 +193,7 @@ func (g grammar) step(at int, p []byte) (size, here int, partly bool) {
 
 const longestNumber = 32
 
-// numberLen is the length of the number at p's start, 0 if there is none.
+// numberLen is the length of the number at p's start, 0 if absent.
 func numberLen(p []byte) int {
 	i := 0
 	if i < len(p) && (p[i] == '+' || p[i] == '-') {

@@ -68,7 +68,7 @@ type queue struct {
 }
 
 // take waits for the client's turn and then for the next due time. It returns
-// false if there is none, or it may not be sent any more.
+// false if no request is due, or it may not be sent any more.
 func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Duration, ok bool) {
 	if !q.acquire(ctx, wake) {
 		return due, false

@@ -21,7 +21,7 @@ func NewPage(f *findings.Findings) *Page {
 	return page
 }
 
-// newPage also returns the run's profiles; nil if there are none.
+// newPage also returns the run's profiles; nil if absent.
 func newPage(f *findings.Findings) (*Page, *profiles.Run) {
 	page := &Page{Report: *reportOf(f), Trials: f.Results, Origin: f.Origin(), Notes: f.Notes.Texts()}
 	run, err := findings.ReadProfiles(f.Dir, f.Results)

@@ -179,7 +179,7 @@ func (v *view) newPlot(metrics []dyno.Metric) *plot {
 	return v.plotOf(rows)
 }
 
-// plotOf is a plot with room for the changes, nil if there are none.
+// plotOf is a plot with room for the changes, nil without changes.
 func (v *view) plotOf(rows []chart.Interval) *plot {
 	if rows == nil {
 		return nil

@@ -116,7 +116,7 @@ const (
 	isChanged
 )
 
-// median is that of setting i in a unit; NaN if there is none.
+// median is that of setting i in a unit; NaN if absent.
 func (v *view) median(u *compare.Row, i int) compare.Summary {
 	if x, ok := v.Settings[i].Values[u.Key]; ok {
 		return x

@@ -32,7 +32,7 @@ func Text(w io.Writer, r *Report, o layout.Options) error {
 
 // Hours writes the sections on what takes a while to show, as Text has them, for a
 // reader who is shown a [Summary]: where memory is, what leaks, and whether response
-// times were steady; nothing if there are none. The error is w's.
+// times were steady; nothing if there is no such section. The error is w's.
 func Hours(w io.Writer, t *compare.Table, o layout.Options) error {
 	var b strings.Builder
 	for _, s := range newView(t, o.Columns()).hours() {

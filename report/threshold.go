@@ -16,7 +16,7 @@ import (
 const mostPassed = 20
 
 // Thresholds writes the section on thresholds as Text has it, for a reader who is
-// shown a [Summary]; nothing if there are none. The error is w's.
+// shown a [Summary]; nothing without thresholds. The error is w's.
 func Thresholds(w io.Writer, t *compare.Table, o layout.Options) error {
 	var b strings.Builder
 	if s, ok := newView(t, o.Columns()).thresholds(math.MaxInt, math.MaxInt); ok {
@@ -50,7 +50,7 @@ func Refused(t *compare.Table, r *compare.Refusal) string {
 }
 
 // Gate says in one line how the thresholds came out, and names at most three of
-// those that failed; "" if there are none.
+// those that failed; "" without thresholds.
 func Gate(t *compare.Table) string {
 	failed, unclear := t.Gate()
 	all := layout.Count(len(t.Thresholds), "threshold")

@@ -50,7 +50,7 @@ func usables(vs []float64) []float64 {
 // usable reports whether v is finite and so small that no sum or difference overflows.
 func usable(v float64) bool { return math.Abs(v) <= 1e300 } // false for NaN
 
-// Median returns the median of xs without those that are NaN; NaN if none is left.
+// Median returns the median of xs without those that are NaN; if all are, NaN.
 func Median(xs []float64) float64 {
 	xs = slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
 	if len(xs) == 0 {

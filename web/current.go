@@ -133,7 +133,7 @@ func (c *current) seconds() (seconds []second) {
 }
 
 // windowStart returns the start of the first interval of a latency log, in seconds
-// since 1970; 0 if there is none near the start of the file.
+// since 1970; 0 if absent near the start of the file.
 func windowStart(path string) float64 {
 	f, err := safe.Open(path)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	beatEvery     = 15 * time.Second // when there is nothing to tell
 	sendTime      = 10 * time.Second // until who does not read is given up
 	mostEarlier   = 20               // results from before that a new follower is told
-	endLooks      = 2                // at which nobody writes any more, until a run is taken to have ended
+	endLooks      = 2                // checks without a writer until a run is taken to have ended
 )
 
 // live sends server-sent events about a run until it ends or the client goes away:
@@ -123,7 +123,7 @@ type follower struct {
 	of      map[int]*dyno.Result // by trial, without histograms
 	order   []*dyno.Result       // as they were added
 	now     *current             // nil between trials
-	unheld  int                  // looks in a row at which nobody wrote
+	unheld  int                  // checks in a row that saw no writer
 	told    progress
 }
 

@@ -22,7 +22,7 @@ const ThisRun = "this run"
 // Files of different times hardly ever have the same configuration, which benchstat puts
 // into tables of their own. So only the package has to be the same, if both say it;
 // GOMAXPROCS makes no difference unless the baseline has several; the notes say what
-// differs. Of the options, Filter, Ignore, Confidence and Alpha hold, and Table and Row if
+// differs. The options Filter, Ignore, Confidence and Alpha apply; Table and Row apply if
 // they are given.
 func Against(baseline io.Reader, name string, current io.Reader, factors []string, o Options) (*Tables, error) {
 	var texts [2][]byte

@@ -61,7 +61,7 @@ type Tables struct {
 type Table struct {
 	Config  []Key      // in the same order in all tables; the value is "" where the key is not set
 	Unit    string     // a base unit: sec/op, B/op
-	Better  int        // 1 if more is better, -1 if less is, 0 if nobody knows
+	Better  int        // 1 if more is better, -1 if less is, 0 if unknown
 	Exact   bool       // the file says that values have no noise, so that nothing is tested
 	Cols    [][]string // of each column the values of Tables.Columns; the first is the baseline
 	Rows    []Row
@@ -97,7 +97,7 @@ type Versus struct {
 // Changed reports whether benchstat shows a change: as unlikely as wanted, and not of nothing.
 func (v *Versus) Changed() bool { return v.P <= v.Alpha && v.Ratio != 1 }
 
-// A Mean is the geometric mean of a column. It is NaN where there is none.
+// A Mean is the geometric mean of a column. A column without values has NaN.
 type Mean struct {
 	Center float64
 	Ratio  float64 // the mean of the ratios of those cells that the first column has too

@@ -82,8 +82,8 @@ type benchRun struct {
 
 type benchData struct {
 	benchKey
-	surveys []*dyno.Survey      // by setting; nil if there is none
-	blocks  [][]*dyno.Benchmark // of those it was tried in, by setting; nil if there is none
+	surveys []*dyno.Survey      // by setting; nil where the survey did not see it
+	blocks  [][]*dyno.Benchmark // that tried it, each by setting; nil where the setting has no result
 }
 
 // TabulateBenchmarks makes the table of a run of benchmarks from its results so far.
@@ -175,7 +175,7 @@ func (t *Table) Echoes(row Row, i int) bool {
 }
 
 // Broken is the first benchmark that was measured in the baseline and fails in another
-// setting; nil if there is none. One that skips itself or is missing does not count.
+// setting, or nil. A benchmark that skips itself, or is missing, does not count.
 func (t *Table) Broken() *Benchmark {
 	for _, b := range t.Benchmarks {
 		for _, f := range b.Faults {

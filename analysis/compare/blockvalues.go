@@ -75,7 +75,7 @@ func (run *benchRun) benchmark(t *Table, d *benchData) *Benchmark {
 }
 
 // pairsOf counts, launch by launch, the baseline samples that can be paired with a sample
-// of another setting. Of a single setting it counts all.
+// of another setting. With a single setting it counts all.
 func pairsOf(block []*dyno.Benchmark) (n int) {
 	base := block[0]
 	if base == nil {

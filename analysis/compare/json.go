@@ -74,7 +74,7 @@ type thresholdJSON struct {
 	Metric     string       `json:"metric,omitempty"`
 	Package    string       `json:"package,omitempty"`
 	Benchmark  string       `json:"benchmark,omitempty"`
-	Setting    *string      `json:"setting"` // null if there is none
+	Setting    *string      `json:"setting"` // null if there was no setting to judge
 	Verdict    Outcome      `json:"verdict"`
 	Value      dyno.Number  `json:"value"`
 	Limit      dyno.Number  `json:"limit"`

@@ -74,7 +74,7 @@ type Table struct {
 // A Row is what is compared over the settings: a metric of the service, or a
 // unit of a benchmark.
 type Row struct {
-	dyno.Metric            // or the unit, such as sec/op; Better is 0 if nobody knows
+	dyno.Metric            // or the unit, such as sec/op; Better is 0 if unknown
 	Key         string     // of the row's cells in Setting.Values and Setting.Versus; of a service the metric's name
 	Benchmark   *Benchmark // whose unit it is; nil of a service
 }
@@ -99,7 +99,7 @@ type Setting struct {
 	Why       []Why                  // causes of the changes of primary metrics
 	Saturated []Saturation           // trials in which the generator was the limit
 	Single    *dyno.Result           // the trial that finished, if it is the only one
-	Trace     *exectrace.Attribution // of its trial ForTrace; nil if there is none. The caller fills it in
+	Trace     *exectrace.Attribution // of its trial ForTrace; nil if absent. The caller fills it in
 }
 
 // A Summary is one row of one setting, in the metric's base unit: of the

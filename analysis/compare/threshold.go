@@ -32,7 +32,7 @@ type Judgement struct {
 	Outcome   Outcome    // Failed where nothing is known
 	Value     float64    // what was judged, in the metric's base unit, or the change as a fraction; NaN if it is not known
 	Limit     float64    // likewise
-	Lo, Hi    float64    // plain 95 % interval of Value; NaN if there is none
+	Lo, Hi    float64    // plain 95 % interval of Value; NaN if absent
 	Trials    int        // that Value is of; of benchmarks, blocks
 	Trial     int        // number of the one that decided, where the worst counts; else 0
 

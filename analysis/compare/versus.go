@@ -96,7 +96,7 @@ func censored(i int, metric string, good map[int][]*dyno.Result) Reason {
 	return Reason{}
 }
 
-// blocks returns values, blocks in rows and settings in columns; NaN where there is none.
+// blocks returns values, blocks in rows and settings in columns; NaN where a trial has no value.
 func (t *Table) blocks(good map[int][]*dyno.Result, value func(*dyno.Result) (float64, bool)) [][]float64 {
 	var numbers []int
 	for _, rs := range good {

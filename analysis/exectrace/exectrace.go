@@ -169,7 +169,7 @@ type goroutine struct {
 	role    role
 	state   trace.GoState
 	waits   Part
-	idle    bool // waits for a request, or nobody knows for what
+	idle    bool // waits for a request, or for something unknown
 	since   trace.Time
 	clock   time.Duration // the world's stopClock then
 	assists bool          // this and the next two: is within such a range

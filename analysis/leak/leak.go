@@ -48,7 +48,7 @@ type Grown struct {
 type Growth struct {
 	Trial    int
 	Window   time.Duration
-	Requests int64             // 0 if nobody counted them
+	Requests int64             // 0 if not counted
 	Memory   *Grown            // nil if no series tells
 	Outside  *Grown            // of resident memory, what the Go runtime has not mapped; nil if no series tells
 	Others   map[string]*Grown // of leakCounts; those that no series tells are missing

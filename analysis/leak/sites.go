@@ -20,7 +20,7 @@ type LeakSite struct {
 	PerHour float64
 	Lo, Hi  float64 // of PerHour, 95 % interval from the profile's sampling; NaN of goroutines, which are counted
 	Per     float64 // 1,000 requests
-	Stuck   float64 // goroutines after the window that nothing can wake; 0 if nobody asked
+	Stuck   float64 // goroutines after the window that nothing can wake; 0 if not asked for
 }
 
 type place struct {

@@ -38,7 +38,7 @@ type Benchmark struct {
 
 // A Setting is what is known of a benchmark in one setting.
 type Setting struct {
-	Survey  *dyno.Survey // nil if there is none
+	Survey  *dyno.Survey // nil if absent
 	Go      int          // x of Go 1.x, 0 if it is not known
 	Turn    float64      // seconds of an iteration in turns, 0 if it took none
 	Fastest float64      // the same in the fastest block

@@ -23,7 +23,7 @@ type Trial struct {
 	// Shares of requests that met a collection. By chance, the slowest meet more
 	// of them than others, as they take longer.
 	Met        float64 // of all
-	SlowMet    float64 // of the slow; this and the next are NaN if there are none
+	SlowMet    float64 // of the slow; this and the next are NaN if no request is slow
 	SlowChance float64 // of the slow, had the collections come at any other time
 
 	// In seconds; P99Clear of the requests that met no collection, NaN below 100 of
@@ -137,7 +137,7 @@ type Setting struct {
 // A Verdict says whether collections make requests slow.
 type Verdict string
 
-// The verdicts. Of a single trial there is none, "".
+// The verdicts. A single trial has no verdict: "".
 const (
 	InTail    Verdict = "yes"     // the slowest meet more collections than by chance, by leastExcess or more, and that is no chance itself
 	NotInTail Verdict = "no"      // they do not, or by less than leastExcess
@@ -147,7 +147,7 @@ const (
 // leastExcess is the least share of the slowest that is worth to be explained by collections.
 const leastExcess = 0.05
 
-// Of puts the tails of a setting's trials together; nil if there are none.
+// Of puts the tails of a setting's trials together; nil if no trial has one.
 func Of(rs []*dyno.Result, of map[int]*Trial) *Setting {
 	s := &Setting{}
 	var ts []*Trial
@@ -196,7 +196,7 @@ func verdictOf(e stats.Mean, chance float64, slow int64) Verdict {
 	switch {
 	case math.IsNaN(e.Lo):
 		return ""
-	case chance > 1-leastExcess: // nobody can meet more
+	case chance > 1-leastExcess: // no request can meet more
 		return Unclear
 	case e.Lo > 0 && e.Mean >= max(leastExcess, coins):
 		return InTail

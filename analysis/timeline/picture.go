@@ -34,12 +34,12 @@ type Picture struct {
 // A PictureOf is one setting of a picture.
 type PictureOf struct {
 	Setting dyno.Setting
-	Trials  []int   // numbers of the trials, by stretch; 0 where there is none
+	Trials  []int   // numbers of the trials, by stretch; 0 if absent
 	Heats   []*Heat // by stretch; nil where there is no trial
 	Whole   bool    // false if some of the requests were not kept, so that counts are of a sample
 	Seconds bool    // counts are known by the second only, and of when requests were done
 	Slowest []Slow  // of all trials within the stretches, the slowest first
-	Tracks  []Track // in the order of TrackMetrics; those that nobody sampled are missing
+	Tracks  []Track // in the order of TrackMetrics; those not sampled are missing
 }
 
 // A Slow is one slow request.

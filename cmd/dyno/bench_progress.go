@@ -16,7 +16,7 @@ import (
 type benchProgress struct {
 	progressLine
 	most    time.Duration
-	blocks  int  // that were asked for; 0 if nobody did
+	blocks  int  // of --blocks; 0 if not given
 	least   int  // that are wanted: those that were asked for, or the fewest that can tell a change
 	patient bool // they are run after the time, too
 	began   time.Time

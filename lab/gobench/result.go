@@ -98,7 +98,7 @@ func (s *lineScanner) end() {
 }
 
 // nameAndRest returns the name that package testing wrote in the line, perhaps after other text,
-// and what follows its tab; nil if there is none.
+// and what follows its tab; nil if absent.
 func nameAndRest(line []byte) (name, rest []byte) {
 	for from := 0; ; {
 		i := bytes.Index(line[from:], []byte("Benchmark"))

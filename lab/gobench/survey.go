@@ -296,7 +296,7 @@ func (t *teller) sample(ctx context.Context, l *benchmark, quiet time.Duration, 
 	if err != nil {
 		return nil, after, err
 	}
-	after = t.base // if nobody tells
+	after = t.base // unless a result has totals of its own
 	for _, r := range out.results {
 		switch nameOf(r.Name, l.procs) {
 		case l.Printed:

@@ -140,7 +140,7 @@ type ending struct {
 }
 
 type ender struct {
-	c            *Client        // nil if there is none to ask
+	c            *Client        // nil if the subject has no probe
 	last, before int            // the latest cycle that it told of, now and the time before
 	step         time.Duration  // of the wall clock against the monotonic one
 	exact        bool           // it told what some cycle found live

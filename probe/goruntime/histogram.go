@@ -33,7 +33,7 @@ func grownHistogram(first, second []byte, name string) (histogram, error) {
 	return b, nil
 }
 
-// findHistogram reads the line "NAME h LO,HI,COUNT ..." of an answer; nil if there is none.
+// findHistogram reads the line "NAME h LO,HI,COUNT ..." of an answer; nil if absent.
 func findHistogram(answer []byte, name string) (histogram, error) {
 	for line := range bytes.Lines(answer) {
 		text, ok := bytes.CutPrefix(line, []byte(name))

@@ -11,7 +11,7 @@ type axis struct {
 	lo, hi     float64
 	log        bool
 	start, end float64
-	origin     *float64 // the value whose line is bolder; nil if there is none
+	origin     *float64 // the value whose line is bolder; nil if absent
 }
 
 // at is the coordinate of x; what lies beyond the axis is at its end.

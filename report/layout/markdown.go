@@ -94,7 +94,7 @@ func Folded(title, text string, long bool, rank int) Piece {
 }
 
 // split returns the rows before the first empty one, and those after it as a grid
-// of their own; an empty one if there is none.
+// of their own; without an empty row rest has no rows.
 func (g Grid) split() (first, rest Grid) {
 	i := slices.IndexFunc(g.Rows, func(r Row) bool { return r.Cells == nil && r.Group == "" })
 	if i < 0 {

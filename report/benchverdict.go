@@ -324,3 +324,6 @@ func twoDigits(x float64) string {
 	}
 	return strconv.FormatFloat(100*x, 'g', 2, 64) + "%"
 }
+
+// A Said is a sentence, with what it is about as its name.
+type said struct{ Name, Rest string }

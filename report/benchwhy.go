@@ -91,35 +91,3 @@ func (v *view) excerpts(r *Report, o layout.Options) (out []excerpt) {
 	}
 	return out
 }
-
-// whys are the excerpts as parts of a text, or what they tell as parts of a comment.
-func (v *view) whys(r *Report, o layout.Options, comment bool, rank int) (out []passage) {
-	if !comment {
-		for _, e := range v.excerpts(r, o) {
-			out = append(out, passage{raw: "\n" + layout.Fold(e.title, "", "  ", v.width) + "\n" + e.text})
-		}
-		return out
-	}
-	for n := range r.Whys {
-		y := &r.Whys[n]
-		var b strings.Builder
-		for i := range y.Parts {
-			_ = profile.Markdown(&b, v.profile(&y.Parts[i]))
-		}
-		p := layout.Folded("Why "+v.changed(y, ", ", " changed"), b.String(), true, rank)
-		out = append(out, passage{name: p.Title, raw: p.Text, rank: rank})
-	}
-	if r.Against == nil {
-		return out
-	}
-	text := "\n**" + BaselineTitle + "**\n"
-	for _, s := range append(benchtable.Sentences(r.Against), baselineDoubts(r.Against)...) {
-		text += "\n" + layout.TextLine(s) + "\n"
-	}
-	out = append(out, passage{name: "the baseline file", raw: text, rank: rank})
-	for i := range r.Against.Tables {
-		title, text := benchtable.TableMarkdown(&r.Against.Tables[i])
-		out = append(out, passage{name: title + " against the baseline file", raw: text, rank: rank})
-	}
-	return out
-}

@@ -79,3 +79,9 @@ func (v *view) notes() []string {
 	}
 	return notes
 }
+
+// A failed is what failed of one error: trials of a setting, or benchmarks.
+type failed struct {
+	what  string   // such as "trials 2, 7 GOGC=50"
+	lines []string // of the error, which may hold the last words of the subject
+}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,10 +54,6 @@ func Write(w io.Writer, f *findings.Findings, format string, o layout.Options) e
 	return fmt.Errorf("unknown format %q (want one of %s)", format, strings.Join(Formats(f.Table.Kind), ", "))
 }
 
-func reportOf(f *findings.Findings) *Report {
-	return &Report{Table: f.Table, Whys: f.Whys, Against: f.Against}
-}
-
 // textOf is a summary of the only trial of a load alone, else the table.
 func textOf(w io.Writer, f *findings.Findings, o layout.Options) error {
 	if f.Table.Kind == compare.OfBenchmarks || f.Plan.Subject.Launched() || f.Table.Planned != 1 || len(f.Results) != 1 || !answered(f.Results[0]) {
@@ -70,3 +67,13 @@ func textOf(w io.Writer, f *findings.Findings, o layout.Options) error {
 
 // answered reports whether a trial came as far as to its first answer.
 func answered(r *dyno.Result) bool { return r.Sent.Requests > 0 || len(r.Values) > 0 }
+
+// JSON writes a report, a log or a profile as JSON, indented. The error is w's.
+func JSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -161,39 +160,24 @@ func checkHostile(t *testing.T, page, s string) {
 	}
 }
 
-func TestHostileIsland(t *testing.T) {
-	for name, s := range hostile {
-		data, err := json.Marshal(map[string]string{"step": s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		// An encoder may leave < as it is.
-		data = []byte(strings.ReplaceAll(string(data), `\u003c`, "<"))
-		text := string(islandOf(data))
-		tags := tagsOf(t, text)
-		if len(tags) != 1 || tags[0].attrs["id"] != "picture" {
-			t.Fatalf("%s: the island is %d elements", name, len(tags))
-		}
-		var want, got map[string]string
-		if err := json.Unmarshal(data, &want); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(tags[0].text), &got); err != nil || got["step"] != want["step"] {
-			t.Errorf("%s: the island holds something else (%v)", name, err)
-		}
-	}
-	if text := islandOf([]byte("{")); text != "" {
-		t.Errorf("what is no JSON is in the page: %s", text)
-	}
-}
-
 // TestHostileFlame is of pages that are not pprof's, or in which it did not escape a
 // name: they are data of the page, whatever they hold.
 func TestHostileFlame(t *testing.T) {
+	es := []effects{{gogc("100"), 1, 1, 1}}
 	for name, s := range hostile {
-		f := packFlame("flame-1", []byte(fmt.Sprintf("<html><head></head><body>%s<script>ok()</script></body>", s)))
-		if tags := tagsOf(t, string(f)); len(tags) != 1 || tags[0].attrs["id"] != "flame-1" {
-			t.Errorf("%s: it is %d elements", name, len(tags))
+		p := pageOf(synthetic(1, es), es)
+		p.Flames = []Flame{{Kind: "cpu", Setting: "GOGC=100", HTML: fmt.Appendf(nil, "<html><head></head><body>%s<script>ok()</script></body>", s)}}
+		n := 0
+		for _, x := range tagsOf(t, render(t, p)) {
+			if x.attrs["id"] == "flame-1" {
+				n++
+			}
+			if strings.Contains(x.text, "ok()") {
+				t.Errorf("%s: a script of it is in the page", name)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: it is %d elements", name, n)
 		}
 	}
 }

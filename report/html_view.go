@@ -27,8 +27,6 @@ type paper struct {
 	Head, Tail template.HTML // of the document: policy and styles; data and scripts
 }
 
-type said struct{ Name, Rest string }
-
 type chapter struct {
 	ID, Title string
 	Blocks    []block

@@ -1,80 +1,11 @@
 package report
 
 import (
-	"encoding/json"
-	"io"
-
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/benchstat"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report/profile"
 )
-
-// A Report is what was found of a run. Each part but the table may be missing.
-type Report struct {
-	Table   *compare.Table
-	Whys    []profiles.BenchWhy // of benchmarks that changed, in the order of Table
-	Against *benchstat.Tables   // the only setting against a file, which was not measured beside it
-}
-
-// view makes a view of a report.
-func (r *Report) view(width int) *view {
-	v := newView(r.Table, width)
-	v.against = r.Against != nil
-	return v
-}
-
-// title is what was measured, for a heading.
-func (r *Report) title() string {
-	switch {
-	case r.Table.Kind != compare.OfBenchmarks:
-		return heading(r.Table)
-	case r.Table.Name == "":
-		return "Benchmarks"
-	}
-	return "Benchmarks of " + r.Table.Name
-}
-
-// JSON writes a report, a log or a profile as JSON, indented. The error is w's.
-func JSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
-}
-
-// MarshalJSON implements json.Marshaler: the report as summary.json has it, the table
-// and, of benchmarks, what doc/format.md calls pitfalls, why and baseline.
-func (r *Report) MarshalJSON() ([]byte, error) {
-	spell(r.Table)
-	type whyJSON struct {
-		Benchmark string           `json:"benchmark"`
-		Setting   string           `json:"setting"`
-		Profiles  []*profiles.Diff `json:"differences"`
-	}
-	j := struct {
-		compare.Form
-		Pitfalls []pitfallNote     `json:"pitfalls,omitzero"`
-		Why      []whyJSON         `json:"why,omitempty"`
-		Baseline *benchstat.Tables `json:"baseline,omitempty"`
-	}{Form: r.Table.Form(), Baseline: r.Against}
-	if r.Table.Kind == compare.OfBenchmarks {
-		j.Pitfalls = append([]pitfallNote{}, r.view(0).pitfalls()...)
-	}
-	for _, y := range r.Whys {
-		x := whyJSON{Benchmark: y.Benchmark, Setting: y.Setting}
-		for _, p := range y.Parts {
-			x.Profiles = append(x.Profiles, p.Diff)
-		}
-		j.Why = append(j.Why, x)
-	}
-	return json.Marshal(&j)
-}
 
 // A Page is one run as the HTML report shows it. Each part but the table may be
 // missing.

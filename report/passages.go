@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/benchtable"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/profile"
 )
 
 // A passage is one thing that a report says, whatever the format. Of the fields below the
@@ -22,12 +24,6 @@ type passage struct {
 	items   []string
 	failed  []failed
 	raw     string // in the format
-}
-
-// A failed is what failed of one error: trials of a setting, or benchmarks.
-type failed struct {
-	what  string   // such as "trials 2, 7 GOGC=50"
-	lines []string // of the error, which may hold the last words of the subject
 }
 
 const mostJudged = 50 // thresholds of benchmarks that failed, and as many that are unclear
@@ -204,6 +200,38 @@ func (v *view) pieces(parts []passage) (out []layout.Piece) {
 		default:
 			out = append(out, layout.Piece{Title: p.name, Text: p.raw, Rank: p.rank})
 		}
+	}
+	return out
+}
+
+// whys are the excerpts as parts of a text, or what they tell as parts of a comment.
+func (v *view) whys(r *Report, o layout.Options, comment bool, rank int) (out []passage) {
+	if !comment {
+		for _, e := range v.excerpts(r, o) {
+			out = append(out, passage{raw: "\n" + layout.Fold(e.title, "", "  ", v.width) + "\n" + e.text})
+		}
+		return out
+	}
+	for n := range r.Whys {
+		y := &r.Whys[n]
+		var b strings.Builder
+		for i := range y.Parts {
+			_ = profile.Markdown(&b, v.profile(&y.Parts[i]))
+		}
+		p := layout.Folded("Why "+v.changed(y, ", ", " changed"), b.String(), true, rank)
+		out = append(out, passage{name: p.Title, raw: p.Text, rank: rank})
+	}
+	if r.Against == nil {
+		return out
+	}
+	text := "\n**" + BaselineTitle + "**\n"
+	for _, s := range append(benchtable.Sentences(r.Against), baselineDoubts(r.Against)...) {
+		text += "\n" + layout.TextLine(s) + "\n"
+	}
+	out = append(out, passage{name: "the baseline file", raw: text, rank: rank})
+	for i := range r.Against.Tables {
+		title, text := benchtable.TableMarkdown(&r.Against.Tables[i])
+		out = append(out, passage{name: title + " against the baseline file", raw: text, rank: rank})
 	}
 	return out
 }

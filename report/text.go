@@ -7,15 +7,12 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
-	"github.com/dynolab/dyno/report/profile"
 )
 
 // Text writes the report for a reader at a terminal. Of a service: pooled response
@@ -40,104 +37,6 @@ func Hours(w io.Writer, t *compare.Table, o layout.Options) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// heading is the line of what was measured.
-func heading(t *compare.Table) string {
-	name := ""
-	if t.Name != "" {
-		name = t.Name + ": "
-	}
-	settings := ""
-	switch {
-	case len(t.Settings) > 1:
-		settings = fmt.Sprintf(" of %d settings", len(t.Settings))
-	case len(t.Settings) == 1 && len(t.Settings[0].Setting) > 0:
-		settings = " of " + t.Settings[0].Setting.String()
-	}
-	if t.Trials == 0 {
-		return fmt.Sprintf("%sno finished trial%s, so there is nothing to report", name, settings)
-	}
-	s := fmt.Sprintf("%s%s in %s%s", name, layout.Count(t.Trials, "trial"), layout.Count(t.Blocks, "block"), settings)
-	if n := len(t.Failed); n > 0 {
-		s += fmt.Sprintf("; %d more failed", n)
-	}
-	return s
-}
-
-// sections are the tables of a report, in order.
-func (v *view) sections() []layout.Section {
-	if v.Trials == 0 {
-		return nil
-	}
-	var out []layout.Section
-	if s, ok := v.pooled(); ok {
-		out = append(out, s)
-	}
-	if s, ok := v.memory(); ok {
-		out = append(out, s)
-	}
-	out = append(out, v.hours()...)
-	switch {
-	case len(v.Rows) == 0:
-	case len(v.Settings) == 1:
-		out = append(out, v.values())
-	default:
-		changes := v.changes()
-		v.picture(changes)
-		out = append(out, changes...)
-	}
-	if s, ok := v.why(); ok {
-		out = append(out, s)
-	}
-	if len(v.CPU) > 0 {
-		out = append(out, profile.CPUShares(v.CPU, v.named, v.width))
-	}
-	if s, ok := v.tail(); ok {
-		out = append(out, s)
-	}
-	if s, ok := v.attribution(); ok {
-		out = append(out, s)
-	}
-	return out
-}
-
-// hours are those of [Hours].
-func (v *view) hours() (out []layout.Section) {
-	for _, build := range []func() (layout.Section, bool){v.resident, v.givenBack, v.leak, v.steady} {
-		if s, ok := build(); ok {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// failures lists the failed trials, those that failed alike once.
-func failures(t *compare.Table) []failed {
-	var keys []string
-	numbers := map[string][]string{}
-	first := map[string]compare.Failure{}
-	for _, f := range t.Failed {
-		key := f.Setting.String() + "\x00" + f.Err
-		if _, ok := first[key]; !ok {
-			keys = append(keys, key)
-			first[key] = f
-		}
-		numbers[key] = append(numbers[key], strconv.Itoa(f.Trial))
-	}
-	var out []failed
-	for _, key := range keys {
-		trials := "trial"
-		if len(numbers[key]) > 1 {
-			trials += "s"
-		}
-		trials += " " + strings.Join(numbers[key], ", ")
-		if s := first[key].Setting.String(); s != "" {
-			trials += " " + s
-		}
-		out = append(out, failed{trials, layout.CleanLines(first[key].Err)})
-	}
-	return out
 }
 
 // Markdown writes what Text writes as GitHub Markdown, for a comment on a pull

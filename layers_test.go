@@ -53,18 +53,21 @@ var layers = map[string][]string{
 	"analysis/timeline":  {".", "analysis/tail", "hist", "stats"},
 	"analysis/trend":     {"stats"},
 	"findings":           {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "store"},
-	"report":             {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "findings", "hist", "report/benchtable", "report/chart", "report/export", "report/layout", "report/pprofpage", "report/profile", "stats"}, // stats for the words of verdicts
+	"report":             {".", "analysis/compare", "analysis/timeline", "findings", "report/benchtable", "report/export", "report/html", "report/layout", "report/profile", "report/tables", "report/words"},
 	"report/benchtable":  {".", "analysis/benchstat", "report/export", "report/layout"},
 	"report/chart":       {},
 	"report/export":      {".", "analysis/compare", "hist", "report/layout"},
 	"report/gclog":       {"gctrace", "report/layout"},
 	"report/layout":      {"hist", "stats"},
+	"report/html":        {".", "analysis/compare", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "findings", "hist", "report/chart", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "stats"},
+	"report/tables":      {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "findings", "report/benchtable", "report/chart", "report/layout", "report/profile", "report/words", "stats"},
+	"report/words":       {".", "analysis/compare", "analysis/leak", "analysis/timeline", "report/layout", "stats"},
 	"report/pprofpage":   {"analysis/profiles"},
 	"report/profile":     {"analysis/profiles", "report/layout", "stats"},
-	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report", "report/chart", "report/layout", "report/pprofpage", "stats", "store", "web/safe"},
+	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/words", "stats", "store", "web/safe"},
 	"web/safe":           {"."},
 	"examples":           {},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "store", "subject", "subject/guard", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

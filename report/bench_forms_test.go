@@ -17,10 +17,12 @@ import (
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/html"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 )
 
-func benchMarkdown(t *testing.T, r *Report) string {
+func benchMarkdown(t *testing.T, r *tables.Report) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Markdown(&b, r); err != nil {
@@ -31,7 +33,7 @@ func benchMarkdown(t *testing.T, r *Report) string {
 
 func TestBenchMarkdown(t *testing.T) {
 	for _, name := range []string{"bench-few", "bench-three", "bench-still"} {
-		golden(t, name+".md", []byte(benchMarkdown(t, &Report{Table: benchTables()[name].table()})))
+		golden(t, name+".md", []byte(benchMarkdown(t, &tables.Report{Table: benchTables()[name].table()})))
 	}
 }
 
@@ -50,7 +52,7 @@ func manyBenchmarks(n int) *benchTable {
 
 // TestBenchMarkdownFits: a comment has room for so much only, and the verdict comes first.
 func TestBenchMarkdownFits(t *testing.T) {
-	r := &Report{Table: manyBenchmarks(2000).table()}
+	r := &tables.Report{Table: manyBenchmarks(2000).table()}
 	for n := range 300 {
 		r.Whys = append(r.Whys, benchWhy(fmt.Sprint(n), "rev=HEAD", strings.Repeat("F", 100)))
 	}
@@ -86,7 +88,7 @@ func TestBenchJUnit(t *testing.T) {
 func TestBenchJSON(t *testing.T) {
 	for name, tb := range benchTables() {
 		var b bytes.Buffer
-		if err := JSON(&b, &Report{Table: tb.table()}); err != nil || !json.Valid(b.Bytes()) || !bytes.HasSuffix(b.Bytes(), []byte("}\n")) {
+		if err := JSON(&b, &tables.Report{Table: tb.table()}); err != nil || !json.Valid(b.Bytes()) || !bytes.HasSuffix(b.Bytes(), []byte("}\n")) {
 			t.Fatalf("%s: %v, %s", name, err, b.String())
 		}
 		for _, want := range map[string][]string{
@@ -204,9 +206,9 @@ func TestBenchFileOf(t *testing.T) {
 	}
 }
 
-func benchPage(tb *benchTable) *Page {
-	return &Page{
-		Report: Report{Table: tb.table(), Whys: []profiles.BenchWhy{benchWhy("json.CodeMarshal", "rev=HEAD", "json.(*encodeState).string")}},
+func benchPage(tb *benchTable) *html.Page {
+	return &html.Page{
+		Report: tables.Report{Table: tb.table(), Whys: []profiles.BenchWhy{benchWhy("json.CodeMarshal", "rev=HEAD", "json.(*encodeState).string")}},
 		Trials: []*dyno.Result{{Subject: "go1.26.8 main"}, {Subject: "go1.26.8 HEAD"}},
 		Origin: findings.Origin{
 			Dir: "json-20261122", Dyno: "v0.7.0", Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC),
@@ -222,10 +224,10 @@ func benchWhy(benchmark, setting, function string) profiles.BenchWhy {
 	return profiles.BenchWhy{Benchmark: benchmark, Setting: setting, Parts: []profiles.BenchPart{{Diff: d, Metric: d.Metric}}}
 }
 
-func renderBench(t *testing.T, p *Page) string {
+func renderBench(t *testing.T, p *html.Page) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, p); err != nil {
+	if err := html.HTML(&b, p); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -3,7 +3,7 @@ package report
 import (
 	"bytes"
 	"errors"
-	"html"
+	entities "html"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,14 +12,16 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/report/html"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/stats"
 )
 
 func benchText(t *testing.T, tb *benchTable, o layout.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Text(&b, &Report{Table: tb.table()}, o); err != nil {
+	if err := Text(&b, &tables.Report{Table: tb.table()}, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -92,7 +94,7 @@ func TestBenchTooFew(t *testing.T) {
 		{14, stats.BenchLooks, ""},
 	} {
 		tb := &benchTable{Settings: make([]dyno.Setting, 2), Error: 0.001, Looks: c.looks, Rows: []benchmark{{Name: "X", Blocks: c.blocks}}}
-		all := newView(tb.table(), 80).verdicts()
+		all := tables.NewView(tb.table(), 80).BenchVerdicts()
 		if last := all[len(all)-1].Rest; !strings.Contains(last, c.want) || (c.want == "") != (len(all) == 1) {
 			t.Errorf("%d blocks: %q", c.blocks, all)
 		}
@@ -102,7 +104,7 @@ func TestBenchTooFew(t *testing.T) {
 // TestBenchFaults: what is the same in all settings is said once.
 func TestBenchFaults(t *testing.T) {
 	tb := &benchTable{Settings: []dyno.Setting{{{Factor: "AA", Value: "1"}}, {{Factor: "AA", Value: "2"}}}}
-	v := newView(tb.table(), 80)
+	v := tables.NewView(tb.table(), 80)
 	one := func(setting int, said string) compare.Fault {
 		return compare.Fault{Setting: setting, Kind: compare.FaultFailed, Said: said}
 	}
@@ -113,7 +115,7 @@ func TestBenchFaults(t *testing.T) {
 		"AA=1: in 1 of 4 blocks: boom":     {{Kind: compare.FaultBlocks, Blocks: 1, Tried: 4, Said: "boom"}},
 		"AA=2 does not have it":            {{Setting: 1, Kind: compare.FaultMissing}},
 	} {
-		if got := v.faults(&compare.Benchmark{Faults: faults}); got != want {
+		if got := v.Faults(&compare.Benchmark{Faults: faults}); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -137,12 +139,12 @@ func TestBenchWhy(t *testing.T) {
 		tb.Notes = []string{tb.Settings[0].Label() + " is odd."}
 		y := benchWhy("json.Valid", tb.Settings[1].String(), "json.F")
 		y.Parts[0].Diff.Base = tb.Settings[0].String()
-		r := &Report{Table: tb.table(), Whys: []profiles.BenchWhy{y}}
+		r := &tables.Report{Table: tb.table(), Whys: []profiles.BenchWhy{y}}
 		var text, page bytes.Buffer
-		if err := errors.Join(Text(&text, r, layout.Options{}), HTML(&page, &Page{Report: *r})); err != nil {
+		if err := errors.Join(Text(&text, r, layout.Options{}), html.HTML(&page, &html.Page{Report: *r})); err != nil {
 			t.Fatal(err)
 		}
-		for name, got := range map[string]string{"text": text.String(), "markdown": benchMarkdown(t, r), "html": html.UnescapeString(page.String())} {
+		for name, got := range map[string]string{"text": text.String(), "markdown": benchMarkdown(t, r), "html": entities.UnescapeString(page.String())} {
 			for _, want := range []string{"cpu per operation, " + c.want, "is likely, not proved"} {
 				if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(got, "\\", "")), " "), want) {
 					t.Errorf("%s has no %q in\n%.3000s", name, want, got)

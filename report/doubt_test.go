@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/words"
 )
 
 func TestDoubts(t *testing.T) {
@@ -29,7 +30,7 @@ func TestDoubts(t *testing.T) {
 	} {
 		table.Doubts = []compare.Doubt{x.doubt}
 		table.Warnings = dyno.Warnings{{Text: "of the caller"}}
-		if got := Warnings(table); !slices.Equal(got, []string{x.want, "of the caller"}) {
+		if got := words.Warnings(table); !slices.Equal(got, []string{x.want, "of the caller"}) {
 			t.Errorf("%q, want %q", got, x.want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 )
 
 // A run of which nothing is known is shown in every form without a panic.
@@ -33,7 +34,7 @@ func TestNothingMeasured(t *testing.T) {
 			}
 			for _, d := range []compare.Demands{{}, {Strict: true, NotWorse: true}} {
 				if r := f.Refuse(d); r != nil {
-					Refused(f.Table, r)
+					tables.Refused(f.Table, r)
 				}
 			}
 			for _, format := range Formats(kind) {

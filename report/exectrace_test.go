@@ -8,6 +8,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/exectrace"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 )
 
 // The table of execution traces: of two settings of three, since the third's
@@ -31,7 +32,7 @@ func TestAttribution(t *testing.T) {
 	}
 	golden(t, "exectrace.txt", []byte(text(t, tb, layout.Options{})))
 	var b bytes.Buffer
-	if err := Markdown(&b, &Report{Table: tb}); err != nil {
+	if err := Markdown(&b, &tables.Report{Table: tb}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "exectrace.md", b.Bytes())

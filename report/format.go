@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,7 +10,9 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/html"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 )
 
 type writer func(w io.Writer, f *findings.Findings, o layout.Options) error
@@ -23,12 +24,14 @@ var formats = []struct {
 	write   writer
 }{
 	{"text", false, textOf},
-	{"json", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return JSON(w, reportOf(f)) }},
-	{"markdown", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return Markdown(w, reportOf(f)) }},
+	{"json", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return JSON(w, tables.ReportOf(f)) }},
+	{"markdown", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error {
+		return Markdown(w, tables.ReportOf(f))
+	}},
 	{"junit", false, func(w io.Writer, f *findings.Findings, o layout.Options) error { return JUnit(w, f.Table, o.Strict) }},
 	{"csv", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.CSV(w, f.Table) }},
 	{"openmetrics", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.OpenMetrics(w, f.Table) }},
-	{"html", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return pageFile(w, f) }},
+	{"html", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return html.PageFile(w, f) }},
 	{"hgrm", true, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.HGRM(w, f.Results) }},
 }
 
@@ -57,12 +60,12 @@ func Write(w io.Writer, f *findings.Findings, format string, o layout.Options) e
 // textOf is a summary of the only trial of a load alone, else the table.
 func textOf(w io.Writer, f *findings.Findings, o layout.Options) error {
 	if f.Table.Kind == compare.OfBenchmarks || f.Plan.Subject.Launched() || f.Table.Planned != 1 || len(f.Results) != 1 || !answered(f.Results[0]) {
-		return Text(w, reportOf(f), o)
+		return Text(w, tables.ReportOf(f), o)
 	}
 	if err := Summary(w, f.Results[0], f.Table.About, o); err != nil {
 		return err
 	}
-	return errors.Join(Hours(w, f.Table, o), Thresholds(w, f.Table, o))
+	return after(w, f.Table, o)
 }
 
 // answered reports whether a trial came as far as to its first answer.

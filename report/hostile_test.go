@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/report/html"
 	"github.com/dynolab/dyno/report/profile"
 	"github.com/dynolab/dyno/stats"
 )
@@ -35,7 +36,7 @@ var hostile = map[string]string{
 }
 
 // infested is a page with s wherever a text of someone else's may be.
-func infested(s string) *Page {
+func infested(s string) *html.Page {
 	es := []effects{{gogc("100"), 1, 1, 1}, {dyno.Setting{{Factor: "GOGC", Value: s}, {Factor: s, Value: "1"}}, 1.2, 0.8, 2}}
 	rs := synthetic(2, es)
 	for i, r := range rs {
@@ -49,12 +50,12 @@ func infested(s string) *Page {
 		r.Sent.Slowest = []dyno.Request{{Step: s, Done: time.Second}, {Step: "other", Done: time.Second}}
 	}
 	rs[3].Err, rs[3].Values = s+"\n"+s, nil
-	p := &Page{Trials: rs}
+	p := &html.Page{Trials: rs}
 	p.Table = compare.Tabulate(rs, compare.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: dyno.Warnings{{Text: s}}, CPU: []profiles.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
 	infest(p.Table, s)
 	p.Origin = findings.Origin{Dir: s, Dyno: s, Command: []string{"dyno", s}, Plan: s, Host: [][2]string{{s, s}}}
 	p.Notes = []string{s}
-	p.Flames = []Flame{{Kind: s, Setting: s, Base: s, HTML: []byte("<html><head></head>nothing</html>")}}
+	p.Flames = []html.Flame{{Kind: s, Setting: s, Base: s, HTML: []byte("<html><head></head>nothing</html>")}}
 	d := &profiles.Diff{Kind: s, Metric: "cpu-sec/req", Setting: s, Base: s, Order: "own"}
 	c := profiles.FunctionChange{Function: &profiles.Function{Name: s}, Line: profiles.LineChange{File: s, Line: 3, Via: s}, Own: profiles.Change{Diff: 1}}
 	d.Rows = append(d.Rows, c)
@@ -104,7 +105,7 @@ func TestHostilePage(t *testing.T) {
 			}
 			p := infested(s)
 			url := s[:min(len(s), 100)] // which a server makes, and escapes
-			p.Site = &Site{Home: "/", Assets: "/assets/", Token: "secret", Files: []File{{s, url}}, Others: []File{{s, url}}}
+			p.Site = &html.Site{Home: "/", Assets: "/assets/", Token: "secret", Files: []html.File{{Name: s, URL: url}}, Others: []html.File{{Name: s, URL: url}}}
 			for i := range p.Flames {
 				p.Flames[i].URL = url
 			}
@@ -122,7 +123,7 @@ func TestHostilePage(t *testing.T) {
 // checkHostile is what no text of someone else's may do.
 func checkHostile(t *testing.T, page, s string) {
 	t.Helper()
-	if len(page) > mostBytes {
+	if len(page) > html.MostBytes {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 	if strings.ContainsAny(s, "<") && len(s) < 1000 {
@@ -166,7 +167,7 @@ func TestHostileFlame(t *testing.T) {
 	es := []effects{{gogc("100"), 1, 1, 1}}
 	for name, s := range hostile {
 		p := pageOf(synthetic(1, es), es)
-		p.Flames = []Flame{{Kind: "cpu", Setting: "GOGC=100", HTML: fmt.Appendf(nil, "<html><head></head><body>%s<script>ok()</script></body>", s)}}
+		p.Flames = []html.Flame{{Kind: "cpu", Setting: "GOGC=100", HTML: fmt.Appendf(nil, "<html><head></head><body>%s<script>ok()</script></body>", s)}}
 		n := 0
 		for _, x := range tagsOf(t, render(t, p)) {
 			if x.attrs["id"] == "flame-1" {

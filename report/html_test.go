@@ -16,12 +16,14 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/report/html"
 	"github.com/dynolab/dyno/report/pprofpage"
+	"github.com/dynolab/dyno/report/tables"
 )
 
-func pageOf(rs []*dyno.Result, es []effects) *Page {
-	return &Page{
-		Report: Report{Table: table(rs, es)}, Trials: rs,
+func pageOf(rs []*dyno.Result, es []effects) *html.Page {
+	return &html.Page{
+		Report: tables.Report{Table: table(rs, es)}, Trials: rs,
 		Origin: findings.Origin{
 			Dir: "sessions-20261122", Dyno: "v0.6.0", Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC),
 			Command: []string{"dyno", "run", "--vary", "GOGC=100,0", "it's"}, Plan: "name: sessions\n", Host: [][2]string{{"kernel", "6.18"}},
@@ -29,10 +31,10 @@ func pageOf(rs []*dyno.Result, es []effects) *Page {
 	}
 }
 
-func render(t *testing.T, p *Page) string {
+func render(t *testing.T, p *html.Page) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, p); err != nil {
+	if err := html.HTML(&b, p); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -87,7 +89,7 @@ func tagsOf(t *testing.T, page string) (tags []tag) {
 // checkPage is what has to hold of every page.
 func checkPage(t *testing.T, page string) []tag {
 	t.Helper()
-	if len(page) > mostBytes {
+	if len(page) > html.MostBytes {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 	seen := regexp.MustCompile(`(?s)<script.*?</script>`).ReplaceAllString(page, "")
@@ -208,7 +210,7 @@ func TestHTMLOfLess(t *testing.T) {
 	partial.Table = compare.Tabulate(partial.Trials, compare.Options{Settings: settings(study), Planned: 30})
 	for _, c := range []struct {
 		name string
-		page *Page
+		page *html.Page
 		want []string
 		not  []string
 	}{
@@ -216,7 +218,7 @@ func TestHTMLOfLess(t *testing.T) {
 		{"no load", pageOf(bare, nil), []string{">Figures</h2>", "rss-peak"}, []string{"fig-percentiles", `id="latency"`}},
 		{"all failed", pageOf(failing, study[:2]), []string{"no finished trial", "None: nothing was measured", "Failed trials", "no such package", `href="#trials"`}, []string{"fig-", `id="latency"`, `id="change"`}},
 		{"partial", partial, []string{"No recommendation: only 7 of 30 planned trials were run.", "7 of 30 planned trials were run"}, []string{"Recommended"}},
-		{"nothing at all", &Page{Report: Report{Table: compare.Tabulate(nil, compare.Options{Name: "x"})}}, []string{"no finished trial"}, []string{"fig-"}},
+		{"nothing at all", &html.Page{Report: tables.Report{Table: compare.Tabulate(nil, compare.Options{Name: "x"})}}, []string{"no finished trial"}, []string{"fig-"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page := render(t, c.page)
@@ -238,11 +240,11 @@ func TestHTMLOfLess(t *testing.T) {
 
 func TestHTMLServed(t *testing.T) {
 	p := pageOf(synthetic(6, study), study)
-	p.Site = &Site{
+	p.Site = &html.Site{
 		Home: "/", Assets: "/assets/", Detail: "/runs/a/picture", Live: "/runs/a/live", Token: "secret",
-		Files: []File{{"results.jsonl", "/runs/a/files/results.jsonl"}}, Others: []File{{"GOGC=50 as baseline", "/runs/a?base=GOGC%3D50"}},
+		Files: []html.File{{Name: "results.jsonl", URL: "/runs/a/files/results.jsonl"}}, Others: []html.File{{Name: "GOGC=50 as baseline", URL: "/runs/a?base=GOGC%3D50"}},
 	}
-	p.Flames = []Flame{{Kind: "cpu", Setting: "GOGC=100", URL: "/runs/a/pprof/cpu/flamegraph"}}
+	p.Flames = []html.Flame{{Kind: "cpu", Setting: "GOGC=100", URL: "/runs/a/pprof/cpu/flamegraph"}}
 	page := render(t, p)
 	tags := tagsOf(t, page)
 	for _, want := range []string{
@@ -261,7 +263,7 @@ func TestHTMLServed(t *testing.T) {
 		}
 		for _, attr := range []string{"href", "src"} { // of files that are there
 			if name, ok := strings.CutPrefix(x.attrs[attr], "/assets/"); ok {
-				if _, err := fs.Stat(Assets, name); err != nil {
+				if _, err := fs.Stat(html.Assets, name); err != nil {
 					t.Error(err)
 				}
 			}
@@ -280,9 +282,9 @@ func pprofPage(noise int) []byte {
 func TestFlames(t *testing.T) {
 	p := pageOf(synthetic(6, study), study)
 	for i, kb := range []int{100, 900, 50, 700, 300} {
-		p.Flames = append(p.Flames, Flame{Kind: "cpu", Setting: study[i].setting.String(), HTML: pprofPage(kb << 10)})
+		p.Flames = append(p.Flames, html.Flame{Kind: "cpu", Setting: study[i].setting.String(), HTML: pprofPage(kb << 10)})
 	}
-	p.Flames = append(p.Flames, Flame{Kind: "allocs", Setting: "GOGC=0", Base: "GOGC=100", HTML: pprofPage(1)})
+	p.Flames = append(p.Flames, html.Flame{Kind: "allocs", Setting: "GOGC=0", Base: "GOGC=100", HTML: pprofPage(1)})
 	blocks, err := pprofpage.FlameBlocks()
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +319,7 @@ func TestFlames(t *testing.T) {
 }
 
 // withoutFlameScripts is the head of the same page without a flame graph.
-func withoutFlameScripts(t *testing.T, p *Page) string {
+func withoutFlameScripts(t *testing.T, p *html.Page) string {
 	bare := *p
 	bare.Flames = nil
 	head, _, _ := strings.Cut(render(t, &bare), "</head>")

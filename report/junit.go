@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 )
 
 // The elements that Jenkins and GitLab read, in the order of Jenkins' schema.
@@ -56,7 +57,7 @@ type junitFault struct {
 // A suite takes the setting's measured time, split evenly over its cases; 0 for benchmarks.
 // The error is that of writing to w.
 func JUnit(w io.Writer, t *compare.Table, strict bool) error {
-	v := newView(t, math.MaxInt)
+	v := view{tables.NewView(t, math.MaxInt)}
 	all := junitSuites{Name: export.RunName(t.Name)}
 	judged := make([][]junitCase, len(t.Settings)+1) // those of no setting first
 	for n := range t.Thresholds {
@@ -75,7 +76,7 @@ func JUnit(w io.Writer, t *compare.Table, strict bool) error {
 				cases = append(cases, junitTrials(t, s))
 			}
 		}
-		all.add(v.labels[i], cases, elapsed)
+		all.add(v.Labels[i], cases, elapsed)
 	}
 	if len(t.Settings) == 0 && whole == nil {
 		whole = append(whole, junitCase{Name: "trials", Error: &junitFault{"no trial finished", "no data", ""}})
@@ -91,11 +92,11 @@ func JUnit(w io.Writer, t *compare.Table, strict bool) error {
 }
 
 // junitBenchmarks are the cases of benchmarks without thresholds.
-func (v *view) junitBenchmarks() (cases []junitCase) {
+func (v view) junitBenchmarks() (cases []junitCase) {
 	for _, b := range v.Benchmarks {
-		c := junitCase{Name: v.called(b), Out: "measured in " + layout.Count(b.Blocks, "block")}
+		c := junitCase{Name: v.Called(b), Out: "measured in " + layout.Count(b.Blocks, "block")}
 		if len(b.Faults) > 0 || len(b.Units) == 0 {
-			text := v.faults(b)
+			text := v.Faults(b)
 			line, _, _ := strings.Cut(text, "\n")
 			c.Out, c.Error = "", &junitFault{line, "no data", text}
 		}
@@ -125,25 +126,25 @@ func (all *junitSuites) add(name string, cases []junitCase, elapsed time.Duratio
 }
 
 // junitCase is the case of a threshold.
-func (v *view) junitCase(j *compare.Judgement, strict bool) junitCase {
+func (v view) junitCase(j *compare.Judgement, strict bool) junitCase {
 	c := junitCase{Name: j.Threshold.String()}
-	if b := v.judgedBenchmark(j); b != "" {
+	if b := v.JudgedBenchmark(j); b != "" {
 		c.Name += " of " + b
 	}
-	found := v.figure(j)
-	if e := v.extent(j); e != "" {
+	found := v.Figure(j)
+	if e := v.Extent(j); e != "" {
 		found += " " + e
 	}
-	if of := v.decider(j); of != "" {
+	if of := v.Decider(j); of != "" {
 		found += " (" + of + ")"
 	}
 	text := found
-	if w := v.whyJudged(j); w != "" {
+	if w := v.WhyJudged(j); w != "" {
 		text += ": " + w
 	}
 	switch {
 	case j.NoData:
-		c.Error = &junitFault{"no data: " + v.whyJudged(j), "no data", text}
+		c.Error = &junitFault{"no data: " + v.WhyJudged(j), "no data", text}
 	case j.Outcome == compare.Failed:
 		c.Failure = &junitFault{found + ", want " + j.Threshold.String(), "threshold", text}
 	case j.Outcome == compare.Unclear && strict:

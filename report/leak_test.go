@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -79,7 +80,7 @@ func TestLeak(t *testing.T) {
 		golden(t, name+".txt", []byte(out))
 	}
 	var b bytes.Buffer
-	if err := Markdown(&b, &Report{Table: leaky()}); err != nil {
+	if err := Markdown(&b, &tables.Report{Table: leaky()}); err != nil {
 		t.Fatal(err)
 	}
 	_, out, _ := strings.Cut(b.String(), "**Leaks**")

@@ -8,7 +8,12 @@ import (
 	"github.com/dynolab/dyno/report/benchtable"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/profile"
+	"github.com/dynolab/dyno/report/tables"
+	"github.com/dynolab/dyno/report/words"
 )
+
+// A view is the tables of a report, which it puts in the order of a text or a comment.
+type view struct{ *tables.View }
 
 // A passage is one thing that a report says, whatever the format. Of the fields below the
 // first three, one is set.
@@ -17,129 +22,129 @@ type passage struct {
 	rank int    // of parts that a comment has no room for, the highest go first
 	open int    // rows of a section that a comment shows; a longer one is folded
 
-	lines   []said
+	lines   []tables.Said
 	opening bool // the lines are at the beginning of a text, or a paragraph of a comment
 	keys    bool // of settings
 	section layout.Section
 	items   []string
-	failed  []failed
+	failed  []tables.Failed
 	raw     string // in the format
 }
 
 const mostJudged = 50 // thresholds of benchmarks that failed, and as many that are unclear
 
 // sentences are lines without emphasis.
-func sentences(texts []string) (out []said) {
+func sentences(texts []string) (out []tables.Said) {
 	for _, s := range texts {
-		out = append(out, said{Rest: s})
+		out = append(out, tables.Said{Rest: s})
 	}
 	return out
 }
 
 // parts are those of a text, or of a comment, in order.
-func (v *view) parts(r *Report, o layout.Options, comment bool) []passage {
+func (v view) parts(r *tables.Report, o layout.Options, comment bool) []passage {
 	if v.Kind == compare.OfBenchmarks {
 		return v.benchParts(r, o, comment)
 	}
-	found := passage{name: "what was found", rank: 1, lines: sentences(Sentences(v.Table)), opening: comment}
+	found := passage{name: "what was found", rank: 1, lines: sentences(words.Sentences(v.Table)), opening: comment}
 	advice := passage{name: "the recommendation", rank: 1}
-	if text, news := recommendation(v.Table); news {
+	if text, news := words.Advise(v.Table); news {
 		advice.lines = sentences([]string{text})
 	}
 	thresholds := passage{rank: 2, open: math.MaxInt}
 	if comment {
-		thresholds.section, _ = v.thresholds(layout.OpenRows*5, layout.OpenRows*2)
+		thresholds.section, _ = v.ThresholdTable(layout.OpenRows*5, layout.OpenRows*2)
 	} else {
-		thresholds.section, _ = v.thresholds(math.MaxInt, math.MaxInt)
+		thresholds.section, _ = v.ThresholdTable(math.MaxInt, math.MaxInt)
 	}
-	var tables []passage
-	for i, s := range v.sections() {
+	var comparisons []passage
+	for i, s := range v.Sections() {
 		p := passage{rank: 6 + i, open: layout.OpenRows, section: s}
 		if s.Changes { // what most readers came for
 			p.open *= 3
 		}
-		tables = append(tables, p)
+		comparisons = append(comparisons, p)
 	}
-	warnings := passage{name: "Warnings", rank: 4, items: Warnings(v.Table)}
-	broken := passage{name: "Failed trials", rank: 5, failed: failures(v.Table)}
+	warnings := passage{name: "Warnings", rank: 4, items: words.Warnings(v.Table)}
+	broken := passage{name: "Failed trials", rank: 5, failed: tables.Failures(v.Table)}
 	about := passage{name: "what was measured", rank: 3, lines: sentences(v.About)}
 	if comment {
-		return append(append([]passage{found, advice, thresholds, about}, tables...), warnings, broken)
+		return append(append([]passage{found, advice, thresholds, about}, comparisons...), warnings, broken)
 	}
 	about.opening = true
-	about.lines = append(sentences([]string{heading(v.Table)}), about.lines...)
-	return append(append([]passage{about, {keys: true}}, tables...), warnings, broken, thresholds, found, advice)
+	about.lines = append(sentences([]string{tables.Heading(v.Table)}), about.lines...)
+	return append(append([]passage{about, {keys: true}}, comparisons...), warnings, broken, thresholds, found, advice)
 }
 
 // benchParts are the parts of a report on benchmarks: the verdict in words, thresholds,
 // the comparisons unit by unit as benchstat has them with dyno's verdict beside each, what
 // is doubtful about the benchmarks, what failed, how it was measured, and why. A comment
 // begins with what changed or is unclear.
-func (v *view) benchParts(r *Report, o layout.Options, comment bool) (out []passage) {
-	out = []passage{{name: "the verdict", rank: 1, lines: v.verdicts(), opening: !comment}, {keys: true}}
-	thresholds, _ := v.thresholds(mostJudged, mostJudged)
+func (v view) benchParts(r *tables.Report, o layout.Options, comment bool) (out []passage) {
+	out = []passage{{name: "the verdict", rank: 1, lines: v.BenchVerdicts(), opening: !comment}, {keys: true}}
+	thresholds, _ := v.ThresholdTable(mostJudged, mostJudged)
 	out = append(out, passage{rank: 2, open: mostJudged, section: thresholds})
 	last := 3 + len(v.Settings)
 	sections, notes := v.benchSections(comment)
-	var tables []passage
+	var comparisons []passage
 	for n, s := range sections {
 		if comment {
 			s.Title = "All benchmarks: " + s.Title
 		} else if n == len(sections)-1 {
 			s.Notes = notes
 		}
-		tables = append(tables, passage{rank: last + 4 + n, section: s})
+		comparisons = append(comparisons, passage{rank: last + 4 + n, section: s})
 	}
-	how := passage{name: "how it was measured", rank: last + 3, lines: sentences(v.measured())}
+	how := passage{name: "how it was measured", rank: last + 3, lines: sentences(v.Measured())}
 	if comment {
-		for n, i := range v.others() {
-			s, _ := v.differences(i)
+		for n, i := range v.Others() {
+			s, _ := v.Differences(i)
 			out = append(out, passage{rank: 3 + n, open: 3 * layout.OpenRows, section: s})
 		}
-		how.lines = sentences(append(notes, v.measured()...))
+		how.lines = sentences(append(notes, v.Measured()...))
 	} else {
-		plot, _ := v.plotted()
-		out = append(append(out, tables...), passage{section: plot})
+		plot, _ := v.Plotted()
+		out = append(append(out, comparisons...), passage{section: plot})
 	}
-	out = append(out, passage{name: "Pitfalls", rank: last, items: v.pitfallLines(mostPitfall)},
-		passage{name: "Failed benchmarks", rank: last + 1, failed: v.failed()},
-		passage{name: "Warnings", rank: last + 2, items: v.notes()})
+	out = append(out, passage{name: "Pitfalls", rank: last, items: v.PitfallLines(tables.MostPitfall)},
+		passage{name: "Failed benchmarks", rank: last + 1, failed: v.FailedBenchmarks()},
+		passage{name: "Warnings", rank: last + 2, items: v.BenchNotes()})
 	if comment {
-		out = append(out, tables...)
+		out = append(out, comparisons...)
 	}
 	return append(append(out, how), v.whys(r, o, comment, last)...)
 }
 
 // benchSections are the tables of benchmarks, and what is to be said of all of them.
-func (v *view) benchSections(whole bool) (out []layout.Section, notes []string) {
+func (v view) benchSections(whole bool) (out []layout.Section, notes []string) {
 	if len(v.Settings) < 2 {
-		if s, ok := v.medians(); ok {
+		if s, ok := v.Medians(); ok {
 			out = append(out, s)
 		}
 		return out, nil
 	}
-	units, folded := v.units(whole)
+	units, folded := v.Units(whole)
 	for _, u := range units {
 		out = append(out, u.Section)
 	}
 	if out == nil {
 		return nil, nil
 	}
-	return out, append(folded, v.benchLegend())
+	return out, append(folded, v.BenchLegend())
 }
 
 // text writes the parts for a terminal.
-func (v *view) text(b *strings.Builder, parts []passage, color bool) {
+func (v view) text(b *strings.Builder, parts []passage, color bool) {
 	listed := func(heading string) { b.WriteString("\n" + heading + "\n") }
 	for _, p := range parts {
 		switch {
 		case p.keys:
-			for i, key := range v.keys {
-				name := v.labels[i]
+			for i, key := range v.Keys {
+				name := v.Labels[i]
 				if i == 0 && len(v.Settings) > 1 {
 					name += " (baseline)"
 				}
-				b.WriteString(layout.Fold(name, "  "+key+" ", "      ", v.width))
+				b.WriteString(layout.Fold(name, "  "+key+" ", "      ", v.Width))
 			}
 		case p.lines != nil:
 			rest := "  "
@@ -148,20 +153,20 @@ func (v *view) text(b *strings.Builder, parts []passage, color bool) {
 				rest = ""
 			}
 			for _, s := range p.lines {
-				b.WriteString(layout.Fold(s.Name+s.Rest, "", rest, v.width))
+				b.WriteString(layout.Fold(s.Name+s.Rest, "", rest, v.Width))
 			}
 		case p.section.Title != "":
-			p.section.Text(b, v.width, color)
+			p.section.Text(b, v.Width, color)
 		case p.items != nil:
 			listed(p.name)
 			for _, s := range p.items {
-				b.WriteString(layout.Fold(s, "  ! ", "    ", v.width))
+				b.WriteString(layout.Fold(s, "  ! ", "    ", v.Width))
 			}
 		case p.failed != nil:
 			listed(p.name)
 			for _, f := range p.failed {
-				b.WriteString(layout.Fold(f.what+": "+f.lines[0], "  ", "    ", v.width))
-				for _, l := range f.lines[1:] {
+				b.WriteString(layout.Fold(f.What+": "+f.Lines[0], "  ", "    ", v.Width))
+				for _, l := range f.Lines[1:] {
 					b.WriteString("    " + l + "\n")
 				}
 			}
@@ -172,7 +177,7 @@ func (v *view) text(b *strings.Builder, parts []passage, color bool) {
 }
 
 // pieces are the parts for a comment.
-func (v *view) pieces(parts []passage) (out []layout.Piece) {
+func (v view) pieces(parts []passage) (out []layout.Piece) {
 	for _, p := range parts {
 		switch {
 		case p.lines != nil:
@@ -194,7 +199,7 @@ func (v *view) pieces(parts []passage) (out []layout.Piece) {
 		case p.failed != nil:
 			var lines []string
 			for _, f := range p.failed {
-				lines = append(lines, f.what+": "+strings.Join(f.lines, " "))
+				lines = append(lines, f.What+": "+strings.Join(f.Lines, " "))
 			}
 			out = append(out, layout.Items(p.name, lines, p.rank))
 		default:
@@ -205,10 +210,10 @@ func (v *view) pieces(parts []passage) (out []layout.Piece) {
 }
 
 // whys are the excerpts as parts of a text, or what they tell as parts of a comment.
-func (v *view) whys(r *Report, o layout.Options, comment bool, rank int) (out []passage) {
+func (v view) whys(r *tables.Report, o layout.Options, comment bool, rank int) (out []passage) {
 	if !comment {
-		for _, e := range v.excerpts(r, o) {
-			out = append(out, passage{raw: "\n" + layout.Fold(e.title, "", "  ", v.width) + "\n" + e.text})
+		for _, e := range v.Excerpts(r, o) {
+			out = append(out, passage{raw: "\n" + layout.Fold(e.Title, "", "  ", v.Width) + "\n" + e.Text})
 		}
 		return out
 	}
@@ -216,16 +221,16 @@ func (v *view) whys(r *Report, o layout.Options, comment bool, rank int) (out []
 		y := &r.Whys[n]
 		var b strings.Builder
 		for i := range y.Parts {
-			_ = profile.Markdown(&b, v.profile(&y.Parts[i]))
+			_ = profile.Markdown(&b, v.Profile(&y.Parts[i]))
 		}
-		p := layout.Folded("Why "+v.changed(y, ", ", " changed"), b.String(), true, rank)
+		p := layout.Folded("Why "+v.Changed(y, ", ", " changed"), b.String(), true, rank)
 		out = append(out, passage{name: p.Title, raw: p.Text, rank: rank})
 	}
 	if r.Against == nil {
 		return out
 	}
-	text := "\n**" + BaselineTitle + "**\n"
-	for _, s := range append(benchtable.Sentences(r.Against), baselineDoubts(r.Against)...) {
+	text := "\n**" + tables.BaselineTitle + "**\n"
+	for _, s := range append(benchtable.Sentences(r.Against), tables.BaselineDoubts(r.Against)...) {
 		text += "\n" + layout.TextLine(s) + "\n"
 	}
 	out = append(out, passage{name: "the baseline file", raw: text, rank: rank})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -27,7 +28,7 @@ func TestLeakReasons(t *testing.T) {
 		{leak.Reason{Kind: leak.TrialsDiffer, N: 2, Of: 5, Level: 3}, "2 of 5 trials say that it leaks, 3 that it does not (consider: longer trials)"},
 		{leak.Reason{Kind: leak.ByTrend, Trend: stats.Reason{Kind: stats.LessAtEnd, Falls: true}}, "it falls, but less towards its end, and may be flattening"},
 	} {
-		if got := leakReason(x.reason); got != x.want {
+		if got := words.LeakReason(x.reason); got != x.want {
 			t.Errorf("%q, want %q", got, x.want)
 		}
 	}
@@ -43,12 +44,12 @@ func TestEachReasonHasWords(t *testing.T) {
 		said[text] = true
 	}
 	for _, k := range []stats.ReasonKind{stats.FewReadings, stats.OneTime, stats.TooLarge, stats.FewFalls, stats.LessAtEnd, stats.TooLittle, stats.JumpsBack, stats.SawGrows, stats.GoesOn} {
-		say(string(k), steadyWhy(timeline.Why{Kind: timeline.WhyKind(k), Trend: stats.Reason{Kind: k}}))
+		say(string(k), words.SteadyWhy(timeline.Why{Kind: timeline.WhyKind(k), Trend: stats.Reason{Kind: k}}))
 	}
 	for _, k := range []timeline.WhyKind{timeline.RisesAndFalls, timeline.VariesTooMuch, timeline.TrialsDiffer} {
-		say(string(k), steadyWhy(timeline.Why{Kind: k}))
+		say(string(k), words.SteadyWhy(timeline.Why{Kind: k}))
 	}
 	for _, k := range []leak.ReasonKind{leak.NoSeries, leak.FewCollections, leak.FewLows, leak.ResidentOnly, leak.GrewAtRest, leak.GrewAfter, leak.Queued, leak.LoadOpened, leak.LoadAll, leak.RateRose, leak.RateConnected, leak.Noisy, leak.NotTouched, leak.TrialsDiffer} {
-		say(string(k), leakReason(leak.Reason{Kind: k}))
+		say(string(k), words.LeakReason(leak.Reason{Kind: k}))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 )
 
 // remembering adds snapshots to results: of a runtime that was asked, of five
@@ -69,9 +70,9 @@ func ofKernel(rs []*dyno.Result) []*dyno.Result {
 
 // residentText is the two tables alone.
 func residentText(tb *compare.Table, width int) []byte {
-	v := newView(tb, width)
+	v := tables.NewView(tb, width)
 	var b strings.Builder
-	for _, build := range []func() (layout.Section, bool){v.resident, v.givenBack} {
+	for _, build := range []func() (layout.Section, bool){v.Resident, v.GivenBack} {
 		s, ok := build()
 		if !ok {
 			continue
@@ -115,7 +116,7 @@ func TestResidentInReport(t *testing.T) {
 		t.Error("the report lacks a table")
 	}
 	var b bytes.Buffer
-	if err := JSON(&b, &Report{Table: tb}); err != nil {
+	if err := JSON(&b, &tables.Report{Table: tb}); err != nil {
 		t.Fatal(err)
 	}
 	var j struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -76,7 +77,7 @@ func TestSteady(t *testing.T) {
 		}
 		// Beside a summary it stands alone, and looks the same.
 		var alone bytes.Buffer
-		if err := Hours(&alone, tb, layout.Options{}); err != nil {
+		if err := after(&alone, tb, layout.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(whole[at:], alone.String()) {
@@ -85,7 +86,7 @@ func TestSteady(t *testing.T) {
 		golden(t, name+".txt", alone.Bytes())
 	}
 	var b bytes.Buffer
-	if err := Markdown(&b, &Report{Table: lasting()}); err != nil {
+	if err := Markdown(&b, &tables.Report{Table: lasting()}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "<details><summary>Steadiness of response times</summary>\n\n| GOGC | 100 | 0 | 50 | 150 | 200 |\n"; !strings.Contains(b.String(), want) {
@@ -101,7 +102,7 @@ func TestSteadyShort(t *testing.T) {
 	rs := synthetic(1, []effects{{nil, 1, 1, 1}})
 	rs[0].Values = append(rs[0].Values, dyno.Value{Metric: "late-frac", Value: 0.004})
 	var text bytes.Buffer
-	if err := Text(&text, &Report{Table: compare.Tabulate(rs, compare.Options{Name: "sessions", Settings: []dyno.Setting{nil}})}, layout.Options{}); err != nil {
+	if err := Text(&text, &tables.Report{Table: compare.Tabulate(rs, compare.Options{Name: "sessions", Settings: []dyno.Setting{nil}})}, layout.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := text.String(); strings.Contains(got, "Steadiness") || !strings.Contains(got, "late") {

@@ -28,7 +28,7 @@ func Strip(w io.Writer, h *timeline.Heat, about string, o layout.Options) error 
 	most := slices.Max(h.Counts)
 	b.WriteByte('\n')
 	for row := h.Rows - 1; row >= 0; row-- {
-		line := fmt.Sprintf("%10s │", duration(h.Edge(row)))
+		line := fmt.Sprintf("%10s │", layout.Duration(h.Edge(row)))
 		for column := range h.Columns {
 			line += density(h.Count(row, column), most)
 		}

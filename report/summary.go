@@ -13,6 +13,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
+	"github.com/dynolab/dyno/report/words"
 )
 
 // Summary writes one trial for a reader who knows hey, oha, vegeta or wrk. about says what was
@@ -112,7 +114,7 @@ func (s *summary) overview() {
 	}
 	s.line("late", s.value("late-frac", " took longer than the deadline, failed or were not sent"))
 	if s.Elapsed > 0 {
-		s.line("duration", duration(s.Elapsed))
+		s.line("duration", layout.Duration(s.Elapsed))
 	}
 	s.line("rate", s.value("sent/s", " sent/s"))
 	s.line("throughput", s.value("req/s", " successes/s"))
@@ -141,9 +143,6 @@ func (s *summary) bytes(n int64) []string {
 	return parts
 }
 
-// differs is how far service time may be from latency before both are shown.
-const differs = 0.05
-
 // latency gives each figure its own unit: a tail may be ten thousand times the typical value.
 func (s *summary) latency() {
 	g := layout.Grid{
@@ -154,7 +153,7 @@ func (s *summary) latency() {
 	service := slices.ContainsFunc(rows, func(name string) bool {
 		a, ok := s.Values.Get(name + "-sec")
 		b, both := s.Values.Get("service-" + name + "-sec")
-		return ok && both && math.Abs(a-b) > differs*max(a, b)
+		return ok && both && math.Abs(a-b) > tables.Differs*max(a, b)
 	})
 	if service {
 		g.Head[0][3] = "service time"
@@ -173,7 +172,7 @@ func (s *summary) latency() {
 	}
 	s.WriteByte('\n')
 	if s.Sent.Saturated != "" {
-		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, saturationCure))
+		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, words.SaturationCure))
 	}
 	g.Text(&s.Builder, s.color)
 }
@@ -251,7 +250,7 @@ func (s *summary) slowest() {
 	waited := false
 	for _, x := range s.Sent.Slowest {
 		steps = append(steps, x.Step)
-		waited = waited || float64(x.Sent-x.Due) > differs*float64(x.Done-x.Due)
+		waited = waited || float64(x.Sent-x.Due) > tables.Differs*float64(x.Done-x.Due)
 	}
 	if slices.Sort(steps); len(slices.Compact(steps)) > 1 {
 		g.Head[0][6] = "step"
@@ -276,8 +275,6 @@ func span(d time.Duration) []layout.Cell {
 	sc := layout.ScaleOf("-sec", d.Seconds())
 	return layout.Cells(sc.Format(d.Seconds()), sc.Unit)
 }
-
-func duration(d time.Duration) string { return layout.ScaleOf("-sec", d.Seconds()).With(d.Seconds()) }
 
 func (s *summary) errors() {
 	if len(s.Failures) == 0 {

@@ -13,26 +13,31 @@ import (
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 )
 
 // Text writes the report for a reader at a terminal. Of a service: pooled response
 // times, memory, the comparison with the baseline, doubts, failed trials and what was
 // found; of benchmarks the verdict comes first. Only names and lines of source can make
 // a line longer than o.Width. The error is w's.
-func Text(w io.Writer, r *Report, o layout.Options) error {
-	v := r.view(o.Columns())
+func Text(w io.Writer, r *tables.Report, o layout.Options) error {
+	v := view{r.View(o.Columns())}
 	var b strings.Builder
 	v.text(&b, v.parts(r, o, false), o.Color)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// Hours writes the sections on what takes a while to show, as Text has them, for a
-// reader who is shown a [Summary]: where memory is, what leaks, and whether response
-// times were steady; nothing if there is no such section. The error is w's.
-func Hours(w io.Writer, t *compare.Table, o layout.Options) error {
+// after writes what follows a [Summary], as Text has it: where memory is, what leaks,
+// whether response times were steady, and the thresholds.
+func after(w io.Writer, t *compare.Table, o layout.Options) error {
 	var b strings.Builder
-	for _, s := range newView(t, o.Columns()).hours() {
+	v := tables.NewView(t, o.Columns())
+	sections := v.Hours()
+	if s, ok := v.ThresholdTable(math.MaxInt, math.MaxInt); ok {
+		sections = append(sections, s)
+	}
+	for _, s := range sections {
 		s.Text(&b, o.Columns(), o.Color)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -43,10 +48,10 @@ func Hours(w io.Writer, t *compare.Table, o layout.Options) error {
 // request or a job summary: what was found and the thresholds first, long tables
 // folded, at most MostMarkdown bytes. What is too much is left out by sections,
 // and named. The error is w's.
-func Markdown(w io.Writer, r *Report) error {
-	v := r.view(math.MaxInt)
-	v.keys = nil // cells wrap, so that names may be long
-	title := layout.Piece{Title: "heading", Text: "### " + layout.TextLine(r.title()) + "\n", Rank: 0}
+func Markdown(w io.Writer, r *tables.Report) error {
+	v := view{r.View(math.MaxInt)}
+	v.Keys = nil // cells wrap, so that names may be long
+	title := layout.Piece{Title: "heading", Text: "### " + layout.TextLine(r.Title()) + "\n", Rank: 0}
 	_, err := io.WriteString(w, layout.Page(append([]layout.Piece{title}, v.pieces(v.parts(r, layout.Options{}, true))...)))
 	return err
 }

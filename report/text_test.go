@@ -16,6 +16,8 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
+	"github.com/dynolab/dyno/report/words"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -43,7 +45,7 @@ func golden(t *testing.T, name string, got []byte) {
 func text(t *testing.T, tb *compare.Table, o layout.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Text(&b, &Report{Table: tb}, o); err != nil {
+	if err := Text(&b, &tables.Report{Table: tb}, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -133,7 +135,7 @@ func TestText(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	for _, name := range []string{"study", "long", "none", "saturated", "tail"} {
 		var b bytes.Buffer
-		if err := Markdown(&b, &Report{Table: cases()[name]}); err != nil {
+		if err := Markdown(&b, &tables.Report{Table: cases()[name]}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name+".md", b.Bytes())
@@ -197,7 +199,7 @@ func TestNothingFinished(t *testing.T) {
 		if !strings.Contains(out, "no finished trial") || strings.Contains(out, "same") || strings.Contains(out, "Response") {
 			t.Errorf("%s: got\n%s", name, out)
 		}
-		if s := Sentences(tb); s != nil {
+		if s := words.Sentences(tb); s != nil {
 			t.Errorf("%s: found %q", name, s)
 		}
 	}
@@ -205,7 +207,7 @@ func TestNothingFinished(t *testing.T) {
 
 func TestSentences(t *testing.T) {
 	for name, tb := range cases() {
-		found := Sentences(tb)
+		found := words.Sentences(tb)
 		if len(found) > 3 {
 			t.Errorf("%s: %d sentences", name, len(found))
 		}
@@ -216,11 +218,11 @@ func TestSentences(t *testing.T) {
 		}
 	}
 	// The second sentence of the study tells of the other side of the trade.
-	found := Sentences(cases()["study"])
+	found := words.Sentences(cases()["study"])
 	if !strings.Contains(found[0], "peak memory 5.7% lower") || !strings.Contains(found[1], "peak memory is 11% higher (35.78 MiB instead of 32.22 MiB)") {
 		t.Errorf("got %q", found)
 	}
-	if got := strings.Join(Sentences(cases()["failed"]), " "); !strings.Contains(got, "Nothing is known of GOGC=0 and GOGC=150 but how they failed") {
+	if got := strings.Join(words.Sentences(cases()["failed"]), " "); !strings.Contains(got, "Nothing is known of GOGC=0 and GOGC=150 but how they failed") {
 		t.Errorf("a failed setting passes in silence: %s", got)
 	}
 }
@@ -229,12 +231,12 @@ func TestSentences(t *testing.T) {
 // one, and no sentence speaks of metrics without a better side.
 func TestSaturatedWords(t *testing.T) {
 	tb := cases()["saturated-pair"]
-	found := strings.Join(Sentences(tb), " ")
+	found := strings.Join(words.Sentences(tb), " ")
 	if !strings.Contains(found, "3 comparisons of primary metrics could not be made, as dyno may itself have been the limit.") ||
 		strings.Contains(found, "latency") || strings.Contains(found, "sent") || strings.Contains(found, "enerator") {
 		t.Errorf("found %q", found)
 	}
-	for _, s := range Sentences(cases()["saturated-one"]) {
+	for _, s := range words.Sentences(cases()["saturated-one"]) {
 		if strings.Contains(s, "latency") || strings.Contains(s, "throughput") {
 			t.Errorf("a figure of the generator is told as the service's: %q", s)
 		}
@@ -255,7 +257,7 @@ func TestSaturatedWords(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := JSON(&b, &Report{Table: cases()["study"]}); err != nil {
+	if err := JSON(&b, &tables.Report{Table: cases()["study"]}); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -322,7 +324,7 @@ func TestTextTamesTerminal(t *testing.T) {
 		Trial:  dyno.Trial{N: 1, Block: 1, Setting: dyno.Setting{{Factor: "arg.x", Value: "\x1b[2J"}}},
 		Values: dyno.Values{{Metric: "p99-sec", Value: 1}, {Metric: name, Value: 2}},
 	}}
-	if err := Text(&b, &Report{Table: compare.Tabulate(rs, compare.Options{Name: "\x1b[31m"})}, layout.Options{}); err != nil {
+	if err := Text(&b, &tables.Report{Table: compare.Tabulate(rs, compare.Options{Name: "\x1b[31m"})}, layout.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\a") || !strings.Contains(b.String(), "·]0;owned·-p99") {

@@ -19,6 +19,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 )
 
 func gated(t testing.TB, rs []*dyno.Result, es []effects, texts ...string) *compare.Table {
@@ -57,11 +58,11 @@ func TestThresholdsText(t *testing.T) {
 	tb := gate(t)
 	golden(t, "thresholds.txt", []byte(text(t, tb, layout.Options{})))
 	var b bytes.Buffer
-	if err := Markdown(&b, &Report{Table: tb}); err != nil {
+	if err := Markdown(&b, &tables.Report{Table: tb}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "thresholds.md", b.Bytes())
-	if got := Gate(tb); !strings.Contains(got, " thresholds failed: p99 < 11.5ms of GOGC=0 (12.35 ms), ") || !strings.Contains(got, " more") {
+	if got := tables.Gate(tb); !strings.Contains(got, " thresholds failed: p99 < 11.5ms of GOGC=0 (12.35 ms), ") || !strings.Contains(got, " more") {
 		t.Errorf("got %q", got)
 	}
 	for texts, want := range map[string]string{
@@ -71,18 +72,18 @@ func TestThresholdsText(t *testing.T) {
 		"goroutines == 12":      "5 thresholds passed",
 		"change(failures) < 1%": "",
 	} {
-		if got := Gate(gated(t, synthetic(6, study), study, texts)); want != "" && got != want {
+		if got := tables.Gate(gated(t, synthetic(6, study), study, texts)); want != "" && got != want {
 			t.Errorf("%s: got %q, want %q", texts, got, want)
 		}
 	}
 	// Beside a summary it stands alone; without thresholds there is nothing.
 	b.Reset()
 	one := []effects{{nil, 1, 1, 1}}
-	if err := Thresholds(&b, gated(t, synthetic(1, one), one, "p99 < 1ms"), layout.Options{}); err != nil || !strings.Contains(b.String(), "FAILED  p99 < 1ms") {
+	if err := after(&b, gated(t, synthetic(1, one), one, "p99 < 1ms"), layout.Options{}); err != nil || !strings.Contains(b.String(), "FAILED  p99 < 1ms") {
 		t.Errorf("%v, %s", err, &b)
 	}
 	b.Reset()
-	if err := Thresholds(&b, table(synthetic(1, one), one), layout.Options{}); err != nil || b.Len() > 0 {
+	if err := after(&b, table(synthetic(1, one), one), layout.Options{}); err != nil || b.Len() > 0 {
 		t.Errorf("%v, %s", err, &b)
 	}
 }
@@ -109,7 +110,7 @@ func TestMarkdownFits(t *testing.T) {
 		"large": gated(t, rs, es, "p99 < 12ms", "failures == 0", "change(p50) < 5%"),
 	} {
 		var b bytes.Buffer
-		if err := Markdown(&b, &Report{Table: tb}); err != nil {
+		if err := Markdown(&b, &tables.Report{Table: tb}); err != nil {
 			t.Fatal(err)
 		}
 		if b.Len() > layout.MostMarkdown {
@@ -130,7 +131,7 @@ func TestMarkdownFits(t *testing.T) {
 		long[i].setting[0].Value = strings.Repeat("@`|", 50_000) + fmt.Sprint(i)
 	}
 	var b bytes.Buffer
-	if err := Markdown(&b, &Report{Table: gated(t, synthetic(6, long), long, "p99 < 1ms")}); err != nil {
+	if err := Markdown(&b, &tables.Report{Table: gated(t, synthetic(6, long), long, "p99 < 1ms")}); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > layout.MostMarkdown || !strings.Contains(b.String(), "FAILED") {
@@ -143,7 +144,7 @@ func TestMarkdownFits(t *testing.T) {
 func TestMarkdownHostile(t *testing.T) {
 	rs, es := hostileResults()
 	var b bytes.Buffer
-	if err := Markdown(&b, &Report{Table: gated(t, rs, es, "p99 < 1ms")}); err != nil {
+	if err := Markdown(&b, &tables.Report{Table: gated(t, rs, es, "p99 < 1ms")}); err != nil {
 		t.Fatal(err)
 	}
 	out := b.String()

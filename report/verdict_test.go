@@ -8,6 +8,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/leak"
+	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -44,7 +45,7 @@ func TestVerdicts(t *testing.T) {
 	table := compared(map[string]map[string]compare.Versus{"200": {
 		"p50-sec": vs(stats.Same, 1), "p99-sec": vs(stats.Better, 0.8), "req/s": vs(stats.Unclear, 1.02), "rss-peak-B": vs(stats.Worse, 1.3),
 	}})
-	got := Verdicts(table)
+	got := words.Verdicts(table)
 	want := "GOGC=200 against GOGC=100: better in p99 latency (20% lower, 8.000 ms instead of 10.000 ms); worse in peak memory (30% higher, 0.013 B instead of 0.010 B); the same within 1% in median latency; unclear in throughput."
 	if len(got) != 1 || got[0].Text != want {
 		t.Errorf("got  %+v\nwant %s", got, want)
@@ -118,7 +119,7 @@ func TestRecommendation(t *testing.T) {
 		if c.change != nil {
 			c.change(table)
 		}
-		got := Recommendation(table)
+		got := words.Recommendation(table)
 		for _, want := range c.want {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q lacks %q", c.name, got, want)
@@ -131,7 +132,7 @@ func TestRecommendation(t *testing.T) {
 }
 
 func TestRecommendationOfOne(t *testing.T) {
-	if got := Recommendation(compared(nil)); got != "" {
+	if got := words.Recommendation(compared(nil)); got != "" {
 		t.Errorf("%q", got)
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web/safe"
@@ -68,7 +68,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 		tables, problem, code := s.tables(w, r, body.A, body.B)
 		status, body.Problem = code, problem
 		for i, t := range tables {
-			warnings := report.Warnings(t)
+			warnings := words.Warnings(t)
 			if i == 0 {
 				body.Warnings = slices.Clone(warnings)
 			}
@@ -76,7 +76,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 		}
 		for _, t := range tables {
 			p := pairOf(t)
-			p.Warnings = slices.DeleteFunc(report.Warnings(t), func(w string) bool { return slices.Contains(body.Warnings, w) })
+			p.Warnings = slices.DeleteFunc(words.Warnings(t), func(w string) bool { return slices.Contains(body.Warnings, w) })
 			body.Pairs = append(body.Pairs, p)
 		}
 	}
@@ -125,7 +125,7 @@ func pairOf(t *compare.Table) (p pair) {
 	}
 	a, b := &t.Settings[0], &t.Settings[1]
 	p.Setting = dyno.Setting(b.Setting[min(1, len(b.Setting)):]).Label()
-	p.Found = report.Sentences(t)
+	p.Found = words.Sentences(t)
 	var rows []chart.Interval
 	for _, m := range t.Rows {
 		x, hasA := a.Values[m.Name]
@@ -133,7 +133,7 @@ func pairOf(t *compare.Table) (p pair) {
 		if !hasA && !hasB {
 			continue
 		}
-		row := pairRow{Name: report.Noun(m.Name), Metric: m.Name, Help: m.Help, A: "–", B: "–"}
+		row := pairRow{Name: words.Noun(m.Name), Metric: m.Name, Help: m.Help, A: "–", B: "–"}
 		number := layout.Number(m.Name, x.Center, y.Center)
 		if hasA {
 			row.A = number(x.Center)
@@ -144,7 +144,7 @@ func pairOf(t *compare.Table) (p pair) {
 		v, judged := b.Versus[m.Name]
 		if judged {
 			row.Change, row.Interval = layout.Change(v.Ratio), layout.Interval(v.Lo, v.Hi)
-			row.Verdict, row.Note = string(v.Verdict), report.NotCompared(v.Note)
+			row.Verdict, row.Note = string(v.Verdict), words.NotCompared(v.Note)
 		}
 		if !m.Primary {
 			p.Others = append(p.Others, row)

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/words"
 )
 
 // A filter is what a list is narrowed to.
@@ -81,7 +81,7 @@ func (e *entry) Changes() (cs []change) {
 		}
 		if len(s.Settings) == 1 {
 			if v := s.Settings[0].Values[m.Name]; v.Center != nil && !v.Saturated {
-				cs = append(cs, change{report.Noun(m.Name), layout.Number(m.Name, *v.Center)(*v.Center), ""})
+				cs = append(cs, change{words.Noun(m.Name), layout.Number(m.Name, *v.Center)(*v.Center), ""})
 			}
 			continue
 		}
@@ -133,7 +133,7 @@ func loudest(s *summary, metric string) (c change, ok bool) {
 			text += " (" + name + ")"
 		}
 	}
-	return change{report.Noun(metric), text, best.Verdict}, true
+	return change{words.Noun(metric), text, best.Verdict}, true
 }
 
 // A group is the runs of one name.

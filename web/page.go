@@ -15,7 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/html"
+	"github.com/dynolab/dyno/report/words"
 )
 
 //go:embed page/*.tmpl
@@ -26,7 +27,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"short": short,
 	"trend": trendURL,
 	"asset": assetURL,
-	"noun":  report.Noun,
+	"noun":  words.Noun,
 	"metrics": func(what, setting string, rows []pairRow) any {
 		return struct {
 			Label string
@@ -81,7 +82,7 @@ var ownFiles embed.FS
 
 // assets are the scripts and styles of all pages, those of run pages too, by name. assetVersion, a hash of them,
 // is part of their addresses, so that a browser may keep them for ever.
-var assets, assetVersion = readAssets(report.Assets, ownFiles)
+var assets, assetVersion = readAssets(html.Assets, ownFiles)
 
 func readAssets(from ...fs.FS) (files map[string][]byte, version string) {
 	files = map[string][]byte{}

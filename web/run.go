@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/html"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web/safe"
 )
@@ -127,7 +127,7 @@ func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte,
 		return nil, err
 	}
 	own := runURL(p.ID)
-	page.Site = &report.Site{
+	page.Site = &html.Site{
 		Home: "/", Assets: "/assets/" + assetVersion + "/", Detail: own + "detail", Token: s.Token,
 		Files: fileLinks(p), Others: s.others(p, dir, base),
 	}
@@ -139,7 +139,7 @@ func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte,
 		f.URL = own + PprofPath(f.Kind, f.Setting, f.Base != "", f.Base) + "flamegraph"
 	}
 	var b bytes.Buffer
-	err = report.HTML(&b, page)
+	err = html.HTML(&b, page)
 	return b.Bytes(), err
 }
 
@@ -148,11 +148,11 @@ const mostOthers = 10
 
 // others links to the same run against its other settings, and to comparisons with the
 // runs of its name that are nearest in time.
-func (s *Site) others(p place, dir *store.Dir, base string) (links []report.File) {
+func (s *Site) others(p place, dir *store.Dir, base string) (links []html.File) {
 	levels := dir.Run.Plan.Levels()
 	for i, l := range levels {
 		if name := l.String(); len(levels) > 1 && name != base && (base != "" || i > 0) {
-			links = append(links, report.File{Name: "against " + l.Label(), URL: runURL(p.ID) + "?base=" + url.QueryEscape(name)})
+			links = append(links, html.File{Name: "against " + l.Label(), URL: runURL(p.ID) + "?base=" + url.QueryEscape(name)})
 		}
 	}
 	all, _, err := s.all()
@@ -169,13 +169,13 @@ func (s *Site) others(p place, dir *store.Dir, base string) (links []report.File
 		if e.Run.Started.After(dir.Run.Started) {
 			a, b = b, a
 		}
-		links = append(links, report.File{Name: "with " + e.ID, URL: compareURL(a, b)})
+		links = append(links, html.File{Name: "with " + e.ID, URL: compareURL(a, b)})
 	}
 	return links
 }
 
 // fileLinks are links to the files that a reader asks for most.
-func fileLinks(p place) (links []report.File) {
+func fileLinks(p place) (links []html.File) {
 	own := runURL(p.ID)
 	for _, name := range []string{"report.html", "bench.txt", "summary.json", "results.jsonl", "run.json"} {
 		if !exists(p.path, name) {
@@ -185,9 +185,9 @@ func fileLinks(p place) (links []report.File) {
 		if name == "report.html" {
 			target = own + name
 		}
-		links = append(links, report.File{Name: name, URL: target})
+		links = append(links, html.File{Name: name, URL: target})
 	}
-	return append(links, report.File{Name: "all files", URL: own + "files/"})
+	return append(links, html.File{Name: "all files", URL: own + "files/"})
 }
 
 const mostColumns = 4000 // of a picture
@@ -229,7 +229,7 @@ func (s *Site) detail(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	packed(w, r, func(w io.Writer) error { return report.PictureJSON(w, picture) })
+	packed(w, r, func(w io.Writer) error { return html.PictureJSON(w, picture) })
 }
 
 // packed writes an answer as gzip, if the asker takes it.

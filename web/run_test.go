@@ -18,7 +18,8 @@ import (
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/timeline"
-	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/html"
+	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -40,11 +41,11 @@ func TestRunPage(t *testing.T) {
 	made{}.run(t, path, false)
 	made{started: began.AddDate(0, 0, 1)}.run(t, filepath.Join(root, "later"), false)
 	var bases []string
-	var page *report.Page
+	var page *html.Page
 	s := site(t, root)
-	s.read.page = func(dir *store.Dir, base string) (*report.Page, error) {
+	s.read.page = func(dir *store.Dir, base string) (*html.Page, error) {
 		bases = append(bases, base)
-		page = &report.Page{Report: report.Report{Table: &compare.Table{Name: dir.Run.Plan.Name}}}
+		page = &html.Page{Report: tables.Report{Table: &compare.Table{Name: dir.Run.Plan.Name}}}
 		return page, nil
 	}
 	want(t, get(t, s, "/runs/demo%20x/1/"), 200)
@@ -80,7 +81,7 @@ func TestRunPage(t *testing.T) {
 	if len(bases) != 3 || page.Site.Live != "/runs/demo%20x/1/live" {
 		t.Errorf("made for %q, live at %q", bases, page.Site.Live)
 	}
-	s.read.page = func(*store.Dir, string) (*report.Page, error) { return nil, errors.New("out of cheese") }
+	s.read.page = func(*store.Dir, string) (*html.Page, error) { return nil, errors.New("out of cheese") }
 	want(t, get(t, s, "/runs/later/"), 500, "out of cheese")
 }
 

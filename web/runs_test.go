@@ -18,6 +18,8 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/html"
+	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -93,7 +95,7 @@ func (m made) run(t testing.TB, path string, open bool) {
 			Name: m.name, Settings: m.settings, Planned: plan.Compared(),
 			About: []string{"subject: " + m.subject},
 		})
-		if err := d.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, &report.Report{Table: table}) }); err != nil {
+		if err := d.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, &tables.Report{Table: table}) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,8 +130,8 @@ func (m made) result(rng *rand.Rand, trial dyno.Trial) *dyno.Result {
 func site(t testing.TB, root string) *Site {
 	t.Helper()
 	return &Site{Root: root, Hosts: []string{host}, Token: "secret", read: &reader{
-		page: func(dir *store.Dir, base string) (*report.Page, error) {
-			return &report.Page{Report: report.Report{Table: &compare.Table{}}}, nil
+		page: func(dir *store.Dir, base string) (*html.Page, error) {
+			return &html.Page{Report: tables.Report{Table: &compare.Table{}}}, nil
 		},
 		picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
 			return &timeline.Picture{}, nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/html"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -241,7 +241,7 @@ func TestHostileNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := site(t, root)
-	s.read.page = func(*store.Dir, string) (*report.Page, error) {
+	s.read.page = func(*store.Dir, string) (*html.Page, error) {
 		return nil, &os.PathError{Op: evil, Path: evil, Err: os.ErrInvalid}
 	}
 	odd := runURL(`<b onclick="x">&'%2f?#`)
@@ -278,7 +278,7 @@ func TestPanic(t *testing.T) {
 	root := t.TempDir()
 	made{}.run(t, filepath.Join(root, "x"), false)
 	s := site(t, root)
-	s.read.page = func(*store.Dir, string) (*report.Page, error) { panic("the password is 123") }
+	s.read.page = func(*store.Dir, string) (*html.Page, error) { panic("the password is 123") }
 	for range mostHeavy + 1 { // places are left
 		w := get(t, s, "/runs/x/")
 		if want(t, w, 500, "could not be made"); strings.Contains(w.Body.String(), "password") {

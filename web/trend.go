@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/analysis/trend"
-	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -78,7 +78,7 @@ func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
 	if i := slices.IndexFunc(metrics, func(m measure) bool { return m.Name == metric }); i >= 0 {
 		help = metrics[i].Help
 	}
-	s.show(w, r, http.StatusOK, "trend.tmpl", sheet{Title: "Trend of " + report.Noun(metric) + " of " + name, Body: struct {
+	s.show(w, r, http.StatusOK, "trend.tmpl", sheet{Title: "Trend of " + words.Noun(metric) + " of " + name, Body: struct {
 		Name, Metric, Setting string
 		Help                  string
 		Mixed                 bool
@@ -172,7 +172,7 @@ func conditions(e *entry) trend.Conditions {
 
 // courseOf shows the runs of a course.
 func courseOf(runs []*entry, found trend.Course, metric, setting string) (c course) {
-	line := chart.Line{Name: report.Noun(metric)}
+	line := chart.Line{Name: words.Noun(metric)}
 	values := make([]value, len(found.Runs))
 	for i, n := range found.Runs {
 		values[i], _ = runs[n].value(setting, metric)

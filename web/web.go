@@ -15,26 +15,26 @@ import (
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/html"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 )
 
 // A reader makes what pages show, from run directories: findings, but for tests.
 type reader struct {
-	page    func(dir *store.Dir, base string) (*report.Page, error)
+	page    func(dir *store.Dir, base string) (*html.Page, error)
 	picture func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error)
 	compare func(a, b *store.Dir) ([]*compare.Table, error)
 	profile func(dir *store.Dir, kind, setting string) (profiles.Sum, error)
 }
 
 var fromFindings = reader{
-	page: func(dir *store.Dir, base string) (*report.Page, error) {
+	page: func(dir *store.Dir, base string) (*html.Page, error) {
 		f, err := findings.Read(dir, findings.Options{Base: base})
 		if err != nil {
 			return nil, err
 		}
-		return report.NewPage(f), nil
+		return html.NewPage(f), nil
 	},
 	picture: findings.PictureOf,
 	compare: findings.Compare,

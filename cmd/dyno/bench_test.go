@@ -17,7 +17,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/plan"
-	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/subject"
 )
 
@@ -338,11 +338,11 @@ func TestBenchCache(t *testing.T) {
 	f := &fakeBench{commit: strings.TrimSpace(string(out))}
 	args := []string{"bench", "--baseline", "rev:main", "--cache", "cache", "--blocks", "6", "--out"}
 	status, text, errs := dynoBench(t, t.Context(), f, append(args, "a")...)
-	if status != exitDone || !strings.Contains(errs, "main and the working tree are measured side by side") || strings.Contains(text, report.BaselineTitle) {
+	if status != exitDone || !strings.Contains(errs, "main and the working tree are measured side by side") || strings.Contains(text, tables.BaselineTitle) {
 		t.Fatalf("status %d\n%s%s", status, errs, text)
 	}
 	status, text, errs = dynoBench(t, t.Context(), f, append(args, "b")...)
-	if status != exitDone || strings.Contains(errs, "side by side") || !strings.Contains(text, report.BaselineTitle) {
+	if status != exitDone || strings.Contains(errs, "side by side") || !strings.Contains(text, tables.BaselineTitle) {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	status, _, errs = dynoBench(t, t.Context(), f, "bench", "--baseline", "rev:nowhere", "--cache", "cache")

@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -99,9 +100,9 @@ func (o *outFlags) gate(f *findings.Findings) error {
 	case r == nil:
 		return nil
 	case r.Unclear():
-		return &gateError{exitUnclear, report.Refused(f.Table, r)}
+		return &gateError{exitUnclear, tables.Refused(f.Table, r)}
 	}
-	return &gateError{exitThreshold, report.Refused(f.Table, r)}
+	return &gateError{exitThreshold, tables.Refused(f.Table, r)}
 }
 
 const summaryHelp = `

@@ -18,6 +18,8 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
+	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -117,7 +119,7 @@ func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 		if f.Table.Trials == 0 {
 			return nil // which is an error by itself
 		}
-		for _, warning := range report.Warnings(f.Table) {
+		for _, warning := range words.Warnings(f.Table) {
 			notef(cmd, "%s", warning)
 		}
 	}
@@ -131,7 +133,7 @@ func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 }
 
 func (o *outFlags) printTable(cmd *cobra.Command, t *compare.Table) error {
-	w, r := cmd.OutOrStdout(), &report.Report{Table: t}
+	w, r := cmd.OutOrStdout(), &tables.Report{Table: t}
 	switch o.form() {
 	case "json":
 		return report.JSON(w, r)

@@ -217,7 +217,7 @@ func apartFrom(t *testing.T, name string, words []word, width, height float64) {
 }
 
 // TestGolden: what pictures look like, for a reader of changes to this package; an
-// <svg> of them opens in a browser beside report/page/chart.css.
+// <svg> of them opens in a browser beside report/html/page/chart.css.
 func TestGolden(t *testing.T) {
 	one := func(r, lo, hi float64, m Mark, better int, label, text string) Interval {
 		return Interval{label, r, lo, hi, m, better, text}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Scale prints the numbers of one row or table in one unit with the same decimals.
@@ -203,3 +204,6 @@ func Number(metric string, xs ...float64) func(x float64) string {
 	}
 	return sc.With
 }
+
+// Duration prints a time with the unit that suits it.
+func Duration(d time.Duration) string { return ScaleOf("-sec", d.Seconds()).With(d.Seconds()) }

@@ -1,0 +1,85 @@
+package tables
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/profile"
+)
+
+// sections are the tables of a report, in order.
+func (v *View) Sections() []layout.Section {
+	if v.Trials == 0 {
+		return nil
+	}
+	var out []layout.Section
+	if s, ok := v.Pooled(); ok {
+		out = append(out, s)
+	}
+	if s, ok := v.Memory(); ok {
+		out = append(out, s)
+	}
+	out = append(out, v.Hours()...)
+	switch {
+	case len(v.Rows) == 0:
+	case len(v.Settings) == 1:
+		out = append(out, v.Values())
+	default:
+		changes := v.Changes()
+		v.picture(changes)
+		out = append(out, changes...)
+	}
+	if s, ok := v.Why(); ok {
+		out = append(out, s)
+	}
+	if len(v.CPU) > 0 {
+		out = append(out, profile.CPUShares(v.CPU, v.Named, v.Width))
+	}
+	if s, ok := v.Tail(); ok {
+		out = append(out, s)
+	}
+	if s, ok := v.Attribution(); ok {
+		out = append(out, s)
+	}
+	return out
+}
+
+// hours are those of [Hours].
+func (v *View) Hours() (out []layout.Section) {
+	for _, build := range []func() (layout.Section, bool){v.Resident, v.GivenBack, v.Leak, v.Steady} {
+		if s, ok := build(); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// failures lists the failed trials, those that failed alike once.
+func Failures(t *compare.Table) []Failed {
+	var keys []string
+	numbers := map[string][]string{}
+	first := map[string]compare.Failure{}
+	for _, f := range t.Failed {
+		key := f.Setting.String() + "\x00" + f.Err
+		if _, ok := first[key]; !ok {
+			keys = append(keys, key)
+			first[key] = f
+		}
+		numbers[key] = append(numbers[key], strconv.Itoa(f.Trial))
+	}
+	var out []Failed
+	for _, key := range keys {
+		trials := "trial"
+		if len(numbers[key]) > 1 {
+			trials += "s"
+		}
+		trials += " " + strings.Join(numbers[key], ", ")
+		if s := first[key].Setting.String(); s != "" {
+			trials += " " + s
+		}
+		out = append(out, Failed{trials, layout.CleanLines(first[key].Err)})
+	}
+	return out
+}

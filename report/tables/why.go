@@ -1,0 +1,96 @@
+package tables
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
+)
+
+func (v *View) Why() (layout.Section, bool) {
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {Left: true}, {}, {}},
+		Head: [][]string{{"", "", "change", "of the change"}},
+	}
+	shares, none := false, false
+	for i := range v.Settings {
+		s := &v.Settings[i]
+		placed := map[string]bool{} // metrics whose places are said
+		for _, w := range s.Why {
+			x := s.Versus[w.Metric]
+			sc := layout.ScaleOf(w.Metric, v.Settings[0].Values[w.Metric].Center, s.Values[w.Metric].Center)
+			label, _ := layout.UnitOf(w.Metric)
+			g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{
+				{Text: v.SettingName(i) + ": " + label},
+				{Text: sc.Format(v.Settings[0].Values[w.Metric].Center) + " → " + sc.With(s.Values[w.Metric].Center)},
+				{Text: v.Delta(i, w.Metric, sc), Mark: layout.MarkOf(x.Verdict)}, {},
+			}})
+			if len(w.Causes) == 0 {
+				none = true
+				g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{{Text: "  no cause found", Mark: layout.Faint}, {}, {}, {}}})
+			}
+			for _, c := range w.Causes {
+				shares = shares || !math.IsNaN(float64(c.Share))
+				self := c.Metric == w.Metric // its places are the cause
+				if placed[c.Metric] && !self {
+					c.Places = nil
+				}
+				placed[c.Metric] = placed[c.Metric] || len(c.Places) > 0
+				rows := cause(c)
+				if self {
+					rows[0].Cells[0], rows[0].Cells[1], rows[0].Cells[2] = layout.Cell{Text: "  by function"}, layout.Cell{}, layout.Cell{}
+				}
+				g.Rows = append(g.Rows, rows...)
+			}
+		}
+	}
+	if len(g.Rows) == 0 {
+		return layout.Section{}, false
+	}
+	var notes []string
+	if shares {
+		notes = append(notes, "Of the change: what a cause that is itself a part of the figure accounts for; above 100% where something else went the other way. Causes can overlap: a function may be a part of the collector.")
+	}
+	if none {
+		notes = append(notes, noCause(v.Profiled))
+	}
+	return layout.Section{Title: "Why (what was measured to change with it)", Grids: []layout.Grid{g}, Notes: notes}, true
+}
+
+func cause(c compare.Cause) []layout.Row {
+	sc := layout.ScaleOf(c.Metric, float64(c.Base), float64(c.Now))
+	label, _ := layout.UnitOf(c.Metric)
+	ratio := ""
+	if !math.IsNaN(float64(c.Lo)) {
+		ratio = layout.Change(math.Sqrt(float64(c.Lo * c.Hi))) // of log ratios, the middle of the interval
+	}
+	share := ""
+	if !math.IsNaN(float64(c.Share)) {
+		share = strconv.FormatFloat(100*float64(c.Share), 'f', 0, 64) + "%"
+	}
+	rows := []layout.Row{{Cells: []layout.Cell{
+		{Text: "  " + string(c.Class) + ", " + label}, {Text: sc.Format(float64(c.Base)) + " → " + sc.With(float64(c.Now))}, {Text: ratio}, {Text: share},
+	}}}
+	for _, p := range c.Places {
+		where := p.Func
+		if p.File != "" {
+			where += fmt.Sprintf(" (%s:%d)", path.Base(p.File), p.Line)
+		}
+		ps := layout.ScaleOf(c.Metric, slices.DeleteFunc([]float64{float64(p.Change), float64(p.Lo), float64(p.Hi)}, math.IsNaN)...)
+		rows = append(rows, layout.Row{Cells: []layout.Cell{{Text: "    " + layout.Middle(where, 60)}, {Text: strings.TrimSuffix(ps.SignedWith(float64(p.Change))+" "+ps.SignedInterval(float64(p.Lo), float64(p.Hi)), " ")}, {}, {}}})
+	}
+	return rows
+}
+
+func noCause(profiled bool) string {
+	note := "No cause found: nothing that dyno measured and that moves the figure was surely different"
+	if profiled {
+		return note + "."
+	}
+	return note + " (consider: --profile cpu,allocs,mutex, or --trace 3s)."
+}

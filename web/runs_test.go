@@ -136,12 +136,12 @@ func site(t testing.TB, root string) *Site {
 		picture: func(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
 			return &timeline.Picture{}, nil
 		},
-		compare: func(a, b *store.Dir) ([]*compare.Table, error) { return tables(a, b) },
+		compare: func(a, b *store.Dir) ([]*compare.Table, error) { return sideBySide(a, b) },
 	}}
 }
 
-// tables compares two runs in the way of dyno compare.
-func tables(a, b *store.Dir) (ts []*compare.Table, err error) {
+// sideBySide compares two runs in the way of dyno compare.
+func sideBySide(a, b *store.Dir) (ts []*compare.Table, err error) {
 	for _, s := range a.Run.Plan.Levels() {
 		var rs []*dyno.Result
 		o := compare.Options{Name: a.Run.Plan.Name, Separate: true}

@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/profile"
 	"github.com/dynolab/dyno/report/tables"
+	"github.com/dynolab/dyno/report/words"
 )
 
 // profileRows is how many functions a table of profiles has in the page.
@@ -135,7 +136,7 @@ func clock(sec float64) string {
 	if sec < 120 {
 		return strings.TrimSuffix(strconv.FormatFloat(sec, 'f', 1, 64), ".0") + " s"
 	}
-	return tables.Plainly(time.Duration(sec * float64(time.Second)))
+	return words.Plainly(time.Duration(sec * float64(time.Second)))
 }
 
 const mostGrowth = 6
@@ -173,7 +174,7 @@ func (v *pageView) growth() (out []block) {
 		}
 		shows := grewNames[by] + " over the window of one trial."
 		if !math.IsNaN(m.Slope) {
-			sc := tables.Coarse(layout.ScaleOf("leak-B", tables.LeakFigures(m, m.Slope, m.Lo, m.Hi, m.Detectable)...))
+			sc := words.Coarse(layout.ScaleOf("leak-B", tables.LeakFigures(m, m.Slope, m.Lo, m.Hi, m.Detectable)...))
 			of := "Over all trials it"
 			if by != m.By {
 				of = fmt.Sprintf("What the verdict rests on (%s)", tame(m.By, 60))

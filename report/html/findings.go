@@ -53,7 +53,7 @@ func newPage(f *findings.Findings) (*Page, *profiles.Run) {
 	return page, run
 }
 
-// pageFile writes the page of a run of a service as one file, which says what was left
+// PageFile writes the page of a run of a service as one file, which says what was left
 // out.
 func PageFile(w io.Writer, f *findings.Findings) error {
 	if f.Table.Kind == compare.OfBenchmarks {

@@ -33,7 +33,7 @@ var Assets = func() fs.FS {
 
 var templates = template.Must(template.ParseFS(Assets, "*.tmpl"))
 
-// mostBytes is how large a file may be.
+// MostBytes is how large a file may be.
 const MostBytes = 2_000_000
 
 // HTML writes the page: without p.Site as one self-contained file, which asks

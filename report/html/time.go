@@ -121,7 +121,7 @@ func heatRow(block int, h *timeline.Heat, n, parts int) []layout.Cell {
 	}
 	gc := "-"
 	if known > 0 {
-		gc = tables.Share(collecting/float64(known)) + " %"
+		gc = layout.Share(collecting/float64(known)) + " %"
 	}
 	return layout.Cells(fmt.Sprintf("block %d", block), at(from)+" – "+at(to), strconv.FormatInt(all, 10), rowAt(0.5), rowAt(0.99), rowAt(1), gc)
 }

@@ -41,7 +41,7 @@ func BinsOf(h *hist.Histogram) []Bin {
 	return bins
 }
 
-// finest is the least width of a bin as a share of its place: a histogram has 3 digits.
+// Finest is the least width of a bin as a share of its place: a histogram has 3 digits.
 const Finest = 500
 
 // Linear reports whether edges from lo to hi (nanoseconds) are evenly spaced: within a factor of 4.

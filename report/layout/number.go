@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -207,3 +208,20 @@ func Number(metric string, xs ...float64) func(x float64) string {
 
 // Duration prints a time with the unit that suits it.
 func Duration(d time.Duration) string { return ScaleOf("-sec", d.Seconds()).With(d.Seconds()) }
+
+// Share prints a share in per cent, to two digits below 10 %, or "" for NaN.
+func Share(x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return ""
+	case x == 0:
+		return "0"
+	case x < 0.0001:
+		return "<0.01"
+	case x < 0.01:
+		return fmt.Sprintf("%.2f", 100*x)
+	case x < 0.1:
+		return fmt.Sprintf("%.1f", 100*x)
+	}
+	return fmt.Sprintf("%.0f", 100*x)
+}

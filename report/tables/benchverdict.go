@@ -183,7 +183,7 @@ func (v *View) doubtOf(r *compare.Benchmark, i int) string {
 	return ""
 }
 
-// byWeight puts first what became worse in its first unit, its time, then what did in
+// ByWeight puts first what became worse in its first unit, its time, then what did in
 // another; and of each the greatest change.
 func (v *View) ByWeight(a, b *compare.Benchmark, i int) int {
 	wa, da := v.weight(a, i)
@@ -276,7 +276,7 @@ func inside(print func(float64) string, lo, hi float64) string {
 	return " [" + print(lo) + ", " + print(hi) + "]"
 }
 
-// measured says how it was measured, and how often a change would be seen where
+// Measured says how it was measured, and how often a change would be seen where
 // there is none.
 func (v *View) Measured() (out []string) {
 	least, most, unsettled := math.MaxInt, 0, 0

@@ -17,7 +17,7 @@ const BaselineTitle = "Against the baseline file"
 // An excerpt is text in columns, such as the lines of a function with what each costs.
 type Excerpt struct{ Title, Text string }
 
-// changed is what profiles of a change are of: a benchmark, its setting, and the words
+// Changed is what profiles of a change are of: a benchmark, its setting, and the words
 // between and behind, or that two benchmarks differ.
 func (v *View) Changed(y *profiles.BenchWhy, between, behind string) string {
 	if strings.HasSuffix(y.Benchmark, ".*") && len(y.Parts) > 0 {
@@ -26,7 +26,7 @@ func (v *View) Changed(y *profiles.BenchWhy, between, behind string) string {
 	return y.Benchmark + between + v.labelOf(y.Setting) + behind
 }
 
-// profile is the table of one kind of profile, with the names of settings that the
+// Profile is the table of one kind of profile, with the names of settings that the
 // report has.
 func (v *View) Profile(p *profiles.BenchPart) *profile.Profile {
 	d := *p.Diff
@@ -55,7 +55,7 @@ func baseline(b *strings.Builder, t *benchstat.Tables, o layout.Options) {
 	}
 }
 
-// baselineDoubts are what differs beside the benchmarks, such as the CPU, and lines that
+// BaselineDoubts are what differs beside the benchmarks, such as the CPU, and lines that
 // could not be read.
 func BaselineDoubts(t *benchstat.Tables) (out []string) {
 	for _, n := range t.Notes[:min(len(t.Notes), layout.MostItems)] {
@@ -67,7 +67,7 @@ func BaselineDoubts(t *benchstat.Tables) (out []string) {
 	return out
 }
 
-// excerpts are what profiles and the baseline file tell, as text.
+// Excerpts are what profiles and the baseline file tell, as text.
 func (v *View) Excerpts(r *Report, o layout.Options) (out []Excerpt) {
 	for n := range r.Whys {
 		y := &r.Whys[n]

@@ -14,7 +14,7 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// changes is the comparison with the baseline: for two settings a line for
+// Changes is the comparison with the baseline: for two settings a line for
 // each metric; for more, the primary metrics in full, with a line for each
 // setting, and the others in brief.
 func (v *View) Changes() []layout.Section {
@@ -76,7 +76,7 @@ func (v *View) uncompared() []string {
 	return notes
 }
 
-// word is a verdict as tables show it.
+// Word is a verdict as tables show it.
 func Word(x compare.Versus) string {
 	if x.Note.Kind != "" {
 		return string(x.Verdict) + star
@@ -84,7 +84,7 @@ func Word(x compare.Versus) string {
 	return string(x.Verdict)
 }
 
-// rowScale is the scale of a metric over all settings.
+// RowScale is the scale of a metric over all settings.
 func (v *View) RowScale(metric string) layout.Scale {
 	var xs []float64
 	for i := range v.Settings {
@@ -130,7 +130,7 @@ func (v *View) verdict(i int, metric string, sc layout.Scale) []layout.Cell {
 	}
 }
 
-// delta is a change in per cent or, where a zero allows none, in the metric's
+// Delta is a change in per cent or, where a zero allows none, in the metric's
 // own unit. Of medians of which one is zero it says that: the mean difference
 // within blocks may be larger than the other.
 func (v *View) Delta(i int, metric string, sc layout.Scale) string {
@@ -176,7 +176,7 @@ func (v *View) pair() layout.Section {
 	return layout.Section{Changes: true, Title: "Change against " + v.SettingName(0) + " (medians of the trials)", Grids: []layout.Grid{g}}
 }
 
-// metrics lists those that are primary, or those that are not.
+// Metrics lists those that are primary, or those that are not.
 func (v *View) Metrics(primary bool) []dyno.Metric {
 	var ms []dyno.Metric
 	for _, m := range v.Rows {

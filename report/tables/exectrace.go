@@ -18,7 +18,7 @@ var partLabels = [exectrace.Parts]string{
 	exectrace.Sleeping: "asleep", exectrace.Collector: "waiting for the collector", exectrace.Otherwise: "blocked: other",
 }
 
-// attribution leaves out parts that would be 0.0 % everywhere.
+// Attribution leaves out parts that would be 0.0 % everywhere.
 func (v *View) Attribution() (layout.Section, bool) {
 	var parts []exectrace.Part
 	var typical []float64

@@ -32,7 +32,7 @@ func (v *View) FailedBenchmarks() (out []Failed) {
 // varying is what differs between two traces of the same failure.
 var varying = regexp.MustCompile(`0x[0-9a-f]+|goroutine [0-9]+`)
 
-// faults says why a benchmark has no numbers, or fewer: once what it said in all
+// Faults says why a benchmark has no numbers, or fewer: once what it said in all
 // settings, else what it said in each.
 func (v *View) Faults(b *compare.Benchmark) string {
 	var parts []string
@@ -81,7 +81,7 @@ func (v *View) BenchNotes() []string {
 	return notes
 }
 
-// A failed is what failed of one error: trials of a setting, or benchmarks.
+// A Failed is what failed of one error: trials of a setting, or benchmarks.
 type Failed struct {
 	What  string   // such as "trials 2, 7 GOGC=50"
 	Lines []string // of the error, which may hold the last words of the subject

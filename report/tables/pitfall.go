@@ -117,7 +117,7 @@ func (v *View) seen(f *pitfall.Found) string {
 	return text
 }
 
-// pitfallLines are the notes, a line each that names so many benchmarks at most.
+// PitfallLines are the notes, a line each that names so many benchmarks at most.
 func (v *View) PitfallLines(most int) (lines []string) {
 	for _, n := range v.PitfallNotes() {
 		var names []string

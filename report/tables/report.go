@@ -23,14 +23,14 @@ func ReportOf(f *findings.Findings) *Report {
 	return &Report{Table: f.Table, Whys: f.Whys, Against: f.Against}
 }
 
-// view makes a view of a report.
+// View makes a view of a report.
 func (r *Report) View(width int) *View {
 	v := NewView(r.Table, width)
 	v.against = r.Against != nil
 	return v
 }
 
-// title is what was measured, for a heading.
+// Title is what was measured, for a heading.
 func (r *Report) Title() string {
 	switch {
 	case r.Table.Kind != compare.OfBenchmarks:
@@ -41,7 +41,7 @@ func (r *Report) Title() string {
 	return "Benchmarks of " + r.Table.Name
 }
 
-// heading is the line of what was measured.
+// Heading is the line of what was measured.
 func Heading(t *compare.Table) string {
 	name := ""
 	if t.Name != "" {

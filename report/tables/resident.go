@@ -17,7 +17,7 @@ type ResidentPart struct {
 	Of    func(r *compare.Resident) float64
 }
 
-// residentParts add up to the last.
+// ResidentParts add up to the last.
 var ResidentParts = []ResidentPart{
 	{"live heap", func(r *compare.Resident) float64 { return r.End.Live }},
 	{"dead heap", func(r *compare.Resident) float64 { return r.End.Dead }},
@@ -34,7 +34,7 @@ var ResidentParts = []ResidentPart{
 
 const untouched = "mapped, not resident"
 
-// told is where the memory of a setting is, or nil if its runtime was not asked.
+// Told is where the memory of a setting is, or nil if its runtime was not asked.
 func Told(s *compare.Setting) *compare.Resident {
 	if r := s.Resident; r != nil && r.Told() {
 		return r

@@ -9,7 +9,7 @@ import (
 	"github.com/dynolab/dyno/report/profile"
 )
 
-// sections are the tables of a report, in order.
+// Sections are the tables of a report, in order.
 func (v *View) Sections() []layout.Section {
 	if v.Trials == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (v *View) Sections() []layout.Section {
 	return out
 }
 
-// hours are those of [Hours].
+// Hours are those of [Hours].
 func (v *View) Hours() (out []layout.Section) {
 	for _, build := range []func() (layout.Section, bool){v.Resident, v.GivenBack, v.Leak, v.Steady} {
 		if s, ok := build(); ok {
@@ -56,7 +56,7 @@ func (v *View) Hours() (out []layout.Section) {
 	return out
 }
 
-// failures lists the failed trials, those that failed alike once.
+// Failures lists the failed trials, those that failed alike once.
 func Failures(t *compare.Table) []Failed {
 	var keys []string
 	numbers := map[string][]string{}

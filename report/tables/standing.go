@@ -67,7 +67,7 @@ func (v *View) readableAll(texts []string) (out []string) {
 	return out
 }
 
-// others are the settings but the baseline.
+// Others are the settings but the baseline.
 func (v *View) Others() []int { return v.all()[min(1, len(v.Settings)):] }
 
 // row names a benchmark in its row. One that is nothing but what is compared ("*") is
@@ -90,7 +90,7 @@ func (v *View) row(r *compare.Benchmark) string {
 	return levels[0] + " → " + strings.Join(levels[1:], ", ")
 }
 
-// called names a benchmark in a sentence: with the last element of its package where
+// Called names a benchmark in a sentence: with the last element of its package where
 // there are several.
 func (v *View) Called(r *compare.Benchmark) string {
 	if len(v.packages) < 2 {
@@ -139,7 +139,7 @@ func (v *View) StandingOf(u *compare.Row, i int) standing {
 	return isUnclear
 }
 
-// verdictCell is the verdict; of a unit without a better side, a change is just that.
+// VerdictCell is the verdict; of a unit without a better side, a change is just that.
 func (v *View) VerdictCell(u *compare.Row, i int) layout.Cell {
 	switch s := v.StandingOf(u, i); {
 	case s == isUntold:
@@ -185,7 +185,7 @@ func (v *View) rowStanding(r *compare.Benchmark, i int) standing {
 	return most
 }
 
-// unitsOf are the units of all benchmarks in the order in which they are shown.
+// UnitsOf are the units of all benchmarks in the order in which they are shown.
 func (v *View) UnitsOf() (names []string) {
 	for i := range v.Benchmarks {
 		for n := range v.Benchmarks[i].Units {
@@ -201,7 +201,7 @@ func (v *View) UnitsOf() (names []string) {
 	return names
 }
 
-// unit finds a row's unit; nil if it has none of that name.
+// Unit finds a row's unit; nil if it has none of that name.
 func Unit(r *compare.Benchmark, name string) *compare.Row {
 	for i := range r.Units {
 		if r.Units[i].Name == name {
@@ -211,7 +211,7 @@ func Unit(r *compare.Benchmark, name string) *compare.Row {
 	return nil
 }
 
-// unitChange is the change of a unit, "" if it was not compared.
+// UnitChange is the change of a unit, "" if it was not compared.
 func (v *View) UnitChange(u *compare.Row, i int) string {
 	x := v.Versus(*u, i)
 	if x == nil {

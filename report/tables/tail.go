@@ -7,6 +7,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/tail"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/words"
 )
 
 func (v *View) Tail() (layout.Section, bool) {
@@ -23,16 +24,16 @@ func (v *View) Tail() (layout.Section, bool) {
 	}
 	p99, stop, wait := layout.ScaleOf("p99-sec", p99s...), layout.ScaleOf("stw-total-sec", stops...), layout.ScaleOf("sched-p99-sec", waits...)
 	rows := []figureRow{
-		{"requests that met a collection, %", func(s *compare.Setting) string { return Share(s.Tail.Met.Mean) }},
-		{"slowest 1% that did, %", func(s *compare.Setting) string { return Share(s.Tail.SlowMet.Mean) }},
-		{"  by chance, %", func(s *compare.Setting) string { return Share(s.Tail.SlowChance.Mean) }},
+		{"requests that met a collection, %", func(s *compare.Setting) string { return layout.Share(s.Tail.Met.Mean) }},
+		{"slowest 1% that did, %", func(s *compare.Setting) string { return layout.Share(s.Tail.SlowMet.Mean) }},
+		{"  by chance, %", func(s *compare.Setting) string { return layout.Share(s.Tail.SlowChance.Mean) }},
 		{"p99, " + p99.Unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99.Mean) }},
 		{"p99 of those that met none, " + p99.Unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99Clear.Mean) }},
 		{"  by chance, " + p99.Unit, func(s *compare.Setting) string { return known(p99, s.Tail.P99Chance.Mean) }},
-		{"stop-the-world, % of the window", func(s *compare.Setting) string { return Share(s.Tail.Stopped.Mean) }},
-		{"requests that met it, %", func(s *compare.Setting) string { return Share(s.Tail.StopMet.Mean) }},
+		{"stop-the-world, % of the window", func(s *compare.Setting) string { return layout.Share(s.Tail.Stopped.Mean) }},
+		{"requests that met it, %", func(s *compare.Setting) string { return layout.Share(s.Tail.StopMet.Mean) }},
 		{"stop-the-world, " + stop.Unit, func(s *compare.Setting) string { return known(stop, value(s, "stw-total-sec")) }},
-		{"mark assist, % of CPU", func(s *compare.Setting) string { return Share(value(s, "gc-assist-frac")) }},
+		{"mark assist, % of CPU", func(s *compare.Setting) string { return layout.Share(value(s, "gc-assist-frac")) }},
 		{"p99 of waits for a CPU, " + wait.Unit, func(s *compare.Setting) string { return known(wait, value(s, "sched-p99-sec")) }},
 	}
 	s := v.figures("The tail and the collector (means of the trials)", func(s *compare.Setting) bool { return s.Tail != nil }, rows)
@@ -52,21 +53,21 @@ func (v *View) Tail() (layout.Section, bool) {
 func (v *View) tailVerdict(i int, t *tail.Setting) string {
 	name := v.lead(i)
 	if t.Met.Mean == 0 && t.SlowChance.Mean == 0 {
-		return sentence(name, "no collections, so none in the tail.")
+		return words.Sentence(name, "no collections, so none in the tail.")
 	}
 	bounds := ""
 	if !math.IsNaN(t.SlowMet.Lo) {
-		bounds = fmt.Sprintf(" [%s, %s]", Share(t.SlowMet.Lo), Share(t.SlowMet.Hi))
+		bounds = fmt.Sprintf(" [%s, %s]", layout.Share(t.SlowMet.Lo), layout.Share(t.SlowMet.Hi))
 	}
-	met := fmt.Sprintf("%s%%%s of the slowest 1%% met one, %s%% by chance", Share(t.SlowMet.Mean), bounds, Share(t.SlowChance.Mean))
+	met := fmt.Sprintf("%s%%%s of the slowest 1%% met one, %s%% by chance", layout.Share(t.SlowMet.Mean), bounds, layout.Share(t.SlowChance.Mean))
 	said, ok := map[tail.Verdict]string{
 		tail.InTail: "collections are in the tail: ", tail.NotInTail: "collections are not in the tail: ",
 		tail.Unclear: "it is unclear whether collections are in the tail: ",
 	}[t.Verdict]
 	if !ok {
-		return sentence(name, "collections: "+met+" (one trial: no interval, no verdict).")
+		return words.Sentence(name, "collections: "+met+" (one trial: no interval, no verdict).")
 	}
-	return sentence(name, said+met+".")
+	return words.Sentence(name, said+met+".")
 }
 
 // value is a median, or NaN.
@@ -82,21 +83,4 @@ func known(s layout.Scale, x float64) string {
 		return ""
 	}
 	return s.Format(x)
-}
-
-// share prints a share in per cent, to two digits below 10 %, or "" for NaN.
-func Share(x float64) string {
-	switch {
-	case math.IsNaN(x):
-		return ""
-	case x == 0:
-		return "0"
-	case x < 0.0001:
-		return "<0.01"
-	case x < 0.01:
-		return fmt.Sprintf("%.2f", 100*x)
-	case x < 0.1:
-		return fmt.Sprintf("%.1f", 100*x)
-	}
-	return fmt.Sprintf("%.0f", 100*x)
 }

@@ -138,7 +138,7 @@ func outcome(o compare.Outcome) layout.Cell {
 	return layout.Cell{Text: string(o)}
 }
 
-// judgedBenchmark names the benchmark of a judgement, "" if there is none.
+// JudgedBenchmark names the benchmark of a judgement, "" if there is none.
 func (v *View) JudgedBenchmark(j *compare.Judgement) string {
 	if j.Benchmark == nil {
 		return ""
@@ -158,7 +158,7 @@ func (v *View) judged(j *compare.Judgement) string {
 	return j.Threshold.String() + " of " + v.Labels[j.Setting]
 }
 
-// figure is what was found, with its unit.
+// Figure is what was found, with its unit.
 func (v *View) Figure(j *compare.Judgement) string {
 	switch {
 	case math.IsNaN(j.Value):
@@ -169,7 +169,7 @@ func (v *View) Figure(j *compare.Judgement) string {
 	return layout.ScaleOf(j.Metric, j.Value, j.Lo, j.Hi).With(j.Value)
 }
 
-// extent is the interval of what was found, without its unit.
+// Extent is the interval of what was found, without its unit.
 func (v *View) Extent(j *compare.Judgement) string {
 	if math.IsNaN(j.Lo) || math.IsNaN(j.Hi) {
 		return ""
@@ -181,7 +181,7 @@ func (v *View) Extent(j *compare.Judgement) string {
 	return "[" + sc.Format(j.Lo) + ", " + sc.Format(j.Hi) + "]"
 }
 
-// decider says what decided.
+// Decider says what decided.
 func (v *View) Decider(j *compare.Judgement) string {
 	switch {
 	case j.NoData:

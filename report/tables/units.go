@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/plot"
 )
 
 // The signs before the rows of a table, as in plots.
@@ -25,13 +26,13 @@ const (
 	leastName    = 16
 )
 
-// A unitSection is the comparison of one setting in one unit.
+// A UnitSection is the comparison of one setting in one unit.
 type UnitSection struct {
 	layout.Section
 	Unit string
 }
 
-// units are the tables of a comparison: of each unit one for each setting, and lines
+// Units are the tables of a comparison: of each unit one for each setting, and lines
 // for those in which nothing differs. Of units but the first there are only the rows
 // that differ, unless whole.
 func (v *View) Units(whole bool) (out []UnitSection, folded []string) {
@@ -209,7 +210,7 @@ func (v *View) fitNames(g *layout.Grid, at int) {
 	g.Cut(at, v.Width, leastName)
 }
 
-// differences are the comparisons of setting i that changed or are unclear, in all
+// Differences are the comparisons of setting i that changed or are unclear, in all
 // units: those that became worse first.
 func (v *View) Differences(i int) (layout.Section, bool) {
 	g := v.comparison(i, "unit")
@@ -249,7 +250,7 @@ func (v *View) differing(i int) (out []difference) {
 // mostPlotted are rows of a plot; the tables have all.
 const mostPlotted = 24
 
-// plotted is the plot of what changed or is unclear.
+// Plotted is the plot of what changed or is unclear.
 func (v *View) Plotted() (layout.Section, bool) {
 	g := layout.Grid{Cols: []layout.Column{{Left: true}, {Left: true, Keep: 1}, {Left: true}}, Head: [][]string{{"", "", ""}}}
 	var rows []chart.Interval
@@ -258,7 +259,7 @@ func (v *View) Plotted() (layout.Section, bool) {
 		begun, more := false, 0
 		for _, d := range v.differing(i) {
 			x := v.Versus(*d.unit, i)
-			if !drawn(*x) {
+			if !plot.Drawn(*x) {
 				continue
 			}
 			if len(rows) == mostPlotted {
@@ -280,21 +281,21 @@ func (v *View) Plotted() (layout.Section, bool) {
 			g.Rows, at = append(g.Rows, layout.Row{Group: fmt.Sprintf("and %d more of %s", more, v.SettingName(i))}), append(at, compare.Versus{})
 		}
 	}
-	p := v.plotOf(rows)
+	p := plot.New(rows, v.Negligible)
 	if p == nil {
 		return layout.Section{}, false
 	}
-	p.lay(max(leastPlot, min(v.Width-g.Width()-len(layout.Gap), mostPlot)))
-	g.Head[0][2] = p.axis()
+	p.Lay(max(plot.Least, min(v.Width-g.Width()-len(layout.Gap), plot.Most)))
+	g.Head[0][2] = p.Axis()
 	for n := range g.Rows {
 		if cs := g.Rows[n].Cells; cs != nil {
-			cs[2] = p.cell(at[n])
+			cs[2] = p.Cell(at[n])
 		}
 	}
-	return layout.Section{Title: "Changes and their 95% intervals", Grids: []layout.Grid{g}, Notes: []string{p.note()}}, true
+	return layout.Section{Title: "Changes and their 95% intervals", Grids: []layout.Grid{g}, Notes: []string{p.Note()}}, true
 }
 
-// medians are those of a single setting.
+// Medians are those of a single setting.
 func (v *View) Medians() (layout.Section, bool) {
 	names := v.UnitsOf()
 	g := layout.Grid{Cols: []layout.Column{{Left: true}}, Head: [][]string{{""}}}
@@ -327,7 +328,7 @@ func (v *View) Medians() (layout.Section, bool) {
 	return layout.Section{Title: "Medians of the blocks", Grids: []layout.Grid{g}}, len(g.Rows) > 0
 }
 
-// benchLegend explains the words of a comparison of benchmarks.
+// BenchLegend explains the words of a comparison of benchmarks.
 func (v *View) BenchLegend() string {
 	return fmt.Sprintf("Medians are of the blocks; a change is of turns side by side, so that it need not be the quotient of the medians. "+
 		"Same: surely within ±%s; unclear: the blocks cannot tell. p is adjusted for all looks, intervals are not.", dyno.Fraction(v.Negligible))

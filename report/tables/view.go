@@ -16,7 +16,7 @@ const Differs = 0.05
 
 const maxLevel = 16 // characters; a longer level of a setting of benchmarks has a key in tables
 
-// A view is a table with names for its settings that fit into columns.
+// A View is a table with names for its settings that fit into columns.
 type View struct {
 	*compare.Table
 	Width int      // of the page in characters
@@ -61,7 +61,7 @@ func (v *View) SettingName(i int) string {
 	return v.Labels[i]
 }
 
-// named is name for the setting that is called so.
+// Named is name for the setting that is called so.
 func (v *View) Named(setting string) string {
 	for i := range v.Settings {
 		if v.Settings[i].Setting.String() == setting {
@@ -156,7 +156,7 @@ func (v *View) all() []int {
 	return all
 }
 
-// study makes a table as studies print it, a column for each setting. text
+// Study makes a table as studies print it, a column for each setting. text
 // returns "" where a setting lacks the number.
 func (v *View) Study(labels []string, text func(s *compare.Setting, row int) string) []layout.Grid {
 	return v.fit(nil, v.all(), func(settings []int) layout.Grid {
@@ -176,7 +176,7 @@ func (v *View) Study(labels []string, text func(s *compare.Setting, row int) str
 	})
 }
 
-// pooled is the table of response times.
+// Pooled is the table of response times.
 func (v *View) Pooled() (layout.Section, bool) {
 	var typical []float64 // that the unit is to suit; a rare maximum has no say
 	for i := range v.Settings {
@@ -219,7 +219,7 @@ func (v *View) saturated() bool {
 	return slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { return len(s.Saturated) > 0 })
 }
 
-// memory is the table of the highest resident memory.
+// Memory is the table of the highest resident memory.
 func (v *View) Memory() (layout.Section, bool) {
 	var highest []float64
 	for i := range v.Settings {
@@ -248,7 +248,7 @@ func (v *View) Memory() (layout.Section, bool) {
 	}, true
 }
 
-// values is the table of a single setting: nothing to compare.
+// Values is the table of a single setting: nothing to compare.
 func (v *View) Values() layout.Section {
 	s := &v.Settings[0]
 	g := layout.Grid{

@@ -9,7 +9,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 )
 
-// saturationCure is what to do when the generator is the limit.
+// SaturationCure is what to do when the generator is the limit.
 const SaturationCure = "a lower rate, other concurrency, or more CPU for dyno"
 
 // Warnings are the doubts of a table in words, those of the caller last.

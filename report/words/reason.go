@@ -12,7 +12,7 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// spell fills in the words of what analysis found, for JSON.
+// Spell fills in the words of what analysis found, for JSON.
 func Spell(t *compare.Table) {
 	grown := func(g *leak.Grown) {
 		if g != nil {
@@ -48,7 +48,7 @@ func Spell(t *compare.Table) {
 	}
 }
 
-// leakReason follows "cannot tell whether memory leaks: "; "" of no reason.
+// LeakReason follows "cannot tell whether memory leaks: "; "" of no reason.
 func LeakReason(r leak.Reason) string {
 	const stay = " (consider: a rate that stays)"
 	opened := layout.Count(r.N, "connection") + " more"
@@ -89,7 +89,7 @@ func LeakReason(r leak.Reason) string {
 	return ""
 }
 
-// steadyWhy follows "cannot be told: "; "" of no reason.
+// SteadyWhy follows "cannot be told: "; "" of no reason.
 func SteadyWhy(w timeline.Why) string {
 	switch w.Kind {
 	case timeline.RisesAndFalls:
@@ -138,7 +138,7 @@ func trendReason(r stats.Reason) string {
 	return ""
 }
 
-// roughly rounds a duration up to what one would type.
+// Roughly rounds a duration up to what one would type.
 func Roughly(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

@@ -1,13 +1,11 @@
-package tables
+package plot
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/stats"
@@ -29,11 +27,11 @@ func TestPlot(t *testing.T) {
 		{compare.Versus{Ratio: nan, Lo: nan, Hi: nan}, "              ░│░"},
 		{compare.Versus{Ratio: 1.2, Lo: nan, Hi: nan, Note: compare.Reason{Kind: compare.ReasonNotCompared}}, "              ░│░"},
 	} {
-		p := plot{lo: 0.8, hi: 1.3, negligible: 0.02}
-		p.lay(32)
-		got := p.cell(c.x).Text
+		p := Plot{lo: 0.8, hi: 1.3, negligible: 0.02}
+		p.Lay(32)
+		got := p.Cell(c.x).Text
 		if strings.TrimRight(got, " ") != c.want || utf8.RuneCountInString(got) != 32 {
-			t.Errorf("%+v: got\n%s, want\n%s\n%s", c.x, got, c.want, p.axis())
+			t.Errorf("%+v: got\n%s, want\n%s\n%s", c.x, got, c.want, p.Axis())
 		}
 	}
 }
@@ -42,11 +40,11 @@ func TestPlot(t *testing.T) {
 // the middle of a character.
 func TestPlotAxis(t *testing.T) {
 	for _, r := range []chart.Interval{{Ratio: 1.001}, {Ratio: 1.3}, {Ratio: 9}, {Ratio: 0.01}, {Ratio: 2.6, Lo: 1.9, Hi: 3.5}, {Ratio: 1e9}} {
-		for _, width := range []int{leastPlot, 31, mostPlot} {
-			p := plot{negligible: 0.01}
+		for _, width := range []int{Least, 31, Most} {
+			p := Plot{negligible: 0.01}
 			p.lo, p.hi = chart.RatioRange([]chart.Interval{r}, 0.01)
-			p.lay(width)
-			axis := []rune(p.axis())
+			p.Lay(width)
+			axis := []rune(p.Axis())
 			if len(axis) > width || p.at(1) >= len(axis) || axis[p.at(1)] != '0' {
 				t.Errorf("%v on %d: no 0 above %d in %q", r, width, p.at(1), string(axis))
 			}
@@ -59,10 +57,10 @@ func TestPlotAxis(t *testing.T) {
 
 // TestPlotShade: what verdicts call the same reaches as far down as up.
 func TestPlotShade(t *testing.T) {
-	for _, width := range []int{leastPlot, 40, mostPlot} {
-		p := plot{negligible: 0.3}
+	for _, width := range []int{Least, 40, Most} {
+		p := Plot{negligible: 0.3}
 		p.lo, p.hi = chart.RatioRange([]chart.Interval{{Ratio: 1.1}}, 0.3)
-		p.lay(width)
+		p.Lay(width)
 		down, up := 0, 0
 		for i := range p.at(1) {
 			if p.shaded(i) {
@@ -76,46 +74,6 @@ func TestPlotShade(t *testing.T) {
 		}
 		if down != up || up < p.at(1.2)-p.at(1) {
 			t.Errorf("on %d: %d down, %d up", width, down, up)
-		}
-	}
-}
-
-func TestSparklines(t *testing.T) {
-	with := func(courses ...[]float64) []string {
-		v := View{Table: &compare.Table{Negligible: 0.01}}
-		for _, c := range courses {
-			s := slices.Clone(c)
-			slices.Sort(s)
-			center := 0.0
-			if len(s) > 0 {
-				center = s[len(s)/2]
-			}
-			v.Settings = append(v.Settings, compare.Setting{Values: map[string]compare.Summary{"p99-sec": {Center: center, Trials: c}}})
-		}
-		v.Settings = append(v.Settings, compare.Setting{Setting: dyno.Setting{{Factor: "GOGC", Value: "1"}}}) // not measured
-		return v.sparklines("p99-sec")
-	}
-	long := make([]float64, 100)
-	for i := range long {
-		long[i] = 5
-	}
-	long[70] = 20
-	for _, c := range []struct {
-		courses [][]float64
-		want    string
-	}{
-		{[][]float64{{1, 2, 4, 8, 16}}, "▁▃▄▆▇"},
-		{[][]float64{{1, 1, 8, 1}, {100, 101, 100, 99}}, "▄▄▇▄ ▄▄▄▄"}, // one scale: the second is steady
-		{[][]float64{{1, 1.0001, 0.9999}}, "▄▄▄"},                     // negligible
-		{[][]float64{{0, 0, 0}}, "▄▄▄"},
-		{[][]float64{{0, 1, 2}}, "▁▄▇"},
-		{[][]float64{{1, 2}}, ""}, // no course
-		{[][]float64{nil}, ""},
-		{[][]float64{{1, math.NaN(), math.Inf(1)}}, "▄▄▄"},
-		{[][]float64{long}, "▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▇▄▄▄▄▄▄"},
-	} {
-		if got := strings.TrimRight(strings.Join(with(c.courses...), " "), " "); got != c.want {
-			t.Errorf("%v: got %s, want %s", c.courses, got, c.want)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func TestBenchTooFew(t *testing.T) {
 		{14, stats.BenchLooks, ""},
 	} {
 		tb := &benchTable{Settings: make([]dyno.Setting, 2), Error: 0.001, Looks: c.looks, Rows: []benchmark{{Name: "X", Blocks: c.blocks}}}
-		all := tables.NewView(tb.table(), 80).BenchVerdicts()
+		all := tables.NewView(tb.table(), 80).Found()
 		if last := all[len(all)-1].Rest; !strings.Contains(last, c.want) || (c.want == "") != (len(all) == 1) {
 			t.Errorf("%d blocks: %q", c.blocks, all)
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -22,7 +23,7 @@ type passage struct {
 	rank int    // of parts that a comment has no room for, the highest go first
 	open int    // rows of a section that a comment shows; a longer one is folded
 
-	lines   []tables.Said
+	lines   []words.Said
 	opening bool // the lines are at the beginning of a text, or a paragraph of a comment
 	keys    bool // of settings
 	section layout.Section
@@ -33,10 +34,21 @@ type passage struct {
 
 const mostJudged = 50 // thresholds of benchmarks that failed, and as many that are unclear
 
+const mostFound = 12 // settings of which a text says what was found
+
+// found is what was found, of as many settings as a reader takes in.
+func (v view) found() []words.Said {
+	found := v.Found()
+	if more := len(found) - mostFound; more > 1 {
+		found = append(found[:mostFound:mostFound], words.Said{Rest: fmt.Sprintf("%d more settings are in the tables.", more)})
+	}
+	return found
+}
+
 // sentences are lines without emphasis.
-func sentences(texts []string) (out []tables.Said) {
+func sentences(texts []string) (out []words.Said) {
 	for _, s := range texts {
-		out = append(out, tables.Said{Rest: s})
+		out = append(out, words.Said{Rest: s})
 	}
 	return out
 }
@@ -46,9 +58,9 @@ func (v view) parts(r *tables.Report, o layout.Options, comment bool) []passage 
 	if v.Kind == compare.OfBenchmarks {
 		return v.benchParts(r, o, comment)
 	}
-	found := passage{name: "what was found", rank: 1, lines: sentences(words.Sentences(v.Table)), opening: comment}
+	found := passage{name: "what was found", rank: 1, lines: v.found(), opening: comment}
 	advice := passage{name: "the recommendation", rank: 1}
-	if text, news := words.Advise(v.Table); news {
+	if text := words.Recommendation(v.Table); text != "" {
 		advice.lines = sentences([]string{text})
 	}
 	thresholds := passage{rank: 2, open: math.MaxInt}
@@ -81,7 +93,7 @@ func (v view) parts(r *tables.Report, o layout.Options, comment bool) []passage 
 // is doubtful about the benchmarks, what failed, how it was measured, and why. A comment
 // begins with what changed or is unclear.
 func (v view) benchParts(r *tables.Report, o layout.Options, comment bool) (out []passage) {
-	out = []passage{{name: "the verdict", rank: 1, lines: v.BenchVerdicts(), opening: !comment}, {keys: true}}
+	out = []passage{{name: "the verdict", rank: 1, lines: v.found(), opening: !comment}, {keys: true}}
 	thresholds, _ := v.ThresholdTable(mostJudged, mostJudged)
 	out = append(out, passage{rank: 2, open: mostJudged, section: thresholds})
 	last := 3 + len(v.Settings)

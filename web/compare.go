@@ -22,7 +22,7 @@ func compareURL(a, b string) string { return "/compare?" + url.Values{"a": {a}, 
 // A pair is one setting of two runs.
 type pair struct {
 	Setting string
-	Found   []string // in words
+	Found   []words.Said
 	Figure  template.HTML
 	Rows    []pairRow // of primary metrics
 	Others  []pairRow
@@ -125,7 +125,7 @@ func pairOf(t *compare.Table) (p pair) {
 	}
 	a, b := &t.Settings[0], &t.Settings[1]
 	p.Setting = dyno.Setting(b.Setting[min(1, len(b.Setting)):]).Label()
-	p.Found = words.Sentences(t)
+	p.Found = words.Found(t)
 	var rows []chart.Interval
 	for _, m := range t.Rows {
 		x, hasA := a.Values[m.Name]

@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"fmt"
-	"github.com/dynolab/dyno/web/safe"
 	"io"
 	"io/fs"
 	"mime"
@@ -14,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // mostShown is how many bytes of each end of a text are shown. All of it can be saved.

@@ -3,12 +3,13 @@ package web
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"github.com/dynolab/dyno/web/safe"
 	"maps"
 	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/dynolab/dyno/web/safe"
 )
 
 // A summary is what an entry needs of summary.json.

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"iter"
 	"math"
 	"math/bits"
 	"time"
@@ -223,41 +222,4 @@ func (h *Heat) AddCollections(cs []dyno.Collection, window time.Duration) {
 			h.Collecting[c] = math.NaN()
 		}
 	}
-}
-
-// HeatOf reads times twice and counts the requests due from one time to another, on their
-// own scale of latency. To 0 is the last request's end. It is nil if none succeeded.
-func HeatOf(times iter.Seq2[dyno.Times, error], cs []dyno.Collection, from, to time.Duration, rows, columns int) (*Heat, error) {
-	s := Scale{From: from, To: to, Low: math.MaxInt64, Rows: rows, Columns: columns}
-	last := time.Duration(0)
-	for t, err := range times {
-		if err != nil {
-			return nil, err
-		}
-		for i, due := range t.Due {
-			done := t.Done[i]
-			last = max(last, time.Duration(done))
-			if time.Duration(due) < from || to > 0 && time.Duration(due) >= to || t.Failed != nil && t.Failed[i] {
-				continue
-			}
-			took := time.Duration(max(done-due, 1))
-			s.Low, s.High = min(s.Low, took), max(s.High, took)
-		}
-	}
-	if s.High == 0 {
-		return nil, nil
-	}
-	if s.To = min(s.To, last); to == 0 {
-		s.To = last
-	}
-	h := NewHeat(s, last)
-	h.known()
-	for t, err := range times {
-		if err != nil {
-			return nil, err
-		}
-		h.Add(&t)
-	}
-	h.AddCollections(cs, last)
-	return h, nil
 }

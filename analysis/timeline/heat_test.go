@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -65,37 +64,6 @@ func lone(t *testing.T, h *Heat, row, column int) {
 				t.Errorf("row %d column %d has %d", r, c, got)
 			}
 		}
-	}
-}
-
-func TestHeatOf(t *testing.T) {
-	at := func(due, took time.Duration) dyno.Request {
-		return dyno.Request{Due: due * ms, Done: (due + took) * ms}
-	}
-	rs := []dyno.Request{at(0, 1), at(10, 1), at(30, 10), at(99, 100), at(150, 50), {Due: 5 * ms, Done: 900 * ms, Failed: true}}
-	cs := []dyno.Collection{{Start: 25 * ms, End: 75 * ms, SweepTerm: ms, MarkTerm: 2 * ms}}
-	h, err := HeatOf(batches(rs, nil), cs, 0, 100*ms, 2, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := fmt.Sprint(h.Scale, h.Counts, h.Collecting, h.Stops, h.Longest)
-	if want := "{0s 100ms 1ms 100ms 2 4} [2 0 0 1 0 0 0 1] [0 1 1 0] [0 1 1 0] [0s 1ms 2ms 0s]"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if h.Edge(1) != 10*ms {
-		t.Errorf("the second row begins at %v", h.Edge(1))
-	}
-	if h, _ = HeatOf(batches(rs, nil), cs, 0, 0, 2, 4); h.To != 900*ms || h.Count(1, 0) != 3 {
-		t.Errorf("all of it: %+v", h)
-	}
-	if h, err = HeatOf(batches(nil, nil), nil, 0, 0, 2, 4); err != nil || h != nil {
-		t.Errorf("nothing: %+v, %v", h, err)
-	}
-	if h, err = HeatOf(batches(rs[:2], nil), nil, 0, 0, 2, 4); err != nil || h.Count(0, 0) != 1 || h.Count(0, 3) != 1 {
-		t.Errorf("all as fast: %+v, %v", h, err)
-	}
-	if _, err := HeatOf(batches(rs, errors.New("torn")), nil, 0, 0, 2, 4); err == nil {
-		t.Error("no error")
 	}
 }
 

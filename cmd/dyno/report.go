@@ -15,7 +15,7 @@ import (
 
 func newReport() *cobra.Command {
 	var o outFlags
-	var requests, strip, series string
+	var requests, series string
 	var thresholds, serves []string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
@@ -30,8 +30,7 @@ while the run goes on.
     dyno report DIR --threshold 'p99 < 30ms'         judged anew, instead of the plan's
     dyno report DIR --format junit > junit.xml       also csv (a line for each metric), openmetrics
     dyno report DIR --requests csv > requests.csv    every request, for Excel
-    dyno report DIR --series csv > series.csv        memory, heap, CPU ... over time
-    dyno report DIR --strip 7@2s..2.5s               latency of trial 7 over half a second`,
+    dyno report DIR --series csv > series.csv        memory, heap, CPU ... over time`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if typed(cmd, "requests") { // DYNO_REQUESTS is how many a load sends
@@ -39,9 +38,6 @@ while the run goes on.
 			}
 			if typed(cmd, "series") {
 				return reportSeries(cmd, args[0], series)
-			}
-			if typed(cmd, "strip") {
-				return reportStrip(cmd, args[0], strip)
 			}
 			return reportRun(cmd, args[0], &o, thresholds, serves)
 		},
@@ -51,7 +47,6 @@ while the run goes on.
 	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil, thresholdHelp)
 	cmd.Flags().BoolVar(&o.failWorse, "fail-worse", false, "of a run of dyno bench, exit with status 99 if anything is worse")
 	cmd.Flags().StringVar(&series, "series", "", "print what was sampled over time, in this `form`: csv")
-	cmd.Flags().StringVar(&strip, "strip", "", "draw the latency of a `trial` over time with its collections: its number, and @FROM..TO for a part of it")
 	cmd.Flags().StringSliceVar(&serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
 	cmd.Flags().StringVar(&requests, "requests", "", "print every request that was kept, in this `form`: csv")
 	return cmd

@@ -18,7 +18,7 @@ func reportSeries(cmd *cobra.Command, path, form string) error {
 	if form != "csv" {
 		return flags.Mistakef("unknown form %q of series (want csv)", form)
 	}
-	if err := alone(cmd, "--series prints readings, --%s is of something else", "format", "json", "strip", "threshold"); err != nil {
+	if err := alone(cmd, "--series prints readings, --%s is of something else", "format", "json", "threshold"); err != nil {
 		return err
 	}
 	dir, err := readNoted(cmd, path)

@@ -11,7 +11,7 @@ import (
 )
 
 // A service that collects a good part of the time is slow where it collects; the
-// same service without a collector is not. The strip shows both. A busy machine may
+// same service without a collector is not. A busy machine may
 // leave the verdict unclear.
 func TestMachineTail(t *testing.T) { testTail(t, false, "--repeat", "3", "-d", "3s") }
 
@@ -59,8 +59,5 @@ func testTail(t *testing.T, certain bool, args ...string) {
 	}
 	if certain && (on.Tail.Verdict != "yes" || off.Tail.Verdict != "no" || on.Tail.Slow.Mean <= on.Tail.Chance.Mean) {
 		t.Errorf("%s: %+v; %s: %+v", on.Setting, on.Tail, off.Setting, off.Tail)
-	}
-	if text := dyno("report", run, "--strip", "1@1s..1.5s"); strings.Count(text, "\n") < 20 {
-		t.Errorf("the strip is\n%s", text)
 	}
 }

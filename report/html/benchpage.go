@@ -19,15 +19,11 @@ const mostListings = 400 << 10
 // mostIntervals are rows of the picture; the tables have all.
 const mostIntervals = 80
 
-func newBenchPaper(p *Page) *paper {
-	v := &pageView{View: p.View(wide), page: p}
-	v.Keys = nil // cells wrap, so that names may be long
-	out := &paper{Page: p, Title: p.Title(), About: tameAll(v.Measured(), 10, mostNote)}
+// benchmarks adds what a page has of benchmarks.
+func (v *pageView) benchmarks(out *paper) {
+	out.About = tameAll(v.Measured(), 10, mostNote)
 	if len(v.Settings) > 1 {
 		out.Foot = "Verdicts are of blocks, in which the settings took turns of a few milliseconds each."
-	}
-	for _, s := range v.BenchVerdicts() {
-		out.Verdicts = append(out.Verdicts, tables.Said{Name: tame(s.Name, mostCell), Rest: tame(s.Rest, 2*mostNote)})
 	}
 	out.Doubts = tameAll(v.BenchNotes(), 100, mostNote)
 	out.add("thresholds", "Thresholds", v.show(v.ThresholdTable(mostRows, mostRows)))
@@ -36,13 +32,11 @@ func newBenchPaper(p *Page) *paper {
 	} else if len(v.Settings) > 1 {
 		out.add("change", "Change", v.changeBlocks())
 	}
-	out.add("why", "Why", listings(v.Excerpts(&p.Report, layout.Options{})))
+	out.add("why", "Why", listings(v.Excerpts(&v.page.Report, layout.Options{})))
 	if lines := v.PitfallLines(tables.MostPitfalls); lines != nil {
 		out.add("pitfalls", "Pitfalls", []block{{List: tameAll(lines, mostRows, 2*mostNote)}})
 	}
 	out.add("failed", "Failed benchmarks", v.failedBlocks())
-	out.add("again", "Where it comes from", v.origin())
-	return out
 }
 
 // changeBlocks are what changed or is unclear as tables, then the picture of all

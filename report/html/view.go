@@ -17,9 +17,8 @@ type paper struct {
 	*Page
 	Title    string
 	About    []string
-	Verdicts []tables.Said
-	More     []tables.Said // verdicts that are folded away
-	Found    []string
+	Verdicts []words.Said
+	More     []words.Said // verdicts that are folded away
 	Leaks    []string
 	Advice   string
 	Doubts   []string
@@ -79,29 +78,28 @@ const allIn = "results.jsonl and bench.txt of the run directory"
 
 // newPaper makes a paper of a page that is [tamed].
 func newPaper(p *Page) *paper {
-	build := newServicePaper
-	if p.Table.Kind == compare.OfBenchmarks {
-		build = newBenchPaper
+	v := newPageView(p)
+	out := &paper{Page: p, Title: tame(p.Title(), mostCell)}
+	for _, s := range v.Found() {
+		out.Verdicts = append(out.Verdicts, words.Said{Name: tame(s.Name, mostCell), Rest: tame(s.Rest, 2*mostNote)})
 	}
-	out := build(p)
 	if len(out.Verdicts) > mostVerdicts {
 		out.Verdicts, out.More = out.Verdicts[:mostVerdicts], out.Verdicts[mostVerdicts:]
 	}
+	if v.Kind == compare.OfBenchmarks {
+		v.benchmarks(out)
+	} else {
+		v.service(out)
+	}
+	out.add("again", "Where it comes from", v.origin())
 	return out
 }
 
-func newServicePaper(p *Page) *paper {
-	v := newPageView(p)
-	t := p.Table
-	out := &paper{Page: p, Title: tame(tables.Heading(t), mostCell), About: tameAll(t.About, 50, mostNote)}
+// service adds what a page has of a service.
+func (v *pageView) service(out *paper) {
+	t := v.Table
+	out.About = tameAll(t.About, 50, mostNote)
 	out.Foot = "Response times are measured from when a request was due. Verdicts are of the trials of each setting, compared within blocks."
-	for _, x := range words.Verdicts(t) {
-		rest := strings.TrimPrefix(x.Text, x.Setting.Label())
-		out.Verdicts = append(out.Verdicts, tables.Said{Name: tame(strings.TrimSuffix(x.Text, rest), mostCell), Rest: tame(rest, mostNote)})
-	}
-	if out.Verdicts == nil {
-		out.Found = tameAll(words.Sentences(t), 10, mostNote)
-	}
 	for i := range t.Settings {
 		if l := t.Settings[i].Leak; l != nil {
 			out.Leaks = append(out.Leaks, tameAll(v.Leaks(i, l), 10, mostNote)...)
@@ -109,26 +107,20 @@ func newServicePaper(p *Page) *paper {
 	}
 	out.Advice = tame(words.Recommendation(t), mostNote)
 	out.Doubts = tameAll(words.Warnings(t), 100, mostNote)
-	for _, n := range tameAll(p.Notes, 50, mostNote) {
+	for _, n := range tameAll(v.page.Notes, 50, mostNote) {
 		out.Doubts = append(out.Doubts, "Not shown: "+n)
 	}
 	figures := "Change"
 	if len(t.Settings) < 2 {
 		figures = "Figures"
 	}
-	for _, x := range []chapter{
-		{"thresholds", "Thresholds", v.show(v.ThresholdTable(math.MaxInt, math.MaxInt))},
-		{"change", figures, v.change()},
-		{"latency", "Latency", v.latency()},
-		{"timelines", "Over time", v.timelines()},
-		{"why", "Why", v.causes()},
-		{"memory", "Memory", v.memories()},
-		{"trials", "Trials", v.trialBlocks()},
-		{"again", "Where it comes from", v.origin()},
-	} {
-		out.add(x.ID, x.Title, x.Blocks)
-	}
-	return out
+	out.add("thresholds", "Thresholds", v.show(v.ThresholdTable(math.MaxInt, math.MaxInt)))
+	out.add("change", figures, v.change())
+	out.add("latency", "Latency", v.latency())
+	out.add("timelines", "Over time", v.timelines())
+	out.add("why", "Why", v.causes())
+	out.add("memory", "Memory", v.memories())
+	out.add("trials", "Trials", v.trialBlocks())
 }
 
 // add adds a chapter if it has blocks.
@@ -139,7 +131,7 @@ func (p *paper) add(id, title string, blocks []block) {
 }
 
 func newPageView(p *Page) *pageView {
-	v := &pageView{View: tables.NewView(p.Table, wide), page: p, trials: map[string][]*dyno.Result{}}
+	v := &pageView{View: p.View(wide), page: p, trials: map[string][]*dyno.Result{}}
 	v.Keys = nil // cells wrap, so that names may be long
 	v.file = fileName(p.Table.Name)
 	for _, r := range p.Trials {

@@ -20,22 +20,23 @@ const (
 	mostUnclear = 3 // that it names
 )
 
-// verdicts say of each setting but the baseline, in the order of the table and with the
-// setting as the name, which benchmarks changed, those that became worse and the greatest
-// changes first, and of how many no change was shown. Of a table without a comparison
-// there is one that says so.
-func (v *View) BenchVerdicts() (out []Said) {
+// Found is [words.Found] of a table. Of benchmarks it says which changed, those that became
+// worse and the greatest changes first, and of how many no change was shown; of a single
+// setting, that there is nothing to compare.
+func (v *View) Found() (out []words.Said) {
 	switch {
+	case v.Kind == compare.OfService:
+		return words.Found(v.Table)
 	case len(v.Benchmarks) == 0:
-		return []Said{{Rest: "No benchmark was found, so there is nothing to report."}}
+		return []words.Said{{Rest: "No benchmark was found, so there is nothing to report."}}
 	case len(v.Settings) < 2:
-		return []Said{{Rest: v.alone()}}
+		return []words.Said{{Rest: v.alone()}}
 	}
 	for _, i := range v.Others() {
-		out = append(out, Said{v.Labels[i], " against " + v.Labels[0] + ": " + v.verdictOn(i)})
+		out = append(out, words.Said{Name: v.Labels[i], Rest: " against " + v.Labels[0] + ": " + v.verdictOn(i)})
 	}
 	if few := v.tooFew(); few != "" {
-		out = append(out, Said{Rest: few})
+		out = append(out, words.Said{Rest: few})
 	}
 	return out
 }
@@ -313,18 +314,7 @@ func (v *View) Measured() (out []string) {
 	out = append(out, text)
 	if v.Comparisons > 0 {
 		out = append(out, fmt.Sprintf("The error is kept at %s a comparison: of %s without any change, one or more would be called a change in at most %s of runs.",
-			dyno.Fraction(v.Error), layout.Count(v.Comparisons, "comparison"), twoDigits(v.FalseChance)))
+			dyno.Fraction(v.Error), layout.Count(v.Comparisons, "comparison"), words.TwoDigits(v.FalseChance)))
 	}
 	return out
 }
-
-// twoDigits prints a share in per cent to two digits.
-func twoDigits(x float64) string {
-	if x >= 0.0995 { // which 'g' would print as 1e+02
-		return strconv.FormatFloat(100*x, 'f', 0, 64) + "%"
-	}
-	return strconv.FormatFloat(100*x, 'g', 2, 64) + "%"
-}
-
-// A Said is a sentence, with what it is about as its name.
-type Said struct{ Name, Rest string }

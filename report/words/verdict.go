@@ -183,19 +183,12 @@ func figures(t *compare.Table, i int, name string, both bool) string {
 //
 // Secondary metrics have no say: who changes a setting for them knows why.
 func Recommendation(t *compare.Table) string {
-	text, _ := Advise(t)
-	return text
-}
-
-// recommendation also reports whether it says something that neither [Sentences] nor the
-// warnings say.
-func Advise(t *compare.Table) (text string, news bool) {
 	vs := Verdicts(t)
 	if vs == nil {
-		return "", false
+		return ""
 	}
 	if why := undecided(t); why != "" {
-		return "No recommendation: " + why + ".", false
+		return "No recommendation: " + why + "."
 	}
 	var gains, trades, losses []Verdict
 	for _, v := range vs {
@@ -211,18 +204,18 @@ func Advise(t *compare.Table) (text string, news bool) {
 	base := t.Settings[0].Setting.Label()
 	switch {
 	case len(gains) > 0:
-		return recommend(t, gains), true
+		return recommend(t, gains)
 	case len(trades) > 0:
-		return tradeOff(trades, base), true
+		return tradeOff(trades, base)
 	case len(losses) > 0:
 		text := fmt.Sprintf("Keep %s: no other setting is shown to be better in a primary metric", base)
 		var parts []string
 		for _, v := range losses[:min(len(losses), 3)] {
 			parts = append(parts, v.Setting.Label()+" is worse in "+plainNouns(v.Worse))
 		}
-		return text + ", and " + List(parts) + ".", true
+		return text + ", and " + List(parts) + "."
 	}
-	return nothingShown(t, vs), false
+	return nothingShown(t, vs)
 }
 
 func undecided(t *compare.Table) string {

@@ -2,11 +2,9 @@ package html
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 
-	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
@@ -56,19 +54,15 @@ func (v *pageView) changeBlocks() (out []block) {
 	}
 	groups, left := v.benchIntervals()
 	if groups != nil && first != nil {
-		f := &figure{
-			ID: "fig-change", Kind: "svg", Name: fileName(v.Name) + "-change", Title: units[0].Unit + " of all benchmarks",
-			Shows: fmt.Sprintf("Each mark is a change, and the line through it its 95%% interval: what is left of 0 is lower than the baseline, what is right of it higher. "+
-				"Changes within the shaded band of ±%s count as none. What changed comes first.", dyno.Fraction(v.Negligible)),
-			Picture: template.HTML(chart.Intervals(groups, v.Negligible)), Summary: "Table", Notes: []string{v.BenchLegend()},
-		}
-		for i := range first {
-			f.Tables = append(f.Tables, v.tables(&first[i].Section)...)
+		b := v.svg("change", units[0].Unit+" of all benchmarks", v.showsChanges()+" What changed comes first.",
+			chart.Intervals(groups, v.Negligible), &first[0].Section, v.BenchLegend())
+		for i := range first[1:] {
+			b.Figure.Tables = append(b.Figure.Tables, v.tables(&first[i+1].Section)...)
 		}
 		if left > 0 {
-			f.Notes = append(f.Notes, fmt.Sprintf("%d more that did not change are in the table.", left))
+			b.Figure.Notes = append(b.Figure.Notes, fmt.Sprintf("%d more that did not change are in the table.", left))
 		}
-		out = append(out, block{Figure: f})
+		out = append(out, b)
 	} else {
 		rest = units
 	}
@@ -107,12 +101,7 @@ func (v *pageView) benchIntervals() (groups []chart.Group, left int) {
 		for _, r := range rows[:min(len(rows), room)] {
 			u := tables.Unit(r, names[0])
 			x := v.Versus(*u, i)
-			text := v.UnitChange(u, i)
-			for _, more := range []string{layout.Interval(x.Lo, x.Hi), v.VerdictCell(u, i).Text} {
-				if more != "" {
-					text += " " + more
-				}
-			}
+			text := strings.Join(strings.Fields(v.UnitChange(u, i)+" "+layout.Interval(x.Lo, x.Hi)+" "+v.VerdictCell(u, i).Text), " ")
 			mark := chartMark(x.Verdict)
 			if v.StandingOf(u, i) == tables.IsChanged && u.Better == 0 {
 				mark = chart.Plain

@@ -87,11 +87,9 @@ func (v *pageView) memories() (out []block) {
 	}
 	out = append(out, v.show(v.Memory())...)
 	if s, ok := v.Resident(); ok {
-		out = append(out, block{Figure: &figure{
-			ID: "fig-memory", Kind: "svg", Name: v.file + "-memory", Title: "Where the resident memory is",
-			Shows:   "At the end of the load, means of the trials. The line across each bar is what the kernel counts as resident (RSS); what is mapped and was never touched lies beyond it.",
-			Picture: v.stacks(), Tables: v.tables(&s), Summary: "Table", Notes: tameAll(s.Notes, 50, mostNote),
-		}})
+		out = append(out, v.svg("memory", "Where the resident memory is",
+			"At the end of the load, means of the trials. The line across each bar is what the kernel counts as resident (RSS); what is mapped and was never touched lies beyond it.",
+			v.stacks(), &s, s.Notes...))
 	}
 	out = append(out, v.show(v.GivenBack())...)
 	out = append(out, v.growth()...)
@@ -182,12 +180,8 @@ func (v *pageView) growth() (out []block) {
 			shows += fmt.Sprintf(" %s grows by %s/h %s.", of, sc.With(m.Slope), sc.Interval(m.Lo, m.Hi))
 		}
 		what, _ := layout.UnitOf(by)
-		out = append(out, block{Figure: &figure{
-			ID: fmt.Sprintf("fig-growth-%d", i+1), Kind: "svg", Name: fmt.Sprintf("%s-growth-%d", v.file, i+1),
-			Title: fmt.Sprintf("%s of %s: %s", tame(what, 60), tame(v.SettingName(i), mostCell), m.Verdict), Shows: shows,
-			Picture: chart.Trend(chart.Line{Name: v.called(i), X: at, Y: value, Scale: true}, nil, clock, axis(by)),
-			Tables:  v.tables(growthTable(by, at, value)), Summary: "Table",
-		}})
+		out = append(out, v.svg(fmt.Sprintf("growth-%d", i+1), fmt.Sprintf("%s of %s: %s", tame(what, 60), tame(v.SettingName(i), mostCell), m.Verdict), shows,
+			chart.Trend(chart.Line{Name: v.called(i), X: at, Y: value, Scale: true}, nil, clock, axis(by)), growthTable(by, at, value)))
 	}
 	return out
 }

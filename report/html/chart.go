@@ -85,13 +85,10 @@ func (v *pageView) change() []block {
 		if len(v.Settings) == 2 && len(v.Metrics(false)) > 0 {
 			summary = "Table, with all other metrics"
 		}
-		out = append(out, block{Figure: &figure{
-			ID: "fig-change", Kind: "svg", Name: v.file + "-change", Title: "Primary metrics against " + tame(v.SettingName(0), mostCell),
-			Shows: fmt.Sprintf("Each mark is a change, and the line through it its 95%% interval: what is left of 0 is lower than the baseline, what is right of it higher. "+
-				"Changes within the shaded band of ±%s count as none.", dyno.Fraction(v.Negligible)),
-			Picture: chart.Intervals(groups, v.Negligible), Tables: v.tables(&first), Summary: summary,
-			Notes: append(tameAll(first.Notes, 50, mostNote), moreInTable(len(v.Settings), v.changesShown())...),
-		}})
+		b := v.svg("change", "Primary metrics against "+tame(v.SettingName(0), mostCell), v.showsChanges(),
+			chart.Intervals(groups, v.Negligible), &first, append(first.Notes, moreInTable(len(v.Settings), v.changesShown())...)...)
+		b.Figure.Summary = summary
+		out = append(out, b)
 	} else {
 		out = v.show(first, true)
 	}
@@ -99,6 +96,11 @@ func (v *pageView) change() []block {
 		out = append(out, tucked(v.show(s, true))...)
 	}
 	return out
+}
+
+func (v *pageView) showsChanges() string {
+	return fmt.Sprintf("Each mark is a change, and the line through it its 95%% interval: what is left of 0 is lower than the baseline, what is right of it higher. "+
+		"Changes within the shaded band of ±%s count as none.", dyno.Fraction(v.Negligible))
 }
 
 // changesShown is how many settings the picture of changes has, the baseline included.
@@ -127,14 +129,9 @@ func (v *pageView) intervals() []chart.Group {
 			if len(v.Settings) == 2 {
 				label = tame(words.MetricNoun(m.Name), mostName)
 			}
-			text := v.Delta(i, m.Name, sc)
-			for _, more := range []string{layout.Interval(x.Lo, x.Hi), tables.Word(x)} {
-				if more != "" {
-					text += " " + more
-				}
-			}
+			text := strings.Join(strings.Fields(v.Delta(i, m.Name, sc)+" "+layout.Interval(x.Lo, x.Hi)+" "+tables.Word(x)), " ")
 			groups[at].Rows = append(groups[at].Rows, chart.Interval{
-				Label: label, Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: chartMark(x.Verdict), Better: m.Better, Text: strings.TrimSpace(text),
+				Label: label, Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: chartMark(x.Verdict), Better: m.Better, Text: text,
 			})
 		}
 	}
@@ -200,12 +197,9 @@ func (v *pageView) distribution() []block {
 		}
 		lines = append(lines, l)
 	}
-	out := []block{{Figure: &figure{
-		ID: "fig-percentiles", Kind: "svg", Name: v.file + "-percentiles", Title: "Percentiles of latency",
-		Shows:   "How many of all successful requests took no longer than so long: each step to the right is a tenth of the requests that are left. All repeats together; not for verdicts.",
-		Picture: chart.Percentiles(lines, axis("-sec")), Tables: v.tables(v.percentileTable(hs, most)), Summary: "Table",
-		Notes: moreInTable(len(shown), mostLines),
-	}}}
+	out := []block{v.svg("percentiles", "Percentiles of latency",
+		"How many of all successful requests took no longer than so long: each step to the right is a tenth of the requests that are left. All repeats together; not for verdicts.",
+		chart.Percentiles(lines, axis("-sec")), v.percentileTable(hs, most), moreInTable(len(shown), mostLines)...)}
 	edges := v.edges(hs)
 	if len(edges) < 2 {
 		return out
@@ -221,12 +215,9 @@ func (v *pageView) distribution() []block {
 		}
 		bars = append(bars, h)
 	}
-	return append(out, block{Figure: &figure{
-		ID: "fig-histograms", Kind: "svg", Name: v.file + "-histograms", Title: "Histograms of latency",
-		Shows:   "How many successful requests took about so long, for each setting on the same scale. All repeats together.",
-		Picture: chart.Histograms(bars, axis("-sec")), Tables: v.tables(v.histogramTable(hs, edges)), Summary: "Table",
-		Notes: moreInTable(len(shown), mostBars),
-	}})
+	return append(out, v.svg("histograms", "Histograms of latency",
+		"How many successful requests took about so long, for each setting on the same scale. All repeats together.",
+		chart.Histograms(bars, axis("-sec")), v.histogramTable(hs, edges), moreInTable(len(shown), mostBars)...))
 }
 
 func (v *pageView) percentileTable(hs []*hist.Histogram, requests int64) *layout.Section {
@@ -248,8 +239,8 @@ func (v *pageView) percentileTable(hs []*hist.Histogram, requests int64) *layout
 	sc := layout.ScaleOf("-sec", typical...)
 	return &layout.Section{
 		Title: "Percentiles of latency, " + sc.Unit,
-		Grids: v.Study(labels, func(s *compare.Setting, row int) string {
-			h := hs[v.at(s)]
+		Grids: v.Study(labels, func(i, row int) string {
+			h := hs[i]
 			switch {
 			case h == nil:
 				return ""
@@ -263,16 +254,6 @@ func (v *pageView) percentileTable(hs []*hist.Histogram, requests int64) *layout
 			return strconv.FormatInt(h.Count(), 10)
 		}),
 	}
-}
-
-// at is the place of one of the table's settings.
-func (v *pageView) at(s *compare.Setting) int {
-	for i := range v.Settings {
-		if &v.Settings[i] == s {
-			return i
-		}
-	}
-	panic("report: a setting of another table")
 }
 
 const histogramBins = 72
@@ -319,8 +300,8 @@ func (v *pageView) histogramTable(hs []*hist.Histogram, edges []int64) *layout.S
 	}
 	return &layout.Section{
 		Title: "Requests by latency",
-		Grids: v.Study(labels, func(s *compare.Setting, row int) string {
-			if c := counts[v.at(s)]; c != nil {
+		Grids: v.Study(labels, func(i, row int) string {
+			if c := counts[i]; c != nil {
 				return strconv.FormatInt(c[row].Count, 10)
 			}
 			return ""

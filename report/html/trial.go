@@ -99,17 +99,13 @@ func (v *pageView) strip(m dyno.Metric) []block {
 		return nil
 	}
 	title := words.MetricNoun(m.Name)
-	f := &figure{
-		ID: "fig-trials-" + fileName(m.Name), Kind: "svg", Name: v.file + "-trials-" + fileName(m.Name),
-		Title:   "Trials: " + tame(title, mostName),
-		Shows:   "Each dot is a trial and the line across its row the median. Those with warnings have another form.",
-		Picture: chart.Strip(rows, axis(m.Name)), Summary: "Table",
-		Tables: v.tables(&layout.Section{Title: strings.TrimSuffix(title+", "+sc.Unit, ", "), Grids: []layout.Grid{g}}),
-	}
+	var notes []string
 	if left > 0 {
-		f.Notes = []string{fmt.Sprintf("%s more are in %s.", layout.Count(left, "setting"), allIn)}
+		notes = []string{fmt.Sprintf("%s more are in %s.", layout.Count(left, "setting"), allIn)}
 	}
-	return []block{{Figure: f}}
+	return []block{v.svg("trials-"+fileName(m.Name), "Trials: "+tame(title, mostName),
+		"Each dot is a trial and the line across its row the median. Those with warnings have another form.",
+		chart.Strip(rows, axis(m.Name)), &layout.Section{Title: strings.TrimSuffix(title+", "+sc.Unit, ", "), Grids: []layout.Grid{g}}, notes...)}
 }
 
 func (v *pageView) trialTable(doubts map[string]int) (layout.Section, []block) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/report/words"
@@ -54,6 +55,7 @@ type sheet struct {
 	HTML template.HTML
 }
 
+// A figure is a picture with its table, which says the same without a picture.
 type figure struct {
 	ID, Kind, Name, Title, Shows string
 	Picture                      template.HTML
@@ -61,6 +63,14 @@ type figure struct {
 	Tables                       []sheet
 	Summary                      string // of the table
 	Notes                        []string
+}
+
+// svg is a picture of a run as a block.
+func (v *pageView) svg(id, title, shows string, picture chart.SVG, table *layout.Section, notes ...string) block {
+	return block{Figure: &figure{
+		ID: "fig-" + id, Kind: "svg", Name: v.file + "-" + id, Title: title, Shows: shows, Picture: template.HTML(picture),
+		Tables: v.tables(table), Summary: "Table", Notes: tameAll(notes, 50, mostNote),
+	}}
 }
 
 const mostVerdicts = 12

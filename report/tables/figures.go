@@ -29,7 +29,7 @@ func (v *View) figures(title string, has func(s *compare.Setting) bool, rows []f
 	for _, r := range rows {
 		labels = append(labels, r.label)
 	}
-	return layout.Section{Title: title, Grids: v.Study(labels, func(s *compare.Setting, row int) string { return text(s, rows[row]) })}
+	return layout.Section{Title: title, Grids: v.Study(labels, func(i, row int) string { return text(&v.Settings[i], rows[row]) })}
 }
 
 // lead begins a sentence on setting i: with its name if there are several.

@@ -158,13 +158,13 @@ func (v *View) all() []int {
 
 // Study makes a table as studies print it, a column for each setting. text
 // returns "" where a setting lacks the number.
-func (v *View) Study(labels []string, text func(s *compare.Setting, row int) string) []layout.Grid {
+func (v *View) Study(labels []string, text func(setting, row int) string) []layout.Grid {
 	return v.fit(nil, v.all(), func(settings []int) layout.Grid {
 		g := layout.Grid{Cols: layout.Columns(len(settings)), Head: v.head(settings)}
 		for n, label := range labels {
 			cs := layout.Cells(label)
 			for _, i := range settings {
-				c := layout.Cell{Text: text(&v.Settings[i], n)}
+				c := layout.Cell{Text: text(i, n)}
 				if c.Text == "" {
 					c = v.absent(i)
 				}
@@ -198,7 +198,8 @@ func (v *View) Pooled() (layout.Section, bool) {
 	return layout.Section{
 		Notes: notes,
 		Title: fmt.Sprintf("Response times, %s (pooled: successful requests, all repeats; not for verdicts)", sc.Unit),
-		Grids: v.Study(labels, func(s *compare.Setting, row int) string {
+		Grids: v.Study(labels, func(i, row int) string {
+			s := &v.Settings[i]
 			p := s.Pooled
 			if p == nil {
 				return ""
@@ -238,8 +239,8 @@ func (v *View) Memory() (layout.Section, bool) {
 	}
 	return layout.Section{
 		Title: "Memory (highest resident set of all repeats)",
-		Grids: v.Study(labels, func(s *compare.Setting, row int) string {
-			m := s.Memory
+		Grids: v.Study(labels, func(i, row int) string {
+			m := v.Settings[i].Memory
 			if m == nil {
 				return ""
 			}

@@ -1,9 +1,6 @@
-// Package report shows tables to readers: as text on a terminal, as Markdown
-// in a pull request, as JSON for programs, and results in the Go benchmark
-// format for benchstat.
-//
-// It owns layout, units and wording. It computes nothing: every figure and
-// every verdict is package analysis'.
+// Package report writes what was found of a run: as text on a terminal, as Markdown in a
+// pull request, as JSON and JUnit for programs. Its tables are package tables', its
+// sentences package words', the page is package html's.
 package report
 
 import (

@@ -1,3 +1,4 @@
+// Package html makes the page of a run: a file that needs nobody, or what a server sends.
 package html
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/dynolab/dyno/report/words"
 )
 
-// failed are the benchmarks that said why there are no numbers, or fewer; those that
+// FailedBenchmarks are the benchmarks that said why there are no numbers, or fewer; those that
 // failed alike once.
 func (v *View) FailedBenchmarks() (out []Failed) {
 	at := map[string]int{}
@@ -56,7 +56,7 @@ func (v *View) Faults(b *compare.Benchmark) string {
 	return strings.Join(parts, "; ")
 }
 
-// notes are the warnings, and what failed of blocks, each once.
+// BenchNotes are the warnings, and what failed of blocks, each once.
 func (v *View) BenchNotes() []string {
 	notes := v.readableAll(words.Warnings(v.Table))
 	var failed []string

@@ -19,6 +19,7 @@ type Report struct {
 	Against *benchstat.Tables   // the only setting against a file, which was not measured beside it
 }
 
+// ReportOf is the part of findings that every format shows.
 func ReportOf(f *findings.Findings) *Report {
 	return &Report{Table: f.Table, Whys: f.Whys, Against: f.Against}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 )
 
+// A ResidentPart is a part of the resident memory, in bytes.
 type ResidentPart struct {
 	Label string
 	Of    func(r *compare.Resident) float64
@@ -42,6 +43,7 @@ func Told(s *compare.Setting) *compare.Resident {
 	return nil
 }
 
+// Resident is the table of where the memory is at the end of the load.
 func (v *View) Resident() (layout.Section, bool) {
 	var typical []float64
 	for i := range v.Settings {
@@ -107,6 +109,7 @@ func (v *View) ratio(i int, r *compare.Resident) string {
 	return text + fmt.Sprintf("%s is the rest of the runtime, %s the program's file, and %s nothing that the runtime knows of.", in(own), in(e.File), in(r.Left()))
 }
 
+// GivenBack is the table of what memory comes back after the load.
 func (v *View) GivenBack() (layout.Section, bool) {
 	var typical []float64
 	var first *compare.GivenBack

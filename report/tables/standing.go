@@ -124,6 +124,7 @@ func (v *View) median(u *compare.Row, i int) compare.Summary {
 	return compare.Summary{Center: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 }
 
+// StandingOf is what is known of a unit in setting i.
 func (v *View) StandingOf(u *compare.Row, i int) standing {
 	x := v.Versus(*u, i)
 	switch {

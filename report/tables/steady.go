@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno/report/words"
 )
 
+// Steady is the table of how response times moved.
 func (v *View) Steady() (layout.Section, bool) {
 	var modes []float64
 	found := false

@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno/report/words"
 )
 
+// Tail is the table of what slow requests have to do with collections.
 func (v *View) Tail() (layout.Section, bool) {
 	var p99s, stops, waits []float64
 	for i := range v.Settings {

@@ -68,7 +68,7 @@ func Gate(t *compare.Table) string {
 	return layout.Clean(fmt.Sprintf("%d of %s failed: %s", failed, all, strings.Join(named, ", ")))
 }
 
-// thresholds lists what was judged: what failed, what is unclear, what passed; of
+// ThresholdTable lists what was judged: what failed, what is unclear, what passed; of
 // the first two at most so many. Of benchmarks, which are many, what passed is only
 // counted.
 func (v *View) ThresholdTable(mostFailed, mostUnclear int) (layout.Section, bool) {
@@ -253,7 +253,7 @@ func (v *View) reason(j *compare.Judgement, r *compare.Reason) string {
 	return string(r.Kind)
 }
 
-// why is all that is to be said of a threshold beside its figure, or "".
+// WhyJudged is all that is to be said of a threshold beside its figure, or "".
 func (v *View) WhyJudged(j *compare.Judgement) string {
 	var parts []string
 	for i := range j.Reasons {

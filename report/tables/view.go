@@ -1,3 +1,5 @@
+// Package tables makes the parts of a report: sections with tables, and what is said of
+// them, for text, Markdown and the page alike. Every figure is package analysis'.
 package tables
 
 import (
@@ -27,6 +29,7 @@ type View struct {
 	against  bool     // a baseline file comes after the table
 }
 
+// NewView is a view for a page of so many characters.
 func NewView(t *compare.Table, width int) *View {
 	v := &View{Table: t, Width: width}
 	long := false
@@ -53,7 +56,7 @@ func NewView(t *compare.Table, width int) *View {
 	return v
 }
 
-// name is what a row calls setting i.
+// SettingName is what a row calls setting i.
 func (v *View) SettingName(i int) string {
 	if v.Keys != nil {
 		return v.Keys[i]

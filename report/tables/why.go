@@ -12,6 +12,7 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 )
 
+// Why is the table of the causes of what changed.
 func (v *View) Why() (layout.Section, bool) {
 	g := layout.Grid{
 		Cols: []layout.Column{{Left: true}, {Left: true}, {}, {}},

@@ -1,3 +1,5 @@
+// Package words says in sentences what was found: verdicts, recommendations, warnings, and
+// the reasons of what is unclear. It computes nothing but which of several things to say first.
 package words
 
 import (
@@ -19,6 +21,7 @@ var nouns = map[string]string{
 	"rss-peak-B":  "peak memory",
 }
 
+// MetricNoun is what a sentence calls a metric: "p99 latency", or its name.
 func MetricNoun(metric string) string {
 	if n, ok := nouns[metric]; ok {
 		return n
@@ -108,6 +111,7 @@ func settle(more []int, i int, what string) string {
 	return fmt.Sprintf(" (about %s would settle%s)", layout.Count(more[i], "more block"), cmp.Or(what, " it"))
 }
 
+// List joins parts with commas and "and".
 func List(parts []string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")

@@ -132,9 +132,6 @@ func readEntry(p place) *entry {
 }
 
 func (e *entry) read() error {
-	if err := safe.Plain(e.path); err != nil { // and no more: a list does not look into trials
-		return err
-	}
 	var run struct {
 		store.Run
 		Plan *planned `json:"plan"`
@@ -168,7 +165,10 @@ func (e *entry) read() error {
 		e.State = broken
 		return err
 	}
-	e.readResults()
+	if err := e.readResults(); err != nil {
+		e.State = broken
+		return err
+	}
 	return nil
 }
 
@@ -177,10 +177,13 @@ var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
 // readResults reads the version that ran from the first result of each setting, and
 // counts the results of a run that is not done. Broken lines do not count.
-func (e *entry) readResults() {
+func (e *entry) readResults() error {
 	f, err := safe.Open(filepath.Join(e.path, "results.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return
+		return err
 	}
 	defer f.Close()
 	trials, blocks := map[int]bool{}, map[int]bool{}
@@ -210,6 +213,7 @@ func (e *entry) readResults() {
 	if e.State == interrupted {
 		e.Trials, e.Blocks = len(trials), len(blocks)
 	}
+	return nil
 }
 
 // rev is the revision that the plan asks for, or those it varies.

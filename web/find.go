@@ -68,18 +68,15 @@ func (s *Site) find() (found []place, note string, err error) {
 
 func isRun(path string) bool { return exists(path, "run.json") }
 
-// lookup finds a run by what follows /runs/ in an address: its id and the rest. It only
-// compares ids, and never makes one into a path.
-func (s *Site) lookup(address string) (p place, rest string, ok bool) {
+// lookup finds the run whose pages an address below /runs/ is of. It only compares ids,
+// and never makes one into a path.
+func (s *Site) lookup(address string) (p place, ok bool) {
 	found, _, err := s.find()
-	if err != nil {
-		return place{}, "", false
+	i := slices.IndexFunc(found, func(p place) bool { return strings.HasPrefix(address+"/", p.ID+"/") })
+	if err != nil || i < 0 {
+		return place{}, false
 	}
-	i := slices.IndexFunc(found, func(p place) bool { return address == p.ID || strings.HasPrefix(address, p.ID+"/") })
-	if i < 0 {
-		return place{}, "", false
-	}
-	return found[i], strings.TrimPrefix(address, found[i].ID), true
+	return found[i], true
 }
 
 // heldNow reports whether a dyno writes to a run directory; false if that is not known.

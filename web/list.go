@@ -213,11 +213,10 @@ func (e *entry) value(setting, metric string) (value, bool) {
 }
 
 // list shows the runs, the newest first.
-func (s *Site) list(w http.ResponseWriter, r *http.Request) {
+func (s *Site) list(w http.ResponseWriter, r *http.Request) error {
 	all, note, err := s.all()
 	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err.Error())
-		return
+		return err
 	}
 	f, bad := filterOf(r)
 	var names []string
@@ -240,4 +239,5 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request) {
 		Rows      []*entry
 		Note, Bad string
 	}{s.Root, len(all), f, names, groups(fit), fit, note, bad}})
+	return nil
 }

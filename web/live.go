@@ -28,11 +28,10 @@ const (
 // live sends server-sent events about a run until it ends or the client goes away:
 // progress, points, latency, result and, last, end. It only reads the run directory, so
 // any process may measure.
-func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
+func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) error {
 	defer s.followers.Add(-1)
 	if s.followers.Add(1) > mostFollowers {
-		http.Error(w, fmt.Sprintf("%d pages follow runs already (consider: to close some)", mostFollowers), http.StatusServiceUnavailable)
-		return
+		return refuse(http.StatusServiceUnavailable, "%d pages follow runs already (consider: to close some)", mostFollowers)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -42,17 +41,15 @@ func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	f := newFollower(dir)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	out.write("retry: 2000\n\n")
 	for first := true; ; first = false {
-		if first {
-			out.write("retry: 2000\n\n")
-		}
 		ended := f.look(out, first)
 		if out.beat(); ended || out.err != nil {
-			return
+			return nil
 		}
 		select {
 		case <-r.Context().Done():
-			return
+			return nil
 		case <-tick.C:
 		}
 	}

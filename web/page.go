@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"maps"
@@ -56,9 +58,51 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	w.Write(b.Bytes()) // who does not read it is gone
 }
 
+// A refusal is why a request gets no page.
+type refusal struct {
+	status int
+	reason string
+}
+
+func (e *refusal) Error() string { return e.reason }
+
+func refuse(status int, format string, args ...any) error {
+	return &refusal{status, fmt.Sprintf(format, args...)}
+}
+
+// statusOf is that of an error: a refusal's own, else that of a failure of the server.
+func statusOf(err error) int {
+	if e, ok := errors.AsType[*refusal](err); ok {
+		return e.status
+	}
+	return http.StatusInternalServerError
+}
+
 // fail answers what cannot be shown, with the reason.
-func (s *Site) fail(w http.ResponseWriter, r *http.Request, status int, reason string) {
-	s.show(w, r, status, "fail.tmpl", sheet{Title: http.StatusText(status), Body: reason})
+func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status := statusOf(err)
+	s.show(w, r, status, "fail.tmpl", sheet{Title: http.StatusText(status), Body: err.Error()})
+}
+
+// A handler answers a request, or says why it does not.
+type handler func(http.ResponseWriter, *http.Request) error
+
+// orPage answers with a page what a handler does not.
+func (s *Site) orPage(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	}
+}
+
+// orText answers what a handler does not with a line, for scripts and frames.
+func orText(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			http.Error(w, err.Error(), statusOf(err))
+		}
+	}
 }
 
 func runURL(id string) string { return "/runs/" + escaped(id) + "/" }
@@ -108,13 +152,7 @@ func readAssets(from ...fs.FS) (files map[string][]byte, version string) {
 
 // typeOf is the media type of an asset, "" of other files.
 func typeOf(name string) string {
-	switch path.Ext(name) {
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".css":
-		return "text/css; charset=utf-8"
-	}
-	return ""
+	return map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}[path.Ext(name)]
 }
 
 func assetURL(name string) string { return "/assets/" + assetVersion + "/" + name }
@@ -122,22 +160,18 @@ func assetURL(name string) string { return "/assets/" + assetVersion + "/" + nam
 // asset serves a script or a style sheet. Under another version's address it is not to
 // be kept.
 func asset(w http.ResponseWriter, r *http.Request) {
-	data, ok := assets[r.PathValue("name")]
+	name := r.PathValue("name")
+	data, ok := assets[name]
 	if !ok {
 		http.Error(w, "there is no such asset", http.StatusNotFound)
 		return
 	}
 	h := w.Header()
-	etag := `"` + assetVersion + `"`
-	h.Set("Content-Type", typeOf(r.PathValue("name")))
-	h.Set("ETag", etag)
+	h.Set("Content-Type", typeOf(name))
+	h.Set("ETag", `"`+assetVersion+`"`)
 	h.Set("Cache-Control", "no-cache")
 	if r.PathValue("version") == assetVersion {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	if r.Header.Get("If-None-Match") == etag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	w.Write(data)
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
 }

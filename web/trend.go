@@ -38,11 +38,10 @@ type course struct {
 }
 
 // trend shows a metric of one setting over the runs of one name.
-func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
+func (s *Site) trend(w http.ResponseWriter, r *http.Request) error {
 	all, _, err := s.all()
 	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err.Error())
-		return
+		return err
 	}
 	name := r.FormValue("name")
 	var names []string
@@ -60,8 +59,7 @@ func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Sort(names)
 	if len(runs) == 0 {
-		s.fail(w, r, http.StatusNotFound, fmt.Sprintf("No run that has results is named %q.", name))
-		return
+		return refuse(http.StatusNotFound, "No run that has results is named %q.", name)
 	}
 	metric, setting := shown(runs[0])
 	metric = cmp.Or(r.FormValue("metric"), metric)
@@ -87,6 +85,7 @@ func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
 		Courses               []course
 		Alpha                 string
 	}{name, metric, setting, help, mixed, names, settings, metrics, courses(runs, metric, setting, mixed), fmt.Sprintf("%g %%", 100*stats.ChangeAlpha)}})
+	return nil
 }
 
 // with adds a metric to an entry, which has only the primary ones.

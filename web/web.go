@@ -66,18 +66,18 @@ type Site struct {
 func (s *Site) Handler() http.Handler {
 	s.prepared()
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.list)
-	mux.HandleFunc("GET /trend", s.trend)
-	mux.HandleFunc("GET /compare", s.compare)
+	mux.HandleFunc("GET /{$}", s.orPage(s.list))
+	mux.HandleFunc("GET /trend", s.orPage(s.trend))
+	mux.HandleFunc("GET /compare", s.orPage(s.compare))
 	mux.HandleFunc("GET /assets/{version}/{name}", asset)
-	mux.HandleFunc("GET /runs/{rest...}", s.run)
-	mux.HandleFunc("POST /runs/{rest...}", s.run)
+	mux.HandleFunc("GET /runs/{rest...}", s.orPage(s.run))
+	mux.HandleFunc("POST /runs/{rest...}", s.orPage(s.run))
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent) // browsers ask by themselves, and say that a missing one is an error
 	})
-	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, http.StatusNotFound, "There is no such page.")
-	})
+	mux.HandleFunc("GET /", s.orPage(func(http.ResponseWriter, *http.Request) error {
+		return refuse(http.StatusNotFound, "There is no such page.")
+	}))
 	return s.guard(mux)
 }
 
@@ -87,8 +87,7 @@ func (s *Site) prepared() *Site {
 			s.read = &fromFindings
 		}
 		s.queue.places = make(chan struct{}, mostHeavy)
-		s.pages.most, s.pages.weight, s.pages.weigh = 16, 64<<20, func(html []byte) int { return len(html) }
-		s.opened.most = mostOpened
+		s.pages.most, s.opened.most = 16, mostOpened
 	})
 	return s
 }

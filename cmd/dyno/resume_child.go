@@ -29,16 +29,20 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 			return nil, nil, fmt.Errorf("find this program: %w", err)
 		}
 	}
-	if path, err = filepath.Abs(path); err != nil {
-		return nil, nil, err
-	}
 	log, err := newLog(filepath.Join(path, web.ResumeLog))
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.Command(program, "run", "--resume", path)
+	ctx, stop := context.WithCancel(m.ctx)
+	cmd := exec.CommandContext(ctx, program, "run", "--resume", path)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()
+	cmd.Cancel = func() error {
+		if cmd.Process.Signal(os.Interrupt) == nil {
+			return nil
+		}
+		return cmd.Process.Kill() // where there are no interrupts: results are kept, dyno report reports them
+	}
 	started, ended := make(chan error), make(chan struct{})
 	m.children.Go(func() {
 		// Of Pdeathsig: it is sent when the thread that forks ends.
@@ -46,6 +50,7 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 		defer runtime.UnlockOSThread()
 		defer close(ended)
 		defer log.Close()
+		defer stop()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
@@ -55,14 +60,6 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 	if err := <-started; err != nil {
 		return nil, nil, fmt.Errorf("start %s: %w", program, err)
 	}
-	stop = sync.OnceFunc(func() { interruptChild(cmd.Process) })
-	m.children.Go(func() {
-		select {
-		case <-m.ctx.Done():
-			stop()
-		case <-ended:
-		}
-	})
 	return stop, ended, nil
 }
 

@@ -12,8 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web/safe"
 )
@@ -176,7 +178,17 @@ func TestWindowStartHole(t *testing.T) {
 	if got := windowStart(path); got != 0 {
 		t.Error(got)
 	}
-	put(t, path, []byte("#[head]\n\"StartTimestamp\"\n12.5,1.0,3,x\n"))
+	var b bytes.Buffer
+	log, err := hist.NewLog(&b, time.Unix(12, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 500 * time.Millisecond; at < 3*time.Second; at += time.Second {
+		if err := log.Add(hist.New(), at, at+time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, path, b.Bytes())
 	if got := windowStart(path); got != 12.5 {
 		t.Error(got)
 	}

@@ -69,19 +69,15 @@ func (s *Site) all() (all []*entry, note string, err error) {
 		return nil, "", err
 	}
 	all = make([]*entry, len(found))
-	next := make(chan int)
 	var readers sync.WaitGroup
-	for range min(2*runtime.GOMAXPROCS(0), 16, len(found)) {
+	each := runtime.GOMAXPROCS(0)
+	for first := range each {
 		readers.Go(func() {
-			for i := range next {
+			for i := first; i < len(found); i += each {
 				all[i] = s.entry(found[i])
 			}
 		})
 	}
-	for i := range found {
-		next <- i
-	}
-	close(next)
 	readers.Wait()
 	s.entries.mu.Lock()
 	s.entries.trim(len(found)) // those of removed runs are the least recently used

@@ -19,18 +19,6 @@ type filter struct {
 	Name, Subject, Rev, Since, Until, Query string
 }
 
-// filterOf reads a filter from an address, and says what of it is none.
-func filterOf(r *http.Request) (f filter, bad string) {
-	f = filter{r.FormValue("name"), r.FormValue("subject"), r.FormValue("rev"), r.FormValue("since"), r.FormValue("until"), r.FormValue("q")}
-	for _, day := range []*string{&f.Since, &f.Until} {
-		if _, err := time.Parse(time.DateOnly, *day); *day != "" && err != nil {
-			bad = fmt.Sprintf("%q is no day (want for example 2026-11-22) and is left out", *day)
-			*day = ""
-		}
-	}
-	return f, bad
-}
-
 // fits reports whether a run is to be listed. Days are local, and compare as text.
 func (f filter) fits(e *entry) bool {
 	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
@@ -218,7 +206,7 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f, bad := filterOf(r)
+	f := filter{r.FormValue("name"), r.FormValue("subject"), r.FormValue("rev"), r.FormValue("since"), r.FormValue("until"), r.FormValue("q")}
 	var names []string
 	var fit []*entry
 	for _, e := range all {
@@ -231,13 +219,13 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	slices.Sort(names)
 	s.show(w, r, http.StatusOK, "list.tmpl", sheet{Title: "Runs", Script: "list.js", Body: struct {
-		Root      string
-		All       int
-		Filter    filter
-		Names     []string
-		Groups    []group
-		Rows      []*entry
-		Note, Bad string
-	}{s.Root, len(all), f, names, groups(fit), fit, note, bad}})
+		Root   string
+		All    int
+		Filter filter
+		Names  []string
+		Groups []group
+		Rows   []*entry
+		Note   string
+	}{s.Root, len(all), f, names, groups(fit), fit, note}})
 	return nil
 }

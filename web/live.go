@@ -135,7 +135,7 @@ func newFollower(dir *store.Dir) *follower {
 
 // look tells what is new, and whether the run has ended.
 func (f *follower) look(out *events, first bool) (ended bool) {
-	held := f.held() // before the results are read, so that none is missed at the end
+	held := heldNow(f.dir.Path) // before the results are read, so that none is missed at the end
 	var added []*dyno.Result
 	f.results.lines(func(line []byte) {
 		r := new(dyno.Result)
@@ -167,24 +167,6 @@ func (f *follower) look(out *events, first bool) (ended bool) {
 		out.send("end", map[string]string{"state": f.state()})
 	}
 	return ended
-}
-
-// held reports whether a dyno writes to the run; where that is not known, whether a
-// file changed in the last minute.
-func (f *follower) held() bool {
-	_, held, err := store.Holder(f.dir.Path)
-	if err == nil {
-		return held
-	}
-	newest := f.results.changed
-	if f.now != nil {
-		for _, e := range f.now.files() {
-			if t := e.ModTime(); t.After(newest) {
-				newest = t
-			}
-		}
-	}
-	return time.Since(newest) < time.Minute
 }
 
 // state is how a run has ended: done or stopped.

@@ -2,18 +2,15 @@ package web
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"crypto/rand"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
-	"maps"
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -123,55 +120,31 @@ func trendURL(name, metric, setting string) string {
 //go:embed page/*.js page/*.css
 var ownFiles embed.FS
 
-// assets are the scripts and styles of all pages, those of run pages too, by name. assetVersion, a hash of them,
-// is part of their addresses, so that a browser may keep them for ever.
-var assets, assetVersion = readAssets(report.Assets, ownFiles)
-
-func readAssets(from ...fs.FS) (files map[string][]byte, version string) {
-	files = map[string][]byte{}
-	for _, f := range from {
-		err := fs.WalkDir(f, ".", func(p string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || typeOf(p) == "" || strings.Contains(p, ".test.") {
-				return err
-			}
-			files[path.Base(p)], err = fs.ReadFile(f, p)
-			return err
-		})
-		if err != nil {
-			panic(err) // what is embedded can be read
-		}
-	}
-	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		sum.Write([]byte(name + "\x00"))
-		sum.Write(files[name])
-		sum.Write([]byte{0})
-	}
-	return files, hex.EncodeToString(sum.Sum(nil)[:8])
-}
-
-// typeOf is the media type of an asset, "" of other files.
-func typeOf(name string) string {
-	return map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}[path.Ext(name)]
-}
+// assetVersion is part of the addresses of assets, so that a browser may keep them as
+// long as this server lives.
+var assetVersion = rand.Text()
 
 func assetURL(name string) string { return "/assets/" + assetVersion + "/" + name }
 
-// asset serves a script or a style sheet. Under another version's address it is not to
-// be kept.
+var assetTypes = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+
+// asset serves a script or a style sheet of all pages, those of run pages too. Under
+// another version's address it is not to be kept.
 func asset(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	data, ok := assets[name]
-	if !ok {
+	data, err := fs.ReadFile(report.Assets, name)
+	if err != nil {
+		data, err = fs.ReadFile(ownFiles, "page/"+name)
+	}
+	kind, ok := assetTypes[path.Ext(name)]
+	if err != nil || !ok {
 		http.Error(w, "there is no such asset", http.StatusNotFound)
 		return
 	}
-	h := w.Header()
-	h.Set("Content-Type", typeOf(name))
-	h.Set("ETag", `"`+assetVersion+`"`)
-	h.Set("Cache-Control", "no-cache")
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-cache")
 	if r.PathValue("version") == assetVersion {
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(data))
+	w.Write(data)
 }

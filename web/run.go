@@ -2,15 +2,13 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
+	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/dynolab/dyno/report"
@@ -165,22 +163,14 @@ const mostColumns = 4000 // of a picture
 
 // detail answers with a picture of a part of a run.
 func (s *Site) detail(w http.ResponseWriter, r *http.Request, dir *store.Dir) error {
-	number := func(name string, otherwise float64) float64 {
-		text := r.FormValue(name)
-		if text == "" {
-			return otherwise
-		}
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsInf(x, 0) || x < 0 {
-			return math.NaN()
-		}
-		return x
-	}
-	from, to, columns := number("from", 0), number("to", 0), number("columns", 1200)
+	from, err1 := strconv.ParseFloat(cmp.Or(r.FormValue("from"), "0"), 64)
+	to, err2 := strconv.ParseFloat(cmp.Or(r.FormValue("to"), "0"), 64)
+	columns, err3 := strconv.Atoi(cmp.Or(r.FormValue("columns"), "1200"))
+	whole := from == 0 && to == 0
 	switch {
-	case math.IsNaN(from) || math.IsNaN(to) || from >= to && (from != 0 || to != 0):
+	case err1 != nil || err2 != nil || !whole && !(from >= 0 && from < to && to <= math.MaxFloat64):
 		return refuse(http.StatusBadRequest, "want from and to in seconds, from less than to, or neither")
-	case !(columns >= 1 && columns <= mostColumns) || columns != math.Trunc(columns):
+	case err3 != nil || columns < 1 || columns > mostColumns:
 		return refuse(http.StatusBadRequest, "want columns, a whole number from 1 to %d", mostColumns)
 	}
 	leave, err := s.enter(r, dir.Path)
@@ -188,25 +178,11 @@ func (s *Site) detail(w http.ResponseWriter, r *http.Request, dir *store.Dir) er
 		return err
 	}
 	defer leave()
-	picture, err := s.read.picture(dir, from, to, int(columns))
+	picture, err := s.read.picture(dir, from, to, columns)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	packed(w, r, func(w io.Writer) error { return report.PictureJSON(w, picture) })
+	report.PictureJSON(w, picture) // an error is that of who does not read it
 	return nil
-}
-
-// packed writes an answer as gzip, if the asker takes it.
-func packed(w http.ResponseWriter, r *http.Request, write func(io.Writer) error) {
-	w.Header().Set("Vary", "Accept-Encoding")
-	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		write(w) // an error is that of who does not read it
-		return
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // an error is that of a level that there is not
-	if write(z) == nil {
-		z.Close()
-	}
 }

@@ -63,7 +63,7 @@ func TestStates(t *testing.T) {
 	made{failed: "subject died"}.run(t, filepath.Join(root, "failed"), false)
 	s := site(t, root)
 	got := map[string]string{}
-	all, _, err := s.prepared().all()
+	all, _, err := s.all()
 	if err != nil {
 		t.Fatal(err)
 	}

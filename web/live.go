@@ -248,9 +248,6 @@ func (f *follower) each() float64 {
 	}
 	l := f.trials[0].Load
 	length := max(time.Duration(l.Duration), l.Rate.Length())
-	if length == 0 && len(f.order) > 0 {
-		length = f.order[len(f.order)-1].Elapsed
-	}
 	if length == 0 {
 		return 0
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web/safe"
@@ -77,18 +79,12 @@ func changed(path, name string) time.Time {
 	return info.ModTime()
 }
 
-// PprofPath returns the address of pprof's pages of a profile, relative to the run's;
+// pprofPath returns the address of pprof's pages of a profile, relative to the run's;
 // with versus, of the change since base.
-func PprofPath(kind, setting string, versus bool, base string) string {
-	escape := func(setting string) string {
-		if setting == "" {
-			return "-"
-		}
-		return url.PathEscape(setting)
-	}
-	path := "pprof/" + kind + "/" + escape(setting) + "/"
+func pprofPath(kind, setting string, versus bool, base string) string {
+	path := "pprof/" + kind + "/" + cmp.Or(url.PathEscape(setting), "-") + "/"
 	if versus {
-		path += "vs/" + escape(base) + "/"
+		path += "vs/" + cmp.Or(url.PathEscape(base), "-") + "/"
 	}
 	return path
 }
@@ -99,15 +95,13 @@ func (s *Site) openProfiles(dir *store.Dir, a asked) (*pprofpage.Pages, error) {
 		return nil, err
 	}
 	of, err := s.read.profile(dir, a.kind, a.setting)
+	var base *profiles.Sum
+	if err == nil && a.versus {
+		base = new(profiles.Sum)
+		*base, err = s.read.profile(dir, a.kind, a.base)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !a.versus {
-		return pprofpage.Open(a.kind, of, nil)
-	}
-	base, err := s.read.profile(dir, a.kind, a.base)
-	if err != nil {
-		return nil, err
-	}
-	return pprofpage.Open(a.kind, of, &base)
+	return pprofpage.Open(a.kind, of, base)
 }

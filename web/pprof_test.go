@@ -105,8 +105,8 @@ const (
 func TestPprofPages(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // no dot
 	h, dir, reads := served(t, search(t))
-	alone := "/runs/a/pprof/" + PprofPath("cpu", with, false, "")
-	versus := "/runs/a/pprof/" + PprofPath("cpu", without, true, with)
+	alone := "/runs/a/pprof/" + pprofPath("cpu", with, false, "")
+	versus := "/runs/a/pprof/" + pprofPath("cpu", without, true, with)
 	for path, want := range map[string]string{
 		alone + "flamegraph":         "stackViewer(",
 		alone + "top":                "makeTopTable(",
@@ -114,7 +114,7 @@ func TestPprofPages(t *testing.T) {
 		versus + "flamegraph":        "stackViewer(",
 		versus + "top":               "makeTopTable(",
 		alone + "source?f=main.main": "main.main",
-		"/runs/a/pprof/" + PprofPath("allocs", with, false, "") + "flamegraph?si=alloc_objects": "alloc_objects",
+		"/runs/a/pprof/" + pprofPath("allocs", with, false, "") + "flamegraph?si=alloc_objects": "alloc_objects",
 	} {
 		w := look(h, path)
 		body := w.Body.String()
@@ -157,7 +157,7 @@ func TestPprofPages(t *testing.T) {
 		"/runs/a/pprof/pprof/cpu/GOGC=1/": http.StatusNotFound,
 		"/runs/a/pprof/pprof/passwd/-/":   http.StatusNotFound,
 		"/runs/a/pprof/pprof/cpu":         http.StatusNotFound,
-		"/runs/a/pprof/" + PprofPath("mutex", with, false, "") + "top": http.StatusNotFound,
+		"/runs/a/pprof/" + pprofPath("mutex", with, false, "") + "top": http.StatusNotFound,
 	} {
 		if w := look(h, path); w.Code != code {
 			t.Errorf("%s: %d, want %d: %s", path, w.Code, code, w.Body)
@@ -179,7 +179,7 @@ func TestPprofPerRequest(t *testing.T) {
 		}
 		return p, 4_000_000, nil
 	})
-	text := look(h, "/runs/a/pprof/"+PprofPath("cpu", without, true, with)+"top").Body.String()
+	text := look(h, "/runs/a/pprof/"+pprofPath("cpu", without, true, with)+"top").Body.String()
 	if !strings.Contains(text, "Showing nodes accounting for 0, 0% of") {
 		t.Errorf("no difference is shown as one: %v", regexp.MustCompile("Showing nodes.*").FindString(text))
 	}
@@ -195,7 +195,7 @@ func TestPprofAtOnce(t *testing.T) {
 			if i%2 == 1 {
 				kind, value = "allocs", "alloc_space"
 			}
-			path := "/runs/a/pprof/" + PprofPath(kind, []string{with, without}[i/2%2], i%3 == 0, []string{with, without}[i/4%2]) + "flamegraph"
+			path := "/runs/a/pprof/" + pprofPath(kind, []string{with, without}[i/2%2], i%3 == 0, []string{with, without}[i/4%2]) + "flamegraph"
 			w := look(h, path)
 			if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Type: "+value) {
 				t.Errorf("%s: %d", path, w.Code)
@@ -273,8 +273,8 @@ func TestPprofHostile(t *testing.T) {
 	}
 	bodies := map[string]string{}
 	for _, page := range pages {
-		bodies[page] = look(h, "/runs/a/pprof/"+PprofPath("cpu", with, false, "")+page).Body.String()
-		bodies["vs "+page] = look(h, "/runs/a/pprof/"+PprofPath("cpu", with, true, without)+page).Body.String()
+		bodies[page] = look(h, "/runs/a/pprof/"+pprofPath("cpu", with, false, "")+page).Body.String()
+		bodies["vs "+page] = look(h, "/runs/a/pprof/"+pprofPath("cpu", with, true, without)+page).Body.String()
 	}
 	for name, body := range bodies {
 		if found := injected.FindString(body); found != "" {

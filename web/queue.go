@@ -22,7 +22,7 @@ type queue struct {
 // enter waits for a place in the queue. It fails if the client goes away or waits too
 // long.
 func (s *Site) enter(r *http.Request, run string) (leave func(), err error) {
-	q := &s.prepared().queue
+	q := &s.queue
 	ctx, cancel := context.WithTimeout(r.Context(), heavyTime)
 	defer cancel()
 	one, _ := q.runs.LoadOrStore(run, make(chan struct{}, 1))

@@ -44,7 +44,6 @@ func TestResume(t *testing.T) {
 			t.Errorf("%d %s, want %d %s", w.Code, w.Body, code, want)
 		}
 	}
-	refused(a, http.StatusNotImplemented, "dyno run --resume")
 
 	var resumed []string
 	var held *store.Dir

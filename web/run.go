@@ -107,7 +107,7 @@ func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte,
 	}
 	for i := range page.Flames {
 		f := &page.Flames[i]
-		f.URL = own + PprofPath(f.Kind, f.Setting, f.Base != "", f.Base) + "flamegraph"
+		f.URL = own + pprofPath(f.Kind, f.Setting, f.Base != "", f.Base) + "flamegraph"
 	}
 	var b bytes.Buffer
 	err = report.HTML(&b, page)

@@ -48,7 +48,7 @@ type Site struct {
 	Token string   // that requests which change something have to bring; "" allows none of them
 
 	// Resume goes on with a run, until it ends or stop is called; it is done when the
-	// channel is closed. nil: no run is gone on with.
+	// channel is closed.
 	Resume func(path string) (stop func(), done <-chan struct{}, err error)
 
 	read      *reader      // nil means fromFindings
@@ -64,7 +64,13 @@ type Site struct {
 
 // Handler serves the site. Only what Resume began goes on after the requests.
 func (s *Site) Handler() http.Handler {
-	s.prepared()
+	s.once.Do(func() {
+		if s.read == nil {
+			s.read = &fromFindings
+		}
+		s.queue.places = make(chan struct{}, mostHeavy)
+		s.pages.most, s.opened.most = 16, mostOpened
+	})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.orPage(s.list))
 	mux.HandleFunc("GET /trend", s.orPage(s.trend))
@@ -79,15 +85,4 @@ func (s *Site) Handler() http.Handler {
 		return refuse(http.StatusNotFound, "There is no such page.")
 	}))
 	return s.guard(mux)
-}
-
-func (s *Site) prepared() *Site {
-	s.once.Do(func() {
-		if s.read == nil {
-			s.read = &fromFindings
-		}
-		s.queue.places = make(chan struct{}, mostHeavy)
-		s.pages.most, s.opened.most = 16, mostOpened
-	})
-	return s
 }

@@ -29,7 +29,9 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 			return nil, nil, fmt.Errorf("find this program: %w", err)
 		}
 	}
-	log, err := newLog(filepath.Join(path, web.ResumeLog))
+	name := filepath.Join(path, web.ResumeLog)
+	os.Remove(name) // not to write through a link that somebody else put there
+	log, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,14 +63,4 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 		return nil, nil, fmt.Errorf("start %s: %w", program, err)
 	}
 	return stop, ended, nil
-}
-
-func (m *resumer) wait() { m.children.Wait() }
-
-// newLog writes through no link, which somebody else might have put there.
-func newLog(path string) (*os.File, error) {
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }

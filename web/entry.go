@@ -116,12 +116,12 @@ func stamp(path string) string {
 // readEntry reads run.json and summary.json, and of a run without a summary of all
 // its results how many there are.
 func readEntry(p place) *entry {
-	e := &entry{place: p, State: broken}
+	e := &entry{place: p}
 	if info, err := os.Lstat(p.path); err == nil {
 		e.Run.Started = info.ModTime() // unless it is known better
 	}
 	if err := e.read(); err != nil {
-		e.Err = short(err.Error())
+		e.State, e.Err = broken, short(err.Error())
 	}
 	e.tame()
 	return e
@@ -158,14 +158,9 @@ func (e *entry) read() error {
 			e.State = done
 		}
 	case !errors.Is(err, fs.ErrNotExist):
-		e.State = broken
 		return err
 	}
-	if err := e.readResults(); err != nil {
-		e.State = broken
-		return err
-	}
-	return nil
+	return e.readResults()
 }
 
 // commit is a git commit, of which 12 digits are enough for a reader.

@@ -92,36 +92,29 @@ func (e *entry) Changes() (cs []change) {
 
 // loudest is the change of a metric that is surest and greatest.
 func loudest(s *summary, metric string) (c change, ok bool) {
-	best, size, name := verdict{}, -1.0, ""
+	var best verdict
+	size, name := -1.0, ""
 	for _, x := range s.Settings {
 		v, ok := x.Versus[metric]
 		if !ok || x.Baseline {
 			continue
 		}
-		far := 0.0
+		far := map[string]float64{"better": 1e6, "worse": 1e6, "unclear": 1e3}[v.Verdict] // what is known goes first
 		if v.Ratio != nil && *v.Ratio > 0 {
-			far = math.Abs(math.Log(*v.Ratio))
-		}
-		if v.Verdict == "better" || v.Verdict == "worse" {
-			far += 1e6 // what is known goes first
-		} else if v.Verdict == "unclear" {
-			far += 1e3
+			far += math.Abs(math.Log(*v.Ratio))
 		}
 		if far > size {
 			best, size, name = v, far, x.Setting
 		}
 	}
-	if size < 0 {
-		return c, false
-	}
 	text := best.Verdict
-	if best.Ratio != nil && (best.Verdict == "better" || best.Verdict == "worse") {
-		text = layout.Change(*best.Ratio) + " " + best.Verdict
+	if best.Ratio != nil && size >= 1e6 {
+		text = layout.Change(*best.Ratio) + " " + text
 		if len(s.Settings) > 2 {
 			text += " (" + name + ")"
 		}
 	}
-	return change{report.Noun(metric), text, best.Verdict}, true
+	return change{report.Noun(metric), text, best.Verdict}, size >= 0
 }
 
 // A group is the runs of one name.

@@ -105,13 +105,7 @@ func orText(h handler) http.HandlerFunc {
 func runURL(id string) string { return "/runs/" + escaped(id) + "/" }
 
 // escaped keeps slashes.
-func escaped(path string) string {
-	parts := strings.Split(path, "/")
-	for i := range parts {
-		parts[i] = url.PathEscape(parts[i])
-	}
-	return strings.Join(parts, "/")
-}
+func escaped(path string) string { return strings.ReplaceAll(url.PathEscape(path), "%2F", "/") }
 
 func trendURL(name, metric, setting string) string {
 	return "/trend?" + url.Values{"name": {name}, "metric": {metric}, "setting": {setting}}.Encode()

@@ -173,10 +173,10 @@ func namesIn(run, name string) ([]fs.DirEntry, error) {
 func checkPlan(f *os.File) error {
 	var run struct {
 		Plan struct {
-			Vary           map[string]json.RawMessage `json:"vary"`
-			Settings       []json.RawMessage          `json:"settings"`
-			Repeats        float64                    `json:"repeat"`
-			ProfileRepeats float64                    `json:"profile_repeat"`
+			Vary           map[string]any    `json:"vary"`
+			Settings       []json.RawMessage `json:"settings"`
+			Repeats        float64           `json:"repeat"`
+			ProfileRepeats float64           `json:"profile_repeat"`
 		} `json:"plan"`
 	}
 	if err := json.NewDecoder(f).Decode(&run); err != nil {
@@ -184,10 +184,8 @@ func checkPlan(f *os.File) error {
 	}
 	settings := float64(max(len(run.Plan.Settings), 1))
 	for _, levels := range run.Plan.Vary {
-		var all []json.RawMessage
-		if json.Unmarshal(levels, &all) == nil && len(all) > 0 {
-			settings *= float64(len(all))
-		}
+		all, _ := levels.([]any)
+		settings *= float64(max(len(all), 1))
 	}
 	p := &run.Plan
 	// Trials of profiles are as many as the others unless said, and one more is of a trace.

@@ -105,9 +105,7 @@ func stamp(path string) string {
 	var b strings.Builder
 	for _, name := range []string{"run.json", "summary.json", "results.jsonl"} {
 		if info, err := os.Lstat(filepath.Join(path, name)); err == nil {
-			fmt.Fprintf(&b, "%d/%d ", info.ModTime().UnixNano(), info.Size())
-		} else {
-			b.WriteString("- ")
+			fmt.Fprint(&b, name, info.ModTime().UnixNano(), info.Size())
 		}
 	}
 	return b.String()

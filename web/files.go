@@ -38,8 +38,8 @@ func exists(dir, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// A file is a line of a list of files.
-type file struct {
+// A row is a line of a list of files.
+type row struct {
 	Name, URL, Save string
 	Size            string // "" of a folder
 	Time            time.Time
@@ -80,7 +80,7 @@ func (s *Site) files(w http.ResponseWriter, r *http.Request, p place) error {
 	defer f.Close()
 	switch {
 	case !info.IsDir():
-		s.file(w, r, f, info)
+		file(w, r, f, info)
 	case !slash && name != ".":
 		http.Redirect(w, r, fileURL(p, name)+"/", http.StatusMovedPermanently)
 	default:
@@ -102,13 +102,13 @@ func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, f *os.Fil
 		entries, note = entries[:mostListed], fmt.Sprintf("Only %d of its files are listed; there are more.", mostListed)
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	var list []file
+	var list []row
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || !e.IsDir() && !e.Type().IsRegular() {
 			continue
 		}
-		f := file{Name: short(e.Name()), URL: fileURL(p, path.Join(name, e.Name())), Time: info.ModTime()}
+		f := row{Name: short(e.Name()), URL: fileURL(p, path.Join(name, e.Name())), Time: info.ModTime()}
 		if e.IsDir() {
 			f.Name, f.URL = f.Name+"/", f.URL+"/"
 		} else {
@@ -122,22 +122,26 @@ func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, f *os.Fil
 	}
 	s.show(w, r, http.StatusOK, "files.tmpl", sheet{Title: "Files of " + short(title), Body: struct {
 		ID, Up, Note string
-		Files        []file
+		Files        []row
 	}{p.ID, up, note, list}})
 	return nil
 }
 
 // file sends a file to be saved, or as text.
-func (s *Site) file(w http.ResponseWriter, r *http.Request, f *os.File, info fs.FileInfo) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", filePolicy)
-	h.Set("Cache-Control", "no-cache")
-	h.Set("Content-Type", "text/plain; charset=utf-8")
+func file(w http.ResponseWriter, r *http.Request, f *os.File, info fs.FileInfo) {
+	kind := "text/plain; charset=utf-8"
 	if r.FormValue("save") != "" || info.Size() > mostShown || !slices.Contains(texts, path.Ext(info.Name())) {
-		h.Set("Content-Type", "application/octet-stream")
-		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": info.Name()}))
+		kind = "application/octet-stream"
+		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": info.Name()}))
 		http.NewResponseController(w).SetWriteDeadline(time.Time{}) // it may be gigabytes
 	}
+	send(w, r, f, info, kind, filePolicy)
+}
+
+func send(w http.ResponseWriter, r *http.Request, f *os.File, info fs.FileInfo, kind, policy string) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Security-Policy", policy)
+	w.Header().Set("Cache-Control", "no-cache")
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 
@@ -148,10 +152,6 @@ func (s *Site) saved(w http.ResponseWriter, r *http.Request, p place) error {
 		return refuse(http.StatusNotFound, "The run has no report.html (consider: dyno report %s --format html).", p.path)
 	}
 	defer f.Close()
-	h := w.Header()
-	h.Set("Content-Security-Policy", savedPolicy)
-	h.Set("Cache-Control", "no-cache")
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	http.ServeContent(w, r, "", info.ModTime(), f)
+	send(w, r, f, info, "text/html; charset=utf-8", savedPolicy)
 	return nil
 }

@@ -25,7 +25,7 @@ type place struct {
 // not look into run directories, so no id is a prefix of another's path, and does not
 // follow links.
 func (s *Site) find() (found []place, note string, err error) {
-	if isRun(s.Root) {
+	if exists(s.Root, "run.json") {
 		abs, err := filepath.Abs(s.Root)
 		return []place{{filepath.Base(abs), s.Root}}, "", err
 	}
@@ -49,7 +49,7 @@ func (s *Site) find() (found []place, note string, err error) {
 			}
 			p := place{strings.TrimPrefix(id+"/"+e.Name(), "/"), filepath.Join(path, e.Name())}
 			switch {
-			case isRun(p.path):
+			case exists(p.path, "run.json"):
 				found = append(found, p)
 			case depth < mostDepth:
 				look(p.path, p.ID, depth+1)
@@ -65,8 +65,6 @@ func (s *Site) find() (found []place, note string, err error) {
 	}
 	return found, note, nil
 }
-
-func isRun(path string) bool { return exists(path, "run.json") }
 
 // lookup finds the run whose pages an address below /runs/ is of. It only compares ids,
 // and never makes one into a path.

@@ -11,11 +11,7 @@ import (
 	"time"
 )
 
-const (
-	mostForm   = 64 << 10         // bytes of a request that changes something
-	formTime   = 10 * time.Second // until it has arrived
-	answerTime = 5 * time.Minute  // until an answer has gone out; live ones have no end
-)
+const answerTime = 5 * time.Minute // until an answer has gone out; live ones have no end
 
 // policy lets our pages load scripts and styles from here only, none inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
@@ -43,8 +39,8 @@ func (s *Site) guard(next http.Handler) http.Handler {
 
 // admit refuses requests that no page may answer, and bounds the others.
 func (s *Site) admit(w http.ResponseWriter, r *http.Request) error {
-	control := http.NewResponseController(w)
-	control.SetWriteDeadline(time.Now().Add(answerTime)) // an error is that of a recorder, which has none
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // an error is that of a recorder, which has none
+	r.Body = http.MaxBytesReader(w, r.Body, 0)                                 // nothing here reads one
 	if !slices.ContainsFunc(s.Hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
 		// By that, a page of another site whose name was made to point here would read the runs.
 		return refuse(http.StatusMisdirectedRequest, "This server is not asked by the name or port that it was started with (consider: the address that dyno view printed, or dyno view --host).")
@@ -54,14 +50,10 @@ func (s *Site) admit(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		r.Body = http.MaxBytesReader(w, r.Body, 0)
 	case http.MethodPost:
-		control.SetReadDeadline(time.Now().Add(formTime))
-		r.Body = http.MaxBytesReader(w, r.Body, mostForm)
 		if http.NewCrossOriginProtection().Check(r) != nil || !s.token(r) {
 			return refuse(http.StatusForbidden, "This was not asked by a page of this server as it is now (consider: to reload the page).")
 		}
-		control.SetReadDeadline(time.Time{})
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		return refuse(http.StatusMethodNotAllowed, "Nothing here answers that method.")
@@ -84,12 +76,9 @@ func foreign(r *http.Request) bool {
 	return h.Get("Sec-Fetch-Mode") != "navigate" || framed
 }
 
-// token reports whether a request brings the token, in a header or a form.
+// token reports whether a request brings the token.
 func (s *Site) token(r *http.Request) bool {
 	got := r.Header.Get("X-Dyno-Token")
-	if got == "" {
-		got = r.PostFormValue("token")
-	}
 	return s.Token != "" && subtle.ConstantTimeCompare([]byte(got), []byte(s.Token)) == 1
 }
 

@@ -117,6 +117,25 @@ func loudest(s *summary, metric string) (c change, ok bool) {
 	return change{report.Noun(metric), text, best.Verdict}, size >= 0
 }
 
+// measured are the runs that have results, by name, the oldest first, and the names, that
+// of the newest run first.
+func measured(all []*entry) (names []string, runs map[string][]*entry) {
+	runs = map[string][]*entry{}
+	for _, e := range all {
+		if e.State == broken || e.Summary == nil || len(e.Summary.Settings) == 0 {
+			continue
+		}
+		if runs[e.Plan.Name] == nil {
+			names = append(names, e.Plan.Name)
+		}
+		runs[e.Plan.Name] = append(runs[e.Plan.Name], e)
+	}
+	for _, es := range runs {
+		slices.Reverse(es)
+	}
+	return names, runs
+}
+
 // A group is the runs of one name.
 type group struct {
 	Name   string
@@ -131,23 +150,12 @@ type group struct {
 // groups are the names of several runs, with the course of the first primary metric at
 // the baseline, over the runs that can be compared with the newest.
 func groups(all []*entry) (gs []group) {
-	byName := map[string][]*entry{}
-	var names []string
-	for _, e := range all {
-		if e.Summary == nil || len(e.Summary.Settings) == 0 || e.State == broken {
-			continue
-		}
-		if byName[e.Plan.Name] == nil {
-			names = append(names, e.Plan.Name)
-		}
-		byName[e.Plan.Name] = append(byName[e.Plan.Name], e)
-	}
+	names, runs := measured(all)
 	for _, name := range names {
-		es := byName[name]
+		es := runs[name]
 		if len(es) < 2 {
 			continue
 		}
-		slices.SortStableFunc(es, func(a, b *entry) int { return a.Run.Started.Compare(b.Run.Started) })
 		newest := es[len(es)-1]
 		metric, setting := shown(newest)
 		g := group{Name: name, Runs: len(es), Last: newest.When(), Metric: metric, Trend: trendURL(name, metric, setting)}

@@ -44,7 +44,10 @@ func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) erro
 	out.write("retry: 2000\n\n")
 	for first := true; ; first = false {
 		ended := f.look(out, first)
-		if out.beat(); ended || out.err != nil {
+		if time.Since(out.last) >= beatEvery {
+			out.write(": still here\n\n")
+		}
+		if ended || out.err != nil {
 			return nil
 		}
 		select {
@@ -70,13 +73,6 @@ func (e *events) send(name string, v any) {
 		return
 	}
 	e.write(fmt.Sprintf("event: %s\ndata: %s\n\n", name, data))
-}
-
-// beat keeps a connection alive on which nothing was sent for long.
-func (e *events) beat() {
-	if time.Since(e.last) >= beatEvery {
-		e.write(": still here\n\n")
-	}
 }
 
 func (e *events) write(text string) {
@@ -164,17 +160,13 @@ func (f *follower) look(out *events, first bool) (ended bool) {
 		f.unheld = 0
 	}
 	if ended = f.unheld >= endLooks || first && !held; ended {
-		out.send("end", map[string]string{"state": f.state()})
+		state := "done"
+		if slices.ContainsFunc(f.trials, func(t dyno.Trial) bool { return f.of[t.N] == nil }) {
+			state = "stopped"
+		}
+		out.send("end", map[string]string{"state": state})
 	}
 	return ended
-}
-
-// state is how a run has ended: done or stopped.
-func (f *follower) state() string {
-	if slices.ContainsFunc(f.trials, func(t dyno.Trial) bool { return f.of[t.N] == nil }) {
-		return "stopped"
-	}
-	return "done"
 }
 
 // find finds the trial under way: without a good result, its directory changed last,

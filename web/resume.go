@@ -64,27 +64,19 @@ func (s *Site) stop(w http.ResponseWriter, r *http.Request, dir *store.Dir) erro
 	case pid == g.stopped: // a second interrupt would end it at once, without a report
 		return back(w)
 	}
-	if err := interrupt(pid, dir.Path); err != nil {
+	p, err := os.FindProcess(pid) // from here on it cannot become another with its number (pidfd)
+	if err == nil {
+		defer p.Release()
+		if again, _, _ := store.Holder(dir.Path); again != pid {
+			return refuse(http.StatusConflict, "stop the run: it has just ended")
+		}
+		err = p.Signal(os.Interrupt)
+	}
+	if err != nil {
 		return refuse(http.StatusConflict, "stop the run: %v %s", err, cure)
 	}
 	g.stopped = pid
 	return back(w)
-}
-
-// interrupt signals a process, if it is still the one that writes to the run.
-func interrupt(pid int, path string) error {
-	p, err := os.FindProcess(pid) // from here on it cannot become another with its number (pidfd)
-	if err != nil {
-		return err
-	}
-	defer p.Release()
-	switch again, _, err := store.Holder(path); {
-	case err != nil:
-		return err
-	case again != pid:
-		return errors.New("it has just ended")
-	}
-	return p.Signal(os.Interrupt)
 }
 
 // startTime is how long a resumed dyno may take to open the run.

@@ -85,6 +85,21 @@ func TestRunPage(t *testing.T) {
 	want(t, get(t, s, "/runs/later/"), 500, "out of cheese")
 }
 
+// A run has its pages whatever its directory is called, also where that means something
+// in a pattern of http.ServeMux.
+func TestOddIDs(t *testing.T) {
+	root := t.TempDir()
+	s := site(t, root)
+	for _, id := range []string{"{x}", "x{$}", "{x...}", "a%b", "a%2fb", "ü ö", "\xff", "GET y", "a\nb", "q?r#s", "files", "detail/live"} {
+		made{}.run(t, filepath.Join(root, id), false)
+		for _, rest := range []string{"", "files/", "files/run.json", "detail"} {
+			if w := get(t, s, runURL(id)+rest); w.Code != 200 {
+				t.Errorf("%q, %q: status %d", id, rest, w.Code)
+			}
+		}
+	}
+}
+
 func TestDetail(t *testing.T) {
 	root := t.TempDir()
 	made{}.run(t, filepath.Join(root, "x"), false)

@@ -60,7 +60,7 @@ var layers = map[string][]string{
 	"report/gclog":       {"gctrace", "report/layout"},
 	"report/layout":      {"hist", "stats"},
 	"report/plot":        {".", "analysis/compare", "report/chart", "report/layout", "stats"},
-	"report/html":        {".", "analysis/compare", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "findings", "hist", "report/chart", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "stats"},
+	"report/html":        {".", "analysis/compare", "analysis/leak", "analysis/profiles", "analysis/timeline", "findings", "hist", "report/chart", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "stats"},
 	"report/tables":      {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "findings", "report/benchtable", "report/chart", "report/layout", "report/plot", "report/profile", "report/words", "stats"},
 	"report/words":       {".", "analysis/compare", "analysis/leak", "analysis/pitfall", "analysis/timeline", "report/layout", "stats"},
 	"report/pprofpage":   {"analysis/profiles"},
@@ -68,7 +68,7 @@ var layers = map[string][]string{
 	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/words", "stats", "store", "web/safe"},
 	"web/safe":           {"."},
 	"examples":           {},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "analysis/timeline", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/compare", "analysis/pitfall", "analysis/profiles", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "store", "subject", "subject/guard", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

@@ -1,16 +1,11 @@
 package web
 
-import (
-	"errors"
-	"sync"
-)
+import "sync"
 
 // A cache keeps what was made of a run's files while they do not change. The zero value
 // keeps any number of values.
 type cache[K comparable, V any] struct {
-	most   int         // values to keep; 0 means any number
-	weight int         // of all values together; 0 means any
-	weigh  func(V) int // nil if values have no weight
+	most int // values to keep; 0 means any number
 
 	mu   sync.Mutex
 	uses int
@@ -18,13 +13,9 @@ type cache[K comparable, V any] struct {
 }
 
 type cached[V any] struct {
-	stamp  string // of the files that the value was made of
-	used   int    // number of the last use
-	weight int
-
-	once  sync.Once
-	value V
-	err   error
+	stamp string // of the files that the value was made of
+	used  int    // number of the last use
+	value func() (V, error)
 }
 
 // get returns the value of a key. It calls make, once for all who ask at the same
@@ -33,7 +24,7 @@ func (c *cache[K, V]) get(key K, stamp string, make func() (V, error)) (V, error
 	c.mu.Lock()
 	x := c.kept[key]
 	if x == nil || x.stamp != stamp {
-		x = &cached[V]{stamp: stamp}
+		x = &cached[V]{stamp: stamp, value: sync.OnceValues(make)}
 		if c.kept == nil {
 			c.kept = map[K]*cached[V]{}
 		}
@@ -41,29 +32,24 @@ func (c *cache[K, V]) get(key K, stamp string, make func() (V, error)) (V, error
 	}
 	c.uses++
 	x.used = c.uses
-	c.mu.Unlock()
-
-	defer c.settle(key, x)
-	x.once.Do(func() {
-		x.err = errors.New("it could not be made") // if make panics
-		x.value, x.err = make()
-	})
-	return x.value, x.err
-}
-
-// settle forgets a value that could not be made, or makes room for one that could.
-func (c *cache[K, V]) settle(key K, x *cached[V]) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case x.err != nil && c.kept[key] == x: // the next request tries again
-		delete(c.kept, key)
-	case x.err == nil && c.weigh != nil:
-		x.weight = c.weigh(x.value)
-	}
 	if c.most > 0 {
 		c.trim(c.most)
 	}
+	c.mu.Unlock()
+
+	made := false
+	defer func() { // also if make panics
+		if !made {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.kept[key] == x {
+				delete(c.kept, key)
+			}
+		}
+	}()
+	v, err := x.value()
+	made = err == nil
+	return v, err
 }
 
 // has reports whether there is a value with this stamp, or one is being made.
@@ -74,14 +60,10 @@ func (c *cache[K, V]) has(key K, stamp string) bool {
 	return x != nil && x.stamp == stamp
 }
 
-// trim drops the values that were not used for longest until most are left, and
-// these are not too heavy. c.mu is locked.
+// trim drops the values that were not used for longest until most are left. c.mu is
+// locked.
 func (c *cache[K, V]) trim(most int) {
-	sum := 0
-	for _, x := range c.kept {
-		sum += x.weight
-	}
-	for len(c.kept) > most || c.weight > 0 && sum > c.weight {
+	for len(c.kept) > most {
 		var oldest K
 		first := c.uses + 1
 		for key, x := range c.kept {
@@ -89,7 +71,6 @@ func (c *cache[K, V]) trim(most int) {
 				oldest, first = key, x.used
 			}
 		}
-		sum -= c.kept[oldest].weight
 		delete(c.kept, oldest)
 	}
 }

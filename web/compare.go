@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"html/template"
 	"math"
 	"net/http"
@@ -40,17 +41,16 @@ type pairRow struct {
 }
 
 // compare shows what the second run changed. Without two runs the reader chooses them.
-func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
+func (s *Site) compare(w http.ResponseWriter, r *http.Request) error {
 	all, _, err := s.all()
 	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err.Error())
-		return
+		return err
 	}
 	body := struct {
 		A, B     string
 		Runs     []*entry
 		Pairs    []pair
-		Warnings []string
+		Warnings []string // that all settings have
 		Problem  string
 	}{A: r.FormValue("a"), B: r.FormValue("b")}
 	for _, e := range all {
@@ -65,61 +65,58 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 	case body.A == body.B:
 		body.Problem = "These are one run: its page compares its settings."
 	default:
-		tables, problem, code := s.tables(w, r, body.A, body.B)
-		status, body.Problem = code, problem
+		tables, err := s.tables(r, body.A, body.B)
+		if err != nil {
+			status, body.Problem = statusOf(err), err.Error()
+		}
 		for i, t := range tables {
-			warnings := words.Warnings(t)
-			if i == 0 {
-				body.Warnings = slices.Clone(warnings)
-			}
-			body.Warnings = slices.DeleteFunc(body.Warnings, func(w string) bool { return !slices.Contains(warnings, w) })
-		}
-		for _, t := range tables {
 			p := pairOf(t)
-			p.Warnings = slices.DeleteFunc(words.Warnings(t), func(w string) bool { return slices.Contains(body.Warnings, w) })
-			body.Pairs = append(body.Pairs, p)
+			if body.Pairs = append(body.Pairs, p); i == 0 {
+				body.Warnings = slices.Clone(p.Warnings)
+			}
+			body.Warnings = slices.DeleteFunc(body.Warnings, func(w string) bool { return !slices.Contains(p.Warnings, w) })
+		}
+		for i := range body.Pairs {
+			p := &body.Pairs[i]
+			p.Warnings = slices.DeleteFunc(p.Warnings, func(w string) bool { return slices.Contains(body.Warnings, w) })
 		}
 	}
-	if status != 0 {
-		s.show(w, r, status, "compare.tmpl", sheet{Title: "Two runs compared", Body: body})
-	}
+	s.show(w, r, status, "compare.tmpl", sheet{Title: "Two runs compared", Body: body})
+	return nil
 }
 
-// tables compares two runs by their ids. The status is 0 if the request was answered.
-func (s *Site) tables(w http.ResponseWriter, r *http.Request, ids ...string) (ts []*compare.Table, problem string, status int) {
-	var places [2]place
-	for i, id := range ids {
-		p, rest, ok := s.lookup(id)
-		if !ok || rest != "" {
-			return nil, "There is no run " + id + " (any more).", http.StatusNotFound
-		}
-		places[i] = p
-	}
-	leave, ok := s.enter(w, r, "")
-	if !ok {
-		return nil, "", 0
+// tables compares two runs by their ids.
+func (s *Site) tables(r *http.Request, ids ...string) ([]*compare.Table, error) {
+	leave, err := s.enter(r, "")
+	if err != nil {
+		return nil, err
 	}
 	defer leave()
 	var dirs [2]*store.Dir
-	for i, p := range places {
+	for i, id := range ids {
+		p, ok := s.lookup(id)
+		if !ok || p.ID != id {
+			return nil, refuse(http.StatusNotFound, "There is no run %s (any more).", id)
+		}
 		dir, err := open(p)
 		if err == nil {
 			err = safe.FitProfiles(p.path)
 		}
 		if err != nil {
-			return nil, "The run " + p.ID + " cannot be read: " + err.Error(), http.StatusInternalServerError
+			return nil, fmt.Errorf("The run %s cannot be read: %w", id, err)
 		}
 		dirs[i] = dir
 	}
 	ts, err := s.read.compare(dirs[0], dirs[1])
 	if err != nil {
-		return nil, "The runs cannot be compared: " + err.Error(), http.StatusUnprocessableEntity
+		return nil, refuse(http.StatusUnprocessableEntity, "The runs cannot be compared: %v", err)
 	}
-	return ts, "", http.StatusOK
+	return ts, nil
 }
 
 // pairOf is a table of two columns: the first level of its settings is the run.
 func pairOf(t *compare.Table) (p pair) {
+	p.Warnings = words.Warnings(t)
 	if len(t.Settings) < 2 {
 		return p
 	}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/csv"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -36,26 +34,13 @@ func newCurrent(dir *store.Dir, t *dyno.Trial, place os.FileInfo) *current {
 	c := &current{dir: dir, trial: t, place: place, began: place.ModTime()}
 	c.series = tail{path: dir.TrialFile(t.N, "series.csv"), recent: true}
 	c.latency = tail{path: dir.TrialFile(t.N, "latency.hlog"), recent: true}
-	for _, e := range c.files() { // some are made as it begins, and never written to
-		if e.ModTime().Before(c.began) {
-			c.began = e.ModTime()
+	files, _ := os.ReadDir(dir.TrialFile(t.N, ""))
+	for _, f := range files { // some are made as it begins, and never written to
+		if info, err := f.Info(); err == nil && info.ModTime().Before(c.began) {
+			c.began = info.ModTime()
 		}
 	}
 	return c
-}
-
-// files are those of the trial by now.
-func (c *current) files() (files []os.FileInfo) {
-	entries, err := os.ReadDir(c.dir.TrialFile(c.trial.N, ""))
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil {
-			files = append(files, info)
-		}
-	}
-	return files
 }
 
 // phase is measuring once there is a latency or a reading of the window.
@@ -140,12 +125,9 @@ func windowStart(path string) float64 {
 		return 0
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(io.LimitReader(f, recent)); lines.Scan(); {
-		line := lines.Text()
-		if line != "" && line[0] != '#' && line[0] != '"' {
-			first, _, _ := strings.Cut(line, ",")
-			sec, _ := strconv.ParseFloat(first, 64)
-			return sec
+	for l, err := range hist.Lines(io.LimitReader(f, recent), time.Unix(0, 0)) {
+		if err == nil {
+			return l.From.Seconds()
 		}
 	}
 	return 0

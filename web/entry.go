@@ -69,19 +69,15 @@ func (s *Site) all() (all []*entry, note string, err error) {
 		return nil, "", err
 	}
 	all = make([]*entry, len(found))
-	next := make(chan int)
 	var readers sync.WaitGroup
-	for range min(2*runtime.GOMAXPROCS(0), 16, len(found)) {
+	each := runtime.GOMAXPROCS(0)
+	for first := range each {
 		readers.Go(func() {
-			for i := range next {
+			for i := first; i < len(found); i += each {
 				all[i] = s.entry(found[i])
 			}
 		})
 	}
-	for i := range found {
-		next <- i
-	}
-	close(next)
 	readers.Wait()
 	s.entries.mu.Lock()
 	s.entries.trim(len(found)) // those of removed runs are the least recently used
@@ -109,9 +105,7 @@ func stamp(path string) string {
 	var b strings.Builder
 	for _, name := range []string{"run.json", "summary.json", "results.jsonl"} {
 		if info, err := os.Lstat(filepath.Join(path, name)); err == nil {
-			fmt.Fprintf(&b, "%d/%d ", info.ModTime().UnixNano(), info.Size())
-		} else {
-			b.WriteString("- ")
+			fmt.Fprint(&b, name, info.ModTime().UnixNano(), info.Size())
 		}
 	}
 	return b.String()
@@ -120,21 +114,18 @@ func stamp(path string) string {
 // readEntry reads run.json and summary.json, and of a run without a summary of all
 // its results how many there are.
 func readEntry(p place) *entry {
-	e := &entry{place: p, State: broken}
+	e := &entry{place: p}
 	if info, err := os.Lstat(p.path); err == nil {
 		e.Run.Started = info.ModTime() // unless it is known better
 	}
 	if err := e.read(); err != nil {
-		e.Err = short(err.Error())
+		e.State, e.Err = broken, short(err.Error())
 	}
 	e.tame()
 	return e
 }
 
 func (e *entry) read() error {
-	if err := safe.Plain(e.path); err != nil { // and no more: a list does not look into trials
-		return err
-	}
 	var run struct {
 		store.Run
 		Plan *planned `json:"plan"`
@@ -165,11 +156,9 @@ func (e *entry) read() error {
 			e.State = done
 		}
 	case !errors.Is(err, fs.ErrNotExist):
-		e.State = broken
 		return err
 	}
-	e.readResults()
-	return nil
+	return e.readResults()
 }
 
 // commit is a git commit, of which 12 digits are enough for a reader.
@@ -177,10 +166,13 @@ var commit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
 // readResults reads the version that ran from the first result of each setting, and
 // counts the results of a run that is not done. Broken lines do not count.
-func (e *entry) readResults() {
+func (e *entry) readResults() error {
 	f, err := safe.Open(filepath.Join(e.path, "results.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return
+		return err
 	}
 	defer f.Close()
 	trials, blocks := map[int]bool{}, map[int]bool{}
@@ -210,6 +202,7 @@ func (e *entry) readResults() {
 	if e.State == interrupted {
 		e.Trials, e.Blocks = len(trials), len(blocks)
 	}
+	return nil
 }
 
 // rev is the revision that the plan asks for, or those it varies.

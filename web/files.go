@@ -1,7 +1,7 @@
 package web
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,14 +14,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/web/safe"
 )
 
-// mostShown is how many bytes of each end of a text are shown. All of it can be saved.
-const mostShown = 1 << 20
-
-// mostListed is how many files of a folder are listed.
-const mostListed = 5000
+const (
+	mostShown  = 16 << 20 // bytes of a text that is shown; larger ones are saved
+	mostListed = 5000     // files of a folder
+)
 
 // texts are the names of files that a browser shows, by their ends.
 var texts = []string{".json", ".jsonl", ".txt", ".log", ".csv", ".yaml", ".hlog", ".hgrm", ".md", ".go"}
@@ -38,183 +38,120 @@ func exists(dir, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// A file is a line of a list of files.
-type file struct {
+// A row is a line of a list of files.
+type row struct {
 	Name, URL, Save string
 	Size            string // "" of a folder
 	Time            time.Time
 }
 
-// files lists a folder of a run, or sends a file of it. os.Root keeps dots and links
-// from leading out of the run directory.
-func (s *Site) files(w http.ResponseWriter, r *http.Request, p place) {
-	name, slash := strings.CutSuffix(strings.TrimPrefix(r.PathValue("rest"), "files"), "/")
-	if name = strings.TrimPrefix(name, "/"); name == "" {
-		name = "."
-	}
-	if !fs.ValidPath(name) || strings.ContainsAny(name, "\\") {
-		s.fail(w, r, http.StatusNotFound, "There is no such file in the run directory.")
-		return
-	}
+// open opens a file or a folder of a run. os.Root keeps dots and links from leading out
+// of the run directory.
+func (p place) open(name string) (f *os.File, info fs.FileInfo, err error) {
 	root, err := os.OpenRoot(p.path)
 	if err != nil {
-		s.fail(w, r, http.StatusNotFound, "The run directory cannot be opened (any more).")
-		return
+		return nil, nil, err
 	}
 	defer root.Close()
-	info, err := root.Stat(name)
-	switch {
-	case err != nil:
-		s.fail(w, r, http.StatusNotFound, "There is no such file in the run directory.")
-	case info.IsDir() && !slash:
-		http.Redirect(w, r, fileURL(p, name)+"/", http.StatusMovedPermanently)
-	case info.IsDir():
-		s.folder(w, r, p, root, name)
-	case !info.Mode().IsRegular(): // a pipe would never be done
-		s.fail(w, r, http.StatusForbidden, "That is no file: "+info.Mode().Type().String())
-	default:
-		s.file(w, r, root, name)
+	if f, err = root.OpenFile(name, safe.Quickly, 0); err != nil {
+		return nil, nil, err
 	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = fs.ErrInvalid // a pipe would never be done
+	}
+	if err != nil {
+		f.Close()
+	}
+	return f, info, err
+}
+
+// files lists a folder of a run, or sends a file of it.
+func (s *Site) files(w http.ResponseWriter, r *http.Request, p place) error {
+	name, slash := strings.CutSuffix(r.PathValue("name"), "/")
+	name = cmp.Or(name, ".")
+	none := refuse(http.StatusNotFound, "There is no such file in the run directory.")
+	if !fs.ValidPath(name) {
+		return none
+	}
+	f, info, err := p.open(name)
+	if err != nil {
+		return none
+	}
+	defer f.Close()
+	switch {
+	case !info.IsDir():
+		file(w, r, f, info)
+	case !slash && name != ".":
+		http.Redirect(w, r, fileURL(p, name)+"/", http.StatusMovedPermanently)
+	default:
+		return s.folder(w, r, p, f, name)
+	}
+	return nil
 }
 
 func fileURL(p place, name string) string { return path.Join(runURL(p.ID), "files", escaped(name)) }
 
 // folder lists a folder of a run.
-func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, root *os.Root, name string) {
-	f, err := root.Open(name)
-	if err != nil {
-		s.fail(w, r, http.StatusNotFound, "There is no such folder in the run directory.")
-		return
-	}
-	defer f.Close()
+func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, f *os.File, name string) error {
 	entries, err := f.ReadDir(mostListed + 1)
 	if err != nil && err != io.EOF {
-		s.fail(w, r, http.StatusInternalServerError, "The folder cannot be read: "+err.Error())
-		return
+		return fmt.Errorf("The folder cannot be read: %w", err)
 	}
 	note := ""
 	if len(entries) > mostListed {
 		entries, note = entries[:mostListed], fmt.Sprintf("Only %d of its files are listed; there are more.", mostListed)
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	var list []file
+	var list []row
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || !e.IsDir() && !e.Type().IsRegular() {
 			continue
 		}
-		f := file{Name: short(e.Name()), URL: fileURL(p, path.Join(name, e.Name())), Time: info.ModTime()}
+		f := row{Name: short(e.Name()), URL: fileURL(p, path.Join(name, e.Name())), Time: info.ModTime()}
 		if e.IsDir() {
 			f.Name, f.URL = f.Name+"/", f.URL+"/"
 		} else {
-			f.Size, f.Save = size(info.Size()), f.URL+"?save=1"
+			f.Size, f.Save = layout.Number("file-B", float64(info.Size()))(float64(info.Size())), f.URL+"?save=1"
 		}
 		list = append(list, f)
 	}
-	title := p.ID
+	title, up := p.ID, "" // URL of the folder above; "" of the run directory itself
 	if name != "." {
-		title += "/" + name
+		title, up = title+"/"+name, fileURL(p, path.Dir(name))+"/"
 	}
 	s.show(w, r, http.StatusOK, "files.tmpl", sheet{Title: "Files of " + short(title), Body: struct {
-		ID    string
-		Up    string // URL of the folder above; "" of the run directory itself
-		Note  string
-		Files []file
-	}{p.ID, map[bool]string{true: "", false: fileURL(p, path.Dir(name)) + "/"}[name == "."], note, list}})
+		ID, Up, Note string
+		Files        []row
+	}{p.ID, up, note, list}})
+	return nil
 }
 
-func size(n int64) string {
-	switch {
-	case n < 1<<10:
-		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+// file sends a file to be saved, or as text.
+func file(w http.ResponseWriter, r *http.Request, f *os.File, info fs.FileInfo) {
+	kind := "text/plain; charset=utf-8"
+	if r.FormValue("save") != "" || info.Size() > mostShown || !slices.Contains(texts, path.Ext(info.Name())) {
+		kind = "application/octet-stream"
+		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": info.Name()}))
+		http.NewResponseController(w).SetWriteDeadline(time.Time{}) // it may be gigabytes
 	}
-	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	send(w, r, f, info, kind, filePolicy)
 }
 
-// open opens a regular file of a run and sets the headers that all files have. It
-// has answered the request if f is nil.
-func (s *Site) open(w http.ResponseWriter, r *http.Request, root *os.Root, name, policy string) (f *os.File, info fs.FileInfo) {
-	f, err := root.OpenFile(name, safe.Quickly, 0)
-	if err == nil {
-		if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
-			err = fs.ErrInvalid
-		}
-	}
-	if err != nil {
-		f.Close()
-		s.fail(w, r, http.StatusNotFound, "There is no such file in the run directory.")
-		return nil, nil
-	}
+func send(w http.ResponseWriter, r *http.Request, f *os.File, info fs.FileInfo, kind, policy string) {
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Cache-Control", "no-cache")
-	return f, info
-}
-
-// file sends a file as text, of a long one both ends, or to be saved.
-func (s *Site) file(w http.ResponseWriter, r *http.Request, root *os.Root, name string) {
-	f, info := s.open(w, r, root, name, filePolicy)
-	if f == nil {
-		return
-	}
-	defer f.Close()
-	h := w.Header()
-	if r.FormValue("save") != "" || !slices.Contains(texts, path.Ext(name)) {
-		h.Set("Content-Type", "application/octet-stream")
-		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
-		http.NewResponseController(w).SetWriteDeadline(time.Time{}) // it may be gigabytes
-		http.ServeContent(w, r, "", info.ModTime(), f)
-		return
-	}
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	if info.Size() <= 2*mostShown {
-		http.ServeContent(w, r, "", info.ModTime(), f)
-		return
-	}
-	if err := ends(w, f, info.Size()); err != nil {
-		panic(http.ErrAbortHandler) // so that it does not look whole
-	}
-}
-
-// ends writes the first and the last lines of a text.
-func ends(w io.Writer, f io.ReaderAt, size int64) error {
-	head, tail := make([]byte, mostShown), make([]byte, mostShown)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return err
-	}
-	if _, err := f.ReadAt(tail, size-mostShown); err != nil && err != io.EOF {
-		return err
-	}
-	if i := bytes.LastIndexByte(head, '\n'); i >= 0 {
-		head = head[:i+1]
-	}
-	if i := bytes.IndexByte(tail, '\n'); i >= 0 {
-		tail = tail[i+1:]
-	}
-	left := size - int64(len(head)+len(tail))
-	_, err := fmt.Fprintf(w, "%s\n[dyno: %d of %d bytes are left out here; ?save=1 saves all of them]\n\n%s", head, left, size, tail)
-	return err
+	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 
 // saved shows the report that a run was saved with.
-func (s *Site) saved(w http.ResponseWriter, r *http.Request, p place) {
-	root, err := os.OpenRoot(p.path)
-	if err == nil {
-		defer root.Close()
-		_, err = root.Stat("report.html")
-	}
-	if err != nil {
-		s.fail(w, r, http.StatusNotFound, "The run has no report.html (consider: dyno report "+p.path+" --format html).")
-		return
-	}
-	f, info := s.open(w, r, root, "report.html", savedPolicy)
-	if f == nil {
-		return
+func (s *Site) saved(w http.ResponseWriter, r *http.Request, p place) error {
+	f, info, err := p.open("report.html")
+	if err != nil || info.IsDir() {
+		return refuse(http.StatusNotFound, "The run has no report.html (consider: dyno report %s --format html).", p.path)
 	}
 	defer f.Close()
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	http.ServeContent(w, r, "", info.ModTime(), f)
+	send(w, r, f, info, "text/html; charset=utf-8", savedPolicy)
+	return nil
 }

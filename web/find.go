@@ -25,7 +25,7 @@ type place struct {
 // not look into run directories, so no id is a prefix of another's path, and does not
 // follow links.
 func (s *Site) find() (found []place, note string, err error) {
-	if isRun(s.Root) {
+	if exists(s.Root, "run.json") {
 		abs, err := filepath.Abs(s.Root)
 		return []place{{filepath.Base(abs), s.Root}}, "", err
 	}
@@ -49,7 +49,7 @@ func (s *Site) find() (found []place, note string, err error) {
 			}
 			p := place{strings.TrimPrefix(id+"/"+e.Name(), "/"), filepath.Join(path, e.Name())}
 			switch {
-			case isRun(p.path):
+			case exists(p.path, "run.json"):
 				found = append(found, p)
 			case depth < mostDepth:
 				look(p.path, p.ID, depth+1)
@@ -66,20 +66,15 @@ func (s *Site) find() (found []place, note string, err error) {
 	return found, note, nil
 }
 
-func isRun(path string) bool { return exists(path, "run.json") }
-
-// lookup finds a run by what follows /runs/ in an address: its id and the rest. It only
-// compares ids, and never makes one into a path.
-func (s *Site) lookup(address string) (p place, rest string, ok bool) {
+// lookup finds the run whose pages an address below /runs/ is of. It only compares ids,
+// and never makes one into a path.
+func (s *Site) lookup(address string) (p place, ok bool) {
 	found, _, err := s.find()
-	if err != nil {
-		return place{}, "", false
+	i := slices.IndexFunc(found, func(p place) bool { return strings.HasPrefix(address+"/", p.ID+"/") })
+	if err != nil || i < 0 {
+		return place{}, false
 	}
-	i := slices.IndexFunc(found, func(p place) bool { return address == p.ID || strings.HasPrefix(address, p.ID+"/") })
-	if i < 0 {
-		return place{}, "", false
-	}
-	return found[i], strings.TrimPrefix(address, found[i].ID), true
+	return found[i], true
 }
 
 // heldNow reports whether a dyno writes to a run directory; false if that is not known.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"crypto/subtle"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -10,20 +11,15 @@ import (
 	"time"
 )
 
-const (
-	mostForm   = 64 << 10         // bytes of a request that changes something
-	formTime   = 10 * time.Second // until it has arrived
-	answerTime = 5 * time.Minute  // until an answer has gone out; live ones have no end
-)
+const answerTime = 5 * time.Minute // until an answer has gone out; live ones have no end
 
 // policy lets our pages load scripts and styles from here only, none inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
 	"frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// guard refuses requests that no page may answer, and sets the headers that keep
-// browsers from doing more than showing the answer. Handlers may replace the policy.
+// guard sets the headers that keep browsers from doing more than showing an answer, and
+// lets through what admit admits. Handlers may replace the policy.
 func (s *Site) guard(next http.Handler) http.Handler {
-	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer s.recover(w, r)
 		h := w.Header()
@@ -33,39 +29,36 @@ func (s *Site) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		control := http.NewResponseController(w)
-		control.SetWriteDeadline(time.Now().Add(answerTime)) // an error is that of a recorder, which has none
-		if !slices.ContainsFunc(s.Hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
-			// By that, a page of another site whose name was made to point here would read the runs.
-			s.fail(w, r, http.StatusMisdirectedRequest, "This server is not asked by the name or port that it was started with (consider: the address that dyno view printed, or dyno view --host).")
-			return
-		}
-		if strings.ContainsRune(r.URL.Path, 0) {
-			s.fail(w, r, http.StatusBadRequest, "The address has a character that no address has.")
-			return
-		}
-		if foreign(r) {
-			s.fail(w, r, http.StatusForbidden, "A page of another site asked for this, and only readers do.")
-			return
-		}
-		switch r.Method {
-		case http.MethodGet, http.MethodHead:
-			r.Body = http.MaxBytesReader(w, r.Body, 0)
-		case http.MethodPost:
-			control.SetReadDeadline(time.Now().Add(formTime))
-			r.Body = http.MaxBytesReader(w, r.Body, mostForm)
-			if origin.Check(r) != nil || !s.token(r) {
-				s.fail(w, r, http.StatusForbidden, "This was not asked by a page of this server as it is now (consider: to reload the page).")
-				return
-			}
-			control.SetReadDeadline(time.Time{})
-		default:
-			h.Set("Allow", "GET, HEAD, POST")
-			s.fail(w, r, http.StatusMethodNotAllowed, "Nothing here answers that method.")
+		if err := s.admit(w, r); err != nil {
+			s.fail(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// admit refuses requests that no page may answer, and bounds the others.
+func (s *Site) admit(w http.ResponseWriter, r *http.Request) error {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // an error is that of a recorder, which has none
+	r.Body = http.MaxBytesReader(w, r.Body, 0)                                 // nothing here reads one
+	if !slices.ContainsFunc(s.Hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
+		// By that, a page of another site whose name was made to point here would read the runs.
+		return refuse(http.StatusMisdirectedRequest, "This server is not asked by the name or port that it was started with (consider: the address that dyno view printed, or dyno view --host).")
+	}
+	if foreign(r) {
+		return refuse(http.StatusForbidden, "A page of another site asked for this, and only readers do.")
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodPost:
+		if http.NewCrossOriginProtection().Check(r) != nil || !s.token(r) {
+			return refuse(http.StatusForbidden, "This was not asked by a page of this server as it is now (consider: to reload the page).")
+		}
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		return refuse(http.StatusMethodNotAllowed, "Nothing here answers that method.")
+	}
+	return nil
 }
 
 // foreign reports whether a page of another site asks, other than by a link that a
@@ -83,12 +76,9 @@ func foreign(r *http.Request) bool {
 	return h.Get("Sec-Fetch-Mode") != "navigate" || framed
 }
 
-// token reports whether a request brings the token, in a header or a form.
+// token reports whether a request brings the token.
 func (s *Site) token(r *http.Request) bool {
 	got := r.Header.Get("X-Dyno-Token")
-	if got == "" {
-		got = r.PostFormValue("token")
-	}
 	return s.Token != "" && subtle.ConstantTimeCompare([]byte(got), []byte(s.Token)) == 1
 }
 
@@ -100,6 +90,6 @@ func (s *Site) recover(w http.ResponseWriter, r *http.Request) {
 		panic(p)
 	default:
 		slog.Error("a page could not be made", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-		s.fail(w, r, http.StatusInternalServerError, "The page could not be made: this is a mistake in dyno. What it was is where dyno view was started.")
+		s.fail(w, r, errors.New("The page could not be made: this is a mistake in dyno. What it was is where dyno view was started."))
 	}
 }

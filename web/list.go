@@ -19,18 +19,6 @@ type filter struct {
 	Name, Subject, Rev, Since, Until, Query string
 }
 
-// filterOf reads a filter from an address, and says what of it is none.
-func filterOf(r *http.Request) (f filter, bad string) {
-	f = filter{r.FormValue("name"), r.FormValue("subject"), r.FormValue("rev"), r.FormValue("since"), r.FormValue("until"), r.FormValue("q")}
-	for _, day := range []*string{&f.Since, &f.Until} {
-		if _, err := time.Parse(time.DateOnly, *day); *day != "" && err != nil {
-			bad = fmt.Sprintf("%q is no day (want for example 2026-11-22) and is left out", *day)
-			*day = ""
-		}
-	}
-	return f, bad
-}
-
 // fits reports whether a run is to be listed. Days are local, and compare as text.
 func (f filter) fits(e *entry) bool {
 	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
@@ -104,36 +92,48 @@ func (e *entry) Changes() (cs []change) {
 
 // loudest is the change of a metric that is surest and greatest.
 func loudest(s *summary, metric string) (c change, ok bool) {
-	best, size, name := verdict{}, -1.0, ""
+	var best verdict
+	size, name := -1.0, ""
 	for _, x := range s.Settings {
 		v, ok := x.Versus[metric]
 		if !ok || x.Baseline {
 			continue
 		}
-		far := 0.0
+		far := map[string]float64{"better": 1e6, "worse": 1e6, "unclear": 1e3}[v.Verdict] // what is known goes first
 		if v.Ratio != nil && *v.Ratio > 0 {
-			far = math.Abs(math.Log(*v.Ratio))
-		}
-		if v.Verdict == "better" || v.Verdict == "worse" {
-			far += 1e6 // what is known goes first
-		} else if v.Verdict == "unclear" {
-			far += 1e3
+			far += math.Abs(math.Log(*v.Ratio))
 		}
 		if far > size {
 			best, size, name = v, far, x.Setting
 		}
 	}
-	if size < 0 {
-		return c, false
-	}
 	text := best.Verdict
-	if best.Ratio != nil && (best.Verdict == "better" || best.Verdict == "worse") {
-		text = layout.Change(*best.Ratio) + " " + best.Verdict
+	if best.Ratio != nil && size >= 1e6 {
+		text = layout.Change(*best.Ratio) + " " + text
 		if len(s.Settings) > 2 {
 			text += " (" + name + ")"
 		}
 	}
-	return change{words.Noun(metric), text, best.Verdict}, true
+	return change{words.Noun(metric), text, best.Verdict}, size >= 0
+}
+
+// measured are the runs that have results, by name, the oldest first, and the names, that
+// of the newest run first.
+func measured(all []*entry) (names []string, runs map[string][]*entry) {
+	runs = map[string][]*entry{}
+	for _, e := range all {
+		if e.State == broken || e.Summary == nil || len(e.Summary.Settings) == 0 {
+			continue
+		}
+		if runs[e.Plan.Name] == nil {
+			names = append(names, e.Plan.Name)
+		}
+		runs[e.Plan.Name] = append(runs[e.Plan.Name], e)
+	}
+	for _, es := range runs {
+		slices.Reverse(es)
+	}
+	return names, runs
 }
 
 // A group is the runs of one name.
@@ -150,23 +150,12 @@ type group struct {
 // groups are the names of several runs, with the course of the first primary metric at
 // the baseline, over the runs that can be compared with the newest.
 func groups(all []*entry) (gs []group) {
-	byName := map[string][]*entry{}
-	var names []string
-	for _, e := range all {
-		if e.Summary == nil || len(e.Summary.Settings) == 0 || e.State == broken {
-			continue
-		}
-		if byName[e.Plan.Name] == nil {
-			names = append(names, e.Plan.Name)
-		}
-		byName[e.Plan.Name] = append(byName[e.Plan.Name], e)
-	}
+	names, runs := measured(all)
 	for _, name := range names {
-		es := byName[name]
+		es := runs[name]
 		if len(es) < 2 {
 			continue
 		}
-		slices.SortStableFunc(es, func(a, b *entry) int { return a.Run.Started.Compare(b.Run.Started) })
 		newest := es[len(es)-1]
 		metric, setting := shown(newest)
 		g := group{Name: name, Runs: len(es), Last: newest.When(), Metric: metric, Trend: trendURL(name, metric, setting)}
@@ -213,13 +202,12 @@ func (e *entry) value(setting, metric string) (value, bool) {
 }
 
 // list shows the runs, the newest first.
-func (s *Site) list(w http.ResponseWriter, r *http.Request) {
+func (s *Site) list(w http.ResponseWriter, r *http.Request) error {
 	all, note, err := s.all()
 	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err.Error())
-		return
+		return err
 	}
-	f, bad := filterOf(r)
+	f := filter{r.FormValue("name"), r.FormValue("subject"), r.FormValue("rev"), r.FormValue("since"), r.FormValue("until"), r.FormValue("q")}
 	var names []string
 	var fit []*entry
 	for _, e := range all {
@@ -232,12 +220,13 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Sort(names)
 	s.show(w, r, http.StatusOK, "list.tmpl", sheet{Title: "Runs", Script: "list.js", Body: struct {
-		Root      string
-		All       int
-		Filter    filter
-		Names     []string
-		Groups    []group
-		Rows      []*entry
-		Note, Bad string
-	}{s.Root, len(all), f, names, groups(fit), fit, note, bad}})
+		Root   string
+		All    int
+		Filter filter
+		Names  []string
+		Groups []group
+		Rows   []*entry
+		Note   string
+	}{s.Root, len(all), f, names, groups(fit), fit, note}})
+	return nil
 }

@@ -28,11 +28,10 @@ const (
 // live sends server-sent events about a run until it ends or the client goes away:
 // progress, points, latency, result and, last, end. It only reads the run directory, so
 // any process may measure.
-func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
+func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) error {
 	defer s.followers.Add(-1)
 	if s.followers.Add(1) > mostFollowers {
-		http.Error(w, fmt.Sprintf("%d pages follow runs already (consider: to close some)", mostFollowers), http.StatusServiceUnavailable)
-		return
+		return refuse(http.StatusServiceUnavailable, "%d pages follow runs already (consider: to close some)", mostFollowers)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -42,17 +41,18 @@ func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 	f := newFollower(dir)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	out.write("retry: 2000\n\n")
 	for first := true; ; first = false {
-		if first {
-			out.write("retry: 2000\n\n")
-		}
 		ended := f.look(out, first)
-		if out.beat(); ended || out.err != nil {
-			return
+		if time.Since(out.last) >= beatEvery {
+			out.write(": still here\n\n")
+		}
+		if ended || out.err != nil {
+			return nil
 		}
 		select {
 		case <-r.Context().Done():
-			return
+			return nil
 		case <-tick.C:
 		}
 	}
@@ -73,13 +73,6 @@ func (e *events) send(name string, v any) {
 		return
 	}
 	e.write(fmt.Sprintf("event: %s\ndata: %s\n\n", name, data))
-}
-
-// beat keeps a connection alive on which nothing was sent for long.
-func (e *events) beat() {
-	if time.Since(e.last) >= beatEvery {
-		e.write(": still here\n\n")
-	}
 }
 
 func (e *events) write(text string) {
@@ -138,7 +131,7 @@ func newFollower(dir *store.Dir) *follower {
 
 // look tells what is new, and whether the run has ended.
 func (f *follower) look(out *events, first bool) (ended bool) {
-	held := f.held() // before the results are read, so that none is missed at the end
+	held := heldNow(f.dir.Path) // before the results are read, so that none is missed at the end
 	var added []*dyno.Result
 	f.results.lines(func(line []byte) {
 		r := new(dyno.Result)
@@ -167,35 +160,13 @@ func (f *follower) look(out *events, first bool) (ended bool) {
 		f.unheld = 0
 	}
 	if ended = f.unheld >= endLooks || first && !held; ended {
-		out.send("end", map[string]string{"state": f.state()})
+		state := "done"
+		if slices.ContainsFunc(f.trials, func(t dyno.Trial) bool { return f.of[t.N] == nil }) {
+			state = "stopped"
+		}
+		out.send("end", map[string]string{"state": state})
 	}
 	return ended
-}
-
-// held reports whether a dyno writes to the run; where that is not known, whether a
-// file changed in the last minute.
-func (f *follower) held() bool {
-	_, held, err := store.Holder(f.dir.Path)
-	if err == nil {
-		return held
-	}
-	newest := f.results.changed
-	if f.now != nil {
-		for _, e := range f.now.files() {
-			if t := e.ModTime(); t.After(newest) {
-				newest = t
-			}
-		}
-	}
-	return time.Since(newest) < time.Minute
-}
-
-// state is how a run has ended: done or stopped.
-func (f *follower) state() string {
-	if slices.ContainsFunc(f.trials, func(t dyno.Trial) bool { return f.of[t.N] == nil }) {
-		return "stopped"
-	}
-	return "done"
 }
 
 // find finds the trial under way: without a good result, its directory changed last,
@@ -269,9 +240,6 @@ func (f *follower) each() float64 {
 	}
 	l := f.trials[0].Load
 	length := max(time.Duration(l.Duration), l.Rate.Length())
-	if length == 0 && len(f.order) > 0 {
-		length = f.order[len(f.order)-1].Elapsed
-	}
 	if length == 0 {
 		return 0
 	}

@@ -90,7 +90,7 @@ func follow(ctx context.Context, s *Site, dir *store.Dir) (l *listener, done cha
 	r := httptest.NewRequest(http.MethodGet, "/runs/a/live", nil).WithContext(ctx)
 	go func() {
 		defer close(done)
-		s.live(l, r, dir)
+		orText(func(w http.ResponseWriter, r *http.Request) error { return s.live(w, r, dir) })(l, r)
 	}()
 	synctest.Wait()
 	return l, done

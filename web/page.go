@@ -2,16 +2,15 @@ package web
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"crypto/rand"
 	"embed"
-	"encoding/hex"
+	"errors"
+	"fmt"
 	"html/template"
 	"io/fs"
-	"maps"
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -57,21 +56,57 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	w.Write(b.Bytes()) // who does not read it is gone
 }
 
+// A refusal is why a request gets no page.
+type refusal struct {
+	status int
+	reason string
+}
+
+func (e *refusal) Error() string { return e.reason }
+
+func refuse(status int, format string, args ...any) error {
+	return &refusal{status, fmt.Sprintf(format, args...)}
+}
+
+// statusOf is that of an error: a refusal's own, else that of a failure of the server.
+func statusOf(err error) int {
+	if e, ok := errors.AsType[*refusal](err); ok {
+		return e.status
+	}
+	return http.StatusInternalServerError
+}
+
 // fail answers what cannot be shown, with the reason.
-func (s *Site) fail(w http.ResponseWriter, r *http.Request, status int, reason string) {
-	s.show(w, r, status, "fail.tmpl", sheet{Title: http.StatusText(status), Body: reason})
+func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status := statusOf(err)
+	s.show(w, r, status, "fail.tmpl", sheet{Title: http.StatusText(status), Body: err.Error()})
+}
+
+// A handler answers a request, or says why it does not.
+type handler func(http.ResponseWriter, *http.Request) error
+
+// orPage answers with a page what a handler does not.
+func (s *Site) orPage(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	}
+}
+
+// orText answers what a handler does not with a line, for scripts and frames.
+func orText(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			http.Error(w, err.Error(), statusOf(err))
+		}
+	}
 }
 
 func runURL(id string) string { return "/runs/" + escaped(id) + "/" }
 
 // escaped keeps slashes.
-func escaped(path string) string {
-	parts := strings.Split(path, "/")
-	for i := range parts {
-		parts[i] = url.PathEscape(parts[i])
-	}
-	return strings.Join(parts, "/")
-}
+func escaped(path string) string { return strings.ReplaceAll(url.PathEscape(path), "%2F", "/") }
 
 func trendURL(name, metric, setting string) string {
 	return "/trend?" + url.Values{"name": {name}, "metric": {metric}, "setting": {setting}}.Encode()
@@ -80,65 +115,31 @@ func trendURL(name, metric, setting string) string {
 //go:embed page/*.js page/*.css
 var ownFiles embed.FS
 
-// assets are the scripts and styles of all pages, those of run pages too, by name. assetVersion, a hash of them,
-// is part of their addresses, so that a browser may keep them for ever.
-var assets, assetVersion = readAssets(html.Assets, ownFiles)
-
-func readAssets(from ...fs.FS) (files map[string][]byte, version string) {
-	files = map[string][]byte{}
-	for _, f := range from {
-		err := fs.WalkDir(f, ".", func(p string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || typeOf(p) == "" || strings.Contains(p, ".test.") {
-				return err
-			}
-			files[path.Base(p)], err = fs.ReadFile(f, p)
-			return err
-		})
-		if err != nil {
-			panic(err) // what is embedded can be read
-		}
-	}
-	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		sum.Write([]byte(name + "\x00"))
-		sum.Write(files[name])
-		sum.Write([]byte{0})
-	}
-	return files, hex.EncodeToString(sum.Sum(nil)[:8])
-}
-
-// typeOf is the media type of an asset, "" of other files.
-func typeOf(name string) string {
-	switch path.Ext(name) {
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".css":
-		return "text/css; charset=utf-8"
-	}
-	return ""
-}
+// assetVersion is part of the addresses of assets, so that a browser may keep them as
+// long as this server lives.
+var assetVersion = rand.Text()
 
 func assetURL(name string) string { return "/assets/" + assetVersion + "/" + name }
 
-// asset serves a script or a style sheet. Under another version's address it is not to
-// be kept.
+var assetTypes = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+
+// asset serves a script or a style sheet of all pages, those of run pages too. Under
+// another version's address it is not to be kept.
 func asset(w http.ResponseWriter, r *http.Request) {
-	data, ok := assets[r.PathValue("name")]
-	if !ok {
+	name := r.PathValue("name")
+	data, err := fs.ReadFile(html.Assets, name)
+	if err != nil {
+		data, err = fs.ReadFile(ownFiles, "page/"+name)
+	}
+	kind, ok := assetTypes[path.Ext(name)]
+	if err != nil || !ok {
 		http.Error(w, "there is no such asset", http.StatusNotFound)
 		return
 	}
-	h := w.Header()
-	etag := `"` + assetVersion + `"`
-	h.Set("Content-Type", typeOf(r.PathValue("name")))
-	h.Set("ETag", etag)
-	h.Set("Cache-Control", "no-cache")
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-cache")
 	if r.PathValue("version") == assetVersion {
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	}
-	if r.Header.Get("If-None-Match") == etag {
-		w.WriteHeader(http.StatusNotModified)
-		return
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	w.Write(data)
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web/safe"
@@ -27,43 +29,29 @@ type asked struct {
 	versus             bool // base is given; its name may be empty
 }
 
-// pprof answers /runs/{id}/pprof/{kind}/{setting}/… and …/{setting}/vs/{base}/… with
-// pprof's own pages.
-func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "these pages are only to look at", http.StatusMethodNotAllowed)
-		return
-	}
-	rest := escapedRest(r)
-	a, page, ok := parseAsked(rest)
-	if !ok || !slices.Contains(dyno.ProfileNames, a.kind) || !known(dir, a.setting) || a.versus && !known(dir, a.base) {
-		http.NotFound(w, r)
-		return
+// pprof answers pprof/{kind}/{setting}/{page...} of a run, and
+// pprof/{kind}/{setting}/vs/{base}/{page...}, with pprof's own pages. The setting
+// without a name is "-".
+func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) error {
+	setting, base, page := r.PathValue("setting"), r.PathValue("base"), r.PathValue("page")
+	a := asked{dir.Path, r.PathValue("kind"), strings.TrimPrefix(setting, "-"), strings.TrimPrefix(base, "-"), base != ""}
+	if !slices.Contains(dyno.ProfileNames, a.kind) || !known(dir, a.setting) || a.versus && !known(dir, a.base) {
+		return refuse(http.StatusNotFound, "the run has no such profile")
 	}
 	if status, reason := pprofpage.Check(page); status != 0 {
-		http.Error(w, reason, status)
-		return
+		return refuse(status, "%s", reason)
 	}
-	if page == "" && !strings.HasSuffix(rest, "/") {
-		w.Header().Set("Location", rest[strings.LastIndexByte(rest, '/')+1:]+"/")
-		w.WriteHeader(http.StatusMovedPermanently)
-		return
-	}
-	leave, ok := s.enter(w, r, dir.Path)
-	if !ok {
-		return
+	leave, err := s.enter(r, dir.Path)
+	if err != nil {
+		return err
 	}
 	defer leave()
-	a.run = dir.Path
 	pages, err := s.opened.get(a, changed(dir.Path, "results.jsonl").String(), func() (*pprofpage.Pages, error) { return s.openProfiles(dir, a) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return refuse(http.StatusNotFound, "%v", err)
+	}
 	if err != nil {
-		status := http.StatusInternalServerError
-		if errors.Is(err, fs.ErrNotExist) {
-			status = http.StatusNotFound
-		}
-		http.Error(w, err.Error(), status)
-		return
+		return err
 	}
 	back := "../../../"
 	switch {
@@ -73,6 +61,7 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
 		back += "../../"
 	}
 	pages.Serve(w, r, page, back)
+	return nil
 }
 
 // known reports whether a run has a setting.
@@ -90,54 +79,12 @@ func changed(path, name string) time.Time {
 	return info.ModTime()
 }
 
-// escapedRest returns what follows pprof/ in the path as the browser sent it: a setting
-// or a run may have slashes.
-func escapedRest(r *http.Request) string {
-	path, want := r.URL.EscapedPath(), strings.TrimPrefix(r.PathValue("rest"), "pprof/")
-	for i := len(path); i > 0; i = strings.LastIndexByte(path[:i], '/') {
-		tail := path[min(i+1, len(path)):]
-		if got, err := url.PathUnescape(tail); err == nil && got == want && strings.HasSuffix(path[:i], "/pprof") {
-			return tail
-		}
-	}
-	return ""
-}
-
-// parseAsked reads KIND/SETTING/PAGE or KIND/SETTING/vs/BASE/PAGE; without a page the
-// last slash may be missing.
-func parseAsked(rest string) (a asked, page string, ok bool) {
-	parts := strings.Split(rest, "/")
-	if n := len(parts); n == 2 || n == 4 {
-		parts = append(parts, "")
-	}
-	for i, p := range parts {
-		var err error
-		if parts[i], err = url.PathUnescape(p); err != nil {
-			return a, "", false
-		}
-	}
-	switch n := len(parts); {
-	case n == 5 && parts[2] == "vs":
-		a.base, a.versus = strings.TrimPrefix(parts[3], "-"), true
-	case n != 3:
-		return a, "", false
-	}
-	a.kind, a.setting = parts[0], strings.TrimPrefix(parts[1], "-")
-	return a, parts[len(parts)-1], true
-}
-
-// PprofPath returns the address of pprof's pages of a profile, relative to the run's;
+// pprofPath returns the address of pprof's pages of a profile, relative to the run's;
 // with versus, of the change since base.
-func PprofPath(kind, setting string, versus bool, base string) string {
-	escape := func(setting string) string {
-		if setting == "" {
-			return "-"
-		}
-		return url.PathEscape(setting)
-	}
-	path := "pprof/" + kind + "/" + escape(setting) + "/"
+func pprofPath(kind, setting string, versus bool, base string) string {
+	path := "pprof/" + kind + "/" + cmp.Or(url.PathEscape(setting), "-") + "/"
 	if versus {
-		path += "vs/" + escape(base) + "/"
+		path += "vs/" + cmp.Or(url.PathEscape(base), "-") + "/"
 	}
 	return path
 }
@@ -148,15 +95,13 @@ func (s *Site) openProfiles(dir *store.Dir, a asked) (*pprofpage.Pages, error) {
 		return nil, err
 	}
 	of, err := s.read.profile(dir, a.kind, a.setting)
+	var base *profiles.Sum
+	if err == nil && a.versus {
+		base = new(profiles.Sum)
+		*base, err = s.read.profile(dir, a.kind, a.base)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !a.versus {
-		return pprofpage.Open(a.kind, of, nil)
-	}
-	base, err := s.read.profile(dir, a.kind, a.base)
-	if err != nil {
-		return nil, err
-	}
-	return pprofpage.Open(a.kind, of, &base)
+	return pprofpage.Open(a.kind, of, base)
 }

@@ -46,7 +46,7 @@ func twoSettings(t *testing.T) *store.Dir {
 		Factors: dyno.Factors{{Name: "arg.loop", Levels: []string{"/with all", "/without"}}},
 		Probes:  dyno.Probes{Pprof: "/debug/pprof"},
 	}
-	dir, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Dyno: "test", Plan: e})
+	dir, err := store.Create(filepath.Join(t.TempDir(), "a", "pprof"), store.Run{Dyno: "test", Plan: e})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func twoSettings(t *testing.T) *store.Dir {
 func served(t *testing.T, read func(kind, setting string) (*profile.Profile, int64, error)) (h http.Handler, dir *store.Dir, reads map[string]int) {
 	dir, reads = twoSettings(t), map[string]int{}
 	var mu sync.Mutex
-	s := &Site{read: &reader{profile: func(_ *store.Dir, kind, setting string) (sum profiles.Sum, err error) {
+	s := &Site{Root: filepath.Dir(filepath.Dir(dir.Path)), Hosts: []string{host}, Token: "secret", read: &reader{profile: func(_ *store.Dir, kind, setting string) (sum profiles.Sum, err error) {
 		mu.Lock()
 		reads[kind+" "+setting]++
 		mu.Unlock()
@@ -69,9 +69,7 @@ func served(t *testing.T, read func(kind, setting string) (*profile.Profile, int
 		sum.Profile, sum.Requests, err = read(kind, setting)
 		return sum, err
 	}}}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/runs/{id}/pprof/{rest...}", func(w http.ResponseWriter, r *http.Request) { s.pprof(w, r, dir) })
-	return mux, dir, reads
+	return s.Handler(), dir, reads
 }
 
 func search(t *testing.T) func(kind, setting string) (*profile.Profile, int64, error) {
@@ -88,8 +86,14 @@ func search(t *testing.T) func(kind, setting string) (*profile.Profile, int64, e
 }
 
 func look(h http.Handler, path string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return lookBy(h, http.MethodGet, path)
+}
+
+func lookBy(h http.Handler, method, path string) *httptest.ResponseRecorder {
+	w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, nil)
+	r.Host = host
+	r.Header.Set("X-Dyno-Token", "secret")
+	h.ServeHTTP(w, r)
 	return w
 }
 
@@ -101,8 +105,8 @@ const (
 func TestPprofPages(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // no dot
 	h, dir, reads := served(t, search(t))
-	alone := "/runs/a%2Fpprof/" + PprofPath("cpu", with, false, "")
-	versus := "/runs/a%2Fpprof/" + PprofPath("cpu", without, true, with)
+	alone := "/runs/a/pprof/" + pprofPath("cpu", with, false, "")
+	versus := "/runs/a/pprof/" + pprofPath("cpu", without, true, with)
 	for path, want := range map[string]string{
 		alone + "flamegraph":         "stackViewer(",
 		alone + "top":                "makeTopTable(",
@@ -110,7 +114,7 @@ func TestPprofPages(t *testing.T) {
 		versus + "flamegraph":        "stackViewer(",
 		versus + "top":               "makeTopTable(",
 		alone + "source?f=main.main": "main.main",
-		"/runs/a/" + PprofPath("allocs", with, false, "") + "flamegraph?si=alloc_objects": "alloc_objects",
+		"/runs/a/pprof/" + pprofPath("allocs", with, false, "") + "flamegraph?si=alloc_objects": "alloc_objects",
 	} {
 		w := look(h, path)
 		body := w.Body.String()
@@ -143,28 +147,23 @@ func TestPprofPages(t *testing.T) {
 		t.Error("a run that has changed is not read anew")
 	}
 	for path, code := range map[string]int{
-		alone:                          http.StatusMovedPermanently,
-		strings.TrimSuffix(alone, "/"): http.StatusMovedPermanently,
-		alone + "graph":                http.StatusNotImplemented,
-		alone + "saveconfig?config=x":  http.StatusForbidden,
-		alone + "deleteconfig":         http.StatusForbidden,
-		alone + "disasm":               http.StatusNotFound,
-		alone + "download":             http.StatusOK,
-		alone + "top?si=nonsense":      http.StatusBadRequest,
-		"/runs/a/pprof/cpu/GOGC=1/":    http.StatusNotFound,
-		"/runs/a/pprof/passwd/-/":      http.StatusNotFound,
-		"/runs/a/pprof/cpu":            http.StatusNotFound,
-		"/runs/a/" + PprofPath("mutex", with, false, "") + "top": http.StatusNotFound,
+		alone:                             http.StatusMovedPermanently,
+		alone + "graph":                   http.StatusNotImplemented,
+		alone + "saveconfig?config=x":     http.StatusForbidden,
+		alone + "deleteconfig":            http.StatusForbidden,
+		alone + "disasm":                  http.StatusNotFound,
+		alone + "download":                http.StatusOK,
+		alone + "top?si=nonsense":         http.StatusBadRequest,
+		"/runs/a/pprof/pprof/cpu/GOGC=1/": http.StatusNotFound,
+		"/runs/a/pprof/pprof/passwd/-/":   http.StatusNotFound,
+		"/runs/a/pprof/pprof/cpu":         http.StatusNotFound,
+		"/runs/a/pprof/" + pprofPath("mutex", with, false, "") + "top": http.StatusNotFound,
 	} {
 		if w := look(h, path); w.Code != code {
 			t.Errorf("%s: %d, want %d: %s", path, w.Code, code, w.Body)
 		}
 	}
-	if got := look(h, strings.TrimSuffix(alone, "/")).Header().Get("Location"); got != "arg.loop=%22%2Fwith%20all%22/" {
-		t.Errorf("without its last slash it leads to %q", got)
-	}
-	w := httptest.NewRecorder()
-	if h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, alone+"top", nil)); w.Code != http.StatusMethodNotAllowed {
+	if w := lookBy(h, http.MethodPost, alone+"top"); w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d", w.Code)
 	}
 }
@@ -180,7 +179,7 @@ func TestPprofPerRequest(t *testing.T) {
 		}
 		return p, 4_000_000, nil
 	})
-	text := look(h, "/runs/a/"+PprofPath("cpu", without, true, with)+"top").Body.String()
+	text := look(h, "/runs/a/pprof/"+pprofPath("cpu", without, true, with)+"top").Body.String()
 	if !strings.Contains(text, "Showing nodes accounting for 0, 0% of") {
 		t.Errorf("no difference is shown as one: %v", regexp.MustCompile("Showing nodes.*").FindString(text))
 	}
@@ -196,7 +195,7 @@ func TestPprofAtOnce(t *testing.T) {
 			if i%2 == 1 {
 				kind, value = "allocs", "alloc_space"
 			}
-			path := "/runs/a/" + PprofPath(kind, []string{with, without}[i/2%2], i%3 == 0, []string{with, without}[i/4%2]) + "flamegraph"
+			path := "/runs/a/pprof/" + pprofPath(kind, []string{with, without}[i/2%2], i%3 == 0, []string{with, without}[i/4%2]) + "flamegraph"
 			w := look(h, path)
 			if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Type: "+value) {
 				t.Errorf("%s: %d", path, w.Code)
@@ -274,8 +273,8 @@ func TestPprofHostile(t *testing.T) {
 	}
 	bodies := map[string]string{}
 	for _, page := range pages {
-		bodies[page] = look(h, "/runs/a/"+PprofPath("cpu", with, false, "")+page).Body.String()
-		bodies["vs "+page] = look(h, "/runs/a/"+PprofPath("cpu", with, true, without)+page).Body.String()
+		bodies[page] = look(h, "/runs/a/pprof/"+pprofPath("cpu", with, false, "")+page).Body.String()
+		bodies["vs "+page] = look(h, "/runs/a/pprof/"+pprofPath("cpu", with, true, without)+page).Body.String()
 	}
 	for name, body := range bodies {
 		if found := injected.FindString(body); found != "" {

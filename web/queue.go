@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -18,34 +19,28 @@ type queue struct {
 	places chan struct{}
 }
 
-// enter waits for a place in the queue. If the client goes away or waits too long,
-// it answers the request and reports false.
-func (s *Site) enter(w http.ResponseWriter, r *http.Request, run string) (leave func(), ok bool) {
-	q := &s.prepared().queue
-	late := time.NewTimer(heavyTime)
-	defer late.Stop()
-	wait := func(place chan struct{}) bool {
-		select {
-		case place <- struct{}{}:
-			return true
-		case <-r.Context().Done():
-		case <-late.C:
-			w.Header().Set("Retry-After", "30")
-			http.Error(w, "other pages are being made, and take long (consider: to try again)", http.StatusServiceUnavailable)
-		}
-		return false
-	}
+// enter waits for a place in the queue. It fails if the client goes away or waits too
+// long.
+func (s *Site) enter(r *http.Request, run string) (leave func(), err error) {
+	q := &s.queue
+	ctx, cancel := context.WithTimeout(r.Context(), heavyTime)
+	defer cancel()
 	one, _ := q.runs.LoadOrStore(run, make(chan struct{}, 1))
 	own := one.(chan struct{})
-	if !wait(own) {
-		return nil, false
+	late := refuse(http.StatusServiceUnavailable, "Other pages are being made, and take long (consider: to try again).")
+	select {
+	case own <- struct{}{}:
+	case <-ctx.Done():
+		return nil, late
 	}
-	if !wait(q.places) {
+	select {
+	case q.places <- struct{}{}:
+	case <-ctx.Done():
 		<-own
-		return nil, false
+		return nil, late
 	}
 	return func() {
 		<-q.places
 		<-own
-	}, true
+	}, nil
 }

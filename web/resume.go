@@ -42,52 +42,41 @@ func (g *going) under(path string) bool {
 
 // stop interrupts the dyno that writes to a run, as Ctrl-C does. No other process gets
 // a signal.
-func (s *Site) stop(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
+func (s *Site) stop(w http.ResponseWriter, r *http.Request, dir *store.Dir) error {
 	g := &s.going
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.under(dir.Path) {
 		g.stop()
-		back(w)
-		return
+		return back(w)
 	}
 	pid, held, err := store.Holder(dir.Path)
 	const cure = "(consider: Ctrl-C where it was started)"
 	switch {
 	case errors.Is(err, errors.ErrUnsupported) || err == nil && held && pid == 0:
-		http.Error(w, "it is not known which process measures, or it is another user's "+cure, http.StatusNotImplemented)
+		return refuse(http.StatusNotImplemented, "it is not known which process measures, or it is another user's "+cure)
 	case err != nil:
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return err
 	case !held:
-		http.Error(w, "nobody measures this run any more (consider: to reload the page)", http.StatusConflict)
+		return refuse(http.StatusConflict, "nobody measures this run any more (consider: to reload the page)")
 	case pid == os.Getpid():
-		http.Error(w, "this server itself has the run open "+cure, http.StatusConflict)
+		return refuse(http.StatusConflict, "this server itself has the run open "+cure)
 	case pid == g.stopped: // a second interrupt would end it at once, without a report
-		back(w)
-	default:
-		if err := interrupt(pid, dir.Path); err != nil {
-			http.Error(w, fmt.Sprintf("stop the run: %v %s", err, cure), http.StatusConflict)
-			return
-		}
-		g.stopped = pid
-		back(w)
+		return back(w)
 	}
-}
-
-// interrupt signals a process, if it is still the one that writes to the run.
-func interrupt(pid int, path string) error {
 	p, err := os.FindProcess(pid) // from here on it cannot become another with its number (pidfd)
+	if err == nil {
+		defer p.Release()
+		if again, _, _ := store.Holder(dir.Path); again != pid {
+			return refuse(http.StatusConflict, "stop the run: it has just ended")
+		}
+		err = p.Signal(os.Interrupt)
+	}
 	if err != nil {
-		return err
+		return refuse(http.StatusConflict, "stop the run: %v %s", err, cure)
 	}
-	defer p.Release()
-	switch again, _, err := store.Holder(path); {
-	case err != nil:
-		return err
-	case again != pid:
-		return errors.New("it has just ended")
-	}
-	return p.Signal(os.Interrupt)
+	g.stopped = pid
+	return back(w)
 }
 
 // startTime is how long a resumed dyno may take to open the run.
@@ -95,52 +84,43 @@ const startTime = 10 * time.Second
 
 // resume resumes a run, unless another below Root is under way: they would disturb each
 // other.
-func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
+func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) error {
 	g := &s.going
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s.Resume == nil {
-		http.Error(w, "this server goes on with no runs (consider: dyno run --resume)", http.StatusNotImplemented)
-		return
-	}
 	if len(dir.Missing()) == 0 {
-		http.Error(w, "all trials of this run are done", http.StatusConflict)
-		return
+		return refuse(http.StatusConflict, "all trials of this run are done")
 	}
 	if err := s.trust(dir); err != nil {
-		http.Error(w, fmt.Sprintf("this run would do what its plan says, which is to start programs, and it is not known to be yours: %v (consider: to read its plan, then dyno run --resume %s)", err, dir.Path), http.StatusForbidden)
-		return
+		return refuse(http.StatusForbidden, "this run would do what its plan says, which is to start programs, and it is not known to be yours: %v (consider: to read its plan, then dyno run --resume %s)", err, dir.Path)
 	}
 	found, _, err := s.find()
+	if err != nil {
+		return err
+	}
 	other := ""
 	if i := slices.IndexFunc(found, func(p place) bool { return heldNow(p.path) }); i >= 0 {
 		other = found[i].path
 	} else if g.under("") {
 		other = g.path
 	}
-	switch {
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	case other == dir.Path:
-		http.Error(w, "this run is under way already", http.StatusConflict)
-		return
-	case other != "":
-		http.Error(w, fmt.Sprintf("the run %s is under way, and two at once would disturb each other (consider: to stop it, or to wait for its end)", filepath.Base(other)), http.StatusConflict)
-		return
+	switch other {
+	case "":
+	case dir.Path:
+		return refuse(http.StatusConflict, "this run is under way already")
+	default:
+		return refuse(http.StatusConflict, "the run %s is under way, and two at once would disturb each other (consider: to stop it, or to wait for its end)", filepath.Base(other))
 	}
 	before := changed(dir.Path, "results.jsonl")
 	stop, done, err := s.Resume(dir.Path)
 	if err != nil {
-		http.Error(w, fmt.Sprintf("go on with the run: %v", err), http.StatusInternalServerError)
-		return
+		return fmt.Errorf("go on with the run: %w", err)
 	}
 	g.path, g.stop, g.done, g.stopped = dir.Path, stop, done, 0
 	if !awaitHolder(r.Context(), dir.Path, done) && changed(dir.Path, "results.jsonl").Equal(before) {
-		http.Error(w, "go on with the run: it ended at once: "+lastOf(filepath.Join(dir.Path, ResumeLog)), http.StatusInternalServerError)
-		return
+		return fmt.Errorf("go on with the run: it ended at once: %s", lastOf(filepath.Join(dir.Path, ResumeLog)))
 	}
-	back(w)
+	return back(w)
 }
 
 // trust reports why a click may not resume a run: its plan starts programs, perhaps
@@ -156,9 +136,10 @@ func (s *Site) trust(dir *store.Dir) error {
 const ResumeLog = "resume.log"
 
 // back leads to the page of the run, whose address is beside that of the request.
-func back(w http.ResponseWriter) {
+func back(w http.ResponseWriter) error {
 	w.Header().Set("Location", "./")
 	w.WriteHeader(http.StatusSeeOther)
+	return nil
 }
 
 // awaitHolder waits until a dyno writes to a run. It reports false if the dyno ended.
@@ -189,9 +170,6 @@ func lastOf(path string) string {
 	}
 	defer f.Close()
 	f.Seek(-2000, io.SeekEnd) // which fails in a shorter one
-	data, err := io.ReadAll(io.LimitReader(f, 2000))
-	if err != nil {
-		return err.Error()
-	}
+	data, _ := io.ReadAll(io.LimitReader(f, 2000))
 	return strings.TrimSpace(strings.ToValidUTF8(string(data), ""))
 }

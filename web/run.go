@@ -2,15 +2,13 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
+	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/dynolab/dyno/report/html"
@@ -18,60 +16,35 @@ import (
 	"github.com/dynolab/dyno/web/safe"
 )
 
-// run answers for all addresses of a run. It sets PathValue id, and rest to what
-// follows.
-func (s *Site) run(w http.ResponseWriter, r *http.Request) {
-	p, rest, ok := s.lookup(r.PathValue("rest"))
+// run answers for all addresses of a run.
+func (s *Site) run(w http.ResponseWriter, r *http.Request) error {
+	p, ok := s.lookup(r.PathValue("rest"))
 	if !ok {
-		s.fail(w, r, http.StatusNotFound, "There is no such run (any more).")
-		return
+		return refuse(http.StatusNotFound, "There is no such run (any more).")
 	}
-	if rest == "" { // so that what is relative is below the run
-		target := runURL(p.ID)
-		if r.URL.RawQuery != "" {
-			target += "?" + r.URL.RawQuery
+	// What needs results.
+	read := func(h func(http.ResponseWriter, *http.Request, *store.Dir) error) handler {
+		return func(w http.ResponseWriter, r *http.Request) error {
+			dir, err := open(p)
+			if err != nil {
+				return fmt.Errorf("The run cannot be read: %w", err)
+			}
+			return h(w, r, dir)
 		}
-		http.Redirect(w, r, target, http.StatusMovedPermanently)
-		return
 	}
-	r.SetPathValue("id", p.ID)
-	r.SetPathValue("rest", rest[1:])
-	first, _, _ := strings.Cut(rest[1:], "/")
-	if (r.Method == http.MethodPost) != (rest == "/stop" || rest == "/resume") {
-		w.Header().Set("Allow", map[bool]string{true: "GET, HEAD", false: "POST"}[r.Method == http.MethodPost])
-		s.fail(w, r, http.StatusMethodNotAllowed, "Nothing here answers that method.")
-		return
-	}
-	switch { // what needs no results
-	case first == "files":
-		s.files(w, r, p)
-		return
-	case rest == "/report.html":
-		s.saved(w, r, p)
-		return
-	}
-	dir, err := open(p)
-	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, "The run cannot be read: "+err.Error())
-		return
-	}
-	switch {
-	case rest == "/":
-		s.page(w, r, p, dir)
-	case rest == "/detail":
-		s.detail(w, r, dir)
-	case first == "pprof":
-		s.pprof(w, r, dir)
-	case rest == "/live":
-		http.NewResponseController(w).SetWriteDeadline(time.Time{})
-		s.live(w, r, dir)
-	case rest == "/stop":
-		s.stop(w, r, dir)
-	case rest == "/resume":
-		s.resume(w, r, dir)
-	default:
-		s.fail(w, r, http.StatusNotFound, "There is no such page of this run.")
-	}
+	mux := http.NewServeMux()
+	on := func(method, rest string, h http.HandlerFunc) { mux.HandleFunc(method+" "+runURL(p.ID)+rest, h) }
+	on("GET", "{$}", s.orPage(read(func(w http.ResponseWriter, r *http.Request, dir *store.Dir) error { return s.page(w, r, p, dir) })))
+	on("GET", "files/{name...}", s.orPage(func(w http.ResponseWriter, r *http.Request) error { return s.files(w, r, p) }))
+	on("GET", "report.html", s.orPage(func(w http.ResponseWriter, r *http.Request) error { return s.saved(w, r, p) }))
+	on("GET", "detail", orText(read(s.detail)))
+	on("GET", "live", orText(read(s.live)))
+	on("GET", "pprof/{kind}/{setting}/{page...}", orText(read(s.pprof)))
+	on("GET", "pprof/{kind}/{setting}/vs/{base}/{page...}", orText(read(s.pprof)))
+	on("POST", "stop", orText(read(s.stop)))
+	on("POST", "resume", orText(read(s.resume)))
+	mux.ServeHTTP(w, r)
+	return nil
 }
 
 func open(p place) (*store.Dir, error) {
@@ -82,36 +55,34 @@ func open(p place) (*store.Dir, error) {
 }
 
 // page shows a run. That of benchmarks is the report that was written at its end.
-func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.Dir) {
+func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.Dir) error {
 	if dir.Run.Plan.Bench != nil {
 		if !exists(p.path, "report.html") {
-			s.fail(w, r, http.StatusNotFound, "The benchmarks are being measured, or were broken off: there is no report yet (consider: dyno report "+p.path+").")
-			return
+			return refuse(http.StatusNotFound, "The benchmarks are being measured, or were broken off: there is no report yet (consider: dyno report %s).", p.path)
 		}
 		http.Redirect(w, r, runURL(p.ID)+"report.html", http.StatusSeeOther)
-		return
+		return nil
 	}
 	base := r.FormValue("base") // "" is the run's own
 	if base != "" && !known(dir, base) {
-		s.fail(w, r, http.StatusNotFound, "The run has no such setting to compare with.")
-		return
+		return refuse(http.StatusNotFound, "The run has no such setting to compare with.")
 	}
 	running := heldNow(p.path)
 	key, now := pageKey{p.path, base}, fmt.Sprint(stamp(p.path), running)
 	if !s.pages.has(key, now) {
-		leave, ok := s.enter(w, r, dir.Path)
-		if !ok {
-			return
+		leave, err := s.enter(r, dir.Path)
+		if err != nil {
+			return err
 		}
 		defer leave()
 	}
 	html, err := s.pages.get(key, now, func() ([]byte, error) { return s.make(p, dir, base, running) })
 	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, "The run cannot be shown: "+err.Error())
-		return
+		return fmt.Errorf("The run cannot be shown: %w", err)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Write(html)
+	return nil
 }
 
 // A pageKey is a run, by its path, and the setting that it is compared with.
@@ -136,7 +107,7 @@ func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte,
 	}
 	for i := range page.Flames {
 		f := &page.Flames[i]
-		f.URL = own + PprofPath(f.Kind, f.Setting, f.Base != "", f.Base) + "flamegraph"
+		f.URL = own + pprofPath(f.Kind, f.Setting, f.Base != "", f.Base) + "flamegraph"
 	}
 	var b bytes.Buffer
 	err = html.HTML(&b, page)
@@ -177,15 +148,13 @@ func (s *Site) others(p place, dir *store.Dir, base string) (links []html.File) 
 // fileLinks are links to the files that a reader asks for most.
 func fileLinks(p place) (links []html.File) {
 	own := runURL(p.ID)
-	for _, name := range []string{"report.html", "bench.txt", "summary.json", "results.jsonl", "run.json"} {
-		if !exists(p.path, name) {
-			continue
+	if exists(p.path, "report.html") {
+		links = append(links, html.File{Name: "report.html", URL: own + "report.html"})
+	}
+	for _, name := range []string{"bench.txt", "summary.json", "results.jsonl", "run.json"} {
+		if exists(p.path, name) {
+			links = append(links, html.File{Name: name, URL: own + "files/" + name})
 		}
-		target := own + "files/" + name
-		if name == "report.html" {
-			target = own + name
-		}
-		links = append(links, html.File{Name: name, URL: target})
 	}
 	return append(links, html.File{Name: "all files", URL: own + "files/"})
 }
@@ -193,55 +162,27 @@ func fileLinks(p place) (links []html.File) {
 const mostColumns = 4000 // of a picture
 
 // detail answers with a picture of a part of a run.
-func (s *Site) detail(w http.ResponseWriter, r *http.Request, dir *store.Dir) {
-	bad := func(what string) { http.Error(w, what, http.StatusBadRequest) }
-	number := func(name string) float64 {
-		text := r.FormValue(name)
-		if text == "" {
-			return 0
-		}
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsInf(x, 0) || x < 0 {
-			return math.NaN()
-		}
-		return x
-	}
-	from, to, columns := number("from"), number("to"), number("columns")
-	if r.FormValue("columns") == "" {
-		columns = 1200
-	}
+func (s *Site) detail(w http.ResponseWriter, r *http.Request, dir *store.Dir) error {
+	from, err1 := strconv.ParseFloat(cmp.Or(r.FormValue("from"), "0"), 64)
+	to, err2 := strconv.ParseFloat(cmp.Or(r.FormValue("to"), "0"), 64)
+	columns, err3 := strconv.Atoi(cmp.Or(r.FormValue("columns"), "1200"))
+	whole := from == 0 && to == 0
 	switch {
-	case math.IsNaN(from) || math.IsNaN(to) || from >= to && (from != 0 || to != 0):
-		bad("want from and to in seconds, from less than to, or neither")
-		return
-	case !(columns >= 1 && columns <= mostColumns) || columns != math.Trunc(columns):
-		bad(fmt.Sprintf("want columns, a whole number from 1 to %d", mostColumns))
-		return
+	case err1 != nil || err2 != nil || !whole && !(from >= 0 && from < to && to <= math.MaxFloat64):
+		return refuse(http.StatusBadRequest, "want from and to in seconds, from less than to, or neither")
+	case err3 != nil || columns < 1 || columns > mostColumns:
+		return refuse(http.StatusBadRequest, "want columns, a whole number from 1 to %d", mostColumns)
 	}
-	leave, ok := s.enter(w, r, dir.Path)
-	if !ok {
-		return
+	leave, err := s.enter(r, dir.Path)
+	if err != nil {
+		return err
 	}
 	defer leave()
-	picture, err := s.read.picture(dir, from, to, int(columns))
+	picture, err := s.read.picture(dir, from, to, columns)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
+		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	packed(w, r, func(w io.Writer) error { return html.PictureJSON(w, picture) })
-}
-
-// packed writes an answer as gzip, if the asker takes it.
-func packed(w http.ResponseWriter, r *http.Request, write func(io.Writer) error) {
-	w.Header().Set("Vary", "Accept-Encoding")
-	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		write(w) // an error is that of who does not read it
-		return
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // an error is that of a level that there is not
-	if write(z) == nil {
-		z.Close()
-	}
+	html.PictureJSON(w, picture) // an error is that of who does not read it
+	return nil
 }

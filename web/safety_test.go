@@ -122,10 +122,11 @@ func TestPost(t *testing.T) {
 		{name: "an old browser at another site", target: "/runs/x/stop", token: "secret", origin: "http://evil.example", refused: true},
 		{name: "no origin, as of a sandbox", target: "/runs/x/stop", token: "secret", origin: "null", refused: true},
 		{name: "a header", target: "/runs/x/stop", token: "secret", site: "same-origin", origin: "http://" + host},
-		{name: "a form", target: "/runs/x/resume", form: "token=secret", site: "same-origin", origin: "http://" + host},
+		{name: "a header to resume", target: "/runs/x/resume", token: "secret", site: "same-origin", origin: "http://" + host},
+		{name: "a form", target: "/runs/x/resume", form: "token=secret", site: "same-origin", origin: "http://" + host, refused: true},
 		{name: "a program", target: "/runs/x/stop", token: "secret"},
 		{name: "a token in the address", target: "/runs/x/stop?token=secret", refused: true},
-		{name: "a large form", target: "/runs/x/stop", form: "x=" + strings.Repeat("x", mostForm) + "&token=secret", refused: true},
+		{name: "a large form", target: "/runs/x/stop", form: "x=" + strings.Repeat("x", 64<<10) + "&token=secret", refused: true},
 	} {
 		r := httptest.NewRequest("POST", x.target, strings.NewReader(x.form))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

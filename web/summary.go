@@ -5,10 +5,8 @@ import (
 	"encoding/hex"
 	"maps"
 	"path/filepath"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/dynolab/dyno/report/html"
 	"github.com/dynolab/dyno/web/safe"
 )
 
@@ -68,26 +66,8 @@ func readSummary(path, metric string) (*summary, error) {
 // mostShort is how many characters of a name are shown in a list.
 const mostShort = 300
 
-// short cuts a text for a list, and replaces control characters, also those that turn
-// the direction of the text.
-func short(s string) string {
-	cut := ""
-	if len(s) > mostShort*utf8.UTFMax {
-		s, cut = s[:mostShort*utf8.UTFMax], "…"
-	}
-	n := 0
-	s = strings.Map(func(r rune) rune {
-		switch n++; {
-		case n > mostShort:
-			cut = "…"
-			return -1
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufeff':
-			return '·'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "�"))
-	return s + cut
-}
+// short cuts a text for a list.
+func short(s string) string { return html.Tame(s, mostShort) }
 
 // distinct is short, but of two texts the same only if these are.
 func distinct(s string) string {

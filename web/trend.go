@@ -38,32 +38,19 @@ type course struct {
 }
 
 // trend shows a metric of one setting over the runs of one name.
-func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
+func (s *Site) trend(w http.ResponseWriter, r *http.Request) error {
 	all, _, err := s.all()
 	if err != nil {
-		s.fail(w, r, http.StatusInternalServerError, err.Error())
-		return
+		return err
 	}
 	name := r.FormValue("name")
-	var names []string
-	var runs []*entry
-	for _, e := range all {
-		if e.State == broken || e.Summary == nil || len(e.Summary.Settings) == 0 {
-			continue
-		}
-		if !slices.Contains(names, e.Plan.Name) {
-			names = append(names, e.Plan.Name)
-		}
-		if e.Plan.Name == name {
-			runs = append(runs, e)
-		}
-	}
+	names, byName := measured(all)
 	slices.Sort(names)
+	runs := byName[name]
 	if len(runs) == 0 {
-		s.fail(w, r, http.StatusNotFound, fmt.Sprintf("No run that has results is named %q.", name))
-		return
+		return refuse(http.StatusNotFound, "No run that has results is named %q.", name)
 	}
-	metric, setting := shown(runs[0])
+	metric, setting := shown(runs[len(runs)-1])
 	metric = cmp.Or(r.FormValue("metric"), metric)
 	if r.Form.Has("setting") {
 		setting = r.FormValue("setting")
@@ -71,7 +58,6 @@ func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
 	for i, e := range runs {
 		runs[i] = e.with(metric)
 	}
-	slices.Reverse(runs) // the oldest first
 	mixed := r.FormValue("mixed") != ""
 	metrics, settings := choices(runs)
 	help := ""
@@ -87,14 +73,13 @@ func (s *Site) trend(w http.ResponseWriter, r *http.Request) {
 		Courses               []course
 		Alpha                 string
 	}{name, metric, setting, help, mixed, names, settings, metrics, courses(runs, metric, setting, mixed), fmt.Sprintf("%g %%", 100*stats.ChangeAlpha)}})
+	return nil
 }
 
 // with adds a metric to an entry, which has only the primary ones.
 func (e *entry) with(metric string) *entry {
-	for _, m := range e.Summary.Metrics {
-		if m.Name == metric && m.Primary {
-			return e
-		}
+	if slices.ContainsFunc(e.Summary.Metrics, func(m measure) bool { return m.Name == metric && m.Primary }) {
+		return e
 	}
 	more := *e
 	if s, err := readSummary(e.path, metric); err == nil {
@@ -122,17 +107,19 @@ func choices(runs []*entry) (metrics []measure, settings []string) {
 
 // courses shows the runs that have the metric.
 func courses(runs []*entry, metric, setting string, mixed bool) (cs []course) {
-	var values []trend.Run
+	var values []value
+	var compared []trend.Run
 	runs = slices.DeleteFunc(runs, func(e *entry) bool {
 		v, ok := e.value(setting, metric)
 		if ok {
-			values = append(values, trend.Run{Conditions: e.Conditions, Value: *v.Center})
+			values = append(values, v)
+			compared = append(compared, trend.Run{Conditions: e.Conditions, Value: *v.Center})
 		}
 		return !ok
 	})
-	found := trend.Courses(values, mixed)
+	found := trend.Courses(compared, mixed)
 	for _, f := range found {
-		c := courseOf(runs, f, metric, setting)
+		c := courseOf(runs, values, f, metric)
 		c.Title = f.Conditions["machine"]
 		if mixed {
 			c.Title = "All runs"
@@ -151,11 +138,8 @@ func courses(runs []*entry, metric, setting string, mixed bool) (cs []course) {
 func conditions(e *entry) trend.Conditions {
 	h, s := e.Run.Host, &e.Plan.Subject
 	text := func(v any) string {
-		data, err := json.Marshal(v)
-		if err != nil || string(data) == "null" {
-			return ""
-		}
-		return string(data)
+		data, _ := json.Marshal(v) // what was JSON can be written
+		return strings.TrimPrefix(string(data), "null")
 	}
 	return trend.Conditions{
 		"machine":       fmt.Sprintf("%s: %d CPUs %s, %s/%s", h.Name, h.CPUs, h.CPU, h.OS, h.Arch),
@@ -171,19 +155,17 @@ func conditions(e *entry) trend.Conditions {
 }
 
 // courseOf shows the runs of a course.
-func courseOf(runs []*entry, found trend.Course, metric, setting string) (c course) {
+func courseOf(runs []*entry, values []value, found trend.Course, metric string) (c course) {
 	line := chart.Line{Name: words.Noun(metric)}
-	values := make([]value, len(found.Runs))
-	for i, n := range found.Runs {
-		values[i], _ = runs[n].value(setting, metric)
+	for _, n := range found.Runs {
 		line.X = append(line.X, float64(runs[n].Run.Started.Unix()))
-		line.Y = append(line.Y, *values[i].Center)
+		line.Y = append(line.Y, *values[n].Center)
 	}
 	number := layout.Number(metric, line.Y...)
 	for i, n := range found.Runs {
 		e := runs[n]
 		p := point{ID: e.ID, When: e.When(), Ran: e.What(), Value: number(line.Y[i])}
-		if v := values[i]; v.Lo != nil && v.Hi != nil {
+		if v := values[n]; v.Lo != nil && v.Hi != nil {
 			p.Spread = number(*v.Lo) + " to " + number(*v.Hi)
 		}
 		if i > 0 {

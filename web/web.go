@@ -48,7 +48,7 @@ type Site struct {
 	Token string   // that requests which change something have to bring; "" allows none of them
 
 	// Resume goes on with a run, until it ends or stop is called; it is done when the
-	// channel is closed. nil: no run is gone on with.
+	// channel is closed.
 	Resume func(path string) (stop func(), done <-chan struct{}, err error)
 
 	read      *reader      // nil means fromFindings
@@ -64,31 +64,25 @@ type Site struct {
 
 // Handler serves the site. Only what Resume began goes on after the requests.
 func (s *Site) Handler() http.Handler {
-	s.prepared()
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.list)
-	mux.HandleFunc("GET /trend", s.trend)
-	mux.HandleFunc("GET /compare", s.compare)
-	mux.HandleFunc("GET /assets/{version}/{name}", asset)
-	mux.HandleFunc("GET /runs/{rest...}", s.run)
-	mux.HandleFunc("POST /runs/{rest...}", s.run)
-	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusNoContent) // browsers ask by themselves, and say that a missing one is an error
-	})
-	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, http.StatusNotFound, "There is no such page.")
-	})
-	return s.guard(mux)
-}
-
-func (s *Site) prepared() *Site {
 	s.once.Do(func() {
 		if s.read == nil {
 			s.read = &fromFindings
 		}
 		s.queue.places = make(chan struct{}, mostHeavy)
-		s.pages.most, s.pages.weight, s.pages.weigh = 16, 64<<20, func(html []byte) int { return len(html) }
-		s.opened.most = mostOpened
+		s.pages.most, s.opened.most = 16, mostOpened
 	})
-	return s
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.orPage(s.list))
+	mux.HandleFunc("GET /trend", s.orPage(s.trend))
+	mux.HandleFunc("GET /compare", s.orPage(s.compare))
+	mux.HandleFunc("GET /assets/{version}/{name}", asset)
+	mux.HandleFunc("GET /runs/{rest...}", s.orPage(s.run))
+	mux.HandleFunc("POST /runs/{rest...}", s.orPage(s.run))
+	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusNoContent) // browsers ask by themselves, and say that a missing one is an error
+	})
+	mux.HandleFunc("GET /", s.orPage(func(http.ResponseWriter, *http.Request) error {
+		return refuse(http.StatusNotFound, "There is no such page.")
+	}))
+	return s.guard(mux)
 }

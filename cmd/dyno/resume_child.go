@@ -29,16 +29,22 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 			return nil, nil, fmt.Errorf("find this program: %w", err)
 		}
 	}
-	if path, err = filepath.Abs(path); err != nil {
-		return nil, nil, err
-	}
-	log, err := newLog(filepath.Join(path, web.ResumeLog))
+	name := filepath.Join(path, web.ResumeLog)
+	os.Remove(name) // not to write through a link that somebody else put there
+	log, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.Command(program, "run", "--resume", path)
+	ctx, stop := context.WithCancel(m.ctx)
+	cmd := exec.CommandContext(ctx, program, "run", "--resume", path)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()
+	cmd.Cancel = func() error {
+		if cmd.Process.Signal(os.Interrupt) == nil {
+			return nil
+		}
+		return cmd.Process.Kill() // where there are no interrupts: results are kept, dyno report reports them
+	}
 	started, ended := make(chan error), make(chan struct{})
 	m.children.Go(func() {
 		// Of Pdeathsig: it is sent when the thread that forks ends.
@@ -46,6 +52,7 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 		defer runtime.UnlockOSThread()
 		defer close(ended)
 		defer log.Close()
+		defer stop()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
@@ -55,23 +62,5 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 	if err := <-started; err != nil {
 		return nil, nil, fmt.Errorf("start %s: %w", program, err)
 	}
-	stop = sync.OnceFunc(func() { interruptChild(cmd.Process) })
-	m.children.Go(func() {
-		select {
-		case <-m.ctx.Done():
-			stop()
-		case <-ended:
-		}
-	})
 	return stop, ended, nil
-}
-
-func (m *resumer) wait() { m.children.Wait() }
-
-// newLog writes through no link, which somebody else might have put there.
-func newLog(path string) (*os.File, error) {
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }

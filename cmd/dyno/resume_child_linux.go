@@ -1,14 +1,9 @@
 package main
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
 // childAttributes are of a dyno that ends, interrupted, when this one does. It is
 // in a process group of its own, so that Ctrl-C reaches it only once, by stop.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
 }
-
-func interruptChild(p *os.Process) { p.Signal(os.Interrupt) } // an error is that it has ended

@@ -57,7 +57,7 @@ func TestResumeChild(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("it does not end")
 		}
-		m.wait()
+		m.children.Wait()
 		cancel()
 		log, err := os.ReadFile(filepath.Join(s.out, web.ResumeLog))
 		if err != nil || !strings.Contains(string(log), "go on with dyno run --resume "+s.out) {

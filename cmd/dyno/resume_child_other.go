@@ -2,13 +2,6 @@
 
 package main
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
 func childAttributes() *syscall.SysProcAttr { return nil }
-
-// interruptChild kills where there are no interrupts: results are kept, the report
-// of them is made by dyno report.
-func interruptChild(p *os.Process) { p.Kill() }

@@ -82,7 +82,7 @@ func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
 	at := listener.Addr().(*net.TCPAddr)
 	hosts := hostsOf(at, o.addr)
 	resumes := &resumer{ctx: cmd.Context()}
-	defer resumes.wait()
+	defer resumes.children.Wait()
 	root, err := filepath.Abs(dir) // the list says it, to whom "." would say nothing
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/pitfall"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report/layout"
 )
@@ -20,6 +19,9 @@ const (
 	mostNote = 2000
 	mostText = 64 << 10 // of a plan or an error
 )
+
+// Tame is for the pages of other packages.
+func Tame(s string, most int) string { return tame(s, most) }
 
 // tame makes text from a run fit for a page: control and direction characters become dots,
 // and text beyond most characters loses its middle.
@@ -53,51 +55,33 @@ func tameAll(lines []string, most, each int) []string {
 	return out
 }
 
-// tamed copies a page and limits the length of names and errors.
+// tamed copies a page and limits the length of the names in it, which stand in many places. Other
+// texts are tamed where they are shown.
 func tamed(p *Page) *Page {
 	c := *p
-	c.Table = tamedTable(p.Table)
+	table := *p.Table
+	table.Name = tame(table.Name, 100)
+	table.Settings = edited(table.Settings, func(s *compare.Setting) { s.Setting = tamedSetting(s.Setting) })
+	c.Table = &table
 	c.Origin.Dyno = tame(c.Origin.Dyno, 100)
 	if p.Site != nil {
 		site := *p.Site
-		site.Files, site.Others = tamedLinks(site.Files), tamedLinks(site.Others)
+		for _, links := range []*[]File{&site.Files, &site.Others} {
+			*links = edited((*links)[:min(len(*links), mostRows)], func(f *File) { f.Name = tame(f.Name, mostCell) })
+		}
 		c.Site = &site
 	}
-	c.Trials = nil
-	for _, r := range p.Trials {
-		r := *r
-		r.Trial.Setting = tamedSetting(r.Trial.Setting)
-		c.Trials = append(c.Trials, &r)
-	}
 	if p.Picture != nil {
-		c.Picture = tamedPicture(p.Picture)
+		picture := *p.Picture
+		picture.Notes = tameAll(picture.Notes, 50, mostNote)
+		picture.Settings = edited(picture.Settings, func(s *timeline.PictureOf) {
+			s.Setting = tamedSetting(s.Setting)
+			s.Slowest = edited(s.Slowest, func(x *timeline.Slow) { x.Step = tame(x.Step, 100) })
+			s.Tracks = edited(s.Tracks, func(t *timeline.Track) { t.Metric = tame(t.Metric, 100) })
+		})
+		c.Picture = &picture
 	}
 	return &c
-}
-
-func tamedTable(p *compare.Table) *compare.Table {
-	t := *p
-	t.Name = tame(t.Name, 100)
-	t.Settings = edited(t.Settings, func(s *compare.Setting) { s.Setting = tamedSetting(s.Setting) })
-	t.Failed = edited(t.Failed, func(f *compare.Failure) { f.Setting, f.Err = tamedSetting(f.Setting), tame(f.Err, mostNote) })
-	copies := map[*compare.Benchmark]*compare.Benchmark{}
-	t.Benchmarks = edited(t.Benchmarks, func(at **compare.Benchmark) {
-		c := **at
-		c.Package, c.Name = tame(c.Package, 120), tame(c.Name, 120)
-		c.Units = tamedRows(c.Units)
-		for n := range c.Units {
-			c.Units[n].Benchmark = &c
-		}
-		c.Faults = edited(c.Faults, func(f *compare.Fault) { f.Said = tame(f.Said, mostNote) })
-		copies[*at] = &c
-		*at = &c
-	})
-	t.Rows = edited(tamedRows(t.Rows), func(r *compare.Row) { r.Benchmark = copies[r.Benchmark] })
-	t.Pitfalls = edited(t.Pitfalls, func(f *pitfall.Found) {
-		f.Package, f.Name, f.Call = tame(f.Package, 120), tame(f.Name, 120), tame(f.Call, 120)
-	})
-	t.Thresholds = edited(t.Thresholds, func(x *compare.Judgement) { x.Benchmark = copies[x.Benchmark] })
-	return &t
 }
 
 // edited is a copy of a list with every item changed.
@@ -109,30 +93,6 @@ func edited[S ~[]T, T any](list S, edit func(*T)) S {
 	return list
 }
 
-// tamedRows leaves the rows' keys, by which their cells are found, as they are.
-func tamedRows(rows []compare.Row) []compare.Row {
-	return edited(rows, func(r *compare.Row) {
-		if r.Benchmark != nil {
-			r.Name = tame(r.Name, 60)
-		}
-	})
-}
-
 func tamedSetting(s dyno.Setting) dyno.Setting {
 	return edited(s, func(l *dyno.Level) { l.Factor, l.Value = tame(l.Factor, 60), tame(l.Value, 120) })
-}
-
-func tamedLinks(files []File) []File {
-	return edited(files[:min(len(files), mostRows)], func(f *File) { f.Name = tame(f.Name, mostCell) })
-}
-
-func tamedPicture(p *timeline.Picture) *timeline.Picture {
-	c := *p
-	c.Notes = tameAll(p.Notes, 50, mostNote)
-	c.Settings = edited(p.Settings, func(s *timeline.PictureOf) {
-		s.Setting = tamedSetting(s.Setting)
-		s.Slowest = edited(s.Slowest, func(x *timeline.Slow) { x.Step = tame(x.Step, 100) })
-		s.Tracks = edited(s.Tracks, func(t *timeline.Track) { t.Metric = tame(t.Metric, 100) })
-	})
-	return &c
 }

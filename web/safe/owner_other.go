@@ -4,13 +4,8 @@ package safe
 
 import (
 	"errors"
-	"os"
 	"time"
 )
-
-func openQuick(path string) (*os.File, error) { return os.Open(path) }
-
-const Quickly = os.O_RDONLY
 
 // Ours cannot be told here.
 func Ours(string, time.Time) error {

@@ -7,19 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// openQuick opens a file for reading and does not wait for who writes to a pipe.
-func openQuick(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-}
-
-// Quickly is how a file is opened without waiting for who writes to a pipe.
-const Quickly = os.O_RDONLY | syscall.O_NONBLOCK
 
 // slowest is how long a run may take to build its subjects, before it writes run.json.
 const slowest = time.Hour

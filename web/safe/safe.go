@@ -3,7 +3,6 @@
 package safe
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
@@ -14,8 +13,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/dynolab/dyno"
 )
@@ -23,8 +22,8 @@ import (
 // A budget bounds a file of a run directory that is read as a whole: some kilobytes of
 // gzip, or a hole, could take all memory. No file that dyno writes comes near it.
 type budget struct {
-	bytes int64                              // 0 means any: it is read in pieces
-	look  func(f *os.File, size int64) error // nil if the size tells enough
+	bytes int64                  // 0 means any: it is read in pieces
+	look  func(f *os.File) error // nil if the size tells enough
 }
 
 // budgets have the names of files or, in trials, their extensions. Pages need no others.
@@ -54,21 +53,19 @@ const (
 	mostProfiles = 512 << 20 // bytes of all of a run
 )
 
-// check reports why dyno did not write a file, or nil; closely, it looks into the file.
-// A missing file is fine: its trial may be under way.
-func (b budget) check(run, name string, closely bool) error {
+// check reports why dyno did not write a file of a run, or nil. A missing file is fine:
+// its trial may be under way.
+func (b budget) check(run, name string) error {
 	path := filepath.Join(run, name)
-	info, err := os.Lstat(path)
+	info, err := plain(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular():
-		return notOurs(name, "file", info.Mode())
 	case b.bytes > 0 && info.Size() > b.bytes:
 		return fmt.Errorf("%s has %d bytes, more than any that dyno writes", name, info.Size())
-	case !closely || b.look == nil:
+	case b.look == nil:
 		return nil
 	}
 	f, err := Open(path)
@@ -76,20 +73,19 @@ func (b budget) check(run, name string, closely bool) error {
 		return err
 	}
 	defer f.Close()
-	if err := b.look(f, info.Size()); err != nil {
+	if err := b.look(f); err != nil {
 		return fmt.Errorf("%s %w", name, err)
 	}
 	return nil
 }
 
-// Plain reports why a run is not to be listed, or nil: a file may be a link or a pipe.
-func Plain(path string) error { return fitRun(path, false) }
-
 // Fit reports why a run is not to be read, or nil. Note: it does not see what is put
 // there later.
 func Fit(path string) error {
-	if err := fitRun(path, true); err != nil {
-		return err
+	for _, name := range []string{"run.json", "results.jsonl", "summary.json"} {
+		if err := budgets[name].check(path, name); err != nil {
+			return err
+		}
 	}
 	return eachInTrials(path, func(name string) error {
 		b, ok := budgets[filepath.Base(name)]
@@ -99,56 +95,41 @@ func Fit(path string) error {
 		if !ok {
 			return nil
 		}
-		return b.check(path, name, true)
+		return b.check(path, name)
 	})
-}
-
-// fitRun looks at the files beside the trials.
-func fitRun(path string, closely bool) error {
-	for _, name := range []string{"run.json", "results.jsonl", "summary.json"} {
-		if err := budgets[name].check(path, name, closely); err != nil {
-			return err
-		}
-	}
-	if info, err := os.Lstat(filepath.Join(path, "trials")); err == nil && !info.IsDir() {
-		return notOurs("trials", "folder", info.Mode())
-	}
-	return nil
 }
 
 // FitProfiles reports why the profiles of a run are not to be read, or nil.
 func FitProfiles(path string) error {
 	all := int64(0)
+	each := budget{look: func(f *os.File) error {
+		n, err := sizeOfProfile(f)
+		if all += n; err == nil && all > mostProfiles {
+			err = fmt.Errorf("is too much: the profiles of the run have more than %v together", dyno.Size(mostProfiles))
+		}
+		return err
+	}}
 	return eachInTrials(path, func(name string) error {
-		if kind, ok := strings.CutSuffix(filepath.Base(name), ".pb.gz"); !ok || !slices.Contains(dyno.ProfileNames, kind) {
+		if !strings.HasSuffix(name, ".pb.gz") {
 			return nil
 		}
-		return budget{look: func(f *os.File, _ int64) error {
-			n, err := sizeOfProfile(f)
-			if all += n; err == nil && all > mostProfiles {
-				err = fmt.Errorf("is too much: the profiles of the run have more than %v together", dyno.Size(mostProfiles))
-			}
-			return err
-		}}.check(path, name, true)
+		return each.check(path, name)
 	})
 }
 
 // eachInTrials calls look with the path of each file of each trial, relative to the
-// run's.
+// run's. A file beside the trials is not looked at: nothing reads it.
 func eachInTrials(path string, look func(name string) error) error {
-	trials, err := namesIn(filepath.Join(path, "trials"))
+	trials, err := namesIn(path, "trials")
 	if err != nil {
 		return err
 	}
 	for _, t := range trials {
-		name := filepath.Join("trials", t.Name())
 		if t.Type().IsRegular() {
-			continue // nothing reads it
+			continue
 		}
-		if !t.IsDir() {
-			return notOurs(name, "folder", t.Type())
-		}
-		files, err := namesIn(filepath.Join(path, name))
+		name := filepath.Join("trials", t.Name())
+		files, err := namesIn(path, name)
 		if err != nil {
 			return err
 		}
@@ -161,12 +142,19 @@ func eachInTrials(path string, look func(name string) error) error {
 	return nil
 }
 
-// namesIn lists a folder that may be missing, in no order.
-func namesIn(path string) ([]fs.DirEntry, error) {
-	f, err := openQuick(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// namesIn lists a folder of a run, which may be missing, in no order.
+func namesIn(run, name string) ([]fs.DirEntry, error) {
+	path := filepath.Join(run, name)
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s is not a folder of dyno's: %v", name, info.Mode())
 	}
+	f, err := os.OpenFile(path, Quickly, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -176,30 +164,28 @@ func namesIn(path string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	if len(names) > mostFileNames {
-		return nil, fmt.Errorf("%s has more than %d files", filepath.Base(path), mostFileNames)
+		return nil, fmt.Errorf("%s has more than %d files", name, mostFileNames)
 	}
 	return names, nil
 }
 
 // checkPlan finds plans that would never end: what is read writes out all trials.
-func checkPlan(f *os.File, size int64) error {
+func checkPlan(f *os.File) error {
 	var run struct {
 		Plan struct {
-			Vary           map[string]json.RawMessage `json:"vary"`
-			Settings       []json.RawMessage          `json:"settings"`
-			Repeats        float64                    `json:"repeat"`
-			ProfileRepeats float64                    `json:"profile_repeat"`
+			Vary           map[string]any    `json:"vary"`
+			Settings       []json.RawMessage `json:"settings"`
+			Repeats        float64           `json:"repeat"`
+			ProfileRepeats float64           `json:"profile_repeat"`
 		} `json:"plan"`
 	}
-	if err := json.NewDecoder(io.LimitReader(f, size)).Decode(&run); err != nil {
+	if err := json.NewDecoder(f).Decode(&run); err != nil {
 		return fmt.Errorf("cannot be read: %w", err)
 	}
 	settings := float64(max(len(run.Plan.Settings), 1))
 	for _, levels := range run.Plan.Vary {
-		var all []json.RawMessage
-		if json.Unmarshal(levels, &all) == nil && len(all) > 0 {
-			settings *= float64(len(all))
-		}
+		all, _ := levels.([]any)
+		settings *= float64(max(len(all), 1))
 	}
 	p := &run.Plan
 	// Trials of profiles are as many as the others unless said, and one more is of a trace.
@@ -211,10 +197,10 @@ func checkPlan(f *os.File, size int64) error {
 }
 
 // checkResults counts lines.
-func checkResults(f *os.File, size int64) error {
+func checkResults(f *os.File) error {
 	buf, lines := make([]byte, 64<<10), 0
-	for in := io.LimitReader(f, size); ; {
-		n, err := in.Read(buf)
+	for {
+		n, err := f.Read(buf)
 		if lines += bytes.Count(buf[:n], []byte("\n")); lines > mostLines {
 			return fmt.Errorf("has more than %d lines, more than can be shown", mostLines)
 		}
@@ -229,10 +215,13 @@ func checkResults(f *os.File, size int64) error {
 
 // checkParquet checks that the file ends as parquet does: its reader trusts the length
 // of the footer.
-func checkParquet(f *os.File, size int64) error {
+func checkParquet(f *os.File) error {
 	var end [8]byte
-	_, err := f.ReadAt(end[:], size-int64(len(end)))
-	if footer := int64(binary.LittleEndian.Uint32(end[:])); err != nil || string(end[4:]) != "PAR1" || footer > size {
+	at, err := f.Seek(-int64(len(end)), io.SeekEnd)
+	if err == nil {
+		_, err = io.ReadFull(f, end[:])
+	}
+	if footer := int64(binary.LittleEndian.Uint32(end[:])); err != nil || string(end[4:]) != "PAR1" || footer > at {
 		return errors.New("is cut off, or none of dyno's")
 	}
 	return nil
@@ -242,13 +231,11 @@ func checkParquet(f *os.File, size int64) error {
 // its parts are too many. Its reader finds out whether it is one.
 func sizeOfProfile(f *os.File) (int64, error) {
 	large := errors.New("is a profile larger than any that can be shown")
-	var in io.Reader = bufio.NewReader(f)
-	if magic, _ := in.(*bufio.Reader).Peek(2); string(magic) == "\x1f\x8b" {
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return 0, nil
-		}
+	var in io.Reader = f
+	if z, err := gzip.NewReader(f); err == nil {
 		in = z
+	} else if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return 0, err
 	}
 	data, _ := io.ReadAll(io.LimitReader(in, mostProfile+1))
 	memory := int64(len(data))
@@ -282,16 +269,16 @@ func sizeOfProfile(f *os.File) (int64, error) {
 	return memory, nil
 }
 
+// Quickly is how a file is opened without waiting for who writes to a pipe.
+const Quickly = os.O_RDONLY | syscall.O_NONBLOCK
+
 // Open opens a regular file, neither a link nor a pipe.
 func Open(path string) (*os.File, error) {
-	before, err := os.Lstat(path)
+	before, err := plain(path)
 	if err != nil {
 		return nil, err
 	}
-	if !before.Mode().IsRegular() {
-		return nil, notOurs(filepath.Base(path), "file", before.Mode())
-	}
-	f, err := openQuick(path)
+	f, err := os.OpenFile(path, Quickly, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -302,32 +289,24 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-func notOurs(name, want string, m fs.FileMode) error {
-	kind := "a device or socket"
-	switch {
-	case m.IsDir():
-		kind = "a folder"
-	case m.IsRegular():
-		kind = "a file"
-	case m&fs.ModeSymlink != 0:
-		kind = "a link"
-	case m&fs.ModeNamedPipe != 0:
-		kind = "a pipe"
+// plain describes a file, and fails if it is none but a link, a pipe or the like.
+func plain(path string) (fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file of dyno's: %v", filepath.Base(path), info.Mode())
 	}
-	return fmt.Errorf("%s is not a %s of dyno's: %s", name, want, kind)
+	return info, err
 }
 
-// ReadJSON reads a small file of a run into v.
+// ReadJSON reads a small file of a run into v. A larger one is read in part, which is no
+// JSON.
 func ReadJSON(path string, v any) error {
 	f, err := Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MostRead+1))
-	if err == nil && len(data) > MostRead {
-		err = fmt.Errorf("it has more than %v, and no such file of dyno's has", dyno.Size(MostRead))
-	}
+	data, err := io.ReadAll(io.LimitReader(f, MostRead))
 	if err == nil {
 		err = json.Unmarshal(data, v)
 	}

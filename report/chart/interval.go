@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -57,13 +58,10 @@ func RatioRange(rows []Interval, negligible float64) (lo, hi float64) {
 	return max(lo/margin, 0.98/farthest), min(hi*margin, 1.02*farthest)
 }
 
-func positive(x float64) bool { return known(x) && x > 0 }
-
 type intervalDrawing struct {
 	*sheet
 	axis
 	negligible float64
-	label      float64 // width of the column of labels; the plot has start and end
 	row        float64 // height
 	mid        float64 // of the bar within a row
 	stacked    bool    // narrow, and label and text do not fit into one line
@@ -76,7 +74,6 @@ func (d *intervalDrawing) lay(rows []Interval) {
 	}
 	d.start, d.end = 9, d.width-9
 	if d.narrow {
-		d.label = d.width
 		d.stacked = together > d.width
 		d.row = d.line() + 22
 		if d.stacked {
@@ -85,9 +82,9 @@ func (d *intervalDrawing) lay(rows []Interval) {
 		d.mid = d.row - 13
 		return
 	}
-	d.label = min(widest(d.size, rows, func(r Interval) string { return r.Label }), mostLabel)
+	names(d.sheet, rows, func(r Interval) string { return r.Label })
 	text := min(widest(d.size, rows, func(r Interval) string { return r.Text }), 300)
-	d.start, d.end = d.label+d.size, d.width-text-d.size
+	d.start, d.end = d.names+d.size, d.width-text-d.size
 	d.row, d.mid = 24, 12
 }
 
@@ -149,32 +146,20 @@ func (d *intervalDrawing) ground(ts []Tick, top, bottom float64) {
 }
 
 func (d *intervalDrawing) words(r *Interval, y float64) {
-	class := "value " + markClass[r.Mark.safe()]
-	switch line := d.line(); {
+	d.name(r.Label, y+2, y+d.mid)
+	class := "value " + string(r.Mark)
+	switch {
 	case d.stacked:
-		d.text(0, y+d.size+2, "label", r.Label, d.width)
-		d.text(0, y+d.size+2+line, class, r.Text, d.width)
+		d.text(0, y+d.size+2+d.line(), class, r.Text, d.width)
 	case d.narrow:
-		d.text(0, y+d.size+2, "label", r.Label, d.width)
 		d.text(d.width, y+d.size+2, class+" end", r.Text, d.width)
 	default:
-		d.text(0, d.middle(y+d.mid), "label", r.Label, d.label)
 		d.text(d.end+d.size, d.middle(y+d.mid), class, r.Text, d.width-d.end-d.size)
 	}
 }
 
-var markClass = [...]string{Plain: "plain", Better: "better", Worse: "worse", Same: "same", Unclear: "unclear"}
-
-// safe turns an unknown mark into Plain.
-func (m Mark) safe() Mark {
-	if m < Plain || m > Unclear {
-		return Plain
-	}
-	return m
-}
-
 func (d *intervalDrawing) bar(r *Interval, y float64) {
-	class := markClass[r.Mark.safe()]
+	class := string(r.Mark)
 	if r.Lo >= 0 && r.Hi > 0 && r.Lo <= r.Hi {
 		x1, x2 := d.at(r.Lo), d.at(r.Hi)
 		d.rule("span "+class, x1, y, x2, y)
@@ -198,19 +183,16 @@ func (d *intervalDrawing) finish(class string, x, y, side float64, on bool) {
 // mark draws a ratio; a ring marks one beyond the axis.
 func (d *intervalDrawing) mark(r *Interval, x, y float64) {
 	side := float64(r.Better)
-	if r.Better == 0 {
+	switch {
+	case r.Better == 0:
 		side = math.Copysign(1, math.Log(r.Ratio))
-		if r.Mark == Worse {
-			side = -side
-		}
-	}
-	if r.Mark == Worse {
+	case r.Mark == Worse:
 		side = -side
 	}
 	tip := r.Label + ": " + r.Text
-	d.path("mark "+markClass[r.Mark.safe()], markForm(r.Mark.safe(), x, y, math.Copysign(1, side)), tip)
+	d.path("mark "+string(r.Mark), markForm(r.Mark, x, y, side), tip)
 	if r.Ratio < d.lo || r.Ratio > d.hi {
-		d.path("arrow "+markClass[r.Mark.safe()], form(0, x, y, 7.5), tip+" (beyond the axis)")
+		d.path("arrow "+string(r.Mark), form(0, x, y, 7.5), tip+" (beyond the axis)")
 	}
 }
 
@@ -225,34 +207,25 @@ func markForm(m Mark, x, y, side float64) string {
 }
 
 func (d *intervalDrawing) explain(rows []Interval) {
-	has := map[Mark]bool{}
-	for _, r := range rows {
-		if positive(r.Ratio) {
-			has[r.Mark.safe()] = true
-		}
-	}
 	var entries []entry
 	for _, m := range []Mark{Better, Worse, Same, Unclear} {
-		if !has[m] {
-			continue
+		word := string(m)
+		switch {
+		case !slices.ContainsFunc(rows, func(r Interval) bool { return r.Mark == m && positive(r.Ratio) }):
+		case m == Better || m == Worse: // which side that is depends on the metric
+			entries = append(entries, entry{26, func(x, y float64) {
+				d.path("mark "+word, markForm(m, x+7, y, -1), "")
+				d.path("mark "+word, markForm(m, x+19, y, 1), "")
+			}, word + " (points to the " + word + " side)"})
+		default:
+			entries = append(entries, entry{12, func(x, y float64) { d.path("mark "+word, markForm(m, x+6, y, 1), "") }, word})
 		}
-		class := "mark " + markClass[m]
-		e := entry{12, func(x, y float64) { d.path(class, markForm(m, x+6, y, 1), "") }, markClass[m]}
-		if m == Better || m == Worse { // which side that is depends on the metric
-			e.width = 26
-			e.form = func(x, y float64) {
-				d.path(class, markForm(m, x+7, y, -1), "")
-				d.path(class, markForm(m, x+19, y, 1), "")
-			}
-			e.text = markClass[m] + " (points to the " + markClass[m] + " side)"
-		}
-		entries = append(entries, e)
 	}
 	if d.negligible > 0 {
 		percent := strconv.FormatFloat(d.negligible*100, 'g', 3, 64)
 		entries = append(entries, entry{14, func(x, y float64) { d.rect("zone", x, y-6, x+14, y+6, "") }, "negligible, ±" + percent + "%"})
 	}
 	if len(entries) > 0 {
-		d.height = d.legend(0, d.height+d.line(), entries) - 0.3*d.line()
+		d.legend(1, entries)
 	}
 }

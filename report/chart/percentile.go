@@ -2,7 +2,6 @@ package chart
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -15,8 +14,8 @@ func Percentiles(lines []Line, y Format) SVG {
 	var xs, ys spread
 	for _, l := range lines {
 		for _, p := range l.quantiles() {
-			xs.add(p[0], false)
-			ys.add(p[1], true)
+			xs.add(p[0])
+			ys.add(p[1])
 		}
 	}
 	if ys.n == 0 {
@@ -29,13 +28,6 @@ func Percentiles(lines []Line, y Format) SVG {
 		d.axes(y)
 		d.draw()
 	})
-}
-
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // quantiles are the points that have a place, with the number of nines as X: the maximum
@@ -96,22 +88,16 @@ func (d *percentileDrawing) axes(y Format) {
 
 func (d *percentileDrawing) percents() (ts []Tick) {
 	room := d.x.across(d.size * 0.8)
-	for n := 0; float64(n) <= d.x.hi+1e-9; n++ {
-		p := []Tick{{float64(n), percentile(n)}}
-		if n == 0 {
-			p = []Tick{{0, "0%"}, {nines(0.5), "50%"}}
-		}
-		for _, t := range p {
-			if t.Value <= d.x.hi+1e-9 && room(append(slices.Clone(ts), t)) {
-				ts = append(ts, t)
-			}
+	all := []Tick{{0, "0%"}, {nines(0.5), "50%"}}
+	for n := 1; float64(n) <= d.x.hi+1e-9; n++ {
+		all = append(all, Tick{float64(n), strconv.FormatFloat(100*(1-math.Pow10(-n)), 'f', max(0, n-2), 64) + "%"})
+	}
+	for _, t := range all {
+		if room(append(slices.Clone(ts), t)) {
+			ts = append(ts, t)
 		}
 	}
 	return ts
-}
-
-func percentile(n int) string {
-	return strconv.FormatFloat(100*(1-math.Pow10(-n)), 'f', max(0, n-2), 64) + "%"
 }
 
 func (d *percentileDrawing) draw() {
@@ -137,7 +123,8 @@ func (d *percentileDrawing) draw() {
 			d.path(formClass(e.i), form(e.i, x+14, y, 3.5), "")
 		}, e.name})
 	}
-	d.height = d.legend(0, d.height, entries)
+	d.legend(0, entries)
+	d.height += 0.3 * d.line()
 }
 
 func (d *percentileDrawing) points(l Line) (pts [][2]float64) {
@@ -167,15 +154,14 @@ func (d *percentileDrawing) marks(i int, pts [][2]float64) {
 }
 
 func polyline(pts [][2]float64) string {
-	d := make([]byte, 0, 12*len(pts))
-	for i, p := range pts {
-		d = append(d, "ML"[min(i, 1)])
-		d = append(d, num(p[0])+" "+num(p[1])...)
+	d := ""
+	for _, p := range pts {
+		d += "L" + num(p[0]) + " " + num(p[1])
 	}
 	if len(pts) == 1 {
-		d = append(d, 'Z')
+		d += "Z"
 	}
-	return string(d)
+	return "M" + d[1:]
 }
 
 type end struct {

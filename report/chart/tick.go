@@ -32,9 +32,9 @@ type spread struct {
 	n      int
 }
 
-// add ignores values that the axis cannot show.
-func (s *spread) add(x float64, log bool) {
-	if !known(x) || log && x < 1e-100 {
+// add ignores values that no axis can show.
+func (s *spread) add(x float64) {
+	if !known(x) {
 		return
 	}
 	if s.n == 0 {

@@ -12,9 +12,9 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 	n := min(len(l.X), len(l.Y))
 	var xs, ys spread
 	for i := range n {
-		xs.add(l.X[i], false)
+		xs.add(l.X[i])
 		if known(l.X[i]) {
-			ys.add(l.Y[i], false)
+			ys.add(l.Y[i])
 		}
 	}
 	if ys.n == 0 {
@@ -48,9 +48,7 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 		}
 		s.foot(d.x, below(x), top+plot)
 		if len(marks) > 0 {
-			s.height = s.legend(0, s.height+0.4*s.line(), []entry{{12, func(x, y float64) {
-				s.path("change", form(4, x+6, y, 5), "")
-			}, "from here on it is different"}}) - 0.3*s.line()
+			s.legend(0.4, []entry{{12, func(x, y float64) { s.path("change", form(4, x+6, y, 5), "") }, "from here on it is different"}})
 		}
 	})
 }
@@ -120,7 +118,7 @@ func Spark(values []float64) SVG {
 	const width, height, margin = 100, 20, 3
 	var ys spread
 	for _, v := range values {
-		ys.add(v, false)
+		ys.add(v)
 	}
 	s := sheet{width: width, height: height}
 	if ys.n > 0 {

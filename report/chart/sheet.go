@@ -83,11 +83,7 @@ func title(s string) string {
 	if s == "" {
 		return ""
 	}
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = escape(lines[i])
-	}
-	return "<title>" + strings.Join(lines, "\n") + "</title>"
+	return "<title>" + escape(s) + "</title>"
 }
 
 // el writes an element; within is already escaped.

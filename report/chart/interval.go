@@ -12,7 +12,7 @@ import (
 // is beyond a tenth or ten times ends in an arrow. An unknown ratio has only its text.
 func Intervals(groups []Group, negligible float64) SVG {
 	if !(negligible > 0 && negligible < 0.9) {
-		negligible = 0
+		negligible = 0 // and not NaN
 	}
 	var rows []Interval
 	for _, g := range groups {
@@ -23,8 +23,7 @@ func Intervals(groups []Group, negligible float64) SVG {
 	}
 	lo, hi := RatioRange(rows, negligible)
 	same := 1.0
-	label := fmt.Sprintf("Changes with their intervals: %d rows", len(rows))
-	return draw("intervals", label, func(s *sheet) {
+	return draw("intervals", fmt.Sprintf("Changes with their intervals: %d rows", len(rows)), func(s *sheet) {
 		d := &intervalDrawing{sheet: s, negligible: negligible, axis: axis{lo: lo, hi: hi, log: true, origin: &same}}
 		d.lay(rows)
 		d.draw(groups)

@@ -21,11 +21,10 @@ func Percentiles(lines []Line, y Format) SVG {
 	if ys.n == 0 {
 		return nothing("percentiles")
 	}
-	label := "Percentiles of " + count(len(lines), "line")
-	return draw("percentiles", label, func(s *sheet) {
+	return draw("percentiles", "Percentiles of "+count(len(lines), "line"), func(s *sheet) {
 		d := percentileDrawing{sheet: s, lines: lines}
 		d.lay(&xs, &ys, y)
-		d.axes(y)
+		d.axes()
 		d.draw()
 	})
 }
@@ -72,17 +71,14 @@ func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
 	d.height = top + plot + 2*d.line()
 }
 
-func (d *percentileDrawing) axes(y Format) {
+func (d *percentileDrawing) axes() {
 	for _, t := range d.ticks {
 		d.rule("grid", d.x.start, d.y.at(t.Value), d.x.end, d.y.at(t.Value))
 		d.text(d.x.start-6, d.middle(d.y.at(t.Value)), "tick end", t.Label, d.x.start-6)
 	}
 	d.text(0, d.size, "faint", "slower ↑", d.width/2)
 	ts := d.percents()
-	for _, t := range ts {
-		x := d.x.at(t.Value)
-		d.rule("grid", x, d.y.end, x, d.y.start)
-	}
+	d.columns(d.x, ts, d.y.end, d.y.start)
 	d.tickLabels(ts, d.x, d.y.start+d.size+5)
 }
 
@@ -103,7 +99,10 @@ func (d *percentileDrawing) percents() (ts []Tick) {
 func (d *percentileDrawing) draw() {
 	var ends []end
 	for i, l := range d.lines {
-		pts := d.points(l)
+		var pts [][2]float64
+		for _, p := range l.quantiles() {
+			pts = append(pts, [2]float64{d.x.at(p[0]), d.y.at(p[1])})
+		}
 		if len(pts) == 0 {
 			continue
 		}
@@ -125,13 +124,6 @@ func (d *percentileDrawing) draw() {
 	}
 	d.legend(0, entries)
 	d.height += 0.3 * d.line()
-}
-
-func (d *percentileDrawing) points(l Line) (pts [][2]float64) {
-	for _, p := range l.quantiles() {
-		pts = append(pts, [2]float64{d.x.at(p[0]), d.y.at(p[1])})
-	}
-	return pts
 }
 
 // marks puts the line's form on it at its last point and at half and whole nines.
@@ -189,18 +181,14 @@ func (d *percentileDrawing) label(ends []end) {
 
 // apart moves ascending places until neighbours have a gap and all lie between top and bottom, if possible.
 func apart(ys []float64, gap, top, bottom float64) {
+	least := top
 	for i := range ys {
-		least := top
-		if i > 0 {
-			least = ys[i-1] + gap
-		}
 		ys[i] = max(ys[i], least)
+		least = ys[i] + gap
 	}
-	for i := len(ys) - 1; i >= 0; i-- {
-		most := bottom
-		if i < len(ys)-1 {
-			most = ys[i+1] - gap
-		}
+	most := bottom
+	for i := range slices.Backward(ys) {
 		ys[i] = min(ys[i], most)
+		most = ys[i] - gap
 	}
 }

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -98,20 +99,13 @@ func (a axis) fits(gap func(label, next string) float64) fit {
 func (a axis) ticks(f Format, room fit) []Tick {
 	var best []Tick
 	least := math.Inf(1)
-	for unit := 1.0; unit <= 1<<40; unit *= 1024 {
-		if unit > 1 && unit > math.Abs(a.hi)*2 {
-			break
-		}
+	for unit := 1.0; unit == 1 || unit <= min(1<<40, math.Abs(a.hi)*2); unit *= 1024 {
 		ts := a.in(unit, f, room)
-		digits := 0
+		digits, n := 0.0, float64(len(ts))
 		for _, t := range ts {
-			digits += significant(t.Label)
+			digits += float64(significant(t.Label))
 		}
-		cost := float64(digits) / float64(len(ts))
-		if len(ts) < 3 {
-			cost += 3 - float64(len(ts))
-		}
-		if len(ts) > 0 && cost < least {
+		if cost := digits/n + max(0, 3-n); n > 0 && cost < least {
 			best, least = ts, cost
 		}
 	}
@@ -191,17 +185,11 @@ func (a axis) append(ts []Tick, x float64, f Format) []Tick {
 	return append(ts, Tick{x, label})
 }
 
+var digits = regexp.MustCompile(`[0-9][0-9.,]*`)
+
 func significant(label string) int {
-	digits := ""
-	for _, r := range label {
-		switch {
-		case r >= '0' && r <= '9':
-			digits += string(r)
-		case r != '.' && r != ',' && digits != "":
-			return len(strings.Trim(digits, "0"))
-		}
-	}
-	return len(strings.Trim(digits, "0"))
+	number := digits.FindString(label)
+	return len(strings.Trim(strings.NewReplacer(".", "", ",", "").Replace(number), "0"))
 }
 
 // RatioTicks are as many ticks of a logarithmic axis of ratios as there is room for, labelled

@@ -148,6 +148,6 @@ func Markdown(w io.Writer, r *Report) error {
 	v := r.view(math.MaxInt)
 	v.keys = nil // cells wrap, so that names may be long
 	title := layout.Piece{Title: "heading", Text: "### " + layout.TextLine(r.title()) + "\n", Rank: 0}
-	_, err := io.WriteString(w, layout.Page(append([]layout.Piece{title}, v.pieces(v.parts(r, layout.Options{}, true))...)))
+	_, err := io.WriteString(w, layout.Page(append([]layout.Piece{title}, v.pieces(v.parts(r, layout.Options{}, true))...), " All of it: `dyno report DIR`, of the run directory."))
 	return err
 }

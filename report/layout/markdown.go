@@ -2,6 +2,7 @@ package layout
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,8 +28,8 @@ type Piece struct {
 	Rank  int // those with the least are kept first
 }
 
-// Page joins what fits of the pieces.
-func Page(pieces []Piece) string {
+// Page joins what fits of the pieces; rest says where all of them are, after those left out.
+func Page(pieces []Piece, rest string) string {
 	room := MostMarkdown - LeftOutRoom
 	keep := make([]bool, len(pieces))
 	order := make([]int, len(pieces))
@@ -52,7 +53,7 @@ func Page(pieces []Piece) string {
 	}
 	if len(left) > 0 {
 		names := Shorten(EscapeMarkdown(strings.Join(left, "; ")), LeftOutRoom-200)
-		b.WriteString("\nLeft out, as a comment has room for so much only: " + names + ". All of it: `dyno report DIR`, of the run directory.\n")
+		b.WriteString("\nLeft out, as a comment has room for so much only: " + names + "." + rest + "\n")
 	}
 	return b.String()
 }
@@ -82,6 +83,13 @@ func (s *Section) Pieces(rank, open int) []Piece {
 		b.WriteString("\n" + TextLine(n) + "\n")
 	}
 	return append([]Piece{Folded(s.Title, b.String(), rows > open, rank)}, parts...)
+}
+
+// Markdown writes the section unfolded.
+func (s *Section) Markdown(b *strings.Builder) {
+	for _, p := range s.Pieces(0, math.MaxInt) {
+		b.WriteString(strings.TrimPrefix(p.Text, "\n"))
+	}
 }
 
 // Folded puts a title over text, behind which it is folded if it is long.

@@ -143,22 +143,17 @@ var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "~", `\~`, "$", `\$`,
 	"&", "&amp;", "<", "&lt;", "](", `\](`, "][", `\][`, "]:", `\]:`,
 	"@", "@&#8203;", "\r\n", " ", "\n", " ", "\r", " ", "\t", " ",
+	"#0", "#&#8203;0", "#1", "#&#8203;1", "#2", "#&#8203;2", "#3", "#&#8203;3", "#4", "#&#8203;4",
+	"#5", "#&#8203;5", "#6", "#&#8203;6", "#7", "#&#8203;7", "#8", "#&#8203;8", "#9", "#&#8203;9",
 )
 
 // EscapeMarkdown keeps text from being read as markup in a line, a table or a
 // list; control characters and those that turn the direction are dots.
 func EscapeMarkdown(s string) string {
-	s = markdownEscapes.Replace(s)
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
-			r = '·'
-		case r == '#' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' && !strings.HasSuffix(s[:i], "&"):
-			b.WriteString("#&#8203;")
-			continue
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '·'
 		}
-		b.WriteRune(r)
-	}
-	return b.String()
+		return r
+	}, markdownEscapes.Replace(s))
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -193,7 +194,7 @@ func significant(label string) int {
 }
 
 // RatioTicks are as many ticks of a logarithmic axis of ratios as there is room for, labelled
-// as changes. lo and hi are positive.
+// as changes. lo and hi are those of RatioRange.
 func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
 	a := axis{lo: lo, hi: hi, log: true}
 	for _, step := range []float64{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2} {
@@ -220,12 +221,7 @@ func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
 		for _, x := range ladder {
 			ts = a.append(ts, x, ratioLabel)
 		}
-		if len(ts) > 0 && a.hi <= 20 && a.lo >= 0.05 && room(ts) {
-			return ts
-		}
-	}
-	for every := 1; every <= 256; every *= 2 {
-		if ts := a.rungs([]float64{1}, every, 1, ratioLabel); room(ts) {
+		if len(ts) > 0 && room(ts) {
 			return ts
 		}
 	}
@@ -233,23 +229,12 @@ func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
 }
 
 func ratioLabel(x float64) string {
-	short := func(x float64) string {
-		if x >= 1e6 {
-			return strconv.FormatFloat(x, 'e', 0, 64)
-		}
-		return strconv.FormatFloat(x, 'f', -1, 64)
-	}
-	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
 	percent := math.Round((x-1)*1e5) / 1e3
 	switch {
-	case x >= 2:
-		return "×" + short(x)
-	case x < 0.0999:
-		return "÷" + short(math.Round(1/x*1e3)/1e3)
+	case percent >= 100:
+		return "×" + strconv.FormatFloat(1+percent/100, 'g', 9, 64)
 	case percent == 0:
 		return "0"
-	case percent > 0:
-		return "+" + short(percent) + "%"
 	}
-	return short(percent) + "%"
+	return fmt.Sprintf("%+g%%", percent)
 }

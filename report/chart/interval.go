@@ -176,7 +176,7 @@ func (d *intervalDrawing) finish(class string, x, y, side float64, on bool) {
 		d.rule("span "+class, x, y-4, x, y+4)
 		return
 	}
-	d.path("arrow "+class, "M"+num(x)+" "+num(y-4)+"L"+num(x+5*side)+" "+num(y)+"L"+num(x)+" "+num(y+4), "goes on")
+	d.path("arrow "+class, through(x, y-4, x+5*side, y, x, y+4), "goes on")
 }
 
 // mark draws a ratio; a ring marks one beyond the axis.
@@ -198,7 +198,7 @@ func (d *intervalDrawing) mark(r *Interval, x, y float64) {
 func markForm(m Mark, x, y, side float64) string {
 	switch m {
 	case Better, Worse:
-		return "M" + num(x-4*side) + " " + num(y-5.5) + "L" + num(x+6*side) + " " + num(y) + "L" + num(x-4*side) + " " + num(y+5.5) + "Z"
+		return through(x-4*side, y-5.5, x+6*side, y, x-4*side, y+5.5) + "Z"
 	case Plain:
 		return form(3, x, y, 4)
 	}

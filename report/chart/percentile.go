@@ -22,10 +22,30 @@ func Percentiles(lines []Line, y Format) SVG {
 		return nothing("percentiles")
 	}
 	return draw("percentiles", "Percentiles of "+count(len(lines), "line"), func(s *sheet) {
-		d := percentileDrawing{sheet: s, lines: lines}
-		d.lay(&xs, &ys, y)
-		d.axes()
-		d.draw()
+		room := widest(s.size, lines, func(l Line) string { return l.Name }) + 20
+		d := percentileDrawing{sheet: s, direct: !s.narrow || room <= 110}
+		plot := 340.0
+		if s.narrow {
+			plot = 230
+		}
+		if d.direct {
+			room = min(room, s.width*0.34)
+			plot = max(plot, float64(len(lines))*s.line())
+		} else {
+			room = 12
+		}
+		top := 1.6 * s.line()
+		d.y = ys.logarithmic(0.04, top+plot, top)
+		slow := d.y.ticks(y, d.y.down(2*s.line()))
+		left := s.tickColumn(slow, 0.25) + 2
+		d.x = axis{lo: 0, hi: max(1, xs.hi), start: left + 6, end: s.width - room}
+		s.height = top + plot + 2*s.line()
+		s.levels(d.y, slow, left, d.x.start, d.x.end)
+		s.text(0, s.size, "faint", "slower ↑", s.width/2)
+		ts := d.percents()
+		s.columns(d.x, ts, top, top+plot)
+		s.tickLabels(ts, d.x, top+plot+s.size+5)
+		d.draw(lines)
 	})
 }
 
@@ -45,41 +65,8 @@ func nines(p float64) float64 { return -math.Log10(1 - p) }
 
 type percentileDrawing struct {
 	*sheet
-	lines  []Line
 	x, y   axis
 	direct bool // labels at the ends of lines; else a legend below
-	ticks  []Tick
-}
-
-func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
-	room := widest(d.size, d.lines, func(l Line) string { return l.Name }) + 20
-	d.direct = !d.narrow || room <= 110
-	plot := 340.0
-	if d.narrow {
-		plot = 230
-	}
-	if d.direct {
-		room = min(room, d.width*0.34)
-		plot = max(plot, float64(len(d.lines))*d.line())
-	} else {
-		room = 12
-	}
-	top := 1.6 * d.line()
-	d.y = ys.logarithmic(0.04, top+plot, top)
-	d.ticks = d.y.ticks(y, d.y.down(2*d.line()))
-	d.x = axis{lo: 0, hi: max(1, xs.hi), start: d.tickColumn(d.ticks, 0.25) + 8, end: d.width - room}
-	d.height = top + plot + 2*d.line()
-}
-
-func (d *percentileDrawing) axes() {
-	for _, t := range d.ticks {
-		d.rule("grid", d.x.start, d.y.at(t.Value), d.x.end, d.y.at(t.Value))
-		d.text(d.x.start-6, d.middle(d.y.at(t.Value)), "tick end", t.Label, d.x.start-6)
-	}
-	d.text(0, d.size, "faint", "slower ↑", d.width/2)
-	ts := d.percents()
-	d.columns(d.x, ts, d.y.end, d.y.start)
-	d.tickLabels(ts, d.x, d.y.start+d.size+5)
 }
 
 func (d *percentileDrawing) percents() (ts []Tick) {
@@ -96,9 +83,9 @@ func (d *percentileDrawing) percents() (ts []Tick) {
 	return ts
 }
 
-func (d *percentileDrawing) draw() {
+func (d *percentileDrawing) draw(lines []Line) {
 	var ends []end
-	for i, l := range d.lines {
+	for i, l := range lines {
 		var pts [][2]float64
 		for _, p := range l.quantiles() {
 			pts = append(pts, [2]float64{d.x.at(p[0]), d.y.at(p[1])})
@@ -143,17 +130,6 @@ func (d *percentileDrawing) marks(i int, pts [][2]float64) {
 	}
 	last := pts[len(pts)-1]
 	d.path(formClass(i), form(i, last[0], last[1], 3.5), "")
-}
-
-func polyline(pts [][2]float64) string {
-	d := ""
-	for _, p := range pts {
-		d += "L" + num(p[0]) + " " + num(p[1])
-	}
-	if len(pts) == 1 {
-		d += "Z"
-	}
-	return "M" + d[1:]
 }
 
 type end struct {

@@ -97,7 +97,27 @@ func (s *sheet) el(name, class, attributes, within string) {
 }
 
 func (s *sheet) rule(class string, x1, y1, x2, y2 float64) {
-	s.path(class, "M"+num(x1)+" "+num(y1)+"L"+num(x2)+" "+num(y2), "")
+	s.path(class, through(x1, y1, x2, y2), "")
+}
+
+// through is a path through points, each x and y.
+func through(at ...float64) string {
+	d := ""
+	for n := 0; n < len(at); n += 2 {
+		d += "L" + num(at[n]) + " " + num(at[n+1])
+	}
+	return "M" + d[1:]
+}
+
+func polyline(pts [][2]float64) string {
+	var at []float64
+	for _, p := range pts {
+		at = append(at, p[:]...)
+	}
+	if len(pts) == 1 {
+		return through(at...) + "Z"
+	}
+	return through(at...)
 }
 
 func (s *sheet) path(class, d, tip string) { s.el("path", class, `d="`+d+`"`, title(tip)) }
@@ -210,6 +230,15 @@ func (s *sheet) columns(a axis, ts []Tick, top, bottom float64) {
 	}
 }
 
+// levels draws the lines of a vertical axis, with their labels left of them.
+func (s *sheet) levels(a axis, ts []Tick, left, start, end float64) {
+	for _, t := range ts {
+		y := a.at(t.Value)
+		s.rule("grid", start, y, end, y)
+		s.text(left, s.middle(y), "tick end", t.Label, left)
+	}
+}
+
 // foot writes the labels of a horizontal axis below bottom, where the sheet then ends.
 func (s *sheet) foot(a axis, ts []Tick, bottom float64) {
 	s.tickLabels(ts, a, bottom+s.size+4)
@@ -267,11 +296,10 @@ func class(letter string, i int) string { return letter + strconv.Itoa(i%10) }
 
 func form(i int, x, y, r float64) string {
 	poly := func(at ...float64) string {
-		d := ""
-		for n := 0; n+1 < len(at); n += 2 {
-			d += "L" + num(x+at[n]*r) + " " + num(y+at[n+1]*r)
+		for n := range at {
+			at[n] = [2]float64{x, y}[n%2] + at[n]*r
 		}
-		return "M" + d[1:]
+		return through(at...)
 	}
 	switch i % 10 {
 	case 1, 8:

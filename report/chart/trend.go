@@ -28,10 +28,7 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 		ticks := up.ticks(y, up.down(1.5*s.line()))
 		left := s.tickColumn(ticks, 0.3)
 		along := xs.linear(0, left+14, s.width-14)
-		for _, t := range ticks {
-			s.rule("grid", left+8, up.at(t.Value), s.width, up.at(t.Value))
-			s.text(left, s.middle(up.at(t.Value)), "tick end", t.Label, left)
-		}
+		s.levels(up, ticks, left, left+8, s.width)
 		s.course(l, along, up, x, y)
 		for _, m := range marks {
 			if m >= 0 && m < n && known(l.X[m]) {

@@ -43,12 +43,9 @@ var (
 // FlameBlocks returns the blocks of every page of Flame. They come from a page of a
 // profile made here, so that no subject's profile has a part in them.
 var FlameBlocks = sync.OnceValues(func() (Blocks, error) {
-	f := &profile.Function{ID: 1, Name: "f"}
-	l := &profile.Location{ID: 1, Line: []profile.Line{{Function: f}}}
 	page, err := flamePage(&profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "cpu", Unit: "nanoseconds"}},
-		Sample:     []*profile.Sample{{Location: []*profile.Location{l}, Value: []int64{1}}},
-		Location:   []*profile.Location{l}, Function: []*profile.Function{f},
+		Sample:     []*profile.Sample{{Value: []int64{1}}},
 	}, nil)
 	if err != nil {
 		return Blocks{}, err

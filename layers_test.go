@@ -60,7 +60,7 @@ var layers = map[string][]string{
 	"report/gclog":       {"gctrace", "report/layout"},
 	"report/layout":      {"hist", "stats"},
 	"report/plot":        {".", "analysis/compare", "report/chart", "report/layout", "stats"},
-	"report/html":        {".", "analysis/compare", "analysis/leak", "analysis/profiles", "analysis/timeline", "findings", "hist", "report/chart", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "stats"},
+	"report/html":        {".", "analysis/compare", "analysis/leak", "analysis/profiles", "analysis/timeline", "findings", "hist", "report/chart", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words"},
 	"report/tables":      {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "findings", "report/benchtable", "report/chart", "report/layout", "report/plot", "report/profile", "report/words", "stats"},
 	"report/words":       {".", "analysis/compare", "analysis/leak", "analysis/pitfall", "analysis/timeline", "report/layout", "stats"},
 	"report/pprofpage":   {"analysis/profiles"},

@@ -247,8 +247,8 @@ func (v view) whys(r *tables.Report, o layout.Options, comment bool, rank int) (
 	}
 	out = append(out, passage{name: "the baseline file", raw: text, rank: rank})
 	for i := range r.Against.Tables {
-		title, text := benchtable.TableMarkdown(&r.Against.Tables[i])
-		out = append(out, passage{name: title + " against the baseline file", raw: text, rank: rank})
+		table := benchtable.TableMarkdown(&r.Against.Tables[i])
+		out = append(out, passage{name: table.Title + " against the baseline file", raw: table.Text, rank: rank})
 	}
 	return out
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/words"
-	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web/safe"
 )
@@ -150,7 +149,7 @@ func pairOf(t *compare.Table) (p pair) {
 		p.Rows = append(p.Rows, row)
 		if judged && !math.IsNaN(v.Ratio) {
 			rows = append(rows, chart.Interval{
-				Label: row.Name, Ratio: v.Ratio, Lo: v.Lo, Hi: v.Hi, Mark: marks[v.Verdict], Better: m.Better,
+				Label: row.Name, Ratio: v.Ratio, Lo: v.Lo, Hi: v.Hi, Mark: chart.Mark(v.Verdict), Better: m.Better,
 				Text: row.Change + " " + row.Interval + " " + row.Verdict,
 			})
 		}
@@ -159,9 +158,4 @@ func pairOf(t *compare.Table) (p pair) {
 		p.Figure = chart.Intervals([]chart.Group{{Title: p.Setting, Rows: rows}}, t.Negligible)
 	}
 	return p
-}
-
-// marks are the verdicts as figures mark them.
-var marks = map[stats.Verdict]chart.Mark{
-	stats.Better: chart.Better, stats.Worse: chart.Worse, stats.Same: chart.Same, stats.Unclear: chart.Unclear,
 }

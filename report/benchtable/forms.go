@@ -75,29 +75,20 @@ func Foot(w io.Writer, t *benchstat.Tables, o layout.Options) error {
 // Markdown writes the sentences and then the tables as GitHub Markdown of at most
 // MostMarkdown bytes. Long tables are folded; what is left out is named. The error is w's.
 func Markdown(w io.Writer, t *benchstat.Tables) error {
-	var b strings.Builder
+	var pieces []layout.Piece
 	for _, s := range Sentences(t) {
-		b.WriteString(layout.TextLine(s) + "\n\n")
+		pieces = append(pieces, layout.Piece{Text: layout.TextLine(s) + "\n\n"})
 	}
-	var left []string
 	for i := range t.Tables {
-		title, text := TableMarkdown(&t.Tables[i])
-		if b.Len()+len(text) > layout.MostMarkdown-layout.LeftOutRoom {
-			left = append(left, title)
-			continue
-		}
-		b.WriteString(text)
+		pieces = append(pieces, TableMarkdown(&t.Tables[i]))
 	}
-	if len(left) > 0 {
-		b.WriteString("\nLeft out, as a comment has room for so much only: " + layout.Shorten(layout.EscapeMarkdown(strings.Join(left, "; ")), layout.LeftOutRoom-200) + ".\n")
-	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, layout.Page(pieces, ""))
 	return err
 }
 
-// TableMarkdown is one table as GitHub Markdown, with the title to fold it behind.
-func TableMarkdown(t *benchstat.Table) (title, text string) {
-	title = t.Unit
+// TableMarkdown is one table as GitHub Markdown, folded if it is long.
+func TableMarkdown(t *benchstat.Table) layout.Piece {
+	title := t.Unit
 	for _, k := range t.Config {
 		if k.Value != "" {
 			title += ", " + k.Key + ": " + k.Value
@@ -132,7 +123,7 @@ func TableMarkdown(t *benchstat.Table) (title, text string) {
 	for i, n := range notes {
 		b.WriteString("\n" + superscript(i+1) + " " + layout.TextLine(n) + "\n")
 	}
-	return title, layout.Folded(title, b.String(), len(lines) > layout.OpenRows*3, 0).Text
+	return layout.Folded(title, b.String(), len(lines) > layout.OpenRows*3, 0)
 }
 
 var benchstatColumns = []string{"unit", "n", "center", "lo", "hi", "change_frac", "p", "changed", "notes"}
@@ -140,40 +131,32 @@ var benchstatColumns = []string{"unit", "n", "center", "lo", "hi", "change_frac"
 // CSV writes a line for each cell, with numbers in full in the base unit. Changes are
 // fractions, also where benchstat shows "~"; unknown values are empty. The error is w's.
 func CSV(w io.Writer, t *benchstat.Tables) error {
-	head := []string{}
+	c := csv.NewWriter(w)
+	var keys []string
 	if len(t.Tables) > 0 {
 		for _, k := range t.Tables[0].Config {
-			head = append(head, export.Harmless(k.Key))
+			keys = append(keys, k.Key)
 		}
 	}
-	for _, k := range t.Columns {
-		head = append(head, export.Harmless(k))
-	}
-	c := csv.NewWriter(w)
-	c.Write(slices.Concat(head, []string{"benchmark"}, benchstatColumns)) // its error comes with Flush
+	export.Line(c, keys, t.Columns, []string{"benchmark"}, benchstatColumns)
 	for i := range t.Tables {
 		table := &t.Tables[i]
+		var config []string
+		for _, k := range table.Config {
+			config = append(config, k.Value)
+		}
 		for _, r := range table.Rows {
 			for n, x := range r.Cells {
 				if x == nil {
 					continue
 				}
-				var line []string
-				for _, k := range table.Config {
-					line = append(line, export.Harmless(k.Value))
-				}
-				for _, v := range table.Cols[n] {
-					line = append(line, export.Harmless(v))
-				}
-				line = append(line, export.Harmless(r.Name), export.Harmless(table.Unit), strconv.Itoa(len(x.Samples)), export.Exact(x.Center), export.Exact(x.Lo), export.Exact(x.Hi))
-				notes := x.Notes
+				change, notes := []string{"", "", ""}, x.Notes
 				if v := x.Versus; v != nil {
-					line = append(line, export.Exact(v.Ratio-1), export.Exact(v.P), strconv.FormatBool(v.Changed()))
+					change = []string{export.Exact(v.Ratio - 1), export.Exact(v.P), strconv.FormatBool(v.Changed())}
 					notes = slices.Concat(notes, v.Notes)
-				} else {
-					line = append(line, "", "", "")
 				}
-				c.Write(append(line, export.Harmless(strings.Join(notes, "; "))))
+				export.Line(c, config, table.Cols[n],
+					[]string{r.Name, table.Unit, strconv.Itoa(len(x.Samples)), export.Exact(x.Center), export.Exact(x.Lo), export.Exact(x.Hi)}, change, []string{strings.Join(notes, "; ")})
 			}
 		}
 	}

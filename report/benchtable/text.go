@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -133,10 +134,10 @@ func statMean(m benchstat.Mean) string {
 }
 
 func statMark(t *benchstat.Table, v *benchstat.Versus) layout.Mark {
-	switch up := v.Ratio > 1; {
+	switch {
 	case !v.Changed() || t.Better == 0 || math.IsNaN(v.Ratio):
 		return layout.Plain
-	case up == (t.Better > 0):
+	case v.Ratio > 1 == (t.Better > 0):
 		return layout.Good
 	}
 	return layout.Bad
@@ -166,11 +167,7 @@ type statSpan struct {
 // spans are the headings of a level. Neighbours share one if the levels above are equal too.
 func (l *statLayout) spans(level int) (list []statSpan) {
 	for i, c := range l.cols {
-		shared := i > 0
-		for n := 0; shared && n <= level; n++ {
-			shared = l.cols[i-1][n] == c[n]
-		}
-		if shared {
+		if i > 0 && slices.Equal(l.cols[i-1][:level+1], c[:level+1]) {
 			list[len(list)-1].last = i
 			continue
 		}
@@ -185,10 +182,9 @@ func (l *statLayout) measure() {
 		l.name = max(l.name, utf8.RuneCountInString(line.name))
 		for i, parts := range line.parts {
 			for n, s := range parts {
-				if s == "" {
-					continue
+				if s != "" {
+					l.widths[i][n] = max(l.widths[i][n], utf8.RuneCountInString(s)+statGaps[n])
 				}
-				l.widths[i][n] = max(l.widths[i][n], utf8.RuneCountInString(s)+statGaps[n])
 			}
 		}
 	}
@@ -220,8 +216,8 @@ func (l *statLayout) measure() {
 const statVersus = "  vs base"
 
 func (l *statLayout) between(first, last int) (width int) {
-	for i := first; i <= last; i++ {
-		for _, w := range l.widths[i] {
+	for _, parts := range l.widths[first : last+1] {
+		for _, w := range parts {
 			width += w
 		}
 	}
@@ -265,21 +261,22 @@ func (l *statLayout) line(b *strings.Builder, line statLine, color bool) {
 				gap = statSpread
 			}
 			pad := w - utf8.RuneCountInString(gap) - utf8.RuneCountInString(s)
-			before, after := pad, 0
-			if n == statP || n == statNotes || n == statMoreNotes || line.mean && s == "?" {
-				before, after = 0, pad
-			}
-			if n == statRange {
-				b.WriteString(strings.Repeat(" ", owed) + gap + strings.Repeat(" ", before))
-			} else {
-				b.WriteString(strings.Repeat(" ", owed+before) + gap)
-			}
-			c := layout.Cell{Text: s, Mark: layout.Plain}
+			c := layout.Cell{Text: s}
 			if n == statChange {
 				c.Mark = line.marks[i]
 			}
+			blank := strings.Repeat(" ", owed)
+			owed = 0
+			switch {
+			case n == statRange:
+				b.WriteString(blank + gap + strings.Repeat(" ", pad))
+			case n == statP || n == statNotes || n == statMoreNotes || line.mean && s == "?":
+				b.WriteString(blank + gap)
+				owed = pad
+			default:
+				b.WriteString(blank + strings.Repeat(" ", pad) + gap)
+			}
 			b.WriteString(layout.Paint(c, color))
-			owed = after
 		}
 	}
 	b.WriteByte('\n')

@@ -18,15 +18,16 @@ import "html/template"
 // class wide and one of class narrow. A Spark is a single <svg> for a line of text.
 type SVG = template.HTML
 
-// A Mark has a form of its own, so that colour is not needed to tell marks apart.
-type Mark int
+// A Mark is the class of what it marks. It has a form of its own, so that colour is not
+// needed to tell marks apart.
+type Mark string
 
 const (
-	Plain   Mark = iota // nothing is said
-	Better              // a filled triangle that points to the better side
-	Worse               // the same, to the worse side
-	Same                // a filled circle
-	Unclear             // an open circle
+	Plain   Mark = "plain"   // a filled rhombus: nothing is said
+	Better  Mark = "better"  // a filled triangle that points to the better side
+	Worse   Mark = "worse"   // the same, to the worse side
+	Same    Mark = "same"    // a filled circle
+	Unclear Mark = "unclear" // an open circle
 )
 
 // A Format prints a number with its unit.
@@ -70,7 +71,7 @@ type Row struct {
 	Center float64  // the median; NaN draws none
 }
 
-// A Stack is a bar of parts, no more than there are names.
+// A Stack is a bar of parts, no more than there are names. A part below 0 is not drawn.
 type Stack struct {
 	Name  string
 	Parts []float64

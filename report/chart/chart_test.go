@@ -49,7 +49,7 @@ func pictures(values []float64, name func(i int) string, n int) map[string]SVG {
 		return values[i%len(values)]
 	}
 	for i := range n {
-		rows = append(rows, Interval{Label: name(i), Ratio: at(i), Lo: at(i + 1), Hi: at(i + 2), Mark: Mark(i%7 - 1), Better: i%3 - 1, Text: name(i + 1)})
+		rows = append(rows, Interval{Label: name(i), Ratio: at(i), Lo: at(i + 1), Hi: at(i + 2), Mark: []Mark{Plain, Plain, Better, Worse, Same, Unclear, Plain}[i%7], Better: i%3 - 1, Text: name(i + 1)})
 		qs := []float64{0, 0.5, 0.9, 0.99, 0.999, 1, nan, 2, -1}
 		ys := append(append([]float64(nil), values...), values...)
 		lines = append(lines, Line{Name: name(i), X: qs, Y: ys}, Line{Name: name(i), X: values, Y: values})
@@ -231,7 +231,7 @@ func TestGolden(t *testing.T) {
 		one(nan, nan, nan, Unclear, 0, "failures", "from 0"),
 	}}}, 0.01))
 	golden(t, "stacks.svg", Stacks([]string{"live heap", "program file", "not resident"}, []Stack{
-		{"GOGC=100", []float64{12 << 20, 7 << 20, -3 << 20}, 16 << 20}, {"GOGC=0", []float64{8 << 20, 7 << 20, 0}, nan}}, mib))
+		{"GOGC=100", []float64{12 << 20, 7 << 20, 3 << 20}, 16 << 20}, {"GOGC=0", []float64{8 << 20, 7 << 20, 0}, nan}}, mib))
 	golden(t, "trend.svg", Trend(Line{"p99", []float64{1, 2, 3, 4, 5}, []float64{2, 2.1, nan, 3, 3.1}, false}, []int{3}, plain, plain))
 }
 

@@ -9,8 +9,8 @@ func Histograms(hs []Histogram, x Format) SVG {
 	highest := 0.0
 	for _, h := range hs {
 		for _, b := range h.bars() {
-			xs.add(b.from, true)
-			xs.add(b.to, true)
+			xs.add(b.from)
+			xs.add(b.to)
 			highest = max(highest, b.height)
 		}
 	}
@@ -18,30 +18,24 @@ func Histograms(hs []Histogram, x Format) SVG {
 		return nothing("histograms")
 	}
 	return draw("histograms", "Histograms of "+count(len(hs), "row"), func(s *sheet) {
-		d := histogramDrawing{sheet: s, highest: highest, row: 58, top: 6}
-		left := 8.0
+		row, top := 58.0, 6.0
 		if s.narrow {
-			d.row, d.top = 44, s.line()+4
-		} else {
-			d.label = min(widest(s.size, hs, func(h Histogram) string { return h.Name }), mostLabel)
-			left += d.label
+			row, top = 44, s.line()+4
 		}
-		d.axis = xs.logarithmic(0, left, s.width-8)
-		ts := d.ticks(x, d.across(s.size))
-		bottom := float64(len(hs)) * (d.row + d.top)
-		s.columns(d.axis, ts, 0, bottom)
-		for i, h := range hs {
-			d.draw(i, h, float64(i)*(d.row+d.top))
-		}
-		s.foot(d.axis, ts, bottom)
+		names(s, hs, func(h Histogram) string { return h.Name })
+		a := xs.logarithmic(0, 8+s.names, s.width-8)
+		s.plot(a, x, float64(len(hs))*(row+top), func() {
+			for i, h := range hs {
+				y := float64(i) * (row + top)
+				base := y + top + row
+				if path := h.outline(a, base, (row-2)/highest); path != "" {
+					s.path("area "+class("s", i), path, h.Name)
+				}
+				s.rule("base", a.start, base, a.end, base)
+				s.name(h.Name, y, base-row/3)
+			}
+		})
 	})
-}
-
-type histogramDrawing struct {
-	*sheet
-	axis
-	highest         float64
-	row, top, label float64
 }
 
 // A bar is a share of counts as a height over the logarithm of its range.
@@ -72,23 +66,21 @@ func (h Histogram) bars() (bs []bar) {
 	return bs
 }
 
-func (d *histogramDrawing) draw(i int, h Histogram, y float64) {
-	base := y + d.top + d.row
-	path, at := "", math.NaN()
+// outline goes around the bars that stand on base; scale is the height of 1.
+func (h Histogram) outline(a axis, base, scale float64) (path string) {
+	end := math.NaN()
 	for _, b := range h.bars() {
-		x1, x2, top := num(d.at(b.from)), num(d.at(b.to)), num(base-b.height/d.highest*(d.row-2))
-		if b.from != at {
+		if b.from != end {
 			if path != "" {
 				path += "V" + num(base) + "Z"
 			}
-			path += "M" + x1 + " " + num(base)
+			path += "M" + num(a.at(b.from)) + " " + num(base)
 		}
-		path += "V" + top + "H" + x2
-		at = b.to
+		path += "V" + num(base-b.height*scale) + "H" + num(a.at(b.to))
+		end = b.to
 	}
 	if path != "" {
-		d.path("area "+class("s", i), path+"V"+num(base)+"Z", h.Name)
+		path += "V" + num(base) + "Z"
 	}
-	d.rule("base", d.start, base, d.end, base)
-	d.rowLabel(h.Name, y, base-d.row/3, d.label)
+	return path
 }

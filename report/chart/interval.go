@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -11,7 +12,7 @@ import (
 // is beyond a tenth or ten times ends in an arrow. An unknown ratio has only its text.
 func Intervals(groups []Group, negligible float64) SVG {
 	if !(negligible > 0 && negligible < 0.9) {
-		negligible = 0
+		negligible = 0 // and not NaN
 	}
 	var rows []Interval
 	for _, g := range groups {
@@ -22,8 +23,7 @@ func Intervals(groups []Group, negligible float64) SVG {
 	}
 	lo, hi := RatioRange(rows, negligible)
 	same := 1.0
-	label := fmt.Sprintf("Changes with their intervals: %d rows", len(rows))
-	return draw("intervals", label, func(s *sheet) {
+	return draw("intervals", fmt.Sprintf("Changes with their intervals: %d rows", len(rows)), func(s *sheet) {
 		d := &intervalDrawing{sheet: s, negligible: negligible, axis: axis{lo: lo, hi: hi, log: true, origin: &same}}
 		d.lay(rows)
 		d.draw(groups)
@@ -57,13 +57,10 @@ func RatioRange(rows []Interval, negligible float64) (lo, hi float64) {
 	return max(lo/margin, 0.98/farthest), min(hi*margin, 1.02*farthest)
 }
 
-func positive(x float64) bool { return known(x) && x > 0 }
-
 type intervalDrawing struct {
 	*sheet
 	axis
 	negligible float64
-	label      float64 // width of the column of labels; the plot has start and end
 	row        float64 // height
 	mid        float64 // of the bar within a row
 	stacked    bool    // narrow, and label and text do not fit into one line
@@ -76,7 +73,6 @@ func (d *intervalDrawing) lay(rows []Interval) {
 	}
 	d.start, d.end = 9, d.width-9
 	if d.narrow {
-		d.label = d.width
 		d.stacked = together > d.width
 		d.row = d.line() + 22
 		if d.stacked {
@@ -85,9 +81,9 @@ func (d *intervalDrawing) lay(rows []Interval) {
 		d.mid = d.row - 13
 		return
 	}
-	d.label = min(widest(d.size, rows, func(r Interval) string { return r.Label }), mostLabel)
+	names(d.sheet, rows, func(r Interval) string { return r.Label })
 	text := min(widest(d.size, rows, func(r Interval) string { return r.Text }), 300)
-	d.start, d.end = d.label+d.size, d.width-text-d.size
+	d.start, d.end = d.names+d.size, d.width-text-d.size
 	d.row, d.mid = 24, 12
 }
 
@@ -149,32 +145,20 @@ func (d *intervalDrawing) ground(ts []Tick, top, bottom float64) {
 }
 
 func (d *intervalDrawing) words(r *Interval, y float64) {
-	class := "value " + markClass[r.Mark.safe()]
-	switch line := d.line(); {
+	d.name(r.Label, y+2, y+d.mid)
+	class := "value " + string(r.Mark)
+	switch {
 	case d.stacked:
-		d.text(0, y+d.size+2, "label", r.Label, d.width)
-		d.text(0, y+d.size+2+line, class, r.Text, d.width)
+		d.text(0, y+d.size+2+d.line(), class, r.Text, d.width)
 	case d.narrow:
-		d.text(0, y+d.size+2, "label", r.Label, d.width)
 		d.text(d.width, y+d.size+2, class+" end", r.Text, d.width)
 	default:
-		d.text(0, d.middle(y+d.mid), "label", r.Label, d.label)
 		d.text(d.end+d.size, d.middle(y+d.mid), class, r.Text, d.width-d.end-d.size)
 	}
 }
 
-var markClass = [...]string{Plain: "plain", Better: "better", Worse: "worse", Same: "same", Unclear: "unclear"}
-
-// safe turns an unknown mark into Plain.
-func (m Mark) safe() Mark {
-	if m < Plain || m > Unclear {
-		return Plain
-	}
-	return m
-}
-
 func (d *intervalDrawing) bar(r *Interval, y float64) {
-	class := markClass[r.Mark.safe()]
+	class := string(r.Mark)
 	if r.Lo >= 0 && r.Hi > 0 && r.Lo <= r.Hi {
 		x1, x2 := d.at(r.Lo), d.at(r.Hi)
 		d.rule("span "+class, x1, y, x2, y)
@@ -192,32 +176,29 @@ func (d *intervalDrawing) finish(class string, x, y, side float64, on bool) {
 		d.rule("span "+class, x, y-4, x, y+4)
 		return
 	}
-	d.path("arrow "+class, "M"+num(x)+" "+num(y-4)+"L"+num(x+5*side)+" "+num(y)+"L"+num(x)+" "+num(y+4), "goes on")
+	d.path("arrow "+class, through(x, y-4, x+5*side, y, x, y+4), "goes on")
 }
 
 // mark draws a ratio; a ring marks one beyond the axis.
 func (d *intervalDrawing) mark(r *Interval, x, y float64) {
 	side := float64(r.Better)
-	if r.Better == 0 {
+	switch {
+	case r.Better == 0:
 		side = math.Copysign(1, math.Log(r.Ratio))
-		if r.Mark == Worse {
-			side = -side
-		}
-	}
-	if r.Mark == Worse {
+	case r.Mark == Worse:
 		side = -side
 	}
 	tip := r.Label + ": " + r.Text
-	d.path("mark "+markClass[r.Mark.safe()], markForm(r.Mark.safe(), x, y, math.Copysign(1, side)), tip)
+	d.path("mark "+string(r.Mark), markForm(r.Mark, x, y, side), tip)
 	if r.Ratio < d.lo || r.Ratio > d.hi {
-		d.path("arrow "+markClass[r.Mark.safe()], form(0, x, y, 7.5), tip+" (beyond the axis)")
+		d.path("arrow "+string(r.Mark), form(0, x, y, 7.5), tip+" (beyond the axis)")
 	}
 }
 
 func markForm(m Mark, x, y, side float64) string {
 	switch m {
 	case Better, Worse:
-		return "M" + num(x-4*side) + " " + num(y-5.5) + "L" + num(x+6*side) + " " + num(y) + "L" + num(x-4*side) + " " + num(y+5.5) + "Z"
+		return through(x-4*side, y-5.5, x+6*side, y, x-4*side, y+5.5) + "Z"
 	case Plain:
 		return form(3, x, y, 4)
 	}
@@ -225,34 +206,25 @@ func markForm(m Mark, x, y, side float64) string {
 }
 
 func (d *intervalDrawing) explain(rows []Interval) {
-	has := map[Mark]bool{}
-	for _, r := range rows {
-		if positive(r.Ratio) {
-			has[r.Mark.safe()] = true
-		}
-	}
 	var entries []entry
 	for _, m := range []Mark{Better, Worse, Same, Unclear} {
-		if !has[m] {
-			continue
+		word := string(m)
+		switch {
+		case !slices.ContainsFunc(rows, func(r Interval) bool { return r.Mark == m && positive(r.Ratio) }):
+		case m == Better || m == Worse: // which side that is depends on the metric
+			entries = append(entries, entry{26, func(x, y float64) {
+				d.path("mark "+word, markForm(m, x+7, y, -1), "")
+				d.path("mark "+word, markForm(m, x+19, y, 1), "")
+			}, word + " (points to the " + word + " side)"})
+		default:
+			entries = append(entries, entry{12, func(x, y float64) { d.path("mark "+word, markForm(m, x+6, y, 1), "") }, word})
 		}
-		class := "mark " + markClass[m]
-		e := entry{12, func(x, y float64) { d.path(class, markForm(m, x+6, y, 1), "") }, markClass[m]}
-		if m == Better || m == Worse { // which side that is depends on the metric
-			e.width = 26
-			e.form = func(x, y float64) {
-				d.path(class, markForm(m, x+7, y, -1), "")
-				d.path(class, markForm(m, x+19, y, 1), "")
-			}
-			e.text = markClass[m] + " (points to the " + markClass[m] + " side)"
-		}
-		entries = append(entries, e)
 	}
 	if d.negligible > 0 {
 		percent := strconv.FormatFloat(d.negligible*100, 'g', 3, 64)
 		entries = append(entries, entry{14, func(x, y float64) { d.rect("zone", x, y-6, x+14, y+6, "") }, "negligible, ±" + percent + "%"})
 	}
 	if len(entries) > 0 {
-		d.height = d.legend(0, d.height+d.line(), entries) - 0.3*d.line()
+		d.legend(1, entries)
 	}
 }

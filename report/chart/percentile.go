@@ -2,7 +2,6 @@ package chart
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -15,27 +14,39 @@ func Percentiles(lines []Line, y Format) SVG {
 	var xs, ys spread
 	for _, l := range lines {
 		for _, p := range l.quantiles() {
-			xs.add(p[0], false)
-			ys.add(p[1], true)
+			xs.add(p[0])
+			ys.add(p[1])
 		}
 	}
 	if ys.n == 0 {
 		return nothing("percentiles")
 	}
-	label := "Percentiles of " + count(len(lines), "line")
-	return draw("percentiles", label, func(s *sheet) {
-		d := percentileDrawing{sheet: s, lines: lines}
-		d.lay(&xs, &ys, y)
-		d.axes(y)
-		d.draw()
+	return draw("percentiles", "Percentiles of "+count(len(lines), "line"), func(s *sheet) {
+		room := widest(s.size, lines, func(l Line) string { return l.Name }) + 20
+		d := percentileDrawing{sheet: s, direct: !s.narrow || room <= 110}
+		plot := 340.0
+		if s.narrow {
+			plot = 230
+		}
+		if d.direct {
+			room = min(room, s.width*0.34)
+			plot = max(plot, float64(len(lines))*s.line())
+		} else {
+			room = 12
+		}
+		top := 1.6 * s.line()
+		d.y = ys.logarithmic(0.04, top+plot, top)
+		slow := d.y.ticks(y, d.y.down(2*s.line()))
+		left := s.tickColumn(slow, 0.25) + 2
+		d.x = axis{lo: 0, hi: max(1, xs.hi), start: left + 6, end: s.width - room}
+		s.height = top + plot + 2*s.line()
+		s.levels(d.y, slow, left, d.x.start, d.x.end)
+		s.text(0, s.size, "faint", "slower ↑", s.width/2)
+		ts := d.percents()
+		s.columns(d.x, ts, top, top+plot)
+		s.tickLabels(ts, d.x, top+plot+s.size+5)
+		d.draw(lines)
 	})
-}
-
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // quantiles are the points that have a place, with the number of nines as X: the maximum
@@ -54,70 +65,31 @@ func nines(p float64) float64 { return -math.Log10(1 - p) }
 
 type percentileDrawing struct {
 	*sheet
-	lines  []Line
 	x, y   axis
 	direct bool // labels at the ends of lines; else a legend below
-	ticks  []Tick
-}
-
-func (d *percentileDrawing) lay(xs, ys *spread, y Format) {
-	room := widest(d.size, d.lines, func(l Line) string { return l.Name }) + 20
-	d.direct = !d.narrow || room <= 110
-	plot := 340.0
-	if d.narrow {
-		plot = 230
-	}
-	if d.direct {
-		room = min(room, d.width*0.34)
-		plot = max(plot, float64(len(d.lines))*d.line())
-	} else {
-		room = 12
-	}
-	top := 1.6 * d.line()
-	d.y = ys.logarithmic(0.04, top+plot, top)
-	d.ticks = d.y.ticks(y, d.y.down(2*d.line()))
-	d.x = axis{lo: 0, hi: max(1, xs.hi), start: d.tickColumn(d.ticks, 0.25) + 8, end: d.width - room}
-	d.height = top + plot + 2*d.line()
-}
-
-func (d *percentileDrawing) axes(y Format) {
-	for _, t := range d.ticks {
-		d.rule("grid", d.x.start, d.y.at(t.Value), d.x.end, d.y.at(t.Value))
-		d.text(d.x.start-6, d.middle(d.y.at(t.Value)), "tick end", t.Label, d.x.start-6)
-	}
-	d.text(0, d.size, "faint", "slower ↑", d.width/2)
-	ts := d.percents()
-	for _, t := range ts {
-		x := d.x.at(t.Value)
-		d.rule("grid", x, d.y.end, x, d.y.start)
-	}
-	d.tickLabels(ts, d.x, d.y.start+d.size+5)
 }
 
 func (d *percentileDrawing) percents() (ts []Tick) {
 	room := d.x.across(d.size * 0.8)
-	for n := 0; float64(n) <= d.x.hi+1e-9; n++ {
-		p := []Tick{{float64(n), percentile(n)}}
-		if n == 0 {
-			p = []Tick{{0, "0%"}, {nines(0.5), "50%"}}
-		}
-		for _, t := range p {
-			if t.Value <= d.x.hi+1e-9 && room(append(slices.Clone(ts), t)) {
-				ts = append(ts, t)
-			}
+	all := []Tick{{0, "0%"}, {nines(0.5), "50%"}}
+	for n := 1; float64(n) <= d.x.hi+1e-9; n++ {
+		all = append(all, Tick{float64(n), strconv.FormatFloat(100*(1-math.Pow10(-n)), 'f', max(0, n-2), 64) + "%"})
+	}
+	for _, t := range all {
+		if room(append(slices.Clone(ts), t)) {
+			ts = append(ts, t)
 		}
 	}
 	return ts
 }
 
-func percentile(n int) string {
-	return strconv.FormatFloat(100*(1-math.Pow10(-n)), 'f', max(0, n-2), 64) + "%"
-}
-
-func (d *percentileDrawing) draw() {
+func (d *percentileDrawing) draw(lines []Line) {
 	var ends []end
-	for i, l := range d.lines {
-		pts := d.points(l)
+	for i, l := range lines {
+		var pts [][2]float64
+		for _, p := range l.quantiles() {
+			pts = append(pts, [2]float64{d.x.at(p[0]), d.y.at(p[1])})
+		}
 		if len(pts) == 0 {
 			continue
 		}
@@ -137,14 +109,8 @@ func (d *percentileDrawing) draw() {
 			d.path(formClass(e.i), form(e.i, x+14, y, 3.5), "")
 		}, e.name})
 	}
-	d.height = d.legend(0, d.height, entries)
-}
-
-func (d *percentileDrawing) points(l Line) (pts [][2]float64) {
-	for _, p := range l.quantiles() {
-		pts = append(pts, [2]float64{d.x.at(p[0]), d.y.at(p[1])})
-	}
-	return pts
+	d.legend(0, entries)
+	d.height += 0.3 * d.line()
 }
 
 // marks puts the line's form on it at its last point and at half and whole nines.
@@ -164,18 +130,6 @@ func (d *percentileDrawing) marks(i int, pts [][2]float64) {
 	}
 	last := pts[len(pts)-1]
 	d.path(formClass(i), form(i, last[0], last[1], 3.5), "")
-}
-
-func polyline(pts [][2]float64) string {
-	d := make([]byte, 0, 12*len(pts))
-	for i, p := range pts {
-		d = append(d, "ML"[min(i, 1)])
-		d = append(d, num(p[0])+" "+num(p[1])...)
-	}
-	if len(pts) == 1 {
-		d = append(d, 'Z')
-	}
-	return string(d)
 }
 
 type end struct {
@@ -203,18 +157,14 @@ func (d *percentileDrawing) label(ends []end) {
 
 // apart moves ascending places until neighbours have a gap and all lie between top and bottom, if possible.
 func apart(ys []float64, gap, top, bottom float64) {
+	least := top
 	for i := range ys {
-		least := top
-		if i > 0 {
-			least = ys[i-1] + gap
-		}
 		ys[i] = max(ys[i], least)
+		least = ys[i] + gap
 	}
-	for i := len(ys) - 1; i >= 0; i-- {
-		most := bottom
-		if i < len(ys)-1 {
-			most = ys[i+1] - gap
-		}
+	most := bottom
+	for i := range slices.Backward(ys) {
 		ys[i] = min(ys[i], most)
+		most = ys[i] - gap
 	}
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"html"
 	"math"
 	"strconv"
@@ -15,6 +16,7 @@ type sheet struct {
 	width  float64
 	height float64 // set by who draws
 	size   float64 // of text; the style sheet has the same numbers
+	names  float64 // width of the column of names of rows, which a narrow sheet has not
 }
 
 func (s *sheet) line() float64 { return math.Round(s.size * 1.4) }
@@ -81,26 +83,12 @@ func title(s string) string {
 	if s == "" {
 		return ""
 	}
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = escape(lines[i])
-	}
-	return "<title>" + strings.Join(lines, "\n") + "</title>"
+	return "<title>" + escape(s) + "</title>"
 }
 
-// el writes an element. attributes alternate between name and value; within is already escaped.
-func (s *sheet) el(name, class, within string, attributes ...any) {
-	s.WriteString("<" + name)
-	if class != "" {
-		s.WriteString(` class="` + class + `"`)
-	}
-	for i := 0; i+1 < len(attributes); i += 2 {
-		v, ok := attributes[i+1].(string)
-		if !ok {
-			v = num(attributes[i+1].(float64))
-		}
-		s.WriteString(" " + attributes[i].(string) + `="` + v + `"`)
-	}
+// el writes an element; within is already escaped.
+func (s *sheet) el(name, class, attributes, within string) {
+	s.WriteString("<" + name + ` class="` + class + `" ` + attributes)
 	if within == "" {
 		s.WriteString("/>")
 		return
@@ -109,13 +97,33 @@ func (s *sheet) el(name, class, within string, attributes ...any) {
 }
 
 func (s *sheet) rule(class string, x1, y1, x2, y2 float64) {
-	s.path(class, "M"+num(x1)+" "+num(y1)+"L"+num(x2)+" "+num(y2), "")
+	s.path(class, through(x1, y1, x2, y2), "")
 }
 
-func (s *sheet) path(class, d, tip string) { s.el("path", class, title(tip), "d", d) }
+// through is a path through points, each x and y.
+func through(at ...float64) string {
+	d := ""
+	for n := 0; n < len(at); n += 2 {
+		d += "L" + num(at[n]) + " " + num(at[n+1])
+	}
+	return "M" + d[1:]
+}
+
+func polyline(pts [][2]float64) string {
+	var at []float64
+	for _, p := range pts {
+		at = append(at, p[:]...)
+	}
+	if len(pts) == 1 {
+		return through(at...) + "Z"
+	}
+	return through(at...)
+}
+
+func (s *sheet) path(class, d, tip string) { s.el("path", class, `d="`+d+`"`, title(tip)) }
 
 func (s *sheet) rect(class string, x1, y1, x2, y2 float64, tip string) {
-	s.el("rect", class, title(tip), "x", min(x1, x2), "y", min(y1, y2), "width", math.Abs(x2-x1), "height", math.Abs(y2-y1))
+	s.el("rect", class, fmt.Sprintf(`x="%s" y="%s" width="%s" height="%s"`, num(x1), num(y1), num(x2-x1), num(y2-y1)), title(tip))
 }
 
 // text writes a line with its base line at y. Class mid or end makes x its middle or end.
@@ -127,9 +135,9 @@ func (s *sheet) text(x, y float64, class, text string, room float64) {
 	short := cut(text, room, s.size)
 	within := html.EscapeString(short)
 	if short != text {
-		within = html.EscapeString(short) + title(text)
+		within += title(text)
 	}
-	s.el("text", class, within, "x", x, "y", y)
+	s.el("text", class, `x="`+num(x)+`" y="`+num(y)+`"`, within)
 }
 
 // tickLabels keeps all labels within the sheet and leaves out those that would overlap.
@@ -187,13 +195,28 @@ func widest[T any](size float64, of []T, text func(T) string) float64 {
 
 const mostLabel = 230
 
-// rowLabel writes the name of a row: above it if narrow, else with its middle at mid.
-func (s *sheet) rowLabel(name string, top, mid, room float64) {
+// names makes room for a column of the names of rows, if the sheet is wide.
+func names[T any](s *sheet, rows []T, name func(T) string) {
+	if !s.narrow {
+		s.names = min(widest(s.size, rows, name), mostLabel)
+	}
+}
+
+// name writes the name of a row: above it if narrow, else with its middle at mid.
+func (s *sheet) name(name string, top, mid float64) {
 	if s.narrow {
 		s.text(0, top+s.size, "label", name, s.width)
 		return
 	}
-	s.text(0, s.middle(mid), "label", name, room)
+	s.text(0, s.middle(mid), "label", name, s.names)
+}
+
+// plot draws rows between the lines of a horizontal axis, from the top to bottom, and its labels.
+func (s *sheet) plot(a axis, x Format, bottom float64, rows func()) {
+	ts := a.ticks(x, a.across(s.size))
+	s.columns(a, ts, 0, bottom)
+	rows()
+	s.foot(a, ts, bottom)
 }
 
 // columns draws the lines of a horizontal axis down to bottom.
@@ -204,6 +227,15 @@ func (s *sheet) columns(a axis, ts []Tick, top, bottom float64) {
 			class = "zero"
 		}
 		s.rule(class, a.at(t.Value), top, a.at(t.Value), bottom)
+	}
+}
+
+// levels draws the lines of a vertical axis, with their labels left of them.
+func (s *sheet) levels(a axis, ts []Tick, left, start, end float64) {
+	for _, t := range ts {
+		y := a.at(t.Value)
+		s.rule("grid", start, y, end, y)
+		s.text(left, s.middle(y), "tick end", t.Label, left)
 	}
 }
 
@@ -244,19 +276,19 @@ type entry struct {
 	text  string
 }
 
-// legend begins at y and returns the middle of the line below the entries.
-func (s *sheet) legend(left, y float64, entries []entry) float64 {
-	x := left
+// legend explains forms at the end of the sheet, a share of a line below what is there.
+func (s *sheet) legend(share float64, entries []entry) {
+	x, y := 0.0, s.height+share*s.line()
 	for _, e := range entries {
-		w := min(e.width+5+textWidth(clean(e.text), s.size), s.width-left)
-		if x > left && x+w > s.width {
-			x, y = left, y+s.line()
+		w := min(e.width+5+textWidth(clean(e.text), s.size), s.width)
+		if x > 0 && x+w > s.width {
+			x, y = 0, y+s.line()
 		}
 		e.form(x, y)
 		s.text(x+e.width+5, s.middle(y), "faint", e.text, w-e.width-5)
 		x += w + s.size
 	}
-	return y + s.line()
+	s.height = y + 0.7*s.line()
 }
 
 // class is one of the ten of the style sheet.
@@ -264,11 +296,10 @@ func class(letter string, i int) string { return letter + strconv.Itoa(i%10) }
 
 func form(i int, x, y, r float64) string {
 	poly := func(at ...float64) string {
-		d := ""
-		for n := 0; n+1 < len(at); n += 2 {
-			d += "L" + num(x+at[n]*r) + " " + num(y+at[n+1]*r)
+		for n := range at {
+			at[n] = [2]float64{x, y}[n%2] + at[n]*r
 		}
-		return "M" + d[1:]
+		return through(at...)
 	}
 	switch i % 10 {
 	case 1, 8:
@@ -295,3 +326,13 @@ func formClass(i int) string {
 }
 
 func known(x float64) bool { return math.Abs(x) <= 1e100 }
+
+// positive is known and has a place on a logarithmic axis.
+func positive(x float64) bool { return x >= 1e-100 && x <= 1e100 }
+
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}

@@ -2,118 +2,81 @@ package chart
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 )
 
-// Stacks draws bars made of parts from 0 to the right, or to the left if negative. The parts
-// have names, and numbers that the legend explains. x prints values.
-func Stacks(names []string, bars []Stack, x Format) SVG {
+// Stacks draws bars made of parts from 0 to the right. The parts have names, and numbers that
+// the legend explains. x prints values.
+func Stacks(parts []string, bars []Stack, x Format) SVG {
 	var all spread
 	for _, b := range bars {
-		for _, side := range b.sides() {
-			all.add(side, false)
-		}
-		all.add(b.Mark, false)
+		all.add(b.sum())
+		all.add(b.Mark)
 	}
 	if all.n == 0 {
 		return nothing("stacks")
 	}
-	all.add(0, false)
+	all.add(0)
 	return draw("stacks", "Parts of "+count(len(bars), "bar"), func(s *sheet) {
-		d := stackDrawing{sheet: s, names: names, format: x}
-		d.lay(bars, &all)
-		bottom := float64(len(bars)) * d.row
-		ts := d.ticks(x, d.across(s.size))
-		s.columns(d.axis, ts, 0, bottom)
-		for i, b := range bars {
-			d.draw(b, float64(i)*d.row)
+		left, row := 4.0, 26+s.line()
+		if names(s, bars, func(b Stack) string { return b.Name }); s.narrow {
+			row += s.line()
+		} else {
+			left = s.names + 12
 		}
-		s.foot(d.axis, ts, bottom)
-		s.height = s.legend(0, s.height+0.6*s.line(), d.entries(bars)) - 0.3*s.line()
+		a := all.linear(0, left, s.width-12)
+		a.origin = new(float64)
+		if all.hi > all.lo {
+			a.hi += 0.02 * (all.hi - all.lo)
+		}
+		s.plot(a, x, float64(len(bars))*row, func() {
+			for i, b := range bars {
+				s.stack(a, parts, b, float64(i)*row, x)
+			}
+		})
+		var entries []entry
+		for i, name := range parts {
+			if slices.ContainsFunc(bars, func(b Stack) bool { return i < len(b.Parts) && positive(b.Parts[i]) }) {
+				entries = append(entries, entry{14, func(x, y float64) { s.rect("part "+class("p", i), x, y-6, x+14, y+6, "") },
+					strconv.Itoa(i+1) + " " + name})
+			}
+		}
+		s.legend(0.6, entries)
 	})
 }
 
-func (b Stack) sides() (sums [2]float64) {
+func (b Stack) sum() (sum float64) {
 	for _, p := range b.Parts {
-		switch {
-		case !known(p):
-		case p < 0:
-			sums[0] += p
-		default:
-			sums[1] += p
+		if positive(p) {
+			sum += p
 		}
 	}
-	return sums
+	return sum
 }
 
-type stackDrawing struct {
-	*sheet
-	axis
-	names      []string
-	format     Format
-	label, row float64
-}
-
-func (d *stackDrawing) lay(bars []Stack, all *spread) {
-	left := 4.0
-	d.row = 26 + d.line()
-	if d.narrow {
-		d.row += d.line()
-	} else {
-		d.label = min(widest(d.size, bars, func(b Stack) string { return b.Name }), mostLabel)
-		left = d.label + 12
-	}
-	d.axis = all.linear(0, left, d.width-12)
-	d.origin = new(float64)
-	if all.hi > all.lo {
-		d.hi += 0.02 * (all.hi - all.lo)
-	}
-}
-
-func (d *stackDrawing) draw(b Stack, y float64) {
-	d.rowLabel(b.Name, y, y+14, d.label)
-	if d.narrow {
-		y += d.line()
+func (s *sheet) stack(a axis, parts []string, b Stack, y float64, x Format) {
+	s.name(b.Name, y, y+14)
+	if s.narrow {
+		y += s.line()
 	}
 	const top, thick = 4, 20
-	sums := b.sides()
-	at := [2]float64{}
+	sum, at := b.sum(), 0.0
 	for i, p := range b.Parts {
-		if !known(p) || p == 0 {
+		if !positive(p) {
 			continue
 		}
-		side := 1
-		if p < 0 {
-			side = 0
-		}
-		from, to := at[side], at[side]+p
-		at[side] = to
-		x1, x2 := d.at(from), d.at(to)
-		share := math.Abs(p) / (sums[1] - sums[0]) * 100
-		tip := fmt.Sprintf("%s, %s: %s (%s%% of the bar)", b.Name, d.names[i], d.format(p), strconv.FormatFloat(share, 'f', 0, 64))
-		d.rect("part "+class("p", i), x1, y+top, x2, y+top+thick, tip)
+		x1, x2 := a.at(at), a.at(at+p)
+		at += p
+		s.rect("part "+class("p", i), x1, y+top, x2, y+top+thick, fmt.Sprintf("%s, %s: %s (%.0f%% of the bar)", b.Name, parts[i], x(p), p/sum*100))
 		key := strconv.Itoa(i + 1)
-		if w := textWidth(key, d.size); math.Abs(x2-x1) >= w+2 {
-			d.text((x1+x2)/2, y+top+thick+d.size, "key mid", key, w+1)
+		if w := textWidth(key, s.size); x2-x1 >= w+2 {
+			s.text((x1+x2)/2, y+top+thick+s.size, "key mid", key, w+1)
 		}
 	}
 	if known(b.Mark) {
-		x := d.at(b.Mark)
-		d.rule("halo", x, y, x, y+thick+8)
-		d.path("across", "M"+num(x)+" "+num(y)+"v"+num(thick+8), b.Name+": "+d.format(b.Mark))
+		mark := a.at(b.Mark)
+		s.rule("halo", mark, y, mark, y+thick+8)
+		s.path("across", "M"+num(mark)+" "+num(y)+"v"+num(thick+8), b.Name+": "+x(b.Mark))
 	}
-}
-
-func (d *stackDrawing) entries(bars []Stack) (out []entry) {
-	for i, name := range d.names {
-		has := slices.ContainsFunc(bars, func(b Stack) bool { return i < len(b.Parts) && known(b.Parts[i]) && b.Parts[i] != 0 })
-		if !has {
-			continue
-		}
-		out = append(out, entry{14, func(x, y float64) { d.rect("part "+class("p", i), x, y-6, x+14, y+6, "") },
-			strconv.Itoa(i+1) + " " + name})
-	}
-	return out
 }

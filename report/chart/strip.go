@@ -12,26 +12,44 @@ func Strip(rows []Row, x Format) SVG {
 	var all spread
 	for _, r := range rows {
 		for _, v := range r.Values {
-			all.add(v, false)
+			all.add(v)
 		}
-		all.add(r.Center, false)
+		all.add(r.Center)
 	}
 	if all.n == 0 {
 		return nothing("strip")
 	}
 	odd := slices.ContainsFunc(rows, func(r Row) bool { return slices.Contains(r.Odd, true) })
 	return draw("strip", "Values of every trial: "+count(len(rows), "row"), func(s *sheet) {
-		d := stripDrawing{sheet: s, format: x}
-		d.lay(rows, &all)
-		ts := d.ticks(x, d.across(s.size))
-		bottom := d.heights(rows)
-		s.columns(d.axis, ts, 0, bottom)
-		y := 0.0
-		for i, r := range rows {
-			d.draw(i, r, y, d.rows[i])
-			y += d.top + d.rows[i]
+		left, top := 8.0, s.line()+2
+		if names(s, rows, func(r Row) string { return r.Name }); !s.narrow {
+			left, top = s.names+12, 2
 		}
-		s.foot(d.axis, ts, bottom)
+		a := all.linear(0.05, left, s.width-8)
+		if all.lo > 0 && all.hi/all.lo > 20 {
+			a = all.logarithmic(0.03, left, s.width-8)
+		}
+		lanes := make([][]int, len(rows))
+		heights := make([]float64, len(rows))
+		bottom := 0.0
+		for i, r := range rows {
+			lanes[i], heights[i] = r.lanes(a)
+			bottom += top + heights[i]
+		}
+		s.plot(a, x, bottom, func() {
+			y := 0.0
+			for i, r := range rows {
+				mid := y + top + heights[i]/2
+				s.rule("base", a.start, mid, a.end, mid)
+				s.name(r.Name, y, mid)
+				s.dots(a, i, r, lanes[i], mid, x)
+				if known(r.Center) {
+					half := heights[i]/2 - 2
+					s.path("center", "M"+num(a.at(r.Center))+" "+num(mid-half)+"v"+num(2*half), "median "+x(r.Center))
+				}
+				y += top + heights[i]
+			}
+		})
 		entries := []entry{
 			{10, func(x, y float64) { s.path("dot", form(0, x+5, y, 3.5), "") }, "a trial"},
 			{10, func(x, y float64) { s.rule("center", x+5, y-7, x+5, y+7) }, "median"},
@@ -39,33 +57,8 @@ func Strip(rows []Row, x Format) SVG {
 		if odd {
 			entries = append(entries, entry{12, func(x, y float64) { s.path("dot odd", form(3, x+6, y, 4), "") }, "to be looked at"})
 		}
-		s.height = s.legend(0, s.height+0.5*s.line(), entries) - 0.3*s.line()
+		s.legend(0.5, entries)
 	})
-}
-
-type stripDrawing struct {
-	*sheet
-	axis
-	format     Format
-	label, top float64
-	rows       []float64 // heights
-	lanes      [][]int   // of each dot: 0 in the middle, 1 above, -1 below …
-}
-
-func (d *stripDrawing) lay(rows []Row, all *spread) {
-	left := 8.0
-	d.top = 2
-	if d.narrow {
-		d.top = d.line() + 2
-	} else {
-		d.label = min(widest(d.size, rows, func(r Row) string { return r.Name }), mostLabel)
-		left += d.label + 4
-	}
-	if all.lo > 0 && all.hi/all.lo > 20 {
-		d.axis = all.logarithmic(0.03, left, d.width-8)
-	} else {
-		d.axis = all.linear(0.05, left, d.width-8)
-	}
 }
 
 // dotApart keeps dots from covering each other.
@@ -73,63 +66,51 @@ const dotApart = 8
 
 const mostLanes = 7
 
-func (d *stripDrawing) heights(rows []Row) (sum float64) {
-	for _, r := range rows {
-		lanes := make([]int, len(r.Values))
-		taken := map[int][]float64{}
-		most := 0
-		for i, v := range r.Values {
-			if !known(v) {
-				continue
-			}
-			x := d.at(v)
-			best, room := 0, -1.0
-			for n := range mostLanes {
-				lane := (n + 1) / 2 * (1 - n%2*2)
-				free := math.Inf(1)
-				for _, other := range taken[lane] {
-					free = min(free, math.Abs(other-x))
-				}
-				if free > room {
-					best, room = lane, free
-				}
-				if free >= dotApart {
-					break
-				}
-			}
-			lanes[i] = best
-			taken[best] = append(taken[best], x)
-			most = max(most, best, -best)
+// lanes are those of the dots of r: 0 in the middle, 1 above, -1 below …
+func (r Row) lanes(a axis) (lanes []int, height float64) {
+	lanes = make([]int, len(r.Values))
+	taken := map[int][]float64{}
+	most := 0
+	for i, v := range r.Values {
+		if !known(v) {
+			continue
 		}
-		d.lanes = append(d.lanes, lanes)
-		height := max(22, float64(2*most+1)*dotApart+8)
-		d.rows = append(d.rows, height)
-		sum += d.top + height
+		x := a.at(v)
+		best, room := 0, -1.0
+		for n := range mostLanes {
+			lane := (n + 1) / 2 * (1 - n%2*2)
+			free := math.Inf(1)
+			for _, other := range taken[lane] {
+				free = min(free, math.Abs(other-x))
+			}
+			if free > room {
+				best, room = lane, free
+			}
+			if free >= dotApart {
+				break
+			}
+		}
+		lanes[i] = best
+		taken[best] = append(taken[best], x)
+		most = max(most, best, -best)
 	}
-	return sum
+	return lanes, max(22, float64(2*most+1)*dotApart+8)
 }
 
-func (d *stripDrawing) draw(i int, r Row, y, height float64) {
-	mid := y + d.top + height/2
-	d.rule("base", d.start, mid, d.end, mid)
-	d.rowLabel(r.Name, y, mid, d.label)
+func (s *sheet) dots(a axis, row int, r Row, lanes []int, mid float64, x Format) {
 	for n, v := range r.Values {
 		if !known(v) {
 			continue
 		}
-		tip := d.format(v)
+		tip := x(v)
 		if n < len(r.Tips) && r.Tips[n] != "" {
 			tip += ", " + r.Tips[n]
 		}
-		x, at := d.at(v), mid+float64(d.lanes[i][n])*dotApart
+		at, y := a.at(v), mid+float64(lanes[n])*dotApart
 		if n < len(r.Odd) && r.Odd[n] {
-			d.path("dot odd", form(3, x, at, 4), tip)
+			s.path("dot odd", form(3, at, y, 4), tip)
 			continue
 		}
-		d.path("dot "+class("s", i), form(0, x, at, 3.5), tip)
-	}
-	if known(r.Center) {
-		half := height/2 - 2
-		d.path("center", "M"+num(d.at(r.Center))+" "+num(mid-half)+"v"+num(2*half), "median "+d.format(r.Center))
+		s.path("dot "+class("s", row), form(0, at, y, 3.5), tip)
 	}
 }

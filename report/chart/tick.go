@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -32,9 +34,9 @@ type spread struct {
 	n      int
 }
 
-// add ignores values that the axis cannot show.
-func (s *spread) add(x float64, log bool) {
-	if !known(x) || log && x < 1e-100 {
+// add ignores values that no axis can show.
+func (s *spread) add(x float64) {
+	if !known(x) {
 		return
 	}
 	if s.n == 0 {
@@ -98,20 +100,13 @@ func (a axis) fits(gap func(label, next string) float64) fit {
 func (a axis) ticks(f Format, room fit) []Tick {
 	var best []Tick
 	least := math.Inf(1)
-	for unit := 1.0; unit <= 1<<40; unit *= 1024 {
-		if unit > 1 && unit > math.Abs(a.hi)*2 {
-			break
-		}
+	for unit := 1.0; unit == 1 || unit <= min(1<<40, math.Abs(a.hi)*2); unit *= 1024 {
 		ts := a.in(unit, f, room)
-		digits := 0
+		digits, n := 0.0, float64(len(ts))
 		for _, t := range ts {
-			digits += significant(t.Label)
+			digits += float64(significant(t.Label))
 		}
-		cost := float64(digits) / float64(len(ts))
-		if len(ts) < 3 {
-			cost += 3 - float64(len(ts))
-		}
-		if len(ts) > 0 && cost < least {
+		if cost := digits/n + max(0, 3-n); n > 0 && cost < least {
 			best, least = ts, cost
 		}
 	}
@@ -191,21 +186,15 @@ func (a axis) append(ts []Tick, x float64, f Format) []Tick {
 	return append(ts, Tick{x, label})
 }
 
+var digits = regexp.MustCompile(`[0-9][0-9.,]*`)
+
 func significant(label string) int {
-	digits := ""
-	for _, r := range label {
-		switch {
-		case r >= '0' && r <= '9':
-			digits += string(r)
-		case r != '.' && r != ',' && digits != "":
-			return len(strings.Trim(digits, "0"))
-		}
-	}
-	return len(strings.Trim(digits, "0"))
+	number := digits.FindString(label)
+	return len(strings.Trim(strings.NewReplacer(".", "", ",", "").Replace(number), "0"))
 }
 
 // RatioTicks are as many ticks of a logarithmic axis of ratios as there is room for, labelled
-// as changes. lo and hi are positive.
+// as changes. lo and hi are those of RatioRange.
 func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
 	a := axis{lo: lo, hi: hi, log: true}
 	for _, step := range []float64{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2} {
@@ -232,12 +221,7 @@ func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
 		for _, x := range ladder {
 			ts = a.append(ts, x, ratioLabel)
 		}
-		if len(ts) > 0 && a.hi <= 20 && a.lo >= 0.05 && room(ts) {
-			return ts
-		}
-	}
-	for every := 1; every <= 256; every *= 2 {
-		if ts := a.rungs([]float64{1}, every, 1, ratioLabel); room(ts) {
+		if len(ts) > 0 && room(ts) {
 			return ts
 		}
 	}
@@ -245,23 +229,12 @@ func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
 }
 
 func ratioLabel(x float64) string {
-	short := func(x float64) string {
-		if x >= 1e6 {
-			return strconv.FormatFloat(x, 'e', 0, 64)
-		}
-		return strconv.FormatFloat(x, 'f', -1, 64)
-	}
-	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
 	percent := math.Round((x-1)*1e5) / 1e3
 	switch {
-	case x >= 2:
-		return "×" + short(x)
-	case x < 0.0999:
-		return "÷" + short(math.Round(1/x*1e3)/1e3)
+	case percent >= 100:
+		return "×" + strconv.FormatFloat(1+percent/100, 'g', 9, 64)
 	case percent == 0:
 		return "0"
-	case percent > 0:
-		return "+" + short(percent) + "%"
 	}
-	return short(percent) + "%"
+	return fmt.Sprintf("%+g%%", percent)
 }

@@ -41,15 +41,15 @@ func CSV(w io.Writer, t *compare.Table) error {
 		head = append(head, "package", "benchmark")
 	}
 	c := csv.NewWriter(w)
-	c.Write(append(head, csvColumns...)) // its error comes with Flush
+	Line(c, head, csvColumns)
 	for i := range t.Settings {
 		s := &t.Settings[i]
-		lead := []string{Harmless(s.Setting.String())}
+		lead := []string{s.Setting.String()}
 		for _, f := range factors {
 			lead = append(lead, "")
 			for _, l := range s.Setting {
 				if l.Factor == f {
-					lead[len(lead)-1] = Harmless(l.Value)
+					lead[len(lead)-1] = l.Value
 				}
 			}
 		}
@@ -58,24 +58,31 @@ func CSV(w io.Writer, t *compare.Table) error {
 			if !ok {
 				continue
 			}
-			line := slices.Clip(lead)
+			var of []string
 			if m.Benchmark != nil {
-				line = append(line, Harmless(m.Benchmark.Package), Harmless(m.Benchmark.Name))
+				of = []string{m.Benchmark.Package, m.Benchmark.Name}
 			}
-			line = append(line, Harmless(m.Name), UnitName(m.Name), Exact(x.Center), Exact(x.Lo), Exact(x.Hi), strconv.Itoa(len(x.Trials)))
+			change := []string{"", "", "", "", ""}
 			switch v, compared := s.Versus[m.Key]; {
 			case s.Baseline && len(t.Settings) > 1:
-				line = append(line, "", "", "", "", "baseline")
+				change[4] = "baseline"
 			case compared:
-				line = append(line, Exact(v.Ratio-1), Exact(v.Lo-1), Exact(v.Hi-1), Exact(v.P), string(v.Verdict))
-			default:
-				line = append(line, "", "", "", "", "")
+				change = []string{Exact(v.Ratio - 1), Exact(v.Lo - 1), Exact(v.Hi - 1), Exact(v.P), string(v.Verdict)}
 			}
-			c.Write(line)
+			Line(c, lead, of, []string{m.Name, UnitName(m.Name), Exact(x.Center), Exact(x.Lo), Exact(x.Hi), strconv.Itoa(len(x.Trials))}, change)
 		}
 	}
 	c.Flush()
 	return c.Error()
+}
+
+// Line writes the cells of all parts, made harmless. Its error comes with Flush.
+func Line(c *csv.Writer, parts ...[]string) {
+	cells := slices.Concat(parts...)
+	for i := range cells {
+		cells[i] = Harmless(cells[i])
+	}
+	c.Write(cells)
 }
 
 // Harmless is text that a spreadsheet does not take for a formula: before one

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -41,12 +42,7 @@ func Bench(w io.Writer, rs []*dyno.Result, name string) error {
 // BenchOf writes the benchmarks of one setting as Bench does, but under the names
 // that go test prints, without GOMAXPROCS: a baseline to compare other runs with.
 func BenchOf(w io.Writer, rs []*dyno.Result, setting dyno.Setting) error {
-	var of []*dyno.Result
-	for _, r := range rs {
-		if r.Trial.Setting.String() == setting.String() {
-			of = append(of, r)
-		}
-	}
+	of := slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Trial.Setting.String() != setting.String() })
 	return writeBench(w, of, func(b *dyno.Benchmark, s dyno.Setting) string {
 		for _, l := range s {
 			if l.Factor == dyno.BenchFactor {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -52,19 +53,16 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 			help = base
 		}
 		f := get(name, unit, help)
-		change := (*family)(nil)
+		change := get(strings.TrimSuffix(name, "_"+unit)+"_change_ratio", "ratio", "change against the baseline, within blocks: "+help)
 		for i := range t.Settings {
 			s := &t.Settings[i]
 			x, ok := s.Values[m.Key]
 			if !ok {
 				continue
 			}
-			f.gauge(labels[i]+extra, "median", x.Center, "lo", x.Lo, "hi", x.Hi)
+			f.gauge(labels[i]+extra, "median", x.Center, x.Lo, x.Hi)
 			if v, ok := s.Versus[m.Key]; ok {
-				if change == nil {
-					change = get(strings.TrimSuffix(name, "_"+unit)+"_change_ratio", "ratio", "change against the baseline, within blocks: "+help)
-				}
-				change.gauge(labels[i]+extra, "mean", v.Ratio-1, "lo", v.Lo-1, "hi", v.Hi-1)
+				change.gauge(labels[i]+extra, "mean", v.Ratio-1, v.Lo-1, v.Hi-1)
 			}
 		}
 	}
@@ -91,16 +89,14 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 	return err
 }
 
-// gauge adds the samples that are numbers.
-func (f *family) gauge(labels string, center string, x float64, low string, lo float64, high string, hi float64) {
-	for _, s := range []struct {
-		stat string
-		x    float64
-	}{{center, x}, {low, lo}, {high, hi}} {
-		f.sample(labels+labelled("stat", s.stat), s.x)
-	}
+// gauge adds a center, which is the stat, and its interval.
+func (f *family) gauge(labels, stat string, center, lo, hi float64) {
+	f.sample(labels+labelled("stat", stat), center)
+	f.sample(labels+labelled("stat", "lo"), lo)
+	f.sample(labels+labelled("stat", "hi"), hi)
 }
 
+// sample adds x if it is a number.
 func (f *family) sample(labels string, x float64) {
 	if !math.IsNaN(x) && !math.IsInf(x, 0) {
 		f.samples = append(f.samples, fmt.Sprintf("{%s} %s", strings.TrimSuffix(labels, ","), Exact(x)))
@@ -155,12 +151,12 @@ func settingLabels(t *compare.Table) []string {
 	return out
 }
 
+var openOther = regexp.MustCompile("[^a-zA-Z0-9]+")
+
 // openName makes a name of letters, digits and single underscores, which begins
 // with a letter.
 func openName(s string) string {
-	name := strings.Trim(strings.Join(strings.FieldsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
-	}), "_"), "_")
+	name := strings.Trim(openOther.ReplaceAllString(s, "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = "factor_" + name
 	}

@@ -102,7 +102,7 @@ func (v *pageView) benchIntervals() (groups []chart.Group, left int) {
 			u := tables.Unit(r, names[0])
 			x := v.Versus(*u, i)
 			text := strings.Join(strings.Fields(v.UnitChange(u, i)+" "+layout.Interval(x.Lo, x.Hi)+" "+v.VerdictCell(u, i).Text), " ")
-			mark := chartMark(x.Verdict)
+			mark := chart.Mark(x.Verdict)
 			if v.StandingOf(u, i) == tables.IsChanged && u.Better == 0 {
 				mark = chart.Plain
 			}

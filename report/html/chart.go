@@ -14,7 +14,6 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/report/words"
-	"github.com/dynolab/dyno/stats"
 )
 
 // Of more settings than these a picture shows the first; its table has all.
@@ -131,23 +130,11 @@ func (v *pageView) intervals() []chart.Group {
 			}
 			text := strings.Join(strings.Fields(v.Delta(i, m.Name, sc)+" "+layout.Interval(x.Lo, x.Hi)+" "+tables.Word(x)), " ")
 			groups[at].Rows = append(groups[at].Rows, chart.Interval{
-				Label: label, Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: chartMark(x.Verdict), Better: m.Better, Text: text,
+				Label: label, Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: chart.Mark(x.Verdict), Better: m.Better, Text: text,
 			})
 		}
 	}
 	return slices.DeleteFunc(groups, func(g chart.Group) bool { return len(g.Rows) == 0 })
-}
-
-func chartMark(v stats.Verdict) chart.Mark {
-	switch v {
-	case stats.Better:
-		return chart.Better
-	case stats.Worse:
-		return chart.Worse
-	case stats.Same:
-		return chart.Same
-	}
-	return chart.Unclear
 }
 
 // pooledHistograms has nil for a setting without all of its counts.

@@ -41,7 +41,7 @@ func BinsOf(h *hist.Histogram) []Bin {
 	return bins
 }
 
-// Finest is the least width of a bin as a share of its place: a histogram has 3 digits.
+// Finest is the place of a bin over its least width: a histogram has 3 digits.
 const Finest = 500
 
 // Linear reports whether edges from lo to hi (nanoseconds) are evenly spaced: within a factor of 4.
@@ -66,12 +66,7 @@ func scales(lo, hi int64) func(yield func([]int64) bool) {
 			}
 			return
 		}
-		for _, n := range []int{80, 40, 20, 10} {
-			if !yield(around(lo, hi, preferred(n))) {
-				return
-			}
-		}
-		for _, mantissas := range [][]int64{{100, 150, 200, 300, 500, 700}, {100, 200, 500}, {100, 300}, {100}} {
+		for _, mantissas := range mantissas {
 			if !yield(around(lo, hi, mantissas)) {
 				return
 			}
@@ -79,14 +74,17 @@ func scales(lo, hi int64) func(yield func([]int64) bool) {
 	}
 }
 
-// preferred are n numbers a decade with a constant ratio, in hundredths.
-func preferred(n int) []int64 {
-	var ms []int64
-	for i := range n {
-		ms = append(ms, int64(math.Round(100*math.Pow(10, float64(i)/float64(n)))))
+// mantissas are edges in a decade, in hundredths: many with a constant ratio, then round ones.
+var mantissas = func() (all [][]int64) {
+	for _, n := range []int{80, 40, 20, 10} {
+		var ms []int64
+		for i := range n {
+			ms = append(ms, int64(math.Round(100*math.Pow(10, float64(i)/float64(n)))))
+		}
+		all = append(all, ms)
 	}
-	return ms
-}
+	return append(all, []int64{100, 150, 200, 300, 500, 700}, []int64{100, 200, 500}, []int64{100, 300}, []int64{100})
+}()
 
 func around(lo, hi int64, mantissas []int64) (edges []int64) {
 	for edge := range Ladder(mantissas, mantissas[0]) {
@@ -119,16 +117,15 @@ type spike struct{ ns, count int64 }
 // Spikes has the fastest and the slowest exactly.
 func Spikes(h *hist.Histogram) (ss []spike) {
 	for _, b := range h.Counts().Distribution() {
-		if b.Count == 0 {
-			continue
-		}
 		ns := (b.From + b.To) / 2
-		if least := h.Min().Nanoseconds(); b.From <= least {
+		if least, most := h.Min().Nanoseconds(), h.Max().Nanoseconds(); b.From <= least {
 			ns = least
-		} else if most := h.Max().Nanoseconds(); b.To >= most {
+		} else if b.To >= most {
 			ns = most
 		}
-		ss = append(ss, spike{ns: ns, count: b.Count})
+		if b.Count > 0 {
+			ss = append(ss, spike{ns, b.Count})
+		}
 	}
 	return ss
 }

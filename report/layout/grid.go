@@ -75,21 +75,16 @@ const Gap = "  " // between columns
 // Widths returns the width of each column, in characters.
 func (g *Grid) Widths() []int {
 	w := make([]int, len(g.Cols))
-	filled := make([]bool, len(g.Cols))
-	for _, h := range g.Head {
-		for i, s := range h {
-			w[i] = max(w[i], utf8.RuneCountInString(s))
-		}
-	}
 	for _, r := range g.Rows {
 		for i, c := range r.Cells {
 			w[i] = max(w[i], utf8.RuneCountInString(c.Text))
-			filled[i] = filled[i] || c.Text != ""
 		}
 	}
-	for i, c := range g.Cols {
-		if c.Keep > 0 && !filled[i] {
-			w[i] = 0
+	for _, h := range g.Head {
+		for i, s := range h {
+			if w[i] > 0 || g.Cols[i].Keep == 0 {
+				w[i] = max(w[i], utf8.RuneCountInString(s))
+			}
 		}
 	}
 	return w
@@ -167,34 +162,26 @@ func (g *Grid) Text(b *strings.Builder, color bool) {
 }
 
 func (g *Grid) line(b *strings.Builder, w []int, cs []Cell, color bool) {
-	blank := 0 // spaces owed, so that no line ends in one
+	line := ""
 	for i, c := range cs {
 		if w[i] == 0 {
 			continue
 		}
-		pad := w[i] - utf8.RuneCountInString(c.Text)
 		text := strings.TrimRight(Clean(c.Text), " ")
-		trail := len(c.Text) - len(text)
-		c.Text = text
-		if text == "" {
-			blank += pad + trail + len(Gap)
-			continue
+		size := utf8.RuneCountInString(c.Text)
+		before, after := w[i]-size, size-utf8.RuneCountInString(text)
+		if g.Cols[i].Left {
+			before, after = 0, before+after
 		}
-		if !g.Cols[i].Left {
-			blank += pad
-			pad = 0
-		}
-		b.WriteString(strings.Repeat(" ", blank))
-		b.WriteString(Paint(c, color))
-		blank = pad + trail + len(Gap)
+		line += strings.Repeat(" ", before) + Paint(Cell{text, c.Mark}, color) + strings.Repeat(" ", after) + Gap
 	}
-	b.WriteByte('\n')
+	b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
 // Paint colors a cell. The text alone must say the same.
 func Paint(c Cell, color bool) string {
 	code := map[Mark]string{Good: "32", Bad: "31", Faint: "2"}[c.Mark]
-	if !color || code == "" {
+	if !color || code == "" || c.Text == "" {
 		return c.Text
 	}
 	return "\x1b[" + code + "m" + c.Text + "\x1b[0m"

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,8 +28,8 @@ type Piece struct {
 	Rank  int // those with the least are kept first
 }
 
-// Page joins what fits of the pieces.
-func Page(pieces []Piece) string {
+// Page joins what fits of the pieces; rest says where all of them are, after those left out.
+func Page(pieces []Piece, rest string) string {
 	room := MostMarkdown - LeftOutRoom
 	keep := make([]bool, len(pieces))
 	order := make([]int, len(pieces))
@@ -52,7 +53,7 @@ func Page(pieces []Piece) string {
 	}
 	if len(left) > 0 {
 		names := Shorten(EscapeMarkdown(strings.Join(left, "; ")), LeftOutRoom-200)
-		b.WriteString("\nLeft out, as a comment has room for so much only: " + names + ". All of it: `dyno report DIR`, of the run directory.\n")
+		b.WriteString("\nLeft out, as a comment has room for so much only: " + names + "." + rest + "\n")
 	}
 	return b.String()
 }
@@ -82,6 +83,13 @@ func (s *Section) Pieces(rank, open int) []Piece {
 		b.WriteString("\n" + TextLine(n) + "\n")
 	}
 	return append([]Piece{Folded(s.Title, b.String(), rows > open, rank)}, parts...)
+}
+
+// Markdown writes the section unfolded.
+func (s *Section) Markdown(b *strings.Builder) {
+	for _, p := range s.Pieces(0, math.MaxInt) {
+		b.WriteString(strings.TrimPrefix(p.Text, "\n"))
+	}
 }
 
 // Folded puts a title over text, behind which it is folded if it is long.
@@ -135,22 +143,17 @@ var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "~", `\~`, "$", `\$`,
 	"&", "&amp;", "<", "&lt;", "](", `\](`, "][", `\][`, "]:", `\]:`,
 	"@", "@&#8203;", "\r\n", " ", "\n", " ", "\r", " ", "\t", " ",
+	"#0", "#&#8203;0", "#1", "#&#8203;1", "#2", "#&#8203;2", "#3", "#&#8203;3", "#4", "#&#8203;4",
+	"#5", "#&#8203;5", "#6", "#&#8203;6", "#7", "#&#8203;7", "#8", "#&#8203;8", "#9", "#&#8203;9",
 )
 
 // EscapeMarkdown keeps text from being read as markup in a line, a table or a
 // list; control characters and those that turn the direction are dots.
 func EscapeMarkdown(s string) string {
-	s = markdownEscapes.Replace(s)
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
-			r = '·'
-		case r == '#' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' && !strings.HasSuffix(s[:i], "&"):
-			b.WriteString("#&#8203;")
-			continue
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '·'
 		}
-		b.WriteRune(r)
-	}
-	return b.String()
+		return r
+	}, markdownEscapes.Replace(s))
 }

@@ -21,10 +21,10 @@ type step struct {
 }
 
 var (
-	TimeSteps = []step{{Unit: "s", Factor: 1}, {Unit: "ms", Factor: 1e-3}, {Unit: "µs", Factor: 1e-6}, {Unit: "ns", Factor: 1e-9}}
-	ByteSteps = []step{{Unit: "GiB", Factor: 1 << 30}, {Unit: "MiB", Factor: 1 << 20}, {Unit: "KiB", Factor: 1 << 10}, {Unit: "B", Factor: 1}}
-	FracSteps = []step{{Unit: "%", Factor: 0.01}}
-	bareSteps = []step{{Unit: "", Factor: 1}}
+	TimeSteps = []step{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}}
+	ByteSteps = []step{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+	FracSteps = []step{{"%", 0.01}}
+	bareSteps = []step{{"", 1}}
 )
 
 // UnitOf splits the unit from a metric's name: "cpu-sec/req" is "cpu/req" in s … ns.
@@ -78,17 +78,12 @@ func ScaleOf(metric string, xs ...float64) Scale {
 	if head, per, _ := strings.Cut(metric[strings.LastIndexByte(metric, ' ')+1:], "/"); per != "op" && per != "" && (head == "sec" || head == "B") {
 		s.Unit += "/" + per
 	}
-	switch {
-	case greatest == 0, whole && s.Factor == 1:
+	if greatest == 0 || whole && s.Factor == 1 {
 		return s
-	case least/s.Factor >= 1000:
-		s.Decimals = 0
-	case least/s.Factor >= 100:
-		s.Decimals = 1
-	case least/s.Factor >= 10:
-		s.Decimals = 2
-	default:
-		s.Decimals = 3
+	}
+	s.Decimals = 3
+	for x := least / s.Factor; x >= 10 && s.Decimals > 0; x /= 10 {
+		s.Decimals--
 	}
 	// What the least needs to be precise is noise beside a great number.
 	if greatest/s.Factor >= 100 {
@@ -119,12 +114,7 @@ func (s Scale) Format(x float64) string {
 func (s Scale) Signed(x float64) string { return sign(s.Format(x)) }
 
 // With is Format with the unit behind it.
-func (s Scale) With(x float64) string {
-	if s.Unit == "" {
-		return s.Format(x)
-	}
-	return s.Format(x) + " " + s.Unit
-}
+func (s Scale) With(x float64) string { return strings.TrimSuffix(s.Format(x)+" "+s.Unit, " ") }
 
 // Interval prints bounds without the unit, or "" if they are not known.
 func (s Scale) Interval(lo, hi float64) string { return bounds(s.Format, lo, hi) }

@@ -35,15 +35,3 @@ func (s *Section) Text(b *strings.Builder, width int, color bool) {
 		b.WriteString(Fold(n, "", "", width))
 	}
 }
-
-// Markdown writes the section as GitHub Markdown.
-func (s *Section) Markdown(b *strings.Builder) {
-	b.WriteString("**" + EscapeMarkdown(s.Title) + "**\n")
-	for _, g := range s.Grids {
-		b.WriteByte('\n')
-		g.Markdown(b)
-	}
-	for _, n := range s.Notes {
-		b.WriteString("\n" + EscapeMarkdown(n) + "\n")
-	}
-}

@@ -43,12 +43,9 @@ var (
 // FlameBlocks returns the blocks of every page of Flame. They come from a page of a
 // profile made here, so that no subject's profile has a part in them.
 var FlameBlocks = sync.OnceValues(func() (Blocks, error) {
-	f := &profile.Function{ID: 1, Name: "f"}
-	l := &profile.Location{ID: 1, Line: []profile.Line{{Function: f}}}
 	page, err := flamePage(&profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "cpu", Unit: "nanoseconds"}},
-		Sample:     []*profile.Sample{{Location: []*profile.Location{l}, Value: []int64{1}}},
-		Location:   []*profile.Location{l}, Function: []*profile.Function{f},
+		Sample:     []*profile.Sample{{Value: []int64{1}}},
 	}, nil)
 	if err != nil {
 		return Blocks{}, err
@@ -87,9 +84,6 @@ func Flame(kind string, of profiles.Sum, base *profiles.Sum) (text []byte, err e
 	if err != nil {
 		return nil, err
 	}
-	if shown, from, err = prune(shown, from); err != nil {
-		return nil, err
-	}
 	page, err := flamePage(shown, from)
 	if err != nil {
 		return nil, err
@@ -98,6 +92,7 @@ func Flame(kind string, of profiles.Sum, base *profiles.Sum) (text []byte, err e
 	if err != nil {
 		return nil, err
 	}
+	stacks.prune()
 	var b bytes.Buffer
 	err = flameTemplate.Execute(&b, struct {
 		Blocks
@@ -113,7 +108,7 @@ func flamePage(shown, from *profile.Profile) (string, error) {
 		return "", err
 	}
 	got := pages.fetch("flamegraph", http.MethodGet, url.Values{})
-	if got.status != 0 && got.status != http.StatusOK {
+	if got.status != http.StatusOK {
 		return "", errors.New(strings.TrimSpace(got.body.String()))
 	}
 	return got.body.String(), nil
@@ -126,16 +121,21 @@ type stackSet struct {
 	Scale  float64
 	Type   string
 	Unit   string
-	Stacks []struct {
-		Value   int64
-		Sources []int
-	}
-	Sources []struct {
-		FullName, FileName, UniqueName string
-		Inlined                        bool
-		Color                          int
-		Display                        []string
-	}
+	Stacks []stack
+	// Sources[0] is the root, with which every stack begins.
+	Sources []source
+}
+
+type stack struct {
+	Value   int64
+	Sources []int // the root first
+}
+
+type source struct {
+	FullName, FileName, UniqueName string
+	Inlined                        bool
+	Color                          int
+	Display                        []string
 }
 
 // readStacks reads the data from the last script of a page of pprof's.
@@ -154,95 +154,58 @@ func readStacks(page string) (*stackSet, error) {
 // least is the share that a stack needs to be shown: pprof draws no box below 4 pixels.
 const least = 1.0 / 400
 
-// prune keeps the value that pprof shows first, drops lines, and cuts off ends of stacks that
-// are too small in both profiles together. from may be nil.
-func prune(shown, from *profile.Profile) (_, _ *profile.Profile, err error) {
-	type frame struct {
-		caller     int // its number
-		name, file string
-		inlined    bool // into its caller
-	}
-	numbers := map[frame]int{}
-	sizes := []int64{0} // by number; 0 is the whole
-	number := func(caller int, line profile.Line, inlined bool) int {
-		f := frame{caller: caller, inlined: inlined}
-		if line.Function != nil {
-			f.name, f.file = line.Function.Name, line.Function.Filename
-		}
-		n, ok := numbers[f]
-		if !ok {
-			n = len(sizes)
-			numbers[f] = n
-			sizes = append(sizes, 0)
-		}
-		return n
-	}
-	both := []*profile.Profile{shown}
-	if from != nil {
-		both = append(both, from)
-	}
-	for _, p := range both {
-		i, err := p.SampleIndexByName("")
-		if err != nil || len(p.SampleType) == 0 {
-			return nil, nil, fmt.Errorf("the profile says nothing of its values: %v", err)
-		}
-		p.SampleType, p.DefaultSampleType = p.SampleType[i:i+1], ""
-		for _, s := range p.Sample {
-			s.Value = s.Value[i : i+1]
-			s.Label, s.NumLabel, s.NumUnit = nil, nil, nil
-			size, at := max(s.Value[0], -s.Value[0]), 0
-			sizes[0] += size
-			rootFirst(s, func(_ int, line profile.Line, inlined bool) bool {
-				at = number(at, line, inlined)
-				sizes[at] += size
-				return true
-			})
-		}
-	}
-	for i, p := range both {
-		for _, s := range p.Sample {
-			at, kept, lines := 0, len(s.Location), 0
-			rootFirst(s, func(place int, line profile.Line, inlined bool) bool {
-				if at = number(at, line, inlined); float64(sizes[at]) < least*float64(sizes[0]) {
-					return false
-				}
-				if place < kept {
-					kept, lines = place, 0
-				}
-				lines++
-				return true
-			})
-			s.Location = s.Location[kept:]
-			if len(s.Location) > 0 && lines < len(s.Location[0].Line) { // cut between functions inlined into each other
-				l := *s.Location[0]
-				l.ID = uint64(len(p.Location) + 1)
-				l.Line = l.Line[len(l.Line)-lines:]
-				s.Location = append([]*profile.Location{&l}, s.Location[1:]...)
-				p.Location = append(p.Location, &l)
+// prune cuts off ends of stacks that are too small, counted with and without their sign
+// alike, adds up equal stacks, and drops the sources that are left over.
+func (s *stackSet) prune() {
+	type call struct{ caller, source int }
+	places := map[call]int{} // in the tree of calls, numbered from 1
+	sizes := []int64{0}      // of places; 0 is the caller of the root
+	paths := make([][]int, len(s.Stacks))
+	for i, stack := range s.Stacks {
+		at := 0
+		for _, source := range stack.Sources {
+			c := call{at, source}
+			if places[c] == 0 {
+				places[c] = len(sizes)
+				sizes = append(sizes, 0)
 			}
-		}
-		if err := p.Aggregate(true, true, true, false, false, false); err != nil {
-			return nil, nil, err
-		}
-		if both[i], err = profile.Merge([]*profile.Profile{p}); err != nil { // stacks that are equal by now
-			return nil, nil, err
+			at = places[c]
+			sizes[at] += max(stack.Value, -stack.Value)
+			paths[i] = append(paths[i], at)
 		}
 	}
-	if from != nil {
-		from = both[1]
+	type end struct {
+		place int
+		less  bool // what there was of it before
 	}
-	return both[0], from, nil
-}
+	sums := map[end]int{}
+	kept := []stack{}
+	for i, stack := range s.Stacks {
+		n := len(paths[i])
+		for n > 1 && float64(sizes[paths[i][n-1]]) < least*float64(sizes[1]) {
+			n--
+		}
+		e := end{paths[i][n-1], stack.Value < 0}
+		if at, ok := sums[e]; ok {
+			kept[at].Value += stack.Value
+			continue
+		}
+		sums[e] = len(kept)
+		stack.Sources = stack.Sources[:n]
+		kept = append(kept, stack)
+	}
+	s.Stacks = kept
 
-// rootFirst calls step for each function, the root first, until it returns false. place is
-// the index in s.Location.
-func rootFirst(s *profile.Sample, step func(place int, line profile.Line, inlined bool) bool) {
-	for i := len(s.Location) - 1; i >= 0; i-- {
-		lines := s.Location[i].Line
-		for j := len(lines) - 1; j >= 0; j-- {
-			if !step(i, lines[j], j < len(lines)-1) {
-				return
+	numbers := map[int]int{0: 0}
+	sources := s.Sources[:1:1]
+	for _, stack := range s.Stacks {
+		for i, old := range stack.Sources {
+			if _, ok := numbers[old]; !ok {
+				numbers[old] = len(sources)
+				sources = append(sources, s.Sources[old])
 			}
+			stack.Sources[i] = numbers[old]
 		}
 	}
+	s.Sources = sources
 }

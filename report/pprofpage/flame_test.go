@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -124,42 +123,27 @@ func TestFlamePage(t *testing.T) {
 
 // What is too small to see is its caller's: nothing of the whole is lost.
 func TestPrune(t *testing.T) {
-	f := func(id uint64, name string) *profile.Function { return &profile.Function{ID: id, Name: name} }
-	main, big, tiny, leaf := f(1, "main"), f(2, "big"), f(3, "tiny"), f(4, "leaf")
-	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, Function: []*profile.Function{main, big, tiny, leaf}}
-	sample := func(v int64, lines ...[]profile.Line) { // the leaf first
-		s := &profile.Sample{Value: []int64{v}}
-		for _, l := range lines {
-			p.Location = append(p.Location, &profile.Location{ID: uint64(len(p.Location) + 1), Line: l})
-			s.Location = append(s.Location, p.Location[len(p.Location)-1])
-		}
-		p.Sample = append(p.Sample, s)
+	set := stackSet{Sources: []source{{FullName: "root"}, {FullName: "main"}, {FullName: "tiny"}, {FullName: "big"}, {FullName: "leaf"}}}
+	for _, s := range []stack{
+		{500_000, []int{0, 1, 3, 4}}, {499_200, []int{0, 1, 3, 4}},
+		{300, []int{0, 1, 2}}, {500, []int{0, 1, 2, 4}},
+		{-400_000, []int{0, 1, 3, 4}}, {-600, []int{0, 1, 3, 4}}, {-700, []int{0, 1, 2}}, // what there was before
+	} {
+		set.Stacks = append(set.Stacks, s)
 	}
-	root := []profile.Line{{Function: main, Line: 3}}
-	sample(500_000, []profile.Line{{Function: leaf, Line: 7}, {Function: big, Line: 1}}, root)
-	sample(499_200, []profile.Line{{Function: leaf, Line: 8}, {Function: big, Line: 2}}, root)
-	sample(300, []profile.Line{{Function: tiny}}, root)
-	sample(500, []profile.Line{{Function: leaf}}, []profile.Line{{Function: tiny}}, root)
-	got, none, err := prune(p, nil)
-	if err != nil || none != nil {
-		t.Fatal(none, err)
-	}
+	set.prune()
 	var lines []string
-	for _, s := range got.Sample {
-		line := fmt.Sprint(s.Value[0])
-		for _, l := range s.Location {
-			line += " "
-			for _, x := range l.Line {
-				line += "/" + x.Function.Name
-			}
+	for _, s := range set.Stacks {
+		line := fmt.Sprint(s.Value)
+		for _, i := range s.Sources {
+			line += "/" + set.Sources[i].FullName
 		}
 		lines = append(lines, line)
 	}
-	slices.Sort(lines)
-	if want := "800 /main; 999200 /leaf/big /main"; strings.Join(lines, "; ") != want {
-		t.Errorf("got %v, want %s", lines, want)
+	if got, want := strings.Join(lines, " "), "999200/root/main/big/leaf 800/root/main -400600/root/main/big/leaf -700/root/main"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
-	if got.CheckValid() != nil {
-		t.Error(got.CheckValid())
+	if len(set.Sources) != 4 {
+		t.Errorf("the sources are %v", set.Sources)
 	}
 }

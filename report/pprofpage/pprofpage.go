@@ -8,6 +8,7 @@ package pprofpage
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"html"
@@ -102,9 +103,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r *http.Request, page, back string)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
-	if got.status != 0 {
-		w.WriteHeader(got.status)
-	}
+	w.WriteHeader(got.status)
 	if strings.HasPrefix(h.Get("Content-Type"), "text/html") {
 		if back != "" {
 			back = fmt.Sprintf("<a href=%q>back to the run</a> ", back)
@@ -128,18 +127,14 @@ type fetched struct {
 
 func (f *fetched) Header() http.Header         { return f.head }
 func (f *fetched) Write(b []byte) (int, error) { return f.body.Write(b) }
-func (f *fetched) WriteHeader(status int) {
-	if f.status == 0 {
-		f.status = status
-	}
-}
+func (f *fetched) WriteHeader(status int)      { f.status = status }
 
 func (p *Pages) fetch(page, method string, query url.Values) *fetched {
 	query["unit"] = slices.DeleteFunc(query["unit"], func(u string) bool { return u != unquoted(u) })
 	if n, err := strconv.Atoi(query.Get("n")); page == "graph" && err == nil && (n < 0 || n > mostNodes) {
 		query.Set("n", strconv.Itoa(mostNodes)) // nothing ends dot but its work
 	}
-	f := &fetched{head: http.Header{}}
+	f := &fetched{head: http.Header{}, status: http.StatusOK}
 	p.handlers["/"+page].ServeHTTP(f, &http.Request{Method: method, URL: &url.URL{Path: "/", RawQuery: query.Encode()}, Header: http.Header{}})
 	return f
 }
@@ -156,7 +151,7 @@ func open(shown, from *profile.Profile) (*Pages, error) {
 		return nil, fmt.Errorf("open pprof: %w (consider: HOME=/tmp)", err)
 	}
 	var pages Pages
-	err := drive(flags{"http": "localhost:0", "no_browser": "true"}, shown, from, &driver.Options{ // nobody listens
+	err := drive(flags{"http": "localhost:0"}, shown, from, &driver.Options{ // nobody listens
 		HTTPServer: func(args *driver.HTTPServerArgs) error {
 			pages.handlers = args.Handlers
 			return nil
@@ -208,10 +203,7 @@ const noFolder = "/no-folder-of-dyno"
 // flags are those given, without dashes.
 type flags map[string]string
 
-func (f flags) Bool(name string, def bool, _ string) *bool {
-	v := def || f[name] == "true"
-	return &v
-}
+func (flags) Bool(_ string, def bool, _ string) *bool          { return &def }
 func (flags) Int(_ string, def int, _ string) *int             { return &def }
 func (flags) Float64(_ string, def float64, _ string) *float64 { return &def }
 func (flags) ExtraUsage() string                               { return "" }
@@ -257,9 +249,4 @@ func (silent) IsTerminal() bool                    { return false }
 func (silent) WantBrowser() bool                   { return false }
 func (silent) SetAutoComplete(func(string) string) {}
 
-func label(setting string) string {
-	if setting == "" {
-		return "(as is)"
-	}
-	return setting
-}
+func label(setting string) string { return cmp.Or(setting, "(as is)") }

@@ -20,24 +20,24 @@ func perRequest(kind string) bool { return kind != "goroutine" }
 // that a setting with more requests does not look worse.
 func comparable(kind string, of profiles.Sum, base *profiles.Sum) (shown, from *profile.Profile, title string, err error) {
 	shown, title = clean(of.Profile), label(of.Setting)
-	if base != nil {
-		from = clean(base.Profile)
-		title += " against " + label(base.Setting)
-		if perRequest(kind) {
-			title += ", per million requests"
-			for _, x := range []struct {
-				profiles.Sum
-				clean *profile.Profile
-			}{{of, shown}, {*base, from}} {
-				if x.Requests <= 0 {
-					return nil, nil, "", fmt.Errorf("compare the %s profiles of %s: it is not known how many requests those of %s are of", kind, label(of.Setting), label(x.Setting))
-				}
-				x.clean.Scale(1e6 / float64(x.Requests))
+	if base == nil {
+		entitle(shown, title)
+		return shown, nil, title, nil
+	}
+	from = clean(base.Profile)
+	title += " against " + label(base.Setting)
+	if perRequest(kind) {
+		title += ", per million requests"
+		for _, x := range []*profiles.Sum{&of, base} {
+			if x.Requests <= 0 {
+				return nil, nil, "", fmt.Errorf("compare the %s profiles of %s: it is not known how many requests those of %s are of", kind, label(of.Setting), label(x.Setting))
 			}
 		}
-		entitle(from, title)
+		shown.Scale(1e6 / float64(of.Requests))
+		from.Scale(1e6 / float64(base.Requests))
 	}
 	entitle(shown, title)
+	entitle(from, title)
 	return shown, from, title, nil
 }
 
@@ -55,9 +55,8 @@ const (
 	mostFrames = 1000    // of a stack, from the leaf; Go has 128 at most
 	mostInline = 100     // functions in a place of a stack, each inlined into the next
 	mostSource = 4 << 20 // bytes of a file
+	mostName   = 2000    // characters
 )
-
-const mostName = 2000
 
 // clean copies a profile without text of the subject that is no name, and without files that
 // are no sources, as pprof shows the content of files that a profile names.
@@ -67,12 +66,10 @@ func clean(p *profile.Profile) *profile.Profile {
 	files := map[string]string{}
 	for _, f := range p.Function {
 		f.Name, f.SystemName = printable(f.Name), printable(f.SystemName)
-		name, ok := files[f.Filename]
-		if !ok {
-			name = sourceOf(printable(f.Filename))
-			files[f.Filename] = name
+		if _, ok := files[f.Filename]; !ok {
+			files[f.Filename] = sourceOf(printable(f.Filename))
 		}
-		f.Filename = name
+		f.Filename = files[f.Filename]
 	}
 	for _, l := range p.Location {
 		l.Line = l.Line[:min(len(l.Line), mostInline)]
@@ -84,30 +81,9 @@ func clean(p *profile.Profile) *profile.Profile {
 	}
 	for _, s := range p.Sample {
 		s.Location = s.Location[:min(len(s.Location), mostFrames)]
-		cleanLabels(s)
+		s.Label, s.NumLabel, s.NumUnit = nil, nil, nil // with a label pprof marks what it compares with
 	}
 	return p
-}
-
-func cleanLabels(s *profile.Sample) {
-	text, numbers, units := s.Label, s.NumLabel, s.NumUnit
-	s.Label, s.NumLabel, s.NumUnit = map[string][]string{}, map[string][]int64{}, map[string][]string{}
-	for key, values := range text {
-		for i := range values {
-			values[i] = unquoted(values[i])
-		}
-		if key = unquoted(key); key != "pprof::base" { // with that pprof marks what it compares with
-			s.Label[key] = values
-		}
-	}
-	for key, values := range numbers {
-		of := units[key]
-		for i := range of {
-			of[i] = unquoted(of[i])
-		}
-		key = unquoted(key)
-		s.NumLabel[key], s.NumUnit[key] = values, of
-	}
 }
 
 // unquoted removes what pprof does not escape when it writes a graph for dot.

@@ -2,6 +2,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -35,17 +36,17 @@ func AboutProfiles(r *profiles.Run) (about, notes []string) {
 	}
 	for i, kind := range r.Kinds {
 		var parts []string
-		for _, s := range r.Settings {
+		for n, s := range r.Settings {
 			of := slices.DeleteFunc(slices.Clone(r.Of[kind]), func(p profiles.Profiled) bool { return p.Setting != s })
-			if len(of) > 0 {
-				parts = append(parts, fmt.Sprintf("%s (%d)", layout.Label(s), len(of)))
-			}
-			if i > 0 || s != r.Settings[0] || len(of) == 0 {
+			if len(of) == 0 {
 				continue
 			}
-			notes = []string{"In pprof's own pages: go tool pprof -http=: " + of[0].File}
-			if len(of) > 1 {
-				notes[0] += " (several files of one setting are added up)"
+			parts = append(parts, fmt.Sprintf("%s (%d)", layout.Label(s), len(of)))
+			if i == 0 && n == 0 {
+				notes = []string{"In pprof's own pages: go tool pprof -http=: " + of[0].File}
+				if len(of) > 1 {
+					notes[0] += " (several files of one setting are added up)"
+				}
 			}
 		}
 		about = append(about, kind+": "+strings.Join(parts, ", "))
@@ -80,11 +81,12 @@ func Text(w io.Writer, p *Profile, o layout.Options) error {
 			g.Text(&b, o.Color)
 		}
 		for _, n := range s.Notes {
-			b.WriteByte('\n')
-			b.WriteString(layout.Fold(n, "", "", o.Columns()))
+			b.WriteString("\n" + layout.Fold(n, "", "", o.Columns()))
 		}
 	}
-	p.writeNotes(&b, func(s string) string { return layout.Fold(s, "", "  ", o.Columns()) })
+	for _, n := range p.Notes {
+		b.WriteString("\n" + layout.Fold(n, "", "  ", o.Columns()))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -99,15 +101,11 @@ func Markdown(w io.Writer, p *Profile) error {
 		b.WriteByte('\n')
 		s.Markdown(&b)
 	}
-	p.writeNotes(&b, func(s string) string { return layout.EscapeMarkdown(s) + "\n" })
+	for _, n := range p.Notes {
+		b.WriteString("\n" + layout.EscapeMarkdown(n) + "\n")
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func (p *Profile) writeNotes(b *strings.Builder, line func(string) string) {
-	for _, n := range p.Notes {
-		b.WriteString("\n" + line(n))
-	}
 }
 
 // Sections are the tables, of at most names characters for a function and width for the page.
@@ -130,16 +128,14 @@ func (p *Profile) Sections(names, width int) []layout.Section {
 
 // shortNames numbers the settings if a name is too long, and returns the key to the numbers.
 func shortNames(all []profiles.CPUShare, width int) (name func(string) string, keys []string) {
-	long := func(s profiles.CPUShare) bool {
-		return utf8.RuneCountInString(layout.Label(s.Setting)) > layout.MaxName
-	}
-	if width == math.MaxInt || !slices.ContainsFunc(all, long) {
-		return layout.Label, nil
-	}
-	number := map[string]string{}
+	number, long := map[string]string{}, false
 	for i, s := range all {
 		number[s.Setting] = fmt.Sprintf("[%d]", i+1)
 		keys = append(keys, number[s.Setting]+" "+layout.Label(s.Setting))
+		long = long || utf8.RuneCountInString(layout.Label(s.Setting)) > layout.MaxName
+	}
+	if width == math.MaxInt || !long {
+		return layout.Label, nil
 	}
 	return func(s string) string { return number[s] }, keys
 }
@@ -212,9 +208,11 @@ func (p *Profile) top(t *profiles.Top, names int) layout.Section {
 	sc := layout.ScaleOf(t.Metric, t.Total)
 	counts, _, _ := strings.Cut(t.Counts, "/")
 	// The figure that is first is the one that interval, share and order are of.
-	columns := []string{"own", "flat", "cum"}
-	if at := slices.Index(columns, t.Order); at > 0 {
-		columns = slices.Insert(slices.Delete(columns, at, at+1), 0, t.Order)
+	columns := []string{t.Order}
+	for _, c := range []string{"own", "flat", "cum"} {
+		if c != t.Order {
+			columns = append(columns, c)
+		}
 	}
 	g := layout.Grid{
 		Cols: []layout.Column{{}, {Left: true, Keep: 2}, {}, {}, {}, {Keep: 1}, {Left: true}},
@@ -238,11 +236,9 @@ func (p *Profile) top(t *profiles.Top, names int) layout.Section {
 	}
 }
 
+// shown are the first rows; 0 means all.
 func shown[T any](rows []T, most int) []T {
-	if most > 0 {
-		return rows[:min(most, len(rows))]
-	}
-	return rows
+	return rows[:min(cmp.Or(max(most, 0), len(rows)), len(rows))]
 }
 
 func order(by string) string {
@@ -256,7 +252,7 @@ func order(by string) string {
 func (p *Profile) diff(d *profiles.Diff, names int) layout.Section {
 	rows := shown(d.Rows, p.Rows)
 	greatest := math.Abs(d.Total.Diff)
-	for _, r := range rows[:min(1, len(rows))] {
+	for _, r := range shown(rows, 1) {
 		greatest = max(greatest, math.Abs(r.Own.Diff), math.Abs(r.Flat.Diff), math.Abs(r.Cum.Diff))
 	}
 	sc := layout.ScaleOf(d.Metric, greatest)
@@ -329,10 +325,8 @@ func shortName(name string, width int) string {
 		}
 		name = name[i+1:]
 	}
-	r := []rune(name)
-	if len(r) <= width || width < 8 {
+	if width < 8 {
 		return name
 	}
-	head := (width - 1) / 3
-	return string(r[:head]) + "…" + string(r[len(r)-(width-1-head):])
+	return layout.Middle(name, width)
 }

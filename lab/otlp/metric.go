@@ -5,55 +5,15 @@ import (
 	"time"
 )
 
-// The JSON of OTLP over HTTP, as far as gauges need it: ExportMetricsServiceRequest of
-// https://opentelemetry.io/docs/specs/otlp/#otlphttp. Whole numbers of 64 bits are
-// strings in it.
-type (
-	request struct {
-		ResourceMetrics []resource `json:"resourceMetrics"`
-	}
-	resource struct {
-		Resource     attributes `json:"resource"`
-		ScopeMetrics []scope    `json:"scopeMetrics"`
-	}
-	attributes struct {
-		Attributes []attribute `json:"attributes"`
-	}
-	scope struct {
-		Scope   library  `json:"scope"`
-		Metrics []metric `json:"metrics"`
-	}
-	library struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}
-	metric struct {
-		Name        string `json:"name"`
-		Description string `json:"description"`
-		Unit        string `json:"unit"`
-		Gauge       gauge  `json:"gauge"`
-	}
-	gauge struct {
-		DataPoints []point `json:"dataPoints"`
-	}
-	point struct {
-		Attributes []attribute `json:"attributes"`
-		Time       int64       `json:"timeUnixNano,string"`
-		Value      float64     `json:"asDouble"`
-	}
-	attribute struct {
-		Key   string `json:"key"`
-		Value value  `json:"value"`
-	}
-	value struct {
-		String *string `json:"stringValue,omitempty"`
-		Int    string  `json:"intValue,omitempty"`
-	}
-)
+// An object is one of JSON. A push is an ExportMetricsServiceRequest of OTLP over HTTP, in which
+// whole numbers of 64 bits are strings: https://opentelemetry.io/docs/specs/otlp/#otlphttp.
+type object = map[string]any
 
-func textOf(key, text string) attribute {
-	return attribute{key, value{String: &text}}
+func attribute(key, kind string, value any) object {
+	return object{"key": key, "value": object{kind: value}}
 }
+
+func textOf(key, text string) object { return attribute(key, "stringValue", text) }
 
 // pushed are the series that are pushed: their names as conditions have them, and
 // their units as OpenTelemetry does (UCUM).
@@ -72,15 +32,16 @@ var pushed = []struct{ series, name, unit, help string }{
 }
 
 // take makes gauges of what was seen since the last call; none if nothing was.
-func (p *pusher) take(now time.Time) (ms []metric) {
+func (p *pusher) take(now time.Time) (ms []object) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.trial == nil {
 		return nil
 	}
-	where := p.attributes()
+	where, at := p.attributes(), strconv.FormatInt(now.UnixNano(), 10)
 	add := func(name, unit, help string, v float64) {
-		ms = append(ms, metric{"dyno." + name, help, unit, gauge{[]point{{where, now.UnixNano(), v}}}})
+		point := object{"attributes": where, "timeUnixNano": at, "asDouble": v}
+		ms = append(ms, object{"name": "dyno." + name, "description": help, "unit": unit, "gauge": object{"dataPoints": []object{point}}})
 	}
 	n, measuring := p.latency.Count(), p.meter.Phase() == "measure"
 	if load := &p.trial.Load; !load.None && load.Command == "" && (measuring || n > 0) {
@@ -114,11 +75,11 @@ func (p *pusher) take(now time.Time) (ms []metric) {
 }
 
 // attributes say of which trial a point is.
-func (p *pusher) attributes() []attribute {
+func (p *pusher) attributes() []object {
 	t := p.trial
-	as := []attribute{
-		textOf("dyno.run", p.name), {"dyno.trial", value{Int: strconv.Itoa(t.N)}}, {"dyno.block", value{Int: strconv.Itoa(t.Block)}},
-		textOf("dyno.setting", t.Setting.Label()),
+	as := []object{
+		textOf("dyno.run", p.name), textOf("dyno.setting", t.Setting.Label()),
+		attribute("dyno.trial", "intValue", strconv.Itoa(t.N)), attribute("dyno.block", "intValue", strconv.Itoa(t.Block)),
 	}
 	if t.For != "" {
 		as = append(as, textOf("dyno.for", t.For))

@@ -92,9 +92,9 @@ type pusher struct {
 	url      *url.URL
 	header   http.Header
 	client   *http.Client
-	name     string // of the experiment
-	version  string // of dyno
-	resource []attribute
+	name     string   // of the experiment
+	version  string   // of dyno
+	resource []object // its attributes
 	note     func(format string, args ...any)
 	going    context.Context // until close
 	stop     func()
@@ -122,7 +122,7 @@ func newPusher(to *url.URL, name, version string, note func(string, ...any)) *pu
 	host, _ := os.Hostname()
 	p := &pusher{
 		url: to, header: headerOf(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), version), name: name, version: version, note: note,
-		resource: []attribute{
+		resource: []object{
 			textOf("service.name", "dyno"), textOf("service.version", version),
 			textOf("service.instance.id", fmt.Sprintf("%s/%d", host, os.Getpid())), textOf("host.name", host),
 		},
@@ -213,9 +213,10 @@ func (p *pusher) push(ctx context.Context, within time.Duration) {
 	if len(points) == 0 {
 		return
 	}
-	body, err := json.Marshal(request{[]resource{{
-		attributes{p.resource}, []scope{{library{"github.com/dynolab/dyno", p.version}, points}},
-	}}})
+	scope := object{"scope": object{"name": "github.com/dynolab/dyno", "version": p.version}, "metrics": points}
+	body, err := json.Marshal(object{"resourceMetrics": []object{
+		{"resource": object{"attributes": p.resource}, "scopeMetrics": []object{scope}},
+	}})
 	if err == nil {
 		timed, cancel := context.WithTimeout(ctx, within)
 		err = p.post(timed, body)

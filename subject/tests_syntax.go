@@ -1,19 +1,18 @@
 package subject
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"golang.org/x/tools/go/gcexportdata"
 )
 
 // A PackageSyntax is the type-checked source of a package with test files.
@@ -73,15 +72,17 @@ func (c *compiled) check(path string, listed map[string]*compiled) (s PackageSyn
 		}
 		s.Files = append(s.Files, f)
 	}
-	imported := map[string]*types.Package{"unsafe": types.Unsafe}
+	from := importer.ForCompiler(s.Fset, "gc", func(name string) (io.ReadCloser, error) {
+		imported := listed[cmp.Or(c.ImportMap[name], name)]
+		if imported == nil {
+			return nil, errors.New("go list does not know it")
+		}
+		return os.Open(imported.Export)
+	})
 	conf := types.Config{
 		Error: func(error) {}, // what is wrong has no type
-		Importer: importer(func(name string) (*types.Package, error) {
-			real := name
-			if mapped, ok := c.ImportMap[name]; ok {
-				real = mapped
-			}
-			pkg, ierr := listed[real].read(s.Fset, imported)
+		Importer: importing(func(name string) (*types.Package, error) {
+			pkg, ierr := from.Import(name)
 			if ierr != nil && err == nil {
 				err = fmt.Errorf("import %s: %w", name, ierr)
 			}
@@ -92,25 +93,6 @@ func (c *compiled) check(path string, listed map[string]*compiled) (s PackageSyn
 	return s, err
 }
 
-type importer func(path string) (*types.Package, error)
+type importing func(path string) (*types.Package, error)
 
-func (f importer) Import(path string) (*types.Package, error) { return f(path) }
-
-func (c *compiled) read(fset *token.FileSet, imported map[string]*types.Package) (*types.Package, error) {
-	if c == nil {
-		return nil, errors.New("go list does not know it")
-	}
-	path, _, _ := strings.Cut(c.ImportPath, " ")
-	if p := imported[path]; p != nil && p.Complete() {
-		return p, nil
-	}
-	data, err := os.ReadFile(c.Export)
-	if err != nil {
-		return nil, err
-	}
-	r, err := gcexportdata.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	return gcexportdata.Read(r, fset, imported, path)
-}
+func (f importing) Import(path string) (*types.Package, error) { return f(path) }

@@ -141,7 +141,7 @@ func (s *supervisor) obey(o order) {
 	}
 	if o.Stop > 0 && s.pid != 0 {
 		s.ask()
-		unix.Kill(-s.pid, unix.SIGTERM)
+		signalGroup(s.pid, unix.SIGTERM)
 		s.late = time.After(o.Stop)
 	}
 }
@@ -337,7 +337,7 @@ func children() bool {
 // killAll sends SIGKILL to all descendants of this moment, in any group or session.
 func (s *supervisor) killAll() {
 	if s.pid != 0 { // not reaped yet, so the number is still that group's
-		unix.Kill(-s.pid, unix.SIGKILL)
+		signalGroup(s.pid, unix.SIGKILL)
 	}
 	for _, pid := range Descendants(os.Getpid()) {
 		unix.Kill(pid, unix.SIGKILL)

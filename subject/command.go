@@ -55,14 +55,7 @@ var cures = []struct{ message, cure string }{
 }
 
 func (e *commandError) Error() string {
-	quoted := make([]string, len(e.args))
-	for i, a := range e.args {
-		quoted[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\n'\"$\\") {
-			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	s := strings.Join(quoted, " ") + ": " + e.status
+	s := strings.Join(e.args, " ") + ": " + e.status
 	for _, c := range cures {
 		if strings.Contains(e.stderr, c.message) {
 			s += " (consider: " + c.cure + ")"

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -42,7 +41,7 @@ func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 	}
 	cure := "fewer other processes, a lower GOMEMLIMIT"
 	if m.Limit > 0 && m.Reached {
-		text += "the control group reached its limit of " + mebibytes(m.Limit)
+		text += fmt.Sprintf("the control group reached its limit of %v MiB", math.Round(float64(m.Limit)/(1<<20)*10)/10)
 		cure = "a higher limit"
 		if below := m.Limit * 9 / 10 >> 20; below > 0 {
 			soft, err := dyno.ParseSize(variable(env, "GOMEMLIMIT"))
@@ -69,10 +68,6 @@ func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 
 // statusKilled is how os/exec says that a process was killed by SIGKILL.
 const statusKilled = "signal: killed"
-
-func mebibytes(bytes int64) string {
-	return strconv.FormatFloat(math.Round(float64(bytes)/(1<<20)*10)/10, 'f', -1, 64) + " MiB"
-}
 
 func variable(env []string, name string) string {
 	for _, kv := range env {

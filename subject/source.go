@@ -50,24 +50,13 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	return &src, src.choose(s.Go)
 }
 
-// choose selects a Go version; "" leaves the choice to the go command.
+// choose selects a Go version; "" leaves the choice to the go command, which also judges a go.work.
 func (src *source) choose(v string) error {
 	if v == "" {
 		return nil
 	}
 	src.env["GOTOOLCHAIN"] = toolchain(v)
-	files := []string{findUp(src.dir, "go.mod")}
-	if work := os.Getenv("GOWORK"); work == "" && src.env["GOWORK"] == "" {
-		files = append(files, findUp(src.dir, "go.work"))
-	} else if work != "off" && src.env["GOWORK"] == "" {
-		files = append(files, work)
-	}
-	for _, file := range files {
-		if err := checkGo(file, src.env["GOTOOLCHAIN"]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return checkGo(findUp(src.dir, "go.mod"), src.env["GOTOOLCHAIN"])
 }
 
 // local returns the directory of the user's package, or that of it in another revision's worktree.

@@ -51,10 +51,9 @@ type ExitError struct {
 }
 
 func (e *ExitError) Error() string {
-	switch {
-	case e.Memory == "":
+	if e.Memory == "" {
 		return "subject ended: " + e.Status + quoted(e.Stderr)
-	case e.Stderr == "": // as is usual: there was no time to write
+	} else if e.Stderr == "" { // as is usual: there was no time to write
 		return e.Memory
 	}
 	return e.Memory + quoted(e.Stderr)

@@ -3,7 +3,6 @@ package subject
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -51,21 +50,17 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 	if s.Rev != "" {
 		in = "in rev " + s.Rev
 	}
-	noModule := planErrorf("packages %s: %s is in no module (consider: a directory of one, or go mod init)", strings.Join(patterns, " "), src.dir)
 	found, err := goList[listed](ctx, b, src, "-find", patterns...)
-	var failed *commandError
-	if errors.As(err, &failed) && strings.Contains(failed.stderr, "go.mod file not found") {
-		return nil, noModule
-	} else if err != nil {
-		return nil, fmt.Errorf("list packages: %w", err)
-	}
 	for _, p := range patterns {
-		if err := checkPattern(p, in, found); err != nil {
-			if vars[2] == "" || vars[2] == os.DevNull {
-				return nil, noModule
-			}
-			return nil, err
+		if err == nil {
+			err = checkPattern(p, in, found)
 		}
+	}
+	if err != nil && ctx.Err() == nil && (vars[2] == "" || vars[2] == os.DevNull) {
+		err = planErrorf("packages %s: %s is in no module (consider: a directory of one, or go mod init)", strings.Join(patterns, " "), src.dir)
+	}
+	if err != nil {
+		return nil, err
 	}
 	var tests []*TestPackage
 	for _, l := range found {
@@ -166,7 +161,7 @@ func goList[T any](ctx context.Context, b *Builder, src *source, flags string, p
 	args := slices.Concat(strings.Fields("list -e -json "+flags), src.flags, []string{"--"}, patterns)
 	out, err := b.command(ctx, src.dir, src.env, "go", args...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list packages: %w", err)
 	}
 	for dec := json.NewDecoder(strings.NewReader(out)); ; {
 		l := new(T)

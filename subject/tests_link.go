@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,41 +81,24 @@ func (b *Builder) goTest(ctx context.Context, p *TestPackage, layout []string, f
 // joinLdflags returns the flags of a build with ours added to each -ldflags, as only the last that
 // matches a package counts, and the command line hides GOFLAGS. A value is "flags" or
 // "pattern=flags"; see go help build.
-func joinLdflags(ours string, goflags, flags []string) []string {
-	joined := []string{"-ldflags=" + ours}
-	add := func(value string) {
-		value = strings.TrimSpace(value)
-		pattern, rest, ok := strings.Cut(value, "=")
-		switch {
-		case value == "":
-			joined = append(joined, "-ldflags="+ours)
-		case strings.HasPrefix(value, "-") || !ok:
-			joined = append(joined, "-ldflags="+ours+" "+value)
-		default:
-			joined = append(joined, "-ldflags="+pattern+"="+ours+" "+rest)
-		}
-	}
-	for _, f := range goflags {
-		if value, ok := ldflags(f); ok {
-			add(value)
-		}
-	}
+func joinLdflags(ours string, goflags, flags []string) (joined []string) {
+	hidden := slices.DeleteFunc(slices.Clone(goflags), func(f string) bool { return !strings.HasPrefix(strings.TrimLeft(f, "-"), "ldflags=") })
+	flags = slices.Concat([]string{"-ldflags="}, hidden, flags)
 	for i := 0; i < len(flags); i++ {
-		value, ok := ldflags(flags[i])
-		if name := strings.TrimPrefix(flags[i], "-"); !ok && (name == "ldflags" || name == "-ldflags") && i+1 < len(flags) {
-			i++
-			value, ok = flags[i], true
-		}
-		if ok {
-			add(value)
-		} else {
+		name, value, ok := strings.Cut(flags[i], "=")
+		if name != "-ldflags" && name != "--ldflags" {
 			joined = append(joined, flags[i])
+			continue
 		}
+		if !ok && i+1 < len(flags) {
+			i++
+			value = flags[i]
+		}
+		pattern := ""
+		if before, after, ok := strings.Cut(strings.TrimSpace(value), "="); ok && !strings.HasPrefix(before, "-") {
+			pattern, value = before+"=", after
+		}
+		joined = append(joined, strings.TrimSpace("-ldflags="+pattern+ours+" "+value))
 	}
 	return joined
-}
-
-func ldflags(flag string) (value string, ok bool) {
-	name, value, ok := strings.Cut(flag, "=")
-	return value, ok && (name == "-ldflags" || name == "--ldflags")
 }

@@ -28,7 +28,7 @@ type PackageSyntax struct {
 func (b *Builder) Syntax(ctx context.Context, p *TestPackage) (found []PackageSyntax, err error) {
 	all, err := goList[compiled](ctx, b, p.src, "-test -export -compiled -deps", p.ImportPath)
 	if err != nil {
-		return nil, fmt.Errorf("list %s and what it imports: %w", p.ImportPath, err)
+		return nil, err
 	}
 	listed := map[string]*compiled{}
 	for _, c := range all {

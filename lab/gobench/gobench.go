@@ -32,7 +32,7 @@ type Bencher struct {
 	Start      func(ctx context.Context, path string, o Options) (Turns, error) // the function Start, and Once is RunOnce
 	Once       func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
 	// Source returns what the source of a benchmark says, by its Printed name, as far as it is
-	// known even with an error; nil means that no source is read.
+	// known even with an error.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
 	CPUs   func(n int) []int // guard.PinnedCPUs; nil means that no process is pinned
 
@@ -83,6 +83,7 @@ type Run struct {
 	pairings []*pairing       // in the order of the survey
 	trials   int              // that have a number
 	died     error            // how the first test binary ended that is not known to have shown all its benchmarks
+	told     dyno.Warnings    // of builds
 	end      time.Time        // of Bench.Duration
 	least    int              // blocks that are run after it, too
 }
@@ -122,9 +123,6 @@ type pairing struct {
 // returns its cause and loses the current block. A benchmark that fails is left out of later
 // blocks; a build that fails is an error. A *dyno.PlanError says that the plan means no benchmark.
 func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (*Run, error) {
-	if e.Bench == nil {
-		return nil, errors.New("run benchmarks: the experiment has none")
-	}
 	w := b.begin(e)
 	if err := w.build(ctx); err != nil {
 		return nil, err
@@ -212,15 +210,16 @@ func (w *Run) links(ctx context.Context, want func(*subject.TestPackage) bool, l
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex // of paths
-	paths, seen := map[*subject.TestPackage]string{}, map[*subject.TestPackage]bool{}
+	paths := map[*subject.TestPackage]string{}
 	two := make(chan struct{}, 2)
 	var wg sync.WaitGroup
+	var begun []*subject.TestPackage // settings that need no build of their own share a package
 	for _, s := range w.sides {
 		for _, p := range s.packages {
-			if seen[p] || !want(p) { // settings that need no build of their own share a package
+			if slices.Contains(begun, p) || !want(p) {
 				continue
 			}
-			seen[p] = true
+			begun = append(begun, p)
 			two <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-two }()

@@ -186,12 +186,6 @@ func starred(name, level string) (string, bool) {
 // turnsRuntime reports whether settings differ in the cost of collecting: by environment, toolchain
 // or flags, not by the source alone.
 func turnsRuntime(e *dyno.Experiment) bool {
-	for _, s := range e.Levels() {
-		for _, l := range s {
-			if l.Factor != "rev" && l.Factor != dyno.BenchFactor && l.Factor != dyno.AAFactor {
-				return true
-			}
-		}
-	}
-	return false
+	source := []string{"rev", dyno.BenchFactor, dyno.AAFactor}
+	return slices.ContainsFunc(slices.Concat(e.Levels()...), func(l dyno.Level) bool { return !slices.Contains(source, l.Factor) })
 }

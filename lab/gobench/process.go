@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"sync/atomic"
 
@@ -213,7 +214,7 @@ func (p *Process) follow(stderr *subject.Tail) {
 // saidMost is how many lines of a failed benchmark are kept.
 const saidMost = 20
 
-// said keeps the last lines beside results or, after a failure, what follows its heading.
+// said keeps the last lines beside results or, after a failure, its heading and its indented lines.
 type said struct {
 	tail   *subject.Tail
 	failed bool
@@ -222,20 +223,17 @@ type said struct {
 }
 
 func (s *said) add(line []byte) {
-	if fail := bytes.Index(line, []byte("--- FAIL: Benchmark")); !s.failed && fail >= 0 && line[0] != ' ' { // that is a log line
-		s.failed = true
-		s.tail = subject.NewTail(nil)
+	if s.failed {
+		s.lines++
+		s.ended = s.ended || !bytes.HasPrefix(line, []byte("    ")) || s.lines == saidMost
+	} else if fail := bytes.Index(line, []byte("--- FAIL: Benchmark")); fail >= 0 && line[0] != ' ' { // that is a log line
+		s.failed, s.tail = true, subject.NewTail(nil)
 		line = line[fail:]
 	}
-	if s.failed {
-		s.ended = s.ended || s.lines > 0 && (len(line) == 0 || line[0] != ' ' && line[0] != '\t') || s.lines == saidMost
-		s.lines++
+	if !s.ended && !header.Match(line) {
+		s.tail.Write(line)
+		s.tail.Write([]byte{'\n'})
 	}
-	for _, head := range []string{"goos: ", "goarch: ", "pkg: ", "cpu: "} {
-		if s.ended || bytes.HasPrefix(line, []byte(head)) {
-			return
-		}
-	}
-	s.tail.Write(line)
-	s.tail.Write([]byte{'\n'})
 }
+
+var header = regexp.MustCompile(`^(goos|goarch|pkg|cpu): `)

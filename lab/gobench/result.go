@@ -29,10 +29,8 @@ func nameOf(printed string, procs int) string {
 }
 
 // A lineScanner finds the results in the output of a test binary. Package testing writes a name and
-// a tab, runs the benchmark, and writes the numbers (processBench in testing/benchmark.go); what
-// the benchmark prints comes in between, with newlines or without.
-//
-// Note: benchfmt of golang.org/x/perf loses such lines.
+// a tab, runs the benchmark, and writes the numbers (processBench in testing/benchmark.go). What
+// the benchmark prints comes in between, and benchfmt of golang.org/x/perf loses such lines.
 type lineScanner struct {
 	result func(l resultLine)
 	other  func(line []byte) // a line that is no result, without its end; valid until it returns
@@ -62,14 +60,11 @@ func (s *lineScanner) write(b []byte) {
 
 // add adds to the line, and gives up the beginning of a long one.
 func (s *lineScanner) add(b []byte) {
-	if len(s.line)+len(b) > lineMost {
+	for len(s.line)+len(b) > lineMost {
+		n := lineMost - len(s.line)
+		s.line = append(s.line, b[:n]...)
 		s.note(s.line)
-		s.line = s.line[:copy(s.line, s.line[max(0, len(s.line)-lineMost/2):])]
-		for len(b) > lineMost/2 {
-			piece := b[:lineMost/2]
-			s.note(piece)
-			s.line, b = append(s.line[:0], piece...), b[len(piece):]
-		}
+		s.line, b = s.line[:copy(s.line, s.line[lineMost/2:])], b[n:]
 	}
 	s.line = append(s.line, b...)
 }

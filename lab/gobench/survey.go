@@ -40,7 +40,7 @@ func (w *Run) survey(ctx context.Context) error {
 		return err
 	}
 	for _, s := range w.sides {
-		s.warnings = append(s.warnings, s.fresh()...)
+		s.warnings = append(s.warnings, w.fresh(s)...)
 	}
 	w.step(Step{Phase: "survey"})
 	for _, s := range w.sides {
@@ -201,9 +201,6 @@ func levelOf(s dyno.Setting) string {
 
 // readSource comes before measuring, which needs to know how often a function is called.
 func (t *teller) readSource(ctx context.Context) error {
-	if t.w.Source == nil {
-		return nil
-	}
 	source, err := t.w.Source(ctx, t.p)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -14,11 +14,9 @@ import (
 func Describe() (kernel, cpu string, memory int64) {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	kernel = strings.TrimSpace(string(release))
-	cpus, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(cpus)) {
-		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
-			cpu = strings.TrimSpace(value)
-			break
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if cpus, _ := fs.CPUInfo(); len(cpus) > 0 {
+			cpu = cpus[0].ModelName
 		}
 	}
 	if m, err := meminfo("/proc"); err == nil && m.MemTotalBytes != nil {

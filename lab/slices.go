@@ -32,8 +32,7 @@ func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, trials []dyno.T
 	if l.Skip != nil && !slices.ContainsFunc(trials, func(t dyno.Trial) bool { return !l.Skip(t.N) }) {
 		return nil
 	}
-	s := &slicer{lab: l, e: e, trials: trials, hold: gate{open: make(chan struct{})}}
-	s.hold.turn(true)
+	s := &slicer{lab: l, e: e, trials: trials}
 	whole := s.trial(ctx)
 	err := context.Cause(ctx)
 	if whole.Err == "" && s.err != nil {
@@ -224,33 +223,32 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// A gate holds probes back while it is closed.
+// A gate holds probes back while it is shut.
 type gate struct {
 	mu   sync.Mutex
-	open chan struct{} // closed if the gate is open
+	shut chan struct{} // closed when the gate opens; nil if it is open
 }
 
 func (g *gate) turn(open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	select {
-	case <-g.open:
-		if !open {
-			g.open = make(chan struct{})
-		}
-	default:
-		if open {
-			close(g.open)
-		}
+	if open && g.shut != nil {
+		close(g.shut)
+		g.shut = nil
+	} else if !open && g.shut == nil {
+		g.shut = make(chan struct{})
 	}
 }
 
 func (g *gate) pass(ctx context.Context) {
 	g.mu.Lock()
-	open := g.open
+	shut := g.shut
 	g.mu.Unlock()
+	if shut == nil {
+		return
+	}
 	select {
-	case <-open:
+	case <-shut:
 	case <-ctx.Done():
 	}
 }

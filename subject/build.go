@@ -83,34 +83,17 @@ func (b *Builder) Close() error {
 	return os.RemoveAll(b.dir) // what the guard could not remove
 }
 
-// Check finds what makes a Build or a Start of s impossible, short of compiling. What the user can
-// correct is a [*dyno.PlanError].
-func (b *Builder) Check(ctx context.Context, s dyno.Subject) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, _, err := expand(s, "127.0.0.1:1"); err != nil {
-		return err
-	}
-	if s.Binary != "" {
-		_, err := executable(s)
-		return err
-	}
-	src, err := b.find(ctx, s)
-	if err != nil {
-		return err
-	}
-	_, err = b.goVersion(ctx, src, s)
-	return err
-}
-
-// Build returns the executable of s, and builds the same thing once only. Errors are those of Check
-// and of the compiler.
+// Build returns the executable of s, and builds the same thing once only. A mistake that the user can
+// correct in the plan, in what Start needs too, is a [*dyno.PlanError].
 //
 // Note: the probe imports runtime/pprof, so the linker keeps heap profiling (one sample per 512
 // KiB) also in a service that has no profiles. That is alike in all settings.
 func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if _, _, err := expand(s, "127.0.0.1:1"); err != nil {
+		return nil, err
+	}
 	if s.Binary != "" {
 		return given(s)
 	}
@@ -187,10 +170,7 @@ func (b *Builder) compile(ctx context.Context, src *source, s dyno.Subject, gov 
 	if err != nil {
 		return "", err
 	}
-	if len(files) != 1 {
-		return "", fmt.Errorf("go %s made %d files, not an executable", strings.Join(args, " "), len(files))
-	}
-	return filepath.Join(out, files[0].Name()), nil
+	return filepath.Join(out, files[0].Name()), nil // of a main package there is one
 }
 
 func (b *Builder) name(prefix string) string {

@@ -50,15 +50,6 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	return &src, src.choose(s.Go)
 }
 
-// choose selects a Go version; "" leaves the choice to the go command, which also judges a go.work.
-func (src *source) choose(v string) error {
-	if v == "" {
-		return nil
-	}
-	src.env["GOTOOLCHAIN"] = toolchain(v)
-	return checkGo(findUp(src.dir, "go.mod"), src.env["GOTOOLCHAIN"])
-}
-
 // local returns the directory of the user's package, or that of it in another revision's worktree.
 func (b *Builder) local(ctx context.Context, s dyno.Subject) (dir, rev string, err error) {
 	base, err := filepath.Abs(s.Dir)
@@ -143,27 +134,28 @@ func toolchain(v string) string {
 
 var goLine = regexp.MustCompile(`(?m)^[ \t]*go[ \t]+(\d[^\s]*).*$`)
 
-// checkGo reports a go line that needs a newer toolchain. file may be "".
-func checkGo(file, toolchain string) error {
-	if file == "" {
+// choose selects a Go version; "" leaves the choice to the go command. The error is that go.mod needs
+// a newer one.
+func (src *source) choose(v string) error {
+	if v == "" {
 		return nil
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
+	chosen := toolchain(v)
+	src.env["GOTOOLCHAIN"] = chosen
+	file := findUp(src.dir, "go.mod")
+	text, _ := os.ReadFile(file)
 	m := goLine.FindSubmatchIndex(text)
 	if m == nil {
 		return nil
 	}
 	want := string(text[m[2]:m[3]])
-	if version.Compare(toolchain, "go"+want) >= 0 {
+	if version.Compare(chosen, "go"+want) >= 0 {
 		return nil
 	}
 	return &dyno.PlanError{
 		File: file, Line: 1 + strings.Count(string(text[:m[0]]), "\n"), Column: 1 + m[2] - m[0],
 		Source: strings.TrimRight(string(text[m[0]:m[1]]), "\r"),
-		Msg:    fmt.Sprintf("Go %s is too old: %s needs go %s", strings.TrimPrefix(toolchain, "go"), filepath.Base(file), want),
+		Msg:    fmt.Sprintf("Go %s is too old: %s needs go %s", strings.TrimPrefix(chosen, "go"), filepath.Base(file), want),
 	}
 }
 
@@ -192,15 +184,6 @@ func (b *Builder) module(ctx context.Context, spec string) (*source, error) {
 	if err := os.CopyFS(dir, os.DirFS(m.Dir)); err != nil { // files become writable
 		return nil, fmt.Errorf("copy module %s: %w", m.Path, err)
 	}
-	if mod := filepath.Join(dir, "go.mod"); !exists(mod) { // older than modules
-		text, err := os.ReadFile(m.GoMod)
-		if err == nil {
-			err = os.WriteFile(mod, text, 0o600)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("copy module %s: %w", m.Path, err)
-		}
-	}
 	// -mod=mod: the copy may lack go.sum lines, or a vendor folder that the zip left out.
 	src := &source{
 		dir: filepath.Join(dir, strings.TrimPrefix(pkg, m.Path)), rev: m.Version,
@@ -211,7 +194,7 @@ func (b *Builder) module(ctx context.Context, spec string) (*source, error) {
 }
 
 // downloaded is what go mod download -json prints.
-type downloaded struct{ Path, Version, Dir, GoMod, Error string }
+type downloaded struct{ Path, Version, Dir, Error string }
 
 // download finds the module with the longest path that has the package; see
 // https://go.dev/ref/mod#resolve-pkg-mod.

@@ -83,9 +83,6 @@ func (b *Builder) testPackage(l *listed, src *source, version, goflags string) *
 	if len(l.XTestGoFiles) > 0 {
 		p.name += "_test"
 	}
-	if older(version, layoutSince) {
-		p.fixLayout("needs Go 1.23, not " + version)
-	}
 	b.tests[key] = p
 	return p
 }
@@ -99,7 +96,7 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 	if err != nil {
 		return nil, nil, planErrorf("directory %s: %v", s.Dir, err)
 	}
-	src := &source{dir: user, env: buildVariables(s.Env), flags: slices.Clone(s.Build)}
+	src := &source{dir: user, env: buildVariables(s.Env), flags: s.Build}
 	if s.Rev == "" {
 		src.rev = b.current(ctx, user)
 	} else {
@@ -108,20 +105,12 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 			return nil, nil, err
 		}
 	}
-	cleaned := []string{"."}
-	if len(patterns) > 0 {
-		cleaned = cleaned[:0]
+	if len(patterns) == 0 {
+		patterns = []string{"."}
 	}
+	var cleaned []string
 	for _, p := range patterns {
 		cleaned = append(cleaned, b.cleanPattern(p, user, src.dir))
-	}
-	for i, f := range src.flags {
-		// A profile that is not in the revision is the user's.
-		name, file, _ := strings.Cut(f, "=")
-		if (name == "-pgo" || name == "--pgo") && s.Rev != "" && !filepath.IsAbs(file) &&
-			!exists(filepath.Join(src.dir, file)) && exists(filepath.Join(user, file)) {
-			src.flags[i] = name + "=" + filepath.Join(user, file)
-		}
 	}
 	return src, cleaned, src.choose(s.Go)
 }
@@ -203,11 +192,9 @@ func checkPattern(pattern, in string, found []*listed) error {
 // buildVariables are those that may change what the go command builds. Others are for the program:
 // GOGC would only slow down the compiler.
 func buildVariables(env map[string]string) map[string]string {
-	vars := maps.Clone(env)
+	vars := map[string]string{}
+	maps.Copy(vars, env)
 	maps.DeleteFunc(vars, func(name, _ string) bool { return !buildVariable(name) })
-	if vars == nil {
-		vars = map[string]string{}
-	}
 	return vars
 }
 

@@ -14,9 +14,6 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// layoutSince is the first Go version with the linker's flag -randlayout.
-const layoutSince = "go1.23"
-
 // Link builds the test binary of p with functions in an order that the seed determines; 0 is the
 // linker's own. Before Go 1.23 all seeds give the same binary, and p.Warnings says so. It keeps the
 // binaries of seed 0 and of the last other seed. Different packages may be linked at the same time.
@@ -34,7 +31,8 @@ func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path s
 	path, err = b.goTest(ctx, p, layout)
 	var failed *commandError
 	if seed != 0 && errors.As(err, &failed) && strings.Contains(failed.stderr, "not defined: -randlayout") {
-		p.fixLayout("is not known to the linker of " + p.Go)
+		p.fixed = true
+		p.Warnings.AddOf(dyno.WarnLayout, p.ImportPath, "%s: its functions are in the same order in all blocks, as -randlayout is not known to the linker of %s (want Go 1.23)", p.ImportPath, p.Go)
 		return b.Link(ctx, p, 0)
 	}
 	if err != nil {
@@ -48,11 +46,6 @@ func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path s
 	}
 	p.binaries[seed] = path
 	return path, nil
-}
-
-func (p *TestPackage) fixLayout(why string) {
-	p.fixed = true
-	p.Warnings.AddOf(dyno.WarnLayout, p.ImportPath, "%s: its functions are in the same order in all blocks, as -randlayout %s", p.ImportPath, why)
 }
 
 // goTest runs go test -c and returns the executable.

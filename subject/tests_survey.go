@@ -17,7 +17,14 @@ import (
 //
 // If that does not build, LinkSurvey does what Link does, and adds a warning.
 func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, err error) {
-	path, err = b.goTestSurvey(ctx, p)
+	if strings.Contains(strings.Join(slices.Concat(p.goflags, p.src.flags), " "), "-overlay") {
+		err = errors.New("the build has an -overlay of its own")
+	} else {
+		var flag string
+		if flag, err = b.overlay(p.Dir, map[string]string{"survey": "package " + p.name + "\n" + surveySource}, "_test.go"); err == nil {
+			path, err = b.goTest(ctx, p, nil, flag)
+		}
+	}
 	if err == nil || ctx.Err() != nil {
 		return path, err
 	}
@@ -61,14 +68,3 @@ func BenchmarkDynoSurvey(b *dynoTesting.B) {
 	b.SkipNow()
 }
 `
-
-func (b *Builder) goTestSurvey(ctx context.Context, p *TestPackage) (string, error) {
-	if flags := strings.Join(append(slices.Clone(p.goflags), p.src.flags...), " "); strings.Contains(flags, "-overlay") {
-		return "", errors.New("the build has an -overlay of its own")
-	}
-	flag, err := b.overlay(p.Dir, map[string]string{"survey": "package " + p.name + "\n" + surveySource}, "_test.go")
-	if err != nil {
-		return "", err
-	}
-	return b.goTest(ctx, p, nil, flag)
-}

@@ -85,7 +85,13 @@ func (w *Run) noPair() error {
 	if w.died != nil {
 		return w.died
 	}
-	names, matching := w.names(), ""
+	var names []string
+	for _, s := range w.sides {
+		names = append(names, s.names...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	matching := ""
 	if match := w.e.Bench.Match; match != "." {
 		matching = fmt.Sprintf(" that matches %q", match)
 	}
@@ -110,15 +116,4 @@ func some(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return strings.Join(names, ", ")
-}
-
-func (w *Run) names() (names []string) {
-	for _, s := range w.sides {
-		for _, name := range s.names {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
 }

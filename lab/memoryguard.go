@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -141,12 +140,11 @@ func environment(t *dyno.Trial, name string) string {
 	if !ok {
 		return os.Getenv(name)
 	}
-	return argument.ReplaceAllStringFunc(v, func(use string) string {
-		return t.Subject.Arg[argument.FindStringSubmatch(use)[1]]
-	})
+	for arg, value := range t.Subject.Arg {
+		v = strings.ReplaceAll(v, "{{.arg."+arg+"}}", value)
+	}
+	return v
 }
-
-var argument = regexp.MustCompile(`\{\{\s*\.arg\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
 
 func size(bytes float64) string {
 	if bytes >= 1<<30 {

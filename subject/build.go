@@ -210,17 +210,19 @@ func given(s dyno.Subject) (*Built, error) {
 		return built, nil
 	}
 	built.Go = info.GoVersion
-	modified := ""
-	for _, kv := range info.Settings {
-		switch {
-		case kv.Key == "vcs.revision":
-			built.Rev = kv.Value
-		case kv.Key == "vcs.modified" && kv.Value == "true":
-			modified = "+dirty"
-		}
-	}
-	if built.Rev != "" {
-		built.Rev += modified
+	built.Rev = settingOf(info, "vcs.revision")
+	if built.Rev != "" && settingOf(info, "vcs.modified") == "true" {
+		built.Rev += "+dirty"
 	}
 	return built, nil
+}
+
+// settingOf returns what the build of an executable had for a key; "" for nothing.
+func settingOf(info *buildinfo.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
 }

@@ -115,14 +115,8 @@ func unaware(info *buildinfo.BuildInfo, env string) (why, cures string) {
 	if older(info.GoVersion, "go1.25") {
 		return "the subject was built by " + info.GoVersion + ", and Go does so from 1.25 on", "Go 1.25, "
 	}
-	byDefault := ""
-	for _, s := range info.Settings {
-		if s.Key == "DefaultGODEBUG" {
-			byDefault = s.Value
-		}
-	}
 	const name = "containermaxprocs"
-	settings := strings.Split(byDefault+","+env, ",")
+	settings := strings.Split(settingOf(info, "DefaultGODEBUG")+","+env, ",")
 	slices.Reverse(settings) // the last one counts
 	switch off := variable(settings, name) == "0"; {
 	case !off:

@@ -68,16 +68,13 @@ func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (str
 	parent := filepath.Dir(b.dir)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", parent, common, commit))
 	tree := filepath.Join(parent, keptTree+hex.EncodeToString(sum[:6]))
-	kept := os.Mkdir(tree, 0o700) == nil // else another dyno uses it
-	if !kept {
+	if err := os.Mkdir(tree, 0o700); err != nil { // another dyno uses it
 		tree = b.name(filepath.Base(b.dir) + "-")
 	}
 	list := filepath.Join(common, "worktrees")
 	b.lists = append(b.lists, list)
 	b.guard.RemoveInEnd(filepath.Join(list, filepath.Base(tree)))
-	if kept {
-		b.guard.RemoveInEnd(tree) // any other is in b.dir
-	}
+	b.guard.RemoveInEnd(tree)
 	// --force: git may have an entry without a folder after a crash.
 	_, err := b.git(ctx, repo, "worktree", "add", "--force", "--detach", tree, commit)
 	return tree, err

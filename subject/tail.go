@@ -20,8 +20,7 @@ type Tail struct {
 
 	mu    sync.Mutex
 	line  []byte // not ended yet
-	lines [tailLines]string
-	n     int // lines so far
+	lines []string
 	room  int // lines that are still kept after a panic
 	panic bool
 }
@@ -67,8 +66,7 @@ func (t *Tail) endLine() {
 		}
 		t.room--
 	}
-	t.lines[t.n%tailLines] = string(line)
-	t.n++
+	t.lines = append(t.lines[max(0, len(t.lines)+1-tailLines):], string(line))
 }
 
 // traceLine recognizes lines of gctrace and gcpacertrace.
@@ -83,8 +81,8 @@ func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder
-	for i := max(0, t.n-tailLines); i < t.n; i++ {
-		b.WriteString("\n\t" + t.lines[i%tailLines])
+	for _, line := range t.lines {
+		b.WriteString("\n\t" + line)
 	}
 	// Who is killed may leave half a line of the trace, which has no telling mark yet.
 	if len(t.line) > 0 && !traceLine(t.line) && !bytes.HasPrefix(t.line, []byte("gc ")) {

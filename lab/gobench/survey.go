@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -20,7 +19,6 @@ const (
 	// taken: the first may include what is done once.
 	surveyRamp             = 2 * time.Millisecond
 	surveyLong, surveyWall = 0.1, 0.4    // seconds of the long sample, which resolves 0.5 %, and its limit with what is not timed
-	surveyBeside           = 4.0         // that limit where the source has a timed call before the loop, to see the loop beside it
 	surveyFew, surveyFews  = 8, 4        // short samples have an eighth of the iterations; four are taken
 	surveyOnce             = 1.0         // a slower iteration, in seconds, gets no runs for collections and goroutines alone
 	surveyTimed            = 10.0        // it gets them up to here if the source has a set-up that is timed
@@ -275,11 +273,7 @@ func (t *teller) long(ctx context.Context, l *benchmark, n int64, expected time.
 			return after, wall - took, nil
 		}
 		each := max(nothingSec, (took-before)/float64(l.N-beforeN))
-		limit := 2 * surveyWall
-		if l.Source.Timed != "" { // which may be all that is seen of it so far
-			limit = surveyBeside
-		}
-		if each*float64(l.N) >= took/2 || wall > limit || l.N >= mostN {
+		if each*float64(l.N) >= took/2 || wall > 2*surveyWall || l.N >= mostN {
 			return after, wall - took, nil
 		}
 		n = int64(min(mostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))
@@ -357,19 +351,15 @@ func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, o
 }
 
 // collecting returns the collections of the long sample and their share of its time. Package
-// testing forces a collection before every call of a function: F in each sample, and one for each
-// benchmark around it. Of the long sample (all) and the short ones (few), without the latter,
+// testing forces a collection before every call of a function, F in each sample. Of the long sample
+// (all) and the short ones (few),
 //
 //	all − base = F + C    few − base = surveyFews·(F + C/surveyFew)
 //
 // so that C = (surveyFews·(all−base) − (few−base)) / (surveyFews − surveyFews/surveyFew). What
 // iterations allocate limits C, which holds collections of a set-up too.
 func (t *teller) collecting(l *benchmark, all, few totals) (cycles, frac float64) {
-	base, above := t.base, float64(strings.Count(l.Printed, "/"))
-	if base.collections > 0 {
-		base.gcSec *= 1 + above/base.collections // each as long as those of the same small heap
-	}
-	base.collections += above
+	base := t.base
 	c := func(all, few, base float64) float64 {
 		return max(0, (surveyFews*(all-base)-(few-base))/(surveyFews-float64(surveyFews)/surveyFew))
 	}

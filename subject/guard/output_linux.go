@@ -65,9 +65,7 @@ func widen(fd int) int {
 	return 64 << 10
 }
 
-// finish makes run return when the pipes are empty, even if a foreign process holds them open.
-func (p *outputPump) finish() { unix.Close(p.cancel[1]) }
-
+// run returns when the pipes are closed or, once cancel is, empty.
 func (p *outputPump) run() {
 	sleep := pumpSleep
 	polls := []unix.PollFd{

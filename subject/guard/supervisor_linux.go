@@ -202,7 +202,7 @@ func (s *supervisor) run(j *Job, direct bool) error {
 	go func() { p.run(); close(drained) }()
 
 	status := s.await()
-	p.finish()
+	unix.Close(p.cancel[1]) // a foreign process may hold the pipes open
 	<-drained
 	e := ending{Status: status, Alone: !s.asked}
 	if s.group != nil {

@@ -239,8 +239,6 @@ func (c *dynoProbeConn) answer(line []byte) error {
 	}
 	command, arg, _ := dynoProbeStrings.Cut(string(line), " ")
 	switch command {
-	case "metrics":
-		c.metrics(c.samples)
 	case "hello":
 		c.body = append(c.body, "go "+dynoProbeRuntime.Version()...)
 	case "gc":

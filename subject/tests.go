@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,22 +49,22 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 	if s.Rev != "" {
 		in = "in rev " + s.Rev
 	}
-	found, err := goList[listed](ctx, b, src, "-find", patterns...)
-	for _, p := range patterns {
-		if err == nil {
-			err = checkPattern(p, in, found)
-		}
-	}
-	if err != nil && ctx.Err() == nil && (vars[2] == "" || vars[2] == os.DevNull) {
-		err = planErrorf("packages %s: %s is in no module (consider: a directory of one, or go mod init)", strings.Join(patterns, " "), src.dir)
-	}
-	if err != nil {
-		return nil, err
-	}
 	var tests []*TestPackage
-	for _, l := range found {
-		if l.tests() {
-			tests = append(tests, b.testPackage(l, src, vars[0], vars[1]))
+	for _, pattern := range patterns {
+		found, err := goList[listed](ctx, b, src, "-find", pattern)
+		if err == nil {
+			err = checkPattern(pattern, in, found)
+		}
+		if err != nil && ctx.Err() == nil && (vars[2] == "" || vars[2] == os.DevNull) {
+			err = planErrorf("packages %s: %s is in no module (consider: a directory of one, or go mod init)", pattern, src.dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range found {
+			if p := b.testPackage(l, src, vars[0], vars[1]); l.tests() && !slices.Contains(tests, p) {
+				tests = append(tests, p)
+			}
 		}
 	}
 	return tests, nil
@@ -108,46 +107,28 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 	if len(patterns) == 0 {
 		patterns = []string{"."}
 	}
-	var cleaned []string
+	var there []string
 	for _, p := range patterns {
-		cleaned = append(cleaned, b.cleanPattern(p, user, src.dir))
-	}
-	return src, cleaned, src.choose(s.Go)
-}
-
-// cleanPattern writes a pattern as go list prints it, with the worktree dir in place of the user's
-// directory.
-func (b *Builder) cleanPattern(p, user, dir string) string {
-	local := strings.HasPrefix(p, ".")
-	if filepath.IsAbs(p) && dir != user {
-		rel, err := filepath.Rel(user, p)
-		if err != nil || !b.inTree(filepath.Join(dir, rel)) {
-			return filepath.Clean(p)
+		if rel, err := filepath.Rel(user, p); err == nil && filepath.IsAbs(p) && b.inTree(filepath.Join(src.dir, rel)) {
+			p = "./" + filepath.ToSlash(rel) // in the worktree
 		}
-		p, local = rel, true
-	} else if filepath.IsAbs(p) {
-		return filepath.Clean(p)
+		there = append(there, p)
 	}
-	p = path.Clean(filepath.ToSlash(p))
-	if local && p != "." && p != ".." && !strings.HasPrefix(p, "../") {
-		p = "./" + p
-	}
-	return p
+	return src, there, src.choose(s.Go)
 }
 
 // listed is what go list says of a package.
 type listed struct {
 	ImportPath, Dir, Name     string
 	TestGoFiles, XTestGoFiles []string
-	Match                     []string
 	Error                     *struct{ Err string }
 }
 
 func (l *listed) tests() bool { return len(l.TestGoFiles)+len(l.XTestGoFiles) > 0 }
 
-// goList asks the go command what packages there are.
-func goList[T any](ctx context.Context, b *Builder, src *source, flags string, patterns ...string) (all []*T, err error) {
-	args := slices.Concat(strings.Fields("list -e -json "+flags), src.flags, []string{"--"}, patterns)
+// goList asks the go command what packages a pattern means.
+func goList[T any](ctx context.Context, b *Builder, src *source, flags, pattern string) (all []*T, err error) {
+	args := slices.Concat(strings.Fields("list -e -json "+flags), src.flags, []string{"--", pattern})
 	out, err := b.command(ctx, src.dir, src.env, "go", args...)
 	if err != nil {
 		return nil, fmt.Errorf("list packages: %w", err)
@@ -168,7 +149,6 @@ func checkPattern(pattern, in string, found []*listed) error {
 	var matched, others []string // packages without test files, and mistakes
 	for _, l := range found {
 		switch {
-		case !slices.Contains(l.Match, pattern):
 		case l.ImportPath == "command-line-arguments":
 			return planErrorf("package %s is a file (want the directory of a package)", pattern)
 		case l.tests():

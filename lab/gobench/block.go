@@ -187,6 +187,9 @@ func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[
 	return samples, 0, nil
 }
 
+// hangLimit allows for a busy machine and for a benchmark slower than in its survey.
+func hangLimit(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
+
 // start starts a process of each setting at the same time: each takes some 40 ms. Also after an
 // error the caller closes those that were started.
 func (w *Run) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []Turns, failed int, err error) {

@@ -24,12 +24,9 @@ const (
 	surveyTimed            = 10.0        // it gets them up to here if the source has a set-up that is timed
 	surveyGrow             = 10          // how many times more iterations follow if hardly any time is theirs
 	surveyGrace            = 0.005       // seconds outside the timer that say nothing: the start of a process is known to milliseconds
-	surveyQuiet            = time.Minute // how long a binary of unknown speed may print nothing, or a tenth of Bench.Duration if longer
+	surveyQuiet            = time.Minute // how long a binary may print nothing, or a tenth of Bench.Duration if longer
 	surveyDeaths           = 50          // how often a test binary may die before its survey is given up
 )
-
-// hangLimit allows for a busy machine and for a benchmark slower than in its survey.
-func hangLimit(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
 
 // survey finds the benchmarks of every setting, pairs them, and measures them.
 func (w *Run) survey(ctx context.Context) error {
@@ -95,7 +92,7 @@ type totals struct{ goroutines, collections, gcSec float64 }
 
 // begin runs BenchmarkDynoSurvey alone. Without it, of which LinkSurvey warns, there are no totals.
 func (t *teller) begin(ctx context.Context) error {
-	out, err := t.once(ctx, t.quiet(), "-test.v", "-test.bench="+patternOf(surveyName), "-test.benchtime=1x")
+	out, err := t.once(ctx, "-test.v", "-test.bench="+patternOf(surveyName), "-test.benchtime=1x")
 	if err != nil {
 		return err
 	}
@@ -125,14 +122,11 @@ func totalsOf(r timedResult) (t totals) {
 	return t
 }
 
-func (t *teller) quiet() time.Duration {
-	return max(surveyQuiet, time.Duration(t.w.e.Bench.Duration)/10)
-}
-
 // once runs the survey's binary and reads what it prints, also if it fails or hangs.
-func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) (*output, error) {
+func (t *teller) once(ctx context.Context, args ...string) (*output, error) {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	quiet := max(surveyQuiet, time.Duration(t.w.e.Bench.Duration)/10)
 	out := newOutput(t.procs, quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was ended", quiet)) })
 	defer out.timer.Stop()
 	status, err := t.w.Once(alive, t.path, t.w.options(t.s, t.p, args...), out)
@@ -157,7 +151,7 @@ func (t *teller) discover(ctx context.Context) error {
 		if len(skip) > 0 {
 			args = append(args, "-test.skip="+skipPattern(skip))
 		}
-		out, err := t.once(ctx, t.quiet(), args...)
+		out, err := t.once(ctx, args...)
 		if err != nil {
 			return err
 		}
@@ -216,7 +210,7 @@ func (t *teller) readSource(ctx context.Context) error {
 
 // measure fills in the survey of a benchmark that ran once.
 func (t *teller) measure(ctx context.Context, l *benchmark) error {
-	ramp, _, err := t.sample(ctx, l, t.quiet(), "-test.bench="+patternOf(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
+	ramp, _, err := t.sample(ctx, l, "-test.bench="+patternOf(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
 	if err != nil || ramp == nil {
 		return err
 	}
@@ -234,7 +228,7 @@ func (t *teller) measure(ctx context.Context, l *benchmark) error {
 	} else if l.Sec > surveyOnce {
 		return nil
 	}
-	all, outside, err := t.long(ctx, l, int64(n), gap)
+	all, outside, err := t.long(ctx, l, int64(n))
 	if err != nil || l.Err != "" {
 		return err
 	}
@@ -242,8 +236,7 @@ func (t *teller) measure(ctx context.Context, l *benchmark) error {
 	if l.N >= surveyFew {
 		var rs []timedResult
 		began := time.Now()
-		expected := time.Duration((l.Sec*float64(l.N) + outside) * float64(time.Second))
-		rs, few, err = t.sample(ctx, l, hangLimit(gap+expected), "-test.bench="+patternOf(l.Printed, surveyName),
+		rs, few, err = t.sample(ctx, l, "-test.bench="+patternOf(l.Printed, surveyName),
 			fmt.Sprintf("-test.benchtime=%dx", l.N/surveyFew), fmt.Sprintf("-test.count=%d", surveyFews))
 		if err != nil || rs == nil {
 			return err
@@ -257,12 +250,11 @@ func (t *teller) measure(ctx context.Context, l *benchmark) error {
 
 // long takes the long sample, of n iterations or more while what is done once takes most of the
 // time. It returns the totals of its process and the seconds that were not timed.
-func (t *teller) long(ctx context.Context, l *benchmark, n int64, expected time.Duration) (all totals, outside float64, err error) {
+func (t *teller) long(ctx context.Context, l *benchmark, n int64) (all totals, outside float64, err error) {
 	for {
 		before, beforeN := l.Sec*float64(l.N), l.N
 		began := time.Now()
-		expected += time.Duration(float64(n) * l.Sec * float64(time.Second))
-		rs, after, err := t.sample(ctx, l, hangLimit(expected), "-test.bench="+patternOf(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
+		rs, after, err := t.sample(ctx, l, "-test.bench="+patternOf(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
 		if err != nil || rs == nil {
 			return after, 0, err
 		}
@@ -282,8 +274,8 @@ func (t *teller) long(ctx context.Context, l *benchmark, n int64, expected time.
 
 // sample runs one benchmark and returns its results with the totals after the last. Without
 // results, l.Err says why.
-func (t *teller) sample(ctx context.Context, l *benchmark, quiet time.Duration, args ...string) (rs []timedResult, after totals, err error) {
-	out, err := t.once(ctx, quiet, args...)
+func (t *teller) sample(ctx context.Context, l *benchmark, args ...string) (rs []timedResult, after totals, err error) {
+	out, err := t.once(ctx, args...)
 	if err != nil {
 		return nil, after, err
 	}

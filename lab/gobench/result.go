@@ -3,6 +3,7 @@ package gobench
 import (
 	"bytes"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,26 +96,14 @@ func (s *lineScanner) end() {
 // nameAndRest returns the name that package testing wrote in the line, perhaps after other text,
 // and what follows its tab; nil if absent.
 func nameAndRest(line []byte) (name, rest []byte) {
-	for from := 0; ; {
-		i := bytes.Index(line[from:], []byte("Benchmark"))
-		if i < 0 {
-			return nil, nil
-		}
-		from += i
-		end := from + len("Benchmark")
-		for end < len(line) && line[end] != ' ' && line[end] != '\t' {
-			end++
-		}
-		tab := end
-		for tab < len(line) && line[tab] == ' ' {
-			tab++
-		}
-		if tab < len(line) && line[tab] == '\t' {
-			return line[from:end], line[tab+1:]
-		}
-		from = end
+	m := named.FindSubmatchIndex(line)
+	if m == nil {
+		return nil, nil
 	}
+	return line[m[2]:m[3]], line[m[1]:]
 }
+
+var named = regexp.MustCompile(`(Benchmark[^ \t]*) *\t`)
 
 // numbers returns the iterations and all values and units at the end of the line; nil if it does
 // not end so. The form is "N\tvalue unit\tvalue unit", with N as "%8d", or shorter if it must be

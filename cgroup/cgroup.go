@@ -1,7 +1,6 @@
-// Package cgroup reads and makes control groups of Linux: version 1, version 2, and hybrid. It is
-// the only reader of /proc/PID/cgroup and /sys/fs/cgroup. See Linux,
-// Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/. It knows nothing of dyno. On other
-// systems it finds no groups.
+// Package cgroup reads and makes control groups of Linux, version 1, version 2 and hybrid: see
+// Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/. It is the only reader of /proc/PID/cgroup
+// and /sys/fs/cgroup, and knows nothing of dyno. On other systems it finds no groups.
 package cgroup
 
 import (
@@ -53,8 +52,7 @@ func groups(proc string, pid int) (root procfs.FS, all []procfs.Cgroup, err erro
 	return root, all, err
 }
 
-// hierarchies lists those in which this process can see the group of process pid; 0 is this
-// process.
+// hierarchies lists those in which this process can see the group of process pid; 0 is itself.
 func hierarchies(proc string, pid int) ([]hierarchy, error) {
 	root, all, err := groups(proc, pid)
 	if err != nil {

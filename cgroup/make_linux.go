@@ -28,9 +28,8 @@ func (l Limits) needs(controller string) bool {
 	return controller == memory && l.Memory > 0 || controller == cpu && l.CPU > 0
 }
 
-// Make makes the directories of a group, without setting the limits. Controllers that no limit
-// needs are taken where they are, so that all groups are accounted alike. name must be new; proc is
-// /proc.
+// Make makes the directories of a group, without setting the limits. Controllers that no limit needs
+// are taken where they are, so that all groups are accounted alike. proc is /proc.
 func Make(proc, name string, l Limits) (*Group, error) {
 	g := &Group{Limits: l, of: map[string]string{}}
 	if err := g.make(proc, name); err != nil {

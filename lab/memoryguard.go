@@ -12,8 +12,6 @@ import (
 )
 
 // A memoryGuard keeps the subject of a trial from taking all memory of the machine.
-//
-// Note: predicting what GOGC=off allocates works only where the number of requests is fixed.
 type memoryGuard struct {
 	lab    *Lab
 	stop   context.CancelCauseFunc // of the trial
@@ -122,8 +120,7 @@ func (g *memoryGuard) guilty(left float64) bool {
 	return true
 }
 
-// refuse reports a setting under which the heap grows beyond what is left: GOGC=off up to
-// GOMEMLIMIT. With another GOGC the limit may be far above the need.
+// refuse reports a heap that grows beyond what is left: with GOGC=off up to GOMEMLIMIT.
 func refuse(t *dyno.Trial, left, total float64) error {
 	limit, err := dyno.ParseSize(environment(t, "GOMEMLIMIT"))
 	room := max(0, left-reserve(total))

@@ -23,9 +23,8 @@ const (
 )
 
 // A seriesLog writes the points of all probes to a file as they are read, so that they take no
-// memory and survive dyno. If several probes report a series, only the points of the most trusted
-// one are written. It is known when each has given two points, as rates begin with the second, so
-// the first points wait.
+// memory and survive dyno. Of several probes with one series the most trusted is written: it is
+// known when each has given two points, as rates begin with the second, so the first points wait.
 type seriesLog struct {
 	path string // "" if nothing is written
 

@@ -25,9 +25,8 @@ type Knobs interface {
 // fewCollections is the least number in a slice for its phase not to matter.
 const fewCollections = 3
 
-// runSlices runs an experiment with slices: one launch and one load, during which the factor is
-// turned. Results are stored after the load, as that takes CPU time. If a slice is missing all are
-// measured again, as its process has gone.
+// runSlices runs one launch and one load, during which the factor is turned. Results are stored after
+// the load, as that takes CPU time. If a slice is missing all are measured again.
 func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, trials []dyno.Trial, sink func(*dyno.Result) error) error {
 	if l.Skip != nil && !slices.ContainsFunc(trials, func(t dyno.Trial) bool { return !l.Skip(t.N) }) {
 		return nil
@@ -143,8 +142,7 @@ func (s *slicer) cut(ctx context.Context, m *load.Meter) {
 	}
 }
 
-// turn gives the factor a level, also one that it has, so that a turn costs the same in every
-// slice.
+// turn gives the factor a level, also one that it has: so a turn costs the same in every slice.
 func (s *slicer) turn(l dyno.Level) error {
 	if l.Factor != dyno.ProbesFactor {
 		return s.knobs.Set(l.Factor, l.Value)

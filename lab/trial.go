@@ -113,9 +113,8 @@ func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Runni
 	return cmp.Or(exhausted, running.Err(), err, stopped)
 }
 
-// measure takes the snapshot of a ready subject, runs the load with the probes on during its
-// window, lets the subject idle, and puts what was found into r. The window is closed again for
-// loads that never reached End.
+// measure runs the load with the probes on during its window, lets the subject idle, and puts what was
+// found into r. The window is closed again for loads that never reached End.
 func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r *dyno.Result) error {
 	w := newWindow(t, running)
 	s := &snapshots{trial: t, target: running.Target, sample: w.series.of("proc")}

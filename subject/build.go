@@ -86,8 +86,7 @@ func (b *Builder) Close() error {
 // Build returns the executable of s, and builds the same thing once only. A mistake that the user can
 // correct in the plan, in what Start needs too, is a [*dyno.PlanError].
 //
-// Note: the probe imports runtime/pprof, so the linker keeps heap profiling (one sample per 512
-// KiB) also in a service that has no profiles. That is alike in all settings.
+// Note: the probe imports runtime/pprof, so the linker keeps heap profiling in all settings.
 func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

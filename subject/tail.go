@@ -13,8 +13,7 @@ const (
 )
 
 // A Tail keeps the last lines of an output, without those of the GC trace, and passes all on. After
-// a panic it keeps the first lines: the dump of a thousand goroutines that follows does not say
-// why.
+// a panic it keeps the first lines, not the dump of a thousand goroutines.
 type Tail struct {
 	next io.Writer // may be nil
 

@@ -117,9 +117,8 @@ func (w *Run) fresh(s *side) (fresh dyno.Warnings) {
 	return fresh
 }
 
-// bench runs the launches of one benchmark in a block, times as many as its pace has, and returns
-// what each setting has. If it fails in one of them, that one has Err, all keep the launches
-// before, and the benchmark is over.
+// bench runs times as many launches as the pace has, and returns what each setting has. If it fails in
+// one of them, that one has Err, all keep the launches before, and the benchmark is over.
 func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string, times int) ([]dyno.Benchmark, error) {
 	bs := make([]dyno.Benchmark, len(p.in))
 	for i := range bs {
@@ -144,9 +143,8 @@ func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*
 // launch starts a process of each setting, lets them take turns, and returns the samples of each.
 // With an error it says which setting failed.
 //
-// The first turn is random, and every other pair is the one before backwards, so that effects of a
-// turn on the next, and a drift over two pairs, fall on all settings alike. All processes start
-// before the first turn, as starting one disturbs the others.
+// The first turn is random, and every other pair is the one before backwards: effects of a turn on the
+// next, and a drift over two pairs, fall on all settings alike.
 func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (samples [][]dyno.Values, failed int, err error) {
 	limit := hangLimit(p.pace.launch)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not done after %v, and was ended: by its survey it takes %v", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
@@ -190,8 +188,8 @@ func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[
 // hangLimit allows for a busy machine and for a benchmark slower than in its survey.
 func hangLimit(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
 
-// start starts a process of each setting at the same time: each takes some 40 ms. Also after an
-// error the caller closes those that were started.
+// start starts a process of each setting at the same time, as that takes some 40 ms and disturbs
+// others. Also after an error the caller closes those that were started.
 func (w *Run) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []Turns, failed int, err error) {
 	turns = make([]Turns, len(p.in))
 	errs := make([]error, len(p.in))

@@ -85,11 +85,9 @@ const (
 	endMark  = 0 // the program has ended
 )
 
-// Start launches a test binary and returns when it has printed its first result and is stopped. The
-// context bounds the start only. The error has what a binary said that ended or failed; it wraps
-// ErrNoResult if there was nothing to run.
-//
-// Note: a child that leaves the process group is not stopped.
+// Start launches a test binary and returns when it has printed its first result and is stopped; a
+// child that left its process group is not stopped. The context bounds the start only. The error has
+// what a binary said that ended or failed; it wraps ErrNoResult if there was nothing to run.
 func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	if !guard.CanHalt {
 		return nil, errors.New("start benchmark: taking turns needs a Unix system (consider: Linux)")
@@ -128,9 +126,8 @@ func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	return p, nil
 }
 
-// Turn lets the process print n more results, stops it, and returns the last. If the process has
-// ended, the error wraps [io.EOF], or says how it ended or why the benchmark failed. When ctx ends
-// the process is killed, and the error is the context's cause.
+// Turn lets the process print n more results, stops it, and returns the last. If it has ended, the
+// error wraps [io.EOF] or says why. When ctx ends it is killed, and the error is the context's cause.
 func (p *Process) Turn(ctx context.Context, n int) (Result, error) {
 	// A result printed before the process stopped, and read only now, does not count.
 	p.next.Store(int64(max(n, 1)))

@@ -303,10 +303,9 @@ func (l *benchmark) take(r timedResult) {
 }
 
 // takeFew takes over the median of samples with few iterations, and tells what is done once from
-// three lengths: these samples, the ramp's, and the long one, of whose process so many seconds were
-// outside the timer. The machine's speed may fool one of the shorter ones, but rarely both. first
-// are the seconds until the first short sample: what it took longer than the others is done once in
-// a process, as with sync.Once.
+// three lengths: these, the ramp's, and the long one, of whose process so many seconds were outside
+// the timer. first are the seconds until the first short sample: what it took longer than the others
+// is done once in a process, as with sync.Once.
 func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, outside float64) {
 	var secs, gaps []float64 // gaps without what was timed
 	for i, r := range rs {

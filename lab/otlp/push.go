@@ -85,9 +85,7 @@ func (u Target) Follow(hands *lab.Lab, e *dyno.Experiment, version string, note 
 	return p.close
 }
 
-// A pusher tells a collector what is seen of the trial under way. Only what was seen
-// since the last push is kept, so that a collector which does not answer costs
-// neither memory nor time.
+// A pusher keeps only what was seen of the trial under way since the last push.
 type pusher struct {
 	url      *url.URL
 	header   http.Header

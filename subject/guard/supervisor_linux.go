@@ -20,12 +20,9 @@ import (
 
 // A supervisor is dyno's own executable, started under this name for each program. In a session of
 // its own, neither Ctrl-C nor a kill -9 of dyno reaches it, and it adopts the orphans of its
-// descendants (PR_SET_CHILD_SUBREAPER). Orders come by gob on standard input. When that ends, it
-// kills all descendants, removes what it was told to, and exits. It also reads the program's
-// output: see outputPump.
-//
-// Note: PR_SET_PDEATHSIG alone reaches the direct child only, and fires when the forking thread
-// ends.
+// descendants (PR_SET_CHILD_SUBREAPER): PR_SET_PDEATHSIG reaches only the child itself. Orders come by
+// gob on standard input. When that ends, it kills all descendants, removes what it was told to, and
+// exits. It also reads the program's output: see outputPump.
 const supervisorName = "dyno-supervisor"
 
 // Descriptors of a supervisor beside the standard ones.

@@ -42,14 +42,10 @@ func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 	cure := "fewer other processes, a lower GOMEMLIMIT"
 	if m.Limit > 0 && m.Reached {
 		text += fmt.Sprintf("the control group reached its limit of %v MiB", math.Round(float64(m.Limit)/(1<<20)*10)/10)
-		cure = "a higher limit"
-		if below := m.Limit * 9 / 10 >> 20; below > 0 {
-			soft, err := dyno.ParseSize(variable(env, "GOMEMLIMIT"))
-			if err != nil || int64(soft)>>20 > below {
-				cure = fmt.Sprintf("GOMEMLIMIT=%dMiB, a higher limit", below)
-			} else {
-				cure = "a lower GOMEMLIMIT, as it does not count all memory of the process, or a higher limit"
-			}
+		cure = "a lower GOMEMLIMIT, as it does not count all memory of the process, or a higher limit"
+		below := m.Limit * 9 / 10 >> 20
+		if soft, err := dyno.ParseSize(variable(env, "GOMEMLIMIT")); err != nil || int64(soft)>>20 > below {
+			cure = fmt.Sprintf("GOMEMLIMIT=%dMiB, a higher limit", below)
 		}
 	} else {
 		text += "the machine, or a control group above the subject's, had no more"

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -146,7 +147,7 @@ func goList[T any](ctx context.Context, b *Builder, src *source, flags, pattern 
 
 // checkPattern says why a pattern has no test package; in says where.
 func checkPattern(pattern, in string, found []*listed) error {
-	var matched, others []string // packages without test files, and mistakes
+	mistake := "" // the first
 	for _, l := range found {
 		switch {
 		case l.ImportPath == "command-line-arguments":
@@ -155,16 +156,14 @@ func checkPattern(pattern, in string, found []*listed) error {
 			return nil
 		case l.Error != nil:
 			message, _, _ := strings.Cut(l.Error.Err, "\n")
-			others = append(others, strings.TrimSuffix(message, "; to add it:"))
-		default:
-			matched = append(matched, l.ImportPath)
+			mistake = cmp.Or(mistake, strings.TrimSuffix(message, "; to add it:"))
 		}
 	}
 	switch {
-	case len(matched) > 0:
+	case mistake != "":
+		return planErrorf("package %s: there is none %s: %s (consider: go list ./...)", pattern, in, mistake)
+	case len(found) > 0:
 		return planErrorf("package %s %s has no test files (consider: a package that has, or -tags)", pattern, in)
-	case len(others) > 0:
-		return planErrorf("package %s: there is none %s: %s (consider: go list ./...)", pattern, in, others[0])
 	}
 	return planErrorf("packages %s: nothing matches %s (consider: go list ./...)", pattern, in)
 }

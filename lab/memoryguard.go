@@ -158,10 +158,9 @@ func size(bytes float64) string {
 func Describe() (kernel, cpu string, memory int64) {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	kernel = strings.TrimSpace(string(release))
-	if fs, err := procfs.NewDefaultFS(); err == nil {
-		if cpus, _ := fs.CPUInfo(); len(cpus) > 0 {
-			cpu = cpus[0].ModelName
-		}
+	cpus, _ := os.ReadFile("/proc/cpuinfo") // procfs reads it on Linux only
+	if _, rest, ok := strings.Cut(string(cpus), "\nmodel name\t: "); ok {
+		cpu, _, _ = strings.Cut(rest, "\n")
 	}
 	if m, err := meminfo("/proc"); err == nil && m.MemTotalBytes != nil {
 		memory = int64(*m.MemTotalBytes)

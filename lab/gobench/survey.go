@@ -261,11 +261,8 @@ func (t *teller) long(ctx context.Context, l *benchmark, n int64) (all totals, o
 		l.take(rs[0])
 		wall := (rs[0].at.Sub(began) - t.start).Seconds()
 		took := l.Sec * float64(l.N)
-		if l.N <= beforeN || took == 0 {
-			return after, wall - took, nil
-		}
 		each := max(nothingSec, (took-before)/float64(l.N-beforeN))
-		if each*float64(l.N) >= took/2 || wall > 2*surveyWall || l.N >= mostN {
+		if l.N <= beforeN || each*float64(l.N) >= took/2 || wall > 2*surveyWall || l.N >= mostN {
 			return after, wall - took, nil
 		}
 		n = int64(min(mostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,22 +48,6 @@ type Process struct {
 	env  []string
 }
 
-// An ExitError says that the subject ended by itself.
-type ExitError struct {
-	Status string // "exit status 2" or "signal: killed", as os/exec says it
-	Stderr string // its last lines, those of the GC trace left out; "" if it wrote none
-	Memory string // how the kernel killed it for want of memory, and the cure; "" if it did not
-}
-
-func (e *ExitError) Error() string {
-	if e.Memory == "" {
-		return "subject ended: " + e.Status + quoted(e.Stderr)
-	} else if e.Stderr == "" { // as is usual: there was no time to write
-		return e.Memory
-	}
-	return e.Memory + quoted(e.Stderr)
-}
-
 func quoted(lines string) string {
 	if lines == "" {
 		return " (it wrote nothing to stderr)"
@@ -74,7 +59,7 @@ func quoted(lines string) string {
 // without s.Ready, when its port accepts connections. The context and s.ReadyTimeout bound the
 // start only. Templates and the variable PORT tell the subject its free port of 127.0.0.1.
 //
-// The error is an [*ExitError] if the subject ended, and a [*dyno.PlanError] for a bad template.
+// The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
 func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
 	addr, err := freeAddr()
 	if err != nil {
@@ -129,12 +114,17 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	return p, nil
 }
 
-// Err returns an [*ExitError] if the subject ended by itself, and nil if it runs or was stopped.
+// Err says how the subject ended by itself, with its last lines or how the kernel killed it for want
+// of memory. It is nil if the subject runs or was stopped.
 func (p *Process) Err() error {
 	select {
 	case <-p.Done:
 		if p.Alone {
-			return &ExitError{p.Status, p.tail.String(), killedForMemory(p.Memory, p.Status, p.env)}
+			why, lines := killedForMemory(p.Memory, p.Status, p.env), p.tail.String()
+			if why == "" || lines != "" { // who is killed for memory mostly has no time to write
+				why = cmp.Or(why, "subject ended: "+p.Status) + quoted(lines)
+			}
+			return errors.New(why)
 		}
 	default:
 	}

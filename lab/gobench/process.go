@@ -60,10 +60,6 @@ func badEnd(status string, stderr, stdout *subject.Tail) error {
 	return fmt.Errorf("benchmark ended: %s; its last lines:\n%s", status, lines)
 }
 
-// ErrNoResult is wrapped by Start's error for a test binary that ended well without a result:
-// package testing does not say whether the benchmark was skipped or none matched.
-var ErrNoResult = errors.New("the benchmark was skipped, or none matches")
-
 // A Process is a test binary that runs only in its turns: otherwise SIGSTOP holds its process
 // group. It must be closed, and used by one goroutine at a time.
 type Process struct {
@@ -87,7 +83,7 @@ const (
 
 // Start launches a test binary and returns when it has printed its first result and is stopped; a
 // child that left its process group is not stopped. The context bounds the start only. The error has
-// what a binary said that ended or failed; it wraps ErrNoResult if there was nothing to run.
+// what a binary said that ended or failed.
 func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	if !guard.CanHalt {
 		return nil, errors.New("start benchmark: taking turns needs a Unix system (consider: Linux)")
@@ -202,7 +198,7 @@ func (p *Process) follow(stderr *subject.Tail) {
 	case status != guard.StatusOK:
 		p.err = badEnd(status, stderr, said.tail)
 	case !some:
-		p.err = ErrNoResult
+		p.err = errors.New("the benchmark was skipped, or none matches") // which, package testing does not say
 	default:
 		p.err = io.EOF
 	}

@@ -40,7 +40,7 @@ type Builder struct {
 
 	mu     sync.Mutex // one build at a time: each takes all CPUs
 	built  map[string]*Built
-	copies map[string]*source      // of module versions
+	copies map[string]source       // of module versions
 	trees  map[string]string       // worktrees, by repository and commit
 	lists  []string                // git's folders of worktrees
 	tests  map[string]*TestPackage // by what makes them
@@ -63,7 +63,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	}
 	b := &Builder{
 		dir:   guard.TempName(parent),
-		built: map[string]*Built{}, copies: map[string]*source{}, trees: map[string]string{},
+		built: map[string]*Built{}, copies: map[string]source{}, trees: map[string]string{},
 		tests: map[string]*TestPackage{},
 	}
 	if b.guard, err = guard.Start(guard.Job{Scratch: b.dir}, guard.IO{}); err != nil {

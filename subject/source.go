@@ -35,11 +35,8 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	var err error
 	switch {
 	case s.Module != "":
-		var copied *source
-		if copied, err = b.module(ctx, s.Module); err == nil {
-			src = *copied
-			src.env = map[string]string{"GOWORK": "off"}
-		}
+		src, err = b.module(ctx, s.Module)
+		src.env = map[string]string{"GOWORK": "off"}
 	case s.Package != "":
 		src.env = map[string]string{}
 		src.dir, src.rev, err = b.local(ctx, s)
@@ -162,32 +159,32 @@ func (src *source) choose(v string) error {
 }
 
 // module copies a module out of the module cache, where go refuses overlays.
-func (b *Builder) module(ctx context.Context, spec string) (*source, error) {
-	if src := b.copies[spec]; src != nil {
+func (b *Builder) module(ctx context.Context, spec string) (src source, err error) {
+	if src, ok := b.copies[spec]; ok {
 		return src, nil
 	}
 	pkg, query, ok := strings.Cut(spec, "@")
 	if !ok || pkg == "" || query == "" {
-		return nil, planErrorf("module %s has no version (want for example %s@latest)", spec, pkg)
+		return src, planErrorf("module %s has no version (want for example %s@latest)", spec, pkg)
 	}
 	scratch := b.name("module")
 	if err := os.MkdirAll(scratch, 0o700); err != nil {
-		return nil, err
+		return src, err
 	}
 	// So that no go.mod above the folder counts.
 	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module dyno.invalid/scratch\n"), 0o600); err != nil {
-		return nil, err
+		return src, err
 	}
 	m, err := b.download(ctx, scratch, pkg, query)
 	if err != nil {
-		return nil, err
+		return src, err
 	}
 	dir := filepath.Join(scratch, "src")
 	if err := os.CopyFS(dir, os.DirFS(m.Dir)); err != nil { // files become writable
-		return nil, fmt.Errorf("copy module %s: %w", m.Path, err)
+		return src, fmt.Errorf("copy module %s: %w", m.Path, err)
 	}
 	// -mod=mod: the copy may lack go.sum lines, or a vendor folder that the zip left out.
-	src := &source{
+	src = source{
 		dir: filepath.Join(dir, strings.TrimPrefix(pkg, m.Path)), rev: m.Version,
 		flags: []string{"-mod=mod"},
 	}

@@ -52,7 +52,7 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 	}
 	var tests []*TestPackage
 	for _, pattern := range patterns {
-		found, err := goList[listed](ctx, b, src, "-find", pattern)
+		found, err := b.goList(ctx, src, "-find", pattern)
 		if err == nil {
 			err = checkPattern(pattern, in, found)
 		}
@@ -120,22 +120,25 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 
 // listed is what go list says of a package.
 type listed struct {
-	ImportPath, Dir, Name     string
+	ImportPath                string // with " [x.test]" where it is compiled for a test
+	Dir, Name, Export         string
 	TestGoFiles, XTestGoFiles []string
+	CompiledGoFiles           []string
+	ImportMap                 map[string]string
 	Error                     *struct{ Err string }
 }
 
 func (l *listed) tests() bool { return len(l.TestGoFiles)+len(l.XTestGoFiles) > 0 }
 
 // goList asks the go command what packages a pattern means.
-func goList[T any](ctx context.Context, b *Builder, src *source, flags, pattern string) (all []*T, err error) {
+func (b *Builder) goList(ctx context.Context, src *source, flags, pattern string) (all []*listed, err error) {
 	args := slices.Concat(strings.Fields("list -e -json "+flags), src.flags, []string{"--", pattern})
 	out, err := b.command(ctx, src.dir, src.env, "go", args...)
 	if err != nil {
 		return nil, fmt.Errorf("list packages: %w", err)
 	}
 	for dec := json.NewDecoder(strings.NewReader(out)); ; {
-		l := new(T)
+		l := new(listed)
 		if err := dec.Decode(l); err == io.EOF {
 			return all, nil
 		} else if err != nil {

@@ -26,36 +26,28 @@ type PackageSyntax struct {
 // command compiles them, as Link needs too. If an import cannot be read, as from a much newer
 // toolchain, types are missing and the error says why.
 func (b *Builder) Syntax(ctx context.Context, p *TestPackage) (found []PackageSyntax, err error) {
-	all, err := goList[compiled](ctx, b, p.src, "-test -export -compiled -deps", p.ImportPath)
+	all, err := b.goList(ctx, p.src, "-test -export -compiled -deps", p.ImportPath)
 	if err != nil {
 		return nil, err
 	}
-	listed := map[string]*compiled{}
+	packages := map[string]*listed{}
 	for _, c := range all {
-		listed[c.ImportPath] = c
+		packages[c.ImportPath] = c
 	}
 	for _, path := range []string{p.ImportPath, p.ImportPath + "_test"} {
-		c := listed[path+" ["+p.ImportPath+".test]"]
+		c := packages[path+" ["+p.ImportPath+".test]"]
 		if c == nil {
 			continue
 		}
-		s, serr := c.check(path, listed)
+		s, serr := c.check(path, packages)
 		found = append(found, s)
 		err = errors.Join(err, serr)
 	}
 	return found, err
 }
 
-// compiled is what go list -test -export -compiled says of a package.
-type compiled struct {
-	ImportPath      string // with " [x.test]" where it is compiled for a test
-	Dir, Export     string
-	CompiledGoFiles []string
-	ImportMap       map[string]string
-}
-
 // check parses a package and checks its types. The error is that of the first unreadable import.
-func (c *compiled) check(path string, listed map[string]*compiled) (s PackageSyntax, err error) {
+func (c *listed) check(path string, packages map[string]*listed) (s PackageSyntax, err error) {
 	s = PackageSyntax{Fset: token.NewFileSet(), Info: &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 	}}
@@ -73,7 +65,7 @@ func (c *compiled) check(path string, listed map[string]*compiled) (s PackageSyn
 		s.Files = append(s.Files, f)
 	}
 	from := importer.ForCompiler(s.Fset, "gc", func(name string) (io.ReadCloser, error) {
-		imported := listed[cmp.Or(c.ImportMap[name], name)]
+		imported := packages[cmp.Or(c.ImportMap[name], name)]
 		if imported == nil {
 			return nil, errors.New("go list does not know it")
 		}

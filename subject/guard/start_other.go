@@ -78,20 +78,18 @@ func Start(j Job, o IO) (*Tree, error) {
 		}
 		t.PID = t.cmd.Process.Pid
 	}
-	go t.await()
-	return t, nil
-}
-
-func (t *Tree) await() {
-	if t.cmd == nil {
-		<-t.ctx.Done()
-	} else {
+	go func() {
+		defer t.end()
+		if t.cmd == nil {
+			<-t.ctx.Done()
+			return
+		}
 		t.cmd.Wait()
 		t.Alone = !t.asked.Load()
 		t.Status = t.cmd.ProcessState.String()
 		signalGroup(t.PID, syscall.SIGKILL)
-	}
-	t.end()
+	}()
+	return t, nil
 }
 
 func (t *Tree) end() {

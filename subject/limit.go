@@ -108,17 +108,18 @@ func limitDoubts(limit dyno.CPUs, path string, env []string, cpus int) (ws dyno.
 
 // unaware says why an executable ignores a CPU limit, and what helps; "" if it obeys.
 func unaware(info *buildinfo.BuildInfo, env string) (why, cures string) {
-	if older(info.GoVersion, "go1.25") {
+	last := func(godebug string) string {
+		settings := strings.Split(godebug, ",")
+		slices.Reverse(settings)
+		return variable(settings, "containermaxprocs")
+	}
+	switch own := last(env); {
+	case older(info.GoVersion, "go1.25"):
 		return "the subject was built by " + info.GoVersion + ", and Go does so from 1.25 on", "Go 1.25, "
-	}
-	const name = "containermaxprocs"
-	settings := strings.Split(settingOf(info, "DefaultGODEBUG")+","+env, ",")
-	slices.Reverse(settings) // the last one counts
-	switch off := variable(settings, name) == "0"; {
-	case !off:
-		return "", ""
-	case slices.Contains(strings.Split(env, ","), name+"=0"):
+	case own == "0":
 		return "GODEBUG has containermaxprocs=0", "GODEBUG=containermaxprocs=1, or "
+	case own == "" && last(settingOf(info, "DefaultGODEBUG")) == "0":
+		return "the executable has containermaxprocs=0 in its DefaultGODEBUG, as where go.mod says go 1.24 or older", "go 1.25 in go.mod, GODEBUG=containermaxprocs=1, or "
 	}
-	return "the executable has containermaxprocs=0 in its DefaultGODEBUG, as where go.mod says go 1.24 or older", "go 1.25 in go.mod, GODEBUG=containermaxprocs=1, or "
+	return "", ""
 }

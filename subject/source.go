@@ -233,11 +233,10 @@ func (b *Builder) git(ctx context.Context, dir string, args ...string) (string, 
 func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (string, string, error) {
 	top, err := b.git(ctx, dir, "rev-parse", "--show-toplevel", "--git-common-dir")
 	if err != nil {
-		var failed *commandError
-		if errors.As(err, &failed) {
-			return "", "", planErrorf("rev %s: %s is not in a git repository: %s", s.Rev, dir, firstMessage(err))
+		if ctx.Err() != nil {
+			return "", "", ctx.Err()
 		}
-		return "", "", err
+		return "", "", planErrorf("rev %s: %s is not in a git repository: %s", s.Rev, dir, firstMessage(err))
 	}
 	repo, common, _ := strings.Cut(top, "\n")
 	if !filepath.IsAbs(common) {

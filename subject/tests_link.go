@@ -71,9 +71,8 @@ func (b *Builder) goTest(ctx context.Context, p *TestPackage, layout []string, f
 	return out, nil
 }
 
-// joinLdflags returns the flags of a build with ours added to each -ldflags, as only the last that
-// matches a package counts, and the command line hides GOFLAGS. A value is "flags" or
-// "pattern=flags"; see go help build.
+// joinLdflags returns the flags of a build with ours added to each -ldflags: only the last that matches
+// a package counts, and the command line hides GOFLAGS. A value may begin with a pattern.
 func joinLdflags(ours string, goflags, flags []string) (joined []string) {
 	hidden := slices.DeleteFunc(slices.Clone(goflags), func(f string) bool { return !strings.HasPrefix(strings.TrimLeft(f, "-"), "ldflags=") })
 	flags = slices.Concat([]string{"-ldflags="}, hidden, flags)
@@ -97,11 +96,9 @@ func joinLdflags(ours string, goflags, flags []string) (joined []string) {
 }
 
 // LinkSurvey builds the test binary of p, in the linker's own order, with BenchmarkDynoSurvey as
-// its last benchmark. That one measures nothing and prints totals of the process as a result:
-// dyno-goroutines, dyno-gc-cycles and dyno-gc-sec (CPU time of collecting without idle marking;
-// from Go 1.20). Subtract those of a process where it ran alone.
-//
-// If that does not build, LinkSurvey does what Link does, and adds a warning.
+// its last benchmark. That one prints totals of the process as a result: dyno-goroutines,
+// dyno-gc-cycles and dyno-gc-sec (CPU time of collecting without idle marking; from Go 1.20). If it
+// does not build, LinkSurvey does what Link does, and adds a warning.
 func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, err error) {
 	if strings.Contains(strings.Join(slices.Concat(p.goflags, p.src.flags), " "), "-overlay") {
 		err = errors.New("the build has an -overlay of its own")

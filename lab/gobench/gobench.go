@@ -117,11 +117,10 @@ type pairing struct {
 // Run builds, surveys and measures, and gives each finished result to sink: one ForSurvey of each
 // setting, then one of each setting for every block. The returned Run can take profiles.
 //
-// It ends when no benchmark is open, after Bench.Blocks, or when Bench.Duration from the call is
-// over, but not before Least blocks where that is its default. It looks at the time between
-// benchmarks; a block that is cut off keeps the benchmarks done in all settings. If ctx ends, Run
-// returns its cause and loses the current block. A benchmark that fails is left out of later
-// blocks; a build that fails is an error. A *dyno.PlanError says that the plan means no benchmark.
+// It ends when no benchmark is open, after Bench.Blocks, or when Bench.Duration is over, but not before
+// Least blocks where that is its default. A block that is cut off keeps the benchmarks done in all
+// settings. If ctx ends, Run returns its cause and loses the current block. A benchmark that fails is
+// left out of later blocks. A *dyno.PlanError says that the plan means no benchmark.
 func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (*Run, error) {
 	w := b.begin(e)
 	if err := w.build(ctx); err != nil {

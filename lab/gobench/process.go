@@ -30,9 +30,8 @@ func (o *Options) job(path string) (guard.Job, error) {
 	return guard.Job{Path: path, Args: append([]string{"bench.test"}, o.Args...), Dir: dir, Env: subject.Environ(o.Env, dir), CPUs: o.CPUs}, err
 }
 
-// RunOnce runs a test binary to its end and returns how it ended, as os/exec says it; "" means that
-// it did not start. If it ended badly, the error has the last lines of its stderr or else of its
-// output; if ctx ended first, it is the context's cause. No descendant is left.
+// RunOnce runs a test binary to its end and returns how it ended, as guard.Run does; "" means that it
+// did not start. If it ended badly, the error has the last lines of its stderr or else of its output.
 func RunOnce(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error) {
 	j, err := o.job(path)
 	if err != nil {

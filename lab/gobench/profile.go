@@ -22,10 +22,9 @@ const (
 )
 
 // Profile takes profiles of measured benchmarks (wanted: Package and Name) and gives a result
-// ForProfile of each to sink. In every repeat the settings take turns in random order. A trial's
-// directory gets cpu.pb.gz and allocs.pb.gz, of two processes with the same iterations: N of its
-// only Benchmark, the first call included. A profile that fails is a result with Err.
-// Bench.Duration does not count.
+// ForProfile of each to sink. A trial's directory gets cpu.pb.gz and allocs.pb.gz, of two processes
+// with the same iterations: N of its only Benchmark, the first call included. A profile that fails is
+// a result with Err.
 func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
 	var chosen []*pairing
 	for _, x := range wanted {

@@ -28,9 +28,8 @@ func (l Limits) needs(controller string) bool {
 	return controller == memory && l.Memory > 0 || controller == cpu && l.CPU > 0
 }
 
-// Make makes the directories of a group, without setting the limits. Controllers that no limit
-// needs are taken where they are, so that all groups are accounted alike. name must be new; proc is
-// /proc.
+// Make makes the directories of a group, without setting the limits. Controllers that no limit needs
+// are taken where they are, so that all groups are accounted alike. proc is /proc.
 func Make(proc, name string, l Limits) (*Group, error) {
 	g := &Group{Limits: l, of: map[string]string{}}
 	if err := g.make(proc, name); err != nil {
@@ -182,24 +181,15 @@ func (g *Group) SetLimits() error {
 // set writes the settings of version 2 if the first of their files exists, else those of version 1.
 func set(dir string, v2, v1 []setting) error {
 	settings := v2
-	if !exists(filepath.Join(dir, v2[0].file)) {
+	if _, err := os.Stat(filepath.Join(dir, v2[0].file)); err != nil {
 		settings = v1
 	}
 	for _, s := range settings {
-		path := filepath.Join(dir, s.file)
-		if s.optional && !exists(path) {
-			continue
-		}
-		if err := write(path, s.text); err != nil {
+		if err := write(filepath.Join(dir, s.file), s.text); err != nil && !(s.optional && errors.Is(err, fs.ErrNotExist)) {
 			return fmt.Errorf("%s: %w", s.file, err)
 		}
 	}
 	return nil
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 func write(file, text string) error {

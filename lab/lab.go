@@ -89,10 +89,8 @@ func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 		}
 	}
 	for _, t := range trials {
-		if l.Prepare != nil {
-			if err := l.Prepare(ctx, t.Subject); err != nil {
-				return err
-			}
+		if err := l.Prepare(ctx, t.Subject); err != nil {
+			return err
 		}
 	}
 	return nil

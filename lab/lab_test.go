@@ -31,6 +31,7 @@ type fake struct {
 func newFake() *fake {
 	f := &fake{alive: map[int]chan struct{}{}}
 	f.lab = Lab{Hands: Hands{
+		Prepare: func(context.Context, dyno.Subject) error { return nil },
 		Start: func(_ context.Context, t *dyno.Trial, _ string) (*Running, error) {
 			f.say("start %d", t.N)
 			died := make(chan struct{})

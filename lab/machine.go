@@ -36,9 +36,6 @@ func Open() (l *Lab, release func() error, err error) {
 			if !s.Launched() {
 				return nil
 			}
-			if err := builder.Check(ctx, s); err != nil {
-				return err
-			}
 			_, err := builder.Build(ctx, s)
 			return err
 		},

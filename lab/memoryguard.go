@@ -2,19 +2,19 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/dynolab/dyno"
 )
 
 // A memoryGuard keeps the subject of a trial from taking all memory of the machine.
-//
-// Note: predicting what GOGC=off allocates works only where the number of requests is fixed.
 type memoryGuard struct {
 	lab    *Lab
 	stop   context.CancelCauseFunc // of the trial
@@ -123,8 +123,7 @@ func (g *memoryGuard) guilty(left float64) bool {
 	return true
 }
 
-// refuse reports a setting under which the heap grows beyond what is left: GOGC=off up to
-// GOMEMLIMIT. With another GOGC the limit may be far above the need.
+// refuse reports a heap that grows beyond what is left: with GOGC=off up to GOMEMLIMIT.
 func refuse(t *dyno.Trial, left, total float64) error {
 	limit, err := dyno.ParseSize(environment(t, "GOMEMLIMIT"))
 	room := max(0, left-reserve(total))
@@ -141,16 +140,57 @@ func environment(t *dyno.Trial, name string) string {
 	if !ok {
 		return os.Getenv(name)
 	}
-	return argument.ReplaceAllStringFunc(v, func(use string) string {
-		return t.Subject.Arg[argument.FindStringSubmatch(use)[1]]
-	})
+	for arg, value := range t.Subject.Arg {
+		v = strings.ReplaceAll(v, "{{.arg."+arg+"}}", value)
+	}
+	return v
 }
-
-var argument = regexp.MustCompile(`\{\{\s*\.arg\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
 
 func size(bytes float64) string {
 	if bytes >= 1<<30 {
 		return fmt.Sprintf("%.1f GiB", bytes/(1<<30))
 	}
 	return fmt.Sprintf("%.0f MiB", bytes/(1<<20))
+}
+
+// Describe returns the kernel's release, the CPU model and the memory in bytes; zero values where
+// unknown.
+func Describe() (kernel, cpu string, memory int64) {
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	kernel = strings.TrimSpace(string(release))
+	cpus, _ := os.ReadFile("/proc/cpuinfo") // procfs reads it on Linux only
+	if _, rest, ok := strings.Cut(string(cpus), "\nmodel name\t: "); ok {
+		cpu, _, _ = strings.Cut(rest, "\n")
+	}
+	if m, err := meminfo("/proc"); err == nil && m.MemTotalBytes != nil {
+		memory = int64(*m.MemTotalBytes)
+	}
+	return kernel, cpu, memory
+}
+
+func meminfo(proc string) (info procfs.Meminfo, err error) {
+	fs, err := procfs.NewFS(proc)
+	if err == nil {
+		info, err = fs.Meminfo()
+	}
+	return info, err
+}
+
+// memoryOf returns Hands.Memory: of the machine or, if it has less left, of a control group around
+// this process. A call takes some 100 µs.
+func memoryOf(proc string, group func() (left, limit float64)) func() (left, total float64, err error) {
+	return func() (left, total float64, err error) {
+		info, err := meminfo(proc)
+		if err != nil {
+			return 0, 0, fmt.Errorf("read memory of the machine: %w", err)
+		}
+		if info.MemAvailableBytes == nil || info.MemTotalBytes == nil {
+			return 0, 0, errors.New("read memory of the machine: no MemAvailable")
+		}
+		left, total = float64(*info.MemAvailableBytes), float64(*info.MemTotalBytes)
+		if l, limit := group(); l < left {
+			left, total = l, min(limit, total)
+		}
+		return left, total, nil
+	}
 }

@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"bytes"
+	"encoding/csv"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,9 +23,8 @@ const (
 )
 
 // A seriesLog writes the points of all probes to a file as they are read, so that they take no
-// memory and survive dyno. If several probes report a series, only the points of the most trusted
-// one are written. It is known when each has given two points, as rates begin with the second, so
-// the first points wait.
+// memory and survive dyno. Of several probes with one series the most trusted is written: it is
+// known when each has given two points, as rates begin with the second, so the first points wait.
 type seriesLog struct {
 	path string // "" if nothing is written
 
@@ -31,7 +32,8 @@ type seriesLog struct {
 	columns map[string]*column // by metric
 	held    []point            // the first, until settled
 	settled bool
-	buf     []byte // lines that are not written yet
+	buf     bytes.Buffer // lines that are not written yet
+	lines   *csv.Writer  // to buf
 	timer   *time.Timer
 	file    *os.File // nil before the first line
 	err     error    // the first
@@ -39,8 +41,8 @@ type seriesLog struct {
 }
 
 type column struct {
-	name  string // as it is written
-	trust int    // of the most trusted probe that gave a point
+	name  string
+	trust int // of the most trusted probe that gave a point
 }
 
 type point struct {
@@ -52,6 +54,7 @@ type point struct {
 
 func newSeriesLog(dir string) *seriesLog {
 	l := &seriesLog{columns: map[string]*column{}}
+	l.lines = csv.NewWriter(&l.buf)
 	if dir != "" {
 		l.path = filepath.Join(dir, seriesFile)
 	}
@@ -69,7 +72,7 @@ func (l *seriesLog) of(name string) func(metric string, at time.Duration, v floa
 		}
 		c, ok := l.columns[metric]
 		if !ok {
-			c = &column{csvName(metric), trust}
+			c = &column{lineEnds.Replace(metric), trust}
 			l.columns[metric] = c
 		}
 		c.trust = min(c.trust, trust)
@@ -82,15 +85,8 @@ func (l *seriesLog) of(name string) func(metric string, at time.Duration, v floa
 	}
 }
 
-// csvName is a name as a field of the file. A service may choose any name, but a record is one
-// line.
-func csvName(metric string) string {
-	metric = strings.NewReplacer("\r", " ", "\n", " ").Replace(metric)
-	if strings.ContainsAny(metric, ",\"") {
-		return `"` + strings.ReplaceAll(metric, `"`, `""`) + `"`
-	}
-	return metric
-}
+// A service may choose any name, but a record is one line.
+var lineEnds = strings.NewReplacer("\r", " ", "\n", " ")
 
 // begin is called when all probes have begun; they read at intervals of every.
 func (l *seriesLog) begin(every time.Duration) {
@@ -113,15 +109,10 @@ func (l *seriesLog) add(p point) {
 	if p.trust > p.of.trust {
 		return
 	}
-	if len(l.buf) == 0 && l.timer == nil && !l.ended {
+	if l.timer == nil && !l.ended {
 		l.timer = time.AfterFunc(seriesFlush, l.tick)
 	}
-	if l.file == nil && len(l.buf) == 0 {
-		l.buf = append(l.buf, "metric,sec,value\n"...)
-	}
-	b := append(append(l.buf, p.of.name...), ',')
-	b = append(strconv.AppendFloat(b, p.at.Seconds(), 'f', 6, 64), ',')
-	l.buf = append(strconv.AppendFloat(b, p.value, 'g', -1, 64), '\n')
+	l.lines.Write([]string{p.of.name, strconv.FormatFloat(p.at.Seconds(), 'f', 6, 64), strconv.FormatFloat(p.value, 'g', -1, 64)})
 }
 
 // flush writes what has waited; after an error nothing more.
@@ -131,16 +122,18 @@ func (l *seriesLog) flush() {
 		l.add(p)
 	}
 	l.held = nil
-	if len(l.buf) == 0 || l.err != nil {
+	l.lines.Flush()
+	if l.buf.Len() == 0 || l.err != nil {
 		return
 	}
 	if l.file == nil {
-		l.file, l.err = os.Create(l.path)
+		if l.file, l.err = os.Create(l.path); l.err == nil {
+			_, l.err = l.file.WriteString("metric,sec,value\n")
+		}
 	}
 	if l.err == nil {
-		_, l.err = l.file.Write(l.buf)
+		_, l.err = l.buf.WriteTo(l.file)
 	}
-	l.buf = l.buf[:0]
 }
 
 // close ends the file; again it does nothing. The error is a doubt: the series are cut off.

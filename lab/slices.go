@@ -25,15 +25,13 @@ type Knobs interface {
 // fewCollections is the least number in a slice for its phase not to matter.
 const fewCollections = 3
 
-// runSlices runs an experiment with slices: one launch and one load, during which the factor is
-// turned. Results are stored after the load, as that takes CPU time. If a slice is missing all are
-// measured again, as its process has gone.
+// runSlices runs one launch and one load, during which the factor is turned. Results are stored after
+// the load, as that takes CPU time. If a slice is missing all are measured again.
 func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, trials []dyno.Trial, sink func(*dyno.Result) error) error {
 	if l.Skip != nil && !slices.ContainsFunc(trials, func(t dyno.Trial) bool { return !l.Skip(t.N) }) {
 		return nil
 	}
-	s := &slicer{lab: l, e: e, trials: trials, hold: gate{open: make(chan struct{})}}
-	s.hold.turn(true)
+	s := &slicer{lab: l, e: e, trials: trials}
 	whole := s.trial(ctx)
 	err := context.Cause(ctx)
 	if whole.Err == "" && s.err != nil {
@@ -144,8 +142,7 @@ func (s *slicer) cut(ctx context.Context, m *load.Meter) {
 	}
 }
 
-// turn gives the factor a level, also one that it has, so that a turn costs the same in every
-// slice.
+// turn gives the factor a level, also one that it has: so a turn costs the same in every slice.
 func (s *slicer) turn(l dyno.Level) error {
 	if l.Factor != dyno.ProbesFactor {
 		return s.knobs.Set(l.Factor, l.Value)
@@ -224,33 +221,32 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// A gate holds probes back while it is closed.
+// A gate holds probes back while it is shut.
 type gate struct {
 	mu   sync.Mutex
-	open chan struct{} // closed if the gate is open
+	shut chan struct{} // closed when the gate opens; nil if it is open
 }
 
 func (g *gate) turn(open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	select {
-	case <-g.open:
-		if !open {
-			g.open = make(chan struct{})
-		}
-	default:
-		if open {
-			close(g.open)
-		}
+	if open && g.shut != nil {
+		close(g.shut)
+		g.shut = nil
+	} else if !open && g.shut == nil {
+		g.shut = make(chan struct{})
 	}
 }
 
 func (g *gate) pass(ctx context.Context) {
 	g.mu.Lock()
-	open := g.open
+	shut := g.shut
 	g.mu.Unlock()
+	if shut == nil {
+		return
+	}
 	select {
-	case <-open:
+	case <-shut:
 	case <-ctx.Done():
 	}
 }

@@ -34,8 +34,6 @@ type snapshots struct {
 }
 
 const (
-	mostGoroutines = 10_000 // mostGoroutines are profiled before the window: for 100,000 the subject stops for 0.1 s
-
 	settleEvery = 100 * time.Millisecond // after FreeOSMemory the service may still be about to free more
 	settleMost  = time.Second
 	settled     = 0.005 // of the resident memory: a smaller fall counts as none
@@ -107,16 +105,6 @@ func (k *snapshots) forces() bool { return k.trial.Leak && k.target.Socket != ""
 func (k *snapshots) profiles(l Inspector, when string) error {
 	if err := k.profile(l, "heap", when); err != nil {
 		return err
-	}
-	if when == "before" {
-		s, err := l.Brief()
-		if err != nil {
-			return err
-		}
-		if s.Goroutines > mostGoroutines {
-			k.warnings.AddOf(dyno.WarnSnapshot, "goroutines", "there is no profile of goroutines before the window: %.0f are too many to stop for it", s.Goroutines)
-			return nil
-		}
 	}
 	return k.profile(l, "goroutine", when)
 }

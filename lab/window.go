@@ -62,9 +62,8 @@ func newWindow(t *trial, running *Running) *window {
 	return w
 }
 
-// open starts the probes and returns when each has taken its first reading. The probe of the
-// trial's purpose begins first and ends last, so that no other probe sees what it does at its ends,
-// such as a forced collection.
+// open starts the probes and returns when each has taken its first reading. The probe of the trial's
+// purpose begins first and ends last: no other sees what it does then, such as a forced collection.
 func (w *window) open(ctx context.Context) error {
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
 		w.warnings.AddOf(dyno.WarnProbeCost, "probes.every", "probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every)

@@ -9,6 +9,8 @@ package subject
 import (
 	"context"
 	"debug/buildinfo"
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"go/version"
 	"os"
@@ -38,7 +40,7 @@ type Builder struct {
 
 	mu     sync.Mutex // one build at a time: each takes all CPUs
 	built  map[string]*Built
-	copies map[string]*source      // of module versions
+	copies map[string]source       // of module versions
 	trees  map[string]string       // worktrees, by repository and commit
 	lists  []string                // git's folders of worktrees
 	tests  map[string]*TestPackage // by what makes them
@@ -61,7 +63,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	}
 	b := &Builder{
 		dir:   guard.TempName(parent),
-		built: map[string]*Built{}, copies: map[string]*source{}, trees: map[string]string{},
+		built: map[string]*Built{}, copies: map[string]source{}, trees: map[string]string{},
 		tests: map[string]*TestPackage{},
 	}
 	if b.guard, err = guard.Start(guard.Job{Scratch: b.dir}, guard.IO{}); err != nil {
@@ -83,34 +85,16 @@ func (b *Builder) Close() error {
 	return os.RemoveAll(b.dir) // what the guard could not remove
 }
 
-// Check finds what makes a Build or a Start of s impossible, short of compiling. What the user can
-// correct is a [*dyno.PlanError].
-func (b *Builder) Check(ctx context.Context, s dyno.Subject) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, _, err := expand(s, "127.0.0.1:1"); err != nil {
-		return err
-	}
-	if s.Binary != "" {
-		_, err := executable(s)
-		return err
-	}
-	src, err := b.find(ctx, s)
-	if err != nil {
-		return err
-	}
-	_, err = b.goVersion(ctx, src, s)
-	return err
-}
-
-// Build returns the executable of s, and builds the same thing once only. Errors are those of Check
-// and of the compiler.
+// Build returns the executable of s, and builds the same thing once only. A mistake that the user can
+// correct in the plan, in what Start needs too, is a [*dyno.PlanError].
 //
-// Note: the probe imports runtime/pprof, so the linker keeps heap profiling (one sample per 512
-// KiB) also in a service that has no profiles. That is alike in all settings.
+// Note: the probe imports runtime/pprof, so the linker keeps heap profiling in all settings.
 func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if _, _, err := expand(s, "127.0.0.1:1"); err != nil {
+		return nil, err
+	}
 	if s.Binary != "" {
 		return given(s)
 	}
@@ -187,10 +171,7 @@ func (b *Builder) compile(ctx context.Context, src *source, s dyno.Subject, gov 
 	if err != nil {
 		return "", err
 	}
-	if len(files) != 1 {
-		return "", fmt.Errorf("go %s made %d files, not an executable", strings.Join(args, " "), len(files))
-	}
-	return filepath.Join(out, files[0].Name()), nil
+	return filepath.Join(out, files[0].Name()), nil // of a main package there is one
 }
 
 func (b *Builder) name(prefix string) string {
@@ -230,17 +211,60 @@ func given(s dyno.Subject) (*Built, error) {
 		return built, nil
 	}
 	built.Go = info.GoVersion
-	modified := ""
-	for _, kv := range info.Settings {
-		switch {
-		case kv.Key == "vcs.revision":
-			built.Rev = kv.Value
-		case kv.Key == "vcs.modified" && kv.Value == "true":
-			modified = "+dirty"
-		}
-	}
-	if built.Rev != "" {
-		built.Rev += modified
+	built.Rev = settingOf(info, "vcs.revision")
+	if built.Rev != "" && settingOf(info, "vcs.modified") == "true" {
+		built.Rev += "+dirty"
 	}
 	return built, nil
+}
+
+// settingOf returns what the build of an executable had for a key; "" for nothing.
+func settingOf(info *buildinfo.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+var (
+	//go:embed inject/probe.go
+	probeText string
+	//go:embed inject/take.go
+	takeText string
+	//go:embed inject/cpu.go
+	cpuText string
+)
+
+// overlay returns the flag of go build that adds files to the package in dir, a path without
+// symbolic links. texts are by a part of the file's name, which ends in suffix.
+func (b *Builder) overlay(dir string, texts map[string]string, suffix string) (flag string, err error) {
+	folder := b.name("overlay")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for part, text := range texts {
+		name := "zz_dyno_" + part
+		file := filepath.Join(folder, name+".go")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		for exists(filepath.Join(dir, name+suffix)) { // not over a file of the user's
+			name += "_"
+		}
+		replace[filepath.Join(dir, name+suffix)] = file
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(folder, "overlay.json")
+	return "-overlay=" + file, os.WriteFile(file, text, 0o600)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

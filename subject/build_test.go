@@ -130,7 +130,7 @@ func TestBuildErrors(t *testing.T) {
 		{dyno.Subject{Binary: "lib", Dir: dir}, "is a directory"},
 		{dyno.Subject{Binary: "script", Dir: dir}, "chmod +x"},
 	} {
-		err := b.Check(ctx, test.s)
+		_, err := b.Build(ctx, test.s)
 		wantError(t, err, test.want)
 		var mistake *dyno.PlanError
 		if !errors.As(err, &mistake) {
@@ -142,7 +142,7 @@ func TestBuildErrors(t *testing.T) {
 func TestGoTooOld(t *testing.T) {
 	b := newBuilder(t)
 	dir := tree(t, "go.mod", "module example.org/x\n\n// The language.\ngo 1.99 // soon\n", "main.go", helloMain)
-	err := b.Check(context.Background(), dyno.Subject{Package: dir, Go: "1.25.5"})
+	_, err := b.Build(context.Background(), dyno.Subject{Package: dir, Go: "1.25.5"})
 	var mistake *dyno.PlanError
 	if !errors.As(err, &mistake) {
 		t.Fatalf("error %v is not a PlanError", err)
@@ -220,14 +220,14 @@ func TestRevision(t *testing.T) {
 	}
 	var mistake *dyno.PlanError
 	for rev, want := range map[string]string{"nosuch": "rev nosuch: no such revision", "--help": "no such revision"} {
-		err := b.Check(context.Background(), dyno.Subject{Package: filepath.Join(dir, "m/cmd"), Rev: rev})
+		_, err := b.Build(context.Background(), dyno.Subject{Package: filepath.Join(dir, "m/cmd"), Rev: rev})
 		wantError(t, err, want)
 		if !errors.As(err, &mistake) {
 			t.Errorf("%v is not a PlanError", err)
 		}
 	}
 	writeFiles(t, dir, "m/later/main.go", helloMain)
-	err = b.Check(context.Background(), dyno.Subject{Package: filepath.Join(dir, "m/later"), Rev: "HEAD"})
+	_, err = b.Build(context.Background(), dyno.Subject{Package: filepath.Join(dir, "m/later"), Rev: "HEAD"})
 	wantError(t, err, "does not exist in it")
 
 	if err := b.Close(); err != nil {

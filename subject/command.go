@@ -55,14 +55,7 @@ var cures = []struct{ message, cure string }{
 }
 
 func (e *commandError) Error() string {
-	quoted := make([]string, len(e.args))
-	for i, a := range e.args {
-		quoted[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\n'\"$\\") {
-			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	s := strings.Join(quoted, " ") + ": " + e.status
+	s := strings.Join(e.args, " ") + ": " + e.status
 	for _, c := range cures {
 		if strings.Contains(e.stderr, c.message) {
 			s += " (consider: " + c.cure + ")"
@@ -104,10 +97,9 @@ func findUp(dir, name string) string {
 	}
 }
 
-// RunTool runs a program that is no service, such as another load generator, and returns how it
-// ended, as os/exec says it. Its standard input is empty; vars are added to dyno's environment.
-// stdout and stderr must not keep the slice. No descendant survives the program, ctx, or dyno. If
-// ctx ended first, the error is its cause; other errors say why the program did not start.
+// RunTool runs a program that is no service, such as another load generator, as guard.Run does. Its
+// standard input is empty; vars are added to dyno's environment. stdout and stderr must not keep the
+// slice. No descendant survives the program, ctx, or dyno.
 func RunTool(ctx context.Context, argv []string, vars map[string]string, dir string, stdout, stderr io.Writer) (status string, err error) {
 	return runProgram(ctx, argv, vars, dir, guard.IO{Stdout: stdout, Stderr: stderr})
 }

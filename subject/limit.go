@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -42,15 +41,11 @@ func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 	}
 	cure := "fewer other processes, a lower GOMEMLIMIT"
 	if m.Limit > 0 && m.Reached {
-		text += "the control group reached its limit of " + mebibytes(m.Limit)
-		cure = "a higher limit"
-		if below := m.Limit * 9 / 10 >> 20; below > 0 {
-			soft, err := dyno.ParseSize(variable(env, "GOMEMLIMIT"))
-			if err != nil || int64(soft)>>20 > below {
-				cure = fmt.Sprintf("GOMEMLIMIT=%dMiB, a higher limit", below)
-			} else {
-				cure = "a lower GOMEMLIMIT, as it does not count all memory of the process, or a higher limit"
-			}
+		text += fmt.Sprintf("the control group reached its limit of %v MiB", math.Round(float64(m.Limit)/(1<<20)*10)/10)
+		cure = "a lower GOMEMLIMIT, as it does not count all memory of the process, or a higher limit"
+		below := m.Limit * 9 / 10 >> 20
+		if soft, err := dyno.ParseSize(variable(env, "GOMEMLIMIT")); err != nil || int64(soft)>>20 > below {
+			cure = fmt.Sprintf("GOMEMLIMIT=%dMiB, a higher limit", below)
 		}
 	} else {
 		text += "the machine, or a control group above the subject's, had no more"
@@ -69,10 +64,6 @@ func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 
 // statusKilled is how os/exec says that a process was killed by SIGKILL.
 const statusKilled = "signal: killed"
-
-func mebibytes(bytes int64) string {
-	return strconv.FormatFloat(math.Round(float64(bytes)/(1<<20)*10)/10, 'f', -1, 64) + " MiB"
-}
 
 func variable(env []string, name string) string {
 	for _, kv := range env {
@@ -117,23 +108,18 @@ func limitDoubts(limit dyno.CPUs, path string, env []string, cpus int) (ws dyno.
 
 // unaware says why an executable ignores a CPU limit, and what helps; "" if it obeys.
 func unaware(info *buildinfo.BuildInfo, env string) (why, cures string) {
-	if older(info.GoVersion, "go1.25") {
+	last := func(godebug string) string {
+		settings := strings.Split(godebug, ",")
+		slices.Reverse(settings)
+		return variable(settings, "containermaxprocs")
+	}
+	switch own := last(env); {
+	case older(info.GoVersion, "go1.25"):
 		return "the subject was built by " + info.GoVersion + ", and Go does so from 1.25 on", "Go 1.25, "
-	}
-	byDefault := ""
-	for _, s := range info.Settings {
-		if s.Key == "DefaultGODEBUG" {
-			byDefault = s.Value
-		}
-	}
-	const name = "containermaxprocs"
-	settings := strings.Split(byDefault+","+env, ",")
-	slices.Reverse(settings) // the last one counts
-	switch off := variable(settings, name) == "0"; {
-	case !off:
-		return "", ""
-	case slices.Contains(strings.Split(env, ","), name+"=0"):
+	case own == "0":
 		return "GODEBUG has containermaxprocs=0", "GODEBUG=containermaxprocs=1, or "
+	case own == "" && last(settingOf(info, "DefaultGODEBUG")) == "0":
+		return "the executable has containermaxprocs=0 in its DefaultGODEBUG, as where go.mod says go 1.24 or older", "go 1.25 in go.mod, GODEBUG=containermaxprocs=1, or "
 	}
-	return "the executable has containermaxprocs=0 in its DefaultGODEBUG, as where go.mod says go 1.24 or older", "go 1.25 in go.mod, GODEBUG=containermaxprocs=1, or "
+	return "", ""
 }

@@ -2,6 +2,8 @@ package subject
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,11 +35,8 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	var err error
 	switch {
 	case s.Module != "":
-		var copied *source
-		if copied, err = b.module(ctx, s.Module); err == nil {
-			src = *copied
-			src.env = map[string]string{"GOWORK": "off"}
-		}
+		src, err = b.module(ctx, s.Module)
+		src.env = map[string]string{"GOWORK": "off"}
 	case s.Package != "":
 		src.env = map[string]string{}
 		src.dir, src.rev, err = b.local(ctx, s)
@@ -48,26 +47,6 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 		return nil, err
 	}
 	return &src, src.choose(s.Go)
-}
-
-// choose selects a Go version; "" leaves the choice to the go command.
-func (src *source) choose(v string) error {
-	if v == "" {
-		return nil
-	}
-	src.env["GOTOOLCHAIN"] = toolchain(v)
-	files := []string{findUp(src.dir, "go.mod")}
-	if work := os.Getenv("GOWORK"); work == "" && src.env["GOWORK"] == "" {
-		files = append(files, findUp(src.dir, "go.work"))
-	} else if work != "off" && src.env["GOWORK"] == "" {
-		files = append(files, work)
-	}
-	for _, file := range files {
-		if err := checkGo(file, src.env["GOTOOLCHAIN"]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // local returns the directory of the user's package, or that of it in another revision's worktree.
@@ -154,66 +133,58 @@ func toolchain(v string) string {
 
 var goLine = regexp.MustCompile(`(?m)^[ \t]*go[ \t]+(\d[^\s]*).*$`)
 
-// checkGo reports a go line that needs a newer toolchain. file may be "".
-func checkGo(file, toolchain string) error {
-	if file == "" {
+// choose selects a Go version; "" leaves the choice to the go command. The error is that go.mod needs
+// a newer one.
+func (src *source) choose(v string) error {
+	if v == "" {
 		return nil
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
+	chosen := toolchain(v)
+	src.env["GOTOOLCHAIN"] = chosen
+	file := findUp(src.dir, "go.mod")
+	text, _ := os.ReadFile(file)
 	m := goLine.FindSubmatchIndex(text)
 	if m == nil {
 		return nil
 	}
 	want := string(text[m[2]:m[3]])
-	if version.Compare(toolchain, "go"+want) >= 0 {
+	if version.Compare(chosen, "go"+want) >= 0 {
 		return nil
 	}
 	return &dyno.PlanError{
 		File: file, Line: 1 + strings.Count(string(text[:m[0]]), "\n"), Column: 1 + m[2] - m[0],
 		Source: strings.TrimRight(string(text[m[0]:m[1]]), "\r"),
-		Msg:    fmt.Sprintf("Go %s is too old: %s needs go %s", strings.TrimPrefix(toolchain, "go"), filepath.Base(file), want),
+		Msg:    fmt.Sprintf("Go %s is too old: %s needs go %s", strings.TrimPrefix(chosen, "go"), filepath.Base(file), want),
 	}
 }
 
 // module copies a module out of the module cache, where go refuses overlays.
-func (b *Builder) module(ctx context.Context, spec string) (*source, error) {
-	if src := b.copies[spec]; src != nil {
+func (b *Builder) module(ctx context.Context, spec string) (src source, err error) {
+	if src, ok := b.copies[spec]; ok {
 		return src, nil
 	}
 	pkg, query, ok := strings.Cut(spec, "@")
 	if !ok || pkg == "" || query == "" {
-		return nil, planErrorf("module %s has no version (want for example %s@latest)", spec, pkg)
+		return src, planErrorf("module %s has no version (want for example %s@latest)", spec, pkg)
 	}
 	scratch := b.name("module")
 	if err := os.MkdirAll(scratch, 0o700); err != nil {
-		return nil, err
+		return src, err
 	}
 	// So that no go.mod above the folder counts.
 	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module dyno.invalid/scratch\n"), 0o600); err != nil {
-		return nil, err
+		return src, err
 	}
 	m, err := b.download(ctx, scratch, pkg, query)
 	if err != nil {
-		return nil, err
+		return src, err
 	}
 	dir := filepath.Join(scratch, "src")
 	if err := os.CopyFS(dir, os.DirFS(m.Dir)); err != nil { // files become writable
-		return nil, fmt.Errorf("copy module %s: %w", m.Path, err)
-	}
-	if mod := filepath.Join(dir, "go.mod"); !exists(mod) { // older than modules
-		text, err := os.ReadFile(m.GoMod)
-		if err == nil {
-			err = os.WriteFile(mod, text, 0o600)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("copy module %s: %w", m.Path, err)
-		}
+		return src, fmt.Errorf("copy module %s: %w", m.Path, err)
 	}
 	// -mod=mod: the copy may lack go.sum lines, or a vendor folder that the zip left out.
-	src := &source{
+	src = source{
 		dir: filepath.Join(dir, strings.TrimPrefix(pkg, m.Path)), rev: m.Version,
 		flags: []string{"-mod=mod"},
 	}
@@ -222,7 +193,7 @@ func (b *Builder) module(ctx context.Context, spec string) (*source, error) {
 }
 
 // downloaded is what go mod download -json prints.
-type downloaded struct{ Path, Version, Dir, GoMod, Error string }
+type downloaded struct{ Path, Version, Dir, Error string }
 
 // download finds the module with the longest path that has the package; see
 // https://go.dev/ref/mod#resolve-pkg-mod.
@@ -246,4 +217,97 @@ func (b *Builder) download(ctx context.Context, dir, pkg, query string) (*downlo
 		}
 	}
 	return nil, fmt.Errorf("no module has the package %s at %s: %v", pkg, query, first)
+}
+
+// keptTree begins the names of worktrees that are the same in each run, as the go command caches
+// what it compiles by directory. Only the dyno that made such a directory uses it.
+const keptTree = "dyno-rev-"
+
+// git runs git without the hooks of the user's repository.
+func (b *Builder) git(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := b.command(ctx, dir, nil, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull}, args...)...)
+	return strings.TrimSpace(out), err
+}
+
+// revision returns the place of dir in a worktree of s.Rev, and the commit.
+func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (string, string, error) {
+	top, err := b.git(ctx, dir, "rev-parse", "--show-toplevel", "--git-common-dir")
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", "", ctx.Err()
+		}
+		return "", "", planErrorf("rev %s: %s is not in a git repository: %s", s.Rev, dir, firstMessage(err))
+	}
+	repo, common, _ := strings.Cut(top, "\n")
+	if !filepath.IsAbs(common) {
+		common = filepath.Join(dir, common)
+	}
+	common = filepath.Clean(common)
+	commit, err := b.git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", s.Rev+"^{commit}")
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", "", ctx.Err()
+		}
+		return "", "", planErrorf("rev %s: no such revision in %s", s.Rev, repo)
+	}
+	tree := b.trees[repo+" "+commit]
+	if tree == "" {
+		if tree, err = b.addTree(ctx, repo, common, commit); err != nil {
+			return "", "", fmt.Errorf("check out %s: %w", s.Rev, err)
+		}
+		b.trees[repo+" "+commit] = tree
+	}
+	rel, err := filepath.Rel(repo, dir)
+	if err != nil {
+		return "", "", err
+	}
+	if dir = filepath.Join(tree, rel); !exists(dir) {
+		return "", "", planErrorf("rev %s: package %s does not exist in it", s.Rev, s.Package)
+	}
+	return dir, commit, nil
+}
+
+// addTree checks out a commit. The guard removes the worktree and git's entry.
+func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (string, error) {
+	// git needs a unique folder name, so it depends on the folder for temporary files.
+	parent := filepath.Dir(b.dir)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", parent, common, commit))
+	tree := filepath.Join(parent, keptTree+hex.EncodeToString(sum[:6]))
+	if err := os.Mkdir(tree, 0o700); err != nil { // another dyno uses it
+		tree = b.name(filepath.Base(b.dir) + "-")
+	}
+	list := filepath.Join(common, "worktrees")
+	b.lists = append(b.lists, list)
+	b.guard.RemoveInEnd(filepath.Join(list, filepath.Base(tree)))
+	b.guard.RemoveInEnd(tree)
+	// --force: git may have an entry without a folder after a crash.
+	_, err := b.git(ctx, repo, "worktree", "add", "--force", "--detach", tree, commit)
+	return tree, err
+}
+
+func (b *Builder) inTree(path string) bool {
+	for _, tree := range b.trees {
+		if path == tree || strings.HasPrefix(path, tree+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
+}
+
+// current returns the commit of the working tree around dir, with "+dirty" if the module has
+// changes; "" if there is no commit.
+func (b *Builder) current(ctx context.Context, dir string) string {
+	commit, err := b.git(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
+	if err != nil {
+		return ""
+	}
+	if mod := findUp(dir, "go.mod"); mod != "" {
+		dir = filepath.Dir(mod)
+	}
+	// dyno's own run directories are no change of the program.
+	changes, err := b.git(ctx, dir, "status", "--porcelain", "--", ".", ":(exclude)dyno-runs")
+	if err != nil || changes != "" {
+		return commit + "+dirty"
+	}
+	return commit
 }

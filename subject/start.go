@@ -1,15 +1,20 @@
 package subject
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
+	"text/template"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -43,23 +48,6 @@ type Process struct {
 	env  []string
 }
 
-// An ExitError says that the subject ended by itself.
-type ExitError struct {
-	Status string // "exit status 2" or "signal: killed", as os/exec says it
-	Stderr string // its last lines, those of the GC trace left out; "" if it wrote none
-	Memory string // how the kernel killed it for want of memory, and the cure; "" if it did not
-}
-
-func (e *ExitError) Error() string {
-	switch {
-	case e.Memory == "":
-		return "subject ended: " + e.Status + quoted(e.Stderr)
-	case e.Stderr == "": // as is usual: there was no time to write
-		return e.Memory
-	}
-	return e.Memory + quoted(e.Stderr)
-}
-
 func quoted(lines string) string {
 	if lines == "" {
 		return " (it wrote nothing to stderr)"
@@ -71,7 +59,7 @@ func quoted(lines string) string {
 // without s.Ready, when its port accepts connections. The context and s.ReadyTimeout bound the
 // start only. Templates and the variable PORT tell the subject its free port of 127.0.0.1.
 //
-// The error is an [*ExitError] if the subject ended, and a [*dyno.PlanError] for a bad template.
+// The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
 func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
 	addr, err := freeAddr()
 	if err != nil {
@@ -126,12 +114,17 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	return p, nil
 }
 
-// Err returns an [*ExitError] if the subject ended by itself, and nil if it runs or was stopped.
+// Err says how the subject ended by itself, with its last lines or how the kernel killed it for want
+// of memory. It is nil if the subject runs or was stopped.
 func (p *Process) Err() error {
 	select {
 	case <-p.Done:
 		if p.Alone {
-			return &ExitError{p.Status, p.tail.String(), killedForMemory(p.Memory, p.Status, p.env)}
+			why, lines := killedForMemory(p.Memory, p.Status, p.env), p.tail.String()
+			if why == "" || lines != "" { // who is killed for memory mostly has no time to write
+				why = cmp.Or(why, "subject ended: "+p.Status) + quoted(lines)
+			}
+			return errors.New(why)
 		}
 	default:
 	}
@@ -228,4 +221,75 @@ func hello(socket string) error {
 		return fmt.Errorf("answer %q", answer)
 	}
 	return nil
+}
+
+func expand(s dyno.Subject, addr string) (args []string, env map[string]string, err error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	arg := s.Arg
+	if arg == nil {
+		arg = map[string]string{} // so that {{.arg.NAME}} is a missing key
+	}
+	data := map[string]any{"Addr": addr, "Host": host, "Port": port, "arg": arg}
+	for _, a := range s.Args {
+		a, err := execute(a, data)
+		if err != nil {
+			return nil, nil, &dyno.PlanError{Msg: fmt.Sprintf("argument %v", err)}
+		}
+		args = append(args, a)
+	}
+	env = map[string]string{"PORT": port}
+	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
+		if env[k], err = execute(s.Env[k], data); err != nil {
+			return nil, nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", k, err)}
+		}
+	}
+	return args, env, nil
+}
+
+func execute(text string, data any) (string, error) {
+	var b strings.Builder
+	t, err := template.New("").Option("missingkey=error").Parse(text)
+	if err == nil {
+		err = t.Execute(&b, data)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%q: %s (want {{.Addr}}, {{.Host}}, {{.Port}} or {{.arg.NAME}})",
+			text, strings.TrimPrefix(err.Error(), "template: "))
+	}
+	return b.String(), nil
+}
+
+// environ is the subject's environment: dyno's own, vars, and what the probes need, each name once.
+func environ(vars map[string]string, dir, socket, debug string) []string {
+	env := map[string]string{}
+	for _, kv := range os.Environ() {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			env[k] = v
+		}
+	}
+	maps.Copy(env, vars)
+	env["PWD"] = dir
+	delete(env, "DYNO_PROBE") // if dyno is itself a subject
+	if socket != "" {
+		env["DYNO_PROBE"] = socket
+	}
+	if debug != "" {
+		// The last one counts; see parsegodebug in runtime/runtime1.go.
+		env["GODEBUG"] = strings.TrimPrefix(env["GODEBUG"]+","+debug, ",")
+	}
+	return pairs(env)
+}
+
+// Environ is dyno's own environment with vars added, for a program that is no service and runs in dir.
+func Environ(vars map[string]string, dir string) []string { return environ(vars, dir, "", "") }
+
+func pairs(env map[string]string) []string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, k+"="+env[k])
+	}
+	return list
 }

@@ -148,11 +148,7 @@ func TestNotStarted(t *testing.T) {
 
 func TestDies(t *testing.T) {
 	_, err := start(t, "die", func(s *dyno.Subject) { s.Ready = "/healthz" }, Options{})
-	var exit *ExitError
-	if !errors.As(err, &exit) || exit.Status != "exit status 3" {
-		t.Fatalf("error %v, want exit status 3", err)
-	}
-	wantError(t, err, "\tservice: cannot find my database")
+	wantError(t, err, "subject ended: exit status 3; last lines of its stderr:\n", "\tservice: cannot find my database")
 
 	p := mustStart(t, "", nil, Options{Trace: true})
 	http.Get("http://" + p.Addr + "/die")

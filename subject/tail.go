@@ -13,15 +13,13 @@ const (
 )
 
 // A Tail keeps the last lines of an output, without those of the GC trace, and passes all on. After
-// a panic it keeps the first lines: the dump of a thousand goroutines that follows does not say
-// why.
+// a panic it keeps the first lines, not the dump of a thousand goroutines.
 type Tail struct {
 	next io.Writer // may be nil
 
 	mu    sync.Mutex
 	line  []byte // not ended yet
-	lines [tailLines]string
-	n     int // lines so far
+	lines []string
 	room  int // lines that are still kept after a panic
 	panic bool
 }
@@ -67,8 +65,7 @@ func (t *Tail) endLine() {
 		}
 		t.room--
 	}
-	t.lines[t.n%tailLines] = string(line)
-	t.n++
+	t.lines = append(t.lines[max(0, len(t.lines)+1-tailLines):], string(line))
 }
 
 // traceLine recognizes lines of gctrace and gcpacertrace.
@@ -83,8 +80,8 @@ func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder
-	for i := max(0, t.n-tailLines); i < t.n; i++ {
-		b.WriteString("\n\t" + t.lines[i%tailLines])
+	for _, line := range t.lines {
+		b.WriteString("\n\t" + line)
 	}
 	// Who is killed may leave half a line of the trace, which has no telling mark yet.
 	if len(t.line) > 0 && !traceLine(t.line) && !bytes.HasPrefix(t.line, []byte("gc ")) {

@@ -1,14 +1,19 @@
 package subject
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"io"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,12 +35,12 @@ type TestPackage struct {
 	binaries map[uint32]string // paths by seed
 }
 
-// Tests finds the packages with test files that patterns mean in s.Dir, as go list does; no pattern
-// means ".". With s.Rev they are looked up in a worktree of that revision. s.Go, s.Build and the
-// build variables of s.Env hold for it and for Link. Link reports packages that do not compile.
+// Tests finds the packages with test files that patterns mean in s.Dir or, with s.Rev, in a worktree of
+// that revision; no pattern means ".". s.Go, s.Build and the build variables of s.Env hold for it and
+// for Link, which reports packages that do not compile.
 //
-// The error is a [*dyno.PlanError] if a pattern has no package with test files, or the module,
-// revision or toolchain is missing.
+// The error is a [*dyno.PlanError] if a pattern has no package with test files, or the module or
+// revision is missing.
 func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) ([]*TestPackage, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,26 +56,22 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 	if s.Rev != "" {
 		in = "in rev " + s.Rev
 	}
-	noModule := planErrorf("packages %s: %s is in no module (consider: a directory of one, or go mod init)", strings.Join(patterns, " "), src.dir)
-	found, err := goList[listed](ctx, b, src, "-find", patterns...)
-	var failed *commandError
-	if errors.As(err, &failed) && strings.Contains(failed.stderr, "go.mod file not found") {
-		return nil, noModule
-	} else if err != nil {
-		return nil, fmt.Errorf("list packages: %w", err)
-	}
-	for _, p := range patterns {
-		if err := checkPattern(p, in, found); err != nil {
-			if vars[2] == "" || vars[2] == os.DevNull {
-				return nil, noModule
-			}
+	var tests []*TestPackage
+	for _, pattern := range patterns {
+		found, err := b.goList(ctx, src, "-find", pattern)
+		if err == nil {
+			err = checkPattern(pattern, in, found)
+		}
+		if err != nil && ctx.Err() == nil && (vars[2] == "" || vars[2] == os.DevNull) {
+			err = planErrorf("packages %s: %s is in no module (consider: a directory of one, or go mod init)", pattern, src.dir)
+		}
+		if err != nil {
 			return nil, err
 		}
-	}
-	var tests []*TestPackage
-	for _, l := range found {
-		if l.tests() {
-			tests = append(tests, b.testPackage(l, src, vars[0], vars[1]))
+		for _, l := range found {
+			if p := b.testPackage(l, src, vars[0], vars[1]); l.tests() && !slices.Contains(tests, p) {
+				tests = append(tests, p)
+			}
 		}
 	}
 	return tests, nil
@@ -88,9 +89,6 @@ func (b *Builder) testPackage(l *listed, src *source, version, goflags string) *
 	if len(l.XTestGoFiles) > 0 {
 		p.name += "_test"
 	}
-	if older(version, layoutSince) {
-		p.fixLayout("needs Go 1.23, not " + version)
-	}
 	b.tests[key] = p
 	return p
 }
@@ -104,7 +102,7 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 	if err != nil {
 		return nil, nil, planErrorf("directory %s: %v", s.Dir, err)
 	}
-	src := &source{dir: user, env: buildVariables(s.Env), flags: slices.Clone(s.Build)}
+	src := &source{dir: user, env: buildVariables(s.Env), flags: s.Build}
 	if s.Rev == "" {
 		src.rev = b.current(ctx, user)
 	} else {
@@ -113,63 +111,40 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 			return nil, nil, err
 		}
 	}
-	cleaned := []string{"."}
-	if len(patterns) > 0 {
-		cleaned = cleaned[:0]
+	if len(patterns) == 0 {
+		patterns = []string{"."}
 	}
+	var there []string
 	for _, p := range patterns {
-		cleaned = append(cleaned, b.cleanPattern(p, user, src.dir))
-	}
-	for i, f := range src.flags {
-		// A profile that is not in the revision is the user's.
-		name, file, _ := strings.Cut(f, "=")
-		if (name == "-pgo" || name == "--pgo") && s.Rev != "" && !filepath.IsAbs(file) &&
-			!exists(filepath.Join(src.dir, file)) && exists(filepath.Join(user, file)) {
-			src.flags[i] = name + "=" + filepath.Join(user, file)
+		if rel, err := filepath.Rel(user, p); err == nil && filepath.IsAbs(p) && b.inTree(filepath.Join(src.dir, rel)) {
+			p = "./" + filepath.ToSlash(rel) // in the worktree
 		}
+		there = append(there, p)
 	}
-	return src, cleaned, src.choose(s.Go)
-}
-
-// cleanPattern writes a pattern as go list prints it, with the worktree dir in place of the user's
-// directory.
-func (b *Builder) cleanPattern(p, user, dir string) string {
-	local := strings.HasPrefix(p, ".")
-	if filepath.IsAbs(p) && dir != user {
-		rel, err := filepath.Rel(user, p)
-		if err != nil || !b.inTree(filepath.Join(dir, rel)) {
-			return filepath.Clean(p)
-		}
-		p, local = rel, true
-	} else if filepath.IsAbs(p) {
-		return filepath.Clean(p)
-	}
-	p = path.Clean(filepath.ToSlash(p))
-	if local && p != "." && p != ".." && !strings.HasPrefix(p, "../") {
-		p = "./" + p
-	}
-	return p
+	return src, there, src.choose(s.Go)
 }
 
 // listed is what go list says of a package.
 type listed struct {
-	ImportPath, Dir, Name     string
+	ImportPath                string // with " [x.test]" where it is compiled for a test
+	Dir, Name, Export         string
 	TestGoFiles, XTestGoFiles []string
-	Match                     []string
+	CompiledGoFiles           []string
+	ImportMap                 map[string]string
 	Error                     *struct{ Err string }
 }
 
 func (l *listed) tests() bool { return len(l.TestGoFiles)+len(l.XTestGoFiles) > 0 }
 
-// goList asks the go command what packages there are.
-func goList[T any](ctx context.Context, b *Builder, src *source, flags string, patterns ...string) (all []*T, err error) {
-	args := slices.Concat(strings.Fields("list -e -json "+flags), src.flags, []string{"--"}, patterns)
+// goList asks the go command what packages a pattern means.
+func (b *Builder) goList(ctx context.Context, src *source, flags, pattern string) (all []*listed, err error) {
+	args := slices.Concat(strings.Fields("list -e -json "+flags), src.flags, []string{"--", pattern})
 	out, err := b.command(ctx, src.dir, src.env, "go", args...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("list packages: %w", err)
 	}
 	for dec := json.NewDecoder(strings.NewReader(out)); ; {
-		l := new(T)
+		l := new(listed)
 		if err := dec.Decode(l); err == io.EOF {
 			return all, nil
 		} else if err != nil {
@@ -181,26 +156,23 @@ func goList[T any](ctx context.Context, b *Builder, src *source, flags string, p
 
 // checkPattern says why a pattern has no test package; in says where.
 func checkPattern(pattern, in string, found []*listed) error {
-	var matched, others []string // packages without test files, and mistakes
+	mistake := "" // the first
 	for _, l := range found {
 		switch {
-		case !slices.Contains(l.Match, pattern):
 		case l.ImportPath == "command-line-arguments":
 			return planErrorf("package %s is a file (want the directory of a package)", pattern)
 		case l.tests():
 			return nil
 		case l.Error != nil:
 			message, _, _ := strings.Cut(l.Error.Err, "\n")
-			others = append(others, strings.TrimSuffix(message, "; to add it:"))
-		default:
-			matched = append(matched, l.ImportPath)
+			mistake = cmp.Or(mistake, strings.TrimSuffix(message, "; to add it:"))
 		}
 	}
 	switch {
-	case len(matched) > 0:
+	case mistake != "":
+		return planErrorf("package %s: there is none %s: %s (consider: go list ./...)", pattern, in, mistake)
+	case len(found) > 0:
 		return planErrorf("package %s %s has no test files (consider: a package that has, or -tags)", pattern, in)
-	case len(others) > 0:
-		return planErrorf("package %s: there is none %s: %s (consider: go list ./...)", pattern, in, others[0])
 	}
 	return planErrorf("packages %s: nothing matches %s (consider: go list ./...)", pattern, in)
 }
@@ -208,11 +180,9 @@ func checkPattern(pattern, in string, found []*listed) error {
 // buildVariables are those that may change what the go command builds. Others are for the program:
 // GOGC would only slow down the compiler.
 func buildVariables(env map[string]string) map[string]string {
-	vars := maps.Clone(env)
+	vars := map[string]string{}
+	maps.Copy(vars, env)
 	maps.DeleteFunc(vars, func(name, _ string) bool { return !buildVariable(name) })
-	if vars == nil {
-		vars = map[string]string{}
-	}
 	return vars
 }
 
@@ -232,3 +202,76 @@ func buildVariable(name string) bool {
 	return strings.HasPrefix(name, "CGO_") || strings.HasPrefix(name, "GCCGO") || strings.HasPrefix(name, "PKG_CONFIG") ||
 		slices.Contains([]string{"AR", "CC", "CXX", "FC", "CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH"}, name)
 }
+
+// A PackageSyntax is the type-checked source of a package with test files.
+type PackageSyntax struct {
+	Fset  *token.FileSet
+	Files []*ast.File
+	Info  *types.Info
+}
+
+// Syntax reads the source of p with its tests, and apart from it that of its external tests. If an
+// import cannot be read, as from a much newer toolchain, types are missing and the error says why.
+func (b *Builder) Syntax(ctx context.Context, p *TestPackage) (found []PackageSyntax, err error) {
+	all, err := b.goList(ctx, p.src, "-test -export -compiled -deps", p.ImportPath)
+	if err != nil {
+		return nil, err
+	}
+	packages := map[string]*listed{}
+	for _, c := range all {
+		packages[c.ImportPath] = c
+	}
+	for _, path := range []string{p.ImportPath, p.ImportPath + "_test"} {
+		c := packages[path+" ["+p.ImportPath+".test]"]
+		if c == nil {
+			continue
+		}
+		s, serr := c.check(path, packages)
+		found = append(found, s)
+		err = errors.Join(err, serr)
+	}
+	return found, err
+}
+
+// check parses a package and checks its types. The error is that of the first unreadable import.
+func (c *listed) check(path string, packages map[string]*listed) (s PackageSyntax, err error) {
+	s = PackageSyntax{Fset: token.NewFileSet(), Info: &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+	}}
+	if len(c.CompiledGoFiles) == 0 {
+		return s, fmt.Errorf("%s does not compile", path)
+	}
+	for _, name := range c.CompiledGoFiles {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(c.Dir, name)
+		}
+		f, err := parser.ParseFile(s.Fset, name, nil, parser.SkipObjectResolution)
+		if f == nil {
+			return s, err
+		}
+		s.Files = append(s.Files, f)
+	}
+	from := importer.ForCompiler(s.Fset, "gc", func(name string) (io.ReadCloser, error) {
+		imported := packages[cmp.Or(c.ImportMap[name], name)]
+		if imported == nil {
+			return nil, errors.New("go list does not know it")
+		}
+		return os.Open(imported.Export)
+	})
+	conf := types.Config{
+		Error: func(error) {}, // what is wrong has no type
+		Importer: importing(func(name string) (*types.Package, error) {
+			pkg, ierr := from.Import(name)
+			if ierr != nil && err == nil {
+				err = fmt.Errorf("import %s: %w", name, ierr)
+			}
+			return pkg, ierr
+		}),
+	}
+	conf.Check(path, s.Fset, s.Files, s.Info)
+	return s, err
+}
+
+type importing func(path string) (*types.Package, error)
+
+func (f importing) Import(path string) (*types.Package, error) { return f(path) }

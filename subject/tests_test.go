@@ -132,15 +132,12 @@ func TestTestsRevision(t *testing.T) {
 	git("init", "-q")
 	git("add", ".")
 	git("commit", "-qm", "one")
-	writeFiles(t, dir, "m/later/x_test.go", "package x\n", "m/cpu.pprof", "")
+	writeFiles(t, dir, "m/later/x_test.go", "package x\n")
 	b := newBuilder(t)
 	for _, pattern := range []string{".", "./...", dir + "/m", "example.org/x"} {
-		p := mustTests(t, b, dyno.Subject{Dir: dir + "/m", Rev: "HEAD", Build: []string{"-pgo=cpu.pprof"}}, pattern)[0]
+		p := mustTests(t, b, dyno.Subject{Dir: dir + "/m", Rev: "HEAD"}, pattern)[0]
 		if p.ImportPath != "example.org/x" || !b.inTree(p.Dir) || p.Rev != git("rev-parse", "HEAD") {
 			t.Errorf("%s: %+v", pattern, p)
-		}
-		if want := "-pgo=" + dir + "/m/cpu.pprof"; p.src.flags[0] != want {
-			t.Errorf("flags %q, want %q", p.src.flags, want)
 		}
 	}
 	for _, pattern := range []string{"./later", dir + "/m/later", "example.org/x/later"} {

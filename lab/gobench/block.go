@@ -18,7 +18,6 @@ import (
 // benchmarks are open, and how many launches and pairs they have.
 func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	finished := 0 // benchmarks in all blocks
-	told := map[dyno.Warning]bool{}
 	for block := 1; w.e.Bench.Blocks == 0 || block <= w.e.Bench.Blocks; block++ {
 		open := w.open()
 		if len(open) == 0 || w.late(block) {
@@ -46,7 +45,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 			break
 		}
 		finished += len(found)
-		if err := w.sinkBlock(block, start, open, found, told, sink); err != nil {
+		if err := w.sinkBlock(block, start, open, found, sink); err != nil {
 			return err
 		}
 		if w.Open != nil && w.e.Bench.Blocks == 0 {
@@ -86,9 +85,8 @@ func (w *Run) layout(ctx context.Context, rng *rand.Rand, open []*pairing) (map[
 		func(ctx context.Context, p *subject.TestPackage) (string, error) { return w.Link(ctx, p, seed) })
 }
 
-// sinkBlock hands over one result of each setting, with the time of the whole block. Each warning
-// of a build is told once.
-func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*pairing][]dyno.Benchmark, told map[dyno.Warning]bool, sink func(*dyno.Result) error) error {
+// sinkBlock hands over one result of each setting, with the time of the whole block.
+func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*pairing][]dyno.Benchmark, sink func(*dyno.Result) error) error {
 	elapsed := time.Since(start)
 	for i, s := range w.sides {
 		r := w.result(s, block, "", start)
@@ -98,12 +96,7 @@ func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*
 				r.Benchmarks = append(r.Benchmarks, bs[i])
 			}
 		}
-		for _, warning := range s.fresh() {
-			if !told[warning] {
-				told[warning] = true
-				r.Warnings = append(r.Warnings, warning)
-			}
-		}
+		r.Warnings = w.fresh(s)
 		if err := sink(r); err != nil {
 			return err
 		}
@@ -111,11 +104,12 @@ func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*
 	return nil
 }
 
-// fresh returns the warnings of builds that the survey does not tell.
-func (s *side) fresh() (fresh dyno.Warnings) {
+// fresh returns the warnings of builds that were not told yet.
+func (w *Run) fresh(s *side) (fresh dyno.Warnings) {
 	for _, p := range s.packages {
 		for _, warning := range p.Warnings {
-			if !slices.Contains(s.warnings, warning) && !slices.Contains(fresh, warning) {
+			if !slices.Contains(w.told, warning) {
+				w.told = append(w.told, warning)
 				fresh = append(fresh, warning)
 			}
 		}
@@ -123,9 +117,8 @@ func (s *side) fresh() (fresh dyno.Warnings) {
 	return fresh
 }
 
-// bench runs the launches of one benchmark in a block, times as many as its pace has, and returns
-// what each setting has. If it fails in one of them, that one has Err, all keep the launches
-// before, and the benchmark is over.
+// bench runs times as many launches as the pace has, and returns what each setting has. If it fails in
+// one of them, that one has Err, all keep the launches before, and the benchmark is over.
 func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string, times int) ([]dyno.Benchmark, error) {
 	bs := make([]dyno.Benchmark, len(p.in))
 	for i := range bs {
@@ -150,15 +143,22 @@ func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*
 // launch starts a process of each setting, lets them take turns, and returns the samples of each.
 // With an error it says which setting failed.
 //
-// The first turn is random, and every other pair is the one before backwards, so that effects of a
-// turn on the next, and a drift over two pairs, fall on all settings alike. All processes start
-// before the first turn, as starting one disturbs the others.
+// The first turn is random, and every other pair is the one before backwards: effects of a turn on the
+// next, and a drift over two pairs, fall on all settings alike.
 func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (samples [][]dyno.Values, failed int, err error) {
 	limit := hangLimit(p.pace.launch)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not done after %v, and was ended: by its survey it takes %v", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
 	defer cancel()
 	turns, failed, err := w.start(ctx, rng, p, paths)
-	defer closeTurns(turns)
+	defer func() {
+		var wg sync.WaitGroup
+		for _, t := range turns {
+			if t != nil {
+				wg.Go(t.Close)
+			}
+		}
+		wg.Wait()
+	}()
 	if err != nil {
 		return nil, failed, err
 	}
@@ -185,8 +185,11 @@ func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[
 	return samples, 0, nil
 }
 
-// start starts a process of each setting at the same time: each takes some 40 ms. Also after an
-// error the caller closes those that were started.
+// hangLimit allows for a busy machine and for a benchmark slower than in its survey.
+func hangLimit(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
+
+// start starts a process of each setting at the same time, as that takes some 40 ms and disturbs
+// others. Also after an error the caller closes those that were started.
 func (w *Run) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []Turns, failed int, err error) {
 	turns = make([]Turns, len(p.in))
 	errs := make([]error, len(p.in))
@@ -205,16 +208,6 @@ func (w *Run) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*
 		}
 	}
 	return turns, 0, nil
-}
-
-func closeTurns(turns []Turns) {
-	var wg sync.WaitGroup
-	for _, t := range turns {
-		if t != nil {
-			wg.Go(t.Close)
-		}
-	}
-	wg.Wait()
 }
 
 // turn takes two samples and returns the second: the first was under way when the process was

@@ -328,7 +328,7 @@ func (f *fakeBinaries) start(_ context.Context, path string, o Options) (Turns, 
 		time.Sleep(10 * time.Millisecond)
 		return &fakeTurns{f: f, b: b, p: &fakeProcess{level: level}, n: n}, nil
 	}
-	return nil, ErrNoResult
+	return nil, errors.New("none matches")
 }
 
 func (t *fakeTurns) Turn(ctx context.Context, n int) (Result, error) {

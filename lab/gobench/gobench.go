@@ -32,7 +32,7 @@ type Bencher struct {
 	Start      func(ctx context.Context, path string, o Options) (Turns, error) // the function Start, and Once is RunOnce
 	Once       func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
 	// Source returns what the source of a benchmark says, by its Printed name, as far as it is
-	// known even with an error; nil means that no source is read.
+	// known even with an error.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
 	CPUs   func(n int) []int // guard.PinnedCPUs; nil means that no process is pinned
 
@@ -83,6 +83,7 @@ type Run struct {
 	pairings []*pairing       // in the order of the survey
 	trials   int              // that have a number
 	died     error            // how the first test binary ended that is not known to have shown all its benchmarks
+	told     dyno.Warnings    // of builds
 	end      time.Time        // of Bench.Duration
 	least    int              // blocks that are run after it, too
 }
@@ -116,15 +117,11 @@ type pairing struct {
 // Run builds, surveys and measures, and gives each finished result to sink: one ForSurvey of each
 // setting, then one of each setting for every block. The returned Run can take profiles.
 //
-// It ends when no benchmark is open, after Bench.Blocks, or when Bench.Duration from the call is
-// over, but not before Least blocks where that is its default. It looks at the time between
-// benchmarks; a block that is cut off keeps the benchmarks done in all settings. If ctx ends, Run
-// returns its cause and loses the current block. A benchmark that fails is left out of later
-// blocks; a build that fails is an error. A *dyno.PlanError says that the plan means no benchmark.
+// It ends when no benchmark is open, after Bench.Blocks, or when Bench.Duration is over, but not before
+// Least blocks where that is its default. A block that is cut off keeps the benchmarks done in all
+// settings. If ctx ends, Run returns its cause and loses the current block. A benchmark that fails is
+// left out of later blocks. A *dyno.PlanError says that the plan means no benchmark.
 func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (*Run, error) {
-	if e.Bench == nil {
-		return nil, errors.New("run benchmarks: the experiment has none")
-	}
 	w := b.begin(e)
 	if err := w.build(ctx); err != nil {
 		return nil, err
@@ -212,15 +209,16 @@ func (w *Run) links(ctx context.Context, want func(*subject.TestPackage) bool, l
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex // of paths
-	paths, seen := map[*subject.TestPackage]string{}, map[*subject.TestPackage]bool{}
+	paths := map[*subject.TestPackage]string{}
 	two := make(chan struct{}, 2)
 	var wg sync.WaitGroup
+	var begun []*subject.TestPackage // settings that need no build of their own share a package
 	for _, s := range w.sides {
 		for _, p := range s.packages {
-			if seen[p] || !want(p) { // settings that need no build of their own share a package
+			if slices.Contains(begun, p) || !want(p) {
 				continue
 			}
-			seen[p] = true
+			begun = append(begun, p)
 			two <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-two }()
@@ -242,4 +240,112 @@ func (w *Run) links(ctx context.Context, want func(*subject.TestPackage) bool, l
 		return nil, context.Cause(ctx)
 	}
 	return paths, nil
+}
+
+// build finds the test packages that all settings have.
+func (w *Run) build(ctx context.Context) error {
+	w.step(Step{Phase: "build"})
+	in := map[string]int{} // settings that have a package
+	for _, s := range w.sides {
+		found, err := w.Tests(ctx, s.trial.Subject, w.e.Bench.Packages)
+		if err != nil {
+			return fmt.Errorf("find the tests of %s under %s: %w", strings.Join(w.e.Bench.Packages, " "), s.trial.Setting.Label(), err)
+		}
+		s.packages = found
+		for _, p := range found {
+			in[p.ImportPath]++
+		}
+	}
+	for _, s := range w.sides {
+		s.packages = slices.DeleteFunc(s.packages, func(p *subject.TestPackage) bool {
+			n := in[p.ImportPath]
+			if n < len(w.sides) {
+				s.warnings.AddOf(dyno.WarnLeftOut, p.ImportPath, "package %s is left out: it has tests in %d of %d settings", p.ImportPath, n, len(w.sides))
+			}
+			return n < len(w.sides)
+		})
+	}
+	if len(w.sides[0].packages) == 0 {
+		return &dyno.PlanError{
+			Msg: fmt.Sprintf("no package of %s has tests in every setting", strings.Join(w.e.Bench.Packages, " ")),
+			Key: []string{"bench", "packages"},
+		}
+	}
+	return nil
+}
+
+// pair finds the benchmarks that every setting has, and leaves out the others.
+func (w *Run) pair() error {
+	paired := map[*benchmark]bool{}
+	for _, first := range w.sides[0].leaves {
+		p := &pairing{pkg: first.Package, name: first.Name}
+		for _, s := range w.sides {
+			// If two have one name with a "*" in it, the first is taken.
+			i := slices.IndexFunc(s.leaves, func(l *benchmark) bool { return l.Package == p.pkg && l.Name == p.name })
+			if i >= 0 && !paired[s.leaves[i]] {
+				p.in = append(p.in, s.leaves[i])
+			}
+		}
+		if len(p.in) < len(w.sides) {
+			continue
+		}
+		w.pairings = append(w.pairings, p)
+		for _, l := range p.in {
+			paired[l] = true
+		}
+	}
+	if len(w.pairings) == 0 {
+		return w.noPair()
+	}
+	for _, s := range w.sides {
+		var out []string
+		s.leaves = slices.DeleteFunc(s.leaves, func(l *benchmark) bool {
+			if !paired[l] {
+				out = append(out, l.Printed)
+			}
+			return !paired[l]
+		})
+		if len(out) > 0 {
+			s.warnings.Add(dyno.WarnLeftOut, "left out, as not every setting has them: %s", some(out))
+		}
+	}
+	return nil
+}
+
+// noPair is the mistake of a plan that compares nothing, unless a test binary ended too early.
+func (w *Run) noPair() error {
+	if w.died != nil {
+		return w.died
+	}
+	var names []string
+	for _, s := range w.sides {
+		names = append(names, s.names...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	matching := ""
+	if match := w.e.Bench.Match; match != "." {
+		matching = fmt.Sprintf(" that matches %q", match)
+	}
+	there := fmt.Sprintf(" (there are %s)", some(names))
+	mistake := &dyno.PlanError{Msg: fmt.Sprintf("no benchmark%s is in every setting%s", matching, there), Key: []string{"bench", "match"}}
+	if len(names) == 0 {
+		mistake.Msg = fmt.Sprintf("there is no benchmark%s in %s", matching, strings.Join(w.e.Bench.Packages, " "))
+		return mistake
+	}
+	for _, s := range w.sides {
+		if level := levelOf(s.trial.Setting); level != "" && len(s.leaves) == 0 {
+			mistake.Msg, mistake.Key = fmt.Sprintf("no benchmark has %q as an element of its name%s", level, there), []string{"vary", dyno.BenchFactor}
+			return mistake
+		}
+	}
+	return mistake
+}
+
+func some(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
 }

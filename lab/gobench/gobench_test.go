@@ -334,8 +334,8 @@ func TestBencherNothing(t *testing.T) {
 	}{
 		{"no benchmarks", "", &fakeBinaries{}, "there is no benchmark in .", true},
 		{"none that match", "Encode", &fakeBinaries{benches: one}, `there is no benchmark that matches "Encode" in .`, true},
-		{"none in both", "", &fakeBinaries{benches: one}, "no benchmark is in every setting (there are Old, New)", true},
-		{"none that match in both", "Old|New", &fakeBinaries{benches: one}, `no benchmark that matches "Old|New" is in every setting (there are Old, New)`, true},
+		{"none in both", "", &fakeBinaries{benches: one}, "no benchmark is in every setting (there are New, Old)", true},
+		{"none that match in both", "Old|New", &fakeBinaries{benches: one}, `no benchmark that matches "Old|New" is in every setting (there are New, Old)`, true},
 		{"one cannot tell", "", &fakeBinaries{benches: one, exits: map[string]string{"b": "no database"}}, "under V=b: survey x: its test binary ended early: no database", false},
 	} {
 		e := benchAB()

@@ -19,9 +19,8 @@ const (
 	longestSec = 0.25   // longer samples, for collections or a set-up, would be too few
 	untimedSec = 0.02   // the longest sample that is mostly not timed: many samples help more against noise
 	timedSec   = 0.0002 // the least timed part of a sample: on a busy machine the rest is waiting for the CPU
-	// Samples hold collections only if collecting takes leastGCFrac of an operation's time and
-	// differs between settings, or takes muchGCFrac: such samples are ten times as long and hold
-	// more noise.
+	// Samples hold collections, and are ten times as long, only if collecting takes leastGCFrac of an
+	// operation's time and differs between settings, or takes muchGCFrac.
 	leastGCFrac, muchGCFrac = 0.005, 0.1
 	wantCollections         = 1.5 // collections of such a sample. Each begins with an empty heap, so with 1 chance decides.
 	// Pairs of samples of a launch. Another launch has another memory layout, so many pairs of one
@@ -111,8 +110,7 @@ func (l *benchmark) wall(n int64) float64 {
 }
 
 // forCollections is how many iterations a sample needs to collect in every setting that collects at
-// all, or 0 if collecting makes little difference. runtime says that settings differ in the cost of
-// collecting.
+// all, or 0 if that makes little difference. runtime: settings differ in the cost of collecting.
 func forCollections(in []*benchmark, runtime bool) (n float64) {
 	frac, least, most := 0.0, math.Inf(1), 0.0
 	for _, l := range in {
@@ -186,12 +184,6 @@ func starred(name, level string) (string, bool) {
 // turnsRuntime reports whether settings differ in the cost of collecting: by environment, toolchain
 // or flags, not by the source alone.
 func turnsRuntime(e *dyno.Experiment) bool {
-	for _, s := range e.Levels() {
-		for _, l := range s {
-			if l.Factor != "rev" && l.Factor != dyno.BenchFactor && l.Factor != dyno.AAFactor {
-				return true
-			}
-		}
-	}
-	return false
+	source := []string{"rev", dyno.BenchFactor, dyno.AAFactor}
+	return slices.ContainsFunc(slices.Concat(e.Levels()...), func(l dyno.Level) bool { return !slices.Contains(source, l.Factor) })
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"sync/atomic"
 
@@ -29,9 +30,8 @@ func (o *Options) job(path string) (guard.Job, error) {
 	return guard.Job{Path: path, Args: append([]string{"bench.test"}, o.Args...), Dir: dir, Env: subject.Environ(o.Env, dir), CPUs: o.CPUs}, err
 }
 
-// RunOnce runs a test binary to its end and returns how it ended, as os/exec says it; "" means that
-// it did not start. If it ended badly, the error has the last lines of its stderr or else of its
-// output; if ctx ended first, it is the context's cause. No descendant is left.
+// RunOnce runs a test binary to its end and returns how it ended, as guard.Run does; "" means that it
+// did not start. If it ended badly, the error has the last lines of its stderr or else of its output.
 func RunOnce(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error) {
 	j, err := o.job(path)
 	if err != nil {
@@ -59,10 +59,6 @@ func badEnd(status string, stderr, stdout *subject.Tail) error {
 	return fmt.Errorf("benchmark ended: %s; its last lines:\n%s", status, lines)
 }
 
-// ErrNoResult is wrapped by Start's error for a test binary that ended well without a result:
-// package testing does not say whether the benchmark was skipped or none matched.
-var ErrNoResult = errors.New("the benchmark was skipped, or none matches")
-
 // A Process is a test binary that runs only in its turns: otherwise SIGSTOP holds its process
 // group. It must be closed, and used by one goroutine at a time.
 type Process struct {
@@ -84,11 +80,9 @@ const (
 	endMark  = 0 // the program has ended
 )
 
-// Start launches a test binary and returns when it has printed its first result and is stopped. The
-// context bounds the start only. The error has what a binary said that ended or failed; it wraps
-// ErrNoResult if there was nothing to run.
-//
-// Note: a child that leaves the process group is not stopped.
+// Start launches a test binary and returns when it has printed its first result and is stopped; a
+// child that left its process group is not stopped. The context bounds the start only. The error has
+// what a binary said that ended or failed.
 func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	if !guard.CanHalt {
 		return nil, errors.New("start benchmark: taking turns needs a Unix system (consider: Linux)")
@@ -127,9 +121,8 @@ func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	return p, nil
 }
 
-// Turn lets the process print n more results, stops it, and returns the last. If the process has
-// ended, the error wraps [io.EOF], or says how it ended or why the benchmark failed. When ctx ends
-// the process is killed, and the error is the context's cause.
+// Turn lets the process print n more results, stops it, and returns the last. If it has ended, the
+// error wraps [io.EOF] or says why. When ctx ends it is killed, and the error is the context's cause.
 func (p *Process) Turn(ctx context.Context, n int) (Result, error) {
 	// A result printed before the process stopped, and read only now, does not count.
 	p.next.Store(int64(max(n, 1)))
@@ -204,7 +197,7 @@ func (p *Process) follow(stderr *subject.Tail) {
 	case status != guard.StatusOK:
 		p.err = badEnd(status, stderr, said.tail)
 	case !some:
-		p.err = ErrNoResult
+		p.err = errors.New("the benchmark was skipped, or none matches") // which, package testing does not say
 	default:
 		p.err = io.EOF
 	}
@@ -213,7 +206,7 @@ func (p *Process) follow(stderr *subject.Tail) {
 // saidMost is how many lines of a failed benchmark are kept.
 const saidMost = 20
 
-// said keeps the last lines beside results or, after a failure, what follows its heading.
+// said keeps the last lines beside results or, after a failure, its heading and its indented lines.
 type said struct {
 	tail   *subject.Tail
 	failed bool
@@ -222,20 +215,17 @@ type said struct {
 }
 
 func (s *said) add(line []byte) {
-	if fail := bytes.Index(line, []byte("--- FAIL: Benchmark")); !s.failed && fail >= 0 && line[0] != ' ' { // that is a log line
-		s.failed = true
-		s.tail = subject.NewTail(nil)
+	if s.failed {
+		s.lines++
+		s.ended = s.ended || !bytes.HasPrefix(line, []byte("    ")) || s.lines == saidMost
+	} else if fail := bytes.Index(line, []byte("--- FAIL: Benchmark")); fail >= 0 && line[0] != ' ' { // that is a log line
+		s.failed, s.tail = true, subject.NewTail(nil)
 		line = line[fail:]
 	}
-	if s.failed {
-		s.ended = s.ended || s.lines > 0 && (len(line) == 0 || line[0] != ' ' && line[0] != '\t') || s.lines == saidMost
-		s.lines++
+	if !s.ended && !header.Match(line) {
+		s.tail.Write(line)
+		s.tail.Write([]byte{'\n'})
 	}
-	for _, head := range []string{"goos: ", "goarch: ", "pkg: ", "cpu: "} {
-		if s.ended || bytes.HasPrefix(line, []byte(head)) {
-			return
-		}
-	}
-	s.tail.Write(line)
-	s.tail.Write([]byte{'\n'})
 }
+
+var header = regexp.MustCompile(`^(goos|goarch|pkg|cpu): `)

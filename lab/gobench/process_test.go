@@ -152,6 +152,7 @@ func TestBenchPinned(t *testing.T) {
 }
 
 func TestStartErrors(t *testing.T) {
+	const noResult = "the benchmark was skipped, or none matches"
 	for _, test := range []struct {
 		name, env string
 		args      []string
@@ -160,13 +161,13 @@ func TestStartErrors(t *testing.T) {
 		{"Fails", "so", nil, []string{"benchmark failed", "--- FAIL: BenchmarkFails", "x_test.go:", "it is so"}},
 		{"FailsLater", "", nil, []string{"--- FAIL: BenchmarkFailsLater", "later"}},
 		{"Panics", "", nil, []string{"exit status 2", "panic: oh"}},
-		{"Skipped", "", nil, []string{ErrNoResult.Error()}},
-		{"Nosuch", "", nil, []string{ErrNoResult.Error()}},
+		{"Skipped", "", nil, []string{noResult}},
+		{"Nosuch", "", nil, []string{noResult}},
 		{"Small", "", []string{"-test.nosuch"}, []string{"exit status 2"}},
 	} {
 		_, err := Start(t.Context(), benchBinary(t), Options{Args: benchArgs(test.name, test.args...), Env: map[string]string{"WHY": test.env}})
 		wantError(t, err, test.wants...)
-		if errors.Is(err, ErrNoResult) != (test.wants[0] == ErrNoResult.Error()) || strings.Count(err.Error(), "FAIL") > 1 {
+		if strings.Count(err.Error(), "FAIL") > 1 {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

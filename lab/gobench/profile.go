@@ -22,10 +22,9 @@ const (
 )
 
 // Profile takes profiles of measured benchmarks (wanted: Package and Name) and gives a result
-// ForProfile of each to sink. In every repeat the settings take turns in random order. A trial's
-// directory gets cpu.pb.gz and allocs.pb.gz, of two processes with the same iterations: N of its
-// only Benchmark, the first call included. A profile that fails is a result with Err.
-// Bench.Duration does not count.
+// ForProfile of each to sink. A trial's directory gets cpu.pb.gz and allocs.pb.gz, of two processes
+// with the same iterations: N of its only Benchmark, the first call included. A profile that fails is
+// a result with Err.
 func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
 	var chosen []*pairing
 	for _, x := range wanted {
@@ -48,11 +47,15 @@ func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*d
 			return err
 		}
 		for _, p := range chosen {
-			n := profileN(p.in)
+			// The same in all settings, so that what is done once weighs the same.
+			n := float64(mostN)
+			for _, l := range p.in {
+				n = min(n, profileSec/(l.sec()+l.grows))
+			}
 			for _, i := range rng.Perm(len(w.sides)) {
 				w.step(Step{Phase: "profile", Block: block, Benchmarks: total, Done: done})
 				done++
-				r := w.profile(ctx, w.sides[i], p, p.in[i], paths[p.in[i].p], n, block)
+				r := w.profile(ctx, w.sides[i], p, p.in[i], paths[p.in[i].p], max(1, int64(n)), block)
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
@@ -63,16 +66,6 @@ func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*d
 		}
 	}
 	return nil
-}
-
-// profileN is how many iterations a profile has: the same in all settings, so that what is done
-// once weighs the same, and as many as take the slowest profileSec.
-func profileN(in []*benchmark) int64 {
-	n := float64(mostN)
-	for _, l := range in {
-		n = min(n, profileSec/(l.sec()+l.grows))
-	}
-	return max(1, int64(n))
 }
 
 func (w *Run) profile(ctx context.Context, s *side, p *pairing, l *benchmark, path string, n int64, block int) *dyno.Result {

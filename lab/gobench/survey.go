@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -20,18 +19,14 @@ const (
 	// taken: the first may include what is done once.
 	surveyRamp             = 2 * time.Millisecond
 	surveyLong, surveyWall = 0.1, 0.4    // seconds of the long sample, which resolves 0.5 %, and its limit with what is not timed
-	surveyBeside           = 4.0         // that limit where the source has a timed call before the loop, to see the loop beside it
 	surveyFew, surveyFews  = 8, 4        // short samples have an eighth of the iterations; four are taken
 	surveyOnce             = 1.0         // a slower iteration, in seconds, gets no runs for collections and goroutines alone
 	surveyTimed            = 10.0        // it gets them up to here if the source has a set-up that is timed
 	surveyGrow             = 10          // how many times more iterations follow if hardly any time is theirs
 	surveyGrace            = 0.005       // seconds outside the timer that say nothing: the start of a process is known to milliseconds
-	surveyQuiet            = time.Minute // how long a binary of unknown speed may print nothing, or a tenth of Bench.Duration if longer
+	surveyQuiet            = time.Minute // how long a binary may print nothing, or a tenth of Bench.Duration if longer
 	surveyDeaths           = 50          // how often a test binary may die before its survey is given up
 )
-
-// hangLimit allows for a busy machine and for a benchmark slower than in its survey.
-func hangLimit(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
 
 // survey finds the benchmarks of every setting, pairs them, and measures them.
 func (w *Run) survey(ctx context.Context) error {
@@ -40,7 +35,7 @@ func (w *Run) survey(ctx context.Context) error {
 		return err
 	}
 	for _, s := range w.sides {
-		s.warnings = append(s.warnings, s.fresh()...)
+		s.warnings = append(s.warnings, w.fresh(s)...)
 	}
 	w.step(Step{Phase: "survey"})
 	for _, s := range w.sides {
@@ -97,7 +92,7 @@ type totals struct{ goroutines, collections, gcSec float64 }
 
 // begin runs BenchmarkDynoSurvey alone. Without it, of which LinkSurvey warns, there are no totals.
 func (t *teller) begin(ctx context.Context) error {
-	out, err := t.once(ctx, t.quiet(), "-test.v", "-test.bench="+patternOf(surveyName), "-test.benchtime=1x")
+	out, err := t.once(ctx, "-test.v", "-test.bench="+patternOf(surveyName), "-test.benchtime=1x")
 	if err != nil {
 		return err
 	}
@@ -127,14 +122,11 @@ func totalsOf(r timedResult) (t totals) {
 	return t
 }
 
-func (t *teller) quiet() time.Duration {
-	return max(surveyQuiet, time.Duration(t.w.e.Bench.Duration)/10)
-}
-
 // once runs the survey's binary and reads what it prints, also if it fails or hangs.
-func (t *teller) once(ctx context.Context, quiet time.Duration, args ...string) (*output, error) {
+func (t *teller) once(ctx context.Context, args ...string) (*output, error) {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	quiet := max(surveyQuiet, time.Duration(t.w.e.Bench.Duration)/10)
 	out := newOutput(t.procs, quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was ended", quiet)) })
 	defer out.timer.Stop()
 	status, err := t.w.Once(alive, t.path, t.w.options(t.s, t.p, args...), out)
@@ -159,7 +151,7 @@ func (t *teller) discover(ctx context.Context) error {
 		if len(skip) > 0 {
 			args = append(args, "-test.skip="+skipPattern(skip))
 		}
-		out, err := t.once(ctx, t.quiet(), args...)
+		out, err := t.once(ctx, args...)
 		if err != nil {
 			return err
 		}
@@ -201,9 +193,6 @@ func levelOf(s dyno.Setting) string {
 
 // readSource comes before measuring, which needs to know how often a function is called.
 func (t *teller) readSource(ctx context.Context) error {
-	if t.w.Source == nil {
-		return nil
-	}
 	source, err := t.w.Source(ctx, t.p)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -221,7 +210,7 @@ func (t *teller) readSource(ctx context.Context) error {
 
 // measure fills in the survey of a benchmark that ran once.
 func (t *teller) measure(ctx context.Context, l *benchmark) error {
-	ramp, _, err := t.sample(ctx, l, t.quiet(), "-test.bench="+patternOf(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
+	ramp, _, err := t.sample(ctx, l, "-test.bench="+patternOf(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
 	if err != nil || ramp == nil {
 		return err
 	}
@@ -239,7 +228,7 @@ func (t *teller) measure(ctx context.Context, l *benchmark) error {
 	} else if l.Sec > surveyOnce {
 		return nil
 	}
-	all, outside, err := t.long(ctx, l, int64(n), gap)
+	all, outside, err := t.long(ctx, l, int64(n))
 	if err != nil || l.Err != "" {
 		return err
 	}
@@ -247,8 +236,7 @@ func (t *teller) measure(ctx context.Context, l *benchmark) error {
 	if l.N >= surveyFew {
 		var rs []timedResult
 		began := time.Now()
-		expected := time.Duration((l.Sec*float64(l.N) + outside) * float64(time.Second))
-		rs, few, err = t.sample(ctx, l, hangLimit(gap+expected), "-test.bench="+patternOf(l.Printed, surveyName),
+		rs, few, err = t.sample(ctx, l, "-test.bench="+patternOf(l.Printed, surveyName),
 			fmt.Sprintf("-test.benchtime=%dx", l.N/surveyFew), fmt.Sprintf("-test.count=%d", surveyFews))
 		if err != nil || rs == nil {
 			return err
@@ -262,27 +250,19 @@ func (t *teller) measure(ctx context.Context, l *benchmark) error {
 
 // long takes the long sample, of n iterations or more while what is done once takes most of the
 // time. It returns the totals of its process and the seconds that were not timed.
-func (t *teller) long(ctx context.Context, l *benchmark, n int64, expected time.Duration) (all totals, outside float64, err error) {
+func (t *teller) long(ctx context.Context, l *benchmark, n int64) (all totals, outside float64, err error) {
 	for {
 		before, beforeN := l.Sec*float64(l.N), l.N
 		began := time.Now()
-		expected += time.Duration(float64(n) * l.Sec * float64(time.Second))
-		rs, after, err := t.sample(ctx, l, hangLimit(expected), "-test.bench="+patternOf(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
+		rs, after, err := t.sample(ctx, l, "-test.bench="+patternOf(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
 		if err != nil || rs == nil {
 			return after, 0, err
 		}
 		l.take(rs[0])
 		wall := (rs[0].at.Sub(began) - t.start).Seconds()
 		took := l.Sec * float64(l.N)
-		if l.N <= beforeN || took == 0 {
-			return after, wall - took, nil
-		}
 		each := max(nothingSec, (took-before)/float64(l.N-beforeN))
-		limit := 2 * surveyWall
-		if l.Source.Timed != "" { // which may be all that is seen of it so far
-			limit = surveyBeside
-		}
-		if each*float64(l.N) >= took/2 || wall > limit || l.N >= mostN {
+		if l.N <= beforeN || each*float64(l.N) >= took/2 || wall > 2*surveyWall || l.N >= mostN {
 			return after, wall - took, nil
 		}
 		n = int64(min(mostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))
@@ -291,8 +271,8 @@ func (t *teller) long(ctx context.Context, l *benchmark, n int64, expected time.
 
 // sample runs one benchmark and returns its results with the totals after the last. Without
 // results, l.Err says why.
-func (t *teller) sample(ctx context.Context, l *benchmark, quiet time.Duration, args ...string) (rs []timedResult, after totals, err error) {
-	out, err := t.once(ctx, quiet, args...)
+func (t *teller) sample(ctx context.Context, l *benchmark, args ...string) (rs []timedResult, after totals, err error) {
+	out, err := t.once(ctx, args...)
 	if err != nil {
 		return nil, after, err
 	}
@@ -320,10 +300,9 @@ func (l *benchmark) take(r timedResult) {
 }
 
 // takeFew takes over the median of samples with few iterations, and tells what is done once from
-// three lengths: these samples, the ramp's, and the long one, of whose process so many seconds were
-// outside the timer. The machine's speed may fool one of the shorter ones, but rarely both. first
-// are the seconds until the first short sample: what it took longer than the others is done once in
-// a process, as with sync.Once.
+// three lengths: these, the ramp's, and the long one, of whose process so many seconds were outside
+// the timer. first are the seconds until the first short sample: what it took longer than the others
+// is done once in a process, as with sync.Once.
 func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, outside float64) {
 	var secs, gaps []float64 // gaps without what was timed
 	for i, r := range rs {
@@ -360,19 +339,15 @@ func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, o
 }
 
 // collecting returns the collections of the long sample and their share of its time. Package
-// testing forces a collection before every call of a function: F in each sample, and one for each
-// benchmark around it. Of the long sample (all) and the short ones (few), without the latter,
+// testing forces a collection before every call of a function, F in each sample. Of the long sample
+// (all) and the short ones (few),
 //
 //	all − base = F + C    few − base = surveyFews·(F + C/surveyFew)
 //
 // so that C = (surveyFews·(all−base) − (few−base)) / (surveyFews − surveyFews/surveyFew). What
 // iterations allocate limits C, which holds collections of a set-up too.
 func (t *teller) collecting(l *benchmark, all, few totals) (cycles, frac float64) {
-	base, above := t.base, float64(strings.Count(l.Printed, "/"))
-	if base.collections > 0 {
-		base.gcSec *= 1 + above/base.collections // each as long as those of the same small heap
-	}
-	base.collections += above
+	base := t.base
 	c := func(all, few, base float64) float64 {
 		return max(0, (surveyFews*(all-base)-(few-base))/(surveyFews-float64(surveyFews)/surveyFew))
 	}

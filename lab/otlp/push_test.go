@@ -18,6 +18,35 @@ import (
 	"github.com/dynolab/dyno/load"
 )
 
+// What a collector reads of a push.
+type (
+	request struct {
+		ResourceMetrics []struct {
+			Resource     struct{ Attributes []attributeRead }
+			ScopeMetrics []struct {
+				Scope   struct{ Name, Version string }
+				Metrics []struct {
+					Name, Description, Unit string
+					Gauge                   struct {
+						DataPoints []struct {
+							Attributes []attributeRead
+							Time       int64   `json:"timeUnixNano,string"`
+							Value      float64 `json:"asDouble"`
+						}
+					}
+				}
+			}
+		}
+	}
+	attributeRead struct {
+		Key   string `json:"key"`
+		Value struct {
+			String *string `json:"stringValue,omitempty"`
+			Int    string  `json:"intValue,omitempty"`
+		} `json:"value"`
+	}
+)
+
 // A transport is a collector without a network.
 type transport func(*http.Request) (*http.Response, error)
 
@@ -41,7 +70,7 @@ func testPusher(t *testing.T, f transport) (p *pusher, notes *[]string) {
 }
 
 // gauges are the values of a push by name. It fails on what the format has not.
-func gauges(t *testing.T, r io.Reader) (map[string]float64, []attribute) {
+func gauges(t *testing.T, r io.Reader) (map[string]float64, []attributeRead) {
 	t.Helper()
 	in := json.NewDecoder(r)
 	in.DisallowUnknownFields()
@@ -53,7 +82,7 @@ func gauges(t *testing.T, r io.Reader) (map[string]float64, []attribute) {
 		t.Fatalf("got %+v", req)
 	}
 	of := map[string]float64{}
-	var where []attribute
+	var where []attributeRead
 	for _, m := range req.ResourceMetrics[0].ScopeMetrics[0].Metrics {
 		point := m.Gauge.DataPoints[0]
 		if since := time.Since(time.Unix(0, point.Time)); since.Abs() > time.Hour || m.Unit == "" || m.Description == "" {
@@ -83,7 +112,7 @@ func second(n int, d time.Duration) *hist.Histogram {
 func TestPush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []map[string]float64
-		var where []attribute
+		var where []attributeRead
 		p, notes := testPusher(t, func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/v1/metrics" || r.Method != "POST" || r.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("%s %s, %v", r.Method, r.URL, r.Header)

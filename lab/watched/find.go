@@ -86,11 +86,7 @@ func theOne(name string) (kernel.Process, error) {
 			fmt.Fprintf(&list, "\n  and %d more", len(ps)-i)
 			break
 		}
-		command := []rune(p.String())
-		if len(command) > 100 {
-			command = append(command[:99], '…')
-		}
-		fmt.Fprintf(&list, "\n  %7d  %8v  %s", p.PID, time.Since(p.Started).Truncate(time.Second), string(command))
+		fmt.Fprintf(&list, "\n  %7d  %8v  %.100s", p.PID, time.Since(p.Started).Truncate(time.Second), p.String())
 	}
 	return kernel.Process{}, fmt.Errorf("%d processes have a name that %q matches (consider: --pid, or a longer name, such as '^%s$'):%s",
 		len(ps), name, ps[0].Name, &list)
@@ -121,18 +117,14 @@ func (t Target) holder() (pid int, here bool) {
 	return guard.Listener(net.JoinHostPort(u.Hostname(), port)), true
 }
 
-// A page is where a service publishes something by convention, and where this one
-// does.
-type page struct {
-	probe, usual string
-	at           *string // in the plan
-}
-
 // pages asks the service once for each page that probes read, and tells the plan
 // of those that it has. A watch without a process needs one.
 func (t Target) pages(e *dyno.Experiment, process bool, note func(string, ...any)) error {
 	probes := &e.Probes
-	known := []page{
+	known := []struct {
+		probe, usual string
+		at           *string // in the plan
+	}{
 		{"expvar", "/debug/vars", &probes.Expvar},
 		{"prometheus", "/metrics", &probes.Prometheus},
 		{"pprof", "/debug/pprof", &probes.Pprof},
@@ -152,11 +144,12 @@ func (t Target) pages(e *dyno.Experiment, process bool, note func(string, ...any
 			where = base + where
 		}
 		err := published.Ask(p.probe, where, e.Load.Insecure)
+		var certificate *tls.CertificateVerificationError
 		switch {
 		case err == nil:
 			*p.at = where
 			have = append(have, where)
-		case !errors.Is(err, published.ErrNotPublished) && untrusted(err):
+		case errors.As(err, &certificate):
 			return fmt.Errorf("%w (consider: --insecure, if you know whose certificate it is)", err)
 		case !errors.Is(err, published.ErrNotPublished):
 			return fmt.Errorf("%w (consider: is the service up, and is this its port?)", err)
@@ -177,13 +170,6 @@ func (t Target) pages(e *dyno.Experiment, process bool, note func(string, ...any
 	}
 	probes.Use = use(probes)
 	return nil
-}
-
-// untrusted reports whether the service answers, and its certificate is why it was
-// not listened to.
-func untrusted(err error) bool {
-	var certificate *tls.CertificateVerificationError
-	return errors.As(err, &certificate)
 }
 
 // use is what a watch reads, unless the plan says it: of several pages that count

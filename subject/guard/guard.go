@@ -1,9 +1,8 @@
 // Package guard runs programs so that no process of theirs outlives dyno.
 //
-// On Linux each program has a supervisor: dyno's own executable in a session of its own. It owns
-// all descendants of the program, its control group, the directories to remove in the end, and the
-// reading end of its output. When dyno ends, even by kill -9, it kills the processes and removes
-// the rest. On other systems dyno does that itself, if it gets to it, and a child that left its
+// On Linux each program has a supervisor: dyno's own executable in a session of its own. When dyno
+// ends, even by kill -9, it kills all descendants of the program, and removes its control group and
+// directories. On other systems dyno does that itself, if it gets to it, and a child that left its
 // process group survives.
 //
 // A program that uses it must call [Main] first thing in main.

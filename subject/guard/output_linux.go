@@ -2,8 +2,6 @@ package guard
 
 import (
 	"os"
-	"strconv"
-	"strings"
 	"time"
 	"unsafe"
 
@@ -14,19 +12,15 @@ import (
 // mode pipes (O_DIRECT, pipe(2)) keep the borders: the runtime writes a line of GC trace in some 40
 // writes, and other writers cut into it.
 //
-// The collector waits when the pipe is full, a packet takes a page, and an unprivileged pipe of 1
-// MiB has 256 of them: a hundred per cycle, thousands of cycles a second. Hence the reader is the
-// supervisor, which does nothing else (a goroutine of dyno would wait for the load generator).
-// After it has emptied the pipe it sleeps until a small part is full, 1 ms at most, which takes 0.6
-// times the CPU of a blocking loop and spares the writer the wake-ups. What it gathered goes to
-// dyno in one write, through a plain pipe that holds seconds of it.
+// The collector waits when the pipe is full. A packet takes a page, and a pipe of 1 MiB has 256,
+// for a hundred packets per cycle and thousands of cycles a second. So the reader is the
+// supervisor, which does nothing else: a goroutine of dyno would wait for the load generator. It
+// sleeps until a small part of the pipe is full, 1 ms at most, which takes 0.6 times the CPU of a
+// blocking loop and spares the writer wake-ups; 0.25 ms were worse, 2 ms no better. What it gathered
+// goes to dyno in one write, through a plain pipe that holds seconds of it.
 //
 // BenchmarkStderr measures the cost: a program that only collects, on two idle CPUs, makes 0.87 of
-// its collections with 256 KiB live (0.95 on a file), and 0.97 with 20 MB. The rest is the price of
-// the page that each packet takes.
-//
-// Note: sleeps of 0.25 ms were worse and of 2 ms no better; a shorter scheduler slice or a higher
-// priority gained nothing.
+// its collections with 256 KiB live (0.95 on a file), and 0.97 with 20 MB.
 type outputPump struct {
 	out, err   packetPipe
 	cancel     [2]int
@@ -60,16 +54,10 @@ func newOutputPump() (*outputPump, error) {
 	return p, os.NewSyscallError("pipe2", unix.Pipe2(p.cancel[:], unix.O_CLOEXEC))
 }
 
-// widen makes a pipe as large as it may be, up to 8 MiB, and returns its size in bytes. Without
-// CAP_SYS_RESOURCE the limit is fs.pipe-max-size.
+// widen makes a pipe large and returns its size in bytes. Without CAP_SYS_RESOURCE the limit is
+// fs.pipe-max-size, 1 MiB unless it was changed.
 func widen(fd int) int {
-	limit := 1 << 20
-	if b, err := os.ReadFile("/proc/sys/fs/pipe-max-size"); err == nil {
-		if n, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
-			limit = n
-		}
-	}
-	for _, size := range []int{8 << 20, limit, 1 << 20, 256 << 10} {
+	for _, size := range []int{8 << 20, 1 << 20, 256 << 10} {
 		if n, err := unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, size); err == nil {
 			return n
 		}
@@ -77,9 +65,7 @@ func widen(fd int) int {
 	return 64 << 10
 }
 
-// finish makes run return when the pipes are empty, even if a foreign process holds them open.
-func (p *outputPump) finish() { unix.Close(p.cancel[1]) }
-
+// run returns when the pipes are closed or, once cancel is, empty.
 func (p *outputPump) run() {
 	sleep := pumpSleep
 	polls := []unix.PollFd{

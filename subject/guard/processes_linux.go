@@ -2,7 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -10,23 +9,14 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// parents maps each process to its parent.
-func parents() map[int]int {
-	all := map[int]int{}
+// Descendants lists the processes below pid; of 0 these are all. Linux only.
+func Descendants(pid int) []int {
+	children := map[int][]int{}
 	procs, _ := procfs.AllProcs()
 	for _, p := range procs {
 		if stat, err := p.Stat(); err == nil {
-			all[p.PID] = stat.PPID
+			children[stat.PPID] = append(children[stat.PPID], p.PID)
 		}
-	}
-	return all
-}
-
-// Descendants lists the processes below pid. Linux only.
-func Descendants(pid int) []int {
-	children := map[int][]int{}
-	for child, parent := range parents() {
-		children[parent] = append(children[parent], child)
 	}
 	found := slices.Clone(children[pid])
 	for i := 0; i < len(found); i++ {
@@ -38,7 +28,7 @@ func Descendants(pid int) []int {
 // Listener returns the process that listens on the port of a local address such as 127.0.0.1:8080;
 // 0 if it is unknown, another user's, or several.
 func Listener(addr string) int {
-	found, _ := listening(addr, slices.Collect(maps.Keys(parents())))
+	found, _ := listening(addr, Descendants(0))
 	if len(found) != 1 {
 		return 0
 	}

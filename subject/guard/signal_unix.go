@@ -2,10 +2,7 @@
 
 package guard
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
 // CanHalt says that processes can be stopped and go on.
 const CanHalt = true
@@ -21,12 +18,10 @@ func (t *Tree) signal(s syscall.Signal) {
 	select {
 	case <-t.Done:
 	default:
-		syscall.Kill(-t.PID, s)
+		signalGroup(t.PID, s)
 	}
 }
 
-func newProcessGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+var ownGroup = &syscall.SysProcAttr{Setpgid: true}
 
-func terminateGroup(p *os.Process) { syscall.Kill(-p.Pid, syscall.SIGTERM) }
-
-func killGroup(p *os.Process) { syscall.Kill(-p.Pid, syscall.SIGKILL) }
+func signalGroup(pid int, s syscall.Signal) { syscall.Kill(-pid, s) }

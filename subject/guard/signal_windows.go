@@ -10,9 +10,12 @@ const CanHalt = false
 func (t *Tree) Halt()   {}
 func (t *Tree) Resume() {}
 
-func newProcessGroup() *syscall.SysProcAttr { return nil }
+var ownGroup *syscall.SysProcAttr
 
-// Windows has no SIGTERM: the process gets its time of grace, but not the word.
-func terminateGroup(*os.Process) {}
-
-func killGroup(p *os.Process) { p.Kill() }
+// signalGroup only kills. Windows has no SIGTERM: the process gets its time of grace, but not the
+// word.
+func signalGroup(pid int, s syscall.Signal) {
+	if p, err := os.FindProcess(pid); err == nil && s == syscall.SIGKILL {
+		p.Kill()
+	}
+}

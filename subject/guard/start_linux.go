@@ -43,37 +43,32 @@ func Start(j Job, o IO) (*Tree, error) {
 	if !mainCalled.Load() {
 		return nil, errors.New("start supervisor: this program's main does not call guard.Main")
 	}
-	stdin, control, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	report, stdout, err := os.Pipe()
-	if err != nil {
-		stdin.Close()
-		control.Close()
-		return nil, err
-	}
 	var held *os.File
 	if o.Before != nil {
 		held = o.Before.control // which then has no end before this supervisor ends
 	}
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{supervisorName},
-		Stdin: stdin, Stdout: stdout, Stderr: os.Stderr,
+		Stderr:     os.Stderr,
 		ExtraFiles: []*os.File{held, o.File}, // heldFile, directFile; nil is a descriptor that is closed
 		// The race detector would wait a second before each exit.
 		Env: []string{"GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}, Dir: "/",
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	widen(int(stdout.Fd()))
-	err = cmd.Start()
-	stdin.Close()
-	stdout.Close()
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		control.Close()
-		report.Close()
+		return nil, err
+	}
+	report, err := cmd.StdoutPipe()
+	if err != nil {
+		stdin.Close()
+		return nil, err
+	}
+	widen(int(cmd.Stdout.(*os.File).Fd()))
+	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
+	control := stdin.(*os.File)
 	t := &Tree{Done: make(chan struct{}), supervision: supervision{control: control, orders: gob.NewEncoder(control)}}
 	t.send(order{Job: &j, Direct: o.File != nil}) // an error is that the supervisor has ended: see follow
 	started := make(chan error, 1)
@@ -85,10 +80,9 @@ func Start(j Job, o IO) (*Tree, error) {
 	return t, nil
 }
 
-func (t *Tree) follow(cmd *exec.Cmd, report *os.File, o IO, started chan<- error) {
+func (t *Tree) follow(cmd *exec.Cmd, report io.Reader, o IO, started chan<- error) {
 	defer close(t.Done)
-	defer cmd.Wait()
-	defer report.Close()
+	defer cmd.Wait() // closes the pipes
 	defer func() {
 		select {
 		case started <- errors.New("start supervisor: it ended at once"):

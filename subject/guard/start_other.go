@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -39,7 +40,7 @@ func (s *supervision) terminate(grace time.Duration) {
 		return
 	}
 	s.asked.Store(true)
-	terminateGroup(s.cmd.Process)
+	signalGroup(s.cmd.Process.Pid, syscall.SIGTERM)
 	time.AfterFunc(grace, s.cancel)
 }
 
@@ -69,28 +70,26 @@ func Start(j Job, o IO) (*Tree, error) {
 		if o.File != nil {
 			t.cmd.Stdout = o.File
 		}
-		t.cmd.SysProcAttr, t.cmd.WaitDelay = newProcessGroup(), time.Second
-		t.cmd.Cancel = func() error { killGroup(t.cmd.Process); return nil }
+		t.cmd.SysProcAttr, t.cmd.WaitDelay = ownGroup, time.Second
+		t.cmd.Cancel = func() error { signalGroup(t.cmd.Process.Pid, syscall.SIGKILL); return nil }
 		if err := t.cmd.Start(); err != nil {
 			t.end()
 			return nil, err
 		}
 		t.PID = t.cmd.Process.Pid
 	}
-	go t.await()
-	return t, nil
-}
-
-func (t *Tree) await() {
-	if t.cmd == nil {
-		<-t.ctx.Done()
-	} else {
+	go func() {
+		defer t.end()
+		if t.cmd == nil {
+			<-t.ctx.Done()
+			return
+		}
 		t.cmd.Wait()
 		t.Alone = !t.asked.Load()
 		t.Status = t.cmd.ProcessState.String()
-		killGroup(t.cmd.Process)
-	}
-	t.end()
+		signalGroup(t.PID, syscall.SIGKILL)
+	}()
+	return t, nil
 }
 
 func (t *Tree) end() {

@@ -20,12 +20,9 @@ import (
 
 // A supervisor is dyno's own executable, started under this name for each program. In a session of
 // its own, neither Ctrl-C nor a kill -9 of dyno reaches it, and it adopts the orphans of its
-// descendants (PR_SET_CHILD_SUBREAPER). Orders come by gob on standard input. When that ends, it
-// kills all descendants, removes what it was told to, and exits. It also reads the program's
-// output: see outputPump.
-//
-// Note: PR_SET_PDEATHSIG alone reaches the direct child only, and fires when the forking thread
-// ends.
+// descendants (PR_SET_CHILD_SUBREAPER): PR_SET_PDEATHSIG reaches only the child itself. Orders come by
+// gob on standard input. When that ends, it kills all descendants, removes what it was told to, and
+// exits. It also reads the program's output: see outputPump.
 const supervisorName = "dyno-supervisor"
 
 // Descriptors of a supervisor beside the standard ones.
@@ -141,7 +138,7 @@ func (s *supervisor) obey(o order) {
 	}
 	if o.Stop > 0 && s.pid != 0 {
 		s.ask()
-		unix.Kill(-s.pid, unix.SIGTERM)
+		signalGroup(s.pid, unix.SIGTERM)
 		s.late = time.After(o.Stop)
 	}
 }
@@ -202,7 +199,7 @@ func (s *supervisor) run(j *Job, direct bool) error {
 	go func() { p.run(); close(drained) }()
 
 	status := s.await()
-	p.finish()
+	unix.Close(p.cancel[1]) // a foreign process may hold the pipes open
 	<-drained
 	e := ending{Status: status, Alone: !s.asked}
 	if s.group != nil {
@@ -337,7 +334,7 @@ func children() bool {
 // killAll sends SIGKILL to all descendants of this moment, in any group or session.
 func (s *supervisor) killAll() {
 	if s.pid != 0 { // not reaped yet, so the number is still that group's
-		unix.Kill(-s.pid, unix.SIGKILL)
+		signalGroup(s.pid, unix.SIGKILL)
 	}
 	for _, pid := range Descendants(os.Getpid()) {
 		unix.Kill(pid, unix.SIGKILL)

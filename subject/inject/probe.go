@@ -237,30 +237,25 @@ func (c *dynoProbeConn) answer(line []byte) error {
 	if after := dynoProbeBytes.TrimPrefix(line, []byte("gcends ")); len(after) < len(line) {
 		return c.ends(string(after))
 	}
-	args := dynoProbeStrings.Fields(string(line))
-	if len(args) == 0 {
-		return dynoProbeErrors.New("no command")
-	}
-	switch args[0] {
-	case "metrics":
-		c.metrics(c.samples)
+	command, arg, _ := dynoProbeStrings.Cut(string(line), " ")
+	switch command {
 	case "hello":
-		c.line("go ", dynoProbeRuntime.Version())
-		c.line("pid ", dynoProbeStrconv.Itoa(dynoProbeOS.Getpid()))
+		c.body = append(c.body, "go "+dynoProbeRuntime.Version()...)
 	case "gc":
 		dynoProbeRuntime.GC()
 	case "free":
 		dynoProbeDebug.FreeOSMemory()
 	case "set":
-		return c.set(args[1:])
+		name, value, _ := dynoProbeStrings.Cut(arg, " ")
+		return c.set(name, value)
 	case "profile":
-		return c.profile(args[1:])
+		return c.profile(arg)
 	case "cpu":
-		return c.cpuProfile(args[1:])
+		return c.cpuProfile(arg)
 	case "trace":
-		return c.trace(args[1:])
+		return c.trace(arg)
 	default:
-		return dynoProbeErrors.New("unknown command " + dynoProbeStrconv.Quote(args[0]))
+		return dynoProbeErrors.New("unknown command " + dynoProbeStrconv.Quote(command))
 	}
 	return nil
 }
@@ -268,10 +263,6 @@ func (c *dynoProbeConn) answer(line []byte) error {
 func (c *dynoProbeConn) Write(p []byte) (int, error) {
 	c.body = append(c.body, p...)
 	return len(p), nil
-}
-
-func (c *dynoProbeConn) line(name, value string) {
-	c.body = append(append(append(c.body, name...), value...), '\n')
 }
 
 func (c *dynoProbeConn) uint(name string, v uint64) {

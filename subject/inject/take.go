@@ -15,27 +15,24 @@ import (
 	dynoProbeTime "time"
 )
 
-func (c *dynoProbeConn) profile(args []string) error {
-	if len(args) == 0 {
-		return dynoProbeErrors.New("profile: no name")
-	}
-	p := dynoProbePprof.Lookup(args[0])
+func (c *dynoProbeConn) profile(name string) error {
+	p := dynoProbePprof.Lookup(name)
 	if p == nil {
-		return dynoProbeErrors.New("unknown profile " + dynoProbeStrconv.Quote(args[0]))
+		return dynoProbeErrors.New("unknown profile " + dynoProbeStrconv.Quote(name))
 	}
 	return p.WriteTo(c, 0)
 }
 
-func (c *dynoProbeConn) cpuProfile(args []string) error {
-	switch {
-	case len(args) == 1 && args[0] == "start":
+func (c *dynoProbeConn) cpuProfile(what string) error {
+	switch what {
+	case "start":
 		to := new(dynoProbeBytes.Buffer)
 		if err := dynoProbePprof.StartCPUProfile(to); err != nil {
 			return err
 		}
 		c.cpu = to
 		return nil
-	case len(args) == 1 && args[0] == "stop":
+	case "stop":
 		if c.cpu == nil {
 			return dynoProbeErrors.New("no CPU profile was started")
 		}
@@ -48,16 +45,16 @@ func (c *dynoProbeConn) cpuProfile(args []string) error {
 }
 
 // trace sends an execution trace in parts while it is recorded, as it would be part of the heap
-// otherwise. It lasts as many seconds as args says, or until the next line or the connection's end.
-func (c *dynoProbeConn) trace(args []string) error {
-	length, err := dynoProbeLength(args)
-	if err == nil {
-		err = dynoProbeTrace.Start(dynoProbeParts{c.conn})
+// otherwise. It lasts so many seconds, or until the next line or the connection's end.
+func (c *dynoProbeConn) trace(seconds string) error {
+	length, err := dynoProbeStrconv.ParseFloat(seconds, 64)
+	if err != nil || !(length > 0 && length <= 86400) {
+		return dynoProbeErrors.New("want a number of seconds above 0")
 	}
-	if err != nil {
+	if err := dynoProbeTrace.Start(dynoProbeParts{c.conn}); err != nil {
 		return err
 	}
-	c.conn.SetReadDeadline(dynoProbeTime.Now().Add(length))
+	c.conn.SetReadDeadline(dynoProbeTime.Now().Add(dynoProbeTime.Duration(length * float64(dynoProbeTime.Second))))
 	_, err = c.r.Peek(1)
 	dynoProbeTrace.Stop()
 	c.conn.SetDeadline(dynoProbeTime.Time{})
@@ -84,53 +81,39 @@ func (w dynoProbeParts) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func dynoProbeLength(args []string) (dynoProbeTime.Duration, error) {
-	seconds := 0.0
-	if len(args) > 0 {
-		seconds, _ = dynoProbeStrconv.ParseFloat(args[0], 64)
-	}
-	if !(seconds > 0 && seconds <= 86400) {
-		return 0, dynoProbeErrors.New("want a number of seconds above 0")
-	}
-	return dynoProbeTime.Duration(seconds * float64(dynoProbeTime.Second)), nil
-}
-
 // dynoProbeBlock is the rate of the block profile, which the runtime does not tell.
 var dynoProbeBlock dynoProbeAtomic.Int64
 
+// dynoProbeWords are the values that are no numbers.
+var dynoProbeWords = map[string]int64{"gogc off": -1, "memlimit off": 1<<63 - 1, "tick off": 0, "tick on": 1}
+
 // set turns a knob and answers what it was.
-func (c *dynoProbeConn) set(args []string) error {
-	if len(args) != 2 {
-		return dynoProbeErrors.New("set: want a name and a value")
-	}
-	on, off := args[1] == "on", args[1] == "off"
-	v, err := dynoProbeStrconv.ParseInt(args[1], 10, 64)
-	if err != nil && !on && !off {
-		return err
+func (c *dynoProbeConn) set(name, value string) (err error) {
+	v, ok := dynoProbeWords[name+" "+value]
+	if !ok {
+		if v, err = dynoProbeStrconv.ParseInt(value, 10, 64); err != nil {
+			return err
+		}
 	}
 	before := int64(0)
 	switch {
-	case args[0] == "gogc" && off:
-		before = int64(dynoProbeDebug.SetGCPercent(-1))
-	case args[0] == "gogc" && !on:
+	case name == "gogc":
 		before = int64(dynoProbeDebug.SetGCPercent(int(v)))
-	case args[0] == "memlimit" && off:
-		before = dynoProbeDebug.SetMemoryLimit(1<<63 - 1)
-	case args[0] == "memlimit" && !on && v >= 0:
+	case name == "memlimit" && v >= 0:
 		before = dynoProbeDebug.SetMemoryLimit(v)
-	case args[0] == "procs" && v > 0:
+	case name == "procs" && v > 0:
 		before = int64(dynoProbeRuntime.GOMAXPROCS(int(v)))
-	case args[0] == "mutex" && !on && !off: // one of so many contentions is in the profile
+	case name == "mutex": // one of so many contentions is in the profile
 		before = int64(dynoProbeRuntime.SetMutexProfileFraction(int(v)))
-	case args[0] == "block" && !on && !off: // nanoseconds; shorter waits are in it now and then
+	case name == "block": // nanoseconds; shorter waits are in it now and then
 		before = dynoProbeBlock.Swap(v)
 		dynoProbeRuntime.SetBlockProfileRate(int(v))
-	case args[0] == "tick" && (on || off):
-		if dynoProbeArm(on) {
+	case name == "tick":
+		if dynoProbeArm(v == 1) {
 			before = 1
 		}
 	default:
-		return dynoProbeErrors.New("set: bad value " + dynoProbeStrconv.Quote(args[1]) + " of " + args[0])
+		return dynoProbeErrors.New("set: bad value " + dynoProbeStrconv.Quote(value) + " of " + name)
 	}
 	c.body = dynoProbeStrconv.AppendInt(c.body, before, 10)
 	return nil

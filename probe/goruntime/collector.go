@@ -36,9 +36,9 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 		ends.c = &Client{Socket: t.Socket}
 		defer ends.close()
 	}
+	t.Every = min(t.Interval(), time.Second) // more cycles than those of a second are not kept
 	err := probe.Watch(ctx, t, func(at time.Duration) error {
-		var lost int
-		buf, lost = t.Trace.Take(buf[:0])
+		buf = t.Trace.Take(buf[:0])
 		if start.IsZero() { // what came before the window
 			start = time.Now()
 			ends.ask(start)
@@ -55,7 +55,6 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 			sum.add(c, arrived, live, ends.exact)
 		}
 		sum.course(at)
-		sum.lost += lost
 		elapsed = at
 		return nil
 	})
@@ -71,7 +70,7 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 }
 
 type cycleSum struct {
-	n, lost                int // looked at; and not
+	n                      int
 	cpu, stwMax, stw       float64
 	heapPeak               float64
 	live                   float64 // of lives cycles
@@ -142,14 +141,8 @@ func (s *cycleSum) point() {
 
 func (s *cycleSum) reading(elapsed time.Duration) probe.Reading {
 	s.point()
-	if s.n > 0 { // what is lost is taken to be as the rest
-		all := float64(s.n+s.lost) / float64(s.n)
-		for _, total := range []*float64{&s.cpu, &s.stw, &s.wall, &s.assist, &s.capacity} {
-			*total *= all
-		}
-	}
 	r := probe.Reading{Series: s.points.List, Values: dyno.Values{
-		{Metric: "gc-cycles", Value: float64(s.n + s.lost)},
+		{Metric: "gc-cycles", Value: float64(s.n)},
 		{Metric: "gc-cpu-sec", Value: s.cpu},
 		{Metric: "stw-max-sec", Value: s.stwMax},
 		{Metric: "stw-total-sec", Value: s.stw},
@@ -166,10 +159,7 @@ func (s *cycleSum) reading(elapsed time.Duration) probe.Reading {
 	if s.lives > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.lives)})
 	}
-	if s.lost > 0 {
-		r.Warnings.Add(dyno.WarnCollections, "%d of %d collections were counted but not looked at (consider: a smaller probes.every)", s.lost, s.n+s.lost)
-	}
-	rate := float64(s.n+s.lost) / max(elapsed.Seconds(), 1e-3)
+	rate := float64(s.n) / max(elapsed.Seconds(), 1e-3)
 	if cost := rate * cycleCost; cost > costLimit {
 		r.Warnings.Add(dyno.WarnProbeCost, "%.0f collections per second, each with some 100 µs for its trace lines: tracing took about %.0f %% of a CPU", rate, 100*cost)
 	}

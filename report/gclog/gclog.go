@@ -128,7 +128,7 @@ func (s *gcLog) study() {
 			switch {
 			case p == nil:
 				r.note = "all processes together"
-			case p.Began() > 0:
+			case p.Began > 0:
 				r.note = fmt.Sprintf("from its collection %d to the end of the last", p.FirstN)
 			default:
 				r.note = "from the start of the process to the end of its last collection"

@@ -43,14 +43,14 @@ func (s *gcLog) timeline() {
 	if most < 10<<20 || heap.Unit == "GiB" {
 		heap.Decimals = 1
 	}
-	at := layout.ScaleOf("-sec", float64(len(rows))*width.Seconds()+p.Began().Seconds())
+	at := layout.ScaleOf("-sec", float64(len(rows))*width.Seconds()+p.Began.Seconds())
 	at.Decimals = max(0, int(math.Ceil(-math.Log10(width.Seconds()/at.Factor)-1e-9)))
 	g := layout.Grid{
 		Cols: []layout.Column{{}, {}, {}, {Left: true}, {}, {}, {}, {Left: true}},
 		Head: [][]string{{"from, " + at.Unit, "gc", "time in GC", "", "longest stop", "live", "goal", "heap, up to " + heap.With(most)}},
 	}
 	for i, r := range rows {
-		from := p.Began() + time.Duration(i)*width
+		from := p.Began + time.Duration(i)*width
 		cs := layout.Cells(strconv.FormatFloat(from.Seconds()/at.Factor, 'f', at.Decimals, 64), strconv.FormatInt(r.Collections, 10), "", "", "", "", "", "")
 		if r.Capacity > 0 {
 			frac := r.CPU.Seconds() / r.Capacity

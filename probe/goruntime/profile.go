@@ -4,20 +4,9 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/pprof/profile"
 )
-
-const (
-	ProfileTime = time.Minute // for one profile, a collection of a large heap included
-	ProfileMost = 256 << 20   // bytes of one profile
-)
-
-// ProfileClient returns a client with the time and size that profiles take.
-func ProfileClient(socket string) *Client {
-	return &Client{Socket: socket, Time: ProfileTime, Most: ProfileMost}
-}
 
 // Profile asks for a profile.
 func (c *Client) Profile(command string) (*profile.Profile, error) {

@@ -47,7 +47,7 @@ func profilerOf(t probe.Target) (profiler, error) {
 	case t.Pprof != "":
 		return newRemote(t)
 	case t.Socket != "":
-		return &injected{*goruntime.ProfileClient(t.Socket)}, nil
+		return &injected{goruntime.Client{Socket: t.Socket, Time: goruntime.ProfileTime}}, nil
 	}
 	return nil, errors.New("the subject has no injected probe (consider: a subject built from source, or probes.pprof: /debug/pprof)")
 }

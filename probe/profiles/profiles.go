@@ -86,9 +86,7 @@ func (w *profileWatch) watch(ctx context.Context, t probe.Target) error {
 		return err
 	}
 	w.began = time.Now()
-	if t.Begun != nil {
-		t.Begun()
-	}
+	t.Begin()
 	if !w.wants("cpu") {
 		<-ctx.Done()
 	} else {

@@ -29,11 +29,6 @@ func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 			r, err = probe.Reading{}, fmt.Errorf("take an execution trace: %w", err)
 		}
 	}()
-	begun := func() {
-		if t.Begun != nil {
-			t.Begun()
-		}
-	}
 	if t.Pprof == "" && t.Socket == "" {
 		return r, errors.New("the subject has no injected probe (consider: a subject built from source, or probes.pprof: /debug/pprof)")
 	}
@@ -43,11 +38,11 @@ func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 	}
 	to := &limited{w: f, left: traceMost}
 	if t.Pprof != "" {
-		err = remoteTrace(t, to, begun)
+		err = remoteTrace(t, to)
 	} else {
 		seconds := strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64)
 		c := &goruntime.Client{Socket: t.Socket}
-		err = c.Stream(ctx, "trace "+seconds, t.Length+remoteGrace, begun, to)
+		err = c.Stream(ctx, "trace "+seconds, t.Length+remoteGrace, t.Begin, to)
 	}
 	short := ctx.Err() != nil
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -60,13 +55,13 @@ func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 	return r, nil
 }
 
-func remoteTrace(t probe.Target, w io.Writer, begun func()) error {
+func remoteTrace(t probe.Target, w io.Writer) error {
 	from, err := newRemote(t)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	begun()
+	t.Begin()
 	query := "seconds=" + strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64)
 	return from.page("trace", query, t.Length, func(body io.Reader) error {
 		begins := bufio.NewReaderSize(body, len(traceMagic))

@@ -56,7 +56,17 @@ func (p *published) sample(at time.Duration, numbers []number) {
 			c.fell = true
 			p.fell = p.fell || !n.use.own
 		}
-		p.add(c, at, n.value)
+		sec := (at - c.at).Seconds()
+		switch {
+		case c.use.grown == "" && c.use.series != "":
+			p.points.Add(c.use.series, at, n.value)
+		case c.use.grown == "":
+		case at == 0:
+			c.first = n.value
+		case sec > 0 && n.value >= c.value && c.use.series != "":
+			p.points.Add(c.use.series, at, (n.value-c.value)/sec)
+		}
+		c.value, c.at, c.most, c.sum, c.n = n.value, at, max(c.most, n.value), c.sum+n.value, c.n+1
 	}
 	p.at = at
 }
@@ -76,20 +86,6 @@ func (p *published) course(n number) *course {
 	c.value = 0
 	p.courses = append(p.courses, c)
 	return c
-}
-
-func (p *published) add(c *course, at time.Duration, v float64) {
-	sec := (at - c.at).Seconds()
-	switch {
-	case c.use.grown == "" && c.use.series != "":
-		p.points.Add(c.use.series, at, v)
-	case c.use.grown == "":
-	case at == 0:
-		c.first = v
-	case sec > 0 && v >= c.value && c.use.series != "":
-		p.points.Add(c.use.series, at, (v-c.value)/sec)
-	}
-	c.value, c.at, c.most, c.sum, c.n = v, at, max(c.most, v), c.sum+v, c.n+1
 }
 
 // reading sums up the window. Totals need its last page, and the same process throughout.

@@ -56,10 +56,7 @@ func Compare(w io.Writer, a, b *gctrace.Log, o layout.Options) error {
 	out.WriteString(layout.Fold("Two logs are two observations: what differs may be chance or the load as well as the program, so there is no verdict "+
 		"(consider: dyno run --vary, which repeats both and gives intervals).", "", "", o.Columns()))
 	for _, l := range []*gctrace.Log{a, b} {
-		s := &gcLog{Log: l, width: o.Columns()}
-		if s.doubts(); s.Len() > 0 {
-			out.WriteString("\n" + layout.Clean(l.Name) + ":" + strings.Replace(s.String(), "\nWarnings", "", 1))
-		}
+		warn(&out, layout.Clean(l.Name)+":", l, o.Columns())
 		if n := len(l.Processes) + l.More; n > 1 {
 			out.WriteString(layout.Fold(fmt.Sprintf("%s is of %d processes; the figures are of all together.", layout.Clean(l.Name), n), "", "", o.Columns()))
 		}

@@ -25,7 +25,7 @@ func Text(w io.Writer, l *gctrace.Log, o layout.Options) error {
 	s.cpu()
 	s.processes()
 	s.timeline()
-	s.doubts()
+	warn(&s.Builder, "Warnings", l, s.width)
 	_, err := io.WriteString(w, s.String())
 	return err
 }
@@ -271,27 +271,22 @@ func (s *gcLog) processes() {
 	}
 }
 
-func (s *gcLog) doubts() {
+// warn writes what is doubtful of a log, under a heading.
+func warn(b *strings.Builder, heading string, l *gctrace.Log, width int) {
 	var ws []string
-	add := func(n int64, one, many string) {
-		switch {
-		case n == 1:
-			ws = append(ws, one)
-		case n > 1:
-			ws = append(ws, fmt.Sprintf(many, n))
-		}
+	if n := int(l.Text.Torn); n > 0 {
+		ws = append(ws, layout.Count(n, "line")+" had log text inside, put together again")
 	}
-	t := s.Text
-	add(t.Torn, "one line had log text inside and was put together again", "%d lines had log text inside and were put together again")
-	add(t.Lost, "one line could not be read for certain, because log text cut into it; it is not counted", "%d lines could not be read for certain, because log text cut into them; they are not counted")
-	if s.Total.Collections > 0 && s.Total.Collections < 3 {
+	if n := int(l.Text.Lost); n > 0 {
+		ws = append(ws, layout.Count(n, "line")+" could not be read for certain, because log text cut in; not counted")
+	}
+	if l.Total.Collections < 3 {
 		ws = append(ws, "so few collections that the ends of the log matter more than they do")
 	}
-	if len(ws) == 0 {
-		return
+	if len(ws) > 0 {
+		b.WriteString("\n" + heading + "\n")
 	}
-	s.WriteString("\nWarnings\n")
 	for _, warning := range ws {
-		s.WriteString(layout.Fold(warning, "  ! ", "    ", s.width))
+		b.WriteString(layout.Fold(warning, "  ! ", "    ", width))
 	}
 }

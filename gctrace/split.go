@@ -1,6 +1,7 @@
 package gctrace
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"sync"
@@ -88,21 +89,12 @@ func (s *Splitter) Take(into []Cycle) []Cycle {
 func (s *Splitter) flush() {
 	if len(s.out) > 0 {
 		_, err := s.trace.Write(s.out)
-		s.fail(err)
+		s.err = cmp.Or(s.err, err)
 	}
 	s.out = s.out[:0]
 }
 
-func (s *Splitter) fail(err error) {
-	if s.err == nil {
-		s.err = err
-	}
-}
-
 func (s *Splitter) writeLog(p []byte) {
-	if len(p) == 0 {
-		return
-	}
 	if len(s.last) > 2*lastSize {
 		s.last = append(s.last[:0], s.last[len(s.last)-lastSize:]...)
 	}
@@ -110,7 +102,7 @@ func (s *Splitter) writeLog(p []byte) {
 	n := min(int64(len(p)), s.left)
 	if n > 0 {
 		_, err := s.log.Write(p[:n])
-		s.fail(err)
+		s.err = cmp.Or(s.err, err)
 		s.left -= n
 	}
 	s.dropped += int64(len(p)) - n
@@ -127,7 +119,7 @@ func (s *Splitter) Close() error {
 	if s.dropped > 0 {
 		end := s.last[max(0, int64(len(s.last))-min(lastSize, s.dropped)):]
 		_, err := fmt.Fprintf(s.log, "\n[dyno: %d bytes of log left out here]\n%s", s.dropped-int64(len(end)), end)
-		s.fail(err)
+		s.err = cmp.Or(s.err, err)
 		s.dropped = 0
 	}
 	return s.err

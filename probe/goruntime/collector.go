@@ -78,11 +78,10 @@ type cycleSum struct {
 	wall, assist, capacity float64 // seconds; capacity of all GOMAXPROCS
 
 	points probe.Points
-	last   struct { // of the latest cycle, which is not among the points yet if held
-		held                         bool
-		at                           time.Duration
-		start, live, allocated, goal float64 // live 0 if it is left out; allocated while it was marking
-	}
+	latest gctrace.Cycle // which is not among the points yet if held
+	held   bool
+	at     time.Duration // of the latest
+	marked float64       // by the latest; 0 if it is left out
 }
 
 // The last cycle of each pointWidth becomes a point: all of some thousand a second would
@@ -111,31 +110,30 @@ func (s *cycleSum) add(c *gctrace.Cycle, at time.Duration, live float64, exact b
 		s.lives++
 	}
 	s.course(at)
-	s.last.held, s.last.at = true, at
-	s.last.start, s.last.live, s.last.allocated, s.last.goal = c.HeapStart, live, c.HeapEnd-c.HeapStart, c.Goal
+	s.latest, s.held, s.at, s.marked = *c, true, at, live
 }
 
 // course makes points of the held cycle if it is the last of its width by now.
 func (s *cycleSum) course(now time.Duration) {
-	if now/pointWidth != s.last.at/pointWidth {
+	if now/pointWidth != s.at/pointWidth {
 		s.point()
 	}
 }
 
 func (s *cycleSum) point() {
-	l := &s.last
-	if !l.held {
+	c := &s.latest
+	if !s.held {
 		return
 	}
-	l.held = false
-	s.points.Add("heap-start-B", l.at, l.start)
-	if l.live > 0 {
-		s.points.Add("heap-live-B", l.at, l.live)
+	s.held = false
+	s.points.Add("heap-start-B", s.at, c.HeapStart)
+	if s.marked > 0 {
+		s.points.Add("heap-live-B", s.at, s.marked)
 		// What was live when marking began: without what was allocated since.
-		s.points.Add("heap-true-B", l.at, max(0, l.live-l.allocated))
+		s.points.Add("heap-true-B", s.at, max(0, s.marked-(c.HeapEnd-c.HeapStart)))
 	}
-	if l.goal > 0 {
-		s.points.Add("heap-goal-B", l.at, l.goal)
+	if c.Goal > 0 {
+		s.points.Add("heap-goal-B", s.at, c.Goal)
 	}
 }
 
@@ -147,17 +145,13 @@ func (s *cycleSum) reading(elapsed time.Duration) probe.Reading {
 		{Metric: "stw-max-sec", Value: s.stwMax},
 		{Metric: "stw-total-sec", Value: s.stw},
 		{Metric: "gc-assist-sec", Value: s.assist},
+		{Metric: "gc-wall-frac", Value: s.wall / elapsed.Seconds()},
+		{Metric: "gc-capacity-frac", Value: s.capacity / elapsed.Seconds()},
+		{Metric: "heap-live-B", Value: s.live / float64(s.lives)},
 	}}
-	if elapsed > 0 {
-		r.Values = append(r.Values,
-			dyno.Value{Metric: "gc-wall-frac", Value: s.wall / elapsed.Seconds()},
-			dyno.Value{Metric: "gc-capacity-frac", Value: s.capacity / elapsed.Seconds()})
-	}
+	r.Values = finite(r.Values)
 	if s.n > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "heap-peak-B", Value: s.heapPeak})
-	}
-	if s.lives > 0 {
-		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.lives)})
 	}
 	rate := float64(s.n) / max(elapsed.Seconds(), 1e-3)
 	if cost := rate * cycleCost; cost > costLimit {

@@ -66,15 +66,14 @@ func parseBucket(field []byte) (b bucket, err error) {
 
 // edges are a bucket's bounds; an infinite one is replaced by the other.
 func (b bucket) edges() (lo, hi float64) {
-	switch {
-	case math.IsInf(b.lo, 0) && math.IsInf(b.hi, 0):
-		return 0, 0
-	case math.IsInf(b.lo, 0):
-		return b.hi, b.hi
-	case math.IsInf(b.hi, 0):
-		return b.lo, b.lo
+	lo, hi = b.lo, b.hi
+	if math.IsInf(lo, 0) {
+		lo = hi
 	}
-	return b.lo, b.hi
+	if math.IsInf(hi, 0) {
+		hi = lo
+	}
+	return lo, hi
 }
 
 func (b bucket) mid() float64 {

@@ -173,6 +173,10 @@ func (w *runtimeWatch) reading() (probe.Reading, error) {
 	if w.heapMost > 0 {
 		values = append(values, dyno.Value{Metric: "heap-peak-B", Value: w.heapMost})
 	}
-	values = slices.DeleteFunc(values, func(v dyno.Value) bool { return math.IsNaN(v.Value) || math.IsInf(v.Value, 0) })
-	return probe.Reading{Values: values, Series: w.points.List}, nil
+	return probe.Reading{Values: finite(values), Series: w.points.List}, nil
+}
+
+// finite leaves out what is not known.
+func finite(values dyno.Values) dyno.Values {
+	return slices.DeleteFunc(values, func(v dyno.Value) bool { return math.IsNaN(v.Value) || math.IsInf(v.Value, 0) })
 }

@@ -65,10 +65,6 @@ const (
 	gentleEvery = 100 * time.Millisecond // in a watch of hours
 )
 
-// fdEvery is the least time between counts of file descriptors: before Linux 6.2 a count
-// reads the whole directory.
-const fdEvery = time.Second
-
 type procWatch struct {
 	p       procfs.Proc
 	statm   *os.File // stays open: that is nine tenths of a reading's cost
@@ -79,18 +75,18 @@ type procWatch struct {
 	gentle  bool    // Target.Gentle
 	memory  float64 // of the machine, bytes
 
-	begun     bool
-	first     procfs.ProcStat
-	cpuFirst  float64 // seconds
-	last      procfs.ProcStat
-	cpuLast   float64
-	at, fdsAt time.Duration // of the last sample, and the last with fds
-	rssAt     time.Duration // of the last reading of resident memory
-	rssLast   float64       // bytes
-	most      float64       // bytes
-	area      float64       // under it, byte seconds
-	threads   float64       // the most
-	fds       float64       // the most; 0 if they may not be counted
+	begun    bool
+	first    procfs.ProcStat
+	cpuFirst float64 // seconds
+	last     procfs.ProcStat
+	cpuLast  float64
+	at       time.Duration // of the last sample
+	rssAt    time.Duration // of the last reading of resident memory
+	rssLast  float64       // bytes
+	most     float64       // bytes
+	area     float64       // under it, byte seconds
+	threads  float64       // the most
+	fds      float64       // the most; 0 if they may not be counted
 
 	points probe.Points
 }
@@ -131,7 +127,7 @@ func (w *procWatch) sample(at time.Duration) error {
 	rss := float64(st.ResidentMemory())
 	w.count(at, rss)
 	if !w.begun {
-		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdEvery
+		w.begun, w.first, w.cpuFirst = true, st, cpu
 	} else if sec := (at - w.at).Seconds(); sec > 0 {
 		w.points.Add("cpu-frac", at, (cpu-w.cpuLast)/sec)
 		w.points.Add("minflt/s", at, float64(st.MinFlt-w.last.MinFlt)/sec)
@@ -144,12 +140,9 @@ func (w *procWatch) sample(at time.Duration) error {
 	}
 	w.points.Add("threads", at, float64(st.NumThreads))
 	w.threads = max(w.threads, float64(st.NumThreads))
-	if at-w.fdsAt >= fdEvery {
-		w.fdsAt = at
-		if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
-			w.points.Add("fds", at, float64(n))
-			w.fds = max(w.fds, float64(n))
-		}
+	if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
+		w.points.Add("fds", at, float64(n))
+		w.fds = max(w.fds, float64(n))
 	}
 	w.at, w.last, w.cpuLast = at, st, cpu
 	return nil

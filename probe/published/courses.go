@@ -23,9 +23,6 @@ type use struct {
 	own         bool   // the names are the service's own, not those of dyno.Metrics
 }
 
-// mostCourses bounds the memory if a service makes up new names all the time.
-const mostCourses = 1 << 10
-
 type published struct {
 	points  probe.Points
 	courses []*course     // in the order in which they were seen first
@@ -49,9 +46,6 @@ func (p *published) sample(at time.Duration, numbers []number) {
 			continue
 		}
 		c := p.course(n)
-		if c == nil {
-			continue
-		}
 		if n.use.grown != "" && n.value < c.value {
 			c.fell = true
 			p.fell = p.fell || !n.use.own
@@ -71,16 +65,13 @@ func (p *published) sample(at time.Duration, numbers []number) {
 	p.at = at
 }
 
-// course finds a number's course or begins it; nil if there are too many. A counter that
-// appears later was 0 until then.
+// course finds a number's course or begins it. A counter that appears later was 0
+// until then.
 func (p *published) course(n number) *course {
 	for _, c := range p.courses {
 		if c.name == n.name && c.use.own == n.use.own {
 			return c
 		}
-	}
-	if len(p.courses) == mostCourses {
-		return nil
 	}
 	c := &course{number: n, at: p.at, most: math.Inf(-1)}
 	c.value = 0

@@ -169,12 +169,11 @@ func (w *promWatch) use(numbers []number, f *dto.MetricFamily) []number {
 			n.use = u
 			numbers = append(numbers, n)
 		}
-		switch asked := slices.Contains(w.asked, name) || slices.Contains(w.asked, part); {
-		case asked && counter:
-			n.use = use{grown: part, series: part + "/s", own: true}
-			numbers = append(numbers, n)
-		case asked:
+		if slices.Contains(w.asked, name) || slices.Contains(w.asked, part) {
 			n.use = use{mean: part, series: part, own: true}
+			if counter {
+				n.use = use{grown: part, series: part + "/s", own: true}
+			}
 			numbers = append(numbers, n)
 		}
 	}

@@ -1,8 +1,10 @@
 package gclog
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,12 +23,7 @@ func (s *gcLog) timeline() {
 	if len(s.Processes) == 0 {
 		return
 	}
-	p, nth := s.Processes[0], 1
-	for i, q := range s.Processes {
-		if q.Collections > p.Collections {
-			p, nth = q, i+1
-		}
-	}
+	p := slices.MaxFunc(s.Processes, func(p, q *gctrace.Process) int { return cmp.Compare(p.Collections, q.Collections) })
 	rows, width := gcRowsOf(p)
 	if len(rows) < 2 {
 		return
@@ -71,7 +68,7 @@ func (s *gcLog) timeline() {
 	s.WriteByte('\n')
 	of := ""
 	if len(s.Processes) > 1 {
-		of = fmt.Sprintf(" of process %d", nth)
+		of = fmt.Sprintf(" of process %d", slices.Index(s.Processes, p)+1)
 	}
 	s.WriteString(layout.Fold(fmt.Sprintf("Over time%s (heap: █ live, ▒ grown to, · goal; sizes in %s)", of, heap.Unit), "", "", s.width))
 	g.Text(&s.Builder, s.color)

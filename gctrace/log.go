@@ -144,9 +144,7 @@ func (f *Figures) object(requests int64) object {
 // timeline.
 func (l *Log) MarshalJSON() ([]byte, error) {
 	o := l.Total.object(l.Requests)
-	if l.Name != "" {
-		o.put("log", l.Name)
-	}
+	o.put("log", l.Name)
 	if len(l.Processes) == 1 && l.More == 0 {
 		o.put("gc-cpu-frac-runtime", l.Processes[0].Said)
 	}

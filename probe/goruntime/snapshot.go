@@ -139,7 +139,6 @@ func (l *Look) Profile(name string) ([]byte, error) {
 	}
 	var data []byte
 	if err == nil {
-		DropOwn(p)
 		data, err = Encode(p)
 	}
 	if err != nil {

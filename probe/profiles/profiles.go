@@ -42,19 +42,21 @@ type profiler interface {
 	Close()
 }
 
-func profilerOf(t probe.Target) (profiler, error) {
-	switch {
-	case t.Pprof != "":
-		return newRemote(t)
-	case t.Socket != "":
-		return &injected{goruntime.Client{Socket: t.Socket, Time: goruntime.ProfileTime}}, nil
+// mayAsk is an error where there is neither an injected probe nor a page.
+func mayAsk(t probe.Target) error {
+	if t.Pprof == "" && t.Socket == "" {
+		return errors.New("the subject has no injected probe (consider: a subject built from source, or probes.pprof: /debug/pprof)")
 	}
-	return nil, errors.New("the subject has no injected probe (consider: a subject built from source, or probes.pprof: /debug/pprof)")
+	return nil
 }
 
 // Watch returns the profiles that could be taken, with warnings for others; none is an error.
 func (Profiles) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
-	from, err := profilerOf(t)
+	var from profiler = &injected{goruntime.Client{Socket: t.Socket, Time: goruntime.ProfileTime}}
+	err := mayAsk(t)
+	if t.Pprof != "" {
+		from, err = newRemote(t)
+	}
 	if err != nil {
 		return probe.Reading{}, fmt.Errorf("take profiles: %w", err)
 	}
@@ -140,7 +142,6 @@ func (w *profileWatch) wants(name string) bool { return w.err == nil && slices.C
 // wanted any more. After a time-out none is, as it would come again and again.
 func (w *profileWatch) keep(name string, p *profile.Profile, err error) {
 	if err == nil && p != nil {
-		goruntime.DropOwn(p)
 		var data []byte
 		if data, err = goruntime.Encode(p); err == nil {
 			w.reading.Files = append(w.reading.Files, probe.File{Name: name + ".pb.gz", Data: data})

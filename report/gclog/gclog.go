@@ -54,17 +54,13 @@ func (s *gcLog) single() *gctrace.Process {
 }
 
 func (s *gcLog) heading() string {
-	name := ""
-	if s.Name != "" {
-		name = layout.Clean(s.Name) + ": "
-	}
 	of := "one process"
 	if p := s.single(); p == nil {
 		of = fmt.Sprintf("%d processes (the numbers start again)", len(s.Processes)+s.More)
 	} else {
 		of += fmt.Sprintf(", GOMAXPROCS %d", p.Procs)
 	}
-	return fmt.Sprintf("%s%s of %s, in %s of log", name, layout.Count(int(s.Total.Collections), "collection"), of, layout.ScaleOf("-B", float64(s.Text.Bytes)).With(float64(s.Text.Bytes)))
+	return fmt.Sprintf("%s: %s of %s, in %s of log", layout.Clean(s.Name), layout.Count(int(s.Total.Collections), "collection"), of, layout.ScaleOf("-B", float64(s.Text.Bytes)).With(float64(s.Text.Bytes)))
 }
 
 func (s *gcLog) value(metric string) string { return gcValue(metric, s.vs) }

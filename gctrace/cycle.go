@@ -138,9 +138,6 @@ func (p *pace) cycle(v *numbers, n int, forced bool) (Cycle, bool) {
 }
 
 func (p *pace) read(line []byte) (Cycle, bool) {
-	if !ends(line) {
-		return Cycle{}, false
-	}
 	if c, ok := p.fast(line); ok {
 		return c, true
 	}

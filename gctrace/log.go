@@ -36,11 +36,6 @@ type Process struct {
 	lastStart, lastEnd time.Duration
 }
 
-func (p *Process) follows(c *Cycle) (may, surely bool) {
-	may = c.N > p.LastN && c.Start >= p.lastStart
-	return may, may && c.N == p.LastN+1
-}
-
 // Add takes the log's next collection.
 func (l *Log) Add(c *Cycle) {
 	p := l.process(c)
@@ -77,8 +72,8 @@ func (l *Log) process(c *Cycle) *Process {
 		if p == nil {
 			continue
 		}
-		may, surely := p.follows(c)
-		if surely {
+		may := c.N > p.LastN && c.Start >= p.lastStart
+		if may && c.N == p.LastN+1 {
 			l.last = p
 			return p
 		}
@@ -90,7 +85,7 @@ func (l *Log) process(c *Cycle) *Process {
 		l.last = gap
 		return gap
 	}
-	p := &Process{FirstN: c.N}
+	p := &Process{FirstN: c.N, Timeline: Timeline{Width: firstColumn}}
 	if c.N > 1 {
 		p.Began = c.Start
 	}

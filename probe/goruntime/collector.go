@@ -27,7 +27,7 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 	var (
 		sum     = cycleSum{points: probe.Points{Sample: t.Sample}}
 		list    collections
-		ends    ender
+		ends    = ender{ends: map[int]ending{}}
 		buf     []gctrace.Cycle
 		start   time.Time
 		elapsed time.Duration

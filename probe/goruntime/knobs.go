@@ -49,11 +49,7 @@ func (k *Knobs) Set(factor, level string) error {
 
 // Tick turns the injected probe's reading of each collection on or off.
 func (k *Knobs) Tick(on bool) error {
-	value := "off"
-	if on {
-		value = "on"
-	}
-	_, err := k.client.Ask("set tick " + value)
+	_, err := k.client.Ask("set tick " + map[bool]string{false: "off", true: "on"}[on])
 	return err
 }
 

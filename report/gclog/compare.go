@@ -1,6 +1,7 @@
 package gclog
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -39,13 +40,7 @@ func Compare(w io.Writer, a, b *gctrace.Log, o layout.Options) error {
 		if !hasA && !hasB || m == 0 && n == 0 {
 			continue
 		}
-		cs := layout.Cells(r.label, "-", "-", "")
-		if hasA {
-			cs[1].Text = gcValue(r.metric, x)
-		}
-		if hasB {
-			cs[2].Text = gcValue(r.metric, y)
-		}
+		cs := layout.Cells(r.label, cmp.Or(gcValue(r.metric, x), "-"), cmp.Or(gcValue(r.metric, y), "-"), "")
 		if hasA && hasB && m > 0 {
 			cs[3].Text = layout.Change(n / m)
 		}

@@ -41,7 +41,6 @@ const (
 	WarnProbeCost   WarningKind = "probe-cost"   // it took time from the subject
 	WarnMetric      WarningKind = "metric"       // is left out
 	WarnCoarse      WarningKind = "coarse"       // CPU time in ticks
-	WarnCollections WarningKind = "collections"  // not all were looked at
 	WarnGCList      WarningKind = "gc-list"      // gc.csv is cut off
 	WarnOthers      WarningKind = "others"       // other processes used the CPUs
 	WarnSteal       WarningKind = "steal"        // the hypervisor withheld CPUs

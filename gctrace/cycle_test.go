@@ -40,12 +40,12 @@ func wantCycles(text string) []Cycle {
 			N: int(f(1)), Start: ms(1e3 * f(2)), Percent: f(3), SweepTerm: ms(f(4)), Mark: ms(f(5)), MarkTerm: ms(f(6)),
 			SweepTermCPU: ms(f(7)), Assist: ms(f(8)), Background: ms(f(9)), Idle: ms(f(10)), MarkTermCPU: ms(f(11)),
 			HeapStart: f(12) * MiB, HeapEnd: f(13) * MiB, Live: f(14) * MiB, Goal: f(15) * MiB,
-			Stacks: f(16) * MiB, Globals: f(17) * MiB, Procs: int(f(18)), Forced: m[19] != "",
+			Procs: int(f(18)), Forced: m[19] != "",
 		}
 		if pacer != nil {
 			g := func(i int) float64 { v, _ := strconv.ParseFloat(pacer[i], 64); return v }
 			if goal := g(5) - g(6); int(goal)>>20 == int(f(15)) { // the sample has a gap
-				c.Paced, c.ScanWork, c.HeapStart, c.HeapEnd, c.Goal = true, g(1)+g(2)+g(3), g(4), g(5), goal
+				c.Paced, c.HeapStart, c.HeapEnd, c.Goal = true, g(4), g(5), goal
 			}
 			pacer = nil
 		}
@@ -132,9 +132,8 @@ func TestCyclesNotTaken(t *testing.T) {
 	for range 200 {
 		x.Write(many)
 	}
-	cycles, lost := x.Take(nil)
-	if len(cycles) > untakenMost || len(cycles)+lost != 200_000 {
-		t.Errorf("%d cycles kept and %d lost of 200000", len(cycles), lost)
+	if n := len(x.Take(nil)); n > untakenMost || n < untakenMost/2 {
+		t.Errorf("%d cycles kept of 200000", n)
 	}
 }
 

@@ -145,9 +145,6 @@ func (f *Figures) Values(requests int64) []Value {
 		put("requests", float64(requests))
 		put("req/gc", float64(requests)/n)
 	}
-	if f.Collections == 0 {
-		return vs
-	}
 	for _, s := range []struct {
 		name string
 		size *Size

@@ -4,7 +4,7 @@ package gctrace
 
 import (
 	"bytes"
-	"strings"
+	"regexp"
 )
 
 // The grammar of the runtime's trace lines, as the runtime prints them: each piece between
@@ -51,7 +51,7 @@ const (
 	formMilli       // two digits that count, at most three decimals; whole from 10 on (runtime/mgc.go, fmtNSAsMS)
 )
 
-var symbols = map[rune]form{'#': formAny, '&': formCount, '$': formSecond, '~': formMilli}
+var symbols = map[string]form{"#": formAny, "&": formCount, "$": formSecond, "~": formMilli}
 
 func (f form) fits(s []byte) bool {
 	if f == formAny {
@@ -76,35 +76,25 @@ func (f form) fits(s []byte) bool {
 	return len(frac) == 2 && frac[0] != '0' || len(frac) == 3 && frac[0] == '0' && string(frac) != "000"
 }
 
+var tokens = regexp.MustCompile(`[|\[\]#&$~]|[^|\[\]#&$~]+`)
+
 func compile(text string) grammar {
 	var pieces grammar
 	var open []int // first pieces of brackets not closed yet
-	var lit strings.Builder
-	end := func() {
-		if lit.Len() > 0 {
-			pieces = append(pieces, piece{lit: lit.String()})
-			lit.Reset()
-		}
-	}
-	for _, r := range text {
-		switch r {
-		case '|':
-			end()
-		case '#', '&', '$', '~':
-			end()
-			pieces = append(pieces, piece{form: symbols[r]})
-		case '[':
-			end()
+	for _, token := range tokens.FindAllString(text, -1) {
+		switch token {
+		case "|":
+		case "#", "&", "$", "~":
+			pieces = append(pieces, piece{form: symbols[token]})
+		case "[":
 			open = append(open, len(pieces))
-		case ']':
-			end()
+		case "]":
 			pieces[open[len(open)-1]].alt = len(pieces)
 			open = open[:len(open)-1]
 		default:
-			lit.WriteRune(r)
+			pieces = append(pieces, piece{lit: token})
 		}
 	}
-	end()
 	return pieces
 }
 

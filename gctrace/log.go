@@ -30,16 +30,10 @@ type Process struct {
 	Said          float64 // the runtime's own share of time in collections, since the process began; a fraction
 	Timeline      Timeline
 
-	began, lastStart, lastEnd time.Duration
-}
-
-// Began is since when lines tell of the process, counted from its start: 0 if its first
-// collection is among them.
-func (p *Process) Began() time.Duration { return p.began }
-
-func (p *Process) follows(c *Cycle) (may, surely bool) {
-	may = c.N > p.LastN && c.Start >= p.lastStart
-	return may, may && c.N == p.LastN+1
+	// Began is since when lines tell of the process, counted from its start: 0 if its first
+	// collection is among them.
+	Began              time.Duration
+	lastStart, lastEnd time.Duration
 }
 
 // Add takes the log's next collection.
@@ -63,7 +57,7 @@ func (l *Log) Add(c *Cycle) {
 	}
 	p.LastN, p.lastStart, p.lastEnd = c.N, c.Start, max(p.lastEnd, end)
 	p.Procs, p.Said = c.Procs, c.Percent/100
-	p.Timeline.add(c, before, p.began)
+	p.Timeline.add(c, before, p.Began)
 }
 
 // process finds a collection's process by its number and time: several may have written to
@@ -78,8 +72,8 @@ func (l *Log) process(c *Cycle) *Process {
 		if p == nil {
 			continue
 		}
-		may, surely := p.follows(c)
-		if surely {
+		may := c.N > p.LastN && c.Start >= p.lastStart
+		if may && c.N == p.LastN+1 {
 			l.last = p
 			return p
 		}
@@ -91,11 +85,11 @@ func (l *Log) process(c *Cycle) *Process {
 		l.last = gap
 		return gap
 	}
-	p := &Process{FirstN: c.N}
+	p := &Process{FirstN: c.N, Timeline: Timeline{Width: firstColumn}}
 	if c.N > 1 {
-		p.began = c.Start
+		p.Began = c.Start
 	}
-	p.lastEnd = p.began
+	p.lastEnd = p.Began
 	if len(l.Processes) < mostProcesses {
 		l.Processes = append(l.Processes, p)
 	} else {
@@ -145,9 +139,7 @@ func (f *Figures) object(requests int64) object {
 // timeline.
 func (l *Log) MarshalJSON() ([]byte, error) {
 	o := l.Total.object(l.Requests)
-	if l.Name != "" {
-		o.put("log", l.Name)
-	}
+	o.put("log", l.Name)
 	if len(l.Processes) == 1 && l.More == 0 {
 		o.put("gc-cpu-frac-runtime", l.Processes[0].Said)
 	}
@@ -169,12 +161,12 @@ func (p *Process) object() object {
 	o.put("last", p.LastN)
 	o.put("procs", p.Procs)
 	o.put("gc-cpu-frac-runtime", p.Said)
-	o.put("began-sec", p.began.Seconds())
+	o.put("began-sec", p.Began.Seconds())
 	o.put("column-sec", p.Timeline.Width.Seconds())
 	var columns []object
 	for i, c := range p.Timeline.Columns {
 		column := object{
-			{"at-sec", (p.began + time.Duration(i)*p.Timeline.Width).Seconds()}, // since the process began
+			{"at-sec", (p.Began + time.Duration(i)*p.Timeline.Width).Seconds()}, // since the process began
 			{"collections", c.Collections},
 			{"gc-cpu-frac", c.CPU.Seconds() / c.Capacity},
 			{"gc-total-sec", c.Wall.Seconds()},

@@ -58,7 +58,7 @@ func TestFigures(t *testing.T) {
 	} {
 		value(t, f, name, want)
 	}
-	if len(l.Processes) != 1 || l.Processes[0].Said != 0.04 || l.Processes[0].Began() != 0 {
+	if len(l.Processes) != 1 || l.Processes[0].Said != 0.04 || l.Processes[0].Began != 0 {
 		t.Errorf("%+v", l.Processes)
 	}
 }
@@ -72,8 +72,8 @@ func TestLogFromTheMiddle(t *testing.T) {
 	}
 	value(t, &l.Total, "span-sec", 0.91)
 	value(t, &l.Total, "pace-sec", 0.1)
-	if p := l.Processes[0]; p.Began() != 10100*ms || p.Timeline.Columns[0].Collections != 1 {
-		t.Errorf("began at %v: %+v", p.Began(), p.Timeline.Columns[0])
+	if p := l.Processes[0]; p.Began != 10100*ms || p.Timeline.Columns[0].Collections != 1 {
+		t.Errorf("began at %v: %+v", p.Began, p.Timeline.Columns[0])
 	}
 	var one Log
 	c := cycle(7)

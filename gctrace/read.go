@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
+	"strconv"
 )
 
 // A Text says what a text had besides collections.
@@ -13,7 +15,6 @@ type Text struct {
 	Torn      int64   `json:"torn"`        // gc lines that log text had cut into and that were put together again
 	Lost      int64   `json:"lost"`        // gc lines that could not be read surely; they are no collections
 	Pacer     int64   `json:"pacer"`       // lines of gcpacertrace=1
-	Scan      int64   `json:"-"`           // lines of gctrace=2
 	Scavenger int64   `json:"scavenger"`   // lines of the scavenger, which up to Go 1.15 came with gctrace=1 and since with scavtrace=1
 	Scavenged float64 `json:"scavenged-B"` // bytes that those say were returned to the system
 }
@@ -128,15 +129,12 @@ func (f *fileReader) other(p []byte) {
 			f.Pacer++
 			f.pace.parse(line)
 			continue
-		case bytes.HasPrefix(line, []byte("scav ")), bytes.HasPrefix(line, []byte("scvg")):
+		case bytes.HasPrefix(line, []byte("sc")):
 			if released, ok := scavenged(line); ok {
 				f.Scavenger++
 				f.Scavenged += released
 				continue
 			}
-		case bytes.HasPrefix(line, []byte("scan: ")):
-			f.Scan++
-			continue
 		}
 		f.inside(line)
 	}
@@ -162,34 +160,23 @@ func (f *fileReader) inside(line []byte) {
 	}
 }
 
-// scavenged returns the bytes that a scavenger's line says were returned to the system: from
-// runtime/mheap.go (mHeap_Scavenge) of Go 1.5 to 1.12, in MiB, and runtime/mgcscavenge.go
-// (bgscavenge, printScavTrace) since.
-func scavenged(p []byte) (released float64, ok bool) {
-	c := cursor{p: p}
-	if c.has("scvg") {
-		c.has("-")
-		if !c.has(": ") {
-			c.num()
-			c.lit(": ")
+// scavengers are the forms of a scavenger's line, by the bytes of its unit: from runtime/mheap.go
+// (mHeap_Scavenge) of Go 1.5 to 1.12, and from runtime/mgcscavenge.go (bgscavenge, printScavTrace)
+// since, whose first number was its generation in Go 1.14 to 1.18.
+var scavengers = map[float64]*regexp.Regexp{
+	1 << 20: regexp.MustCompile(`^scvg-?\d*: (?:inuse: |(\d+) MB released\n)`),
+	1 << 10: regexp.MustCompile(`^scav (?:\d+ )?(\d+) KiB work(?: \(bg\), (\d+) KiB work \(eager\))?, `),
+}
+
+// scavenged returns the bytes that a scavenger's line says were returned to the system.
+func scavenged(line []byte) (released float64, ok bool) {
+	for unit, form := range scavengers {
+		for i, number := range form.FindSubmatch(line) {
+			ok = true
+			if x, err := strconv.ParseFloat(string(number), 64); i > 0 && err == nil {
+				released += x * unit
+			}
 		}
-		if c.has("inuse: ") {
-			return 0, !c.bad
-		}
-		released = c.num() * (1 << 20)
-		c.lit(" MB released\n")
-		return released, !c.bad
 	}
-	c.lit("scav ")
-	released = c.num()
-	if c.has(" ") && !c.has("KiB work") { // it was the scavenger's generation, as Go 1.14 to 1.18 tell it
-		released = c.num()
-		c.lit(" KiB work")
-	}
-	if c.has(" (bg), ") {
-		released += c.num()
-		c.lit(" KiB work (eager)")
-	}
-	c.lit(", ")
-	return released * (1 << 10), !c.bad
+	return released, ok
 }

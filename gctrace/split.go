@@ -1,14 +1,16 @@
 package gctrace
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"sync"
 	"time"
 )
 
-// DefaultLogLimit is how many bytes of log a Splitter passes on by default.
-const DefaultLogLimit = 64 << 20
+// LogLimit is how many bytes of log a Splitter passes on; the rest, but for its end, is dropped
+// and counted.
+const LogLimit = 64 << 20
 
 const (
 	lastSize    = 64 << 10 // bytes of log kept in memory
@@ -30,29 +32,24 @@ const (
 // Write never fails, so that a full disk does not block the program; Close says what went
 // wrong. Any goroutine may call the methods.
 type Splitter struct {
-	// LogLimit is how many bytes of log are passed on; the rest, but for its end, is
-	// dropped and counted. 0 means DefaultLogLimit.
-	LogLimit int64
-
 	mu      sync.Mutex
 	log     io.Writer
 	trace   io.Writer
 	err     error  // the first of log and trace
 	out     []byte // trace lines that are not written yet
-	logged  int64  // bytes
+	left    int64  // bytes of log that are still passed on
 	dropped int64  // bytes
-	last    ring   // what the log ended with
+	last    []byte // what the log ended with, lastSize bytes or more
 
-	lines    assembler
-	paced    pace    // what the pacer said of the cycle under way
-	cycles   []Cycle // not taken yet
-	overruns int     // cycles dropped since no one took them
+	lines  assembler
+	paced  pace    // what the pacer said of the cycle under way
+	cycles []Cycle // not taken yet
 }
 
 // NewSplitter returns a Splitter that writes trace lines, buffered, to trace and all other text
 // to log. Close it when the program has ended.
 func NewSplitter(log, trace io.Writer) *Splitter {
-	s := &Splitter{log: log, trace: trace}
+	s := &Splitter{log: log, trace: trace, left: LogLimit}
 	s.lines = assembler{grammar: current, log: s.writeLog, done: s.finish}
 	return s
 }
@@ -72,7 +69,6 @@ func (s *Splitter) finish(line []byte, _ bool) {
 	s.out = append(s.out, line...)
 	if c, ok := s.paced.parse(line); ok {
 		if len(s.cycles) == untakenMost {
-			s.overruns += untakenMost / 2
 			s.cycles = append(s.cycles[:0], s.cycles[untakenMost/2:]...)
 		}
 		c.At = time.Now()
@@ -80,43 +76,34 @@ func (s *Splitter) finish(line []byte, _ bool) {
 	}
 }
 
-// Take appends the cycles that completed since the last call; lost is how many more there were.
-func (s *Splitter) Take(into []Cycle) (cycles []Cycle, lost int) {
+// Take appends the cycles that completed since the last call, the last 32,768 at least. A
+// program cannot complete more within a second.
+func (s *Splitter) Take(into []Cycle) []Cycle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	into, lost = append(into, s.cycles...), s.overruns
-	s.cycles, s.overruns = s.cycles[:0], 0
-	return into, lost
+	into = append(into, s.cycles...)
+	s.cycles = s.cycles[:0]
+	return into
 }
 
 func (s *Splitter) flush() {
 	if len(s.out) > 0 {
 		_, err := s.trace.Write(s.out)
-		s.fail(err)
+		s.err = cmp.Or(s.err, err)
 	}
 	s.out = s.out[:0]
 }
 
-func (s *Splitter) fail(err error) {
-	if s.err == nil {
-		s.err = err
-	}
-}
-
 func (s *Splitter) writeLog(p []byte) {
-	if len(p) == 0 {
-		return
+	if len(s.last) > 2*lastSize {
+		s.last = append(s.last[:0], s.last[len(s.last)-lastSize:]...)
 	}
-	s.last.write(p)
-	limit := s.LogLimit
-	if limit <= 0 {
-		limit = DefaultLogLimit
-	}
-	n := min(int64(len(p)), limit-s.logged)
+	s.last = append(s.last, p[max(0, len(p)-lastSize):]...)
+	n := min(int64(len(p)), s.left)
 	if n > 0 {
 		_, err := s.log.Write(p[:n])
-		s.fail(err)
-		s.logged += n
+		s.err = cmp.Or(s.err, err)
+		s.left -= n
 	}
 	s.dropped += int64(len(p)) - n
 }
@@ -130,39 +117,10 @@ func (s *Splitter) Close() error {
 	s.lines.abandon()
 	s.flush()
 	if s.dropped > 0 {
-		end := s.last.bytes()
-		end = end[max(0, int64(len(end))-s.dropped):]
+		end := s.last[max(0, int64(len(s.last))-min(lastSize, s.dropped)):]
 		_, err := fmt.Fprintf(s.log, "\n[dyno: %d bytes of log left out here]\n%s", s.dropped-int64(len(end)), end)
-		s.fail(err)
+		s.err = cmp.Or(s.err, err)
 		s.dropped = 0
 	}
 	return s.err
-}
-
-type ring struct {
-	buf []byte
-	n   int // where the next byte goes
-	all bool
-}
-
-func (r *ring) write(p []byte) {
-	if r.buf == nil {
-		r.buf = make([]byte, lastSize)
-	}
-	p = p[max(0, len(p)-lastSize):]
-	for len(p) > 0 {
-		n := copy(r.buf[r.n:], p)
-		p = p[n:]
-		if r.n += n; r.n == lastSize {
-			r.n, r.all = 0, true
-		}
-	}
-}
-
-func (r *ring) bytes() []byte {
-	var b []byte
-	if r.all {
-		b = append(b, r.buf[r.n:]...)
-	}
-	return append(b, r.buf[:r.n]...)
 }

@@ -71,7 +71,7 @@ func split(t testing.TB, writes ...string) (trace, log string, cycles []Cycle) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cycles, _ = x.Take(nil)
+	cycles = x.Take(nil)
 	return tr.String(), l.String(), cycles
 }
 
@@ -208,7 +208,7 @@ func TestAbandonedLine(t *testing.T) {
 func TestLogLimit(t *testing.T) {
 	var log, trace bytes.Buffer
 	x := NewSplitter(&log, &trace)
-	x.LogLimit = 1000
+	x.left = 1000
 	total := 0
 	for i := range 20000 {
 		n, _ := fmt.Fprintf(x, "line %d\n", i)
@@ -251,7 +251,7 @@ func TestNoAllocation(t *testing.T) {
 		for _, w := range writes {
 			x.Write(w)
 		}
-		cycles, _ = x.Take(cycles[:0])
+		cycles = x.Take(cycles[:0])
 	}); n != 0 {
 		t.Errorf("%v allocations for %d packets", n, len(writes))
 	}
@@ -279,7 +279,7 @@ func BenchmarkPacket(b *testing.B) {
 		for _, w := range writes {
 			x.Write(w)
 		}
-		cycles, _ = x.Take(cycles[:0])
+		cycles = x.Take(cycles[:0])
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(writes)), "ns/packet")
 }

@@ -41,9 +41,6 @@ func (c *Column) Merge(d *Column) {
 
 // at returns a time's column, after making the columns wide enough.
 func (t *Timeline) at(d time.Duration) *Column {
-	if t.Width == 0 {
-		t.Width = firstColumn
-	}
 	for d/t.Width >= mostColumns {
 		half := make([]Column, (len(t.Columns)+1)/2, mostColumns)
 		for i := range t.Columns {

@@ -128,7 +128,7 @@ func newLogFile(dir, name string) (*logFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make %s of a trial: %w", name, err)
 	}
-	return &logFile{file: f, left: gctrace.DefaultLogLimit}, nil
+	return &logFile{file: f, left: gctrace.LogLimit}, nil
 }
 
 func (l *logFile) Write(p []byte) (int, error) {

@@ -75,9 +75,4 @@ func (m *Reading) shares() {
 
 // Trust ranks probes of the same metric, for series as for Merge's values: the lower
 // number is believed.
-func Trust(name string) int {
-	if i := slices.Index(trust, name); i >= 0 {
-		return i
-	}
-	return len(trust)
-}
+func Trust(name string) int { return slices.Index(trust, name) }

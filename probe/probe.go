@@ -58,6 +58,13 @@ func (t *Target) Interval() time.Duration {
 	return cmp.Or(max(t.Every, 0), time.Duration(dyno.DefaultEvery))
 }
 
+// Begin says that the first reading is done.
+func (t *Target) Begin() {
+	if t.Begun != nil {
+		t.Begun()
+	}
+}
+
 // firstTick is the time from the first reading to the second. All probes of a gentle
 // watch read at the same multiples of every: waking is half of a reading's cost.
 func (t *Target) firstTick(now time.Time) time.Duration {
@@ -106,9 +113,7 @@ func Watch(ctx context.Context, t Target, read func(at time.Duration) error) err
 	if err := read(0); err != nil {
 		return err
 	}
-	if t.Begun != nil {
-		t.Begun()
-	}
+	t.Begin()
 	every := t.Interval()
 	first := t.firstTick(start)
 	tick := time.NewTicker(first)

@@ -22,7 +22,6 @@ import (
 type Client struct {
 	Socket string
 	Time   time.Duration // instead of answerTime; 0 means that
-	Most   int           // instead of answerMost; 0 means that
 	conn   net.Conn      // nil before the first command and after an error
 	r      *bufio.Reader
 	answer []byte
@@ -31,8 +30,9 @@ type Client struct {
 const (
 	// answerTime bounds one command, dialling included. A starved subject is slow;
 	// one that takes longer is lost.
-	answerTime = 5 * time.Second
-	answerMost = 16 << 20 // bytes
+	answerTime  = 5 * time.Second
+	ProfileTime = time.Minute // for one profile, a collection of a large heap included
+	AnswerMost  = 256 << 20   // bytes; a profile may be large
 )
 
 type refusal string
@@ -68,7 +68,7 @@ func (c *Client) try(command string) (err error) {
 	if err != nil {
 		return err
 	}
-	if word != "ok" || n > cmp.Or(c.Most, answerMost) {
+	if word != "ok" || n > AnswerMost {
 		return fmt.Errorf("unexpected answer \"%s %d\"", word, n)
 	}
 	if cap(c.answer) < n {

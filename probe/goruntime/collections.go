@@ -178,9 +178,6 @@ func (e *ender) ask(start time.Time) map[int]ending {
 
 // parse reads lines of a cycle's number, nanoseconds since 1970, and bytes.
 func (e *ender) parse(answer string, start int64) error {
-	if e.ends == nil {
-		e.ends = map[int]ending{}
-	}
 	for line := range strings.Lines(answer) {
 		var n int
 		var ns int64

@@ -27,7 +27,7 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 	var (
 		sum     = cycleSum{points: probe.Points{Sample: t.Sample}}
 		list    collections
-		ends    ender
+		ends    = ender{ends: map[int]ending{}}
 		buf     []gctrace.Cycle
 		start   time.Time
 		elapsed time.Duration
@@ -36,9 +36,9 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 		ends.c = &Client{Socket: t.Socket}
 		defer ends.close()
 	}
+	t.Every = min(t.Interval(), time.Second) // more cycles than those of a second are not kept
 	err := probe.Watch(ctx, t, func(at time.Duration) error {
-		var lost int
-		buf, lost = t.Trace.Take(buf[:0])
+		buf = t.Trace.Take(buf[:0])
 		if start.IsZero() { // what came before the window
 			start = time.Now()
 			ends.ask(start)
@@ -55,7 +55,6 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 			sum.add(c, arrived, live, ends.exact)
 		}
 		sum.course(at)
-		sum.lost += lost
 		elapsed = at
 		return nil
 	})
@@ -71,7 +70,7 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 }
 
 type cycleSum struct {
-	n, lost                int // looked at; and not
+	n                      int
 	cpu, stwMax, stw       float64
 	heapPeak               float64
 	live                   float64 // of lives cycles
@@ -79,11 +78,10 @@ type cycleSum struct {
 	wall, assist, capacity float64 // seconds; capacity of all GOMAXPROCS
 
 	points probe.Points
-	last   struct { // of the latest cycle, which is not among the points yet if held
-		held                         bool
-		at                           time.Duration
-		start, live, allocated, goal float64 // live 0 if it is left out; allocated while it was marking
-	}
+	latest gctrace.Cycle // which is not among the points yet if held
+	held   bool
+	at     time.Duration // of the latest
+	marked float64       // by the latest; 0 if it is left out
 }
 
 // The last cycle of each pointWidth becomes a point: all of some thousand a second would
@@ -112,64 +110,50 @@ func (s *cycleSum) add(c *gctrace.Cycle, at time.Duration, live float64, exact b
 		s.lives++
 	}
 	s.course(at)
-	s.last.held, s.last.at = true, at
-	s.last.start, s.last.live, s.last.allocated, s.last.goal = c.HeapStart, live, c.HeapEnd-c.HeapStart, c.Goal
+	s.latest, s.held, s.at, s.marked = *c, true, at, live
 }
 
 // course makes points of the held cycle if it is the last of its width by now.
 func (s *cycleSum) course(now time.Duration) {
-	if now/pointWidth != s.last.at/pointWidth {
+	if now/pointWidth != s.at/pointWidth {
 		s.point()
 	}
 }
 
 func (s *cycleSum) point() {
-	l := &s.last
-	if !l.held {
+	c := &s.latest
+	if !s.held {
 		return
 	}
-	l.held = false
-	s.points.Add("heap-start-B", l.at, l.start)
-	if l.live > 0 {
-		s.points.Add("heap-live-B", l.at, l.live)
+	s.held = false
+	s.points.Add("heap-start-B", s.at, c.HeapStart)
+	if s.marked > 0 {
+		s.points.Add("heap-live-B", s.at, s.marked)
 		// What was live when marking began: without what was allocated since.
-		s.points.Add("heap-true-B", l.at, max(0, l.live-l.allocated))
+		s.points.Add("heap-true-B", s.at, max(0, s.marked-(c.HeapEnd-c.HeapStart)))
 	}
-	if l.goal > 0 {
-		s.points.Add("heap-goal-B", l.at, l.goal)
+	if c.Goal > 0 {
+		s.points.Add("heap-goal-B", s.at, c.Goal)
 	}
 }
 
 func (s *cycleSum) reading(elapsed time.Duration) probe.Reading {
 	s.point()
-	if s.n > 0 { // what is lost is taken to be as the rest
-		all := float64(s.n+s.lost) / float64(s.n)
-		for _, total := range []*float64{&s.cpu, &s.stw, &s.wall, &s.assist, &s.capacity} {
-			*total *= all
-		}
-	}
 	r := probe.Reading{Series: s.points.List, Values: dyno.Values{
-		{Metric: "gc-cycles", Value: float64(s.n + s.lost)},
+		{Metric: "gc-cycles", Value: float64(s.n)},
 		{Metric: "gc-cpu-sec", Value: s.cpu},
 		{Metric: "stw-max-sec", Value: s.stwMax},
 		{Metric: "stw-total-sec", Value: s.stw},
 		{Metric: "gc-assist-sec", Value: s.assist},
+		{Metric: "gc-wall-frac", Value: s.wall / elapsed.Seconds()},
+		{Metric: "gc-capacity-frac", Value: s.capacity / elapsed.Seconds()},
+		{Metric: "heap-live-B", Value: s.live / float64(s.lives)},
 	}}
-	if elapsed > 0 {
-		r.Values = append(r.Values,
-			dyno.Value{Metric: "gc-wall-frac", Value: s.wall / elapsed.Seconds()},
-			dyno.Value{Metric: "gc-capacity-frac", Value: s.capacity / elapsed.Seconds()})
-	}
+	r.Values = finite(r.Values)
 	if s.n > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "heap-peak-B", Value: s.heapPeak})
 	}
-	if s.lives > 0 {
-		r.Values = append(r.Values, dyno.Value{Metric: "heap-live-B", Value: s.live / float64(s.lives)})
-	}
-	if s.lost > 0 {
-		r.Warnings.Add(dyno.WarnCollections, "%d of %d collections were counted but not looked at (consider: a smaller probes.every)", s.lost, s.n+s.lost)
-	}
-	rate := float64(s.n+s.lost) / max(elapsed.Seconds(), 1e-3)
+	rate := float64(s.n) / max(elapsed.Seconds(), 1e-3)
 	if cost := rate * cycleCost; cost > costLimit {
 		r.Warnings.Add(dyno.WarnProbeCost, "%.0f collections per second, each with some 100 µs for its trace lines: tracing took about %.0f %% of a CPU", rate, 100*cost)
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 )
 
 // A histogram is the buckets of a Float64Histogram that hold something, ascending.
@@ -56,37 +56,24 @@ func findHistogram(answer []byte, name string) (histogram, error) {
 	return nil, nil
 }
 
-func parseBucket(field []byte) (bucket, error) {
-	lo, rest, _ := bytes.Cut(field, []byte(","))
-	hi, count, _ := bytes.Cut(rest, []byte(","))
-	var b bucket
-	for _, x := range []struct {
-		to   *float64
-		text []byte
-	}{{&b.lo, lo}, {&b.hi, hi}, {&b.count, count}} {
-		v, err := strconv.ParseFloat(string(x.text), 64)
-		if err != nil {
-			return b, err
-		}
-		*x.to = v
+func parseBucket(field []byte) (b bucket, err error) {
+	_, err = fmt.Sscanf(string(field), "%g,%g,%g", &b.lo, &b.hi, &b.count)
+	if err == nil && (!(b.lo < b.hi) || !(b.count >= 0) || math.IsInf(b.count, 0)) {
+		err = fmt.Errorf("bad bucket %q", field)
 	}
-	if !(b.lo < b.hi) || !(b.count >= 0) || math.IsInf(b.count, 0) {
-		return b, fmt.Errorf("bad bucket %q", field)
-	}
-	return b, nil
+	return b, err
 }
 
 // edges are a bucket's bounds; an infinite one is replaced by the other.
 func (b bucket) edges() (lo, hi float64) {
-	switch {
-	case math.IsInf(b.lo, 0) && math.IsInf(b.hi, 0):
-		return 0, 0
-	case math.IsInf(b.lo, 0):
-		return b.hi, b.hi
-	case math.IsInf(b.hi, 0):
-		return b.lo, b.lo
+	lo, hi = b.lo, b.hi
+	if math.IsInf(lo, 0) {
+		lo = hi
 	}
-	return b.lo, b.hi
+	if math.IsInf(hi, 0) {
+		hi = lo
+	}
+	return lo, hi
 }
 
 func (b bucket) mid() float64 {
@@ -94,15 +81,11 @@ func (b bucket) mid() float64 {
 	return (lo + hi) / 2
 }
 
-func (h histogram) count() float64 {
-	n := 0.0
-	for _, b := range h {
-		n += b.count
-	}
-	return n
-}
-
+// sum is NaN for a histogram that the answer does not have, as is max.
 func (h histogram) sum() float64 {
+	if h == nil {
+		return math.NaN()
+	}
 	s := 0.0
 	for _, b := range h {
 		s += b.count * b.mid()
@@ -111,17 +94,24 @@ func (h histogram) sum() float64 {
 }
 
 func (h histogram) max() float64 {
-	for i := len(h) - 1; i >= 0; i-- {
-		if h[i].count > 0 {
-			return h[i].mid()
+	if h == nil {
+		return math.NaN()
+	}
+	for _, b := range slices.Backward(h) {
+		if b.count > 0 {
+			return b.mid()
 		}
 	}
 	return 0
 }
 
-// quantile spreads a bucket's content evenly over it; 0 for an empty histogram.
+// quantile spreads a bucket's content evenly over it; NaN for an empty histogram.
 func (h histogram) quantile(q float64) float64 {
-	left := q * h.count()
+	n := 0.0
+	for _, b := range h {
+		n += b.count
+	}
+	left := q * n
 	for _, b := range h {
 		if left <= b.count && b.count > 0 {
 			lo, hi := b.edges()
@@ -129,5 +119,5 @@ func (h histogram) quantile(q float64) float64 {
 		}
 		left -= b.count
 	}
-	return h.max()
+	return math.NaN()
 }

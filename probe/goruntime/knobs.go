@@ -2,9 +2,9 @@ package goruntime
 
 import (
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
+
+	"github.com/dynolab/dyno"
 )
 
 // Knobs turn what can be turned in a running subject: by the injected probe, and from
@@ -37,37 +37,19 @@ func (k *Knobs) Set(factor, level string) error {
 		return fmt.Errorf("%s cannot be set while the subject runs", factor)
 	}
 	if factor == "GOMEMLIMIT" && level != "off" {
-		n, err := parseLimit(level)
+		n, err := dyno.ParseSize(level)
 		if err != nil {
 			return err
 		}
-		level = strconv.FormatInt(n, 10)
+		level = strconv.FormatInt(int64(n), 10)
 	}
 	_, err := k.client.Ask("set " + name + " " + level)
 	return err
 }
 
-func parseLimit(s string) (int64, error) {
-	number, unit := strings.TrimSuffix(s, "B"), int64(1)
-	for i, prefix := range []string{"Ki", "Mi", "Gi", "Ti"} {
-		if rest, ok := strings.CutSuffix(s, prefix+"B"); ok {
-			number, unit = rest, 1<<(10*(i+1))
-		}
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64/unit {
-		return 0, fmt.Errorf("bad memory limit %q", s)
-	}
-	return n * unit, nil
-}
-
 // Tick turns the injected probe's reading of each collection on or off.
 func (k *Knobs) Tick(on bool) error {
-	value := "off"
-	if on {
-		value = "on"
-	}
-	_, err := k.client.Ask("set tick " + value)
+	_, err := k.client.Ask("set tick " + map[bool]string{false: "off", true: "on"}[on])
 	return err
 }
 
@@ -89,5 +71,5 @@ func (k *Knobs) Collections() (float64, error) {
 		return 0, err
 	}
 	s, err := parseSample(answer)
-	return s[mCycles], err
+	return s.of(mCycles), err
 }

@@ -125,11 +125,3 @@ func TestKnobs(t *testing.T) {
 		}
 	}
 }
-
-func TestParseLimit(t *testing.T) {
-	for s, want := range map[string]int64{"7": 7, "7B": 7, "3KiB": 3 << 10, "1GiB": 1 << 30, "2TiB": 2 << 40, "GiB": -1, "1GB": -1, "9000000000TiB": -1} {
-		if got, err := parseLimit(s); got != want && (err == nil || want != -1) {
-			t.Errorf("%s: %d, %v", s, got, err)
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,77 +24,59 @@ import (
 // busy: a service that reads files would seem to collect less.
 type Metrics struct{}
 
-// metricIndex has the metrics that are read, and their places in a sample.
-var metricIndex = map[string]int{}
-
-func metric(name string) int {
-	metricIndex[name] = len(metricIndex)
-	return metricIndex[name]
-}
-
-var (
-	mTime        = metric("time")               // nanoseconds
-	mUser        = metric("cpu/user:seconds")   // of getrusage
-	mSystem      = metric("cpu/system:seconds") // of getrusage
-	mAllocBytes  = metric("/gc/heap/allocs:bytes")
-	mAllocs      = metric("/gc/heap/allocs:objects")
-	mTinyAllocs  = metric("/gc/heap/tiny/allocs:objects")
-	mCycles      = metric("/gc/cycles/total:gc-cycles")
-	mGCCPU       = metric("/cpu/classes/gc/total:cpu-seconds")
-	mGCIdleCPU   = metric("/cpu/classes/gc/mark/idle:cpu-seconds")
-	mGCAssistCPU = metric("/cpu/classes/gc/mark/assist:cpu-seconds")
-	mProcs       = metric("/sched/gomaxprocs:threads")
-	mMutexWait   = metric("/sync/mutex/wait/total:seconds")
-	mLiveSum     = metric("gc/live-sum:bytes")       // of what each collection found live
-	mLiveCount   = metric("gc/live-count:gc-cycles") // those collections
-	mGoal        = metric("/gc/heap/goal:bytes")
-	mHeap        = metric("/memory/classes/heap/objects:bytes")
-	mTotal       = metric("/memory/classes/total:bytes")
-	mReleased    = metric("/memory/classes/heap/released:bytes")
-	mGoroutines  = metric("/sched/goroutines:goroutines")
-)
-
+// Names in an answer, of runtime/metrics or of the injected probe itself.
 const (
+	mTime        = "time"               // nanoseconds
+	mUser        = "cpu/user:seconds"   // of getrusage
+	mSystem      = "cpu/system:seconds" // of getrusage
+	mAllocBytes  = "/gc/heap/allocs:bytes"
+	mAllocs      = "/gc/heap/allocs:objects"
+	mTinyAllocs  = "/gc/heap/tiny/allocs:objects"
+	mCycles      = "/gc/cycles/total:gc-cycles"
+	mGCCPU       = "/cpu/classes/gc/total:cpu-seconds"
+	mGCIdleCPU   = "/cpu/classes/gc/mark/idle:cpu-seconds"
+	mGCAssistCPU = "/cpu/classes/gc/mark/assist:cpu-seconds"
+	mProcs       = "/sched/gomaxprocs:threads"
+	mMutexWait   = "/sync/mutex/wait/total:seconds"
+	mLiveSum     = "gc/live-sum:bytes"       // of what each collection found live
+	mLiveCount   = "gc/live-count:gc-cycles" // those collections
+	mGoal        = "/gc/heap/goal:bytes"
+	mHeap        = "/memory/classes/heap/objects:bytes"
+	mTotal       = "/memory/classes/total:bytes"
+	mReleased    = "/memory/classes/heap/released:bytes"
+	mGoroutines  = "/sched/goroutines:goroutines"
+
 	pauseHistogram   = "/sched/pauses/total/gc:seconds" // Go 1.22
 	latencyHistogram = "/sched/latencies:seconds"
 )
 
-// A sample is the scalars of one answer, NaN where that Go version has none.
-type sample [19]float64
+// A sample is the numbers of an answer by their names, without histograms.
+type sample map[string]float64
 
-func parseSample(answer []byte) (sample, error) {
-	var s sample
-	for i := range s {
-		s[i] = math.NaN()
+// of is NaN where that Go version has no such number.
+func (s sample) of(name string) float64 {
+	if v, ok := s[name]; ok {
+		return v
 	}
-	for line := range bytes.Lines(answer) {
-		name, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
-		i, ok := metricIndex[string(name)]
-		if !ok {
-			continue
-		}
-		var err error
-		if s[i], err = parseScalar(rest); err != nil {
-			return s, fmt.Errorf("parse metric %s: %w", name, err)
-		}
-	}
-	if math.IsNaN(s[mTime]) {
-		return s, errors.New("parse metrics: no time")
-	}
-	return s, nil
+	return math.NaN()
 }
 
-// parseScalar reads a number after its kind: "u 7" or "f 0.5".
-func parseScalar(text []byte) (float64, error) {
-	kind, number, _ := bytes.Cut(text, []byte(" "))
-	switch string(kind) {
-	case "u":
-		u, err := strconv.ParseUint(string(number), 10, 64)
-		return float64(u), err
-	case "f":
-		return strconv.ParseFloat(string(number), 64)
+// parseSample reads lines such as "NAME u 7" and "NAME f 0.5".
+func parseSample(answer []byte) (sample, error) {
+	s := sample{}
+	for line := range bytes.Lines(answer) {
+		name, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+		kind, text, _ := bytes.Cut(rest, []byte(" "))
+		if string(kind) == "h" {
+			continue
+		}
+		v, err := strconv.ParseFloat(string(text), 64)
+		if err != nil {
+			return nil, fmt.Errorf("parse metric %s: %w", name, err)
+		}
+		s[string(name)] = v
 	}
-	return 0, errors.New("not a number")
+	return s, nil
 }
 
 func (Metrics) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
@@ -123,7 +106,6 @@ func (Metrics) Watch(ctx context.Context, t probe.Target) (probe.Reading, error)
 }
 
 type runtimeWatch struct {
-	begun               bool
 	first, last         sample
 	firstText, lastText []byte // the answers, for their histograms
 	goroutinesMost      float64
@@ -136,22 +118,23 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 	if err != nil {
 		return err
 	}
-	w.lastText = append(w.lastText[:0], answer...)
-	if !w.begun {
-		w.begun, w.first, w.firstText = true, s, bytes.Clone(answer)
-	} else if sec := (s[mTime] - w.last[mTime]) / 1e9; sec > 0 {
-		w.known("alloc-B/s", at, (s[mAllocBytes]-w.last[mAllocBytes])/sec)
+	if _, ok := s[mTime]; !ok {
+		return errors.New("parse metrics: no time")
 	}
-	w.known("heap-B", at, s[mHeap])
-	w.known("mapped-B", at, s[mTotal]-s[mReleased])
-	if s[mGoal] < gctrace.NoGoal {
+	w.lastText = append(w.lastText[:0], answer...)
+	if w.first == nil {
+		w.first, w.firstText = s, bytes.Clone(answer)
+	} else if sec := (s[mTime] - w.last[mTime]) / 1e9; sec > 0 {
+		w.known("alloc-B/s", at, (s.of(mAllocBytes)-w.last.of(mAllocBytes))/sec)
+	}
+	w.known("heap-B", at, s.of(mHeap))
+	w.known("mapped-B", at, s.of(mTotal)-s.of(mReleased))
+	if s.of(mGoal) < gctrace.NoGoal {
 		w.points.Add("heap-goal-B", at, s[mGoal])
 	}
-	w.known("goroutines", at, s[mGoroutines])
-	if !math.IsNaN(s[mHeap]) {
-		w.heapMost = max(w.heapMost, s[mHeap])
-	}
-	w.goroutinesMost = max(w.goroutinesMost, s[mGoroutines])
+	w.known("goroutines", at, s.of(mGoroutines))
+	w.heapMost = max(w.heapMost, s[mHeap])
+	w.goroutinesMost = max(w.goroutinesMost, s.of(mGoroutines))
 	w.last = s
 	return nil
 }
@@ -163,44 +146,37 @@ func (w *runtimeWatch) known(metric string, at time.Duration, v float64) {
 }
 
 func (w *runtimeWatch) reading() (probe.Reading, error) {
-	var r probe.Reading
-	value := func(metric string, v float64) {
-		if !math.IsNaN(v) {
-			r.Values = append(r.Values, dyno.Value{Metric: metric, Value: v})
-		}
-	}
-	grown := func(i int) float64 { return w.last[i] - w.first[i] }
-	value("cpu-sec", grown(mUser)+grown(mSystem))
-	value("alloc-B", grown(mAllocBytes))
-	// Tiny objects share a block and are counted apart; runtime.MemStats adds them.
-	value("allocs", grown(mAllocs)+grown(mTinyAllocs))
-	value("gc-cycles", grown(mCycles))
-	value("gc-cpu-sec", max(0, grown(mGCCPU)-grown(mGCIdleCPU)))
-	value("gc-assist-sec", grown(mGCAssistCPU))
-	if sec := grown(mTime) / 1e9; sec > 0 {
-		value("gc-capacity-frac", max(0, grown(mGCCPU)-grown(mGCIdleCPU))/(w.last[mProcs]*sec))
-	}
-	value("mutex-wait-sec", grown(mMutexWait))
-	value("gomaxprocs", w.last[mProcs])
-	value("goroutines", w.goroutinesMost)
-	if w.heapMost > 0 {
-		value("heap-peak-B", w.heapMost)
-	}
-	if n := grown(mLiveCount); n > 0 {
-		value("heap-live-B", grown(mLiveSum)/n)
-	}
 	pauses, err1 := grownHistogram(w.firstText, w.lastText, pauseHistogram)
 	waits, err2 := grownHistogram(w.firstText, w.lastText, latencyHistogram)
 	if err := cmp.Or(err1, err2); err != nil {
 		return probe.Reading{}, err
 	}
-	if pauses != nil {
-		value("stw-max-sec", pauses.max())
-		value("stw-total-sec", pauses.sum())
+	grown := func(name string) float64 { return w.last.of(name) - w.first.of(name) }
+	gcCPU := max(0, grown(mGCCPU)-grown(mGCIdleCPU))
+	values := dyno.Values{
+		{Metric: "cpu-sec", Value: grown(mUser) + grown(mSystem)},
+		{Metric: "alloc-B", Value: grown(mAllocBytes)},
+		// Tiny objects share a block and are counted apart; runtime.MemStats adds them.
+		{Metric: "allocs", Value: grown(mAllocs) + grown(mTinyAllocs)},
+		{Metric: "gc-cycles", Value: grown(mCycles)},
+		{Metric: "gc-cpu-sec", Value: gcCPU},
+		{Metric: "gc-assist-sec", Value: grown(mGCAssistCPU)},
+		{Metric: "gc-capacity-frac", Value: gcCPU / (w.last.of(mProcs) * (grown(mTime) / 1e9))},
+		{Metric: "mutex-wait-sec", Value: grown(mMutexWait)},
+		{Metric: "gomaxprocs", Value: w.last.of(mProcs)},
+		{Metric: "goroutines", Value: w.goroutinesMost},
+		{Metric: "heap-live-B", Value: grown(mLiveSum) / grown(mLiveCount)},
+		{Metric: "stw-max-sec", Value: pauses.max()},
+		{Metric: "stw-total-sec", Value: pauses.sum()},
+		{Metric: "sched-p99-sec", Value: waits.quantile(0.99)},
 	}
-	if waits.count() > 0 {
-		value("sched-p99-sec", waits.quantile(0.99))
+	if w.heapMost > 0 {
+		values = append(values, dyno.Value{Metric: "heap-peak-B", Value: w.heapMost})
 	}
-	r.Series = w.points.List
-	return r, nil
+	return probe.Reading{Values: finite(values), Series: w.points.List}, nil
+}
+
+// finite leaves out what is not known.
+func finite(values dyno.Values) dyno.Values {
+	return slices.DeleteFunc(values, func(v dyno.Value) bool { return math.IsNaN(v.Value) || math.IsInf(v.Value, 0) })
 }

@@ -165,7 +165,7 @@ func TestRuntimeErrors(t *testing.T) {
 	for _, test := range []struct{ answer, want string }{
 		{"", "no time"},
 		{"time u x\n", `"x"`},
-		{"time h 1,2,3\n", "not a number"},
+		{"time h 1,2,3\n", "no time"},
 		{"time u 1\n" + latencyHistogram + " h 1,2\n", "parse metric " + latencyHistogram},
 		{"time u 1\n" + latencyHistogram + " h 2,3,1 1,2,1\n", "not in order"},
 	} {

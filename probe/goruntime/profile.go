@@ -4,20 +4,9 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/pprof/profile"
 )
-
-const (
-	ProfileTime = time.Minute // for one profile, a collection of a large heap included
-	ProfileMost = 256 << 20   // bytes of one profile
-)
-
-// ProfileClient returns a client with the time and size that profiles take.
-func ProfileClient(socket string) *Client {
-	return &Client{Socket: socket, Time: ProfileTime, Most: ProfileMost}
-}
 
 // Profile asks for a profile.
 func (c *Client) Profile(command string) (*profile.Profile, error) {
@@ -28,15 +17,9 @@ func (c *Client) Profile(command string) (*profile.Profile, error) {
 	return profile.ParseData(data)
 }
 
-// Encode returns a profile's file, gzipped.
+// Encode returns a profile's file, gzipped, without samples of the injected probe and of the
+// CPU profile's writer.
 func Encode(p *profile.Profile) ([]byte, error) {
-	var b bytes.Buffer
-	err := p.Write(&b)
-	return b.Bytes(), err
-}
-
-// DropOwn drops samples of the injected probe and of the CPU profile's writer.
-func DropOwn(p *profile.Profile) {
 	own := func(line profile.Line) bool {
 		f := line.Function
 		return f != nil && (strings.Contains(f.Name, ".dynoProbe") || strings.Contains(f.Name, ".(*dynoProbe") || f.Name == "runtime/pprof.profileWriter")
@@ -44,4 +27,7 @@ func DropOwn(p *profile.Profile) {
 	p.Sample = slices.DeleteFunc(p.Sample, func(s *profile.Sample) bool {
 		return slices.ContainsFunc(s.Location, func(l *profile.Location) bool { return slices.ContainsFunc(l.Line, own) })
 	})
+	var b bytes.Buffer
+	err := p.Write(&b)
+	return b.Bytes(), err
 }

@@ -1,7 +1,6 @@
 package goruntime
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,7 +24,7 @@ func OpenLook(pid int, socket string) (*Look, error) {
 	}
 	l := &Look{pid: pid}
 	if socket != "" {
-		l.inside = ProfileClient(socket)
+		l.inside = &Client{Socket: socket, Time: ProfileTime}
 		if _, err := l.inside.Ask("hello"); err != nil {
 			return nil, fmt.Errorf("look at process %d: %w", pid, err)
 		}
@@ -71,11 +70,15 @@ func (l *Look) snapshot(command string, resident func(pid int) (rss, file float6
 	return s, nil
 }
 
-// memoryOf has the runtime/metrics, in bytes, that are added up for each field of a
-// snapshot. Together they are /memory/classes/total:bytes.
-func memoryOf(s *dyno.Snapshot) map[string]*float64 {
+// parseMemory adds up the runtime/metrics, in bytes, that are of one field of a snapshot.
+// Together they are /memory/classes/total:bytes.
+func parseMemory(answer []byte) (s dyno.Snapshot, err error) {
+	numbers, err := parseSample(answer)
+	if err != nil {
+		return s, err
+	}
 	const class = "/memory/classes/"
-	return map[string]*float64{
+	for name, to := range map[string]*float64{
 		"/gc/heap/live:bytes":                 &s.Live,
 		class + "heap/objects:bytes":          &s.Dead, // less what is live
 		class + "heap/unused:bytes":           &s.Unused,
@@ -91,23 +94,8 @@ func memoryOf(s *dyno.Snapshot) map[string]*float64 {
 		class + "other:bytes":                 &s.Other,
 		class + "profiling/buckets:bytes":     &s.Other,
 		"/sched/goroutines:goroutines":        &s.Goroutines,
-	}
-}
-
-func parseMemory(answer []byte) (dyno.Snapshot, error) {
-	var s dyno.Snapshot
-	of := memoryOf(&s)
-	for line := range bytes.Lines(answer) {
-		name, rest, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
-		to := of[string(name)]
-		if to == nil {
-			continue
-		}
-		v, err := parseScalar(rest)
-		if err != nil {
-			return s, fmt.Errorf("parse metric %s: %w", name, err)
-		}
-		*to += v
+	} {
+		*to += numbers[name]
 	}
 	if s.Mapped() == 0 {
 		return s, errors.New("parse metrics: nothing of memory")
@@ -151,7 +139,6 @@ func (l *Look) Profile(name string) ([]byte, error) {
 	}
 	var data []byte
 	if err == nil {
-		DropOwn(p)
 		data, err = Encode(p)
 	}
 	if err != nil {

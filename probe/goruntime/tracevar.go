@@ -15,9 +15,8 @@ import (
 // only when the program begins. It is written through /proc/PID/mem, which the kernel
 // grants to whoever may trace the process: an ancestor of the same user, in most systems.
 type traceSwitch struct {
-	file  *os.File // the memory; nil before open
-	at    int64    // the address
-	order binary.ByteOrder
+	file *os.File // the memory; nil before open
+	at   int64    // the address
 }
 
 // open finds the variable, which must be 1 now.
@@ -42,10 +41,10 @@ func (s *traceSwitch) open(pid int) error {
 	if err != nil {
 		return err
 	}
-	*s = traceSwitch{f, int64(at), exe.ByteOrder}
+	*s = traceSwitch{f, int64(at)}
 	var b [4]byte
-	if _, err = f.ReadAt(b[:], s.at); err == nil && s.order.Uint32(b[:]) != 1 {
-		err = fmt.Errorf("it is not where it should be: %d is there, not 1", s.order.Uint32(b[:]))
+	if _, err = f.ReadAt(b[:], s.at); err == nil && binary.NativeEndian.Uint32(b[:]) != 1 {
+		err = fmt.Errorf("it is not where it should be: %v is there, not 1", b)
 	}
 	if err != nil {
 		s.close()
@@ -56,7 +55,7 @@ func (s *traceSwitch) open(pid int) error {
 func (s *traceSwitch) set(on bool) error {
 	var b [4]byte
 	if on {
-		s.order.PutUint32(b[:], 1)
+		binary.NativeEndian.PutUint32(b[:], 1)
 	}
 	_, err := s.file.WriteAt(b[:], s.at)
 	return err

@@ -243,7 +243,7 @@ func TestRealTornLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Close()
-	cycles, _ := x.Take(nil)
+	cycles := x.Take(nil)
 	if got := fmt.Sprintln(len(cycles)); got != out.String() {
 		t.Errorf("%s cycles, the program says %s", got, out.String())
 	}

@@ -52,8 +52,7 @@ func describe(p procfs.Proc, st procfs.ProcStat) Process {
 	found := Process{PID: p.PID, Name: st.Comm, Program: program(p), Started: started(st)}
 	args, _ := p.CmdLine()
 	found.Command = strings.Join(args, " ")
-	dir := fmt.Sprintf("/proc/%d/", p.PID)
-	if info, err := buildinfo.ReadFile(dir + "exe"); err == nil {
+	if info, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", p.PID)); err == nil {
 		found.Go = info.GoVersion
 	}
 	found.Grouped = cgroup.Apart("/proc", p.PID)
@@ -94,20 +93,16 @@ func Find(name string) ([]Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	parents := map[int]int{}
 	stats := map[int]procfs.ProcStat{}
+	for _, p := range all {
+		if st, err := p.Stat(); err == nil { // else it has ended meanwhile, or may not be looked at
+			stats[p.PID] = st
+		}
+	}
 	var found []Process
 	for _, p := range all {
-		st, err := p.Stat()
-		if err != nil { // it has ended meanwhile, or may not be looked at
-			continue
-		}
-		parents[p.PID], stats[p.PID] = st.PPID, st
-	}
-	own := os.Getpid()
-	for _, p := range all {
 		st, ok := stats[p.PID]
-		if !ok || st.Flags&kernelThread != 0 || ended(st) || descends(p.PID, own, parents) {
+		if !ok || st.Flags&kernelThread != 0 || ended(st) || descends(p.PID, os.Getpid(), stats) {
 			continue
 		}
 		if match.MatchString(st.Comm) || match.MatchString(program(p)) {
@@ -118,16 +113,12 @@ func Find(name string) ([]Process, error) {
 	return found, nil
 }
 
-func descends(pid, from int, parents map[int]int) bool {
-	for range len(parents) { // what is read of a changing tree may have circles
+func descends(pid, from int, stats map[int]procfs.ProcStat) bool {
+	for range len(stats) { // what is read of a changing tree may have circles
 		if pid == from {
 			return true
 		}
-		parent, ok := parents[pid]
-		if !ok {
-			return false
-		}
-		pid = parent
+		pid = stats[pid].PPID
 	}
 	return false
 }

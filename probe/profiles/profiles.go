@@ -42,19 +42,21 @@ type profiler interface {
 	Close()
 }
 
-func profilerOf(t probe.Target) (profiler, error) {
-	switch {
-	case t.Pprof != "":
-		return newRemote(t)
-	case t.Socket != "":
-		return &injected{*goruntime.ProfileClient(t.Socket)}, nil
+// mayAsk is an error where there is neither an injected probe nor a page.
+func mayAsk(t probe.Target) error {
+	if t.Pprof == "" && t.Socket == "" {
+		return errors.New("the subject has no injected probe (consider: a subject built from source, or probes.pprof: /debug/pprof)")
 	}
-	return nil, errors.New("the subject has no injected probe (consider: a subject built from source, or probes.pprof: /debug/pprof)")
+	return nil
 }
 
 // Watch returns the profiles that could be taken, with warnings for others; none is an error.
 func (Profiles) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
-	from, err := profilerOf(t)
+	var from profiler = &injected{goruntime.Client{Socket: t.Socket, Time: goruntime.ProfileTime}}
+	err := mayAsk(t)
+	if t.Pprof != "" {
+		from, err = newRemote(t)
+	}
 	if err != nil {
 		return probe.Reading{}, fmt.Errorf("take profiles: %w", err)
 	}
@@ -76,6 +78,7 @@ type profileWatch struct {
 	first   map[string]*profile.Profile // as of the beginning, by runtime/pprof's name
 	began   time.Time
 	reading probe.Reading
+	err     error // a time-out
 }
 
 // differences are profiles that the runtime keeps since its start.
@@ -86,16 +89,12 @@ func (w *profileWatch) watch(ctx context.Context, t probe.Target) error {
 		return err
 	}
 	w.began = time.Now()
-	if t.Begun != nil {
-		t.Begun()
-	}
+	t.Begin()
 	if !w.wants("cpu") {
 		<-ctx.Done()
 	} else {
 		p, doubt, err := w.from.cpu(ctx)
-		if err := w.keep("cpu", p, err); err != nil {
-			return err
-		}
+		w.keep("cpu", p, err)
 		if doubt != "" {
 			w.reading.Warnings.AddOf(dyno.WarnProfile, "cpu", "%s", doubt)
 		}
@@ -103,19 +102,14 @@ func (w *profileWatch) watch(ctx context.Context, t probe.Target) error {
 	length := time.Since(w.began)
 	if w.wants("goroutine") { // before the collections of the heap, which take time
 		p, err := w.from.take("goroutine")
-		if err := w.keep("goroutine", p, err); err != nil {
-			return err
-		}
+		w.keep("goroutine", p, err)
 	}
 	for _, name := range differences {
-		if w.first[name] == nil {
-			continue
-		}
-		if err := w.difference(name, length); err != nil {
-			return err
+		if w.first[name] != nil && w.err == nil {
+			w.difference(name, length)
 		}
 	}
-	return nil
+	return w.err
 }
 
 func (w *profileWatch) start() (err error) {
@@ -128,57 +122,51 @@ func (w *profileWatch) start() (err error) {
 			continue
 		}
 		p, err := w.from.take(name)
-		if err := w.keep(name, nil, err); err != nil {
-			return err
-		}
+		w.keep(name, nil, err)
 		if err == nil {
 			w.first[name] = p
 		}
 	}
 	if w.wants("cpu") {
-		err := w.from.startCPU()
-		if err := w.keep("cpu", nil, err); err != nil {
-			return err
-		}
+		w.keep("cpu", nil, w.from.startCPU())
 	}
-	if len(w.want) == 0 {
+	if w.err == nil && len(w.want) == 0 {
 		return errors.New(strings.Join(w.reading.Warnings.Texts(), "; "))
 	}
-	return nil
+	return w.err
 }
 
-func (w *profileWatch) wants(name string) bool { return slices.Contains(w.want, name) }
+func (w *profileWatch) wants(name string) bool { return w.err == nil && slices.Contains(w.want, name) }
 
 // keep makes a file of p, if it is not nil. A profile that failed is a warning and not
-// wanted any more. A time-out is an error, as it would come again and again.
-func (w *profileWatch) keep(name string, p *profile.Profile, err error) error {
+// wanted any more. After a time-out none is, as it would come again and again.
+func (w *profileWatch) keep(name string, p *profile.Profile, err error) {
 	if err == nil && p != nil {
-		goruntime.DropOwn(p)
 		var data []byte
 		if data, err = goruntime.Encode(p); err == nil {
 			w.reading.Files = append(w.reading.Files, probe.File{Name: name + ".pb.gz", Data: data})
 		}
 	}
-	if probe.IsTimeout(err) {
-		return err
-	}
-	if err != nil {
+	switch {
+	case probe.IsTimeout(err):
+		w.err = err
+	case err != nil:
 		w.reading.Warnings.AddOf(dyno.WarnProfile, name, "profile %s is missing: %v", name, err)
 		w.want = slices.DeleteFunc(w.want, func(n string) bool { return n == name || name == "heap" && n == "allocs" })
 	}
-	return nil
 }
 
 // difference keeps a profile's growth in the window. Heap and allocs are one profile, shown
 // by different columns.
-func (w *profileWatch) difference(name string, length time.Duration) error {
+func (w *profileWatch) difference(name string, length time.Duration) {
 	p, err := w.from.take(name)
 	if err == nil {
 		w.first[name].Scale(-1)
 		p, err = profile.Merge([]*profile.Profile{p, w.first[name]})
 	}
 	if err != nil {
-		return w.keep(name, nil, err)
+		w.keep(name, nil, err)
+		return
 	}
 	p.TimeNanos, p.DurationNanos = w.began.UnixNano(), int64(length)
 	p.Comments = append(p.Comments, "dyno: the difference between the ends of the measured window")
@@ -186,18 +174,15 @@ func (w *profileWatch) difference(name string, length time.Duration) error {
 		if len(p.Sample) == 0 && !w.set {
 			w.reading.Warnings.AddOf(dyno.WarnProfile, name, "profile %s is empty: nothing waited, or the service does not record it (consider: runtime.SetMutexProfileFraction, runtime.SetBlockProfileRate)", name)
 		}
-		return w.keep(name, p, nil)
+		w.keep(name, p, nil)
+		return
 	}
 	for _, as := range []struct{ name, shown string }{{"heap", "inuse_space"}, {"allocs", "alloc_space"}} {
-		if !w.wants(as.name) {
-			continue
-		}
-		p.DefaultSampleType = as.shown
-		if err := w.keep(as.name, p, nil); err != nil {
-			return err
+		if w.wants(as.name) {
+			p.DefaultSampleType = as.shown
+			w.keep(as.name, p, nil)
 		}
 	}
-	return nil
 }
 
 type injected struct{ goruntime.Client }

@@ -70,9 +70,9 @@ func (r *remote) page(page, query string, takes time.Duration, read func(io.Read
 
 func (r *remote) get(page, query string, takes time.Duration) (p *profile.Profile, err error) {
 	err = r.page(page, query, takes, func(body io.Reader) error {
-		data, err := io.ReadAll(io.LimitReader(body, goruntime.ProfileMost+1))
-		if err == nil && len(data) > goruntime.ProfileMost {
-			err = fmt.Errorf("profile %s is larger than %d MiB", page, goruntime.ProfileMost>>20)
+		data, err := io.ReadAll(io.LimitReader(body, goruntime.AnswerMost+1))
+		if err == nil && len(data) > goruntime.AnswerMost {
+			err = fmt.Errorf("profile %s is larger than %d MiB", page, goruntime.AnswerMost>>20)
 		}
 		if err == nil {
 			p, err = profile.ParseData(data)

@@ -18,7 +18,6 @@ type Trace struct{}
 const (
 	traceFile  = "trace.out" // of a trial ForTrace
 	traceMagic = "go 1."     // begins every execution trace
-	traceMost  = 2 << 30     // bytes
 )
 
 // Watch writes the trace to a file while it is recorded. The injected probe ends it with the
@@ -29,25 +28,19 @@ func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 			r, err = probe.Reading{}, fmt.Errorf("take an execution trace: %w", err)
 		}
 	}()
-	begun := func() {
-		if t.Begun != nil {
-			t.Begun()
-		}
-	}
-	if t.Pprof == "" && t.Socket == "" {
-		return r, errors.New("the subject has no injected probe (consider: a subject built from source, or probes.pprof: /debug/pprof)")
+	if err := mayAsk(t); err != nil {
+		return r, err
 	}
 	f, err := t.Create(traceFile)
 	if err != nil {
 		return r, err
 	}
-	to := &limited{w: f, left: traceMost}
 	if t.Pprof != "" {
-		err = remoteTrace(t, to, begun)
+		err = remoteTrace(t, f)
 	} else {
 		seconds := strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64)
 		c := &goruntime.Client{Socket: t.Socket}
-		err = c.Stream(ctx, "trace "+seconds, t.Length+remoteGrace, begun, to)
+		err = c.Stream(ctx, "trace "+seconds, t.Length+remoteGrace, t.Begin, f)
 	}
 	short := ctx.Err() != nil
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -60,13 +53,13 @@ func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 	return r, nil
 }
 
-func remoteTrace(t probe.Target, w io.Writer, begun func()) error {
+func remoteTrace(t probe.Target, w io.Writer) error {
 	from, err := newRemote(t)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	begun()
+	t.Begin()
 	query := "seconds=" + strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64)
 	return from.page("trace", query, t.Length, func(body io.Reader) error {
 		begins := bufio.NewReaderSize(body, len(traceMagic))
@@ -79,16 +72,4 @@ func remoteTrace(t probe.Target, w io.Writer, begun func()) error {
 		_, err := io.Copy(w, begins)
 		return err
 	})
-}
-
-type limited struct {
-	w    io.Writer
-	left int64
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.left -= int64(len(p)); l.left < 0 {
-		return 0, fmt.Errorf("it is larger than %d GiB (consider: a shorter --trace)", int64(traceMost)>>30)
-	}
-	return l.w.Write(p)
 }

@@ -11,12 +11,12 @@ var ErrNotPublished = errors.New("not published")
 // Ask asks a service once for the page of a probe: expvar, prometheus or pprof. The error
 // wraps [ErrNotPublished] if the service answered otherwise.
 func Ask(name, page string, insecure bool) error {
-	accept := "*/*"
+	accept, parse := "*/*", parseVars
 	switch name {
 	case "pprof":
-		page = indexPage(page)
+		page, parse = indexPage(page), parseIndex
 	case "prometheus":
-		accept = promText
+		accept, parse = promText, newPromWatch(nil).parse
 	}
 	conn, err := newPageConn(page, accept, insecure)
 	if err != nil {
@@ -34,16 +34,9 @@ func Ask(name, page string, insecure bool) error {
 	case err != nil:
 		return fmt.Errorf("%w: %v", ErrNotPublished, err)
 	}
-	switch name {
-	case "expvar":
-		_, err = parseVars(text)
-	case "pprof":
-		_, err = parseIndex(text)
-	default:
-		var numbers []number
-		if numbers, err = newPromWatch(nil).parse(text); err == nil && len(numbers) == 0 {
-			err = errors.New("the page has no metrics of Prometheus that begin with go_ or process_")
-		}
+	numbers, err := parse(text)
+	if err == nil && len(numbers) == 0 {
+		err = errors.New("the page has no numbers of the Go runtime")
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %v", ErrNotPublished, err)

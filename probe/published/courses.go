@@ -23,9 +23,6 @@ type use struct {
 	own         bool   // the names are the service's own, not those of dyno.Metrics
 }
 
-// mostCourses bounds the memory if a service makes up new names all the time.
-const mostCourses = 1 << 10
-
 type published struct {
 	points  probe.Points
 	courses []*course     // in the order in which they were seen first
@@ -49,47 +46,37 @@ func (p *published) sample(at time.Duration, numbers []number) {
 			continue
 		}
 		c := p.course(n)
-		if c == nil {
-			continue
-		}
 		if n.use.grown != "" && n.value < c.value {
 			c.fell = true
 			p.fell = p.fell || !n.use.own
 		}
-		p.add(c, at, n.value)
+		sec := (at - c.at).Seconds()
+		switch {
+		case c.use.grown == "" && c.use.series != "":
+			p.points.Add(c.use.series, at, n.value)
+		case c.use.grown == "":
+		case at == 0:
+			c.first = n.value
+		case sec > 0 && n.value >= c.value && c.use.series != "":
+			p.points.Add(c.use.series, at, (n.value-c.value)/sec)
+		}
+		c.value, c.at, c.most, c.sum, c.n = n.value, at, max(c.most, n.value), c.sum+n.value, c.n+1
 	}
 	p.at = at
 }
 
-// course finds a number's course or begins it; nil if there are too many. A counter that
-// appears later was 0 until then.
+// course finds a number's course or begins it. A counter that appears later was 0
+// until then.
 func (p *published) course(n number) *course {
 	for _, c := range p.courses {
 		if c.name == n.name && c.use.own == n.use.own {
 			return c
 		}
 	}
-	if len(p.courses) == mostCourses {
-		return nil
-	}
 	c := &course{number: n, at: p.at, most: math.Inf(-1)}
 	c.value = 0
 	p.courses = append(p.courses, c)
 	return c
-}
-
-func (p *published) add(c *course, at time.Duration, v float64) {
-	sec := (at - c.at).Seconds()
-	switch {
-	case c.use.grown == "" && c.use.series != "":
-		p.points.Add(c.use.series, at, v)
-	case c.use.grown == "":
-	case at == 0:
-		c.first = v
-	case sec > 0 && v >= c.value && c.use.series != "":
-		p.points.Add(c.use.series, at, (v-c.value)/sec)
-	}
-	c.value, c.at, c.most, c.sum, c.n = v, at, max(c.most, v), c.sum+v, c.n+1
 }
 
 // reading sums up the window. Totals need its last page, and the same process throughout.

@@ -1,12 +1,14 @@
 package published
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"github.com/dynolab/dyno/probe"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dynolab/dyno/probe"
 )
 
 // Index reads the index page of net/http/pprof where a service publishes nothing better: how
@@ -18,14 +20,7 @@ func (Index) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 		return probe.Reading{}, errors.New("watch pprof: nobody says where it is (consider: pprof: /debug/pprof)")
 	}
 	t.Every = max(t.Interval(), indexEvery)
-	w := published{}
-	return scrape(ctx, t, "pprof", indexPage(t.Pprof), "text/html", &w, func(at time.Duration, page []byte) error {
-		numbers, err := parseIndex(page)
-		if err == nil {
-			w.sample(at, numbers)
-		}
-		return err
-	})
+	return scrape(ctx, t, "pprof", indexPage(t.Pprof), "text/html", new(published), parseIndex)
 }
 
 // indexEvery is the least time between index pages: goroutines leak over minutes, and a page
@@ -35,47 +30,22 @@ const indexEvery = time.Second
 // indexPage ends in a slash, as the service would redirect otherwise.
 func indexPage(url string) string { return strings.TrimSuffix(url, "/") + "/" }
 
-// indexUses are the profiles that are counts. threadcreate has a record for each live thread.
-var indexUses = []struct {
-	name string
-	use  use
-}{
-	{"goroutine", use{most: "goroutines", series: "goroutines"}},
-	{"threadcreate", use{most: "threads", series: "threads"}},
-}
+// indexCount is a count before the link to its profile, in the words of all Go versions.
+// threadcreate has a record for each live thread.
+var (
+	indexCount = regexp.MustCompile(`>(\d+)(?:</td>)?\s*<td><a href=['"]?(goroutine|threadcreate)\?debug=1`)
+	indexNames = map[string]string{"goroutine": "goroutines", "threadcreate": "threads"}
+)
 
-// parseIndex reads a table with each count before the link to its profile, in the words of
-// all Go versions.
 func parseIndex(page []byte) ([]number, error) {
 	var numbers []number
-	for _, u := range indexUses {
-		before, _, ok := bytes.Cut(page, []byte(u.name+"?debug=1"))
-		if !ok {
-			continue
-		}
-		if v, ok := lastCount(before); ok {
-			numbers = append(numbers, number{u.name, v, u.use})
-		}
+	for _, m := range indexCount.FindAllSubmatch(page, -1) {
+		v, _ := strconv.ParseFloat(string(m[1]), 64) // digits
+		name := indexNames[string(m[2])]
+		numbers = append(numbers, number{name, v, use{most: name, series: name}})
 	}
 	if len(numbers) == 0 {
 		return nil, errors.New("the page is not the index of net/http/pprof: it counts no goroutines")
 	}
 	return numbers, nil
-}
-
-// lastCount reads the cell before a link: <td>5</td><td><a href=".
-func lastCount(before []byte) (v float64, ok bool) {
-	link := bytes.LastIndex(before, []byte("<td>"))
-	if link < 0 {
-		return 0, false
-	}
-	cell := bytes.TrimSuffix(bytes.TrimSpace(before[:link]), []byte("</td>"))
-	digits := cell[bytes.LastIndexByte(cell, '>')+1:]
-	for _, d := range digits {
-		if d < '0' || d > '9' {
-			return 0, false
-		}
-		v = 10*v + float64(d-'0')
-	}
-	return v, len(digits) > 0
 }

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/gctrace"
@@ -53,7 +52,7 @@ func (Prometheus) Watch(ctx context.Context, t probe.Target) (probe.Reading, err
 		return probe.Reading{}, errors.New("watch prometheus: the plan does not say where (consider: prometheus: /metrics)")
 	}
 	w := newPromWatch(t.Metrics)
-	r, err := scrape(ctx, t, "prometheus", t.Prometheus, promText, &w.published, w.read)
+	r, err := scrape(ctx, t, "prometheus", t.Prometheus, promText, &w.published, w.parse)
 	if err == nil {
 		r.Warnings = append(r.Warnings, w.missing()...)
 	}
@@ -65,7 +64,7 @@ type promWatch struct {
 	asked []string
 	keep  map[string]bool // names at the beginning of lines that are of use
 	lines bytes.Buffer
-	names []string // of all families of the latest page, as long as not all that is asked for was seen
+	names []string // of all families of the first page that has any
 }
 
 func newPromWatch(asked []string) *promWatch {
@@ -79,23 +78,14 @@ func newPromWatch(asked []string) *promWatch {
 	return w
 }
 
-func (w *promWatch) read(at time.Duration, page []byte) error {
-	numbers, err := w.parse(page)
-	if err != nil {
-		return err
-	}
-	w.sample(at, numbers)
-	if slices.ContainsFunc(w.asked, func(name string) bool { return !w.has(name) && !w.has(name+"_count") }) {
-		w.names = families(page)
-	}
-	return nil
-}
-
 // parse reads a page. It drops useless lines before expfmt sees them: a service may publish
 // thousands of families with all their buckets.
 func (w *promWatch) parse(page []byte) ([]number, error) {
 	if n := len(page); n > 0 && page[n-1] != '\n' {
 		return nil, errors.New("the page is cut off, or not of Prometheus: its last line has no end")
+	}
+	if w.names == nil {
+		w.names = families(page)
 	}
 	w.lines.Reset()
 	// In OpenMetrics x_total is a counter x, and there may be a gauge x too.
@@ -146,41 +136,24 @@ func families(page []byte) []string {
 	return names
 }
 
+// missing tells of metrics that were asked for and never seen, with up to five names that share
+// a word with theirs, or else the first five.
 func (w *promWatch) missing() (warnings dyno.Warnings) {
 	for _, name := range w.asked {
 		if w.has(name) || w.has(name+"_count") {
 			continue
 		}
-		cure := "nothing but go_* and process_* is"
-		if near := alike(name, w.names); len(near) > 0 {
-			cure = strings.Join(near, ", ") + " are"
-			if len(near) == 1 {
-				cure = near[0] + " is"
-			}
+		words := strings.Split(name, "_")
+		near := slices.DeleteFunc(slices.Clone(w.names), func(other string) bool {
+			return !slices.ContainsFunc(strings.Split(other, "_"), func(word string) bool { return slices.Contains(words, word) })
+		})
+		if len(near) == 0 {
+			near = w.names
 		}
-		warnings.AddOf(dyno.WarnMetric, name, "probe prometheus: metric %s was never published; %s", name, cure)
+		published := cmp.Or(strings.Join(near[:min(len(near), 5)], ", "), "nothing but go_* and process_*")
+		warnings.AddOf(dyno.WarnMetric, name, "probe prometheus: metric %s was never published (published: %s)", name, published)
 	}
 	return warnings
-}
-
-// alike are up to five names that share the most words with name; if none does, the first ones.
-func alike(name string, names []string) []string {
-	const most = 5
-	words := strings.Split(name, "_")
-	shared := func(other string) (n int) {
-		for _, word := range strings.Split(other, "_") {
-			if slices.Contains(words, word) {
-				n++
-			}
-		}
-		return n
-	}
-	best := slices.Clone(names)
-	slices.SortStableFunc(best, func(a, b string) int { return cmp.Compare(shared(b), shared(a)) })
-	if some := slices.IndexFunc(best, func(n string) bool { return shared(n) == 0 }); some > 0 {
-		best = best[:some]
-	}
-	return best[:min(len(best), most)]
 }
 
 // use adds a family's numbers, summed over all labels, if promUses knows them, or the family
@@ -196,12 +169,11 @@ func (w *promWatch) use(numbers []number, f *dto.MetricFamily) []number {
 			n.use = u
 			numbers = append(numbers, n)
 		}
-		switch asked := slices.Contains(w.asked, name) || slices.Contains(w.asked, part); {
-		case asked && counter:
-			n.use = use{grown: part, series: part + "/s", own: true}
-			numbers = append(numbers, n)
-		case asked:
+		if slices.Contains(w.asked, name) || slices.Contains(w.asked, part) {
 			n.use = use{mean: part, series: part, own: true}
+			if counter {
+				n.use = use{grown: part, series: part + "/s", own: true}
+			}
 			numbers = append(numbers, n)
 		}
 	}

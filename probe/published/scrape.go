@@ -19,10 +19,10 @@ const (
 	leastTime = 500 * time.Millisecond
 )
 
-// scrape hands the page at a URL to read at once, every t.Every, and when ctx ends, and
-// returns what w has of them. It is an error if the first page fails, or all others; other
-// missing pages are a warning.
-func scrape(ctx context.Context, t probe.Target, name, url, accept string, w *published, read func(at time.Duration, page []byte) error) (probe.Reading, error) {
+// scrape parses the page at a URL at once, every t.Every, and when ctx ends, and returns what
+// w has of them. It is an error if the first page fails, or all others; other missing pages
+// are a warning.
+func scrape(ctx context.Context, t probe.Target, name, url, accept string, w *published, parse func(page []byte) ([]number, error)) (probe.Reading, error) {
 	conn, err := newPageConn(url, accept, t.Insecure)
 	if err != nil {
 		return probe.Reading{}, fmt.Errorf("watch %s: %w", name, err)
@@ -40,8 +40,12 @@ func scrape(ctx context.Context, t probe.Target, name, url, accept string, w *pu
 			limit = endTime
 		}
 		page, err := conn.get(limit)
+		var numbers []number
 		if err == nil {
-			err = read(at, page)
+			numbers, err = parse(page)
+		}
+		if err == nil {
+			w.sample(at, numbers)
 		}
 		tried++
 		if whole = end && err == nil; err != nil {

@@ -1,6 +1,7 @@
 package gclog
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -39,13 +40,7 @@ func Compare(w io.Writer, a, b *gctrace.Log, o layout.Options) error {
 		if !hasA && !hasB || m == 0 && n == 0 {
 			continue
 		}
-		cs := layout.Cells(r.label, "-", "-", "")
-		if hasA {
-			cs[1].Text = gcValue(r.metric, x)
-		}
-		if hasB {
-			cs[2].Text = gcValue(r.metric, y)
-		}
+		cs := layout.Cells(r.label, cmp.Or(gcValue(r.metric, x), "-"), cmp.Or(gcValue(r.metric, y), "-"), "")
 		if hasA && hasB && m > 0 {
 			cs[3].Text = layout.Change(n / m)
 		}
@@ -56,10 +51,7 @@ func Compare(w io.Writer, a, b *gctrace.Log, o layout.Options) error {
 	out.WriteString(layout.Fold("Two logs are two observations: what differs may be chance or the load as well as the program, so there is no verdict "+
 		"(consider: dyno run --vary, which repeats both and gives intervals).", "", "", o.Columns()))
 	for _, l := range []*gctrace.Log{a, b} {
-		s := &gcLog{Log: l, width: o.Columns()}
-		if s.doubts(); s.Len() > 0 {
-			out.WriteString("\n" + layout.Clean(l.Name) + ":" + strings.Replace(s.String(), "\nWarnings", "", 1))
-		}
+		warn(&out, layout.Clean(l.Name)+":", l, o.Columns())
 		if n := len(l.Processes) + l.More; n > 1 {
 			out.WriteString(layout.Fold(fmt.Sprintf("%s is of %d processes; the figures are of all together.", layout.Clean(l.Name), n), "", "", o.Columns()))
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,10 @@ func gcParts(line string) (parts []gcPart, ok bool) {
 	if leaks != "" {
 		add("(checking …)", "it also looked for goroutines that can never go on, which takes longer")
 	}
-	phases := gcPhases(len(walls))
+	phases := gcPhases
+	if len(walls) == 3 {
+		phases = slices.Concat(gcPhases[:1], gcPhases[3:])
+	}
 	add("", "Wall clock")
 	for i, x := range walls {
 		add(x+" ms", "%s", phases[i].clock)
@@ -76,61 +80,54 @@ func gcParts(line string) (parts []gcPart, ok bool) {
 			i++
 		}
 	}
-	return append(parts, gcSizes(tail)...), true
+	add("", "Memory and the rest")
+	return append(parts, explainSizes(tail)...), true
 }
 
-type gcPhase struct {
+// gcPhases are the phases on the clock, and the parts of the CPU time of each.
+var gcPhases = []struct {
 	clock string
 	cpu   []string
-}
-
-func gcPhases(n int) []gcPhase {
-	first := gcPhase{"stop of the world: all goroutines come to a halt, sweeping is finished, the write barrier is turned on",
-		[]string{"that stop × the Ps that stood still"}}
-	mark := gcPhase{"marking, while the program runs", []string{
+}{
+	{"stop of the world: all goroutines come to a halt, sweeping is finished, the write barrier is turned on",
+		[]string{"that stop × the Ps that stood still"}},
+	{"scanning of stacks and globals, while the program runs (Go 1.5)", []string{"scanning, by one goroutine"}},
+	{"waiting for all Ps to turn on the write barrier (Go 1.5)", []string{"the same, which takes none"}},
+	{"marking, while the program runs", []string{
 		"assists: goroutines that allocated and had to mark in return before they could go on; this is what requests wait for",
 		"background: workers that are set aside for marking, a quarter of GOMAXPROCS",
-		"idle: workers on Ps that had nothing else to do; free, and not in the percentage"}}
-	last := gcPhase{"stop of the world: marking ends, the write barrier is turned off",
-		[]string{"that stop × the Ps that stood still"}}
-	if n == 3 {
-		return []gcPhase{first, mark, last}
-	}
-	return []gcPhase{first,
-		{"scanning of stacks and globals, while the program runs (Go 1.5)", []string{"scanning, by one goroutine"}},
-		{"waiting for all Ps to turn on the write barrier (Go 1.5)", []string{"the same, which takes none"}},
-		mark, last}
+		"idle: workers on Ps that had nothing else to do; free, and not in the percentage"}},
+	{"stop of the world: marking ends, the write barrier is turned off",
+		[]string{"that stop × the Ps that stood still"}},
 }
 
-func gcSizes(tail string) (parts []gcPart) {
-	add := func(text, meaning string) { parts = append(parts, gcPart{text: text, meaning: meaning}) }
-	add("", "Memory and the rest")
+// gcSizes are the meanings of what stands behind the phases, by the words behind its number.
+var gcSizes = map[string]string{
+	"MB goal":    "goal: what the heap was to stay below at the end of marking, as GOGC and GOMEMLIMIT have it",
+	"MB stacks":  "stacks of goroutines that were scanned; they count for the goal",
+	"MB globals": "global variables that were scanned; they count for the goal",
+}
+
+func explainSizes(tail string) (parts []gcPart) {
+	heaps := []string{"heap when marking began", "heap when marking ended: the program allocated meanwhile",
+		"of it, marked as live: what is left after sweeping, with all that was allocated while marking"}
 	for _, field := range strings.Split(tail, ", ") {
 		number, what, _ := strings.Cut(field, " ")
-		switch what {
-		case "MB":
-			sizes := strings.Split(number, "->")
-			for i, meaning := range []string{"heap when marking began", "heap when marking ended: the program allocated meanwhile",
-				"of it, marked as live: what is left after sweeping, with all that was allocated while marking"} {
-				if i < len(sizes) {
-					add(sizes[i]+" MB", meaning)
-				}
+		meaning, known := gcSizes[what]
+		switch mb, _ := strconv.ParseFloat(number, 64); {
+		case what == "MB":
+			for i, size := range strings.Split(number, "->") {
+				parts = append(parts, gcPart{size + " MB", heaps[min(i, 2)]})
 			}
-		case "MB goal":
-			meaning := "goal: what the heap was to stay below at the end of marking, as GOGC and GOMEMLIMIT have it"
-			if mb, err := strconv.ParseFloat(number, 64); err == nil && mb >= 1<<40 {
-				meaning = "no goal: GOGC is off and there is no memory limit"
-			}
-			add(field, meaning)
-		case "MB stacks":
-			add(field, "stacks of goroutines that were scanned; they count for the goal")
-		case "MB globals":
-			add(field, "global variables that were scanned; they count for the goal")
-		case "P", "P (forced)":
-			add(number+" P", "GOMAXPROCS: how many threads could run Go code at once")
+		case strings.HasPrefix(what, "P"):
+			parts = append(parts, gcPart{number + " P", "GOMAXPROCS: how many threads could run Go code at once"})
 			if what != "P" {
-				add("(forced)", "runtime.GC or debug.FreeOSMemory asked for it")
+				parts = append(parts, gcPart{"(forced)", "runtime.GC or debug.FreeOSMemory asked for it"})
 			}
+		case what == "MB goal" && mb >= 1<<40:
+			parts = append(parts, gcPart{field, "no goal: GOGC is off and there is no memory limit"})
+		case known:
+			parts = append(parts, gcPart{field, meaning})
 		}
 	}
 	return parts

@@ -25,7 +25,7 @@ func Text(w io.Writer, l *gctrace.Log, o layout.Options) error {
 	s.cpu()
 	s.processes()
 	s.timeline()
-	s.doubts()
+	warn(&s.Builder, "Warnings", l, s.width)
 	_, err := io.WriteString(w, s.String())
 	return err
 }
@@ -54,17 +54,13 @@ func (s *gcLog) single() *gctrace.Process {
 }
 
 func (s *gcLog) heading() string {
-	name := ""
-	if s.Name != "" {
-		name = layout.Clean(s.Name) + ": "
-	}
 	of := "one process"
 	if p := s.single(); p == nil {
 		of = fmt.Sprintf("%d processes (the numbers start again)", len(s.Processes)+s.More)
 	} else {
 		of += fmt.Sprintf(", GOMAXPROCS %d", p.Procs)
 	}
-	return fmt.Sprintf("%s%s of %s, in %s of log", name, layout.Count(int(s.Total.Collections), "collection"), of, layout.ScaleOf("-B", float64(s.Text.Bytes)).With(float64(s.Text.Bytes)))
+	return fmt.Sprintf("%s: %s of %s, in %s of log", layout.Clean(s.Name), layout.Count(int(s.Total.Collections), "collection"), of, layout.ScaleOf("-B", float64(s.Text.Bytes)).With(float64(s.Text.Bytes)))
 }
 
 func (s *gcLog) value(metric string) string { return gcValue(metric, s.vs) }
@@ -128,7 +124,7 @@ func (s *gcLog) study() {
 			switch {
 			case p == nil:
 				r.note = "all processes together"
-			case p.Began() > 0:
+			case p.Began > 0:
 				r.note = fmt.Sprintf("from its collection %d to the end of the last", p.FirstN)
 			default:
 				r.note = "from the start of the process to the end of its last collection"
@@ -271,27 +267,22 @@ func (s *gcLog) processes() {
 	}
 }
 
-func (s *gcLog) doubts() {
+// warn writes what is doubtful of a log, under a heading.
+func warn(b *strings.Builder, heading string, l *gctrace.Log, width int) {
 	var ws []string
-	add := func(n int64, one, many string) {
-		switch {
-		case n == 1:
-			ws = append(ws, one)
-		case n > 1:
-			ws = append(ws, fmt.Sprintf(many, n))
-		}
+	if n := int(l.Text.Torn); n > 0 {
+		ws = append(ws, layout.Count(n, "line")+" had log text inside, put together again")
 	}
-	t := s.Text
-	add(t.Torn, "one line had log text inside and was put together again", "%d lines had log text inside and were put together again")
-	add(t.Lost, "one line could not be read for certain, because log text cut into it; it is not counted", "%d lines could not be read for certain, because log text cut into them; they are not counted")
-	if s.Total.Collections > 0 && s.Total.Collections < 3 {
+	if n := int(l.Text.Lost); n > 0 {
+		ws = append(ws, layout.Count(n, "line")+" could not be read for certain, because log text cut in; not counted")
+	}
+	if l.Total.Collections < 3 {
 		ws = append(ws, "so few collections that the ends of the log matter more than they do")
 	}
-	if len(ws) == 0 {
-		return
+	if len(ws) > 0 {
+		b.WriteString("\n" + heading + "\n")
 	}
-	s.WriteString("\nWarnings\n")
 	for _, warning := range ws {
-		s.WriteString(layout.Fold(warning, "  ! ", "    ", s.width))
+		b.WriteString(layout.Fold(warning, "  ! ", "    ", width))
 	}
 }

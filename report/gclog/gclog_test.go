@@ -77,7 +77,7 @@ func TestGCLog(t *testing.T) {
 	several := gcLogOf("gc.log", 300, 2, 20)
 	several.Text.Torn, several.Text.Lost = 22, 2
 	golden(t, "gc-several.txt", gcText(t, several, layout.Options{}))
-	golden(t, "gc-one.txt", gcText(t, gcLogOf("", 1), layout.Options{}))
+	golden(t, "gc-one.txt", gcText(t, gcLogOf("gc.log", 1), layout.Options{}))
 	var b bytes.Buffer
 	if err := Compare(&b, one, several, layout.Options{}); err != nil {
 		t.Fatal(err)

@@ -1,8 +1,10 @@
 package gclog
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,12 +23,7 @@ func (s *gcLog) timeline() {
 	if len(s.Processes) == 0 {
 		return
 	}
-	p, nth := s.Processes[0], 1
-	for i, q := range s.Processes {
-		if q.Collections > p.Collections {
-			p, nth = q, i+1
-		}
-	}
+	p := slices.MaxFunc(s.Processes, func(p, q *gctrace.Process) int { return cmp.Compare(p.Collections, q.Collections) })
 	rows, width := gcRowsOf(p)
 	if len(rows) < 2 {
 		return
@@ -43,14 +40,14 @@ func (s *gcLog) timeline() {
 	if most < 10<<20 || heap.Unit == "GiB" {
 		heap.Decimals = 1
 	}
-	at := layout.ScaleOf("-sec", float64(len(rows))*width.Seconds()+p.Began().Seconds())
+	at := layout.ScaleOf("-sec", float64(len(rows))*width.Seconds()+p.Began.Seconds())
 	at.Decimals = max(0, int(math.Ceil(-math.Log10(width.Seconds()/at.Factor)-1e-9)))
 	g := layout.Grid{
 		Cols: []layout.Column{{}, {}, {}, {Left: true}, {}, {}, {}, {Left: true}},
 		Head: [][]string{{"from, " + at.Unit, "gc", "time in GC", "", "longest stop", "live", "goal", "heap, up to " + heap.With(most)}},
 	}
 	for i, r := range rows {
-		from := p.Began() + time.Duration(i)*width
+		from := p.Began + time.Duration(i)*width
 		cs := layout.Cells(strconv.FormatFloat(from.Seconds()/at.Factor, 'f', at.Decimals, 64), strconv.FormatInt(r.Collections, 10), "", "", "", "", "", "")
 		if r.Capacity > 0 {
 			frac := r.CPU.Seconds() / r.Capacity
@@ -71,7 +68,7 @@ func (s *gcLog) timeline() {
 	s.WriteByte('\n')
 	of := ""
 	if len(s.Processes) > 1 {
-		of = fmt.Sprintf(" of process %d", nth)
+		of = fmt.Sprintf(" of process %d", slices.Index(s.Processes, p)+1)
 	}
 	s.WriteString(layout.Fold(fmt.Sprintf("Over time%s (heap: █ live, ▒ grown to, · goal; sizes in %s)", of, heap.Unit), "", "", s.width))
 	g.Text(&s.Builder, s.color)

@@ -27,8 +27,6 @@ type table struct {
 	rows    [][]string // at least one, each as long as columns
 }
 
-const maxFile = 1 << 30
-
 // readData reads CSV files (RFC 4180) by table name; their first row names the
 // columns. No files give nil. A mistake is a [*dyno.PlanError] with file and line.
 func readData(files map[string]string) (*tables, error) {
@@ -98,7 +96,6 @@ func (t *table) read(file string) error {
 
 func (t *table) parse(r io.Reader) (line int, err error) {
 	c := csv.NewReader(r)
-	c.FieldsPerRecord = -1 // counted here, to say both numbers
 	t.columns, err = c.Read()
 	if err == io.EOF {
 		return 1, errors.New("no header (want a first row with the names of the columns)")
@@ -108,15 +105,7 @@ func (t *table) parse(r io.Reader) (line int, err error) {
 		if err := checkColumns(t.columns); err != nil {
 			return line, err
 		}
-	}
-	for err == nil {
-		var row []string
-		if row, err = c.Read(); err == nil {
-			if line, _ = c.FieldPos(0); len(row) != len(t.columns) {
-				return line, fmt.Errorf("%d fields, the header has %d", len(row), len(t.columns))
-			}
-			t.rows = append(t.rows, row)
-		}
+		t.rows, err = c.ReadAll()
 	}
 	var bad *csv.ParseError
 	switch {
@@ -149,23 +138,8 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// readFile reads a file of at most maxFile bytes without its byte order mark, which
-// spreadsheets write.
+// readFile reads a file without its byte order mark, which spreadsheets write.
 func readFile(file string) ([]byte, error) {
-	in, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	var data []byte
-	info, err := in.Stat()
-	large := err == nil && info.Size() > maxFile
-	if !large {
-		data, err = io.ReadAll(io.LimitReader(in, maxFile+1)) // a pipe has no size
-		large = len(data) > maxFile
-	}
-	if large {
-		return nil, fmt.Errorf("%s: over %d GiB", file, maxFile>>30)
-	}
+	data, err := os.ReadFile(file)
 	return bytes.TrimPrefix(data, []byte("\ufeff")), err
 }

@@ -219,7 +219,7 @@ func (l *loop) read(w *wire, again bool) error {
 func (l *loop) complete(w *wire) error {
 	k := w.call()
 	k.out.done = l.now()
-	k.answer = w.p.Answer()
+	k.answer = w.p.Answer
 	if w.used = true; w.p.Close || w.req.Closes || len(w.left) > 0 {
 		w.close()
 	}

@@ -85,7 +85,7 @@ func (l *rawLink) Exchange(ctx context.Context, r *http1.Request, a *http1.Answe
 		}
 		l.follow(ctx)
 		err := l.once(ctx, r, deadline)
-		*a = l.p.Answer()
+		*a = l.p.Answer
 		if err == nil && !l.p.Close && !r.Closes {
 			return nil
 		}

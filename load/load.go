@@ -180,12 +180,6 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	h := choose(engineCtx, r.base, &r.load, links)
 	r.engine, r.pacer = h.engine, h.pacer
 	defer r.engine.Close()
-	if r.load.Rate.Open() && h.loops > 0 {
-		if r.loops, err = newLoops(ctx, r, min(h.loops, r.players())); err != nil {
-			return nil, err
-		}
-		defer r.loops.close()
-	}
 	need, have := r.players()*links, openFiles()
 	if l.HTTP == "2" { // a connection has many streams
 		need = r.players()
@@ -198,6 +192,12 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		c.open(r.engine, links)
 		defer c.close()
 		r.clients = append(r.clients, c)
+	}
+	if r.load.Rate.Open() && h.loops > 0 {
+		if r.loops, err = newLoops(ctx, r, min(h.loops, r.players())); err != nil {
+			return nil, err
+		}
+		defer r.loops.close()
 	}
 	return r.play(ctx, o)
 }

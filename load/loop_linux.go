@@ -65,22 +65,32 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 		}
 		ls.all = append(ls.all, l)
 	}
+	for i, c := range r.clients {
+		l := ls.all[i%n]
+		w := &wire{c: c, index: int32(len(l.wires)), fd: -1}
+		l.wires = append(l.wires, w)
+		l.free = append(l.free, w)
+	}
 	return ls, nil
 }
 
 // resolve finds the service's address: of several the one that answers, else the first.
 func (ls *loops) resolve(ctx context.Context, addr string) error {
 	ap, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		if ap, err = ls.lookUp(ctx, addr); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
+	if err != nil { // a name
+		var to *net.TCPAddr
+		d := net.Dialer{Timeout: ls.limit.Total}
+		if conn, failed := d.DialContext(ctx, "tcp", addr); failed == nil {
+			conn.Close()
+			to = conn.RemoteAddr().(*net.TCPAddr)
+		} else if ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if to, err = net.ResolveTCPAddr("tcp", addr); err != nil {
 			return fmt.Errorf("load %s: %s (consider: %s)", ls.r.base, cause(err), cure(cause(err)))
 		}
+		ap = to.AddrPort()
 	}
-	ip := ap.Addr().Unmap()
-	port := int(ap.Port())
+	ip, port := ap.Addr().Unmap(), int(ap.Port())
 	if ip.Is4() {
 		ls.inet, ls.addr = unix.AF_INET, func() unix.Sockaddr { return &unix.SockaddrInet4{Port: port, Addr: ip.As4()} }
 		return nil
@@ -93,42 +103,13 @@ func (ls *loops) resolve(ctx context.Context, addr string) error {
 	return nil
 }
 
-func (ls *loops) lookUp(ctx context.Context, addr string) (netip.AddrPort, error) {
-	d := net.Dialer{Timeout: ls.limit.Total}
-	if conn, err := d.DialContext(ctx, "tcp", addr); err == nil {
-		defer conn.Close()
-		return conn.RemoteAddr().(*net.TCPAddr).AddrPort(), nil
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	return netip.ParseAddrPort(net.JoinHostPort(ips[0].String(), port))
-}
-
 func (ls *loops) close() {
 	for _, l := range ls.all {
 		l.close()
 	}
 }
 
-func (ls *loops) adopt() {
-	for i, c := range ls.r.clients {
-		l := ls.all[i%len(ls.all)]
-		w := &wire{c: c, index: int32(len(l.wires)), fd: -1}
-		l.wires = append(l.wires, w)
-		l.free = append(l.free, w)
-	}
-}
-
 func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duration, measured bool) error {
-	if len(ls.all[0].wires) == 0 {
-		ls.adopt()
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := ls.r

@@ -41,43 +41,38 @@ type shard struct {
 	totals
 
 	mu      sync.Mutex
-	latency []*hist.Histogram // of each tally
+	steps   []StepRecord // of each tally
 	service *hist.Histogram
 	late    *hist.Histogram
 	second  *hist.Histogram    // latency since the last call of flip; nil without Options.Second
 	kept    *requestlog.Buffer // nil if requests are not kept
 }
 
-// totals are a shard's counts, apart from histograms.
+// totals are a shard's counts of the loop, apart from histograms.
 type totals struct {
-	requests     []int64 // of each tally
-	failed, slow []int64
-	failures     map[string]int
-	asides       map[string]int // failures of requests that are not measured
-	statuses     map[int]int64
-	slowest      slowest
-	sent         int64
-	overdue      int64 // requests that succeeded after the deadline
-	redirects    int64 // answers of status 3xx that no step expects
-	inTime       int64 // requests that succeeded by the recorder's until
-	sentInTime   int64 // requests that were over by then
-	in, out      int64 // bytes
-	waited       int64
-	first, last  time.Duration // due, done
-	dueLast      time.Duration // of the request that was due last
-	sentAt       time.Duration // when it was sent
-	lag          time.Duration // longest wait of a request since one had not to wait
-	recovered    time.Duration // longest lag that was caught up with
-	lastGood     time.Duration // when the last request succeeded
-	lastBad      time.Duration // when the last that failed was sent
-	bad          int64         // that failed in a row
+	failures    map[string]int
+	asides      map[string]int // failures of requests that are not measured
+	statuses    map[int]int64
+	slowest     slowest
+	sent        int64
+	overdue     int64 // requests that succeeded after the deadline
+	redirects   int64 // answers of status 3xx that no step expects
+	inTime      int64 // requests that succeeded by the recorder's until
+	sentInTime  int64 // requests that were over by then
+	in, out     int64 // bytes
+	waited      int64
+	first, last time.Duration // due, done
+	dueLast     time.Duration // of the request that was due last
+	sentAt      time.Duration // when it was sent
+	lag         time.Duration // longest wait of a request since one had not to wait
+	recovered   time.Duration // longest lag that was caught up with
+	lastGood    time.Duration // when the last request succeeded
+	lastBad     time.Duration // when the last that failed was sent
+	bad         int64         // that failed in a row
 }
 
-func newTotals(tallies int) totals {
-	return totals{
-		requests: make([]int64, tallies), failed: make([]int64, tallies), slow: make([]int64, tallies),
-		failures: map[string]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never,
-	}
+func newTotals() totals {
+	return totals{failures: map[string]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never}
 }
 
 const never = time.Duration(1<<63 - 1)
@@ -89,9 +84,9 @@ func newRecorder(tallies []scenario.Tally, clients int, open bool) *recorder {
 	r := &recorder{tallies: tallies, open: open, deadline: never}
 	n := min(clients, runtime.GOMAXPROCS(0), max(maxHistograms/(len(tallies)+2), 1))
 	for range n {
-		s := &shard{rec: r, totals: newTotals(len(tallies))}
-		for range tallies {
-			s.latency = append(s.latency, hist.New())
+		s := &shard{rec: r, totals: newTotals()}
+		for _, t := range tallies {
+			s.steps = append(s.steps, StepRecord{Label: t.Label, Latency: hist.New()})
 		}
 		if open {
 			s.service, s.late = hist.New(), hist.New()
@@ -116,19 +111,14 @@ func (r *recorder) keepIn(f *os.File, most int64) {
 
 // keepNoMore ends the keeping, and adds its result to rec unless that is nil.
 func (r *recorder) keepNoMore(rec *Record) {
-	if r.keeper == nil {
-		return
-	}
 	k := r.keeper
-	r.keeper = nil
-	for _, s := range r.shards {
-		s.kept = nil
-	}
-	err := k.Close()
-	if rec == nil {
+	if k == nil {
 		return
 	}
-	if err != nil {
+	r.keeper = nil
+	if err := k.Close(); rec == nil {
+		return
+	} else if err != nil {
 		rec.Warnings.Add(dyno.WarnRequestsKept, "single requests are not kept: %v", err)
 		return
 	}
@@ -188,15 +178,16 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	if loop {
 		s.sent++
 	}
-	s.requests[st.Tally]++
+	step := &s.steps[st.Tally]
+	step.Requests++
 	latency := o.done - d.at
 	if o.cause != "" {
-		s.failed[st.Tally]++
+		step.Failed++
 		if o.cause == CauseTimeout {
-			s.slow[st.Tally]++
+			step.Slow++
 		}
 	} else {
-		s.latency[st.Tally].Add(latency)
+		step.Latency.Add(latency)
 	}
 	if !loop {
 		return
@@ -317,11 +308,6 @@ func count(m map[string]int, cause string) {
 }
 
 func (s *totals) merge(t *totals) {
-	for i := range t.requests {
-		s.requests[i] += t.requests[i]
-		s.failed[i] += t.failed[i]
-		s.slow[i] += t.slow[i]
-	}
 	for cause, n := range t.failures {
 		s.failures[cause] += n
 	}

@@ -94,16 +94,17 @@ type runner struct {
 	pacer    func(context.Context) pacer
 	options  Options
 
-	timeouts atomic.Int64  // in a row, of all clients
-	tickets  atomic.Int64  // closed load of so many requests in all: those left
-	unsent   int64         // open load
-	twice    int64         // requests of the window that were sent again
-	lastDue  time.Duration // open load of so many requests: when the last is due
-	ended    time.Duration // of the measured load, on the clock
-	dead     time.Duration // since the last success, in which requests went on to fail
-	complete bool          // it was played to its end
-	cpu      float64       // see Record.CPU
-	busiest  float64       // of the loops: CPU time of its thread as a share of the time
+	timeouts atomic.Int64      // in a row, of all clients
+	tickets  atomic.Int64      // closed load of so many requests in all: those left
+	unsent   int64             // open load
+	twice    int64             // requests of the window that were sent again
+	lastDue  time.Duration     // open load of so many requests: when the last is due
+	ended    time.Duration     // of the measured load, on the clock
+	dead     time.Duration     // since the last success, in which requests went on to fail
+	complete bool              // it was played to its end
+	cures    map[string]string // by cause
+	cpu      float64           // see Record.CPU
+	busiest  float64           // of the loops: CPU time of its thread as a share of the time
 }
 
 // Run puts l on the service at base, "http://host:port". arg has the values of

@@ -86,7 +86,8 @@ func (ls *loops) resolve(ctx context.Context, addr string) error {
 		} else if ctx.Err() != nil {
 			return context.Cause(ctx)
 		} else if to, err = net.ResolveTCPAddr("tcp", addr); err != nil {
-			return fmt.Errorf("load %s: %s (consider: %s)", ls.r.base, cause(err), cure(cause(err)))
+			f := failureOf(err, "")
+			return fmt.Errorf("load %s: %s (consider: %s)", ls.r.base, f.cause, f.cure)
 		}
 		ap = to.AddrPort()
 	}

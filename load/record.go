@@ -95,7 +95,12 @@ func (r *runner) record() *Record {
 	if r.load.Deadline > 0 {
 		rec.Late = sum.overdue + rec.Failed + rec.Unsent
 	}
-	rec.Failures, rec.Statuses, rec.Slowest = sum.failures, sum.statuses, sum.slowest.ordered()
+	rec.Failures, r.cures = map[string]int{}, map[string]string{}
+	for f, n := range sum.failures {
+		rec.Failures[f.cause] += n
+		r.cures[f.cause] = f.cure
+	}
+	rec.Statuses, rec.Slowest = sum.statuses, sum.slowest.ordered()
 	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited
 	if sum.first == never {
 		sum.first = sum.last

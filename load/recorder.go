@@ -50,7 +50,7 @@ type shard struct {
 
 // totals are a shard's counts of the loop, apart from histograms.
 type totals struct {
-	failures    map[string]int
+	failures    map[failure]int
 	asides      map[string]int // failures of requests that are not measured
 	statuses    map[int]int64
 	slowest     slowest
@@ -72,7 +72,7 @@ type totals struct {
 }
 
 func newTotals() totals {
-	return totals{failures: map[string]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never}
+	return totals{failures: map[failure]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never}
 }
 
 const never = time.Duration(1<<63 - 1)
@@ -210,7 +210,7 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 		s.redirects++
 	}
 	if o.cause != "" {
-		count(s.failures, o.cause)
+		count(s.failures, o.failure, failure{"other", cureStep})
 		s.lastBad = max(s.lastBad, o.sent)
 		s.bad++
 	} else {
@@ -259,7 +259,7 @@ func (s *shard) aside(st *scenario.Step, cause string, window bool) {
 		s.sent++
 	}
 	if cause != "" {
-		count(s.asides, fmt.Sprintf("step %q: %s", st.Label, cause))
+		count(s.asides, fmt.Sprintf("step %q: %s", st.Label, cause), "other")
 	}
 }
 
@@ -300,19 +300,19 @@ func (l *slowest) ordered() []dyno.Request {
 
 const maxCauses = 20
 
-func count(m map[string]int, cause string) {
-	if _, ok := m[cause]; !ok && len(m) >= maxCauses {
-		cause = "other"
+func count[K comparable](m map[K]int, k, other K) {
+	if _, ok := m[k]; !ok && len(m) >= maxCauses {
+		k = other
 	}
-	m[cause]++
+	m[k]++
 }
 
 func (s *totals) merge(t *totals) {
-	for cause, n := range t.failures {
-		s.failures[cause] += n
+	for f, n := range t.failures {
+		s.failures[f] += n
 	}
-	for cause, n := range t.asides {
-		s.asides[cause] += n
+	for f, n := range t.asides {
+		s.asides[f] += n
 	}
 	for status, n := range t.statuses {
 		s.statuses[status] += n

@@ -247,7 +247,7 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 
 func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	r.meter.Enter("setup")
-	if err := r.each(ctx, r.setUp); err != nil {
+	if err := r.each(ctx, func(ctx context.Context, c *client) error { return r.once(ctx, c, r.scenario.Setup, true) }); err != nil {
 		return nil, err
 	}
 	if r.loops != nil { // they have connections of their own
@@ -282,7 +282,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	}
 	if err == nil {
 		r.meter.Enter("teardown")
-		err = r.each(ctx, r.tearDown)
+		err = r.each(ctx, func(ctx context.Context, c *client) error { return r.once(ctx, c, r.scenario.Teardown, false) })
 	}
 	rec := r.record()
 	r.rec.keepNoMore(rec)
@@ -313,7 +313,8 @@ func (r *runner) each(ctx context.Context, f func(context.Context, *client) erro
 	return context.Cause(ctx)
 }
 
-func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f func(*scenario.Step, *outcome) error) error {
+// once plays the set-up or the teardown. A failure ends a set-up.
+func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, setUp bool) error {
 	for _, s := range steps {
 		if s.Rests() {
 			c.rest(ctx, s, 0)
@@ -321,11 +322,13 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f 
 		}
 		for i, st := range c.send(ctx, s, s.Width()) {
 			o := &c.calls[i].out
-			if o.cause != "" && ctx.Err() != nil {
+			switch {
+			case o.cause != "" && ctx.Err() != nil:
 				return nil // each knows the cause
-			}
-			if err := f(st, o); err != nil {
-				return err
+			case o.cause != "" && setUp:
+				return fmt.Errorf("set up client %d: step %q: %s", c.number, st.Label, o.explain())
+			case o.cause != "":
+				c.shard.aside(st, o.cause, false)
 			}
 			if st.Measured {
 				c.shard.add(c, st, due{at: o.sent}, o)
@@ -333,24 +336,6 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f 
 		}
 	}
 	return nil
-}
-
-func (r *runner) setUp(ctx context.Context, c *client) error {
-	return r.once(ctx, c, r.scenario.Setup, func(s *scenario.Step, o *outcome) error {
-		if o.cause != "" {
-			return fmt.Errorf("set up client %d: step %q: %s", c.number, s.Label, o.explain())
-		}
-		return nil
-	})
-}
-
-func (r *runner) tearDown(ctx context.Context, c *client) error {
-	return r.once(ctx, c, r.scenario.Teardown, func(s *scenario.Step, o *outcome) error {
-		if o.cause != "" {
-			c.shard.aside(s, o.cause, false)
-		}
-		return nil
-	})
 }
 
 func (r *runner) warmUp(ctx context.Context) error {

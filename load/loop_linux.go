@@ -230,8 +230,8 @@ func (l *loop) now() time.Duration { return l.ls.r.now() }
 func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	began, cpu := l.now(), threadTime()
-	defer func() { l.share = float64(threadTime()-cpu) / float64(max(l.now()-began, 1)) }()
+	began, cpu := l.now(), timeOf(unix.RUSAGE_THREAD)
+	defer func() { l.share = float64(timeOf(unix.RUSAGE_THREAD)-cpu) / float64(max(l.now()-began, 1)) }()
 	l.ctx, l.src, l.measured, l.claimed, l.exhausted = ctx, src, measured, false, false
 	if err := l.drain(); err != nil {
 		return err
@@ -282,14 +282,6 @@ func (l *loop) drain() error {
 	}
 }
 
-func threadTime() time.Duration {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 func (l *loop) waitTime() time.Duration {
 	if len(l.more) > 0 {
 		return 0
@@ -311,7 +303,8 @@ func (l *loop) rest() error {
 		more := l.more
 		l.more = nil
 		for _, w := range more {
-			if err := l.read(w, true); err != nil {
+			w.waiting = false
+			if err := l.read(w); err != nil {
 				return err
 			}
 		}

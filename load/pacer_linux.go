@@ -38,14 +38,10 @@ func (p *timerfdPacer) wait(ctx context.Context, until time.Time) bool {
 		if d <= 0 {
 			return true
 		}
-		// Setting the timer forgets an unread expiry.
-		if unix.TimerfdSettime(p.fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}, nil) != nil {
-			return timerPacer{}.wait(ctx, until)
-		}
+		// Setting the timer forgets an unread expiry. An error makes this a busy loop.
+		unix.TimerfdSettime(p.fd, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}, nil)
 		var expirations [8]byte
-		if _, err := p.file.Read(expirations[:]); err != nil && ctx.Err() == nil && !os.IsTimeout(err) {
-			return timerPacer{}.wait(ctx, until)
-		}
+		p.file.Read(expirations[:])
 	}
 	return false
 }

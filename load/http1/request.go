@@ -48,9 +48,6 @@ func (r *Request) Idempotent() bool {
 	return false
 }
 
-// bodyful reports whether a request without a body must say so.
-func bodyful(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
-
 // AppendWire appends the request as HTTP/1.1 writes it (RFC 9112).
 func (r *Request) AppendWire(b []byte) []byte {
 	b = append(append(b, r.Method...), ' ')
@@ -60,7 +57,7 @@ func (r *Request) AppendWire(b []byte) []byte {
 		b = append(append(b, f.Name...), ':', ' ')
 		b = append(append(b, f.Value...), '\r', '\n')
 	}
-	if len(r.Body) > 0 || bodyful(r.Method) {
+	if len(r.Body) > 0 || r.Method == "POST" || r.Method == "PUT" || r.Method == "PATCH" { // without a body they say so
 		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(r.Body)), 10)
 		b = append(b, '\r', '\n')
 	}

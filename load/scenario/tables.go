@@ -67,10 +67,6 @@ func (ts *tables) take(v *Vars) {
 	}
 }
 
-func (ts *tables) has(name string) bool {
-	return ts != nil && slices.ContainsFunc(ts.all, func(t table) bool { return t.name == name })
-}
-
 // find returns the indices of a table and its column; column is -1 if there is none.
 func (ts *tables) find(name, column string) (i, j int) {
 	if ts == nil {

@@ -43,7 +43,7 @@ func newNames(arg map[string]string, ts *tables) *names {
 }
 
 func (k *names) capture(name string) error {
-	if taken(name) || k.tables.has(name) {
+	if table, _ := k.tables.find(name, ""); taken(name) || table >= 0 {
 		return fmt.Errorf("capture %s: the name is taken", name)
 	}
 	k.captured[name] = true

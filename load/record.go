@@ -100,7 +100,7 @@ func (r *runner) record() *Record {
 		rec.Failures[f.cause] += n
 		r.cures[f.cause] = f.cure
 	}
-	rec.Statuses, rec.Slowest = sum.statuses, sum.slowest.ordered()
+	rec.Statuses, rec.Slowest = sum.statuses, sum.slowest
 	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited
 	if sum.first == never {
 		sum.first = sum.last

@@ -263,39 +263,23 @@ func (s *shard) aside(st *scenario.Step, cause string, window bool) {
 	}
 }
 
-// slowest are the slowest successful requests, unordered until the end.
-type slowest struct {
-	list  []dyno.Request
-	least int // index of the fastest of them
-}
+// slowest are the slowest successful requests, the slowest first.
+type slowest []dyno.Request
 
 const mostSlowest = 10
 
 func latencyOf(r *dyno.Request) time.Duration { return r.Done - r.Due }
 
-func (l *slowest) wants(latency time.Duration) bool {
-	return len(l.list) < mostSlowest || latency > latencyOf(&l.list[l.least])
+func (l slowest) wants(latency time.Duration) bool {
+	return len(l) < mostSlowest || latency > latencyOf(&l[mostSlowest-1])
 }
 
 func (l *slowest) put(r dyno.Request) {
-	switch {
-	case len(l.list) < mostSlowest:
-		l.list = append(l.list, r)
-	case l.wants(latencyOf(&r)):
-		l.list[l.least] = r
-	}
-	for i := range l.list {
-		if latencyOf(&l.list[i]) < latencyOf(&l.list[l.least]) {
-			l.least = i
-		}
-	}
-}
-
-func (l *slowest) ordered() []dyno.Request {
-	slices.SortFunc(l.list, func(a, b dyno.Request) int {
+	all := append(*l, r)
+	slices.SortFunc(all, func(a, b dyno.Request) int {
 		return cmp.Or(cmp.Compare(latencyOf(&b), latencyOf(&a)), cmp.Compare(a.Due, b.Due))
 	})
-	return l.list
+	*l = all[:min(len(all), mostSlowest)]
 }
 
 const maxCauses = 20
@@ -317,7 +301,7 @@ func (s *totals) merge(t *totals) {
 	for status, n := range t.statuses {
 		s.statuses[status] += n
 	}
-	for _, q := range t.slowest.list {
+	for _, q := range t.slowest {
 		s.slowest.put(q)
 	}
 	s.sent += t.sent

@@ -203,7 +203,6 @@ func (u *unpacker) unpack() (err error) {
 		err = u.zip.(zlib.Resetter).Reset(in, nil)
 	}
 	if err != nil {
-		u.zip = nil
 		return err
 	}
 	u.counts.Reset()

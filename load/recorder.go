@@ -158,13 +158,11 @@ func (r *runner) eachSecond() (stop func()) {
 	ticking.Go(func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
-		for {
+		for ended := false; !ended; flip() {
 			select {
 			case <-done:
-				flip()
-				return
+				ended = true
 			case <-tick.C:
-				flip()
 			}
 		}
 	})
@@ -174,10 +172,6 @@ func (r *runner) eachSecond() (stop func()) {
 func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	loop := s.rec.tallies[st.Tally].Loop
-	if loop {
-		s.sent++
-	}
 	step := &s.steps[st.Tally]
 	step.Requests++
 	latency := o.done - d.at
@@ -189,9 +183,10 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	} else {
 		step.Latency.Add(latency)
 	}
-	if !loop {
+	if !s.rec.tallies[st.Tally].Loop {
 		return
 	}
+	s.sent++
 	if s.kept != nil {
 		zero := s.rec.zero
 		s.kept.Add(c.number, st.Tally, d.at-zero, o.sent-zero, o.done-zero, o.status, o.in, o.cause != "")

@@ -87,11 +87,8 @@ func (s *Step) RestTime(v *Vars) time.Duration {
 
 // Counts reports whether the step's request n is measured.
 func (s *Step) Counts(n int) bool {
-	switch {
-	case len(s.Group) > 0:
+	if len(s.Group) > 0 {
 		return s.Group[n].Measured
-	case len(s.turns) > 0:
-		return s.turns[0].Measured // as all targets are
 	}
 	return s.Measured
 }
@@ -146,7 +143,7 @@ func (c *compiler) targets(file string) error {
 	if err != nil {
 		return err
 	}
-	all := &Step{Label: targets[0].Label()}
+	all := &Step{Label: targets[0].Label(), Measured: true}
 	for i := range targets {
 		s, err := c.step(&targets[i], true)
 		if err != nil {

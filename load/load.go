@@ -172,9 +172,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		r.rec.keepIn(o.Scratch, int64(cmp.Or(r.load.MaxRequestsKept, dyno.DefaultMaxRequestsKept)))
 		defer r.rec.keepNoMore(nil)
 	}
-	if r.meter = o.Meter; r.meter == nil {
-		r.meter = new(Meter)
-	}
+	r.meter = cmp.Or(o.Meter, new(Meter))
 	engineCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	links := r.scenario.Links()
@@ -232,9 +230,7 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		limit: float64(*l.MaxFailures),
 		rec:   newRecorder(s.Tallies, l.Concurrency, l.Rate.Open()),
 	}
-	if l.Deadline > 0 {
-		r.rec.deadline = time.Duration(l.Deadline)
-	}
+	r.rec.deadline = cmp.Or(time.Duration(l.Deadline), never)
 	r.tickets.Store(int64(l.Requests))
 	if l.Rate.Open() && l.Requests > 0 {
 		schedule := First(r.schedule(l.Rate, 0), l.Requests)
@@ -364,12 +360,10 @@ func (r *runner) measure(ctx context.Context) error {
 	}
 	start := r.now()
 	r.rec.zero = start
-	var until time.Duration
 	if d > 0 {
-		until = start + d
-		r.rec.until = until
+		r.rec.until = start + d
 	}
-	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, true) })
+	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, r.rec.until, true) })
 }
 
 func (r *runner) schedule(rate dyno.Rate, stream uint64) Schedule {

@@ -81,7 +81,7 @@ const never = time.Duration(1<<63 - 1)
 const maxHistograms = 64
 
 func newRecorder(tallies []scenario.Tally, clients int, open bool) *recorder {
-	r := &recorder{tallies: tallies, open: open, deadline: never}
+	r := &recorder{tallies: tallies, open: open}
 	n := min(clients, runtime.GOMAXPROCS(0), max(maxHistograms/(len(tallies)+2), 1))
 	for range n {
 		s := &shard{rec: r, totals: newTotals()}
@@ -286,16 +286,16 @@ func count[K comparable](m map[K]int, k, other K) {
 	m[k]++
 }
 
+func addAll[K comparable, N int | int64](to, from map[K]N) {
+	for k, n := range from {
+		to[k] += n
+	}
+}
+
 func (s *totals) merge(t *totals) {
-	for f, n := range t.failures {
-		s.failures[f] += n
-	}
-	for f, n := range t.asides {
-		s.asides[f] += n
-	}
-	for status, n := range t.statuses {
-		s.statuses[status] += n
-	}
+	addAll(s.failures, t.failures)
+	addAll(s.asides, t.asides)
+	addAll(s.statuses, t.statuses)
 	for _, q := range t.slowest {
 		s.slowest.put(q)
 	}

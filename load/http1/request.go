@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,11 +42,7 @@ type Answer struct {
 // Idempotent reports whether a request may be sent again when the service may have
 // had it already (RFC 9110, section 9.2.2).
 func (r *Request) Idempotent() bool {
-	switch r.Method {
-	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}, r.Method)
 }
 
 // AppendWire appends the request as HTTP/1.1 writes it (RFC 9112).
@@ -120,15 +117,7 @@ func appendURI(b []byte, u *url.URL) []byte {
 // isPlainTarget reports whether a target can be sent as it is; net/url decides on
 // all others.
 func isPlainTarget(t []byte) bool {
-	if len(t) == 0 || t[0] != '/' {
-		return false
-	}
-	for _, b := range t {
-		if !plainByte[b] {
-			return false
-		}
-	}
-	return true
+	return len(t) > 0 && t[0] == '/' && !slices.ContainsFunc(t, func(b byte) bool { return !plainByte[b] })
 }
 
 var plainByte = func() (t [256]bool) {

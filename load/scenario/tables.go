@@ -43,7 +43,12 @@ func readData(files map[string]string) (*tables, error) {
 		case taken(name):
 			err = errors.New("the name is taken")
 		default:
-			err = t.read(files[name])
+			var data []byte
+			if data, err = readFile(files[name]); err == nil {
+				if line, mistake := t.parse(bytes.NewReader(data)); mistake != nil {
+					err = fmt.Errorf("%s:%d: %w", files[name], line, mistake)
+				}
+			}
 		}
 		if err != nil {
 			return nil, &dyno.PlanError{Msg: fmt.Sprintf("data %s: %v", name, err), Key: []string{"load", "data", name}}
@@ -77,17 +82,6 @@ func (ts *tables) find(name, column string) (i, j int) {
 		return -1, -1
 	}
 	return i, slices.Index(ts.all[i].columns, column)
-}
-
-func (t *table) read(file string) error {
-	data, err := readFile(file)
-	if err != nil {
-		return err
-	}
-	if line, err := t.parse(bytes.NewReader(data)); err != nil {
-		return fmt.Errorf("%s:%d: %w", file, line, err)
-	}
-	return nil
 }
 
 func (t *table) parse(r io.Reader) (line int, err error) {

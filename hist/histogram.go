@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -25,8 +24,7 @@ const (
 // package hdrhistogram gives only copies, and its Merge takes 10 times as long.
 type Histogram struct {
 	counts   []int64
-	low, top int   // counts below low, and from top on, are 0: a second of latency fills few of them
-	counted  int64 // sum of counts
+	low, top int // counts below low, and from top on, are 0: a second of latency fills few of them
 	n        int64
 	mean, m2 float64 // seconds; m2 is the sum of squared deviations (Welford)
 	min, max time.Duration
@@ -65,7 +63,6 @@ func (h *Histogram) Add(d time.Duration) {
 	i := bucket(min(int64(d), histogramHighest))
 	h.counts[i]++
 	h.used(i, i+1)
-	h.counted++
 	if h.n == 0 {
 		h.min, h.max = d, d
 	}
@@ -103,7 +100,6 @@ func (h *Histogram) addCounts(g *Histogram) {
 		h.counts[i] += g.counts[i]
 	}
 	h.used(g.low, g.top)
-	h.counted += g.counted
 }
 
 // Reset empties h.
@@ -118,7 +114,11 @@ func (h *Histogram) Reset() {
 func (h *Histogram) Count() int64 { return h.n }
 
 // Whole reports whether h has its counts, which one read from JSON lacks until SetCounts.
-func (h *Histogram) Whole() bool { return h.counted == h.n }
+func (h *Histogram) Whole() bool {
+	counted := int64(0)
+	h.Each(func(_, _, n int64) { counted += n })
+	return counted == h.n
+}
 
 // Quantile returns the q-quantile by nearest rank, 0 ≤ q ≤ 1; 0 if h is empty.
 func (h *Histogram) Quantile(q float64) time.Duration {
@@ -178,10 +178,8 @@ func (h *Histogram) Each(f func(lo, hi, n int64)) {
 	}
 }
 
-// SetCounts replaces the counts by those of c, and leaves the moments.
-func (h *Histogram) SetCounts(c *Histogram) {
-	h.counts, h.low, h.top, h.counted = slices.Clone(c.counts), c.low, c.top, c.counted
-}
+// SetCounts replaces the counts by those of c, which it takes, and leaves the moments.
+func (h *Histogram) SetCounts(c *Histogram) { h.counts, h.low, h.top = c.counts, c.low, c.top }
 
 // moments is a Histogram's JSON; the counts have a file of their own.
 type moments struct {

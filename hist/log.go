@@ -79,10 +79,9 @@ func (l *Log) pack(h *Histogram) {
 			zeros++
 			continue
 		}
-		switch {
-		case zeros == 1:
+		if zeros == 1 {
 			b = append(b, 0)
-		case zeros > 1:
+		} else if zeros > 1 {
 			b = binary.AppendVarint(b, -zeros)
 		}
 		zeros = 0
@@ -116,7 +115,6 @@ func ReadLog(r io.Reader) (*Histogram, error) {
 		}
 		all.addCounts(l.Histogram)
 	}
-	all.counted = 0
 	all.estimate()
 	return all, nil
 }
@@ -167,7 +165,7 @@ type unpacker struct {
 	zip    io.ReadCloser
 }
 
-var errLine = errors.New("not a line of an HdrHistogram log")
+var errLine = errors.New("not a line of a log of dyno")
 
 func (u *unpacker) line(line []byte, start time.Time) (l Line, err error) {
 	fields := bytes.SplitN(line, []byte(","), 4)
@@ -205,7 +203,6 @@ func (u *unpacker) unpack() (err error) {
 		err = u.zip.(zlib.Resetter).Reset(in, nil)
 	}
 	if err != nil {
-		u.zip = nil
 		return err
 	}
 	u.counts.Reset()
@@ -216,10 +213,8 @@ func (u *unpacker) unpack() (err error) {
 	if len(b) < 40 || be.Uint32(b) != countsCookie {
 		return errLine
 	}
-	digits, least, most := be.Uint32(b[12:]), be.Uint64(b[16:]), be.Uint64(b[24:])
-	if least != histogramLowest || most != histogramHighest || digits != histogramDigits {
-		return fmt.Errorf("it counts from %d to %d with %d digits, not dyno's %d to %d with %d",
-			least, most, digits, histogramLowest, histogramHighest, histogramDigits)
+	if be.Uint32(b[12:]) != histogramDigits || be.Uint64(b[16:]) != histogramLowest || be.Uint64(b[24:]) != histogramHighest {
+		return errLine
 	}
 	u.h.Reset()
 	i := 0
@@ -244,6 +239,7 @@ func (u *unpacker) unpack() (err error) {
 	return nil
 }
 
+// estimate makes the moments from the counts.
 func (h *Histogram) estimate() {
 	for i := h.low; i < h.top; i++ {
 		c := h.counts[i]
@@ -255,7 +251,6 @@ func (h *Histogram) estimate() {
 			h.min = time.Duration(lo)
 		}
 		h.max = time.Duration(hi)
-		h.counted += c
 		n, x := h.n+c, time.Duration(lo+(hi-lo)/2).Seconds()
 		delta := x - h.mean
 		h.m2 += delta * delta * float64(h.n) * float64(c) / float64(n)

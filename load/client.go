@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"errors"
-	"fmt"
 	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/http1"
 	"github.com/dynolab/dyno/load/scenario"
@@ -41,7 +40,7 @@ type outcome struct {
 	sent, done time.Duration // on the clock of the run
 	status     int           // 0 if there was no answer
 	in, out    int64         // bytes of the bodies received and sent
-	cause      string        // why it failed, in few words that repeat; "" if it succeeded
+	failure                  // its cause is "" if the request succeeded
 	detail     string        // what the error said, or the beginning of the body
 }
 
@@ -104,7 +103,7 @@ func (c *client) prepare(k *call, s *scenario.Step) *http1.Request {
 	r := &k.req
 	if err := s.Render(r, c.vars); err != nil {
 		k.out.sent = c.r.now()
-		k.out.done, k.out.cause, k.out.detail = k.out.sent, "request could not be made", err.Error()
+		k.out.done, k.out.failure, k.out.detail = k.out.sent, failure{"request could not be made", cureStep}, err.Error()
 		if u := new(scenario.UnknownError); errors.As(err, &u) {
 			k.out.cause = "no value of " + u.Name
 		}
@@ -121,7 +120,7 @@ func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1
 	o, a := &k.out, &k.answer
 	o.out = int64(len(r.Body))
 	if err != nil {
-		o.cause, o.detail = cause(err), err.Error()
+		o.failure, o.detail = failureOf(err, c.r.load.HTTP), err.Error()
 		return
 	}
 	o.status, o.in = a.Status, a.Bytes
@@ -129,10 +128,10 @@ func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1
 		c.remember(r, a.Header)
 	}
 	if !s.Accepts(a.Status) {
-		o.cause = fmt.Sprintf("status %d", a.Status)
+		o.failure = badStatus(a.Status)
 		o.detail = "(" + s.Want() + ") " + quote(a.Body)
 	} else if err := s.Capture(ctx, a, c.vars); err != nil {
-		o.cause, o.detail = err.Error(), quote(a.Body)
+		o.failure, o.detail = failure{err.Error(), cureStep}, quote(a.Body)
 	}
 }
 

@@ -53,6 +53,7 @@ func (r *runner) closed(ctx context.Context, c *client, until time.Duration, mea
 // take returns how many requests of a step the client may send now. taken counts
 // the measured ones it has sent.
 func (r *runner) take(s *scenario.Step, taken *int) int {
+	some := false
 	for n := range s.Width() {
 		if !s.Counts(n) {
 			continue
@@ -61,15 +62,12 @@ func (r *runner) take(s *scenario.Step, taken *int) int {
 		switch {
 		case r.load.RequestsPerClient > 0 && *taken > r.load.RequestsPerClient,
 			r.load.Requests > 0 && r.tickets.Add(-1) < 0:
-			// Earlier ones go along only if one of them is measured, or the
-			// loop would never end.
-			for i := range n {
-				if s.Counts(i) {
-					return n
-				}
+			if !some { // or the loop would never end
+				return 0
 			}
-			return 0
+			return n
 		}
+		some = true
 	}
 	return s.Width()
 }

@@ -84,15 +84,15 @@ func (r *runner) checkFailures(rec *Record) error {
 	if share <= r.limit {
 		return r.died(rec)
 	}
-	most, verb := "not sent in time", "failed"
+	most, cure, verb := "not sent in time", "a lower rate, or more concurrency", "failed"
 	if rec.Unsent > 0 {
 		verb = "failed or were not sent in time"
 	}
 	if top := rec.MostFrequent(); int64(rec.Failures[top]) >= max(rec.Unsent, 1) {
-		most = top
+		most, cure = top, r.cures[top]
 	}
 	return fmt.Errorf("load %s: %d of %d requests %s (%.3g %%), more than the %v that max_failures allows: most often %s (consider: %s)",
-		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure(most))
+		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure)
 }
 
 const leastDead = 10
@@ -106,5 +106,5 @@ func (r *runner) died(rec *Record) error {
 	}
 	most := rec.MostFrequent()
 	return fmt.Errorf("load %s: nothing succeeded in the last %v of %v: most often %s (consider: %s)",
-		r.base, r.dead.Round(time.Millisecond), all.Round(time.Millisecond), most, cure(most))
+		r.base, r.dead.Round(time.Millisecond), all.Round(time.Millisecond), most, r.cures[most])
 }

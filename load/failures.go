@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"github.com/dynolab/dyno"
@@ -20,56 +21,64 @@ import (
 // CauseTimeout is the cause of requests that ran into a time limit.
 const CauseTimeout = "timeout"
 
+// A failure is why a request failed, in few words without addresses, so that equal
+// causes count together, and what most often helps.
+type failure struct{ cause, cure string }
+
+const (
+	cureAddress = "whether the service is still up at this address; its log may say why not"
+	cureFiles   = "a lower concurrency, or a higher ulimit -n"
+	cureStep    = "the step's path and captures"
+)
+
 var streamNumber = regexp.MustCompile(`(stream ID|LastStreamID=|last stream) ?\d+[;,]? ?`)
 
-// cause names an error's cause in few words, without addresses, so that equal
-// causes count together.
-func cause(err error) string {
+// failureOf names what failed in a request of an HTTP version, as [dyno.Load] has it.
+func failureOf(err error, version string) failure {
+	f := failure{cure: cureStep}
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
-		return CauseTimeout
+		return failure{CauseTimeout, "a longer timeout, or less load"}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
+		return failure{"connection refused", cureAddress}
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "connection reset"
+		return failure{"connection reset", cureAddress}
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return "too many open files"
+		return failure{"too many open files", cureFiles}
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "no free local port"
+		return failure{"no free local port", cureFiles}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "connection closed"
+		return failure{"connection closed", cureAddress}
 	case errors.As(err, &dns):
-		return "host not found"
+		return failure{"host not found", cureAddress}
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		f.cure = "insecure: true (--insecure), if its certificate may be one that nobody vouches for"
+	case errors.As(err, new(tls.RecordHeaderError)):
+		f.cure = "http:// in its address, if it does not speak TLS there"
+	case errors.Is(err, http1.ErrStatusLine):
+		f.cure = "whether it speaks HTTP/1.1 at this address, or https:// in it"
+	case version == "2":
+		f.cure = "http: 1.1 (--http 1.1), if it does not speak HTTP/2 there"
 	}
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
 	}
-	s := streamNumber.ReplaceAllString(err.Error(), "")
-	return s[:min(len(s), 80)]
+	f.cause = streamNumber.ReplaceAllString(err.Error(), "")
+	f.cause = f.cause[:min(len(f.cause), 80)]
+	return f
 }
 
-// cures has what most often helps against a cause, by a pattern of causes.
-var cures = []struct{ causes, cure string }{
-	{"^(connection (refused|reset|closed)|host not found)$", "whether the service is still up at this address; its log may say why not"},
-	{"^" + CauseTimeout + "$", "a longer timeout, or less load"},
-	{"^not sent in time$", "a lower rate, or more concurrency"},
-	{"^(too many open files|no free local port)$", "a lower concurrency, or a higher ulimit -n"},
-	{"^status (429$|5)", "less load; the service's log may say why"},
-	{"x509:|certificate", "insecure: true (--insecure), if its certificate may be one that nobody vouches for"},
-	{"TLS handshake", "http:// in its address, if it does not speak TLS there"},
-	{"frame", "http: 1.1 (--http 1.1), if it does not speak HTTP/2 there"},
-	{"^" + string(http1.ErrStatusLine) + "$", "whether it speaks HTTP/1.1 at this address, or https:// in it"},
-	{"^status 400$", "https:// in its address, if it speaks TLS there, or else the step's path, headers and body"},
-	{"^status ", "expect: in the step if this status is right, or else its path, headers and body"},
-	{"", "the step's path and captures"},
-}
-
-func cure(cause string) string {
-	i := slices.IndexFunc(cures, func(c struct{ causes, cure string }) bool {
-		return regexp.MustCompile(c.causes).MatchString(cause)
-	})
-	return cures[i].cure
+// badStatus is the failure of an answer that its step does not accept.
+func badStatus(status int) failure {
+	f := failure{fmt.Sprintf("status %d", status), "expect: in the step if this status is right, or else its path, headers and body"}
+	switch {
+	case status == 429, status >= 500:
+		f.cure = "less load; the service's log may say why"
+	case status == 400:
+		f.cure = "https:// in its address, if it speaks TLS there, or else the step's path, headers and body"
+	}
+	return f
 }
 
 // WarnOfFailures adds a warning if requests failed.

@@ -94,16 +94,17 @@ type runner struct {
 	pacer    func(context.Context) pacer
 	options  Options
 
-	timeouts atomic.Int64  // in a row, of all clients
-	tickets  atomic.Int64  // closed load of so many requests in all: those left
-	unsent   int64         // open load
-	twice    int64         // requests of the window that were sent again
-	lastDue  time.Duration // open load of so many requests: when the last is due
-	ended    time.Duration // of the measured load, on the clock
-	dead     time.Duration // since the last success, in which requests went on to fail
-	complete bool          // it was played to its end
-	cpu      float64       // see Record.CPU
-	busiest  float64       // of the loops: CPU time of its thread as a share of the time
+	timeouts atomic.Int64      // in a row, of all clients
+	tickets  atomic.Int64      // closed load of so many requests in all: those left
+	unsent   int64             // open load
+	twice    int64             // requests of the window that were sent again
+	lastDue  time.Duration     // open load of so many requests: when the last is due
+	ended    time.Duration     // of the measured load, on the clock
+	dead     time.Duration     // since the last success, in which requests went on to fail
+	complete bool              // it was played to its end
+	cures    map[string]string // by cause
+	cpu      float64           // see Record.CPU
+	busiest  float64           // of the loops: CPU time of its thread as a share of the time
 }
 
 // Run puts l on the service at base, "http://host:port". arg has the values of
@@ -171,21 +172,13 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		r.rec.keepIn(o.Scratch, int64(cmp.Or(r.load.MaxRequestsKept, dyno.DefaultMaxRequestsKept)))
 		defer r.rec.keepNoMore(nil)
 	}
-	if r.meter = o.Meter; r.meter == nil {
-		r.meter = new(Meter)
-	}
+	r.meter = cmp.Or(o.Meter, new(Meter))
 	engineCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	links := r.scenario.Links()
 	h := choose(engineCtx, r.base, &r.load, links)
 	r.engine, r.pacer = h.engine, h.pacer
 	defer r.engine.Close()
-	if r.load.Rate.Open() && h.loops > 0 {
-		if r.loops, err = newLoops(ctx, r, min(h.loops, r.players())); err != nil {
-			return nil, err
-		}
-		defer r.loops.close()
-	}
 	need, have := r.players()*links, openFiles()
 	if l.HTTP == "2" { // a connection has many streams
 		need = r.players()
@@ -198,6 +191,12 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		c.open(r.engine, links)
 		defer c.close()
 		r.clients = append(r.clients, c)
+	}
+	if r.load.Rate.Open() && h.loops > 0 {
+		if r.loops, err = newLoops(ctx, r, min(h.loops, r.players())); err != nil {
+			return nil, err
+		}
+		defer r.loops.close()
 	}
 	return r.play(ctx, o)
 }
@@ -231,9 +230,7 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		limit: float64(*l.MaxFailures),
 		rec:   newRecorder(s.Tallies, l.Concurrency, l.Rate.Open()),
 	}
-	if l.Deadline > 0 {
-		r.rec.deadline = time.Duration(l.Deadline)
-	}
+	r.rec.deadline = cmp.Or(time.Duration(l.Deadline), never)
 	r.tickets.Store(int64(l.Requests))
 	if l.Rate.Open() && l.Requests > 0 {
 		schedule := First(r.schedule(l.Rate, 0), l.Requests)
@@ -246,7 +243,7 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 
 func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	r.meter.Enter("setup")
-	if err := r.each(ctx, r.setUp); err != nil {
+	if err := r.each(ctx, func(ctx context.Context, c *client) error { return r.once(ctx, c, r.scenario.Setup, true) }); err != nil {
 		return nil, err
 	}
 	if r.loops != nil { // they have connections of their own
@@ -281,7 +278,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	}
 	if err == nil {
 		r.meter.Enter("teardown")
-		err = r.each(ctx, r.tearDown)
+		err = r.each(ctx, func(ctx context.Context, c *client) error { return r.once(ctx, c, r.scenario.Teardown, false) })
 	}
 	rec := r.record()
 	r.rec.keepNoMore(rec)
@@ -312,7 +309,8 @@ func (r *runner) each(ctx context.Context, f func(context.Context, *client) erro
 	return context.Cause(ctx)
 }
 
-func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f func(*scenario.Step, *outcome) error) error {
+// once plays the set-up or the teardown. A failure ends a set-up.
+func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, setUp bool) error {
 	for _, s := range steps {
 		if s.Rests() {
 			c.rest(ctx, s, 0)
@@ -320,11 +318,13 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f 
 		}
 		for i, st := range c.send(ctx, s, s.Width()) {
 			o := &c.calls[i].out
-			if o.cause != "" && ctx.Err() != nil {
+			switch {
+			case o.cause != "" && ctx.Err() != nil:
 				return nil // each knows the cause
-			}
-			if err := f(st, o); err != nil {
-				return err
+			case o.cause != "" && setUp:
+				return fmt.Errorf("set up client %d: step %q: %s", c.number, st.Label, o.explain())
+			case o.cause != "":
+				c.shard.aside(st, o.cause, false)
 			}
 			if st.Measured {
 				c.shard.add(c, st, due{at: o.sent}, o)
@@ -332,24 +332,6 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, f 
 		}
 	}
 	return nil
-}
-
-func (r *runner) setUp(ctx context.Context, c *client) error {
-	return r.once(ctx, c, r.scenario.Setup, func(s *scenario.Step, o *outcome) error {
-		if o.cause != "" {
-			return fmt.Errorf("set up client %d: step %q: %s", c.number, s.Label, o.explain())
-		}
-		return nil
-	})
-}
-
-func (r *runner) tearDown(ctx context.Context, c *client) error {
-	return r.once(ctx, c, r.scenario.Teardown, func(s *scenario.Step, o *outcome) error {
-		if o.cause != "" {
-			c.shard.aside(s, o.cause, false)
-		}
-		return nil
-	})
 }
 
 func (r *runner) warmUp(ctx context.Context) error {
@@ -378,12 +360,10 @@ func (r *runner) measure(ctx context.Context) error {
 	}
 	start := r.now()
 	r.rec.zero = start
-	var until time.Duration
 	if d > 0 {
-		until = start + d
-		r.rec.until = until
+		r.rec.until = start + d
 	}
-	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, true) })
+	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, r.rec.until, true) })
 }
 
 func (r *runner) schedule(rate dyno.Rate, stream uint64) Schedule {

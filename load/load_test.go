@@ -356,13 +356,13 @@ func TestShards(t *testing.T) {
 func TestCausesAreFew(t *testing.T) {
 	m := map[string]int{}
 	for i := range 1000 {
-		count(m, fmt.Sprint("cause ", i))
+		count(m, fmt.Sprint("cause ", i), "other")
 	}
 	if len(m) != maxCauses+1 || m["other"] != 1000-maxCauses {
 		t.Errorf("%d causes, %d others", len(m), m["other"])
 	}
 	err := fmt.Errorf("read 10.0.0.1:%d: %w", 4711, http.ErrNotSupported)
-	if got := cause(err); strings.Contains(got, "4711") {
+	if got := failureOf(err, "").cause; strings.Contains(got, "4711") {
 		t.Errorf("cause %q has an address", got)
 	}
 }

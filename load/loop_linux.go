@@ -65,22 +65,33 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 		}
 		ls.all = append(ls.all, l)
 	}
+	for i, c := range r.clients {
+		l := ls.all[i%n]
+		w := &wire{c: c, index: int32(len(l.wires)), fd: -1}
+		l.wires = append(l.wires, w)
+		l.free = append(l.free, w)
+	}
 	return ls, nil
 }
 
 // resolve finds the service's address: of several the one that answers, else the first.
 func (ls *loops) resolve(ctx context.Context, addr string) error {
 	ap, err := netip.ParseAddrPort(addr)
-	if err != nil {
-		if ap, err = ls.lookUp(ctx, addr); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return fmt.Errorf("load %s: %s (consider: %s)", ls.r.base, cause(err), cure(cause(err)))
+	if err != nil { // a name
+		var to *net.TCPAddr
+		d := net.Dialer{Timeout: ls.limit.Total}
+		if conn, failed := d.DialContext(ctx, "tcp", addr); failed == nil {
+			conn.Close()
+			to = conn.RemoteAddr().(*net.TCPAddr)
+		} else if ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if to, err = net.ResolveTCPAddr("tcp", addr); err != nil {
+			f := failureOf(err, "")
+			return fmt.Errorf("load %s: %s (consider: %s)", ls.r.base, f.cause, f.cure)
 		}
+		ap = to.AddrPort()
 	}
-	ip := ap.Addr().Unmap()
-	port := int(ap.Port())
+	ip, port := ap.Addr().Unmap(), int(ap.Port())
 	if ip.Is4() {
 		ls.inet, ls.addr = unix.AF_INET, func() unix.Sockaddr { return &unix.SockaddrInet4{Port: port, Addr: ip.As4()} }
 		return nil
@@ -93,42 +104,13 @@ func (ls *loops) resolve(ctx context.Context, addr string) error {
 	return nil
 }
 
-func (ls *loops) lookUp(ctx context.Context, addr string) (netip.AddrPort, error) {
-	d := net.Dialer{Timeout: ls.limit.Total}
-	if conn, err := d.DialContext(ctx, "tcp", addr); err == nil {
-		defer conn.Close()
-		return conn.RemoteAddr().(*net.TCPAddr).AddrPort(), nil
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	return netip.ParseAddrPort(net.JoinHostPort(ips[0].String(), port))
-}
-
 func (ls *loops) close() {
 	for _, l := range ls.all {
 		l.close()
 	}
 }
 
-func (ls *loops) adopt() {
-	for i, c := range ls.r.clients {
-		l := ls.all[i%len(ls.all)]
-		w := &wire{c: c, index: int32(len(l.wires)), fd: -1}
-		l.wires = append(l.wires, w)
-		l.free = append(l.free, w)
-	}
-}
-
 func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duration, measured bool) error {
-	if len(ls.all[0].wires) == 0 {
-		ls.adopt()
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := ls.r
@@ -248,8 +230,8 @@ func (l *loop) now() time.Duration { return l.ls.r.now() }
 func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	began, cpu := l.now(), threadTime()
-	defer func() { l.share = float64(threadTime()-cpu) / float64(max(l.now()-began, 1)) }()
+	began, cpu := l.now(), timeOf(unix.RUSAGE_THREAD)
+	defer func() { l.share = float64(timeOf(unix.RUSAGE_THREAD)-cpu) / float64(max(l.now()-began, 1)) }()
 	l.ctx, l.src, l.measured, l.claimed, l.exhausted = ctx, src, measured, false, false
 	if err := l.drain(); err != nil {
 		return err
@@ -300,14 +282,6 @@ func (l *loop) drain() error {
 	}
 }
 
-func threadTime() time.Duration {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 func (l *loop) waitTime() time.Duration {
 	if len(l.more) > 0 {
 		return 0
@@ -329,7 +303,8 @@ func (l *loop) rest() error {
 		more := l.more
 		l.more = nil
 		for _, w := range more {
-			if err := l.read(w, true); err != nil {
+			w.waiting = false
+			if err := l.read(w); err != nil {
 				return err
 			}
 		}

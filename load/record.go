@@ -61,7 +61,7 @@ func (r *runner) record() *Record {
 	if r.rec.open {
 		rec.Service, rec.Lateness = hist.New(), hist.New()
 	}
-	sum := newTotals(len(r.rec.tallies))
+	sum := newTotals()
 	for _, s := range r.rec.shards {
 		sum.merge(&s.totals)
 		if r.rec.open {
@@ -70,9 +70,13 @@ func (r *runner) record() *Record {
 		}
 	}
 	for i, t := range r.rec.tallies {
-		st := StepRecord{Label: t.Label, Requests: sum.requests[i], Failed: sum.failed[i], Slow: sum.slow[i], Latency: hist.New()}
+		st := StepRecord{Label: t.Label, Latency: hist.New()}
 		for _, s := range r.rec.shards {
-			st.Latency.Merge(s.latency[i])
+			of := &s.steps[i]
+			st.Requests += of.Requests
+			st.Failed += of.Failed
+			st.Slow += of.Slow
+			st.Latency.Merge(of.Latency)
 		}
 		if t.Loop {
 			rec.Requests += st.Requests
@@ -91,7 +95,12 @@ func (r *runner) record() *Record {
 	if r.load.Deadline > 0 {
 		rec.Late = sum.overdue + rec.Failed + rec.Unsent
 	}
-	rec.Failures, rec.Statuses, rec.Slowest = sum.failures, sum.statuses, sum.slowest.ordered()
+	rec.Failures, r.cures = map[string]int{}, map[string]string{}
+	for f, n := range sum.failures {
+		rec.Failures[f.cause] += n
+		r.cures[f.cause] = f.cure
+	}
+	rec.Statuses, rec.Slowest = sum.statuses, sum.slowest
 	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited
 	if sum.first == never {
 		sum.first = sum.last

@@ -41,43 +41,38 @@ type shard struct {
 	totals
 
 	mu      sync.Mutex
-	latency []*hist.Histogram // of each tally
+	steps   []StepRecord // of each tally
 	service *hist.Histogram
 	late    *hist.Histogram
 	second  *hist.Histogram    // latency since the last call of flip; nil without Options.Second
 	kept    *requestlog.Buffer // nil if requests are not kept
 }
 
-// totals are a shard's counts, apart from histograms.
+// totals are a shard's counts of the loop, apart from histograms.
 type totals struct {
-	requests     []int64 // of each tally
-	failed, slow []int64
-	failures     map[string]int
-	asides       map[string]int // failures of requests that are not measured
-	statuses     map[int]int64
-	slowest      slowest
-	sent         int64
-	overdue      int64 // requests that succeeded after the deadline
-	redirects    int64 // answers of status 3xx that no step expects
-	inTime       int64 // requests that succeeded by the recorder's until
-	sentInTime   int64 // requests that were over by then
-	in, out      int64 // bytes
-	waited       int64
-	first, last  time.Duration // due, done
-	dueLast      time.Duration // of the request that was due last
-	sentAt       time.Duration // when it was sent
-	lag          time.Duration // longest wait of a request since one had not to wait
-	recovered    time.Duration // longest lag that was caught up with
-	lastGood     time.Duration // when the last request succeeded
-	lastBad      time.Duration // when the last that failed was sent
-	bad          int64         // that failed in a row
+	failures    map[failure]int
+	asides      map[string]int // failures of requests that are not measured
+	statuses    map[int]int64
+	slowest     slowest
+	sent        int64
+	overdue     int64 // requests that succeeded after the deadline
+	redirects   int64 // answers of status 3xx that no step expects
+	inTime      int64 // requests that succeeded by the recorder's until
+	sentInTime  int64 // requests that were over by then
+	in, out     int64 // bytes
+	waited      int64
+	first, last time.Duration // due, done
+	dueLast     time.Duration // of the request that was due last
+	sentAt      time.Duration // when it was sent
+	lag         time.Duration // longest wait of a request since one had not to wait
+	recovered   time.Duration // longest lag that was caught up with
+	lastGood    time.Duration // when the last request succeeded
+	lastBad     time.Duration // when the last that failed was sent
+	bad         int64         // that failed in a row
 }
 
-func newTotals(tallies int) totals {
-	return totals{
-		requests: make([]int64, tallies), failed: make([]int64, tallies), slow: make([]int64, tallies),
-		failures: map[string]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never,
-	}
+func newTotals() totals {
+	return totals{failures: map[failure]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never}
 }
 
 const never = time.Duration(1<<63 - 1)
@@ -86,12 +81,12 @@ const never = time.Duration(1<<63 - 1)
 const maxHistograms = 64
 
 func newRecorder(tallies []scenario.Tally, clients int, open bool) *recorder {
-	r := &recorder{tallies: tallies, open: open, deadline: never}
+	r := &recorder{tallies: tallies, open: open}
 	n := min(clients, runtime.GOMAXPROCS(0), max(maxHistograms/(len(tallies)+2), 1))
 	for range n {
-		s := &shard{rec: r, totals: newTotals(len(tallies))}
-		for range tallies {
-			s.latency = append(s.latency, hist.New())
+		s := &shard{rec: r, totals: newTotals()}
+		for _, t := range tallies {
+			s.steps = append(s.steps, StepRecord{Label: t.Label, Latency: hist.New()})
 		}
 		if open {
 			s.service, s.late = hist.New(), hist.New()
@@ -116,19 +111,14 @@ func (r *recorder) keepIn(f *os.File, most int64) {
 
 // keepNoMore ends the keeping, and adds its result to rec unless that is nil.
 func (r *recorder) keepNoMore(rec *Record) {
-	if r.keeper == nil {
-		return
-	}
 	k := r.keeper
-	r.keeper = nil
-	for _, s := range r.shards {
-		s.kept = nil
-	}
-	err := k.Close()
-	if rec == nil {
+	if k == nil {
 		return
 	}
-	if err != nil {
+	r.keeper = nil
+	if err := k.Close(); rec == nil {
+		return
+	} else if err != nil {
 		rec.Warnings.Add(dyno.WarnRequestsKept, "single requests are not kept: %v", err)
 		return
 	}
@@ -168,13 +158,11 @@ func (r *runner) eachSecond() (stop func()) {
 	ticking.Go(func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
-		for {
+		for ended := false; !ended; flip() {
 			select {
 			case <-done:
-				flip()
-				return
+				ended = true
 			case <-tick.C:
-				flip()
 			}
 		}
 	})
@@ -184,23 +172,21 @@ func (r *runner) eachSecond() (stop func()) {
 func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	loop := s.rec.tallies[st.Tally].Loop
-	if loop {
-		s.sent++
-	}
-	s.requests[st.Tally]++
+	step := &s.steps[st.Tally]
+	step.Requests++
 	latency := o.done - d.at
 	if o.cause != "" {
-		s.failed[st.Tally]++
+		step.Failed++
 		if o.cause == CauseTimeout {
-			s.slow[st.Tally]++
+			step.Slow++
 		}
 	} else {
-		s.latency[st.Tally].Add(latency)
+		step.Latency.Add(latency)
 	}
-	if !loop {
+	if !s.rec.tallies[st.Tally].Loop {
 		return
 	}
+	s.sent++
 	if s.kept != nil {
 		zero := s.rec.zero
 		s.kept.Add(c.number, st.Tally, d.at-zero, o.sent-zero, o.done-zero, o.status, o.in, o.cause != "")
@@ -219,7 +205,7 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 		s.redirects++
 	}
 	if o.cause != "" {
-		count(s.failures, o.cause)
+		count(s.failures, o.failure, failure{"other", cureStep})
 		s.lastBad = max(s.lastBad, o.sent)
 		s.bad++
 	} else {
@@ -268,70 +254,49 @@ func (s *shard) aside(st *scenario.Step, cause string, window bool) {
 		s.sent++
 	}
 	if cause != "" {
-		count(s.asides, fmt.Sprintf("step %q: %s", st.Label, cause))
+		count(s.asides, fmt.Sprintf("step %q: %s", st.Label, cause), "other")
 	}
 }
 
-// slowest are the slowest successful requests, unordered until the end.
-type slowest struct {
-	list  []dyno.Request
-	least int // index of the fastest of them
-}
+// slowest are the slowest successful requests, the slowest first.
+type slowest []dyno.Request
 
 const mostSlowest = 10
 
 func latencyOf(r *dyno.Request) time.Duration { return r.Done - r.Due }
 
-func (l *slowest) wants(latency time.Duration) bool {
-	return len(l.list) < mostSlowest || latency > latencyOf(&l.list[l.least])
+func (l slowest) wants(latency time.Duration) bool {
+	return len(l) < mostSlowest || latency > latencyOf(&l[mostSlowest-1])
 }
 
 func (l *slowest) put(r dyno.Request) {
-	switch {
-	case len(l.list) < mostSlowest:
-		l.list = append(l.list, r)
-	case l.wants(latencyOf(&r)):
-		l.list[l.least] = r
-	}
-	for i := range l.list {
-		if latencyOf(&l.list[i]) < latencyOf(&l.list[l.least]) {
-			l.least = i
-		}
-	}
-}
-
-func (l *slowest) ordered() []dyno.Request {
-	slices.SortFunc(l.list, func(a, b dyno.Request) int {
+	all := append(*l, r)
+	slices.SortFunc(all, func(a, b dyno.Request) int {
 		return cmp.Or(cmp.Compare(latencyOf(&b), latencyOf(&a)), cmp.Compare(a.Due, b.Due))
 	})
-	return l.list
+	*l = all[:min(len(all), mostSlowest)]
 }
 
 const maxCauses = 20
 
-func count(m map[string]int, cause string) {
-	if _, ok := m[cause]; !ok && len(m) >= maxCauses {
-		cause = "other"
+func count[K comparable](m map[K]int, k, other K) {
+	if _, ok := m[k]; !ok && len(m) >= maxCauses {
+		k = other
 	}
-	m[cause]++
+	m[k]++
+}
+
+func addAll[K comparable, N int | int64](to, from map[K]N) {
+	for k, n := range from {
+		to[k] += n
+	}
 }
 
 func (s *totals) merge(t *totals) {
-	for i := range t.requests {
-		s.requests[i] += t.requests[i]
-		s.failed[i] += t.failed[i]
-		s.slow[i] += t.slow[i]
-	}
-	for cause, n := range t.failures {
-		s.failures[cause] += n
-	}
-	for cause, n := range t.asides {
-		s.asides[cause] += n
-	}
-	for status, n := range t.statuses {
-		s.statuses[status] += n
-	}
-	for _, q := range t.slowest.list {
+	addAll(s.failures, t.failures)
+	addAll(s.asides, t.asides)
+	addAll(s.statuses, t.statuses)
+	for _, q := range t.slowest {
 		s.slowest.put(q)
 	}
 	s.sent += t.sent

@@ -141,7 +141,7 @@ func (l *loop) handle(ev *unix.EpollEvent) error {
 		}
 	}
 	if ev.Events&unix.EPOLLIN != 0 || ended {
-		return l.read(w, false)
+		return l.read(w)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (l *loop) write(w *wire) error {
 			// counts. Without one, reading fails.
 			w.left = nil
 			w.p.Close = true
-			return l.read(w, false)
+			return l.read(w)
 		}
 	}
 	return nil
@@ -173,10 +173,7 @@ const turns = 16
 
 // read reads the answer. An edge-triggered event comes once, so it reads until the
 // socket is empty or puts the wire into l.more.
-func (l *loop) read(w *wire, again bool) error {
-	if again {
-		w.waiting = false
-	}
+func (l *loop) read(w *wire) error {
 	if w.state != underway || w.waiting {
 		return nil
 	}
@@ -219,7 +216,7 @@ func (l *loop) read(w *wire, again bool) error {
 func (l *loop) complete(w *wire) error {
 	k := w.call()
 	k.out.done = l.now()
-	k.answer = w.p.Answer()
+	k.answer = w.p.Answer
 	if w.used = true; w.p.Close || w.req.Closes || len(w.left) > 0 {
 		w.close()
 	}

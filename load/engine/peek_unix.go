@@ -4,7 +4,6 @@ package engine
 
 import (
 	"net"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,11 +14,7 @@ import (
 // would fail on it.
 func gone(c net.Conn) (yes bool) {
 	c.SetReadDeadline(time.Time{})
-	conn, ok := c.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := conn.SyscallConn()
+	raw, err := c.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		return false
 	}

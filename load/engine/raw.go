@@ -21,10 +21,9 @@ type rawEngine struct {
 	addr   string
 	limits Limits
 	twice  atomic.Int64
-	large  sync.Pool // of *[]byte, for bodies that do not fit into a link's own buffer
 }
 
-// A link's own buffer, and one that it borrows for an answer that fills that.
+// A link's buffer, and the one that it has after an answer that fills the first.
 // Thousands of clients must not take much memory.
 const (
 	smallBuffer = 4 << 10
@@ -33,9 +32,7 @@ const (
 
 // NewRaw returns the engine that writes and parses HTTP/1.1 in the clear itself.
 func NewRaw(base *url.URL, lim Limits) Engine {
-	e := &rawEngine{addr: http1.Address(base), limits: lim}
-	e.large.New = func() any { b := make([]byte, largeBuffer); return &b }
-	return e
+	return &rawEngine{addr: http1.Address(base), limits: lim}
 }
 
 func (e *rawEngine) Name() string  { return "raw" }
@@ -85,7 +82,7 @@ func (l *rawLink) Exchange(ctx context.Context, r *http1.Request, a *http1.Answe
 		}
 		l.follow(ctx)
 		err := l.once(ctx, r, deadline)
-		*a = l.p.Answer()
+		*a = l.p.Answer
 		if err == nil && !l.p.Close && !r.Closes {
 			return nil
 		}
@@ -171,13 +168,6 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 	if l.buf == nil {
 		l.buf = make([]byte, smallBuffer)
 	}
-	buf := l.buf
-	var large *[]byte
-	defer func() {
-		if large != nil {
-			l.e.large.Put(large)
-		}
-	}()
 	for {
 		if silence := l.e.limits.Read; silence > 0 {
 			next := time.Now().Add(silence)
@@ -189,9 +179,9 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 				return ctx.Err()
 			}
 		}
-		n, err := l.conn.Read(buf)
+		n, err := l.conn.Read(l.buf)
 		if n > 0 {
-			used, done, perr := l.p.Feed(buf[:n])
+			used, done, perr := l.p.Feed(l.buf[:n])
 			if perr != nil {
 				return perr
 			}
@@ -201,9 +191,8 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 				}
 				return nil
 			}
-			if n == len(buf) && large == nil {
-				large = l.e.large.Get().(*[]byte)
-				buf = *large
+			if n == len(l.buf) && n < largeBuffer {
+				l.buf = make([]byte, largeBuffer)
 			}
 		}
 		if errors.Is(err, io.EOF) {

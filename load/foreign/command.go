@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -56,9 +57,7 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range k6Variables(o.Summary) {
-		vars[k] = v
-	}
+	maps.Copy(vars, k6Variables(o.Summary))
 	if o.Summary != "" { // an interrupted trial may have left one
 		if err := os.Remove(o.Summary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("load command: remove an old summary: %w", err)
@@ -104,7 +103,7 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	rec.Window = rec.Requests
 	rec.WarnOfFailures()
 	if status != "exit status 0" {
-		return rec, &commandError{status, out.lines(), errs.lines()}
+		return rec, commandFailed(status, out, errs)
 	}
 	return rec, checkFailures(rec, float64(*l.Resolved().MaxFailures))
 }
@@ -137,8 +136,7 @@ func shellArgs(command string) []string {
 	return []string{"sh", "-c", command}
 }
 
-// outputKept is how much output is searched for a summary: a million rows of
-// hey -o csv are 53 MB.
+// outputKept is how much output is searched for a summary.
 const outputKept = 64 << 20
 
 type lastBytes struct {
@@ -167,31 +165,22 @@ const (
 	errorWidth = 300 // bytes of such a line
 )
 
-func (l *lastBytes) lines() []string {
-	var last []string
-	rest := l.b[max(0, len(l.b)-64<<10):]
-	for len(rest) > 0 && len(last) < errorLines {
-		i := bytes.LastIndexByte(rest, '\n')
-		line := bytes.TrimRight(rest[i+1:], " \t\r")
-		rest = rest[:max(i, 0)]
-		if len(line) > 0 {
-			last = append([]string{strings.ToValidUTF8(string(line[:min(len(line), errorWidth)]), "?")}, last...)
+func (l *lastBytes) lines() (last []string) {
+	for line := range strings.Lines(string(l.b[max(0, len(l.b)-64<<10):])) {
+		if line = strings.TrimRight(line, " \t\r\n"); line != "" {
+			last = append(last, strings.ToValidUTF8(line[:min(len(line), errorWidth)], "?"))
 		}
 	}
-	return last
+	return last[max(0, len(last)-errorLines):]
 }
 
-type commandError struct {
-	status         string
-	stdout, stderr []string // last lines
-}
-
-func (e *commandError) Error() string {
-	lines := e.stderr
+// commandFailed makes the error of a command that ended so.
+func commandFailed(status string, stdout, stderr *lastBytes) error {
+	lines := stderr.lines()
 	if len(lines) == 0 {
-		lines = e.stdout
+		lines = stdout.lines()
 	}
-	s := "load command: " + e.status
+	s := "load command: " + status
 	switch len(lines) {
 	case 0:
 		s += " (it wrote nothing)"
@@ -204,11 +193,11 @@ func (e *commandError) Error() string {
 		"exit status 126":  " (consider: whether the program may be executed)",
 		// errext/exitcodes of k6: a threshold was crossed
 		"exit status 99": " (consider: k6 run --no-thresholds, if it is k6 that ended so because a threshold of its script was crossed)",
-	}[e.status]
+	}[status]
 	if len(lines) > 1 {
 		s += "; its last lines:\n\t" + strings.Join(lines, "\n\t")
 	}
-	return s
+	return errors.New(s)
 }
 
 // checkFailures returns an error if more requests failed than the load allows.

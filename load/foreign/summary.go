@@ -19,7 +19,7 @@ import (
 // testdata/command has examples.
 func readSummary(outputs ...[]byte) *load.Record {
 	for _, out := range outputs {
-		for _, read := range []func([]byte) (*summary, int){readJSON, readWrk, readHey, readHeyCSV} {
+		for _, read := range []func([]byte) (*summary, int){readJSON, readWrk, readHey} {
 			rec, n := read(out)
 			if rec == nil {
 				continue
@@ -67,9 +67,8 @@ func (r *summary) fail(cause string, n int64) {
 }
 
 func (r *summary) quantile(percent, x float64, unit time.Duration) {
-	if d := toDuration(x, unit); d > 0 && percent > 0 && percent < 100 {
-		// 99.9/100 is not .999.
-		q, _ := strconv.ParseFloat(strconv.FormatFloat(percent/100, 'f', 6, 64), 64)
+	q := math.Round(percent*1e4) / 1e6 // 99.9/100 is not .999
+	if d := toDuration(x, unit); d > 0 && q > 0 && q < 1 {
 		r.Quantiles[q] = d
 	}
 }
@@ -83,13 +82,9 @@ func toDuration(x float64, unit time.Duration) time.Duration {
 	return time.Duration(math.Round(x))
 }
 
+// rate notes the successes among all requests per second.
 func (r *summary) rate(all float64) {
-	if r.Requests > 0 {
-		r.perSecond(all * float64(r.Requests-r.Failed) / float64(r.Requests))
-	}
-}
-
-func (r *summary) perSecond(x float64) {
+	x := all * float64(r.Requests-r.Failed) / float64(r.Requests)
 	if x > 0 && !math.IsInf(x, 0) {
 		r.Rate = x
 	}
@@ -125,11 +120,7 @@ func (r *summary) quantiles(named map[string]float64, unit time.Duration) {
 	}
 }
 
-func (r *summary) rateOfElapsed() {
-	if r.Elapsed > 0 {
-		r.rate(float64(r.Requests) / r.Elapsed.Seconds())
-	}
-}
+func (r *summary) rateOfElapsed() { r.rate(float64(r.Requests) / r.Elapsed.Seconds()) }
 
 // toolCause names the cause of a failure that a generator tells in its own words.
 func toolCause(text string) string {
@@ -159,66 +150,35 @@ const causeNone = "no answer"
 
 // readJSON looks for summaries among the objects that begin a line.
 func readJSON(out []byte) (last *summary, n int) {
-	// Broken objects are read to the output's end: the budget bounds that to a few
-	// times the output's length.
-	budget := 4 * len(out)
-	for rest := out; budget > 0; {
-		i := lineObject(rest)
-		if i < 0 {
-			break
-		}
-		rest = rest[i:]
-		var doc json.RawMessage
-		dec := json.NewDecoder(bytes.NewReader(rest))
-		if err := dec.Decode(&doc); err != nil {
-			budget -= len(rest)
-			if syntax, ok := err.(*json.SyntaxError); ok {
-				budget += len(rest) - int(min(syntax.Offset, int64(len(rest)))) - 1
-			}
-			rest = rest[1:]
-			continue
-		}
-		for _, read := range []func([]byte) *summary{readVegeta, readOha, readK6, readK6New} {
-			if rec := read(doc); rec != nil {
-				last = rec
-				n++
-				break
+	for len(out) > 0 {
+		if line := bytes.TrimLeft(out, " \t"); bytes.HasPrefix(line, []byte("{")) {
+			var doc json.RawMessage
+			dec := json.NewDecoder(bytes.NewReader(line))
+			if dec.Decode(&doc) == nil {
+				out = line[dec.InputOffset():]
+				for _, read := range []func([]byte) *summary{readVegeta, readOha, readK6} {
+					if rec := read(doc); rec != nil {
+						last = rec
+						n++
+						break
+					}
+				}
 			}
 		}
-		rest = rest[dec.InputOffset():]
+		_, out, _ = bytes.Cut(out, []byte("\n"))
 	}
 	return last, n
-}
-
-// lineObject returns the index of the first line that starts with a brace, or -1.
-func lineObject(b []byte) int {
-	for from := 0; ; {
-		i := bytes.IndexByte(b[from:], '{')
-		if i < 0 {
-			return -1
-		}
-		i += from
-		line := bytes.LastIndexByte(b[:i], '\n') + 1
-		if len(bytes.TrimSpace(b[line:i])) == 0 {
-			return i
-		}
-		end := bytes.IndexByte(b[i:], '\n')
-		if end < 0 {
-			return -1
-		}
-		from = i + end
-	}
 }
 
 // readVegeta reads vegeta report -type=json; see lib/metrics.go of vegeta 12.13.
 func readVegeta(doc []byte) *summary {
 	var v struct {
-		Latencies                  map[string]float64 // nanoseconds
-		Statuses                   map[string]float64 `json:"status_codes"`
-		Errors                     []string
-		In                         struct{ Total float64 } `json:"bytes_in"`
-		Out                        struct{ Total float64 } `json:"bytes_out"`
-		Duration, Wait, Throughput float64
+		Latencies      map[string]float64 // nanoseconds
+		Statuses       map[string]float64 `json:"status_codes"`
+		Errors         []string
+		In             struct{ Total float64 } `json:"bytes_in"`
+		Out            struct{ Total float64 } `json:"bytes_out"`
+		Duration, Wait float64
 	}
 	json.Unmarshal(doc, &v) // what is of another type stays zero
 	if v.Latencies == nil || v.Statuses == nil {
@@ -233,8 +193,8 @@ func readVegeta(doc []byte) *summary {
 		}
 	}
 	r.BytesIn, r.BytesOut = toCount(v.In.Total), toCount(v.Out.Total)
-	r.perSecond(v.Throughput)
 	r.times(time.Nanosecond, v.Duration+v.Wait, v.Latencies["mean"], v.Latencies["min"], v.Latencies["max"])
+	r.rateOfElapsed()
 	r.quantiles(v.Latencies, time.Nanosecond)
 	return r
 }

@@ -5,7 +5,6 @@ package http1
 import (
 	"bytes"
 	"io"
-	"math"
 	"net/http"
 	"net/textproto"
 )
@@ -65,12 +64,9 @@ const (
 // Responses to HEAD, 204, 304 and 101 have no body. What follows a 101 is not HTTP,
 // so the connection closes.
 type Parser struct {
-	Status int         // of the response, once its status line is read; 1xx interim responses are skipped
-	Bytes  int64       // of the body, so far; chunk framing does not count
-	Body   []byte      // its first bytes, as many as were to be kept; valid until the next Reset
-	Header http.Header // all fields if asked for; else nil, or Set-Cookie alone where there is one
-	Close  bool        // the connection cannot be used for another request
-	Began  bool        // at least one byte has come since Reset
+	Answer      // so far, valid until the next Reset; interim responses (1xx) are skipped
+	Close  bool // the connection cannot be used for another request
+	Began  bool // at least one byte has come since Reset
 
 	head   bool
 	fields bool
@@ -129,7 +125,7 @@ const (
 // Reset prepares for the next response. head: its request was a HEAD; keep: how
 // many bytes of the body to keep; fields: keep the header.
 func (p *Parser) Reset(head bool, keep int64, fields bool) {
-	p.Status, p.Bytes, p.Body, p.Header, p.Close, p.Began = 0, 0, p.Body[:0], nil, false, false
+	p.Answer, p.Close, p.Began = Answer{Body: p.Body[:0]}, false, false
 	p.head, p.keep, p.fields = head, keep, fields
 	p.state, p.room, p.line, p.frame = inStatus, maxHeader, p.line[:0], frame{length: -1}
 }
@@ -186,9 +182,6 @@ func (p *Parser) EOF() error {
 	}
 	return io.ErrUnexpectedEOF
 }
-
-// Answer is the response so far, valid until the next Reset.
-func (p *Parser) Answer() Answer { return Answer{p.Status, p.Header, p.Body, p.Bytes} }
 
 func (p *Parser) fail(err error) error {
 	p.Close = true
@@ -314,9 +307,8 @@ func (p *Parser) field(s []byte) error {
 }
 
 func (p *Parser) connection(list []byte) {
-	for len(list) > 0 {
-		var option []byte
-		option, list = cut(list)
+	for option := range bytes.SplitSeq(list, comma) {
+		option = trim(option)
 		p.frame.closing = p.frame.closing || equalFold(option, "close")
 		p.frame.keeping = p.frame.keeping || equalFold(option, "keep-alive")
 	}
@@ -324,15 +316,15 @@ func (p *Parser) connection(list []byte) {
 
 // contentLength reads digits, or a list of them, as joins a server's equal fields.
 func (p *Parser) contentLength(list []byte) error {
-	for more := true; more; more = len(list) > 0 {
+	for more := true; more; {
 		var s []byte
-		s, list = cut(list)
-		if len(s) == 0 {
+		s, list, more = bytes.Cut(list, comma)
+		if s = trim(s); len(s) == 0 || len(s) > 18 { // 19 digits may overflow
 			return errLength
 		}
 		n := int64(0)
 		for _, c := range s {
-			if !digit(c) || n > (math.MaxInt64-9)/10 {
+			if !digit(c) {
 				return errLength
 			}
 			n = n*10 + int64(c-'0')
@@ -350,9 +342,8 @@ func (p *Parser) transferEncoding(list []byte) {
 	if p.frame.coding == codingNone {
 		p.frame.coding = codingOther
 	}
-	for len(list) > 0 {
-		var s []byte
-		if s, list = cut(list); len(s) > 0 {
+	for s := range bytes.SplitSeq(list, comma) {
+		if s = trim(s); len(s) > 0 {
 			p.frame.coding = codingOther
 			if equalFold(s, "chunked") {
 				p.frame.coding = codingChunked

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,15 +42,8 @@ type Answer struct {
 // Idempotent reports whether a request may be sent again when the service may have
 // had it already (RFC 9110, section 9.2.2).
 func (r *Request) Idempotent() bool {
-	switch r.Method {
-	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}, r.Method)
 }
-
-// bodyful reports whether a request without a body must say so.
-func bodyful(method string) bool { return method == "POST" || method == "PUT" || method == "PATCH" }
 
 // AppendWire appends the request as HTTP/1.1 writes it (RFC 9112).
 func (r *Request) AppendWire(b []byte) []byte {
@@ -60,7 +54,7 @@ func (r *Request) AppendWire(b []byte) []byte {
 		b = append(append(b, f.Name...), ':', ' ')
 		b = append(append(b, f.Value...), '\r', '\n')
 	}
-	if len(r.Body) > 0 || bodyful(r.Method) {
+	if len(r.Body) > 0 || r.Method == "POST" || r.Method == "PUT" || r.Method == "PATCH" { // without a body they say so
 		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(r.Body)), 10)
 		b = append(b, '\r', '\n')
 	}
@@ -123,15 +117,7 @@ func appendURI(b []byte, u *url.URL) []byte {
 // isPlainTarget reports whether a target can be sent as it is; net/url decides on
 // all others.
 func isPlainTarget(t []byte) bool {
-	if len(t) == 0 || t[0] != '/' {
-		return false
-	}
-	for _, b := range t {
-		if !plainByte[b] {
-			return false
-		}
-	}
-	return true
+	return len(t) > 0 && t[0] == '/' && !slices.ContainsFunc(t, func(b byte) bool { return !plainByte[b] })
 }
 
 var plainByte = func() (t [256]bool) {

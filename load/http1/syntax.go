@@ -60,12 +60,7 @@ func printableBytes(s []byte) bool {
 	return true
 }
 
-func cut(list []byte) (first, rest []byte) {
-	if i := bytes.IndexByte(list, ','); i >= 0 {
-		return trim(list[:i]), list[i+1:]
-	}
-	return trim(list), nil
-}
+var comma = []byte{','}
 
 func trim(s []byte) []byte {
 	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,15 +34,12 @@ type Log struct {
 	spare chan *block
 	level atomic.Uint32 // least that is kept
 
-	writer sync.WaitGroup
-
-	mu      sync.Mutex
+	writer  sync.WaitGroup
 	buffers []*Buffer
 
 	// Only the writer uses these until it ends:
 	end    int64         // of the file
 	counts [levels]int64 // written requests by level
-	blocks [][]span      // where they are, by buffer
 	err    error         // the first; nothing is kept from then on
 }
 
@@ -55,9 +53,9 @@ type File interface {
 type span struct{ from, to int64 }
 
 type block struct {
-	buffer int // whose it is
-	n      int // bytes
-	data   [blockSize]byte
+	owner *Buffer
+	n     int // bytes
+	data  [blockSize]byte
 }
 
 const (
@@ -83,21 +81,19 @@ func New(f File, max int64, steps []string) *Log {
 
 // A Buffer takes one shard's requests. It is not safe for concurrent use.
 type Buffer struct {
-	k      *Log
-	number int
-	block  *block
-	seen   int64
-	rng    uint64
-	_      [64]byte // no other buffer in its cache line
+	k     *Log
+	block *block
+	seen  int64
+	rng   uint64
+	spans []span   // where its blocks are; the writer's until it ends
+	_     [64]byte // no other buffer in its cache line
 }
 
 // Buffer makes a buffer, whose requests are read back in the order in which they
-// were added.
+// were added. It is not safe for concurrent use.
 func (k *Log) Buffer() *Buffer {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	b := &Buffer{k: k, number: len(k.buffers), block: new(block), rng: rand.Uint64()}
-	b.block.buffer = b.number
+	b := &Buffer{k: k, block: new(block), rng: rand.Uint64()}
+	b.block.owner = b
 	k.buffers = append(k.buffers, b)
 	return b
 }
@@ -135,7 +131,7 @@ func fit(v int64, bits int) uint64 { return uint64(min(max(v, 0), 1<<bits-1)) }
 func (b *Buffer) next() {
 	b.k.full <- b.block
 	b.block = <-b.k.spare
-	b.block.buffer, b.block.n = b.number, 0
+	b.block.owner, b.block.n = b, 0
 }
 
 func (k *Log) write() {
@@ -171,11 +167,8 @@ func (k *Log) put(b *block) error {
 	if _, err := k.f.WriteAt(b.data[:n], k.end); err != nil {
 		return fmt.Errorf("keep requests: %w (consider: --keep-requests none, or a lower --max-requests-kept)", err)
 	}
-	for len(k.blocks) <= b.buffer {
-		k.blocks = append(k.blocks, nil)
-	}
 	if n > 0 {
-		k.blocks[b.buffer] = append(k.blocks[b.buffer], span{k.end, k.end + int64(n)})
+		b.owner.spans = append(b.owner.spans, span{k.end, k.end + int64(n)})
 		k.end += int64(n)
 	}
 	for kept := k.above(level); kept > k.max && level < levels; level++ {
@@ -195,9 +188,6 @@ func (k *Log) above(level uint32) (n int64) {
 // Close ends the writer; no Buffer may be used any more. Its error is the first of
 // the whole run, after which nothing is kept or given out.
 func (k *Log) Close() error {
-	if k.full == nil {
-		return k.err
-	}
 	for _, b := range k.buffers {
 		if b.block.n > 0 {
 			k.full <- b.block
@@ -226,52 +216,56 @@ func (k *Log) Requests() iter.Seq2[dyno.Request, error] {
 			yield(dyno.Request{}, k.err)
 			return
 		}
-		var heap []*cursor // by done
-		for _, ranges := range k.blocks {
-			c := &cursor{k: k, level: byte(k.level.Load()), ranges: ranges, buf: make([]byte, readSize)}
-			if c.next() {
-				heap = append(heap, c)
-			} else if c.err != nil {
-				yield(dyno.Request{}, c.err)
-				return
+		var err error
+		var open []*cursor // each with its next request; few, one for each core
+		for _, b := range k.buffers {
+			c := &cursor{k: k, level: byte(k.level.Load()), spans: b.spans, buf: make([]byte, readSize)}
+			if c.next(&err) {
+				open = append(open, c)
 			}
 		}
-		for i := len(heap)/2 - 1; i >= 0; i-- {
-			sink(heap, i)
-		}
-		for len(heap) > 0 {
-			c := heap[0]
-			if !yield(c.request, nil) {
-				return
-			}
-			if !c.next() {
-				if c.err != nil {
-					yield(dyno.Request{}, c.err)
-					return
+		for err == nil && len(open) > 0 {
+			first := 0
+			for i, c := range open {
+				if c.request.Done < open[first].request.Done {
+					first = i
 				}
-				heap[0] = heap[len(heap)-1]
-				heap = heap[:len(heap)-1]
 			}
-			sink(heap, 0)
+			if !yield(open[first].request, nil) {
+				return
+			}
+			if !open[first].next(&err) {
+				open = slices.Delete(open, first, first+1)
+			}
+		}
+		if err != nil {
+			yield(dyno.Request{}, err)
 		}
 	}
 }
 
+// A cursor reads one buffer's requests.
 type cursor struct {
 	k       *Log
 	level   byte
-	ranges  []span
+	spans   []span
 	buf     []byte
-	at      int64  // how much of ranges[0] was read into buf
+	at      int64  // how much of spans[0] was read into buf
 	rest    []byte // what was not decoded of it
 	request dyno.Request
-	err     error
 }
 
-func (c *cursor) next() bool {
+// next decodes the next request that is kept. It returns false at the end, or with err.
+func (c *cursor) next(err *error) bool {
 	for {
-		if len(c.rest) == 0 && !c.fill() {
-			return false
+		if len(c.rest) == 0 {
+			if len(c.spans) == 0 {
+				return false
+			}
+			if failed := c.fill(); failed != nil {
+				*err = failed
+				return false
+			}
 		}
 		p := (*[recordSize]byte)(c.rest)
 		c.rest = c.rest[recordSize:]
@@ -282,21 +276,16 @@ func (c *cursor) next() bool {
 	}
 }
 
-func (c *cursor) fill() bool {
-	if len(c.ranges) == 0 {
-		return false
+func (c *cursor) fill() error {
+	r := c.spans[0]
+	c.rest = c.buf[:min(int64(len(c.buf)), r.to-r.from-c.at)]
+	if n, err := c.k.f.ReadAt(c.rest, r.from+c.at); n < len(c.rest) {
+		return fmt.Errorf("read kept requests: %w", err)
 	}
-	r := c.ranges[0]
-	b := c.buf[:min(int64(len(c.buf)), r.to-r.from-c.at)]
-	if n, err := c.k.f.ReadAt(b, r.from+c.at); n < len(b) {
-		c.err = fmt.Errorf("read kept requests: %w", err)
-		return false
+	if c.at += int64(len(c.rest)); c.at == r.to-r.from {
+		c.spans, c.at = c.spans[1:], 0
 	}
-	c.rest = b
-	if c.at += int64(len(b)); c.at == r.to-r.from {
-		c.ranges, c.at = c.ranges[1:], 0
-	}
-	return true
+	return nil
 }
 
 func (c *cursor) decode(p *[recordSize]byte) {
@@ -314,20 +303,4 @@ func (c *cursor) decode(p *[recordSize]byte) {
 	}
 	r.Client = int(rest >> 32)
 	r.Bytes = int64(rest & (1<<32 - 1))
-}
-
-func sink(heap []*cursor, i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
-			if heap[child].request.Done < heap[least].request.Done {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		heap[i], heap[least] = heap[least], heap[i]
-		i = least
-	}
 }

@@ -87,11 +87,8 @@ func (s *Step) RestTime(v *Vars) time.Duration {
 
 // Counts reports whether the step's request n is measured.
 func (s *Step) Counts(n int) bool {
-	switch {
-	case len(s.Group) > 0:
+	if len(s.Group) > 0 {
 		return s.Group[n].Measured
-	case len(s.turns) > 0:
-		return s.turns[0].Measured // as all targets are
 	}
 	return s.Measured
 }
@@ -146,7 +143,7 @@ func (c *compiler) targets(file string) error {
 	if err != nil {
 		return err
 	}
-	all := &Step{Label: targets[0].Label()}
+	all := &Step{Label: targets[0].Label(), Measured: true}
 	for i := range targets {
 		s, err := c.step(&targets[i], true)
 		if err != nil {
@@ -191,7 +188,15 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 	if s.target, err = parseText("path", st.Path, c.known); err != nil {
 		return nil, err
 	}
-	if err := c.body(s, st); err != nil {
+	body := st.Body
+	if st.BodyFile != "" {
+		data, err := os.ReadFile(st.BodyFile)
+		if err != nil {
+			return nil, err
+		}
+		body = literal(string(data))
+	}
+	if s.body, err = parseText("body", body, c.known); err != nil {
 		return nil, err
 	}
 	if err := c.header(s, st.Headers); err != nil {
@@ -214,7 +219,11 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 		s.Measured = *st.Measure
 	}
 	if s.Measured {
-		s.Tally = c.s.index(Tally{s.Label, loop})
+		tally := Tally{s.Label, loop}
+		if s.Tally = slices.Index(c.s.Tallies, tally); s.Tally < 0 {
+			s.Tally = len(c.s.Tallies)
+			c.s.Tallies = append(c.s.Tallies, tally)
+		}
 	}
 	if s.constant() {
 		r := new(http1.Request)
@@ -228,18 +237,6 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 		s.Fixed = r
 	}
 	return s, nil
-}
-
-func (c *compiler) body(s *Step, st *dyno.Step) (err error) {
-	if st.BodyFile == "" {
-		s.body, err = parseText("body", st.Body, c.known)
-		return err
-	}
-	data, err := os.ReadFile(st.BodyFile)
-	if err == nil {
-		s.body, err = parseText("body", literal(string(data)), c.known)
-	}
-	return err
 }
 
 // header compiles a request's header. The user has no say in how the body is framed.
@@ -306,17 +303,11 @@ func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
 }
 
 func (s *Step) constant() bool {
+	texts := []text{s.target, s.host, s.body}
 	for _, f := range s.fields {
-		if _, ok := f.value.fixed(); !ok {
-			return false
-		}
+		texts = append(texts, f.value)
 	}
-	for _, t := range []text{s.target, s.host, s.body} {
-		if _, ok := t.fixed(); !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(texts, func(t text) bool { _, ok := t.fixed(); return !ok })
 }
 
 // NewVars makes a client's variables. Its set-up and its first loop share a row of
@@ -325,14 +316,6 @@ func (s *Scenario) NewVars(client int, seed uint64) *Vars {
 	v := newVars(client, seed, s.tables, &s.counter)
 	s.tables.take(v)
 	return v
-}
-
-func (s *Scenario) index(t Tally) int {
-	if i := slices.Index(s.Tallies, t); i >= 0 {
-		return i
-	}
-	s.Tallies = append(s.Tallies, t)
-	return len(s.Tallies) - 1
 }
 
 // Links is how many requests one client has under way at the same time, at most.

@@ -27,8 +27,6 @@ type table struct {
 	rows    [][]string // at least one, each as long as columns
 }
 
-const maxFile = 1 << 30
-
 // readData reads CSV files (RFC 4180) by table name; their first row names the
 // columns. No files give nil. A mistake is a [*dyno.PlanError] with file and line.
 func readData(files map[string]string) (*tables, error) {
@@ -45,7 +43,12 @@ func readData(files map[string]string) (*tables, error) {
 		case taken(name):
 			err = errors.New("the name is taken")
 		default:
-			err = t.read(files[name])
+			var data []byte
+			if data, err = readFile(files[name]); err == nil {
+				if line, mistake := t.parse(bytes.NewReader(data)); mistake != nil {
+					err = fmt.Errorf("%s:%d: %w", files[name], line, mistake)
+				}
+			}
 		}
 		if err != nil {
 			return nil, &dyno.PlanError{Msg: fmt.Sprintf("data %s: %v", name, err), Key: []string{"load", "data", name}}
@@ -69,10 +72,6 @@ func (ts *tables) take(v *Vars) {
 	}
 }
 
-func (ts *tables) has(name string) bool {
-	return ts != nil && slices.ContainsFunc(ts.all, func(t table) bool { return t.name == name })
-}
-
 // find returns the indices of a table and its column; column is -1 if there is none.
 func (ts *tables) find(name, column string) (i, j int) {
 	if ts == nil {
@@ -85,20 +84,8 @@ func (ts *tables) find(name, column string) (i, j int) {
 	return i, slices.Index(ts.all[i].columns, column)
 }
 
-func (t *table) read(file string) error {
-	data, err := readFile(file)
-	if err != nil {
-		return err
-	}
-	if line, err := t.parse(bytes.NewReader(data)); err != nil {
-		return fmt.Errorf("%s:%d: %w", file, line, err)
-	}
-	return nil
-}
-
 func (t *table) parse(r io.Reader) (line int, err error) {
 	c := csv.NewReader(r)
-	c.FieldsPerRecord = -1 // counted here, to say both numbers
 	t.columns, err = c.Read()
 	if err == io.EOF {
 		return 1, errors.New("no header (want a first row with the names of the columns)")
@@ -108,15 +95,7 @@ func (t *table) parse(r io.Reader) (line int, err error) {
 		if err := checkColumns(t.columns); err != nil {
 			return line, err
 		}
-	}
-	for err == nil {
-		var row []string
-		if row, err = c.Read(); err == nil {
-			if line, _ = c.FieldPos(0); len(row) != len(t.columns) {
-				return line, fmt.Errorf("%d fields, the header has %d", len(row), len(t.columns))
-			}
-			t.rows = append(t.rows, row)
-		}
+		t.rows, err = c.ReadAll()
 	}
 	var bad *csv.ParseError
 	switch {
@@ -149,23 +128,8 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// readFile reads a file of at most maxFile bytes without its byte order mark, which
-// spreadsheets write.
+// readFile reads a file without its byte order mark, which spreadsheets write.
 func readFile(file string) ([]byte, error) {
-	in, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	var data []byte
-	info, err := in.Stat()
-	large := err == nil && info.Size() > maxFile
-	if !large {
-		data, err = io.ReadAll(io.LimitReader(in, maxFile+1)) // a pipe has no size
-		large = len(data) > maxFile
-	}
-	if large {
-		return nil, fmt.Errorf("%s: over %d GiB", file, maxFile>>30)
-	}
+	data, err := os.ReadFile(file)
 	return bytes.TrimPrefix(data, []byte("\ufeff")), err
 }

@@ -2,14 +2,12 @@ package scenario
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +28,7 @@ import (
 // as in vegeta, so the file means the same wherever dyno starts.
 func ReadTargets(file string) (steps []dyno.Step, base string, err error) {
 	data, err := readFile(file)
-	p := targets{dir: filepath.Dir(file), check: readable}
+	p := targets{dir: filepath.Dir(file)}
 	if err == nil {
 		if err = p.parse(data); err != nil && p.line > 0 {
 			err = fmt.Errorf("%s:%d: %w", file, p.line, err)
@@ -42,25 +40,10 @@ func ReadTargets(file string) (steps []dyno.Step, base string, err error) {
 	return p.steps, p.base, nil
 }
 
-func readable(file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = fmt.Errorf("%s is a directory", file)
-	}
-	return err
-}
-
 type targets struct {
-	dir   string             // of the bodies' files
-	check func(string) error // finds out whether a body's file can be read
+	dir   string // of the bodies' files
 	line  int
 	steps []dyno.Step
-	login map[int]string // Authorization by a URL's user and password
 
 	base  string // "" as long as there were only paths
 	host  string // base in the form in which equal ones are equal
@@ -70,7 +53,6 @@ type targets struct {
 const targetName = "target"
 
 func (p *targets) parse(data []byte) error {
-	p.login = map[int]string{}
 	line := p.plain
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		line = p.json
@@ -86,11 +68,6 @@ func (p *targets) parse(data []byte) error {
 	if len(p.steps) == 0 {
 		p.line = 0
 		return errors.New("no targets in the file")
-	}
-	for i, v := range p.login {
-		if s := &p.steps[i]; spelled(s, "Authorization") == "" {
-			setHeader(s, "Authorization", v)
-		}
 	}
 	return nil
 }
@@ -133,11 +110,7 @@ func (p *targets) json(line string, _ bool) (bool, error) {
 	d := json.NewDecoder(strings.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil {
-		var corrupt base64.CorruptInputError
-		if errors.As(err, &corrupt) {
-			return false, fmt.Errorf("body is not base64: %w", err)
-		}
-		return false, fmt.Errorf("bad target: %w (want a JSON object with method, url, body and header)", err)
+		return false, fmt.Errorf("bad target: %w (want a JSON object with method, url, body in base64, and header)", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return false, errors.New("more than one JSON object on the line")
@@ -181,8 +154,7 @@ func (p *targets) add(method, target string) error {
 		}
 	}
 	if u.User != nil {
-		password, _ := u.User.Password()
-		p.login[len(p.steps)] = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+		return bad(errors.New("a user belongs into an Authorization header"))
 	}
 	p.steps = append(p.steps, dyno.Step{Name: targetName, Method: method, Path: literal(u.RequestURI())})
 	return nil
@@ -208,31 +180,16 @@ func (p *targets) bodyFile(file string) error {
 		file = filepath.Join(p.dir, file)
 	}
 	p.steps[len(p.steps)-1].BodyFile = file
-	return p.check(file)
-}
-
-func (p *targets) header(name, value string) error {
-	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
-	if !http1.IsToken(name) || value == "" || strings.ContainsFunc(value, control) {
-		return fmt.Errorf("bad header %q (want NAME: VALUE)", shorten(name+": "+value))
-	}
-	setHeader(&p.steps[len(p.steps)-1], name, literal(value))
 	return nil
 }
 
-// spelled returns how the step spells a header's name, "" if it has none of it.
-func spelled(s *dyno.Step, name string) string {
-	for n := range s.Headers {
-		if strings.EqualFold(n, name) {
-			return n
-		}
+// header adds a header to the last target. Values of the same name become one line,
+// which means the same (RFC 9110, section 5.3; for cookies RFC 9113, section 8.2.3).
+func (p *targets) header(name, value string) error {
+	if !http1.IsToken(name) || value == "" || !http1.Printable([]byte(value)) {
+		return fmt.Errorf("bad header %q (want NAME: VALUE)", shorten(name+": "+value))
 	}
-	return ""
-}
-
-// setHeader joins values of the same name into one line, which means the same (RFC
-// 9110, section 5.3; for cookies RFC 9113, section 8.2.3).
-func setHeader(s *dyno.Step, name, value string) {
+	s := &p.steps[len(p.steps)-1]
 	if s.Headers == nil {
 		s.Headers = map[string]string{}
 	}
@@ -240,10 +197,14 @@ func setHeader(s *dyno.Step, name, value string) {
 	if strings.EqualFold(name, "Cookie") {
 		between = "; "
 	}
-	if n := spelled(s, name); n != "" {
-		name, value = n, s.Headers[n]+between+value
+	value = literal(value)
+	for n, v := range s.Headers {
+		if strings.EqualFold(n, name) {
+			name, value = n, v+between+value
+		}
 	}
 	s.Headers[name] = value
+	return nil
 }
 
 // isMethod reports whether s looks like a method; capital letters tell a target's

@@ -58,8 +58,6 @@ func TestReadTargets(t *testing.T) {
 		{"POST /things\nX-Account-ID: 99\n@bodies/new thing.json\nPATCH\t/things/1\n@ b\n", "",
 			[]string{"POST /things|X-Account-ID: 99|@in/bodies/new thing.json", "PATCH /things/1|@in/b"}},
 		{"GET /\nCookie: a=1\nCookie: b=2\nx-a: 1\nX-A: 2\n", "", []string{"GET /|Cookie: a=1; b=2|x-a: 1, 2"}},
-		{"GET https://user:pass@goku/a\n\nGET https://user@goku/a\nAuthorization: Token x\n", "https://goku",
-			[]string{"GET /a|Authorization: Basic dXNlcjpwYXNz", "GET /a|Authorization: Token x"}},
 		{"GET /a{{.n}}?q={{uuid}}&r=%7B%7B\nX: {{.client}}\n\nGET //b\nGET http://[::1]:80/%2f/\n", "http://[::1]:80",
 			[]string{"GET /a%7B%7B.n%7D%7D?q={{uuid}}&r=%7B%7B|X: {{.client}}", "GET //b", "GET /%2f/"}},
 		{"\ufeffGET /", "", []string{"GET /"}},
@@ -67,7 +65,7 @@ func TestReadTargets(t *testing.T) {
 		{`{"method":"GET","url":"http://goku/a","body":"UHVuY2ghAP97e3t7Lm59fQ==","header":{"Content-Type":["text/plain"],"A":["1","2"],"B":[]}}` +
 			"\r\n\n" + ` {"url":"/b","method":"POST"}`, "http://goku",
 			[]string{"GET /a|A: 1, 2|Content-Type: text/plain|Punch!\x00\xff{{{{.n}}", "POST /b"}},
-		{`{"method":"PUT","url":"http://a:b@goku/","body":null,"header":null}`, "http://goku", []string{"PUT /|Authorization: Basic YTpi"}},
+		{`{"method":"PUT","url":"http://goku/","body":null,"header":null}`, "http://goku", []string{"PUT /"}},
 	} {
 		writeFile(t, "in/targets", tt.content)
 		steps, base, err := ReadTargets("in/targets")
@@ -89,9 +87,6 @@ func TestReadTargets(t *testing.T) {
 
 func TestTargetMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("dir", 0o700); err != nil {
-		t.Fatal(err)
-	}
 	const like = "(want for example http://127.0.0.1:8080/path or /path)"
 	for _, tt := range []struct{ content, want string }{
 		{"", "no targets in the file"},
@@ -115,15 +110,14 @@ func TestTargetMistakes(t *testing.T) {
 		{"GET /\nA: b\x00c", `t:2: bad header "A: b\x00c" (want NAME: VALUE)`},
 		{"GET /\n\nA: b", `t:3: "A: b" is not a target (want for example GET http://127.0.0.1:8080/path)`},
 		{"POST /\n@", "t:2: no file after @"},
-		{"POST /\n@none.json", "t:2: open none.json: no such file or directory"},
-		{"POST /\n@dir", "t:2: dir is a directory"},
+		{"GET /\n\nGET https://user:pass@a/b", `t:3: bad URL "https://user:pass@a/b": a user belongs into an Authorization header ` + like},
 
 		{"{}", `t:1: bad method "" (want for example GET)`},
 		{`{"method":"GET"}`, `t:1: bad URL "": empty url ` + like},
 		{`{"method":"GET","url":"/a b"}`, `t:1: bad URL "/a b": it has a space ` + like},
 		{`{"method":"GET /","url":"/a"}`, `t:1: bad method "GET /" (want for example GET)`},
-		{`{"method":"GET","url":"/"}` + "\n" + `{"method":"GET","url":"/","body":"a b"}`, "t:2: body is not base64: illegal base64 data at input byte 1"},
-		{`{"method":"GET","url":"/","headers":{}}`, `t:1: bad target: json: unknown field "headers" (want a JSON object with method, url, body and header)`},
+		{`{"method":"GET","url":"/"}` + "\n" + `{"method":"GET","url":"/","body":"a b"}`, "t:2: bad target: illegal base64 data at input byte 1 (want a JSON object with method, url, body in base64, and header)"},
+		{`{"method":"GET","url":"/","headers":{}}`, `t:1: bad target: json: unknown field "headers" (want a JSON object with method, url, body in base64, and header)`},
 		{`{"method":"GET","url":"/","header":{"A":["b\r\nC: d"]}}`, `t:1: bad header "A: b\r\nC: d" (want NAME: VALUE)`},
 		{`{"method":"GET","url":"/"} {}`, "t:1: more than one JSON object on the line"},
 		{`{"method":"GET","url":"http://a"}` + "\n" + `{"method":"GET","url":"http://b"}`, "t:2: http://b is not http://a of line 1: a load goes to one service"},
@@ -134,6 +128,11 @@ func TestTargetMistakes(t *testing.T) {
 		if !errors.As(err, &mistake) || mistake.Msg != "targets: "+tt.want || !slices.Equal(mistake.Key, []string{"load", "targets"}) || steps != nil {
 			t.Errorf("%q:\ngot  %v\nwant targets: %s", tt.content, err, tt.want)
 		}
+	}
+	writeFile(t, "t", "POST /x\n@none.json")
+	_, err := Compile(mustParse(t, "http://a"), &dyno.Load{Targets: "t"}, nil)
+	if want := "targets: t: POST /x: open none.json: no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("no file of a body: %v, want %s", err, want)
 	}
 	if _, _, err := ReadTargets("none"); err == nil || err.Error() != "targets: open none: no such file or directory" {
 		t.Errorf("no file: %v", err)
@@ -150,7 +149,7 @@ func FuzzTargets(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		p := targets{dir: "d", check: func(string) error { return nil }}
+		p := targets{dir: "d"}
 		if p.parse([]byte(s)) != nil {
 			return
 		}

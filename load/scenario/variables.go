@@ -1,9 +1,10 @@
 package scenario
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -42,7 +43,7 @@ func newNames(arg map[string]string, ts *tables) *names {
 }
 
 func (k *names) capture(name string) error {
-	if taken(name) || k.tables.has(name) {
+	if table, _ := k.tables.find(name, ""); taken(name) || table >= 0 {
 		return fmt.Errorf("capture %s: the name is taken", name)
 	}
 	k.captured[name] = true
@@ -51,27 +52,31 @@ func (k *names) capture(name string) error {
 
 func taken(name string) bool { return name == "n" || name == "client" || name == "arg" }
 
-// parseVariable compiles a variable such as .id or .users.name; an arg is a literal.
-func (k *names) parseVariable(word string) (part, error) {
-	name := word[1:]
-	owner, member, ok := strings.Cut(name, ".")
-	switch {
+// parseVariable compiles a variable such as id or users.name; an arg is a literal.
+func (k *names) parseVariable(name string) (p part, err error) {
+	owner, member, _ := strings.Cut(name, ".")
+	table, column := k.tables.find(owner, member)
+	switch arg, isArg := k.arg[member]; {
 	case name == "n":
-		return part{kind: partN}, nil
+		p.value = func(dst []byte, v *Vars) ([]byte, error) { return strconv.AppendInt(dst, int64(v.n), 10), nil }
 	case name == "client":
-		return part{kind: partClient}, nil
+		p.value = func(dst []byte, v *Vars) ([]byte, error) { return strconv.AppendInt(dst, int64(v.client), 10), nil }
 	case k.captured[name]:
-		return part{kind: partCaptured, s: name}, nil
-	case owner == "arg":
-		if s, known := k.arg[member]; ok && known {
-			return part{s: s}, nil
+		p.value = func(dst []byte, v *Vars) ([]byte, error) {
+			s, ok := v.captured[name]
+			if !ok {
+				return dst, &UnknownError{name}
+			}
+			return append(dst, s...), nil
 		}
+	case owner == "arg" && isArg:
+		p.literal = arg
+	case column >= 0:
+		p.value = func(dst []byte, v *Vars) ([]byte, error) { return append(dst, v.rows[table][column]...), nil }
 	default:
-		if table, column := k.tables.find(owner, member); column >= 0 {
-			return part{kind: partField, s: name, table: table, column: column}, nil
-		}
+		err = &UnknownError{name}
 	}
-	return part{}, &UnknownError{name}
+	return p, err
 }
 
 func (k *names) list() string {
@@ -101,55 +106,16 @@ func (v *Vars) NextLoop() {
 	v.tables.take(v)
 }
 
-func (v *Vars) count() int64 { return v.counter.Add(1) - 1 }
-
-func (v *Vars) random(least int, span uint64) int {
-	if span == 0 {
-		return int(v.rng.Uint64())
-	}
-	return int(uint64(least) + v.rng.Uint64N(span))
-}
-
 // appendUUID appends a UUID of version 4 (RFC 9562, section 5.4).
 func (v *Vars) appendUUID(dst []byte) []byte {
 	var b [16]byte
-	for i, bits := 0, uint64(0); i < len(b); i++ {
-		if i%8 == 0 {
-			bits = v.rng.Uint64()
-		}
-		b[i] = byte(bits)
-		bits >>= 8
-	}
+	binary.LittleEndian.PutUint64(b[:8], v.rng.Uint64())
+	binary.LittleEndian.PutUint64(b[8:], v.rng.Uint64())
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
-	const digits = "0123456789abcdef"
-	for i, c := range b {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			dst = append(dst, '-')
-		}
-		dst = append(dst, digits[c>>4], digits[c&0xf])
+	dst = hex.AppendEncode(dst, b[:4])
+	for _, group := range [][]byte{b[4:6], b[6:8], b[8:10], b[10:]} {
+		dst = hex.AppendEncode(append(dst, '-'), group)
 	}
 	return dst
-}
-
-// bounds reads random's arguments: the least number, and how many there are; 0 means
-// all of them.
-func bounds(lo, hi string) (least int, span uint64, err error) {
-	least, ok1 := whole(lo)
-	most, ok2 := whole(hi)
-	if !ok1 || !ok2 {
-		return 0, 0, fmt.Errorf("random %s %s: want two whole numbers", lo, hi)
-	}
-	if most < least {
-		return 0, 0, fmt.Errorf("random %s %s: the least is above the most", lo, hi)
-	}
-	return least, uint64(most) - uint64(least) + 1, nil
-}
-
-func whole(s string) (int, bool) {
-	if n, err := strconv.Atoi(s); err == nil {
-		return n, true
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	return int(f), err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53
 }

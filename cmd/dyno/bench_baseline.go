@@ -65,7 +65,7 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 	case len(e.Levels()) > 1:
 		return flags.Mistakef("--baseline is compared with one setting, and there are %d (consider: --vary rev=%s,. without --baseline)", len(e.Levels()), rev)
 	}
-	commit, err := output(cmd.Context(), e.Subject.Dir, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	commit, err := tool(cmd.Context(), e.Subject.Dir, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
 		return flags.Mistakef("--baseline: there is no revision %s in %s", rev, e.Subject.Dir)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/lab/gobench"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // A benchProgress has a line for each phase and block, or one line of a terminal.
@@ -115,9 +116,9 @@ func (p *benchProgress) what() string {
 	switch open := s.Benchmarks; {
 	case open <= 0:
 	case p.blocks > 0 || open >= p.all:
-		text += ": " + counted(open, "benchmark")
+		text += ": " + layout.Count(open, "benchmark")
 	default:
-		text += fmt.Sprintf(": %d of %s open", open, counted(p.all, "benchmark"))
+		text += fmt.Sprintf(": %d of %s open", open, layout.Count(p.all, "benchmark"))
 	}
 	return text
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -147,9 +146,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 		if dir != nil {
 			return nil
 		}
-		run := describe(e, os.Args)
-		run.Host.Go = goVersion(cmd.Context(), e.Subject.Dir)
-		if dir, err = o.out.create(run); err == nil && o.baseline != "" {
+		if dir, err = o.out.create(e); err == nil && o.baseline != "" {
 			err = keepBaseline(dir, o.baseline)
 		}
 		return err
@@ -197,7 +194,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 
 // goVersion is that of the go command in a directory, whose go.mod may want another.
 func goVersion(ctx context.Context, dir string) string {
-	version, _ := output(ctx, dir, "go", "env", "GOVERSION")
+	version, _ := tool(ctx, dir, "go", "env", "GOVERSION")
 	return version
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/benchtable"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 const mostBenchNotes = 20
@@ -88,10 +89,8 @@ func benchInputs(args []string) ([]benchInput, error) {
 }
 
 func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Options, o *outFlags) error {
-	switch o.format {
-	case "text", "json", "markdown", "csv":
-	default:
-		return flags.Mistakef("--format %s is for run directories (want text, json, markdown or csv of benchmark files)", o.format)
+	if form := o.form(); !slices.Contains([]string{"text", "json", "markdown", "csv"}, form) {
+		return flags.Mistakef("--format %s is for run directories (want text, json, markdown or csv of benchmark files)", form)
 	}
 	for name, share := range map[string]float64{"alpha": bo.Alpha, "confidence": bo.Confidence} {
 		if share == 0 { // which would mean the default
@@ -123,22 +122,12 @@ func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Opt
 			notef(cmd, "and %d more", len(t.Notes)-i)
 			break
 		}
-		notef(cmd, "%s", harmless(n))
+		notef(cmd, "%s", layout.Clean(n))
 	}
 	if t.Results == 0 {
 		return fmt.Errorf("there are no benchmark results in %s, or none that --filter matches (want lines such as BenchmarkX 100 12.5 ns/op)", strings.Join(t.Files, ", "))
 	}
 	return printBenchstat(cmd, t, o)
-}
-
-// harmless replaces control characters, for the terminal's sake.
-func harmless(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return '·'
-		}
-		return r
-	}, s)
 }
 
 // benchMistake is a usage error if a flag is wrong, and not a file.

@@ -17,8 +17,9 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// measureInto opens the run directory after the subjects are built.
-func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func() (*store.Dir, error)) error {
+// measureInto makes a run directory after the subjects are built, unless it goes on with
+// one.
+func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store.Dir) error {
 	if err := o.check(cmd, e); err != nil {
 		return err
 	}
@@ -26,16 +27,15 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func(
 	if err != nil {
 		return err
 	}
-	dir, err := open()
-	if err != nil {
-		return errors.Join(err, release())
+	if dir == nil {
+		if dir, err = o.create(e); err != nil {
+			return errors.Join(err, release())
+		}
 	}
 	defer dir.Close()
-	for _, note := range dir.Notes() {
-		notef(cmd, "%s", note)
-	}
+	noteLosses(cmd, dir)
 	hands.Dir, hands.Skip, hands.Keep = dir.TrialDir, dir.Done, dir.WriteRequests
-	err = conduct(cmd, hands, e, o, dir.Add)
+	err = conduct(cmd, hands, e, o, e.Planned()-len(dir.Missing()), dir.Add)
 	return o.conclude(cmd, dir, errors.Join(err, release()))
 }
 
@@ -60,7 +60,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 			results = append(results, r)
 		}
 	}
-	err = conduct(cmd, hands, e, o, func(r *dyno.Result) error {
+	err = conduct(cmd, hands, e, o, 0, func(r *dyno.Result) error {
 		results = append(results, r)
 		return nil
 	})
@@ -82,17 +82,13 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 	return hands, release, nil
 }
 
-func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, sink func(*dyno.Result) error) error {
-	total, done := e.Planned(), 0
-	for n := 1; hands.Skip != nil && n <= total; n++ {
-		if hands.Skip(n) {
-			done++
-		}
-	}
+// conduct runs the trials, of which so many are done already.
+func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, known int, sink func(*dyno.Result) error) error {
+	p := &progress{total: e.Planned(), known: known}
 	if e.Slice > 0 { // one launch, and results when it is over
-		total, done = 1, 0
+		p.total, p.known = 1, 0
 	}
-	p := newProgress(cmd.ErrOrStderr(), total, done)
+	p.open(cmd.ErrOrStderr(), 0, p.line)
 	defer p.close()
 	hands.Watch = p.begin
 	defer o.otlp.Follow(hands, e, version(), p.note)()
@@ -104,18 +100,18 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 	})
 }
 
-func describe(e *dyno.Experiment, command []string) store.Run {
+func describe(e *dyno.Experiment) store.Run {
 	all := e.Resolved()
 	run := store.Run{
-		Dyno: version(), Started: time.Now(), Command: command, Plan: &all,
+		Dyno: version(), Started: time.Now(), Command: os.Args, Plan: &all,
 		Host: store.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 	}
 	run.Host.Name, _ = os.Hostname()
 	for _, s := range e.Levels() {
 		run.Settings = append(run.Settings, s.String())
 	}
-	if e.Subject.Source() {
-		run.Host.Go = goVersion(context.Background(), "")
+	if e.Subject.Source() || e.Bench != nil {
+		run.Host.Go = goVersion(context.Background(), e.Subject.Dir)
 	}
 	run.Host.Kernel, run.Host.CPU, run.Host.Memory = lab.Describe()
 	return run

@@ -35,10 +35,10 @@ while the run goes on.
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if typed(cmd, "requests") { // DYNO_REQUESTS is how many a load sends
-				return reportRequests(cmd, args[0], requests)
+				return requestsCSV.report(cmd, args[0], requests)
 			}
 			if typed(cmd, "series") {
-				return reportSeries(cmd, args[0], series)
+				return seriesCSV.report(cmd, args[0], series)
 			}
 			if typed(cmd, "strip") {
 				return reportStrip(cmd, args[0], strip)
@@ -86,13 +86,17 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 
 func readNoted(cmd *cobra.Command, path string) (*store.Dir, error) {
 	dir, err := store.Read(path)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		noteLosses(cmd, dir)
 	}
+	return dir, err
+}
+
+// noteLosses says what was wrong with a run directory when it was opened.
+func noteLosses(cmd *cobra.Command, dir *store.Dir) {
 	for _, text := range dir.Notes() {
 		notef(cmd, "%s", text)
 	}
-	return dir, nil
 }
 
 func exists(file string) bool {
@@ -137,10 +141,7 @@ LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
 			if len(args) == 1 {
 				return reportRun(cmd, args[0], &o, nil, nil)
 			}
-			if o.form() == "hgrm" {
-				return flags.Mistakef("--format hgrm shows one run (consider: dyno report DIR --format hgrm for each; the plotter takes several files)")
-			}
-			if err := o.oneRun("dyno report DIR --format " + string(o.format) + " for each"); err != nil {
+			if err := o.oneRun("dyno report DIR --format " + o.form() + " for each"); err != nil {
 				return err
 			}
 			if sameFile(args[0], args[1]) {

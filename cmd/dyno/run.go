@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -129,7 +128,7 @@ func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*d
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	warnRepeats(cmd, e)
 	noteDirty(cmd, e)
-	err := measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) })
+	err := measureInto(cmd, e, o, nil)
 	if !reported(err) {
 		return err
 	}
@@ -159,23 +158,12 @@ func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
 	if filepath.IsAbs(e.Subject.Package) {
 		dir = e.Subject.Package
 	}
-	if revised && !working && uncommitted(cmd.Context(), dir) {
+	if !revised || working {
+		return
+	}
+	if changes, _ := tool(cmd.Context(), dir, "git", "status", "--porcelain", "--untracked-files=no"); changes != "" {
 		notef(cmd, "there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
 	}
-}
-
-// uncommitted asks of files that git knows.
-func uncommitted(ctx context.Context, dir string) bool {
-	out, err := output(ctx, dir, "git", "status", "--porcelain", "--untracked-files=no")
-	return err == nil && out != ""
-}
-
-// output is what a program prints in a directory, without the space around it.
-func output(ctx context.Context, dir, program string, args ...string) (string, error) {
-	tool := exec.CommandContext(ctx, program, args...)
-	tool.Dir = dir
-	out, err := tool.Output()
-	return strings.TrimSpace(string(out)), err
 }
 
 func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) error {
@@ -214,7 +202,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if dir.Run.Plan.Slice > 0 {
 		notef(cmd, "all slices are measured anew, as those of two processes cannot be compared")
 	}
-	return measureInto(cmd, dir.Run.Plan, o, func() (*store.Dir, error) { return dir, nil })
+	return measureInto(cmd, dir.Run.Plan, o, dir)
 }
 
 func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
@@ -239,7 +227,7 @@ func printPlan(w io.Writer, e *dyno.Experiment) error {
 		return err
 	}
 	trials := e.Trials()
-	order := counted(len(trials), "trial")
+	order := layout.Count(len(trials), "trial")
 	if len(trials) != 1 {
 		order += " in this order"
 	}

@@ -254,13 +254,12 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	if err != nil {
 		return err
 	}
-	dir, err := o.create(describe(e, os.Args))
+	dir, err := o.create(e)
 	if err != nil {
 		return errors.Join(err, release())
 	}
 	defer dir.Close()
 	live := newLive(cmd.ErrOrStderr(), time.Duration(e.Probes.Every.Or(dyno.DefaultEvery)))
-	defer live.close()
 	w.End = cmd.Context().Done()
 	hands = hands.Watching(w)
 	hands.Dir, hands.Watch, hands.Live = dir.TrialDir, live.begin, live.sample

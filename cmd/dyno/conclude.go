@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,13 +24,13 @@ const pageFile = "report.html"
 
 // conclude writes the reports of a run directory, also after an interrupt or an error.
 func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error {
-	ready := patience(cmd.ErrOrStderr())
+	reading := readingLine(cmd.ErrOrStderr())
 	err = errors.Join(err, writeBenchFile(dir)) // a baseline is compared with it
 	f, e := findings.Read(dir, findings.Options{})
 	if e == nil {
 		err = errors.Join(err, writeReports(dir, f))
 	}
-	ready()
+	reading.close()
 	if e != nil {
 		return errors.Join(err, e)
 	}
@@ -96,45 +95,21 @@ func writeReports(dir *store.Dir, f *findings.Findings) error {
 	return errors.Join(summary, page)
 }
 
-// patience prints a line if the reading takes long until it is ready: millions of
-// requests are read in seconds, in which nothing else is seen.
-func patience(w io.Writer) (ready func()) {
-	said := make(chan struct{})
-	timer := time.AfterFunc(2*time.Second, func() {
-		fmt.Fprintln(w, "reading what was measured, for the report ...")
-		close(said)
-	})
-	return func() {
-		if !timer.Stop() {
-			<-said
-		}
-	}
-}
-
 // errNothing: no data is a failure, never a pass.
 var errNothing = errors.New("no trial finished")
 
 // missed is an error if all trials for wanted profiles or traces failed.
 func missed(f *findings.Findings) error {
-	e := f.Plan
-	if e.Bench != nil {
+	if f.Plan.Bench != nil {
 		return nil
 	}
-	for _, want := range []struct {
-		purpose string
-		wanted  bool
-	}{{dyno.ForProfile, len(e.Profile) > 0}, {dyno.ForTrace, e.Trace > 0}} {
-		ran, taken := 0, 0
-		for _, r := range f.Results {
-			if r.Trial.For == want.purpose {
-				ran++
-				if r.Err == "" {
-					taken++
-				}
-			}
-		}
-		if want.wanted && ran > 0 && taken == 0 {
-			return fmt.Errorf("no %s was taken: all trials for it failed", want.purpose)
+	taken := map[string]bool{} // by purpose, whether a trial for it succeeded
+	for _, r := range f.Results {
+		taken[r.Trial.For] = taken[r.Trial.For] || r.Err == ""
+	}
+	for _, purpose := range []string{dyno.ForProfile, dyno.ForTrace} {
+		if taken, ran := taken[purpose]; ran && !taken {
+			return fmt.Errorf("no %s was taken: all trials for it failed", purpose)
 		}
 	}
 	return nil

@@ -1,11 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,25 +34,20 @@ finds below, or for PACKAGE, with every key explained.
 				return err
 			}
 			const file = "dyno.yaml"
-			flag := os.O_CREATE | os.O_WRONLY | os.O_EXCL
-			if force {
-				flag = os.O_CREATE | os.O_WRONLY | os.O_TRUNC
-			}
-			f, err := os.OpenFile(file, flag, 0o666)
-			if errors.Is(err, fs.ErrExist) {
+			if !force && exists(file) {
 				return fmt.Errorf("%s is here already (consider: --force)", file)
-			}
-			if err != nil {
-				return err
 			}
 			name, err := filepath.Abs(pkg)
 			if err != nil {
 				return err
 			}
+			var text bytes.Buffer
 			t := template.Must(template.New(file).Delims("<<", ">>").Parse(initPlan))
-			err = t.Execute(f, map[string]string{"Package": pkg, "Name": filepath.Base(name)})
-			if err = errors.Join(err, f.Close()); err != nil {
-				return fmt.Errorf("write %s: %w", file, err)
+			if err := t.Execute(&text, map[string]string{"Package": pkg, "Name": filepath.Base(name)}); err != nil {
+				return err
+			}
+			if err := os.WriteFile(file, text.Bytes(), 0o666); err != nil {
+				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s for %s\nnext: look at it, then dyno run -f %s\n", file, pkg, file)
 			return err

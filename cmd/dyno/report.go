@@ -75,13 +75,7 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 	if err != nil {
 		return err
 	}
-	err = o.end(cmd, f, nil)
-	for _, n := range dir.Missing() {
-		if file := dir.TrialFile(n, "series.csv"); errors.Is(err, errNothing) && exists(file) {
-			return fmt.Errorf("%w (consider: %s, where the samples of one that was killed, or is under way, are)", err, file)
-		}
-	}
-	return err
+	return o.end(cmd, f, nil)
 }
 
 func readNoted(cmd *cobra.Command, path string) (*store.Dir, error) {
@@ -144,7 +138,9 @@ LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
 			if err := o.oneRun("dyno report DIR --format " + o.form() + " for each"); err != nil {
 				return err
 			}
-			if sameFile(args[0], args[1]) {
+			first, _ := os.Stat(args[0])
+			second, _ := os.Stat(args[1])
+			if os.SameFile(first, second) {
 				return flags.Mistakef("%s and %s are one run (consider: dyno compare %[1]s, for its settings)", args[0], args[1])
 			}
 			return compareRuns(cmd, args[0], args[1], &o)
@@ -153,12 +149,6 @@ LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
 	o.formatFlags(cmd.Flags())
 	benchstatFlags(cmd.Flags(), &bench)
 	return cmd
-}
-
-func sameFile(a, b string) bool {
-	one, _ := os.Stat(a)
-	other, _ := os.Stat(b)
-	return os.SameFile(one, other)
 }
 
 // compareRuns prints a table for each setting that both runs have.

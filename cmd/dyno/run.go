@@ -213,10 +213,8 @@ func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
 	case settings > 1 && repeats < least:
 		notef(cmd, "with so few repeats (%d) of %d settings hardly any change can be shown; it takes %d at least (consider: --repeat %d)",
 			repeats, settings, least, max(least, median))
-	case settings > 1 && repeats < median:
-		notef(cmd, "%d repeats can show a change; for an interval of each setting's own median it takes %d", repeats, median)
 	case repeats > 1 && repeats < median:
-		notef(cmd, "for an interval of the median it takes %d repeats, not %d", median, repeats)
+		notef(cmd, "for an interval of the median of each setting it takes %d repeats, not %d", median, repeats)
 	}
 }
 

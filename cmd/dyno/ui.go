@@ -78,6 +78,16 @@ func (l *progressLine) open(w io.Writer, every time.Duration, line func(now time
 	})
 }
 
+// sayEvery is without a terminal.
+const sayEvery = 10 * time.Second
+
+// readingLine is seen while millions of requests are read, which takes seconds.
+func readingLine(w io.Writer) *progressLine {
+	l := new(progressLine)
+	l.open(w, sayEvery, func(time.Time) string { return "reading what was measured, for the report ..." })
+	return l
+}
+
 // narrowed leaves out parts that do not fit: half a number is a wrong one.
 func narrowed(line string, width int) string {
 	r := []rune(line)

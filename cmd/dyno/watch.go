@@ -8,7 +8,6 @@ import (
 	"os"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,26 +123,34 @@ func samplingFlags(p *flags.Set, fs *pflag.FlagSet, w *watchFlags) {
 
 // target prefers the command line to the plan.
 func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) error {
-	said := map[string][]string{} // what the user wrote, by whether it is a URL or a process
+	given := func(names ...string) (said []string) {
+		for _, name := range names {
+			if cmd.Flags().Changed(name) {
+				said = append(said, "--"+name)
+			}
+		}
+		return said
+	}
+	processes, urls := given("pid", "process"), given("url")
 	if len(args) == 1 {
-		kind := w.argument(args[0])
-		said[kind] = append(said[kind], args[0])
-	}
-	for name, kind := range map[string]string{"pid": "process", "process": "process", "url": "url"} {
-		if cmd.Flags().Changed(name) {
-			said[kind] = append(said[kind], "--"+name)
+		switch pid, err := strconv.Atoi(args[0]); {
+		case strings.Contains(args[0], "://"):
+			w.url, urls = args[0], append(urls, args[0])
+		case err == nil:
+			w.pid, processes = pid, append(processes, args[0])
+		default:
+			w.process, processes = args[0], append(processes, args[0])
 		}
 	}
-	for _, names := range said {
-		if len(names) > 1 {
-			slices.Sort(names)
-			return flags.Mistakef("%s are two targets (want one process, and one URL if it publishes what it knows)", strings.Join(names, " and "))
+	for _, said := range [][]string{processes, urls} {
+		if len(said) > 1 {
+			return flags.Mistakef("%s are two targets (want one process, and one URL if it publishes what it knows)", strings.Join(said, " and "))
 		}
 	}
-	switch {
-	case len(said) == 0 && s.PID == 0 && s.Process == "" && s.URL == "":
+	switch none := len(processes)+len(urls) == 0; {
+	case none && s.PID == 0 && s.Process == "" && s.URL == "":
 		return flags.Mistakef("no target (want for example dyno watch 1234, dyno watch argus or dyno watch http://127.0.0.1:6060)")
-	case len(said) == 0:
+	case none:
 		w.pid, w.process, w.url = s.PID, s.Process, s.URL
 	case w.pid < 0 || w.pid == 0 && w.process == "" && w.url == "":
 		return flags.Mistakef("bad target (want the number or name of a process, or a URL)")
@@ -157,19 +164,6 @@ func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) 
 		s.URL = u.Scheme + "://" + u.Host // the path is that of a page
 	}
 	return nil
-}
-
-func (w *watchFlags) argument(arg string) (kind string) {
-	if strings.Contains(arg, "://") {
-		w.url = arg
-		return "url"
-	}
-	if pid, err := strconv.Atoi(arg); err == nil {
-		w.pid = pid
-	} else {
-		w.process = arg
-	}
-	return "process"
 }
 
 func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment) error {

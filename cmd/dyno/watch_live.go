@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// sayEvery is without a terminal.
-const sayEvery = 10 * time.Second
-
 type live struct {
 	progress // of the one trial
 	fresh    time.Duration

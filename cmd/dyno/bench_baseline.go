@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"hash/fnv"
@@ -23,32 +24,26 @@ import (
 
 // checkBaseline finds before an hour of measuring that there is nothing to compare with.
 func checkBaseline(file string) error {
-	f, err := os.Open(file)
+	data, err := os.ReadFile(file)
 	if err != nil {
-		return flags.Mistakef("--baseline: %v", err)
+		return flags.Mistakef("--baseline: %v (want a file of go test -bench)", err)
 	}
-	defer f.Close()
-	r := benchfmt.NewReader(f, file)
-	for r.Scan() {
+	for r := benchfmt.NewReader(bytes.NewReader(data), file); r.Scan(); {
 		if _, ok := r.Result().(*benchfmt.Result); ok {
 			return nil
 		}
-	}
-	if err := r.Err(); err != nil {
-		return flags.Mistakef("--baseline: %v (want a file of go test -bench)", err)
 	}
 	return flags.Mistakef("--baseline: there are no benchmark results in %s (want lines such as BenchmarkX 100 12.5 ns/op)", file)
 }
 
 // keepBaseline copies the file, so that the directory alone makes the report again.
 func keepBaseline(dir *store.Dir, file string) error {
-	f, err := os.Open(file)
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
 	return dir.WriteFile(findings.BaselineFile, func(w io.Writer) error {
-		_, err := io.Copy(w, f)
+		_, err := w.Write(data)
 		return err
 	})
 }

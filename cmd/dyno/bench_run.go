@@ -203,20 +203,17 @@ const profiledMost = 5
 
 // profiledOnes has the greatest change first. left is how many more changed.
 func profiledOnes(t *compare.Table) (chosen []dyno.Benchmark, left int) {
-	by := map[string]float64{}
-	for _, row := range t.Benchmarks {
-		most := 0.0
+	change := func(b *compare.Benchmark) (most float64) {
 		for i := 1; i < len(t.Settings); i++ {
-			most = max(most, t.ChangedBy(row, i))
+			most = max(most, t.ChangedBy(b, i))
 		}
-		if most > 0 {
-			chosen = append(chosen, dyno.Benchmark{Package: row.Package, Name: row.Name})
-			by[row.Full()] = most
-		}
+		return most
 	}
-	slices.SortStableFunc(chosen, func(a, b dyno.Benchmark) int {
-		return cmp.Compare(by[b.Package+"."+b.Name], by[a.Package+"."+a.Name])
-	})
-	kept := min(len(chosen), profiledMost)
-	return chosen[:kept], len(chosen) - kept
+	changed := slices.DeleteFunc(slices.Clone(t.Benchmarks), func(b *compare.Benchmark) bool { return change(b) == 0 })
+	slices.SortStableFunc(changed, func(a, b *compare.Benchmark) int { return cmp.Compare(change(b), change(a)) })
+	kept := min(len(changed), profiledMost)
+	for _, b := range changed[:kept] {
+		chosen = append(chosen, dyno.Benchmark{Package: b.Package, Name: b.Name})
+	}
+	return chosen, len(changed) - kept
 }

@@ -104,20 +104,15 @@ func onlyLoads(p *flags.Set) error {
 
 // loadOnly leaves of a plan what a service that runs already can have.
 func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
-	kept := func(factor string) bool {
-		arg, ok := strings.CutPrefix(factor, "arg.")
-		return strings.HasPrefix(factor, "load.") || ok && e.Load.Uses(arg)
-	}
-	note := func(text string) { notef(cmd, "%s", text) }
-	seen := map[string]bool{}
+	var notes []string
 	fixed := func(factor string) bool {
-		if kept(factor) {
+		arg, ok := strings.CutPrefix(factor, "arg.")
+		if strings.HasPrefix(factor, "load.") || ok && e.Load.Uses(arg) {
 			return false
 		}
-		if !seen[factor] {
-			note(factor + " is not varied: the service runs already")
+		if note := factor + " is not varied"; !slices.Contains(notes, note) {
+			notes = append(notes, note)
 		}
-		seen[factor] = true
 		return true
 	}
 	e.Factors = slices.DeleteFunc(slices.Clone(e.Factors), func(f dyno.Factor) bool { return fixed(f.Name) })
@@ -130,19 +125,25 @@ func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 	}
 	e.Settings = settings
 	if e.Subject.PID != 0 || e.Subject.Process != "" {
-		note("the process is not watched (consider: dyno watch with --load)")
+		notef(cmd, "the process is not watched (consider: dyno watch with --load)")
 		e.Subject.PID, e.Subject.Process = 0, ""
 	}
+	attached(cmd, e, notes...)
+}
+
+// attached leaves out what no service can have that runs already, and says so.
+func attached(cmd *cobra.Command, e *dyno.Experiment, notes ...string) {
 	if len(e.Profile) > 0 || e.Trace > 0 {
-		note("no profile or trace is taken: load is without what they are for (consider: dyno run)")
-		e.Profile, e.ProfileRepeats, e.Trace = nil, 0, 0
+		notes = append(notes, "no profile or trace is taken")
 	}
 	if e.Limits != (dyno.Limits{}) {
-		note("limits are not set: the service runs already")
-		e.Limits = dyno.Limits{}
+		notes = append(notes, "limits are not set")
 	}
 	if e.Memory != nil && *e.Memory {
-		note("no trial tells whether memory is given back: the service runs already")
+		notes = append(notes, "no trial tells whether memory is given back")
 	}
-	e.Memory = nil
+	for _, note := range notes {
+		notef(cmd, "%s: the service runs already", note)
+	}
+	e.Profile, e.ProfileRepeats, e.Trace, e.Limits, e.Memory = nil, 0, 0, dyno.Limits{}, nil
 }

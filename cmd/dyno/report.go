@@ -3,13 +3,20 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -75,7 +82,13 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 	if err != nil {
 		return err
 	}
-	return o.end(cmd, f, nil)
+	err = o.end(cmd, f, nil)
+	for _, n := range dir.Missing() {
+		if file := dir.TrialFile(n, "series.csv"); errors.Is(err, errNothing) && exists(file) {
+			return fmt.Errorf("%w (consider: %s, where the samples of one that was killed, or is under way, are)", err, file)
+		}
+	}
+	return err
 }
 
 func readNoted(cmd *cobra.Command, path string) (*store.Dir, error) {
@@ -98,81 +111,72 @@ func exists(file string) bool {
 	return err == nil
 }
 
-func newCompare() *cobra.Command {
-	var o outFlags
-	var bench benchstat.Options
-	cmd := &cobra.Command{
-		Use:   "compare DIR [DIR] | compare FILE...",
-		Short: "Compare the settings of a run, two runs, or benchmark files",
-		Long: `Compare prints the settings of one run against its baseline, as report does, or
-each setting of a second run against the same of a first, a table each. Two runs
-were not made side by side: a drift of the machine between them counts as a
-change, and the report says so. One run that varies what differs is the better experiment.
-
-    dyno compare dyno-runs/a dyno-runs/b
-
-Of files that go test -bench has written it prints what benchstat prints of them,
-the same medians, changes and p-values, and what they cannot tell. A file is PATH,
-LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
-
-    dyno compare old.txt new.txt
-    dyno compare new.txt --col /format --row .name`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := benchInputs(args)
-			if err != nil {
-				return err
-			}
-			if files != nil {
-				return compareBenchmarks(cmd, files, bench, &o)
-			}
-			if err := onlyBenchFiles(cmd); err != nil {
-				return err
-			}
-			if len(args) > 2 {
-				return flags.Mistakef("%d run directories (want one or two)", len(args))
-			}
-			if len(args) == 1 {
-				return reportRun(cmd, args[0], &o, nil, nil)
-			}
-			if err := o.oneRun("dyno report DIR --format " + o.form() + " for each"); err != nil {
-				return err
-			}
-			first, _ := os.Stat(args[0])
-			second, _ := os.Stat(args[1])
-			if os.SameFile(first, second) {
-				return flags.Mistakef("%s and %s are one run (consider: dyno compare %[1]s, for its settings)", args[0], args[1])
-			}
-			return compareRuns(cmd, args[0], args[1], &o)
-		},
-	}
-	o.formatFlags(cmd.Flags())
-	benchstatFlags(cmd.Flags(), &bench)
-	return cmd
+// A strip is what --strip shows: a trial, and what part of its window.
+type strip struct {
+	trial    int
+	from, to time.Duration // to 0 is its end
 }
 
-// compareRuns prints a table for each setting that both runs have.
-func compareRuns(cmd *cobra.Command, a, b string, o *outFlags) error {
-	first, err := store.Read(a)
+// parseStrip reads 7 or 7@2s..2.5s.
+func parseStrip(text string) (s strip, err error) {
+	bad := flags.Mistakef("--strip %s: want the number of a trial, and what part of its window if not all, such as 7@2s..2.5s", text)
+	trial, part, parted := strings.Cut(text, "@")
+	if s.trial, err = strconv.Atoi(trial); err != nil {
+		return s, bad
+	}
+	if !parted {
+		return s, nil
+	}
+	from, to, ok := strings.Cut(part, "..")
+	var errTo error
+	s.from, err = time.ParseDuration(from)
+	s.to, errTo = time.ParseDuration(to)
+	if !ok || err != nil || errTo != nil || s.from < 0 || s.to <= s.from {
+		return s, bad
+	}
+	return s, nil
+}
+
+func reportStrip(cmd *cobra.Command, path, text string) error {
+	s, err := parseStrip(text)
 	if err != nil {
 		return err
 	}
-	second, err := store.Read(b)
+	if err := alone(cmd, "--strip draws one trial, --%s is of the table", "format", "json"); err != nil {
+		return err
+	}
+	dir, err := store.Read(path)
 	if err != nil {
 		return err
 	}
-	tables, err := findings.Compare(first, second)
-	if errors.Is(err, findings.ErrBenchmarks) {
-		return flags.Mistakef("%w", err)
-	}
-	for i, t := range tables {
-		if i > 0 && o.form() != "json" {
-			fmt.Fprintln(cmd.OutOrStdout())
-		}
-		err = errors.Join(err, o.printTable(cmd, t))
-		if t.Trials == 0 {
-			err = errors.Join(err, errNothing)
+	for _, r := range dir.Results() {
+		if r.Trial.N == s.trial {
+			return drawStrip(cmd, dir, r, s)
 		}
 	}
-	return err
+	return fmt.Errorf("report %s: trial %d has no result", path, s.trial)
+}
+
+func drawStrip(cmd *cobra.Command, dir *store.Dir, r *dyno.Result, s strip) error {
+	w := cmd.OutOrStdout()
+	o := lookOf(w)
+	about := fmt.Sprintf("Latency over time: trial %d %s", r.Trial.N, r.Trial.Setting)
+	cs, err := findings.Collections(dir, r)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		about += "; its collections are not known"
+	case err != nil:
+		about += "; " + err.Error()
+	}
+	h, err := timeline.HeatOf(dir.Times(r.Trial.N, 0, math.MaxInt64), cs, s.from, s.to, report.StripRows, report.StripColumns(o))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("report %s: trial %d has no requests.parquet (consider: a run without --keep-requests none)", dir.Path, r.Trial.N)
+	}
+	if err != nil {
+		return err
+	}
+	if h == nil {
+		return fmt.Errorf("report %s: in that part of trial %d no request that succeeded was due (consider: --strip %[2]d)", dir.Path, r.Trial.N)
+	}
+	return report.Strip(w, h, about, o)
 }

@@ -17,9 +17,6 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// excelRows is how many rows Excel opens of a file, the heading included.
-const excelRows = 1 << 20
-
 // A csvOfTrials is what report prints of every trial, a line for each: for Excel, as study
 // 000 did it. Commas divide, points are decimal.
 type csvOfTrials struct {
@@ -75,9 +72,6 @@ func (c *csvOfTrials) report(cmd *cobra.Command, path, form string) error {
 	}
 	if rows == 1 {
 		return fmt.Errorf("report %s: %s", path, c.none)
-	}
-	if rows > excelRows {
-		notef(cmd, "these are %d %s, of which Excel opens %d", rows-1, c.noun, excelRows-1)
 	}
 	w.Flush()
 	return w.Error()

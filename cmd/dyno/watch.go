@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"reflect"
@@ -223,15 +225,12 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 
 // oneTrial leaves what a service that runs already can have.
 func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
-	note := func(what string) { notef(cmd, "%s: the service runs already", what) }
+	var notes []string
 	if len(e.Factors)+len(e.Settings) > 0 {
-		note("nothing is varied")
+		notes = append(notes, "nothing is varied")
 	}
-	if len(e.Profile) > 0 || e.Trace > 0 {
-		note("no profile or trace is taken")
-	}
+	attached(cmd, e, notes...)
 	e.Factors, e.Settings, e.Repeats, e.Slice = nil, nil, 1, 0
-	e.Profile, e.ProfileRepeats, e.Trace, e.Memory, e.Limits = nil, 0, 0, new(bool), dyno.Limits{}
 	e.Load.Idle = 0 // in which it would not end when it is told to
 }
 
@@ -272,4 +271,80 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	}
 	sayWhere(cmd, o.dir, "report "+o.dir)
 	return err
+}
+
+type live struct {
+	progress // of the one trial
+	fresh    time.Duration
+	began    time.Time          // when the first point came
+	seen     map[string]seenNow // by metric
+}
+
+type seenNow struct {
+	value float64
+	at    time.Time
+	probe string
+}
+
+func newLive(w io.Writer, every time.Duration) *live {
+	l := &live{fresh: max(3*every, 3*time.Second), seen: map[string]seenNow{}}
+	l.total = 1
+	l.open(w, sayEvery, l.line)
+	return l
+}
+
+// sample prefers the kernel's word to that of other probes.
+func (l *live) sample(probe, metric string, v float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen[metric].probe == "proc" && probe != "proc" {
+		return
+	}
+	now := time.Now()
+	if l.began.IsZero() { // which else would count from when it is first drawn
+		l.began = now
+		l.phase, l.entered, l.mark = "measure", now, now
+	}
+	l.seen[metric] = seenNow{v, now, probe}
+}
+
+// liveColumns are what is shown, in order; what is not known is left out.
+var liveColumns = []struct {
+	metric string
+	show   func(float64) string
+}{
+	{"rss-B", func(v float64) string { return "RSS " + mebibytes(v) }},
+	{"mem-frac", func(v float64) string { return fmt.Sprintf("%.1f %% of memory", 100*v) }},
+	{"vsz-B", func(v float64) string { return "VSZ " + mebibytes(v) }},
+	{"minflt/s", func(v float64) string { return fmt.Sprintf("%.0f minflt/s", v) }},
+	{"heap-B", func(v float64) string { return "heap " + mebibytes(v) }},
+	{"gc-capacity-frac", func(v float64) string { return fmt.Sprintf("GC %.1f %%", 100*v) }},
+	{"goroutines", func(v float64) string { return fmt.Sprintf("%.0f goroutines", v) }},
+	{"threads", func(v float64) string { return fmt.Sprintf("%.0f threads", v) }},
+	{"cpu-frac", func(v float64) string { return fmt.Sprintf("CPU %.1f %%", 100*v) }},
+}
+
+// line has what was seen last, after how long it has lasted.
+func (l *live) line(now time.Time) string {
+	if l.trial == nil {
+		return ""
+	}
+	first := l.progress.line(now)
+	if first == "measure" && !l.began.IsZero() { // there is no end that it could be compared with
+		first = now.Sub(l.began).Round(time.Second).String()
+	}
+	parts := []string{first}
+	for _, c := range liveColumns {
+		if s, ok := l.seen[c.metric]; ok && now.Sub(s.at) <= l.fresh {
+			parts = append(parts, c.show(s.value))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+func mebibytes(v float64) string {
+	if v >= 1<<30 {
+		return fmt.Sprintf("%.2f GiB", v/(1<<30))
+	}
+	return fmt.Sprintf("%.1f MiB", v/(1<<20))
 }

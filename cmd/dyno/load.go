@@ -65,7 +65,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 			if e.Repeats == 0 {
 				e.Repeats = 1
 			}
-			if err := onlyLoads(&p); err != nil {
+			if err := onlyLoads(cmd); err != nil {
 				return err
 			}
 			loadOnly(cmd, e)
@@ -90,13 +90,11 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 }
 
 // onlyLoads refuses other factors: without them, another load would run than was meant.
-func onlyLoads(p *flags.Set) error {
-	for _, s := range p.Flags {
-		for _, v := range s.Values {
-			name, _, _ := strings.Cut(v, "=")
-			if s.Name == "vary" && !strings.HasPrefix(name, "load.") && !strings.HasPrefix(name, "arg.") {
-				return flags.Mistakef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", name)
-			}
+func onlyLoads(cmd *cobra.Command) error {
+	for _, v := range cmd.Flag("vary").Value.(*flags.Setter).Values {
+		name, _, _ := strings.Cut(v, "=")
+		if !strings.HasPrefix(name, "load.") && !strings.HasPrefix(name, "arg.") {
+			return flags.Mistakef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", name)
 		}
 	}
 	return nil

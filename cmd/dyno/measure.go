@@ -107,7 +107,8 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 	})
 }
 
-func describe(e *dyno.Experiment) store.Run {
+// create makes the run directory.
+func (o *outFlags) create(e *dyno.Experiment) (dir *store.Dir, err error) {
 	all := e.Resolved()
 	run := store.Run{
 		Dyno: version(), Started: time.Now(), Command: os.Args, Plan: &all,
@@ -121,7 +122,12 @@ func describe(e *dyno.Experiment) store.Run {
 		run.Host.Go = goVersion(context.Background(), e.Subject.Dir)
 	}
 	run.Host.Kernel, run.Host.CPU, run.Host.Memory = lab.Describe()
-	return run
+	if o.dir == "" {
+		if o.dir, err = store.NewPath(all.Name, run.Started); err != nil {
+			return nil, err
+		}
+	}
+	return store.Create(o.dir, run)
 }
 
 // pageFile is the report of a run that opens in a browser.

@@ -18,7 +18,6 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/layout"
-	"github.com/dynolab/dyno/store"
 )
 
 type outFlags struct {
@@ -43,16 +42,6 @@ func (o *outFlags) formatFlags(fs *pflag.FlagSet) {
 
 func (o *outFlags) otlpFlag(fs *pflag.FlagSet) {
 	fs.Var(&o.otlp, "otlp", "push what is seen of each trial every 5s to the OpenTelemetry collector at this `URL`, such as http://127.0.0.1:4318")
-}
-
-func (o *outFlags) create(e *dyno.Experiment) (dir *store.Dir, err error) {
-	run := describe(e)
-	if o.dir == "" {
-		if o.dir, err = store.NewPath(run.Plan.Name, run.Started); err != nil {
-			return nil, err
-		}
-	}
-	return store.Create(o.dir, run)
 }
 
 func (o *outFlags) look(w io.Writer) layout.Options {

@@ -191,7 +191,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if dir.Run.Plan.Bench != nil {
 		return errors.Join(flags.Mistakef("benchmarks cannot be gone on with (consider: dyno report %s for what it has, or dyno bench anew)", path), dir.Close())
 	}
-	if watches(dir.Run.Plan) {
+	if s := &dir.Run.Plan.Subject; !s.Launched() && (dir.Run.Plan.Load.None || s.PID != 0 || s.Process != "") {
 		return errors.Join(flags.Mistakef("a watch cannot be gone on with: what it watched has not waited (consider: dyno watch)"), dir.Close())
 	}
 	if len(dir.Missing()) == 0 {

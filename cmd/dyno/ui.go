@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -90,15 +91,14 @@ func readingLine(w io.Writer) *progressLine {
 
 // narrowed leaves out parts that do not fit: half a number is a wrong one.
 func narrowed(line string, width int) string {
-	r := []rune(line)
-	if len(r) < width {
-		return line
+	for utf8.RuneCountInString(line) >= width {
+		i := strings.LastIndex(line, " · ")
+		if i < 0 {
+			return string([]rune(line)[:width-1])
+		}
+		line = line[:i]
 	}
-	kept := string(r[:width-1])
-	if i := strings.LastIndex(kept, " · "); i >= 0 && !strings.HasPrefix(string(r[width-1:]), " · ") {
-		kept = kept[:i]
-	}
-	return kept
+	return line
 }
 
 // erase makes room for what is to stay. mu is held, or nothing is drawn any more.

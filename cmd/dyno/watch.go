@@ -234,10 +234,6 @@ func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
 	e.Load.Idle = 0 // in which it would not end when it is told to
 }
 
-func watches(e *dyno.Experiment) bool {
-	return !e.Subject.Launched() && (e.Load.None || e.Subject.PID != 0 || e.Subject.Process != "")
-}
-
 // watchInto ends the trial's window at Ctrl-C, not the trial.
 func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watching) error {
 	if err := o.check(cmd, e); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"hash/fnv"
@@ -23,32 +24,26 @@ import (
 
 // checkBaseline finds before an hour of measuring that there is nothing to compare with.
 func checkBaseline(file string) error {
-	f, err := os.Open(file)
+	data, err := os.ReadFile(file)
 	if err != nil {
-		return flags.Mistakef("--baseline: %v", err)
+		return flags.Mistakef("--baseline: %v (want a file of go test -bench)", err)
 	}
-	defer f.Close()
-	r := benchfmt.NewReader(f, file)
-	for r.Scan() {
+	for r := benchfmt.NewReader(bytes.NewReader(data), file); r.Scan(); {
 		if _, ok := r.Result().(*benchfmt.Result); ok {
 			return nil
 		}
-	}
-	if err := r.Err(); err != nil {
-		return flags.Mistakef("--baseline: %v (want a file of go test -bench)", err)
 	}
 	return flags.Mistakef("--baseline: there are no benchmark results in %s (want lines such as BenchmarkX 100 12.5 ns/op)", file)
 }
 
 // keepBaseline copies the file, so that the directory alone makes the report again.
 func keepBaseline(dir *store.Dir, file string) error {
-	f, err := os.Open(file)
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
 	return dir.WriteFile(findings.BaselineFile, func(w io.Writer) error {
-		_, err := io.Copy(w, f)
+		_, err := w.Write(data)
 		return err
 	})
 }
@@ -65,7 +60,7 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 	case len(e.Levels()) > 1:
 		return flags.Mistakef("--baseline is compared with one setting, and there are %d (consider: --vary rev=%s,. without --baseline)", len(e.Levels()), rev)
 	}
-	commit, err := output(cmd.Context(), e.Subject.Dir, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	commit, err := tool(cmd.Context(), e.Subject.Dir, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
 		return flags.Mistakef("--baseline: there is no revision %s in %s", rev, e.Subject.Dir)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/lab/gobench"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // A benchProgress has a line for each phase and block, or one line of a terminal.
@@ -18,9 +19,9 @@ type benchProgress struct {
 	most    time.Duration
 	blocks  int  // of --blocks; 0 if not given
 	least   int  // that are wanted: those that were asked for, or the fewest that can tell a change
-	patient bool // they are run after the time, too
+	beyond  bool // they are run after the time, too
 	began   time.Time
-	first   time.Time // when the first block began
+	second  time.Time // when the second block began: the first links anew what others find linked
 	step    gobench.Step
 	entered time.Time // the phase, or the block
 	all     int       // benchmarks that are open in the first block
@@ -29,7 +30,7 @@ type benchProgress struct {
 func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
 	now, all := time.Now(), b.Resolved()
 	p := &benchProgress{
-		most: time.Duration(all.Duration), blocks: b.Blocks, least: cmp.Or(b.Blocks, compare.FewestBenchBlocks()), patient: b.Duration == 0,
+		most: time.Duration(all.Duration), blocks: b.Blocks, least: cmp.Or(b.Blocks, compare.FewestBenchBlocks()), beyond: b.Duration == 0,
 		began: now, entered: now,
 	}
 	p.open(w, 0, p.line)
@@ -57,14 +58,14 @@ func (p *benchProgress) sees(s gobench.Step, now time.Time) {
 		p.all = s.Benchmarks
 	}
 	switch {
-	case s.Block == 1 && p.first.IsZero():
-		p.first = now
-	case s.Block == 2 && last.Block == 1:
+	case s.Block == 2 && p.second.IsZero():
+		p.second = now
+	case s.Block == 3 && last.Block == 2:
 		p.warn(now)
 	}
 }
 
-// warn says, after the first block, that the wanted blocks take longer than the time.
+// warn says, after the second block, that the wanted blocks take longer than the time.
 func (p *benchProgress) warn(now time.Time) {
 	end := p.end(now).Round(time.Second)
 	if end <= p.most {
@@ -74,7 +75,7 @@ func (p *benchProgress) warn(now time.Time) {
 	if p.blocks > 0 {
 		text = fmt.Sprintf("%d blocks take some %v", p.least, end)
 	}
-	if !p.patient {
+	if !p.beyond {
 		text += fmt.Sprintf(", and --duration %v ends before (consider: a longer one, or fewer benchmarks with --bench)", p.most)
 	}
 	p.print(text)
@@ -82,11 +83,11 @@ func (p *benchProgress) warn(now time.Time) {
 
 // end is when the wanted blocks may end, from the beginning; 0 if it is not known.
 func (p *benchProgress) end(now time.Time) time.Duration {
-	if p.step.Block < 2 {
+	if p.step.Block < 3 {
 		return 0
 	}
-	each := now.Sub(p.first) / time.Duration(p.step.Block-1)
-	return p.first.Sub(p.began) + each*time.Duration(p.least)
+	each := now.Sub(p.second) / time.Duration(p.step.Block-2)
+	return p.second.Sub(p.began) + each*time.Duration(p.least-1)
 }
 
 func (p *benchProgress) ended(now time.Time) {
@@ -115,9 +116,9 @@ func (p *benchProgress) what() string {
 	switch open := s.Benchmarks; {
 	case open <= 0:
 	case p.blocks > 0 || open >= p.all:
-		text += ": " + counted(open, "benchmark")
+		text += ": " + layout.Count(open, "benchmark")
 	default:
-		text += fmt.Sprintf(": %d of %s open", open, counted(p.all, "benchmark"))
+		text += fmt.Sprintf(": %d of %s open", open, layout.Count(p.all, "benchmark"))
 	}
 	return text
 }
@@ -136,7 +137,7 @@ func (p *benchProgress) line(now time.Time) string {
 	}
 	switch end := p.end(p.entered); {
 	case s.Phase == "profile": // which comes after the time that was given
-	case p.patient && s.Block <= p.least && end > p.most:
+	case p.beyond && s.Block <= p.least && end > p.most:
 		parts = append(parts, fmt.Sprintf("some %v to block %d", max(end-now.Sub(p.began), 0).Round(time.Second), p.least))
 	default:
 		parts = append(parts, fmt.Sprintf("%v left at most", max(p.most-now.Sub(p.began), 0).Round(time.Second)))

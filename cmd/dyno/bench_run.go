@@ -5,11 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,81 +21,39 @@ import (
 // benchHands do the work of dyno bench.
 type benchHands struct {
 	lab   *gobench.Bencher
-	run   func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (profiling, error)
-	tests map[string][]*subject.TestPackage // by setting, as far as they were found
+	run   func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (benchRun, error)
 	close func() error
 }
 
-// profiling takes profiles of benchmarks that were measured.
-type profiling func(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error
+// A benchRun is a *gobench.Run.
+type benchRun interface {
+	Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error
+	Locate(setting, file string) string
+}
 
 // openBench is replaced by tests.
-var openBench = func(e *dyno.Experiment) (*benchHands, error) {
+var openBench = func() (*benchHands, error) {
 	builder, err := subject.NewBuilder("")
 	if err != nil {
 		return nil, err
 	}
-	h := &benchHands{tests: map[string][]*subject.TestPackage{}, close: builder.Close}
-	h.lab = gobench.Open(builder)
-	h.lab.Tests = func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error) {
-		ps, err := builder.Tests(ctx, s, patterns)
-		h.found(e, s, ps)
-		return ps, err
-	}
+	h := &benchHands{lab: gobench.Open(builder), close: builder.Close}
 	h.lab.Source = func(ctx context.Context, p *subject.TestPackage) (func(string) dyno.BenchSource, error) {
-		return readBenchSource(ctx, builder, p)
+		found, err := builder.Syntax(ctx, p)
+		if err != nil {
+			err = fmt.Errorf("read the source of %s: %w", p.ImportPath, err)
+		}
+		var packages []pitfall.Syntax
+		for _, s := range found {
+			packages = append(packages, pitfall.Syntax(s))
+		}
+		return pitfall.ReadSource(packages...), err
 	}
 	h.lab.Least = compare.FewestBenchBlocks()
-	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (profiling, error) {
-		run, err := h.lab.Run(ctx, e, sink)
-		return run.Profile, err
+	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (benchRun, error) {
+		return h.lab.Run(ctx, e, sink)
 	}
 	return h, nil
-}
-
-func readBenchSource(ctx context.Context, builder *subject.Builder, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error) {
-	found, err := builder.Syntax(ctx, p)
-	if err != nil {
-		err = fmt.Errorf("read the source of %s: %w", p.ImportPath, err)
-	}
-	var packages []pitfall.Syntax
-	for _, s := range found {
-		packages = append(packages, pitfall.Syntax(s))
-	}
-	return pitfall.ReadSource(packages...), err
-}
-
-// found keeps the packages of a subject for the settings that are of it.
-func (h *benchHands) found(e *dyno.Experiment, s dyno.Subject, ps []*subject.TestPackage) {
-	for _, level := range e.Levels() {
-		of := e.Trial(level).Subject
-		if of.Rev == s.Rev && of.Go == s.Go && slices.Equal(of.Build, s.Build) {
-			h.tests[level.String()] = ps
-		}
-	}
-}
-
-// locate finds a file of a setting; "" if it is of another module.
-func (h *benchHands) locate(setting, file string) string {
-	for _, p := range h.tests[setting] {
-		if f := inModule(file, p); exists(f) {
-			return f
-		}
-	}
-	return ""
-}
-
-// inModule finds a file that -trimpath named by its import path, in the module of p.
-func inModule(file string, p *subject.TestPackage) string {
-	up, down := strings.Split(p.ImportPath, "/"), strings.Split(path.Clean(file), "/")
-	same := 0
-	for same < min(len(up), len(down)-1) && up[same] == down[same] {
-		same++
-	}
-	if same == 0 {
-		return ""
-	}
-	return filepath.Join(append([]string{p.Dir, strings.Repeat("../", len(up)-same)}, down[same:]...)...)
 }
 
 // benchInto makes the run directory with the first result.
@@ -114,7 +68,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 		e.Bench.Blocks = aloneBlocks
 	}
 	noteDirty(cmd, e)
-	hands, err := openBench(e)
+	hands, err := openBench()
 	if err != nil {
 		return err
 	}
@@ -147,9 +101,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 		if dir != nil {
 			return nil
 		}
-		run := describe(e, os.Args)
-		run.Host.Go = goVersion(cmd.Context(), e.Subject.Dir)
-		if dir, err = o.out.create(run); err == nil && o.baseline != "" {
+		if dir, err = o.out.create(e); err == nil && o.baseline != "" {
 			err = keepBaseline(dir, o.baseline)
 		}
 		return err
@@ -174,7 +126,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 		}
 		return table().Open
 	}
-	profile, err := hands.run(cmd.Context(), e, sink)
+	measured, err := hands.run(cmd.Context(), e, sink)
 	if err == nil && dir == nil {
 		err = errors.New("no benchmark was measured")
 	}
@@ -189,15 +141,15 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 	if len(chosen) == 0 {
 		return dir, nil
 	}
-	if err := profile(cmd.Context(), chosen, sink); err != nil {
+	if err := measured.Profile(cmd.Context(), chosen, sink); err != nil {
 		return dir, err
 	}
-	return dir, findings.KeepSources(dir, t, dir.Results(), hands.locate)
+	return dir, findings.KeepSources(dir, t, dir.Results(), measured.Locate)
 }
 
 // goVersion is that of the go command in a directory, whose go.mod may want another.
 func goVersion(ctx context.Context, dir string) string {
-	version, _ := output(ctx, dir, "go", "env", "GOVERSION")
+	version, _ := tool(ctx, dir, "go", "env", "GOVERSION")
 	return version
 }
 
@@ -206,20 +158,17 @@ const profiledMost = 5
 
 // profiledOnes has the greatest change first. left is how many more changed.
 func profiledOnes(t *compare.Table) (chosen []dyno.Benchmark, left int) {
-	by := map[string]float64{}
-	for _, row := range t.Benchmarks {
-		most := 0.0
+	change := func(b *compare.Benchmark) (most float64) {
 		for i := 1; i < len(t.Settings); i++ {
-			most = max(most, t.ChangedBy(row, i))
+			most = max(most, t.ChangedBy(b, i))
 		}
-		if most > 0 {
-			chosen = append(chosen, dyno.Benchmark{Package: row.Package, Name: row.Name})
-			by[row.Full()] = most
-		}
+		return most
 	}
-	slices.SortStableFunc(chosen, func(a, b dyno.Benchmark) int {
-		return cmp.Compare(by[b.Package+"."+b.Name], by[a.Package+"."+a.Name])
-	})
-	kept := min(len(chosen), profiledMost)
-	return chosen[:kept], len(chosen) - kept
+	changed := slices.DeleteFunc(slices.Clone(t.Benchmarks), func(b *compare.Benchmark) bool { return change(b) == 0 })
+	slices.SortStableFunc(changed, func(a, b *compare.Benchmark) int { return cmp.Compare(change(b), change(a)) })
+	kept := min(len(changed), profiledMost)
+	for _, b := range changed[:kept] {
+		chosen = append(chosen, dyno.Benchmark{Package: b.Package, Name: b.Name})
+	}
+	return chosen, len(changed) - kept
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/report/tables"
-	"github.com/dynolab/dyno/subject"
 )
 
 // A fakeBench measures nothing: BenchmarkRSS takes 30 % longer in the second setting,
@@ -30,16 +29,25 @@ type fakeBench struct {
 	n      int
 }
 
-func (f *fakeBench) open(*dyno.Experiment) (*benchHands, error) {
-	h := &benchHands{lab: new(gobench.Bencher), tests: map[string][]*subject.TestPackage{}, close: func() error { return nil }}
-	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (profiling, error) {
-		profile := func(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
-			return f.profile(h.lab, e, wanted, sink)
-		}
-		return profile, f.run(ctx, h.lab, e, sink)
+func (f *fakeBench) open() (*benchHands, error) {
+	h := &benchHands{lab: new(gobench.Bencher), close: func() error { return nil }}
+	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (benchRun, error) {
+		return fakeRun{f, h.lab, e}, f.run(ctx, h.lab, e, sink)
 	}
 	return h, nil
 }
+
+type fakeRun struct {
+	f   *fakeBench
+	lab *gobench.Bencher
+	e   *dyno.Experiment
+}
+
+func (r fakeRun) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*dyno.Result) error) error {
+	return r.f.profile(r.lab, r.e, wanted, sink)
+}
+
+func (r fakeRun) Locate(setting, file string) string { return "" }
 
 func (f *fakeBench) result(e *dyno.Experiment, s dyno.Setting, block int, purpose string) *dyno.Result {
 	f.n++

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,13 +15,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/perf/benchfmt"
 
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/examples"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/subject"
 )
 
 const firstDemo = "sessions"
@@ -87,13 +94,7 @@ func demo(cmd *cobra.Command, name string, o *outFlags) error {
 			return err
 		}
 	}
-	var reports strings.Builder
-	for _, file := range plans {
-		page := filepath.Join(folder, strings.TrimSuffix(filepath.Base(file), ".yaml"), pageFile)
-		if exists(page) {
-			fmt.Fprintf(&reports, "  %s\n", page)
-		}
-	}
+	pages, err := filepath.Glob(filepath.Join(folder, "*", pageFile))
 	fmt.Fprintf(cmd.ErrOrStderr(), `
 All of it is in %[1]s: a run directory for each plan, with results.jsonl,
 summary.json and one directory a trial.
@@ -105,8 +106,9 @@ Next:
   all runs in a browser, also while they go on:
     %[3]s view %[1]s
 Reports with pictures, for any browser:
-%[2]s`, folder, reports.String(), self())
-	return nil
+  %[2]s
+`, folder, strings.Join(pages, "\n  "), self())
+	return err
 }
 
 // demoFolder returns an absolute path: a new one below dyno-runs if path is "".
@@ -144,45 +146,153 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study,
 			return nil
 		}
 	}
-	path := filepath.Join(folder, plan)
 	fmt.Fprintf(cmd.ErrOrStderr(), "plan %s (%s)\n", plan, which)
-	open := func() (*store.Dir, error) { return store.Create(path, describe(e, os.Args)) }
-	if err := measureInto(cmd, e, o, open); err != nil {
+	out := *o
+	out.dir = filepath.Join(folder, plan)
+	if err := measureInto(cmd, e, &out, nil); err != nil {
 		return err
 	}
-	dir, err := store.Read(path)
+	dir, err := store.Read(out.dir)
 	if err != nil {
 		return err
 	}
-	err = printStudy(cmd.OutOrStdout(), beside(s, plan, findings.Unwritten(e, dir.Results()).Table), o)
+	err = printStudy(cmd.OutOrStdout(), s, plan, findings.Unwritten(e, dir.Results()).Table, o)
 	for _, l := range s.Listings {
 		if l.Plan == plan && err == nil && o.form() == "text" {
-			fmt.Fprintf(cmd.OutOrStdout(), "$ dyno profile %s list '%s' --type %s --setting '%s'\n\n", path, l.Func, l.Type, l.Setting)
-			list := profileFlags{kind: l.Type, setting: l.Setting, format: "text"}
-			err = list.run(cmd, []string{path, "list", l.Func})
+			fmt.Fprintf(cmd.OutOrStdout(), "$ dyno profile %s list '%s' --type %s --setting '%s'\n\n", out.dir, l.Func, l.Type, l.Setting)
+			list := profileFlags{kind: l.Type, setting: l.Setting, format: format{name: "text"}}
+			err = list.run(cmd, []string{out.dir, "list", l.Func})
 		}
 	}
 	return err
 }
 
-// printStudy prints published tables, unless a program is to read the output.
-func printStudy(w io.Writer, tables []*report.Published, o *outFlags) error {
-	var errs []error
-	for _, p := range tables {
-		switch o.form() {
-		case "json":
-		case "markdown":
-			fmt.Fprintln(w)
-			errs = append(errs, p.Markdown(w))
-		default:
-			fmt.Fprintln(w)
-			errs = append(errs, p.Text(w, o.look(w)))
-		}
+// demoBench runs each benchmark once a round, so that a drift of the machine falls on
+// all alike.
+func demoBench(cmd *cobra.Command, source, path string, b examples.Benchmark, s *examples.Study, o *outFlags) error {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return err
 	}
-	if len(tables) > 0 {
-		fmt.Fprintln(w)
+	program := filepath.Join(path, "benchmark.test")
+	defer os.Remove(program)
+	fmt.Fprintf(cmd.ErrOrStderr(), "benchmarks %s\n", b.Plan)
+	if _, err := tool(cmd.Context(), source, "go", "test", "-c", "-o", program, "."); err != nil {
+		return err
+	}
+	var results strings.Builder
+	for range cmp.Or(b.Count, dyno.DefaultRepeats) {
+		text, err := tool(cmd.Context(), source, program, "-test.run=^$", "-test.benchmem", "-test.bench="+b.Bench, "-test.benchtime="+cmp.Or(b.Time, "100ms"))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(&results, text)
+	}
+	if err := os.WriteFile(filepath.Join(path, "bench.txt"), []byte(results.String()), 0o666); err != nil {
+		return err
+	}
+	var errs []error
+	for _, t := range benchTables(strings.NewReader(results.String())) {
+		errs = append(errs, o.printTable(cmd, t), printStudy(cmd.OutOrStdout(), s, b.Plan+"/"+t.Name, t, o))
 	}
 	return errors.Join(errs...)
+}
+
+// tool returns what a program prints, without the space around it. Whatever ends dyno
+// ends the program.
+func tool(ctx context.Context, dir string, argv ...string) (string, error) {
+	var stdout, stderr strings.Builder
+	status, err := subject.RunTool(ctx, argv, nil, dir, &stdout, &stderr)
+	if err == nil && status != "exit status 0" {
+		err = errors.New(status)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(stdout.String()), nil
+}
+
+// benchTables takes sub-benchmarks for settings and rounds for blocks.
+func benchTables(r io.Reader) (tables []*compare.Table) {
+	results := map[string][]*dyno.Result{}
+	rounds := map[string]int{}
+	var names []string
+	for br := benchfmt.NewReader(r, "bench.txt"); br.Scan(); {
+		res, ok := br.Result().(*benchfmt.Result)
+		if !ok {
+			continue
+		}
+		base, parts := res.Name.Parts()
+		var setting dyno.Setting
+		for _, p := range parts {
+			if key, value, ok := strings.Cut(strings.TrimPrefix(string(p), "/"), "="); ok {
+				setting = append(setting, dyno.Level{Factor: key, Value: value})
+			}
+		}
+		name, at := string(base), string(base)+setting.String()
+		if results[name] == nil {
+			names = append(names, name)
+		}
+		rounds[at]++
+		d := &dyno.Result{Trial: dyno.Trial{N: len(results[name]) + 1, Block: rounds[at], Setting: setting}}
+		for _, v := range res.Values {
+			d.Values = append(d.Values, dyno.Value{Metric: v.Unit, Value: v.Value})
+		}
+		results[name] = append(results[name], d)
+	}
+	for _, name := range names {
+		tables = append(tables, compare.Tabulate(results[name], compare.Options{Name: name}))
+	}
+	return tables
+}
+
+// printStudy prints the published tables of a plan beside what t found, unless a program
+// is to read the output.
+func printStudy(w io.Writer, s *examples.Study, plan string, t *compare.Table, o *outFlags) error {
+	var err error
+	printed := false
+	for _, table := range s.Tables {
+		if table.Plan != plan || o.form() == "json" {
+			continue
+		}
+		printed = true
+		fmt.Fprintln(w)
+		if p := beside(s, table, t); o.form() == "markdown" {
+			err = errors.Join(err, p.Markdown(w))
+		} else {
+			err = errors.Join(err, p.Text(w, o.look(w)))
+		}
+	}
+	if printed {
+		fmt.Fprintln(w)
+	}
+	return err
+}
+
+// beside returns a published table with what t found.
+func beside(s *examples.Study, table examples.StudyTable, t *compare.Table) *report.Published {
+	p := &report.Published{Title: table.Title, Source: s.Source, Note: table.Note, Trials: "one trial"}
+	if t.Blocks != 1 {
+		p.Trials = fmt.Sprintf("medians of %d trials", t.Blocks)
+	}
+	for _, c := range table.Columns {
+		p.Columns = append(p.Columns, c.Name)
+	}
+	none := math.NaN()
+	for _, r := range table.Rows {
+		row := report.PublishedRow{Label: r.Label, Unit: r.Unit}
+		if slices.ContainsFunc(r.Study, func(x *float64) bool { return x != nil }) {
+			for _, x := range r.Study {
+				row.Study = append(row.Study, *cmp.Or(x, &none))
+			}
+		}
+		for _, c := range table.Columns {
+			if r.Metric != "" {
+				row.Here = append(row.Here, findings.Median(t, c.Setting, r.Metric)*cmp.Or(r.Scale, 1))
+			}
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	return p
 }
 
 // self is how a user can start this program again, for hints.

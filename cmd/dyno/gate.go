@@ -70,20 +70,16 @@ func replaceThresholds(dir *store.Dir, texts []string) error {
 	if err != nil {
 		return flags.Mistakef("--threshold: %w", err)
 	}
-	if e.Bench != nil {
-		e.Thresholds = ths
-		return nil
-	}
 	names := e.MetricNames()
 	for _, r := range dir.Brief() {
 		for _, v := range r.Values {
-			if !slices.Contains(names, v.Metric) {
-				names = append(names, v.Metric)
-			}
+			names = append(names, v.Metric)
 		}
 	}
+	slices.Sort(names)
+	names = slices.Compact(names)
 	for i, t := range ths {
-		if _, _, err := t.Of(names); err != nil {
+		if _, _, err := t.Of(names); err != nil && e.Bench == nil {
 			return flags.Mistakef("--threshold: %w", err)
 		}
 		if slices.Contains(ths[:i], t) {
@@ -96,13 +92,14 @@ func replaceThresholds(dir *store.Dir, texts []string) error {
 
 func (o *outFlags) gate(f *findings.Findings) error {
 	r := f.Refuse(compare.Demands{Strict: o.strict, NotWorse: o.failWorse})
-	switch {
-	case r == nil:
+	if r == nil {
 		return nil
-	case r.Unclear():
-		return &gateError{exitUnclear, tables.Refused(f.Table, r)}
 	}
-	return &gateError{exitThreshold, tables.Refused(f.Table, r)}
+	status := exitThreshold
+	if r.Unclear() {
+		status = exitUnclear
+	}
+	return &gateError{status, tables.Refused(f.Table, r)}
 }
 
 const summaryHelp = `
@@ -118,24 +115,24 @@ func stepSummary(cmd *cobra.Command, f *findings.Findings) {
 	if path == "" {
 		return
 	}
-	var b bytes.Buffer
-	err := report.Write(&b, f, "markdown", layout.Options{})
-	if info, e := os.Stat(path); e == nil && info.Size()+int64(b.Len()) > mostSummary {
-		err = fmt.Errorf("%s has no room for %d bytes more (consider: a step for each run)", path, b.Len())
-	}
-	if err == nil {
-		err = appendTo(path, append([]byte("\n"), b.Bytes()...))
-	}
-	if err != nil {
+	if err := appendMarkdown(path, f); err != nil {
 		notef(cmd, "the step summary is not written: %v", err)
 	}
 }
 
-func appendTo(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+func appendMarkdown(path string, f *findings.Findings) error {
+	b := bytes.NewBufferString("\n")
+	if err := report.Write(b, f, "markdown", layout.Options{}); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	if info, e := file.Stat(); e == nil && info.Size()+int64(b.Len()) > mostSummary {
+		err = fmt.Errorf("%s has no room for %d bytes more (consider: a step for each run)", path, b.Len())
+	} else {
+		_, err = b.WriteTo(file)
+	}
+	return errors.Join(err, file.Close())
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,8 +22,7 @@ type gcFlags struct {
 	explain  bool
 	line     int
 	compare  bool
-	json     bool
-	format   string
+	format
 }
 
 func newGC() *cobra.Command {
@@ -61,15 +59,12 @@ Without a file, or with -, it reads standard input.
 	fs.BoolVar(&o.explain, "explain", false, "break one line into its parts: the last, or --line, or the one that is given")
 	fs.IntVar(&o.line, "line", 0, "explain collection `n`")
 	fs.BoolVar(&o.compare, "compare", false, "show two logs side by side")
-	fs.StringVar(&o.format, "format", "text", "`name` of the form: text or json")
-	fs.BoolVar(&o.json, "json", false, "short for --format json")
+	o.format.flags(fs, "of the result: text or json", "text", "json")
 	return cmd
 }
 
 func (o *gcFlags) check(cmd *cobra.Command, args []string) error {
 	switch o.explain = o.explain || typed(cmd, "line"); {
-	case o.format != "text" && o.format != "json":
-		return flags.Mistakef("unknown format %q (want text or json)", o.format)
 	case o.requests < 0:
 		return flags.Mistakef("--requests %d is negative", o.requests)
 	case typed(cmd, "line") && o.line < 1:
@@ -80,8 +75,7 @@ func (o *gcFlags) check(cmd *cobra.Command, args []string) error {
 		return flags.Mistakef("--compare wants two files, not %d", len(args))
 	case o.explain && len(args) > 1:
 		return flags.Mistakef("--explain wants one file or one line, not %d", len(args))
-	}
-	if o.json = o.json || o.format == "json"; o.json && o.explain {
+	case o.explain && o.form() == "json":
 		return flags.Mistakef("a line is explained in words, not as JSON")
 	}
 	return nil
@@ -103,30 +97,29 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		return gclog.Explain(w, line, opt)
 	}
+	asJSON := o.form() == "json"
 	var logs []*gctrace.Log
 	for i, name := range args {
 		l, err := o.read(cmd, name)
 		if err != nil {
 			return err
 		}
-		if logs = append(logs, l); o.compare {
-			continue
+		logs = append(logs, l)
+		switch {
+		case asJSON:
+			err = report.JSON(w, l)
+		case !o.compare:
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			err = gclog.Text(w, l, opt)
 		}
-		show := func() error { return gclog.Text(w, l, opt) }
-		if o.json {
-			show = func() error { return report.JSON(w, l) }
-		} else if i > 0 {
-			fmt.Fprintln(w)
-		}
-		if err := show(); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	switch {
-	case !o.compare:
+	if !o.compare || asJSON {
 		return nil
-	case o.json:
-		return errors.Join(report.JSON(w, logs[0]), report.JSON(w, logs[1]))
 	}
 	names := findings.RunNames(logs[0].Name, logs[1].Name)
 	logs[0].Name, logs[1].Name = names[0], names[1]

@@ -2,12 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"text/template"
@@ -31,30 +29,25 @@ finds below, or for PACKAGE, with every key explained.
     dyno init ./cmd/server`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			pkg, err := mainPackage(args)
+			pkg, err := mainPackage(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
 			const file = "dyno.yaml"
-			flag := os.O_CREATE | os.O_WRONLY | os.O_EXCL
-			if force {
-				flag = os.O_CREATE | os.O_WRONLY | os.O_TRUNC
-			}
-			f, err := os.OpenFile(file, flag, 0o666)
-			if errors.Is(err, fs.ErrExist) {
+			if !force && exists(file) {
 				return fmt.Errorf("%s is here already (consider: --force)", file)
-			}
-			if err != nil {
-				return err
 			}
 			name, err := filepath.Abs(pkg)
 			if err != nil {
 				return err
 			}
+			var text bytes.Buffer
 			t := template.Must(template.New(file).Delims("<<", ">>").Parse(initPlan))
-			err = t.Execute(f, map[string]string{"Package": pkg, "Name": filepath.Base(name)})
-			if err = errors.Join(err, f.Close()); err != nil {
-				return fmt.Errorf("write %s: %w", file, err)
+			if err := t.Execute(&text, map[string]string{"Package": pkg, "Name": filepath.Base(name)}); err != nil {
+				return err
+			}
+			if err := os.WriteFile(file, text.Bytes(), 0o666); err != nil {
+				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s for %s\nnext: look at it, then dyno run -f %s\n", file, pkg, file)
 			return err
@@ -65,19 +58,16 @@ finds below, or for PACKAGE, with every key explained.
 }
 
 // mainPackage finds the only main package below, as a path that begins with a dot.
-func mainPackage(args []string) (string, error) {
+func mainPackage(ctx context.Context, args []string) (string, error) {
 	pattern := "./..."
 	if len(args) == 1 {
 		if pattern = args[0]; !filepath.IsAbs(pattern) && !strings.HasPrefix(pattern, ".") {
 			pattern = "./" + pattern
 		}
 	}
-	var stderr bytes.Buffer
-	list := exec.Command("go", "list", "-e", "-f", `{{if eq .Name "main"}}{{.Dir}}{{end}}`, pattern)
-	list.Stderr = &stderr
-	out, err := list.Output()
+	out, err := tool(ctx, "", "go", "list", "-e", "-f", `{{if eq .Name "main"}}{{.Dir}}{{end}}`, pattern)
 	if err != nil {
-		return "", fmt.Errorf("find a main package: go list %s: %w\n%s", pattern, err, bytes.TrimSpace(stderr.Bytes()))
+		return "", fmt.Errorf("find a main package: %w", err)
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -87,11 +77,8 @@ func mainPackage(args []string) (string, error) {
 		here = real
 	}
 	var dirs []string
-	for _, dir := range strings.Split(strings.TrimSpace(string(out)), "\n") {
-		if dir == "" {
-			continue // not a main package
-		}
-		rel, err := filepath.Rel(here, dir)
+	for dir := range strings.Lines(out) { // of main packages alone
+		rel, err := filepath.Rel(here, strings.TrimSuffix(dir, "\n"))
 		if err != nil {
 			return "", err
 		}

@@ -65,7 +65,7 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 			if e.Repeats == 0 {
 				e.Repeats = 1
 			}
-			if err := onlyLoads(&p); err != nil {
+			if err := onlyLoads(cmd); err != nil {
 				return err
 			}
 			loadOnly(cmd, e)
@@ -90,13 +90,11 @@ publishes expvar or Prometheus metrics, memory, CPU and collections are told too
 }
 
 // onlyLoads refuses other factors: without them, another load would run than was meant.
-func onlyLoads(p *flags.Set) error {
-	for _, s := range p.Flags {
-		for _, v := range s.Values {
-			name, _, _ := strings.Cut(v, "=")
-			if s.Name == "vary" && !strings.HasPrefix(name, "load.") && !strings.HasPrefix(name, "arg.") {
-				return flags.Mistakef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", name)
-			}
+func onlyLoads(cmd *cobra.Command) error {
+	for _, v := range cmd.Flag("vary").Value.(*flags.Setter).Values {
+		name, _, _ := strings.Cut(v, "=")
+		if !strings.HasPrefix(name, "load.") && !strings.HasPrefix(name, "arg.") {
+			return flags.Mistakef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", name)
 		}
 	}
 	return nil
@@ -104,20 +102,15 @@ func onlyLoads(p *flags.Set) error {
 
 // loadOnly leaves of a plan what a service that runs already can have.
 func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
-	kept := func(factor string) bool {
-		arg, ok := strings.CutPrefix(factor, "arg.")
-		return strings.HasPrefix(factor, "load.") || ok && e.Load.Uses(arg)
-	}
-	note := func(text string) { notef(cmd, "%s", text) }
-	seen := map[string]bool{}
+	var notes []string
 	fixed := func(factor string) bool {
-		if kept(factor) {
+		arg, ok := strings.CutPrefix(factor, "arg.")
+		if strings.HasPrefix(factor, "load.") || ok && e.Load.Uses(arg) {
 			return false
 		}
-		if !seen[factor] {
-			note(factor + " is not varied: the service runs already")
+		if note := factor + " is not varied"; !slices.Contains(notes, note) {
+			notes = append(notes, note)
 		}
-		seen[factor] = true
 		return true
 	}
 	e.Factors = slices.DeleteFunc(slices.Clone(e.Factors), func(f dyno.Factor) bool { return fixed(f.Name) })
@@ -130,19 +123,25 @@ func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 	}
 	e.Settings = settings
 	if e.Subject.PID != 0 || e.Subject.Process != "" {
-		note("the process is not watched (consider: dyno watch with --load)")
+		notef(cmd, "the process is not watched (consider: dyno watch with --load)")
 		e.Subject.PID, e.Subject.Process = 0, ""
 	}
+	attached(cmd, e, notes...)
+}
+
+// attached leaves out what no service can have that runs already, and says so.
+func attached(cmd *cobra.Command, e *dyno.Experiment, notes ...string) {
 	if len(e.Profile) > 0 || e.Trace > 0 {
-		note("no profile or trace is taken: load is without what they are for (consider: dyno run)")
-		e.Profile, e.ProfileRepeats, e.Trace = nil, 0, 0
+		notes = append(notes, "no profile or trace is taken")
 	}
 	if e.Limits != (dyno.Limits{}) {
-		note("limits are not set: the service runs already")
-		e.Limits = dyno.Limits{}
+		notes = append(notes, "limits are not set")
 	}
 	if e.Memory != nil && *e.Memory {
-		note("no trial tells whether memory is given back: the service runs already")
+		notes = append(notes, "no trial tells whether memory is given back")
 	}
-	e.Memory = nil
+	for _, note := range notes {
+		notef(cmd, "%s: the service runs already", note)
+	}
+	e.Profile, e.ProfileRepeats, e.Trace, e.Limits, e.Memory = nil, 0, 0, dyno.Limits{}, nil
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,11 +18,15 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
 
-// measureInto opens the run directory after the subjects are built.
-func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func() (*store.Dir, error)) error {
+// measureInto makes a run directory after the subjects are built, unless it goes on with
+// one.
+func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store.Dir) error {
 	if err := o.check(cmd, e); err != nil {
 		return err
 	}
@@ -26,16 +34,15 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, open func(
 	if err != nil {
 		return err
 	}
-	dir, err := open()
-	if err != nil {
-		return errors.Join(err, release())
+	if dir == nil {
+		if dir, err = o.create(e); err != nil {
+			return errors.Join(err, release())
+		}
 	}
 	defer dir.Close()
-	for _, note := range dir.Notes() {
-		notef(cmd, "%s", note)
-	}
+	noteLosses(cmd, dir)
 	hands.Dir, hands.Skip, hands.Keep = dir.TrialDir, dir.Done, dir.WriteRequests
-	err = conduct(cmd, hands, e, o, dir.Add)
+	err = conduct(cmd, hands, e, o, e.Planned()-len(dir.Missing()), dir.Add)
 	return o.conclude(cmd, dir, errors.Join(err, release()))
 }
 
@@ -60,7 +67,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 			results = append(results, r)
 		}
 	}
-	err = conduct(cmd, hands, e, o, func(r *dyno.Result) error {
+	err = conduct(cmd, hands, e, o, 0, func(r *dyno.Result) error {
 		results = append(results, r)
 		return nil
 	})
@@ -82,17 +89,13 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 	return hands, release, nil
 }
 
-func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, sink func(*dyno.Result) error) error {
-	total, done := e.Planned(), 0
-	for n := 1; hands.Skip != nil && n <= total; n++ {
-		if hands.Skip(n) {
-			done++
-		}
-	}
+// conduct runs the trials, of which so many are done already.
+func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, known int, sink func(*dyno.Result) error) error {
+	p := &progress{total: e.Planned(), known: known}
 	if e.Slice > 0 { // one launch, and results when it is over
-		total, done = 1, 0
+		p.total, p.known = 1, 0
 	}
-	p := newProgress(cmd.ErrOrStderr(), total, done)
+	p.open(cmd.ErrOrStderr(), 0, p.line)
 	defer p.close()
 	hands.Watch = p.begin
 	defer o.otlp.Follow(hands, e, version(), p.note)()
@@ -104,19 +107,126 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 	})
 }
 
-func describe(e *dyno.Experiment, command []string) store.Run {
+// create makes the run directory.
+func (o *outFlags) create(e *dyno.Experiment) (dir *store.Dir, err error) {
 	all := e.Resolved()
 	run := store.Run{
-		Dyno: version(), Started: time.Now(), Command: command, Plan: &all,
+		Dyno: version(), Started: time.Now(), Command: os.Args, Plan: &all,
 		Host: store.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 	}
 	run.Host.Name, _ = os.Hostname()
 	for _, s := range e.Levels() {
 		run.Settings = append(run.Settings, s.String())
 	}
-	if e.Subject.Source() {
-		run.Host.Go = goVersion(context.Background(), "")
+	if e.Subject.Source() || e.Bench != nil {
+		run.Host.Go = goVersion(context.Background(), e.Subject.Dir)
 	}
 	run.Host.Kernel, run.Host.CPU, run.Host.Memory = lab.Describe()
-	return run
+	if o.dir == "" {
+		if o.dir, err = store.NewPath(all.Name, run.Started); err != nil {
+			return nil, err
+		}
+	}
+	return store.Create(o.dir, run)
+}
+
+// pageFile is the report of a run that opens in a browser.
+const pageFile = "report.html"
+
+// conclude writes the reports of a run directory, also after an interrupt or an error.
+func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error {
+	reading := readingLine(cmd.ErrOrStderr())
+	err = errors.Join(err, writeBenchFile(dir)) // a baseline is compared with it
+	f, e := findings.Read(dir, findings.Options{})
+	if e == nil {
+		err = errors.Join(err, writeReports(dir, f))
+	}
+	reading.close()
+	if e != nil {
+		return errors.Join(err, e)
+	}
+	switch {
+	case !errors.Is(err, errInterrupted):
+	case f.Plan.Bench != nil:
+		fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: the report is of the blocks that are whole")
+	default:
+		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial, with pictures in %s; go on with dyno run --resume %s\n",
+			filepath.Join(dir.Path, pageFile), dir.Path)
+	}
+	return o.end(cmd, f, errors.Join(err, missed(f)))
+}
+
+func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) error {
+	noteLeftOut(cmd, f)
+	err = errors.Join(err, o.print(cmd, f), nothing(f))
+	if o.steps {
+		stepSummary(cmd, f)
+	}
+	if err != nil {
+		return err
+	}
+	return o.gate(f)
+}
+
+// noteLeftOut leaves out the directory's own notes, which were printed when it was opened.
+func noteLeftOut(cmd *cobra.Command, f *findings.Findings) {
+	for _, n := range f.Notes {
+		if n.Kind != dyno.WarnRunDir {
+			notef(cmd, "%s", n.Text)
+		}
+	}
+}
+
+// writeBenchFile writes the baseline first, which benchstat takes for its base.
+func writeBenchFile(dir *store.Dir) error {
+	place := map[string]int{}
+	for i, s := range dir.Run.Plan.Levels() {
+		place[s.String()] = i
+	}
+	results := slices.SortedStableFunc(slices.Values(dir.Results()), func(a, b *dyno.Result) int {
+		return place[a.Trial.Setting.String()] - place[b.Trial.Setting.String()]
+	})
+	return dir.WriteFile(findings.BenchFile, func(w io.Writer) error {
+		h := dir.Run.Host
+		fmt.Fprintf(w, "goos: %s\ngoarch: %s\ncpu: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"))
+		return export.Bench(w, results, dir.Run.Plan.Name)
+	})
+}
+
+// writeReports writes summary.json and the page.
+func writeReports(dir *store.Dir, f *findings.Findings) error {
+	write := func(name, format string) error {
+		return dir.WriteFile(name, func(w io.Writer) error { return report.Write(w, f, format, layout.Options{}) })
+	}
+	return errors.Join(write("summary.json", "json"), write(pageFile, "html"))
+}
+
+// errNothing: no data is a failure, never a pass.
+var errNothing = errors.New("no trial finished")
+
+// missed is an error if all trials for wanted profiles or traces failed.
+func missed(f *findings.Findings) error {
+	if f.Plan.Bench != nil {
+		return nil
+	}
+	taken := map[string]bool{} // by purpose, whether a trial for it succeeded
+	for _, r := range f.Results {
+		taken[r.Trial.For] = taken[r.Trial.For] || r.Err == ""
+	}
+	for _, purpose := range []string{dyno.ForProfile, dyno.ForTrace} {
+		if taken, ran := taken[purpose]; ran && !taken {
+			return fmt.Errorf("no %s was taken: all trials for it failed", purpose)
+		}
+	}
+	return nil
+}
+
+func nothing(f *findings.Findings) error {
+	switch {
+	case f.Plan.Bench != nil && f.Table.Blocks == 0:
+		return errors.New("no block was finished")
+	case f.Plan.Bench == nil && f.Table.Trials == 0:
+		return errNothing
+	}
+	return nil
 }

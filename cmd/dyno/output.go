@@ -20,13 +20,11 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/report/words"
-	"github.com/dynolab/dyno/store"
 )
 
 type outFlags struct {
-	dir       string
-	format    format
-	json      bool
+	dir string
+	format
 	strict    bool        // what is unclear is an error
 	failWorse bool        // and so is what is worse
 	steps     bool        // the result goes to the summary of GitHub's step too
@@ -39,44 +37,13 @@ func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
 }
 
 func (o *outFlags) formatFlags(fs *pflag.FlagSet) {
-	o.format = "text"
-	most := formats[:len(formats)-1]
-	fs.Var(&o.format, "format", "of the result: "+strings.Join(most, ", ")+" or hgrm (of latency, for HdrHistogram's plotter)")
-	fs.BoolVar(&o.json, "json", false, "short for --format json")
+	all := report.Formats(compare.OfService)
+	usage := strings.Replace(strings.Join(all, ", "), ", hgrm", " or hgrm (of latency, for HdrHistogram's plotter)", 1)
+	o.format.flags(fs, "of the result: "+usage, all...)
 }
 
 func (o *outFlags) otlpFlag(fs *pflag.FlagSet) {
 	fs.Var(&o.otlp, "otlp", "push what is seen of each trial every 5s to the OpenTelemetry collector at this `URL`, such as http://127.0.0.1:4318")
-}
-
-func (o *outFlags) form() string {
-	if o.json {
-		return "json"
-	}
-	return string(o.format)
-}
-
-func (o *outFlags) create(run store.Run) (dir *store.Dir, err error) {
-	if o.dir == "" {
-		if o.dir, err = store.NewPath(run.Plan.Name, run.Started); err != nil {
-			return nil, err
-		}
-	}
-	return store.Create(o.dir, run)
-}
-
-var formats = report.Formats(compare.OfService)
-
-type format string
-
-func (f *format) String() string { return string(*f) }
-func (f *format) Type() string   { return "name" }
-func (f *format) Set(v string) error {
-	if !slices.Contains(formats, v) {
-		return fmt.Errorf("unknown format %q (want one of %s)", v, strings.Join(formats, ", "))
-	}
-	*f = format(v)
-	return nil
 }
 
 func (o *outFlags) look(w io.Writer) layout.Options {

@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/report/profile"
 	"github.com/dynolab/dyno/store"
@@ -30,8 +31,9 @@ type profileFlags struct {
 	one, versus         bool   // setting, base are given; the name of a setting may be empty
 	rows                int
 	cum, flat           bool
-	own, format         string
-	json, folded        bool
+	own                 string
+	folded              bool
+	format
 }
 
 func newProfile() *cobra.Command {
@@ -70,8 +72,7 @@ setting may be given by any part that only one has.`,
 	fs.BoolVar(&o.cum, "cum", false, "sort by what functions do with all that they call")
 	fs.StringVar(&o.own, "own", "", "the `prefix` of the subject's own packages (default package main and what is neither standard library nor another module)")
 	fs.BoolVar(&o.folded, "folded", false, "flame: one stack a line, as flamegraph.pl, speedscope and inferno take it")
-	fs.StringVar(&o.format, "format", "text", "of tables: text, json or markdown")
-	fs.BoolVar(&o.json, "json", false, "short for --format json")
+	o.format.flags(fs, "of tables: text, json or markdown", "text", "json", "markdown")
 	return cmd
 }
 
@@ -83,9 +84,6 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	if err := o.check(verb, len(args)); err != nil {
 		return err
 	}
-	if o.json {
-		o.format = "json"
-	}
 	var match *regexp.Regexp
 	if len(args) == 3 {
 		var err error
@@ -93,7 +91,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 			return flags.Mistakef("bad FUNC: %v", err)
 		}
 	}
-	dir, err := store.Read(args[0])
+	dir, err := readNoted(cmd, args[0])
 	if err != nil {
 		return err
 	}
@@ -105,12 +103,10 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	notes := dir.Notes()
 	if verb != "summary" || o.base != "" { // else it tells them itself
-		notes = append(notes, profile.LeftOut(run)...)
-	}
-	for _, note := range notes {
-		notef(cmd, "%s", note)
+		for _, note := range profile.LeftOut(run) {
+			notef(cmd, "%s", note)
+		}
 	}
 	if o.one = o.setting != ""; o.one {
 		if o.setting, err = named(run.Settings, "--setting", o.setting); err != nil {
@@ -123,7 +119,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if o.one && o.versus && o.setting == o.base {
-		return flags.Mistakef("--setting and --base are the same, %s", label(o.base))
+		return flags.Mistakef("--setting and --base are the same, %s", layout.Label(o.base))
 	}
 	if o.kind != "" && !slices.Contains(run.Kinds, o.kind) {
 		return fmt.Errorf("%s has no %s profile, but %s (consider: %s --profile %s)", args[0], o.kind, strings.Join(run.Kinds, ", "), findings.MadeBy(dir), strings.Join(append(run.Kinds, o.kind), ","))
@@ -158,13 +154,11 @@ func (o *profileFlags) check(verb string, args int) error {
 		return flags.Mistakef("unknown profile %q (want %s)", o.kind, strings.Join(dyno.ProfileNames, ", "))
 	case o.flat && o.cum:
 		return flags.Mistakef("--flat and --cum are two orders: only one of them can be had")
-	case !slices.Contains([]string{"text", "json", "markdown"}, o.format):
-		return flags.Mistakef("unknown format %q (want text, json or markdown)", o.format)
-	case o.format == "markdown" && verb != "summary" && verb != "top":
+	case o.form() == "markdown" && verb != "summary" && verb != "top":
 		return flags.Mistakef("%s has no Markdown form", verb)
 	case o.rows < 0:
 		return flags.Mistakef("-n is %d (want at least 0)", o.rows)
-	case verb == "peek" && (o.json || o.format == "json"):
+	case verb == "peek" && o.form() == "json":
 		return flags.Mistakef("peek is a text of pprof's (consider: flame --json, which has callers and callees)")
 	case o.folded && verb != "flame":
 		return flags.Mistakef("--folded is a form of flame")
@@ -228,10 +222,10 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		}
 	}
 	if o.versus && len(out.Diffs) == 0 {
-		return fmt.Errorf("no other setting has profiles to compare with those of %s", label(o.base))
+		return fmt.Errorf("no other setting has profiles to compare with those of %s", layout.Label(o.base))
 	}
 	w := cmd.OutOrStdout()
-	switch o.format {
+	switch o.form() {
 	case "json":
 		return report.JSON(w, out)
 	case "markdown":
@@ -251,15 +245,15 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		return err
 	}
 	w := cmd.OutOrStdout()
-	asJSON := o.format == "json"
+	asJSON := o.form() == "json"
 	title := func() {
-		of := counted(p.Trials(setting), "trial")
+		of := layout.Count(p.Trials(setting), "trial")
 		if p.Trials(setting) != 1 {
 			of = "mean of " + of
 		}
-		fmt.Fprintf(w, "%s of %s, %s\n\n", kind, label(setting), of)
+		fmt.Fprintf(w, "%s of %s, %s\n\n", kind, layout.Label(setting), of)
 	}
-	none := fmt.Errorf("no function in the %s profiles of %s matches %v", kind, label(setting), match)
+	none := fmt.Errorf("no function in the %s profiles of %s matches %v", kind, layout.Label(setting), match)
 	switch verb {
 	case "list":
 		ls := p.List(match, setting, o.versus, o.base)
@@ -300,65 +294,55 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 
 // results are those of the chosen benchmark, or all.
 func (o *profileFlags) results(dir *store.Dir) ([]*dyno.Result, error) {
+	results := dir.Results()
 	if dir.Run.Plan.Bench == nil {
 		if o.bench != "" {
 			return nil, flags.Mistakef("--bench: %s is no run of benchmarks", dir.Path)
 		}
-		return dir.Results(), nil
+		return results, nil
 	}
-	results := dir.Results()
 	names := findings.ProfiledBenchmarks(results)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s has no profiles: of benchmarks only those that changed are profiled", dir.Path)
 	}
-	found := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.Contains(name, o.bench) })
-	if i := slices.IndexFunc(names, func(name string) bool { return name == o.bench || strings.HasSuffix(name, "."+o.bench) }); i >= 0 {
-		found = names[i : i+1]
+	if o.bench == "" {
+		return findings.ProfilesOf(results, names[0]), nil
 	}
-	switch {
-	case len(found) == 0:
-		return nil, flags.Mistakef("--bench %s fits none of the benchmarks that have profiles: %s", o.bench, strings.Join(names, ", "))
-	case len(found) > 1 && o.bench != "":
-		return nil, flags.Mistakef("--bench %s fits %s", o.bench, strings.Join(found, " and "))
-	}
-	return findings.ProfilesOf(results, found[0]), nil
+	name, err := theOne("--bench", o.bench, "benchmarks", names, func(name string) bool { return name == o.bench || strings.HasSuffix(name, "."+o.bench) })
+	return findings.ProfilesOf(results, name), err
 }
 
 // named finds a setting by all of its name, a level, or any part that only one has.
 func named(settings []string, flag, part string) (string, error) {
-	for _, fits := range []func(s string) bool{
-		func(s string) bool { return s == part || label(s) == part },
+	return theOne(flag, part, "settings", settings,
+		func(s string) bool { return s == part || layout.Label(s) == part },
 		func(s string) bool {
 			return slices.ContainsFunc(strings.Fields(s), func(l string) bool {
 				_, level, _ := strings.Cut(l, "=")
 				return level == part || l == part
 			})
-		},
-		func(s string) bool { return strings.Contains(s, part) },
-	} {
-		found := slices.DeleteFunc(slices.Clone(settings), func(s string) bool { return !fits(s) })
+		})
+}
+
+// theOne finds the only name that is meant, by the first way in which any fits; the last
+// is to have the text as a part.
+func theOne(flag, text, noun string, names []string, ways ...func(name string) bool) (string, error) {
+	list := func(names []string, and string) string {
+		var labels []string
+		for _, name := range names {
+			labels = append(labels, layout.Label(name))
+		}
+		return strings.Join(labels, and)
+	}
+	for _, fits := range append(ways, func(name string) bool { return strings.Contains(name, text) }) {
+		found := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !fits(name) })
 		switch len(found) {
 		case 0:
 			continue
 		case 1:
 			return found[0], nil
 		}
-		return "", flags.Mistakef("%s %s fits %s", flag, part, strings.Join(labels(found), " and "))
+		return "", flags.Mistakef("%s %s fits %s", flag, text, list(found, " and "))
 	}
-	return "", flags.Mistakef("%s %s fits none of the settings that have profiles: %s", flag, part, strings.Join(labels(settings), ", "))
-}
-
-func label(setting string) string {
-	if setting == "" {
-		return "(as is)"
-	}
-	return setting
-}
-
-func labels(settings []string) []string {
-	var out []string
-	for _, s := range settings {
-		out = append(out, label(s))
-	}
-	return out
+	return "", flags.Mistakef("%s %s fits none of the %s that have profiles: %s", flag, text, noun, list(names, ", "))
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/store"
@@ -34,10 +33,10 @@ while the run goes on.
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if typed(cmd, "requests") { // DYNO_REQUESTS is how many a load sends
-				return reportRequests(cmd, args[0], requests)
+				return requestsCSV.report(cmd, args[0], requests)
 			}
 			if typed(cmd, "series") {
-				return reportSeries(cmd, args[0], series)
+				return seriesCSV.report(cmd, args[0], series)
 			}
 			return reportRun(cmd, args[0], &o, thresholds, serves)
 		},
@@ -81,102 +80,20 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 
 func readNoted(cmd *cobra.Command, path string) (*store.Dir, error) {
 	dir, err := store.Read(path)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		noteLosses(cmd, dir)
 	}
+	return dir, err
+}
+
+// noteLosses says what was wrong with a run directory when it was opened.
+func noteLosses(cmd *cobra.Command, dir *store.Dir) {
 	for _, text := range dir.Notes() {
 		notef(cmd, "%s", text)
 	}
-	return dir, nil
 }
 
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
-}
-
-func newCompare() *cobra.Command {
-	var o outFlags
-	var bench benchstat.Options
-	cmd := &cobra.Command{
-		Use:   "compare DIR [DIR] | compare FILE...",
-		Short: "Compare the settings of a run, two runs, or benchmark files",
-		Long: `Compare prints the settings of one run against its baseline, as report does, or
-each setting of a second run against the same of a first, a table each. Two runs
-were not made side by side: a drift of the machine between them counts as a
-change, and the report says so. One run that varies what differs is the better experiment.
-
-    dyno compare dyno-runs/a dyno-runs/b
-
-Of files that go test -bench has written it prints what benchstat prints of them,
-the same medians, changes and p-values, and what they cannot tell. A file is PATH,
-LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
-
-    dyno compare old.txt new.txt
-    dyno compare new.txt --col /format --row .name`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := benchInputs(args)
-			if err != nil {
-				return err
-			}
-			if files != nil {
-				return compareBenchmarks(cmd, files, bench, &o)
-			}
-			if err := onlyBenchFiles(cmd); err != nil {
-				return err
-			}
-			if len(args) > 2 {
-				return flags.Mistakef("%d run directories (want one or two)", len(args))
-			}
-			if len(args) == 1 {
-				return reportRun(cmd, args[0], &o, nil, nil)
-			}
-			if o.form() == "hgrm" {
-				return flags.Mistakef("--format hgrm shows one run (consider: dyno report DIR --format hgrm for each; the plotter takes several files)")
-			}
-			if err := o.oneRun("dyno report DIR --format " + string(o.format) + " for each"); err != nil {
-				return err
-			}
-			if sameFile(args[0], args[1]) {
-				return flags.Mistakef("%s and %s are one run (consider: dyno compare %[1]s, for its settings)", args[0], args[1])
-			}
-			return compareRuns(cmd, args[0], args[1], &o)
-		},
-	}
-	o.formatFlags(cmd.Flags())
-	benchstatFlags(cmd.Flags(), &bench)
-	return cmd
-}
-
-func sameFile(a, b string) bool {
-	one, _ := os.Stat(a)
-	other, _ := os.Stat(b)
-	return os.SameFile(one, other)
-}
-
-// compareRuns prints a table for each setting that both runs have.
-func compareRuns(cmd *cobra.Command, a, b string, o *outFlags) error {
-	first, err := store.Read(a)
-	if err != nil {
-		return err
-	}
-	second, err := store.Read(b)
-	if err != nil {
-		return err
-	}
-	tables, err := findings.Compare(first, second)
-	if errors.Is(err, findings.ErrBenchmarks) {
-		return flags.Mistakef("%w", err)
-	}
-	for i, t := range tables {
-		if i > 0 && o.form() != "json" {
-			fmt.Fprintln(cmd.OutOrStdout())
-		}
-		err = errors.Join(err, o.printTable(cmd, t))
-		if t.Trials == 0 {
-			err = errors.Join(err, errNothing)
-		}
-	}
-	return err
 }

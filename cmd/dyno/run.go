@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -129,7 +128,7 @@ func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*d
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	warnRepeats(cmd, e)
 	noteDirty(cmd, e)
-	err := measureInto(cmd, e, o, func() (*store.Dir, error) { return o.create(describe(e, os.Args)) })
+	err := measureInto(cmd, e, o, nil)
 	if !reported(err) {
 		return err
 	}
@@ -159,23 +158,12 @@ func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
 	if filepath.IsAbs(e.Subject.Package) {
 		dir = e.Subject.Package
 	}
-	if revised && !working && uncommitted(cmd.Context(), dir) {
+	if !revised || working {
+		return
+	}
+	if changes, _ := tool(cmd.Context(), dir, "git", "status", "--porcelain", "--untracked-files=no"); changes != "" {
 		notef(cmd, "there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
 	}
-}
-
-// uncommitted asks of files that git knows.
-func uncommitted(ctx context.Context, dir string) bool {
-	out, err := output(ctx, dir, "git", "status", "--porcelain", "--untracked-files=no")
-	return err == nil && out != ""
-}
-
-// output is what a program prints in a directory, without the space around it.
-func output(ctx context.Context, dir, program string, args ...string) (string, error) {
-	tool := exec.CommandContext(ctx, program, args...)
-	tool.Dir = dir
-	out, err := tool.Output()
-	return strings.TrimSpace(string(out)), err
 }
 
 func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) error {
@@ -203,7 +191,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if dir.Run.Plan.Bench != nil {
 		return errors.Join(flags.Mistakef("benchmarks cannot be gone on with (consider: dyno report %s for what it has, or dyno bench anew)", path), dir.Close())
 	}
-	if watches(dir.Run.Plan) {
+	if s := &dir.Run.Plan.Subject; !s.Launched() && (dir.Run.Plan.Load.None || s.PID != 0 || s.Process != "") {
 		return errors.Join(flags.Mistakef("a watch cannot be gone on with: what it watched has not waited (consider: dyno watch)"), dir.Close())
 	}
 	if len(dir.Missing()) == 0 {
@@ -214,7 +202,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if dir.Run.Plan.Slice > 0 {
 		notef(cmd, "all slices are measured anew, as those of two processes cannot be compared")
 	}
-	return measureInto(cmd, dir.Run.Plan, o, func() (*store.Dir, error) { return dir, nil })
+	return measureInto(cmd, dir.Run.Plan, o, dir)
 }
 
 func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
@@ -225,10 +213,8 @@ func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
 	case settings > 1 && repeats < least:
 		notef(cmd, "with so few repeats (%d) of %d settings hardly any change can be shown; it takes %d at least (consider: --repeat %d)",
 			repeats, settings, least, max(least, median))
-	case settings > 1 && repeats < median:
-		notef(cmd, "%d repeats can show a change; for an interval of each setting's own median it takes %d", repeats, median)
 	case repeats > 1 && repeats < median:
-		notef(cmd, "for an interval of the median it takes %d repeats, not %d", median, repeats)
+		notef(cmd, "for an interval of the median of each setting it takes %d repeats, not %d", median, repeats)
 	}
 }
 
@@ -239,7 +225,7 @@ func printPlan(w io.Writer, e *dyno.Experiment) error {
 		return err
 	}
 	trials := e.Trials()
-	order := counted(len(trials), "trial")
+	order := layout.Count(len(trials), "trial")
 	if len(trials) != 1 {
 		order += " in this order"
 	}

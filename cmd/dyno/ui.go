@@ -9,12 +9,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/report/layout"
 )
 
 // The rules of the terminal: results go to stdout, all else to stderr. On a
@@ -47,7 +49,7 @@ type progressLine struct {
 }
 
 // open draws a line over and over until close. Without a terminal it prints one every
-// so often, none for 0. line is called with mu held.
+// so often, or none for 0. line is called with mu held.
 func (l *progressLine) open(w io.Writer, every time.Duration, line func(now time.Time) string) {
 	l.w, l.stop = w, make(chan struct{})
 	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
@@ -77,17 +79,26 @@ func (l *progressLine) open(w io.Writer, every time.Duration, line func(now time
 	})
 }
 
+// sayEvery is without a terminal.
+const sayEvery = 10 * time.Second
+
+// readingLine is seen while millions of requests are read, which takes seconds.
+func readingLine(w io.Writer) *progressLine {
+	l := new(progressLine)
+	l.open(w, sayEvery, func(time.Time) string { return "reading what was measured, for the report ..." })
+	return l
+}
+
 // narrowed leaves out parts that do not fit: half a number is a wrong one.
 func narrowed(line string, width int) string {
-	r := []rune(line)
-	if len(r) < width {
-		return line
+	for utf8.RuneCountInString(line) >= width {
+		i := strings.LastIndex(line, " · ")
+		if i < 0 {
+			return string([]rune(line)[:width-1])
+		}
+		line = line[:i]
 	}
-	kept := string(r[:width-1])
-	if i := strings.LastIndex(kept, " · "); i >= 0 && !strings.HasPrefix(string(r[width-1:]), " · ") {
-		kept = kept[:i]
-	}
-	return kept
+	return line
 }
 
 // erase makes room for what is to stay. mu is held, or nothing is drawn any more.
@@ -109,13 +120,8 @@ func (l *progressLine) print(text string) {
 	fmt.Fprintf(l.w, "note: %s\n", text)
 }
 
-// close erases the line. It may be called twice.
+// close erases the line.
 func (l *progressLine) close() {
-	select {
-	case <-l.stop:
-		return
-	default:
-	}
 	close(l.stop)
 	l.drawing.Wait()
 	l.erase()
@@ -135,12 +141,6 @@ type progress struct {
 	mark    time.Time // of the last count of requests
 	count   int64
 	rate    float64
-}
-
-func newProgress(w io.Writer, total, known int) *progress {
-	p := &progress{total: total, known: known}
-	p.open(w, 0, p.line)
-	return p
 }
 
 // line names the trial unless it is alone, its phase, requests per second now, and
@@ -216,14 +216,6 @@ func digits(n int64) string {
 	return s
 }
 
-// counted is "1 trial" or "5 trials".
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
 func (p *progress) name(t *dyno.Trial) []string {
 	parts := []string{fmt.Sprintf("trial %d/%d", t.N, p.total)}
 	if s := t.Setting.String(); s != "" {
@@ -258,7 +250,7 @@ func (p *progress) end(r *dyno.Result) {
 	}
 	requests := ""
 	if n := r.Sent.Requests; n > 0 { // another generator may not say
-		requests = counted(int(n), "request") + " in "
+		requests = layout.Count(int(n), "request") + " in "
 	}
 	fmt.Fprintf(p.w, "%s: %s%v\n", name, requests, r.Elapsed.Round(time.Millisecond))
 }

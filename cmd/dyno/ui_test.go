@@ -48,14 +48,14 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestPatience: what takes long says so, once, and what does not is silent.
-func TestPatience(t *testing.T) {
+// TestReadingLine: what takes long says so, and what does not is silent.
+func TestReadingLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for after, want := range map[time.Duration]string{time.Second: "", 30 * time.Second: "reading what was measured, for the report ...\n"} {
+		for after, want := range map[time.Duration]string{time.Second: "", 15 * time.Second: "reading what was measured, for the report ...\n"} {
 			var out bytes.Buffer
-			ready := patience(&out)
+			l := readingLine(&out)
 			time.Sleep(after)
-			ready()
+			l.close()
 			time.Sleep(time.Minute)
 			if out.String() != want {
 				t.Errorf("after %v: %q", after, out.String())

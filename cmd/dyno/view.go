@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -135,40 +136,35 @@ func serveSite(ctx context.Context, l net.Listener, site *web.Site) error {
 // hostsOf has the names of a listener, the one to print first. A page of another site
 // whose name leads here has another.
 func hostsOf(at *net.TCPAddr, asked string) (hosts []string) {
-	add := func(host string) {
-		names := []string{net.JoinHostPort(host, fmt.Sprint(at.Port))}
-		if at.Port == 80 { // which browsers do not say
-			names = append(names, strings.TrimSuffix(names[0], ":80"))
-		}
-		for _, name := range names {
-			if !slices.Contains(hosts, name) {
-				hosts = append(hosts, name)
-			}
-		}
-	}
+	var names []string
 	if name, _, err := net.SplitHostPort(asked); err == nil && name != "" && net.ParseIP(name) == nil {
-		add(name)
+		names = append(names, name)
 	}
 	all := at.IP.IsUnspecified()
 	if !all {
-		add(at.IP.String())
+		names = append(names, at.IP.String())
 	}
 	if all || at.IP.IsLoopback() {
-		add("127.0.0.1")
-		add("localhost")
-		add("::1")
+		names = append(names, "127.0.0.1", "localhost", "::1")
 	}
-	if !all {
-		return hosts
-	}
-	if name, err := os.Hostname(); err == nil {
-		add(name)
-	}
-	if addrs, err := net.InterfaceAddrs(); err == nil {
+	if all {
+		name, _ := os.Hostname()
+		addrs, _ := net.InterfaceAddrs()
+		names = append(names, name)
 		for _, a := range addrs {
 			if n, ok := a.(*net.IPNet); ok {
-				add(n.IP.String())
+				names = append(names, n.IP.String())
 			}
+		}
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
+		}
+		host := net.JoinHostPort(name, strconv.Itoa(at.Port))
+		hosts = append(hosts, host)
+		if at.Port == 80 { // which browsers do not say
+			hosts = append(hosts, strings.TrimSuffix(host, ":80"))
 		}
 	}
 	return hosts

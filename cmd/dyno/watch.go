@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,26 +125,34 @@ func samplingFlags(p *flags.Set, fs *pflag.FlagSet, w *watchFlags) {
 
 // target prefers the command line to the plan.
 func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) error {
-	said := map[string][]string{} // what the user wrote, by whether it is a URL or a process
+	given := func(names ...string) (said []string) {
+		for _, name := range names {
+			if cmd.Flags().Changed(name) {
+				said = append(said, "--"+name)
+			}
+		}
+		return said
+	}
+	processes, urls := given("pid", "process"), given("url")
 	if len(args) == 1 {
-		kind := w.argument(args[0])
-		said[kind] = append(said[kind], args[0])
-	}
-	for name, kind := range map[string]string{"pid": "process", "process": "process", "url": "url"} {
-		if cmd.Flags().Changed(name) {
-			said[kind] = append(said[kind], "--"+name)
+		switch pid, err := strconv.Atoi(args[0]); {
+		case strings.Contains(args[0], "://"):
+			w.url, urls = args[0], append(urls, args[0])
+		case err == nil:
+			w.pid, processes = pid, append(processes, args[0])
+		default:
+			w.process, processes = args[0], append(processes, args[0])
 		}
 	}
-	for _, names := range said {
-		if len(names) > 1 {
-			slices.Sort(names)
-			return flags.Mistakef("%s are two targets (want one process, and one URL if it publishes what it knows)", strings.Join(names, " and "))
+	for _, said := range [][]string{processes, urls} {
+		if len(said) > 1 {
+			return flags.Mistakef("%s are two targets (want one process, and one URL if it publishes what it knows)", strings.Join(said, " and "))
 		}
 	}
-	switch {
-	case len(said) == 0 && s.PID == 0 && s.Process == "" && s.URL == "":
+	switch none := len(processes)+len(urls) == 0; {
+	case none && s.PID == 0 && s.Process == "" && s.URL == "":
 		return flags.Mistakef("no target (want for example dyno watch 1234, dyno watch argus or dyno watch http://127.0.0.1:6060)")
-	case len(said) == 0:
+	case none:
 		w.pid, w.process, w.url = s.PID, s.Process, s.URL
 	case w.pid < 0 || w.pid == 0 && w.process == "" && w.url == "":
 		return flags.Mistakef("bad target (want the number or name of a process, or a URL)")
@@ -157,19 +166,6 @@ func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) 
 		s.URL = u.Scheme + "://" + u.Host // the path is that of a page
 	}
 	return nil
-}
-
-func (w *watchFlags) argument(arg string) (kind string) {
-	if strings.Contains(arg, "://") {
-		w.url = arg
-		return "url"
-	}
-	if pid, err := strconv.Atoi(arg); err == nil {
-		w.pid = pid
-	} else {
-		w.process = arg
-	}
-	return "process"
 }
 
 func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment) error {
@@ -229,20 +225,13 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 
 // oneTrial leaves what a service that runs already can have.
 func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
-	note := func(what string) { notef(cmd, "%s: the service runs already", what) }
+	var notes []string
 	if len(e.Factors)+len(e.Settings) > 0 {
-		note("nothing is varied")
+		notes = append(notes, "nothing is varied")
 	}
-	if len(e.Profile) > 0 || e.Trace > 0 {
-		note("no profile or trace is taken")
-	}
+	attached(cmd, e, notes...)
 	e.Factors, e.Settings, e.Repeats, e.Slice = nil, nil, 1, 0
-	e.Profile, e.ProfileRepeats, e.Trace, e.Memory, e.Limits = nil, 0, 0, new(bool), dyno.Limits{}
 	e.Load.Idle = 0 // in which it would not end when it is told to
-}
-
-func watches(e *dyno.Experiment) bool {
-	return !e.Subject.Launched() && (e.Load.None || e.Subject.PID != 0 || e.Subject.Process != "")
 }
 
 // watchInto ends the trial's window at Ctrl-C, not the trial.
@@ -254,13 +243,12 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	if err != nil {
 		return err
 	}
-	dir, err := o.create(describe(e, os.Args))
+	dir, err := o.create(e)
 	if err != nil {
 		return errors.Join(err, release())
 	}
 	defer dir.Close()
 	live := newLive(cmd.ErrOrStderr(), time.Duration(e.Probes.Every.Or(dyno.DefaultEvery)))
-	defer live.close()
 	w.End = cmd.Context().Done()
 	hands = hands.Watching(w)
 	hands.Dir, hands.Watch, hands.Live = dir.TrialDir, live.begin, live.sample
@@ -279,4 +267,80 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	}
 	sayWhere(cmd, o.dir, "report "+o.dir)
 	return err
+}
+
+type live struct {
+	progress // of the one trial
+	fresh    time.Duration
+	began    time.Time          // when the first point came
+	seen     map[string]seenNow // by metric
+}
+
+type seenNow struct {
+	value float64
+	at    time.Time
+	probe string
+}
+
+func newLive(w io.Writer, every time.Duration) *live {
+	l := &live{fresh: max(3*every, 3*time.Second), seen: map[string]seenNow{}}
+	l.total = 1
+	l.open(w, sayEvery, l.line)
+	return l
+}
+
+// sample prefers the kernel's word to that of other probes.
+func (l *live) sample(probe, metric string, v float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen[metric].probe == "proc" && probe != "proc" {
+		return
+	}
+	now := time.Now()
+	if l.began.IsZero() { // which else would count from when it is first drawn
+		l.began = now
+		l.phase, l.entered, l.mark = "measure", now, now
+	}
+	l.seen[metric] = seenNow{v, now, probe}
+}
+
+// liveColumns are what is shown, in order; what is not known is left out.
+var liveColumns = []struct {
+	metric string
+	show   func(float64) string
+}{
+	{"rss-B", func(v float64) string { return "RSS " + mebibytes(v) }},
+	{"mem-frac", func(v float64) string { return fmt.Sprintf("%.1f %% of memory", 100*v) }},
+	{"vsz-B", func(v float64) string { return "VSZ " + mebibytes(v) }},
+	{"minflt/s", func(v float64) string { return fmt.Sprintf("%.0f minflt/s", v) }},
+	{"heap-B", func(v float64) string { return "heap " + mebibytes(v) }},
+	{"gc-capacity-frac", func(v float64) string { return fmt.Sprintf("GC %.1f %%", 100*v) }},
+	{"goroutines", func(v float64) string { return fmt.Sprintf("%.0f goroutines", v) }},
+	{"threads", func(v float64) string { return fmt.Sprintf("%.0f threads", v) }},
+	{"cpu-frac", func(v float64) string { return fmt.Sprintf("CPU %.1f %%", 100*v) }},
+}
+
+// line has what was seen last, after how long it has lasted.
+func (l *live) line(now time.Time) string {
+	if l.trial == nil {
+		return ""
+	}
+	first := l.progress.line(now)
+	if first == "measure" && !l.began.IsZero() { // there is no end that it could be compared with
+		first = now.Sub(l.began).Round(time.Second).String()
+	}
+	parts := []string{first}
+	for _, c := range liveColumns {
+		if s, ok := l.seen[c.metric]; ok && now.Sub(s.at) <= l.fresh {
+			parts = append(parts, c.show(s.value))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+func mebibytes(v float64) string {
+	if v >= 1<<30 {
+		return fmt.Sprintf("%.2f GiB", v/(1<<30))
+	}
+	return fmt.Sprintf("%.1f MiB", v/(1<<20))
 }

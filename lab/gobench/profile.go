@@ -6,11 +6,15 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject"
 )
 
 const (
@@ -66,6 +70,35 @@ func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*d
 		}
 	}
 	return nil
+}
+
+// Locate finds the path of a setting's file that -trimpath named by its import path; "" if
+// it is in no module of the setting's test packages.
+func (w *Run) Locate(setting, file string) string {
+	for _, s := range w.sides {
+		if s.trial.Setting.String() != setting {
+			continue
+		}
+		for _, p := range s.packages {
+			path := inModule(file, p)
+			if _, err := os.Stat(path); err == nil {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+func inModule(file string, p *subject.TestPackage) string {
+	up, down := strings.Split(p.ImportPath, "/"), strings.Split(path.Clean(file), "/")
+	same := 0
+	for same < min(len(up), len(down)-1) && up[same] == down[same] {
+		same++
+	}
+	if same == 0 {
+		return ""
+	}
+	return filepath.Join(append([]string{p.Dir, strings.Repeat("../", len(up)-same)}, down[same:]...)...)
 }
 
 func (w *Run) profile(ctx context.Context, s *side, p *pairing, l *benchmark, path string, n int64, block int) *dyno.Result {

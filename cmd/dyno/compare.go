@@ -6,19 +6,99 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/benchtable"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/store"
 )
 
-const mostBenchNotes = 20
+func newCompare() *cobra.Command {
+	var o outFlags
+	var bench benchstat.Options
+	cmd := &cobra.Command{
+		Use:   "compare DIR [DIR] | compare FILE...",
+		Short: "Compare the settings of a run, two runs, or benchmark files",
+		Long: `Compare prints the settings of one run against its baseline, as report does, or
+each setting of a second run against the same of a first, a table each. Two runs
+were not made side by side: a drift of the machine between them counts as a
+change, and the report says so. One run that varies what differs is the better experiment.
+
+    dyno compare dyno-runs/a dyno-runs/b
+
+Of files that go test -bench has written it prints what benchstat prints of them,
+the same medians, changes and p-values, and what they cannot tell. A file is PATH,
+LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
+
+    dyno compare old.txt new.txt
+    dyno compare new.txt --col /format --row .name`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := benchInputs(args)
+			if err != nil {
+				return err
+			}
+			if files != nil {
+				return compareBenchmarks(cmd, files, bench, &o)
+			}
+			if err := onlyBenchFiles(cmd); err != nil {
+				return err
+			}
+			if len(args) > 2 {
+				return flags.Mistakef("%d run directories (want one or two)", len(args))
+			}
+			if len(args) == 1 {
+				return reportRun(cmd, args[0], &o, nil, nil)
+			}
+			if err := o.oneRun("dyno report DIR --format " + o.form() + " for each"); err != nil {
+				return err
+			}
+			first, _ := os.Stat(args[0])
+			second, _ := os.Stat(args[1])
+			if os.SameFile(first, second) {
+				return flags.Mistakef("%s and %s are one run (consider: dyno compare %[1]s, for its settings)", args[0], args[1])
+			}
+			return compareRuns(cmd, args[0], args[1], &o)
+		},
+	}
+	o.formatFlags(cmd.Flags())
+	benchstatFlags(cmd.Flags(), &bench)
+	return cmd
+}
+
+// compareRuns prints a table for each setting that both runs have.
+func compareRuns(cmd *cobra.Command, a, b string, o *outFlags) error {
+	first, err := store.Read(a)
+	if err != nil {
+		return err
+	}
+	second, err := store.Read(b)
+	if err != nil {
+		return err
+	}
+	tables, err := findings.Compare(first, second)
+	if errors.Is(err, findings.ErrBenchmarks) {
+		return flags.Mistakef("%w", err)
+	}
+	for i, t := range tables {
+		if i > 0 && o.form() != "json" {
+			fmt.Fprintln(cmd.OutOrStdout())
+		}
+		err = errors.Join(err, o.printTable(cmd, t))
+		if t.Trials == 0 {
+			err = errors.Join(err, errNothing)
+		}
+	}
+	return err
+}
 
 func benchstatFlags(fs *pflag.FlagSet, o *benchstat.Options) {
 	d := benchstat.Options{}.Resolved()
@@ -88,10 +168,8 @@ func benchInputs(args []string) ([]benchInput, error) {
 }
 
 func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Options, o *outFlags) error {
-	switch o.format {
-	case "text", "json", "markdown", "csv":
-	default:
-		return flags.Mistakef("--format %s is for run directories (want text, json, markdown or csv of benchmark files)", o.format)
+	if form := o.form(); !slices.Contains([]string{"text", "json", "markdown", "csv"}, form) {
+		return flags.Mistakef("--format %s is for run directories (want text, json, markdown or csv of benchmark files)", form)
 	}
 	for name, share := range map[string]float64{"alpha": bo.Alpha, "confidence": bo.Confidence} {
 		if share == 0 { // which would mean the default
@@ -118,27 +196,13 @@ func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Opt
 	if err != nil {
 		return benchMistake(err)
 	}
-	for i, n := range t.Notes {
-		if i == mostBenchNotes {
-			notef(cmd, "and %d more", len(t.Notes)-i)
-			break
-		}
-		notef(cmd, "%s", harmless(n))
+	for _, n := range t.Notes {
+		notef(cmd, "%s", layout.Clean(n))
 	}
 	if t.Results == 0 {
 		return fmt.Errorf("there are no benchmark results in %s, or none that --filter matches (want lines such as BenchmarkX 100 12.5 ns/op)", strings.Join(t.Files, ", "))
 	}
 	return printBenchstat(cmd, t, o)
-}
-
-// harmless replaces control characters, for the terminal's sake.
-func harmless(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return '·'
-		}
-		return r
-	}, s)
 }
 
 // benchMistake is a usage error if a flag is wrong, and not a file.

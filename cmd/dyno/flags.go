@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dynolab/dyno/plan/flags"
+)
+
+// byEnvironment annotates a flag whose value comes from the environment.
+const byEnvironment = "environment"
+
+// fromEnvironment lets DYNO_CONCURRENCY=8 stand for --concurrency 8.
+func fromEnvironment(cmd *cobra.Command) {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		var err error
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			name := "DYNO_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+			if v, ok := os.LookupEnv(name); ok && !f.Changed && err == nil && f.Name != "help" {
+				if e := cmd.Flags().Set(f.Name, v); e != nil {
+					err = flags.Mistakef("%s=%s: %w", name, v, e)
+				}
+				if s, ok := f.Value.(*flags.Setter); ok {
+					s.Env = true
+				}
+				f.Annotations = map[string][]string{byEnvironment: nil}
+			}
+		})
+		return err
+	}
+}
+
+// typed reports whether a flag was given on the command line itself.
+func typed(cmd *cobra.Command, name string) bool {
+	f := cmd.Flags().Lookup(name)
+	_, env := f.Annotations[byEnvironment]
+	return f.Changed && !env
+}
+
+// alone reports a flag that is typed beside one that goes without it.
+func alone(cmd *cobra.Command, text string, others ...string) error {
+	for _, other := range others {
+		if typed(cmd, other) {
+			return flags.Mistakef(text+": only one of them can be had", other)
+		}
+	}
+	return nil
+}
+
+// A format is the flag --format of a command, and --json.
+type format struct {
+	name  string
+	json  bool
+	known []string
+}
+
+func (f *format) flags(fs *pflag.FlagSet, usage string, known ...string) {
+	f.name, f.known = known[0], known
+	fs.Var(f, "format", usage)
+	fs.BoolVar(&f.json, "json", false, "short for --format json")
+}
+
+func (f *format) String() string { return f.name }
+func (f *format) Type() string   { return "name" }
+func (f *format) Set(v string) error {
+	if !slices.Contains(f.known, v) {
+		return fmt.Errorf("unknown format %q (want one of %s)", v, strings.Join(f.known, ", "))
+	}
+	f.name = v
+	return nil
+}
+
+// form is the name of the chosen form.
+func (f *format) form() string {
+	if f.json {
+		return "json"
+	}
+	return f.name
+}

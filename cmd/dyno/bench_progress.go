@@ -21,7 +21,7 @@ type benchProgress struct {
 	least   int  // that are wanted: those that were asked for, or the fewest that can tell a change
 	beyond  bool // they are run after the time, too
 	began   time.Time
-	second  time.Time // when the second block began: the first links anew what others find linked
+	first   time.Time // when the first block began
 	step    gobench.Step
 	entered time.Time // the phase, or the block
 	all     int       // benchmarks that are open in the first block
@@ -58,14 +58,15 @@ func (p *benchProgress) sees(s gobench.Step, now time.Time) {
 		p.all = s.Benchmarks
 	}
 	switch {
-	case s.Block == 2 && p.second.IsZero():
-		p.second = now
-	case s.Block == 3 && last.Block == 2:
+	case s.Phase == "profile": // whose blocks are others
+	case s.Block == 1 && p.first.IsZero():
+		p.first = now
+	case s.Block == 2 && last.Block == 1:
 		p.warn(now)
 	}
 }
 
-// warn says, after the second block, that the wanted blocks take longer than the time.
+// warn says, after the first block, that the wanted blocks take longer than the time.
 func (p *benchProgress) warn(now time.Time) {
 	end := p.end(now).Round(time.Second)
 	if end <= p.most {
@@ -83,11 +84,11 @@ func (p *benchProgress) warn(now time.Time) {
 
 // end is when the wanted blocks may end, from the beginning; 0 if it is not known.
 func (p *benchProgress) end(now time.Time) time.Duration {
-	if p.step.Block < 3 {
+	if p.step.Block < 2 {
 		return 0
 	}
-	each := now.Sub(p.second) / time.Duration(p.step.Block-2)
-	return p.second.Sub(p.began) + each*time.Duration(p.least-1)
+	each := now.Sub(p.first) / time.Duration(p.step.Block-1)
+	return p.first.Sub(p.began) + each*time.Duration(p.least)
 }
 
 func (p *benchProgress) ended(now time.Time) {

@@ -40,7 +40,7 @@ func (c *csvOfTrials) report(cmd *cobra.Command, path, form string) error {
 	if form != "csv" {
 		return flags.Mistakef("unknown form %q of %s (want csv)", form, c.flag)
 	}
-	if err := alone(cmd, "--"+c.flag+" prints "+c.noun+", --%s is of something else", "format", "json", "strip", "threshold"); err != nil {
+	if err := alone(cmd, "--"+c.flag+" prints "+c.noun+", --%s is of something else", "format", "json", "threshold"); err != nil {
 		return err
 	}
 	dir, err := readNoted(cmd, path)

@@ -285,7 +285,7 @@ func (g *Growth) judge(by string, at, value []float64, e ends) *Grown {
 	if counted {
 		least = fewest
 	}
-	t := stats.TrendOf(at, value, stats.TrendRule{})
+	t := stats.TrendOf(at, value)
 	sorted := slices.Sorted(slices.Values(value))
 	grown := g.grown(by, t, e)
 	usual := max(sorted[len(sorted)/2], least)
@@ -370,7 +370,7 @@ func (g *Growth) outside(r *dyno.Result, series func(metric string) (at, value [
 		e = ends{before: rss[0], after: rss[0] + end - (before.RSS - before.Mapped())}
 	}
 	sorted := slices.Sorted(slices.Values(rss))
-	t := stats.TrendOf(at, beyond, stats.TrendRule{})
+	t := stats.TrendOf(at, beyond)
 	grown := g.grown("outside-B", t, e)
 	grown.Verdict, grown.Reason = g.verdict(t, sorted[len(sorted)/2], e)
 	if grown.Verdict == Leaking && end <= 0 {

@@ -92,7 +92,7 @@ func (p *parts) course() Course {
 			at, value = append(at, p.at[i+1]), append(value, stats.Median(p.value[i:i+3]))
 		}
 	}
-	return Course{stats.TrendOf(at, value, stats.TrendRule{}), stats.Median(p.value), p.length}
+	return Course{stats.TrendOf(at, value), stats.Median(p.value), p.length}
 }
 
 // A SteadyVerdict says whether a percentile of latency stayed as it was.

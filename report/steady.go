@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report/layout"
@@ -31,7 +32,7 @@ func (v *view) steady() (layout.Section, bool) {
 	rows := append(v.driftRows("p50", func(s *timeline.Steady) *timeline.Drift { return s.P50 }),
 		v.driftRows("p99", func(s *timeline.Steady) *timeline.Drift { return s.P99 })...)
 	rows = append(rows,
-		figureRow{"late, %", func(s *compare.Setting) string { return share(s.Steady.Late) }},
+		figureRow{"late, %", func(s *compare.Setting) string { return share(float64(s.Steady.Late)) }},
 		figureRow{"modes, " + mode.Unit, func(s *compare.Setting) string {
 			return each(s.Steady, func(i int) string { return mode.Format(s.Steady.Modes[i].At) })
 		}},
@@ -65,7 +66,7 @@ func (v *view) driftRows(name string, of func(*timeline.Steady) *timeline.Drift)
 	for i := range v.Settings {
 		if s := v.Settings[i].Steady; s != nil && of(s) != nil {
 			d := of(s)
-			hourly, counted = append(hourly, d.Slope*3600, d.Lo*3600, d.Hi*3600), append(counted, d.PerRequest*1e6)
+			hourly, counted = append(hourly, float64(d.Slope), float64(d.Lo), float64(d.Hi)), append(counted, float64(d.PerMillion))
 		}
 	}
 	drift, perMillion := driftScale(hourly), driftScale(counted)
@@ -79,18 +80,18 @@ func (v *view) driftRows(name string, of func(*timeline.Steady) *timeline.Drift)
 	}
 	return []figureRow{
 		row(name, func(d *timeline.Drift) string { return string(d.Verdict) }),
-		row("  drift, "+drift.Unit+"/h", func(d *timeline.Drift) string { return signedOrNone(drift, d.Slope*3600) }),
-		row("    95% interval", func(d *timeline.Drift) string { return drift.SignedInterval(d.Lo*3600, d.Hi*3600) }),
-		row("    would have been seen", func(d *timeline.Drift) string { return known(drift, d.Detectable*3600) }),
-		row("  "+perMillion.Unit+" per million requests", func(d *timeline.Drift) string { return signedOrNone(perMillion, d.PerRequest*1e6) }),
+		row("  drift, "+drift.Unit+"/h", func(d *timeline.Drift) string { return signedOrNone(drift, d.Slope) }),
+		row("    95% interval", func(d *timeline.Drift) string { return drift.SignedInterval(float64(d.Lo), float64(d.Hi)) }),
+		row("    would have been seen", func(d *timeline.Drift) string { return known(drift, float64(d.Detectable)) }),
+		row("  "+perMillion.Unit+" per million requests", func(d *timeline.Drift) string { return signedOrNone(perMillion, d.PerMillion) }),
 	}
 }
 
-func signedOrNone(s layout.Scale, x float64) string {
-	if math.IsNaN(x) {
+func signedOrNone(s layout.Scale, x dyno.Number) string {
+	if math.IsNaN(float64(x)) {
 		return ""
 	}
-	return s.Signed(x)
+	return s.Signed(float64(x))
 }
 
 // driftScale prints about two digits.
@@ -131,7 +132,7 @@ func steadySentence(s *timeline.Steady) string {
 					lead = "it is unclear whether response times are steady: "
 				}
 			}
-			parts = append(parts, p.name+" "+moved(p.Drift, s.Window))
+			parts = append(parts, p.name+" "+moved(p.Drift, time.Duration(float64(s.Window)*float64(time.Second))))
 		}
 		said = append(said, lead+strings.Join(parts, ", "))
 	}
@@ -163,41 +164,45 @@ func numeral(n int) string {
 }
 
 func moved(d *timeline.Drift, window time.Duration) string {
-	over := window.Seconds()
-	part := func(by float64) string {
-		if by = math.Abs(by) / d.Level; by > 10 {
-			return layout.Change(by)
+	over := dyno.Number(window.Hours())
+	part := func(by dyno.Number) string {
+		frac := math.Abs(float64(by / d.Level))
+		if frac > 10 {
+			return layout.Change(frac)
 		}
-		return share(by) + "%"
+		return share(frac) + "%"
 	}
 	in := "in " + plainly(window)
 	switch d.Verdict {
 	case timeline.TimesSteady:
-		if math.IsNaN(d.Lo) {
+		if math.IsNaN(float64(d.Lo)) {
 			return "does not drift"
 		}
-		return "moved by less than " + part(max(math.Abs(d.Lo), math.Abs(d.Hi))*over) + " " + in
+		return "moved by less than " + part(max(-d.Lo, d.Lo, -d.Hi, d.Hi)*over) + " " + in
 	case timeline.TimesDrifting:
 		verb := "rises"
 		if d.Slope < 0 {
 			verb = "falls"
 		}
-		hourly := driftScale([]float64{d.Slope * 3600})
-		requests := driftScale([]float64{d.PerRequest * 1e6})
-		return fmt.Sprintf("%s by %s an hour, %s per million requests (by %s %s)",
-			verb, hourly.With(math.Abs(d.Slope)*3600), requests.With(math.Abs(d.PerRequest)*1e6), part(d.Slope*over), in)
+		return fmt.Sprintf("%s by %s an hour, %s per million requests (by %s %s)", verb, drifted(d.Slope), drifted(d.PerMillion), part(d.Slope*over), in)
 	case timeline.TimesStepped:
 		verb := "rose"
 		if d.Shift < 0 {
 			verb = "fell"
 		}
-		at := time.Duration(d.At * float64(time.Second))
-		return fmt.Sprintf("%s by %s until %s, and is level since", verb, driftScale([]float64{d.Shift}).With(math.Abs(d.Shift)), plainly(at))
+		at := time.Duration(float64(d.At) * float64(time.Second))
+		return fmt.Sprintf("%s by %s until %s, and is level since", verb, drifted(d.Shift), plainly(at))
 	}
 	if !(d.Detectable > 0 && d.Detectable*over < d.Level) { // not even a doubling
 		return "cannot be told (" + steadyWhy(d.Why) + ")"
 	}
 	return fmt.Sprintf("cannot be told (%s; a change by less than %s %s would not have been seen)", steadyWhy(d.Why), part(d.Detectable*over), in)
+}
+
+// drifted prints the magnitude of a drift with its unit.
+func drifted(by dyno.Number) string {
+	x := math.Abs(float64(by))
+	return driftScale([]float64{x}).With(x)
 }
 
 // plainly prints whole seconds, without those parts at the end that are 0: 5h, 1m.

@@ -79,7 +79,11 @@ func tamedTable(p *compare.Table) *compare.Table {
 	t := *p
 	t.Name = tame(t.Name, 100)
 	t.Settings = edited(t.Settings, func(s *compare.Setting) { s.Setting = tamedSetting(s.Setting) })
-	t.Failed = edited(t.Failed, func(f *compare.Failure) { f.Setting, f.Err = tamedSetting(f.Setting), tame(f.Err, mostNote) })
+	t.Failed = edited(t.Failed, func(at **dyno.Result) {
+		f := **at
+		f.Trial.Setting, f.Err = tamedSetting(f.Trial.Setting), tame(f.Err, mostNote)
+		*at = &f
+	})
 	copies := map[*compare.Benchmark]*compare.Benchmark{}
 	t.Benchmarks = edited(t.Benchmarks, func(at **compare.Benchmark) {
 		c := **at

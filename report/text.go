@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/profile"
@@ -116,14 +117,14 @@ func (v *view) hours() (out []layout.Section) {
 func failures(t *compare.Table) []failed {
 	var keys []string
 	numbers := map[string][]string{}
-	first := map[string]compare.Failure{}
+	first := map[string]*dyno.Result{}
 	for _, f := range t.Failed {
-		key := f.Setting.String() + "\x00" + f.Err
-		if _, ok := first[key]; !ok {
+		key := f.Trial.Setting.String() + "\x00" + f.Err
+		if first[key] == nil {
 			keys = append(keys, key)
 			first[key] = f
 		}
-		numbers[key] = append(numbers[key], strconv.Itoa(f.Trial))
+		numbers[key] = append(numbers[key], strconv.Itoa(f.Trial.N))
 	}
 	var out []failed
 	for _, key := range keys {
@@ -132,7 +133,7 @@ func failures(t *compare.Table) []failed {
 			trials += "s"
 		}
 		trials += " " + strings.Join(numbers[key], ", ")
-		if s := first[key].Setting.String(); s != "" {
+		if s := first[key].Trial.Setting.String(); s != "" {
 			trials += " " + s
 		}
 		out = append(out, failed{trials, layout.CleanLines(first[key].Err)})

@@ -110,7 +110,7 @@ func (v *view) crossed() bool {
 // missing says why setting i has no values.
 func (v *view) missing(i int) string {
 	for _, f := range v.Failed {
-		if f.Setting.String() == v.Settings[i].Setting.String() {
+		if f.Trial.Setting.String() == v.Settings[i].Setting.String() {
 			return "failed"
 		}
 	}

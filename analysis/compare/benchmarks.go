@@ -122,7 +122,7 @@ func (t *Table) outcomes(rs []*dyno.Result) {
 			}
 		}
 		if r.Err != "" {
-			t.Failed = append(t.Failed, Failure{r.Trial.N, r.Trial.Setting, r.Err, r})
+			t.Failed = append(t.Failed, r)
 			continue
 		}
 		for i := range t.Settings {

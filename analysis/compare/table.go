@@ -65,7 +65,7 @@ type Table struct {
 	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
 	Doubts     []Doubt             // of a service: what the reader must see, and, after them:
 	Warnings   dyno.Warnings       // of the caller, and of trials of benchmarks
-	Failed     []Failure
+	Failed     []*dyno.Result
 	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
 
 	Bench // what only benchmarks have
@@ -82,24 +82,23 @@ type Row struct {
 // A Setting is what was found of one setting. Of one without a finished trial
 // nothing is known: it has no values, and its verdicts are all unclear.
 type Setting struct {
-	Setting  dyno.Setting
-	Baseline bool
-	Trials   int                // that finished; failed ones count for nothing
-	Elapsed  time.Duration      // their measured windows together
-	Values   map[string]Summary // by Row.Key; only what was measured
-	Versus   map[string]Versus  // by Row.Key; empty for the baseline
-	Pooled   *Pooled            // nil if no request was recorded; saturated trials are in it
-	Memory   *Memory            // nil if resident memory was not measured
-	Tail     *tail.Setting      // nil if Options.Tails has none of its trials
+	Setting  dyno.Setting       `json:"levels"`
+	Baseline bool               `json:"baseline"`
+	Trials   int                `json:"trials"`             // that finished; failed ones count for nothing
+	Elapsed  time.Duration      `json:"-"`                  // their measured windows together
+	Values   map[string]Summary `json:"values"`             // by Row.Key; only what was measured
+	Pooled   *Pooled            `json:"pooled"`             // nil if no request was recorded; saturated trials are in it
+	Memory   *Memory            `json:"memory"`             // nil if resident memory was not measured
+	Resident *Resident          `json:"resident,omitempty"` // nil if there is no snapshot of its memory
+	Tail     *tail.Setting      `json:"tail,omitempty"`     // nil if Options.Tails has none of its trials
+	Leak     *leak.Leak         `json:"leak,omitempty"`     // nil if Options.Growths has none of its trials
+	Steady   *timeline.Steady   `json:"steady,omitempty"`   // nil if there is nothing to say of it
+	Versus   map[string]Versus  `json:"versus"`             // by Row.Key; empty for the baseline
 
-	Leak     *leak.Leak       // nil if Options.Growths has none of its trials
-	Steady   *timeline.Steady // nil if there is nothing to say of it
-	Resident *Resident        // nil if there is no snapshot of its memory
-
-	Why       []Why                  // causes of the changes of primary metrics
-	Saturated []Saturation           // trials in which the generator was the limit
-	Single    *dyno.Result           // the trial that finished, if it is the only one
-	Trace     *exectrace.Attribution // of its trial ForTrace; nil if absent. The caller fills it in
+	Why       []Why                  `json:"why,omitempty"`       // causes of the changes of primary metrics
+	Saturated []Saturation           `json:"saturated,omitempty"` // trials in which the generator was the limit
+	Trace     *exectrace.Attribution `json:"trace,omitempty"`     // of its trial ForTrace; nil if absent. The caller fills it in
+	Single    *dyno.Result           `json:"-"`                   // the trial that finished, if it is the only one
 }
 
 // A Summary is one row of one setting, in the metric's base unit: of the
@@ -132,14 +131,6 @@ type Memory struct {
 	Highest dyno.Number `json:"rss-peak-B"` // bytes
 	Diff    dyno.Number `json:"diff-B"`     // bytes more than the baseline's; NaN if that is unknown
 	Frac    dyno.Number `json:"diff-frac"`  // Diff as a fraction of the baseline's; NaN if that is unknown
-}
-
-// A Failure is a trial that failed.
-type Failure struct {
-	Trial   int // position in the plan
-	Setting dyno.Setting
-	Err     string
-	Result  *dyno.Result // what there is of it
 }
 
 // Tabulate makes the table of rs. Failed trials are listed and otherwise left out; of a
@@ -177,7 +168,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	for _, r := range rs {
 		i := column(r.Trial.Setting)
 		if r.Err != "" {
-			t.Failed = append(t.Failed, Failure{r.Trial.N, r.Trial.Setting, r.Err, r})
+			t.Failed = append(t.Failed, r)
 			continue
 		}
 		if r.Trial.For != "" { // it was disturbed on purpose
@@ -187,7 +178,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		blocks[r.Trial.Block] = true
 		t.Trials++
 	}
-	slices.SortStableFunc(t.Failed, func(a, b Failure) int { return cmp.Compare(a.Trial, b.Trial) }) // blocks of profiles have the numbers of others
+	slices.SortStableFunc(t.Failed, func(a, b *dyno.Result) int { return cmp.Compare(a.Trial.N, b.Trial.N) }) // blocks of profiles have the numbers of others
 	t.Blocks = len(blocks)
 	t.Rows = rowsOf(rs)
 	for i := range t.Settings {
@@ -220,6 +211,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	return t
 }
 
+// compared counts the results that are not of trials for something else.
 func compared(rs []*dyno.Result) (n int) {
 	for _, r := range rs {
 		if r.Trial.For == "" {
@@ -303,15 +295,7 @@ func (t *Table) memory(good map[int][]*dyno.Result) {
 }
 
 // Ran counts the trials that were run to be compared, those that failed included.
-func (t *Table) Ran() int {
-	n := t.Trials
-	for _, f := range t.Failed {
-		if f.Result == nil || f.Result.Trial.For == "" {
-			n++
-		}
-	}
-	return n
-}
+func (t *Table) Ran() int { return t.Trials + compared(t.Failed) }
 
 // Label returns copies of results whose settings begin with the level run=name, so that
 // one table holds several runs with Options.Separate. Blocks are matched by number.

@@ -113,7 +113,7 @@ func (t *Table) Form() Form {
 	j := Form{
 		Schema: Schema, Kind: t.Kind, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: dyno.Number(t.Negligible),
-		Metrics:    []rowJSON{}, Settings: t.Settings, Failed: []failureJSON{},
+		Metrics:    []rowJSON{}, Settings: append([]Setting{}, t.Settings...), Failed: []failureJSON{},
 		Warnings: dyno.Warnings{}, CPU: t.CPU,
 	}
 	for _, d := range t.Doubts {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/dynolab/dyno/analysis/profiles"
@@ -48,6 +49,15 @@ func TestShortName(t *testing.T) {
 		if got := shortName(x.name, x.width); got != x.want {
 			t.Errorf("%s in %d is %q, want %q", x.name, x.width, got, x.want)
 		}
+	}
+}
+
+// What has no line is listed without its source.
+func TestListNoLine(t *testing.T) {
+	var b bytes.Buffer
+	l := profiles.Listing{Function: &profiles.Function{Name: "(unknown)"}, Flat: 1, Cum: 1, Lines: []profiles.ListingLine{{Flat: 1, Cum: 1}}}
+	if err := List(&b, []profiles.Listing{l}, "cpu-sec/req", false, map[string][]string{"": {"package main"}}); err != nil || strings.Contains(b.String(), "package") {
+		t.Errorf("%v: %s", err, &b)
 	}
 }
 

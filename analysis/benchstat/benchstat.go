@@ -17,6 +17,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 	"golang.org/x/perf/benchproc"
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // A File is text in the Go benchmark format (https://golang.org/design/14313-benchmark-format).
@@ -347,16 +348,10 @@ func versus(assume benchmath.Assumption, base, sample *benchmath.Sample, was, is
 	v.Notes = texts(v.Warnings)
 	// The least p is that of samples which do not overlap: 2 of all the ways to
 	// deal n1+n2 values into n1 and n2.
-	all := lchoose(v.N1+v.N2, v.N1)
+	all := combin.LogGeneralizedBinomial(float64(v.N1+v.N2), float64(v.N1))
 	low, high := min(base.Values[0], sample.Values[0]), max(base.Values[v.N1-1], sample.Values[v.N2-1])
 	v.Mute = math.Log(2)-all > math.Log(v.Alpha)+1e-9 || low == high
 	return v
-}
-
-// lchoose is the logarithm of n over k.
-func lchoose(n, k int) float64 {
-	l := func(n int) float64 { x, _ := math.Lgamma(float64(n + 1)); return x }
-	return l(n) - l(k) - l(n-k)
 }
 
 // ratio is that of two centers; of two zeros it is 1.

@@ -53,9 +53,6 @@ func parseSymbol(full string) symbol {
 		switch {
 		case wrapperMark.MatchString(part):
 			continue
-		case part == "" && len(parts) == 1 && parts[0] == "glob": // glob..func1, up to Go 1.20
-			parts[0] = "init"
-			continue
 		case len(parts) == 1 && parts[0] == "init" && !strings.HasPrefix(part, "func") && closureMark.MatchString(part):
 			parts[0] += "." + part // init.0 is a function
 			continue

@@ -260,7 +260,11 @@ func modes(rs []*dyno.Result) []stats.Mode {
 			each = append(each, r.Latency)
 		}
 	}
-	found := stats.Modes(bins(all))
+	var bins []stats.Bin
+	all.Each(func(lo, hi, n int64) {
+		bins = append(bins, stats.Bin{Lo: float64(lo) / 1e9, Hi: float64(hi+1) / 1e9, Count: n})
+	})
+	found := stats.Modes(bins)
 	for i := 0; i < len(found) && len(found) > 1; {
 		common := 0
 		for _, h := range each {
@@ -286,14 +290,6 @@ func modes(rs []*dyno.Result) []stats.Mode {
 		i = 0
 	}
 	return found
-}
-
-func bins(h *hist.Histogram) []stats.Bin {
-	var bs []stats.Bin
-	h.Each(func(lo, hi, n int64) {
-		bs = append(bs, stats.Bin{Lo: float64(lo) / 1e9, Hi: float64(hi+1) / 1e9, Count: n})
-	})
-	return bs
 }
 
 func shareIn(h *hist.Histogram, m stats.Mode) float64 {

@@ -150,23 +150,13 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	if o.Negligible != nil {
 		t.Negligible = float64(*o.Negligible)
 	}
-	byKey := map[string]int{}
-	column := func(s dyno.Setting) int {
-		i, ok := byKey[s.String()]
-		if !ok {
-			i = len(t.Settings)
-			byKey[s.String()] = i
-			t.Settings = append(t.Settings, Setting{Setting: s, Baseline: i == 0})
-		}
-		return i
-	}
-	for _, s := range o.Settings {
-		column(s)
+	settings, column := columns(o.Settings, rs)
+	for i, s := range settings {
+		t.Settings = append(t.Settings, newSetting(i, s))
 	}
 	good := map[int][]*dyno.Result{} // by setting
 	blocks := map[int]bool{}
 	for _, r := range rs {
-		i := column(r.Trial.Setting)
 		if r.Err != "" {
 			t.Failed = append(t.Failed, r)
 			continue
@@ -174,6 +164,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		if r.Trial.For != "" { // it was disturbed on purpose
 			continue
 		}
+		i := column(r)
 		good[i] = append(good[i], r)
 		blocks[r.Trial.Block] = true
 		t.Trials++
@@ -187,8 +178,6 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		for _, r := range good[i] {
 			s.Elapsed += r.Elapsed
 		}
-		s.Values = map[string]Summary{}
-		s.Versus = map[string]Versus{}
 		s.Pooled = pool(good[i])
 		s.Tail = tail.Of(good[i], o.Tails)
 		s.Leak = leak.Of(good[i], o.Growths)
@@ -209,6 +198,28 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	t.Doubts = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished))
 	t.Warnings = slices.Clone(o.Doubts)
 	return t
+}
+
+// columns lists the settings of a table, those given first, and says in which a result is.
+func columns(given []dyno.Setting, rs []*dyno.Result) (settings []dyno.Setting, column func(*dyno.Result) int) {
+	at := map[string]int{}
+	add := func(s dyno.Setting) {
+		if _, ok := at[s.String()]; !ok {
+			at[s.String()] = len(settings)
+			settings = append(settings, s)
+		}
+	}
+	for _, s := range given {
+		add(s)
+	}
+	for _, r := range rs {
+		add(r.Trial.Setting)
+	}
+	return settings, func(r *dyno.Result) int { return at[r.Trial.Setting.String()] }
+}
+
+func newSetting(i int, s dyno.Setting) Setting {
+	return Setting{Setting: s, Baseline: i == 0, Values: map[string]Summary{}, Versus: map[string]Versus{}}
 }
 
 // compared counts the results that are not of trials for something else.

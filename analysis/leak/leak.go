@@ -297,8 +297,7 @@ func (g *Growth) judge(by string, at, value []float64, e ends) *Grown {
 }
 
 func (g *Growth) untold(by string, e ends, reason Reason) *Grown {
-	nan := math.NaN()
-	grown := g.grown(by, stats.Trend{Shape: stats.Untold, Slope: nan, Lo: nan, Hi: nan, Detectable: nan}, e)
+	grown := g.grown(by, stats.TrendOf(nil, nil), e)
 	grown.Verdict, grown.Reason = Unclear, reason
 	return grown
 }

@@ -62,14 +62,14 @@ func each(s *timeline.Steady, f func(i int) string) string {
 }
 
 func (v *view) driftRows(name string, of func(*timeline.Steady) *timeline.Drift) []figureRow {
-	var hourly, counted []float64
+	var hourly, counted []dyno.Number
 	for i := range v.Settings {
 		if s := v.Settings[i].Steady; s != nil && of(s) != nil {
 			d := of(s)
-			hourly, counted = append(hourly, float64(d.Slope), float64(d.Lo), float64(d.Hi)), append(counted, float64(d.PerMillion))
+			hourly, counted = append(hourly, d.Slope, d.Lo, d.Hi), append(counted, d.PerMillion)
 		}
 	}
-	drift, perMillion := driftScale(hourly), driftScale(counted)
+	drift, perMillion := driftScale(hourly...), driftScale(counted...)
 	row := func(label string, text func(d *timeline.Drift) string) figureRow {
 		return figureRow{label, func(s *compare.Setting) string {
 			if d := of(s.Steady); d != nil {
@@ -95,21 +95,17 @@ func signedOrNone(s layout.Scale, x dyno.Number) string {
 }
 
 // driftScale prints about two digits.
-func driftScale(xs []float64) layout.Scale {
-	s := layout.ScaleOf("drift-sec", xs...)
+func driftScale(xs ...dyno.Number) layout.Scale {
 	greatest := 0.0
 	for _, x := range xs {
-		if !math.IsNaN(x) {
-			greatest = max(greatest, math.Abs(x)/s.Factor)
+		if !math.IsNaN(float64(x)) {
+			greatest = max(greatest, math.Abs(float64(x)))
 		}
 	}
-	switch {
-	case greatest >= 100:
-		s.Decimals = 0
-	case greatest >= 10:
-		s.Decimals = 1
-	default:
-		s.Decimals = 2
+	s := layout.ScaleOf("drift-sec", greatest)
+	s.Decimals = 2
+	for x := greatest / s.Factor; x >= 10 && s.Decimals > 0; x /= 10 {
+		s.Decimals--
 	}
 	return s
 }
@@ -172,6 +168,7 @@ func moved(d *timeline.Drift, window time.Duration) string {
 		}
 		return share(frac) + "%"
 	}
+	drifted := func(by dyno.Number) string { return driftScale(by).With(math.Abs(float64(by))) }
 	in := "in " + plainly(window)
 	switch d.Verdict {
 	case timeline.TimesSteady:
@@ -197,12 +194,6 @@ func moved(d *timeline.Drift, window time.Duration) string {
 		return "cannot be told (" + steadyWhy(d.Why) + ")"
 	}
 	return fmt.Sprintf("cannot be told (%s; a change by less than %s %s would not have been seen)", steadyWhy(d.Why), part(d.Detectable*over), in)
-}
-
-// drifted prints the magnitude of a drift with its unit.
-func drifted(by dyno.Number) string {
-	x := math.Abs(float64(by))
-	return driftScale([]float64{x}).With(x)
 }
 
 // plainly prints whole seconds, without those parts at the end that are 0: 5h, 1m.

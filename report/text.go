@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/profile"
@@ -115,14 +114,13 @@ func (v *view) hours() (out []layout.Section) {
 
 // failures lists the failed trials, those that failed alike once.
 func failures(t *compare.Table) []failed {
-	var keys []string
-	numbers := map[string][]string{}
-	first := map[string]*dyno.Result{}
+	type alike struct{ setting, err string }
+	var keys []alike
+	numbers := map[alike][]string{}
 	for _, f := range t.Failed {
-		key := f.Trial.Setting.String() + "\x00" + f.Err
-		if first[key] == nil {
+		key := alike{f.Trial.Setting.String(), f.Err}
+		if numbers[key] == nil {
 			keys = append(keys, key)
-			first[key] = f
 		}
 		numbers[key] = append(numbers[key], strconv.Itoa(f.Trial.N))
 	}
@@ -133,10 +131,10 @@ func failures(t *compare.Table) []failed {
 			trials += "s"
 		}
 		trials += " " + strings.Join(numbers[key], ", ")
-		if s := first[key].Trial.Setting.String(); s != "" {
-			trials += " " + s
+		if key.setting != "" {
+			trials += " " + key.setting
 		}
-		out = append(out, failed{trials, layout.CleanLines(first[key].Err)})
+		out = append(out, failed{trials, layout.CleanLines(key.err)})
 	}
 	return out
 }

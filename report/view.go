@@ -109,10 +109,8 @@ func (v *view) crossed() bool {
 
 // missing says why setting i has no values.
 func (v *view) missing(i int) string {
-	for _, f := range v.Failed {
-		if f.Trial.Setting.String() == v.Settings[i].Setting.String() {
-			return "failed"
-		}
+	if slices.ContainsFunc(v.Failed, func(f *dyno.Result) bool { return f.Trial.Setting.String() == v.Settings[i].Setting.String() }) {
+		return "failed"
 	}
 	return "not run"
 }

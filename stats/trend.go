@@ -9,7 +9,6 @@ import (
 // A Shape is what a series of readings does over its time.
 type Shape string
 
-// The shapes of a [Trend].
 const (
 	Growing    Shape = "growing"    // steadily, to the end
 	Falling    Shape = "falling"    // the same downwards

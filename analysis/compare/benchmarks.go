@@ -58,7 +58,6 @@ type Fault struct {
 // A FaultKind is what went wrong with a benchmark.
 type FaultKind string
 
-// The kinds of faults.
 const (
 	FaultFailed  FaultKind = "failed"  // in every block, or in its survey
 	FaultBlocks  FaultKind = "blocks"  // in some blocks

@@ -42,7 +42,6 @@ type Options struct {
 // A Kind says what the rows of a table are.
 type Kind string
 
-// The kinds of tables.
 const (
 	OfService    Kind = "service"    // metrics of a service
 	OfBenchmarks Kind = "benchmarks" // units of benchmarks

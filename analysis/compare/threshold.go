@@ -12,7 +12,6 @@ import (
 // An Outcome is the word for one threshold of one setting.
 type Outcome string
 
-// The outcomes.
 const (
 	Passed  Outcome = "passed"
 	Failed  Outcome = "failed"

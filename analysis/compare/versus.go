@@ -41,11 +41,7 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 	families := map[bool][]*stats.Comparison{} // by Metric.Primary
 	for _, row := range t.Rows {
 		m := row.Metric
-		blocks := t.blocks(good, func(r *dyno.Result) (float64, bool) {
-			v, ok := r.Values.Get(m.Name)
-			return v, ok && dyno.Counts(r, m.Name)
-		})
-		every := t.blocks(good, func(r *dyno.Result) (float64, bool) { return r.Values.Get(m.Name) })
+		blocks, every := t.blocks(good, m.Name, false), t.blocks(good, m.Name, true)
 		for i := range t.Settings {
 			t.summarize(i, m.Name, blocks, every)
 		}
@@ -96,8 +92,9 @@ func censored(i int, metric string, good map[int][]*dyno.Result) Reason {
 	return Reason{}
 }
 
-// blocks returns values, blocks in rows and settings in columns; NaN where a trial has no value.
-func (t *Table) blocks(good map[int][]*dyno.Result, value func(*dyno.Result) (float64, bool)) [][]float64 {
+// blocks returns the values of a metric, blocks in rows and settings in columns; NaN where a
+// trial has none, or, unless all are wanted, none that counts.
+func (t *Table) blocks(good map[int][]*dyno.Result, metric string, all bool) [][]float64 {
 	var numbers []int
 	for _, rs := range good {
 		for _, r := range rs {
@@ -115,7 +112,7 @@ func (t *Table) blocks(good map[int][]*dyno.Result, value func(*dyno.Result) (fl
 	}
 	for i, rs := range good {
 		for _, r := range rs {
-			if v, ok := value(r); ok {
+			if v, ok := r.Values.Get(metric); ok && (all || dyno.Counts(r, metric)) {
 				b, _ := slices.BinarySearch(numbers, r.Trial.Block)
 				rows[b][i] = v
 			}

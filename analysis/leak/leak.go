@@ -19,7 +19,6 @@ import (
 // A Verdict says whether something grows without an end.
 type Verdict string
 
-// The verdicts.
 const (
 	Leaking Verdict = "leaking"
 	NoLeak  Verdict = "level"   // it does not grow, or has stopped: a step, a cache that is full, a saw

@@ -97,7 +97,6 @@ func (p *parts) course() Course {
 // A SteadyVerdict says whether a percentile of latency stayed as it was.
 type SteadyVerdict string
 
-// The verdicts.
 const (
 	TimesSteady   SteadyVerdict = "steady"   // no trend, and surely less than mostBlind of change; or one that is negligible
 	TimesDrifting SteadyVerdict = "drifting" // longer and longer, or shorter and shorter, to the end
@@ -115,7 +114,6 @@ type Why struct {
 // A WhyKind is one of these, or a [stats.ReasonKind].
 type WhyKind string
 
-// The kinds of reasons.
 const (
 	RisesAndFalls WhyKind = "rises-and-falls" // again and again
 	VariesTooMuch WhyKind = "varies-too-much" // for so short a window

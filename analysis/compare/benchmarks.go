@@ -103,7 +103,14 @@ func TabulateBenchmarks(e *dyno.Experiment, rs []*dyno.Result) *Table {
 		t.Benchmarks = append(t.Benchmarks, b)
 		t.Rows = append(t.Rows, b.Units...)
 	}
-	t.count()
+	for _, row := range t.Rows {
+		for i := 1; i < len(t.Settings); i++ {
+			if v := t.Versus(row, i); v != nil && row.Name != "B/s" && (v.Comparison.SD != 0 || v.Diff != 0) {
+				t.Comparisons++
+			}
+		}
+	}
+	t.FalseChance = min(1, float64(t.Comparisons)*t.Error)
 	t.outcomes(dyno.LastOfEach(rs), run.column)
 	t.Pitfalls = run.pitfalls(t.Benchmarks)
 	t.judge(e.Thresholds, nil)
@@ -200,17 +207,6 @@ func (t *Table) ChangedBy(b *Benchmark, i int) (most float64) {
 		most = max(most, by)
 	}
 	return most
-}
-
-func (t *Table) count() {
-	for _, row := range t.Rows {
-		for i := 1; i < len(t.Settings); i++ {
-			if v := t.Versus(row, i); v != nil && row.Name != "B/s" && (v.Comparison.SD != 0 || v.Diff != 0) {
-				t.Comparisons++
-			}
-		}
-	}
-	t.FalseChance = min(1, float64(t.Comparisons)*t.Error)
 }
 
 func newBenchRun(e *dyno.Experiment, rs []*dyno.Result) *benchRun {

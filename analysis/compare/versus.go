@@ -43,7 +43,15 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 		m := row.Metric
 		blocks, every := t.blocks(good, m.Name, false), t.blocks(good, m.Name, true)
 		for i := range t.Settings {
-			t.summarize(i, m.Name, blocks, every)
+			trials := column(blocks, i)
+			saturated := len(trials) == 0
+			if saturated { // a figure to see, though none counts
+				trials = column(every, i)
+			}
+			if len(trials) > 0 {
+				s := stats.Summarize(trials)
+				t.Settings[i].Values[m.Name] = Summary{s.Center, s.Lo, s.Hi, trials, saturated}
+			}
 		}
 		if m.Better == 0 {
 			continue
@@ -119,21 +127,6 @@ func (t *Table) blocks(good map[int][]*dyno.Result, metric string, all bool) [][
 		}
 	}
 	return rows
-}
-
-// summarize fills in a metric of setting i, of the trials that count, or of all if none
-// does, so that there is a figure to see.
-func (t *Table) summarize(i int, metric string, blocks, every [][]float64) {
-	trials := column(blocks, i)
-	saturated := len(trials) == 0
-	if saturated {
-		trials = column(every, i)
-	}
-	if len(trials) == 0 {
-		return
-	}
-	s := stats.Summarize(trials)
-	t.Settings[i].Values[metric] = Summary{s.Center, s.Lo, s.Hi, trials, saturated}
 }
 
 func column(blocks [][]float64, i int) (xs []float64) {

@@ -31,7 +31,7 @@ func (f *Findings) readBaseline() (err error) {
 	}
 	defer now.Close()
 	b := f.Plan.Bench.Resolved()
-	if f.Against, err = benchstat.Against(old, "baseline", now, nil, benchstat.Options{Alpha: float64(*b.Error)}); err != nil {
+	if f.Against, err = benchstat.Against(old, now, float64(*b.Error)); err != nil {
 		return fmt.Errorf("compare with the baseline: %w", err)
 	}
 	return nil

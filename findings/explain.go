@@ -53,7 +53,7 @@ func tell(opt *compare.Options, of map[string][]profiles.Profiled, base string) 
 		}
 		for _, c := range changed {
 			places = append(places, compare.Place{
-				Func: c.Name, File: c.Line.File, Line: c.Line.Line, Change: dyno.Number(c.Own.Diff), Lo: dyno.Number(c.Own.Lo), Hi: dyno.Number(c.Own.Hi), Share: c.Share,
+				Func: c.Name, File: c.Line.File, Line: c.Line.Line, Change: dyno.Number(c.Own.Diff), Lo: c.Own.Lo, Hi: c.Own.Hi, Share: c.Share,
 			})
 		}
 		return places

@@ -162,8 +162,8 @@ func junitTrials(t *compare.Table, s *compare.Setting) junitCase {
 	c := junitCase{Name: "trials"}
 	var failed []string
 	for _, f := range t.Failed {
-		if f.Setting.String() == s.Setting.String() {
-			failed = append(failed, fmt.Sprintf("trial %d: %s", f.Trial, f.Err))
+		if f.Trial.Setting.String() == s.Setting.String() {
+			failed = append(failed, fmt.Sprintf("trial %d: %s", f.Trial.N, f.Err))
 		}
 	}
 	switch {

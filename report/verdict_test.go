@@ -83,7 +83,7 @@ func TestRecommendation(t *testing.T) {
 		{"partial", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) { t.Planned++ },
 			[]string{"No recommendation: only 12 of 13 planned trials were run."}, "Recommended"},
 		{"a failed trial", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
-			t.Failed = []compare.Failure{{Trial: 3, Setting: gogc("200"), Err: "exited", Result: &dyno.Result{}}}
+			t.Failed = []*dyno.Result{{Trial: dyno.Trial{N: 3, Setting: gogc("200")}, Err: "exited"}}
 		}, []string{"No recommendation: 1 trial failed."}, "Recommended"},
 		{"fails fast", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
 			t.Settings[1].Values["failures"] = compare.Summary{Trials: []float64{300, 240}}

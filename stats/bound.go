@@ -22,7 +22,7 @@ func (c Comparison) Interval(alpha float64) (lo, hi float64) {
 		}
 		return expFinite(lo), expFinite(hi)
 	}
-	h := quantileT(alpha, c.DF) * c.SD / math.Sqrt(float64(c.N))
+	h := c.half(c.N, alpha)
 	return expFinite(math.Log(c.Ratio) - h), expFinite(math.Log(c.Ratio) + h)
 }
 
@@ -39,10 +39,6 @@ func (c Comparison) MoreBeside(limit, alpha float64) int {
 		if c.SD == 0 {
 			return distance > 0 && exactP(c.Method, n) <= alpha
 		}
-		if c.ranks != nil {
-			return distance > c.half(n, alpha)
-		}
-		df := c.DF * float64(n-1) / float64(c.N-1)
-		return distance > quantileT(alpha, df)*c.SD/math.Sqrt(float64(n))
+		return distance > c.half(n, alpha)
 	})
 }

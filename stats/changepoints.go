@@ -1,11 +1,11 @@
 package stats
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -119,15 +119,12 @@ func newChangeStretch(xs []float64, from int) changeStretch {
 
 // midRanks are the ranks of xs from 1; equal ones share theirs.
 func midRanks(xs []float64) []float64 {
-	order := make([]int, len(xs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
+	sorted, order := slices.Clone(xs), make([]int, len(xs))
+	floats.Argsort(sorted, order)
 	ranks := make([]float64, len(xs))
-	for i := 0; i < len(order); {
+	for i := 0; i < len(xs); {
 		j := i
-		for j < len(order) && xs[order[j]] == xs[order[i]] {
+		for j < len(xs) && sorted[j] == sorted[i] {
 			j++
 		}
 		for _, k := range order[i:j] {

@@ -54,44 +54,21 @@ func Compare(blocks [][]float64) []Comparison {
 	if settings < 2 {
 		return nil
 	}
-	w := newWork(blocks, settings)
-	out := make([]Comparison, settings-1)
-	for j := range out {
-		out[j] = w.compare(blocks, j+1)
-	}
-	return out
-}
-
-// work is the scratch memory of a Compare, which simulations call millions of times.
-type work struct {
-	settings int
-	logs     [][]float64 // blocks x settings; NaN where no logarithm exists
-	rows     []int       // blocks complete for the pair
-	cols     []int       // the pair and the settings that lend, ascending
-	d        []float64   // log ratios, or differences, of those blocks
-	res      residuals
-}
-
-func newWork(blocks [][]float64, settings int) *work {
-	w := &work{
-		settings: settings,
-		logs:     make([][]float64, len(blocks)),
-		rows:     make([]int, 0, len(blocks)),
-		cols:     make([]int, 0, settings),
-		d:        make([]float64, 0, len(blocks)),
-		res:      newResiduals(settings),
-	}
-	flat := make([]float64, len(blocks)*settings)
+	logs := make([][]float64, len(blocks))
 	for i, row := range blocks {
-		w.logs[i] = flat[i*settings : (i+1)*settings]
-		for j := range w.logs[i] {
-			w.logs[i][j] = math.NaN()
+		logs[i] = make([]float64, settings)
+		for j := range logs[i] {
+			logs[i][j] = math.NaN()
 			if v := at(row, j); v > 0 {
-				w.logs[i][j] = math.Log(v)
+				logs[i][j] = math.Log(v)
 			}
 		}
 	}
-	return w
+	out := make([]Comparison, settings-1)
+	for j := range out {
+		out[j] = compareSetting(blocks, logs, j+1)
+	}
+	return out
 }
 
 // at returns cell j of a row, NaN if it is absent or not usable.
@@ -102,10 +79,11 @@ func at(row []float64, j int) float64 {
 	return row[j]
 }
 
-func (w *work) compare(blocks [][]float64, j int) Comparison {
+// compareSetting compares setting j with the baseline; logs are NaN where no logarithm exists.
+func compareSetting(blocks, logs [][]float64, j int) Comparison {
 	nan := math.NaN()
 	c := Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, Tests: 1, SD: nan}
-	w.rows = w.rows[:0]
+	var rows []int // the blocks that have both
 	positive, constant := true, true
 	scale := 0.0 // largest magnitude, so that no square overflows
 	for i, row := range blocks {
@@ -113,30 +91,30 @@ func (w *work) compare(blocks [][]float64, j int) Comparison {
 		if math.IsNaN(x) || math.IsNaN(y) {
 			continue
 		}
-		w.rows = append(w.rows, i)
+		rows = append(rows, i)
 		positive = positive && x > 0 && y > 0
 		scale = max(scale, math.Abs(x), math.Abs(y))
-		first := blocks[w.rows[0]]
+		first := blocks[rows[0]]
 		constant = constant && x == first[0] && y == first[j]
 	}
-	if c.N = len(w.rows); c.N == 0 {
+	if c.N = len(rows); c.N == 0 {
 		return c
 	}
 	if scale == 0 {
 		scale = 1
 	}
-	w.d = w.d[:0]
-	for _, i := range w.rows {
-		w.d = append(w.d, blocks[i][j]/scale-blocks[i][0]/scale)
+	d := make([]float64, c.N)
+	for n, i := range rows {
+		d[n] = blocks[i][j]/scale - blocks[i][0]/scale
 	}
-	mean, variance := meanVar(w.d)
+	mean, variance := meanVar(d)
 	c.Diff = mean * scale
 	c.Method = methodDiff
 	if positive {
-		for n, i := range w.rows {
-			w.d[n] = w.logs[i][j] - w.logs[i][0]
+		for n, i := range rows {
+			d[n] = logs[i][j] - logs[i][0]
 		}
-		mean, variance = meanVar(w.d)
+		mean, variance = meanVar(d)
 		scale = 1
 		c.Ratio, c.Method = expFinite(mean), methodPaired
 	}
@@ -145,7 +123,7 @@ func (w *work) compare(blocks [][]float64, j int) Comparison {
 		return c
 	}
 	c.DF = float64(c.N - 1)
-	if still(w.d) {
+	if still(d) {
 		c.SD = 0
 		c.Method = methodLockstep
 		if constant {
@@ -160,7 +138,7 @@ func (w *work) compare(blocks [][]float64, j int) Comparison {
 		return c
 	}
 	if positive {
-		if v, df, method := w.share(j, c.DF); df > 0 {
+		if v, df, method := borrow(logs, rows, j); df > 0 {
 			variance, c.DF, c.Method = v, df, method
 		}
 	}

@@ -14,9 +14,10 @@ type Bin struct {
 
 // A Mode is a peak of a distribution that valleys set apart from others.
 type Mode struct {
-	At     float64 // the middle value of those that are counted to it
-	Frac   float64 // their share of all values
-	Lo, Hi float64 // the valleys beside it, or the ends of the distribution
+	At   float64 `json:"sec"`  // the middle value of those that are counted to it; response times in summary.json
+	Frac float64 `json:"frac"` // their share of all values
+	Lo   float64 `json:"-"`
+	Hi   float64 `json:"-"` // the valleys beside it, or the ends of the distribution
 }
 
 // What a mode must have besides significance: with a million values everything is

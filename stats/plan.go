@@ -1,19 +1,16 @@
 package stats
 
 import (
-	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Plan decides how many blocks are needed. Its zero value is one comparison of two
-// settings at 5 %, found with a probability of 90 %.
+// A Plan decides how many blocks are needed. An error of 5 % is allowed to the family; a
+// change is to be found with a probability of 90 %.
 type Plan struct {
-	Settings int     // settings in a block, the baseline included; less than 2 means 2
-	Tests    int     // comparisons in the family; less than 1 means 1
-	Alpha    float64 // error allowed to the family; 0 means 0.05
-	Power    float64 // probability of finding the change; 0 means 0.9
+	Settings int // settings in a block, the baseline included; less than 2 means 2
+	Tests    int // comparisons in the family; less than 1 means 1
 }
 
 // planLimit is the most blocks that Blocks names.
@@ -29,7 +26,7 @@ func (p Plan) Blocks(effect, sd float64) int {
 		return 0
 	}
 	for n := 2; n <= planLimit; n++ {
-		if p.power(n, change, sd) >= cmp.Or(p.Power, 0.9) {
+		if p.power(n, change, sd) >= 0.9 {
 			return n
 		}
 	}
@@ -43,12 +40,11 @@ func (p Plan) Least() int { return p.Blocks(0.5, 0.02) }
 
 // power returns the probability of finding a log ratio in n blocks.
 func (p Plan) power(n int, change, sd float64) float64 {
-	alpha, tests := cmp.Or(p.Alpha, 0.05), max(1, p.Tests)
 	df := float64(n-1) * gain(max(2, p.Settings))
 	if n == 2 {
 		df = 1 // nothing is shared with two blocks
 	}
-	t := quantileT(alpha/float64(tests), df)
+	t := quantileT(0.05/float64(max(1, p.Tests)), df)
 	shift := change / (sd * math.Sqrt2) * math.Sqrt(float64(n))
 	return distuv.UnitNormal.CDF((shift - t*(1-1/(4*df))) / math.Sqrt(1+t*t/(2*df)))
 }

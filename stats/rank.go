@@ -70,7 +70,8 @@ func CompareRanks(values []float64, logs bool, looks []int) Comparison {
 		return c
 	}
 	c.ranks, c.Method, c.DF = k, methodRanks, float64(c.N-1)
-	c.P, c.Adjusted = signs(d, near, looks)
+	c.P = signedP(d, near)
+	c.Adjusted = adjustedForLooks(d, near, c.P, looks)
 	if k.sorted[c.N-1]-k.sorted[0] <= near {
 		c.SD, c.Method, c.Lo, c.Hi = 0, methodLockstep, c.Ratio, c.Ratio
 		return c
@@ -87,12 +88,10 @@ func CompareRanks(values []float64, logs bool, looks []int) Comparison {
 	return c
 }
 
-// signs returns the p-value of all values, and the one adjusted for looks.
-func signs(d []float64, near float64, looks []int) (p, adjusted float64) {
-	t := newSignTest(d, near)
-	p = t.p(len(d))
+// adjustedForLooks returns p, which is that of all of d, adjusted for looks.
+func adjustedForLooks(d []float64, near, p float64, looks []int) float64 {
 	if len(looks) == 0 {
-		return p, p
+		return p
 	}
 	least := 1.0
 	for _, k := range looks {
@@ -100,7 +99,7 @@ func signs(d []float64, near float64, looks []int) (p, adjusted float64) {
 			least = min(least, p) // a look, or in the place of one
 			break
 		}
-		least = min(least, t.p(k))
+		least = min(least, signedP(d[:k], near))
 	}
-	return p, min(1, least*float64(len(looks)))
+	return min(1, least*float64(len(looks)))
 }

@@ -14,46 +14,23 @@ import (
 // close and errs on the safe side.
 const exactRanks = 200
 
-// A signTest tests the first values of d, as many as it is asked for.
-type signTest struct {
-	d     []float64
-	near  float64 // values closer than this are tied
-	order []int   // of d by magnitude
-	kept  []float64
-	ranks []int     // scratch: doubled, of values that are not zero
-	ways  []float64 // scratch
-}
-
-func newSignTest(d []float64, near float64) *signTest {
-	t := &signTest{d: d, near: near, order: make([]int, len(d)), kept: make([]float64, 0, len(d)), ranks: make([]int, 0, len(d))}
-	for i := range t.order {
-		t.order[i] = i
-	}
-	slices.SortFunc(t.order, func(a, b int) int { return cmp.Compare(math.Abs(d[a]), math.Abs(d[b])) })
-	return t
-}
-
-// p returns the two-sided p-value of the first n values.
-func (t *signTest) p(n int) float64 {
-	t.kept = t.kept[:0]
-	for _, i := range t.order {
-		if i < n {
-			t.kept = append(t.kept, t.d[i])
-		}
-	}
-	t.ranks = t.ranks[:0]
+// signedP returns the two-sided p-value of d; values closer than near are tied.
+func signedP(d []float64, near float64) float64 {
+	d = slices.Clone(d)
+	slices.SortFunc(d, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
+	var ranks []int // doubled, of values that are not zero
 	positive, total, tied := 0, 0, false
-	for i := 0; i < n; {
+	for i := 0; i < len(d); {
 		j := i + 1
-		zero := math.Abs(t.kept[i]) <= t.near
-		for j < n && (math.Abs(t.kept[j])-math.Abs(t.kept[j-1]) <= t.near && !zero || math.Abs(t.kept[j]) <= t.near) {
+		zero := math.Abs(d[i]) <= near
+		for j < len(d) && (math.Abs(d[j])-math.Abs(d[j-1]) <= near && !zero || math.Abs(d[j]) <= near) {
 			j++
 		}
 		tied = tied || zero || j > i+1
 		if !zero {
-			for _, v := range t.kept[i:j] {
+			for _, v := range d[i:j] {
 				rank := i + j + 1 // twice the mean of i+1 to j
-				t.ranks = append(t.ranks, rank)
+				ranks = append(ranks, rank)
 				total += rank
 				if v > 0 {
 					positive += rank
@@ -62,19 +39,19 @@ func (t *signTest) p(n int) float64 {
 		}
 		i = j
 	}
-	return min(1, 2*t.tail(min(positive, total-positive), tied))
+	return min(1, 2*tail(ranks, min(positive, total-positive), tied))
 }
 
 // tail returns the probability of a sum of positive ranks of at most sum, which is at most
 // half of all.
-func (t *signTest) tail(sum int, tied bool) float64 {
-	n := len(t.ranks)
+func tail(ranks []int, sum int, tied bool) float64 {
+	n := len(ranks)
 	switch {
 	case sum == 0:
 		return math.Ldexp(1, -n)
 	case n > exactRanks:
 		mean, variance := 0.0, 0.0
-		for _, r := range t.ranks {
+		for _, r := range ranks {
 			mean += float64(r) / 4
 			variance += float64(r) * float64(r) / 16
 		}
@@ -82,17 +59,16 @@ func (t *signTest) tail(sum int, tied bool) float64 {
 	case !tied:
 		return untied(n)[sum/2]
 	}
-	t.ways = waysTo(t.ways, t.ranks, sum)
 	all := 0.0
-	for _, w := range t.ways {
+	for _, w := range waysTo(ranks, sum) {
 		all += w
 	}
 	return math.Ldexp(all, -n)
 }
 
 // waysTo counts the subsets of ascending ranks that add up to 0, 1, … sum.
-func waysTo(ways []float64, ranks []int, sum int) []float64 {
-	ways = append(ways[:0], make([]float64, sum+1)...)
+func waysTo(ranks []int, sum int) []float64 {
+	ways := make([]float64, sum+1)
 	ways[0] = 1
 	top := 0
 	for _, r := range ranks {
@@ -121,7 +97,7 @@ func untied(n int) []float64 {
 	for i := range ranks {
 		ranks[i] = i + 1
 	}
-	below := waysTo(nil, ranks, n*(n+1)/4)
+	below := waysTo(ranks, n*(n+1)/4)
 	all := 0.0
 	for i, w := range below {
 		all += w

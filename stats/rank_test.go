@@ -161,14 +161,14 @@ func TestRanksInversion(t *testing.T) {
 func TestRanksNormal(t *testing.T) {
 	const n = exactRanks + 1
 	for name, step := range map[string]int{"no ties": 1, "ties of 5": 5} {
-		test := signTest{}
+		var ranks []int
 		for i := range n {
-			test.ranks = append(test.ranks, i/step*2*step+step+1) // doubled
+			ranks = append(ranks, i/step*2*step+step+1) // doubled
 		}
-		all, sum := waysTo(nil, test.ranks, n*(n+1)/2), 0.0
+		all, sum := waysTo(ranks, n*(n+1)/2), 0.0
 		for s, w := range all {
 			sum += w
-			exact, normal := math.Ldexp(sum, -n), test.tail(s, true)
+			exact, normal := math.Ldexp(sum, -n), tail(ranks, s, true)
 			if w > 0 && exact > 1e-5 && (normal < 0.995*exact || normal > 1.25*exact) || normal < exact/2 {
 				t.Errorf("%s: P(T <= %v) is %v, by the normal %v", name, float64(s)/2, exact, normal)
 			}

@@ -84,9 +84,12 @@ func (c Comparison) allowed(alpha float64) float64 {
 	return alpha / float64(c.ranks.looks)
 }
 
-// half foretells half the interval by ranks with n blocks; infinite if they are too few.
-// The deviation is that of the 95 % interval, as an outlier would spoil SD.
+// half foretells half the interval with n blocks; infinite if they are too few. By ranks
+// the deviation is that of the 95 % interval, as an outlier would spoil SD.
 func (c Comparison) half(n int, alpha float64) float64 {
+	if c.ranks == nil {
+		return quantileT(alpha, c.DF*float64(n-1)/float64(c.N-1)) * c.SD / math.Sqrt(float64(n))
+	}
 	if math.Ldexp(1, 1-n) > alpha {
 		return math.Inf(1)
 	}

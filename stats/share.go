@@ -10,68 +10,80 @@ import (
 // power; doc/method.md has figures.
 const alikeLevel = 0.9
 
-// share estimates the variance of setting j's log ratio from more than the pair, whose
-// degrees of freedom are nu. df is 0 if the pair's own is to be used. Settings with a
-// number in each of the pair's blocks lend; below four settings there is little to lend.
-func (w *work) share(j int, nu float64) (variance, df float64, method string) {
-	w.cols = w.cols[:0]
-	for l := range w.settings {
-		if l == 0 || l == j || w.lends(l) {
-			w.cols = append(w.cols, l)
+// borrow estimates the variance of setting j's log ratio from more than the pair, which has
+// numbers in rows. df is 0 if the pair's own is to be used. Settings with a number in each
+// of these rows lend; below four settings there is little to lend.
+func borrow(logs [][]float64, rows []int, j int) (variance, df float64, method string) {
+	var cols []int // the pair and the settings that lend
+	for l := range logs[0] {
+		missing := slices.ContainsFunc(rows, func(i int) bool { return math.IsNaN(logs[i][l]) })
+		if l == 0 || l == j || !missing {
+			cols = append(cols, l)
 		}
 	}
-	if len(w.cols) < 4 || nu < 2 {
+	nu := float64(len(rows) - 1)
+	if len(cols) < 4 || nu < 2 {
 		return 0, 0, ""
 	}
-	w.res.take(w.logs, w.rows, w.cols)
-	if variance, df, alike := w.res.average(nu); alike {
+	cov := residuals(logs, rows, cols)
+	if variance, df, alike := cov.average(nu); alike {
 		return variance, df, methodAverage
 	}
-	variance, df = w.res.components(slices.Index(w.cols, j), nu)
+	variance, df = cov.components(slices.Index(cols, j), nu)
 	return variance, df, methodComponents
 }
 
-func (w *work) lends(l int) bool {
-	for _, i := range w.rows {
-		if math.IsNaN(w.logs[i][l]) {
-			return false
+// A covariance is that of settings, less the means of blocks.
+type covariance [][]float64
+
+// residuals returns the covariance of the logarithms of cols in rows.
+func residuals(logs [][]float64, rows, cols []int) covariance {
+	k, n := len(cols), float64(len(rows))
+	e := make([][]float64, len(rows)) // logarithms less the means of blocks and settings
+	mean := make([]float64, k)
+	for r, i := range rows {
+		var block float64
+		for _, l := range cols {
+			block += logs[i][l] / float64(k)
+		}
+		e[r] = make([]float64, k)
+		for a, l := range cols {
+			e[r][a] = logs[i][l] - block
+			mean[a] += e[r][a] / n
 		}
 	}
-	return true
-}
-
-// residuals are the logarithms less the means of blocks and settings. The last ones are
-// kept: with no trial missing all comparisons use the same.
-type residuals struct {
-	rows, cols []int     // what cov was taken from
-	cov        []float64 // len(cols) x len(cols)
-	e, mean    []float64 // of one block; of the settings
-}
-
-func newResiduals(settings int) residuals {
-	return residuals{
-		cov:  make([]float64, settings*settings),
-		e:    make([]float64, settings),
-		mean: make([]float64, settings),
+	cov := make(covariance, k)
+	for a := range cov {
+		cov[a] = make([]float64, k)
 	}
+	for r := range e {
+		for a := range k {
+			e[r][a] -= mean[a]
+			for b := 0; b <= a; b++ {
+				cov[a][b] += e[r][a] * e[r][b] / (n - 1)
+				cov[b][a] = cov[a][b]
+			}
+		}
+	}
+	return cov
 }
 
 // average returns the mean of the variances of all log ratios, and whether they are alike
 // enough for it: the largest is tested against the mean of the others by F. All share the
 // baseline, so the degrees of freedom are Satterthwaite's, ν·(tr S)²/tr(S²) for their
 // covariance S (Box, Ann. Math. Statist. 25, 1954).
-func (r *residuals) average(nu float64) (variance, df float64, alike bool) {
-	k := len(r.cols)
+func (c covariance) average(nu float64) (variance, df float64, alike bool) {
+	k := len(c)
 	largest := 1
 	for a := 2; a < k; a++ {
-		if r.ratioCov(a, a) > r.ratioCov(largest, largest) {
+		if c.ratio(a, a) > c.ratio(largest, largest) {
 			largest = a
 		}
 	}
 	var sum, squares, restSum, restSquares float64
 	for a := 1; a < k; a++ {
 		for b := 1; b < k; b++ {
-			s := r.ratioCov(a, b)
+			s := c.ratio(a, b)
 			if a == b {
 				sum += s
 			}
@@ -89,14 +101,13 @@ func (r *residuals) average(nu float64) (variance, df float64, alike bool) {
 	}
 	rest := restSum / float64(k-2)
 	restDF := nu * restSum * restSum / restSquares
-	p := tailF(r.ratioCov(largest, largest)/rest, nu, restDF)
+	p := tailF(c.ratio(largest, largest)/rest, nu, restDF)
 	return sum / float64(k-1), nu * sum * sum / squares, p*float64(k-1) >= alikeLevel
 }
 
-// ratioCov returns the covariance of the log ratios of columns a and b to column 0.
-func (r *residuals) ratioCov(a, b int) float64 {
-	k := len(r.cols)
-	return r.cov[a*k+b] - r.cov[a*k] - r.cov[b] + r.cov[0]
+// ratio returns the covariance of the log ratios of columns a and b to column 0.
+func (c covariance) ratio(a, b int) float64 {
+	return c[a][b] - c[a][0] - c[0][b] + c[0][0]
 }
 
 // components returns the variance of the log ratio of column j to column 0 as the sum of
@@ -107,8 +118,8 @@ func (r *residuals) ratioCov(a, b int) float64 {
 //	s_0²+s_j² = k/(k-2) · (M_0 + M_j - 2/(k(k-1)) · ΣM)
 //
 // without bias. df is 0 if that is no better than the pair's own.
-func (r *residuals) components(j int, nu float64) (variance, df float64) {
-	k := len(r.cols)
+func (c covariance) components(j int, nu float64) (variance, df float64) {
+	k := len(c)
 	own, rest := weights(k)
 	weight := func(a int) float64 {
 		if a == 0 || a == j {
@@ -118,7 +129,7 @@ func (r *residuals) components(j int, nu float64) (variance, df float64) {
 	}
 	var squares float64 // trace of (A·cov)², A the diagonal of the weights
 	for a := range k {
-		wa, row := weight(a), r.cov[a*k:(a+1)*k]
+		wa, row := weight(a), c[a]
 		variance += wa * row[a]
 		for b := range k {
 			squares += wa * weight(b) * row[b] * row[b]
@@ -130,41 +141,6 @@ func (r *residuals) components(j int, nu float64) (variance, df float64) {
 	}
 	// The sum of two variances is not known better than from the trials of both.
 	return variance, min(df, 2*nu)
-}
-
-func (r *residuals) take(logs [][]float64, rows, cols []int) {
-	if slices.Equal(r.rows, rows) && slices.Equal(r.cols, cols) {
-		return
-	}
-	r.rows, r.cols = append(r.rows[:0], rows...), append(r.cols[:0], cols...)
-	k, n := len(cols), float64(len(rows))
-	clear(r.mean)
-	clear(r.cov)
-	centre := func(i int) {
-		var block float64
-		for _, l := range cols {
-			block += logs[i][l] / float64(k)
-		}
-		for a, l := range cols {
-			r.e[a] = logs[i][l] - block
-		}
-	}
-	for _, i := range rows {
-		centre(i)
-		for a := range k {
-			r.mean[a] += r.e[a] / n
-		}
-	}
-	for _, i := range rows {
-		centre(i)
-		for a := range k {
-			r.e[a] -= r.mean[a]
-			for b := 0; b <= a; b++ {
-				r.cov[a*k+b] += r.e[a] * r.e[b] / (n - 1)
-				r.cov[b*k+a] = r.cov[a*k+b]
-			}
-		}
-	}
 }
 
 // weights returns what components gives to M of the pair's settings and of the others.

@@ -56,8 +56,7 @@ func Median(xs []float64) float64 {
 	if len(xs) == 0 {
 		return math.NaN()
 	}
-	slices.Sort(xs)
-	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+	return medianIn(xs)
 }
 
 // A Mean is the mean of the trials of one setting, with its 95 % interval by

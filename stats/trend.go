@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -10,7 +9,6 @@ import (
 // A Shape is what a series of readings does over its time.
 type Shape string
 
-// The shapes of a [Trend].
 const (
 	Growing    Shape = "growing"    // steadily, to the end
 	Falling    Shape = "falling"    // the same downwards
@@ -33,20 +31,12 @@ type Trend struct {
 	Reason     Reason  // of Untold: why
 }
 
-// A TrendRule says how sure [TrendOf] has to be. The zero value is the usual rule.
-type TrendRule struct {
-	Alpha float64 // chance of calling growing what is not; 0 means 0.001
-	Power float64 // of a growth of Trend.Detectable to be called growing; 0 means 0.99
-}
+// trendAlpha is the chance of calling growing what is not.
+const trendAlpha = 0.001
 
-func (r TrendRule) alpha() float64 {
-	return cmp.Or(r.Alpha, 0.001)
-}
-
-// power returns how many deviations of noise Power asks for.
-func (r TrendRule) power() float64 {
-	return distuv.UnitNormal.Quantile(cmp.Or(r.Power, 0.99))
-}
+// trendPower is by how many deviations of noise a growth of Trend.Detectable is called
+// growing in 99 of 100 series.
+var trendPower = distuv.UnitNormal.Quantile(0.99)
 
 // TrendReadings is the least number of readings with a trend.
 const TrendReadings = 8
@@ -57,7 +47,7 @@ const teeth = 4
 // TrendOf says whether a series grows steadily, to its end. Times are in seconds and
 // ascend, but need not be regular. Readings that are NaN or infinite are left out.
 // doc/method.md, "Leaks and trends", has the method and its errors.
-func TrendOf(at, value []float64, r TrendRule) Trend {
+func TrendOf(at, value []float64) Trend {
 	nan := math.NaN()
 	s := seriesOf(at, value)
 	t := Trend{N: len(s.at), Slope: nan, Lo: nan, Hi: nan, Detectable: nan}
@@ -74,7 +64,7 @@ func TrendOf(at, value []float64, r TrendRule) Trend {
 	t.Slope, t.Lo, t.Hi = l.slope, l.slope-l.half(0.05), l.slope+l.half(0.05)
 	q := s.quantum()
 	l.round(q)
-	j := judge(s, l, leastSteps*q, r)
+	j := judge(s, l, leastSteps*q)
 	t.Detectable = j.detectable
 	if j.grows {
 		t.Shape = Growing
@@ -83,7 +73,7 @@ func TrendOf(at, value []float64, r TrendRule) Trend {
 		}
 		return t
 	}
-	s.name(&t, b, l, j, r)
+	s.name(&t, b, l, j)
 	if !usable(t.Detectable) {
 		t.Detectable = nan
 		if t.Shape == Level {

@@ -21,30 +21,30 @@ const coarsest = 12
 const leastSteps = 10
 
 // judge treats a fall as a mirror image. Growth of at most grain over the whole is none.
-func judge(s series, l line, grain float64, r TrendRule) judgement {
-	j := judgement{steps: l.walk(r)}
+func judge(s series, l line, grain float64) judgement {
+	j := judgement{steps: l.walk()}
 	if len(l.at) >= TrendReadings {
-		j.guard = l.guard(r, l.phi)
+		j.guard = l.guard(l.phi)
 	}
 	grain /= s.span()
 	need := max(j.steps, j.guard, grain)
-	j.detectable = max(j.steps*l.again(r, coarsest, false), j.guard*l.again(r, float64(len(l.at)), true), 2*grain)
-	j.grows = math.Abs(l.slope) >= max(need, 1e-9*l.scale(), math.SmallestNonzeroFloat64) && l.lasts(r) && !turned(s, l)
+	j.detectable = max(j.steps*l.again(coarsest, false), j.guard*l.again(float64(len(l.at)), true), 2*grain)
+	j.grows = math.Abs(l.slope) >= max(need, 1e-9*l.scale(), math.SmallestNonzeroFloat64) && l.lasts() && !turned(s, l)
 	return j
 }
 
 // again returns how much larger a threshold may be in a series of the same noise. It
 // depends on a variance from n numbers of kurtosis 7 and, of a bend, on phi, both
 // estimated here and there.
-func (l *line) again(r TrendRule, n float64, phi bool) float64 {
+func (l *line) again(n float64, phi bool) float64 {
 	square := 2 * 1.5 / n
 	if phi && len(l.at) >= TrendReadings && l.news > 0 {
 		sd := math.Sqrt((1 - l.phi*l.phi) / float64(len(l.at)))
 		hi, lo := min(mostPhi, l.phi+sd), max(0, l.phi-sd)
-		x := math.Log(l.guard(r, hi)/l.guard(r, lo)) / (hi - lo) * sd
+		x := math.Log(l.guard(hi)/l.guard(lo)) / (hi - lo) * sd
 		square += 2 * x * x
 	}
-	return math.Exp(r.power() * math.Sqrt(square))
+	return math.Exp(trendPower * math.Sqrt(square))
 }
 
 // scale is what rounding may make of slopes.
@@ -57,7 +57,7 @@ func (l *line) scale() float64 {
 }
 
 // walk returns the slope that a random walk with such increments hardly ever has.
-func (l *line) walk(r TrendRule) float64 {
+func (l *line) walk() float64 {
 	g := series{l.at, l.residual}.groups(coarsest)
 	k := len(g.at)
 	sum := 0.0
@@ -66,7 +66,7 @@ func (l *line) walk(r TrendRule) float64 {
 		sum += d * d / (g.at[i] - g.at[i-1])
 	}
 	df := float64(k - 2)
-	return 1.34 * quantileT(2*r.alpha(), df) * math.Sqrt(sum/df/(g.at[k-1]-g.at[0]))
+	return 1.34 * quantileT(2*trendAlpha, df) * math.Sqrt(sum/df/(g.at[k-1]-g.at[0]))
 }
 
 // bend returns the weights of values for the change of slope at reading c: the coefficient
@@ -109,8 +109,8 @@ func (l *line) latest() int {
 }
 
 // guard returns the slope whose end at latest would be seen, but for a chance of alpha.
-func (l *line) guard(r TrendRule, phi float64) float64 {
-	return 2 * quantileT(2*r.alpha(), l.df) * l.se(l.bend(l.latest()), phi)
+func (l *line) guard(phi float64) float64 {
+	return 2 * quantileT(2*trendAlpha, l.df) * l.se(l.bend(l.latest()), phi)
 }
 
 // little is the part of a slope that a bend may take away without ending the growth: a
@@ -119,12 +119,12 @@ const little = 0.2
 
 // lasts reports whether l nowhere becomes clearly less steep: by more than chance, and not
 // surely by little.
-func (l *line) lasts(r TrendRule) bool {
+func (l *line) lasts() bool {
 	m := len(l.at)
 	if m < TrendReadings {
 		return true // lows of a saw, of whose few increments walk lets none be missing
 	}
-	crit := quantileT(2*r.alpha(), l.df)
+	crit := quantileT(2*trendAlpha, l.df)
 	sign := math.Copysign(1, l.slope)
 	left := make([]float64, m)
 	for c := m / 4; c <= max(l.latest(), m-1-max(3, m/12)); c++ {

@@ -18,13 +18,18 @@ type line struct {
 }
 
 func lineOf(s series) line {
-	l := line{series: s, residual: make([]float64, len(s.at))}
-	l.weight = slopeWeights(s.at)
-	for i, w := range l.weight {
-		l.slope += w * s.value[i]
-	}
+	l := line{series: s, residual: make([]float64, len(s.at)), weight: make([]float64, len(s.at))}
 	mean, _ := meanVar(s.value)
 	middle, _ := meanVar(s.at)
+	squares := 0.0
+	for i, t := range s.at {
+		l.weight[i] = t - middle
+		squares += l.weight[i] * l.weight[i]
+	}
+	for i := range l.weight {
+		l.weight[i] /= squares
+		l.slope += l.weight[i] * s.value[i]
+	}
 	sum, lagged := 0.0, 0.0
 	for i, v := range s.value {
 		l.residual[i] = v - mean - l.slope*(s.at[i]-middle)
@@ -60,21 +65,6 @@ func (l *line) round(q float64) {
 	if v < q*q/6 {
 		l.phi, l.news = 0, q*q/6
 	}
-}
-
-// slopeWeights returns the weights of values for their least-squares slope.
-func slopeWeights(at []float64) []float64 {
-	w := make([]float64, len(at))
-	middle, _ := meanVar(at)
-	sum := 0.0
-	for i, t := range at {
-		w[i] = t - middle
-		sum += w[i] * w[i]
-	}
-	for i := range w {
-		w[i] /= sum
-	}
-	return w
 }
 
 // se returns the standard error of a weighted sum of readings with autocorrelation phi.

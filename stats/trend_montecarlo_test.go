@@ -200,7 +200,7 @@ func TestTrendFalseAlarms(t *testing.T) {
 					x, at := instants(r, n, i%2 == 0)
 					y := make([]float64, n)
 					world.course(r, x, y)
-					shapes[TrendOf(at, y, TrendRule{}).Shape]++
+					shapes[TrendOf(at, y).Shape]++
 				}
 				t.Logf("of %d: %v", count, shapes)
 				allowed := max(0.001, world.often) * float64(count)
@@ -268,10 +268,10 @@ func TestTrendPower(t *testing.T) {
 							leaking[i], y[i] = math.Floor(leaking[i]), math.Floor(y[i])
 						}
 					}
-					if i > 0 && TrendOf(at, leaking, TrendRule{}).Shape == Growing {
+					if i > 0 && TrendOf(at, leaking).Shape == Growing {
 						found++
 					}
-					leak = TrendOf(at, y, TrendRule{}).Detectable
+					leak = TrendOf(at, y).Detectable
 					least += math.Log(60*leak) / float64(count+1)
 				}
 				got := float64(found) / float64(count)
@@ -297,7 +297,7 @@ func TestTrendCoverage(t *testing.T) {
 				for range count {
 					y := make([]float64, n)
 					f(r, x, y)
-					if got := TrendOf(at, y, TrendRule{}); got.Lo <= 0 && 0 <= got.Hi {
+					if got := TrendOf(at, y); got.Lo <= 0 && 0 <= got.Hi {
 						in++
 					}
 				}

@@ -12,7 +12,6 @@ type Reason struct {
 // A ReasonKind is a case of [Reason].
 type ReasonKind string
 
-// The kinds of reasons.
 const (
 	FewReadings ReasonKind = "few-readings"
 	OneTime     ReasonKind = "one-time"    // nearly all readings were taken at once
@@ -35,7 +34,6 @@ type Stretch struct {
 // A StretchSide says on which side of which change a stretch lies.
 type StretchSide string
 
-// The sides.
 const (
 	BeforeStep StretchSide = "before-step"
 	AfterStep  StretchSide = "after-step"

@@ -6,20 +6,20 @@ import (
 )
 
 // name says what a series does that does not grow steadily as a whole.
-func (s series) name(t *Trend, b series, l line, j judgement, r TrendRule) {
+func (s series) name(t *Trend, b series, l line, j judgement) {
 	f := s.bins(8 * finest)
 	w := f.teeth(l)
 	if w.sharp && len(w.lows) >= teeth && f.spanned(w.lows) {
-		f.saw(t, w, r)
+		f.saw(t, w)
 		return
 	}
-	if c := b.ends(t, l, r); c > 0 {
-		s.stretch(t, b, c, r)
+	if c := b.ends(t, l); c > 0 {
+		s.stretch(t, b, c)
 	}
 	if t.Shape != "" {
 		return
 	}
-	evident := l.evident(r)
+	evident := l.evident()
 	if falls := len(w.lows); w.rises > 0 && falls > 0 && falls < teeth && (w.sharp || evident) {
 		t.Shape, t.Reason = Untold, Reason{Kind: FewFalls, N: falls, Of: teeth}
 		return
@@ -30,7 +30,7 @@ func (s series) name(t *Trend, b series, l line, j judgement, r TrendRule) {
 	}
 	t.Shape, t.Reason = Untold, Reason{Kind: JumpsBack, Falls: l.slope < 0}
 	switch {
-	case !l.lasts(r):
+	case !l.lasts():
 		t.Reason.Kind = LessAtEnd
 	case math.Abs(l.slope) < max(j.steps, j.guard):
 		t.Reason.Kind = TooLittle
@@ -39,7 +39,7 @@ func (s series) name(t *Trend, b series, l line, j judgement, r TrendRule) {
 
 // evident reports whether l obviously leads somewhere: the interval of its slope leaves
 // out 0, or it is half of the range and far more than neighbours differ.
-func (l *line) evident(r TrendRule) bool {
+func (l *line) evident() bool {
 	change := math.Abs(l.slope) * l.span()
 	if change <= 1e-9*l.scale()*l.span() {
 		return false
@@ -48,7 +48,7 @@ func (l *line) evident(r TrendRule) bool {
 	for i := range next {
 		next[i] = math.Abs(l.residual[i+1] - l.residual[i])
 	}
-	return math.Abs(l.slope) > l.half(2*r.alpha()) ||
+	return math.Abs(l.slope) > l.half(2*trendAlpha) ||
 		change > 0.5*(slices.Max(l.value)-slices.Min(l.value)) && change > 8*1.4826*medianIn(next)
 }
 
@@ -128,14 +128,14 @@ func (s series) spanned(lows []int) bool {
 	return s.at[lows[0]]-s.at[0] <= most && s.at[len(s.at)-1]-s.at[lows[len(lows)-1]] <= most
 }
 
-func (s series) saw(t *Trend, w swings, r TrendRule) {
+func (s series) saw(t *Trend, w swings) {
 	var low series
 	for _, i := range w.lows {
 		low.at, low.value = append(low.at, s.at[i]), append(low.value, s.value[i])
 	}
 	l := lineOf(low)
 	// Regular readings drift along regular teeth by up to one tooth's growth between two.
-	j := judge(low, l, 2*w.depth*float64(len(w.lows))/float64(len(s.at)), r)
+	j := judge(low, l, 2*w.depth*float64(len(w.lows))/float64(len(s.at)))
 	t.Shape, t.Shift, t.At = Sawtooth, w.depth, 0
 	// Another such series may have one fall less.
 	d := j.detectable
@@ -143,7 +143,7 @@ func (s series) saw(t *Trend, w swings, r TrendRule) {
 	case k == teeth:
 		d = math.Inf(1)
 	case k < TrendReadings:
-		d *= quantileT(2*r.alpha(), k-3) / quantileT(2*r.alpha(), k-2)
+		d *= quantileT(2*trendAlpha, k-3) / quantileT(2*trendAlpha, k-2)
 	}
 	t.Detectable = min(t.Detectable, d)
 	if j.grows {
@@ -154,14 +154,14 @@ func (s series) saw(t *Trend, w swings, r TrendRule) {
 		}
 		return
 	}
-	if l.evident(r) {
+	if l.evident() {
 		t.Shape, t.Shift, t.Reason = Untold, 0, Reason{Kind: SawGrows}
 	}
 }
 
 // ends names a series that is level beside one step, or level from some time on, if that
 // fits clearly better than the line. It returns the first reading after, or 0.
-func (s series) ends(t *Trend, l line, r TrendRule) int {
+func (s series) ends(t *Trend, l line) int {
 	n := len(s.at)
 	step, bend := fit{error: math.Inf(1)}, fit{error: math.Inf(1)}
 	shape := make([]float64, n)
@@ -197,7 +197,7 @@ func (s series) ends(t *Trend, l line, r TrendRule) int {
 			return true
 		}
 		e := lineOf(part)
-		return math.Abs(e.slope) <= e.half(2*r.alpha()) || math.Abs(e.slope)*part.span() <= 0.25*math.Abs(best.height)
+		return math.Abs(e.slope) <= e.half(2*trendAlpha) || math.Abs(e.slope)*part.span() <= 0.25*math.Abs(best.height)
 	}
 	after := series{s.at[best.c:], s.value[best.c:]}
 	if !level(after) || kind == Stepped && !level(series{s.at[:best.c], s.value[:best.c]}) {

@@ -34,7 +34,7 @@ func (s series) from(lo, hi float64) series {
 
 // stretch judges the longer part beside the step at cell c of b, or what follows an end,
 // by itself: what the line misses there is no noise.
-func (s series) stretch(t *Trend, b series, c int, r TrendRule) {
+func (s series) stretch(t *Trend, b series, c int) {
 	// Cells beside a step may hold readings from both sides.
 	first, end := s.at[0], math.Inf(1)
 	from, to := end, first
@@ -53,11 +53,11 @@ func (s series) stretch(t *Trend, b series, c int, r TrendRule) {
 	if len(part.at) < TrendReadings || part.span() < s.span()/3 {
 		return
 	}
-	sub := TrendOf(part.at, part.value, r)
+	sub := TrendOf(part.at, part.value)
 	if t.Shape == Flattening && sub.Shape == Untold {
 		// What still flattens may be level at last: surely less than would be found.
 		last := s.from(first+s.span()*2/3, end)
-		if e := TrendOf(last.at, last.value, r); e.Shape != Growing && 8*math.Abs(e.Slope) < e.Detectable {
+		if e := TrendOf(last.at, last.value); e.Shape != Growing && 8*math.Abs(e.Slope) < e.Detectable {
 			sub = e
 		}
 	}

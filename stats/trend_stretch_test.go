@@ -38,7 +38,7 @@ func TestTrendStretch(t *testing.T) {
 						for i := range y {
 							y[i] += world.f(a, x[i]) + leak*(at[i]-at[0])
 						}
-						return TrendOf(at, y, TrendRule{})
+						return TrendOf(at, y)
 					}
 					said := draw(0)
 					if said.Shape != Stepped && said.Shape != Flattening {
@@ -61,7 +61,7 @@ func TestTrendStretch(t *testing.T) {
 
 // A step and a cache that fills leave as much to see as the level stretch beside them.
 func TestTrendStretchSees(t *testing.T) {
-	level := trendOf(readings(600, 1, func(float64) float64 { return 0 })).Detectable
+	level := TrendOf(readings(600, 1, func(float64) float64 { return 0 })).Detectable
 	for _, x := range []struct {
 		name  string
 		f     func(sec float64) float64
@@ -72,12 +72,12 @@ func TestTrendStretchSees(t *testing.T) {
 		{"late step", func(s float64) float64 { return 1000 * step(s, 500) }, Stepped, 2},
 		{"cache that fills", func(s float64) float64 { return 10 * min(s, 150) }, Flattening, 3},
 	} {
-		got := trendOf(readings(600, 1, x.f))
+		got := TrendOf(readings(600, 1, x.f))
 		if got.Shape != x.shape || !(got.Detectable < x.times*level) || !(got.Lo < 0 && got.Hi > 0) {
 			t.Errorf("%s: %+v, level %v", x.name, got, level)
 		}
 	}
-	got := trendOf(readings(600, 1, func(s float64) float64 { return 1000*step(s, 100) + 0.3*s }))
+	got := TrendOf(readings(600, 1, func(s float64) float64 { return 1000*step(s, 100) + 0.3*s }))
 	if got.Shape != Untold || got.Reason.Kind == "" {
 		t.Errorf("a leak after a step: %+v", got)
 	}
@@ -96,7 +96,7 @@ func TestTrendWanderingLoad(t *testing.T) {
 			n += 1 + wander
 			at[i], value[i] = float64(i), math.Floor(n)
 		}
-		if trendOf(at, value).Shape == Growing {
+		if TrendOf(at, value).Shape == Growing {
 			grows++
 		}
 	}

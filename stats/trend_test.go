@@ -50,7 +50,7 @@ func TestTrendShapes(t *testing.T) {
 		{"too few", 7, 0, func(s float64) float64 { return s }, Untold, 0, 0, 0, FewReadings},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			got := trendOf(readings(x.n, x.sd, x.f))
+			got := TrendOf(readings(x.n, x.sd, x.f))
 			if got.Shape != x.want || got.Reason.Kind != x.reason {
 				t.Errorf("%+v, want %v, %q", got, x.want, x.reason)
 			}
@@ -64,41 +64,28 @@ func TestTrendShapes(t *testing.T) {
 	}
 }
 
-func trendOf(at, value []float64) Trend { return TrendOf(at, value, TrendRule{}) }
-
 // Readings that are none do not count, and a slope does not depend on units.
 func TestTrendReadings(t *testing.T) {
 	at, value := readings(300, 1, func(s float64) float64 { return s })
-	want := TrendOf(at, value, TrendRule{})
+	want := TrendOf(at, value)
 	holed, valued := []float64{0, math.NaN(), 0}, []float64{math.NaN(), 1, math.Inf(1)}
 	for i := range at {
 		holed, valued = append(holed, at[i]), append(valued, 1e6*value[i])
 	}
-	got := TrendOf(holed, valued, TrendRule{})
+	got := TrendOf(holed, valued)
 	if got.N != 300 || got.Shape != Growing || math.Abs(got.Slope/want.Slope/1e6-1) > 1e-9 || math.Abs(got.Detectable/want.Detectable/1e6-1) > 1e-9 {
 		t.Errorf("%+v, want a million times %+v", got, want)
 	}
-	same := TrendOf(make([]float64, 300), value, TrendRule{})
+	same := TrendOf(make([]float64, 300), value)
 	if same.Shape != Untold || same.Reason.Kind == "" {
 		t.Errorf("all at one time: %+v", same)
-	}
-}
-
-// Surer is dearer.
-func TestTrendRule(t *testing.T) {
-	at, value := readings(300, 1, func(float64) float64 { return 0 })
-	strict := TrendOf(at, value, TrendRule{Alpha: 0.0001, Power: 0.999})
-	usual := TrendOf(at, value, TrendRule{})
-	loose := TrendOf(at, value, TrendRule{Alpha: 0.05, Power: 0.8})
-	if !(loose.Detectable < usual.Detectable && usual.Detectable < strict.Detectable) {
-		t.Errorf("detectable: %v, %v, %v, want it to rise", loose.Detectable, usual.Detectable, strict.Detectable)
 	}
 }
 
 func BenchmarkTrend(b *testing.B) {
 	at, value := readings(100000, 1, func(s float64) float64 { return math.Mod(s, 9000) })
 	for b.Loop() {
-		TrendOf(at, value, TrendRule{})
+		TrendOf(at, value)
 	}
 }
 
@@ -121,7 +108,7 @@ func TestTrendOdd(t *testing.T) {
 			}
 			slices.Sort(at)
 		}
-		if got := TrendOf(at, value, TrendRule{}); got.Shape == "" || (got.Shape == Untold) != (got.Reason.Kind != "") {
+		if got := TrendOf(at, value); got.Shape == "" || (got.Shape == Untold) != (got.Reason.Kind != "") {
 			t.Fatalf("%v, %v: %+v", at, value, got)
 		}
 	}

@@ -110,13 +110,5 @@ func (c Comparison) settledAt(n int, r Rule) bool {
 	if ratio {
 		change = math.Abs(math.Log(c.Ratio))
 	}
-	if c.ranks != nil {
-		return change > c.half(n, alpha/float64(c.Tests)) || ratio && change+c.half(n, 0.05) <= r.margin()
-	}
-	df := c.DF * float64(n-1) / float64(c.N-1)
-	se := c.SD / math.Sqrt(float64(n))
-	if tailT(change/se, df)*float64(c.Tests) <= alpha {
-		return true
-	}
-	return ratio && change+quantileT(0.05, df)*se <= r.margin()
+	return change > c.half(n, alpha/float64(c.Tests)) || ratio && change+c.half(n, 0.05) <= r.margin()
 }

@@ -12,62 +12,54 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// ThisRun heads the columns of the present run in what [Against] returns.
-const ThisRun = "this run"
+// The names of the two columns of [Against].
+const (
+	baseline = "baseline"
+	ThisRun  = "this run"
+)
 
 // Against compares a benchmark file of any origin, the first column, with the bench.txt of
-// the present run, which has a column for each level of the factors in its benchmarks'
-// names, such as "rev" of /rev=HEAD. The name is the baseline's.
+// the present run; a change is shown if p is at most alpha.
 //
 // Files of different times hardly ever have the same configuration, which benchstat puts
 // into tables of their own. So only the package has to be the same, if both say it;
 // GOMAXPROCS makes no difference unless the baseline has several; the notes say what
-// differs. The options Filter, Ignore, Confidence and Alpha apply; Table and Row apply if
-// they are given.
-func Against(baseline io.Reader, name string, current io.Reader, factors []string, o Options) (*Tables, error) {
-	var texts [2][]byte
+// differs.
+func Against(old, current io.Reader, alpha float64) (*Tables, error) {
+	files := []File{{baseline, "", old}, {ThisRun, "", current}}
 	var seen [2]benchConfig
-	for i, f := range []File{{name, "", baseline}, {ThisRun, "", current}} {
-		var err error
-		if texts[i], err = io.ReadAll(f.Reader); err == nil {
-			seen[i], err = configOf(texts[i], f.Name)
+	for i := range files {
+		f := &files[i]
+		text, err := io.ReadAll(f.Reader)
+		if err == nil {
+			seen[i], err = configOf(text, f.Name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read benchmarks of %s: %w", f.Name, err)
 		}
+		f.Reader = bytes.NewReader(text)
 	}
-	o.Col = ".file"
-	for _, f := range factors {
-		o.Col += " " + quoted("/"+f)
+	o := Options{Table: "pkg", Alpha: alpha}
+	if len(seen[0]["pkg"]) == 0 || len(seen[1]["pkg"]) == 0 {
+		o.Table, o.Ignore = " ", " pkg"
 	}
-	if o.Table == "" {
-		o.Table = "pkg"
-		if len(seen[0]["pkg"]) == 0 || len(seen[1]["pkg"]) == 0 {
-			o.Table, o.Ignore = " ", o.Ignore+" pkg"
-		}
-	}
-	if o.Row == "" && len(seen[0][gomaxprocs]) == 1 {
+	if len(seen[0][gomaxprocs]) == 1 {
 		o.Ignore += " " + gomaxprocs
 	}
-	t, err := Compare([]File{{name, "", bytes.NewReader(texts[0])}, {ThisRun, "", bytes.NewReader(texts[1])}}, o)
+	t, err := Compare(files, o)
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range differ(seen[0], seen[1]) {
-		t.Notes = append(t.Notes, fmt.Sprintf("%s is %s in %s, and %s in %s", strings.TrimPrefix(key, "/"), seen[0].say(key), name, seen[1].say(key), ThisRun))
+	for _, key := range slices.Sorted(maps.Keys(seen[0])) {
+		was, is := seen[0][key], seen[1][key]
+		if key != "pkg" && len(is) > 0 && !maps.Equal(was, is) {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s is %s in %s, and %s in %s", strings.TrimPrefix(key, "/"), say(was), baseline, say(is), ThisRun))
+		}
 	}
 	return t, nil
 }
 
 const gomaxprocs = "/gomaxprocs" // benchproc's name of what ends Benchmark…-8
-
-// quoted is a key as projections want it.
-func quoted(key string) string {
-	if strings.ContainsAny(key, " ():@,\"*") || strings.HasPrefix(key, "-") {
-		return fmt.Sprintf("%q", key)
-	}
-	return key
-}
 
 // A benchConfig is what a file says of how it was made: keys and their values.
 type benchConfig map[string]map[string]bool
@@ -105,18 +97,8 @@ func configOf(text []byte, name string) (benchConfig, error) {
 	return c, r.Err()
 }
 
-// differ returns the keys that a and b have with other values, without pkg.
-func differ(a, b benchConfig) (keys []string) {
-	for _, key := range slices.Sorted(maps.Keys(a)) {
-		if len(b[key]) > 0 && key != "pkg" && !maps.Equal(a[key], b[key]) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-func (c benchConfig) say(key string) string {
-	values := slices.Sorted(maps.Keys(c[key]))
+func say(set map[string]bool) string {
+	values := slices.Sorted(maps.Keys(set))
 	if more := len(values) - 3; more > 0 {
 		values = append(values[:3], fmt.Sprintf("%d more", more))
 	}

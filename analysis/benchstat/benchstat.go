@@ -8,12 +8,16 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
+	"github.com/dynolab/dyno"
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
 	"golang.org/x/perf/benchproc"
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // A File is text in the Go benchmark format (https://golang.org/design/14313-benchmark-format).
@@ -99,9 +103,9 @@ func (v *Versus) Changed() bool { return v.P <= v.Alpha && v.Ratio != 1 }
 
 // A Mean is the geometric mean of a column. A column without values has NaN.
 type Mean struct {
-	Center float64
-	Ratio  float64 // the mean of the ratios of those cells that the first column has too
-	Notes  []string
+	Center dyno.Number `json:"center"`
+	Ratio  dyno.Number `json:"ratio"` // the mean of the ratios of those cells that the first column has too
+	Notes  []string    `json:"notes,omitempty"`
 }
 
 // Count returns how many comparisons could have shown a change by chance, and how many did.
@@ -198,7 +202,6 @@ type piles struct {
 	rest            *benchproc.Projection
 	unit            *benchproc.Field
 	piles           map[slot]*pile
-	tableKeys       map[benchproc.Key]bool
 	rowsOf, colsOf  map[benchproc.Key]map[benchproc.Key]bool // by table
 	thresholds      benchmath.Thresholds
 }
@@ -213,8 +216,7 @@ type pile struct {
 func newPiles(o Options) (*piles, error) {
 	h := &piles{
 		options: o, thresholds: benchmath.DefaultThresholds, piles: map[slot]*pile{},
-		tableKeys: map[benchproc.Key]bool{},
-		rowsOf:    map[benchproc.Key]map[benchproc.Key]bool{}, colsOf: map[benchproc.Key]map[benchproc.Key]bool{},
+		rowsOf: map[benchproc.Key]map[benchproc.Key]bool{}, colsOf: map[benchproc.Key]map[benchproc.Key]bool{},
 	}
 	for _, share := range []struct {
 		name  string
@@ -259,8 +261,7 @@ func (h *piles) add(r *benchfmt.Result) (notes []string) {
 		if cell == nil {
 			cell = &pile{rest: map[benchproc.Key]bool{}}
 			h.piles[at] = cell
-			if !h.tableKeys[table] {
-				h.tableKeys[table] = true
+			if h.rowsOf[table] == nil {
 				h.rowsOf[table], h.colsOf[table] = map[benchproc.Key]bool{}, map[benchproc.Key]bool{}
 			}
 			h.rowsOf[table][row], h.colsOf[table][col] = true, true
@@ -271,11 +272,8 @@ func (h *piles) add(r *benchfmt.Result) (notes []string) {
 	return notes
 }
 
-func sorted(keys map[benchproc.Key]bool) []benchproc.Key {
-	list := make([]benchproc.Key, 0, len(keys))
-	for k := range keys {
-		list = append(list, k)
-	}
+func sorted[V any](m map[benchproc.Key]V) []benchproc.Key {
+	list := slices.Collect(maps.Keys(m))
 	benchproc.SortKeys(list)
 	return list
 }
@@ -284,7 +282,7 @@ func (h *piles) tables(t *Tables, units benchfmt.UnitMetadataMap) {
 	for _, f := range h.col.FlattenedFields() {
 		t.Columns = append(t.Columns, f.Name)
 	}
-	for _, key := range sorted(h.tableKeys) {
+	for _, key := range sorted(h.rowsOf) {
 		unit := key.Get(h.unit)
 		assume := units.GetAssumption(unit)
 		table := Table{Unit: unit, Better: units.GetBetter(unit), Exact: assume == benchmath.Assumption(benchmath.AssumeExact)}
@@ -350,16 +348,10 @@ func versus(assume benchmath.Assumption, base, sample *benchmath.Sample, was, is
 	v.Notes = texts(v.Warnings)
 	// The least p is that of samples which do not overlap: 2 of all the ways to
 	// deal n1+n2 values into n1 and n2.
-	all := lchoose(v.N1+v.N2, v.N1)
+	all := combin.LogGeneralizedBinomial(float64(v.N1+v.N2), float64(v.N1))
 	low, high := min(base.Values[0], sample.Values[0]), max(base.Values[v.N1-1], sample.Values[v.N2-1])
 	v.Mute = math.Log(2)-all > math.Log(v.Alpha)+1e-9 || low == high
 	return v
-}
-
-// lchoose is the logarithm of n over k.
-func lchoose(n, k int) float64 {
-	l := func(n int) float64 { x, _ := math.Lgamma(float64(n + 1)); return x }
-	return l(n) - l(k) - l(n-k)
 }
 
 // ratio is that of two centers; of two zeros it is 1.
@@ -391,17 +383,17 @@ func means(t *Table) []Mean {
 				undefined = undefined || math.IsNaN(c.Versus.Ratio) && r.Cells[0].Center == 0
 			}
 		}
-		m := Mean{Center: geomean(centers), Ratio: math.NaN()}
+		m := Mean{Center: geomean(centers), Ratio: dyno.Number(math.NaN())}
 		if i == 0 {
 			common = len(centers)
 		} else if len(ratios) != common {
 			m.Notes = append(m.Notes, "has not the benchmarks of the first column: means of different things")
 		}
-		if math.IsNaN(m.Center) {
+		if math.IsNaN(float64(m.Center)) {
 			m.Notes = append(m.Notes, "no geometric mean, as not every value is above 0")
 		}
 		if i > 0 && !undefined {
-			if m.Ratio = geomean(ratios); math.IsNaN(m.Ratio) {
+			if m.Ratio = geomean(ratios); math.IsNaN(float64(m.Ratio)) {
 				m.Notes = append(m.Notes, "no geometric mean of changes, as not every ratio is above 0")
 			}
 		}
@@ -411,16 +403,16 @@ func means(t *Table) []Mean {
 }
 
 // geomean is NaN of nothing, and where a number is not above 0.
-func geomean(xs []float64) float64 {
+func geomean(xs []float64) dyno.Number {
 	if len(xs) == 0 {
-		return math.NaN()
+		return dyno.Number(math.NaN())
 	}
 	mean := 0.0 // of logarithms, updated by each in turn
 	for i, x := range xs {
 		if !(x > 0) {
-			return math.NaN()
+			return dyno.Number(math.NaN())
 		}
 		mean += (math.Log(x) - mean) / float64(i+1)
 	}
-	return math.Exp(mean)
+	return dyno.Number(math.Exp(mean))
 }

@@ -84,12 +84,3 @@ func (v *Versus) MarshalJSON() ([]byte, error) {
 		Notes   []string    `json:"notes,omitempty"`
 	}{dyno.Number(v.Ratio), dyno.Number(v.P), v.Changed(), v.Notes})
 }
-
-// MarshalJSON implements json.Marshaler.
-func (m Mean) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Center dyno.Number `json:"center"`
-		Ratio  dyno.Number `json:"ratio"`
-		Notes  []string    `json:"notes,omitempty"`
-	}{dyno.Number(m.Center), dyno.Number(m.Ratio), m.Notes})
-}

@@ -58,7 +58,6 @@ type Fault struct {
 // A FaultKind is what went wrong with a benchmark.
 type FaultKind string
 
-// The kinds of faults.
 const (
 	FaultFailed  FaultKind = "failed"  // in every block, or in its survey
 	FaultBlocks  FaultKind = "blocks"  // in some blocks
@@ -69,11 +68,10 @@ const (
 type benchKey struct{ pkg, name string }
 
 type benchRun struct {
-	e        *dyno.Experiment
-	table    *Table     // under way
 	bench    dyno.Bench // with its defaults
 	settings []dyno.Setting
-	minor    []int // of each setting's Go 1.x; 0 if unknown
+	column   func(*dyno.Result) int // the place of a result's setting
+	minor    []int                  // of each setting's Go 1.x; 0 if unknown
 	data     []*benchData
 	rule     stats.Rule
 	looks    []int
@@ -92,9 +90,8 @@ func TabulateBenchmarks(e *dyno.Experiment, rs []*dyno.Result) *Table {
 	run := newBenchRun(e, rs)
 	t := &Table{Kind: OfBenchmarks, Name: e.Name, Negligible: max(0, run.rule.Negligible), Planned: max(e.Compared(), compared(rs))}
 	t.Error, t.Precision, t.Looks, t.open = float64(*run.bench.Error), float64(*run.bench.Precision), run.looks, map[benchKey]bool{}
-	run.table = t
 	for i, s := range run.settings {
-		t.Settings = append(t.Settings, Setting{Setting: s, Baseline: i == 0, Values: map[string]Summary{}, Versus: map[string]Versus{}})
+		t.Settings = append(t.Settings, newSetting(i, s))
 	}
 	t.Blocks, t.Elapsed = benchTime(rs, run.settings)
 	for _, d := range run.data {
@@ -106,15 +103,22 @@ func TabulateBenchmarks(e *dyno.Experiment, rs []*dyno.Result) *Table {
 		t.Benchmarks = append(t.Benchmarks, b)
 		t.Rows = append(t.Rows, b.Units...)
 	}
-	t.count()
-	t.outcomes(dyno.LastOfEach(rs))
+	for _, row := range t.Rows {
+		for i := 1; i < len(t.Settings); i++ {
+			if v := t.Versus(row, i); v != nil && row.Name != "B/s" && (v.Comparison.SD != 0 || v.Diff != 0) {
+				t.Comparisons++
+			}
+		}
+	}
+	t.FalseChance = min(1, float64(t.Comparisons)*t.Error)
+	t.outcomes(dyno.LastOfEach(rs), run.column)
 	t.Pitfalls = run.pitfalls(t.Benchmarks)
 	t.judge(e.Thresholds, nil)
 	return t
 }
 
 // outcomes counts the trials that finished, and keeps failures and warnings.
-func (t *Table) outcomes(rs []*dyno.Result) {
+func (t *Table) outcomes(rs []*dyno.Result, column func(*dyno.Result) int) {
 	for _, r := range rs {
 		for _, w := range r.Warnings {
 			if !slices.Contains(t.Warnings, w) {
@@ -122,15 +126,14 @@ func (t *Table) outcomes(rs []*dyno.Result) {
 			}
 		}
 		if r.Err != "" {
-			t.Failed = append(t.Failed, Failure{r.Trial.N, r.Trial.Setting, r.Err, r})
+			t.Failed = append(t.Failed, r)
 			continue
 		}
-		for i := range t.Settings {
-			if s := &t.Settings[i]; r.Trial.For == "" && s.Setting.String() == r.Trial.Setting.String() {
-				s.Trials++
-				s.Elapsed += r.Elapsed
-				t.Trials++
-			}
+		if r.Trial.For == "" {
+			s := &t.Settings[column(r)]
+			s.Trials++
+			s.Elapsed += r.Elapsed
+			t.Trials++
 		}
 	}
 }
@@ -206,19 +209,8 @@ func (t *Table) ChangedBy(b *Benchmark, i int) (most float64) {
 	return most
 }
 
-func (t *Table) count() {
-	for _, row := range t.Rows {
-		for i := 1; i < len(t.Settings); i++ {
-			if v := t.Versus(row, i); v != nil && row.Name != "B/s" && (v.Comparison.SD != 0 || v.Diff != 0) {
-				t.Comparisons++
-			}
-		}
-	}
-	t.FalseChance = min(1, float64(t.Comparisons)*t.Error)
-}
-
 func newBenchRun(e *dyno.Experiment, rs []*dyno.Result) *benchRun {
-	run := &benchRun{e: e, looks: stats.BenchLooks}
+	run := &benchRun{looks: stats.BenchLooks}
 	all := e.Resolved()
 	if all.Bench == nil { // results without their plan
 		all.Bench = &dyno.Bench{}
@@ -232,36 +224,21 @@ func newBenchRun(e *dyno.Experiment, rs []*dyno.Result) *benchRun {
 	if run.rule.Negligible == 0 {
 		run.rule.Negligible = -1
 	}
-	at := map[string]int{}
-	column := func(s dyno.Setting) int {
-		i, ok := at[s.String()]
-		if !ok {
-			i = len(run.settings)
-			at[s.String()] = i
-			run.settings = append(run.settings, s)
-		}
-		return i
-	}
-	for _, s := range e.Levels() {
-		column(s)
-	}
 	rs = dyno.LastOfEach(rs)
-	for _, r := range rs {
-		column(r.Trial.Setting)
-	}
+	run.settings, run.column = columns(e.Levels(), rs)
 	run.minor = make([]int, len(run.settings))
 	for _, r := range rs {
-		if i := column(r.Trial.Setting); run.minor[i] == 0 {
+		if i := run.column(r); run.minor[i] == 0 {
 			run.minor[i] = goMinor(r)
 		}
 	}
-	run.collect(rs, column)
+	run.collect(rs)
 	return run
 }
 
 // collect sorts surveys and benchmarks by name, in the order of the surveys; packages stay
 // together.
-func (run *benchRun) collect(rs []*dyno.Result, column func(dyno.Setting) int) {
+func (run *benchRun) collect(rs []*dyno.Result) {
 	at := map[benchKey]*benchData{}
 	packages := map[string]int{}
 	find := func(pkg, name string) *benchData {
@@ -277,7 +254,7 @@ func (run *benchRun) collect(rs []*dyno.Result, column func(dyno.Setting) int) {
 	}
 	for i := range run.settings {
 		for _, r := range rs {
-			if r.Trial.For != dyno.ForSurvey || column(r.Trial.Setting) != i {
+			if r.Trial.For != dyno.ForSurvey || run.column(r) != i {
 				continue
 			}
 			for j := range r.Surveys {
@@ -298,7 +275,7 @@ func (run *benchRun) collect(rs []*dyno.Result, column func(dyno.Setting) int) {
 				last[d] = r.Trial.Block
 				d.blocks = append(d.blocks, make([]*dyno.Benchmark, len(run.settings)))
 			}
-			d.blocks[len(d.blocks)-1][column(r.Trial.Setting)] = b
+			d.blocks[len(d.blocks)-1][run.column(r)] = b
 		}
 	}
 	slices.SortStableFunc(run.data, func(a, b *benchData) int { return cmp.Compare(packages[a.pkg], packages[b.pkg]) })

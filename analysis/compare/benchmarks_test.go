@@ -171,7 +171,7 @@ func TestBenchMissing(t *testing.T) {
 	if n := bt.Settings[1].Versus[bt.Benchmarks[1].Units[0].Key].Comparison.N; n != 3 || bt.Blocks != 4 {
 		t.Errorf("%d values of %d finished blocks", n, bt.Blocks)
 	}
-	if len(bt.Failed) != 2 || bt.Failed[0].Err != "link: no space" || bt.Failed[0].Result.Trial.Block != 1 {
+	if len(bt.Failed) != 2 || bt.Failed[0].Err != "link: no space" || bt.Failed[0].Trial.Block != 1 {
 		t.Errorf("failed %+v", bt.Failed)
 	}
 	if b, err := json.Marshal(bt); err != nil || !strings.Contains(string(b), `"setting":"rev=HEAD"`) {

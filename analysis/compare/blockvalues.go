@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -96,21 +97,16 @@ func pairsOf(block []*dyno.Benchmark) (n int) {
 	return n
 }
 
-func (d *benchData) units() (units []string) {
+func (d *benchData) units() []string {
 	seen := map[string]bool{}
 	for _, block := range d.blocks {
 		for _, b := range block {
 			if b == nil {
 				continue
 			}
-			for _, samples := range b.Launches {
-				for _, vs := range samples {
-					for _, v := range vs {
-						if !seen[v.Metric] {
-							seen[v.Metric] = true
-							units = append(units, v.Metric)
-						}
-					}
+			for _, vs := range slices.Concat(b.Launches...) {
+				for _, v := range vs {
+					seen[v.Metric] = true
 				}
 			}
 		}
@@ -121,8 +117,7 @@ func (d *benchData) units() (units []string) {
 		}
 		return len(benchUnits)
 	}
-	slices.SortFunc(units, func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
-	return units
+	return slices.SortedFunc(maps.Keys(seen), func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
 }
 
 func (run *benchRun) cells(t *Table, d *benchData, u Row) {
@@ -266,7 +261,7 @@ func (run *benchRun) faults(d *benchData) (fs []Fault) {
 			f.Kind, f.Said = FaultSkipped, survey.Err
 		case survey != nil && survey.Err != "":
 			f.Kind, f.Said = FaultFailed, survey.Err
-		case survey == nil && f.Tried == 0 && run.surveyed(i):
+		case survey == nil && f.Tried == 0 && slices.ContainsFunc(run.data, func(d *benchData) bool { return d.surveys[i] != nil }):
 			f.Kind = FaultMissing
 		default:
 			continue
@@ -274,8 +269,4 @@ func (run *benchRun) faults(d *benchData) (fs []Fault) {
 		fs = append(fs, f)
 	}
 	return fs
-}
-
-func (run *benchRun) surveyed(i int) bool {
-	return slices.ContainsFunc(run.data, func(d *benchData) bool { return d.surveys[i] != nil })
 }

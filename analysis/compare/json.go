@@ -4,11 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/exectrace"
-	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/analysis/profiles"
-	"github.com/dynolab/dyno/analysis/tail"
-	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -27,7 +23,7 @@ type Form struct {
 	Blocks     int                 `json:"blocks"`
 	Negligible dyno.Number         `json:"negligible"`
 	Metrics    []rowJSON           `json:"metrics"`
-	Settings   []settingJSON       `json:"settings"`
+	Settings   []Setting           `json:"settings"`
 	CPU        []profiles.CPUShare `json:"cpu,omitempty"`
 	Warnings   dyno.Warnings       `json:"warnings"`
 	Failed     []failureJSON       `json:"failed"`
@@ -97,51 +93,6 @@ type reasonJSON struct {
 	Said    string     `json:"said,omitempty"`
 }
 
-type settingJSON struct {
-	Setting  string                 `json:"setting"`
-	Levels   dyno.Setting           `json:"levels"`
-	Baseline bool                   `json:"baseline"`
-	Trials   int                    `json:"trials"`
-	Values   map[string]summaryJSON `json:"values"`
-	Pooled   *Pooled                `json:"pooled"`
-	Memory   *Memory                `json:"memory"`
-	Resident *residentJSON          `json:"resident,omitempty"`
-	Tail     *tail.Setting          `json:"tail,omitempty"`
-	Leak     *leak.Leak             `json:"leak,omitempty"`
-	Steady   *timeline.Steady       `json:"steady,omitempty"`
-	Versus   map[string]versusJSON  `json:"versus"`
-
-	Why       []Why                  `json:"why,omitempty"`
-	Saturated []Saturation           `json:"saturated,omitempty"`
-	Trace     *exectrace.Attribution `json:"trace,omitempty"`
-	Elapsed   float64                `json:"elapsed-sec,omitempty"` // this and the next two of a single trial
-	Sent      *dyno.Sent             `json:"sent,omitempty"`
-	Failures  map[string]int         `json:"failures,omitempty"`
-}
-
-type summaryJSON struct {
-	Center dyno.Number   `json:"center"`
-	Lo     dyno.Number   `json:"lo"`
-	Hi     dyno.Number   `json:"hi"`
-	Trials []dyno.Number `json:"trials"`
-
-	Saturated bool `json:"saturated,omitempty"`
-}
-
-type versusJSON struct {
-	Blocks     int           `json:"blocks"`
-	Ratio      dyno.Number   `json:"ratio"`
-	Lo         dyno.Number   `json:"lo"`
-	Hi         dyno.Number   `json:"hi"`
-	P          dyno.Number   `json:"p"`
-	PlainP     dyno.Number   `json:"plain-p"` // before it was adjusted
-	Diff       dyno.Number   `json:"diff"`
-	SD         dyno.Number   `json:"sd"`
-	Verdict    stats.Verdict `json:"verdict"`
-	MoreBlocks int           `json:"more-blocks,omitempty"`
-	Note       string        `json:"note,omitempty"`
-}
-
 type failureJSON struct {
 	Trial   int    `json:"trial"`
 	For     string `json:"for,omitempty"`
@@ -162,7 +113,7 @@ func (t *Table) Form() Form {
 	j := Form{
 		Schema: Schema, Kind: t.Kind, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: dyno.Number(t.Negligible),
-		Metrics:    []rowJSON{}, Settings: []settingJSON{}, Failed: []failureJSON{},
+		Metrics:    []rowJSON{}, Settings: append([]Setting{}, t.Settings...), Failed: []failureJSON{},
 		Warnings: dyno.Warnings{}, CPU: t.CPU,
 	}
 	for _, d := range t.Doubts {
@@ -177,11 +128,8 @@ func (t *Table) Form() Form {
 		}
 		j.Metrics = append(j.Metrics, row)
 	}
-	for i := range t.Settings {
-		j.Settings = append(j.Settings, t.Settings[i].json())
-	}
 	for _, f := range t.Failed {
-		j.Failed = append(j.Failed, failureJSON{f.Trial, f.Result.Trial.For, f.Setting.String(), f.Err, f.Result.Values, f.Result.Sent, f.Result.Failures})
+		j.Failed = append(j.Failed, failureJSON{f.Trial.N, f.Trial.For, f.Trial.Setting.String(), f.Err, f.Values, f.Sent, f.Failures})
 	}
 	for i := range t.Thresholds {
 		j.Thresholds = append(j.Thresholds, t.thresholdJSON(&t.Thresholds[i]))
@@ -230,31 +178,56 @@ func (t *Table) thresholdJSON(j *Judgement) thresholdJSON {
 	return x
 }
 
-func (s *Setting) json() settingJSON {
-	j := settingJSON{
-		Setting: s.Setting.String(), Levels: s.Setting, Baseline: s.Baseline, Trials: s.Trials,
-		Values: map[string]summaryJSON{}, Versus: map[string]versusJSON{},
-		Resident: s.Resident.json(), Tail: s.Tail, Leak: s.Leak, Steady: s.Steady, Trace: s.Trace, Saturated: s.Saturated,
-		Pooled: s.Pooled, Memory: s.Memory, Why: s.Why,
-	}
-	for name, v := range s.Values {
-		trials := make([]dyno.Number, len(v.Trials))
-		for i, x := range v.Trials {
-			trials[i] = dyno.Number(x)
-		}
-		j.Values[name] = summaryJSON{dyno.Number(v.Center), dyno.Number(v.Lo), dyno.Number(v.Hi), trials, v.Saturated}
-	}
-	for name, v := range s.Versus {
-		j.Versus[name] = versusJSON{
-			v.Comparison.N, dyno.Number(v.Ratio), dyno.Number(v.Lo), dyno.Number(v.Hi), dyno.Number(v.P), dyno.Number(v.Comparison.P), dyno.Number(v.Diff),
-			dyno.Number(v.Comparison.SD), v.Verdict, v.MoreBlocks, v.Note.Text,
-		}
-	}
+// MarshalJSON implements json.Marshaler.
+func (s *Setting) MarshalJSON() ([]byte, error) {
+	type plain Setting
+	j := struct {
+		Name string `json:"setting"`
+		*plain
+		Elapsed  float64        `json:"elapsed-sec,omitempty"` // this and the next two of a single trial
+		Sent     *dyno.Sent     `json:"sent,omitempty"`
+		Failures map[string]int `json:"failures,omitempty"`
+	}{Name: s.Setting.String(), plain: (*plain)(s)}
 	if r := s.Single; r != nil {
 		j.Elapsed, j.Failures = r.Elapsed.Seconds(), r.Failures
 		if r.Sent.Requests > 0 || r.Sent.Unsent > 0 {
 			j.Sent = &r.Sent
 		}
 	}
-	return j
+	return json.Marshal(j)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	trials := make([]dyno.Number, len(s.Trials))
+	for i, x := range s.Trials {
+		trials[i] = dyno.Number(x)
+	}
+	return json.Marshal(struct {
+		Center    dyno.Number   `json:"center"`
+		Lo        dyno.Number   `json:"lo"`
+		Hi        dyno.Number   `json:"hi"`
+		Trials    []dyno.Number `json:"trials"`
+		Saturated bool          `json:"saturated,omitempty"`
+	}{dyno.Number(s.Center), dyno.Number(s.Lo), dyno.Number(s.Hi), trials, s.Saturated})
+}
+
+// MarshalJSON implements json.Marshaler.
+func (v Versus) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Blocks     int           `json:"blocks"`
+		Ratio      dyno.Number   `json:"ratio"`
+		Lo         dyno.Number   `json:"lo"`
+		Hi         dyno.Number   `json:"hi"`
+		P          dyno.Number   `json:"p"`
+		PlainP     dyno.Number   `json:"plain-p"` // before it was adjusted
+		Diff       dyno.Number   `json:"diff"`
+		SD         dyno.Number   `json:"sd"`
+		Verdict    stats.Verdict `json:"verdict"`
+		MoreBlocks int           `json:"more-blocks,omitempty"`
+		Note       string        `json:"note,omitempty"`
+	}{
+		v.Comparison.N, dyno.Number(v.Ratio), dyno.Number(v.Lo), dyno.Number(v.Hi), dyno.Number(v.P), dyno.Number(v.Comparison.P), dyno.Number(v.Diff),
+		dyno.Number(v.Comparison.SD), v.Verdict, v.MoreBlocks, v.Note.Text,
+	})
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -9,34 +10,30 @@ import (
 // A Resident says where a setting's resident memory is, and whether it is given back.
 // Figures are means over trials, as only these add up.
 type Resident struct {
-	Trials int           // of which End is the mean
-	End    dyno.Snapshot // at the end of the load
-	Back   *GivenBack    // nil if no trial rested
+	Trials int           `json:"trials"` // of which End is the mean
+	End    dyno.Snapshot `json:"end"`    // at the end of the load
+	// Left is what no part accounts for. Above 0 it is not the Go runtime's, such as mmap
+	// and cgo; below 0 the runtime has mapped memory that is not touched yet. It is nil if
+	// the kernel alone spoke, and not the runtime.
+	Left *float64   `json:"left-B,omitempty"`
+	Back *GivenBack `json:"given-back,omitempty"` // nil if no trial rested
 }
 
 // A GivenBack is resident memory after the load, in bytes; of trials ForMemory if any.
 type GivenBack struct {
-	Trials int
-	Own    bool          // they are ForMemory: nothing was forced before the rest
-	Forced bool          // collections were forced before the rest
-	Rest   time.Duration // how long
+	Trials int     `json:"trials"`
+	Own    bool    `json:"own"`      // they are ForMemory: nothing was forced before the rest
+	Forced bool    `json:"forced"`   // collections were forced before the rest
+	Rest   float64 `json:"rest-sec"` // how long
 
-	Ready, End, Idle dyno.Snapshot  // before the load, at its end, after the rest
-	Freed            *dyno.Snapshot // then, after FreeOSMemory; nil if that was not asked for
+	Above    float64 `json:"above-B"`    // how much more was resident at the end of the load than before it
+	Returned float64 `json:"returned-B"` // what came back by itself; below 0, more was resident after the rest
+
+	Ready dyno.Snapshot  `json:"ready"`           // before the load
+	End   dyno.Snapshot  `json:"end"`             // at its end
+	Idle  dyno.Snapshot  `json:"idle"`            // after the rest
+	Freed *dyno.Snapshot `json:"freed,omitempty"` // then, after FreeOSMemory; nil if that was not asked for
 }
-
-// Told reports whether the runtime said what it has, or the kernel alone spoke.
-func (r *Resident) Told() bool { return r.End.Mapped() > 0 }
-
-// Left is what no part accounts for. Above 0 it is not the Go runtime's, such as mmap and
-// cgo; below 0 the runtime has mapped memory that is not touched yet.
-func (r *Resident) Left() float64 { return r.End.RSS - r.End.File - r.End.Mapped() }
-
-// Above is how much more was resident at the end of the load than before it.
-func (b *GivenBack) Above() float64 { return b.End.RSS - b.Ready.RSS }
-
-// Returned is what came back by itself; below 0, more was resident after the rest.
-func (b *GivenBack) Returned() float64 { return b.End.RSS - b.Idle.RSS }
 
 func (t *Table) resident(good map[int][]*dyno.Result, all []*dyno.Result) {
 	for i := range t.Settings {
@@ -51,9 +48,10 @@ func (t *Table) resident(good map[int][]*dyno.Result, all []*dyno.Result) {
 		if len(ends) == 0 {
 			continue
 		}
-		s.Resident = &Resident{len(ends), meanSnapshot(ends), givenBack(own)}
-		if s.Resident.Back == nil {
-			s.Resident.Back = givenBack(good[i])
+		s.Resident = &Resident{Trials: len(ends), End: meanSnapshot(ends), Back: cmp.Or(givenBack(own), givenBack(good[i]))}
+		if e := &s.Resident.End; e.Mapped() > 0 {
+			left := e.RSS - e.File - e.Mapped()
+			s.Resident.Left = &left
 		}
 	}
 }
@@ -82,7 +80,8 @@ func givenBack(rs []*dyno.Result) *GivenBack {
 		return nil
 	}
 	b.Ready, b.End, b.Idle = meanSnapshot(ready), meanSnapshot(end), meanSnapshot(idle)
-	b.Rest = b.Idle.At - b.End.At
+	b.Rest = (b.Idle.At - b.End.At).Seconds()
+	b.Above, b.Returned = b.End.RSS-b.Ready.RSS, b.End.RSS-b.Idle.RSS
 	if len(freed) == b.Trials {
 		s := meanSnapshot(freed)
 		b.Freed = &s
@@ -128,39 +127,4 @@ func sizes(s *dyno.Snapshot) []*float64 {
 	return []*float64{
 		&s.RSS, &s.File, &s.Live, &s.Dead, &s.Unused, &s.Idle, &s.Released, &s.Stacks, &s.Metadata, &s.Other, &s.Goroutines,
 	}
-}
-
-type residentJSON struct {
-	Trials int            `json:"trials"`
-	End    dyno.Snapshot  `json:"end"`
-	Left   *float64       `json:"left-B,omitempty"`
-	Back   *givenBackJSON `json:"given-back,omitempty"`
-}
-
-type givenBackJSON struct {
-	Trials   int            `json:"trials"`
-	Own      bool           `json:"own"`
-	Forced   bool           `json:"forced"`
-	Rest     float64        `json:"rest-sec"`
-	Above    float64        `json:"above-B"`
-	Returned float64        `json:"returned-B"`
-	Ready    dyno.Snapshot  `json:"ready"`
-	End      dyno.Snapshot  `json:"end"`
-	Idle     dyno.Snapshot  `json:"idle"`
-	Freed    *dyno.Snapshot `json:"freed,omitempty"`
-}
-
-func (r *Resident) json() *residentJSON {
-	if r == nil {
-		return nil
-	}
-	j := &residentJSON{Trials: r.Trials, End: r.End}
-	if r.Told() {
-		left := r.Left()
-		j.Left = &left
-	}
-	if b := r.Back; b != nil {
-		j.Back = &givenBackJSON{b.Trials, b.Own, b.Forced, b.Rest.Seconds(), b.Above(), b.Returned(), b.Ready, b.End, b.Idle, b.Freed}
-	}
-	return j
 }

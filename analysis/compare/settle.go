@@ -61,24 +61,18 @@ func (run *benchRun) settled(d *benchData, units []Row) bool {
 			looks[0] = min(n, run.bench.Blocks) // some blocks may have failed
 		}
 	}
-	var others [][]benchPairing // of each other unit; they are read only if a look gets so far
 	for _, look := range looks {
 		if look > n || look < 1 {
 			break
 		}
-		if slices.ContainsFunc(times, func(p benchPairing) bool { return !run.enough(p, look, false) }) {
-			continue
-		}
-		if others == nil {
-			for _, u := range units {
-				if u.Name != "sec/op" && len(run.settings) > 1 {
-					others = append(others, run.pairings(d, u.Name))
-				}
+		open := func(u Row) bool {
+			beside := u.Name != "sec/op"
+			if beside && len(run.settings) == 1 {
+				return false
 			}
+			return slices.ContainsFunc(run.pairings(d, u.Name), func(p benchPairing) bool { return !run.enough(p, look, beside) })
 		}
-		if !slices.ContainsFunc(others, func(ps []benchPairing) bool {
-			return slices.ContainsFunc(ps, func(p benchPairing) bool { return !run.enough(p, look, true) })
-		}) {
+		if !slices.ContainsFunc(units, open) { // sec/op is the first of them
 			return true
 		}
 	}

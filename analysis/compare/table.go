@@ -42,7 +42,6 @@ type Options struct {
 // A Kind says what the rows of a table are.
 type Kind string
 
-// The kinds of tables.
 const (
 	OfService    Kind = "service"    // metrics of a service
 	OfBenchmarks Kind = "benchmarks" // units of benchmarks
@@ -65,7 +64,7 @@ type Table struct {
 	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
 	Doubts     []Doubt             // of a service: what the reader must see, and, after them:
 	Warnings   dyno.Warnings       // of the caller, and of trials of benchmarks
-	Failed     []Failure
+	Failed     []*dyno.Result
 	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
 
 	Bench // what only benchmarks have
@@ -82,24 +81,23 @@ type Row struct {
 // A Setting is what was found of one setting. Of one without a finished trial
 // nothing is known: it has no values, and its verdicts are all unclear.
 type Setting struct {
-	Setting  dyno.Setting
-	Baseline bool
-	Trials   int                // that finished; failed ones count for nothing
-	Elapsed  time.Duration      // their measured windows together
-	Values   map[string]Summary // by Row.Key; only what was measured
-	Versus   map[string]Versus  // by Row.Key; empty for the baseline
-	Pooled   *Pooled            // nil if no request was recorded; saturated trials are in it
-	Memory   *Memory            // nil if resident memory was not measured
-	Tail     *tail.Setting      // nil if Options.Tails has none of its trials
+	Setting  dyno.Setting       `json:"levels"`
+	Baseline bool               `json:"baseline"`
+	Trials   int                `json:"trials"`             // that finished; failed ones count for nothing
+	Elapsed  time.Duration      `json:"-"`                  // their measured windows together
+	Values   map[string]Summary `json:"values"`             // by Row.Key; only what was measured
+	Pooled   *Pooled            `json:"pooled"`             // nil if no request was recorded; saturated trials are in it
+	Memory   *Memory            `json:"memory"`             // nil if resident memory was not measured
+	Resident *Resident          `json:"resident,omitempty"` // nil if there is no snapshot of its memory
+	Tail     *tail.Setting      `json:"tail,omitempty"`     // nil if Options.Tails has none of its trials
+	Leak     *leak.Leak         `json:"leak,omitempty"`     // nil if Options.Growths has none of its trials
+	Steady   *timeline.Steady   `json:"steady,omitempty"`   // nil if there is nothing to say of it
+	Versus   map[string]Versus  `json:"versus"`             // by Row.Key; empty for the baseline
 
-	Leak     *leak.Leak       // nil if Options.Growths has none of its trials
-	Steady   *timeline.Steady // nil if there is nothing to say of it
-	Resident *Resident        // nil if there is no snapshot of its memory
-
-	Why       []Why                  // causes of the changes of primary metrics
-	Saturated []Saturation           // trials in which the generator was the limit
-	Single    *dyno.Result           // the trial that finished, if it is the only one
-	Trace     *exectrace.Attribution // of its trial ForTrace; nil if absent. The caller fills it in
+	Why       []Why                  `json:"why,omitempty"`       // causes of the changes of primary metrics
+	Saturated []Saturation           `json:"saturated,omitempty"` // trials in which the generator was the limit
+	Trace     *exectrace.Attribution `json:"trace,omitempty"`     // of its trial ForTrace; nil if absent. The caller fills it in
+	Single    *dyno.Result           `json:"-"`                   // the trial that finished, if it is the only one
 }
 
 // A Summary is one row of one setting, in the metric's base unit: of the
@@ -134,14 +132,6 @@ type Memory struct {
 	Frac    dyno.Number `json:"diff-frac"`  // Diff as a fraction of the baseline's; NaN if that is unknown
 }
 
-// A Failure is a trial that failed.
-type Failure struct {
-	Trial   int // position in the plan
-	Setting dyno.Setting
-	Err     string
-	Result  *dyno.Result // what there is of it
-}
-
 // Tabulate makes the table of rs. Failed trials are listed and otherwise left out; of a
 // trial that was run again the last result counts. Settings that o does not list come last.
 func Tabulate(rs []*dyno.Result, o Options) *Table {
@@ -159,35 +149,26 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	if o.Negligible != nil {
 		t.Negligible = float64(*o.Negligible)
 	}
-	byKey := map[string]int{}
-	column := func(s dyno.Setting) int {
-		i, ok := byKey[s.String()]
-		if !ok {
-			i = len(t.Settings)
-			byKey[s.String()] = i
-			t.Settings = append(t.Settings, Setting{Setting: s, Baseline: i == 0})
-		}
-		return i
-	}
-	for _, s := range o.Settings {
-		column(s)
+	settings, column := columns(o.Settings, rs)
+	for i, s := range settings {
+		t.Settings = append(t.Settings, newSetting(i, s))
 	}
 	good := map[int][]*dyno.Result{} // by setting
 	blocks := map[int]bool{}
 	for _, r := range rs {
-		i := column(r.Trial.Setting)
 		if r.Err != "" {
-			t.Failed = append(t.Failed, Failure{r.Trial.N, r.Trial.Setting, r.Err, r})
+			t.Failed = append(t.Failed, r)
 			continue
 		}
 		if r.Trial.For != "" { // it was disturbed on purpose
 			continue
 		}
+		i := column(r)
 		good[i] = append(good[i], r)
 		blocks[r.Trial.Block] = true
 		t.Trials++
 	}
-	slices.SortStableFunc(t.Failed, func(a, b Failure) int { return cmp.Compare(a.Trial, b.Trial) }) // blocks of profiles have the numbers of others
+	slices.SortStableFunc(t.Failed, func(a, b *dyno.Result) int { return cmp.Compare(a.Trial.N, b.Trial.N) }) // blocks of profiles have the numbers of others
 	t.Blocks = len(blocks)
 	t.Rows = rowsOf(rs)
 	for i := range t.Settings {
@@ -196,8 +177,6 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		for _, r := range good[i] {
 			s.Elapsed += r.Elapsed
 		}
-		s.Values = map[string]Summary{}
-		s.Versus = map[string]Versus{}
 		s.Pooled = pool(good[i])
 		s.Tail = tail.Of(good[i], o.Tails)
 		s.Leak = leak.Of(good[i], o.Growths)
@@ -220,6 +199,29 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	return t
 }
 
+// columns lists the settings of a table, those given first, and says in which a result is.
+func columns(given []dyno.Setting, rs []*dyno.Result) (settings []dyno.Setting, column func(*dyno.Result) int) {
+	at := map[string]int{}
+	add := func(s dyno.Setting) {
+		if _, ok := at[s.String()]; !ok {
+			at[s.String()] = len(settings)
+			settings = append(settings, s)
+		}
+	}
+	for _, s := range given {
+		add(s)
+	}
+	for _, r := range rs {
+		add(r.Trial.Setting)
+	}
+	return settings, func(r *dyno.Result) int { return at[r.Trial.Setting.String()] }
+}
+
+func newSetting(i int, s dyno.Setting) Setting {
+	return Setting{Setting: s, Baseline: i == 0, Values: map[string]Summary{}, Versus: map[string]Versus{}}
+}
+
+// compared counts the results that are not of trials for something else.
 func compared(rs []*dyno.Result) (n int) {
 	for _, r := range rs {
 		if r.Trial.For == "" {
@@ -303,15 +305,7 @@ func (t *Table) memory(good map[int][]*dyno.Result) {
 }
 
 // Ran counts the trials that were run to be compared, those that failed included.
-func (t *Table) Ran() int {
-	n := t.Trials
-	for _, f := range t.Failed {
-		if f.Result == nil || f.Result.Trial.For == "" {
-			n++
-		}
-	}
-	return n
-}
+func (t *Table) Ran() int { return t.Trials + compared(t.Failed) }
 
 // Label returns copies of results whose settings begin with the level run=name, so that
 // one table holds several runs with Options.Separate. Blocks are matched by number.

@@ -98,7 +98,7 @@ func TestFailed(t *testing.T) {
 	if s.Trials != 5 || s.Values["p50-sec"].Center > 0.1 || s.Pooled.Requests != 10 {
 		t.Errorf("got %+v", s)
 	}
-	if len(tb.Failed) != 1 || tb.Failed[0].Trial != 1 || tb.Failed[0].Err != "subject exited" {
+	if len(tb.Failed) != 1 || tb.Failed[0].Trial.N != 1 || tb.Failed[0].Err != "subject exited" {
 		t.Errorf("failed: %+v", tb.Failed)
 	}
 	for _, dead := range []string{"100", "200"} {
@@ -324,8 +324,8 @@ func TestFailuresInOrder(t *testing.T) {
 		rs = append(rs, r)
 	}
 	for i, f := range Tabulate(rs, Options{}).Failed {
-		if f.Trial != i+1 {
-			t.Errorf("failure %d is trial %d", i, f.Trial)
+		if f.Trial.N != i+1 {
+			t.Errorf("failure %d is trial %d", i, f.Trial.N)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 // An Outcome is the word for one threshold of one setting.
 type Outcome string
 
-// The outcomes.
 const (
 	Passed  Outcome = "passed"
 	Failed  Outcome = "failed"
@@ -223,7 +222,7 @@ func (t *Table) known(j *Judgement, row Row, good map[int][]*dyno.Result) bool {
 
 func (t *Table) failed(i int) (n int) {
 	for _, f := range t.Failed {
-		if f.Result.Trial.For == "" && f.Setting.String() == t.Settings[i].Setting.String() {
+		if f.Trial.For == "" && f.Trial.Setting.String() == t.Settings[i].Setting.String() {
 			n++
 		}
 	}

@@ -41,13 +41,17 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 	families := map[bool][]*stats.Comparison{} // by Metric.Primary
 	for _, row := range t.Rows {
 		m := row.Metric
-		blocks := t.blocks(good, func(r *dyno.Result) (float64, bool) {
-			v, ok := r.Values.Get(m.Name)
-			return v, ok && dyno.Counts(r, m.Name)
-		})
-		every := t.blocks(good, func(r *dyno.Result) (float64, bool) { return r.Values.Get(m.Name) })
+		blocks, every := t.blocks(good, m.Name, false), t.blocks(good, m.Name, true)
 		for i := range t.Settings {
-			t.summarize(i, m.Name, blocks, every)
+			trials := column(blocks, i)
+			saturated := len(trials) == 0
+			if saturated { // a figure to see, though none counts
+				trials = column(every, i)
+			}
+			if len(trials) > 0 {
+				s := stats.Summarize(trials)
+				t.Settings[i].Values[m.Name] = Summary{s.Center, s.Lo, s.Hi, trials, saturated}
+			}
 		}
 		if m.Better == 0 {
 			continue
@@ -96,8 +100,9 @@ func censored(i int, metric string, good map[int][]*dyno.Result) Reason {
 	return Reason{}
 }
 
-// blocks returns values, blocks in rows and settings in columns; NaN where a trial has no value.
-func (t *Table) blocks(good map[int][]*dyno.Result, value func(*dyno.Result) (float64, bool)) [][]float64 {
+// blocks returns the values of a metric, blocks in rows and settings in columns; NaN where a
+// trial has none, or, unless all are wanted, none that counts.
+func (t *Table) blocks(good map[int][]*dyno.Result, metric string, all bool) [][]float64 {
 	var numbers []int
 	for _, rs := range good {
 		for _, r := range rs {
@@ -115,28 +120,13 @@ func (t *Table) blocks(good map[int][]*dyno.Result, value func(*dyno.Result) (fl
 	}
 	for i, rs := range good {
 		for _, r := range rs {
-			if v, ok := value(r); ok {
+			if v, ok := r.Values.Get(metric); ok && (all || dyno.Counts(r, metric)) {
 				b, _ := slices.BinarySearch(numbers, r.Trial.Block)
 				rows[b][i] = v
 			}
 		}
 	}
 	return rows
-}
-
-// summarize fills in a metric of setting i, of the trials that count, or of all if none
-// does, so that there is a figure to see.
-func (t *Table) summarize(i int, metric string, blocks, every [][]float64) {
-	trials := column(blocks, i)
-	saturated := len(trials) == 0
-	if saturated {
-		trials = column(every, i)
-	}
-	if len(trials) == 0 {
-		return
-	}
-	s := stats.Summarize(trials)
-	t.Settings[i].Values[metric] = Summary{s.Center, s.Lo, s.Hi, trials, saturated}
 }
 
 func column(blocks [][]float64, i int) (xs []float64) {

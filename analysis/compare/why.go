@@ -34,7 +34,6 @@ type Cause struct {
 // A Class is a kind of cause.
 type Class string
 
-// The classes of causes.
 const (
 	ClassGC         Class = "garbage collection"
 	ClassAllocation Class = "allocation"

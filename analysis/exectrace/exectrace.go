@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,9 +123,8 @@ func Read(r io.Reader, prefixes ...string) (*Attribution, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read execution trace: %w", err)
 	}
-	minor, ok := strings.CutPrefix(string(head[:len("go 1.22")]), "go 1.")
-	version, err := strconv.Atoi(minor)
-	if !ok || err != nil {
+	version := 0
+	if _, err := fmt.Sscanf(string(head), "go 1.%2d", &version); err != nil {
 		return nil, fmt.Errorf("read execution trace: it begins with %q", head)
 	}
 	if version < oldestTrace {
@@ -238,22 +237,13 @@ func (w *traceWalk) facts(s trace.Stack) stackFacts {
 		f.role = bystander
 	case serves:
 		f.role = conn
-	case strings.HasSuffix(root, "erverConn).runHandler") || w.given(root):
+	case strings.HasSuffix(root, "erverConn).runHandler"), slices.ContainsFunc(w.prefixes, func(p string) bool { return strings.HasPrefix(root, p) }):
 		f.role = handler
 	case n > 0 && n < wholeStack:
 		f.role = bystander
 	}
 	w.stacks[s] = f
 	return f
-}
-
-func (w *traceWalk) given(function string) bool {
-	for _, p := range w.prefixes {
-		if strings.HasPrefix(function, p) {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *traceWalk) event(e *trace.Event) {

@@ -19,7 +19,6 @@ import (
 // A Verdict says whether something grows without an end.
 type Verdict string
 
-// The verdicts.
 const (
 	Leaking Verdict = "leaking"
 	NoLeak  Verdict = "level"   // it does not grow, or has stopped: a step, a cache that is full, a saw
@@ -285,7 +284,7 @@ func (g *Growth) judge(by string, at, value []float64, e ends) *Grown {
 	if counted {
 		least = fewest
 	}
-	t := stats.TrendOf(at, value, stats.TrendRule{})
+	t := stats.TrendOf(at, value)
 	sorted := slices.Sorted(slices.Values(value))
 	grown := g.grown(by, t, e)
 	usual := max(sorted[len(sorted)/2], least)
@@ -297,8 +296,7 @@ func (g *Growth) judge(by string, at, value []float64, e ends) *Grown {
 }
 
 func (g *Growth) untold(by string, e ends, reason Reason) *Grown {
-	nan := math.NaN()
-	grown := g.grown(by, stats.Trend{Shape: stats.Untold, Slope: nan, Lo: nan, Hi: nan, Detectable: nan}, e)
+	grown := g.grown(by, stats.TrendOf(nil, nil), e)
 	grown.Verdict, grown.Reason = Unclear, reason
 	return grown
 }
@@ -370,7 +368,7 @@ func (g *Growth) outside(r *dyno.Result, series func(metric string) (at, value [
 		e = ends{before: rss[0], after: rss[0] + end - (before.RSS - before.Mapped())}
 	}
 	sorted := slices.Sorted(slices.Values(rss))
-	t := stats.TrendOf(at, beyond, stats.TrendRule{})
+	t := stats.TrendOf(at, beyond)
 	grown := g.grown("outside-B", t, e)
 	grown.Verdict, grown.Reason = g.verdict(t, sorted[len(sorted)/2], e)
 	if grown.Verdict == Leaking && end <= 0 {

@@ -22,7 +22,6 @@ type Reason struct {
 // A ReasonKind is a case of [Reason].
 type ReasonKind string
 
-// The kinds of reasons.
 const (
 	NoSeries       ReasonKind = "no-series"        // nothing tells of memory
 	ByTrend        ReasonKind = "trend"            // the series cannot tell

@@ -10,7 +10,6 @@ import (
 // NoLoopSec is half of what one iteration of an empty loop takes at 6 GHz, in seconds.
 const NoLoopSec = 0.08e-9
 
-// Thresholds of what is a pitfall.
 const (
 	// emptySec is three times what an empty loop takes on a fast CPU, and less than
 	// any call that is not inlined.

@@ -253,7 +253,10 @@ func (r *reader) call(n *ast.CallExpr) bool {
 		return false
 	}
 	if v := r.info.Types[n.Fun]; r.timed == "" && !r.off && !v.IsType() && !v.IsBuiltin() {
-		r.timed = quote(n)
+		r.timed = strings.Join(strings.Fields(types.ExprString(n)), " ")
+		if utf8.RuneCountInString(r.timed) > mostText {
+			r.timed = string([]rune(r.timed)[:mostText-1]) + "…"
+		}
 	}
 	return true
 }
@@ -326,12 +329,4 @@ func (r *reader) hasN(n ast.Node) (has bool) {
 		return !has
 	})
 	return has
-}
-
-func quote(x ast.Expr) string {
-	s := strings.Join(strings.Fields(types.ExprString(x)), " ")
-	if utf8.RuneCountInString(s) > mostText {
-		s = string([]rune(s)[:mostText-1]) + "…"
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dynolab/dyno/stats"
@@ -138,10 +139,8 @@ func (s *stack) class() CPUClass {
 }
 
 func matches(names []string, name string) bool {
-	for _, n := range names {
-		if prefix, ok := strings.CutSuffix(n, "*"); ok && strings.HasPrefix(name, prefix) || n == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(n string) bool {
+		prefix, ok := strings.CutSuffix(n, "*")
+		return ok && strings.HasPrefix(name, prefix) || n == name
+	})
 }

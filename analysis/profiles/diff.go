@@ -2,7 +2,6 @@ package profiles
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -25,28 +24,17 @@ const considered = 0.5
 // A Change is the difference of one function between two settings, per request
 // in the base unit of the metric. Numbers that are not known are NaN.
 type Change struct {
-	Base, Value float64       // means of the baseline and of the setting
-	Diff        float64       // Value - Base
-	Lo, Hi      float64       // plain 95 % interval of Diff; NaN with one pair of trials
-	P           float64       // adjusted for all functions; Verdict rests on it; NaN if it was not tested
-	Verdict     stats.Verdict // Better (less), Worse (more), Same, or Unclear
+	Base    float64       `json:"base"`  // mean of the baseline
+	Value   float64       `json:"value"` // mean of the setting
+	Diff    float64       `json:"diff"`  // Value - Base
+	Lo      dyno.Number   `json:"lo"`
+	Hi      dyno.Number   `json:"hi"`      // plain 95 % interval of Diff; NaN with one pair of trials
+	P       dyno.Number   `json:"p"`       // adjusted for all functions; Verdict rests on it; NaN if it was not tested
+	Verdict stats.Verdict `json:"verdict"` // Better (less), Worse (more), Same, or Unclear
 }
 
 // Clear reports whether the function is said to have changed.
 func (c Change) Clear() bool { return c.Verdict == stats.Better || c.Verdict == stats.Worse }
-
-// MarshalJSON implements json.Marshaler; what is not known is null.
-func (c Change) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Base    dyno.Number   `json:"base"`
-		Value   dyno.Number   `json:"value"`
-		Diff    dyno.Number   `json:"diff"`
-		Lo      dyno.Number   `json:"lo"`
-		Hi      dyno.Number   `json:"hi"`
-		P       dyno.Number   `json:"p"`
-		Verdict stats.Verdict `json:"verdict"`
-	}{dyno.Number(c.Base), dyno.Number(c.Value), dyno.Number(c.Diff), dyno.Number(c.Lo), dyno.Number(c.Hi), dyno.Number(c.P), c.Verdict})
-}
 
 // A FunctionChange is what changed about one function.
 type FunctionChange struct {
@@ -216,7 +204,10 @@ func (c *pairing) changes(fns []*Function, of func(side, block int, fn *Function
 	out := make([]Change, len(fns))
 	few := blocks < Pairs
 	for i, s := range stats.Many(pairs, c.totals[0], c.totals[1]) {
-		out[i] = Change{Base: stats.MeanOf(pairs[i].Base).Mean, Value: stats.MeanOf(pairs[i].Other).Mean, Diff: s.Diff, Lo: s.Lo, Hi: s.Hi, P: s.Adjusted, Verdict: stats.Unclear}
+		out[i] = Change{
+			stats.MeanOf(pairs[i].Base).Mean, stats.MeanOf(pairs[i].Other).Mean, s.Diff,
+			dyno.Number(s.Lo), dyno.Number(s.Hi), dyno.Number(s.Adjusted), stats.Unclear,
+		}
 		switch {
 		case few:
 		case s.Lo >= -limit && s.Hi <= limit:

@@ -36,7 +36,9 @@ func (p *Profiles) List(match *regexp.Regexp, setting string, versus bool, base 
 				if !match.MatchString(f.fn.Name) {
 					continue
 				}
-				f.line += p.shift(f.fn, from, setting)
+				if a, b := p.starts[from][f.fn], p.starts[setting][f.fn]; a > 0 && b > 0 {
+					f.line += b - a
+				}
 				l, line := entry(listings, f.fn), entry(lines, f)
 				l.Function, line.Line = f.fn, f.line
 				if whole := (frame{f.fn, 0}); !seen[whole] {
@@ -99,15 +101,6 @@ func entry[K comparable, V any](m map[K]*V, k K) *V {
 // byValue is the order of the greatest first; names decide between equal ones.
 func byValue(a, b float64, nameA, nameB string) int {
 	return cmp.Or(cmp.Compare(math.Abs(b), math.Abs(a)), cmp.Compare(nameA, nameB))
-}
-
-// shift is how many lines lower a function lies in one setting; 0 if not known.
-func (p *Profiles) shift(fn *Function, from, to string) int {
-	a, b := p.starts[from][fn], p.starts[to][fn]
-	if a == 0 || b == 0 {
-		return 0
-	}
-	return b - a
 }
 
 // A Flame is a function in a tree of stacks, from the root down.

@@ -53,9 +53,6 @@ func parseSymbol(full string) symbol {
 		switch {
 		case wrapperMark.MatchString(part):
 			continue
-		case part == "" && len(parts) == 1 && parts[0] == "glob": // glob..func1, up to Go 1.20
-			parts[0] = "init"
-			continue
 		case len(parts) == 1 && parts[0] == "init" && !strings.HasPrefix(part, "func") && closureMark.MatchString(part):
 			parts[0] += "." + part // init.0 is a function
 			continue
@@ -201,7 +198,12 @@ func (n *namer) see(setting string, functions []*profile.Function) {
 			continue
 		}
 		old := n.files[file][i]
-		old.merge(v)
+		maps.Copy(old.tops, v.tops)
+		for around, lines := range v.closures {
+			for line := range lines {
+				old.add(around, line)
+			}
+		}
 		n.versions[setting][file] = old
 	}
 }
@@ -229,15 +231,6 @@ func (v *version) same(w *version) bool {
 		}
 	}
 	return false
-}
-
-func (v *version) merge(w *version) {
-	maps.Copy(v.tops, w.tops)
-	for around, lines := range w.closures {
-		for line := range lines {
-			v.add(around, line)
-		}
-	}
 }
 
 func (v *version) add(around string, line int) {
@@ -348,17 +341,4 @@ func (n *namer) unknown() *Function {
 		n.functions[""] = &Function{Name: "(unknown)"}
 	}
 	return n.functions[""]
-}
-
-// distinguish adds the place to names that several functions have.
-func (n *namer) distinguish() {
-	count := map[string]int{}
-	for _, f := range n.functions {
-		count[f.Name]++
-	}
-	for _, f := range n.functions {
-		if count[f.Name] > 1 {
-			f.Name = fmt.Sprintf("%s (%s:%d)", f.Name, path.Base(f.File), f.Line)
-		}
-	}
 }

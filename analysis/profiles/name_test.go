@@ -42,7 +42,6 @@ func TestParseSymbol(t *testing.T) {
 		{"main.init.0", "main", "init.0", ""},
 		{"main.init.0.func1", "main", "init.0.func1", "init.0"},
 		{"main.init.func1", "main", "init.func1", "init"},
-		{"main.glob..func1", "main", "init.func1", "init"},
 		{"main.main.func1.2", "main", "main.func1.2", "main"},
 		{"main.main.Seq.func7", "main", "main.Seq.func7", "main Seq"},
 		{"main.outer.outer.helper.func3.func4", "main", "outer.outer.helper.func3.func4", "outer outer helper"},

@@ -7,6 +7,7 @@ package profiles
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 
 	"github.com/google/pprof/profile"
@@ -118,7 +119,15 @@ func New(kind string, taken []Profiled, own func(pkg, file string) bool) (*Profi
 		}
 		p.trials[t.Setting] = append(p.trials[t.Setting], read)
 	}
-	names.distinguish()
+	count := map[string]int{}
+	for _, f := range names.functions {
+		count[f.Name]++
+	}
+	for _, f := range names.functions {
+		if count[f.Name] > 1 { // several functions have the name
+			f.Name = fmt.Sprintf("%s (%s:%d)", f.Name, path.Base(f.File), f.Line)
+		}
+	}
 	for _, ts := range p.trials {
 		slices.SortStableFunc(ts, func(a, b *profiledTrial) int { return a.block - b.block })
 	}

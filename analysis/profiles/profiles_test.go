@@ -112,7 +112,7 @@ func TestOneProfileASideIsUnclear(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := p.Difference("with", "without", ByOwn, 0)
-	if c := d.Rows[0].Own; c.Verdict != stats.Unclear || !math.IsNaN(c.Lo) || c.Diff >= 0 {
+	if c := d.Rows[0].Own; c.Verdict != stats.Unclear || !math.IsNaN(float64(c.Lo)) || c.Diff >= 0 {
 		t.Errorf("%+v", c)
 	}
 	data, err := json.Marshal(d)

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"math"
-	"math/bits"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -30,11 +29,10 @@ type Heat struct {
 	columns    []int64 // where each begins
 	perNano    float64 // columns
 	rows       []int64 // where each begins
-	near       []uint16
+	near       []int   // a row near a latency's, by its leading bits: faster than a logarithm
 }
 
-// NewHeat makes a map without a count of a part of a window of that length. There are at
-// most 65,536 rows.
+// NewHeat makes a map without a count of a part of a window of that length.
 func NewHeat(s Scale, window time.Duration) *Heat {
 	if s.Low = max(s.Low, 1); s.High <= s.Low {
 		s.High = 2 * s.Low
@@ -46,72 +44,49 @@ func NewHeat(s Scale, window time.Duration) *Heat {
 	if s.To >= window {
 		h.end = math.MaxInt64
 	}
-	wide := max(s.To-s.From, 1)
-	h.perNano = float64(s.Columns) / float64(wide)
+	wide := float64(max(s.To-s.From, 1))
+	h.perNano = float64(s.Columns) / wide
 	for c := range s.Columns {
-		h.columns = append(h.columns, int64(s.From)+beginOf(int64(wide), c, s.Columns))
+		h.columns = append(h.columns, int64(s.From)+int64(math.Ceil(wide*float64(c)/float64(s.Columns))))
 	}
 	ratio := float64(s.High) / float64(s.Low)
 	for r := range s.Rows {
 		h.rows = append(h.rows, int64(math.Round(float64(s.Low)*math.Pow(ratio, float64(r)/float64(s.Rows)))))
 	}
 	row := 0
-	for i := range nears {
-		for row+1 < s.Rows && h.rows[row+1] <= nearest(i) {
-			row++
-		}
-		h.near = append(h.near, uint16(row))
+	for i := range uint64(64 << nearBits) {
+		row = settle(h.rows, row, int64(math.Float64frombits((i+one)<<(52-nearBits))))
+		h.near = append(h.near, row)
 	}
 	return h
 }
 
-// beginOf is where part c of n equal parts of whole begins, rounded up.
-func beginOf(whole int64, c, n int) int64 {
-	hi, lo := bits.Mul64(uint64(whole), uint64(c))
-	q, r := bits.Div64(hi, lo, uint64(n)) // c < n, so it fits
-	if r > 0 {
-		q++
-	}
-	return int64(q)
-}
+// row is where a latency of at least 1 ns is counted.
+func (h *Heat) row(took int64) int { return settle(h.rows, h.near[leading(took)], took) }
 
-// A row is found by a table, from the first 6 bits of a latency and how many follow,
-// and what is left by comparison: in a quarter of the time of a logarithm.
+// leading is a latency's exponent and the first nearBits of its mantissa.
+func leading(took int64) int { return int(math.Float64bits(float64(took))>>(52-nearBits)) - one }
+
 const (
 	nearBits = 5
-	nears    = (64 - nearBits) << nearBits
+	one      = 1023 << nearBits // the bits of 1.0
 )
-
-func near(took int64) int {
-	shift := bits.Len64(uint64(took)|(2<<nearBits-1)) - nearBits - 1
-	return shift<<nearBits + int(took>>shift)
-}
-
-// nearest is the least latency of which near is i.
-func nearest(i int) int64 {
-	shift := max(i>>nearBits-1, 0)
-	return int64(i-shift<<nearBits) << shift
-}
-
-// row is where a latency of at least 1 ns is counted.
-func (h *Heat) row(took int64) int {
-	row := int(h.near[near(took)])
-	for row+1 < len(h.rows) && h.rows[row+1] <= took {
-		row++
-	}
-	return row
-}
 
 // column is where a time from begin to before end is counted.
 func (h *Heat) column(at int64) int {
-	c := max(0, min(int(float64(at-int64(h.From))*h.perNano), len(h.columns)-1))
-	for c+1 < len(h.columns) && h.columns[c+1] <= at {
-		c++
+	guess := int(float64(at-int64(h.From)) * h.perNano)
+	return settle(h.columns, max(0, min(guess, len(h.columns)-1)), at)
+}
+
+// settle is the last of ascending begins that is not after x, or 0; guess is near it.
+func settle(begins []int64, guess int, x int64) int {
+	for guess+1 < len(begins) && begins[guess+1] <= x {
+		guess++
 	}
-	for c > 0 && h.columns[c] > at {
-		c--
+	for guess > 0 && begins[guess] > x {
+		guess--
 	}
-	return c
+	return guess
 }
 
 func (h *Heat) within(at time.Duration) bool { return int64(at) >= h.begin && int64(at) < h.end }

@@ -68,7 +68,6 @@ var TrackMetrics = []string{
 // mostSlow is how many slow requests of a setting are told.
 const mostSlow = 10
 
-// The columns of an axis.
 const (
 	leastColumns  = 20  // of a stretch of a whole axis
 	mostStretches = 120 // of an axis; what comes after them is not shown

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"encoding/json"
 	"iter"
 	"math"
 	"slices"
@@ -92,13 +91,12 @@ func (p *parts) course() Course {
 			at, value = append(at, p.at[i+1]), append(value, stats.Median(p.value[i:i+3]))
 		}
 	}
-	return Course{stats.TrendOf(at, value, stats.TrendRule{}), stats.Median(p.value), p.length}
+	return Course{stats.TrendOf(at, value), stats.Median(p.value), p.length}
 }
 
 // A SteadyVerdict says whether a percentile of latency stayed as it was.
 type SteadyVerdict string
 
-// The verdicts.
 const (
 	TimesSteady   SteadyVerdict = "steady"   // no trend, and surely less than mostBlind of change; or one that is negligible
 	TimesDrifting SteadyVerdict = "drifting" // longer and longer, or shorter and shorter, to the end
@@ -108,15 +106,14 @@ const (
 
 // A Why says why it is unclear whether response times are steady. The zero value is no reason.
 type Why struct {
-	Kind  WhyKind
-	Trend stats.Reason // if the Kind is one of these
-	Text  string       // in words; package report fills it in for summary.json
+	Text  string       `json:"why,omitempty"` // in words; package report fills it in for summary.json
+	Kind  WhyKind      `json:"why-kind,omitempty"`
+	Trend stats.Reason `json:"-"` // if the Kind is one of these
 }
 
 // A WhyKind is one of these, or a [stats.ReasonKind].
 type WhyKind string
 
-// The kinds of reasons.
 const (
 	RisesAndFalls WhyKind = "rises-and-falls" // again and again
 	VariesTooMuch WhyKind = "varies-too-much" // for so short a window
@@ -151,24 +148,27 @@ func (c *Course) verdict(window time.Duration, negligible float64) (v SteadyVerd
 
 // A Steady is the verdict on the response times of a setting over its trials that count.
 type Steady struct {
-	Trials   int
-	Window   time.Duration // median of the trials
-	P50, P99 *Drift        // nil if no window was SteadyWindow long
-	Late     float64       // median of late-frac; NaN without a deadline
-	Modes    []stats.Mode  // of all requests of the trials, in seconds
+	Trials int          `json:"trials"`
+	Window dyno.Number  `json:"window-sec"` // median of the trials
+	P50    *Drift       `json:"p50,omitempty"`
+	P99    *Drift       `json:"p99,omitempty"` // nil, as P50, if no window was SteadyWindow long
+	Modes  []stats.Mode `json:"modes"`         // of all requests of the trials, in seconds
+	Late   dyno.Number  `json:"late-frac"`     // median of late-frac; NaN without a deadline
 }
 
 // A Drift is how a percentile of latency went in a setting: medians of its trials' figures,
 // in seconds, NaN where not known.
 type Drift struct {
-	Verdict    SteadyVerdict // of more than half of the trials, and in one direction; else unclear
-	Why        Why           // of an unclear one
-	Level      float64
-	Slope      float64 // per second of the window
-	Lo, Hi     float64 // medians of the trials' 95 % intervals
-	Detectable float64 // slope that would have been seen in 99 of 100 such trials
-	PerRequest float64 // Slope by requests
-	Shift, At  float64 // of TimesStepped: by how much, and after how many seconds of the window
+	Verdict    SteadyVerdict `json:"verdict"` // of more than half of the trials, and in one direction; else unclear
+	Why                      // of an unclear one
+	Level      dyno.Number   `json:"sec"`
+	Slope      dyno.Number   `json:"sec/h"` // by time; this and the next three per hour of the window
+	Lo         dyno.Number   `json:"lo"`
+	Hi         dyno.Number   `json:"hi"`               // medians of the trials' 95 % intervals
+	Detectable dyno.Number   `json:"detectable-sec/h"` // slope that would have been seen in 99 of 100 such trials
+	PerMillion dyno.Number   `json:"sec/1e6req"`       // Slope by requests
+	Shift      dyno.Number   `json:"shift-sec"`        // of TimesStepped: by how much
+	At         dyno.Number   `json:"at-sec"`           // likewise: after how many seconds of the window
 }
 
 // SteadyOf puts the trials of a setting together; nil if there is nothing to say: no long
@@ -190,11 +190,11 @@ func SteadyOf(rs []*dyno.Result, of map[int]*Steadiness, negligible float64) *St
 			long = append(long, x)
 		}
 	}
-	s := &Steady{Trials: len(counted), Late: stats.Median(late), Modes: modes(counted)}
+	s := &Steady{Trials: len(counted), Modes: append([]stats.Mode{}, modes(counted)...), Late: dyno.Number(stats.Median(late))}
 	if len(long) == 0 && len(late) == 0 && len(s.Modes) < 2 {
 		return nil
 	}
-	s.Window = time.Duration(stats.Median(windows) * float64(time.Second))
+	s.Window = dyno.Number(time.Duration(stats.Median(windows) * float64(time.Second)).Seconds())
 	if len(long) > 0 {
 		s.P50 = drift(long, negligible, func(x *Steadiness) *Course { return &x.P50 })
 		s.P99 = drift(long, negligible, func(x *Steadiness) *Course { return &x.P99 })
@@ -227,10 +227,11 @@ func drift(trials []*Steadiness, negligible float64, of func(*Steadiness) *Cours
 		least, levels = append(least, c.Detectable), append(levels, c.Level)
 		requests = append(requests, c.Slope*x.Window.Seconds()/float64(x.Requests))
 	}
+	median := func(xs []float64, times float64) dyno.Number { return dyno.Number(stats.Median(xs) * times) }
 	d := &Drift{
 		Verdict: TimesUnclear, Why: Why{Kind: TrialsDiffer},
-		Level: stats.Median(levels), Slope: stats.Median(slopes), Lo: stats.Median(los), Hi: stats.Median(his), Detectable: stats.Median(least),
-		PerRequest: stats.Median(requests), Shift: math.NaN(), At: math.NaN(),
+		Level: median(levels, 1), Slope: median(slopes, 3600), Lo: median(los, 3600), Hi: median(his, 3600), Detectable: median(least, 3600),
+		PerMillion: median(requests, 1e6), Shift: dyno.Number(math.NaN()), At: dyno.Number(math.NaN()),
 	}
 	for k, n := range votes {
 		if 2*n > len(trials) {
@@ -238,7 +239,7 @@ func drift(trials []*Steadiness, negligible float64, of func(*Steadiness) *Cours
 		}
 	}
 	if d.Verdict == TimesStepped {
-		d.Shift, d.At = stats.Median(shifts), stats.Median(ats)
+		d.Shift, d.At = median(shifts, 1), median(ats, 1)
 	}
 	return d
 }
@@ -257,7 +258,11 @@ func modes(rs []*dyno.Result) []stats.Mode {
 			each = append(each, r.Latency)
 		}
 	}
-	found := stats.Modes(bins(all))
+	var bins []stats.Bin
+	all.Each(func(lo, hi, n int64) {
+		bins = append(bins, stats.Bin{Lo: float64(lo) / 1e9, Hi: float64(hi+1) / 1e9, Count: n})
+	})
+	found := stats.Modes(bins)
 	for i := 0; i < len(found) && len(found) > 1; {
 		common := 0
 		for _, h := range each {
@@ -285,14 +290,6 @@ func modes(rs []*dyno.Result) []stats.Mode {
 	return found
 }
 
-func bins(h *hist.Histogram) []stats.Bin {
-	var bs []stats.Bin
-	h.Each(func(lo, hi, n int64) {
-		bs = append(bs, stats.Bin{Lo: float64(lo) / 1e9, Hi: float64(hi+1) / 1e9, Count: n})
-	})
-	return bs
-}
-
 func shareIn(h *hist.Histogram, m stats.Mode) float64 {
 	in := int64(0)
 	h.Each(func(lo, hi, n int64) {
@@ -301,51 +298,4 @@ func shareIn(h *hist.Histogram, m stats.Mode) float64 {
 		}
 	})
 	return float64(in) / float64(h.Count())
-}
-
-type steadyJSON struct {
-	Trials int         `json:"trials"`
-	Window dyno.Number `json:"window-sec"`
-	P50    *driftJSON  `json:"p50,omitempty"`
-	P99    *driftJSON  `json:"p99,omitempty"`
-	Modes  []modeJSON  `json:"modes"`
-	Late   dyno.Number `json:"late-frac"`
-}
-
-type driftJSON struct {
-	Verdict    SteadyVerdict `json:"verdict"`
-	Why        string        `json:"why,omitempty"`
-	WhyKind    WhyKind       `json:"why-kind,omitempty"`
-	Level      dyno.Number   `json:"sec"`
-	Slope      dyno.Number   `json:"sec/h"`
-	Lo         dyno.Number   `json:"lo"`
-	Hi         dyno.Number   `json:"hi"`
-	Detectable dyno.Number   `json:"detectable-sec/h"`
-	PerMillion dyno.Number   `json:"sec/1e6req"`
-	Shift      dyno.Number   `json:"shift-sec"`
-	At         dyno.Number   `json:"at-sec"`
-}
-
-type modeJSON struct {
-	At   dyno.Number `json:"sec"`
-	Frac dyno.Number `json:"frac"`
-}
-
-func (d *Drift) json() *driftJSON {
-	if d == nil {
-		return nil
-	}
-	return &driftJSON{
-		d.Verdict, d.Why.Text, d.Why.Kind, dyno.Number(d.Level), dyno.Number(d.Slope * 3600), dyno.Number(d.Lo * 3600), dyno.Number(d.Hi * 3600), dyno.Number(d.Detectable * 3600),
-		dyno.Number(d.PerRequest * 1e6), dyno.Number(d.Shift), dyno.Number(d.At),
-	}
-}
-
-// MarshalJSON implements json.Marshaler: what summary.json says of steadiness.
-func (s *Steady) MarshalJSON() ([]byte, error) {
-	j := &steadyJSON{s.Trials, dyno.Number(s.Window.Seconds()), s.P50.json(), s.P99.json(), []modeJSON{}, dyno.Number(s.Late)}
-	for _, m := range s.Modes {
-		j.Modes = append(j.Modes, modeJSON{dyno.Number(m.At), dyno.Number(m.Frac)})
-	}
-	return json.Marshal(j)
 }

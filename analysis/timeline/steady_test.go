@@ -111,13 +111,13 @@ func TestSteadyVerdicts(t *testing.T) {
 				t.Errorf("%s: %s (%+v), want %s: %+v", c.name, d.Verdict, d.Why, c.want, d)
 			}
 		}
-		if d := got.P50; !math.IsNaN(c.slope) && math.Abs(d.Slope*3600-c.slope) > 0.2e-3 {
-			t.Errorf("%s: %v s/h, want %v", c.name, d.Slope*3600, c.slope)
+		if d := got.P50; !math.IsNaN(c.slope) && math.Abs(float64(d.Slope)-c.slope) > 0.2e-3 {
+			t.Errorf("%s: %v s/h, want %v", c.name, d.Slope, c.slope)
 		}
-		if d := got.P50; c.want == TimesDrifting && math.Abs(d.PerRequest*2000-d.Slope) > 1e-9 {
-			t.Errorf("%s: %v s a request at 2,000 a second, and %v s a second", c.name, d.PerRequest, d.Slope)
+		if d := got.P50; c.want == TimesDrifting && math.Abs(float64(d.PerMillion/1e6*2000-d.Slope/3600)) > 1e-9 {
+			t.Errorf("%s: %v s a million requests at 2,000 a second, and %v s an hour", c.name, d.PerMillion, d.Slope)
 		}
-		if d := got.P50; c.want == TimesStepped && (math.Abs(d.Shift-0.5e-3) > 0.05e-3 || math.Abs(d.At-120) > 5) {
+		if d := got.P50; c.want == TimesStepped && (math.Abs(float64(d.Shift)-0.5e-3) > 0.05e-3 || math.Abs(float64(d.At)-120) > 5) {
 			t.Errorf("%s: by %v at %v s", c.name, d.Shift, d.At)
 		}
 	}

@@ -113,8 +113,8 @@ func statLines(t *benchstat.Table) (lines []statLine, notes []string) {
 	line := statLine{name: "geomean", mean: true, parts: make([][statParts]string, len(t.Cols)), marks: make([]layout.Mark, len(t.Cols))}
 	for i, m := range t.Geomean {
 		p := &line.parts[i]
-		if !math.IsNaN(m.Center) {
-			p[statCenter] = benchunit.Scale(m.Center, class)
+		if !math.IsNaN(float64(m.Center)) {
+			p[statCenter] = benchunit.Scale(float64(m.Center), class)
 		}
 		refs := refer(m.Notes)
 		if i == 0 {
@@ -127,7 +127,7 @@ func statLines(t *benchstat.Table) (lines []statLine, notes []string) {
 }
 
 func statMean(m benchstat.Mean) string {
-	if math.IsNaN(m.Ratio) {
+	if math.IsNaN(float64(m.Ratio)) {
 		return "?"
 	}
 	return fmt.Sprintf("%+.2f%%", (m.Ratio-1)*100)

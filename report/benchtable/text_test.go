@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/report/layout"
 )
@@ -181,7 +182,7 @@ func (n *statTally) sameNumbers(t *testing.T, tables *benchstat.Tables, args []s
 		check("geomean", record, 0, "geomean")
 		for c, m := range table.Geomean {
 			n.means++
-			if !math.IsNaN(m.Center) {
+			if !math.IsNaN(float64(m.Center)) {
 				check("geomean", record, statColumn(c), fmt.Sprint(m.Center))
 			}
 			if c > 0 {
@@ -197,7 +198,7 @@ func (n *statTally) sameNumbers(t *testing.T, tables *benchstat.Tables, args []s
 // sameVerdict: what other forms are made of is what benchstat shows.
 func sameVerdict(t *testing.T, args []string, name string, v *benchstat.Versus, shown string) {
 	t.Helper()
-	if ratio := statMean(benchstat.Mean{Ratio: v.Ratio}); strings.HasSuffix(shown, "%") && strings.Trim(shown, "+-") != strings.Trim(ratio, "+-") {
+	if ratio := statMean(benchstat.Mean{Ratio: dyno.Number(v.Ratio)}); strings.HasSuffix(shown, "%") && strings.Trim(shown, "+-") != strings.Trim(ratio, "+-") {
 		t.Errorf("benchstat %q: %s: ratio %v, %s", args, name, v.Ratio, shown)
 	}
 	if changed := shown != "~" && shown != "0.00%"; changed != v.Changed() {

@@ -43,7 +43,7 @@ func listing(b *strings.Builder, l profiles.Listing, sc layout.Scale, versus boo
 	by := map[int]profiles.ListingLine{}
 	for _, x := range l.Lines {
 		by[x.Line] = x
-		for n := x.Line - context; n <= x.Line+context && source != nil; n++ {
+		for n := x.Line - context; n <= x.Line+context && source != nil && x.Line > 0; n++ {
 			if _, ok := by[n]; !ok && n >= l.Line && n > 0 && n <= len(source) {
 				by[n] = profiles.ListingLine{Line: n}
 			}
@@ -56,7 +56,7 @@ func listing(b *strings.Builder, l profiles.Listing, sc layout.Scale, versus boo
 		}
 		last = n
 		x, text := by[n], ""
-		if n <= len(source) {
+		if n > 0 && n <= len(source) { // 0: the line is not known
 			text = strings.ReplaceAll(layout.Clean(source[n-1]), "\t", "    ")
 		}
 		change := ""

@@ -275,7 +275,7 @@ func (p *Profile) diff(d *profiles.Diff, names int) layout.Section {
 			name, at = name+", "+at, ""
 		}
 		g.Rows = append(g.Rows, layout.Row{Cells: []layout.Cell{
-			{Text: sc.Signed(c.Diff), Mark: m}, {Text: sc.SignedInterval(c.Lo, c.Hi)}, {Text: string(c.Verdict), Mark: m},
+			{Text: sc.Signed(c.Diff), Mark: m}, {Text: sc.SignedInterval(float64(c.Lo), float64(c.Hi))}, {Text: string(c.Verdict), Mark: m},
 			{Text: sc.Signed(r.Flat.Diff)}, {Text: sc.Signed(r.Cum.Diff)}, {Text: sc.Format(c.Base)}, {Text: sc.Format(c.Value)}, {Text: name},
 		}})
 		if at != "" {

@@ -7,8 +7,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
@@ -51,6 +53,15 @@ func TestShortName(t *testing.T) {
 	}
 }
 
+// What has no line is listed without its source.
+func TestListNoLine(t *testing.T) {
+	var b bytes.Buffer
+	l := profiles.Listing{Function: &profiles.Function{Name: "(unknown)"}, Flat: 1, Cum: 1, Lines: []profiles.ListingLine{{Flat: 1, Cum: 1}}}
+	if err := List(&b, []profiles.Listing{l}, "cpu-sec/req", false, map[string][]string{"": {"package main"}}); err != nil || strings.Contains(b.String(), "package") {
+		t.Errorf("%v: %s", err, &b)
+	}
+}
+
 // The profile tables, with names and numbers that a table must bear.
 func TestProfileGolden(t *testing.T) {
 	nan := math.NaN()
@@ -62,7 +73,7 @@ func TestProfileGolden(t *testing.T) {
 	long := &profiles.Function{Name: "github.com/someone/project/internal/search.(*Index[...]).findWhatever", Package: "github.com/someone/project/internal/search", File: "/r/search/index.go", Line: 5, Own: true}
 	short := &profiles.Function{Name: "main.f|g", Package: "main", File: "/r/main.go", Line: 9, Own: true}
 	change := func(base, value, far float64, v stats.Verdict) profiles.Change {
-		return profiles.Change{Base: base, Value: value, Diff: value - base, Lo: value - base - far, Hi: value - base + far, P: 0.001, Verdict: v}
+		return profiles.Change{Base: base, Value: value, Diff: value - base, Lo: dyno.Number(value - base - far), Hi: dyno.Number(value - base + far), P: 0.001, Verdict: v}
 	}
 	none := change(0, 0, 0, stats.Same)
 	p := &Profile{
@@ -76,8 +87,8 @@ func TestProfileGolden(t *testing.T) {
 					{Function: long, Own: change(40e-6, 20e-6, 3e-6, stats.Better), Flat: none, Cum: change(41e-6, 21e-6, 3e-6, stats.Better), Line: profiles.LineChange{File: "/r/search/index.go", Line: 21, Diff: -20e-6, Via: "strings.ToLower"}},
 					{Function: short, Own: change(10e-6, 24e-6, 2e-6, stats.Worse), Flat: none, Cum: change(66e-6, 60e-6, 1e-6, stats.Better)},
 				}},
-			{Kind: "goroutine", Metric: "goroutines", Base: "GOGC=100", Setting: "GOGC=50", Order: "flat", Pairs: 1, Negligible: 0.01, Total: profiles.Change{Diff: 3, Lo: nan, Hi: nan},
-				Rows: []profiles.FunctionChange{{Function: short, Flat: profiles.Change{Base: 4, Value: 7, Diff: 3, Lo: nan, Hi: nan, P: nan, Verdict: stats.Unclear}}}},
+			{Kind: "goroutine", Metric: "goroutines", Base: "GOGC=100", Setting: "GOGC=50", Order: "flat", Pairs: 1, Negligible: 0.01, Total: profiles.Change{Diff: 3, Lo: dyno.Number(nan), Hi: dyno.Number(nan)},
+				Rows: []profiles.FunctionChange{{Function: short, Flat: profiles.Change{Base: 4, Value: 7, Diff: 3, Lo: dyno.Number(nan), Hi: dyno.Number(nan), P: dyno.Number(nan), Verdict: stats.Unclear}}}},
 		},
 		Notes: []string{"In pprof's own pages: go tool pprof -http=: x"},
 	}

@@ -63,14 +63,14 @@ func (v *View) BenchNotes() []string {
 	blocks := map[string][]string{}
 	for _, f := range v.Failed {
 		what := "a block"
-		if f.Result.Trial.For != "" {
-			what = "the trial for its " + f.Result.Trial.For
+		if f.Trial.For != "" {
+			what = "the trial for its " + f.Trial.For
 		}
-		key := fmt.Sprintf("%s: %s failed: %s", v.labelOf(f.Setting.String()), what, f.Err)
+		key := fmt.Sprintf("%s: %s failed: %s", v.labelOf(f.Trial.Setting.String()), what, f.Err)
 		if blocks[key] == nil {
 			failed = append(failed, key)
 		}
-		blocks[key] = append(blocks[key], fmt.Sprint(f.Result.Trial.Block))
+		blocks[key] = append(blocks[key], fmt.Sprint(f.Trial.Block))
 	}
 	for _, key := range failed {
 		if n := len(blocks[key]); n > 1 {

@@ -28,8 +28,8 @@ var ResidentParts = []ResidentPart{
 	{"GC structures", func(r *compare.Resident) float64 { return r.End.Metadata }},
 	{"other runtime", func(r *compare.Resident) float64 { return r.End.Other }},
 	{"program file", func(r *compare.Resident) float64 { return r.End.File }},
-	{"other (data, mmap, cgo)", func(r *compare.Resident) float64 { return max(0, r.Left()) }},
-	{untouched, func(r *compare.Resident) float64 { return min(0, r.Left()) }},
+	{"other (data, mmap, cgo)", func(r *compare.Resident) float64 { return max(0, *r.Left) }},
+	{untouched, func(r *compare.Resident) float64 { return min(0, *r.Left) }},
 	{"RSS", func(r *compare.Resident) float64 { return r.End.RSS }},
 }
 
@@ -37,7 +37,7 @@ const untouched = "mapped, not resident"
 
 // Told is where the memory of a setting is, or nil if its runtime was not asked.
 func Told(s *compare.Setting) *compare.Resident {
-	if r := s.Resident; r != nil && r.Told() {
+	if r := s.Resident; r != nil && r.Left != nil {
 		return r
 	}
 	return nil
@@ -103,10 +103,10 @@ func (v *View) ratio(i int, r *compare.Resident) string {
 	text := fmt.Sprintf("RSS%s is %s times its live heap: 1 is live, %s is dead and not yet collected, %s is free room that the heap keeps, ",
 		name, in(e.RSS), in(e.Dead), in(e.Unused+e.Idle))
 	own := e.Stacks + e.Metadata + e.Other
-	if left := r.Left(); left < 0 {
+	if left := *r.Left; left < 0 {
 		return text + fmt.Sprintf("%s is the rest of the runtime as far as it is resident, and %s the program's file.", in(own+left), in(e.File))
 	}
-	return text + fmt.Sprintf("%s is the rest of the runtime, %s the program's file, and %s nothing that the runtime knows of.", in(own), in(e.File), in(r.Left()))
+	return text + fmt.Sprintf("%s is the rest of the runtime, %s the program's file, and %s nothing that the runtime knows of.", in(own), in(e.File), in(*r.Left))
 }
 
 // GivenBack is the table of what memory comes back after the load.
@@ -192,7 +192,8 @@ func source(b *compare.GivenBack) string {
 	return "means of the trials"
 }
 
-func rested(d time.Duration) string {
+func rested(sec float64) string {
+	d := time.Duration(sec * float64(time.Second))
 	if d >= 2*time.Second {
 		return d.Round(time.Second).String()
 	}
@@ -206,18 +207,18 @@ func (v *View) backVerdict(i int, b *compare.GivenBack) string {
 	}
 	const some = 0.01 // of what was resident before the load: less is no change
 	sc := layout.Scale{Unit: "MiB", Factor: 1 << 20, Decimals: 1}
-	if b.Above() < some*b.Ready.RSS {
+	if b.Above < some*b.Ready.RSS {
 		return no + " more memory was resident at the end of the load than before it."
 	}
-	text := fmt.Sprintf("%s %s above the start, ", of, sc.With(b.Above()))
+	text := fmt.Sprintf("%s %s above the start, ", of, sc.With(b.Above))
 	by := "by itself"
 	if b.Forced {
 		by = "after forced collections"
 	}
-	if b.Returned() < some*b.Above() {
+	if b.Returned < some*b.Above {
 		text += fmt.Sprintf("nothing came back %s in %s", by, rested(b.Rest))
 	} else {
-		text += fmt.Sprintf("%s came back %s in %s", sc.With(b.Returned()), by, rested(b.Rest))
+		text += fmt.Sprintf("%s came back %s in %s", sc.With(b.Returned), by, rested(b.Rest))
 	}
 	if b.Freed != nil {
 		text += fmt.Sprintf(", %s after FreeOSMemory", sc.With(b.End.RSS-b.Freed.RSS))

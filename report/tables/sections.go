@@ -58,16 +58,15 @@ func (v *View) Hours() (out []layout.Section) {
 
 // Failures lists the failed trials, those that failed alike once.
 func Failures(t *compare.Table) []Failed {
-	var keys []string
-	numbers := map[string][]string{}
-	first := map[string]compare.Failure{}
+	type alike struct{ setting, err string }
+	var keys []alike
+	numbers := map[alike][]string{}
 	for _, f := range t.Failed {
-		key := f.Setting.String() + "\x00" + f.Err
-		if _, ok := first[key]; !ok {
+		key := alike{f.Trial.Setting.String(), f.Err}
+		if numbers[key] == nil {
 			keys = append(keys, key)
-			first[key] = f
 		}
-		numbers[key] = append(numbers[key], strconv.Itoa(f.Trial))
+		numbers[key] = append(numbers[key], strconv.Itoa(f.Trial.N))
 	}
 	var out []Failed
 	for _, key := range keys {
@@ -76,10 +75,10 @@ func Failures(t *compare.Table) []Failed {
 			trials += "s"
 		}
 		trials += " " + strings.Join(numbers[key], ", ")
-		if s := first[key].Setting.String(); s != "" {
-			trials += " " + s
+		if key.setting != "" {
+			trials += " " + key.setting
 		}
-		out = append(out, Failed{trials, layout.CleanLines(first[key].Err)})
+		out = append(out, Failed{trials, layout.CleanLines(key.err)})
 	}
 	return out
 }

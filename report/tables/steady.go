@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report/layout"
@@ -31,7 +32,7 @@ func (v *View) Steady() (layout.Section, bool) {
 	rows := append(v.driftRows("p50", func(s *timeline.Steady) *timeline.Drift { return s.P50 }),
 		v.driftRows("p99", func(s *timeline.Steady) *timeline.Drift { return s.P99 })...)
 	rows = append(rows,
-		figureRow{"late, %", func(s *compare.Setting) string { return layout.Share(s.Steady.Late) }},
+		figureRow{"late, %", func(s *compare.Setting) string { return layout.Share(float64(s.Steady.Late)) }},
 		figureRow{"modes, " + mode.Unit, func(s *compare.Setting) string {
 			return each(s.Steady, func(i int) string { return mode.Format(s.Steady.Modes[i].At) })
 		}},
@@ -61,14 +62,14 @@ func each(s *timeline.Steady, f func(i int) string) string {
 }
 
 func (v *View) driftRows(name string, of func(*timeline.Steady) *timeline.Drift) []figureRow {
-	var hourly, counted []float64
+	var hourly, counted []dyno.Number
 	for i := range v.Settings {
 		if s := v.Settings[i].Steady; s != nil && of(s) != nil {
 			d := of(s)
-			hourly, counted = append(hourly, d.Slope*3600, d.Lo*3600, d.Hi*3600), append(counted, d.PerRequest*1e6)
+			hourly, counted = append(hourly, d.Slope, d.Lo, d.Hi), append(counted, d.PerMillion)
 		}
 	}
-	drift, perMillion := words.DriftScale(hourly), words.DriftScale(counted)
+	drift, perMillion := words.DriftScale(hourly...), words.DriftScale(counted...)
 	row := func(label string, text func(d *timeline.Drift) string) figureRow {
 		return figureRow{label, func(s *compare.Setting) string {
 			if d := of(s.Steady); d != nil {
@@ -79,16 +80,16 @@ func (v *View) driftRows(name string, of func(*timeline.Steady) *timeline.Drift)
 	}
 	return []figureRow{
 		row(name, func(d *timeline.Drift) string { return string(d.Verdict) }),
-		row("  drift, "+drift.Unit+"/h", func(d *timeline.Drift) string { return signedOrNone(drift, d.Slope*3600) }),
-		row("    95% interval", func(d *timeline.Drift) string { return drift.SignedInterval(d.Lo*3600, d.Hi*3600) }),
-		row("    would have been seen", func(d *timeline.Drift) string { return known(drift, d.Detectable*3600) }),
-		row("  "+perMillion.Unit+" per million requests", func(d *timeline.Drift) string { return signedOrNone(perMillion, d.PerRequest*1e6) }),
+		row("  drift, "+drift.Unit+"/h", func(d *timeline.Drift) string { return signedOrNone(drift, d.Slope) }),
+		row("    95% interval", func(d *timeline.Drift) string { return drift.SignedInterval(float64(d.Lo), float64(d.Hi)) }),
+		row("    would have been seen", func(d *timeline.Drift) string { return known(drift, float64(d.Detectable)) }),
+		row("  "+perMillion.Unit+" per million requests", func(d *timeline.Drift) string { return signedOrNone(perMillion, d.PerMillion) }),
 	}
 }
 
-func signedOrNone(s layout.Scale, x float64) string {
-	if math.IsNaN(x) {
+func signedOrNone(s layout.Scale, x dyno.Number) string {
+	if math.IsNaN(float64(x)) {
 		return ""
 	}
-	return s.Signed(x)
+	return s.Signed(float64(x))
 }

@@ -115,10 +115,8 @@ func (v *View) crossed() bool {
 
 // missing says why setting i has no values.
 func (v *View) missing(i int) string {
-	for _, f := range v.Failed {
-		if f.Setting.String() == v.Settings[i].Setting.String() {
-			return "failed"
-		}
+	if slices.ContainsFunc(v.Failed, func(f *dyno.Result) bool { return f.Trial.Setting.String() == v.Settings[i].Setting.String() }) {
+		return "failed"
 	}
 	return "not run"
 }

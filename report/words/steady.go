@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/report/layout"
 )
@@ -28,7 +29,7 @@ func Steady(s *timeline.Steady) string {
 					lead = "it is unclear whether response times are steady: "
 				}
 			}
-			parts = append(parts, p.name+" "+moved(p.Drift, s.Window))
+			parts = append(parts, p.name+" "+moved(p.Drift, time.Duration(float64(s.Window)*float64(time.Second))))
 		}
 		said = append(said, lead+strings.Join(parts, ", "))
 	}
@@ -53,36 +54,35 @@ func Steady(s *timeline.Steady) string {
 }
 
 func moved(d *timeline.Drift, window time.Duration) string {
-	over := window.Seconds()
-	part := func(by float64) string {
-		if by = math.Abs(by) / d.Level; by > 10 {
-			return layout.Change(by)
+	over := dyno.Number(window.Hours())
+	part := func(by dyno.Number) string {
+		frac := math.Abs(float64(by / d.Level))
+		if frac > 10 {
+			return layout.Change(frac)
 		}
-		return layout.Share(by) + "%"
+		return layout.Share(frac) + "%"
 	}
+	drifted := func(by dyno.Number) string { return DriftScale(by).With(math.Abs(float64(by))) }
 	in := "in " + Plainly(window)
 	switch d.Verdict {
 	case timeline.TimesSteady:
-		if math.IsNaN(d.Lo) {
+		if math.IsNaN(float64(d.Lo)) {
 			return "does not drift"
 		}
-		return "moved by less than " + part(max(math.Abs(d.Lo), math.Abs(d.Hi))*over) + " " + in
+		return "moved by less than " + part(max(-d.Lo, d.Lo, -d.Hi, d.Hi)*over) + " " + in
 	case timeline.TimesDrifting:
 		verb := "rises"
 		if d.Slope < 0 {
 			verb = "falls"
 		}
-		hourly := DriftScale([]float64{d.Slope * 3600})
-		requests := DriftScale([]float64{d.PerRequest * 1e6})
-		return fmt.Sprintf("%s by %s an hour, %s per million requests (by %s %s)",
-			verb, hourly.With(math.Abs(d.Slope)*3600), requests.With(math.Abs(d.PerRequest)*1e6), part(d.Slope*over), in)
+		return fmt.Sprintf("%s by %s an hour, %s per million requests (by %s %s)", verb, drifted(d.Slope), drifted(d.PerMillion), part(d.Slope*over), in)
 	case timeline.TimesStepped:
 		verb := "rose"
 		if d.Shift < 0 {
 			verb = "fell"
 		}
-		at := time.Duration(d.At * float64(time.Second))
-		return fmt.Sprintf("%s by %s until %s, and is level since", verb, DriftScale([]float64{d.Shift}).With(math.Abs(d.Shift)), Plainly(at))
+		at := time.Duration(float64(d.At) * float64(time.Second))
+		return fmt.Sprintf("%s by %s until %s, and is level since", verb, drifted(d.Shift), Plainly(at))
 	}
 	if !(d.Detectable > 0 && d.Detectable*over < d.Level) { // not even a doubling
 		return "cannot be told (" + SteadyWhy(d.Why) + ")"
@@ -98,21 +98,17 @@ func numeral(n int) string {
 }
 
 // DriftScale prints about two digits.
-func DriftScale(xs []float64) layout.Scale {
-	s := layout.ScaleOf("drift-sec", xs...)
+func DriftScale(xs ...dyno.Number) layout.Scale {
 	greatest := 0.0
 	for _, x := range xs {
-		if !math.IsNaN(x) {
-			greatest = max(greatest, math.Abs(x)/s.Factor)
+		if !math.IsNaN(float64(x)) {
+			greatest = max(greatest, math.Abs(float64(x)))
 		}
 	}
-	switch {
-	case greatest >= 100:
-		s.Decimals = 0
-	case greatest >= 10:
-		s.Decimals = 1
-	default:
-		s.Decimals = 2
+	s := layout.ScaleOf("drift-sec", greatest)
+	s.Decimals = 2
+	for x := greatest / s.Factor; x >= 10 && s.Decimals > 0; x /= 10 {
+		s.Decimals--
 	}
 	return s
 }

@@ -46,7 +46,7 @@ func verdictOf(t *compare.Table, i int) Verdict {
 	v := Verdict{Setting: s.Setting, at: i}
 	if s.Trials == 0 {
 		v.Text = fmt.Sprintf("Nothing is known of %s but how it failed: it has no finished trial.", s.Setting.Label())
-		if !slices.ContainsFunc(t.Failed, func(f compare.Failure) bool { return f.Setting.String() == s.Setting.String() }) {
+		if !slices.ContainsFunc(t.Failed, func(f *dyno.Result) bool { return f.Trial.Setting.String() == s.Setting.String() }) {
 			v.Text = fmt.Sprintf("Nothing is known of %s: it was not run.", s.Setting.Label())
 		}
 		return v

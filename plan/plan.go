@@ -5,7 +5,6 @@ package plan
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -57,14 +56,7 @@ func (d *decoder) experiment(e *dyno.Experiment) {
 	keys["load"] = func(n ast.Node) { d.load(n, &e.Load) }
 	keys["bench"] = func(n ast.Node) {
 		e.Bench = new(dyno.Bench)
-		keys := d.keys(e.Bench)
-		keys["cpus"] = func(n ast.Node) {
-			v, err := strconv.Atoi(d.scalar(n))
-			if e.Bench.CPUs = v; err != nil {
-				d.fail(n, "want a whole number of CPUs, or -1 for any, got %s", kind(n))
-			}
-		}
-		d.mapping(n, keys)
+		d.mapping(n, d.keys(e.Bench))
 	}
 	d.mapping(d.root, keys)
 	if e.Bench != nil && e.Subject.Dir == "" {
@@ -83,10 +75,8 @@ func (d *decoder) subject(n ast.Node, s *dyno.Subject) {
 		}
 	}
 	keys["binary"] = func(n ast.Node) { s.Binary = d.path(d.scalar(n)) }
-	keys["build"] = d.flags(&s.Build)
 	d.mapping(n, keys)
 	s.Dir = d.path(s.Dir)
-	s.Go = strings.TrimPrefix(s.Go, "go")
 }
 
 func isDir(path string) bool {
@@ -128,7 +118,7 @@ func (d *decoder) pathsTo(to *map[string]string) func(ast.Node) {
 func (d *decoder) vary(n ast.Node, fs *dyno.Factors) {
 	d.pairs(n, func(key, value ast.Node) {
 		f := dyno.Factor{Name: d.scalar(key)}
-		d.reader(&f.Levels)(value)
+		d.reader("", &f.Levels)(value)
 		*fs = append(*fs, f)
 	})
 }
@@ -145,7 +135,6 @@ func (d *decoder) load(n ast.Node, l *dyno.Load) {
 	var one dyno.Step
 	alone := false
 	keys := d.keys(l)
-	keys["warmup"], keys["idle"] = parsed(d, &l.Warmup, dyno.ParseDuration), parsed(d, &l.Idle, dyno.ParseDuration) // may be 0s
 	keys["data"], keys["targets"] = d.pathsTo(&l.Data), d.pathTo(&l.Targets)
 	keys["client"] = func(n ast.Node) { d.client(n, &l.Client) }
 	of := d.step(&one)
@@ -207,18 +196,10 @@ func (d *decoder) steps(n ast.Node, steps *[]dyno.Step) {
 
 func (d *decoder) parallel(n ast.Node, p *dyno.Parallel) {
 	if _, ok := n.(*ast.SequenceNode); !ok {
-		d.count(&p.Times)(n)
+		d.parse(n, into(&p.Times, parseCount))
 		return
 	}
 	if d.steps(n, &p.Steps); len(p.Steps) == 0 {
 		d.fail(n, "want at least one step")
 	}
-}
-
-func parseStatus(s string) (int, error) {
-	status, err := strconv.Atoi(s)
-	if err != nil || status < 100 || status > 599 {
-		return 0, dyno.PlanErrorf("bad status %q (want for example 201)", s)
-	}
-	return status, nil
 }

@@ -168,32 +168,17 @@ func with(m map[string]string, k, v string) map[string]string {
 // SplitFlags splits a line into words at spaces, quotes holding a word together, as in
 // `-gcflags='-N -l' -pgo=off`.
 func SplitFlags(s string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	var quote rune
-	in := false
-	for _, r := range s {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, in = r, true
-		case quote == 0 && r == ' ':
-			if in {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			in = false
-		default:
-			word.WriteRune(r)
-			in = true
-		}
+	if rest := flagWord.ReplaceAllString(s, ""); strings.Trim(rest, " ") != "" {
+		return nil, fmt.Errorf("unclosed %c in %q", strings.Trim(rest, " ")[0], s)
 	}
-	if quote != 0 {
-		return nil, fmt.Errorf("unclosed %c in %q", quote, s)
-	}
-	if in {
-		words = append(words, word.String())
+	words := flagWord.FindAllString(s, -1)
+	for i, word := range words {
+		words[i] = quotedPart.ReplaceAllString(word, "$1$2")
 	}
 	return words, nil
 }
+
+var (
+	flagWord   = regexp.MustCompile(`(?:[^ '"]|'[^']*'|"[^"]*")+`)
+	quotedPart = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
+)

@@ -242,8 +242,8 @@ func (t Threshold) Holds(x, limit float64) bool {
 func (e *Experiment) MetricNames() []string {
 	var names []string
 	for s := range e.Load.Client.requests() {
-		for _, p := range []string{"p50-sec", "p90-sec", "p95-sec", "p99-sec", "p99.9-sec"} {
-			names = append(names, s.Label()+"-"+p)
+		for _, p := range Percentiles {
+			names = append(names, s.Label()+"-"+p.Metric)
 		}
 	}
 	for _, m := range e.Probes.Metrics {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
@@ -57,7 +58,7 @@ func (v *view) uncompared() []string {
 	for i := range v.Settings {
 		metrics := map[string][]string{}
 		for _, m := range v.Rows {
-			if note := NotCompared(v.Settings[i].Versus[m.Name].Note); note != "" {
+			if note := doubts.NotCompared(v.Settings[i].Versus[m.Name].Note); note != "" {
 				label, _ := layout.UnitOf(m.Name)
 				metrics[note] = append(metrics[note], label)
 			}

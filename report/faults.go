@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -57,7 +58,7 @@ func (v *view) faults(b *compare.Benchmark) string {
 
 // notes are the warnings, and what failed of blocks, each once.
 func (v *view) notes() []string {
-	notes := v.readableAll(Warnings(v.Table))
+	notes := v.readableAll(doubts.Words(v.Table, v.Table.Doubts))
 	var failed []string
 	blocks := map[string][]string{}
 	for _, f := range v.Failed {

@@ -7,6 +7,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/report/profile"
 )
@@ -23,7 +24,7 @@ func NewPage(f *findings.Findings) *Page {
 
 // newPage also returns the run's profiles; nil if absent.
 func newPage(f *findings.Findings) (*Page, *profiles.Run) {
-	page := &Page{Report: *reportOf(f), Trials: f.Results, Origin: f.Origin(), Notes: f.Notes.Texts()}
+	page := &Page{Report: *reportOf(f), Trials: f.Results, Origin: f.Origin(), Notes: doubts.Words(nil, f.Notes)}
 	run, err := findings.ReadProfiles(f.Dir, f.Results)
 	if err != nil || len(f.Table.Settings) == 0 {
 		return page, nil // there are none, or the table says what is amiss
@@ -60,7 +61,7 @@ func pageFile(w io.Writer, f *findings.Findings) error {
 	}
 	page, run := newPage(f)
 	picture, notes := f.Picture()
-	page.Picture, page.Notes = picture, append(page.Notes, notes.Texts()...)
+	page.Picture, page.Notes = picture, append(page.Notes, doubts.Words(nil, notes)...)
 	named := page.Flames
 	page.Flames = nil
 	for _, flame := range named {

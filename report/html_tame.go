@@ -128,7 +128,6 @@ func tamedLinks(files []File) []File {
 
 func tamedPicture(p *timeline.Picture) *timeline.Picture {
 	c := *p
-	c.Notes = tameAll(p.Notes, 50, mostNote)
 	c.Settings = edited(p.Settings, func(s *timeline.PictureOf) {
 		s.Setting = tamedSetting(s.Setting)
 		s.Slowest = edited(s.Slowest, func(x *timeline.Slow) { x.Step = tame(x.Step, 100) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -106,7 +107,7 @@ func newPaper(p *Page) *paper {
 		}
 	}
 	out.Advice = tame(Recommendation(t), mostNote)
-	out.Doubts = tameAll(Warnings(t), 100, mostNote)
+	out.Doubts = tameAll(doubts.Words(t, t.Doubts), 100, mostNote)
 	for _, n := range tameAll(p.Notes, 50, mostNote) {
 		out.Doubts = append(out.Doubts, "Not shown: "+n)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -64,7 +65,7 @@ func (v *view) parts(r *Report, o layout.Options, comment bool) []passage {
 		}
 		tables = append(tables, p)
 	}
-	warnings := passage{name: "Warnings", rank: 4, items: Warnings(v.Table)}
+	warnings := passage{name: "Warnings", rank: 4, items: doubts.Words(v.Table, v.Table.Doubts)}
 	broken := passage{name: "Failed trials", rank: 5, failed: failures(v.Table)}
 	about := passage{name: "what was measured", rank: 3, lines: sentences(v.About)}
 	if comment {

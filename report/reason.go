@@ -8,6 +8,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/analysis/timeline"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 )
@@ -20,11 +21,11 @@ func spell(t *compare.Table) {
 		}
 	}
 	for i := range t.Doubts {
-		t.Doubts[i].Text = doubt(t, &t.Doubts[i])
+		t.Doubts[i].Text = doubts.One(t, &t.Doubts[i])
 	}
 	for i := range t.Settings {
 		for key, v := range t.Settings[i].Versus {
-			v.Note.Text = NotCompared(v.Note)
+			v.Note.Text = doubts.NotCompared(v.Note)
 			t.Settings[i].Versus[key] = v
 		}
 		if l := t.Settings[i].Leak; l != nil {

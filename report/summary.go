@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -173,7 +174,7 @@ func (s *summary) latency() {
 	}
 	s.WriteByte('\n')
 	if s.Sent.Saturated != "" {
-		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, saturationCure))
+		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, doubts.SaturationCure))
 	}
 	g.Text(&s.Builder, s.color)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/layout"
 )
 
@@ -216,7 +217,7 @@ func (v *view) reason(j *compare.Judgement, r *compare.Reason) string {
 	case compare.ReasonUnknown:
 		return r.Said
 	case compare.ReasonNotCompared:
-		return NotCompared(*r)
+		return doubts.NotCompared(*r)
 	case compare.ReasonNoBenchmark:
 		return "no benchmark has " + j.Metric
 	case compare.ReasonNoSetting:
@@ -230,7 +231,7 @@ func (v *view) reason(j *compare.Judgement, r *compare.Reason) string {
 		}
 		return text
 	case compare.ReasonSaturated:
-		return fmt.Sprintf("dyno may itself have been the limit: %s (consider: %s)", r.Said, saturationCure)
+		return fmt.Sprintf("dyno may itself have been the limit: %s (consider: %s)", r.Said, doubts.SaturationCure)
 	case compare.ReasonNoLatency:
 		return fmt.Sprintf("trial %d has no %s: requests that timed out or were never sent rank as the slowest, or they were too few", r.Trial, j.Metric)
 	case compare.ReasonWorstUnknown:

@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/chart"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/store"
@@ -68,7 +69,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 		tables, problem, code := s.tables(w, r, body.A, body.B)
 		status, body.Problem = code, problem
 		for i, t := range tables {
-			warnings := report.Warnings(t)
+			warnings := doubts.Words(t, t.Doubts)
 			if i == 0 {
 				body.Warnings = slices.Clone(warnings)
 			}
@@ -76,7 +77,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) {
 		}
 		for _, t := range tables {
 			p := pairOf(t)
-			p.Warnings = slices.DeleteFunc(report.Warnings(t), func(w string) bool { return slices.Contains(body.Warnings, w) })
+			p.Warnings = slices.DeleteFunc(doubts.Words(t, t.Doubts), func(w string) bool { return slices.Contains(body.Warnings, w) })
 			body.Pairs = append(body.Pairs, p)
 		}
 	}
@@ -144,7 +145,7 @@ func pairOf(t *compare.Table) (p pair) {
 		v, judged := b.Versus[m.Name]
 		if judged {
 			row.Change, row.Interval = layout.Change(v.Ratio), layout.Interval(v.Lo, v.Hi)
-			row.Verdict, row.Note = string(v.Verdict), report.NotCompared(v.Note)
+			row.Verdict, row.Note = string(v.Verdict), doubts.NotCompared(v.Note)
 		}
 		if !m.Primary {
 			p.Others = append(p.Others, row)

@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
@@ -60,10 +62,9 @@ func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) erro
 
 // noteLeftOut leaves out the directory's own notes, which were printed when it was opened.
 func noteLeftOut(cmd *cobra.Command, f *findings.Findings) {
-	for _, n := range f.Notes {
-		if n.Kind != dyno.WarnRunDir {
-			notef(cmd, "%s", n.Text)
-		}
+	known := func(d compare.Doubt) bool { return d.Kind == dyno.WarnRunDir }
+	for _, text := range doubts.Words(nil, slices.DeleteFunc(slices.Clone(f.Notes), known)) {
+		notef(cmd, "%s", text)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno/lab/otlp"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/doubts"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
 )
@@ -117,7 +118,7 @@ func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 		if f.Table.Trials == 0 {
 			return nil // which is an error by itself
 		}
-		for _, warning := range report.Warnings(f.Table) {
+		for _, warning := range doubts.Words(f.Table, f.Table.Doubts) {
 			notef(cmd, "%s", warning)
 		}
 	}

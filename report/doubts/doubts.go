@@ -1,0 +1,124 @@
+// Package doubts has the words of what is to be doubted in a table, or is left out.
+package doubts
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
+)
+
+// SaturationCure is what to do when the generator is the limit.
+const SaturationCure = "a lower rate, other concurrency, or more CPU for dyno"
+
+// Words says doubts in words; those about a setting are of the table's, which may be nil
+// for notes.
+func Words(t *compare.Table, ds []compare.Doubt) (texts []string) {
+	for i := range ds {
+		texts = append(texts, One(t, &ds[i]))
+	}
+	return texts
+}
+
+// One says one doubt in words.
+func One(t *compare.Table, d *compare.Doubt) string {
+	if d.Kind == dyno.WarnSaturated && d.Trials != nil {
+		return saturatedDoubt(d)
+	}
+	if len(d.Said) == 1 && d.Of == 0 && d.Trial == 0 {
+		return d.Said[0]
+	}
+	if d.Of > 0 && d.Said != nil { // of trials, whatever kind their results say
+		figures := ""
+		if d.Trial != 0 {
+			figures = fmt.Sprintf(" (figures of trial %d)", d.Trial)
+		}
+		return fmt.Sprintf("%d of %d trials: %s%s", d.N, d.Of, strings.Join(d.Said, "; "), figures)
+	}
+	switch d.Kind {
+	case dyno.WarnPartial:
+		return fmt.Sprintf("%d of %d planned trials were run", d.N, d.Of)
+	case dyno.WarnNoTrial:
+		s := &t.Settings[d.Setting]
+		if s.Baseline && len(t.Settings) > 1 {
+			return fmt.Sprintf("the baseline %s has no finished trial, so nothing can be compared", s.Setting)
+		}
+		return fmt.Sprintf("%s has no finished trial, so nothing is known of it but how it failed", s.Setting)
+	case dyno.WarnNoInterval:
+		if d.N == 1 {
+			return "there is one block only: no change can be told from noise"
+		}
+		return fmt.Sprintf("medians have no 95%% interval: that takes %d blocks, and there are %d", d.Of, d.N)
+	case dyno.WarnRunsDiffer:
+		return fmt.Sprintf("the runs differ in %s: %s and %s", d.Said[0], cmp.Or(d.Said[1], "nothing"), cmp.Or(d.Said[2], "nothing"))
+	case dyno.WarnAttribution, dyno.WarnTail, dyno.WarnGrowth, dyno.WarnSteady, dyno.WarnPicture:
+		return leftOut(d)
+	case dyno.WarnSeparate:
+		return "the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings"
+	case dyno.WarnMixed:
+		return fmt.Sprintf("the trials of %s did not all run the same program: %s", t.Settings[d.Setting].Setting.Label(), strings.Join(d.Said, "; "))
+	}
+	return d.Err.Error()
+}
+
+// leftOut says what cannot be shown, and why.
+func leftOut(d *compare.Doubt) string {
+	switch {
+	case d.Kind == dyno.WarnAttribution && d.Err == nil:
+		return fmt.Sprintf("trial %d: no request was seen in its execution trace (consider: dyno report %s --serves FUNCTION, if the service does not use net/http)", d.Trial, d.Said[0])
+	case d.Kind == dyno.WarnAttribution:
+		return fmt.Sprintf("trial %d: the time of requests is not attributed: %v", d.Trial, d.Err)
+	case d.Kind == dyno.WarnTail && d.Err == nil:
+		return fmt.Sprintf("the tail is left out: %d requests would have to be read (consider: --max-requests-kept)", d.N)
+	case d.Kind == dyno.WarnTail:
+		return fmt.Sprintf("the tail of trial %d is left out: %v", d.Trial, d.Err)
+	case d.Kind == dyno.WarnGrowth:
+		return fmt.Sprintf("of what grew in trial %d something is left out: %v", d.Trial, d.Err)
+	case d.Kind == dyno.WarnSteady:
+		return fmt.Sprintf("whether response times of trial %d were steady is left out: %v", d.Trial, d.Err)
+	case d.Trial != 0: // of the picture over time, as what follows
+		return fmt.Sprintf("of trial %d something is not shown: %v", d.Trial, d.Err)
+	case d.Err != nil:
+		return d.Err.Error()
+	case d.Of != 0:
+		return fmt.Sprintf("pictures over time show the first %d of %d blocks", d.N, d.Of)
+	}
+	return "slices of one process have no picture over time"
+}
+
+// NotCompared says why a metric that was measured has no verdict; "" of no reason.
+func NotCompared(r compare.Reason) string {
+	switch {
+	case r.Kind == "":
+		return ""
+	case r.Trial != 0:
+		return fmt.Sprintf("not compared: trial %d has none, as requests that timed out or were never sent rank as the slowest", r.Trial)
+	}
+	return "not compared: " + r.Said
+}
+
+func saturatedDoubt(d *compare.Doubt) string {
+	const most = 10 // trials that are named
+	var names []string
+	for _, n := range d.Trials[:min(len(d.Trials), most)] {
+		names = append(names, strconv.Itoa(n))
+	}
+	if more := len(d.Trials) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	trials, their, what, figures := "trial", "its", "response times are", ""
+	if len(d.Trials) > 1 {
+		trials, their = "trials", "their"
+	}
+	if d.Closed {
+		what = "response times and req/s are"
+	}
+	if d.Trial != 0 {
+		figures = fmt.Sprintf("; figures of trial %d", d.Trial)
+	}
+	return fmt.Sprintf("dyno may itself have been the limit in %s %s (%s%s): %s %s not compared (consider: %s)",
+		trials, strings.Join(names, ", "), d.Said[0], figures, their, what, SaturationCure)
+}

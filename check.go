@@ -40,13 +40,22 @@ func wrong(is bool, key, format string, args ...any) *PlanError {
 	return PlanErrorf(format, args...).of(strings.Fields(key)...)
 }
 
-// given returns the first key of a part of the plan, by its JSON name, that is set and not
-// allowed, or "".
+// Keys yields the fields of a struct with their names in JSON.
+func Keys(part reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for i := range part.NumField() {
+			key, _, _ := strings.Cut(part.Type().Field(i).Tag.Get("json"), ",")
+			if key != "-" && !yield(key, part.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// given returns the first key of a part of the plan that is set and not allowed, or "".
 func given(part any, allowed ...string) string {
-	v := reflect.ValueOf(part)
-	for i := range v.NumField() {
-		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if !v.Field(i).IsZero() && key != "-" && !slices.Contains(allowed, key) {
+	for key, field := range Keys(reflect.ValueOf(part)) {
+		if !field.IsZero() && !slices.Contains(allowed, key) {
 			return key
 		}
 	}
@@ -210,6 +219,8 @@ func (s *Step) check(at []string) *PlanError {
 		return s.checkList(at)
 	}
 	switch {
+	case strings.ContainsFunc(s.Method, func(r rune) bool { return r < 'A' || r > 'Z' }):
+		return PlanErrorf("bad method %q (want for example PUT)", s.Method).of(at...)
 	case !strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "{{"):
 		return PlanErrorf("path %q of a step does not begin with a slash", s.Path).of(at...)
 	case s.Body != "" && s.BodyFile != "":

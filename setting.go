@@ -128,12 +128,11 @@ func (t *Trial) apply(l Level) (err error) {
 			t.Subject.Rev = ""
 		}
 	case l.Factor == "build":
-		flags, err := SplitFlags(l.Value)
-		t.Subject.Build = append(slices.Clone(t.Subject.Build), flags...)
-		return err
+		var flags []string
+		flags, err = SplitFlags(l.Value)
+		t.Subject.Build = slices.Concat(t.Subject.Build, flags)
 	case l.Factor == "load.rate":
 		t.Load.Rate, err = ParseRate(l.Value)
-		return err
 	case l.Factor == "load.concurrency":
 		n, err := strconv.Atoi(l.Value)
 		if err != nil || n < 1 {
@@ -141,19 +140,18 @@ func (t *Trial) apply(l Level) (err error) {
 		}
 		t.Load.Concurrency = n
 	case l.Factor == "limit.cpu":
-		if t.Limits.CPU, err = ParseCPUs(l.Value); err != nil {
-			return fmt.Errorf("%s: %w", l.Factor, err)
-		}
+		t.Limits.CPU, err = ParseCPUs(l.Value)
 	case l.Factor == "limit.memory":
-		if t.Limits.Memory, err = ParseSize(l.Value); err != nil {
-			return fmt.Errorf("%s: %w", l.Factor, err)
-		}
+		t.Limits.Memory, err = ParseSize(l.Value)
 	case argName.MatchString(l.Factor):
 		t.Subject.Arg = with(t.Subject.Arg, strings.TrimPrefix(l.Factor, "arg."), l.Value)
 	case envName.MatchString(l.Factor):
 		t.Subject.Env = with(t.Subject.Env, l.Factor, l.Value)
 	default:
 		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency)", l.Factor)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.Factor, err)
 	}
 	return nil
 }

@@ -233,7 +233,7 @@ func (e *Experiment) CheckFile() *PlanError {
 			return err
 		}
 	}
-	return cmp.Or(e.checkProfiles(), e.checkMemory(), e.Probes.check(), e.checkThresholds())
+	return cmp.Or(e.checkProfiles(), e.checkMemory(), e.Probes.check(), CheckThresholds(e.Thresholds, e.MetricNames()))
 }
 
 // checkProfiles checks profiles and traces, which have trials of their own.

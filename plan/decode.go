@@ -145,10 +145,9 @@ func (d *decoder) mapping(n ast.Node, fs fields) {
 // keys has a reader for each field of a struct whose type says how it is read, by
 // its name in JSON.
 func (d *decoder) keys(part any) fields {
-	fs, v := fields{}, reflect.ValueOf(part).Elem()
-	for i := range v.NumField() {
-		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if read := d.reader(key, v.Field(i).Addr().Interface()); read != nil {
+	fs := fields{}
+	for key, field := range dyno.Keys(reflect.ValueOf(part).Elem()) {
+		if read := d.reader(key, field.Addr().Interface()); read != nil {
 			fs[key] = read
 		}
 	}

@@ -187,9 +187,6 @@ func (d *decoder) steps(n ast.Node, steps *[]dyno.Step) {
 			d.fail(n, "a step needs a path (or sleep, or a list of parallel steps)")
 		}
 		s.Method = strings.ToUpper(s.Method)
-		if i := strings.IndexFunc(s.Method, func(r rune) bool { return r < 'A' || r > 'Z' }); i >= 0 {
-			d.fail(n, "bad method %q", s.Method)
-		}
 		*steps = append(*steps, s)
 	})
 }

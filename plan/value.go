@@ -17,10 +17,9 @@ func Set(e *dyno.Experiment, key, text string) error {
 		if v.Kind() == reflect.Pointer && v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
-		part := reflect.Indirect(v)
-		for i := range part.NumField() {
-			if name, _, _ := strings.Cut(part.Type().Field(i).Tag.Get("json"), ","); name == key {
-				v = part.Field(i)
+		for name, field := range dyno.Keys(reflect.Indirect(v)) {
+			if name == key {
+				v = field
 			}
 		}
 	}

@@ -81,13 +81,8 @@ func replaceThresholds(dir *store.Dir, texts []string) error {
 			}
 		}
 	}
-	for i, t := range ths {
-		if _, _, err := t.Of(names); err != nil {
-			return flags.Mistakef("--threshold: %w", err)
-		}
-		if slices.Contains(ths[:i], t) {
-			return flags.Mistakef("--threshold: %s is given twice", t)
-		}
+	if err := dyno.CheckThresholds(ths, names); err != nil {
+		return flags.Mistakef("--threshold: %w", err)
 	}
 	e.Thresholds = ths
 	return nil

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -189,9 +188,6 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		return err
 	})
 	p.Flag(fs, "method", "X", "method", "of the request (default GET, or POST with a body)", func(e *dyno.Experiment, v string) error {
-		if v == "" || strings.ContainsFunc(v, func(r rune) bool { return !unicode.IsLetter(r) || r > unicode.MaxASCII }) {
-			return fmt.Errorf("bad method %q (want for example PUT)", v)
-		}
 		return single(e, func(s *dyno.Step) { s.Method = strings.ToUpper(v) })
 	})
 	p.List(fs, "header", "H", "header", "such as 'Accept: text/html'; may be repeated", func(e *dyno.Experiment, vs []string) error {

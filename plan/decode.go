@@ -157,6 +157,38 @@ func (d *decoder) keys(part any) fields {
 func (d *decoder) reader(key string, to any) func(ast.Node) {
 	set := value(key, to)
 	switch to := to.(type) {
+	case *dyno.Limits, *dyno.Probes, *dyno.Client:
+		return func(n ast.Node) { d.mapping(n, d.keys(to)) }
+	case **dyno.Bench:
+		return func(n ast.Node) {
+			*to = new(dyno.Bench)
+			d.mapping(n, d.keys(*to))
+		}
+	case *dyno.Subject:
+		return func(n ast.Node) { d.subject(n, to) }
+	case *dyno.Load:
+		return func(n ast.Node) { d.load(n, to) }
+	case *dyno.Factors:
+		return func(n ast.Node) { d.vary(n, to) }
+	case *[]dyno.Setting:
+		return func(n ast.Node) { d.settings(n, to) }
+	case *[]dyno.Step:
+		return func(n ast.Node) { d.steps(n, to) }
+	case *dyno.Parallel:
+		return func(n ast.Node) { d.parallel(n, to) }
+	case *[]dyno.Threshold:
+		return list(d, to, dyno.ParseThreshold)
+	case *[]int:
+		return list(d, to, parseStatus)
+	case *map[string]string:
+		read := d.scalar
+		if key == "data" {
+			read = d.pathTo
+		}
+		return func(n ast.Node) {
+			*to = map[string]string{}
+			d.pairs(n, func(k, v ast.Node) { (*to)[d.scalar(k)] = read(v) })
+		}
 	case *[]string:
 		texts := list(d, to, func(s string) (string, error) { return s, nil })
 		if key != "build" {
@@ -169,12 +201,10 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 				d.parse(n, set)
 			}
 		}
-	case *[]dyno.Threshold:
-		return list(d, to, dyno.ParseThreshold)
-	case *map[string]string:
-		return d.table(to)
-	case *dyno.Limits, *dyno.Probes:
-		return func(n ast.Node) { d.mapping(n, d.keys(to)) }
+	case *string:
+		if key == "body_file" || key == "targets" {
+			return func(n ast.Node) { *to = d.pathTo(n) }
+		}
 	}
 	if set == nil {
 		return nil
@@ -228,13 +258,6 @@ func kind(n ast.Node) string {
 		return "an anchor or alias, which plans do not have"
 	}
 	return strconv.Quote(n.GetToken().Value)
-}
-
-func (d *decoder) table(to *map[string]string) func(ast.Node) {
-	return func(n ast.Node) {
-		*to = map[string]string{}
-		d.pairs(n, func(k, v ast.Node) { (*to)[d.scalar(k)] = d.scalar(v) })
-	}
 }
 
 // list reads a list, or one scalar for a list of one.

@@ -2,6 +2,7 @@ package dyno
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -55,12 +56,7 @@ func (s Setting) String() string {
 }
 
 // Label is how a report names the setting: String, or "(as is)" if it is empty.
-func (s Setting) Label() string {
-	if len(s) == 0 {
-		return "(as is)"
-	}
-	return s.String()
-}
+func (s Setting) Label() string { return cmp.Or(s.String(), "(as is)") }
 
 // MarshalJSON implements json.Marshaler: {"GOGC":"50"}, in order.
 func (s Setting) MarshalJSON() ([]byte, error) {

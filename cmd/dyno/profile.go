@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/report/profile"
 	"github.com/dynolab/dyno/store"
@@ -123,7 +124,7 @@ func (o *profileFlags) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if o.one && o.versus && o.setting == o.base {
-		return flags.Mistakef("--setting and --base are the same, %s", label(o.base))
+		return flags.Mistakef("--setting and --base are the same, %s", layout.Label(o.base))
 	}
 	if o.kind != "" && !slices.Contains(run.Kinds, o.kind) {
 		return fmt.Errorf("%s has no %s profile, but %s (consider: %s --profile %s)", args[0], o.kind, strings.Join(run.Kinds, ", "), findings.MadeBy(dir), strings.Join(append(run.Kinds, o.kind), ","))
@@ -228,7 +229,7 @@ func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		}
 	}
 	if o.versus && len(out.Diffs) == 0 {
-		return fmt.Errorf("no other setting has profiles to compare with those of %s", label(o.base))
+		return fmt.Errorf("no other setting has profiles to compare with those of %s", layout.Label(o.base))
 	}
 	w := cmd.OutOrStdout()
 	switch o.format {
@@ -257,9 +258,9 @@ func (o *profileFlags) stacks(cmd *cobra.Command, dir *store.Dir, run *profiles.
 		if p.Trials(setting) != 1 {
 			of = "mean of " + of
 		}
-		fmt.Fprintf(w, "%s of %s, %s\n\n", kind, label(setting), of)
+		fmt.Fprintf(w, "%s of %s, %s\n\n", kind, layout.Label(setting), of)
 	}
-	none := fmt.Errorf("no function in the %s profiles of %s matches %v", kind, label(setting), match)
+	none := fmt.Errorf("no function in the %s profiles of %s matches %v", kind, layout.Label(setting), match)
 	switch verb {
 	case "list":
 		ls := p.List(match, setting, o.versus, o.base)
@@ -327,7 +328,7 @@ func (o *profileFlags) results(dir *store.Dir) ([]*dyno.Result, error) {
 // named finds a setting by all of its name, a level, or any part that only one has.
 func named(settings []string, flag, part string) (string, error) {
 	for _, fits := range []func(s string) bool{
-		func(s string) bool { return s == part || label(s) == part },
+		func(s string) bool { return s == part || layout.Label(s) == part },
 		func(s string) bool {
 			return slices.ContainsFunc(strings.Fields(s), func(l string) bool {
 				_, level, _ := strings.Cut(l, "=")
@@ -348,17 +349,10 @@ func named(settings []string, flag, part string) (string, error) {
 	return "", flags.Mistakef("%s %s fits none of the settings that have profiles: %s", flag, part, strings.Join(labels(settings), ", "))
 }
 
-func label(setting string) string {
-	if setting == "" {
-		return "(as is)"
-	}
-	return setting
-}
-
 func labels(settings []string) []string {
 	var out []string
 	for _, s := range settings {
-		out = append(out, label(s))
+		out = append(out, layout.Label(s))
 	}
 	return out
 }

@@ -220,16 +220,15 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		return strings.ReplaceAll(string(data), "{{", `{{"{{"}}`), err
 	}
 	p.List(fs, "data", "", "NAME=file", "CSV with a header, whose fields are {{.NAME.COLUMN}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
-		var files map[string]string
-		if err := assign(&files, vs); err != nil {
+		if err := assign(&e.Load.Data, vs); err != nil {
 			return err
 		}
-		for name, file := range files {
+		for name, file := range e.Load.Data {
 			abs, err := filepath.Abs(file)
 			if err != nil {
 				return err
 			}
-			e.Load.Data = put(e.Load.Data, name, abs)
+			e.Load.Data[name] = abs
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -69,8 +70,5 @@ func Count(n int, noun string) string {
 
 // Label is the name of a setting in a report; that of the plain one is "(as is)".
 func Label(setting string) string {
-	if setting == "" {
-		return "(as is)"
-	}
-	return setting
+	return cmp.Or(setting, "(as is)")
 }

@@ -7,6 +7,7 @@
 package pprofpage
 
 import (
+	"cmp"
 	"bytes"
 	"errors"
 	"fmt"
@@ -257,9 +258,4 @@ func (silent) IsTerminal() bool                    { return false }
 func (silent) WantBrowser() bool                   { return false }
 func (silent) SetAutoComplete(func(string) string) {}
 
-func label(setting string) string {
-	if setting == "" {
-		return "(as is)"
-	}
-	return setting
-}
+func label(setting string) string { return cmp.Or(setting, "(as is)") }

@@ -7,8 +7,8 @@
 package pprofpage
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"html"

@@ -110,7 +110,6 @@ func (e *Experiment) checkBench() *PlanError {
 	}
 	chance := *b.Resolved().Error
 	if err := cmp.Or(
-		wrong(b.Blocks < 0, "bench blocks", "blocks is %d (want at least 1)", b.Blocks),
 		wrong(chance <= 0 || chance > 0.5, "bench error", "error is %v (want more than 0 and at most 50%%)", chance),
 		e.checkFactors(),
 	); err != nil {

@@ -40,13 +40,22 @@ func wrong(is bool, key, format string, args ...any) *PlanError {
 	return PlanErrorf(format, args...).of(strings.Fields(key)...)
 }
 
-// given returns the first key of a part of the plan, by its JSON name, that is set and not
-// allowed, or "".
+// Keys yields the fields of a struct with their names in JSON.
+func Keys(part reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for i := range part.NumField() {
+			key, _, _ := strings.Cut(part.Type().Field(i).Tag.Get("json"), ",")
+			if key != "-" && !yield(key, part.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// given returns the first key of a part of the plan that is set and not allowed, or "".
 func given(part any, allowed ...string) string {
-	v := reflect.ValueOf(part)
-	for i := range v.NumField() {
-		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if !v.Field(i).IsZero() && key != "-" && !slices.Contains(allowed, key) {
+	for key, field := range Keys(reflect.ValueOf(part)) {
+		if !field.IsZero() && !slices.Contains(allowed, key) {
 			return key
 		}
 	}
@@ -69,11 +78,8 @@ func (l *Load) checkMuch() *PlanError {
 		}
 	}
 	return cmp.Or(
-		wrong(l.Concurrency < 0, "load concurrency", "concurrency is %d (want at least 1)", l.Concurrency),
-		wrong(l.MaxInFlight < 0, "load max_in_flight", "max_in_flight is %d (want at least 1)", l.MaxInFlight),
 		wrong(l.Concurrency > mostClients, "load concurrency", "%d clients are more than dyno has room for (want at most %d)", l.Concurrency, mostClients),
 		wrong(l.MaxInFlight > mostClients, "load max_in_flight", "max_in_flight is %d (want at most %d)", l.MaxInFlight, mostClients),
-		wrong(l.Requests < 0 || l.RequestsPerClient < 0, "load requests", "the number of requests is negative"),
 		wrong(ends > 1, "load", "the load has two ends (want one of requests, requests_per_client and duration)"),
 		wrong(len(l.Rate) > 1 && l.Rate.Length() == 0 && ends == 0, "load rate", "the last stage of the rate has no end (want for example %v over 30s, or duration or requests)", l.Rate),
 	)
@@ -109,7 +115,6 @@ func (l *Load) checkHow() *PlanError {
 		wrong(l.ReadTimeout > timeout, "load read_timeout", "read_timeout is %v, longer than the timeout of the whole request, %v", l.ReadTimeout, timeout),
 		wrong(l.HTTP != "" && l.HTTP != "1.1" && l.HTTP != "2", "load http", "unknown version %q of HTTP (want 1.1 or 2)", l.HTTP),
 		wrong(l.KeepRequests != "" && l.KeepRequests != "all" && l.KeepRequests != "none", "load keep_requests", "bad keep_requests %q (want all or none)", l.KeepRequests),
-		wrong(l.MaxRequestsKept < 0, "load max_requests_kept", "max_requests_kept is %d (want at least 1)", l.MaxRequestsKept),
 		wrong(l.MaxRequestsKept > 0 && l.KeepRequests == "none", "load max_requests_kept", "max_requests_kept has no meaning with keep_requests: none"),
 	)
 }
@@ -214,12 +219,12 @@ func (s *Step) check(at []string) *PlanError {
 		return s.checkList(at)
 	}
 	switch {
+	case strings.ContainsFunc(s.Method, func(r rune) bool { return r < 'A' || r > 'Z' }):
+		return PlanErrorf("bad method %q (want for example PUT)", s.Method).of(at...)
 	case !strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "{{"):
 		return PlanErrorf("path %q of a step does not begin with a slash", s.Path).of(at...)
 	case s.Body != "" && s.BodyFile != "":
 		return PlanErrorf("a step has both body and body_file (want one)").of(append(at, "body_file")...)
-	case s.Parallel.Times < 0:
-		return PlanErrorf("parallel is %d (want at least 1)", s.Parallel.Times).of(append(at, "parallel")...)
 	case s.Parallel.Times > mostParallel:
 		return PlanErrorf("parallel is %d (want at most %d)", s.Parallel.Times, mostParallel).of(append(at, "parallel")...)
 	case s.Parallel.Times > 1 && len(s.Capture) > 0:

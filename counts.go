@@ -54,14 +54,7 @@ func HasRate(r *Result) bool {
 // IsLatency reports whether a metric is latency or service time, of a step too.
 func IsLatency(metric string) bool {
 	_, i := Rank(metric)
-	if i == len(Metrics) {
-		return false
-	}
-	switch strings.TrimPrefix(Metrics[i].Name, "service-") {
-	case "p50-sec", "p90-sec", "p95-sec", "p99-sec", "p99.9-sec", "min-sec", "mean-sec", "max-sec", "stddev-sec":
-		return true
-	}
-	return false
+	return i < indices["req/s"] // the first metric that is neither
 }
 
 // Rank splits a metric's name into its step, "" for the whole trial's, and the

@@ -14,7 +14,8 @@ type Metric struct {
 	Help    string
 }
 
-// Metrics is every metric that a trial may have, in the order of reports.
+// Metrics is every metric that a trial may have, in the order of reports; latency and
+// service time come first.
 var Metrics = []Metric{
 	{"p50-sec", -1, true, "median latency"},
 	{"p90-sec", -1, false, "90th percentile of latency"},
@@ -78,6 +79,13 @@ var Metrics = []Metric{
 	{"goroutines", -1, false, "most goroutines"},
 	{"fds", -1, false, "most open file descriptors"},
 }
+
+// Percentiles are the metrics of latency that are percentiles, each with its share of
+// requests.
+var Percentiles = []struct {
+	Metric string
+	Share  float64
+}{{"p50-sec", .5}, {"p90-sec", .9}, {"p95-sec", .95}, {"p99-sec", .99}, {"p99.9-sec", .999}}
 
 // MetricByName finds a metric. The latency of one named step, such as
 // "login-p99-sec", is not primary but otherwise as "p99-sec".

@@ -2,6 +2,7 @@ package dyno
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -55,12 +56,7 @@ func (s Setting) String() string {
 }
 
 // Label is how a report names the setting: String, or "(as is)" if it is empty.
-func (s Setting) Label() string {
-	if len(s) == 0 {
-		return "(as is)"
-	}
-	return s.String()
-}
+func (s Setting) Label() string { return cmp.Or(s.String(), "(as is)") }
 
 // MarshalJSON implements json.Marshaler: {"GOGC":"50"}, in order.
 func (s Setting) MarshalJSON() ([]byte, error) {
@@ -128,12 +124,11 @@ func (t *Trial) apply(l Level) (err error) {
 			t.Subject.Rev = ""
 		}
 	case l.Factor == "build":
-		flags, err := SplitFlags(l.Value)
-		t.Subject.Build = append(slices.Clone(t.Subject.Build), flags...)
-		return err
+		var flags []string
+		flags, err = SplitFlags(l.Value)
+		t.Subject.Build = slices.Concat(t.Subject.Build, flags)
 	case l.Factor == "load.rate":
 		t.Load.Rate, err = ParseRate(l.Value)
-		return err
 	case l.Factor == "load.concurrency":
 		n, err := strconv.Atoi(l.Value)
 		if err != nil || n < 1 {
@@ -141,19 +136,18 @@ func (t *Trial) apply(l Level) (err error) {
 		}
 		t.Load.Concurrency = n
 	case l.Factor == "limit.cpu":
-		if t.Limits.CPU, err = ParseCPUs(l.Value); err != nil {
-			return fmt.Errorf("%s: %w", l.Factor, err)
-		}
+		t.Limits.CPU, err = ParseCPUs(l.Value)
 	case l.Factor == "limit.memory":
-		if t.Limits.Memory, err = ParseSize(l.Value); err != nil {
-			return fmt.Errorf("%s: %w", l.Factor, err)
-		}
+		t.Limits.Memory, err = ParseSize(l.Value)
 	case argName.MatchString(l.Factor):
 		t.Subject.Arg = with(t.Subject.Arg, strings.TrimPrefix(l.Factor, "arg."), l.Value)
 	case envName.MatchString(l.Factor):
 		t.Subject.Env = with(t.Subject.Env, l.Factor, l.Value)
 	default:
 		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency)", l.Factor)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.Factor, err)
 	}
 	return nil
 }
@@ -168,32 +162,17 @@ func with(m map[string]string, k, v string) map[string]string {
 // SplitFlags splits a line into words at spaces, quotes holding a word together, as in
 // `-gcflags='-N -l' -pgo=off`.
 func SplitFlags(s string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	var quote rune
-	in := false
-	for _, r := range s {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, in = r, true
-		case quote == 0 && r == ' ':
-			if in {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			in = false
-		default:
-			word.WriteRune(r)
-			in = true
-		}
+	if rest := flagWord.ReplaceAllString(s, ""); strings.Trim(rest, " ") != "" {
+		return nil, fmt.Errorf("unclosed %c in %q", strings.Trim(rest, " ")[0], s)
 	}
-	if quote != 0 {
-		return nil, fmt.Errorf("unclosed %c in %q", quote, s)
-	}
-	if in {
-		words = append(words, word.String())
+	words := flagWord.FindAllString(s, -1)
+	for i, word := range words {
+		words[i] = quotedPart.ReplaceAllString(word, "$1$2")
 	}
 	return words, nil
 }
+
+var (
+	flagWord   = regexp.MustCompile(`(?:[^ '"]|'[^']*'|"[^"]*")+`)
+	quotedPart = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
+)

@@ -3,6 +3,7 @@ package dyno
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,60 +16,51 @@ import (
 type Threshold struct {
 	Name    string // of the metric, as ThresholdName makes it
 	Change  bool   // of the metric's change, not of the metric
-	Op      string // of ThresholdOps
+	Op      string // <, <=, >, >=, == or !=
 	Literal string // the limit as written: 30ms, 200MiB, 5%, 0
 }
 
-// ThresholdOps are the comparisons that a threshold may make.
-var ThresholdOps = []string{"<=", "<", ">=", ">", "==", "!="}
+var (
+	comparison    = regexp.MustCompile(`^([^<>=!]*)(<=|<|>=|>|==|!=)([^<>=!]*)$`)
+	thresholdName = regexp.MustCompile(`^[\pL\p{Nd}_]+$`)
+)
 
 // ParseThreshold reads NAME OP LITERAL or change(NAME) OP LITERAL; [Threshold.Of] finds
 // the metric.
 func ParseThreshold(text string) (Threshold, error) {
-	var t Threshold
-	at := strings.IndexAny(text, "<>=!")
-	if at < 0 {
-		return t, fmt.Errorf("bad threshold %q: it compares nothing (want for example p99 < 30ms)", text)
+	bad := func(why string, args ...any) (Threshold, error) {
+		return Threshold{}, fmt.Errorf("bad threshold %q: %s", text, fmt.Sprintf(why, args...))
 	}
-	name, rest := strings.TrimSpace(text[:at]), text[at:]
-	for _, op := range ThresholdOps {
-		if strings.HasPrefix(rest, op) && t.Op == "" {
-			t.Op = op
-		}
+	parts := comparison.FindStringSubmatch(text)
+	if !strings.ContainsAny(text, "<>=!") {
+		return bad("it compares nothing (want for example p99 < 30ms)")
 	}
-	t.Literal = strings.TrimSpace(strings.TrimPrefix(rest, t.Op))
-	switch {
-	case t.Op == "" || strings.ContainsAny(t.Literal, "<>=!"):
-		return t, fmt.Errorf("bad threshold %q: want one of <, <=, >, >=, == and != in it", text)
-	case t.Literal == "":
-		return t, fmt.Errorf("bad threshold %q: nothing stands after %s (want for example p99 < 30ms)", text, t.Op)
-	case strings.ContainsFunc(t.Literal, func(r rune) bool { return unicode.IsSpace(r) || !strconv.IsPrint(r) }):
-		return t, fmt.Errorf("bad threshold %q: %q is not one number (consider: a threshold for each)", text, t.Literal)
+	if parts == nil {
+		return bad("want one of <, <=, >, >=, == and != in it")
 	}
-	t.Name = name
-	if inner, ok := strings.CutPrefix(name, "change"); ok && strings.HasPrefix(strings.TrimSpace(inner), "(") {
+	t := Threshold{Name: strings.TrimSpace(parts[1]), Op: parts[2], Literal: strings.TrimSpace(parts[3])}
+	if inner, ok := strings.CutPrefix(t.Name, "change"); ok && strings.HasPrefix(strings.TrimSpace(inner), "(") {
 		inner, closed := strings.CutSuffix(strings.TrimSpace(inner)[1:], ")")
 		if !closed {
-			return t, fmt.Errorf("bad threshold %q: the bracket is not closed (want for example change(p99) < 5%%)", text)
+			return bad("the bracket is not closed (want for example change(p99) < 5%%)")
 		}
 		t.Name, t.Change = strings.TrimSpace(inner), true
 	}
-	if t.Name == "" {
-		return t, fmt.Errorf("bad threshold %q: want the name of a metric before %s (for example p99 < 30ms)", text, t.Op)
+	// A metric's full name, or as reports print it, is understood but not taken.
+	means := ThresholdName(t.Name)
+	switch {
+	case t.Literal == "":
+		return bad("nothing stands after %s (want for example p99 < 30ms)", t.Op)
+	case strings.ContainsFunc(t.Literal, func(r rune) bool { return unicode.IsSpace(r) || !strconv.IsPrint(r) }):
+		return bad("%q is not one number (consider: a threshold for each)", t.Literal)
+	case t.Name == "":
+		return bad("want the name of a metric before %s (for example p99 < 30ms)", t.Op)
+	case thresholdName.MatchString(t.Name):
+		return t, nil
+	case means == "":
+		return bad("%q is no name of a metric (want for example p99, rss_peak or cpu_per_req)", t.Name)
 	}
-	if !isThresholdName(t.Name) {
-		// A metric's full name, or as reports print it, is understood but not taken.
-		means := ThresholdName(t.Name)
-		if means == "" {
-			return t, fmt.Errorf("bad threshold %q: %q is no name of a metric (want for example p99, rss_peak or cpu_per_req)", text, t.Name)
-		}
-		return t, fmt.Errorf("bad threshold %q: %q is not how a threshold names a metric (did you mean %s?)", text, t.Name, means)
-	}
-	return t, nil
-}
-
-func isThresholdName(name string) bool {
-	return !strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return bad("%q is not how a threshold names a metric (did you mean %s?)", t.Name, means)
 }
 
 // String is the threshold as ParseThreshold reads it.
@@ -242,8 +234,8 @@ func (t Threshold) Holds(x, limit float64) bool {
 func (e *Experiment) MetricNames() []string {
 	var names []string
 	for s := range e.Load.Client.requests() {
-		for _, p := range []string{"p50-sec", "p90-sec", "p95-sec", "p99-sec", "p99.9-sec"} {
-			names = append(names, s.Label()+"-"+p)
+		for _, p := range Percentiles {
+			names = append(names, s.Label()+"-"+p.Metric)
 		}
 	}
 	for _, m := range e.Probes.Metrics {
@@ -252,14 +244,15 @@ func (e *Experiment) MetricNames() []string {
 	return names
 }
 
-func (e *Experiment) checkThresholds() *PlanError {
-	names := e.MetricNames()
-	for i, t := range e.Thresholds {
+// CheckThresholds finds a threshold of no metric, or a second one of a metric; others are as
+// of [Threshold.Of].
+func CheckThresholds(ts []Threshold, others []string) *PlanError {
+	for i, t := range ts {
 		at := []string{"thresholds", strconv.Itoa(i)}
-		if _, _, err := t.Of(names); err != nil {
+		if _, _, err := t.Of(others); err != nil {
 			return PlanErrorf("%v", err).of(at...)
 		}
-		if slices.Contains(e.Thresholds[:i], t) {
+		if slices.Contains(ts[:i], t) {
 			return PlanErrorf("threshold %q is given twice", t).of(at...)
 		}
 	}

@@ -211,7 +211,6 @@ func (e *Experiment) CheckFile() *PlanError {
 		return e.checkBench()
 	}
 	if err := cmp.Or(
-		wrong(e.Repeats < 0, "repeat", "repeat is %d (want at least 1)", e.Repeats),
 		e.Subject.check(),
 		e.checkFactors(),
 	); err != nil {
@@ -234,7 +233,7 @@ func (e *Experiment) CheckFile() *PlanError {
 			return err
 		}
 	}
-	return cmp.Or(e.checkProfiles(), e.checkMemory(), e.Probes.check(), e.checkThresholds())
+	return cmp.Or(e.checkProfiles(), e.checkMemory(), e.Probes.check(), CheckThresholds(e.Thresholds, e.MetricNames()))
 }
 
 // checkProfiles checks profiles and traces, which have trials of their own.
@@ -250,7 +249,6 @@ func (e *Experiment) checkProfiles() *PlanError {
 	reachable := e.Probes.Pprof != "" || e.Subject.Source() && !bool(e.Subject.NoInject)
 	cure := "consider: probes.pprof: /debug/pprof, if the service has it, or " + e.Subject.injectCure()
 	return cmp.Or(
-		wrong(e.ProfileRepeats < 0, "profile_repeat", "profile_repeat is %d (want at least 1)", e.ProfileRepeats),
 		wrong(e.ProfileRepeats > 0 && len(e.Profile) == 0, "profile_repeat", "profile_repeat needs profile (want for example profile: [cpu, allocs])"),
 		wrong(e.Trace > MostTrace, "trace", "a trace of %v is too long (want at most %v)", e.Trace, MostTrace),
 		wrong(len(e.Profile) > 0 && !reachable, "profile", "nobody can take a profile of %s (%s)", &e.Subject, cure),
@@ -287,7 +285,7 @@ func (e *Experiment) checkMany() *PlanError {
 	if e.Bench != nil {
 		return nil
 	}
-	if n *= float64(max(e.Repeats, 1)) + float64(max(e.ProfileRepeats, 0)); n > mostTrials {
+	if n *= float64(max(e.Repeats, 1)) + float64(e.ProfileRepeats); n > mostTrials {
 		return PlanErrorf("%.3g trials are more than anybody runs (want at most %d)", n, mostTrials).of("repeat")
 	}
 	return nil
@@ -301,20 +299,12 @@ func (e *Experiment) checkFactors() *PlanError {
 	if err := e.checkMany(); err != nil {
 		return err
 	}
-	if i := second(e.Factors, func(f Factor) string { return f.Name }); i >= 0 {
-		return PlanErrorf("factor %s is given twice", e.Factors[i].Name).of("vary", e.Factors[i].Name)
-	}
 	for _, f := range e.Factors {
 		if len(f.Levels) == 0 {
 			return PlanErrorf("factor %s has no levels (want for example --vary %s=a,b)", f.Name, f.Name).of("vary", f.Name)
 		}
 		if second(f.Levels, func(level string) string { return level }) >= 0 {
 			return PlanErrorf("factor %s has a level twice", f.Name).of("vary", f.Name)
-		}
-	}
-	for _, s := range e.Settings {
-		if i := second(s, func(l Level) string { return l.Factor }); i >= 0 {
-			return PlanErrorf("setting %q gives %s twice", s, s[i].Factor).of("settings")
 		}
 	}
 	levels := e.Levels()

@@ -121,13 +121,6 @@ func (ws *Warnings) AddOf(kind WarningKind, of, format string, args ...any) {
 	*ws = append(*ws, Warning{kind, of, fmt.Sprintf(format, args...)})
 }
 
-// AddTexts appends a warning for each text.
-func (ws *Warnings) AddTexts(kind WarningKind, texts ...string) {
-	for _, text := range texts {
-		ws.Add(kind, "%s", text)
-	}
-}
-
 // Texts returns the sentences.
 func (ws Warnings) Texts() []string {
 	var texts []string

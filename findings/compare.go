@@ -1,7 +1,6 @@
 package findings
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,8 +50,7 @@ func Compare(first, second *store.Dir) ([]*compare.Table, error) {
 		}
 		tell(&opt, profiles, opt.Settings[0].String())
 		t := compare.Tabulate(both, opt)
-		t.Warnings.AddTexts(dyno.WarnRunsDiffer, differences(first, second)...)
-		t.Warnings.AddTexts(dyno.WarnRunDir, append(first.Notes(), second.Notes()...)...)
+		t.Doubts = slices.Concat(t.Doubts, differences(first, second), dirDoubts(first, second))
 		tables = append(tables, t)
 	}
 	if len(tables) == 0 {
@@ -61,8 +59,8 @@ func Compare(first, second *store.Dir) ([]*compare.Table, error) {
 	return tables, nil
 }
 
-// differences says how two experiments differ, apart from what they vary.
-func differences(a, b *store.Dir) (ws []string) {
+// differences are those of two experiments, apart from what they vary.
+func differences(a, b *store.Dir) (ds []compare.Doubt) {
 	for _, part := range []struct {
 		name string
 		a, b any
@@ -72,18 +70,19 @@ func differences(a, b *store.Dir) (ws []string) {
 		{"host", a.Run.Host, b.Run.Host},
 	} {
 		x, y := keys(part.a), keys(part.b)
-		for _, k := range slices.Sorted(maps.Keys(x)) {
-			if x[k] != y[k] {
-				ws = append(ws, fmt.Sprintf("the runs differ in %s.%s: %s and %s", part.name, k, cmp.Or(x[k], "nothing"), cmp.Or(y[k], "nothing")))
+		of := slices.Sorted(maps.Keys(x))
+		for _, k := range slices.Sorted(maps.Keys(y)) {
+			if _, both := x[k]; !both {
+				of = append(of, k)
 			}
 		}
-		for _, k := range slices.Sorted(maps.Keys(y)) {
-			if _, ok := x[k]; !ok {
-				ws = append(ws, fmt.Sprintf("the runs differ in %s.%s: nothing and %s", part.name, k, y[k]))
+		for _, k := range of {
+			if x[k] != y[k] {
+				ds = append(ds, compare.Doubt{Kind: dyno.WarnRunsDiffer, Said: []string{part.name + "." + k, x[k], y[k]}})
 			}
 		}
 	}
-	return ws
+	return ds
 }
 
 func keys(v any) map[string]string {

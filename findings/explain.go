@@ -16,10 +16,12 @@ func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[str
 	}
 	run, err := ReadProfiles(dir, results)
 	if err != nil {
-		opt.Doubts.Add(dyno.WarnCauses, "%v", err)
+		opt.Doubts = append(opt.Doubts, compare.Doubt{Kind: dyno.WarnCauses, Err: err})
 		return nil
 	}
-	opt.Doubts.AddTexts(dyno.WarnCauses, texts(run.Losses)...)
+	for _, loss := range run.Losses {
+		opt.Doubts = append(opt.Doubts, compare.Doubt{Kind: dyno.WarnCauses, Err: loss})
+	}
 	return run.Of
 }
 
@@ -31,7 +33,7 @@ func tell(opt *compare.Options, of map[string][]profiles.Profiled, base string) 
 	for kind, taken := range of {
 		p, err := profiles.New(kind, taken, nil)
 		if err != nil {
-			opt.Doubts.Add(dyno.WarnCauses, "%v", err)
+			opt.Doubts = append(opt.Doubts, compare.Doubt{Kind: dyno.WarnCauses, Err: err})
 			continue
 		}
 		all[kind] = p

@@ -30,8 +30,8 @@ type Findings struct {
 	Dir     *store.Dir // nil of a run that wrote nothing
 	Plan    *dyno.Experiment
 	Table   *compare.Table
-	Results []*dyno.Result // the last of each trial, in the order of trials
-	Notes   dyno.Warnings  // what is left out of a run of a service; of benchmarks the table's warnings say it
+	Results []*dyno.Result  // the last of each trial, in the order of trials
+	Notes   []compare.Doubt // what is left out of a run of a service; of benchmarks the table's doubts say it
 
 	// Only of benchmarks:
 	Whys    []profiles.BenchWhy // of those that changed, in the order of the table
@@ -45,7 +45,7 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 	f := &Findings{Dir: dir, Plan: dir.Run.Plan, Results: dir.Results()}
 	if f.Plan.Bench != nil {
 		f.Table = compare.TabulateBenchmarks(f.Plan, f.Results)
-		f.Table.Warnings.AddTexts(dyno.WarnRunDir, dir.Notes()...)
+		f.Table.Doubts = append(f.Table.Doubts, dirDoubts(dir)...)
 		f.readWhys()
 		return f, f.readBaseline()
 	}
@@ -56,11 +56,21 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 	opt.Tails = f.tails()
 	opt.Growths = f.growths()
 	opt.Steadiness = f.steadiness()
-	f.Notes.AddTexts(dyno.WarnRunDir, dir.Notes()...)
+	f.Notes = append(f.Notes, dirDoubts(dir)...)
 	tell(&opt, taken(&opt, dir, f.Results), opt.Settings[0].String())
 	f.Table = compare.Tabulate(f.Results, opt)
 	f.attribute(o.Serves)
 	return f, nil
+}
+
+// dirDoubts are what was wrong with run directories when they were opened.
+func dirDoubts(dirs ...*store.Dir) (ds []compare.Doubt) {
+	for _, dir := range dirs {
+		for _, note := range dir.Notes() {
+			ds = append(ds, compare.Doubt{Kind: dyno.WarnRunDir, Said: []string{note}})
+		}
+	}
+	return ds
 }
 
 // Unwritten are the findings of a run of a service that has no directory.

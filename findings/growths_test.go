@@ -84,8 +84,8 @@ func TestGrowths(t *testing.T) {
 	}
 	f, err := Read(dir, Options{})
 	check(err)
-	if len(f.Notes) != 1 || f.Notes[0].Kind != dyno.WarnGrowth || !strings.Contains(f.Notes[0].Text, "heap-after.pb.gz") {
-		t.Errorf("notes %q", f.Notes)
+	if len(f.Notes) != 1 || f.Notes[0].Kind != dyno.WarnGrowth || !strings.Contains(f.Notes[0].Err.Error(), "heap-after.pb.gz") {
+		t.Errorf("notes %+v", f.Notes)
 	}
 	for _, s := range f.Table.Settings {
 		kind, l := s.Setting[0].Value, s.Leak

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/store"
@@ -27,17 +28,30 @@ const (
 // logs do as well: they are read in some 15 ns each, on as many cores as there are.
 const mostTimes = 100_000_000
 
-// Picture is the picture of the whole run; nil if there is nothing to be seen.
-func (f *Findings) Picture() (p *timeline.Picture, notes dyno.Warnings) {
+// Picture is the picture of the whole run, nil if there is nothing to be seen, and what it
+// does not show.
+func (f *Findings) Picture() (p *timeline.Picture, notes []compare.Doubt) {
+	note := func(d compare.Doubt) {
+		d.Kind = dyno.WarnPicture
+		notes = append(notes, d)
+	}
 	if f.Plan.Slice > 0 {
-		notes.Add(dyno.WarnPicture, "slices of one process have no picture over time")
+		note(compare.Doubt{})
 		return nil, notes
 	}
-	p, texts, err := picture(f.Dir, f.Results, 0, 0, pictureColumns)
+	p, err := picture(f.Dir, f.Results, 0, 0, pictureColumns)
 	if err != nil {
-		texts = append(texts, err.Error())
+		note(compare.Doubt{Err: err})
 	}
-	notes.AddTexts(dyno.WarnPicture, texts...)
+	if p == nil {
+		return nil, notes
+	}
+	if n := timeline.AxisBlocks(f.Results); n > len(p.Axis) {
+		note(compare.Doubt{N: len(p.Axis), Of: n})
+	}
+	for _, lost := range p.Lost {
+		note(compare.Doubt{Trial: lost.Trial, Err: lost.Err})
+	}
 	return p, notes
 }
 
@@ -47,27 +61,21 @@ func PictureOf(dir *store.Dir, from, to float64, columns int) (*timeline.Picture
 	if dir.Run.Plan.Slice > 0 {
 		return nil, nil
 	}
-	p, _, err := picture(dir, dir.Brief(), from, to, columns)
-	return p, err
+	return picture(dir, dir.Brief(), from, to, columns)
 }
 
-func picture(dir *store.Dir, results []*dyno.Result, from, to float64, columns int) (*timeline.Picture, []string, error) {
+func picture(dir *store.Dir, results []*dyno.Result, from, to float64, columns int) (*timeline.Picture, error) {
 	axis := timeline.Axis(results, columns)
 	if len(axis) == 0 {
-		return nil, nil, nil
-	}
-	var notes []string
-	if n := timeline.AxisBlocks(results); n > len(axis) {
-		notes = append(notes, fmt.Sprintf("pictures over time show the first %d of %d blocks", len(axis), n))
+		return nil, nil
 	}
 	if from != 0 || to != 0 {
 		whole := timeline.AxisLength(axis)
 		if axis = timeline.CutAxis(axis, toDuration(from), toDuration(to), columns); len(axis) == 0 || columns < 1 {
-			return nil, nil, fmt.Errorf("from %g to %g s in %d columns is no part of %.9g s", from, to, columns, whole.Seconds())
+			return nil, fmt.Errorf("from %g to %g s in %d columns is no part of %.9g s", from, to, columns, whole.Seconds())
 		}
 	}
-	p := timeline.NewPicture(results, dir.Run.Plan.Levels(), axis, pictureRows, sources(dir, results, axis))
-	return p, append(notes, p.Notes...), nil
+	return timeline.NewPicture(results, dir.Run.Plan.Levels(), axis, pictureRows, sources(dir, results, axis)), nil
 }
 
 // toDuration is a number of seconds that may be of any size.

@@ -158,13 +158,13 @@ func counted(h *timeline.Heat) (n int64) {
 	return n
 }
 
-func look(t *testing.T, dir *store.Dir, from, to float64, columns int) (*timeline.Picture, []string) {
+func look(t *testing.T, dir *store.Dir, from, to float64, columns int) (*timeline.Picture, []timeline.Lost) {
 	t.Helper()
-	p, notes, err := picture(dir, dir.Results(), from, to, columns)
+	p, err := picture(dir, dir.Results(), from, to, columns)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, notes
+	return p, p.Lost
 }
 
 // A picture of a run has all requests of each trial, by themselves or by the second,
@@ -174,7 +174,7 @@ func TestPicture(t *testing.T) {
 	dir := x.make(t, filepath.Join(t.TempDir(), "run"))
 	whole, notes := look(t, dir, 0, 0, 160)
 	if len(notes) > 0 || len(whole.Axis) != 2 || len(whole.Settings) != 2 || whole.High != time.Second {
-		t.Fatalf("%v, %d settings up to %v, notes %q", whole.Axis, len(whole.Settings), whole.High, notes)
+		t.Fatalf("%v, %d settings up to %v, notes %v", whole.Axis, len(whole.Settings), whole.High, notes)
 	}
 	part, _ := look(t, dir, 10, 13, 30) // of the second block
 	for i, s := range whole.Settings {
@@ -206,7 +206,7 @@ func TestPicture(t *testing.T) {
 		t.Errorf("few columns: %+v", by.Settings[0])
 	}
 	for _, bad := range [][2]float64{{16, 20}, {3, 2}, {-5, -1}, {math.NaN(), math.NaN()}, {math.Inf(1), math.Inf(1)}} {
-		if _, _, err := picture(dir, dir.Results(), bad[0], bad[1], 100); err == nil {
+		if _, err := picture(dir, dir.Results(), bad[0], bad[1], 100); err == nil {
 			t.Errorf("from %g to %g: no error", bad[0], bad[1])
 		}
 	}
@@ -230,15 +230,15 @@ func TestPictureWithout(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, notes := look(t, dir, 0, 0, 600)
-	if s := p.Settings[0]; counted(s.Heats[0]) != 6000 || !s.Seconds || len(notes) != 1 || !strings.Contains(notes[0], file) {
-		t.Errorf("a torn file: %d requests, seconds %v, notes %q", counted(s.Heats[0]), s.Seconds, notes)
+	if s := p.Settings[0]; counted(s.Heats[0]) != 6000 || !s.Seconds || len(notes) != 1 || !strings.Contains(notes[0].Err.Error(), file) {
+		t.Errorf("a torn file: %d requests, seconds %v, notes %v", counted(s.Heats[0]), s.Seconds, notes)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
 	p, notes = look(t, dir, 29, 32, 600)
 	if s := p.Settings[0]; counted(s.Heats[0]) < 250 || !s.Seconds || s.Slowest[0].Step != "spike" || len(notes) > 0 {
-		t.Errorf("none kept: %d requests, notes %q", counted(s.Heats[0]), notes)
+		t.Errorf("none kept: %d requests, notes %v", counted(s.Heats[0]), notes)
 	}
 }
 
@@ -256,9 +256,9 @@ func BenchmarkPicture(b *testing.B) {
 		for part, of := range map[string][2]float64{"whole": {}, "half": {50, 150}, "second": {99.5, 100.5}} {
 			b.Run(name+"/"+part, func(b *testing.B) {
 				for b.Loop() {
-					p, notes, err := picture(dir, results, of[0], of[1], pictureColumns)
-					if err != nil || len(notes) > 0 {
-						b.Fatal(err, notes)
+					p, err := picture(dir, results, of[0], of[1], pictureColumns)
+					if err != nil || len(p.Lost) > 0 {
+						b.Fatal(err)
 					}
 					if s := p.Settings[0].Slowest; len(s) == 0 || s[0].Step != "spike" {
 						b.Fatalf("the slowest are %+v", s)

@@ -53,16 +53,13 @@ func ReadProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error)
 		return run, nil
 	}
 	if len(run.Losses) > 0 {
-		return nil, errors.New(strings.Join(texts(run.Losses), "; "))
+		var texts []string
+		for _, loss := range run.Losses {
+			texts = append(texts, loss.Error())
+		}
+		return nil, errors.New(strings.Join(texts, "; "))
 	}
 	return nil, fmt.Errorf("%s has no profiles (consider: %s --profile cpu,allocs)", dir.Path, MadeBy(dir))
-}
-
-func texts(losses []profiles.Loss) (out []string) {
-	for _, l := range losses {
-		out = append(out, l.Error())
-	}
-	return out
 }
 
 func readTrialProfile(dir *store.Dir, r *dyno.Result, kind string) (*profiles.Profiled, *profiles.Loss) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/exectrace"
 	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/analysis/tail"
@@ -34,7 +35,7 @@ func (f *Findings) tails() map[int]*tail.Trial {
 		}
 	}
 	if kept > mostTail {
-		f.Notes.Add(dyno.WarnTail, "the tail is left out: %d requests would have to be read (consider: --max-requests-kept)", kept)
+		f.Notes = append(f.Notes, compare.Doubt{Kind: dyno.WarnTail, N: int(kept)})
 		return nil
 	}
 	of := map[int]*tail.Trial{}
@@ -47,10 +48,15 @@ func (f *Findings) tails() map[int]*tail.Trial {
 			of[r.Trial.N], err = tail.New(f.Dir.Times(r.Trial.N, 0, math.MaxInt64), cs)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			f.Notes.Add(dyno.WarnTail, "the tail of trial %d is left out: %v", r.Trial.N, err)
+			f.note(dyno.WarnTail, r, err)
 		}
 	}
 	return of
+}
+
+// note notes why something of a trial is left out.
+func (f *Findings) note(kind dyno.WarningKind, r *dyno.Result, err error) {
+	f.Notes = append(f.Notes, compare.Doubt{Kind: kind, Trial: r.Trial.N, Err: err})
 }
 
 // measured reports whether a trial finished whose values are compared.
@@ -85,7 +91,7 @@ func (f *Findings) growths() map[int]*leak.Growth {
 		note := func(err error) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && !said[err.Error()] {
 				said[err.Error()] = true
-				f.Notes.Add(dyno.WarnGrowth, "of what grew in trial %d something is left out: %v", r.Trial.N, err)
+				f.note(dyno.WarnGrowth, r, err)
 			}
 		}
 		// One metric at a time: hours of all of them would take too much memory.
@@ -129,13 +135,13 @@ func (f *Findings) steadiness() map[int]*timeline.Steadiness {
 		case err == nil:
 			of[r.Trial.N] = s
 		case !errors.Is(err, fs.ErrNotExist): // which is a warning already
-			f.Notes.Add(dyno.WarnSteady, "whether response times of trial %d were steady is left out: %v", r.Trial.N, err)
+			f.note(dyno.WarnSteady, r, err)
 		}
 	}
 	return of
 }
 
-// attribute reads execution traces into the table. One that cannot be read is a warning.
+// attribute reads execution traces into the table. One that cannot be read is a doubt.
 func (f *Findings) attribute(serves []string) {
 	t := f.Table
 	for _, r := range f.Results {
@@ -145,12 +151,8 @@ func (f *Findings) attribute(serves []string) {
 		a, err := reading(f.Dir.TrialFile(r.Trial.N, "trace.out"), func(trace io.Reader) (*exectrace.Attribution, error) {
 			return exectrace.Read(trace, serves...)
 		})
-		switch {
-		case err != nil:
-			t.Warnings.Add(dyno.WarnAttribution, "trial %d: the time of requests is not attributed: %v", r.Trial.N, err)
-			continue
-		case a.Requests == 0:
-			t.Warnings.Add(dyno.WarnAttribution, "trial %d: no request was seen in its execution trace (consider: dyno report %s --serves FUNCTION, if the service does not use net/http)", r.Trial.N, f.Dir.Path)
+		if err != nil || a.Requests == 0 {
+			t.Doubts = append(t.Doubts, compare.Doubt{Kind: dyno.WarnAttribution, Trial: r.Trial.N, Err: err, Said: []string{f.Dir.Path}})
 			continue
 		}
 		a.Trial = r.Trial.N

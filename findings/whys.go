@@ -2,12 +2,14 @@ package findings
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"path"
 	"regexp"
 	"slices"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
 )
@@ -22,7 +24,7 @@ const (
 // readWhys reads what profiles tell of benchmarks that changed; errors are warnings.
 func (f *Findings) readWhys() {
 	t := f.Table
-	warn := func(text string) { t.Warnings.AddTexts(dyno.WarnCauses, text) }
+	warn := func(err error) { t.Doubts = append(t.Doubts, compare.Doubt{Kind: dyno.WarnCauses, Err: err}) }
 	for _, row := range t.Benchmarks {
 		mine := ProfilesOf(f.Results, row.Full())
 		if len(mine) == 0 {
@@ -30,11 +32,11 @@ func (f *Findings) readWhys() {
 		}
 		run, err := ReadProfiles(f.Dir, mine)
 		if err != nil {
-			warn(row.Name + ": " + err.Error())
+			warn(fmt.Errorf("%s: %w", row.Name, err))
 			continue
 		}
-		for _, text := range texts(run.Losses) {
-			warn(text)
+		for _, loss := range run.Losses {
+			warn(loss)
 		}
 		for i, s := range t.Settings {
 			if i == 0 || t.ChangedBy(row, i) == 0 {
@@ -48,7 +50,7 @@ func (f *Findings) readWhys() {
 				part, err := benchPart(f.Dir, run, kind, t.Settings[0].Setting.String(), s.Setting.String(), t.Negligible)
 				switch {
 				case err != nil:
-					warn(err.Error())
+					warn(err)
 				case part != nil:
 					why.Parts = append(why.Parts, *part)
 				}

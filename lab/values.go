@@ -73,16 +73,11 @@ func ofLoad(t *dyno.Trial, rec *load.Record) (m measured) {
 	return m
 }
 
-var percentiles = []struct {
-	name string
-	q    float64
-}{{"p50-sec", .5}, {"p90-sec", .9}, {"p95-sec", .95}, {"p99-sec", .99}, {"p99.9-sec", .999}}
-
 // told adds what another generator says of latency.
 func (m *measured) told(rec *load.Record) {
-	for _, p := range percentiles {
-		if d := rec.Quantiles[p.q]; d > 0 && float64(rec.Requests)*(1-p.q) >= 1-1e-9 {
-			m.add(p.name, d.Seconds())
+	for _, p := range dyno.Percentiles {
+		if d := rec.Quantiles[p.Share]; d > 0 && float64(rec.Requests)*(1-p.Share) >= 1-1e-9 {
+			m.add(p.Metric, d.Seconds())
 		}
 	}
 	for name, d := range map[string]time.Duration{"mean-sec": rec.Mean, "min-sec": rec.Min, "max-sec": rec.Max} {
@@ -99,10 +94,10 @@ func (m *measured) told(rec *load.Record) {
 func (m *measured) latency(prefix string, h *hist.Histogram, slow int64) {
 	n := float64(h.Count())
 	all := n + float64(slow)
-	for _, q := range percentiles {
+	for _, q := range dyno.Percentiles {
 		// Of fewer requests it would be the longest, by another name.
-		if rank := q.q * all; all*(1-q.q) >= 1-1e-9 && rank <= n {
-			m.add(prefix+q.name, h.Quantile(rank/n).Seconds())
+		if rank := q.Share * all; all*(1-q.Share) >= 1-1e-9 && rank <= n {
+			m.add(prefix+q.Metric, h.Quantile(rank/n).Seconds())
 		}
 	}
 }

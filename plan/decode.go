@@ -145,60 +145,78 @@ func (d *decoder) mapping(n ast.Node, fs fields) {
 // keys has a reader for each field of a struct whose type says how it is read, by
 // its name in JSON.
 func (d *decoder) keys(part any) fields {
-	fs, v := fields{}, reflect.ValueOf(part).Elem()
-	for i := range v.NumField() {
-		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if read := d.reader(v.Field(i).Addr().Interface()); key != "-" && read != nil {
+	fs := fields{}
+	for key, field := range dyno.Keys(reflect.ValueOf(part).Elem()) {
+		if read := d.reader(key, field.Addr().Interface()); read != nil {
 			fs[key] = read
 		}
 	}
 	return fs
 }
 
-func (d *decoder) reader(to any) func(ast.Node) {
+func (d *decoder) reader(key string, to any) func(ast.Node) {
+	set := value(key, to)
 	switch to := to.(type) {
-	case *string:
-		return func(n ast.Node) { *to = d.scalar(n) }
-	case *int:
-		return d.count(to)
-	case *uint64:
-		return parsed(d, to, parseSeed)
-	case *bool:
-		return func(n ast.Node) { *to = d.boolean(n) }
-	case *dyno.Not:
-		return func(n ast.Node) { *to = dyno.Not(!d.boolean(n)) }
-	case **bool:
-		return func(n ast.Node) { b := d.boolean(n); *to = &b }
-	case *dyno.Duration:
-		return d.positive(to)
-	case **dyno.Fraction:
-		return d.fraction(to)
-	case *dyno.CPUs:
-		return parsed(d, to, dyno.ParseCPUs)
-	case *dyno.Size:
-		return parsed(d, to, dyno.ParseSize)
-	case *dyno.Rate:
-		return parsed(d, to, dyno.ParseRate)
-	case *dyno.Sleep:
-		return parsed(d, to, dyno.ParseSleep)
-	case *[]string:
-		return list(d, to, func(s string) (string, error) { return s, nil })
+	case *dyno.Limits, *dyno.Probes, *dyno.Client:
+		return func(n ast.Node) { d.mapping(n, d.keys(to)) }
+	case **dyno.Bench:
+		return func(n ast.Node) {
+			*to = new(dyno.Bench)
+			d.mapping(n, d.keys(*to))
+		}
+	case *dyno.Subject:
+		return func(n ast.Node) { d.subject(n, to) }
+	case *dyno.Load:
+		return func(n ast.Node) { d.load(n, to) }
+	case *dyno.Factors:
+		return func(n ast.Node) { d.vary(n, to) }
+	case *[]dyno.Setting:
+		return func(n ast.Node) { d.settings(n, to) }
+	case *[]dyno.Step:
+		return func(n ast.Node) { d.steps(n, to) }
+	case *dyno.Parallel:
+		return func(n ast.Node) { d.parallel(n, to) }
 	case *[]dyno.Threshold:
 		return list(d, to, dyno.ParseThreshold)
+	case *[]int:
+		return list(d, to, parseStatus)
 	case *map[string]string:
-		return d.table(to)
-	case *dyno.Limits, *dyno.Probes:
-		return func(n ast.Node) { d.mapping(n, d.keys(to)) }
+		read := d.scalar
+		if key == "data" {
+			read = d.pathTo
+		}
+		return func(n ast.Node) {
+			*to = map[string]string{}
+			d.pairs(n, func(k, v ast.Node) { (*to)[d.scalar(k)] = read(v) })
+		}
+	case *[]string:
+		texts := list(d, to, func(s string) (string, error) { return s, nil })
+		if key != "build" {
+			return texts
+		}
+		return func(n ast.Node) {
+			if _, ok := n.(*ast.SequenceNode); ok {
+				texts(n)
+			} else {
+				d.parse(n, set)
+			}
+		}
+	case *string:
+		if key == "body_file" || key == "targets" {
+			return func(n ast.Node) { *to = d.pathTo(n) }
+		}
 	}
-	return nil
+	if set == nil {
+		return nil
+	}
+	return func(n ast.Node) { d.parse(n, set) }
 }
 
-func parseSeed(s string) (uint64, error) {
-	seed, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0, dyno.PlanErrorf("want a whole number below 2^64, got %q", s)
+// parse reads a scalar with set.
+func (d *decoder) parse(n ast.Node, set func(string) error) {
+	if err := set(d.scalar(n)); err != nil {
+		d.fail(n, "%v", err)
 	}
-	return seed, nil
 }
 
 func (d *decoder) items(n ast.Node, each func(ast.Node)) {
@@ -242,80 +260,14 @@ func kind(n ast.Node) string {
 	return strconv.Quote(n.GetToken().Value)
 }
 
-func (d *decoder) flags(to *[]string) func(ast.Node) {
-	return func(n ast.Node) {
-		if _, ok := n.(*ast.SequenceNode); ok {
-			d.reader(to)(n)
-		} else {
-			parsed(d, to, dyno.SplitFlags)(n)
-		}
-	}
-}
-
-func (d *decoder) table(to *map[string]string) func(ast.Node) {
-	return func(n ast.Node) {
-		*to = map[string]string{}
-		d.pairs(n, func(k, v ast.Node) { (*to)[d.scalar(k)] = d.scalar(v) })
-	}
-}
-
-func (d *decoder) integer(n ast.Node) int {
-	v, err := strconv.Atoi(strings.ReplaceAll(d.scalar(n), "_", ""))
-	if err != nil || v < 0 {
-		d.fail(n, "want a whole number, got %s", kind(n))
-	}
-	return v
-}
-
-// count reads a whole number from 1.
-func (d *decoder) count(to *int) func(ast.Node) {
-	return func(n ast.Node) {
-		if *to = d.integer(n); *to == 0 {
-			d.fail(n, "want at least 1, got 0")
-		}
-	}
-}
-
-func (d *decoder) boolean(n ast.Node) bool {
-	b, ok := n.(*ast.BoolNode)
-	if !ok {
-		d.fail(n, "want true or false, got %s", kind(n))
-	}
-	return b.Value
-}
-
-// parsed reads a scalar with parse.
-func parsed[T any](d *decoder, to *T, parse func(string) (T, error)) func(ast.Node) {
-	return func(n ast.Node) {
-		v, err := parse(d.scalar(n))
-		if err != nil {
-			d.fail(n, "%v", err)
-		}
-		*to = v
-	}
-}
-
-func (d *decoder) positive(to *dyno.Duration) func(ast.Node) {
-	return func(n ast.Node) {
-		if parsed(d, to, dyno.ParseDuration)(n); *to == 0 {
-			d.fail(n, "want more than 0s")
-		}
-	}
-}
-
-func (d *decoder) fraction(to **dyno.Fraction) func(ast.Node) {
-	return func(n ast.Node) {
-		*to = new(dyno.Fraction)
-		parsed(d, *to, dyno.ParseFraction)(n)
-	}
-}
-
 // list reads a list, or one scalar for a list of one.
 func list[T any](d *decoder, to *[]T, parse func(string) (T, error)) func(ast.Node) {
 	one := func(n ast.Node) {
-		var v T
-		parsed(d, &v, parse)(n)
-		*to = append(*to, v)
+		d.parse(n, func(s string) error {
+			v, err := parse(s)
+			*to = append(*to, v)
+			return err
+		})
 	}
 	return func(n ast.Node) {
 		if _, ok := n.(*ast.SequenceNode); ok {

@@ -5,7 +5,6 @@ package plan
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -20,8 +19,11 @@ func Parse(file string, src []byte) (*dyno.Experiment, error) {
 		return nil, err
 	}
 	e := new(dyno.Experiment)
-	if err := d.run(func() { d.experiment(e) }); err != nil {
+	if err := d.run(func() { d.mapping(d.root, d.keys(e)) }); err != nil {
 		return nil, err
+	}
+	if e.Bench != nil && e.Subject.Dir == "" {
+		e.Subject.Dir = d.path(".")
 	}
 	if e.Name == "" {
 		abs, err := filepath.Abs(file)
@@ -49,29 +51,6 @@ func Locate(file string, src []byte, e *dyno.PlanError) *dyno.PlanError {
 	return d.locate(e)
 }
 
-func (d *decoder) experiment(e *dyno.Experiment) {
-	keys := d.keys(e)
-	keys["vary"] = func(n ast.Node) { d.vary(n, &e.Factors) }
-	keys["settings"] = func(n ast.Node) { d.settings(n, &e.Settings) }
-	keys["subject"] = func(n ast.Node) { d.subject(n, &e.Subject) }
-	keys["load"] = func(n ast.Node) { d.load(n, &e.Load) }
-	keys["bench"] = func(n ast.Node) {
-		e.Bench = new(dyno.Bench)
-		keys := d.keys(e.Bench)
-		keys["cpus"] = func(n ast.Node) {
-			v, err := strconv.Atoi(d.scalar(n))
-			if e.Bench.CPUs = v; err != nil {
-				d.fail(n, "want a whole number of CPUs, or -1 for any, got %s", kind(n))
-			}
-		}
-		d.mapping(n, keys)
-	}
-	d.mapping(d.root, keys)
-	if e.Bench != nil && e.Subject.Dir == "" {
-		e.Subject.Dir = d.path(".")
-	}
-}
-
 func (d *decoder) subject(n ast.Node, s *dyno.Subject) {
 	s.Dir = "."
 	keys := d.keys(s)
@@ -83,10 +62,8 @@ func (d *decoder) subject(n ast.Node, s *dyno.Subject) {
 		}
 	}
 	keys["binary"] = func(n ast.Node) { s.Binary = d.path(d.scalar(n)) }
-	keys["build"] = d.flags(&s.Build)
 	d.mapping(n, keys)
 	s.Dir = d.path(s.Dir)
-	s.Go = strings.TrimPrefix(s.Go, "go")
 }
 
 func isDir(path string) bool {
@@ -104,31 +81,18 @@ func (d *decoder) path(p string) string {
 	return p
 }
 
-func (d *decoder) pathTo(to *string) func(ast.Node) {
-	return func(n ast.Node) {
-		p := d.scalar(n)
-		if p == "" {
-			d.fail(n, "want the path of a file")
-		}
-		*to = d.path(p)
+func (d *decoder) pathTo(n ast.Node) string {
+	p := d.scalar(n)
+	if p == "" {
+		d.fail(n, "want the path of a file")
 	}
-}
-
-func (d *decoder) pathsTo(to *map[string]string) func(ast.Node) {
-	return func(n ast.Node) {
-		*to = map[string]string{}
-		d.pairs(n, func(k, v ast.Node) {
-			var file string
-			d.pathTo(&file)(v)
-			(*to)[d.scalar(k)] = file
-		})
-	}
+	return d.path(p)
 }
 
 func (d *decoder) vary(n ast.Node, fs *dyno.Factors) {
 	d.pairs(n, func(key, value ast.Node) {
 		f := dyno.Factor{Name: d.scalar(key)}
-		d.reader(&f.Levels)(value)
+		d.reader("", &f.Levels)(value)
 		*fs = append(*fs, f)
 	})
 }
@@ -145,10 +109,7 @@ func (d *decoder) load(n ast.Node, l *dyno.Load) {
 	var one dyno.Step
 	alone := false
 	keys := d.keys(l)
-	keys["warmup"], keys["idle"] = parsed(d, &l.Warmup, dyno.ParseDuration), parsed(d, &l.Idle, dyno.ParseDuration) // may be 0s
-	keys["data"], keys["targets"] = d.pathsTo(&l.Data), d.pathTo(&l.Targets)
-	keys["client"] = func(n ast.Node) { d.client(n, &l.Client) }
-	of := d.step(&one)
+	of := d.keys(&one)
 	for _, key := range []string{"path", "method", "headers", "body", "body_file", "expect"} {
 		keys[key] = func(n ast.Node) { alone = true; of[key](n) }
 	}
@@ -166,22 +127,6 @@ func (d *decoder) load(n ast.Node, l *dyno.Load) {
 	l.Client.Loop = []dyno.Step{one}
 }
 
-func (d *decoder) step(s *dyno.Step) fields {
-	keys := d.keys(s)
-	keys["body_file"] = d.pathTo(&s.BodyFile)
-	keys["expect"] = list(d, &s.Expect, parseStatus)
-	keys["parallel"] = func(n ast.Node) { d.parallel(n, &s.Parallel) }
-	return keys
-}
-
-func (d *decoder) client(n ast.Node, c *dyno.Client) {
-	d.mapping(n, fields{
-		"setup":    func(n ast.Node) { d.steps(n, &c.Setup) },
-		"loop":     func(n ast.Node) { d.steps(n, &c.Loop) },
-		"teardown": func(n ast.Node) { d.steps(n, &c.Teardown) },
-	})
-}
-
 func (d *decoder) steps(n ast.Node, steps *[]dyno.Step) {
 	d.items(n, func(n ast.Node) {
 		var s dyno.Step
@@ -192,33 +137,22 @@ func (d *decoder) steps(n ast.Node, steps *[]dyno.Step) {
 			}
 			s.Method, s.Path = method, strings.TrimSpace(path)
 		} else {
-			d.mapping(n, d.step(&s))
+			d.mapping(n, d.keys(&s))
 		}
 		if s.Path == "" && s.Sleep == (dyno.Sleep{}) && len(s.Parallel.Steps) == 0 {
 			d.fail(n, "a step needs a path (or sleep, or a list of parallel steps)")
 		}
 		s.Method = strings.ToUpper(s.Method)
-		if i := strings.IndexFunc(s.Method, func(r rune) bool { return r < 'A' || r > 'Z' }); i >= 0 {
-			d.fail(n, "bad method %q", s.Method)
-		}
 		*steps = append(*steps, s)
 	})
 }
 
 func (d *decoder) parallel(n ast.Node, p *dyno.Parallel) {
 	if _, ok := n.(*ast.SequenceNode); !ok {
-		d.count(&p.Times)(n)
+		d.parse(n, into(&p.Times, parseCount))
 		return
 	}
 	if d.steps(n, &p.Steps); len(p.Steps) == 0 {
 		d.fail(n, "want at least one step")
 	}
-}
-
-func parseStatus(s string) (int, error) {
-	status, err := strconv.Atoi(s)
-	if err != nil || status < 100 || status > 599 {
-		return 0, dyno.PlanErrorf("bad status %q (want for example 201)", s)
-	}
-	return status, nil
 }

@@ -62,7 +62,9 @@ type judgement struct {
 // table makes the table that is reported on.
 func (b *benchTable) table() *compare.Table {
 	t := &compare.Table{Kind: compare.OfBenchmarks, Name: b.Name, Blocks: b.Blocks, Negligible: b.Negligible}
-	t.Warnings.AddTexts("", b.Notes...)
+	for _, note := range b.Notes {
+		t.Doubts = append(t.Doubts, compare.Doubt{Said: []string{note}})
+	}
 	t.Elapsed, t.Comparisons, t.FalseChance, t.Error = time.Duration(b.Seconds*1e9), b.Comparisons, b.FalseChance, b.Error
 	t.Precision, t.Looks, t.Pitfalls = b.Precision, b.Looks, b.Pitfalls
 	for i, s := range b.Settings {

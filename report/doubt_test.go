@@ -28,8 +28,7 @@ func TestDoubts(t *testing.T) {
 			"dyno may itself have been the limit in trial 3 (late; figures of trial 3): its response times are not compared (consider: a lower rate, other concurrency, or more CPU for dyno)"},
 		{compare.Doubt{N: 2, Of: 12, Trial: 5, Said: []string{"other processes used 13 % of the CPU"}}, "2 of 12 trials: other processes used 13 % of the CPU (figures of trial 5)"},
 	} {
-		table.Doubts = []compare.Doubt{x.doubt}
-		table.Warnings = dyno.Warnings{{Text: "of the caller"}}
+		table.Doubts = []compare.Doubt{x.doubt, {Said: []string{"of the caller"}}}
 		if got := words.Warnings(table); !slices.Equal(got, []string{x.want, "of the caller"}) {
 			t.Errorf("%q, want %q", got, x.want)
 		}

@@ -51,7 +51,7 @@ func infested(s string) *html.Page {
 	}
 	rs[3].Err, rs[3].Values = s+"\n"+s, nil
 	p := &html.Page{Trials: rs}
-	p.Table = compare.Tabulate(rs, compare.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: dyno.Warnings{{Text: s}}, CPU: []profiles.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
+	p.Table = compare.Tabulate(rs, compare.Options{Name: s, About: []string{s, s}, Settings: settings(es), Doubts: []compare.Doubt{{Said: []string{s}}}, CPU: []profiles.CPUShare{{Setting: s, Trials: 1, Classes: nil}}})
 	infest(p.Table, s)
 	p.Origin = findings.Origin{Dir: s, Dyno: s, Command: []string{"dyno", s}, Plan: s, Host: [][2]string{{s, s}}}
 	p.Notes = []string{s}

@@ -97,16 +97,14 @@ func readCollections(r io.Reader, about int) (cs []dyno.Collection, err error) {
 // numbers reads a line. A float64 is exact for the nanoseconds of 100 days.
 func numbers(line []byte) (vs [14]float64, err error) {
 	for i := range vs {
-		end := bytes.IndexByte(line, ',')
-		if i == len(vs)-1 && end < 0 {
-			end = len(line)
-		} else if end < 0 || i == len(vs)-1 {
+		field, rest, more := bytes.Cut(line, []byte(","))
+		if more == (i == len(vs)-1) {
 			return vs, fmt.Errorf("want %d fields", len(vs))
 		}
-		if vs[i], err = number(line[:end]); err != nil {
+		if vs[i], err = number(field); err != nil {
 			return vs, err
 		}
-		line = line[min(end+1, len(line)):]
+		line = rest
 	}
 	return vs, nil
 }

@@ -223,13 +223,11 @@ func readSeries(file *parquet.File, metrics []string, take func(metric string, a
 		if !holdsAny(group.columns[0], metrics) {
 			continue
 		}
-		if names, err = readColumn(group.columns[0], names[:0], textsOf); err != nil {
-			return err
-		}
-		if at, err = readColumn(group.columns[1], at[:0], int64sOf); err != nil {
-			return err
-		}
-		if values, err = readColumn(group.columns[2], values[:0], float64sOf); err != nil {
+		var errAt, errValue error
+		names, err = readColumn(group.columns[0], names[:0], textsOf)
+		at, errAt = readColumn(group.columns[1], at[:0], int64sOf)
+		values, errValue = readColumn(group.columns[2], values[:0], float64sOf)
+		if err := cmp.Or(err, errAt, errValue); err != nil {
 			return err
 		}
 		if len(at) != len(names) || len(values) != len(names) {

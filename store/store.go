@@ -112,16 +112,19 @@ func Create(path string, run Run) (*Dir, error) {
 	if err := d.openResults(); err != nil {
 		return nil, err
 	}
-	err := d.WriteFile(runFile, func(w io.Writer) error {
+	if err := d.writeRun(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *Dir) writeRun() error {
+	return d.WriteFile(runFile, func(w io.Writer) error {
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		return enc.Encode(&d.Run)
 	})
-	if err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	return d, nil
 }
 
 // NewPath makes an empty directory below dyno-runs for Create, named after the run
@@ -150,9 +153,10 @@ func NewPath(name string, started time.Time) (string, error) {
 	}
 }
 
-// Resume opens a run directory to add results. It removes a line that a crash cut off.
+// Resume opens a run directory to add results, in the present format. It removes a line that
+// a crash cut off.
 func Resume(path string) (*Dir, error) {
-	d, good, err := read(path)
+	d, err := Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +164,13 @@ func Resume(path string) (*Dir, error) {
 		return nil, err
 	}
 	// Only now that the lock is held: results may have been added meanwhile.
+	var good int64
 	if d.done, good, d.notes, err = readResults(d.results); err == nil {
 		err = d.results.Truncate(good)
+	}
+	if err == nil && d.Run.Schema < schema { // the results to come are of this one
+		d.Run.Schema = schema
+		err = d.writeRun()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("resume %s: %w", path, err), d.Close())
@@ -172,43 +181,37 @@ func Resume(path string) (*Dir, error) {
 // Read reads a run directory, also while it is being written. Notes says whether
 // something was cut off.
 func Read(path string) (*Dir, error) {
-	d, _, err := read(path)
-	return d, err
-}
-
-func read(path string) (*Dir, int64, error) {
-	d := &Dir{Path: path}
-	data, err := os.ReadFile(filepath.Join(path, runFile))
+	file := filepath.Join(path, runFile)
+	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, fmt.Errorf("%s is not a run directory: it has no %s", path, runFile)
+		return nil, fmt.Errorf("%s is not a run directory: it has no %s", path, runFile)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	var run struct {
 		Run
 		Plan json.RawMessage `json:"plan"`
 	}
 	if err := json.Unmarshal(data, &run); err != nil {
-		return nil, 0, fmt.Errorf("read %s: %w", filepath.Join(path, runFile), err)
+		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
 	if err := CheckSchema(path, run.Schema, run.Dyno); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	d.Run = run.Run
-	if d.Run.Plan, err = plan.Parse(filepath.Join(path, runFile), run.Plan); err != nil {
-		return nil, 0, err
+	d := &Dir{Path: path, Run: run.Run}
+	if d.Run.Plan, err = plan.Parse(file, run.Plan); err != nil {
+		return nil, err
 	}
 	f, err := os.Open(filepath.Join(path, resultsFile))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer f.Close()
-	var good int64
-	if d.done, good, d.notes, err = readResults(f); err != nil {
-		return nil, 0, fmt.Errorf("read %s: %w", path, err)
+	if d.done, _, d.notes, err = readResults(f); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	return d, good, nil
+	return d, nil
 }
 
 func (d *Dir) openResults() error {

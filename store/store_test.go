@@ -325,3 +325,31 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 }
+
+// What a resumed run adds is of the present schema, and run.json says so.
+func TestResumeOldSchema(t *testing.T) {
+	d := create(t)
+	if err := errors.Join(d.Add(result(1)), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(d.Path, "run.json")
+	now, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Replace(string(now), `"schema": 2`, `"schema": 1`, 1)
+	if err := os.WriteFile(path, []byte(before), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	resumed, err := store.Resume(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resumed.Close()
+	if after, err := os.ReadFile(path); before == string(now) || string(after) != string(now) {
+		t.Errorf("run.json is %s, %v, want %s", after, err, now)
+	}
+	if read, err := store.Read(d.Path); err != nil || !read.Done(1) {
+		t.Errorf("after that it is read with %v", err)
+	}
+}

@@ -119,10 +119,12 @@ func TabulateBenchmarks(e *dyno.Experiment, rs []*dyno.Result) *Table {
 
 // outcomes counts the trials that finished, and keeps failures and warnings.
 func (t *Table) outcomes(rs []*dyno.Result, column func(*dyno.Result) int) {
+	seen := map[dyno.Warning]bool{}
 	for _, r := range rs {
 		for _, w := range r.Warnings {
-			if !slices.Contains(t.Warnings, w) {
-				t.Warnings = append(t.Warnings, w)
+			if !seen[w] {
+				t.Doubts = append(t.Doubts, Doubt{Kind: w.Kind, About: w.Of, Said: []string{w.Text}})
+				seen[w] = true
 			}
 		}
 		if r.Err != "" {

@@ -142,8 +142,8 @@ func TestTabulateBenchmarks(t *testing.T) {
 	if bt.Comparisons != 3 || !closeTo(bt.FalseChance, 0.003) { // not B/op, that never differed, nor B/s
 		t.Errorf("%d comparisons, chance %v", bt.Comparisons, bt.FalseChance)
 	}
-	if len(bt.Warnings) != 1 || bt.Warnings[0].Text != "cold" {
-		t.Errorf("notes %q", bt.Warnings)
+	if len(bt.Doubts) != 1 || bt.Doubts[0].Said[0] != "cold" {
+		t.Errorf("notes %+v", bt.Doubts)
 	}
 }
 

@@ -9,17 +9,18 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// A Doubt is a warning about the table: one that its figures give, or one of
-// trials, of all that have it.
+// A Doubt is a warning about the table, or a note about what a report leaves out: its figures
+// give it, or trials, or the caller. Package report has its words.
 type Doubt struct {
 	Kind    dyno.WarningKind // "" of a warning that an older version wrote
 	About   string           // what a trial's warning is about, as dyno.Warning.Of
 	Setting int              // of WarnNoTrial and WarnMixed
 	N, Of   int              // of WarnPartial, WarnNoInterval and warnings of trials: so many of so many, or of so many that it takes
-	Trial   int              // the one that Said has the figures of, if those of others differ; else 0
+	Trial   int              // of the caller's, the one that it is about; else the one that Said has the figures of, if those of others differ; else 0
 	Trials  []int            // of WarnSaturated: which, ascending
 	Closed  bool             // of WarnSaturated: req/s is not compared either, as a load was closed
-	Said    []string         // what a trial's warning says, how the generator was the limit, or the programs of WarnMixed
+	Said    []string         // what a trial's warning says, how the generator was the limit, the programs of WarnMixed, or the key and both values of WarnRunsDiffer
+	Err     error            // of the caller's: why something is left out
 	Text    string           // in words; package report fills it in for summary.json
 }
 

@@ -10,7 +10,9 @@ import (
 func TestCollectKeepsDifferentWarnings(t *testing.T) {
 	warned := func(n int, texts ...string) *dyno.Result {
 		r := &dyno.Result{Trial: dyno.Trial{N: n}}
-		r.Warnings.AddTexts(dyno.WarnSnapshot, texts...)
+		for _, text := range texts {
+			r.Warnings = append(r.Warnings, dyno.Warning{Kind: dyno.WarnSnapshot, Text: text})
+		}
 		return r
 	}
 	ds := collect([]*dyno.Result{

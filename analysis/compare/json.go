@@ -119,7 +119,6 @@ func (t *Table) Form() Form {
 	for _, d := range t.Doubts {
 		j.Warnings = append(j.Warnings, dyno.Warning{Kind: d.Kind, Of: d.About, Text: d.Text})
 	}
-	j.Warnings = append(j.Warnings, t.Warnings...)
 	for _, m := range t.Rows {
 		better := map[int]string{-1: "lower", +1: "higher"}[m.Better]
 		row := rowJSON{Name: m.Key, Better: better, Primary: m.Primary, Help: m.Help}

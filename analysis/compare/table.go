@@ -31,7 +31,7 @@ type Options struct {
 	Planned    int                 // trials; if more than there are results, the table warns that it is partial
 	Places     Places              // functions that changed in profiles; nil if none was taken
 	CPU        []profiles.CPUShare // what the CPU was used for, by the profiles of it
-	Doubts     dyno.Warnings       // of the caller, for the warnings
+	Doubts     []Doubt             // of the caller
 	Tails      map[int]*tail.Trial // by number of the trial, of those of which single requests are known
 	Growths    map[int]*leak.Growth
 	Steadiness map[int]*timeline.Steadiness
@@ -62,8 +62,7 @@ type Table struct {
 	Separate   bool                // as Options.Separate
 	Profiled   bool                // there are profiles, that told causes where
 	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
-	Doubts     []Doubt             // of a service: what the reader must see, and, after them:
-	Warnings   dyno.Warnings       // of the caller, and of trials of benchmarks
+	Doubts     []Doubt             // what the reader must see, those of the caller last
 	Failed     []*dyno.Result
 	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
 
@@ -194,8 +193,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		t.Settings[i].Why = t.why(i, o.Places)
 	}
 	finished := slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Err != "" })
-	t.Doubts = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished))
-	t.Warnings = slices.Clone(o.Doubts)
+	t.Doubts = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished), o.Doubts)
 	return t
 }
 

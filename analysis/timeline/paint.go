@@ -3,7 +3,6 @@ package timeline
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"math"
@@ -42,8 +41,8 @@ func NewPicture(rs []*dyno.Result, settings []dyno.Setting, axis []Stretch, rows
 		p.Settings[i].join(axis, slices.DeleteFunc(slices.Clone(cells), func(c *cell) bool { return c.setting != i }))
 	}
 	for _, c := range cells {
-		for _, note := range c.notes {
-			p.Notes = append(p.Notes, fmt.Sprintf("of trial %d something is not shown: %s", c.r.Trial.N, note))
+		for _, err := range c.notes {
+			p.Lost = append(p.Lost, Lost{c.r.Trial.N, err})
 		}
 	}
 	return p
@@ -89,7 +88,7 @@ type cell struct {
 	whole, seconds bool
 	slow           []Slow
 	tracks         []*Track // by TrackMetrics; nil if there is no reading
-	notes          []string
+	notes          []error
 }
 
 func (p *Picture) cells(rs []*dyno.Result, settings []dyno.Setting) (cells []*cell) {
@@ -118,8 +117,9 @@ func (p *Picture) cells(rs []*dyno.Result, settings []dyno.Setting) (cells []*ce
 }
 
 func (c *cell) note(err error) {
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !slices.Contains(c.notes, err.Error()) {
-		c.notes = append(c.notes, err.Error())
+	said := func(e error) bool { return e.Error() == err.Error() }
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(c.notes, said) {
+		c.notes = append(c.notes, err)
 	}
 }
 

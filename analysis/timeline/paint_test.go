@@ -114,8 +114,8 @@ func TestPicture(t *testing.T) {
 	}
 	read := map[string]int{}
 	p := NewPicture(rs, []dyno.Setting{rs[0].Trial.Setting}, axis, 10, filmSources(of, read))
-	if p.Low != 10*ms || p.High != 400*ms || len(p.Settings) != 2 || len(p.Notes) > 0 {
-		t.Fatalf("from %v to %v, %d settings, %q", p.Low, p.High, len(p.Settings), p.Notes)
+	if p.Low != 10*ms || p.High != 400*ms || len(p.Settings) != 2 || len(p.Lost) > 0 {
+		t.Fatalf("from %v to %v, %d settings, %v", p.Low, p.High, len(p.Settings), p.Lost)
 	}
 	a, b := &p.Settings[0], &p.Settings[1]
 	if fmt.Sprint(a.Trials, b.Trials) != "[1 0] [2 3]" || a.Heats[1] != nil {
@@ -195,8 +195,8 @@ func TestPictureBroken(t *testing.T) {
 	if h := p.Settings[0].Heats[0]; sum(h) != 100 || h.Collecting != nil || !p.Settings[0].Seconds {
 		t.Errorf("%+v", h)
 	}
-	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "trial 7") || !strings.Contains(p.Notes[0], "torn") {
-		t.Errorf("notes %q", p.Notes)
+	if len(p.Lost) != 1 || p.Lost[0].Trial != 7 || !strings.Contains(p.Lost[0].Err.Error(), "torn") {
+		t.Errorf("lost %v", p.Lost)
 	}
 	src.Lines = func(*dyno.Result) iter.Seq2[hist.Line, error] {
 		return func(yield func(hist.Line, error) bool) {

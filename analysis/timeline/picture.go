@@ -22,13 +22,19 @@ type Stretch struct {
 	Columns  int
 }
 
+// Lost is a part of a trial that could not be read.
+type Lost struct {
+	Trial int
+	Err   error
+}
+
 // A Picture is quantities over time: all settings on one axis and one scale of latency.
 type Picture struct {
 	Axis      []Stretch
 	Rows      int           // of latency, of equal ratio
 	Low, High time.Duration // the scale of latency, for all settings and all parts of the axis; 0 if none is known
 	Settings  []PictureOf   // in the order of the table
-	Notes     []string      // what could not be read, and why
+	Lost      []Lost        // what could not be read
 }
 
 // A PictureOf is one setting of a picture.

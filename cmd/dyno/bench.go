@@ -84,25 +84,19 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	p := &o.plan
 	p.Bench = true
 	fs.StringVarP(&p.File, "file", "f", "", "the plan, a dyno.yaml `file` with the key bench")
-	flags.Field(p, fs, "name", "", "name", "of the experiment", flags.Text, func(e *dyno.Experiment) *string { return &e.Name })
+	p.Key(fs, "name", "", "name", "name", "of the experiment")
 	o.borrow(fs, "vary")
 	fs.StringVar(&o.pair, "pair", "", "compare benchmarks of one package: `elements` of their names, such as Pipeline1,Pipeline2")
 	fs.BoolVar(&o.aa, "aa", false, "compare the first setting with itself: what is said to change is a false alarm")
 	fs.StringVar(&o.baseline, "baseline", "", "compare one setting with this `file` of benchmark results, which were not measured side by side")
 	fs.StringVar(&o.cache, "cache", "", "keep the results of each commit in this `dir`ectory, for --baseline rev:NAME, as --baseline rev:main")
-	flags.Field(p, fs, "bench", "", "regexp", "which benchmarks, as of go test -bench (default all)", flags.Text, func(e *dyno.Experiment) *string { return &bench(e).Match })
-	p.Flag(fs, "cpus", "", "n", "CPUs that all processes are pinned to; -1: none are (default 1)", func(e *dyno.Experiment, v string) error {
-		if v == "-1" {
-			bench(e).CPUs = -1
-			return nil
-		}
-		return flags.Count(v, &bench(e).CPUs)
-	})
-	flags.Field(p, fs, "duration", "d", "time", fmt.Sprintf("of building and measuring at most (default %v or, where they take longer, --blocks or the %d that can tell a change)", dyno.DefaultBenchDuration, compare.FewestBenchBlocks()), flags.Positive, func(e *dyno.Experiment) *dyno.Duration { return &bench(e).Duration })
-	flags.Field(p, fs, "blocks", "", "n", "so many blocks, whatever is seen (default: until all is settled, or --duration)", flags.Count, func(e *dyno.Experiment) *int { return &bench(e).Blocks })
-	flags.Field(p, fs, "sample", "", "time", "of one turn (default: what suits each benchmark, from 1ms on)", flags.Positive, func(e *dyno.Experiment) *dyno.Duration { return &bench(e).Sample })
-	flags.Field(p, fs, "precision", "", "share", "half an interval that is narrow enough (default 1%)", flags.Share, func(e *dyno.Experiment) **dyno.Fraction { return &bench(e).Precision })
-	flags.Field(p, fs, "error", "", "share", "chance of a false change in one comparison (default 0.1%)", flags.Share, func(e *dyno.Experiment) **dyno.Fraction { return &bench(e).Error })
+	p.Key(fs, "bench", "", "regexp", "bench.match", "which benchmarks, as of go test -bench (default all)")
+	p.Key(fs, "cpus", "", "n", "bench.cpus", "CPUs that all processes are pinned to; -1: none are (default 1)")
+	p.Key(fs, "duration", "d", "time", "bench.duration", fmt.Sprintf("of building and measuring at most (default %v or, where they take longer, --blocks or the %d that can tell a change)", dyno.DefaultBenchDuration, compare.FewestBenchBlocks()))
+	p.Key(fs, "blocks", "", "n", "bench.blocks", "so many blocks, whatever is seen (default: until all is settled, or --duration)")
+	p.Key(fs, "sample", "", "time", "bench.sample", "of one turn (default: what suits each benchmark, from 1ms on)")
+	p.Key(fs, "precision", "", "share", "bench.precision", "half an interval that is narrow enough (default 1%)")
+	p.Key(fs, "error", "", "share", "bench.error", "chance of a false change in one comparison (default 0.1%)")
 	o.borrow(fs, "negligible", "seed", "env", "go", "rev", "build")
 	fs.StringVar(&o.profile, "profile", "cpu,allocs", "`profiles` of benchmarks that changed, or none")
 	thresholdFlags(p, fs, &o.out)
@@ -129,14 +123,6 @@ func (o *benchFlags) borrow(fs *pflag.FlagSet, names ...string) {
 	}
 }
 
-// bench is the part of a plan that is of benchmarks.
-func bench(e *dyno.Experiment) *dyno.Bench {
-	if e.Bench == nil {
-		e.Bench = new(dyno.Bench)
-	}
-	return e.Bench
-}
-
 func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experiment, error) {
 	if typed(cmd, "resume") {
 		return nil, flags.Mistakef("benchmarks cannot be gone on with: blocks of another time would not be the same experiment (consider: dyno report %s for what it has, or dyno bench anew)", o.resume)
@@ -145,7 +131,10 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	if err != nil {
 		return nil, err
 	}
-	b := bench(e)
+	if e.Bench == nil {
+		e.Bench = new(dyno.Bench)
+	}
+	b := e.Bench
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
 		e.Subject.Args = args[n:]
 		args = args[:n]

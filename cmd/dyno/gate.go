@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -76,15 +75,8 @@ func replaceThresholds(dir *store.Dir, texts []string) error {
 			names = append(names, v.Metric)
 		}
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	for i, t := range ths {
-		if _, _, err := t.Of(names); err != nil && e.Bench == nil {
-			return flags.Mistakef("--threshold: %w", err)
-		}
-		if slices.Contains(ths[:i], t) {
-			return flags.Mistakef("--threshold: %s is given twice", t)
-		}
+	if err := dyno.CheckThresholds(ths, names); err != nil {
+		return flags.Mistakef("--threshold: %w", err)
 	}
 	e.Thresholds = ths
 	return nil

@@ -15,12 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/export"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -170,11 +172,11 @@ func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) erro
 
 // noteLeftOut leaves out the directory's own notes, which were printed when it was opened.
 func noteLeftOut(cmd *cobra.Command, f *findings.Findings) {
-	for _, n := range f.Notes {
-		if n.Kind != dyno.WarnRunDir {
-			notef(cmd, "%s", n.Text)
-		}
+	known := func(d compare.Doubt) bool { return d.Kind == dyno.WarnRunDir }
+	for _, text := range words.Doubts(nil, slices.DeleteFunc(slices.Clone(f.Notes), known)) {
+		notef(cmd, "%s", text)
 	}
+
 }
 
 // writeBenchFile writes the baseline first, which benchstat takes for its base.

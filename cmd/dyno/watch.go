@@ -100,9 +100,9 @@ func (w *watchFlags) flags(fs *pflag.FlagSet) {
 
 // samplingFlags has of a load all but what it varies.
 func samplingFlags(p *flags.Set, fs *pflag.FlagSet, w *watchFlags) {
-	flags.Field(p, fs, "every", "", "time", "between samples (default 1s)", flags.Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Probes.Every })
+	p.Key(fs, "every", "", "time", "probes.every", "between samples (default 1s)")
 	p.PublishedFlags(fs)
-	flags.Field(p, fs, "pprof", "", "path", "where it has net/http/pprof, such as /debug/pprof", flags.Text, func(e *dyno.Experiment) *string { return &e.Probes.Pprof })
+	p.Key(fs, "pprof", "", "path", "probes.pprof", "where it has net/http/pprof, such as /debug/pprof")
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.SortFlags = false
 	p.LoadFlags(all)

@@ -93,7 +93,9 @@ func makeHostileRun(path string, o options) error {
 // harm puts the texts wherever a subject, or what it does, can put one.
 func harm(r *dyno.Result, dir string) error {
 	r.Subject += " " + picture + closing
-	r.Warnings.AddTexts("", append(slices.Clone(hostiles), long())...)
+	for _, text := range append(slices.Clone(hostiles), long()) {
+		r.Warnings.Add("", "%s", text)
+	}
 	r.Failures = map[string]int{}
 	for i, text := range hostiles {
 		r.Failures[text] = i + 1

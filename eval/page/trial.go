@@ -151,14 +151,10 @@ func (m *trialMaker) sum(cs []dyno.Collection) {
 	ok := float64(m.all.Count())
 	r.Sent.Engine, r.Sent.Statuses, r.Sent.BytesOut = "loop", m.statuses, r.Sent.Requests*90
 	add := func(metric string, v float64) { r.Values = append(r.Values, dyno.Value{Metric: metric, Value: v}) }
-	quantiles := []struct {
-		name string
-		q    float64
-	}{{"p50-sec", .5}, {"p90-sec", .9}, {"p95-sec", .95}, {"p99-sec", .99}, {"p99.9-sec", .999}}
-	for _, q := range quantiles {
-		add(q.name, m.all.Quantile(q.q).Seconds())
+	for _, q := range dyno.Percentiles {
+		add(q.Metric, m.all.Quantile(q.Share).Seconds())
 		if !s.closed {
-			add("service-"+q.name, m.service.Quantile(q.q).Seconds())
+			add("service-"+q.Metric, m.service.Quantile(q.Share).Seconds())
 		}
 	}
 	add("max-sec", m.all.Max().Seconds())

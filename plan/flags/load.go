@@ -13,9 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -47,6 +45,15 @@ func (p *Set) Check(e *dyno.Experiment, check func(*dyno.Experiment) error) erro
 	}
 	return plan.Locate(p.File, p.Src, mistake)
 }
+
+// A Mistake is a mistake on the command line.
+type Mistake struct{ err error }
+
+func (e *Mistake) Error() string { return e.err.Error() }
+func (e *Mistake) Unwrap() error { return e.err }
+
+// Mistakef makes a Mistake in the way of fmt.Errorf.
+func Mistakef(format string, args ...any) error { return &Mistake{fmt.Errorf(format, args...)} }
 
 // A Setter is a flag whose value changes the plan. It keeps what was given and
 // changes nothing until then, so that flags can come before the plan is read.
@@ -84,9 +91,9 @@ func (p *Set) Flag(fs *pflag.FlagSet, name, short, kind, help string, apply func
 	return s
 }
 
-// Field defines a flag that is read into one field of the plan.
-func Field[T any](p *Set, fs *pflag.FlagSet, name, short, kind, help string, read func(string, *T) error, at func(*dyno.Experiment) *T) {
-	p.Flag(fs, name, short, kind, help, func(e *dyno.Experiment, v string) error { return read(v, at(e)) })
+// Key defines a flag that says the value of one key of the plan, such as "load.warmup".
+func (p *Set) Key(fs *pflag.FlagSet, name, short, kind, key, help string) {
+	p.Flag(fs, name, short, kind, help, func(e *dyno.Experiment, v string) error { return plan.Set(e, key, v) })
 }
 
 // List defines a flag that may be repeated.
@@ -142,32 +149,32 @@ func (p *Set) Experiment() (*dyno.Experiment, error) {
 // a flag takes back of the file, an earlier one may not have said.
 func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&p.File, "file", "f", "", "the plan, a dyno.yaml `file`")
-	Field(p, fs, "name", "", "name", "of the experiment", Text, func(e *dyno.Experiment) *string { return &e.Name })
+	p.Key(fs, "name", "", "name", "name", "of the experiment")
 	p.Flag(fs, "command", "", "line", "another generator, run by the shell instead of dyno's own; the service is $DYNO_URL", func(e *dyno.Experiment, v string) error {
 		e.Load = dyno.Load{Command: v, Idle: e.Load.Idle, MaxFailures: e.Load.MaxFailures}
 		return nil
 	})
-	Field(p, fs, "concurrency", "c", "n", "clients; with a rate, the most connections (default 10, with a rate 256)", Count, func(e *dyno.Experiment) *int { return &e.Load.Concurrency })
+	p.Key(fs, "concurrency", "c", "n", "load.concurrency", "clients; with a rate, the most connections (default 10, with a rate 256)")
 	p.Flag(fs, "rate", "r", "rate", "open load: requests are due whatever the service does, at 500/s or '0->500 over 1m then 500 over 30s'", func(e *dyno.Experiment, v string) (err error) {
 		if e.Load.Rate, err = dyno.ParseRate(v); e.Load.Rate.Length() > 0 {
 			e.Load.Duration = 0 // the rate has its own
 		}
 		return err
 	})
-	Field(p, fs, "arrival", "", "kind", "of an open load: constant or poisson", Text, func(e *dyno.Experiment) *string { return &e.Load.Arrival })
-	Field(p, fs, "max-in-flight", "", "n", "most requests under way of an open load (default: as many as connections)", Count, func(e *dyno.Experiment) *int { return &e.Load.MaxInFlight })
+	p.Key(fs, "arrival", "", "kind", "load.arrival", "of an open load: constant or poisson")
+	p.Key(fs, "max-in-flight", "", "n", "load.max_in_flight", "most requests under way of an open load (default: as many as connections)")
 	end := func(l *dyno.Load) { l.Requests, l.RequestsPerClient, l.Duration = 0, 0, 0 }
 	p.Flag(fs, "requests", "n", "n", "measured requests in all", func(e *dyno.Experiment, v string) error {
 		end(&e.Load)
-		return Count(v, &e.Load.Requests)
+		return plan.Set(e, "load.requests", v)
 	})
 	p.Flag(fs, "duration", "d", "time", "of the measured load (default 10s, or as long as the stages of the rate)", func(e *dyno.Experiment, v string) error {
 		end(&e.Load)
-		return Positive(v, &e.Load.Duration)
+		return plan.Set(e, "load.duration", v)
 	})
-	Field(p, fs, "warmup", "w", "time", "same load before, not measured (default 0s)", duration, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.Warmup })
-	Field(p, fs, "deadline", "", "time", "of a request: late-frac is the share that took longer, failed or was never sent", Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.Deadline })
-	Field(p, fs, "max-failures", "", "share", "of requests that may fail (default 1%)", Share, func(e *dyno.Experiment) **dyno.Fraction { return &e.Load.MaxFailures })
+	p.Key(fs, "warmup", "w", "time", "load.warmup", "same load before, not measured (default 0s)")
+	p.Key(fs, "deadline", "", "time", "load.deadline", "of a request: late-frac is the share that took longer, failed or was never sent")
+	p.Key(fs, "max-failures", "", "share", "load.max_failures", "of requests that may fail (default 1%)")
 	p.requestFlags(fs)
 	p.wireFlags(fs)
 	p.TrialFlags(fs)
@@ -181,9 +188,6 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		return err
 	})
 	p.Flag(fs, "method", "X", "method", "of the request (default GET, or POST with a body)", func(e *dyno.Experiment, v string) error {
-		if v == "" || strings.ContainsFunc(v, func(r rune) bool { return !unicode.IsLetter(r) || r > unicode.MaxASCII }) {
-			return fmt.Errorf("bad method %q (want for example PUT)", v)
-		}
 		return single(e, func(s *dyno.Step) { s.Method = strings.ToUpper(v) })
 	})
 	p.List(fs, "header", "H", "header", "such as 'Accept: text/html'; may be repeated", func(e *dyno.Experiment, vs []string) error {
@@ -216,16 +220,15 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		return strings.ReplaceAll(string(data), "{{", `{{"{{"}}`), err
 	}
 	p.List(fs, "data", "", "NAME=file", "CSV with a header, whose fields are {{.NAME.COLUMN}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
-		var files map[string]string
-		if err := assign(&files, vs); err != nil {
+		if err := assign(&e.Load.Data, vs); err != nil {
 			return err
 		}
-		for name, file := range files {
+		for name, file := range e.Load.Data {
 			abs, err := filepath.Abs(file)
 			if err != nil {
 				return err
 			}
-			e.Load.Data = put(e.Load.Data, name, abs)
+			e.Load.Data[name] = abs
 		}
 		return nil
 	})
@@ -233,13 +236,13 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 
 // wireFlags say how it is sent, and what is kept of it.
 func (p *Set) wireFlags(fs *pflag.FlagSet) {
-	p.Flag(fs, "timeout", "", "time", "of one request (default 30s)", func(e *dyno.Experiment, v string) error { return Positive(v, &e.Load.Timeout) })
-	Field(p, fs, "connect-timeout", "", "time", "of a connection, within that (default: no limit of its own)", Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.ConnectTimeout })
-	Field(p, fs, "read-timeout", "", "time", "of silence of the service, within that (default: no limit of its own)", Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.ReadTimeout })
-	Field(p, fs, "http", "", "version", "1.1 or 2 (default: 2 where TLS agrees on it)", Text, func(e *dyno.Experiment) *string { return &e.Load.HTTP })
-	Field(p, fs, "insecure", "k", "bool", "do not verify the service's certificate", boolean, func(e *dyno.Experiment) *bool { return &e.Load.Insecure })
-	Field(p, fs, "keep-requests", "", "which", "in requests.parquet, one line each: all or none (default all)", Text, func(e *dyno.Experiment) *string { return &e.Load.KeepRequests })
-	Field(p, fs, "max-requests-kept", "", "n", "of more requests a uniform sample is kept (default 50000000)", Count, func(e *dyno.Experiment) *int { return &e.Load.MaxRequestsKept })
+	p.Key(fs, "timeout", "", "time", "load.timeout", "of one request (default 30s)")
+	p.Key(fs, "connect-timeout", "", "time", "load.connect_timeout", "of a connection, within that (default: no limit of its own)")
+	p.Key(fs, "read-timeout", "", "time", "load.read_timeout", "of silence of the service, within that (default: no limit of its own)")
+	p.Key(fs, "http", "", "version", "load.http", "1.1 or 2 (default: 2 where TLS agrees on it)")
+	p.Key(fs, "insecure", "k", "bool", "load.insecure", "do not verify the service's certificate")
+	p.Key(fs, "keep-requests", "", "which", "load.keep_requests", "in requests.parquet, one line each: all or none (default all)")
+	p.Key(fs, "max-requests-kept", "", "n", "load.max_requests_kept", "of more requests a uniform sample is kept (default 50000000)")
 }
 
 // TrialFlags say what is varied, and how often it is tried.
@@ -248,15 +251,9 @@ func (p *Set) TrialFlags(fs *pflag.FlagSet) {
 	p.List(fs, "arg", "", "NAME=value", "a value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Arg, vs)
 	})
-	p.Flag(fs, "repeat", "", "n", "blocks, each with one trial of every setting", func(e *dyno.Experiment, v string) error { return Count(v, &e.Repeats) })
-	p.Flag(fs, "seed", "", "n", "of the order of trials (default 0)", func(e *dyno.Experiment, v string) error {
-		seed, err := strconv.ParseUint(v, 10, 64)
-		if e.Seed = seed; err != nil {
-			return fmt.Errorf("want a whole number below 2^64, got %q", v)
-		}
-		return nil
-	})
-	Field(p, fs, "negligible", "", "share", "changes smaller than this are the same (default 1%)", Share, func(e *dyno.Experiment) **dyno.Fraction { return &e.Negligible })
+	p.Key(fs, "repeat", "", "n", "repeat", "blocks, each with one trial of every setting")
+	p.Key(fs, "seed", "", "n", "seed", "of the order of trials (default 0)")
+	p.Key(fs, "negligible", "", "share", "negligible", "changes smaller than this are the same (default 1%)")
 }
 
 // SubjectFlags are those of a subject that dyno launches.
@@ -264,36 +261,37 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Flag(fs, "path", "", "path", "of the request (default /)", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) { s.Path = v })
 	})
-	Field(p, fs, "ready", "", "path", "that answers 2xx when the subject is ready (default: its port is open)", Text, func(e *dyno.Experiment) *string { return &e.Subject.Ready })
-	Field(p, fs, "ready-timeout", "", "time", "to get ready in (default 30s)", Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Subject.ReadyTimeout })
-	Field(p, fs, "idle", "", "time", "rest after the load, in which memory may be given back (default 0s; 10s in trials for memory)", duration, func(e *dyno.Experiment) *dyno.Duration { return &e.Load.Idle })
-	p.Flag(fs, "memory", "", "bool", "trials of their own that tell whether memory is given back (default: if idle is given or the window is a minute or longer)", func(e *dyno.Experiment, v string) error {
-		var memory bool
-		err := boolean(v, &memory)
-		e.Memory = &memory
-		return err
-	})
+	p.Key(fs, "ready", "", "path", "subject.ready", "that answers 2xx when the subject is ready (default: its port is open)")
+	p.Key(fs, "ready-timeout", "", "time", "subject.ready_timeout", "to get ready in (default 30s)")
+	p.Key(fs, "idle", "", "time", "load.idle", "rest after the load, in which memory may be given back (default 0s; 10s in trials for memory)")
+	p.Key(fs, "memory", "", "bool", "memory", "trials of their own that tell whether memory is given back (default: if idle is given or the window is a minute or longer)")
 	p.List(fs, "env", "", "NAME=value", "environment of the subject; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Env, vs)
 	})
 	p.Flag(fs, "limit", "", "limits", "of the subject's control group, such as cpu=0.5,memory=128MiB; cpu=10% is 0.1 CPUs", limit)
-	p.Flag(fs, "go", "", "version", "of the Go toolchain that builds the subject", func(e *dyno.Experiment, v string) error {
-		e.Subject.Go = strings.TrimPrefix(v, "go")
-		return nil
-	})
-	Field(p, fs, "rev", "", "revision", "of git that is built", Text, func(e *dyno.Experiment) *string { return &e.Subject.Rev })
-	p.Flag(fs, "build", "", "flags", "of go build, such as '-pgo=off'", func(e *dyno.Experiment, v string) (err error) {
-		e.Subject.Build, err = dyno.SplitFlags(v)
-		return err
-	})
-	p.Flag(fs, "inject", "", "bool", "build the runtime probe into the subject (default true)", func(e *dyno.Experiment, v string) error {
-		var inject bool
-		err := boolean(v, &inject)
-		e.Subject.NoInject = dyno.Not(!inject)
-		return err
-	})
-	Field(p, fs, "probe", "", "names", "the probes to use: "+strings.Join(dyno.ProbeNames, ",")+" (default all)", names, func(e *dyno.Experiment) *[]string { return &e.Probes.Use })
-	Field(p, fs, "every", "", "time", "between samples of the probes (default 1s)", Positive, func(e *dyno.Experiment) *dyno.Duration { return &e.Probes.Every })
+	p.Key(fs, "go", "", "version", "subject.go", "of the Go toolchain that builds the subject")
+	p.Key(fs, "rev", "", "revision", "subject.rev", "of git that is built")
+	p.Key(fs, "build", "", "flags", "subject.build", "of go build, such as '-pgo=off'")
+	p.Key(fs, "inject", "", "bool", "subject.inject", "build the runtime probe into the subject (default true)")
+	p.Key(fs, "probe", "", "names", "probes.use", "the probes to use: "+strings.Join(dyno.ProbeNames, ",")+" (default all)")
+	p.Key(fs, "every", "", "time", "probes.every", "between samples of the probes (default 1s)")
+}
+
+// LookFlags are those of what is looked at beside the load.
+func (p *Set) LookFlags(fs *pflag.FlagSet) {
+	p.Key(fs, "profile", "", "names", "profile", "take profiles in trials of their own: "+strings.Join(dyno.ProfileNames, ","))
+	p.Key(fs, "profile-repeat", "", "n", "profile_repeat", "blocks of those trials (default: as --repeat)")
+	p.Key(fs, "trace", "", "time", "trace", "take an execution trace of this length, in a trial of its own")
+	p.Key(fs, "pprof", "", "path", "probes.pprof", "where the service has net/http/pprof, such as /debug/pprof (default: the injected probe)")
+	p.Key(fs, "slice", "", "time", "slice", "compare the levels of GOGC, GOMEMLIMIT or GOMAXPROCS by turns in one process, each for so long, instead of in launches")
+	p.PublishedFlags(fs)
+}
+
+// PublishedFlags are those of what a service tells of itself, for run and load alike.
+func (p *Set) PublishedFlags(fs *pflag.FlagSet) {
+	p.Key(fs, "expvar", "", "path", "probes.expvar", "where the service publishes expvar, such as /debug/vars")
+	p.Key(fs, "prometheus", "", "path", "probes.prometheus", "where it publishes Prometheus metrics, such as /metrics")
+	p.Key(fs, "metrics", "", "names", "probes.metrics", "of Prometheus, beside go_* and process_*")
 }
 
 func vary(e *dyno.Experiment, vs []string) error {
@@ -320,6 +318,25 @@ func vary(e *dyno.Experiment, vs []string) error {
 			e.Factors[i] = f // the flag beats the file
 		} else {
 			e.Factors = append(e.Factors, f)
+		}
+	}
+	return nil
+}
+
+// limit sets the limits that are named; the file's others stay.
+func limit(e *dyno.Experiment, v string) error {
+	given := map[string]bool{}
+	for part := range strings.SplitSeq(v, ",") {
+		name, amount, _ := strings.Cut(part, "=")
+		switch {
+		case name != "cpu" && name != "memory":
+			return fmt.Errorf("bad limit %q (want for example cpu=0.5,memory=128MiB)", part)
+		case given[name]:
+			return fmt.Errorf("limit %s is given twice (consider: --vary limit.%[1]s=a,b to compare them)", name)
+		}
+		given[name] = true
+		if err := plan.Set(e, "limits."+name, amount); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -412,55 +429,5 @@ func assign(to *map[string]string, pairs []string) error {
 		}
 		*to = put(*to, name, value)
 	}
-	return nil
-}
-
-// Count reads a whole number from 1.
-func Count(v string, to *int) error {
-	n, err := strconv.Atoi(v)
-	if *to = n; err != nil || n < 1 {
-		return fmt.Errorf("want a whole number from 1, got %q", v)
-	}
-	return nil
-}
-
-func boolean(v string, to *bool) error {
-	if *to = v == "true"; !*to && v != "false" {
-		return fmt.Errorf("want true or false, got %q", v)
-	}
-	return nil
-}
-
-func duration(v string, to *dyno.Duration) (err error) {
-	*to, err = dyno.ParseDuration(v)
-	return err
-}
-
-// Positive reads a duration above 0.
-func Positive(v string, to *dyno.Duration) error {
-	if err := duration(v, to); err != nil {
-		return err
-	}
-	if *to == 0 {
-		return errors.New("want more than 0s")
-	}
-	return nil
-}
-
-// Share reads a fraction or a percentage.
-func Share(v string, to **dyno.Fraction) error {
-	f, err := dyno.ParseFraction(v)
-	*to = &f
-	return err
-}
-
-// Text takes a flag as it is.
-func Text(v string, to *string) error {
-	*to = v
-	return nil
-}
-
-func names(v string, to *[]string) error {
-	*to = strings.Split(v, ",")
 	return nil
 }

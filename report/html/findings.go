@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno/report/pprofpage"
 	"github.com/dynolab/dyno/report/profile"
 	"github.com/dynolab/dyno/report/tables"
+	"github.com/dynolab/dyno/report/words"
 )
 
 // pageRows is how many functions of each setting a page shows.
@@ -24,7 +25,7 @@ func NewPage(f *findings.Findings) *Page {
 
 // newPage also returns the run's profiles; nil if absent.
 func newPage(f *findings.Findings) (*Page, *profiles.Run) {
-	page := &Page{Report: *tables.ReportOf(f), Trials: f.Results, Origin: f.Origin(), Notes: f.Notes.Texts()}
+	page := &Page{Report: *tables.ReportOf(f), Trials: f.Results, Origin: f.Origin(), Notes: words.Doubts(nil, f.Notes)}
 	run, err := findings.ReadProfiles(f.Dir, f.Results)
 	if err != nil || len(f.Table.Settings) == 0 {
 		return page, nil // there are none, or the table says what is amiss
@@ -61,7 +62,7 @@ func PageFile(w io.Writer, f *findings.Findings) error {
 	}
 	page, run := newPage(f)
 	picture, notes := f.Picture()
-	page.Picture, page.Notes = picture, append(page.Notes, notes.Texts()...)
+	page.Picture, page.Notes = picture, append(page.Notes, words.Doubts(nil, notes)...)
 	named := page.Flames
 	page.Flames = nil
 	for _, flame := range named {

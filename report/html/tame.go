@@ -73,7 +73,6 @@ func tamed(p *Page) *Page {
 	}
 	if p.Picture != nil {
 		picture := *p.Picture
-		picture.Notes = tameAll(picture.Notes, 50, mostNote)
 		picture.Settings = edited(picture.Settings, func(s *timeline.PictureOf) {
 			s.Setting = tamedSetting(s.Setting)
 			s.Slowest = edited(s.Slowest, func(x *timeline.Slow) { x.Step = tame(x.Step, 100) })

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,17 +13,32 @@ import (
 // SaturationCure is what to do when the generator is the limit.
 const SaturationCure = "a lower rate, other concurrency, or more CPU for dyno"
 
-// Warnings are the doubts of a table in words, those of the caller last.
-func Warnings(t *compare.Table) (texts []string) {
-	for i := range t.Doubts {
-		texts = append(texts, doubt(t, &t.Doubts[i]))
+// Warnings are the doubts of a table in words.
+func Warnings(t *compare.Table) []string { return Doubts(t, t.Doubts) }
+
+// Doubts says doubts in words; those about a setting are of the table's, which may be nil
+// for notes.
+func Doubts(t *compare.Table, ds []compare.Doubt) (texts []string) {
+	for i := range ds {
+		texts = append(texts, Doubt(t, &ds[i]))
 	}
-	return append(texts, t.Warnings.Texts()...)
+	return texts
 }
 
-func doubt(t *compare.Table, d *compare.Doubt) string {
+// Doubt says one doubt in words.
+func Doubt(t *compare.Table, d *compare.Doubt) string {
 	if d.Kind == dyno.WarnSaturated && d.Trials != nil {
 		return saturatedDoubt(d)
+	}
+	if len(d.Said) == 1 && d.Of == 0 && d.Trial == 0 {
+		return d.Said[0]
+	}
+	if d.Of > 0 && d.Said != nil { // of trials, whatever kind their results say
+		figures := ""
+		if d.Trial != 0 {
+			figures = fmt.Sprintf(" (figures of trial %d)", d.Trial)
+		}
+		return fmt.Sprintf("%d of %d trials: %s%s", d.N, d.Of, strings.Join(d.Said, "; "), figures)
 	}
 	switch d.Kind {
 	case dyno.WarnPartial:
@@ -38,16 +54,41 @@ func doubt(t *compare.Table, d *compare.Doubt) string {
 			return "there is one block only: no change can be told from noise"
 		}
 		return fmt.Sprintf("medians have no 95%% interval: that takes %d blocks, and there are %d", d.Of, d.N)
+	case dyno.WarnRunsDiffer:
+		return fmt.Sprintf("the runs differ in %s: %s and %s", d.Said[0], cmp.Or(d.Said[1], "nothing"), cmp.Or(d.Said[2], "nothing"))
+	case dyno.WarnAttribution, dyno.WarnTail, dyno.WarnGrowth, dyno.WarnSteady, dyno.WarnPicture:
+		return leftOut(d)
 	case dyno.WarnSeparate:
 		return "the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings"
 	case dyno.WarnMixed:
 		return fmt.Sprintf("the trials of %s did not all run the same program: %s", t.Settings[d.Setting].Setting.Label(), strings.Join(d.Said, "; "))
 	}
-	figures := ""
-	if d.Trial != 0 {
-		figures = fmt.Sprintf(" (figures of trial %d)", d.Trial)
+	return d.Err.Error()
+}
+
+// leftOut says what cannot be shown, and why.
+func leftOut(d *compare.Doubt) string {
+	switch {
+	case d.Kind == dyno.WarnAttribution && d.Err == nil:
+		return fmt.Sprintf("trial %d: no request was seen in its execution trace (consider: dyno report %s --serves FUNCTION, if the service does not use net/http)", d.Trial, d.Said[0])
+	case d.Kind == dyno.WarnAttribution:
+		return fmt.Sprintf("trial %d: the time of requests is not attributed: %v", d.Trial, d.Err)
+	case d.Kind == dyno.WarnTail && d.Err == nil:
+		return fmt.Sprintf("the tail is left out: %d requests would have to be read (consider: --max-requests-kept)", d.N)
+	case d.Kind == dyno.WarnTail:
+		return fmt.Sprintf("the tail of trial %d is left out: %v", d.Trial, d.Err)
+	case d.Kind == dyno.WarnGrowth:
+		return fmt.Sprintf("of what grew in trial %d something is left out: %v", d.Trial, d.Err)
+	case d.Kind == dyno.WarnSteady:
+		return fmt.Sprintf("whether response times of trial %d were steady is left out: %v", d.Trial, d.Err)
+	case d.Trial != 0: // of the picture over time, as what follows
+		return fmt.Sprintf("of trial %d something is not shown: %v", d.Trial, d.Err)
+	case d.Err != nil:
+		return d.Err.Error()
+	case d.Of != 0:
+		return fmt.Sprintf("pictures over time show the first %d of %d blocks", d.N, d.Of)
 	}
-	return fmt.Sprintf("%d of %d trials: %s%s", d.N, d.Of, strings.Join(d.Said, "; "), figures)
+	return "slices of one process have no picture over time"
 }
 
 // NotCompared says why a metric that was measured has no verdict; "" of no reason.

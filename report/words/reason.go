@@ -20,7 +20,7 @@ func Spell(t *compare.Table) {
 		}
 	}
 	for i := range t.Doubts {
-		t.Doubts[i].Text = doubt(t, &t.Doubts[i])
+		t.Doubts[i].Text = Doubt(t, &t.Doubts[i])
 	}
 	for i := range t.Settings {
 		for key, v := range t.Settings[i].Versus {

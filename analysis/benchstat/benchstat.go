@@ -129,31 +129,22 @@ func (t *Tables) Count() (comparisons, changed int) {
 // Apart reports whether nothing is compared though there are several columns, and the keys
 // that keep these in different tables; without keys they have no benchmark in common.
 func (t *Tables) Apart() (nothing bool, keys []string) {
-	columns, values := map[string]bool{}, map[string]map[string]bool{}
-	for i := range t.Tables {
-		table := &t.Tables[i]
+	columns := map[string]bool{}
+	for _, table := range t.Tables {
 		for _, c := range table.Cols {
 			columns[strings.Join(c, "\x00")] = true
 		}
 		for _, r := range table.Rows {
-			for _, c := range r.Cells {
-				if c != nil && c.Versus != nil {
-					return false, nil
-				}
+			if slices.ContainsFunc(r.Cells, func(c *Cell) bool { return c != nil && c.Versus != nil }) {
+				return false, nil
 			}
-		}
-		for _, k := range table.Config {
-			if values[k.Key] == nil {
-				values[k.Key] = map[string]bool{}
-			}
-			values[k.Key][k.Value] = true
 		}
 	}
 	if len(columns) < 2 {
 		return false, nil
 	}
-	for _, k := range t.Tables[0].Config {
-		if len(values[k.Key]) > 1 {
+	for i, k := range t.Tables[0].Config {
+		if slices.ContainsFunc(t.Tables, func(other Table) bool { return other.Config[i] != k }) {
 			keys = append(keys, k.Key)
 		}
 	}

@@ -231,16 +231,17 @@ func TestLows(t *testing.T) {
 }
 
 // trials have these verdicts, with slopes of 100 more for each.
-func verdicts(vs ...Verdict) (gs []*Grown) {
+func verdicts(vs ...Verdict) (gs []*Growth) {
 	for i, v := range vs {
 		slope := 100 * float64(i+1)
-		gs = append(gs, &Grown{Verdict: v, By: "heap-live-B", Slope: slope, Lo: slope - 10, Hi: slope + 10, Detectable: 50, Shape: stats.Level, Reason: map[Verdict]Reason{Unclear: {Kind: Noisy}}[v]})
+		gs = append(gs, &Growth{Memory: &Grown{Verdict: v, By: "heap-live-B", Slope: slope, Lo: slope - 10, Hi: slope + 10, Detectable: 50, Shape: stats.Level, Reason: map[Verdict]Reason{Unclear: {Kind: Noisy}}[v]}})
 	}
 	return gs
 }
 
 func TestLeakOfASetting(t *testing.T) {
 	l, n, u := Leaking, NoLeak, Unclear
+	memory := func(g *Growth) *Grown { return g.Memory }
 	for _, x := range []struct {
 		trials []Verdict
 		want   Verdict
@@ -251,17 +252,17 @@ func TestLeakOfASetting(t *testing.T) {
 		{[]Verdict{n, u}, n, ""}, {[]Verdict{n, u, u}, u, Noisy}, {[]Verdict{l, l, n, n, u}, l, ""},
 		{[]Verdict{l, l, n, n, n}, u, TrialsDiffer}, {[]Verdict{l, u, u, u, u}, u, TrialsDiffer},
 	} {
-		if got := together(verdicts(x.trials...)); got.Verdict != x.want || got.Reason.Kind != x.reason {
+		if got := together(verdicts(x.trials...), memory); got.Verdict != x.want || got.Reason.Kind != x.reason {
 			t.Errorf("%v: %+v", x.trials, *got)
 		}
 	}
-	if together(nil) != nil {
+	if together(nil, memory) != nil {
 		t.Error("of nothing there is a verdict")
 	}
-	if two := together(verdicts(l, l)); two.Slope != 150 || two.Lo != 90 || two.Hi != 210 {
+	if two := together(verdicts(l, l), memory); two.Slope != 150 || two.Lo != 90 || two.Hi != 210 {
 		t.Errorf("two: %+v", *two)
 	}
-	if three := together(verdicts(l, l, l)); three.Slope != 200 || math.Abs(three.Lo+48.4) > 0.1 || math.Abs(three.Hi-448.4) > 0.1 {
+	if three := together(verdicts(l, l, l), memory); three.Slope != 200 || math.Abs(three.Lo+48.4) > 0.1 || math.Abs(three.Hi-448.4) > 0.1 {
 		t.Errorf("three: %+v", *three)
 	}
 }

@@ -45,7 +45,6 @@ func (l *Leak) Leaks() bool {
 func Of(rs []*dyno.Result, of map[int]*Growth) *Leak {
 	l := &Leak{}
 	var growths []*Growth
-	var memory, outside []*Grown
 	for _, r := range rs {
 		g := of[r.Trial.N]
 		if g == nil {
@@ -53,32 +52,23 @@ func Of(rs []*dyno.Result, of map[int]*Growth) *Leak {
 		}
 		growths = append(growths, g)
 		if g.Memory != nil {
-			memory = append(memory, g.Memory)
 			l.Trials = append(l.Trials, TrialGrown{g.Trial, g.Memory})
-		}
-		if g.Outside != nil {
-			outside = append(outside, g.Outside)
 		}
 	}
 	if growths == nil {
 		return nil
 	}
-	if l.Memory = together(memory); l.Memory != nil && l.Memory.Verdict == Leaking {
+	l.Memory = together(growths, func(g *Growth) *Grown { return g.Memory })
+	switch {
+	case l.Memory == nil:
+		l.Reason.Kind = NoSeries
+	case l.Memory.Verdict == Leaking:
 		l.locate(growths)
 	}
-	if l.Memory == nil {
-		l.Reason.Kind = NoSeries
-	}
-	l.Outside = together(outside)
+	l.Outside = together(growths, func(g *Growth) *Grown { return g.Outside })
 	for _, name := range leakCounts {
-		other := OtherGrown{Name: name}
-		var each []*Grown
-		for _, g := range growths {
-			if o := g.Others[name]; o != nil {
-				each = append(each, o)
-			}
-		}
-		if other.Grown = together(each); other.Grown == nil {
+		other := OtherGrown{Name: name, Grown: together(growths, func(g *Growth) *Grown { return g.Others[name] })}
+		if other.Grown == nil {
 			continue
 		}
 		if name == "goroutines" && other.Verdict == Leaking {
@@ -121,13 +111,17 @@ func evidence(growths []*Growth, of func(g *Growth) (*Grown, []tally)) (ts []tal
 	return pooled(each), hours, requests, len(each)
 }
 
-// together is what the trials of a setting say of one quantity; nil without trials. It
-// leaks if half of the trials with a verdict say so, and at least two if there are several:
+// together is what the trials of a setting say of one quantity; nil if none does. It leaks
+// if half of the trials with a verdict say so, and at least two if there are several:
 // else many trials would make a false alarm likely.
-func together(trials []*Grown) *Grown {
-	var by = map[Verdict][]*Grown{}
-	for _, g := range trials {
-		by[g.Verdict] = append(by[g.Verdict], g)
+func together(growths []*Growth, of func(g *Growth) *Grown) *Grown {
+	var trials []*Grown
+	by := map[Verdict][]*Grown{}
+	for _, g := range growths {
+		if one := of(g); one != nil {
+			trials = append(trials, one)
+			by[one.Verdict] = append(by[one.Verdict], one)
+		}
 	}
 	leaking, level := len(by[Leaking]), len(by[NoLeak])
 	verdict := Unclear
@@ -147,21 +141,26 @@ func together(trials []*Grown) *Grown {
 		said = trials
 	}
 	first := typical(said)
-	out := &Grown{
-		Verdict: verdict, By: first.By, N: first.N, Shape: first.Shape, Shift: first.Shift, At: first.At,
-		Slope:      center(trials, func(g *Grown) float64 { return g.Slope }),
-		Detectable: center(trials, func(g *Grown) float64 { return g.Detectable }),
-		Forced:     center(trials, func(g *Grown) float64 { return g.Forced }),
-		Per:        center(trials, func(g *Grown) float64 { return g.Per }), DetectablePer: center(trials, func(g *Grown) float64 { return g.DetectablePer }),
-	}
-	out.Lo, out.Hi = bounds(trials)
-	if verdict == Unclear {
-		out.Reason = first.Reason
-		if leaking > 0 {
-			out.Reason = Reason{Kind: TrialsDiffer, N: leaking, Of: len(trials), Level: level}
+	median := func(of func(g *Grown) float64) float64 {
+		var vs []float64
+		for _, g := range trials {
+			vs = append(vs, of(g))
 		}
+		return stats.Median(vs)
 	}
-	return out
+	out := *first
+	out.Verdict = verdict
+	out.Slope, out.Detectable = median(func(g *Grown) float64 { return g.Slope }), median(func(g *Grown) float64 { return g.Detectable })
+	out.Per, out.DetectablePer = median(func(g *Grown) float64 { return g.Per }), median(func(g *Grown) float64 { return g.DetectablePer })
+	out.Forced = median(func(g *Grown) float64 { return g.Forced })
+	out.Lo, out.Hi = bounds(trials)
+	switch {
+	case verdict != Unclear:
+		out.Reason = Reason{}
+	case leaking > 0:
+		out.Reason = Reason{Kind: TrialsDiffer, N: leaking, Of: len(trials), Level: level}
+	}
+	return &out
 }
 
 // typical is the first trial of the shape that most have.
@@ -177,14 +176,6 @@ func typical(trials []*Grown) *Grown {
 		}
 	}
 	return first
-}
-
-func center(trials []*Grown, of func(g *Grown) float64) float64 {
-	var vs []float64
-	for _, g := range trials {
-		vs = append(vs, of(g))
-	}
-	return stats.Summarize(vs).Center
 }
 
 // bounds of the slopes: by t from three trials on, and what both intervals cover

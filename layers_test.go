@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"subject/guard":      {"cgroup"},
 	"load":               {".", "cgroup", "hist", "load/engine", "load/http1", "load/requestlog", "load/scenario"},
 	"load/engine":        {".", "load/http1"},
-	"load/foreign":       {".", "load", "load/http1", "load/scenario"},
+	"load/foreign":       {".", "hist", "load", "load/http1", "load/scenario"},
 	"load/http1":         {},
 	"load/requestlog":    {"."},
 	"load/scenario":      {".", "load/http1"},

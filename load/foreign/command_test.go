@@ -50,6 +50,9 @@ func brief(r *load.Record) string {
 			s += fmt.Sprintf(" %s=%v", m.name, m.d.Round(10*time.Microsecond))
 		}
 	}
+	if r.Latency != nil {
+		s += fmt.Sprintf(" histogram of %d, p50=%v", r.Latency.Count(), r.Latency.Quantile(.5).Round(100*time.Microsecond))
+	}
 	return s
 }
 
@@ -60,6 +63,8 @@ var summaries = []struct{ file, want, warning string }{
 		""},
 	{"hey-timeout.txt", "hey 6/60 map[timeout:6] in 3.007s at 18.0/s map[200:54] 270 B p10=100µs p25=200µs p50=200µs p75=400µs p90=800µs p95=1.5ms mean=300µs min=100µs max=2.3ms",
 		"hey rounds every time"},
+	{"hey.csv", "hey 4/200 map[status 503:4] in 154ms at 1275.2/s map[200:196 503:4] histogram of 196, p50=3ms",
+		"leaves out requests that got no answer"},
 	{"wrk.txt", "wrk 0/34087 map[] in 1.1s at 30966.6/s mean=480µs max=27.95ms",
 		"consider: wrk --latency"},
 	{"wrk-latency.txt", "wrk 26/1327 map[status 4xx or 5xx:26] in 1.01s at 1292.9/s p50=2.59ms p75=2.87ms p90=4.73ms p99=10.1ms mean=3.14ms max=13.2ms",
@@ -81,6 +86,8 @@ var summaries = []struct{ file, want, warning string }{
 	{"oha-timeout.json", "oha 1/10 map[timeout:1] in 1.002s at 9.0/s map[200:9] 45 B p10=90µs p25=100µs p50=180µs p75=210µs p90=3.19ms p95=3.19ms p99=3.19ms p99.9=3.19ms p99.99=3.19ms mean=580µs min=90µs max=3.19ms",
 		""},
 	{"k6.json", "k6 17/873 map[http_req_failed:17] in 1.006s at 850.6/s p50=3.26ms p90=6.8ms p95=8.02ms p99=16.3ms p99.9=69.46ms mean=4.34ms min=2.17ms max=69.81ms",
+		""},
+	{"k6-v1.json", "k6 16/773 map[http_req_failed:16] in 1.002s at 755.8/s p50=3.92ms p90=8.27ms p95=9.24ms mean=4.96ms min=2.27ms max=52.13ms",
 		""},
 	{"k6.txt", "nothing",
 		""},

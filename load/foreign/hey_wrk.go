@@ -1,11 +1,13 @@
 package foreign
 
 import (
+	"encoding/csv"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
 )
 
@@ -111,8 +113,57 @@ func readHey(out []byte) (*summary, int) {
 	for _, m := range heyPercent.FindAllStringSubmatch(text, -1) {
 		r.quantile(toNumber(m[1]), toNumber(m[2]), time.Second)
 	}
-	if r.Requests > r.Failed && r.Quantiles[.5] < 50*heyStep {
+	r.coarse(r.Quantiles[.5])
+	return r, n
+}
+
+// coarse warns if hey's rounding exceeds a hundredth of the median.
+func (r *summary) coarse(median time.Duration) {
+	if r.Requests > r.Failed && median < 50*heyStep {
 		r.Warnings.AddOf(dyno.WarnCommand, "rounding", "hey rounds every time to %v, which is coarse for these", heyStep)
+	}
+}
+
+// heyRows is how many requests hey keeps: maxRes in requester/requester.go.
+const heyRows = 1_000_000
+
+const heyColumns = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"
+
+// readHeyCSV reads the rows of hey -o csv, one per answered request.
+func readHeyCSV(out []byte) (*summary, int) {
+	text, n := lastSection(out, heyColumns)
+	if n == 0 {
+		return nil, 0
+	}
+	r := newSummary("hey")
+	h := hist.New()
+	rows := csv.NewReader(strings.NewReader(text))
+	rows.ReuseRecord, rows.FieldsPerRecord = true, 8
+	if _, err := rows.Read(); err != nil {
+		return nil, 0
+	}
+	for {
+		row, err := rows.Read()
+		if err != nil {
+			break // what follows the table is not of it
+		}
+		seconds, from, status := toNumber(row[0]), toNumber(row[7]), toWhole(row[6])
+		if !(seconds >= 0 && from >= 0) || status < 100 || status > 999 { // also of NaN
+			continue
+		}
+		took, at := toDuration(seconds, time.Second), toDuration(from, time.Second)
+		r.answered(status, 1)
+		r.Elapsed = max(r.Elapsed, at+took)
+		if status < 400 {
+			h.Add(took)
+		}
+	}
+	r.Latency, r.Service, r.Quantiles = h, h, nil
+	r.rateOfElapsed()
+	r.coarse(h.Quantile(.5))
+	r.Warnings.AddOf(dyno.WarnCommand, "no-answer", "hey -o csv leaves out requests that got no answer: they are in no count of failures")
+	if r.Requests >= heyRows {
+		r.Warnings.AddOf(dyno.WarnCommand, "rows", "hey keeps %d requests and leaves out what came after them", heyRows)
 	}
 	return r, n
 }

@@ -46,9 +46,46 @@ func readK6(doc []byte) *summary {
 			}
 		}
 	}
+	r := k6Record(metrics)
+	r.fail(k6Cause, toCount(metrics["http_req_failed"]["passes"])) // a "pass" of this rate is a failed request
+	reqs := metrics["http_reqs"]
+	r.Elapsed = toDuration(reqs["count"]/reqs["rate"], time.Second) // 0 if it is no number
+	r.rate(reqs["rate"])
+	return r
+}
+
+// readK6New reads the summary of k6 --new-machine-readable-summary, version 1.0.0.
+func readK6New(doc []byte) *summary {
+	var v struct {
+		Version any
+		Config  *struct{ Duration float64 }
+		Results *struct {
+			Metrics []struct {
+				Name   string
+				Values map[string]float64
+			}
+		}
+	}
+	if json.Unmarshal(doc, &v) != nil || v.Version == nil || v.Config == nil || v.Results == nil {
+		return nil
+	}
+	metrics := map[string]map[string]float64{}
+	for _, m := range v.Results.Metrics {
+		metrics[m.Name] = m.Values
+	}
+	r := k6Record(metrics)
+	r.fail(k6Cause, toCount(metrics["http_req_failed"]["matches"]))
+	r.Elapsed = toDuration(v.Config.Duration, time.Second)
+	r.rateOfElapsed()
+	return r
+}
+
+const k6Cause = "http_req_failed"
+
+func k6Record(metrics map[string]map[string]float64) *summary {
 	r := newSummary("k6")
-	reqs, took := metrics["http_reqs"], metrics["http_req_duration"]
-	r.answered(0, toCount(reqs["count"]))
+	r.answered(0, toCount(metrics["http_reqs"]["count"]))
+	took := metrics["http_req_duration"]
 	if r.Requests > 0 {
 		r.times(time.Millisecond, 0, took["avg"], took["min"], took["max"])
 		r.quantile(50, took["med"], time.Millisecond)
@@ -57,8 +94,5 @@ func readK6(doc []byte) *summary {
 	if n := toCount(metrics["dropped_iterations"]["count"]); n > 0 {
 		r.Warnings.AddOf(dyno.WarnCommand, "dropped", "k6 dropped %d iterations that were due, so its latency is too good (consider: more maxVUs)", n)
 	}
-	r.fail("http_req_failed", toCount(metrics["http_req_failed"]["passes"])) // a "pass" of this rate is a failed request
-	r.Elapsed = toDuration(reqs["count"]/reqs["rate"], time.Second)          // 0 if it is no number
-	r.rate(reqs["rate"])
 	return r
 }

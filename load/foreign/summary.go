@@ -19,7 +19,7 @@ import (
 // testdata/command has examples.
 func readSummary(outputs ...[]byte) *load.Record {
 	for _, out := range outputs {
-		for _, read := range []func([]byte) (*summary, int){readJSON, readWrk, readHey} {
+		for _, read := range []func([]byte) (*summary, int){readJSON, readWrk, readHey, readHeyCSV} {
 			rec, n := read(out)
 			if rec == nil {
 				continue
@@ -156,7 +156,7 @@ func readJSON(out []byte) (last *summary, n int) {
 			dec := json.NewDecoder(bytes.NewReader(line))
 			if dec.Decode(&doc) == nil {
 				out = line[dec.InputOffset():]
-				for _, read := range []func([]byte) *summary{readVegeta, readOha, readK6} {
+				for _, read := range []func([]byte) *summary{readVegeta, readOha, readK6, readK6New} {
 					if rec := read(doc); rec != nil {
 						last = rec
 						n++

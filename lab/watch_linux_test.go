@@ -6,10 +6,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/probe/kernel"
 )
@@ -85,7 +87,15 @@ func TestWatchedProcessEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := lookUp(t, cmd.Process.Pid)
-	hands := watchLab(t, seeing{func(context.Context) { in.Close(); cmd.Wait() }}).Watching(Watching{Process: p})
+	begun := make(chan struct{}) // closed when the window is open
+	end := sync.OnceFunc(func() { in.Close(); cmd.Wait() })
+	l := watchLab(t, seeing{func(context.Context) { <-begun; end() }})
+	l.Load = func(ctx context.Context, base string, ld dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
+		begin := o.Begin
+		o.Begin = func(ctx context.Context) error { defer close(begun); return begin(ctx) }
+		return putLoad(ctx, base, ld, arg, o)
+	}
+	hands := l.Watching(Watching{Process: p})
 	r := hands.Trial(t.Context(), watchExperiment(p.PID).Trials()[0])
 	if _, ok := r.Values.Get("rss-peak-B"); r.Err != "" || !ok {
 		t.Errorf("error %q, values %v", r.Err, r.Values)

@@ -177,6 +177,8 @@ func number(p []byte) (x float64, n int) {
 			x, scale = 10*x+float64(c-'0'), 10*scale
 		case c == '.' && scale == 0 && n > 0:
 			scale = 1
+		case n > 0 && p[n-1] == '.':
+			return 0, 0
 		default:
 			return x / max(scale, 1), n
 		}

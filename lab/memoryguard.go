@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -140,11 +141,12 @@ func environment(t *dyno.Trial, name string) string {
 	if !ok {
 		return os.Getenv(name)
 	}
-	for arg, value := range t.Subject.Arg {
-		v = strings.ReplaceAll(v, "{{.arg."+arg+"}}", value)
-	}
-	return v
+	return argument.ReplaceAllStringFunc(v, func(text string) string {
+		return t.Subject.Arg[argument.FindStringSubmatch(text)[1]]
+	})
 }
+
+var argument = regexp.MustCompile(`\{\{\s*\.arg\.(\w+)\s*\}\}`)
 
 func size(bytes float64) string {
 	if bytes >= 1<<30 {

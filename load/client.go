@@ -3,14 +3,15 @@ package load
 import (
 	"context"
 	"errors"
-	"github.com/dynolab/dyno/load/engine"
-	"github.com/dynolab/dyno/load/http1"
-	"github.com/dynolab/dyno/load/scenario"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/dynolab/dyno/load/engine"
+	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
 )
 
 // A client plays the scenario with its own variables, cookies and connections,

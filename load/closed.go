@@ -2,10 +2,11 @@ package load
 
 import (
 	"context"
-	"github.com/dynolab/dyno/load/http1"
-	"github.com/dynolab/dyno/load/scenario"
 	"sync"
 	"time"
+
+	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/scenario"
 )
 
 // closed plays one client's loop: the next request follows the answer to the

@@ -6,8 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/load/http1"
 	"io"
 	"maps"
 	"net"
@@ -16,6 +14,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // CauseTimeout is the cause of requests that ran into a time limit.

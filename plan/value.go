@@ -112,6 +112,7 @@ func parseCPUs(s string) (int, error) {
 }
 
 func parseBool(s string) (bool, error) {
+	s = strings.ToLower(s) // YAML has True, too
 	if s != "true" && s != "false" {
 		return false, fmt.Errorf("want true or false, got %q", s)
 	}

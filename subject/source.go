@@ -183,6 +183,11 @@ func (b *Builder) module(ctx context.Context, spec string) (src source, err erro
 	if err := os.CopyFS(dir, os.DirFS(m.Dir)); err != nil { // files become writable
 		return src, fmt.Errorf("copy module %s: %w", m.Path, err)
 	}
+	if mod := filepath.Join(dir, "go.mod"); !exists(mod) { // it is older than modules
+		if err := os.WriteFile(mod, []byte("module "+m.Path+"\n"), 0o600); err != nil {
+			return src, err
+		}
+	}
 	// -mod=mod: the copy may lack go.sum lines, or a vendor folder that the zip left out.
 	src = source{
 		dir: filepath.Join(dir, strings.TrimPrefix(pkg, m.Path)), rev: m.Version,

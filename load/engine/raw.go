@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"github.com/dynolab/dyno/load/http1"
 	"io"
 	"net"
 	"net/url"
@@ -12,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/dynolab/dyno/load/http1"
 )
 
 // A rawEngine speaks plain HTTP/1.1: requests are rendered ahead, a parser reads
@@ -21,9 +22,10 @@ type rawEngine struct {
 	addr   string
 	limits Limits
 	twice  atomic.Int64
+	large  sync.Pool // of *[]byte, for bodies that do not fit into a link's own buffer
 }
 
-// A link's buffer, and the one that it has after an answer that fills the first.
+// A link's own buffer, and one that it borrows for an answer that fills that.
 // Thousands of clients must not take much memory.
 const (
 	smallBuffer = 4 << 10
@@ -32,7 +34,9 @@ const (
 
 // NewRaw returns the engine that writes and parses HTTP/1.1 in the clear itself.
 func NewRaw(base *url.URL, lim Limits) Engine {
-	return &rawEngine{addr: http1.Address(base), limits: lim}
+	e := &rawEngine{addr: http1.Address(base), limits: lim}
+	e.large.New = func() any { b := make([]byte, largeBuffer); return &b }
+	return e
 }
 
 func (e *rawEngine) Name() string  { return "raw" }
@@ -168,6 +172,13 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 	if l.buf == nil {
 		l.buf = make([]byte, smallBuffer)
 	}
+	buf := l.buf
+	var large *[]byte
+	defer func() {
+		if large != nil {
+			l.e.large.Put(large)
+		}
+	}()
 	for {
 		if silence := l.e.limits.Read; silence > 0 {
 			next := time.Now().Add(silence)
@@ -179,9 +190,9 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 				return ctx.Err()
 			}
 		}
-		n, err := l.conn.Read(l.buf)
+		n, err := l.conn.Read(buf)
 		if n > 0 {
-			used, done, perr := l.p.Feed(l.buf[:n])
+			used, done, perr := l.p.Feed(buf[:n])
 			if perr != nil {
 				return perr
 			}
@@ -191,8 +202,9 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 				}
 				return nil
 			}
-			if n == len(l.buf) && n < largeBuffer {
-				l.buf = make([]byte, largeBuffer)
+			if n == len(buf) && large == nil {
+				large = l.e.large.Get().(*[]byte)
+				buf = *large
 			}
 		}
 		if errors.Is(err, io.EOF) {

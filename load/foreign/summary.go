@@ -148,13 +148,20 @@ func toolCause(text string) string {
 // causeNone is the cause where a generator gives none.
 const causeNone = "no answer"
 
-// readJSON looks for summaries among the objects that begin a line.
+// readJSON looks for summaries among the objects that begin a line. A broken object may be
+// read to the output's end: the budget bounds that to a few times the output's length.
 func readJSON(out []byte) (last *summary, n int) {
-	for len(out) > 0 {
+	for budget := 4 * len(out); len(out) > 0 && budget > 0; {
 		if line := bytes.TrimLeft(out, " \t"); bytes.HasPrefix(line, []byte("{")) {
 			var doc json.RawMessage
 			dec := json.NewDecoder(bytes.NewReader(line))
-			if dec.Decode(&doc) == nil {
+			if err := dec.Decode(&doc); err != nil {
+				read := len(line)
+				if syntax, ok := err.(*json.SyntaxError); ok {
+					read = int(syntax.Offset)
+				}
+				budget -= read
+			} else {
 				out = line[dec.InputOffset():]
 				for _, read := range []func([]byte) *summary{readVegeta, readOha, readK6, readK6New} {
 					if rec := read(doc); rec != nil {

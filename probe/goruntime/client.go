@@ -9,11 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/dynolab/dyno/probe"
 	"io"
 	"net"
 	"strconv"
 	"time"
+
+	"github.com/dynolab/dyno/probe"
 )
 
 // A Client asks the injected probe over its unix socket. A command is a line; the answer

@@ -36,7 +36,7 @@ func (k *Knobs) Set(factor, level string) error {
 	if !ok {
 		return fmt.Errorf("%s cannot be set while the subject runs", factor)
 	}
-	if factor == "GOMEMLIMIT" && level != "off" {
+	if factor == "GOMEMLIMIT" && level != "off" && level != "0" {
 		n, err := dyno.ParseSize(level)
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"github.com/dynolab/dyno/probe"
 	"math"
 	"net"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dynolab/dyno/probe"
 )
 
 // A fakeProbe answers commands on a unix socket as the injected probe does.

@@ -3,14 +3,15 @@ package goruntime
 import (
 	"context"
 	"fmt"
-	"github.com/dynolab/dyno/gctrace"
-	"github.com/dynolab/dyno/probe"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dynolab/dyno/gctrace"
+	"github.com/dynolab/dyno/probe"
 )
 
 // Points go to Target.Sample while the window lasts, a collection's as soon as no

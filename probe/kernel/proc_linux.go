@@ -63,6 +63,8 @@ const (
 	// of a service that fills the CPUs (doc/method.md).
 	rssEvery    = 50 * time.Millisecond
 	gentleEvery = 100 * time.Millisecond // in a watch of hours
+	// fdsEvery is how often descriptors are counted: before Linux 6.2 that reads a directory.
+	fdsEvery = time.Second
 )
 
 type procWatch struct {
@@ -81,6 +83,7 @@ type procWatch struct {
 	last     procfs.ProcStat
 	cpuLast  float64
 	at       time.Duration // of the last sample
+	fdsAt    time.Duration // of the last with descriptors
 	rssAt    time.Duration // of the last reading of resident memory
 	rssLast  float64       // bytes
 	most     float64       // bytes
@@ -127,7 +130,7 @@ func (w *procWatch) sample(at time.Duration) error {
 	rss := float64(st.ResidentMemory())
 	w.count(at, rss)
 	if !w.begun {
-		w.begun, w.first, w.cpuFirst = true, st, cpu
+		w.begun, w.first, w.cpuFirst, w.fdsAt = true, st, cpu, -fdsEvery
 	} else if sec := (at - w.at).Seconds(); sec > 0 {
 		w.points.Add("cpu-frac", at, (cpu-w.cpuLast)/sec)
 		w.points.Add("minflt/s", at, float64(st.MinFlt-w.last.MinFlt)/sec)
@@ -140,9 +143,12 @@ func (w *procWatch) sample(at time.Duration) error {
 	}
 	w.points.Add("threads", at, float64(st.NumThreads))
 	w.threads = max(w.threads, float64(st.NumThreads))
-	if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
-		w.points.Add("fds", at, float64(n))
-		w.fds = max(w.fds, float64(n))
+	if at-w.fdsAt >= fdsEvery {
+		w.fdsAt = at
+		if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
+			w.points.Add("fds", at, float64(n))
+			w.fds = max(w.fds, float64(n))
+		}
 	}
 	w.at, w.last, w.cpuLast = at, st, cpu
 	return nil

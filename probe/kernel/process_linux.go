@@ -118,7 +118,9 @@ func descends(pid, from int, stats map[int]procfs.ProcStat) bool {
 		if pid == from {
 			return true
 		}
-		pid = stats[pid].PPID
+		if pid = stats[pid].PPID; pid == 0 {
+			break
+		}
 	}
 	return false
 }

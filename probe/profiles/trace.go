@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strconv"
+
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/probe/goruntime"
-	"io"
-	"strconv"
 )
 
 // Trace takes an execution trace of the first part of the window.

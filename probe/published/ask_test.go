@@ -5,8 +5,6 @@ import (
 	"errors"
 	"expvar"
 	"fmt"
-	"github.com/dynolab/dyno/probe"
-	"github.com/dynolab/dyno/probe/profiles"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/probe/profiles"
 )
 
 // pages is a service that publishes what expvar and pprof have, and a page of

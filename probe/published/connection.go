@@ -6,11 +6,12 @@ import (
 	"cmp"
 	"crypto/tls"
 	"fmt"
-	"github.com/dynolab/dyno/probe"
 	"net"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/dynolab/dyno/probe"
 )
 
 // A pageConn asks for one page again and again over one connection, in its caller's

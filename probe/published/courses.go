@@ -46,6 +46,9 @@ func (p *published) sample(at time.Duration, numbers []number) {
 			continue
 		}
 		c := p.course(n)
+		if c == nil {
+			continue
+		}
 		if n.use.grown != "" && n.value < c.value {
 			c.fell = true
 			p.fell = p.fell || !n.use.own
@@ -65,13 +68,19 @@ func (p *published) sample(at time.Duration, numbers []number) {
 	p.at = at
 }
 
-// course finds a number's course or begins it. A counter that appears later was 0
-// until then.
+// mostCourses bounds what a service that goes on publishing new names makes dyno keep.
+const mostCourses = 1024
+
+// course finds a number's course or begins it; nil if there are too many. A counter that
+// appears later was 0 until then.
 func (p *published) course(n number) *course {
 	for _, c := range p.courses {
 		if c.name == n.name && c.use.own == n.use.own {
 			return c
 		}
+	}
+	if len(p.courses) == mostCourses {
+		return nil
 	}
 	c := &course{number: n, at: p.at, most: math.Inf(-1)}
 	c.value = 0

@@ -2,10 +2,11 @@ package published
 
 import (
 	"fmt"
-	"github.com/dynolab/dyno/probe"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/dynolab/dyno/probe"
 )
 
 // The pages are of a program that allocated 300 times 64 KiB and collected once

@@ -33,7 +33,7 @@ func indexPage(url string) string { return strings.TrimSuffix(url, "/") + "/" }
 // indexCount is a count before the link to its profile, in the words of all Go versions.
 // threadcreate has a record for each live thread.
 var (
-	indexCount = regexp.MustCompile(`>(\d+)(?:</td>)?\s*<td><a href=['"]?(goroutine|threadcreate)\?debug=1`)
+	indexCount = regexp.MustCompile(`>(\d+)(?:</td>)?\s*<td><a href=['"]?[^'" >]*?\b(goroutine|threadcreate)\?debug=1`)
 	indexNames = map[string]string{"goroutine": "goroutines", "threadcreate": "threads"}
 )
 

@@ -6,10 +6,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/probe"
 	"io"
 	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/probe"
 )
 
 const (

@@ -87,7 +87,9 @@ func Start(j Job, o IO) (*Tree, error) {
 		t.cmd.Wait()
 		t.Alone = !t.asked.Load()
 		t.Status = t.cmd.ProcessState.String()
-		signalGroup(t.PID, syscall.SIGKILL)
+		if CanHalt { // elsewhere there is no group, and another process may have the number by now
+			signalGroup(t.PID, syscall.SIGKILL)
+		}
 	}()
 	return t, nil
 }

@@ -41,14 +41,14 @@ func Compare(first, second *store.Dir) ([]*compare.Table, error) {
 			opt.Settings = append(opt.Settings, labelled)
 			rs := slices.DeleteFunc(slices.Clone(results[i]), func(r *dyno.Result) bool { return !has(r.Trial.Setting) })
 			both = append(both, compare.Label(rs, name)...)
-			for kind, ps := range taken(&opt, runs[i], rs) {
+			for kind, ps := range profilesByKind(&opt, runs[i], rs) {
 				for _, p := range ps {
 					p.Setting = labelled.String()
 					profiles[kind] = append(profiles[kind], p)
 				}
 			}
 		}
-		tell(&opt, profiles, opt.Settings[0].String())
+		addCauses(&opt, profiles, opt.Settings[0].String())
 		t := compare.Tabulate(both, opt)
 		t.Doubts = slices.Concat(t.Doubts, differences(first, second), dirDoubts(first, second))
 		tables = append(tables, t)

@@ -9,8 +9,8 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// taken are the profiles of results by kind. What cannot be read is a doubt.
-func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
+// profilesByKind are the profiles of results by kind. What cannot be read is a doubt.
+func profilesByKind(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
 	if !hasProfiles(results) {
 		return nil
 	}
@@ -25,7 +25,8 @@ func taken(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[str
 	return run.Of
 }
 
-func tell(opt *compare.Options, of map[string][]profiles.Profiled, base string) {
+// addCauses gives the options what profiles tell: CPU shares, and the functions that changed.
+func addCauses(opt *compare.Options, of map[string][]profiles.Profiled, base string) {
 	if len(of) == 0 {
 		return
 	}

@@ -3,7 +3,7 @@
 // what is left out, and why.
 //
 // It owns which files of a directory are read for what. The arithmetic is in the
-// packages of analysis, the words are in package report; it prints nothing.
+// packages of analysis, the words are in package words; it prints nothing.
 package findings
 
 import (
@@ -57,7 +57,7 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 	opt.Growths = f.growths()
 	opt.Steadiness = f.steadiness()
 	f.Notes = append(f.Notes, dirDoubts(dir)...)
-	tell(&opt, taken(&opt, dir, f.Results), opt.Settings[0].String())
+	addCauses(&opt, profilesByKind(&opt, dir, f.Results), opt.Settings[0].String())
 	f.Table = compare.Tabulate(f.Results, opt)
 	f.attribute(o.Serves)
 	return f, nil

@@ -127,6 +127,7 @@ func (d *decoder) pairs(n ast.Node, each func(key, value ast.Node)) {
 	}
 }
 
+// mapping reads each key of a mapping with its reader in fs; an unknown key is a mistake.
 func (d *decoder) mapping(n ast.Node, fs fields) {
 	d.pairs(n, func(key, value ast.Node) {
 		name := key.GetToken().Value

@@ -1,8 +1,5 @@
-// Package probe watches a running Go service: the kernel's view of it, the runtime's
-// metrics, its trace of collections, and what the service itself publishes.
-//
-// It starts no process, no goroutine and no load, and knows no file of the run
-// directory. Parsers take bytes and are tested on output of several Go versions.
+// Package probe has what all probes have in common: what they may look at, how they take
+// readings, and how readings of several become one. It starts no process, goroutine or load.
 package probe
 
 import (

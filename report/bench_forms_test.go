@@ -83,7 +83,7 @@ func TestBenchJUnit(t *testing.T) {
 	}
 }
 
-// TestBenchJSON: summary.json has what the doc comment of BenchJSON says, and null for
+// TestBenchJSON: summary.json has what doc/format.md says, and null for
 // what is not known.
 func TestBenchJSON(t *testing.T) {
 	for name, tb := range benchTables() {

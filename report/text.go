@@ -30,7 +30,7 @@ func Text(w io.Writer, r *tables.Report, o layout.Options) error {
 func after(w io.Writer, t *compare.Table, o layout.Options) error {
 	var b strings.Builder
 	v := tables.NewView(t, o.Columns())
-	sections := v.Hours()
+	sections := v.Lasting()
 	if s, ok := v.ThresholdTable(math.MaxInt, math.MaxInt); ok {
 		sections = append(sections, s)
 	}

@@ -69,7 +69,7 @@ func (d *Dir) Collections(n int) (cs []dyno.Collection, err error) {
 // leastCollection is a length in bytes that hardly any line is shorter than.
 const leastCollection = 80
 
-// readCollections reads about so many lines. Note: encoding/csv takes twice as long, a
+// readCollections reads all lines; about is how many are expected. Note: encoding/csv takes twice as long, a
 // second for five trials of hours, each time that a part of them is shown.
 func readCollections(r io.Reader, about int) (cs []dyno.Collection, err error) {
 	in := bufio.NewScanner(r)

@@ -4,7 +4,7 @@
 //
 // It owns the layout of the directory, its lock and its recovery after a crash.
 // It does not own what the files made from results say: summary.json, bench.txt
-// and the reports come from packages compare and report, through WriteFile.
+// and the reports come from packages compare and tables, through WriteFile.
 package store
 
 import (

@@ -1,5 +1,5 @@
 // Package subject builds a [dyno.Subject], injects the probe, launches it, waits until it is ready
-// and stops it.
+// and stops it. It also builds test binaries.
 //
 // It owns the private folder of builds, worktrees and module copies, and the source of the probe.
 // It reads no metric, sends no load, and changes neither the user's tree nor the module cache.

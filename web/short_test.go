@@ -12,7 +12,7 @@ import (
 
 // One run with endless names takes no more of a list than others, and no text turns
 // the direction of what is beside it.
-func TestLongNames(t *testing.T) {
+func TestNamesWithoutEnd(t *testing.T) {
 	root := t.TempDir()
 	long := strings.Repeat("n\u202e", 20_000)
 	for i := range 2 {

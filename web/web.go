@@ -3,7 +3,7 @@
 //
 // It owns addresses, safety (hosts, tokens, content policies, paths) and what is
 // sent while a run goes on. It measures nothing and computes nothing: what pages
-// show comes from package findings, how it looks from package report.
+// show comes from package findings, how it looks from packages html and pprofpage.
 package web
 
 import (

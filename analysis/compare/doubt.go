@@ -21,7 +21,7 @@ type Doubt struct {
 	Closed  bool             // of WarnSaturated: req/s is not compared either, as a load was closed
 	Said    []string         // what a trial's warning says, how the generator was the limit, the programs of WarnMixed, or the key and both values of WarnRunsDiffer
 	Err     error            // of the caller's: why something is left out
-	Text    string           // in words; package report fills it in for summary.json
+	Text    string           // in words; package words fills it in for summary.json
 }
 
 func (t *Table) doubts(o Options) (ds []Doubt) {

@@ -4,7 +4,7 @@
 //
 // It owns which results count, what is compared with what, and the shape of
 // summary.json. The arithmetic of medians, intervals and verdicts is package stats';
-// the words are package report's. It reads no files.
+// the words are package words'. It reads no files.
 package compare
 
 import (

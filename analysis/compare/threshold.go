@@ -51,7 +51,7 @@ type Reason struct {
 	Trial   int    // number of a trial
 	Setting int    // place in Table.Settings
 	Said    string // by what was measured: words of the subject, of a benchmark, of the generator
-	Text    string // of Versus.Note, in words; package report fills it in for summary.json
+	Text    string // of Versus.Note, in words; package words fills it in for summary.json
 }
 
 // A ReasonKind is what a reason is about.

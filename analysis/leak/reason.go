@@ -16,7 +16,7 @@ type Reason struct {
 	Bytes  float64       // of GrewAtRest
 	Window time.Duration // of FewCollections and FewLows
 	Longer time.Duration // a window that would probably tell; 0 if length is not what it lacks
-	Text   string        // in words; package report fills it in for summary.json
+	Text   string        // in words; package words fills it in for summary.json
 }
 
 // A ReasonKind is a case of [Reason].

@@ -1,7 +1,7 @@
 // Package pitfall finds benchmarks of Go that measure something else than they seem to,
 // in what was measured of them and in what their source says. A false pitfall is as bad
 // as one that is missed, so each kind is one that can be shown; sentences about them are
-// package report's.
+// package words'.
 package pitfall
 
 import (

@@ -2,7 +2,7 @@
 // collections in them, series as tracks, and whether response times were steady.
 //
 // It owns the axis of time on which blocks lie side by side. What it paints comes
-// from functions; how it looks is package report's.
+// from functions; how it looks is package html's.
 package timeline
 
 import (

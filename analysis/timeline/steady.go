@@ -106,7 +106,7 @@ const (
 
 // A Why says why it is unclear whether response times are steady. The zero value is no reason.
 type Why struct {
-	Text  string       `json:"why,omitempty"` // in words; package report fills it in for summary.json
+	Text  string       `json:"why,omitempty"` // in words; package words fills it in for summary.json
 	Kind  WhyKind      `json:"why-kind,omitempty"`
 	Trend stats.Reason `json:"-"` // if the Kind is one of these
 }

@@ -1,6 +1,6 @@
 // Dyno is a dynamometer for Go services: it builds a service, launches it under
 // every setting of interest, loads it, watches response times, memory and the
-// garbage collector, and says what changed.
+// garbage collector, and says what changed. It also runs benchmarks and compares them.
 package main
 
 import (

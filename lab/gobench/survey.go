@@ -248,8 +248,8 @@ func (t *teller) measure(ctx context.Context, l *benchmark) error {
 	return nil
 }
 
-// long takes the long sample, of n iterations or more while what is done once takes most of the
-// time. It returns the totals of its process and the seconds that were not timed.
+// long takes the long sample, of n iterations. It doubles them or more until half of the time is
+// theirs, and not that of what is done once. It returns the totals of its process and the seconds that were not timed.
 func (t *teller) long(ctx context.Context, l *benchmark, n int64) (all totals, outside float64, err error) {
 	for {
 		before, beforeN := l.Sec*float64(l.N), l.N
@@ -261,11 +261,11 @@ func (t *teller) long(ctx context.Context, l *benchmark, n int64) (all totals, o
 		l.take(rs[0])
 		wall := (rs[0].at.Sub(began) - t.start).Seconds()
 		took := l.Sec * float64(l.N)
-		each := max(nothingSec, (took-before)/float64(l.N-beforeN))
-		if l.N <= beforeN || each*float64(l.N) >= took/2 || wall > 2*surveyWall || l.N >= mostN {
+		marginal := max(nothingSec, (took-before)/float64(l.N-beforeN))
+		if l.N <= beforeN || marginal*float64(l.N) >= took/2 || wall > 2*surveyWall || l.N >= mostN {
 			return after, wall - took, nil
 		}
-		n = int64(min(mostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/each)))
+		n = int64(min(mostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/marginal)))
 	}
 }
 

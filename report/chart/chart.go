@@ -6,7 +6,7 @@
 // finished from the caller, who also escapes nothing, as everything is escaped here.
 //
 // An SVG has no style attribute, no script and no colour of its own: elements
-// have the classes that the style sheet of package report knows (report/html/page/chart.css),
+// have the classes that the style sheet of package html knows (report/html/page/chart.css),
 // so that light, dark and print are decided there. A picture holds two drawings, of
 // which the style sheet shows the one that can be read in the width it has; both
 // have a role and a short label, but the numbers belong into a table beside them.

@@ -93,6 +93,7 @@ func (v *pageView) heatTable(p *timeline.Picture) *layout.Section {
 	return &layout.Section{Title: "Latency over time", Grids: []layout.Grid{g}}
 }
 
+// heatRow sums up the n-th of so many equal parts of a heat map.
 func heatRow(block int, h *timeline.Heat, n, parts int) []layout.Cell {
 	from, to := n*h.Columns/parts, (n+1)*h.Columns/parts
 	byRow := make([]int64, h.Rows)
@@ -213,7 +214,7 @@ func (v *pageView) timelines() []block {
 	return []block{{Figure: f}}
 }
 
-// trackTable is the least, the mean and the greatest of every line.
+// trackTable is the least, the greatest and the last reading of every line.
 func (v *pageView) trackTable(p *timeline.Picture) *layout.Section {
 	g := layout.Grid{
 		Cols: []layout.Column{{Left: true}, {}, {}, {}},

@@ -15,7 +15,7 @@ const MostBins = 12
 // A Bin counts requests of at least from and less than to nanoseconds.
 type Bin struct{ From, To, Count int64 }
 
-// BinsOf parts h at round durations, as finely as mostBins allows; empty neighbours are
+// BinsOf parts h at round durations, as finely as MostBins allows; empty neighbours are
 // one bin. Sturges limits the bins that have something in them ("The Choice of a Class
 // Interval", JASA 21, 1926).
 func BinsOf(h *hist.Histogram) []Bin {

@@ -1,6 +1,6 @@
 // Package layout is what every format of a report shares and that knows no run: grids,
 // sections, numbers with their units, folded lines and pieces of Markdown. It does not know
-// what a figure means; sentences and verdicts are package report's.
+// what a figure means; sentences and verdicts are package words'.
 package layout
 
 import (

@@ -27,7 +27,7 @@ type Plot struct {
 	Width      int
 }
 
-// NewPlot is a plot with room for the changes, nil without changes. Changes within
+// New is a plot with room for the changes, nil without changes. Changes within
 // ±negligible are on a shaded ground.
 func New(rows []chart.Interval, negligible float64) *Plot {
 	if rows == nil {

@@ -39,6 +39,7 @@ func (v *View) addPlot(g *layout.Grid, metrics []dyno.Metric, p *plot.Plot) {
 	g.Add(len(g.Cols), layout.Column{Left: true}, p.Axis())
 	for n, m := range metrics {
 		for i := range v.Settings {
+			// primary makes a heading for each metric, then a row for each setting.
 			row := n*(1+len(v.Settings)) + 1 + i
 			if len(v.Settings) == 2 { // the baseline is in the same row
 				row, i = n, 1

@@ -21,7 +21,7 @@ func (v *View) Sections() []layout.Section {
 	if s, ok := v.Memory(); ok {
 		out = append(out, s)
 	}
-	out = append(out, v.Hours()...)
+	out = append(out, v.Lasting()...)
 	switch {
 	case len(v.Rows) == 0:
 	case len(v.Settings) == 1:
@@ -46,8 +46,8 @@ func (v *View) Sections() []layout.Section {
 	return out
 }
 
-// Hours are those of [Hours].
-func (v *View) Hours() (out []layout.Section) {
+// Lasting are the sections on what takes a while to show: memory, leaks, steadiness.
+func (v *View) Lasting() (out []layout.Section) {
 	for _, build := range []func() (layout.Section, bool){v.Resident, v.GivenBack, v.Leak, v.Steady} {
 		if s, ok := build(); ok {
 			out = append(out, s)

@@ -50,7 +50,7 @@ func (v *View) labelOf(setting string) string {
 	return layout.Label(setting)
 }
 
-// readable is what package analysis says of settings, with their labels.
+// readable replaces the names of settings in a text by their labels.
 func (v *View) readable(text string) string {
 	for i, s := range v.Settings {
 		if name := s.Setting.Label(); name != v.Labels[i] {

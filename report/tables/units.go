@@ -19,7 +19,7 @@ const (
 	signUnclear = "○"
 )
 
-// For a table to fit the page, names of benchmarks are cut to readableName characters,
+// For a table to fit the page, names of benchmarks are cut to ReadableName characters,
 // then columns are left out, then names are cut to leastName.
 const (
 	ReadableName = 28

@@ -1,5 +1,5 @@
 // Package tables makes the parts of a report: sections with tables, and what is said of
-// them, for text, Markdown and the page alike. Every figure is package analysis'.
+// them, for text, Markdown and the page alike. Every figure comes from the packages of analysis.
 package tables
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 )
 
-// SteadySentence is "" if there is no more to say than the table does.
+// Steady says whether response times were steady; "" if there is no more to say than the table does.
 func Steady(s *timeline.Steady) string {
 	var said []string
 	if s.P50 != nil && s.P99 != nil {

@@ -299,6 +299,7 @@ func recommend(t *compare.Table, gains []Verdict) string {
 		return cmp.Or(cmp.Compare(len(b.Better), len(a.Better)), cmp.Compare(len(a.Unclear), len(b.Unclear)), cmp.Compare(b.total, a.total))
 	}
 	slices.SortStableFunc(gains, better)
+	// Nothing speaks against a sound one, nor does an unclear metric against a safe one.
 	sound := slices.DeleteFunc(slices.Clone(gains), func(v Verdict) bool { return len(against(t, &v)) > 0 })
 	safe := slices.DeleteFunc(slices.Clone(sound), func(v Verdict) bool { return len(risks(t, &v)) > 0 })
 	if len(safe) == 0 {

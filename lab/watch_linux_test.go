@@ -21,22 +21,33 @@ func watchExperiment(pid int) *dyno.Experiment {
 	return &dyno.Experiment{Subject: dyno.Subject{PID: pid}, Load: dyno.Load{None: true}, Repeats: 1, Memory: new(bool)}
 }
 
-// A seeing probe gives one point and then does what the test says.
+// A seeing probe gives one point and, as soon as the window is open, does what the test says.
 type seeing struct {
 	then func(ctx context.Context)
+	open chan struct{} // closed when the window is open; made by watchLab
 }
 
 func (p seeing) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	t.Sample("rss-B", 0, 5)
 	t.Begun()
+	select {
+	case <-p.open:
+	case <-ctx.Done():
+	}
 	p.then(ctx)
 	return probe.Reading{Values: dyno.Values{{Metric: "rss-peak-B", Value: 5}, {Metric: "cpu-sec", Value: 1}, {Metric: "minflt", Value: 3}}}, nil
 }
 
-func watchLab(t *testing.T, p probe.Probe) *Lab {
+func watchLab(t *testing.T, p seeing) *Lab {
 	dir := t.TempDir()
+	p.open = make(chan struct{})
+	opened := sync.OnceFunc(func() { close(p.open) })
 	return &Lab{Hands: Hands{
-		Load:  putLoad,
+		Load: func(ctx context.Context, base string, ld dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
+			begin := o.Begin
+			o.Begin = func(ctx context.Context) error { defer opened(); return begin(ctx) }
+			return putLoad(ctx, base, ld, arg, o)
+		},
 		Probe: func(name string) (probe.Probe, bool) { return p, true },
 		Dir:   func(int) (string, error) { return dir, nil },
 	}}
@@ -55,7 +66,7 @@ func lookUp(t *testing.T, pid int) kernel.Process {
 func TestWatchEnds(t *testing.T) {
 	end := make(chan struct{})
 	var live []string
-	hands := watchLab(t, seeing{func(ctx context.Context) { close(end); <-ctx.Done() }}).Watching(Watching{
+	hands := watchLab(t, seeing{then: func(ctx context.Context) { close(end); <-ctx.Done() }}).Watching(Watching{
 		Process: lookUp(t, os.Getpid()), End: end,
 	})
 	hands.Live = func(probe, metric string, v float64) { live = append(live, probe+" "+metric) }
@@ -87,15 +98,8 @@ func TestWatchedProcessEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := lookUp(t, cmd.Process.Pid)
-	begun := make(chan struct{}) // closed when the window is open
 	end := sync.OnceFunc(func() { in.Close(); cmd.Wait() })
-	l := watchLab(t, seeing{func(context.Context) { <-begun; end() }})
-	l.Load = func(ctx context.Context, base string, ld dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
-		begin := o.Begin
-		o.Begin = func(ctx context.Context) error { defer close(begun); return begin(ctx) }
-		return putLoad(ctx, base, ld, arg, o)
-	}
-	hands := l.Watching(Watching{Process: p})
+	hands := watchLab(t, seeing{then: func(context.Context) { end() }}).Watching(Watching{Process: p})
 	r := hands.Trial(t.Context(), watchExperiment(p.PID).Trials()[0])
 	if _, ok := r.Values.Get("rss-peak-B"); r.Err != "" || !ok {
 		t.Errorf("error %q, values %v", r.Err, r.Values)
@@ -111,7 +115,7 @@ func TestWatchedProcessEnds(t *testing.T) {
 
 // Profiles that cannot be taken end the watch before it begins.
 func TestWatchProfilesFirst(t *testing.T) {
-	hands := watchLab(t, seeing{func(context.Context) { t.Error("the probes began") }}).Watching(Watching{Profiles: []string{"heap"}})
+	hands := watchLab(t, seeing{then: func(context.Context) { t.Error("the probes began") }}).Watching(Watching{Profiles: []string{"heap"}})
 	e := watchExperiment(os.Getpid())
 	e.Probes.Pprof = "http://127.0.0.1:1/debug/pprof"
 	r := hands.Trial(t.Context(), e.Trials()[0])
@@ -130,7 +134,7 @@ func TestWatchDuration(t *testing.T) {
 	e.Subject = dyno.Subject{URL: "http://127.0.0.1:1"}
 	e.Load.Duration = dyno.Duration(time.Millisecond)
 	e.Probes = dyno.Probes{Use: []string{"expvar"}, Expvar: "/debug/vars"}
-	hands := watchLab(t, seeing{func(ctx context.Context) { <-ctx.Done() }}).Watching(Watching{})
+	hands := watchLab(t, seeing{then: func(ctx context.Context) { <-ctx.Done() }}).Watching(Watching{})
 	if r := hands.Trial(t.Context(), e.Trials()[0]); r.Err != "" || r.Elapsed < time.Millisecond {
 		t.Errorf("error %q after %v", r.Err, r.Elapsed)
 	}

@@ -31,7 +31,7 @@ type Findings struct {
 	Plan    *dyno.Experiment
 	Table   *compare.Table
 	Results []*dyno.Result  // the last of each trial, in the order of trials
-	Notes   []compare.Doubt // what is left out of a run of a service; of benchmarks the table's doubts say it
+	Notes   []compare.Doubt // parts of a service's run that are left out, and why; for benchmarks see Table.Doubts
 
 	// Only of benchmarks:
 	Whys    []profiles.BenchWhy // of those that changed, in the order of the table

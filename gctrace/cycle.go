@@ -166,9 +166,9 @@ func (p *pace) fast(line []byte) (Cycle, bool) {
 	return p.cycle(&v, gcNumbers, forced)
 }
 
-// number reads a number that text follows, and its length; 0 if there is none of at most 15
-// digits. Those and their power of ten are exact as floats, so that their quotient is rounded
-// once, as by strconv.ParseFloat.
+// number reads the decimal number at the start of p and returns its length n. n is 0 if there is
+// no number, if it has more than 15 digits, or if nothing follows it. Up to 15 digits and their
+// power of ten are exact floats, so one division rounds as strconv.ParseFloat does.
 func number(p []byte) (x float64, n int) {
 	scale := 0. // 0 before the point
 	for n < len(p) && n <= 15 {

@@ -124,7 +124,8 @@ func (g *memoryGuard) guilty(left float64) bool {
 	return true
 }
 
-// refuse reports a heap that grows beyond what is left: with GOGC=off up to GOMEMLIMIT.
+// refuse returns an error if the heap of the trial would outgrow the memory that is left: with
+// GOGC=off it grows to GOMEMLIMIT.
 func refuse(t *dyno.Trial, left, total float64) error {
 	limit, err := dyno.ParseSize(environment(t, "GOMEMLIMIT"))
 	room := max(0, left-reserve(total))

@@ -91,7 +91,8 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 	return hands, release, nil
 }
 
-// conduct runs the trials, of which so many are done already.
+// conduct runs the trials that are left, and shows the progress. known is the number of trials
+// that finished before.
 func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, known int, sink func(*dyno.Result) error) error {
 	p := &progress{total: e.Planned(), known: known}
 	if e.Slice > 0 { // one launch, and results when it is over

@@ -17,11 +17,11 @@ import (
 	"github.com/dynolab/dyno/store"
 )
 
-// A csvOfTrials is what report prints of every trial, a line for each: for Excel, as study
-// 000 did it. Commas divide, points are decimal.
+// A csvOfTrials prints requests or readings of all trials, one a line, for a spreadsheet as in
+// study 000. Fields are divided by commas, decimals by points.
 type csvOfTrials struct {
 	flag, noun string
-	none       string // what is said where there are none
+	none       string // the error if no trial has any
 	alone      bool   // a single trial's lines do not say which trial they are of
 	heading    []string
 	// each gives the lines of a trial to add. fs.ErrNotExist says that it has none.

@@ -304,7 +304,7 @@ func (l *live) sample(probe, metric string, v float64) {
 	l.seen[metric] = seenNow{v, now, probe}
 }
 
-// liveColumns are what is shown, in order; what is not known is left out.
+// liveColumns are the metrics of the line of a watch, in order. Unknown ones are left out.
 var liveColumns = []struct {
 	metric string
 	show   func(float64) string

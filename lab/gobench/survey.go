@@ -338,9 +338,10 @@ func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, o
 	}
 }
 
-// collecting returns the collections of the long sample and their share of its time. Package
-// testing forces a collection before every call of a function, F in each sample. Of the long sample
-// (all) and the short ones (few),
+// collecting returns the number of collections in the long sample and their share of its time.
+// Package testing forces a collection before every call of the benchmark function. With F forced
+// collections in each sample and C others in the long one, the counts of the long sample (all)
+// and of the short ones (few) are
 //
 //	all − base = F + C    few − base = surveyFews·(F + C/surveyFew)
 //

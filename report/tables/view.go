@@ -1,5 +1,5 @@
-// Package tables makes the parts of a report: sections with tables, and what is said of
-// them, for text, Markdown and the page alike. Every figure comes from the packages of analysis.
+// Package tables makes the sections of a report, a table each with its notes, for text,
+// Markdown and the page alike. Every figure comes from the packages of analysis.
 package tables
 
 import (
@@ -64,7 +64,7 @@ func (v *View) SettingName(i int) string {
 	return v.Labels[i]
 }
 
-// Named is name for the setting that is called so.
+// Named is SettingName by the setting's text.
 func (v *View) Named(setting string) string {
 	for i := range v.Settings {
 		if v.Settings[i].Setting.String() == setting {

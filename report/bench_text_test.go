@@ -101,6 +101,17 @@ func TestBenchTooFew(t *testing.T) {
 	}
 }
 
+// TestBenchTooFewOfMany: however many settings there are, that is said.
+func TestBenchTooFewOfMany(t *testing.T) {
+	tb := &benchTable{Error: 0.001, Rows: []benchmark{{Name: "X", Blocks: 10}}}
+	for i := range 20 {
+		tb.Settings = append(tb.Settings, dyno.Setting{{Factor: "AA", Value: strings.Repeat("x", i+1)}})
+	}
+	if text := benchText(t, tb, layout.Options{}); !strings.Contains(text, "10 blocks cannot tell any change") {
+		t.Errorf("got\n%.2000s", text)
+	}
+}
+
 // TestBenchFaults: what is the same in all settings is said once.
 func TestBenchFaults(t *testing.T) {
 	tb := &benchTable{Settings: []dyno.Setting{{{Factor: "AA", Value: "1"}}, {{Factor: "AA", Value: "2"}}}}

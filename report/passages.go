@@ -36,10 +36,11 @@ const mostJudged = 50 // thresholds of benchmarks that failed, and as many that 
 
 const mostFound = 12 // settings of which a text says what was found
 
-// found is what was found, of as many settings as a reader takes in.
+// found is what was found, of as many settings as a reader takes in. Nothing is cut from
+// what is found of benchmarks: it ends with what the blocks cannot tell.
 func (v view) found() []words.Said {
 	found := v.Found()
-	if more := len(found) - mostFound; more > 1 {
+	if more := len(found) - mostFound; more > 1 && v.Kind == compare.OfService {
 		found = append(found[:mostFound:mostFound], words.Said{Rest: fmt.Sprintf("%d more settings are in the tables.", more)})
 	}
 	return found

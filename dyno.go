@@ -24,7 +24,7 @@ type Experiment struct {
 	Subject  Subject   `json:"subject,omitzero"`
 	Factors  Factors   `json:"vary,omitempty"`     // crossed; none means one setting, ""
 	Settings []Setting `json:"settings,omitempty"` // listed instead of crossed; the first is the baseline
-	Repeats  int       `json:"repeat,omitempty"`   // blocks; 0 means DefaultRepeats, of slices DefaultPairs
+	Repeats  int       `json:"repeat,omitempty"`   // blocks; 0 means as many as it takes where several settings are compared, else DefaultRepeats, of slices DefaultPairs
 	Seed     uint64    `json:"seed,omitempty"`     // orders the trials
 	Limits   Limits    `json:"limits,omitzero"`    // of every trial's subject
 	Load     Load      `json:"load,omitzero"`
@@ -41,6 +41,10 @@ type Experiment struct {
 	Memory *bool `json:"memory,omitempty"`
 
 	Bench *Bench `json:"bench,omitempty"` // benchmarks instead of a service under load: nothing of Load, Probes and what is looked at applies
+
+	Within Duration `json:"within,omitempty"` // most time for compared blocks; 0 means none with Repeats, else DefaultWithin or, where those take longer, the fewest that can tell a change
+	Turn   Duration `json:"turn,omitempty"`   // the least turn of a setting where subjects run side by side; 0 means DefaultTurn
+	Alone  bool     `json:"alone,omitempty"`  // launches follow one another also where they could run side by side
 
 	Slice Duration `json:"slice,omitempty"` // trials are slices of one launch, each so long; 0 means that each is a launch
 
@@ -250,11 +254,15 @@ func (l Load) Resolved() Load {
 // Resolved returns the experiment with its defaults written out, so that it stays the same
 // if these change.
 func (e Experiment) Resolved() Experiment {
-	if e.Repeats == 0 {
+	switch {
+	case e.Repeats > 0:
+	case e.Slice > 0:
+		e.Repeats = DefaultPairs
+	case !e.Sequential():
 		e.Repeats = DefaultRepeats
-		if e.Slice > 0 {
-			e.Repeats = DefaultPairs
-		}
+	}
+	if _, beside := e.WhyAlone(); beside {
+		e.Turn = cmp.Or(e.Turn, DefaultTurn)
 	}
 	if e.Negligible == nil {
 		e.Negligible = fraction(DefaultNegligible)

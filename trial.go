@@ -94,9 +94,9 @@ type part struct {
 // parts lists the parts of the plan in their order.
 func (e *Experiment) parts() []part {
 	repeats := e.Resolved().Repeats
-	ps := []part{{"", repeats}}
+	ps := []part{{"", cmp.Or(repeats, MostBlocks)}}
 	if len(e.Profile) > 0 {
-		ps = append(ps, part{ForProfile, cmp.Or(e.ProfileRepeats, repeats)})
+		ps = append(ps, part{ForProfile, cmp.Or(e.ProfileRepeats, repeats, DefaultRepeats)})
 	}
 	if e.Trace > 0 {
 		ps = append(ps, part{ForTrace, 1})
@@ -159,7 +159,8 @@ func (e *Experiment) grouped() bool {
 	return e.Limits != Limits{} || e.varies("limit.cpu") || e.varies("limit.memory")
 }
 
-// Compared is the number of trials whose values are compared.
+// Compared is the number of trials whose values are compared, 0 if the run decides how
+// many it takes.
 func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repeats }
 
 // trial returns the trial of a setting, the load not resolved: checks see what the user
@@ -216,7 +217,7 @@ func (e *Experiment) CheckFile() *PlanError {
 	); err != nil {
 		return err
 	}
-	if err := e.checkSlice(); err != nil { // with a sane number of levels
+	if err := cmp.Or(e.checkSlice(), e.checkTurns()); err != nil { // with a sane number of levels
 		return err
 	}
 	for _, s := range e.Levels() {

@@ -251,7 +251,7 @@ func (p *Set) TrialFlags(fs *pflag.FlagSet) {
 	p.List(fs, "arg", "", "NAME=value", "a value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Arg, vs)
 	})
-	p.Key(fs, "repeat", "", "n", "repeat", "blocks, each with one trial of every setting")
+	p.Key(fs, "repeat", "", "n", "repeat", "blocks, each with one trial of every setting (default: as many as it takes to decide, or 6 of one setting)")
 	p.Key(fs, "seed", "", "n", "seed", "of the order of trials (default 0)")
 	p.Key(fs, "negligible", "", "share", "negligible", "changes smaller than this are the same (default 1%)")
 }
@@ -261,6 +261,9 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Flag(fs, "path", "", "path", "of the request (default /)", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) { s.Path = v })
 	})
+	p.Key(fs, "within", "", "time", "within", "most time for the blocks that are compared (default 2m without --repeat)")
+	p.Key(fs, "turn", "", "time", "turn", "least turn of a setting while all run side by side (default 50ms)")
+	p.Key(fs, "alone", "", "bool", "alone", "launch the settings one after the other, not side by side")
 	p.Key(fs, "ready", "", "path", "subject.ready", "that answers 2xx when the subject is ready (default: its port is open)")
 	p.Key(fs, "ready-timeout", "", "time", "subject.ready_timeout", "to get ready in (default 30s)")
 	p.Key(fs, "idle", "", "time", "load.idle", "rest after the load, in which memory may be given back (default 0s; 10s in trials for memory)")

@@ -1,0 +1,59 @@
+package dyno
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Where it can be, the subjects of a block run side by side: all are launched, and the load
+// goes to one after the other in turns of some tens of milliseconds. So both sides of a
+// comparison meet the same machine. doc/method.md, "Side by side", has what it does to metrics.
+
+// Defaults and bounds of blocks side by side.
+const (
+	DefaultTurn   = Duration(50 * time.Millisecond)
+	DefaultWithin = Duration(2 * time.Minute)
+	MostBlocks    = 40 // of a run that decides itself how many it takes
+
+	leastTurn  = Duration(5 * time.Millisecond)
+	mostBeside = 16 // settings
+)
+
+// Sequential reports whether a run decides itself how many blocks it takes: until the
+// primary verdicts are decided or the time is up.
+func (e *Experiment) Sequential() bool {
+	return e.Repeats == 0 && e.compares()
+}
+
+// compares reports whether there are several settings, each with launches of its own.
+func (e *Experiment) compares() bool {
+	return e.Bench == nil && e.Slice == 0 && e.Subject.Launched() && len(e.Levels()) > 1
+}
+
+// WhyAlone reports whether the subjects of a block are to run side by side, or why they
+// cannot and what would cure it; "" if nobody would expect it.
+func (e *Experiment) WhyAlone() (why string, beside bool) {
+	settings := len(e.Levels())
+	switch {
+	case !e.compares() || e.Alone || e.Load.None:
+		return "", false
+	case e.Load.Command != "":
+		return "the load is a command, which takes no turns (consider: dyno's own load)", false
+	case settings > mostBeside:
+		return fmt.Sprintf("%d settings are too many to live at the same time (want at most %d)", settings, mostBeside), false
+	case e.Limits.CPU > 0 || e.varies("limit.cpu"):
+		return "a CPU limit is a share of the time, and who rests does not use it (consider: GOMAXPROCS instead of limit.cpu)", false
+	case e.Load.Resolved().Duration >= LeakWindow: // see looksForLeaks
+		return fmt.Sprintf("windows of %v and longer look for leaks, which takes an undisturbed course (consider: a shorter duration)", LeakWindow), false
+	}
+	return "", true
+}
+
+func (e *Experiment) checkTurns() *PlanError {
+	return cmp.Or(
+		wrong(e.Turn > 0 && e.Turn < leastTurn, "turn", "a turn of %v is too short (want at least %v)", e.Turn, leastTurn),
+		wrong(e.Turn > 0 && e.Slice > 0, "turn", "slices of one process have no turns of settings (want one of turn and slice)"),
+		wrong(e.Within > 0 && e.Slice > 0, "within", "slices last as long as they do (consider: repeat)"),
+	)
+}

@@ -97,6 +97,8 @@ type Subject struct {
 	Rev   string            `json:"rev,omitempty"`   // git revision to build; "" means the working tree
 	Build []string          `json:"build,omitempty"` // flags of go build
 	Arg   map[string]string `json:"arg,omitempty"`   // values of {{.arg.NAME}}, of factors and of the plan
+
+	Plantable bool `json:"-"` // built so that changes can be planted in its requests: package subject, Plant
 }
 
 // Launched reports whether dyno itself starts the subject.

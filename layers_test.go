@@ -77,7 +77,7 @@ var acting = []string{"lab", "load", "subject", "findings", "web", "cmd"}
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, or the source that is injected into subjects.
 func program(pkg string) bool {
-	return strings.HasPrefix(pkg, "examples/") || pkg == "subject/inject"
+	return strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "subject/inject")
 }
 
 // TestLayers reads the files itself, rather than ask go list, so that the test

@@ -7,6 +7,7 @@
 package subject
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	_ "embed"
@@ -86,7 +87,8 @@ func (b *Builder) Close() error {
 }
 
 // Build returns the executable of s, and builds the same thing once only. A mistake that the user can
-// correct in the plan, in what Start needs too, is a [*dyno.PlanError].
+// correct in the plan, in what Start needs too, is a [*dyno.PlanError]. If s is to be Plantable and
+// cannot be, the error is a [*PlantError].
 //
 // Note: the probe imports runtime/pprof, so the linker keeps heap profiling in all settings.
 func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
@@ -95,10 +97,13 @@ func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	if _, _, err := expand(s, "127.0.0.1:1"); err != nil {
 		return nil, err
 	}
+	if s.Binary != "" && s.Plantable {
+		return nil, &PlantError{s.String(), "it is compiled already (consider: the package that it is built from)"}
+	}
 	if s.Binary != "" {
 		return given(s)
 	}
-	key := fmt.Sprintf("%q %t", append([]string{s.Dir, s.Package, s.Module, s.Rev, s.Go}, s.Build...), s.NoInject)
+	key := fmt.Sprintf("%q %t %t", append([]string{s.Dir, s.Package, s.Module, s.Rev, s.Go}, s.Build...), s.NoInject, s.Plantable)
 	if built := b.built[key]; built != nil {
 		return built, nil
 	}
@@ -111,6 +116,11 @@ func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 		return nil, err
 	}
 	built := &Built{Go: gov, Rev: src.rev}
+	if s.Plantable {
+		if err := b.plantable(ctx, src, s, gov); err != nil {
+			return nil, err
+		}
+	}
 	if !s.NoInject {
 		if err := b.injected(ctx, src, s, built); err != nil {
 			return nil, err
@@ -164,7 +174,7 @@ func (b *Builder) compile(ctx context.Context, src *source, s dyno.Subject, gov 
 	}
 	args = append(append(append(args, src.flags...), s.Build...), flags...)
 	args = append(args, "-o", out+string(filepath.Separator), ".")
-	if _, err := b.command(ctx, src.dir, src.env, "go", args...); err != nil {
+	if _, err := b.command(ctx, src.dir, src.env, cmp.Or(src.tool, "go"), args...); err != nil {
 		return "", err
 	}
 	files, err := os.ReadDir(out)

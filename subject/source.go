@@ -23,6 +23,7 @@ type source struct {
 	rev   string // for Built.Rev
 	env   map[string]string
 	flags []string
+	tool  string // the go command that compiles it; "" means that of PATH
 }
 
 func planErrorf(format string, args ...any) error {

@@ -4,8 +4,8 @@ import "math"
 
 // Interval returns the interval of the ratio that misses the true one with probability
 // alpha: with 0.05 it is Lo and Hi, NaN where those are. Without spread it is the ratio
-// alone if the exact test allows alpha, else 0 and +Inf, as with too few blocks. By
-// [CompareRanks] with looks it is wider, and holds at whichever look the run ended.
+// alone if the exact test allows alpha, else 0 and +Inf, as with too few blocks. With
+// looks it is wider than Lo and Hi, and holds at whichever look the run ended.
 func (c Comparison) Interval(alpha float64) (lo, hi float64) {
 	alpha = c.allowed(alpha)
 	switch {

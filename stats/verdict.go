@@ -18,7 +18,8 @@ const (
 )
 
 // Adjust sets Adjusted and Tests by Holm's step-down procedure (Scand. J. Statist. 6,
-// 1979), whatever the dependence. Comparisons without a p-value do not count.
+// 1979) from what Single returns, whatever the dependence. Comparisons without a p-value
+// do not count.
 func Adjust(family []*Comparison) {
 	tested := make([]*Comparison, 0, len(family))
 	for _, c := range family {
@@ -26,10 +27,10 @@ func Adjust(family []*Comparison) {
 			tested = append(tested, c)
 		}
 	}
-	slices.SortStableFunc(tested, func(a, b *Comparison) int { return cmp.Compare(a.P, b.P) })
+	slices.SortStableFunc(tested, func(a, b *Comparison) int { return cmp.Compare(a.Single(), b.Single()) })
 	floor := 0.0
 	for i, c := range tested {
-		floor = max(floor, min(1, c.P*float64(len(tested)-i)))
+		floor = max(floor, min(1, c.Single()*float64(len(tested)-i)))
 		c.Adjusted, c.Tests = floor, len(tested)
 	}
 }

@@ -1,8 +1,10 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 )
@@ -212,59 +214,64 @@ func known(c Comparison, r Rule) bool {
 
 // What the intervals of a run hold that ended when all its comparisons were decided, how
 // often a change is found and after how many blocks, and how often one just as great as
-// the negligible change is called the same or as a limit passes it.
+// the negligible change is called the same or as a limit passes it. With one metric, it
+// alone decides when the run ends.
 func TestLooksCoverage(t *testing.T) {
-	runs := often(200, 8000)
 	seed := uint64(10000)
-	for _, x := range runNoises[:3] {
-		for _, change := range []float64{0, 0.01, 0.02, 0.03, 0.05, 0.10} {
-			for _, sd := range []float64{0.005, 0.01, 0.02, 0.05} {
-				seed++
-				w := runWorld{noise: x, settings: 2, metrics: 5, sd: sd, effect: math.Log1p(change)}
-				var blocks, plain, all, found, same, passed, of atomic.Int64
-				w.simulate(runs, seed, func(m [][][]float64) {
-					var family []*Comparison
-					for _, n := range RunLooks {
-						blocks.Add(int64(n))
-						family = looked(m, n, RunLooks)
-						done := true
-						for _, c := range family {
-							done = done && known(*c, Rule{})
-						}
-						if done {
-							break
-						}
-						if n < RunLooks[len(RunLooks)-1] {
-							blocks.Add(int64(-n))
-						}
+	for metrics, noises := range map[int][]runNoise{5: runNoises[:3], 1: runNoises[:1]} {
+		t.Run(fmt.Sprintf("%d metrics", metrics), func(t *testing.T) {
+			seed := seed + 1000*uint64(metrics)
+			for _, x := range noises {
+				for _, change := range []float64{0, 0.01, 0.02, 0.03, 0.05, 0.10} {
+					for _, sd := range []float64{0.005, 0.01, 0.02, 0.05} {
+						seed++
+						runWorld{noise: x, settings: 2, metrics: metrics, sd: sd, effect: math.Log1p(change)}.cover(t, seed, change)
 					}
-					for _, c := range family {
-						of.Add(1)
-						lo, hi := c.Interval(0.05)
-						for n, is := range map[*atomic.Int64]bool{
-							&plain: c.Lo <= 1+change && 1+change <= c.Hi, &all: lo <= 1+change && 1+change <= hi,
-							&found: c.Verdict(Rule{}) == Worse, &same: c.Verdict(Rule{}) == Same,
-						} {
-							if is {
-								n.Add(1)
-							}
-						}
-					}
-					for _, n := range RunLooks { // which passes a limit as great as the change, if it may end as soon as it does
-						if Compare(m[0][:n])[0].Hi < 1+change {
-							passed.Add(1)
-							break
-						}
-					}
-				})
-				n := float64(of.Load())
-				t.Logf("%-24s %+5.1f %% at %.1f %%: %4.1f blocks; worse %5.1f %%, same %5.1f %%; plain interval covers %.1f %%, that for looks %.1f %%; %.1f %% would pass at the limit",
-					x.name, 100*change, 100*sd, float64(blocks.Load())/float64(runs), 100*float64(found.Load())/n, 100*float64(same.Load())/n,
-					100*float64(plain.Load())/n, 100*float64(all.Load())/n, 100*float64(passed.Load())/float64(runs))
-				if got := float64(all.Load()) / n; got < 0.95-3*math.Sqrt(0.05*0.95/float64(runs)) {
-					t.Errorf("%s, %v at %v: the interval for looks covers %.4f", x.name, change, sd, got)
 				}
 			}
+		})
+	}
+}
+
+// cover runs until all is decided, and counts what is said of the true change.
+func (w runWorld) cover(t *testing.T, seed uint64, change float64) {
+	runs := often(100, 8000)
+	var blocks, plain, all, found, same, passed, of atomic.Int64
+	count := func(n *atomic.Int64, is bool) {
+		if is {
+			n.Add(1)
 		}
 	}
+	w.simulate(runs, seed, func(m [][][]float64) {
+		ended, family := endedAt(m)
+		blocks.Add(int64(ended))
+		for _, c := range family {
+			of.Add(1)
+			lo, hi := c.Interval(0.05)
+			count(&plain, c.Lo <= 1+change && 1+change <= c.Hi)
+			count(&all, lo <= 1+change && 1+change <= hi)
+			count(&found, c.Verdict(Rule{}) == Worse)
+			count(&same, c.Verdict(Rule{}) == Same)
+		}
+		// A limit as great as the change, in a run that may end as soon as it is kept.
+		count(&passed, slices.ContainsFunc(RunLooks, func(n int) bool { return Compare(m[0][:n])[0].Hi < 1+change }))
+	})
+	share := func(n *atomic.Int64) float64 { return 100 * float64(n.Load()) / float64(of.Load()) }
+	t.Logf("%-24s %+5.1f %% at %.1f %%: %4.1f blocks; worse %5.1f %%, same %5.1f %%; plain interval covers %.1f %%, that for looks %.1f %%; %.1f %% would pass at the limit",
+		w.noise.name, 100*change, 100*w.sd, float64(blocks.Load())/float64(runs), share(&found), share(&same),
+		share(&plain), share(&all), 100*float64(passed.Load())/float64(runs))
+	if got := share(&all) / 100; got < 0.95-3*math.Sqrt(0.05*0.95/float64(runs)) {
+		t.Errorf("%s, %v at %v: the interval for looks covers %.4f", w.noise.name, change, w.sd, got)
+	}
+}
+
+// endedAt is the number of blocks after which all is known of a run, and what is.
+func endedAt(m [][][]float64) (blocks int, family []*Comparison) {
+	for _, blocks = range RunLooks {
+		family = looked(m, blocks, RunLooks)
+		if !slices.ContainsFunc(family, func(c *Comparison) bool { return !known(*c, Rule{}) }) {
+			break
+		}
+	}
+	return blocks, family
 }

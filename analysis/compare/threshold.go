@@ -97,7 +97,7 @@ func WorstCounts(metric string) bool {
 //
 // A change has passed if its whole plain 95 % interval keeps the limit, in a run of a
 // service with looks that which allows for them, as the first look at which it passes may
-// end the run: with the plain one 8 % of those just as great as the limit would pass. It
+// end the run: with the plain one 5 to 9 % of those just as great as the limit would pass. It
 // has failed if all of a wider interval is beyond the limit: of a service, one that holds for all judged changes
 // together with 95 % (Bonferroni); of benchmarks, that of one comparison's error, which
 // allows for all looks. The two differ because the gate passes only if every threshold

@@ -44,6 +44,7 @@ var layers = map[string][]string{
 	"lab/otlp":           {".", "hist", "lab", "load", "probe"},
 	"lab/watched":        {".", "lab", "probe/kernel", "probe/published", "subject/guard"},
 	"analysis/benchstat": {"."},
+	"analysis/certify":   {"analysis/compare", "stats"},
 	"analysis/compare":   {".", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "stats"},
 	"analysis/exectrace": {"."},
 	"analysis/leak":      {".", "analysis/profiles", "stats"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/analysis/certify"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/store"
@@ -32,6 +33,9 @@ type Findings struct {
 	Table   *compare.Table
 	Results []*dyno.Result  // the last of each trial, in the order of trials
 	Notes   []compare.Doubt // parts of a service's run that are left out, and why; for benchmarks see Table.Doubts
+
+	Certificate *certify.Certificate // of the service, as the run began; nil if there was none
+	Expired     []certify.Expiry     // why it does not hold for the run; nil if it does
 
 	// Only of benchmarks:
 	Whys    []profiles.BenchWhy // of those that changed, in the order of the table
@@ -60,6 +64,7 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 	addCauses(&opt, profilesByKind(&opt, dir, f.Results), opt.Settings[0].String())
 	f.Table = compare.Tabulate(f.Results, opt)
 	f.attribute(o.Serves)
+	f.certificate()
 	return f, nil
 }
 

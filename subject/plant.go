@@ -29,7 +29,7 @@ const (
 type Plant struct {
 	Spins  uint64        `json:"spins,omitempty"`         // rounds of a loop
 	Retain int           `json:"retain-B,omitempty"`      // bytes that are never given back
-	Hold   time.Duration `json:"hold-nanosec,omitempty"`  // for so long at least a lock that all requests need is held
+	Hold   time.Duration `json:"hold-nanosec,omitempty"`  // for so long a request works and holds a lock that all need
 	Delay  time.Duration `json:"delay-nanosec,omitempty"` // the wait of some requests, at least
 	Share  float64       `json:"delayed-frac,omitempty"`  // the share of requests that wait, at random
 }

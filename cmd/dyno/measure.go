@@ -114,23 +114,31 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 func (o *outFlags) create(e *dyno.Experiment) (dir *store.Dir, err error) {
 	all := e.Resolved()
 	run := store.Run{
-		Dyno: version(), Started: time.Now(), Command: os.Args, Plan: &all,
-		Host: store.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
+		Dyno: version(), Started: time.Now(), Command: os.Args, Plan: &all, Host: thisHost(e),
 	}
-	run.Host.Name, _ = os.Hostname()
 	for _, s := range e.Levels() {
 		run.Settings = append(run.Settings, s.String())
 	}
-	if e.Subject.Source() || e.Bench != nil {
-		run.Host.Go = goVersion(context.Background(), e.Subject.Dir)
-	}
-	run.Host.Kernel, run.Host.CPU, run.Host.Memory = lab.Describe()
 	if o.dir == "" {
 		if o.dir, err = store.NewPath(all.Name, run.Started); err != nil {
 			return nil, err
 		}
 	}
-	return store.Create(o.dir, run)
+	if dir, err = store.Create(o.dir, run); err != nil {
+		return nil, err
+	}
+	return dir, copyCertificate(e, dir)
+}
+
+// thisHost is this machine, with the go command that builds what e measures.
+func thisHost(e *dyno.Experiment) store.Host {
+	h := store.Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
+	h.Name, _ = os.Hostname()
+	if e.Subject.Source() || e.Bench != nil {
+		h.Go = goVersion(context.Background(), e.Subject.Dir)
+	}
+	h.Kernel, h.CPU, h.Memory = lab.Describe()
+	return h
 }
 
 // pageFile is the report of a run that opens in a browser.

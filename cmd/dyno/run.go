@@ -57,12 +57,7 @@ A level with a comma is quoted, flags with spaces too:
 --vary 'build="-tags=a,b",-pgo=off'. Limits need Linux, and root or a control group
 that is yours: --vary limit.cpu=none,10%.
 ` + summaryHelp,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
-				return errors.New("more than one target (consider: -- before the service's arguments)")
-			}
-			return nil
-		},
+		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if resume != "" {
 				return resumeRun(cmd, resume, args, &o)
@@ -90,6 +85,13 @@ that is yours: --vary limit.cpu=none,10%.
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
 	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")
 	return cmd
+}
+
+func oneTarget(cmd *cobra.Command, args []string) error {
+	if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
+		return errors.New("more than one target (consider: -- before the service's arguments)")
+	}
+	return nil
 }
 
 func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*dyno.Experiment, error) {

@@ -3,6 +3,7 @@ package tables
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/analysis/compare"
@@ -21,7 +22,13 @@ type Report struct {
 
 // ReportOf is the part of findings that every format shows.
 func ReportOf(f *findings.Findings) *Report {
-	return &Report{Table: f.Table, Whys: f.Whys, Against: f.Against}
+	t := f.Table
+	if f.Certificate != nil {
+		cited := *t
+		cited.About = append(slices.Clone(t.About), words.Cited(f.Certificate, f.Expired))
+		t = &cited
+	}
+	return &Report{Table: t, Whys: f.Whys, Against: f.Against}
 }
 
 // View makes a view of a report.

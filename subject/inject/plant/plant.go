@@ -26,7 +26,7 @@ const (
 type dynoPlantAmounts struct {
 	spins  uint64        // rounds of dynoPlantSpin
 	retain int           // bytes that are never given back
-	hold   time.Duration // for so long a lock that all requests need is held
+	hold   time.Duration // for so long a request works and holds a lock that all need
 	delay  time.Duration // the wait of some requests
 	share  float64       // which share of the requests waits, at random
 }
@@ -102,11 +102,25 @@ func (a *dynoPlantAmounts) request() {
 	}
 	if a.hold > 0 {
 		dynoPlantLock.Lock()
-		time.Sleep(a.hold)
+		dynoPlantWait(a.hold, a.hold)
 		dynoPlantLock.Unlock()
 	}
 	if a.delay > 0 && dynoPlantDraw(dynoPlantCount.Add(1)) < a.share {
-		time.Sleep(a.delay)
+		dynoPlantWait(a.delay, dynoPlantLate)
+	}
+}
+
+// dynoPlantLate is how much too late a sleep may end on a machine with nothing else to do.
+const dynoPlantLate = 100 * time.Microsecond
+
+// dynoPlantWait waits for d, and works for the last part of it: a sleep ends too late, by more than
+// some services take for a request.
+func dynoPlantWait(d, working time.Duration) {
+	end := time.Now().Add(d)
+	if d > working {
+		time.Sleep(d - working)
+	}
+	for time.Until(end) > 0 {
 	}
 }
 

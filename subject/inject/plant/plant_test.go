@@ -3,8 +3,8 @@ package plant
 import (
 	"math"
 	"reflect"
+	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -55,35 +55,46 @@ func TestRetain(t *testing.T) {
 
 // A request holds the lock for as long as it is told to, and a delay holds none.
 func TestHoldAndDelay(t *testing.T) {
-	for _, test := range []struct {
-		amounts dynoPlantAmounts
-		held    bool
-	}{
-		{dynoPlantAmounts{hold: time.Second}, true},
-		{dynoPlantAmounts{delay: time.Second, share: 1}, false},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			began, done := time.Now(), false
-			go func() { test.amounts.request(); done = true }()
-			time.Sleep(time.Second - 1)
-			if free := dynoPlantLock.TryLock(); free == test.held {
-				t.Errorf("%+v: the lock is free: %t", test.amounts, free)
-			} else if free {
+	const long = 2 * time.Millisecond
+	// held reports whether somebody else had the lock while a request lasted.
+	held := func(a dynoPlantAmounts) (seen bool) {
+		done := make(chan time.Duration)
+		go func() {
+			began := time.Now()
+			a.request()
+			done <- time.Since(began)
+		}()
+		for {
+			select {
+			case took := <-done:
+				if took < long {
+					t.Errorf("%+v: over after %v", a, took)
+				}
+				return seen
+			default:
+			}
+			if dynoPlantLock.TryLock() {
 				dynoPlantLock.Unlock()
-			}
-			if synctest.Wait(); done {
-				t.Errorf("%+v: over before its time", test.amounts)
-			}
-			time.Sleep(1)
-			if synctest.Wait(); !done || time.Since(began) != time.Second {
-				t.Errorf("%+v: not over in time", test.amounts)
-			}
-			if !dynoPlantLock.TryLock() {
-				t.Errorf("%+v: the lock is held after it", test.amounts)
 			} else {
-				dynoPlantLock.Unlock()
+				seen = true
 			}
-		})
+			runtime.Gosched() // a lock that is taken again and again leaves nothing to others
+		}
+	}
+	seen := false
+	for range 1000 { // this goroutine may not get to look
+		if seen = held(dynoPlantAmounts{hold: long}); seen {
+			break
+		}
+	}
+	if !seen {
+		t.Error("the lock is not held")
+	}
+	if held(dynoPlantAmounts{delay: long, share: 1}) {
+		t.Error("a delay holds the lock")
+	}
+	if !dynoPlantLock.TryLock() {
+		t.Error("the lock is held after all requests")
 	}
 }
 

@@ -45,6 +45,7 @@ type Options struct {
 	// call, if any. h is valid until it returns.
 	Second func(h *hist.Histogram, from, to time.Duration)
 	Meter  *Meter // if not nil, shows the run's progress
+	Turn   *Turn  // if not nil, lets requests of all phases begin only while it is open; not for open loads
 }
 
 // A Meter shows a run's progress to any goroutine. The zero value is ready. It
@@ -91,6 +92,7 @@ type runner struct {
 	clients  []*client
 	rec      *recorder
 	meter    *Meter
+	turn     *Turn // nil: always open
 	pacer    func(context.Context) pacer
 	options  Options
 
@@ -167,7 +169,9 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	if err != nil {
 		return nil, err
 	}
-	r.options = o
+	if r.options = o; o.Turn != nil {
+		r.turn, r.clock, r.rec.turn = o.Turn, o.Turn.clock, o.Turn
+	}
 	if o.Scratch != nil {
 		r.rec.keepIn(o.Scratch, int64(cmp.Or(r.load.MaxRequestsKept, dyno.DefaultMaxRequestsKept)))
 		defer r.rec.keepNoMore(nil)
@@ -316,7 +320,12 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, se
 			c.rest(ctx, s, 0)
 			continue
 		}
-		for i, st := range c.send(ctx, s, s.Width()) {
+		if !r.turn.begin(ctx) {
+			return nil
+		}
+		sent := c.send(ctx, s, s.Width())
+		r.turn.end()
+		for i, st := range sent {
 			o := &c.calls[i].out
 			switch {
 			case o.cause != "" && ctx.Err() != nil:
@@ -341,7 +350,7 @@ func (r *runner) warmUp(ctx context.Context) error {
 		// warm-up. Requests that still wait at its end are dropped.
 		return r.open(ctx, Until(r.schedule(r.load.Rate.First(), 1), d), d, false)
 	}
-	until := r.now() + d
+	until := r.turn.own(r.now()) + d
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
 }
 
@@ -361,7 +370,7 @@ func (r *runner) measure(ctx context.Context) error {
 	start := r.now()
 	r.rec.zero = start
 	if d > 0 {
-		r.rec.until = start + d
+		r.rec.until = r.turn.own(start) + d
 	}
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, r.rec.until, true) })
 }

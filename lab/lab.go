@@ -8,6 +8,7 @@ package lab
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -42,11 +43,17 @@ type Hands struct {
 	CPU     func(pid int) (float64, error)
 	Dir     func(n int) (string, error) // makes the directory for the files of trial n
 	Skip    func(n int) bool            // reports that trial n is done already; nil means that none is
+	// Enough reports, after each block of a run that decides itself how many it takes, whether more
+	// would decide nothing; nil means never. Least is the number of blocks that are run however
+	// long they take where the plan has no time.
+	Enough func(block int) bool
+	Least  int
 }
 
 // Observers are told what happens. Each may be nil. The lab waits for them.
 type Observers struct {
 	Watch func(t *dyno.Trial, m *load.Meter)    // told of each trial as it begins, with the meter of its load
+	Alone func(why string)                      // told once if subjects do not run side by side, though the plan has several settings
 	Live  func(probe, metric string, v float64) // told of each point of the series, and by which probe. Several goroutines call it.
 	// Second is told once a second of the latency in a part of the window. h is valid until it
 	// returns.
@@ -96,31 +103,123 @@ func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 	return nil
 }
 
-// Run runs every trial of e in order and hands each result to sink before the next begins. A trial
-// that fails is a result with Err. Run ends early only if ctx ends, which leaves the current trial
-// without a result, or if sink fails. Call PrepareAll before.
+// Run runs the trials of e block by block and hands each result to sink before the next block
+// begins. A trial that fails is a result with Err. Run ends early only if Enough is satisfied, the
+// time is up, ctx ends, which leaves the current block without results, or sink fails. Call
+// PrepareAll before.
 func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
 	trials := e.Trials()
 	if e.Slice > 0 {
 		return l.runSlices(ctx, e, trials, sink)
 	}
+	c := &course{lab: l, e: e, sink: sink, began: time.Now()}
+	c.why, c.beside = e.WhyAlone()
+	if c.why != "" {
+		l.alone(c.why)
+	}
+	over := false // the compared blocks are
+	for len(trials) > 0 {
+		n := sameBlock(trials)
+		part := trials[:n]
+		trials = trials[n:]
+		if over && part[0].For == "" || l.Skip != nil && !slices.ContainsFunc(part, func(t dyno.Trial) bool { return !l.Skip(t.N) }) {
+			continue
+		}
+		if err := c.block(ctx, part); err != nil {
+			return err
+		}
+		over = over || part[0].For == "" && c.over(part[0].Block)
+	}
+	return nil
+}
+
+// sameBlock is how many of the first trials are of one block.
+func sameBlock(trials []dyno.Trial) int {
+	other := slices.IndexFunc(trials, func(t dyno.Trial) bool { return t.Block != trials[0].Block || t.For != trials[0].For })
+	if other < 0 {
+		return len(trials)
+	}
+	return other
+}
+
+func (l *Lab) alone(why string) {
+	if l.Alone != nil {
+		l.Alone(why)
+	}
+}
+
+// A course is one execution of an experiment.
+type course struct {
+	lab    *Lab
+	e      *dyno.Experiment
+	sink   func(*dyno.Result) error
+	began  time.Time
+	why    string
+	beside bool // blocks run side by side
+	proved bool // one did
+}
+
+// block runs the trials of one block.
+func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
+	if !c.beside || trials[0].For != "" {
+		return c.inTurn(ctx, trials)
+	}
+	// All of it, even if some was measured before: what is compared meets the same machine.
+	rs, err := c.lab.runBlock(ctx, c.e, trials, c.proved)
+	if why, not := isNotBeside(err); not {
+		c.beside = false
+		c.lab.alone(why)
+		return c.inTurn(ctx, trials)
+	}
+	if ctx.Err() != nil {
+		return c.interrupted(ctx, rs...)
+	}
+	c.proved = true
+	for _, r := range rs {
+		if err := c.sink(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inTurn runs trials one after the other.
+func (c *course) inTurn(ctx context.Context, trials []dyno.Trial) error {
 	for _, t := range trials {
-		if l.Skip != nil && l.Skip(t.N) {
+		if c.lab.Skip != nil && c.lab.Skip(t.N) {
 			continue
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r := l.Trial(ctx, t)
+		r := c.lab.Trial(ctx, t)
 		if ctx.Err() != nil {
-			if l.Interrupted != nil {
-				l.Interrupted(r)
-			}
-			return context.Cause(ctx)
+			return c.interrupted(ctx, r)
 		}
-		if err := sink(r); err != nil {
+		if err := c.sink(r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *course) interrupted(ctx context.Context, rs ...*dyno.Result) error {
+	for _, r := range rs {
+		if c.lab.Interrupted != nil {
+			c.lab.Interrupted(r)
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// over reports whether no more blocks are compared.
+func (c *course) over(block int) bool {
+	if c.e.Sequential() && c.lab.Enough != nil && c.lab.Enough(block) {
+		return true
+	}
+	within, least := c.e.Within, 0
+	if within == 0 && c.e.Sequential() {
+		within, least = dyno.DefaultWithin, c.lab.Least
+	}
+	return within > 0 && block >= least && time.Since(c.began) >= time.Duration(within)
 }

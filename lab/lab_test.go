@@ -95,7 +95,7 @@ func (p fakeProbe) Watch(ctx context.Context, t probe.Target) (probe.Reading, er
 
 func experiment(repeats int) *dyno.Experiment {
 	return &dyno.Experiment{
-		Subject: dyno.Subject{Binary: "x"}, Repeats: repeats,
+		Subject: dyno.Subject{Binary: "x"}, Repeats: repeats, Alone: true,
 		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}},
 		Load:    dyno.Load{Warmup: dyno.Duration(time.Second), Idle: dyno.Duration(5 * time.Second)},
 		Memory:  new(bool),

@@ -127,14 +127,22 @@ func (g *memoryGuard) guilty(left float64) bool {
 // refuse returns an error if the heap of the trial would outgrow the memory that is left: with
 // GOGC=off it grows to GOMEMLIMIT.
 func refuse(t *dyno.Trial, left, total float64) error {
-	limit, err := dyno.ParseSize(environment(t, "GOMEMLIMIT"))
 	room := max(0, left-reserve(total))
-	gogc := environment(t, "GOGC")
-	if off := gogc == "off" || strings.HasPrefix(gogc, "-"); !off || err != nil || float64(limit) <= room {
+	if promised(t) <= room {
 		return nil
 	}
 	return fmt.Errorf("not started: with GOGC=off the heap grows to GOMEMLIMIT=%s, and %s of memory are left, of which %s stay free (consider: GOMEMLIMIT=%dMiB at most, or GOGC=100)",
 		environment(t, "GOMEMLIMIT"), size(left), size(left-room), int(room)>>20)
+}
+
+// promised is to how many bytes the heap of a trial surely grows; 0 if that is not known.
+func promised(t *dyno.Trial) float64 {
+	limit, err := dyno.ParseSize(environment(t, "GOMEMLIMIT"))
+	gogc := environment(t, "GOGC")
+	if off := gogc == "off" || strings.HasPrefix(gogc, "-"); !off || err != nil {
+		return 0
+	}
+	return float64(limit)
 }
 
 func environment(t *dyno.Trial, name string) string {

@@ -110,6 +110,9 @@ func (t *Turn) own(at time.Duration) time.Duration {
 	return at - t.away
 }
 
+// Own is how long the run's turns have lasted so far.
+func (t *Turn) Own() time.Duration { return t.own(t.now()) }
+
 // offset is what own subtracts, while a step is under way.
 func (t *Turn) offset() time.Duration {
 	if t == nil {

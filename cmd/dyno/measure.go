@@ -101,6 +101,7 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 	p.open(cmd.ErrOrStderr(), 0, p.line)
 	defer p.close()
 	hands.Watch = p.begin
+	hands.Alone = func(why string) { p.note("settings run one after the other: %s", why) }
 	defer o.otlp.Follow(hands, e, version(), p.note)()
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
 		if e.Slice == 0 {

@@ -44,6 +44,7 @@ type Process struct {
 	Ready    time.Duration // from its launch until it was ready, to some 5 %
 	Warnings dyno.Warnings // doubts about this launch
 
+	told told
 	tail *Tail
 	env  []string
 }
@@ -57,7 +58,9 @@ func quoted(lines string) string {
 
 // Start launches the subject and returns when it is ready: when s.Ready is answered with 2xx or,
 // without s.Ready, when its port accepts connections. The context and s.ReadyTimeout bound the
-// start only. Templates and the variable PORT tell the subject its free port of 127.0.0.1.
+// start only. Templates and the variable PORT tell the subject its free port of 127.0.0.1; {{.Dir}}
+// in templates is a directory below [os.TempDir] that is made empty for this launch, and removed with
+// all that is in it after the last process of the subject, also if dyno was killed.
 //
 // The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
 func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
@@ -65,22 +68,31 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	if err != nil {
 		return nil, fmt.Errorf("choose a port: %w", err)
 	}
-	args, vars, err := expand(s, addr)
+	temp, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return nil, err
-	}
-	p := &Process{Addr: addr, tail: NewTail(o.Stderr)}
-	var scratch string
-	if b.Injected {
-		scratch = guard.TempName(os.TempDir())
-		if len(scratch) > 90 { // a socket's path is limited to 104 or 108 bytes
-			scratch = guard.TempName("/tmp")
-		}
-		p.Socket = filepath.Join(scratch, "probe")
 	}
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {
 		return nil, err
+	}
+	own := guard.TempName(temp)
+	l, err := expand(s, addr, own)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Addr: addr, told: l.told, tail: NewTail(o.Stderr)}
+	var scratch []string
+	if l.told.dir {
+		scratch = append(scratch, own)
+	}
+	if b.Injected {
+		probe := guard.TempName(temp)
+		if len(probe) > 90 { // a socket's path is limited to 104 or 108 bytes
+			probe = guard.TempName("/tmp")
+		}
+		scratch = append(scratch, probe)
+		p.Socket = filepath.Join(probe, "probe")
 	}
 	debug := ""
 	if o.Trace {
@@ -89,8 +101,8 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 			debug += ",gcpacertrace=1"
 		}
 	}
-	p.env = environ(vars, dir, p.Socket, debug)
-	j := guard.Job{Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir, Env: p.env, Scratch: scratch}
+	p.env = environ(l.env, dir, p.Socket, debug)
+	j := guard.Job{Path: b.Path, Args: append([]string{b.Path}, l.args...), Dir: dir, Env: p.env, Scratch: scratch}
 	if o.Grouped || o.Limits != (dyno.Limits{}) {
 		j.Confine = confine(o.Limits)
 		p.Warnings = limitDoubts(o.Limits.CPU, b.Path, p.env, runtime.NumCPU())
@@ -223,30 +235,50 @@ func hello(socket string) error {
 	return nil
 }
 
-func expand(s dyno.Subject, addr string) (args []string, env map[string]string, err error) {
+// A launch is what a subject is launched with: templates with their values.
+type launch struct {
+	args []string
+	env  map[string]string // and the variable PORT
+	told told
+}
+
+// told says what the arguments and the environment tell a subject, beside the variable PORT.
+type told struct {
+	port bool
+	dir  bool // {{.Dir}} is in some of them, so it is to be made
+}
+
+// expand executes the templates of s. dir is a path that nothing else has.
+func expand(s dyno.Subject, addr, dir string) (*launch, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	arg := s.Arg
 	if arg == nil {
 		arg = map[string]string{} // so that {{.arg.NAME}} is a missing key
 	}
-	data := map[string]any{"Addr": addr, "Host": host, "Port": port, "arg": arg}
+	data := map[string]any{"Addr": addr, "Host": host, "Port": port, "Dir": dir, "arg": arg}
+	l := &launch{env: map[string]string{"PORT": port}}
+	value := func(text string) (string, error) {
+		v, err := execute(text, data)
+		l.told.port = l.told.port || v != text && strings.Contains(v, port)
+		l.told.dir = l.told.dir || strings.Contains(v, dir)
+		return v, err
+	}
 	for _, a := range s.Args {
-		a, err := execute(a, data)
+		a, err := value(a)
 		if err != nil {
-			return nil, nil, &dyno.PlanError{Msg: fmt.Sprintf("argument %v", err)}
+			return nil, &dyno.PlanError{Msg: fmt.Sprintf("argument %v", err)}
 		}
-		args = append(args, a)
+		l.args = append(l.args, a)
 	}
-	env = map[string]string{"PORT": port}
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
-		if env[k], err = execute(s.Env[k], data); err != nil {
-			return nil, nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", k, err)}
+		if l.env[k], err = value(s.Env[k]); err != nil {
+			return nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", k, err)}
 		}
 	}
-	return args, env, nil
+	return l, nil
 }
 
 func execute(text string, data any) (string, error) {
@@ -256,7 +288,7 @@ func execute(text string, data any) (string, error) {
 		err = t.Execute(&b, data)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%q: %s (want {{.Addr}}, {{.Host}}, {{.Port}} or {{.arg.NAME}})",
+		return "", fmt.Errorf("%q: %s (want {{.Addr}}, {{.Host}}, {{.Port}}, {{.Dir}} or {{.arg.NAME}})",
 			text, strings.TrimPrefix(err.Error(), "template: "))
 	}
 	return b.String(), nil

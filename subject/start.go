@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -31,6 +32,10 @@ type Options struct {
 	// Pacer adds gcpacertrace=1 to Trace: the heap's goals to the byte. It makes the median pause
 	// 1.8 times as long (doc/method.md), so it is not for trials that are compared.
 	Pacer bool
+
+	// Beside is how long an instance of the service that runs already took to be ready, or 0. Start
+	// gives up after five times that, 2 s at the least, if s.ReadyTimeout is longer.
+	Beside time.Duration
 
 	Limits  dyno.Limits // are those of the subject's own control group, which Grouped alone makes too
 	Grouped bool
@@ -62,7 +67,7 @@ func quoted(lines string) string {
 // in templates is a directory below [os.TempDir] that is made empty for this launch, and removed with
 // all that is in it after the last process of the subject, also if dyno was killed.
 //
-// The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
+// [WhyNotBeside] tells whether another instance may be the reason of an error. The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
 func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
 	addr, err := freeAddr()
 	if err != nil {
@@ -112,7 +117,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 		return nil, fmt.Errorf("start subject: %w", err)
 	}
 	launched := time.Now()
-	if err := p.await(ctx, s); err != nil {
+	if err := p.await(ctx, s, o.Beside); err != nil {
 		p.Stop(0)
 		return nil, err
 	}
@@ -132,28 +137,51 @@ func (p *Process) Err() error {
 	select {
 	case <-p.Done:
 		if p.Alone {
-			why, lines := killedForMemory(p.Memory, p.Status, p.env), p.tail.String()
-			if why == "" || lines != "" { // who is killed for memory mostly has no time to write
-				why = cmp.Or(why, "subject ended: "+p.Status) + quoted(lines)
-			}
-			return errors.New(why)
+			f := p.fails(killedForMemory(p.Memory, p.Status, p.env))
+			f.limit = f.why != "" && p.Memory.Limit > 0 && p.Memory.Reached
+			f.mute = f.why != "" // who is killed for memory mostly has no time to write
+			f.why = cmp.Or(f.why, "subject ended: "+p.Status)
+			return f
 		}
 	default:
 	}
 	return nil
 }
 
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
+func (p *Process) fails(why string) *failure {
+	return &failure{why: why, lines: p.tail.String(), addr: p.Addr, told: p.told}
 }
 
-func (p *Process) await(ctx context.Context, s dyno.Subject) error {
-	limit := s.ReadyTimeout.Or(dyno.DefaultReadyTimeout)
+// chosen are the addresses chosen last. The kernel may offer one again before the subject that it was
+// chosen for listens there: in one of some 7,600 pairs.
+var chosen struct {
+	sync.Mutex
+	addrs [64]string
+	next  int
+}
+
+func freeAddr() (string, error) {
+	chosen.Lock()
+	defer chosen.Unlock()
+	for tries := 1; ; tries++ {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		addr := l.Addr().String()
+		l.Close()
+		if !slices.Contains(chosen.addrs[:], addr) || tries > len(chosen.addrs) { // few ports are free
+			chosen.addrs[chosen.next] = addr
+			chosen.next = (chosen.next + 1) % len(chosen.addrs)
+			return addr, nil
+		}
+	}
+}
+
+// await returns when the subject is ready. first is as Options.Beside.
+func (p *Process) await(ctx context.Context, s dyno.Subject, first time.Duration) error {
+	patience := s.ReadyTimeout.Or(dyno.DefaultReadyTimeout)
+	limit := besideLimit(patience, first)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
 	client := &http.Client{
@@ -186,7 +214,11 @@ func (p *Process) await(ctx context.Context, s dyno.Subject) error {
 		if s.Ready != "" {
 			cure = "pass {{.Addr}} to the subject's arguments, another path for ready:, or a longer ready_timeout:"
 		}
-		return fmt.Errorf("subject is not ready after %v: %w (consider: %s)%s", limit, last, cure, quoted(p.tail.String()))
+		f := p.fails(fmt.Sprintf("subject is not ready after %v: %v", limit, last))
+		if f.cure = cure; limit < patience {
+			f.why, f.cure = fmt.Sprintf("subject is not ready after %v, and the one that runs beside it was after %v: %v", limit, first.Round(time.Millisecond), last), ""
+		}
+		return f
 	}
 }
 

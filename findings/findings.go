@@ -101,6 +101,7 @@ func options(e *dyno.Experiment, results []*dyno.Result) compare.Options {
 	return compare.Options{
 		Name: e.Name, About: about,
 		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(), Thresholds: e.Thresholds,
+		Sequential: e.Sequential(),
 	}
 }
 

@@ -13,8 +13,8 @@ const (
 	methodLockstep   = "sign test"                                   // both varied, their ratio or difference never
 )
 
-// A Comparison is one setting against the baseline for one metric. Compare makes it and
-// Adjust completes it; CompareRanks makes a complete one.
+// A Comparison is one setting against the baseline for one metric. Compare or CompareLooks
+// makes it and Adjust completes it; CompareRanks makes a complete one.
 type Comparison struct {
 	// Ratio is setting over baseline: exp of the mean log ratio within blocks. Lo and Hi
 	// are its 95 % interval, not widened for the family. NaN if a value is zero or
@@ -25,8 +25,8 @@ type Comparison struct {
 	// P is two-sided, of this comparison alone. With spread it is at most 0.05 just where
 	// Lo..Hi leaves out 1. NaN below two pairs.
 	P float64
-	// Adjusted is P protected for the family of Tests comparisons, for verdicts. Until
-	// Adjust it is P, and Tests 1.
+	// Adjusted is P protected for looks and for the family of Tests comparisons, for
+	// verdicts. Until Adjust it is Single, and Tests 1.
 	Adjusted float64
 	Tests    int
 	// N is the number of blocks in which both trials are there.
@@ -40,7 +40,9 @@ type Comparison struct {
 	// Method names the test for reports; empty if none was made.
 	Method string
 
-	ranks *ranks // by CompareRanks; else nil
+	ranks *ranks  // by CompareRanks; else nil
+	looks int     // that share an error; 0 without
+	least float64 // p-value of the looks that were reached, if looks > 0
 }
 
 // Compare compares every setting with the baseline for one metric. Row i of blocks holds

@@ -40,7 +40,7 @@ const rounding = 1e-12
 //     Without looks Adjusted is P.
 //
 // Lo and Hi make no allowance for looks: Interval does. Without spread the interval has no
-// width from 2 values on, and SD is 0. Adjust would undo Adjusted.
+// width from 2 values on, and SD is 0.
 func CompareRanks(values []float64, logs bool, looks []int) Comparison {
 	nan := math.NaN()
 	c := Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, Tests: 1, SD: nan}
@@ -56,7 +56,7 @@ func CompareRanks(values []float64, logs bool, looks []int) Comparison {
 	if !logs {
 		near *= scale
 	}
-	k := &ranks{sorted: slices.Sorted(slices.Values(d)), looks: max(1, len(looks))}
+	k := &ranks{sorted: slices.Sorted(slices.Values(d))}
 	estimate := k.median()
 	if math.Abs(estimate) <= near {
 		estimate = 0
@@ -71,7 +71,7 @@ func CompareRanks(values []float64, logs bool, looks []int) Comparison {
 	}
 	c.ranks, c.Method, c.DF = k, methodRanks, float64(c.N-1)
 	c.P = signedP(d, near)
-	c.Adjusted = adjustedForLooks(d, near, c.P, looks)
+	c.over(looks, c.N, func(n int) float64 { return signedP(d[:n], near) })
 	if k.sorted[c.N-1]-k.sorted[0] <= near {
 		c.SD, c.Method, c.Lo, c.Hi = 0, methodLockstep, c.Ratio, c.Ratio
 		return c
@@ -86,20 +86,4 @@ func CompareRanks(values []float64, logs bool, looks []int) Comparison {
 		c.Lo, c.Hi = expFinite(lo), expFinite(hi)
 	}
 	return c
-}
-
-// adjustedForLooks returns p, which is that of all of d, adjusted for looks.
-func adjustedForLooks(d []float64, near, p float64, looks []int) float64 {
-	if len(looks) == 0 {
-		return p
-	}
-	least := 1.0
-	for _, k := range looks {
-		if k >= len(d) {
-			least = min(least, p) // a look, or in the place of one
-			break
-		}
-		least = min(least, signedP(d[:k], near))
-	}
-	return min(1, least*float64(len(looks)))
 }

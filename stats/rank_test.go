@@ -110,7 +110,7 @@ func TestRanksExact(t *testing.T) {
 		}) < 0 && !near(c.P, counted(d), 1e-12) {
 			t.Errorf("p is %v, counting says %v", c.P, counted(d))
 		}
-		k := &ranks{sorted: slices.Sorted(slices.Values(d)), looks: 1}
+		k := &ranks{sorted: slices.Sorted(slices.Values(d))}
 		var walsh []float64
 		for i := range d {
 			for j := range i + 1 {

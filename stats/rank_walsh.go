@@ -9,7 +9,6 @@ import (
 // ranks is what a Comparison by CompareRanks keeps for its intervals.
 type ranks struct {
 	sorted []float64
-	looks  int // how many share an error; at least 1
 }
 
 // median is the Hodges-Lehmann estimate.
@@ -74,14 +73,6 @@ func around(d []float64, x float64) (count int, below, above float64) {
 		count += j - i + 1
 	}
 	return count, below, above
-}
-
-// allowed is the part of an error that one look at c may take.
-func (c Comparison) allowed(alpha float64) float64 {
-	if c.ranks == nil {
-		return alpha
-	}
-	return alpha / float64(c.ranks.looks)
 }
 
 // half foretells half the interval with n blocks; infinite if they are too few. By ranks

@@ -17,7 +17,6 @@ type Bench struct {
 	Elapsed    time.Duration   // of measuring
 	Error      float64         // chance of a false change, in one comparison
 	Precision  float64         // half an interval that is narrow enough, as a fraction
-	Looks      []int           // numbers of blocks after which a benchmark may be settled; none if the number of blocks is given
 	Pitfalls   []pitfall.Found // in the order of Benchmarks
 
 	// Comparisons that noise could make a change of: what never differed cannot, and
@@ -146,9 +145,6 @@ func (t *Table) Open(pkg, name string) bool {
 	open, known := t.open[benchKey{pkg, name}]
 	return open || !known
 }
-
-// Worse counts the comparisons of benchmarks that became worse.
-func (t *Table) Worse() int { return t.verdicts(stats.Worse) }
 
 // verdicts counts the comparisons with a verdict, without B/s where sec/op says the same.
 func (t *Table) verdicts(word stats.Verdict) (n int) {

@@ -3,7 +3,7 @@ package compare
 // Demands are what must hold of a table beside its thresholds.
 type Demands struct {
 	Strict   bool // nothing may be unclear: no threshold or, without any, no comparison
-	NotWorse bool // nothing may be worse, and no benchmark broken
+	NotWorse bool // nothing may be worse, as Worse counts it, and no benchmark broken
 	Worse    int  // comparisons outside the table that are worse
 }
 

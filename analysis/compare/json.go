@@ -22,6 +22,7 @@ type Form struct {
 	Trials     int                 `json:"trials"`
 	Blocks     int                 `json:"blocks"`
 	Negligible dyno.Number         `json:"negligible"`
+	Looks      []int               `json:"looks,omitempty"`
 	Metrics    []rowJSON           `json:"metrics"`
 	Settings   []Setting           `json:"settings"`
 	CPU        []profiles.CPUShare `json:"cpu,omitempty"`
@@ -37,7 +38,6 @@ type benchJSON struct {
 	Elapsed     dyno.Number     `json:"elapsed-sec"`
 	Error       dyno.Number     `json:"error"`
 	Precision   dyno.Number     `json:"precision"`
-	Looks       []int           `json:"looks,omitempty"`
 	Comparisons int             `json:"comparisons"`
 	FalseChance dyno.Number     `json:"false-change-frac"`
 	Benchmarks  []benchmarkJSON `json:"benchmarks"`
@@ -112,8 +112,8 @@ func (t *Table) MarshalJSON() ([]byte, error) { return json.Marshal(t.Form()) }
 func (t *Table) Form() Form {
 	j := Form{
 		Schema: Schema, Kind: t.Kind, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
-		Negligible: dyno.Number(t.Negligible),
-		Metrics:    []rowJSON{}, Settings: append([]Setting{}, t.Settings...), Failed: []failureJSON{},
+		Negligible: dyno.Number(t.Negligible), Looks: t.Looks,
+		Metrics: []rowJSON{}, Settings: append([]Setting{}, t.Settings...), Failed: []failureJSON{},
 		Warnings: dyno.Warnings{}, CPU: t.CPU,
 	}
 	for _, d := range t.Doubts {
@@ -141,7 +141,7 @@ func (t *Table) Form() Form {
 
 func (t *Table) benchJSON() *benchJSON {
 	j := &benchJSON{
-		Elapsed: dyno.Number(t.Elapsed.Seconds()), Error: dyno.Number(t.Error), Precision: dyno.Number(t.Precision), Looks: t.Looks,
+		Elapsed: dyno.Number(t.Elapsed.Seconds()), Error: dyno.Number(t.Error), Precision: dyno.Number(t.Precision),
 		Comparisons: t.Comparisons, FalseChance: dyno.Number(t.FalseChance), Benchmarks: []benchmarkJSON{},
 	}
 	for _, b := range t.Benchmarks {
@@ -213,20 +213,25 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON implements json.Marshaler.
 func (v Versus) MarshalJSON() ([]byte, error) {
+	var gate *dyno.Number
+	if g := dyno.Number(v.Gate.Single()); v.Gate.N > 0 {
+		gate = &g
+	}
 	return json.Marshal(struct {
 		Blocks     int           `json:"blocks"`
 		Ratio      dyno.Number   `json:"ratio"`
 		Lo         dyno.Number   `json:"lo"`
 		Hi         dyno.Number   `json:"hi"`
 		P          dyno.Number   `json:"p"`
-		PlainP     dyno.Number   `json:"plain-p"` // before it was adjusted
+		PlainP     dyno.Number   `json:"plain-p"`          // before it was adjusted
+		GateP      *dyno.Number  `json:"gate-p,omitempty"` // of primary metrics of a service
 		Diff       dyno.Number   `json:"diff"`
 		SD         dyno.Number   `json:"sd"`
 		Verdict    stats.Verdict `json:"verdict"`
 		MoreBlocks int           `json:"more-blocks,omitempty"`
 		Note       string        `json:"note,omitempty"`
 	}{
-		v.Comparison.N, dyno.Number(v.Ratio), dyno.Number(v.Lo), dyno.Number(v.Hi), dyno.Number(v.P), dyno.Number(v.Comparison.P), dyno.Number(v.Diff),
+		v.Comparison.N, dyno.Number(v.Ratio), dyno.Number(v.Lo), dyno.Number(v.Hi), dyno.Number(v.P), dyno.Number(v.Comparison.P), gate, dyno.Number(v.Diff),
 		dyno.Number(v.Comparison.SD), v.Verdict, v.MoreBlocks, v.Note.Text,
 	})
 }

@@ -75,6 +75,7 @@ const (
 	ReasonLacking      ReasonKind = "lacking"          // N of Of trials of Setting have no value
 	ReasonClose        ReasonKind = "close"            // the median's interval reaches across the limit
 	ReasonNotSure      ReasonKind = "not-sure"         // beyond the limit, but not beyond the wider interval that failing takes
+	ReasonLooks        ReasonKind = "looks"            // within the limit, but not within the wider interval that passing takes in a run with N looks
 	ReasonPartial      ReasonKind = "partial"          // N of Of planned trials were run
 	ReasonZeroSame     ReasonKind = "zero-unclear"     // no ratio, and no sure change
 	ReasonZeroChanged  ReasonKind = "zero-no-interval" // no ratio, so the change has no interval
@@ -94,8 +95,10 @@ func WorstCounts(metric string) bool {
 // judge judges each threshold of each of its rows and each setting: changes of all but the
 // baseline, limits of benchmarks too unless there is one setting only.
 //
-// A change has passed if its whole plain 95 % interval keeps the limit, and failed if all
-// of a wider interval is beyond it: of a service, one that holds for all judged changes
+// A change has passed if its whole plain 95 % interval keeps the limit, in a run of a
+// service with looks that which allows for them, as the first look at which it passes may
+// end the run: with the plain one 5 to 9 % of those just as great as the limit would pass. It
+// has failed if all of a wider interval is beyond the limit: of a service, one that holds for all judged changes
 // together with 95 % (Bonferroni); of benchmarks, that of one comparison's error, which
 // allows for all looks. The two differ because the gate passes only if every threshold
 // does, which more thresholds make no likelier (an intersection-union test, Berger,
@@ -379,8 +382,13 @@ func (t *Table) change(j *Judgement, alpha float64) {
 	all, beyond := j.span(j.Lo, j.Hi)
 	lo, hi := j.compared.Interval(alpha)
 	_, surely := j.span(lo-1, hi-1)
+	within := all
+	if t.Kind != OfBenchmarks && t.Looks != nil {
+		lo, hi := j.compared.Interval(0.05)
+		within, _ = j.span(lo-1, hi-1)
+	}
 	switch {
-	case all:
+	case within:
 		j.Outcome = Passed
 		return
 	case beyond && surely && !math.IsNaN(lo):
@@ -388,9 +396,12 @@ func (t *Table) change(j *Judgement, alpha float64) {
 		return
 	}
 	j.Outcome = Unclear
-	j.Close = !beyond
-	if beyond {
+	j.Close = !beyond && !all
+	switch {
+	case beyond:
 		j.because(Reason{Kind: ReasonNotSure})
+	case all:
+		j.because(Reason{Kind: ReasonLooks, N: len(t.Looks)})
 	}
 	if t.Kind == OfBenchmarks { // blocks are added until it is settled, or the time is up
 		return

@@ -20,13 +20,14 @@ const (
 // blocks. Numbers that cannot be said are NaN.
 type Versus struct {
 	Ratio, Lo, Hi float64       // setting over baseline, with its plain 95 % interval; NaN where a value is zero
-	P             float64       // adjusted, for the family or for all looks; Verdict rests on it
+	P             float64       // adjusted, for the family and for all looks; Verdict rests on it
 	Diff          float64       // setting minus baseline, mean over blocks, in the metric's base unit
 	Verdict       stats.Verdict // Unclear where there is nothing to compare
 	MoreBlocks    int           // that would settle an unclear verdict, roughly; 0 if that cannot be said
 	Note          Reason        // why there is nothing to compare though it was measured; else the zero value
 
 	Comparison stats.Comparison // what thresholds are judged by: with P before it was adjusted, SD, and the number N of blocks
+	Gate       stats.Comparison // of a primary metric of a service, what a gate judges it by; else the zero value
 }
 
 // compare fills in values, and compares them. Metrics without a direction have values only.
@@ -36,6 +37,7 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 		metric  dyno.Metric
 		note    Reason
 		stats.Comparison
+		gate stats.Comparison
 	}
 	var all []*comparison
 	families := map[bool][]*stats.Comparison{} // by Metric.Primary
@@ -56,10 +58,12 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 		if m.Better == 0 {
 			continue
 		}
-		for j, c := range stats.Compare(blocks) {
-			x := &comparison{j + 1, m, t.note(j+1, m, blocks, good), c}
+		for j, c := range stats.CompareLooks(blocks, t.Looks) {
+			x := &comparison{setting: j + 1, metric: m, note: t.note(j+1, m, blocks, good), Comparison: c}
 			if cut := censored(j+1, m.Name, good); cut.Kind != "" {
 				x.note, x.Comparison = cut, stats.Compare([][]float64{{math.NaN(), math.NaN()}})[0]
+			} else if m.Primary {
+				x.gate = t.gate(blocks, j+1)
 			}
 			all = append(all, x)
 			families[m.Primary] = append(families[m.Primary], &x.Comparison)
@@ -69,15 +73,12 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 		stats.Adjust(family)
 	}
 	for _, c := range all {
-		rule := stats.Rule{Alpha: OtherAlpha, Negligible: t.Negligible, Better: c.metric.Better}
-		if t.Negligible == 0 {
-			rule.Negligible = -1
-		}
+		rule := t.rule(OtherAlpha, c.metric)
 		if c.metric.Primary {
 			rule.Alpha = PrimaryAlpha
 		}
 		t.Settings[c.setting].Versus[c.metric.Name] = Versus{
-			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule), c.note, c.Comparison,
+			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule), c.note, c.Comparison, c.gate,
 		}
 	}
 }
@@ -101,9 +102,15 @@ func censored(i int, metric string, good map[int][]*dyno.Result) Reason {
 }
 
 // blocks returns the values of a metric, blocks in rows and settings in columns; NaN where a
-// trial has none, or, unless all are wanted, none that counts.
+// trial has none, or, unless all are wanted, none that counts. With looks each block has
+// its row, as its number says when the run could have ended.
 func (t *Table) blocks(good map[int][]*dyno.Result, metric string, all bool) [][]float64 {
 	var numbers []int
+	if t.Looks != nil {
+		for block := range t.ran {
+			numbers = append(numbers, block+1)
+		}
+	}
 	for _, rs := range good {
 		for _, r := range rs {
 			numbers = append(numbers, r.Trial.Block)

@@ -19,15 +19,22 @@ import (
 
 // measured makes a run directory of 8 blocks of three settings: the second is 20 %
 // slower, the third about 2 %.
-func measured(t *testing.T) string {
+func measured(t *testing.T) string { return measuredBlocks(t, 8, 8) }
+
+// measuredBlocks makes one of so many blocks, of a plan with so many or, with 0, of one
+// that leaves it to the run.
+func measuredBlocks(t *testing.T, repeats, blocks int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run")
-	e := &dyno.Experiment{Name: "x", Subject: dyno.Subject{Binary: "/bin/true", Dir: "/"}, Repeats: 8, Factors: dyno.Factors{{Name: "A", Levels: []string{"1", "2", "3"}}}}
+	e := &dyno.Experiment{Name: "x", Subject: dyno.Subject{Binary: "/bin/true", Dir: "/"}, Repeats: repeats, Factors: dyno.Factors{{Name: "A", Levels: []string{"1", "2", "3"}}}}
 	dir, err := store.Create(path, store.Run{Dyno: "test", Plan: e})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tr := range e.Trials() {
+		if tr.Block > blocks {
+			break
+		}
 		noise := 1 + 0.01*float64((tr.Block*7+tr.N*3)%5)
 		r := &dyno.Result{Trial: tr, Start: time.Unix(1700000000, 0), Elapsed: time.Second, Values: dyno.Values{
 			{Metric: "p99-sec", Value: 0.010 * noise * map[string]float64{"1": 1, "2": 1.2, "3": 1.02}[tr.Setting[0].Value]},
@@ -66,6 +73,35 @@ func TestGate(t *testing.T) {
 		args := append([]string{"report", path}, strings.Split(c.args, "|")...)
 		if got := run(context.Background(), args, &stdout, &stderr); got != c.want || !strings.Contains(stdout.String()+stderr.String(), c.out) {
 			t.Errorf("%s: status %d, want %d with %s\n%s%s", c.args, got, c.want, c.out, &stdout, &stderr)
+		}
+	}
+}
+
+// A gate of a service fails by a primary metric that is surely worse, and says what it lets
+// pass and why.
+func TestFailWorse(t *testing.T) {
+	for _, c := range []struct {
+		repeats, blocks int
+		args            string
+		want            int
+		out             string
+	}{
+		{12, 12, "--fail-worse", exitThreshold, "1 comparison of primary metrics is worse (--fail-worse)"},
+		{12, 12, "--fail-worse|--threshold|p99 < 1ms", exitThreshold, "3 of 3 thresholds failed"},
+		{12, 12, "", exitDone, "worse"},
+		{12, 10, "--fail-worse", exitDone, "--fail-worse lets everything pass in 10 blocks: at an error of 0.1% it takes 11 (consider: --repeat 11)"},
+		{8, 8, "--fail-worse", exitUsage, "lets everything pass in 8 blocks: at an error of 0.1% it takes 11 (consider: --repeat 11, or none for as many as it takes)"},
+		{0, 14, "--fail-worse", exitThreshold, "1 comparison of primary metrics is worse (--fail-worse)"},
+		{0, 12, "--fail-worse", exitDone, "--fail-worse lets everything pass in 12 blocks: at an error of 0.1% it takes 13 (consider: a longer --within)"},
+		{0, 12, "", exitDone, "looking after 6, 10, 16, 25 and 40"},
+	} {
+		var stdout, stderr bytes.Buffer
+		args := []string{"report", measuredBlocks(t, c.repeats, c.blocks)}
+		if c.args != "" {
+			args = append(args, strings.Split(c.args, "|")...)
+		}
+		if got := run(context.Background(), args, &stdout, &stderr); got != c.want || !strings.Contains(strings.Join(strings.Fields(stdout.String()+stderr.String()), " "), c.out) {
+			t.Errorf("%d blocks of %d, %s: status %d, want %d with %s\n%s%s", c.blocks, c.repeats, c.args, got, c.want, c.out, &stdout, &stderr)
 		}
 	}
 }

@@ -169,6 +169,9 @@ func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) erro
 	if err != nil {
 		return err
 	}
+	if text := words.Spared(f.Table); o.failWorse && text != "" {
+		notef(cmd, "%s", text)
+	}
 	return o.gate(f)
 }
 

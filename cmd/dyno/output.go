@@ -69,6 +69,17 @@ func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 	if n := len(e.Levels()); form == "hgrm" && n > 1 {
 		return flags.Mistakef("--format hgrm shows one setting, and there are %d (consider: --format text, or the latency.hlog of each trial)", n)
 	}
+	if !o.failWorse || e.Bench != nil {
+		return nil
+	}
+	least := compare.FewestGateBlocks(false)
+	if len(e.Levels()) < 2 {
+		return flags.Mistakef("--fail-worse compares settings, and there is one (consider: --vary rev=main,. or --threshold 'p99 < 30ms')")
+	}
+	if n := e.Resolved().Repeats; n > 0 && n < least {
+		return flags.Mistakef("--fail-worse lets everything pass in %s: at an error of %v it takes %d (consider: --repeat %d, or none for as many as it takes)",
+			layout.Count(n, "block"), dyno.Fraction(compare.GateAlpha), least, least)
+	}
 	return nil
 }
 

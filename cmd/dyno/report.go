@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -44,7 +43,7 @@ while the run goes on.
 	o.formatFlags(cmd.Flags())
 	o.strictFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil, thresholdHelp)
-	cmd.Flags().BoolVar(&o.failWorse, "fail-worse", false, "of a run of dyno bench, exit with status 99 if anything is worse")
+	cmd.Flags().BoolVar(&o.failWorse, "fail-worse", false, "exit with status 99 if anything is worse, as dyno bench and dyno run do")
 	cmd.Flags().StringVar(&series, "series", "", "print what was sampled over time, in this `form`: csv")
 	cmd.Flags().StringSliceVar(&serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
 	cmd.Flags().StringVar(&requests, "requests", "", "print every request that was kept, in this `form`: csv")
@@ -55,9 +54,6 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 	dir, err := readNoted(cmd, path)
 	if err != nil {
 		return err
-	}
-	if o.failWorse && dir.Run.Plan.Bench == nil {
-		return flags.Mistakef("--fail-worse is for a run of dyno bench (consider: --threshold 'change(p99) < 5%%')")
 	}
 	if err := o.check(cmd, dir.Run.Plan); err != nil {
 		return err

@@ -51,6 +51,7 @@ environment variables, in --vary too, may have them as well.
     dyno run -f dyno.yaml --overhead
     dyno run --resume dyno-runs/server-20261121-101500
     dyno run ./cmd/server --vary rev=main,HEAD --threshold 'change(p99) < 5%' --threshold 'failures == 0'
+    dyno run ./cmd/server --vary rev=main,. --fail-worse    in CI
 
 KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...),
 arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency.
@@ -84,6 +85,7 @@ that is yours: --vary limit.cpu=none,10%.
 	p.SubjectFlags(fs)
 	p.LookFlags(fs)
 	thresholdFlags(&p, fs, &o)
+	fs.BoolVar(&o.failWorse, "fail-worse", false, "exit with status 99 if a primary metric is worse, with an error of 0.1% for each comparison")
 	o.flags(fs, "default dyno-runs/NAME-TIME")
 	o.otlpFlag(fs)
 	fs.BoolVar(&overhead, "overhead", false, "measure what the probes cost the subject: the baseline without and with them, by turns in one process")
@@ -176,7 +178,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		_, env := f.Annotations[byEnvironment]
 		switch f.Name {
-		case "resume", "format", "json", "strict", "otlp":
+		case "resume", "format", "json", "strict", "fail-worse", "otlp":
 		default:
 			if !env {
 				err = flags.Mistakef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)

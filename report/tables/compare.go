@@ -39,8 +39,8 @@ const headMore = "more blocks"
 func (v *View) legend(sections []layout.Section) []string {
 	notes := []string{
 		fmt.Sprintf("Changes are within blocks, so that they need not be the quotient of the medians. Same: surely within ±%s; unclear: the trials cannot tell.", dyno.Fraction(v.Negligible)),
-		fmt.Sprintf("Verdicts rest on p, adjusted for all comparisons of primary metrics together (limit %v) and of the others (%v); intervals are not adjusted.",
-			compare.PrimaryAlpha, compare.OtherAlpha),
+		fmt.Sprintf("Verdicts rest on p, adjusted for all comparisons of primary metrics together (limit %v) and of the others (%v)%s; intervals are not adjusted.",
+			compare.PrimaryAlpha, compare.OtherAlpha, words.Looks(v.Table)),
 	}
 	if g := sections[0].Grids[0]; g.Shows(headMore) {
 		notes = append(notes, "More blocks: how many would settle the comparison if the trials go on alike.")

@@ -18,6 +18,9 @@ const mostPassed = 20
 // Refused says in one line why a table does not pass.
 func Refused(t *compare.Table, r *compare.Refusal) string {
 	comparisons := layout.Count(r.Count, "comparison")
+	if t.Kind == compare.OfService {
+		comparisons += " of primary metrics"
+	}
 	are := "are"
 	if r.Count == 1 {
 		are = "is"
@@ -30,9 +33,6 @@ func Refused(t *compare.Table, r *compare.Refusal) string {
 	case compare.RefusedUnclear:
 		return Gate(t) + " (--strict)"
 	case compare.RefusedUndecided:
-		if t.Kind == compare.OfService {
-			comparisons += " of primary metrics"
-		}
 		return fmt.Sprintf("%s %s unclear (--strict)", comparisons, are)
 	}
 	return Gate(t)
@@ -241,6 +241,8 @@ func (v *View) reason(j *compare.Judgement, r *compare.Reason) string {
 			return "beyond the limit, but not surely"
 		}
 		return "beyond the limit, but not surely among all changes that are judged"
+	case compare.ReasonLooks:
+		return fmt.Sprintf("within the limit, but not surely in a run that may end at %d looks", r.N)
 	case compare.ReasonPartial:
 		return fmt.Sprintf("only %d of %d planned trials were run", r.N, r.Of)
 	case compare.ReasonZeroSame:

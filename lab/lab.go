@@ -52,12 +52,13 @@ type Hands struct {
 
 // Observers are told what happens. Each may be nil. The lab waits for them.
 type Observers struct {
-	Watch func(t *dyno.Trial, m *load.Meter)    // told of each trial as it begins, with the meter of its load
-	Alone func(why string)                      // told once if subjects do not run side by side, though the plan has several settings
-	Live  func(probe, metric string, v float64) // told of each point of the series, and by which probe. Several goroutines call it.
+	Watch func(t *dyno.Trial, m *load.Meter) // told of each trial as it begins, with the meter of its load; those of a block side by side begin together
+	Alone func(why string)                   // told once if subjects do not run side by side, though the plan has several settings
+	// Live is told of each point of the series, and by which probe. Several goroutines call it.
+	Live func(t *dyno.Trial, probe, metric string, v float64)
 	// Second is told once a second of the latency in a part of the window. h is valid until it
-	// returns.
-	Second      func(h *hist.Histogram, from, to time.Duration)
+	// returns. Trials side by side call it at the same time.
+	Second      func(t *dyno.Trial, h *hist.Histogram, from, to time.Duration)
 	Keep        func(n int, requests iter.Seq2[dyno.Request, error]) error // stores the single requests of trial n
 	Interrupted func(r *dyno.Result)                                       // given the partial result of the trial during which Run's context ended
 }

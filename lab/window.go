@@ -38,7 +38,9 @@ const often = 100 * time.Millisecond
 
 func newWindow(t *trial, running *Running) *window {
 	w := &window{trial: t, target: running.Target, series: newSeriesLog(t.dir), readings: map[string]probe.Reading{}}
-	w.latency.observer = t.lab.Second
+	if observe := t.lab.Second; observe != nil {
+		w.latency.observer = func(h *hist.Histogram, from, to time.Duration) { observe(&t.Trial, h, from, to) }
+	}
 	url := func(path string) string { // of a path of the service; a URL stays as it is
 		if strings.HasPrefix(path, "/") {
 			return running.Base + path
@@ -133,7 +135,7 @@ func (w *window) sample(name string) func(metric string, at time.Duration, v flo
 		return log
 	}
 	return func(metric string, at time.Duration, v float64) {
-		live(name, metric, v)
+		live(&w.trial.Trial, name, metric, v)
 		log(metric, at, v)
 	}
 }

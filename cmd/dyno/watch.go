@@ -290,7 +290,7 @@ func newLive(w io.Writer, every time.Duration) *live {
 }
 
 // sample prefers the kernel's word to that of other probes.
-func (l *live) sample(probe, metric string, v float64) {
+func (l *live) sample(_ *dyno.Trial, probe, metric string, v float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.seen[metric].probe == "proc" && probe != "proc" {

@@ -75,9 +75,9 @@ func (u Target) Follow(hands *lab.Lab, e *dyno.Experiment, version string, note 
 		}
 		p.begin(t, m)
 	}
-	hands.Live = func(probe, metric string, v float64) {
+	hands.Live = func(t *dyno.Trial, probe, metric string, v float64) {
 		if live != nil {
-			live(probe, metric, v)
+			live(t, probe, metric, v)
 		}
 		p.sample(probe, metric, v)
 	}
@@ -171,7 +171,7 @@ func (p *pusher) sample(name, metric string, v float64) {
 }
 
 // second is the lab's Second.
-func (p *pusher) second(h *hist.Histogram, from, to time.Duration) {
+func (p *pusher) second(_ *dyno.Trial, h *hist.Histogram, from, to time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = time.Now()

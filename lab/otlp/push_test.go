@@ -131,7 +131,7 @@ func TestPush(t *testing.T) {
 			p.sample("prometheus", "rss-B", 1)
 			p.sample("proc", "rss-B", float64(100+i))
 			p.sample("prometheus", "rss-B", 1)
-			p.second(second(50, 2*time.Millisecond), time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+			p.second(nil, second(50, 2*time.Millisecond), time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
 		}
 		meter.Failed.Store(3)
 		meter.Enter("teardown")
@@ -188,7 +188,7 @@ func TestPushFails(t *testing.T) {
 				for i := range 33 {
 					time.Sleep(time.Second)
 					before := time.Now()
-					p.second(second(50, time.Millisecond), time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+					p.second(nil, second(50, time.Millisecond), time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
 					p.sample("proc", "rss-B", 1)
 					if took := time.Since(before); took > 0 {
 						t.Errorf("the run waited %v", took)
@@ -223,7 +223,7 @@ func TestPushShort(t *testing.T) {
 		p.pushing.Go(p.run)
 		trial, meter := trialOf()
 		p.begin(trial, meter)
-		p.second(second(5, time.Millisecond), 0, time.Second)
+		p.second(nil, second(5, time.Millisecond), 0, time.Second)
 		before := time.Now()
 		p.close()
 		if took := time.Since(before); took != pushLast {
@@ -237,7 +237,7 @@ func TestPushBegins(t *testing.T) {
 	p, _ := testPusher(t, nil)
 	trial, meter := trialOf()
 	p.begin(trial, meter)
-	p.second(second(5, time.Millisecond), 0, time.Second)
+	p.second(nil, second(5, time.Millisecond), 0, time.Second)
 	p.sample("proc", "rss-B", 1)
 	next, meter := trialOf()
 	p.begin(next, meter)
@@ -297,7 +297,7 @@ func BenchmarkPush(b *testing.B) {
 	h := second(1000, time.Millisecond)
 	for b.Loop() {
 		for i := range 5 {
-			p.second(h, time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+			p.second(nil, h, time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
 			for _, s := range pushed {
 				p.sample("proc", s.series, 1)
 			}

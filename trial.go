@@ -159,6 +159,9 @@ func (e *Experiment) grouped() bool {
 	return e.Limits != Limits{} || e.varies("limit.cpu") || e.varies("limit.memory")
 }
 
+// MostCompared is the greatest number of trials whose values are compared. They come first.
+func (e *Experiment) MostCompared() int { return len(e.Levels()) * e.parts()[0].blocks }
+
 // Compared is the number of trials whose values are compared, 0 if the run decides how
 // many it takes.
 func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repeats }

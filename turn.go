@@ -20,6 +20,14 @@ const (
 	mostBeside = 16 // settings
 )
 
+// Ended says why a run compared fewer blocks than its plan has.
+type Ended string
+
+const (
+	EndedDecided Ended = "decided" // its primary verdicts are
+	EndedTime    Ended = "time"    // another block would have taken longer than Within
+)
+
 // Sequential reports whether a run decides itself how many blocks it takes: until the
 // primary verdicts are decided or the time is up.
 func (e *Experiment) Sequential() bool {
@@ -49,6 +57,14 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 	}
 	return "", true
 }
+
+// Turns says how settings side by side were measured, as a report does, and
+// OneAfterTheOther that they were not, and why.
+func (e *Experiment) Turns() string {
+	return fmt.Sprintf("settings: side by side, in turns of %v", e.Turn.Or(DefaultTurn))
+}
+
+func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
 
 func (e *Experiment) checkTurns() *PlanError {
 	return cmp.Or(

@@ -2,8 +2,9 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,17 +18,26 @@ type block struct {
 	rota     *turns.Rota
 	launched []chan struct{} // of each trial, closed when its subject is ready or failed
 	turn     time.Duration
-	proved   bool // earlier blocks did run side by side
+	proved   bool // an error is its setting's own
 
-	stop context.CancelCauseFunc
-	mu   sync.Mutex
-	up   int // subjects that are ready
+	stop    context.CancelCauseFunc
+	mu      sync.Mutex
+	running []*Running    // the subjects that are ready
+	ready   time.Duration // the longest that one of them took; at least 1
 }
 
 // notBeside says why the subjects of a block cannot run side by side.
-type notBeside struct{ why string }
+type notBeside struct {
+	why   string
+	trial int // that failed; 0 if none was tried
+}
 
 func (e *notBeside) Error() string { return e.why }
+
+func failedBeside(r *dyno.Result) *notBeside {
+	first, _, _ := strings.Cut(r.Err, "\n")
+	return &notBeside{fmt.Sprintf("%s fails beside the others, and not alone: %s (consider: {{.Addr}} and {{.Dir}} for what all use)", r.Trial.Setting, first), r.Trial.N}
+}
 
 // besides is a trial's part in its block; nil if it runs alone.
 type besides struct {
@@ -42,7 +52,7 @@ type besides struct {
 // *notBeside, or the cause of ctx, which leaves results that are not whole.
 func (l *Lab) runBlock(ctx context.Context, e *dyno.Experiment, trials []dyno.Trial, proved bool) ([]*dyno.Result, error) {
 	if why := l.noRoom(trials); why != "" {
-		return nil, &notBeside{why}
+		return nil, &notBeside{why: why}
 	}
 	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(e.Turn.Or(dyno.DefaultTurn)), proved: proved}
 	ctx, b.stop = context.WithCancelCause(ctx)
@@ -91,27 +101,49 @@ func (b *block) length(t *trial) time.Duration {
 }
 
 // start launches the subject after those before it in the block, so that each is alone in the time
-// in which it gets ready, and then awaits the others.
-func (p *besides) start(ctx context.Context, launch func() (*Running, error)) (*Running, error) {
+// in which it gets ready.
+func (p *besides) start(ctx context.Context, trial int, whyNot func(error) string, launch func(beside time.Duration) (*Running, error)) (*Running, error) {
 	b := p.block
+	defer close(b.launched[p.place])
 	if p.place > 0 {
 		select {
 		case <-b.launched[p.place-1]:
 		case <-ctx.Done():
-			close(b.launched[p.place])
 			return nil, context.Cause(ctx)
 		}
 	}
-	running, err := launch()
+	running, err := launch(b.ready) // which those before have left alone
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if err == nil {
-		b.up++
-	} else if b.up > 0 && !b.proved && ctx.Err() == nil {
-		b.stop(&notBeside{fmt.Sprintf("the second instance did not start beside the first: %v", err)})
+		b.running, b.ready = append(b.running, running), max(b.ready, running.Ready, 1)
+		return running, nil
 	}
-	b.mu.Unlock()
-	close(b.launched[p.place])
-	return running, err
+	if b.proved || len(b.running) == 0 || whyNot == nil || ctx.Err() != nil {
+		return nil, err
+	}
+	if why := whyNot(err); why != "" {
+		b.stop(&notBeside{why, trial})
+	}
+	return nil, err
+}
+
+// alive returns the subjects that are ready.
+func (p *besides) alive() []*Running {
+	if p == nil {
+		return nil
+	}
+	p.block.mu.Lock()
+	defer p.block.mu.Unlock()
+	return slices.Clone(p.block.running)
+}
+
+// exhausted ends a block whose subjects took all memory together.
+func (p *besides) exhausted(trial int, err error) {
+	if p != nil && len(p.alive()) > 1 {
+		first, _, _ := strings.Cut(err.Error(), " (consider: ")
+		p.block.stop(&notBeside{"there is not memory for all at the same time: " + first, trial})
+	}
 }
 
 // around lets the load of a trial take turns.
@@ -156,13 +188,4 @@ func (l *Lab) noRoom(trials []dyno.Trial) string {
 		return ""
 	}
 	return fmt.Sprintf("with GOGC=off the heaps of all settings may grow to %s together, and there is room for %s (consider: a lower GOMEMLIMIT)", size(need), size(max(room, 0)))
-}
-
-// isNotBeside returns why a block did not run side by side.
-func isNotBeside(err error) (why string, ok bool) {
-	var e *notBeside
-	if errors.As(err, &e) {
-		return e.why, true
-	}
-	return "", false
 }

@@ -7,6 +7,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -30,11 +31,15 @@ type Hands struct {
 	Prepare func(ctx context.Context, s dyno.Subject) error // makes, and keeps, what Start needs of a subject, such as a build
 	Limit   func(dyno.Limits) error                         // subject.CheckLimits; nil means that any limit can be set
 	// Start launches the subject of a trial, whose files go to dir, and returns when it is ready.
-	Start func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error)
-	Load  func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // load.Run
-	Tool  foreign.Tool                                                                                                     // runs the command of a load that has one: subject.RunTool
-	Probe func(name string) (probe.Probe, bool)                                                                            // probeNamed
-	RSS   func(pid int) (float64, error)                                                                                   // kernel.RSS; nil means that idle memory is not read
+	// beside is how long another instance, that runs already, took to be; 0 means that there is none.
+	Start func(ctx context.Context, t *dyno.Trial, dir string, beside time.Duration) (*Running, error)
+	// WhyNotBeside says in one line how an instance that runs already can be the reason of an error
+	// of Start: subject.WhyNotBeside. It is "" if it cannot; nil means that it never can.
+	WhyNotBeside func(error) string
+	Load         func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // load.Run
+	Tool         foreign.Tool                                                                                                     // runs the command of a load that has one: subject.RunTool
+	Probe        func(name string) (probe.Probe, bool)                                                                            // probeNamed
+	RSS          func(pid int) (float64, error)                                                                                   // kernel.RSS; nil means that idle memory is not read
 	// Memory returns the bytes left and the total, of the machine or of a control group that limits
 	// it. Nil means that memory is not guarded.
 	Memory  func() (left, total float64, err error)
@@ -54,6 +59,7 @@ type Hands struct {
 type Observers struct {
 	Watch func(t *dyno.Trial, m *load.Meter) // told of each trial as it begins, with the meter of its load; those of a block side by side begin together
 	Alone func(why string)                   // told once if subjects do not run side by side, though the plan has several settings
+	Over  func(dyno.Ended)                   // told why no more blocks are compared, if that is before the last of the plan
 	// Live is told of each point of the series, and by which probe. Several goroutines call it.
 	Live func(t *dyno.Trial, probe, metric string, v float64)
 	// Second is told once a second of the latency in a part of the window. h is valid until it
@@ -114,9 +120,9 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 		return l.runSlices(ctx, e, trials, sink)
 	}
 	c := &course{lab: l, e: e, sink: sink, began: time.Now()}
-	c.why, c.beside = e.WhyAlone()
-	if c.why != "" {
-		l.alone(c.why)
+	why := ""
+	if why, c.beside = e.WhyAlone(); why != "" {
+		l.alone(why)
 	}
 	over := false // the compared blocks are
 	for len(trials) > 0 {
@@ -129,7 +135,12 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 		if err := c.block(ctx, part); err != nil {
 			return err
 		}
-		over = over || part[0].For == "" && c.over(part[0].Block)
+		if part[0].For == "" && !over {
+			ended := c.ended(part[0].Block)
+			if over = ended != ""; over && l.Over != nil {
+				l.Over(ended)
+			}
+		}
 	}
 	return nil
 }
@@ -155,25 +166,29 @@ type course struct {
 	e      *dyno.Experiment
 	sink   func(*dyno.Result) error
 	began  time.Time
-	why    string
-	beside bool // blocks run side by side
-	proved bool // one did
+	blocks int  // that were run
+	beside bool // they run side by side
+	proved bool // one did, so that an error is its setting's own
 }
 
 // block runs the trials of one block.
 func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
+	if trials[0].For == "" {
+		c.blocks++
+	}
 	if !c.beside || trials[0].For != "" {
-		return c.inTurn(ctx, trials)
+		return c.inTurn(ctx, trials, c.sink)
 	}
 	// All of it, even if some was measured before: what is compared meets the same machine.
 	rs, err := c.lab.runBlock(ctx, c.e, trials, c.proved)
-	if why, not := isNotBeside(err); not {
-		c.beside = false
-		c.lab.alone(why)
-		return c.inTurn(ctx, trials)
+	if not := new(notBeside); errors.As(err, &not) {
+		return c.tryAlone(ctx, trials, not)
 	}
 	if ctx.Err() != nil {
 		return c.interrupted(ctx, rs...)
+	}
+	if failed := slices.IndexFunc(rs, func(r *dyno.Result) bool { return r.Err != "" }); failed >= 0 && !c.proved {
+		return c.tryAlone(ctx, trials, failedBeside(rs[failed]))
 	}
 	c.proved = true
 	for _, r := range rs {
@@ -184,8 +199,24 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	return nil
 }
 
+// tryAlone runs the trials of a block that did not run side by side. If the one that failed fails
+// alone, too, its setting is the reason, and coming blocks are tried side by side again.
+func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBeside) error {
+	again := false
+	err := c.inTurn(ctx, trials, func(r *dyno.Result) error {
+		again = again || r.Trial.N == not.trial && r.Err != ""
+		return c.sink(r)
+	})
+	if c.proved = again; again || ctx.Err() != nil {
+		return err
+	}
+	c.beside = false
+	c.lab.alone(not.why)
+	return err
+}
+
 // inTurn runs trials one after the other.
-func (c *course) inTurn(ctx context.Context, trials []dyno.Trial) error {
+func (c *course) inTurn(ctx context.Context, trials []dyno.Trial, sink func(*dyno.Result) error) error {
 	for _, t := range trials {
 		if c.lab.Skip != nil && c.lab.Skip(t.N) {
 			continue
@@ -197,7 +228,7 @@ func (c *course) inTurn(ctx context.Context, trials []dyno.Trial) error {
 		if ctx.Err() != nil {
 			return c.interrupted(ctx, r)
 		}
-		if err := c.sink(r); err != nil {
+		if err := sink(r); err != nil {
 			return err
 		}
 	}
@@ -213,14 +244,18 @@ func (c *course) interrupted(ctx context.Context, rs ...*dyno.Result) error {
 	return context.Cause(ctx)
 }
 
-// over reports whether no more blocks are compared.
-func (c *course) over(block int) bool {
+// ended says why no more blocks are compared; "" if they are.
+func (c *course) ended(block int) dyno.Ended {
 	if c.e.Sequential() && c.lab.Enough != nil && c.lab.Enough(block) {
-		return true
+		return dyno.EndedDecided
 	}
-	within, least := c.e.Within, 0
+	within, least := time.Duration(c.e.Within), 0
 	if within == 0 && c.e.Sequential() {
-		within, least = dyno.DefaultWithin, c.lab.Least
+		within, least = time.Duration(dyno.DefaultWithin), c.lab.Least
 	}
-	return within > 0 && block >= least && time.Since(c.began) >= time.Duration(within)
+	took := time.Since(c.began)
+	if next := took + took/time.Duration(c.blocks); within > 0 && block >= least && next > within {
+		return dyno.EndedTime
+	}
+	return ""
 }

@@ -102,17 +102,20 @@ type requests struct {
 // withSubject launches the subject, calls do, and stops it. It returns the error that caused the
 // others: a subject that ended by itself fails its trial, even after the last answer.
 func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Running) error) error {
-	ctx, guard, err := t.lab.guardMemory(ctx, &t.Trial)
+	ctx, guard, err := t.lab.guardMemory(ctx, &t.Trial, t.beside)
 	if err != nil {
 		return err
 	}
 	t.meter.Enter("start")
-	launch := func() (*Running, error) { return t.lab.Start(ctx, &t.Trial, t.dir) }
+	launch := func(beside time.Duration) (*Running, error) {
+		guard.launch()
+		return t.lab.Start(ctx, &t.Trial, t.dir, beside)
+	}
 	var running *Running
 	if t.beside == nil {
-		running, err = launch()
+		running, err = launch(0)
 	} else {
-		running, err = t.beside.start(ctx, launch)
+		running, err = t.beside.start(ctx, t.N, t.lab.WhyNotBeside, launch)
 	}
 	if err != nil {
 		return cmp.Or(guard.end(), err)
@@ -140,6 +143,9 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 	s.ready(ctx)
 	rec, err := t.load(ctx, running, w, s, kept.file)
 	w.close()
+	if t.beside != nil {
+		r.Turns = t.beside.turns
+	}
 	if !w.start.IsZero() {
 		r.Start = w.start
 	}

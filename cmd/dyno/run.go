@@ -210,6 +210,9 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 }
 
 func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
+	if e.Sequential() {
+		return
+	}
 	repeats := e.Resolved().Repeats
 	settings := len(e.Levels())
 	least, median := compare.FewestRepeats(settings)

@@ -276,7 +276,7 @@ func (e Experiment) Resolved() Experiment {
 	if e.Subject.Launched() {
 		e.Subject.ReadyTimeout = cmp.Or(e.Subject.ReadyTimeout, DefaultReadyTimeout)
 	}
-	given := e.Load
+	given := e.load()
 	e.Load = given.Resolved()
 	if e.Slice > 0 {
 		e.Load.Duration = e.sliced()

@@ -170,7 +170,7 @@ func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repe
 // said.
 func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	all := e.Resolved()
-	t := Trial{Setting: s, Subject: all.Subject, Load: e.Load, Probes: all.Probes, Limits: e.Limits, Grouped: e.grouped()}
+	t := Trial{Setting: s, Subject: all.Subject, Load: e.load(), Probes: all.Probes, Limits: e.Limits, Grouped: e.grouped()}
 	if e.Slice > 0 { // one launch, under the first level
 		t.Load.Duration = e.sliced()
 		s = e.Levels()[0]

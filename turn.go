@@ -16,6 +16,10 @@ const (
 	DefaultWithin = Duration(2 * time.Minute)
 	MostBlocks    = 40 // of a run that decides itself how many it takes
 
+	// DefaultBeside is how long a load in turns lasts that has no end of its own. It is shorter
+	// than DefaultDuration as launches differ more than windows do, and more of them tell more.
+	DefaultBeside = Duration(3 * time.Second)
+
 	leastTurn  = Duration(5 * time.Millisecond)
 	mostBeside = 16 // settings
 )
@@ -65,6 +69,18 @@ func (e *Experiment) Turns() string {
 }
 
 func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
+
+// load is the load of the plan, with an end if only turns decide it.
+func (e *Experiment) load() Load {
+	l := e.Load
+	if l.Requests+l.RequestsPerClient > 0 || l.Duration > 0 || l.Rate.Length() > 0 || e.varies("load.rate") {
+		return l
+	}
+	if _, beside := e.WhyAlone(); beside {
+		l.Duration = DefaultBeside
+	}
+	return l
+}
 
 func (e *Experiment) checkTurns() *PlanError {
 	return cmp.Or(

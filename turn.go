@@ -3,6 +3,7 @@ package dyno
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -52,6 +53,8 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 		return "", false
 	case e.Load.Command != "":
 		return "the load is a command, which takes no turns (consider: dyno's own load)", false
+	case e.Probes.elsewhere() != "":
+		return fmt.Sprintf("probes.%s at an address of its own reads one process (consider: a path of the service)", e.Probes.elsewhere()), false
 	case settings > mostBeside:
 		return fmt.Sprintf("%d settings are too many to live at the same time (want at most %d)", settings, mostBeside), false
 	case e.Limits.CPU > 0 || e.varies("limit.cpu"):
@@ -88,4 +91,14 @@ func (e *Experiment) checkTurns() *PlanError {
 		wrong(e.Turn > 0 && e.Slice > 0, "turn", "slices of one process have no turns of settings (want one of turn and slice)"),
 		wrong(e.Within > 0 && e.Slice > 0, "within", "slices last as long as they do (consider: repeat)"),
 	)
+}
+
+// elsewhere is the key of a probe that reads a URL of its own; "" if none does.
+func (p *Probes) elsewhere() string {
+	for _, at := range []struct{ key, url string }{{"expvar", p.Expvar}, {"prometheus", p.Prometheus}, {"pprof", p.Pprof}} {
+		if at.url != "" && !strings.HasPrefix(at.url, "/") {
+			return at.key
+		}
+	}
+	return ""
 }

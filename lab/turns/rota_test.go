@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +109,7 @@ func TestLeave(t *testing.T) {
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, began := New(1), time.Now()
+		var mu sync.Mutex
 		var log []string
 		for i, d := range []time.Duration{time.Second, 5 * time.Second, 3 * time.Second} {
 			m := &Member{Gate: &desk{log: &[]string{}}, Length: func() time.Duration { return time.Millisecond }}
@@ -119,6 +121,8 @@ func TestAwait(t *testing.T) {
 					return // it failed
 				}
 				m.Await(t.Context(), false)
+				mu.Lock()
+				defer mu.Unlock()
 				log = append(log, fmt.Sprint(time.Since(began)))
 			}()
 		}

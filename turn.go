@@ -53,6 +53,8 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 		return "", false
 	case e.Load.Command != "":
 		return "the load is a command, which takes no turns (consider: dyno's own load)", false
+	case e.Load.Rate.Open() || e.varies("load.rate"):
+		return "requests of an open load are due also when it is another's turn (consider: a closed load, of concurrency)", false
 	case e.Probes.elsewhere() != "":
 		return fmt.Sprintf("probes.%s at an address of its own reads one process (consider: a path of the service)", e.Probes.elsewhere()), false
 	case settings > mostBeside:

@@ -183,10 +183,10 @@ func TestPortVariable(t *testing.T) {
 }
 
 func TestNeverReady(t *testing.T) {
-	_, err := start(t, "never", func(s *dyno.Subject) { s.ReadyTimeout = dyno.Duration(300 * time.Millisecond) }, Options{})
-	wantError(t, err, "not ready after 300ms", "consider", "\tservice: mode never")
+	_, err := start(t, "never", func(s *dyno.Subject) { s.ReadyTimeout = dyno.Duration(3 * time.Second) }, Options{})
+	wantError(t, err, "not ready after 3s", "consider", "\tservice: mode never")
 	_, err = start(t, "", func(s *dyno.Subject) {
-		s.Ready, s.ReadyTimeout = "/nosuch", dyno.Duration(300*time.Millisecond)
+		s.Ready, s.ReadyTimeout = "/nosuch", dyno.Duration(3*time.Second)
 	}, Options{})
 	wantError(t, err, "GET /nosuch: 404")
 }

@@ -53,6 +53,12 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 	if i := slices.IndexFunc(opt.Settings, func(s dyno.Setting) bool { return s.String() == o.Base }); o.Base != "" && i > 0 {
 		opt.Settings = slices.Concat(opt.Settings[i:i+1], opt.Settings[:i], opt.Settings[i+1:])
 	}
+	switch {
+	case dir.Run.Ended != "":
+		opt.Planned = 0 // no more than there are
+	case opt.Sequential:
+		opt.Planned = f.Plan.MostCompared()
+	}
 	opt.Tails = f.tails()
 	opt.Growths = f.growths()
 	opt.Steadiness = f.steadiness()

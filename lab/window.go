@@ -67,6 +67,11 @@ func newWindow(t *trial, running *Running) *window {
 // open starts the probes and returns when each has taken its first reading. The probe of the trial's
 // purpose begins first and ends last: no other sees what it does then, such as a forced collection.
 func (w *window) open(ctx context.Context) error {
+	for _, r := range w.trial.beside.alive() {
+		if r.Target.PID != w.target.PID {
+			w.target.Beside = append(w.target.Beside, r.Target.PID)
+		}
+	}
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
 		w.warnings.AddOf(dyno.WarnProbeCost, "probes.every", "probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every)
 	}

@@ -66,7 +66,7 @@ func (r *Rota) Join(m *Member) {
 	r.members = append(r.members, m)
 }
 
-// Turns is how many turns the member had since it last awaited the others.
+// Turns is how many turns the member began since it last awaited the others.
 func (m *Member) Turns() int {
 	m.rota.mu.Lock()
 	defer m.rota.mu.Unlock()
@@ -182,6 +182,7 @@ func (r *Rota) round(ctx context.Context, workers []int) {
 func (r *Rota) turn(ctx context.Context, m *Member, length time.Duration) {
 	r.mu.Lock()
 	r.wake(m)
+	m.turns++
 	r.mu.Unlock()
 	m.Gate.Open()
 	timer := time.NewTimer(length)
@@ -204,7 +205,6 @@ func (r *Rota) turn(ctx context.Context, m *Member, length time.Duration) {
 	m.Gate.Shut(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m.turns++
 	if m.state == working && m.Rest != nil && !m.resting {
 		m.resting = true
 		m.Rest()

@@ -289,8 +289,12 @@ func (e *Experiment) checkMany() *PlanError {
 	if e.Bench != nil {
 		return nil
 	}
-	if n *= float64(max(e.Repeats, 1)) + float64(e.ProfileRepeats); n > mostTrials {
-		return PlanErrorf("%.3g trials are more than anybody runs (want at most %d)", n, mostTrials).of("repeat")
+	blocks, key := max(e.Repeats, 1), "repeat"
+	if e.Sequential() {
+		blocks, key = MostBlocks, "vary"
+	}
+	if n *= float64(blocks) + float64(e.ProfileRepeats); n > mostTrials {
+		return PlanErrorf("%.3g trials are more than anybody runs (want at most %d)", n, mostTrials).of(key)
 	}
 	return nil
 }

@@ -54,6 +54,15 @@ type Meter struct {
 	Done   atomic.Int64 // measured requests that are over, failed ones included
 	Failed atomic.Int64 // measured requests that failed
 	phase  atomic.Value // a string
+	turn   *Turn        // of the run; set before it measures
+	window atomic.Pointer[window]
+}
+
+// A window is when a run began to measure, of its own time.
+type window struct {
+	clock
+	turn  *Turn
+	began time.Duration
 }
 
 // Phase is "setup", "warmup", "measure", "teardown", or what the caller entered;
@@ -64,7 +73,26 @@ func (m *Meter) Phase() string {
 }
 
 // Enter sets the phase. Run enters its own; the caller enters what is before and after.
-func (m *Meter) Enter(phase string) { m.phase.Store(phase) }
+func (m *Meter) Enter(phase string) {
+	if phase == "measure" {
+		w := &window{turn: m.turn, clock: clock{time.Now()}}
+		if m.turn != nil {
+			w.clock = m.turn.clock
+		}
+		w.began = w.turn.own(w.now())
+		m.window.Store(w)
+	}
+	m.phase.Store(phase)
+}
+
+// Own is how long the run has measured, of its own time (see [Turn]); 0 before it does.
+func (m *Meter) Own() time.Duration {
+	w := m.window.Load()
+	if w == nil {
+		return 0
+	}
+	return w.turn.own(w.now()) - w.began
+}
 
 // A run ends early after this many failures without a success. It also ends
 // when a service hangs: each client has timed out twice with no answer between,
@@ -177,6 +205,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		defer r.rec.keepNoMore(nil)
 	}
 	r.meter = cmp.Or(o.Meter, new(Meter))
+	r.meter.turn = o.Turn
 	engineCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	links := r.scenario.Links()

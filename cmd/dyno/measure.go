@@ -100,10 +100,10 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 // conduct runs the trials that are left, and shows the progress. known is the number of trials
 // that finished before, results are all that finished, sink gets a new one.
 func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, known int, results func() []*dyno.Result, sink func(*dyno.Result) error) error {
-	p := &progress{total: e.Planned(), known: known}
-	if e.Slice > 0 { // one launch, and results when it is over
-		p.total, p.known = 1, 0
-	}
+	demands := compare.Demands{NotWorse: o.failWorse}
+	hands.Least = demands.Least()
+	hands.Enough = func(int) bool { return findings.Decided(e, results(), demands) }
+	p := newProgress(e, known, hands.Least)
 	p.open(cmd.ErrOrStderr(), 0, p.line)
 	defer p.close()
 	hands.Watch = p.begin
@@ -113,9 +113,6 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 			keep(why)
 		}
 	}
-	demands := compare.Demands{NotWorse: o.failWorse}
-	hands.Least = demands.Least()
-	hands.Enough = func(int) bool { return findings.Decided(e, results(), demands) }
 	defer o.otlp.Follow(hands, e, version(), p.note)()
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
 		if e.Slice == 0 {

@@ -322,7 +322,7 @@ var liveColumns = []struct {
 
 // line has what was seen last, after how long it has lasted.
 func (l *live) line(now time.Time) string {
-	if l.trial == nil {
+	if len(l.trials) == 0 {
 		return ""
 	}
 	first := l.progress.line(now)

@@ -86,7 +86,7 @@ type Subject struct {
 	PID     int    `json:"pid,omitempty"`     // a process that runs already: watch only
 	Process string `json:"process,omitempty"` // the name of one
 
-	Args         []string          `json:"args,omitempty"` // templates: {{.Addr}} {{.Host}} {{.Port}} {{.arg.NAME}}
+	Args         []string          `json:"args,omitempty"` // templates: {{.Addr}} {{.Host}} {{.Port}} {{.Dir}} {{.arg.NAME}}
 	Env          map[string]string `json:"env,omitempty"`  // added to dyno's own environment; values are templates too
 	Ready        string            `json:"ready,omitempty"`
 	ReadyTimeout Duration          `json:"ready_timeout,omitempty"` // 0 means DefaultReadyTimeout
@@ -278,7 +278,7 @@ func (e Experiment) Resolved() Experiment {
 	if e.Subject.Launched() {
 		e.Subject.ReadyTimeout = cmp.Or(e.Subject.ReadyTimeout, DefaultReadyTimeout)
 	}
-	given := e.Load
+	given := e.load()
 	e.Load = given.Resolved()
 	if e.Slice > 0 {
 		e.Load.Duration = e.sliced()

@@ -11,8 +11,9 @@ type Result struct {
 	Trial   Trial         `json:"-"`
 	Subject string        `json:"subject,omitempty"` // what ran: Go version and revision, as far as known
 	Start   time.Time     `json:"start"`
-	Elapsed time.Duration `json:"-"`      // of the measured window; 0 if it was not reached
-	Values  Values        `json:"values"` // one number per metric: all that comparisons compare
+	Elapsed time.Duration `json:"-"`               // of the measured window; 0 if it was not reached
+	Turns   int           `json:"turns,omitempty"` // that the window had beside other settings; 0 if the subject was alone
+	Values  Values        `json:"values"`          // one number per metric: all that comparisons compare
 
 	Collections []Collection    `json:"-"`                    // that ended in the measured window, in order
 	Memory      []Snapshot      `json:"memory,omitempty"`     // where the memory was, at stages of the trial in order

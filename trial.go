@@ -159,6 +159,9 @@ func (e *Experiment) grouped() bool {
 	return e.Limits != Limits{} || e.varies("limit.cpu") || e.varies("limit.memory")
 }
 
+// MostCompared is the greatest number of trials whose values are compared. They come first.
+func (e *Experiment) MostCompared() int { return len(e.Levels()) * e.parts()[0].blocks }
+
 // Compared is the number of trials whose values are compared, 0 if the run decides how
 // many it takes.
 func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repeats }
@@ -167,7 +170,7 @@ func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repe
 // said.
 func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	all := e.Resolved()
-	t := Trial{Setting: s, Subject: all.Subject, Load: e.Load, Probes: all.Probes, Limits: e.Limits, Grouped: e.grouped()}
+	t := Trial{Setting: s, Subject: all.Subject, Load: e.load(), Probes: all.Probes, Limits: e.Limits, Grouped: e.grouped()}
 	if e.Slice > 0 { // one launch, under the first level
 		t.Load.Duration = e.sliced()
 		s = e.Levels()[0]
@@ -286,8 +289,12 @@ func (e *Experiment) checkMany() *PlanError {
 	if e.Bench != nil {
 		return nil
 	}
-	if n *= float64(max(e.Repeats, 1)) + float64(e.ProfileRepeats); n > mostTrials {
-		return PlanErrorf("%.3g trials are more than anybody runs (want at most %d)", n, mostTrials).of("repeat")
+	blocks, key := max(e.Repeats, 1), "repeat"
+	if e.Sequential() {
+		blocks, key = MostBlocks, "vary"
+	}
+	if n *= float64(blocks) + float64(e.ProfileRepeats); n > mostTrials {
+		return PlanErrorf("%.3g trials are more than anybody runs (want at most %d)", n, mostTrials).of(key)
 	}
 	return nil
 }

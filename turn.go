@@ -3,6 +3,7 @@ package dyno
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -16,8 +17,20 @@ const (
 	DefaultWithin = Duration(2 * time.Minute)
 	MostBlocks    = 40 // of a run that decides itself how many it takes
 
+	// DefaultBeside is how long a load in turns lasts that has no end of its own. It is shorter
+	// than DefaultDuration as launches differ more than windows do, and more of them tell more.
+	DefaultBeside = Duration(3 * time.Second)
+
 	leastTurn  = Duration(5 * time.Millisecond)
 	mostBeside = 16 // settings
+)
+
+// Ended says why a run compared fewer blocks than its plan has.
+type Ended string
+
+const (
+	EndedDecided Ended = "decided" // its primary verdicts are
+	EndedTime    Ended = "time"    // another block would have taken longer than Within
 )
 
 // Sequential reports whether a run decides itself how many blocks it takes: until the
@@ -40,6 +53,10 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 		return "", false
 	case e.Load.Command != "":
 		return "the load is a command, which takes no turns (consider: dyno's own load)", false
+	case e.Load.Rate.Open() || e.varies("load.rate"):
+		return "requests of an open load are due also when it is another's turn (consider: a closed load, of concurrency)", false
+	case e.Probes.elsewhere() != "":
+		return fmt.Sprintf("probes.%s at an address of its own reads one process (consider: a path of the service)", e.Probes.elsewhere()), false
 	case settings > mostBeside:
 		return fmt.Sprintf("%d settings are too many to live at the same time (want at most %d)", settings, mostBeside), false
 	case e.Limits.CPU > 0 || e.varies("limit.cpu"):
@@ -50,10 +67,40 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 	return "", true
 }
 
+// Turns says how settings side by side were measured, as a report does, and
+// OneAfterTheOther that they were not, and why.
+func (e *Experiment) Turns() string {
+	return fmt.Sprintf("settings: side by side, in turns of %v", e.Turn.Or(DefaultTurn))
+}
+
+func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
+
+// load is the load of the plan, with an end if only turns decide it.
+func (e *Experiment) load() Load {
+	l := e.Load
+	if l.Requests+l.RequestsPerClient > 0 || l.Duration > 0 || l.Rate.Length() > 0 || e.varies("load.rate") {
+		return l
+	}
+	if _, beside := e.WhyAlone(); beside {
+		l.Duration = DefaultBeside
+	}
+	return l
+}
+
 func (e *Experiment) checkTurns() *PlanError {
 	return cmp.Or(
 		wrong(e.Turn > 0 && e.Turn < leastTurn, "turn", "a turn of %v is too short (want at least %v)", e.Turn, leastTurn),
 		wrong(e.Turn > 0 && e.Slice > 0, "turn", "slices of one process have no turns of settings (want one of turn and slice)"),
 		wrong(e.Within > 0 && e.Slice > 0, "within", "slices last as long as they do (consider: repeat)"),
 	)
+}
+
+// elsewhere is the key of a probe that reads a URL of its own; "" if none does.
+func (p *Probes) elsewhere() string {
+	for _, at := range []struct{ key, url string }{{"expvar", p.Expvar}, {"prometheus", p.Prometheus}, {"pprof", p.Pprof}} {
+		if at.url != "" && !strings.HasPrefix(at.url, "/") {
+			return at.key
+		}
+	}
+	return ""
 }

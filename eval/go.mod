@@ -3,6 +3,7 @@ module github.com/dynolab/dyno/eval
 go 1.26.0
 
 require (
+	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794
 	github.com/dynolab/dyno v0.0.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/parquet-go/parquet-go v0.32.0
@@ -12,7 +13,6 @@ require (
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
-	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/andybalholm/brotli v1.1.1 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect

@@ -53,9 +53,15 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 		f.readWhys()
 		return f, f.readBaseline()
 	}
-	opt := options(f.Plan, f.Results)
+	opt := options(f.Plan, f.Results, dir.Run.Alone)
 	if i := slices.IndexFunc(opt.Settings, func(s dyno.Setting) bool { return s.String() == o.Base }); o.Base != "" && i > 0 {
 		opt.Settings = slices.Concat(opt.Settings[i:i+1], opt.Settings[:i], opt.Settings[i+1:])
+	}
+	switch {
+	case dir.Run.Ended != "":
+		opt.Planned = 0 // no more than there are
+	case opt.Sequential:
+		opt.Planned = f.Plan.MostCompared()
 	}
 	opt.Tails = f.tails()
 	opt.Growths = f.growths()
@@ -78,12 +84,19 @@ func dirDoubts(dirs ...*store.Dir) (ds []compare.Doubt) {
 	return ds
 }
 
-// Unwritten are the findings of a run of a service that has no directory.
-func Unwritten(e *dyno.Experiment, results []*dyno.Result) *Findings {
-	return &Findings{Plan: e, Results: results, Table: compare.Tabulate(results, options(e, results))}
+// Decided reports whether a run that decides itself how many blocks it takes needs no more,
+// see [compare.Table.Decided].
+func Decided(e *dyno.Experiment, results []*dyno.Result, d compare.Demands) bool {
+	return compare.Tabulate(results, options(e, results, "")).Decided(d)
 }
 
-func options(e *dyno.Experiment, results []*dyno.Result) compare.Options {
+// Unwritten are the findings of a run of a service that has no directory.
+func Unwritten(e *dyno.Experiment, results []*dyno.Result) *Findings {
+	return &Findings{Plan: e, Results: results, Table: compare.Tabulate(results, options(e, results, ""))}
+}
+
+// options are those of a table; alone is as store.Run has it.
+func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.Options {
 	what := "subject: " + e.Subject.String()
 	if ran := subjects(results); len(ran) > 0 {
 		slices.Sort(ran)
@@ -102,6 +115,12 @@ func options(e *dyno.Experiment, results []*dyno.Result) compare.Options {
 	}
 	if e.Slice > 0 {
 		about = append(about, e.Slices())
+	}
+	if slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Turns > 0 }) {
+		about = append(about, e.Turns())
+	}
+	if alone != "" {
+		about = append(about, dyno.OneAfterTheOther(alone))
 	}
 	return compare.Options{
 		Name: e.Name, About: about,

@@ -7,7 +7,9 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -29,11 +31,15 @@ type Hands struct {
 	Prepare func(ctx context.Context, s dyno.Subject) error // makes, and keeps, what Start needs of a subject, such as a build
 	Limit   func(dyno.Limits) error                         // subject.CheckLimits; nil means that any limit can be set
 	// Start launches the subject of a trial, whose files go to dir, and returns when it is ready.
-	Start func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error)
-	Load  func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // load.Run
-	Tool  foreign.Tool                                                                                                     // runs the command of a load that has one: subject.RunTool
-	Probe func(name string) (probe.Probe, bool)                                                                            // probeNamed
-	RSS   func(pid int) (float64, error)                                                                                   // kernel.RSS; nil means that idle memory is not read
+	// beside is how long another instance, that runs already, took to be; 0 means that there is none.
+	Start func(ctx context.Context, t *dyno.Trial, dir string, beside time.Duration) (*Running, error)
+	// WhyNotBeside says in one line how an instance that runs already can be the reason of an error
+	// of Start: subject.WhyNotBeside. It is "" if it cannot; nil means that it never can.
+	WhyNotBeside func(error) string
+	Load         func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // load.Run
+	Tool         foreign.Tool                                                                                                     // runs the command of a load that has one: subject.RunTool
+	Probe        func(name string) (probe.Probe, bool)                                                                            // probeNamed
+	RSS          func(pid int) (float64, error)                                                                                   // kernel.RSS; nil means that idle memory is not read
 	// Memory returns the bytes left and the total, of the machine or of a control group that limits
 	// it. Nil means that memory is not guarded.
 	Memory  func() (left, total float64, err error)
@@ -42,15 +48,23 @@ type Hands struct {
 	CPU     func(pid int) (float64, error)
 	Dir     func(n int) (string, error) // makes the directory for the files of trial n
 	Skip    func(n int) bool            // reports that trial n is done already; nil means that none is
+	// Enough reports, after each block of a run that decides itself how many it takes, whether more
+	// would decide nothing; nil means never. Least is the number of blocks that are run however
+	// long they take where the plan has no time.
+	Enough func(block int) bool
+	Least  int
 }
 
 // Observers are told what happens. Each may be nil. The lab waits for them.
 type Observers struct {
-	Watch func(t *dyno.Trial, m *load.Meter)    // told of each trial as it begins, with the meter of its load
-	Live  func(probe, metric string, v float64) // told of each point of the series, and by which probe. Several goroutines call it.
+	Watch func(t *dyno.Trial, m *load.Meter) // told of each trial as it begins, with the meter of its load; those of a block side by side begin together, before one of them enters a phase
+	Alone func(why string)                   // told once if subjects do not run side by side, though the plan has several settings
+	Over  func(dyno.Ended)                   // told why no more blocks are compared, if that is before the last of the plan
+	// Live is told of each point of the series, and by which probe. Several goroutines call it.
+	Live func(t *dyno.Trial, probe, metric string, v float64)
 	// Second is told once a second of the latency in a part of the window. h is valid until it
-	// returns.
-	Second      func(h *hist.Histogram, from, to time.Duration)
+	// returns. Trials side by side call it at the same time.
+	Second      func(t *dyno.Trial, h *hist.Histogram, from, to time.Duration)
 	Keep        func(n int, requests iter.Seq2[dyno.Request, error]) error // stores the single requests of trial n
 	Interrupted func(r *dyno.Result)                                       // given the partial result of the trial during which Run's context ended
 }
@@ -96,31 +110,152 @@ func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 	return nil
 }
 
-// Run runs every trial of e in order and hands each result to sink before the next begins. A trial
-// that fails is a result with Err. Run ends early only if ctx ends, which leaves the current trial
-// without a result, or if sink fails. Call PrepareAll before.
+// Run runs the trials of e block by block and hands each result to sink before the next block
+// begins. A trial that fails is a result with Err. Run ends early only if Enough is satisfied, the
+// time is up, ctx ends, which leaves the current block without results, or sink fails. Call
+// PrepareAll before.
 func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) error {
 	trials := e.Trials()
 	if e.Slice > 0 {
 		return l.runSlices(ctx, e, trials, sink)
 	}
+	c := &course{lab: l, e: e, sink: sink, began: time.Now()}
+	why := ""
+	if why, c.beside = e.WhyAlone(); why != "" {
+		l.alone(why)
+	}
+	over := false // the compared blocks are
+	for len(trials) > 0 {
+		n := sameBlock(trials)
+		part := trials[:n]
+		trials = trials[n:]
+		if over && part[0].For == "" || l.Skip != nil && !slices.ContainsFunc(part, func(t dyno.Trial) bool { return !l.Skip(t.N) }) {
+			continue
+		}
+		if err := c.block(ctx, part); err != nil {
+			return err
+		}
+		if part[0].For == "" && !over {
+			ended := c.ended(part[0].Block)
+			if over = ended != ""; over && l.Over != nil {
+				l.Over(ended)
+			}
+		}
+	}
+	return nil
+}
+
+// sameBlock is how many of the first trials are of one block.
+func sameBlock(trials []dyno.Trial) int {
+	other := slices.IndexFunc(trials, func(t dyno.Trial) bool { return t.Block != trials[0].Block || t.For != trials[0].For })
+	if other < 0 {
+		return len(trials)
+	}
+	return other
+}
+
+func (l *Lab) alone(why string) {
+	if l.Alone != nil {
+		l.Alone(why)
+	}
+}
+
+// A course is one execution of an experiment.
+type course struct {
+	lab    *Lab
+	e      *dyno.Experiment
+	sink   func(*dyno.Result) error
+	began  time.Time
+	blocks int  // that were run
+	beside bool // they run side by side
+	proved bool // one did, so that an error is its setting's own
+}
+
+// block runs the trials of one block.
+func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
+	if trials[0].For == "" {
+		c.blocks++
+	}
+	if !c.beside || trials[0].For != "" {
+		return c.inTurn(ctx, trials, c.sink)
+	}
+	// All of it, even if some was measured before: what is compared meets the same machine.
+	rs, err := c.lab.runBlock(ctx, c.e, trials, c.proved)
+	if not := new(notBeside); errors.As(err, &not) {
+		return c.tryAlone(ctx, trials, not)
+	}
+	if ctx.Err() != nil {
+		return c.interrupted(ctx, rs...)
+	}
+	if failed := slices.IndexFunc(rs, func(r *dyno.Result) bool { return r.Err != "" }); failed >= 0 && !c.proved {
+		return c.tryAlone(ctx, trials, failedBeside(rs[failed]))
+	}
+	c.proved = true
+	for _, r := range rs {
+		if err := c.sink(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryAlone runs the trials of a block that did not run side by side. If the one that failed fails
+// alone, too, its setting is the reason, and coming blocks are tried side by side again.
+func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBeside) error {
+	again := false
+	err := c.inTurn(ctx, trials, func(r *dyno.Result) error {
+		again = again || r.Trial.N == not.trial && r.Err != ""
+		return c.sink(r)
+	})
+	if c.proved = again; again || ctx.Err() != nil {
+		return err
+	}
+	c.beside = false
+	c.lab.alone(not.why)
+	return err
+}
+
+// inTurn runs trials one after the other.
+func (c *course) inTurn(ctx context.Context, trials []dyno.Trial, sink func(*dyno.Result) error) error {
 	for _, t := range trials {
-		if l.Skip != nil && l.Skip(t.N) {
+		if c.lab.Skip != nil && c.lab.Skip(t.N) {
 			continue
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		r := l.Trial(ctx, t)
+		r := c.lab.Trial(ctx, t)
 		if ctx.Err() != nil {
-			if l.Interrupted != nil {
-				l.Interrupted(r)
-			}
-			return context.Cause(ctx)
+			return c.interrupted(ctx, r)
 		}
 		if err := sink(r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *course) interrupted(ctx context.Context, rs ...*dyno.Result) error {
+	for _, r := range rs {
+		if c.lab.Interrupted != nil {
+			c.lab.Interrupted(r)
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// ended says why no more blocks are compared; "" if they are.
+func (c *course) ended(block int) dyno.Ended {
+	if c.e.Sequential() && c.lab.Enough != nil && c.lab.Enough(block) {
+		return dyno.EndedDecided
+	}
+	within, least := time.Duration(c.e.Within), 0
+	if within == 0 && c.e.Sequential() {
+		within, least = time.Duration(dyno.DefaultWithin), c.lab.Least
+	}
+	took := time.Since(c.began)
+	if next := took + took/time.Duration(c.blocks); within > 0 && block >= least && next > within {
+		return dyno.EndedTime
+	}
+	return ""
 }

@@ -32,7 +32,7 @@ func newFake() *fake {
 	f := &fake{alive: map[int]chan struct{}{}}
 	f.lab = Lab{Hands: Hands{
 		Prepare: func(context.Context, dyno.Subject) error { return nil },
-		Start: func(_ context.Context, t *dyno.Trial, _ string) (*Running, error) {
+		Start: func(_ context.Context, t *dyno.Trial, _ string, _ time.Duration) (*Running, error) {
 			f.say("start %d", t.N)
 			died := make(chan struct{})
 			f.alive[t.N] = died
@@ -95,7 +95,7 @@ func (p fakeProbe) Watch(ctx context.Context, t probe.Target) (probe.Reading, er
 
 func experiment(repeats int) *dyno.Experiment {
 	return &dyno.Experiment{
-		Subject: dyno.Subject{Binary: "x"}, Repeats: repeats,
+		Subject: dyno.Subject{Binary: "x"}, Repeats: repeats, Alone: true,
 		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}},
 		Load:    dyno.Load{Warmup: dyno.Duration(time.Second), Idle: dyno.Duration(5 * time.Second)},
 		Memory:  new(bool),
@@ -153,8 +153,8 @@ func TestSubjectDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		start := f.lab.Start
-		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string) (*Running, error) {
-			r, err := start(ctx, tr, dir)
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, _ time.Duration) (*Running, error) {
+			r, err := start(ctx, tr, dir, 0)
 			if tr.N == 1 {
 				time.AfterFunc(1500*time.Millisecond, func() { close(f.alive[1]) })
 			}
@@ -251,8 +251,8 @@ func TestSubjectDiesAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		start := f.lab.Start
-		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string) (*Running, error) {
-			r, err := start(ctx, tr, dir)
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, _ time.Duration) (*Running, error) {
+			r, err := start(ctx, tr, dir, 0)
 			r.Err = func() error { return errors.New("subject: exit status 2") }
 			return r, err
 		}

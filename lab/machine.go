@@ -39,25 +39,26 @@ func Open() (l *Lab, release func() error, err error) {
 			_, err := builder.Build(ctx, s)
 			return err
 		},
-		Start: func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
-			return start(ctx, builder, t, dir)
+		Start: func(ctx context.Context, t *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
+			return start(ctx, builder, t, dir, beside)
 		},
-		Limit:   subject.CheckLimits,
-		Memory:  memoryOf("/proc", cgroup.MemoryLeft("/proc")),
-		Load:    putLoad,
-		Tool:    subject.RunTool,
-		Probe:   probeNamed,
-		RSS:     func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
-		Inspect: func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
-		Knobs:   func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
-		CPU:     kernel.CPU,
+		WhyNotBeside: subject.WhyNotBeside,
+		Limit:        subject.CheckLimits,
+		Memory:       memoryOf("/proc", cgroup.MemoryLeft("/proc")),
+		Load:         putLoad,
+		Tool:         subject.RunTool,
+		Probe:        probeNamed,
+		RSS:          func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
+		Inspect:      func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
+		Knobs:        func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
+		CPU:          kernel.CPU,
 	}}
 	return l, builder.Close, nil
 }
 
 // start launches the subject of a trial. Its stderr goes to stderr.log, and trace lines to
 // gctrace.txt.
-func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir string) (*Running, error) {
+func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
 	if !t.Subject.Launched() {
 		return &Running{Base: t.Subject.URL}, nil
 	}
@@ -72,7 +73,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
 		Stdout: out.stdout, Stderr: out.trace,
 		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
-		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped,
+		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped, Beside: beside,
 	})
 	if err != nil {
 		return nil, errors.Join(err, out.close())

@@ -18,15 +18,18 @@ import (
 // A memoryGuard keeps the subject of a trial from taking all memory of the machine.
 type memoryGuard struct {
 	lab    *Lab
+	trial  int
+	beside *besides                // nil if the trial runs alone
 	stop   context.CancelCauseFunc // of the trial
 	before float64                 // bytes left before the subject was started
 	floor  float64                 // bytes that stay free
 
 	watching sync.WaitGroup
 
-	mu      sync.Mutex
-	running *Running // nil until the subject is ready
-	err     error    // why it was stopped
+	mu       sync.Mutex
+	launched bool
+	running  *Running // nil until the subject is ready
+	err      error    // why it was stopped
 }
 
 const (
@@ -42,7 +45,7 @@ func reserve(total float64) float64 {
 
 // guardMemory refuses a trial that would exhaust memory, and watches the others until end is
 // called. The guard is nil where memory is not known.
-func (l *Lab) guardMemory(ctx context.Context, t *dyno.Trial) (guarded context.Context, g *memoryGuard, err error) {
+func (l *Lab) guardMemory(ctx context.Context, t *dyno.Trial, beside *besides) (guarded context.Context, g *memoryGuard, err error) {
 	if l.Memory == nil || !t.Subject.Launched() {
 		return ctx, nil, nil
 	}
@@ -54,7 +57,7 @@ func (l *Lab) guardMemory(ctx context.Context, t *dyno.Trial) (guarded context.C
 		return nil, nil, err
 	}
 	// Where little is left from the beginning, a small subject may run all the same.
-	g = &memoryGuard{lab: l, before: left, floor: min(reserve(total), left/2)}
+	g = &memoryGuard{lab: l, trial: t.N, beside: beside, before: left, floor: min(reserve(total), left/2)}
 	guarded, g.stop = context.WithCancelCause(ctx)
 	g.watching.Go(func() { g.watch(guarded) })
 	return guarded, g, nil
@@ -68,6 +71,16 @@ func (g *memoryGuard) end() error {
 	g.stop(nil)
 	g.watching.Wait()
 	return g.err
+}
+
+// launch says that the subject is about to take memory.
+func (g *memoryGuard) launch() {
+	if g == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.launched = true
 }
 
 func (g *memoryGuard) ready(r *Running) {
@@ -101,22 +114,28 @@ func (g *memoryGuard) watch(ctx context.Context) {
 }
 
 // guilty stops the subject if it took most of what was used since the start, or is not ready yet.
+// Of subjects side by side that took it together, it is the greatest.
 func (g *memoryGuard) guilty(left float64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !g.launched {
+		return false
+	}
+	others, greatest := g.others()
+	used := g.before - left
 	took := "it was not ready yet"
 	if r := g.running; r != nil {
-		if g.lab.RSS == nil || r.Target.PID == 0 {
-			return false
-		}
-		rss, err := g.lab.RSS(r.Target.PID)
-		if err != nil || rss < (g.before-left)/2 {
+		rss, known := g.rss(r)
+		if !known || rss < greatest || others+rss < used/2 {
 			return false
 		}
 		took = "its resident memory was " + size(rss)
+	} else if others > used/2 {
+		return false
 	}
 	g.err = fmt.Errorf("the subject was stopped before it exhausted the memory of the machine: %s, %s were left (consider: GOMEMLIMIT, fewer requests or clients, a shorter load)",
 		took, size(left))
+	g.beside.exhausted(g.trial, g.err)
 	g.stop(g.err)
 	if g.running != nil && g.running.Kill != nil {
 		g.running.Kill()
@@ -124,17 +143,43 @@ func (g *memoryGuard) guilty(left float64) bool {
 	return true
 }
 
+// others returns the resident memory of the subjects beside, and of the greatest of them.
+func (g *memoryGuard) others() (sum, greatest float64) {
+	for _, r := range g.beside.alive() {
+		if rss, known := g.rss(r); known && r != g.running {
+			sum, greatest = sum+rss, max(greatest, rss)
+		}
+	}
+	return sum, greatest
+}
+
+func (g *memoryGuard) rss(r *Running) (bytes float64, known bool) {
+	if g.lab.RSS == nil || r.Target.PID == 0 {
+		return 0, false
+	}
+	bytes, err := g.lab.RSS(r.Target.PID)
+	return bytes, err == nil
+}
+
 // refuse returns an error if the heap of the trial would outgrow the memory that is left: with
 // GOGC=off it grows to GOMEMLIMIT.
 func refuse(t *dyno.Trial, left, total float64) error {
-	limit, err := dyno.ParseSize(environment(t, "GOMEMLIMIT"))
 	room := max(0, left-reserve(total))
-	gogc := environment(t, "GOGC")
-	if off := gogc == "off" || strings.HasPrefix(gogc, "-"); !off || err != nil || float64(limit) <= room {
+	if promised(t) <= room {
 		return nil
 	}
 	return fmt.Errorf("not started: with GOGC=off the heap grows to GOMEMLIMIT=%s, and %s of memory are left, of which %s stay free (consider: GOMEMLIMIT=%dMiB at most, or GOGC=100)",
 		environment(t, "GOMEMLIMIT"), size(left), size(left-room), int(room)>>20)
+}
+
+// promised is to how many bytes the heap of a trial surely grows; 0 if that is not known.
+func promised(t *dyno.Trial) float64 {
+	limit, err := dyno.ParseSize(environment(t, "GOMEMLIMIT"))
+	gogc := environment(t, "GOGC")
+	if off := gogc == "off" || strings.HasPrefix(gogc, "-"); !off || err != nil {
+		return 0
+	}
+	return float64(limit)
 }
 
 func environment(t *dyno.Trial, name string) string {

@@ -55,9 +55,9 @@ func hungry(m *machine) *fake {
 	f.lab.Memory = func() (float64, float64, error) { return m.left - m.used(), m.total, nil }
 	f.lab.RSS = func(int) (float64, error) { return m.rss * m.used(), nil }
 	start := f.lab.Start
-	f.lab.Start = func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
+	f.lab.Start = func(ctx context.Context, t *dyno.Trial, dir string, _ time.Duration) (*Running, error) {
 		m.begin(time.Now())
-		r, err := start(ctx, t, dir)
+		r, err := start(ctx, t, dir, 0)
 		r.Kill = m.kill
 		return r, err
 	}
@@ -110,7 +110,7 @@ func TestGuardStopsStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{total: 24 * gib, left: 20 * gib, rate: 10 * gib}
 		f := hungry(m)
-		f.lab.Start = func(ctx context.Context, _ *dyno.Trial, _ string) (*Running, error) {
+		f.lab.Start = func(ctx context.Context, _ *dyno.Trial, _ string, _ time.Duration) (*Running, error) {
 			m.begin(time.Now())
 			<-ctx.Done()
 			return nil, context.Cause(ctx)

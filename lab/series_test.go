@@ -51,7 +51,7 @@ func (s sampler) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 func sampled(t *testing.T, dir string, samplers []sampler, look map[time.Duration]func()) *dyno.Result {
 	f := newFake()
 	f.lab.Dir = func(int) (string, error) { return dir, nil }
-	f.lab.Start = func(context.Context, *dyno.Trial, string) (*Running, error) {
+	f.lab.Start = func(context.Context, *dyno.Trial, string, time.Duration) (*Running, error) {
 		return &Running{Base: "http://127.0.0.1:1", Target: probe.Target{PID: 1, Socket: "s", Expvar: "e", Trace: new(gctrace.Splitter)}}, nil
 	}
 	f.lab.Probe = func(name string) (probe.Probe, bool) {

@@ -58,8 +58,8 @@ func looking(l fakeInspector) *fake {
 	*l.rss = 100
 	f.lab.Inspect = func(int, string) (Inspector, error) { return l, nil }
 	start := f.lab.Start
-	f.lab.Start = func(ctx context.Context, t *dyno.Trial, dir string) (*Running, error) {
-		r, err := start(ctx, t, dir)
+	f.lab.Start = func(ctx context.Context, t *dyno.Trial, dir string, _ time.Duration) (*Running, error) {
+		r, err := start(ctx, t, dir, 0)
 		r.Target.Socket = "s"
 		return r, err
 	}

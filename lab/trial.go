@@ -36,22 +36,33 @@ type Running struct {
 type trial struct {
 	lab *Lab
 	dyno.Trial
-	dir   string // for its files; "" if nothing is written
-	meter *load.Meter
+	dir    string // for its files; "" if nothing is written
+	meter  *load.Meter
+	beside *besides      // nil if it runs alone
+	began  time.Duration // of a trial beside others: when its window did, of the load's own time
 }
 
-// Trial runs one trial. It always returns a result, and stops what it started.
+// Trial runs one trial, alone. It always returns a result, and stops what it started.
 func (l *Lab) Trial(ctx context.Context, plan dyno.Trial) *dyno.Result {
+	r, t := l.begin(plan)
+	t.finish(ctx, r)
+	return r
+}
+
+func (l *Lab) begin(plan dyno.Trial) (*dyno.Result, *trial) {
 	r := &dyno.Result{Trial: plan, Start: time.Now()}
 	t := &trial{lab: l, Trial: plan, meter: new(load.Meter)}
 	if l.Watch != nil {
 		l.Watch(&r.Trial, t.meter)
 	}
+	return r, t
+}
+
+func (t *trial) finish(ctx context.Context, r *dyno.Result) {
 	if err := t.run(ctx, r); err != nil {
 		r.Err = err.Error()
 	}
 	r.Values.Sort()
-	return r
 }
 
 func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
@@ -91,12 +102,21 @@ type requests struct {
 // withSubject launches the subject, calls do, and stops it. It returns the error that caused the
 // others: a subject that ended by itself fails its trial, even after the last answer.
 func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Running) error) error {
-	ctx, guard, err := t.lab.guardMemory(ctx, &t.Trial)
+	ctx, guard, err := t.lab.guardMemory(ctx, &t.Trial, t.beside)
 	if err != nil {
 		return err
 	}
 	t.meter.Enter("start")
-	running, err := t.lab.Start(ctx, &t.Trial, t.dir)
+	launch := func(beside time.Duration) (*Running, error) {
+		guard.launch()
+		return t.lab.Start(ctx, &t.Trial, t.dir, beside)
+	}
+	var running *Running
+	if t.beside == nil {
+		running, err = launch(0)
+	} else {
+		running, err = t.beside.start(ctx, t.N, t.lab.WhyNotBeside, launch)
+	}
 	if err != nil {
 		return cmp.Or(guard.end(), err)
 	}
@@ -121,12 +141,11 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 	w := newWindow(t, running)
 	s := &snapshots{trial: t, target: running.Target, sample: w.series.of("proc")}
 	s.ready(ctx)
-	rec, err := t.put(ctx, running.Base, load.Options{
-		Meter: t.meter, Scratch: kept.file, Second: w.latency.second,
-		Begin: func(ctx context.Context) error { s.before(ctx); return w.open(ctx) },
-		End:   func() { w.close(); s.after(ctx) },
-	})
+	rec, err := t.load(ctx, running, w, s, kept.file)
 	w.close()
+	if t.beside != nil {
+		r.Turns = t.beside.turns
+	}
 	if !w.start.IsZero() {
 		r.Start = w.start
 	}
@@ -156,6 +175,22 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 	take(r, s.measured)
 	r.Memory = s.since(r.Start)
 	return err
+}
+
+// load puts the load on the subject, with the window around what is measured. Beside others a trial
+// awaits them before its load, its window, and the end of that.
+func (t *trial) load(ctx context.Context, running *Running, w *window, s *snapshots, scratch *os.File) (*load.Record, error) {
+	o := load.Options{
+		Meter: t.meter, Scratch: scratch, Second: w.latency.second,
+		Begin: func(ctx context.Context) error { s.before(ctx); return w.open(ctx) },
+		End:   func() { w.close(); s.after(ctx) },
+	}
+	if t.beside != nil {
+		if err := t.beside.around(ctx, t, &o); err != nil {
+			return nil, err
+		}
+	}
+	return t.put(ctx, running.Base, o)
 }
 
 // whileAlive returns a context that ends with the subject, with its error as the cause.

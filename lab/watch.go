@@ -41,7 +41,7 @@ type attendant struct {
 	dir   string // of the trial
 }
 
-func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string) (*Running, error) {
+func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string, _ time.Duration) (*Running, error) {
 	a.trial, a.dir = t, dir
 	running := &Running{Base: t.Subject.URL, Target: probe.Target{Gentle: true}}
 	p := &a.Process

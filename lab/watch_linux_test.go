@@ -69,7 +69,7 @@ func TestWatchEnds(t *testing.T) {
 	hands := watchLab(t, seeing{then: func(ctx context.Context) { close(end); <-ctx.Done() }}).Watching(Watching{
 		Process: lookUp(t, os.Getpid()), End: end,
 	})
-	hands.Live = func(probe, metric string, v float64) { live = append(live, probe+" "+metric) }
+	hands.Live = func(_ *dyno.Trial, probe, metric string, v float64) { live = append(live, probe+" "+metric) }
 	r := hands.Trial(t.Context(), watchExperiment(os.Getpid()).Trials()[0])
 	if r.Err != "" || len(r.Warnings) > 0 || r.Latency != nil {
 		t.Errorf("error %q, warnings %q, latency %v", r.Err, r.Warnings, r.Latency)

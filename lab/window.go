@@ -38,7 +38,9 @@ const often = 100 * time.Millisecond
 
 func newWindow(t *trial, running *Running) *window {
 	w := &window{trial: t, target: running.Target, series: newSeriesLog(t.dir), readings: map[string]probe.Reading{}}
-	w.latency.observer = t.lab.Second
+	if observe := t.lab.Second; observe != nil {
+		w.latency.observer = func(h *hist.Histogram, from, to time.Duration) { observe(&t.Trial, h, from, to) }
+	}
 	url := func(path string) string { // of a path of the service; a URL stays as it is
 		if strings.HasPrefix(path, "/") {
 			return running.Base + path
@@ -65,6 +67,11 @@ func newWindow(t *trial, running *Running) *window {
 // open starts the probes and returns when each has taken its first reading. The probe of the trial's
 // purpose begins first and ends last: no other sees what it does then, such as a forced collection.
 func (w *window) open(ctx context.Context) error {
+	for _, r := range w.trial.beside.alive() {
+		if r.Target.PID != w.target.PID {
+			w.target.Beside = append(w.target.Beside, r.Target.PID)
+		}
+	}
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
 		w.warnings.AddOf(dyno.WarnProbeCost, "probes.every", "probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every)
 	}
@@ -133,7 +140,7 @@ func (w *window) sample(name string) func(metric string, at time.Duration, v flo
 		return log
 	}
 	return func(metric string, at time.Duration, v float64) {
-		live(name, metric, v)
+		live(&w.trial.Trial, name, metric, v)
 		log(metric, at, v)
 	}
 }

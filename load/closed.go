@@ -10,45 +10,68 @@ import (
 )
 
 // closed plays one client's loop: the next request follows the answer to the
-// last. It ends at until (0: never), when no request is left to measure, or with
-// ctx. Unless measured, nothing is counted.
+// last. It ends at until (0: never) of the run's own time, when no request is left
+// to measure, or with ctx. Unless measured, nothing is counted.
 func (r *runner) closed(ctx context.Context, c *client, until time.Duration, measured bool) error {
-	taken := 0
+	l := loopOf{until: until, measured: measured}
 	for {
 		for _, s := range r.scenario.Loop {
-			if ctx.Err() != nil || until > 0 && r.now() >= until {
-				return nil
-			}
 			if s.Rests() {
-				if measured && r.enough(taken) {
+				if l.over(ctx, r) || measured && r.enough(l.taken) {
 					return nil // no rest after the last request
 				}
 				c.rest(ctx, s, until)
 				continue
 			}
-			width := s.Width()
-			if measured {
-				if width = r.take(s, &taken); width == 0 {
-					return nil
-				}
-			}
-			failed := false
-			for i, st := range c.send(ctx, s, width) {
-				k := &c.calls[i]
-				if k.out.cause != "" && ctx.Err() != nil {
-					return nil
-				}
-				if measured {
-					if err := r.note(c, st, due{at: k.out.sent}, &k.out); err != nil {
-						return err
-					}
-				}
-				failed = failed || k.out.cause != ""
+			failed, over, err := r.step(ctx, c, s, &l)
+			if over || err != nil {
+				return err
 			}
 			c.backOff(ctx, failed)
 		}
 		c.vars.NextLoop()
 	}
+}
+
+// A loopOf is how far one client's loop is.
+type loopOf struct {
+	until    time.Duration
+	measured bool
+	taken    int // measured requests
+}
+
+func (l *loopOf) over(ctx context.Context, r *runner) bool {
+	return ctx.Err() != nil || l.until > 0 && r.turn.own(r.now()) >= l.until
+}
+
+// step plays one step that sends, when it is the run's turn.
+func (r *runner) step(ctx context.Context, c *client, s *scenario.Step, l *loopOf) (failed, over bool, err error) {
+	if !r.turn.begin(ctx) {
+		return false, true, nil
+	}
+	defer r.turn.end()
+	if l.over(ctx, r) {
+		return false, true, nil
+	}
+	width := s.Width()
+	if l.measured {
+		if width = r.take(s, &l.taken); width == 0 {
+			return false, true, nil
+		}
+	}
+	for i, st := range c.send(ctx, s, width) {
+		k := &c.calls[i]
+		if k.out.cause != "" && ctx.Err() != nil {
+			return false, true, nil
+		}
+		if l.measured {
+			if err := r.note(c, st, due{at: k.out.sent}, &k.out); err != nil {
+				return false, true, err
+			}
+		}
+		failed = failed || k.out.cause != ""
+	}
+	return failed, false, nil
 }
 
 // take returns how many requests of a step the client may send now. taken counts
@@ -118,9 +141,9 @@ func (c *client) send(ctx context.Context, s *scenario.Step, width int) []*scena
 func (c *client) rest(ctx context.Context, s *scenario.Step, until time.Duration) {
 	d := s.RestTime(c.vars)
 	if until > 0 {
-		d = min(d, until-c.r.now())
+		d = min(d, until-c.r.turn.own(c.r.now()))
 	}
-	timerPacer{}.wait(ctx, time.Now().Add(d))
+	c.r.turn.rest(ctx, d)
 }
 
 // A client's pause after its second failure in a row, and the longest pause.

@@ -45,6 +45,7 @@ type Options struct {
 	// call, if any. h is valid until it returns.
 	Second func(h *hist.Histogram, from, to time.Duration)
 	Meter  *Meter // if not nil, shows the run's progress
+	Turn   *Turn  // if not nil, lets requests of all phases begin only while it is open; not for open loads
 }
 
 // A Meter shows a run's progress to any goroutine. The zero value is ready. It
@@ -53,6 +54,15 @@ type Meter struct {
 	Done   atomic.Int64 // measured requests that are over, failed ones included
 	Failed atomic.Int64 // measured requests that failed
 	phase  atomic.Value // a string
+	turn   *Turn        // of the run; set before it measures
+	window atomic.Pointer[window]
+}
+
+// A window is when a run began to measure, of its own time.
+type window struct {
+	clock
+	turn  *Turn
+	began time.Duration
 }
 
 // Phase is "setup", "warmup", "measure", "teardown", or what the caller entered;
@@ -63,7 +73,26 @@ func (m *Meter) Phase() string {
 }
 
 // Enter sets the phase. Run enters its own; the caller enters what is before and after.
-func (m *Meter) Enter(phase string) { m.phase.Store(phase) }
+func (m *Meter) Enter(phase string) {
+	if phase == "measure" {
+		w := &window{turn: m.turn, clock: clock{time.Now()}}
+		if m.turn != nil {
+			w.clock = m.turn.clock
+		}
+		w.began = w.turn.own(w.now())
+		m.window.Store(w)
+	}
+	m.phase.Store(phase)
+}
+
+// Own is how long the run has measured, of its own time (see [Turn]); 0 before it does.
+func (m *Meter) Own() time.Duration {
+	w := m.window.Load()
+	if w == nil {
+		return 0
+	}
+	return w.turn.own(w.now()) - w.began
+}
 
 // A run ends early after this many failures without a success. It also ends
 // when a service hangs: each client has timed out twice with no answer between,
@@ -91,6 +120,7 @@ type runner struct {
 	clients  []*client
 	rec      *recorder
 	meter    *Meter
+	turn     *Turn // nil: always open
 	pacer    func(context.Context) pacer
 	options  Options
 
@@ -167,12 +197,15 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	if err != nil {
 		return nil, err
 	}
-	r.options = o
+	if r.options = o; o.Turn != nil {
+		r.turn, r.clock, r.rec.turn = o.Turn, o.Turn.clock, o.Turn
+	}
 	if o.Scratch != nil {
 		r.rec.keepIn(o.Scratch, int64(cmp.Or(r.load.MaxRequestsKept, dyno.DefaultMaxRequestsKept)))
 		defer r.rec.keepNoMore(nil)
 	}
 	r.meter = cmp.Or(o.Meter, new(Meter))
+	r.meter.turn = o.Turn
 	engineCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	links := r.scenario.Links()
@@ -316,7 +349,12 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, se
 			c.rest(ctx, s, 0)
 			continue
 		}
-		for i, st := range c.send(ctx, s, s.Width()) {
+		if !r.turn.begin(ctx) {
+			return nil
+		}
+		sent := c.send(ctx, s, s.Width())
+		r.turn.end()
+		for i, st := range sent {
 			o := &c.calls[i].out
 			switch {
 			case o.cause != "" && ctx.Err() != nil:
@@ -341,7 +379,7 @@ func (r *runner) warmUp(ctx context.Context) error {
 		// warm-up. Requests that still wait at its end are dropped.
 		return r.open(ctx, Until(r.schedule(r.load.Rate.First(), 1), d), d, false)
 	}
-	until := r.now() + d
+	until := r.turn.own(r.now()) + d
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
 }
 
@@ -361,7 +399,7 @@ func (r *runner) measure(ctx context.Context) error {
 	start := r.now()
 	r.rec.zero = start
 	if d > 0 {
-		r.rec.until = start + d
+		r.rec.until = r.turn.own(start) + d
 	}
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, r.rec.until, true) })
 }

@@ -19,10 +19,11 @@ type Record struct {
 	Window   int64          // all requests of the window, those of unmeasured steps too
 
 	Start time.Time // of the measured window; Kept and Slowest count from it
-	// Elapsed runs from the first request's due time to the end of the last.
+	// Elapsed runs from the first request's due time to the end of the last, with
+	// what was not the run's turn.
 	Elapsed time.Duration
-	// Rate is successful requests per second, SentRate all sent requests. Waiting
-	// for the last answers is in neither. A closed load with a duration counts what
+	// Rate is successful requests per second of the run's own time, SentRate all sent
+	// requests. Waiting for the last answers is in neither. A closed load with a duration counts what
 	// was done by its end; one with a number of requests takes the whole window.
 	Rate, SentRate float64
 
@@ -103,7 +104,7 @@ func (r *runner) record() *Record {
 	rec.Statuses, rec.Slowest = sum.statuses, sum.slowest
 	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited
 	if sum.first == never {
-		sum.first = sum.last
+		sum.first, sum.own.first = sum.last, sum.own.last
 	}
 	rec.Start = r.at(r.rec.zero)
 	rec.Elapsed = sum.last - sum.first
@@ -133,7 +134,7 @@ func (r *runner) resent() int64 {
 }
 
 func (r *runner) rates(rec *Record, sum *totals) {
-	done, over, d := rec.Latency.Count(), rec.Requests, rec.Elapsed
+	done, over, d := rec.Latency.Count(), rec.Requests, sum.own.last-sum.own.first
 	switch all := time.Duration(r.load.Duration); {
 	case r.rec.open && !r.complete:
 		d = r.ended - r.rec.zero

@@ -31,7 +31,8 @@ type recorder struct {
 	open     bool
 	zero     time.Duration // begin of the window
 	deadline time.Duration // latency beyond which a request is overdue; never if the load has none
-	until    time.Duration // end of a closed load with a duration
+	until    time.Duration // end of a closed load with a duration, of the run's own time
+	turn     *Turn
 	shards   []*shard
 	keeper   *requestlog.Log // nil if requests are not kept
 }
@@ -61,18 +62,19 @@ type totals struct {
 	sentInTime  int64 // requests that were over by then
 	in, out     int64 // bytes
 	waited      int64
-	first, last time.Duration // due, done
-	dueLast     time.Duration // of the request that was due last
-	sentAt      time.Duration // when it was sent
-	lag         time.Duration // longest wait of a request since one had not to wait
-	recovered   time.Duration // longest lag that was caught up with
-	lastGood    time.Duration // when the last request succeeded
-	lastBad     time.Duration // when the last that failed was sent
-	bad         int64         // that failed in a row
+	first, last time.Duration                       // due, done
+	own         struct{ first, last time.Duration } // the same, of the run's own time
+	dueLast     time.Duration                       // of the request that was due last
+	sentAt      time.Duration                       // when it was sent
+	lag         time.Duration                       // longest wait of a request since one had not to wait
+	recovered   time.Duration                       // longest lag that was caught up with
+	lastGood    time.Duration                       // when the last request succeeded
+	lastBad     time.Duration                       // when the last that failed was sent
+	bad         int64                               // that failed in a row
 }
 
 func newTotals() totals {
-	return totals{failures: map[failure]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never}
+	return totals{failures: map[failure]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never, own: struct{ first, last time.Duration }{first: never}}
 }
 
 const never = time.Duration(1<<63 - 1)
@@ -198,7 +200,11 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	s.out += o.out
 	s.first = min(s.first, d.at)
 	s.last = max(s.last, o.done)
-	if o.done <= s.rec.until {
+	away := s.rec.turn.offset()
+	s.own.first = min(s.own.first, d.at-away)
+	s.own.last = max(s.own.last, o.done-away)
+	inTime := o.done-away <= s.rec.until
+	if inTime {
 		s.sentInTime++
 	}
 	if o.status/100 == 3 && len(st.Expect) == 0 {
@@ -213,7 +219,7 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 		if latency > s.rec.deadline {
 			s.overdue++
 		}
-		if o.done <= s.rec.until {
+		if inTime {
 			s.inTime++
 		}
 		s.lastGood = max(s.lastGood, o.done)
@@ -313,6 +319,8 @@ func (s *totals) merge(t *totals) {
 	s.bad += t.bad
 	s.first = min(s.first, t.first)
 	s.last = max(s.last, t.last)
+	s.own.first = min(s.own.first, t.own.first)
+	s.own.last = max(s.own.last, t.own.last)
 	if t.dueLast >= s.dueLast {
 		s.dueLast, s.sentAt = t.dueLast, t.sentAt
 	}

@@ -227,6 +227,7 @@ func TestPlanMistakes(t *testing.T) {
 		{"duration", "load: {duration: 5}\n", "1:18", `bad duration "5" (want for example 30s or 1m30s)`},
 		{"count", "repeat: 0\n", "1:9", `want a whole number from 1, got "0"`},
 		{"trials", "repeat: 1000000000\n", "1:1", "1e+09 trials are more than anybody runs"},
+		{"trials of a run that decides itself", "subject: {package: .}\nvary:\n  A: [" + numbers(2600) + "]\n", "2:1", "1.04e+05 trials are more than anybody runs"},
 		{"settings", "vary:\n  A: [" + numbers(200) + "]\n  B: [" + numbers(200) + "]\n", "1:1", "4e+04 settings are more than anybody runs"},
 		{"no levels", "vary:\n  GOGC: []\n", "2:3", "factor GOGC has no levels"},
 		{"level twice", "vary:\n  GOGC: [1, 1]\n", "2:3", "factor GOGC has a level twice"},

@@ -30,6 +30,8 @@ type Target struct {
 	// its high-water mark of memory, which is read 10 times a second at most.
 	Gentle bool
 
+	Beside []int // PIDs of the subjects that take turns with it: no other processes
+
 	Grouped bool // the process has a control group of its own; cgroup needs it
 
 	// Hold, if not nil, is called before each reading but the first and the last,

@@ -121,11 +121,22 @@ func (d *Dir) Done(n int) bool {
 	return ok && r.Err == ""
 }
 
-// Missing returns the trials of the plan that are not done.
+// Missing returns the trials of the plan that are not done. Of a run that has ended they
+// are those of the blocks that it compared, and those that are not compared.
 func (d *Dir) Missing() (missing []int) {
+	most := d.Run.Plan.MostCompared()
+	last := most
+	if d.Run.Ended != "" {
+		last = 0
+		for n := range d.done {
+			if n <= most {
+				last = max(last, n)
+			}
+		}
+	}
 	for n := range d.Run.Plan.Planned() {
-		if !d.Done(n + 1) {
-			missing = append(missing, n+1)
+		if n++; !d.Done(n) && (n <= last || n > most) {
+			missing = append(missing, n)
 		}
 	}
 	return missing

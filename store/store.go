@@ -64,6 +64,9 @@ type Run struct {
 	Host     Host             `json:"host"`
 	Settings []string         `json:"settings"` // in the order of reports
 	Plan     *dyno.Experiment `json:"plan"`
+
+	Ended dyno.Ended `json:"ended,omitempty"` // why fewer blocks were compared than the plan has; "" if they were not, or are not yet
+	Alone string     `json:"alone,omitempty"` // why settings did not run side by side, though there are several; "" if they did
 }
 
 // A Host is the machine that a run was made on.
@@ -116,6 +119,17 @@ func Create(path string, run Run) (*Dir, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
+}
+
+// SetAlone and SetEnded keep what Run has of it.
+func (d *Dir) SetAlone(why string) error {
+	d.Run.Alone = why
+	return d.writeRun()
+}
+
+func (d *Dir) SetEnded(ended dyno.Ended) error {
+	d.Run.Ended = ended
+	return d.writeRun()
 }
 
 func (d *Dir) writeRun() error {

@@ -353,3 +353,34 @@ func TestResumeOldSchema(t *testing.T) {
 		t.Errorf("after that it is read with %v", err)
 	}
 }
+
+// A run that decided itself how many blocks it takes lacks nothing of the blocks after its last.
+func TestMissingOfEnded(t *testing.T) {
+	d := create(t)
+	d.Run.Plan.Repeats = 0 // up to 40 blocks of 2 settings
+	d.Run.Plan.Subject = dyno.Subject{Package: "."}
+	d.Run.Plan.Profile = []string{"cpu"}
+	d.Run.Plan.ProfileRepeats = 1
+	for _, n := range []int{1, 2, 3, 4} {
+		r := result(n)
+		if n == 2 {
+			r.Err = "it did not start"
+		}
+		if err := d.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(d.Missing()); n != 79 {
+		t.Errorf("while it goes on %d are missing, want all but 3 of 82", n)
+	}
+	if err := d.SetEnded(dyno.EndedDecided); err != nil {
+		t.Fatal(err)
+	}
+	again, err := store.Read(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Missing(); !slices.Equal(got, []int{2, 81, 82}) {
+		t.Errorf("after its end %v are missing, want the failed one and the profiles", got)
+	}
+}

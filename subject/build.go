@@ -67,7 +67,7 @@ func NewBuilder(parent string) (*Builder, error) {
 		built: map[string]*Built{}, copies: map[string]source{}, trees: map[string]string{},
 		tests: map[string]*TestPackage{},
 	}
-	if b.guard, err = guard.Start(guard.Job{Scratch: b.dir}, guard.IO{}); err != nil {
+	if b.guard, err = guard.Start(guard.Job{Scratch: []string{b.dir}}, guard.IO{}); err != nil {
 		return nil, fmt.Errorf("make a folder for builds: %w", err)
 	}
 	if err := os.Mkdir(filepath.Join(b.dir, "tmp"), 0o700); err != nil {
@@ -94,7 +94,7 @@ func (b *Builder) Close() error {
 func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, _, err := expand(s, "127.0.0.1:1"); err != nil {
+	if _, err := expand(s, "127.0.0.1:1", "/dir"); err != nil {
 		return nil, err
 	}
 	if s.Binary != "" && s.Plantable {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,10 +18,9 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// victim is a dyno in little: it builds, starts a service that forks and a program
-// that is stopped, as test binaries are between turns, and begins a second build, in a worktree, that does
-// not end. It says what there
-// is to be cleaned up and waits to be killed.
+// victim is a dyno in little: it builds, starts a service that forks, beside it one with data that is
+// paused, as both are between turns, and a program that has stopped itself, and begins a second build,
+// in a worktree, that does not end. It says what there is to be cleaned up and waits to be killed.
 func victim() {
 	check := func(err error) {
 		if err != nil {
@@ -36,23 +36,30 @@ func victim() {
 	check(err)
 	p, err := Start(ctx, built, s, Options{})
 	check(err)
+	s.Args[3], s.Env = "", map[string]string{"DATA": "{{.Dir}}"}
+	paused, err := Start(ctx, built, s, Options{})
+	check(err)
+	data := variable(paused.env, "DATA")
+	check(os.WriteFile(filepath.Join(data, "journal"), []byte("x"), 0o600))
+	check(paused.Pause())
 	_, err = b.Build(ctx, dyno.Subject{Package: os.Getenv("DYNO_TEST_REPO"), Rev: "HEAD"})
 	check(err)
 	go b.command(ctx, b.dir, nil, "sh", "-c", "sleep 1000 & while :; do mkdir -p tmp/x; done")
 	stopped, err := guard.Start(guard.Job{Path: "/bin/sh", Args: []string{"sh", "-c", "kill -STOP $$"}, Dir: b.dir}, guard.IO{})
 	check(err)
-	state := func() string {
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", stopped.PID))
-		return string(stat)
+	rests := func(pid int) bool {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return strings.Contains(string(stat), ") T ")
 	}
-	// the builder's supervisor; supervisor, service, sh, sleep; supervisor, sh, sleep; supervisor, sh
-	for len(guard.Descendants(os.Getpid())) < 10 || !strings.Contains(state(), ") T ") {
+	// the builder's supervisor; supervisor, service, sh, sleep; supervisor, service; supervisor, sh,
+	// sleep; supervisor, sh
+	for len(guard.Descendants(os.Getpid())) < 12 || !rests(stopped.PID) || !rests(paused.PID) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	for _, pid := range guard.Descendants(os.Getpid()) {
 		fmt.Println("pid", pid)
 	}
-	for _, path := range []string{b.dir, filepath.Dir(p.Socket)} {
+	for _, path := range []string{b.dir, filepath.Dir(p.Socket), filepath.Dir(paused.Socket), data} {
 		fmt.Println("path", path)
 	}
 	fmt.Println("ready")
@@ -88,7 +95,8 @@ func TestKilled(t *testing.T) {
 			t.Error(lines.Text())
 		}
 	}
-	if len(pids) < 10 || len(paths) != 2 || !exists(paths[0]) || !exists(paths[1]) {
+	missing := slices.ContainsFunc(paths, func(path string) bool { return !exists(path) })
+	if len(pids) < 12 || len(paths) != 4 || missing {
 		t.Errorf("processes %v, paths %v: want more to clean up", pids, paths)
 	}
 	if list := run(t, repo, "git", "worktree", "list"); !strings.Contains(list, "\n") {

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -32,6 +33,10 @@ type Options struct {
 	// 1.8 times as long (doc/method.md), so it is not for trials that are compared.
 	Pacer bool
 
+	// Beside is how long an instance of the service that runs already took to be ready, or 0. Start
+	// gives up after five times that, 2 s at the least, if s.ReadyTimeout is longer.
+	Beside time.Duration
+
 	Limits  dyno.Limits // are those of the subject's own control group, which Grouped alone makes too
 	Grouped bool
 }
@@ -44,6 +49,7 @@ type Process struct {
 	Ready    time.Duration // from its launch until it was ready, to some 5 %
 	Warnings dyno.Warnings // doubts about this launch
 
+	told told
 	tail *Tail
 	env  []string
 }
@@ -57,30 +63,41 @@ func quoted(lines string) string {
 
 // Start launches the subject and returns when it is ready: when s.Ready is answered with 2xx or,
 // without s.Ready, when its port accepts connections. The context and s.ReadyTimeout bound the
-// start only. Templates and the variable PORT tell the subject its free port of 127.0.0.1.
+// start only. Templates and the variable PORT tell the subject its free port of 127.0.0.1; {{.Dir}}
+// in templates is a directory below [os.TempDir] that is made empty for this launch, and removed with
+// all that is in it after the last process of the subject, also if dyno was killed.
 //
-// The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
+// [WhyNotBeside] tells whether another instance may be the reason of an error. The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
 func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
 	addr, err := freeAddr()
 	if err != nil {
 		return nil, fmt.Errorf("choose a port: %w", err)
 	}
-	args, vars, err := expand(s, addr)
+	temp, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return nil, err
-	}
-	p := &Process{Addr: addr, tail: NewTail(o.Stderr)}
-	var scratch string
-	if b.Injected {
-		scratch = guard.TempName(os.TempDir())
-		if len(scratch) > 90 { // a socket's path is limited to 104 or 108 bytes
-			scratch = guard.TempName("/tmp")
-		}
-		p.Socket = filepath.Join(scratch, "probe")
 	}
 	dir, err := filepath.Abs(s.Dir)
 	if err != nil {
 		return nil, err
+	}
+	own := guard.TempName(temp)
+	l, err := expand(s, addr, own)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Addr: addr, told: l.told, tail: NewTail(o.Stderr)}
+	var scratch []string
+	if l.told.dir {
+		scratch = append(scratch, own)
+	}
+	if b.Injected {
+		probe := guard.TempName(temp)
+		if len(probe) > 90 { // a socket's path is limited to 104 or 108 bytes
+			probe = guard.TempName("/tmp")
+		}
+		scratch = append(scratch, probe)
+		p.Socket = filepath.Join(probe, "probe")
 	}
 	debug := ""
 	if o.Trace {
@@ -89,8 +106,8 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 			debug += ",gcpacertrace=1"
 		}
 	}
-	p.env = environ(vars, dir, p.Socket, debug)
-	j := guard.Job{Path: b.Path, Args: append([]string{b.Path}, args...), Dir: dir, Env: p.env, Scratch: scratch}
+	p.env = environ(l.env, dir, p.Socket, debug)
+	j := guard.Job{Path: b.Path, Args: append([]string{b.Path}, l.args...), Dir: dir, Env: p.env, Scratch: scratch}
 	if o.Grouped || o.Limits != (dyno.Limits{}) {
 		j.Confine = confine(o.Limits)
 		p.Warnings = limitDoubts(o.Limits.CPU, b.Path, p.env, runtime.NumCPU())
@@ -100,7 +117,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 		return nil, fmt.Errorf("start subject: %w", err)
 	}
 	launched := time.Now()
-	if err := p.await(ctx, s); err != nil {
+	if err := p.await(ctx, s, o.Beside); err != nil {
 		p.Stop(0)
 		return nil, err
 	}
@@ -120,28 +137,51 @@ func (p *Process) Err() error {
 	select {
 	case <-p.Done:
 		if p.Alone {
-			why, lines := killedForMemory(p.Memory, p.Status, p.env), p.tail.String()
-			if why == "" || lines != "" { // who is killed for memory mostly has no time to write
-				why = cmp.Or(why, "subject ended: "+p.Status) + quoted(lines)
-			}
-			return errors.New(why)
+			f := p.fails(killedForMemory(p.Memory, p.Status, p.env))
+			f.limit = f.why != "" && p.Memory.Limit > 0 && p.Memory.Reached
+			f.mute = f.why != "" // who is killed for memory mostly has no time to write
+			f.why = cmp.Or(f.why, "subject ended: "+p.Status)
+			return f
 		}
 	default:
 	}
 	return nil
 }
 
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
+func (p *Process) fails(why string) *failure {
+	return &failure{why: why, lines: p.tail.String(), addr: p.Addr, told: p.told}
 }
 
-func (p *Process) await(ctx context.Context, s dyno.Subject) error {
-	limit := s.ReadyTimeout.Or(dyno.DefaultReadyTimeout)
+// chosen are the addresses chosen last. The kernel may offer one again before the subject that it was
+// chosen for listens there: in one of some 7,600 pairs.
+var chosen struct {
+	sync.Mutex
+	addrs [64]string
+	next  int
+}
+
+func freeAddr() (string, error) {
+	chosen.Lock()
+	defer chosen.Unlock()
+	for tries := 1; ; tries++ {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		addr := l.Addr().String()
+		l.Close()
+		if !slices.Contains(chosen.addrs[:], addr) || tries > len(chosen.addrs) { // few ports are free
+			chosen.addrs[chosen.next] = addr
+			chosen.next = (chosen.next + 1) % len(chosen.addrs)
+			return addr, nil
+		}
+	}
+}
+
+// await returns when the subject is ready. first is as Options.Beside.
+func (p *Process) await(ctx context.Context, s dyno.Subject, first time.Duration) error {
+	patience := s.ReadyTimeout.Or(dyno.DefaultReadyTimeout)
+	limit := besideLimit(patience, first)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
 	client := &http.Client{
@@ -174,7 +214,11 @@ func (p *Process) await(ctx context.Context, s dyno.Subject) error {
 		if s.Ready != "" {
 			cure = "pass {{.Addr}} to the subject's arguments, another path for ready:, or a longer ready_timeout:"
 		}
-		return fmt.Errorf("subject is not ready after %v: %w (consider: %s)%s", limit, last, cure, quoted(p.tail.String()))
+		f := p.fails(fmt.Sprintf("subject is not ready after %v: %v", limit, last))
+		if f.cure = cure; limit < patience {
+			f.why, f.cure = fmt.Sprintf("subject is not ready after %v, and the one that runs beside it was after %v: %v", limit, first.Round(time.Millisecond), last), ""
+		}
+		return f
 	}
 }
 
@@ -223,30 +267,50 @@ func hello(socket string) error {
 	return nil
 }
 
-func expand(s dyno.Subject, addr string) (args []string, env map[string]string, err error) {
+// A launch is what a subject is launched with: templates with their values.
+type launch struct {
+	args []string
+	env  map[string]string // and the variable PORT
+	told told
+}
+
+// told says what the arguments and the environment tell a subject, beside the variable PORT.
+type told struct {
+	port bool
+	dir  bool // {{.Dir}} is in some of them, so it is to be made
+}
+
+// expand executes the templates of s. dir is a path that nothing else has.
+func expand(s dyno.Subject, addr, dir string) (*launch, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	arg := s.Arg
 	if arg == nil {
 		arg = map[string]string{} // so that {{.arg.NAME}} is a missing key
 	}
-	data := map[string]any{"Addr": addr, "Host": host, "Port": port, "arg": arg}
+	data := map[string]any{"Addr": addr, "Host": host, "Port": port, "Dir": dir, "arg": arg}
+	l := &launch{env: map[string]string{"PORT": port}}
+	value := func(text string) (string, error) {
+		v, err := execute(text, data)
+		l.told.port = l.told.port || v != text && strings.Contains(v, port)
+		l.told.dir = l.told.dir || strings.Contains(v, dir)
+		return v, err
+	}
 	for _, a := range s.Args {
-		a, err := execute(a, data)
+		a, err := value(a)
 		if err != nil {
-			return nil, nil, &dyno.PlanError{Msg: fmt.Sprintf("argument %v", err)}
+			return nil, &dyno.PlanError{Msg: fmt.Sprintf("argument %v", err)}
 		}
-		args = append(args, a)
+		l.args = append(l.args, a)
 	}
-	env = map[string]string{"PORT": port}
 	for _, k := range slices.Sorted(maps.Keys(s.Env)) {
-		if env[k], err = execute(s.Env[k], data); err != nil {
-			return nil, nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", k, err)}
+		if l.env[k], err = value(s.Env[k]); err != nil {
+			return nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", k, err)}
 		}
 	}
-	return args, env, nil
+	return l, nil
 }
 
 func execute(text string, data any) (string, error) {
@@ -256,7 +320,7 @@ func execute(text string, data any) (string, error) {
 		err = t.Execute(&b, data)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%q: %s (want {{.Addr}}, {{.Host}}, {{.Port}} or {{.arg.NAME}})",
+		return "", fmt.Errorf("%q: %s (want {{.Addr}}, {{.Host}}, {{.Port}}, {{.Dir}} or {{.arg.NAME}})",
 			text, strings.TrimPrefix(err.Error(), "template: "))
 	}
 	return b.String(), nil

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -97,6 +98,70 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// Each launch has an empty directory of its own where a template asks for one, and leaves none,
+// however it ends.
+func TestDir(t *testing.T) {
+	temp := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", temp)
+	withDir := func(s *dyno.Subject) {
+		s.Env = map[string]string{"DATA": "{{.Dir}}/{{.arg.name}}"}
+		s.Arg = map[string]string{"name": "db"}
+	}
+	seen := map[string]bool{}
+	for name, end := range map[string]func(*Process){
+		"stop":   func(p *Process) { p.Stop(time.Minute) },
+		"kill":   func(p *Process) { p.Stop(0) },
+		"dies":   func(p *Process) { http.Get("http://" + p.Addr + "/die") },
+		"paused": func(p *Process) { p.Pause(); p.Stop(time.Minute) },
+	} {
+		p := mustStart(t, "", withDir, Options{})
+		path := get(t, p, "/env?name=DATA")
+		dir := filepath.Dir(path)
+		if filepath.Base(path) != "db" || filepath.Dir(dir) != temp || seen[dir] {
+			t.Errorf("%s: the directory is %s, want a new one in %s", name, dir, temp)
+		}
+		seen[dir] = true
+		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+			t.Errorf("%s: it has %v, error %v; want it empty", name, files, err)
+		}
+		writeFiles(t, dir, "db/a/1", "x", "db/2", "y")
+		end(p)
+		if <-p.Done; exists(dir) {
+			t.Errorf("%s: the directory is left", name)
+		}
+	}
+	_, err := start(t, "die", withDir, Options{})
+	wantError(t, err, "exit status 3")
+	mustStart(t, "", nil, Options{}).Stop(0) // needs none
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left %v, error %v", left, err)
+	}
+}
+
+// Only who asks for a directory has one.
+func TestTold(t *testing.T) {
+	for _, c := range []struct {
+		text      string
+		port, dir bool
+	}{
+		{"", false, false}, {":8080", false, false}, {"{{.Addr}}", true, false}, {":{{.Port}}", true, false},
+		{"{{.Host}}", false, false}, {`{{printf "%s/x" .Dir}}`, false, true},
+	} {
+		for _, s := range []dyno.Subject{{Args: []string{c.text, "-v"}}, {Env: map[string]string{"A": c.text, "B": ""}}} {
+			l, err := expand(s, "127.0.0.1:8080", "/tmp/own")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := (told{c.port, c.dir}); l.told != want {
+				t.Errorf("%+v is told %+v, want %+v", s, l.told, want)
+			}
+		}
+	}
+}
+
 func TestNoProbe(t *testing.T) {
 	b, s := service(t, "")
 	s.NoInject = true
@@ -118,10 +183,10 @@ func TestPortVariable(t *testing.T) {
 }
 
 func TestNeverReady(t *testing.T) {
-	_, err := start(t, "never", func(s *dyno.Subject) { s.ReadyTimeout = dyno.Duration(300 * time.Millisecond) }, Options{})
-	wantError(t, err, "not ready after 300ms", "consider", "\tservice: mode never")
+	_, err := start(t, "never", func(s *dyno.Subject) { s.ReadyTimeout = dyno.Duration(3 * time.Second) }, Options{})
+	wantError(t, err, "not ready after 3s", "consider", "\tservice: mode never")
 	_, err = start(t, "", func(s *dyno.Subject) {
-		s.Ready, s.ReadyTimeout = "/nosuch", dyno.Duration(300*time.Millisecond)
+		s.Ready, s.ReadyTimeout = "/nosuch", dyno.Duration(3*time.Second)
 	}, Options{})
 	wantError(t, err, "GET /nosuch: 404")
 }
@@ -143,7 +208,7 @@ func TestNotStarted(t *testing.T) {
 	}
 	s.Args = []string{"{{.arg.nosuch}}"}
 	_, err := Start(context.Background(), b, s, Options{})
-	wantError(t, err, `no entry for key "nosuch"`, "want {{.Addr}}")
+	wantError(t, err, `no entry for key "nosuch"`, "want {{.Addr}}, {{.Host}}, {{.Port}}, {{.Dir}} or {{.arg.NAME}}")
 }
 
 func TestDies(t *testing.T) {

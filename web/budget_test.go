@@ -65,6 +65,9 @@ var unfit = map[string]func(t *testing.T, path string){
 		put(t, filepath.Join(p, "results.jsonl"), bytes.Repeat([]byte(`{"trial":1,"latency":{}}`+"\n"), 10_001))
 	},
 	"many repeats": func(t *testing.T, p string) { plan(t, p, `"repeat": 6`, `"repeat": 1000000000`) },
+	"many blocks, as many as it takes": func(t *testing.T, p string) {
+		plan(t, p, `"repeat": 6`, `"vary": {"A": ["1"`+strings.Repeat(`,"1"`, 2499)+`]}`)
+	},
 	"many settings": func(t *testing.T, p string) {
 		levels := `["1"` + strings.Repeat(`,"1"`, 99) + "]"
 		plan(t, p, `"repeat": 6`, fmt.Sprintf(`"repeat": 6, "vary": {"A": %[1]s, "B": %[1]s, "C": %[1]s}`, levels))

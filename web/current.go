@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // liveMetrics are the series of a trial that followers are told of.
 var liveMetrics = []string{"rss-B", "heap-B", "heap-live-B", "heap-goal-B", "mapped-B", "cpu-frac", "goroutines", "threads"}
 
-// A current is the trial under way.
+// A current is a trial under way.
 type current struct {
 	dir     *store.Dir
 	trial   *dyno.Trial
@@ -62,13 +63,24 @@ type second struct {
 	Requests int64   `json:"requests"`
 }
 
-// tell tells what is new of the trial.
-func (c *current) tell(out *events) {
+// tell tells what is new of a trial; all are those under way, itself among them.
+func (c *current) tell(out *events, all []*current) {
+	event := map[string]any{"trial": c.trial.N}
+	if len(all) > 1 {
+		beside := make([]int, len(all))
+		for i, o := range all {
+			beside[i] = o.trial.N
+		}
+		event["beside"], event["setting"] = beside, c.trial.Setting.Label()
+	}
 	if points := c.points(); len(points) > 0 {
-		out.send("points", map[string]any{"trial": c.trial.N, "points": points})
+		event := maps.Clone(event)
+		event["points"] = points
+		out.send("points", event)
 	}
 	if seconds := c.seconds(); len(seconds) > 0 {
-		out.send("latency", map[string]any{"trial": c.trial.N, "seconds": seconds})
+		event["seconds"] = seconds
+		out.send("latency", event)
 	}
 }
 

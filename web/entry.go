@@ -39,6 +39,7 @@ type entry struct {
 	State   string
 	Run     store.Run // without Plan
 	Plan    planned
+	Open    bool   // the plan has no number of blocks: the run decides itself how many it takes
 	Blocks  int    // of those planned, at least begun
 	Trials  int    // that finished and are compared
 	Ran     string // versions of Go and revisions
@@ -52,6 +53,7 @@ type planned struct {
 	Name    string          `json:"name"`
 	Repeats int             `json:"repeat"`
 	Slice   string          `json:"slice"`
+	Bench   json.RawMessage `json:"bench"`
 	Load    json.RawMessage `json:"load"`
 	Limits  json.RawMessage `json:"limits"`
 	Subject struct {
@@ -140,7 +142,8 @@ func (e *entry) read() error {
 		return errors.New("run.json has no plan")
 	}
 	e.Run, e.Plan = run.Run, *run.Plan
-	if e.Plan.Repeats == 0 {
+	e.Open = e.Plan.sequential(len(e.Run.Settings))
+	if e.Plan.Repeats == 0 && !e.Open {
 		e.Plan.Repeats = dyno.DefaultRepeats
 		if e.Plan.Slice != "" {
 			e.Plan.Repeats = dyno.DefaultPairs
@@ -152,13 +155,30 @@ func (e *entry) read() error {
 	switch {
 	case err == nil:
 		e.Summary, e.Blocks, e.Trials = s, s.Blocks, s.Trials
-		if s.Trials+len(s.Failed) >= s.Planned && !changed(e.path, "results.jsonl").After(changed(e.path, "summary.json")) {
+		if e.over() && !changed(e.path, "results.jsonl").After(changed(e.path, "summary.json")) {
 			e.State = done
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	return e.readResults()
+}
+
+// sequential is [dyno.Experiment.Sequential].
+func (p *planned) sequential(settings int) bool {
+	return p.Repeats == 0 && p.Slice == "" && len(p.Bench) == 0 && p.Subject.Launched() && settings > 1
+}
+
+// over reports whether the run has all trials that it takes, failed ones included.
+func (e *entry) over() bool {
+	s := e.Summary
+	switch {
+	case e.Run.Ended != "":
+		return true
+	case e.Open:
+		return s.Blocks >= dyno.MostBlocks
+	}
+	return s.Trials+len(s.Failed) >= s.Planned
 }
 
 // commit is a git commit, of which 12 digits are enough for a reader.

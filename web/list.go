@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/words"
@@ -51,8 +52,19 @@ func (e *entry) Names() []string { return e.Run.Settings[:min(len(e.Run.Settings
 // More is how many settings Names leaves out.
 func (e *entry) More() int { return len(e.Run.Settings) - len(e.Names()) }
 
-// Planned is the number of blocks that were planned.
-func (e *entry) Planned() int { return max(e.Plan.Repeats, e.Blocks) }
+// Progress is how many blocks there are, and of how many unless the run decides that itself:
+// "3/6", or "3".
+func (e *entry) Progress() string {
+	if e.Open || e.Why() != "" {
+		return fmt.Sprint(e.Blocks)
+	}
+	return fmt.Sprintf("%d/%d", e.Blocks, max(e.Plan.Repeats, e.Blocks))
+}
+
+// Why says why a run ended before the last block of its plan.
+func (e *entry) Why() string {
+	return map[dyno.Ended]string{dyno.EndedDecided: "decided", dyno.EndedTime: "its time was up"}[e.Run.Ended]
+}
 
 // Changes says of each primary metric what the setting did that changed it most, and
 // how many metrics did not change or are unclear; of a run of one setting, what was

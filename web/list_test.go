@@ -81,6 +81,39 @@ func TestStates(t *testing.T) {
 	want(t, get(t, s, "/"), 200, `class="state underway"`, "3/6")
 }
 
+// A run that decides itself how many blocks it takes is done when it has, however many its plan
+// would have let it take, and says why it has no more.
+func TestEndedRuns(t *testing.T) {
+	root := t.TempDir()
+	made{trials: 14, open: true, ended: dyno.EndedDecided}.run(t, filepath.Join(root, "decided"), false)
+	made{trials: 6, open: true, ended: dyno.EndedTime}.run(t, filepath.Join(root, "late"), false)
+	made{trials: 8, ended: dyno.EndedTime}.run(t, filepath.Join(root, "within"), false)
+	made{trials: 10, open: true}.run(t, filepath.Join(root, "stopped"), false)
+	made{trials: 10, open: true, silent: true}.run(t, filepath.Join(root, "running"), true)
+	made{open: true}.run(t, filepath.Join(root, "all"), false)
+	s := site(t, root)
+	list := get(t, s, "/")
+	rows := regexp.MustCompile(`(?s)<tr.*?</tr>`).FindAllString(list.Body.String(), -1)
+	for _, c := range []struct{ id, blocks, state string }{
+		{"decided", `>7<div class="faint">decided</div>`, done},
+		{"late", `>3<div class="faint">its time was up</div>`, done},
+		{"within", `>4<div class="faint">its time was up</div>`, done},
+		{"stopped", `>5</td>`, interrupted},
+		{"running", `>5</td>`, underWay},
+		{"all", `>40</td>`, done},
+	} {
+		i := slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, "/runs/"+c.id+"/") })
+		if i < 0 || !strings.Contains(rows[i], c.blocks) || !strings.Contains(rows[i], ">"+c.state+"<") {
+			t.Errorf("the row of %s has not both %q and %q:\n%s", c.id, c.blocks, c.state, rows[max(i, 0)])
+		}
+	}
+	for id, live := range map[string]bool{"decided": false, "within": false, "stopped": true, "running": true} {
+		if w := get(t, s, "/runs/"+id+"/"); strings.Contains(w.Body.String(), "data-live=") != live {
+			t.Errorf("that %s can be gone on with, or followed: %v, want %v", id, !live, live)
+		}
+	}
+}
+
 // A run that cannot be read is listed with its error and hides no other; so are
 // files that are none of dyno's.
 func TestBrokenRuns(t *testing.T) {

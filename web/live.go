@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -88,14 +89,17 @@ func (e *events) write(text string) {
 
 // A progress is how far a run is.
 type progress struct {
-	Done    int     `json:"done"`   // trials that have a result, failed ones included
-	Failed  int     `json:"failed"` // of these
-	Planned int     `json:"planned"`
-	Trial   int     `json:"trial,omitempty"` // the one under way
-	Setting string  `json:"setting,omitempty"`
+	Done    int     `json:"done"`                 // trials that have a result, failed ones included
+	Failed  int     `json:"failed"`               // of these
+	Planned int     `json:"planned"`              // 0 while the run decides itself how many it takes
+	Within  float64 `json:"within-sec,omitempty"` // the time that such a run has
+	Trial   int     `json:"trial,omitempty"`      // the one under way
+	Block   int     `json:"block,omitempty"`      // the one under way, if its trials run side by side or no number of trials is planned
+	Setting string  `json:"setting,omitempty"`    // side by side, those of all
+	Beside  bool    `json:"beside,omitempty"`     // trials run side by side
 	For     string  `json:"for,omitempty"`
-	Phase   string  `json:"phase"`       // preparing, starting or measuring
-	Elapsed float64 `json:"elapsed-sec"` // of the trial
+	Phase   string  `json:"phase"`       // preparing, starting or measuring: of the slowest trial
+	Elapsed float64 `json:"elapsed-sec"` // of the trial, or the block
 	Left    float64 `json:"left-sec"`    // of the run; -1 if that cannot be told
 }
 
@@ -111,11 +115,13 @@ type trialResult struct {
 // A follower reads what was added to a run directory since it last looked.
 type follower struct {
 	dir     *store.Dir
-	trials  []dyno.Trial // whose files are written one after the other
+	trials  []dyno.Trial // whose files are written one after the other, or those of a block together
 	results tail
 	of      map[int]*dyno.Result // by trial, without histograms
 	order   []*dyno.Result       // as they were added
-	now     *current             // nil between trials
+	now     []*current           // several side by side, none between trials
+	plan    string               // what run.json was when it was last read
+	over    dyno.Ended           // what it said then
 	unheld  int                  // checks in a row that saw no writer
 	told    progress
 }
@@ -148,20 +154,21 @@ func (f *follower) look(out *events, first bool) (ended bool) {
 	for _, r := range added {
 		out.send("result", resultOf(r))
 	}
+	f.readEnded()
 	f.find()
 	if p := f.progress(); p != f.told || first {
 		out.send("progress", p)
 		f.told = p
 	}
-	if f.now != nil {
-		f.now.tell(out)
+	for _, c := range f.now {
+		c.tell(out, f.now)
 	}
 	if f.unheld++; held {
 		f.unheld = 0
 	}
 	if ended = f.unheld >= endLooks || first && !held; ended {
 		state := "done"
-		if slices.ContainsFunc(f.trials, func(t dyno.Trial) bool { return f.of[t.N] == nil }) {
+		if slices.ContainsFunc(f.wanted(), func(t dyno.Trial) bool { return f.of[t.N] == nil }) {
 			state = "stopped"
 		}
 		out.send("end", map[string]string{"state": state})
@@ -169,47 +176,92 @@ func (f *follower) look(out *events, first bool) (ended bool) {
 	return ended
 }
 
-// find finds the trial under way: without a good result, its directory changed last,
-// and after the last result. A resumed run cuts its results to whole lines, which
-// counts as a change.
-func (f *follower) find() {
-	var at *dyno.Trial
-	var files os.FileInfo
-	newest := f.results.changed
-	for i := range f.trials {
-		t := &f.trials[i]
-		if r := f.of[t.N]; r != nil && r.Err == "" {
-			continue
-		}
-		info, err := os.Stat(f.dir.TrialFile(t.N, ""))
-		if err == nil && info.ModTime().After(newest) {
-			at, files, newest = t, info, info.ModTime()
-		}
+// readEnded reads why the run compares no more, if run.json says so by now.
+func (f *follower) readEnded() {
+	now := changed(f.dir.Path, "run.json").String()
+	if now == f.plan {
+		return
 	}
-	switch {
-	case at == nil:
-		f.now = nil
-	case f.now == nil || f.now.trial.N != at.N || !os.SameFile(f.now.place, files):
-		f.now = newCurrent(f.dir, at, files)
+	var run struct{ Ended dyno.Ended }
+	if safe.ReadJSON(filepath.Join(f.dir.Path, "run.json"), &run) == nil {
+		f.plan, f.over = now, run.Ended
 	}
 }
 
+// wanted are the trials that the run takes, as far as is known: of one that is over by itself
+// no more are compared than have a result.
+func (f *follower) wanted() []dyno.Trial {
+	most := f.dir.Run.Plan.MostCompared()
+	if f.over == "" || f.dir.Run.Plan.Slice > 0 {
+		return f.trials
+	}
+	last := 0
+	for n := range f.of {
+		if n <= most {
+			last = max(last, n)
+		}
+	}
+	return slices.Concat(f.trials[:last], f.trials[most:])
+}
+
+// find finds the trials under way. One of them is without a good result, and its directory
+// changed last, and after the last result; the others are those of its block whose directories
+// changed after that, too. A resumed run cuts its results to whole lines, which counts as a
+// change.
+func (f *follower) find() {
+	var at *dyno.Trial
+	newest := f.results.changed
+	var fresh []*current
+	for i := range f.trials {
+		t := &f.trials[i]
+		info, err := os.Stat(f.dir.TrialFile(t.N, ""))
+		if err != nil || !info.ModTime().After(f.results.changed) {
+			continue
+		}
+		fresh = append(fresh, f.current(t, info))
+		if r := f.of[t.N]; (r == nil || r.Err != "") && info.ModTime().After(newest) {
+			at, newest = t, info.ModTime()
+		}
+	}
+	f.now = slices.DeleteFunc(fresh, func(c *current) bool {
+		return at == nil || c.trial.Block != at.Block || c.trial.For != at.For
+	})
+	levels := f.dir.Run.Plan.Levels()
+	slices.SortFunc(f.now, func(a, b *current) int { return levelOf(levels, a.trial) - levelOf(levels, b.trial) })
+}
+
+// current is the one that was there before, if it is the same.
+func (f *follower) current(t *dyno.Trial, files os.FileInfo) *current {
+	for _, c := range f.now {
+		if c.trial.N == t.N && os.SameFile(c.place, files) {
+			return c
+		}
+	}
+	return newCurrent(f.dir, t, files)
+}
+
+// levelOf is where a trial's setting is in the plan.
+func levelOf(levels []dyno.Setting, t *dyno.Trial) int {
+	return slices.IndexFunc(levels, func(s dyno.Setting) bool { return s.String() == t.Setting.String() })
+}
+
 func (f *follower) progress() progress {
-	p := progress{Planned: len(f.trials), Phase: "preparing", Left: -1}
+	plan := f.dir.Run.Plan
+	open := plan.Sequential() && f.over == ""
+	trials := f.wanted()
+	p := progress{Planned: len(trials), Phase: "preparing", Left: -1}
 	at := len(f.trials) + 1
 	if n := len(f.order); n > 0 {
 		at = f.order[n-1].Trial.N + 1
 	}
-	if f.now != nil {
-		t := f.now.trial
-		at = t.N
-		p.Trial, p.Setting, p.For, p.Phase = t.N, t.Setting.String(), t.For, f.now.phase()
-		if f.dir.Run.Plan.Slice > 0 {
-			p.Setting = ""
+	if len(f.now) > 0 {
+		f.describe(&p)
+		at = slices.MinFunc(f.now, func(a, b *current) int { return a.trial.N - b.trial.N }).trial.N
+		if open && p.For == "" {
+			p.Block, p.Trial = f.now[0].trial.Block, 0
 		}
-		p.Elapsed = max(time.Since(f.now.began), 0).Round(time.Second).Seconds()
 	}
-	for _, t := range f.trials {
+	for _, t := range trials {
 		switch r := f.of[t.N]; {
 		case r == nil:
 		case r.Err == "":
@@ -219,20 +271,58 @@ func (f *follower) progress() progress {
 			p.Failed++
 		}
 	}
-	if each := f.each(); each > 0 && (f.now != nil || len(f.order) > 0) {
-		p.Left = math.Round(max(each*float64(p.Planned-p.Done)-p.Elapsed, 0))
+	if each := f.each(); each > 0 && (len(f.now) > 0 || len(f.order) > 0) {
+		p.Left = each * float64(p.Planned-p.Done)
+		if within := time.Duration(plan.Within).Seconds(); within > 0 && f.over == "" {
+			p.Left = min(p.Left, within+each*float64(len(f.trials)-plan.MostCompared()))
+		}
+		p.Left = math.Round(max(p.Left-p.Elapsed, 0))
+	}
+	if open {
+		p.Planned, p.Left, p.Within = 0, -1, time.Duration(plan.Within.Or(dyno.DefaultWithin)).Seconds()
 	}
 	return p
 }
 
-// each estimates the seconds from one trial to the next: the median so far, else by the
-// plan, else 0.
+// describe says which trials are under way, and how far they are.
+func (f *follower) describe(p *progress) {
+	t := f.now[0].trial
+	p.Trial, p.Setting, p.For, p.Phase = t.N, t.Setting.String(), t.For, "measuring"
+	if f.dir.Run.Plan.Slice > 0 {
+		p.Setting = ""
+	}
+	began := f.now[0].began
+	var names []string
+	for _, c := range f.now {
+		names = append(names, c.trial.Setting.Label())
+		if began.After(c.began) {
+			began = c.began
+		}
+		if phase := c.phase(); phase != "measuring" {
+			p.Phase = phase
+		}
+	}
+	if len(f.now) > 1 {
+		p.Beside, p.Trial, p.Block, p.Setting = true, 0, t.Block, strings.Join(names, ", ")
+		if len(names) > mostNames {
+			p.Setting = fmt.Sprintf("%d settings", len(names))
+		}
+	}
+	p.Elapsed = max(time.Since(began), 0).Round(time.Second).Seconds()
+}
+
+// each estimates the seconds from one trial to the next, of a block side by side its share:
+// the median so far, else by the plan, else 0.
 func (f *follower) each() float64 {
 	var took []float64
-	for i := 1; i < len(f.order); i++ {
-		if d := f.order[i].Start.Sub(f.order[i-1].Start); d > 0 {
-			took = append(took, d.Seconds())
+	for rest := f.order; len(rest) > 0; {
+		n := together(rest)
+		if n < len(rest) {
+			if d := rest[n].Start.Sub(rest[0].Start); d > 0 {
+				took = append(took, d.Seconds()/float64(n))
+			}
 		}
+		rest = rest[n:]
 	}
 	if len(took) > 0 && f.dir.Run.Plan.Slice == 0 {
 		slices.Sort(took)
@@ -243,7 +333,16 @@ func (f *follower) each() float64 {
 	if length == 0 {
 		return 0
 	}
-	return (length + time.Duration(l.Warmup) + time.Duration(l.Idle)).Seconds()
+	return (length + time.Duration(l.Warmup) + time.Duration(l.Idle)/time.Duration(max(len(f.now), 1))).Seconds()
+}
+
+// together is how many of the first results are of trials that ran side by side, at least 1.
+func together(rs []*dyno.Result) int {
+	n := slices.IndexFunc(rs, func(r *dyno.Result) bool { return r.Turns == 0 || r.Trial.Block != rs[0].Trial.Block })
+	if n < 0 {
+		n = len(rs)
+	}
+	return max(n, 1)
 }
 
 func resultOf(r *dyno.Result) trialResult {

@@ -313,7 +313,8 @@ func TestLiveStopped(t *testing.T) {
 		stop()
 		<-done
 		begin(t, again, 1)
-		now := time.Now().AddDate(100, 0, 0) // later than what is left of trial 3
+		addedLast(t, again) // trials 2 and 3 are of before
+		now := time.Now().AddDate(100, 0, 1)
 		if err := os.Chtimes(again.TrialFile(1, ""), now, now); err != nil {
 			t.Fatal(err)
 		}
@@ -325,6 +326,128 @@ func TestLiveStopped(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// endless is a run that decides itself how many blocks of two settings it takes, and takes a
+// profile of each at its end.
+func endless(t *testing.T) *store.Dir {
+	t.Helper()
+	e := &dyno.Experiment{
+		Name: "search", Subject: dyno.Subject{Package: ".", Dir: "/"}, Profile: []string{"cpu"}, ProfileRepeats: 1,
+		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}},
+		Load:    dyno.Load{Duration: dyno.Duration(8 * time.Second), Warmup: dyno.Duration(2 * time.Second)},
+	}
+	dir, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Dyno: "test", Plan: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+	return dir
+}
+
+// Trials side by side are told together, each with its own readings; how many there will be
+// is not known until the run has decided that they suffice. Then nothing is missing.
+func TestLiveBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := endless(t)
+		l, done := follow(t.Context(), &Site{}, dir)
+		check := func(what string, want map[string]any) []event {
+			t.Helper()
+			second1()
+			events := l.take(t)
+			p := named(events, "progress")
+			if len(p) == 0 {
+				t.Errorf("%s: nothing is told: %v", what, events)
+				return events
+			}
+			for k, v := range want {
+				if got := p[len(p)-1].data[k]; got != v {
+					t.Errorf("%s: %s is %v, want %v", what, k, got, v)
+				}
+			}
+			return events
+		}
+		begin(t, dir, 2)
+		begin(t, dir, 1)
+		appendTo(t, dir.TrialFile(1, "series.csv"), "rss-B,1.000000,4096\n")
+		events := check("the first block", map[string]any{
+			"done": 0.0, "planned": 0.0, "block": 1.0, "trial": nil, "setting": "GOGC=100, GOGC=50", "beside": true,
+			"phase": "starting", "left-sec": -1.0, "within-sec": 120.0,
+		})
+		appendTo(t, dir.TrialFile(2, "series.csv"), "rss-B,1.000000,8192\n")
+		events = append(events, check("as both measure", map[string]any{"phase": "measuring"})...)
+		told := map[any]string{}
+		for _, p := range named(events, "points") {
+			told[p.data["setting"]] = fmt.Sprintf("%v %v %v", p.data["trial"], p.data["beside"], p.data["points"])
+		}
+		in := dir.Run.Plan.Trials() // in which the settings of a block are shuffled
+		both := map[string]string{in[0].Setting.String(): "[[1 4096]]", in[1].Setting.String(): "[[1 8192]]"}
+		beside := map[bool]string{true: "[1 2]", false: "[2 1]"}[in[0].Setting.String() == "GOGC=100"]
+		for i := range 2 {
+			s := in[i].Setting.String()
+			if want := fmt.Sprintf("%d %s map[rss-B:%s]", i+1, beside, both[s]); told[s] != want {
+				t.Errorf("%s: told %q, want %q", s, told[s], want)
+			}
+		}
+
+		finish(t, dir, 1, "")
+		finish(t, dir, 2, "")
+		check("between blocks", map[string]any{"done": 2.0, "planned": 0.0, "block": nil, "beside": nil, "phase": "preparing"})
+		begin(t, dir, 3) // alone, since something went wrong
+		check("alone", map[string]any{"block": 2.0, "trial": nil, "setting": in[2].Setting.String(), "beside": nil})
+		finish(t, dir, 3, "")
+		finish(t, dir, 4, "it died")
+		if err := dir.SetEnded(dyno.EndedDecided); err != nil {
+			t.Fatal(err)
+		}
+		begin(t, dir, 81)
+		check("a profile", map[string]any{"done": 4.0, "failed": 1.0, "planned": 6.0, "trial": 81.0, "block": nil, "for": "profile", "within-sec": nil})
+		finish(t, dir, 81, "")
+		finish(t, dir, 82, "")
+		check("all is done", map[string]any{"done": 6.0, "planned": 6.0})
+		dir.Close()
+		for range endLooks {
+			second1()
+		}
+		<-done
+		if e := named(l.take(t), "end"); len(e) != 1 || e[0].data["state"] != "done" {
+			t.Errorf("the end: %v", e)
+		}
+	})
+}
+
+// The time left of blocks side by side is by blocks, however many trials each has.
+func TestLiveLeft(t *testing.T) {
+	e := &dyno.Experiment{
+		Repeats: 10, Subject: dyno.Subject{Package: "."},
+		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}},
+		Load:    dyno.Load{Duration: dyno.Duration(8 * time.Second), Warmup: dyno.Duration(2 * time.Second)},
+	}
+	began := time.Unix(1700000000, 0)
+	for _, c := range []struct {
+		name   string
+		within time.Duration
+		starts []float64 // of trials, in seconds; those side by side begin together
+		turns  int
+		want   float64
+	}{
+		{"by the plan", 0, nil, 0, -1},
+		{"one block", 0, []float64{0, 0.01}, 5, 180},
+		{"side by side", 0, []float64{0, 0.01, 30, 30.2, 60, 60}, 5, 210},
+		{"one after the other", 0, []float64{0, 12, 24, 36}, 0, 192},
+		{"its time", time.Minute, []float64{0, 0.01, 30, 30.2}, 5, 60},
+	} {
+		plan := *e
+		plan.Within = dyno.Duration(c.within)
+		f := newFollower(&store.Dir{Run: store.Run{Plan: &plan}})
+		for i, at := range c.starts {
+			r := &dyno.Result{Trial: f.trials[i], Turns: c.turns, Start: began.Add(time.Duration(at * float64(time.Second)))}
+			f.of[r.Trial.N], f.order = r, append(f.order, r)
+		}
+		if got := f.progress(); got.Left != c.want || got.Planned != 20 || got.Done != len(c.starts) {
+			t.Errorf("%s: %+v, want %v left", c.name, got, c.want)
+		}
+	}
 }
 
 // A page that comes late is told of the end of long files only.

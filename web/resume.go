@@ -89,6 +89,9 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) er
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(dir.Missing()) == 0 {
+		if dir.Run.Ended != "" {
+			return refuse(http.StatusConflict, "this run is over: it has compared as many blocks as it takes")
+		}
 		return refuse(http.StatusConflict, "all trials of this run are done")
 	}
 	if err := s.trust(dir); err != nil {

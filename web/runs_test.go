@@ -39,6 +39,8 @@ type made struct {
 	trials   int     // that have a result; 0 means all
 	silent   bool    // no summary.json
 	failed   string  // error of the first trial
+	open     bool    // the run decides itself how many blocks it takes
+	ended    dyno.Ended
 }
 
 func gogc(level string) dyno.Setting { return dyno.Setting{{Factor: "GOGC", Value: level}} }
@@ -63,6 +65,9 @@ func (m made) run(t testing.TB, path string, open bool) {
 		Name: m.name, Settings: m.settings, Repeats: 6,
 		Subject: dyno.Subject{Package: m.subject, Dir: "/", Rev: m.rev},
 		Load:    dyno.Load{Concurrency: 2, Requests: 1000},
+	}
+	if m.open {
+		plan.Repeats = 0
 	}
 	var names []string
 	for _, s := range m.settings {
@@ -96,6 +101,11 @@ func (m made) run(t testing.TB, path string, open bool) {
 			About: []string{"subject: " + m.subject},
 		})
 		if err := d.WriteFile("summary.json", func(w io.Writer) error { return report.JSON(w, &tables.Report{Table: table}) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.ended != "" {
+		if err := d.SetEnded(m.ended); err != nil {
 			t.Fatal(err)
 		}
 	}

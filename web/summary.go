@@ -94,6 +94,6 @@ func (e *entry) tame() {
 	for what, text := range e.Conditions {
 		e.Conditions[what] = distinct(text)
 	}
-	e.Run.Command, e.Plan.Load, e.Plan.Limits = nil, nil, nil
+	e.Run.Command, e.Plan.Load, e.Plan.Limits, e.Plan.Bench = nil, nil, nil, nil
 	p.Args, p.Env, p.Arg, p.Build = nil, nil, nil, nil
 }

@@ -28,6 +28,15 @@ func FewestGateBlocks(sequential bool) int {
 	return n
 }
 
+// Least is the least number of blocks in which a run that decides itself how many it takes
+// can meet the demands.
+func (d Demands) Least() int {
+	if d.NotWorse {
+		return FewestGateBlocks(true)
+	}
+	return stats.RunLooks[0]
+}
+
 // blocksRun is the number of blocks that results are of: the greatest, as a block may have
 // none that finished.
 func blocksRun(rs []*dyno.Result) (n int) {

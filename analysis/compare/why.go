@@ -250,12 +250,13 @@ func (s *Setting) idleCPUs() bool {
 	return slower < leastCPUs || slower < leastUse*faster
 }
 
-// changed reports whether a metric that is not primary changed, by its own interval: it is
-// looked at only where a primary one did change.
+// changed reports whether a metric that is not primary changed, by its own interval, or by
+// its own p-value where a zero allows no interval: it is looked at only where a primary one
+// did change.
 func (t *Table) changed(v Versus) bool {
 	switch {
 	case math.IsNaN(v.Lo) || math.IsNaN(v.Hi):
-		return v.Verdict == stats.Better || v.Verdict == stats.Worse
+		return v.Comparison.P < 0.05 && v.Diff != 0
 	case v.Lo <= 1 && v.Hi >= 1:
 		return false
 	}

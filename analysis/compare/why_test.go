@@ -119,8 +119,9 @@ func TestWhy(t *testing.T) {
 func TestWhyThrottled(t *testing.T) {
 	for _, c := range []struct {
 		clients, seconds float64 // of throttling in each second
+		calm             float64 // that much of it in every other block
 		want             bool
-	}{{2, 0.9, true}, {200, 0.9, true}, {2, 0.01, false}} {
+	}{{2, 0.9, 1, true}, {200, 0.9, 1, true}, {2, 0.9, 0.1, true}, {2, 0.01, 1, false}} {
 		rs := planted(map[string]float64{"p99-sec": 20, "mean-sec": 5, "req/s": 0.2, "mutex-wait-sec/req": 100})
 		for _, r := range rs {
 			throttled := 0.0
@@ -131,6 +132,9 @@ func TestWhyThrottled(t *testing.T) {
 			}
 			if rate, _ := r.Values.Get("req/s"); r.Trial.Setting.String() == "rev=new" {
 				throttled = c.seconds / rate
+				if r.Trial.Block%2 == 0 {
+					throttled *= c.calm
+				}
 			}
 			r.Values = append(r.Values, dyno.Value{Metric: "throttled-sec/req", Value: throttled})
 		}

@@ -213,7 +213,7 @@ func TestFormerResume(t *testing.T) {
 			t.Errorf("%s has %d results, %v", name, n, err)
 		}
 		// What the trial that was broken off has left behind is measured anew.
-		for _, file := range []string{"series.parquet", "gc.csv", "requests.parquet"} {
+		for _, file := range []string{"series.parquet", "requests.parquet"} {
 			if _, err := fs.Stat(os.DirFS(name), "trials/0004/"+file); err != nil {
 				t.Error(err)
 			}

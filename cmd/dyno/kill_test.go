@@ -72,7 +72,7 @@ func (s *session) run(dir string, args ...string) {
 // await waits until the run has n results.
 func (s *session) await(n int) {
 	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if data, _ := os.ReadFile(filepath.Join(s.out, "results.jsonl")); bytes.Count(data, []byte("\n")) >= n {
 			return
 		}
@@ -97,7 +97,7 @@ func (s *session) exit() int {
 func (s *session) nothingIsLeft() {
 	s.t.Helper()
 	var left []string
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		left = nil
 		files, _ := os.ReadDir(s.tmp)
 		for _, f := range files {
@@ -171,7 +171,7 @@ func TestInterrupted(t *testing.T) {
 // An interrupt while the subject is being built or launched ends dyno too.
 func TestInterruptedEarly(t *testing.T) {
 	s := startSession(t)
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if files, _ := os.ReadDir(s.tmp); len(files) > 0 { // the builder's
 			break
 		}

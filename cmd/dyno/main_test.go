@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -34,10 +35,14 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/*.txtar. Beside the usual commands they have dyno,
-// the service svc as $SVC, serve, which starts a server at $URL, requests and profiles,
+// the service svc as $SVC, services of which one instance can run in $SINGLE, serve, which starts a server at $URL, requests and profiles,
 // which make run directories, and collect, which takes what --otlp pushes.
 func TestScripts(t *testing.T) {
 	goEnv := goEnviron(t)
+	single, err := filepath.Abs("../../subject/testdata/single")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(env *testscript.Env) error {
@@ -47,6 +52,7 @@ func TestScripts(t *testing.T) {
 			}
 			env.Vars = append(env.Vars, goEnv...)
 			env.Setenv("SVC", path)
+			env.Setenv("SINGLE", single)
 			env.Setenv("NO_COLOR", "1")
 			return nil
 		},

@@ -43,9 +43,14 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 	}
 	defer dir.Close()
 	noteLosses(cmd, dir)
-	hands.Dir, hands.Skip, hands.Keep = dir.TrialDir, dir.Done, dir.WriteRequests
-	err = conduct(cmd, hands, e, o, e.Planned()-len(dir.Missing()), dir.Add)
-	return o.conclude(cmd, dir, errors.Join(err, release()))
+	missing := dir.Missing()
+	hands.Dir, hands.Keep = dir.TrialDir, dir.WriteRequests
+	hands.Skip = func(n int) bool { return !slices.Contains(missing, n) }
+	var failed [2]error
+	hands.Alone = func(why string) { failed[0] = dir.SetAlone(why) }
+	hands.Over = func(ended dyno.Ended) { failed[1] = dir.SetEnded(ended) }
+	err = conduct(cmd, hands, e, o, e.Planned()-len(missing), dir.Brief, dir.Add)
+	return o.conclude(cmd, dir, errors.Join(err, failed[0], failed[1], release()))
 }
 
 func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
@@ -69,7 +74,8 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 			results = append(results, r)
 		}
 	}
-	err = conduct(cmd, hands, e, o, 0, func(r *dyno.Result) error {
+	all := func() []*dyno.Result { return results }
+	err = conduct(cmd, hands, e, o, 0, all, func(r *dyno.Result) error {
 		results = append(results, r)
 		return nil
 	})
@@ -92,15 +98,21 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 }
 
 // conduct runs the trials that are left, and shows the progress. known is the number of trials
-// that finished before.
-func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, known int, sink func(*dyno.Result) error) error {
-	p := &progress{total: e.Planned(), known: known}
-	if e.Slice > 0 { // one launch, and results when it is over
-		p.total, p.known = 1, 0
-	}
+// that finished before, results are all that finished, sink gets a new one.
+func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, known int, results func() []*dyno.Result, sink func(*dyno.Result) error) error {
+	demands := compare.Demands{NotWorse: o.failWorse}
+	hands.Least = demands.Least()
+	hands.Enough = func(int) bool { return findings.Decided(e, results(), demands) }
+	p := newProgress(e, known, hands.Least)
 	p.open(cmd.ErrOrStderr(), 0, p.line)
 	defer p.close()
 	hands.Watch = p.begin
+	keep := hands.Alone
+	hands.Alone = func(why string) {
+		if p.note("settings run one after the other: %s", why); keep != nil {
+			keep(why)
+		}
+	}
 	defer o.otlp.Follow(hands, e, version(), p.note)()
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
 		if e.Slice == 0 {

@@ -39,7 +39,9 @@ and compares the settings. TARGET is one of
 
 and may come from the plan instead (-f dyno.yaml). Arguments after -- go to the
 service; {{.Addr}}, {{.Host}} and {{.Port}} in them stand for a free loopback
-address, of which the port is also in the environment variable PORT.
+address, of which the port is also in the environment variable PORT, and {{.Dir}}
+for an empty directory of this launch, which is deleted after it. The values of
+environment variables, in --vary too, may have them as well.
 
     dyno run ./cmd/server --vary GOGC=100,50,200 --path /search -- -addr '{{.Addr}}'
     dyno run ./cmd/server --vary rev=main,HEAD -c 8 -n 20000 --repeat 10
@@ -206,10 +208,16 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if dir.Run.Plan.Slice > 0 {
 		notef(cmd, "all slices are measured anew, as those of two processes cannot be compared")
 	}
+	if e := dir.Run.Plan; e.Turn == 0 { // of a version whose launches followed one another
+		e.Alone = true
+	}
 	return measureInto(cmd, dir.Run.Plan, o, dir)
 }
 
 func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
+	if e.Sequential() {
+		return
+	}
 	repeats := e.Resolved().Repeats
 	settings := len(e.Levels())
 	least, median := compare.FewestRepeats(settings)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -127,15 +128,22 @@ func (l *progressLine) close() {
 	l.erase()
 }
 
+// A progress shows trials as they run: one, or those of a block side by side.
 type progress struct {
 	progressLine
 	total, known int // trials in all, and those done before this session
+	compared     int // of all the first, whose values are compared
+	settings     []dyno.Setting
+	endless      bool          // the run decides itself how many of them it takes
+	least        int           // blocks that it takes however long they last
+	within       time.Duration // most time for those compared; 0 means any
+	began        time.Time     // this session
 
 	done    int // in this session
 	took    time.Duration
-	trial   *dyno.Trial
-	meter   *load.Meter
-	start   time.Time // of the trial
+	trials  []underWay // in the order of settings
+	ended   bool       // the trials
+	start   time.Time  // of the trials
 	phase   string
 	entered time.Time // the phase
 	mark    time.Time // of the last count of requests
@@ -143,13 +151,30 @@ type progress struct {
 	rate    float64
 }
 
+type underWay struct {
+	*dyno.Trial
+	meter *load.Meter
+}
+
+// newProgress shows a run of which so many trials are known. least is as in lab.Hands.
+func newProgress(e *dyno.Experiment, known, least int) *progress {
+	p := &progress{total: e.Planned(), known: known, compared: e.MostCompared(), settings: e.Levels(), within: time.Duration(e.Within), began: time.Now()}
+	if p.endless = e.Sequential(); p.endless && p.within == 0 {
+		p.within, p.least = time.Duration(dyno.DefaultWithin), least
+	}
+	if e.Slice > 0 { // one launch, and results when it is over
+		p.total, p.compared, p.known = 1, 1, 0
+	}
+	return p
+}
+
 // line names the trial unless it is alone, its phase, requests per second now, and
 // the time left if the coming trials take as long as those past.
 func (p *progress) line(now time.Time) string {
-	if p.trial == nil {
+	if len(p.trials) == 0 {
 		return ""
 	}
-	n, phase := p.meter.Done.Load(), p.meter.Phase()
+	n, failed, phase := p.seen()
 	if phase != p.phase {
 		p.phase, p.entered, p.mark, p.count, p.rate = phase, now, now, n, 0
 	}
@@ -159,11 +184,11 @@ func (p *progress) line(now time.Time) string {
 	}
 	var parts []string
 	if p.total > 1 {
-		parts = p.name(p.trial)
+		parts = p.name(p.trials...)
 	}
-	far := howFar(p.trial.Load, phase, now.Sub(p.entered), n)
+	far := howFar(p.trials, phase, now.Sub(p.entered), n)
 	switch {
-	case phase == "measure" && p.total == 1 && far != "":
+	case phase == "measure" && (p.total == 1 || len(p.trials) > 1) && far != "":
 		parts = append(parts, far)
 	case phase != "":
 		parts = append(parts, strings.TrimSpace(phase+" "+far))
@@ -171,40 +196,87 @@ func (p *progress) line(now time.Time) string {
 	if p.rate > 0 {
 		parts = append(parts, digits(int64(math.Round(p.rate)))+" req/s")
 	}
-	if n := p.meter.Failed.Load(); n > 0 {
-		parts = append(parts, digits(n)+" failed")
+	if failed > 0 {
+		parts = append(parts, digits(failed)+" failed")
 	}
-	if p.done > 0 {
-		each := p.took / time.Duration(p.done)
-		left := each*time.Duration(p.total-p.known-p.done) - now.Sub(p.start)
-		parts = append(parts, fmt.Sprintf("%v left", max(left, 0).Round(time.Second)))
+	if left, most := p.left(now); left > 0 && most {
+		parts = append(parts, fmt.Sprintf("at most %v left", left.Round(time.Second)))
+	} else if left >= 0 && !most {
+		parts = append(parts, fmt.Sprintf("%v left", left.Round(time.Second)))
 	}
 	return strings.Join(parts, " · ")
 }
 
-// howFar is the part of a phase that is over: "12s of 30s", or "41% of 20,000".
-func howFar(l dyno.Load, phase string, since time.Duration, done int64) string {
-	l = l.Resolved()
-	all := int64(l.Requests)
-	if l.RequestsPerClient > 0 {
-		all = int64(l.RequestsPerClient) * int64(l.Concurrency)
+// phases are in order. The meter of a trial has snapshots before its window and after it.
+var phases = []string{"", "start", "setup", "warmup", "snapshot", "measure", "teardown", "idle", "free"}
+
+// seen is the requests that are over and that failed, and the phase of the slowest trial.
+func (p *progress) seen() (over, failed int64, phase string) {
+	first := math.MaxInt
+	for _, t := range p.trials {
+		over += t.meter.Done.Load()
+		failed += t.meter.Failed.Load()
+		of := t.meter.Phase()
+		if at := slices.Index(phases, of); at < first {
+			first, phase = at, of
+		}
 	}
+	return over, failed, phase
+}
+
+// left is how long the run takes yet, if trials take as long as those past; of one that
+// decides itself how many blocks it takes the most that it can be, 0 if that is not known.
+// It is negative before the first trial has ended.
+func (p *progress) left(now time.Time) (left time.Duration, most bool) {
+	if p.done == 0 {
+		return -1, false
+	}
+	each := p.took / time.Duration(p.done)
+	since := now.Sub(p.start)
+	if p.ended {
+		since = 0
+	}
+	if t := p.trials[0]; t.For != "" { // then no more are compared
+		return max(each*time.Duration(p.total-t.N+1)-since, 0), false
+	}
+	had, others := p.known+p.done, p.total-p.compared
+	left = each*time.Duration(p.compared-had) - since
+	if p.within > 0 {
+		// The block under way is finished, and no other begins that would last too long.
+		n := len(p.settings)
+		block := each*time.Duration(max(p.least*n, (had/n+1)*n)-had) - since
+		left = min(left, max(p.within-now.Sub(p.began), block))
+	}
+	return max(left, 0) + each*time.Duration(others), p.endless
+}
+
+// howFar is the part of a phase that is over: "12s of 30s", or "41% of 20,000". Side by
+// side it is that of all trials, since one waits while another works.
+func howFar(trials []underWay, phase string, since time.Duration, done int64) string {
+	var all int64
 	var length dyno.Duration
+	for _, t := range trials {
+		l := t.Load.Resolved()
+		switch {
+		case phase == "warmup":
+			length += l.Warmup
+		case phase != "measure":
+			return ""
+		case l.RequestsPerClient > 0:
+			all += int64(l.RequestsPerClient) * int64(l.Concurrency)
+		case l.Requests > 0:
+			all += int64(l.Requests)
+		default:
+			length += l.Duration
+		}
+	}
 	switch {
-	case phase == "warmup":
-		length = l.Warmup
-	case phase != "measure":
-		return ""
 	case all > 0:
 		return fmt.Sprintf("%d%% of %s", min(100*done/all, 100), digits(all))
-	default:
-		length = l.Duration
+	case length > 0: // the last requests are awaited beyond the end
+		return fmt.Sprintf("%v of %v", min(since, time.Duration(length)).Truncate(time.Second), length)
 	}
-	if length == 0 {
-		return ""
-	}
-	// The last requests are awaited beyond the end.
-	return fmt.Sprintf("%v of %v", min(since, time.Duration(length)).Truncate(time.Second), length)
+	return ""
 }
 
 // digits writes a number with commas: 15,312.
@@ -216,10 +288,34 @@ func digits(n int64) string {
 	return s
 }
 
-func (p *progress) name(t *dyno.Trial) []string {
-	parts := []string{fmt.Sprintf("trial %d/%d", t.N, p.total)}
-	if s := t.Setting.String(); s != "" {
+// nameRoom is what a line has beside the settings of a block: "block 12/20", "12s of 30s",
+// "123,456 req/s" and "at most 1m20s left".
+const nameRoom = 64
+
+// name says which trials these are: one of the plan, or those of a block. Of a run that
+// decides itself how many blocks it takes no number is known.
+func (p *progress) name(trials ...underWay) []string {
+	t := trials[0]
+	var parts []string
+	switch blocks := p.compared / max(len(p.settings), 1); {
+	case t.For != "" && p.endless:
+		parts = []string{fmt.Sprintf("trial %d/%d", t.N-p.compared, p.total-p.compared)}
+	case p.endless:
+		parts = []string{fmt.Sprintf("block %d", t.Block)}
+	case len(p.trials) > 1: // of which trials may be one
+		parts = []string{fmt.Sprintf("block %d/%d", t.Block, blocks)}
+	default:
+		parts = []string{fmt.Sprintf("trial %d/%d", t.N, p.total)}
+	}
+	if s := t.Setting.String(); len(trials) == 1 && s != "" {
 		parts = append(parts, s)
+	}
+	if len(trials) > 1 {
+		room := math.MaxInt
+		if p.width > 0 {
+			room = p.width - nameRoom
+		}
+		parts = append(parts, together(trials, room))
 	}
 	if t.For != "" {
 		parts = append(parts, "for "+t.For)
@@ -227,23 +323,57 @@ func (p *progress) name(t *dyno.Trial) []string {
 	return parts
 }
 
+// together names settings side by side, as fully as there is room.
+func together(trials []underWay, room int) string {
+	name := trials[0].Setting.Label()
+	for _, t := range trials[1:] {
+		s := t.Setting.Label()
+		if len(t.Setting) == 1 { // and so has each
+			s = strings.TrimPrefix(s, t.Setting[0].Factor+"=")
+		}
+		name += ", " + s
+	}
+	const how = " side by side"
+	switch n := utf8.RuneCountInString(name); {
+	case n+len(how) <= room:
+		return name + how
+	case n <= room:
+		return name
+	}
+	return fmt.Sprintf("%d%s", len(trials), how)
+}
+
 func (p *progress) begin(t *dyno.Trial, m *load.Meter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.trial, p.meter, p.start, p.phase = t, m, time.Now(), ""
+	if p.ended || slices.ContainsFunc(p.trials, func(o underWay) bool { return o.N == t.N || o.meter.Phase() != "" }) {
+		p.trials = nil // they are over, or tried anew
+	}
+	p.trials = append(p.trials, underWay{t, m})
+	slices.SortFunc(p.trials, func(a, b underWay) int { return p.place(a.Trial) - p.place(b.Trial) })
+	p.start, p.phase, p.ended = time.Now(), "", false
 }
 
-// end is called with each result. On a terminal only failures leave a line.
+// place is where a trial's setting is in the plan.
+func (p *progress) place(t *dyno.Trial) int {
+	return slices.IndexFunc(p.settings, func(s dyno.Setting) bool { return s.String() == t.Setting.String() })
+}
+
+// end is called with each result, when all trials under way are over. On a terminal only
+// failures leave a line.
 func (p *progress) end(r *dyno.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done++
-	p.took += time.Since(p.start)
+	if !p.ended {
+		p.ended = true
+		p.done += len(p.trials)
+		p.took += time.Since(p.start)
+	}
 	if p.width > 0 && r.Err == "" {
 		return
 	}
 	p.erase()
-	name := strings.Join(p.name(&r.Trial), " ")
+	name := strings.Join(p.name(underWay{Trial: &r.Trial}), " ")
 	if r.Err != "" {
 		fmt.Fprintf(p.w, "%s: failed: %s\n", name, r.Err)
 		return

@@ -290,7 +290,7 @@ func newLive(w io.Writer, every time.Duration) *live {
 }
 
 // sample prefers the kernel's word to that of other probes.
-func (l *live) sample(probe, metric string, v float64) {
+func (l *live) sample(_ *dyno.Trial, probe, metric string, v float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.seen[metric].probe == "proc" && probe != "proc" {
@@ -322,7 +322,7 @@ var liveColumns = []struct {
 
 // line has what was seen last, after how long it has lasted.
 func (l *live) line(now time.Time) string {
-	if l.trial == nil {
+	if len(l.trials) == 0 {
 		return ""
 	}
 	first := l.progress.line(now)

@@ -19,12 +19,12 @@ func TestLiveLine(t *testing.T) {
 	if got := l.line(time.Now()); strings.Contains(got, "RSS") {
 		t.Errorf("nothing is seen yet: %q", got)
 	}
-	l.sample("proc", "rss-B", 32<<20)
-	l.sample("prometheus", "rss-B", 1)
-	l.sample("proc", "vsz-B", 3<<30)
-	l.sample("expvar", "heap-B", 1.5*(1<<20))
-	l.sample("proc", "cpu-frac", 1.5)
-	l.sample("proc", "minflt/s", 12.4)
+	l.sample(nil, "proc", "rss-B", 32<<20)
+	l.sample(nil, "prometheus", "rss-B", 1)
+	l.sample(nil, "proc", "vsz-B", 3<<30)
+	l.sample(nil, "expvar", "heap-B", 1.5*(1<<20))
+	l.sample(nil, "proc", "cpu-frac", 1.5)
+	l.sample(nil, "proc", "minflt/s", 12.4)
 	now := l.began.Add(2 * time.Second)
 	want := "2s · RSS 32.0 MiB · VSZ 3.00 GiB · 12 minflt/s · heap 1.5 MiB · CPU 150.0 %"
 	if got := l.line(now); got != want {

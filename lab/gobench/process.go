@@ -84,7 +84,7 @@ const (
 // child that left its process group is not stopped. The context bounds the start only. The error has
 // what a binary said that ended or failed.
 func Start(ctx context.Context, path string, o Options) (*Process, error) {
-	if !guard.CanHalt {
+	if !guard.CanPause {
 		return nil, errors.New("start benchmark: taking turns needs a Unix system (consider: Linux)")
 	}
 	j, err := o.job(path)
@@ -131,7 +131,7 @@ func (p *Process) Turn(ctx context.Context, n int) (Result, error) {
 		p.in.Write([]byte{turnMark})
 	}
 	p.mark.Unlock()
-	p.tree.Resume()
+	p.tree.Continue()
 	return p.await(ctx)
 }
 
@@ -167,7 +167,7 @@ func (p *Process) follow(stderr *subject.Tail) {
 	s := lineScanner{other: said.add, result: func(l resultLine) {
 		some = true
 		if want--; want == 0 {
-			p.tree.Halt()
+			p.tree.Pause()
 			p.results <- l.parse()
 		}
 	}}

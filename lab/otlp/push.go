@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,18 +76,19 @@ func (u Target) Follow(hands *lab.Lab, e *dyno.Experiment, version string, note 
 		}
 		p.begin(t, m)
 	}
-	hands.Live = func(probe, metric string, v float64) {
+	hands.Live = func(t *dyno.Trial, probe, metric string, v float64) {
 		if live != nil {
-			live(probe, metric, v)
+			live(t, probe, metric, v)
 		}
-		p.sample(probe, metric, v)
+		p.sample(t, probe, metric, v)
 	}
 	hands.Second = p.second
 	p.pushing.Go(p.run)
 	return p.close
 }
 
-// A pusher keeps only what was seen of the trial under way since the last push.
+// A pusher keeps only what was seen of the trials under way since the last push: of one, or
+// of those of a block side by side.
 type pusher struct {
 	url      *url.URL
 	header   http.Header
@@ -101,12 +103,16 @@ type pusher struct {
 	noted    bool
 	failing  bool
 
-	mu      sync.Mutex
-	trial   *dyno.Trial
+	mu     sync.Mutex
+	trials []*watched
+}
+
+// A watched is a trial under way. Times are of its own, as its meter counts them.
+type watched struct {
+	*dyno.Trial
 	meter   *load.Meter
-	window  time.Time           // when it began; zero if nothing was answered yet
-	over    time.Time           // until when latency is known
-	counted time.Time           // until when it was pushed
+	over    time.Duration       // until when latency is known
+	counted time.Duration       // until when it was pushed
 	latency *hist.Histogram     // since the last push
 	seen    map[string]sighting // since the last push, by metric
 }
@@ -125,7 +131,6 @@ func newPusher(to *url.URL, name, version string, note func(string, ...any)) *pu
 			textOf("service.name", "dyno"), textOf("service.version", version),
 			textOf("service.instance.id", fmt.Sprintf("%s/%d", host, os.Getpid())), textOf("host.name", host),
 		},
-		latency: hist.New(), seen: map[string]sighting{},
 	}
 	p.going, p.stop = context.WithCancel(context.Background())
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -150,35 +155,49 @@ func headerOf(list, version string) http.Header {
 	return h
 }
 
-// begin is called as each trial begins.
+// begin is called as each trial begins. Those side by side begin before one of them enters a
+// phase; what was seen of others is dropped.
 func (p *pusher) begin(t *dyno.Trial, m *load.Meter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.trial, p.meter = t, m
-	p.window, p.over, p.counted = time.Time{}, time.Time{}, time.Time{}
-	p.latency.Reset()
-	clear(p.seen)
+	if slices.ContainsFunc(p.trials, func(w *watched) bool {
+		return w.N == t.N || w.Block != t.Block || w.For != t.For || w.meter.Phase() != ""
+	}) {
+		p.trials = nil
+	}
+	p.trials = append(p.trials, &watched{Trial: t, meter: m, latency: hist.New(), seen: map[string]sighting{}})
+}
+
+// of is the trial under way with t's number; nil if it is over. mu is held.
+func (p *pusher) of(t *dyno.Trial) *watched {
+	i := slices.IndexFunc(p.trials, func(w *watched) bool { return w.N == t.N })
+	if i < 0 {
+		return nil
+	}
+	return p.trials[i]
 }
 
 // sample is the lab's Live. Of what several probes see, the most trusted is taken.
-func (p *pusher) sample(name, metric string, v float64) {
+func (p *pusher) sample(t *dyno.Trial, name, metric string, v float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s, ok := p.seen[metric]; ok && probe.Trust(s.probe) < probe.Trust(name) || math.IsNaN(v) || math.IsInf(v, 0) {
+	w := p.of(t)
+	if w == nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return
 	}
-	p.seen[metric] = sighting{value: v, probe: name}
+	if s, ok := w.seen[metric]; !ok || probe.Trust(s.probe) >= probe.Trust(name) {
+		w.seen[metric] = sighting{value: v, probe: name}
+	}
 }
 
 // second is the lab's Second.
-func (p *pusher) second(h *hist.Histogram, from, to time.Duration) {
+func (p *pusher) second(t *dyno.Trial, h *hist.Histogram, _, _ time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over = time.Now()
-	if p.window.IsZero() {
-		p.window = p.over.Add(-to)
+	if w := p.of(t); w != nil {
+		w.over = w.meter.Own()
+		w.latency.Merge(h)
 	}
-	p.latency.Merge(h)
 }
 
 // run pushes until close.
@@ -290,60 +309,73 @@ var pushed = []struct{ series, name, unit, help string }{
 	{"throttled-frac", "throttled", "1", "share of the CPU limit's periods in which the subject was throttled"},
 }
 
-// take makes gauges of what was seen since the last call; none if nothing was.
+// silence is how long nothing is answered until that is a rate of 0.
+const silence = 2 * time.Second
+
+// take makes gauges of what was seen since the last call, each with a point of every trial
+// under way of which it is known; none if nothing was.
 func (p *pusher) take(now time.Time) (ms []object) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.trial == nil {
-		return nil
+	at, place := strconv.FormatInt(now.UnixNano(), 10), map[string]int{}
+	var points [][]object // of each gauge
+	for _, w := range p.trials {
+		where := w.attributes(p.name)
+		w.take(func(name, unit, help string, v float64) {
+			i, ok := place[name]
+			if !ok {
+				i = len(ms)
+				place[name] = i
+				ms = append(ms, object{"name": "dyno." + name, "description": help, "unit": unit})
+				points = append(points, nil)
+			}
+			points[i] = append(points[i], object{"attributes": where, "timeUnixNano": at, "asDouble": v})
+		})
 	}
-	where, at := p.attributes(), strconv.FormatInt(now.UnixNano(), 10)
-	add := func(name, unit, help string, v float64) {
-		point := object{"attributes": where, "timeUnixNano": at, "asDouble": v}
-		ms = append(ms, object{"name": "dyno." + name, "description": help, "unit": unit, "gauge": object{"dataPoints": []object{point}}})
+	for i, m := range ms {
+		m["gauge"] = object{"dataPoints": points[i]}
 	}
-	n, measuring := p.latency.Count(), p.meter.Phase() == "measure"
-	if load := &p.trial.Load; !load.None && load.Command == "" && (measuring || n > 0) {
-		until := now
-		if !measuring || now.Sub(p.over) < 2*time.Second { // else the service is silent
-			until = p.over
-		}
-		began := p.counted
-		if p.window.After(began) {
-			began = p.window
-		}
-		if since := until.Sub(began); since > 0 && !began.IsZero() {
-			add("req_per_s", "{request}/s", "requests answered as expected per second", float64(n)/since.Seconds())
-			p.counted = until
-		}
-		add("failures", "{request}", "requests of the trial that failed", float64(p.meter.Failed.Load()))
-	}
-	if n > 0 {
-		add("p50", "s", "median latency of the last seconds", p.latency.Quantile(.5).Seconds())
-		add("p99", "s", "99th percentile of the latency of the last seconds", p.latency.Quantile(.99).Seconds())
-		add("max", "s", "longest latency of the last seconds", p.latency.Max().Seconds())
-	}
-	for _, s := range pushed {
-		if v, ok := p.seen[s.series]; ok {
-			add(s.name, s.unit, s.help, v.value)
-		}
-	}
-	p.latency.Reset()
-	clear(p.seen)
 	return ms
 }
 
+// take adds what was seen since the last call.
+func (w *watched) take(add func(name, unit, help string, v float64)) {
+	n, measuring := w.latency.Count(), w.meter.Phase() == "measure"
+	if load := &w.Load; !load.None && load.Command == "" && (measuring || n > 0) {
+		until := w.over
+		if own := w.meter.Own(); measuring && own-w.over >= silence {
+			until = own
+		}
+		if since := until - w.counted; since > 0 {
+			add("req_per_s", "{request}/s", "requests answered as expected per second", float64(n)/since.Seconds())
+			w.counted = until
+		}
+		add("failures", "{request}", "requests of the trial that failed", float64(w.meter.Failed.Load()))
+	}
+	if n > 0 {
+		add("p50", "s", "median latency of the last seconds", w.latency.Quantile(.5).Seconds())
+		add("p99", "s", "99th percentile of the latency of the last seconds", w.latency.Quantile(.99).Seconds())
+		add("max", "s", "longest latency of the last seconds", w.latency.Max().Seconds())
+	}
+	for _, s := range pushed {
+		if v, ok := w.seen[s.series]; ok {
+			add(s.name, s.unit, s.help, v.value)
+		}
+	}
+	w.latency.Reset()
+	clear(w.seen)
+}
+
 // attributes say of which trial a point is.
-func (p *pusher) attributes() []object {
-	t := p.trial
+func (w *watched) attributes(run string) []object {
 	as := []object{
-		textOf("dyno.run", p.name), textOf("dyno.setting", t.Setting.Label()),
-		attribute("dyno.trial", "intValue", strconv.Itoa(t.N)), attribute("dyno.block", "intValue", strconv.Itoa(t.Block)),
+		textOf("dyno.run", run), textOf("dyno.setting", w.Setting.Label()),
+		attribute("dyno.trial", "intValue", strconv.Itoa(w.N)), attribute("dyno.block", "intValue", strconv.Itoa(w.Block)),
 	}
-	if t.For != "" {
-		as = append(as, textOf("dyno.for", t.For))
+	if w.For != "" {
+		as = append(as, textOf("dyno.for", w.For))
 	}
-	for _, l := range t.Setting {
+	for _, l := range w.Setting {
 		as = append(as, textOf("dyno.factor."+l.Factor, l.Value))
 	}
 	return as

@@ -84,6 +84,9 @@ func gauges(t *testing.T, r io.Reader) (map[string]float64, []attributeRead) {
 	of := map[string]float64{}
 	var where []attributeRead
 	for _, m := range req.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+		if len(m.Gauge.DataPoints) != 1 {
+			t.Fatalf("%d points of %s", len(m.Gauge.DataPoints), m.Name)
+		}
 		point := m.Gauge.DataPoints[0]
 		if since := time.Since(time.Unix(0, point.Time)); since.Abs() > time.Hour || m.Unit == "" || m.Description == "" {
 			t.Errorf("metric %+v", m)
@@ -128,10 +131,10 @@ func TestPush(t *testing.T) {
 		meter.Enter("measure")
 		for i := range 8 {
 			time.Sleep(time.Second)
-			p.sample("prometheus", "rss-B", 1)
-			p.sample("proc", "rss-B", float64(100+i))
-			p.sample("prometheus", "rss-B", 1)
-			p.second(second(50, 2*time.Millisecond), time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+			p.sample(trial, "prometheus", "rss-B", 1)
+			p.sample(trial, "proc", "rss-B", float64(100+i))
+			p.sample(trial, "prometheus", "rss-B", 1)
+			p.second(trial, second(50, 2*time.Millisecond), time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
 		}
 		meter.Failed.Store(3)
 		meter.Enter("teardown")
@@ -188,8 +191,8 @@ func TestPushFails(t *testing.T) {
 				for i := range 33 {
 					time.Sleep(time.Second)
 					before := time.Now()
-					p.second(second(50, time.Millisecond), time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
-					p.sample("proc", "rss-B", 1)
+					p.second(trial, second(50, time.Millisecond), time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+					p.sample(trial, "proc", "rss-B", 1)
 					if took := time.Since(before); took > 0 {
 						t.Errorf("the run waited %v", took)
 					}
@@ -205,7 +208,7 @@ func TestPushFails(t *testing.T) {
 				if pushes != 6 {
 					t.Errorf("tried %d times", pushes)
 				}
-				if n := p.latency.Count(); n > 5*50 {
+				if n := p.trials[0].latency.Count(); n > 5*50 {
 					t.Errorf("%d latencies were kept", n)
 				}
 			})
@@ -223,7 +226,7 @@ func TestPushShort(t *testing.T) {
 		p.pushing.Go(p.run)
 		trial, meter := trialOf()
 		p.begin(trial, meter)
-		p.second(second(5, time.Millisecond), 0, time.Second)
+		p.second(trial, second(5, time.Millisecond), 0, time.Second)
 		before := time.Now()
 		p.close()
 		if took := time.Since(before); took != pushLast {
@@ -237,15 +240,114 @@ func TestPushBegins(t *testing.T) {
 	p, _ := testPusher(t, nil)
 	trial, meter := trialOf()
 	p.begin(trial, meter)
-	p.second(second(5, time.Millisecond), 0, time.Second)
-	p.sample("proc", "rss-B", 1)
+	p.second(trial, second(5, time.Millisecond), 0, time.Second)
+	p.sample(trial, "proc", "rss-B", 1)
 	next, meter := trialOf()
 	p.begin(next, meter)
 	zero := 0.0
-	p.sample("proc", "heap-B", 1/zero)
+	p.sample(next, "proc", "heap-B", 1/zero)
 	if ms := p.take(time.Now()); len(ms) > 0 {
 		t.Errorf("told %+v", ms)
 	}
+}
+
+// Of trials side by side each has points of its own: a rate of its own time, in which it is
+// its turn, its latency and its memory. When trials of another block begin, or one begins
+// alone, nothing of those before is kept.
+func TestPushBeside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var body string
+		p, notes := testPusher(t, func(r *http.Request) (*http.Response, error) {
+			text, err := io.ReadAll(r.Body)
+			body = string(text)
+			return answer(200, "{}"), err
+		})
+		at := func(n, block int, gogc string) (*dyno.Trial, *load.Meter) {
+			return &dyno.Trial{N: n, Block: block, Setting: dyno.Setting{{Factor: "GOGC", Value: gogc}}}, new(load.Meter)
+		}
+		a, ofA := at(3, 2, "50")
+		b, ofB := at(4, 2, "100")
+		p.begin(a, ofA)
+		p.begin(b, ofB)
+		work := func(t *dyno.Trial, m *load.Meter, rss float64, n int, d time.Duration) {
+			copied := *t // the lab has its own
+			p.sample(&copied, "proc", "rss-B", rss)
+			p.second(&copied, second(n, d), 0, 0)
+		}
+		// Here a window lasts as its meter says; that turns do not count is tested in load.
+		ofA.Enter("measure")
+		time.Sleep(2 * time.Second)
+		ofB.Enter("measure")
+		time.Sleep(2 * time.Second)
+		work(a, ofA, 1000, 400, time.Millisecond)
+		work(b, ofB, 2000, 100, 4*time.Millisecond)
+		ofB.Failed.Store(7)
+		p.push(t.Context(), time.Minute)
+		got := pointsOf(t, body)
+		for _, want := range []string{
+			"dyno.req_per_s trial 3 GOGC=50: 1e+02", "dyno.req_per_s trial 4 GOGC=100: 50",
+			"dyno.p50 trial 3 GOGC=50: 0.001", "dyno.p50 trial 4 GOGC=100: 0.004",
+			"dyno.failures trial 3 GOGC=50: 0", "dyno.failures trial 4 GOGC=100: 7",
+			"dyno.rss trial 3 GOGC=50: 1e+03", "dyno.rss trial 4 GOGC=100: 2e+03",
+		} {
+			if !slices.Contains(got, want) {
+				t.Errorf("%q is not in %q", want, got)
+			}
+		}
+		if len(got) != 12 || len(*notes) > 0 {
+			t.Errorf("%d points %q, notes %q", len(got), got, *notes)
+		}
+
+		work(b, ofB, 2000, 100, time.Millisecond)
+		c, ofC := at(6, 3, "100")
+		d, ofD := at(5, 3, "50")
+		p.begin(c, ofC)
+		p.begin(d, ofD)
+		work(a, ofA, 1, 1, time.Millisecond) // who is late
+		p.sample(d, "proc", "rss-B", 3000)
+		p.push(t.Context(), time.Minute)
+		if got := pointsOf(t, body); !slices.Equal(got, []string{"dyno.rss trial 5 GOGC=50: 3e+03"}) {
+			t.Errorf("of the next block: %q", got)
+		}
+		ofC.Enter("start")
+		ofD.Enter("start")
+		for range 3 { // the same block anew, one trial after the other
+			for _, again := range []*dyno.Trial{c, d} {
+				m := new(load.Meter)
+				p.begin(again, m)
+				m.Enter("start")
+				if len(p.trials) != 1 || p.trials[0].Trial != again {
+					t.Fatalf("%d trials are kept", len(p.trials))
+				}
+			}
+		}
+	})
+}
+
+// pointsOf are all points of a push, with two digits.
+func pointsOf(t *testing.T, body string) (all []string) {
+	t.Helper()
+	var req request
+	if err := json.Unmarshal([]byte(body), &req); err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, m := range req.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+		if named[m.Name] {
+			t.Errorf("%s comes twice", m.Name)
+		}
+		named[m.Name] = true
+		for _, point := range m.Gauge.DataPoints {
+			of := map[string]string{}
+			for _, a := range point.Attributes {
+				if of[a.Key] = a.Value.Int; a.Value.String != nil {
+					of[a.Key] = *a.Value.String
+				}
+			}
+			all = append(all, fmt.Sprintf("%s trial %s GOGC=%s: %.2g", m.Name, of["dyno.trial"], of["dyno.factor.GOGC"], point.Value))
+		}
+	}
+	return all
 }
 
 // Headers come from the environment, as the standard has it.
@@ -264,7 +366,7 @@ func TestPushHeader(t *testing.T) {
 	p := newPusher(to.URL, "x", "test", t.Errorf)
 	trial, meter := trialOf()
 	p.begin(trial, meter)
-	p.sample("proc", "rss-B", 1)
+	p.sample(trial, "proc", "rss-B", 1)
 	p.push(t.Context(), time.Minute)
 	for _, bad := range []string{"collector:4318", "grpc://collector", "http://"} {
 		if err := to.Set(bad); err == nil {
@@ -297,9 +399,9 @@ func BenchmarkPush(b *testing.B) {
 	h := second(1000, time.Millisecond)
 	for b.Loop() {
 		for i := range 5 {
-			p.second(h, time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+			p.second(trial, h, time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
 			for _, s := range pushed {
-				p.sample("proc", s.series, 1)
+				p.sample(trial, "proc", s.series, 1)
 			}
 		}
 		p.push(b.Context(), time.Minute)

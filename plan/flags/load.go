@@ -168,7 +168,7 @@ func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 		end(&e.Load)
 		return plan.Set(e, "load.requests", v)
 	})
-	p.Flag(fs, "duration", "d", "time", "of the measured load (default 10s, or as long as the stages of the rate)", func(e *dyno.Experiment, v string) error {
+	p.Flag(fs, "duration", "d", "time", "of the measured load (default 10s, side by side 3s, or as long as the stages of the rate)", func(e *dyno.Experiment, v string) error {
 		end(&e.Load)
 		return plan.Set(e, "load.duration", v)
 	})

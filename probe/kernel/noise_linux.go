@@ -9,8 +9,9 @@ import (
 
 // A noise is what the machine and dyno itself had used by some time, in CPU seconds.
 type noise struct {
-	all procfs.CPUStat // of /proc/stat, all CPUs
-	own float64
+	all    procfs.CPUStat // of /proc/stat, all CPUs
+	own    float64
+	beside map[int]float64 // of the subjects beside, by process
 }
 
 // Above these shares of the machine's CPU time there is a warning; not in windows below
@@ -21,7 +22,8 @@ const (
 	noiseLeast  = 0.5
 )
 
-func readNoise() (noise, error) {
+// readNoise leaves out those beside that have ended.
+func readNoise(beside []int) (noise, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return noise{}, err
@@ -34,10 +36,17 @@ func readNoise() (noise, error) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &own); err != nil {
 		return noise{}, err
 	}
-	return noise{st.CPUTotal, float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9}, nil
+	n := noise{st.CPUTotal, float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9, map[int]float64{}}
+	for _, pid := range beside {
+		if cpu, err := CPU(pid); err == nil {
+			n.beside[pid] = cpu
+		}
+	}
+	return n, nil
 }
 
 // since says what disturbed a window in which the subject used so many CPU seconds.
+// Those beside it disturb no turn of its own.
 //
 // Time in interrupts counts for no process: most is the network's, on behalf of subject and
 // load, and CONFIG_IRQ_TIME_ACCOUNTING decides whether theirs includes it. The subject's
@@ -50,7 +59,13 @@ func (n noise) since(before noise, subject float64) (warnings dyno.Warnings) {
 	if total < noiseLeast {
 		return nil
 	}
-	if share := (busy - subject - (n.own - before.own)) / total; share > othersLimit {
+	own := n.own - before.own
+	for pid, cpu := range n.beside {
+		if began, ok := before.beside[pid]; ok {
+			own += cpu - began
+		}
+	}
+	if share := (busy - subject - own) / total; share > othersLimit {
 		warnings.Add(dyno.WarnOthers, "other processes used %.0f %% of the CPUs during this trial", 100*share)
 	}
 	if share := steal / total; share > stealLimit {

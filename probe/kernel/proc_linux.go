@@ -24,7 +24,7 @@ type Proc struct{}
 
 func (Proc) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	p, err := procfs.NewProc(t.PID)
-	w := &procWatch{p: p, gentle: t.Gentle, points: probe.Points{Sample: t.Sample}}
+	w := &procWatch{p: p, gentle: t.Gentle, beside: t.Beside, points: probe.Points{Sample: t.Sample}}
 	if err == nil {
 		w.statm, err = os.Open(fmt.Sprintf("/proc/%d/statm", t.PID))
 	}
@@ -75,6 +75,7 @@ type procWatch struct {
 	fresh   bool    // the high-water mark was reset
 	mark    uint64  // the high-water mark at the beginning, bytes
 	gentle  bool    // Target.Gentle
+	beside  []int   // Target.Beside
 	memory  float64 // of the machine, bytes
 
 	begun    bool
@@ -104,7 +105,7 @@ func (w *procWatch) begin() (err error) {
 	if w.mark, err = highWater(w.p); err != nil {
 		return err
 	}
-	w.noise, err = readNoise()
+	w.noise, err = readNoise(w.beside)
 	return err
 }
 
@@ -222,7 +223,7 @@ func (w *procWatch) reading() (probe.Reading, error) {
 	if !w.precise {
 		r.Warnings.Add(dyno.WarnCoarse, "CPU time is in ticks of 10 ms: the CPU clock of the process cannot be read")
 	}
-	now, err := readNoise()
+	now, err := readNoise(w.beside)
 	if err != nil {
 		return r, err
 	}

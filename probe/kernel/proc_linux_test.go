@@ -167,20 +167,22 @@ func TestNoise(t *testing.T) {
 		all     procfs.CPUStat
 		own     float64
 		subject float64
+		beside  float64
 		want    string
 	}{
-		{procfs.CPUStat{User: 6, System: 2, Idle: 12}, 2, 5, ""},
-		{procfs.CPUStat{User: 6, System: 2, Idle: 12}, 1, 2.4, "other processes used 23 % of the CPUs"},
-		{procfs.CPUStat{User: 6, System: 2, Idle: 11, Steal: 1}, 3, 5, "withheld 5 %"},
-		{procfs.CPUStat{User: 1, SoftIRQ: 10, Idle: 9}, 0, 1, ""},
-		{procfs.CPUStat{User: 0.1, Idle: 0.1}, 0, 0, ""}, // too short to tell
+		{procfs.CPUStat{User: 6, System: 2, Idle: 12}, 2, 5, 0, ""},
+		{procfs.CPUStat{User: 6, System: 2, Idle: 12}, 1, 2.4, 3, ""},
+		{procfs.CPUStat{User: 6, System: 2, Idle: 12}, 1, 2.4, 0, "other processes used 23 % of the CPUs"},
+		{procfs.CPUStat{User: 6, System: 2, Idle: 11, Steal: 1}, 3, 5, 0, "withheld 5 %"},
+		{procfs.CPUStat{User: 1, SoftIRQ: 10, Idle: 9}, 0, 1, 0, ""},
+		{procfs.CPUStat{User: 0.1, Idle: 0.1}, 0, 0, 0, ""}, // too short to tell
 	} {
-		got := noise{test.all, test.own}.since(noise{}, test.subject)
+		got := noise{test.all, test.own, map[int]float64{7: 3 + test.beside, 8: 5}}.since(noise{beside: map[int]float64{7: 3, 9: 1}}, test.subject)
 		if len(got) > 1 || strings.Join(got.Texts(), "") == "" != (test.want == "") || !strings.Contains(strings.Join(got.Texts(), ""), test.want) {
 			t.Errorf("%+v: %q, want %q", test, got, test.want)
 		}
 	}
-	if n, err := readNoise(); err != nil || n.own <= 0 || n.all.Idle+n.all.User <= 0 {
+	if n, err := readNoise([]int{os.Getpid()}); err != nil || n.beside[os.Getpid()] <= 0 || n.own <= 0 || n.all.Idle+n.all.User <= 0 {
 		t.Errorf("%+v, %v", n, err)
 	}
 }

@@ -244,7 +244,7 @@ func (v *View) reason(j *compare.Judgement, r *compare.Reason) string {
 	case compare.ReasonLooks:
 		return fmt.Sprintf("within the limit, but not surely in a run that may end at %d looks", r.N)
 	case compare.ReasonPartial:
-		return fmt.Sprintf("only %d of %d planned trials were run", r.N, r.Of)
+		return "only " + words.Partial(v.Table, r.N, r.Of)
 	case compare.ReasonZeroSame:
 		return fmt.Sprintf("values are zero, so that there is no ratio, and no sure change (consider: a limit of %s itself)", j.Threshold.Name)
 	case compare.ReasonZeroChanged:

@@ -25,6 +25,14 @@ func Doubts(t *compare.Table, ds []compare.Doubt) (texts []string) {
 	return texts
 }
 
+// Partial says that fewer trials were run than planned.
+func Partial(t *compare.Table, done, planned int) string {
+	if t != nil && t.Kind == compare.OfService && t.Looks != nil {
+		return fmt.Sprintf("%d of at most %d trials were run, and the run has not come to its end", done, planned)
+	}
+	return fmt.Sprintf("%d of %d planned trials were run", done, planned)
+}
+
 // Doubt says one doubt in words.
 func Doubt(t *compare.Table, d *compare.Doubt) string {
 	if d.Kind == dyno.WarnSaturated && d.Trials != nil {
@@ -42,7 +50,7 @@ func Doubt(t *compare.Table, d *compare.Doubt) string {
 	}
 	switch d.Kind {
 	case dyno.WarnPartial:
-		return fmt.Sprintf("%d of %d planned trials were run", d.N, d.Of)
+		return Partial(t, d.N, d.Of)
 	case dyno.WarnNoTrial:
 		s := &t.Settings[d.Setting]
 		if s.Baseline && len(t.Settings) > 1 {

@@ -228,7 +228,7 @@ func undecided(t *compare.Table) string {
 		why = append(why, "the runs were not made side by side")
 	}
 	if done := t.Ran(); done < t.Planned {
-		why = append(why, fmt.Sprintf("only %d of %d planned trials were run", done, t.Planned))
+		why = append(why, "only "+Partial(t, done, t.Planned))
 	}
 	if n := len(t.Failed); n > 0 {
 		why = append(why, layout.Count(n, "trial")+" failed")

@@ -12,6 +12,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +28,7 @@ type Job struct {
 	Args    []string // with the name of the program
 	Env     []string // complete
 	Dir     string   // absolute
-	Scratch string   // directory to make, and to remove in the end; "" for none
+	Scratch []string // directories to make, and to remove with all that is in them in the end; absolute
 	CPUs    []int    // on Linux, the program and what it starts are pinned to these; none means all
 	Confine *Confinement
 }
@@ -100,6 +101,21 @@ func Run(ctx context.Context, j Job, o IO) (status string, err error) {
 // TempName returns a new path in dir.
 func TempName(dir string) string {
 	return filepath.Join(dir, "dyno-"+strings.ToLower(rand.Text()[:10]))
+}
+
+// remove deletes a file or a directory with all that is in it, directories that the program made
+// unwritable too.
+func remove(path string) error {
+	if os.RemoveAll(path) == nil {
+		return nil
+	}
+	filepath.WalkDir(path, func(p string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			os.Chmod(p, 0o700) // WalkDir reads it after this call
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
 }
 
 // mainCalled: without Main, starting this executable again would give another dyno.

@@ -1,10 +1,13 @@
 package guard
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dynolab/dyno/cgroup"
 )
@@ -130,5 +133,139 @@ func wantError(t testing.TB, err error, wants ...string) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q; want it to have %q", err, want)
 		}
+	}
+}
+
+// state is the letter of a process's state, such as T for one that is stopped; 0 if it is gone.
+func state(pid int) byte {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if i := strings.LastIndex(string(stat), ") "); i > 0 {
+		return stat[i+2]
+	}
+	return 0
+}
+
+// await waits until a condition holds, a minute at most.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("it is not so after a minute: %s", what)
+		}
+	}
+}
+
+// startShell runs a script and returns when it has written its first line.
+func startShell(t *testing.T, script string) *Tree {
+	t.Helper()
+	ready := make(chan struct{})
+	tree, err := Start(Job{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: "/", Env: os.Environ()},
+		IO{Stdout: writerFunc(func(b []byte) { close(ready) })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Stop(0) })
+	<-ready
+	return tree
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
+
+// A paused program and its children rest, and its supervisor does not take them for dead.
+func TestPause(t *testing.T) {
+	tree := startShell(t, "sleep 1000 & echo; wait")
+	family := append(Descendants(tree.PID), tree.PID)
+	if len(family) != 2 {
+		t.Fatalf("processes %v, want two", family)
+	}
+	paused := func() (n int) {
+		for _, pid := range family {
+			if state(pid) == 'T' {
+				n++
+			}
+		}
+		return n
+	}
+	for range 3 {
+		if err := tree.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "both are paused", func() bool { return paused() == 2 })
+		if err := tree.Continue(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "none is paused", func() bool { return paused() == 0 })
+	}
+	select {
+	case <-tree.Done:
+		t.Fatalf("it ended: %s", tree.Status)
+	default:
+	}
+	tree.Pause()
+	tree.Stop(0)
+	if tree.Alone || tree.Status != "signal: killed" {
+		t.Errorf("ended by %q, alone %t", tree.Status, tree.Alone)
+	}
+	for _, pid := range family {
+		if s := state(pid); s != 0 && s != 'Z' {
+			t.Errorf("process %d is left in state %c", pid, s)
+		}
+	}
+	if err := tree.Pause(); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("pause after the end: error %v", err)
+	}
+	if err := tree.Continue(); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("continue after the end: error %v", err)
+	}
+	none, err := Start(Job{}, IO{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer none.Stop(0)
+	if err := none.Pause(); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("pause of a tree without a program: error %v", err)
+	}
+}
+
+// A paused program gets SIGTERM, and ends by it rather than by SIGKILL after its time of grace.
+func TestStopPaused(t *testing.T) {
+	tree := startShell(t, "trap 'exit 7' TERM; echo; while :; do sleep 0.01; done")
+	tree.Pause()
+	await(t, "it is paused", func() bool { return state(tree.PID) == 'T' })
+	if tree.Stop(time.Minute); tree.Status != "exit status 7" || tree.Alone {
+		t.Errorf("ended by %q, alone %t", tree.Status, tree.Alone)
+	}
+}
+
+// Directories that the program made unwritable are removed as well. Root may write to them all the
+// same, so this is a test for other users.
+func TestRemove(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "scratch")
+	tree, err := Start(Job{
+		Path: "/bin/sh", Args: []string{"sh", "-c", "mkdir -p a/b && echo x >a/b/c && chmod 0 a/b && chmod 500 a"},
+		Dir: dir, Env: os.Environ(), Scratch: []string{dir},
+	}, IO{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if <-tree.Done; tree.Status != StatusOK {
+		t.Fatal(tree.Status)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the directory is there: %v", err)
+	}
+}
+
+func BenchmarkPause(b *testing.B) {
+	tree, err := Start(Job{Path: "/bin/sleep", Args: []string{"sleep", "1000"}, Dir: "/"}, IO{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer tree.Stop(0)
+	for b.Loop() {
+		tree.Pause()
+		tree.Continue()
 	}
 }

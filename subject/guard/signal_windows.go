@@ -1,21 +1,27 @@
 package guard
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"syscall"
 )
 
-const CanHalt = false
+const CanPause = false
 
-func (t *Tree) Halt()   {}
-func (t *Tree) Resume() {}
+// Pause and Continue do nothing here. Their errors wrap [errors.ErrUnsupported].
+
+func (t *Tree) Pause() error { return fmt.Errorf("pause a process: %w", errors.ErrUnsupported) }
+
+func (t *Tree) Continue() error { return fmt.Errorf("continue a process: %w", errors.ErrUnsupported) }
 
 var ownGroup *syscall.SysProcAttr
 
-// signalGroup only kills. Windows has no SIGTERM: the process gets its time of grace, but not the
-// word.
-func signalGroup(pid int, s syscall.Signal) {
-	if p, err := os.FindProcess(pid); err == nil && s == syscall.SIGKILL {
+func killGroup(pid int) {
+	if p, err := os.FindProcess(pid); err == nil {
 		p.Kill()
 	}
 }
+
+// Windows has no SIGTERM: the process gets its time of grace, but not the word.
+func askGroup(int) {}

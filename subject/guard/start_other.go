@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -40,7 +39,7 @@ func (s *supervision) terminate(grace time.Duration) {
 		return
 	}
 	s.asked.Store(true)
-	signalGroup(s.cmd.Process.Pid, syscall.SIGTERM)
+	askGroup(s.cmd.Process.Pid)
 	time.AfterFunc(grace, s.cancel)
 }
 
@@ -57,11 +56,12 @@ func Start(j Job, o IO) (*Tree, error) {
 	}
 	t := &Tree{Done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	if j.Scratch != "" {
-		if err := os.Mkdir(j.Scratch, 0o700); err != nil {
+	for _, dir := range j.Scratch {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.end()
 			return nil, err
 		}
-		t.paths = []string{j.Scratch}
+		t.paths = append(t.paths, dir)
 	}
 	if j.Path != "" {
 		t.cmd = exec.CommandContext(t.ctx, j.Path)
@@ -71,7 +71,7 @@ func Start(j Job, o IO) (*Tree, error) {
 			t.cmd.Stdout = o.File
 		}
 		t.cmd.SysProcAttr, t.cmd.WaitDelay = ownGroup, time.Second
-		t.cmd.Cancel = func() error { signalGroup(t.cmd.Process.Pid, syscall.SIGKILL); return nil }
+		t.cmd.Cancel = func() error { killGroup(t.cmd.Process.Pid); return nil }
 		if err := t.cmd.Start(); err != nil {
 			t.end()
 			return nil, err
@@ -87,8 +87,8 @@ func Start(j Job, o IO) (*Tree, error) {
 		t.cmd.Wait()
 		t.Alone = !t.asked.Load()
 		t.Status = t.cmd.ProcessState.String()
-		if CanHalt { // elsewhere there is no group, and another process may have the number by now
-			signalGroup(t.PID, syscall.SIGKILL)
+		if CanPause { // elsewhere there is no group, and another process may have the number by now
+			killGroup(t.PID)
 		}
 	}()
 	return t, nil
@@ -99,7 +99,9 @@ func (t *Tree) end() {
 	defer t.mu.Unlock()
 	t.cancel()
 	for _, path := range t.paths {
-		os.RemoveAll(path)
+		if err := remove(path); err != nil {
+			fmt.Fprintln(os.Stderr, "dyno:", err)
+		}
 	}
 	close(t.Done)
 }

@@ -119,7 +119,9 @@ func supervise() {
 		}
 	}
 	for _, path := range s.paths {
-		os.RemoveAll(path)
+		if err := remove(path); err != nil {
+			fmt.Fprintln(os.Stderr, "dyno:", err)
+		}
 	}
 }
 
@@ -138,7 +140,7 @@ func (s *supervisor) obey(o order) {
 	}
 	if o.Stop > 0 && s.pid != 0 {
 		s.ask()
-		signalGroup(s.pid, unix.SIGTERM)
+		askGroup(s.pid)
 		s.late = time.After(o.Stop)
 	}
 }
@@ -149,11 +151,11 @@ func (s *supervisor) ask() { s.asked = s.asked || unix.Kill(s.pid, 0) == nil }
 // run starts the program and returns when it and all descendants have ended; without a program,
 // when the orders end.
 func (s *supervisor) run(j *Job, direct bool) error {
-	if j.Scratch != "" {
-		if err := os.Mkdir(j.Scratch, 0o700); err != nil {
+	for _, dir := range j.Scratch {
+		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
-		s.paths = append(s.paths, j.Scratch)
+		s.paths = append(s.paths, dir)
 	}
 	if j.Confine != nil {
 		var err error
@@ -334,7 +336,7 @@ func children() bool {
 // killAll sends SIGKILL to all descendants of this moment, in any group or session.
 func (s *supervisor) killAll() {
 	if s.pid != 0 { // not reaped yet, so the number is still that group's
-		signalGroup(s.pid, unix.SIGKILL)
+		killGroup(s.pid)
 	}
 	for _, pid := range Descendants(os.Getpid()) {
 		unix.Kill(pid, unix.SIGKILL)

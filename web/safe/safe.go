@@ -187,9 +187,14 @@ func checkPlan(f *os.File) error {
 		all, _ := levels.([]any)
 		settings *= float64(max(len(all), 1))
 	}
+	// Trials of profiles are as many as the others unless said, and more are of a trace and of
+	// memory.
 	p := &run.Plan
-	// Trials of profiles are as many as the others unless said, and one more is of a trace.
-	trials := settings * (max(p.Repeats, 1) + max(p.Repeats, p.ProfileRepeats) + 2)
+	blocks, profiles := p.Repeats, max(p.Repeats, p.ProfileRepeats)
+	if blocks == 0 { // as many as it takes
+		blocks, profiles = max(dyno.MostBlocks, dyno.DefaultPairs), max(dyno.DefaultRepeats, p.ProfileRepeats)
+	}
+	trials := settings * (max(blocks, 1) + profiles + 2)
 	if settings > mostSettings || trials > mostTrials {
 		return fmt.Errorf("has a plan of %.3g settings and up to %.3g trials (at most %d and %d can be shown)", settings, trials, mostSettings, mostTrials)
 	}

@@ -3,7 +3,8 @@
 // as they come, and buttons to stop it and to go on with it. What is told comes
 // as server-sent events (web/live.go).
 
-/** @typedef {{done: number, failed: number, planned: number, trial?: number, setting?: string, for?: string, phase: string, "elapsed-sec": number, "left-sec": number}} Progress */
+/** @typedef {{done: number, failed: number, planned: number, "within-sec"?: number, trial?: number, block?: number, setting?: string, beside?: boolean, for?: string, phase: string, "elapsed-sec": number, "left-sec": number}} Progress */
+/** What is told of a trial under way; of those side by side beside has the numbers of all. @typedef {{trial: number, beside?: number[], setting?: string}} Told */
 /** @typedef {{sec: number, p50: number, p99: number, max: number, requests: number}} Second */
 /** @typedef {{trial: number, setting: string, for?: string, error?: string, values: Record<string, number>}} Result */
 /** @typedef {{name: string, colour: string, dash: number[], points: [number, number][]}} Line */
@@ -59,19 +60,27 @@ export function time(sec) {
   return min < 90 ? `${min} min` : `${Math.floor(min / 60)} h ${min % 60} min`;
 }
 
+/** doneText says how much of a run is done. @param {Progress} p @returns {string} */
+export function doneText(p) {
+  const of = p.planned || p.done;
+  const text = `${p.done}${p.planned ? ` of ${p.planned}` : ""} ${of === 1 ? "trial is" : "trials are"} done`;
+  return p.failed ? `${text}, ${p.failed} of them failed` : text;
+}
+
 /** progressText says how far a run is. @param {Progress} p @returns {string} */
 export function progressText(p) {
-  let text = `${p.done} of ${p.planned} ${p.planned === 1 ? "trial is" : "trials are"} done`;
-  if (p.failed) text += `, ${p.failed} of them failed`;
-  if (p.trial) {
-    text += `. Trial ${p.trial}`;
+  let text = doneText(p);
+  if (p.trial || p.block) {
+    text += p.block ? `. Block ${p.block}` : `. Trial ${p.trial}`;
     if (p.setting) text += `, ${p.setting}`;
+    if (p.beside) text += " side by side";
     if (p.for) text += `, for ${p.for}`;
     text += `: ${p.phase} for ${time(p["elapsed-sec"])}`;
   } else {
-    text += p.done < p.planned ? ". Preparing the next" : ". Writing the report";
+    text += p.done < p.planned || !p.planned ? ". Preparing the next" : ". Writing the report";
   }
   if (p["left-sec"] >= 0 && p.done < p.planned) text += `. About ${time(p["left-sec"])} left`;
+  if (p["within-sec"]) text += `. It ends when its verdicts are decided, or its time (${time(p["within-sec"])}) is up`;
   return `${text}.`;
 }
 
@@ -144,7 +153,7 @@ class Chart {
   }
 
   clear() {
-    for (const l of this.lines) l.points.length = 0;
+    this.lines.length = 0;
     this.show("");
   }
 
@@ -302,11 +311,18 @@ export function start(url, root) {
   draw(source, latency, resident);
   on(source, "result", (/** @type {Result} */ r) => table.add(r));
   let told = 0;
+  /** @type {Progress | undefined} */
+  let last;
   on(source, "progress", (/** @type {Progress} */ p) => {
     told++;
+    last = p;
     status.textContent = progressText(p);
-    bar.max = p.planned;
-    bar.value = p.done;
+    if (p.planned) {
+      bar.max = p.planned;
+      bar.value = p.done;
+    } else {
+      bar.removeAttribute("value"); // nobody knows how many
+    }
   });
   on(source, "end", (/** @type {{state: string}} */ e) => {
     source.close();
@@ -317,7 +333,8 @@ export function start(url, root) {
     stop.hidden = true;
     resume.hidden = e.state !== "stopped";
     title.textContent = e.state === "stopped" ? "Stopped" : "Over";
-    if (e.state === "stopped") status.textContent = `It was stopped: ${bar.value} of ${bar.max} trials are done.`;
+    if (e.state === "stopped" && last) status.textContent = `It was stopped: ${doneText(last)}.`;
+    bar.hidden = !bar.hasAttribute("value");
     charts.hidden = true;
   });
 }
@@ -330,33 +347,50 @@ function on(source, name, take) {
 /** Lines of a chart of latency. @type {[key: "p50" | "p99" | "max", colour: string, dash: number[]][]} */
 const percentiles = [["p50", "--c0", []], ["p99", "--c1", [5, 2]], ["max", "--faint", [1, 3]]];
 
+const colours = 10; // of settings, --c0 to --c9
+
 /**
- * draw draws what is told of the trial under way; each trial begins anew.
+ * lines are those of a chart that a trial has. Side by side each has a colour, and two lines: more could not
+ * be told apart.
+ * @template {string} T
+ * @param {Told} e
+ * @param {[key: T, name: string, colour: string, dash: number[]][]} all
+ * @returns {[key: T, name: string, colour: string, dash: number[]][]}
+ */
+export function lines(e, all) {
+  if (!e.beside) return all;
+  const colour = `--c${e.beside.indexOf(e.trial) % colours}`;
+  return all.slice(0, 2).map(([key, name, , dash]) => [key, `${e.setting} ${name}`, colour, dash]);
+}
+
+/**
+ * draw draws what is told of the trials under way; others begin anew.
  * @param {EventSource} source
  * @param {Chart} latency
  * @param {Chart} resident
  */
 function draw(source, latency, resident) {
-  let trial = 0;
-  const of = (/** @type {number} */ n) => {
-    if (n === trial) return;
-    trial = n;
+  let under = "";
+  const of = (/** @type {Told} */ e) => {
+    const now = String(e.beside ?? e.trial);
+    if (now === under) return;
+    under = now;
     latency.clear();
     resident.clear();
   };
-  on(source, "points", (/** @type {{trial: number, points: Record<string, [number, number][]>}} */ e) => {
-    of(e.trial);
-    for (const [metric, name, colour, dash] of memory) {
+  on(source, "points", (/** @type {Told & {points: Record<string, [number, number][]>}} */ e) => {
+    of(e);
+    for (const [metric, name, colour, dash] of lines(e, memory)) {
       if (e.points[metric]) add(resident.line(name, colour, dash).points, e.points[metric]);
     }
     resident.show("the latest readings");
   });
-  on(source, "latency", (/** @type {{trial: number, seconds: Second[]}} */ e) => {
-    of(e.trial);
-    for (const [key, colour, dash] of percentiles) {
-      add(latency.line(key, colour, dash).points, e.seconds.map((s) => [s.sec, s[key]]));
+  on(source, "latency", (/** @type {Told & {seconds: Second[]}} */ e) => {
+    of(e);
+    for (const [key, name, colour, dash] of lines(e, percentiles.map(([k, c, d]) => [k, k, c, d]))) {
+      add(latency.line(name, colour, dash).points, e.seconds.map((s) => [s.sec, s[key]]));
     }
-    latency.show(`${count(e.seconds[e.seconds.length - 1].requests)} requests in that second`);
+    latency.show(e.beside ? "in turns" : `${count(e.seconds[e.seconds.length - 1].requests)} requests in that second`);
   });
 }
 

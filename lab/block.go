@@ -1,0 +1,191 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab/turns"
+	"github.com/dynolab/dyno/load"
+)
+
+// A block is the trials of one block that run side by side.
+type block struct {
+	rota     *turns.Rota
+	launched []chan struct{} // of each trial, closed when its subject is ready or failed
+	turn     time.Duration
+	proved   bool // an error is its setting's own
+
+	stop    context.CancelCauseFunc
+	mu      sync.Mutex
+	running []*Running    // the subjects that are ready
+	ready   time.Duration // the longest that one of them took; at least 1
+}
+
+// notBeside says why the subjects of a block cannot run side by side.
+type notBeside struct {
+	why   string
+	trial int // that failed; 0 if none was tried
+}
+
+func (e *notBeside) Error() string { return e.why }
+
+func failedBeside(r *dyno.Result) *notBeside {
+	first, _, _ := strings.Cut(r.Err, "\n")
+	return &notBeside{fmt.Sprintf("%s fails beside the others, and not alone: %s (consider: {{.Addr}} and {{.Dir}} for what all use)", r.Trial.Setting, first), r.Trial.N}
+}
+
+// besides is a trial's part in its block; nil if it runs alone.
+type besides struct {
+	*turns.Member
+	block *block
+	place int // in the order of launches
+	turn  *load.Turn
+	turns int // that the window had
+}
+
+// runBlock runs trials side by side and returns their results in the same order. The error is a
+// *notBeside, or the cause of ctx, which leaves results that are not whole.
+func (l *Lab) runBlock(ctx context.Context, e *dyno.Experiment, trials []dyno.Trial, proved bool) ([]*dyno.Result, error) {
+	if why := l.noRoom(trials); why != "" {
+		return nil, &notBeside{why: why}
+	}
+	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(e.Turn.Or(dyno.DefaultTurn)), proved: proved}
+	ctx, b.stop = context.WithCancelCause(ctx)
+	defer b.stop(nil)
+	results := make([]*dyno.Result, len(trials))
+	all := make([]*trial, len(trials))
+	for i, plan := range trials {
+		results[i], all[i] = l.begin(plan)
+		b.join(all[i], i)
+	}
+	var wg sync.WaitGroup
+	for i, t := range all {
+		wg.Go(func() {
+			defer t.beside.Leave()
+			t.finish(ctx, results[i])
+		})
+	}
+	b.rota.Run(ctx)
+	wg.Wait()
+	return results, context.Cause(ctx)
+}
+
+func (b *block) join(t *trial, place int) {
+	turn := load.NewTurn()
+	t.beside = &besides{block: b, place: place, turn: turn, Member: &turns.Member{Gate: turn, Length: func() time.Duration { return b.length(t) }}}
+	b.rota.Join(t.beside.Member)
+	b.launched = append(b.launched, make(chan struct{}))
+}
+
+// How long a turn is beside the response times: what is not sent while the last answers of a turn
+// are awaited is then a small part of it.
+const (
+	answersOfTurn = 20
+	longestTurn   = time.Second
+)
+
+// length is how long the next turn of a trial should be.
+func (b *block) length(t *trial) time.Duration {
+	done := t.meter.Done.Load()
+	if done == 0 {
+		return b.turn
+	}
+	own := t.beside.turn.Own() - t.began
+	answer := own * time.Duration(max(t.Load.Concurrency, 1)) / time.Duration(done)
+	return max(b.turn, min(answersOfTurn*answer, longestTurn))
+}
+
+// start launches the subject after those before it in the block, so that each is alone in the time
+// in which it gets ready.
+func (p *besides) start(ctx context.Context, trial int, whyNot func(error) string, launch func(beside time.Duration) (*Running, error)) (*Running, error) {
+	b := p.block
+	defer close(b.launched[p.place])
+	if p.place > 0 {
+		select {
+		case <-b.launched[p.place-1]:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	running, err := launch(b.ready) // which those before have left alone
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil {
+		b.running, b.ready = append(b.running, running), max(b.ready, running.Ready, 1)
+		return running, nil
+	}
+	if b.proved || len(b.running) == 0 || whyNot == nil || ctx.Err() != nil {
+		return nil, err
+	}
+	if why := whyNot(err); why != "" {
+		b.stop(&notBeside{why, trial})
+	}
+	return nil, err
+}
+
+// alive returns the subjects that are ready.
+func (p *besides) alive() []*Running {
+	if p == nil {
+		return nil
+	}
+	p.block.mu.Lock()
+	defer p.block.mu.Unlock()
+	return slices.Clone(p.block.running)
+}
+
+// exhausted ends a block whose subjects took all memory together.
+func (p *besides) exhausted(trial int, err error) {
+	if p != nil && len(p.alive()) > 1 {
+		first, _, _ := strings.Cut(err.Error(), " (consider: ")
+		p.block.stop(&notBeside{"there is not memory for all at the same time: " + first, trial})
+	}
+}
+
+// around lets the load of a trial take turns.
+func (p *besides) around(ctx context.Context, t *trial, o *load.Options) error {
+	begin, end := o.Begin, o.End
+	o.Turn = p.turn
+	o.Begin = func(ctx context.Context) error {
+		if err := p.Await(ctx, false); err != nil { // until all are warm
+			return err
+		}
+		if err := begin(ctx); err != nil {
+			return err
+		}
+		t.began = p.turn.Own()
+		return p.Await(ctx, true)
+	}
+	o.End = func() {
+		p.turns = p.Turns()
+		p.Await(ctx, false) // a window has the rests of its subject in it, up to the last turn of all
+		end()
+		p.turn.Open() // for the teardown
+		p.Leave()
+	}
+	return p.Await(ctx, true)
+}
+
+// noRoom says why there is not memory for all subjects of a block; "" if there may be.
+func (l *Lab) noRoom(trials []dyno.Trial) string {
+	if l.Memory == nil {
+		return ""
+	}
+	left, total, err := l.Memory()
+	if err != nil {
+		return ""
+	}
+	room := left - reserve(total)
+	need := 0.0
+	for _, t := range trials {
+		need += promised(&t)
+	}
+	if need <= room || len(trials) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("with GOGC=off the heaps of all settings may grow to %s together, and there is room for %s (consider: a lower GOMEMLIMIT)", size(need), size(max(room, 0)))
+}

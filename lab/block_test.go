@@ -1,0 +1,277 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynolab/dyno"
+)
+
+// ran is what a run told.
+type ran struct {
+	results []*dyno.Result
+	alone   []string
+	ended   dyno.Ended
+	err     error
+}
+
+func (f *fake) run(ctx context.Context, e *dyno.Experiment) (r ran) {
+	f.lab.Alone = func(why string) { r.alone = append(r.alone, why) }
+	f.lab.Over = func(ended dyno.Ended) { r.ended = ended }
+	r.err = f.lab.Run(ctx, e, func(res *dyno.Result) error {
+		r.results = append(r.results, res)
+		return nil
+	})
+	return r
+}
+
+func besideExperiment(repeats int) *dyno.Experiment {
+	e := experiment(repeats)
+	e.Alone = false
+	e.Load.Idle = 0
+	return e
+}
+
+// most is the greatest number of subjects that were alive at the same time, after all
+// starts that are counted.
+func (f *fake) most() (n int) {
+	alive := 0
+	for _, line := range f.log {
+		switch {
+		case strings.HasPrefix(line, "start"):
+			alive++
+		case strings.HasPrefix(line, "stop"):
+			alive--
+		}
+		n = max(n, alive)
+	}
+	return n
+}
+
+// The subjects of a block are launched one after the other, live together, and give a
+// result each; nothing of one block is alive in the next.
+func TestBlockSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		r := f.run(t.Context(), besideExperiment(3))
+		if r.err != nil || len(r.results) != 6 || r.alone != nil || f.most() != 2 {
+			t.Fatalf("%v, %d results, alone %q, %d alive", r.err, len(r.results), r.alone, f.most())
+		}
+		for i := range 3 {
+			part := f.log[i*len(f.log)/3 : (i+1)*len(f.log)/3]
+			want := []string{fmt.Sprintf("start %d", 2*i+1), fmt.Sprintf("start %d", 2*i+2)}
+			if !slices.Equal(part[:2], want) || !strings.HasPrefix(part[len(part)-1], "stop") {
+				t.Errorf("block %d: %q", i+1, part)
+			}
+		}
+		for _, res := range r.results {
+			if res.Err != "" || res.Turns == 0 {
+				t.Errorf("trial %d: error %q, %d turns", res.Trial.N, res.Err, res.Turns)
+			}
+		}
+	})
+}
+
+// A second instance that does not start beside the first, and does alone, makes the run go
+// on alone, and says why once. Nothing is lost of the block in which it was found.
+func TestBlockNotBeside(t *testing.T) {
+	for name, know := range map[string]bool{"as Start says": true, "as trying shows": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				start, up := f.lab.Start, 0
+				f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
+					if up > 0 {
+						return nil, errors.New("exit status 1\n| listen tcp :8080: address already in use")
+					}
+					running, err := start(ctx, tr, dir, beside)
+					up++
+					stop := running.Stop
+					running.Stop = func() error { up--; return stop() }
+					return running, err
+				}
+				want := "GOGC=50 fails beside the others, and not alone: exit status 1 (consider: {{.Addr}} and {{.Dir}} for what all use)"
+				if know {
+					want = "port 8080 (consider: {{.Addr}})"
+					f.lab.WhyNotBeside = func(error) string { return want }
+				}
+				e := besideExperiment(3)
+				if e.Trials()[1].Setting.String() != "GOGC=50" {
+					e.Seed = 1
+				}
+				r := f.run(t.Context(), e)
+				if r.err != nil || len(r.alone) != 1 || len(r.results) != 6 {
+					t.Fatalf("%v, %d results, alone %q", r.err, len(r.results), r.alone)
+				}
+				if second := e.Trials()[1].Setting.String(); r.alone[0] != strings.Replace(want, "GOGC=50", second, 1) {
+					t.Errorf("said %q", r.alone[0])
+				}
+				for _, res := range r.results {
+					if res.Err != "" || res.Turns != 0 {
+						t.Errorf("trial %d: error %q, %d turns", res.Trial.N, res.Err, res.Turns)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A setting that does not start at all is not taken for one that has no place beside the others.
+func TestBlockBrokenSetting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		start := f.lab.Start
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
+			if tr.Setting.String() == "GOGC=50" {
+				return nil, errors.New("exit status 2")
+			}
+			return start(ctx, tr, dir, beside)
+		}
+		f.lab.WhyNotBeside = func(error) string { return "perhaps" }
+		e := besideExperiment(3)
+		e.Factors[0].Levels = []string{"100", "50", "25"}
+		r := f.run(t.Context(), e)
+		if r.err != nil || r.alone != nil || len(r.results) != 9 || f.most() != 2 {
+			t.Fatalf("%v, %d results, alone %q, %d alive", r.err, len(r.results), r.alone, f.most())
+		}
+		for _, res := range r.results {
+			if broken := res.Trial.Setting.String() == "GOGC=50"; (res.Err != "") != broken {
+				t.Errorf("%s: error %q", res.Trial.Setting, res.Err)
+			}
+		}
+	})
+}
+
+// What begins with too little memory for all, or takes it together, goes on alone.
+func TestBlockMemory(t *testing.T) {
+	const mib = 1 << 20
+	t.Run("promised", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.lab.Memory = func() (float64, float64, error) { return 2 << 30, 4 << 30, nil }
+			e := besideExperiment(1)
+			e.Subject.Env = map[string]string{"GOGC": "off"}
+			e.Factors = dyno.Factors{{Name: "GOMEMLIMIT", Levels: []string{"1100MiB", "1200MiB"}}}
+			r := f.run(t.Context(), e)
+			if r.err != nil || len(r.alone) != 1 || !strings.Contains(r.alone[0], "2.2 GiB together, and there is room for 1.8 GiB") || f.most() != 1 {
+				t.Errorf("%v, alone %q, %d alive", r.err, r.alone, f.most())
+			}
+		})
+	})
+	t.Run("taken", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			up := map[int]time.Time{}
+			rss := func(pid int) float64 { // 600 MiB in half a second
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				began, ok := up[pid]
+				if !ok {
+					return 0
+				}
+				return min(600, 1200*time.Since(began).Seconds()) * mib
+			}
+			f.lab.RSS = func(pid int) (float64, error) { return rss(pid), nil }
+			f.lab.Memory = func() (float64, float64, error) { return 1200*mib - rss(1) - rss(2), 2048 * mib, nil }
+			start := f.lab.Start
+			f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
+				running, err := start(ctx, tr, dir, beside)
+				pid := 1 + (tr.N-1)%2
+				running.Target.PID = pid
+				died := f.alive[tr.N]
+				set := func(on bool) {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					if delete(up, pid); on {
+						up[pid] = time.Now()
+					}
+				}
+				set(true)
+				running.Kill = func() { set(false); close(died) }
+				running.Err = func() error { return nil }
+				running.Stop = func() error { set(false); return nil }
+				return running, err
+			}
+			r := f.run(t.Context(), besideExperiment(2))
+			if r.err != nil || len(r.alone) != 1 || !strings.HasPrefix(r.alone[0], "there is not memory for all at the same time: the subject was stopped") {
+				t.Errorf("%v, alone %q", r.err, r.alone)
+			}
+			for _, res := range r.results {
+				if res.Err != "" {
+					t.Errorf("trial %d: %s", res.Trial.N, res.Err)
+				}
+			}
+		})
+	})
+}
+
+// A run ends when it has decided, or before a block that would take it beyond its time.
+func TestRunEnds(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		within  time.Duration
+		decided int // block after which it is
+		least   int
+		blocks  int
+		ended   dyno.Ended
+	}{
+		{"decided", 0, 4, 6, 4, dyno.EndedDecided},
+		{"within", 20 * time.Second, 0, 0, 10, dyno.EndedTime},
+		{"within, between blocks", 21 * time.Second, 0, 0, 10, dyno.EndedTime},
+		{"by default", 0, 0, 6, 40, ""},
+		{"one block at least", time.Second, 0, 0, 1, dyno.EndedTime},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.lab.Enough = func(block int) bool { return block == c.decided }
+				f.lab.Least = c.least
+				e := besideExperiment(0)
+				e.Within = dyno.Duration(c.within)
+				r := f.run(t.Context(), e)
+				if r.err != nil || len(r.results) != 2*c.blocks || r.ended != c.ended {
+					t.Errorf("%v, %d results, ended %q, want %d blocks, %q", r.err, len(r.results), r.ended, c.blocks, c.ended)
+				}
+			})
+		})
+	}
+}
+
+// Of a block that is interrupted no result counts, and all subjects are stopped.
+func TestBlockInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		var partial []int
+		f.lab.Interrupted = func(r *dyno.Result) { partial = append(partial, r.Trial.N) }
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // in the second block
+		defer cancel()
+		r := f.run(ctx, besideExperiment(5))
+		starts := slices.DeleteFunc(slices.Clone(f.log), func(s string) bool { return !strings.HasPrefix(s, "start") })
+		stops := slices.DeleteFunc(slices.Clone(f.log), func(s string) bool { return !strings.HasPrefix(s, "stop") })
+		if !errors.Is(r.err, context.DeadlineExceeded) || len(r.results) != 2 || !slices.Equal(partial, []int{3, 4}) || len(starts) != 4 || len(stops) != 4 {
+			t.Errorf("%v, %d results, partial %v, %d starts, %d stops", r.err, len(r.results), partial, len(starts), len(stops))
+		}
+	})
+}
+
+// A block of which a part was measured before is measured anew, all of it.
+func TestBlockAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.lab.Skip = func(n int) bool { return n <= 3 }
+		r := f.run(t.Context(), besideExperiment(3))
+		var got []int
+		for _, res := range r.results {
+			got = append(got, res.Trial.N)
+		}
+		if !slices.Equal(got, []int{3, 4, 5, 6}) {
+			t.Errorf("trials %v", got)
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package load
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A Turn lets the requests of a run begin only while it is the run's turn, so that several
+// runs share a machine one after the other. It begins shut, and serves one run. A nil Turn
+// is always open.
+//
+// Time in which a Turn is shut is no time of the run: a closed load's duration and the rests
+// of its clients count the run's own time. Latency needs no such care, as a turn ends with
+// its last answer.
+type Turn struct {
+	clock
+
+	mu   sync.Mutex
+	open chan struct{} // closed when the turn begins; nil while it lasts
+	busy int           // steps under way
+	last chan struct{} // closed with the end of the last of them; nil unless Shut waits
+	away time.Duration // that was not the run's, up to this turn
+	shut time.Duration // when the turn before ended
+}
+
+// NewTurn returns a Turn that is shut.
+func NewTurn() *Turn { return &Turn{clock: clock{time.Now()}, open: make(chan struct{})} }
+
+// Open begins a turn.
+func (t *Turn) Open() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
+		return
+	}
+	t.away += t.now() - t.shut
+	close(t.open)
+	t.open = nil
+}
+
+// Shut ends a turn: no step begins any more. It returns when those under way are over, or
+// when ctx ends.
+func (t *Turn) Shut(ctx context.Context) {
+	t.mu.Lock()
+	if t.open == nil {
+		t.open, t.shut = make(chan struct{}), t.now()
+	}
+	if t.busy == 0 {
+		t.mu.Unlock()
+		return
+	}
+	last := make(chan struct{})
+	t.last = last
+	t.mu.Unlock()
+	select {
+	case <-last:
+	case <-ctx.Done():
+	}
+}
+
+// begin waits for the turn and says that a step is under way, unless ctx ends before.
+func (t *Turn) begin(ctx context.Context) bool {
+	for t != nil {
+		t.mu.Lock()
+		open := t.open
+		if open == nil {
+			t.busy++
+		}
+		t.mu.Unlock()
+		if open == nil {
+			break
+		}
+		select {
+		case <-open:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// end says that a step is over.
+func (t *Turn) end() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.busy--; t.busy > 0 || t.open == nil {
+		return
+	}
+	t.shut = t.now()
+	if t.last != nil {
+		close(t.last)
+		t.last = nil
+	}
+}
+
+// own is the run's own time at a moment of this turn or, while the turn is shut, of its end.
+func (t *Turn) own(at time.Duration) time.Duration {
+	if t == nil {
+		return at
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open != nil && t.busy == 0 {
+		at = min(at, t.shut)
+	}
+	return at - t.away
+}
+
+// Own is how long the run's turns have lasted so far.
+func (t *Turn) Own() time.Duration { return t.own(t.now()) }
+
+// offset is what own subtracts, while a step is under way.
+func (t *Turn) offset() time.Duration {
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.away
+}
+
+// rest waits for d of the run's own time, unless ctx ends before.
+func (t *Turn) rest(ctx context.Context, d time.Duration) {
+	if t == nil {
+		timerPacer{}.wait(ctx, time.Now().Add(d))
+		return
+	}
+	for until := t.own(t.now()) + d; ctx.Err() == nil; {
+		left := until - t.own(t.now())
+		if left <= 0 || !t.begin(ctx) {
+			return
+		}
+		t.end() // who rests holds no turn up
+		timerPacer{}.wait(ctx, time.Now().Add(left))
+	}
+}

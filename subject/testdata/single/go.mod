@@ -1,0 +1,3 @@
+module example.org/single
+
+go 1.22

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"os"
 	"slices"
 	"time"
 
@@ -202,6 +203,7 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 // tryAlone runs the trials of a block that did not run side by side. If the one that failed fails
 // alone, too, its setting is the reason, and coming blocks are tried side by side again.
 func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBeside) error {
+	c.lab.clear(trials)
 	again := false
 	err := c.inTurn(ctx, trials, func(r *dyno.Result) error {
 		again = again || r.Trial.N == not.trial && r.Err != ""
@@ -213,6 +215,19 @@ func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBesi
 	c.beside = false
 	c.lab.alone(not.why)
 	return err
+}
+
+// clear leaves nothing of an attempt at trials: who follows a run by its files would take them for
+// under way.
+func (l *Lab) clear(trials []dyno.Trial) {
+	for _, t := range trials {
+		if l.Skip != nil && l.Skip(t.N) {
+			continue
+		}
+		if dir, err := l.Dir(t.N); err == nil && dir != "" {
+			os.Remove(dir)
+		}
+	}
 }
 
 // inTurn runs trials one after the other.

@@ -292,3 +292,29 @@ func TestBlockAnew(t *testing.T) {
 		}
 	})
 }
+
+// So is one that then turns out to have no place side by side.
+func TestBlockAnewAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.lab.Skip = func(n int) bool { return n <= 3 || n == 5 }
+		start := f.lab.Start
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
+			if beside > 0 {
+				return nil, errors.New("a port is taken")
+			}
+			running, err := start(ctx, tr, dir, beside)
+			running.Ready = time.Second
+			return running, err
+		}
+		f.lab.WhyNotBeside = error.Error
+		r := f.run(t.Context(), besideExperiment(3))
+		var got []int
+		for _, res := range r.results {
+			got = append(got, res.Trial.N)
+		}
+		if !slices.Equal(got, []int{3, 4, 6}) || len(r.alone) != 1 {
+			t.Errorf("trials %v, alone %q", got, r.alone)
+		}
+	})
+}

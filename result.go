@@ -10,6 +10,7 @@ import (
 type Result struct {
 	Trial   Trial         `json:"-"`
 	Subject string        `json:"subject,omitempty"` // what ran: Go version and revision, as far as known
+	Sum     string        `json:"sum,omitempty"`     // of the executable: two launches with one run the same program; "" if unknown
 	Start   time.Time     `json:"start"`
 	Elapsed time.Duration `json:"-"`               // of the measured window; 0 if it was not reached
 	Turns   int           `json:"turns,omitempty"` // that the window had beside other settings; 0 if the subject was alone

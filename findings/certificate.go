@@ -1,10 +1,16 @@
 package findings
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/certify"
@@ -17,8 +23,31 @@ const CertificateFile = "certificate.json"
 // mostCertificate is more than any campaign writes, in bytes.
 const mostCertificate = 16 << 20
 
+// CertificatePath is where the certificate of a service is kept: one file for each package, module or
+// executable, below the user's configuration.
+func CertificatePath(s *dyno.Subject) (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", err
+	}
+	key, _, _ := strings.Cut(s.Module, "@")
+	if path := cmp.Or(s.Package, s.Binary); path != "" {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.Dir, path)
+		}
+		if key, err = filepath.Abs(path); err != nil {
+			return "", err
+		}
+		if real, err := filepath.EvalSymlinks(key); err == nil {
+			key = real
+		}
+	}
+	sum := sha256.Sum256([]byte(key))
+	return filepath.Join(dir, "dyno", "certificates", filepath.Base(key)+"-"+hex.EncodeToString(sum[:4])+".json"), nil
+}
+
 // ReadCertificate reads the file of a certificate. The error of a file that is not there is
-// os.ErrNotExist; a file of a later schema is left out with one, too.
+// os.ErrNotExist; that of another schema is os.ErrInvalid.
 func ReadCertificate(path string) (*certify.Certificate, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -35,20 +64,53 @@ func ReadCertificate(path string) (*certify.Certificate, error) {
 	return c, nil
 }
 
+// WriteCertificate replaces a file as a whole, and makes the folders above it.
+func WriteCertificate(path string, c *certify.Certificate) error {
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o777)
+	}
+	if err == nil {
+		err = store.Replace(path, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	}
+	if err != nil {
+		return fmt.Errorf("write certificate: %w", err)
+	}
+	return nil
+}
+
 // Identities are what a certificate of a run would be of: one for each executable that was measured,
 // or one without any.
 func Identities(e *dyno.Experiment, host store.Host, results []*dyno.Result) (all []certify.Identity) {
-	ran := subjects(results)
-	if len(ran) == 0 {
-		ran = []string{""}
+	whole := e.Resolved()
+	l := whole.Load
+	// How long a trial is, and what is kept of it, changes how well things are known, but not what is measured.
+	l.Requests, l.RequestsPerClient, l.Duration, l.Idle, l.KeepRequests, l.MaxRequestsKept = 0, 0, 0, 0, "", 0
+	of := certify.Identity{
+		Kernel: host.Kernel, CPU: host.CPU, CPUs: host.CPUs,
+		Start: sumOf(dyno.Subject{Args: whole.Subject.Args, Env: whole.Subject.Env, Arg: whole.Subject.Arg}, whole.Limits), Load: sumOf(l),
+		Alone: !slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Turns > 0 }),
 	}
-	for _, s := range ran {
-		all = append(all, certify.Identity{
-			Kernel: host.Kernel, CPU: host.CPU, CPUs: host.CPUs,
-			Subject: s, Load: e.Trial(e.Levels()[0]).Load.String(),
-		})
+	for _, r := range results {
+		of.Subject, of.Build = r.Subject, r.Sum
+		if r.Trial.For == "" && !slices.Contains(all, of) {
+			all = append(all, of)
+		}
+	}
+	if len(all) == 0 {
+		all = append(all, of)
 	}
 	return all
+}
+
+// sumOf is short, and equal for what has equal JSON.
+func sumOf(xs ...any) string {
+	text, err := json.Marshal(xs)
+	if err != nil { // of a plan that could be read it never is
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 // certificate reads the copy in the run directory, if there is a whole one.

@@ -100,7 +100,7 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 	what := "subject: " + e.Subject.String()
 	if ran := subjects(results); len(ran) > 0 {
 		slices.Sort(ran)
-		what += " (" + shortCommits(ran) + ")"
+		what += " (" + ShortCommits(ran) + ")"
 	}
 	base := e.Levels()[0]
 	how := e.Trial(base).Load.String()
@@ -142,12 +142,13 @@ func subjects(results []*dyno.Result) (ran []string) {
 // longCommit is a commit of git, of which 12 digits are enough for a reader.
 var longCommit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
-func shortCommits(subjects []string) string {
+// ShortCommits lists programs, with 12 digits of their commits.
+func ShortCommits(subjects []string) string {
 	return longCommit.ReplaceAllString(strings.Join(subjects, "; "), "$1")
 }
 
 // Ran says what was measured, such as the Go versions and revisions.
-func (f *Findings) Ran() string { return shortCommits(subjects(f.Results)) }
+func (f *Findings) Ran() string { return ShortCommits(subjects(f.Results)) }
 
 // Refuse judges the run with its comparison with a baseline file; nil if it passes.
 func (f *Findings) Refuse(d compare.Demands) *compare.Refusal {

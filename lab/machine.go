@@ -82,6 +82,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 		Base:     "http://" + p.Addr,
 		Target:   probe.Target{PID: p.PID, Socket: p.Socket, Trace: out.trace, Grouped: t.Grouped},
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
+		Sum:      built.Sum,
 		Ready:    p.Ready,
 		Warnings: slices.Concat(built.Warnings, p.Warnings),
 		Done:     p.Done,

@@ -44,7 +44,7 @@ func (l *Lab) runSlices(ctx context.Context, e *dyno.Experiment, trials []dyno.T
 		whole.Warnings.AddOf(dyno.WarnSlices, "last", "the load ended before the last slice")
 	}
 	for _, r := range s.results {
-		r.Subject, r.Warnings, r.Sent.Engine, r.Sent.Saturated = whole.Subject, slices.Concat(whole.Warnings, r.Warnings), whole.Sent.Engine, whole.Sent.Saturated
+		r.Subject, r.Sum, r.Warnings, r.Sent.Engine, r.Sent.Saturated = whole.Subject, whole.Sum, slices.Concat(whole.Warnings, r.Warnings), whole.Sent.Engine, whole.Sent.Saturated
 		if sunk := sink(r); sunk != nil {
 			return sunk
 		}

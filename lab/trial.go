@@ -24,6 +24,7 @@ type Running struct {
 	Base     string        // scheme and address, such as http://127.0.0.1:8080
 	Target   probe.Target  // Every and Begun are filled in by the lab
 	What     string        // what runs: Go version, revision
+	Sum      string        // of the executable, as subject.Built has it
 	Ready    time.Duration // from its launch until it was ready; 0 if dyno did not launch it
 	Warnings dyno.Warnings
 	Done     <-chan struct{}
@@ -78,7 +79,7 @@ func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
 		defer kept.file.Close()
 	}
 	err = t.withSubject(ctx, func(ctx context.Context, running *Running) error {
-		r.Subject, r.Warnings = running.What, running.Warnings
+		r.Subject, r.Sum, r.Warnings = running.What, running.Sum, running.Warnings
 		if running.Ready > 0 {
 			r.Values = dyno.Values{{Metric: "ready-sec", Value: running.Ready.Seconds()}}
 		}

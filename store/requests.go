@@ -53,7 +53,7 @@ func (d *Dir) WriteRequests(n int, seq iter.Seq2[dyno.Request, error]) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("store the requests of trial %d: %w", n, err)
 	}
-	err := replace(filepath.Join(dir, requestsFile), func(w io.Writer) error { return d.writeRequests(w, n, seq) })
+	err := Replace(filepath.Join(dir, requestsFile), func(w io.Writer) error { return d.writeRequests(w, n, seq) })
 	if err != nil {
 		return fmt.Errorf("store the requests of trial %d: %w (consider: --keep-requests none)", n, err)
 	}

@@ -62,7 +62,7 @@ func (d *Dir) add(r *dyno.Result) error {
 		r.Warnings.Add(dyno.WarnSeries, "the series stay in series.csv: %v", err)
 	}
 	if len(r.Collections) > 0 {
-		if err := replace(filepath.Join(dir, collectionsFile), func(w io.Writer) error { return writeCollections(w, r.Collections) }); err != nil {
+		if err := Replace(filepath.Join(dir, collectionsFile), func(w io.Writer) error { return writeCollections(w, r.Collections) }); err != nil {
 			return err
 		}
 		r.Collections = nil // a million of them in each trial would not fit into memory
@@ -106,7 +106,7 @@ func addLatency(path string, r *dyno.Result) error {
 	if r.Latency == nil || r.Latency.Count() == 0 {
 		return nil
 	}
-	return replace(path, func(w io.Writer) error {
+	return Replace(path, func(w io.Writer) error {
 		log, err := hist.NewLog(w, r.Start)
 		if err != nil {
 			return err

@@ -48,7 +48,7 @@ func (d *Dir) addSeries(n int) error {
 	if err != nil {
 		return err
 	}
-	err = replace(d.TrialFile(n, seriesFile), func(w io.Writer) error { return d.writeSeries(w, n, text) })
+	err = Replace(d.TrialFile(n, seriesFile), func(w io.Writer) error { return d.writeSeries(w, n, text) })
 	text.Close()
 	if err != nil && !errors.Is(err, errNoPoints) {
 		return err

@@ -285,14 +285,15 @@ func (d *Dir) Notes() []string { return d.notes }
 // the old content or the new.
 func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 	path := filepath.Join(d.Path, name)
-	if err := replace(path, write); err != nil {
+	if err := Replace(path, write); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
 
-// replace writes a file beside path, syncs it and renames it.
-func replace(path string, write func(io.Writer) error) error {
+// Replace writes a file beside path, syncs it and renames it, so that a reader, or a crash, finds
+// either the old content or the new.
+func Replace(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err

@@ -9,11 +9,14 @@ package subject
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"debug/buildinfo"
 	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"go/version"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,6 +34,7 @@ type Built struct {
 	Go       string        // version of the toolchain that built it, such as "go1.26.8"; "" if unknown
 	Rev      string        // commit, with "+dirty" if the tree has changes beside it, or module version; "" if neither
 	Injected bool          // the probe is in it
+	Sum      string        // of the executable's bytes, and of a Plantable one of those without room for changes: 16 hexadecimal digits; equal sources and flags in one directory have one
 	Warnings dyno.Warnings // doubts about this build
 }
 
@@ -94,6 +98,11 @@ func (b *Builder) Close() error {
 func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.build(ctx, s)
+}
+
+// build is Build for who holds mu.
+func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	if _, err := expand(s, "127.0.0.1:1", "/dir"); err != nil {
 		return nil, err
 	}
@@ -131,8 +140,37 @@ func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 			return nil, fmt.Errorf("build %s: %w", s.String(), err)
 		}
 	}
+	if built.Sum, err = b.sum(ctx, s, built.Path); err != nil {
+		return nil, err
+	}
 	b.built[key] = built
 	return built, nil
+}
+
+// sum is Built.Sum of the executable of s.
+func (b *Builder) sum(ctx context.Context, s dyno.Subject, path string) (string, error) {
+	if s.Plantable {
+		s.Plantable = false
+		plain, err := b.build(ctx, s)
+		if err != nil {
+			return "", err
+		}
+		return plain.Sum, nil
+	}
+	return sumOf(path)
+}
+
+func sumOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read the executable: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
 
 func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, built *Built) error {
@@ -215,6 +253,9 @@ func given(s dyno.Subject) (*Built, error) {
 		return nil, err
 	}
 	built := &Built{Path: path}
+	if built.Sum, err = sumOf(path); err != nil {
+		return nil, err
+	}
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
 		built.Warnings.Add(dyno.WarnNotGo, "%s is no Go executable: it has no GC trace", s.Binary)

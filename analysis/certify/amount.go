@@ -3,18 +3,53 @@ package certify
 import (
 	"math"
 	"sort"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 )
 
 // A Base is what the service costs without a change, and what a change costs.
 type Base struct {
-	CPU      float64 `json:"cpu-sec/req"`
-	P50      float64 `json:"p50-sec"`
-	P99      float64 `json:"p99-sec"`
-	RSS      float64 `json:"rss-peak-B"`
-	Requests float64 `json:"requests"` // of a launch, set-up and warm-up not counted
-	Spin     float64 `json:"spin-sec"` // CPU time of one round of the loop that is planted
+	CPU      dyno.Number `json:"cpu-sec/req"`
+	RSS      dyno.Number `json:"rss-peak-B"` // null if it is not measured
+	Requests float64     `json:"requests"`   // of a launch, set-up and warm-up not counted
+	Spin     float64     `json:"spin-sec"`   // CPU time of one round of the loop that is planted
 
 	Quantile func(q float64) float64 `json:"-"` // of the latency in seconds; only Amount of Tail needs it
+}
+
+// CostOf returns the median CPU time of a request in the trials of a setting; NaN if it was not
+// measured.
+func CostOf(rs []*dyno.Result, setting dyno.Setting) float64 {
+	return median(rs, setting, "cpu-sec/req")
+}
+
+func median(rs []*dyno.Result, setting dyno.Setting, metric string) float64 {
+	var xs []float64
+	for _, r := range rs {
+		if x, ok := r.Values.Get(metric); ok && r.Trial.Setting.String() == setting.String() {
+			xs = append(xs, x)
+		}
+	}
+	return middle(xs)
+}
+
+// BaseOf returns what a service costs in the trials of a setting, of which there is at least one. spin
+// is as Base has it.
+func BaseOf(rs []*dyno.Result, setting dyno.Setting, spin float64) *Base {
+	all, requests, trials := hist.New(), int64(0), 0
+	for _, r := range rs {
+		if r.Trial.Setting.String() == setting.String() && r.Latency != nil {
+			all.Merge(r.Latency)
+			requests += r.Sent.Requests
+			trials++
+		}
+	}
+	return &Base{
+		CPU: dyno.Number(CostOf(rs, setting)), RSS: dyno.Number(median(rs, setting, "rss-peak-B")),
+		Spin: spin, Requests: float64(requests) / float64(trials),
+		Quantile: func(q float64) float64 { return all.Quantile(q).Seconds() },
+	}
 }
 
 // An Amount is what makes a change: each request spins, retains bytes, holds a lock and, some of them,
@@ -32,20 +67,31 @@ type Amount struct {
 // enough to move it by any size, and leaves the median and the CPU time as they are.
 const delayed = 0.02
 
-// Amount returns what makes a change of a service. Durations are never negative.
-func (b *Base) Amount(c Change) Amount {
-	a := Amount{Change: c}
+// Amount returns what makes a change of a service. It is not ok where that cannot be said, or is
+// nothing.
+func (b *Base) Amount(c Change) (a Amount, ok bool) {
+	a = Amount{Change: c}
+	x := 0.0
 	switch c.Kind {
+	case Equal:
+		return a, true
 	case CPU:
-		a.Spins = uint64(math.Round(c.Size * b.CPU / b.Spin))
+		x = math.Round(c.Size * float64(b.CPU) / b.Spin)
+		a.Spins = uint64(x)
 	case Memory:
-		a.Retain = int(math.Ceil(c.Size * b.RSS / b.Requests))
+		x = math.Ceil(c.Size * float64(b.RSS) / b.Requests)
+		a.Retain = int(x)
 	case Lock:
-		a.Hold = c.Size * b.P50
+		x = c.Size * float64(b.CPU)
+		a.Hold = x
 	case Tail:
-		a.Delay, a.Share = max(0, b.delay(c.Size)), delayed
+		x = b.delay(c.Size)
+		a.Delay, a.Share = x, delayed
 	}
-	return a
+	if !(x > 0) || math.IsInf(x, 0) {
+		return Amount{}, false
+	}
+	return a, true
 }
 
 // delay returns how long the delayed requests must wait so that p99 is longer by a size. If F is the
@@ -56,6 +102,9 @@ func (b *Base) Amount(c Change) Amount {
 // as which requests are delayed does not depend on how long they take.
 func (b *Base) delay(size float64) float64 {
 	x := b.Quantile(0.99) * (1 + size)
+	if x == 0 {
+		return 0
+	}
 	const steps = 1 << 16
 	beyond := 1 - float64(sort.Search(steps, func(i int) bool { return b.Quantile(float64(i)/steps) > x }))/steps
 	rest := (0.01 - (1-delayed)*beyond) / delayed // F(x-delay)

@@ -1,9 +1,9 @@
 // Package certify says what a machine can see of a service: how often runs of equal settings were
 // called changed, and how often a change of known size was found.
 //
-// It owns how a run is judged without knowing what was planted in it, the arithmetic of the shares,
-// what amounts make a change of a size, and when a certificate has expired. It runs nothing and reads
-// no files; the sentences are package words'.
+// It owns how a run is judged without knowing what was planted in it, the key that says so
+// afterwards, the arithmetic of the shares, what amounts make a change of a size, and when a
+// certificate has expired. It runs nothing and reads no files; the sentences are package words'.
 package certify
 
 import (
@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -24,7 +24,7 @@ const (
 	CPU    Kind = "cpu"    // CPU time of each request, as a share of what one takes
 	Tail   Kind = "p99"    // waits of some requests, so that p99 is longer by a share of it
 	Memory Kind = "memory" // bytes that stay, so that a launch has resident at its end a share of it more
-	Lock   Kind = "lock"   // a lock that each request holds for a share of the median latency
+	Lock   Kind = "lock"   // a lock that all requests need, which each holds for a share of its CPU time and works
 )
 
 // Kinds are all but Equal, in the order of reports.
@@ -41,119 +41,43 @@ type Change struct {
 	Size float64 `json:"size-frac"` // as the Kind says; 0 of Equal
 }
 
-// A Judged is what was found of one run by somebody who did not know what was planted in it.
-type Judged struct {
-	Verdicts map[string]stats.Verdict
-	Ratios   map[string]stats.Comparison
-	Blocks   int
-	Whole    bool // every primary metric of a service that both sides have was compared
-}
-
-// Judge judges a run of two settings by its primary metrics. Both settings must have trials, or
-// nothing is whole.
-func Judge(t *compare.Table) Judged {
-	j := Judged{Verdicts: map[string]stats.Verdict{}, Ratios: map[string]stats.Comparison{}, Blocks: t.Blocks}
-	if len(t.Settings) != 2 {
-		return j
-	}
-	j.Whole = true
-	for _, row := range t.Rows {
-		v, ok := t.Settings[1].Versus[row.Key]
-		if !row.Primary || !ok {
-			continue
-		}
-		j.Verdicts[row.Name], j.Ratios[row.Name] = v.Verdict, v.Comparison
-		j.Whole = j.Whole && v.Comparison.N >= 2
-	}
-	j.Whole = j.Whole && len(j.Verdicts) > 0
-	return j
-}
-
-// An Outcome is one run, after it was judged and what was planted is known.
-type Outcome struct {
-	Change
-	Found   bool     `json:"found"`             // of Equal: that anything was called changed, a false alarm
-	Changed []string `json:"changed,omitempty"` // primary metrics that are better or worse
-	Tested  int      `json:"tested"`            // primary metrics that were compared
-	Ratio   float64  `json:"ratio,omitempty"`   // of the first metric of the kind, of Equal cpu-sec/req; 0 if it is unknown
-	Lo      float64  `json:"lo,omitempty"`      // its 95 % interval
-	Hi      float64  `json:"hi,omitempty"`
-	Blocks  int      `json:"blocks"`
-	Elapsed float64  `json:"elapsed-sec"`
-	Err     string   `json:"error,omitempty"` // why the run is no outcome: it counts for nothing
-}
-
-// Open says what came of a judged run, now that it is known what was planted.
-func (j Judged) Open(c Change) Outcome {
-	o := Outcome{Change: c, Tested: len(j.Verdicts), Blocks: j.Blocks}
-	for name, v := range j.Verdicts {
-		if v == stats.Better || v == stats.Worse {
-			o.Changed = append(o.Changed, name)
-		}
-		o.Found = o.Found || v == stats.Worse && slices.Contains(metrics[c.Kind], name)
-	}
-	slices.Sort(o.Changed)
-	first := metrics[CPU][0]
-	if c.Kind == Equal {
-		o.Found = len(o.Changed) > 0
-	} else {
-		first = metrics[c.Kind][0]
-	}
-	if x, ok := j.Ratios[first]; ok && x.Lo > 0 && !math.IsInf(x.Hi, 0) { // false for NaN
-		o.Ratio, o.Lo, o.Hi = x.Ratio, x.Lo, x.Hi
-	}
-	return o
-}
-
-// Identity is what a certificate is of. It expires where another is measured.
-type Identity struct {
-	Kernel  string `json:"kernel"`
-	CPU     string `json:"cpu"` // model
-	CPUs    int    `json:"cpus"`
-	Subject string `json:"subject"` // the executable: Go version and revision
-	Load    string `json:"load"`
-}
-
 // Schema is the version of the file.
 const Schema = 1
 
 // A Certificate is what came of a campaign.
 type Certificate struct {
-	Schema    int       `json:"schema"`
-	Dyno      string    `json:"dyno"` // version
-	Made      time.Time `json:"made"`
-	Service   string    `json:"service"` // as the user named it
-	Of        Identity  `json:"of"`
-	Within    float64   `json:"within-sec"`          // most time of a run
-	Unplanted string    `json:"unplanted,omitempty"` // why nothing could be planted; then all runs are of equal settings
-	Base      *Base     `json:"base,omitempty"`      // of the service without a change; nil if nothing was planted
-	Amounts   []Amount  `json:"amounts,omitempty"`   // what was planted
-	Outcomes  []Outcome `json:"outcomes"`            // in the order of the runs
+	Schema      int       `json:"schema"`
+	Dyno        string    `json:"dyno"` // version
+	Made        time.Time `json:"made"`
+	Service     string    `json:"service"` // as the user named it
+	Of          Identity  `json:"of"`
+	Load        string    `json:"load"`                  // in words
+	How         string    `json:"how"`                   // side by side, or one launch after the other, in words
+	Within      float64   `json:"within-sec,omitempty"`  // most time of a run; 0 if its blocks were given
+	Unplanted   string    `json:"unplanted,omitempty"`   // why nothing could be planted; then all runs are of equal settings
+	Base        *Base     `json:"base,omitempty"`        // of the service without a change; nil if nothing was planted
+	Amounts     []Amount  `json:"amounts,omitempty"`     // what was planted
+	Interrupted bool      `json:"interrupted,omitempty"` // the campaign did not come to its end
+	Outcomes    []Outcome `json:"outcomes"`              // in the order of the runs
 }
 
-// An Expiry is why a certificate does not hold for a run.
-type Expiry string
+// An Outcome is one run, after it was judged and what was planted is known.
+type Outcome struct {
+	Judged
+	Change
+	Found bool `json:"found"` // of Equal: that anything was called changed, a false alarm
+}
 
-const (
-	OtherKernel  Expiry = "kernel"
-	OtherCPU     Expiry = "cpu" // model or number
-	OtherService Expiry = "service"
-	OtherLoad    Expiry = "load"
-)
-
-// Expired lists why the certificate does not hold where now is measured; nil if it does. A run of
-// several executables has one Identity for each: it is enough if one of them is the certificate's.
-func (c *Certificate) Expired(now ...Identity) (why []Expiry) {
-	differs := func(x Expiry, same func(Identity) bool) {
-		if !slices.ContainsFunc(now, same) {
-			why = append(why, x)
+// Runs counts the outcomes that are not failures, and these.
+func (c *Certificate) Runs() (good, failed int) {
+	for _, o := range c.Outcomes {
+		if o.Err != "" {
+			failed++
+		} else {
+			good++
 		}
 	}
-	differs(OtherKernel, func(i Identity) bool { return i.Kernel == c.Of.Kernel })
-	differs(OtherCPU, func(i Identity) bool { return i.CPU == c.Of.CPU && i.CPUs == c.Of.CPUs })
-	differs(OtherService, func(i Identity) bool { return i.Subject == c.Of.Subject })
-	differs(OtherLoad, func(i Identity) bool { return i.Load == c.Of.Load })
-	return why
+	return good, failed
 }
 
 // A Share is how the runs of one change came out.
@@ -161,8 +85,7 @@ type Share struct {
 	Change
 	Runs, Found int
 	Lo, Hi      float64       // 95 % interval of the share that is found
-	Ratio       float64       // median of the runs; NaN if it is unknown
-	Half        float64       // median half-width of their intervals, as a fraction; NaN if it is unknown
+	Ratio       float64       // of the metric that is Shown: median of the runs; NaN if it is unknown
 	Elapsed     time.Duration // median of the runs
 }
 
@@ -178,7 +101,7 @@ func (c *Certificate) Shares() (shares []Share) {
 	})
 	for i := range shares {
 		s := &shares[i]
-		var ratios, halves, times []float64
+		var ratios, times []float64
 		for _, o := range c.Outcomes {
 			if o.Err != "" || o.Change != s.Change {
 				continue
@@ -187,16 +110,24 @@ func (c *Certificate) Shares() (shares []Share) {
 			if o.Found {
 				s.Found++
 			}
-			if o.Ratio > 0 {
-				ratios, halves = append(ratios, o.Ratio), append(halves, math.Sqrt(o.Hi/o.Lo)-1)
+			if x, ok := o.of(Shown(s.Kind)); ok && x.Ratio > 0 {
+				ratios = append(ratios, float64(x.Ratio))
 			}
 			times = append(times, o.Elapsed)
 		}
 		s.Lo, s.Hi = ShareInterval(s.Found, s.Runs)
-		s.Ratio, s.Half = middle(ratios), middle(halves)
+		s.Ratio = middle(ratios)
 		s.Elapsed = time.Duration(middle(times) * 1e9)
 	}
 	return shares
+}
+
+// Shown is the metric that shows a kind of change best.
+func Shown(k Kind) string {
+	if k == Equal {
+		k = CPU
+	}
+	return metrics[k][0]
 }
 
 // middle is the median; NaN of none.
@@ -210,4 +141,31 @@ func middle(xs []float64) float64 {
 // OfKind returns the shares of one kind, by size.
 func (c *Certificate) OfKind(k Kind) []Share {
 	return slices.DeleteFunc(c.Shares(), func(s Share) bool { return s.Kind != k })
+}
+
+// A Limit is the change of a primary metric that half of the runs would call one.
+type Limit struct {
+	Metric string
+	Size   float64 // a fraction; +Inf if half of the runs would have called no change one
+}
+
+// Limits lists the primary metrics in the order of reports, by the median of all runs: what was
+// planted moves a metric, not how well it is known.
+func (c *Certificate) Limits() (limits []Limit) {
+	for _, m := range dyno.Metrics {
+		var sizes []float64
+		for _, o := range c.Outcomes {
+			if x, ok := o.of(m.Name); ok && o.Err == "" {
+				size := float64(x.Visible)
+				if !(size > 0) { // not known
+					size = math.Inf(1)
+				}
+				sizes = append(sizes, size)
+			}
+		}
+		if len(sizes) > 0 {
+			limits = append(limits, Limit{m.Name, stats.Median(sizes)})
+		}
+	}
+	return limits
 }

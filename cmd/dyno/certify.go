@@ -2,15 +2,10 @@ package main
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,24 +20,33 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/planted"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/subject"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 type certifyFlags struct {
 	runs   int
 	plants []string
 	total  time.Duration
-	out    string
+	resume bool
 	format
 }
 
-// planted are the sizes of each kind that are planted unless said.
-var planted = []string{"cpu=1%,3%,10%", "p99=6%,12%,25%", "memory=3%,10%,30%", "lock=3%,10%,30%"}
+// The plan of a campaign's runs unless it says otherwise. They are shorter than those of dyno run, as a
+// campaign is many.
+const (
+	certifiedWithin   = dyno.Duration(20 * time.Second)
+	certifiedDuration = dyno.Duration(time.Second)
+)
+
+// plantedSizes are planted unless said.
+var plantedSizes = []string{"cpu=1%,3%,10%", "memory=10%", "lock=10%"}
 
 func newCertify() *cobra.Command {
 	var p flags.Set
@@ -51,20 +55,27 @@ func newCertify() *cobra.Command {
 		Use:   "certify [TARGET] [flags] [-- ARGUMENT...]",
 		Short: "Say what this machine can see of a service",
 		Long: `Certify measures how often a run finds a change that is there, and how often
-one that is not. It builds the service once, with changes of known size that it
-plants itself in the path of each request, and makes many runs: each compares the
-service with itself or with one change, under names that say nothing until the
-run is judged. A run is what dyno run would do with the same flags.
+one that is not. It builds the service with changes of known size, which it plants
+itself in the path of each request, and makes many runs: each compares the service
+with itself or with one change, under names that say nothing until the run is
+judged. A run is what dyno run does with the same flags and plan, but at most 20s
+long, with a load of 1s, unless they say otherwise.
 
-    dyno certify ./cmd/server -d 2s --within 60s -- -addr '{{.Addr}}'
-    dyno certify ./cmd/server --plant cpu=3% --plant p99=10% --runs 20
-    dyno certify -f dyno.yaml --total 1h
+    dyno certify ./cmd/server -- -addr '{{.Addr}}'
+    dyno certify ./cmd/server --total 50m --path /search -- -addr '{{.Addr}}'
+    dyno certify -f dyno.yaml --within 60s --plant cpu=3% --plant p99=10% --total 1h
 
-KIND of --plant is cpu (of the CPU time of a request), p99 (waits in 2% of the
-requests), memory (bytes that stay, of what is resident) or lock (held by each
-request, of the median latency). Changes need a service that is built from source
-and answers by net/http; others get runs of equal settings. The certificate is kept,
-and later reports of the service cite it, until kernel, CPU, service or load change.`,
+In 10m (--total) some 28 such runs fit: 8 of equal settings and 4 of each of 5
+changes. 50m fit 40 and 20 (--runs), which is what it takes to know a share to some
+15 points. Ctrl-C ends a campaign: what was judged is kept, and --resume adds to it.
+
+KIND of --plant is cpu (more CPU time in each request, as a share of what one takes),
+memory (bytes that each request retains, as a share of the peak of resident memory),
+lock (held by each request, for a share of its CPU time) or p99 (waits in 2% of the
+requests). Changes need a service that is built from source and answers by net/http;
+others get runs of equal settings only. The certificate is kept in the user's
+configuration, and reports of dyno run cite it, until kernel, CPU, service or load
+are others.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := planned(cmd, &p, args, false)
@@ -76,10 +87,10 @@ and later reports of the service cite it, until kernel, CPU, service or load cha
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntVar(&c.runs, "runs", 10, "`number` of runs of each change, and twice as many of equal settings")
-	fs.StringArrayVar(&c.plants, "plant", nil, "`KIND=sizes` of changes, such as cpu=1%,3%; may be repeated (default "+strings.Join(planted, " ")+")")
-	fs.DurationVar(&c.total, "total", 0, "`time` after which no run begins (default: until all are done)")
-	fs.StringVar(&c.out, "out", "", "a further `file` for the certificate")
+	fs.DurationVar(&c.total, "total", 10*time.Minute, "most `time` for all runs")
+	fs.IntVar(&c.runs, "runs", 20, "most runs of each change, a `number`; of equal settings twice as many")
+	fs.StringArrayVar(&c.plants, "plant", nil, "`KIND=sizes` of changes; may be repeated (default "+strings.Join(plantedSizes, " ")+")")
+	fs.BoolVar(&c.resume, "resume", false, "add runs to the certificate that is kept, with the same changes")
 	c.format.flags(fs, "of the result: text or json", "text", "json")
 	p.LoadFlags(fs)
 	p.SubjectFlags(fs)
@@ -87,10 +98,10 @@ and later reports of the service cite it, until kernel, CPU, service or load cha
 }
 
 // changes reads KIND=sizes.
-func (c *certifyFlags) changes() (changes []certify.Change, err error) {
-	plants := c.plants
+func (o *certifyFlags) changes() (changes []certify.Change, err error) {
+	plants := o.plants
 	if len(plants) == 0 {
-		plants = planted
+		plants = plantedSizes
 	}
 	for _, text := range plants {
 		kind, sizes, _ := strings.Cut(text, "=")
@@ -110,15 +121,51 @@ func (c *certifyFlags) changes() (changes []certify.Change, err error) {
 	return changes, nil
 }
 
-// A campaign is the runs of a certificate.
-type campaign struct {
-	cmd     *cobra.Command
-	hands   *lab.Lab
-	e       dyno.Experiment // of one run, but for its settings
-	base    dyno.Setting    // of the service
-	scratch string
-	table   map[string]subject.Plant // what the tokens of the run mean
-	c       *certify.Certificate
+// runPlan is the plan of each run, without what only reports of a run need.
+func (o *certifyFlags) runPlan(e *dyno.Experiment) (*dyno.Experiment, error) {
+	switch {
+	case o.runs < 1:
+		return nil, flags.Mistakef("--runs %d: want 1 or more", o.runs)
+	case o.resume && len(o.plants) > 0:
+		return nil, flags.Mistakef("--resume plants what was planted before; give it no --plant")
+	case !e.Subject.Launched():
+		return nil, flags.Mistakef("%s runs already, and a certificate takes launches (consider: the package of the service)", &e.Subject)
+	case e.Bench != nil || e.Slice > 0:
+		return nil, flags.Mistakef("a certificate is of launches of a service, not of benchmarks or slices")
+	case e.Load.Command != "" || e.Load.None:
+		return nil, flags.Mistakef("a certificate takes dyno's own load")
+	}
+	run := *e
+	run.Profile, run.Trace, run.Thresholds, run.Memory = nil, 0, nil, new(bool)
+	run.Load.Idle, run.Load.KeepRequests = 0, "none"
+	if l := &run.Load; l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 && l.Rate.Length() == 0 {
+		l.Duration = certifiedDuration
+	}
+	if run.Repeats == 0 {
+		run.Within = cmp.Or(run.Within, certifiedWithin)
+	}
+	if o.total < time.Duration(run.Within) {
+		return nil, flags.Mistakef("--total %v is too short for a run, which may take %v (consider: --within)", dyno.Duration(o.total), run.Within)
+	}
+	run.Subject.Plantable = true
+	return &run, nil
+}
+
+// A certifier makes the runs of a certificate.
+type certifier struct {
+	planted.Campaign
+	cmd      *cobra.Command
+	line     progressLine
+	hands    *lab.Lab
+	scratch  string
+	path     string // of the certificate
+	began    time.Time
+	judged   int
+	sought   bool // that it is the same service, with --resume
+	told     bool // that runs are alone
+	earlier  int  // outcomes of before, with --resume
+	c        *certify.Certificate
+	settings *certifyFlags
 }
 
 func certifyService(cmd *cobra.Command, e *dyno.Experiment, o *certifyFlags) (err error) {
@@ -126,321 +173,229 @@ func certifyService(cmd *cobra.Command, e *dyno.Experiment, o *certifyFlags) (er
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.runs < 1:
-		return flags.Mistakef("--runs %d: want 1 or more", o.runs)
-	case !e.Subject.Launched():
-		return flags.Mistakef("%s runs already, and a certificate takes launches (consider: the package of the service)", &e.Subject)
-	case e.Bench != nil || e.Slice > 0:
-		return flags.Mistakef("a certificate is of launches of a service, not of benchmarks or slices")
-	case e.Load.Command != "" || e.Load.None:
-		return flags.Mistakef("a certificate takes dyno's own load")
-	}
-	g := &campaign{cmd: cmd, base: e.Levels()[0], e: *e, c: &certify.Certificate{
-		Schema: certify.Schema, Dyno: version(), Service: e.Subject.String(),
-	}}
-	g.e.Factors, g.e.Profile, g.e.Trace, g.e.Thresholds, g.e.Memory = nil, nil, 0, nil, new(bool)
-	g.e.Subject.Plantable = true
-	if g.scratch, err = os.MkdirTemp("", "dyno-certify-"); err != nil {
+	run, err := o.runPlan(e)
+	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(g.scratch)
+	g := &certifier{cmd: cmd, settings: o, c: &certify.Certificate{Within: time.Duration(run.Within).Seconds(), Load: run.Load.String()}}
+	if g.path, err = findings.CertificatePath(&e.Subject); err != nil {
+		return fmt.Errorf("find a place for the certificate: %w", err)
+	}
+	if o.resume {
+		if err := g.resume(); err != nil {
+			return err
+		}
+	}
+	// Its guard removes it also if dyno is killed.
+	g.scratch = guard.TempName(os.TempDir())
+	scratch, err := guard.Start(guard.Job{Scratch: []string{g.scratch}}, guard.IO{})
+	if err != nil {
+		return fmt.Errorf("make a folder for the runs: %w", err)
+	}
+	defer scratch.Stop(0)
+	g.Campaign = planted.Campaign{
+		Plan: run, Table: filepath.Join(g.scratch, "table"), Runs: o.runs, Most: time.Duration(run.Within),
+		Hands: planted.Hands{Run: g.run, Judge: judge, Wrote: g.wrote, Keep: g.keep, Say: g.say},
+	}
 	release, err := g.open()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release()) }()
-	if g.c.Unplanted == "" {
-		if err := g.calibrate(); err != nil {
-			return err
-		}
-	}
-	if g.c.Unplanted != "" {
-		notef(cmd, "all runs are of equal settings: %s", g.c.Unplanted)
-		changes = nil
-	}
-	err = g.measureAll(changes, o)
-	if len(g.c.Outcomes) == 0 {
-		return errors.Join(err, errors.New("no run finished"))
-	}
-	return errors.Join(err, g.conclude(e, o))
+	g.began = time.Now()
+	g.Until = g.began.Add(o.total)
+	g.line.open(cmd.ErrOrStderr(), 0, g.progress)
+	err = g.campaign(changes)
+	g.line.close()
+	return g.conclude(errors.Join(err, release()))
 }
 
 // open builds the service, without room for changes if it has none.
-func (g *campaign) open() (release func() error, err error) {
-	e := g.run(subject.Plant{}, subject.Plant{})
-	g.hands, release, err = openLab(g.cmd, e)
+func (g *certifier) open() (release func() error, err error) {
+	g.hands, release, err = openLab(g.cmd, g.First())
 	if cannot := (*subject.PlantError)(nil); errors.As(err, &cannot) {
-		g.c.Unplanted, g.e.Subject.Plantable, e.Subject.Plantable = cannot.Why, false, false
-		g.hands, release, err = openLab(g.cmd, e)
+		g.Plan.Subject.Plantable = false
+		g.c.Unplanted = cannot.Why
+		g.hands, release, err = openLab(g.cmd, g.First())
+	}
+	if err == nil {
+		g.hands.Alone = func(why string) {
+			if !g.told {
+				g.told = true
+				g.say("settings run one after the other: %s", why)
+			}
+		}
 	}
 	return release, err
 }
 
-// run is the plan of one run, of a service with two changes. Its levels are tokens that say nothing,
-// whose meaning only the service reads.
-func (g *campaign) run(base, other subject.Plant) *dyno.Experiment {
-	e := g.e
-	e.Settings = nil
-	e.Seed = rand.Uint64()
-	table := map[string]subject.Plant{}
-	for _, p := range []subject.Plant{base, other} {
-		token := subject.NewPlantToken()
-		table[token] = p
-		e.Settings = append(e.Settings, append(slices.Clip(g.base), dyno.Level{Factor: subject.PlantEnv, Value: token}))
+// campaign plants changes and judges the runs.
+func (g *certifier) campaign(changes []certify.Change) error {
+	ctx := g.cmd.Context()
+	if g.c.Unplanted == "" && g.c.Base == nil {
+		base, err := g.Calibrate(ctx)
+		if cannot := (*subject.PlantError)(nil); errors.As(err, &cannot) {
+			g.c.Unplanted = cannot.Why
+		} else if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			if base == nil {
+				break
+			}
+			if a, ok := base.Amount(c); ok {
+				g.c.Amounts = append(g.c.Amounts, a)
+			} else {
+				g.say("%s is left out: what it takes could not be worked out", words.Planted(c))
+			}
+		}
+		g.c.Base = base
 	}
-	g.table = table
-	e.Subject.Env = maps.Clone(e.Subject.Env)
-	if e.Subject.Env == nil {
-		e.Subject.Env = map[string]string{}
+	if g.c.Unplanted != "" {
+		g.say("all runs are of equal settings: %s", g.c.Unplanted)
 	}
-	e.Subject.Env[subject.PlantTableEnv] = filepath.Join(g.scratch, "table")
-	return &e
+	return g.Rounds(ctx, g.c.Amounts)
 }
 
-var errDecided = errors.New("the run is decided")
-
-// measure does what dyno run would do with a plan that run made, and writes nothing that lasts.
-func (g *campaign) measure(e *dyno.Experiment) (t *compare.Table, results []*dyno.Result, err error) {
-	if err := subject.WritePlants(filepath.Join(g.scratch, "table"), g.table); err != nil {
-		return nil, nil, err
-	}
+// run does what dyno run does, and writes nothing that lasts.
+func (g *certifier) run(ctx context.Context, e *dyno.Experiment) (rs []*dyno.Result, err error) {
 	dir := filepath.Join(g.scratch, "run")
 	defer os.RemoveAll(dir)
 	g.hands.Dir = func(n int) (string, error) {
 		d := filepath.Join(dir, strconv.Itoa(n))
 		return d, os.MkdirAll(d, 0o700)
 	}
-	began, within := time.Now(), time.Duration(cmp.Or(e.Within, dyno.DefaultWithin))
-	err = g.hands.Run(g.cmd.Context(), e, func(r *dyno.Result) error {
-		results = append(results, r)
-		if len(results)%len(e.Settings) != 0 || !e.Sequential() {
-			return nil
-		}
-		t = findings.Unwritten(e, results).Table
-		if t.Decided(compare.Demands{}) || time.Since(began) >= within {
-			return errDecided
-		}
+	endDecided(g.hands, e, compare.Demands{}, func() []*dyno.Result { return rs })
+	err = g.hands.Run(ctx, e, func(r *dyno.Result) error {
+		rs = append(rs, r)
 		return nil
 	})
-	if errors.Is(err, errDecided) {
-		err = nil
+	if err != nil {
+		return nil, err
 	}
-	return findings.Unwritten(e, results).Table, results, err
+	return rs, g.identify(rs)
 }
 
-const (
-	firstSpins = 20_000  // rounds of the loop, some 40 µs
-	mostSpins  = 1 << 30 // some 2 s
-	briefly    = dyno.Duration(2 * time.Second)
-	exactly    = 3 // blocks
-)
-
-// calibrate measures what the service costs, and what a round of the planted loop does. If the loop is
-// not seen, the service answers its requests elsewhere, and the certificate says so.
-func (g *campaign) calibrate() error {
-	cost := func(e *dyno.Experiment) (base, more float64, rs []*dyno.Result, err error) {
-		t, rs, err := g.measure(e)
-		if err != nil {
-			return 0, 0, nil, err
-		}
-		for _, r := range rs {
-			if r.Err != "" {
-				return 0, 0, nil, fmt.Errorf("measure the service before anything is planted: %s", r.Err)
-			}
-		}
-		of := func(i int) float64 { return findings.Median(t, e.Settings[i].String(), "cpu-sec/req") }
-		return of(0), of(1) - of(0), rs, nil
-	}
-	for spins := uint64(firstSpins); spins <= mostSpins; spins *= 8 {
-		fmt.Fprintf(g.cmd.ErrOrStderr(), "measuring what a request costs, with a loop of %d rounds in it\n", spins)
-		e := g.run(subject.Plant{}, subject.Plant{Spins: spins})
-		e.Repeats = 1
-		if l := &e.Load; l.Requests == 0 && l.RequestsPerClient == 0 && l.Rate.Length() == 0 {
-			l.Duration = min(cmp.Or(l.Duration, dyno.DefaultDuration), briefly)
-		}
-		base, more, _, err := cost(e)
-		switch {
-		case err != nil:
-			return err
-		case math.IsNaN(more):
-			g.c.Unplanted = "the CPU time of a request is not measured here"
-			return nil
-		case more < base:
-			continue
-		}
-		e = g.run(subject.Plant{}, subject.Plant{Spins: spins})
-		e.Repeats = exactly
-		base, more, rs, err := cost(e)
-		if err != nil || !(more > 0) {
-			return cmp.Or(err, errors.New("the cost of the planted loop could not be measured (consider: a longer --duration)"))
-		}
-		g.c.Base = g.costs(e, rs, base, more/float64(spins))
+// identify says what the certificate is of, by the first run.
+func (g *certifier) identify(rs []*dyno.Result) error {
+	if g.sought || slices.ContainsFunc(rs, func(r *dyno.Result) bool { return r.Err != "" }) {
 		return nil
 	}
-	g.c.Unplanted = "a loop that is planted in net/http's server costs its requests nothing, so another server answers them"
-	return nil
-}
-
-// costs is what the service costs without a change, by the results of the first setting of e. It makes
-// one of their histograms.
-func (g *campaign) costs(e *dyno.Experiment, rs []*dyno.Result, cpu, spin float64) *certify.Base {
-	t, name := findings.Unwritten(e, rs).Table, e.Settings[0].String()
-	rs = slices.DeleteFunc(rs, func(r *dyno.Result) bool { return r.Trial.Setting.String() != name })
-	all, requests := rs[0].Latency, rs[0].Sent.Requests
-	for _, r := range rs[1:] {
-		all.Merge(r.Latency)
-		requests += r.Sent.Requests
+	g.sought = true
+	now := findings.Identities(g.Plan, thisHost(g.Plan), rs)[0]
+	if why := g.c.Expired(now); g.earlier > 0 && why != nil {
+		return fmt.Errorf("go on with the certificate in %s: %s (consider: without --resume)", g.path, words.Expired(why))
 	}
-	of := func(metric string) float64 { return findings.Median(t, name, metric) }
-	return &certify.Base{
-		CPU: cpu, Spin: spin, P50: of("p50-sec"), P99: of("p99-sec"), RSS: of("rss-peak-B"),
-		Requests: float64(requests) / float64(len(rs)),
-		Quantile: func(q float64) float64 { return all.Quantile(q).Seconds() },
-	}
-}
-
-// measureAll does the runs, in rounds of each change once and equal settings twice, in random order.
-// So a campaign that ends early has as many of each.
-func (g *campaign) measureAll(changes []certify.Change, o *certifyFlags) error {
-	plants := map[certify.Change]subject.Plant{}
-	for _, c := range changes {
-		a := g.c.Base.Amount(c)
-		g.c.Amounts = append(g.c.Amounts, a)
-		plants[c] = subject.Plant{Spins: a.Spins, Retain: a.Retain, Hold: nanoseconds(a.Hold), Delay: nanoseconds(a.Delay), Share: a.Share}
-	}
-	round := append(slices.Clone(changes), certify.Change{Kind: certify.Equal}, certify.Change{Kind: certify.Equal})
-	most := time.Duration(cmp.Or(g.e.Within, dyno.DefaultWithin))
-	g.c.Within = most.Seconds()
-	all, stderr := o.runs*len(round), g.cmd.ErrOrStderr()
-	length := most * time.Duration(all)
-	if o.total > 0 {
-		length = min(length, o.total+most)
-	}
-	fmt.Fprintf(stderr, "%s of at most %v each, beside launching: at most %v in all\n", layout.Count(all, "run"), dyno.Duration(most), dyno.Duration(length))
-	began := time.Now()
-	for range o.runs {
-		rand.Shuffle(len(round), func(i, j int) { round[i], round[j] = round[j], round[i] })
-		for _, c := range round {
-			if o.total > 0 && time.Since(began) >= o.total {
-				return nil
-			}
-			outcome, err := g.outcome(c, plants[c])
-			if err != nil {
-				return err
-			}
-			g.c.Outcomes = append(g.c.Outcomes, outcome)
-			what := "nothing found"
-			switch {
-			case outcome.Err != "":
-				what = "failed: " + outcome.Err
-			case len(outcome.Changed) > 0:
-				what = "found changed: " + strings.Join(outcome.Changed, ", ")
-			}
-			fmt.Fprintf(stderr, "run %d of %d: %s in %s, %.0fs: %s\n", len(g.c.Outcomes), all, what, layout.Count(outcome.Blocks, "block"), outcome.Elapsed, words.Planted(c))
-		}
+	g.c.Of = now
+	g.c.How = dyno.OneAfterTheOther("as planned")
+	if !now.Alone {
+		g.c.How = g.Plan.Turns()
 	}
 	return nil
 }
 
-func nanoseconds(sec float64) time.Duration { return time.Duration(sec * 1e9) }
-
-// outcome measures one run and has it judged before it says what was planted.
-func (g *campaign) outcome(c certify.Change, p subject.Plant) (certify.Outcome, error) {
-	began := time.Now()
-	e := g.run(subject.Plant{}, p)
-	t, rs, err := g.measure(e)
-	if err != nil {
-		return certify.Outcome{}, err
-	}
-	if g.c.Of == (certify.Identity{}) {
-		g.c.Of = findings.Identities(e, thisHost(e), rs)[0]
-	}
-	judged := certify.Judge(t)
-	o := judged.Open(c)
-	o.Elapsed = time.Since(began).Seconds()
-	if !judged.Whole {
-		o.Err = "not all primary metrics could be compared"
-		for _, r := range t.Failed {
-			o.Err = r.Err
-		}
-	}
-	return o, nil
+func judge(e *dyno.Experiment, rs []*dyno.Result, label string) certify.Judged {
+	return certify.Judge(findings.Unwritten(e, rs).Table, label)
 }
 
-// conclude keeps the certificate and prints it.
-func (g *campaign) conclude(e *dyno.Experiment, o *certifyFlags) error {
-	g.c.Made = time.Now()
-	var errs []error
-	path, err := certificatePath(&e.Subject)
-	if err == nil {
-		err = writeCertificate(path, g.c)
+// wrote writes down a verdict, before anybody knows what was planted.
+func (g *certifier) wrote(j certify.Judged) {
+	g.judged++
+	what := "no change found"
+	if names := j.Changed(); len(names) > 0 {
+		what = strings.Join(names, ", ") + " changed"
 	}
-	if err != nil {
-		errs = append(errs, fmt.Errorf("keep the certificate for later reports: %w", err))
+	if j.Err != "" {
+		first, _, _ := strings.Cut(j.Err, "\n")
+		what = "failed: " + first
 	}
-	if o.out != "" {
-		errs = append(errs, writeCertificate(o.out, g.c))
+	g.print("run %d (%s): %s in %s, %.0fs", g.earlier+g.judged, j.Label, what, layout.Count(j.Blocks, "block"), j.Elapsed)
+}
+
+func (g *certifier) say(format string, args ...any) { g.print("note: "+format, args...) }
+
+func (g *certifier) print(format string, args ...any) {
+	g.line.mu.Lock()
+	defer g.line.mu.Unlock()
+	g.line.erase()
+	fmt.Fprintf(g.cmd.ErrOrStderr(), format+"\n", args...)
+}
+
+func (g *certifier) progress(now time.Time) string {
+	return fmt.Sprintf("%s judged · %v of at most %v", layout.Count(g.judged, "run"), now.Sub(g.began).Truncate(time.Second), g.settings.total)
+}
+
+// keep adds runs that were judged to the certificate. Until the campaign ends, it is one that was
+// interrupted.
+func (g *certifier) keep(outcomes []certify.Outcome) error {
+	g.c.Schema, g.c.Dyno, g.c.Service, g.c.Made = certify.Schema, version(), g.Plan.Subject.String(), time.Now()
+	g.c.Outcomes, g.c.Interrupted = append(g.c.Outcomes, outcomes...), true
+	if g.better() > 0 {
+		return nil
+	}
+	return findings.WriteCertificate(g.path, g.c)
+}
+
+// better is how many runs the certificate has that is kept, if it holds and has more than the new one.
+func (g *certifier) better() int {
+	old, err := findings.ReadCertificate(g.path)
+	if err != nil || len(old.Outcomes) <= len(g.c.Outcomes) || old.Expired(g.c.Of) != nil {
+		return 0
+	}
+	return len(old.Outcomes)
+}
+
+// resume takes over the certificate that is kept.
+func (g *certifier) resume() error {
+	old, err := findings.ReadCertificate(g.path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("go on with a certificate: %w", err)
+	case old.Within != g.c.Within || old.Load != g.c.Load:
+		return flags.Mistakef("the runs of the certificate in %s were other ones: %s, %s (consider: the same flags)", g.path, words.RunLength(old), old.Load)
+	}
+	old.Unplanted = ""
+	g.c, g.earlier = old, len(old.Outcomes)
+	return nil
+}
+
+// conclude keeps the certificate and prints it. failed is why the campaign did not come to its end.
+func (g *certifier) conclude(failed error) error {
+	if g.judged == 0 {
+		return cmp.Or(failed, error(flags.Mistakef("no run fits in %v beside what measures the service before (consider: a longer --total)", g.settings.total)))
+	}
+	g.c.Interrupted = failed != nil
+	old := 0
+	if failed != nil {
+		old = g.better()
+	}
+	if old > 0 {
+		notef(g.cmd, "the certificate of %s that is kept stays, as this one has fewer", layout.Count(old, "run"))
+	} else if err := findings.WriteCertificate(g.path, g.c); err != nil {
+		failed = errors.Join(failed, err)
 	}
 	w := g.cmd.OutOrStdout()
-	if o.form() == "json" {
-		return errors.Join(append(errs, report.JSON(w, g.c))...)
+	if g.settings.form() == "json" {
+		return errors.Join(failed, report.JSON(w, g.c))
 	}
-	look := lookOf(w)
-	var b strings.Builder
-	fmt.Fprintf(&b, "Certificate of %s (%s) on %s, %s, kernel %s; %s\n\n",
-		g.c.Service, g.c.Of.Subject, cmp.Or(g.c.Of.CPU, "an unknown CPU"), layout.Count(g.c.Of.CPUs, "CPU"), cmp.Or(g.c.Of.Kernel, "unknown"), g.c.Of.Load)
-	for _, line := range words.Certified(g.c) {
-		b.WriteString(layout.Fold(line, "", "", look.Columns()))
+	shown := *g.c
+	shown.Of.Subject = findings.ShortCommits([]string{g.c.Of.Subject})
+	if _, err := io.WriteString(w, words.Certificate(&shown, lookOf(w).Columns())); err != nil {
+		return errors.Join(failed, err)
 	}
-	table := words.CertifyTable(g.c)
-	table.Text(&b, look.Columns(), look.Color)
-	_, err = io.WriteString(w, b.String())
-	return errors.Join(append(errs, err)...)
-}
-
-// certificatePath is where the certificate of a service is kept.
-func certificatePath(s *dyno.Subject) (string, error) {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", err
+	if old == 0 {
+		fmt.Fprintf(g.cmd.ErrOrStderr(), "kept in %s; reports of dyno run cite it\n", g.path)
 	}
-	key, _, _ := strings.Cut(s.Module, "@")
-	if path := cmp.Or(s.Package, s.Binary); path != "" {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(s.Dir, path)
-		}
-		if key, err = filepath.Abs(path); err != nil {
-			return "", err
-		}
-		if real, err := filepath.EvalSymlinks(key); err == nil {
-			key = real
-		}
-	}
-	sum := sha256.Sum256([]byte(key))
-	return filepath.Join(dir, "dyno", "certificates", hex.EncodeToString(sum[:8])+".json"), nil
-}
-
-// writeCertificate replaces a file as a whole.
-func writeCertificate(path string, c *certify.Certificate) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", append(text, '\n'), 0o666); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return failed
 }
 
 // copyCertificate puts the certificate of the service, if there is one, into a new run directory.
 func copyCertificate(e *dyno.Experiment, dir *store.Dir) error {
-	path, err := certificatePath(&e.Subject)
-	if err != nil || e.Bench != nil || !e.Subject.Launched() || len(e.Levels()) < 2 {
+	if e.Bench != nil || !e.Subject.Launched() || len(e.Levels()) < 2 {
 		return nil
+	}
+	path, err := findings.CertificatePath(&e.Subject)
+	if err != nil {
+		return nil // without a home there is none
 	}
 	c, err := findings.ReadCertificate(path)
 	if err != nil {

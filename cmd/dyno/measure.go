@@ -100,9 +100,7 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 // conduct runs the trials that are left, and shows the progress. known is the number of trials
 // that finished before, results are all that finished, sink gets a new one.
 func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, known int, results func() []*dyno.Result, sink func(*dyno.Result) error) error {
-	demands := compare.Demands{NotWorse: o.failWorse}
-	hands.Least = demands.Least()
-	hands.Enough = func(int) bool { return findings.Decided(e, results(), demands) }
+	endDecided(hands, e, compare.Demands{NotWorse: o.failWorse}, results)
 	p := newProgress(e, known, hands.Least)
 	p.open(cmd.ErrOrStderr(), 0, p.line)
 	defer p.close()
@@ -120,6 +118,12 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 		}
 		return sink(r)
 	})
+}
+
+// endDecided lets a run that decides itself how many blocks it takes end by its results so far.
+func endDecided(hands *lab.Lab, e *dyno.Experiment, demands compare.Demands, results func() []*dyno.Result) {
+	hands.Least = demands.Least()
+	hands.Enough = func(int) bool { return findings.Decided(e, results(), demands) }
 }
 
 // create makes the run directory.

@@ -3,6 +3,8 @@ package words
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -10,78 +12,135 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 )
 
-// Planted names a change that dyno plants, such as "3% more CPU per request".
+// Planted names a change that dyno plants, such as "3% more CPU time per request", a noun.
 func Planted(c certify.Change) string {
-	size := sizeOf(c.Size)
+	size := percent(c.Size)
 	switch c.Kind {
 	case certify.Equal:
 		return "no change"
 	case certify.CPU:
-		return size + " more CPU per request"
+		return size + " more CPU time per request"
 	case certify.Tail:
-		return "p99 longer by " + size
+		return "p99 latency longer by " + size
 	case certify.Memory:
-		return size + " more memory, retained"
+		return size + " of peak memory, retained"
 	}
-	return "a lock held for " + size + " of the median latency"
+	return "a lock held for " + size + " of a request's CPU time"
 }
 
-// sizeOf rounds to two digits, as no campaign tells more.
-func sizeOf(size float64) string {
-	digits := math.Pow(10, math.Floor(math.Log10(size))-1)
-	return fmt.Sprintf("%.4g%%", math.Round(size/digits)*digits*100)
+// percent rounds to two digits, as no campaign tells more.
+func percent(x float64) string {
+	if x == 0 {
+		return "0%"
+	}
+	digits := math.Pow(10, math.Floor(math.Log10(x))-1)
+	return fmt.Sprintf("%.4g%%", math.Round(x/digits)*digits*100)
 }
 
-// Certified says what a campaign found of a machine and a service, a sentence each.
+// Certificate is what dyno certify prints, in lines of so many characters.
+func Certificate(c *certify.Certificate, columns int) string {
+	var b strings.Builder
+	head := fmt.Sprintf("Certificate of %s (%s) on %s with %s, Linux %s", c.Service, c.Of.Subject, c.Of.CPU, layout.Count(c.Of.CPUs, "CPU"), c.Of.Kernel)
+	good, failed := c.Runs()
+	for _, line := range []string{head, fmt.Sprintf("%s %s", layout.Count(good+failed, "run"), RunLength(c)), c.Load, c.How} {
+		b.WriteString(layout.Fold(line, "", "  ", columns))
+	}
+	b.WriteByte('\n')
+	for _, line := range Certified(c) {
+		b.WriteString(layout.Fold(line, "", "  ", columns))
+	}
+	return b.String()
+}
+
+// Certified says what a campaign found, a line each: false alarms, each change, and what cannot be
+// seen.
 func Certified(c *certify.Certificate) (lines []string) {
-	alarms := "no run was of equal settings"
-	if s := c.OfKind(certify.Equal); len(s) > 0 {
-		alarms = fmt.Sprintf("%d of %s of equal settings", s[0].Found, layout.Count(s[0].Runs, "run"))
-		if s[0].Found == 0 {
-			alarms += fmt.Sprintf(" (at most %s of all, at 95%%)", sizeOf(s[0].Hi))
-		} else {
-			alarms += ", " + between(s[0])
-		}
+	shares := c.Shares()
+	if len(shares) == 0 || shares[0].Kind != certify.Equal {
+		lines = append(lines, "False alarms: not known, as no run was of equal settings.")
 	}
-	lines = append(lines, "False alarms: "+alarms+".")
-	for _, k := range certify.Kinds {
-		shares := c.OfKind(k)
-		if len(shares) == 0 {
+	for _, s := range shares {
+		if s.Kind == certify.Equal {
+			lines = append(lines, fmt.Sprintf("False alarms: %d of %s of equal settings%s.", s.Found, layout.Count(s.Runs, "run"), between(s)))
 			continue
 		}
-		if s, ok := certify.Smallest(shares, certify.Mostly); ok {
-			lines = append(lines, fmt.Sprintf("Found: %s, in %d of %s of at most %s (%s).",
-				Planted(s.Change), s.Found, layout.Count(s.Runs, "run"), length(c), between(s)))
-		} else {
-			last := shares[len(shares)-1]
-			lines = append(lines, fmt.Sprintf("Not found reliably: %s, the most that was planted, in %d of %s (%s).",
-				Planted(last.Change), last.Found, layout.Count(last.Runs, "run"), between(last)))
+		measured := ""
+		if !math.IsNaN(s.Ratio) {
+			measured = fmt.Sprintf("; median of what was measured: %s %s", MetricNoun(certify.Shown(s.Kind)), layout.Change(s.Ratio))
 		}
-		switch half, atMost := certify.At(shares, certify.Half); {
-		case !math.IsNaN(half) && !atMost:
-			lines = append(lines, fmt.Sprintf("Missed more often than found: less than about %s.", Planted(certify.Change{Kind: k, Size: half})))
-		case math.IsNaN(half):
-			lines = append(lines, "Missed more often than found: every change of this kind that was planted.")
+		lines = append(lines, fmt.Sprintf("%s: found in %d of %s%s%s.", upper(Planted(s.Change)), s.Found, layout.Count(s.Runs, "run"), between(s), measured))
+	}
+	var below []string
+	for _, l := range c.Limits() {
+		if math.IsInf(l.Size, 0) {
+			below = append(below, "any of "+MetricNoun(l.Metric))
+		} else {
+			below = append(below, fmt.Sprintf("%s of %s", percent(l.Size), MetricNoun(l.Metric)))
 		}
 	}
+	if below != nil {
+		lines = append(lines, "Missed more often than found: changes below "+List(below)+".")
+	}
 	if c.Unplanted != "" {
-		lines = append(lines, "What can be found is not known: "+c.Unplanted+".")
+		lines = append(lines, "Nothing was planted: "+c.Unplanted+".")
+	}
+	if _, failed := c.Runs(); failed > 0 {
+		lines = append(lines, layout.Count(failed, "run")+" failed and count for nothing: "+firstFailure(c)+".")
+	}
+	if c.Interrupted {
+		lines = append(lines, "The campaign was interrupted: this is of the runs until then.")
 	}
 	return lines
 }
 
-func between(s certify.Share) string {
-	return fmt.Sprintf("%.0f to %.0f%% of all, at 95%%", 100*s.Lo, 100*s.Hi)
+func firstFailure(c *certify.Certificate) string {
+	i := slices.IndexFunc(c.Outcomes, func(o certify.Outcome) bool { return o.Err != "" })
+	first, _, _ := strings.Cut(c.Outcomes[i].Err, "\n")
+	return first
 }
 
-func length(c *certify.Certificate) string {
-	return dyno.Duration(c.Within * float64(time.Second)).String()
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// between is the interval of a share. What happened never or always is bounded on one side.
+func between(s certify.Share) string {
+	switch {
+	case s.Found == 0:
+		return fmt.Sprintf(" (at most %s, at 95%%)", percent(s.Hi))
+	case s.Found == s.Runs:
+		return fmt.Sprintf(" (at least %s, at 95%%)", percent(s.Lo))
+	}
+	return fmt.Sprintf(" (%s to %s, at 95%%)", percent(s.Lo), percent(s.Hi))
+}
+
+// RunLength says how long a run of a campaign was: "of at most 20s", or how long those were whose
+// blocks were given.
+func RunLength(c *certify.Certificate) string {
+	if c.Within > 0 {
+		return "of at most " + dyno.Duration(c.Within*float64(time.Second)).String()
+	}
+	var longest time.Duration
+	for _, s := range c.Shares() {
+		longest = max(longest, s.Elapsed)
+	}
+	return "of some " + dyno.Duration(longest.Round(time.Second)).String()
 }
 
 // expiries say what differs.
 var expiries = map[certify.Expiry]string{
-	certify.OtherKernel: "the kernel", certify.OtherCPU: "the CPU",
-	certify.OtherService: "the service", certify.OtherLoad: "the load",
+	certify.OtherKernel: "the kernel", certify.OtherCPU: "the CPU", certify.OtherService: "the service",
+	certify.OtherLoad: "the load", certify.OtherTurns: "the order of turns or launches",
+}
+
+// Expired says why a certificate does not hold, such as "the kernel and the load differ".
+func Expired(why []certify.Expiry) string {
+	var what []string
+	for _, w := range why {
+		what = append(what, expiries[w])
+	}
+	if len(what) == 1 {
+		return what[0] + " differs"
+	}
+	return List(what) + " differ"
 }
 
 // Cited is what a report says of a certificate, in one line. why is why it has expired; nil if it
@@ -89,54 +148,20 @@ var expiries = map[certify.Expiry]string{
 func Cited(c *certify.Certificate, why []certify.Expiry) string {
 	s := "certificate of " + c.Made.Format(time.DateOnly)
 	if len(why) > 0 {
-		var what []string
-		for _, w := range why {
-			what = append(what, expiries[w])
-		}
-		is := "is"
-		if len(what) > 1 {
-			is = "are"
-		}
-		s += fmt.Sprintf(" (expired, as %s %s not that of then; consider: dyno certify)", List(what), is)
+		return s + ": expired, as " + Expired(why) + " (consider: dyno certify)"
 	}
-	parts := []string{}
+	var parts []string
 	if equal := c.OfKind(certify.Equal); len(equal) > 0 {
-		parts = append(parts, fmt.Sprintf("false alarms in %d of %s", equal[0].Found, layout.Count(equal[0].Runs, "run")))
+		parts = append(parts, fmt.Sprintf("false alarms %d of %d", equal[0].Found, equal[0].Runs))
 	}
 	for _, k := range certify.Kinds {
-		if x, ok := certify.Smallest(c.OfKind(k), certify.Mostly); ok {
-			parts = append(parts, fmt.Sprintf("%s is found in %.0f%% of runs", Planted(x.Change), 100*float64(x.Found)/float64(x.Runs)))
+		shares := c.OfKind(k)
+		if x, ok := certify.Smallest(shares, certify.Mostly); ok {
+			parts = append(parts, fmt.Sprintf("%s found in %d of %d", Planted(x.Change), x.Found, x.Runs))
+		} else if len(shares) > 0 {
+			x = shares[len(shares)-1]
+			parts = append(parts, fmt.Sprintf("%s found in %d of %d", Planted(x.Change), x.Found, x.Runs))
 		}
 	}
-	return s + ": " + List(parts) + ", with at most " + length(c) + " a run"
-}
-
-// CertifyTable is the shares of all changes.
-func CertifyTable(c *certify.Certificate) layout.Section {
-	s := layout.Section{Title: "What was planted, and in how many runs it was found:"}
-	g := layout.Grid{Cols: layout.Columns(6), Head: [][]string{{"", "found", "of", "95% interval", "median change", "half-width", "median run"}}}
-	for _, x := range c.Shares() {
-		cells := []string{Planted(x.Change), fmt.Sprint(x.Found), fmt.Sprint(x.Runs), fmt.Sprintf("%.0f to %.0f%%", 100*x.Lo, 100*x.Hi), "", "",
-			x.Elapsed.Round(time.Second).String()}
-		if !math.IsNaN(x.Ratio) {
-			cells[4], cells[5] = layout.Change(x.Ratio), fmt.Sprintf("±%.1f%%", 100*x.Half)
-		}
-		row := layout.Row{}
-		for _, text := range cells {
-			row.Cells = append(row.Cells, layout.Cell{Text: text})
-		}
-		g.Rows = append(g.Rows, row)
-	}
-	s.Grids = []layout.Grid{g}
-	s.Notes = append(s.Notes, "The median change is that of CPU per request, of p99 or of the peak of resident memory, and of the median latency where a lock is held.")
-	failed := 0
-	for _, o := range c.Outcomes {
-		if o.Err != "" {
-			failed++
-		}
-	}
-	if failed > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("%s failed and count for nothing.", layout.Count(failed, "run")))
-	}
-	return s
+	return s + ", of runs " + RunLength(c) + ": " + strings.Join(parts, "; ")
 }

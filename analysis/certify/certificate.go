@@ -164,7 +164,8 @@ func (c *Certificate) Limits() (limits []Limit) {
 			}
 		}
 		if len(sizes) > 0 {
-			limits = append(limits, Limit{m.Name, stats.Median(sizes)})
+			slices.Sort(sizes)
+			limits = append(limits, Limit{m.Name, sizes[len(sizes)/2]}) // of two in the middle the worse, which may be infinite
 		}
 	}
 	return limits

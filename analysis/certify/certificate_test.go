@@ -3,12 +3,14 @@ package certify
 import (
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/hist"
 )
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
@@ -50,30 +52,19 @@ func sharesOf(found ...int) (shares []Share) {
 	return shares
 }
 
-func TestSizes(t *testing.T) {
-	nan := math.NaN()
+func TestSmallest(t *testing.T) {
 	for _, c := range []struct {
-		found        []int
-		half, mostly float64
-		atMost       bool    // of half
-		smallest     float64 // found mostly; 0 for none
+		found    []int
+		smallest float64 // 0 for none
 	}{
-		{[]int{0, 10, 10}, math.Sqrt(0.01 * 0.03), 0.01 * math.Pow(3, 0.9), false, 0.03},
-		{[]int{10, 10, 10}, 0.01, 0.01, true, 0.01},
-		{[]int{0, 0, 4}, nan, nan, false, 0},
-		{[]int{5, 9, 10}, 0.01, 0.03, true, 0.03},
-		{[]int{9, 7, 10}, 0.01, 0.03 * math.Pow(10./3, 0.5), true, 0.1}, // pooled: 8, 8, 10
-		{[]int{2, 6, 4, 8}, 0.03, nan, false, 0},                        // pooled: 2, 5, 5, 8
-		{nil, nan, nan, false, 0},
+		{[]int{0, 10, 10}, 0.03},
+		{[]int{10, 10, 10}, 0.01},
+		{[]int{0, 0, 4}, 0},
+		{[]int{9, 7, 10}, 0.1}, // the smallest had luck
+		{[]int{2, 6, 4, 8}, 0},
+		{nil, 0},
 	} {
-		shares := sharesOf(c.found...)
-		half, atMost := At(shares, Half)
-		mostly, _ := At(shares, Mostly)
-		same := func(a, b float64) bool { return near(a, b, 1e-9) || math.IsNaN(a) && math.IsNaN(b) }
-		if !same(half, c.half) || atMost != c.atMost || !same(mostly, c.mostly) {
-			t.Errorf("%v: half at %v (%t), mostly at %v; want %v (%t) and %v", c.found, half, atMost, mostly, c.half, c.atMost, c.mostly)
-		}
-		if s, ok := Smallest(shares, Mostly); s.Size != c.smallest || ok != (c.smallest > 0) {
+		if s, ok := Smallest(sharesOf(c.found...), Mostly); s.Size != c.smallest || ok != (c.smallest > 0) {
 			t.Errorf("%v: the smallest is %v, %t; want %v", c.found, s.Size, ok, c.smallest)
 		}
 	}
@@ -102,7 +93,7 @@ func TestDelay(t *testing.T) {
 }
 
 func TestAmount(t *testing.T) {
-	b := Base{CPU: 100e-6, P50: 1e-3, P99: 5e-3, RSS: 20e6, Requests: 1000, Spin: 2e-9}
+	b := Base{CPU: 100e-6, RSS: 20e6, Requests: 1000, Spin: 2e-9, Quantile: func(q float64) float64 { return -math.Log(1 - q) }}
 	for _, c := range []struct {
 		change Change
 		want   Amount
@@ -110,20 +101,54 @@ func TestAmount(t *testing.T) {
 		{Change{Equal, 0}, Amount{}},
 		{Change{CPU, 0.03}, Amount{Spins: 1500}},
 		{Change{Memory, 0.1}, Amount{Retain: 2000}},
-		{Change{Lock, 0.1}, Amount{Hold: 0.1 * 1e-3}},
+		{Change{Lock, 0.1}, Amount{Hold: 0.1 * 100e-6}},
 	} {
 		c.want.Change = c.change
-		if got := b.Amount(c.change); got != c.want {
-			t.Errorf("%v: %+v, want %+v", c.change, got, c.want)
+		if got, ok := b.Amount(c.change); got != c.want || !ok {
+			t.Errorf("%v: %+v, %t, want %+v", c.change, got, ok, c.want)
+		}
+	}
+	if a, ok := b.Amount(Change{Tail, 0.1}); !ok || a.Delay <= 0 || a.Share != delayed {
+		t.Errorf("p99 longer: %+v, %t", a, ok)
+	}
+	unknown := Base{CPU: dyno.Number(math.NaN()), RSS: dyno.Number(math.NaN()), Quantile: func(float64) float64 { return 0 }}
+	for _, k := range Kinds {
+		if a, ok := unknown.Amount(Change{k, 0.1}); ok {
+			t.Errorf("%s of a service of which nothing is known: %+v", k, a)
 		}
 	}
 }
 
-// run is a table of 12 blocks under opaque names, the second setting with metrics that are factors of
-// the first.
-func run(factors map[string]float64) *compare.Table {
+// A base is what one of the settings costs, and not the other.
+func TestBaseOf(t *testing.T) {
+	settings := labelled("a1", "b2")
 	var rs []*dyno.Result
-	settings := []dyno.Setting{{{Factor: "DYNO_PLANT", Value: "a1"}}, {{Factor: "DYNO_PLANT", Value: "b2"}}}
+	for i := range 6 {
+		r := &dyno.Result{Trial: dyno.Trial{Setting: settings[i%2]}, Latency: hist.New(), Sent: dyno.Sent{Requests: 100}}
+		r.Latency.Add(time.Duration(1+i%2) * time.Second)
+		r.Values = dyno.Values{{Metric: "cpu-sec/req", Value: float64(1 + i%2)}, {Metric: "rss-peak-B", Value: float64(100 + i)}}
+		rs = append(rs, r)
+	}
+	b := BaseOf(rs, settings[0], 7)
+	if b.CPU != 1 || b.RSS != 102 || b.Requests != 100 || b.Spin != 7 || !near(b.Quantile(0.5), 1, 0.01) || CostOf(rs, settings[1]) != 2 {
+		t.Errorf("%+v, median %v", b, b.Quantile(0.5))
+	}
+	if rs[0].Latency.Count() != 1 {
+		t.Error("a result was changed")
+	}
+}
+
+func labelled(labels ...string) (settings []dyno.Setting) {
+	for _, l := range labels {
+		settings = append(settings, dyno.Setting{{Factor: "DYNO_PLANT", Value: l}})
+	}
+	return settings
+}
+
+// run is a table of 12 blocks, the second setting with metrics that are factors of the first.
+func run(factors map[string]float64, labels ...string) *compare.Table {
+	settings := labelled(labels...)
+	var rs []*dyno.Result
 	for block := range 12 {
 		for i, s := range settings {
 			noise := 1 + 0.005*float64((block*7+i*3)%5)
@@ -157,28 +182,113 @@ func TestJudge(t *testing.T) {
 		{map[string]float64{"req/s": 0.8}, Change{Lock, 0.1}, true, []string{"req/s"}},
 		{map[string]float64{"rss-peak-B": 1.2, "p50-sec": 1.1}, Change{Memory, 0.1}, true, []string{"p50-sec", "rss-peak-B"}},
 	} {
-		j := Judge(run(c.factors))
-		o := j.Open(c.change)
-		if !j.Whole || o.Found != c.found || !reflect.DeepEqual(o.Changed, c.changed) || o.Tested != 5 || o.Blocks != 12 {
-			t.Errorf("%v planted as %v: whole %t, %+v", c.factors, c.change, j.Whole, o)
+		j := Judge(run(c.factors, "a1", "b2"), "b2")
+		var key Key
+		key.Put("b2", c.change)
+		o := key.Open(j)[0]
+		if j.Err != "" || o.Found != c.found || !reflect.DeepEqual(j.Changed(), c.changed) || len(j.Seen) != 5 || j.Blocks != 12 || o.Change != c.change {
+			t.Errorf("%v planted as %v: %+v", c.factors, c.change, o)
 		}
-		if f, ok := c.factors["cpu-sec/req"]; ok && !near(o.Ratio, f, 0.01) {
-			t.Errorf("%v: ratio %v", c.factors, o.Ratio)
+		if f, ok := c.factors["cpu-sec/req"]; ok {
+			if x, _ := j.of("cpu-sec/req"); !near(float64(x.Ratio), f, 0.01) {
+				t.Errorf("%v: ratio %v", c.factors, x.Ratio)
+			}
 		}
 	}
-	if j := Judge(compare.Tabulate(nil, compare.Options{})); j.Whole {
-		t.Error("a run without results is whole")
+	failed := &dyno.Result{Trial: dyno.Trial{N: 1, Block: 1, Setting: labelled("a1")[0]}, Err: "it died"}
+	if j := Judge(compare.Tabulate([]*dyno.Result{failed}, compare.Options{Settings: labelled("a1", "b2")}), "b2"); j.Err != "it died" {
+		t.Errorf("of a run whose trial failed: %+v", j)
+	}
+	if j := Judge(compare.Tabulate(nil, compare.Options{}), ""); j.Err == "" {
+		t.Error("a run without results is judged")
 	}
 }
 
+// A verdict is the same whatever the labels are, and has nothing of what they stand for: a key that was
+// changed after it changes what was found, and not the verdict.
+func TestBlind(t *testing.T) {
+	factors := map[string]float64{"cpu-sec/req": 1.1}
+	one, other := Judge(run(factors, "a1", "b2"), "b2"), Judge(run(factors, "ff", "00"), "00")
+	other.Label = one.Label
+	if !reflect.DeepEqual(one, other) {
+		t.Errorf("under other labels %+v, not %+v", other, one)
+	}
+	for change, found := range map[Change]bool{{CPU, 0.1}: true, {Memory, 0.1}: false, {Equal, 0}: true} {
+		var key Key
+		key.Put("b2", change)
+		if o := key.Open(one)[0]; o.Found != found || !reflect.DeepEqual(o.Judged, one) {
+			t.Errorf("opened as %v: %+v", change, o)
+		}
+	}
+}
+
+// A change as great as the limit is found in half of the runs, whatever the noise.
+func TestLimits(t *testing.T) {
+	const blocks, campaigns = 10, 400
+	rng := rand.New(rand.NewPCG(1, 2))
+	campaign := func(ratio float64) (c Certificate) {
+		settings := labelled("a1", "b2")
+		var key Key
+		key.Put("b2", Change{CPU, ratio - 1})
+		for range campaigns {
+			var rs []*dyno.Result
+			for b := range blocks {
+				for i, s := range settings {
+					r := &dyno.Result{Trial: dyno.Trial{N: len(rs) + 1, Block: b + 1, Setting: s}}
+					for _, m := range []string{"p50-sec", "p99-sec", "req/s", "cpu-sec/req", "rss-peak-B"} {
+						x := math.Exp(0.03 * rng.NormFloat64())
+						if i == 1 && m == "cpu-sec/req" {
+							x *= ratio
+						}
+						r.Values = append(r.Values, dyno.Value{Metric: m, Value: x})
+					}
+					rs = append(rs, r)
+				}
+			}
+			c.Outcomes = append(c.Outcomes, key.Open(Judge(compare.Tabulate(rs, compare.Options{Settings: settings}), "b2"))...)
+		}
+		return c
+	}
+	limit := func(c Certificate) float64 {
+		for _, l := range c.Limits() {
+			if l.Metric == "cpu-sec/req" {
+				return l.Size
+			}
+		}
+		return 0
+	}
+	size := limit(campaign(1))
+	c := campaign(1 + size)
+	s := c.Shares()[0]
+	if share := float64(s.Found) / float64(s.Runs); share < 0.42 || share > 0.58 {
+		t.Errorf("a change of %.3f is found in %.2f of the runs, want half", size, share)
+	}
+	if again := limit(c); !near(again, size, size/10) {
+		t.Errorf("the limit is %.4f where a change was planted, and %.4f where none was", again, size)
+	}
+	var unknown Certificate
+	unknown.Outcomes = []Outcome{{Judged: Judged{Seen: []Seen{{Metric: "p99-sec"}}}}, {Judged: Judged{Err: "x", Seen: []Seen{{Metric: "req/s", Visible: 1}}}}}
+	if l := unknown.Limits(); len(l) != 1 || !math.IsInf(l[0].Size, 1) {
+		t.Errorf("of nothing: %v", l)
+	}
+}
+
+func outcome(c Change, found bool, ratio, elapsed float64) Outcome {
+	return Outcome{Change: c, Found: found, Judged: Judged{
+		Elapsed: elapsed, Seen: []Seen{{Metric: Shown(c.Kind), Ratio: dyno.Number(ratio), Lo: dyno.Number(math.NaN()), Hi: dyno.Number(math.Inf(1))}},
+	}}
+}
+
 func TestShares(t *testing.T) {
+	failed := outcome(Change{CPU, 0.03}, true, 9, 1)
+	failed.Err = "it failed"
 	c := Certificate{Outcomes: []Outcome{
-		{Change: Change{Tail, 0.1}, Ratio: 1.1, Lo: 1, Hi: 1.21, Elapsed: 5},
-		{Change: Change{CPU, 0.03}, Found: true, Ratio: 1.02, Lo: 1.02, Hi: 1.02, Elapsed: 10},
-		{Change: Change{CPU, 0.03}, Err: "it failed", Found: true},
-		{Change: Change{Equal, 0}},
-		{Change: Change{CPU, 0.01}},
-		{Change: Change{CPU, 0.03}, Ratio: 1.04, Lo: 1.04, Hi: 1.04, Elapsed: 30},
+		outcome(Change{Tail, 0.1}, false, 1.1, 5),
+		outcome(Change{CPU, 0.03}, true, 1.02, 10),
+		failed,
+		outcome(Change{Equal, 0}, false, math.NaN(), 3),
+		outcome(Change{CPU, 0.01}, false, 1, 3),
+		outcome(Change{CPU, 0.03}, false, 1.04, 30),
 	}}
 	var got []Change
 	for _, s := range c.Shares() {
@@ -187,41 +297,61 @@ func TestShares(t *testing.T) {
 	if want := []Change{{Equal, 0}, {CPU, 0.01}, {CPU, 0.03}, {Tail, 0.1}}; !reflect.DeepEqual(got, want) {
 		t.Fatalf("shares of %v, want %v", got, want)
 	}
-	if s := c.Shares()[2]; s.Runs != 2 || s.Found != 1 || !near(s.Ratio, 1.03, 1e-9) || s.Half != 0 || s.Elapsed != 20*time.Second {
+	if s := c.Shares()[2]; s.Runs != 2 || s.Found != 1 || !near(s.Ratio, 1.03, 1e-9) || s.Elapsed != 20*time.Second {
 		t.Errorf("%+v", s)
 	}
-	if s := c.Shares()[3]; !near(s.Half, 0.1, 1e-9) {
-		t.Errorf("half-width %v of 1 to 1.21, want 0.1", s.Half)
-	}
-	if s := c.Shares()[0]; !math.IsNaN(s.Ratio) || !math.IsNaN(s.Half) {
+	if s := c.Shares()[0]; !math.IsNaN(s.Ratio) {
 		t.Errorf("a ratio of nothing: %+v", s)
 	}
 	if got := c.OfKind(CPU); len(got) != 2 || got[0].Size != 0.01 {
 		t.Errorf("of CPU: %v", got)
 	}
+	if good, failed := c.Runs(); good != 5 || failed != 1 {
+		t.Errorf("%d runs, %d failed", good, failed)
+	}
 	text, err := json.Marshal(c)
 	var again Certificate
-	if err != nil || json.Unmarshal(text, &again) != nil || len(again.Shares()) != 4 || !math.IsNaN(again.Shares()[0].Ratio) {
+	if err != nil || json.Unmarshal(text, &again) != nil || len(again.Shares()) != 4 || !math.IsNaN(again.Shares()[0].Ratio) || again.Shares()[2] != c.Shares()[2] {
 		t.Errorf("read again from %s: %v", text, err)
 	}
 }
 
 func TestExpired(t *testing.T) {
-	of := Identity{"6.1", "EPYC", 2, "go1.26.8 abc", "closed"}
+	of := Identity{"6.1", "EPYC", 2, "go1.26.8 abc", "b1", "s", "l", false}
 	c := Certificate{Of: of}
-	if why := c.Expired(Identity{"6.1", "EPYC", 2, "go1.26.8 def", "closed"}, of); why != nil {
-		t.Errorf("with the same executable among others: %v", why)
+	for what, now := range map[string]Identity{
+		"the same":                            of,
+		"another checkout of the same commit": {"6.1", "EPYC", 2, "go1.26.8 abc", "b2", "s", "l", false},
+	} {
+		if why := c.Expired(Identity{"6.1", "EPYC", 2, "go1.26.8 def", "b3", "s", "l", false}, now); why != nil {
+			t.Errorf("%s, among others: %v", what, why)
+		}
 	}
-	for want, change := range map[Expiry]func(*Identity){
-		OtherKernel:  func(i *Identity) { i.Kernel = "6.2" },
-		OtherCPU:     func(i *Identity) { i.CPUs = 4 },
-		OtherService: func(i *Identity) { i.Subject = "go1.26.8 def" },
-		OtherLoad:    func(i *Identity) { i.Load = "open" },
+	for what, test := range map[string]struct {
+		why    Expiry
+		change func(*Identity)
+	}{
+		"kernel":         {OtherKernel, func(i *Identity) { i.Kernel = "6.2" }},
+		"model":          {OtherCPU, func(i *Identity) { i.CPU = "Xeon" }},
+		"number of CPUs": {OtherCPU, func(i *Identity) { i.CPUs = 4 }},
+		"commit":         {OtherService, func(i *Identity) { i.Subject, i.Build = "go1.26.8 def", "b2" }},
+		"toolchain":      {OtherService, func(i *Identity) { i.Subject, i.Build = "go1.27 abc", "b2" }},
+		"arguments":      {OtherService, func(i *Identity) { i.Start = "x" }},
+		"load":           {OtherLoad, func(i *Identity) { i.Load = "open" }},
+		"order":          {OtherTurns, func(i *Identity) { i.Alone = true }},
 	} {
 		now := of
-		change(&now)
-		if why := c.Expired(now); !reflect.DeepEqual(why, []Expiry{want}) {
-			t.Errorf("%s: %v", want, why)
+		test.change(&now)
+		if why := c.Expired(now); !reflect.DeepEqual(why, []Expiry{test.why}) {
+			t.Errorf("%s: %v", what, why)
+		}
+	}
+	for _, unsure := range []string{"go1.26.8 abc+dirty", "go1.26.8", ""} {
+		c.Of.Subject, c.Of.Build = unsure, "b1"
+		now := c.Of
+		now.Build = "b2"
+		if why := c.Expired(now); !reflect.DeepEqual(why, []Expiry{OtherService}) {
+			t.Errorf("another build of %q: %v", unsure, why)
 		}
 	}
 }

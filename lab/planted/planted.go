@@ -7,8 +7,10 @@
 package planted
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -28,6 +30,8 @@ type Campaign struct {
 	Runs  int              // of each change at most, and twice as many of equal settings
 	Most  time.Duration    // of a run, as a first guess
 	Until time.Time        // no run begins that would not end by then, if it took as long as the longest before; zero means any may
+
+	longest time.Duration // run so far
 }
 
 // Hands are what a campaign has others do.
@@ -76,43 +80,50 @@ func label(e *dyno.Experiment, setting int) string {
 	return s[len(s)-1].Value
 }
 
-// Rounds makes runs, each round has each change once and equal settings twice, in random order, so that a campaign
-// that ends early has about as many of each. It returns nil if all runs were made or time is up. Runs
-// that were judged before it failed are kept.
+// Rounds makes runs. Each round has each change once and equal settings twice, in random order, so that
+// a campaign that ends early has about as many of each. Rounds returns nil if all runs were made or time
+// is up. What was judged before it failed is kept, but not if no run of the first round can be judged.
 func (c *Campaign) Rounds(ctx context.Context, amounts []certify.Amount) error {
-	round := append(slices.Clone(amounts), certify.Amount{Change: certify.Change{Kind: certify.Equal}}, certify.Amount{Change: certify.Change{Kind: certify.Equal}})
-	longest := c.Most
+	equal := certify.Amount{Change: certify.Change{Kind: certify.Equal}}
+	order := append(slices.Clone(amounts), equal, equal)
 	for n := range c.Runs {
-		rand.Shuffle(len(round), func(i, j int) { round[i], round[j] = round[j], round[i] })
+		rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		var key certify.Key
-		var judged []certify.Judged
-		var failed error
-		over := false
-		for _, a := range round {
-			began := time.Now()
-			if over = !c.Until.IsZero() && began.Add(longest).After(c.Until); over {
-				break
-			}
-			var j certify.Judged
-			if j, failed = c.one(ctx, a, &key); failed != nil {
-				break
-			}
-			took := time.Since(began)
-			if longest = max(longest, took); n == 0 && len(judged) == 0 {
-				longest = took
-			}
-			j.Elapsed = took.Seconds()
-			c.Wrote(j)
-			judged = append(judged, j)
+		judged, over, err := c.round(ctx, order, &key)
+		failed := func(j certify.Judged) bool { return j.Err != "" }
+		switch {
+		case len(judged) == 0:
+			return err
+		case n == 0 && err == nil && len(slices.DeleteFunc(slices.Clone(judged), failed)) == 0:
+			return fmt.Errorf("none of the first runs could be judged: %s", judged[0].Err)
 		}
-		if len(judged) > 0 {
-			failed = errors.Join(failed, c.Keep(key.Open(judged...)))
-		}
-		if failed != nil || over {
-			return failed
+		err = errors.Join(err, c.Keep(key.Open(judged...)))
+		if err != nil || over {
+			return err
 		}
 	}
 	return nil
+}
+
+// round returns the verdicts of runs in an order, and puts what was planted into the key. It is over
+// early if time is up.
+func (c *Campaign) round(ctx context.Context, order []certify.Amount, key *certify.Key) (judged []certify.Judged, over bool, err error) {
+	for _, a := range order {
+		began := time.Now()
+		if !c.Until.IsZero() && began.Add(cmp.Or(c.longest, c.Most)).After(c.Until) {
+			return judged, true, nil
+		}
+		j, err := c.one(ctx, a, key)
+		if err != nil {
+			return judged, false, err
+		}
+		took := time.Since(began)
+		c.longest = max(c.longest, took)
+		j.Elapsed = took.Seconds()
+		c.Wrote(j)
+		judged = append(judged, j)
+	}
+	return judged, false, nil
 }
 
 // one makes a run and has it judged.

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -40,7 +41,8 @@ func percent(x float64) string {
 // Certificate is what dyno certify prints, in lines of so many characters.
 func Certificate(c *certify.Certificate, columns int) string {
 	var b strings.Builder
-	head := fmt.Sprintf("Certificate of %s (%s) on %s with %s, Linux %s", c.Service, c.Of.Subject, c.Of.CPU, layout.Count(c.Of.CPUs, "CPU"), c.Of.Kernel)
+	head := fmt.Sprintf("Certificate of %s (%s) on %s of %s, kernel %s", c.Service, cmp.Or(c.Of.Subject, "unknown"),
+		layout.Count(c.Of.CPUs, "CPU"), cmp.Or(c.Of.CPU, "unknown model"), cmp.Or(c.Of.Kernel, "unknown"))
 	good, failed := c.Runs()
 	for _, line := range []string{head, fmt.Sprintf("%s %s", layout.Count(good+failed, "run"), RunLength(c)), c.Load, c.How} {
 		b.WriteString(layout.Fold(line, "", "  ", columns))
@@ -85,7 +87,7 @@ func Certified(c *certify.Certificate) (lines []string) {
 		lines = append(lines, "Nothing was planted: "+c.Unplanted+".")
 	}
 	if _, failed := c.Runs(); failed > 0 {
-		lines = append(lines, layout.Count(failed, "run")+" failed and count for nothing: "+firstFailure(c)+".")
+		lines = append(lines, fmt.Sprintf("Failed, and not counted: %s (%s).", layout.Count(failed, "run"), firstFailure(c)))
 	}
 	if c.Interrupted {
 		lines = append(lines, "The campaign was interrupted: this is of the runs until then.")

@@ -95,7 +95,8 @@ func usedBy(t *testing.T, pid int) (cpu, rss float64) {
 	return (number(14) + number(15)) / 100, number(24)
 }
 
-// The user's tree and the toolchain stay as they are, and equal builds are one.
+// The user's tree and the toolchain stay as they are. The sum is that of the service without room for
+// changes, the same in each build of one source.
 func TestPlantBesideOthers(t *testing.T) {
 	b := newBuilder(t)
 	dir := tree(t, "go.mod", goMod, "main.go", "package main\n\nimport \"net/http\"\n\nfunc main() { http.ListenAndServe(\"\", nil) }\n")
@@ -112,6 +113,18 @@ func TestPlantBesideOthers(t *testing.T) {
 	}
 	if after := listing(t, dir); after != before {
 		t.Errorf("the tree changed from %s to %s", before, after)
+	}
+	if planted.Sum != plain.Sum || len(plain.Sum) != 16 {
+		t.Errorf("sums %s and %s", planted.Sum, plain.Sum)
+	}
+	if again := mustBuild(t, newBuilder(t), dyno.Subject{Package: dir}); again.Sum != plain.Sum {
+		t.Errorf("built again, the sum is %s, not %s", again.Sum, plain.Sum)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport \"net/http\"\n\nfunc main() { http.ListenAndServe(\"x\", nil) }\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if changed := mustBuild(t, newBuilder(t), dyno.Subject{Package: dir}); changed.Sum == plain.Sum {
+		t.Error("another program has the same sum")
 	}
 	if planted.Go != plain.Go {
 		t.Errorf("built by %s and by %s", planted.Go, plain.Go)

@@ -15,6 +15,7 @@ const (
 	leastRate    = 0.99
 	mostLateness = time.Millisecond
 	mostWaited   = 0.01
+	mostOutlived = 0.1 // of turns with an answer that came when another had its turn
 )
 
 func (r *runner) doubt(rec *Record, sum *totals) {
@@ -63,6 +64,9 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...a
 	if share := float64(rec.Waited) / float64(rec.Requests); share > mostWaited {
 		rec.Warnings.Add(dyno.WarnWaited, "%.1f %% of the requests waited for one of %s, which latency includes (consider: more concurrency)",
 			100*share, plural(r.players(), "connection"))
+	}
+	if r.outlived > mostOutlived {
+		rec.Warnings.Add(dyno.WarnTurns, "answers of %.0f %% of its turns came while it was the turn of another setting, which that may have felt (consider: a longer turn, or --alone)", 100*r.outlived)
 	}
 }
 

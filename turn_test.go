@@ -19,8 +19,17 @@ func TestWhyAlone(t *testing.T) {
 		"as asked":     {func(e *Experiment) { e.Alone = true }, "", false},
 		"slices":       {func(e *Experiment) { e.Slice = Duration(time.Second) }, "", false},
 		"attached":     {func(e *Experiment) { e.Subject = Subject{URL: "http://127.0.0.1:1"} }, "", false},
-		"an open load": {func(e *Experiment) { e.Load.Rate = PerSecond(100) }, "closed load", false},
-		"open loads":   {func(e *Experiment) { e.Factors = Factors{{Name: "load.rate", Levels: []string{"1/s", "2/s"}}} }, "closed load", false},
+		"an open load": {func(e *Experiment) { e.Load.Rate = PerSecond(100) }, "", true},
+		"open loads":   {func(e *Experiment) { e.Factors = Factors{{Name: "load.rate", Levels: []string{"1/s", "2/s"}}} }, "", true},
+		"a ramp to leaks": {func(e *Experiment) {
+			e.Factors = Factors{{Name: "load.rate", Levels: []string{"1/s", "1->2 over 30s"}}}
+		}, "leaks", false},
+		"open and closed": {func(e *Experiment) {
+			e.Factors, e.Settings = nil, []Setting{{{"GOGC", "100"}}, {{"load.rate", "1/s"}}}
+		}, "load.rate for all", false},
+		"open all the same": {func(e *Experiment) {
+			e.Factors, e.Settings, e.Load.Rate = nil, []Setting{{{"GOGC", "100"}}, {{"load.rate", "1/s"}}}, PerSecond(2)
+		}, "", true},
 		"a command":    {func(e *Experiment) { e.Load.Command = "wrk" }, "dyno's own load", false},
 		"many":         {func(e *Experiment) { e.Factors[0].Levels = strings.Split(strings.Repeat("1", 17), "") }, "17 settings", false},
 		"a CPU limit":  {func(e *Experiment) { e.Limits.CPU = 0.5 }, "GOMAXPROCS", false},

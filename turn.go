@@ -100,7 +100,11 @@ func (e *Experiment) longest() Duration {
 // Turns says how settings side by side were measured, as a report does, and
 // OneAfterTheOther that they were not, and why.
 func (e *Experiment) Turns() string {
-	return fmt.Sprintf("settings: side by side, in turns of %v", e.Turn.Or(DefaultTurn))
+	rate := ""
+	if e.Load.Rate.Open() || e.varies("load.rate") {
+		rate = " by the clock; a rate is that of a setting's own turns"
+	}
+	return fmt.Sprintf("settings: side by side, in turns of %v%s", e.Turn.Or(DefaultTurn), rate)
 }
 
 func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }

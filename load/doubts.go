@@ -66,7 +66,7 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...a
 			100*share, plural(r.players(), "connection"))
 	}
 	if r.outlived > mostOutlived {
-		rec.Warnings.Add(dyno.WarnTurns, "answers of %.0f %% of its turns came while it was the turn of another setting, which that may have felt (consider: a longer turn, or --alone)", 100*r.outlived)
+		rec.Warnings.Add(dyno.WarnTurns, "answers of %.0f %% of its turns came in the turns of other settings, which may have felt that, and alone it may be slower (consider: a longer turn, a lower rate, or --alone)", 100*r.outlived)
 	}
 }
 

@@ -49,6 +49,12 @@ func (e *Experiment) Levels() []Setting {
 	return settings
 }
 
+// Place is where a setting is among the Levels, -1 if it is not.
+func (e *Experiment) Place(s Setting) int {
+	name := s.String()
+	return slices.IndexFunc(e.Levels(), func(l Setting) bool { return l.String() == name })
+}
+
 // Trials lists all trials in order; Planned counts them. Each repeat is a block of every
 // setting, shuffled by the seed, so that drift falls on all alike; of slices every other
 // block mirrors the one before. Trials for a purpose come last. The experiment must have

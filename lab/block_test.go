@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -86,8 +89,18 @@ func TestBlockNotBeside(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
+				files := t.TempDir()
+				f.lab.Dir = func(n int) (string, error) {
+					dir := filepath.Join(files, strconv.Itoa(n))
+					return dir, os.MkdirAll(dir, 0o777)
+				}
+				var left []int // directories of trials, as each starts
 				start, up := f.lab.Start, 0
 				f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
+					dirs, err := os.ReadDir(files)
+					if left = append(left, len(dirs)); err != nil {
+						return nil, err
+					}
 					if up > 0 {
 						return nil, errors.New("exit status 1\n| listen tcp :8080: address already in use")
 					}
@@ -109,6 +122,10 @@ func TestBlockNotBeside(t *testing.T) {
 				r := f.run(t.Context(), e)
 				if r.err != nil || len(r.alone) != 1 || len(r.results) != 6 {
 					t.Fatalf("%v, %d results, alone %q", r.err, len(r.results), r.alone)
+				}
+				// Two that are tried side by side, and then one more each time: nothing is left of the attempt.
+				if !slices.Equal(left[2:], []int{1, 2, 3, 4, 5, 6}) {
+					t.Errorf("as trials start there are %v directories", left)
 				}
 				if second := e.Trials()[1].Setting.String(); r.alone[0] != strings.Replace(want, "GOGC=50", second, 1) {
 					t.Errorf("said %q", r.alone[0])
@@ -305,6 +322,32 @@ func TestBlockOfOpenLoads(t *testing.T) {
 			if res.Err != "" || res.Turns < 50 || res.Turns > 51 { // the next begins just now
 				t.Errorf("trial %d: error %q, %d turns", res.Trial.N, res.Err, res.Turns)
 			}
+		}
+	})
+}
+
+// So is one that then turns out to have no place side by side.
+func TestBlockAnewAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.lab.Skip = func(n int) bool { return n <= 3 || n == 5 }
+		start := f.lab.Start
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
+			if beside > 0 {
+				return nil, errors.New("a port is taken")
+			}
+			running, err := start(ctx, tr, dir, beside)
+			running.Ready = time.Second
+			return running, err
+		}
+		f.lab.WhyNotBeside = error.Error
+		r := f.run(t.Context(), besideExperiment(3))
+		var got []int
+		for _, res := range r.results {
+			got = append(got, res.Trial.N)
+		}
+		if !slices.Equal(got, []int{3, 4, 6}) || len(r.alone) != 1 {
+			t.Errorf("trials %v, alone %q", got, r.alone)
 		}
 	})
 }

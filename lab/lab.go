@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"os"
 	"slices"
 	"time"
 
@@ -129,7 +130,7 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 		n := sameBlock(trials)
 		part := trials[:n]
 		trials = trials[n:]
-		if over && part[0].For == "" || l.Skip != nil && !slices.ContainsFunc(part, func(t dyno.Trial) bool { return !l.Skip(t.N) }) {
+		if over && part[0].For == "" || len(l.left(part)) == 0 {
 			continue
 		}
 		if err := c.block(ctx, part); err != nil {
@@ -152,6 +153,16 @@ func sameBlock(trials []dyno.Trial) int {
 		return len(trials)
 	}
 	return other
+}
+
+// left are the trials that are not done already.
+func (l *Lab) left(trials []dyno.Trial) (left []dyno.Trial) {
+	for _, t := range trials {
+		if l.Skip == nil || !l.Skip(t.N) {
+			left = append(left, t)
+		}
+	}
+	return left
 }
 
 func (l *Lab) alone(why string) {
@@ -177,7 +188,7 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 		c.blocks++
 	}
 	if !c.beside || trials[0].For != "" {
-		return c.inTurn(ctx, trials, c.sink)
+		return c.inTurn(ctx, c.lab.left(trials), c.sink)
 	}
 	// All of it, even if some was measured before: what is compared meets the same machine.
 	rs, err := c.lab.runBlock(ctx, c.e, trials, c.proved)
@@ -199,9 +210,11 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	return nil
 }
 
-// tryAlone runs the trials of a block that did not run side by side. If the one that failed fails
+// tryAlone runs the trials of a block that did not run side by side, also those that were
+// done before, as the attempt has replaced their files. If the one that failed fails
 // alone, too, its setting is the reason, and coming blocks are tried side by side again.
 func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBeside) error {
+	c.lab.clear(trials)
 	again := false
 	err := c.inTurn(ctx, trials, func(r *dyno.Result) error {
 		again = again || r.Trial.N == not.trial && r.Err != ""
@@ -215,12 +228,19 @@ func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBesi
 	return err
 }
 
+// clear leaves nothing of an attempt at trials: who follows a run by its files would take them for
+// under way.
+func (l *Lab) clear(trials []dyno.Trial) {
+	for _, t := range trials {
+		if dir, err := l.Dir(t.N); err == nil && dir != "" {
+			os.Remove(dir)
+		}
+	}
+}
+
 // inTurn runs trials one after the other.
 func (c *course) inTurn(ctx context.Context, trials []dyno.Trial, sink func(*dyno.Result) error) error {
 	for _, t := range trials {
-		if c.lab.Skip != nil && c.lab.Skip(t.N) {
-			continue
-		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

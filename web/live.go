@@ -226,8 +226,8 @@ func (f *follower) find() {
 	f.now = slices.DeleteFunc(fresh, func(c *current) bool {
 		return at == nil || c.trial.Block != at.Block || c.trial.For != at.For
 	})
-	levels := f.dir.Run.Plan.Levels()
-	slices.SortFunc(f.now, func(a, b *current) int { return levelOf(levels, a.trial) - levelOf(levels, b.trial) })
+	plan := f.dir.Run.Plan
+	slices.SortFunc(f.now, func(a, b *current) int { return plan.Place(a.trial.Setting) - plan.Place(b.trial.Setting) })
 }
 
 // current is the one that was there before, if it is the same.
@@ -238,11 +238,6 @@ func (f *follower) current(t *dyno.Trial, files os.FileInfo) *current {
 		}
 	}
 	return newCurrent(f.dir, t, files)
-}
-
-// levelOf is where a trial's setting is in the plan.
-func levelOf(levels []dyno.Setting, t *dyno.Trial) int {
-	return slices.IndexFunc(levels, func(s dyno.Setting) bool { return s.String() == t.Setting.String() })
 }
 
 func (f *follower) progress() progress {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -132,11 +131,9 @@ func (l *progressLine) close() {
 type progress struct {
 	progressLine
 	total, known int // trials in all, and those done before this session
-	compared     int // of all the first, whose values are compared
-	settings     []dyno.Setting
-	endless      bool          // the run decides itself how many of them it takes
-	least        int           // blocks that it takes however long they last
-	within       time.Duration // most time for those compared; 0 means any
+	plan         *dyno.Experiment
+	least        int           // blocks of a run that decides itself how many, however long they take
+	within       time.Duration // most time for trials that are compared; 0 means any
 	began        time.Time     // this session
 
 	done    int // in this session
@@ -158,12 +155,12 @@ type underWay struct {
 
 // newProgress shows a run of which so many trials are known. least is as in lab.Hands.
 func newProgress(e *dyno.Experiment, known, least int) *progress {
-	p := &progress{total: e.Planned(), known: known, compared: e.MostCompared(), settings: e.Levels(), within: time.Duration(e.Within), began: time.Now()}
-	if p.endless = e.Sequential(); p.endless && p.within == 0 {
+	p := &progress{plan: e, total: e.Planned(), known: known, within: time.Duration(e.Within), began: time.Now()}
+	if e.Sequential() && e.Within == 0 {
 		p.within, p.least = time.Duration(dyno.DefaultWithin), least
 	}
 	if e.Slice > 0 { // one launch, and results when it is over
-		p.total, p.compared, p.known = 1, 1, 0
+		p.total = 1
 	}
 	return p
 }
@@ -194,15 +191,13 @@ func (p *progress) line(now time.Time) string {
 		parts = append(parts, strings.TrimSpace(phase+" "+far))
 	}
 	if p.rate > 0 {
-		parts = append(parts, digits(int64(math.Round(p.rate)))+" req/s")
+		parts = append(parts, layout.Digits(int64(math.Round(p.rate)))+" req/s")
 	}
 	if failed > 0 {
-		parts = append(parts, digits(failed)+" failed")
+		parts = append(parts, layout.Digits(failed)+" failed")
 	}
-	if left, most := p.left(now); left > 0 && most {
-		parts = append(parts, fmt.Sprintf("at most %v left", left.Round(time.Second)))
-	} else if left >= 0 && !most {
-		parts = append(parts, fmt.Sprintf("%v left", left.Round(time.Second)))
+	if p.done > 0 {
+		parts = append(parts, p.left(now)...)
 	}
 	return strings.Join(parts, " · ")
 }
@@ -224,30 +219,30 @@ func (p *progress) seen() (over, failed int64, phase string) {
 	return over, failed, phase
 }
 
-// left is how long the run takes yet, if trials take as long as those past; of one that
-// decides itself how many blocks it takes the most that it can be, 0 if that is not known.
-// It is negative before the first trial has ended.
-func (p *progress) left(now time.Time) (left time.Duration, most bool) {
-	if p.done == 0 {
-		return -1, false
-	}
-	each := p.took / time.Duration(p.done)
-	since := now.Sub(p.start)
+// left says how long the run takes yet, if trials take as long as those past; of one that
+// decides itself how many blocks it takes, how long at most, as far as that is known.
+func (p *progress) left(now time.Time) []string {
+	each, since := p.took/time.Duration(p.done), now.Sub(p.start)
 	if p.ended {
 		since = 0
 	}
-	if t := p.trials[0]; t.For != "" { // then no more are compared
-		return max(each*time.Duration(p.total-t.N+1)-since, 0), false
-	}
-	had, others := p.known+p.done, p.total-p.compared
-	left = each*time.Duration(p.compared-had) - since
+	had, compared, n := p.known+p.done, p.plan.MostCompared(), len(p.plan.Levels())
+	left := each*time.Duration(compared-had) - since
 	if p.within > 0 {
 		// The block under way is finished, and no other begins that would last too long.
-		n := len(p.settings)
 		block := each*time.Duration(max(p.least*n, (had/n+1)*n)-had) - since
 		left = min(left, max(p.within-now.Sub(p.began), block))
 	}
-	return max(left, 0) + each*time.Duration(others), p.endless
+	left, most := max(left, 0)+each*time.Duration(p.total-compared), "at most "
+	if t := p.trials[0]; t.For != "" { // then no more are compared
+		left, most = max(each*time.Duration(p.total-t.N+1)-since, 0), ""
+	} else if !p.plan.Sequential() {
+		most = ""
+	}
+	if left == 0 && most != "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s%v left", most, left.Round(time.Second))}
 }
 
 // howFar is the part of a phase that is over: "12s of 30s", or "41% of 20,000". Side by
@@ -272,20 +267,11 @@ func howFar(trials []underWay, phase string, since time.Duration, done int64) st
 	}
 	switch {
 	case all > 0:
-		return fmt.Sprintf("%d%% of %s", min(100*done/all, 100), digits(all))
+		return fmt.Sprintf("%d%% of %s", min(100*done/all, 100), layout.Digits(all))
 	case length > 0: // the last requests are awaited beyond the end
 		return fmt.Sprintf("%v of %v", min(since, time.Duration(length)).Truncate(time.Second), length)
 	}
 	return ""
-}
-
-// digits writes a number with commas: 15,312.
-func digits(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // nameRoom is what a line has beside the settings of a block: "block 12/20", "12s of 30s",
@@ -296,16 +282,14 @@ const nameRoom = 64
 // decides itself how many blocks it takes no number is known.
 func (p *progress) name(trials ...underWay) []string {
 	t := trials[0]
-	var parts []string
-	switch blocks := p.compared / max(len(p.settings), 1); {
-	case t.For != "" && p.endless:
-		parts = []string{fmt.Sprintf("trial %d/%d", t.N-p.compared, p.total-p.compared)}
-	case p.endless:
-		parts = []string{fmt.Sprintf("block %d", t.Block)}
+	parts := []string{fmt.Sprintf("trial %d/%d", t.N, p.total)}
+	switch most := p.plan.MostCompared(); {
+	case t.For != "" && p.plan.Sequential():
+		parts[0] = fmt.Sprintf("trial %d/%d", t.N-most, p.total-most)
+	case p.plan.Sequential():
+		parts[0] = fmt.Sprintf("block %d", t.Block)
 	case len(p.trials) > 1: // of which trials may be one
-		parts = []string{fmt.Sprintf("block %d/%d", t.Block, blocks)}
-	default:
-		parts = []string{fmt.Sprintf("trial %d/%d", t.N, p.total)}
+		parts[0] = fmt.Sprintf("block %d/%d", t.Block, most/len(p.plan.Levels()))
 	}
 	if s := t.Setting.String(); len(trials) == 1 && s != "" {
 		parts = append(parts, s)
@@ -350,13 +334,8 @@ func (p *progress) begin(t *dyno.Trial, m *load.Meter) {
 		p.trials = nil // they are over, or tried anew
 	}
 	p.trials = append(p.trials, underWay{t, m})
-	slices.SortFunc(p.trials, func(a, b underWay) int { return p.place(a.Trial) - p.place(b.Trial) })
+	slices.SortFunc(p.trials, func(a, b underWay) int { return p.plan.Place(a.Setting) - p.plan.Place(b.Setting) })
 	p.start, p.phase, p.ended = time.Now(), "", false
-}
-
-// place is where a trial's setting is in the plan.
-func (p *progress) place(t *dyno.Trial) int {
-	return slices.IndexFunc(p.settings, func(s dyno.Setting) bool { return s.String() == t.Setting.String() })
 }
 
 // end is called with each result, when all trials under way are over. On a terminal only

@@ -34,7 +34,7 @@ func TestProgressLine(t *testing.T) {
 		{"one of many", dyno.Load{}, "measure", 12, 900, 0, 3 * time.Second, "trial 4/12 · GOGC=50 · measure 3s of 10s · 300 req/s"},
 	} {
 		var m load.Meter
-		p := &progress{total: c.total}
+		p := &progress{total: c.total, plan: &dyno.Experiment{Repeats: 12}}
 		p.start, p.trials = start, []underWay{{&dyno.Trial{N: 4, Load: c.load, Setting: dyno.Setting{{Factor: "GOGC", Value: "50"}}}, &m}}
 		m.Enter(c.phase)
 		p.line(start)

@@ -129,7 +129,7 @@ type runner struct {
 	unsent   int64             // open load
 	twice    int64             // requests of the window that were sent again
 	lastDue  time.Duration     // open load of so many requests: when the last is due
-	outlived float64           // see Turn.outlived
+	slot     time.Duration     // see Turn.slot
 	ended    time.Duration     // of the measured load, on the clock
 	endedOwn time.Duration     // the same, of the run's own time
 	dead     time.Duration     // since the last success, in which requests went on to fail
@@ -397,9 +397,8 @@ func (r *runner) measure(ctx context.Context) error {
 		}
 		// A service slower than the rate gets behind without limit. It has one
 		// more time-out to catch up after the last due time.
-		err := r.open(ctx, s, d, time.Duration(r.load.Timeout), true)
-		r.outlived = r.turn.outlived()
-		return err
+		r.slot = r.turn.slot()
+		return r.open(ctx, s, d, time.Duration(r.load.Timeout), true)
 	}
 	if r.rec.begin(r.now()); d > 0 {
 		r.rec.until = r.rec.zeroOwn + d
@@ -416,9 +415,6 @@ func (r *runner) schedule(rate dyno.Rate, stream uint64) Schedule {
 
 // note counts a request of the loop and returns errHopeless if the run is.
 func (r *runner) note(c *client, s *scenario.Step, d due, o *outcome) error {
-	if r.rec.open {
-		r.turn.over(d.at, o.done)
-	}
 	if !s.Measured {
 		c.shard.aside(s, o.cause, true)
 		return nil

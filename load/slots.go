@@ -12,14 +12,11 @@ import (
 // still while the service stalls, and one that lasted until the service is idle would be long
 // when it stalls: fewer requests than are due, or more, would meet the stall.
 type slots struct {
-	before      time.Duration // the run's own time before the first
-	length, gap time.Duration // of each, and after it
-	place       func(n int) time.Time
-	zero        time.Time       // of the run's clock
-	begins      []time.Duration // when the first slots begin, on that clock
-
-	used     int          // slots until the last with a request that is over
-	outlived map[int]bool // those with an answer that came after their gap
+	before time.Duration // the run's own time before the first
+	length time.Duration // of each
+	place  func(n int) time.Time
+	zero   time.Time       // of the run's clock
+	begins []time.Duration // when the first slots begin, on that clock
 }
 
 // begin returns when slot n begins.
@@ -62,13 +59,13 @@ func (s *slots) wait(at time.Duration) time.Duration {
 }
 
 // Follow makes turns go by the clock from now on, until [Turn.Open]: turn n begins at
-// place(n) and lasts length, whatever the service does, and for a gap after it nobody
+// place(n) and lasts length, whatever the service does. Between turns may be a gap, in which nobody
 // begins a request. Turns follow each other without overlap. It is for open loads, where
 // latency of a stall is right only if the service cannot delay the schedule.
-func (t *Turn) Follow(length, gap time.Duration, place func(n int) time.Time) {
+func (t *Turn) Follow(length time.Duration, place func(n int) time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.slots = &slots{before: t.ownAt(t.now()), length: length, gap: gap, place: place, zero: t.zero, outlived: map[int]bool{}}
+	t.slots = &slots{before: t.ownAt(t.now()), length: length, place: place, zero: t.zero}
 	if t.open != nil {
 		close(t.open)
 		t.open = nil
@@ -102,31 +99,15 @@ func (t *Turn) layOut(s Schedule, start, length time.Duration) (Schedule, time.D
 	return laid, length
 }
 
-// over notes that a request is.
-func (t *Turn) over(due, done time.Duration) {
-	if t == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.slots; s != nil {
-		n := s.slot(due)
-		s.used = max(s.used, n+1)
-		if n >= 0 && done > s.begins[n]+s.length+s.gap {
-			s.outlived[n] = true
-		}
-	}
-}
-
-// outlived is the share of turns by the clock with an answer that came after their gap.
-func (t *Turn) outlived() float64 {
+// slot is the length of turns by the clock, 0 of others.
+func (t *Turn) slot() time.Duration {
 	if t == nil {
 		return 0
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.slots == nil || t.slots.used == 0 {
+	if t.slots == nil {
 		return 0
 	}
-	return float64(len(t.slots.outlived)) / float64(t.slots.used)
+	return t.slots.length
 }

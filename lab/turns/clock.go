@@ -68,6 +68,6 @@ func (r *Rota) tabulate() {
 		place := t.size
 		t.size++
 		m.table, m.place = t, place
-		m.Follow(r.slot, r.gap, func(n int) time.Time { return t.begin(place, n) })
+		m.Follow(r.slot, func(n int) time.Time { return t.begin(place, n) })
 	}
 }

@@ -40,7 +40,7 @@ type Member struct {
 	Rest, Wake func()
 	// Follow tells the gate its turns by the clock, before the first of them: load.Turn.Follow. None
 	// of Gate, Length, Rest and Wake is called then: a service that is stopped would not stall.
-	Follow func(turn, gap time.Duration, begin func(n int) time.Time)
+	Follow func(turn time.Duration, begin func(n int) time.Time)
 
 	rota    *Rota
 	state   state

@@ -53,24 +53,58 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 		return "", false
 	case e.Load.Command != "":
 		return "the load is a command, which takes no turns (consider: dyno's own load)", false
-	case e.Load.Rate.Open() || e.varies("load.rate"):
-		return "requests of an open load are due also when it is another's turn (consider: a closed load, of concurrency)", false
+	case e.mixed():
+		return "only some settings have an open load, whose turns go by the clock (consider: load.rate for all)", false
 	case e.Probes.elsewhere() != "":
 		return fmt.Sprintf("probes.%s at an address of its own reads one process (consider: a path of the service)", e.Probes.elsewhere()), false
 	case settings > mostBeside:
 		return fmt.Sprintf("%d settings are too many to live at the same time (want at most %d)", settings, mostBeside), false
 	case e.Limits.CPU > 0 || e.varies("limit.cpu"):
 		return "a CPU limit is a share of the time, and who rests does not use it (consider: GOMAXPROCS instead of limit.cpu)", false
-	case e.Load.Resolved().Duration >= LeakWindow: // see looksForLeaks
+	case e.longest() >= LeakWindow: // see looksForLeaks
 		return fmt.Sprintf("windows of %v and longer look for leaks, which takes an undisturbed course (consider: a shorter duration)", LeakWindow), false
 	}
 	return "", true
 }
 
+// mixed reports whether some settings have an open load, and some a closed one.
+func (e *Experiment) mixed() bool {
+	rates := e.rates()
+	return len(rates) > 0 && len(rates) < len(e.Levels()) && !e.Load.Rate.Open()
+}
+
+// rates are those that settings have of their own.
+func (e *Experiment) rates() (rates []Rate) {
+	for _, s := range e.Levels() {
+		for _, l := range s {
+			if l.Factor == "load.rate" {
+				r, _ := ParseRate(l.Value) // a mistake is Check's to tell
+				rates = append(rates, r)
+			}
+		}
+	}
+	return rates
+}
+
+// longest is the longest window of a setting; 0 if it is a number of requests.
+func (e *Experiment) longest() Duration {
+	longest := e.Load.Resolved().Duration
+	if l := e.Load; l.Requests+l.RequestsPerClient == 0 && l.Duration == 0 {
+		for _, r := range e.rates() {
+			longest = max(longest, Duration(r.Length()))
+		}
+	}
+	return longest
+}
+
 // Turns says how settings side by side were measured, as a report does, and
 // OneAfterTheOther that they were not, and why.
 func (e *Experiment) Turns() string {
-	return fmt.Sprintf("settings: side by side, in turns of %v", e.Turn.Or(DefaultTurn))
+	rate := ""
+	if e.Load.Rate.Open() || e.varies("load.rate") {
+		rate = " by the clock; a rate is that of a setting's own turns"
+	}
+	return fmt.Sprintf("settings: side by side, in turns of %v%s", e.Turn.Or(DefaultTurn), rate)
 }
 
 func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }

@@ -19,8 +19,17 @@ func TestWhyAlone(t *testing.T) {
 		"as asked":     {func(e *Experiment) { e.Alone = true }, "", false},
 		"slices":       {func(e *Experiment) { e.Slice = Duration(time.Second) }, "", false},
 		"attached":     {func(e *Experiment) { e.Subject = Subject{URL: "http://127.0.0.1:1"} }, "", false},
-		"an open load": {func(e *Experiment) { e.Load.Rate = PerSecond(100) }, "closed load", false},
-		"open loads":   {func(e *Experiment) { e.Factors = Factors{{Name: "load.rate", Levels: []string{"1/s", "2/s"}}} }, "closed load", false},
+		"an open load": {func(e *Experiment) { e.Load.Rate = PerSecond(100) }, "", true},
+		"open loads":   {func(e *Experiment) { e.Factors = Factors{{Name: "load.rate", Levels: []string{"1/s", "2/s"}}} }, "", true},
+		"a ramp to leaks": {func(e *Experiment) {
+			e.Factors = Factors{{Name: "load.rate", Levels: []string{"1/s", "1->2 over 30s"}}}
+		}, "leaks", false},
+		"open and closed": {func(e *Experiment) {
+			e.Factors, e.Settings = nil, []Setting{{{"GOGC", "100"}}, {{"load.rate", "1/s"}}}
+		}, "load.rate for all", false},
+		"open all the same": {func(e *Experiment) {
+			e.Factors, e.Settings, e.Load.Rate = nil, []Setting{{{"GOGC", "100"}}, {{"load.rate", "1/s"}}}, PerSecond(2)
+		}, "", true},
 		"a command":    {func(e *Experiment) { e.Load.Command = "wrk" }, "dyno's own load", false},
 		"many":         {func(e *Experiment) { e.Factors[0].Levels = strings.Split(strings.Repeat("1", 17), "") }, "17 settings", false},
 		"a CPU limit":  {func(e *Experiment) { e.Limits.CPU = 0.5 }, "GOMAXPROCS", false},
@@ -54,5 +63,17 @@ func TestDefaultBeside(t *testing.T) {
 		if got := e.Resolved().Load.Duration; got != c.want || e.Trials()[0].Load.Duration != c.want {
 			t.Errorf("duration %v in the plan, %v in a trial, want %v", got, e.Trials()[0].Load.Duration, c.want)
 		}
+	}
+}
+
+// A report says what a rate means in turns.
+func TestTurnsOfARate(t *testing.T) {
+	e := &Experiment{Subject: Subject{Package: "."}, Factors: Factors{{Name: "GOGC", Levels: []string{"100", "50"}}}}
+	if got, want := e.Turns(), "settings: side by side, in turns of 50ms"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	e.Load.Rate, e.Turn = PerSecond(100), Duration(20*time.Millisecond)
+	if got, want := e.Turns(), "settings: side by side, in turns of 20ms by the clock; a rate is that of a setting's own turns"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -27,6 +27,7 @@ const (
 	WarnSaturated     WarningKind = "saturated"  // the generator was the limit: Sent.Saturated says how
 	WarnUnsent        WarningKind = "unsent"
 	WarnWaited        WarningKind = "waited" // for a connection
+	WarnTurns         WarningKind = "turns"  // of an open load were too short for its answers
 	WarnRequestsKept  WarningKind = "requests-kept"
 	WarnSlowest       WarningKind = "slowest-unknown" // timeouts rank as the slowest
 	WarnCommand       WarningKind = "load-command"    // its output is not understood, or lacks something

@@ -55,6 +55,9 @@ func (l *Lab) runBlock(ctx context.Context, e *dyno.Experiment, trials []dyno.Tr
 		return nil, &notBeside{why: why}
 	}
 	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(e.Turn.Or(dyno.DefaultTurn)), proved: proved}
+	if trials[0].Load.Rate.Open() { // so are all
+		b.rota.ByClock(b.turn)
+	}
 	ctx, b.stop = context.WithCancelCause(ctx)
 	defer b.stop(nil)
 	results := make([]*dyno.Result, len(trials))
@@ -77,7 +80,7 @@ func (l *Lab) runBlock(ctx context.Context, e *dyno.Experiment, trials []dyno.Tr
 
 func (b *block) join(t *trial, place int) {
 	turn := load.NewTurn()
-	t.beside = &besides{block: b, place: place, turn: turn, Member: &turns.Member{Gate: turn, Length: func() time.Duration { return b.length(t) }}}
+	t.beside = &besides{block: b, place: place, turn: turn, Member: &turns.Member{Gate: turn, Follow: turn.Follow, Length: func() time.Duration { return b.length(t) }}}
 	b.rota.Join(t.beside.Member)
 	b.launched = append(b.launched, make(chan struct{}))
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
 )
 
 // ran is what a run told.
@@ -289,6 +290,38 @@ func TestBlockAnew(t *testing.T) {
 		}
 		if !slices.Equal(got, []int{3, 4, 5, 6}) {
 			t.Errorf("trials %v", got)
+		}
+	})
+}
+
+// An open load's turns go by the clock: half of the time is a setting's own, also while its
+// service does not answer, and none of it is another's.
+func TestBlockOfOpenLoads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		e := besideExperiment(2)
+		e.Load.Rate = dyno.PerSecond(100)
+		e.Turn = dyno.Duration(20 * time.Millisecond)
+		f.lab.Load = func(ctx context.Context, _ string, _ dyno.Load, _ map[string]string, o load.Options) (*load.Record, error) {
+			if err := o.Begin(ctx); err != nil {
+				return nil, err
+			}
+			began := o.Turn.Own()
+			time.Sleep(2*time.Millisecond + 50*44*time.Millisecond) // the first gap and 50 rounds
+			if own := o.Turn.Own() - began; own != time.Second {
+				t.Errorf("%v of 2.2 s are its own, want 1s", own)
+			}
+			o.End()
+			return &load.Record{Sent: dyno.Sent{Requests: 100}, Rate: 100}, nil
+		}
+		r := f.run(t.Context(), e)
+		if r.err != nil || len(r.results) != 4 || r.alone != nil {
+			t.Fatalf("%v, %d results, alone %q", r.err, len(r.results), r.alone)
+		}
+		for _, res := range r.results {
+			if res.Err != "" || res.Turns < 50 || res.Turns > 51 { // the next begins just now
+				t.Errorf("trial %d: error %q, %d turns", res.Trial.N, res.Err, res.Turns)
+			}
 		}
 	})
 }

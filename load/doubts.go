@@ -15,6 +15,7 @@ const (
 	leastRate    = 0.99
 	mostLateness = time.Millisecond
 	mostWaited   = 0.01
+	mostOfTurn   = 0.1 // of a turn by the clock that p99 may take: doc/method.md, "Open loads in turns"
 )
 
 func (r *runner) doubt(rec *Record, sum *totals) {
@@ -63,6 +64,10 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...a
 	if share := float64(rec.Waited) / float64(rec.Requests); share > mostWaited {
 		rec.Warnings.Add(dyno.WarnWaited, "%.1f %% of the requests waited for one of %s, which latency includes (consider: more concurrency)",
 			100*share, plural(r.players(), "connection"))
+	}
+	if p99, turn := rec.Latency.Quantile(0.99), r.slot; turn > 0 && float64(p99) > mostOfTurn*float64(turn) {
+		rec.Warnings.Add(dyno.WarnTurns, "turns of %v are short beside a p99 of %v: answers come in the turns of other settings, and a queue that builds up over several turns is not seen (consider: a longer --turn, a lower rate, or --alone)",
+			turn, p99.Round(10*time.Microsecond))
 	}
 }
 

@@ -45,7 +45,7 @@ type Options struct {
 	// call, if any. h is valid until it returns.
 	Second func(h *hist.Histogram, from, to time.Duration)
 	Meter  *Meter // if not nil, shows the run's progress
-	Turn   *Turn  // if not nil, lets requests of all phases begin only while it is open; not for open loads
+	Turn   *Turn  // if not nil, lets requests of all phases begin only while it is open; that of an open load goes by the clock
 }
 
 // A Meter shows a run's progress to any goroutine. The zero value is ready. It
@@ -129,7 +129,9 @@ type runner struct {
 	unsent   int64             // open load
 	twice    int64             // requests of the window that were sent again
 	lastDue  time.Duration     // open load of so many requests: when the last is due
+	slot     time.Duration     // see Turn.slot
 	ended    time.Duration     // of the measured load, on the clock
+	endedOwn time.Duration     // the same, of the run's own time
 	dead     time.Duration     // since the last success, in which requests went on to fail
 	complete bool              // it was played to its end
 	cures    map[string]string // by cause
@@ -303,6 +305,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	twice := r.resent()
 	err := r.measure(ctx)
 	r.ended, r.complete = r.now(), err == nil
+	r.endedOwn = r.turn.own(r.ended)
 	r.twice = r.resent() - twice
 	flipped()
 	r.cpu = max(share(), r.busiest) // more cores do not help a loop that is busy
@@ -377,7 +380,7 @@ func (r *runner) warmUp(ctx context.Context) error {
 	if r.load.Rate.Open() {
 		// A stream of its own keeps the measured schedule the same without a
 		// warm-up. Requests that still wait at its end are dropped.
-		return r.open(ctx, Until(r.schedule(r.load.Rate.First(), 1), d), d, false)
+		return r.open(ctx, Until(r.schedule(r.load.Rate.First(), 1), d), d, 0, false)
 	}
 	until := r.turn.own(r.now()) + d
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
@@ -394,12 +397,11 @@ func (r *runner) measure(ctx context.Context) error {
 		}
 		// A service slower than the rate gets behind without limit. It has one
 		// more time-out to catch up after the last due time.
-		return r.open(ctx, s, d+time.Duration(r.load.Timeout), true)
+		r.slot = r.turn.slot()
+		return r.open(ctx, s, d, time.Duration(r.load.Timeout), true)
 	}
-	start := r.now()
-	r.rec.zero = start
-	if d > 0 {
-		r.rec.until = r.turn.own(start) + d
+	if r.rec.begin(r.now()); d > 0 {
+		r.rec.until = r.rec.zeroOwn + d
 	}
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, r.rec.until, true) })
 }

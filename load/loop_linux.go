@@ -110,7 +110,7 @@ func (ls *loops) close() {
 	}
 }
 
-func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duration, measured bool) error {
+func (ls *loops) open(ctx context.Context, schedule Schedule, length, catchUp time.Duration, measured bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := ls.r
@@ -120,12 +120,13 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, limit time.Duratio
 	addProcs(len(ls.all))
 	defer addProcs(-len(ls.all))
 	start := r.now()
-	src := &source{start: start, limit: start + limit, next: schedule}
+	schedule, length = r.turn.layOut(schedule, start, length)
+	src := &source{start: start, limit: start + length + catchUp, next: schedule}
 	for _, c := range r.clients {
 		c.ready, c.done = start, start
 	}
 	if measured {
-		r.rec.zero = start
+		r.rec.begin(start)
 	}
 	ls.ended.Store(false)
 	r.busiest = 0
@@ -230,8 +231,9 @@ func (l *loop) now() time.Duration { return l.ls.r.now() }
 func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	began, cpu := l.now(), timeOf(unix.RUSAGE_THREAD)
-	defer func() { l.share = float64(timeOf(unix.RUSAGE_THREAD)-cpu) / float64(max(l.now()-began, 1)) }()
+	own := func() time.Duration { return l.ls.r.turn.own(l.now()) } // in which it has to keep the rate
+	began, cpu := own(), timeOf(unix.RUSAGE_THREAD)
+	defer func() { l.share = float64(timeOf(unix.RUSAGE_THREAD)-cpu) / float64(max(own()-began, 1)) }()
 	l.ctx, l.src, l.measured, l.claimed, l.exhausted = ctx, src, measured, false, false
 	if err := l.drain(); err != nil {
 		return err

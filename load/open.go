@@ -7,21 +7,26 @@ import (
 	"time"
 )
 
-// open plays a schedule with all clients. It ends when every request is answered,
-// when the clients are limit behind its start, or with ctx. It sets r.unsent to the
-// number of requests due by then and not sent. Unless measured, nothing is counted.
-func (r *runner) open(ctx context.Context, s Schedule, limit time.Duration, measured bool) error {
+// open plays a schedule of some length with all clients, of the run's own time. It ends
+// when every request is answered, when the clients are catchUp behind its length, or with
+// ctx. It sets r.unsent to the number of requests due by then and not sent. Unless
+// measured, nothing is counted.
+//
+// A request that is late because no client was free is sent as soon as one is, whoever's
+// turn it is: it would be so without turns, and its latency runs on.
+func (r *runner) open(ctx context.Context, s Schedule, length, catchUp time.Duration, measured bool) error {
 	if r.loops != nil {
-		return r.loops.open(ctx, s, limit, measured)
+		return r.loops.open(ctx, s, length, catchUp, measured)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	pace := r.pacer(ctx)
 	defer pace.close()
 	start := r.now()
-	q := &queue{src: source{start: start, limit: start + limit, next: s}, pace: pace, clock: r.clock}
+	s, length = r.turn.layOut(s, start, length)
+	q := &queue{src: source{start: start, limit: start + length + catchUp, next: s}, pace: pace, clock: r.clock}
 	if measured {
-		r.rec.zero = start
+		r.rec.begin(start)
 	}
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
 		c.ready, c.done = start, start

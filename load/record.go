@@ -137,9 +137,9 @@ func (r *runner) rates(rec *Record, sum *totals) {
 	done, over, d := rec.Latency.Count(), rec.Requests, sum.own.last-sum.own.first
 	switch all := time.Duration(r.load.Duration); {
 	case r.rec.open && !r.complete:
-		d = r.ended - r.rec.zero
+		d = r.endedOwn - r.rec.zeroOwn
 	case r.rec.open && r.unsent > 0:
-		d = sum.sentAt - r.rec.zero
+		d = sum.sentAt - r.rec.zeroOwn
 	case r.rec.open:
 		// A lag that the load caught up with is a stall, which latency shows,
 		// not a rate that cannot be held.

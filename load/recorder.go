@@ -30,6 +30,7 @@ type recorder struct {
 	tallies  []scenario.Tally
 	open     bool
 	zero     time.Duration // begin of the window
+	zeroOwn  time.Duration // the same, of the run's own time
 	deadline time.Duration // latency beyond which a request is overdue; never if the load has none
 	until    time.Duration // end of a closed load with a duration, of the run's own time
 	turn     *Turn
@@ -64,9 +65,9 @@ type totals struct {
 	waited      int64
 	first, last time.Duration                       // due, done
 	own         struct{ first, last time.Duration } // the same, of the run's own time
-	dueLast     time.Duration                       // of the request that was due last
-	sentAt      time.Duration                       // when it was sent
-	lag         time.Duration                       // longest wait of a request since one had not to wait
+	dueLast     time.Duration                       // of the request that was due last, of the run's own time
+	sentAt      time.Duration                       // when it was sent, likewise
+	lag         time.Duration                       // longest wait of a request since one had not to wait, likewise
 	recovered   time.Duration                       // longest lag that was caught up with
 	lastGood    time.Duration                       // when the last request succeeded
 	lastBad     time.Duration                       // when the last that failed was sent
@@ -97,6 +98,9 @@ func newRecorder(tallies []scenario.Tally, clients int, open bool) *recorder {
 	}
 	return r
 }
+
+// begin begins the window.
+func (r *recorder) begin(now time.Duration) { r.zero, r.zeroOwn = now, r.turn.own(now) }
 
 func (r *recorder) shard(client int) *shard { return r.shards[client%len(r.shards)] }
 
@@ -241,14 +245,15 @@ func (s *shard) addOpen(d due, o *outcome) {
 		s.service.Add(o.done - o.sent)
 	}
 	s.late.Add(o.sent - d.start())
+	at, sent := s.rec.turn.own(d.at), s.rec.turn.own(o.sent)
 	if d.free > d.at {
 		s.waited++
-		s.lag = max(s.lag, o.sent-d.at)
+		s.lag = max(s.lag, sent-at)
 	} else { // the load has caught up
 		s.recovered, s.lag = max(s.recovered, s.lag), 0
 	}
-	if d.at >= s.dueLast {
-		s.dueLast, s.sentAt = d.at, o.sent
+	if at >= s.dueLast {
+		s.dueLast, s.sentAt = at, sent
 	}
 }
 

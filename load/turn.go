@@ -10,27 +10,33 @@ import (
 // runs share a machine one after the other. It begins shut, and serves one run. A nil Turn
 // is always open.
 //
-// Time in which a Turn is shut is no time of the run: a closed load's duration and the rests
-// of its clients count the run's own time. Latency needs no such care, as a turn ends with
-// its last answer.
+// Time in which a Turn is shut is no time of the run: a closed load's duration, the rests of
+// its clients and an open load's schedule count the run's own time. Latency needs no such
+// care: a closed load's turn ends with its last answer, and an open load's goes by the clock
+// (Follow), which no answer moves.
 type Turn struct {
 	clock
 
-	mu   sync.Mutex
-	open chan struct{} // closed when the turn begins; nil while it lasts
-	busy int           // steps under way
-	last chan struct{} // closed with the end of the last of them; nil unless Shut waits
-	away time.Duration // that was not the run's, up to this turn
-	shut time.Duration // when the turn before ended
+	mu    sync.Mutex
+	slots *slots        // nil unless turns go by the clock
+	open  chan struct{} // closed when the turn begins; nil while it lasts
+	busy  int           // steps under way
+	last  chan struct{} // closed with the end of the last of them; nil unless Shut waits
+	away  time.Duration // that was not the run's, up to this turn
+	shut  time.Duration // when the turn before ended
 }
 
 // NewTurn returns a Turn that is shut.
 func NewTurn() *Turn { return &Turn{clock: clock{time.Now()}, open: make(chan struct{})} }
 
-// Open begins a turn.
+// Open begins a turn, which lasts until Shut.
 func (t *Turn) Open() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.slots != nil {
+		now := t.now()
+		t.away, t.slots = now-t.slots.own(now), nil
+	}
 	if t.open == nil {
 		return
 	}
@@ -63,11 +69,20 @@ func (t *Turn) Shut(ctx context.Context) {
 func (t *Turn) begin(ctx context.Context) bool {
 	for t != nil {
 		t.mu.Lock()
-		open := t.open
-		if open == nil {
+		open, wait := t.open, time.Duration(0)
+		if t.slots != nil {
+			wait = t.slots.wait(t.now())
+		}
+		if open == nil && wait == 0 {
 			t.busy++
 		}
 		t.mu.Unlock()
+		if wait > 0 {
+			if !(timerPacer{}).wait(ctx, time.Now().Add(wait)) {
+				return false
+			}
+			continue
+		}
 		if open == nil {
 			break
 		}
@@ -104,6 +119,14 @@ func (t *Turn) own(at time.Duration) time.Duration {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.ownAt(at)
+}
+
+// ownAt is own. mu is held.
+func (t *Turn) ownAt(at time.Duration) time.Duration {
+	if t.slots != nil {
+		return t.slots.own(at)
+	}
 	if t.open != nil && t.busy == 0 {
 		at = min(at, t.shut)
 	}

@@ -21,8 +21,9 @@ type Gate interface {
 
 // A Rota gives turns to its members until all have left.
 type Rota struct {
-	rng   *rand.Rand
-	order []int // of the round before, if it is to be mirrored
+	rng       *rand.Rand
+	order     []int         // of the round before, if it is to be mirrored
+	slot, gap time.Duration // by the clock; 0: turns end with their last answers
 
 	mu      sync.Mutex
 	members []*Member
@@ -37,12 +38,17 @@ type Member struct {
 	Length func() time.Duration
 	// Rest and Wake stop and continue the subject between turns; nil leaves it alone.
 	Rest, Wake func()
+	// Follow tells the gate its turns by the clock, before the first of them: load.Turn.Follow. None
+	// of Gate, Length, Rest and Wake is called then: a service that is stopped would not stall.
+	Follow func(turn time.Duration, begin func(n int) time.Time)
 
 	rota    *Rota
 	state   state
 	release chan struct{} // closed when all have arrived
 	next    state         // after that
 	turns   int
+	table   *table // of turns by the clock, if it has any
+	place   int    // in the table
 	resting bool
 }
 
@@ -70,6 +76,9 @@ func (r *Rota) Join(m *Member) {
 func (m *Member) Turns() int {
 	m.rota.mu.Lock()
 	defer m.rota.mu.Unlock()
+	if m.table != nil {
+		return m.table.begun(m.place, time.Now())
+	}
 	return m.turns
 }
 
@@ -117,7 +126,7 @@ func (r *Rota) Run(ctx context.Context) {
 		switch {
 		case over:
 			return
-		case len(workers) > 0:
+		case len(workers) > 0 && r.slot == 0:
 			r.round(ctx, workers)
 			continue
 		}
@@ -145,6 +154,9 @@ func (r *Rota) look() (workers []int, changed <-chan struct{}, over bool) {
 		}
 	}
 	if left > 0 && arrived == left {
+		if r.slot > 0 {
+			r.tabulate()
+		}
 		for _, m := range r.members {
 			r.wake(m)
 			if m.state == waiting {

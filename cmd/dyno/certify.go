@@ -73,9 +73,9 @@ KIND of --plant is cpu (more CPU time in each request, as a share of what one ta
 memory (bytes that each request retains, as a share of the peak of resident memory),
 lock (held by each request, for a share of its CPU time) or p99 (waits in 2% of the
 requests). Changes need a service that is built from source and answers by net/http;
-others get runs of equal settings only. The certificate is kept in the user's
-configuration, and reports of dyno run cite it, until kernel, CPU, service or load
-are others.`,
+others get runs of equal settings only. Of a plan with several settings the first is
+certified. The certificate is kept in the user's configuration, and reports of dyno
+run cite it, until kernel, CPU, service or load are others.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := planned(cmd, &p, args, false)

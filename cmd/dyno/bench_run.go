@@ -12,6 +12,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/pitfall"
+	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/store"
@@ -95,8 +96,8 @@ const aloneBlocks = 10
 // measureBench also profiles what changed. dir is nil if nothing was measured.
 func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *benchFlags) (dir *store.Dir, err error) {
 	all := e.Resolved()
-	p := newBenchProgress(cmd.ErrOrStderr(), e.Bench)
-	defer func() { p.finish(err == nil) }()
+	p := progress.NewBench(cmd.ErrOrStderr(), e.Bench)
+	defer func() { p.Finish(err == nil) }()
 	open := func() error {
 		if dir != nil {
 			return nil
@@ -113,7 +114,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 		return dir.Add(r)
 	}
 	table := func() *compare.Table { return compare.TabulateBenchmarks(&all, dir.Results()) }
-	hands.lab.Watch = p.see
+	hands.lab.Watch = p.See
 	hands.lab.Dir = func(n int) (string, error) {
 		if err := open(); err != nil {
 			return "", err
@@ -136,7 +137,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 	t := table()
 	chosen, left := profiledOnes(t)
 	if left > 0 {
-		p.note("the %d greatest changes are profiled, %d more are not (consider: --bench, for one of them)", len(chosen), left)
+		p.Note("the %d greatest changes are profiled, %d more are not (consider: --bench, for one of them)", len(chosen), left)
 	}
 	if len(chosen) == 0 {
 		return dir, nil

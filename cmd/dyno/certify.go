@@ -18,6 +18,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/certify"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/lab/planted"
@@ -155,7 +156,7 @@ func (o *certifyFlags) runPlan(e *dyno.Experiment) (*dyno.Experiment, error) {
 type certifier struct {
 	planted.Campaign
 	cmd      *cobra.Command
-	line     progressLine
+	line     progress.Line
 	hands    *lab.Lab
 	scratch  string
 	path     string // of the certificate
@@ -203,9 +204,9 @@ func certifyService(cmd *cobra.Command, e *dyno.Experiment, o *certifyFlags) (er
 	}
 	g.began = time.Now()
 	g.Until = g.began.Add(o.total)
-	g.line.open(cmd.ErrOrStderr(), 0, g.progress)
+	g.line.Open(cmd.ErrOrStderr(), 0, g.progress)
 	err = g.campaign(changes)
-	g.line.close()
+	g.line.Close()
 	return g.conclude(errors.Join(err, release()))
 }
 
@@ -314,10 +315,7 @@ func (g *certifier) wrote(j certify.Judged) {
 func (g *certifier) say(format string, args ...any) { g.print("note: "+format, args...) }
 
 func (g *certifier) print(format string, args ...any) {
-	g.line.mu.Lock()
-	defer g.line.mu.Unlock()
-	g.line.erase()
-	fmt.Fprintf(g.cmd.ErrOrStderr(), format+"\n", args...)
+	g.line.Say(format, args...)
 }
 
 func (g *certifier) progress(now time.Time) string {

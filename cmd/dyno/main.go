@@ -169,3 +169,7 @@ func version() string {
 	}
 	return v + dirty
 }
+
+func notef(cmd *cobra.Command, format string, args ...any) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...)
+}

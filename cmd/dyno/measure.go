@@ -16,6 +16,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
@@ -101,20 +102,19 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 // that finished before, results are all that finished, sink gets a new one.
 func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, known int, results func() []*dyno.Result, sink func(*dyno.Result) error) error {
 	endDecided(hands, e, compare.Demands{NotWorse: o.failWorse}, results)
-	p := newProgress(e, known, hands.Least)
-	p.open(cmd.ErrOrStderr(), 0, p.line)
-	defer p.close()
-	hands.Watch = p.begin
+	p := progress.NewTrials(cmd.ErrOrStderr(), e, known, hands.Least)
+	defer p.Close()
+	hands.Watch = p.Begin
 	keep := hands.Alone
 	hands.Alone = func(why string) {
-		if p.note("settings run one after the other: %s", why); keep != nil {
+		if p.Note("settings run one after the other: %s", why); keep != nil {
 			keep(why)
 		}
 	}
-	defer o.otlp.Follow(hands, e, version(), p.note)()
+	defer o.otlp.Follow(hands, e, version(), p.Note)()
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
 		if e.Slice == 0 {
-			p.end(r)
+			p.End(r)
 		}
 		return sink(r)
 	})
@@ -162,13 +162,13 @@ const pageFile = "report.html"
 
 // conclude writes the reports of a run directory, also after an interrupt or an error.
 func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error {
-	reading := readingLine(cmd.ErrOrStderr())
+	reading := progress.Reading(cmd.ErrOrStderr())
 	err = errors.Join(err, writeBenchFile(dir)) // a baseline is compared with it
 	f, e := findings.Read(dir, findings.Options{})
 	if e == nil {
 		err = errors.Join(err, writeReports(dir, f))
 	}
-	reading.close()
+	reading.Close()
 	if e != nil {
 		return errors.Join(err, e)
 	}

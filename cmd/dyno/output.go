@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab/otlp"
 	"github.com/dynolab/dyno/plan/flags"
@@ -53,7 +54,7 @@ func (o *outFlags) look(w io.Writer) layout.Options {
 }
 
 func lookOf(w io.Writer) layout.Options {
-	width, color := terminal(w)
+	width, color := progress.Terminal(w)
 	return layout.Options{Width: width, Color: color}
 }
 

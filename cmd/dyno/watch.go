@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"reflect"
@@ -18,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/lab/watched"
 	"github.com/dynolab/dyno/plan"
@@ -248,16 +247,16 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 		return errors.Join(err, release())
 	}
 	defer dir.Close()
-	live := newLive(cmd.ErrOrStderr(), time.Duration(e.Probes.Every.Or(dyno.DefaultEvery)))
+	live := progress.NewWatch(cmd.ErrOrStderr(), time.Duration(e.Probes.Every.Or(dyno.DefaultEvery)))
 	w.End = cmd.Context().Done()
 	hands = hands.Watching(w)
-	hands.Dir, hands.Watch, hands.Live = dir.TrialDir, live.begin, live.sample
-	defer o.otlp.Follow(hands, e, version(), live.note)()
+	hands.Dir, hands.Watch, hands.Live = dir.TrialDir, live.Begin, live.Sample
+	defer o.otlp.Follow(hands, e, version(), live.Note)()
 	if !e.Load.None {
 		hands.Keep = dir.WriteRequests
 	}
 	err = hands.Run(context.WithoutCancel(cmd.Context()), e, dir.Add)
-	live.close()
+	live.Close()
 	err = o.conclude(cmd, dir, errors.Join(err, release()))
 	if !reported(err) {
 		return err
@@ -267,80 +266,4 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	}
 	sayWhere(cmd, o.dir, "report "+o.dir)
 	return err
-}
-
-type live struct {
-	progress // of the one trial
-	fresh    time.Duration
-	began    time.Time          // when the first point came
-	seen     map[string]seenNow // by metric
-}
-
-type seenNow struct {
-	value float64
-	at    time.Time
-	probe string
-}
-
-func newLive(w io.Writer, every time.Duration) *live {
-	l := &live{fresh: max(3*every, 3*time.Second), seen: map[string]seenNow{}}
-	l.total = 1
-	l.open(w, sayEvery, l.line)
-	return l
-}
-
-// sample prefers the kernel's word to that of other probes.
-func (l *live) sample(_ *dyno.Trial, probe, metric string, v float64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.seen[metric].probe == "proc" && probe != "proc" {
-		return
-	}
-	now := time.Now()
-	if l.began.IsZero() { // which else would count from when it is first drawn
-		l.began = now
-		l.phase, l.entered, l.mark = "measure", now, now
-	}
-	l.seen[metric] = seenNow{v, now, probe}
-}
-
-// liveColumns are the metrics of the line of a watch, in order. Unknown ones are left out.
-var liveColumns = []struct {
-	metric string
-	show   func(float64) string
-}{
-	{"rss-B", func(v float64) string { return "RSS " + mebibytes(v) }},
-	{"mem-frac", func(v float64) string { return fmt.Sprintf("%.1f %% of memory", 100*v) }},
-	{"vsz-B", func(v float64) string { return "VSZ " + mebibytes(v) }},
-	{"minflt/s", func(v float64) string { return fmt.Sprintf("%.0f minflt/s", v) }},
-	{"heap-B", func(v float64) string { return "heap " + mebibytes(v) }},
-	{"gc-capacity-frac", func(v float64) string { return fmt.Sprintf("GC %.1f %%", 100*v) }},
-	{"goroutines", func(v float64) string { return fmt.Sprintf("%.0f goroutines", v) }},
-	{"threads", func(v float64) string { return fmt.Sprintf("%.0f threads", v) }},
-	{"cpu-frac", func(v float64) string { return fmt.Sprintf("CPU %.1f %%", 100*v) }},
-}
-
-// line has what was seen last, after how long it has lasted.
-func (l *live) line(now time.Time) string {
-	if len(l.trials) == 0 {
-		return ""
-	}
-	first := l.progress.line(now)
-	if first == "measure" && !l.began.IsZero() { // there is no end that it could be compared with
-		first = now.Sub(l.began).Round(time.Second).String()
-	}
-	parts := []string{first}
-	for _, c := range liveColumns {
-		if s, ok := l.seen[c.metric]; ok && now.Sub(s.at) <= l.fresh {
-			parts = append(parts, c.show(s.value))
-		}
-	}
-	return strings.Join(parts, " · ")
-}
-
-func mebibytes(v float64) string {
-	if v >= 1<<30 {
-		return fmt.Sprintf("%.2f GiB", v/(1<<30))
-	}
-	return fmt.Sprintf("%.1f MiB", v/(1<<20))
 }

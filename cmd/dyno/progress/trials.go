@@ -1,135 +1,22 @@
-package main
+package progress
 
 import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
-
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/report/layout"
 )
 
-// The rules of the terminal: results go to stdout, all else to stderr. On a
-// terminal one line of progress is redrawn four times a second and erased
-// before anything else is printed; without one, each finished trial is a line.
-// Nothing is coloured when NO_COLOR is set or TERM is dumb.
-
-const redrawEvery = 250 * time.Millisecond
-
-// terminal returns the width of the terminal w, or 0, and whether to use colour.
-func terminal(w io.Writer) (width int, color bool) {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0, false
-	}
-	width, _, _ = term.GetSize(int(f.Fd())) // 0 on an error
-	return width, os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
-
-func notef(cmd *cobra.Command, format string, args ...any) {
-	fmt.Fprintf(cmd.ErrOrStderr(), "note: "+format+"\n", args...)
-}
-
-type progressLine struct {
-	w       io.Writer
-	width   int // 0: no terminal
-	stop    chan struct{}
-	drawing sync.WaitGroup
-	mu      sync.Mutex // held by whoever writes to w or changes what is drawn
-}
-
-// open draws a line over and over until close. Without a terminal it prints one every
-// so often, or none for 0. line is called with mu held.
-func (l *progressLine) open(w io.Writer, every time.Duration, line func(now time.Time) string) {
-	l.w, l.stop = w, make(chan struct{})
-	if width, _ := terminal(w); width > 0 && os.Getenv("TERM") != "dumb" {
-		l.width, every = width, redrawEvery
-	}
-	if every == 0 {
-		return
-	}
-	l.drawing.Go(func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-l.stop:
-				return
-			case now := <-tick.C:
-				l.mu.Lock()
-				switch text := line(now); {
-				case l.width > 0:
-					fmt.Fprintf(l.w, "\r\x1b[K%s", narrowed(text, l.width))
-				case text != "":
-					fmt.Fprintln(l.w, text)
-				}
-				l.mu.Unlock()
-			}
-		}
-	})
-}
-
-// sayEvery is without a terminal.
-const sayEvery = 10 * time.Second
-
-// readingLine is seen while millions of requests are read, which takes seconds.
-func readingLine(w io.Writer) *progressLine {
-	l := new(progressLine)
-	l.open(w, sayEvery, func(time.Time) string { return "reading what was measured, for the report ..." })
-	return l
-}
-
-// narrowed leaves out parts that do not fit: half a number is a wrong one.
-func narrowed(line string, width int) string {
-	for utf8.RuneCountInString(line) >= width {
-		i := strings.LastIndex(line, " · ")
-		if i < 0 {
-			return string([]rune(line)[:width-1])
-		}
-		line = line[:i]
-	}
-	return line
-}
-
-// erase makes room for what is to stay. mu is held, or nothing is drawn any more.
-func (l *progressLine) erase() {
-	if l.width > 0 {
-		fmt.Fprint(l.w, "\r\x1b[K")
-	}
-}
-
-func (l *progressLine) note(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.print(fmt.Sprintf(format, args...))
-}
-
-// print is note for who holds mu.
-func (l *progressLine) print(text string) {
-	l.erase()
-	fmt.Fprintf(l.w, "note: %s\n", text)
-}
-
-// close erases the line.
-func (l *progressLine) close() {
-	close(l.stop)
-	l.drawing.Wait()
-	l.erase()
-}
-
-// A progress shows trials as they run: one, or those of a block side by side.
-type progress struct {
-	progressLine
+// Trials shows trials as they run: one, or those of a block side by side.
+type Trials struct {
+	Line
 	total, known int // trials in all, and those done before this session
 	plan         *dyno.Experiment
 	least        int           // blocks of a run that decides itself how many, however long they take
@@ -153,9 +40,16 @@ type underWay struct {
 	meter *load.Meter
 }
 
-// newProgress shows a run of which so many trials are known. least is as in lab.Hands.
-func newProgress(e *dyno.Experiment, known, least int) *progress {
-	p := &progress{plan: e, total: e.Planned(), known: known, within: time.Duration(e.Within), began: time.Now()}
+// NewTrials shows trials on w until Close. known and least are as newTrials has them.
+func NewTrials(w io.Writer, e *dyno.Experiment, known, least int) *Trials {
+	p := newTrials(e, known, least)
+	p.Open(w, 0, p.line)
+	return p
+}
+
+// newTrials shows a run of which so many trials are known. least is as in lab.Hands.
+func newTrials(e *dyno.Experiment, known, least int) *Trials {
+	p := &Trials{plan: e, total: e.Planned(), known: known, within: time.Duration(e.Within), began: time.Now()}
 	if e.Sequential() && e.Within == 0 {
 		p.within, p.least = time.Duration(dyno.DefaultWithin), least
 	}
@@ -167,7 +61,7 @@ func newProgress(e *dyno.Experiment, known, least int) *progress {
 
 // line names the trial unless it is alone, its phase, requests per second now, and
 // the time left if the coming trials take as long as those past.
-func (p *progress) line(now time.Time) string {
+func (p *Trials) line(now time.Time) string {
 	if len(p.trials) == 0 {
 		return ""
 	}
@@ -206,7 +100,7 @@ func (p *progress) line(now time.Time) string {
 var phases = []string{"", "start", "setup", "warmup", "snapshot", "measure", "teardown", "idle", "free"}
 
 // seen is the requests that are over and that failed, and the phase of the slowest trial.
-func (p *progress) seen() (over, failed int64, phase string) {
+func (p *Trials) seen() (over, failed int64, phase string) {
 	first := math.MaxInt
 	for _, t := range p.trials {
 		over += t.meter.Done.Load()
@@ -221,7 +115,7 @@ func (p *progress) seen() (over, failed int64, phase string) {
 
 // left says how long the run takes yet, if trials take as long as those past; of one that
 // decides itself how many blocks it takes, how long at most, as far as that is known.
-func (p *progress) left(now time.Time) []string {
+func (p *Trials) left(now time.Time) []string {
 	each, since := p.took/time.Duration(p.done), now.Sub(p.start)
 	if p.ended {
 		since = 0
@@ -280,7 +174,7 @@ const nameRoom = 64
 
 // name says which trials these are: one of the plan, or those of a block. Of a run that
 // decides itself how many blocks it takes no number is known.
-func (p *progress) name(trials ...underWay) []string {
+func (p *Trials) name(trials ...underWay) []string {
 	t := trials[0]
 	parts := []string{fmt.Sprintf("trial %d/%d", t.N, p.total)}
 	switch most := p.plan.MostCompared(); {
@@ -327,7 +221,8 @@ func together(trials []underWay, room int) string {
 	return fmt.Sprintf("%d%s", len(trials), how)
 }
 
-func (p *progress) begin(t *dyno.Trial, m *load.Meter) {
+// Begin is called as each trial begins.
+func (p *Trials) Begin(t *dyno.Trial, m *load.Meter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended || slices.ContainsFunc(p.trials, func(o underWay) bool { return o.N == t.N || o.meter.Phase() != "" }) {
@@ -338,9 +233,9 @@ func (p *progress) begin(t *dyno.Trial, m *load.Meter) {
 	p.start, p.phase, p.ended = time.Now(), "", false
 }
 
-// end is called with each result, when all trials under way are over. On a terminal only
+// End is called with each result, when all trials under way are over. On a terminal only
 // failures leave a line.
-func (p *progress) end(r *dyno.Result) {
+func (p *Trials) End(r *dyno.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended {

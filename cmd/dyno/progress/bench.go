@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 )
 
-// A benchProgress has a line for each phase and block, or one line of a terminal.
-type benchProgress struct {
-	progressLine
+// A Bench has a line for each phase and block, or one line of a terminal.
+type Bench struct {
+	Line
 	most    time.Duration
 	blocks  int  // of --blocks; 0 if not given
 	least   int  // that are wanted: those that were asked for, or the fewest that can tell a change
@@ -27,23 +27,25 @@ type benchProgress struct {
 	all     int       // benchmarks that are open in the first block
 }
 
-func newBenchProgress(w io.Writer, b *dyno.Bench) *benchProgress {
+// NewBench shows a bench on w until Finish.
+func NewBench(w io.Writer, b *dyno.Bench) *Bench {
 	now, all := time.Now(), b.Resolved()
-	p := &benchProgress{
+	p := &Bench{
 		most: time.Duration(all.Duration), blocks: b.Blocks, least: cmp.Or(b.Blocks, compare.FewestBenchBlocks()), beyond: b.Duration == 0,
 		began: now, entered: now,
 	}
-	p.open(w, 0, p.line)
+	p.Open(w, 0, p.line)
 	return p
 }
 
-func (p *benchProgress) see(s gobench.Step) {
+// See is told of each step.
+func (p *Bench) See(s gobench.Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sees(s, time.Now())
 }
 
-func (p *benchProgress) sees(s gobench.Step, now time.Time) {
+func (p *Bench) sees(s gobench.Step, now time.Time) {
 	last := p.step
 	// Links belong to the block that they are for.
 	same := s.Phase == last.Phase || s.Phase == "block" && last.Phase == "link"
@@ -67,7 +69,7 @@ func (p *benchProgress) sees(s gobench.Step, now time.Time) {
 }
 
 // warn says, after the first block, that the wanted blocks take longer than the time.
-func (p *benchProgress) warn(now time.Time) {
+func (p *Bench) warn(now time.Time) {
 	end := p.end(now).Round(time.Second)
 	if end <= p.most {
 		return
@@ -79,11 +81,11 @@ func (p *benchProgress) warn(now time.Time) {
 	if !p.beyond {
 		text += fmt.Sprintf(", and --duration %v ends before (consider: a longer one, or fewer benchmarks with --bench)", p.most)
 	}
-	p.print(text)
+	p.say("note: " + text)
 }
 
 // end is when the wanted blocks may end, from the beginning; 0 if it is not known.
-func (p *benchProgress) end(now time.Time) time.Duration {
+func (p *Bench) end(now time.Time) time.Duration {
 	if p.step.Block < 2 {
 		return 0
 	}
@@ -91,7 +93,7 @@ func (p *benchProgress) end(now time.Time) time.Duration {
 	return p.first.Sub(p.began) + each*time.Duration(p.least)
 }
 
-func (p *benchProgress) ended(now time.Time) {
+func (p *Bench) ended(now time.Time) {
 	if p.step.Phase == "" {
 		return
 	}
@@ -102,7 +104,7 @@ func (p *benchProgress) ended(now time.Time) {
 	fmt.Fprintf(p.w, "%s, %v\n", what, now.Sub(p.entered).Round(100*time.Millisecond))
 }
 
-func (p *benchProgress) what() string {
+func (p *Bench) what() string {
 	s := p.step
 	if s.Phase != "block" && s.Phase != "link" {
 		if s.Benchmarks > 0 {
@@ -124,7 +126,7 @@ func (p *benchProgress) what() string {
 	return text
 }
 
-func (p *benchProgress) line(now time.Time) string {
+func (p *Bench) line(now time.Time) string {
 	s := p.step
 	if s.Phase == "" {
 		return ""
@@ -146,9 +148,9 @@ func (p *benchProgress) line(now time.Time) string {
 	return strings.Join(parts, " · ")
 }
 
-// finish erases the line; without a terminal it writes one about the last step.
-func (p *benchProgress) finish(done bool) {
-	p.close()
+// Finish erases the line; without a terminal it writes one about the last step.
+func (p *Bench) Finish(done bool) {
+	p.Close()
 	if done && p.width == 0 {
 		p.ended(time.Now())
 	}

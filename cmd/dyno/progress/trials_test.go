@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func TestProgressLine(t *testing.T) {
 		{"one of many", dyno.Load{}, "measure", 12, 900, 0, 3 * time.Second, "trial 4/12 · GOGC=50 · measure 3s of 10s · 300 req/s"},
 	} {
 		var m load.Meter
-		p := &progress{total: c.total, plan: &dyno.Experiment{Repeats: 12}}
+		p := &Trials{total: c.total, plan: &dyno.Experiment{Repeats: 12}}
 		p.start, p.trials = start, []underWay{{&dyno.Trial{N: 4, Load: c.load, Setting: dyno.Setting{{Factor: "GOGC", Value: "50"}}}, &m}}
 		m.Enter(c.phase)
 		p.line(start)
@@ -44,14 +44,14 @@ func TestProgressLine(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
-	if got := (&progress{}).line(start); got != "" {
+	if got := (&Trials{}).line(start); got != "" {
 		t.Errorf("before the first trial: %q", got)
 	}
 }
 
 // A stage plays the lab to a progress: trials that begin, work and end, on a clock of its own.
 type stage struct {
-	*progress
+	*Trials
 	out    bytes.Buffer
 	trials []dyno.Trial
 	meters []*load.Meter
@@ -59,7 +59,7 @@ type stage struct {
 }
 
 func onStage(e *dyno.Experiment, width, known int) *stage {
-	s := &stage{progress: newProgress(e, known, 3), trials: e.Trials()}
+	s := &stage{Trials: newTrials(e, known, 3), trials: e.Trials()}
 	s.w, s.width = &s.out, width
 	return s
 }
@@ -69,7 +69,7 @@ func (s *stage) begin(ns ...int) {
 	s.meters = nil
 	for _, n := range ns {
 		s.meters = append(s.meters, new(load.Meter))
-		s.progress.begin(&s.trials[n-1], s.meters[len(s.meters)-1])
+		s.Trials.Begin(&s.trials[n-1], s.meters[len(s.meters)-1])
 	}
 	for _, m := range s.meters {
 		m.Enter("start")
@@ -93,7 +93,7 @@ func (s *stage) look(after time.Duration) {
 
 func (s *stage) end(errs map[int]string, ns ...int) {
 	for _, n := range ns {
-		s.progress.end(&dyno.Result{Trial: s.trials[n-1], Elapsed: 3 * time.Second, Err: errs[n], Sent: dyno.Sent{Requests: 1200}})
+		s.Trials.End(&dyno.Result{Trial: s.trials[n-1], Elapsed: 3 * time.Second, Err: errs[n], Sent: dyno.Sent{Requests: 1200}})
 	}
 }
 
@@ -298,9 +298,9 @@ func TestReadingLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for after, want := range map[time.Duration]string{time.Second: "", 15 * time.Second: "reading what was measured, for the report ...\n"} {
 			var out bytes.Buffer
-			l := readingLine(&out)
+			l := Reading(&out)
 			time.Sleep(after)
-			l.close()
+			l.Close()
 			time.Sleep(time.Minute)
 			if out.String() != want {
 				t.Errorf("after %v: %q", after, out.String())

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"strings"
@@ -23,7 +23,7 @@ func TestBenchProgressEnd(t *testing.T) {
 		{dyno.Bench{Blocks: 30}, "note: 30 blocks take some 15m10s\n", "block 2 of 30: 5 benchmarks · 2 measured · some 14m20s to block 30"},
 	} {
 		var out strings.Builder
-		p := newBenchProgress(&out, &c.bench)
+		p := NewBench(&out, &c.bench)
 		at := func(sec int, s gobench.Step) { p.sees(s, p.began.Add(time.Duration(sec)*time.Second)) }
 		at(0, gobench.Step{Phase: "survey"})
 		at(10, gobench.Step{Phase: "link", Block: 1, Benchmarks: 5})
@@ -36,14 +36,14 @@ func TestBenchProgressEnd(t *testing.T) {
 		if line := p.line(p.began.Add(50 * time.Second)); !strings.Contains(line, c.line) {
 			t.Errorf("%+v: %s", c.bench, line)
 		}
-		p.finish(false)
+		p.Finish(false)
 	}
 }
 
 // Profiles have blocks of their own, which foretell nothing.
 func TestBenchProgressProfiles(t *testing.T) {
 	var out strings.Builder
-	p := newBenchProgress(&out, &dyno.Bench{Blocks: 14})
+	p := NewBench(&out, &dyno.Bench{Blocks: 14})
 	at := func(sec int, s gobench.Step) { p.sees(s, p.began.Add(time.Duration(sec)*time.Second)) }
 	for block := 1; block <= 14; block++ {
 		at(3*block, gobench.Step{Phase: "block", Block: block, Benchmarks: 1})
@@ -51,7 +51,7 @@ func TestBenchProgressProfiles(t *testing.T) {
 	for block := 1; block <= 3; block++ {
 		at(43+6*block, gobench.Step{Phase: "profile", Block: block, Benchmarks: 6})
 	}
-	p.finish(false)
+	p.Finish(false)
 	if strings.Contains(out.String(), "note") {
 		t.Errorf("%s", out.String())
 	}

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"strings"
@@ -12,19 +12,19 @@ import (
 // TestLiveLine: what is known and fresh, in one order, and the kernel's word where
 // there are two.
 func TestLiveLine(t *testing.T) {
-	l := newLive(&strings.Builder{}, time.Second)
+	l := NewWatch(&strings.Builder{}, time.Second)
 	m := new(load.Meter)
-	l.begin(&dyno.Trial{N: 1, Load: dyno.Load{None: true}}, m)
+	l.Begin(&dyno.Trial{N: 1, Load: dyno.Load{None: true}}, m)
 	m.Enter("measure")
 	if got := l.line(time.Now()); strings.Contains(got, "RSS") {
 		t.Errorf("nothing is seen yet: %q", got)
 	}
-	l.sample(nil, "proc", "rss-B", 32<<20)
-	l.sample(nil, "prometheus", "rss-B", 1)
-	l.sample(nil, "proc", "vsz-B", 3<<30)
-	l.sample(nil, "expvar", "heap-B", 1.5*(1<<20))
-	l.sample(nil, "proc", "cpu-frac", 1.5)
-	l.sample(nil, "proc", "minflt/s", 12.4)
+	l.Sample(nil, "proc", "rss-B", 32<<20)
+	l.Sample(nil, "prometheus", "rss-B", 1)
+	l.Sample(nil, "proc", "vsz-B", 3<<30)
+	l.Sample(nil, "expvar", "heap-B", 1.5*(1<<20))
+	l.Sample(nil, "proc", "cpu-frac", 1.5)
+	l.Sample(nil, "proc", "minflt/s", 12.4)
 	now := l.began.Add(2 * time.Second)
 	want := "2s · RSS 32.0 MiB · VSZ 3.00 GiB · 12 minflt/s · heap 1.5 MiB · CPU 150.0 %"
 	if got := l.line(now); got != want {

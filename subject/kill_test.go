@@ -19,7 +19,7 @@ import (
 )
 
 // victim is a dyno in little: it builds, starts a service that forks, beside it one with data that is
-// paused, as both are between turns, and a program that has stopped itself, and begins a second build,
+// paused, and a program that has stopped itself, and begins a second build,
 // in a worktree, that does not end. It says what there is to be cleaned up and waits to be killed.
 func victim() {
 	check := func(err error) {

@@ -231,7 +231,8 @@ func TestPause(t *testing.T) {
 
 // A paused program gets SIGTERM, and ends by it rather than by SIGKILL after its time of grace.
 func TestStopPaused(t *testing.T) {
-	tree := startShell(t, "trap 'exit 7' TERM; echo; while :; do sleep 0.01; done")
+	// The shell starts no program: stopped between vfork and exec, it would wait for its child in state D.
+	tree := startShell(t, "trap 'exit 7' TERM; echo; while :; do :; done")
 	tree.Pause()
 	await(t, "it is paused", func() bool { return state(tree.PID) == 'T' })
 	if tree.Stop(time.Minute); tree.Status != "exit status 7" || tree.Alone {

@@ -36,10 +36,8 @@ type Member struct {
 	// Length is how long the member's turns should be at least, as far as it knows. A round has
 	// the longest for all: turns of one length meet the same machine.
 	Length func() time.Duration
-	// Rest and Wake stop and continue the subject between turns; nil leaves it alone.
-	Rest, Wake func()
-	// Follow tells the gate its turns by the clock, before the first of them: load.Turn.Follow. None
-	// of Gate, Length, Rest and Wake is called then: a service that is stopped would not stall.
+	// Follow tells the gate its turns by the clock, before the first of them: load.Turn.Follow. Neither
+	// Gate nor Length is called then.
 	Follow func(turn time.Duration, begin func(n int) time.Time)
 
 	rota    *Rota
@@ -49,7 +47,6 @@ type Member struct {
 	turns   int
 	table   *table // of turns by the clock, if it has any
 	place   int    // in the table
-	resting bool
 }
 
 type state int
@@ -120,7 +117,6 @@ func (r *Rota) tell() {
 
 // Run gives turns until all members have left, or ctx ends.
 func (r *Rota) Run(ctx context.Context) {
-	defer r.wakeAll()
 	for ctx.Err() == nil {
 		workers, changed, over := r.look()
 		switch {
@@ -158,7 +154,6 @@ func (r *Rota) look() (workers []int, changed <-chan struct{}, over bool) {
 			r.tabulate()
 		}
 		for _, m := range r.members {
-			r.wake(m)
 			if m.state == waiting {
 				m.state, m.turns = m.next, 0
 				close(m.release)
@@ -193,7 +188,6 @@ func (r *Rota) round(ctx context.Context, workers []int) {
 // turn lasts so long, or as long as the member works.
 func (r *Rota) turn(ctx context.Context, m *Member, length time.Duration) {
 	r.mu.Lock()
-	r.wake(m)
 	m.turns++
 	r.mu.Unlock()
 	m.Gate.Open()
@@ -215,28 +209,6 @@ func (r *Rota) turn(ctx context.Context, m *Member, length time.Duration) {
 		}
 	}
 	m.Gate.Shut(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if m.state == working && m.Rest != nil && !m.resting {
-		m.resting = true
-		m.Rest()
-	}
-}
-
-// wake continues a member that rests. mu is held.
-func (r *Rota) wake(m *Member) {
-	if m.resting {
-		m.resting = false
-		m.Wake()
-	}
-}
-
-func (r *Rota) wakeAll() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, m := range r.members {
-		r.wake(m)
-	}
 }
 
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()

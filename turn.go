@@ -8,12 +8,12 @@ import (
 )
 
 // Where it can be, the subjects of a block run side by side: all are launched, and the load
-// goes to one after the other in turns of some tens of milliseconds. So both sides of a
+// goes to one after the other in turns of 200 ms. So both sides of a
 // comparison meet the same machine. doc/method.md, "Side by side", has what it does to metrics.
 
 // Defaults and bounds of blocks side by side.
 const (
-	DefaultTurn   = Duration(50 * time.Millisecond)
+	DefaultTurn   = Duration(200 * time.Millisecond)
 	DefaultWithin = Duration(2 * time.Minute)
 	MostBlocks    = 40 // of a run that decides itself how many it takes
 

@@ -69,7 +69,7 @@ func TestDefaultBeside(t *testing.T) {
 // A report says what a rate means in turns.
 func TestTurnsOfARate(t *testing.T) {
 	e := &Experiment{Subject: Subject{Package: "."}, Factors: Factors{{Name: "GOGC", Levels: []string{"100", "50"}}}}
-	if got, want := e.Turns(), "settings: side by side, in turns of 50ms"; got != want {
+	if got, want := e.Turns(), "settings: side by side, in turns of 200ms"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	e.Load.Rate, e.Turn = PerSecond(100), Duration(20*time.Millisecond)

@@ -18,7 +18,8 @@ type block struct {
 	rota     *turns.Rota
 	launched []chan struct{} // of each trial, closed when its subject is ready or failed
 	turn     time.Duration
-	proved   bool // an error is its setting's own
+	own      func(*dyno.Trial) bool // an error of this trial is its setting's own
+	patient  bool                   // none has less time to get ready because others are there
 
 	stop    context.CancelCauseFunc
 	mu      sync.Mutex
@@ -28,33 +29,38 @@ type block struct {
 
 // notBeside says why the subjects of a block cannot run side by side.
 type notBeside struct {
-	why   string
-	trial int // that failed; 0 if none was tried
+	why    string
+	trial  int           // that failed; 0 if none was tried
+	waited time.Duration // until it was given up, if it had less time than alone
 }
 
 func (e *notBeside) Error() string { return e.why }
 
 func failedBeside(r *dyno.Result) *notBeside {
 	first, _, _ := strings.Cut(r.Err, "\n")
-	return &notBeside{fmt.Sprintf("%s fails beside the others, and not alone: %s (consider: {{.Addr}} and {{.Dir}} for what all use)", r.Trial.Setting, first), r.Trial.N}
+	return &notBeside{
+		why:   fmt.Sprintf("%s fails beside the others, and not alone: %s (consider: {{.Addr}} and {{.Dir}} for what all use)", r.Trial.Setting, first),
+		trial: r.Trial.N,
+	}
 }
 
 // besides is a trial's part in its block; nil if it runs alone.
 type besides struct {
 	*turns.Member
-	block *block
-	place int // in the order of launches
-	turn  *load.Turn
-	turns int // that the window had
+	block    *block
+	place    int    // in the order of launches
+	launched func() // lets the next be launched; may be called again
+	turn     *load.Turn
+	turns    int // that the window had
 }
 
 // runBlock runs trials side by side and returns their results in the same order. The error is a
 // *notBeside, or the cause of ctx, which leaves results that are not whole.
-func (l *Lab) runBlock(ctx context.Context, e *dyno.Experiment, trials []dyno.Trial, proved bool) ([]*dyno.Result, error) {
+func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*dyno.Result, error) {
 	if why := l.noRoom(trials); why != "" {
 		return nil, &notBeside{why: why}
 	}
-	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(e.Turn.Or(dyno.DefaultTurn)), proved: proved}
+	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(c.e.Turn.Or(dyno.DefaultTurn)), own: c.itsOwn, patient: c.proved || c.patient}
 	if trials[0].Load.Rate.Open() { // so are all
 		b.rota.ByClock(b.turn)
 	}
@@ -70,6 +76,7 @@ func (l *Lab) runBlock(ctx context.Context, e *dyno.Experiment, trials []dyno.Tr
 	for i, t := range all {
 		wg.Go(func() {
 			defer t.beside.Leave()
+			defer t.beside.launched()
 			t.finish(ctx, results[i])
 		})
 	}
@@ -79,10 +86,13 @@ func (l *Lab) runBlock(ctx context.Context, e *dyno.Experiment, trials []dyno.Tr
 }
 
 func (b *block) join(t *trial, place int) {
-	turn := load.NewTurn()
-	t.beside = &besides{block: b, place: place, turn: turn, Member: &turns.Member{Gate: turn, Follow: turn.Follow, Length: func() time.Duration { return b.length(t) }}}
+	turn, launched := load.NewTurn(), make(chan struct{})
+	t.beside = &besides{
+		block: b, place: place, turn: turn, launched: sync.OnceFunc(func() { close(launched) }),
+		Member: &turns.Member{Gate: turn, Follow: turn.Follow, Length: func() time.Duration { return b.length(t) }},
+	}
 	b.rota.Join(t.beside.Member)
-	b.launched = append(b.launched, make(chan struct{}))
+	b.launched = append(b.launched, launched)
 }
 
 // How long a turn is beside the response times: what is not sent while the last answers of a turn
@@ -103,11 +113,27 @@ func (b *block) length(t *trial) time.Duration {
 	return max(b.turn, min(answersOfTurn*answer, longestTurn))
 }
 
+// A second instance that waits for what the first holds would wait for the whole of
+// ready_timeout, 30 s unless said. So it has five times as long as the first took, and so long at
+// the least that a busy machine does not make the difference.
+const (
+	besideTimes = 5
+	besideLeast = 2 * time.Second
+)
+
+// limit is how long the next subject may take to get ready; 0: as long as alone.
+func (b *block) limit() time.Duration {
+	if b.patient || b.ready == 0 {
+		return 0
+	}
+	return max(besideTimes*b.ready, besideLeast)
+}
+
 // start launches the subject after those before it in the block, so that each is alone in the time
 // in which it gets ready.
-func (p *besides) start(ctx context.Context, trial int, whyNot func(error) string, launch func(beside time.Duration) (*Running, error)) (*Running, error) {
+func (p *besides) start(ctx context.Context, t *trial, launch func(limit time.Duration) (*Running, error)) (*Running, error) {
 	b := p.block
-	defer close(b.launched[p.place])
+	defer p.launched()
 	if p.place > 0 {
 		select {
 		case <-b.launched[p.place-1]:
@@ -115,18 +141,20 @@ func (p *besides) start(ctx context.Context, trial int, whyNot func(error) strin
 			return nil, context.Cause(ctx)
 		}
 	}
-	running, err := launch(b.ready) // which those before have left alone
+	limit := b.limit() // those before have left it alone
+	running, err := launch(limit)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err == nil {
 		b.running, b.ready = append(b.running, running), max(b.ready, running.Ready, 1)
 		return running, nil
 	}
-	if b.proved || len(b.running) == 0 || whyNot == nil || ctx.Err() != nil {
+	whyNot := t.lab.WhyNotBeside
+	if b.own(&t.Trial) || len(b.running) == 0 || whyNot == nil || ctx.Err() != nil {
 		return nil, err
 	}
 	if why := whyNot(err); why != "" {
-		b.stop(&notBeside{why, trial})
+		b.stop(&notBeside{why, t.N, limit})
 	}
 	return nil, err
 }
@@ -145,7 +173,7 @@ func (p *besides) alive() []*Running {
 func (p *besides) exhausted(trial int, err error) {
 	if p != nil && len(p.alive()) > 1 {
 		first, _, _ := strings.Cut(err.Error(), " (consider: ")
-		p.block.stop(&notBeside{"there is not memory for all at the same time: " + first, trial})
+		p.block.stop(&notBeside{why: "there is not memory for all at the same time: " + first, trial: trial})
 	}
 }
 

@@ -96,7 +96,7 @@ func TestBlockNotBeside(t *testing.T) {
 				}
 				var left []int // directories of trials, as each starts
 				start, up := f.lab.Start, 0
-				f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
+				f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
 					dirs, err := os.ReadDir(files)
 					if left = append(left, len(dirs)); err != nil {
 						return nil, err
@@ -104,7 +104,7 @@ func TestBlockNotBeside(t *testing.T) {
 					if up > 0 {
 						return nil, errors.New("exit status 1\n| listen tcp :8080: address already in use")
 					}
-					running, err := start(ctx, tr, dir, beside)
+					running, err := start(ctx, tr, dir, patience)
 					up++
 					stop := running.Stop
 					running.Stop = func() error { up--; return stop() }
@@ -145,11 +145,11 @@ func TestBlockBrokenSetting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		start := f.lab.Start
-		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
 			if tr.Setting.String() == "GOGC=50" {
 				return nil, errors.New("exit status 2")
 			}
-			return start(ctx, tr, dir, beside)
+			return start(ctx, tr, dir, patience)
 		}
 		f.lab.WhyNotBeside = func(error) string { return "perhaps" }
 		e := besideExperiment(3)
@@ -161,6 +161,93 @@ func TestBlockBrokenSetting(t *testing.T) {
 		for _, res := range r.results {
 			if broken := res.Trial.Setting.String() == "GOGC=50"; (res.Err != "") != broken {
 				t.Errorf("%s: error %q", res.Trial.Setting, res.Err)
+			}
+		}
+	})
+}
+
+// A broken setting does not hide that two others have no place beside each other.
+func TestBlockBrokenAndConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		start, up := f.lab.Start, 0
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+			switch {
+			case tr.Setting.String() == "GOGC=50":
+				return nil, errors.New("exit status 2")
+			case up > 0:
+				return nil, errors.New("port 8080")
+			}
+			running, err := start(ctx, tr, dir, patience)
+			up++
+			stop := running.Stop
+			running.Stop = func() error { up--; return stop() }
+			return running, err
+		}
+		f.lab.WhyNotBeside = error.Error
+		e := besideExperiment(4)
+		e.Factors[0].Levels = []string{"100", "50", "25"}
+		r := f.run(t.Context(), e)
+		if r.err != nil || len(r.results) != 12 || !slices.Equal(r.alone, []string{"port 8080"}) {
+			t.Fatalf("%v, %d results, alone %q", r.err, len(r.results), r.alone)
+		}
+		for _, res := range r.results {
+			if broken := res.Trial.Setting.String() == "GOGC=50"; (res.Err != "") != broken {
+				t.Errorf("trial %d, %s: error %q", res.Trial.N, res.Trial.Setting, res.Err)
+			}
+		}
+	})
+}
+
+// A setting that takes much longer than the others to get ready gets that time, first or last.
+func TestBlockSlowSetting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		start := f.lab.Start
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+			took := 10 * time.Millisecond
+			if tr.Setting.String() == "GOGC=50" {
+				took = 15 * time.Second
+			}
+			if patience > 0 && patience < took {
+				time.Sleep(patience)
+				return nil, errors.New("not ready in time")
+			}
+			time.Sleep(took)
+			running, err := start(ctx, tr, dir, patience)
+			running.Ready = took
+			return running, err
+		}
+		f.lab.WhyNotBeside = error.Error
+		r := f.run(t.Context(), besideExperiment(8))
+		if r.err != nil || len(r.results) != 16 || r.alone != nil {
+			t.Fatalf("%v, %d results, alone %q", r.err, len(r.results), r.alone)
+		}
+		for _, res := range r.results {
+			if res.Err != "" {
+				t.Errorf("trial %d: %s", res.Trial.N, res.Err)
+			}
+		}
+	})
+}
+
+// A trial that fails before its launch keeps none of the others waiting.
+func TestBlockWithoutDirectory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.lab.Dir = func(n int) (string, error) {
+			if n%2 == 1 {
+				return "", errors.New("no space left")
+			}
+			return "", nil
+		}
+		r := f.run(t.Context(), besideExperiment(3))
+		if r.err != nil || len(r.results) != 6 {
+			t.Fatalf("%v, %d results", r.err, len(r.results))
+		}
+		for _, res := range r.results {
+			if failed := res.Trial.N%2 == 1; (res.Err != "") != failed {
+				t.Errorf("trial %d: error %q", res.Trial.N, res.Err)
 			}
 		}
 	})
@@ -198,8 +285,8 @@ func TestBlockMemory(t *testing.T) {
 			f.lab.RSS = func(pid int) (float64, error) { return rss(pid), nil }
 			f.lab.Memory = func() (float64, float64, error) { return 1200*mib - rss(1) - rss(2), 2048 * mib, nil }
 			start := f.lab.Start
-			f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
-				running, err := start(ctx, tr, dir, beside)
+			f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+				running, err := start(ctx, tr, dir, patience)
 				pid := 1 + (tr.N-1)%2
 				running.Target.PID = pid
 				died := f.alive[tr.N]
@@ -332,11 +419,11 @@ func TestBlockAnewAlone(t *testing.T) {
 		f := newFake()
 		f.lab.Skip = func(n int) bool { return n <= 3 || n == 5 }
 		start := f.lab.Start
-		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
-			if beside > 0 {
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+			if patience > 0 {
 				return nil, errors.New("a port is taken")
 			}
-			running, err := start(ctx, tr, dir, beside)
+			running, err := start(ctx, tr, dir, patience)
 			running.Ready = time.Second
 			return running, err
 		}

@@ -32,8 +32,8 @@ type Hands struct {
 	Prepare func(ctx context.Context, s dyno.Subject) error // makes, and keeps, what Start needs of a subject, such as a build
 	Limit   func(dyno.Limits) error                         // subject.CheckLimits; nil means that any limit can be set
 	// Start launches the subject of a trial, whose files go to dir, and returns when it is ready.
-	// beside is how long another instance, that runs already, took to be; 0 means that there is none.
-	Start func(ctx context.Context, t *dyno.Trial, dir string, beside time.Duration) (*Running, error)
+	// patience is after what time it gives up, if that is before the plan's ready timeout; 0: it is not.
+	Start func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error)
 	// WhyNotBeside says in one line how an instance that runs already can be the reason of an error
 	// of Start: subject.WhyNotBeside. It is "" if it cannot; nil means that it never can.
 	WhyNotBeside func(error) string
@@ -120,7 +120,7 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 	if e.Slice > 0 {
 		return l.runSlices(ctx, e, trials, sink)
 	}
-	c := &course{lab: l, e: e, sink: sink, began: time.Now()}
+	c := &course{lab: l, e: e, sink: sink, began: time.Now(), broken: map[string]bool{}}
 	why := ""
 	if why, c.beside = e.WhyAlone(); why != "" {
 		l.alone(why)
@@ -179,8 +179,15 @@ type course struct {
 	began  time.Time
 	blocks int  // that were run
 	beside bool // they run side by side
-	proved bool // one did, so that an error is its setting's own
+
+	// What was learnt of blocks side by side:
+	proved  bool            // all settings that are not broken were up together, so that an error is its setting's own
+	broken  map[string]bool // settings that fail alone, too
+	patient bool            // some setting takes much longer than others to get ready
 }
+
+// itsOwn reports whether an error of a trial beside others is its setting's own.
+func (c *course) itsOwn(t *dyno.Trial) bool { return c.proved || c.broken[t.Setting.String()] }
 
 // block runs the trials of one block.
 func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
@@ -191,14 +198,14 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 		return c.inTurn(ctx, c.lab.left(trials), c.sink)
 	}
 	// All of it, even if some was measured before: what is compared meets the same machine.
-	rs, err := c.lab.runBlock(ctx, c.e, trials, c.proved)
+	rs, err := c.lab.runBlock(ctx, c, trials)
 	if not := new(notBeside); errors.As(err, &not) {
 		return c.tryAlone(ctx, trials, not)
 	}
 	if ctx.Err() != nil {
 		return c.interrupted(ctx, rs...)
 	}
-	if failed := slices.IndexFunc(rs, func(r *dyno.Result) bool { return r.Err != "" }); failed >= 0 && !c.proved {
+	if failed := slices.IndexFunc(rs, func(r *dyno.Result) bool { return r.Err != "" && !c.itsOwn(&r.Trial) }); failed >= 0 {
 		return c.tryAlone(ctx, trials, failedBeside(rs[failed]))
 	}
 	c.proved = true
@@ -211,21 +218,28 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 }
 
 // tryAlone runs the trials of a block that did not run side by side, also those that were
-// done before, as the attempt has replaced their files. If the one that failed fails
-// alone, too, its setting is the reason, and coming blocks are tried side by side again.
+// done before: what is compared is measured in one way. If the one that failed fails alone,
+// too, its setting is the reason, and if it took longer to get ready than it had, its time
+// was; coming blocks are tried side by side again.
 func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBeside) error {
 	c.lab.clear(trials)
 	again := false
 	err := c.inTurn(ctx, trials, func(r *dyno.Result) error {
-		again = again || r.Trial.N == not.trial && r.Err != ""
+		switch ready, _ := r.Values.Get("ready-sec"); {
+		case r.Err != "":
+			c.broken[r.Trial.Setting.String()] = true
+			again = again || r.Trial.N == not.trial
+		case r.Trial.N == not.trial && not.waited > 0 && ready > not.waited.Seconds():
+			c.patient, again = true, true
+		}
 		return c.sink(r)
 	})
-	if c.proved = again; again || ctx.Err() != nil {
+	if err != nil || again {
 		return err
 	}
 	c.beside = false
 	c.lab.alone(not.why)
-	return err
+	return nil
 }
 
 // clear leaves nothing of an attempt at trials: who follows a run by its files would take them for

@@ -39,8 +39,8 @@ func Open() (l *Lab, release func() error, err error) {
 			_, err := builder.Build(ctx, s)
 			return err
 		},
-		Start: func(ctx context.Context, t *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
-			return start(ctx, builder, t, dir, beside)
+		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+			return start(ctx, builder, t, dir, patience)
 		},
 		WhyNotBeside: subject.WhyNotBeside,
 		Limit:        subject.CheckLimits,
@@ -58,7 +58,7 @@ func Open() (l *Lab, release func() error, err error) {
 
 // start launches the subject of a trial. Its stderr goes to stderr.log, and trace lines to
 // gctrace.txt.
-func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
+func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
 	if !t.Subject.Launched() {
 		return &Running{Base: t.Subject.URL}, nil
 	}
@@ -73,7 +73,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
 		Stdout: out.stdout, Stderr: out.trace,
 		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
-		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped, Beside: beside,
+		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped, Patience: patience,
 	})
 	if err != nil {
 		return nil, errors.Join(err, out.close())

@@ -69,8 +69,8 @@ type slicer struct {
 func (s *slicer) trial(ctx context.Context) *dyno.Result {
 	l := *s.lab
 	l.Keep, l.Inspect = nil, nil // the snapshots of one process are of no setting
-	l.Start = func(ctx context.Context, t *dyno.Trial, dir string, beside time.Duration) (*Running, error) {
-		running, err := s.lab.Start(ctx, t, dir, beside)
+	l.Start = func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+		running, err := s.lab.Start(ctx, t, dir, patience)
 		if err != nil {
 			return nil, err
 		}

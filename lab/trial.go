@@ -108,15 +108,15 @@ func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Runni
 		return err
 	}
 	t.meter.Enter("start")
-	launch := func(beside time.Duration) (*Running, error) {
+	launch := func(limit time.Duration) (*Running, error) {
 		guard.launch()
-		return t.lab.Start(ctx, &t.Trial, t.dir, beside)
+		return t.lab.Start(ctx, &t.Trial, t.dir, limit)
 	}
 	var running *Running
 	if t.beside == nil {
 		running, err = launch(0)
 	} else {
-		running, err = t.beside.start(ctx, t.N, t.lab.WhyNotBeside, launch)
+		running, err = t.beside.start(ctx, t, launch)
 	}
 	if err != nil {
 		return cmp.Or(guard.end(), err)
@@ -187,6 +187,7 @@ func (t *trial) load(ctx context.Context, running *Running, w *window, s *snapsh
 		End:   func() { w.close(); s.after(ctx) },
 	}
 	if t.beside != nil {
+		defer t.beside.Leave()
 		if err := t.beside.around(ctx, t, &o); err != nil {
 			return nil, err
 		}

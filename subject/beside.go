@@ -5,7 +5,6 @@ import (
 	"net"
 	"regexp"
 	"strings"
-	"time"
 )
 
 // A failure is the error of a subject that did not get ready, or ended by itself.
@@ -103,20 +102,4 @@ func clean(line string) string {
 		return string(r[:cleanWidth]) + "…"
 	}
 	return line
-}
-
-// A second instance that waits for what the first holds would wait for the whole of
-// ready_timeout, 30 s unless said. So it has five times as long as the first took, and so long at
-// the least that a busy machine does not make the difference.
-const (
-	besideTimes = 5
-	besideLeast = 2 * time.Second
-)
-
-// besideLimit is how long a subject may take to get ready if another took first; 0 means no other.
-func besideLimit(limit, first time.Duration) time.Duration {
-	if first == 0 {
-		return limit
-	}
-	return min(limit, max(besideTimes*first, besideLeast))
 }

@@ -27,7 +27,7 @@ func second(t *testing.T, name string, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	defer one.Stop(0)
-	two, err := Start(t.Context(), b, s, Options{Beside: one.Ready})
+	two, err := Start(t.Context(), b, s, Options{Patience: 2 * time.Second})
 	if err == nil {
 		two.Stop(0)
 	}
@@ -64,7 +64,7 @@ func TestSecondInstance(t *testing.T) {
 	}
 	// It hangs without a word.
 	got, err := second(t, "dir", "-data", data, "-wait")
-	wantError(t, err, "and the one that runs beside it was after ")
+	wantError(t, err, "and the one that runs beside it was much sooner")
 	if !strings.HasPrefix(got, begin+"subject is not ready after ") || !strings.HasSuffix(got, "connection refused (consider: {{.Addr}} or {{.Dir}} for what both use)") {
 		t.Error(got)
 	}
@@ -123,17 +123,6 @@ func TestOwnLimit(t *testing.T) {
 		}
 		if got := WhyNotBeside(err); !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("limit %d: %q, want %q", limit, got, want)
-		}
-	}
-}
-
-func TestBesideLimit(t *testing.T) {
-	const s = time.Second
-	for _, c := range []struct{ limit, first, want time.Duration }{
-		{30 * s, 0, 30 * s}, {30 * s, s / 100, 2 * s}, {30 * s, s, 5 * s}, {30 * s, 10 * s, 30 * s}, {s, s / 100, s},
-	} {
-		if got := besideLimit(c.limit, c.first); got != c.want {
-			t.Errorf("%v, first after %v: %v, want %v", c.limit, c.first, got, c.want)
 		}
 	}
 }

@@ -33,9 +33,9 @@ type Options struct {
 	// 1.8 times as long (doc/method.md), so it is not for trials that are compared.
 	Pacer bool
 
-	// Beside is how long an instance of the service that runs already took to be ready, or 0. Start
-	// gives up after five times that, 2 s at the least, if s.ReadyTimeout is longer.
-	Beside time.Duration
+	// Patience is after what time Start gives up if the subject is not ready, where that is less than
+	// s.ReadyTimeout; 0 means that it is not.
+	Patience time.Duration
 
 	Limits  dyno.Limits // are those of the subject's own control group, which Grouped alone makes too
 	Grouped bool
@@ -117,7 +117,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 		return nil, fmt.Errorf("start subject: %w", err)
 	}
 	launched := time.Now()
-	if err := p.await(ctx, s, o.Beside); err != nil {
+	if err := p.await(ctx, s, o.Patience); err != nil {
 		p.Stop(0)
 		return nil, err
 	}
@@ -178,10 +178,10 @@ func freeAddr() (string, error) {
 	}
 }
 
-// await returns when the subject is ready. first is as Options.Beside.
-func (p *Process) await(ctx context.Context, s dyno.Subject, first time.Duration) error {
-	patience := s.ReadyTimeout.Or(dyno.DefaultReadyTimeout)
-	limit := besideLimit(patience, first)
+// await returns when the subject is ready. patience is as Options.Patience.
+func (p *Process) await(ctx context.Context, s dyno.Subject, patience time.Duration) error {
+	whole := time.Duration(s.ReadyTimeout.Or(dyno.DefaultReadyTimeout))
+	limit := min(whole, cmp.Or(patience, whole))
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
 	client := &http.Client{
@@ -215,8 +215,8 @@ func (p *Process) await(ctx context.Context, s dyno.Subject, first time.Duration
 			cure = "pass {{.Addr}} to the subject's arguments, another path for ready:, or a longer ready_timeout:"
 		}
 		f := p.fails(fmt.Sprintf("subject is not ready after %v: %v", limit, last))
-		if f.cure = cure; limit < patience {
-			f.why, f.cure = fmt.Sprintf("subject is not ready after %v, and the one that runs beside it was after %v: %v", limit, first.Round(time.Millisecond), last), ""
+		if f.cure = cure; limit < whole {
+			f.why, f.cure = fmt.Sprintf("subject is not ready after %v, and the one that runs beside it was much sooner: %v", limit.Round(time.Millisecond), last), ""
 		}
 		return f
 	}

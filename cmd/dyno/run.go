@@ -208,7 +208,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if dir.Run.Plan.Slice > 0 {
 		notef(cmd, "all slices are measured anew, as those of two processes cannot be compared")
 	}
-	if e := dir.Run.Plan; e.Turn == 0 { // of a version whose launches followed one another
+	if e := dir.Run.Plan; e.Turn == 0 || dir.Run.Alone != "" { // so were its launches, also those of a version without turns
 		e.Alone = true
 	}
 	return measureInto(cmd, dir.Run.Plan, o, dir)

@@ -60,6 +60,7 @@ func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*
 	if why := l.noRoom(trials); why != "" {
 		return nil, &notBeside{why: why}
 	}
+	l = l.sharing()
 	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(c.e.Turn.Or(dyno.DefaultTurn)), own: c.itsOwn, patient: c.proved || c.patient}
 	if trials[0].Load.Rate.Open() { // so are all
 		b.rota.ByClock(b.turn)
@@ -199,6 +200,31 @@ func (p *besides) around(ctx context.Context, t *trial, o *load.Options) error {
 		p.Leave()
 	}
 	return p.Await(ctx, true)
+}
+
+// sharing is a lab whose trials share the readings of memory that is left: each takes some 100 µs
+// of the CPU time that is to send the load.
+func (l *Lab) sharing() *Lab {
+	if l.Memory == nil {
+		return l
+	}
+	shared := *l
+	var (
+		mu          sync.Mutex
+		read        time.Time
+		left, total float64
+		err         error
+	)
+	shared.Memory = func() (float64, float64, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); now.Sub(read) >= guardNear/2 {
+			read = now
+			left, total, err = l.Memory()
+		}
+		return left, total, err
+	}
+	return &shared
 }
 
 // noRoom says why there is not memory for all subjects of a block; "" if there may be.

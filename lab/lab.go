@@ -209,12 +209,32 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 		return c.tryAlone(ctx, trials, failedBeside(rs[failed]))
 	}
 	c.proved = true
+	rs, dropped := c.settled(rs)
+	c.lab.clear(dropped)
 	for _, r := range rs {
 		if err := c.sink(r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// settled are the results of a block that count. One that is measured again and has a failure
+// replaces nothing: what was done before stays, and has the failures of the others beside it.
+func (c *course) settled(rs []*dyno.Result) (count []*dyno.Result, dropped []dyno.Trial) {
+	done := func(r *dyno.Result) bool { return c.lab.Skip != nil && c.lab.Skip(r.Trial.N) }
+	failed := func(r *dyno.Result) bool { return r.Err != "" }
+	if !slices.ContainsFunc(rs, done) || !slices.ContainsFunc(rs, failed) {
+		return rs, nil
+	}
+	for _, r := range rs {
+		if failed(r) && !done(r) {
+			count = append(count, r)
+		} else {
+			dropped = append(dropped, r.Trial)
+		}
+	}
+	return count, dropped
 }
 
 // tryAlone runs the trials of a block that did not run side by side, also those that were
@@ -247,7 +267,7 @@ func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBesi
 func (l *Lab) clear(trials []dyno.Trial) {
 	for _, t := range trials {
 		if dir, err := l.Dir(t.N); err == nil && dir != "" {
-			os.Remove(dir)
+			os.RemoveAll(dir)
 		}
 	}
 }

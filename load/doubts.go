@@ -105,7 +105,7 @@ const leastDead = 10
 // died returns an error if the end of a closed load had no success. Clients rest
 // after failures, so a dead service causes few: its dead time counts, not their number.
 func (r *runner) died(rec *Record) error {
-	all := r.ended - r.rec.zero
+	all := r.endedOwn - r.rec.zeroOwn
 	if r.rec.open || r.limit >= 1 || float64(r.dead) <= max(r.limit, 0.05)*float64(all) {
 		return nil
 	}

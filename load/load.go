@@ -300,7 +300,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 		}
 	}
 	r.meter.Enter("measure")
-	share := cpuShare()
+	share := cpuShare(r.turn)
 	flipped := r.eachSecond()
 	twice := r.resent()
 	err := r.measure(ctx)

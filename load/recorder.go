@@ -69,8 +69,8 @@ type totals struct {
 	sentAt      time.Duration                       // when it was sent, likewise
 	lag         time.Duration                       // longest wait of a request since one had not to wait, likewise
 	recovered   time.Duration                       // longest lag that was caught up with
-	lastGood    time.Duration                       // when the last request succeeded
-	lastBad     time.Duration                       // when the last that failed was sent
+	lastGood    time.Duration                       // when the last request succeeded, of the run's own time
+	lastBad     time.Duration                       // when the last that failed was sent, likewise
 	bad         int64                               // that failed in a row
 }
 
@@ -216,7 +216,7 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	}
 	if o.cause != "" {
 		count(s.failures, o.failure, failure{"other", cureStep})
-		s.lastBad = max(s.lastBad, o.sent)
+		s.lastBad = max(s.lastBad, o.sent-away)
 		s.bad++
 	} else {
 		s.bad = 0
@@ -226,7 +226,7 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 		if inTime {
 			s.inTime++
 		}
-		s.lastGood = max(s.lastGood, o.done)
+		s.lastGood = max(s.lastGood, o.done-away)
 		if s.second != nil {
 			s.second.Add(latency)
 		}

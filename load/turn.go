@@ -24,6 +24,8 @@ type Turn struct {
 	last  chan struct{} // closed with the end of the last of them; nil unless Shut waits
 	away  time.Duration // that was not the run's, up to this turn
 	shut  time.Duration // when the turn before ended
+
+	cpuAway, cpuShut time.Duration // likewise, of this process's CPU time
 }
 
 // NewTurn returns a Turn that is shut.
@@ -41,6 +43,7 @@ func (t *Turn) Open() {
 		return
 	}
 	t.away += t.now() - t.shut
+	t.cpuAway += cpuTime() - t.cpuShut
 	close(t.open)
 	t.open = nil
 }
@@ -50,7 +53,8 @@ func (t *Turn) Open() {
 func (t *Turn) Shut(ctx context.Context) {
 	t.mu.Lock()
 	if t.open == nil {
-		t.open, t.shut = make(chan struct{}), t.now()
+		t.open = make(chan struct{})
+		t.over()
 	}
 	if t.busy == 0 {
 		t.mu.Unlock()
@@ -64,6 +68,9 @@ func (t *Turn) Shut(ctx context.Context) {
 	case <-ctx.Done():
 	}
 }
+
+// over notes when the turn ended. mu is held.
+func (t *Turn) over() { t.shut, t.cpuShut = t.now(), cpuTime() }
 
 // begin waits for the turn and says that a step is under way, unless ctx ends before.
 func (t *Turn) begin(ctx context.Context) bool {
@@ -105,7 +112,7 @@ func (t *Turn) end() {
 	if t.busy--; t.busy > 0 || t.open == nil {
 		return
 	}
-	t.shut = t.now()
+	t.over()
 	if t.last != nil {
 		close(t.last)
 		t.last = nil
@@ -135,6 +142,21 @@ func (t *Turn) ownAt(at time.Duration) time.Duration {
 
 // Own is how long the run's turns have lasted so far.
 func (t *Turn) Own() time.Duration { return t.own(t.now()) }
+
+// spent is the run's own time and this process's CPU time in it; both are all there is where
+// turns go by the clock, as answers come between them.
+func (t *Turn) spent() (own, cpu time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch now := t.now(); {
+	case t.slots != nil:
+		return now, cpuTime()
+	case t.open != nil && t.busy == 0:
+		return t.shut - t.away, t.cpuShut - t.cpuAway
+	default:
+		return now - t.away, cpuTime() - t.cpuAway
+	}
+}
 
 // offset is what own subtracts, while a step is under way.
 func (t *Turn) offset() time.Duration {

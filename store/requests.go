@@ -49,7 +49,7 @@ const (
 // WriteRequests writes the requests of trial n. It must come before Add, which lists
 // the trial's files. If seq has an error, it is returned and no file is left.
 func (d *Dir) WriteRequests(n int, seq iter.Seq2[dyno.Request, error]) error {
-	dir := d.trialDir(n)
+	dir := d.attemptDir(n)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("store the requests of trial %d: %w", n, err)
 	}

@@ -16,13 +16,29 @@ import (
 )
 
 // TrialDir makes an empty directory for the files of trial n; files of an earlier,
-// unfinished attempt are removed.
+// unfinished attempt are removed. Those of a trial that is done stay until Add.
 func (d *Dir) TrialDir(n int) (string, error) {
-	dir := d.trialDir(n)
-	if err := os.RemoveAll(dir); err != nil {
+	dir, again := d.trialDir(n), d.againDir(n)
+	if err := os.RemoveAll(again); err != nil {
+		return "", err
+	}
+	if d.Done(n) {
+		dir = again
+	} else if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
 	return dir, os.MkdirAll(dir, 0o777)
+}
+
+// againDir is where a trial that is done is measured again.
+func (d *Dir) againDir(n int) string { return d.trialDir(n) + ".again" }
+
+// attemptDir has the files of trial n until Add.
+func (d *Dir) attemptDir(n int) string {
+	if _, err := os.Stat(d.againDir(n)); err == nil {
+		return d.againDir(n)
+	}
+	return d.trialDir(n)
 }
 
 // TrialFile returns the path of a file of trial n, which may be missing.
@@ -49,7 +65,7 @@ func (d *Dir) Add(r *dyno.Result) error {
 }
 
 func (d *Dir) add(r *dyno.Result) error {
-	dir := d.trialDir(r.Trial.N)
+	dir := d.attemptDir(r.Trial.N)
 	if r.Latency != nil || len(r.Collections) > 0 {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
@@ -78,6 +94,11 @@ func (d *Dir) add(r *dyno.Result) error {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return err
+	}
+	if dir != d.trialDir(r.Trial.N) {
+		if err := errors.Join(os.RemoveAll(d.trialDir(r.Trial.N)), os.Rename(dir, d.trialDir(r.Trial.N))); err != nil {
+			return err
+		}
 	}
 	before, err := d.results.Seek(0, io.SeekEnd)
 	if err != nil {

@@ -41,14 +41,15 @@ var errNoPoints = errors.New("no point")
 // addSeries turns the series.csv that was written during the trial, if any, into
 // series.parquet. It only removes one without a point.
 func (d *Dir) addSeries(n int) error {
-	text, err := os.Open(d.TrialFile(n, seriesTextFile))
+	dir := d.attemptDir(n)
+	text, err := os.Open(filepath.Join(dir, seriesTextFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	err = Replace(d.TrialFile(n, seriesFile), func(w io.Writer) error { return d.writeSeries(w, n, text) })
+	err = Replace(filepath.Join(dir, seriesFile), func(w io.Writer) error { return d.writeSeries(w, n, text) })
 	text.Close()
 	if err != nil && !errors.Is(err, errNoPoints) {
 		return err

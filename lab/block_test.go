@@ -381,6 +381,29 @@ func TestBlockAnew(t *testing.T) {
 	})
 }
 
+// A block that is measured again, and fails, replaces nothing that was done.
+func TestBlockAnewFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.lab.Skip = func(n int) bool { return n == 3 }
+		start := f.lab.Start
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+			if tr.N == 4 {
+				return nil, errors.New("exit status 2")
+			}
+			return start(ctx, tr, dir, patience)
+		}
+		r := f.run(t.Context(), besideExperiment(2))
+		var got []int
+		for _, res := range r.results {
+			got = append(got, res.Trial.N)
+		}
+		if !slices.Equal(got, []int{1, 2, 4}) || r.results[2].Err == "" {
+			t.Errorf("trials %v", got)
+		}
+	})
+}
+
 // An open load's turns go by the clock: half of the time is a setting's own, also while its
 // service does not answer, and none of it is another's.
 func TestBlockOfOpenLoads(t *testing.T) {

@@ -267,7 +267,7 @@ func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBesi
 func (l *Lab) clear(trials []dyno.Trial) {
 	for _, t := range trials {
 		if dir, err := l.Dir(t.N); err == nil && dir != "" {
-			os.RemoveAll(dir)
+			os.Remove(dir)
 		}
 	}
 }

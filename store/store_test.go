@@ -384,3 +384,38 @@ func TestMissingOfEnded(t *testing.T) {
 		t.Errorf("after its end %v are missing, want the failed one and the profiles", got)
 	}
 }
+
+// What a trial that is done is measured again for stays beside the old until it is whole.
+func TestAgain(t *testing.T) {
+	d, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Dyno: "test", Plan: plan()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	content := func() string {
+		text, _ := os.ReadFile(d.TrialFile(1, "heap.pprof"))
+		return string(text)
+	}
+	for _, text := range []string{"first", "second"} {
+		dir, err := d.TrialDir(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := content()
+		if err := os.WriteFile(filepath.Join(dir, "heap.pprof"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if text == "second" && (before != "first" || content() != "first") {
+			t.Errorf("during the second attempt: %q, %q", before, content())
+		}
+		if err := d.Add(&dyno.Result{Trial: dyno.Trial{N: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if content() != text {
+			t.Errorf("%q, want %q", content(), text)
+		}
+	}
+	if entries, err := os.ReadDir(filepath.Join(d.Path, "trials")); err != nil || len(entries) != 1 {
+		t.Errorf("%v, error %v", entries, err)
+	}
+}

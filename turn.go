@@ -21,6 +21,11 @@ const (
 	// than DefaultDuration as launches differ more than windows do, and more of them tell more.
 	DefaultBeside = Duration(3 * time.Second)
 
+	// FewTurns is what a load has at least, unless its turns would be shorter than ShortTurn: what
+	// disturbs a machine meets few turns unevenly, and too short ones are cold for most of their time.
+	FewTurns  = 15
+	ShortTurn = Duration(50 * time.Millisecond)
+
 	leastTurn  = Duration(5 * time.Millisecond)
 	mostBeside = 16 // settings
 )
@@ -104,12 +109,25 @@ func (e *Experiment) Turns() string {
 	if e.Load.Rate.Open() || e.varies("load.rate") {
 		rate = " by the clock; a rate is that of a setting's own turns"
 	}
-	return fmt.Sprintf("settings: side by side, in turns of %v%s", e.Turn.Or(DefaultTurn), rate)
+	return fmt.Sprintf("settings: side by side, in turns of %v%s", e.turn(), rate)
 }
 
 func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
 
 // load is the load of the plan, with an end if only turns decide it.
+// turn is how long a turn is, as far as the plan says how long the load is.
+func (e *Experiment) turn() Duration {
+	l := e.load()
+	switch length := cmp.Or(l.Duration, Duration(l.Rate.Length())); {
+	case e.Turn > 0:
+		return e.Turn
+	case length > 0:
+		return min(DefaultTurn, max(length/FewTurns, ShortTurn))
+	default:
+		return DefaultTurn
+	}
+}
+
 func (e *Experiment) load() Load {
 	l := e.Load
 	if l.Requests+l.RequestsPerClient > 0 || l.Duration > 0 || l.Rate.Length() > 0 || e.varies("load.rate") {

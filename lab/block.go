@@ -103,15 +103,20 @@ const (
 	longestTurn   = time.Second
 )
 
-// length is how long the next turn of a trial should be.
+// length is how long the next turn of a trial should be. That of a load with an end in requests is
+// known from those that were done.
 func (b *block) length(t *trial) time.Duration {
-	done := t.meter.Done.Load()
-	if done == 0 {
-		return b.turn
-	}
+	turn, done := b.turn, t.meter.Done.Load()
 	own := t.beside.turn.Own() - t.began
+	if all := t.Load.Requests + t.Load.RequestsPerClient*t.Load.Concurrency; all > 0 {
+		whole := float64(own) * float64(all) / float64(max(done, 1))
+		turn = min(turn, max(time.Duration(whole)/dyno.FewTurns, time.Duration(dyno.ShortTurn)))
+	}
+	if done == 0 {
+		return turn
+	}
 	answer := own * time.Duration(max(t.Load.Concurrency, 1)) / time.Duration(done)
-	return max(b.turn, min(answersOfTurn*answer, longestTurn))
+	return max(turn, min(answersOfTurn*answer, longestTurn))
 }
 
 // A second instance that waits for what the first holds would wait for the whole of

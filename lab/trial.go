@@ -192,6 +192,13 @@ func (t *trial) load(ctx context.Context, running *Running, w *window, s *snapsh
 			return nil, err
 		}
 	}
+	open := o.Begin
+	o.Begin = func(ctx context.Context) error {
+		if err := open(ctx); err != nil {
+			return err
+		}
+		return w.starts()
+	}
 	return t.put(ctx, running.Base, o)
 }
 

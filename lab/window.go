@@ -80,9 +80,11 @@ func (w *window) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := w.begin(ctx, w.probes()); err != nil {
-		return err
-	}
+	return w.begin(ctx, w.probes())
+}
+
+// starts says that the load is about to begin: latency second by second counts from now.
+func (w *window) starts() error {
 	w.series.begin(w.target.Every)
 	w.start = time.Now()
 	if w.trial.Load.Command != "" { // whose requests are not seen one by one

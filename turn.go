@@ -105,11 +105,14 @@ func (e *Experiment) longest() Duration {
 // Turns says how settings side by side were measured, as a report does, and
 // OneAfterTheOther that they were not, and why.
 func (e *Experiment) Turns() string {
-	rate := ""
-	if e.Load.Rate.Open() || e.varies("load.rate") {
-		rate = " by the clock; a rate is that of a setting's own turns"
+	how := ""
+	switch {
+	case e.Load.Rate.Open() || e.varies("load.rate"):
+		how = " by the clock; a rate is that of a setting's own turns"
+	case e.Load.Requests+e.Load.RequestsPerClient > 0 && e.turn() > ShortTurn:
+		how = " or less" // it is not known how long that takes
 	}
-	return fmt.Sprintf("settings: side by side, in turns of %v%s", e.turn(), rate)
+	return fmt.Sprintf("settings: side by side, in turns of %v%s", e.turn(), how)
 }
 
 func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }

@@ -125,7 +125,8 @@ func (e *Experiment) turn() Duration {
 	case e.Turn > 0:
 		return e.Turn
 	case length > 0:
-		return min(DefaultTurn, max(length/FewTurns, ShortTurn))
+		turn := time.Duration(length / FewTurns).Truncate(10 * time.Millisecond) // which is said
+		return min(DefaultTurn, max(Duration(turn), ShortTurn))
 	default:
 		return DefaultTurn
 	}

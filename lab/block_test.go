@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,18 +171,18 @@ func TestBlockBrokenSetting(t *testing.T) {
 func TestBlockBrokenAndConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		start, up := f.lab.Start, 0
+		start, up := f.lab.Start, atomic.Int32{}
 		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
 			switch {
 			case tr.Setting.String() == "GOGC=50":
 				return nil, errors.New("exit status 2")
-			case up > 0:
+			case up.Load() > 0:
 				return nil, errors.New("port 8080")
 			}
 			running, err := start(ctx, tr, dir, patience)
-			up++
+			up.Add(1)
 			stop := running.Stop
-			running.Stop = func() error { up--; return stop() }
+			running.Stop = func() error { up.Add(-1); return stop() }
 			return running, err
 		}
 		f.lab.WhyNotBeside = error.Error

@@ -38,6 +38,7 @@ var layers = map[string][]string{
 	"probe/kernel":       {".", "cgroup", "probe"},
 	"probe/profiles":     {".", "probe", "probe/goruntime"},
 	"probe/published":    {".", "gctrace", "probe", "probe/kernel"},
+	"safe":               {"."},
 	"store":              {".", "hist", "plan"},
 	"lab":                {".", "cgroup", "gctrace", "hist", "lab/turns", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"lab/planted":        {".", "analysis/certify", "subject"}, // the only hand that knows the head's terms: what a change is, and what was judged
@@ -68,8 +69,7 @@ var layers = map[string][]string{
 	"report/words":       {".", "analysis/certify", "analysis/compare", "analysis/leak", "analysis/pitfall", "analysis/timeline", "report/layout", "stats"},
 	"report/pprofpage":   {"analysis/profiles"},
 	"report/profile":     {"analysis/profiles", "report/layout", "stats"},
-	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/words", "stats", "store", "web/safe"},
-	"web/safe":           {"."},
+	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/words", "safe", "stats", "store"},
 	"examples":           {},
 	"cmd/dyno/progress":  {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
 	"cmd/dyno":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/pitfall", "analysis/profiles", "cmd/dyno/progress", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "store", "subject", "subject/guard", "web"},

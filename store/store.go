@@ -67,6 +67,8 @@ type Run struct {
 
 	Ended dyno.Ended `json:"ended,omitempty"` // why fewer blocks were compared than the plan has; "" if they were not, or are not yet
 	Alone string     `json:"alone,omitempty"` // why settings did not run side by side, though there are several; "" if they did
+
+	Proof string `json:"proof,omitempty"` // that a dyno of this user wrote this file, see Dir.Proven; the last field
 }
 
 // A Host is the machine that a run was made on.
@@ -96,6 +98,8 @@ type Dir struct {
 	results *os.File
 	done    map[int]*dyno.Result // by trial; the last result of a trial counts
 	notes   []string
+
+	unproven error // why run.json was not written by this user's dyno, nil if it was
 }
 
 // Create makes a run directory at path, which must be missing or empty, and writes
@@ -133,13 +137,37 @@ func (d *Dir) SetEnded(ended dyno.Ended) error {
 }
 
 func (d *Dir) writeRun() error {
+	run := d.Run
+	run.Proof = noProof
+	text, err := runText(&run)
+	if err != nil {
+		return err
+	}
+	if text, d.unproven = prove(text); d.unproven != nil { // as without a home directory
+		run.Proof = ""
+		if text, err = runText(&run); err != nil {
+			return err
+		}
+	}
 	return d.WriteFile(runFile, func(w io.Writer) error {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(&d.Run)
+		_, err := w.Write(text)
+		return err
 	})
 }
+
+func runText(run *Run) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(run)
+	return b.Bytes(), err
+}
+
+// Proven returns an error unless a dyno of this user wrote the run.json that was read: who
+// packs a run directory does not have the key. Of a run that is gone on with, the user says
+// so by dyno run --resume.
+func (d *Dir) Proven() error { return d.unproven }
 
 // NewPath makes an empty directory below dyno-runs for Create, named after the run
 // and the time. Two runs that begin in the same second get different ones.
@@ -182,7 +210,7 @@ func Resume(path string) (*Dir, error) {
 	if d.done, good, d.notes, err = readResults(d.results); err == nil {
 		err = d.results.Truncate(good)
 	}
-	if err == nil && d.Run.Schema < schema { // the results to come are of this one
+	if err == nil && (d.Run.Schema < schema || d.unproven != nil) { // the results to come are of this schema, and of this user
 		d.Run.Schema = schema
 		err = d.writeRun()
 	}
@@ -213,7 +241,7 @@ func Read(path string) (*Dir, error) {
 	if err := CheckSchema(path, run.Schema, run.Dyno); err != nil {
 		return nil, err
 	}
-	d := &Dir{Path: path, Run: run.Run}
+	d := &Dir{Path: path, Run: run.Run, unproven: proven(data)}
 	if d.Run.Plan, err = plan.Parse(file, run.Plan); err != nil {
 		return nil, err
 	}

@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -418,4 +420,56 @@ func TestAgain(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Join(d.Path, "trials")); err != nil || len(entries) != 1 {
 		t.Errorf("%v, error %v", entries, err)
 	}
+}
+
+// Who packs a run directory cannot make it look like one of this user's, nor change the plan of one.
+func TestProven(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", home)
+	path := filepath.Join(t.TempDir(), "run")
+	d, err := store.Create(path, store.Run{Plan: &dyno.Experiment{Name: "x", Subject: dyno.Subject{Binary: "/bin/true", Args: []string{`"proof": "`}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.SetAlone("why"), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	proven := func(want string) {
+		t.Helper()
+		d, err := store.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(d.Proven()); !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	proven("<nil>")
+	if info, err := os.Stat(filepath.Join(home, "dyno", "key")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the key: %v, %v", info, err)
+	}
+	file := filepath.Join(path, "run.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.WriteFile(file, bytes.Replace(text, []byte("/bin/true"), []byte("/bin/evil"), 1), 0o666)
+	proven("changed since")
+	os.WriteFile(file, text, 0o666)
+	proven("<nil>")
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // another user's
+	proven("changed since")
+	if d, err = store.Resume(path); err != nil { // the user says that it is theirs
+		t.Fatal(err)
+	}
+	d.Close()
+	proven("<nil>")
+	os.Chmod(filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "dyno", "key"), 0o644) // others could have read it
+	proven("only the user can read")
+	t.Setenv("XDG_CONFIG_HOME", "/dev/null") // there is none
+	if d, err = store.Resume(path); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	proven("no proof")
 }

@@ -16,8 +16,8 @@ import (
 
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web/safe"
 )
 
 // put writes a file of a run, in place of what is there.
@@ -139,7 +139,7 @@ func TestUnfit(t *testing.T) {
 		os.RemoveAll(bad)
 		made{}.run(t, bad, false)
 		spoil(t, bad)
-		for _, target := range []string{"/runs/bad/", "/runs/bad/detail", "/runs/bad/live", "/runs/bad/pprof/cpu/GOGC=100/top"} {
+		for _, target := range []string{"/runs/bad/", "/runs/bad/detail", "/runs/bad/live", "/runs/bad/pprof/" + s.pass() + "/cpu/GOGC=100/top"} {
 			large := strings.HasPrefix(name, "a profile") // which only these two read:
 			reads := !large || target == "/runs/bad/" || strings.Contains(target, "pprof")
 			if w := get(t, s, target); reads && w.Code != 500 {

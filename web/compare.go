@@ -13,8 +13,8 @@ import (
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/words"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web/safe"
 )
 
 func compareURL(a, b string) string { return "/compare?" + url.Values{"a": {a}, "b": {b}}.Encode() }

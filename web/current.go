@@ -13,8 +13,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web/safe"
 )
 
 // liveMetrics are the series of a trial that followers are told of.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/trend"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web/safe"
 )
 
 // The states of a run.

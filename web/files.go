@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/report/layout"
-	"github.com/dynolab/dyno/web/safe"
+	"github.com/dynolab/dyno/safe"
 )
 
 const (

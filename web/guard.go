@@ -1,7 +1,6 @@
 package web
 
 import (
-	"crypto/subtle"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -18,7 +17,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // guard sets the headers that keep browsers from doing more than showing an answer, and
-// lets through what admit admits. Handlers may replace the policy.
+// lets through what admit and welcome let in. Handlers may replace the policy.
 func (s *Site) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer s.recover(w, r)
@@ -29,11 +28,17 @@ func (s *Site) guard(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if err := s.admit(w, r); err != nil {
-			s.fail(w, r, err)
-			return
+		err := s.admit(w, r)
+		sent := false
+		if err == nil {
+			sent, err = s.welcome(w, r)
 		}
-		next.ServeHTTP(w, r)
+		switch {
+		case err != nil:
+			s.fail(w, r, err)
+		case !sent:
+			next.ServeHTTP(w, r)
+		}
 	})
 }
 
@@ -78,8 +83,7 @@ func foreign(r *http.Request) bool {
 
 // token reports whether a request brings the token.
 func (s *Site) token(r *http.Request) bool {
-	got := r.Header.Get("X-Dyno-Token")
-	return s.Token != "" && subtle.ConstantTimeCompare([]byte(got), []byte(s.Token)) == 1
+	return same(r.Header.Get("X-Dyno-Token"), s.Token)
 }
 
 // recover turns a panic into an answer that tells nothing of it.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web/safe"
 )
 
 const (

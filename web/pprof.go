@@ -15,8 +15,8 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report/pprofpage"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web/safe"
 )
 
 // mostOpened is how many profiles are open in pprof at a time.
@@ -29,13 +29,13 @@ type asked struct {
 	versus             bool // base is given; its name may be empty
 }
 
-// pprof answers pprof/{kind}/{setting}/{page...} of a run, and
-// pprof/{kind}/{setting}/vs/{base}/{page...}, with pprof's own pages. The setting
-// without a name is "-".
+// pprof answers pprof/{pass}/{kind}/{setting}/{page...} of a run, and
+// pprof/{pass}/{kind}/{setting}/vs/{base}/{page...}, with pprof's own pages. The
+// setting without a name is "-".
 func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) error {
 	setting, base, page := r.PathValue("setting"), r.PathValue("base"), r.PathValue("page")
 	a := asked{dir.Path, r.PathValue("kind"), strings.TrimPrefix(setting, "-"), strings.TrimPrefix(base, "-"), base != ""}
-	if !slices.Contains(dyno.ProfileNames, a.kind) || !known(dir, a.setting) || a.versus && !known(dir, a.base) {
+	if !same(r.PathValue("pass"), s.pass()) || !slices.Contains(dyno.ProfileNames, a.kind) || !known(dir, a.setting) || a.versus && !known(dir, a.base) {
 		return refuse(http.StatusNotFound, "the run has no such profile")
 	}
 	if status, reason := pprofpage.Check(page); status != 0 {
@@ -53,7 +53,7 @@ func (s *Site) pprof(w http.ResponseWriter, r *http.Request, dir *store.Dir) err
 	if err != nil {
 		return err
 	}
-	back := "../../../"
+	back := "../../../../"
 	switch {
 	case r.URL.Query().Has("frame"): // in the run's own page
 		back = ""
@@ -81,8 +81,8 @@ func changed(path, name string) time.Time {
 
 // pprofPath returns the address of pprof's pages of a profile, relative to the run's;
 // with versus, of the change since base.
-func pprofPath(kind, setting string, versus bool, base string) string {
-	path := "pprof/" + kind + "/" + cmp.Or(url.PathEscape(setting), "-") + "/"
+func (s *Site) pprofPath(kind, setting string, versus bool, base string) string {
+	path := "pprof/" + s.pass() + "/" + kind + "/" + cmp.Or(url.PathEscape(setting), "-") + "/"
 	if versus {
 		path += "vs/" + cmp.Or(url.PathEscape(base), "-") + "/"
 	}

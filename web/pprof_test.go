@@ -61,7 +61,7 @@ func twoSettings(t *testing.T) *store.Dir {
 func served(t *testing.T, read func(kind, setting string) (*profile.Profile, int64, error)) (h http.Handler, dir *store.Dir, reads map[string]int) {
 	dir, reads = twoSettings(t), map[string]int{}
 	var mu sync.Mutex
-	s := &Site{Root: filepath.Dir(filepath.Dir(dir.Path)), Hosts: []string{host}, Token: "secret", read: &reader{profile: func(_ *store.Dir, kind, setting string) (sum profiles.Sum, err error) {
+	s := &Site{Root: filepath.Dir(filepath.Dir(dir.Path)), Hosts: []string{host}, Token: "secret", Cookie: "been-here", read: &reader{profile: func(_ *store.Dir, kind, setting string) (sum profiles.Sum, err error) {
 		mu.Lock()
 		reads[kind+" "+setting]++
 		mu.Unlock()
@@ -93,6 +93,7 @@ func lookBy(h http.Handler, method, path string) *httptest.ResponseRecorder {
 	w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, nil)
 	r.Host = host
 	r.Header.Set("X-Dyno-Token", "secret")
+	r.AddCookie(been)
 	h.ServeHTTP(w, r)
 	return w
 }
@@ -105,8 +106,9 @@ const (
 func TestPprofPages(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // no dot
 	h, dir, reads := served(t, search(t))
-	alone := "/runs/a/pprof/" + pprofPath("cpu", with, false, "")
-	versus := "/runs/a/pprof/" + pprofPath("cpu", without, true, with)
+	pass := site(t, "").pass()
+	alone := "/runs/a/pprof/" + site(t, "").pprofPath("cpu", with, false, "")
+	versus := "/runs/a/pprof/" + site(t, "").pprofPath("cpu", without, true, with)
 	for path, want := range map[string]string{
 		alone + "flamegraph":         "stackViewer(",
 		alone + "top":                "makeTopTable(",
@@ -114,7 +116,7 @@ func TestPprofPages(t *testing.T) {
 		versus + "flamegraph":        "stackViewer(",
 		versus + "top":               "makeTopTable(",
 		alone + "source?f=main.main": "main.main",
-		"/runs/a/pprof/" + pprofPath("allocs", with, false, "") + "flamegraph?si=alloc_objects": "alloc_objects",
+		"/runs/a/pprof/" + site(t, "").pprofPath("allocs", with, false, "") + "flamegraph?si=alloc_objects": "alloc_objects",
 	} {
 		w := look(h, path)
 		body := w.Body.String()
@@ -124,7 +126,7 @@ func TestPprofPages(t *testing.T) {
 		if !strings.Contains(body, "#config, #disasm, #graphbtn { display: none !important }") {
 			t.Errorf("%s offers what is not there", path)
 		}
-		up := map[bool]string{false: `"../../../"`, true: `"../../../../../"`}[strings.HasPrefix(path, versus)]
+		up := map[bool]string{false: `"../../../../"`, true: `"../../../../../../"`}[strings.HasPrefix(path, versus)]
 		if !strings.Contains(body, `<a href=`+up+`>back to the run`) {
 			t.Errorf("%s has no way back", path)
 		}
@@ -147,17 +149,17 @@ func TestPprofPages(t *testing.T) {
 		t.Error("a run that has changed is not read anew")
 	}
 	for path, code := range map[string]int{
-		alone:                             http.StatusMovedPermanently,
-		alone + "graph":                   http.StatusNotImplemented,
-		alone + "saveconfig?config=x":     http.StatusForbidden,
-		alone + "deleteconfig":            http.StatusForbidden,
-		alone + "disasm":                  http.StatusNotFound,
-		alone + "download":                http.StatusOK,
-		alone + "top?si=nonsense":         http.StatusBadRequest,
-		"/runs/a/pprof/pprof/cpu/GOGC=1/": http.StatusNotFound,
-		"/runs/a/pprof/pprof/passwd/-/":   http.StatusNotFound,
-		"/runs/a/pprof/pprof/cpu":         http.StatusNotFound,
-		"/runs/a/pprof/" + pprofPath("mutex", with, false, "") + "top": http.StatusNotFound,
+		alone:                         http.StatusMovedPermanently,
+		alone + "graph":               http.StatusNotImplemented,
+		alone + "saveconfig?config=x": http.StatusForbidden,
+		alone + "deleteconfig":        http.StatusForbidden,
+		alone + "disasm":              http.StatusNotFound,
+		alone + "download":            http.StatusOK,
+		alone + "top?si=nonsense":     http.StatusBadRequest,
+		"/runs/a/pprof/pprof/" + pass + "/cpu/GOGC=1/":                             http.StatusNotFound,
+		"/runs/a/pprof/pprof/" + pass + "/passwd/-/":                               http.StatusNotFound,
+		"/runs/a/pprof/pprof/" + pass + "/cpu":                                     http.StatusNotFound,
+		"/runs/a/pprof/" + site(t, "").pprofPath("mutex", with, false, "") + "top": http.StatusNotFound,
 	} {
 		if w := look(h, path); w.Code != code {
 			t.Errorf("%s: %d, want %d: %s", path, w.Code, code, w.Body)
@@ -179,7 +181,7 @@ func TestPprofPerRequest(t *testing.T) {
 		}
 		return p, 4_000_000, nil
 	})
-	text := look(h, "/runs/a/pprof/"+pprofPath("cpu", without, true, with)+"top").Body.String()
+	text := look(h, "/runs/a/pprof/"+site(t, "").pprofPath("cpu", without, true, with)+"top").Body.String()
 	if !strings.Contains(text, "Showing nodes accounting for 0, 0% of") {
 		t.Errorf("no difference is shown as one: %v", regexp.MustCompile("Showing nodes.*").FindString(text))
 	}
@@ -195,7 +197,7 @@ func TestPprofAtOnce(t *testing.T) {
 			if i%2 == 1 {
 				kind, value = "allocs", "alloc_space"
 			}
-			path := "/runs/a/pprof/" + pprofPath(kind, []string{with, without}[i/2%2], i%3 == 0, []string{with, without}[i/4%2]) + "flamegraph"
+			path := "/runs/a/pprof/" + site(t, "").pprofPath(kind, []string{with, without}[i/2%2], i%3 == 0, []string{with, without}[i/4%2]) + "flamegraph"
 			w := look(h, path)
 			if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Type: "+value) {
 				t.Errorf("%s: %d", path, w.Code)
@@ -273,8 +275,8 @@ func TestPprofHostile(t *testing.T) {
 	}
 	bodies := map[string]string{}
 	for _, page := range pages {
-		bodies[page] = look(h, "/runs/a/pprof/"+pprofPath("cpu", with, false, "")+page).Body.String()
-		bodies["vs "+page] = look(h, "/runs/a/pprof/"+pprofPath("cpu", with, true, without)+page).Body.String()
+		bodies[page] = look(h, "/runs/a/pprof/"+site(t, "").pprofPath("cpu", with, false, "")+page).Body.String()
+		bodies["vs "+page] = look(h, "/runs/a/pprof/"+site(t, "").pprofPath("cpu", with, true, without)+page).Body.String()
 	}
 	for name, body := range bodies {
 		if found := injected.FindString(body); found != "" {

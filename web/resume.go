@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web/safe"
 )
 
 // going is what of runs was begun or stopped here.
@@ -132,7 +132,10 @@ func (s *Site) trust(dir *store.Dir) error {
 	if here, err := os.Hostname(); err != nil || here != dir.Run.Host.Name {
 		return fmt.Errorf("it was begun on %q", short(dir.Run.Host.Name))
 	}
-	return safe.Ours(dir.Path, dir.Run.Started)
+	if err := safe.Ours(dir.Path); err != nil {
+		return err
+	}
+	return dir.Proven()
 }
 
 // ResumeLog is the file of a run directory with what Resume's process wrote.

@@ -99,27 +99,29 @@ func TestResume(t *testing.T) {
 // A run that somebody else may have made is not gone on with at a click: its plan
 // starts their programs.
 func TestResumeForeign(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	here, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, x := range map[string]struct {
-		host    string
-		started time.Time
-		spoil   func(path string) error
-		want    string
+		host  string
+		spoil func(path string) error
+		want  string
 	}{
-		"another machine":    {host: here + "2", started: time.Now(), want: "it was begun on"},
-		"unpacked":           {host: here, started: time.Now().AddDate(0, 0, -3), want: "copied, unpacked"},
-		"of tomorrow":        {host: here, started: time.Now().AddDate(0, 0, 1), want: "copied, unpacked"},
-		"for all to write":   {host: here, started: time.Now(), spoil: func(p string) error { return os.Chmod(p, 0o777) }, want: "other users may write"},
-		"a plan for all":     {host: here, started: time.Now(), spoil: func(p string) error { return os.Chmod(filepath.Join(p, "run.json"), 0o666) }, want: "other users may write"},
-		"another user's":     {host: here, started: time.Now(), spoil: func(p string) error { return os.Lchown(filepath.Join(p, "run.json"), os.Getuid()+1, -1) }, want: "another user's"},
-		"what dyno run made": {host: here, started: time.Now(), want: ""},
+		"another machine":    {host: here + "2", want: "it was begun on"},
+		"packed by somebody": {host: here, spoil: func(p string) error { return edit(p, `"proof": "`, `"proof": "0`) }, want: "not written by your dyno"},
+		"with another plan":  {host: here, spoil: func(p string) error { return edit(p, "/bin/true", "/bin/evil") }, want: "not written by your dyno"},
+		"with two proofs":    {host: here, spoil: func(p string) error { return edit(p, "{", `{"proof": "`+strings.Repeat("0", 64)+`",`) }, want: "not written by your dyno"},
+		"without a proof":    {host: here, spoil: func(p string) error { return edit(p, `"proof"`, `"poof"`) }, want: "no proof"},
+		"for all to write":   {host: here, spoil: func(p string) error { return os.Chmod(p, 0o777) }, want: "other users may write"},
+		"a plan for all":     {host: here, spoil: func(p string) error { return os.Chmod(filepath.Join(p, "run.json"), 0o666) }, want: "other users may write"},
+		"another user's":     {host: here, spoil: func(p string) error { return os.Lchown(filepath.Join(p, "run.json"), os.Getuid()+1, -1) }, want: "another user's"},
+		"what dyno run made": {host: here, want: ""},
 	} {
 		root := t.TempDir()
 		e := &dyno.Experiment{Name: "a", Repeats: 1, Subject: dyno.Subject{Binary: "/bin/true", Dir: "/"}}
-		dir, err := store.Create(filepath.Join(root, "a"), store.Run{Plan: e, Started: x.started, Host: store.Host{Name: x.host}})
+		dir, err := store.Create(filepath.Join(root, "a"), store.Run{Plan: e, Host: store.Host{Name: x.host}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,11 +134,24 @@ func TestResumeForeign(t *testing.T) {
 			resumed = true
 			return nil, nil, errors.New("it was asked to")
 		}}
+		if dir, err = store.Read(dir.Path); err != nil {
+			t.Fatal(err)
+		}
 		w := post(s.resume, dir)
 		if refused := w.Code == http.StatusForbidden; refused != (x.want != "") || resumed == refused || !strings.Contains(w.Body.String(), x.want) {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
+}
+
+// edit changes a part of run.json.
+func edit(path, old, with string) error {
+	name := filepath.Join(path, "run.json")
+	text, err := os.ReadFile(name)
+	if err == nil {
+		err = os.WriteFile(name, []byte(strings.Replace(string(text), old, with, 1)), 0o666)
+	}
+	return err
 }
 
 // This process holds the lock, and is not to interrupt itself.

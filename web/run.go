@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/report/html"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web/safe"
 )
 
 // run answers for all addresses of a run.
@@ -39,8 +39,8 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request) error {
 	on("GET", "report.html", s.orPage(func(w http.ResponseWriter, r *http.Request) error { return s.saved(w, r, p) }))
 	on("GET", "detail", orText(read(s.detail)))
 	on("GET", "live", orText(read(s.live)))
-	on("GET", "pprof/{kind}/{setting}/{page...}", orText(read(s.pprof)))
-	on("GET", "pprof/{kind}/{setting}/vs/{base}/{page...}", orText(read(s.pprof)))
+	on("GET", "pprof/{pass}/{kind}/{setting}/{page...}", orText(read(s.pprof)))
+	on("GET", "pprof/{pass}/{kind}/{setting}/vs/{base}/{page...}", orText(read(s.pprof)))
 	on("POST", "stop", orText(read(s.stop)))
 	on("POST", "resume", orText(read(s.resume)))
 	mux.ServeHTTP(w, r)
@@ -107,7 +107,7 @@ func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte,
 	}
 	for i := range page.Flames {
 		f := &page.Flames[i]
-		f.URL = own + pprofPath(f.Kind, f.Setting, f.Base != "", f.Base) + "flamegraph"
+		f.URL = own + s.pprofPath(f.Kind, f.Setting, f.Base != "", f.Base) + "flamegraph"
 	}
 	var b bytes.Buffer
 	err = html.HTML(&b, page)

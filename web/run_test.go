@@ -142,6 +142,7 @@ func TestHeavyRequestsWait(t *testing.T) {
 			go func() {
 				r := httptest.NewRequest("GET", "/runs/"+run+"/detail", nil)
 				r.Host = host
+				r.AddCookie(been)
 				ctx, cancel := context.WithTimeout(r.Context(), 1500*time.Millisecond)
 				defer cancel()
 				h.ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))

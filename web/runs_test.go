@@ -25,6 +25,8 @@ import (
 
 const host = "127.0.0.1:8080" // that tests ask for
 
+var been = &http.Cookie{Name: "dyno-view-8080", Value: "been-here"}
+
 var began = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // A made is a run that tests make. The zero value is a run of two settings, done.
@@ -139,7 +141,7 @@ func (m made) result(rng *rand.Rand, trial dyno.Trial) *dyno.Result {
 // site serves a folder as tests want it.
 func site(t testing.TB, root string) *Site {
 	t.Helper()
-	return &Site{Root: root, Hosts: []string{host}, Token: "secret", read: &reader{
+	return &Site{Root: root, Hosts: []string{host}, Token: "secret", Cookie: "been-here", read: &reader{
 		page: func(dir *store.Dir, base string) (*html.Page, error) {
 			return &html.Page{Report: tables.Report{Table: &compare.Table{}}}, nil
 		},
@@ -177,8 +179,10 @@ func get(t testing.TB, s *Site, target string) *httptest.ResponseRecorder {
 	return ask(s, httptest.NewRequest("GET", target, nil))
 }
 
+// ask asks as who has been here before.
 func ask(s *Site, r *http.Request) *httptest.ResponseRecorder {
 	r.Host = host
+	r.AddCookie(been)
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)
 	return w

@@ -84,6 +84,7 @@ func TestTraversal(t *testing.T) {
 			t.Fatal(err)
 		}
 		raw.URL.Opaque = target // and through a connection
+		raw.AddCookie(&http.Cookie{Name: cookieName(&http.Request{Host: raw.Host}), Value: s.Cookie})
 		res, err := client.Do(raw)
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/dynolab/dyno/report/html"
-	"github.com/dynolab/dyno/web/safe"
+	"github.com/dynolab/dyno/safe"
 )
 
 // A summary is what an entry needs of summary.json.

@@ -43,9 +43,11 @@ var fromFindings = reader{
 
 // A Site serves the runs below Root, or Root alone if it is a run directory.
 type Site struct {
-	Root  string
-	Hosts []string // allowed in requests, such as "127.0.0.1:8080"
-	Token string   // that requests which change something have to bring; "" allows none of them
+	Root   string
+	Hosts  []string // allowed in requests, such as "127.0.0.1:8080"
+	Secret string   // that the address of a first visit has
+	Cookie string   // that a browser has once it has been here
+	Token  string   // that requests which change something have to bring; "" allows none of them
 
 	// Resume goes on with a run, until it ends or stop is called; it is done when the
 	// channel is closed.

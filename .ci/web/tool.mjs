@@ -222,12 +222,19 @@ export class Server {
     s.url = line.match(/http:\/\/\S+/)?.[0];
     assert.ok(s.url, `dyno view prints ${JSON.stringify(line)}, not its URL`);
     s.port = Number(new URL(s.url).port);
+    s.secret = new URL(s.url).searchParams.get("secret");
+    assert.ok(s.secret, `the URL has no secret: ${s.url}`);
+    const { headers, status } = await fetch(s.url, { redirect: "manual" });
+    s.cookie = headers.get("set-cookie")?.split(";")[0];
+    assert.ok(s.cookie, `the URL is answered with ${status}, and no cookie`);
     return s;
   }
 
-  /** to is the address of a path. */
+  /** to is the address of a path, for a browser that has not been here: with the secret, as dyno view prints it. */
   to(path) {
-    return new URL(path, this.url).href;
+    const url = new URL(path, this.url);
+    url.searchParams.set("secret", this.secret);
+    return url.href;
   }
 
   async stop(signal = "SIGTERM") {

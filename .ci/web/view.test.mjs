@@ -189,10 +189,11 @@ describe("a run under way", () => {
   });
 });
 
-/** raw asks for a path as it is written, with any Host. */
-function raw(server, path, host = `127.0.0.1:${server.port}`) {
+/** raw asks for a path as it is written, with any Host, as a browser that has been here. */
+function raw(server, path, host = `127.0.0.1:${server.port}`, cookie = server.cookie) {
   return new Promise((resolve, reject) => {
-    const socket = net.connect(server.port, "127.0.0.1", () => socket.end(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`));
+    const head = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nCookie: ${cookie}\r\nConnection: close\r\n\r\n`;
+    const socket = net.connect(server.port, "127.0.0.1", () => socket.end(head));
     let text = "";
     socket.setEncoding("latin1").on("data", (d) => (text += d)).on("end", () => resolve(text)).on("error", reject);
   });
@@ -266,13 +267,25 @@ describe("runs that mean harm", () => {
     }
   });
 
+  test("nobody sees them without the secret", async () => {
+    for (const path of ["/", runPage("harmful"), `${runPage("harmful")}files/run.json`, `${runPage("harmful")}live`, "/?secret=guessed"]) {
+      assert.match(await raw(server, path, undefined, "dyno=1"), /^HTTP\/1\.1 403/, path);
+    }
+    const w = await visit(server, runPage("harmful"));
+    assert.equal(new URL(w.page.url()).search, "", "the secret stays in the address");
+    await w.page.goto(new URL("/", server.url).origin);
+    await harmless(w, "the list, with the cookie");
+    await w.close();
+  });
+
   test("another site's name is refused, and so are its forms", async () => {
     for (const host of ["evil.example", `evil.example:${server.port}`, `127.0.0.1.evil.example:${server.port}`, ""]) {
       assert.match(await raw(server, "/", host), /^HTTP\/1\.1 4/, host);
     }
     for (const path of ["stop", "resume"]) {
       const status = await new Promise((resolve, reject) => {
-        http.request(server.to(`${runPage("harmful")}${path}`), { method: "POST", headers: { "Content-Type": "application/x-www-form-urlencoded" } }, (r) => {
+        const headers = { "Content-Type": "application/x-www-form-urlencoded", Cookie: server.cookie };
+        http.request(server.to(`${runPage("harmful")}${path}`), { method: "POST", headers }, (r) => {
           r.resume();
           resolve(r.statusCode);
         }).on("error", reject).end("token=guessed");

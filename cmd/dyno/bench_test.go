@@ -369,6 +369,8 @@ func TestBenchView(t *testing.T) {
 	viewable(t, filepath.Join(root, "service"))
 	v := startView(t, root)
 	defer v.end()
+	client := browser(t)
+	fetch(t, client, v.visit)
 	for _, page := range []struct {
 		path string
 		want []string
@@ -377,7 +379,7 @@ func TestBenchView(t *testing.T) {
 		{"runs/bench/", []string{"Benchmarks of codec", "RSS"}},
 		{"runs/bench/files/bench.txt", []string{"BenchmarkRSS/AA=1"}},
 	} {
-		status, body := fetch(t, v.address+page.path)
+		status, body := fetch(t, client, v.address+page.path)
 		for _, want := range page.want {
 			if status != 200 || !strings.Contains(body, want) {
 				t.Errorf("/%s: status %d, no %s in\n%.3000s", page.path, status, want, body)
@@ -388,7 +390,7 @@ func TestBenchView(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"runs/bench/detail", "runs/bench/pprof/cpu/", "compare?a=bench&b=service"} {
-		if status, body := fetch(t, v.address+path); status < 200 || status >= 600 || strings.Contains(body, "panic") {
+		if status, body := fetch(t, client, v.address+path); status < 200 || status >= 600 || strings.Contains(body, "panic") {
 			t.Errorf("/%s: status %d\n%.1000s", path, status, body)
 		}
 	}

@@ -174,7 +174,8 @@ func TestFormerView(t *testing.T) {
 	}
 	v := startView(t, ".")
 	defer v.end()
-	_, list := fetch(t, v.address)
+	client := browser(t)
+	_, list := fetch(t, client, v.visit)
 	paths := []string{"trend?name=vary&metric=p99-sec", "compare?a=vary&b=killed"}
 	for _, name := range names {
 		if !strings.Contains(list, `href="/runs/`+name+`/"`) {
@@ -183,7 +184,7 @@ func TestFormerView(t *testing.T) {
 		paths = append(paths, "runs/"+name+"/")
 	}
 	for _, path := range paths {
-		if status, body := fetch(t, v.address+path); status != 200 || !strings.Contains(body, "</html>") || strings.Contains(body, "broken") {
+		if status, body := fetch(t, client, v.address+path); status != 200 || !strings.Contains(body, "</html>") || strings.Contains(body, "broken") {
 			t.Errorf("/%s: status %d\n%.2000s", path, status, body)
 		}
 	}

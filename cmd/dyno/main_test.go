@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SVC", path)
 			env.Setenv("SINGLE", single)
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets, "profiles": makeProfiles, "status": status, "collect": collect},

@@ -31,7 +31,7 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 	}
 	name := filepath.Join(path, web.ResumeLog)
 	os.Remove(name) // not to write through a link that somebody else put there
-	log, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	log, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, nil, err
 	}

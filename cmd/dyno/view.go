@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"html"
 	"log/slog"
 	"net"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web"
 )
 
@@ -38,8 +40,9 @@ func newView() *cobra.Command {
 		Long: `View shows the runs of a folder (dyno-runs unless said) at an address that it
 prints, until Ctrl-C, which is its normal end: a list of them, each run with its
 charts and profiles, any two compared, and the trend of a metric over the runs of
-one name. DIR may also be one run directory. Pages are plain addresses that can be
-reloaded and passed on. Nothing leaves this machine, and nobody else can ask,
+one name. DIR may also be one run directory. The address has a secret, for which a
+browser gets a cookie; without one of them nobody sees a page, or stops or resumes a
+run. Pages are plain addresses that can be reloaded. Nothing leaves this machine
 unless --addr says otherwise.
 
     dyno view
@@ -88,17 +91,27 @@ func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	site := &web.Site{Root: root, Hosts: append(hosts, o.hosts...), Token: rand.Text(), Resume: resumes.resume}
+	cookie, err := store.Secret(fmt.Sprintf("dyno view %d %s", at.Port, root)) // the same after a restart
+	if err != nil {
+		cookie = rand.Text()
+	}
+	site := &web.Site{Root: root, Hosts: append(hosts, o.hosts...), Secret: rand.Text(), Cookie: cookie, Token: rand.Text(), Resume: resumes.resume}
 	address := "http://" + hosts[0] + "/"
 	if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
 		address += "runs/" + url.PathEscape(filepath.Base(root)) + "/"
 	}
+	address = site.Address(address)
 	fmt.Fprintln(cmd.OutOrStdout(), address)
 	if !at.IP.IsLoopback() {
-		notef(cmd, "whoever reaches this address can read the runs, and stop and resume them (consider: --addr 127.0.0.1:0, and ssh -L)")
+		notef(cmd, "whoever can listen on the network on the way sees the pages and the secret (consider: --addr 127.0.0.1:0, and ssh -L)")
 	}
 	if o.open {
-		if err := openBrowser(address); err != nil {
+		door, err := doorTo(address, root)
+		defer os.Remove(door)
+		if err == nil {
+			err = openBrowser(door)
+		}
+		if err != nil {
 			notef(cmd, "no browser was opened: %v", err)
 		}
 	}
@@ -170,7 +183,22 @@ func hostsOf(at *net.TCPAddr, asked string) (hosts []string) {
 	return hosts
 }
 
-func openBrowser(address string) error {
+// doorTo makes a file that leads a browser to an address: every user of the machine sees the
+// arguments of a program, and the address has a secret. The browser may be one that reads no files
+// of /tmp.
+func doorTo(address, dir string) (path string, err error) {
+	f, err := os.CreateTemp(dir, ".dyno-view-*.html") // which only this user can read
+	if err != nil {
+		f, err = os.CreateTemp("", "dyno-view-*.html")
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = fmt.Fprintf(f, "<!DOCTYPE html><meta http-equiv=refresh content=\"0; url=%s\">\n", html.EscapeString(address))
+	return f.Name(), errors.Join(err, f.Close())
+}
+
+func openBrowser(file string) error {
 	command := []string{"xdg-open"}
 	switch runtime.GOOS {
 	case "darwin":
@@ -178,7 +206,7 @@ func openBrowser(address string) error {
 	case "windows":
 		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
 	}
-	cmd := exec.Command(command[0], append(command[1:], address)...)
+	cmd := exec.Command(command[0], append(command[1:], file)...)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

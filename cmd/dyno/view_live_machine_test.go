@@ -39,7 +39,10 @@ func TestMachineViewLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := strings.TrimSpace(line) + "runs/run/"
+	base, secret, _ := strings.Cut(strings.TrimSpace(line), "?")
+	client := browser(t)
+	fetch(t, client, base+"?"+secret)
+	run := base + "runs/run/"
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		_, err := os.Stat(filepath.Join(s.out, "run.json"))
 		if _, held, _ := store.Holder(s.out); held && err == nil {
@@ -50,24 +53,24 @@ func TestMachineViewLive(t *testing.T) {
 		}
 	}
 
-	seen := followRun(t, run, "result")
+	seen := followRun(t, client, run, "result")
 	if seen["latency"] == 0 || seen["progress"] == 0 {
 		t.Errorf("until the first result: %v", seen)
 	}
-	if got := postRun(t, run, "resume"); !strings.Contains(got, "under way already") {
+	if got := postRun(t, client, run, "resume"); !strings.Contains(got, "under way already") {
 		t.Errorf("resume of a run under way: %s", got)
 	}
-	if got := postRun(t, run, "stop"); got != "" {
+	if got := postRun(t, client, run, "stop"); got != "" {
 		t.Errorf("stop: %s", got)
 	}
-	if seen := followRun(t, run, "end"); seen["end stopped"] != 1 {
+	if seen := followRun(t, client, run, "end"); seen["end stopped"] != 1 {
 		t.Errorf("after stop: %v", seen)
 	}
 	if s.cmd.Wait(); s.cmd.ProcessState.ExitCode() != exitInterrupted {
 		t.Errorf("dyno run ended with %v: %s", s.cmd.ProcessState, &s.stderr)
 	}
 
-	if got := postRun(t, run, "resume"); got != "" {
+	if got := postRun(t, client, run, "resume"); got != "" {
 		t.Fatalf("resume: %s", got)
 	}
 	s.await(3)
@@ -87,10 +90,10 @@ func TestMachineViewLive(t *testing.T) {
 
 // followRun follows a run until an event of that name, and counts those before; of
 // end also by its state.
-func followRun(t *testing.T, run, until string) map[string]int {
+func followRun(t *testing.T, client *http.Client, run, until string) map[string]int {
 	t.Helper()
 	seen := map[string]int{}
-	res, err := http.Get(run + "live")
+	res, err := client.Get(run + "live")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,9 +130,9 @@ var pageToken = regexp.MustCompile(`<meta name="?token"? content="([^"]+)"`)
 
 // postRun asks for something as a page of the run does; it returns what was refused,
 // or "".
-func postRun(t *testing.T, run, action string) string {
+func postRun(t *testing.T, client *http.Client, run, action string) string {
 	t.Helper()
-	res, err := http.Get(run)
+	res, err := client.Get(run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +147,7 @@ func postRun(t *testing.T, run, action string) string {
 		t.Fatal(err)
 	}
 	req.Header.Set("X-Dyno-Token", string(token[1]))
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if res, err = client.Do(req); err != nil {
 		t.Fatal(err)
 	}

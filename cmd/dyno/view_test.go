@@ -8,12 +8,15 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/pprof/profile"
 
@@ -24,7 +27,8 @@ import (
 
 // A viewing is a dyno view that a test started.
 type viewing struct {
-	address string
+	visit   string // the address that it prints
+	address string // that without the secret
 	stderr  *strings.Builder
 	end     func() int // as Ctrl-C does; returns the exit status
 }
@@ -44,14 +48,25 @@ func startView(t *testing.T, args ...string) viewing {
 	if err != nil {
 		t.Fatalf("no address: %v; %s", err, v.stderr)
 	}
-	v.address = strings.TrimSpace(line)
+	v.visit = strings.TrimSpace(line)
+	v.address, _, _ = strings.Cut(v.visit, "?secret=")
 	return v
 }
 
-func fetch(t *testing.T, address string) (status int, body string) {
+// browser keeps cookies.
+func browser(t *testing.T) *http.Client {
 	t.Helper()
-	defer http.DefaultClient.CloseIdleConnections()
-	res, err := http.Get(address)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Client{Jar: jar}
+}
+
+func fetch(t *testing.T, client *http.Client, address string) (status int, body string) {
+	t.Helper()
+	defer client.CloseIdleConnections()
+	res, err := client.Get(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,18 +95,23 @@ func viewable(t *testing.T, path string) {
 // A view prints its address first, serves the folder, and ends well by Ctrl-C, also
 // while somebody asks.
 func TestView(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	root := t.TempDir()
 	viewable(t, filepath.Join(root, "a b"))
 	t.Chdir(root)
 	v := startView(t, ".")
-	u, err := url.Parse(v.address)
+	u, err := url.Parse(v.visit)
 	if err != nil || u.Hostname() != "127.0.0.1" || u.Path != "/" {
 		t.Fatalf("the address is %s", v.address)
 	}
-	if status, body := fetch(t, v.address); status != 200 || !strings.Contains(body, `href="/runs/a%20b/"`) || !strings.Contains(body, "interrupted") {
+	client := browser(t)
+	if status, _ := fetch(t, client, v.address); status != http.StatusForbidden {
+		t.Errorf("without the secret: status %d", status)
+	}
+	if status, body := fetch(t, client, v.visit); status != 200 || !strings.Contains(body, `href="/runs/a%20b/"`) || !strings.Contains(body, "interrupted") {
 		t.Errorf("status %d: %s", status, body)
 	}
-	if status, body := fetch(t, "http://localhost:"+u.Port()+"/"); status != 200 || !strings.Contains(body, "<code>"+root+"</code>") {
+	if status, body := fetch(t, client, "http://localhost:"+u.Port()+"/?"+u.RawQuery); status != 200 || !strings.Contains(body, "<code>"+root+"</code>") {
 		t.Errorf("by localhost: status %d; or it does not say which folder it shows", status)
 	}
 	// The port is taken now.
@@ -110,6 +130,12 @@ func TestView(t *testing.T) {
 	if _, err := net.Dial("tcp", u.Host); err == nil {
 		t.Error("it still listens")
 	}
+	// Started again, it knows the browsers that were there.
+	v = startView(t, ".", "--addr", u.Host)
+	if status, _ := fetch(t, client, v.address); status != 200 {
+		t.Errorf("after a restart: status %d", status)
+	}
+	v.end()
 }
 
 // A run directory by itself has the address of its page.
@@ -120,7 +146,7 @@ func TestViewOfARun(t *testing.T) {
 	if !strings.HasPrefix(v.address, "http://localhost:") || !strings.HasSuffix(v.address, "/runs/x%20y/") {
 		t.Errorf("the address is %s", v.address)
 	}
-	if status, body := fetch(t, v.address); status == 404 {
+	if status, body := fetch(t, browser(t), v.visit); status == 404 {
 		t.Errorf("status %d: %s", status, body)
 	}
 	v.end()
@@ -130,17 +156,18 @@ func TestViewOfARun(t *testing.T) {
 // browser that is not there is no failure.
 func TestViewForOthers(t *testing.T) {
 	t.Setenv("PATH", "/nowhere")
-	v := startView(t, t.TempDir(), "--addr", "0.0.0.0:0", "--host", "tunnel:9000", "--open")
-	if status, _ := fetch(t, v.address); status != 200 {
+	root := t.TempDir()
+	v := startView(t, root, "--addr", "0.0.0.0:0", "--host", "tunnel:9000", "--open")
+	if status, _ := fetch(t, browser(t), v.visit); status != 200 {
 		t.Errorf("status %d", status)
 	}
-	r, err := http.NewRequest("GET", v.address, nil)
+	r, err := http.NewRequest("GET", v.visit, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for host, want := range map[string]int{"tunnel:9000": 200, "tunnel:9001": http.StatusMisdirectedRequest} {
+	for host, want := range map[string]int{"tunnel:9000": http.StatusSeeOther, "tunnel:9001": http.StatusMisdirectedRequest} {
 		r.Host = host
-		res, err := http.DefaultClient.Do(r)
+		res, err := http.DefaultTransport.RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,10 +176,33 @@ func TestViewForOthers(t *testing.T) {
 		}
 	}
 	v.end()
-	for _, part := range []string{"note: whoever reaches this address can read the runs", "note: no browser was opened"} {
+	for _, part := range []string{"note: whoever can listen on the network", "note: no browser was opened"} {
 		if !strings.Contains(v.stderr.String(), part) {
 			t.Errorf("%q is not in %s", part, v.stderr)
 		}
+	}
+}
+
+// The browser is given a file that only this user can read: others see its arguments.
+func TestViewOpen(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the browser is opened otherwise")
+	}
+	bin, root := t.TempDir(), t.TempDir()
+	script := "#!/bin/sh\n/bin/stat -c %a \"$1\" >" + bin + "/mode; /bin/cat \"$1\" >" + bin + "/page; echo \"$@\" >" + bin + "/args.part; /bin/mv " + bin + "/args.part " + bin + "/args\n"
+	if err := os.WriteFile(filepath.Join(bin, "xdg-open"), []byte(script), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	v := startView(t, root, "--open")
+	read := func(name string) string { text, _ := os.ReadFile(filepath.Join(bin, name)); return string(text) }
+	for deadline := time.Now().Add(time.Minute); read("args") == "" && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	}
+	if v.end(); !strings.HasPrefix(read("args"), root+"/.dyno-view-") || read("mode") != "600\n" || !strings.Contains(read("page"), `url=`+v.visit+`"`) {
+		t.Errorf("opened %s with mode %s: %s", read("args"), read("mode"), read("page"))
+	}
+	if left, _ := os.ReadDir(root); len(left) > 0 {
+		t.Errorf("it leaves %v", left)
 	}
 }
 

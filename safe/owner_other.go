@@ -2,12 +2,9 @@
 
 package safe
 
-import (
-	"errors"
-	"time"
-)
+import "errors"
 
 // Ours cannot be told here.
-func Ours(string, time.Time) error {
+func Ours(string) error {
 	return errors.New("this system does not tell whose its files are")
 }
